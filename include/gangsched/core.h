@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file core.h
+ * @brief What is taken: the cluster, its nodes, and the workers that change it.
+ *
+ * Caveats first
+ *   - Allocating, growing, shrinking, freeing, reading and changing the *state or capacity* of a
+ *     node are lock-free: a thread that stops for ever anywhere inside the library keeps nobody
+ *     else from finishing. *Adding, describing anew and removing* nodes, and registering kinds,
+ *     go one at a time behind a mutex that no other operation takes.
+ *   - The memory of removed nodes is given back after an RCU grace period, see
+ *     gang_cluster_reclaim().
+ *   - A worker is used by one thread at a time. It may move from thread to thread.
+ *   - The library starts no thread, reads no clock and prints nothing.
+ *
+ * Life of the objects
+ *   1. gang_cluster_new() makes a cluster, gang_cluster_free() ends it and everything in it.
+ *   2. gang_worker_new() gives a thread its handle; up to gang_cluster_opts.max_workers at a time.
+ *   3. gang_node_add() and its siblings change what is there, from any worker at any time.
+ *   4. Allocations (place.h) belong to the cluster, not to the worker that made them.
+ *   5. gang_worker_free() returns the handle; the allocations made with it stay.
+ *   6. Before gang_cluster_free() every worker must be out of the library; the handles and all ids
+ *      end with the cluster.
+ */
+#ifndef GANGSCHED_CORE_H
+#define GANGSCHED_CORE_H
+
+#include <gangsched/base.h>
+#include <gangsched/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A cluster: nodes, kinds, and the record of what is taken. */
+typedef struct gang_cluster gang_cluster;
+/** A thread's handle on a cluster. */
+typedef struct gang_worker gang_worker;
+
+/* ---- cluster --------------------------------------------------------------------------- */
+
+/** Options of a cluster; zero means the default. */
+struct gang_cluster_opts {
+    size_t size;                /**< sizeof(struct gang_cluster_opts) */
+    const char *const *levels;  /**< topology levels of the site, widest first, e.g. "zone","rack" */
+    size_t level_count;         /**< <= GANG_MAX_LEVELS */
+    const struct gang_mem *mem; /**< allocator, copied; NULL: malloc and free */
+    int64_t max_nodes;          /**< nodes at a time, 1..1048575; 0: 1048575. Costs no memory */
+    int32_t max_workers;        /**< workers at a time, 1..2047; 0: 256 */
+    /** 0: adding and removing nodes may now and then wait for a grace period, that is for other
+     *  threads to leave the library. 1: they never wait; the host calls gang_cluster_reclaim(). */
+    int32_t manual_reclaim;
+};
+
+#define GANG_CLUSTER_OPTS_INIT {sizeof(struct gang_cluster_opts), NULL, 0, NULL, 0, 0, 0}
+
+/**
+ * Make an empty cluster.
+ * @param opts     NULL: all defaults
+ * @param cluster  receives the cluster; end it with gang_cluster_free()
+ * @return GANG_OK; GANG_EINVAL (level name empty or twice, half an allocator); GANG_E2BIG;
+ *   GANG_ERANGE (max_nodes, max_workers); GANG_ELIMIT (too many levels); GANG_ENOMEM.
+ * Any thread. May allocate.
+ */
+GANG_API gang_result gang_cluster_new(const struct gang_cluster_opts *opts, gang_cluster **cluster,
+                                      struct gang_error *error) GANG_MUST_CHECK;
+
+struct gang_scenario; /* scenario.h */
+
+/**
+ * Make the cluster of a case: its levels, kinds and nodes, added in topology order.
+ * @param scenario  what scenario.h read; `levels` of opts must be empty
+ * @param opts      NULL: all defaults
+ * @return GANG_OK and *cluster; the errors of gang_cluster_new(), gang_kind_add(), gang_node_add().
+ * Any thread. May allocate.
+ */
+GANG_API gang_result gang_cluster_build(const struct gang_scenario *scenario,
+                                        const struct gang_cluster_opts *opts,
+                                        gang_cluster **cluster,
+                                        struct gang_error *error) GANG_MUST_CHECK;
+
+/** End a cluster with its nodes, workers and allocations. NULL is allowed. No concurrent call on
+ *  this cluster or anything of it. Waits for an RCU grace period. */
+GANG_API void gang_cluster_free(gang_cluster *cluster);
+
+/** Number of topology levels, and the name of one (0 is the widest; NULL past the end; valid while
+ *  the cluster lives). Any thread; wait-free. */
+GANG_API int32_t gang_cluster_level_count(const gang_cluster *cluster);
+GANG_API const char *gang_cluster_level_name(const gang_cluster *cluster, int32_t level);
+
+/**
+ * Give back the memory of removed nodes and of replaced tables, and make their slots usable again.
+ * Waits until every other thread that is inside the library at this moment has left it once; it
+ * waits for ever if one of them is stopped for ever. Commits go on meanwhile.
+ * @return GANG_OK. Any thread. May block.
+ */
+GANG_API gang_result gang_cluster_reclaim(gang_cluster *cluster);
+
+/**
+ * Audit: compares every node's record with the sum of the live allocations, with its capacity, and
+ * with the free-capacity index. For tests and for hosts that want certainty.
+ * @return GANG_OK; GANG_EINVAL with the first discrepancy in `error`; GANG_ENOMEM.
+ * No concurrent change of this cluster. O(nodes + tasks). May allocate.
+ */
+GANG_API gang_result gang_cluster_check(gang_cluster *cluster, struct gang_error *error)
+    GANG_MUST_CHECK;
+
+/* ---- workers --------------------------------------------------------------------------- */
+
+/**
+ * A handle to change the cluster with. Its memory is kept and reused until the cluster ends.
+ * @return GANG_OK; GANG_EINVAL; GANG_ELIMIT (max_workers are in use); GANG_ENOMEM.
+ * Any thread. May allocate; lock-free.
+ */
+GANG_API gang_result gang_worker_new(gang_cluster *cluster, gang_worker **worker) GANG_MUST_CHECK;
+
+/** Return a handle. NULL is allowed. Owner of the worker. */
+GANG_API void gang_worker_free(gang_worker *worker);
+
+/** The cluster a worker belongs to. Any thread; wait-free. */
+GANG_API gang_cluster *gang_worker_cluster(const gang_worker *worker);
+
+/** Counters of a worker since gang_worker_new(); all in operations. */
+struct gang_worker_stats {
+    size_t size;       /**< sizeof(struct gang_worker_stats) */
+    int64_t commits;   /**< operations that took effect */
+    int64_t refusals;  /**< requests answered GANG_ENOFIT or GANG_ENEVER */
+    int64_t conflicts; /**< commits that met a concurrent change and were planned again */
+    int64_t helps;     /**< operations of other workers that this one carried forward */
+};
+
+/** Read the counters. @return GANG_OK; GANG_EINVAL. Owner of the worker; wait-free. */
+GANG_API gang_result gang_worker_get_stats(const gang_worker *worker,
+                                           struct gang_worker_stats *stats);
+
+/* ---- kinds ----------------------------------------------------------------------------- */
+
+/** A resource kind. */
+struct gang_kind_info {
+    size_t size;       /**< sizeof(struct gang_kind_info) */
+    int32_t kind;      /**< number of the kind, >= 0, constant while the cluster lives */
+    int32_t scope;     /**< GANG_SCOPE_* */
+    const char *name;  /**< valid while the cluster lives */
+    const char *unit;  /**< e.g. "millicores", "bytes", "licences"; valid while the cluster lives */
+    int64_t capacity;  /**< GANG_SCOPE_CLUSTER: size of the pool; else 0 */
+    int64_t available; /**< GANG_SCOPE_CLUSTER: what is free of it; else 0 */
+};
+
+#define GANG_KIND_INFO_INIT {sizeof(struct gang_kind_info), 0, 0, NULL, NULL, 0, 0}
+
+/**
+ * Register a kind of the site.
+ * @param name      unique among kinds; 1..GANG_MAX_NAME bytes; not "gpu_memory"
+ * @param unit      text for people; NULL or "": "units"
+ * @param scope     GANG_SCOPE_*
+ * @param capacity  of a cluster-wide pool, 0..GANG_MAX_AMOUNT; 0 for GANG_SCOPE_NODE
+ * @param kind      receives the number; may be NULL
+ * @return GANG_OK; GANG_EINVAL; GANG_EEXIST; GANG_ERANGE; GANG_ELIMIT (GANG_MAX_KINDS are there);
+ *   GANG_ENOMEM.
+ * Owner of the worker. May block (structure mutex), may allocate.
+ */
+GANG_API gang_result gang_kind_add(gang_worker *worker, const char *name, const char *unit,
+                                   int32_t scope, int64_t capacity, int32_t *kind)
+    GANG_MUST_CHECK;
+
+/**
+ * Change the size of a cluster-wide pool.
+ * @return GANG_OK; GANG_EINVAL (no such cluster-wide kind); GANG_ERANGE; GANG_EBUSY (more is taken
+ *   than the new size; nothing changed).
+ * Owner of the worker. May block (structure mutex).
+ */
+GANG_API gang_result gang_kind_resize(gang_worker *worker, int32_t kind, int64_t capacity)
+    GANG_MUST_CHECK;
+
+/** Number of a kind by name. @return GANG_OK; GANG_EINVAL; GANG_ENOENT. Any thread; wait-free. */
+GANG_API gang_result gang_kind_find(const gang_cluster *cluster, const char *name, int32_t *kind)
+    GANG_MUST_CHECK;
+
+/** Describe a kind. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (number past the last kind).
+ *  Any thread; lock-free. */
+GANG_API gang_result gang_kind_get(gang_cluster *cluster, int32_t kind,
+                                   struct gang_kind_info *info) GANG_MUST_CHECK;
+
+/* ---- nodes ----------------------------------------------------------------------------- */
+
+/**
+ * Add a machine. With GANG_NODE_UP it takes work from the moment the call takes effect.
+ * @param spec  copied
+ * @param id    receives the node's id; may be NULL
+ * @return GANG_OK; the errors of gang_node_spec_check(); GANG_EEXIST (a node of this name);
+ *   GANG_ENOENT (an amount names an unknown kind, topology names an unknown level); GANG_ELIMIT
+ *   (max_nodes, or more than 255 GPU models); GANG_ENOMEM.
+ * Owner of the worker. May block (structure mutex, and see manual_reclaim), may allocate.
+ * O(size of the specification); on average, as tables double.
+ */
+GANG_API gang_result gang_node_add(gang_worker *worker, const struct gang_node_spec *spec,
+                                   gang_node_id *id, struct gang_error *error) GANG_MUST_CHECK;
+
+/**
+ * Describe a machine anew. Name, GPUs, links, NUMA domains and cores must be as before (to change
+ * those, remove and add it); capacities, amounts, labels, partitions, place and state may differ.
+ * Running allocations stay. The change of capacity and state is one step for all other threads.
+ * @return GANG_OK; the errors of gang_node_add(); GANG_ESTALE; GANG_EINVAL (devices differ);
+ *   GANG_EBUSY (more is taken than the new capacity; `error` tells which kind; nothing changed).
+ * Owner of the worker. May block, may allocate.
+ */
+GANG_API gang_result gang_node_change(gang_worker *worker, gang_node_id id,
+                                      const struct gang_node_spec *spec,
+                                      struct gang_error *error) GANG_MUST_CHECK;
+
+/**
+ * Set the state: GANG_NODE_UP, GANG_NODE_DRAINING or GANG_NODE_DOWN.
+ * @return GANG_OK; GANG_EINVAL; GANG_ESTALE.
+ * Owner of the worker. Lock-free.
+ */
+GANG_API gang_result gang_node_set_state(gang_worker *worker, gang_node_id id, int32_t state)
+    GANG_MUST_CHECK;
+
+/**
+ * Remove a machine. From the moment the call takes effect nothing new is placed there, its name is
+ * free again, and its state is GANG_NODE_GONE. Allocations that hold part of it stay as they are
+ * until they are shrunk or freed; then the id becomes stale.
+ * @return GANG_OK; GANG_ESTALE; GANG_ENOMEM.
+ * Owner of the worker. May block (structure mutex, and see manual_reclaim), may allocate.
+ */
+GANG_API gang_result gang_node_remove(gang_worker *worker, gang_node_id id) GANG_MUST_CHECK;
+
+/** Id of a node by name. @return GANG_OK; GANG_EINVAL; GANG_ENOENT. Any thread. May block
+ *  (structure mutex). O(1). */
+GANG_API gang_result gang_node_find(gang_cluster *cluster, const char *name, gang_node_id *id)
+    GANG_MUST_CHECK;
+
+/** One instant of a node. */
+struct gang_node_info {
+    size_t size;           /**< sizeof(struct gang_node_info) */
+    gang_node_id id;
+    int32_t state;         /**< GANG_NODE_* */
+    int32_t gpu_count;
+    int32_t core_count;
+    int32_t gpus_free;     /**< GPUs of which nothing is taken */
+    int64_t cpu_milli;     /**< capacity */
+    int64_t memory_bytes;  /**< capacity, whole pages */
+    int64_t cpu_free;      /**< millicores */
+    int64_t memory_free;   /**< bytes */
+    int64_t gpu_free;      /**< milli-GPUs, over all devices */
+    uint64_t gpu_mask;     /**< bit i: GPU i is wholly free */
+    int64_t amount[GANG_MAX_KINDS];      /**< capacity of each kind of the site, by number */
+    int64_t amount_free[GANG_MAX_KINDS]; /**< what is free of it */
+    uint16_t gpu_share_free[GANG_MAX_GPUS]; /**< milli-GPUs free of each device */
+    char name[GANG_MAX_NAME + 1];
+};
+
+/**
+ * Read a node. All numbers belong to one instant.
+ * @param info  info->size must be set
+ * @return GANG_OK; GANG_EINVAL; GANG_ESTALE.
+ * Any thread. Lock-free; helps a commit under way on this node to its end.
+ */
+GANG_API gang_result gang_node_get(gang_cluster *cluster, gang_node_id id,
+                                   struct gang_node_info *info) GANG_MUST_CHECK;
+
+/**
+ * A copy of the specification a node was last given, with the cluster's own numbering of cores and
+ * GPUs (that of the specification). Free it with gang_node_spec_free().
+ * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_ENOMEM. Any thread. May allocate.
+ */
+GANG_API gang_result gang_node_get_spec(gang_cluster *cluster, gang_node_id id,
+                                        struct gang_node_spec **spec) GANG_MUST_CHECK;
+
+/**
+ * The next node after `id` in the cluster's order (slots; near in the topology if they were added
+ * so), GANG_ID_NONE first and after the last. Nodes added or removed meanwhile may be missed.
+ * Any thread; lock-free.
+ */
+GANG_API gang_node_id gang_node_next(gang_cluster *cluster, gang_node_id id);
+
+/** Nodes that are not removed. Any thread; wait-free. */
+GANG_API int64_t gang_node_count(const gang_cluster *cluster);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

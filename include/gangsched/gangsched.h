@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file gangsched.h
+ * @brief The one header of libgangsched: takes in all the others but gangsched/hwloc.h.
+ *
+ *   base.h      results, errors, memory, ids
+ *   model.h     what is there: kinds and the description of a machine
+ *   core.h      what is taken: cluster, nodes, workers
+ *   place.h     where: requests and allocations, gang and incremental
+ *   scenario.h  clusters, queues and jobs as JSON
+ */
+#ifndef GANGSCHED_GANGSCHED_H
+#define GANGSCHED_GANGSCHED_H
+
+#include <gangsched/base.h>
+#include <gangsched/core.h>
+#include <gangsched/model.h>
+#include <gangsched/place.h>
+#include <gangsched/scenario.h>
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file hwloc.h
+ * @brief Adapter for hosts that hold a hwloc_topology_t themselves. The only public header that
+ *        includes a foreign one; gangsched.h does not include it.
+ */
+#ifndef GANGSCHED_HWLOC_H
+#define GANGSCHED_HWLOC_H
+
+#include <gangsched/model.h>
+
+#include <hwloc.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Describe the machine of a loaded topology, as gang_node_spec_from_hwloc_source() does.
+ * GPUs and network cards are seen only if the topology was loaded with
+ * hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) or wider.
+ *
+ * @param topology  loaded; only read, and not kept
+ * @param name      name of the node; NULL: the host name in the topology, else "node"
+ * @param spec      receives the specification; free it with gang_node_spec_free()
+ * @return GANG_OK; GANG_EINVAL; GANG_ELIMIT; GANG_ENOMEM.
+ * Any thread that may read the topology. May allocate.
+ */
+GANG_API gang_result gang_node_spec_from_hwloc(hwloc_topology_t topology, const char *name,
+                                               struct gang_node_spec **spec,
+                                               struct gang_error *error) GANG_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

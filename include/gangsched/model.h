@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file model.h
+ * @brief What is there and what is wanted, by value: resource kinds, the description of one machine,
+ *        the description of a job's needs.
+ *
+ * A *node specification* describes one machine by value: capacity per kind, GPUs and the links
+ * between them, NUMA domains, cores, network cards, labels, partitions, place in the topology.
+ * A caller fills one himself (GANG_NODE_SPEC_INIT), or the library makes one from hwloc or JSON.
+ * core.h adds it to a cluster. A *request specification* describes what a job needs; place.h
+ * compiles it and places it. Nothing in this header needs a cluster.
+ */
+#ifndef GANGSCHED_MODEL_H
+#define GANGSCHED_MODEL_H
+
+#include <gangsched/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- kinds ----------------------------------------------------------------------------- */
+
+/** Built-in resource kinds. Kinds of the site follow from GANG_KIND_SITE (see core.h). */
+enum {
+    GANG_KIND_CPU = 0,    /**< "cpu", millicores: 1000 is one core */
+    GANG_KIND_MEMORY = 1, /**< "memory", bytes; managed in pages of GANG_PAGE_BYTES */
+    GANG_KIND_GPU = 2,    /**< "gpu", milli-devices: 1000 is one device */
+    GANG_KIND_SITE = 3    /**< first kind of the site: countables such as "nic", "licence.x" */
+};
+
+/** Where a kind of the site is counted. */
+enum {
+    GANG_SCOPE_NODE = 0,   /**< each node has its own (network cards, local disks) */
+    GANG_SCOPE_CLUSTER = 1 /**< one pool for the whole cluster (floating licences) */
+};
+
+/** Limits of the model. A specification beyond them is refused with GANG_ELIMIT. */
+enum {
+    GANG_MAX_KINDS = 32,       /**< kinds, the three built-in ones included */
+    GANG_MAX_GPUS = 64,        /**< GPUs of one node */
+    GANG_MAX_CORES = 1024,     /**< cores of one node */
+    GANG_MAX_NUMAS = 256,      /**< NUMA domains of one node */
+    GANG_MAX_LEVELS = 16,      /**< topology levels above the node */
+    GANG_MAX_ITEMS = 1024,     /**< labels, partitions, network cards of one node, of each */
+    GANG_MAX_NAME = 255        /**< bytes of any name, label or value, without the NUL */
+};
+
+/** Memory is handed out in whole pages: capacities round down, requests round up. */
+#define GANG_PAGE_BYTES ((int64_t)4096)
+/** Largest amount of any kind on a node (2^40 - 1; memory: this many pages, 4 PiB). */
+#define GANG_MAX_AMOUNT (((int64_t)1 << 40) - 1)
+/** Largest cpu capacity of a node in millicores. */
+#define GANG_MAX_CPU_MILLI (((int64_t)1 << 32) - 1)
+
+/** An amount of a kind named by text, e.g. {"nic", 2}. */
+struct gang_amount {
+    const char *kind; /**< name of a kind of the site */
+    int64_t amount;   /**< >= 0 */
+};
+
+/** A key and a value: a label {"zone", "a"}, or a place in the topology {"rack", "r1"}. */
+struct gang_label {
+    const char *key;   /**< not empty, no control characters */
+    const char *value; /**< may be empty (labels only), never NULL */
+};
+
+/* ---- devices and the inside of a machine ------------------------------------------------ */
+
+/** One GPU. */
+struct gang_gpu_spec {
+    const char *model;    /**< e.g. "Tesla V100-SXM2-16GB"; NULL or "": unknown */
+    const char *pci;      /**< PCI address, e.g. "0000:07:00.0"; NULL: unknown */
+    const char *uuid;     /**< vendor's unique name; NULL: unknown */
+    int64_t memory_bytes; /**< device memory; 0: unknown */
+    int32_t numa;         /**< index into gang_node_spec.numas; -1: unknown */
+    int32_t reserved0;    /**< 0 */
+};
+
+/** What connects two GPUs of a node, best first. */
+enum {
+    GANG_LINK_NVLINK = 1, /**< NVLink, direct or through NVSwitch */
+    GANG_LINK_XGMI = 2,   /**< AMD Infinity Fabric */
+    GANG_LINK_OTHER = 3   /**< another vendor's link */
+};
+
+/** A link between two GPUs; it holds in both directions. Pairs not listed share only PCIe. */
+struct gang_link_spec {
+    int32_t a;              /**< index of a GPU of the node */
+    int32_t b;              /**< index of another GPU of the node */
+    int32_t kind;           /**< GANG_LINK_* */
+    int32_t hops;           /**< 1 direct; 0: unknown */
+    int64_t bandwidth_mbps; /**< megabytes per second, one direction; 0: unknown */
+};
+
+/** One NUMA domain. */
+struct gang_numa_spec {
+    int32_t os_index;     /**< number the operating system gives it; -1: unknown */
+    int32_t package;      /**< socket, from 0; -1: unknown */
+    int64_t memory_bytes; /**< >= 0; 0 is allowed (memory-less domain) */
+};
+
+/** One core, the unit of exclusive CPU assignment. */
+struct gang_core_spec {
+    int32_t os_index;  /**< number of its first hardware thread, as used in cpusets; >= 0 */
+    int32_t numa;      /**< index into gang_node_spec.numas; -1: unknown */
+    int32_t threads;   /**< hardware threads, >= 1 */
+    int32_t reserved0; /**< 0 */
+    const char *cpuset; /**< its hardware threads as a Linux list, e.g. "0,64"; NULL: os_index */
+};
+
+/** One network card. */
+struct gang_nic_spec {
+    const char *name; /**< e.g. "mlx5_0" */
+    const char *pci;  /**< PCI address; NULL: unknown */
+    int32_t numa;     /**< index into gang_node_spec.numas; -1: unknown */
+    int32_t reserved0; /**< 0 */
+};
+
+/** How close two GPUs are, from the machine's real structure; a larger number is closer. */
+enum {
+    GANG_NEAR_SYSTEM = 0, /**< only the whole machine in common (across sockets) */
+    GANG_NEAR_PACKAGE = 1, /**< the same socket */
+    GANG_NEAR_NUMA = 2,   /**< the same NUMA domain */
+    GANG_NEAR_PCI = 3,    /**< a common PCIe bridge or switch */
+    GANG_NEAR_LINK = 4    /**< joined by a link (NVLink, XGMI, ...) */
+};
+
+/** States of a node. Only nodes that are up take new work; running work stays in any state. */
+enum {
+    GANG_NODE_UP = 0,       /**< takes work */
+    GANG_NODE_DRAINING = 1, /**< keeps what runs, takes nothing new */
+    GANG_NODE_DOWN = 2,     /**< lost; what ran there is still recorded until it is freed */
+    GANG_NODE_GONE = 3      /**< removed; only its remaining allocations keep it in the records */
+};
+
+/**
+ * One machine. All pointers are borrowed for the duration of the call they are passed to.
+ * Counts may be 0 with a NULL pointer. The `..._size` members are the sizes of the element
+ * structs as the caller's headers know them; GANG_NODE_SPEC_INIT sets them.
+ */
+struct gang_node_spec {
+    size_t size;        /**< sizeof(struct gang_node_spec) */
+    size_t gpu_size;    /**< sizeof(struct gang_gpu_spec) */
+    size_t link_size;   /**< sizeof(struct gang_link_spec) */
+    size_t numa_size;   /**< sizeof(struct gang_numa_spec) */
+    size_t core_size;   /**< sizeof(struct gang_core_spec) */
+    size_t nic_size;    /**< sizeof(struct gang_nic_spec) */
+    const char *name;   /**< unique in the cluster; 1..GANG_MAX_NAME bytes */
+    int64_t cpu_milli;  /**< millicores to hand out; may differ from 1000 * core_count */
+    int64_t memory_bytes; /**< bytes to hand out */
+    const struct gang_gpu_spec *gpus;
+    size_t gpu_count;   /**< <= GANG_MAX_GPUS */
+    const struct gang_link_spec *links;
+    size_t link_count;
+    const struct gang_numa_spec *numas;
+    size_t numa_count;  /**< <= GANG_MAX_NUMAS */
+    /** None, or cpu_milli > 1000 * core_count: tasks get millicores but no named cores. */
+    const struct gang_core_spec *cores;
+    size_t core_count;  /**< <= GANG_MAX_CORES */
+    const struct gang_nic_spec *nics;
+    size_t nic_count;
+    const struct gang_amount *amounts; /**< countables of the site on this node */
+    size_t amount_count;
+    const struct gang_label *labels;   /**< keys are unique */
+    size_t label_count;
+    const char *const *partitions;     /**< partitions the node belongs to; none: the default */
+    size_t partition_count;
+    const struct gang_label *topology; /**< {level, value}; levels of the cluster, any order */
+    size_t topology_count;
+    /** GANG_NEAR_* of each pair of GPUs, gpu_count * gpu_count bytes, row by row; NULL: derived
+     *  from links and NUMA domains. */
+    const uint8_t *gpu_near;
+    int32_t state;      /**< GANG_NODE_UP, _DRAINING or _DOWN */
+    int32_t reserved0;  /**< 0 */
+};
+
+#define GANG_NODE_SPEC_INIT                                                                   \
+    {                                                                                         \
+        sizeof(struct gang_node_spec), sizeof(struct gang_gpu_spec),                          \
+            sizeof(struct gang_link_spec), sizeof(struct gang_numa_spec),                     \
+            sizeof(struct gang_core_spec), sizeof(struct gang_nic_spec), NULL, 0, 0, NULL, 0, \
+            NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0 \
+    }
+
+/**
+ * Check a specification as gang_node_add() would, apart from what only a cluster knows (names
+ * of kinds and levels, uniqueness of the name).
+ * @return GANG_OK; GANG_EINVAL (NULL or empty name, bad index, unknown state, duplicate key, wrong
+ *   struct size), GANG_E2BIG, GANG_ERANGE (negative or too large number), GANG_ELIMIT. The error's
+ *   path names the member: "gpus[3].numa".
+ * Any thread. O(size of the specification).
+ */
+GANG_API gang_result gang_node_spec_check(const struct gang_node_spec *spec,
+                                          struct gang_error *error) GANG_MUST_CHECK;
+
+/**
+ * A deep copy of a specification, in one block of memory, of the library's own struct size.
+ * @return GANG_OK and *copy, which the caller frees with gang_node_spec_free(); an error of
+ *   gang_node_spec_check(); GANG_ENOMEM.
+ * Any thread. May allocate.
+ */
+GANG_API gang_result gang_node_spec_copy(const struct gang_node_spec *spec,
+                                         struct gang_node_spec **copy,
+                                         struct gang_error *error) GANG_MUST_CHECK;
+
+/** Free what the library returned as a `struct gang_node_spec *`. NULL is allowed. Any thread. */
+GANG_API void gang_node_spec_free(struct gang_node_spec *spec);
+
+/* ---- from hwloc ------------------------------------------------------------------------ */
+
+/** Where gang_node_spec_from_hwloc_source() finds the machine. */
+enum {
+    GANG_HWLOC_THIS = 0,     /**< the machine this process runs on; `source` is ignored */
+    GANG_HWLOC_XML_FILE = 1, /**< `source` is the path of an hwloc XML file */
+    GANG_HWLOC_SYNTHETIC = 2 /**< `source` is a synthetic description, "pack:2 numa:1 core:8 pu:2" */
+};
+
+/**
+ * Describe a machine with the help of hwloc: cores, NUMA domains, memory, GPUs of every vendor
+ * that hwloc knows (one entry a physical device, however many back ends report it), links between
+ * GPUs (NVLink and XGMI bandwidth matrices), closeness through PCIe, network cards.
+ * cpu_milli is 1000 times the number of cores, memory_bytes the sum of the NUMA domains.
+ *
+ * @param kind    GANG_HWLOC_*
+ * @param source  path or description, see above
+ * @param name    name of the node; NULL: the host name in the topology, else "node"
+ * @param spec    receives the specification; free it with gang_node_spec_free()
+ * @return GANG_OK; GANG_EINVAL; GANG_EIO (no such file, unreadable); GANG_EPARSE (not a topology
+ *   that this hwloc reads); GANG_ELIMIT (larger than the limits above); GANG_ENOMEM.
+ * Any thread. May block (reads files or asks the operating system), may allocate.
+ */
+GANG_API gang_result gang_node_spec_from_hwloc_source(int32_t kind, const char *source,
+                                                      const char *name,
+                                                      struct gang_node_spec **spec,
+                                                      struct gang_error *error) GANG_MUST_CHECK;
+
+/* ---- what is wanted -------------------------------------------------------------------- */
+
+/** How a label is compared. */
+enum {
+    GANG_LABEL_IN = 0,        /**< the node has the key, with one of the values */
+    GANG_LABEL_NOT_IN = 1,    /**< the node lacks the key or has another value */
+    GANG_LABEL_EXISTS = 2,    /**< the node has the key */
+    GANG_LABEL_NOT_EXISTS = 3 /**< the node lacks the key */
+};
+
+/** One condition on a node's labels. The key "node" means the node's name. */
+struct gang_label_rule {
+    const char *key;
+    const char *const *values; /**< for IN and NOT_IN: at least one */
+    size_t value_count;
+    int32_t op;                /**< GANG_LABEL_* */
+    int32_t reserved0;         /**< 0 */
+};
+
+/**
+ * Tasks of one role with one shape: what *one task* takes, whole, on one node.
+ * GPUs are asked for in one of three ways:
+ *   - gpu_milli = 1000 * k: k whole devices;
+ *   - gpu_milli = 1..999: that share of each of gpu_devices (default 1) devices;
+ *   - gpu_memory_bytes: that much memory of each of gpu_devices (default 1) devices, rounded up
+ *     to a thousandth of the device; only devices whose memory is known.
+ * A share never spans devices, and a whole device is never shared.
+ * cpu_milli that is a whole number of cores gets named cores of its own where the node's cores are
+ * known; any other amount runs in the cores that nobody owns.
+ */
+struct gang_group_spec {
+    size_t size;          /**< sizeof(struct gang_group_spec) */
+    const char *name;     /**< for messages and output; NULL: "tasks" */
+    int64_t count;        /**< tasks wanted in all, 1..2^24 */
+    int64_t min;          /**< of which this many must start together, 0..count */
+    int64_t cpu_milli;    /**< millicores, >= 0 */
+    int64_t memory_bytes; /**< >= 0; rounded up to pages */
+    int64_t gpu_milli;    /**< see above, >= 0 */
+    int64_t gpu_memory_bytes; /**< see above, >= 0; excludes gpu_milli */
+    int64_t gpu_devices;  /**< see above; 0: 1 */
+    const struct gang_amount *amounts; /**< kinds of the site; each at most once */
+    size_t amount_count;
+    const struct gang_label_rule *labels; /**< all must hold */
+    size_t label_count;
+    const char *const *gpu_models; /**< one of these; none: any */
+    size_t gpu_model_count;
+    const char *partition; /**< only nodes of this partition; NULL: any */
+    const char *same;      /**< topology level: all tasks of the group in one domain; NULL: no */
+    const char *prefer;    /**< the same as a wish, wider domains if need be; NULL: no */
+    int32_t set;           /**< index into gang_request_spec.sets the group belongs to; -1: none */
+    int32_t reserved0;     /**< 0 */
+};
+
+#define GANG_GROUP_SPEC_INIT                                                                   \
+    {                                                                                          \
+        sizeof(struct gang_group_spec), NULL, 1, 1, 0, 0, 0, 0, 0, NULL, 0, NULL, 0, NULL, 0,  \
+            NULL, NULL, NULL, -1, 0                                                            \
+    }
+
+/** A gang inside the gang: groups and sets that share a domain or a minimum of their own. */
+struct gang_set_spec {
+    size_t size;        /**< sizeof(struct gang_set_spec) */
+    const char *name;   /**< for messages; NULL: "set" */
+    int32_t parent;     /**< index of the enclosing set, smaller than its own; -1: the request */
+    int32_t reserved0;  /**< 0 */
+    int64_t min;        /**< tasks of it that start together; 0: the sum of its members' minima */
+    const char *same;   /**< all its tasks in one domain of this level; NULL: no */
+    const char *prefer; /**< the same as a wish */
+};
+
+#define GANG_SET_SPEC_INIT {sizeof(struct gang_set_spec), NULL, -1, 0, 0, NULL, NULL}
+
+/** How a node is chosen among those that can take a task. */
+enum {
+    GANG_POLICY_PACK = 0,   /**< the fullest node that holds it: keeps whole nodes free */
+    GANG_POLICY_SPREAD = 1, /**< the emptiest node, one task a node before a second */
+    GANG_POLICY_FIRST = 2   /**< the first in the cluster's order */
+};
+
+/** A job's needs. All pointers are borrowed for the duration of the call. */
+struct gang_request_spec {
+    size_t size;        /**< sizeof(struct gang_request_spec) */
+    size_t group_size;  /**< sizeof(struct gang_group_spec) */
+    size_t set_size;    /**< sizeof(struct gang_set_spec) */
+    const struct gang_group_spec *groups;
+    size_t group_count; /**< 1..4095 */
+    const struct gang_set_spec *sets;
+    size_t set_count;   /**< 0..4095 */
+    int64_t min;        /**< tasks of any group that start together; 0: the sum of the minima of
+                         *   groups and sets, which must not be 0 then */
+    const char *same;   /**< topology level: all tasks of the job in one domain; NULL: no */
+    const char *prefer; /**< the same as a wish; NULL: no */
+    int32_t policy;     /**< GANG_POLICY_* */
+    int32_t reserved0;  /**< 0 */
+};
+
+#define GANG_REQUEST_SPEC_INIT                                                        \
+    {                                                                                 \
+        sizeof(struct gang_request_spec), sizeof(struct gang_group_spec),             \
+            sizeof(struct gang_set_spec), NULL, 0, NULL, 0, 0, NULL, NULL, 0, 0        \
+    }
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file place.h
+ * @brief Where: requests and allocations; gang and incremental, usable without any queue.
+ *
+ * A *request* says what a job needs: task groups (roles) with one shape each, how many tasks must
+ * start together (`min`) and how many it can use (`count`), constraints and a policy. It is made
+ * once, checked once, is immutable, and may be used by any number of threads at once.
+ *
+ * An *allocation* is a committed grant. gang_alloc() gives the whole gang or nothing, in one step:
+ * no other thread ever sees a part of it. gang_alloc_grow() then adds tasks up to `count`, one by
+ * one, as room appears; gang_alloc_shrink() and gang_alloc_free() give back.
+ *
+ * @code
+ *   struct gang_group_spec worker = GANG_GROUP_SPEC_INIT;
+ *   worker.name = "worker";  worker.count = worker.min = 16;
+ *   worker.cpu_milli = 8000; worker.gpu_milli = 1000;
+ *   struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
+ *   spec.groups = &worker;   spec.group_count = 1;
+ *   gang_request *request;   gang_alloc_id id;
+ *   if (gang_request_new(cluster, &spec, &request, &error) == GANG_OK &&
+ *       gang_alloc(w, request, &id, &error) == GANG_OK) ...
+ * @endcode
+ */
+#ifndef GANGSCHED_PLACE_H
+#define GANGSCHED_PLACE_H
+
+#include <gangsched/base.h>
+#include <gangsched/core.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- requests -------------------------------------------------------------------------- */
+
+/** A gang_request_spec (model.h), checked and compiled; reference-counted. */
+typedef struct gang_request gang_request;
+
+/**
+ * Check and compile a request.
+ * @return GANG_OK and *request, given up with gang_request_put(); GANG_EINVAL (no group, bad index,
+ *   gpu_milli above 1000 and no multiple of it, two ways of asking for GPUs, ...); GANG_ERANGE
+ *   (negative or too large); GANG_ENOENT (unknown kind or level); GANG_ECYCLE (sets); GANG_E2BIG;
+ *   GANG_ELIMIT; GANG_ENOMEM. The error's path names the member: "groups[1].amounts[0].kind".
+ * Any thread. May allocate. O(size of the specification).
+ */
+GANG_API gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_spec *spec,
+                                      gang_request **request, struct gang_error *error)
+    GANG_MUST_CHECK;
+
+/** Give up a request. Allocations made with it keep it alive as long as they need it; all must be
+ *  given up before gang_cluster_free(). NULL is allowed. Any thread. */
+GANG_API void gang_request_put(gang_request *request);
+
+/* ---- allocations ----------------------------------------------------------------------- */
+
+/**
+ * Place the whole gang now, or nothing. Every group gets its `min` (and the request its own).
+ *
+ * @param id     receives the allocation; may not be NULL
+ * @param error  on a refusal tells the group and the kind or constraint that is short; NULL saves
+ *               the time to find out
+ * @return GANG_OK; GANG_ENOFIT: not now; GANG_ENEVER: not even if all nodes were up and empty;
+ *   GANG_EINVAL; GANG_ELIMIT (2^32 - 1 allocations); GANG_ENOMEM.
+ *   (A refusal after 64 searches that releases of other threads disturbed is given unproved.)
+ *   A refusal of a request of one group without `same` and `prefer` is true at an instant inside
+ *   the call. With several shapes or domains the search is greedy with a few orders tried, and
+ *   GANG_ENOFIT may be said of a gang that an exhaustive search would place.
+ * Owner of the worker. Lock-free; allocates only for a gang larger than any before on this worker
+ * and for tables that double.
+ */
+GANG_API gang_result gang_alloc(gang_worker *worker, gang_request *request, gang_alloc_id *id,
+                                struct gang_error *error) GANG_MUST_CHECK;
+
+/**
+ * Make room in the worker for gangs of up to `tasks` tasks, so that later calls allocate nothing.
+ * Without it the worker grows when a larger gang than ever before comes.
+ * @return GANG_OK; GANG_ERANGE (tasks < 1 or > 2^24); GANG_ENOMEM.
+ * Owner of the worker. May allocate.
+ */
+GANG_API gang_result gang_worker_reserve(gang_worker *worker, int64_t tasks) GANG_MUST_CHECK;
+
+/** Dry run: as gang_alloc(), but takes nothing. GANG_OK means that it would have been placed at an
+ *  instant inside the call. */
+GANG_API gang_result gang_alloc_test(gang_worker *worker, gang_request *request,
+                                     struct gang_error *error) GANG_MUST_CHECK;
+
+/**
+ * Could it ever fit: on the nodes there are, all up and with nothing taken.
+ * @return GANG_OK; GANG_ENEVER with the reason; GANG_EINVAL; GANG_ENOMEM.
+ * Owner of the worker. Lock-free. O(nodes) unless found early; remembered in the request until
+ * nodes change.
+ */
+GANG_API gang_result gang_request_fits_ever(gang_worker *worker, gang_request *request,
+                                            struct gang_error *error) GANG_MUST_CHECK;
+
+/**
+ * Incremental allocation: add up to `tasks` tasks of one group, one by one, until `count` is
+ * reached or nothing more fits.
+ * @param group    index of the group; -1: any group, in order
+ * @param tasks    >= 1
+ * @param granted  receives the number added; may be NULL
+ * @return GANG_OK if at least one was added; GANG_ENOFIT: none fits now; GANG_ENEVER: one more could
+ *   never fit; GANG_ERANGE: the group has its `count` already, or `tasks` < 1; GANG_EINVAL;
+ *   GANG_ESTALE; GANG_EBUSY (another thread is changing this allocation); GANG_ENOMEM.
+ * Owner of the worker. Lock-free.
+ */
+GANG_API gang_result gang_alloc_grow(gang_worker *worker, gang_alloc_id id, int32_t group,
+                                     int64_t tasks, int64_t *granted, struct gang_error *error)
+    GANG_MUST_CHECK;
+
+/**
+ * Give back named tasks, all in one step.
+ * @param tasks  numbers of tasks (gang_task.task); each at most once
+ * @return GANG_OK; GANG_EINVAL; GANG_ENOENT (no such task); GANG_ENOFIT with GANG_WHY_MIN: a group,
+ *   a set or the job would fall below its minimum (free the whole allocation instead);
+ *   GANG_ESTALE; GANG_EBUSY; GANG_ENOMEM. On any error nothing is given back.
+ * Owner of the worker. Lock-free.
+ */
+GANG_API gang_result gang_alloc_shrink(gang_worker *worker, gang_alloc_id id,
+                                       const int64_t *tasks, int64_t task_count,
+                                       struct gang_error *error) GANG_MUST_CHECK;
+
+/** Give back everything and end the allocation, in one step.
+ *  @return GANG_OK; GANG_ESTALE; GANG_EBUSY (another thread is changing or reading it).
+ *  Owner of the worker. Lock-free; allocates nothing that gang_alloc() did not. */
+GANG_API gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id) GANG_MUST_CHECK;
+
+/** Where one task is, exactly: for a host that restores its state, or places by its own means. */
+struct gang_placement {
+    size_t size;          /**< sizeof(struct gang_placement) */
+    int32_t group;        /**< index of the group */
+    int32_t any_devices;  /**< 1: `gpus` is ignored and the library picks the devices */
+    gang_node_id node;
+    uint64_t gpus;        /**< bit i: GPU i, wholly or the group's share of it */
+};
+
+#define GANG_PLACEMENT_INIT {sizeof(struct gang_placement), 0, 1, 0, 0}
+
+/**
+ * Take exactly these places, all or nothing, whatever `min`, constraints and node states say
+ * (capacity is always respected; a node that is removed takes nothing).
+ * @return GANG_OK; GANG_ENOFIT (taken already; `error` names node and kind); GANG_ESTALE (node);
+ *   GANG_EINVAL; GANG_ERANGE (more tasks of a group than `count`); GANG_ENOMEM; GANG_ELIMIT.
+ * Owner of the worker. Lock-free.
+ */
+GANG_API gang_result gang_alloc_adopt(gang_worker *worker, gang_request *request,
+                                      const struct gang_placement *places, int64_t place_count,
+                                      gang_alloc_id *id, struct gang_error *error) GANG_MUST_CHECK;
+
+/** One task of an allocation. */
+struct gang_task {
+    size_t size;         /**< sizeof(struct gang_task) */
+    int64_t task;        /**< number of the task, constant while it is held, unique in the allocation */
+    gang_node_id node;
+    int32_t group;       /**< index of its group */
+    int32_t gpu_count;   /**< devices it holds or shares */
+    int32_t gpu_share;   /**< milli-GPUs of each of them; 1000: whole */
+    int32_t core_count;  /**< cores of its own; 0: runs in the shared ones */
+    int64_t cpu_milli;   /**< millicores */
+    int64_t memory_bytes;
+    uint64_t gpus;       /**< bit i: GPU i of the node */
+    uint64_t cores[GANG_MAX_CORES / 64]; /**< bit i: core i of the node */
+};
+
+#define GANG_TASK_INIT {sizeof(struct gang_task), 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}}
+
+/** What an allocation holds in all. */
+struct gang_alloc_info {
+    size_t size;         /**< sizeof(struct gang_alloc_info) */
+    int64_t tasks;       /**< tasks held now */
+    int64_t min;         /**< tasks that must run */
+    int64_t count;       /**< tasks it can use */
+    int64_t cpu_milli;
+    int64_t memory_bytes;
+    int64_t gpu_milli;
+};
+
+#define GANG_ALLOC_INFO_INIT {sizeof(struct gang_alloc_info), 0, 0, 0, 0, 0, 0}
+
+/** Totals of an allocation. @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (another thread
+ *  is changing it). Any thread. O(tasks). */
+GANG_API gang_result gang_alloc_get(gang_cluster *cluster, gang_alloc_id id,
+                                    struct gang_alloc_info *info) GANG_MUST_CHECK;
+
+/**
+ * Enumerate: called once for each task, in task order, on the caller's thread; a result other than
+ * 0 stops and is returned. `task` is valid during the call. The visitor may query; it must not
+ * change this allocation (GANG_EBUSY). Tasks keep their numbers when others are given back.
+ * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY; the visitor's result.
+ * Any thread; several may read at once.
+ */
+typedef int32_t (*gang_task_fn)(const struct gang_task *task, void *user);
+GANG_API gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit,
+                                     void *user) GANG_MUST_CHECK;
+
+/**
+ * Write an allocation as one JSON object without line feed:
+ * {"tasks":[{"task":0,"group":"worker","node":"n1","cpu_milli":..,"memory_bytes":..,
+ *            "gpus":[0,1],"share":1.0,"cores":[..]},...],"gpu_milli":..}
+ * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY; GANG_EIO (the writer refused);
+ *   GANG_ENOMEM. Any thread. May allocate.
+ */
+GANG_API gang_result gang_alloc_write_json(gang_cluster *cluster, gang_alloc_id id,
+                                           gang_write_fn write, void *user) GANG_MUST_CHECK;
+
+/** The next live allocation after `id`; GANG_ID_NONE first and after the last. Allocations made or
+ *  freed meanwhile may be missed. Any thread; lock-free. */
+GANG_API gang_alloc_id gang_alloc_next(gang_cluster *cluster, gang_alloc_id id);
+
+/** Name of a policy ("pack", "spread", "first"; NULL if unknown), and its number by name
+ *  (GANG_ENOENT if unknown). Any thread; wait-free. */
+GANG_API const char *gang_policy_name(int32_t policy);
+GANG_API gang_result gang_policy_find(const char *name, int32_t *policy) GANG_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one place where shared words are touched: C11 atomics with the order in the name, and the
+ * hook that lets a test stop or delay a thread at each step of a commit.
+ *
+ * No fences anywhere: ThreadSanitizer does not model them. Where a reader must not see an old
+ * status after a new field, the field is stored with release and loaded with acquire. */
+#ifndef GANG__BASE_ATOMIC_H
+#define GANG__BASE_ATOMIC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef _Atomic(uint64_t) gang__a64;
+typedef _Atomic(uint32_t) gang__a32;
+
+#define gang__load(p) atomic_load_explicit((p), memory_order_acquire)
+#define gang__load_relaxed(p) atomic_load_explicit((p), memory_order_relaxed)
+#define gang__store(p, v) atomic_store_explicit((p), (v), memory_order_release)
+#define gang__store_relaxed(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
+
+/* Sequentially consistent: the proofs in core/commit.c and core/index.c order operations on
+ * different words (a set bit before a decision, a stamp before a decision). */
+static inline bool gang__cas(gang__a64 *p, uint64_t old, uint64_t value)
+{
+    return atomic_compare_exchange_strong_explicit(p, &old, value, memory_order_seq_cst,
+                                                   memory_order_acquire);
+}
+#define gang__load_seq(p) atomic_load_explicit((p), memory_order_seq_cst)
+#define gang__add_seq(p, v) atomic_fetch_add_explicit((p), (v), memory_order_seq_cst)
+#define gang__swap(p, v) atomic_exchange_explicit((p), (v), memory_order_acq_rel)
+
+/* Steps at which a test may stop a thread for good, delay it, or let another one run. */
+enum gang__step {
+    GANG__STEP_BUILD,   /* descriptor is being filled */
+    GANG__STEP_CLAIM,   /* before a claim */
+    GANG__STEP_AGREE,   /* cell is claimed, before its words are agreed */
+    GANG__STEP_RAISE,   /* all is agreed, before the index is raised */
+    GANG__STEP_STAMP,   /* index is raised, before the stamp */
+    GANG__STEP_DECIDE,  /* before the decision */
+    GANG__STEP_WRITE,   /* decided, before a word is written */
+    GANG__STEP_RELEASE, /* before a claim is given up */
+    GANG__STEP_TIDY,    /* over, before the index is tidied */
+    GANG__STEP_FIND,    /* planner, before it reads a node */
+    GANG__STEP_COUNT
+};
+
+#ifdef GANG_TEST_HOOKS
+typedef void (*gang__hook_fn)(enum gang__step step);
+extern _Atomic(gang__hook_fn) gang__hook_now;
+static inline void gang__hook(enum gang__step step)
+{
+    gang__hook_fn hook = atomic_load_explicit(&gang__hook_now, memory_order_acquire);
+    if (hook)
+        hook(step);
+}
+#else
+static inline void gang__hook(enum gang__step step)
+{
+    (void)step;
+}
+#endif
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A chained hash table of things that embed a link. Not for concurrent use. */
+#ifndef GANG__BASE_NAMES_H
+#define GANG__BASE_NAMES_H
+
+#include "base/mem.h"
+
+struct gang__name {
+    struct gang__name *next;
+    uint64_t hash;
+};
+
+struct gang__names {
+    struct gang__name **bucket;
+    size_t room; /* a power of two, or 0 */
+    size_t count;
+};
+
+/* FNV-1a, so that names that differ in their last byte spread; `seed` chains several parts. */
+uint64_t gang__hash(uint64_t seed, const void *bytes, size_t length);
+#define GANG__HASH_SEED UINT64_C(0xcbf29ce484222325)
+
+/* Room for one more, so that the following put cannot fail. */
+gang_result gang__names_reserve(struct gang__names *t, const struct gang_mem *mem);
+void gang__names_put(struct gang__names *t, struct gang__name *n, uint64_t hash);
+void gang__names_remove(struct gang__names *t, struct gang__name *n);
+/* First link of the chain of a hash; walk ->next and compare ->hash and the key. */
+struct gang__name *gang__names_first(const struct gang__names *t, uint64_t hash);
+void gang__names_free(struct gang__names *t, const struct gang_mem *mem);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one place where liburcu is used. Readers borrow node descriptions and tables; writers
+ * publish new ones with a release store (base/atomic.h) and free old ones after a grace period.
+ *
+ * Flavour: "bulletproof". It registers a thread by itself at its first read section and forgets
+ * it when the thread ends, so a worker may move between threads, any thread may query, and a host
+ * that uses liburcu itself, in any flavour, is not disturbed. */
+#ifndef GANG__BASE_RCU_H
+#define GANG__BASE_RCU_H
+
+void gang__rcu_enter(void);
+void gang__rcu_leave(void);
+/* Wait until every read section that was open at the call has ended. */
+void gang__rcu_wait(void);
+
+#endif

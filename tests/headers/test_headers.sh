@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Every public header compiles alone, as C and as C++, by each compiler that is there; file names
+# are unique; every file names its licence.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$root"
+failed=0
+read -ra hwloc_flags <<<"$(pkg-config --cflags hwloc)"
+
+compile() { # COMPILER LANGUAGE STANDARD HEADER
+    local name
+    name=header_$(basename "$4" .h)_as_$3_by_$1
+    printf '#include <gangsched/%s>\nint gang_header_test;\n' "${4##*/}" >"$scratch/x.$2"
+    if "$1" "-std=$3" -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude "${hwloc_flags[@]}" \
+        "$scratch/x.$2" 2>"$scratch/log"; then
+        echo "ok $name"
+    else
+        echo "not ok $name"
+        cat "$scratch/log"
+        failed=1
+    fi
+}
+
+by_compiler() { # COMPILER LANGUAGE STANDARD...
+    local header standard
+    command -v "$1" >/dev/null || {
+        echo "skip headers_by_$1 # $1 is not installed"
+        return 0
+    }
+    for header in include/gangsched/*.h; do
+        for standard in "${@:3}"; do compile "$1" "$2" "$standard" "$header"; done
+    done
+}
+by_compiler gcc c c99 c11
+by_compiler clang c c99 c11
+by_compiler g++ cc c++11 c++20
+by_compiler clang++ cc c++11 c++20
+
+duplicates=$(find include lib -type f ! -name CMakeLists.txt -printf '%f\n' | sort | uniq -d)
+if [[ -z $duplicates ]]; then echo "ok file_names_are_unique"; else
+    echo "not ok file_names_are_unique"
+    echo "$duplicates"
+    failed=1
+fi
+
+# Formats without comments (JSON, data) and prose are left out.
+unlicensed=$(find . \( -name .git -o -path './build*' -o -name __pycache__ \) -prune -o -type f \
+    \( -name '*.[ch]' -o -name '*.cc' -o -name '*.cpp' -o -name '*.sh' -o -name '*.py' -o -name '*.awk' \
+    -o -name '*.cmake' -o -name '*.in' -o -name '*.list' -o -name '*.supp' -o -name '*.pml' \
+    -o -name '*.[1-9]' -o -name '*.pyi' -o -name '*.toml' -o -name '*.abignore' -o -name '*.skip' \
+    -o -name CMakeLists.txt -o -path ./.ci/run \) \
+    -print0 | xargs -0 grep -L 'SPDX-License-Identifier: Apache-2.0' || true)
+if [[ -z $unlicensed ]]; then echo "ok files_name_their_licence"; else
+    echo "not ok files_name_their_licence"
+    echo "$unlicensed"
+    failed=1
+fi
+exit $failed

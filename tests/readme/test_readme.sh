@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What README.md shows is examples/first_gang.c, which the build compiles, and stays short; the
+# example programs run and succeed.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+bin=${GANG_BIN_DIR:-$root/build/dev/examples}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+failed=0
+
+awk '/^<!-- examples\/first_gang\.c -->$/ { wanted = 1; next }
+     wanted && /^```c$/ { inside = 1; wanted = 0; next }
+     inside && /^```$/ { exit }
+     inside' "$root/README.md" >shown.c || true
+
+if [[ -s shown.c ]] && diff shown.c "$root/examples/first_gang.c"; then
+    echo "ok readme_shows_first_gang"
+else
+    echo "not ok readme_shows_first_gang"
+    [[ -s shown.c ]] || echo "  no C block after the line <!-- examples/first_gang.c -->"
+    failed=1
+fi
+
+lines=$(wc -l <"$root/examples/first_gang.c" || echo 999)
+if [[ $lines -lt 40 ]]; then echo "ok first_gang_is_under_40_lines"; else
+    echo "not ok first_gang_is_under_40_lines"
+    echo "  it has $lines"
+    failed=1
+fi
+
+for name in first_gang incremental threads hwloc_node; do
+    if timeout 60 "$bin/$name" >output 2>&1; then echo "ok example_$name"; else
+        echo "not ok example_$name"
+        sed 's/^/  /' output
+        failed=1
+    fi
+done
+exit $failed
