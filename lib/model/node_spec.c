@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/node_spec.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* Sizes of the structs when they were first released: up to the last member of that time. A caller
+ * may know less than the library, but not less than this. */
+enum {
+    SPEC_LEAST = offsetof(struct gang_node_spec, reserved0) + sizeof(int32_t),
+    GPU_LEAST = offsetof(struct gang_gpu_spec, reserved0) + sizeof(int32_t),
+    LINK_LEAST = offsetof(struct gang_link_spec, bandwidth_mbps) + sizeof(int64_t),
+    NUMA_LEAST = offsetof(struct gang_numa_spec, memory_bytes) + sizeof(int64_t),
+    CORE_LEAST = offsetof(struct gang_core_spec, cpuset) + sizeof(const char *),
+    NIC_LEAST = offsetof(struct gang_nic_spec, reserved0) + sizeof(int32_t)
+};
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+/* Length in bytes of the UTF-8 character at p, which is no control character; 0 if there is none.
+ * RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
+static size_t character(const unsigned char *p)
+{
+    if (p[0] < 0x80)
+        return p[0] >= 0x20 && p[0] != 0x7f;
+    if (p[0] < 0xc2 || p[0] > 0xf4)
+        return 0;
+    size_t more = p[0] < 0xe0 ? 1 : p[0] < 0xf0 ? 2 : 3;
+    for (size_t i = 1; i <= more; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    if (p[0] == 0xc2 && p[1] < 0xa0) /* U+0080..U+009F are control characters, too */
+        return 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return more + 1;
+}
+
+gang_result gang__text_check(const char *text, bool may_be_empty)
+{
+    if (!text || (!text[0] && !may_be_empty))
+        return GANG_EINVAL;
+    const unsigned char *p = (const unsigned char *)text;
+    for (size_t at = 0; p[at];) {
+        if (at >= GANG_MAX_NAME)
+            return GANG_ELIMIT;
+        size_t bytes = character(p + at);
+        if (!bytes)
+            return GANG_EINVAL;
+        at += bytes;
+        if (at > GANG_MAX_NAME)
+            return GANG_ELIMIT;
+    }
+    return GANG_OK;
+}
+
+/* "0,64" or "0-3,8": decimal numbers and ascending ranges as in Linux' cpuset files. */
+static bool is_cpu_list(const char *text)
+{
+    for (;;) {
+        long bound[2] = {0, 0};
+        int bounds = 0;
+        do {
+            size_t digits = strspn(text, "0123456789");
+            if (digits == 0 || digits > 7)
+                return false;
+            for (; digits; digits--)
+                bound[bounds] = bound[bounds] * 10 + (*text++ - '0');
+            bounds++;
+        } while (bounds == 1 && *text == '-' && text++);
+        if (bounds == 2 && bound[1] < bound[0])
+            return false;
+        if (!*text)
+            return true;
+        if (*text++ != ',')
+            return false;
+    }
+}
+
+/* ---- checking ------------------------------------------------------------------------------ */
+
+/* Refuse "array[index].member"; `array` or `member` may be NULL. */
+static gang_result refuse(struct gang_error *error, gang_result code, const char *array,
+                          size_t index, const char *member, const char *text)
+{
+    char path[64];
+    if (!array)
+        snprintf(path, sizeof(path), "%s", member ? member : "");
+    else
+        snprintf(path, sizeof(path), "%s[%zu]%s%s", array, index, member ? "." : "",
+                 member ? member : "");
+    return gang__error(error, code, path, "%s", text);
+}
+
+static gang_result refuse_text(struct gang_error *error, gang_result code, const char *array,
+                               size_t index, const char *member)
+{
+    return refuse(error, code, array, index, member,
+                  code == GANG_ELIMIT ? "longer than 255 bytes"
+                                      : "missing, empty, or not plain UTF-8 text");
+}
+
+/* Copy element `i` of an array of the caller's elements into `dst`. */
+static gang_result element_in(void *dst, size_t known, size_t least, const void *array,
+                              size_t stride, size_t i)
+{
+    return gang__struct_in(dst, known, least, (const char *)array + i * stride, stride);
+}
+
+/* An array: there if it has elements, not too long, and of elements of a possible size. */
+static gang_result array_check(const void *array, size_t count, size_t most, const char *name,
+                               struct gang_error *error)
+{
+    if (count > most)
+        return gang__error(error, GANG_ELIMIT, name, "%zu are more than %zu", count, most);
+    if (count > 0 && !array)
+        return refuse(error, GANG_EINVAL, NULL, 0, name, "NULL with a count above 0");
+    return GANG_OK;
+}
+
+static gang_result element_size_check(gang_result r, const char *array, size_t i,
+                                      const char *size_name, struct gang_error *error)
+{
+    if (r == GANG_E2BIG)
+        return refuse(error, r, array, i, NULL, "an unknown member is not zero");
+    if (r != GANG_OK)
+        return refuse(error, r, NULL, 0, size_name, "not the size of a known struct");
+    return GANG_OK;
+}
+
+static bool numa_index_ok(const struct gang_node_spec *s, int32_t numa)
+{
+    return numa == -1 || (numa >= 0 && (size_t)numa < s->numa_count);
+}
+
+/* Text that may be unknown: NULL or "". */
+static gang_result optional_text_check(const char *text)
+{
+    return text ? gang__text_check(text, true) : GANG_OK;
+}
+
+static gang_result gpus_check(const struct gang_node_spec *s, struct gang_error *error)
+{
+    gang_result r = array_check(s->gpus, s->gpu_count, GANG_MAX_GPUS, "gpus", error);
+    for (size_t i = 0; r == GANG_OK && i < s->gpu_count; i++) {
+        struct gang_gpu_spec e;
+        r = element_size_check(element_in(&e, sizeof(e), GPU_LEAST, s->gpus, s->gpu_size, i),
+                               "gpus", i, "gpu_size", error);
+        if (r != GANG_OK)
+            return r;
+        if ((r = optional_text_check(e.model)) != GANG_OK)
+            return refuse_text(error, r, "gpus", i, "model");
+        if ((r = optional_text_check(e.pci)) != GANG_OK)
+            return refuse_text(error, r, "gpus", i, "pci");
+        if ((r = optional_text_check(e.uuid)) != GANG_OK)
+            return refuse_text(error, r, "gpus", i, "uuid");
+        if (e.memory_bytes < 0 || e.memory_bytes > GANG__MAX_MEMORY)
+            return refuse(error, GANG_ERANGE, "gpus", i, "memory_bytes", "negative or too large");
+        if (!numa_index_ok(s, e.numa))
+            return refuse(error, GANG_EINVAL, "gpus", i, "numa", "no such NUMA domain");
+        if (e.reserved0 != 0)
+            return refuse(error, GANG_EINVAL, "gpus", i, "reserved0", "not 0");
+    }
+    return r;
+}
+
+static gang_result link_check(const struct gang_node_spec *s, const struct gang_link_spec *e,
+                              size_t i, struct gang_error *error)
+{
+    if (e->a < 0 || (size_t)e->a >= s->gpu_count)
+        return refuse(error, GANG_EINVAL, "links", i, "a", "no such GPU");
+    if (e->b < 0 || (size_t)e->b >= s->gpu_count)
+        return refuse(error, GANG_EINVAL, "links", i, "b", "no such GPU");
+    if (e->a == e->b)
+        return refuse(error, GANG_EINVAL, "links", i, "b", "a GPU linked to itself");
+    if (e->kind < GANG_LINK_NVLINK || e->kind > GANG_LINK_OTHER)
+        return refuse(error, GANG_EINVAL, "links", i, "kind", "unknown kind of link");
+    if (e->hops < 0)
+        return refuse(error, GANG_ERANGE, "links", i, "hops", "negative");
+    if (e->bandwidth_mbps < 0)
+        return refuse(error, GANG_ERANGE, "links", i, "bandwidth_mbps", "negative");
+    return GANG_OK;
+}
+
+static gang_result links_check(const struct gang_node_spec *s, struct gang_error *error)
+{
+    uint64_t seen[GANG_MAX_GPUS] = {0}; /* bit b of seen[a], a < b: that pair has a link */
+    size_t most = GANG_MAX_GPUS * (GANG_MAX_GPUS - 1) / 2;
+    gang_result r = array_check(s->links, s->link_count, most, "links", error);
+    for (size_t i = 0; r == GANG_OK && i < s->link_count; i++) {
+        struct gang_link_spec e;
+        r = element_size_check(element_in(&e, sizeof(e), LINK_LEAST, s->links, s->link_size, i),
+                               "links", i, "link_size", error);
+        if (r == GANG_OK)
+            r = link_check(s, &e, i, error);
+        if (r != GANG_OK)
+            return r;
+        int32_t low = e.a < e.b ? e.a : e.b;
+        uint64_t high = UINT64_C(1) << (e.a < e.b ? e.b : e.a);
+        if (seen[low] & high)
+            return refuse(error, GANG_EINVAL, "links", i, NULL, "the pair has a link already");
+        seen[low] |= high;
+    }
+    return r;
+}
+
+static gang_result numas_check(const struct gang_node_spec *s, struct gang_error *error)
+{
+    gang_result r = array_check(s->numas, s->numa_count, GANG_MAX_NUMAS, "numas", error);
+    for (size_t i = 0; r == GANG_OK && i < s->numa_count; i++) {
+        struct gang_numa_spec e;
+        r = element_size_check(element_in(&e, sizeof(e), NUMA_LEAST, s->numas, s->numa_size, i),
+                               "numas", i, "numa_size", error);
+        if (r != GANG_OK)
+            return r;
+        if (e.os_index < -1)
+            return refuse(error, GANG_ERANGE, "numas", i, "os_index", "negative");
+        if (e.package < -1)
+            return refuse(error, GANG_ERANGE, "numas", i, "package", "negative");
+        if (e.memory_bytes < 0 || e.memory_bytes > GANG__MAX_MEMORY)
+            return refuse(error, GANG_ERANGE, "numas", i, "memory_bytes", "negative or too large");
+    }
+    return r;
+}
+
+static gang_result core_check(const struct gang_node_spec *s, const struct gang_core_spec *e,
+                              size_t i, struct gang_error *error)
+{
+    if (e->os_index < 0)
+        return refuse(error, GANG_ERANGE, "cores", i, "os_index", "negative");
+    if (!numa_index_ok(s, e->numa))
+        return refuse(error, GANG_EINVAL, "cores", i, "numa", "no such NUMA domain");
+    if (e->threads < 1)
+        return refuse(error, GANG_ERANGE, "cores", i, "threads", "less than 1");
+    if (e->reserved0 != 0)
+        return refuse(error, GANG_EINVAL, "cores", i, "reserved0", "not 0");
+    gang_result r = optional_text_check(e->cpuset);
+    if (r != GANG_OK)
+        return refuse_text(error, r, "cores", i, "cpuset");
+    if (e->cpuset && !is_cpu_list(e->cpuset))
+        return refuse(error, GANG_EINVAL, "cores", i, "cpuset", "not a list such as \"0,64\"");
+    return GANG_OK;
+}
+
+static gang_result cores_check(const struct gang_node_spec *s, struct gang_error *error)
+{
+    int32_t os_index[GANG_MAX_CORES];
+    gang_result r = array_check(s->cores, s->core_count, GANG_MAX_CORES, "cores", error);
+    for (size_t i = 0; r == GANG_OK && i < s->core_count; i++) {
+        struct gang_core_spec e;
+        r = element_size_check(element_in(&e, sizeof(e), CORE_LEAST, s->cores, s->core_size, i),
+                               "cores", i, "core_size", error);
+        if (r == GANG_OK)
+            r = core_check(s, &e, i, error);
+        if (r != GANG_OK)
+            return r;
+        /* Two cores with the same thread would be handed out as two. */
+        for (size_t j = 0; j < i; j++)
+            if (os_index[j] == e.os_index)
+                return refuse(error, GANG_EINVAL, "cores", i, "os_index", "of two cores");
+        os_index[i] = e.os_index;
+    }
+    return r;
+}
+
+static gang_result nics_check(const struct gang_node_spec *s, struct gang_error *error)
+{
+    gang_result r = array_check(s->nics, s->nic_count, GANG_MAX_ITEMS, "nics", error);
+    for (size_t i = 0; r == GANG_OK && i < s->nic_count; i++) {
+        struct gang_nic_spec e;
+        r = element_size_check(element_in(&e, sizeof(e), NIC_LEAST, s->nics, s->nic_size, i),
+                               "nics", i, "nic_size", error);
+        if (r != GANG_OK)
+            return r;
+        if ((r = gang__text_check(e.name, false)) != GANG_OK)
+            return refuse_text(error, r, "nics", i, "name");
+        if ((r = optional_text_check(e.pci)) != GANG_OK)
+            return refuse_text(error, r, "nics", i, "pci");
+        if (!numa_index_ok(s, e.numa))
+            return refuse(error, GANG_EINVAL, "nics", i, "numa", "no such NUMA domain");
+        if (e.reserved0 != 0)
+            return refuse(error, GANG_EINVAL, "nics", i, "reserved0", "not 0");
+    }
+    return r;
+}
+
+static bool is_built_in(const char *kind)
+{
+    return strcmp(kind, "cpu") == 0 || strcmp(kind, "memory") == 0 || strcmp(kind, "gpu") == 0;
+}
+
+static gang_result amounts_check(const struct gang_node_spec *s, struct gang_error *error)
+{
+    size_t most = GANG_MAX_KINDS - GANG_KIND_SITE;
+    gang_result r = array_check(s->amounts, s->amount_count, most, "amounts", error);
+    for (size_t i = 0; r == GANG_OK && i < s->amount_count; i++) {
+        const struct gang_amount *e = &s->amounts[i];
+        if ((r = gang__text_check(e->kind, false)) != GANG_OK)
+            return refuse_text(error, r, "amounts", i, "kind");
+        if (is_built_in(e->kind))
+            return refuse(error, GANG_EINVAL, "amounts", i, "kind", "a built-in kind");
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(s->amounts[j].kind, e->kind) == 0)
+                return refuse(error, GANG_EINVAL, "amounts", i, "kind", "given twice");
+        if (e->amount < 0 || e->amount > GANG_MAX_AMOUNT)
+            return refuse(error, GANG_ERANGE, "amounts", i, "amount", "negative or too large");
+    }
+    return r;
+}
+
+/* Labels, and places in the topology: the same struct, but a place has no empty value. */
+static gang_result labels_check(const struct gang_label *labels, size_t count, size_t most,
+                                bool may_be_empty, const char *name, struct gang_error *error)
+{
+    gang_result r = array_check(labels, count, most, name, error);
+    for (size_t i = 0; r == GANG_OK && i < count; i++) {
+        if ((r = gang__text_check(labels[i].key, false)) != GANG_OK)
+            return refuse_text(error, r, name, i, "key");
+        if ((r = gang__text_check(labels[i].value, may_be_empty)) != GANG_OK)
+            return refuse_text(error, r, name, i, "value");
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(labels[j].key, labels[i].key) == 0)
+                return refuse(error, GANG_EINVAL, name, i, "key", "given twice");
+    }
+    return r;
+}
+
+static gang_result partitions_check(const struct gang_node_spec *s, struct gang_error *error)
+{
+    gang_result r =
+        array_check(s->partitions, s->partition_count, GANG_MAX_ITEMS, "partitions", error);
+    for (size_t i = 0; r == GANG_OK && i < s->partition_count; i++) {
+        if ((r = gang__text_check(s->partitions[i], false)) != GANG_OK)
+            return refuse_text(error, r, "partitions", i, NULL);
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(s->partitions[j], s->partitions[i]) == 0)
+                return refuse(error, GANG_EINVAL, "partitions", i, NULL, "given twice");
+    }
+    return r;
+}
+
+static gang_result near_check(const struct gang_node_spec *s, struct gang_error *error)
+{
+    size_t n = s->gpu_count;
+    for (size_t k = 0; s->gpu_near && k < n * n; k++) {
+        if (s->gpu_near[k] > GANG_NEAR_LINK)
+            return refuse(error, GANG_EINVAL, "gpu_near", k, NULL, "not one of GANG_NEAR_*");
+        if (s->gpu_near[k] != s->gpu_near[k % n * n + k / n])
+            return refuse(error, GANG_EINVAL, "gpu_near", k, NULL, "not symmetric");
+    }
+    return GANG_OK;
+}
+
+static gang_result scalars_check(const struct gang_node_spec *s, struct gang_error *error)
+{
+    gang_result r = gang__text_check(s->name, false);
+    if (r != GANG_OK)
+        return refuse_text(error, r, NULL, 0, "name");
+    if (s->cpu_milli < 0 || s->cpu_milli > GANG_MAX_CPU_MILLI)
+        return refuse(error, GANG_ERANGE, NULL, 0, "cpu_milli", "negative or too large");
+    if (s->memory_bytes < 0 || s->memory_bytes > GANG__MAX_MEMORY)
+        return refuse(error, GANG_ERANGE, NULL, 0, "memory_bytes", "negative or too large");
+    if (s->state < GANG_NODE_UP || s->state > GANG_NODE_DOWN)
+        return refuse(error, GANG_EINVAL, NULL, 0, "state", "not up, draining or down");
+    if (s->reserved0 != 0)
+        return refuse(error, GANG_EINVAL, NULL, 0, "reserved0", "not 0");
+    return GANG_OK;
+}
+
+/* Check, and hand over the struct in the library's size; its arrays are still the caller's. */
+static gang_result spec_in(const struct gang_node_spec *from, struct gang_node_spec *s,
+                           struct gang_error *error)
+{
+    if (!from)
+        return gang__error(error, GANG_EINVAL, NULL, "no specification");
+    gang_result r = gang__struct_in(s, sizeof(*s), SPEC_LEAST, from, from->size);
+    if (r == GANG_E2BIG)
+        return gang__error(error, r, NULL, "an unknown member is not zero");
+    if (r != GANG_OK)
+        return gang__error(error, r, "size", "not the size of a known struct");
+    if ((r = scalars_check(s, error)) != GANG_OK || (r = gpus_check(s, error)) != GANG_OK ||
+        (r = links_check(s, error)) != GANG_OK || (r = numas_check(s, error)) != GANG_OK ||
+        (r = cores_check(s, error)) != GANG_OK || (r = nics_check(s, error)) != GANG_OK ||
+        (r = amounts_check(s, error)) != GANG_OK || (r = partitions_check(s, error)) != GANG_OK)
+        return r;
+    r = labels_check(s->labels, s->label_count, GANG_MAX_ITEMS, true, "labels", error);
+    if (r == GANG_OK)
+        r = labels_check(s->topology, s->topology_count, GANG_MAX_LEVELS, false, "topology", error);
+    if (r == GANG_OK)
+        r = near_check(s, error);
+    return r;
+}
+
+gang_result gang_node_spec_check(const struct gang_node_spec *spec, struct gang_error *error)
+{
+    struct gang_node_spec s;
+    return spec_in(spec, &s, error);
+}
+
+/* ---- copying ------------------------------------------------------------------------------- */
+
+/* The block of a copy. It is laid out twice by the same code: without `base` to measure it, then
+ * to fill it. */
+struct block {
+    char *base;
+    size_t used;
+};
+
+static void *take(struct block *b, size_t bytes)
+{
+    size_t align = _Alignof(max_align_t);
+    b->used = (b->used + align - 1) / align * align;
+    void *memory = b->base ? b->base + b->used : NULL;
+    b->used += bytes;
+    return memory;
+}
+
+static const char *take_text(struct block *b, const char *text)
+{
+    if (!text)
+        return NULL;
+    size_t bytes = strlen(text) + 1;
+    char *memory = b->base ? b->base + b->used : NULL;
+    b->used += bytes;
+    return memory ? memcpy(memory, text, bytes) : NULL;
+}
+
+static struct gang_gpu_spec *lay_gpus(struct block *b, const struct gang_node_spec *s)
+{
+    struct gang_gpu_spec *to = take(b, s->gpu_count * sizeof(*to));
+    for (size_t i = 0; i < s->gpu_count; i++) {
+        struct gang_gpu_spec e;
+        (void)element_in(&e, sizeof(e), GPU_LEAST, s->gpus, s->gpu_size, i);
+        e.model = take_text(b, e.model);
+        e.pci = take_text(b, e.pci);
+        e.uuid = take_text(b, e.uuid);
+        if (to)
+            to[i] = e;
+    }
+    return to;
+}
+
+static struct gang_link_spec *lay_links(struct block *b, const struct gang_node_spec *s)
+{
+    struct gang_link_spec *to = take(b, s->link_count * sizeof(*to));
+    for (size_t i = 0; to && i < s->link_count; i++)
+        (void)element_in(&to[i], sizeof(to[i]), LINK_LEAST, s->links, s->link_size, i);
+    return to;
+}
+
+static struct gang_numa_spec *lay_numas(struct block *b, const struct gang_node_spec *s)
+{
+    struct gang_numa_spec *to = take(b, s->numa_count * sizeof(*to));
+    for (size_t i = 0; to && i < s->numa_count; i++)
+        (void)element_in(&to[i], sizeof(to[i]), NUMA_LEAST, s->numas, s->numa_size, i);
+    return to;
+}
+
+static struct gang_core_spec *lay_cores(struct block *b, const struct gang_node_spec *s)
+{
+    struct gang_core_spec *to = take(b, s->core_count * sizeof(*to));
+    for (size_t i = 0; i < s->core_count; i++) {
+        struct gang_core_spec e;
+        (void)element_in(&e, sizeof(e), CORE_LEAST, s->cores, s->core_size, i);
+        e.cpuset = take_text(b, e.cpuset);
+        if (to)
+            to[i] = e;
+    }
+    return to;
+}
+
+static struct gang_nic_spec *lay_nics(struct block *b, const struct gang_node_spec *s)
+{
+    struct gang_nic_spec *to = take(b, s->nic_count * sizeof(*to));
+    for (size_t i = 0; i < s->nic_count; i++) {
+        struct gang_nic_spec e;
+        (void)element_in(&e, sizeof(e), NIC_LEAST, s->nics, s->nic_size, i);
+        e.name = take_text(b, e.name);
+        e.pci = take_text(b, e.pci);
+        if (to)
+            to[i] = e;
+    }
+    return to;
+}
+
+static struct gang_amount *lay_amounts(struct block *b, const struct gang_node_spec *s)
+{
+    struct gang_amount *to = take(b, s->amount_count * sizeof(*to));
+    for (size_t i = 0; i < s->amount_count; i++) {
+        const char *kind = take_text(b, s->amounts[i].kind);
+        if (to)
+            to[i] = (struct gang_amount){kind, s->amounts[i].amount};
+    }
+    return to;
+}
+
+static struct gang_label *lay_labels(struct block *b, const struct gang_label *from, size_t count)
+{
+    struct gang_label *to = take(b, count * sizeof(*to));
+    for (size_t i = 0; i < count; i++) {
+        const char *key = take_text(b, from[i].key);
+        const char *value = take_text(b, from[i].value);
+        if (to)
+            to[i] = (struct gang_label){key, value};
+    }
+    return to;
+}
+
+static const char **lay_partitions(struct block *b, const struct gang_node_spec *s)
+{
+    const char **to = take(b, s->partition_count * sizeof(*to));
+    for (size_t i = 0; i < s->partition_count; i++) {
+        const char *text = take_text(b, s->partitions[i]);
+        if (to)
+            to[i] = text;
+    }
+    return to;
+}
+
+static uint8_t *lay_near(struct block *b, const struct gang_node_spec *s)
+{
+    size_t bytes = s->gpu_near ? s->gpu_count * s->gpu_count : 0;
+    uint8_t *to = take(b, bytes);
+    return to && bytes ? memcpy(to, s->gpu_near, bytes) : to;
+}
+
+/* Lay out a copy of `s`; returns it if the block has memory. */
+static struct gang_node_spec *lay(struct block *b, const struct gang_node_spec *s)
+{
+    struct gang_node_spec *to = take(b, sizeof(*to));
+    struct gang_node_spec copy = *s;
+    copy.size = sizeof(struct gang_node_spec);
+    copy.gpu_size = sizeof(struct gang_gpu_spec);
+    copy.link_size = sizeof(struct gang_link_spec);
+    copy.numa_size = sizeof(struct gang_numa_spec);
+    copy.core_size = sizeof(struct gang_core_spec);
+    copy.nic_size = sizeof(struct gang_nic_spec);
+    copy.name = take_text(b, s->name);
+    /* Every array is laid out, so that both passes count the same; empty ones become NULL. */
+    const struct gang_gpu_spec *gpus = lay_gpus(b, s);
+    const struct gang_link_spec *links = lay_links(b, s);
+    const struct gang_numa_spec *numas = lay_numas(b, s);
+    const struct gang_core_spec *cores = lay_cores(b, s);
+    const struct gang_nic_spec *nics = lay_nics(b, s);
+    const struct gang_amount *amounts = lay_amounts(b, s);
+    const struct gang_label *labels = lay_labels(b, s->labels, s->label_count);
+    const char *const *partitions = lay_partitions(b, s);
+    const struct gang_label *topology = lay_labels(b, s->topology, s->topology_count);
+    const uint8_t *near = lay_near(b, s);
+    copy.gpus = s->gpu_count ? gpus : NULL;
+    copy.links = s->link_count ? links : NULL;
+    copy.numas = s->numa_count ? numas : NULL;
+    copy.cores = s->core_count ? cores : NULL;
+    copy.nics = s->nic_count ? nics : NULL;
+    copy.amounts = s->amount_count ? amounts : NULL;
+    copy.labels = s->label_count ? labels : NULL;
+    copy.partitions = s->partition_count ? partitions : NULL;
+    copy.topology = s->topology_count ? topology : NULL;
+    copy.gpu_near = s->gpu_near && s->gpu_count ? near : NULL;
+    if (to)
+        *to = copy;
+    return to;
+}
+
+gang_result gang__node_spec_copy_mem(const struct gang_mem *mem, const struct gang_node_spec *spec,
+                                     struct gang_node_spec **copy, struct gang_error *error)
+{
+    *copy = NULL;
+    struct gang_node_spec s;
+    gang_result r = spec_in(spec, &s, error);
+    if (r != GANG_OK)
+        return r;
+    struct block b = {NULL, 0};
+    (void)lay(&b, &s);
+    size_t measured = b.used;
+    b = (struct block){gang__alloc(mem, measured), 0};
+    if (!b.base)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    *copy = lay(&b, &s);
+    assert(b.used == measured);
+    return GANG_OK;
+}
+
+gang_result gang_node_spec_copy(const struct gang_node_spec *spec, struct gang_node_spec **copy,
+                                struct gang_error *error)
+{
+    if (!copy)
+        return gang__error(error, GANG_EINVAL, NULL, "nowhere to put the copy");
+    return gang__node_spec_copy_mem(&gang__mem_libc, spec, copy, error);
+}
+
+void gang_node_spec_free(struct gang_node_spec *spec)
+{
+    gang__release(&gang__mem_libc, spec);
+}
+
+/* ---- closeness ----------------------------------------------------------------------------- */
+
+static int32_t package_of(const struct gang_node_spec *s, int32_t numa)
+{
+    struct gang_numa_spec e;
+    if (numa < 0)
+        return -1;
+    (void)element_in(&e, sizeof(e), NUMA_LEAST, s->numas, s->numa_size, (size_t)numa);
+    return e.package;
+}
+
+uint8_t gang__gpu_near(const struct gang_node_spec *spec, size_t i, size_t j)
+{
+    if (i == j)
+        return GANG_NEAR_LINK;
+    if (spec->gpu_near)
+        return spec->gpu_near[i * spec->gpu_count + j];
+    for (size_t k = 0; k < spec->link_count; k++) {
+        struct gang_link_spec e;
+        (void)element_in(&e, sizeof(e), LINK_LEAST, spec->links, spec->link_size, k);
+        if (((size_t)e.a == i && (size_t)e.b == j) || ((size_t)e.a == j && (size_t)e.b == i))
+            return GANG_NEAR_LINK;
+    }
+    struct gang_gpu_spec a;
+    struct gang_gpu_spec b;
+    (void)element_in(&a, sizeof(a), GPU_LEAST, spec->gpus, spec->gpu_size, i);
+    (void)element_in(&b, sizeof(b), GPU_LEAST, spec->gpus, spec->gpu_size, j);
+    if (a.numa < 0 || b.numa < 0)
+        return GANG_NEAR_SYSTEM;
+    if (a.numa == b.numa)
+        return GANG_NEAR_NUMA;
+    int32_t package = package_of(spec, a.numa);
+    return package >= 0 && package == package_of(spec, b.numa) ? GANG_NEAR_PACKAGE
+                                                               : GANG_NEAR_SYSTEM;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Node specifications by value: checking and copying them, and what the hwloc readers share. */
+#ifndef GANG__MODEL_NODE_SPEC_H
+#define GANG__MODEL_NODE_SPEC_H
+
+#include <stdbool.h>
+
+#include <gangsched/model.h>
+
+#include "base/mem.h"
+
+/* Largest number of bytes of any memory: GANG_MAX_AMOUNT whole pages. */
+#define GANG__MAX_MEMORY (GANG_MAX_AMOUNT * GANG_PAGE_BYTES + (GANG_PAGE_BYTES - 1))
+
+/* A name, label or value as the model wants it: UTF-8 without control characters.
+ * GANG_EINVAL: NULL, empty (unless allowed), control characters, not UTF-8; GANG_ELIMIT: longer
+ * than GANG_MAX_NAME bytes. */
+gang_result gang__text_check(const char *text, bool may_be_empty);
+
+/* Check and copy a specification into one block of `mem`, which one gang__release() gives back.
+ * The copy has the library's own struct sizes, for the elements of its arrays too. On failure
+ * *copy is NULL. */
+gang_result gang__node_spec_copy_mem(const struct gang_mem *mem, const struct gang_node_spec *spec,
+                                     struct gang_node_spec **copy, struct gang_error *error);
+
+/* GANG_NEAR_* of GPUs i and j of a checked specification: as it says, or derived from links and
+ * NUMA domains. A GPU and itself: GANG_NEAR_LINK. O(links). */
+uint8_t gang__gpu_near(const struct gang_node_spec *spec, size_t i, size_t j);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comparing two cases. What means the same is equal: NULL and "" for what may be unknown, no list
+ * and one of zeros, 0 rounds and 1. `expect` is text in the form that the reader gives it. */
+#include "model/scenario_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Load element `i` of both arrays, which have a size member; false if that fails. */
+#define LOAD2(x, y, last, a, b, i) \
+    (GANG__LOAD(x, last, a, i) == GANG_OK && GANG__LOAD(y, last, b, i) == GANG_OK)
+/* The same for arrays whose stride stands beside them. */
+#define LOAD2_BY(x, y, last, a, b, i, stride_a, stride_b) \
+    (GANG__LOAD_BY(x, last, a, i, stride_a) == GANG_OK && \
+     GANG__LOAD_BY(y, last, b, i, stride_b) == GANG_OK)
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_or_empty(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+static bool same_real(double a, double b)
+{
+    return a >= b && a <= b;
+}
+
+static bool same_names(const char *const *a, size_t a_count, const char *const *b, size_t b_count)
+{
+    if (a_count != b_count)
+        return false;
+    for (size_t i = 0; i < a_count; i++)
+        if (!same_text(a[i], b[i]))
+            return false;
+    return true;
+}
+
+static bool same_amounts(const struct gang_amount *a, size_t a_count, const struct gang_amount *b,
+                         size_t b_count)
+{
+    if (a_count != b_count)
+        return false;
+    for (size_t i = 0; i < a_count; i++)
+        if (!same_text(a[i].kind, b[i].kind) || a[i].amount != b[i].amount)
+            return false;
+    return true;
+}
+
+static bool same_labels(const struct gang_label *a, size_t a_count, const struct gang_label *b,
+                        size_t b_count)
+{
+    if (a_count != b_count)
+        return false;
+    for (size_t i = 0; i < a_count; i++)
+        if (!same_text(a[i].key, b[i].key) || !same_text(a[i].value, b[i].value))
+            return false;
+    return true;
+}
+
+static bool same_kind(const struct gang_kind_spec *a, const struct gang_kind_spec *b)
+{
+    return same_text(a->name, b->name) && same_or_empty(a->unit, b->unit) && a->scope == b->scope &&
+           a->reserved0 == b->reserved0 && a->capacity == b->capacity;
+}
+
+/* ---- nodes ----------------------------------------------------------------------------- */
+
+static bool same_gpus(const struct gang_node_spec *a, const struct gang_node_spec *b)
+{
+    struct gang_gpu_spec x;
+    struct gang_gpu_spec y;
+    if (a->gpu_count != b->gpu_count)
+        return false;
+    for (size_t i = 0; i < a->gpu_count; i++)
+        if (!LOAD2_BY(x, y, reserved0, a->gpus, b->gpus, i, a->gpu_size, b->gpu_size) ||
+            !same_or_empty(x.model, y.model) || !same_or_empty(x.pci, y.pci) ||
+            !same_or_empty(x.uuid, y.uuid) || x.memory_bytes != y.memory_bytes ||
+            x.numa != y.numa || x.reserved0 != y.reserved0)
+            return false;
+    size_t pairs = a->gpu_count * a->gpu_count;
+    if (pairs == 0 || (!a->gpu_near && !b->gpu_near))
+        return true;
+    return a->gpu_near && b->gpu_near && memcmp(a->gpu_near, b->gpu_near, pairs) == 0;
+}
+
+static bool same_links(const struct gang_node_spec *a, const struct gang_node_spec *b)
+{
+    struct gang_link_spec x;
+    struct gang_link_spec y;
+    if (a->link_count != b->link_count)
+        return false;
+    for (size_t i = 0; i < a->link_count; i++)
+        if (!LOAD2_BY(x, y, bandwidth_mbps, a->links, b->links, i, a->link_size, b->link_size) ||
+            x.a != y.a || x.b != y.b || x.kind != y.kind || x.hops != y.hops ||
+            x.bandwidth_mbps != y.bandwidth_mbps)
+            return false;
+    return true;
+}
+
+static bool same_numas(const struct gang_node_spec *a, const struct gang_node_spec *b)
+{
+    struct gang_numa_spec x;
+    struct gang_numa_spec y;
+    if (a->numa_count != b->numa_count)
+        return false;
+    for (size_t i = 0; i < a->numa_count; i++)
+        if (!LOAD2_BY(x, y, memory_bytes, a->numas, b->numas, i, a->numa_size, b->numa_size) ||
+            x.os_index != y.os_index || x.package != y.package || x.memory_bytes != y.memory_bytes)
+            return false;
+    return true;
+}
+
+static bool same_cores(const struct gang_node_spec *a, const struct gang_node_spec *b)
+{
+    struct gang_core_spec x;
+    struct gang_core_spec y;
+    if (a->core_count != b->core_count)
+        return false;
+    for (size_t i = 0; i < a->core_count; i++)
+        if (!LOAD2_BY(x, y, cpuset, a->cores, b->cores, i, a->core_size, b->core_size) ||
+            x.os_index != y.os_index || x.numa != y.numa || x.threads != y.threads ||
+            x.reserved0 != y.reserved0 || !same_or_empty(x.cpuset, y.cpuset))
+            return false;
+    return true;
+}
+
+static bool same_nics(const struct gang_node_spec *a, const struct gang_node_spec *b)
+{
+    struct gang_nic_spec x;
+    struct gang_nic_spec y;
+    if (a->nic_count != b->nic_count)
+        return false;
+    for (size_t i = 0; i < a->nic_count; i++)
+        if (!LOAD2_BY(x, y, reserved0, a->nics, b->nics, i, a->nic_size, b->nic_size) ||
+            !same_text(x.name, y.name) || !same_or_empty(x.pci, y.pci) || x.numa != y.numa ||
+            x.reserved0 != y.reserved0)
+            return false;
+    return true;
+}
+
+static bool same_node(const struct gang_node_spec *a, const struct gang_node_spec *b)
+{
+    return same_text(a->name, b->name) && a->cpu_milli == b->cpu_milli &&
+           a->memory_bytes == b->memory_bytes && a->state == b->state &&
+           a->reserved0 == b->reserved0 && same_gpus(a, b) && same_links(a, b) &&
+           same_numas(a, b) && same_cores(a, b) && same_nics(a, b) &&
+           same_amounts(a->amounts, a->amount_count, b->amounts, b->amount_count) &&
+           same_labels(a->labels, a->label_count, b->labels, b->label_count) &&
+           same_names(a->partitions, a->partition_count, b->partitions, b->partition_count) &&
+           same_labels(a->topology, a->topology_count, b->topology, b->topology_count);
+}
+
+/* ---- queues ---------------------------------------------------------------------------- */
+
+static bool same_quota(const struct gang_quota *a, size_t a_count, const struct gang_quota *b,
+                       size_t b_count)
+{
+    if (a_count != b_count)
+        return false;
+    for (size_t i = 0; i < a_count; i++)
+        if (!same_text(a[i].kind, b[i].kind) || a[i].amount != b[i].amount)
+            return false;
+    return true;
+}
+
+static bool same_weights(const struct gang_queue_spec *a, const struct gang_queue_spec *b)
+{
+    if (!same_real(a->weight, b->weight) || a->weight_count != b->weight_count)
+        return false;
+    for (size_t i = 0; i < a->weight_count; i++)
+        if (!same_text(a->weight_kinds[i], b->weight_kinds[i]) ||
+            !same_real(a->weights[i], b->weights[i]))
+            return false;
+    return true;
+}
+
+static bool same_cells(const struct gang_queue_spec *a, const struct gang_queue_spec *b)
+{
+    if (a->cell_count != b->cell_count)
+        return false;
+    for (size_t i = 0; i < a->cell_count; i++)
+        if (!same_text(a->cells[i].level, b->cells[i].level) ||
+            a->cells[i].count != b->cells[i].count)
+            return false;
+    return true;
+}
+
+static bool same_queue(const struct gang_queue_spec *a, const struct gang_queue_spec *b)
+{
+    return same_text(a->name, b->name) && same_text(a->parent, b->parent) &&
+           same_quota(a->guaranteed, a->guaranteed_count, b->guaranteed, b->guaranteed_count) &&
+           same_quota(a->limit, a->limit_count, b->limit, b->limit_count) &&
+           same_quota(a->lending_limit, a->lending_limit_count, b->lending_limit,
+                      b->lending_limit_count) &&
+           same_weights(a, b) && a->priority == b->priority && a->within == b->within &&
+           a->reclaim == b->reclaim && same_cells(a, b);
+}
+
+/* ---- jobs ------------------------------------------------------------------------------ */
+
+static bool same_rules(const struct gang_group_spec *a, const struct gang_group_spec *b)
+{
+    if (a->label_count != b->label_count)
+        return false;
+    for (size_t i = 0; i < a->label_count; i++) {
+        const struct gang_label_rule *x = &a->labels[i];
+        const struct gang_label_rule *y = &b->labels[i];
+        if (!same_text(x->key, y->key) || x->op != y->op || x->reserved0 != y->reserved0 ||
+            !same_names(x->values, x->value_count, y->values, y->value_count))
+            return false;
+    }
+    return true;
+}
+
+static bool same_group(const struct gang_group_spec *a, const struct gang_group_spec *b)
+{
+    return same_text(a->name, b->name) && a->count == b->count && a->min == b->min &&
+           a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes &&
+           a->gpu_milli == b->gpu_milli && a->gpu_memory_bytes == b->gpu_memory_bytes &&
+           a->gpu_devices == b->gpu_devices && a->set == b->set && a->reserved0 == b->reserved0 &&
+           same_text(a->partition, b->partition) && same_text(a->same, b->same) &&
+           same_text(a->prefer, b->prefer) &&
+           same_amounts(a->amounts, a->amount_count, b->amounts, b->amount_count) &&
+           same_rules(a, b) &&
+           same_names(a->gpu_models, a->gpu_model_count, b->gpu_models, b->gpu_model_count);
+}
+
+static bool same_groups(const struct gang_request_spec *a, const struct gang_request_spec *b)
+{
+    struct gang_group_spec x;
+    struct gang_group_spec y;
+    if (a->group_count != b->group_count)
+        return false;
+    for (size_t i = 0; i < a->group_count; i++)
+        if (!LOAD2_BY(x, y, reserved0, a->groups, b->groups, i, a->group_size, b->group_size) ||
+            !same_group(&x, &y))
+            return false;
+    return true;
+}
+
+static bool same_sets(const struct gang_request_spec *a, const struct gang_request_spec *b)
+{
+    struct gang_set_spec x;
+    struct gang_set_spec y;
+    if (a->set_count != b->set_count)
+        return false;
+    for (size_t i = 0; i < a->set_count; i++)
+        if (!LOAD2_BY(x, y, prefer, a->sets, b->sets, i, a->set_size, b->set_size) ||
+            !same_text(x.name, y.name) || x.parent != y.parent || x.min != y.min ||
+            x.reserved0 != y.reserved0 || !same_text(x.same, y.same) ||
+            !same_text(x.prefer, y.prefer))
+            return false;
+    return true;
+}
+
+static bool same_places(const struct gang_job_spec *a, const struct gang_job_spec *b)
+{
+    if (a->running != b->running || a->place_count != b->place_count)
+        return false;
+    for (size_t i = 0; i < a->place_count; i++)
+        if (!same_text(a->places[i].node, b->places[i].node) ||
+            !same_names(a->places[i].devices, a->places[i].device_count, b->places[i].devices,
+                        b->places[i].device_count))
+            return false;
+    return true;
+}
+
+static bool same_group_extras(const struct gang_job_spec *a, const struct gang_job_spec *b)
+{
+    for (size_t i = 0; i < a->request.group_count; i++) {
+        int32_t a_protected = a->protected_groups ? a->protected_groups[i] : 0;
+        int32_t b_protected = b->protected_groups ? b->protected_groups[i] : 0;
+        int64_t a_order = a->group_order ? a->group_order[i] : 0;
+        int64_t b_order = b->group_order ? b->group_order[i] : 0;
+        if (a_protected != b_protected || a_order != b_order)
+            return false;
+    }
+    return true;
+}
+
+static bool same_job(const struct gang_job_spec *a, const struct gang_job_spec *b)
+{
+    const struct gang_request_spec *x = &a->request;
+    const struct gang_request_spec *y = &b->request;
+    return same_text(a->name, b->name) && same_text(a->queue, b->queue) &&
+           a->priority == b->priority && a->submit == b->submit &&
+           a->preemptible == b->preemptible && a->stale == b->stale &&
+           a->never_preempts == b->never_preempts && x->min == y->min &&
+           same_text(x->same, y->same) && same_text(x->prefer, y->prefer) &&
+           x->policy == y->policy && x->reserved0 == y->reserved0 && same_groups(x, y) &&
+           same_sets(x, y) && same_places(a, b) && same_group_extras(a, b);
+}
+
+/* ---- the case -------------------------------------------------------------------------- */
+
+static bool differ(struct gang__where *where, const char *room)
+{
+    snprintf(where->path, sizeof(where->path), "%s", room);
+    return false;
+}
+
+static bool differ_at(struct gang__where *where, const char *room, size_t index)
+{
+    snprintf(where->path, sizeof(where->path), "%s[%zu]", room, index);
+    return false;
+}
+
+static bool same_lists(const struct gang_scenario *a, const struct gang_scenario *b,
+                       struct gang__where *where)
+{
+    for (size_t i = 0; i < a->kind_count; i++) {
+        struct gang_kind_spec x;
+        struct gang_kind_spec y;
+        if (!LOAD2(x, y, capacity, a->kinds, b->kinds, i) || !same_kind(&x, &y))
+            return differ_at(where, "kinds", i);
+    }
+    for (size_t i = 0; i < a->node_count; i++) {
+        struct gang_node_spec x;
+        struct gang_node_spec y;
+        if (!LOAD2(x, y, reserved0, a->nodes, b->nodes, i) || !same_node(&x, &y))
+            return differ_at(where, "nodes", i);
+    }
+    for (size_t i = 0; i < a->queue_count; i++) {
+        struct gang_queue_spec x;
+        struct gang_queue_spec y;
+        if (!LOAD2(x, y, cell_count, a->queues, b->queues, i) || !same_queue(&x, &y))
+            return differ_at(where, "queues", i);
+    }
+    for (size_t i = 0; i < a->job_count; i++) {
+        struct gang_job_spec x;
+        struct gang_job_spec y;
+        if (!LOAD2(x, y, group_order, a->jobs, b->jobs, i) || !same_job(&x, &y))
+            return differ_at(where, "jobs", i);
+    }
+    return true;
+}
+
+bool gang__scenario_equal(const struct gang_scenario *a, const struct gang_scenario *b,
+                          struct gang__where *where)
+{
+    if (!same_or_empty(a->id, b->id))
+        return differ(where, "id");
+    if (!same_or_empty(a->source, b->source))
+        return differ(where, "source");
+    if (!same_names(a->needs, a->need_count, b->needs, b->need_count))
+        return differ(where, "needs");
+    if (!same_names(a->levels, a->level_count, b->levels, b->level_count))
+        return differ(where, "levels");
+    if ((a->rounds ? a->rounds : 1) != (b->rounds ? b->rounds : 1))
+        return differ(where, "rounds");
+    if (a->quota_only != b->quota_only)
+        return differ(where, "quota_only");
+    if (a->reserved0 != b->reserved0 || !same_text(a->expect, b->expect))
+        return differ(where, "expect");
+    if (a->kind_count != b->kind_count)
+        return differ(where, "kinds");
+    if (a->node_count != b->node_count)
+        return differ(where, "nodes");
+    if (a->queue_count != b->queue_count)
+        return differ(where, "queues");
+    if (a->job_count != b->job_count)
+        return differ(where, "jobs");
+    return same_lists(a, b, where);
+}

@@ -1,0 +1,855 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing scenarios, in the plain format where it says enough and with extensions where not.
+ *
+ * A case is made into a tree, the tree is read like any other, and what was read is compared with
+ * what was to be written; only then the tree is put out. So whatever is written reads back the
+ * same, and whatever the format cannot say is an error and not a loss.
+ */
+#include "model/scenario_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct writer {
+    struct gang__json_maker maker;
+    const struct gang_mem *mem;
+    bool max_tasks;           /* the kind "tasks" can be said with `max_tasks` */
+    struct gang__where where; /* what is being written */
+    char *expect;             /* the member in the form the reader gives it */
+};
+
+gang_result gang__load(void *to, size_t known, size_t least, const void *array, size_t index,
+                       size_t stride)
+{
+    if (!array)
+        return GANG_EINVAL;
+    return gang__struct_in(to, known, least, (const char *)array + index * stride, stride);
+}
+
+/* Load an element of a caller's array; a failure is noted. */
+#define LOAD(w, to, last, array, index) load_noted(w, GANG__LOAD(to, last, array, index))
+
+static bool load_noted(struct writer *w, gang_result result)
+{
+    if (result != GANG_OK)
+        gang__json_note(&w->maker, result);
+    return result == GANG_OK;
+}
+
+/* ---- members --------------------------------------------------------------------------- */
+
+static void put(struct writer *w, json_t *object, const char *key, json_t *value)
+{
+    gang__json_put(&w->maker, object, key, value);
+}
+
+static void put_int(struct writer *w, json_t *object, const char *key, int64_t number)
+{
+    put(w, object, key, json_integer(number));
+}
+
+static void put_text(struct writer *w, json_t *object, const char *key, const char *text)
+{
+    put(w, object, key, gang__json_new_text(&w->maker, text));
+}
+
+/* Text that may be absent, "" meaning the same. */
+static void put_optional(struct writer *w, json_t *object, const char *key, const char *text)
+{
+    if (text && text[0])
+        put_text(w, object, key, text);
+}
+
+static void put_flag(struct writer *w, json_t *object, const char *key, int32_t flag)
+{
+    if (flag != 0 && flag != 1)
+        gang__json_note(&w->maker, GANG_EINVAL);
+    if (flag)
+        put(w, object, key, json_true());
+}
+
+static void put_memory(struct writer *w, json_t *object, const char *mib_key, const char *bytes_key,
+                       int64_t bytes)
+{
+    if (bytes % GANG__MIB == 0)
+        put_int(w, object, mib_key, bytes / GANG__MIB);
+    else
+        put_int(w, object, bytes_key, bytes);
+}
+
+/* The word of a number that counts from `first`. */
+static void put_word(struct writer *w, json_t *object, const char *key, const char *const *words,
+                     size_t count, int32_t first, int32_t number)
+{
+    if (number < first || (size_t)(number - first) >= count)
+        gang__json_note(&w->maker, GANG_EINVAL);
+    else
+        put_text(w, object, key, words[number - first]);
+}
+
+static json_t *names_of(struct writer *w, const char *const *names, size_t count)
+{
+    json_t *list = json_array();
+    if (!names && count > 0)
+        gang__json_note(&w->maker, GANG_EINVAL);
+    for (size_t i = 0; names && i < count; i++)
+        gang__json_push(&w->maker, list, gang__json_new_text(&w->maker, names[i]));
+    return list;
+}
+
+static void put_names(struct writer *w, json_t *object, const char *key, const char *const *names,
+                      size_t count)
+{
+    if (count > 0)
+        put(w, object, key, names_of(w, names, count));
+}
+
+static void put_amounts(struct writer *w, json_t *object, const struct gang_amount *amounts,
+                        size_t count)
+{
+    if (count == 0)
+        return;
+    json_t *map = json_object();
+    for (size_t i = 0; i < count; i++)
+        put_int(w, map, amounts[i].kind, amounts[i].amount);
+    put(w, object, "amounts", map);
+}
+
+static void put_labels(struct writer *w, json_t *object, const char *key,
+                       const struct gang_label *labels, size_t count)
+{
+    json_t *map = json_object();
+    if (!labels && count > 0)
+        gang__json_note(&w->maker, GANG_EINVAL);
+    for (size_t i = 0; labels && i < count; i++)
+        put_text(w, map, labels[i].key, labels[i].value);
+    put(w, object, key, map);
+}
+
+/* ---- max_tasks ------------------------------------------------------------------------- */
+
+static bool is_tasks(const struct gang_amount *amounts, size_t count)
+{
+    return count > 0 && amounts && amounts[count - 1].kind &&
+           strcmp(amounts[count - 1].kind, GANG__TASKS) == 0;
+}
+
+static bool every_task_counts(const struct gang_scenario *c)
+{
+    struct gang_job_spec job;
+    struct gang_group_spec group;
+    for (size_t i = 0; i < c->job_count; i++) {
+        if (GANG__LOAD(job, group_order, c->jobs, i) != GANG_OK)
+            return false;
+        for (size_t k = 0; k < job.request.group_count; k++) {
+            if (GANG__LOAD_BY(group, reserved0, job.request.groups, k, job.request.group_size) !=
+                    GANG_OK ||
+                !is_tasks(group.amounts, group.amount_count) ||
+                group.amounts[group.amount_count - 1].amount != 1)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Is the kind "tasks" as the reader makes it of `max_tasks`? */
+static bool kind_is_max_tasks(const struct gang_scenario *c)
+{
+    struct gang_kind_spec kind;
+    struct gang_node_spec node;
+    bool bounded = false;
+    if (c->kind_count == 0 || GANG__LOAD(kind, capacity, c->kinds, c->kind_count - 1) != GANG_OK)
+        return false;
+    if (!kind.name || strcmp(kind.name, GANG__TASKS) != 0 || !kind.unit ||
+        strcmp(kind.unit, GANG__TASKS) != 0 || kind.scope != GANG_SCOPE_NODE || kind.capacity)
+        return false;
+    for (size_t i = 0; i < c->node_count; i++) {
+        if (GANG__LOAD(node, reserved0, c->nodes, i) != GANG_OK ||
+            !is_tasks(node.amounts, node.amount_count))
+            return false;
+        bounded = bounded || node.amounts[node.amount_count - 1].amount != GANG_MAX_AMOUNT;
+    }
+    return bounded && every_task_counts(c);
+}
+
+/* ---- kinds ----------------------------------------------------------------------------- */
+
+static void put_kinds(struct writer *w, json_t *object, const struct gang_scenario *c)
+{
+    size_t count = c->kind_count - (w->max_tasks ? 1 : 0);
+    if (count == 0)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        struct gang_kind_spec kind;
+        if (!LOAD(w, kind, capacity, c->kinds, i))
+            break;
+        json_t *item = json_object();
+        put_text(w, item, "name", kind.name);
+        put_optional(w, item, "unit", kind.unit);
+        put_word(w, item, "scope", gang__scope_words, GANG__COUNT(gang__scope_words),
+                 GANG_SCOPE_NODE, kind.scope);
+        if (kind.scope == GANG_SCOPE_CLUSTER || kind.capacity)
+            put_int(w, item, "capacity", kind.capacity);
+        gang__json_push(&w->maker, list, item);
+    }
+    put(w, object, "kinds", list);
+}
+
+/* ---- nodes ----------------------------------------------------------------------------- */
+
+static bool load_gpu(const struct gang_node_spec *node, size_t index, struct gang_gpu_spec *gpu)
+{
+    return GANG__LOAD_BY(*gpu, reserved0, node->gpus, index, node->gpu_size) == GANG_OK;
+}
+
+static bool same_optional(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* Are the GPUs all alike, with nothing known but model and memory? */
+static bool gpus_alike(const struct gang_node_spec *node)
+{
+    struct gang_gpu_spec first;
+    struct gang_gpu_spec gpu;
+    for (size_t i = 0; i < node->gpu_count; i++) {
+        if (!load_gpu(node, 0, &first) || !load_gpu(node, i, &gpu) || gpu.numa != -1 ||
+            !same_optional(gpu.pci, NULL) || !same_optional(gpu.uuid, NULL) ||
+            !same_optional(gpu.model, first.model) || gpu.memory_bytes != first.memory_bytes)
+            return false;
+    }
+    return true;
+}
+
+static void put_numa(struct writer *w, json_t *object, int32_t numa)
+{
+    if (numa != -1)
+        put_int(w, object, "numa", numa);
+}
+
+static void put_gpus(struct writer *w, json_t *object, const struct gang_node_spec *node)
+{
+    struct gang_gpu_spec gpu = {NULL, NULL, NULL, 0, -1, 0};
+    if (gpus_alike(node)) {
+        put_int(w, object, "gpus", (int64_t)node->gpu_count);
+        if (node->gpu_count == 0 || !load_gpu(node, 0, &gpu))
+            return;
+        if (gpu.memory_bytes)
+            put_memory(w, object, "gpu_mem_mib", "gpu_mem_bytes", gpu.memory_bytes);
+        put_optional(w, object, "gpu_model", gpu.model);
+        return;
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; i < node->gpu_count; i++) {
+        if (!load_gpu(node, i, &gpu)) {
+            gang__json_note(&w->maker, GANG_EINVAL);
+            break;
+        }
+        json_t *item = json_object();
+        put_optional(w, item, "model", gpu.model);
+        if (gpu.memory_bytes)
+            put_memory(w, item, "mem_mib", "mem_bytes", gpu.memory_bytes);
+        put_numa(w, item, gpu.numa);
+        put_optional(w, item, "pci", gpu.pci);
+        put_optional(w, item, "uuid", gpu.uuid);
+        gang__json_push(&w->maker, list, item);
+    }
+    put(w, object, "devices", list);
+}
+
+static void put_links(struct writer *w, json_t *object, const struct gang_node_spec *node)
+{
+    if (node->link_count == 0)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < node->link_count; i++) {
+        struct gang_link_spec link;
+        if (!load_noted(w, GANG__LOAD_BY(link, bandwidth_mbps, node->links, i, node->link_size)))
+            break;
+        json_t *item = json_object();
+        put_int(w, item, "a", link.a);
+        put_int(w, item, "b", link.b);
+        put_word(w, item, "kind", gang__link_words, GANG__COUNT(gang__link_words), GANG_LINK_NVLINK,
+                 link.kind);
+        if (link.hops)
+            put_int(w, item, "hops", link.hops);
+        if (link.bandwidth_mbps)
+            put_int(w, item, "bandwidth_mbps", link.bandwidth_mbps);
+        gang__json_push(&w->maker, list, item);
+    }
+    put(w, object, "links", list);
+}
+
+static void put_near(struct writer *w, json_t *object, const struct gang_node_spec *node)
+{
+    size_t count = node->gpu_count;
+    if (!node->gpu_near || count == 0 || count > GANG_MAX_GPUS)
+        return; /* more GPUs than that are refused when they are read back */
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        char row[GANG_MAX_GPUS + 1];
+        for (size_t j = 0; j < count; j++) {
+            uint8_t near = node->gpu_near[i * count + j];
+            row[j] = near <= 9 ? (char)('0' + near) : '?';
+        }
+        row[count] = '\0';
+        gang__json_push(&w->maker, list, gang__json_new_text(&w->maker, row));
+    }
+    put(w, object, "near", list);
+}
+
+static void put_numas(struct writer *w, json_t *object, const struct gang_node_spec *node)
+{
+    if (node->numa_count == 0)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < node->numa_count; i++) {
+        struct gang_numa_spec numa;
+        if (!load_noted(w, GANG__LOAD_BY(numa, memory_bytes, node->numas, i, node->numa_size)))
+            break;
+        json_t *item = json_object();
+        if (numa.os_index != -1)
+            put_int(w, item, "os_index", numa.os_index);
+        if (numa.package != -1)
+            put_int(w, item, "package", numa.package);
+        put_memory(w, item, "mem_mib", "mem_bytes", numa.memory_bytes);
+        gang__json_push(&w->maker, list, item);
+    }
+    put(w, object, "numas", list);
+}
+
+static void put_cores(struct writer *w, json_t *object, const struct gang_node_spec *node)
+{
+    if (node->core_count == 0)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < node->core_count; i++) {
+        struct gang_core_spec core;
+        if (!load_noted(w, GANG__LOAD_BY(core, cpuset, node->cores, i, node->core_size)))
+            break;
+        json_t *item = json_object();
+        put_int(w, item, "os_index", core.os_index);
+        put_numa(w, item, core.numa);
+        if (core.threads != 1)
+            put_int(w, item, "threads", core.threads);
+        put_optional(w, item, "cpuset", core.cpuset);
+        gang__json_push(&w->maker, list, item);
+    }
+    put(w, object, "cores", list);
+}
+
+static void put_nics(struct writer *w, json_t *object, const struct gang_node_spec *node)
+{
+    if (node->nic_count == 0)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < node->nic_count; i++) {
+        struct gang_nic_spec nic;
+        if (!load_noted(w, GANG__LOAD_BY(nic, reserved0, node->nics, i, node->nic_size)))
+            break;
+        json_t *item = json_object();
+        put_text(w, item, "name", nic.name);
+        put_optional(w, item, "pci", nic.pci);
+        put_numa(w, item, nic.numa);
+        gang__json_push(&w->maker, list, item);
+    }
+    put(w, object, "nics", list);
+}
+
+static void put_node_amounts(struct writer *w, json_t *object, const struct gang_node_spec *node)
+{
+    size_t count = node->amount_count;
+    if (!node->amounts && count > 0) {
+        gang__json_note(&w->maker, GANG_EINVAL);
+        return;
+    }
+    if (w->max_tasks) {
+        count--;
+        if (node->amounts[count].amount != GANG_MAX_AMOUNT)
+            put_int(w, object, "max_tasks", node->amounts[count].amount);
+    }
+    put_amounts(w, object, node->amounts, count);
+}
+
+static json_t *node_of(struct writer *w, const struct gang_node_spec *node)
+{
+    json_t *object = json_object();
+    put_text(w, object, "name", node->name);
+    put(w, object, "cpus", gang__json_new_milli(node->cpu_milli));
+    put_memory(w, object, "mem_mib", "mem_bytes", node->memory_bytes);
+    put_gpus(w, object, node);
+    put_links(w, object, node);
+    put_near(w, object, node);
+    put_numas(w, object, node);
+    put_cores(w, object, node);
+    put_nics(w, object, node);
+    put_node_amounts(w, object, node);
+    put_labels(w, object, "labels", node->labels, node->label_count);
+    put_labels(w, object, "topology", node->topology, node->topology_count);
+    put_names(w, object, "partitions", node->partitions, node->partition_count);
+    if (node->state == GANG_NODE_DRAINING)
+        put(w, object, "unschedulable", json_true());
+    else if (node->state != GANG_NODE_UP)
+        put_word(w, object, "state", gang__state_words, GANG__COUNT(gang__state_words),
+                 GANG_NODE_UP, node->state);
+    return object;
+}
+
+/* ---- queues ---------------------------------------------------------------------------- */
+
+static bool is_kind(const char *kind, const char *name)
+{
+    return kind && strcmp(kind, name) == 0;
+}
+
+static json_t *quota_of(struct writer *w, const struct gang_quota *quota, size_t count)
+{
+    json_t *map = json_object();
+    if (!quota && count > 0)
+        gang__json_note(&w->maker, GANG_EINVAL);
+    for (size_t i = 0; quota && i < count; i++) {
+        const char *kind = quota[i].kind;
+        int64_t amount = quota[i].amount;
+        if (is_kind(kind, "memory") && amount == GANG_UNLIMITED)
+            put_int(w, map, "mem_mib", amount);
+        else if (is_kind(kind, "memory"))
+            put_memory(w, map, "mem_mib", "mem_bytes", amount);
+        else if ((is_kind(kind, "cpu") || is_kind(kind, "gpu")) && amount != GANG_UNLIMITED)
+            put(w, map, kind, gang__json_new_milli(amount));
+        else
+            put_int(w, map, kind, amount);
+    }
+    return map;
+}
+
+static void put_weight(struct writer *w, json_t *object, const struct gang_queue_spec *queue)
+{
+    if (queue->weight_count == 0) {
+        put(w, object, "weight", gang__json_new_real(&w->maker, queue->weight));
+        return;
+    }
+    if (!queue->weights || !queue->weight_kinds) {
+        gang__json_note(&w->maker, GANG_EINVAL);
+        return;
+    }
+    json_t *map = json_object();
+    for (size_t i = 0; i < queue->weight_count; i++) {
+        const char *kind = queue->weight_kinds[i];
+        put(w, map, is_kind(kind, "memory") ? "mem_mib" : kind,
+            gang__json_new_real(&w->maker, queue->weights[i]));
+    }
+    if (!(queue->weight >= 1 && queue->weight <= 1))
+        put(w, map, "default", gang__json_new_real(&w->maker, queue->weight));
+    put(w, object, "weight", map);
+}
+
+static void put_cells(struct writer *w, json_t *object, const struct gang_queue_spec *queue)
+{
+    if (queue->cell_count == 0)
+        return;
+    json_t *list = json_array();
+    if (!queue->cells)
+        gang__json_note(&w->maker, GANG_EINVAL);
+    for (size_t i = 0; queue->cells && i < queue->cell_count; i++) {
+        json_t *item = json_object();
+        put_text(w, item, "level", queue->cells[i].level);
+        put_int(w, item, "count", queue->cells[i].count);
+        gang__json_push(&w->maker, list, item);
+    }
+    put(w, object, "cells", list);
+}
+
+static json_t *queue_of(struct writer *w, const struct gang_queue_spec *queue)
+{
+    json_t *object = json_object();
+    put_text(w, object, "name", queue->name);
+    if (queue->parent)
+        put_text(w, object, "parent", queue->parent);
+    else
+        put(w, object, "parent", json_null());
+    put(w, object, "guaranteed", quota_of(w, queue->guaranteed, queue->guaranteed_count));
+    if (queue->limit_count > 0)
+        put(w, object, "limit", quota_of(w, queue->limit, queue->limit_count));
+    else
+        put(w, object, "limit", json_null());
+    put_weight(w, object, queue);
+    if (queue->priority != 100)
+        put_int(w, object, "priority", queue->priority);
+    if (queue->lending_limit_count > 0)
+        put(w, object, "lending_limit",
+            quota_of(w, queue->lending_limit, queue->lending_limit_count));
+    if (queue->within != GANG_DISPLACE_DEFAULT)
+        put_word(w, object, "within", gang__within_words, GANG__COUNT(gang__within_words),
+                 GANG_DISPLACE_NEVER, queue->within);
+    if (queue->reclaim == GANG_DISPLACE_ANY)
+        put_text(w, object, "reclaim", gang__reclaim_words[2]);
+    else if (queue->reclaim != GANG_DISPLACE_DEFAULT)
+        put_word(w, object, "reclaim", gang__reclaim_words, 2, GANG_DISPLACE_NEVER, queue->reclaim);
+    put_cells(w, object, queue);
+    return object;
+}
+
+/* ---- jobs ------------------------------------------------------------------------------ */
+
+static bool load_set(const struct gang_request_spec *request, int32_t index,
+                     struct gang_set_spec *set)
+{
+    return index >= 0 && (size_t)index < request->set_count &&
+           GANG__LOAD_BY(*set, prefer, request->sets, (size_t)index, request->set_size) == GANG_OK;
+}
+
+/* Is there a `min` in the set or in one around it? Parents have smaller indices. */
+static bool set_has_min(const struct gang_request_spec *request, int32_t index)
+{
+    struct gang_set_spec set;
+    while (load_set(request, index, &set)) {
+        if (set.min != 0)
+            return true;
+        if (set.parent >= index)
+            return false;
+        index = set.parent;
+    }
+    return false;
+}
+
+/* By name, or by index if it has none. */
+static void put_set_reference(struct writer *w, json_t *object, const char *key,
+                              const struct gang_request_spec *request, int32_t index)
+{
+    struct gang_set_spec set;
+    if (!load_set(request, index, &set))
+        gang__json_note(&w->maker, GANG_EINVAL);
+    else if (set.name)
+        put_text(w, object, key, set.name);
+    else
+        put_int(w, object, key, index);
+}
+
+static void put_sets(struct writer *w, json_t *object, const struct gang_request_spec *request)
+{
+    if (request->set_count == 0)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < request->set_count; i++) {
+        struct gang_set_spec set;
+        if (!load_noted(w, GANG__LOAD_BY(set, prefer, request->sets, i, request->set_size)))
+            break;
+        json_t *item = json_object();
+        if (set.name)
+            put_text(w, item, "name", set.name);
+        if (set.parent == -1)
+            put(w, item, "parent", json_null());
+        else
+            put_set_reference(w, item, "parent", request, set.parent);
+        if (set.min)
+            put_int(w, item, "min", set.min);
+        if (set.same)
+            put_text(w, item, "same", set.same);
+        if (set.prefer)
+            put_text(w, item, "prefer", set.prefer);
+        gang__json_push(&w->maker, list, item);
+    }
+    put(w, object, "groups", list);
+}
+
+static json_t *values_of(struct writer *w, const struct gang_label_rule *rule)
+{
+    if (rule->value_count == 1 && rule->values)
+        return gang__json_new_text(&w->maker, rule->values[0]);
+    return names_of(w, rule->values, rule->value_count);
+}
+
+static json_t *rule_of(struct writer *w, const struct gang_label_rule *rule)
+{
+    json_t *object = json_object();
+    put_text(w, object, "key", rule->key);
+    put_word(w, object, "op", gang__op_words, GANG__COUNT(gang__op_words), GANG_LABEL_IN, rule->op);
+    if (rule->op == GANG_LABEL_IN || rule->op == GANG_LABEL_NOT_IN || rule->value_count > 0)
+        put(w, object, "values", names_of(w, rule->values, rule->value_count));
+    return object;
+}
+
+/* The first rules go into `selector` as long as it can say them, the others into `where`. */
+static void put_rules(struct writer *w, json_t *object, const struct gang_group_spec *group)
+{
+    size_t i = 0;
+    if (group->label_count == 0)
+        return;
+    if (!group->labels) {
+        gang__json_note(&w->maker, GANG_EINVAL);
+        return;
+    }
+    json_t *selector = json_object();
+    for (; i < group->label_count; i++) {
+        const struct gang_label_rule *rule = &group->labels[i];
+        if (rule->op != GANG_LABEL_IN || !rule->key || json_object_get(selector, rule->key) ||
+            w->maker.result != GANG_OK)
+            break;
+        put(w, selector, rule->key, values_of(w, rule));
+    }
+    json_t *where = json_array();
+    for (; i < group->label_count; i++)
+        gang__json_push(&w->maker, where, rule_of(w, &group->labels[i]));
+    bool selects = json_object_size(selector) > 0;
+    bool more = json_array_size(where) > 0;
+    if (selects)
+        put(w, object, "selector", selector);
+    else
+        json_decref(selector);
+    if (more)
+        put(w, object, "where", where);
+    else
+        json_decref(where);
+}
+
+static void put_gpu_need(struct writer *w, json_t *object, const struct gang_group_spec *group)
+{
+    put(w, object, "gpu", gang__json_new_milli(group->gpu_milli));
+    if (group->gpu_memory_bytes)
+        put_memory(w, object, "gpu_mem_mib", "gpu_mem_bytes", group->gpu_memory_bytes);
+    if (group->gpu_devices)
+        put_int(w, object, "gpu_devices", group->gpu_devices);
+    put_names(w, object, "gpu_models", group->gpu_models, group->gpu_model_count);
+}
+
+static json_t *group_of(struct writer *w, const struct gang_request_spec *request,
+                        const struct gang_group_spec *group)
+{
+    json_t *object = json_object();
+    if (group->name)
+        put_text(w, object, "name", group->name);
+    put_int(w, object, "count", group->count);
+    bool has_min = request->min != 0 || set_has_min(request, group->set);
+    if (group->min != (has_min ? 0 : group->count))
+        put_int(w, object, "min", group->min);
+    put(w, object, "cpu", gang__json_new_milli(group->cpu_milli));
+    put_memory(w, object, "mem_mib", "mem_bytes", group->memory_bytes);
+    put_gpu_need(w, object, group);
+    if (!group->amounts && group->amount_count > 0)
+        gang__json_note(&w->maker, GANG_EINVAL);
+    else
+        put_amounts(w, object, group->amounts, group->amount_count - (w->max_tasks ? 1 : 0));
+    put_rules(w, object, group);
+    if (group->partition)
+        put_text(w, object, "partition", group->partition);
+    if (group->set != -1)
+        put_set_reference(w, object, "group", request, group->set);
+    if (group->same)
+        put_text(w, object, "same", group->same);
+    if (group->prefer)
+        put_text(w, object, "prefer", group->prefer);
+    return object;
+}
+
+static void put_tasks(struct writer *w, json_t *object, const struct gang_job_spec *job)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < job->request.group_count; i++) {
+        struct gang_group_spec group;
+        if (!load_noted(w, GANG__LOAD_BY(group, reserved0, job->request.groups, i,
+                                         job->request.group_size)))
+            break;
+        json_t *item = group_of(w, &job->request, &group);
+        if (job->protected_groups)
+            put_flag(w, item, "protected", job->protected_groups[i]);
+        if (job->group_order && job->group_order[i])
+            put_int(w, item, "order", job->group_order[i]);
+        gang__json_push(&w->maker, list, item);
+    }
+    put(w, object, "tasks", list);
+}
+
+static void put_places(struct writer *w, json_t *object, const struct gang_job_spec *job)
+{
+    json_t *on = json_array();
+    json_t *gpus = json_array();
+    bool labelled = false;
+    for (size_t i = 0; job->places && i < job->place_count; i++) {
+        const struct gang_running_spec *place = &job->places[i];
+        labelled = labelled || place->device_count > 0;
+        gang__json_push(&w->maker, on,
+                        place->node ? gang__json_new_text(&w->maker, place->node) : json_null());
+        gang__json_push(&w->maker, gpus,
+                        place->device_count ? names_of(w, place->devices, place->device_count)
+                                            : json_null());
+    }
+    if (!job->places && job->place_count > 0)
+        gang__json_note(&w->maker, GANG_EINVAL);
+    put(w, object, "running_on", on);
+    if (labelled)
+        put(w, object, "running_gpu", gpus);
+    else
+        json_decref(gpus);
+}
+
+static json_t *job_of(struct writer *w, const struct gang_job_spec *job)
+{
+    json_t *object = json_object();
+    put_text(w, object, "name", job->name);
+    if (job->queue)
+        put_text(w, object, "queue", job->queue);
+    put_int(w, object, "priority", job->priority);
+    put(w, object, "preemptible", json_boolean(job->preemptible));
+    put_int(w, object, "submit", job->submit);
+    if (job->request.min)
+        put_int(w, object, "min", job->request.min);
+    put_tasks(w, object, job);
+    put_sets(w, object, &job->request);
+    if (job->request.same)
+        put_text(w, object, "same", job->request.same);
+    if (job->request.prefer)
+        put_text(w, object, "prefer", job->request.prefer);
+    if (job->request.policy != GANG_POLICY_PACK)
+        put_word(w, object, "policy", gang__policy_words, GANG__COUNT(gang__policy_words),
+                 GANG_POLICY_PACK, job->request.policy);
+    put_text(w, object, "state", job->running ? "running" : "pending");
+    if (job->running)
+        put_places(w, object, job);
+    put_flag(w, object, "stale", job->stale);
+    put_flag(w, object, "never_preempts", job->never_preempts);
+    return object;
+}
+
+/* ---- the case -------------------------------------------------------------------------- */
+
+/* Was this element the first that could not be written? */
+static bool check_element(struct writer *w, const char *room, size_t index)
+{
+    if (w->maker.result != GANG_OK && !w->where.path[0])
+        snprintf(w->where.path, sizeof(w->where.path), "%s[%zu]", room, index);
+    return w->maker.result == GANG_OK;
+}
+
+static json_t *nodes_of(struct writer *w, const struct gang_scenario *c)
+{
+    json_t *list = json_array();
+    struct gang_node_spec node;
+    for (size_t i = 0; i < c->node_count; i++) {
+        if (LOAD(w, node, reserved0, c->nodes, i))
+            gang__json_push(&w->maker, list, node_of(w, &node));
+        if (!check_element(w, "nodes", i))
+            break;
+    }
+    return list;
+}
+
+static json_t *queues_of(struct writer *w, const struct gang_scenario *c)
+{
+    json_t *list = json_array();
+    struct gang_queue_spec queue;
+    for (size_t i = 0; i < c->queue_count; i++) {
+        if (LOAD(w, queue, cell_count, c->queues, i))
+            gang__json_push(&w->maker, list, queue_of(w, &queue));
+        if (!check_element(w, "queues", i))
+            break;
+    }
+    return list;
+}
+
+static json_t *jobs_of(struct writer *w, const struct gang_scenario *c)
+{
+    json_t *list = json_array();
+    struct gang_job_spec job;
+    for (size_t i = 0; i < c->job_count; i++) {
+        if (LOAD(w, job, group_order, c->jobs, i))
+            gang__json_push(&w->maker, list, job_of(w, &job));
+        if (!check_element(w, "jobs", i))
+            break;
+    }
+    return list;
+}
+
+static void put_expect(struct writer *w, json_t *object, const char *text)
+{
+    json_t *expect;
+    gang_result result =
+        gang__json_parse(text, strlen(text), &gang__scenario_limits, w->mem, &expect, NULL);
+    if (result == GANG_OK) {
+        w->expect = gang__json_compact(expect, w->mem);
+        if (!w->expect)
+            gang__json_note(&w->maker, GANG_ENOMEM);
+        put(w, object, "expect", expect);
+    } else {
+        gang__json_note(&w->maker, result == GANG_ENOMEM ? GANG_ENOMEM : GANG_EINVAL);
+    }
+    if (w->maker.result != GANG_OK && !w->where.path[0])
+        snprintf(w->where.path, sizeof(w->where.path), "expect");
+}
+
+static json_t *case_of(struct writer *w, const struct gang_scenario *c)
+{
+    json_t *object = json_object();
+    w->max_tasks = kind_is_max_tasks(c);
+    put_optional(w, object, "source", c->source);
+    put_optional(w, object, "id", c->id);
+    put_names(w, object, "needs", c->needs, c->need_count);
+    put_flag(w, object, "quota_only", c->quota_only);
+    put_names(w, object, "levels", c->levels, c->level_count);
+    put_kinds(w, object, c);
+    put(w, object, "nodes", nodes_of(w, c));
+    put(w, object, "queues", queues_of(w, c));
+    put(w, object, "jobs", jobs_of(w, c));
+    put_int(w, object, "rounds", c->rounds ? c->rounds : 1);
+    if (c->expect)
+        put_expect(w, object, c->expect);
+    return object;
+}
+
+/* Does the tree read back as the case? */
+static gang_result check_tree(const struct gang_mem *mem, json_t *tree,
+                              const struct gang_scenario *scenario, struct gang_error *error)
+{
+    struct gang_error detail = GANG_ERROR_INIT;
+    struct gang__json at = gang__json_root(tree, &detail);
+    struct gang__arena arena = {mem, NULL};
+    struct gang_scenario copy;
+    struct gang__where where = {""};
+    gang_result result = gang__read_case(&arena, &at, &copy);
+    if (result == GANG_ENOMEM)
+        gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    else if (result != GANG_OK)
+        result = gang__error(error, GANG_EINVAL, detail.path, "%s", detail.text);
+    else if (!gang__scenario_equal(scenario, &copy, &where))
+        result = gang__error(error, GANG_EINVAL, where.path, "cannot be said in this format");
+    gang__arena_free(&arena);
+    return result;
+}
+
+gang_result gang__scenario_write_mem(const struct gang_mem *mem,
+                                     const struct gang_scenario *scenario, int32_t indent,
+                                     gang_write_fn write, void *user, struct gang_error *error)
+{
+    struct gang_scenario c;
+    if (!scenario || !write || indent < 0 || indent > 31)
+        return gang__error(error, GANG_EINVAL, NULL, "bad argument");
+    gang_result result = gang__struct_in(&c, sizeof(c), sizeof(c), scenario, scenario->size);
+    if (result != GANG_OK)
+        return gang__error(error, result, NULL, "bad size of struct gang_scenario");
+    struct writer w = {.maker = {GANG_OK}, .mem = mem};
+    json_t *tree = case_of(&w, &c);
+    if (!tree)
+        gang__json_note(&w.maker, GANG_ENOMEM);
+    result = w.maker.result;
+    c.expect = w.expect;
+    if (result != GANG_OK)
+        gang__error(error, result, w.where.path, "%s",
+                    result == GANG_ENOMEM ? "out of memory" : "cannot be said in this format");
+    else
+        result = check_tree(mem, tree, &c, error);
+    if (result == GANG_OK) {
+        result = gang__json_write(tree, (size_t)indent, write, user);
+        if (result != GANG_OK)
+            gang__error(error, result, NULL, "%s", gang_strerror(result));
+    }
+    json_decref(tree);
+    gang__release(mem, w.expect);
+    return result;
+}
+
+gang_result gang_scenario_write(const struct gang_scenario *scenario, int32_t indent,
+                                gang_write_fn write, void *user, struct gang_error *error)
+{
+    return gang__scenario_write_mem(&gang__mem_libc, scenario, indent, write, user, error);
+}
