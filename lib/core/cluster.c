@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/cluster.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/rcu.h"
+#include "core/commit.h"
+#include "core/index.h"
+#include "core/kind.h"
+#include "core/node.h"
+
+enum { MAX_NODES = GANG__CHUNK * GANG__CHUNKS - 1, DEFAULT_WORKERS = 256 };
+
+/* ---- making ------------------------------------------------------------------------------------ */
+
+static gang_result check_levels(const struct gang_cluster_opts *o, struct gang_error *error)
+{
+    if (o->level_count > GANG_MAX_LEVELS)
+        return gang__error(error, GANG_ELIMIT, "levels", "more than %d", GANG_MAX_LEVELS);
+    if (o->level_count && !o->levels)
+        return gang__error(error, GANG_EINVAL, "levels", "NULL");
+    for (size_t i = 0; i < o->level_count; i++) {
+        const char *name = o->levels[i];
+        if (!name || !name[0] || strlen(name) > GANG_MAX_NAME) {
+            gang__error(error, GANG_EINVAL, NULL, "no name of 1 to %d bytes", GANG_MAX_NAME);
+            return gang__error_at(error, GANG_EINVAL, "levels[%zu]", i);
+        }
+        for (size_t j = 0; j < i; j++) {
+            if (strcmp(o->levels[j], name) == 0) {
+                gang__error(error, GANG_EINVAL, NULL, "\"%.64s\" twice", name);
+                return gang__error_at(error, GANG_EINVAL, "levels[%zu]", i);
+            }
+        }
+    }
+    return GANG_OK;
+}
+
+static gang_result check_opts(struct gang_cluster_opts *o, struct gang_error *error)
+{
+    if (o->max_nodes < 0 || o->max_nodes > MAX_NODES)
+        return gang__error(error, GANG_ERANGE, "max_nodes", "not in 0..%d", MAX_NODES);
+    if (o->max_workers < 0 || o->max_workers >= GANG__WORKERS)
+        return gang__error(error, GANG_ERANGE, "max_workers", "not in 0..%d", GANG__WORKERS - 1);
+    if (o->manual_reclaim != 0 && o->manual_reclaim != 1)
+        return gang__error(error, GANG_EINVAL, "manual_reclaim", "neither 0 nor 1");
+    return check_levels(o, error);
+}
+
+static gang_result copy_levels(gang_cluster *c, const struct gang_cluster_opts *o)
+{
+    for (size_t i = 0; i < o->level_count; i++) {
+        c->level_name[i] = gang__strdup(&c->mem, o->levels[i]);
+        if (!c->level_name[i])
+            return GANG_ENOMEM;
+        c->level_count++;
+    }
+    return GANG_OK;
+}
+
+/* The pool: slot 0 holds the cluster-wide kinds, one a word after the first two. */
+static gang_result make_pool(gang_cluster *c)
+{
+    enum { POOL_WORDS = GANG__WORD_SHARES + GANG_MAX_KINDS - GANG_KIND_SITE };
+    struct gang__chunk *chunk = gang__zalloc_line(&c->mem, 1, sizeof(*chunk));
+    if (!chunk)
+        return GANG_ENOMEM;
+    gang__store(&c->chunk[0], chunk);
+    gang__a64 *more = gang__zalloc_line(&c->mem, POOL_WORDS - GANG__CELL_WORDS, sizeof(*more));
+    if (!more)
+        return GANG_ENOMEM;
+    gang__store(&chunk->more[GANG__POOL], more);
+    gang__store(&c->slot_end, 1u);
+    gang_result r = gang__index_make(c, 0, chunk);
+    if (r == GANG_OK)
+        gang__store(&c->class_count, 1u);
+    return r;
+}
+
+gang_result gang_cluster_new(const struct gang_cluster_opts *opts, gang_cluster **cluster,
+                             struct gang_error *error)
+{
+    if (!cluster)
+        return gang__error(error, GANG_EINVAL, NULL, "no place for the cluster");
+    *cluster = NULL;
+    struct gang_cluster_opts o = GANG_CLUSTER_OPTS_INIT;
+    struct gang_mem mem;
+    gang_result r = GANG_OK;
+    if (opts)
+        r = gang__struct_in(&o, sizeof(o), sizeof(o), opts, opts->size);
+    if (r != GANG_OK)
+        return gang__error(error, r, "size", "struct gang_cluster_opts is not set up");
+    r = gang__mem_init(&mem, o.mem);
+    if (r != GANG_OK)
+        return gang__error(error, r, "mem", "not both functions or wrong size");
+    r = check_opts(&o, error);
+    if (r != GANG_OK)
+        return r;
+    gang_cluster *c = gang__zalloc_line(&mem, 1, sizeof(*c));
+    if (!c)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    c->mem = mem;
+    c->max_slots = o.max_nodes ? (uint32_t)o.max_nodes : MAX_NODES;
+    c->max_workers = o.max_workers ? (uint32_t)o.max_workers : DEFAULT_WORKERS;
+    c->manual_reclaim = o.manual_reclaim != 0;
+    gang__kinds_init(c);
+    if (pthread_mutex_init(&c->structure, NULL) != 0) {
+        gang__release_line(&mem, c);
+        return gang__error(error, GANG_ENOMEM, NULL, "no mutex");
+    }
+    r = copy_levels(c, &o);
+    if (r == GANG_OK)
+        r = make_pool(c);
+    if (r != GANG_OK) {
+        gang_cluster_free(c);
+        return gang__error(error, r, NULL, "out of memory");
+    }
+    *cluster = c;
+    return GANG_OK;
+}
+
+/* ---- ending ------------------------------------------------------------------------------------- */
+
+static void free_workers(gang_cluster *c)
+{
+    for (uint32_t i = 0; i < gang__load(&c->worker_end); i++) {
+        gang_worker *w = gang__load(&c->worker[i]);
+        const struct gang__place_ops *ops = gang__load(&c->place_ops);
+        if (ops)
+            ops->free_worker(w);
+        for (uint32_t k = 0; k < w->old_count; k++)
+            gang__release_line(&c->mem, w->old_ops[k]);
+        gang__release_line(&c->mem, gang__load(&w->desc.ops));
+        gang__release_line(&c->mem, w);
+    }
+}
+
+static void free_chunk(gang_cluster *c, struct gang__chunk *chunk)
+{
+    for (uint32_t i = 0; i < GANG__CHUNK; i++) {
+        struct gang__node *node = gang__load(&chunk->node[i]);
+        if (node) {
+            gang__release(&c->mem, node->spec);
+            gang__release(&c->mem, node);
+        }
+        gang__release_line(&c->mem, gang__load(&chunk->more[i]));
+    }
+    for (uint32_t i = 0; i < GANG__CLASSES; i++)
+        gang__release_line(&c->mem, gang__load(&chunk->leaf[i]));
+    gang__release_line(&c->mem, chunk);
+}
+
+void gang_cluster_free(gang_cluster *cluster)
+{
+    if (!cluster)
+        return;
+    gang_cluster *c = cluster;
+    gang__reap(c);
+    gang__reclaim(c);
+    free_workers(c);
+    const struct gang__place_ops *ops = gang__load(&c->place_ops);
+    if (ops)
+        ops->free_table(c);
+    for (uint32_t i = 0; i < GANG__CHUNKS; i++) {
+        struct gang__chunk *chunk = gang__load(&c->chunk[i]);
+        if (chunk)
+            free_chunk(c, chunk);
+    }
+    for (uint32_t i = 0; i < GANG__CLASSES; i++)
+        gang__release_line(&c->mem, gang__load(&c->class[i]));
+    gang__topology_free(c);
+    gang__names_free(&c->node_names, &c->mem);
+    gang__release(&c->mem, c->free_slots);
+    for (uint32_t i = 0; i < c->level_count; i++)
+        gang__release(&c->mem, c->level_name[i]);
+    pthread_mutex_destroy(&c->structure);
+    struct gang_mem mem = c->mem;
+    gang__release_line(&mem, c);
+}
+
+/* ---- asking -------------------------------------------------------------------------------------- */
+
+int32_t gang_cluster_level_count(const gang_cluster *cluster)
+{
+    return cluster ? (int32_t)cluster->level_count : 0;
+}
+
+const char *gang_cluster_level_name(const gang_cluster *cluster, int32_t level)
+{
+    return cluster && level >= 0 && (uint32_t)level < cluster->level_count
+               ? cluster->level_name[level]
+               : NULL;
+}
+
+static gang_result check_node(gang_cluster *c, const struct gang__node *node,
+                              struct gang_error *error)
+{
+    if (gang__index_covers(c, node->slot))
+        return GANG_OK;
+    gang__error(error, GANG_EINVAL, NULL, "node \"%.64s\" is hidden by the index",
+                node->spec->name);
+    if (error && error->size >= sizeof(*error))
+        error->id = node->id;
+    return GANG_EINVAL;
+}
+
+gang_result gang_cluster_check(gang_cluster *cluster, struct gang_error *error)
+{
+    if (!cluster)
+        return gang__error(error, GANG_EINVAL, NULL, "no cluster");
+    gang_result r = GANG_OK;
+    gang__rcu_enter();
+    uint32_t end = gang__load(&cluster->slot_end);
+    for (uint32_t slot = 1; slot < end && r == GANG_OK; slot++) {
+        struct gang__node *node = gang__node_at(cluster, slot);
+        if (node)
+            r = check_node(cluster, node, error);
+    }
+    const struct gang__place_ops *ops = gang__load(&cluster->place_ops);
+    if (r == GANG_OK && ops)
+        r = ops->check(cluster, error);
+    gang__rcu_leave();
+    return r;
+}

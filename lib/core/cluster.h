@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a cluster: cells, descriptors, index, node table. Shared by the files of core/;
+ * place/ uses it through core/commit.h, core/index.h and core/node.h. */
+#ifndef GANG__CORE_CLUSTER_H
+#define GANG__CORE_CLUSTER_H
+
+#include <gangsched/core.h>
+
+#include <pthread.h>
+
+#include "base/atomic.h"
+#include "base/mem.h"
+#include "base/names.h"
+#include "core/word.h"
+
+enum {
+    GANG__CHUNK = 1024,    /* nodes a chunk */
+    GANG__CHUNKS = 1024,   /* chunks a cluster: 2^20 slots, slot 0 is the pool */
+    GANG__CELL_WORDS = 7,  /* words beside the owner in a cell's own cache line */
+    GANG__CLASSES = 256,   /* class 0: nodes without GPUs */
+    GANG__GPU_LEVELS = 24, /* see gang__levels_of() in core/index.c */
+    GANG__CPU_LEVELS = 16,
+    GANG__BUCKETS = GANG__GPU_LEVELS + GANG__CPU_LEVELS,
+    GANG__FAN = 32,       /* children of an index word */
+    GANG__WORKERS = 2048, /* as many as an owner word can name */
+    GANG__POOL = 0        /* slot whose cell holds the cluster-wide kinds */
+};
+
+/* ---- cells ----------------------------------------------------------------------------- */
+
+/* What is free on one node; protocol in core/commit.c. */
+struct gang__cell {
+    gang__a64 owner; /* 0, or who claims it: {seq:52 | worker:11 | 1} */
+    gang__a64 word[GANG__CELL_WORDS];
+};
+_Static_assert(sizeof(struct gang__cell) == 64, "a cell is one cache line");
+
+/* Index words of one class for the nodes of one chunk; see core/index.c. */
+struct gang__leaf {
+    gang__a64 top[GANG__BUCKETS];             /* which words of `bits` hold something */
+    gang__a64 bits[GANG__BUCKETS][GANG__FAN]; /* one bit a node */
+};
+
+/* 1024 consecutive slots. Never freed before the cluster. */
+struct gang__chunk {
+    struct gang__cell cell[GANG__CHUNK];
+    _Atomic(gang__a64 *) more[GANG__CHUNK]; /* words past GANG__CELL_WORDS */
+    gang__a32 layout[GANG__CHUNK];          /* gang__layout_pack(); changes while nobody looks */
+    gang__a32 placed[GANG__CHUNK];          /* hint: buckets last tidied, gpu | cpu << 8 */
+    _Atomic(struct gang__node *) node[GANG__CHUNK]; /* RCU; NULL: slot is free */
+    _Atomic(struct gang__leaf *) leaf[GANG__CLASSES];
+    uint32_t generation[GANG__CHUNK]; /* under the structure mutex */
+    uint8_t more_words[GANG__CHUNK];  /* room in more[]; under the structure mutex */
+};
+
+/* Upper index words of one class. */
+struct gang__class {
+    gang__a64 root[GANG__BUCKETS];
+    gang__a64 mid[GANG__BUCKETS][GANG__FAN];
+    char model[GANG_MAX_NAME + 1]; /* GPU model; "" for class 0 and for unknown models */
+};
+
+/* ---- descriptors and workers ------------------------------------------------------------ */
+
+/* One operation on one word. Operations of a commit are sorted by slot. */
+struct gang__op {
+    gang__a64 where; /* slot | word << 32 | code << 40 */
+    gang__a64 arg;
+    gang__a64 agreed; /* GANG__UNAGREED | seq, or the word all helpers agree on */
+};
+
+/* A commit that others can carry on. Never freed before the cluster; reused by sequence number. */
+struct gang__desc {
+    gang__a64 ss;                   /* {seq:62 | status:2} */
+    _Atomic(struct gang__op *) ops; /* replaced by larger ones; old ones are kept */
+    gang__a32 count;
+    gang__a32 raises; /* 1: some operation gives something back */
+    char pad[64 - 24];
+};
+_Static_assert(sizeof(struct gang__desc) == 64, "descriptors do not share cache lines");
+
+struct gang_worker {
+    struct gang__desc desc;
+    gang__a64 stamp; /* raised before each decision that gives back; see core/index.h */
+    gang__a32 in_use;
+    uint32_t index; /* number of this worker, 0.. */
+    gang_cluster *cluster;
+    uint64_t seq; /* of the last operation */
+    size_t op_room;
+    struct gang__op *old_ops[40]; /* outgrown arrays: helpers may still read them */
+    uint32_t old_count;
+    struct gang_worker_stats stats;
+    void *place; /* scratch of the place room, owned by it */
+};
+
+/* ---- nodes, topology, kinds --------------------------------------------------------------- */
+
+/* What does not change while it is published. Freed after a grace period. */
+struct gang__node {
+    gang_node_id id;
+    uint32_t slot;
+    struct gang__layout layout;
+    struct gang_node_spec *spec;       /* own copy */
+    uint8_t kind_word[GANG_MAX_KINDS]; /* word that counts a kind of the site; 0: none */
+    uint32_t domain[GANG_MAX_LEVELS];  /* index of its domain on each level; GANG__NO_DOMAIN */
+    const uint8_t *near;               /* GANG_NEAR_* of GPUs i, j at [i * gpus + j] */
+    bool near_uniform;                 /* all pairs are equally close */
+    struct gang__name name_link;       /* under the structure mutex */
+    struct gang__node *next_retired;
+    uint64_t capacity[]; /* payload of each word when nothing is taken; of the head: millicores */
+};
+
+#define GANG__NO_DOMAIN UINT32_MAX
+
+/* Slots of the nodes of a domain. Appended to in place; replaced (RCU) to grow or to remove. */
+struct gang__members {
+    gang__a32 count;
+    uint32_t room;
+    struct gang__members *next_retired;
+    gang__a32 slot[];
+};
+
+/* A place in the topology: path of values down to its level. Lives as long as the cluster. */
+struct gang__domain {
+    uint32_t index;
+    uint32_t level;
+    struct gang__name name_link; /* under the structure mutex */
+    uint32_t parent;             /* nearest wider domain on the path, or GANG__NO_DOMAIN */
+    _Atomic(struct gang__members *) members;
+    char value[GANG_MAX_NAME + 1];
+};
+
+/* A growing array of pointers that readers walk; replaced (RCU) to grow. */
+struct gang__table {
+    gang__a32 count;
+    uint32_t room;
+    struct gang__table *next_retired;
+    _Atomic(void *) entry[];
+};
+
+struct gang__kind {
+    char name[GANG_MAX_NAME + 1];
+    char unit[GANG_MAX_NAME + 1];
+    int32_t scope;
+    gang__a64 capacity; /* cluster-wide kinds */
+};
+
+struct gang__place_ops {
+    void (*free_table)(gang_cluster *cluster);
+    void (*free_worker)(gang_worker *worker);
+    /* Is free plus granted equal to the capacity on every node? */
+    gang_result (*check)(gang_cluster *cluster, struct gang_error *error);
+};
+
+struct gang_cluster {
+    struct gang_mem mem;
+    uint32_t max_slots; /* slots 1 .. max_slots may be used */
+    uint32_t max_workers;
+    bool manual_reclaim;
+
+    _Atomic(struct gang__chunk *) chunk[GANG__CHUNKS];
+    _Atomic(struct gang__class *) class[GANG__CLASSES];
+    gang__a32 class_count;
+    gang__a32 slot_end; /* slots below were used at least once */
+    gang__a32 node_count;
+    gang__a64 epoch; /* one more at each change of nodes, kinds or capacities */
+
+    _Atomic(gang_worker *) worker[GANG__WORKERS];
+    gang__a32 worker_end;
+
+    struct gang__kind kind[GANG_MAX_KINDS];
+    gang__a32 kind_count;
+
+    uint32_t level_count;
+    char *level_name[GANG_MAX_LEVELS];
+    _Atomic(struct gang__table *) domains;                        /* all, by index */
+    _Atomic(struct gang__table *) level_domains[GANG_MAX_LEVELS]; /* those of one level */
+
+    /* The structure mutex and what it guards. No commit takes it. */
+    pthread_mutex_t structure;
+    struct gang__names node_names;
+    struct gang__names domain_names;
+    uint32_t *free_slots; /* recycled slots */
+    size_t free_slot_count, free_slot_room;
+    struct gang__node *leaving; /* removed, perhaps still holding allocations */
+    /* Unpublished, waiting for a grace period. */
+    struct gang__node *retired_nodes;        /* slot to be recycled */
+    struct gang__node *retired_descriptions; /* node lives on with a newer one */
+    struct gang__members *retired_members;
+    struct gang__table *retired_tables;
+    size_t retired_count;
+
+    /* What the place room keeps here, and how core hands control up to it at the end. */
+    _Atomic(void *) place;
+    _Atomic(const struct gang__place_ops *) place_ops; /* NULL: nothing was ever placed */
+};
+
+/* The chunk of a slot that was used at least once. */
+static inline struct gang__chunk *gang__chunk_of(const gang_cluster *c, uint32_t slot)
+{
+    return gang__load(&c->chunk[slot / GANG__CHUNK]);
+}
+
+static inline gang__a64 *gang__word_at(struct gang__chunk *chunk, uint32_t slot, unsigned word)
+{
+    uint32_t i = slot % GANG__CHUNK;
+    if (word < GANG__CELL_WORDS)
+        return &chunk->cell[i].word[word];
+    return gang__load(&chunk->more[i]) + (word - GANG__CELL_WORDS);
+}
+
+static inline struct gang__layout gang__layout_at(struct gang__chunk *chunk, uint32_t slot)
+{
+    return gang__layout_unpack(gang__load(&chunk->layout[slot % GANG__CHUNK]));
+}
+
+#endif

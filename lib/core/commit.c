@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The multi-node commit: claim, agree, decide, finish. Anyone can carry anyone's commit on.
+ *
+ * State
+ *   cell        owner word and value words, one row a node (core/word.h)
+ *   descriptor  one a worker: ss = {seq, status}, and the operations, sorted by slot
+ *   status      BUILDING (idle or being filled), UNDECIDED, SUCCESS, REFUSED
+ *
+ * Protocol, by the worker itself or by any helper (`run`)
+ *   claim    cell by cell in slot order: owner 0 -> ref of this operation. A cell claimed by another
+ *            operation that is not over: carry that one on first, then come back. A claim whose
+ *            operation is over is left by a late helper: clear it.
+ *   agree    while the operation is undecided its claimed cells cannot change, so every helper reads
+ *            the same words; the first one to note them in the descriptor wins, the others would
+ *            have noted the same.
+ *   raise    if the operation gives back: raise the index for every node it lifts, then the stamp.
+ *   decide   does every operation fit its agreed word? One compare-and-swap on ss, UNDECIDED ->
+ *            SUCCESS or REFUSED. This is the linearization point of success and of refusal.
+ *   finish   SUCCESS: each word agreed -> new, by compare-and-swap (versions make a late one fail).
+ *            Then each owner ref -> 0. In this order, or another commit could slip in between.
+ *
+ * Why it is atomic: a reader that meets a claimed cell finishes that commit before it believes the
+ * words (gang__cell_read), so nobody sees a word of a decided commit before it is written, and
+ * nobody sees one of an undecided commit at all.
+ *
+ * Why it is lock-free: run() goes round only when a compare-and-swap failed because another
+ * thread's succeeded on the same commit's claims, or when it met another commit, which it then
+ * carries on. Slots are claimed in one order, so the chain of commits that block each other ends at
+ * one whose claims are all free or held; some commit is decided in a bounded number of steps of
+ * anybody who runs. No stack: one follows the blocker, and starts again from one's own.
+ *
+ * Why reading a foreign descriptor is safe: descriptors and outgrown operation arrays are never
+ * freed before the cluster. The fields read may belong to a later operation; after reading them ss
+ * is read again, and nothing is done unless it still names this operation. The owner raises seq
+ * (BUILDING) before it overwrites a field. Field stores are releases and field loads are acquires,
+ * so whoever sees a new field sees the new ss in the check that follows.
+ *
+ * Why "agreed" is tagged with seq: a late helper's compare-and-swap from UNAGREED|seq fails on any
+ * later operation of the same descriptor. The owner itself, as long as it sees its operation
+ * undecided, may store plainly: what it stores is what every helper stores.
+ *
+ * A refusal is true: commit-level, by the decision above. Planner-level (place/): "no node has
+ * room" is said only if the stamp did not move while all candidates were looked at from the highest
+ * level down. Whatever gave back in between had raised its index bits and its stamp before the
+ * first read of the stamp, so its node was met, claimed, and its commit carried to its end before
+ * the node was judged. Everything else in between only took. Hence at the second read of the stamp
+ * no node has room.
+ *
+ * Sources: Shavit and Touitou 1995 (static transactions agree on old values), Harris, Fraser and
+ * Pratt 2002 (helping, two phases), Arbel-Raviv and Brown 2017 (reusable descriptors). What
+ * differs: requests are deltas, not expected values, so an unrelated change of the same node does
+ * not abort a gang; and the owner word is beside the values, so a planner reads one line. */
+#include "core/commit.h"
+
+#include "core/index.h"
+
+enum { BUILDING = 0, UNDECIDED = 1, SUCCESS = 2, REFUSED = 3 };
+
+#define SEQ_BITS 52
+#define SEQ_MASK ((UINT64_C(1) << SEQ_BITS) - 1)
+#define WORKER_MASK UINT64_C(0x7ff)
+#define AGREED_SEQ_MASK (~GANG__UNAGREED)
+
+static uint64_t ss_of(uint64_t seq, unsigned status)
+{
+    return seq << 2 | status;
+}
+
+static uint64_t seq_of(uint64_t ss)
+{
+    return ss >> 2;
+}
+
+static unsigned status_of(uint64_t ss)
+{
+    return (unsigned)(ss & 3);
+}
+
+static uint64_t ref_of(uint32_t worker, uint64_t seq)
+{
+    return (seq & SEQ_MASK) << 12 | (uint64_t)worker << 1 | 1;
+}
+
+/* The commit being carried on: a descriptor and the sequence number it must still have. */
+struct target {
+    gang_worker *w;
+    uint64_t seq;
+    uint64_t ref;
+};
+
+static bool is_current(const struct target *t, uint64_t ss)
+{
+    return seq_of(ss) == t->seq && status_of(ss) != BUILDING;
+}
+
+static struct target target_of(gang_worker *w, uint64_t seq)
+{
+    struct target t = {w, seq, ref_of(w->index, seq)};
+    return t;
+}
+
+/* Who claims a cell, if that commit is not over. */
+static bool blocker_of(gang_cluster *c, uint64_t owner, struct target *t)
+{
+    gang_worker *w = gang__load(&c->worker[owner >> 1 & WORKER_MASK]);
+    uint64_t ss = gang__load(&w->desc.ss);
+    *t = target_of(w, seq_of(ss));
+    return t->ref == owner && status_of(ss) != BUILDING;
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+struct step {
+    uint32_t slot;
+    unsigned word;
+    enum gang__code code;
+    uint64_t arg;
+};
+
+static struct step step_of(struct gang__op *op)
+{
+    uint64_t where = gang__load(&op->where);
+    struct step s = {(uint32_t)where, (unsigned)(where >> 32 & 0xff),
+                     (enum gang__code)(where >> 40 & 0xff), gang__load(&op->arg)};
+    return s;
+}
+
+/* The operation arrays of a target: valid memory always, valid content if ss is checked after. */
+struct list {
+    struct gang__op *ops;
+    uint32_t count;
+    bool raises;
+};
+
+static struct list list_of(const struct target *t)
+{
+    struct list l = {gang__load(&t->w->desc.ops), gang__load(&t->w->desc.count),
+                     gang__load(&t->w->desc.raises) != 0};
+    return l;
+}
+
+/* ---- finish ------------------------------------------------------------------------------------ */
+
+static void finish(gang_cluster *c, const struct target *t, uint64_t ss)
+{
+    struct list l = list_of(t);
+    if (gang__load(&t->w->desc.ss) != ss)
+        return;
+    for (uint32_t i = 0; i < l.count;) {
+        struct step s = step_of(&l.ops[i]);
+        uint32_t end = i;
+        struct step now = s;
+        struct gang__chunk *chunk = NULL;
+        do {
+            uint64_t agreed = gang__load(&l.ops[end].agreed);
+            if (gang__load(&t->w->desc.ss) != ss)
+                return;
+            chunk = gang__chunk_of(c, s.slot);
+            if (status_of(ss) == SUCCESS) {
+                uint64_t next = gang__op_next(now.code, now.arg, agreed);
+                gang__hook(GANG__STEP_WRITE);
+                if (gang__payload(next) != gang__payload(agreed))
+                    gang__cas(gang__word_at(chunk, s.slot, now.word), agreed, next);
+            }
+            if (++end < l.count)
+                now = step_of(&l.ops[end]);
+        } while (end < l.count && now.slot == s.slot);
+        gang__hook(GANG__STEP_RELEASE);
+        gang__cas(&chunk->cell[s.slot % GANG__CHUNK].owner, t->ref, 0);
+        i = end;
+    }
+}
+
+/* ---- raise --------------------------------------------------------------------------------------- */
+
+/* All cells are claimed and their words stand still (or the target is over, and what is set here is
+ * a stale hint): raise the index where the operation lifts a node. False if the target is over. */
+static bool raise_index(gang_cluster *c, const struct target *t, const struct list *l)
+{
+    uint64_t undecided = ss_of(t->seq, UNDECIDED);
+    gang__hook(GANG__STEP_RAISE);
+    for (uint32_t i = 0; i < l->count;) {
+        uint64_t payload[GANG__MAX_WORDS];
+        uint32_t slot = step_of(&l->ops[i]).slot;
+        if (gang__load(&t->w->desc.ss) != undecided)
+            return false;
+        struct gang__chunk *chunk = gang__chunk_of(c, slot);
+        struct gang__layout layout = gang__layout_at(chunk, slot);
+        unsigned words = GANG__WORD_SHARES + gang__share_words(layout);
+        for (unsigned k = 0; k < words; k++)
+            payload[k] = gang__payload(gang__load(gang__word_at(chunk, slot, k)));
+        struct gang__levels before = gang__levels_of(layout, payload);
+        for (; i < l->count; i++) {
+            struct step s = step_of(&l->ops[i]);
+            if (s.slot != slot)
+                break;
+            if (s.word < words)
+                payload[s.word] = gang__op_apply(s.code, s.arg, payload[s.word]);
+        }
+        if (gang__load(&t->w->desc.ss) != undecided)
+            return false;
+        struct gang__levels after = gang__levels_of(layout, payload);
+        if (after.gpu <= before.gpu)
+            after.gpu = 0;
+        if (after.cpu <= before.cpu)
+            after.cpu = 0;
+        if (slot != GANG__POOL)
+            gang__index_raise(c, slot, layout, after);
+    }
+    gang__hook(GANG__STEP_STAMP);
+    gang__add_seq(&t->w->stamp, 1);
+    return true;
+}
+
+/* ---- claim, agree, decide ------------------------------------------------------------------------ */
+
+enum went { OVER, BLOCKED };
+
+/* Carry one commit on from operation *at until it is over (decided and finished), or blocked by
+ * another one, which is put into *blocker; *at then tells where to go on. `own`: the caller is the
+ * owner of the descriptor. */
+static enum went carry(gang_cluster *c, const struct target *t, bool own, uint32_t *at,
+                       struct target *blocker)
+{
+    struct list l = list_of(t);
+    uint64_t undecided = ss_of(t->seq, UNDECIDED);
+    uint64_t unagreed = GANG__UNAGREED | (t->seq & AGREED_SEQ_MASK);
+    uint64_t ss = gang__load(&t->w->desc.ss);
+    bool fits = true;
+    uint32_t i = *at;
+    while (ss == undecided && fits && i < l.count) {
+        uint32_t slot = step_of(&l.ops[i]).slot;
+        ss = gang__load(&t->w->desc.ss);
+        if (ss != undecided)
+            break;
+        struct gang__chunk *chunk = gang__chunk_of(c, slot);
+        gang__a64 *owner = &chunk->cell[slot % GANG__CHUNK].owner;
+        gang__hook(GANG__STEP_CLAIM);
+        uint64_t holder = gang__load(owner);
+        if (holder == 0) {
+            if (!gang__cas(owner, 0, t->ref))
+                continue;
+            holder = t->ref;
+        }
+        if (holder != t->ref) {
+            if (blocker_of(c, holder, blocker)) {
+                *at = i;
+                return BLOCKED;
+            }
+            gang__cas(owner, holder, 0);
+            continue;
+        }
+        gang__hook(GANG__STEP_AGREE);
+        for (; i < l.count; i++) {
+            struct step s = step_of(&l.ops[i]);
+            if (s.slot != slot)
+                break;
+            uint64_t word = gang__load(gang__word_at(chunk, slot, s.word));
+            ss = gang__load(&t->w->desc.ss);
+            if (ss != undecided)
+                break;
+            /* Here word is the one and only value it has had since the claim. */
+            if (own)
+                gang__store(&l.ops[i].agreed, word);
+            else
+                gang__cas(&l.ops[i].agreed, unagreed, word);
+            if (!gang__op_fits(s.code, s.arg, word)) {
+                fits = false;
+                break;
+            }
+        }
+    }
+    if (ss == undecided) {
+        if (!fits || !l.raises || raise_index(c, t, &l)) {
+            gang__hook(GANG__STEP_DECIDE);
+            gang__cas(&t->w->desc.ss, undecided, ss_of(t->seq, fits ? SUCCESS : REFUSED));
+        }
+        ss = gang__load(&t->w->desc.ss);
+    }
+    if (is_current(t, ss) && ss != undecided)
+        finish(c, t, ss);
+    return OVER;
+}
+
+/* Drive a commit to its end, and whatever stands in its way. Returns the number of others helped. */
+static int64_t run(gang_cluster *c, const struct target *mine, bool own)
+{
+    int64_t helped = 0;
+    uint32_t my_place = 0; /* claims cannot be lost while the commit is undecided */
+    struct target now = *mine;
+    uint32_t place = 0;
+    for (;;) {
+        bool is_mine = now.ref == mine->ref;
+        struct target blocker;
+        uint32_t *at = is_mine ? &my_place : &place;
+        if (carry(c, &now, own && is_mine, at, &blocker) == BLOCKED) {
+            now = blocker;
+            place = 0;
+        } else if (is_mine) {
+            return helped;
+        } else {
+            helped++;
+            now = *mine;
+        }
+    }
+}
+
+/* ---- the owner's side ------------------------------------------------------------------------------ */
+
+gang_result gang__commit_reserve(gang_worker *w, size_t ops)
+{
+    if (ops <= w->op_room)
+        return GANG_OK;
+    size_t room = w->op_room ? w->op_room : 64;
+    while (room < ops)
+        room *= 2;
+    struct gang__op *bigger = gang__zalloc_line(&w->cluster->mem, room, sizeof(*bigger));
+    if (!bigger)
+        return GANG_ENOMEM;
+    struct gang__op *old = gang__load(&w->desc.ops);
+    if (old)
+        w->old_ops[w->old_count++] = old;
+    gang__store(&w->desc.ops, bigger);
+    w->op_room = room;
+    return GANG_OK;
+}
+
+void gang__commit_begin(gang_worker *w)
+{
+    w->seq++;
+    gang__store(&w->desc.ss, ss_of(w->seq, BUILDING));
+    gang__store(&w->desc.count, 0);
+    gang__hook(GANG__STEP_BUILD);
+}
+
+void gang__commit_add(gang_worker *w, uint32_t slot, unsigned word, enum gang__code code,
+                      uint64_t arg)
+{
+    uint32_t i = gang__load_relaxed(&w->desc.count);
+    struct gang__op *op = gang__load_relaxed(&w->desc.ops) + i;
+    gang__store(&op->where, (uint64_t)slot | (uint64_t)word << 32 | (uint64_t)code << 40);
+    gang__store(&op->arg, arg);
+    gang__store(&op->agreed, GANG__UNAGREED | (w->seq & AGREED_SEQ_MASK));
+    gang__store(&w->desc.count, i + 1);
+}
+
+gang_result gang__commit_run(gang_worker *w, bool raises, uint32_t *refused)
+{
+    gang__store(&w->desc.raises, raises ? 1u : 0u);
+    gang__store(&w->desc.ss, ss_of(w->seq, UNDECIDED));
+    struct target mine = target_of(w, w->seq);
+    w->stats.helps += run(w->cluster, &mine, true);
+    if (status_of(gang__load(&w->desc.ss)) == SUCCESS) {
+        w->stats.commits++;
+        return GANG_OK;
+    }
+    if (refused) {
+        struct gang__op *ops = gang__load_relaxed(&w->desc.ops);
+        uint32_t count = gang__load_relaxed(&w->desc.count);
+        *refused = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            struct step s = step_of(&ops[i]);
+            uint64_t agreed = gang__load(&ops[i].agreed);
+            if (!(agreed & GANG__UNAGREED) && !gang__op_fits(s.code, s.arg, agreed)) {
+                *refused = i;
+                break;
+            }
+        }
+    }
+    return GANG_ENOFIT;
+}
+
+void gang__commit_op(const gang_worker *w, uint32_t i, uint32_t *slot, unsigned *word,
+                     uint64_t *payload)
+{
+    struct gang__op *op = gang__load_relaxed(&w->desc.ops) + i;
+    struct step s = step_of(op);
+    *slot = s.slot;
+    *word = s.word;
+    *payload = gang__payload(gang__load(&op->agreed));
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------- */
+
+/* A cell without a claim whose commit is under way; carries on what is in the way. */
+static void settle(gang_cluster *c, gang__a64 *owner)
+{
+    for (;;) {
+        uint64_t holder = gang__load_seq(owner);
+        if (holder == 0)
+            return;
+        struct target t;
+        if (blocker_of(c, holder, &t))
+            run(c, &t, false);
+        else
+            gang__cas(owner, holder, 0);
+    }
+}
+
+void gang__cell_read(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned words)
+{
+    struct gang__chunk *chunk = gang__chunk_of(c, slot);
+    gang__a64 *owner = &chunk->cell[slot % GANG__CHUNK].owner;
+    for (;;) {
+        settle(c, owner);
+        for (unsigned i = 0; i < words; i++)
+            payload[i] = gang__load(gang__word_at(chunk, slot, i));
+        /* Words carry versions: the same words twice, unclaimed at the second look, were there
+         * together at the moment between. */
+        bool same = true;
+        for (unsigned i = 0; i < words && same; i++)
+            same = payload[i] == gang__load(gang__word_at(chunk, slot, i));
+        if (same && gang__load_seq(owner) == 0) {
+            for (unsigned i = 0; i < words; i++)
+                payload[i] = gang__payload(payload[i]);
+            return;
+        }
+    }
+}
+
+bool gang__cell_peek(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned words)
+{
+    struct gang__chunk *chunk = gang__chunk_of(c, slot);
+    bool claimed = gang__load_seq(&chunk->cell[slot % GANG__CHUNK].owner) != 0;
+    for (unsigned i = 0; i < words; i++)
+        payload[i] = gang__payload(gang__load(gang__word_at(chunk, slot, i)));
+    return claimed;
+}

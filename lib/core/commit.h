@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lock-free multi-node commit, and reading one cell. */
+#ifndef GANG__CORE_COMMIT_H
+#define GANG__CORE_COMMIT_H
+
+#include "core/cluster.h"
+
+/* Make room for `ops` operations. May allocate; call it before gang__commit_begin(). */
+gang_result gang__commit_reserve(gang_worker *w, size_t ops);
+
+/* Begin to describe a commit; ends with gang__commit_run(). */
+void gang__commit_begin(gang_worker *w);
+
+/* Add an operation. Slots in ascending order, each word of a slot at most once. */
+void gang__commit_add(gang_worker *w, uint32_t slot, unsigned word, enum gang__code code,
+                      uint64_t arg);
+
+/* All operations take effect in one step, or none does.
+ *   raises   some operation gives back (or brings a node up)
+ *   refused  on a refusal receives the number of the first operation that does not fit, NULL allowed
+ * GANG_OK or GANG_ENOFIT; a refusal is true at the instant it is decided. Lock-free. */
+gang_result gang__commit_run(gang_worker *w, bool raises, uint32_t *refused);
+
+/* Slot, word and agreed payload of an operation of the last commit (after a refusal: payload only
+ * up to the refused one). For messages. */
+void gang__commit_op(const gang_worker *w, uint32_t i, uint32_t *slot, unsigned *word,
+                     uint64_t *payload);
+
+/* The payloads of the first `words` words of a cell at one instant. Helps a commit that claims the
+ * cell to its end. Lock-free. Inside a read section, or for a slot that cannot go away. */
+void gang__cell_read(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned words);
+
+/* The same without helping and without the promise of one instant: each word is one that was there
+ * during the call, or (a commit is being written) will be replaced. Returns true if the cell was
+ * claimed: read again with gang__cell_read() before saying that something does not fit. */
+bool gang__cell_peek(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned words);
+
+#endif

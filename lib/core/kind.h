@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef GANG__CORE_KIND_H
+#define GANG__CORE_KIND_H
+
+#include "core/cluster.h"
+
+/* The built-in kinds of a new cluster. */
+void gang__kinds_init(gang_cluster *c);
+
+/* Word of the pool's cell (slot GANG__POOL) that counts a cluster-wide kind. */
+unsigned gang__pool_word(int32_t kind);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The node table: finding a node by slot or id, and the topology above it. Readers are inside a
+ * read section (base/rcu.h) as long as they use what they got. */
+#ifndef GANG__CORE_NODE_H
+#define GANG__CORE_NODE_H
+
+#include "core/cluster.h"
+
+/* The node of a slot, or NULL. Inside a read section. */
+struct gang__node *gang__node_at(gang_cluster *c, uint32_t slot);
+
+/* The node of an id, or NULL if it is stale. Inside a read section. */
+struct gang__node *gang__node_of(gang_cluster *c, gang_node_id id);
+
+/* Do these payloads (all words) say that nothing is taken of the node? */
+bool gang__node_is_free(const struct gang__node *node, const uint64_t *payload);
+
+/* Number of a topology level by name, or -1. */
+int32_t gang__level_find(const gang_cluster *c, const char *name);
+
+/* Number of a kind by name, or -1. */
+int32_t gang__kind_find(const gang_cluster *c, const char *name);
+
+/* Domains of a level: how many, and the i-th. Inside a read section. */
+uint32_t gang__domain_count(gang_cluster *c, uint32_t level);
+struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i);
+
+/* Slots of the nodes of a domain; a slot may hold no node any more. Inside a read section. */
+struct gang__members *gang__domain_members(struct gang__domain *d);
+
+/* Class of a GPU model, or -1 if no node has it. "" is class 0. */
+int32_t gang__class_find(gang_cluster *c, const char *model);
+
+/* ---- topology.c: under the structure mutex ------------------------------------------------ */
+
+/* The domain {level, value} below `parent` (GANG__NO_DOMAIN: top), made if it is not there. */
+gang_result gang__domain_get(gang_cluster *c, uint32_t level, uint32_t parent, const char *value,
+                             uint32_t *index);
+/* Make room so that the following add cannot fail. */
+gang_result gang__domain_reserve(gang_cluster *c, uint32_t index);
+void gang__domain_add(gang_cluster *c, uint32_t index, uint32_t slot);
+/* Take a slot out: publishes a new list. Out of memory the old one stays, which is allowed: readers
+ * check that a slot's node belongs to the domain, and bear one that is listed twice. */
+void gang__domain_remove(gang_cluster *c, uint32_t index, uint32_t slot);
+void gang__topology_free(gang_cluster *c);
+
+/* ---- reclaim.c: under the structure mutex ------------------------------------------------- */
+
+/* Take removed nodes that hold nothing any more out of the node table. */
+void gang__reap(gang_cluster *c);
+/* Free everything that was retired, and recycle the slots, after a grace period. */
+void gang__reclaim(gang_cluster *c);
+/* Called by add and remove: reclaim now and then, unless the host wants to do it. */
+void gang__reclaim_some(gang_cluster *c);
+
+#endif

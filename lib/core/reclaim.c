@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Giving back what was unpublished: descriptions, tables, slots. All under the structure mutex but
+ * for the public call. Commits never wait for any of this. */
+#include "base/rcu.h"
+#include "core/commit.h"
+#include "core/node.h"
+
+enum { RETIRED_ENOUGH = 64 }; /* reclaim when so many pieces wait */
+
+void gang__reap(gang_cluster *c)
+{
+    struct gang__node **link = &c->leaving;
+    while (*link) {
+        struct gang__node *node = *link;
+        uint64_t payload[GANG__MAX_WORDS];
+        gang__cell_read(c, node->slot, payload, gang__word_count(node->layout));
+        if (!gang__node_is_free(node, payload)) {
+            link = &node->next_retired;
+            continue;
+        }
+        *link = node->next_retired;
+        struct gang__chunk *chunk = gang__chunk_of(c, node->slot);
+        gang__store(&chunk->node[node->slot % GANG__CHUNK], NULL);
+        node->next_retired = c->retired_nodes;
+        c->retired_nodes = node;
+        c->retired_count++;
+    }
+}
+
+static void free_nodes(gang_cluster *c, struct gang__node *node, bool recycle)
+{
+    while (node) {
+        struct gang__node *next = node->next_retired;
+        if (recycle) /* room was made when the slot was first used */
+            c->free_slots[c->free_slot_count++] = node->slot;
+        gang__release(&c->mem, node->spec);
+        gang__release(&c->mem, node);
+        node = next;
+    }
+}
+
+void gang__reclaim(gang_cluster *c)
+{
+    if (!c->retired_count)
+        return;
+    gang__rcu_wait();
+    free_nodes(c, c->retired_nodes, true);
+    free_nodes(c, c->retired_descriptions, false);
+    c->retired_nodes = c->retired_descriptions = NULL;
+    while (c->retired_members) {
+        struct gang__members *m = c->retired_members;
+        c->retired_members = m->next_retired;
+        gang__release(&c->mem, m);
+    }
+    while (c->retired_tables) {
+        struct gang__table *t = c->retired_tables;
+        c->retired_tables = t->next_retired;
+        gang__release(&c->mem, t);
+    }
+    c->retired_count = 0;
+}
+
+void gang__reclaim_some(gang_cluster *c)
+{
+    if (c->manual_reclaim)
+        return;
+    if (c->leaving)
+        gang__reap(c);
+    if (c->retired_count >= RETIRED_ENOUGH)
+        gang__reclaim(c);
+}
+
+gang_result gang_cluster_reclaim(gang_cluster *cluster)
+{
+    if (!cluster)
+        return GANG_EINVAL;
+    pthread_mutex_lock(&cluster->structure);
+    gang__reap(cluster);
+    gang__reclaim(cluster);
+    pthread_mutex_unlock(&cluster->structure);
+    return GANG_OK;
+}

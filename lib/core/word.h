@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A word of a cell, and what an operation does to it.
+ *
+ * A cell is the record of what is free on one node: an owner word and a row of these words.
+ *
+ *     bit 63      0 (1 marks "not agreed yet" in a descriptor, never in a cell)
+ *     bits 40-62  version, one more at each change
+ *     bits 0-39   payload
+ *
+ * The version makes a late write of a helper fail. It would have to sleep across 2^23 changes of
+ * the same word and wake at the same version and payload to do harm.
+ *
+ * Words of a node, in this order (struct gang__layout tells how many of each):
+ *     head        bits 0-31 millicores free, bits 32-33 state of the node
+ *     memory      pages free
+ *     shares      four devices a word, ten bits each: milli-GPUs free of the device
+ *     cores       forty cores a word: bit set = nobody owns the core
+ *     amounts     countables of the site, one a word
+ *
+ * The one fit predicate of the library is gang__op_fits(): search, commit and the answer why not
+ * all use it. */
+#ifndef GANG__CORE_WORD_H
+#define GANG__CORE_WORD_H
+
+#include <gangsched/model.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    GANG__PAYLOAD_BITS = 40,
+    GANG__SHARES_PER_WORD = 4,
+    GANG__SHARE_BITS = 10,
+    GANG__CORES_PER_WORD = 40,
+    GANG__WORD_HEAD = 0,
+    GANG__WORD_MEMORY = 1,
+    GANG__WORD_SHARES = 2, /* first of them */
+    GANG__MAX_WORDS = 2 + GANG_MAX_GPUS / GANG__SHARES_PER_WORD +
+                      (GANG_MAX_CORES + GANG__CORES_PER_WORD - 1) / GANG__CORES_PER_WORD +
+                      (GANG_MAX_KINDS - GANG_KIND_SITE)
+};
+
+#define GANG__PAYLOAD ((UINT64_C(1) << GANG__PAYLOAD_BITS) - 1)
+#define GANG__SHARE_MASK ((UINT64_C(1) << GANG__SHARE_BITS) - 1)
+#define GANG__UNAGREED (UINT64_C(1) << 63)
+#define GANG__HEAD_CPU UINT64_C(0xffffffff)
+
+/* States as kept in the head word. 0 is gone, so that a zeroed cell takes nothing. */
+enum {
+    GANG__STATE_GONE = 0,
+    GANG__STATE_UP = 1,
+    GANG__STATE_DRAINING = 2,
+    GANG__STATE_DOWN = 3,
+    GANG__STATE_SHIFT = 32
+};
+
+/* What an operation does to one word; `arg` is a payload unless said otherwise. */
+enum gang__code {
+    GANG__OP_HEAD,        /* `arg` by gang__head_arg() */
+    GANG__OP_TAKE,        /* count -= arg, if there is so much */
+    GANG__OP_GIVE,        /* count += arg */
+    GANG__OP_TAKE_BITS,   /* clear the bits of arg, if all are set */
+    GANG__OP_GIVE_BITS,   /* set the bits of arg */
+    GANG__OP_TAKE_SHARES, /* four fields -= those of arg, if there is so much in each */
+    GANG__OP_GIVE_SHARES, /* four fields += those of arg */
+    GANG__OP_SET          /* payload = arg; only on a cell that is gone and wholly free */
+};
+
+/* Conditions and changes of the head word. */
+#define GANG__HEAD_GIVE (UINT64_C(1) << 40)      /* add the millicores rather than take them */
+#define GANG__HEAD_IF_UP (UINT64_C(1) << 41)     /* refuse unless the node is up */
+#define GANG__HEAD_IF_THERE (UINT64_C(1) << 42)  /* refuse if the node is gone */
+#define GANG__HEAD_SET_STATE (UINT64_C(1) << 43) /* bits 32-33 are the new state */
+
+static inline uint64_t gang__payload(uint64_t word)
+{
+    return word & GANG__PAYLOAD;
+}
+
+static inline uint64_t gang__head_cpu(uint64_t head)
+{
+    return head & GANG__HEAD_CPU;
+}
+
+static inline uint32_t gang__head_state(uint64_t head)
+{
+    return (uint32_t)(head >> GANG__STATE_SHIFT) & 3;
+}
+
+static inline uint64_t gang__head(uint32_t state, uint64_t cpu)
+{
+    return (uint64_t)state << GANG__STATE_SHIFT | cpu;
+}
+
+/* Milli-GPUs of device `i` (0-3) of a share word. */
+static inline uint32_t gang__share(uint64_t word, unsigned i)
+{
+    return (uint32_t)(word >> (i * GANG__SHARE_BITS) & GANG__SHARE_MASK);
+}
+
+static inline uint64_t gang__share_of(unsigned i, uint32_t milli)
+{
+    return (uint64_t)milli << (i * GANG__SHARE_BITS);
+}
+
+/* Does the operation fit a word (or payload) as it is? */
+static inline bool gang__op_fits(enum gang__code code, uint64_t arg, uint64_t word)
+{
+    uint64_t payload = gang__payload(word);
+    switch (code) {
+    case GANG__OP_HEAD: {
+        uint32_t state = gang__head_state(payload);
+        if ((arg & GANG__HEAD_IF_UP) && state != GANG__STATE_UP)
+            return false;
+        if ((arg & GANG__HEAD_IF_THERE) && state == GANG__STATE_GONE)
+            return false;
+        return (arg & GANG__HEAD_GIVE) || gang__head_cpu(payload) >= gang__head_cpu(arg);
+    }
+    case GANG__OP_TAKE:
+        return payload >= arg;
+    case GANG__OP_TAKE_BITS:
+        return (payload & arg) == arg;
+    case GANG__OP_TAKE_SHARES:
+        for (unsigned i = 0; i < GANG__SHARES_PER_WORD; i++)
+            if (gang__share(payload, i) < gang__share(arg, i))
+                return false;
+        return true;
+    case GANG__OP_GIVE:
+    case GANG__OP_GIVE_BITS:
+    case GANG__OP_GIVE_SHARES:
+    case GANG__OP_SET:
+        break;
+    }
+    return true;
+}
+
+/* The payload after an operation that fits. */
+static inline uint64_t gang__op_apply(enum gang__code code, uint64_t arg, uint64_t word)
+{
+    uint64_t payload = gang__payload(word);
+    switch (code) {
+    case GANG__OP_HEAD: {
+        uint64_t cpu = gang__head_cpu(payload);
+        uint32_t state = gang__head_state((arg & GANG__HEAD_SET_STATE) ? arg : payload);
+        return gang__head(state, (arg & GANG__HEAD_GIVE) ? cpu + gang__head_cpu(arg)
+                                                         : cpu - gang__head_cpu(arg));
+    }
+    case GANG__OP_TAKE:
+    case GANG__OP_TAKE_SHARES:
+        return payload - arg; /* no field borrows from the next: each was checked */
+    case GANG__OP_GIVE:
+    case GANG__OP_GIVE_SHARES:
+        return payload + arg;
+    case GANG__OP_TAKE_BITS:
+        return payload & ~arg;
+    case GANG__OP_GIVE_BITS:
+        return payload | arg;
+    case GANG__OP_SET:
+        break;
+    }
+    return arg;
+}
+
+/* The word to write: payload after the operation, next version. */
+static inline uint64_t gang__op_next(enum gang__code code, uint64_t arg, uint64_t word)
+{
+    uint64_t version = (word >> GANG__PAYLOAD_BITS) + 1;
+    return (version << GANG__PAYLOAD_BITS & ~GANG__UNAGREED) | gang__op_apply(code, arg, word);
+}
+
+/* How many words of which sort a node has, and its class; packed into one number so that a cell
+ * and its shape are read together. */
+struct gang__layout {
+    uint8_t gpus;
+    uint8_t core_words;
+    uint8_t amounts;
+    uint8_t class_id; /* nodes of one GPU model (0: none) share an index */
+};
+
+static inline uint32_t gang__layout_pack(struct gang__layout l)
+{
+    return (uint32_t)l.gpus | (uint32_t)l.core_words << 8 | (uint32_t)l.amounts << 16 |
+           (uint32_t)l.class_id << 24;
+}
+
+static inline struct gang__layout gang__layout_unpack(uint32_t packed)
+{
+    struct gang__layout l = {(uint8_t)packed, (uint8_t)(packed >> 8), (uint8_t)(packed >> 16),
+                             (uint8_t)(packed >> 24)};
+    return l;
+}
+
+static inline unsigned gang__share_words(struct gang__layout l)
+{
+    return (l.gpus + GANG__SHARES_PER_WORD - 1u) / GANG__SHARES_PER_WORD;
+}
+
+static inline unsigned gang__first_core(struct gang__layout l)
+{
+    return GANG__WORD_SHARES + gang__share_words(l);
+}
+
+static inline unsigned gang__first_amount(struct gang__layout l)
+{
+    return gang__first_core(l) + l.core_words;
+}
+
+static inline unsigned gang__word_count(struct gang__layout l)
+{
+    return gang__first_amount(l) + l.amounts;
+}
+
+/* The code that takes from, or gives to, word `w` (not the head). */
+static inline enum gang__code gang__code_of(struct gang__layout l, unsigned w, bool give)
+{
+    if (w >= GANG__WORD_SHARES && w < gang__first_core(l))
+        return give ? GANG__OP_GIVE_SHARES : GANG__OP_TAKE_SHARES;
+    if (w >= gang__first_core(l) && w < gang__first_amount(l))
+        return give ? GANG__OP_GIVE_BITS : GANG__OP_TAKE_BITS;
+    return give ? GANG__OP_GIVE : GANG__OP_TAKE;
+}
+
+#endif

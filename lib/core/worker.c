@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/error.h"
+#include "core/commit.h"
+
+gang_result gang_worker_new(gang_cluster *cluster, gang_worker **worker)
+{
+    if (worker)
+        *worker = NULL;
+    if (!cluster || !worker)
+        return GANG_EINVAL;
+    for (uint32_t i = 0; i < cluster->max_workers; i++) {
+        gang_worker *w = gang__load(&cluster->worker[i]);
+        if (!w) {
+            gang_worker *fresh = gang__zalloc_line(&cluster->mem, 1, sizeof(*fresh));
+            if (!fresh)
+                return GANG_ENOMEM;
+            fresh->index = i;
+            fresh->cluster = cluster;
+            gang_worker *none = NULL;
+            if (atomic_compare_exchange_strong(&cluster->worker[i], &none, fresh)) {
+                w = fresh;
+                uint32_t end = gang__load(&cluster->worker_end);
+                while (end < i + 1 &&
+                       !atomic_compare_exchange_weak(&cluster->worker_end, &end, i + 1))
+                    continue;
+            } else {
+                gang__release_line(&cluster->mem, fresh);
+                w = none;
+            }
+        }
+        uint32_t unused = 0;
+        if (gang__load(&w->in_use) == 0 &&
+            atomic_compare_exchange_strong(&w->in_use, &unused, 1u)) {
+            memset(&w->stats, 0, sizeof(w->stats));
+            *worker = w;
+            return GANG_OK;
+        }
+    }
+    return GANG_ELIMIT;
+}
+
+void gang_worker_free(gang_worker *worker)
+{
+    if (worker)
+        gang__store(&worker->in_use, 0u);
+}
+
+gang_cluster *gang_worker_cluster(const gang_worker *worker)
+{
+    return worker ? worker->cluster : NULL;
+}
+
+gang_result gang_worker_get_stats(const gang_worker *worker, struct gang_worker_stats *stats)
+{
+    if (!worker || !stats)
+        return GANG_EINVAL;
+    return gang__struct_out(stats, stats->size, sizeof(*stats), &worker->stats,
+                            sizeof(worker->stats));
+}
