@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reason of a refusal: for each group by itself, how far the nodes go, and what stops the rest. */
+#include "place/explain.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "core/kind.h"
+#include "core/node.h"
+
+enum { WHY_COUNT = GANG_WHY_MIN + 1 };
+
+/* What one look over all nodes tells about a group. */
+struct survey {
+    int64_t nodes;             /* looked at */
+    int64_t fit;               /* tasks that would go somewhere */
+    int64_t by_why[WHY_COUNT]; /* nodes that take no task, by reason */
+    int64_t by_kind[GANG_MAX_KINDS];
+    int64_t most[GANG_MAX_KINDS]; /* the largest amount free on one node, in units of the kind */
+};
+
+static int64_t amount_asked(const struct gang__group *g, int32_t kind)
+{
+    if (kind == GANG_KIND_CPU)
+        return (int64_t)g->cpu;
+    if (kind == GANG_KIND_MEMORY)
+        return (int64_t)g->pages * GANG_PAGE_BYTES;
+    if (kind == GANG_KIND_GPU)
+        return (int64_t)g->devices * g->share;
+    for (size_t i = 0; i < g->node_need_count; i++)
+        if (g->node_needs[i].kind == kind)
+            return g->node_needs[i].amount;
+    for (size_t i = 0; i < g->pool_need_count; i++)
+        if (g->pool_needs[i].kind == kind)
+            return g->pool_needs[i].amount;
+    return 0;
+}
+
+/* What is free of a kind on one node, as far as the group can use it. */
+static int64_t amount_free(const struct gang__group *g, const struct gang__view *v,
+                           const uint64_t *now, int32_t kind)
+{
+    if (kind == GANG_KIND_CPU)
+        return (int64_t)gang__head_cpu(now[GANG__WORD_HEAD]);
+    if (kind == GANG_KIND_MEMORY)
+        return (int64_t)now[GANG__WORD_MEMORY] * GANG_PAGE_BYTES;
+    if (kind != GANG_KIND_GPU)
+        return v->node->kind_word[kind] ? (int64_t)now[v->node->kind_word[kind]] : 0;
+    int64_t sum = 0;
+    for (unsigned i = 0; i < v->layout.gpus; i++) {
+        uint32_t share = gang__share(now[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD],
+                                     i % GANG__SHARES_PER_WORD);
+        sum += g->share == 1000 && share < 1000 ? 0 : share;
+    }
+    return sum;
+}
+
+static void look_at(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t want,
+                    struct survey *s)
+{
+    const struct gang__group *g = &p->q->group[group];
+    struct gang__node *node = gang__node_at(p->c, slot);
+    struct gang__misfit misfit = {GANG_WHY_NONE, -1};
+    if (!node)
+        return;
+    s->nodes++;
+    if (!gang__node_matches(g, node, &misfit)) {
+        s->by_why[misfit.why]++;
+        return;
+    }
+    struct gang__view *v = gang__plan_view(p, slot);
+    if (!v)
+        return;
+    const uint64_t *now = gang__view_now(p, v);
+    bool up = gang__head_state(now[GANG__WORD_HEAD]) == GANG__STATE_UP;
+    for (int32_t kind = 0; up && kind < GANG_MAX_KINDS; kind++) {
+        int64_t free = amount_free(g, v, now, kind);
+        if (free > s->most[kind])
+            s->most[kind] = free;
+    }
+    int64_t here = 0;
+    while (here < want && gang__plan_task(p, group, slot, 0, &misfit))
+        here++;
+    s->fit += here;
+    if (here == 0) {
+        s->by_why[misfit.why]++;
+        if (misfit.kind >= 0)
+            s->by_kind[misfit.kind]++;
+    }
+}
+
+/* The reason that stops most nodes, of those the group could use at all: a kind before a state
+ * before a constraint. */
+static struct gang__misfit reason_of(const struct survey *s)
+{
+    static const int32_t order[] = {GANG_WHY_POOL,  GANG_WHY_KIND,      GANG_WHY_STATE,
+                                    GANG_WHY_LABEL, GANG_WHY_GPU_MODEL, GANG_WHY_PARTITION};
+    struct gang__misfit m = {GANG_WHY_STATE, -1}; /* no node at all */
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        if (s->by_why[order[i]] > 0) {
+            m.why = order[i];
+            break;
+        }
+    }
+    if (m.why == GANG_WHY_KIND || m.why == GANG_WHY_POOL) {
+        for (int32_t kind = 0; kind < GANG_MAX_KINDS; kind++)
+            if (s->by_kind[kind] > (m.kind < 0 ? 0 : s->by_kind[m.kind]))
+                m.kind = kind;
+    }
+    return m;
+}
+
+static void describe(struct gang_error *error, const gang_cluster *c, const struct gang__group *g,
+                     const struct survey *s, struct gang__misfit m, int64_t want, bool never)
+{
+    static const char *const what[WHY_COUNT] = {
+        [GANG_WHY_NONE] = "",
+        [GANG_WHY_STATE] = "no node is up for them",
+        [GANG_WHY_LABEL] = "the label rules match too few nodes",
+        [GANG_WHY_PARTITION] = "the partition holds too few nodes",
+        [GANG_WHY_GPU_MODEL] = "too few GPUs of the models asked for",
+        [GANG_WHY_SAME] = "no single domain of the level asked for holds them",
+    };
+    const char *when = never ? "ever" : "now";
+    if (m.kind >= 0)
+        gang__error(error, error->code, NULL,
+                    "group \"%.64s\": %lld of %lld tasks fit %s; %s%s is short (%lld %s a task)",
+                    g->name, (long long)s->fit, (long long)want, when,
+                    m.why == GANG_WHY_POOL ? "cluster-wide " : "", c->kind[m.kind].name,
+                    (long long)amount_asked(g, m.kind), c->kind[m.kind].unit);
+    else
+        gang__error(error, error->code, NULL, "group \"%.64s\": %lld of %lld tasks fit %s; %s",
+                    g->name, (long long)s->fit, (long long)want, when, what[m.why]);
+}
+
+/* For all of the tasks: how many of the group could be placed if it were alone. */
+static void survey_group(struct gang__plan *p, uint32_t group, int64_t want, struct survey *s)
+{
+    memset(s, 0, sizeof(*s));
+    uint32_t end = gang__load(&p->c->slot_end);
+    for (uint32_t slot = 1; slot < end && !p->failed; slot++)
+        look_at(p, group, slot, want - s->fit, s);
+    gang__plan_rollback(p, 0);
+}
+
+static void fill(struct gang_error *error, const gang_cluster *c, const gang_request *q,
+                 int32_t group, const struct survey *s, struct gang__misfit m, int64_t want)
+{
+    const struct gang__group *g = &q->group[group];
+    gang_result code = error->code;
+    describe(error, c, g, s, m, want, code == GANG_ENEVER);
+    error->code = code;
+    error->constraint = m.why;
+    error->group = group;
+    error->kind = m.kind;
+    error->nodes = s->nodes;
+    if (m.kind < 0)
+        return;
+    /* One task does not fit anywhere: what it asks, and the most that one node has. Else what all
+     * of them ask, and what those that fit would take. */
+    error->requested = amount_asked(g, m.kind);
+    error->available = s->most[m.kind];
+    if (s->fit > 0) {
+        error->available = error->requested * s->fit;
+        error->requested *= want;
+    }
+}
+
+gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_request *q,
+                          gang_result code, int32_t more, struct gang_error *error)
+{
+    if (!error || error->size < sizeof(*error))
+        return gang__error(error, code, NULL, "%s", gang_strerror(code));
+    struct gang_error out = GANG_ERROR_INIT;
+    out.code = code;
+    bool found = false;
+    if (gang__plan_begin(p, c, q, code == GANG_ENEVER) != GANG_OK)
+        return gang__error(error, code, NULL, "%s", gang_strerror(code));
+    struct survey s;
+    for (uint32_t i = 0; i < q->group_count && !found; i++) {
+        uint32_t g = q->by_size[i];
+        int64_t want = more >= 0 ? ((int32_t)g == more ? 1 : 0) : q->group[g].min;
+        if (more < 0 && want == 0 && q->group_count == 1)
+            want = q->min;
+        if (want == 0)
+            continue;
+        survey_group(p, g, want, &s);
+        if (s.fit < want) {
+            fill(&out, c, q, (int32_t)g, &s, reason_of(&s), want);
+            found = true;
+        }
+    }
+    if (!found) {
+        /* Each group fits alone: together they do not, or no one domain holds them. */
+        bool bound = q->same >= 0;
+        for (uint32_t i = 0; i < q->group_count; i++)
+            bound = bound || q->group[i].same >= 0;
+        for (uint32_t i = 0; i < q->set_count; i++)
+            bound = bound || q->set[i].same >= 0;
+        gang__error(&out, code, NULL, "%s",
+                    bound ? "no single domain of the level asked for holds it"
+                          : "each group fits alone, but not all together");
+        out.constraint = bound ? GANG_WHY_SAME : GANG_WHY_KIND;
+        out.group = more;
+        out.nodes = (int64_t)gang__load(&c->node_count);
+    }
+    size_t size = error->size;
+    memcpy(error, &out, sizeof(out));
+    error->size = size;
+    return code;
+}

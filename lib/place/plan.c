@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "place/plan.h"
+
+#include <string.h>
+
+#include "core/commit.h"
+#include "core/kind.h"
+#include "core/node.h"
+
+enum { POOL_WORDS = GANG__WORD_SHARES + GANG_MAX_KINDS - GANG_KIND_SITE };
+
+/* ---- begin and end -------------------------------------------------------------------------- */
+
+gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_request *q,
+                             bool empty)
+{
+    p->c = c;
+    p->q = q;
+    p->empty = empty;
+    p->failed = p->adopting = false;
+    p->views = p->words = p->picks = 0;
+    const struct gang_mem *mem = &c->mem;
+    size_t groups = q->group_count, sets = q->set_count;
+    if (!gang__grow(mem, (void **)&p->in_group, &p->group_room, groups, sizeof(*p->in_group)) ||
+        !gang__grow(mem, (void **)&p->domain_of_group, &p->domain_room, groups,
+                    sizeof(struct gang__domain *)) ||
+        !gang__grow(mem, (void **)&p->domain_of_set, &p->set_room, sets + 1,
+                    sizeof(struct gang__domain *)))
+        return GANG_ENOMEM;
+    memset(p->in_group, 0, groups * sizeof(*p->in_group));
+    memset(p->domain_of_group, 0, groups * sizeof(struct gang__domain *));
+    memset(p->domain_of_set, 0, (sets + 1) * sizeof(struct gang__domain *));
+    p->domain_of_request = NULL;
+    return GANG_OK;
+}
+
+void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)
+{
+    gang__release(mem, p->view);
+    gang__release(mem, p->word);
+    gang__release(mem, p->pick);
+    gang__release(mem, p->table);
+    gang__release(mem, p->in_group);
+    gang__release(mem, p->domain_of_group);
+    gang__release(mem, p->domain_of_set);
+}
+
+/* ---- views ------------------------------------------------------------------------------------- */
+
+static uint32_t place_in_table(const struct gang__plan *p, uint32_t slot)
+{
+    uint32_t mask = (uint32_t)p->table_room - 1;
+    uint32_t at = (slot * UINT32_C(2654435761)) & mask;
+    for (;; at = (at + 1) & mask) {
+        uint32_t e = p->table[at];
+        if (e == 0 || e > p->views || p->view[e - 1].table_at != at || p->view[e - 1].slot == slot)
+            return at;
+    }
+}
+
+static bool is_view(const struct gang__plan *p, uint32_t at)
+{
+    uint32_t e = p->table[at];
+    return e != 0 && e <= p->views && p->view[e - 1].table_at == at;
+}
+
+/* Make the table large enough to stay at most half full. */
+static bool table_grow(struct gang__plan *p, const struct gang_mem *mem, size_t views)
+{
+    size_t room = p->table_room ? p->table_room : 64;
+    while (room < 2 * views)
+        room *= 2;
+    if (p->table && room == p->table_room)
+        return true;
+    uint32_t *bigger = gang__zalloc(mem, room, sizeof(*bigger));
+    if (!bigger)
+        return false;
+    gang__release(mem, p->table);
+    p->table = bigger;
+    p->table_room = room;
+    size_t there = p->views;
+    p->views = 0;
+    for (size_t i = 0; i < there; i++) {
+        uint32_t at = place_in_table(p, p->view[i].slot);
+        p->view[i].table_at = at;
+        p->table[at] = (uint32_t)i + 1;
+        p->views = i + 1;
+    }
+    return true;
+}
+
+bool gang__plan_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t tasks,
+                        size_t words)
+{
+    p->views = 0;
+    return table_grow(p, mem, tasks + 1) &&
+           gang__grow(mem, (void **)&p->view, &p->view_room, tasks + 1, sizeof(*p->view)) &&
+           gang__grow(mem, (void **)&p->word, &p->word_room, 3 * tasks * words, sizeof(*p->word)) &&
+           gang__grow(mem, (void **)&p->pick, &p->pick_room, tasks, sizeof(*p->pick));
+}
+
+static void view_read(struct gang__plan *p, struct gang__view *v, bool help)
+{
+    uint64_t *was = gang__view_was(p, v);
+    v->claimed = false;
+    if (p->empty) {
+        memset(was, 0, v->words * sizeof(*was));
+        if (v->node) {
+            memcpy(was, v->node->capacity, v->words * sizeof(*was));
+            was[GANG__WORD_HEAD] = gang__head(GANG__STATE_UP, was[GANG__WORD_HEAD]);
+        } else {
+            uint32_t kinds = gang__load(&p->c->kind_count);
+            for (uint32_t k = GANG_KIND_SITE; k < kinds; k++)
+                was[gang__pool_word((int32_t)k)] = gang__load(&p->c->kind[k].capacity);
+        }
+    } else if (help) {
+        gang__cell_read(p->c, v->slot, was, v->words);
+    } else {
+        v->claimed = gang__cell_peek(p->c, v->slot, was, v->words);
+    }
+    memcpy(gang__view_now(p, v), was, v->words * sizeof(*was));
+}
+
+struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
+{
+    const struct gang_mem *mem = &p->c->mem;
+    if (!table_grow(p, mem, p->views + 1)) {
+        p->failed = true;
+        return NULL;
+    }
+    uint32_t at = place_in_table(p, slot);
+    if (is_view(p, at))
+        return &p->view[p->table[at] - 1];
+    struct gang__node *node = slot == GANG__POOL ? NULL : gang__node_at(p->c, slot);
+    if (slot != GANG__POOL && !node)
+        return NULL;
+    unsigned words = node ? gang__word_count(node->layout) : (unsigned)POOL_WORDS;
+    if (!gang__grow(mem, (void **)&p->view, &p->view_room, p->views + 1, sizeof(*p->view)) ||
+        !gang__grow(mem, (void **)&p->word, &p->word_room, p->words + 2 * words,
+                    sizeof(*p->word))) {
+        p->failed = true;
+        return NULL;
+    }
+    struct gang__view *v = &p->view[p->views];
+    v->slot = slot;
+    v->words = words;
+    v->node = node;
+    memset(&v->layout, 0, sizeof(v->layout));
+    if (node)
+        v->layout = node->layout;
+    v->at = p->words;
+    v->table_at = at;
+    if (!node)
+        p->pool_view = p->views;
+    p->words += 2 * words;
+    p->views++;
+    p->table[at] = (uint32_t)p->views;
+    gang__hook(GANG__STEP_FIND);
+    view_read(p, v, false);
+    return v;
+}
+
+bool gang__plan_refresh(struct gang__plan *p, struct gang__view *v)
+{
+    size_t bytes = v->words * sizeof(uint64_t);
+    if (p->empty || !v->claimed || memcmp(gang__view_was(p, v), gang__view_now(p, v), bytes) != 0)
+        return false;
+    view_read(p, v, true);
+    return true;
+}
+
+/* ---- filter ------------------------------------------------------------------------------------ */
+
+static const char *label_value(const struct gang_node_spec *spec, const char *key)
+{
+    if (strcmp(key, "node") == 0)
+        return spec->name;
+    for (size_t i = 0; i < spec->label_count; i++)
+        if (strcmp(spec->labels[i].key, key) == 0)
+            return spec->labels[i].value;
+    return NULL;
+}
+
+static bool is_among(const char *text, const char *const *texts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(text, texts[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool rule_holds(const struct gang__rule *rule, const struct gang_node_spec *spec)
+{
+    const char *value = label_value(spec, rule->key);
+    switch (rule->op) {
+    case GANG_LABEL_IN:
+        return value && is_among(value, rule->values, rule->value_count);
+    case GANG_LABEL_NOT_IN:
+        return !value || !is_among(value, rule->values, rule->value_count);
+    case GANG_LABEL_EXISTS:
+        return value != NULL;
+    default:
+        return value == NULL;
+    }
+}
+
+static bool gpu_has_model(const struct gang__group *g, const struct gang_gpu_spec *gpu)
+{
+    return g->model_count == 0 || (gpu->model && is_among(gpu->model, g->models, g->model_count));
+}
+
+bool gang__node_matches(const struct gang__group *g, const struct gang__node *node,
+                        struct gang__misfit *misfit)
+{
+    const struct gang_node_spec *spec = node->spec;
+    misfit->kind = -1;
+    misfit->why = GANG_WHY_PARTITION;
+    if (g->partition && !is_among(g->partition, spec->partitions, spec->partition_count))
+        return false;
+    misfit->why = GANG_WHY_LABEL;
+    for (size_t i = 0; i < g->rule_count; i++)
+        if (!rule_holds(&g->rules[i], spec))
+            return false;
+    misfit->why = GANG_WHY_GPU_MODEL;
+    if (g->devices && g->model_count) {
+        size_t i = 0;
+        while (i < spec->gpu_count && !gpu_has_model(g, &spec->gpus[i]))
+            i++;
+        if (i == spec->gpu_count)
+            return false;
+    }
+    return true;
+}
+
+/* ---- one task on one node ----------------------------------------------------------------------- */
+
+/* Milli-GPUs a task of the group takes of a device: its share, or its memory's. 0: unknown. */
+static uint32_t share_on(const struct gang__group *g, const struct gang_gpu_spec *gpu)
+{
+    if (g->share)
+        return g->share;
+    if (gpu->memory_bytes <= 0 || g->gpu_memory > gpu->memory_bytes)
+        return 0;
+    return (uint32_t)((g->gpu_memory * 1000 + gpu->memory_bytes - 1) / gpu->memory_bytes);
+}
+
+static uint32_t share_free(const uint64_t *now, unsigned i)
+{
+    return gang__share(now[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD],
+                       i % GANG__SHARES_PER_WORD);
+}
+
+static void share_change(uint64_t *now, unsigned i, uint32_t milli, bool give)
+{
+    uint64_t part = gang__share_of(i % GANG__SHARES_PER_WORD, milli);
+    uint64_t *word = &now[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD];
+    *word = give ? *word + part : *word - part;
+}
+
+/* Devices for a task. A fraction goes to the fullest device that can hold it. All devices of a task
+ * give the same share (a node's devices that differ in memory are not mixed in one task). */
+static uint64_t pick_devices(const struct gang__group *g, const struct gang__view *v,
+                             const uint64_t *now, uint64_t wanted, uint32_t *share)
+{
+    const struct gang_node_spec *spec = v->node->spec;
+    if (g->share == 1000 && !wanted) {
+        uint64_t free = 0;
+        uint32_t count = 0;
+        for (unsigned i = 0; i < v->layout.gpus; i++) {
+            if (share_free(now, i) == 1000 && gpu_has_model(g, &spec->gpus[i])) {
+                free |= UINT64_C(1) << i;
+                count++;
+            }
+        }
+        *share = 1000;
+        if (count <= g->devices)
+            return count == g->devices ? free : 0;
+        return gang__choose_gpus(v->node, free, g->devices);
+    }
+    uint64_t chosen = 0;
+    uint32_t count = 0;
+    *share = 0;
+    while (count < g->devices) {
+        int best = -1;
+        for (unsigned i = 0; i < v->layout.gpus; i++) {
+            uint32_t need = share_on(g, &spec->gpus[i]);
+            uint32_t free = share_free(now, i);
+            bool allowed = wanted ? (wanted >> i & 1) != 0 : gpu_has_model(g, &spec->gpus[i]);
+            if ((chosen >> i & 1) || !allowed || need == 0 || free < need)
+                continue;
+            if (*share && need != *share)
+                continue;
+            if (best < 0 || free < share_free(now, (unsigned)best))
+                best = (int)i;
+        }
+        if (best < 0)
+            return 0;
+        *share = share_on(g, &spec->gpus[best]);
+        chosen |= UINT64_C(1) << best;
+        count++;
+    }
+    return wanted && chosen != wanted ? 0 : chosen;
+}
+
+static bool counts_fit(const struct gang__group *g, const struct gang__view *v, const uint64_t *now,
+                       struct gang__misfit *misfit)
+{
+    misfit->why = GANG_WHY_KIND;
+    misfit->kind = GANG_KIND_CPU;
+    if (!gang__op_fits(GANG__OP_HEAD, g->cpu, now[GANG__WORD_HEAD]))
+        return false;
+    misfit->kind = GANG_KIND_MEMORY;
+    if (!gang__op_fits(GANG__OP_TAKE, g->pages, now[GANG__WORD_MEMORY]))
+        return false;
+    for (size_t i = 0; i < g->node_need_count; i++) {
+        unsigned word = v->node->kind_word[g->node_needs[i].kind];
+        misfit->kind = g->node_needs[i].kind;
+        if (!word || !gang__op_fits(GANG__OP_TAKE, (uint64_t)g->node_needs[i].amount, now[word]))
+            return false;
+    }
+    return true;
+}
+
+/* The pool's view, and whether a task's cluster-wide kinds fit it. */
+static bool pool_fits(struct gang__plan *p, const struct gang__group *g,
+                      struct gang__misfit *misfit)
+{
+    if (!g->pool_need_count)
+        return true;
+    struct gang__view *pool = gang__plan_view(p, GANG__POOL);
+    if (!pool)
+        return false;
+    bool again;
+    do {
+        const uint64_t *now = gang__view_now(p, pool);
+        bool fits = true;
+        for (size_t i = 0; i < g->pool_need_count && fits; i++) {
+            misfit->why = GANG_WHY_POOL;
+            misfit->kind = g->pool_needs[i].kind;
+            fits = gang__op_fits(GANG__OP_TAKE, (uint64_t)g->pool_needs[i].amount,
+                                 now[gang__pool_word(g->pool_needs[i].kind)]);
+        }
+        if (fits)
+            return true;
+        again = gang__plan_refresh(p, pool);
+    } while (again);
+    return false;
+}
+
+/* Take (or give back) what a pick says. */
+static void pick_apply(struct gang__plan *p, const struct gang__pick *pick, bool give)
+{
+    const struct gang__group *g = &p->q->group[pick->group];
+    struct gang__view *v = &p->view[pick->view];
+    uint64_t *now = gang__view_now(p, v);
+    now[GANG__WORD_HEAD] =
+        gang__op_apply(GANG__OP_HEAD, g->cpu | (give ? GANG__HEAD_GIVE : 0), now[GANG__WORD_HEAD]);
+    now[GANG__WORD_MEMORY] =
+        give ? now[GANG__WORD_MEMORY] + g->pages : now[GANG__WORD_MEMORY] - g->pages;
+    for (uint64_t left = pick->gpus; left; left &= left - 1)
+        share_change(now, (unsigned)__builtin_ctzll(left), pick->share, give);
+    for (unsigned i = 0; pick->cores && i < v->layout.core_words; i++)
+        now[gang__first_core(v->layout) + i] ^= p->word[pick->core_at + i];
+    for (size_t i = 0; i < g->node_need_count; i++) {
+        uint64_t *word = &now[v->node->kind_word[g->node_needs[i].kind]];
+        uint64_t amount = (uint64_t)g->node_needs[i].amount;
+        *word = give ? *word + amount : *word - amount;
+    }
+    if (!g->pool_need_count)
+        return;
+    uint64_t *pool = gang__view_now(p, &p->view[p->pool_view]);
+    for (size_t i = 0; i < g->pool_need_count; i++) {
+        uint64_t *word = &pool[gang__pool_word(g->pool_needs[i].kind)];
+        uint64_t amount = (uint64_t)g->pool_needs[i].amount;
+        *word = give ? *word + amount : *word - amount;
+    }
+}
+
+/* What a task of the group would take of the view, without taking it. */
+static bool task_fits(struct gang__plan *p, const struct gang__group *g, const struct gang__view *v,
+                      uint64_t wanted, struct gang__pick *pick, uint64_t *cores,
+                      struct gang__misfit *misfit)
+{
+    const uint64_t *now = gang__view_now(p, v);
+    if (!counts_fit(g, v, now, misfit))
+        return false;
+    pick->gpus = 0;
+    pick->share = 0;
+    if (g->devices) {
+        misfit->kind = GANG_KIND_GPU;
+        pick->gpus = pick_devices(g, v, now, wanted, &pick->share);
+        if (!pick->gpus)
+            return false;
+    }
+    pick->cores = 0;
+    if (v->layout.core_words && g->cpu && g->cpu % 1000 == 0) {
+        misfit->kind = GANG_KIND_CPU;
+        pick->cores = (uint32_t)(g->cpu / 1000);
+        if (!gang__choose_cores(v->node, now + gang__first_core(v->layout), pick->gpus, pick->cores,
+                                cores))
+            return false;
+    }
+    return true;
+}
+
+bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64_t gpus,
+                     struct gang__misfit *misfit)
+{
+    const struct gang__group *g = &p->q->group[group];
+    const struct gang_mem *mem = &p->c->mem;
+    uint64_t cores[GANG__MAX_WORDS];
+    struct gang__pick pick = {0, group, 0, 0, 0, 0};
+    if (!pool_fits(p, g, misfit))
+        return false;
+    struct gang__view *v = gang__plan_view(p, slot);
+    misfit->why = GANG_WHY_STATE;
+    misfit->kind = -1;
+    if (!v)
+        return false;
+    for (;;) {
+        uint32_t state = gang__head_state(gang__view_now(p, v)[GANG__WORD_HEAD]);
+        misfit->why = GANG_WHY_STATE;
+        misfit->kind = -1;
+        bool usable = p->adopting ? state != GANG__STATE_GONE : state == GANG__STATE_UP;
+        if (usable && task_fits(p, g, v, gpus, &pick, cores, misfit))
+            break;
+        if (!gang__plan_refresh(p, v))
+            return false;
+    }
+    size_t core_words = pick.cores ? v->layout.core_words : 0;
+    pick.view = (uint32_t)(v - p->view);
+    pick.core_at = gang__plan_take(p, core_words);
+    if (!gang__grow(mem, (void **)&p->pick, &p->pick_room, p->picks + 1, sizeof(*p->pick)))
+        p->failed = true;
+    if (p->failed)
+        return false;
+    memcpy(p->word + pick.core_at, cores, core_words * sizeof(*cores));
+    p->pick[p->picks++] = pick;
+    p->in_group[group]++;
+    pick_apply(p, &pick, false);
+    return true;
+}
+
+size_t gang__plan_take(struct gang__plan *p, size_t count)
+{
+    if (!gang__grow(&p->c->mem, (void **)&p->word, &p->word_room, p->words + count,
+                    sizeof(*p->word))) {
+        p->failed = true;
+        return SIZE_MAX;
+    }
+    size_t at = p->words;
+    p->words += count;
+    return at;
+}
+
+void gang__plan_rollback(struct gang__plan *p, size_t picks)
+{
+    while (p->picks > picks) {
+        const struct gang__pick *pick = &p->pick[--p->picks];
+        pick_apply(p, pick, true);
+        p->in_group[pick->group]--;
+    }
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A plan: where the tasks of one call would go, before anything is taken. Scratch of one worker,
+ * reused from call to call; nothing in it is shared.
+ *
+ * A *view* is a node as the plan sees it: the words as they were read, and as they would be with
+ * the tasks planned so far. A *pick* is one planned task. The commit takes the difference. */
+#ifndef GANG__PLACE_PLAN_H
+#define GANG__PLACE_PLAN_H
+
+#include "place/request.h"
+
+struct gang__view {
+    uint32_t slot;
+    uint32_t words;
+    uint32_t table_at; /* its place in plan.table */
+    bool claimed;      /* was read from a claimed cell */
+    struct gang__layout layout;
+    struct gang__node *node; /* NULL: the pool */
+    size_t at;               /* in plan.word: first the words read, then those planned */
+};
+
+struct gang__pick {
+    uint32_t view;
+    uint32_t group;
+    uint32_t share; /* milli-GPUs of each device */
+    uint32_t cores; /* number of own cores */
+    uint64_t gpus;  /* devices */
+    size_t core_at; /* in plan.word: core words taken; if cores > 0 */
+};
+
+struct gang__plan {
+    gang_cluster *c;
+    const gang_request *q;
+    bool empty;     /* pretend that all nodes are up and nothing is taken */
+    bool failed;    /* out of memory */
+    bool adopting;  /* nodes need not be up */
+    uint32_t start; /* slot at which searches begin, so that workers keep apart */
+
+    struct gang__view *view;
+    size_t views, view_room;
+    size_t pool_view; /* number of the pool's view, once it is there */
+    uint64_t *word;
+    size_t words, word_room;
+    struct gang__pick *pick;
+    size_t picks, pick_room;
+    uint32_t *
+        table; /* slot -> view + 1, open addressing; an entry counts if its view names it as its place */
+    size_t table_room;
+    int64_t *in_group; /* tasks of each group: held before and planned */
+    size_t group_room;
+    struct gang__domain **domain_of_group; /* the domain a group, a set, the request is bound to */
+    struct gang__domain **domain_of_set;
+    struct gang__domain *domain_of_request;
+    size_t set_room, domain_room;
+};
+
+/* Begin anew for a request. GANG_ENOMEM leaves the plan usable for another try. */
+gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_request *q,
+                             bool empty);
+void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem);
+
+/* Make room for so many tasks on as many nodes of `words` words. */
+bool gang__plan_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t tasks,
+                        size_t words);
+
+/* The view of a slot, read now if it is not there yet. NULL: no node there, or out of memory
+ * (p->failed). Inside a read section; `node` NULL for the pool. The pointer is good until the next
+ * call. */
+struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot);
+
+static inline uint64_t *gang__view_was(struct gang__plan *p, const struct gang__view *v)
+{
+    return p->word + v->at;
+}
+static inline uint64_t *gang__view_now(struct gang__plan *p, const struct gang__view *v)
+{
+    return p->word + v->at + v->words;
+}
+
+/* Read a view again that was read from a claimed cell, if nothing is planned on it. Returns false
+ * if there is nothing new to be learned. */
+bool gang__plan_refresh(struct gang__plan *p, struct gang__view *v);
+
+/* Why a task does not go to a node. */
+struct gang__misfit {
+    int32_t why;  /* GANG_WHY_* */
+    int32_t kind; /* for GANG_WHY_KIND and GANG_WHY_POOL */
+};
+
+/* Does the node satisfy what the group demands of any node of its kind, free or not? */
+bool gang__node_matches(const struct gang__group *g, const struct gang__node *node,
+                        struct gang__misfit *misfit);
+
+/* Plan one more task of a group on a view (which matches). The one fit predicate of placement.
+ *   gpus  0: choose the devices; else exactly these
+ * Returns false, with the reason, if it does not fit; nothing changed then. */
+bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64_t gpus,
+                     struct gang__misfit *misfit);
+
+/* Room for `count` words in plan.word, at the returned place; SIZE_MAX if out of memory. */
+size_t gang__plan_take(struct gang__plan *p, size_t count);
+
+/* Take back the last planned tasks until `picks` are left. */
+void gang__plan_rollback(struct gang__plan *p, size_t picks);
+
+/* Choose `count` of the devices in `free` on a node. */
+uint64_t gang__choose_gpus(const struct gang__node *node, uint64_t free, uint32_t count);
+
+/* Choose `count` cores that are free in the node's core words, near the devices; `taken` receives
+ * the bits, one word for each core word. False if there are not so many. */
+bool gang__choose_cores(const struct gang__node *node, const uint64_t *free, uint64_t gpus,
+                        uint32_t count, uint64_t *taken);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading allocations: totals, enumeration, JSON. */
+#include <jansson.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/rcu.h"
+#include "core/node.h"
+#include "place/table.h"
+
+/* ---- one task, decoded ---------------------------------------------------------------------------- */
+
+static void decode_cores(struct gang_task *out, unsigned first, uint64_t bits)
+{
+    for (; bits; bits &= bits - 1) {
+        unsigned core = first + (unsigned)__builtin_ctzll(bits);
+        out->cores[core / 64] |= UINT64_C(1) << (core % 64);
+        out->core_count++;
+    }
+}
+
+static void decode_shares(struct gang_task *out, unsigned first, uint64_t payload)
+{
+    for (unsigned i = 0; i < GANG__SHARES_PER_WORD; i++) {
+        uint32_t share = gang__share(payload, i);
+        if (!share)
+            continue;
+        out->gpus |= UINT64_C(1) << (first + i);
+        out->gpu_count++;
+        out->gpu_share = (int32_t)share;
+    }
+}
+
+/* The node still holds the task's words, so its layout is the one the task was placed with. */
+static void decode(gang_cluster *c, const uint64_t *task, struct gang_task *out)
+{
+    uint32_t slot = (uint32_t)task[0];
+    struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
+    memset(out, 0, sizeof(*out));
+    out->size = sizeof(*out);
+    out->task = gang__task_number(task);
+    out->node = task[0];
+    out->group = (int32_t)gang__task_group(task);
+    for (unsigned i = 0; i < gang__task_deltas(task); i++) {
+        uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
+        unsigned word = gang__delta_word(delta);
+        if (delta & GANG__DELTA_POOL)
+            continue;
+        if (word == GANG__WORD_HEAD)
+            out->cpu_milli = (int64_t)payload;
+        else if (word == GANG__WORD_MEMORY)
+            out->memory_bytes = (int64_t)payload * GANG_PAGE_BYTES;
+        else if (word < gang__first_core(layout))
+            decode_shares(out, (word - GANG__WORD_SHARES) * GANG__SHARES_PER_WORD, payload);
+        else if (word < gang__first_amount(layout))
+            decode_cores(out, (word - gang__first_core(layout)) * GANG__CORES_PER_WORD, payload);
+    }
+}
+
+/* ---- public ------------------------------------------------------------------------------------------ */
+
+/* The visitor runs outside any read section of ours: the record is held by the reader count. */
+gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit, void *user)
+{
+    if (!cluster || !visit)
+        return GANG_EINVAL;
+    struct gang__alloc *a;
+    gang_result r = gang__alloc_read(cluster, id, &a);
+    if (r != GANG_OK)
+        return r;
+    for (const uint64_t *task = a->data; task < a->data + a->used && r == GANG_OK;
+         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+        struct gang_task out;
+        decode(cluster, task, &out);
+        r = visit(&out, user);
+    }
+    gang__alloc_read_end(a);
+    return r;
+}
+
+static int32_t add_totals(const struct gang_task *task, void *user)
+{
+    struct gang_alloc_info *sum = user;
+    sum->tasks++;
+    sum->cpu_milli += task->cpu_milli;
+    sum->memory_bytes += task->memory_bytes;
+    sum->gpu_milli += (int64_t)task->gpu_count * task->gpu_share;
+    return 0;
+}
+
+gang_result gang_alloc_get(gang_cluster *cluster, gang_alloc_id id, struct gang_alloc_info *info)
+{
+    if (!cluster || !info)
+        return GANG_EINVAL;
+    struct gang__alloc *a;
+    gang_result r = gang__alloc_read(cluster, id, &a);
+    if (r != GANG_OK)
+        return r;
+    struct gang_alloc_info out = GANG_ALLOC_INFO_INIT;
+    out.min = a->q->min;
+    out.count = a->q->count;
+    r = gang_alloc_each(cluster, id, add_totals, &out);
+    gang__alloc_read_end(a);
+    return r != GANG_OK ? r : gang__struct_out(info, info->size, sizeof(out), &out, sizeof(out));
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------------------- */
+
+struct writer {
+    gang_cluster *c;
+    const gang_request *q;
+    json_t *tasks;
+};
+
+static json_t *mask_to_json(const uint64_t *mask, size_t words)
+{
+    json_t *list = json_array();
+    for (size_t w = 0; list && w < words; w++)
+        for (uint64_t bits = mask[w]; bits; bits &= bits - 1)
+            if (json_array_append_new(
+                    list, json_integer((json_int_t)(w * 64) + __builtin_ctzll(bits))) != 0) {
+                json_decref(list);
+                return NULL;
+            }
+    return list;
+}
+
+/* Set a new member; false if either is out of memory. Takes the value. */
+static bool set(json_t *object, const char *key, json_t *value)
+{
+    return value && object && json_object_set_new(object, key, value) == 0;
+}
+
+static json_t *node_name(gang_cluster *c, gang_node_id id)
+{
+    gang__rcu_enter();
+    struct gang__node *node = gang__node_of(c, id);
+    json_t *name = json_string(node ? node->spec->name : "");
+    gang__rcu_leave();
+    return name;
+}
+
+static int32_t add_task(const struct gang_task *task, void *user)
+{
+    struct writer *w = user;
+    json_t *o = json_object();
+    bool ok = set(o, "task", json_integer(task->task)) &&
+              set(o, "group", json_string(w->q->group[task->group].name)) &&
+              set(o, "node", node_name(w->c, task->node)) &&
+              set(o, "cpu_milli", json_integer(task->cpu_milli)) &&
+              set(o, "memory_bytes", json_integer(task->memory_bytes)) &&
+              set(o, "gpus", mask_to_json(&task->gpus, 1)) &&
+              set(o, "share", json_real(task->gpu_count ? task->gpu_share / 1000.0 : 0.0)) &&
+              set(o, "cores", mask_to_json(task->cores, GANG_MAX_CORES / 64));
+    if (!ok) {
+        json_decref(o);
+        return GANG_ENOMEM;
+    }
+    return json_array_append_new(w->tasks, o) == 0 ? GANG_OK : GANG_ENOMEM;
+}
+
+struct sink {
+    gang_write_fn write;
+    void *user;
+};
+
+static int to_sink(const char *bytes, size_t length, void *user)
+{
+    struct sink *s = user;
+    return s->write(bytes, length, s->user) == 0 ? 0 : -1;
+}
+
+gang_result gang_alloc_write_json(gang_cluster *cluster, gang_alloc_id id, gang_write_fn write,
+                                  void *user)
+{
+    if (!cluster || !write)
+        return GANG_EINVAL;
+    struct gang__alloc *a;
+    gang_result r = gang__alloc_read(cluster, id, &a);
+    if (r != GANG_OK)
+        return r;
+    struct gang_alloc_info sum = GANG_ALLOC_INFO_INIT;
+    struct writer w = {cluster, a->q, json_array()};
+    json_t *root = json_object();
+    r = w.tasks && root ? gang_alloc_each(cluster, id, add_task, &w) : GANG_ENOMEM;
+    if (r == GANG_OK)
+        r = gang_alloc_each(cluster, id, add_totals, &sum);
+    gang__alloc_read_end(a);
+    if (r == GANG_OK && !(json_object_set(root, "tasks", w.tasks) == 0 &&
+                          set(root, "gpu_milli", json_integer(sum.gpu_milli))))
+        r = GANG_ENOMEM;
+    struct sink sink = {write, user};
+    if (r == GANG_OK && json_dump_callback(root, to_sink, &sink, JSON_COMPACT) != 0)
+        r = GANG_EIO;
+    json_decref(w.tasks);
+    json_decref(root);
+    return r;
+}
+
+/* ---- policies -------------------------------------------------------------------------------------------- */
+
+static const char *const policy_names[] = {
+    [GANG_POLICY_PACK] = "pack", [GANG_POLICY_SPREAD] = "spread", [GANG_POLICY_FIRST] = "first"};
+
+const char *gang_policy_name(int32_t policy)
+{
+    return policy >= GANG_POLICY_PACK && policy <= GANG_POLICY_FIRST ? policy_names[policy] : NULL;
+}
+
+gang_result gang_policy_find(const char *name, int32_t *policy)
+{
+    if (policy)
+        *policy = 0;
+    if (!name || !policy)
+        return GANG_EINVAL;
+    for (int32_t i = GANG_POLICY_PACK; i <= GANG_POLICY_FIRST; i++) {
+        if (strcmp(policy_names[i], name) == 0) {
+            *policy = i;
+            return GANG_OK;
+        }
+    }
+    return GANG_ENOENT;
+}

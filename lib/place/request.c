@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checking and compiling a request. Everything it needs lies in one block of memory. */
+#include "place/request.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "core/index.h"
+#include "core/node.h"
+
+enum { MAX_TASKS = 1 << 24, MAX_MEMBERS = 4095, MAX_DEVICE_MILLI = GANG_MAX_GPUS * 1000 };
+
+/* ---- one block -------------------------------------------------------------------------------
+ * Compiling runs twice over the same code: first with `base` NULL, to learn the size, then for
+ * good. take() is the only way to get memory. */
+struct block {
+    char *base;
+    size_t used;
+};
+
+static void *take(struct block *b, size_t count, size_t size)
+{
+    void *p = b->base ? b->base + b->used : NULL;
+    b->used += (count * size + 15) & ~(size_t)15;
+    return p;
+}
+
+static const char *take_text(struct block *b, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *p = take(b, bytes, 1);
+    return p ? memcpy(p, text, bytes) : text;
+}
+
+static const char *const *take_texts(struct block *b, const char *const *texts, size_t count)
+{
+    const char **p = take(b, count, sizeof(*p));
+    for (size_t i = 0; i < count; i++) {
+        const char *copy = take_text(b, texts[i]);
+        if (p)
+            p[i] = copy;
+    }
+    return p;
+}
+
+/* ---- checks ------------------------------------------------------------------------------------ */
+
+struct job {
+    gang_cluster *c;
+    const struct gang_request_spec *spec;
+    struct gang_error *error;
+};
+
+static gang_result bad(const struct job *j, gang_result code, const char *member, const char *text)
+{
+    return gang__error(j->error, code, member, "%s", text);
+}
+
+static gang_result check_text(const struct job *j, const char *text, const char *member)
+{
+    if (!text)
+        return bad(j, GANG_EINVAL, member, "NULL");
+    if (!text[0] || strlen(text) > GANG_MAX_NAME)
+        return bad(j, GANG_EINVAL, member, "not 1 to 255 bytes long");
+    return GANG_OK;
+}
+
+static gang_result check_range(const struct job *j, int64_t value, int64_t least, int64_t most,
+                               const char *member)
+{
+    if (value < 0)
+        return bad(j, GANG_ERANGE, member, "negative");
+    if (value < least)
+        return bad(j, GANG_ERANGE, member, "too small");
+    if (value > most)
+        return bad(j, GANG_ERANGE, member, "too large");
+    return GANG_OK;
+}
+
+static gang_result check_gpus(const struct job *j, const struct gang_group_spec *g)
+{
+    gang_result r = check_range(j, g->gpu_milli, 0, MAX_DEVICE_MILLI, "gpu_milli");
+    if (r == GANG_OK)
+        r = check_range(j, g->gpu_memory_bytes, 0, INT64_MAX / 1024, "gpu_memory_bytes");
+    if (r == GANG_OK)
+        r = check_range(j, g->gpu_devices, 0, GANG_MAX_GPUS, "gpu_devices");
+    if (r != GANG_OK)
+        return r;
+    if (g->gpu_milli && g->gpu_memory_bytes)
+        return bad(j, GANG_EINVAL, "gpu_memory_bytes", "excludes gpu_milli");
+    if (g->gpu_milli >= 1000 && g->gpu_milli % 1000)
+        return bad(j, GANG_EINVAL, "gpu_milli", "neither below 1000 nor a multiple of it");
+    if (g->gpu_milli >= 1000 && g->gpu_devices && g->gpu_devices * 1000 != g->gpu_milli)
+        return bad(j, GANG_EINVAL, "gpu_devices", "contradicts gpu_milli");
+    if (!g->gpu_milli && !g->gpu_memory_bytes && g->gpu_devices)
+        return bad(j, GANG_EINVAL, "gpu_devices", "without gpu_milli or gpu_memory_bytes");
+    return GANG_OK;
+}
+
+static gang_result check_rule(const struct job *j, const struct gang_label_rule *rule)
+{
+    gang_result r = check_text(j, rule->key, "key");
+    if (r != GANG_OK)
+        return r;
+    if (rule->reserved0)
+        return bad(j, GANG_EINVAL, "reserved0", "not 0");
+    bool list = rule->op == GANG_LABEL_IN || rule->op == GANG_LABEL_NOT_IN;
+    if (!list && rule->op != GANG_LABEL_EXISTS && rule->op != GANG_LABEL_NOT_EXISTS)
+        return bad(j, GANG_EINVAL, "op", "unknown");
+    if (list != (rule->value_count > 0) || (rule->value_count && !rule->values))
+        return bad(j, GANG_EINVAL, "values", list ? "none" : "not wanted by this op");
+    for (size_t i = 0; i < rule->value_count; i++)
+        if (!rule->values[i] || strlen(rule->values[i]) > GANG_MAX_NAME)
+            return bad(j, GANG_EINVAL, "values", "NULL or too long");
+    return GANG_OK;
+}
+
+static gang_result check_group(const struct job *j, const struct gang_group_spec *g)
+{
+    gang_result r = g->name ? check_text(j, g->name, "name") : GANG_OK;
+    if (r == GANG_OK)
+        r = check_range(j, g->count, 1, MAX_TASKS, "count");
+    if (r == GANG_OK)
+        r = check_range(j, g->min, 0, g->count, "min");
+    if (r == GANG_OK)
+        r = check_range(j, g->cpu_milli, 0, GANG_MAX_CPU_MILLI, "cpu_milli");
+    if (r == GANG_OK)
+        r = check_range(j, g->memory_bytes, 0, GANG_MAX_AMOUNT * GANG_PAGE_BYTES, "memory_bytes");
+    if (r == GANG_OK)
+        r = check_gpus(j, g);
+    if (r != GANG_OK)
+        return r;
+    if (g->reserved0)
+        return bad(j, GANG_EINVAL, "reserved0", "not 0");
+    if (g->set < -1 || (g->set >= 0 && (size_t)g->set >= j->spec->set_count))
+        return bad(j, GANG_EINVAL, "set", "no such set");
+    if ((g->amount_count && !g->amounts) || (g->label_count && !g->labels) ||
+        (g->gpu_model_count && !g->gpu_models))
+        return bad(j, GANG_EINVAL, NULL, "a count without its array");
+    if (g->amount_count > GANG_MAX_KINDS)
+        return bad(j, GANG_ELIMIT, "amounts", "too many");
+    for (size_t i = 0; i < g->label_count && r == GANG_OK; i++) {
+        r = check_rule(j, &g->labels[i]);
+        if (r != GANG_OK)
+            gang__error_at(j->error, r, "labels[%zu]", i);
+    }
+    for (size_t i = 0; i < g->gpu_model_count && r == GANG_OK; i++) {
+        r = check_text(j, g->gpu_models[i], NULL);
+        if (r != GANG_OK)
+            gang__error_at(j->error, r, "gpu_models[%zu]", i);
+    }
+    if (r == GANG_OK && g->partition)
+        r = check_text(j, g->partition, "partition");
+    return r;
+}
+
+/* ---- compiling ----------------------------------------------------------------------------------- */
+
+static gang_result find_level(const struct job *j, const char *name, const char *member,
+                              int32_t *level)
+{
+    *level = GANG__NO_LEVEL;
+    if (!name)
+        return GANG_OK;
+    *level = gang__level_find(j->c, name);
+    if (*level < 0)
+        return gang__error(j->error, GANG_ENOENT, member, "no topology level \"%.64s\"", name);
+    return GANG_OK;
+}
+
+static gang_result compile_amounts(const struct job *j, struct block *b,
+                                   const struct gang_group_spec *s, struct gang__group *g)
+{
+    struct gang__need *node_needs = take(b, s->amount_count, sizeof(*node_needs));
+    struct gang__need *pool_needs = take(b, s->amount_count, sizeof(*pool_needs));
+    size_t nodes = 0, pools = 0;
+    uint64_t seen = 0;
+    for (size_t i = 0; i < s->amount_count; i++) {
+        const struct gang_amount *a = &s->amounts[i];
+        int32_t kind = a->kind ? gang__kind_find(j->c, a->kind) : -1;
+        gang_result r = GANG_OK;
+        if (kind < 0)
+            r = gang__error(j->error, a->kind ? GANG_ENOENT : GANG_EINVAL, "kind",
+                            "no kind \"%.64s\"", a->kind ? a->kind : "");
+        else if (kind < GANG_KIND_SITE)
+            r = bad(j, GANG_EINVAL, "kind", "has a member of its own");
+        else if (seen >> kind & 1)
+            r = bad(j, GANG_EINVAL, "kind", "twice");
+        else
+            r = check_range(j, a->amount, 0, GANG_MAX_AMOUNT, "amount");
+        if (r != GANG_OK)
+            return gang__error_at(j->error, r, "amounts[%zu]", i);
+        seen |= UINT64_C(1) << kind;
+        struct gang__need need = {kind, a->amount};
+        if (a->amount == 0)
+            continue;
+        if (j->c->kind[kind].scope == GANG_SCOPE_CLUSTER) {
+            if (pool_needs)
+                pool_needs[pools] = need;
+            pools++;
+        } else {
+            if (node_needs)
+                node_needs[nodes] = need;
+            nodes++;
+        }
+    }
+    g->node_needs = node_needs;
+    g->node_need_count = nodes;
+    g->pool_needs = pool_needs;
+    g->pool_need_count = pools;
+    return GANG_OK;
+}
+
+static void compile_gpus(const struct gang_group_spec *s, struct gang__group *g)
+{
+    g->devices = (uint32_t)(s->gpu_devices ? s->gpu_devices : 1);
+    if (s->gpu_milli >= 1000) {
+        g->devices = (uint32_t)(s->gpu_milli / 1000);
+        g->share = 1000;
+        g->gpu_level = gang__level_for_gpus(g->devices);
+    } else if (s->gpu_milli) {
+        g->share = (uint32_t)s->gpu_milli;
+        g->gpu_level = gang__level_for_share(g->share);
+    } else if (s->gpu_memory_bytes) {
+        g->gpu_memory = s->gpu_memory_bytes;
+        g->gpu_level = 1;
+    } else {
+        g->devices = 0;
+    }
+}
+
+static gang_result compile_group(const struct job *j, struct block *b,
+                                 const struct gang_group_spec *s, struct gang__group *g)
+{
+    gang_result r = check_group(j, s);
+    if (r == GANG_OK)
+        r = compile_amounts(j, b, s, g);
+    if (r == GANG_OK)
+        r = find_level(j, s->same, "same", &g->same);
+    if (r == GANG_OK)
+        r = find_level(j, s->prefer, "prefer", &g->prefer);
+    if (r != GANG_OK)
+        return r;
+    g->name = take_text(b, s->name ? s->name : "tasks");
+    g->count = s->count;
+    g->min = s->min;
+    g->cpu = (uint64_t)s->cpu_milli;
+    g->pages = (uint64_t)((s->memory_bytes + GANG_PAGE_BYTES - 1) / GANG_PAGE_BYTES);
+    compile_gpus(s, g);
+    g->cpu_level = gang__level_for_cpu(g->cpu);
+    struct gang__rule *rules = take(b, s->label_count, sizeof(*rules));
+    for (size_t i = 0; i < s->label_count; i++) {
+        struct gang__rule rule = {take_text(b, s->labels[i].key),
+                                  take_texts(b, s->labels[i].values, s->labels[i].value_count),
+                                  s->labels[i].value_count, s->labels[i].op};
+        if (rules)
+            rules[i] = rule;
+    }
+    g->rules = rules;
+    g->rule_count = s->label_count;
+    g->models = take_texts(b, s->gpu_models, s->gpu_model_count);
+    g->model_count = s->gpu_model_count;
+    g->partition = s->partition ? take_text(b, s->partition) : NULL;
+    g->set = s->set;
+    return GANG_OK;
+}
+
+static gang_result compile_set(const struct job *j, struct block *b, size_t i,
+                               const struct gang_set_spec *s, struct gang__set *set)
+{
+    gang_result r = s->name ? check_text(j, s->name, "name") : GANG_OK;
+    if (r == GANG_OK && s->parent >= 0 && (size_t)s->parent >= j->spec->set_count)
+        r = bad(j, GANG_EINVAL, "parent", "no such set");
+    if (r == GANG_OK && s->parent < -1)
+        r = bad(j, GANG_EINVAL, "parent", "no such set");
+    if (r == GANG_OK && s->parent >= 0 && (size_t)s->parent >= i)
+        r = bad(j, GANG_ECYCLE, "parent", "not before its set");
+    if (r == GANG_OK && s->reserved0)
+        r = bad(j, GANG_EINVAL, "reserved0", "not 0");
+    if (r == GANG_OK)
+        r = check_range(j, s->min, 0, INT64_MAX, "min");
+    if (r == GANG_OK)
+        r = find_level(j, s->same, "same", &set->same);
+    if (r == GANG_OK)
+        r = find_level(j, s->prefer, "prefer", &set->prefer);
+    if (r != GANG_OK)
+        return r;
+    set->name = take_text(b, s->name ? s->name : "set");
+    set->parent = s->parent;
+    set->min = s->min;
+    return GANG_OK;
+}
+
+/* A minimum is at least the sum of the minima inside, and not above the tasks there are. */
+static gang_result settle_minima(const struct job *j, gang_request *q)
+{
+    int64_t inside = 0; /* of the request itself */
+    for (uint32_t k = 0; k < q->group_count; k++) {
+        const struct gang__group *g = &q->group[k];
+        q->count += g->count;
+        if (g->set < 0)
+            inside += g->min;
+        else {
+            q->set[g->set].inside += g->min;
+            q->set[g->set].count += g->count;
+        }
+    }
+    for (uint32_t i = q->set_count; i-- > 0;) { /* a parent comes before its sets */
+        struct gang__set *set = &q->set[i];
+        if (set->min < set->inside)
+            set->min = set->inside;
+        if (set->min > set->count) {
+            gang__error(j->error, GANG_ERANGE, "min", "more than the tasks of the set");
+            return gang__error_at(j->error, GANG_ERANGE, "sets[%u]", i);
+        }
+        if (set->parent < 0) {
+            inside += set->min;
+        } else {
+            q->set[set->parent].inside += set->min;
+            q->set[set->parent].count += set->count;
+        }
+    }
+    if (q->min < inside)
+        q->min = inside;
+    if (q->min > q->count)
+        return bad(j, GANG_ERANGE, "min", "more than the tasks of the request");
+    if (q->count > MAX_TASKS)
+        return bad(j, GANG_ELIMIT, "groups", "too many tasks");
+    if (q->min == 0)
+        return bad(j, GANG_EINVAL, "min", "nothing would have to run");
+    return GANG_OK;
+}
+
+static bool harder(const struct gang__group *a, const struct gang__group *b)
+{
+    uint64_t x = (uint64_t)a->devices * (a->share ? a->share : 1);
+    uint64_t y = (uint64_t)b->devices * (b->share ? b->share : 1);
+    if (x != y)
+        return x > y;
+    return a->cpu != b->cpu ? a->cpu > b->cpu : a->pages > b->pages;
+}
+
+static void sort_groups(gang_request *q)
+{
+    for (uint32_t i = 0; i < q->group_count; i++) {
+        uint32_t at = i;
+        for (; at > 0 && harder(&q->group[i], &q->group[q->by_size[at - 1]]); at--)
+            q->by_size[at] = q->by_size[at - 1];
+        q->by_size[at] = i;
+    }
+}
+
+/* Both runs, see struct block. `q` is a scratch request on the first. */
+static gang_result compile(const struct job *j, struct block *b, gang_request *q)
+{
+    const struct gang_request_spec *s = j->spec;
+    gang_result r = GANG_OK;
+    q->group = take(b, s->group_count, sizeof(*q->group));
+    q->set = take(b, s->set_count, sizeof(*q->set));
+    q->by_size = take(b, s->group_count, sizeof(*q->by_size));
+    const char *at = (const char *)s->groups;
+    for (size_t i = 0; i < s->group_count && r == GANG_OK; i++, at += s->group_size) {
+        struct gang_group_spec in;
+        struct gang__group scratch = {0};
+        size_t size;
+        memcpy(&size, at, sizeof(size));
+        r = size > s->group_size ? GANG_EINVAL
+                                 : gang__struct_in(&in, sizeof(in), sizeof(in), at, size);
+        if (r != GANG_OK)
+            bad(j, r, "size", "struct gang_group_spec is not set up");
+        else
+            r = compile_group(j, b, &in, q->group ? &q->group[i] : &scratch);
+        if (r != GANG_OK)
+            gang__error_at(j->error, r, "groups[%zu]", i);
+    }
+    at = (const char *)s->sets;
+    for (size_t i = 0; i < s->set_count && r == GANG_OK; i++, at += s->set_size) {
+        struct gang_set_spec in;
+        struct gang__set scratch;
+        size_t size;
+        memcpy(&size, at, sizeof(size));
+        r = size > s->set_size ? GANG_EINVAL
+                               : gang__struct_in(&in, sizeof(in), sizeof(in), at, size);
+        if (r != GANG_OK)
+            bad(j, r, "size", "struct gang_set_spec is not set up");
+        else
+            r = compile_set(j, b, i, &in, q->set ? &q->set[i] : &scratch);
+        if (r != GANG_OK)
+            gang__error_at(j->error, r, "sets[%zu]", i);
+    }
+    if (r == GANG_OK)
+        r = find_level(j, s->same, "same", &q->same);
+    if (r == GANG_OK)
+        r = find_level(j, s->prefer, "prefer", &q->prefer);
+    return r;
+}
+
+static gang_result check_spec(const struct job *j)
+{
+    const struct gang_request_spec *s = j->spec;
+    if (s->group_count < 1 || !s->groups)
+        return bad(j, GANG_EINVAL, "groups", "none");
+    if (s->group_count > MAX_MEMBERS || s->set_count > MAX_MEMBERS)
+        return bad(j, GANG_ELIMIT, s->set_count > MAX_MEMBERS ? "sets" : "groups", "too many");
+    if (s->set_count && !s->sets)
+        return bad(j, GANG_EINVAL, "sets", "NULL");
+    if (s->group_size < sizeof(struct gang_group_spec) ||
+        (s->set_count && s->set_size < sizeof(struct gang_set_spec)))
+        return bad(j, GANG_EINVAL, "group_size", "struct gang_request_spec is not set up");
+    if (s->policy < GANG_POLICY_PACK || s->policy > GANG_POLICY_FIRST)
+        return bad(j, GANG_EINVAL, "policy", "unknown");
+    if (s->reserved0)
+        return bad(j, GANG_EINVAL, "reserved0", "not 0");
+    return check_range(j, s->min, 0, INT64_MAX, "min");
+}
+
+gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_spec *spec,
+                             gang_request **request, struct gang_error *error)
+{
+    if (request)
+        *request = NULL;
+    if (!cluster || !spec || !request)
+        return gang__error(error, GANG_EINVAL, NULL, "NULL argument");
+    struct gang_request_spec in;
+    gang_result r = gang__struct_in(&in, sizeof(in), sizeof(in), spec, spec->size);
+    if (r != GANG_OK)
+        return gang__error(error, r, "size", "struct gang_request_spec is not set up");
+    struct job j = {cluster, &in, error};
+    r = check_spec(&j);
+    if (r != GANG_OK)
+        return r;
+    gang_request scratch = {0};
+    struct block size = {NULL, 0};
+    (void)take(&size, 1, sizeof(gang_request));
+    r = compile(&j, &size, &scratch);
+    if (r != GANG_OK)
+        return r;
+    struct block block = {gang__zalloc(&cluster->mem, 1, size.used), 0};
+    if (!block.base)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    gang_request *q = take(&block, 1, sizeof(*q));
+    q->group_count = (uint32_t)in.group_count;
+    q->set_count = (uint32_t)in.set_count;
+    q->cluster = cluster;
+    q->policy = in.policy;
+    q->min = in.min;
+    gang__store(&q->refs, 1u);
+    r = compile(&j, &block, q);
+    if (r == GANG_OK)
+        r = settle_minima(&j, q);
+    if (r != GANG_OK) {
+        gang__release(&cluster->mem, q);
+        return r;
+    }
+    sort_groups(q);
+    for (uint32_t i = 0; i < q->group_count; i++)
+        q->uses_pool = q->uses_pool || q->group[i].pool_need_count > 0;
+    *request = q;
+    return GANG_OK;
+}
+
+void gang__request_get(gang_request *request)
+{
+    atomic_fetch_add_explicit(&request->refs, 1, memory_order_relaxed);
+}
+
+void gang_request_put(gang_request *request)
+{
+    if (request && atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel) == 1)
+        gang__release(&request->cluster->mem, request);
+}

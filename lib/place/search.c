@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "place/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/index.h"
+#include "core/node.h"
+
+struct search {
+    struct gang__plan *p;
+    uint32_t group;
+    const struct gang__group *g;
+    struct gang__domain *domain;
+    int64_t want; /* tasks still wanted */
+    int64_t each; /* at most so many a visit */
+};
+
+/* Plan tasks on one node. Returns how many. */
+static int64_t visit(struct search *s, uint32_t slot)
+{
+    struct gang__node *node = gang__node_at(s->p->c, slot);
+    if (!node || (s->domain && node->domain[s->domain->level] != s->domain->index))
+        return 0;
+    struct gang__misfit misfit;
+    if (!gang__node_matches(s->g, node, &misfit))
+        return 0;
+    int64_t most = s->want < s->each ? s->want : s->each, done = 0;
+    while (done < most && gang__plan_task(s->p, s->group, slot, 0, &misfit))
+        done++;
+    s->want -= done;
+    return done;
+}
+
+/* ---- over the index ------------------------------------------------------------------------------ */
+
+/* Nodes in one bucket of one class, from p->start round to it. */
+static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
+{
+    gang_cluster *c = s->p->c;
+    int64_t done = 0;
+    int laps = s->p->start ? 2 : 1;
+    for (int lap = 0; lap < laps; lap++) {
+        uint32_t slot = lap ? 0 : s->p->start;
+        uint32_t end = lap ? s->p->start : GANG__NO_SLOT;
+        for (;;) {
+            slot = gang__index_next(c, class_id, bucket, slot);
+            if (slot >= end || s->want == 0 || s->p->failed)
+                break;
+            int64_t here = visit(s, slot);
+            done += here;
+            if (here == 0)
+                gang__index_mend(c, slot, bucket);
+            slot++;
+        }
+    }
+    return done;
+}
+
+/* Can nodes of this class hold the group's devices? */
+static bool class_matches(const struct search *s, uint32_t class_id)
+{
+    if (s->g->devices == 0)
+        return true;
+    if (class_id == 0)
+        return false;
+    const char *model = gang__load(&s->p->c->class[class_id])->model;
+    if (s->g->model_count == 0 || !model[0])
+        return true;
+    for (size_t i = 0; i < s->g->model_count; i++)
+        if (strcmp(s->g->models[i], model) == 0)
+            return true;
+    return false;
+}
+
+/* The buckets that may hold it: [first, end). */
+static void buckets_of(const struct search *s, unsigned *first, unsigned *end)
+{
+    if (s->g->gpu_level) {
+        *first = gang__gpu_bucket(s->g->gpu_level);
+        *end = GANG__GPU_LEVELS;
+    } else {
+        *first = gang__cpu_bucket(s->g->cpu_level);
+        *end = GANG__BUCKETS;
+    }
+}
+
+static int64_t index_up(struct search *s)
+{
+    unsigned first, end;
+    int64_t done = 0;
+    buckets_of(s, &first, &end);
+    uint32_t classes = gang__load(&s->p->c->class_count);
+    /* Level by level over all classes; CPU work sees the nodes without GPUs first. */
+    bool cpu_only = s->g->devices == 0;
+    for (int part = 0; part < (cpu_only ? 2 : 1); part++)
+        for (unsigned bucket = first; bucket < end && s->want; bucket++)
+            for (uint32_t k = 0; k < classes && s->want; k++)
+                if (class_matches(s, k) && (!cpu_only || (k == 0) == (part == 0)))
+                    done += walk_bucket(s, k, bucket);
+    return done;
+}
+
+static int64_t index_down(struct search *s)
+{
+    unsigned first, end;
+    int64_t done = 0;
+    buckets_of(s, &first, &end);
+    uint32_t classes = gang__load(&s->p->c->class_count);
+    for (unsigned bucket = end; bucket-- > first && s->want;)
+        for (uint32_t k = 0; k < classes && s->want; k++)
+            if (class_matches(s, k))
+                done += walk_bucket(s, k, bucket);
+    return done;
+}
+
+/* In slot order: the lowest next slot over all buckets and classes. */
+static int64_t index_first(struct search *s)
+{
+    unsigned first, end;
+    int64_t done = 0;
+    buckets_of(s, &first, &end);
+    uint32_t classes = gang__load(&s->p->c->class_count);
+    uint32_t slot = 0;
+    while (s->want && !s->p->failed) {
+        uint32_t next = GANG__NO_SLOT;
+        unsigned next_bucket = 0;
+        for (uint32_t k = 0; k < classes; k++) {
+            if (!class_matches(s, k))
+                continue;
+            for (unsigned bucket = first; bucket < end; bucket++) {
+                uint32_t found = gang__index_next(s->p->c, k, bucket, slot);
+                if (found < next) {
+                    next = found;
+                    next_bucket = bucket;
+                }
+            }
+        }
+        if (next == GANG__NO_SLOT)
+            break;
+        int64_t here = visit(s, next);
+        done += here;
+        if (here == 0)
+            gang__index_mend(s->p->c, next, next_bucket);
+        slot = next + 1;
+    }
+    return done;
+}
+
+/* ---- over lists ------------------------------------------------------------------------------------ */
+
+/* All slots in order: for the question whether it could ever fit. */
+static int64_t all_slots(struct search *s)
+{
+    int64_t done = 0;
+    uint32_t end = gang__load(&s->p->c->slot_end);
+    for (uint32_t slot = 1; slot < end && s->want && !s->p->failed; slot++)
+        done += visit(s, slot);
+    return done;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* How empty a node is on the axis that matters to the group. */
+static uint32_t emptiness(struct search *s, uint32_t slot)
+{
+    struct gang__view *v = gang__plan_view(s->p, slot);
+    if (!v)
+        return 0;
+    const uint64_t *now = gang__view_now(s->p, v);
+    if (s->g->devices == 0)
+        return (uint32_t)gang__head_cpu(now[GANG__WORD_HEAD]);
+    return gang__levels_of(v->layout, now).gpu;
+}
+
+/* The nodes of a domain, by emptiness up or down, or in slot order. */
+static int64_t members(struct search *s, int32_t policy)
+{
+    struct gang__members *m = gang__domain_members(s->domain);
+    uint32_t count = gang__load(&m->count);
+    size_t at = gang__plan_take(s->p, count);
+    if (s->p->failed)
+        return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t slot = gang__load(&m->slot[i]);
+        uint64_t key = policy == GANG_POLICY_FIRST ? 0 : emptiness(s, slot);
+        if (policy == GANG_POLICY_SPREAD)
+            key = UINT32_MAX - key;
+        if (s->p->failed)
+            return 0;
+        s->p->word[at + i] = key << 32 | slot;
+    }
+    qsort(s->p->word + at, count, sizeof(uint64_t), by_key);
+    int64_t done = 0;
+    for (uint32_t i = 0; i < count && s->want && !s->p->failed; i++)
+        done += visit(s, (uint32_t)s->p->word[at + i]);
+    return done;
+}
+
+static int64_t pass(struct search *s, int32_t policy)
+{
+    if (s->domain)
+        return members(s, policy);
+    if (s->p->empty)
+        return all_slots(s);
+    if (policy == GANG_POLICY_PACK)
+        return index_up(s);
+    if (policy == GANG_POLICY_FIRST)
+        return index_first(s);
+    return index_down(s);
+}
+
+int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
+                     struct gang__domain *domain, int32_t policy)
+{
+    struct search s = {p, group, &p->q->group[group], domain, want, INT64_MAX};
+    if (policy != GANG_POLICY_SPREAD)
+        return pass(&s, policy);
+    s.each = 1; /* one a node, then a second round */
+    int64_t done = 0, here;
+    while (s.want && (here = pass(&s, policy)) > 0)
+        done += here;
+    return done;
+}

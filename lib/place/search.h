@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding nodes for the tasks of one group, in the order of a policy. One function a policy. */
+#ifndef GANG__PLACE_SEARCH_H
+#define GANG__PLACE_SEARCH_H
+
+#include "place/plan.h"
+
+/* Plan up to `want` more tasks of a group on the nodes of a domain (NULL: the whole cluster).
+ * Returns how many were planned.
+ *   policy  GANG_POLICY_*, or GANG__ORDER_PROOF: from the emptiest node down, each filled as far as
+ *           it goes; finds room whenever there is any (see core/commit.c, "A refusal is true"). */
+enum { GANG__ORDER_PROOF = -1 };
+int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
+                     struct gang__domain *domain, int32_t policy);
+
+/* Plan everything that must start together. False: it does not fit (or p->failed). */
+bool gang__pack_request(struct gang__plan *p, bool proof);
+
+/* Plan up to `want` more tasks of a group, one by one, beside those of p->in_group, in the domains
+ * that p->domain_of_* say. Returns how many. */
+int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t want, bool proof);
+
+#endif

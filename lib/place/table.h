@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The records of live allocations, and the scratch memory of a worker. */
+#ifndef GANG__PLACE_TABLE_H
+#define GANG__PLACE_TABLE_H
+
+#include "place/plan.h"
+
+/* What one task holds, as kept in gang__alloc.data:
+ *   word 0   id of its node
+ *   word 1   number of the task | deltas << 32 | group << 48
+ *   then     deltas: payload of the operation | word of the cell << 40 | GANG__DELTA_POOL */
+enum { GANG__TASK_HEAD = 2 };
+#define GANG__DELTA_POOL (UINT64_C(1) << 48)
+
+static inline uint32_t gang__task_number(const uint64_t *task)
+{
+    return (uint32_t)task[1];
+}
+static inline unsigned gang__task_deltas(const uint64_t *task)
+{
+    return (unsigned)(task[1] >> 32 & 0xffff);
+}
+static inline uint32_t gang__task_group(const uint64_t *task)
+{
+    return (uint32_t)(task[1] >> 48);
+}
+static inline unsigned gang__delta_word(uint64_t delta)
+{
+    return (unsigned)(delta >> GANG__PAYLOAD_BITS & 0xff);
+}
+
+/* One allocation. `state` is {generation:32 | phase:2 | readers:30}; who holds it BUSY, or LIVE
+ * with himself as a reader, may look at the rest. Records are never freed before the cluster. */
+struct gang__alloc {
+    gang__a64 state;
+    gang_request *q;
+    uint64_t *data;
+    uint32_t used;       /* words of data */
+    uint32_t room_class; /* data has 2^room_class words */
+    uint32_t tasks;
+    uint32_t next_number;
+    gang__a32 next_free;
+    uint32_t index;
+    uint64_t fits_epoch; /* cluster epoch + 1 at which one task more than ... */
+    uint32_t fits_tasks; /* ... these was seen to fit an empty cluster */
+    uint32_t reserved0;
+};
+_Static_assert(sizeof(struct gang__alloc) == 64, "records do not share cache lines");
+
+enum gang__phase { GANG__FREE = 0, GANG__LIVE = 1, GANG__BUSY = 2 };
+
+/* Scratch of a worker for placement. */
+struct gang__placer {
+    struct gang__plan plan;
+    uint64_t *order; /* keys to be sorted */
+    size_t order_room;
+    uint64_t *buffer[32]; /* free data buffers by class, linked by their first word */
+    uint32_t buffer_count[32];
+    uint32_t free_alloc[256]; /* free records by index */
+    uint32_t free_alloc_count;
+};
+
+/* The placer of a worker, made at first use. NULL: out of memory. */
+struct gang__placer *gang__placer_of(gang_worker *w);
+
+/* A data buffer of at least `words` words. NULL: out of memory. */
+uint64_t *gang__buffer_get(gang_worker *w, size_t words, uint32_t *room_class);
+void gang__buffer_put(gang_worker *w, uint64_t *buffer, uint32_t room_class);
+
+/* A free record, BUSY, and back. */
+gang_result gang__alloc_take(gang_worker *w, struct gang__alloc **a);
+void gang__alloc_drop(gang_worker *w, struct gang__alloc *a);
+
+/* Let others see a BUSY record; returns its id. */
+gang_alloc_id gang__alloc_publish(struct gang__alloc *a);
+/* Hold a record alone: GANG_OK, GANG_ESTALE, GANG_EBUSY. */
+gang_result gang__alloc_lock(gang_cluster *c, gang_alloc_id id, struct gang__alloc **a);
+/* Hold a record for reading, together with other readers: as above. */
+gang_result gang__alloc_read(gang_cluster *c, gang_alloc_id id, struct gang__alloc **a);
+void gang__alloc_read_end(struct gang__alloc *a);
+
+/* The record of an index, or NULL past the end. */
+struct gang__alloc *gang__alloc_at(gang_cluster *c, uint32_t index);
+
+#endif
