@@ -4,10 +4,14 @@
  * @brief What is taken: the cluster, its nodes, and the workers that change it.
  *
  * Caveats first
- *   - Allocating, growing, shrinking, freeing, reading and changing the *state or capacity* of a
- *     node are lock-free: a thread that stops for ever anywhere inside the library keeps nobody
- *     else from finishing. *Adding, describing anew and removing* nodes, and registering kinds,
- *     go one at a time behind a mutex that no other operation takes.
+ *   - Allocating, growing, shrinking, freeing, reading and changing the *state* of a node are
+ *     lock-free: a thread that stops for ever anywhere inside the library keeps nobody else from
+ *     finishing. (It does keep the one allocation that it is changing: GANG_EBUSY.) *Adding,
+ *     describing anew, finding by name and removing* nodes, and registering and resizing kinds, go
+ *     one at a time behind a mutex that no other operation takes.
+ *   - A thread's first call registers it with liburcu (flavour bp), under a mutex of liburcu's; that
+ *     library ends the process if it finds no memory for it. Do not call the library inside a read
+ *     section of that flavour of your own and wait there for adding or removing nodes.
  *   - The memory of removed nodes is given back after an RCU grace period, see
  *     gang_cluster_reclaim().
  *   - A worker is used by one thread at a time. It may move from thread to thread.
@@ -41,9 +45,9 @@ typedef struct gang_worker gang_worker;
 
 /** Options of a cluster; zero means the default. */
 struct gang_cluster_opts {
-    size_t size;                /**< sizeof(struct gang_cluster_opts) */
-    const char *const *levels;  /**< topology levels of the site, widest first, e.g. "zone","rack" */
-    size_t level_count;         /**< <= GANG_MAX_LEVELS */
+    size_t size;               /**< sizeof(struct gang_cluster_opts) */
+    const char *const *levels; /**< topology levels of the site, widest first, e.g. "zone","rack" */
+    size_t level_count;        /**< <= GANG_MAX_LEVELS */
     const struct gang_mem *mem; /**< allocator, copied; NULL: malloc and free */
     int64_t max_nodes;          /**< nodes at a time, 1..1048575; 0: 1048575. Costs no memory */
     int32_t max_workers;        /**< workers at a time, 1..2047; 0: 256 */
@@ -52,7 +56,10 @@ struct gang_cluster_opts {
     int32_t manual_reclaim;
 };
 
-#define GANG_CLUSTER_OPTS_INIT {sizeof(struct gang_cluster_opts), NULL, 0, NULL, 0, 0, 0}
+#define GANG_CLUSTER_OPTS_INIT                                   \
+    {                                                            \
+        sizeof(struct gang_cluster_opts), NULL, 0, NULL, 0, 0, 0 \
+    }
 
 /**
  * Make an empty cluster.
@@ -76,8 +83,8 @@ struct gang_scenario; /* scenario.h */
  */
 GANG_API gang_result gang_cluster_build(const struct gang_scenario *scenario,
                                         const struct gang_cluster_opts *opts,
-                                        gang_cluster **cluster,
-                                        struct gang_error *error) GANG_MUST_CHECK;
+                                        gang_cluster **cluster, struct gang_error *error)
+    GANG_MUST_CHECK;
 
 /** End a cluster with its nodes, workers and allocations. NULL is allowed. No concurrent call on
  *  this cluster or anything of it. Waits for an RCU grace period. */
@@ -146,7 +153,10 @@ struct gang_kind_info {
     int64_t available; /**< GANG_SCOPE_CLUSTER: what is free of it; else 0 */
 };
 
-#define GANG_KIND_INFO_INIT {sizeof(struct gang_kind_info), 0, 0, NULL, NULL, 0, 0}
+#define GANG_KIND_INFO_INIT                                   \
+    {                                                         \
+        sizeof(struct gang_kind_info), 0, 0, NULL, NULL, 0, 0 \
+    }
 
 /**
  * Register a kind of the site.
@@ -160,8 +170,7 @@ struct gang_kind_info {
  * Owner of the worker. May block (structure mutex), may allocate.
  */
 GANG_API gang_result gang_kind_add(gang_worker *worker, const char *name, const char *unit,
-                                   int32_t scope, int64_t capacity, int32_t *kind)
-    GANG_MUST_CHECK;
+                                   int32_t scope, int64_t capacity, int32_t *kind) GANG_MUST_CHECK;
 
 /**
  * Change the size of a cluster-wide pool.
@@ -176,10 +185,10 @@ GANG_API gang_result gang_kind_resize(gang_worker *worker, int32_t kind, int64_t
 GANG_API gang_result gang_kind_find(const gang_cluster *cluster, const char *name, int32_t *kind)
     GANG_MUST_CHECK;
 
-/** Describe a kind. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (number past the last kind).
+/** Describe a kind. While gang_kind_resize() is under way `capacity` may be that of before. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (number past the last kind).
  *  Any thread; lock-free. */
-GANG_API gang_result gang_kind_get(gang_cluster *cluster, int32_t kind,
-                                   struct gang_kind_info *info) GANG_MUST_CHECK;
+GANG_API gang_result gang_kind_get(gang_cluster *cluster, int32_t kind, struct gang_kind_info *info)
+    GANG_MUST_CHECK;
 
 /* ---- nodes ----------------------------------------------------------------------------- */
 
@@ -199,14 +208,16 @@ GANG_API gang_result gang_node_add(gang_worker *worker, const struct gang_node_s
 /**
  * Describe a machine anew. Name, GPUs, links, NUMA domains and cores must be as before (to change
  * those, remove and add it); capacities, amounts, labels, partitions, place and state may differ.
- * Running allocations stay. The change of capacity and state is one step for all other threads.
+ * Running allocations stay. For the commits of other threads the change of capacity and state is one
+ * step; labels, place and the capacity that is reported follow at once after it, and a search that is
+ * under way may still go by the old ones.
  * @return GANG_OK; the errors of gang_node_add(); GANG_ESTALE; GANG_EINVAL (devices differ);
  *   GANG_EBUSY (more is taken than the new capacity; `error` tells which kind; nothing changed).
  * Owner of the worker. May block, may allocate.
  */
 GANG_API gang_result gang_node_change(gang_worker *worker, gang_node_id id,
-                                      const struct gang_node_spec *spec,
-                                      struct gang_error *error) GANG_MUST_CHECK;
+                                      const struct gang_node_spec *spec, struct gang_error *error)
+    GANG_MUST_CHECK;
 
 /**
  * Set the state: GANG_NODE_UP, GANG_NODE_DRAINING or GANG_NODE_DOWN.
@@ -232,20 +243,20 @@ GANG_API gang_result gang_node_find(gang_cluster *cluster, const char *name, gan
 
 /** One instant of a node. */
 struct gang_node_info {
-    size_t size;           /**< sizeof(struct gang_node_info) */
+    size_t size; /**< sizeof(struct gang_node_info) */
     gang_node_id id;
-    int32_t state;         /**< GANG_NODE_* */
+    int32_t state; /**< GANG_NODE_* */
     int32_t gpu_count;
     int32_t core_count;
-    int32_t gpus_free;     /**< GPUs of which nothing is taken */
-    int64_t cpu_milli;     /**< capacity */
-    int64_t memory_bytes;  /**< capacity, whole pages */
-    int64_t cpu_free;      /**< millicores */
-    int64_t memory_free;   /**< bytes */
-    int64_t gpu_free;      /**< milli-GPUs, over all devices */
-    uint64_t gpu_mask;     /**< bit i: GPU i is wholly free */
-    int64_t amount[GANG_MAX_KINDS];      /**< capacity of each kind of the site, by number */
-    int64_t amount_free[GANG_MAX_KINDS]; /**< what is free of it */
+    int32_t gpus_free;                      /**< GPUs of which nothing is taken */
+    int64_t cpu_milli;                      /**< capacity */
+    int64_t memory_bytes;                   /**< capacity, whole pages */
+    int64_t cpu_free;                       /**< millicores */
+    int64_t memory_free;                    /**< bytes */
+    int64_t gpu_free;                       /**< milli-GPUs, over all devices */
+    uint64_t gpu_mask;                      /**< bit i: GPU i is wholly free */
+    int64_t amount[GANG_MAX_KINDS];         /**< capacity of each kind of the site, by number */
+    int64_t amount_free[GANG_MAX_KINDS];    /**< what is free of it */
     uint16_t gpu_share_free[GANG_MAX_GPUS]; /**< milli-GPUs free of each device */
     char name[GANG_MAX_NAME + 1];
 };

@@ -186,8 +186,8 @@ struct gang_node_spec {
 /**
  * Check a specification as gang_node_add() would, apart from what only a cluster knows (names
  * of kinds and levels, uniqueness of the name).
- * @return GANG_OK; GANG_EINVAL (NULL or empty name, bad index, unknown state, duplicate key, wrong
- *   struct size), GANG_E2BIG, GANG_ERANGE (negative or too large number), GANG_ELIMIT. The error's
+ * @return GANG_OK; GANG_EINVAL (NULL or empty name, bad index, unknown state, duplicate key or core,
+ *   wrong struct size), GANG_E2BIG, GANG_ERANGE (negative or too large number), GANG_ELIMIT. The error's
  *   path names the member: "gpus[3].numa".
  * Any thread. O(size of the specification).
  */
@@ -220,7 +220,9 @@ enum {
  * Describe a machine with the help of hwloc: cores, NUMA domains, memory, GPUs of every vendor
  * that hwloc knows (one entry a physical device, however many back ends report it), links between
  * GPUs (NVLink and XGMI bandwidth matrices), closeness through PCIe, network cards.
- * cpu_milli is 1000 times the number of cores, memory_bytes the sum of the NUMA domains.
+ * cpu_milli is 1000 times the number of cores, memory_bytes the sum of the NUMA domains but those
+ * that are a GPU's own memory. GPUs and network cards are in the order of their PCI addresses.
+ * What hwloc says may not be used by this process (cgroups) is left out.
  *
  * @param kind    GANG_HWLOC_*
  * @param source  path or description, see above

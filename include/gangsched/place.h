@@ -81,8 +81,8 @@ GANG_API gang_result gang_alloc(gang_worker *worker, gang_request *request, gang
  */
 GANG_API gang_result gang_worker_reserve(gang_worker *worker, int64_t tasks) GANG_MUST_CHECK;
 
-/** Dry run: as gang_alloc(), but takes nothing. GANG_OK means that it would have been placed at an
- *  instant inside the call. */
+/** Dry run: as gang_alloc(), but takes nothing. GANG_OK: as far as the nodes looked at one after the
+ *  other tell, it would have been placed; without concurrent changes that is exact. */
 GANG_API gang_result gang_alloc_test(gang_worker *worker, gang_request *request,
                                      struct gang_error *error) GANG_MUST_CHECK;
 
@@ -118,25 +118,30 @@ GANG_API gang_result gang_alloc_grow(gang_worker *worker, gang_alloc_id id, int3
  *   GANG_ESTALE; GANG_EBUSY; GANG_ENOMEM. On any error nothing is given back.
  * Owner of the worker. Lock-free.
  */
-GANG_API gang_result gang_alloc_shrink(gang_worker *worker, gang_alloc_id id,
-                                       const int64_t *tasks, int64_t task_count,
-                                       struct gang_error *error) GANG_MUST_CHECK;
+GANG_API gang_result gang_alloc_shrink(gang_worker *worker, gang_alloc_id id, const int64_t *tasks,
+                                       int64_t task_count, struct gang_error *error)
+    GANG_MUST_CHECK;
 
 /** Give back everything and end the allocation, in one step.
- *  @return GANG_OK; GANG_ESTALE; GANG_EBUSY (another thread is changing or reading it).
- *  Owner of the worker. Lock-free; allocates nothing that gang_alloc() did not. */
+ *  @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (another thread is changing or reading it);
+ *  GANG_ENOMEM (only on a worker that never handled a gang of that size, see gang_worker_reserve();
+ *  nothing changed).
+ *  Owner of the worker. Lock-free. */
 GANG_API gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id) GANG_MUST_CHECK;
 
 /** Where one task is, exactly: for a host that restores its state, or places by its own means. */
 struct gang_placement {
-    size_t size;          /**< sizeof(struct gang_placement) */
-    int32_t group;        /**< index of the group */
-    int32_t any_devices;  /**< 1: `gpus` is ignored and the library picks the devices */
+    size_t size;         /**< sizeof(struct gang_placement) */
+    int32_t group;       /**< index of the group */
+    int32_t any_devices; /**< 1: `gpus` is ignored and the library picks the devices */
     gang_node_id node;
-    uint64_t gpus;        /**< bit i: GPU i, wholly or the group's share of it */
+    uint64_t gpus; /**< bit i: GPU i, wholly or the group's share of it */
 };
 
-#define GANG_PLACEMENT_INIT {sizeof(struct gang_placement), 0, 1, 0, 0}
+#define GANG_PLACEMENT_INIT                       \
+    {                                             \
+        sizeof(struct gang_placement), 0, 1, 0, 0 \
+    }
 
 /**
  * Take exactly these places, all or nothing, whatever `min`, constraints and node states say
@@ -151,33 +156,42 @@ GANG_API gang_result gang_alloc_adopt(gang_worker *worker, gang_request *request
 
 /** One task of an allocation. */
 struct gang_task {
-    size_t size;         /**< sizeof(struct gang_task) */
-    int64_t task;        /**< number of the task, constant while it is held, unique in the allocation */
+    size_t size;  /**< sizeof(struct gang_task) */
+    int64_t task; /**< number of the task, constant while it is held, unique in the allocation */
     gang_node_id node;
-    int32_t group;       /**< index of its group */
-    int32_t gpu_count;   /**< devices it holds or shares */
-    int32_t gpu_share;   /**< milli-GPUs of each of them; 1000: whole */
-    int32_t core_count;  /**< cores of its own; 0: runs in the shared ones */
-    int64_t cpu_milli;   /**< millicores */
+    int32_t group;      /**< index of its group */
+    int32_t gpu_count;  /**< devices it holds or shares */
+    int32_t gpu_share;  /**< milli-GPUs of each of them; 1000: whole */
+    int32_t core_count; /**< cores of its own; 0: runs in the shared ones */
+    int64_t cpu_milli;  /**< millicores */
     int64_t memory_bytes;
-    uint64_t gpus;       /**< bit i: GPU i of the node */
+    uint64_t gpus;                       /**< bit i: GPU i of the node */
     uint64_t cores[GANG_MAX_CORES / 64]; /**< bit i: core i of the node */
 };
 
-#define GANG_TASK_INIT {sizeof(struct gang_task), 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}}
+#define GANG_TASK_INIT                                       \
+    {                                                        \
+        sizeof(struct gang_task), 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+        {                                                    \
+            0                                                \
+        }                                                    \
+    }
 
 /** What an allocation holds in all. */
 struct gang_alloc_info {
-    size_t size;         /**< sizeof(struct gang_alloc_info) */
-    int64_t tasks;       /**< tasks held now */
-    int64_t min;         /**< tasks that must run */
-    int64_t count;       /**< tasks it can use */
+    size_t size;   /**< sizeof(struct gang_alloc_info) */
+    int64_t tasks; /**< tasks held now */
+    int64_t min;   /**< tasks that must run */
+    int64_t count; /**< tasks it can use */
     int64_t cpu_milli;
     int64_t memory_bytes;
     int64_t gpu_milli;
 };
 
-#define GANG_ALLOC_INFO_INIT {sizeof(struct gang_alloc_info), 0, 0, 0, 0, 0, 0}
+#define GANG_ALLOC_INFO_INIT                             \
+    {                                                    \
+        sizeof(struct gang_alloc_info), 0, 0, 0, 0, 0, 0 \
+    }
 
 /** Totals of an allocation. @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (another thread
  *  is changing it). Any thread. O(tasks). */
@@ -205,8 +219,8 @@ GANG_API gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, ga
 GANG_API gang_result gang_alloc_write_json(gang_cluster *cluster, gang_alloc_id id,
                                            gang_write_fn write, void *user) GANG_MUST_CHECK;
 
-/** The next live allocation after `id`; GANG_ID_NONE first and after the last. Allocations made or
- *  freed meanwhile may be missed. Any thread; lock-free. */
+/** The next live allocation after `id`; GANG_ID_NONE first and after the last. Allocations that are
+ *  made, changed or freed meanwhile may be missed. Any thread; lock-free. */
 GANG_API gang_alloc_id gang_alloc_next(gang_cluster *cluster, gang_alloc_id id);
 
 /** Name of a policy ("pack", "spread", "first"; NULL if unknown), and its number by name

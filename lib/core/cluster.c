@@ -155,8 +155,10 @@ void gang_cluster_free(gang_cluster *cluster)
     if (!cluster)
         return;
     gang_cluster *c = cluster;
+    pthread_mutex_lock(&c->structure);
     gang__reap(c);
     gang__reclaim(c);
+    pthread_mutex_unlock(&c->structure);
     free_workers(c);
     const struct gang__place_ops *ops = gang__load(&c->place_ops);
     if (ops)
@@ -171,6 +173,9 @@ void gang_cluster_free(gang_cluster *cluster)
     gang__topology_free(c);
     gang__names_free(&c->node_names, &c->mem);
     gang__release(&c->mem, c->free_slots);
+    for (size_t i = 0; i < c->old_more_count; i++)
+        gang__release_line(&c->mem, c->old_more[i]);
+    gang__release(&c->mem, c->old_more);
     for (uint32_t i = 0; i < c->level_count; i++)
         gang__release(&c->mem, c->level_name[i]);
     pthread_mutex_destroy(&c->structure);

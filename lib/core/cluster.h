@@ -152,6 +152,15 @@ struct gang__place_ops {
     gang_result (*check)(gang_cluster *cluster, struct gang_error *error);
 };
 
+/* Unpublished, waiting for a grace period. */
+struct gang__retired {
+    struct gang__node *nodes;        /* and their slots */
+    struct gang__node *descriptions; /* the node lives on with a newer one */
+    struct gang__members *members;
+    struct gang__table *tables;
+    size_t count;
+};
+
 struct gang_cluster {
     struct gang_mem mem;
     uint32_t max_slots; /* slots 1 .. max_slots may be used */
@@ -183,12 +192,9 @@ struct gang_cluster {
     uint32_t *free_slots; /* recycled slots */
     size_t free_slot_count, free_slot_room;
     struct gang__node *leaving; /* removed, perhaps still holding allocations */
-    /* Unpublished, waiting for a grace period. */
-    struct gang__node *retired_nodes;        /* slot to be recycled */
-    struct gang__node *retired_descriptions; /* node lives on with a newer one */
-    struct gang__members *retired_members;
-    struct gang__table *retired_tables;
-    size_t retired_count;
+    struct gang__retired retired;
+    gang__a64 **old_more; /* outgrown words: a late reader may still look at them */
+    size_t old_more_count, old_more_room;
 
     /* What the place room keeps here, and how core hands control up to it at the end. */
     _Atomic(void *) place;

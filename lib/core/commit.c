@@ -320,6 +320,11 @@ gang_result gang__commit_reserve(gang_worker *w, size_t ops)
     struct gang__op *old = gang__load(&w->desc.ops);
     if (old)
         w->old_ops[w->old_count++] = old;
+    /* The last operation ends here: a late helper's claim must not be finished over new, empty
+     * operations, but be found over, and cleared. */
+    w->seq++;
+    gang__store(&w->desc.ss, ss_of(w->seq, BUILDING));
+    gang__store(&w->desc.count, 0);
     gang__store(&w->desc.ops, bigger);
     w->op_room = room;
     return GANG_OK;
@@ -405,17 +410,16 @@ void gang__cell_read(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned
         settle(c, owner);
         for (unsigned i = 0; i < words; i++)
             payload[i] = gang__load(gang__word_at(chunk, slot, i));
-        /* Words carry versions: the same words twice, unclaimed at the second look, were there
-         * together at the moment between. */
-        bool same = true;
+        /* Unclaimed between the two looks: whatever was decided before was written before. Words
+         * carry versions: those that are the same twice were all there at that moment. */
+        bool same = gang__load_seq(owner) == 0;
         for (unsigned i = 0; i < words && same; i++)
             same = payload[i] == gang__load(gang__word_at(chunk, slot, i));
-        if (same && gang__load_seq(owner) == 0) {
-            for (unsigned i = 0; i < words; i++)
-                payload[i] = gang__payload(payload[i]);
-            return;
-        }
+        if (same)
+            break;
     }
+    for (unsigned i = 0; i < words; i++)
+        payload[i] = gang__payload(payload[i]);
 }
 
 bool gang__cell_peek(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned words)

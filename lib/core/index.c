@@ -80,26 +80,26 @@ static void set_bit(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_
 {
     gang__a64 *word[TREE_LEVELS];
     unsigned bit[TREE_LEVELS];
+    uint64_t wrote[TREE_LEVELS];
     unsigned level = 0;
     for (; level < TREE_LEVELS; level++) {
         word[level] = word_of(c, class_id, bucket, slot, level, &bit[level]);
-        uint64_t old, set;
+        uint64_t old;
         do {
             old = gang__load(word[level]);
-            set = with_state(old | UINT64_C(1) << bit[level], STATE(old) == OPEN ? OPEN : OPENING);
-        } while (!gang__cas(word[level], old, set));
+            wrote[level] =
+                with_state(old | UINT64_C(1) << bit[level], STATE(old) == OPEN ? OPEN : OPENING);
+        } while (!gang__cas(word[level], old, wrote[level]));
         if (STATE(old) == OPEN)
             break;
     }
-    /* The words below `level` are marked in their parents now: say so, from the top. One that
-     * changed meanwhile is left to whoever changed it. */
+    /* The words below `level` are marked in their parents now: say so, from the top. Only of the very
+     * word that was written before its parent was marked: of one that was emptied and opened anew
+     * meanwhile, the mark may be about to be cleared. Who changed it will see to it. */
     while (level-- > 0) {
-        uint64_t old = gang__load(word[level]);
-        if (STATE(old) != OPENING || !BITS(old))
-            continue;
         uint64_t mark = level + 1 < TREE_LEVELS ? gang__load(word[level + 1]) : 0;
         if (level + 1 == TREE_LEVELS || (STATE(mark) == OPEN && (mark >> bit[level + 1] & 1)))
-            gang__cas(word[level], old, with_state(old, OPEN));
+            gang__cas(word[level], wrote[level], with_state(wrote[level], OPEN));
     }
 }
 
@@ -249,17 +249,22 @@ void gang__index_raise(gang_cluster *c, uint32_t slot, struct gang__layout layou
 }
 
 /* Steps 1 to 4 of the proof above. */
-void gang__index_mend(gang_cluster *c, uint32_t slot, unsigned bucket)
+void gang__index_mend(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigned bucket)
 {
     struct gang__chunk *chunk = gang__chunk_of(c, slot);
-    struct gang__layout layout = gang__layout_at(chunk, slot);
     unsigned bit;
-    gang__a64 *word = word_of(c, layout.class_id, bucket, slot, 0, &bit);
+    gang__a64 *word = word_of(c, class_id, bucket, slot, 0, &bit);
     if (!word)
         return;
     uint64_t seen = gang__load_seq(word);
     if (!(seen >> bit & 1))
         return;
+    /* After `seen`: a slot that gets a new node now is raised anew, which (4) would notice. */
+    struct gang__layout layout = gang__layout_at(chunk, slot);
+    if (layout.class_id != class_id) { /* left over by another node of this slot */
+        clear_bit(c, class_id, bucket, slot, seen);
+        return;
+    }
     uint64_t payload[GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD];
     gang__cell_read(c, slot, payload, GANG__WORD_SHARES + gang__share_words(layout));
     struct gang__levels now = gang__levels_of(layout, payload);
@@ -289,16 +294,24 @@ void gang__index_tidy(gang_cluster *c, uint32_t slot)
     before = gang__swap(&chunk->placed[slot % GANG__CHUNK], placed);
     uint8_t gpu = (uint8_t)before, cpu = (uint8_t)(before >> 8);
     if (gpu && gpu != now.gpu)
-        gang__index_mend(c, slot, gang__gpu_bucket(gpu));
+        gang__index_mend(c, layout.class_id, slot, gang__gpu_bucket(gpu));
     if (cpu && cpu != now.cpu)
-        gang__index_mend(c, slot, gang__cpu_bucket(cpu));
+        gang__index_mend(c, layout.class_id, slot, gang__cpu_bucket(cpu));
 }
 
+/* Does a search from the root meet the node in one of the buckets? */
 static bool covers(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigned first, unsigned end)
 {
-    for (unsigned bucket = first; bucket < end; bucket++)
-        if (gang__index_next(c, class_id, bucket, slot) == slot)
+    for (unsigned bucket = first; bucket < end; bucket++) {
+        unsigned level = 0, bit;
+        gang__a64 *word;
+        while (level < TREE_LEVELS &&
+               (word = word_of(c, class_id, bucket, slot, level, &bit)) != NULL &&
+               (gang__load(word) >> bit & 1))
+            level++;
+        if (level == TREE_LEVELS)
             return true;
+    }
     return false;
 }
 
@@ -316,7 +329,7 @@ bool gang__index_covers(gang_cluster *c, uint32_t slot)
 uint64_t gang__stamp_read(gang_cluster *c)
 {
     uint64_t sum = 0;
-    uint32_t end = gang__load(&c->worker_end);
+    uint32_t end = gang__load_seq(&c->worker_end);
     for (uint32_t i = 0; i < end; i++) {
         gang_worker *w = gang__load(&c->worker[i]);
         if (w)

@@ -43,8 +43,8 @@ void gang__index_raise(gang_cluster *c, uint32_t slot, struct gang__layout layou
  * where it stood. Cheap if nothing changed. Lock-free. */
 void gang__index_tidy(gang_cluster *c, uint32_t slot);
 
-/* A search met the node in a bucket where it does not belong: take it out. Lock-free. */
-void gang__index_mend(gang_cluster *c, uint32_t slot, unsigned bucket);
+/* A search met the node in a bucket of a class where it does not belong: take it out. Lock-free. */
+void gang__index_mend(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigned bucket);
 
 /* The first slot >= from in a bucket of a class, or GANG__NO_SLOT. */
 uint32_t gang__index_next(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t from);

@@ -258,8 +258,6 @@ static struct gang__chunk *chunk_make(gang_cluster *c, uint32_t slot)
 static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
 {
     uint32_t end = gang__load(&c->slot_end);
-    if (c->free_slot_count == 0 && end > c->max_slots && !c->manual_reclaim)
-        gang__reclaim(c);
     bool fresh = c->free_slot_count == 0;
     uint32_t s = fresh ? end : c->free_slots[c->free_slot_count - 1];
     if (fresh && s > c->max_slots)
@@ -272,11 +270,14 @@ static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
     uint32_t i = s % GANG__CHUNK;
     unsigned more = words > GANG__CELL_WORDS ? words - GANG__CELL_WORDS : 0;
     if (more > chunk->more_words[i]) {
-        /* Nobody can be looking at the old words: the slot's grace period is over. */
+        /* The old words are kept: whoever mends the index may look at a slot that has no node. */
         gang__a64 *bigger = gang__zalloc_line(&c->mem, more, sizeof(*bigger));
-        if (!bigger)
+        if (!bigger || !gang__grow(&c->mem, (void **)&c->old_more, &c->old_more_room,
+                                   c->old_more_count + 1, sizeof(*c->old_more))) {
+            gang__release_line(&c->mem, bigger);
             return GANG_ENOMEM;
-        gang__release_line(&c->mem, gang__load(&chunk->more[i]));
+        }
+        c->old_more[c->old_more_count++] = gang__load(&chunk->more[i]);
         gang__store(&chunk->more[i], bigger);
         chunk->more_words[i] = (uint8_t)more;
     }
@@ -555,9 +556,9 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     gang__names_remove(&c->node_names, &old->name_link);
     gang__names_put(&c->node_names, &node->name_link, old->name_link.hash);
     move_domains(c, old, node);
-    old->next_retired = c->retired_descriptions;
-    c->retired_descriptions = old;
-    c->retired_count++;
+    old->next_retired = c->retired.descriptions;
+    c->retired.descriptions = old;
+    c->retired.count++;
     /* Labels count as capacity for a search that is under way: let it look again. */
     gang__add_seq(&w->stamp, 1);
     gang__index_tidy(c, node->slot);

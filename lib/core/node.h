@@ -48,9 +48,10 @@ void gang__topology_free(gang_cluster *c);
 
 /* Take removed nodes that hold nothing any more out of the node table. */
 void gang__reap(gang_cluster *c);
-/* Free everything that was retired, and recycle the slots, after a grace period. */
+/* Free everything that was retired, and recycle the slots, after a grace period, for which the mutex
+ * is let go: call it where nothing is half done. */
 void gang__reclaim(gang_cluster *c);
-/* Called by add and remove: reclaim now and then, unless the host wants to do it. */
+/* Called by add, change and remove: reclaim now and then, unless the host wants to do it. */
 void gang__reclaim_some(gang_cluster *c);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving back what was unpublished: descriptions, tables, slots. All under the structure mutex but
- * for the public call. Commits never wait for any of this. */
+/* Giving back what was unpublished: descriptions, tables, slots. All under the structure mutex, which
+ * is let go while a grace period is waited for. Commits never wait for any of this. */
+#include <string.h>
+
 #include "base/rcu.h"
 #include "core/commit.h"
 #include "core/node.h"
@@ -21,9 +23,9 @@ void gang__reap(gang_cluster *c)
         *link = node->next_retired;
         struct gang__chunk *chunk = gang__chunk_of(c, node->slot);
         gang__store(&chunk->node[node->slot % GANG__CHUNK], NULL);
-        node->next_retired = c->retired_nodes;
-        c->retired_nodes = node;
-        c->retired_count++;
+        node->next_retired = c->retired.nodes;
+        c->retired.nodes = node;
+        c->retired.count++;
     }
 }
 
@@ -41,23 +43,26 @@ static void free_nodes(gang_cluster *c, struct gang__node *node, bool recycle)
 
 void gang__reclaim(gang_cluster *c)
 {
-    if (!c->retired_count)
+    struct gang__retired r = c->retired;
+    if (!r.count)
         return;
+    memset(&c->retired, 0, sizeof(c->retired));
+    /* Not under the mutex: a thread that is stopped for ever would stop all who take it. */
+    pthread_mutex_unlock(&c->structure);
     gang__rcu_wait();
-    free_nodes(c, c->retired_nodes, true);
-    free_nodes(c, c->retired_descriptions, false);
-    c->retired_nodes = c->retired_descriptions = NULL;
-    while (c->retired_members) {
-        struct gang__members *m = c->retired_members;
-        c->retired_members = m->next_retired;
+    pthread_mutex_lock(&c->structure);
+    free_nodes(c, r.nodes, true);
+    free_nodes(c, r.descriptions, false);
+    while (r.members) {
+        struct gang__members *m = r.members;
+        r.members = m->next_retired;
         gang__release(&c->mem, m);
     }
-    while (c->retired_tables) {
-        struct gang__table *t = c->retired_tables;
-        c->retired_tables = t->next_retired;
+    while (r.tables) {
+        struct gang__table *t = r.tables;
+        r.tables = t->next_retired;
         gang__release(&c->mem, t);
     }
-    c->retired_count = 0;
 }
 
 void gang__reclaim_some(gang_cluster *c)
@@ -66,7 +71,8 @@ void gang__reclaim_some(gang_cluster *c)
         return;
     if (c->leaving)
         gang__reap(c);
-    if (c->retired_count >= RETIRED_ENOUGH)
+    bool full = c->free_slot_count == 0 && gang__load(&c->slot_end) > c->max_slots;
+    if (c->retired.count >= RETIRED_ENOUGH || full)
         gang__reclaim(c);
 }
 

@@ -30,9 +30,9 @@ static gang_result table_reserve(gang_cluster *c, _Atomic(struct gang__table *) 
     gang__store_relaxed(&bigger->count, count);
     gang__store(where, bigger);
     if (old) {
-        old->next_retired = c->retired_tables;
-        c->retired_tables = old;
-        c->retired_count++;
+        old->next_retired = c->retired.tables;
+        c->retired.tables = old;
+        c->retired.count++;
     }
     return GANG_OK;
 }
@@ -83,9 +83,9 @@ static void members_publish(gang_cluster *c, struct gang__domain *d, struct gang
 {
     struct gang__members *old = gang__load(&d->members);
     gang__store(&d->members, m);
-    old->next_retired = c->retired_members;
-    c->retired_members = old;
-    c->retired_count++;
+    old->next_retired = c->retired.members;
+    c->retired.members = old;
+    c->retired.count++;
 }
 
 static uint64_t domain_hash(uint32_t level, uint32_t parent, const char *value)

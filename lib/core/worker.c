@@ -21,15 +21,15 @@ gang_result gang_worker_new(gang_cluster *cluster, gang_worker **worker)
             gang_worker *none = NULL;
             if (atomic_compare_exchange_strong(&cluster->worker[i], &none, fresh)) {
                 w = fresh;
-                uint32_t end = gang__load(&cluster->worker_end);
-                while (end < i + 1 &&
-                       !atomic_compare_exchange_weak(&cluster->worker_end, &end, i + 1))
-                    continue;
             } else {
                 gang__release_line(&cluster->mem, fresh);
                 w = none;
             }
         }
+        /* Whoever made it: its stamp counts before anyone can use it. */
+        uint32_t end = gang__load(&cluster->worker_end);
+        while (end < i + 1 && !atomic_compare_exchange_weak(&cluster->worker_end, &end, i + 1))
+            continue;
         uint32_t unused = 0;
         if (gang__load(&w->in_use) == 0 &&
             atomic_compare_exchange_strong(&w->in_use, &unused, 1u)) {

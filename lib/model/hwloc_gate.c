@@ -49,7 +49,8 @@ struct attributes {
 
 struct gate {
     const char *start;
-    const char *at; /* ends with a NUL */
+    const char *at;
+    const char *end; /* a NUL, the only one */
     struct gang_error *error;
     struct level level[DEPTH];
     size_t depth;
@@ -92,9 +93,40 @@ static bool ends_with(struct piece p, const char *text)
     return p.length >= length && memcmp(p.at + p.length - length, text, length) == 0;
 }
 
+/* How many characters from p on are in `set`; how many are not. */
+static size_t span(const struct gate *g, const char *p, const char *set)
+{
+    size_t n = 0;
+    while (p + n < g->end && strchr(set, p[n]))
+        n++;
+    return n;
+}
+
+static size_t until(const struct gate *g, const char *p, const char *set)
+{
+    size_t n = 0;
+    while (p + n < g->end && !strchr(set, p[n]))
+        n++;
+    return n;
+}
+
+static bool follows(const struct gate *g, const char *p, const char *text)
+{
+    size_t length = strlen(text);
+    return (size_t)(g->end - p) >= length && memcmp(p, text, length) == 0;
+}
+
+/* Where `text` is, from p on and before `to`; NULL: nowhere. */
+static const char *find(const struct gate *g, const char *p, const char *to, const char *text)
+{
+    while (p < to && !follows(g, p, text))
+        p++;
+    return p < to ? p : NULL;
+}
+
 static struct piece take_name(struct gate *g)
 {
-    struct piece name = {g->at, strspn(g->at, "abcdefghijklmnopqrstuvwxyz_0123456789")};
+    struct piece name = {g->at, span(g, g->at, "abcdefghijklmnopqrstuvwxyz_0123456789")};
     g->at += name.length;
     return name;
 }
@@ -234,14 +266,14 @@ static gang_result attribute(struct gate *g, struct attributes *a, struct piece 
 }
 
 /* Whether all entities of a value are those that hwloc writes. */
-static bool entities_ok(struct piece value)
+static bool entities_ok(const struct gate *g, struct piece value)
 {
     static const char *const known[] = {"&amp;", "&lt;",  "&gt;", "&quot;",
                                         "&#9;",  "&#10;", "&#13;"};
     for (size_t i = 0; i < value.length; i++) {
         bool ok = value.at[i] != '&';
         for (size_t k = 0; !ok && k < sizeof(known) / sizeof(known[0]); k++)
-            ok = strncmp(value.at + i, known[k], strlen(known[k])) == 0;
+            ok = follows(g, value.at + i, known[k]);
         if (!ok)
             return false;
     }
@@ -253,17 +285,18 @@ static bool entities_ok(struct piece value)
 static gang_result attributes(struct gate *g, struct attributes *a)
 {
     for (;;) {
-        size_t space = strspn(g->at, " \t\n");
+        size_t space = span(g, g->at, " \t\n");
         g->at += space;
         if (*g->at == '>' || *g->at == '/')
             return GANG_OK;
-        struct piece name = {g->at, strspn(g->at, "abcdefghijklmnopqrstuvwxyz_")};
-        if (!space || !name.length || strncmp(g->at + name.length, "=\"", 2) != 0)
+        struct piece name = {g->at, span(g, g->at, "abcdefghijklmnopqrstuvwxyz_")};
+        if (!space || !name.length || !follows(g, g->at + name.length, "=\""))
             return reject(g, "an attribute is expected");
-        struct piece value = {g->at + name.length + 2, strcspn(g->at + name.length + 2, "\"<")};
+        const char *start = g->at + name.length + 2;
+        struct piece value = {start, until(g, start, "\"<")};
         if (value.at[value.length] != '"')
             return reject(g, "an attribute value without end");
-        if (!entities_ok(value))
+        if (!entities_ok(g, value))
             return reject(g, "an unknown entity");
         gang_result r = attribute(g, a, name, value);
         if (r != GANG_OK)
@@ -334,9 +367,12 @@ static gang_result object(struct gate *g, const struct attributes *a)
         return a->sets ? reject(g, "a device with a set of processors") : GANG_OK;
     if (a->sets != g->sets)
         return reject(g, "an object without its sets of processors and NUMA domains");
-    if (is(a->type, "NUMANode") || is(a->type, "MemCache"))
+    bool complete = (a->sets & 1u << COMPLETE_CPUSET) != 0;
+    int64_t first = a->first[complete ? COMPLETE_CPUSET : CPUSET];
+    /* Memory has no order; but before version 2 a NUMA domain was the parent of its processors. */
+    bool memory = is(a->type, "NUMANode") || is(a->type, "MemCache");
+    if (memory && (g->version_2 || first == INT64_MAX))
         return GANG_OK;
-    int64_t first = a->first[a->sets & 1u << COMPLETE_CPUSET ? COMPLETE_CPUSET : CPUSET];
     if (first < parent->last)
         return reject(g, "objects are not in the order of their processors");
     parent->last = first;
@@ -406,20 +442,18 @@ static gang_result end_tag(struct gate *g)
 /* "<?xml ... ?>", "<!DOCTYPE ...>" and comments. Entities of the file's own are not allowed. */
 static gang_result skip_markup(struct gate *g)
 {
-    bool comment = strncmp(g->at, "<!--", 4) == 0;
+    bool comment = follows(g, g->at, "<!--");
     const char *mark = comment ? "-->" : g->at[1] == '?' ? "?>" : ">";
-    const char *end = strstr(g->at + (comment ? 4 : 2), mark);
+    const char *end = find(g, g->at + (comment ? 4 : 2), g->end, mark);
     if (!end)
         return reject(g, "an element without end");
-    struct piece all = {g->at, (size_t)(end - g->at)};
     if (!comment) {
-        const char *encoding = strstr(g->at, "encoding=");
-        if (strncmp(g->at, "<?xml ", 6) != 0 && strncmp(g->at, "<!DOCTYPE ", 10) != 0)
+        const char *encoding = find(g, g->at, end, "encoding=");
+        if (!follows(g, g->at, "<?xml ") && !follows(g, g->at, "<!DOCTYPE "))
             return reject(g, "unknown markup");
-        if (g->depth > 0 || memchr(all.at, '[', all.length))
+        if (g->depth > 0 || memchr(g->at, '[', (size_t)(end - g->at)))
             return reject(g, "a document type of its own");
-        if (encoding && encoding < end && strncmp(encoding + 10, "UTF-8", 5) != 0 &&
-            strncmp(encoding + 10, "utf-8", 5) != 0)
+        if (encoding && !follows(g, encoding + 10, "UTF-8") && !follows(g, encoding + 10, "utf-8"))
             return reject(g, "not in UTF-8");
     }
     g->at = end + strlen(mark);
@@ -429,15 +463,15 @@ static gang_result skip_markup(struct gate *g)
 static gang_result scan(struct gate *g)
 {
     for (;;) {
-        size_t space = strspn(g->at, " \t\r\n");
-        size_t text = strcspn(g->at, "<");
+        size_t space = span(g, g->at, " \t\r\n");
+        size_t text = until(g, g->at, "<");
         bool in_object = g->depth > 0 && g->level[g->depth - 1].object;
         if (text != space && (g->depth == 0 || in_object)) {
             g->at += space;
             return reject(g, g->depth == 0 ? "not XML" : "text in an object");
         }
         g->at += text;
-        if (!*g->at)
+        if (g->at == g->end)
             return GANG_OK;
         gang_result r = g->at[1] == '/'                      ? end_tag(g)
                         : g->at[1] == '?' || g->at[1] == '!' ? skip_markup(g)
@@ -449,13 +483,11 @@ static gang_result scan(struct gate *g)
 
 gang_result gang__hwloc_gate(const char *text, size_t length, struct gang_error *error)
 {
-    struct gate g = {.start = text, .at = text, .error = error};
+    struct gate g = {.start = text, .at = text, .end = text + length, .error = error};
     if (length >= 2 && memcmp(text, "\x1f\x8b", 2) == 0)
         return reject(&g, "compressed by gzip; decompress it first");
-    g.at += strlen(text);
-    if (g.at != text + length)
+    if (memchr(text, '\0', length))
         return reject(&g, "not text");
-    g.at = text;
     gang_result r = scan(&g);
     if (r != GANG_OK)
         return r;

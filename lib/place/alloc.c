@@ -43,10 +43,12 @@ static bool order_reserve(gang_worker *w, size_t keys)
                       sizeof(*p->order));
 }
 
-/* Does the plan take anything of this view? Every planned task touches the head: it must be up. */
+/* Does the plan touch this view? A node by any task, if only to see that it is up; the pool if
+ * something is taken of it. */
 static bool is_touched(struct gang__plan *p, const struct gang__view *v)
 {
-    return memcmp(gang__view_was(p, v), gang__view_now(p, v), v->words * sizeof(uint64_t)) != 0;
+    size_t bytes = v->words * sizeof(uint64_t);
+    return v->node ? v->used > 0 : memcmp(gang__view_was(p, v), gang__view_now(p, v), bytes) != 0;
 }
 
 static void add_view(gang_worker *w, struct gang__plan *p, const struct gang__view *v)
@@ -233,12 +235,21 @@ static gang_result check_call(gang_worker *w, const gang_request *q, struct gang
 
 /* ---- the gang ------------------------------------------------------------------------------------------ */
 
-/* A BUSY record with room for what is planned. */
+/* Room to give back `tasks` tasks of `words` words of data with this worker. */
+static bool release_reserve(gang_worker *w, size_t tasks, size_t words)
+{
+    return order_reserve(w, tasks) && gang__commit_reserve(w, words + GANG__MAX_WORDS) == GANG_OK;
+}
+
+/* A BUSY record with room for what is planned, and to give it back. */
 static gang_result record_new(gang_worker *w, gang_request *q, struct gang__alloc **a)
 {
     struct gang__placer *placer = w->place;
     uint32_t room_class;
-    uint64_t *data = gang__buffer_get(w, data_size(&placer->plan), &room_class);
+    size_t words = data_size(&placer->plan);
+    if (!release_reserve(w, placer->plan.picks, words))
+        return GANG_ENOMEM;
+    uint64_t *data = gang__buffer_get(w, words, &room_class);
     if (!data)
         return GANG_ENOMEM;
     gang_result r = gang__alloc_take(w, a);
@@ -341,14 +352,16 @@ static void plan_running(struct gang__plan *p, const struct gang__alloc *a)
         uint32_t group = gang__task_group(task);
         const struct gang__group *g = &q->group[group];
         p->in_group[group]++;
-        int32_t level = g->same > g->prefer ? g->same : g->prefer;
-        if (!p->domain_of_group[group])
-            p->domain_of_group[group] = domain_of_task(p->c, task[0], level);
-        for (int32_t s = g->set; s >= 0; s = q->set[s].parent)
-            if (!p->domain_of_set[s])
-                p->domain_of_set[s] = domain_of_task(p->c, task[0], q->set[s].same);
         if (!p->domain_of_request)
             p->domain_of_request = domain_of_task(p->c, task[0], q->same);
+        for (int32_t k = g->set; k >= 0; k = q->set[k].parent)
+            if (q->set[k].same >= 0 && !p->domain_of_set[k])
+                p->domain_of_set[k] = domain_of_task(p->c, task[0], gang__demanded_around(q, k));
+        int32_t level = gang__demanded_level(q, (int32_t)group);
+        if (g->prefer > level && !p->domain_of_group[group])
+            p->domain_of_group[group] = domain_of_task(p->c, task[0], g->prefer);
+        if (g->same >= 0 && !p->domain_of_group[group])
+            p->domain_of_group[group] = domain_of_task(p->c, task[0], level);
     }
 }
 
@@ -374,13 +387,7 @@ static int64_t plan_more(gang_worker *w, const struct gang__alloc *a, int32_t gr
         int64_t want = tasks - done < room ? tasks - done : room;
         if (want < below)
             want = below;
-        size_t before = p->picks;
-        int64_t here = gang__pack_more(p, g, want, proof);
-        if (here < below) {
-            gang__plan_rollback(p, before);
-            here = 0;
-        }
-        done += here;
+        done += gang__pack_more(p, g, below, want, proof);
     }
     return done;
 }
@@ -406,7 +413,10 @@ static gang_result plan_growth(gang_worker *w, const struct gang__alloc *a, int3
 /* Room in a record for what is planned. */
 static gang_result record_extend(gang_worker *w, struct gang__alloc *a)
 {
-    size_t words = a->used + data_size(&((struct gang__placer *)w->place)->plan);
+    const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    size_t words = a->used + data_size(p);
+    if (!release_reserve(w, a->tasks + p->picks, words))
+        return GANG_ENOMEM;
     if (words <= (size_t)1 << a->room_class)
         return GANG_OK;
     uint32_t room_class;
@@ -430,27 +440,67 @@ static int64_t tasks_held(const struct gang__alloc *a, int32_t group)
     return held;
 }
 
-/* Could one task more than it holds ever fit? Remembered until nodes or the number of tasks change. */
-static gang_result one_more_fits_ever(gang_worker *w, struct gang__alloc *a, int32_t group)
+/* How many tasks of each group run on nodes that are still there, into p->word. The others need no
+ * room any more. */
+static size_t count_running(struct gang__plan *p, const struct gang__alloc *a)
+{
+    size_t bytes = a->q->group_count * sizeof(uint64_t), at = gang__plan_take(p, a->q->group_count);
+    if (p->failed)
+        return at;
+    memset(p->word + at, 0, bytes);
+    for (const uint64_t *task = a->data; task < a->data + a->used;
+         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+        struct gang__view *v = gang__plan_view(p, (uint32_t)task[0]);
+        if (v && v->node->id == task[0] &&
+            gang__head_state(gang__view_now(p, v)[GANG__WORD_HEAD]) != GANG__STATE_GONE)
+            p->word[at + gang__task_group(task)]++;
+    }
+    return at;
+}
+
+/* Could one task of a group more than it holds ever fit, where the running ones are bound to?
+ * Remembered until nodes or the number of tasks change. */
+static gang_result one_more_fits_ever(gang_worker *w, struct gang__alloc *a, uint32_t group)
 {
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     const gang_request *q = a->q;
     uint64_t epoch = gang__load(&w->cluster->epoch) + 1;
-    if (a->fits_epoch == epoch && a->fits_tasks == a->tasks)
+    if (a->fits_epoch == epoch && a->fits_tasks == a->tasks && a->fits_group == group)
         return GANG_OK;
     if (gang__plan_begin(p, w->cluster, q, true) != GANG_OK)
         return GANG_ENOMEM;
-    for (uint32_t g = 0; g < q->group_count; g++) {
-        int64_t want = tasks_held(a, (int32_t)g) + ((int32_t)g == group);
-        int64_t done = want > 0 ? gang__pack_more(p, g, want, false) : 0;
-        if (p->failed)
-            return GANG_ENOMEM;
-        if (done < want)
+    plan_running(p, a);
+    memset(p->in_group, 0, q->group_count * sizeof(*p->in_group));
+    size_t running = count_running(p, a);
+    for (uint32_t i = 0; i < q->group_count && !p->failed; i++) {
+        uint32_t g = q->by_size[i];
+        int64_t want = (int64_t)p->word[running + g] + (g == group);
+        if (gang__pack_more(p, g, want, want, false) < want && !p->failed)
             return GANG_ENEVER;
     }
+    if (p->failed)
+        return GANG_ENOMEM;
     a->fits_epoch = epoch;
     a->fits_tasks = a->tasks;
+    a->fits_group = group;
     return GANG_OK;
+}
+
+/* No more tasks fit now: of which group is it said, and could any ever? */
+static gang_result refuse_growth(gang_worker *w, struct gang__alloc *a, int32_t group,
+                                 struct gang_error *error)
+{
+    gang_result ever = GANG_ENEVER;
+    int32_t about = -1;
+    for (uint32_t g = 0; g < a->q->group_count && ever == GANG_ENEVER; g++) {
+        if ((group >= 0 && (int32_t)g != group) ||
+            tasks_held(a, (int32_t)g) >= a->q->group[g].count)
+            continue;
+        ever = one_more_fits_ever(w, a, g);
+        if (about < 0 || ever == GANG_OK)
+            about = (int32_t)g;
+    }
+    return refuse(w, a->q, ever, about, error);
 }
 
 static gang_result grow(gang_worker *w, struct gang__alloc *a, int32_t group, int64_t tasks,
@@ -478,14 +528,8 @@ static gang_result grow(gang_worker *w, struct gang__alloc *a, int32_t group, in
         data_append(a, &placer->plan);
         return GANG_OK;
     }
-    if (r == GANG_ENOFIT) {
-        int32_t g = 0; /* any group: the first that is not complete */
-        while (group < 0 && tasks_held(a, g) >= q->group[g].count)
-            g++;
-        if (group >= 0)
-            g = group;
-        return refuse(w, a->q, one_more_fits_ever(w, a, g), g, error);
-    }
+    if (r == GANG_ENOFIT)
+        return refuse_growth(w, a, group, error);
     return gang__error(error, r, NULL, "%s", gang_strerror(r));
 }
 
@@ -809,7 +853,7 @@ static gang_result plan_places(gang_worker *w, gang_request *q, const struct gan
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     if (gang__plan_begin(p, w->cluster, q, false) != GANG_OK)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    p->adopting = true;
+    p->adopting = p->settled = true;
     gang_result r = GANG_OK;
     size_t step = places->size;
     const char *at = (const char *)places;

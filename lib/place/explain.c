@@ -12,10 +12,13 @@ enum { WHY_COUNT = GANG_WHY_MIN + 1 };
 
 /* What one look over all nodes tells about a group. */
 struct survey {
-    int64_t nodes;             /* looked at */
-    int64_t fit;               /* tasks that would go somewhere */
-    int64_t by_why[WHY_COUNT]; /* nodes that take no task, by reason */
+    int64_t nodes; /* looked at */
+    int64_t fit;   /* tasks that would go somewhere */
+    /* Nodes that take no more tasks, by reason; and by kind, those that could take one if they were
+     * empty, and all. */
+    int64_t by_why[WHY_COUNT];
     int64_t by_kind[GANG_MAX_KINDS];
+    int64_t by_kind_ever[GANG_MAX_KINDS];
     int64_t most[GANG_MAX_KINDS]; /* the largest amount free on one node, in units of the kind */
 };
 
@@ -61,19 +64,19 @@ static void look_at(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t
     const struct gang__group *g = &p->q->group[group];
     struct gang__node *node = gang__node_at(p->c, slot);
     struct gang__misfit misfit = {GANG_WHY_NONE, -1};
-    if (!node)
+    struct gang__view *v = node ? gang__plan_view(p, slot) : NULL;
+    if (!v)
+        return;
+    const uint64_t *now = gang__view_now(p, v);
+    uint32_t state = gang__head_state(now[GANG__WORD_HEAD]);
+    if (state == GANG__STATE_GONE) /* removed, but still held */
         return;
     s->nodes++;
     if (!gang__node_matches(g, node, &misfit)) {
         s->by_why[misfit.why]++;
         return;
     }
-    struct gang__view *v = gang__plan_view(p, slot);
-    if (!v)
-        return;
-    const uint64_t *now = gang__view_now(p, v);
-    bool up = gang__head_state(now[GANG__WORD_HEAD]) == GANG__STATE_UP;
-    for (int32_t kind = 0; up && kind < GANG_MAX_KINDS; kind++) {
+    for (int32_t kind = 0; state == GANG__STATE_UP && kind < GANG_MAX_KINDS; kind++) {
         int64_t free = amount_free(g, v, now, kind);
         if (free > s->most[kind])
             s->most[kind] = free;
@@ -82,16 +85,45 @@ static void look_at(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t
     while (here < want && gang__plan_task(p, group, slot, 0, &misfit))
         here++;
     s->fit += here;
-    if (here == 0) {
-        s->by_why[misfit.why]++;
-        if (misfit.kind >= 0)
-            s->by_kind[misfit.kind]++;
+    if (here == want)
+        return;
+    s->by_why[misfit.why]++;
+    if (misfit.why == GANG_WHY_POOL)
+        s->by_kind[misfit.kind]++;
+    if (misfit.why != GANG_WHY_KIND)
+        return;
+    uint32_t kinds = gang__plan_short(p, group, slot, false);
+    bool could = gang__plan_short(p, group, slot, true) == 0;
+    for (; kinds; kinds &= kinds - 1) {
+        s->by_kind_ever[__builtin_ctz(kinds)]++;
+        s->by_kind[__builtin_ctz(kinds)] += could;
     }
+}
+
+/* The kind of a scope that stops most nodes, GPUs before others; of the nodes that could take a task
+ * when empty, if there are any. */
+static int32_t kind_of(const gang_cluster *c, const struct survey *s, int32_t scope)
+{
+    const int64_t *count = s->by_kind;
+    for (int look = 0; look < 2; look++, count = s->by_kind_ever) {
+        int32_t best = -1;
+        int64_t most = 0;
+        for (int32_t kind = 0; kind < GANG_MAX_KINDS; kind++) {
+            int64_t weight = 2 * count[kind] + (kind == GANG_KIND_GPU);
+            if (!count[kind] || c->kind[kind].scope != scope || weight <= most)
+                continue;
+            best = kind;
+            most = weight;
+        }
+        if (best >= 0)
+            return best;
+    }
+    return -1;
 }
 
 /* The reason that stops most nodes, of those the group could use at all: a kind before a state
  * before a constraint. */
-static struct gang__misfit reason_of(const struct survey *s)
+static struct gang__misfit reason_of(const gang_cluster *c, const struct survey *s)
 {
     static const int32_t order[] = {GANG_WHY_POOL,  GANG_WHY_KIND,      GANG_WHY_STATE,
                                     GANG_WHY_LABEL, GANG_WHY_GPU_MODEL, GANG_WHY_PARTITION};
@@ -102,11 +134,8 @@ static struct gang__misfit reason_of(const struct survey *s)
             break;
         }
     }
-    if (m.why == GANG_WHY_KIND || m.why == GANG_WHY_POOL) {
-        for (int32_t kind = 0; kind < GANG_MAX_KINDS; kind++)
-            if (s->by_kind[kind] > (m.kind < 0 ? 0 : s->by_kind[m.kind]))
-                m.kind = kind;
-    }
+    if (m.why == GANG_WHY_KIND || m.why == GANG_WHY_POOL)
+        m.kind = kind_of(c, s, m.why == GANG_WHY_POOL ? GANG_SCOPE_CLUSTER : GANG_SCOPE_NODE);
     return m;
 }
 
@@ -121,22 +150,27 @@ static void describe(struct gang_error *error, const gang_cluster *c, const stru
         [GANG_WHY_GPU_MODEL] = "too few GPUs of the models asked for",
         [GANG_WHY_SAME] = "no single domain of the level asked for holds them",
     };
-    const char *when = never ? "ever" : "now";
+    const char *fit = never ? "could ever fit" : "fit now";
     if (m.kind >= 0)
         gang__error(error, error->code, NULL,
-                    "group \"%.64s\": %lld of %lld tasks fit %s; %s%s is short (%lld %s a task)",
-                    g->name, (long long)s->fit, (long long)want, when,
+                    "group \"%.64s\": %lld of %lld tasks %s; %s%s is short (%lld %s a task)",
+                    g->name, (long long)s->fit, (long long)want, fit,
                     m.why == GANG_WHY_POOL ? "cluster-wide " : "", c->kind[m.kind].name,
                     (long long)amount_asked(g, m.kind), c->kind[m.kind].unit);
     else
-        gang__error(error, error->code, NULL, "group \"%.64s\": %lld of %lld tasks fit %s; %s",
-                    g->name, (long long)s->fit, (long long)want, when, what[m.why]);
+        gang__error(error, error->code, NULL, "group \"%.64s\": %lld of %lld tasks %s; %s", g->name,
+                    (long long)s->fit, (long long)want, fit, what[m.why]);
 }
 
 /* For all of the tasks: how many of the group could be placed if it were alone. */
 static void survey_group(struct gang__plan *p, uint32_t group, int64_t want, struct survey *s)
 {
+    const struct gang__group *g = &p->q->group[group];
     memset(s, 0, sizeof(*s));
+    struct gang__view *pool = g->pool_need_count ? gang__plan_view(p, GANG__POOL) : NULL;
+    for (size_t i = 0; pool && i < g->pool_need_count; i++)
+        s->most[g->pool_needs[i].kind] =
+            (int64_t)gang__view_now(p, pool)[gang__pool_word(g->pool_needs[i].kind)];
     uint32_t end = gang__load(&p->c->slot_end);
     for (uint32_t slot = 1; slot < end && !p->failed; slot++)
         look_at(p, group, slot, want - s->fit, s);
@@ -176,6 +210,7 @@ gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_requ
     bool found = false;
     if (gang__plan_begin(p, c, q, code == GANG_ENEVER) != GANG_OK)
         return gang__error(error, code, NULL, "%s", gang_strerror(code));
+    p->even = true;
     struct survey s;
     for (uint32_t i = 0; i < q->group_count && !found; i++) {
         uint32_t g = q->by_size[i];
@@ -186,7 +221,7 @@ gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_requ
             continue;
         survey_group(p, g, want, &s);
         if (s.fit < want) {
-            fill(&out, c, q, (int32_t)g, &s, reason_of(&s), want);
+            fill(&out, c, q, (int32_t)g, &s, reason_of(c, &s), want);
             found = true;
         }
     }

@@ -23,7 +23,9 @@ struct member {
     int32_t group; /* >= 0: this group */
     int32_t set;   /* >= 0: this set; else the request */
     int64_t want;  /* of the group */
+    int32_t fill;  /* >= 0: not the member whole, but `want` more tasks of this group in it */
 };
+enum { NO_FILL = -1 };
 
 static bool place(struct pack *k, struct member m, struct gang__domain *scope);
 
@@ -47,8 +49,8 @@ static struct amount least_need(const struct pack *k, struct member m)
     for (uint32_t i = 0; i < k->q->group_count; i++) {
         const struct gang__group *g = &k->q->group[i];
         int64_t tasks = 0;
-        if (m.group >= 0)
-            tasks = (int32_t)i == m.group ? m.want : 0;
+        if (m.group >= 0 || m.fill >= 0)
+            tasks = (int32_t)i == (m.fill >= 0 ? m.fill : m.group) ? m.want : 0;
         else if (set_is_inside(k->q, g->set, m.set))
             tasks = g->min;
         sum.cpu += (uint64_t)tasks * g->cpu;
@@ -79,12 +81,17 @@ static struct amount free_in(struct gang__plan *p, struct gang__domain *d)
 
 /* ---- domains ------------------------------------------------------------------------------------- */
 
+static struct gang__domain *parent_of(gang_cluster *c, const struct gang__domain *d)
+{
+    return d->parent == GANG__NO_DOMAIN ? NULL
+                                        : gang__load(&gang__load(&c->domains)->entry[d->parent]);
+}
+
 static bool domain_is_inside(gang_cluster *c, const struct gang__domain *d,
                              const struct gang__domain *outer)
 {
     while (d && outer && d->level > outer->level)
-        d = d->parent == GANG__NO_DOMAIN ? NULL
-                                         : gang__load(&gang__load(&c->domains)->entry[d->parent]);
+        d = parent_of(c, d);
     return !outer || d == outer;
 }
 
@@ -94,37 +101,67 @@ static int by_key(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void bind(struct gang__plan *p, struct member m, struct gang__domain *d)
+/* Does the domain lie in one of a level, itself or a wider one? */
+static bool lies_in_level(gang_cluster *c, const struct gang__domain *d, int32_t level)
 {
-    if (m.group >= 0)
-        p->domain_of_group[m.group] = d;
-    else if (m.set >= 0)
-        p->domain_of_set[m.set] = d;
-    else
-        p->domain_of_request = d;
+    while (d && (int32_t)d->level > level)
+        d = parent_of(c, d);
+    return d && (int32_t)d->level == level;
 }
 
-static int64_t tasks_inside(const struct pack *k, int32_t set)
+/* ---- which domain a member is bound to -------------------------------------------------------------- */
+
+static struct gang__domain **bound(struct gang__plan *p, struct member m)
 {
-    int64_t sum = 0;
-    for (uint32_t i = 0; i < k->q->group_count; i++)
-        if (set < 0 || set_is_inside(k->q, k->q->group[i].set, set))
-            sum += k->p->in_group[i];
-    return sum;
+    return m.group >= 0 ? &p->domain_of_group[m.group]
+           : m.set >= 0 ? &p->domain_of_set[m.set]
+                        : &p->domain_of_request;
 }
 
-/* After tasks were taken back: a member without tasks is bound to no domain. */
-static void unbind_empty(struct pack *k)
+static bool bind(struct gang__plan *p, struct member m, struct gang__domain *d)
 {
-    for (uint32_t i = 0; i < k->q->group_count; i++)
-        if (k->p->in_group[i] == 0)
-            k->p->domain_of_group[i] = NULL;
-    for (uint32_t i = 0; i < k->q->set_count; i++)
-        if (k->p->domain_of_set[i] && tasks_inside(k, (int32_t)i) == 0)
-            k->p->domain_of_set[i] = NULL;
+    struct gang__domain **where = bound(p, m);
+    struct gang__bind before = {where, *where};
+    if (!gang__grow(&p->c->mem, (void **)&p->bind, &p->bind_room, p->binds + 1, sizeof(*p->bind))) {
+        p->failed = true;
+        return false;
+    }
+    p->bind[p->binds++] = before;
+    *where = d;
+    return true;
+}
+
+/* Back to where the plan was when it had so many picks and binds. */
+static void undo(struct gang__plan *p, size_t picks, size_t binds)
+{
+    gang__plan_rollback(p, picks);
+    while (p->binds > binds) {
+        const struct gang__bind *b = &p->bind[--p->binds];
+        *b->where = b->was;
+    }
+}
+
+static int32_t same_of(const gang_request *q, struct member m)
+{
+    return m.group >= 0 ? q->group[m.group].same : m.set >= 0 ? q->set[m.set].same : q->same;
+}
+
+static int32_t prefer_of(const gang_request *q, struct member m)
+{
+    return m.group >= 0 ? q->group[m.group].prefer : m.set >= 0 ? q->set[m.set].prefer : q->prefer;
 }
 
 static bool place_inside(struct pack *k, struct member m, struct gang__domain *d);
+
+/* Bind a member to a domain and place it there. */
+static bool place_bound(struct pack *k, struct member m, struct gang__domain *d)
+{
+    size_t picks = k->p->picks, binds = k->p->binds;
+    if (bind(k->p, m, d) && place_inside(k, m, d))
+        return true;
+    undo(k->p, picks, binds);
+    return false;
+}
 
 /* Try the domains of a level inside `scope`, the one with least room first (spread: with most). */
 static bool try_level(struct pack *k, struct member m, uint32_t level, struct gang__domain *scope)
@@ -132,7 +169,7 @@ static bool try_level(struct pack *k, struct member m, uint32_t level, struct ga
     struct gang__plan *p = k->p;
     struct amount need = least_need(k, m);
     uint32_t count = gang__domain_count(p->c, level);
-    size_t at = gang__plan_take(p, 2 * (size_t)count);
+    size_t at = gang__plan_take(p, count);
     size_t found = 0;
     for (uint32_t i = 0; i < count && !p->failed; i++) {
         struct gang__domain *d = gang__domain_at(p->c, level, i);
@@ -152,70 +189,149 @@ static bool try_level(struct pack *k, struct member m, uint32_t level, struct ga
     }
     if (p->failed)
         return false;
-    qsort(p->word + at, found, sizeof(uint64_t), by_key);
-    for (size_t i = 0; i < found; i++) {
-        struct gang__domain *d =
-            gang__domain_at(p->c, level, (uint32_t)(p->word[at + i] & 0xffffff));
-        size_t before = p->picks;
-        bind(p, m, d);
-        if (place_inside(k, m, d))
+    if (found > 1)
+        qsort(p->word + at, found, sizeof(uint64_t), by_key);
+    for (size_t i = 0; i < found && !p->failed; i++) {
+        uint32_t number = (uint32_t)(p->word[at + i] & 0xffffff);
+        if (place_bound(k, m, gang__domain_at(p->c, level, number)))
             return true;
-        gang__plan_rollback(p, before);
-        unbind_empty(k);
-        if (p->failed)
-            break;
     }
-    bind(p, m, NULL);
     return false;
 }
 
-/* Place a member in the domain it demands or wishes. */
+/* Place a member in the domain it wishes, or at least in the one it demands. */
 static bool place(struct pack *k, struct member m, struct gang__domain *scope)
 {
-    const gang_request *q = k->q;
-    int32_t same = m.group >= 0 ? q->group[m.group].same
-                   : m.set >= 0 ? q->set[m.set].same
-                                : q->same;
-    int32_t prefer = m.group >= 0 ? q->group[m.group].prefer
-                     : m.set >= 0 ? q->set[m.set].prefer
-                                  : q->prefer;
+    int32_t same = same_of(k->q, m);
     int32_t inside = scope ? (int32_t)scope->level : -1;
     int32_t widest = same > inside ? same : inside;
-    for (int32_t level = prefer; level > widest; level--)
+    for (int32_t level = prefer_of(k->q, m); level > widest; level--)
         if (try_level(k, m, (uint32_t)level, scope))
             return true;
+    if (same < 0)
+        return place_inside(k, m, scope);
     if (same > inside)
         return try_level(k, m, (uint32_t)same, scope);
-    return place_inside(k, m, scope);
+    /* A wider domain than the enclosing one was chosen from: there must be one. */
+    return lies_in_level(k->p->c, scope, same) && place_bound(k, m, scope);
 }
 
 /* ---- inside a domain ------------------------------------------------------------------------------- */
 
-/* The domain that binds a group: its own, or that of an enclosing set, or the request's. */
-static struct gang__domain *domain_for(const struct pack *k, uint32_t group)
+int32_t gang__demanded_around(const gang_request *q, int32_t set)
 {
-    struct gang__plan *p = k->p;
-    if (p->domain_of_group[group])
-        return p->domain_of_group[group];
-    for (int32_t s = k->q->group[group].set; s >= 0; s = k->q->set[s].parent)
-        if (p->domain_of_set[s])
-            return p->domain_of_set[s];
-    return p->domain_of_request;
+    int32_t level = q->same;
+    for (; set >= 0; set = q->set[set].parent)
+        if (q->set[set].same > level)
+            level = q->set[set].same;
+    return level;
 }
 
-/* Up to `want` more tasks of a group: in its domain if it has one, else each where it can go. */
-static int64_t add_tasks(struct pack *k, uint32_t group, int64_t want)
+int32_t gang__demanded_level(const gang_request *q, int32_t group)
+{
+    int32_t around = gang__demanded_around(q, q->group[group].set);
+    return around > q->group[group].same ? around : q->group[group].same;
+}
+
+/* The domain that binds a member from outside: that of an enclosing set, or the request's. */
+static struct gang__domain *domain_around(const struct pack *k, int32_t set)
+{
+    for (; set >= 0; set = k->q->set[set].parent)
+        if (k->p->domain_of_set[set])
+            return k->p->domain_of_set[set];
+    return k->p->domain_of_request;
+}
+
+/* The outermost of a group, its sets and the request that demands a domain and has none yet. */
+static bool next_demand(const struct pack *k, uint32_t group, struct member *m)
+{
+    const gang_request *q = k->q;
+    const struct gang__group *g = &q->group[group];
+    bool found = g->same >= 0 && !k->p->domain_of_group[group];
+    m->group = (int32_t)group;
+    m->set = GANG__NO_SET;
+    for (int32_t s = g->set; s >= 0; s = q->set[s].parent) {
+        if (q->set[s].same >= 0 && !k->p->domain_of_set[s]) {
+            m->group = -1;
+            m->set = s;
+            found = true;
+        }
+    }
+    if (q->same >= 0 && !k->p->domain_of_request) {
+        m->group = -1;
+        m->set = GANG__NO_SET;
+        found = true;
+    }
+    return found;
+}
+
+static int64_t add_tasks(struct pack *k, uint32_t group, int64_t want);
+
+/* Choose a domain for a member that demands one, by the tasks of a group that are to go there: for
+ * all of them if it can be, else for half, and so on. Adds them. */
+static int64_t add_in_demand(struct pack *k, struct member m, uint32_t group, int64_t want)
+{
+    int32_t outer = m.group >= 0 ? k->q->group[group].set
+                    : m.set >= 0 ? k->q->set[m.set].parent
+                                 : GANG__NO_SET;
+    bool whole = m.group < 0 && m.set < 0;
+    struct gang__domain *scope = whole ? NULL : domain_around(k, outer);
+    int32_t same = same_of(k->q, m);
+    m.fill = (int32_t)group;
+    for (m.want = want; m.want > 0 && !k->p->failed; m.want /= 2) {
+        bool done = scope && (int32_t)scope->level >= same
+                        ? lies_in_level(k->p->c, scope, same) && place_bound(k, m, scope)
+                        : try_level(k, m, (uint32_t)same, scope);
+        if (done)
+            return m.want + (m.want < want ? add_tasks(k, group, want - m.want) : 0);
+    }
+    return 0;
+}
+
+/* In the domain that the group wishes, inside the one that binds it. */
+static bool add_in_wish(struct pack *k, uint32_t group, int64_t want, struct gang__domain *d)
 {
     const struct gang__group *g = &k->q->group[group];
-    struct gang__domain *d = domain_for(k, group);
-    bool free_choice = g->same < 0 && g->prefer < 0;
-    if (free_choice || k->p->domain_of_group[group])
-        return gang__search(k->p, group, want, d, k->policy);
-    struct member one = {(int32_t)group, GANG__NO_SET, 1};
-    int64_t done = 0;
-    while (done < want && place(k, one, d))
-        done++;
-    return done;
+    struct member m = {(int32_t)group, GANG__NO_SET, want, NO_FILL};
+    int32_t widest = d ? (int32_t)d->level : -1;
+    if (k->p->in_group[group] > 0)
+        return false;
+    for (int32_t level = g->prefer; level > widest; level--)
+        if (try_level(k, m, (uint32_t)level, d))
+            return true;
+    return false;
+}
+
+/* Up to `want` more tasks of a group, where those it has are: in the domains that are bound, as far
+ * as demanded; where a wish is the bound, then in wider ones. Domains that are demanded and not
+ * chosen yet are chosen, from the outside in. */
+static int64_t add_tasks(struct pack *k, uint32_t group, int64_t want)
+{
+    struct gang__plan *p = k->p;
+    struct member m = {-1, GANG__NO_SET, 0, NO_FILL};
+    if (next_demand(k, group, &m))
+        return add_in_demand(k, m, group, want);
+    struct gang__domain *d = p->domain_of_group[group];
+    if (!d)
+        d = domain_around(k, k->q->group[group].set);
+    if (add_in_wish(k, group, want, d))
+        return want;
+    int32_t demanded = gang__demanded_level(k->q, (int32_t)group);
+    for (int64_t done = 0;;) {
+        done += gang__search(p, group, want - done, d, k->policy);
+        if (done == want || !d || (int32_t)d->level <= demanded || p->failed)
+            return done;
+        d = parent_of(p->c, d);
+    }
+}
+
+static int64_t tasks_inside(const struct pack *k, int32_t set)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < k->q->group_count; i++)
+        if (set < 0 || set_is_inside(k->q, k->q->group[i].set, set))
+            sum += k->p->in_group[i];
+    return sum;
 }
 
 /* A set or the request: its sets, its groups' minima, then more tasks up to its own minimum. */
@@ -223,13 +339,13 @@ static bool place_members(struct pack *k, int32_t set, struct gang__domain *d)
 {
     const gang_request *q = k->q;
     for (uint32_t i = 0; i < q->set_count; i++) {
-        struct member m = {-1, (int32_t)i, 0};
+        struct member m = {-1, (int32_t)i, 0, NO_FILL};
         if (q->set[i].parent == set && q->set[i].min > 0 && !place(k, m, d))
             return false;
     }
     for (uint32_t i = 0; i < q->group_count; i++) {
         uint32_t g = k->order ? k->order[i] : i;
-        struct member m = {(int32_t)g, GANG__NO_SET, q->group[g].min};
+        struct member m = {(int32_t)g, GANG__NO_SET, q->group[g].min, NO_FILL};
         if (q->group[g].set == set && m.want > 0 && !place(k, m, d))
             return false;
     }
@@ -248,6 +364,8 @@ static bool place_members(struct pack *k, int32_t set, struct gang__domain *d)
 
 static bool place_inside(struct pack *k, struct member m, struct gang__domain *d)
 {
+    if (m.fill >= 0)
+        return add_tasks(k, (uint32_t)m.fill, m.want) == m.want;
     if (m.group < 0)
         return place_members(k, m.set, d);
     return gang__search(k->p, (uint32_t)m.group, m.want, d, k->policy) == m.want;
@@ -257,28 +375,31 @@ bool gang__pack_request(struct gang__plan *p, bool proof)
 {
     const gang_request *q = p->q;
     struct pack k = {p, q, q->by_size, proof ? GANG__ORDER_PROOF : q->policy};
-    struct member all = {-1, GANG__NO_SET, 0};
+    struct member all = {-1, GANG__NO_SET, 0, NO_FILL};
+    p->even = proof || p->empty;
+    p->settled = proof;
     if (place(&k, all, NULL))
         return true;
-    gang__plan_rollback(p, 0);
+    undo(p, 0, 0);
     if (q->group_count == 1 || p->failed)
         return false;
-    unbind_empty(&k);
     k.order = NULL;
     if (place(&k, all, NULL))
         return true;
-    gang__plan_rollback(p, 0);
+    undo(p, 0, 0);
     return false;
 }
 
-int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t want, bool proof)
+int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
+                        bool proof)
 {
     struct pack k = {p, p->q, p->q->by_size, proof ? GANG__ORDER_PROOF : p->q->policy};
+    size_t picks = p->picks, binds = p->binds;
+    p->even = proof || p->empty;
+    p->settled = proof;
     int64_t done = add_tasks(&k, group, want);
-    /* A domain that was only wished is no bound for what comes later. */
-    if (done == 0 && p->domain_of_group[group] && p->q->group[group].same < 0) {
-        p->domain_of_group[group] = NULL;
-        done = add_tasks(&k, group, want);
-    }
-    return done;
+    if (done >= least)
+        return done;
+    undo(p, picks, binds);
+    return 0;
 }

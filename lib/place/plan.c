@@ -17,8 +17,9 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     p->c = c;
     p->q = q;
     p->empty = empty;
-    p->failed = p->adopting = false;
-    p->views = p->words = p->picks = 0;
+    p->failed = p->adopting = p->settled = false;
+    p->even = empty;
+    p->views = p->words = p->picks = p->binds = 0;
     const struct gang_mem *mem = &c->mem;
     size_t groups = q->group_count, sets = q->set_count;
     if (!gang__grow(mem, (void **)&p->in_group, &p->group_room, groups, sizeof(*p->in_group)) ||
@@ -43,6 +44,7 @@ void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)
     gang__release(mem, p->in_group);
     gang__release(mem, p->domain_of_group);
     gang__release(mem, p->domain_of_set);
+    gang__release(mem, p->bind);
 }
 
 /* ---- views ------------------------------------------------------------------------------------- */
@@ -106,14 +108,19 @@ static void view_read(struct gang__plan *p, struct gang__view *v, bool help)
     if (p->empty) {
         memset(was, 0, v->words * sizeof(*was));
         if (v->node) {
+            /* A node that is removed but still held does not come back. */
+            uint64_t head;
+            gang__cell_read(p->c, v->slot, &head, 1);
+            bool gone = gang__head_state(head) == GANG__STATE_GONE;
             memcpy(was, v->node->capacity, v->words * sizeof(*was));
-            was[GANG__WORD_HEAD] = gang__head(GANG__STATE_UP, was[GANG__WORD_HEAD]);
+            was[GANG__WORD_HEAD] =
+                gang__head(gone ? GANG__STATE_GONE : GANG__STATE_UP, was[GANG__WORD_HEAD]);
         } else {
             uint32_t kinds = gang__load(&p->c->kind_count);
             for (uint32_t k = GANG_KIND_SITE; k < kinds; k++)
                 was[gang__pool_word((int32_t)k)] = gang__load(&p->c->kind[k].capacity);
         }
-    } else if (help) {
+    } else if (help || p->settled) {
         gang__cell_read(p->c, v->slot, was, v->words);
     } else {
         v->claimed = gang__cell_peek(p->c, v->slot, was, v->words);
@@ -150,6 +157,7 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
         v->layout = node->layout;
     v->at = p->words;
     v->table_at = at;
+    v->used = 0;
     if (!node)
         p->pool_view = p->views;
     p->words += 2 * words;
@@ -163,7 +171,8 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
 bool gang__plan_refresh(struct gang__plan *p, struct gang__view *v)
 {
     size_t bytes = v->words * sizeof(uint64_t);
-    if (p->empty || !v->claimed || memcmp(gang__view_was(p, v), gang__view_now(p, v), bytes) != 0)
+    bool planned = v->used || memcmp(gang__view_was(p, v), gang__view_now(p, v), bytes) != 0;
+    if (p->empty || !v->claimed || planned)
         return false;
     view_read(p, v, true);
     return true;
@@ -257,49 +266,85 @@ static void share_change(uint64_t *now, unsigned i, uint32_t milli, bool give)
     *word = give ? *word + part : *word - part;
 }
 
-/* Devices for a task. A fraction goes to the fullest device that can hold it. All devices of a task
- * give the same share (a node's devices that differ in memory are not mixed in one task). */
-static uint64_t pick_devices(const struct gang__group *g, const struct gang__view *v,
-                             const uint64_t *now, uint64_t wanted, uint32_t *share)
+/* Of the devices in `among` that can hold the group's part of one: the fullest, or (p->even) the
+ * emptiest. -1: none can. */
+static int best_device(const struct gang__plan *p, const struct gang__group *g,
+                       const struct gang__view *v, const uint64_t *now, uint64_t among)
 {
-    const struct gang_node_spec *spec = v->node->spec;
-    if (g->share == 1000 && !wanted) {
-        uint64_t free = 0;
-        uint32_t count = 0;
-        for (unsigned i = 0; i < v->layout.gpus; i++) {
-            if (share_free(now, i) == 1000 && gpu_has_model(g, &spec->gpus[i])) {
-                free |= UINT64_C(1) << i;
-                count++;
-            }
+    int best = -1;
+    uint32_t best_free = 0;
+    for (; among; among &= among - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(among);
+        uint32_t need = share_on(g, &v->node->spec->gpus[i]), free = share_free(now, i);
+        if (need == 0 || free < need)
+            continue;
+        if (best < 0 || (p->even ? free > best_free : free < best_free)) {
+            best = (int)i;
+            best_free = free;
         }
-        *share = 1000;
-        if (count <= g->devices)
-            return count == g->devices ? free : 0;
-        return gang__choose_gpus(v->node, free, g->devices);
     }
-    uint64_t chosen = 0;
-    uint32_t count = 0;
-    *share = 0;
-    while (count < g->devices) {
-        int best = -1;
-        for (unsigned i = 0; i < v->layout.gpus; i++) {
-            uint32_t need = share_on(g, &spec->gpus[i]);
-            uint32_t free = share_free(now, i);
-            bool allowed = wanted ? (wanted >> i & 1) != 0 : gpu_has_model(g, &spec->gpus[i]);
-            if ((chosen >> i & 1) || !allowed || need == 0 || free < need)
-                continue;
-            if (*share && need != *share)
-                continue;
-            if (best < 0 || free < share_free(now, (unsigned)best))
-                best = (int)i;
+    return best;
+}
+
+/* Devices of the node that are of the group's models. */
+static uint64_t matching_devices(const struct gang__group *g, const struct gang__view *v)
+{
+    uint64_t mask = 0;
+    for (unsigned i = 0; i < v->layout.gpus; i++)
+        if (gpu_has_model(g, &v->node->spec->gpus[i]))
+            mask |= UINT64_C(1) << i;
+    return mask;
+}
+
+/* Parts of devices for a task. All of them give the same share: devices that differ in memory are
+ * not mixed in one task, so try the sizes one after the other. */
+static uint64_t pick_shares(const struct gang__plan *p, const struct gang__group *g,
+                            const struct gang__view *v, const uint64_t *now, uint64_t among,
+                            uint32_t *share)
+{
+    const struct gang_gpu_spec *gpus = v->node->spec->gpus;
+    int best;
+    while ((best = best_device(p, g, v, now, among)) >= 0) {
+        *share = share_on(g, &gpus[best]);
+        uint64_t chosen = UINT64_C(1) << best, alike = among;
+        for (uint64_t left = g->share ? 0 : among; left; left &= left - 1)
+            if (share_on(g, &gpus[__builtin_ctzll(left)]) != *share)
+                alike &= ~(left & (~left + 1));
+        uint32_t count = 1;
+        for (; count < g->devices; count++) {
+            best = best_device(p, g, v, now, alike & ~chosen);
+            if (best < 0)
+                break;
+            chosen |= UINT64_C(1) << best;
         }
-        if (best < 0)
-            return 0;
-        *share = share_on(g, &spec->gpus[best]);
-        chosen |= UINT64_C(1) << best;
-        count++;
+        if (count == g->devices)
+            return chosen;
+        among &= ~alike;
     }
-    return wanted && chosen != wanted ? 0 : chosen;
+    return 0;
+}
+
+/* Devices for a task; `wanted`: exactly these. */
+static uint64_t pick_devices(const struct gang__plan *p, const struct gang__group *g,
+                             const struct gang__view *v, const uint64_t *now, uint64_t wanted,
+                             uint32_t *share)
+{
+    uint64_t among = matching_devices(g, v);
+    if (wanted) {
+        uint64_t there = v->layout.gpus < 64 ? (UINT64_C(1) << v->layout.gpus) - 1 : UINT64_MAX;
+        among = wanted & there;
+    }
+    if (g->share != 1000 || wanted)
+        return pick_shares(p, g, v, now, among, share);
+    uint64_t free = 0;
+    for (uint64_t left = among; left; left &= left - 1)
+        if (share_free(now, (unsigned)__builtin_ctzll(left)) == 1000)
+            free |= left & (~left + 1);
+    uint32_t count = (uint32_t)__builtin_popcountll(free);
+    *share = 1000;
+    if (count <= g->devices)
+        return count == g->devices ? free : 0;
+    return gang__choose_gpus(v->node, free, g->devices);
 }
 
 static bool counts_fit(const struct gang__group *g, const struct gang__view *v, const uint64_t *now,
@@ -353,6 +398,7 @@ static void pick_apply(struct gang__plan *p, const struct gang__pick *pick, bool
     const struct gang__group *g = &p->q->group[pick->group];
     struct gang__view *v = &p->view[pick->view];
     uint64_t *now = gang__view_now(p, v);
+    v->used = give ? v->used - 1 : v->used + 1;
     now[GANG__WORD_HEAD] =
         gang__op_apply(GANG__OP_HEAD, g->cpu | (give ? GANG__HEAD_GIVE : 0), now[GANG__WORD_HEAD]);
     now[GANG__WORD_MEMORY] =
@@ -376,6 +422,28 @@ static void pick_apply(struct gang__plan *p, const struct gang__pick *pick, bool
     }
 }
 
+uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, bool when_empty)
+{
+    const struct gang__group *g = &p->q->group[group];
+    struct gang__view *v = gang__plan_view(p, slot);
+    if (!v)
+        return 0;
+    const uint64_t *now = when_empty ? v->node->capacity : gang__view_now(p, v);
+    uint32_t kinds = 0, share;
+    if (gang__head_cpu(now[GANG__WORD_HEAD]) < g->cpu)
+        kinds |= 1u << GANG_KIND_CPU;
+    if (now[GANG__WORD_MEMORY] < g->pages)
+        kinds |= 1u << GANG_KIND_MEMORY;
+    if (g->devices && !pick_devices(p, g, v, now, 0, &share))
+        kinds |= 1u << GANG_KIND_GPU;
+    for (size_t i = 0; i < g->node_need_count; i++) {
+        unsigned word = v->node->kind_word[g->node_needs[i].kind];
+        if (!word || now[word] < (uint64_t)g->node_needs[i].amount)
+            kinds |= 1u << g->node_needs[i].kind;
+    }
+    return kinds;
+}
+
 /* What a task of the group would take of the view, without taking it. */
 static bool task_fits(struct gang__plan *p, const struct gang__group *g, const struct gang__view *v,
                       uint64_t wanted, struct gang__pick *pick, uint64_t *cores,
@@ -388,7 +456,7 @@ static bool task_fits(struct gang__plan *p, const struct gang__group *g, const s
     pick->share = 0;
     if (g->devices) {
         misfit->kind = GANG_KIND_GPU;
-        pick->gpus = pick_devices(g, v, now, wanted, &pick->share);
+        pick->gpus = pick_devices(p, g, v, now, wanted, &pick->share);
         if (!pick->gpus)
             return false;
     }

@@ -13,6 +13,7 @@ struct gang__view {
     uint32_t slot;
     uint32_t words;
     uint32_t table_at; /* its place in plan.table */
+    uint32_t used;     /* tasks planned on it */
     bool claimed;      /* was read from a claimed cell */
     struct gang__layout layout;
     struct gang__node *node; /* NULL: the pool */
@@ -28,12 +29,21 @@ struct gang__pick {
     size_t core_at; /* in plan.word: core words taken; if cores > 0 */
 };
 
+struct gang__bind {
+    struct gang__domain **where;
+    struct gang__domain *was;
+};
+
 struct gang__plan {
     gang_cluster *c;
     const gang_request *q;
-    bool empty;     /* pretend that all nodes are up and nothing is taken */
-    bool failed;    /* out of memory */
-    bool adopting;  /* nodes need not be up */
+    bool empty;  /* pretend that all nodes are up and nothing is taken */
+    bool failed; /* out of memory */
+    bool
+        settled; /* read cells at one instant, helping what is under way: refusals are to be true */
+    bool adopting; /* nodes need not be up */
+    /* Parts of several devices: of the emptiest ones, which finds room whenever there is any. */
+    bool even;
     uint32_t start; /* slot at which searches begin, so that workers keep apart */
 
     struct gang__view *view;
@@ -52,6 +62,8 @@ struct gang__plan {
     struct gang__domain **domain_of_set;
     struct gang__domain *domain_of_request;
     size_t set_room, domain_room;
+    struct gang__bind *bind; /* what they were before, in the order in which they were bound */
+    size_t binds, bind_room;
 };
 
 /* Begin anew for a request. GANG_ENOMEM leaves the plan usable for another try. */
@@ -96,6 +108,10 @@ bool gang__node_matches(const struct gang__group *g, const struct gang__node *no
  * Returns false, with the reason, if it does not fit; nothing changed then. */
 bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64_t gpus,
                      struct gang__misfit *misfit);
+
+/* All kinds, as bits, of which a node has too little for one more task of a group: now, or even when
+ * nothing is taken. For messages. */
+uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, bool when_empty);
 
 /* Room for `count` words in plan.word, at the returned place; SIZE_MAX if out of memory. */
 size_t gang__plan_take(struct gang__plan *p, size_t count);

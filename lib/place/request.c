@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "core/index.h"
 #include "core/node.h"
+#include "model/node_spec.h"
 
 enum { MAX_TASKS = 1 << 24, MAX_MEMBERS = 4095, MAX_DEVICE_MILLI = GANG_MAX_GPUS * 1000 };
 
@@ -56,13 +57,13 @@ static gang_result bad(const struct job *j, gang_result code, const char *member
     return gang__error(j->error, code, member, "%s", text);
 }
 
-static gang_result check_text(const struct job *j, const char *text, const char *member)
+static gang_result check_text(const struct job *j, const char *text, bool may_be_empty,
+                              const char *member)
 {
-    if (!text)
-        return bad(j, GANG_EINVAL, member, "NULL");
-    if (!text[0] || strlen(text) > GANG_MAX_NAME)
-        return bad(j, GANG_EINVAL, member, "not 1 to 255 bytes long");
-    return GANG_OK;
+    gang_result r = gang__text_check(text, may_be_empty);
+    if (r == GANG_ELIMIT)
+        return bad(j, r, member, "longer than 255 bytes");
+    return r == GANG_OK ? r : bad(j, r, member, "missing, empty, or not plain UTF-8 text");
 }
 
 static gang_result check_range(const struct job *j, int64_t value, int64_t least, int64_t most,
@@ -99,7 +100,7 @@ static gang_result check_gpus(const struct job *j, const struct gang_group_spec 
 
 static gang_result check_rule(const struct job *j, const struct gang_label_rule *rule)
 {
-    gang_result r = check_text(j, rule->key, "key");
+    gang_result r = check_text(j, rule->key, false, "key");
     if (r != GANG_OK)
         return r;
     if (rule->reserved0)
@@ -109,15 +110,14 @@ static gang_result check_rule(const struct job *j, const struct gang_label_rule 
         return bad(j, GANG_EINVAL, "op", "unknown");
     if (list != (rule->value_count > 0) || (rule->value_count && !rule->values))
         return bad(j, GANG_EINVAL, "values", list ? "none" : "not wanted by this op");
-    for (size_t i = 0; i < rule->value_count; i++)
-        if (!rule->values[i] || strlen(rule->values[i]) > GANG_MAX_NAME)
-            return bad(j, GANG_EINVAL, "values", "NULL or too long");
-    return GANG_OK;
+    for (size_t i = 0; i < rule->value_count && r == GANG_OK; i++)
+        r = check_text(j, rule->values[i], true, "values");
+    return r;
 }
 
 static gang_result check_group(const struct job *j, const struct gang_group_spec *g)
 {
-    gang_result r = g->name ? check_text(j, g->name, "name") : GANG_OK;
+    gang_result r = g->name ? check_text(j, g->name, false, "name") : GANG_OK;
     if (r == GANG_OK)
         r = check_range(j, g->count, 1, MAX_TASKS, "count");
     if (r == GANG_OK)
@@ -145,12 +145,12 @@ static gang_result check_group(const struct job *j, const struct gang_group_spec
             gang__error_at(j->error, r, "labels[%zu]", i);
     }
     for (size_t i = 0; i < g->gpu_model_count && r == GANG_OK; i++) {
-        r = check_text(j, g->gpu_models[i], NULL);
+        r = check_text(j, g->gpu_models[i], false, NULL);
         if (r != GANG_OK)
             gang__error_at(j->error, r, "gpu_models[%zu]", i);
     }
     if (r == GANG_OK && g->partition)
-        r = check_text(j, g->partition, "partition");
+        r = check_text(j, g->partition, false, "partition");
     return r;
 }
 
@@ -268,7 +268,7 @@ static gang_result compile_group(const struct job *j, struct block *b,
 static gang_result compile_set(const struct job *j, struct block *b, size_t i,
                                const struct gang_set_spec *s, struct gang__set *set)
 {
-    gang_result r = s->name ? check_text(j, s->name, "name") : GANG_OK;
+    gang_result r = s->name ? check_text(j, s->name, false, "name") : GANG_OK;
     if (r == GANG_OK && s->parent >= 0 && (size_t)s->parent >= j->spec->set_count)
         r = bad(j, GANG_EINVAL, "parent", "no such set");
     if (r == GANG_OK && s->parent < -1)

@@ -50,7 +50,7 @@ static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
             int64_t here = visit(s, slot);
             done += here;
             if (here == 0)
-                gang__index_mend(c, slot, bucket);
+                gang__index_mend(c, class_id, slot, bucket);
             slot++;
         }
     }
@@ -123,7 +123,7 @@ static int64_t index_first(struct search *s)
     uint32_t classes = gang__load(&s->p->c->class_count);
     uint32_t slot = 0;
     while (s->want && !s->p->failed) {
-        uint32_t next = GANG__NO_SLOT;
+        uint32_t next = GANG__NO_SLOT, next_class = 0;
         unsigned next_bucket = 0;
         for (uint32_t k = 0; k < classes; k++) {
             if (!class_matches(s, k))
@@ -132,6 +132,7 @@ static int64_t index_first(struct search *s)
                 uint32_t found = gang__index_next(s->p->c, k, bucket, slot);
                 if (found < next) {
                     next = found;
+                    next_class = k;
                     next_bucket = bucket;
                 }
             }
@@ -141,7 +142,7 @@ static int64_t index_first(struct search *s)
         int64_t here = visit(s, next);
         done += here;
         if (here == 0)
-            gang__index_mend(s->p->c, next, next_bucket);
+            gang__index_mend(s->p->c, next_class, next, next_bucket);
         slot = next + 1;
     }
     return done;
@@ -194,7 +195,8 @@ static int64_t members(struct search *s, int32_t policy)
             return 0;
         s->p->word[at + i] = key << 32 | slot;
     }
-    qsort(s->p->word + at, count, sizeof(uint64_t), by_key);
+    if (count > 1)
+        qsort(s->p->word + at, count, sizeof(uint64_t), by_key);
     int64_t done = 0;
     for (uint32_t i = 0; i < count && s->want && !s->p->failed; i++)
         done += visit(s, (uint32_t)s->p->word[at + i]);

@@ -16,8 +16,14 @@ int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
 /* Plan everything that must start together. False: it does not fit (or p->failed). */
 bool gang__pack_request(struct gang__plan *p, bool proof);
 
-/* Plan up to `want` more tasks of a group, one by one, beside those of p->in_group, in the domains
- * that p->domain_of_* say. Returns how many. */
-int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t want, bool proof);
+/* Plan up to `want` more tasks of a group beside those of p->in_group, in the domains that
+ * p->domain_of_* say; none if it would be fewer than `least`. Returns how many. */
+int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
+                        bool proof);
+
+/* The narrowest level whose domains are demanded of a group: by itself, its sets and the request;
+ * and of what is in a set (-1: the request) by that and those around it. -1: none. */
+int32_t gang__demanded_level(const gang_request *q, int32_t group);
+int32_t gang__demanded_around(const gang_request *q, int32_t set);
 
 #endif

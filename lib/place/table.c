@@ -227,6 +227,7 @@ gang_result gang__alloc_take(gang_worker *w, struct gang__alloc **a)
         gang__alloc_at(c, index)->index = index;
     }
     *a = gang__alloc_at(c, index);
+    (*a)->fits_epoch = 0;
     uint64_t state = gang__load(&(*a)->state);
     gang__store(&(*a)->state, state_of(generation_of(state) + 1, GANG__BUSY));
     return GANG_OK;

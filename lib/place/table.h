@@ -41,9 +41,9 @@ struct gang__alloc {
     uint32_t next_number;
     gang__a32 next_free;
     uint32_t index;
-    uint64_t fits_epoch; /* cluster epoch + 1 at which one task more than ... */
-    uint32_t fits_tasks; /* ... these was seen to fit an empty cluster */
-    uint32_t reserved0;
+    uint64_t fits_epoch; /* cluster epoch + 1 at which one more task ... */
+    uint32_t fits_group; /* ... of this group, beside ... */
+    uint32_t fits_tasks; /* ... so many tasks, was seen to fit an empty cluster */
 };
 _Static_assert(sizeof(struct gang__alloc) == 64, "records do not share cache lines");
 

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The index never hides a node: an interleaving of three threads that once did, forced step by step.
+ * The index's source is compiled into this program with a stop before each load and each
+ * compare-and-swap. */
+#include <semaphore.h>
+
+#include "core/cluster.h"
+#include "core/commit.h"
+
+struct stepper {
+    int at, first_stop, second_stop;
+    _Atomic(int) over;
+    sem_t stopped, go;
+};
+static _Thread_local struct stepper *me;
+
+static int tick(void)
+{
+    if (me && (++me->at == me->first_stop || me->at == me->second_stop)) {
+        sem_post(&me->stopped);
+        sem_wait(&me->go);
+    }
+    return 0;
+}
+#undef gang__load
+#define gang__load(p)           \
+    (_Generic((p), gang__a64 *  \
+              : tick(), default \
+              : (void)0),       \
+     atomic_load_explicit((p), memory_order_acquire))
+#define gang__cas(p, old, value) (tick(), (gang__cas)(p, old, value))
+#include "core/index.c"
+#undef gang__load
+#undef gang__cas
+
+#include <check.h>
+#include <pthread.h>
+
+#include "suite.h"
+
+enum { BUCKET = GANG__BUCKETS - 1 };
+static gang_cluster *cluster;
+
+static void *set_33(void *user)
+{
+    me = user;
+    set_bit(cluster, 0, BUCKET, 33);
+    atomic_store(&me->over, 1);
+    sem_post(&me->stopped);
+    return NULL;
+}
+
+static void *clear_33(void *user)
+{
+    unsigned bit;
+    uint64_t seen = atomic_load(word_of(cluster, 0, BUCKET, 33, 0, &bit));
+    me = user;
+    clear_bit(cluster, 0, BUCKET, 33, seen);
+    atomic_store(&me->over, 1);
+    sem_post(&me->stopped);
+    return NULL;
+}
+
+static void *set_34(void *user)
+{
+    me = user;
+    set_bit(cluster, 0, BUCKET, 34);
+    atomic_store(&me->over, 1);
+    sem_post(&me->stopped);
+    return NULL;
+}
+
+static void start(struct stepper *s, void *(*act)(void *), int first_stop, int second_stop)
+{
+    pthread_t thread;
+    s->first_stop = first_stop;
+    s->second_stop = second_stop;
+    sem_init(&s->stopped, 0, 0);
+    sem_init(&s->go, 0, 0);
+    pthread_create(&thread, NULL, act, s);
+    pthread_detach(thread);
+    sem_wait(&s->stopped);
+}
+
+static void go_on(struct stepper *s)
+{
+    if (atomic_load(&s->over))
+        return;
+    sem_post(&s->go);
+    sem_wait(&s->stopped);
+}
+
+/* S sets 33; C clears it, closes the word and is about to clear its mark; S2 sets 34 and stops for
+ * ever; S must not call the word open that S2 opened, for C then clears the mark; S3 sets 35. */
+START_TEST(word_is_open_only_when_its_own_mark_is_safe)
+{
+    static struct stepper s[200], c[200], s2[200];
+    int n = _i;
+    ck_assert_int_eq(gang_cluster_new(NULL, &cluster, NULL), GANG_OK);
+    set_bit(cluster, 0, BUCKET, 100);
+    /* The stops stand at a few steps around the critical ones, all combinations. */
+    start(&s[n], set_33, 4 + n % 3, 6 + n / 3 % 3);
+    start(&c[n], clear_33, 5 + n / 9 % 3, 0);
+    start(&s2[n], set_34, 3, 0);
+    go_on(&s[n]);
+    go_on(&c[n]);
+    go_on(&s[n]);
+    set_bit(cluster, 0, BUCKET, 35);
+    uint32_t found = gang__index_next(cluster, 0, BUCKET, 0);
+    ck_assert_msg(found >= 33 && found <= 35, "found %u", found);
+    /* The threads that stopped are left where they are: the process ends with the test. */
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("index_threads");
+    TCase *t = tcase_create("interleavings");
+    tcase_set_timeout(t, 30);
+    tcase_add_loop_test(t, word_is_open_only_when_its_own_mark_is_safe, 0, 27);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}
