@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gangsched scenario: run cases of clusters, queues and jobs. */
+#include "gangsched/scenario_case.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gangsched/cli.h"
+
+static bool check;
+static bool as_json; /* the only format there is */
+
+static const struct cli_option options[] = {
+    {"check", NULL, &check}, {"json", NULL, &as_json}, {NULL, NULL, NULL}};
+
+static const struct cli_command command = {
+    "scenario", "[--check] [--json] FILE...",
+    "Runs each case of the files by allocation alone and prints one JSON object a line.\n"
+    "  --check   compare with what the cases expect; the last line tells how many passed\n"
+    "  --json    accepted for symmetry: the output is always JSON\n"
+    "  FILE      a scenario file; -: standard input\n"
+    "Cases that it takes queues to decide (limits, reclaiming, preemption) are skipped.\n",
+    options};
+
+/* What has come out so far. It is printed when all cases have run, so that nothing is printed if one
+ * of them is wrong. */
+struct results {
+    size_t passed;
+    size_t failed;
+    size_t skipped;
+    char *text;
+    size_t length;
+    size_t room;
+};
+
+/* ---- a case as JSON ---- */
+
+/* Takes the value over; false if it is not there or out of memory. */
+static bool put(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value) == 0;
+}
+
+static json_t *milli_json(int64_t milli)
+{
+    return milli % 1000 == 0 ? json_integer(milli / 1000) : json_real((double)milli / 1000);
+}
+
+static json_t *task_json(const struct ran_task *task)
+{
+    json_t *object = json_object();
+    json_t *gpus = json_array();
+    bool good = true;
+    for (int i = 0; i < GANG_MAX_GPUS && good; i++) {
+        if (task->gpus >> i & 1) {
+            good = json_array_append_new(gpus, json_integer(i)) == 0;
+        }
+    }
+    good = put(object, "task", json_integer(task->task)) && good;
+    good = put(object, "node", json_string(task->node)) && good;
+    good = put(object, "gpus", gpus) && good;
+    good = put(object, "share", json_real(task->share / 1000.0)) && good;
+    if (!good) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+static json_t *job_json(const struct ran_job *job)
+{
+    json_t *object = json_object();
+    json_t *placement = json_array();
+    bool good = true;
+    for (size_t i = 0; i < job->task_count && good; i++) {
+        good = json_array_append_new(placement, task_json(&job->tasks[i])) == 0;
+    }
+    good = put(object, "state", json_string(job->state)) && good;
+    good = put(object, "gpus", milli_json(job->gpu_milli)) && good;
+    good = put(object, "tasks_running", json_integer((json_int_t)job->task_count)) && good;
+    good = put(object, "placement", placement) && good;
+    if (!good) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+static json_t *queue_json(const struct ran_queue *queue)
+{
+    json_t *object = json_object();
+    bool good = put(object, "gpus", milli_json(queue->gpu_milli));
+    good = put(object, "tasks_running", json_integer((json_int_t)queue->task_count)) && good;
+    if (!good) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+static bool put_outcome(json_t *object, const struct ran_case *ran)
+{
+    json_t *jobs = json_object();
+    json_t *queues = json_object();
+    bool good = true;
+    for (size_t i = 0; i < ran->job_count && good; i++) {
+        good = put(jobs, ran->jobs[i].spec->name, job_json(&ran->jobs[i]));
+    }
+    for (size_t i = 0; i < ran->scenario->queue_count && good; i++) {
+        good = put(queues, ran->scenario->queues[i].name, queue_json(&ran->queues[i]));
+    }
+    good = put(object, "jobs", jobs) && good;
+    return put(object, "queues", queues) && good;
+}
+
+static int append(const char *bytes, size_t length, void *user)
+{
+    struct results *results = user;
+    if (results->room - results->length < length) {
+        size_t room = 2 * (results->length + length);
+        char *text = realloc(results->text, room);
+        if (text == NULL) {
+            return -1;
+        }
+        results->text = text;
+        results->room = room;
+    }
+    memcpy(results->text + results->length, bytes, length);
+    results->length += length;
+    return 0;
+}
+
+/* One line; `differences` is taken over, NULL: nothing was compared. */
+static int add_case(const struct ran_case *ran, json_t *differences, struct results *results)
+{
+    json_t *object = json_object();
+    bool good = put(object, "id", json_string(ran->scenario->id));
+    if (ran->skipped[0] != '\0') {
+        good = put(object, "skipped", json_string(ran->skipped)) && good;
+    } else {
+        good = put_outcome(object, ran) && good;
+    }
+    if (differences != NULL) {
+        good = put(object, "passed", json_boolean(json_array_size(differences) == 0)) && good;
+        good = (json_array_size(differences) == 0 ||
+                json_object_set(object, "differences", differences) == 0) &&
+               good;
+        json_decref(differences);
+    }
+    good = good && json_dump_callback(object, append, results, JSON_REAL_PRECISION(15)) == 0 &&
+           append("\n", 1, results) == 0;
+    json_decref(object);
+    return good ? CLI_OK : cli_no_memory();
+}
+
+/* ---- the command ---- */
+
+static int run_case(const char *file, const struct gang_scenario *scenario, struct results *results)
+{
+    struct ran_case ran;
+    json_t *differences = NULL;
+    int status = scenario_run(file, scenario, &ran);
+    if (status == CLI_OK && check && ran.skipped[0] == '\0') {
+        status = scenario_compare(&ran, &differences);
+    }
+    if (status == CLI_OK) {
+        results->skipped += ran.skipped[0] != '\0';
+        results->failed += differences != NULL && json_array_size(differences) > 0;
+        results->passed += differences != NULL && json_array_size(differences) == 0;
+        status = add_case(&ran, differences, results);
+    }
+    scenario_done(&ran);
+    return status;
+}
+
+static int run_file(const char *file, const gang_scenarios *scenarios, struct results *results)
+{
+    int status = CLI_OK;
+    for (size_t i = 0; i < gang_scenarios_count(scenarios) && status == CLI_OK; i++) {
+        struct gang_scenario scenario = GANG_SCENARIO_INIT;
+        gang_result result = gang_scenarios_get(scenarios, i, &scenario);
+        status = result == GANG_OK ? run_case(file, &scenario, results)
+                                   : cli_failf(file, "%s", gang_strerror(result));
+    }
+    return status;
+}
+
+int cmd_scenario(int argc, char **argv)
+{
+    struct results results = {0};
+    int status = cli_parse(&command, &argc, argv);
+    if (status != CLI_GO_ON) {
+        return status;
+    }
+    if (argc < 2) {
+        return cli_wrong_usage(&command, "no file is given");
+    }
+    gang_scenarios **files = calloc((size_t)argc, sizeof(gang_scenarios *));
+    status = files != NULL ? CLI_OK : cli_no_memory();
+    for (int i = 1; i < argc && status == CLI_OK; i++) {
+        struct gang_error error = GANG_ERROR_INIT;
+        if (gang_scenarios_read_file(argv[i], &files[i], &error) != GANG_OK) {
+            status = cli_fail(argv[i], &error);
+        }
+    }
+    for (int i = 1; i < argc && status == CLI_OK; i++) {
+        status = run_file(argv[i], files[i], &results);
+    }
+    for (int i = 1; i < argc && files != NULL; i++) {
+        gang_scenarios_free(files[i]);
+    }
+    free(files);
+    if (status == CLI_OK && results.length > 0) {
+        cli_write(results.text, results.length, NULL); /* main() finds out if that fails */
+    }
+    if (status == CLI_OK && check) {
+        cli_printf("%zu passed, %zu failed, %zu skipped\n", results.passed, results.failed,
+                   results.skipped);
+        status = results.failed > 0 ? CLI_FAILED : CLI_OK;
+    }
+    free(results.text);
+    return status;
+}

@@ -1,0 +1,212 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# gangsched scenario: what it prints, what it compares, and wrong input.
+# Needs GANG_BIN_DIR; GANG_SHARED for the shared cases.
+# shellcheck source-path=SCRIPTDIR source=cli_support.sh disable=SC1091,SC2154,SC2317
+source "$(dirname "${BASH_SOURCE[0]}")/cli_support.sh"
+export LC_ALL=C
+scenario=("$gangsched" scenario)
+
+# Print a case: its nodes, its jobs, and more members.
+write_case() { # NODES JOBS [MORE]
+    printf '{"id":"c","nodes":[%s],"queues":[{"name":"q","parent":null}],"jobs":[%s]%s}\n' \
+        "$1" "$2" "${3:+,$3}"
+}
+two_nodes='{"name":"n0","cpus":8,"mem_mib":64,"gpus":2},{"name":"n1","cpus":8,"mem_mib":64,"gpus":2}'
+
+# The output for a case, without white space, must be this.
+prints() { # FILE EXPECTED
+    "${scenario[@]}" "$1" >"$scratch/out"
+    cat "$scratch/out"
+    [[ $(wc -l <"$scratch/out") -eq 1 ]]
+    [[ $(tr -d ' ' <"$scratch/out") == "$2" ]]
+}
+
+# ---- running ----
+
+write_case "$two_nodes" '{"name":"a","queue":"q","min":2,"tasks":[{"count":2,"cpu":1,"gpu":2}]},
+{"name":"b","queue":"q","min":1,"tasks":[{"count":1,"gpu":1}]}' >"$scratch/gang.json"
+check gang_takes_both_nodes prints "$scratch/gang.json" '{"id":"c","jobs":{"a":{"state":"running",'\
+'"gpus":4,"tasks_running":2,"placement":[{"task":0,"node":"n0","gpus":[0,1],"share":1.0},'\
+'{"task":1,"node":"n1","gpus":[0,1],"share":1.0}]},"b":{"state":"pending","gpus":0,'\
+'"tasks_running":0,"placement":[]}},"queues":{"q":{"gpus":4,"tasks_running":2}}}'
+
+write_case "$two_nodes" '{"name":"a","queue":"q","min":1,"state":"running","running_on":[null,"n1"],
+"running_gpu":[null,["1"]],"tasks":[{"count":2,"gpu":0.6}]},
+{"name":"b","queue":"q","min":1,"state":"running","running_on":["n1"],"running_gpu":[["1"]],
+"tasks":[{"gpu":0.25}]}' '"rounds":3' >"$scratch/share.json"
+check jobs_that_run_keep_task_and_device prints "$scratch/share.json" '{"id":"c","jobs":{"a":{'\
+'"state":"running","gpus":1.2,"tasks_running":2,"placement":[{"task":0,"node":"n1","gpus":[0],'\
+'"share":0.6},{"task":1,"node":"n1","gpus":[1],"share":0.6}]},"b":{"state":"running","gpus":0.25,'\
+'"tasks_running":1,"placement":[{"task":0,"node":"n1","gpus":[1],"share":0.25}]}},'\
+'"queues":{"q":{"gpus":1.45,"tasks_running":3}}}'
+
+write_case "$two_nodes" '{"name":"low","queue":"q","priority":1,"min":2,"tasks":[{"count":2,"gpu":2}]},
+{"name":"large","queue":"q","priority":9,"min":1,"tasks":[{"gpu":3}]},
+{"name":"high","queue":"q","priority":5,"min":1,"tasks":[{"count":9,"gpu":1}]}' >"$scratch/order.json"
+higher_priority_first() {
+    "${scenario[@]}" "$scratch/order.json" >"$scratch/out"
+    cat "$scratch/out"
+    grep -q '"low": {"state": "pending"' "$scratch/out"
+    grep -q '"large": {"state": "pending"' "$scratch/out"
+    grep -q '"high": {"state": "running", "gpus": 4, "tasks_running": 4' "$scratch/out"
+}
+check higher_priority_first_and_nobody_is_blocked higher_priority_first
+
+reads_standard_input() {
+    "${scenario[@]}" - <"$scratch/gang.json" >"$scratch/out"
+    "${scenario[@]}" --json "$scratch/gang.json" | cmp - "$scratch/out"
+}
+check standard_input_is_read reads_standard_input
+
+several_files() {
+    printf '[{"id":"x"},{"id":"y"}]' >"$scratch/two.json"
+    "${scenario[@]}" "$scratch/two.json" "$scratch/gang.json" >"$scratch/out"
+    cat "$scratch/out"
+    [[ $(cut -c 1-10 "$scratch/out" | tr '\n' ' ') == '{"id": "x" {"id": "y" {"id": "c" ' ]]
+}
+check a_line_for_each_case several_files
+
+no_case() {
+    printf '[]' | "${scenario[@]}" --check - >"$scratch/out"
+    [[ $(cat "$scratch/out") == '0 passed, 0 failed, 0 skipped' ]]
+}
+check no_case_is_no_error no_case
+
+# ---- skipping ----
+
+skips() { # CASE REASON
+    printf '%s\n' "$1" >"$scratch/case.json"
+    "${scenario[@]}" --check "$scratch/case.json" >"$scratch/out"
+    cat "$scratch/out"
+    [[ $(head -n 1 "$scratch/out") == '{"id": "c", "skipped": "'"$2"'"}' ]]
+    [[ $(tail -n 1 "$scratch/out") == '0 passed, 0 failed, 1 skipped' ]]
+}
+check skips_what_it_cannot_do skips \
+    '{"id":"c","needs":["gang","reclaim","more-than-naive-fifo","guarantee"]}' \
+    'needs reclaim, guarantee'
+check skips_where_a_limit_decides skips '{"id":"c","nodes":[{"name":"n","gpus":4}],
+    "queues":[{"name":"p","limit":{"gpu":1}},{"name":"q","parent":"p"}],"jobs":[{"name":"a",
+    "queue":"q","tasks":[{"gpu":2}]}]}' 'needs limit (gpu of queue p)'
+check skips_where_a_guarantee_decides skips '{"id":"c","nodes":[{"name":"n","gpus":4}],
+    "queues":[{"name":"q","guaranteed":{"gpu":1}}],"jobs":[{"name":"a","queue":"q",
+    "preemptible":false,"tasks":[{"gpu":2}]}]}' 'needs non-preemptible, guarantee (gpu of queue q)'
+check skips_where_queues_compete skips '{"id":"c","nodes":[{"name":"n","gpus":1}],
+    "queues":[{"name":"p"},{"name":"q"}],"jobs":[{"name":"a","queue":"q","tasks":[{"gpu":1}]},
+    {"name":"b","queue":"p","tasks":[{"gpu":1}]}]}' 'needs an order between queues'
+
+# ---- checking ----
+
+# --check with an expectation of the two jobs of gang.json ends like this.
+expects() { # STATUS LAST_LINE EXPECT [PATTERN]
+    local status=0
+    write_case "$two_nodes" '{"name":"a","queue":"q","tasks":[{"count":2,"gpu":2}]},
+        {"name":"b","queue":"q","tasks":[{"gpu":1}]}' "\"expect\":$3" >"$scratch/case.json"
+    "${scenario[@]}" --check "$scratch/case.json" >"$scratch/out" || status=$?
+    cat "$scratch/out"
+    [[ $status -eq $1 ]]
+    [[ $(tail -n 1 "$scratch/out") == "$2" ]]
+    [[ -z ${4:-} ]] || grep -q "$4" "$scratch/out"
+}
+check passes_as_expected expects 0 '1 passed, 0 failed, 0 skipped' \
+    '{"jobs":{"a":{"state":"running","gpus":4,"tasks_running":2,"nodes":["n1","n0"]},
+      "b":{"state":"pending","gpus":0.0,"tasks_running":0}},"queues":{"q":{"gpus":4}}}' \
+    '"passed": true'
+check fails_on_another_state expects 1 '0 passed, 1 failed, 0 skipped' \
+    '{"jobs":{"b":{"state":"running"}}}' '"differences": \["jobs.b.state: pending, expected running"\]'
+check fails_on_other_gpus expects 1 '0 passed, 1 failed, 0 skipped' \
+    '{"jobs":{"a":{"gpus":3.5}}}' 'jobs.a.gpus: 4, expected 3.5'
+check fails_on_other_tasks expects 1 '0 passed, 1 failed, 0 skipped' \
+    '{"jobs":{"a":{"tasks_running":3}}}' 'jobs.a.tasks_running: 2, expected 3'
+check fails_on_other_nodes expects 1 '0 passed, 1 failed, 0 skipped' \
+    '{"jobs":{"a":{"nodes":["n0"]}}}' 'jobs.a.nodes'
+check fails_on_another_sum expects 1 '0 passed, 1 failed, 0 skipped' \
+    '{"queues":{"q":{"gpus":5,"tasks_running":2}}}' 'queues.q.gpus: 4, expected 5'
+check jobs_may_exchange_roles expects 0 '1 passed, 0 failed, 0 skipped' \
+    '{"jobs":{"b":{"state":"running","gpus":4,"tasks_running":2},"a":{"state":"pending","gpus":0}},
+      "interchangeable":[["a","b"]]}'
+check a_role_is_taken_once expects 1 '0 passed, 1 failed, 0 skipped' \
+    '{"jobs":{"b":{"state":"running"},"a":{"state":"running"}},"interchangeable":[["a","b"]]}'
+
+shared_cases() {
+    "${scenario[@]}" --check "$shared"/scenarios/*.json >"$scratch/out"
+    tail -n 1 "$scratch/out"
+    grep -v '"skipped"' "$scratch/out" | grep -vq '"passed": true' # the last line is left
+    [[ $(tail -n 1 "$scratch/out") =~ ^([0-9]+)\ passed,\ 0\ failed,\ ([0-9]+)\ skipped$ ]]
+    ((BASH_REMATCH[1] >= 59 && BASH_REMATCH[1] + BASH_REMATCH[2] >= 106))
+}
+if [[ -n ${GANG_SHARED:-} && -d ${GANG_SHARED:-}/scenarios ]]; then
+    check shared_cases shared_cases
+else
+    skip shared_cases "no shared cases; set GANG_SHARED"
+fi
+
+# ---- wrong input ----
+
+refuses_text() { # NAME TEXT PATTERN
+    printf '%s' "$2" >"$scratch/bad.json"
+    refuses "$1" "bad\\.json: $3" "${scenario[@]}" "$scratch/bad.json"
+}
+refuses missing_file 'none\.json: cannot be opened: No such file' "${scenario[@]}" "$scratch/none.json"
+refuses folder ': is a directory' "${scenario[@]}" "$scratch"
+refuses no_file 'no file is given' "${scenario[@]}"
+refuses unknown_option "unknown option '--fast'" "${scenario[@]}" --fast "$scratch/gang.json"
+refuses second_file_is_wrong 'none\.json: ' "${scenario[@]}" "$scratch/gang.json" "$scratch/none.json"
+refuses_text empty_file '' 'line 1, column 1: '
+refuses_text truncated_text '[{"nodes":[{"name":"n0","cpus":1}' 'line 1, column 34: '
+refuses_text trailing_text '{} x' 'line 1, column 4: '
+refuses_text negative_count '[{},{"jobs":[{"name":"j","tasks":[{"count":-1}]}]}]' \
+    '\[1\]\.jobs\[0\]\.tasks\[0\]\.count: must be at least 1$'
+refuses_text node_twice '{"nodes":[{"name":"a"},{"name":"b"},{"name":"a"}]}' \
+    "nodes\\[2\\]\\.name: 'a' is there twice\$"
+refuses_text key_twice '{"nodes":[{"name":"a","gpus":1,"gpus":2}]}' \
+    'line 1, column 32: nodes\[0\]\.gpus: '
+refuses_text unknown_key '{"nodes":[{"name":"a","gpu":1}]}' 'nodes\[0\]\.gpu: unknown key$'
+refuses_text cyclic_queues '{"queues":[{"name":"a","parent":"b"},{"name":"b","parent":"a"}]}' \
+    'queues\[0\]\.parent: '
+refuses_text cyclic_groups '{"jobs":[{"name":"j","tasks":[{}],"groups":[{"name":"a","parent":"b"},
+{"name":"b","parent":"a"}]}]}' 'jobs\[0\]\.groups\[0\]\.parent: '
+refuses_text not_a_number '{"nodes":[{"name":"a","cpus":NaN}]}' \
+    'line 1, column 30: nodes\[0\]\.cpus: '
+refuses_text infinite '{"nodes":[{"name":"a","cpus":1e999}]}' \
+    'line 1, column 30: nodes\[0\]\.cpus: number out of range$'
+refuses_text control_characters_stay_out $'{"nodes":[{"name":"a","\\u001b[2J\\n":1}]}' \
+    'nodes\[0\]\["\?\[2J\?"\]: unknown key$'
+refuses_text too_many_gpus '{"nodes":[{"name":"a","gpus":65}]}' 'nodes\[0\]\.gpus: '
+refuses_text running_where_nothing_is '{"nodes":[{"name":"a"}],"jobs":[{"name":"j","state":"running",
+"running_on":["b"],"tasks":[{}]}]}' "jobs\\[0\\]\\.running_on\\[0\\]: no node 'b'\$"
+refuses_text running_on_more_than_there_is '{"id":"x","nodes":[{"name":"a","gpus":1}],
+"jobs":[{"name":"j","state":"running","running_on":["a"],"tasks":[{"gpu":2}]}]}' "case 'x': jobs\\[0\\]"
+refuses_text too_many_devices '{"id":"x","nodes":[{"name":"a","gpus":1}],"jobs":[{"name":"j",
+"state":"running","running_on":["a","a"],"running_gpu":[["x"],["y"]],
+"tasks":[{"count":2,"gpu":0.5}]}]}' "case 'x': jobs\\[0\\]\\.running_gpu\\[1\\]: "
+
+refuses_text second_case_is_wrong '[{"id":"good"},{"id":"x","nodes":[{"name":"a"}],"jobs":[{"name":"j",
+"state":"running","running_on":["a"],"tasks":[{"cpu":2}]}]}]' "case 'x': jobs\\[0\\]"
+
+refuses_text deep_nesting "$(printf '[%.0s' {1..100000})" 'line 1, column 65: .*nested too deeply$'
+printf '{"nodes":[{"name":"a\0"}]}' >"$scratch/nul.json"
+refuses nul_byte 'nul\.json: line 1, column 21: nodes\[0\]\.name: ' "${scenario[@]}" "$scratch/nul.json"
+printf '{"nodes":[{"name":"\xff"}]}' >"$scratch/utf.json"
+refuses no_utf8 'utf\.json: line 1, column 20: nodes\[0\]\.name: ' "${scenario[@]}" "$scratch/utf.json"
+
+# One line of 2 GiB; nothing of it may be read.
+truncate -s 2G "$scratch/huge.json"
+refuses huge_file 'huge\.json: the text is longer than 268435456 bytes$' \
+    timeout 10 "${scenario[@]}" "$scratch/huge.json"
+if [[ -c /dev/zero ]]; then
+    refuses endless_file 'zero: the text is longer than 268435456 bytes$' \
+        timeout 60 "${scenario[@]}" /dev/zero
+fi
+
+full_disk() {
+    local status=0
+    "${scenario[@]}" "$scratch/gang.json" >/dev/full 2>"$scratch/err" || status=$?
+    cat "$scratch/err"
+    [[ $status -eq 2 && $(wc -l <"$scratch/err") -eq 1 ]]
+}
+if [[ -c /dev/full ]]; then
+    check full_disk_is_noticed full_disk
+fi
+
+exit "$failed"
