@@ -797,9 +797,7 @@ gang_result gang_alloc_shrink(gang_worker *worker, gang_alloc_id id, const int64
 static gang_result adopt_refused(gang_worker *w, const struct gang_placement *place, int64_t i,
                                  struct gang__misfit m, struct gang_error *error)
 {
-    gang__error(error, GANG_ENOFIT, NULL, "%s%s",
-                m.kind >= 0 ? w->cluster->kind[m.kind].name : "the node",
-                m.kind >= 0 ? " is taken already" : " is gone");
+    gang__error(error, GANG_ENOFIT, NULL, "%s is taken already", w->cluster->kind[m.kind].name);
     gang__error_at(error, GANG_ENOFIT, "places[%lld]", (long long)i);
     if (error && error->size >= sizeof(*error)) {
         error->constraint = m.why;
@@ -844,6 +842,10 @@ static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang
         return GANG_OK;
     if (p->failed)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    if (misfit.why == GANG_WHY_STATE) { /* removed: any other state would do */
+        gang__error(error, GANG_ESTALE, NULL, "no such node");
+        return gang__error_at(error, GANG_ESTALE, "places[%lld]", (long long)i);
+    }
     return adopt_refused(w, &in, i, misfit, error);
 }
 
@@ -853,7 +855,7 @@ static gang_result plan_places(gang_worker *w, gang_request *q, const struct gan
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     if (gang__plan_begin(p, w->cluster, q, false) != GANG_OK)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    p->adopting = p->settled = true;
+    p->adopting = p->settled = p->even = true;
     gang_result r = GANG_OK;
     size_t step = places->size;
     const char *at = (const char *)places;

@@ -168,12 +168,15 @@ static bool try_level(struct pack *k, struct member m, uint32_t level, struct ga
 {
     struct gang__plan *p = k->p;
     struct amount need = least_need(k, m);
+    int32_t same = same_of(k->q, m);
     uint32_t count = gang__domain_count(p->c, level);
     size_t at = gang__plan_take(p, count);
     size_t found = 0;
     for (uint32_t i = 0; i < count && !p->failed; i++) {
         struct gang__domain *d = gang__domain_at(p->c, level, i);
         if (!domain_is_inside(p->c, d, scope))
+            continue;
+        if (same >= 0 && !lies_in_level(p->c, d, same)) /* a wish, outside of all that is demanded */
             continue;
         struct amount there = free_in(p, d);
         if (there.cpu < need.cpu || there.gpu < need.gpu)

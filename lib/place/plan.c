@@ -266,8 +266,8 @@ static void share_change(uint64_t *now, unsigned i, uint32_t milli, bool give)
     *word = give ? *word + part : *word - part;
 }
 
-/* Of the devices in `among` that can hold the group's part of one: the fullest, or (p->even) the
- * emptiest. -1: none can. */
+/* Of the devices in `among` that can hold the group's part of one: the fullest; or the emptiest, if
+ * a task takes several (p->even). -1: none can. */
 static int best_device(const struct gang__plan *p, const struct gang__group *g,
                        const struct gang__view *v, const uint64_t *now, uint64_t among)
 {
@@ -278,7 +278,7 @@ static int best_device(const struct gang__plan *p, const struct gang__group *g,
         uint32_t need = share_on(g, &v->node->spec->gpus[i]), free = share_free(now, i);
         if (need == 0 || free < need)
             continue;
-        if (best < 0 || (p->even ? free > best_free : free < best_free)) {
+        if (best < 0 || (p->even && g->devices > 1 ? free > best_free : free < best_free)) {
             best = (int)i;
             best_free = free;
         }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/rcu.h"
 #include "core/node.h"
 #include "place/table.h"
@@ -125,10 +126,10 @@ static json_t *mask_to_json(const uint64_t *mask, size_t words)
     return list;
 }
 
-/* Set a new member; false if either is out of memory. Takes the value. */
+/* Set a new member; false if either is out of memory (NULL). Takes the value. */
 static bool set(json_t *object, const char *key, json_t *value)
 {
-    return value && object && json_object_set_new(object, key, value) == 0;
+    return json_object_set_new(object, key, value) == 0;
 }
 
 static json_t *node_name(gang_cluster *c, gang_node_id id)
@@ -159,17 +160,6 @@ static int32_t add_task(const struct gang_task *task, void *user)
     return json_array_append_new(w->tasks, o) == 0 ? GANG_OK : GANG_ENOMEM;
 }
 
-struct sink {
-    gang_write_fn write;
-    void *user;
-};
-
-static int to_sink(const char *bytes, size_t length, void *user)
-{
-    struct sink *s = user;
-    return s->write(bytes, length, s->user) == 0 ? 0 : -1;
-}
-
 gang_result gang_alloc_write_json(gang_cluster *cluster, gang_alloc_id id, gang_write_fn write,
                                   void *user)
 {
@@ -189,9 +179,8 @@ gang_result gang_alloc_write_json(gang_cluster *cluster, gang_alloc_id id, gang_
     if (r == GANG_OK && !(json_object_set(root, "tasks", w.tasks) == 0 &&
                           set(root, "gpu_milli", json_integer(sum.gpu_milli))))
         r = GANG_ENOMEM;
-    struct sink sink = {write, user};
-    if (r == GANG_OK && json_dump_callback(root, to_sink, &sink, JSON_COMPACT) != 0)
-        r = GANG_EIO;
+    if (r == GANG_OK)
+        r = gang__json_write(root, 0, write, user);
     json_decref(w.tasks);
     json_decref(root);
     return r;
