@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Wrong and right input to the command line under valgrind: no invalid access, nothing leaked.
-# shellcheck source-path=SCRIPTDIR source=cli_support.sh
+# shellcheck source-path=SCRIPTDIR source=cli_support.sh disable=SC1091,SC2154,SC2317
 . "$(dirname "${BASH_SOURCE[0]}")/cli_support.sh"
 
 if ! command -v valgrind >/dev/null; then

@@ -18,7 +18,7 @@
 
 /* hwloc loses a little memory with a file that it refuses, and its plugins do. They stay loaded so
  * that they can be told by name. */
-const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) __attribute__((visibility("default")));
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libhwloc\nleak:libpciaccess\nleak:hwloc_";

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* place.h: the three ways to ask for GPUs, and which devices are given. */
+#include <gangsched/gangsched.h>
+
+#include "support.h"
+
+static struct stage s;
+static struct box_room room;
+
+static void open_stage(void)
+{
+    stage_open(&s, NULL, 0);
+}
+
+static void close_stage(void)
+{
+    stage_close(&s);
+}
+
+static gang_node_id add_box(const char *name, size_t gpus, int64_t gpu_memory)
+{
+    struct box box = {
+        .name = name, .cpu = 64000, .gpus = gpus, .model = "V100", .gpu_memory = gpu_memory};
+    return stage_add(&s, &box);
+}
+
+/* A node whose devices `room` and `links` describe. */
+static gang_node_id add_described(size_t gpus, const struct gang_link_spec *links, size_t count,
+                                  const uint8_t *near)
+{
+    struct box box = {.name = "n1", .cpu = 64000, .gpus = gpus, .numas = 2};
+    struct gang_gpu_spec gpu[GANG_MAX_GPUS];
+    memcpy(gpu, room.gpu, sizeof(gpu));
+    struct gang_node_spec spec = box_spec(&box, &room);
+    gang_node_id id;
+    for (size_t i = 0; i < gpus; i++) {
+        room.gpu[i].model = gpu[i].model;
+        room.gpu[i].memory_bytes = gpu[i].memory_bytes;
+    }
+    spec.links = links;
+    spec.link_count = count;
+    spec.gpu_near = near;
+    MUST(gang_node_add(s.w, &spec, &id, NULL));
+    return id;
+}
+
+static struct gang_task only_task(gang_alloc_id id)
+{
+    const struct task_list *list = stage_tasks(&s, id);
+    ck_assert_uint_eq(list->count, 1);
+    return list->task[0];
+}
+
+static struct gang_task place_one(int64_t gpu_milli, int64_t devices)
+{
+    struct gang_group_spec g = group_of(1, 0, gpu_milli);
+    g.gpu_devices = devices;
+    return only_task(stage_alloc_group(&s, &g));
+}
+
+static gang_result try_one(int64_t gpu_milli, int64_t devices)
+{
+    struct gang_group_spec g = group_of(1, 0, gpu_milli);
+    g.gpu_devices = devices;
+    return stage_try_group(&s, &g).result;
+}
+
+/* ---- whole devices ---- */
+
+START_TEST(whole_devices_are_given_to_one_task)
+{
+    struct gang_group_spec g = group_of(3, 0, 2000);
+    gang_node_id id = add_box("n1", 8, 0);
+    const struct task_list *list = stage_tasks(&s, stage_alloc_group(&s, &g));
+    uint64_t taken = 0;
+    ck_assert_uint_eq(list->count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct gang_task *t = &list->task[i];
+        ck_assert_int_eq(t->gpu_count, 2);
+        ck_assert_int_eq(t->gpu_share, 1000);
+        ck_assert_int_eq(__builtin_popcountll(t->gpus), 2);
+        ck_assert_uint_eq(t->gpus & taken, 0);
+        ck_assert_uint_lt(t->gpus, 256);
+        taken |= t->gpus;
+    }
+    struct gang_node_info info = stage_node(&s, id);
+    ck_assert_uint_eq(info.gpu_mask, 255 & ~taken);
+    ck_assert_int_eq(info.gpu_free, 2000);
+}
+END_TEST
+
+START_TEST(devices_of_a_task_are_on_one_node)
+{
+    add_box("n1", 2, 0);
+    add_box("n2", 2, 0);
+    ck_assert_int_eq(try_one(3000, 0), GANG_ENEVER);
+    ck_assert_int_eq(try_one(2000, 0), GANG_OK);
+    ck_assert_int_eq(try_one(2000, 2), GANG_OK); /* said twice is allowed */
+    ck_assert_int_eq(try_one(1000, 0), GANG_ENOFIT);
+}
+END_TEST
+
+START_TEST(a_whole_device_is_never_a_shared_one)
+{
+    gang_node_id id = add_box("n1", 2, 0);
+    place_one(1, 2); /* a thousandth of both */
+    ck_assert_int_eq(stage_node(&s, id).gpu_free, 1998);
+    ck_assert_int_eq(stage_node(&s, id).gpus_free, 0);
+    ck_assert_int_eq(try_one(1000, 0), GANG_ENOFIT);
+    ck_assert_int_eq(try_one(999, 0), GANG_OK);
+    ck_assert_int_eq(try_one(999, 0), GANG_OK);
+    ck_assert_int_eq(try_one(1, 0), GANG_ENOFIT);
+}
+END_TEST
+
+START_TEST(a_task_without_gpus_gets_none)
+{
+    struct gang_group_spec g = group_of(1, 1000, 0);
+    add_box("n1", 2, 0);
+    struct gang_task task = only_task(stage_alloc_group(&s, &g));
+    ck_assert_int_eq(task.gpu_count, 0);
+    ck_assert_int_eq(task.gpu_share, 0);
+    ck_assert_uint_eq(task.gpus, 0);
+}
+END_TEST
+
+/* ---- shares ---- */
+
+START_TEST(a_share_never_spans_devices)
+{
+    gang_node_id id = add_box("n1", 4, 0);
+    struct gang_group_spec g = group_of(4, 0, 600);
+    stage_alloc_group(&s, &g);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(stage_node(&s, id).gpu_share_free[i], 400);
+    ck_assert_int_eq(try_one(401, 0), GANG_ENOFIT); /* 1600 are free */
+    ck_assert_int_eq(try_one(400, 0), GANG_OK);
+}
+END_TEST
+
+START_TEST(shares_fill_a_device_before_the_next)
+{
+    gang_node_id id = add_box("n1", 4, 0);
+    struct gang_group_spec g = group_of(1, 0, 250);
+    for (int i = 0; i < 4; i++) {
+        stage_alloc_group(&s, &g);
+        ck_assert_int_eq(stage_node(&s, id).gpus_free, 3);
+    }
+    stage_alloc_group(&s, &g);
+    ck_assert_int_eq(stage_node(&s, id).gpus_free, 2);
+}
+END_TEST
+
+START_TEST(a_share_is_shown_as_it_is)
+{
+    add_box("n1", 4, 0);
+    struct gang_task task = place_one(333, 3);
+    ck_assert_int_eq(task.gpu_count, 3);
+    ck_assert_int_eq(task.gpu_share, 333);
+    ck_assert_int_eq(__builtin_popcountll(task.gpus), 3);
+}
+END_TEST
+
+START_TEST(a_share_of_several_devices_takes_different_ones)
+{
+    gang_node_id id = add_box("n1", 2, 0);
+    ck_assert_int_eq(try_one(100, 3), GANG_ENEVER);
+    place_one(500, 2);
+    ck_assert_int_eq(stage_node(&s, id).gpu_share_free[0], 500);
+    ck_assert_int_eq(stage_node(&s, id).gpu_share_free[1], 500);
+    ck_assert_int_eq(try_one(501, 2), GANG_ENOFIT);
+    place_one(500, 2);
+    ck_assert_int_eq(stage_node(&s, id).gpu_free, 0);
+}
+END_TEST
+
+/* Free are 500, 500 and 1000: two tasks fit, if neither takes both of the smaller ones. */
+START_TEST(shares_of_several_devices_fit_whenever_they_can)
+{
+    struct gang_group_spec g = group_of(2, 0, 500);
+    add_box("n1", 3, 0);
+    place_one(500, 2);
+    g.gpu_devices = 2;
+    stage_alloc_group(&s, &g);
+    ck_assert_int_eq(try_one(1, 0), GANG_ENOFIT);
+}
+END_TEST
+
+START_TEST(many_shares_of_several_devices_fit_whenever_they_can)
+{
+    struct gang_group_spec g = group_of(16, 0, 100);
+    add_box("n1", 5, 0);
+    g.gpu_devices = 3;
+    gang_alloc_id id = stage_alloc_group(&s, &g); /* 4800 of 5000 */
+    MUST(gang_alloc_free(s.w, id));
+    g.count = g.min = 17;
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+}
+END_TEST
+
+/* ---- memory ---- */
+
+static struct gang_group_spec group_of_memory(int64_t count, int64_t bytes, int64_t devices)
+{
+    struct gang_group_spec g = group_of(count, 0, 0);
+    g.gpu_memory_bytes = bytes;
+    g.gpu_devices = devices;
+    return g;
+}
+
+START_TEST(memory_is_rounded_up_to_a_thousandth)
+{
+    gang_node_id id = add_box("n1", 1, 3 * GIB);
+    struct gang_group_spec g = group_of_memory(1, GIB, 0);
+    struct gang_task task = only_task(stage_alloc_group(&s, &g));
+    ck_assert_int_eq(task.gpu_share, 334);
+    ck_assert_int_eq(task.gpu_count, 1);
+    stage_alloc_group(&s, &g);
+    ck_assert_int_eq(stage_node(&s, id).gpu_free, 332);
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    g = group_of_memory(1, 1, 0);
+    ck_assert_int_eq(only_task(stage_alloc_group(&s, &g)).gpu_share, 1);
+}
+END_TEST
+
+START_TEST(all_memory_is_the_whole_device)
+{
+    gang_node_id id = add_box("n1", 2, 16 * GIB);
+    struct gang_group_spec g = group_of_memory(1, 16 * GIB, 2);
+    struct gang_task task = only_task(stage_alloc_group(&s, &g));
+    ck_assert_int_eq(task.gpu_share, 1000);
+    ck_assert_int_eq(task.gpu_count, 2);
+    ck_assert_int_eq(stage_node(&s, id).gpus_free, 0);
+    g = group_of_memory(1, 16 * GIB + 1, 1);
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+}
+END_TEST
+
+START_TEST(devices_of_unknown_memory_give_none)
+{
+    struct gang_group_spec g = group_of_memory(1, 1, 0);
+    add_box("n1", 4, 0);
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    gang_node_id known = add_box("n2", 1, GIB);
+    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).node, known);
+}
+END_TEST
+
+START_TEST(the_same_memory_is_another_share_of_another_device)
+{
+    struct gang_group_spec g = group_of_memory(3, 8 * GIB, 0);
+    gang_node_id small = add_box("n1", 1, 16 * GIB), large = add_box("n2", 1, 32 * GIB);
+    g.count = g.min = 6;
+    const struct task_list *list = stage_tasks(&s, stage_alloc_group(&s, &g));
+    for (size_t i = 0; i < list->count; i++)
+        ck_assert_int_eq(list->task[i].gpu_share, list->task[i].node == small ? 500 : 250);
+    ck_assert_int_eq(stage_node(&s, small).gpu_free, 0);
+    ck_assert_int_eq(stage_node(&s, large).gpu_free, 0);
+}
+END_TEST
+
+/* The first device alone has its size; the two others go together. */
+START_TEST(memory_of_several_devices_is_found_among_unlike_ones)
+{
+    memset(&room, 0, sizeof(room));
+    room.gpu[0].memory_bytes = 16 * GIB;
+    room.gpu[1].memory_bytes = room.gpu[2].memory_bytes = 32 * GIB;
+    add_described(3, NULL, 0, NULL);
+    struct gang_group_spec g = group_of_memory(4, 8 * GIB, 2);
+    const struct task_list *list = stage_tasks(&s, stage_alloc_group(&s, &g));
+    for (size_t i = 0; i < list->count; i++) {
+        ck_assert_uint_eq(list->task[i].gpus, 6);
+        ck_assert_int_eq(list->task[i].gpu_share, 250);
+    }
+}
+END_TEST
+
+/* ---- models ---- */
+
+START_TEST(only_devices_of_the_models_are_given)
+{
+    memset(&room, 0, sizeof(room));
+    for (int i = 0; i < 6; i++)
+        room.gpu[i].model = i % 3 == 0 ? "T4" : i % 3 == 1 ? "A100" : NULL;
+    add_described(6, NULL, 0, NULL);
+    const char *const t4 = "T4", *const both[] = {"T4", "A100"}, *const none = "H100";
+    struct gang_group_spec g = group_of(1, 0, 2000);
+    g.gpu_models = &none;
+    g.gpu_model_count = 1;
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    g.gpu_models = &t4;
+    gang_alloc_id id = stage_alloc_group(&s, &g);
+    ck_assert_uint_eq(only_task(id).gpus, 1 | 8);
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    MUST(gang_alloc_free(s.w, id));
+    g = group_of(4, 0, 500);
+    g.gpu_models = &t4;
+    g.gpu_model_count = 1;
+    const struct task_list *list = stage_tasks(&s, stage_alloc_group(&s, &g));
+    for (size_t i = 0; i < 4; i++)
+        ck_assert_uint_eq(list->task[i].gpus & ~(uint64_t)(1 | 8), 0);
+    g = group_of(1, 0, 2000);
+    g.gpu_models = both;
+    g.gpu_model_count = 2;
+    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 2 | 16);
+    g = group_of(2, 0, 1000);
+    stage_alloc_group(&s, &g); /* any model, also an unknown one */
+}
+END_TEST
+
+/* ---- closeness ---- */
+
+START_TEST(linked_devices_go_together)
+{
+    const struct gang_link_spec links[] = {{0, 3, GANG_LINK_NVLINK, 1, 0},
+                                           {1, 2, GANG_LINK_NVLINK, 1, 0}};
+    memset(&room, 0, sizeof(room));
+    add_described(4, links, 2, NULL);
+    uint64_t first = place_one(2000, 0).gpus, second = place_one(2000, 0).gpus;
+    ck_assert((first == 9 && second == 6) || (first == 6 && second == 9));
+}
+END_TEST
+
+/* Eight devices, two rings of four that are not numbered one after the other. */
+START_TEST(four_devices_of_one_ring_are_chosen)
+{
+    struct gang_link_spec links[12];
+    size_t count = 0;
+    for (int32_t i = 0; i < 8; i++)
+        for (int32_t k = i + 2; k < 8; k += 2)
+            links[count++] = (struct gang_link_spec){i, k, GANG_LINK_NVLINK, 1, 0};
+    ck_assert_uint_eq(count, 12);
+    memset(&room, 0, sizeof(room));
+    add_described(8, links, count, NULL);
+    uint64_t first = place_one(4000, 0).gpus, second = place_one(4000, 0).gpus;
+    ck_assert(first == 0x55 || first == 0xaa);
+    ck_assert_uint_eq(first | second, 0xff);
+}
+END_TEST
+
+START_TEST(devices_of_one_numa_domain_go_together)
+{
+    memset(&room, 0, sizeof(room));
+    add_described(8, NULL, 0, NULL); /* 0-3 and 4-7 */
+    place_one(1000, 0);              /* one of a domain */
+    uint64_t four = place_one(4000, 0).gpus;
+    ck_assert(four == 0x0f || four == 0xf0);
+}
+END_TEST
+
+START_TEST(closeness_may_be_given)
+{
+    uint8_t near[16];
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 4; k++)
+            near[i * 4 + k] = i == k         ? GANG_NEAR_LINK
+                              : i + k == 3   ? GANG_NEAR_PCI /* 0 and 3, 1 and 2 */
+                                             : GANG_NEAR_SYSTEM;
+    memset(&room, 0, sizeof(room));
+    add_described(4, NULL, 0, near);
+    uint64_t pair = place_one(2000, 0).gpus;
+    ck_assert(pair == 9 || pair == 6);
+}
+END_TEST
+
+/* ---- large nodes ---- */
+
+START_TEST(sixty_four_devices_are_all_given)
+{
+    gang_node_id id = add_box("n1", 64, 0);
+    struct gang_group_spec g = group_of(64, 1000, 1000);
+    gang_alloc_id all = stage_alloc_group(&s, &g);
+    const struct task_list *list = stage_tasks(&s, all);
+    uint64_t taken = 0;
+    for (size_t i = 0; i < 64; i++)
+        taken |= list->task[i].gpus;
+    ck_assert_uint_eq(taken, UINT64_MAX);
+    ck_assert_int_eq(stage_node(&s, id).gpu_free, 0);
+    MUST(gang_alloc_free(s.w, all));
+    struct gang_task task = place_one(64000, 0);
+    ck_assert_uint_eq(task.gpus, UINT64_MAX);
+    ck_assert_int_eq(task.gpu_count, 64);
+}
+END_TEST
+
+/* Above sixteen free devices nodes look alike in the index. */
+START_TEST(tasks_of_many_devices_find_the_node_that_has_them)
+{
+    gang_node_id id[5];
+    for (int i = 0; i < 5; i++) {
+        char name[20];
+        snprintf(name, sizeof(name), "n%d", i);
+        id[i] = add_box(name, (size_t)(16 + 4 * i), 0); /* 16 .. 32 */
+    }
+    for (int policy = GANG_POLICY_PACK; policy <= GANG_POLICY_FIRST; policy++) {
+        for (int i = 4; i >= 0; i--) {
+            struct gang_group_spec g = group_of(1, 0, 1000 * (16 + 4 * i));
+            struct gang_request_spec spec = request_of(&g, 1);
+            spec.policy = policy;
+            ck_assert_uint_eq(only_task(stage_alloc(&s, &spec)).node, id[i]);
+        }
+        ck_assert_int_eq(try_one(1000, 0), GANG_ENOFIT);
+        for (gang_alloc_id at; (at = gang_alloc_next(s.c, GANG_ID_NONE)) != GANG_ID_NONE;)
+            MUST(gang_alloc_free(s.w, at));
+    }
+    ck_assert_int_eq(try_one(33000, 0), GANG_ENEVER);
+}
+END_TEST
+
+START_TEST(a_large_node_is_found_while_it_empties)
+{
+    gang_node_id id = add_box("n1", 40, 0);
+    gang_alloc_id held[40];
+    struct gang_group_spec g = group_of(1, 0, 1000);
+    for (int i = 0; i < 40; i++)
+        held[i] = stage_alloc_group(&s, &g);
+    for (int i = 0; i < 40; i++) {
+        ck_assert_int_eq(try_one(1000 * (i + 1), 0), GANG_ENOFIT);
+        MUST(gang_alloc_free(s.w, held[i]));
+        ck_assert_int_eq(stage_node(&s, id).gpus_free, i + 1);
+        struct gang_group_spec all = group_of(1, 0, 1000 * (i + 1));
+        MUST(gang_alloc_free(s.w, stage_alloc_group(&s, &all)));
+        stage_check(&s);
+    }
+}
+END_TEST
+
+START_TEST(a_cluster_without_gpus_never_fits_any)
+{
+    struct box box = {.name = "n1", .cpu = 64000};
+    stage_add(&s, &box);
+    ck_assert_int_eq(try_one(1000, 0), GANG_ENEVER);
+    ck_assert_int_eq(try_one(1, 0), GANG_ENEVER);
+    struct gang_group_spec g = group_of_memory(1, 1, 0);
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("gpus");
+    TCase *tests = tcase_create("gpus");
+    tcase_add_checked_fixture(tests, open_stage, close_stage);
+    tcase_add_test(tests, whole_devices_are_given_to_one_task);
+    tcase_add_test(tests, devices_of_a_task_are_on_one_node);
+    tcase_add_test(tests, a_whole_device_is_never_a_shared_one);
+    tcase_add_test(tests, a_task_without_gpus_gets_none);
+    tcase_add_test(tests, a_share_never_spans_devices);
+    tcase_add_test(tests, shares_fill_a_device_before_the_next);
+    tcase_add_test(tests, a_share_is_shown_as_it_is);
+    tcase_add_test(tests, a_share_of_several_devices_takes_different_ones);
+    tcase_add_test(tests, shares_of_several_devices_fit_whenever_they_can);
+    tcase_add_test(tests, many_shares_of_several_devices_fit_whenever_they_can);
+    tcase_add_test(tests, memory_is_rounded_up_to_a_thousandth);
+    tcase_add_test(tests, all_memory_is_the_whole_device);
+    tcase_add_test(tests, devices_of_unknown_memory_give_none);
+    tcase_add_test(tests, the_same_memory_is_another_share_of_another_device);
+    tcase_add_test(tests, memory_of_several_devices_is_found_among_unlike_ones);
+    tcase_add_test(tests, only_devices_of_the_models_are_given);
+    tcase_add_test(tests, linked_devices_go_together);
+    tcase_add_test(tests, four_devices_of_one_ring_are_chosen);
+    tcase_add_test(tests, devices_of_one_numa_domain_go_together);
+    tcase_add_test(tests, closeness_may_be_given);
+    tcase_add_test(tests, sixty_four_devices_are_all_given);
+    tcase_add_test(tests, tasks_of_many_devices_find_the_node_that_has_them);
+    tcase_add_test(tests, a_large_node_is_found_while_it_empties);
+    tcase_add_test(tests, a_cluster_without_gpus_never_fits_any);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
