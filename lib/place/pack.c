@@ -6,7 +6,6 @@
  * demand try the domains of that level inside the enclosing one, the tightest that could hold it
  * first, and in each place everything inside; the first that holds it is taken. A wish tries the
  * wished level, then wider ones, then goes without. */
-#include <stdlib.h>
 
 #include "core/node.h"
 #include "place/search.h"
@@ -95,12 +94,6 @@ static bool domain_is_inside(gang_cluster *c, const struct gang__domain *d,
     return !outer || d == outer;
 }
 
-static int by_key(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Does the domain lie in one of a level, itself or a wider one? */
 static bool lies_in_level(gang_cluster *c, const struct gang__domain *d, int32_t level)
 {
@@ -176,7 +169,8 @@ static bool try_level(struct pack *k, struct member m, uint32_t level, struct ga
         struct gang__domain *d = gang__domain_at(p->c, level, i);
         if (!domain_is_inside(p->c, d, scope))
             continue;
-        if (same >= 0 && !lies_in_level(p->c, d, same)) /* a wish, outside of all that is demanded */
+        if (same >= 0 &&
+            !lies_in_level(p->c, d, same)) /* a wish, outside of all that is demanded */
             continue;
         struct amount there = free_in(p, d);
         if (there.cpu < need.cpu || there.gpu < need.gpu)
@@ -193,7 +187,7 @@ static bool try_level(struct pack *k, struct member m, uint32_t level, struct ga
     if (p->failed)
         return false;
     if (found > 1)
-        qsort(p->word + at, found, sizeof(uint64_t), by_key);
+        gang__sort_keys(p->word + at, found);
     for (size_t i = 0; i < found && !p->failed; i++) {
         uint32_t number = (uint32_t)(p->word[at + i] & 0xffffff);
         if (place_bound(k, m, gang__domain_at(p->c, level, number)))

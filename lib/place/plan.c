@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "place/plan.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/commit.h"
@@ -45,6 +46,24 @@ void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)
     gang__release(mem, p->domain_of_group);
     gang__release(mem, p->domain_of_set);
     gang__release(mem, p->bind);
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+static int by_key(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+void gang__sort_keys(uint64_t *key, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (key[i - 1] > key[i]) {
+            qsort(key, count, sizeof(*key), by_key);
+            return;
+        }
+    }
 }
 
 /* ---- views ------------------------------------------------------------------------------------- */

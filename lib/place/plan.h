@@ -119,6 +119,9 @@ size_t gang__plan_take(struct gang__plan *p, size_t count);
 /* Take back the last planned tasks until `picks` are left. */
 void gang__plan_rollback(struct gang__plan *p, size_t picks);
 
+/* Sort numbers, smallest first; cheap if they are in order. */
+void gang__sort_keys(uint64_t *key, size_t count);
+
 /* Choose `count` of the devices in `free` on a node. */
 uint64_t gang__choose_gpus(const struct gang__node *node, uint64_t free, uint32_t count);
 

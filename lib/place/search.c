@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "place/search.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/index.h"
@@ -160,12 +159,6 @@ static int64_t all_slots(struct search *s)
     return done;
 }
 
-static int by_key(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* How empty a node is on the axis that matters to the group. */
 static uint32_t emptiness(struct search *s, uint32_t slot)
 {
@@ -196,7 +189,7 @@ static int64_t members(struct search *s, int32_t policy)
         s->p->word[at + i] = key << 32 | slot;
     }
     if (count > 1)
-        qsort(s->p->word + at, count, sizeof(uint64_t), by_key);
+        gang__sort_keys(s->p->word + at, count);
     int64_t done = 0;
     for (uint32_t i = 0; i < count && s->want && !s->p->failed; i++)
         done += visit(s, (uint32_t)s->p->word[at + i]);

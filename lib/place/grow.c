@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Incremental allocation: more tasks for an allocation that runs. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/rcu.h"
+#include "core/index.h"
+#include "core/node.h"
+#include "place/record.h"
+#include "place/search.h"
+
+static struct gang__domain *domain_of_task(gang_cluster *c, gang_node_id id, int32_t level)
+{
+    struct gang__node *node = gang__node_of(c, id);
+    if (level < 0 || !node || node->domain[level] == GANG__NO_DOMAIN)
+        return NULL;
+    return gang__load(&gang__load(&c->domains)->entry[node->domain[level]]);
+}
+
+/* Tell the plan what is running: tasks of each group, and the domains they are bound to. */
+static void plan_running(struct gang__plan *p, const struct gang__alloc *a)
+{
+    const gang_request *q = a->q;
+    for (const uint64_t *task = a->data; task < a->data + a->used;
+         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+        uint32_t group = gang__task_group(task);
+        const struct gang__group *g = &q->group[group];
+        p->in_group[group]++;
+        if (!p->domain_of_request)
+            p->domain_of_request = domain_of_task(p->c, task[0], q->same);
+        for (int32_t k = g->set; k >= 0; k = q->set[k].parent)
+            if (q->set[k].same >= 0 && !p->domain_of_set[k])
+                p->domain_of_set[k] = domain_of_task(p->c, task[0], gang__demanded_around(q, k));
+        int32_t level = gang__demanded_level(q, (int32_t)group);
+        if (g->prefer > level && !p->domain_of_group[group])
+            p->domain_of_group[group] = domain_of_task(p->c, task[0], g->prefer);
+        if (g->same >= 0 && !p->domain_of_group[group])
+            p->domain_of_group[group] = domain_of_task(p->c, task[0], level);
+    }
+}
+
+/* One look for more tasks of a group. Returns how many were planned. */
+static int64_t plan_more(gang_worker *w, const struct gang__alloc *a, int32_t group, int64_t tasks,
+                         bool proof)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    const gang_request *q = a->q;
+    if (gang__plan_begin(p, w->cluster, q, false) != GANG_OK) {
+        p->failed = true;
+        return 0;
+    }
+    p->start = gang__plan_start(w);
+    plan_running(p, a);
+    int64_t done = 0;
+    for (uint32_t g = 0; g < q->group_count && done < tasks && !p->failed; g++) {
+        int64_t room = q->group[g].count - p->in_group[g];
+        int64_t below = q->group[g].min - p->in_group[g];
+        if ((group >= 0 && (int32_t)g != group) || room <= 0)
+            continue;
+        /* A group below its minimum comes back whole or not at all. */
+        int64_t want = tasks - done < room ? tasks - done : room;
+        if (want < below)
+            want = below;
+        done += gang__pack_more(p, g, below, want, proof);
+    }
+    return done;
+}
+
+static gang_result plan_growth(gang_worker *w, const struct gang__alloc *a, int32_t group,
+                               int64_t tasks)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    for (int i = 0; i < GANG__SEARCHES; i++) {
+        uint64_t stamp = gang__stamp_read(w->cluster);
+        bool some = plan_more(w, a, group, tasks, false) > 0 ||
+                    (!p->failed && plan_more(w, a, group, tasks, true) > 0);
+        if (p->failed)
+            return GANG_ENOMEM;
+        if (some)
+            return GANG_OK;
+        if (gang__stamp_read(w->cluster) == stamp)
+            break;
+    }
+    return GANG_ENOFIT;
+}
+
+/* Tasks of a group that the allocation holds; -1: of all. */
+static int64_t tasks_held(const struct gang__alloc *a, int32_t group)
+{
+    int64_t held = 0;
+    for (const uint64_t *task = a->data; task < a->data + a->used;
+         task += GANG__TASK_HEAD + gang__task_deltas(task))
+        held += group < 0 || gang__task_group(task) == (uint32_t)group;
+    return held;
+}
+
+/* How many tasks of each group run on nodes that are still there, into p->word. The others need no
+ * room any more. */
+static size_t count_running(struct gang__plan *p, const struct gang__alloc *a)
+{
+    size_t bytes = a->q->group_count * sizeof(uint64_t), at = gang__plan_take(p, a->q->group_count);
+    if (p->failed)
+        return at;
+    memset(p->word + at, 0, bytes);
+    for (const uint64_t *task = a->data; task < a->data + a->used;
+         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+        struct gang__view *v = gang__plan_view(p, (uint32_t)task[0]);
+        if (v && v->node->id == task[0] &&
+            gang__head_state(gang__view_now(p, v)[GANG__WORD_HEAD]) != GANG__STATE_GONE)
+            p->word[at + gang__task_group(task)]++;
+    }
+    return at;
+}
+
+/* Could one task of a group more than it holds ever fit, where the running ones are bound to?
+ * Remembered until nodes or the number of tasks change. */
+static gang_result one_more_fits_ever(gang_worker *w, struct gang__alloc *a, uint32_t group)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    const gang_request *q = a->q;
+    uint64_t epoch = gang__load(&w->cluster->epoch) + 1;
+    if (a->fits_epoch == epoch && a->fits_tasks == a->tasks && a->fits_group == group)
+        return GANG_OK;
+    if (gang__plan_begin(p, w->cluster, q, true) != GANG_OK)
+        return GANG_ENOMEM;
+    plan_running(p, a);
+    memset(p->in_group, 0, q->group_count * sizeof(*p->in_group));
+    size_t running = count_running(p, a);
+    for (uint32_t i = 0; i < q->group_count && !p->failed; i++) {
+        uint32_t g = q->by_size[i];
+        int64_t want = (int64_t)p->word[running + g] + (g == group);
+        if (gang__pack_more(p, g, want, want, false) < want && !p->failed)
+            return GANG_ENEVER;
+    }
+    if (p->failed)
+        return GANG_ENOMEM;
+    a->fits_epoch = epoch;
+    a->fits_tasks = a->tasks;
+    a->fits_group = group;
+    return GANG_OK;
+}
+
+/* No more tasks fit now: of which group is it said, and could any ever? */
+static gang_result refuse_growth(gang_worker *w, struct gang__alloc *a, int32_t group,
+                                 struct gang_error *error)
+{
+    gang_result ever = GANG_ENEVER;
+    int32_t about = -1;
+    for (uint32_t g = 0; g < a->q->group_count && ever == GANG_ENEVER; g++) {
+        if ((group >= 0 && (int32_t)g != group) ||
+            tasks_held(a, (int32_t)g) >= a->q->group[g].count)
+            continue;
+        ever = one_more_fits_ever(w, a, g);
+        if (about < 0 || ever == GANG_OK)
+            about = (int32_t)g;
+    }
+    return gang__refuse(w, a->q, ever, about, error);
+}
+
+static gang_result grow(gang_worker *w, struct gang__alloc *a, int32_t group, int64_t tasks,
+                        int64_t *granted, struct gang_error *error)
+{
+    struct gang__placer *placer = w->place;
+    const gang_request *q = a->q;
+    if (group < -1 || group >= (int32_t)q->group_count)
+        return gang__error(error, GANG_EINVAL, "group", "no such group");
+    if (tasks_held(a, group) >= (group < 0 ? q->count : q->group[group].count))
+        return gang__error(error, GANG_ERANGE, "tasks", "it has all the tasks it asked for");
+    gang_result r;
+    do {
+        uint32_t slot = 0;
+        r = plan_growth(w, a, group, tasks);
+        if (r != GANG_OK)
+            break;
+        r = gang__record_extend(w, a);
+        if (r != GANG_OK)
+            break;
+        r = gang__commit_plan(w, &placer->plan, &slot);
+    } while (r == GANG_ENOFIT);
+    if (r == GANG_OK) {
+        *granted = (int64_t)placer->plan.picks;
+        gang__record_append(a, &placer->plan);
+        return GANG_OK;
+    }
+    if (r == GANG_ENOFIT)
+        return refuse_growth(w, a, group, error);
+    return gang__error(error, r, NULL, "%s", gang_strerror(r));
+}
+
+gang_result gang_alloc_grow(gang_worker *worker, gang_alloc_id id, int32_t group, int64_t tasks,
+                            int64_t *granted, struct gang_error *error)
+{
+    int64_t added = 0;
+    if (granted)
+        *granted = 0;
+    if (!worker)
+        return gang__error(error, GANG_EINVAL, NULL, "no worker");
+    if (tasks < 1)
+        return gang__error(error, GANG_ERANGE, "tasks", "below 1");
+    if (!gang__placer_of(worker))
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    gang__rcu_enter();
+    struct gang__alloc *a;
+    gang_result r = gang__alloc_lock(worker->cluster, id, &a);
+    if (r == GANG_OK) {
+        r = grow(worker, a, group, tasks, &added, error);
+        gang__alloc_publish(a);
+    } else {
+        gang__error(error, r, NULL, "%s", gang_strerror(r));
+    }
+    gang__rcu_leave();
+    if (granted)
+        *granted = added;
+    return r;
+}

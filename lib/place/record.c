@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From plan to commit, and the record of what was taken. Everything that can fail for want of memory
+ * happens before the commit; after it nothing can. */
+#include <string.h>
+
+#include "core/commit.h"
+#include "core/index.h"
+#include "core/kind.h"
+#include "place/record.h"
+
+/* ---- from plan to commit ------------------------------------------------------------------------ */
+
+bool gang__order_reserve(gang_worker *w, size_t keys)
+{
+    struct gang__placer *p = w->place;
+    return gang__grow(&w->cluster->mem, (void **)&p->order, &p->order_room, keys,
+                      sizeof(*p->order));
+}
+
+/* Does the plan touch this view? A node by any task, if only to see that it is up; the pool if
+ * something is taken of it. */
+static bool is_touched(struct gang__plan *p, const struct gang__view *v)
+{
+    size_t bytes = v->words * sizeof(uint64_t);
+    return v->node ? v->used > 0 : memcmp(gang__view_was(p, v), gang__view_now(p, v), bytes) != 0;
+}
+
+static void add_view(gang_worker *w, struct gang__plan *p, const struct gang__view *v)
+{
+    const uint64_t *was = gang__view_was(p, v), *now = gang__view_now(p, v);
+    if (v->node)
+        gang__commit_add(w, v->slot, GANG__WORD_HEAD, GANG__OP_HEAD,
+                         (gang__head_cpu(was[0]) - gang__head_cpu(now[0])) |
+                             (p->adopting ? GANG__HEAD_IF_THERE : GANG__HEAD_IF_UP));
+    for (unsigned i = 1; i < v->words; i++) {
+        if (was[i] == now[i])
+            continue;
+        /* Of bits and of counts alike, what was there and is not any more. */
+        enum gang__code code = v->node ? gang__code_of(v->layout, i, false) : GANG__OP_TAKE;
+        gang__commit_add(w, v->slot, i, code, was[i] - now[i]);
+    }
+}
+
+/* Take what the plan takes. GANG_ENOFIT: something changed meanwhile; *slot is where. */
+gang_result gang__commit_plan(gang_worker *w, struct gang__plan *p, uint32_t *slot)
+{
+    struct gang__placer *placer = w->place;
+    size_t touched = 0, ops = 0;
+    if (!gang__order_reserve(w, p->views))
+        return GANG_ENOMEM;
+    for (size_t i = 0; i < p->views; i++) {
+        if (!is_touched(p, &p->view[i]))
+            continue;
+        placer->order[touched++] = (uint64_t)p->view[i].slot << 32 | i;
+        ops += p->view[i].words;
+    }
+    if (gang__commit_reserve(w, ops) != GANG_OK)
+        return GANG_ENOMEM;
+    gang__sort_keys(placer->order, touched);
+    gang__commit_begin(w);
+    for (size_t i = 0; i < touched; i++)
+        add_view(w, p, &p->view[(uint32_t)placer->order[i]]);
+    uint32_t refused = 0;
+    gang_result r = gang__commit_run(w, false, &refused);
+    if (r != GANG_OK) {
+        unsigned word;
+        uint64_t payload;
+        w->stats.conflicts++;
+        if (touched)
+            gang__commit_op(w, refused, slot, &word, &payload);
+        return r;
+    }
+    for (size_t i = 0; i < touched; i++)
+        if ((uint32_t)(placer->order[i] >> 32) != GANG__POOL)
+            gang__index_tidy(w->cluster, (uint32_t)(placer->order[i] >> 32));
+    return GANG_OK;
+}
+
+/* ---- what a task holds, as a record ---------------------------------------------------------------- */
+
+static void put(uint64_t *out, unsigned *n, unsigned word, uint64_t payload, uint64_t flags)
+{
+    if (payload == 0)
+        return;
+    if (out)
+        out[*n] = payload | (uint64_t)word << GANG__PAYLOAD_BITS | flags;
+    (*n)++;
+}
+
+/* The deltas of a pick; `out` NULL: only count them. */
+static unsigned deltas_of(const struct gang__plan *p, const struct gang__pick *pick, uint64_t *out)
+{
+    const struct gang__group *g = &p->q->group[pick->group];
+    const struct gang__view *v = &p->view[pick->view];
+    unsigned n = 0;
+    put(out, &n, GANG__WORD_HEAD, g->cpu, 0);
+    put(out, &n, GANG__WORD_MEMORY, g->pages, 0);
+    for (unsigned w = 0; pick->gpus >> (w * GANG__SHARES_PER_WORD); w++) {
+        uint64_t shares = 0;
+        for (unsigned i = 0; i < GANG__SHARES_PER_WORD; i++)
+            if (pick->gpus >> (w * GANG__SHARES_PER_WORD + i) & 1)
+                shares |= gang__share_of(i, pick->share);
+        put(out, &n, GANG__WORD_SHARES + w, shares, 0);
+        if (w + 1 == GANG_MAX_GPUS / GANG__SHARES_PER_WORD)
+            break;
+    }
+    for (unsigned i = 0; pick->cores && i < v->layout.core_words; i++)
+        put(out, &n, gang__first_core(v->layout) + i, p->word[pick->core_at + i], 0);
+    for (size_t i = 0; i < g->node_need_count; i++)
+        put(out, &n, v->node->kind_word[g->node_needs[i].kind], (uint64_t)g->node_needs[i].amount,
+            0);
+    for (size_t i = 0; i < g->pool_need_count; i++)
+        put(out, &n, gang__pool_word(g->pool_needs[i].kind), (uint64_t)g->pool_needs[i].amount,
+            GANG__DELTA_POOL);
+    return n;
+}
+
+static size_t data_size(const struct gang__plan *p)
+{
+    size_t words = 0;
+    for (size_t i = 0; i < p->picks; i++)
+        words += GANG__TASK_HEAD + deltas_of(p, &p->pick[i], NULL);
+    return words;
+}
+
+void gang__record_append(struct gang__alloc *a, const struct gang__plan *p)
+{
+    for (size_t i = 0; i < p->picks; i++) {
+        const struct gang__pick *pick = &p->pick[i];
+        uint64_t *task = a->data + a->used;
+        unsigned n = deltas_of(p, pick, task + GANG__TASK_HEAD);
+        task[0] = p->view[pick->view].node->id;
+        task[1] = (uint64_t)a->next_number++ | (uint64_t)n << 32 | (uint64_t)pick->group << 48;
+        a->used += GANG__TASK_HEAD + n;
+    }
+    a->tasks += (uint32_t)p->picks;
+}
+
+/* Room to give back `tasks` tasks of `words` words of data with this worker. */
+static bool release_reserve(gang_worker *w, size_t tasks, size_t words)
+{
+    return gang__order_reserve(w, tasks) &&
+           gang__commit_reserve(w, words + GANG__MAX_WORDS) == GANG_OK;
+}
+
+/* A BUSY record with room for what is planned, and to give it back. */
+gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc **a)
+{
+    struct gang__placer *placer = w->place;
+    uint32_t room_class;
+    size_t words = data_size(&placer->plan);
+    if (!release_reserve(w, placer->plan.picks, words))
+        return GANG_ENOMEM;
+    uint64_t *data = gang__buffer_get(w, words, &room_class);
+    if (!data)
+        return GANG_ENOMEM;
+    gang_result r = gang__alloc_take(w, a);
+    if (r != GANG_OK) {
+        gang__buffer_put(w, data, room_class);
+        return r;
+    }
+    (*a)->data = data;
+    (*a)->room_class = room_class;
+    (*a)->q = q;
+    gang__request_get(q);
+    return GANG_OK;
+}
+
+/* Room in a record for what is planned. */
+gang_result gang__record_extend(gang_worker *w, struct gang__alloc *a)
+{
+    const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    size_t words = a->used + data_size(p);
+    if (!release_reserve(w, a->tasks + p->picks, words))
+        return GANG_ENOMEM;
+    if (words <= (size_t)1 << a->room_class)
+        return GANG_OK;
+    uint32_t room_class;
+    uint64_t *data = gang__buffer_get(w, words, &room_class);
+    if (!data)
+        return GANG_ENOMEM;
+    memcpy(data, a->data, a->used * sizeof(*data));
+    gang__buffer_put(w, a->data, a->room_class);
+    a->data = data;
+    a->room_class = room_class;
+    return GANG_OK;
+}

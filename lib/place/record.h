@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a plan to a committed allocation, and what all calls on allocations share. */
+#ifndef GANG__PLACE_RECORD_H
+#define GANG__PLACE_RECORD_H
+
+#include "place/table.h"
+
+/* A search is repeated so often when releases disturb it; then a refusal is given unproved. */
+enum { GANG__SEARCHES = 64 };
+
+/* The worker may place, and the request is of its cluster. GANG_EINVAL, GANG_ENOMEM. */
+gang_result gang__check_call(gang_worker *w, const gang_request *q, struct gang_error *error);
+
+/* Room for so many keys in the placer's `order`. */
+bool gang__order_reserve(gang_worker *w, size_t keys);
+
+/* Slot at which a worker's searches begin. */
+uint32_t gang__plan_start(const gang_worker *w);
+
+/* Take what the plan takes. GANG_ENOFIT: something changed meanwhile; *slot is where. */
+gang_result gang__commit_plan(gang_worker *w, struct gang__plan *p, uint32_t *slot);
+
+/* A BUSY record with room for what is planned, and to give it back. */
+gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc **a);
+/* Room in a record for what is planned beside what it holds. */
+gang_result gang__record_extend(gang_worker *w, struct gang__alloc *a);
+/* Note the planned tasks, which are committed now. Cannot fail. */
+void gang__record_append(struct gang__alloc *a, const struct gang__plan *p);
+
+/* A refusal of a gang (more < 0) or of one more task of a group: tell why. `ever`: GANG_OK,
+ * GANG_ENEVER or GANG_ENOMEM. */
+gang_result gang__refuse(gang_worker *w, gang_request *q, gang_result ever, int32_t more,
+                         struct gang_error *error);
+
+#endif

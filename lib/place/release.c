@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Giving back: named tasks, or all of an allocation. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/rcu.h"
+#include "core/commit.h"
+#include "core/index.h"
+#include "place/record.h"
+
+/* Add what one task holds to the sums of the words of its cell, or of the pool's. Bits of different
+ * tasks never meet, so that adding is joining. */
+static void sum_task(const uint64_t *task, bool pool, uint64_t *sum)
+{
+    for (unsigned i = 0; i < gang__task_deltas(task); i++) {
+        uint64_t delta = task[GANG__TASK_HEAD + i];
+        if (((delta & GANG__DELTA_POOL) != 0) == pool)
+            sum[gang__delta_word(delta)] += gang__payload(delta);
+    }
+}
+
+static void give_words(gang_worker *w, uint32_t slot, uint64_t *sum)
+{
+    struct gang__layout layout = gang__layout_at(gang__chunk_of(w->cluster, slot), slot);
+    bool pool = slot == GANG__POOL;
+    unsigned words = pool ? (unsigned)GANG__MAX_WORDS : gang__word_count(layout);
+    for (unsigned i = 0; i < words; i++) {
+        if (!sum[i])
+            continue;
+        if (i == GANG__WORD_HEAD)
+            gang__commit_add(w, slot, i, GANG__OP_HEAD, sum[i] | GANG__HEAD_GIVE);
+        else
+            gang__commit_add(w, slot, i, pool ? GANG__OP_GIVE : gang__code_of(layout, i, true),
+                             sum[i]);
+        sum[i] = 0;
+    }
+}
+
+/* Give back the tasks whose keys {slot, offset in data} stand in placer->order, in one commit. */
+static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_t count)
+{
+    struct gang__placer *placer = w->place;
+    uint64_t sum[GANG__MAX_WORDS] = {0};
+    size_t ops = GANG__MAX_WORDS;
+    for (size_t i = 0; i < count; i++)
+        ops += gang__task_deltas(a->data + (uint32_t)placer->order[i]);
+    gang_result r = gang__commit_reserve(w, ops);
+    if (r != GANG_OK)
+        return r;
+    gang__sort_keys(placer->order, count);
+    gang__commit_begin(w);
+    if (a->q->uses_pool) { /* the pool is slot 0: first */
+        for (size_t i = 0; i < count; i++)
+            sum_task(a->data + (uint32_t)placer->order[i], true, sum);
+        give_words(w, GANG__POOL, sum);
+    }
+    for (size_t i = 0; i < count; i++) {
+        uint32_t slot = (uint32_t)(placer->order[i] >> 32);
+        sum_task(a->data + (uint32_t)placer->order[i], false, sum);
+        if (i + 1 == count || (uint32_t)(placer->order[i + 1] >> 32) != slot)
+            give_words(w, slot, sum);
+    }
+    gang__commit_run(w, true, NULL); /* nothing in it can be refused */
+    for (size_t i = 0; i < count; i++) {
+        uint32_t slot = (uint32_t)(placer->order[i] >> 32);
+        if (i + 1 == count || (uint32_t)(placer->order[i + 1] >> 32) != slot)
+            gang__index_tidy(w->cluster, slot);
+    }
+    return GANG_OK;
+}
+
+gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
+{
+    if (!worker)
+        return GANG_EINVAL;
+    if (!gang__placer_of(worker))
+        return GANG_ENOMEM;
+    struct gang__placer *placer = worker->place;
+    gang__rcu_enter();
+    struct gang__alloc *a;
+    gang_result r = gang__alloc_lock(worker->cluster, id, &a);
+    if (r == GANG_OK) {
+        size_t count = 0;
+        if (!gang__order_reserve(worker, a->tasks))
+            r = GANG_ENOMEM;
+        for (uint32_t at = 0; r == GANG_OK && at < a->used;
+             at += GANG__TASK_HEAD + gang__task_deltas(a->data + at))
+            placer->order[count++] = a->data[at] << 32 | at;
+        if (r == GANG_OK)
+            r = give_tasks(worker, a, count);
+        if (r == GANG_OK)
+            gang__alloc_drop(worker, a);
+        else
+            gang__alloc_publish(a);
+    }
+    gang__rcu_leave();
+    return r;
+}
+
+/* Would a group, a set or the request fall below its minimum? `left`: tasks of each group after. */
+static bool below_min(const gang_request *q, const int64_t *held, const int64_t *left,
+                      int32_t *group)
+{
+    int64_t all = 0, all_held = 0;
+    *group = -1;
+    for (uint32_t g = 0; g < q->group_count; g++) {
+        all += left[g];
+        all_held += held[g];
+        if (left[g] < held[g] && left[g] < q->group[g].min) {
+            *group = (int32_t)g;
+            return true;
+        }
+    }
+    for (uint32_t s = 0; s < q->set_count; s++) {
+        int64_t in_set = 0, in_set_held = 0;
+        for (uint32_t g = 0; g < q->group_count; g++) {
+            int32_t at = q->group[g].set;
+            while (at >= 0 && at != (int32_t)s)
+                at = q->set[at].parent;
+            if (at >= 0) {
+                in_set += left[g];
+                in_set_held += held[g];
+            }
+        }
+        if (in_set < in_set_held && in_set < q->set[s].min)
+            return true;
+    }
+    return all < all_held && all < q->min;
+}
+
+/* Keys of the named tasks into placer->order. */
+static gang_result find_tasks(gang_worker *w, const struct gang__alloc *a, const int64_t *tasks,
+                              int64_t count, int64_t *left, struct gang_error *error)
+{
+    struct gang__placer *placer = w->place;
+    /* Tasks lie in the order of their numbers: sort the names and walk both. */
+    for (int64_t i = 0; i < count; i++) {
+        if (tasks[i] < 0 || tasks[i] > UINT32_MAX)
+            return gang__error(error, GANG_ENOENT, "tasks", "no task %lld", (long long)tasks[i]);
+        placer->order[i] = (uint64_t)tasks[i];
+    }
+    gang__sort_keys(placer->order, (size_t)count);
+    uint32_t at = 0;
+    for (int64_t i = 0; i < count; i++) {
+        while (at < a->used && gang__task_number(a->data + at) < placer->order[i])
+            at += GANG__TASK_HEAD + gang__task_deltas(a->data + at);
+        if (at >= a->used || gang__task_number(a->data + at) != placer->order[i])
+            return gang__error(error, GANG_ENOENT, "tasks", "no task %lld, or named twice",
+                               (long long)placer->order[i]);
+        left[gang__task_group(a->data + at)]--;
+        placer->order[i] = a->data[at] << 32 | at;
+        at += GANG__TASK_HEAD + gang__task_deltas(a->data + at);
+    }
+    return GANG_OK;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    uint32_t x = (uint32_t) * (const uint64_t *)a, y = (uint32_t) * (const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Drop the tasks of placer->order from the record. */
+static void data_remove(gang_worker *w, struct gang__alloc *a, size_t count)
+{
+    struct gang__placer *placer = w->place;
+    qsort(placer->order, count, sizeof(*placer->order), by_offset);
+    uint32_t to = 0, from = 0;
+    size_t next = 0;
+    while (from < a->used) {
+        uint32_t size = GANG__TASK_HEAD + gang__task_deltas(a->data + from);
+        if (next < count && (uint32_t)placer->order[next] == from) {
+            next++;
+        } else {
+            memmove(a->data + to, a->data + from, size * sizeof(*a->data));
+            to += size;
+        }
+        from += size;
+    }
+    a->used = to;
+    a->tasks -= (uint32_t)count;
+}
+
+static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *tasks,
+                          int64_t count, struct gang_error *error)
+{
+    const gang_request *q = a->q;
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    if (!gang__order_reserve(w, (size_t)count) ||
+        gang__plan_begin(p, w->cluster, q, false) != GANG_OK)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    size_t at = gang__plan_take(p, q->group_count);
+    if (p->failed)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    int64_t *held = p->in_group, *left = (int64_t *)&p->word[at];
+    for (const uint64_t *task = a->data; task < a->data + a->used;
+         task += GANG__TASK_HEAD + gang__task_deltas(task))
+        held[gang__task_group(task)]++;
+    memcpy(left, held, q->group_count * sizeof(*left));
+    gang_result r = find_tasks(w, a, tasks, count, left, error);
+    if (r != GANG_OK)
+        return r;
+    int32_t group;
+    if (below_min(q, held, left, &group)) {
+        gang__error(error, GANG_ENOFIT, "tasks", "the gang would fall below its minimum");
+        if (error && error->size >= sizeof(*error)) {
+            error->constraint = GANG_WHY_MIN;
+            error->group = group;
+        }
+        return GANG_ENOFIT;
+    }
+    r = give_tasks(w, a, (size_t)count);
+    if (r != GANG_OK)
+        return gang__error(error, r, NULL, "out of memory");
+    data_remove(w, a, (size_t)count);
+    return GANG_OK;
+}
+
+gang_result gang_alloc_shrink(gang_worker *worker, gang_alloc_id id, const int64_t *tasks,
+                              int64_t task_count, struct gang_error *error)
+{
+    if (!worker || !tasks || task_count < 1)
+        return gang__error(error, GANG_EINVAL, "tasks", "none");
+    if (!gang__placer_of(worker))
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    gang__rcu_enter();
+    struct gang__alloc *a;
+    gang_result r = gang__alloc_lock(worker->cluster, id, &a);
+    if (r != GANG_OK) {
+        gang__error(error, r, NULL, "%s", gang_strerror(r));
+    } else if (task_count > a->tasks) {
+        r = gang__error(error, GANG_ENOENT, "tasks", "more than it holds");
+        gang__alloc_publish(a);
+    } else {
+        r = shrink(worker, a, tasks, task_count, error);
+        gang__alloc_publish(a);
+    }
+    gang__rcu_leave();
+    return r;
+}
