@@ -6,7 +6,6 @@
 #include "base/rcu.h"
 #include "core/commit.h"
 #include "core/kind.h"
-#include "core/node.h"
 
 static void kind_set(struct gang__kind *k, const char *name, const char *unit, int32_t scope)
 {

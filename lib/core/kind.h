@@ -7,6 +7,9 @@
 /* The built-in kinds of a new cluster. */
 void gang__kinds_init(gang_cluster *c);
 
+/* Number of a kind by name, or -1. */
+int32_t gang__kind_find(const gang_cluster *c, const char *name);
+
 /* Word of the pool's cell (slot GANG__POOL) that counts a cluster-wide kind. */
 unsigned gang__pool_word(int32_t kind);
 

@@ -12,6 +12,7 @@
 #include "base/rcu.h"
 #include "core/commit.h"
 #include "core/index.h"
+#include "core/kind.h"
 #include "core/node.h"
 #include "model/node_spec.h"
 

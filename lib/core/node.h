@@ -18,9 +18,6 @@ bool gang__node_is_free(const struct gang__node *node, const uint64_t *payload);
 /* Number of a topology level by name, or -1. */
 int32_t gang__level_find(const gang_cluster *c, const char *name);
 
-/* Number of a kind by name, or -1. */
-int32_t gang__kind_find(const gang_cluster *c, const char *name);
-
 /* Domains of a level: how many, and the i-th. Inside a read section. */
 uint32_t gang__domain_count(gang_cluster *c, uint32_t level);
 struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i);

@@ -69,9 +69,10 @@ static gang_result plan_places(gang_worker *w, gang_request *q, const struct gan
     p->adopting = p->settled = p->even = true;
     gang_result r = GANG_OK;
     size_t step = places->size;
-    const char *at = (const char *)places;
-    for (int64_t i = 0; i < count && r == GANG_OK; i++, at += step)
-        r = plan_place(w, q, (const struct gang_placement *)(const void *)at, i, error);
+    for (int64_t i = 0; i < count && r == GANG_OK; i++) {
+        const void *at = (const char *)places + (size_t)i * step;
+        r = plan_place(w, q, at, i, error);
+    }
     return r;
 }
 

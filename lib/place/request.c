@@ -6,10 +6,16 @@
 
 #include "base/error.h"
 #include "core/index.h"
+#include "core/kind.h"
 #include "core/node.h"
 #include "model/node_spec.h"
 
-enum { MAX_TASKS = 1 << 24, MAX_MEMBERS = 4095, MAX_DEVICE_MILLI = GANG_MAX_GPUS * 1000 };
+enum {
+    MAX_TASKS = 1 << 24,
+    MAX_MEMBERS = 4095,
+    MAX_DEVICE_MILLI = GANG_MAX_GPUS * 1000,
+    MAX_ELEMENT = 65536 /* bytes of a group or set of the caller's: more was never set up */
+};
 
 /* ---- one block -------------------------------------------------------------------------------
  * Compiling runs twice over the same code: first with `base` NULL, to learn the size, then for
@@ -358,8 +364,8 @@ static gang_result compile(const struct job *j, struct block *b, gang_request *q
     q->group = take(b, s->group_count, sizeof(*q->group));
     q->set = take(b, s->set_count, sizeof(*q->set));
     q->by_size = take(b, s->group_count, sizeof(*q->by_size));
-    const char *at = (const char *)s->groups;
-    for (size_t i = 0; i < s->group_count && r == GANG_OK; i++, at += s->group_size) {
+    for (size_t i = 0; i < s->group_count && r == GANG_OK; i++) {
+        const char *at = (const char *)s->groups + i * s->group_size;
         struct gang_group_spec in;
         struct gang__group scratch = {0};
         size_t size;
@@ -373,8 +379,8 @@ static gang_result compile(const struct job *j, struct block *b, gang_request *q
         if (r != GANG_OK)
             gang__error_at(j->error, r, "groups[%zu]", i);
     }
-    at = (const char *)s->sets;
-    for (size_t i = 0; i < s->set_count && r == GANG_OK; i++, at += s->set_size) {
+    for (size_t i = 0; i < s->set_count && r == GANG_OK; i++) {
+        const char *at = (const char *)s->sets + i * s->set_size;
         struct gang_set_spec in;
         struct gang__set scratch;
         size_t size;
@@ -404,8 +410,8 @@ static gang_result check_spec(const struct job *j)
         return bad(j, GANG_ELIMIT, s->set_count > MAX_MEMBERS ? "sets" : "groups", "too many");
     if (s->set_count && !s->sets)
         return bad(j, GANG_EINVAL, "sets", "NULL");
-    if (s->group_size < sizeof(struct gang_group_spec) ||
-        (s->set_count && s->set_size < sizeof(struct gang_set_spec)))
+    if (s->group_size < sizeof(struct gang_group_spec) || s->group_size > MAX_ELEMENT ||
+        (s->set_count && (s->set_size < sizeof(struct gang_set_spec) || s->set_size > MAX_ELEMENT)))
         return bad(j, GANG_EINVAL, "group_size", "struct gang_request_spec is not set up");
     if (s->policy < GANG_POLICY_PACK || s->policy > GANG_POLICY_FIRST)
         return bad(j, GANG_EINVAL, "policy", "unknown");

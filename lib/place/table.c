@@ -322,17 +322,14 @@ struct audit {
     uint32_t slots;
 };
 
-static void audit_add(struct audit *t, struct gang__layout layout, uint32_t slot, uint64_t delta)
+/* Cores are bits; their sum is as good: two owners of one carry over into a word that is wrong. */
+static void audit_add(struct audit *t, uint32_t slot, uint64_t delta)
 {
-    if (slot >= t->slots)
-        return;
-    unsigned word = gang__delta_word(delta);
-    uint64_t *sum = &t->sum[(size_t)slot * GANG__MAX_WORDS + word];
-    bool bits = word >= gang__first_core(layout) && word < gang__first_amount(layout);
-    *sum = bits && slot != GANG__POOL ? *sum | gang__payload(delta) : *sum + gang__payload(delta);
+    if (slot < t->slots)
+        t->sum[(size_t)slot * GANG__MAX_WORDS + gang__delta_word(delta)] += gang__payload(delta);
 }
 
-static void audit_alloc(gang_cluster *c, struct audit *t, const struct gang__alloc *a)
+static void audit_alloc(struct audit *t, const struct gang__alloc *a)
 {
     for (const uint64_t *task = a->data; task < a->data + a->used;
          task += GANG__TASK_HEAD + gang__task_deltas(task)) {
@@ -340,7 +337,7 @@ static void audit_alloc(gang_cluster *c, struct audit *t, const struct gang__all
         for (unsigned i = 0; i < gang__task_deltas(task); i++) {
             uint64_t delta = task[GANG__TASK_HEAD + i];
             uint32_t at = delta & GANG__DELTA_POOL ? (uint32_t)GANG__POOL : slot;
-            audit_add(t, gang__layout_at(gang__chunk_of(c, at), at), at, delta);
+            audit_add(t, at, delta);
         }
     }
 }
@@ -393,7 +390,7 @@ static gang_result table_check(gang_cluster *c, struct gang_error *error)
     struct gang__alloc *a;
     for (uint32_t i = 0; (a = gang__alloc_at(c, i)) != NULL; i++)
         if (a->data)
-            audit_alloc(c, &t, a);
+            audit_alloc(&t, a);
     gang_result r = audit_pool(c, &t, error);
     for (uint32_t slot = 1; slot < t.slots && r == GANG_OK; slot++) {
         struct gang__node *node = gang__node_at(c, slot);
