@@ -78,21 +78,20 @@ static inline void fail_mem_init(struct fail_mem *fail, long fail_at)
 
 /* Values for a pointer member and the count that follows it:
  *   .labels = LIST(struct gang_label, {"zone", "a"}) */
-#define LIST(type, ...) \
-    (type[]){__VA_ARGS__}, sizeof((type[]){__VA_ARGS__}) / sizeof(type)
+#define LIST(type, ...) (type[]){__VA_ARGS__}, sizeof((type[]){__VA_ARGS__}) / sizeof(type)
 
 /* A call that must succeed; `error` is a local of the caller's. */
-#define MUST(call)                                                                          \
-    do {                                                                                    \
-        gang_result must_ = (call);                                                         \
-        ck_assert_msg(must_ == GANG_OK, "%s: %s", #call, gang_result_name(must_));          \
+#define MUST(call)                                                                 \
+    do {                                                                           \
+        gang_result must_ = (call);                                                \
+        ck_assert_msg(must_ == GANG_OK, "%s: %s", #call, gang_result_name(must_)); \
     } while (0)
 
 /* A machine in few words; what is 0 or NULL is not there. */
 struct box {
     const char *name;
-    int64_t cpu;        /* millicores */
-    int64_t memory;     /* bytes */
+    int64_t cpu;    /* millicores */
+    int64_t memory; /* bytes */
     size_t gpus;
     const char *model;  /* of all GPUs */
     int64_t gpu_memory; /* bytes, of each GPU */

@@ -206,7 +206,8 @@ struct old {
     size_t size;
     int64_t a;
 };
-struct new {
+struct new
+{
     size_t size;
     int64_t a, b;
 };
@@ -254,14 +255,13 @@ START_TEST(what_the_library_writes_keeps_to_the_callers_size)
         struct new known;
         char more[16];
     } longer;
-    ck_assert_int_eq(
-        gang__struct_out(&shorter, sizeof(shorter), sizeof(shorter), &in, sizeof(in)),
-        GANG_OK);
+    ck_assert_int_eq(gang__struct_out(&shorter, sizeof(shorter), sizeof(shorter), &in, sizeof(in)),
+                     GANG_OK);
     ck_assert_uint_eq(shorter.size, sizeof(shorter));
     ck_assert_int_eq(shorter.a, 7);
     memset(&longer, 0x5a, sizeof(longer));
-    ck_assert_int_eq(
-        gang__struct_out(&longer, sizeof(longer), sizeof(in), &in, sizeof(in)), GANG_OK);
+    ck_assert_int_eq(gang__struct_out(&longer, sizeof(longer), sizeof(in), &in, sizeof(in)),
+                     GANG_OK);
     ck_assert_uint_eq(longer.known.size, sizeof(longer));
     ck_assert_int_eq(longer.known.b, 8);
     for (size_t i = 0; i < sizeof(longer.more); i++)

@@ -3,6 +3,7 @@
 #include <gangsched/gangsched.h>
 
 #include "core/cluster.h"
+#include "place/table.h"
 #include "support.h"
 
 static struct stage s;
@@ -342,6 +343,30 @@ START_TEST(the_audit_sees_a_wrong_word)
 }
 END_TEST
 
+/* Both tasks say that core 0 is theirs; core 1 is free. */
+START_TEST(the_audit_sees_a_core_that_two_tasks_own)
+{
+    struct box box = {.name = "n1", .cpu = 4000, .cores = 4};
+    gang_node_id id = stage_add(&s, &box);
+    struct gang_group_spec g = group_of(1, 1000, 0);
+    stage_alloc_group(&s, &g);
+    stage_alloc_group(&s, &g);
+    stage_check(&s);
+    struct gang__alloc *a = gang__alloc_at(s.c, 1);
+    uint64_t *last = &a->data[a->used - 1]; /* its cores */
+    uint64_t before = *last;
+    gang__a64 *word =
+        gang__word_at(gang__chunk_of(s.c, (uint32_t)id), (uint32_t)id, gang__delta_word(before));
+    ck_assert_uint_eq(gang__payload(before), 2);
+    ck_assert_uint_eq(gang__payload(gang__load(word)), 4 | 8);
+    *last = before ^ 3;
+    gang__store(word, gang__load(word) ^ 2);
+    ck_assert_uint_eq(audit().id, id);
+    *last = before;
+    gang__store(word, gang__load(word) ^ 2);
+}
+END_TEST
+
 START_TEST(the_audit_sees_a_wrong_pool)
 {
     int32_t kind;
@@ -411,10 +436,10 @@ static void make_case(struct small_case *t)
     t->scenario.kind_count = 2;
     t->scenario.nodes = t->nodes;
     t->scenario.node_count = 4;
-    t->kinds[0] = (struct gang_kind_spec){sizeof(t->kinds[0]), "nic", "cards",
-                                          GANG_SCOPE_NODE,     0,     0};
-    t->kinds[1] = (struct gang_kind_spec){sizeof(t->kinds[0]), "lic", NULL,
-                                          GANG_SCOPE_CLUSTER,  0,     7};
+    t->kinds[0] =
+        (struct gang_kind_spec){sizeof(t->kinds[0]), "nic", "cards", GANG_SCOPE_NODE, 0, 0};
+    t->kinds[1] =
+        (struct gang_kind_spec){sizeof(t->kinds[0]), "lic", NULL, GANG_SCOPE_CLUSTER, 0, 7};
     t->nic = (struct gang_amount){"nic", 2};
     for (int i = 0; i < 4; i++) {
         t->place[i][0] = (struct gang_label){"zone", place[i][1]};
@@ -577,6 +602,7 @@ int main(void)
     tcase_add_test(running, without_manual_reclaim_memory_stays_bounded);
     tcase_add_test(running, reclaim_leaves_what_is_held);
     tcase_add_test(running, the_audit_sees_a_wrong_word);
+    tcase_add_test(running, the_audit_sees_a_core_that_two_tasks_own);
     tcase_add_test(running, the_audit_sees_a_wrong_pool);
     tcase_add_test(running, the_audit_sees_a_node_that_the_index_hides);
     suite_add_tcase(suite, running);

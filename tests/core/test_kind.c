@@ -104,8 +104,8 @@ START_TEST(a_bad_kind_is_refused_and_nothing_is_registered)
     int32_t kind = 17;
     memset(name_256, 'k', GANG_MAX_NAME + 1);
     MUST(gang_kind_add(s.w, "taken", NULL, GANG_SCOPE_NODE, 0, NULL));
-    ck_assert_int_eq(
-        gang_kind_add(s.w, bad->name, bad->unit, bad->scope, bad->capacity, &kind), bad->code);
+    ck_assert_int_eq(gang_kind_add(s.w, bad->name, bad->unit, bad->scope, bad->capacity, &kind),
+                     bad->code);
     ck_assert_int_eq(kind, 0);
     ck_assert_int_eq(gang_kind_get(s.c, GANG_KIND_SITE + 1, &info), GANG_ENOENT);
     ck_assert_int_eq(gang_kind_add(NULL, "nic", NULL, GANG_SCOPE_NODE, 0, NULL), GANG_EINVAL);

@@ -208,8 +208,7 @@ START_TEST(a_specification_is_copied)
     static struct box_room room;
     char name[] = "n1", model[] = "V100", key[] = "zone", value[] = "a";
     struct gang_label label = {key, value};
-    struct box box = {
-        .name = name, .gpus = 1, .model = model, .labels = &label, .label_count = 1};
+    struct box box = {.name = name, .gpus = 1, .model = model, .labels = &label, .label_count = 1};
     struct gang_node_spec spec = box_spec(&box, &room), *copy;
     gang_node_id id, found;
     MUST(gang_node_add(s.w, &spec, &id, NULL));

@@ -5,7 +5,7 @@
 #include "support.h"
 
 static struct stage s;
-static struct box box;            /* the node as it is described */
+static struct box box; /* the node as it is described */
 static struct gang_amount amounts[2];
 static struct gang_label rack, label;
 static struct box_room room;
@@ -174,7 +174,8 @@ END_TEST
 
 START_TEST(a_refused_change_leaves_the_place_as_it_was)
 {
-    struct box other = {.name = "n2", .cpu = 6000, .place = LIST(struct gang_label, {"rack", "r2"})};
+    struct box other = {
+        .name = "n2", .cpu = 6000, .place = LIST(struct gang_label, {"rack", "r2"})};
     struct gang_group_spec g = task_of_all();
     stage_add(&s, &other);
     stage_alloc_group(&s, &g);
@@ -191,7 +192,8 @@ END_TEST
 
 START_TEST(a_new_place_counts_for_the_next_request)
 {
-    struct box other = {.name = "n2", .cpu = 6000, .place = LIST(struct gang_label, {"rack", "r2"})};
+    struct box other = {
+        .name = "n2", .cpu = 6000, .place = LIST(struct gang_label, {"rack", "r2"})};
     struct gang_group_spec g = group_of(12, 1000, 0);
     gang_node_id n2 = stage_add(&s, &other);
     g.same = "rack";
@@ -205,6 +207,38 @@ START_TEST(a_new_place_counts_for_the_next_request)
     box.place_count = 0; /* nowhere */
     MUST(change(NULL));
     ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+}
+END_TEST
+
+/* A node that was listed twice in its rack would get two tasks before the other gets one. */
+START_TEST(a_node_that_came_back_is_one_node_of_its_rack)
+{
+    struct box other = {
+        .name = "n2", .cpu = 4000, .place = LIST(struct gang_label, {"rack", "r1"})};
+    struct gang_group_spec g = group_of(2, 1000, 0), hold = task_of_all();
+    struct gang_request_spec spec = request_of(&g, 1);
+    gang_node_id n2 = stage_add(&s, &other);
+    g.same = "rack";
+    spec.policy = GANG_POLICY_SPREAD;
+    rack.value = "r2";
+    if (_i == 0) { /* really away, and back */
+        MUST(change(NULL));
+    } else { /* only tried to go to where it goes then */
+        gang_alloc_id held = stage_alloc_group(&s, &hold);
+        other = (struct box){
+            .name = "n3", .cpu = 4000, .place = LIST(struct gang_label, {"rack", "r2"})};
+        MUST(gang_node_remove(s.w, n2));
+        n2 = stage_add(&s, &other);
+        box.cpu = 1000;
+        ck_assert_int_eq(change(NULL), GANG_EBUSY);
+        box.cpu = 6000;
+        MUST(gang_alloc_free(s.w, held));
+    }
+    rack.value = _i == 0 ? "r1" : "r2";
+    MUST(change(NULL));
+    gang_alloc_id held = stage_alloc(&s, &spec);
+    ck_assert_uint_eq(stage_tasks_on(&s, held, id), 1);
+    ck_assert_uint_eq(stage_tasks_on(&s, held, n2), 1);
 }
 END_TEST
 
@@ -466,6 +500,7 @@ int main(void)
     tcase_add_loop_test(tests, a_capacity_does_not_fall_below_what_is_taken, 0, 4);
     tcase_add_test(tests, a_refused_change_leaves_the_place_as_it_was);
     tcase_add_test(tests, a_new_place_counts_for_the_next_request);
+    tcase_add_loop_test(tests, a_node_that_came_back_is_one_node_of_its_rack, 0, 2);
     tcase_add_test(tests, new_labels_and_partitions_count_for_the_next_request);
     tcase_add_test(tests, the_state_changes_with_the_rest);
     tcase_add_test(tests, a_larger_node_makes_the_impossible_possible);

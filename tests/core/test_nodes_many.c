@@ -14,8 +14,7 @@ static void add_nodes(void)
 {
     char name[20];
     struct gang_label half = {"half", NULL};
-    struct box box = {
-        .name = name, .cpu = 1000, .memory = MIB, .place = &half, .place_count = 1};
+    struct box box = {.name = name, .cpu = 1000, .memory = MIB, .place = &half, .place_count = 1};
     for (int i = 0; i < NODES; i++) {
         snprintf(name, sizeof(name), "n%d", i);
         half.value = i < NODES / 2 ? "lower" : "upper";

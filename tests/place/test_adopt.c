@@ -152,10 +152,8 @@ START_TEST(capacity_always_matters)
         int64_t cpu, memory, gpu, nics, lics;
         int32_t kind;
     } wants[] = {
-        {9000, 0, 0, 0, 0, GANG_KIND_CPU},
-        {0, 9 * GIB, 0, 0, 0, GANG_KIND_MEMORY},
-        {0, 0, 5000, 0, 0, GANG_KIND_GPU},
-        {0, 0, 0, 3, 0, GANG_KIND_SITE},
+        {9000, 0, 0, 0, 0, GANG_KIND_CPU},   {0, 9 * GIB, 0, 0, 0, GANG_KIND_MEMORY},
+        {0, 0, 5000, 0, 0, GANG_KIND_GPU},   {0, 0, 0, 3, 0, GANG_KIND_SITE},
         {0, 0, 0, 0, 3, GANG_KIND_SITE + 1},
     };
     struct gang_amount amounts[] = {{"nic", wants[_i].nics}, {"lic", wants[_i].lics}};

@@ -150,18 +150,30 @@ START_TEST(freed_cores_are_owned_again)
 }
 END_TEST
 
-/* 8 cores and 4 GPUs in two NUMA domains: cores 0-3 with GPUs 0-1, 4-7 with 2-3. */
+/* 8 cores and 4 GPUs in two NUMA domains: cores 0-3 with GPUs 2-3, cores 4-7 with GPUs 0-1. */
+static void add_crossed(void)
+{
+    static struct box_room room;
+    struct box box = {.name = "n1", .cpu = 8000, .cores = 8, .numas = 2, .gpus = 4};
+    struct gang_node_spec spec = box_spec(&box, &room);
+    for (int i = 0; i < 4; i++)
+        room.gpu[i].numa = i < 2;
+    MUST(gang_node_add(s.w, &spec, NULL, NULL));
+}
+
+static uint64_t cores_near(const struct gang_task *t)
+{
+    return t->gpus & 3 ? 0xf0 : 0x0f;
+}
+
 START_TEST(cores_are_near_the_devices)
 {
     struct gang_group_spec g = group_of(1, 2000, 1000);
-    add_box(8000, 8, 2, 4);
+    add_crossed();
     for (int i = 0; i < 4; i++) {
         struct gang_task t = only_task(stage_alloc_group(&s, &g));
         ck_assert_int_eq(t.core_count, 2);
-        if (t.gpus & 3)
-            ck_assert_uint_eq(t.cores[0] & 0xf0, 0);
-        else
-            ck_assert_uint_eq(t.cores[0] & 0x0f, 0);
+        ck_assert_uint_eq(t.cores[0] & ~cores_near(&t), 0);
     }
 }
 END_TEST
@@ -169,20 +181,24 @@ END_TEST
 START_TEST(cores_farther_away_are_better_than_none)
 {
     struct gang_group_spec g = group_of(1, 6000, 1000);
-    add_box(8000, 8, 2, 4);
+    add_crossed();
     struct gang_task t = only_task(stage_alloc_group(&s, &g));
-    uint64_t near = t.gpus & 3 ? 0x0f : 0xf0;
     ck_assert_int_eq(t.core_count, 6);
-    ck_assert_uint_eq(t.cores[0] & near, near);
+    ck_assert_uint_eq(t.cores[0] & cores_near(&t), cores_near(&t));
 }
 END_TEST
 
-START_TEST(devices_in_both_domains_have_cores_in_both)
+/* Cores 0-3, 4-7 and 8-11; a GPU with the first and one with the last. */
+START_TEST(devices_in_two_domains_have_cores_in_both)
 {
-    struct gang_group_spec g = group_of(1, 8000, 4000);
-    add_box(8000, 8, 2, 4);
+    static struct box_room room;
+    struct box box = {.name = "n1", .cpu = 12000, .cores = 12, .numas = 3, .gpus = 2};
+    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_group_spec g = group_of(1, 8000, 2000);
+    room.gpu[1].numa = 2;
+    MUST(gang_node_add(s.w, &spec, NULL, NULL));
     struct gang_task t = only_task(stage_alloc_group(&s, &g));
-    ck_assert_uint_eq(t.cores[0], 0xff);
+    ck_assert_uint_eq(t.cores[0], 0xf0f);
 }
 END_TEST
 
@@ -292,7 +308,7 @@ int main(void)
     tcase_add_test(tests, freed_cores_are_owned_again);
     tcase_add_test(tests, cores_are_near_the_devices);
     tcase_add_test(tests, cores_farther_away_are_better_than_none);
-    tcase_add_test(tests, devices_in_both_domains_have_cores_in_both);
+    tcase_add_test(tests, devices_in_two_domains_have_cores_in_both);
     tcase_add_test(tests, there_may_be_1024_cores);
     tcase_add_test(tests, the_largest_node_is_used_whole);
     tcase_add_test(tests, the_largest_cpu_capacity_is_used_whole);

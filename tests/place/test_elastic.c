@@ -387,6 +387,36 @@ START_TEST(no_set_and_no_request_falls_below_its_minimum)
 }
 END_TEST
 
+/* The request has tasks to spare, but outside of the set. */
+START_TEST(a_set_keeps_its_minimum_whatever_runs_outside)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    struct gang_group_spec g[] = {group_of(2, 1000, 0), group_of(2, 1000, 0), group_of(4, 1000, 0)};
+    struct gang_set_spec set[] = {GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT};
+    struct gang_request_spec spec = request_of(g, 3);
+    g[0].min = g[1].min = 0;
+    g[2].min = 1;
+    g[0].set = 0;
+    g[1].set = 1; /* inside set 0 */
+    set[0].min = 3;
+    set[1].parent = 0;
+    spec.sets = set;
+    spec.set_count = 2;
+    add_nodes(1, 8000, 0);
+    gang_alloc_id id = stage_alloc(&s, &spec);
+    ck_assert_int_eq(grow(id, 2, 3, 3), GANG_OK);
+    const struct task_list *list = stage_tasks(&s, id);
+    int64_t inside = -1, outside = -1;
+    for (size_t i = 0; i < list->count; i++)
+        *(list->task[i].group == 2 ? &outside : &inside) = list->task[i].task;
+    ck_assert_int_eq(gang_alloc_shrink(s.w, id, &inside, 1, &error), GANG_ENOFIT);
+    ck_assert_int_eq(error.constraint, GANG_WHY_MIN);
+    ck_assert_int_eq(shrink(id, outside), GANG_OK);
+    ck_assert_int_eq(grow(id, -1, 1, 1), GANG_OK); /* the fourth of the set */
+    ck_assert_int_eq(shrink(id, inside), GANG_OK);
+}
+END_TEST
+
 START_TEST(bad_names_of_tasks_give_back_nothing)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -540,6 +570,7 @@ int main(void)
     tcase_add_test(shrinking, tasks_keep_their_numbers_and_places);
     tcase_add_test(shrinking, no_group_falls_below_its_minimum);
     tcase_add_loop_test(shrinking, no_set_and_no_request_falls_below_its_minimum, 0, 2);
+    tcase_add_test(shrinking, a_set_keeps_its_minimum_whatever_runs_outside);
     tcase_add_test(shrinking, bad_names_of_tasks_give_back_nothing);
     tcase_add_test(shrinking, what_is_given_back_is_free_for_others);
     tcase_add_test(shrinking, growing_and_shrinking_for_a_long_time);

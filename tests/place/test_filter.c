@@ -21,7 +21,9 @@ static void open_stage(void)
         struct box box = {.name = name[i],
                           .cpu = 1000,
                           .gpus = 1,
-                          .model = i < 2 ? "V100" : i == 2 ? "T4" : NULL,
+                          .model = i < 2    ? "V100"
+                                   : i == 2 ? "T4"
+                                            : NULL,
                           .labels = labels[i],
                           .label_count = count[i],
                           .partitions = partitions, /* a: none, b: one, c: two, d: three */
@@ -59,7 +61,8 @@ struct rule_case {
     unsigned nodes;
 };
 static const char *const linux_[] = {"linux"}, *const two[] = {"linux", "plan9"},
-                  *const empty[] = {""}, *const names[] = {"b", "d", "x"}, *const one[] = {"1"};
+                         *const empty[] = {""}, *const names[] = {"b", "d", "x"},
+                         *const one[] = {"1"};
 static const struct rule_case rules[] = {
     {{{"os", linux_, 1, GANG_LABEL_IN, 0}}, 1, 1},
     {{{"os", two, 2, GANG_LABEL_IN, 0}}, 1, 3},

@@ -140,6 +140,22 @@ START_TEST(groups_that_are_hard_to_place_go_first)
 }
 END_TEST
 
+/* The second group looks harder, but only the first node has memory for the first one. */
+START_TEST(groups_are_also_tried_in_their_own_order)
+{
+    struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(1, 2000, 0)};
+    struct gang_request_spec spec = request_of(g, 2);
+    struct box box = {.name = "a", .cpu = 8000, .memory = 8 * GIB};
+    stage_add(&s, &box);
+    box = (struct box){.name = "b", .cpu = 8000, .memory = GIB};
+    stage_add(&s, &box);
+    g[0].memory_bytes = 8 * GIB;
+    g[1].memory_bytes = GIB;
+    spec.policy = GANG_POLICY_FIRST;
+    stage_alloc(&s, &spec);
+}
+END_TEST
+
 START_TEST(a_gang_takes_its_minimum_and_no_more)
 {
     struct gang_group_spec g = group_of(6, 1000, 0);
@@ -232,8 +248,7 @@ END_TEST
 
 START_TEST(a_set_has_a_minimum_of_its_own)
 {
-    struct gang_group_spec g[] = {group_of(3, 1000, 0), group_of(3, 1000, 0),
-                                  group_of(3, 1000, 0)};
+    struct gang_group_spec g[] = {group_of(3, 1000, 0), group_of(3, 1000, 0), group_of(3, 1000, 0)};
     struct gang_set_spec set = GANG_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 3);
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
@@ -262,8 +277,7 @@ END_TEST
 
 START_TEST(sets_nest)
 {
-    struct gang_group_spec g[] = {group_of(4, 1000, 0), group_of(4, 1000, 0),
-                                  group_of(4, 1000, 0)};
+    struct gang_group_spec g[] = {group_of(4, 1000, 0), group_of(4, 1000, 0), group_of(4, 1000, 0)};
     struct gang_set_spec set[3] = {GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT};
     struct gang_request_spec spec = request_of(g, 3);
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
@@ -493,7 +507,7 @@ END_TEST
 
 START_TEST(walking_meets_each_allocation_once)
 {
-    enum { COUNT = 1500 }; /* more than one chunk of records */
+    enum { COUNT = 1101 }; /* more than one chunk of records */
     static gang_alloc_id id[COUNT];
     static bool met[COUNT];
     struct gang_group_spec g = group_of(1, 1, 0);
@@ -505,8 +519,7 @@ START_TEST(walking_meets_each_allocation_once)
     for (int i = 0; i < COUNT; i += 3)
         MUST(gang_alloc_free(s.w, id[i]));
     int count = 0;
-    for (gang_alloc_id at = gang_alloc_next(s.c, GANG_ID_NONE); at;
-         at = gang_alloc_next(s.c, at)) {
+    for (gang_alloc_id at = gang_alloc_next(s.c, GANG_ID_NONE); at; at = gang_alloc_next(s.c, at)) {
         int i = 0;
         while (i < COUNT && id[i] != at)
             i++;
@@ -518,6 +531,33 @@ START_TEST(walking_meets_each_allocation_once)
     }
     ck_assert_int_eq(count, COUNT - COUNT / 3);
     ck_assert_uint_eq(gang_alloc_next(s.c, UINT64_MAX), GANG_ID_NONE);
+    gang_request_put(q);
+}
+END_TEST
+
+/* One worker allocates, another gives back: what it keeps for itself is bounded. */
+START_TEST(records_pass_from_worker_to_worker)
+{
+    enum { COUNT = 900 };
+    static gang_alloc_id id[COUNT];
+    struct gang_group_spec g = group_of(1, 1, 0);
+    struct gang_request_spec spec = request_of(&g, 1);
+    gang_request *q = stage_request(&s, &spec);
+    gang_worker *other;
+    add_nodes(1, 4000, GIB, 0);
+    MUST(gang_worker_new(s.c, &other));
+    long live = 0;
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < COUNT; i++)
+            MUST(gang_alloc(s.w, q, &id[i], NULL));
+        for (int i = 0; i < COUNT; i++)
+            MUST(gang_alloc_free(other, id[i]));
+        ck_assert_uint_eq(gang_alloc_next(s.c, GANG_ID_NONE), GANG_ID_NONE);
+        if (round > 1)
+            ck_assert_int_eq(s.mem.live, live);
+        live = s.mem.live;
+    }
+    ck_assert_int_eq(stage_node(&s, node[0]).cpu_free, 4000);
     gang_request_put(q);
 }
 END_TEST
@@ -606,6 +646,7 @@ int main(void)
     tcase_add_loop_test(whole, alloc_refuses_when_one_node_lacks_something, 0, 4);
     tcase_add_test(whole, if_one_group_does_not_fit_none_is_placed);
     tcase_add_test(whole, groups_that_are_hard_to_place_go_first);
+    tcase_add_test(whole, groups_are_also_tried_in_their_own_order);
     tcase_add_test(whole, a_gang_takes_its_minimum_and_no_more);
     tcase_add_test(whole, a_gang_as_large_as_the_cluster_and_one_larger);
     suite_add_tcase(suite, whole);
@@ -636,6 +677,7 @@ int main(void)
     tcase_add_test(handles, arguments_must_be_there);
     tcase_add_test(handles, a_freed_allocation_is_stale);
     tcase_add_test(handles, walking_meets_each_allocation_once);
+    tcase_add_test(handles, records_pass_from_worker_to_worker);
     tcase_add_test(handles, ids_are_never_used_again);
     tcase_add_test(handles, reserving_checks_its_range);
     tcase_add_test(handles, a_worker_allocates_nothing_for_a_gang_it_had_before);

@@ -51,12 +51,12 @@ struct machine {
     char name[20];
     int64_t cpu, pages, nics;
     int gpus;
-    int model[MAX_GPUS];        /* into model_name[] */
-    int64_t memory[MAX_GPUS];   /* bytes; 0: unknown */
-    int cores;                  /* 0: not known */
-    int zone;                   /* label; 0: none */
-    bool batch;                 /* is in the partition */
-    int block, rack;            /* 0: in none */
+    int model[MAX_GPUS];      /* into model_name[] */
+    int64_t memory[MAX_GPUS]; /* bytes; 0: unknown */
+    int cores;                /* 0: not known */
+    int zone;                 /* label; 0: none */
+    bool batch;               /* is in the partition */
+    int block, rack;          /* 0: in none */
     int32_t state;
     bool removed;
 };
@@ -107,15 +107,16 @@ static uint64_t run_seed;
 static int step;
 static const char *doing;
 
-#define CHECK(condition, ...)                                                                    \
-    do {                                                                                         \
-        if (!(condition)) {                                                                      \
-            printf("GANG_SEED=%" PRIu64 " step %d, %s: ", run_seed, step, doing);                \
-            printf(__VA_ARGS__);                                                                 \
-            printf("\n");                                                                        \
-            fflush(stdout);                                                                      \
-            ck_abort_msg("GANG_SEED=%" PRIu64 " step %d, %s: %s", run_seed, step, doing, #condition); \
-        }                                                                                        \
+#define CHECK(condition, ...)                                                            \
+    do {                                                                                 \
+        if (!(condition)) {                                                              \
+            printf("GANG_SEED=%" PRIu64 " step %d, %s: ", run_seed, step, doing);        \
+            printf(__VA_ARGS__);                                                         \
+            printf("\n");                                                                \
+            fflush(stdout);                                                              \
+            ck_abort_msg("GANG_SEED=%" PRIu64 " step %d, %s: %s", run_seed, step, doing, \
+                         #condition);                                                    \
+        }                                                                                \
     } while (0)
 
 static struct machine *machine_of(gang_node_id id)
@@ -131,8 +132,8 @@ static struct machine *machine_of(gang_node_id id)
 struct room {
     int64_t cpu, pages, nics, lics;
     int64_t gpu[MAX_GPUS];
-    uint64_t cores;    /* not owned */
-    int64_t shared;    /* millicores of tasks without cores */
+    uint64_t cores; /* not owned */
+    int64_t shared; /* millicores of tasks without cores */
     int tasks;
 };
 
@@ -284,8 +285,8 @@ static void check_node(const struct machine *m)
         return;
     }
     if (m->removed && result == GANG_ESTALE)
-        CHECK(r.cpu == m->cpu && r.pages == m->pages && r.nics == m->nics,
-              "%s is stale, but held", m->name);
+        CHECK(r.cpu == m->cpu && r.pages == m->pages && r.nics == m->nics, "%s is stale, but held",
+              m->name);
     if (m->removed && result == GANG_ESTALE)
         return;
     CHECK(result == GANG_OK, "%s: %s", m->name, gang_result_name(result));
@@ -417,8 +418,8 @@ static void add_node(void)
         m->memory[i] = one_in(4) ? below(3) * 8 * GIB : memory;
     }
     m->cores = one_in(3) ? 0 : (int)below(17);
-    m->cpu = m->cores && !one_in(4) ? 1000 * m->cores - (one_in(3) ? below(1000) : 0)
-                                    : below(16) * 1000;
+    m->cpu =
+        m->cores && !one_in(4) ? 1000 * m->cores - (one_in(3) ? below(1000) : 0) : below(16) * 1000;
     m->pages = below(64);
     m->nics = below(4);
     m->zone = (int)below(3);
@@ -645,12 +646,22 @@ static bool in_one_domain(const struct gang_task *a, const struct gang_task *b, 
     return x->rack && x->rack == y->rack && x->block == y->block;
 }
 
+/* A task that wants nothing holds nothing of its node: when that is removed, nobody knows any more
+ * where it was. */
+static bool is_lost(const struct grant *g, const struct gang_task *t)
+{
+    const struct wish *w = &g->order.wish[t->group];
+    return machine_of(t->node)->removed && !w->cpu && !w->pages && !w->nics && !w->devices;
+}
+
 /* All tasks are where the demands want them. */
 static void check_domains(const struct grant *g)
 {
     for (size_t i = 0; i < g->tasks; i++) {
         for (size_t k = i; k < g->tasks; k++) {
             const struct gang_task *a = &g->task[i], *b = &g->task[k];
+            if (is_lost(g, a) || is_lost(g, b))
+                continue;
             int same = a->group == b->group ? g->order.wish[a->group].same : -1;
             CHECK(same < 0 || in_one_domain(a, b, same), "a group in two domains");
             CHECK(g->order.same < 0 || in_one_domain(a, b, g->order.same), "two domains");
@@ -747,8 +758,7 @@ static int64_t held_of(const struct grant *g, int32_t group, bool removed_too)
 {
     int64_t held = 0;
     for (size_t i = 0; i < g->tasks; i++)
-        held += g->task[i].group == group &&
-                (removed_too || !machine_of(g->task[i].node)->removed);
+        held += g->task[i].group == group && (removed_too || !machine_of(g->task[i].node)->removed);
     return held;
 }
 
@@ -825,8 +835,7 @@ static void shrink(void)
     }
     bool too_many = (int64_t)g->tasks - count < g->order.min;
     for (int32_t i = 0; i < g->order.groups; i++)
-        too_many = too_many ||
-                   (given[i] && held_of(g, i, true) - given[i] < g->order.wish[i].min);
+        too_many = too_many || (given[i] && held_of(g, i, true) - given[i] < g->order.wish[i].min);
     gang_result r = gang_alloc_shrink(s.w, g->id, tasks, count, &error);
     CHECK(r == (too_many ? GANG_ENOFIT : GANG_OK), "%s", gang_result_name(r));
     if (r == GANG_ENOFIT)

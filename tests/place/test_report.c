@@ -256,13 +256,11 @@ static void same_task(json_t *o, const struct gang_task *t)
     ck_assert_int_eq(json_integer_value(json_object_get(o, "memory_bytes")), t->memory_bytes);
     ck_assert_int_eq((int)(1000 * json_number_value(json_object_get(o, "share")) + 0.5),
                      t->gpu_share);
-    json_array_foreach(json_object_get(o, "gpus"), index, number)
-    {
+    json_array_foreach (json_object_get(o, "gpus"), index, number) {
         ck_assert((t->gpus >> json_integer_value(number) & 1) != 0);
         gpus++;
     }
-    json_array_foreach(json_object_get(o, "cores"), index, number)
-    {
+    json_array_foreach (json_object_get(o, "cores"), index, number) {
         ck_assert((t->cores[0] >> json_integer_value(number) & 1) != 0);
         cores++;
     }

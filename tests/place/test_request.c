@@ -120,7 +120,7 @@ static const struct fault faults[] = {
     {GANG_ERANGE, "groups[1].gpu_milli", .wide = &G.gpu_milli, .number = 65000},
     {GANG_EINVAL, "groups[1].gpu_milli", .wide = &G.gpu_milli, .number = 1500},
     {GANG_EINVAL, "groups[1].gpu_devices", .wide = &G.gpu_milli, .number = 3000}, /* not 2 */
-    {GANG_EINVAL, "groups[1].gpu_devices", .wide = &G.gpu_milli, .number = 0}, /* of nothing */
+    {GANG_EINVAL, "groups[1].gpu_devices", .wide = &G.gpu_milli, .number = 0},    /* of nothing */
     {GANG_ERANGE, "groups[1].gpu_memory_bytes", .wide = &G.gpu_memory_bytes, .number = -1},
     {GANG_EINVAL, "groups[1].gpu_memory_bytes", .wide = &G.gpu_memory_bytes, .number = 1},
     {GANG_ERANGE, "groups[1].gpu_devices", .wide = &G.gpu_devices, .number = -1},
@@ -396,8 +396,12 @@ START_TEST(elements_follow_the_size_rule)
     sets[0].known.size = sizeof(sets[0]);
     spec.group_size = sizeof(group[0]) - 8;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+    spec.group_size = SIZE_MAX;
+    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
     spec.group_size = sizeof(groups[0]);
     spec.set_size = 0;
+    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+    spec.set_size = SIZE_MAX;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
     ck_assert_ptr_null(q);
 }

@@ -35,8 +35,7 @@ static int add(const char *block, const char *rack, int cores)
         place[count++] = (struct gang_label){"block", block};
     snprintf(name, sizeof(name), "n%d", nodes);
     snprintf(where[nodes], sizeof(where[0]), "%.2s/%.2s", block ? block : "", rack ? rack : "");
-    struct box box = {
-        .name = name, .cpu = 1000 * cores, .place = place, .place_count = count};
+    struct box box = {.name = name, .cpu = 1000 * cores, .place = place, .place_count = count};
     node[nodes] = stage_add(&s, &box);
     return nodes++;
 }
@@ -217,8 +216,7 @@ END_TEST
 
 START_TEST(a_set_has_a_domain_of_its_own)
 {
-    struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(1, 1000, 0),
-                                  group_of(2, 1000, 0)};
+    struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(1, 1000, 0), group_of(2, 1000, 0)};
     struct gang_set_spec set = GANG_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 3);
     add("b1", "r1", 1);
