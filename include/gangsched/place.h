@@ -66,7 +66,8 @@ GANG_API void gang_request_put(gang_request *request);
  *   (A refusal after 64 searches that releases of other threads disturbed is given unproved.)
  *   A refusal of a request of one group without `same` and `prefer` is true at an instant inside
  *   the call. With several shapes or domains the search is greedy with a few orders tried, and
- *   GANG_ENOFIT may be said of a gang that an exhaustive search would place.
+ *   GANG_ENOFIT (or, by the same search on the empty cluster, GANG_ENEVER) may be said of a gang
+ *   that an exhaustive search would place.
  * Owner of the worker. Lock-free; allocates only for a gang larger than any before on this worker
  * and for tables that double.
  */

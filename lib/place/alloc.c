@@ -41,7 +41,14 @@ static gang_result plan_gang(gang_worker *w, const gang_request *q)
     return r;
 }
 
-/* Could it ever fit? Remembered for as long as the nodes do not change. */
+/* Note an answer for as long as the nodes do not change. */
+static void remember(gang__a64 *where, uint64_t epoch)
+{
+    if (gang__load(where) != epoch)
+        gang__store(where, epoch);
+}
+
+/* Could it ever fit? What was placed could. */
 static gang_result fits_ever(gang_worker *w, gang_request *q)
 {
     uint64_t epoch = gang__load(&w->cluster->epoch) + 1;
@@ -50,8 +57,10 @@ static gang_result fits_ever(gang_worker *w, gang_request *q)
     if (gang__load(&q->never_epoch) == epoch)
         return GANG_ENEVER;
     gang_result r = plan_once(w, q, false, true);
+    if (r == GANG_ENOFIT && q->group_count > 1) /* as plan_gang() does */
+        r = plan_once(w, q, true, true);
     if (r != GANG_ENOMEM)
-        gang__store(r == GANG_OK ? &q->fits_epoch : &q->never_epoch, epoch);
+        remember(r == GANG_OK ? &q->fits_epoch : &q->never_epoch, epoch);
     return r == GANG_ENOFIT ? GANG_ENEVER : r;
 }
 
@@ -92,6 +101,7 @@ gang_result gang_alloc(gang_worker *worker, gang_request *request, gang_alloc_id
         return r;
     struct gang__placer *placer = worker->place;
     gang__rcu_enter();
+    uint64_t epoch = gang__load(&worker->cluster->epoch) + 1;
     do {
         struct gang__alloc *a = NULL;
         uint32_t slot = 0;
@@ -105,6 +115,7 @@ gang_result gang_alloc(gang_worker *worker, gang_request *request, gang_alloc_id
         if (r == GANG_OK) {
             gang__record_append(a, &placer->plan);
             *id = gang__alloc_publish(a);
+            remember(&request->fits_epoch, epoch);
             gang__rcu_leave();
             return GANG_OK;
         }

@@ -94,46 +94,53 @@ static int64_t tasks_held(const struct gang__alloc *a, int32_t group)
     return held;
 }
 
-/* How many tasks of each group run on nodes that are still there, into p->word. The others need no
- * room any more. */
-static size_t count_running(struct gang__plan *p, const struct gang__alloc *a)
+/* Take from a word of an empty view what a task holds of it. */
+static void take_own(uint64_t *now, enum gang__code code, uint64_t arg)
 {
-    size_t bytes = a->q->group_count * sizeof(uint64_t), at = gang__plan_take(p, a->q->group_count);
-    if (p->failed)
-        return at;
-    memset(p->word + at, 0, bytes);
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
-        struct gang__view *v = gang__plan_view(p, (uint32_t)task[0]);
-        if (v && v->node->id == task[0] &&
-            gang__head_state(gang__view_now(p, v)[GANG__WORD_HEAD]) != GANG__STATE_GONE)
-            p->word[at + gang__task_group(task)]++;
-    }
-    return at;
+    if (gang__op_fits(code, arg, *now))
+        *now = gang__op_apply(code, arg, *now);
+    else /* the node is being described anew */
+        *now = code == GANG__OP_HEAD ? gang__head(gang__head_state(*now), 0) : 0;
 }
 
-/* Could one task of a group more than it holds ever fit, where the running ones are bound to?
- * Remembered until nodes or the number of tasks change. */
+/* The views of an empty plan as they are with the tasks of this allocation alone. */
+static void plan_alone(struct gang__plan *p, const struct gang__alloc *a)
+{
+    for (const uint64_t *task = a->data; task < a->data + a->used;
+         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+        for (unsigned i = 0; i < gang__task_deltas(task); i++) {
+            uint64_t delta = task[GANG__TASK_HEAD + i];
+            unsigned word = gang__delta_word(delta);
+            bool pool = (delta & GANG__DELTA_POOL) != 0;
+            struct gang__view *v = gang__plan_view(p, pool ? GANG__POOL : (uint32_t)task[0]);
+            if (!v)
+                continue;
+            enum gang__code code = pool ? GANG__OP_TAKE
+                                   : word == GANG__WORD_HEAD
+                                       ? GANG__OP_HEAD
+                                       : gang__code_of(v->layout, word, false);
+            take_own(&gang__view_now(p, v)[word], code, gang__payload(delta));
+        }
+    }
+}
+
+/* Could one task of a group more than it holds ever fit, if nobody else were there? Remembered until
+ * nodes or its tasks change. */
 static gang_result one_more_fits_ever(gang_worker *w, struct gang__alloc *a, uint32_t group)
 {
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
-    const gang_request *q = a->q;
     uint64_t epoch = gang__load(&w->cluster->epoch) + 1;
     if (a->fits_epoch == epoch && a->fits_tasks == a->tasks && a->fits_group == group)
         return GANG_OK;
-    if (gang__plan_begin(p, w->cluster, q, true) != GANG_OK)
+    if (gang__plan_begin(p, w->cluster, a->q, true) != GANG_OK)
         return GANG_ENOMEM;
     plan_running(p, a);
-    memset(p->in_group, 0, q->group_count * sizeof(*p->in_group));
-    size_t running = count_running(p, a);
-    for (uint32_t i = 0; i < q->group_count && !p->failed; i++) {
-        uint32_t g = q->by_size[i];
-        int64_t want = (int64_t)p->word[running + g] + (g == group);
-        if (gang__pack_more(p, g, want, want, false) < want && !p->failed)
-            return GANG_ENEVER;
-    }
+    plan_alone(p, a);
+    int64_t fits = p->failed ? 0 : gang__pack_more(p, group, 1, 1, false);
     if (p->failed)
         return GANG_ENOMEM;
+    if (!fits)
+        return GANG_ENEVER;
     a->fits_epoch = epoch;
     a->fits_tasks = a->tasks;
     a->fits_group = group;

@@ -180,6 +180,7 @@ static void data_remove(gang_worker *w, struct gang__alloc *a, size_t count)
     }
     a->used = to;
     a->tasks -= (uint32_t)count;
+    a->fits_epoch = 0;
 }
 
 static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *tasks,

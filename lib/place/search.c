@@ -149,13 +149,49 @@ static int64_t index_first(struct search *s)
 
 /* ---- over lists ------------------------------------------------------------------------------------ */
 
-/* All slots in order: for the question whether it could ever fit. */
-static int64_t all_slots(struct search *s)
+/* Where the search over the index would meet a node: see index_up() and its siblings. The lower bits
+ * are its slot, counted round from p->start. */
+enum { SLOT_BITS = 21 };
+static uint64_t place_in_order(struct search *s, uint32_t slot, int32_t policy)
 {
+    const uint32_t mask = (1u << SLOT_BITS) - 1;
+    struct gang__view *v = gang__plan_view(s->p, slot);
+    if (!v || policy == GANG_POLICY_FIRST)
+        return (slot - s->p->start) & mask;
+    struct gang__levels levels = gang__levels_of(v->layout, gang__view_was(s->p, v));
+    uint64_t level = s->g->gpu_level ? levels.gpu : levels.cpu;
+    if (policy != GANG_POLICY_PACK)
+        level = UINT8_MAX - level;
+    else if (s->g->devices == 0 && v->layout.class_id != 0)
+        level += UINT8_MAX;
+    return (level << 8 | v->layout.class_id) << SLOT_BITS | ((slot - s->p->start) & mask);
+}
+
+/* All nodes: for the question whether it could ever fit, when the index does not count. In the order
+ * in which they would be met if they were all empty; with one group the order does not matter. */
+static int64_t all_nodes(struct search *s, int32_t policy)
+{
+    struct gang__plan *p = s->p;
     int64_t done = 0;
-    uint32_t end = gang__load(&s->p->c->slot_end);
-    for (uint32_t slot = 1; slot < end && s->want && !s->p->failed; slot++)
-        done += visit(s, slot);
+    uint32_t end = gang__load(&p->c->slot_end), start = p->start;
+    if (p->q->group_count == 1) {
+        for (uint32_t slot = 1; slot < end && s->want && !p->failed; slot++)
+            done += visit(s, slot);
+        return done;
+    }
+    if (policy == GANG_POLICY_FIRST)
+        p->start = 0;
+    size_t at = gang__plan_take(p, end), count = 0;
+    for (uint32_t slot = 1; slot < end && !p->failed; slot++)
+        if (gang__node_at(p->c, slot)) {
+            uint64_t key = place_in_order(s, slot, policy);
+            p->word[at + count++] = key;
+        }
+    if (count > 1)
+        gang__sort_keys(p->word + at, count);
+    for (size_t i = 0; i < count && s->want && !p->failed; i++)
+        done += visit(s, (uint32_t)(p->word[at + i] + p->start) & ((1u << SLOT_BITS) - 1));
+    p->start = start;
     return done;
 }
 
@@ -201,7 +237,7 @@ static int64_t pass(struct search *s, int32_t policy)
     if (s->domain)
         return members(s, policy);
     if (s->p->empty)
-        return all_slots(s);
+        return all_nodes(s, policy);
     if (policy == GANG_POLICY_PACK)
         return index_up(s);
     if (policy == GANG_POLICY_FIRST)

@@ -193,6 +193,43 @@ START_TEST(an_allocation_does_not_inherit_answers)
 }
 END_TEST
 
+/* Both nodes have a task that is held; a third one needs a third node. */
+START_TEST(never_counts_what_the_allocation_holds_itself)
+{
+    struct gang_group_spec g[] = {group_of(1, 3000, 0), group_of(2, 3000, 0)};
+    struct gang_request_spec spec = request_of(g, 2);
+    struct box box = {.name = "a", .cpu = 4000, .memory = GIB};
+    stage_add(&s, &box);
+    box = (struct box){.name = "b", .cpu = 4000, .memory = 8 * GIB};
+    stage_add(&s, &box);
+    g[0].memory_bytes = 8 * GIB;
+    g[1].min = 1;
+    gang_alloc_id id = stage_alloc(&s, &spec);
+    ck_assert_int_eq(grow(id, 1, 1, 0), GANG_ENEVER);
+    add_nodes(1, 3000, 0);
+    ck_assert_int_eq(grow(id, -1, 1, 1), GANG_OK);
+}
+END_TEST
+
+/* The same number of tasks in other places is another question. */
+START_TEST(an_answer_ends_when_tasks_change)
+{
+    struct gang_group_spec g[] = {group_of(2, 1000, 0), group_of(2, 2000, 0)};
+    struct gang_request_spec spec = request_of(g, 2);
+    g[0].min = 1;
+    g[1].min = 0;
+    add_nodes(1, 4000, 0);
+    gang_alloc_id id = stage_alloc(&s, &spec), other = elastic(1, 1000, 0);
+    ck_assert_int_eq(grow(id, 0, 1, 1), GANG_OK);
+    ck_assert_int_eq(grow(id, 1, 1, 0), GANG_ENOFIT); /* 2000 held, 2000 wanted */
+    ck_assert_int_eq(shrink(id, 1), GANG_OK);
+    MUST(gang_alloc_free(s.w, other));
+    ck_assert_int_eq(grow(id, 1, 1, 1), GANG_OK); /* as many tasks as before, but 3000 held */
+    other = elastic(1, 1000, 0);
+    ck_assert_int_eq(grow(id, 1, 1, 0), GANG_ENEVER);
+}
+END_TEST
+
 START_TEST(growth_obeys_constraints_and_states)
 {
     struct gang_group_spec g = group_of(9, 1000, 0);
@@ -558,6 +595,8 @@ int main(void)
     tcase_add_test(growing, any_group_grows_that_can);
     tcase_add_test(growing, any_group_waits_if_one_of_them_may_grow);
     tcase_add_test(growing, an_allocation_does_not_inherit_answers);
+    tcase_add_test(growing, never_counts_what_the_allocation_holds_itself);
+    tcase_add_test(growing, an_answer_ends_when_tasks_change);
     tcase_add_test(growing, growth_obeys_constraints_and_states);
     tcase_add_test(growing, growth_takes_pools);
     tcase_add_test(growing, bad_growth_is_refused);

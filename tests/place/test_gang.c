@@ -351,6 +351,38 @@ START_TEST(what_could_ever_fit_depends_on_the_nodes_alone)
 }
 END_TEST
 
+/* Greedy, and in the order of the nodes, the first group would take the only node that has memory
+ * for the second. Another order finds a place: then nobody may say "never". */
+START_TEST(never_is_not_said_of_what_an_empty_cluster_would_take)
+{
+    struct gang_group_spec g[] = {group_of(1, 4000, 0), group_of(1, 3000, 0)};
+    struct gang_group_spec most = group_of(1, 6000, 0);
+    struct gang_request_spec spec = request_of(g, 2);
+    struct box box = {.name = "a", .cpu = 4000, .memory = 8 * GIB};
+    stage_add(&s, &box);
+    box = (struct box){.name = "b", .cpu = 8000, .memory = GIB};
+    stage_add(&s, &box);
+    g[0].memory_bytes = GIB;
+    g[1].memory_bytes = 8 * GIB;
+    for (spec.policy = 0; spec.policy < 3; spec.policy++) {
+        gang_request *q = stage_request(&s, &spec);
+        gang_alloc_id id;
+        if (_i == 0) { /* asked first */
+            MUST(gang_request_fits_ever(s.w, q, NULL));
+            MUST(gang_alloc(s.w, q, &id, NULL));
+        } else { /* placed first */
+            MUST(gang_alloc(s.w, q, &id, NULL));
+            MUST(gang_request_fits_ever(s.w, q, NULL));
+        }
+        MUST(gang_alloc_free(s.w, id));
+        gang_request_put(q);
+        gang_alloc_id other = stage_alloc_group(&s, &most); /* in the way */
+        ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENOFIT);
+        MUST(gang_alloc_free(s.w, other));
+    }
+}
+END_TEST
+
 START_TEST(a_refusal_for_ever_ends_when_a_node_comes)
 {
     struct gang_group_spec g = group_of(3, 2000, 0);
@@ -662,6 +694,7 @@ int main(void)
     tcase_add_checked_fixture(never, open_stage, close_stage);
     tcase_add_test(never, a_dry_run_answers_and_takes_nothing);
     tcase_add_test(never, what_could_ever_fit_depends_on_the_nodes_alone);
+    tcase_add_loop_test(never, never_is_not_said_of_what_an_empty_cluster_would_take, 0, 2);
     tcase_add_test(never, a_refusal_for_ever_ends_when_a_node_comes);
     tcase_add_test(never, a_removed_node_that_is_held_counts_no_more);
     tcase_add_test(never, nodes_that_are_down_may_come_back);

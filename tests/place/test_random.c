@@ -128,7 +128,7 @@ static struct machine *machine_of(gang_node_id id)
     return NULL;
 }
 
-/* What is free of a machine, by the books; of an empty one if `empty`. */
+/* What is free of a machine, by the books. */
 struct room {
     int64_t cpu, pages, nics, lics;
     int64_t gpu[MAX_GPUS];
@@ -137,15 +137,24 @@ struct room {
     int tasks;
 };
 
-static struct room room_of(const struct machine *m, bool empty)
+/* Whose tasks count: everybody's, nobody's, or those of one allocation. */
+static const struct grant nobody;
+#define EVERYBODY NULL
+
+static bool is_counted(const struct grant *g, const struct grant *whose)
+{
+    return whose == EVERYBODY || g->id == whose->id;
+}
+
+static struct room room_of(const struct machine *m, const struct grant *whose)
 {
     struct room r = {m->cpu, m->pages, m->nics, 0, {0}, 0, 0, 0};
     for (int i = 0; i < m->gpus; i++)
         r.gpu[i] = 1000;
     for (int i = 0; i < m->cores; i++)
         r.cores |= UINT64_C(1) << i;
-    for (int g = 0; g < grants && !empty; g++) {
-        for (size_t k = 0; k < grant[g].tasks; k++) {
+    for (int g = 0; g < grants; g++) {
+        for (size_t k = 0; k < grant[g].tasks && is_counted(&grant[g], whose); k++) {
             const struct gang_task *t = &grant[g].task[k];
             if (t->node != m->id)
                 continue;
@@ -164,11 +173,11 @@ static struct room room_of(const struct machine *m, bool empty)
     return r;
 }
 
-static int64_t lics_free(bool empty)
+static int64_t lics_free(const struct grant *whose)
 {
     int64_t lics = lic_capacity;
-    for (int g = 0; g < grants && !empty; g++)
-        for (size_t k = 0; k < grant[g].tasks; k++)
+    for (int g = 0; g < grants; g++)
+        for (size_t k = 0; k < grant[g].tasks && is_counted(&grant[g], whose); k++)
             lics -= grant[g].order.wish[grant[g].task[k].group].lics;
     return lics;
 }
@@ -256,19 +265,19 @@ static bool matches(const struct wish *w, const struct machine *m)
     return zone && (!w->batch || m->batch);
 }
 
-/* Tasks of a wish that fit in all, now or on an empty cluster. */
-static int64_t fit_all(const struct wish *w, bool empty)
+/* Tasks of a wish that fit in all, now (EVERYBODY), or if all nodes were up and others were gone. */
+static int64_t fit_all(const struct wish *w, const struct grant *whose)
 {
     int64_t tasks = 0;
     for (int i = 0; i < machines; i++) {
         const struct machine *m = &machine[i];
-        if (m->removed || (!empty && m->state != GANG_NODE_UP) || !matches(w, m))
+        if (m->removed || (whose == EVERYBODY && m->state != GANG_NODE_UP) || !matches(w, m))
             continue;
-        struct room r = room_of(m, empty);
+        struct room r = room_of(m, whose);
         tasks += fit_room(w, m, &r);
     }
     if (w->lics)
-        tasks = least(tasks, lics_free(empty) / w->lics);
+        tasks = least(tasks, lics_free(whose) / w->lics);
     return tasks;
 }
 
@@ -277,7 +286,7 @@ static int64_t fit_all(const struct wish *w, bool empty)
 static void check_node(const struct machine *m)
 {
     struct gang_node_info info = {.size = sizeof(info)};
-    struct room r = room_of(m, false);
+    struct room r = room_of(m, EVERYBODY);
     gang_result result = gang_node_get(s.c, m->id, &info);
     if (m->removed && r.tasks == 0) {
         /* Tasks that want nothing hold nothing. */
@@ -355,7 +364,7 @@ static void check_all(void)
         counted++;
     CHECK(counted == grants, "number of allocations");
     CHECK(gang_kind_get(s.c, lic_kind, &info) == GANG_OK, "the pool");
-    CHECK(info.capacity == lic_capacity && info.available == lics_free(false), "licences");
+    CHECK(info.capacity == lic_capacity && info.available == lics_free(EVERYBODY), "licences");
     CHECK(info.available >= 0, "licences are over-committed");
     CHECK(gang_cluster_check(s.c, &error) == GANG_OK, "%s", error.text);
 }
@@ -465,7 +474,7 @@ static void remove_node(void)
 static void forget_nodes(void)
 {
     for (int i = 0; i < machines;) {
-        struct room r = room_of(&machine[i], false);
+        struct room r = room_of(&machine[i], EVERYBODY);
         if (machine[i].removed && r.tasks == 0)
             machine[i] = machine[--machines];
         else
@@ -496,7 +505,7 @@ static void change_node(void)
         CHECK(r == GANG_ESTALE, "%s", gang_result_name(r));
         return;
     }
-    struct room left = room_of(&now, false);
+    struct room left = room_of(&now, EVERYBODY);
     bool enough = left.cpu >= 0 && left.pages >= 0 && left.nics >= 0;
     CHECK(r == (enough ? GANG_OK : GANG_EBUSY), "%s: %s", gang_result_name(r), error.text);
     if (r == GANG_OK)
@@ -508,7 +517,7 @@ static void resize_pool(void)
     int64_t capacity = below(40);
     doing = "resize";
     gang_result r = gang_kind_resize(s.w, lic_kind, capacity);
-    bool enough = capacity >= lic_capacity - lics_free(false);
+    bool enough = capacity >= lic_capacity - lics_free(EVERYBODY);
     CHECK(r == (enough ? GANG_OK : GANG_EBUSY), "%s", gang_result_name(r));
     if (enough)
         lic_capacity = capacity;
@@ -714,7 +723,7 @@ static void allocate(void)
     doing = "alloc";
     memset(g, 0, sizeof(*g));
     random_order(&g->order);
-    int64_t now = fit_all(&g->order.wish[0], false), ever = fit_all(&g->order.wish[0], true);
+    int64_t now = fit_all(&g->order.wish[0], EVERYBODY), ever = fit_all(&g->order.wish[0], &nobody);
     gang_request *q = request_new(&g->order, (int32_t)below(3));
     if (one_in(3))
         check_refusal(&g->order, gang_alloc_test(s.w, q, &error), now, ever);
@@ -724,7 +733,7 @@ static void allocate(void)
     CHECK(fits == GANG_OK || fits == GANG_ENEVER, "%s", gang_result_name(fits));
     if (g->order.plain)
         CHECK((fits == GANG_OK) == (ever >= g->order.min), "%s ever", gang_result_name(fits));
-    else if (r != GANG_OK)
+    else
         CHECK((fits == GANG_ENEVER) == (r == GANG_ENEVER), "two answers");
     gang_request_put(q);
     if (r != GANG_OK)
@@ -754,11 +763,11 @@ static void free_alloc(void)
     *g = grant[--grants];
 }
 
-static int64_t held_of(const struct grant *g, int32_t group, bool removed_too)
+static int64_t held_of(const struct grant *g, int32_t group)
 {
     int64_t held = 0;
     for (size_t i = 0; i < g->tasks; i++)
-        held += g->task[i].group == group && (removed_too || !machine_of(g->task[i].node)->removed);
+        held += g->task[i].group == group;
     return held;
 }
 
@@ -766,7 +775,7 @@ static int64_t held_of(const struct grant *g, int32_t group, bool removed_too)
 static void check_growth(const struct grant *g, int64_t tasks, gang_result r, int64_t granted)
 {
     const struct wish *w = &g->order.wish[0];
-    int64_t held = held_of(g, 0, true), fit = fit_all(w, false);
+    int64_t held = held_of(g, 0), fit = fit_all(w, EVERYBODY);
     int64_t most = least(least(tasks, w->count - held), fit);
     /* Parts of several devices may be chosen so that fewer tasks follow. */
     int64_t fewest = w->devices > 1 && w->share < 1000 && most > 0 ? 1 : most;
@@ -775,7 +784,7 @@ static void check_growth(const struct grant *g, int64_t tasks, gang_result r, in
               most);
     if (granted > 0 || held == w->count)
         return;
-    bool ever = fit_all(w, true) > held_of(g, 0, false);
+    bool ever = fit_all(w, g) > 0;
     CHECK(r == (ever ? GANG_ENOFIT : GANG_ENEVER), "%s, %s", gang_result_name(r),
           ever ? "but it could" : "and it could not");
 }
@@ -794,7 +803,7 @@ static void grow(void)
     bool complete = true;
     for (int32_t i = 0; i < g->order.groups; i++)
         if (group < 0 || group == i)
-            complete = complete && held_of(g, i, true) == g->order.wish[i].count;
+            complete = complete && held_of(g, i) == g->order.wish[i].count;
     gang_result r = gang_alloc_grow(s.w, g->id, group, tasks, &granted, NULL);
     CHECK((r == GANG_ERANGE) == complete, "%s", gang_result_name(r));
     CHECK((r == GANG_OK) == (granted > 0), "%s", gang_result_name(r));
@@ -835,7 +844,7 @@ static void shrink(void)
     }
     bool too_many = (int64_t)g->tasks - count < g->order.min;
     for (int32_t i = 0; i < g->order.groups; i++)
-        too_many = too_many || (given[i] && held_of(g, i, true) - given[i] < g->order.wish[i].min);
+        too_many = too_many || (given[i] && held_of(g, i) - given[i] < g->order.wish[i].min);
     gang_result r = gang_alloc_shrink(s.w, g->id, tasks, count, &error);
     CHECK(r == (too_many ? GANG_ENOFIT : GANG_OK), "%s", gang_result_name(r));
     if (r == GANG_ENOFIT)
@@ -854,7 +863,7 @@ static bool places_fit(const struct wish *w, const struct gang_placement *places
 {
     for (int i = 0; i < machines; i++) {
         struct machine *m = &machine[i];
-        struct room r = room_of(m, false);
+        struct room r = room_of(m, EVERYBODY);
         int64_t here = 0;
         for (int64_t k = 0; k < count; k++) {
             if (places[k].node != m->id)
@@ -873,11 +882,11 @@ static bool places_fit(const struct wish *w, const struct gang_placement *places
         }
         struct wish counted = *w;
         counted.devices = any ? w->devices : 0;
-        r = any ? r : room_of(m, false);
+        r = any ? r : room_of(m, EVERYBODY);
         if (fit_room(&counted, m, &r) < here)
             return false;
     }
-    return w->lics * count <= lics_free(false);
+    return w->lics * count <= lics_free(EVERYBODY);
 }
 
 static void adopt(void)
