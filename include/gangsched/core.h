@@ -49,7 +49,9 @@ struct gang_cluster_opts {
     const char *const *levels; /**< topology levels of the site, widest first, e.g. "zone","rack" */
     size_t level_count;        /**< <= GANG_MAX_LEVELS */
     const struct gang_mem *mem; /**< allocator, copied; NULL: malloc and free */
-    int64_t max_nodes;          /**< nodes at a time, 1..1048575; 0: 1048575. Costs no memory */
+    /** Nodes at a time, 1..1048575; 0: 1048575. Costs no memory. A removed node counts until nothing
+     *  of it is held any more and its slot is reclaimed. */
+    int64_t max_nodes;
     int32_t max_workers;        /**< workers at a time, 1..2047; 0: 256 */
     /** 0: adding and removing nodes may now and then wait for a grace period, that is for other
      *  threads to leave the library. 1: they never wait; the host calls gang_cluster_reclaim(). */
@@ -174,7 +176,7 @@ GANG_API gang_result gang_kind_add(gang_worker *worker, const char *name, const 
 
 /**
  * Change the size of a cluster-wide pool.
- * @return GANG_OK; GANG_EINVAL (no such cluster-wide kind); GANG_ERANGE; GANG_EBUSY (more is taken
+ * @return GANG_OK; GANG_EINVAL (no such cluster-wide kind); GANG_ERANGE; GANG_ENOMEM; GANG_EBUSY (more is taken
  *   than the new size; nothing changed).
  * Owner of the worker. May block (structure mutex).
  */
@@ -207,7 +209,9 @@ GANG_API gang_result gang_node_add(gang_worker *worker, const struct gang_node_s
 
 /**
  * Describe a machine anew. Name, GPUs, links, NUMA domains and cores must be as before (to change
- * those, remove and add it); capacities, amounts, labels, partitions, place and state may differ.
+ * those, remove and add it); capacities, amounts (of the same
+ * kinds), labels, partitions, place and state may differ. cpu_milli stays on the same side of 1000
+ * times the number of cores, since that decides whether cores are handed out by name.
  * Running allocations stay. For the commits of other threads the change of capacity and state is one
  * step; labels, place and the capacity that is reported follow at once after it, and a search that is
  * under way may still go by the old ones.
@@ -221,7 +225,7 @@ GANG_API gang_result gang_node_change(gang_worker *worker, gang_node_id id,
 
 /**
  * Set the state: GANG_NODE_UP, GANG_NODE_DRAINING or GANG_NODE_DOWN.
- * @return GANG_OK; GANG_EINVAL; GANG_ESTALE.
+ * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_ENOMEM (only at a worker's first operation).
  * Owner of the worker. Lock-free.
  */
 GANG_API gang_result gang_node_set_state(gang_worker *worker, gang_node_id id, int32_t state)

@@ -262,7 +262,8 @@ struct gang_label_rule {
  *   - gpu_milli = 1000 * k: k whole devices;
  *   - gpu_milli = 1..999: that share of each of gpu_devices (default 1) devices;
  *   - gpu_memory_bytes: that much memory of each of gpu_devices (default 1) devices, rounded up
- *     to a thousandth of the device; only devices whose memory is known.
+ *     to a thousandth of the device; only devices whose memory is known, and for one task only
+ *     devices of which it is the same share.
  * A share never spans devices, and a whole device is never shared.
  * cpu_milli that is a whole number of cores gets named cores of its own where the node's cores are
  * known; any other amount runs in the cores that nobody owns.
@@ -311,8 +312,10 @@ struct gang_set_spec {
 
 /** How a node is chosen among those that can take a task. */
 enum {
-    GANG_POLICY_PACK = 0,   /**< the fullest node that holds it: keeps whole nodes free */
-    GANG_POLICY_SPREAD = 1, /**< the emptiest node, one task a node before a second */
+    /** The fullest node that holds it: keeps whole nodes free. Fullness goes by free GPUs (whole ones,
+     *  else eighths of one), for work without GPUs by free cores in doublings. */
+    GANG_POLICY_PACK = 0,
+    GANG_POLICY_SPREAD = 1, /**< the emptiest node likewise, one task a node before a second */
     GANG_POLICY_FIRST = 2   /**< the first in the cluster's order */
 };
 

@@ -68,15 +68,17 @@ GANG_API void gang_request_put(gang_request *request);
  *   the call. With several shapes or domains the search is greedy with a few orders tried, and
  *   GANG_ENOFIT (or, by the same search on the empty cluster, GANG_ENEVER) may be said of a gang
  *   that an exhaustive search would place.
- * Owner of the worker. Lock-free; allocates only for a gang larger than any before on this worker
- * and for tables that double.
+ * Owner of the worker. Lock-free. Allocates the record of the allocation (records that were given up
+ * are kept by the worker and used again), for a gang larger than any before on this worker, and for
+ * tables that double.
  */
 GANG_API gang_result gang_alloc(gang_worker *worker, gang_request *request, gang_alloc_id *id,
                                 struct gang_error *error) GANG_MUST_CHECK;
 
 /**
- * Make room in the worker for gangs of up to `tasks` tasks, so that later calls allocate nothing.
- * Without it the worker grows when a larger gang than ever before comes.
+ * Make room in the worker for gangs of up to `tasks` tasks, so that later calls plan and commit
+ * without allocating; what remains is the record of each live allocation. Without it the worker
+ * grows when a larger gang than ever before comes.
  * @return GANG_OK; GANG_ERANGE (tasks < 1 or > 2^24); GANG_ENOMEM.
  * Owner of the worker. May allocate.
  */
@@ -101,7 +103,8 @@ GANG_API gang_result gang_request_fits_ever(gang_worker *worker, gang_request *r
  * reached or nothing more fits.
  * @param group    index of the group; -1: any group, in order
  * @param tasks    >= 1
- * @param granted  receives the number added; may be NULL
+ * @param granted  receives the number added; may be NULL. More than `tasks` if the group was below
+ *                 its `min` (after gang_alloc_adopt()): it comes back whole or not at all
  * @return GANG_OK if at least one was added; GANG_ENOFIT: none fits now; GANG_ENEVER: one more could
  *   never fit; GANG_ERANGE: the group has its `count` already, or `tasks` < 1; GANG_EINVAL;
  *   GANG_ESTALE; GANG_EBUSY (another thread is changing this allocation); GANG_ENOMEM.

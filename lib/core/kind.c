@@ -6,6 +6,7 @@
 #include "base/rcu.h"
 #include "core/commit.h"
 #include "core/kind.h"
+#include "model/node_spec.h"
 
 static void kind_set(struct gang__kind *k, const char *name, const char *unit, int32_t scope)
 {
@@ -49,17 +50,12 @@ static gang_result pool_change(gang_worker *w, int32_t kind, int64_t difference)
     return gang__commit_run(w, more, NULL) == GANG_OK ? GANG_OK : GANG_EBUSY;
 }
 
-static bool name_is_good(const char *name)
-{
-    return name && name[0] && strlen(name) <= GANG_MAX_NAME;
-}
-
 gang_result gang_kind_add(gang_worker *worker, const char *name, const char *unit, int32_t scope,
                           int64_t capacity, int32_t *kind)
 {
     if (kind)
         *kind = 0;
-    if (!worker || !name_is_good(name) || strcmp(name, "gpu_memory") == 0 ||
+    if (!worker || gang__text_check(name, false) != GANG_OK || strcmp(name, "gpu_memory") == 0 ||
         (scope != GANG_SCOPE_NODE && scope != GANG_SCOPE_CLUSTER))
         return GANG_EINVAL;
     if (!unit || !unit[0])

@@ -41,15 +41,6 @@ int32_t gang__level_find(const gang_cluster *c, const char *name)
     return -1;
 }
 
-int32_t gang__class_find(gang_cluster *c, const char *model)
-{
-    uint32_t count = gang__load(&c->class_count);
-    for (uint32_t i = 0; i < count; i++)
-        if (strcmp(gang__load(&c->class[i])->model, model) == 0)
-            return (int32_t)i;
-    return -1;
-}
-
 static struct gang__node *node_of_link(struct gang__name *n)
 {
     return (struct gang__node *)((char *)n - offsetof(struct gang__node, name_link));

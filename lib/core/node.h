@@ -25,9 +25,6 @@ struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i
 /* Slots of the nodes of a domain; a slot may hold no node any more. Inside a read section. */
 struct gang__members *gang__domain_members(struct gang__domain *d);
 
-/* Class of a GPU model, or -1 if no node has it. "" is class 0. */
-int32_t gang__class_find(gang_cluster *c, const char *model);
-
 /* ---- topology.c: under the structure mutex ------------------------------------------------ */
 
 /* The domain {level, value} below `parent` (GANG__NO_DOMAIN: top), made if it is not there. */
