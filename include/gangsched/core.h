@@ -176,8 +176,8 @@ GANG_API gang_result gang_kind_add(gang_worker *worker, const char *name, const 
 
 /**
  * Change the size of a cluster-wide pool.
- * @return GANG_OK; GANG_EINVAL (no such cluster-wide kind); GANG_ERANGE; GANG_ENOMEM; GANG_EBUSY (more is taken
- *   than the new size; nothing changed).
+ * @return GANG_OK; GANG_EINVAL (no such cluster-wide kind); GANG_ERANGE; GANG_ENOMEM; GANG_EBUSY (more
+ *   is taken   than the new size; nothing changed).
  * Owner of the worker. May block (structure mutex).
  */
 GANG_API gang_result gang_kind_resize(gang_worker *worker, int32_t kind, int64_t capacity)
@@ -187,7 +187,8 @@ GANG_API gang_result gang_kind_resize(gang_worker *worker, int32_t kind, int64_t
 GANG_API gang_result gang_kind_find(const gang_cluster *cluster, const char *name, int32_t *kind)
     GANG_MUST_CHECK;
 
-/** Describe a kind. While gang_kind_resize() is under way `capacity` may be that of before. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (number past the last kind).
+/** Describe a kind. While gang_kind_resize() is under way `capacity` may be that of before.
+ *  @return GANG_OK; GANG_EINVAL; GANG_ENOENT (number past the last kind).
  *  Any thread; lock-free. */
 GANG_API gang_result gang_kind_get(gang_cluster *cluster, int32_t kind, struct gang_kind_info *info)
     GANG_MUST_CHECK;
