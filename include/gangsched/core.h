@@ -177,7 +177,7 @@ GANG_API gang_result gang_kind_add(gang_worker *worker, const char *name, const 
 /**
  * Change the size of a cluster-wide pool.
  * @return GANG_OK; GANG_EINVAL (no such cluster-wide kind); GANG_ERANGE; GANG_ENOMEM; GANG_EBUSY (more
- *   is taken   than the new size; nothing changed).
+ *   is taken than the new size; nothing changed).
  * Owner of the worker. May block (structure mutex).
  */
 GANG_API gang_result gang_kind_resize(gang_worker *worker, int32_t kind, int64_t capacity)
