@@ -992,9 +992,5 @@ int main(void)
     tcase_add_test(c, adapter_refuses_more_cores_than_fit);
     Suite *suite = suite_create("hwloc");
     suite_add_tcase(suite, c);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    return run_suite(suite);
 }

@@ -979,11 +979,7 @@ START_TEST(damaged_files_are_refused_or_read)
         free(text);
         return;
     }
-    const char *given = getenv("GANG_SEED");
-    uint64_t seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL) * 1000003;
-    printf("GANG_SEED=%llu\n", (unsigned long long)seed);
-    fflush(stdout);
-    uint64_t state = seed + (uint64_t)_i;
+    uint64_t state = test_seed() + (uint64_t)_i;
     char *copy = malloc(length + 1);
     ck_assert_ptr_nonnull(copy);
     for (int round = getenv("GANG_TEST_QUICK") ? 30 : 200; round > 0; round--) {
@@ -1051,9 +1047,5 @@ int main(void)
     tcase_add_loop_test(c, damaged_files_are_refused_or_read, 0, REAL_NAMES);
     Suite *suite = suite_create("hwloc_text");
     suite_add_tcase(suite, c);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    return run_suite(suite);
 }

@@ -763,9 +763,5 @@ int main(void)
     tcase_add_test(c, closeness_given_is_taken);
     Suite *suite = suite_create("node_spec");
     suite_add_tcase(suite, c);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
+    return run_suite(suite);
 }
