@@ -404,54 +404,6 @@ gang_result gang_node_add(gang_worker *worker, const struct gang_node_spec *spec
 
 /* ---- changing -------------------------------------------------------------------------------------- */
 
-static bool text_equal(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b ? b : "") == 0;
-}
-
-static bool same_gpus(const struct gang_node_spec *a, const struct gang_node_spec *b)
-{
-    for (size_t i = 0; i < a->gpu_count; i++) {
-        const struct gang_gpu_spec *x = &a->gpus[i], *y = &b->gpus[i];
-        if (!text_equal(x->model, y->model) || !text_equal(x->pci, y->pci) ||
-            !text_equal(x->uuid, y->uuid) || x->memory_bytes != y->memory_bytes ||
-            x->numa != y->numa)
-            return false;
-    }
-    for (size_t i = 0; i < a->link_count; i++) {
-        const struct gang_link_spec *x = &a->links[i], *y = &b->links[i];
-        if (x->a != y->a || x->b != y->b || x->kind != y->kind || x->hops != y->hops ||
-            x->bandwidth_mbps != y->bandwidth_mbps)
-            return false;
-    }
-    return true;
-}
-
-static bool same_cores(const struct gang_node_spec *a, const struct gang_node_spec *b)
-{
-    for (size_t i = 0; i < a->core_count; i++) {
-        const struct gang_core_spec *x = &a->cores[i], *y = &b->cores[i];
-        if (x->os_index != y->os_index || x->numa != y->numa || x->threads != y->threads ||
-            !text_equal(x->cpuset, y->cpuset))
-            return false;
-    }
-    for (size_t i = 0; i < a->numa_count; i++) {
-        const struct gang_numa_spec *x = &a->numas[i], *y = &b->numas[i];
-        if (x->os_index != y->os_index || x->package != y->package ||
-            x->memory_bytes != y->memory_bytes)
-            return false;
-    }
-    return true;
-}
-
-/* Devices, links, NUMA domains and cores are what tasks hold by number: they must stay. */
-static bool same_devices(const struct gang_node_spec *a, const struct gang_node_spec *b)
-{
-    return a->gpu_count == b->gpu_count && a->core_count == b->core_count &&
-           a->numa_count == b->numa_count && a->link_count == b->link_count && same_gpus(a, b) &&
-           same_cores(a, b);
-}
-
 /* The same words count the same kinds. */
 static bool same_kinds(const struct gang__node *a, const struct gang__node *b)
 {
@@ -524,7 +476,8 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     node->layout.class_id = old->layout.class_id;
     if (strcmp(old->spec->name, node->spec->name) != 0)
         return gang__error(error, GANG_EINVAL, "name", "a node keeps its name");
-    if (!same_devices(old->spec, node->spec))
+    /* What tasks hold by number must stay. */
+    if (!gang__same_devices(old->spec, node->spec))
         return gang__error(error, GANG_EINVAL, NULL,
                            "GPUs, links, NUMA domains or cores differ: remove the node and add it");
     if (old->layout.core_words != node->layout.core_words)

@@ -23,6 +23,13 @@ gang_result gang__text_check(const char *text, bool may_be_empty);
 gang_result gang__node_spec_copy_mem(const struct gang_mem *mem, const struct gang_node_spec *spec,
                                      struct gang_node_spec **copy, struct gang_error *error);
 
+/* The same text; NULL and "" are the same. */
+bool gang__same_or_empty(const char *a, const char *b);
+
+/* Do two specifications name the same GPUs, links, NUMA domains and cores, in the same order? What
+ * they say of closeness (gpu_near) is not compared. */
+bool gang__same_devices(const struct gang_node_spec *a, const struct gang_node_spec *b);
+
 /* GANG_NEAR_* of GPUs i and j of a checked specification: as it says, or derived from links and
  * NUMA domains. A GPU and itself: GANG_NEAR_LINK. O(links). */
 uint8_t gang__gpu_near(const struct gang_node_spec *spec, size_t i, size_t j);

@@ -9,19 +9,10 @@
 /* Load element `i` of both arrays, which have a size member; false if that fails. */
 #define LOAD2(x, y, last, a, b, i) \
     (GANG__LOAD(x, last, a, i) == GANG_OK && GANG__LOAD(y, last, b, i) == GANG_OK)
-/* The same for arrays whose stride stands beside them. */
-#define LOAD2_BY(x, y, last, a, b, i, stride_a, stride_b) \
-    (GANG__LOAD_BY(x, last, a, i, stride_a) == GANG_OK && \
-     GANG__LOAD_BY(y, last, b, i, stride_b) == GANG_OK)
 
 static bool same_text(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-static bool same_or_empty(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
 static bool same_real(double a, double b)
@@ -63,69 +54,18 @@ static bool same_labels(const struct gang_label *a, size_t a_count, const struct
 
 static bool same_kind(const struct gang_kind_spec *a, const struct gang_kind_spec *b)
 {
-    return same_text(a->name, b->name) && same_or_empty(a->unit, b->unit) && a->scope == b->scope &&
-           a->reserved0 == b->reserved0 && a->capacity == b->capacity;
+    return same_text(a->name, b->name) && gang__same_or_empty(a->unit, b->unit) &&
+           a->scope == b->scope && a->reserved0 == b->reserved0 && a->capacity == b->capacity;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------- */
 
-static bool same_gpus(const struct gang_node_spec *a, const struct gang_node_spec *b)
+static bool same_near(const struct gang_node_spec *a, const struct gang_node_spec *b)
 {
-    struct gang_gpu_spec x;
-    struct gang_gpu_spec y;
-    if (a->gpu_count != b->gpu_count)
-        return false;
-    for (size_t i = 0; i < a->gpu_count; i++)
-        if (!LOAD2_BY(x, y, reserved0, a->gpus, b->gpus, i, a->gpu_size, b->gpu_size) ||
-            !same_or_empty(x.model, y.model) || !same_or_empty(x.pci, y.pci) ||
-            !same_or_empty(x.uuid, y.uuid) || x.memory_bytes != y.memory_bytes ||
-            x.numa != y.numa || x.reserved0 != y.reserved0)
-            return false;
     size_t pairs = a->gpu_count * a->gpu_count;
     if (pairs == 0 || (!a->gpu_near && !b->gpu_near))
         return true;
     return a->gpu_near && b->gpu_near && memcmp(a->gpu_near, b->gpu_near, pairs) == 0;
-}
-
-static bool same_links(const struct gang_node_spec *a, const struct gang_node_spec *b)
-{
-    struct gang_link_spec x;
-    struct gang_link_spec y;
-    if (a->link_count != b->link_count)
-        return false;
-    for (size_t i = 0; i < a->link_count; i++)
-        if (!LOAD2_BY(x, y, bandwidth_mbps, a->links, b->links, i, a->link_size, b->link_size) ||
-            x.a != y.a || x.b != y.b || x.kind != y.kind || x.hops != y.hops ||
-            x.bandwidth_mbps != y.bandwidth_mbps)
-            return false;
-    return true;
-}
-
-static bool same_numas(const struct gang_node_spec *a, const struct gang_node_spec *b)
-{
-    struct gang_numa_spec x;
-    struct gang_numa_spec y;
-    if (a->numa_count != b->numa_count)
-        return false;
-    for (size_t i = 0; i < a->numa_count; i++)
-        if (!LOAD2_BY(x, y, memory_bytes, a->numas, b->numas, i, a->numa_size, b->numa_size) ||
-            x.os_index != y.os_index || x.package != y.package || x.memory_bytes != y.memory_bytes)
-            return false;
-    return true;
-}
-
-static bool same_cores(const struct gang_node_spec *a, const struct gang_node_spec *b)
-{
-    struct gang_core_spec x;
-    struct gang_core_spec y;
-    if (a->core_count != b->core_count)
-        return false;
-    for (size_t i = 0; i < a->core_count; i++)
-        if (!LOAD2_BY(x, y, cpuset, a->cores, b->cores, i, a->core_size, b->core_size) ||
-            x.os_index != y.os_index || x.numa != y.numa || x.threads != y.threads ||
-            x.reserved0 != y.reserved0 || !same_or_empty(x.cpuset, y.cpuset))
-            return false;
-    return true;
 }
 
 static bool same_nics(const struct gang_node_spec *a, const struct gang_node_spec *b)
@@ -135,8 +75,8 @@ static bool same_nics(const struct gang_node_spec *a, const struct gang_node_spe
     if (a->nic_count != b->nic_count)
         return false;
     for (size_t i = 0; i < a->nic_count; i++)
-        if (!LOAD2_BY(x, y, reserved0, a->nics, b->nics, i, a->nic_size, b->nic_size) ||
-            !same_text(x.name, y.name) || !same_or_empty(x.pci, y.pci) || x.numa != y.numa ||
+        if (!GANG__LOAD2_BY(x, y, reserved0, a->nics, b->nics, i, a->nic_size, b->nic_size) ||
+            !same_text(x.name, y.name) || !gang__same_or_empty(x.pci, y.pci) || x.numa != y.numa ||
             x.reserved0 != y.reserved0)
             return false;
     return true;
@@ -146,8 +86,8 @@ static bool same_node(const struct gang_node_spec *a, const struct gang_node_spe
 {
     return same_text(a->name, b->name) && a->cpu_milli == b->cpu_milli &&
            a->memory_bytes == b->memory_bytes && a->state == b->state &&
-           a->reserved0 == b->reserved0 && same_gpus(a, b) && same_links(a, b) &&
-           same_numas(a, b) && same_cores(a, b) && same_nics(a, b) &&
+           a->reserved0 == b->reserved0 && gang__same_devices(a, b) && same_near(a, b) &&
+           same_nics(a, b) &&
            same_amounts(a->amounts, a->amount_count, b->amounts, b->amount_count) &&
            same_labels(a->labels, a->label_count, b->labels, b->label_count) &&
            same_names(a->partitions, a->partition_count, b->partitions, b->partition_count) &&
@@ -236,7 +176,8 @@ static bool same_groups(const struct gang_request_spec *a, const struct gang_req
     if (a->group_count != b->group_count)
         return false;
     for (size_t i = 0; i < a->group_count; i++)
-        if (!LOAD2_BY(x, y, reserved0, a->groups, b->groups, i, a->group_size, b->group_size) ||
+        if (!GANG__LOAD2_BY(x, y, reserved0, a->groups, b->groups, i, a->group_size,
+                            b->group_size) ||
             !same_group(&x, &y))
             return false;
     return true;
@@ -249,7 +190,7 @@ static bool same_sets(const struct gang_request_spec *a, const struct gang_reque
     if (a->set_count != b->set_count)
         return false;
     for (size_t i = 0; i < a->set_count; i++)
-        if (!LOAD2_BY(x, y, prefer, a->sets, b->sets, i, a->set_size, b->set_size) ||
+        if (!GANG__LOAD2_BY(x, y, prefer, a->sets, b->sets, i, a->set_size, b->set_size) ||
             !same_text(x.name, y.name) || x.parent != y.parent || x.min != y.min ||
             x.reserved0 != y.reserved0 || !same_text(x.same, y.same) ||
             !same_text(x.prefer, y.prefer))
@@ -342,9 +283,9 @@ static bool same_lists(const struct gang_scenario *a, const struct gang_scenario
 bool gang__scenario_equal(const struct gang_scenario *a, const struct gang_scenario *b,
                           struct gang__where *where)
 {
-    if (!same_or_empty(a->id, b->id))
+    if (!gang__same_or_empty(a->id, b->id))
         return differ(where, "id");
-    if (!same_or_empty(a->source, b->source))
+    if (!gang__same_or_empty(a->source, b->source))
         return differ(where, "source");
     if (!same_names(a->needs, a->need_count, b->needs, b->need_count))
         return differ(where, "needs");

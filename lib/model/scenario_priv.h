@@ -89,7 +89,7 @@ struct gang__lookup {
 /* Take `count` names: the first is at *first, the next `stride` bytes further. *twice: the lowest
  * index whose name is there before, or SIZE_MAX. false: out of memory. */
 bool gang__lookup_build(struct gang__lookup *names, struct gang__arena *arena,
-                       const char *const *first, size_t stride, size_t count, size_t *twice);
+                        const char *const *first, size_t stride, size_t count, size_t *twice);
 bool gang__lookup_find(const struct gang__lookup *names, const char *text, size_t *index);
 
 /* ---- reading ---- */
@@ -180,6 +180,10 @@ gang_result gang__load(void *to, size_t known, size_t least, const void *array, 
     gang__load(&(to), sizeof(to),                                                            \
                (size_t)((const char *)&(to).last - (const char *)&(to)) + sizeof((to).last), \
                (array), (index), (stride))
+/* Load element `i` of both arrays, whose strides stand beside them; false if that fails. */
+#define GANG__LOAD2_BY(x, y, last, a, b, i, stride_a, stride_b) \
+    (GANG__LOAD_BY(x, last, a, i, stride_a) == GANG_OK &&       \
+     GANG__LOAD_BY(y, last, b, i, stride_b) == GANG_OK)
 /* The same where the first element says by its `size` how far they are apart. */
 #define GANG__LOAD(to, last, array, index) \
     ((array) ? GANG__LOAD_BY(to, last, array, index, (array)->size) : GANG_EINVAL)
