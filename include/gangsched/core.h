@@ -277,7 +277,8 @@ GANG_API gang_result gang_node_get(gang_cluster *cluster, gang_node_id id,
 
 /**
  * A copy of the specification a node was last given, with the cluster's own numbering of cores and
- * GPUs (that of the specification). Free it with gang_node_spec_free().
+ * GPUs (that of the specification); its `topology` is in the order of the levels. Free it with
+ * gang_node_spec_free().
  * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_ENOMEM. Any thread. May allocate.
  */
 GANG_API gang_result gang_node_get_spec(gang_cluster *cluster, gang_node_id id,

@@ -288,10 +288,10 @@ void gang__index_tidy(gang_cluster *c, uint32_t slot)
     gang__cell_read(c, slot, payload, GANG__WORD_SHARES + gang__share_words(layout));
     struct gang__levels now = gang__levels_of(layout, payload);
     uint32_t placed = (uint32_t)now.gpu | (uint32_t)now.cpu << 8;
-    uint32_t before = gang__load(&chunk->placed[slot % GANG__CHUNK]);
+    uint32_t before = gang__load(&gang__slot_at(chunk, slot)->placed);
     if (before == placed)
         return;
-    before = gang__swap(&chunk->placed[slot % GANG__CHUNK], placed);
+    before = gang__swap(&gang__slot_at(chunk, slot)->placed, placed);
     uint8_t gpu = (uint8_t)before, cpu = (uint8_t)(before >> 8);
     if (gpu && gpu != now.gpu)
         gang__index_mend(c, layout.class_id, slot, gang__gpu_bucket(gpu));

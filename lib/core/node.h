@@ -12,6 +12,9 @@ struct gang__node *gang__node_at(gang_cluster *c, uint32_t slot);
 /* The node of an id, or NULL if it is stale. Inside a read section. */
 struct gang__node *gang__node_of(gang_cluster *c, gang_node_id id);
 
+/* Free a node that nobody sees any more, and give up its shape. Under the structure mutex. */
+void gang__node_free(gang_cluster *c, struct gang__node *node);
+
 /* Do these payloads (all words) say that nothing is taken of the node? */
 bool gang__node_is_free(const struct gang__node *node, const uint64_t *payload);
 
@@ -21,6 +24,9 @@ int32_t gang__level_find(const gang_cluster *c, const char *name);
 /* Domains of a level: how many, and the i-th. Inside a read section. */
 uint32_t gang__domain_count(gang_cluster *c, uint32_t level);
 struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i);
+
+/* What a domain is called on its level. Valid while the cluster lives. */
+const char *gang__domain_value(gang_cluster *c, uint32_t index);
 
 /* Slots of the nodes of a domain; a slot may hold no node any more. Inside a read section. */
 struct gang__members *gang__domain_members(struct gang__domain *d);

@@ -7,6 +7,7 @@
 #include "core/commit.h"
 #include "core/kind.h"
 #include "core/node.h"
+#include "core/shape.h"
 
 enum { POOL_WORDS = GANG__WORD_SHARES + GANG_MAX_KINDS - GANG_KIND_SITE };
 
@@ -131,7 +132,7 @@ static void view_read(struct gang__plan *p, struct gang__view *v, bool help)
             uint64_t head;
             gang__cell_read(p->c, v->slot, &head, 1);
             bool gone = gang__head_state(head) == GANG__STATE_GONE;
-            memcpy(was, v->node->capacity, v->words * sizeof(*was));
+            memcpy(was, v->shape->capacity, v->words * sizeof(*was));
             was[GANG__WORD_HEAD] =
                 gang__head(gone ? GANG__STATE_GONE : GANG__STATE_UP, was[GANG__WORD_HEAD]);
         } else {
@@ -160,7 +161,9 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
     struct gang__node *node = slot == GANG__POOL ? NULL : gang__node_at(p->c, slot);
     if (slot != GANG__POOL && !node)
         return NULL;
-    unsigned words = node ? gang__word_count(node->layout) : (unsigned)POOL_WORDS;
+    const struct gang__shape *shape =
+        node ? gang__shape_at(gang__chunk_of(p->c, slot), slot) : NULL;
+    unsigned words = shape ? gang__word_count(shape->layout) : (unsigned)POOL_WORDS;
     if (!gang__grow(mem, (void **)&p->view, &p->view_room, p->views + 1, sizeof(*p->view)) ||
         !gang__grow(mem, (void **)&p->word, &p->word_room, p->words + 2 * words,
                     sizeof(*p->word))) {
@@ -171,9 +174,10 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
     v->slot = slot;
     v->words = words;
     v->node = node;
+    v->shape = shape;
     memset(&v->layout, 0, sizeof(v->layout));
-    if (node)
-        v->layout = node->layout;
+    if (shape)
+        v->layout = shape->layout;
     v->at = p->words;
     v->table_at = at;
     v->used = 0;
@@ -199,13 +203,14 @@ bool gang__plan_refresh(struct gang__plan *p, struct gang__view *v)
 
 /* ---- filter ------------------------------------------------------------------------------------ */
 
-static const char *label_value(const struct gang_node_spec *spec, const char *key)
+static const char *label_value(const struct gang__node *node, const char *key)
 {
+    const struct gang__tags *tags = node->tags;
     if (strcmp(key, "node") == 0)
-        return spec->name;
-    for (size_t i = 0; i < spec->label_count; i++)
-        if (strcmp(spec->labels[i].key, key) == 0)
-            return spec->labels[i].value;
+        return node->name;
+    for (size_t i = 0; tags && i < tags->label_count; i++)
+        if (strcmp(tags->labels[i].key, key) == 0)
+            return tags->labels[i].value;
     return NULL;
 }
 
@@ -217,9 +222,9 @@ static bool is_among(const char *text, const char *const *texts, size_t count)
     return false;
 }
 
-static bool rule_holds(const struct gang__rule *rule, const struct gang_node_spec *spec)
+static bool rule_holds(const struct gang__rule *rule, const struct gang__node *node)
 {
-    const char *value = label_value(spec, rule->key);
+    const char *value = label_value(node, rule->key);
     switch (rule->op) {
     case GANG_LABEL_IN:
         return value && is_among(value, rule->values, rule->value_count);
@@ -240,17 +245,20 @@ static bool gpu_has_model(const struct gang__group *g, const struct gang_gpu_spe
 bool gang__node_matches(const struct gang__group *g, const struct gang__node *node,
                         struct gang__misfit *misfit)
 {
-    const struct gang_node_spec *spec = node->spec;
+    if (!g->filters)
+        return true;
+    const struct gang__tags *tags = node->tags;
     misfit->kind = -1;
     misfit->why = GANG_WHY_PARTITION;
-    if (g->partition && !is_among(g->partition, spec->partitions, spec->partition_count))
+    if (g->partition && (!tags || !is_among(g->partition, tags->partitions, tags->partition_count)))
         return false;
     misfit->why = GANG_WHY_LABEL;
     for (size_t i = 0; i < g->rule_count; i++)
-        if (!rule_holds(&g->rules[i], spec))
+        if (!rule_holds(&g->rules[i], node))
             return false;
     misfit->why = GANG_WHY_GPU_MODEL;
     if (g->devices && g->model_count) {
+        const struct gang_node_spec *spec = node->shape->spec;
         size_t i = 0;
         while (i < spec->gpu_count && !gpu_has_model(g, &spec->gpus[i]))
             i++;
@@ -294,7 +302,7 @@ static int best_device(const struct gang__plan *p, const struct gang__group *g,
     uint32_t best_free = 0;
     for (; among; among &= among - 1) {
         unsigned i = (unsigned)__builtin_ctzll(among);
-        uint32_t need = share_on(g, &v->node->spec->gpus[i]), free = share_free(now, i);
+        uint32_t need = share_on(g, &v->shape->spec->gpus[i]), free = share_free(now, i);
         if (need == 0 || free < need)
             continue;
         if (best < 0 || (p->even && g->devices > 1 ? free > best_free : free < best_free)) {
@@ -309,8 +317,10 @@ static int best_device(const struct gang__plan *p, const struct gang__group *g,
 static uint64_t matching_devices(const struct gang__group *g, const struct gang__view *v)
 {
     uint64_t mask = 0;
+    if (g->model_count == 0)
+        return v->shape->gpus;
     for (unsigned i = 0; i < v->layout.gpus; i++)
-        if (gpu_has_model(g, &v->node->spec->gpus[i]))
+        if (gpu_has_model(g, &v->shape->spec->gpus[i]))
             mask |= UINT64_C(1) << i;
     return mask;
 }
@@ -321,7 +331,7 @@ static uint64_t pick_shares(const struct gang__plan *p, const struct gang__group
                             const struct gang__view *v, const uint64_t *now, uint64_t among,
                             uint32_t *share)
 {
-    const struct gang_gpu_spec *gpus = v->node->spec->gpus;
+    const struct gang_gpu_spec *gpus = v->shape->spec->gpus;
     int best;
     while ((best = best_device(p, g, v, now, among)) >= 0) {
         *share = share_on(g, &gpus[best]);
@@ -349,10 +359,8 @@ static uint64_t pick_devices(const struct gang__plan *p, const struct gang__grou
                              uint32_t *share)
 {
     uint64_t among = matching_devices(g, v);
-    if (wanted) {
-        uint64_t there = v->layout.gpus < 64 ? (UINT64_C(1) << v->layout.gpus) - 1 : UINT64_MAX;
-        among = wanted & there;
-    }
+    if (wanted)
+        among = wanted & v->shape->gpus;
     if (g->share != 1000 || wanted)
         return pick_shares(p, g, v, now, among, share);
     uint64_t free = 0;
@@ -363,7 +371,7 @@ static uint64_t pick_devices(const struct gang__plan *p, const struct gang__grou
     *share = 1000;
     if (count <= g->devices)
         return count == g->devices ? free : 0;
-    return gang__choose_gpus(v->node, free, g->devices);
+    return gang__choose_gpus(v->shape, free, g->devices);
 }
 
 static bool counts_fit(const struct gang__group *g, const struct gang__view *v, const uint64_t *now,
@@ -377,7 +385,7 @@ static bool counts_fit(const struct gang__group *g, const struct gang__view *v, 
     if (!gang__op_fits(GANG__OP_TAKE, g->pages, now[GANG__WORD_MEMORY]))
         return false;
     for (size_t i = 0; i < g->node_need_count; i++) {
-        unsigned word = v->node->kind_word[g->node_needs[i].kind];
+        unsigned word = v->shape->kind_word[g->node_needs[i].kind];
         misfit->kind = g->node_needs[i].kind;
         if (!word || !gang__op_fits(GANG__OP_TAKE, (uint64_t)g->node_needs[i].amount, now[word]))
             return false;
@@ -427,7 +435,7 @@ static void pick_apply(struct gang__plan *p, const struct gang__pick *pick, bool
     for (unsigned i = 0; pick->cores && i < v->layout.core_words; i++)
         now[gang__first_core(v->layout) + i] ^= p->word[pick->core_at + i];
     for (size_t i = 0; i < g->node_need_count; i++) {
-        uint64_t *word = &now[v->node->kind_word[g->node_needs[i].kind]];
+        uint64_t *word = &now[v->shape->kind_word[g->node_needs[i].kind]];
         uint64_t amount = (uint64_t)g->node_needs[i].amount;
         *word = give ? *word + amount : *word - amount;
     }
@@ -447,7 +455,7 @@ uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, b
     struct gang__view *v = gang__plan_view(p, slot);
     if (!v)
         return 0;
-    const uint64_t *now = when_empty ? v->node->capacity : gang__view_now(p, v);
+    const uint64_t *now = when_empty ? v->shape->capacity : gang__view_now(p, v);
     uint32_t kinds = 0, share;
     if (gang__head_cpu(now[GANG__WORD_HEAD]) < g->cpu)
         kinds |= 1u << GANG_KIND_CPU;
@@ -456,7 +464,7 @@ uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, b
     if (g->devices && !pick_devices(p, g, v, now, 0, &share))
         kinds |= 1u << GANG_KIND_GPU;
     for (size_t i = 0; i < g->node_need_count; i++) {
-        unsigned word = v->node->kind_word[g->node_needs[i].kind];
+        unsigned word = v->shape->kind_word[g->node_needs[i].kind];
         if (!word || now[word] < (uint64_t)g->node_needs[i].amount)
             kinds |= 1u << g->node_needs[i].kind;
     }
@@ -483,8 +491,8 @@ static bool task_fits(struct gang__plan *p, const struct gang__group *g, const s
     if (v->layout.core_words && g->cpu && g->cpu % 1000 == 0) {
         misfit->kind = GANG_KIND_CPU;
         pick->cores = (uint32_t)(g->cpu / 1000);
-        if (!gang__choose_cores(v->node, now + gang__first_core(v->layout), pick->gpus, pick->cores,
-                                cores))
+        if (!gang__choose_cores(v->shape, now + gang__first_core(v->layout), pick->gpus,
+                                pick->cores, cores))
             return false;
     }
     return true;

@@ -17,7 +17,8 @@ struct gang__view {
     bool claimed;      /* was read from a claimed cell */
     struct gang__layout layout;
     struct gang__node *node; /* NULL: the pool */
-    size_t at;               /* in plan.word: first the words read, then those planned */
+    const struct gang__shape *shape;
+    size_t at; /* in plan.word: first the words read, then those planned */
 };
 
 struct gang__pick {
@@ -123,11 +124,11 @@ void gang__plan_rollback(struct gang__plan *p, size_t picks);
 void gang__sort_keys(uint64_t *key, size_t count);
 
 /* Choose `count` of the devices in `free` on a node. */
-uint64_t gang__choose_gpus(const struct gang__node *node, uint64_t free, uint32_t count);
+uint64_t gang__choose_gpus(const struct gang__shape *shape, uint64_t free, uint32_t count);
 
 /* Choose `count` cores that are free in the node's core words, near the devices; `taken` receives
  * the bits, one word for each core word. False if there are not so many. */
-bool gang__choose_cores(const struct gang__node *node, const uint64_t *free, uint64_t gpus,
+bool gang__choose_cores(const struct gang__shape *shape, const uint64_t *free, uint64_t gpus,
                         uint32_t count, uint64_t *taken);
 
 #endif

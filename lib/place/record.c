@@ -107,7 +107,7 @@ static unsigned deltas_of(const struct gang__plan *p, const struct gang__pick *p
     for (unsigned i = 0; pick->cores && i < v->layout.core_words; i++)
         put(out, &n, gang__first_core(v->layout) + i, p->word[pick->core_at + i], 0);
     for (size_t i = 0; i < g->node_need_count; i++)
-        put(out, &n, v->node->kind_word[g->node_needs[i].kind], (uint64_t)g->node_needs[i].amount,
+        put(out, &n, v->shape->kind_word[g->node_needs[i].kind], (uint64_t)g->node_needs[i].amount,
             0);
     for (size_t i = 0; i < g->pool_need_count; i++)
         put(out, &n, gang__pool_word(g->pool_needs[i].kind), (uint64_t)g->pool_needs[i].amount,

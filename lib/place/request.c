@@ -267,6 +267,7 @@ static gang_result compile_group(const struct job *j, struct block *b,
     g->models = take_texts(b, s->gpu_models, s->gpu_model_count);
     g->model_count = s->gpu_model_count;
     g->partition = s->partition ? take_text(b, s->partition) : NULL;
+    g->filters = g->partition || g->rule_count || g->model_count;
     g->set = s->set;
     return GANG_OK;
 }

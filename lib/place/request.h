@@ -40,6 +40,7 @@ struct gang__group {
     const char *const *models;
     size_t model_count;
     const char *partition; /* NULL: any */
+    bool filters;          /* some rule, model or partition: a node has to be looked at */
     int32_t same, prefer;  /* levels, or GANG__NO_LEVEL */
     int32_t set;
 };

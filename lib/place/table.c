@@ -346,17 +346,18 @@ static gang_result audit_node(gang_cluster *c, const struct audit *t, const stru
                               struct gang_error *error)
 {
     uint64_t payload[GANG__MAX_WORDS];
-    unsigned words = gang__word_count(node->layout);
+    const struct gang__shape *shape = node->shape;
+    unsigned words = gang__word_count(shape->layout);
     gang__cell_read(c, node->slot, payload, words);
     for (unsigned i = 0; i < words; i++) {
         uint64_t taken = t->sum[(size_t)node->slot * GANG__MAX_WORDS + i];
         uint64_t free = i == GANG__WORD_HEAD ? gang__head_cpu(payload[i]) : payload[i];
-        if (taken + free == node->capacity[i])
+        if (taken + free == shape->capacity[i])
             continue;
         gang__error(error, GANG_EINVAL, NULL,
                     "node \"%.64s\", word %u: %llu taken and %llu free are not %llu",
-                    node->spec->name, i, (unsigned long long)taken, (unsigned long long)free,
-                    (unsigned long long)node->capacity[i]);
+                    node->name, i, (unsigned long long)taken, (unsigned long long)free,
+                    (unsigned long long)shape->capacity[i]);
         if (error && error->size >= sizeof(*error))
             error->id = node->id;
         return GANG_EINVAL;
