@@ -74,6 +74,7 @@ struct gang__op {
     gang__a64 where; /* slot | word << 32 | code << 40 */
     gang__a64 arg;
     gang__a64 agreed; /* GANG__UNAGREED | seq, or the word all helpers agree on */
+    uint64_t next;    /* the owner's own: the word after it */
 };
 
 /* A commit that others can carry on. Never freed before the cluster; reused by sequence number. */
@@ -92,7 +93,9 @@ struct gang_worker {
     gang__a32 in_use;
     uint32_t index; /* number of this worker, 0.. */
     gang_cluster *cluster;
-    uint64_t seq; /* of the last operation */
+    uint64_t seq;      /* of the last operation */
+    uint64_t unagreed; /* what its words are before they are agreed */
+    uint32_t op_count; /* while it is being described */
     size_t op_room;
     struct gang__op *old_ops[40]; /* outgrown arrays: helpers may still read them */
     uint32_t old_count;
@@ -238,12 +241,23 @@ static inline struct gang__chunk *gang__chunk_of(const gang_cluster *c, uint32_t
     return gang__load(&c->chunk[slot / GANG__CHUNK]);
 }
 
-static inline gang__a64 *gang__word_at(struct gang__chunk *chunk, uint32_t slot, unsigned word)
+/* Where the words of a slot are. */
+struct gang__words {
+    struct gang__cell *cell;
+    gang__a64 *more;
+};
+
+static inline struct gang__words gang__words_of(const gang_cluster *c, uint32_t slot)
 {
-    uint32_t i = slot % GANG__CHUNK;
-    if (word < GANG__CELL_WORDS)
-        return &chunk->cell[i].word[word];
-    return gang__load(&chunk->more[i]) + (word - GANG__CELL_WORDS);
+    struct gang__chunk *chunk = gang__chunk_of(c, slot);
+    struct gang__words w = {&chunk->cell[slot % GANG__CHUNK],
+                            gang__load(&chunk->more[slot % GANG__CHUNK])};
+    return w;
+}
+
+static inline gang__a64 *gang__word_in(const struct gang__words *w, unsigned i)
+{
+    return i < GANG__CELL_WORDS ? &w->cell->word[i] : &w->more[i - GANG__CELL_WORDS];
 }
 
 static inline struct gang__slot *gang__slot_at(struct gang__chunk *chunk, uint32_t slot)

@@ -348,7 +348,7 @@ static void enter(gang_worker *w, struct gang__node *node)
                              ? gang__head(state_word(node->state), shape->capacity[k])
                              : shape->capacity[k]);
     gang__commit_run(w, true, NULL);
-    gang__index_tidy(c, node->slot);
+    gang__index_tidy_slot(c, node->slot);
     gang__add_seq(&c->epoch, 1);
 }
 
@@ -498,7 +498,7 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     c->retired.count++;
     /* Labels count as capacity for a search that is under way: let it look again. */
     gang__add_seq(&w->stamp, 1);
-    gang__index_tidy(c, node->slot);
+    gang__index_tidy_slot(c, node->slot);
     gang__add_seq(&c->epoch, 1);
     return GANG_OK;
 }
@@ -537,7 +537,7 @@ static gang_result commit_state(gang_worker *w, uint32_t slot, uint32_t state)
                      gang__head(state, 0) | GANG__HEAD_IF_THERE | GANG__HEAD_SET_STATE);
     if (gang__commit_run(w, state == GANG__STATE_UP, NULL) != GANG_OK)
         return GANG_ESTALE;
-    gang__index_tidy(w->cluster, slot);
+    gang__index_tidy_slot(w->cluster, slot);
     return GANG_OK;
 }
 

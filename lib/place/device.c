@@ -47,7 +47,7 @@ uint64_t gang__choose_gpus(const struct gang__shape *shape, uint64_t free, uint3
 /* Move the lowest bits of one word, at most `most`, to another. Returns how many. */
 static uint32_t move_bits(uint64_t bits, uint32_t most, uint64_t *to)
 {
-    uint32_t there = (uint32_t)__builtin_popcountll(bits);
+    uint32_t there = gang__popcount(bits);
     if (there <= most) {
         *to |= bits;
         return there;
@@ -65,12 +65,14 @@ bool gang__choose_cores(const struct gang__shape *shape, const uint64_t *free, u
     uint64_t near[GANG__MAX_WORDS];
     uint32_t there = 0, left = count;
     for (unsigned i = 0; i < words; i++) {
-        there += (uint32_t)__builtin_popcountll(free[i]);
-        taken[i] = near[i] = 0;
+        there += gang__popcount(free[i]);
+        taken[i] = free[i];
     }
-    if (there < count)
-        return false;
-    for (uint64_t g = there > count ? gpus : 0; g; g &= g - 1)
+    if (there <= count)
+        return there == count;
+    for (unsigned i = 0; i < words; i++)
+        taken[i] = near[i] = 0;
+    for (uint64_t g = gpus; g; g &= g - 1)
         for (unsigned i = 0; i < words; i++)
             near[i] |= shape->near_cores[(unsigned)__builtin_ctzll(g) * words + i];
     for (unsigned i = 0; i < words && left && gpus; i++)

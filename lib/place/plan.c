@@ -145,13 +145,15 @@ static void view_read(struct gang__plan *p, struct gang__view *v, bool help)
     } else {
         v->claimed = gang__cell_peek(p->c, v->slot, was, v->words);
     }
-    memcpy(gang__view_now(p, v), was, v->words * sizeof(*was));
+    uint64_t *now = gang__view_now(p, v);
+    for (unsigned i = 0; i < v->words; i++)
+        now[i] = was[i];
 }
 
 struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
 {
     const struct gang_mem *mem = &p->c->mem;
-    if (!table_grow(p, mem, p->views + 1)) {
+    if (2 * (p->views + 1) > p->table_room && !table_grow(p, mem, p->views + 1)) {
         p->failed = true;
         return NULL;
     }
@@ -286,13 +288,6 @@ static uint32_t share_free(const uint64_t *now, unsigned i)
                        i % GANG__SHARES_PER_WORD);
 }
 
-static void share_change(uint64_t *now, unsigned i, uint32_t milli, bool give)
-{
-    uint64_t part = gang__share_of(i % GANG__SHARES_PER_WORD, milli);
-    uint64_t *word = &now[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD];
-    *word = give ? *word + part : *word - part;
-}
-
 /* Of the devices in `among` that can hold the group's part of one: the fullest; or the emptiest, if
  * a task takes several (p->even). -1: none can. */
 static int best_device(const struct gang__plan *p, const struct gang__group *g,
@@ -363,11 +358,8 @@ static uint64_t pick_devices(const struct gang__plan *p, const struct gang__grou
         among = wanted & v->shape->gpus;
     if (g->share != 1000 || wanted)
         return pick_shares(p, g, v, now, among, share);
-    uint64_t free = 0;
-    for (uint64_t left = among; left; left &= left - 1)
-        if (share_free(now, (unsigned)__builtin_ctzll(left)) == 1000)
-            free |= left & (~left + 1);
-    uint32_t count = (uint32_t)__builtin_popcountll(free);
+    uint64_t free = gang__whole_devices(v->layout, now) & among;
+    uint32_t count = gang__popcount(free);
     *share = 1000;
     if (count <= g->devices)
         return count == g->devices ? free : 0;
@@ -430,8 +422,11 @@ static void pick_apply(struct gang__plan *p, const struct gang__pick *pick, bool
         gang__op_apply(GANG__OP_HEAD, g->cpu | (give ? GANG__HEAD_GIVE : 0), now[GANG__WORD_HEAD]);
     now[GANG__WORD_MEMORY] =
         give ? now[GANG__WORD_MEMORY] + g->pages : now[GANG__WORD_MEMORY] - g->pages;
-    for (uint64_t left = pick->gpus; left; left &= left - 1)
-        share_change(now, (unsigned)__builtin_ctzll(left), pick->share, give);
+    uint64_t *shares = now + GANG__WORD_SHARES;
+    for (uint64_t left = pick->gpus; left; left >>= GANG__SHARES_PER_WORD, shares++) {
+        uint64_t part = gang__shares_of((uint32_t)left & 15, pick->share);
+        *shares = give ? *shares + part : *shares - part;
+    }
     for (unsigned i = 0; pick->cores && i < v->layout.core_words; i++)
         now[gang__first_core(v->layout) + i] ^= p->word[pick->core_at + i];
     for (size_t i = 0; i < g->node_need_count; i++) {
@@ -498,42 +493,69 @@ static bool task_fits(struct gang__plan *p, const struct gang__group *g, const s
     return true;
 }
 
-bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64_t gpus,
-                     struct gang__misfit *misfit)
+/* Note a task that fits, and take what it takes. */
+static bool add_pick(struct gang__plan *p, struct gang__pick *pick, const uint64_t *cores)
+{
+    const struct gang_mem *mem = &p->c->mem;
+    const struct gang__view *v = &p->view[pick->view];
+    size_t core_words = pick->cores ? v->layout.core_words : 0;
+    pick->core_at = gang__plan_take(p, core_words);
+    if (!gang__grow(mem, (void **)&p->pick, &p->pick_room, p->picks + 1, sizeof(*p->pick)))
+        p->failed = true;
+    if (p->failed)
+        return false;
+    for (size_t i = 0; i < core_words; i++)
+        p->word[pick->core_at + i] = cores[i];
+    p->pick[p->picks++] = *pick;
+    p->in_group[pick->group]++;
+    pick_apply(p, pick, false);
+    return true;
+}
+
+/* One task; the pool, if it is asked for, has room. */
+static bool plan_on(struct gang__plan *p, uint32_t group, struct gang__view *v, uint64_t gpus,
+                    struct gang__misfit *misfit)
 {
     const struct gang__group *g = &p->q->group[group];
-    const struct gang_mem *mem = &p->c->mem;
     uint64_t cores[GANG__MAX_WORDS];
-    struct gang__pick pick = {0, group, 0, 0, 0, 0};
-    if (!pool_fits(p, g, misfit))
-        return false;
-    struct gang__view *v = gang__plan_view(p, slot);
-    misfit->why = GANG_WHY_STATE;
-    misfit->kind = -1;
-    if (!v)
-        return false;
+    struct gang__pick pick = {(uint32_t)(v - p->view), group, 0, 0, 0, 0};
     for (;;) {
         uint32_t state = gang__head_state(gang__view_now(p, v)[GANG__WORD_HEAD]);
         misfit->why = GANG_WHY_STATE;
         misfit->kind = -1;
         bool usable = p->adopting ? state != GANG__STATE_GONE : state == GANG__STATE_UP;
         if (usable && task_fits(p, g, v, gpus, &pick, cores, misfit))
-            break;
+            return add_pick(p, &pick, cores);
         if (!gang__plan_refresh(p, v))
             return false;
     }
-    size_t core_words = pick.cores ? v->layout.core_words : 0;
-    pick.view = (uint32_t)(v - p->view);
-    pick.core_at = gang__plan_take(p, core_words);
-    if (!gang__grow(mem, (void **)&p->pick, &p->pick_room, p->picks + 1, sizeof(*p->pick)))
-        p->failed = true;
-    if (p->failed)
-        return false;
-    memcpy(p->word + pick.core_at, cores, core_words * sizeof(*cores));
-    p->pick[p->picks++] = pick;
-    p->in_group[group]++;
-    pick_apply(p, &pick, false);
-    return true;
+}
+
+int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,
+                         uint64_t gpus, struct gang__misfit *misfit)
+{
+    const struct gang__group *g = &p->q->group[group];
+    int64_t done = 0;
+    /* The pool's view first: making it may move the others. */
+    while (done < most && pool_fits(p, g, misfit)) {
+        struct gang__view *v = gang__plan_view(p, slot);
+        misfit->why = GANG_WHY_STATE;
+        misfit->kind = -1;
+        if (!v)
+            break;
+        do {
+            if (!plan_on(p, group, v, gpus, misfit))
+                return done;
+            done++;
+        } while (!g->pool_need_count && done < most);
+    }
+    return done;
+}
+
+bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64_t gpus,
+                     struct gang__misfit *misfit)
+{
+    return gang__plan_tasks(p, group, slot, 1, gpus, misfit) == 1;
 }
 
 size_t gang__plan_take(struct gang__plan *p, size_t count)

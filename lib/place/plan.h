@@ -110,6 +110,10 @@ bool gang__node_matches(const struct gang__group *g, const struct gang__node *no
 bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64_t gpus,
                      struct gang__misfit *misfit);
 
+/* The same for up to `most` tasks. Returns how many were planned; the misfit is that of the next. */
+int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,
+                         uint64_t gpus, struct gang__misfit *misfit);
+
 /* All kinds, as bits, of which a node has too little for one more task of a group: now, or even when
  * nothing is taken. For messages. */
 uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, bool when_empty);
