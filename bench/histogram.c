@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench.h"
 
@@ -29,6 +30,11 @@ struct bench_histogram *histogram_new(void)
 void histogram_free(struct bench_histogram *h)
 {
     free(h);
+}
+
+void histogram_clear(struct bench_histogram *h)
+{
+    memset(h, 0, sizeof(*h));
 }
 
 static unsigned bucket_of(uint64_t value)

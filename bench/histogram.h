@@ -11,6 +11,7 @@ struct bench_histogram;
 
 struct bench_histogram *histogram_new(void);
 void histogram_free(struct bench_histogram *h);
+void histogram_clear(struct bench_histogram *h);
 void histogram_record(struct bench_histogram *h, int64_t ns);
 void histogram_merge(struct bench_histogram *into, const struct bench_histogram *from);
 int64_t histogram_count(const struct bench_histogram *h);

@@ -2,8 +2,6 @@
 /* The peer with a lock a node, taken in address order. What a gang takes stays locked until all of
  * it is found, so that nobody sees a part. A search first peeks at a word that is written under the
  * lock, and passes by nodes that are visibly too full. */
-#define _POSIX_C_SOURCE 200809L
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

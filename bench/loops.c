@@ -8,6 +8,15 @@ __attribute__((noreturn, cold)) static void broken(const struct looper *l, const
     bench_die("%s: %s failed", l->loop->name[0], what);
 }
 
+static void record_batch(struct looper *l, int op, int64_t ns, size_t operations)
+{
+    if (!operations)
+        return;
+    l->batch_ns[op] += ns;
+    l->batch_ops[op] += (int64_t)operations;
+    histogram_record(l->batches[op], ns * 1000 / (int64_t)operations);
+}
+
 /* ---- allocate and free --------------------------------------------------------------------- */
 
 static inline bool place(struct looper *l, void *ask, uint64_t *id)
@@ -50,10 +59,8 @@ static void newest_batch(struct looper *l)
     for (size_t i = n; i-- > 0;)
         give_back(l, id[i]);
     int64_t t2 = bench_now();
-    l->batch_ns[0] += t1 - t0;
-    l->batch_ns[1] += t2 - t1;
-    l->batch_ops[0] += (int64_t)n;
-    l->batch_ops[1] += (int64_t)n;
+    record_batch(l, 0, t1 - t0, n);
+    record_batch(l, 1, t2 - t1, n);
 }
 
 /* Takes one of the live allocations out of the list. */
@@ -105,10 +112,8 @@ static void random_batch(struct looper *l)
     int64_t t3 = bench_now();
     for (size_t i = 0; i < n; i++)
         keep(l, id[i], l->loop->ask.shape, l->loop->ask.tasks);
-    l->batch_ns[0] += t1 - t0;
-    l->batch_ns[1] += t3 - t2;
-    l->batch_ops[0] += (int64_t)n;
-    l->batch_ops[1] += (int64_t)n;
+    record_batch(l, 0, t1 - t0, n);
+    record_batch(l, 1, t3 - t2, n);
 }
 
 /* ---- refusals ------------------------------------------------------------------------------ */
@@ -133,8 +138,7 @@ static void refuse_batch(struct looper *l)
     int64_t t0 = bench_now();
     for (size_t i = 0; i < l->batch; i++)
         must_refuse(l);
-    l->batch_ns[0] += bench_now() - t0;
-    l->batch_ops[0] += (int64_t)l->batch;
+    record_batch(l, 0, bench_now() - t0, l->batch);
 }
 
 /* ---- grow and shrink ----------------------------------------------------------------------- */
@@ -196,10 +200,8 @@ static void resize_batch(struct looper *l)
     for (size_t i = 0; i < n; i++)
         shrink(l, tasks[i]);
     int64_t t3 = bench_now();
-    l->batch_ns[0] += t1 - t0;
-    l->batch_ns[1] += t3 - t2;
-    l->batch_ops[0] += (int64_t)n;
-    l->batch_ops[1] += (int64_t)n;
+    record_batch(l, 0, t1 - t0, n);
+    record_batch(l, 1, t3 - t2, n);
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */
@@ -235,8 +237,7 @@ static void state_batch(struct looper *l)
         set_state(l, node, false);
         set_state(l, node, true);
     }
-    l->batch_ns[0] += bench_now() - t0;
-    l->batch_ops[0] += (int64_t)(l->batch + 1) / 2 * 2;
+    record_batch(l, 0, bench_now() - t0, (l->batch + 1) / 2 * 2);
 }
 
 static inline void read_node(struct looper *l, uint32_t node)
@@ -259,8 +260,7 @@ static void read_batch(struct looper *l)
     int64_t t0 = bench_now();
     for (size_t i = 0; i < l->batch; i++)
         read_node(l, any_node(l));
-    l->batch_ns[0] += bench_now() - t0;
-    l->batch_ops[0] += (int64_t)l->batch;
+    record_batch(l, 0, bench_now() - t0, l->batch);
 }
 
 static void snapshot_timed(struct looper *l)
@@ -310,6 +310,7 @@ static void churn_timed(struct looper *l)
 static void churn_batch(struct looper *l)
 {
     static const enum bench_shape sizes[] = {SHAPE_GPU, SHAPE_GPU2, SHAPE_GPU4, SHAPE_NODE};
+    size_t operations = l->batch;
     int64_t t0 = bench_now();
     for (size_t i = 0; i < l->batch; i++) {
         if (l->held_milli >= l->target_milli || l->live_count == l->live_room) {
@@ -327,11 +328,10 @@ static void churn_batch(struct looper *l)
             struct live drawn = draw(l);
             give_back(l, drawn.id);
             l->held_milli -= bench_need[drawn.shape].gpu_milli;
-            l->batch_ops[0]++;
+            operations++;
         }
     }
-    l->batch_ns[0] += bench_now() - t0;
-    l->batch_ops[0] += (int64_t)l->batch;
+    record_batch(l, 0, bench_now() - t0, operations);
 }
 
 /* Latency counts from the intended arrival, also when the thread is behind its schedule. */

@@ -24,6 +24,7 @@ struct looper {
     int64_t held_milli, target_milli;
     int64_t next_arrival, arrival_step; /* LOOP_OPEN */
     struct bench_histogram *histogram[BENCH_OPS];
+    struct bench_histogram *batches[BENCH_OPS]; /* picoseconds an operation, of each batch */
     int64_t batch_ns[BENCH_OPS], batch_ops[BENCH_OPS];
     int64_t refused;
     double cpu_share; /* of the batches: CPU time / wall time */

@@ -43,7 +43,7 @@ __attribute__((format(printf, 6, 7))) static void add(struct maker *m, enum benc
     vsnprintf(tail, sizeof(tail), more, arguments);
     va_end(arguments);
     loop.threads = (int32_t)threads;
-    loop.seconds = m->every ? 0.2 : 0.02;
+    loop.seconds = m->every ? 0.1 : 0.02;
     loop.rate = m->options->rate ? m->options->rate : 100000;
     for (int i = 0; i < BENCH_OPS && *ops; i++) {
         size_t length = strcspn(ops, " ");

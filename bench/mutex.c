@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The peer that most would write: one mutex, an array of structs, first-fit from node 0, rollback. */
-#define _POSIX_C_SOURCE 200809L
-
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

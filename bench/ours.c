@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libgangsched, through its public headers, with an allocator that counts. */
-#define _POSIX_C_SOURCE 200809L
-
 #include <gangsched/gangsched.h>
 #include <stdatomic.h>
 #include <stdlib.h>

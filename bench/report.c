@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _POSIX_C_SOURCE 200809L
-
 #include "report.h"
 
 #include <errno.h>
@@ -47,6 +45,7 @@ static json_t *entry(const struct bench_result *r)
     set_integer(e, "max_ns", histogram_max(h));
     set_real(e, "mean_ns", r->mean_ns);
     set_real(e, "ns_per_op", r->ns_per_op);
+    set_integer(e, "batch", r->batch);
     set_real(e, "ops_per_s", r->ops_per_s);
     set_real(e, "bytes_per_node", r->bytes_per_node);
     set_integer(e, "retries", r->retries);

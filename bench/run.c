@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A loop runs in three parts, each begun by all threads together: warming up, operations timed one
  * by one, batches of operations. */
-#define _POSIX_C_SOURCE 200809L
-
 #include "run.h"
 
 #include <pthread.h>
@@ -23,6 +21,7 @@ struct bench_result *results_add(struct bench_results *results, const char *name
     struct bench_result *r = &results->items[results->count++];
     *r = (struct bench_result){.threads = threads,
                                .ns_per_op = -1,
+                               .batch = -1,
                                .cpu_ns = -1,
                                .ops_per_s = -1,
                                .bytes_per_node = -1,
@@ -84,6 +83,8 @@ static void *sit(void *user)
         repeat(l, steps->batch, crew->seconds / 5, 2);
     memset(l->batch_ns, 0, sizeof(l->batch_ns));
     memset(l->batch_ops, 0, sizeof(l->batch_ops));
+    for (int i = 0; i < BENCH_OPS; i++)
+        histogram_clear(l->batches[i]);
     l->refused = 0;
     pthread_barrier_wait(&crew->barrier); /* the crew's counters are read */
     pthread_barrier_wait(&crew->barrier);
@@ -222,8 +223,10 @@ static void looper_begin(struct looper *l, const struct bench_loop *loop, struct
         try_once(l);
     if (loop->kind == LOOP_RESIZE && l->impl->place(l->worker, l->ask, &l->grown) != BENCH_PLACED)
         bench_die("%s: there is no room", loop->name[0]);
-    for (int i = 0; i < BENCH_OPS; i++)
+    for (int i = 0; i < BENCH_OPS; i++) {
         l->histogram[i] = histogram_new();
+        l->batches[i] = histogram_new();
+    }
 }
 
 static void looper_end(struct looper *l)
@@ -234,20 +237,24 @@ static void looper_end(struct looper *l)
     for (int i = 0; i < SHAPE_COUNT; i++)
         if (l->sizes[i])
             l->impl->ask_end(l->sizes[i]);
-    for (int i = 0; i < BENCH_OPS; i++)
+    for (int i = 0; i < BENCH_OPS; i++) {
         histogram_free(l->histogram[i]);
+        histogram_free(l->batches[i]);
+    }
 }
 
 /* Puts the members' measurements together. */
 static void summarise(const struct crew *crew, const struct bench_loop *loop, int op,
                       struct bench_result *r)
 {
+    struct bench_histogram *batches = histogram_new();
     int64_t ns = 0, ops = 0;
     double per_second = 0, cpu_share = 0;
     r->refused = 0;
     for (int32_t t = 0; t < loop->threads; t++) {
         const struct looper *l = &crew->member[t];
         histogram_merge(r->histogram, l->histogram[op]);
+        histogram_merge(batches, l->batches[op]);
         ns += l->batch_ns[op];
         ops += l->batch_ops[op];
         if (l->batch_ns[op] > 0)
@@ -258,14 +265,16 @@ static void summarise(const struct crew *crew, const struct bench_loop *loop, in
     r->iterations = histogram_count(r->histogram);
     r->mean_ns = histogram_mean(r->histogram);
     if (ops) {
-        r->ns_per_op = (double)ns / (double)ops;
+        r->ns_per_op = (double)histogram_at(batches, 50) / 1000;
         r->ops_per_s = per_second;
-        r->cpu_ns = r->ns_per_op * cpu_share;
+        r->cpu_ns = (double)ns / (double)ops * cpu_share;
+        r->batch = (int64_t)crew->member[0].batch;
     } else if (loop->kind == LOOP_OPEN) {
         r->ops_per_s = (double)r->iterations / crew->seconds;
     } else if (r->mean_ns > 0) {
         r->ops_per_s = 1e9 / r->mean_ns * loop->threads;
     }
+    histogram_free(batches);
     if (!r->iterations)
         bench_die("%s: nothing was measured", r->name);
     if (loop->scene.impl == &bench_gangsched) {
