@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations that are repeated: once with the clock read around each, once in batches. */
+#ifndef BENCH_LOOPS_H
+#define BENCH_LOOPS_H
+
+#include "histogram.h"
+#include "stage.h"
+
+enum { BATCH = 64 };
+
+/* One thread of a loop. */
+struct looper {
+    struct stage *stage;
+    const struct bench_loop *loop;
+    const struct bench_impl *impl;
+    void *worker;
+    void *ask;
+    void *sizes[SHAPE_COUNT]; /* LOOP_CHURN */
+    struct live *live;        /* this thread's share of what is live */
+    size_t live_count, live_room;
+    uint64_t grown; /* LOOP_RESIZE: the allocation */
+    uint64_t random;
+    size_t batch;
+    int64_t held_milli, target_milli;
+    int64_t next_arrival, arrival_step; /* LOOP_OPEN */
+    struct bench_histogram *histogram[BENCH_OPS];
+    struct bench_histogram *batches[BENCH_OPS]; /* picoseconds an operation, of each batch */
+    int64_t batch_ns[BENCH_OPS], batch_ops[BENCH_OPS];
+    int64_t refused;
+    double cpu_share; /* of the batches: CPU time / wall time */
+};
+
+struct loop_steps {
+    void (*timed)(struct looper *l); /* one operation of each kind; records its latency */
+    void (*batch)(struct looper *l); /* up to l->batch of them; NULL: none */
+};
+
+const struct loop_steps *loop_steps(const struct bench_loop *loop);
+
+#endif

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "matrix.h"
+
+#include <inttypes.h>
+#include <regex.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage.h"
+
+struct maker {
+    struct bench_matrix *matrix;
+    const struct bench_options *options;
+    regex_t filter;
+    struct bench_scene scene;
+    bool every; /* not --quick */
+};
+
+/* ---- one loop ------------------------------------------------------------------------------ */
+
+static const char *pattern_tag(const struct bench_scene *scene)
+{
+    if (scene->packed)
+        return "/cluster:packed";
+    return scene->pattern == PATTERN_FRAGMENTED ? "/cluster:fragmented" : "";
+}
+
+static bool is_wanted(const struct maker *m, const char *name)
+{
+    return name[0] && (!m->options->filter || regexec(&m->filter, name, 0, NULL, 0) == 0);
+}
+
+/* `ops` names one or two results, "alloc_gpu" or "alloc_gpu free"; `more` ends both names. */
+__attribute__((format(printf, 6, 7))) static void add(struct maker *m, enum bench_kind kind,
+                                                      struct bench_ask ask, int64_t threads,
+                                                      const char *ops, const char *more, ...)
+{
+    struct bench_loop loop = {.scene = m->scene, .kind = kind, .ask = ask};
+    char tail[64];
+    va_list arguments;
+    va_start(arguments, more);
+    vsnprintf(tail, sizeof(tail), more, arguments);
+    va_end(arguments);
+    loop.threads = (int32_t)threads;
+    loop.seconds = m->every ? 0.1 : 0.02;
+    loop.rate = m->options->rate ? m->options->rate : 100000;
+    for (int i = 0; i < BENCH_OPS && *ops; i++) {
+        size_t length = strcspn(ops, " ");
+        snprintf(loop.name[i], sizeof(loop.name[i]),
+                 "%s/%.*s/nodes:%" PRId64 "/gang:%" PRId64 "/fill:%d/threads:%" PRId64 "%s%s",
+                 m->scene.impl->name, (int)length, ops, m->scene.nodes, ask.tasks, m->scene.fill,
+                 threads, pattern_tag(&m->scene), tail);
+        loop.wanted[i] = is_wanted(m, loop.name[i]);
+        ops += length + (ops[length] == ' ');
+    }
+    if (!loop.wanted[0] && !loop.wanted[1])
+        return;
+    struct bench_matrix *all = m->matrix;
+    if (all->count == all->room) {
+        all->room = all->room ? 2 * all->room : 256;
+        all->loops = realloc(all->loops, all->room * sizeof(*all->loops));
+        if (!all->loops)
+            bench_die("out of memory");
+    }
+    all->loops[all->count++] = loop;
+}
+
+static struct bench_ask ask_of(enum bench_shape shape, int64_t tasks)
+{
+    return (struct bench_ask){.shape = shape, .tasks = tasks};
+}
+
+/* Is there room for all threads at once, also after drawing at random? */
+static bool fits(const struct maker *m, struct bench_ask ask, int64_t threads)
+{
+    return scene_room(&m->scene, &ask) >= threads;
+}
+
+static const int64_t gangs[] = {1, 8, 64, 512, 1024, 8192};
+enum { GANGS = sizeof(gangs) / sizeof(gangs[0]) };
+
+static bool gang_is_measured(const struct maker *m, int64_t gang)
+{
+    if (!m->every)
+        return gang <= 64;
+    return gang <= 1024 || m->scene.nodes >= MAX_NODES;
+}
+
+static bool is_python(const struct maker *m)
+{
+    return m->scene.impl == &bench_python;
+}
+
+static bool is_ours(const struct maker *m)
+{
+    return m->scene.impl == &bench_gangsched;
+}
+
+static size_t thread_counts(const struct maker *m)
+{
+    return is_python(m) ? 1 : m->options->thread_count;
+}
+
+static int64_t threads_at(const struct maker *m, size_t i)
+{
+    return is_python(m) ? 1 : m->options->threads[i];
+}
+
+static void scene(struct maker *m, enum bench_pattern pattern, int32_t fill)
+{
+    m->scene.pattern = pattern;
+    m->scene.fill = fill;
+    m->scene.fill_gang = 1;
+    m->scene.packed = m->scene.rare = m->scene.build = false;
+}
+
+/* ---- scenes -------------------------------------------------------------------------------- */
+
+static void pairs_of_nodes(struct maker *m)
+{
+    for (size_t g = 0; g < GANGS; g++)
+        for (size_t t = 0; t < thread_counts(m); t++) {
+            struct bench_ask ask = ask_of(SHAPE_NODE, gangs[g]);
+            if (gang_is_measured(m, gangs[g]) && fits(m, ask, threads_at(m, t)))
+                add(m, LOOP_NEWEST, ask, threads_at(m, t), "alloc_node free", "%s", "");
+        }
+}
+
+static void whole_nodes(struct maker *m, int32_t fill)
+{
+    scene(m, PATTERN_NODES, fill);
+    pairs_of_nodes(m);
+    if (fill != 90 || is_python(m))
+        return;
+    static const int64_t resized[] = {1, 64};
+    for (size_t t = 0; t < thread_counts(m); t++) {
+        int64_t threads = threads_at(m, t);
+        for (size_t g = 0; g < 2; g++) {
+            struct bench_ask ask = ask_of(SHAPE_NODE, resized[g]);
+            ask.extra = resized[g] == 1 ? 4 : 16;
+            if (fits(m, ask, threads))
+                add(m, LOOP_RESIZE, ask, threads, "grow shrink", "%s", "");
+        }
+        add(m, LOOP_STATE, ask_of(SHAPE_NODE, 1), threads, "node_change", "%s", "");
+        add(m, LOOP_READ, ask_of(SHAPE_NODE, 1), threads, "read", "%s", "");
+        if (m->scene.impl->snapshot)
+            add(m, LOOP_SNAPSHOT, ask_of(SHAPE_NODE, 1), threads, "snapshot", "%s", "");
+    }
+    for (size_t g = 0; g < GANGS; g++) { /* the smallest gang for which too few nodes are free */
+        struct bench_ask ask = ask_of(SHAPE_NODE, gangs[g]);
+        if (!fits(m, ask, 1) && gangs[g] <= m->scene.nodes) {
+            add(m, LOOP_REFUSE, ask, 1, "refuse", "%s", "");
+            break;
+        }
+    }
+    if (m->scene.impl == &bench_mutex && m->scene.nodes < MAX_NODES)
+        for (size_t g = 1; g < GANGS; g++) {
+            struct bench_ask ask = ask_of(SHAPE_NODE, gangs[g]);
+            ask.restart = true;
+            if (gang_is_measured(m, gangs[g]) && fits(m, ask, 1))
+                add(m, LOOP_NEWEST, ask, 1, "alloc_node free", "%s", "/search:restarted");
+        }
+}
+
+/* The free nodes are the last: what first-fit comes to by itself. */
+static void packed_nodes(struct maker *m)
+{
+    scene(m, PATTERN_NODES, 90);
+    m->scene.packed = true;
+    pairs_of_nodes(m);
+    for (size_t t = 0; t < thread_counts(m); t++)
+        if (!is_python(m) && m->scene.nodes * 90 / 100 >= 2 * 64 * threads_at(m, t) &&
+            fits(m, ask_of(SHAPE_NODE, 1), threads_at(m, t)))
+            add(m, LOOP_RANDOM, ask_of(SHAPE_NODE, 1), threads_at(m, t), "alloc_node free_random",
+                "%s", "/after:random");
+}
+
+/* What is live are gangs: any of them is freed, and another placed. */
+static void random_gangs(struct maker *m, int64_t gang)
+{
+    scene(m, PATTERN_NODES, 90);
+    m->scene.fill_gang = gang;
+    for (size_t t = 0; t < thread_counts(m); t++) {
+        int64_t threads = threads_at(m, t);
+        struct bench_ask ask = ask_of(SHAPE_NODE, gang);
+        if (fits(m, ask, threads) && m->scene.nodes * 90 / 100 / gang >= 2 * 64 * threads)
+            add(m, LOOP_RANDOM, ask, threads, "alloc_node free_random", "%s", "/after:random");
+    }
+}
+
+/* After the others: it changes which GPUs are free. */
+static void random_gpus(struct maker *m)
+{
+    for (size_t t = 0; t < thread_counts(m); t++)
+        if (fits(m, ask_of(SHAPE_GPU, 1), threads_at(m, t)))
+            add(m, LOOP_RANDOM, ask_of(SHAPE_GPU, 1), threads_at(m, t), "alloc_gpu free_random",
+                "%s", "/of:gpu/after:random");
+}
+
+static void gpus(struct maker *m, int32_t fill)
+{
+    scene(m, PATTERN_GPUS, fill);
+    for (size_t t = 0; t < thread_counts(m); t++) {
+        int64_t threads = threads_at(m, t);
+        if (!fits(m, ask_of(SHAPE_GPU, 1), threads))
+            continue;
+        add(m, LOOP_NEWEST, ask_of(SHAPE_GPU, 1), threads, "alloc_gpu free", "%s", "/of:gpu");
+        if (!is_python(m) && (fill == 90 || fill == 0))
+            add(m, LOOP_NEWEST, ask_of(SHAPE_SHARE, 1), threads, "alloc_share free", "%s",
+                "/of:share");
+    }
+    if (is_ours(m) && fill >= 10)
+        random_gpus(m);
+}
+
+static void packed_gpus(struct maker *m)
+{
+    scene(m, PATTERN_GPUS, 90);
+    m->scene.packed = true;
+    for (size_t t = 0; t < thread_counts(m); t++)
+        add(m, LOOP_NEWEST, ask_of(SHAPE_GPU, 1), threads_at(m, t), "alloc_gpu free", "%s",
+            "/of:gpu");
+    if (!is_python(m))
+        random_gpus(m);
+}
+
+static void fragmented(struct maker *m)
+{
+    scene(m, PATTERN_FRAGMENTED, 90);
+    pairs_of_nodes(m);
+    for (size_t t = 0; t < thread_counts(m); t++)
+        if (!is_python(m))
+            add(m, LOOP_NEWEST, ask_of(SHAPE_GPU, 1), threads_at(m, t), "alloc_gpu free", "%s",
+                "/of:gpu");
+}
+
+static void scarce(struct maker *m)
+{
+    scene(m, PATTERN_NODES, 90);
+    m->scene.rare = true;
+    struct bench_ask ask = ask_of(SHAPE_NODE, 1);
+    for (size_t t = 0; t < thread_counts(m); t++) {
+        ask.rare = RARE_LABEL;
+        if (fits(m, ask, threads_at(m, t)))
+            add(m, LOOP_NEWEST, ask, threads_at(m, t), "alloc_scarce free", "%s", "/by:label");
+        ask.rare = RARE_MODEL;
+        if (fits(m, ask, threads_at(m, t)))
+            add(m, LOOP_NEWEST, ask, threads_at(m, t), "alloc_scarce free", "%s", "/by:model");
+    }
+}
+
+static void churn(struct maker *m)
+{
+    scene(m, PATTERN_MIXED, 90);
+    for (size_t t = 0; t < thread_counts(m); t++)
+        add(m, LOOP_CHURN, ask_of(SHAPE_GPU, 1), threads_at(m, t), "churn", "%s", "");
+    for (size_t t = 0; t < thread_counts(m); t++)
+        add(m, LOOP_OPEN, ask_of(SHAPE_GPU, 1), threads_at(m, t), "churn", "/open:%" PRId64,
+            m->options->rate ? m->options->rate : 100000);
+}
+
+static void refusals(struct maker *m)
+{
+    scene(m, PATTERN_NODES, 100);
+    for (size_t t = 0; t < thread_counts(m); t++) {
+        add(m, LOOP_REFUSE, ask_of(SHAPE_GPU, 1), threads_at(m, t), "refuse", "%s", "/of:gpu");
+        for (size_t g = 0; g < GANGS; g++)
+            if (gang_is_measured(m, gangs[g]) && gangs[g] <= m->scene.nodes)
+                add(m, LOOP_REFUSE, ask_of(SHAPE_NODE, gangs[g]), threads_at(m, t), "refuse", "%s",
+                    "");
+    }
+}
+
+static void builds(struct maker *m)
+{
+    scene(m, PATTERN_NODES, 0);
+    m->scene.build = true;
+    add(m, LOOP_BUILD, ask_of(SHAPE_NODE, 1), 1, "build", "%s", "/by:one");
+    if (m->scene.impl->can_bulk)
+        add(m, LOOP_BUILD_BULK, ask_of(SHAPE_NODE, 1), 1, "build", "%s", "/by:all");
+}
+
+/* ---- all ----------------------------------------------------------------------------------- */
+
+/* A million nodes take long to build: only what shows how cost grows with their number. */
+static void all_of_ours(struct maker *m)
+{
+    static const int32_t fills[] = {0, 10, 50, 90, 99};
+    bool few = m->scene.nodes >= MAX_NODES;
+    builds(m);
+    for (size_t f = 0; f < sizeof(fills) / sizeof(fills[0]); f++) {
+        bool some = fills[f] == 90 || (m->every && !few);
+        if (some && fills[f] != 10)
+            whole_nodes(m, fills[f]);
+        if (some || (m->every && fills[f] == 10))
+            gpus(m, fills[f]);
+    }
+    refusals(m);
+    churn(m);
+    if (few || !m->every)
+        return;
+    packed_nodes(m);
+    packed_gpus(m);
+    fragmented(m);
+    scarce(m);
+    for (size_t g = 0; g < GANGS; g++)
+        if (gang_is_measured(m, gangs[g]))
+            random_gangs(m, gangs[g]);
+}
+
+static void all_of_a_peer(struct maker *m)
+{
+    bool few = m->scene.nodes >= MAX_NODES;
+    builds(m);
+    whole_nodes(m, 90);
+    refusals(m);
+    if (few)
+        return;
+    gpus(m, 90);
+    churn(m);
+    if (!m->every)
+        return;
+    packed_nodes(m);
+    packed_gpus(m);
+    fragmented(m);
+    scarce(m);
+}
+
+static void all_of_python(struct maker *m)
+{
+    if (m->scene.nodes >= MAX_NODES || (!m->every && m->scene.nodes > 1000))
+        return;
+    whole_nodes(m, 90);
+    gpus(m, 90);
+    refusals(m);
+    if (!m->every)
+        return;
+    packed_nodes(m);
+    packed_gpus(m);
+}
+
+void matrix_make(struct bench_matrix *matrix, const struct bench_options *options)
+{
+    struct maker m = {.matrix = matrix, .options = options, .every = !options->quick};
+    if (options->filter) {
+        char text[256];
+        int r = regcomp(&m.filter, options->filter, REG_EXTENDED | REG_NOSUB);
+        if (r) {
+            regerror(r, &m.filter, text, sizeof(text));
+            bench_die("--filter %s: %s", options->filter, text);
+        }
+    }
+    for (size_t i = 0; i < options->node_count; i++) {
+        m.scene.nodes = options->nodes[i];
+        m.scene.impl = &bench_gangsched;
+        all_of_ours(&m);
+        m.scene.impl = &bench_mutex;
+        all_of_a_peer(&m);
+        m.scene.impl = &bench_locks;
+        all_of_a_peer(&m);
+        m.scene.impl = &bench_python;
+        all_of_python(&m);
+    }
+    if (options->filter)
+        regfree(&m.filter);
+}
+
+size_t matrix_scene(const struct bench_matrix *matrix, size_t at)
+{
+    const struct bench_scene *a = &matrix->loops[at].scene;
+    size_t n = 1;
+    for (; at + n < matrix->count; n++) {
+        const struct bench_scene *b = &matrix->loops[at + n].scene;
+        if (a->impl != b->impl || a->nodes != b->nodes || a->fill != b->fill ||
+            a->pattern != b->pattern || a->fill_gang != b->fill_gang || a->packed != b->packed ||
+            a->rare != b->rare || a->build != b->build)
+            break;
+    }
+    return n;
+}
+
+void matrix_free(struct bench_matrix *matrix)
+{
+    free(matrix->loops);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A loop runs in three parts, each begun by all threads together: warming up, operations timed one
+ * by one, batches of operations. */
+#include "run.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "histogram.h"
+#include "loops.h"
+
+struct bench_result *results_add(struct bench_results *results, const char *name, int32_t threads)
+{
+    if (results->count == results->room) {
+        results->room = results->room ? 2 * results->room : 64;
+        results->items = realloc(results->items, results->room * sizeof(*results->items));
+        if (!results->items)
+            bench_die("out of memory");
+    }
+    struct bench_result *r = &results->items[results->count++];
+    *r = (struct bench_result){.threads = threads,
+                               .ns_per_op = -1,
+                               .batch = -1,
+                               .cpu_ns = -1,
+                               .ops_per_s = -1,
+                               .bytes_per_node = -1,
+                               .allocs_per_op = -1,
+                               .retries = -1,
+                               .helps = -1,
+                               .refused = -1};
+    snprintf(r->name, sizeof(r->name), "%s", name);
+    r->histogram = histogram_new();
+    return r;
+}
+
+void results_free(struct bench_results *results)
+{
+    for (size_t i = 0; i < results->count; i++)
+        histogram_free(results->items[i].histogram);
+    free(results->items);
+}
+
+/* ---- threads ------------------------------------------------------------------------------- */
+
+enum { LEAST_OPERATIONS = 5 };
+
+struct crew {
+    struct looper member[MAX_THREADS];
+    pthread_t thread[MAX_THREADS];
+    pthread_barrier_t barrier;
+    double seconds;
+    struct bench_counters before, after;
+};
+
+struct seat {
+    struct crew *crew;
+    struct looper *looper;
+};
+
+static double cpu_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void repeat(struct looper *l, void (*step)(struct looper *), double seconds, int64_t least)
+{
+    int64_t end = bench_now() + (int64_t)(seconds * 1e9);
+    for (int64_t i = 0; i < least || bench_now() < end; i++)
+        step(l);
+}
+
+static void *sit(void *user)
+{
+    struct seat *seat = user;
+    struct crew *crew = seat->crew;
+    struct looper *l = seat->looper;
+    const struct loop_steps *steps = loop_steps(l->loop);
+    pthread_barrier_wait(&crew->barrier);
+    if (steps->batch)
+        repeat(l, steps->batch, crew->seconds / 5, 2);
+    memset(l->batch_ns, 0, sizeof(l->batch_ns));
+    memset(l->batch_ops, 0, sizeof(l->batch_ops));
+    for (int i = 0; i < BENCH_OPS; i++)
+        histogram_clear(l->batches[i]);
+    l->refused = 0;
+    pthread_barrier_wait(&crew->barrier); /* the crew's counters are read */
+    pthread_barrier_wait(&crew->barrier);
+    repeat(l, steps->timed, crew->seconds, LEAST_OPERATIONS);
+    pthread_barrier_wait(&crew->barrier);
+    double cpu = cpu_now();
+    int64_t wall = bench_now();
+    if (steps->batch)
+        repeat(l, steps->batch, crew->seconds / 2, 2);
+    wall = bench_now() - wall;
+    l->cpu_share = wall > 0 ? (cpu_now() - cpu) / (double)wall : 1;
+    pthread_barrier_wait(&crew->barrier);
+    return NULL;
+}
+
+static void crew_run(struct crew *crew, const struct bench_loop *loop, const struct stage *stage)
+{
+    struct seat seat[MAX_THREADS];
+    if (pthread_barrier_init(&crew->barrier, NULL, (unsigned)loop->threads + 1))
+        bench_die("cannot make a barrier");
+    for (int32_t i = 0; i < loop->threads; i++) {
+        seat[i] = (struct seat){crew, &crew->member[i]};
+        if (pthread_create(&crew->thread[i], NULL, sit, &seat[i]))
+            bench_die("cannot start a thread");
+    }
+    pthread_barrier_wait(&crew->barrier);
+    pthread_barrier_wait(&crew->barrier);
+    stage->scene.impl->count(stage->cluster, &crew->before);
+    pthread_barrier_wait(&crew->barrier);
+    pthread_barrier_wait(&crew->barrier);
+    pthread_barrier_wait(&crew->barrier);
+    for (int32_t i = 0; i < loop->threads; i++)
+        pthread_join(crew->thread[i], NULL);
+    stage->scene.impl->count(stage->cluster, &crew->after);
+    pthread_barrier_destroy(&crew->barrier);
+}
+
+/* ---- one loop ------------------------------------------------------------------------------ */
+
+/* Each thread gets its share of what is live, of the loop's shape if it will draw from it. */
+static void deal_live(struct crew *crew, const struct bench_loop *loop, struct stage *s)
+{
+    bool sized = loop->kind == LOOP_RANDOM;
+    size_t share = s->live_count / (size_t)loop->threads + 1;
+    for (int32_t t = 0; t < loop->threads; t++) {
+        struct looper *l = &crew->member[t];
+        l->live_room = share + share / 2 + 2 * BATCH + 64;
+        l->live = bench_calloc(l->live_room, sizeof(*l->live));
+    }
+    size_t left = 0, dealt = 0;
+    for (size_t i = 0; i < s->live_count; i++) {
+        const struct live *live = &s->live[i];
+        if (sized && (live->shape != loop->ask.shape || live->tasks != loop->ask.tasks)) {
+            s->live[left++] = *live;
+            continue;
+        }
+        struct looper *l = &crew->member[dealt++ % (size_t)loop->threads];
+        l->live[l->live_count++] = *live;
+        l->held_milli += bench_need[live->shape].gpu_milli * live->tasks;
+    }
+    s->live_count = left;
+    int64_t target = s->scene.nodes * NODE_GPUS * 1000 * s->scene.fill / 100;
+    for (int32_t t = 0; t < loop->threads; t++) {
+        struct looper *l = &crew->member[t];
+        l->target_milli = target / loop->threads;
+        if (sized && l->live_count < BATCH)
+            bench_die("%s: too little is live to free at random", loop->name[0]);
+    }
+}
+
+static void gather_live(struct crew *crew, const struct bench_loop *loop, struct stage *s)
+{
+    size_t need = s->live_count;
+    for (int32_t t = 0; t < loop->threads; t++)
+        need += crew->member[t].live_count;
+    if (need > s->live_room) {
+        s->live = realloc(s->live, need * sizeof(*s->live));
+        if (!s->live)
+            bench_die("out of memory");
+        s->live_room = need;
+    }
+    for (int32_t t = 0; t < loop->threads; t++) {
+        struct looper *l = &crew->member[t];
+        for (size_t i = 0; i < l->live_count; i++)
+            s->live[s->live_count++] = l->live[i];
+        free(l->live);
+    }
+    s->taken_milli = 0;
+    for (size_t i = 0; i < s->live_count; i++)
+        s->taken_milli += bench_need[s->live[i].shape].gpu_milli * s->live[i].tasks;
+}
+
+/* Before anything is measured: does a request really get all its devices? */
+static void try_once(const struct looper *l)
+{
+    const struct bench_loop *loop = l->loop;
+    if (loop->kind != LOOP_NEWEST && loop->kind != LOOP_RANDOM && loop->kind != LOOP_RESIZE)
+        return;
+    uint64_t id;
+    if (l->impl->place(l->worker, l->ask, &id) != BENCH_PLACED)
+        bench_die("%s: there is no room", loop->name[0]);
+    if (!l->impl->holds(l->worker, id, &loop->ask))
+        bench_die("%s: the allocation does not hold what was asked for", loop->name[0]);
+    if (!l->impl->give_back(l->worker, id))
+        bench_die("%s: cannot free", loop->name[0]);
+}
+
+static size_t batch_of(const struct bench_loop *loop)
+{
+    if (loop->kind == LOOP_RESIZE)
+        return (size_t)loop->ask.extra;
+    if (loop->kind != LOOP_NEWEST && loop->kind != LOOP_RANDOM)
+        return BATCH;
+    int64_t batch = scene_room(&loop->scene, &loop->ask) / loop->threads / 2;
+    return batch < 1 ? 1 : batch > BATCH ? BATCH : (size_t)batch;
+}
+
+static void looper_begin(struct looper *l, const struct bench_loop *loop, struct stage *s,
+                         int32_t index, uint64_t seed)
+{
+    l->stage = s;
+    l->loop = loop;
+    l->impl = s->scene.impl;
+    l->worker = s->workers[index];
+    l->ask = l->impl->ask(s->cluster, &loop->ask);
+    l->random = seed + (uint64_t)index * 7919 + 1;
+    l->batch = batch_of(loop);
+    if (loop->kind == LOOP_CHURN || loop->kind == LOOP_OPEN)
+        for (enum bench_shape shape = 0; shape <= SHAPE_NODE; shape++) {
+            struct bench_ask ask = {.shape = shape, .tasks = 1};
+            l->sizes[shape] = l->impl->ask(s->cluster, &ask);
+        }
+    if (loop->kind == LOOP_OPEN)
+        l->arrival_step = (int64_t)1000000000 * loop->threads / loop->rate;
+    if (index == 0)
+        try_once(l);
+    if (loop->kind == LOOP_RESIZE && l->impl->place(l->worker, l->ask, &l->grown) != BENCH_PLACED)
+        bench_die("%s: there is no room", loop->name[0]);
+    for (int i = 0; i < BENCH_OPS; i++) {
+        l->histogram[i] = histogram_new();
+        l->batches[i] = histogram_new();
+    }
+}
+
+static void looper_end(struct looper *l)
+{
+    if (l->loop->kind == LOOP_RESIZE && !l->impl->give_back(l->worker, l->grown))
+        bench_die("%s: cannot free", l->loop->name[0]);
+    l->impl->ask_end(l->ask);
+    for (int i = 0; i < SHAPE_COUNT; i++)
+        if (l->sizes[i])
+            l->impl->ask_end(l->sizes[i]);
+    for (int i = 0; i < BENCH_OPS; i++) {
+        histogram_free(l->histogram[i]);
+        histogram_free(l->batches[i]);
+    }
+}
+
+/* Puts the members' measurements together. */
+static void summarise(const struct crew *crew, const struct bench_loop *loop, int op,
+                      struct bench_result *r)
+{
+    struct bench_histogram *batches = histogram_new();
+    int64_t ns = 0, ops = 0;
+    double per_second = 0, cpu_share = 0;
+    r->refused = 0;
+    for (int32_t t = 0; t < loop->threads; t++) {
+        const struct looper *l = &crew->member[t];
+        histogram_merge(r->histogram, l->histogram[op]);
+        histogram_merge(batches, l->batches[op]);
+        ns += l->batch_ns[op];
+        ops += l->batch_ops[op];
+        if (l->batch_ns[op] > 0)
+            per_second += (double)l->batch_ops[op] * 1e9 / (double)l->batch_ns[op];
+        cpu_share += l->cpu_share / loop->threads;
+        r->refused += l->refused;
+    }
+    r->iterations = histogram_count(r->histogram);
+    r->mean_ns = histogram_mean(r->histogram);
+    if (ops) {
+        r->ns_per_op = (double)histogram_at(batches, 50) / 1000;
+        r->ops_per_s = per_second;
+        r->cpu_ns = (double)ns / (double)ops * cpu_share;
+        r->batch = (int64_t)crew->member[0].batch;
+    } else if (loop->kind == LOOP_OPEN) {
+        r->ops_per_s = (double)r->iterations / crew->seconds;
+    } else if (r->mean_ns > 0) {
+        r->ops_per_s = 1e9 / r->mean_ns * loop->threads;
+    }
+    histogram_free(batches);
+    if (!r->iterations)
+        bench_die("%s: nothing was measured", r->name);
+    if (loop->scene.impl == &bench_gangsched) {
+        r->retries = crew->after.retries - crew->before.retries;
+        r->helps = crew->after.helps - crew->before.helps;
+    }
+}
+
+static void run_loop(const struct bench_loop *loop, struct stage *s,
+                     const struct bench_options *options, struct bench_results *results)
+{
+    struct crew *crew = bench_calloc(1, sizeof(*crew));
+    crew->seconds = options->seconds >= 0 ? options->seconds : loop->seconds;
+    for (int32_t t = 0; t < loop->threads; t++)
+        looper_begin(&crew->member[t], loop, s, t, options->seed);
+    deal_live(crew, loop, s);
+    crew_run(crew, loop, s);
+    gather_live(crew, loop, s);
+
+    int64_t all = 0;
+    for (int32_t t = 0; t < loop->threads; t++)
+        for (int op = 0; op < BENCH_OPS; op++)
+            all += crew->member[t].batch_ops[op] + histogram_count(crew->member[t].histogram[op]);
+    for (int op = 0; op < BENCH_OPS; op++) {
+        if (!loop->wanted[op])
+            continue;
+        struct bench_result *r = results_add(results, loop->name[op], loop->threads);
+        summarise(crew, loop, op, r);
+        if (crew->after.counted)
+            r->allocs_per_op =
+                (double)(crew->after.allocations - crew->before.allocations) / (double)all;
+    }
+    for (int32_t t = 0; t < loop->threads; t++)
+        looper_end(&crew->member[t]);
+    free(crew);
+}
+
+/* ---- building ------------------------------------------------------------------------------ */
+
+/* One value: the whole build, a few times; per node is told too. */
+static void run_build(const struct bench_loop *loop, struct bench_results *results)
+{
+    const struct bench_impl *impl = loop->scene.impl;
+    struct bench_result *r = results_add(results, loop->name[0], 1);
+    int times = loop->scene.nodes >= MAX_NODES ? 1 : 3;
+    double sum = 0;
+    for (int i = 0; i < times; i++) {
+        void *cluster = impl->open(&loop->scene, 1);
+        int64_t ns = impl->build(cluster, loop->kind == LOOP_BUILD_BULK);
+        histogram_record(r->histogram, ns);
+        sum += (double)ns;
+        struct bench_counters counters;
+        impl->count(cluster, &counters);
+        r->bytes_per_node = (double)counters.live_bytes / (double)loop->scene.nodes;
+        impl->close(cluster);
+    }
+    r->iterations = times;
+    r->mean_ns = sum / times;
+    r->ops_per_s = (double)loop->scene.nodes * 1e9 * times / sum;
+}
+
+/* ---- a scene ------------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct bench_loop *loop)
+{
+    return loop->wanted[0] || loop->wanted[1];
+}
+
+void run_scene(const struct bench_loop *loops, size_t count, const struct bench_options *options,
+               struct bench_results *results)
+{
+    int32_t threads = 1;
+    int64_t largest = loops[0].scene.fill_gang;
+    for (size_t i = 0; i < count; i++) {
+        int64_t tasks = loops[i].ask.tasks + loops[i].ask.extra;
+        if (loops[i].threads > threads)
+            threads = loops[i].threads;
+        if (tasks > largest)
+            largest = tasks;
+    }
+    struct stage *s = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_wanted(&loops[i]))
+            continue;
+        if (loops[i].scene.build) {
+            run_build(&loops[i], results);
+            continue;
+        }
+        if (!s)
+            s = stage_new(&loops[i].scene, threads, largest, options->seed);
+        run_loop(&loops[i], s, options, results);
+    }
+    if (s)
+        stage_free(s);
+}

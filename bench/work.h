@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A fixed number of operations: for instruction counts and for counting calls. */
+#ifndef BENCH_WORK_H
+#define BENCH_WORK_H
+
+#include <stddef.h>
+
+#include "bench.h"
+
+/* Does the named works one after the other on a cluster of `nodes` nodes; one JSON object a line.
+ * operations 0: as each work has it. */
+int work_run(char *const *names, size_t count, int64_t nodes, int64_t operations, uint64_t seed);
+void work_list(FILE *file);
+
+#endif
