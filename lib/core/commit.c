@@ -205,7 +205,7 @@ static void finish_own(gang_cluster *c, const struct target *t, const struct lis
 /* ---- raise --------------------------------------------------------------------------------------- */
 
 /* All cells are claimed and their words stand still (or the target is over, and what is set here is
- * a stale hint): raise the index where the operation lifts a node. False if the target is over. */
+ * a stale hint): raise the index to where the nodes will stand. False if the target is over. */
 static bool raise_index(gang_cluster *c, const struct target *t, const struct list *l)
 {
     uint64_t undecided = ss_of(t->seq, UNDECIDED);
@@ -222,7 +222,6 @@ static bool raise_index(gang_cluster *c, const struct target *t, const struct li
         unsigned words = GANG__WORD_SHARES + gang__share_words(layout);
         for (unsigned k = 0; k < words; k++)
             payload[k] = gang__payload(gang__load(gang__word_in(&at, k)));
-        struct gang__levels before = gang__levels_of(layout, payload);
         for (; i < l->count; i++) {
             struct step s = step_of(&l->ops[i]);
             if (s.slot != slot)
@@ -233,10 +232,6 @@ static bool raise_index(gang_cluster *c, const struct target *t, const struct li
         if (gang__load(&t->w->desc.ss) != undecided)
             return false;
         struct gang__levels after = gang__levels_of(layout, payload);
-        if (after.gpu <= before.gpu)
-            after.gpu = 0;
-        if (after.cpu <= before.cpu)
-            after.cpu = 0;
         if (slot != GANG__POOL)
             gang__lift_add(&lift, slot, layout, after);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node table: adding, describing anew, draining, removing, reading.
+/* The node table: finding, describing anew, draining, removing, reading. How a node gets in stands in
+ * node_add.c, how it is described in node_new.c.
  *
  * What is taken of a node changes by commits alone (core/commit.c), and so do its state and its
  * capacity. What is said about it (struct gang__node and its shape) is immutable and replaced under RCU. A node
@@ -47,7 +48,7 @@ static struct gang__node *node_of_link(struct gang__name *n)
 }
 
 /* Under the structure mutex. */
-static struct gang__node *node_by_name(gang_cluster *c, const char *name)
+struct gang__node *gang__node_by_name(gang_cluster *c, const char *name)
 {
     uint64_t hash = gang__hash(GANG__HASH_SEED, name, strlen(name));
     for (struct gang__name *n = gang__names_first(&c->node_names, hash); n; n = n->next) {
@@ -68,316 +69,12 @@ bool gang__node_is_free(const struct gang__node *node, const uint64_t *payload)
     return gang__head_cpu(payload[GANG__WORD_HEAD]) == shape->capacity[GANG__WORD_HEAD];
 }
 
-/* ---- a description ---------------------------------------------------------------------------- */
-
-/* Resolve the place in the topology to domains, made if need be. */
-static gang_result find_domains(gang_cluster *c, const struct gang_node_spec *spec,
-                                struct gang__node *node, struct gang_error *error)
-{
-    const char *value[GANG_MAX_LEVELS] = {NULL};
-    for (unsigned i = 0; i < spec->topology_count; i++) {
-        int32_t level = gang__level_find(c, spec->topology[i].key);
-        if (level < 0) {
-            gang__error(error, GANG_ENOENT, "key", "no topology level \"%.64s\"",
-                        spec->topology[i].key);
-            return gang__error_at(error, GANG_ENOENT, "topology[%u]", i);
-        }
-        value[level] = spec->topology[i].value;
-    }
-    uint32_t parent = GANG__NO_DOMAIN;
-    for (uint32_t level = 0; level < c->level_count; level++) {
-        node->domain[level] = GANG__NO_DOMAIN;
-        if (!value[level])
-            continue;
-        gang_result r = gang__domain_get(c, level, parent, value[level], &node->domain[level]);
-        if (r != GANG_OK)
-            return gang__error(error, r, NULL, "out of memory");
-        parent = node->domain[level];
-    }
-    return GANG_OK;
-}
-
-/* The block of a node's tags. Laid out twice by the same code: without memory to measure it, then
- * to fill it. */
-struct block {
-    char *base;
-    size_t used;
-};
-
-static void *block_take(struct block *b, size_t bytes)
-{
-    void *memory = b->base ? b->base + b->used : NULL;
-    b->used += bytes;
-    return memory;
-}
-
-static const char *block_text(struct block *b, const char *text)
-{
-    if (!text)
-        return NULL;
-    size_t bytes = strlen(text) + 1;
-    char *memory = block_take(b, bytes);
-    return memory ? memcpy(memory, text, bytes) : NULL;
-}
-
-static struct gang__tags *tags_lay(struct block *b, const struct gang_node_spec *spec,
-                                   const char *const *uuid)
-{
-    /* What has pointers in it comes first, so that it is aligned. */
-    struct gang__tags *tags = block_take(b, sizeof(*tags));
-    struct gang_label *labels = block_take(b, spec->label_count * sizeof(*labels));
-    const char **partitions = block_take(b, spec->partition_count * sizeof(*partitions));
-    const char **uuids = uuid ? block_take(b, spec->gpu_count * sizeof(*uuids)) : NULL;
-    for (size_t i = 0; i < spec->label_count; i++) {
-        const char *key = block_text(b, spec->labels[i].key);
-        const char *value = block_text(b, spec->labels[i].value);
-        if (labels)
-            labels[i] = (struct gang_label){key, value};
-    }
-    for (size_t i = 0; i < spec->partition_count; i++) {
-        const char *text = block_text(b, spec->partitions[i]);
-        if (partitions)
-            partitions[i] = text;
-    }
-    for (size_t i = 0; uuid && i < spec->gpu_count; i++) {
-        const char *text = block_text(b, uuid[i]);
-        if (uuids)
-            uuids[i] = text;
-    }
-    if (tags)
-        *tags = (struct gang__tags){labels, spec->label_count, partitions, spec->partition_count,
-                                    uuids};
-    return tags;
-}
-
-static gang_result tags_new(gang_cluster *c, const struct gang_node_spec *spec,
-                            struct gang__tags **tags)
-{
-    const char *uuid[GANG_MAX_GPUS];
-    bool any = false;
-    *tags = NULL;
-    for (size_t i = 0; i < spec->gpu_count; i++) {
-        uuid[i] = gang__node_spec_gpu(spec, i).uuid;
-        any = any || uuid[i];
-    }
-    if (!any && !spec->label_count && !spec->partition_count)
-        return GANG_OK;
-    struct block b = {NULL, 0};
-    (void)tags_lay(&b, spec, any ? uuid : NULL);
-    b = (struct block){gang__alloc(&c->mem, b.used), 0};
-    if (!b.base)
-        return GANG_ENOMEM;
-    *tags = tags_lay(&b, spec, any ? uuid : NULL);
-    return GANG_OK;
-}
-
-void gang__node_free(gang_cluster *c, struct gang__node *node)
-{
-    if (!node)
-        return;
-    if (node->shape)
-        gang__shape_put(c, node->shape);
-    gang__release(&c->mem, node->tags);
-    gang__release(&c->mem, node);
-}
-
-/* Make a node of a specification; its id and slot are still to be set. */
-static gang_result node_new(gang_cluster *c, const struct gang_node_spec *from,
-                            struct gang__node **made, struct gang_error *error)
-{
-    struct gang_node_spec spec;
-    bool is_known;
-    gang_result r = gang__node_spec_in(from, c->last_shape ? c->last_shape->spec : NULL, &spec,
-                                       &is_known, error);
-    if (r != GANG_OK)
-        return r;
-    size_t levels = c->level_count * sizeof(uint32_t), bytes = strlen(spec.name) + 1;
-    struct gang__node *node = gang__zalloc(&c->mem, 1, sizeof(*node) + levels + bytes);
-    if (!node)
-        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    node->name = memcpy((char *)node->domain + levels, spec.name, bytes);
-    node->state = spec.state;
-    if (is_known)
-        node->shape = gang__shape_again(c);
-    else
-        r = gang__shape_get(c, &spec, &node->shape, error);
-    if (r == GANG_OK) {
-        r = tags_new(c, &spec, &node->tags);
-        if (r != GANG_OK)
-            gang__error(error, r, NULL, "out of memory");
-    }
-    if (r == GANG_OK)
-        r = find_domains(c, &spec, node, error);
-    if (r != GANG_OK) {
-        gang__node_free(c, node);
-        return r;
-    }
-    *made = node;
-    return GANG_OK;
-}
-
-static uint32_t state_word(int32_t state)
-{
-    return state == GANG_NODE_UP         ? GANG__STATE_UP
-           : state == GANG_NODE_DRAINING ? GANG__STATE_DRAINING
-           : state == GANG_NODE_DOWN     ? GANG__STATE_DOWN
-                                         : GANG__STATE_GONE;
-}
-
 static int32_t state_public(uint32_t word)
 {
     return word == GANG__STATE_UP         ? GANG_NODE_UP
            : word == GANG__STATE_DRAINING ? GANG_NODE_DRAINING
            : word == GANG__STATE_DOWN     ? GANG_NODE_DOWN
                                           : GANG_NODE_GONE;
-}
-
-/* ---- slots ------------------------------------------------------------------------------------- */
-
-/* The chunk of a slot, made if need be. */
-static struct gang__chunk *chunk_make(gang_cluster *c, uint32_t slot)
-{
-    struct gang__chunk *chunk = gang__chunk_of(c, slot);
-    if (!chunk) {
-        chunk = gang__zalloc_line(&c->mem, 1, sizeof(*chunk));
-        if (chunk)
-            gang__store(&c->chunk[slot / GANG__CHUNK], chunk);
-    }
-    return chunk;
-}
-
-/* A free slot with room for `words` words; it stays free until slot_use(). */
-static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
-{
-    uint32_t end = gang__load(&c->slot_end);
-    bool fresh = c->free_slot_count == 0;
-    uint32_t s = fresh ? end : c->free_slots[c->free_slot_count - 1];
-    if (fresh && s > c->max_slots)
-        return GANG_ELIMIT;
-    struct gang__chunk *chunk = chunk_make(c, s);
-    /* Room for every slot to be recycled, so that recycling cannot fail. */
-    if (!chunk || !gang__grow(&c->mem, (void **)&c->free_slots, &c->free_slot_room, s + 1,
-                              sizeof(*c->free_slots)))
-        return GANG_ENOMEM;
-    uint32_t i = s % GANG__CHUNK;
-    unsigned more = words > GANG__CELL_WORDS ? words - GANG__CELL_WORDS : 0;
-    if (more > chunk->slot[i].more_words) {
-        /* The old words are kept: whoever mends the index may look at a slot that has no node. */
-        gang__a64 *bigger = gang__zalloc_line(&c->mem, more, sizeof(*bigger));
-        if (!bigger || !gang__grow(&c->mem, (void **)&c->old_more, &c->old_more_room,
-                                   c->old_more_count + 1, sizeof(*c->old_more))) {
-            gang__release_line(&c->mem, bigger);
-            return GANG_ENOMEM;
-        }
-        c->old_more[c->old_more_count++] = gang__load(&chunk->more[i]);
-        gang__store(&chunk->more[i], bigger);
-        chunk->slot[i].more_words = more;
-    }
-    *slot = s;
-    return GANG_OK;
-}
-
-static void slot_use(gang_cluster *c, uint32_t slot)
-{
-    if (c->free_slot_count && c->free_slots[c->free_slot_count - 1] == slot)
-        c->free_slot_count--;
-    else
-        gang__store(&c->slot_end, slot + 1);
-}
-
-/* ---- adding -------------------------------------------------------------------------------------- */
-
-/* Make room in all domains of a node. */
-static gang_result domains_reserve(gang_cluster *c, const struct gang__node *node)
-{
-    for (uint32_t level = 0; level < c->level_count; level++) {
-        if (node->domain[level] == GANG__NO_DOMAIN)
-            continue;
-        gang_result r = gang__domain_reserve(c, node->domain[level]);
-        if (r != GANG_OK)
-            return r;
-    }
-    return GANG_OK;
-}
-
-/* Everything that may fail, in an order that leaves nothing to undo but the description. */
-static gang_result prepare_add(gang_worker *w, struct gang__node *node, struct gang_error *error)
-{
-    gang_cluster *c = w->cluster;
-    struct gang__layout layout = node->shape->layout;
-    unsigned words = gang__word_count(layout);
-    gang_result r = gang__commit_reserve(w, words);
-    if (r == GANG_OK)
-        r = gang__names_reserve(&c->node_names, &c->mem);
-    if (r == GANG_OK)
-        r = slot_find(c, words, &node->slot);
-    if (r == GANG_OK)
-        r = gang__index_make(c, layout.class_id, gang__chunk_of(c, node->slot));
-    if (r == GANG_OK)
-        r = domains_reserve(c, node);
-    if (r != GANG_OK)
-        gang__error(error, r, NULL, "%s", r == GANG_ELIMIT ? "too many nodes" : "out of memory");
-    return r;
-}
-
-/* Publish a prepared node and bring it up. */
-static void enter(gang_worker *w, struct gang__node *node)
-{
-    gang_cluster *c = w->cluster;
-    const struct gang__shape *shape = node->shape;
-    struct gang__slot *slot = gang__slot_at(gang__chunk_of(c, node->slot), node->slot);
-    uint32_t generation = gang__load(&slot->generation) + 1;
-    slot_use(c, node->slot);
-    node->id = (uint64_t)generation << 32 | node->slot;
-    gang__store(&slot->generation, generation);
-    gang__store(&slot->layout, gang__layout_pack(shape->layout));
-    gang__store(&slot->shape, node->shape);
-    gang__store(&slot->node, node);
-    gang__names_put(&c->node_names, &node->name_link,
-                    gang__hash(GANG__HASH_SEED, node->name, strlen(node->name)));
-    for (uint32_t level = 0; level < c->level_count; level++)
-        if (node->domain[level] != GANG__NO_DOMAIN)
-            gang__domain_add(c, node->domain[level], node->slot);
-    atomic_fetch_add(&c->node_count, 1);
-
-    /* The cell is gone and nobody else's: the commit cannot be refused. */
-    gang__commit_begin(w);
-    for (unsigned k = 0; k < gang__word_count(shape->layout); k++)
-        gang__commit_add(w, node->slot, k, GANG__OP_SET,
-                         k == GANG__WORD_HEAD
-                             ? gang__head(state_word(node->state), shape->capacity[k])
-                             : shape->capacity[k]);
-    gang__commit_run(w, true, NULL);
-    gang__index_tidy_slot(c, node->slot);
-    gang__add_seq(&c->epoch, 1);
-}
-
-gang_result gang_node_add(gang_worker *worker, const struct gang_node_spec *spec, gang_node_id *id,
-                          struct gang_error *error)
-{
-    if (id)
-        *id = GANG_ID_NONE;
-    if (!worker)
-        return gang__error(error, GANG_EINVAL, NULL, "no worker");
-    gang_cluster *c = worker->cluster;
-    struct gang__node *node = NULL;
-    pthread_mutex_lock(&c->structure);
-    gang__reclaim_some(c);
-    gang_result r = node_new(c, spec, &node, error);
-    if (r == GANG_OK && node_by_name(c, node->name))
-        r = gang__error(error, GANG_EEXIST, "name", "there is a node \"%.64s\" already",
-                        node->name);
-    if (r == GANG_OK)
-        r = prepare_add(worker, node, error);
-    if (r == GANG_OK) {
-        enter(worker, node);
-        if (id)
-            *id = node->id;
-    } else {
-        gang__node_free(c, node);
-    }
-    pthread_mutex_unlock(&c->structure);
-    return r;
 }
 
 /* ---- changing -------------------------------------------------------------------------------------- */
@@ -424,7 +121,7 @@ static gang_result commit_change(gang_worker *w, const struct gang__node *old,
         uint64_t difference = to > from ? to - from : from - to;
         if (k == GANG__WORD_HEAD)
             gang__commit_add(w, node->slot, k, GANG__OP_HEAD,
-                             gang__head(state_word(node->state), difference) |
+                             gang__head(gang__state_word(node->state), difference) |
                                  (to > from ? GANG__HEAD_GIVE : 0) | GANG__HEAD_IF_THERE |
                                  GANG__HEAD_SET_STATE);
         else if (difference)
@@ -476,7 +173,7 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     if (!same_kinds(old, node))
         return gang__error(error, GANG_EINVAL, "amounts",
                            "the kinds differ: remove the node and add it");
-    gang_result r = domains_reserve(c, node);
+    gang_result r = gang__domains_reserve(c, node);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "out of memory");
     for (uint32_t level = 0; level < c->level_count; level++)
@@ -514,10 +211,10 @@ gang_result gang_node_change(gang_worker *worker, gang_node_id id,
     struct gang__node *node = NULL;
     struct gang__node *old = gang__node_of(c, id);
     gang_result r = GANG_OK;
-    if (!old || node_by_name(c, old->name) != old)
+    if (!old || gang__node_by_name(c, old->name) != old)
         r = gang__error(error, GANG_ESTALE, NULL, "no such node");
     if (r == GANG_OK)
-        r = node_new(c, spec, &node, error);
+        r = gang__node_new(c, spec, &node, error);
     if (r == GANG_OK)
         r = change(worker, old, node, error);
     if (r != GANG_OK)
@@ -547,7 +244,7 @@ gang_result gang_node_set_state(gang_worker *worker, gang_node_id id, int32_t st
         return GANG_EINVAL;
     gang__rcu_enter();
     struct gang__node *node = gang__node_of(worker->cluster, id);
-    gang_result r = node ? commit_state(worker, node->slot, state_word(state)) : GANG_ESTALE;
+    gang_result r = node ? commit_state(worker, node->slot, gang__state_word(state)) : GANG_ESTALE;
     gang__rcu_leave();
     return r;
 }
@@ -559,7 +256,7 @@ gang_result gang_node_remove(gang_worker *worker, gang_node_id id)
     gang_cluster *c = worker->cluster;
     pthread_mutex_lock(&c->structure);
     struct gang__node *node = gang__node_of(c, id);
-    gang_result r = node && node_by_name(c, node->name) == node ? GANG_OK : GANG_ESTALE;
+    gang_result r = node && gang__node_by_name(c, node->name) == node ? GANG_OK : GANG_ESTALE;
     if (r == GANG_OK)
         r = commit_state(worker, node->slot, GANG__STATE_GONE);
     if (r == GANG_OK) {
@@ -586,7 +283,7 @@ gang_result gang_node_find(gang_cluster *cluster, const char *name, gang_node_id
     if (!cluster || !name || !id)
         return GANG_EINVAL;
     pthread_mutex_lock(&cluster->structure);
-    struct gang__node *node = node_by_name(cluster, name);
+    struct gang__node *node = gang__node_by_name(cluster, name);
     if (node)
         *id = node->id;
     pthread_mutex_unlock(&cluster->structure);

@@ -165,22 +165,19 @@ static inline uint64_t gang__op_apply(enum gang__code code, uint64_t arg, uint64
 {
     uint64_t payload = gang__payload(word);
     switch (code) {
-    case GANG__OP_HEAD: {
-        uint64_t cpu = gang__head_cpu(payload);
-        uint32_t state = gang__head_state((arg & GANG__HEAD_SET_STATE) ? arg : payload);
-        return gang__head(state, (arg & GANG__HEAD_GIVE) ? cpu + gang__head_cpu(arg)
-                                                         : cpu - gang__head_cpu(arg));
-    }
+    case GANG__OP_HEAD:
+        if (arg & GANG__HEAD_SET_STATE)
+            payload = gang__head(gang__head_state(arg), gang__head_cpu(payload));
+        return (arg & GANG__HEAD_GIVE) ? payload + gang__head_cpu(arg)
+                                       : payload - gang__head_cpu(arg);
     case GANG__OP_TAKE:
+    case GANG__OP_TAKE_BITS:
     case GANG__OP_TAKE_SHARES:
         return payload - arg; /* no field borrows from the next: each was checked */
     case GANG__OP_GIVE:
-    case GANG__OP_GIVE_SHARES:
-        return payload + arg;
-    case GANG__OP_TAKE_BITS:
-        return payload & ~arg;
     case GANG__OP_GIVE_BITS:
-        return payload | arg;
+    case GANG__OP_GIVE_SHARES:
+        return payload + arg; /* what is given back was taken */
     case GANG__OP_SET:
         break;
     }
@@ -190,8 +187,8 @@ static inline uint64_t gang__op_apply(enum gang__code code, uint64_t arg, uint64
 /* The word to write: payload after the operation, next version. */
 static inline uint64_t gang__op_next(enum gang__code code, uint64_t arg, uint64_t word)
 {
-    uint64_t version = (word >> GANG__PAYLOAD_BITS) + 1;
-    return (version << GANG__PAYLOAD_BITS & ~GANG__UNAGREED) | gang__op_apply(code, arg, word);
+    uint64_t version = (word & ~GANG__PAYLOAD) + (UINT64_C(1) << GANG__PAYLOAD_BITS);
+    return (version & ~GANG__UNAGREED) | gang__op_apply(code, arg, word);
 }
 
 /* How many words of which sort a node has, and its class; packed into one number so that a cell
