@@ -9,6 +9,31 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
+
+#ifdef NDEBUG
+#define BUILD_TYPE "release"
+#else
+#define BUILD_TYPE "debug"
+#endif
+#ifdef __clang__
+#define COMPILER __VERSION__ /* begins with its name */
+#else
+#define COMPILER "GCC " __VERSION__
+#endif
+
+const char *machine_build(void)
+{
+    static char text[256];
+#ifdef __GLIBC__
+    snprintf(text, sizeof(text), "%s, %s, glibc %s", BUILD_TYPE, COMPILER, gnu_get_libc_version());
+#else
+    snprintf(text, sizeof(text), "%s, %s", BUILD_TYPE, COMPILER);
+#endif
+    return text;
+}
 
 double machine_clock_ns(void)
 {
@@ -113,17 +138,9 @@ json_t *machine_context(const char *executable, const struct bench_options *opti
     for (int i = 0; i < loads; i++)
         json_array_append_new(load_avg, json_real(load[i]));
     json_object_set_new(c, "load_avg", load_avg);
-#ifdef NDEBUG
-    set_text(c, "library_build_type", "release");
-#else
-    set_text(c, "library_build_type", "debug");
-#endif
+    set_text(c, "library_build_type", BUILD_TYPE);
     set_text(c, "library_version", gang_version());
-#ifdef __clang__
-    set_text(c, "compiler", __VERSION__);
-#else
-    set_text(c, "compiler", "GCC " __VERSION__);
-#endif
+    set_text(c, "compiler", COMPILER);
     struct utsname name;
     if (uname(&name) == 0) {
         snprintf(text, sizeof(text), "%.60s %.60s %.60s", name.sysname, name.release, name.machine);
