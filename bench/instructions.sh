@@ -4,6 +4,8 @@
 # times they hardly differ from run to run, so that a loss of speed shows on any machine.
 #   instructions.sh [PROGRAM]                     compare; status 1 when a count rose by more than 5 %
 #   instructions.sh --update "reason" [PROGRAM]   write the counts and the reason
+#   instructions.sh --counts FILE                 compare counts that --update wrote to another file,
+#                                                 which $GANG_INSTRUCTIONS names instead of the baseline
 # PROGRAM is build/release/bench/gangsched-bench unless told. The last line is "N within tolerance, M
 # outside", or "skip: " and why counts cannot be compared here: they depend on compiler and C library.
 set -euo pipefail
@@ -13,6 +15,7 @@ baseline=${GANG_INSTRUCTIONS:-$root/bench/instructions.txt}
 tolerance=5
 
 reason=
+counts=
 if [[ ${1:-} == --update ]]; then
     reason=${2:-}
     if [[ -z $reason || $reason == *$'\n'* ]]; then
@@ -21,22 +24,46 @@ if [[ ${1:-} == --update ]]; then
     fi
     shift 2
 fi
+if [[ ${1:-} == --counts && -r ${2:-} ]]; then
+    counts=$2
+    shift 2
+fi
 if (($# > 1)) || [[ ${1:-} == -* ]]; then
-    echo "usage: instructions.sh [--update \"reason\"] [PROGRAM]" >&2
+    echo "usage: instructions.sh [--update \"reason\" | --counts FILE] [PROGRAM]" >&2
     exit 2
 fi
 program=${1:-$root/build/release/bench/gangsched-bench}
-if [[ ! -x $program ]]; then
-    echo "instructions.sh: $program is not there (cmake --preset release && cmake --build --preset release)" >&2
+
+# NAME COUNT a work.
+measure() {
+    local i=0 name operations total
+    # Each end of gang_bench_work() writes the counts since the one before: of a warm-up, of the work.
+    if ! valgrind --quiet --tool=callgrind --toggle-collect=gang_bench_work \
+        --dump-after=gang_bench_work --callgrind-out-file="$scratch/out" \
+        "$program" work all >"$scratch/works" 2>"$scratch/log"; then
+        cat "$scratch/log" >&2
+        exit 2
+    fi
+    while read -r name operations; do
+        i=$((i + 2))
+        total=$(sed -n 's/^totals: //p' "$scratch/out.$i")
+        echo "$name $((total / operations))"
+    done < <(sed -E 's/.*"work": "([^"]*)", "operations": ([0-9]+).*/\1 \2/' "$scratch/works")
+}
+
+if [[ -n $counts ]]; then
+    build=$(sed -n 's/^build: //p' "$counts")
+elif [[ ! -x $program ]]; then
+    echo "instructions.sh: $program is not there" \
+        "(cmake --preset release && cmake --build --preset release)" >&2
     exit 2
-fi
-if ! command -v valgrind >/dev/null; then
+elif ! command -v valgrind >/dev/null; then
     echo "skip: valgrind is not installed"
     exit 0
+else
+    build=$("$program" --version)
+    build="${build#*, }, $(uname -m)"
 fi
-
-build=$("$program" --version)
-build="${build#*, }, $(uname -m)"
 if [[ -z $reason ]]; then
     expected=$(sed -n 's/^build: //p' "$baseline")
     if [[ $build != "$expected" ]]; then
@@ -47,20 +74,11 @@ fi
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-# Each end of gang_bench_work() writes the counts since the one before: of a warm-up, then of the work.
-if ! valgrind --quiet --tool=callgrind --toggle-collect=gang_bench_work \
-    --dump-after=gang_bench_work --callgrind-out-file="$scratch/out" \
-    "$program" work all >"$scratch/works" 2>"$scratch/log"; then
-    cat "$scratch/log" >&2
-    exit 2
+if [[ -n $counts ]]; then
+    grep -E '^[a-z0-9_]+ [0-9]+$' "$counts" >"$scratch/now"
+else
+    measure >"$scratch/now"
 fi
-i=0
-while read -r name operations; do
-    i=$((i + 2))
-    total=$(sed -n 's/^totals: //p' "$scratch/out.$i")
-    echo "$name $((total / operations))"
-done < <(sed -E 's/.*"work": "([^"]*)", "operations": ([0-9]+).*/\1 \2/' "$scratch/works") \
-    >"$scratch/now"
 
 if [[ -n $reason ]]; then
     {
