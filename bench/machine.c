@@ -9,6 +9,31 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
+
+#ifdef NDEBUG
+#define BUILD_TYPE "release"
+#else
+#define BUILD_TYPE "debug"
+#endif
+#ifdef __clang__
+#define COMPILER __VERSION__ /* begins with its name */
+#else
+#define COMPILER "GCC " __VERSION__
+#endif
+
+const char *machine_build(void)
+{
+    static char text[256];
+#ifdef __GLIBC__
+    snprintf(text, sizeof(text), "%s, %s, glibc %s", BUILD_TYPE, COMPILER, gnu_get_libc_version());
+#else
+    snprintf(text, sizeof(text), "%s, %s", BUILD_TYPE, COMPILER);
+#endif
+    return text;
+}
 
 double machine_clock_ns(void)
 {
@@ -57,11 +82,22 @@ static double mhz(char *model, size_t size)
     return found;
 }
 
+/* Processors of a mask such as "0000,00000003". */
+static int processors(const char *mask)
+{
+    int n = 0;
+    for (; *mask; mask++) {
+        const char digit[] = {*mask, '\0'};
+        n += __builtin_popcount((unsigned)strtoul(digit, NULL, 16));
+    }
+    return n;
+}
+
 static json_t *caches(void)
 {
     json_t *list = json_array();
     for (int i = 0; i < 16; i++) {
-        char path[128], level[16], type[32], size[32];
+        char path[128], level[16], type[32], size[32], map[256] = "";
         snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
         if (!read_line(path, level, sizeof(level)))
             break;
@@ -71,9 +107,10 @@ static json_t *caches(void)
         snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
         if (!read_line(path, size, sizeof(size)))
             break;
-        json_array_append_new(
-            list, json_pack("{s:s, s:i, s:I, s:i}", "type", type, "level", atoi(level), "size",
-                            (json_int_t)strtoll(size, NULL, 10) * 1024, "num_sharing", 1));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:i, s:I, s:i}", "type", type, "level", atoi(level),
+                                        "size", (json_int_t)strtoll(size, NULL, 10) * 1024,
+                                        "num_sharing", processors(map)));
     }
     return list;
 }
@@ -105,7 +142,10 @@ json_t *machine_context(const char *executable, const struct bench_options *opti
     json_object_set_new(c, "num_cpus", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
     char model[128] = "";
     json_object_set_new(c, "mhz_per_cpu", json_integer((json_int_t)mhz(model, sizeof(model))));
-    json_object_set_new(c, "cpu_scaling_enabled", json_false());
+    bool scaling =
+        read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", text, sizeof(text)) &&
+        strcmp(text, "performance") != 0;
+    json_object_set_new(c, "cpu_scaling_enabled", json_boolean(scaling));
     json_object_set_new(c, "caches", caches());
     double load[3];
     int loads = getloadavg(load, 3);
@@ -113,17 +153,9 @@ json_t *machine_context(const char *executable, const struct bench_options *opti
     for (int i = 0; i < loads; i++)
         json_array_append_new(load_avg, json_real(load[i]));
     json_object_set_new(c, "load_avg", load_avg);
-#ifdef NDEBUG
-    set_text(c, "library_build_type", "release");
-#else
-    set_text(c, "library_build_type", "debug");
-#endif
+    set_text(c, "library_build_type", BUILD_TYPE);
     set_text(c, "library_version", gang_version());
-#ifdef __clang__
-    set_text(c, "compiler", __VERSION__);
-#else
-    set_text(c, "compiler", "GCC " __VERSION__);
-#endif
+    set_text(c, "compiler", COMPILER);
     struct utsname name;
     if (uname(&name) == 0) {
         snprintf(text, sizeof(text), "%.60s %.60s %.60s", name.sysname, name.release, name.machine);

@@ -22,7 +22,7 @@ enum { WRONG = 2 };
 static const char help[] =
     "usage: gangsched-bench [OPTION...]                  measure, print a table\n"
     "       gangsched-bench compare BEFORE.json AFTER.json [--tolerance PERCENT]\n"
-    "       gangsched-bench work NAME... [--nodes N] [--operations N] [--seed N]\n"
+    "       gangsched-bench work all|NAME... [--nodes N] [--operations N] [--seed N]\n"
     "       gangsched-bench work --list\n"
     "\n"
     "  --json FILE     write the results as Google Benchmark does; -: to standard output\n"
@@ -202,7 +202,7 @@ static void parse(struct bench_options *o, int count, char **arguments)
             fputs(help, stdout);
             exit(0);
         } else if (strcmp(arguments[i], "--version") == 0) {
-            printf("gangsched-bench %s\n", gang_version());
+            printf("gangsched-bench %s, %s\n", gang_version(), machine_build());
             exit(0);
         } else if (strcmp(arguments[i], "--quick") == 0) {
             o->quick = true;
@@ -348,6 +348,8 @@ static int work(int count, char **arguments)
             seed = (uint64_t)number("--seed", value, 0, INT64_MAX, false, "", NULL);
         } else if (strncmp(arguments[i], "--", 2) == 0) {
             wrong("work: unknown option: %s", arguments[i]);
+        } else if (!work_is_known(arguments[i])) {
+            wrong("work: no such work: %s (work --list tells them)", arguments[i]);
         } else {
             names[n++] = arguments[i];
         }

@@ -10,22 +10,33 @@
 
 #include "stage.h"
 
+enum work_kind { WORK_PAIR, WORK_RANDOM, WORK_RESIZE, WORK_REFUSE, WORK_READ, WORK_STATE };
+
 struct work {
     const char *name;
+    enum bench_pattern pattern;
+    int32_t fill;
+    enum work_kind kind;
     struct bench_ask ask;
-    int64_t operations; /* pairs of allocate and free, or single calls */
-    enum { WORK_PAIR, WORK_REFUSE, WORK_READ } kind;
+    int64_t operations; /* calls, or pairs of calls */
 };
 
+/* Those that share a cluster follow each other. */
 static const struct work works[] = {
-    {"alloc_free_gpu", {.shape = SHAPE_GPU, .tasks = 1}, 2000, WORK_PAIR},
-    {"alloc_free_share", {.shape = SHAPE_SHARE, .tasks = 1}, 2000, WORK_PAIR},
-    {"alloc_free_node_1", {.shape = SHAPE_NODE, .tasks = 1}, 2000, WORK_PAIR},
-    {"alloc_free_node_8", {.shape = SHAPE_NODE, .tasks = 8}, 500, WORK_PAIR},
-    {"alloc_free_node_64", {.shape = SHAPE_NODE, .tasks = 64}, 100, WORK_PAIR},
-    {"alloc_free_node_512", {.shape = SHAPE_NODE, .tasks = 512}, 20, WORK_PAIR},
-    {"refuse_node_1024", {.shape = SHAPE_NODE, .tasks = 1024}, 100, WORK_REFUSE},
-    {"read", {.shape = SHAPE_NODE, .tasks = 1}, 2000, WORK_READ},
+    {"alloc_free_node_1", PATTERN_NODES, 90, WORK_PAIR, {SHAPE_NODE, .tasks = 1}, 2000},
+    {"alloc_free_node_8", PATTERN_NODES, 90, WORK_PAIR, {SHAPE_NODE, .tasks = 8}, 500},
+    {"alloc_free_node_64", PATTERN_NODES, 90, WORK_PAIR, {SHAPE_NODE, .tasks = 64}, 100},
+    {"alloc_free_node_512", PATTERN_NODES, 90, WORK_PAIR, {SHAPE_NODE, .tasks = 512}, 20},
+    {"grow_shrink_node", PATTERN_NODES, 90, WORK_RESIZE, {SHAPE_NODE, .tasks = 8, .extra = 1}, 500},
+    {"refuse_node_1024", PATTERN_NODES, 90, WORK_REFUSE, {SHAPE_NODE, .tasks = 1024}, 100},
+    {"read", PATTERN_NODES, 90, WORK_READ, {SHAPE_NODE, .tasks = 1}, 2000},
+    {"drain_up", PATTERN_NODES, 90, WORK_STATE, {SHAPE_NODE, .tasks = 1}, 2000},
+    {"alloc_free_random_node", PATTERN_NODES, 90, WORK_RANDOM, {SHAPE_NODE, .tasks = 1}, 2000},
+    {"alloc_free_gpu", PATTERN_GPUS, 90, WORK_PAIR, {SHAPE_GPU, .tasks = 1}, 2000},
+    {"alloc_free_share", PATTERN_GPUS, 90, WORK_PAIR, {SHAPE_SHARE, .tasks = 1}, 2000},
+    {"alloc_free_random_gpu", PATTERN_GPUS, 90, WORK_RANDOM, {SHAPE_GPU, .tasks = 1}, 2000},
+    {"refuse_full_gpu", PATTERN_NODES, 100, WORK_REFUSE, {SHAPE_GPU, .tasks = 1}, 2000},
+    {"refuse_full_node_64", PATTERN_NODES, 100, WORK_REFUSE, {SHAPE_NODE, .tasks = 64}, 2000},
 };
 enum { WORKS = sizeof(works) / sizeof(works[0]) };
 
@@ -35,25 +46,48 @@ void work_list(FILE *file)
         fprintf(file, "%s\n", works[i].name);
 }
 
-/* Not inlined and not static: instructions are counted between its start and its end. */
-int64_t gang_bench_work(const struct work *work, struct stage *s, void *ask, int64_t operations);
+struct bench {
+    const struct work *work;
+    struct stage *stage;
+    void *ask;
+    uint64_t grown, random;
+};
 
-__attribute__((noinline)) int64_t gang_bench_work(const struct work *work, struct stage *s,
-                                                  void *ask, int64_t operations)
+static bool once(struct bench *b)
 {
+    struct stage *s = b->stage;
     const struct bench_impl *impl = s->scene.impl;
     void *worker = s->workers[0];
-    int64_t done = 0;
-    uint64_t id, random = 1;
-    for (int64_t i = 0; i < operations; i++) {
-        if (work->kind == WORK_PAIR)
-            done += impl->place(worker, ask, &id) == BENCH_PLACED && impl->give_back(worker, id);
-        else if (work->kind == WORK_REFUSE)
-            done += impl->place(worker, ask, &id) == BENCH_REFUSED;
-        else
-            done +=
-                impl->read(worker, (uint32_t)bench_below(&random, (uint64_t)s->scene.nodes)) >= 0;
+    uint64_t id;
+    int64_t task;
+    uint32_t node = (uint32_t)bench_below(&b->random, (uint64_t)s->scene.nodes);
+    size_t live = (size_t)bench_below(&b->random, s->live_count);
+    switch (b->work->kind) {
+    case WORK_PAIR:
+        return impl->place(worker, b->ask, &id) == BENCH_PLACED && impl->give_back(worker, id);
+    case WORK_RANDOM:
+        return impl->give_back(worker, s->live[live].id) &&
+               impl->place(worker, b->ask, &s->live[live].id) == BENCH_PLACED;
+    case WORK_RESIZE:
+        return impl->grow(worker, b->grown) == BENCH_PLACED &&
+               impl->newest(worker, b->grown, &task, 1) && impl->shrink(worker, b->grown, task);
+    case WORK_REFUSE:
+        return impl->place(worker, b->ask, &id) == BENCH_REFUSED;
+    case WORK_READ:
+        return impl->read(worker, node) >= 0;
+    default:
+        return impl->set_state(worker, node, false) && impl->set_state(worker, node, true);
     }
+}
+
+/* Not inlined and not static: instructions are counted between its start and its end. */
+int64_t gang_bench_work(struct bench *b, int64_t operations);
+
+__attribute__((noinline)) int64_t gang_bench_work(struct bench *b, int64_t operations)
+{
+    int64_t done = 0;
+    for (int64_t i = 0; i < operations; i++)
+        done += once(b);
     return done;
 }
 
@@ -68,28 +102,31 @@ static int64_t calls_of(const char *counter)
     return count();
 }
 
-static const struct work *find(const char *name)
+bool work_is_known(const char *name)
 {
     for (size_t i = 0; i < WORKS; i++)
         if (strcmp(works[i].name, name) == 0)
-            return &works[i];
-    return NULL;
+            return true;
+    return strcmp(name, "all") == 0;
 }
 
 static void do_work(const struct work *work, struct stage *s, int64_t operations)
 {
+    enum { WARMING_UP = 100 }; /* binds and grows what is grown once */
     const struct bench_impl *impl = s->scene.impl;
-    void *ask = impl->ask(s->cluster, &work->ask);
+    struct bench b = {work, s, impl->ask(s->cluster, &work->ask), 0, s->live_count};
     int64_t n = operations ? operations : work->operations;
-    int64_t warm = gang_bench_work(work, s, ask, 3); /* binds and grows what is grown once */
+    if (work->kind == WORK_RESIZE && impl->place(s->workers[0], b.ask, &b.grown) != BENCH_PLACED)
+        bench_die("work %s: there is no room", work->name);
+    int64_t warm = gang_bench_work(&b, WARMING_UP);
     struct bench_counters before, after;
     impl->count(s->cluster, &before);
     int64_t locks = calls_of("gang_bench_lock_calls"), heap = calls_of("gang_bench_heap_calls");
-    int64_t done = gang_bench_work(work, s, ask, n);
+    int64_t done = gang_bench_work(&b, n);
     int64_t locks_after = calls_of("gang_bench_lock_calls");
     int64_t heap_after = calls_of("gang_bench_heap_calls");
     impl->count(s->cluster, &after);
-    if (warm != 3 || done != n)
+    if (warm != WARMING_UP || done != n)
         bench_die("work %s: only %" PRId64 " of %" PRId64 " operations were done", work->name, done,
                   n);
     printf("{\"work\": \"%s\", \"operations\": %" PRId64 ", \"allocations\": %" PRId64, work->name,
@@ -99,34 +136,41 @@ static void do_work(const struct work *work, struct stage *s, int64_t operations
                ", \"lock_calls_before\": %" PRId64 ", \"heap_calls_before\": %" PRId64,
                locks_after - locks, heap_after - heap, locks, heap);
     printf("}\n");
-    impl->ask_end(ask);
+    if (b.grown && !impl->give_back(s->workers[0], b.grown))
+        bench_die("work %s: cannot free", work->name);
+    impl->ask_end(b.ask);
+}
+
+static bool is_named(const struct work *work, char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(work->name, names[i]) == 0 || strcmp("all", names[i]) == 0)
+            return true;
+    return false;
 }
 
 int work_run(char *const *names, size_t count, int64_t nodes, int64_t operations, uint64_t seed)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!find(names[i]))
-            bench_die("work: no such work: %s (gangsched-bench work --list tells them)", names[i]);
-    struct bench_scene whole = {.impl = &bench_gangsched,
-                                .nodes = nodes,
-                                .fill = 90,
-                                .pattern = PATTERN_NODES,
-                                .fill_gang = 1};
-    struct bench_scene gpus = whole;
-    gpus.pattern = PATTERN_GPUS;
-    for (int pass = 0; pass < 2; pass++) {
-        const struct bench_scene *scene = pass ? &gpus : &whole;
-        struct stage *s = NULL;
-        for (size_t i = 0; i < count; i++) {
-            const struct work *work = find(names[i]);
-            if ((work->ask.shape == SHAPE_NODE) == pass)
-                continue;
-            if (!s)
-                s = stage_new(scene, 1, 1024, seed);
-            do_work(work, s, operations);
-        }
-        if (s)
+    struct stage *s = NULL;
+    for (size_t i = 0; i < WORKS; i++) {
+        const struct work *work = &works[i];
+        if (!is_named(work, names, count))
+            continue;
+        if (s && (s->scene.pattern != work->pattern || s->scene.fill != work->fill)) {
             stage_free(s);
+            s = NULL;
+        }
+        if (!s) {
+            struct bench_scene scene = {.impl = &bench_gangsched,
+                                        .nodes = nodes,
+                                        .fill = work->fill,
+                                        .pattern = work->pattern,
+                                        .fill_gang = 1};
+            s = stage_new(&scene, 1, 1024, seed);
+        }
+        do_work(work, s, operations);
     }
+    if (s)
+        stage_free(s);
     return 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "place/plan.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/commit.h"
@@ -51,20 +50,46 @@ void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-static int by_key(const void *a, const void *b)
+/* Keys that agree above `bit`. Recurses at most 64 deep. */
+static void sort_below(uint64_t *key, size_t count, unsigned bit)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
+    enum { FEW = 16 };
+    while (count > FEW) {
+        size_t low = 0, high = count;
+        while (low < high) {
+            uint64_t k = key[low];
+            if (k >> bit & 1) {
+                key[low] = key[--high];
+                key[high] = k;
+            } else {
+                low++;
+            }
+        }
+        if (bit-- == 0)
+            return;
+        sort_below(key + low, count - low, bit);
+        count = low;
+    }
+    for (size_t i = 1; i < count; i++) {
+        uint64_t k = key[i];
+        size_t at = i;
+        for (; at && key[at - 1] > k; at--)
+            key[at] = key[at - 1];
+        key[at] = k;
+    }
 }
 
+/* Radix exchange, since qsort() calls malloc() for more than a kilobyte. */
 void gang__sort_keys(uint64_t *key, size_t count)
 {
+    uint64_t differ = 0;
+    bool sorted = true;
     for (size_t i = 1; i < count; i++) {
-        if (key[i - 1] > key[i]) {
-            qsort(key, count, sizeof(*key), by_key);
-            return;
-        }
+        differ |= key[i - 1] ^ key[i];
+        sorted &= key[i - 1] <= key[i];
     }
+    if (!sorted)
+        sort_below(key, count, 63 - (unsigned)__builtin_clzll(differ));
 }
 
 /* ---- views ------------------------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Giving back: named tasks, or all of an allocation. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -151,22 +150,18 @@ static gang_result find_tasks(gang_worker *w, const struct gang__alloc *a, const
     return GANG_OK;
 }
 
-static int by_offset(const void *a, const void *b)
-{
-    uint32_t x = (uint32_t) * (const uint64_t *)a, y = (uint32_t) * (const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Drop the tasks of placer->order from the record. */
 static void data_remove(gang_worker *w, struct gang__alloc *a, size_t count)
 {
     struct gang__placer *placer = w->place;
-    qsort(placer->order, count, sizeof(*placer->order), by_offset);
+    for (size_t i = 0; i < count; i++) /* offsets decide from now on */
+        placer->order[i] = placer->order[i] << 32 | placer->order[i] >> 32;
+    gang__sort_keys(placer->order, count);
     uint32_t to = 0, from = 0;
     size_t next = 0;
     while (from < a->used) {
         uint32_t size = GANG__TASK_HEAD + gang__task_deltas(a->data + from);
-        if (next < count && (uint32_t)placer->order[next] == from) {
+        if (next < count && placer->order[next] >> 32 == from) {
             next++;
         } else {
             memmove(a->data + to, a->data + from, size * sizeof(*a->data));

@@ -25,6 +25,8 @@ g++                 cmd:g++
 ?clang              cmd:clang
 ?libclang-rt-dev    none
 ?valgrind           cmd:valgrind
+?strace             cmd:strace
+?python3            cmd:python3
 ?abigail-tools      cmd:abidiff
 ?hwloc-nox|hwloc    cmd:lstopo
 ?cppcheck           cmd:cppcheck
