@@ -260,6 +260,7 @@ static enum went carry(gang_cluster *c, const struct target *t, bool own, uint32
             if (ss != undecided)
                 break;
             /* Here word is the one and only value it has had since the claim. */
+            gang__hook(GANG__STEP_NOTE);
             if (own)
                 gang__store(&l.ops[i].agreed, word);
             else
@@ -408,8 +409,11 @@ void gang__cell_read(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned
     gang__a64 *owner = &chunk->cell[slot % GANG__CHUNK].owner;
     for (;;) {
         settle(c, owner);
-        for (unsigned i = 0; i < words; i++)
+        for (unsigned i = 0; i < words; i++) {
+            gang__hook(GANG__STEP_READ);
             payload[i] = gang__load(gang__word_at(chunk, slot, i));
+        }
+        gang__hook(GANG__STEP_READ);
         /* Unclaimed between the two looks: whatever was decided before was written before. Words
          * carry versions: those that are the same twice were all there at that moment. */
         bool same = gang__load_seq(owner) == 0;
@@ -426,7 +430,9 @@ bool gang__cell_peek(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned
 {
     struct gang__chunk *chunk = gang__chunk_of(c, slot);
     bool claimed = gang__load_seq(&chunk->cell[slot % GANG__CHUNK].owner) != 0;
-    for (unsigned i = 0; i < words; i++)
+    for (unsigned i = 0; i < words; i++) {
+        gang__hook(GANG__STEP_READ);
         payload[i] = gang__payload(gang__load(gang__word_at(chunk, slot, i)));
+    }
     return claimed;
 }

@@ -83,6 +83,8 @@ static void set_bit(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_
     uint64_t wrote[TREE_LEVELS];
     unsigned level = 0;
     for (; level < TREE_LEVELS; level++) {
+        if (level)
+            gang__hook(GANG__STEP_MARK);
         word[level] = word_of(c, class_id, bucket, slot, level, &bit[level]);
         uint64_t old;
         do {
@@ -259,6 +261,7 @@ void gang__index_mend(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigne
     uint64_t seen = gang__load_seq(word);
     if (!(seen >> bit & 1))
         return;
+    gang__hook(GANG__STEP_MEND);
     /* After `seen`: a slot that gets a new node now is raised anew, which (4) would notice. */
     struct gang__layout layout = gang__layout_at(chunk, slot);
     if (layout.class_id != class_id) { /* left over by another node of this slot */
@@ -276,6 +279,7 @@ void gang__index_mend(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigne
     else
         now.gpu = 0;
     gang__index_raise(c, slot, layout, now);
+    gang__hook(GANG__STEP_MEND);
     clear_bit(c, layout.class_id, bucket, slot, seen);
 }
 
@@ -332,6 +336,7 @@ uint64_t gang__stamp_read(gang_cluster *c)
     uint32_t end = gang__load_seq(&c->worker_end);
     for (uint32_t i = 0; i < end; i++) {
         gang_worker *w = gang__load(&c->worker[i]);
+        gang__hook(GANG__STEP_SUM);
         if (w)
             sum += gang__load_seq(&w->stamp);
     }
