@@ -297,6 +297,7 @@ static enum went carry(gang_cluster *c, const struct target *t, bool own, uint32
             break;
         /* Here these words are the one and only values they have had since the claim. */
         for (uint32_t k = 0; k < n; k++) {
+            gang__hook(GANG__STEP_NOTE);
             if (own)
                 gang__store(&l.ops[i + k].agreed, agreed[k]);
             else
@@ -435,10 +436,13 @@ void gang__cell_read(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned
     unsigned own = words < GANG__CELL_WORDS ? words : GANG__CELL_WORDS;
     for (;;) {
         settle(c, &at.cell->owner);
-        for (unsigned i = 0; i < own; i++)
+        for (unsigned i = 0; i < own; i++) {
+            gang__hook(GANG__STEP_READ);
             payload[i] = gang__load(&at.cell->word[i]);
+        }
         for (unsigned i = own; i < words; i++)
             payload[i] = gang__load(gang__word_in(&at, i));
+        gang__hook(GANG__STEP_READ);
         /* Unclaimed between the two looks: whatever was decided before was written before. Words
          * carry versions: those that are the same twice were all there at that moment. */
         uint64_t changed = gang__load_seq(&at.cell->owner);

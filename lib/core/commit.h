@@ -45,8 +45,10 @@ static inline bool gang__cell_peek(gang_cluster *c, uint32_t slot, uint64_t *pay
     struct gang__words at = gang__words_of(c, slot);
     unsigned own = words < GANG__CELL_WORDS ? words : GANG__CELL_WORDS;
     bool claimed = gang__load_seq(&at.cell->owner) != 0;
-    for (unsigned i = 0; i < own; i++)
+    for (unsigned i = 0; i < own; i++) {
+        gang__hook(GANG__STEP_READ);
         payload[i] = gang__payload(gang__load(&at.cell->word[i]));
+    }
     for (unsigned i = own; i < words; i++)
         payload[i] = gang__payload(gang__load(gang__word_in(&at, i)));
     return claimed;

@@ -85,6 +85,8 @@ static void set_bits(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32
     uint64_t wrote[TREE_LEVELS];
     unsigned level = 0;
     for (; level < TREE_LEVELS; level++) {
+        if (level)
+            gang__hook(GANG__STEP_MARK);
         word[level] = word_of(c, class_id, bucket, slot, level, &bit[level]);
         uint64_t old, mark = level ? UINT64_C(1) << bit[level] : bits;
         do {
@@ -317,6 +319,7 @@ void gang__index_mend(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigne
     uint64_t seen = gang__load_seq(word);
     if (!(seen >> bit & 1))
         return;
+    gang__hook(GANG__STEP_MEND);
     /* After `seen`: a slot that gets a new node now is raised anew, which (4) would notice. */
     struct gang__layout layout = gang__layout_at(chunk, slot);
     if (layout.class_id == class_id) { /* else left over by another node of this slot */
@@ -333,6 +336,7 @@ void gang__index_mend(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigne
         gang__lift_add(&lift, slot, layout, now);
         gang__lift_end(&lift);
     }
+    gang__hook(GANG__STEP_MEND);
     clear_bits(c, class_id, bucket, slot, seen, UINT32_C(1) << bit);
 }
 
@@ -360,6 +364,7 @@ static void leave_bucket(gang_cluster *c, const struct flock *f, unsigned bucket
                          uint32_t bits)
 {
     bits &= BITS(seen);
+    gang__hook(GANG__STEP_MEND);
     if (bits && !clear_bits(c, f->layout.class_id, bucket, f->base, seen, bits))
         mend_all(c, f, bucket, bits);
 }
@@ -471,6 +476,7 @@ uint64_t gang__stamp_read(gang_cluster *c)
     uint32_t end = gang__load_seq(&c->worker_end);
     for (uint32_t i = 0; i < end; i++) {
         gang_worker *w = gang__load(&c->worker[i]);
+        gang__hook(GANG__STEP_SUM);
         if (w)
             sum += gang__load_seq(&w->stamp);
     }

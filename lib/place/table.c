@@ -279,6 +279,7 @@ gang_result gang__alloc_take(gang_worker *w, struct gang__alloc **a)
     (*a)->fits_epoch = 0;
     uint64_t state = gang__load(&(*a)->state);
     gang__store(&(*a)->state, state_of(generation_of(state) + 1, GANG__BUSY));
+    gang__hook(GANG__STEP_HOLD);
     return GANG_OK;
 }
 
@@ -286,6 +287,7 @@ void gang__alloc_drop(gang_worker *w, struct gang__alloc *a)
 {
     struct gang__placer *p = w->place;
     struct table *t = gang__load(&w->cluster->place);
+    gang__hook(GANG__STEP_DROP);
     buffer_put(w, a);
     if (a->q)
         gang__request_drop(w, a->q);
@@ -302,6 +304,7 @@ void gang__alloc_drop(gang_worker *w, struct gang__alloc *a)
 gang_alloc_id gang__alloc_publish(struct gang__alloc *a)
 {
     uint32_t generation = generation_of(gang__load(&a->state));
+    gang__hook(GANG__STEP_PUBLISH);
     gang__store(&a->state, state_of(generation, GANG__LIVE));
     return (uint64_t)generation << 32 | (a->index + 1);
 }
@@ -326,8 +329,10 @@ gang_result gang__alloc_lock(gang_cluster *c, gang_alloc_id id, struct gang__all
             return GANG_ESTALE;
         if (phase_of(state) == GANG__BUSY || readers_of(state))
             return GANG_EBUSY;
-        if (gang__cas(&(*a)->state, state, state_of(generation_of(state), GANG__BUSY)))
+        if (gang__cas(&(*a)->state, state, state_of(generation_of(state), GANG__BUSY))) {
+            gang__hook(GANG__STEP_HOLD);
             return GANG_OK;
+        }
     }
 }
 
