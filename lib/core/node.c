@@ -12,6 +12,7 @@
 #include "base/rcu.h"
 #include "core/commit.h"
 #include "core/index.h"
+#include "core/instant.h"
 #include "core/kind.h"
 #include "core/node.h"
 #include "model/node_spec.h"
@@ -216,7 +217,7 @@ static gang_result description_new(gang_cluster *c, const struct gang_node_spec 
     return GANG_OK;
 }
 
-static uint32_t state_word(int32_t state)
+uint32_t gang__state_word(int32_t state)
 {
     return state == GANG_NODE_UP         ? GANG__STATE_UP
            : state == GANG_NODE_DRAINING ? GANG__STATE_DRAINING
@@ -273,6 +274,9 @@ static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
         gang__store(&chunk->more[i], bigger);
         chunk->more_words[i] = (uint8_t)more;
     }
+    uint32_t most = gang__load(&chunk->most_words);
+    if (words > most) /* seen by every snapshot of which the node can be part */
+        gang__add_seq(&chunk->most_words, words - most);
     *slot = s;
     return GANG_OK;
 }
@@ -282,7 +286,7 @@ static void slot_use(gang_cluster *c, uint32_t slot)
     if (c->free_slot_count && c->free_slots[c->free_slot_count - 1] == slot)
         c->free_slot_count--;
     else
-        gang__store(&c->slot_end, slot + 1);
+        gang__add_seq(&c->slot_end, 1u); /* as with most_words */
 }
 
 /* The class of a node's GPUs, and index words for it in this chunk. */
@@ -353,6 +357,8 @@ static void enter(gang_worker *w, struct gang__node *node)
     uint32_t i = node->slot % GANG__CHUNK;
     slot_use(c, node->slot);
     node->id = (uint64_t)++chunk->generation[i] << 32 | node->slot;
+    gang__store(&node->label, GANG__PENDING);
+    gang__store(&chunk->described, GANG__PENDING);
     gang__store(&chunk->layout[i], gang__layout_pack(node->layout));
     gang__store(&chunk->node[i], node);
     gang__names_put(&c->node_names, &node->name_link,
@@ -367,9 +373,11 @@ static void enter(gang_worker *w, struct gang__node *node)
     for (unsigned k = 0; k < gang__word_count(node->layout); k++)
         gang__commit_add(w, node->slot, k, GANG__OP_SET,
                          k == GANG__WORD_HEAD
-                             ? gang__head(state_word(node->spec->state), node->capacity[k])
+                             ? gang__head(gang__state_word(node->spec->state), node->capacity[k])
                              : node->capacity[k]);
     gang__commit_run(w, true, NULL);
+    gang__store(&node->label, gang__commit_label(w));
+    gang__store(&chunk->described, gang__commit_label(w));
     gang__index_tidy(c, node->slot);
     gang__add_seq(&c->epoch, 1);
 }
@@ -420,20 +428,22 @@ static int32_t kind_of_word(const struct gang__node *node, unsigned word)
 }
 
 /* One commit for all differences of capacity, and the state. */
-static gang_result commit_change(gang_worker *w, const struct gang__node *old,
-                                 const struct gang__node *node, struct gang_error *error)
+static gang_result commit_change(gang_worker *w, struct gang__node *old, struct gang__node *node,
+                                 struct gang_error *error)
 {
     unsigned words = gang__word_count(node->layout);
     gang_result r = gang__commit_reserve(w, words);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "out of memory");
+    gang__store(&old->newer, node);
+    gang__store(&old->newer_ref, gang__commit_next_ref(w));
     gang__commit_begin(w);
     for (unsigned k = 0; k < words; k++) {
         uint64_t from = old->capacity[k], to = node->capacity[k];
         uint64_t difference = to > from ? to - from : from - to;
         if (k == GANG__WORD_HEAD)
             gang__commit_add(w, node->slot, k, GANG__OP_HEAD,
-                             gang__head(state_word(node->spec->state), difference) |
+                             gang__head(gang__state_word(node->spec->state), difference) |
                                  (to > from ? GANG__HEAD_GIVE : 0) | GANG__HEAD_IF_THERE |
                                  GANG__HEAD_SET_STATE);
         else if (difference)
@@ -444,6 +454,7 @@ static gang_result commit_change(gang_worker *w, const struct gang__node *old,
     r = gang__commit_run(w, true, &refused);
     if (r == GANG_OK)
         return r;
+    gang__store(&old->newer_ref, 0);
     uint32_t slot;
     unsigned word;
     uint64_t payload;
@@ -492,12 +503,20 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     for (uint32_t level = 0; level < c->level_count; level++)
         if (node->domain[level] != GANG__NO_DOMAIN && node->domain[level] != old->domain[level])
             gang__domain_add(c, node->domain[level], node->slot);
+    struct gang__chunk *chunk = gang__chunk_of(c, node->slot);
+    uint64_t described = gang__load(&chunk->described);
+    gang__store(&chunk->described, GANG__PENDING);
     r = commit_change(w, old, node, error);
     if (r != GANG_OK) {
+        gang__store(&chunk->described, described);
         move_domains(c, node, old);
         return r;
     }
-    gang__store(&gang__chunk_of(c, node->slot)->node[node->slot % GANG__CHUNK], node);
+    node->older = old;
+    gang__store(&node->label, gang__commit_label(w));
+    gang__store(&chunk->node[node->slot % GANG__CHUNK], node);
+    gang__store(&chunk->described, gang__commit_label(w));
+    old->over_at = gang__instant_now(c);
     gang__names_remove(&c->node_names, &old->name_link);
     gang__names_put(&c->node_names, &node->name_link, old->name_link.hash);
     move_domains(c, old, node);
@@ -555,7 +574,7 @@ gang_result gang_node_set_state(gang_worker *worker, gang_node_id id, int32_t st
         return GANG_EINVAL;
     gang__rcu_enter();
     struct gang__node *node = gang__node_of(worker->cluster, id);
-    gang_result r = node ? commit_state(worker, node->slot, state_word(state)) : GANG_ESTALE;
+    gang_result r = node ? commit_state(worker, node->slot, gang__state_word(state)) : GANG_ESTALE;
     gang__rcu_leave();
     return r;
 }
@@ -601,8 +620,8 @@ gang_result gang_node_find(gang_cluster *cluster, const char *name, gang_node_id
     return node ? GANG_OK : GANG_ENOENT;
 }
 
-static void info_fill(const struct gang__node *node, const uint64_t *payload,
-                      struct gang_node_info *info)
+void gang__node_info(const struct gang__node *node, const uint64_t *payload,
+                     struct gang_node_info *info)
 {
     struct gang__layout l = node->layout;
     info->id = node->id;
@@ -631,8 +650,7 @@ static void info_fill(const struct gang__node *node, const uint64_t *payload,
     memcpy(info->name, node->spec->name, strlen(node->spec->name) + 1);
 }
 
-/* Removed, and nobody holds anything of it: its id is stale, reaped or not. */
-static bool is_over(const struct gang__node *node, const uint64_t *payload)
+bool gang__node_is_over(const struct gang__node *node, const uint64_t *payload)
 {
     return gang__head_state(payload[GANG__WORD_HEAD]) == GANG__STATE_GONE &&
            gang__node_is_free(node, payload);
@@ -649,10 +667,10 @@ gang_result gang_node_get(gang_cluster *cluster, gang_node_id id, struct gang_no
     if (node) {
         uint64_t payload[GANG__MAX_WORDS];
         gang__cell_read(cluster, node->slot, payload, gang__word_count(node->layout));
-        if (is_over(node, payload))
+        if (gang__node_is_over(node, payload))
             node = NULL;
         else
-            info_fill(node, payload, &out);
+            gang__node_info(node, payload, &out);
     }
     gang__rcu_leave();
     if (!node)
@@ -673,7 +691,7 @@ gang_result gang_node_get_spec(gang_cluster *cluster, gang_node_id id, struct ga
     if (node) {
         uint64_t payload[GANG__MAX_WORDS];
         gang__cell_read(cluster, node->slot, payload, gang__word_count(node->layout));
-        if (!is_over(node, payload))
+        if (!gang__node_is_over(node, payload))
             r = gang_node_spec_copy(node->spec, spec, NULL);
     }
     gang__rcu_leave();

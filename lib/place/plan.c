@@ -8,8 +8,6 @@
 #include "core/kind.h"
 #include "core/node.h"
 
-enum { POOL_WORDS = GANG__WORD_SHARES + GANG_MAX_KINDS - GANG_KIND_SITE };
-
 /* ---- begin and end -------------------------------------------------------------------------- */
 
 gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_request *q,
@@ -160,7 +158,7 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
     struct gang__node *node = slot == GANG__POOL ? NULL : gang__node_at(p->c, slot);
     if (slot != GANG__POOL && !node)
         return NULL;
-    unsigned words = node ? gang__word_count(node->layout) : (unsigned)POOL_WORDS;
+    unsigned words = node ? gang__word_count(node->layout) : (unsigned)GANG__POOL_WORDS;
     if (!gang__grow(mem, (void **)&p->view, &p->view_room, p->views + 1, sizeof(*p->view)) ||
         !gang__grow(mem, (void **)&p->word, &p->word_room, p->words + 2 * words,
                     sizeof(*p->word))) {
