@@ -17,7 +17,8 @@
  *   label    if they fit: which snapshots it belongs to (core/instant.c).
  *   decide   does every operation fit its agreed word? One compare-and-swap on ss, UNDECIDED ->
  *            SUCCESS or REFUSED. This is the linearization point of success and of refusal.
- *   finish   SUCCESS: save the words for snapshots that need them, then each word agreed -> new, by compare-and-swap (versions make a late one fail).
+ *   finish   SUCCESS: save the words of the cell for snapshots that need them (core/instant.c), then
+ *            each word agreed -> new, by compare-and-swap (versions make a late one fail).
  *            Then each owner ref -> 0. In this order, or another commit could slip in between.
  *
  * Why it is atomic: a reader that meets a claimed cell finishes that commit before it believes the
@@ -143,35 +144,6 @@ static struct list list_of(const struct target *t)
 
 /* ---- finish ------------------------------------------------------------------------------------ */
 
-/* Before the first word of a cell is written: save them all for the snapshots that are being taken
- * and do not hold this commit. `i`: the first operation on the cell. False if it is over. */
-static bool save(gang_cluster *c, const struct target *t, uint64_t ss, const struct list *l,
-                 uint32_t i, uint64_t snap)
-{
-    uint64_t word[GANG__MAX_WORDS];
-    uint64_t label = gang__load(&t->w->desc.when);
-    uint32_t slot = step_of(&l->ops[i]).slot;
-    if (gang__load(&t->w->desc.ss) != ss)
-        return false;
-    struct gang__chunk *chunk = gang__chunk_of(c, slot);
-    unsigned words = gang__cell_words(chunk, slot);
-    /* Those of this commit may be written already; the others stand still until the cell is
-     * released, which nobody does before all is saved. */
-    for (unsigned k = 0; k < words; k++)
-        word[k] = gang__load(gang__word_at(chunk, slot, k));
-    for (; i < l->count; i++) {
-        struct step s = step_of(&l->ops[i]);
-        if (s.slot != slot)
-            break;
-        if (s.word < words)
-            word[s.word] = gang__load(&l->ops[i].agreed);
-    }
-    if (gang__load(&t->w->desc.ss) != ss)
-        return false;
-    gang__instant_save(c, snap, label, slot, word, words);
-    return true;
-}
-
 static void finish(gang_cluster *c, const struct target *t, uint64_t ss)
 {
     struct list l = list_of(t);
@@ -183,8 +155,12 @@ static void finish(gang_cluster *c, const struct target *t, uint64_t ss)
         uint32_t end = i;
         struct step now = s;
         struct gang__chunk *chunk = NULL;
-        if (gang__snap_mask(snap) && !save(c, t, ss, &l, i, snap))
-            return;
+        if (gang__snap_mask(snap)) {
+            uint64_t label = gang__load(&t->w->desc.when);
+            if (gang__load(&t->w->desc.ss) != ss)
+                return;
+            gang__instant_save(c, snap, label, s.slot);
+        }
         do {
             uint64_t agreed = gang__load(&l.ops[end].agreed);
             if (gang__load(&t->w->desc.ss) != ss)

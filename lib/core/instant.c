@@ -34,9 +34,9 @@
  * Late helpers
  *  - A saved word is {tag:24 = low bits of the snapshot's number | payload:40}. It is stored by
  *    compare-and-swap, only over a word of another tag, and only if area.instant is still n after
- *    that word was read. So a late helper of n overwrites nothing of a later snapshot, and a second
- *    helper of n, who perhaps reads words that were changed after the cell was released, finds
- *    them all saved: the cell is released only after all was saved.
+ *    that word was read. So a late helper of n overwrites nothing of a later snapshot. And a second
+ *    helper of n, who perhaps reads words of the cell that were written meanwhile, finds them all
+ *    saved, or his compare-and-swap fails: nothing is written before all is saved.
  *  - A stale tag in an area harms nobody: who looks for n sees that it is another one. When numbers
  *    come round to the same tags (every 2^24 snapshots) the taker first overwrites all words of
  *    its area with a value that was never there. A helper does harm only if it sleeps across exactly
@@ -126,43 +126,46 @@ static bool mark(const struct gang__area *area, uint64_t n, gang__a64 *where)
     }
 }
 
-static bool save_word(const struct gang__area *area, uint64_t n, gang__a64 *where, uint64_t payload)
+static bool save_word(const struct gang__area *area, uint64_t n, gang__a64 *where, gang__a64 *word)
 {
-    gang__hook(GANG__STEP_SAVE);
     for (;;) {
         uint64_t old = gang__load(where);
         if (tag_of(old) == (n & TAG_MASK))
             return true;
         if (gang__load(&area->instant) != n)
             return false;
+        /* After `old`: if that is still there below, nobody has written the word yet. */
+        uint64_t payload = gang__payload(gang__load(word));
+        gang__hook(GANG__STEP_SAVE);
         gang__cas(where, old, (n & TAG_MASK) << GANG__PAYLOAD_BITS | payload);
     }
 }
 
-static void save_cell(const struct gang__area *area, uint64_t n, uint32_t slot,
-                      const uint64_t *word, unsigned words)
+static void save_cell(const struct gang__area *area, uint64_t n, struct gang__chunk *chunk,
+                      uint32_t slot)
 {
     uint32_t i = slot % GANG__CHUNK;
     /* None: the chunk, or the node, is younger than the snapshot. The same for too many words. */
     struct gang__saved *saved = gang__load(&area->saved[slot / GANG__CHUNK]);
     if (!saved || gang__load(&saved->mark[i]) == n)
         return;
+    unsigned words = gang__cell_words(chunk, slot);
     for (unsigned k = 0; k < words && k < saved->stride; k++)
         if (!save_word(area, n, &saved->word[(size_t)i * saved->stride + k],
-                       gang__payload(word[k])))
+                       gang__word_at(chunk, slot, k)))
             return;
     if (mark(area, n, &saved->mark[i]))
         mark(area, n, &saved->last);
 }
 
-void gang__instant_save(gang_cluster *c, uint64_t snap, uint64_t label, uint32_t slot,
-                        const uint64_t *word, unsigned words)
+void gang__instant_save(gang_cluster *c, uint64_t snap, uint64_t label, uint32_t slot)
 {
+    struct gang__chunk *chunk = gang__chunk_of(c, slot);
     for (uint32_t left = gang__snap_mask(snap); left; left &= left - 1) {
         const struct gang__area *area = gang__load(&c->area[__builtin_ctz(left)]);
         uint64_t n = gang__load(&area->instant);
         if (n < label)
-            save_cell(area, n, slot, word, words);
+            save_cell(area, n, chunk, slot);
     }
 }
 

@@ -55,10 +55,9 @@ static inline uint64_t gang__instant_now(gang_cluster *c)
 /* Is a snapshot being taken whose instant is before this one? */
 bool gang__instant_watched(gang_cluster *c, uint64_t instant);
 
-/* Save the words of a cell for those of the snapshots in `snap` that do not hold a commit of this
- * label, which is about to write the cell. Lock-free. */
-void gang__instant_save(gang_cluster *c, uint64_t snap, uint64_t label, uint32_t slot,
-                        const uint64_t *word, unsigned words);
+/* A commit of this label was decided and is about to write a cell that it claims, or is over: save the
+ * words for those of the snapshots in `snap` that do not hold it. Lock-free. */
+void gang__instant_save(gang_cluster *c, uint64_t snap, uint64_t label, uint32_t slot);
 
 /* Fill a snapshot. GANG_EBUSY, GANG_ENOMEM: its content is the former one. Inside a read section.
  * Lock-free. */
