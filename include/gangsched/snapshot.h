@@ -19,7 +19,7 @@
  *   1. gang_snapshot_new() makes an empty one; gang_snapshot_free() ends it.
  *   2. gang_snapshot_take() fills it, as often as wanted.
  *   3. Read it with gang_snapshot_node_*() and gang_snapshot_totals().
- *   4. Ask "what if" with gang_snapshot_set_state().
+ *   4. Ask "what if" with gang_snapshot_place() and its siblings.
  *   5. All snapshots are freed before gang_cluster_free().
  */
 #ifndef GANGSCHED_SNAPSHOT_H
@@ -34,6 +34,8 @@ extern "C" {
 
 /** All nodes and pools of a cluster as they were at one instant. */
 typedef struct gang_snapshot gang_snapshot;
+
+struct gang_request; /* place.h */
 
 /* ---- taking ---------------------------------------------------------------------------- */
 
@@ -115,6 +117,38 @@ GANG_API gang_result gang_snapshot_totals(const gang_snapshot *snapshot, struct 
     GANG_MUST_CHECK;
 
 /* ---- what if --------------------------------------------------------------------------- */
+
+/**
+ * Place a gang in the snapshot: plans with the rules of gang_alloc(), on the nodes as they are in the
+ * snapshot, and takes there what it needs, so that later questions see it: "would these three fit
+ * together?" Where a choice is free, the nodes need not be those that gang_alloc() would choose.
+ * @return GANG_OK; GANG_ENOFIT: not on the snapshot as it is; GANG_ENEVER: not on its nodes if all
+ *   were up and empty; `error` tells why, as for gang_alloc(); GANG_EINVAL (also: never taken, or
+ *   another cluster); GANG_ENOMEM. On any error the snapshot is as before.
+ * Owner of the worker, and no concurrent call on this snapshot. May allocate; waits for nobody.
+ * O(nodes * log(nodes) * groups).
+ */
+GANG_API gang_result gang_snapshot_place(gang_worker *worker, gang_snapshot *snapshot,
+                                         struct gang_request *request, struct gang_error *error)
+    GANG_MUST_CHECK;
+
+/** The same question without taking anything. As gang_snapshot_place(). */
+GANG_API gang_result gang_snapshot_test(gang_worker *worker, gang_snapshot *snapshot,
+                                        struct gang_request *request, struct gang_error *error)
+    GANG_MUST_CHECK;
+
+/**
+ * What if an allocation were gone: gives back in the snapshot what the allocation holds *now*. Meant
+ * for one that held the same when the snapshot was taken.
+ * @return GANG_OK; GANG_ERANGE: some node or pool of the snapshot would then have more free than its
+ *   capacity, so that the allocation, or part of it, is younger than the snapshot, or was given
+ *   back in it already. (Where other work hides it, this cannot be told.) GANG_ENOENT: it has a task on
+ *   a node that is not in the snapshot; GANG_ESTALE (the allocation has ended); GANG_EBUSY (another
+ *   thread is changing it); GANG_EINVAL (also: never taken). On any error the snapshot is as before.
+ * No concurrent call on this snapshot. Lock-free. O(tasks).
+ */
+GANG_API gang_result gang_snapshot_release(gang_snapshot *snapshot, gang_alloc_id id)
+    GANG_MUST_CHECK;
 
 /**
  * What if a node were GANG_NODE_UP, GANG_NODE_DRAINING or GANG_NODE_DOWN.

@@ -36,7 +36,7 @@ struct gang_snapshot {
     size_t part_room;
     uint32_t kinds;
     uint64_t pool[GANG_MAX_KINDS]; /* capacity of the cluster-wide kinds */
-    /* Slots of each domain's nodes, listed when somebody asks; see place/whatif.c. */
+    /* Slots of each domain's nodes, listed when somebody asks. */
     uint32_t *member;
     size_t *member_from; /* domains + 1 of them */
     size_t member_room, from_room, domains;
@@ -76,6 +76,10 @@ static inline uint64_t *gang__snapshot_words(const gang_snapshot *s, uint32_t sl
     const struct gang__part *part = &s->part[slot / GANG__CHUNK];
     return s->word + part->at + (size_t)(slot % GANG__CHUNK) * part->stride;
 }
+
+/* Slots of the nodes of a domain, and how many. NULL: out of memory. */
+const uint32_t *gang__snapshot_members(gang_snapshot *s, const struct gang__domain *d,
+                                       uint32_t *count);
 
 /* The node of an id in a snapshot, or NULL. */
 struct gang__node *gang__snapshot_node_of(const gang_snapshot *s, gang_node_id id);

@@ -165,6 +165,53 @@ gang_result gang_snapshot_totals(const gang_snapshot *snapshot, struct gang_tota
     return gang__struct_out(totals, totals->size, sizeof(out), &out, sizeof(out));
 }
 
+/* ---- domains --------------------------------------------------------------------------------- */
+
+/* Slots by domain, in order: count, then fill from the back. */
+static bool list_members(gang_snapshot *s)
+{
+    const struct gang_mem *mem = &s->c->mem;
+    uint32_t levels = s->c->level_count;
+    size_t domains = 0, members = 0;
+    for (uint32_t slot = 1; slot < s->end; slot++)
+        for (uint32_t level = 0; s->node[slot] && level < levels; level++) {
+            uint32_t index = s->node[slot]->domain[level];
+            members += index != GANG__NO_DOMAIN;
+            if (index != GANG__NO_DOMAIN && index >= domains)
+                domains = (size_t)index + 1;
+        }
+    if (!gang__grow(mem, (void **)&s->member, &s->member_room, members + 1, sizeof(*s->member)) ||
+        !gang__grow(mem, (void **)&s->member_from, &s->from_room, domains + 1,
+                    sizeof(*s->member_from)))
+        return false;
+    memset(s->member_from, 0, (domains + 1) * sizeof(*s->member_from));
+    for (uint32_t slot = 1; slot < s->end; slot++)
+        for (uint32_t level = 0; s->node[slot] && level < levels; level++)
+            if (s->node[slot]->domain[level] != GANG__NO_DOMAIN)
+                s->member_from[s->node[slot]->domain[level]]++;
+    for (size_t i = 1; i <= domains; i++)
+        s->member_from[i] += s->member_from[i - 1];
+    for (uint32_t slot = s->end; slot-- > 1;)
+        for (uint32_t level = 0; s->node[slot] && level < levels; level++)
+            if (s->node[slot]->domain[level] != GANG__NO_DOMAIN)
+                s->member[--s->member_from[s->node[slot]->domain[level]]] = slot;
+    s->domains = domains;
+    s->listed = true;
+    return true;
+}
+
+const uint32_t *gang__snapshot_members(gang_snapshot *s, const struct gang__domain *d,
+                                       uint32_t *count)
+{
+    *count = 0;
+    if (!s->listed && !list_members(s))
+        return NULL;
+    if (d->index >= s->domains) /* younger than the snapshot */
+        return s->member;
+    *count = (uint32_t)(s->member_from[d->index + 1] - s->member_from[d->index]);
+    return s->member + s->member_from[d->index];
+}
+
 /* ---- what if ------------------------------------------------------------------------------------- */
 
 gang_result gang_snapshot_set_state(gang_snapshot *snapshot, gang_node_id id, int32_t state)
