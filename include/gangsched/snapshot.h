@@ -9,8 +9,8 @@
  *   - At most 16 snapshots are *taken* at the same time; any number may exist. A thread that stops for
  *     ever inside gang_snapshot_take() takes one of the 16 away, and as with any call keeps removed
  *     nodes from being reclaimed.
- *   - A snapshot costs about 80 bytes a node (8 GPUs, 64 cores), and the cluster as much again for
- *     each snapshot taken at the same time as others. Both are kept and used again.
+ *   - A snapshot of nodes with 8 GPUs and 64 cores takes about 60 bytes a node, rounded up to a power of
+ *     two, and the cluster keeps as much for each of those that are taken at the same time.
  *   - While a snapshot exists, removed nodes that it shows keep their memory, but not their slot.
  *   - What is done to a snapshot changes nothing of the cluster. It says nothing of allocations: it
  *     tells what is free, not who holds the rest.

@@ -152,6 +152,8 @@ static void add_node(const struct gang__node *node, const uint64_t *words, struc
     t->gpus_free_up += up ? whole : 0;
 }
 
+enum { AHEAD = 12 }; /* nodes lie anywhere: fetch them before they are needed */
+
 gang_result gang_snapshot_totals(const gang_snapshot *snapshot, struct gang_totals *totals)
 {
     if (!snapshot || !totals)
@@ -159,6 +161,10 @@ gang_result gang_snapshot_totals(const gang_snapshot *snapshot, struct gang_tota
     struct gang_totals out = GANG_TOTALS_INIT;
     for (uint32_t slot = 1; slot < snapshot->end; slot++) {
         const struct gang__node *node = snapshot->node[slot];
+        if (slot + AHEAD < snapshot->end && snapshot->node[slot + AHEAD]) {
+            __builtin_prefetch(snapshot->node[slot + AHEAD]->capacity);
+            __builtin_prefetch(&snapshot->node[slot + AHEAD]->layout);
+        }
         if (node && state_in(snapshot, slot) != GANG__STATE_GONE)
             add_node(node, gang__snapshot_words(snapshot, slot), &out);
     }

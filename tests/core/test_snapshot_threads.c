@@ -470,6 +470,15 @@ static void *be_frozen(void *user)
     return NULL;
 }
 
+static void *be_frozen_alone(void *user)
+{
+    struct frozen *f = user;
+    my_stop = &f->stop;
+    ck_assert_int_eq(gang_snapshot_take(f->w, f->s), GANG_OK);
+    my_stop = NULL;
+    return NULL;
+}
+
 /* Returns whether it came to its stop. */
 static bool frozen_start(struct frozen *f, gang_worker *w, enum gang__step step, int n)
 {
@@ -518,6 +527,59 @@ START_TEST(stopped_take_stops_nobody_and_shows_its_instant)
             break;
         }
     }
+}
+END_TEST
+
+/* What was removed while a snapshot was being taken is given back by one call of reclaim, though that
+ * began while the snapshot still needed the node. */
+static void *reclaim(void *user)
+{
+    ck_assert_int_eq(gang_cluster_reclaim(cluster), GANG_OK);
+    atomic_store((_Atomic(int) *)user, 1);
+    return NULL;
+}
+
+START_TEST(reclaim_waits_for_a_take_and_frees_what_it_needed)
+{
+    struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
+    gang_cluster *c;
+    gang_worker *w[2];
+    gang_node_id id;
+    pthread_t thread;
+    _Atomic(int) reclaimed = 0;
+    struct frozen f;
+    opts.max_nodes = 1; /* its slot must be free before another is added */
+    opts.manual_reclaim = 1;
+    setup();
+    gang_cluster *usual = cluster;
+    ck_assert_int_eq(gang_cluster_new(&opts, &c, NULL), GANG_OK);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(gang_worker_new(c, &w[i]), GANG_OK);
+    cluster = c;
+    add_node(w[1], "x", 1000, GANG_NODE_UP, &id);
+    stop_init(&f.stop, GANG__STEP_SCAN, 1);
+    f.w = w[0];
+    f.s = snapshot();
+    pthread_create(&f.thread, NULL, be_frozen_alone, &f);
+    sem_wait(&f.stop.there);
+    ck_assert_int_eq(gang_node_remove(w[1], id), GANG_OK);
+    pthread_create(&thread, NULL, reclaim, &reclaimed);
+    for (int i = 0; i < 200; i++) { /* let it come to where it waits; it must not get further */
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+        ck_assert_int_eq(atomic_load(&reclaimed), 0);
+    }
+    sem_post(&f.stop.go);
+    pthread_join(f.thread, NULL);
+    pthread_join(thread, NULL);
+    struct gang_node_info info = {.size = sizeof(info)};
+    ck_assert_int_eq(gang_snapshot_node_get(f.s, id, &info), GANG_OK);
+    ck_assert_int_eq(info.state, GANG_NODE_UP);
+    add_node(w[1], "y", 1000, GANG_NODE_UP, &id);
+    gang_snapshot_free(f.s);
+    stop_end(&f.stop);
+    gang_cluster_free(c);
+    cluster = usual;
+    teardown();
 }
 END_TEST
 
@@ -753,6 +815,7 @@ int main(void)
     tcase_add_test(t, late_helper_does_not_save_again);
     tcase_add_test(t, late_helper_saves_nothing_over_a_later_snapshot);
     tcase_add_loop_test(t, stopped_take_stops_nobody_and_shows_its_instant, 0, 3);
+    tcase_add_test(t, reclaim_waits_for_a_take_and_frees_what_it_needed);
     tcase_add_test(t, seventeenth_take_at_a_time_is_busy);
     tcase_add_test(many, gangs_are_seen_whole_and_in_order);
     tcase_add_test(many, nodes_come_and_go_between_snapshots_not_in_them);
