@@ -5,18 +5,29 @@
 
 #include "base/rcu.h"
 #include "core/commit.h"
+#include "core/instant.h"
 #include "core/node.h"
 
 enum { RETIRED_ENOUGH = 64 }; /* reclaim when so many pieces wait */
+
+/* Removed, and nothing of it is held any more. Notes since when, for snapshots. */
+static bool is_over(gang_cluster *c, struct gang__node *node)
+{
+    uint64_t payload[GANG__MAX_WORDS];
+    if (node->over_at)
+        return true;
+    gang__cell_read(c, node->slot, payload, gang__word_count(node->shape->layout));
+    if (gang__node_is_free(node, payload))
+        node->over_at = gang__instant_now(c);
+    return node->over_at != 0;
+}
 
 void gang__reap(gang_cluster *c)
 {
     struct gang__node **link = &c->leaving;
     while (*link) {
         struct gang__node *node = *link;
-        uint64_t payload[GANG__MAX_WORDS];
-        gang__cell_read(c, node->slot, payload, gang__word_count(node->shape->layout));
-        if (!gang__node_is_free(node, payload)) {
+        if (!is_over(c, node) || gang__instant_watched(c, node->over_at)) {
             link = &node->next_retired;
             continue;
         }
@@ -34,14 +45,27 @@ static void free_nodes(gang_cluster *c, struct gang__node *node, bool recycle)
         struct gang__node *next = node->next_retired;
         if (recycle) /* room was made when the slot was first used */
             c->free_slots[c->free_slot_count++] = node->slot;
-        gang__node_free(c, node);
+        if (gang__snapshot_holds(c, node->over_at)) {
+            node->next_retired = c->held;
+            c->held = node;
+        } else {
+            gang__node_free(c, node);
+        }
         node = next;
     }
+}
+
+void gang__reclaim_held(gang_cluster *c)
+{
+    struct gang__node *node = c->held;
+    c->held = NULL;
+    free_nodes(c, node, false);
 }
 
 void gang__reclaim(gang_cluster *c)
 {
     struct gang__retired r = c->retired;
+    gang__reclaim_held(c);
     if (!r.count)
         return;
     memset(&c->retired, 0, sizeof(c->retired));
@@ -74,6 +98,14 @@ void gang__reclaim_some(gang_cluster *c)
         gang__reclaim(c);
 }
 
+static bool over_but_watched(const gang_cluster *c)
+{
+    const struct gang__node *node = c->leaving;
+    while (node && !node->over_at)
+        node = node->next_retired;
+    return node != NULL;
+}
+
 gang_result gang_cluster_reclaim(gang_cluster *cluster)
 {
     if (!cluster)
@@ -81,6 +113,14 @@ gang_result gang_cluster_reclaim(gang_cluster *cluster)
     pthread_mutex_lock(&cluster->structure);
     gang__reap(cluster);
     gang__reclaim(cluster);
+    if (over_but_watched(cluster)) {
+        /* By snapshots that were being taken: they are read sections. */
+        pthread_mutex_unlock(&cluster->structure);
+        gang__rcu_wait();
+        pthread_mutex_lock(&cluster->structure);
+        gang__reap(cluster);
+        gang__reclaim(cluster);
+    }
     pthread_mutex_unlock(&cluster->structure);
     return GANG_OK;
 }
