@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "base/atomic.h"
+#include "base/fork.h"
 #include "base/mem.h"
 #include "base/names.h"
 #include "core/word.h"
@@ -23,6 +24,7 @@ enum {
     GANG__BUCKETS = GANG__GPU_LEVELS + GANG__CPU_LEVELS,
     GANG__FAN = 32,       /* children of an index word */
     GANG__WORKERS = 2048, /* as many as an owner word can name */
+    GANG__BATCHES = 4,    /* threads that wait for a grace period to reclaim */
     GANG__POOL = 0        /* slot whose cell holds the cluster-wide kinds */
 };
 
@@ -161,6 +163,13 @@ struct gang__retired {
     size_t count;
 };
 
+/* What a thread waits for a grace period for, and gang__fork_count() of the process in which it does:
+ * in a child of that process the thread is no more. */
+struct gang__batch {
+    struct gang__retired retired;
+    uint64_t fork;
+};
+
 struct gang_cluster {
     struct gang_mem mem;
     uint32_t max_slots; /* slots 1 .. max_slots may be used */
@@ -193,6 +202,7 @@ struct gang_cluster {
     size_t free_slot_count, free_slot_room;
     struct gang__node *leaving; /* removed, perhaps still holding allocations */
     struct gang__retired retired;
+    struct gang__batch batch[GANG__BATCHES];
     gang__a64 **old_more; /* outgrown words: a late reader may still look at them */
     size_t old_more_count, old_more_room;
 
@@ -200,6 +210,19 @@ struct gang_cluster {
     _Atomic(void *) place;
     _Atomic(const struct gang__place_ops *) place_ops; /* NULL: nothing was ever placed */
 };
+
+/* A fork in another thread waits for the end of it, so that a child finds nothing half-changed. */
+static inline void gang__structure_lock(gang_cluster *c)
+{
+    gang__fork_hold_off();
+    pthread_mutex_lock(&c->structure);
+}
+
+static inline void gang__structure_unlock(gang_cluster *c)
+{
+    pthread_mutex_unlock(&c->structure);
+    gang__fork_allow();
+}
 
 /* The chunk of a slot that was used at least once. */
 static inline struct gang__chunk *gang__chunk_of(const gang_cluster *c, uint32_t slot)

@@ -159,10 +159,10 @@ gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc
         gang__buffer_put(w, data, room_class);
         return r;
     }
+    gang__request_get(q);
     (*a)->data = data;
     (*a)->room_class = room_class;
     (*a)->q = q;
-    gang__request_get(q);
     return GANG_OK;
 }
 
@@ -179,9 +179,11 @@ gang_result gang__record_extend(gang_worker *w, struct gang__alloc *a)
     uint64_t *data = gang__buffer_get(w, words, &room_class);
     if (!data)
         return GANG_ENOMEM;
-    memcpy(data, a->data, a->used * sizeof(*data));
-    gang__buffer_put(w, a->data, a->room_class);
+    uint64_t *old = a->data;
+    uint32_t old_class = a->room_class;
+    memcpy(data, old, a->used * sizeof(*data));
     a->data = data;
     a->room_class = room_class;
+    gang__buffer_put(w, old, old_class); /* last, for the sake of forks: see gang__alloc_drop() */
     return GANG_OK;
 }

@@ -237,10 +237,13 @@ void gang__alloc_drop(gang_worker *w, struct gang__alloc *a)
 {
     struct gang__placer *p = w->place;
     struct table *t = gang__load(&w->cluster->place);
-    gang__buffer_put(w, a->data, a->room_class);
-    gang_request_put(a->q);
+    uint64_t *data = a->data;
+    gang_request *q = a->q;
+    /* First let go, then free: a fork may leave a child with the thread stopped in between. */
     a->data = NULL;
     a->q = NULL;
+    gang__buffer_put(w, data, a->room_class);
+    gang_request_put(q);
     a->used = a->tasks = a->next_number = 0;
     gang__store(&a->state, state_of(generation_of(gang__load(&a->state)), GANG__FREE));
     if (p->free_alloc_count < sizeof(p->free_alloc) / sizeof(p->free_alloc[0]))
