@@ -100,7 +100,9 @@ gang_result gang_cluster_new(const struct gang_cluster_opts *opts, gang_cluster 
     r = check_opts(&o, error);
     if (r != GANG_OK)
         return r;
-    gang_cluster *c = gang__zalloc_line(&mem, 1, sizeof(*c));
+    gang_cluster *c = NULL;
+    if (gang__fork_watch() == GANG_OK)
+        c = gang__zalloc_line(&mem, 1, sizeof(*c));
     if (!c)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     c->mem = mem;
@@ -155,10 +157,10 @@ void gang_cluster_free(gang_cluster *cluster)
     if (!cluster)
         return;
     gang_cluster *c = cluster;
-    pthread_mutex_lock(&c->structure);
+    gang__structure_lock(c);
     gang__reap(c);
     gang__reclaim(c);
-    pthread_mutex_unlock(&c->structure);
+    gang__structure_unlock(c);
     free_workers(c);
     const struct gang__place_ops *ops = gang__load(&c->place_ops);
     if (ops)

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "base/atomic.h"
+#include "base/fork.h"
 #include "base/mem.h"
 #include "base/names.h"
 #include "core/word.h"
@@ -24,6 +25,7 @@ enum {
     GANG__FAN = 32,       /* children of an index word */
     GANG__WORKERS = 2048, /* as many as an owner word can name */
     GANG__SNAPSHOTS = 16, /* as many can be taken at once */
+    GANG__BATCHES = 4,    /* threads that wait for a grace period to reclaim */
     GANG__POOL = 0        /* slot whose cell holds the cluster-wide kinds */
 };
 
@@ -205,6 +207,13 @@ struct gang__retired {
     size_t count;
 };
 
+/* What a thread waits for a grace period for, and gang__fork_count() of the process in which it does:
+ * in a child of that process the thread is no more. */
+struct gang__batch {
+    struct gang__retired retired;
+    uint64_t fork;
+};
+
 struct gang_cluster {
     struct gang_mem mem;
     uint32_t max_slots; /* slots 1 .. max_slots may be used */
@@ -246,13 +255,27 @@ struct gang_cluster {
     struct gang__retired retired;
     struct gang_snapshot *snapshots; /* all that exist */
     struct gang__node *held;         /* unpublished long ago, but in a snapshot */
-    gang__a64 **old_more;            /* outgrown words: a late reader may still look at them */
+    struct gang__batch batch[GANG__BATCHES];
+    gang__a64 **old_more; /* outgrown words: a late reader may still look at them */
     size_t old_more_count, old_more_room;
 
     /* What the place room keeps here, and how core hands control up to it at the end. */
     _Atomic(void *) place;
     _Atomic(const struct gang__place_ops *) place_ops; /* NULL: nothing was ever placed */
 };
+
+/* A fork in another thread waits for the end of it, so that a child finds nothing half-changed. */
+static inline void gang__structure_lock(gang_cluster *c)
+{
+    gang__fork_hold_off();
+    pthread_mutex_lock(&c->structure);
+}
+
+static inline void gang__structure_unlock(gang_cluster *c)
+{
+    pthread_mutex_unlock(&c->structure);
+    gang__fork_allow();
+}
 
 /* The chunk of a slot that was used at least once. */
 static inline struct gang__chunk *gang__chunk_of(const gang_cluster *c, uint32_t slot)

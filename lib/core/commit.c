@@ -375,8 +375,6 @@ gang_result gang__commit_reserve(gang_worker *w, size_t ops)
     if (!bigger)
         return GANG_ENOMEM;
     struct gang__op *old = gang__load(&w->desc.ops);
-    if (old)
-        w->old_ops[w->old_count++] = old;
     /* The last operation ends here: a late helper's claim must not be finished over new, empty
      * operations, but be found over, and cleared. */
     w->seq++;
@@ -384,6 +382,8 @@ gang_result gang__commit_reserve(gang_worker *w, size_t ops)
     gang__store(&w->desc.count, 0);
     gang__store(&w->desc.ops, bigger);
     w->op_room = room;
+    if (old)
+        w->old_ops[w->old_count++] = old;
     return GANG_OK;
 }
 

@@ -56,6 +56,7 @@
  * (gang__snapshot_holds()). */
 #include "core/instant.h"
 
+#include "base/fork.h"
 #include "core/commit.h"
 #include "core/node.h"
 
@@ -73,6 +74,7 @@ struct gang__saved {
 
 struct gang__area {
     gang__a64 instant;
+    gang__a64 fork; /* process, by gang__fork_count(), whose thread takes the snapshot */
     uint64_t round; /* instant >> TAG_BITS when it was last cleared; its taker's */
     _Atomic(struct gang__saved *) saved[GANG__CHUNKS];
 };
@@ -105,9 +107,12 @@ void gang__instant_free(gang_cluster *c)
 
 bool gang__instant_watched(gang_cluster *c, uint64_t instant)
 {
-    for (uint32_t left = gang__snap_mask(gang__load_seq(&c->snap)); left; left &= left - 1)
-        if (gang__load(&gang__load(&c->area[__builtin_ctz(left)])->instant) < instant)
+    for (uint32_t left = gang__snap_mask(gang__load_seq(&c->snap)); left; left &= left - 1) {
+        const struct gang__area *area = gang__load(&c->area[__builtin_ctz(left)]);
+        /* To the child of a fork the takers of before are no more. */
+        if (gang__load(&area->fork) == gang__fork_count() && gang__load(&area->instant) < instant)
             return true;
+    }
     return false;
 }
 
@@ -255,6 +260,7 @@ static uint64_t begin(gang_cluster *c, struct gang__area *area, unsigned k)
             continue;
         }
         /* Before the words: who read one before it was cleared then finds that he is late. */
+        gang__store(&area->fork, gang__fork_count());
         gang__store(&area->instant, n);
         if (area->round != n >> TAG_BITS)
             clear(area, n >> TAG_BITS);

@@ -218,7 +218,7 @@ gang_result gang_node_change(gang_worker *worker, gang_node_id id,
     if (!worker)
         return gang__error(error, GANG_EINVAL, NULL, "no worker");
     gang_cluster *c = worker->cluster;
-    pthread_mutex_lock(&c->structure);
+    gang__structure_lock(c);
     gang__reclaim_some(c);
     struct gang__node *node = NULL;
     struct gang__node *old = gang__node_of(c, id);
@@ -231,7 +231,7 @@ gang_result gang_node_change(gang_worker *worker, gang_node_id id,
         r = change(worker, old, node, error);
     if (r != GANG_OK)
         gang__node_free(c, node);
-    pthread_mutex_unlock(&c->structure);
+    gang__structure_unlock(c);
     return r;
 }
 
@@ -266,7 +266,7 @@ gang_result gang_node_remove(gang_worker *worker, gang_node_id id)
     if (!worker)
         return GANG_EINVAL;
     gang_cluster *c = worker->cluster;
-    pthread_mutex_lock(&c->structure);
+    gang__structure_lock(c);
     struct gang__node *node = gang__node_of(c, id);
     gang_result r = node && gang__node_by_name(c, node->name) == node ? GANG_OK : GANG_ESTALE;
     if (r == GANG_OK)
@@ -282,7 +282,7 @@ gang_result gang_node_remove(gang_worker *worker, gang_node_id id)
         gang__add_seq(&c->epoch, 1);
         gang__reclaim_some(c);
     }
-    pthread_mutex_unlock(&c->structure);
+    gang__structure_unlock(c);
     return r;
 }
 
@@ -294,11 +294,11 @@ gang_result gang_node_find(gang_cluster *cluster, const char *name, gang_node_id
         *id = GANG_ID_NONE;
     if (!cluster || !name || !id)
         return GANG_EINVAL;
-    pthread_mutex_lock(&cluster->structure);
+    gang__structure_lock(cluster);
     struct gang__node *node = gang__node_by_name(cluster, name);
     if (node)
         *id = node->id;
-    pthread_mutex_unlock(&cluster->structure);
+    gang__structure_unlock(cluster);
     return node ? GANG_OK : GANG_ENOENT;
 }
 

@@ -198,7 +198,7 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
     gang_cluster *c = w->cluster;
     struct gang__node *node = NULL;
     *at = 0;
-    pthread_mutex_lock(&c->structure);
+    gang__structure_lock(c);
     gang__reclaim_some(c);
     size_t most = specs.count < GANG__NODES_AT_ONCE ? specs.count : GANG__NODES_AT_ONCE;
     gang_result r = gang__commit_reserve(w, most * GANG__MAX_WORDS);
@@ -226,7 +226,7 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
         }
     }
     gang__add_seq(&c->epoch, 1);
-    pthread_mutex_unlock(&c->structure);
+    gang__structure_unlock(c);
     return r;
 }
 

@@ -62,28 +62,64 @@ void gang__reclaim_held(gang_cluster *c)
     free_nodes(c, node, false);
 }
 
-void gang__reclaim(gang_cluster *c)
+static void free_retired(gang_cluster *c, struct gang__retired *r)
 {
-    struct gang__retired r = c->retired;
-    gang__reclaim_held(c);
-    if (!r.count)
-        return;
-    memset(&c->retired, 0, sizeof(c->retired));
-    /* Not under the mutex: a thread that is stopped for ever would stop all who take it. */
-    pthread_mutex_unlock(&c->structure);
-    gang__rcu_wait();
-    pthread_mutex_lock(&c->structure);
-    free_nodes(c, r.nodes, true);
-    free_nodes(c, r.descriptions, false);
-    while (r.members) {
-        struct gang__members *m = r.members;
-        r.members = m->next_retired;
+    free_nodes(c, r->nodes, true);
+    free_nodes(c, r->descriptions, false);
+    while (r->members) {
+        struct gang__members *m = r->members;
+        r->members = m->next_retired;
         gang__release(&c->mem, m);
     }
-    while (r.tables) {
-        struct gang__table *t = r.tables;
-        r.tables = t->next_retired;
+    while (r->tables) {
+        struct gang__table *t = r->tables;
+        r->tables = t->next_retired;
         gang__release(&c->mem, t);
+    }
+    memset(r, 0, sizeof(*r));
+}
+
+/* Not under the mutex: a thread that is stopped for ever would stop all who take it. */
+static void wait_unlocked(gang_cluster *c)
+{
+    gang__structure_unlock(c);
+    gang__rcu_wait();
+    gang__structure_lock(c);
+}
+
+/* A batch that belongs to nobody any more, or else a new one (*fresh) of all that is retired. NULL:
+ * there is nothing, or all batches are in use. */
+static struct gang__batch *batch_take(gang_cluster *c, bool *fresh)
+{
+    struct gang__batch *unused = NULL;
+    for (unsigned i = 0; i < GANG__BATCHES; i++) {
+        struct gang__batch *b = &c->batch[i];
+        if (!b->retired.count)
+            unused = b;
+        else if (b->fork != gang__fork_count())
+            return b;
+    }
+    if (!c->retired.count || !unused)
+        return NULL;
+    *fresh = true;
+    unused->retired = c->retired;
+    memset(&c->retired, 0, sizeof(c->retired));
+    return unused;
+}
+
+/* Batches stay in the cluster, where the child of a fork finds those of the threads that are no
+ * more there. */
+void gang__reclaim(gang_cluster *c)
+{
+    struct gang__batch *b;
+    bool fresh = false;
+    gang__reclaim_held(c);
+    while (!fresh && ((b = batch_take(c, &fresh)) || c->retired.count)) {
+        if (b)
+            b->fork = gang__fork_count();
+        wait_unlocked(c);
+        if (b)
+            free_retired(c, &b->retired);
     }
 }
 
@@ -110,17 +146,14 @@ gang_result gang_cluster_reclaim(gang_cluster *cluster)
 {
     if (!cluster)
         return GANG_EINVAL;
-    pthread_mutex_lock(&cluster->structure);
+    gang__structure_lock(cluster);
     gang__reap(cluster);
     gang__reclaim(cluster);
     if (over_but_watched(cluster)) {
-        /* By snapshots that were being taken: they are read sections. */
-        pthread_mutex_unlock(&cluster->structure);
-        gang__rcu_wait();
-        pthread_mutex_lock(&cluster->structure);
+        wait_unlocked(cluster); /* for snapshots that were being taken: they are read sections */
         gang__reap(cluster);
         gang__reclaim(cluster);
     }
-    pthread_mutex_unlock(&cluster->structure);
+    gang__structure_unlock(cluster);
     return GANG_OK;
 }

@@ -23,10 +23,10 @@ gang_result gang_snapshot_new(gang_cluster *cluster, gang_snapshot **snapshot)
         return GANG_ENOMEM;
     s->c = cluster;
     gang__store(&s->holds, GANG__PENDING);
-    pthread_mutex_lock(&cluster->structure);
+    gang__structure_lock(cluster);
     s->next = cluster->snapshots;
     cluster->snapshots = s;
-    pthread_mutex_unlock(&cluster->structure);
+    gang__structure_unlock(cluster);
     *snapshot = s;
     return GANG_OK;
 }
@@ -36,13 +36,13 @@ void gang_snapshot_free(gang_snapshot *snapshot)
     if (!snapshot)
         return;
     gang_cluster *c = snapshot->c;
-    pthread_mutex_lock(&c->structure);
+    gang__structure_lock(c);
     gang_snapshot **link = &c->snapshots;
     while (*link != snapshot)
         link = &(*link)->next;
     *link = snapshot->next;
     gang__reclaim_held(c);
-    pthread_mutex_unlock(&c->structure);
+    gang__structure_unlock(c);
     gang__release(&c->mem, snapshot->node);
     gang__release(&c->mem, snapshot->word);
     gang__release(&c->mem, snapshot->part);
