@@ -27,6 +27,7 @@ struct looper {
     struct bench_histogram *batches[BENCH_OPS]; /* picoseconds an operation, of each batch */
     int64_t batch_ns[BENCH_OPS], batch_ops[BENCH_OPS];
     int64_t refused;
+    int64_t timed_ns; /* that all timed steps took together */
     double cpu_share; /* of the batches: CPU time / wall time */
 };
 

@@ -77,6 +77,12 @@ static bool fits(const struct maker *m, struct bench_ask ask, int64_t threads)
     return scene_room(&m->scene, &ask) >= threads;
 }
 
+/* Is enough live for all threads to draw from? */
+static bool draws(const struct maker *m, int64_t live, int64_t threads)
+{
+    return live * m->scene.fill / 100 >= 2 * 64 * threads;
+}
+
 static const int64_t gangs[] = {1, 8, 64, 512, 1024, 8192};
 enum { GANGS = sizeof(gangs) / sizeof(gangs[0]) };
 
@@ -170,7 +176,7 @@ static void packed_nodes(struct maker *m)
     m->scene.packed = true;
     pairs_of_nodes(m);
     for (size_t t = 0; t < thread_counts(m); t++)
-        if (!is_python(m) && m->scene.nodes * 90 / 100 >= 2 * 64 * threads_at(m, t) &&
+        if (!is_python(m) && draws(m, m->scene.nodes, threads_at(m, t)) &&
             fits(m, ask_of(SHAPE_NODE, 1), threads_at(m, t)))
             add(m, LOOP_RANDOM, ask_of(SHAPE_NODE, 1), threads_at(m, t), "alloc_node free_random",
                 "%s", "/after:random");
@@ -184,7 +190,7 @@ static void random_gangs(struct maker *m, int64_t gang)
     for (size_t t = 0; t < thread_counts(m); t++) {
         int64_t threads = threads_at(m, t);
         struct bench_ask ask = ask_of(SHAPE_NODE, gang);
-        if (fits(m, ask, threads) && m->scene.nodes * 90 / 100 / gang >= 2 * 64 * threads)
+        if (fits(m, ask, threads) && draws(m, m->scene.nodes / gang, threads))
             add(m, LOOP_RANDOM, ask, threads, "alloc_node free_random", "%s", "/after:random");
     }
 }
@@ -193,7 +199,8 @@ static void random_gangs(struct maker *m, int64_t gang)
 static void random_gpus(struct maker *m)
 {
     for (size_t t = 0; t < thread_counts(m); t++)
-        if (fits(m, ask_of(SHAPE_GPU, 1), threads_at(m, t)))
+        if (fits(m, ask_of(SHAPE_GPU, 1), threads_at(m, t)) &&
+            draws(m, m->scene.nodes * NODE_GPUS, threads_at(m, t)))
             add(m, LOOP_RANDOM, ask_of(SHAPE_GPU, 1), threads_at(m, t), "alloc_gpu free_random",
                 "%s", "/of:gpu/after:random");
 }

@@ -144,9 +144,8 @@ static void machine_spec(const struct cluster *k, int64_t node, struct gang_node
 
 /* ---- cluster ------------------------------------------------------------------------------- */
 
-static void *ours_open(const struct bench_scene *scene, int32_t workers)
+static void *ours_open(const struct bench_scene *scene)
 {
-    (void)workers;
     static const char *const levels[] = {"rack"};
     struct gang_error error = GANG_ERROR_INIT;
     struct cluster *k = bench_calloc(1, sizeof(*k));

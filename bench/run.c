@@ -79,16 +79,20 @@ static void *sit(void *user)
     struct looper *l = seat->looper;
     const struct loop_steps *steps = loop_steps(l->loop);
     pthread_barrier_wait(&crew->barrier);
-    if (steps->batch)
-        repeat(l, steps->batch, crew->seconds / 5, 2);
+    repeat(l, steps->batch ? steps->batch : steps->timed, crew->seconds / 5, 2);
     memset(l->batch_ns, 0, sizeof(l->batch_ns));
     memset(l->batch_ops, 0, sizeof(l->batch_ops));
-    for (int i = 0; i < BENCH_OPS; i++)
+    for (int i = 0; i < BENCH_OPS; i++) {
+        histogram_clear(l->histogram[i]);
         histogram_clear(l->batches[i]);
+    }
     l->refused = 0;
+    l->next_arrival = 0;
     pthread_barrier_wait(&crew->barrier); /* the crew's counters are read */
     pthread_barrier_wait(&crew->barrier);
+    int64_t start = bench_now();
     repeat(l, steps->timed, crew->seconds, LEAST_OPERATIONS);
+    l->timed_ns = bench_now() - start;
     pthread_barrier_wait(&crew->barrier);
     double cpu = cpu_now();
     int64_t wall = bench_now();
@@ -259,6 +263,8 @@ static void summarise(const struct crew *crew, const struct bench_loop *loop, in
         ops += l->batch_ops[op];
         if (l->batch_ns[op] > 0)
             per_second += (double)l->batch_ops[op] * 1e9 / (double)l->batch_ns[op];
+        else
+            per_second += (double)histogram_count(l->histogram[op]) * 1e9 / (double)l->timed_ns;
         cpu_share += l->cpu_share / loop->threads;
         r->refused += l->refused;
     }
@@ -266,14 +272,10 @@ static void summarise(const struct crew *crew, const struct bench_loop *loop, in
     r->mean_ns = histogram_mean(r->histogram);
     if (ops) {
         r->ns_per_op = (double)histogram_at(batches, 50) / 1000;
-        r->ops_per_s = per_second;
         r->cpu_ns = (double)ns / (double)ops * cpu_share;
         r->batch = (int64_t)crew->member[0].batch;
-    } else if (loop->kind == LOOP_OPEN) {
-        r->ops_per_s = (double)r->iterations / crew->seconds;
-    } else if (r->mean_ns > 0) {
-        r->ops_per_s = 1e9 / r->mean_ns * loop->threads;
     }
+    r->ops_per_s = per_second;
     histogram_free(batches);
     if (!r->iterations)
         bench_die("%s: nothing was measured", r->name);
@@ -322,7 +324,7 @@ static void run_build(const struct bench_loop *loop, struct bench_results *resul
     int times = loop->scene.nodes >= MAX_NODES ? 1 : 3;
     double sum = 0;
     for (int i = 0; i < times; i++) {
-        void *cluster = impl->open(&loop->scene, 1);
+        void *cluster = impl->open(&loop->scene);
         int64_t ns = impl->build(cluster, loop->kind == LOOP_BUILD_BULK);
         histogram_record(r->histogram, ns);
         sum += (double)ns;
