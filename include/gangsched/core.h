@@ -52,7 +52,7 @@ struct gang_cluster_opts {
     /** Nodes at a time, 1..1048575; 0: 1048575. Costs no memory. A removed node counts until nothing
      *  of it is held any more and its slot is reclaimed. */
     int64_t max_nodes;
-    int32_t max_workers;        /**< workers at a time, 1..2047; 0: 256 */
+    int32_t max_workers; /**< workers at a time, 1..2047; 0: 256 */
     /** 0: adding and removing nodes may now and then wait for a grace period, that is for other
      *  threads to leave the library. 1: they never wait; the host calls gang_cluster_reclaim(). */
     int32_t manual_reclaim;
@@ -209,6 +209,19 @@ GANG_API gang_result gang_node_add(gang_worker *worker, const struct gang_node_s
                                    gang_node_id *id, struct gang_error *error) GANG_MUST_CHECK;
 
 /**
+ * Add many machines, or none: a refused one changes nothing. Faster than one by one. They come up in the
+ * order given, not in one instant.
+ * @param specs  `count` of them beside each other, all of specs[0].size bytes; copied
+ * @param ids    receives `count` ids, GANG_ID_NONE on an error; may be NULL
+ * @return as gang_node_add(); the error's path begins with "nodes[i]".
+ * Owner of the worker. May block (structure mutex, and see manual_reclaim), may allocate.
+ * O(sum of the specifications).
+ */
+GANG_API gang_result gang_nodes_add(gang_worker *worker, const struct gang_node_spec *specs,
+                                    size_t count, gang_node_id *ids, struct gang_error *error)
+    GANG_MUST_CHECK;
+
+/**
  * Describe a machine anew. Name, GPUs, links, NUMA domains and cores must be as before (to change
  * those, remove and add it); capacities, amounts (of the same
  * kinds), labels, partitions, place and state may differ. cpu_milli stays on the same side of 1000
@@ -277,7 +290,8 @@ GANG_API gang_result gang_node_get(gang_cluster *cluster, gang_node_id id,
 
 /**
  * A copy of the specification a node was last given, with the cluster's own numbering of cores and
- * GPUs (that of the specification). Free it with gang_node_spec_free().
+ * GPUs (that of the specification); its `topology` is in the order of the levels. Free it with
+ * gang_node_spec_free().
  * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_ENOMEM. Any thread. May allocate.
  */
 GANG_API gang_result gang_node_get_spec(gang_cluster *cluster, gang_node_id id,

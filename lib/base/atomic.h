@@ -35,6 +35,7 @@ enum gang__step {
     GANG__STEP_BUILD,   /* descriptor is being filled */
     GANG__STEP_CLAIM,   /* before a claim */
     GANG__STEP_AGREE,   /* cell is claimed, before its words are agreed */
+    GANG__STEP_NOTE,    /* before the word of a claimed cell is noted as agreed */
     GANG__STEP_RAISE,   /* all is agreed, before the index is raised */
     GANG__STEP_STAMP,   /* index is raised, before the stamp */
     GANG__STEP_DECIDE,  /* before the decision */
@@ -42,6 +43,13 @@ enum gang__step {
     GANG__STEP_RELEASE, /* before a claim is given up */
     GANG__STEP_TIDY,    /* over, before the index is tidied */
     GANG__STEP_FIND,    /* planner, before it reads a node */
+    GANG__STEP_READ,    /* before a word of a cell is read */
+    GANG__STEP_SUM,     /* before a worker's stamp is read */
+    GANG__STEP_MARK,    /* a word of the index got a bit, before its parent is marked */
+    GANG__STEP_MEND,    /* a bit of the index was read that may be cleared */
+    GANG__STEP_HOLD,    /* the record of an allocation is held */
+    GANG__STEP_PUBLISH, /* before a record is let go, for others to see */
+    GANG__STEP_DROP,    /* before a record is given up */
     GANG__STEP_COUNT
 };
 

@@ -92,10 +92,9 @@ char *gang__strdup(const struct gang_mem *mem, const char *text)
     return copy;
 }
 
-bool gang__grow(const struct gang_mem *mem, void **array, size_t *room, size_t need, size_t element)
+bool gang__grow_now(const struct gang_mem *mem, void **array, size_t *room, size_t need,
+                    size_t element)
 {
-    if (need <= *room)
-        return true;
     size_t more = *room ? *room : 8;
     while (more < need) {
         if (more > SIZE_MAX / 2 / element)

@@ -24,7 +24,12 @@ char *gang__strdup(const struct gang_mem *mem, const char *text);
 
 /* Make room in a growing array for `need` elements; doubles. The array may move. Returns false
  * (nothing changed) when out of memory. */
-bool gang__grow(const struct gang_mem *mem, void **array, size_t *room, size_t need,
-                size_t element);
+bool gang__grow_now(const struct gang_mem *mem, void **array, size_t *room, size_t need,
+                    size_t element);
+static inline bool gang__grow(const struct gang_mem *mem, void **array, size_t *room, size_t need,
+                              size_t element)
+{
+    return need <= *room || gang__grow_now(mem, array, room, need, element);
+}
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/cluster.h"
+#include "core/node.h"
 
 /* A node and where it was in the text, to be sorted by its place in the topology: neighbours in a
  * rack become neighbours in the node table and in the words of the index. */
@@ -55,21 +55,26 @@ static gang_result add_nodes(gang_worker *w, const struct gang_scenario *s,
 {
     const struct gang_mem *mem = &w->cluster->mem;
     struct placed_node *order = gang__zalloc(mem, s->node_count, sizeof(*order));
-    if (!order)
-        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    for (size_t i = 0; i < s->node_count; i++) {
+    const struct gang_node_spec **list = gang__zalloc(mem, s->node_count, sizeof(*list));
+    gang_result r =
+        order && list ? GANG_OK : gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    for (size_t i = 0; r == GANG_OK && i < s->node_count; i++) {
         order[i].spec = &s->nodes[i];
         order[i].index = i;
         order[i].scenario = s;
     }
-    if (s->level_count)
+    if (r == GANG_OK && s->level_count)
         qsort(order, s->node_count, sizeof(*order), by_topology);
-    gang_result r = GANG_OK;
-    for (size_t i = 0; i < s->node_count && r == GANG_OK; i++) {
-        r = gang_node_add(w, order[i].spec, NULL, error);
+    for (size_t i = 0; r == GANG_OK && i < s->node_count; i++)
+        list[i] = order[i].spec;
+    if (r == GANG_OK && s->node_count) {
+        size_t at;
+        r = gang__nodes_add(w, (struct gang__specs){NULL, 0, list, s->node_count}, NULL, error,
+                            &at);
         if (r != GANG_OK)
-            gang__error_at(error, r, "nodes[%zu]", order[i].index);
+            gang__error_at(error, r, "nodes[%zu]", order[at].index);
     }
+    gang__release(mem, list);
     gang__release(mem, order);
     return r;
 }

@@ -9,6 +9,7 @@
 #include "core/index.h"
 #include "core/kind.h"
 #include "core/node.h"
+#include "core/shape.h"
 
 enum { MAX_NODES = GANG__CHUNK * GANG__CHUNKS - 1, DEFAULT_WORKERS = 256 };
 
@@ -138,11 +139,7 @@ static void free_workers(gang_cluster *c)
 static void free_chunk(gang_cluster *c, struct gang__chunk *chunk)
 {
     for (uint32_t i = 0; i < GANG__CHUNK; i++) {
-        struct gang__node *node = gang__load(&chunk->node[i]);
-        if (node) {
-            gang__release(&c->mem, node->spec);
-            gang__release(&c->mem, node);
-        }
+        gang__node_free(c, gang__load(&chunk->slot[i].node));
         gang__release_line(&c->mem, gang__load(&chunk->more[i]));
     }
     for (uint32_t i = 0; i < GANG__CLASSES; i++)
@@ -170,6 +167,7 @@ void gang_cluster_free(gang_cluster *cluster)
     }
     for (uint32_t i = 0; i < GANG__CLASSES; i++)
         gang__release_line(&c->mem, gang__load(&c->class[i]));
+    gang__shapes_free(c);
     gang__topology_free(c);
     gang__names_free(&c->node_names, &c->mem);
     gang__release(&c->mem, c->free_slots);
@@ -202,8 +200,7 @@ static gang_result check_node(gang_cluster *c, const struct gang__node *node,
 {
     if (gang__index_covers(c, node->slot))
         return GANG_OK;
-    gang__error(error, GANG_EINVAL, NULL, "node \"%.64s\" is hidden by the index",
-                node->spec->name);
+    gang__error(error, GANG_EINVAL, NULL, "node \"%.64s\" is hidden by the index", node->name);
     if (error && error->size >= sizeof(*error))
         error->id = node->id;
     return GANG_EINVAL;

@@ -41,16 +41,23 @@ struct gang__leaf {
     gang__a64 bits[GANG__BUCKETS][GANG__FAN]; /* one bit a node */
 };
 
+/* Who is in a slot. All that a planner needs beside the cell, on half a cache line. */
+struct gang__slot {
+    _Atomic(struct gang__node *) node;   /* RCU; NULL: slot is free */
+    _Atomic(struct gang__shape *) shape; /* of the node */
+    gang__a32 layout;                    /* gang__layout_pack(); changes while nobody looks */
+    gang__a32 placed;                    /* hint: buckets last tidied, gpu | cpu << 8 */
+    gang__a32 generation;                /* upper half of the node's id */
+    uint32_t more_words;                 /* room in chunk->more; under the structure mutex */
+};
+_Static_assert(sizeof(struct gang__slot) == 32, "slots do not straddle cache lines");
+
 /* 1024 consecutive slots. Never freed before the cluster. */
 struct gang__chunk {
     struct gang__cell cell[GANG__CHUNK];
+    struct gang__slot slot[GANG__CHUNK];
     _Atomic(gang__a64 *) more[GANG__CHUNK]; /* words past GANG__CELL_WORDS */
-    gang__a32 layout[GANG__CHUNK];          /* gang__layout_pack(); changes while nobody looks */
-    gang__a32 placed[GANG__CHUNK];          /* hint: buckets last tidied, gpu | cpu << 8 */
-    _Atomic(struct gang__node *) node[GANG__CHUNK]; /* RCU; NULL: slot is free */
     _Atomic(struct gang__leaf *) leaf[GANG__CLASSES];
-    uint32_t generation[GANG__CHUNK]; /* under the structure mutex */
-    uint8_t more_words[GANG__CHUNK];  /* room in more[]; under the structure mutex */
 };
 
 /* Upper index words of one class. */
@@ -67,6 +74,7 @@ struct gang__op {
     gang__a64 where; /* slot | word << 32 | code << 40 */
     gang__a64 arg;
     gang__a64 agreed; /* GANG__UNAGREED | seq, or the word all helpers agree on */
+    uint64_t next;    /* the owner's own: the word after it */
 };
 
 /* A commit that others can carry on. Never freed before the cluster; reused by sequence number. */
@@ -85,7 +93,9 @@ struct gang_worker {
     gang__a32 in_use;
     uint32_t index; /* number of this worker, 0.. */
     gang_cluster *cluster;
-    uint64_t seq; /* of the last operation */
+    uint64_t seq;      /* of the last operation */
+    uint64_t unagreed; /* what its words are before they are agreed */
+    uint32_t op_count; /* while it is being described */
     size_t op_room;
     struct gang__op *old_ops[40]; /* outgrown arrays: helpers may still read them */
     uint32_t old_count;
@@ -95,19 +105,41 @@ struct gang_worker {
 
 /* ---- nodes, topology, kinds --------------------------------------------------------------- */
 
-/* What does not change while it is published. Freed after a grace period. */
+/* What machines of one make have in common; see core/shape.h. Immutable; freed after a grace period
+ * when no node refers to it any more. */
+struct gang__shape {
+    struct gang_node_spec *spec; /* without what the site says of one node, and GPU uuids */
+    struct gang__layout layout;
+    bool near_uniform;                 /* all pairs of GPUs are equally close */
+    uint8_t kind_word[GANG_MAX_KINDS]; /* word that counts a kind of the site; 0: none */
+    uint64_t gpus;                     /* one bit a device */
+    const uint8_t *near;               /* GANG_NEAR_* of GPUs i, j at [i * gpus + j] */
+    const uint64_t *near_cores;        /* core words of GPU i's NUMA domain at [i * core_words] */
+    struct gang__name link;            /* under the structure mutex, as all below */
+    size_t refs;
+    uint64_t capacity[]; /* payload of each word when nothing is taken; of the head: millicores */
+};
+
+/* What the site says of one node beside its name and place; all in one block. */
+struct gang__tags {
+    const struct gang_label *labels;
+    size_t label_count;
+    const char *const *partitions;
+    size_t partition_count;
+    const char *const *uuids; /* of the GPUs, or NULL */
+};
+
+/* A node. Does not change while it is published. Freed after a grace period. */
 struct gang__node {
     gang_node_id id;
-    uint32_t slot;
-    struct gang__layout layout;
-    struct gang_node_spec *spec;       /* own copy */
-    uint8_t kind_word[GANG_MAX_KINDS]; /* word that counts a kind of the site; 0: none */
-    uint32_t domain[GANG_MAX_LEVELS];  /* index of its domain on each level; GANG__NO_DOMAIN */
-    const uint8_t *near;               /* GANG_NEAR_* of GPUs i, j at [i * gpus + j] */
-    bool near_uniform;                 /* all pairs are equally close */
-    struct gang__name name_link;       /* under the structure mutex */
+    struct gang__shape *shape;
+    struct gang__tags *tags; /* NULL: none */
+    const char *name;
+    struct gang__name name_link; /* under the structure mutex */
     struct gang__node *next_retired;
-    uint64_t capacity[]; /* payload of each word when nothing is taken; of the head: millicores */
+    uint32_t slot;
+    int32_t state;     /* GANG_NODE_* it was described with */
+    uint32_t domain[]; /* index of its domain on each level of the cluster; GANG__NO_DOMAIN */
 };
 
 #define GANG__NO_DOMAIN UINT32_MAX
@@ -189,7 +221,9 @@ struct gang_cluster {
     pthread_mutex_t structure;
     struct gang__names node_names;
     struct gang__names domain_names;
-    uint32_t *free_slots; /* recycled slots */
+    struct gang__names shapes;
+    struct gang__shape *last_shape; /* of the node described last; NULL: none */
+    uint32_t *free_slots;           /* recycled slots */
     size_t free_slot_count, free_slot_room;
     struct gang__node *leaving; /* removed, perhaps still holding allocations */
     struct gang__retired retired;
@@ -207,17 +241,33 @@ static inline struct gang__chunk *gang__chunk_of(const gang_cluster *c, uint32_t
     return gang__load(&c->chunk[slot / GANG__CHUNK]);
 }
 
-static inline gang__a64 *gang__word_at(struct gang__chunk *chunk, uint32_t slot, unsigned word)
+/* Where the words of a slot are. */
+struct gang__words {
+    struct gang__cell *cell;
+    gang__a64 *more;
+};
+
+static inline struct gang__words gang__words_of(const gang_cluster *c, uint32_t slot)
 {
-    uint32_t i = slot % GANG__CHUNK;
-    if (word < GANG__CELL_WORDS)
-        return &chunk->cell[i].word[word];
-    return gang__load(&chunk->more[i]) + (word - GANG__CELL_WORDS);
+    struct gang__chunk *chunk = gang__chunk_of(c, slot);
+    struct gang__words w = {&chunk->cell[slot % GANG__CHUNK],
+                            gang__load(&chunk->more[slot % GANG__CHUNK])};
+    return w;
+}
+
+static inline gang__a64 *gang__word_in(const struct gang__words *w, unsigned i)
+{
+    return i < GANG__CELL_WORDS ? &w->cell->word[i] : &w->more[i - GANG__CELL_WORDS];
+}
+
+static inline struct gang__slot *gang__slot_at(struct gang__chunk *chunk, uint32_t slot)
+{
+    return &chunk->slot[slot % GANG__CHUNK];
 }
 
 static inline struct gang__layout gang__layout_at(struct gang__chunk *chunk, uint32_t slot)
 {
-    return gang__layout_unpack(gang__load(&chunk->layout[slot % GANG__CHUNK]));
+    return gang__layout_unpack(gang__load(&gang__slot_at(chunk, slot)->layout));
 }
 
 #endif

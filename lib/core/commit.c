@@ -141,55 +141,87 @@ static struct list list_of(const struct target *t)
 
 /* ---- finish ------------------------------------------------------------------------------------ */
 
+/* The changes of one cell, from operation `i` on. Returns the number of operations. */
+struct change {
+    unsigned word;
+    uint64_t from, to;
+};
+
+static uint32_t changes_of(const struct list *l, uint32_t i, uint32_t slot, struct change *change)
+{
+    uint32_t n = 0;
+    for (; i + n < l->count && n < GANG__MAX_WORDS; n++) {
+        struct step s = step_of(&l->ops[i + n]);
+        if (s.slot != slot)
+            break;
+        change[n].word = s.word;
+        change[n].from = gang__load(&l->ops[i + n].agreed);
+        change[n].to = gang__op_next(s.code, s.arg, change[n].from);
+    }
+    return n;
+}
+
 static void finish(gang_cluster *c, const struct target *t, uint64_t ss)
 {
     struct list l = list_of(t);
-    if (gang__load(&t->w->desc.ss) != ss)
-        return;
-    for (uint32_t i = 0; i < l.count;) {
-        struct step s = step_of(&l.ops[i]);
-        uint32_t end = i;
-        struct step now = s;
-        struct gang__chunk *chunk = NULL;
-        do {
-            uint64_t agreed = gang__load(&l.ops[end].agreed);
-            if (gang__load(&t->w->desc.ss) != ss)
-                return;
-            chunk = gang__chunk_of(c, s.slot);
-            if (status_of(ss) == SUCCESS) {
-                uint64_t next = gang__op_next(now.code, now.arg, agreed);
-                gang__hook(GANG__STEP_WRITE);
-                if (gang__payload(next) != gang__payload(agreed))
-                    gang__cas(gang__word_at(chunk, s.slot, now.word), agreed, next);
-            }
-            if (++end < l.count)
-                now = step_of(&l.ops[end]);
-        } while (end < l.count && now.slot == s.slot);
+    struct change change[GANG__MAX_WORDS];
+    for (uint32_t i = 0, n; i < l.count; i += n) {
+        uint32_t slot = step_of(&l.ops[i]).slot;
+        n = changes_of(&l, i, slot, change);
+        if (gang__load(&t->w->desc.ss) != ss || n == 0)
+            return;
+        struct gang__words words = gang__words_of(c, slot);
+        for (uint32_t k = 0; status_of(ss) == SUCCESS && k < n; k++) {
+            gang__hook(GANG__STEP_WRITE);
+            if (gang__payload(change[k].to) != gang__payload(change[k].from))
+                gang__cas(gang__word_in(&words, change[k].word), change[k].from, change[k].to);
+        }
         gang__hook(GANG__STEP_RELEASE);
-        gang__cas(&chunk->cell[s.slot % GANG__CHUNK].owner, t->ref, 0);
-        i = end;
+        gang__cas(&words.cell->owner, t->ref, 0);
+    }
+}
+
+/* The owner, who agreed to all words himself, has noted what comes next. */
+static void finish_own(gang_cluster *c, const struct target *t, const struct list *l)
+{
+    for (uint32_t i = 0; i < l->count;) {
+        uint32_t slot = step_of(&l->ops[i]).slot;
+        struct gang__words words = gang__words_of(c, slot);
+        for (; i < l->count; i++) {
+            struct gang__op *op = &l->ops[i];
+            uint64_t where = gang__load_relaxed(&op->where);
+            uint64_t agreed = gang__load_relaxed(&op->agreed);
+            if ((uint32_t)where != slot)
+                break;
+            gang__hook(GANG__STEP_WRITE);
+            if (gang__payload(op->next) != gang__payload(agreed))
+                gang__cas(gang__word_in(&words, where >> 32 & 0xff), agreed, op->next);
+        }
+        gang__hook(GANG__STEP_RELEASE);
+        gang__cas(&words.cell->owner, t->ref, 0);
     }
 }
 
 /* ---- raise --------------------------------------------------------------------------------------- */
 
 /* All cells are claimed and their words stand still (or the target is over, and what is set here is
- * a stale hint): raise the index where the operation lifts a node. False if the target is over. */
+ * a stale hint): raise the index to where the nodes will stand. False if the target is over. */
 static bool raise_index(gang_cluster *c, const struct target *t, const struct list *l)
 {
     uint64_t undecided = ss_of(t->seq, UNDECIDED);
+    struct gang__lift lift;
+    gang__lift_begin(&lift, c);
     gang__hook(GANG__STEP_RAISE);
     for (uint32_t i = 0; i < l->count;) {
         uint64_t payload[GANG__MAX_WORDS];
         uint32_t slot = step_of(&l->ops[i]).slot;
         if (gang__load(&t->w->desc.ss) != undecided)
             return false;
-        struct gang__chunk *chunk = gang__chunk_of(c, slot);
-        struct gang__layout layout = gang__layout_at(chunk, slot);
+        struct gang__words at = gang__words_of(c, slot);
+        struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
         unsigned words = GANG__WORD_SHARES + gang__share_words(layout);
         for (unsigned k = 0; k < words; k++)
-            payload[k] = gang__payload(gang__load(gang__word_at(chunk, slot, k)));
-        struct gang__levels before = gang__levels_of(layout, payload);
+            payload[k] = gang__payload(gang__load(gang__word_in(&at, k)));
         for (; i < l->count; i++) {
             struct step s = step_of(&l->ops[i]);
             if (s.slot != slot)
@@ -200,13 +232,10 @@ static bool raise_index(gang_cluster *c, const struct target *t, const struct li
         if (gang__load(&t->w->desc.ss) != undecided)
             return false;
         struct gang__levels after = gang__levels_of(layout, payload);
-        if (after.gpu <= before.gpu)
-            after.gpu = 0;
-        if (after.cpu <= before.cpu)
-            after.cpu = 0;
         if (slot != GANG__POOL)
-            gang__index_raise(c, slot, layout, after);
+            gang__lift_add(&lift, slot, layout, after);
     }
+    gang__lift_end(&lift);
     gang__hook(GANG__STEP_STAMP);
     gang__add_seq(&t->w->stamp, 1);
     return true;
@@ -233,8 +262,8 @@ static enum went carry(gang_cluster *c, const struct target *t, bool own, uint32
         ss = gang__load(&t->w->desc.ss);
         if (ss != undecided)
             break;
-        struct gang__chunk *chunk = gang__chunk_of(c, slot);
-        gang__a64 *owner = &chunk->cell[slot % GANG__CHUNK].owner;
+        struct gang__words words = gang__words_of(c, slot);
+        gang__a64 *owner = &words.cell->owner;
         gang__hook(GANG__STEP_CLAIM);
         uint64_t holder = gang__load(owner);
         if (holder == 0) {
@@ -251,24 +280,30 @@ static enum went carry(gang_cluster *c, const struct target *t, bool own, uint32
             continue;
         }
         gang__hook(GANG__STEP_AGREE);
-        for (; i < l.count; i++) {
-            struct step s = step_of(&l.ops[i]);
+        /* Of words past the first that does not fit nobody asks. */
+        uint64_t agreed[GANG__MAX_WORDS];
+        uint32_t n = 0;
+        for (; fits && i + n < l.count && n < GANG__MAX_WORDS; n++) {
+            struct step s = step_of(&l.ops[i + n]);
             if (s.slot != slot)
                 break;
-            uint64_t word = gang__load(gang__word_at(chunk, slot, s.word));
-            ss = gang__load(&t->w->desc.ss);
-            if (ss != undecided)
-                break;
-            /* Here word is the one and only value it has had since the claim. */
+            agreed[n] = gang__load(gang__word_in(&words, s.word));
+            fits = gang__op_fits(s.code, s.arg, agreed[n]);
             if (own)
-                gang__store(&l.ops[i].agreed, word);
-            else
-                gang__cas(&l.ops[i].agreed, unagreed, word);
-            if (!gang__op_fits(s.code, s.arg, word)) {
-                fits = false;
-                break;
-            }
+                l.ops[i + n].next = gang__op_next(s.code, s.arg, agreed[n]);
         }
+        ss = gang__load(&t->w->desc.ss);
+        if (ss != undecided)
+            break;
+        /* Here these words are the one and only values they have had since the claim. */
+        for (uint32_t k = 0; k < n; k++) {
+            gang__hook(GANG__STEP_NOTE);
+            if (own)
+                gang__store(&l.ops[i + k].agreed, agreed[k]);
+            else
+                gang__cas(&l.ops[i + k].agreed, unagreed, agreed[k]);
+        }
+        i += n;
     }
     if (ss == undecided) {
         if (!fits || !l.raises || raise_index(c, t, &l)) {
@@ -277,7 +312,9 @@ static enum went carry(gang_cluster *c, const struct target *t, bool own, uint32
         }
         ss = gang__load(&t->w->desc.ss);
     }
-    if (is_current(t, ss) && ss != undecided)
+    if (own && fits && i == l.count && status_of(ss) == SUCCESS)
+        finish_own(c, t, &l);
+    else if (is_current(t, ss) && ss != undecided)
         finish(c, t, ss);
     return OVER;
 }
@@ -334,23 +371,14 @@ void gang__commit_begin(gang_worker *w)
 {
     w->seq++;
     gang__store(&w->desc.ss, ss_of(w->seq, BUILDING));
-    gang__store(&w->desc.count, 0);
+    w->op_count = 0;
+    w->unagreed = GANG__UNAGREED | (w->seq & AGREED_SEQ_MASK);
     gang__hook(GANG__STEP_BUILD);
-}
-
-void gang__commit_add(gang_worker *w, uint32_t slot, unsigned word, enum gang__code code,
-                      uint64_t arg)
-{
-    uint32_t i = gang__load_relaxed(&w->desc.count);
-    struct gang__op *op = gang__load_relaxed(&w->desc.ops) + i;
-    gang__store(&op->where, (uint64_t)slot | (uint64_t)word << 32 | (uint64_t)code << 40);
-    gang__store(&op->arg, arg);
-    gang__store(&op->agreed, GANG__UNAGREED | (w->seq & AGREED_SEQ_MASK));
-    gang__store(&w->desc.count, i + 1);
 }
 
 gang_result gang__commit_run(gang_worker *w, bool raises, uint32_t *refused)
 {
+    gang__store(&w->desc.count, w->op_count);
     gang__store(&w->desc.raises, raises ? 1u : 0u);
     gang__store(&w->desc.ss, ss_of(w->seq, UNDECIDED));
     struct target mine = target_of(w, w->seq);
@@ -404,29 +432,27 @@ static void settle(gang_cluster *c, gang__a64 *owner)
 
 void gang__cell_read(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned words)
 {
-    struct gang__chunk *chunk = gang__chunk_of(c, slot);
-    gang__a64 *owner = &chunk->cell[slot % GANG__CHUNK].owner;
+    struct gang__words at = gang__words_of(c, slot);
+    unsigned own = words < GANG__CELL_WORDS ? words : GANG__CELL_WORDS;
     for (;;) {
-        settle(c, owner);
-        for (unsigned i = 0; i < words; i++)
-            payload[i] = gang__load(gang__word_at(chunk, slot, i));
+        settle(c, &at.cell->owner);
+        for (unsigned i = 0; i < own; i++) {
+            gang__hook(GANG__STEP_READ);
+            payload[i] = gang__load(&at.cell->word[i]);
+        }
+        for (unsigned i = own; i < words; i++)
+            payload[i] = gang__load(gang__word_in(&at, i));
+        gang__hook(GANG__STEP_READ);
         /* Unclaimed between the two looks: whatever was decided before was written before. Words
          * carry versions: those that are the same twice were all there at that moment. */
-        bool same = gang__load_seq(owner) == 0;
-        for (unsigned i = 0; i < words && same; i++)
-            same = payload[i] == gang__load(gang__word_at(chunk, slot, i));
-        if (same)
+        uint64_t changed = gang__load_seq(&at.cell->owner);
+        for (unsigned i = 0; i < own; i++)
+            changed |= payload[i] ^ gang__load(&at.cell->word[i]);
+        for (unsigned i = own; i < words; i++)
+            changed |= payload[i] ^ gang__load(gang__word_in(&at, i));
+        if (!changed)
             break;
     }
     for (unsigned i = 0; i < words; i++)
         payload[i] = gang__payload(payload[i]);
-}
-
-bool gang__cell_peek(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned words)
-{
-    struct gang__chunk *chunk = gang__chunk_of(c, slot);
-    bool claimed = gang__load_seq(&chunk->cell[slot % GANG__CHUNK].owner) != 0;
-    for (unsigned i = 0; i < words; i++)
-        payload[i] = gang__payload(gang__load(gang__word_at(chunk, slot, i)));
-    return claimed;
 }

@@ -12,8 +12,14 @@ gang_result gang__commit_reserve(gang_worker *w, size_t ops);
 void gang__commit_begin(gang_worker *w);
 
 /* Add an operation. Slots in ascending order, each word of a slot at most once. */
-void gang__commit_add(gang_worker *w, uint32_t slot, unsigned word, enum gang__code code,
-                      uint64_t arg);
+static inline void gang__commit_add(gang_worker *w, uint32_t slot, unsigned word,
+                                    enum gang__code code, uint64_t arg)
+{
+    struct gang__op *op = gang__load_relaxed(&w->desc.ops) + w->op_count++;
+    gang__store(&op->where, (uint64_t)slot | (uint64_t)word << 32 | (uint64_t)code << 40);
+    gang__store(&op->arg, arg);
+    gang__store(&op->agreed, w->unagreed);
+}
 
 /* All operations take effect in one step, or none does.
  *   raises   some operation gives back (or brings a node up)
@@ -33,6 +39,19 @@ void gang__cell_read(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned
 /* The same without helping and without the promise of one instant: each word is one that was there
  * during the call, or (a commit is being written) will be replaced. Returns true if the cell was
  * claimed: read again with gang__cell_read() before saying that something does not fit. */
-bool gang__cell_peek(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned words);
+static inline bool gang__cell_peek(gang_cluster *c, uint32_t slot, uint64_t *payload,
+                                   unsigned words)
+{
+    struct gang__words at = gang__words_of(c, slot);
+    unsigned own = words < GANG__CELL_WORDS ? words : GANG__CELL_WORDS;
+    bool claimed = gang__load_seq(&at.cell->owner) != 0;
+    for (unsigned i = 0; i < own; i++) {
+        gang__hook(GANG__STEP_READ);
+        payload[i] = gang__payload(gang__load(&at.cell->word[i]));
+    }
+    for (unsigned i = own; i < words; i++)
+        payload[i] = gang__payload(gang__load(gang__word_in(&at, i)));
+    return claimed;
+}
 
 #endif

@@ -76,19 +76,22 @@ static gang__a64 *word_of(gang_cluster *c, uint32_t class_id, unsigned bucket, u
     return level == 0 ? &leaf->bits[bucket][i / GANG__FAN] : &leaf->top[bucket];
 }
 
-static void set_bit(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t slot)
+/* Set bits of the leaf word that covers a slot. */
+static void set_bits(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t slot,
+                     uint32_t bits)
 {
     gang__a64 *word[TREE_LEVELS];
     unsigned bit[TREE_LEVELS];
     uint64_t wrote[TREE_LEVELS];
     unsigned level = 0;
     for (; level < TREE_LEVELS; level++) {
+        if (level)
+            gang__hook(GANG__STEP_MARK);
         word[level] = word_of(c, class_id, bucket, slot, level, &bit[level]);
-        uint64_t old;
+        uint64_t old, mark = level ? UINT64_C(1) << bit[level] : bits;
         do {
             old = gang__load(word[level]);
-            wrote[level] =
-                with_state(old | UINT64_C(1) << bit[level], STATE(old) == OPEN ? OPEN : OPENING);
+            wrote[level] = with_state(old | mark, STATE(old) == OPEN ? OPEN : OPENING);
         } while (!gang__cas(word[level], old, wrote[level]));
         if (STATE(old) == OPEN)
             break;
@@ -128,20 +131,25 @@ static void close_empty(gang_cluster *c, uint32_t class_id, unsigned bucket, uin
     }
 }
 
-static void clear_bit(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t slot,
-                      uint64_t seen)
+/* Clear bits of the leaf word that covers a slot, if it is as it was seen. */
+static bool clear_bits(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t slot,
+                       uint64_t seen, uint32_t bits)
 {
     unsigned bit;
     gang__a64 *word = word_of(c, class_id, bucket, slot, 0, &bit);
-    uint64_t cleared = (seen & ~(UINT64_C(1) << bit)) + VERSION_ONE;
-    if (gang__cas(word, seen, cleared) && !BITS(cleared))
+    uint64_t cleared = (seen & ~(uint64_t)bits) + VERSION_ONE;
+    if (!gang__cas(word, seen, cleared))
+        return false;
+    if (!BITS(cleared))
         close_empty(c, class_id, bucket, slot, 0);
+    return true;
 }
 
-uint32_t gang__index_next(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t from)
+uint32_t gang__index_next(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t from,
+                          uint32_t *more)
 {
-    struct gang__class *class = gang__load(&c->class[class_id]);
-    if (from >= GANG__CHUNK * GANG__CHUNKS || !class || !BITS(gang__load_seq(&class->root[bucket])))
+    *more = 0;
+    if (from >= GANG__CHUNK * GANG__CHUNKS || gang__index_empty(c, class_id, bucket))
         return GANG__NO_SLOT;
     /* Climb while the rest of a word is empty, then go down to its first bit. */
     uint64_t at = from; /* in units of the level's children */
@@ -153,8 +161,10 @@ uint32_t gang__index_next(gang_cluster *c, uint32_t class_id, unsigned bucket, u
         uint32_t rest = word ? BITS(gang__load_seq(word)) & (UINT32_MAX << bit) : 0;
         if (rest) {
             at = (at & ~(uint64_t)(GANG__FAN - 1)) + (uint64_t)__builtin_ctz(rest);
-            if (level == 0)
+            if (level == 0) {
+                *more = rest >> (at % GANG__FAN) >> 1;
                 return (uint32_t)at;
+            }
             level--;
             at <<= 5;
             /* An empty child under a mark is left over by a thread that stopped: mend it. */
@@ -218,35 +228,85 @@ uint8_t gang__level_for_cpu(uint64_t milli)
     return (uint8_t)(3 + log < GANG__CPU_LEVELS ? 3 + log : GANG__CPU_LEVELS);
 }
 
+/* The largest part of a device that is not whole. */
+static uint32_t largest_part(struct gang__layout layout, const uint64_t *payload)
+{
+    uint32_t part = 0;
+    for (unsigned i = 0; i < layout.gpus; i++) {
+        uint32_t share = gang__share(payload[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD],
+                                     i % GANG__SHARES_PER_WORD);
+        if (share > part)
+            part = share;
+    }
+    return part;
+}
+
 struct gang__levels gang__levels_of(struct gang__layout layout, const uint64_t *payload)
 {
     struct gang__levels levels = {0, 0};
     if (gang__head_state(payload[GANG__WORD_HEAD]) != GANG__STATE_UP)
         return levels;
     levels.cpu = gang__level_for_cpu(gang__head_cpu(payload[GANG__WORD_HEAD]));
-    uint32_t whole = 0, part = 0;
-    for (unsigned i = 0; i < layout.gpus; i++) {
-        uint32_t share = gang__share(payload[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD],
-                                     i % GANG__SHARES_PER_WORD);
-        if (share == 1000)
-            whole++;
-        else if (share > part)
-            part = share;
+    uint64_t whole = gang__whole_devices(layout, payload), any = 0;
+    if (whole) {
+        levels.gpu = gang__level_for_gpus(gang__popcount(whole));
+        return levels;
     }
-    levels.gpu = whole ? gang__level_for_gpus(whole) : part ? gang__level_for_share(part) : 0;
+    unsigned end = GANG__WORD_SHARES + gang__share_words(layout);
+    for (unsigned i = GANG__WORD_SHARES; i < end; i++)
+        any |= payload[i];
+    if (any)
+        levels.gpu = gang__level_for_share(largest_part(layout, payload));
     return levels;
 }
 
-/* ---- a node and its bits ---------------------------------------------------------------------- */
-
-void gang__index_raise(gang_cluster *c, uint32_t slot, struct gang__layout layout,
-                       struct gang__levels levels)
+static struct gang__levels levels_now(gang_cluster *c, uint32_t slot, struct gang__layout layout)
 {
-    if (levels.gpu)
-        set_bit(c, layout.class_id, gang__gpu_bucket(levels.gpu), slot);
-    if (levels.cpu)
-        set_bit(c, layout.class_id, gang__cpu_bucket(levels.cpu), slot);
+    uint64_t payload[GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD];
+    gang__cell_read(c, slot, payload, GANG__WORD_SHARES + gang__share_words(layout));
+    return gang__levels_of(layout, payload);
 }
+
+/* ---- raising ----------------------------------------------------------------------------------- */
+
+void gang__lift_begin(struct gang__lift *l, gang_cluster *c)
+{
+    l->c = c;
+    l->buckets = 0;
+}
+
+void gang__lift_end(struct gang__lift *l)
+{
+    for (; l->buckets; l->buckets &= l->buckets - 1) {
+        unsigned bucket = (unsigned)__builtin_ctzll(l->buckets);
+        set_bits(l->c, l->class_id, bucket, l->base, l->bits[bucket]);
+    }
+}
+
+static void lift_bit(struct gang__lift *l, unsigned bucket, uint32_t slot)
+{
+    if (!(l->buckets >> bucket & 1)) {
+        l->buckets |= UINT64_C(1) << bucket;
+        l->bits[bucket] = 0;
+    }
+    l->bits[bucket] |= UINT32_C(1) << (slot % GANG__FAN);
+}
+
+void gang__lift_add(struct gang__lift *l, uint32_t slot, struct gang__layout layout,
+                    struct gang__levels levels)
+{
+    uint32_t base = slot - slot % GANG__FAN;
+    if (l->buckets && (base != l->base || layout.class_id != l->class_id))
+        gang__lift_end(l);
+    l->base = base;
+    l->class_id = layout.class_id;
+    if (levels.gpu)
+        lift_bit(l, gang__gpu_bucket(levels.gpu), slot);
+    if (levels.cpu)
+        lift_bit(l, gang__cpu_bucket(levels.cpu), slot);
+}
+
+/* ---- mending ----------------------------------------------------------------------------------- */
 
 /* Steps 1 to 4 of the proof above. */
 void gang__index_mend(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigned bucket)
@@ -259,44 +319,130 @@ void gang__index_mend(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigne
     uint64_t seen = gang__load_seq(word);
     if (!(seen >> bit & 1))
         return;
+    gang__hook(GANG__STEP_MEND);
     /* After `seen`: a slot that gets a new node now is raised anew, which (4) would notice. */
     struct gang__layout layout = gang__layout_at(chunk, slot);
-    if (layout.class_id != class_id) { /* left over by another node of this slot */
-        clear_bit(c, class_id, bucket, slot, seen);
-        return;
+    if (layout.class_id == class_id) { /* else left over by another node of this slot */
+        struct gang__levels now = levels_now(c, slot, layout);
+        if ((now.gpu && gang__gpu_bucket(now.gpu) == bucket) ||
+            (now.cpu && gang__cpu_bucket(now.cpu) == bucket))
+            return;
+        if (bucket < GANG__GPU_LEVELS) /* only the axis of the cleared bit needs its other bit */
+            now.cpu = 0;
+        else
+            now.gpu = 0;
+        struct gang__lift lift;
+        gang__lift_begin(&lift, c);
+        gang__lift_add(&lift, slot, layout, now);
+        gang__lift_end(&lift);
     }
-    uint64_t payload[GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD];
-    gang__cell_read(c, slot, payload, GANG__WORD_SHARES + gang__share_words(layout));
-    struct gang__levels now = gang__levels_of(layout, payload);
-    if ((now.gpu && gang__gpu_bucket(now.gpu) == bucket) ||
-        (now.cpu && gang__cpu_bucket(now.cpu) == bucket))
-        return;
-    if (bucket < GANG__GPU_LEVELS) /* only the axis of the cleared bit needs its other bit */
-        now.cpu = 0;
-    else
-        now.gpu = 0;
-    gang__index_raise(c, slot, layout, now);
-    clear_bit(c, layout.class_id, bucket, slot, seen);
+    gang__hook(GANG__STEP_MEND);
+    clear_bits(c, class_id, bucket, slot, seen, UINT32_C(1) << bit);
 }
 
-void gang__index_tidy(gang_cluster *c, uint32_t slot)
+/* Nodes of one leaf word that stood in the same buckets when they were last tidied. */
+struct flock {
+    uint32_t base; /* first slot of the word */
+    struct gang__layout layout;
+    uint32_t placed; /* gpu level | cpu level << 8 */
+    uint32_t bits;
+};
+
+static uint32_t placed_of(struct gang__levels levels)
 {
-    gang__hook(GANG__STEP_TIDY);
-    struct gang__chunk *chunk = gang__chunk_of(c, slot);
-    struct gang__layout layout = gang__layout_at(chunk, slot);
-    uint64_t payload[GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD];
-    gang__cell_read(c, slot, payload, GANG__WORD_SHARES + gang__share_words(layout));
-    struct gang__levels now = gang__levels_of(layout, payload);
-    uint32_t placed = (uint32_t)now.gpu | (uint32_t)now.cpu << 8;
-    uint32_t before = gang__load(&chunk->placed[slot % GANG__CHUNK]);
-    if (before == placed)
-        return;
-    before = gang__swap(&chunk->placed[slot % GANG__CHUNK], placed);
-    uint8_t gpu = (uint8_t)before, cpu = (uint8_t)(before >> 8);
-    if (gpu && gpu != now.gpu)
-        gang__index_mend(c, layout.class_id, slot, gang__gpu_bucket(gpu));
-    if (cpu && cpu != now.cpu)
-        gang__index_mend(c, layout.class_id, slot, gang__cpu_bucket(cpu));
+    return (uint32_t)levels.gpu | (uint32_t)levels.cpu << 8;
+}
+
+static void mend_all(gang_cluster *c, const struct flock *f, unsigned bucket, uint32_t bits)
+{
+    for (; bits; bits &= bits - 1)
+        gang__index_mend(c, f->layout.class_id, f->base + (uint32_t)__builtin_ctz(bits), bucket);
+}
+
+/* Step 4 for one axis: `bits` left the bucket. If the word has changed, each on its own. */
+static void leave_bucket(gang_cluster *c, const struct flock *f, unsigned bucket, uint64_t seen,
+                         uint32_t bits)
+{
+    bits &= BITS(seen);
+    gang__hook(GANG__STEP_MEND);
+    if (bits && !clear_bits(c, f->layout.class_id, bucket, f->base, seen, bits))
+        mend_all(c, f, bucket, bits);
+}
+
+/* Steps 1 to 4 of the proof above, for all nodes of a flock at once. */
+static void tidy_flock(gang_cluster *c, const struct flock *f)
+{
+    uint32_t class_id = f->layout.class_id;
+    uint8_t gpu = (uint8_t)f->placed, cpu = (uint8_t)(f->placed >> 8);
+    unsigned bit;
+    uint64_t seen_gpu = 0, seen_cpu = 0;
+    if (gpu)
+        seen_gpu = gang__load_seq(word_of(c, class_id, gang__gpu_bucket(gpu), f->base, 0, &bit));
+    if (cpu)
+        seen_cpu = gang__load_seq(word_of(c, class_id, gang__cpu_bucket(cpu), f->base, 0, &bit));
+    uint32_t gpu_left = 0, cpu_left = 0;
+    struct gang__lift lift;
+    gang__lift_begin(&lift, c);
+    for (uint32_t bits = f->bits; bits; bits &= bits - 1) {
+        uint32_t slot = f->base + (uint32_t)__builtin_ctz(bits), mine = bits & (~bits + 1);
+        struct gang__levels now = levels_now(c, slot, f->layout), to = {0, 0};
+        if (placed_of(now) == f->placed)
+            continue;
+        if (now.gpu != gpu) {
+            gpu_left |= mine;
+            to.gpu = now.gpu;
+        }
+        if (now.cpu != cpu) {
+            cpu_left |= mine;
+            to.cpu = now.cpu;
+        }
+        uint32_t before =
+            gang__swap(&gang__slot_at(gang__chunk_of(c, slot), slot)->placed, placed_of(now));
+        gang__lift_add(&lift, slot, f->layout, to);
+        if (before != f->placed) { /* somebody tidied it meanwhile: not where we were told */
+            gang__lift_end(&lift);
+            if (before & 0xff)
+                gang__index_mend(c, class_id, slot, gang__gpu_bucket((uint8_t)before));
+            if (before >> 8)
+                gang__index_mend(c, class_id, slot, gang__cpu_bucket((uint8_t)(before >> 8)));
+        }
+    }
+    gang__lift_end(&lift);
+    if (gpu)
+        leave_bucket(c, f, gang__gpu_bucket(gpu), seen_gpu, gpu_left);
+    if (cpu)
+        leave_bucket(c, f, gang__cpu_bucket(cpu), seen_cpu, cpu_left);
+}
+
+void gang__index_tidy(gang_cluster *c, const uint64_t *keys, size_t count)
+{
+    struct flock f = {0, {0, 0, 0, 0}, 0, 0};
+    for (size_t i = 0; i < count; i++) {
+        uint32_t slot = (uint32_t)(keys[i] >> 32);
+        if (slot == GANG__POOL || (i && slot == (uint32_t)(keys[i - 1] >> 32)))
+            continue;
+        struct gang__slot *s = gang__slot_at(gang__chunk_of(c, slot), slot);
+        struct flock its = {slot - slot % GANG__FAN, gang__layout_unpack(gang__load(&s->layout)),
+                            gang__load(&s->placed), UINT32_C(1) << (slot % GANG__FAN)};
+        bool same = f.bits && its.base == f.base && its.placed == f.placed &&
+                    gang__layout_pack(its.layout) == gang__layout_pack(f.layout);
+        if (same) {
+            f.bits |= its.bits;
+            continue;
+        }
+        if (f.bits)
+            tidy_flock(c, &f);
+        gang__hook(GANG__STEP_TIDY);
+        f = its;
+    }
+    if (f.bits)
+        tidy_flock(c, &f);
+}
+
+void gang__index_tidy_slot(gang_cluster *c, uint32_t slot)
+{
+    uint64_t key = (uint64_t)slot << 32;
+    gang__index_tidy(c, &key, 1);
 }
 
 /* Does a search from the root meet the node in one of the buckets? */
@@ -318,9 +464,7 @@ static bool covers(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigned f
 bool gang__index_covers(gang_cluster *c, uint32_t slot)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
-    uint64_t payload[GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD];
-    gang__cell_read(c, slot, payload, GANG__WORD_SHARES + gang__share_words(layout));
-    struct gang__levels now = gang__levels_of(layout, payload);
+    struct gang__levels now = levels_now(c, slot, layout);
     return (!now.gpu ||
             covers(c, layout.class_id, slot, gang__gpu_bucket(now.gpu), GANG__GPU_LEVELS)) &&
            (!now.cpu || covers(c, layout.class_id, slot, gang__cpu_bucket(now.cpu), GANG__BUCKETS));
@@ -332,6 +476,7 @@ uint64_t gang__stamp_read(gang_cluster *c)
     uint32_t end = gang__load_seq(&c->worker_end);
     for (uint32_t i = 0; i < end; i++) {
         gang_worker *w = gang__load(&c->worker[i]);
+        gang__hook(GANG__STEP_SUM);
         if (w)
             sum += gang__load_seq(&w->stamp);
     }

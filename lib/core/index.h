@@ -34,20 +34,40 @@ static inline unsigned gang__cpu_bucket(uint8_t level)
 /* Levels of a node with these payloads (head first, up to the last share word). */
 struct gang__levels gang__levels_of(struct gang__layout layout, const uint64_t *payload);
 
-/* Make sure that the node is found at these levels. Called before a decision that raises a node
- * to them, while the cell is claimed. Lock-free. */
-void gang__index_raise(gang_cluster *c, uint32_t slot, struct gang__layout layout,
-                       struct gang__levels levels);
+/* Make sure that nodes are found at levels. Called before a decision that raises the nodes to them,
+ * while their cells are claimed. What falls into one word of the index is gathered and set at once:
+ * all is done when gang__lift_end() returns. Lock-free. */
+struct gang__lift {
+    gang_cluster *c;
+    uint32_t base; /* first slot of the word */
+    uint32_t class_id;
+    uint64_t buckets; /* of these buckets there are bits to set */
+    uint32_t bits[GANG__BUCKETS];
+};
+void gang__lift_begin(struct gang__lift *l, gang_cluster *c);
+void gang__lift_add(struct gang__lift *l, uint32_t slot, struct gang__layout layout,
+                    struct gang__levels levels);
+void gang__lift_end(struct gang__lift *l);
 
-/* Bring the index of a node up to date after it changed: found where it stands, and no longer
- * where it stood. Cheap if nothing changed. Lock-free. */
-void gang__index_tidy(gang_cluster *c, uint32_t slot);
+/* Bring the index up to date after nodes changed: found where they stand, and no longer where they
+ * stood. Cheap if nothing changed. Lock-free.
+ *   keys  slots in the upper halves, ascending; a slot may come several times */
+void gang__index_tidy(gang_cluster *c, const uint64_t *keys, size_t count);
+void gang__index_tidy_slot(gang_cluster *c, uint32_t slot);
 
 /* A search met the node in a bucket of a class where it does not belong: take it out. Lock-free. */
 void gang__index_mend(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigned bucket);
 
-/* The first slot >= from in a bucket of a class, or GANG__NO_SLOT. */
-uint32_t gang__index_next(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t from);
+/* Is there no node at all in a bucket of a class? */
+static inline bool gang__index_empty(gang_cluster *c, uint32_t class_id, unsigned bucket)
+{
+    return (uint32_t)gang__load_seq(&gang__load(&c->class[class_id])->root[bucket]) == 0;
+}
+
+/* The first slot >= from in a bucket of a class, or GANG__NO_SLOT. *more: those right after it, bit 0
+ * for the next slot, as far as they were read with it. */
+uint32_t gang__index_next(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t from,
+                          uint32_t *more);
 
 /* Index words for a class and for a chunk: made before the first node of the class appears there,
  * under the structure mutex. */

@@ -12,6 +12,46 @@ struct gang__node *gang__node_at(gang_cluster *c, uint32_t slot);
 /* The node of an id, or NULL if it is stale. Inside a read section. */
 struct gang__node *gang__node_of(gang_cluster *c, gang_node_id id);
 
+/* Make a node of a specification; its id and slot are still to be set. Under the structure mutex. */
+gang_result gang__node_new(gang_cluster *c, const struct gang_node_spec *spec,
+                           struct gang__node **made, struct gang_error *error);
+
+/* The node of a name, or NULL. Under the structure mutex. */
+struct gang__node *gang__node_by_name(gang_cluster *c, const char *name);
+
+/* Specifications beside each other, `stride` bytes apart, or (list) anywhere. */
+struct gang__specs {
+    const struct gang_node_spec *first;
+    size_t stride;
+    const struct gang_node_spec *const *list;
+    size_t count;
+};
+static inline const struct gang_node_spec *gang__spec_at(struct gang__specs specs, size_t i)
+{
+    return specs.list ? specs.list[i]
+                      : (const void *)((const char *)(const void *)specs.first + i * specs.stride);
+}
+
+/* Add all nodes, or none: then *at tells which one was refused. `ids` may be NULL. */
+enum { GANG__NODES_AT_ONCE = 32 }; /* in one commit */
+gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_id *ids,
+                            struct gang_error *error, size_t *at);
+
+/* Room in all domains of a node. Under the structure mutex. */
+gang_result gang__domains_reserve(gang_cluster *c, const struct gang__node *node);
+
+/* A state of the public face as the head word has it. */
+static inline uint32_t gang__state_word(int32_t state)
+{
+    return state == GANG_NODE_UP         ? GANG__STATE_UP
+           : state == GANG_NODE_DRAINING ? GANG__STATE_DRAINING
+           : state == GANG_NODE_DOWN     ? GANG__STATE_DOWN
+                                         : GANG__STATE_GONE;
+}
+
+/* Free a node that nobody sees any more, and give up its shape. Under the structure mutex. */
+void gang__node_free(gang_cluster *c, struct gang__node *node);
+
 /* Do these payloads (all words) say that nothing is taken of the node? */
 bool gang__node_is_free(const struct gang__node *node, const uint64_t *payload);
 
@@ -21,6 +61,9 @@ int32_t gang__level_find(const gang_cluster *c, const char *name);
 /* Domains of a level: how many, and the i-th. Inside a read section. */
 uint32_t gang__domain_count(gang_cluster *c, uint32_t level);
 struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i);
+
+/* What a domain is called on its level. Valid while the cluster lives. */
+const char *gang__domain_value(gang_cluster *c, uint32_t index);
 
 /* Slots of the nodes of a domain; a slot may hold no node any more. Inside a read section. */
 struct gang__members *gang__domain_members(struct gang__domain *d);

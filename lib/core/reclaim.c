@@ -15,14 +15,13 @@ void gang__reap(gang_cluster *c)
     while (*link) {
         struct gang__node *node = *link;
         uint64_t payload[GANG__MAX_WORDS];
-        gang__cell_read(c, node->slot, payload, gang__word_count(node->layout));
+        gang__cell_read(c, node->slot, payload, gang__word_count(node->shape->layout));
         if (!gang__node_is_free(node, payload)) {
             link = &node->next_retired;
             continue;
         }
         *link = node->next_retired;
-        struct gang__chunk *chunk = gang__chunk_of(c, node->slot);
-        gang__store(&chunk->node[node->slot % GANG__CHUNK], NULL);
+        gang__store(&gang__slot_at(gang__chunk_of(c, node->slot), node->slot)->node, NULL);
         node->next_retired = c->retired.nodes;
         c->retired.nodes = node;
         c->retired.count++;
@@ -35,8 +34,7 @@ static void free_nodes(gang_cluster *c, struct gang__node *node, bool recycle)
         struct gang__node *next = node->next_retired;
         if (recycle) /* room was made when the slot was first used */
             c->free_slots[c->free_slot_count++] = node->slot;
-        gang__release(&c->mem, node->spec);
-        gang__release(&c->mem, node);
+        gang__node_free(c, node);
         node = next;
     }
 }

@@ -66,6 +66,11 @@ struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i
     return gang__load(&gang__load(&c->level_domains[level])->entry[i]);
 }
 
+const char *gang__domain_value(gang_cluster *c, uint32_t index)
+{
+    return domain_by_index(c, index)->value;
+}
+
 struct gang__members *gang__domain_members(struct gang__domain *d)
 {
     return gang__load(&d->members);

@@ -103,6 +103,34 @@ static inline uint64_t gang__share_of(unsigned i, uint32_t milli)
     return (uint64_t)milli << (i * GANG__SHARE_BITS);
 }
 
+/* Bits set in x. Inline: without a machine option the compiler calls a library for it. */
+static inline uint32_t gang__popcount(uint64_t x)
+{
+    x -= x >> 1 & UINT64_C(0x5555555555555555);
+    x = (x & UINT64_C(0x3333333333333333)) + (x >> 2 & UINT64_C(0x3333333333333333));
+    x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (uint32_t)(x * UINT64_C(0x0101010101010101) >> 56);
+}
+
+/* Which of the four devices of a share word are whole (1000), as four bits. All fields at once: of the
+ * difference to 1000 a field is zero if neither its low nine bits carry nor its top bit is set. */
+static inline uint32_t gang__whole(uint64_t payload)
+{
+    const uint64_t ones = UINT64_C(1) | UINT64_C(1) << 10 | UINT64_C(1) << 20 | UINT64_C(1) << 30;
+    uint64_t x = payload ^ 1000 * ones;
+    uint64_t z = (~(((x & 511 * ones) + 511 * ones) | x) >> 9) & ones;
+    return (uint32_t)(z | z >> 9 | z >> 18 | z >> 27) & 15;
+}
+
+/* Are fields 0 and 2 of a share word at least those of another? A guard bit above each field survives the
+ * subtraction if so. */
+static inline bool gang__shares_cover(uint64_t payload, uint64_t arg)
+{
+    const uint64_t fields = GANG__SHARE_MASK | GANG__SHARE_MASK << 2 * GANG__SHARE_BITS;
+    const uint64_t guards = UINT64_C(1) << GANG__SHARE_BITS | UINT64_C(1) << 3 * GANG__SHARE_BITS;
+    return ((((payload & fields) | guards) - (arg & fields)) & guards) == guards;
+}
+
 /* Does the operation fit a word (or payload) as it is? */
 static inline bool gang__op_fits(enum gang__code code, uint64_t arg, uint64_t word)
 {
@@ -121,10 +149,8 @@ static inline bool gang__op_fits(enum gang__code code, uint64_t arg, uint64_t wo
     case GANG__OP_TAKE_BITS:
         return (payload & arg) == arg;
     case GANG__OP_TAKE_SHARES:
-        for (unsigned i = 0; i < GANG__SHARES_PER_WORD; i++)
-            if (gang__share(payload, i) < gang__share(arg, i))
-                return false;
-        return true;
+        return gang__shares_cover(payload, arg) &&
+               gang__shares_cover(payload >> GANG__SHARE_BITS, arg >> GANG__SHARE_BITS);
     case GANG__OP_GIVE:
     case GANG__OP_GIVE_BITS:
     case GANG__OP_GIVE_SHARES:
@@ -139,22 +165,19 @@ static inline uint64_t gang__op_apply(enum gang__code code, uint64_t arg, uint64
 {
     uint64_t payload = gang__payload(word);
     switch (code) {
-    case GANG__OP_HEAD: {
-        uint64_t cpu = gang__head_cpu(payload);
-        uint32_t state = gang__head_state((arg & GANG__HEAD_SET_STATE) ? arg : payload);
-        return gang__head(state, (arg & GANG__HEAD_GIVE) ? cpu + gang__head_cpu(arg)
-                                                         : cpu - gang__head_cpu(arg));
-    }
+    case GANG__OP_HEAD:
+        if (arg & GANG__HEAD_SET_STATE)
+            payload = gang__head(gang__head_state(arg), gang__head_cpu(payload));
+        return (arg & GANG__HEAD_GIVE) ? payload + gang__head_cpu(arg)
+                                       : payload - gang__head_cpu(arg);
     case GANG__OP_TAKE:
+    case GANG__OP_TAKE_BITS:
     case GANG__OP_TAKE_SHARES:
         return payload - arg; /* no field borrows from the next: each was checked */
     case GANG__OP_GIVE:
-    case GANG__OP_GIVE_SHARES:
-        return payload + arg;
-    case GANG__OP_TAKE_BITS:
-        return payload & ~arg;
     case GANG__OP_GIVE_BITS:
-        return payload | arg;
+    case GANG__OP_GIVE_SHARES:
+        return payload + arg; /* what is given back was taken */
     case GANG__OP_SET:
         break;
     }
@@ -164,8 +187,8 @@ static inline uint64_t gang__op_apply(enum gang__code code, uint64_t arg, uint64
 /* The word to write: payload after the operation, next version. */
 static inline uint64_t gang__op_next(enum gang__code code, uint64_t arg, uint64_t word)
 {
-    uint64_t version = (word >> GANG__PAYLOAD_BITS) + 1;
-    return (version << GANG__PAYLOAD_BITS & ~GANG__UNAGREED) | gang__op_apply(code, arg, word);
+    uint64_t version = (word & ~GANG__PAYLOAD) + (UINT64_C(1) << GANG__PAYLOAD_BITS);
+    return (version & ~GANG__UNAGREED) | gang__op_apply(code, arg, word);
 }
 
 /* How many words of which sort a node has, and its class; packed into one number so that a cell
@@ -208,6 +231,22 @@ static inline unsigned gang__first_amount(struct gang__layout l)
 static inline unsigned gang__word_count(struct gang__layout l)
 {
     return gang__first_amount(l) + l.amounts;
+}
+
+/* The share word that takes `share` of each of four devices (four bits). */
+static inline uint64_t gang__shares_of(uint32_t four, uint32_t share)
+{
+    uint64_t m = four;
+    return ((m & 1) | (m & 2) << 9 | (m & 4) << 18 | (m & 8) << 27) * share;
+}
+
+/* The devices that are whole, as bits. */
+static inline uint64_t gang__whole_devices(struct gang__layout l, const uint64_t *payload)
+{
+    uint64_t whole = 0;
+    for (unsigned i = gang__share_words(l); i-- > 0;)
+        whole = whole << GANG__SHARES_PER_WORD | gang__whole(payload[GANG__WORD_SHARES + i]);
+    return whole;
 }
 
 /* The code that takes from, or gives to, word `w` (not the head). */

@@ -371,10 +371,29 @@ static gang_result scalars_check(const struct gang_node_spec *s, struct gang_err
     return GANG_OK;
 }
 
-/* Check, and hand over the struct in the library's size; its arrays are still the caller's. */
-static gang_result spec_in(const struct gang_node_spec *from, struct gang_node_spec *s,
-                           struct gang_error *error)
+struct gang_gpu_spec gang__node_spec_gpu(const struct gang_node_spec *spec, size_t i)
 {
+    struct gang_gpu_spec e;
+    (void)element_in(&e, sizeof(e), GPU_LEAST, spec->gpus, spec->gpu_size, i);
+    return e;
+}
+
+/* What is not compared by gang__same_machine(). */
+static gang_result uuids_check(const struct gang_node_spec *s, struct gang_error *error)
+{
+    for (size_t i = 0; i < s->gpu_count; i++) {
+        gang_result r = optional_text_check(gang__node_spec_gpu(s, i).uuid);
+        if (r != GANG_OK)
+            return refuse_text(error, r, "gpus", i, "uuid");
+    }
+    return GANG_OK;
+}
+
+gang_result gang__node_spec_in(const struct gang_node_spec *from,
+                               const struct gang_node_spec *known, struct gang_node_spec *s,
+                               bool *is_known, struct gang_error *error)
+{
+    *is_known = false;
     if (!from)
         return gang__error(error, GANG_EINVAL, NULL, "no specification");
     gang_result r = gang__struct_in(s, sizeof(*s), SPEC_LEAST, from, from->size);
@@ -382,17 +401,29 @@ static gang_result spec_in(const struct gang_node_spec *from, struct gang_node_s
         return gang__error(error, r, NULL, "an unknown member is not zero");
     if (r != GANG_OK)
         return gang__error(error, r, "size", "not the size of a known struct");
-    if ((r = scalars_check(s, error)) != GANG_OK || (r = gpus_check(s, error)) != GANG_OK ||
-        (r = links_check(s, error)) != GANG_OK || (r = numas_check(s, error)) != GANG_OK ||
-        (r = cores_check(s, error)) != GANG_OK || (r = nics_check(s, error)) != GANG_OK ||
-        (r = amounts_check(s, error)) != GANG_OK || (r = partitions_check(s, error)) != GANG_OK)
+    if ((r = scalars_check(s, error)) != GANG_OK)
+        return r;
+    if (known && gang__same_machine(s, known)) {
+        *is_known = true;
+        r = uuids_check(s, error);
+    } else if ((r = gpus_check(s, error)) == GANG_OK && (r = links_check(s, error)) == GANG_OK &&
+               (r = numas_check(s, error)) == GANG_OK && (r = cores_check(s, error)) == GANG_OK &&
+               (r = nics_check(s, error)) == GANG_OK && (r = amounts_check(s, error)) == GANG_OK) {
+        r = near_check(s, error);
+    }
+    if (r != GANG_OK || (r = partitions_check(s, error)) != GANG_OK)
         return r;
     r = labels_check(s->labels, s->label_count, GANG_MAX_ITEMS, true, "labels", error);
     if (r == GANG_OK)
         r = labels_check(s->topology, s->topology_count, GANG_MAX_LEVELS, false, "topology", error);
-    if (r == GANG_OK)
-        r = near_check(s, error);
     return r;
+}
+
+static gang_result spec_in(const struct gang_node_spec *from, struct gang_node_spec *s,
+                           struct gang_error *error)
+{
+    bool is_known;
+    return gang__node_spec_in(from, NULL, s, &is_known, error);
 }
 
 gang_result gang_node_spec_check(const struct gang_node_spec *spec, struct gang_error *error)
@@ -566,6 +597,20 @@ static struct gang_node_spec *lay(struct block *b, const struct gang_node_spec *
     return to;
 }
 
+struct gang_node_spec *gang__node_spec_lay_mem(const struct gang_mem *mem,
+                                               const struct gang_node_spec *spec)
+{
+    struct block b = {NULL, 0};
+    (void)lay(&b, spec);
+    size_t measured = b.used;
+    b = (struct block){gang__alloc(mem, measured), 0};
+    if (!b.base)
+        return NULL;
+    struct gang_node_spec *copy = lay(&b, spec);
+    assert(b.used == measured);
+    return copy;
+}
+
 gang_result gang__node_spec_copy_mem(const struct gang_mem *mem, const struct gang_node_spec *spec,
                                      struct gang_node_spec **copy, struct gang_error *error)
 {
@@ -574,15 +619,8 @@ gang_result gang__node_spec_copy_mem(const struct gang_mem *mem, const struct ga
     gang_result r = spec_in(spec, &s, error);
     if (r != GANG_OK)
         return r;
-    struct block b = {NULL, 0};
-    (void)lay(&b, &s);
-    size_t measured = b.used;
-    b = (struct block){gang__alloc(mem, measured), 0};
-    if (!b.base)
-        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    *copy = lay(&b, &s);
-    assert(b.used == measured);
-    return GANG_OK;
+    *copy = gang__node_spec_lay_mem(mem, &s);
+    return *copy ? GANG_OK : gang__error(error, GANG_ENOMEM, NULL, "out of memory");
 }
 
 gang_result gang_node_spec_copy(const struct gang_node_spec *spec, struct gang_node_spec **copy,

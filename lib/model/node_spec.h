@@ -23,12 +23,30 @@ gang_result gang__text_check(const char *text, bool may_be_empty);
 gang_result gang__node_spec_copy_mem(const struct gang_mem *mem, const struct gang_node_spec *spec,
                                      struct gang_node_spec **copy, struct gang_error *error);
 
+/* Check a specification and hand it over in the library's struct size; its arrays are still the
+ * caller's. What a machine is (gang__same_machine()) need not be checked again where it is that of
+ * `known`, a checked one (NULL: none); *is_known tells. */
+gang_result gang__node_spec_in(const struct gang_node_spec *from,
+                               const struct gang_node_spec *known, struct gang_node_spec *spec,
+                               bool *is_known, struct gang_error *error);
+
+/* Copy a checked specification as it is, which may lack a name. NULL: out of memory. */
+struct gang_node_spec *gang__node_spec_lay_mem(const struct gang_mem *mem,
+                                               const struct gang_node_spec *spec);
+
+/* GPU i of a checked specification, in the library's struct size. */
+struct gang_gpu_spec gang__node_spec_gpu(const struct gang_node_spec *spec, size_t i);
+
 /* The same text; NULL and "" are the same. */
 bool gang__same_or_empty(const char *a, const char *b);
 
-/* Do two specifications name the same GPUs, links, NUMA domains and cores, in the same order? What
- * they say of closeness (gpu_near) is not compared. */
+/* Do two specifications name the same GPUs (but for their uuids), links, NUMA domains and cores, in
+ * the same order? What they say of closeness (gpu_near) is not compared. */
 bool gang__same_devices(const struct gang_node_spec *a, const struct gang_node_spec *b);
+
+/* The same, and all else that is not said of the one node alone: capacities, closeness, network
+ * cards. What differs is name, labels, partitions, topology, state, and uuids of GPUs. */
+bool gang__same_machine(const struct gang_node_spec *a, const struct gang_node_spec *b);
 
 /* GANG_NEAR_* of GPUs i and j of a checked specification: as it says, or derived from links and
  * NUMA domains. A GPU and itself: GANG_NEAR_LINK. O(links). */

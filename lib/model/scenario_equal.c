@@ -60,35 +60,18 @@ static bool same_kind(const struct gang_kind_spec *a, const struct gang_kind_spe
 
 /* ---- nodes ----------------------------------------------------------------------------- */
 
-static bool same_near(const struct gang_node_spec *a, const struct gang_node_spec *b)
+static bool same_uuids(const struct gang_node_spec *a, const struct gang_node_spec *b)
 {
-    size_t pairs = a->gpu_count * a->gpu_count;
-    if (pairs == 0 || (!a->gpu_near && !b->gpu_near))
-        return true;
-    return a->gpu_near && b->gpu_near && memcmp(a->gpu_near, b->gpu_near, pairs) == 0;
-}
-
-static bool same_nics(const struct gang_node_spec *a, const struct gang_node_spec *b)
-{
-    struct gang_nic_spec x;
-    struct gang_nic_spec y;
-    if (a->nic_count != b->nic_count)
-        return false;
-    for (size_t i = 0; i < a->nic_count; i++)
-        if (!GANG__LOAD2_BY(x, y, reserved0, a->nics, b->nics, i, a->nic_size, b->nic_size) ||
-            !same_text(x.name, y.name) || !gang__same_or_empty(x.pci, y.pci) || x.numa != y.numa ||
-            x.reserved0 != y.reserved0)
+    for (size_t i = 0; i < a->gpu_count; i++)
+        if (!gang__same_or_empty(gang__node_spec_gpu(a, i).uuid, gang__node_spec_gpu(b, i).uuid))
             return false;
     return true;
 }
 
 static bool same_node(const struct gang_node_spec *a, const struct gang_node_spec *b)
 {
-    return same_text(a->name, b->name) && a->cpu_milli == b->cpu_milli &&
-           a->memory_bytes == b->memory_bytes && a->state == b->state &&
-           a->reserved0 == b->reserved0 && gang__same_devices(a, b) && same_near(a, b) &&
-           same_nics(a, b) &&
-           same_amounts(a->amounts, a->amount_count, b->amounts, b->amount_count) &&
+    return same_text(a->name, b->name) && a->state == b->state && a->reserved0 == b->reserved0 &&
+           gang__same_machine(a, b) && same_uuids(a, b) &&
            same_labels(a->labels, a->label_count, b->labels, b->label_count) &&
            same_names(a->partitions, a->partition_count, b->partitions, b->partition_count) &&
            same_labels(a->topology, a->topology_count, b->topology, b->topology_count);

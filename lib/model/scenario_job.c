@@ -22,11 +22,11 @@ static const char *const group_keys[] = {"name", "parent", "min", "same", "prefe
 struct sets {
     size_t count;
     struct gang__lookup names; /* of those that have one */
-    size_t *named;            /* index into `groups` by index into `names` */
-    size_t *parent;           /* index into `groups`, or SIZE_MAX */
-    size_t *place;            /* index into gang_request_spec.sets */
-    bool *has_min;            /* it or a set around it has a `min` */
-    int64_t *tasks;           /* by place: tasks in it and in the sets inside it */
+    size_t *named;             /* index into `groups` by index into `names` */
+    size_t *parent;            /* index into `groups`, or SIZE_MAX */
+    size_t *place;             /* index into gang_request_spec.sets */
+    bool *has_min;             /* it or a set around it has a `min` */
+    int64_t *tasks;            /* by place: tasks in it and in the sets inside it */
 };
 
 /* ---- sets ------------------------------------------------------------------------------ */

@@ -77,7 +77,7 @@ static int compare_names(const void *a, const void *b)
 }
 
 bool gang__lookup_build(struct gang__lookup *names, struct gang__arena *arena,
-                       const char *const *first, size_t stride, size_t count, size_t *twice)
+                        const char *const *first, size_t stride, size_t count, size_t *twice)
 {
     *twice = SIZE_MAX;
     *names = (struct gang__lookup){NULL, 0};

@@ -29,14 +29,15 @@ static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, 
 /* A plan for the whole gang, or a refusal that is true (core/commit.c). */
 static gang_result plan_gang(gang_worker *w, const gang_request *q)
 {
-    gang_result r = GANG_ENOFIT;
+    gang_result r = plan_once(w, q, false, false);
     for (int i = 0; i < GANG__SEARCHES && r == GANG_ENOFIT; i++) {
+        /* Only a refusal looks at the stamps, which other threads write all the time. */
         uint64_t stamp = gang__stamp_read(w->cluster);
-        r = plan_once(w, q, false, false);
-        if (r == GANG_ENOFIT)
-            r = plan_once(w, q, true, false);
+        r = plan_once(w, q, true, false);
         if (r == GANG_ENOFIT && gang__stamp_read(w->cluster) == stamp)
             break;
+        if (r == GANG_ENOFIT)
+            r = plan_once(w, q, false, false);
     }
     return r;
 }

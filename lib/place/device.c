@@ -4,10 +4,10 @@
 
 /* Grow a set from each free device in turn, always by the device closest to those chosen, and keep
  * the set with the greatest closeness between all pairs; the lowest numbers among equals. */
-uint64_t gang__choose_gpus(const struct gang__node *node, uint64_t free, uint32_t count)
+uint64_t gang__choose_gpus(const struct gang__shape *shape, uint64_t free, uint32_t count)
 {
-    unsigned gpus = node->layout.gpus;
-    if (node->near_uniform || count == 1) {
+    unsigned gpus = shape->layout.gpus;
+    if (shape->near_uniform || count == 1) {
         uint64_t chosen = 0;
         for (uint32_t i = 0; i < count; i++) {
             chosen |= free & (~free + 1);
@@ -27,7 +27,7 @@ uint64_t gang__choose_gpus(const struct gang__node *node, uint64_t free, uint32_
                 unsigned i = (unsigned)__builtin_ctzll(left);
                 uint32_t gain = 0;
                 for (uint64_t in = chosen; in; in &= in - 1)
-                    gain += node->near[i * gpus + (unsigned)__builtin_ctzll(in)];
+                    gain += shape->near[i * gpus + (unsigned)__builtin_ctzll(in)];
                 if (gain > next_gain) {
                     next = i;
                     next_gain = gain;
@@ -44,43 +44,40 @@ uint64_t gang__choose_gpus(const struct gang__node *node, uint64_t free, uint32_
     return best;
 }
 
-static bool is_near(const struct gang_node_spec *spec, size_t core, uint64_t gpus)
+/* Move the lowest bits of one word, at most `most`, to another. Returns how many. */
+static uint32_t move_bits(uint64_t bits, uint32_t most, uint64_t *to)
 {
-    for (uint64_t left = gpus; left; left &= left - 1)
-        if (spec->gpus[__builtin_ctzll(left)].numa == spec->cores[core].numa)
-            return true;
-    return false;
+    uint32_t there = gang__popcount(bits);
+    if (there <= most) {
+        *to |= bits;
+        return there;
+    }
+    for (uint32_t i = 0; i < most; i++, bits &= bits - 1)
+        *to |= bits & (~bits + 1);
+    return most;
 }
 
 /* Cores of the GPUs' NUMA domains first, then any; lowest numbers first. */
-bool gang__choose_cores(const struct gang__node *node, const uint64_t *free, uint64_t gpus,
+bool gang__choose_cores(const struct gang__shape *shape, const uint64_t *free, uint64_t gpus,
                         uint32_t count, uint64_t *taken)
 {
-    const struct gang_node_spec *spec = node->spec;
-    unsigned words = node->layout.core_words;
-    uint32_t there = 0;
+    unsigned words = shape->layout.core_words;
+    uint64_t near[GANG__MAX_WORDS];
+    uint32_t there = 0, left = count;
+    for (unsigned i = 0; i < words; i++) {
+        there += gang__popcount(free[i]);
+        taken[i] = free[i];
+    }
+    if (there <= count)
+        return there == count;
     for (unsigned i = 0; i < words; i++)
-        there += (uint32_t)__builtin_popcountll(free[i]);
-    if (there < count)
-        return false;
-    if (there == count) {
+        taken[i] = near[i] = 0;
+    for (uint64_t g = gpus; g; g &= g - 1)
         for (unsigned i = 0; i < words; i++)
-            taken[i] = free[i];
-        return true;
-    }
-    uint32_t left = count;
-    for (unsigned i = 0; i < words; i++)
-        taken[i] = 0;
-    for (int near = gpus ? 1 : 0; near >= 0; near--) {
-        for (unsigned w = 0; w < words && left; w++) {
-            for (uint64_t bits = free[w] & ~taken[w]; bits && left; bits &= bits - 1) {
-                unsigned bit = (unsigned)__builtin_ctzll(bits);
-                if (near && !is_near(spec, w * GANG__CORES_PER_WORD + bit, gpus))
-                    continue;
-                taken[w] |= UINT64_C(1) << bit;
-                left--;
-            }
-        }
-    }
+            near[i] |= shape->near_cores[(unsigned)__builtin_ctzll(g) * words + i];
+    for (unsigned i = 0; i < words && left && gpus; i++)
+        left -= move_bits(free[i] & near[i], left, &taken[i]);
+    for (unsigned i = 0; i < words && left; i++)
+        left -= move_bits(free[i] & ~taken[i], left, &taken[i]);
     return true;
 }

@@ -48,7 +48,7 @@ static int64_t amount_free(const struct gang__group *g, const struct gang__view 
     if (kind == GANG_KIND_MEMORY)
         return (int64_t)now[GANG__WORD_MEMORY] * GANG_PAGE_BYTES;
     if (kind != GANG_KIND_GPU)
-        return v->node->kind_word[kind] ? (int64_t)now[v->node->kind_word[kind]] : 0;
+        return v->shape->kind_word[kind] ? (int64_t)now[v->shape->kind_word[kind]] : 0;
     int64_t sum = 0;
     for (unsigned i = 0; i < v->layout.gpus; i++) {
         uint32_t share = gang__share(now[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD],

@@ -6,6 +6,7 @@
 #include "core/commit.h"
 #include "core/kind.h"
 #include "core/node.h"
+#include "core/shape.h"
 
 enum { POOL_WORDS = GANG__WORD_SHARES + GANG_MAX_KINDS - GANG_KIND_SITE };
 
@@ -156,7 +157,7 @@ static void view_read(struct gang__plan *p, struct gang__view *v, bool help)
             uint64_t head;
             gang__cell_read(p->c, v->slot, &head, 1);
             bool gone = gang__head_state(head) == GANG__STATE_GONE;
-            memcpy(was, v->node->capacity, v->words * sizeof(*was));
+            memcpy(was, v->shape->capacity, v->words * sizeof(*was));
             was[GANG__WORD_HEAD] =
                 gang__head(gone ? GANG__STATE_GONE : GANG__STATE_UP, was[GANG__WORD_HEAD]);
         } else {
@@ -169,13 +170,15 @@ static void view_read(struct gang__plan *p, struct gang__view *v, bool help)
     } else {
         v->claimed = gang__cell_peek(p->c, v->slot, was, v->words);
     }
-    memcpy(gang__view_now(p, v), was, v->words * sizeof(*was));
+    uint64_t *now = gang__view_now(p, v);
+    for (unsigned i = 0; i < v->words; i++)
+        now[i] = was[i];
 }
 
 struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
 {
     const struct gang_mem *mem = &p->c->mem;
-    if (!table_grow(p, mem, p->views + 1)) {
+    if (2 * (p->views + 1) > p->table_room && !table_grow(p, mem, p->views + 1)) {
         p->failed = true;
         return NULL;
     }
@@ -185,7 +188,9 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
     struct gang__node *node = slot == GANG__POOL ? NULL : gang__node_at(p->c, slot);
     if (slot != GANG__POOL && !node)
         return NULL;
-    unsigned words = node ? gang__word_count(node->layout) : (unsigned)POOL_WORDS;
+    const struct gang__shape *shape =
+        node ? gang__shape_at(gang__chunk_of(p->c, slot), slot) : NULL;
+    unsigned words = shape ? gang__word_count(shape->layout) : (unsigned)POOL_WORDS;
     if (!gang__grow(mem, (void **)&p->view, &p->view_room, p->views + 1, sizeof(*p->view)) ||
         !gang__grow(mem, (void **)&p->word, &p->word_room, p->words + 2 * words,
                     sizeof(*p->word))) {
@@ -196,9 +201,10 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
     v->slot = slot;
     v->words = words;
     v->node = node;
+    v->shape = shape;
     memset(&v->layout, 0, sizeof(v->layout));
-    if (node)
-        v->layout = node->layout;
+    if (shape)
+        v->layout = shape->layout;
     v->at = p->words;
     v->table_at = at;
     v->used = 0;
@@ -224,13 +230,14 @@ bool gang__plan_refresh(struct gang__plan *p, struct gang__view *v)
 
 /* ---- filter ------------------------------------------------------------------------------------ */
 
-static const char *label_value(const struct gang_node_spec *spec, const char *key)
+static const char *label_value(const struct gang__node *node, const char *key)
 {
+    const struct gang__tags *tags = node->tags;
     if (strcmp(key, "node") == 0)
-        return spec->name;
-    for (size_t i = 0; i < spec->label_count; i++)
-        if (strcmp(spec->labels[i].key, key) == 0)
-            return spec->labels[i].value;
+        return node->name;
+    for (size_t i = 0; tags && i < tags->label_count; i++)
+        if (strcmp(tags->labels[i].key, key) == 0)
+            return tags->labels[i].value;
     return NULL;
 }
 
@@ -242,9 +249,9 @@ static bool is_among(const char *text, const char *const *texts, size_t count)
     return false;
 }
 
-static bool rule_holds(const struct gang__rule *rule, const struct gang_node_spec *spec)
+static bool rule_holds(const struct gang__rule *rule, const struct gang__node *node)
 {
-    const char *value = label_value(spec, rule->key);
+    const char *value = label_value(node, rule->key);
     switch (rule->op) {
     case GANG_LABEL_IN:
         return value && is_among(value, rule->values, rule->value_count);
@@ -265,17 +272,20 @@ static bool gpu_has_model(const struct gang__group *g, const struct gang_gpu_spe
 bool gang__node_matches(const struct gang__group *g, const struct gang__node *node,
                         struct gang__misfit *misfit)
 {
-    const struct gang_node_spec *spec = node->spec;
+    if (!g->filters)
+        return true;
+    const struct gang__tags *tags = node->tags;
     misfit->kind = -1;
     misfit->why = GANG_WHY_PARTITION;
-    if (g->partition && !is_among(g->partition, spec->partitions, spec->partition_count))
+    if (g->partition && (!tags || !is_among(g->partition, tags->partitions, tags->partition_count)))
         return false;
     misfit->why = GANG_WHY_LABEL;
     for (size_t i = 0; i < g->rule_count; i++)
-        if (!rule_holds(&g->rules[i], spec))
+        if (!rule_holds(&g->rules[i], node))
             return false;
     misfit->why = GANG_WHY_GPU_MODEL;
     if (g->devices && g->model_count) {
+        const struct gang_node_spec *spec = node->shape->spec;
         size_t i = 0;
         while (i < spec->gpu_count && !gpu_has_model(g, &spec->gpus[i]))
             i++;
@@ -303,13 +313,6 @@ static uint32_t share_free(const uint64_t *now, unsigned i)
                        i % GANG__SHARES_PER_WORD);
 }
 
-static void share_change(uint64_t *now, unsigned i, uint32_t milli, bool give)
-{
-    uint64_t part = gang__share_of(i % GANG__SHARES_PER_WORD, milli);
-    uint64_t *word = &now[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD];
-    *word = give ? *word + part : *word - part;
-}
-
 /* Of the devices in `among` that can hold the group's part of one: the fullest; or the emptiest, if
  * a task takes several (p->even). -1: none can. */
 static int best_device(const struct gang__plan *p, const struct gang__group *g,
@@ -319,7 +322,7 @@ static int best_device(const struct gang__plan *p, const struct gang__group *g,
     uint32_t best_free = 0;
     for (; among; among &= among - 1) {
         unsigned i = (unsigned)__builtin_ctzll(among);
-        uint32_t need = share_on(g, &v->node->spec->gpus[i]), free = share_free(now, i);
+        uint32_t need = share_on(g, &v->shape->spec->gpus[i]), free = share_free(now, i);
         if (need == 0 || free < need)
             continue;
         if (best < 0 || (p->even && g->devices > 1 ? free > best_free : free < best_free)) {
@@ -334,8 +337,10 @@ static int best_device(const struct gang__plan *p, const struct gang__group *g,
 static uint64_t matching_devices(const struct gang__group *g, const struct gang__view *v)
 {
     uint64_t mask = 0;
+    if (g->model_count == 0)
+        return v->shape->gpus;
     for (unsigned i = 0; i < v->layout.gpus; i++)
-        if (gpu_has_model(g, &v->node->spec->gpus[i]))
+        if (gpu_has_model(g, &v->shape->spec->gpus[i]))
             mask |= UINT64_C(1) << i;
     return mask;
 }
@@ -346,7 +351,7 @@ static uint64_t pick_shares(const struct gang__plan *p, const struct gang__group
                             const struct gang__view *v, const uint64_t *now, uint64_t among,
                             uint32_t *share)
 {
-    const struct gang_gpu_spec *gpus = v->node->spec->gpus;
+    const struct gang_gpu_spec *gpus = v->shape->spec->gpus;
     int best;
     while ((best = best_device(p, g, v, now, among)) >= 0) {
         *share = share_on(g, &gpus[best]);
@@ -374,21 +379,16 @@ static uint64_t pick_devices(const struct gang__plan *p, const struct gang__grou
                              uint32_t *share)
 {
     uint64_t among = matching_devices(g, v);
-    if (wanted) {
-        uint64_t there = v->layout.gpus < 64 ? (UINT64_C(1) << v->layout.gpus) - 1 : UINT64_MAX;
-        among = wanted & there;
-    }
+    if (wanted)
+        among = wanted & v->shape->gpus;
     if (g->share != 1000 || wanted)
         return pick_shares(p, g, v, now, among, share);
-    uint64_t free = 0;
-    for (uint64_t left = among; left; left &= left - 1)
-        if (share_free(now, (unsigned)__builtin_ctzll(left)) == 1000)
-            free |= left & (~left + 1);
-    uint32_t count = (uint32_t)__builtin_popcountll(free);
+    uint64_t free = gang__whole_devices(v->layout, now) & among;
+    uint32_t count = gang__popcount(free);
     *share = 1000;
     if (count <= g->devices)
         return count == g->devices ? free : 0;
-    return gang__choose_gpus(v->node, free, g->devices);
+    return gang__choose_gpus(v->shape, free, g->devices);
 }
 
 static bool counts_fit(const struct gang__group *g, const struct gang__view *v, const uint64_t *now,
@@ -402,7 +402,7 @@ static bool counts_fit(const struct gang__group *g, const struct gang__view *v, 
     if (!gang__op_fits(GANG__OP_TAKE, g->pages, now[GANG__WORD_MEMORY]))
         return false;
     for (size_t i = 0; i < g->node_need_count; i++) {
-        unsigned word = v->node->kind_word[g->node_needs[i].kind];
+        unsigned word = v->shape->kind_word[g->node_needs[i].kind];
         misfit->kind = g->node_needs[i].kind;
         if (!word || !gang__op_fits(GANG__OP_TAKE, (uint64_t)g->node_needs[i].amount, now[word]))
             return false;
@@ -447,12 +447,15 @@ static void pick_apply(struct gang__plan *p, const struct gang__pick *pick, bool
         gang__op_apply(GANG__OP_HEAD, g->cpu | (give ? GANG__HEAD_GIVE : 0), now[GANG__WORD_HEAD]);
     now[GANG__WORD_MEMORY] =
         give ? now[GANG__WORD_MEMORY] + g->pages : now[GANG__WORD_MEMORY] - g->pages;
-    for (uint64_t left = pick->gpus; left; left &= left - 1)
-        share_change(now, (unsigned)__builtin_ctzll(left), pick->share, give);
+    uint64_t *shares = now + GANG__WORD_SHARES;
+    for (uint64_t left = pick->gpus; left; left >>= GANG__SHARES_PER_WORD, shares++) {
+        uint64_t part = gang__shares_of((uint32_t)left & 15, pick->share);
+        *shares = give ? *shares + part : *shares - part;
+    }
     for (unsigned i = 0; pick->cores && i < v->layout.core_words; i++)
         now[gang__first_core(v->layout) + i] ^= p->word[pick->core_at + i];
     for (size_t i = 0; i < g->node_need_count; i++) {
-        uint64_t *word = &now[v->node->kind_word[g->node_needs[i].kind]];
+        uint64_t *word = &now[v->shape->kind_word[g->node_needs[i].kind]];
         uint64_t amount = (uint64_t)g->node_needs[i].amount;
         *word = give ? *word + amount : *word - amount;
     }
@@ -472,7 +475,7 @@ uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, b
     struct gang__view *v = gang__plan_view(p, slot);
     if (!v)
         return 0;
-    const uint64_t *now = when_empty ? v->node->capacity : gang__view_now(p, v);
+    const uint64_t *now = when_empty ? v->shape->capacity : gang__view_now(p, v);
     uint32_t kinds = 0, share;
     if (gang__head_cpu(now[GANG__WORD_HEAD]) < g->cpu)
         kinds |= 1u << GANG_KIND_CPU;
@@ -481,7 +484,7 @@ uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, b
     if (g->devices && !pick_devices(p, g, v, now, 0, &share))
         kinds |= 1u << GANG_KIND_GPU;
     for (size_t i = 0; i < g->node_need_count; i++) {
-        unsigned word = v->node->kind_word[g->node_needs[i].kind];
+        unsigned word = v->shape->kind_word[g->node_needs[i].kind];
         if (!word || now[word] < (uint64_t)g->node_needs[i].amount)
             kinds |= 1u << g->node_needs[i].kind;
     }
@@ -508,49 +511,76 @@ static bool task_fits(struct gang__plan *p, const struct gang__group *g, const s
     if (v->layout.core_words && g->cpu && g->cpu % 1000 == 0) {
         misfit->kind = GANG_KIND_CPU;
         pick->cores = (uint32_t)(g->cpu / 1000);
-        if (!gang__choose_cores(v->node, now + gang__first_core(v->layout), pick->gpus, pick->cores,
-                                cores))
+        if (!gang__choose_cores(v->shape, now + gang__first_core(v->layout), pick->gpus,
+                                pick->cores, cores))
             return false;
     }
     return true;
 }
 
-bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64_t gpus,
-                     struct gang__misfit *misfit)
+/* Note a task that fits, and take what it takes. */
+static bool add_pick(struct gang__plan *p, struct gang__pick *pick, const uint64_t *cores)
+{
+    const struct gang_mem *mem = &p->c->mem;
+    const struct gang__view *v = &p->view[pick->view];
+    size_t core_words = pick->cores ? v->layout.core_words : 0;
+    pick->core_at = gang__plan_take(p, core_words);
+    if (!gang__grow(mem, (void **)&p->pick, &p->pick_room, p->picks + 1, sizeof(*p->pick)))
+        p->failed = true;
+    if (p->failed)
+        return false;
+    for (size_t i = 0; i < core_words; i++)
+        p->word[pick->core_at + i] = cores[i];
+    p->pick[p->picks++] = *pick;
+    p->in_group[pick->group]++;
+    pick_apply(p, pick, false);
+    return true;
+}
+
+/* One task; the pool, if it is asked for, has room. */
+static bool plan_on(struct gang__plan *p, uint32_t group, struct gang__view *v, uint64_t gpus,
+                    struct gang__misfit *misfit)
 {
     const struct gang__group *g = &p->q->group[group];
-    const struct gang_mem *mem = &p->c->mem;
     uint64_t cores[GANG__MAX_WORDS];
-    struct gang__pick pick = {0, group, 0, 0, 0, 0};
-    if (!pool_fits(p, g, misfit))
-        return false;
-    struct gang__view *v = gang__plan_view(p, slot);
-    misfit->why = GANG_WHY_STATE;
-    misfit->kind = -1;
-    if (!v)
-        return false;
+    struct gang__pick pick = {(uint32_t)(v - p->view), group, 0, 0, 0, 0};
     for (;;) {
         uint32_t state = gang__head_state(gang__view_now(p, v)[GANG__WORD_HEAD]);
         misfit->why = GANG_WHY_STATE;
         misfit->kind = -1;
         bool usable = p->adopting ? state != GANG__STATE_GONE : state == GANG__STATE_UP;
         if (usable && task_fits(p, g, v, gpus, &pick, cores, misfit))
-            break;
+            return add_pick(p, &pick, cores);
         if (!gang__plan_refresh(p, v))
             return false;
     }
-    size_t core_words = pick.cores ? v->layout.core_words : 0;
-    pick.view = (uint32_t)(v - p->view);
-    pick.core_at = gang__plan_take(p, core_words);
-    if (!gang__grow(mem, (void **)&p->pick, &p->pick_room, p->picks + 1, sizeof(*p->pick)))
-        p->failed = true;
-    if (p->failed)
-        return false;
-    memcpy(p->word + pick.core_at, cores, core_words * sizeof(*cores));
-    p->pick[p->picks++] = pick;
-    p->in_group[group]++;
-    pick_apply(p, &pick, false);
-    return true;
+}
+
+int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,
+                         uint64_t gpus, struct gang__misfit *misfit)
+{
+    const struct gang__group *g = &p->q->group[group];
+    int64_t done = 0;
+    /* The pool's view first: making it may move the others. */
+    while (done < most && pool_fits(p, g, misfit)) {
+        struct gang__view *v = gang__plan_view(p, slot);
+        misfit->why = GANG_WHY_STATE;
+        misfit->kind = -1;
+        if (!v)
+            break;
+        do {
+            if (!plan_on(p, group, v, gpus, misfit))
+                return done;
+            done++;
+        } while (!g->pool_need_count && done < most);
+    }
+    return done;
+}
+
+bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64_t gpus,
+                     struct gang__misfit *misfit)
+{
+    return gang__plan_tasks(p, group, slot, 1, gpus, misfit) == 1;
 }
 
 size_t gang__plan_take(struct gang__plan *p, size_t count)

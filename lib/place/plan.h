@@ -17,7 +17,8 @@ struct gang__view {
     bool claimed;      /* was read from a claimed cell */
     struct gang__layout layout;
     struct gang__node *node; /* NULL: the pool */
-    size_t at;               /* in plan.word: first the words read, then those planned */
+    const struct gang__shape *shape;
+    size_t at; /* in plan.word: first the words read, then those planned */
 };
 
 struct gang__pick {
@@ -109,6 +110,10 @@ bool gang__node_matches(const struct gang__group *g, const struct gang__node *no
 bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64_t gpus,
                      struct gang__misfit *misfit);
 
+/* The same for up to `most` tasks. Returns how many were planned; the misfit is that of the next. */
+int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,
+                         uint64_t gpus, struct gang__misfit *misfit);
+
 /* All kinds, as bits, of which a node has too little for one more task of a group: now, or even when
  * nothing is taken. For messages. */
 uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, bool when_empty);
@@ -123,11 +128,11 @@ void gang__plan_rollback(struct gang__plan *p, size_t picks);
 void gang__sort_keys(uint64_t *key, size_t count);
 
 /* Choose `count` of the devices in `free` on a node. */
-uint64_t gang__choose_gpus(const struct gang__node *node, uint64_t free, uint32_t count);
+uint64_t gang__choose_gpus(const struct gang__shape *shape, uint64_t free, uint32_t count);
 
 /* Choose `count` cores that are free in the node's core words, near the devices; `taken` receives
  * the bits, one word for each core word. False if there are not so many. */
-bool gang__choose_cores(const struct gang__node *node, const uint64_t *free, uint64_t gpus,
+bool gang__choose_cores(const struct gang__shape *shape, const uint64_t *free, uint64_t gpus,
                         uint32_t count, uint64_t *taken);
 
 #endif

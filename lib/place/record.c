@@ -70,9 +70,7 @@ gang_result gang__commit_plan(gang_worker *w, struct gang__plan *p, uint32_t *sl
             gang__commit_op(w, refused, slot, &word, &payload);
         return r;
     }
-    for (size_t i = 0; i < touched; i++)
-        if ((uint32_t)(placer->order[i] >> 32) != GANG__POOL)
-            gang__index_tidy(w->cluster, (uint32_t)(placer->order[i] >> 32));
+    gang__index_tidy(w->cluster, placer->order, touched);
     return GANG_OK;
 }
 
@@ -80,34 +78,24 @@ gang_result gang__commit_plan(gang_worker *w, struct gang__plan *p, uint32_t *sl
 
 static void put(uint64_t *out, unsigned *n, unsigned word, uint64_t payload, uint64_t flags)
 {
-    if (payload == 0)
-        return;
-    if (out)
-        out[*n] = payload | (uint64_t)word << GANG__PAYLOAD_BITS | flags;
-    (*n)++;
+    if (payload)
+        out[(*n)++] = payload | (uint64_t)word << GANG__PAYLOAD_BITS | flags;
 }
 
-/* The deltas of a pick; `out` NULL: only count them. */
+/* The deltas of a pick. */
 static unsigned deltas_of(const struct gang__plan *p, const struct gang__pick *pick, uint64_t *out)
 {
     const struct gang__group *g = &p->q->group[pick->group];
     const struct gang__view *v = &p->view[pick->view];
-    unsigned n = 0;
+    unsigned n = 0, word = GANG__WORD_SHARES;
     put(out, &n, GANG__WORD_HEAD, g->cpu, 0);
     put(out, &n, GANG__WORD_MEMORY, g->pages, 0);
-    for (unsigned w = 0; pick->gpus >> (w * GANG__SHARES_PER_WORD); w++) {
-        uint64_t shares = 0;
-        for (unsigned i = 0; i < GANG__SHARES_PER_WORD; i++)
-            if (pick->gpus >> (w * GANG__SHARES_PER_WORD + i) & 1)
-                shares |= gang__share_of(i, pick->share);
-        put(out, &n, GANG__WORD_SHARES + w, shares, 0);
-        if (w + 1 == GANG_MAX_GPUS / GANG__SHARES_PER_WORD)
-            break;
-    }
+    for (uint64_t left = pick->gpus; left; left >>= GANG__SHARES_PER_WORD, word++)
+        put(out, &n, word, gang__shares_of((uint32_t)left & 15, pick->share), 0);
     for (unsigned i = 0; pick->cores && i < v->layout.core_words; i++)
         put(out, &n, gang__first_core(v->layout) + i, p->word[pick->core_at + i], 0);
     for (size_t i = 0; i < g->node_need_count; i++)
-        put(out, &n, v->node->kind_word[g->node_needs[i].kind], (uint64_t)g->node_needs[i].amount,
+        put(out, &n, v->shape->kind_word[g->node_needs[i].kind], (uint64_t)g->node_needs[i].amount,
             0);
     for (size_t i = 0; i < g->pool_need_count; i++)
         put(out, &n, gang__pool_word(g->pool_needs[i].kind), (uint64_t)g->pool_needs[i].amount,
@@ -115,11 +103,20 @@ static unsigned deltas_of(const struct gang__plan *p, const struct gang__pick *p
     return n;
 }
 
+/* Words of data for what is planned: exactly for few tasks, which may then do without a buffer, and
+ * at most for many. */
 static size_t data_size(const struct gang__plan *p)
 {
+    enum { FEW = 4 };
+    uint64_t scratch[GANG__MAX_WORDS + GANG_MAX_KINDS];
     size_t words = 0;
-    for (size_t i = 0; i < p->picks; i++)
-        words += GANG__TASK_HEAD + deltas_of(p, &p->pick[i], NULL);
+    for (size_t i = 0; i < p->picks; i++) {
+        const struct gang__pick *pick = &p->pick[i];
+        words += GANG__TASK_HEAD;
+        words += p->picks <= FEW
+                     ? deltas_of(p, pick, scratch)
+                     : p->view[pick->view].words + p->q->group[pick->group].pool_need_count;
+    }
     return words;
 }
 
@@ -147,22 +144,18 @@ static bool release_reserve(gang_worker *w, size_t tasks, size_t words)
 gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc **a)
 {
     struct gang__placer *placer = w->place;
-    uint32_t room_class;
     size_t words = data_size(&placer->plan);
     if (!release_reserve(w, placer->plan.picks, words))
         return GANG_ENOMEM;
-    uint64_t *data = gang__buffer_get(w, words, &room_class);
-    if (!data)
-        return GANG_ENOMEM;
     gang_result r = gang__alloc_take(w, a);
-    if (r != GANG_OK) {
-        gang__buffer_put(w, data, room_class);
+    if (r != GANG_OK)
         return r;
+    if (!gang__alloc_room(w, *a, words)) {
+        gang__alloc_drop(w, *a);
+        return GANG_ENOMEM;
     }
-    (*a)->data = data;
-    (*a)->room_class = room_class;
     (*a)->q = q;
-    gang__request_get(q);
+    gang__request_hold(w, q);
     return GANG_OK;
 }
 
@@ -171,17 +164,7 @@ gang_result gang__record_extend(gang_worker *w, struct gang__alloc *a)
 {
     const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     size_t words = a->used + data_size(p);
-    if (!release_reserve(w, a->tasks + p->picks, words))
+    if (!release_reserve(w, a->tasks + p->picks, words) || !gang__alloc_room(w, a, words))
         return GANG_ENOMEM;
-    if (words <= (size_t)1 << a->room_class)
-        return GANG_OK;
-    uint32_t room_class;
-    uint64_t *data = gang__buffer_get(w, words, &room_class);
-    if (!data)
-        return GANG_ENOMEM;
-    memcpy(data, a->data, a->used * sizeof(*data));
-    gang__buffer_put(w, a->data, a->room_class);
-    a->data = data;
-    a->room_class = room_class;
     return GANG_OK;
 }

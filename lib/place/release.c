@@ -61,11 +61,7 @@ static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_
             give_words(w, slot, sum);
     }
     gang__commit_run(w, true, NULL); /* nothing in it can be refused */
-    for (size_t i = 0; i < count; i++) {
-        uint32_t slot = (uint32_t)(placer->order[i] >> 32);
-        if (i + 1 == count || (uint32_t)(placer->order[i + 1] >> 32) != slot)
-            gang__index_tidy(w->cluster, slot);
-    }
+    gang__index_tidy(w->cluster, placer->order, count);
     return GANG_OK;
 }
 

@@ -136,7 +136,7 @@ static json_t *node_name(gang_cluster *c, gang_node_id id)
 {
     gang__rcu_enter();
     struct gang__node *node = gang__node_of(c, id);
-    json_t *name = json_string(node ? node->spec->name : "");
+    json_t *name = json_string(node ? node->name : "");
     gang__rcu_leave();
     return name;
 }

@@ -267,6 +267,7 @@ static gang_result compile_group(const struct job *j, struct block *b,
     g->models = take_texts(b, s->gpu_models, s->gpu_model_count);
     g->model_count = s->gpu_model_count;
     g->partition = s->partition ? take_text(b, s->partition) : NULL;
+    g->filters = g->partition || g->rule_count || g->model_count;
     g->set = s->set;
     return GANG_OK;
 }
@@ -461,17 +462,25 @@ gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_sp
     sort_groups(q);
     for (uint32_t i = 0; i < q->group_count; i++)
         q->uses_pool = q->uses_pool || q->group[i].pool_need_count > 0;
+    const struct gang__group *g = &q->group[0];
+    q->plain = q->group_count == 1 && q->set_count == 0 && q->min == g->min && q->same < 0 &&
+               q->prefer < 0 && g->same < 0 && g->prefer < 0;
     *request = q;
     return GANG_OK;
 }
 
-void gang__request_get(gang_request *request)
+void gang__request_get(gang_request *request, uint32_t times)
 {
-    atomic_fetch_add_explicit(&request->refs, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&request->refs, times, memory_order_relaxed);
 }
 
 void gang_request_put(gang_request *request)
 {
-    if (request && atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel) == 1)
+    gang__request_put(request, 1);
+}
+
+void gang__request_put(gang_request *request, uint32_t times)
+{
+    if (request && atomic_fetch_sub_explicit(&request->refs, times, memory_order_acq_rel) == times)
         gang__release(&request->cluster->mem, request);
 }

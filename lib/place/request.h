@@ -40,6 +40,7 @@ struct gang__group {
     const char *const *models;
     size_t model_count;
     const char *partition; /* NULL: any */
+    bool filters;          /* some rule, model or partition: a node has to be looked at */
     int32_t same, prefer;  /* levels, or GANG__NO_LEVEL */
     int32_t set;
 };
@@ -54,7 +55,7 @@ struct gang__set {
 };
 
 struct gang_request {
-    gang__a32 refs;
+    gang__a64 refs;
     gang_cluster *cluster;
     int32_t policy;
     int64_t min;   /* of the whole request: at least the sum of the minima */
@@ -65,10 +66,13 @@ struct gang_request {
     struct gang__set *set;
     uint32_t *by_size;     /* groups, hardest to place first */
     bool uses_pool;        /* some group takes of a cluster-wide kind */
+    bool plain;            /* one group, no sets, no domains */
     gang__a64 fits_epoch;  /* cluster epoch + 1 at which it was seen to fit an empty cluster, */
     gang__a64 never_epoch; /* and at which it was not */
 };
 
-void gang__request_get(gang_request *request);
+/* Count references, and give up some: the last one frees it. */
+void gang__request_get(gang_request *request, uint32_t times);
+void gang__request_put(gang_request *request, uint32_t times);
 
 #endif

@@ -8,6 +8,8 @@
 
 struct search {
     struct gang__plan *p;
+    uint32_t classes; /* that can hold the group */
+    uint8_t class_id[GANG__CLASSES];
     uint32_t group;
     const struct gang__group *g;
     struct gang__domain *domain;
@@ -18,20 +20,31 @@ struct search {
 /* Plan tasks on one node. Returns how many. */
 static int64_t visit(struct search *s, uint32_t slot)
 {
-    struct gang__node *node = gang__node_at(s->p->c, slot);
-    if (!node || (s->domain && node->domain[s->domain->level] != s->domain->index))
-        return 0;
     struct gang__misfit misfit;
-    if (!gang__node_matches(s->g, node, &misfit))
-        return 0;
-    int64_t most = s->want < s->each ? s->want : s->each, done = 0;
-    while (done < most && gang__plan_task(s->p, s->group, slot, 0, &misfit))
-        done++;
+    if (s->domain || s->g->filters) {
+        struct gang__node *node = gang__node_at(s->p->c, slot);
+        if (!node || (s->domain && node->domain[s->domain->level] != s->domain->index) ||
+            !gang__node_matches(s->g, node, &misfit))
+            return 0;
+    }
+    int64_t most = s->want < s->each ? s->want : s->each;
+    int64_t done = gang__plan_tasks(s->p, s->group, slot, most, 0, &misfit);
     s->want -= done;
     return done;
 }
 
 /* ---- over the index ------------------------------------------------------------------------------ */
+
+/* Candidates lie in memory far apart: ask for all of one index word at once. */
+static void fetch_ahead(gang_cluster *c, uint32_t slot, uint32_t more)
+{
+    struct gang__chunk *chunk = more ? gang__chunk_of(c, slot) : NULL;
+    for (; more; more &= more - 1) {
+        uint32_t i = (slot + 1 + (uint32_t)__builtin_ctz(more)) % GANG__CHUNK;
+        __builtin_prefetch(&chunk->cell[i], 1);
+        __builtin_prefetch(&chunk->slot[i]);
+    }
+}
 
 /* Nodes in one bucket of one class, from p->start round to it. */
 static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
@@ -41,10 +54,18 @@ static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
     int laps = s->p->start ? 2 : 1;
     for (int lap = 0; lap < laps; lap++) {
         uint32_t slot = lap ? 0 : s->p->start;
-        uint32_t end = lap ? s->p->start : GANG__NO_SLOT;
-        for (;;) {
-            slot = gang__index_next(c, class_id, bucket, slot);
-            if (slot >= end || s->want == 0 || s->p->failed)
+        uint32_t end = lap ? s->p->start : GANG__NO_SLOT, more = 0;
+        while (s->want && !s->p->failed) {
+            if (more) { /* read together with the one before */
+                uint32_t skip = (uint32_t)__builtin_ctz(more);
+                slot += skip;
+                more = more >> skip >> 1;
+            } else {
+                slot = gang__index_next(c, class_id, bucket, slot, &more);
+                if (s->want > 1)
+                    fetch_ahead(c, slot, more);
+            }
+            if (slot >= end)
                 break;
             int64_t here = visit(s, slot);
             done += here;
@@ -54,6 +75,14 @@ static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
         }
     }
     return done;
+}
+
+/* The search in all buckets that may hold the group looks at most of them in vain. */
+static inline int64_t look_in(struct search *s, uint32_t k, unsigned bucket)
+{
+    return gang__index_empty(s->p->c, s->class_id[k], bucket)
+               ? 0
+               : walk_bucket(s, s->class_id[k], bucket);
 }
 
 /* Can nodes of this class hold the group's devices? */
@@ -89,14 +118,13 @@ static int64_t index_up(struct search *s)
     unsigned first, end;
     int64_t done = 0;
     buckets_of(s, &first, &end);
-    uint32_t classes = gang__load(&s->p->c->class_count);
     /* Level by level over all classes; CPU work sees the nodes without GPUs first. */
     bool cpu_only = s->g->devices == 0;
     for (int part = 0; part < (cpu_only ? 2 : 1); part++)
         for (unsigned bucket = first; bucket < end && s->want; bucket++)
-            for (uint32_t k = 0; k < classes && s->want; k++)
-                if (class_matches(s, k) && (!cpu_only || (k == 0) == (part == 0)))
-                    done += walk_bucket(s, k, bucket);
+            for (uint32_t k = 0; k < s->classes && s->want; k++)
+                if (!cpu_only || (s->class_id[k] == 0) == (part == 0))
+                    done += look_in(s, k, bucket);
     return done;
 }
 
@@ -105,11 +133,9 @@ static int64_t index_down(struct search *s)
     unsigned first, end;
     int64_t done = 0;
     buckets_of(s, &first, &end);
-    uint32_t classes = gang__load(&s->p->c->class_count);
     for (unsigned bucket = end; bucket-- > first && s->want;)
-        for (uint32_t k = 0; k < classes && s->want; k++)
-            if (class_matches(s, k))
-                done += walk_bucket(s, k, bucket);
+        for (uint32_t k = 0; k < s->classes && s->want; k++)
+            done += look_in(s, k, bucket);
     return done;
 }
 
@@ -119,19 +145,16 @@ static int64_t index_first(struct search *s)
     unsigned first, end;
     int64_t done = 0;
     buckets_of(s, &first, &end);
-    uint32_t classes = gang__load(&s->p->c->class_count);
     uint32_t slot = 0;
     while (s->want && !s->p->failed) {
-        uint32_t next = GANG__NO_SLOT, next_class = 0;
+        uint32_t next = GANG__NO_SLOT, next_class = 0, more;
         unsigned next_bucket = 0;
-        for (uint32_t k = 0; k < classes; k++) {
-            if (!class_matches(s, k))
-                continue;
+        for (uint32_t k = 0; k < s->classes; k++) {
             for (unsigned bucket = first; bucket < end; bucket++) {
-                uint32_t found = gang__index_next(s->p->c, k, bucket, slot);
+                uint32_t found = gang__index_next(s->p->c, s->class_id[k], bucket, slot, &more);
                 if (found < next) {
                     next = found;
-                    next_class = k;
+                    next_class = s->class_id[k];
                     next_bucket = bucket;
                 }
             }
@@ -238,6 +261,11 @@ static int64_t pass(struct search *s, int32_t policy)
         return members(s, policy);
     if (s->p->empty)
         return all_nodes(s, policy);
+    uint32_t classes = gang__load(&s->p->c->class_count);
+    s->classes = 0;
+    for (uint32_t k = 0; k < classes; k++)
+        if (class_matches(s, k))
+            s->class_id[s->classes++] = (uint8_t)k;
     if (policy == GANG_POLICY_PACK)
         return index_up(s);
     if (policy == GANG_POLICY_FIRST)
@@ -248,7 +276,13 @@ static int64_t pass(struct search *s, int32_t policy)
 int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
                      struct gang__domain *domain, int32_t policy)
 {
-    struct search s = {p, group, &p->q->group[group], domain, want, INT64_MAX};
+    struct search s;
+    s.p = p;
+    s.group = group;
+    s.g = &p->q->group[group];
+    s.domain = domain;
+    s.want = want;
+    s.each = INT64_MAX;
     if (policy != GANG_POLICY_SPREAD)
         return pass(&s, policy);
     s.each = 1; /* one a node, then a second round */

@@ -75,6 +75,7 @@ static void placer_free(gang_worker *w)
             p->buffer[i] = next;
         }
     }
+    gang__request_put(p->lent, p->lent_count);
     gang__plan_free(&p->plan, mem);
     gang__release(mem, p->order);
     gang__release(mem, p);
@@ -87,10 +88,11 @@ static void table_free(gang_cluster *c)
     uint32_t end = t ? gang__load(&t->end) : 0;
     for (uint32_t i = 0; i < end; i++) {
         struct gang__alloc *a = gang__alloc_at(c, i);
-        if (a && a->data) {
+        if (!a || !a->data)
+            continue;
+        if (a->data != a->small)
             gang__release(&c->mem, a->data);
-            gang_request_put(a->q);
-        }
+        gang__request_put(a->q, 1);
     }
     for (unsigned i = 0; t && i < CHUNK_COUNT; i++)
         gang__release_line(&c->mem, gang__load(&t->chunk[i]));
@@ -99,13 +101,9 @@ static void table_free(gang_cluster *c)
 
 /* ---- buffers ------------------------------------------------------------------------------------- */
 
-uint64_t *gang__buffer_get(gang_worker *w, size_t words, uint32_t *room_class)
+static uint64_t *buffer_get(gang_worker *w, uint32_t k)
 {
     struct gang__placer *p = w->place;
-    uint32_t k = SMALLEST_CLASS;
-    while ((size_t)1 << k < words)
-        k++;
-    *room_class = k;
     if (k < 32 && p->buffer[k]) {
         uint64_t *b = p->buffer[k];
         p->buffer[k] = (uint64_t *)(uintptr_t)b[0];
@@ -115,17 +113,68 @@ uint64_t *gang__buffer_get(gang_worker *w, size_t words, uint32_t *room_class)
     return gang__alloc(&w->cluster->mem, sizeof(uint64_t) << k);
 }
 
-void gang__buffer_put(gang_worker *w, uint64_t *buffer, uint32_t room_class)
+static void buffer_put(gang_worker *w, struct gang__alloc *a)
 {
     struct gang__placer *p = w->place;
-    if (!buffer)
+    uint64_t *buffer = a->data;
+    uint32_t k = a->room_class;
+    if (!buffer || buffer == a->small)
         return;
-    if (room_class <= KEEP_BUFFER_CLASS && p->buffer_count[room_class] < KEEP_BUFFERS) {
-        buffer[0] = (uint64_t)(uintptr_t)p->buffer[room_class];
-        p->buffer[room_class] = buffer;
-        p->buffer_count[room_class]++;
+    if (k <= KEEP_BUFFER_CLASS && p->buffer_count[k] < KEEP_BUFFERS) {
+        buffer[0] = (uint64_t)(uintptr_t)p->buffer[k];
+        p->buffer[k] = buffer;
+        p->buffer_count[k]++;
     } else {
         gang__release(&w->cluster->mem, buffer);
+    }
+}
+
+bool gang__alloc_room(gang_worker *w, struct gang__alloc *a, size_t words)
+{
+    if (!a->data) {
+        a->data = a->small;
+        a->room_class = GANG__SMALL_CLASS;
+    }
+    if (words <= (size_t)1 << a->room_class)
+        return true;
+    uint32_t k = SMALLEST_CLASS;
+    while ((size_t)1 << k < words)
+        k++;
+    uint64_t *data = buffer_get(w, k);
+    if (!data)
+        return false;
+    memcpy(data, a->data, a->used * sizeof(*data));
+    buffer_put(w, a);
+    a->data = data;
+    a->room_class = k;
+    return true;
+}
+
+/* ---- references to requests ------------------------------------------------------------------------ */
+
+enum { LENT = 256 }; /* taken at once */
+
+void gang__request_hold(gang_worker *w, gang_request *q)
+{
+    struct gang__placer *p = w->place;
+    if (p->lent != q || !p->lent_count) {
+        gang__request_get(q,
+                          LENT); /* before the others are given up: they may be of the same one */
+        gang__request_put(p->lent, p->lent_count);
+        p->lent = q;
+        p->lent_count = LENT;
+    }
+    p->lent_count--;
+}
+
+void gang__request_drop(gang_worker *w, gang_request *q)
+{
+    struct gang__placer *p = w->place;
+    if (p->lent != q) {
+        gang__request_put(q, 1);
+    } else if (++p->lent_count > 2 * LENT) {
+        p->lent_count -= LENT;
+        gang__request_put(q, LENT);
     }
 }
 
@@ -230,6 +279,7 @@ gang_result gang__alloc_take(gang_worker *w, struct gang__alloc **a)
     (*a)->fits_epoch = 0;
     uint64_t state = gang__load(&(*a)->state);
     gang__store(&(*a)->state, state_of(generation_of(state) + 1, GANG__BUSY));
+    gang__hook(GANG__STEP_HOLD);
     return GANG_OK;
 }
 
@@ -237,8 +287,10 @@ void gang__alloc_drop(gang_worker *w, struct gang__alloc *a)
 {
     struct gang__placer *p = w->place;
     struct table *t = gang__load(&w->cluster->place);
-    gang__buffer_put(w, a->data, a->room_class);
-    gang_request_put(a->q);
+    gang__hook(GANG__STEP_DROP);
+    buffer_put(w, a);
+    if (a->q)
+        gang__request_drop(w, a->q);
     a->data = NULL;
     a->q = NULL;
     a->used = a->tasks = a->next_number = 0;
@@ -252,6 +304,7 @@ void gang__alloc_drop(gang_worker *w, struct gang__alloc *a)
 gang_alloc_id gang__alloc_publish(struct gang__alloc *a)
 {
     uint32_t generation = generation_of(gang__load(&a->state));
+    gang__hook(GANG__STEP_PUBLISH);
     gang__store(&a->state, state_of(generation, GANG__LIVE));
     return (uint64_t)generation << 32 | (a->index + 1);
 }
@@ -276,8 +329,10 @@ gang_result gang__alloc_lock(gang_cluster *c, gang_alloc_id id, struct gang__all
             return GANG_ESTALE;
         if (phase_of(state) == GANG__BUSY || readers_of(state))
             return GANG_EBUSY;
-        if (gang__cas(&(*a)->state, state, state_of(generation_of(state), GANG__BUSY)))
+        if (gang__cas(&(*a)->state, state, state_of(generation_of(state), GANG__BUSY))) {
+            gang__hook(GANG__STEP_HOLD);
             return GANG_OK;
+        }
     }
 }
 
@@ -346,17 +401,18 @@ static gang_result audit_node(gang_cluster *c, const struct audit *t, const stru
                               struct gang_error *error)
 {
     uint64_t payload[GANG__MAX_WORDS];
-    unsigned words = gang__word_count(node->layout);
+    const struct gang__shape *shape = node->shape;
+    unsigned words = gang__word_count(shape->layout);
     gang__cell_read(c, node->slot, payload, words);
     for (unsigned i = 0; i < words; i++) {
         uint64_t taken = t->sum[(size_t)node->slot * GANG__MAX_WORDS + i];
         uint64_t free = i == GANG__WORD_HEAD ? gang__head_cpu(payload[i]) : payload[i];
-        if (taken + free == node->capacity[i])
+        if (taken + free == shape->capacity[i])
             continue;
         gang__error(error, GANG_EINVAL, NULL,
-                    "node \"%.64s\", word %u: %llu taken and %llu free are not %llu",
-                    node->spec->name, i, (unsigned long long)taken, (unsigned long long)free,
-                    (unsigned long long)node->capacity[i]);
+                    "node \"%.64s\", word %u: %llu taken and %llu free are not %llu", node->name, i,
+                    (unsigned long long)taken, (unsigned long long)free,
+                    (unsigned long long)shape->capacity[i]);
         if (error && error->size >= sizeof(*error))
             error->id = node->id;
         return GANG_EINVAL;

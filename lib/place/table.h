@@ -9,7 +9,7 @@
  *   word 0   id of its node
  *   word 1   number of the task | deltas << 32 | group << 48
  *   then     deltas: payload of the operation | word of the cell << 40 | GANG__DELTA_POOL */
-enum { GANG__TASK_HEAD = 2 };
+enum { GANG__TASK_HEAD = 2, GANG__SMALL_CLASS = 3 };
 #define GANG__DELTA_POOL (UINT64_C(1) << 48)
 
 static inline uint32_t gang__task_number(const uint64_t *task)
@@ -44,8 +44,9 @@ struct gang__alloc {
     uint64_t fits_epoch; /* cluster epoch + 1 at which one more task ... */
     uint32_t fits_group; /* ... of this group, beside ... */
     uint32_t fits_tasks; /* ... so many tasks, was seen to fit an empty cluster */
+    uint64_t small[1 << GANG__SMALL_CLASS]; /* where data is if that suffices */
 };
-_Static_assert(sizeof(struct gang__alloc) == 64, "records do not share cache lines");
+_Static_assert(sizeof(struct gang__alloc) == 128, "records do not share cache lines");
 
 enum gang__phase { GANG__FREE = 0, GANG__LIVE = 1, GANG__BUSY = 2 };
 
@@ -58,14 +59,22 @@ struct gang__placer {
     uint32_t buffer_count[32];
     uint32_t free_alloc[256]; /* free records by index */
     uint32_t free_alloc_count;
+    /* References to the request used last, taken in advance, so that workers that use the same one do
+     * not meet at its counter. */
+    gang_request *lent;
+    uint32_t lent_count;
 };
+
+/* Count a reference of a live allocation to its request, and give it up. */
+void gang__request_hold(gang_worker *w, gang_request *q);
+void gang__request_drop(gang_worker *w, gang_request *q);
 
 /* The placer of a worker, made at first use. NULL: out of memory. */
 struct gang__placer *gang__placer_of(gang_worker *w);
 
-/* A data buffer of at least `words` words. NULL: out of memory. */
-uint64_t *gang__buffer_get(gang_worker *w, size_t words, uint32_t *room_class);
-void gang__buffer_put(gang_worker *w, uint64_t *buffer, uint32_t room_class);
+/* Give a record room for at least `words` words of data; what it holds is kept. False: out of memory,
+ * nothing changed. */
+bool gang__alloc_room(gang_worker *w, struct gang__alloc *a, size_t words);
 
 /* A free record, BUSY, and back. */
 gang_result gang__alloc_take(gang_worker *w, struct gang__alloc **a);

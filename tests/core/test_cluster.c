@@ -304,6 +304,12 @@ END_TEST
 
 /* ---- the audit ---- */
 
+static gang__a64 *word_of(uint32_t slot, unsigned i)
+{
+    struct gang__words words = gang__words_of(s.c, slot);
+    return gang__word_in(&words, i);
+}
+
 static struct gang_error audit(void)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -333,7 +339,7 @@ START_TEST(the_audit_sees_a_wrong_word)
     unsigned words = gang__word_count(gang__layout_at(chunk, slot));
     ck_assert_uint_eq(words, 2 + 2 + 2 + 1);
     for (unsigned i = 0; i < words; i++) {
-        gang__a64 *word = gang__word_at(chunk, slot, i);
+        gang__a64 *word = word_of(slot, i);
         uint64_t before = gang__load(word);
         gang__store(word, before ^ 1);
         ck_assert_uint_eq(audit().id, id);
@@ -355,8 +361,7 @@ START_TEST(the_audit_sees_a_core_that_two_tasks_own)
     struct gang__alloc *a = gang__alloc_at(s.c, 1);
     uint64_t *last = &a->data[a->used - 1]; /* its cores */
     uint64_t before = *last;
-    gang__a64 *word =
-        gang__word_at(gang__chunk_of(s.c, (uint32_t)id), (uint32_t)id, gang__delta_word(before));
+    gang__a64 *word = word_of((uint32_t)id, gang__delta_word(before));
     ck_assert_uint_eq(gang__payload(before), 2);
     ck_assert_uint_eq(gang__payload(gang__load(word)), 4 | 8);
     *last = before ^ 3;
@@ -378,8 +383,7 @@ START_TEST(the_audit_sees_a_wrong_pool)
     g.amounts = &amount;
     g.amount_count = 1;
     stage_alloc_group(&s, &g);
-    gang__a64 *word = gang__word_at(gang__chunk_of(s.c, GANG__POOL), GANG__POOL,
-                                    GANG__WORD_SHARES + (unsigned)(kind - GANG_KIND_SITE));
+    gang__a64 *word = word_of(GANG__POOL, GANG__WORD_SHARES + (unsigned)(kind - GANG_KIND_SITE));
     gang__add_seq(word, 1);
     audit();
     gang__add_seq(word, UINT64_MAX);

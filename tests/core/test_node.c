@@ -261,7 +261,8 @@ START_TEST(the_specification_comes_back_as_it_was_given)
     ck_assert_uint_eq(copy->partition_count, 2);
     ck_assert_str_eq(copy->partitions[1], "debug");
     ck_assert_uint_eq(copy->topology_count, 2);
-    ck_assert_str_eq(copy->topology[0].value, "r1");
+    ck_assert_str_eq(copy->topology[0].value, "z1"); /* in the order of the levels */
+    ck_assert_str_eq(copy->topology[1].key, "rack");
     gang_node_spec_free(copy);
 }
 END_TEST

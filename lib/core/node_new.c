@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A node as it was described: its shape, its tags, its place in the topology. All under the structure
+ * mutex. */
+#include <string.h>
+
+#include "base/error.h"
+#include "core/node.h"
+#include "core/shape.h"
+#include "model/node_spec.h"
+
+/* Resolve the place in the topology to domains, made if need be. */
+static gang_result find_domains(gang_cluster *c, const struct gang_node_spec *spec,
+                                struct gang__node *node, struct gang_error *error)
+{
+    const char *value[GANG_MAX_LEVELS] = {NULL};
+    for (unsigned i = 0; i < spec->topology_count; i++) {
+        int32_t level = gang__level_find(c, spec->topology[i].key);
+        if (level < 0) {
+            gang__error(error, GANG_ENOENT, "key", "no topology level \"%.64s\"",
+                        spec->topology[i].key);
+            return gang__error_at(error, GANG_ENOENT, "topology[%u]", i);
+        }
+        value[level] = spec->topology[i].value;
+    }
+    uint32_t parent = GANG__NO_DOMAIN;
+    for (uint32_t level = 0; level < c->level_count; level++) {
+        node->domain[level] = GANG__NO_DOMAIN;
+        if (!value[level])
+            continue;
+        gang_result r = gang__domain_get(c, level, parent, value[level], &node->domain[level]);
+        if (r != GANG_OK)
+            return gang__error(error, r, NULL, "out of memory");
+        parent = node->domain[level];
+    }
+    return GANG_OK;
+}
+
+/* The block of a node's tags. Laid out twice by the same code: without memory to measure it, then
+ * to fill it. */
+struct block {
+    char *base;
+    size_t used;
+};
+
+static void *block_take(struct block *b, size_t bytes)
+{
+    void *memory = b->base ? b->base + b->used : NULL;
+    b->used += bytes;
+    return memory;
+}
+
+static const char *block_text(struct block *b, const char *text)
+{
+    if (!text)
+        return NULL;
+    size_t bytes = strlen(text) + 1;
+    char *memory = block_take(b, bytes);
+    return memory ? memcpy(memory, text, bytes) : NULL;
+}
+
+static struct gang__tags *tags_lay(struct block *b, const struct gang_node_spec *spec,
+                                   const char *const *uuid)
+{
+    /* What has pointers in it comes first, so that it is aligned. */
+    struct gang__tags *tags = block_take(b, sizeof(*tags));
+    struct gang_label *labels = block_take(b, spec->label_count * sizeof(*labels));
+    const char **partitions = block_take(b, spec->partition_count * sizeof(*partitions));
+    const char **uuids = uuid ? block_take(b, spec->gpu_count * sizeof(*uuids)) : NULL;
+    for (size_t i = 0; i < spec->label_count; i++) {
+        const char *key = block_text(b, spec->labels[i].key);
+        const char *value = block_text(b, spec->labels[i].value);
+        if (labels)
+            labels[i] = (struct gang_label){key, value};
+    }
+    for (size_t i = 0; i < spec->partition_count; i++) {
+        const char *text = block_text(b, spec->partitions[i]);
+        if (partitions)
+            partitions[i] = text;
+    }
+    for (size_t i = 0; uuid && i < spec->gpu_count; i++) {
+        const char *text = block_text(b, uuid[i]);
+        if (uuids)
+            uuids[i] = text;
+    }
+    if (tags)
+        *tags = (struct gang__tags){labels, spec->label_count, partitions, spec->partition_count,
+                                    uuids};
+    return tags;
+}
+
+static gang_result tags_new(gang_cluster *c, const struct gang_node_spec *spec,
+                            struct gang__tags **tags)
+{
+    const char *uuid[GANG_MAX_GPUS];
+    bool any = false;
+    *tags = NULL;
+    for (size_t i = 0; i < spec->gpu_count; i++) {
+        uuid[i] = gang__node_spec_gpu(spec, i).uuid;
+        any = any || uuid[i];
+    }
+    if (!any && !spec->label_count && !spec->partition_count)
+        return GANG_OK;
+    struct block b = {NULL, 0};
+    (void)tags_lay(&b, spec, any ? uuid : NULL);
+    b = (struct block){gang__alloc(&c->mem, b.used), 0};
+    if (!b.base)
+        return GANG_ENOMEM;
+    *tags = tags_lay(&b, spec, any ? uuid : NULL);
+    return GANG_OK;
+}
+
+void gang__node_free(gang_cluster *c, struct gang__node *node)
+{
+    if (!node)
+        return;
+    if (node->shape)
+        gang__shape_put(c, node->shape);
+    gang__release(&c->mem, node->tags);
+    gang__release(&c->mem, node);
+}
+
+gang_result gang__node_new(gang_cluster *c, const struct gang_node_spec *from,
+                           struct gang__node **made, struct gang_error *error)
+{
+    struct gang_node_spec spec;
+    bool is_known;
+    gang_result r = gang__node_spec_in(from, c->last_shape ? c->last_shape->spec : NULL, &spec,
+                                       &is_known, error);
+    if (r != GANG_OK)
+        return r;
+    size_t levels = c->level_count * sizeof(uint32_t), bytes = strlen(spec.name) + 1;
+    struct gang__node *node = gang__zalloc(&c->mem, 1, sizeof(*node) + levels + bytes);
+    if (!node)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    node->name = memcpy((char *)node->domain + levels, spec.name, bytes);
+    node->state = spec.state;
+    if (is_known)
+        node->shape = gang__shape_again(c);
+    else
+        r = gang__shape_get(c, &spec, &node->shape, error);
+    if (r == GANG_OK) {
+        r = tags_new(c, &spec, &node->tags);
+        if (r != GANG_OK)
+            gang__error(error, r, NULL, "out of memory");
+    }
+    if (r == GANG_OK)
+        r = find_domains(c, &spec, node, error);
+    if (r != GANG_OK) {
+        gang__node_free(c, node);
+        return r;
+    }
+    *made = node;
+    return GANG_OK;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/shape.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/index.h"
+#include "core/kind.h"
+#include "model/node_spec.h"
+
+/* ---- what follows from a specification --------------------------------------------------------- */
+
+static struct gang__layout layout_of(const struct gang_node_spec *spec)
+{
+    /* Cores are handed out by name only where they cover the millicores: a core that is not owned
+     * is then always left for the tasks that share. */
+    bool named = spec->cpu_milli <= 1000 * (int64_t)spec->core_count;
+    size_t cores = named ? spec->core_count : 0;
+    struct gang__layout l = {(uint8_t)spec->gpu_count,
+                             (uint8_t)((cores + GANG__CORES_PER_WORD - 1) / GANG__CORES_PER_WORD),
+                             (uint8_t)spec->amount_count, 0};
+    return l;
+}
+
+/* Payloads of the node when nothing is taken. */
+static void fill_capacity(struct gang__shape *shape)
+{
+    const struct gang_node_spec *spec = shape->spec;
+    struct gang__layout l = shape->layout;
+    shape->capacity[GANG__WORD_HEAD] = (uint64_t)spec->cpu_milli;
+    shape->capacity[GANG__WORD_MEMORY] = (uint64_t)(spec->memory_bytes / GANG_PAGE_BYTES);
+    for (unsigned i = 0; i < spec->gpu_count; i++)
+        shape->capacity[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD] |=
+            gang__share_of(i % GANG__SHARES_PER_WORD, 1000);
+    for (unsigned i = 0; l.core_words && i < spec->core_count; i++)
+        shape->capacity[gang__first_core(l) + i / GANG__CORES_PER_WORD] |=
+            UINT64_C(1) << (i % GANG__CORES_PER_WORD);
+}
+
+/* Closeness of each pair of GPUs, and whether all pairs are alike. */
+static void fill_near(struct gang__shape *shape, uint8_t *near)
+{
+    size_t gpus = shape->spec->gpu_count;
+    shape->near = near;
+    shape->near_uniform = true;
+    for (size_t i = 0; i < gpus; i++) {
+        shape->gpus |= UINT64_C(1) << i;
+        for (size_t j = 0; j < gpus; j++) {
+            near[i * gpus + j] = gang__gpu_near(shape->spec, i, j);
+            if (i != j && near[i * gpus + j] != near[1])
+                shape->near_uniform = false;
+        }
+    }
+}
+
+static void fill_near_cores(struct gang__shape *shape, uint64_t *near_cores)
+{
+    const struct gang_node_spec *spec = shape->spec;
+    unsigned words = shape->layout.core_words;
+    shape->near_cores = near_cores;
+    for (size_t i = 0; words && i < spec->gpu_count; i++)
+        for (size_t k = 0; k < spec->core_count; k++)
+            if (spec->cores[k].numa == spec->gpus[i].numa)
+                near_cores[i * words + k / GANG__CORES_PER_WORD] |= UINT64_C(1)
+                                                                    << (k % GANG__CORES_PER_WORD);
+}
+
+/* Resolve the amounts to kinds. Their words stand in the order of the kinds, however they were
+ * listed. */
+static gang_result find_kinds(gang_cluster *c, struct gang__shape *shape, struct gang_error *error)
+{
+    const struct gang_amount *amount[GANG_MAX_KINDS] = {NULL};
+    for (unsigned i = 0; i < shape->spec->amount_count; i++) {
+        const char *name = shape->spec->amounts[i].kind;
+        int32_t kind = gang__kind_find(c, name);
+        if (kind < GANG_KIND_SITE || c->kind[kind].scope != GANG_SCOPE_NODE) {
+            gang_result code = kind < 0 ? GANG_ENOENT : GANG_EINVAL;
+            gang__error(error, code, "kind", "\"%.64s\" is not a kind counted on nodes", name);
+            return gang__error_at(error, code, "amounts[%u]", i);
+        }
+        amount[kind] = &shape->spec->amounts[i];
+    }
+    unsigned word = gang__first_amount(shape->layout);
+    for (int32_t kind = GANG_KIND_SITE; kind < GANG_MAX_KINDS; kind++) {
+        if (!amount[kind])
+            continue;
+        shape->capacity[word] = (uint64_t)amount[kind]->amount;
+        shape->kind_word[kind] = (uint8_t)word++;
+    }
+    return GANG_OK;
+}
+
+/* The class of a node is its GPUs' model. A node with several models, or an unknown one, stands in
+ * class "": a search for a model looks there too, and at each device. NULL: no GPUs. */
+static const char *class_model(const struct gang_node_spec *spec)
+{
+    if (spec->gpu_count == 0)
+        return NULL;
+    const char *model = spec->gpus[0].model ? spec->gpus[0].model : "";
+    for (size_t i = 1; i < spec->gpu_count; i++)
+        if (strcmp(spec->gpus[i].model ? spec->gpus[i].model : "", model) != 0)
+            return "";
+    return model;
+}
+
+/* The number of a class, made if need be. */
+static gang_result class_get(gang_cluster *c, const struct gang_node_spec *spec, uint8_t *class_id)
+{
+    const char *model = class_model(spec);
+    uint32_t count = gang__load(&c->class_count);
+    uint32_t id = 0;
+    if (model) {
+        for (id = 1; id < count; id++)
+            if (strcmp(gang__load(&c->class[id])->model, model) == 0)
+                break;
+    }
+    if (id >= GANG__CLASSES)
+        return GANG_ELIMIT;
+    gang_result r = gang__index_make(c, id, NULL);
+    if (r != GANG_OK)
+        return r;
+    if (id == count) {
+        memcpy(gang__load(&c->class[id])->model, model, strlen(model) + 1);
+        gang__store(&c->class_count, count + 1);
+    }
+    *class_id = (uint8_t)id;
+    return GANG_OK;
+}
+
+/* ---- one of each -------------------------------------------------------------------------------- */
+
+static struct gang__shape *shape_of_link(struct gang__name *n)
+{
+    return (struct gang__shape *)((char *)n - offsetof(struct gang__shape, link));
+}
+
+static uint64_t hash_number(uint64_t h, int64_t number)
+{
+    return gang__hash(h, &number, sizeof(number));
+}
+
+/* Not of everything: what mostly tells machines apart. */
+static uint64_t machine_hash(const struct gang_node_spec *spec)
+{
+    uint64_t h = GANG__HASH_SEED;
+    h = hash_number(h, spec->cpu_milli);
+    h = hash_number(h, spec->memory_bytes);
+    h = hash_number(h, (int64_t)(spec->gpu_count << 16 | spec->core_count));
+    for (size_t i = 0; i < spec->gpu_count; i++) {
+        const struct gang_gpu_spec *g = &spec->gpus[i];
+        if (g->model)
+            h = gang__hash(h, g->model, strlen(g->model));
+        if (g->pci)
+            h = gang__hash(h, g->pci, strlen(g->pci));
+        h = hash_number(h, g->memory_bytes);
+    }
+    for (size_t i = 0; i < spec->amount_count; i++)
+        h = hash_number(h, spec->amounts[i].amount);
+    return h;
+}
+
+/* The specification of the machine alone, in the library's struct sizes. */
+static struct gang_node_spec *machine_of(gang_cluster *c, const struct gang_node_spec *spec)
+{
+    struct gang_gpu_spec gpus[GANG_MAX_GPUS];
+    struct gang_node_spec machine = *spec;
+    for (size_t i = 0; i < spec->gpu_count; i++) {
+        gpus[i] = gang__node_spec_gpu(spec, i);
+        gpus[i].uuid = NULL;
+    }
+    machine.gpus = gpus;
+    machine.gpu_size = sizeof(gpus[0]);
+    machine.name = NULL;
+    machine.label_count = machine.partition_count = machine.topology_count = 0;
+    machine.state = GANG_NODE_UP;
+    return gang__node_spec_lay_mem(&c->mem, &machine);
+}
+
+static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
+                             struct gang__shape **made, struct gang_error *error)
+{
+    struct gang__layout layout = layout_of(machine);
+    size_t words = gang__word_count(layout), gpus = machine->gpu_count;
+    size_t cores = gpus * layout.core_words;
+    struct gang__shape *shape =
+        gang__zalloc(&c->mem, 1, sizeof(*shape) + (words + cores) * sizeof(uint64_t) + gpus * gpus);
+    if (!shape)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    shape->spec = machine;
+    shape->layout = layout;
+    fill_capacity(shape);
+    fill_near_cores(shape, &shape->capacity[words]);
+    fill_near(shape, (uint8_t *)&shape->capacity[words + cores]);
+    gang_result r = find_kinds(c, shape, error);
+    if (r == GANG_OK) {
+        r = class_get(c, machine, &shape->layout.class_id);
+        if (r == GANG_OK)
+            r = gang__names_reserve(&c->shapes, &c->mem);
+        if (r != GANG_OK)
+            gang__error(error, r, NULL, "%s",
+                        r == GANG_ELIMIT ? "too many GPU models" : "out of memory");
+    }
+    if (r == GANG_OK)
+        *made = shape;
+    else
+        gang__release(&c->mem, shape);
+    return r;
+}
+
+struct gang__shape *gang__shape_again(gang_cluster *c)
+{
+    c->last_shape->refs++;
+    return c->last_shape;
+}
+
+gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
+                            struct gang__shape **shape, struct gang_error *error)
+{
+    *shape = NULL;
+    struct gang_node_spec *machine = machine_of(c, spec);
+    if (!machine)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    uint64_t hash = machine_hash(machine);
+    for (struct gang__name *n = gang__names_first(&c->shapes, hash); n; n = n->next) {
+        struct gang__shape *there = shape_of_link(n);
+        if (n->hash == hash && gang__same_machine(there->spec, machine)) {
+            gang__release(&c->mem, machine);
+            c->last_shape = there;
+            *shape = gang__shape_again(c);
+            return GANG_OK;
+        }
+    }
+    gang_result r = shape_new(c, machine, shape, error);
+    if (r != GANG_OK) {
+        gang__release(&c->mem, machine);
+        return r;
+    }
+    gang__names_put(&c->shapes, &(*shape)->link, hash);
+    c->last_shape = *shape;
+    (*shape)->refs = 1;
+    return GANG_OK;
+}
+
+static void shape_free(gang_cluster *c, struct gang__shape *shape)
+{
+    gang__release(&c->mem, shape->spec);
+    gang__release(&c->mem, shape);
+}
+
+void gang__shape_put(gang_cluster *c, struct gang__shape *shape)
+{
+    if (--shape->refs)
+        return;
+    gang__names_remove(&c->shapes, &shape->link);
+    if (c->last_shape == shape)
+        c->last_shape = NULL;
+    shape_free(c, shape);
+}
+
+void gang__shapes_free(gang_cluster *c)
+{
+    for (size_t i = 0; i < c->shapes.room; i++) {
+        struct gang__name *next;
+        for (struct gang__name *n = c->shapes.bucket[i]; n; n = next) {
+            next = n->next;
+            shape_free(c, shape_of_link(n));
+        }
+    }
+    gang__names_free(&c->shapes, &c->mem);
+}

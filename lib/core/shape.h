@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shapes: what machines of one make have in common, kept once. A cluster of 100,000 nodes has a handful
+ * of them, so that planning reads the few that are hot. All under the structure mutex, but for
+ * reading a shape inside a read section. */
+#ifndef GANG__CORE_SHAPE_H
+#define GANG__CORE_SHAPE_H
+
+#include "core/cluster.h"
+
+/* The shape of a checked specification: one that is there, or a new one; counted for the caller.
+ * GANG_ENOENT, GANG_EINVAL (kinds), GANG_ELIMIT (GPU models), GANG_ENOMEM. O(specification). */
+gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
+                            struct gang__shape **shape, struct gang_error *error);
+
+/* Once more the shape of the node described last. */
+struct gang__shape *gang__shape_again(gang_cluster *c);
+
+/* Give up a reference: freed with the last one, so call it after the grace period. */
+void gang__shape_put(gang_cluster *c, struct gang__shape *shape);
+
+void gang__shapes_free(gang_cluster *c);
+
+/* The shape of a slot that holds a node. Inside a read section. */
+static inline const struct gang__shape *gang__shape_at(struct gang__chunk *chunk, uint32_t slot)
+{
+    return gang__load(&gang__slot_at(chunk, slot)->shape);
+}
+
+#endif
