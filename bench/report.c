@@ -47,6 +47,7 @@ static json_t *entry(const struct bench_result *r)
     set_real(e, "ns_per_op", r->ns_per_op);
     set_integer(e, "batch", r->batch);
     set_real(e, "ops_per_s", r->ops_per_s);
+    set_real(e, "wall_ops_per_s", r->wall_ops_per_s);
     set_real(e, "bytes_per_node", r->bytes_per_node);
     set_integer(e, "retries", r->retries);
     set_integer(e, "helps", r->helps);
