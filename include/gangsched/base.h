@@ -129,8 +129,8 @@ struct gang_error {
 /**
  * Allocator of a cluster. Both members or none. `alloc` returns memory aligned for any type, or
  * NULL; `release` is never called with NULL. They may be called from any thread that calls the
- * library, at the same time; they must not call the library. jansson and hwloc, used while
- * reading and writing text, allocate on their own.
+ * library, at the same time; they must not call the library, nor must the child of a fork in them
+ * (core.h). jansson and hwloc, used while reading and writing text, allocate on their own.
  */
 struct gang_mem {
     size_t size;                             /**< sizeof(struct gang_mem) */

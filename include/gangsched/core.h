@@ -14,7 +14,11 @@
  *     section of that flavour of your own and wait there for adding or removing nodes.
  *   - The memory of removed nodes is given back after an RCU grace period, see
  *     gang_cluster_reclaim().
- *   - A worker is used by one thread at a time. It may move from thread to thread.
+ *   - A worker is used by one thread at a time. It may move from thread to thread. Threads may come
+ *     and go as they like; only handles are counted.
+ *   - No function may be called from a signal handler, but for gang_version(), gang_strerror() and
+ *     their like. A thread may be cancelled (deferred) while it is in here: no function of this
+ *     header or of place.h is a cancellation point, unless the host's own callbacks are.
  *   - The library starts no thread, reads no clock and prints nothing.
  *
  * Life of the objects
@@ -25,6 +29,38 @@
  *   5. gang_worker_free() returns the handle; the allocations made with it stay.
  *   6. Before gang_cluster_free() every worker must be out of the library; the handles and all ids
  *      end with the cluster.
+ *
+ * fork()
+ *   The host does nothing for it. Parent and child go on with copies that know nothing of each
+ *   other, and each ends its own with gang_cluster_free(). The child has only the thread that
+ *   forked. Of the others it holds:
+ *   1. Commits under way took effect whole or not at all; the child carries them to their end.
+ *   2. An allocation that another thread was making, changing or reading stays GANG_EBUSY, or
+ *      is not to be found at all; what it had taken stays taken, and gang_cluster_check() may
+ *      report it.
+ *   3. Their handles must not be used nor freed, since a thread may have been inside a call;
+ *      they count until the cluster ends. Make new ones. A few pieces of memory may be lost
+ *      with them.
+ *   4. Nodes and kinds are whole: fork() waits for the calls that the mutex keeps apart (see
+ *      caveats), and for RCU grace periods that others wait for, hence for the threads inside
+ *      the library. So it waits for ever if one of those is stopped for ever.
+ *   5. A cluster that was being made or freed by another thread is not to be touched.
+ *   A thread may fork while it visits an allocation. From the functions of a gang_mem, from a
+ *   signal handler that interrupted the library, or inside a read section of liburcu-bp of its
+ *   own it may, too, but then the child must not use the library. vfork(), posix_spawn() and a
+ *   raw clone() do none of this; their children must not use it either.
+ *   The library calls urcu_bp_before_fork() and its sisters by pthread_atfork(), which do for
+ *   the whole process. A host that uses flavour bp itself does not call them again. If it must, it
+ *   calls urcu_bp_register_thread() before urcu_bp_before_fork() and is inside a read section of bp
+ *   from there until after fork(), by which the library knows. Handlers that wait for threads of bp
+ *   (urcu_bp_call_rcu_before_fork) it registers after its first gang_cluster_new(), so that they
+ *   run before ours. Other flavours are no matter.
+ *
+ * Loading at run time
+ *   dlclose() does not unload the shared library, nor liburcu-bp, which remembers threads until
+ *   they end. A plugin that contains the static library must itself be linked with -z nodelete.
+ *   Several copies of the library in one process do not disturb each other; but not in a namespace
+ *   of its own (dlmopen), since glibc mixes up what liburcu keeps for each thread in the two.
  */
 #ifndef GANGSCHED_CORE_H
 #define GANGSCHED_CORE_H

@@ -7,6 +7,7 @@
  *   model.h     what is there: kinds and the description of a machine
  *   core.h      what is taken: cluster, nodes, workers
  *   place.h     where: requests and allocations, gang and incremental
+ *   snapshot.h  the whole at one instant, and what if
  *   scenario.h  clusters, queues and jobs as JSON
  */
 #ifndef GANGSCHED_GANGSCHED_H
@@ -17,5 +18,6 @@
 #include <gangsched/model.h>
 #include <gangsched/place.h>
 #include <gangsched/scenario.h>
+#include <gangsched/snapshot.h>
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one place where shared words are touched: C11 atomics with the order in the name, and the
- * hook that lets a test stop or delay a thread at each step of a commit.
+ * hook that lets a test stop or delay a thread at each step of a commit or of a snapshot.
  *
  * No fences anywhere: ThreadSanitizer does not model them. Where a reader must not see an old
  * status after a new field, the field is stored with release and loaded with acquire. */
@@ -38,7 +38,9 @@ enum gang__step {
     GANG__STEP_NOTE,    /* before the word of a claimed cell is noted as agreed */
     GANG__STEP_RAISE,   /* all is agreed, before the index is raised */
     GANG__STEP_STAMP,   /* index is raised, before the stamp */
+    GANG__STEP_LABEL,   /* all is claimed and agreed, before the label for snapshots */
     GANG__STEP_DECIDE,  /* before the decision */
+    GANG__STEP_SAVE,    /* decided, before a word is saved for a snapshot */
     GANG__STEP_WRITE,   /* decided, before a word is written */
     GANG__STEP_RELEASE, /* before a claim is given up */
     GANG__STEP_TIDY,    /* over, before the index is tidied */
@@ -50,6 +52,9 @@ enum gang__step {
     GANG__STEP_HOLD,    /* the record of an allocation is held */
     GANG__STEP_PUBLISH, /* before a record is let go, for others to see */
     GANG__STEP_DROP,    /* before a record is given up */
+    GANG__STEP_TAKE,    /* snapshot, before its instant */
+    GANG__STEP_SCAN,    /* snapshot, before a cell is looked at, and before it ends */
+    GANG__STEP_COPY,    /* snapshot, cell has no claim of before, before its words are copied */
     GANG__STEP_COUNT
 };
 

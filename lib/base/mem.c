@@ -104,11 +104,12 @@ bool gang__grow_now(const struct gang_mem *mem, void **array, size_t *room, size
     void *bigger = gang__alloc(mem, more * element);
     if (!bigger)
         return false;
-    if (*array) {
-        memcpy(bigger, *array, *room * element);
-        gang__release(mem, *array);
-    }
+    void *old = *array;
+    if (old)
+        memcpy(bigger, old, *room * element);
+    /* First let go, then free: a fork may leave a child with the thread stopped in between. */
     *array = bigger;
     *room = more;
+    gang__release(mem, old);
     return true;
 }

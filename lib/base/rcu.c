@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/rcu.h"
 
+#include <pthread.h>
 #include <urcu-bp.h>
 
 /* liburcu is not instrumented: tell ThreadSanitizer what its grace periods order. */
@@ -32,8 +33,34 @@ void gang__rcu_leave(void)
 
 void gang__rcu_wait(void)
 {
+    /* liburcu waits in poll() with its mutex held; cancelled there, it would never let it go. */
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     urcu_bp_synchronize_rcu();
+    pthread_setcancelstate(cancel_state, &cancel_state);
 #ifdef GANG__TSAN
     __tsan_acquire(&grace_period);
 #endif
+}
+
+/* liburcu's mutexes are not recursive, and one set of them serves the whole process. So who made it
+ * ready is then inside a read section: this is how a second copy of this library, or a host that
+ * did it all itself, is recognized. Inside a read section of another kind it could wait for ever:
+ * for somebody who waits for the end of that very section. */
+bool gang__rcu_before_fork(void)
+{
+    if (urcu_bp_read_ongoing())
+        return false;
+    urcu_bp_before_fork();
+    urcu_bp_read_lock();
+    return true;
+}
+
+void gang__rcu_after_fork(bool is_child)
+{
+    urcu_bp_read_unlock();
+    if (is_child)
+        urcu_bp_after_fork_child();
+    else
+        urcu_bp_after_fork_parent();
 }

@@ -8,9 +8,17 @@
 #ifndef GANG__BASE_RCU_H
 #define GANG__BASE_RCU_H
 
+#include <stdbool.h>
+
 void gang__rcu_enter(void);
 void gang__rcu_leave(void);
-/* Wait until every read section that was open at the call has ended. */
+/* Wait until every read section that was open at the call has ended. No cancellation point. */
 void gang__rcu_wait(void);
+
+/* Around a fork, see base/fork.h. False: this thread is inside a read section, of ours, of the
+ * host's, or of another copy of this library that has made liburcu ready just before; then there is
+ * nothing to do after. Waits for the grace periods that others wait for. */
+bool gang__rcu_before_fork(void);
+void gang__rcu_after_fork(bool is_child);
 
 #endif

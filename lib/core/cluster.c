@@ -7,6 +7,7 @@
 #include "base/rcu.h"
 #include "core/commit.h"
 #include "core/index.h"
+#include "core/instant.h"
 #include "core/kind.h"
 #include "core/node.h"
 #include "core/shape.h"
@@ -62,16 +63,18 @@ static gang_result copy_levels(gang_cluster *c, const struct gang_cluster_opts *
 /* The pool: slot 0 holds the cluster-wide kinds, one a word after the first two. */
 static gang_result make_pool(gang_cluster *c)
 {
-    enum { POOL_WORDS = GANG__WORD_SHARES + GANG_MAX_KINDS - GANG_KIND_SITE };
     struct gang__chunk *chunk = gang__zalloc_line(&c->mem, 1, sizeof(*chunk));
     if (!chunk)
         return GANG_ENOMEM;
     gang__store(&c->chunk[0], chunk);
-    gang__a64 *more = gang__zalloc_line(&c->mem, POOL_WORDS - GANG__CELL_WORDS, sizeof(*more));
+    gang__a64 *more =
+        gang__zalloc_line(&c->mem, GANG__POOL_WORDS - GANG__CELL_WORDS, sizeof(*more));
     if (!more)
         return GANG_ENOMEM;
     gang__store(&chunk->more[GANG__POOL], more);
+    gang__store(&chunk->most_words, (uint32_t)GANG__POOL_WORDS);
     gang__store(&c->slot_end, 1u);
+    gang__instant_init(c);
     gang_result r = gang__index_make(c, 0, chunk);
     if (r == GANG_OK)
         gang__store(&c->class_count, 1u);
@@ -97,7 +100,9 @@ gang_result gang_cluster_new(const struct gang_cluster_opts *opts, gang_cluster 
     r = check_opts(&o, error);
     if (r != GANG_OK)
         return r;
-    gang_cluster *c = gang__zalloc_line(&mem, 1, sizeof(*c));
+    gang_cluster *c = NULL;
+    if (gang__fork_watch() == GANG_OK)
+        c = gang__zalloc_line(&mem, 1, sizeof(*c));
     if (!c)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     c->mem = mem;
@@ -152,10 +157,10 @@ void gang_cluster_free(gang_cluster *cluster)
     if (!cluster)
         return;
     gang_cluster *c = cluster;
-    pthread_mutex_lock(&c->structure);
+    gang__structure_lock(c);
     gang__reap(c);
     gang__reclaim(c);
-    pthread_mutex_unlock(&c->structure);
+    gang__structure_unlock(c);
     free_workers(c);
     const struct gang__place_ops *ops = gang__load(&c->place_ops);
     if (ops)
@@ -168,6 +173,7 @@ void gang_cluster_free(gang_cluster *cluster)
     for (uint32_t i = 0; i < GANG__CLASSES; i++)
         gang__release_line(&c->mem, gang__load(&c->class[i]));
     gang__shapes_free(c);
+    gang__instant_free(c);
     gang__topology_free(c);
     gang__names_free(&c->node_names, &c->mem);
     gang__release(&c->mem, c->free_slots);

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "base/atomic.h"
+#include "base/fork.h"
 #include "base/mem.h"
 #include "base/names.h"
 #include "core/word.h"
@@ -23,6 +24,8 @@ enum {
     GANG__BUCKETS = GANG__GPU_LEVELS + GANG__CPU_LEVELS,
     GANG__FAN = 32,       /* children of an index word */
     GANG__WORKERS = 2048, /* as many as an owner word can name */
+    GANG__SNAPSHOTS = 16, /* as many can be taken at once */
+    GANG__BATCHES = 4,    /* threads that wait for a grace period to reclaim */
     GANG__POOL = 0        /* slot whose cell holds the cluster-wide kinds */
 };
 
@@ -58,6 +61,9 @@ struct gang__chunk {
     struct gang__slot slot[GANG__CHUNK];
     _Atomic(gang__a64 *) more[GANG__CHUNK]; /* words past GANG__CELL_WORDS */
     _Atomic(struct gang__leaf *) leaf[GANG__CLASSES];
+    gang__a64
+        described; /* label of the last change of a slot's node, or GANG__PENDING during one */
+    gang__a32 most_words; /* of a node that was ever here; only grows */
 };
 
 /* Upper index words of one class. */
@@ -83,7 +89,8 @@ struct gang__desc {
     _Atomic(struct gang__op *) ops; /* replaced by larger ones; old ones are kept */
     gang__a32 count;
     gang__a32 raises; /* 1: some operation gives something back */
-    char pad[64 - 24];
+    gang__a64 when;   /* GANG__UNAGREED | seq, or the instant it belongs to; see core/instant.c */
+    char pad[64 - 32];
 };
 _Static_assert(sizeof(struct gang__desc) == 64, "descriptors do not share cache lines");
 
@@ -138,11 +145,18 @@ struct gang__node {
     struct gang__name name_link; /* under the structure mutex */
     struct gang__node *next_retired;
     uint32_t slot;
-    int32_t state;     /* GANG_NODE_* it was described with */
+    int32_t state; /* GANG_NODE_* it was described with */
+    /* For snapshots that are being taken, see core/instant.c. */
+    gang__a64 label;     /* of the commit since which this is said; GANG__PENDING before */
+    gang__a64 newer_ref; /* commit that `newer` takes effect with, as in an owner word; or 0 */
+    _Atomic(struct gang__node *) newer;
+    struct gang__node *older; /* good as long as somebody can need it */
+    uint64_t over_at;  /* at this instant and after it nobody sees it; under the structure mutex */
     uint32_t domain[]; /* index of its domain on each level of the cluster; GANG__NO_DOMAIN */
 };
 
 #define GANG__NO_DOMAIN UINT32_MAX
+#define GANG__PENDING UINT64_MAX
 
 /* Slots of the nodes of a domain. Appended to in place; replaced (RCU) to grow or to remove. */
 struct gang__members {
@@ -193,6 +207,13 @@ struct gang__retired {
     size_t count;
 };
 
+/* What a thread waits for a grace period for, and gang__fork_count() of the process in which it does:
+ * in a child of that process the thread is no more. */
+struct gang__batch {
+    struct gang__retired retired;
+    uint64_t fork;
+};
+
 struct gang_cluster {
     struct gang_mem mem;
     uint32_t max_slots; /* slots 1 .. max_slots may be used */
@@ -208,6 +229,11 @@ struct gang_cluster {
 
     _Atomic(gang_worker *) worker[GANG__WORKERS];
     gang__a32 worker_end;
+
+    /* {instant:48 | snapshots being taken:16}, see core/instant.c; on a line of its own. */
+    _Alignas(64) gang__a64 snap;
+    _Alignas(64) gang__a64 snap_slots; /* save areas in use */
+    _Atomic(struct gang__area *) area[GANG__SNAPSHOTS];
 
     struct gang__kind kind[GANG_MAX_KINDS];
     gang__a32 kind_count;
@@ -227,6 +253,9 @@ struct gang_cluster {
     size_t free_slot_count, free_slot_room;
     struct gang__node *leaving; /* removed, perhaps still holding allocations */
     struct gang__retired retired;
+    struct gang_snapshot *snapshots; /* all that exist */
+    struct gang__node *held;         /* unpublished long ago, but in a snapshot */
+    struct gang__batch batch[GANG__BATCHES];
     gang__a64 **old_more; /* outgrown words: a late reader may still look at them */
     size_t old_more_count, old_more_room;
 
@@ -234,6 +263,19 @@ struct gang_cluster {
     _Atomic(void *) place;
     _Atomic(const struct gang__place_ops *) place_ops; /* NULL: nothing was ever placed */
 };
+
+/* A fork in another thread waits for the end of it, so that a child finds nothing half-changed. */
+static inline void gang__structure_lock(gang_cluster *c)
+{
+    gang__fork_hold_off();
+    pthread_mutex_lock(&c->structure);
+}
+
+static inline void gang__structure_unlock(gang_cluster *c)
+{
+    pthread_mutex_unlock(&c->structure);
+    gang__fork_allow();
+}
 
 /* The chunk of a slot that was used at least once. */
 static inline struct gang__chunk *gang__chunk_of(const gang_cluster *c, uint32_t slot)
@@ -247,12 +289,16 @@ struct gang__words {
     gang__a64 *more;
 };
 
-static inline struct gang__words gang__words_of(const gang_cluster *c, uint32_t slot)
+static inline struct gang__words gang__words_in(struct gang__chunk *chunk, uint32_t slot)
 {
-    struct gang__chunk *chunk = gang__chunk_of(c, slot);
     struct gang__words w = {&chunk->cell[slot % GANG__CHUNK],
                             gang__load(&chunk->more[slot % GANG__CHUNK])};
     return w;
+}
+
+static inline struct gang__words gang__words_of(const gang_cluster *c, uint32_t slot)
+{
+    return gang__words_in(gang__chunk_of(c, slot), slot);
 }
 
 static inline gang__a64 *gang__word_in(const struct gang__words *w, unsigned i)
@@ -268,6 +314,16 @@ static inline struct gang__slot *gang__slot_at(struct gang__chunk *chunk, uint32
 static inline struct gang__layout gang__layout_at(struct gang__chunk *chunk, uint32_t slot)
 {
     return gang__layout_unpack(gang__load(&gang__slot_at(chunk, slot)->layout));
+}
+
+/* Words of the pool's cell: the kinds, one a word after the first two. */
+enum { GANG__POOL_WORDS = GANG__WORD_SHARES + GANG_MAX_KINDS - GANG_KIND_SITE };
+
+/* How many words of a cell count. */
+static inline unsigned gang__cell_words(struct gang__chunk *chunk, uint32_t slot)
+{
+    return slot == GANG__POOL ? (unsigned)GANG__POOL_WORDS
+                              : gang__word_count(gang__layout_at(chunk, slot));
 }
 
 #endif

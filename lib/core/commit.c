@@ -14,9 +14,11 @@
  *            the same words; the first one to note them in the descriptor wins, the others would
  *            have noted the same.
  *   raise    if the operation gives back: raise the index for every node it lifts, then the stamp.
+ *   label    if they fit: which snapshots it belongs to (core/instant.c).
  *   decide   does every operation fit its agreed word? One compare-and-swap on ss, UNDECIDED ->
  *            SUCCESS or REFUSED. This is the linearization point of success and of refusal.
- *   finish   SUCCESS: each word agreed -> new, by compare-and-swap (versions make a late one fail).
+ *   finish   SUCCESS: save the words of the cell for snapshots that need them (core/instant.c), then
+ *            each word agreed -> new, by compare-and-swap (versions make a late one fail).
  *            Then each owner ref -> 0. In this order, or another commit could slip in between.
  *
  * Why it is atomic: a reader that meets a claimed cell finishes that commit before it believes the
@@ -53,6 +55,7 @@
 #include "core/commit.h"
 
 #include "core/index.h"
+#include "core/instant.h"
 
 enum { BUILDING = 0, UNDECIDED = 1, SUCCESS = 2, REFUSED = 3 };
 
@@ -165,11 +168,15 @@ static void finish(gang_cluster *c, const struct target *t, uint64_t ss)
 {
     struct list l = list_of(t);
     struct change change[GANG__MAX_WORDS];
+    uint64_t snap = status_of(ss) == SUCCESS ? gang__load_seq(&c->snap) : 0;
     for (uint32_t i = 0, n; i < l.count; i += n) {
         uint32_t slot = step_of(&l.ops[i]).slot;
+        uint64_t label = gang__load(&t->w->desc.when);
         n = changes_of(&l, i, slot, change);
         if (gang__load(&t->w->desc.ss) != ss || n == 0)
             return;
+        if (gang__snap_mask(snap))
+            gang__instant_save(c, snap, label, slot);
         struct gang__words words = gang__words_of(c, slot);
         for (uint32_t k = 0; status_of(ss) == SUCCESS && k < n; k++) {
             gang__hook(GANG__STEP_WRITE);
@@ -184,9 +191,12 @@ static void finish(gang_cluster *c, const struct target *t, uint64_t ss)
 /* The owner, who agreed to all words himself, has noted what comes next. */
 static void finish_own(gang_cluster *c, const struct target *t, const struct list *l)
 {
+    uint64_t snap = gang__load_seq(&c->snap);
     for (uint32_t i = 0; i < l->count;) {
         uint32_t slot = step_of(&l->ops[i]).slot;
         struct gang__words words = gang__words_of(c, slot);
+        if (gang__snap_mask(snap))
+            gang__instant_save(c, snap, gang__load(&t->w->desc.when), slot);
         for (; i < l->count; i++) {
             struct gang__op *op = &l->ops[i];
             uint64_t where = gang__load_relaxed(&op->where);
@@ -244,6 +254,14 @@ static bool raise_index(gang_cluster *c, const struct target *t, const struct li
 /* ---- claim, agree, decide ------------------------------------------------------------------------ */
 
 enum went { OVER, BLOCKED };
+
+/* All cells are claimed and agreed, and it fits: say which snapshots it belongs to. */
+static void set_label(gang_cluster *c, const struct target *t)
+{
+    gang__hook(GANG__STEP_LABEL);
+    uint64_t unset = GANG__UNAGREED | (t->seq & AGREED_SEQ_MASK);
+    gang__cas(&t->w->desc.when, unset, gang__snap_instant(gang__load_seq(&c->snap)));
+}
 
 /* Carry one commit on from operation *at until it is over (decided and finished), or blocked by
  * another one, which is put into *blocker; *at then tells where to go on. `own`: the caller is the
@@ -307,6 +325,8 @@ static enum went carry(gang_cluster *c, const struct target *t, bool own, uint32
     }
     if (ss == undecided) {
         if (!fits || !l.raises || raise_index(c, t, &l)) {
+            if (fits)
+                set_label(c, t);
             gang__hook(GANG__STEP_DECIDE);
             gang__cas(&t->w->desc.ss, undecided, ss_of(t->seq, fits ? SUCCESS : REFUSED));
         }
@@ -355,8 +375,6 @@ gang_result gang__commit_reserve(gang_worker *w, size_t ops)
     if (!bigger)
         return GANG_ENOMEM;
     struct gang__op *old = gang__load(&w->desc.ops);
-    if (old)
-        w->old_ops[w->old_count++] = old;
     /* The last operation ends here: a late helper's claim must not be finished over new, empty
      * operations, but be found over, and cleared. */
     w->seq++;
@@ -364,6 +382,8 @@ gang_result gang__commit_reserve(gang_worker *w, size_t ops)
     gang__store(&w->desc.count, 0);
     gang__store(&w->desc.ops, bigger);
     w->op_room = room;
+    if (old)
+        w->old_ops[w->old_count++] = old;
     return GANG_OK;
 }
 
@@ -373,6 +393,7 @@ void gang__commit_begin(gang_worker *w)
     gang__store(&w->desc.ss, ss_of(w->seq, BUILDING));
     w->op_count = 0;
     w->unagreed = GANG__UNAGREED | (w->seq & AGREED_SEQ_MASK);
+    gang__store(&w->desc.when, w->unagreed);
     gang__hook(GANG__STEP_BUILD);
 }
 
@@ -413,6 +434,31 @@ void gang__commit_op(const gang_worker *w, uint32_t i, uint32_t *slot, unsigned 
     *payload = gang__payload(gang__load(&op->agreed));
 }
 
+/* ---- for snapshots ---------------------------------------------------------------------------------- */
+
+uint64_t gang__commit_label(const gang_worker *w)
+{
+    return gang__load(&w->desc.when);
+}
+
+uint64_t gang__commit_next_ref(const gang_worker *w)
+{
+    return ref_of(w->index, w->seq + 1);
+}
+
+enum gang__fate gang__commit_fate(gang_cluster *c, uint64_t ref, uint64_t *label)
+{
+    gang_worker *w = gang__load(&c->worker[ref >> 1 & WORKER_MASK]);
+    uint64_t seq = ref >> 12;
+    uint64_t ss = gang__load(&w->desc.ss);
+    *label = gang__load(&w->desc.when);
+    if ((seq_of(ss) & SEQ_MASK) != seq)
+        return (seq_of(ss) & SEQ_MASK) < seq ? GANG__FATE_OPEN : GANG__FATE_OVER;
+    if (status_of(ss) == SUCCESS)
+        return gang__load(&w->desc.ss) == ss ? GANG__FATE_DONE : GANG__FATE_OVER;
+    return status_of(ss) == REFUSED ? GANG__FATE_REFUSED : GANG__FATE_OPEN;
+}
+
 /* ---- reading ----------------------------------------------------------------------------------------- */
 
 /* A cell without a claim whose commit is under way; carries on what is in the way. */
@@ -428,6 +474,11 @@ static void settle(gang_cluster *c, gang__a64 *owner)
         else
             gang__cas(owner, holder, 0);
     }
+}
+
+void gang__cell_settle(gang_cluster *c, uint32_t slot)
+{
+    settle(c, &gang__chunk_of(c, slot)->cell[slot % GANG__CHUNK].owner);
 }
 
 void gang__cell_read(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned words)

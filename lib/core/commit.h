@@ -27,6 +27,17 @@ static inline void gang__commit_add(gang_worker *w, uint32_t slot, unsigned word
  * GANG_OK or GANG_ENOFIT; a refusal is true at the instant it is decided. Lock-free. */
 gang_result gang__commit_run(gang_worker *w, bool raises, uint32_t *refused);
 
+/* Label of the last commit, which took effect; see core/instant.c. */
+uint64_t gang__commit_label(const gang_worker *w);
+
+/* The name of the next commit of a worker, as it will stand in owner words. */
+uint64_t gang__commit_next_ref(const gang_worker *w);
+
+/* What became of a commit. GANG__FATE_OVER: its owner has moved on, so that whatever the owner did
+ * after it can be seen. */
+enum gang__fate { GANG__FATE_OVER, GANG__FATE_OPEN, GANG__FATE_REFUSED, GANG__FATE_DONE };
+enum gang__fate gang__commit_fate(gang_cluster *c, uint64_t ref, uint64_t *label);
+
 /* Slot, word and agreed payload of an operation of the last commit (after a refusal: payload only
  * up to the refused one). For messages. */
 void gang__commit_op(const gang_worker *w, uint32_t i, uint32_t *slot, unsigned *word,
@@ -35,6 +46,9 @@ void gang__commit_op(const gang_worker *w, uint32_t i, uint32_t *slot, unsigned 
 /* The payloads of the first `words` words of a cell at one instant. Helps a commit that claims the
  * cell to its end. Lock-free. Inside a read section, or for a slot that cannot go away. */
 void gang__cell_read(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned words);
+
+/* Carry the commit that claims a cell, if any, to its end. Lock-free. */
+void gang__cell_settle(gang_cluster *c, uint32_t slot);
 
 /* The same without helping and without the promise of one instant: each word is one that was there
  * during the call, or (a commit is being written) will be replaced. Returns true if the cell was

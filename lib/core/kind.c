@@ -65,7 +65,7 @@ gang_result gang_kind_add(gang_worker *worker, const char *name, const char *uni
     if (capacity < 0 || capacity > GANG_MAX_AMOUNT || (scope == GANG_SCOPE_NODE && capacity))
         return GANG_ERANGE;
     gang_cluster *c = worker->cluster;
-    pthread_mutex_lock(&c->structure);
+    gang__structure_lock(c);
     uint32_t count = gang__load(&c->kind_count);
     gang_result r = GANG_OK;
     if (gang__kind_find(c, name) >= 0)
@@ -82,7 +82,7 @@ gang_result gang_kind_add(gang_worker *worker, const char *name, const char *uni
         if (kind)
             *kind = (int32_t)count;
     }
-    pthread_mutex_unlock(&c->structure);
+    gang__structure_unlock(c);
     return r;
 }
 
@@ -96,14 +96,14 @@ gang_result gang_kind_resize(gang_worker *worker, int32_t kind, int64_t capacity
         return GANG_EINVAL;
     if (capacity < 0 || capacity > GANG_MAX_AMOUNT)
         return GANG_ERANGE;
-    pthread_mutex_lock(&c->structure);
+    gang__structure_lock(c);
     int64_t before = (int64_t)gang__load(&c->kind[kind].capacity);
     gang_result r = pool_change(worker, kind, capacity - before);
     if (r == GANG_OK) {
         gang__store(&c->kind[kind].capacity, (uint64_t)capacity);
         gang__add_seq(&c->epoch, 1);
     }
-    pthread_mutex_unlock(&c->structure);
+    gang__structure_unlock(c);
     return r;
 }
 

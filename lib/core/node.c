@@ -13,6 +13,7 @@
 #include "base/rcu.h"
 #include "core/commit.h"
 #include "core/index.h"
+#include "core/instant.h"
 #include "core/node.h"
 #include "core/shape.h"
 #include "model/node_spec.h"
@@ -108,13 +109,15 @@ static int32_t kind_of_word(const struct gang__node *node, unsigned word)
 }
 
 /* One commit for all differences of capacity, and the state. */
-static gang_result commit_change(gang_worker *w, const struct gang__node *old,
-                                 const struct gang__node *node, struct gang_error *error)
+static gang_result commit_change(gang_worker *w, struct gang__node *old, struct gang__node *node,
+                                 struct gang_error *error)
 {
     unsigned words = gang__word_count(node->shape->layout);
     gang_result r = gang__commit_reserve(w, words);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "out of memory");
+    gang__store(&old->newer, node);
+    gang__store(&old->newer_ref, gang__commit_next_ref(w));
     gang__commit_begin(w);
     for (unsigned k = 0; k < words; k++) {
         uint64_t from = old->shape->capacity[k], to = node->shape->capacity[k];
@@ -132,6 +135,7 @@ static gang_result commit_change(gang_worker *w, const struct gang__node *old,
     r = gang__commit_run(w, true, &refused);
     if (r == GANG_OK)
         return r;
+    gang__store(&old->newer_ref, 0);
     uint32_t slot;
     unsigned word;
     uint64_t payload;
@@ -179,14 +183,22 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     for (uint32_t level = 0; level < c->level_count; level++)
         if (node->domain[level] != GANG__NO_DOMAIN && node->domain[level] != old->domain[level])
             gang__domain_add(c, node->domain[level], node->slot);
+    struct gang__chunk *chunk = gang__chunk_of(c, node->slot);
+    uint64_t described = gang__load(&chunk->described);
+    gang__store(&chunk->described, GANG__PENDING);
     r = commit_change(w, old, node, error);
     if (r != GANG_OK) {
+        gang__store(&chunk->described, described);
         move_domains(c, node, old);
         return r;
     }
-    struct gang__slot *slot = gang__slot_at(gang__chunk_of(c, node->slot), node->slot);
+    struct gang__slot *slot = gang__slot_at(chunk, node->slot);
     gang__store(&slot->shape, node->shape);
+    node->older = old;
+    gang__store(&node->label, gang__commit_label(w));
     gang__store(&slot->node, node);
+    gang__store(&chunk->described, gang__commit_label(w));
+    old->over_at = gang__instant_now(c);
     gang__names_remove(&c->node_names, &old->name_link);
     gang__names_put(&c->node_names, &node->name_link, old->name_link.hash);
     move_domains(c, old, node);
@@ -206,7 +218,7 @@ gang_result gang_node_change(gang_worker *worker, gang_node_id id,
     if (!worker)
         return gang__error(error, GANG_EINVAL, NULL, "no worker");
     gang_cluster *c = worker->cluster;
-    pthread_mutex_lock(&c->structure);
+    gang__structure_lock(c);
     gang__reclaim_some(c);
     struct gang__node *node = NULL;
     struct gang__node *old = gang__node_of(c, id);
@@ -219,7 +231,7 @@ gang_result gang_node_change(gang_worker *worker, gang_node_id id,
         r = change(worker, old, node, error);
     if (r != GANG_OK)
         gang__node_free(c, node);
-    pthread_mutex_unlock(&c->structure);
+    gang__structure_unlock(c);
     return r;
 }
 
@@ -254,7 +266,7 @@ gang_result gang_node_remove(gang_worker *worker, gang_node_id id)
     if (!worker)
         return GANG_EINVAL;
     gang_cluster *c = worker->cluster;
-    pthread_mutex_lock(&c->structure);
+    gang__structure_lock(c);
     struct gang__node *node = gang__node_of(c, id);
     gang_result r = node && gang__node_by_name(c, node->name) == node ? GANG_OK : GANG_ESTALE;
     if (r == GANG_OK)
@@ -270,7 +282,7 @@ gang_result gang_node_remove(gang_worker *worker, gang_node_id id)
         gang__add_seq(&c->epoch, 1);
         gang__reclaim_some(c);
     }
-    pthread_mutex_unlock(&c->structure);
+    gang__structure_unlock(c);
     return r;
 }
 
@@ -282,16 +294,16 @@ gang_result gang_node_find(gang_cluster *cluster, const char *name, gang_node_id
         *id = GANG_ID_NONE;
     if (!cluster || !name || !id)
         return GANG_EINVAL;
-    pthread_mutex_lock(&cluster->structure);
+    gang__structure_lock(cluster);
     struct gang__node *node = gang__node_by_name(cluster, name);
     if (node)
         *id = node->id;
-    pthread_mutex_unlock(&cluster->structure);
+    gang__structure_unlock(cluster);
     return node ? GANG_OK : GANG_ENOENT;
 }
 
-static void info_fill(const struct gang__node *node, const uint64_t *payload,
-                      struct gang_node_info *info)
+void gang__node_info(const struct gang__node *node, const uint64_t *payload,
+                     struct gang_node_info *info)
 {
     const struct gang__shape *shape = node->shape;
     struct gang__layout l = shape->layout;
@@ -321,8 +333,7 @@ static void info_fill(const struct gang__node *node, const uint64_t *payload,
     memcpy(info->name, node->name, strlen(node->name) + 1);
 }
 
-/* Removed, and nobody holds anything of it: its id is stale, reaped or not. */
-static bool is_over(const struct gang__node *node, const uint64_t *payload)
+bool gang__node_is_over(const struct gang__node *node, const uint64_t *payload)
 {
     return gang__head_state(payload[GANG__WORD_HEAD]) == GANG__STATE_GONE &&
            gang__node_is_free(node, payload);
@@ -339,10 +350,10 @@ gang_result gang_node_get(gang_cluster *cluster, gang_node_id id, struct gang_no
     if (node) {
         uint64_t payload[GANG__MAX_WORDS];
         gang__cell_read(cluster, node->slot, payload, gang__word_count(node->shape->layout));
-        if (is_over(node, payload))
+        if (gang__node_is_over(node, payload))
             node = NULL;
         else
-            info_fill(node, payload, &out);
+            gang__node_info(node, payload, &out);
     }
     gang__rcu_leave();
     if (!node)
@@ -392,7 +403,7 @@ gang_result gang_node_get_spec(gang_cluster *cluster, gang_node_id id, struct ga
     if (node) {
         uint64_t payload[GANG__MAX_WORDS];
         gang__cell_read(cluster, node->slot, payload, gang__word_count(node->shape->layout));
-        if (!is_over(node, payload))
+        if (!gang__node_is_over(node, payload))
             r = spec_copy(cluster, node, spec);
     }
     gang__rcu_leave();

@@ -55,6 +55,13 @@ void gang__node_free(gang_cluster *c, struct gang__node *node);
 /* Do these payloads (all words) say that nothing is taken of the node? */
 bool gang__node_is_free(const struct gang__node *node, const uint64_t *payload);
 
+/* Removed, and nobody holds anything of it: its id is stale, reaped or not. */
+bool gang__node_is_over(const struct gang__node *node, const uint64_t *payload);
+
+/* All of *info but its size, which must be zero before. */
+void gang__node_info(const struct gang__node *node, const uint64_t *payload,
+                     struct gang_node_info *info);
+
 /* Number of a topology level by name, or -1. */
 int32_t gang__level_find(const gang_cluster *c, const char *name);
 
@@ -88,6 +95,8 @@ void gang__reap(gang_cluster *c);
 /* Free everything that was retired, and recycle the slots, after a grace period, for which the mutex
  * is let go: call it where nothing is half done. */
 void gang__reclaim(gang_cluster *c);
+/* Free what only snapshots held, as far as they do not any more. */
+void gang__reclaim_held(gang_cluster *c);
 /* Called by add, change and remove: reclaim now and then, unless the host wants to do it. */
 void gang__reclaim_some(gang_cluster *c);
 

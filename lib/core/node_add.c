@@ -52,6 +52,9 @@ static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
         gang__store(&chunk->more[i], bigger);
         chunk->slot[i].more_words = more;
     }
+    uint32_t most = gang__load(&chunk->most_words);
+    if (words > most) /* seen by every snapshot of which the node can be part */
+        gang__add_seq(&chunk->most_words, words - most);
     *slot = s;
     return GANG_OK;
 }
@@ -61,7 +64,7 @@ static void slot_use(gang_cluster *c, uint32_t slot)
     if (c->free_slot_count && c->free_slots[c->free_slot_count - 1] == slot)
         c->free_slot_count--;
     else
-        gang__store(&c->slot_end, slot + 1);
+        gang__add_seq(&c->slot_end, 1u); /* as with most_words */
 }
 
 /* ---- adding -------------------------------------------------------------------------------------- */
@@ -121,9 +124,12 @@ static void move_out(gang_cluster *c, struct gang__node *node)
 /* Let planners see it. Nothing can be taken of it yet. */
 static void publish(gang_cluster *c, struct gang__node *node)
 {
-    struct gang__slot *slot = gang__slot_at(gang__chunk_of(c, node->slot), node->slot);
+    struct gang__chunk *chunk = gang__chunk_of(c, node->slot);
+    struct gang__slot *slot = gang__slot_at(chunk, node->slot);
     uint32_t generation = gang__load(&slot->generation) + 1;
     node->id = (uint64_t)generation << 32 | node->slot;
+    gang__store(&node->label, GANG__PENDING);
+    gang__store(&chunk->described, GANG__PENDING);
     gang__store(&slot->generation, generation);
     gang__store(&slot->layout, gang__layout_pack(node->shape->layout));
     gang__store(&slot->shape, node->shape);
@@ -147,6 +153,11 @@ static void bring_up(gang_worker *w, struct gang__node *first, const struct gang
         key[count++] = (uint64_t)node->slot << 32;
     }
     gang__commit_run(w, true, NULL);
+    uint64_t label = gang__commit_label(w);
+    for (struct gang__node *node = first; node != end; node = node->next_retired) {
+        gang__store(&node->label, label);
+        gang__store(&gang__chunk_of(w->cluster, node->slot)->described, label);
+    }
     gang__index_tidy(w->cluster, key, count);
 }
 
@@ -187,7 +198,7 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
     gang_cluster *c = w->cluster;
     struct gang__node *node = NULL;
     *at = 0;
-    pthread_mutex_lock(&c->structure);
+    gang__structure_lock(c);
     gang__reclaim_some(c);
     size_t most = specs.count < GANG__NODES_AT_ONCE ? specs.count : GANG__NODES_AT_ONCE;
     gang_result r = gang__commit_reserve(w, most * GANG__MAX_WORDS);
@@ -215,7 +226,7 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
         }
     }
     gang__add_seq(&c->epoch, 1);
-    pthread_mutex_unlock(&c->structure);
+    gang__structure_unlock(c);
     return r;
 }
 

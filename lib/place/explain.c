@@ -62,7 +62,7 @@ static void look_at(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t
                     struct survey *s)
 {
     const struct gang__group *g = &p->q->group[group];
-    struct gang__node *node = gang__node_at(p->c, slot);
+    struct gang__node *node = gang__plan_node(p, slot);
     struct gang__misfit misfit = {GANG_WHY_NONE, -1};
     struct gang__view *v = node ? gang__plan_view(p, slot) : NULL;
     if (!v)
@@ -171,7 +171,7 @@ static void survey_group(struct gang__plan *p, uint32_t group, int64_t want, str
     for (size_t i = 0; pool && i < g->pool_need_count; i++)
         s->most[g->pool_needs[i].kind] =
             (int64_t)gang__view_now(p, pool)[gang__pool_word(g->pool_needs[i].kind)];
-    uint32_t end = gang__load(&p->c->slot_end);
+    uint32_t end = gang__plan_end(p);
     for (uint32_t slot = 1; slot < end && !p->failed; slot++)
         look_at(p, group, slot, want - s->fit, s);
     gang__plan_rollback(p, 0);
@@ -237,7 +237,7 @@ gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_requ
                           : "each group fits alone, but not all together");
         out.constraint = bound ? GANG_WHY_SAME : GANG_WHY_KIND;
         out.group = more;
-        out.nodes = (int64_t)gang__load(&c->node_count);
+        out.nodes = p->snap ? p->snap->count : (int64_t)gang__load(&c->node_count);
     }
     size_t size = error->size;
     memcpy(error, &out, sizeof(out));

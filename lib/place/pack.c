@@ -61,10 +61,9 @@ static struct amount least_need(const struct pack *k, struct member m)
 static struct amount free_in(struct gang__plan *p, struct gang__domain *d)
 {
     struct amount sum = {0, 0};
-    struct gang__members *m = gang__domain_members(d);
-    uint32_t count = gang__load(&m->count);
-    for (uint32_t i = 0; i < count; i++) {
-        struct gang__view *v = gang__plan_view(p, gang__load(&m->slot[i]));
+    struct gang__crowd m = gang__plan_members(p, d);
+    for (uint32_t i = 0; i < m.count; i++) {
+        struct gang__view *v = gang__plan_view(p, gang__crowd_slot(&m, i));
         if (!v || v->node->domain[d->level] != d->index)
             continue;
         const uint64_t *now = gang__view_now(p, v);

@@ -8,8 +8,6 @@
 #include "core/node.h"
 #include "core/shape.h"
 
-enum { POOL_WORDS = GANG__WORD_SHARES + GANG_MAX_KINDS - GANG_KIND_SITE };
-
 /* ---- begin and end -------------------------------------------------------------------------- */
 
 gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_request *q,
@@ -155,16 +153,22 @@ static void view_read(struct gang__plan *p, struct gang__view *v, bool help)
         if (v->node) {
             /* A node that is removed but still held does not come back. */
             uint64_t head;
-            gang__cell_read(p->c, v->slot, &head, 1);
+            if (p->snap)
+                head = gang__snapshot_words(p->snap, v->slot)[GANG__WORD_HEAD];
+            else
+                gang__cell_read(p->c, v->slot, &head, 1);
             bool gone = gang__head_state(head) == GANG__STATE_GONE;
             memcpy(was, v->shape->capacity, v->words * sizeof(*was));
             was[GANG__WORD_HEAD] =
                 gang__head(gone ? GANG__STATE_GONE : GANG__STATE_UP, was[GANG__WORD_HEAD]);
         } else {
-            uint32_t kinds = gang__load(&p->c->kind_count);
+            uint32_t kinds = p->snap ? p->snap->kinds : gang__load(&p->c->kind_count);
             for (uint32_t k = GANG_KIND_SITE; k < kinds; k++)
-                was[gang__pool_word((int32_t)k)] = gang__load(&p->c->kind[k].capacity);
+                was[gang__pool_word((int32_t)k)] =
+                    p->snap ? p->snap->pool[k] : gang__load(&p->c->kind[k].capacity);
         }
+    } else if (p->snap) {
+        memcpy(was, gang__snapshot_words(p->snap, v->slot), v->words * sizeof(*was));
     } else if (help || p->settled) {
         gang__cell_read(p->c, v->slot, was, v->words);
     } else {
@@ -185,12 +189,13 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
     uint32_t at = place_in_table(p, slot);
     if (is_view(p, at))
         return &p->view[p->table[at] - 1];
-    struct gang__node *node = slot == GANG__POOL ? NULL : gang__node_at(p->c, slot);
+    struct gang__node *node = slot == GANG__POOL ? NULL : gang__plan_node(p, slot);
     if (slot != GANG__POOL && !node)
         return NULL;
-    const struct gang__shape *shape =
-        node ? gang__shape_at(gang__chunk_of(p->c, slot), slot) : NULL;
-    unsigned words = shape ? gang__word_count(shape->layout) : (unsigned)POOL_WORDS;
+    const struct gang__shape *shape = NULL;
+    if (node)
+        shape = p->snap ? node->shape : gang__shape_at(gang__chunk_of(p->c, slot), slot);
+    unsigned words = shape ? gang__word_count(shape->layout) : (unsigned)GANG__POOL_WORDS;
     if (!gang__grow(mem, (void **)&p->view, &p->view_room, p->views + 1, sizeof(*p->view)) ||
         !gang__grow(mem, (void **)&p->word, &p->word_room, p->words + 2 * words,
                     sizeof(*p->word))) {
@@ -216,6 +221,19 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
     gang__hook(GANG__STEP_FIND);
     view_read(p, v, false);
     return v;
+}
+
+struct gang__crowd gang__plan_members(struct gang__plan *p, struct gang__domain *d)
+{
+    struct gang__crowd m = {0, NULL, NULL};
+    if (!p->snap) {
+        m.live = gang__domain_members(d);
+        m.count = gang__load(&m.live->count);
+    } else {
+        m.then = gang__snapshot_members(p->snap, d, &m.count);
+        p->failed = p->failed || !m.then;
+    }
+    return m;
 }
 
 bool gang__plan_refresh(struct gang__plan *p, struct gang__view *v)

@@ -7,6 +7,8 @@
 #ifndef GANG__PLACE_PLAN_H
 #define GANG__PLACE_PLAN_H
 
+#include "core/instant.h"
+#include "core/node.h"
 #include "place/request.h"
 
 struct gang__view {
@@ -38,6 +40,8 @@ struct gang__bind {
 struct gang__plan {
     gang_cluster *c;
     const gang_request *q;
+    gang_snapshot
+        *snap;   /* plan on this instead of on the cluster as it is; survives gang__plan_begin() */
     bool empty;  /* pretend that all nodes are up and nothing is taken */
     bool failed; /* out of memory */
     bool
@@ -88,6 +92,26 @@ static inline uint64_t *gang__view_was(struct gang__plan *p, const struct gang__
 static inline uint64_t *gang__view_now(struct gang__plan *p, const struct gang__view *v)
 {
     return p->word + v->at + v->words;
+}
+
+/* The node of a slot that is planned on, the end of the slots, the nodes of a domain. */
+static inline struct gang__node *gang__plan_node(const struct gang__plan *p, uint32_t slot)
+{
+    return p->snap ? gang__snapshot_node(p->snap, slot) : gang__node_at(p->c, slot);
+}
+static inline uint32_t gang__plan_end(const struct gang__plan *p)
+{
+    return p->snap ? p->snap->end : gang__load(&p->c->slot_end);
+}
+struct gang__crowd {
+    uint32_t count;
+    const struct gang__members *live;
+    const uint32_t *then;
+};
+struct gang__crowd gang__plan_members(struct gang__plan *p, struct gang__domain *d);
+static inline uint32_t gang__crowd_slot(const struct gang__crowd *m, uint32_t i)
+{
+    return m->then ? m->then[i] : gang__load(&m->live->slot[i]);
 }
 
 /* Read a view again that was read from a claimed cell, if nothing is planned on it. Returns false

@@ -154,8 +154,8 @@ gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc
         gang__alloc_drop(w, *a);
         return GANG_ENOMEM;
     }
-    (*a)->q = q;
     gang__request_hold(w, q);
+    (*a)->q = q;
     return GANG_OK;
 }
 

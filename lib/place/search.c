@@ -13,8 +13,10 @@ struct search {
     uint32_t group;
     const struct gang__group *g;
     struct gang__domain *domain;
-    int64_t want; /* tasks still wanted */
-    int64_t each; /* at most so many a visit */
+    int64_t want;     /* tasks still wanted */
+    int64_t each;     /* at most so many a visit */
+    size_t at, count; /* of all_nodes(): the nodes in their order, in plan.word */
+    bool listed;
 };
 
 /* Plan tasks on one node. Returns how many. */
@@ -22,7 +24,7 @@ static int64_t visit(struct search *s, uint32_t slot)
 {
     struct gang__misfit misfit;
     if (s->domain || s->g->filters) {
-        struct gang__node *node = gang__node_at(s->p->c, slot);
+        struct gang__node *node = gang__plan_node(s->p, slot);
         if (!node || (s->domain && node->domain[s->domain->level] != s->domain->index) ||
             !gang__node_matches(s->g, node, &misfit))
             return 0;
@@ -175,45 +177,72 @@ static int64_t index_first(struct search *s)
 /* Where the search over the index would meet a node: see index_up() and its siblings. The lower bits
  * are its slot, counted round from p->start. */
 enum { SLOT_BITS = 21 };
-static uint64_t place_in_order(struct search *s, uint32_t slot, int32_t policy)
+#define NOWHERE UINT64_MAX /* the index would not show it */
+static uint64_t place_in_order(struct search *s, const struct gang__node *node, int32_t policy)
 {
-    const uint32_t mask = (1u << SLOT_BITS) - 1;
-    struct gang__view *v = gang__plan_view(s->p, slot);
-    if (!v || policy == GANG_POLICY_FIRST)
-        return (slot - s->p->start) & mask;
-    struct gang__levels levels = gang__levels_of(v->layout, gang__view_was(s->p, v));
+    const uint32_t mask = (1u << SLOT_BITS) - 1, slot = node->slot;
+    struct gang__layout layout = node->shape->layout;
+    const uint64_t *was;
+    if (s->p->snap && !s->p->empty) { /* without a view of each node */
+        was = gang__snapshot_words(s->p->snap, slot);
+    } else {
+        struct gang__view *v = gang__plan_view(s->p, slot);
+        if (!v || policy == GANG_POLICY_FIRST)
+            return (slot - s->p->start) & mask;
+        was = gang__view_was(s->p, v);
+    }
+    struct gang__levels levels = gang__levels_of(layout, was);
     uint64_t level = s->g->gpu_level ? levels.gpu : levels.cpu;
+    if (s->p->snap && !s->p->empty && level < (s->g->gpu_level ? s->g->gpu_level : s->g->cpu_level))
+        return NOWHERE;
+    if (policy == GANG_POLICY_FIRST)
+        return (slot - s->p->start) & mask;
     if (policy != GANG_POLICY_PACK)
         level = UINT8_MAX - level;
-    else if (s->g->devices == 0 && v->layout.class_id != 0)
+    else if (s->g->devices == 0 && layout.class_id != 0)
         level += UINT8_MAX;
-    return (level << 8 | v->layout.class_id) << SLOT_BITS | ((slot - s->p->start) & mask);
+    return (level << 8 | layout.class_id) << SLOT_BITS | ((slot - s->p->start) & mask);
 }
 
-/* All nodes: for the question whether it could ever fit, when the index does not count. In the order
- * in which they would be met if they were all empty; with one group the order does not matter. */
+/* All nodes in the order in which the search over the index would meet them. */
+static void list_nodes(struct search *s, int32_t policy)
+{
+    struct gang__plan *p = s->p;
+    uint32_t end = gang__plan_end(p);
+    s->listed = true;
+    s->at = gang__plan_take(p, end);
+    for (uint32_t slot = 1; slot < end && !p->failed; slot++) {
+        const struct gang__node *node = gang__plan_node(p, slot);
+        if (!node)
+            continue;
+        uint64_t key = place_in_order(s, node, policy);
+        if (key != NOWHERE)
+            p->word[s->at + s->count++] = key;
+    }
+    if (s->count > 1 && !p->failed)
+        gang__sort_keys(p->word + s->at, s->count);
+}
+
+/* All nodes, when the index does not count: on a snapshot; and for the question whether it could ever
+ * fit, in the order in which they would be met if they were all empty; there, with one group, the
+ * order does not matter. */
 static int64_t all_nodes(struct search *s, int32_t policy)
 {
     struct gang__plan *p = s->p;
     int64_t done = 0;
-    uint32_t end = gang__load(&p->c->slot_end), start = p->start;
-    if (p->q->group_count == 1) {
+    if (p->q->group_count == 1 && p->empty) {
+        uint32_t end = gang__plan_end(p);
         for (uint32_t slot = 1; slot < end && s->want && !p->failed; slot++)
             done += visit(s, slot);
         return done;
     }
+    uint32_t start = p->start;
     if (policy == GANG_POLICY_FIRST)
         p->start = 0;
-    size_t at = gang__plan_take(p, end), count = 0;
-    for (uint32_t slot = 1; slot < end && !p->failed; slot++)
-        if (gang__node_at(p->c, slot)) {
-            uint64_t key = place_in_order(s, slot, policy);
-            p->word[at + count++] = key;
-        }
-    if (count > 1)
-        gang__sort_keys(p->word + at, count);
-    for (size_t i = 0; i < count && s->want && !p->failed; i++)
-        done += visit(s, (uint32_t)(p->word[at + i] + p->start) & ((1u << SLOT_BITS) - 1));
+    if (!s->listed)
+        list_nodes(s, policy);
+    for (size_t i = 0; i < s->count && s->want && !p->failed; i++)
+        done += visit(s, (uint32_t)(p->word[s->at + i] + p->start) & ((1u << SLOT_BITS) - 1));
     p->start = start;
     return done;
 }
@@ -233,13 +262,13 @@ static uint32_t emptiness(struct search *s, uint32_t slot)
 /* The nodes of a domain, by emptiness up or down, or in slot order. */
 static int64_t members(struct search *s, int32_t policy)
 {
-    struct gang__members *m = gang__domain_members(s->domain);
-    uint32_t count = gang__load(&m->count);
+    struct gang__crowd m = gang__plan_members(s->p, s->domain);
+    uint32_t count = m.count;
     size_t at = gang__plan_take(s->p, count);
     if (s->p->failed)
         return 0;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t slot = gang__load(&m->slot[i]);
+        uint32_t slot = gang__crowd_slot(&m, i);
         uint64_t key = policy == GANG_POLICY_FIRST ? 0 : emptiness(s, slot);
         if (policy == GANG_POLICY_SPREAD)
             key = UINT32_MAX - key;
@@ -259,7 +288,7 @@ static int64_t pass(struct search *s, int32_t policy)
 {
     if (s->domain)
         return members(s, policy);
-    if (s->p->empty)
+    if (s->p->empty || s->p->snap)
         return all_nodes(s, policy);
     uint32_t classes = gang__load(&s->p->c->class_count);
     s->classes = 0;
@@ -283,6 +312,8 @@ int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
     s.domain = domain;
     s.want = want;
     s.each = INT64_MAX;
+    s.at = s.count = 0;
+    s.listed = false;
     if (policy != GANG_POLICY_SPREAD)
         return pass(&s, policy);
     s.each = 1; /* one a node, then a second round */

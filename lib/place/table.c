@@ -113,11 +113,9 @@ static uint64_t *buffer_get(gang_worker *w, uint32_t k)
     return gang__alloc(&w->cluster->mem, sizeof(uint64_t) << k);
 }
 
-static void buffer_put(gang_worker *w, struct gang__alloc *a)
+static void buffer_put(gang_worker *w, const struct gang__alloc *a, uint64_t *buffer, uint32_t k)
 {
     struct gang__placer *p = w->place;
-    uint64_t *buffer = a->data;
-    uint32_t k = a->room_class;
     if (!buffer || buffer == a->small)
         return;
     if (k <= KEEP_BUFFER_CLASS && p->buffer_count[k] < KEEP_BUFFERS) {
@@ -143,10 +141,12 @@ bool gang__alloc_room(gang_worker *w, struct gang__alloc *a, size_t words)
     uint64_t *data = buffer_get(w, k);
     if (!data)
         return false;
-    memcpy(data, a->data, a->used * sizeof(*data));
-    buffer_put(w, a);
+    uint64_t *old = a->data;
+    uint32_t old_class = a->room_class;
+    memcpy(data, old, a->used * sizeof(*data));
     a->data = data;
     a->room_class = k;
+    buffer_put(w, a, old, old_class); /* last, for the sake of forks: see gang__alloc_drop() */
     return true;
 }
 
@@ -287,12 +287,15 @@ void gang__alloc_drop(gang_worker *w, struct gang__alloc *a)
 {
     struct gang__placer *p = w->place;
     struct table *t = gang__load(&w->cluster->place);
+    uint64_t *data = a->data;
+    gang_request *q = a->q;
     gang__hook(GANG__STEP_DROP);
-    buffer_put(w, a);
-    if (a->q)
-        gang__request_drop(w, a->q);
+    /* First let go, then free: a fork may leave a child with the thread stopped in between. */
     a->data = NULL;
     a->q = NULL;
+    buffer_put(w, a, data, a->room_class);
+    if (q)
+        gang__request_drop(w, q);
     a->used = a->tasks = a->next_number = 0;
     gang__store(&a->state, state_of(generation_of(gang__load(&a->state)), GANG__FREE));
     if (p->free_alloc_count < sizeof(p->free_alloc) / sizeof(p->free_alloc[0]))

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/fork.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "base/atomic.h"
+#include "base/rcu.h"
+
+enum { PATIENCE_NS = 50000 };
+
+/* Taken to begin a hold-off, and by a fork from before it until after it. */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static gang__a32 holding_off; /* threads; raised under the gate, lowered anywhere */
+static gang__a32 watched;
+static gang__a64 forks;
+
+static _Thread_local struct {
+    uint32_t depth;   /* of hold-offs */
+    bool gate;        /* this thread forks, and has the gate */
+    bool rcu;         /* and has made liburcu ready */
+    int cancel_state; /* what it was before */
+} mine;
+
+void gang__fork_hold_off(void)
+{
+    if (mine.depth++)
+        return;
+    pthread_mutex_lock(&gate);
+    atomic_fetch_add_explicit(&holding_off, 1u, memory_order_relaxed);
+    pthread_mutex_unlock(&gate);
+}
+
+void gang__fork_allow(void)
+{
+    /* release: pairs with the acquire in before() */
+    if (--mine.depth == 0)
+        atomic_fetch_sub_explicit(&holding_off, 1u, memory_order_release);
+}
+
+uint64_t gang__fork_count(void)
+{
+    return gang__load_relaxed(&forks);
+}
+
+/* The handlers may have been registered twice, by two threads that made the first cluster. A thread
+ * that forks inside its own hold-off (from an allocator, or from a signal handler) would wait for
+ * itself: it goes on as it is, and its child can do no more than exec. */
+static void before(void)
+{
+    const struct timespec patience = {0, PATIENCE_NS};
+    if (mine.depth || mine.gate)
+        return;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &mine.cancel_state);
+    pthread_mutex_lock(&gate);
+    while (gang__load(&holding_off))
+        nanosleep(&patience, NULL);
+    mine.gate = true;
+    mine.rcu = gang__rcu_before_fork();
+}
+
+static void after(bool is_child)
+{
+    if (!mine.gate)
+        return;
+    if (mine.rcu)
+        gang__rcu_after_fork(is_child);
+    mine.gate = mine.rcu = false;
+    pthread_mutex_unlock(&gate);
+    pthread_setcancelstate(mine.cancel_state, &mine.cancel_state);
+}
+
+static void after_in_parent(void)
+{
+    after(false);
+}
+
+static void after_in_child(void)
+{
+    gang__store_relaxed(&forks, gang__load_relaxed(&forks) + 1);
+    after(true);
+}
+
+gang_result gang__fork_watch(void)
+{
+    /* No lock, which a fork at this very moment would leave locked in the child. */
+    if (gang__load(&watched))
+        return GANG_OK;
+    if (pthread_atfork(before, after_in_parent, after_in_child) != 0)
+        return GANG_ENOMEM;
+    gang__store(&watched, 1u);
+    return GANG_OK;
+}

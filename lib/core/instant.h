@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Instants: what a commit does for the snapshots that are being taken, and taking one. */
+#ifndef GANG__CORE_INSTANT_H
+#define GANG__CORE_INSTANT_H
+
+#include <gangsched/snapshot.h>
+
+#include "core/cluster.h"
+
+/* The word gang_cluster.snap. */
+static inline uint64_t gang__snap_instant(uint64_t snap)
+{
+    return snap >> GANG__SNAPSHOTS;
+}
+static inline uint32_t gang__snap_mask(uint64_t snap)
+{
+    return (uint32_t)snap & ((1u << GANG__SNAPSHOTS) - 1);
+}
+
+/* A snapshot: a copy of all cells at an instant, and the nodes they belonged to. Its owner alone looks
+ * at it, but for `holds` and the links. */
+struct gang_snapshot {
+    gang_cluster *c;
+    gang__a64 holds;          /* its instant; GANG__PENDING: it was never taken */
+    gang_snapshot *next;      /* under the structure mutex */
+    uint32_t end;             /* slots below are in it */
+    int64_t count;            /* nodes that are not removed */
+    struct gang__node **node; /* of each slot; NULL: none */
+    size_t node_room;
+    uint64_t *word; /* payloads, chunk after chunk, `stride` a slot */
+    size_t word_room;
+    struct gang__part {
+        size_t at; /* in `word` */
+        uint32_t stride;
+    } * part;
+    size_t part_room;
+    uint32_t kinds;
+    uint64_t pool[GANG_MAX_KINDS]; /* capacity of the cluster-wide kinds */
+    /* Slots of each domain's nodes, listed when somebody asks. */
+    uint32_t *member;
+    size_t *member_from; /* domains + 1 of them */
+    size_t member_room, from_room, domains;
+    bool listed;
+};
+
+void gang__instant_init(gang_cluster *c);
+void gang__instant_free(gang_cluster *c);
+
+/* The instant to come: a snapshot that begins after this has this one or a later one. */
+static inline uint64_t gang__instant_now(gang_cluster *c)
+{
+    return gang__snap_instant(gang__load_seq(&c->snap));
+}
+
+/* Is a snapshot being taken whose instant is before this one? */
+bool gang__instant_watched(gang_cluster *c, uint64_t instant);
+
+/* A commit of this label was decided and is about to write a cell that it claims, or is over: save the
+ * words for those of the snapshots in `snap` that do not hold it. Lock-free. */
+void gang__instant_save(gang_cluster *c, uint64_t snap, uint64_t label, uint32_t slot);
+
+/* Fill a snapshot. GANG_EBUSY, GANG_ENOMEM: its content is the former one. Inside a read section.
+ * Lock-free. */
+gang_result gang__instant_take(gang_cluster *c, gang_snapshot *s);
+
+/* Does a snapshot that exists have an instant before this one? Under the structure mutex. */
+bool gang__snapshot_holds(gang_cluster *c, uint64_t instant);
+
+/* The node of a slot in a snapshot, or NULL; and its payloads, or the pool's. */
+static inline struct gang__node *gang__snapshot_node(const gang_snapshot *s, uint32_t slot)
+{
+    return slot < s->end ? s->node[slot] : NULL;
+}
+static inline uint64_t *gang__snapshot_words(const gang_snapshot *s, uint32_t slot)
+{
+    const struct gang__part *part = &s->part[slot / GANG__CHUNK];
+    return s->word + part->at + (size_t)(slot % GANG__CHUNK) * part->stride;
+}
+
+/* Slots of the nodes of a domain, and how many. NULL: out of memory. */
+const uint32_t *gang__snapshot_members(gang_snapshot *s, const struct gang__domain *d,
+                                       uint32_t *count);
+
+/* The node of an id in a snapshot, or NULL. */
+struct gang__node *gang__snapshot_node_of(const gang_snapshot *s, gang_node_id id);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The snapshot as an object: making, reading, changing a state in it. How one is taken stands in
+ * core/instant.c. */
+#include <gangsched/snapshot.h>
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/rcu.h"
+#include "core/instant.h"
+#include "core/node.h"
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+gang_result gang_snapshot_new(gang_cluster *cluster, gang_snapshot **snapshot)
+{
+    if (snapshot)
+        *snapshot = NULL;
+    if (!cluster || !snapshot)
+        return GANG_EINVAL;
+    gang_snapshot *s = gang__zalloc(&cluster->mem, 1, sizeof(*s));
+    if (!s)
+        return GANG_ENOMEM;
+    s->c = cluster;
+    gang__store(&s->holds, GANG__PENDING);
+    gang__structure_lock(cluster);
+    s->next = cluster->snapshots;
+    cluster->snapshots = s;
+    gang__structure_unlock(cluster);
+    *snapshot = s;
+    return GANG_OK;
+}
+
+void gang_snapshot_free(gang_snapshot *snapshot)
+{
+    if (!snapshot)
+        return;
+    gang_cluster *c = snapshot->c;
+    gang__structure_lock(c);
+    gang_snapshot **link = &c->snapshots;
+    while (*link != snapshot)
+        link = &(*link)->next;
+    *link = snapshot->next;
+    gang__reclaim_held(c);
+    gang__structure_unlock(c);
+    gang__release(&c->mem, snapshot->node);
+    gang__release(&c->mem, snapshot->word);
+    gang__release(&c->mem, snapshot->part);
+    gang__release(&c->mem, snapshot->member);
+    gang__release(&c->mem, snapshot->member_from);
+    gang__release(&c->mem, snapshot);
+}
+
+/* One that is being filled for the first time holds nothing yet; the read section it is in keeps the
+ * nodes for it. */
+bool gang__snapshot_holds(gang_cluster *c, uint64_t instant)
+{
+    for (const gang_snapshot *s = c->snapshots; s; s = s->next)
+        if (gang__load(&s->holds) < instant)
+            return true;
+    return false;
+}
+
+gang_result gang_snapshot_take(gang_worker *worker, gang_snapshot *snapshot)
+{
+    if (!worker || !snapshot || worker->cluster != snapshot->c)
+        return GANG_EINVAL;
+    gang__rcu_enter();
+    gang_result r = gang__instant_take(worker->cluster, snapshot);
+    gang__rcu_leave();
+    return r;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+struct gang__node *gang__snapshot_node_of(const gang_snapshot *s, gang_node_id id)
+{
+    struct gang__node *node = gang__snapshot_node(s, (uint32_t)id);
+    return node && node->id == id ? node : NULL;
+}
+
+static uint32_t state_in(const gang_snapshot *s, uint32_t slot)
+{
+    return gang__head_state(gang__snapshot_words(s, slot)[GANG__WORD_HEAD]);
+}
+
+int64_t gang_snapshot_node_count(const gang_snapshot *snapshot)
+{
+    return snapshot ? snapshot->count : 0;
+}
+
+gang_node_id gang_snapshot_node_next(const gang_snapshot *snapshot, gang_node_id id)
+{
+    if (!snapshot)
+        return GANG_ID_NONE;
+    for (uint64_t slot = (uint64_t)(uint32_t)id + 1; slot < snapshot->end; slot++) {
+        const struct gang__node *node = snapshot->node[slot];
+        if (node && state_in(snapshot, (uint32_t)slot) != GANG__STATE_GONE)
+            return node->id;
+    }
+    return GANG_ID_NONE;
+}
+
+gang_result gang_snapshot_node_get(const gang_snapshot *snapshot, gang_node_id id,
+                                   struct gang_node_info *info)
+{
+    if (!snapshot || !info)
+        return GANG_EINVAL;
+    const struct gang__node *node = gang__snapshot_node_of(snapshot, id);
+    if (!node)
+        return GANG_ESTALE;
+    struct gang_node_info out;
+    memset(&out, 0, sizeof(out));
+    gang__node_info(node, gang__snapshot_words(snapshot, node->slot), &out);
+    out.size = info->size;
+    return gang__struct_out(info, info->size, sizeof(out), &out, sizeof(out));
+}
+
+/* Milli-GPUs and whole devices in the share words. */
+static void add_gpus(struct gang__layout l, const uint64_t *words, int64_t *milli, int64_t *whole)
+{
+    for (unsigned i = 0; i < l.gpus; i++) {
+        uint32_t share = gang__share(words[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD],
+                                     i % GANG__SHARES_PER_WORD);
+        *milli += share;
+        *whole += share == 1000;
+    }
+}
+
+static void add_node(const struct gang__node *node, const uint64_t *words, struct gang_totals *t)
+{
+    uint32_t state = gang__head_state(words[GANG__WORD_HEAD]);
+    bool up = state == GANG__STATE_UP;
+    int64_t cpu = (int64_t)gang__head_cpu(words[GANG__WORD_HEAD]);
+    int64_t memory = (int64_t)words[GANG__WORD_MEMORY] * GANG_PAGE_BYTES;
+    int64_t milli = 0, whole = 0;
+    add_gpus(node->shape->layout, words, &milli, &whole);
+    t->nodes++;
+    t->nodes_up += up;
+    t->nodes_draining += state == GANG__STATE_DRAINING;
+    t->nodes_down += state == GANG__STATE_DOWN;
+    t->cpu_milli += (int64_t)node->shape->capacity[GANG__WORD_HEAD];
+    t->memory_bytes += (int64_t)node->shape->capacity[GANG__WORD_MEMORY] * GANG_PAGE_BYTES;
+    add_gpus(node->shape->layout, node->shape->capacity, &t->gpu_milli, &t->gpus);
+    t->cpu_free += cpu;
+    t->memory_free += memory;
+    t->gpu_free += milli;
+    t->gpus_free += whole;
+    t->cpu_free_up += up ? cpu : 0;
+    t->memory_free_up += up ? memory : 0;
+    t->gpu_free_up += up ? milli : 0;
+    t->gpus_free_up += up ? whole : 0;
+}
+
+enum { AHEAD = 12 }; /* nodes lie anywhere: fetch them before they are needed */
+
+gang_result gang_snapshot_totals(const gang_snapshot *snapshot, struct gang_totals *totals)
+{
+    if (!snapshot || !totals)
+        return GANG_EINVAL;
+    struct gang_totals out = GANG_TOTALS_INIT;
+    for (uint32_t slot = 1; slot < snapshot->end; slot++) {
+        const struct gang__node *node = snapshot->node[slot];
+        if (slot + AHEAD < snapshot->end && snapshot->node[slot + AHEAD])
+            __builtin_prefetch(&snapshot->node[slot + AHEAD]->shape);
+        if (node && state_in(snapshot, slot) != GANG__STATE_GONE)
+            add_node(node, gang__snapshot_words(snapshot, slot), &out);
+    }
+    return gang__struct_out(totals, totals->size, sizeof(out), &out, sizeof(out));
+}
+
+/* ---- domains --------------------------------------------------------------------------------- */
+
+/* Slots by domain, in order: count, then fill from the back. */
+static bool list_members(gang_snapshot *s)
+{
+    const struct gang_mem *mem = &s->c->mem;
+    uint32_t levels = s->c->level_count;
+    size_t domains = 0, members = 0;
+    for (uint32_t slot = 1; slot < s->end; slot++)
+        for (uint32_t level = 0; s->node[slot] && level < levels; level++) {
+            uint32_t index = s->node[slot]->domain[level];
+            members += index != GANG__NO_DOMAIN;
+            if (index != GANG__NO_DOMAIN && index >= domains)
+                domains = (size_t)index + 1;
+        }
+    if (!gang__grow(mem, (void **)&s->member, &s->member_room, members + 1, sizeof(*s->member)) ||
+        !gang__grow(mem, (void **)&s->member_from, &s->from_room, domains + 1,
+                    sizeof(*s->member_from)))
+        return false;
+    memset(s->member_from, 0, (domains + 1) * sizeof(*s->member_from));
+    for (uint32_t slot = 1; slot < s->end; slot++)
+        for (uint32_t level = 0; s->node[slot] && level < levels; level++)
+            if (s->node[slot]->domain[level] != GANG__NO_DOMAIN)
+                s->member_from[s->node[slot]->domain[level]]++;
+    for (size_t i = 1; i <= domains; i++)
+        s->member_from[i] += s->member_from[i - 1];
+    for (uint32_t slot = s->end; slot-- > 1;)
+        for (uint32_t level = 0; s->node[slot] && level < levels; level++)
+            if (s->node[slot]->domain[level] != GANG__NO_DOMAIN)
+                s->member[--s->member_from[s->node[slot]->domain[level]]] = slot;
+    s->domains = domains;
+    s->listed = true;
+    return true;
+}
+
+const uint32_t *gang__snapshot_members(gang_snapshot *s, const struct gang__domain *d,
+                                       uint32_t *count)
+{
+    *count = 0;
+    if (!s->listed && !list_members(s))
+        return NULL;
+    if (d->index >= s->domains) /* younger than the snapshot */
+        return s->member;
+    *count = (uint32_t)(s->member_from[d->index + 1] - s->member_from[d->index]);
+    return s->member + s->member_from[d->index];
+}
+
+/* ---- what if ------------------------------------------------------------------------------------- */
+
+gang_result gang_snapshot_set_state(gang_snapshot *snapshot, gang_node_id id, int32_t state)
+{
+    if (!snapshot || state < GANG_NODE_UP || state > GANG_NODE_DOWN)
+        return GANG_EINVAL;
+    const struct gang__node *node = gang__snapshot_node_of(snapshot, id);
+    if (!node || state_in(snapshot, node->slot) == GANG__STATE_GONE)
+        return GANG_ESTALE;
+    uint64_t *head = &gang__snapshot_words(snapshot, node->slot)[GANG__WORD_HEAD];
+    *head = gang__head(gang__state_word(state), gang__head_cpu(*head));
+    return GANG_OK;
+}
