@@ -110,6 +110,7 @@ struct bench_result {
     double mean_ns;        /* of these */
     double ns_per_op;      /* without clock reads between operations: the median batch */
     int64_t batch;         /* operations a batch, at most */
+    double together;       /* share of the batches during which all threads ran; 0: too few */
     double cpu_ns;         /* CPU time an operation, the mean of all batches */
     double ops_per_s;      /* of all threads together, each by its median batch */
     double wall_ops_per_s; /* the same over all batches */

@@ -267,6 +267,20 @@ static void churn(struct maker *m)
             m->options->rate ? m->options->rate : 100000);
 }
 
+/* All threads on the same node: as much contention as there can be. */
+static void one_node(struct maker *m)
+{
+    scene(m, PATTERN_GPUS, 0);
+    for (size_t t = 0; t < thread_counts(m); t++) {
+        int64_t threads = threads_at(m, t);
+        if (!fits(m, ask_of(SHAPE_GPU, 1), threads))
+            continue;
+        add(m, LOOP_NEWEST, ask_of(SHAPE_GPU, 1), threads, "alloc_gpu free", "%s", "/of:gpu");
+        add(m, LOOP_NEWEST, ask_of(SHAPE_SHARE, 1), threads, "alloc_share free", "%s", "/of:share");
+        add(m, LOOP_READ, ask_of(SHAPE_NODE, 1), threads, "read", "%s", "");
+    }
+}
+
 static void refusals(struct maker *m)
 {
     scene(m, PATTERN_NODES, 100);
@@ -295,6 +309,10 @@ static void all_of_ours(struct maker *m)
 {
     static const int32_t fills[] = {0, 10, 50, 90, 99};
     bool few = m->scene.nodes >= MAX_NODES;
+    if (m->scene.nodes == 1) {
+        one_node(m);
+        return;
+    }
     builds(m);
     for (size_t f = 0; f < sizeof(fills) / sizeof(fills[0]); f++) {
         bool some = fills[f] == 90 || (m->every && !few);
@@ -319,6 +337,10 @@ static void all_of_ours(struct maker *m)
 static void all_of_a_peer(struct maker *m)
 {
     bool few = m->scene.nodes >= MAX_NODES;
+    if (m->scene.nodes == 1) {
+        one_node(m);
+        return;
+    }
     builds(m);
     whole_nodes(m, 90);
     refusals(m);
@@ -336,7 +358,7 @@ static void all_of_a_peer(struct maker *m)
 
 static void all_of_python(struct maker *m)
 {
-    if (m->scene.nodes >= MAX_NODES || (!m->every && m->scene.nodes > 1000))
+    if (m->scene.nodes >= MAX_NODES || m->scene.nodes == 1 || (!m->every && m->scene.nodes > 1000))
         return;
     whole_nodes(m, 90);
     gpus(m, 90);
