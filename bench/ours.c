@@ -26,6 +26,7 @@ struct worker {
     gang_worker *w;
     struct cluster *of;
     struct gang_placement *places;
+    gang_snapshot *snapshot; /* taken again and again */
 };
 
 static void check(gang_result r, const struct gang_error *error, const char *what)
@@ -235,6 +236,7 @@ static void ours_worker_end(void *worker)
     for (size_t i = 0; i < k->worker_count; i++)
         if (k->workers[i] == w->w)
             k->workers[i] = k->workers[--k->worker_count];
+    gang_snapshot_free(w->snapshot);
     gang_worker_free(w->w);
     free(w->places);
     free(w);
@@ -344,6 +346,15 @@ static int64_t ours_read(void *worker, uint32_t node)
     return gang_node_get(w->of->c, w->of->ids[node], &info) == GANG_OK ? info.gpu_free : -1;
 }
 
+static bool ours_snapshot(void *worker)
+{
+    struct worker *w = worker;
+    if (!w->snapshot && gang_snapshot_new(w->of->c, &w->snapshot) != GANG_OK)
+        return false;
+    return gang_snapshot_take(w->w, w->snapshot) == GANG_OK &&
+           gang_snapshot_node_count(w->snapshot) == w->of->scene.nodes;
+}
+
 /* ---- that work was done -------------------------------------------------------------------- */
 
 static int64_t ours_audit(void *cluster)
@@ -430,6 +441,7 @@ const struct bench_impl bench_gangsched = {
     .shrink = ours_shrink,
     .set_state = ours_set_state,
     .read = ours_read,
+    .snapshot = ours_snapshot,
     .audit = ours_audit,
     .holds = ours_holds,
     .count = ours_count,
