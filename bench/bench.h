@@ -106,12 +106,14 @@ struct bench_histogram;
 struct bench_result {
     char name[BENCH_NAME];
     int32_t threads;
-    int64_t iterations; /* operations that were timed one by one */
-    double mean_ns;     /* of these */
-    double ns_per_op;   /* without clock reads between operations: the median batch */
-    int64_t batch;      /* operations a batch, at most */
-    double cpu_ns;      /* CPU time an operation, the mean of all batches */
-    double ops_per_s;   /* of all batches and threads together */
+    int64_t iterations;    /* operations that were timed one by one */
+    double mean_ns;        /* of these */
+    double ns_per_op;      /* without clock reads between operations: the median batch */
+    int64_t batch;         /* operations a batch, at most */
+    double together;       /* share of the batches during which all threads ran; 0: too few */
+    double cpu_ns;         /* CPU time an operation, the mean of all batches */
+    double ops_per_s;      /* of all threads together, each by its median batch */
+    double wall_ops_per_s; /* the same over all batches */
     double bytes_per_node;
     double allocs_per_op;
     int64_t retries, helps, refused;

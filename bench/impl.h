@@ -18,10 +18,9 @@ struct bench_counters {
 /* Functions that may be called by several threads take a worker. A NULL member: cannot do it. */
 struct bench_impl {
     const char *name;
-    /* A cluster of the scene's nodes with room for so many workers; with `bulk` in one call, if
-     * that can be done (else NULL). Ends the program when it fails. */
-    void *(*open)(const struct bench_scene *scene, int32_t workers);
-    /* Adds the nodes; returns the ns that took. */
+    /* A cluster without nodes yet. */
+    void *(*open)(const struct bench_scene *scene);
+    /* Adds the scene's nodes, one by one or all in one call; returns the ns that it took. */
     int64_t (*build)(void *cluster, bool bulk);
     bool can_bulk;
     void (*close)(void *cluster);

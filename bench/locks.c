@@ -21,9 +21,8 @@ struct cluster {
     struct bench_scene scene;
 };
 
-static void *locks_open(const struct bench_scene *scene, int32_t workers)
+static void *locks_open(const struct bench_scene *scene)
 {
-    (void)workers;
     struct cluster *k = bench_calloc(1, sizeof(*k));
     k->scene = *scene;
     return k;

@@ -8,13 +8,33 @@ __attribute__((noreturn, cold)) static void broken(const struct looper *l, const
     bench_die("%s: %s failed", l->loop->name[0], what);
 }
 
-static void record_batch(struct looper *l, int op, int64_t ns, size_t operations)
+enum { INTERRUPTED = 16 }; /* times as long as the shortest: it lost the processor meanwhile */
+
+/* Has every other thread ended a batch since as long before `start` as this batch took? */
+static bool all_run(const struct looper *l, int64_t start, int64_t end)
 {
+    for (int32_t i = 0; i < l->loop->threads; i++)
+        if (&l->mates[i] != l && atomic_load_explicit(&l->mates[i].last_batch,
+                                                      memory_order_relaxed) < start - (end - start))
+            return false;
+    return true;
+}
+
+static void record_batch(struct looper *l, int op, int64_t start, int64_t end, size_t operations)
+{
+    int64_t ns = end - start;
+    atomic_store_explicit(&l->last_batch, end, memory_order_relaxed);
     if (!operations)
         return;
     l->batch_ns[op] += ns;
     l->batch_ops[op] += (int64_t)operations;
-    histogram_record(l->batches[op], ns * 1000 / (int64_t)operations);
+    if (!l->shortest_batch[op] || ns < l->shortest_batch[op])
+        l->shortest_batch[op] = ns;
+    bool together = l->loop->threads == 1 ||
+                    (ns <= INTERRUPTED * l->shortest_batch[op] && all_run(l, start, end));
+    histogram_record(l->batches[op][!together], ns * 1000 / (int64_t)operations);
+    if (together)
+        atomic_fetch_add_explicit(&l->together, 1, memory_order_relaxed);
 }
 
 /* ---- allocate and free --------------------------------------------------------------------- */
@@ -59,8 +79,8 @@ static void newest_batch(struct looper *l)
     for (size_t i = n; i-- > 0;)
         give_back(l, id[i]);
     int64_t t2 = bench_now();
-    record_batch(l, 0, t1 - t0, n);
-    record_batch(l, 1, t2 - t1, n);
+    record_batch(l, 0, t0, t1, n);
+    record_batch(l, 1, t1, t2, n);
 }
 
 /* Takes one of the live allocations out of the list. */
@@ -112,8 +132,8 @@ static void random_batch(struct looper *l)
     int64_t t3 = bench_now();
     for (size_t i = 0; i < n; i++)
         keep(l, id[i], l->loop->ask.shape, l->loop->ask.tasks);
-    record_batch(l, 0, t1 - t0, n);
-    record_batch(l, 1, t3 - t2, n);
+    record_batch(l, 0, t0, t1, n);
+    record_batch(l, 1, t2, t3, n);
 }
 
 /* ---- refusals ------------------------------------------------------------------------------ */
@@ -138,7 +158,7 @@ static void refuse_batch(struct looper *l)
     int64_t t0 = bench_now();
     for (size_t i = 0; i < l->batch; i++)
         must_refuse(l);
-    record_batch(l, 0, bench_now() - t0, l->batch);
+    record_batch(l, 0, t0, bench_now(), l->batch);
 }
 
 /* ---- grow and shrink ----------------------------------------------------------------------- */
@@ -200,8 +220,8 @@ static void resize_batch(struct looper *l)
     for (size_t i = 0; i < n; i++)
         shrink(l, tasks[i]);
     int64_t t3 = bench_now();
-    record_batch(l, 0, t1 - t0, n);
-    record_batch(l, 1, t3 - t2, n);
+    record_batch(l, 0, t0, t1, n);
+    record_batch(l, 1, t2, t3, n);
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */
@@ -237,7 +257,7 @@ static void state_batch(struct looper *l)
         set_state(l, node, false);
         set_state(l, node, true);
     }
-    record_batch(l, 0, bench_now() - t0, (l->batch + 1) / 2 * 2);
+    record_batch(l, 0, t0, bench_now(), (l->batch + 1) / 2 * 2);
 }
 
 static inline void read_node(struct looper *l, uint32_t node)
@@ -260,7 +280,7 @@ static void read_batch(struct looper *l)
     int64_t t0 = bench_now();
     for (size_t i = 0; i < l->batch; i++)
         read_node(l, any_node(l));
-    record_batch(l, 0, bench_now() - t0, l->batch);
+    record_batch(l, 0, t0, bench_now(), l->batch);
 }
 
 static void snapshot_timed(struct looper *l)
@@ -331,7 +351,7 @@ static void churn_batch(struct looper *l)
             operations++;
         }
     }
-    record_batch(l, 0, bench_now() - t0, operations);
+    record_batch(l, 0, t0, bench_now(), operations);
 }
 
 /* Latency counts from the intended arrival, also when the thread is behind its schedule. */

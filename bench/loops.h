@@ -3,6 +3,8 @@
 #ifndef BENCH_LOOPS_H
 #define BENCH_LOOPS_H
 
+#include <stdatomic.h>
+
 #include "histogram.h"
 #include "stage.h"
 
@@ -24,9 +26,17 @@ struct looper {
     int64_t held_milli, target_milli;
     int64_t next_arrival, arrival_step; /* LOOP_OPEN */
     struct bench_histogram *histogram[BENCH_OPS];
-    struct bench_histogram *batches[BENCH_OPS]; /* picoseconds an operation, of each batch */
-    int64_t batch_ns[BENCH_OPS], batch_ops[BENCH_OPS];
+    /* Picoseconds an operation, of each batch; [1]: of those during which some thread of the loop did
+     * not run, since the processor was busy with something else. */
+    struct bench_histogram *batches[BENCH_OPS][2];
+    int64_t batch_ns[BENCH_OPS], batch_ops[BENCH_OPS], shortest_batch[BENCH_OPS];
     int64_t refused;
+    int64_t timed_ns;           /* that all timed steps took together */
+    struct looper *mates;       /* all threads of the loop, this one too */
+    char padding0[64];          /* a line of its own */
+    _Atomic int64_t last_batch; /* when this thread's last batch ended */
+    _Atomic int64_t together;   /* batches during which all threads ran */
+    char padding1[64];
     double cpu_share; /* of the batches: CPU time / wall time */
 };
 

@@ -31,7 +31,7 @@ static const char help[] =
     "  --list          print the names and measure nothing\n"
     "  --quick         few shapes, little time each: 20 seconds in all\n"
     "  --seconds S     time for each loop (0.1 unless told; half of it again in batches)\n"
-    "  --nodes LIST    cluster sizes (128,1k,8k,100k,1M; k is 1000)\n"
+    "  --nodes LIST    cluster sizes (1,128,1k,8k,100k,1M; k is 1000; 1: all threads on one node)\n"
     "  --threads LIST  numbers of threads (1,2)\n"
     "  --seed N        of the random numbers (1)\n"
     "  --open RATE     arrivals a second of the open loop (100000)\n"
@@ -181,10 +181,10 @@ static bool option(const char *name, char **arguments, int count, int *at, const
 
 static void defaults(struct bench_options *o)
 {
-    static const int64_t nodes[] = {128, 1000, 8000, 100000, 1000000};
-    static const int64_t quick[] = {128, 1000};
+    static const int64_t nodes[] = {1, 128, 1000, 8000, 100000, 1000000};
+    static const int64_t quick[] = {1, 128, 1000};
     if (!o->node_count) {
-        o->node_count = o->quick ? 2 : 5;
+        o->node_count = o->quick ? 3 : 6;
         memcpy(o->nodes, o->quick ? quick : nodes, o->node_count * sizeof(o->nodes[0]));
     }
     if (!o->thread_count) {

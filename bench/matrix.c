@@ -77,6 +77,12 @@ static bool fits(const struct maker *m, struct bench_ask ask, int64_t threads)
     return scene_room(&m->scene, &ask) >= threads;
 }
 
+/* Is enough live for all threads to draw from? */
+static bool draws(const struct maker *m, int64_t live, int64_t threads)
+{
+    return live * m->scene.fill / 100 >= 2 * 64 * threads;
+}
+
 static const int64_t gangs[] = {1, 8, 64, 512, 1024, 8192};
 enum { GANGS = sizeof(gangs) / sizeof(gangs[0]) };
 
@@ -170,7 +176,7 @@ static void packed_nodes(struct maker *m)
     m->scene.packed = true;
     pairs_of_nodes(m);
     for (size_t t = 0; t < thread_counts(m); t++)
-        if (!is_python(m) && m->scene.nodes * 90 / 100 >= 2 * 64 * threads_at(m, t) &&
+        if (!is_python(m) && draws(m, m->scene.nodes, threads_at(m, t)) &&
             fits(m, ask_of(SHAPE_NODE, 1), threads_at(m, t)))
             add(m, LOOP_RANDOM, ask_of(SHAPE_NODE, 1), threads_at(m, t), "alloc_node free_random",
                 "%s", "/after:random");
@@ -184,7 +190,7 @@ static void random_gangs(struct maker *m, int64_t gang)
     for (size_t t = 0; t < thread_counts(m); t++) {
         int64_t threads = threads_at(m, t);
         struct bench_ask ask = ask_of(SHAPE_NODE, gang);
-        if (fits(m, ask, threads) && m->scene.nodes * 90 / 100 / gang >= 2 * 64 * threads)
+        if (fits(m, ask, threads) && draws(m, m->scene.nodes / gang, threads))
             add(m, LOOP_RANDOM, ask, threads, "alloc_node free_random", "%s", "/after:random");
     }
 }
@@ -193,7 +199,8 @@ static void random_gangs(struct maker *m, int64_t gang)
 static void random_gpus(struct maker *m)
 {
     for (size_t t = 0; t < thread_counts(m); t++)
-        if (fits(m, ask_of(SHAPE_GPU, 1), threads_at(m, t)))
+        if (fits(m, ask_of(SHAPE_GPU, 1), threads_at(m, t)) &&
+            draws(m, m->scene.nodes * NODE_GPUS, threads_at(m, t)))
             add(m, LOOP_RANDOM, ask_of(SHAPE_GPU, 1), threads_at(m, t), "alloc_gpu free_random",
                 "%s", "/of:gpu/after:random");
 }
@@ -260,6 +267,20 @@ static void churn(struct maker *m)
             m->options->rate ? m->options->rate : 100000);
 }
 
+/* All threads on the same node: as much contention as there can be. */
+static void one_node(struct maker *m)
+{
+    scene(m, PATTERN_GPUS, 0);
+    for (size_t t = 0; t < thread_counts(m); t++) {
+        int64_t threads = threads_at(m, t);
+        if (!fits(m, ask_of(SHAPE_GPU, 1), threads))
+            continue;
+        add(m, LOOP_NEWEST, ask_of(SHAPE_GPU, 1), threads, "alloc_gpu free", "%s", "/of:gpu");
+        add(m, LOOP_NEWEST, ask_of(SHAPE_SHARE, 1), threads, "alloc_share free", "%s", "/of:share");
+        add(m, LOOP_READ, ask_of(SHAPE_NODE, 1), threads, "read", "%s", "");
+    }
+}
+
 static void refusals(struct maker *m)
 {
     scene(m, PATTERN_NODES, 100);
@@ -288,6 +309,10 @@ static void all_of_ours(struct maker *m)
 {
     static const int32_t fills[] = {0, 10, 50, 90, 99};
     bool few = m->scene.nodes >= MAX_NODES;
+    if (m->scene.nodes == 1) {
+        one_node(m);
+        return;
+    }
     builds(m);
     for (size_t f = 0; f < sizeof(fills) / sizeof(fills[0]); f++) {
         bool some = fills[f] == 90 || (m->every && !few);
@@ -312,6 +337,10 @@ static void all_of_ours(struct maker *m)
 static void all_of_a_peer(struct maker *m)
 {
     bool few = m->scene.nodes >= MAX_NODES;
+    if (m->scene.nodes == 1) {
+        one_node(m);
+        return;
+    }
     builds(m);
     whole_nodes(m, 90);
     refusals(m);
@@ -329,7 +358,7 @@ static void all_of_a_peer(struct maker *m)
 
 static void all_of_python(struct maker *m)
 {
-    if (m->scene.nodes >= MAX_NODES || (!m->every && m->scene.nodes > 1000))
+    if (m->scene.nodes >= MAX_NODES || m->scene.nodes == 1 || (!m->every && m->scene.nodes > 1000))
         return;
     whole_nodes(m, 90);
     gpus(m, 90);

@@ -13,9 +13,8 @@ struct cluster {
     struct bench_scene scene;
 };
 
-static void *mutex_open(const struct bench_scene *scene, int32_t workers)
+static void *mutex_open(const struct bench_scene *scene)
 {
-    (void)workers;
     struct cluster *k = bench_calloc(1, sizeof(*k));
     k->scene = *scene;
     if (pthread_mutex_init(&k->mutex, NULL))

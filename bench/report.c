@@ -46,7 +46,10 @@ static json_t *entry(const struct bench_result *r)
     set_real(e, "mean_ns", r->mean_ns);
     set_real(e, "ns_per_op", r->ns_per_op);
     set_integer(e, "batch", r->batch);
+    if (r->threads > 1)
+        set_real(e, "together", r->together);
     set_real(e, "ops_per_s", r->ops_per_s);
+    set_real(e, "wall_ops_per_s", r->wall_ops_per_s);
     set_real(e, "bytes_per_node", r->bytes_per_node);
     set_integer(e, "retries", r->retries);
     set_integer(e, "helps", r->helps);
@@ -117,6 +120,23 @@ static const char *rate_text(char *text, size_t size, double per_second)
     return text;
 }
 
+/* How much more all threads do than one, or 0. Threads that other programs kept apart tell nothing. */
+static double speedup(const struct bench_results *results, const struct bench_result *r)
+{
+    static const char word[] = "/threads:";
+    char name[2 * BENCH_NAME];
+    const char *threads = strstr(r->name, word);
+    if (r->threads < 2 || !threads || r->together == 0)
+        return 0;
+    const char *rest = threads + strlen(word);
+    rest += strspn(rest, "0123456789");
+    snprintf(name, sizeof(name), "%.*s%s1%s", (int)(threads - r->name), r->name, word, rest);
+    for (size_t i = 0; i < results->count; i++)
+        if (strcmp(results->items[i].name, name) == 0)
+            return r->ops_per_s / results->items[i].ops_per_s;
+    return 0;
+}
+
 static void print_shape(const struct bench_results *results, const char *shape, FILE *file)
 {
     char a[32], b[32];
@@ -142,6 +162,11 @@ static void print_shape(const struct bench_results *results, const char *shape, 
             fprintf(file, " %8.2f x", p50 / (double)histogram_at(ours->histogram, 50));
         else
             fprintf(file, " %10s", "");
+        double times = speedup(results, r);
+        if (times > 0)
+            fprintf(file, "  %.2f x one thread", times);
+        if (r->threads > 1 && r->together == 0)
+            fprintf(file, "  threads were kept apart");
         if (r->bytes_per_node >= 0)
             fprintf(file, "  %.0f bytes a node", r->bytes_per_node);
         if (r->allocs_per_op > 0)

@@ -192,8 +192,8 @@ struct stage *stage_new(const struct bench_scene *scene, int32_t threads, int64_
 {
     struct stage *s = bench_calloc(1, sizeof(*s));
     s->scene = *scene;
-    s->cluster = scene->impl->open(scene, threads);
-    s->build_ns = scene->impl->build(s->cluster, false);
+    s->cluster = scene->impl->open(scene);
+    s->build_ns = scene->impl->build(s->cluster, scene->impl->can_bulk);
     struct bench_counters counters;
     scene->impl->count(s->cluster, &counters);
     s->bytes_per_node = (double)counters.live_bytes / (double)scene->nodes;

@@ -18,7 +18,7 @@ lists_every_operation() {
             grep -q "^$impl/$op/nodes:100000/" "$scratch/names" || { echo "no $impl/$op" && return 1; }
         done
     done
-    for op in alloc_share alloc_scarce free_random grow shrink churn node_change read build; do
+    for op in alloc_share alloc_scarce free_random grow shrink churn node_change read build snapshot; do
         grep -q "^gangsched/$op/nodes:1000/" "$scratch/names" || { echo "no $op" && return 1; }
     done
     grep -q '^gangsched/alloc_node/nodes:1000000/gang:8192/fill:90/threads:1$' "$scratch/names"
