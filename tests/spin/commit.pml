@@ -27,6 +27,12 @@
  *   STOP          any one thread may stop for ever at any step
  *   RESERVE       before its second commit a worker takes a larger array (gang__commit_reserve)
  *   REMOVE        worker 0 removes the node of cell 0 and uses the slot for another one; see there
+ *   BARE          with REMOVE: readers look at cells, and help, without a read section. The code has
+ *                 no such readers. It shows that grace periods are for descriptions, and that what
+ *                 keeps a slow helper off the next node of a slot are the versions
+ *   GUIDE         with REMOVE, ONE_EACH, HOLDING, two readers: only schedules in which the removal
+ *                 begins when worker 1 has given back, and the second reader while the grace period
+ *                 waits for the first. Four threads are too many for all schedules
  *   BUG_...       mutants; each must be caught
  */
 #ifndef WORKERS
@@ -291,7 +297,7 @@ proctype thread(byte me) ALIVE
 #ifdef READS
     byte cell;
     byte look[WPC];
-#if READERS && CELLS == 2
+#if SCRIPT == 1 && OPS == 1 && CELLS == 2
     byte before;
 #endif
 #endif
@@ -308,6 +314,12 @@ proctype thread(byte me) ALIVE
         :: else
         fi
     }
+#ifdef GUIDE
+    if
+    :: me == 0 -> (desc[1].ss == SS(1, SUCCESS) && owner[0] == 0)
+    :: else
+    fi;
+#endif
 
     /* ---- the owner's side: gang__commit_reserve, _begin, _add, _run ---- */
 NEXT_OP:
@@ -698,7 +710,13 @@ READ:
 #ifdef STOP
     last_look;
 #endif
-#ifdef REMOVE
+#ifdef GUIDE
+    if
+    :: me == 3 -> (awaited[2] && owner[1] != 0)
+    :: else
+    fi;
+#endif
+#if defined(REMOVE) && !defined(BARE)
     if
     :: me >= WORKERS -> ENTER_SECTION
     :: else
@@ -710,8 +728,12 @@ READ:
         seen[me].values = 1 << ABS_CELL(cell);
         holder = owner[cell];
         if
+#ifdef BUG_NO_SETTLE
+        :: true -> holder = 0; goto LOOK
+#else
         :: holder == 0 -> goto LOOK
         :: else -> goto HELD
+#endif
         fi
     }
 SETTLE:
@@ -749,7 +771,7 @@ LOOK:
 #if WPC == 2
     look[1] = word[cell * WPC + 1];
 #endif
-#ifndef BUG_ONE_LOOK
+#if !defined(BUG_ONE_LOOK) && !defined(BUG_NO_SETTLE)
     atomic {
         if
         :: owner[cell] != 0 -> goto SETTLE
@@ -774,12 +796,6 @@ LOOK:
 #endif
 #endif
     d_step {
-        /* What was read was true at one instant of the read. */
-#if WPC == 2
-        assert((seen[me].values >> (COUNT(look[0]) * 4 + COUNT(look[1]))) & 1);
-#else
-        assert((seen[me].values >> PAYLOAD(look[0])) & 1);
-#endif
 #if SCRIPT == 1 && OPS == 1 && CELLS == 2
         /* All take the gang {0, 1} and nothing else happens: half a gang was seen if fewer are taken
          * of cell 1, read later, than of cell 0. */
@@ -787,6 +803,12 @@ LOOK:
         :: cell == 0 -> before = COUNT(look[0])
         :: else -> assert(COUNT(look[0]) <= before)
         fi;
+#endif
+        /* What was read was true at one instant of the read. */
+#if WPC == 2
+        assert((seen[me].values >> (COUNT(look[0]) * 4 + COUNT(look[1]))) & 1);
+#else
+        assert((seen[me].values >> PAYLOAD(look[0])) & 1);
 #endif
 #if WPC == 2
         look[1] = 0;
@@ -801,7 +823,9 @@ LOOK:
     :: me == 0 -> goto REAPED
     :: else
     fi;
+#ifndef BARE
     LEAVE_SECTION;
+#endif
 #endif
     look[0] = 0;
     goto READ;
@@ -834,9 +858,9 @@ init
     atomic {
         for (g : 0 .. (WORDS - 1)) {
 #ifdef HOLDING
-            word[g] = 8 + CAP - 1;
+            word[g] = 2 * 8 + CAP - 1; /* entered, then taken */
             abs_payload[g] = CAP - 1;
-            abs_changes[g] = 1;
+            abs_changes[g] = 2;
             given_out[g] = 1
 #else
             word[g] = CAP;
