@@ -310,15 +310,15 @@ static int freeze_at(enum act act, enum gang__step step, int n, int64_t calls)
 #define COMMIT                                                                  \
     (1u << GANG__STEP_BUILD | 1u << GANG__STEP_CLAIM | 1u << GANG__STEP_AGREE | \
      1u << GANG__STEP_NOTE | 1u << GANG__STEP_DECIDE | 1u << GANG__STEP_WRITE | \
-     1u << GANG__STEP_RELEASE)
+     1u << GANG__STEP_LABEL | 1u << GANG__STEP_RELEASE)
 #define GIVE_BACK (1u << GANG__STEP_RAISE | 1u << GANG__STEP_STAMP)
-#define PLAN (1u << GANG__STEP_FIND | 1u << GANG__STEP_READ | 1u << GANG__STEP_SUM)
+#define PLAN (1u << GANG__STEP_FIND | 1u << GANG__STEP_READ)
 #define RECORD (1u << GANG__STEP_HOLD | 1u << GANG__STEP_PUBLISH)
 
 static const unsigned steps_of[ACT_COUNT] = {
     [ALLOC] = COMMIT | PLAN | RECORD | 1u << GANG__STEP_TIDY | 1u << GANG__STEP_MARK |
               1u << GANG__STEP_DROP,
-    [REFUSED] = PLAN,
+    [REFUSED] = PLAN | 1u << GANG__STEP_SUM, /* only who refuses looks at the stamps */
     [FREE] = COMMIT | GIVE_BACK | 1u << GANG__STEP_HOLD | 1u << GANG__STEP_DROP,
     [GROW] = COMMIT | PLAN | RECORD,
     [SHRINK] = COMMIT | GIVE_BACK | RECORD,
