@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread is stopped at each step of a commit in turn, and stays stopped while two others complete
- * many gang operations over the same nodes; and the same beside a thread that is stopped while it takes
- * a snapshot. Then they wake, and the books agree. */
+ * many gang operations over the same nodes; and the same beside a thread that is stopped while it
+ * takes a snapshot. Then they wake, and the books agree. */
 #include <check.h>
 #include <gangsched/gangsched.h>
 #include <pthread.h>
