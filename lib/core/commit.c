@@ -197,9 +197,9 @@ static void finish(gang_cluster *c, const struct target *t, uint64_t ss)
 }
 
 /* The owner, who agreed to all words himself, has noted what comes next. */
-static void finish_own(gang_cluster *c, const struct target *t, const struct list *l)
+static void finish_own(gang_cluster *c, const struct target *t, const struct list *l, uint64_t ss)
 {
-    uint64_t snap = gang__load_seq(&c->snap);
+    uint64_t snap = status_of(ss) == LABELLED ? gang__load_seq(&c->snap) : 0;
     for (uint32_t i = 0; i < l->count;) {
         uint32_t slot = step_of(&l->ops[i]).slot;
         struct gang__words words = gang__words_of(c, slot);
