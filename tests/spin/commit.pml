@@ -5,8 +5,11 @@
  * work is joined to the step before it. What is joined beyond that, and why it loses nothing:
  *   - `where` and `arg` of an operation are one load: both are followed by the same check of ss,
  *     and the owner moves ss before it overwrites either.
- *   - `raises` is left out: index and stamp are in index.pml. What they are to the commit, a step
- *     between agreeing and deciding that does nothing to cells, any delay there is as well.
+ *   - An operation and its agreed word are one load in finish(), for the same reason, and filling a
+ *     descriptor is one step, see there. With FINE both are taken apart. Agreeing does not load again
+ *     the operation for which the cell was claimed: it is checked as before.
+ *   - `raises` is left out: index and stamp are in index.pml. To the commit they are no more than a
+ *     delay between agreeing and deciding.
  *   - The order is that of the interleavings (sequential consistency). What weaker machines may
  *     reorder is not seen here; that is what acquire, release and seq_cst in base/atomic.h are for,
  *     and ThreadSanitizer and the stress tests look at.
@@ -21,10 +24,11 @@
  *   READERS       threads that read all cells, one after the other, once
  *   CELLS, WPC    cells, words per cell
  *   CAP           free at the start in each word
- *   SCRIPT        who commits what, see PLAN
+ *   SCRIPT        who commits what, see CODE
  *   ONE_EACH      the first reader reads cell 0 only, the second cell 1
  *   HOLDING       worker 1 holds the gang {0, 1} at the start
- *   STOP          any one thread may stop for ever at any step
+ *   STOP          any one worker may stop for ever at any step
+ *   FINE          finer steps, see above
  *   RESERVE       before its second commit a worker takes a larger array (gang__commit_reserve)
  *   REMOVE        worker 0 removes the node of cell 0 and uses the slot for another one; see there
  *   BARE          with REMOVE: readers look at cells, and help, without a read section. The code has
@@ -63,7 +67,6 @@
 #define THREADS (WORKERS + READERS)
 #define WORDS (CELLS * WPC)
 
-/* status; DEAD is no status of ours but "no thread" and the like */
 #define BUILDING 0
 #define UNDECIDED 1
 #define SUCCESS 2

@@ -43,7 +43,7 @@ for line in "${searches[@]}"; do
     status=0
     # shellcheck disable=SC2034 # of the search, not of compiling it; for search()
     limit=$part
-    search "${words[0]}" "${words[1]}" "-O2 -DBITSTATE -DT_RAND -DP_RAND" "-w32 -RS$seed" \
+    search "${words[0]}" "${words[1]}" "-O1 -DBITSTATE -DT_RAND -DP_RAND" "-w32 -RS$seed" \
         "${words[@]:2}" || status=$?
     if grep -q 'errors: 0$' "$scratch/log"; then
         note=
