@@ -236,7 +236,8 @@ static gang_result spec_of(int i, int cpu, gang_node_id *id, bool change, gang_w
 
 static void must(gang_result r)
 {
-    ck_assert_msg(r == GANG_OK, "%s", gang_result_name(r));
+    if (r != GANG_OK)
+        ck_abort_msg("%s", gang_result_name(r));
 }
 
 static void cluster_open(uint64_t *seed)
@@ -767,7 +768,7 @@ static void history_undo(void)
     for (int i = 0; i < PLAYERS; i++)
         for (int k = 0; k < g.player[i].holds; k++) {
             gang_result r = gang_alloc_free(g.w, g.player[i].hold[k].id);
-            ck_assert(r == GANG_OK || r == GANG_ESTALE);
+            test_assert(r == GANG_OK || r == GANG_ESTALE);
         }
     ck_assert_uint_eq(gang_alloc_next(g.c, GANG_ID_NONE), GANG_ID_NONE);
     for (int i = 0; i < g.nodes; i++) {
@@ -867,7 +868,7 @@ static void note_helps(void)
 START_TEST(histories_are_linearizable)
 {
     const char *seconds = getenv("GANG_TEST_SECONDS");
-    uint64_t most = seconds ? UINT64_MAX : getenv("GANG_TEST_QUICK") ? 1500 : 12000;
+    uint64_t most = seconds ? UINT64_MAX : getenv("GANG_TEST_QUICK") ? 1500 : 16000;
     time_t end = time(NULL) + (seconds ? atoi(seconds) : 0);
     uint64_t seed = test_seed();
     struct linear l = {.most_visits = 1000000};
