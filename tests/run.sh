@@ -12,6 +12,7 @@
 #   asan/ROOM/fuzz_x           each fuzzer for three seconds
 #   valgrind/ROOM/test_x       those named neither _threads nor _slow, and not listed in
 #                              tests/tools/valgrind.skip; each counts once
+#   helgrind/ROOM/test_x       one of those named _threads: use of mutexes, not races
 #   ROOM/test_x.sh             shell tests: lines "ok NAME", "not ok NAME", "skip NAME # reason"
 #   exports, cppcheck, shellcheck
 #
@@ -254,6 +255,21 @@ for program in "${programs[@]}"; do
         skip "valgrind/$program" "valgrind is not installed"
     fi
 done
+
+# helgrind and drd cannot follow the lock-free part: a C11 load with acquire is a plain load to them,
+# so that all that atomics put in order looks like a race (hundreds of reports, from the commit to
+# the records of allocations), and a list of what to leave out would be a list of everything. Races
+# are ThreadSanitizer's business. What helgrind can follow is the structure mutex and the threads
+# around it: unlocking what is not locked, wrong order, destroying what is in use. drd tells the same
+# and no more.
+program=core/test_protocol_threads
+if command -v valgrind >/dev/null; then
+    add "helgrind/$program" once "${in_dev[@]}" "${slowly[@]}" valgrind --quiet \
+        --tool=helgrind --history-level=none --error-exitcode=99 \
+        --suppressions=tests/tools/helgrind.supp "build/dev/tests/$program"
+else
+    skip "helgrind/$program" "valgrind is not installed"
+fi
 
 if ((${#names[@]})) || wanted build/dev; then
     build dev all

@@ -10,6 +10,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* As ck_assert(), which tells another process each time; for what is checked a million times. */
+#define test_assert(condition)                                 \
+    do {                                                       \
+        if (!(condition))                                      \
+            ck_abort_msg("Assertion '%s' failed", #condition); \
+    } while (0)
+
 /* Runs a suite, prints libcheck's closing line, returns the exit status. */
 static inline int run_suite(Suite *suite)
 {

@@ -94,7 +94,8 @@ struct stress_actor {
 
 static inline void stress_must(gang_result r)
 {
-    ck_assert_msg(r == GANG_OK, "%s", gang_result_name(r));
+    if (r != GANG_OK)
+        ck_abort_msg("%s", gang_result_name(r));
 }
 
 struct stress_node {
@@ -261,7 +262,7 @@ static inline void stress_alloc(struct stress_actor *a, size_t at)
     uint64_t dice = stress_random(&a->seed);
     gang_request *q = a->s->request[dice % STRESS_REQUESTS];
     gang_result r = gang_alloc(a->w, q, &id, dice >> 8 & 1 ? &error : NULL);
-    ck_assert_msg(r == GANG_OK || r == GANG_ENOFIT || r == GANG_ENEVER, "%s", gang_result_name(r));
+    test_assert(r == GANG_OK || r == GANG_ENOFIT || r == GANG_ENEVER);
     stress_count(a, r);
     a->refused += r != GANG_OK;
     if (r == GANG_OK)
@@ -297,7 +298,7 @@ static inline void stress_adopt(struct stress_actor *a, size_t at)
         place[i].node = stress_any_node(a, &number);
     gang_result r = gang_alloc_adopt(a->w, a->s->request[which], place,
                                      a->s->count[which] > 1 ? 2 : 1, &id, NULL);
-    ck_assert_msg(r == GANG_OK || r == GANG_ENOFIT || r == GANG_ESTALE, "%s", gang_result_name(r));
+    test_assert(r == GANG_OK || r == GANG_ENOFIT || r == GANG_ESTALE);
     stress_count(a, r);
     if (r == GANG_OK)
         stress_keep(a, at, id);
@@ -312,7 +313,7 @@ static inline int32_t stress_visit(const struct gang_task *task, void *user)
 {
     struct stress_pick *p = user;
     p->seen++;
-    ck_assert_int_eq(task->gpu_count, __builtin_popcountll(task->gpus));
+    test_assert(task->gpu_count == __builtin_popcountll(task->gpus));
     if (stress_one_of(&p->seed, (uint64_t)p->seen) == 0)
         p->task = task->task;
     return 0;
@@ -328,26 +329,26 @@ static inline void stress_use(struct stress_actor *a, size_t at, gang_alloc_id i
     case 0:
     case 1:
         r = gang_alloc_grow(a->w, id, -1, 1 + (int64_t)(dice >> 8) % 3, NULL, NULL);
-        ck_assert(r == GANG_OK || r == GANG_ENOFIT || r == GANG_ENEVER || r == GANG_ERANGE ||
-                  r == GANG_EBUSY || r == GANG_ESTALE);
+        test_assert(r == GANG_OK || r == GANG_ENOFIT || r == GANG_ENEVER || r == GANG_ERANGE ||
+                    r == GANG_EBUSY || r == GANG_ESTALE);
         a->refused += r == GANG_ENOFIT || r == GANG_ENEVER;
         break;
     case 2:
         r = gang_alloc_each(a->s->c, id, stress_visit, &pick);
-        ck_assert(r == GANG_OK || r == GANG_EBUSY || r == GANG_ESTALE);
+        test_assert(r == GANG_OK || r == GANG_EBUSY || r == GANG_ESTALE);
         if (r != GANG_OK)
             return;
         r = gang_alloc_shrink(a->w, id, &pick.task, 1, NULL);
-        ck_assert(r == GANG_OK || r == GANG_ENOFIT || r == GANG_ENOENT || r == GANG_EBUSY ||
-                  r == GANG_ESTALE);
+        test_assert(r == GANG_OK || r == GANG_ENOFIT || r == GANG_ENOENT || r == GANG_EBUSY ||
+                    r == GANG_ESTALE);
         break;
     case 3:
         r = gang_alloc_get(a->s->c, id, &info);
-        ck_assert(r == GANG_OK || r == GANG_EBUSY || r == GANG_ESTALE);
+        test_assert(r == GANG_OK || r == GANG_EBUSY || r == GANG_ESTALE);
         return;
     default:
         r = gang_alloc_free(a->w, id);
-        ck_assert(r == GANG_OK || r == GANG_EBUSY || r == GANG_ESTALE);
+        test_assert(r == GANG_OK || r == GANG_EBUSY || r == GANG_ESTALE);
         if (r == GANG_OK)
             atomic_compare_exchange_strong(&a->s->live[at], &id, GANG_ID_NONE);
         break;
@@ -362,9 +363,9 @@ static inline void stress_read(struct stress_actor *a)
     int number;
     gang_node_id id = stress_any_node(a, &number);
     gang_result r = gang_node_get(a->s->c, id, &info);
-    ck_assert(r == GANG_OK || r == GANG_ESTALE);
+    test_assert(r == GANG_OK || r == GANG_ESTALE);
     stress_must(gang_kind_get(a->s->c, a->s->licence, &pool));
-    ck_assert_int_ge(pool.available, 0);
+    test_assert(pool.available >= 0);
     a->calls += 2;
 }
 
@@ -375,7 +376,7 @@ static inline void stress_state(struct stress_actor *a)
     int number;
     gang_node_id id = stress_any_node(a, &number);
     gang_result r = gang_node_set_state(a->w, id, state[stress_one_of(&a->seed, 5)]);
-    ck_assert(r == GANG_OK || r == GANG_ESTALE);
+    test_assert(r == GANG_OK || r == GANG_ESTALE);
     stress_count(a, r);
 }
 
@@ -389,17 +390,17 @@ static inline void stress_structure(struct stress_actor *a)
     if (dice % 4 == 0) {
         r = gang_kind_resize(a->w, a->s->licence,
                              STRESS_LICENCES / 2 + (int64_t)(dice >> 8) % STRESS_LICENCES);
-        ck_assert(r == GANG_OK || r == GANG_EBUSY);
+        test_assert(r == GANG_OK || r == GANG_EBUSY);
         a->resized += r == GANG_OK;
     } else if (!id) {
         r = gang_node_add(a->w, stress_node_spec(a->s, number, dice >> 8, &n), NULL, NULL);
-        ck_assert(r == GANG_OK || r == GANG_EEXIST);
+        test_assert(r == GANG_OK || r == GANG_EEXIST);
     } else if (dice % 4 == 1) {
         r = gang_node_remove(a->w, id);
-        ck_assert(r == GANG_OK || r == GANG_ESTALE);
+        test_assert(r == GANG_OK || r == GANG_ESTALE);
     } else {
         r = gang_node_change(a->w, id, stress_node_spec(a->s, number, dice >> 8, &n), NULL);
-        ck_assert(r == GANG_OK || r == GANG_ESTALE || r == GANG_EBUSY);
+        test_assert(r == GANG_OK || r == GANG_ESTALE || r == GANG_EBUSY);
     }
     stress_count(a, r);
 }
@@ -434,7 +435,7 @@ static inline void stress_free_all(struct stress *s)
         if (!id)
             continue;
         gang_result r = gang_alloc_free(s->w, id);
-        ck_assert(r == GANG_OK || r == GANG_EBUSY);
+        test_assert(r == GANG_OK || r == GANG_EBUSY);
         if (r == GANG_EBUSY)
             atomic_store(&s->live[i], id);
     }

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short histories of two to four threads on one to four tiny nodes, with delays at every step of the
- * commit, are recorded and must be linearizable: an order of the calls exists, inside their
- * intervals, in which the specification of linear_cluster.h gives the same answers. A refusal is an
- * answer like any other.
+/* Short histories of two to four threads on one to four tiny nodes are recorded and must be
+ * linearizable: an order of the calls exists, inside their intervals, in which the specification of
+ * linear_cluster.h gives the same answers. A refusal is an answer like any other.
+ *
+ * Half of them run freely, with delays at the steps of the commit. In the other half one thread at a
+ * time runs, whoever has the baton, and at every step it may be passed on: nothing but the seed
+ * decides who runs when, so that such a history is played again by its seed, and a thread may stand
+ * at a step for as long as the others need for anything.
  *
  * GANG_TEST_SECONDS runs so long instead of so many histories. */
 #include <check.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 
 #include "base/atomic.h"
 #include "linear_cluster.h"
@@ -28,6 +33,82 @@ static uint64_t next_random(uint64_t *seed)
     *seed ^= *seed >> 7;
     *seed ^= *seed << 17;
     return *seed;
+}
+
+/* ---- the baton -------------------------------------------------------------------------------- */
+
+static struct {
+    bool on; /* in this history; what follows belongs to who has the baton */
+    uint64_t seed;
+    unsigned one_in;            /* passed on at one of so many steps */
+    int players;                /* how many there are */
+    unsigned weight[PLAYERS];   /* how likely each one is to get it; 0: is through */
+    bool structure_is_changing; /* somebody holds the mutex that nodes are added under */
+    sem_t turn[PLAYERS];
+} baton;
+
+static _Thread_local int my_number = -1; /* -1: not in a history */
+
+/* Some are slow for a while and others fast. */
+static void baton_shuffle(void)
+{
+    for (int i = 0; i < baton.players; i++)
+        if (baton.weight[i])
+            baton.weight[i] = next_random(&baton.seed) >> 20 & 1 ? 1 : 12;
+}
+
+static int baton_choose(void)
+{
+    unsigned sum = 0;
+    if ((next_random(&baton.seed) >> 20) % 16 == 0)
+        baton_shuffle();
+    for (int i = 0; i < baton.players; i++)
+        sum += baton.weight[i];
+    if (!sum)
+        return -1;
+    unsigned at = (unsigned)((next_random(&baton.seed) >> 20) % sum);
+    int i = 0;
+    while (at >= baton.weight[i])
+        at -= baton.weight[i++];
+    return i;
+}
+
+static void baton_pass(void)
+{
+    int next = baton_choose();
+    if (next == my_number)
+        return;
+    sem_post(&baton.turn[next]);
+    sem_wait(&baton.turn[my_number]);
+}
+
+static void baton_begin(uint64_t seed, int players)
+{
+    static const unsigned one_in[4] = {1, 2, 4, 12};
+    baton.seed = seed;
+    baton.one_in = one_in[seed >> 20 & 3];
+    baton.players = players;
+    baton.structure_is_changing = false;
+    for (int i = 0; i < players; i++)
+        baton.weight[i] = 1;
+    sem_post(&baton.turn[baton_choose()]);
+}
+
+static void baton_end(void)
+{
+    baton.weight[my_number] = 0;
+    int next = baton_choose();
+    if (next >= 0)
+        sem_post(&baton.turn[next]);
+}
+
+/* Somebody else has to do something first. */
+static void let_others_run(void)
+{
+    if (baton.on && my_number >= 0)
+        baton_pass();
+    else
+        sched_yield();
 }
 
 static uint64_t mix(uint64_t x)
@@ -59,6 +140,11 @@ static int step_of(uint64_t dice)
 /* Yield; or sleep through the beginnings and endings of some calls of others, if there are any. */
 static void delay(enum gang__step step)
 {
+    if (baton.on && my_number >= 0) {
+        if ((next_random(&baton.seed) >> 20) % baton.one_in == 0)
+            baton_pass();
+        return;
+    }
     if (!delay_seed || next_random(&delay_seed) % ((int)step == delay_often_at ? 2 : delay_one_in))
         return;
     uint64_t dice = next_random(&delay_seed);
@@ -106,6 +192,8 @@ static struct game {
     int32_t licence;
     struct lc_state begin;
     int nodes, players;
+    bool manual_reclaim;
+    bool tight;                  /* every node has room for one task: see move_or_seek() */
     gang_node_id id[LC_NODES];   /* at first */
     _Atomic(gang_node_id) spare; /* once it is added */
     struct hold shared[SHARED];
@@ -148,14 +236,17 @@ static gang_result spec_of(int i, int cpu, gang_node_id *id, bool change, gang_w
 
 static void must(gang_result r)
 {
-    ck_assert_msg(r == GANG_OK, "%s", gang_result_name(r));
+    if (r != GANG_OK)
+        ck_abort_msg("%s", gang_result_name(r));
 }
 
 static void cluster_open(uint64_t *seed)
 {
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
     uint64_t dice = next_random(seed);
-    opts.manual_reclaim = (int32_t)(dice & 1);
+    g.manual_reclaim = dice & 1;
+    g.tight = (dice >> 4 & 3) == 0;
+    opts.manual_reclaim = g.manual_reclaim;
     must(gang_cluster_new(&opts, &g.c, NULL));
     must(gang_worker_new(g.c, &g.w));
     must(gang_kind_add(g.w, "licence", NULL, GANG_SCOPE_CLUSTER, LC_POOL, &g.licence));
@@ -166,6 +257,8 @@ static void cluster_open(uint64_t *seed)
         lc_put_node(&g.begin, i, 1000 + 500 * (int)((dice >> 8) % 5), 1 + (int)((dice >> 16) % 4),
                     (int)((dice >> 24) % (LC_GPUS + 1)), dice >> 32 & 1 ? (1 << LC_CORES) - 1 : 0,
                     i < g.nodes);
+        if (g.tight)
+            lc_put_node(&g.begin, i, 1000, 1, 0, 0, i < g.nodes);
         if (i < g.nodes)
             must(spec_of(i, g.begin.node[i].capacity, &g.id[i], false, g.w));
     }
@@ -247,7 +340,7 @@ static void read_news(struct note *n, struct hold *h)
     struct news news = {n, h, h->next_task};
     gang_result r;
     while ((r = gang_alloc_each(g.c, h->id, take_news, &news)) == GANG_EBUSY)
-        sched_yield();
+        let_others_run();
     if (r != GANG_OK)
         atomic_store(&g.lost, true);
     n->c.quiet = now();
@@ -270,7 +363,7 @@ static gang_result call_alloc(struct player *p, uint64_t dice)
 {
     gang_alloc_id id;
     struct gang_error error = GANG_ERROR_INIT;
-    int shape = (int)(dice % LC_SHAPES);
+    int shape = g.tight ? 0 : (int)(dice % LC_SHAPES);
     struct note *n = note_begin(p, LC_ALLOC);
     n->c.shape = shape;
     gang_result r = gang_alloc(p->w, g.request[shape], &id, dice >> 8 & 1 ? &error : NULL);
@@ -290,11 +383,11 @@ static int any_node(uint64_t dice, gang_node_id *id)
 
 static gang_result call_adopt(struct player *p, uint64_t dice)
 {
-    int shape = (int)(dice % LC_SHAPES);
+    int shape = g.tight ? 0 : (int)(dice % LC_SHAPES);
     const struct lc_shape *s = &lc_shape[shape];
     struct gang_placement place[2] = {GANG_PLACEMENT_INIT, GANG_PLACEMENT_INIT};
     gang_alloc_id id;
-    int count = s->count > 1 ? 1 + (int)(dice >> 8 & 1) : 1;
+    int count = s->count > 1 && !g.tight ? 1 + (int)(dice >> 8 & 1) : 1;
     bool exact = count == 1 && s->devices && (dice >> 9 & 1);
     struct note *n = note_begin(p, LC_ADOPT);
     n->c.shape = shape;
@@ -407,6 +500,10 @@ static gang_result call_structure(struct player *p, uint64_t dice)
     int node = any_node(dice >> 16, &id);
     bool fixed = !g.may_change[node] && !g.may_remove[node];
     struct note *n;
+    while (baton.on && baton.structure_is_changing)
+        let_others_run(); /* they hold a mutex that I would sleep on with the baton in my hands */
+    if (baton.on)
+        baton.structure_is_changing = true;
     if ((dice & 7) == 0 || fixed) {
         n = note_begin(p, LC_RESIZE);
         n->c.number = 1 + (int)((dice >> 3) % 6);
@@ -429,6 +526,8 @@ static gang_result call_structure(struct player *p, uint64_t dice)
         r = gang_node_remove(p->w, id);
     }
     note_end(n, r);
+    if (baton.on)
+        baton.structure_is_changing = false;
     return r;
 }
 
@@ -446,8 +545,27 @@ static gang_result call_state(struct player *p, uint64_t dice)
     return r;
 }
 
+/* One seeks room for a task, the others move theirs from node to node: a refusal is true or not
+ * according to what lies between two steps. */
+static void move_or_seek(struct player *p)
+{
+    uint64_t dice = next_random(&p->seed) >> 8;
+    struct hold *last = p->holds ? &p->hold[p->holds - 1] : NULL;
+    bool held = last && p->note[p->notes - 1].c.kind != LC_FREE;
+    if (held && (p->number == 0 || dice & 1))
+        call_free(p, last);
+    else if (p->number == 0)
+        call_alloc(p, dice >> 8);
+    else
+        call_adopt(p, dice >> 8);
+}
+
 static void call_something(struct player *p)
 {
+    if (g.tight && next_random(&p->seed) >> 20 & 7) {
+        move_or_seek(p);
+        return;
+    }
     uint64_t dice = next_random(&p->seed), more = next_random(&p->seed) >> 8;
     struct hold *own = p->holds ? &p->hold[more % (unsigned)p->holds] : NULL;
     struct hold *any = &g.shared[(more >> 8) % SHARED];
@@ -518,14 +636,20 @@ static void *play(void *user)
             return NULL;
         if (p->number < g.players) {
             atomic_fetch_add(&g.ready, 1);
-            while (atomic_load(&g.ready) < g.players)
+            if (baton.on)
+                sem_wait(&baton.turn[p->number]);
+            while (!baton.on && atomic_load(&g.ready) < g.players)
                 sched_yield();
+            my_number = p->number;
             delay_one_in = p->delay_one_in;
             delay_often_at = step_of(next_random(&p->seed));
             delay_seed = next_random(&p->seed);
             for (int i = 0; i < p->calls; i++)
                 call_something(p);
             delay_seed = 0;
+            if (baton.on)
+                baton_end();
+            my_number = -1;
         }
         pthread_barrier_wait(&g.barrier);
     }
@@ -644,7 +768,7 @@ static void history_undo(void)
     for (int i = 0; i < PLAYERS; i++)
         for (int k = 0; k < g.player[i].holds; k++) {
             gang_result r = gang_alloc_free(g.w, g.player[i].hold[k].id);
-            ck_assert(r == GANG_OK || r == GANG_ESTALE);
+            test_assert(r == GANG_OK || r == GANG_ESTALE);
         }
     ck_assert_uint_eq(gang_alloc_next(g.c, GANG_ID_NONE), GANG_ID_NONE);
     for (int i = 0; i < g.nodes; i++) {
@@ -721,8 +845,12 @@ static void judge(struct linear *l, uint64_t number)
 
 static void play_history(struct linear *l, uint64_t number, uint64_t seed)
 {
+    baton.on = false;
     history_begin(&seed);
+    baton.on = g.manual_reclaim; /* else one might wait for another one in a read section */
     pthread_barrier_wait(&g.barrier);
+    if (baton.on)
+        baton_begin(mix(seed), g.players);
     pthread_barrier_wait(&g.barrier);
     judge(l, number);
     history_undo();
@@ -740,11 +868,13 @@ static void note_helps(void)
 START_TEST(histories_are_linearizable)
 {
     const char *seconds = getenv("GANG_TEST_SECONDS");
-    uint64_t most = seconds ? UINT64_MAX : getenv("GANG_TEST_QUICK") ? 1500 : 12000;
+    uint64_t most = seconds ? UINT64_MAX : getenv("GANG_TEST_QUICK") ? 1500 : 16000;
     time_t end = time(NULL) + (seconds ? atoi(seconds) : 0);
     uint64_t seed = test_seed();
     struct linear l = {.most_visits = 1000000};
     pthread_barrier_init(&g.barrier, NULL, PLAYERS + 1);
+    for (int i = 0; i < PLAYERS; i++)
+        sem_init(&baton.turn[i], 0, 0);
     atomic_store(&g.over, false);
     atomic_store(&gang__hook_now, delay);
     for (int i = 0; i < PLAYERS; i++) {
