@@ -56,7 +56,7 @@ static const char help[] =
     "                       open:RATE: on a fixed schedule, latency from the intended arrival\n"
     "        node_change    a node is drained, or taken back;  read: one node is read\n"
     "        snapshot       of the whole cluster\n"
-    "        build          of the whole cluster, by one node or all nodes a call\n"
+    "        build          of the whole cluster, by one node or all nodes a call; the rate is of nodes\n"
     "  fill  percent of what there is that is taken, at random: whole nodes (whole-node shapes),\n"
     "        single GPUs (of:gpu, of:share), tasks of 1, 2, 4, 8 GPUs (churn).\n"
     "        cluster:packed: what is free lies last; cluster:fragmented: of F % of the nodes 1..8 "

@@ -16,7 +16,7 @@ calls_nothing() { # WORK
     LD_PRELOAD=$calls "$program" work "$1" --nodes "$nodes" --operations "$operations" >"$scratch/counted"
     cat "$scratch/counted"
     grep -Eq '"allocations": 0, "lock_calls": 0, "heap_calls": 0, ' "$scratch/counted"
-    grep -Eq '"lock_calls_before": [1-9][0-9]{2,}, "heap_calls_before": [1-9][0-9]{2,}' "$scratch/counted"
+    grep -Eq '"lock_calls_before": [1-9][0-9]*, "heap_calls_before": [1-9][0-9]{2,}' "$scratch/counted"
 }
 
 hundred_thousand() {
