@@ -40,8 +40,10 @@ _Static_assert(sizeof(struct gang__cell) == 64, "a cell is one cache line");
 
 /* Index words of one class for the nodes of one chunk; see core/index.c. */
 struct gang__leaf {
-    gang__a64 top[GANG__BUCKETS];             /* which words of `bits` hold something */
-    gang__a64 bits[GANG__BUCKETS][GANG__FAN]; /* one bit a node */
+    gang__a64 top[GANG__BUCKETS]; /* which words of `bits` hold something */
+    /* One bit a node. The words of the same nodes lie together, whole GPUs (buckets 8-15) on one
+     * cache line: a node moves between neighbours. */
+    gang__a64 bits[GANG__FAN][GANG__BUCKETS];
 };
 
 /* Who is in a slot. All that a planner needs beside the cell, on half a cache line. */

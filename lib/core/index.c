@@ -73,7 +73,7 @@ static gang__a64 *word_of(gang_cluster *c, uint32_t class_id, unsigned bucket, u
     *bit = level == 0 ? i % GANG__FAN : i / GANG__FAN;
     if (!leaf)
         return NULL;
-    return level == 0 ? &leaf->bits[bucket][i / GANG__FAN] : &leaf->top[bucket];
+    return level == 0 ? &leaf->bits[i / GANG__FAN][bucket] : &leaf->top[bucket];
 }
 
 /* Set bits of the leaf word that covers a slot. */

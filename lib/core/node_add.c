@@ -48,7 +48,12 @@ static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
             gang__release_line(&c->mem, bigger);
             return GANG_ENOMEM;
         }
-        c->old_more[c->old_more_count++] = gang__load(&chunk->more[i]);
+        /* Words keep their versions, also when they move: a helper may be about to write to the last
+         * node of this slot, for a commit long over. The slot is free, so that they stand still. */
+        gang__a64 *old = gang__load(&chunk->more[i]);
+        for (unsigned k = 0; k < chunk->slot[i].more_words; k++)
+            gang__store_relaxed(&bigger[k], gang__load(&old[k]));
+        c->old_more[c->old_more_count++] = old;
         gang__store(&chunk->more[i], bigger);
         chunk->slot[i].more_words = more;
     }

@@ -399,7 +399,7 @@ START_TEST(the_audit_sees_a_node_that_the_index_hides)
     struct gang__leaf *leaf = gang__load(&chunk->leaf[gang__layout_at(chunk, slot).class_id]);
     int hidden = 0;
     for (unsigned bucket = 0; bucket < GANG__BUCKETS; bucket++) {
-        gang__a64 *word = &leaf->bits[bucket][slot / GANG__FAN];
+        gang__a64 *word = &leaf->bits[slot % GANG__CHUNK / GANG__FAN][bucket];
         uint64_t before = gang__load(word);
         if (!(before >> slot % GANG__FAN & 1))
             continue;
