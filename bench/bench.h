@@ -82,6 +82,7 @@ enum bench_kind {
     LOOP_CHURN,  /* allocate 1, 2, 4, 8 GPUs or free, around the fill; a decision each */
     LOOP_OPEN,   /* the same by a fixed schedule */
     LOOP_SNAPSHOT,
+    LOOP_BESIDE, /* the first thread takes snapshots, the others allocate and free */
     LOOP_BUILD,
     LOOP_BUILD_BULK
 };

@@ -208,7 +208,8 @@ static void gather_live(struct crew *crew, const struct bench_loop *loop, struct
 static void try_once(const struct looper *l)
 {
     const struct bench_loop *loop = l->loop;
-    if (loop->kind != LOOP_NEWEST && loop->kind != LOOP_RANDOM && loop->kind != LOOP_RESIZE)
+    if (loop->kind != LOOP_NEWEST && loop->kind != LOOP_RANDOM && loop->kind != LOOP_RESIZE &&
+        loop->kind != LOOP_BESIDE)
         return;
     uint64_t id;
     if (l->impl->place(l->worker, l->ask, &id) != BENCH_PLACED)
