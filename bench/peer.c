@@ -35,8 +35,8 @@ void peer_node_init(struct peer_node *node, const struct bench_scene *scene, int
     for (int i = 0; i < NODE_GPUS; i++)
         node->share[i] = 1000;
     node->up = 1;
-    node->label = scene->rare && index % RARE_STRIDE == 0;
-    node->model = scene->rare && index % RARE_STRIDE == 1;
+    node->label = scene->rare && index % RARE_STRIDE == RARE_LABEL_AT;
+    node->model = scene->rare && index % RARE_STRIDE == RARE_MODEL_AT;
 }
 
 /* A GPU with so much of it free, or -1. */
