@@ -6,11 +6,12 @@
  * Caveats first
  *   - Taking a snapshot stops nobody: commits go on meanwhile, and none waits for it. While one is
  *     being taken, a commit saves the nodes it changes, each once a snapshot.
- *   - At most 16 snapshots are *taken* at the same time; any number may exist. A thread that stops for
- *     ever inside gang_snapshot_take() takes one of the 16 away, and as with any call keeps removed
- *     nodes from being reclaimed.
- *   - A snapshot of nodes with 8 GPUs and 64 cores takes about 60 bytes a node, rounded up to a power of
- *     two, and the cluster keeps as much for each of those that are taken at the same time.
+ *   - At most 16 snapshots are *taken* at the same time; any number may exist. A thread that stops
+ *     for ever inside gang_snapshot_take() takes one of the 16 away, and as with any call keeps
+ *     removed nodes from being reclaimed.
+ *   - A snapshot of nodes with 8 GPUs and 64 cores takes about 60 bytes a node, rounded up to a
+ *     power of two, and the cluster keeps as much for each of those that are taken at the same
+ *     time.
  *   - While a snapshot exists, removed nodes that it shows keep their memory, but not their slot.
  *   - What is done to a snapshot changes nothing of the cluster. It says nothing of allocations: it
  *     tells what is free, not who holds the rest.
@@ -53,12 +54,12 @@ GANG_API gang_result gang_snapshot_new(gang_cluster *cluster, gang_snapshot **sn
 GANG_API void gang_snapshot_free(gang_snapshot *snapshot);
 
 /**
- * Fill a snapshot, or fill it anew: all nodes and pools as they were at one instant inside the call.
- * Each operation of any worker is in it wholly or not at all. An operation that returned before the
- * call began is in it, one that begins after the call returned is not; of two operations of which
- * the first returned before the other began, the second is not in it without the first.
- * @return GANG_OK; GANG_EINVAL (also: a snapshot of another cluster); GANG_EBUSY (16 are being taken
- *   at this moment); GANG_ENOMEM. On any error the former content stays.
+ * Fill a snapshot, or fill it anew: all nodes and pools as they were at one instant inside the
+ * call. Each operation of any worker is in it wholly or not at all. An operation that returned
+ * before the call began is in it, one that begins after the call returned is not; of two operations
+ * of which the first returned before the other began, the second is not in it without the first.
+ * @return GANG_OK; GANG_EINVAL (also: a snapshot of another cluster); GANG_EBUSY (16 are being
+ *   taken at this moment); GANG_ENOMEM. On any error the former content stays.
  * Owner of the worker, and no concurrent call on this snapshot. Lock-free; helps commits that are
  * under way to their end. Allocates at first, and when the cluster grew. O(nodes).
  */
@@ -111,17 +112,18 @@ struct gang_totals {
         sizeof(struct gang_totals), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
     }
 
-/** Sum up. @param totals  totals->size must be set. @return GANG_OK; GANG_EINVAL. No concurrent change
- *  of this snapshot; wait-free. O(nodes). */
+/** Sum up. @param totals  totals->size must be set. @return GANG_OK; GANG_EINVAL.
+ *  No concurrent change of this snapshot; wait-free. O(nodes). */
 GANG_API gang_result gang_snapshot_totals(const gang_snapshot *snapshot, struct gang_totals *totals)
     GANG_MUST_CHECK;
 
 /* ---- what if --------------------------------------------------------------------------- */
 
 /**
- * Place a gang in the snapshot: plans with the rules of gang_alloc(), on the nodes as they are in the
- * snapshot, and takes there what it needs, so that later questions see it: "would these three fit
- * together?" Where a choice is free, the nodes need not be those that gang_alloc() would choose.
+ * Place a gang in the snapshot: plans with the rules of gang_alloc(), on the nodes as they are in
+ * the snapshot, and takes there what it needs, so that later questions see it: "would these three
+ * fit together?" Where a choice is free, the nodes need not be those that gang_alloc() would
+ * choose.
  * @return GANG_OK; GANG_ENOFIT: not on the snapshot as it is; GANG_ENEVER: not on its nodes if all
  *   were up and empty; `error` tells why, as for gang_alloc(); GANG_EINVAL (also: never taken, or
  *   another cluster); GANG_ENOMEM. On any error the snapshot is as before.
@@ -138,13 +140,14 @@ GANG_API gang_result gang_snapshot_test(gang_worker *worker, gang_snapshot *snap
     GANG_MUST_CHECK;
 
 /**
- * What if an allocation were gone: gives back in the snapshot what the allocation holds *now*. Meant
- * for one that held the same when the snapshot was taken.
- * @return GANG_OK; GANG_ERANGE: some node or pool of the snapshot would then have more free than its
- *   capacity, so that the allocation, or part of it, is younger than the snapshot, or was given
- *   back in it already. (Where other work hides it, this cannot be told.) GANG_ENOENT: it has a task on
- *   a node that is not in the snapshot; GANG_ESTALE (the allocation has ended); GANG_EBUSY (another
- *   thread is changing it); GANG_EINVAL (also: never taken). On any error the snapshot is as before.
+ * What if an allocation were gone: gives back in the snapshot what the allocation holds *now*.
+ * Meant for one that held the same when the snapshot was taken.
+ * @return GANG_OK; GANG_ERANGE: some node or pool of the snapshot would then have more free than
+ *   its capacity, so that the allocation, or part of it, is younger than the snapshot, or was given
+ *   back in it already (where other work hides it, this cannot be told); GANG_ENOENT: it has a task
+ *   on a node that is not in the snapshot; GANG_ESTALE (the allocation has ended); GANG_EBUSY
+ *   (another thread is changing it); GANG_EINVAL (also: never taken). On any error the snapshot is
+ *   as before.
  * No concurrent call on this snapshot. Lock-free. O(tasks).
  */
 GANG_API gang_result gang_snapshot_release(gang_snapshot *snapshot, gang_alloc_id id)

@@ -87,11 +87,11 @@ struct gang__op {
 
 /* A commit that others can carry on. Never freed before the cluster; reused by sequence number. */
 struct gang__desc {
-    gang__a64 ss;                   /* {seq:62 | status:2} */
+    gang__a64 ss;                   /* {seq:61 | status:3} */
     _Atomic(struct gang__op *) ops; /* replaced by larger ones; old ones are kept */
     gang__a32 count;
     gang__a32 raises; /* 1: some operation gives something back */
-    gang__a64 when;   /* GANG__UNAGREED | seq, or the instant it belongs to; see core/instant.c */
+    gang__a64 when;   /* label: GANG__UNAGREED | seq, or an instant; see core/instant.c */
     char pad[64 - 32];
 };
 _Static_assert(sizeof(struct gang__desc) == 64, "descriptors do not share cache lines");

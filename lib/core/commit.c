@@ -4,7 +4,8 @@
  * State
  *   cell        owner word and value words, one row a node (core/word.h)
  *   descriptor  one a worker: ss = {seq, status}, and the operations, sorted by slot
- *   status      BUILDING (idle or being filled), UNDECIDED, SUCCESS, REFUSED
+ *   status      BUILDING (idle or being filled), UNDECIDED, SUCCESS, REFUSED; LABELLED is a SUCCESS while
+ *               a snapshot was being taken
  *
  * Protocol, by the worker itself or by any helper (`run`)
  *   claim    cell by cell in slot order: owner 0 -> ref of this operation. A cell claimed by another
@@ -14,12 +15,13 @@
  *            the same words; the first one to note them in the descriptor wins, the others would
  *            have noted the same.
  *   raise    if the operation gives back: raise the index for every node it lifts, then the stamp.
- *   label    if they fit: which snapshots it belongs to (core/instant.c).
+ *   label    if they fit, and a snapshot is being taken: which ones it belongs to (core/instant.c).
  *   decide   does every operation fit its agreed word? One compare-and-swap on ss, UNDECIDED ->
- *            SUCCESS or REFUSED. This is the linearization point of success and of refusal.
- *   finish   SUCCESS: save the words of the cell for snapshots that need them (core/instant.c), then
- *            each word agreed -> new, by compare-and-swap (versions make a late one fail).
- *            Then each owner ref -> 0. In this order, or another commit could slip in between.
+ *            SUCCESS, LABELLED or REFUSED. This is the linearization point of success and of refusal.
+ *   finish   LABELLED: save the words of the cell for snapshots that need them (core/instant.c).
+ *            LABELLED, SUCCESS: each word agreed -> new, by compare-and-swap (versions make a late
+ *            one fail). Then each owner ref -> 0. In this order, or another commit could slip in
+ *            between.
  *
  * Why it is atomic: a reader that meets a claimed cell finishes that commit before it believes the
  * words (gang__cell_read), so nobody sees a word of a decided commit before it is written, and
@@ -57,8 +59,9 @@
 #include "core/index.h"
 #include "core/instant.h"
 
-enum { BUILDING = 0, UNDECIDED = 1, SUCCESS = 2, REFUSED = 3 };
+enum { BUILDING = 0, UNDECIDED = 1, SUCCESS = 2, REFUSED = 3, LABELLED = 4 };
 
+#define STATUS_BITS 3
 #define SEQ_BITS 52
 #define SEQ_MASK ((UINT64_C(1) << SEQ_BITS) - 1)
 #define WORKER_MASK UINT64_C(0x7ff)
@@ -66,17 +69,22 @@ enum { BUILDING = 0, UNDECIDED = 1, SUCCESS = 2, REFUSED = 3 };
 
 static uint64_t ss_of(uint64_t seq, unsigned status)
 {
-    return seq << 2 | status;
+    return seq << STATUS_BITS | status;
 }
 
 static uint64_t seq_of(uint64_t ss)
 {
-    return ss >> 2;
+    return ss >> STATUS_BITS;
 }
 
 static unsigned status_of(uint64_t ss)
 {
-    return (unsigned)(ss & 3);
+    return (unsigned)(ss & ((1u << STATUS_BITS) - 1));
+}
+
+static bool took_effect(uint64_t ss)
+{
+    return status_of(ss) == SUCCESS || status_of(ss) == LABELLED;
 }
 
 static uint64_t ref_of(uint32_t worker, uint64_t seq)
@@ -168,7 +176,7 @@ static void finish(gang_cluster *c, const struct target *t, uint64_t ss)
 {
     struct list l = list_of(t);
     struct change change[GANG__MAX_WORDS];
-    uint64_t snap = status_of(ss) == SUCCESS ? gang__load_seq(&c->snap) : 0;
+    uint64_t snap = status_of(ss) == LABELLED ? gang__load_seq(&c->snap) : 0;
     for (uint32_t i = 0, n; i < l.count; i += n) {
         uint32_t slot = step_of(&l.ops[i]).slot;
         uint64_t label = gang__load(&t->w->desc.when);
@@ -178,7 +186,7 @@ static void finish(gang_cluster *c, const struct target *t, uint64_t ss)
         if (gang__snap_mask(snap))
             gang__instant_save(c, snap, label, slot);
         struct gang__words words = gang__words_of(c, slot);
-        for (uint32_t k = 0; status_of(ss) == SUCCESS && k < n; k++) {
+        for (uint32_t k = 0; took_effect(ss) && k < n; k++) {
             gang__hook(GANG__STEP_WRITE);
             if (gang__payload(change[k].to) != gang__payload(change[k].from))
                 gang__cas(gang__word_in(&words, change[k].word), change[k].from, change[k].to);
@@ -189,9 +197,9 @@ static void finish(gang_cluster *c, const struct target *t, uint64_t ss)
 }
 
 /* The owner, who agreed to all words himself, has noted what comes next. */
-static void finish_own(gang_cluster *c, const struct target *t, const struct list *l)
+static void finish_own(gang_cluster *c, const struct target *t, const struct list *l, uint64_t ss)
 {
-    uint64_t snap = gang__load_seq(&c->snap);
+    uint64_t snap = status_of(ss) == LABELLED ? gang__load_seq(&c->snap) : 0;
     for (uint32_t i = 0; i < l->count;) {
         uint32_t slot = step_of(&l->ops[i]).slot;
         struct gang__words words = gang__words_of(c, slot);
@@ -255,12 +263,17 @@ static bool raise_index(gang_cluster *c, const struct target *t, const struct li
 
 enum went { OVER, BLOCKED };
 
-/* All cells are claimed and agreed, and it fits: say which snapshots it belongs to. */
-static void set_label(gang_cluster *c, const struct target *t)
+/* All cells are claimed and agreed, and it fits: the status it may be decided with. Labels the commit if
+ * a snapshot is being taken. */
+static unsigned label(gang_cluster *c, const struct target *t)
 {
     gang__hook(GANG__STEP_LABEL);
+    uint64_t snap = gang__load_seq(&c->snap);
+    if (!gang__snap_mask(snap))
+        return SUCCESS;
     uint64_t unset = GANG__UNAGREED | (t->seq & AGREED_SEQ_MASK);
-    gang__cas(&t->w->desc.when, unset, gang__snap_instant(gang__load_seq(&c->snap)));
+    gang__cas(&t->w->desc.when, unset, gang__snap_instant(snap));
+    return LABELLED;
 }
 
 /* Carry one commit on from operation *at until it is over (decided and finished), or blocked by
@@ -325,15 +338,14 @@ static enum went carry(gang_cluster *c, const struct target *t, bool own, uint32
     }
     if (ss == undecided) {
         if (!fits || !l.raises || raise_index(c, t, &l)) {
-            if (fits)
-                set_label(c, t);
+            unsigned status = fits ? label(c, t) : REFUSED;
             gang__hook(GANG__STEP_DECIDE);
-            gang__cas(&t->w->desc.ss, undecided, ss_of(t->seq, fits ? SUCCESS : REFUSED));
+            gang__cas(&t->w->desc.ss, undecided, ss_of(t->seq, status));
         }
         ss = gang__load(&t->w->desc.ss);
     }
-    if (own && fits && i == l.count && status_of(ss) == SUCCESS)
-        finish_own(c, t, &l);
+    if (own && fits && i == l.count && took_effect(ss))
+        finish_own(c, t, &l, ss);
     else if (is_current(t, ss) && ss != undecided)
         finish(c, t, ss);
     return OVER;
@@ -404,7 +416,7 @@ gang_result gang__commit_run(gang_worker *w, bool raises, uint32_t *refused)
     gang__store(&w->desc.ss, ss_of(w->seq, UNDECIDED));
     struct target mine = target_of(w, w->seq);
     w->stats.helps += run(w->cluster, &mine, true);
-    if (status_of(gang__load(&w->desc.ss)) == SUCCESS) {
+    if (took_effect(gang__load(&w->desc.ss))) {
         w->stats.commits++;
         return GANG_OK;
     }
@@ -438,7 +450,8 @@ void gang__commit_op(const gang_worker *w, uint32_t i, uint32_t *slot, unsigned 
 
 uint64_t gang__commit_label(const gang_worker *w)
 {
-    return gang__load(&w->desc.when);
+    uint64_t ss = gang__load(&w->desc.ss);
+    return status_of(ss) == LABELLED ? gang__load(&w->desc.when) : 0;
 }
 
 uint64_t gang__commit_next_ref(const gang_worker *w)
@@ -451,10 +464,10 @@ enum gang__fate gang__commit_fate(gang_cluster *c, uint64_t ref, uint64_t *label
     gang_worker *w = gang__load(&c->worker[ref >> 1 & WORKER_MASK]);
     uint64_t seq = ref >> 12;
     uint64_t ss = gang__load(&w->desc.ss);
-    *label = gang__load(&w->desc.when);
+    *label = status_of(ss) == LABELLED ? gang__load(&w->desc.when) : 0;
     if ((seq_of(ss) & SEQ_MASK) != seq)
         return (seq_of(ss) & SEQ_MASK) < seq ? GANG__FATE_OPEN : GANG__FATE_OVER;
-    if (status_of(ss) == SUCCESS)
+    if (took_effect(ss))
         return gang__load(&w->desc.ss) == ss ? GANG__FATE_DONE : GANG__FATE_OVER;
     return status_of(ss) == REFUSED ? GANG__FATE_REFUSED : GANG__FATE_OPEN;
 }

@@ -27,7 +27,7 @@ static inline void gang__commit_add(gang_worker *w, uint32_t slot, unsigned word
  * GANG_OK or GANG_ENOFIT; a refusal is true at the instant it is decided. Lock-free. */
 gang_result gang__commit_run(gang_worker *w, bool raises, uint32_t *refused);
 
-/* Label of the last commit, which took effect; see core/instant.c. */
+/* Label of the last commit, which took effect: 0 if it needed none; see core/instant.c. */
 uint64_t gang__commit_label(const gang_worker *w);
 
 /* The name of the next commit of a worker, as it will stand in owner words. */

@@ -4,7 +4,9 @@
  * State
  *   c->snap      {instant | a bit for each snapshot that is being taken}
  *   label        of a commit: the instant read from c->snap when all its cells were claimed and
- *                agreed, by the first thread whose compare-and-swap on desc.when succeeded
+ *                agreed, by the first thread whose compare-and-swap on desc.when succeeded. If no
+ *                snapshot is being taken at that moment it needs none: whoever decides it says so
+ *                by the status (SUCCESS rather than LABELLED), so that all agree
  *   area k       for the snapshot that has bit k: its number (area.instant), and room to save the
  *                words of each cell
  *
@@ -13,23 +15,26 @@
  *           instant n: it holds exactly the commits whose label is n or less. Then walk over all
  *           cells: carry on the commit that claims one, copy its words, and if the cell was saved
  *           for this snapshot, take the saved words instead. Clear bit k.
- *   save    a commit that was decided loads c->snap before it writes. Has it bits, then for each
- *           snapshot k whose number is lower than the label: before the first word of a cell is
- *           written, save all its words in area k, mark the cell, mark the chunk.
+ *   save    a commit that was decided LABELLED loads c->snap before it writes. Has it bits, then
+ *           for each snapshot k whose number is lower than the label: before the first word of a
+ *           cell is written, save all its words in area k, mark the cell, mark the chunk.
  *
  * Why it is one instant
  *  - Label <= n: the label was read from c->snap before it was raised, and all cells were claimed
  *    before that. The walk begins after it. So it meets each claim, and helps, or finds the cell
  *    released and written.
- *  - Label > n: whoever finishes this commit loads c->snap after the label was read, hence after bit k
- *    was set. Either it sees the bit, and saves before it writes; or the walk is over. If the walk
- *    copied any word that such a commit wrote, it finds the cell marked after it. If it did not,
- *    the copied words are those of instant n: all commits of label <= n on the cell were finished
- *    when the walk found the cell without their claim, and what was saved, if anything, is the same.
- *    So no second look at the words is needed.
- *  - Order among all: a commit can be thought to happen when its label is read. From then until its
- *    decision it holds all its claims, and whoever looks at one of its cells carries it on, so that
- *    nobody can tell the difference. Its stamp was raised before (core/commit.c).
+ *  - Label > n: whoever finishes this commit loads c->snap after the label was read, hence after
+ *    bit k was set. Either it sees the bit, and saves before it writes; or the walk is over. If the
+ *    walk copied any word that such a commit wrote, it finds the cell marked after it. If it did
+ *    not, the copied words are those of instant n: all commits of label <= n on the cell were
+ *    finished when the walk found the cell without their claim, and what was saved, if anything, is
+ *    the same. So no second look at the words is needed.
+ *  - No label: c->snap was read, without bits, when all cells were claimed. Each snapshot that is
+ *    being taken from then on got its bit after that, and holds the commit as above. So it is 0
+ *    where a label is asked for.
+ *  - Order among all: a commit can be thought to happen when c->snap is read for its label. From
+ *    then until its decision it holds all its claims, and whoever looks at one of its cells carries
+ *    it on, so that nobody can tell the difference. Its stamp was raised before (core/commit.c).
  *
  * Late helpers
  *  - A saved word is {tag:24 = low bits of the snapshot's number | payload:40}. It is stored by
@@ -39,10 +44,10 @@
  *    saved, or his compare-and-swap fails: nothing is written before all is saved.
  *  - A stale tag in an area harms nobody: who looks for n sees that it is another one. When numbers
  *    come round to the same tags (every 2^24 snapshots) the taker first overwrites all words of
- *    its area with a value that was never there. A helper does harm only if it sleeps across exactly
- *    2^24 snapshots, or a multiple.
- *  - A number that a taker puts into area.instant and then cannot get, since another one was faster, is
- *    nobody's number in this area: what is saved for it is never read.
+ *    its area with a value that was never there. A helper does harm only if it sleeps across
+ *    exactly 2^24 snapshots, or a multiple.
+ *  - A number that a taker puts into area.instant and then cannot get, since another one was
+ *    faster, is nobody's number in this area: what is saved for it is never read.
  *
  * Progress: nobody waits. The walk repeats nothing; it begins again only if the cluster grew by a
  * chunk, or by words, after room was made. A thread that stops inside a take keeps its bit and its
@@ -174,7 +179,7 @@ void gang__instant_save(gang_cluster *c, uint64_t snap, uint64_t label, uint32_t
     }
 }
 
-/* ---- areas ------------------------------------------------------------------------------------- */
+/* ---- areas ----------------------------------------------------------------------------------- */
 
 /* An area for a taker alone. */
 static bool slot_take(gang_cluster *c, unsigned *k)
@@ -248,7 +253,7 @@ static void clear(struct gang__area *area, uint64_t round)
     area->round = round;
 }
 
-/* ---- begin and end of a take ----------------------------------------------------------------------- */
+/* ---- begin and end of a take ----------------------------------------------------------------- */
 
 static uint64_t begin(gang_cluster *c, struct gang__area *area, unsigned k)
 {
@@ -279,7 +284,7 @@ static void end(gang_cluster *c, unsigned k)
     while (!gang__cas(&c->snap, snap, snap & ~(UINT64_C(1) << k)));
 }
 
-/* ---- room in the snapshot ---------------------------------------------------------------------------- */
+/* ---- room in the snapshot -------------------------------------------------------------------- */
 
 static size_t words_below(gang_cluster *c, uint32_t end_slot)
 {
@@ -305,7 +310,7 @@ static bool make_room(gang_snapshot *s, gang_cluster *c, uint32_t end_slot)
                       sizeof(*s->word));
 }
 
-/* ---- the walk -------------------------------------------------------------------------------------------- */
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 /* Which node, described how, a slot had at instant n. `head`: its head word then. */
 static struct gang__node *node_then(gang_cluster *c, struct gang__chunk *chunk, uint32_t slot,

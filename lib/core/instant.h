@@ -17,8 +17,8 @@ static inline uint32_t gang__snap_mask(uint64_t snap)
     return (uint32_t)snap & ((1u << GANG__SNAPSHOTS) - 1);
 }
 
-/* A snapshot: a copy of all cells at an instant, and the nodes they belonged to. Its owner alone looks
- * at it, but for `holds` and the links. */
+/* A snapshot: a copy of all cells at an instant, and the nodes they belonged to. Its owner alone
+ * looks at it, but for `holds` and the links. */
 struct gang_snapshot {
     gang_cluster *c;
     gang__a64 holds;          /* its instant; GANG__PENDING: it was never taken */
@@ -55,8 +55,8 @@ static inline uint64_t gang__instant_now(gang_cluster *c)
 /* Is a snapshot being taken whose instant is before this one? */
 bool gang__instant_watched(gang_cluster *c, uint64_t instant);
 
-/* A commit of this label was decided and is about to write a cell that it claims, or is over: save the
- * words for those of the snapshots in `snap` that do not hold it. Lock-free. */
+/* A commit of this label was decided and is about to write a cell that it claims, or is over: save
+ * the words for those of the snapshots in `snap` that do not hold it. Lock-free. */
 void gang__instant_save(gang_cluster *c, uint64_t snap, uint64_t label, uint32_t slot);
 
 /* Fill a snapshot. GANG_EBUSY, GANG_ENOMEM: its content is the former one. Inside a read section.

@@ -51,8 +51,8 @@ void gang_snapshot_free(gang_snapshot *snapshot)
     gang__release(&c->mem, snapshot);
 }
 
-/* One that is being filled for the first time holds nothing yet; the read section it is in keeps the
- * nodes for it. */
+/* One that is being filled for the first time holds nothing yet; the read section it is in keeps
+ * the nodes for it. */
 bool gang__snapshot_holds(gang_cluster *c, uint64_t instant)
 {
     for (const gang_snapshot *s = c->snapshots; s; s = s->next)
@@ -71,7 +71,7 @@ gang_result gang_snapshot_take(gang_worker *worker, gang_snapshot *snapshot)
     return r;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 struct gang__node *gang__snapshot_node_of(const gang_snapshot *s, gang_node_id id)
 {
@@ -216,7 +216,7 @@ const uint32_t *gang__snapshot_members(gang_snapshot *s, const struct gang__doma
     return s->member + s->member_from[d->index];
 }
 
-/* ---- what if ------------------------------------------------------------------------------------- */
+/* ---- what if --------------------------------------------------------------------------------- */
 
 gang_result gang_snapshot_set_state(gang_snapshot *snapshot, gang_node_id id, int32_t state)
 {

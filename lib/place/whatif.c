@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What if: the planner of production on a snapshot. What it plans is taken in the snapshot alone. */
+/* What if: the planner of production on a snapshot. What it plans is taken there alone. */
 #include <string.h>
 
 #include "base/error.h"
@@ -9,7 +9,7 @@
 #include "place/record.h"
 #include "place/search.h"
 
-/* ---- placing ----------------------------------------------------------------------------------- */
+/* ---- placing --------------------------------------------------------------------------------- */
 
 static gang_result plan_once(struct gang__plan *p, gang_cluster *c, const gang_request *q,
                              bool proof, bool empty)
@@ -21,7 +21,8 @@ static gang_result plan_once(struct gang__plan *p, gang_cluster *c, const gang_r
     return p->failed ? GANG_ENOMEM : fits ? GANG_OK : GANG_ENOFIT;
 }
 
-/* As gang_alloc() plans: in the order of the policy, then in the one that finds room if there is any. */
+/* As gang_alloc() plans: in the order of the policy, then in the one that finds room if there is
+ * any. */
 static gang_result plan_gang(struct gang__plan *p, gang_cluster *c, const gang_request *q,
                              bool empty)
 {
@@ -79,7 +80,7 @@ gang_result gang_snapshot_test(gang_worker *worker, gang_snapshot *snapshot,
     return place(worker, snapshot, request, false, error);
 }
 
-/* ---- giving back -------------------------------------------------------------------------------- */
+/* ---- giving back ----------------------------------------------------------------------------- */
 
 /* Give back to (or take again from) one word, if it then does not exceed its capacity. */
 static bool give(uint64_t *word, enum gang__code code, uint64_t delta, uint64_t capacity)

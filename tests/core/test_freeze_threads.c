@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread is stopped at each step of each sort of call in turn, and stays stopped while two others
  * complete thousands of calls over the same nodes: gangs, growth, refusals, reads, changes of state.
- * Then it wakes, finishes what it began, and the books agree. */
+ * Then it wakes, finishes what it began, and the books agree. The same beside a thread that is
+ * stopped while it takes a snapshot, which then is that of its instant all the same. */
 #include <check.h>
 #include <gangsched/gangsched.h>
 #include <pthread.h>
@@ -22,8 +23,16 @@ static struct {
     sem_t frozen, wake;
 } freeze;
 
+/* A thread that is stopped in the middle of a snapshot. */
+static _Thread_local int is_taker;
+static sem_t taker_frozen, taker_wake;
+
 static void freeze_victim(enum gang__step step)
 {
+    if (is_taker && step == GANG__STEP_SCAN && --is_taker == 0) {
+        sem_post(&taker_frozen);
+        sem_wait(&taker_wake);
+    }
     if (!is_victim || step != freeze.step || --freeze.countdown != 0)
         return;
     sem_post(&freeze.frozen);
@@ -204,6 +213,31 @@ static void *be_victim(void *user)
     return NULL;
 }
 
+/* ---- the taker ------------------------------------------------------------------------------------- */
+
+static void *be_taker(void *user)
+{
+    struct world *w = user;
+    gang_worker *worker;
+    gang_snapshot *before, *s;
+    must(gang_worker_new(w->c, &worker));
+    must(gang_snapshot_new(w->c, &before));
+    must(gang_snapshot_new(w->c, &s));
+    must(gang_snapshot_take(worker, before)); /* nothing goes on yet */
+    is_taker = 2;                             /* the pool is behind it, the nodes before it */
+    must(gang_snapshot_take(worker, s));
+    for (int i = 0; i < NODES; i++) {
+        struct gang_node_info was = {.size = sizeof(was)}, is = {.size = sizeof(is)};
+        must(gang_snapshot_node_get(before, w->node[i], &was));
+        must(gang_snapshot_node_get(s, w->node[i], &is));
+        ck_assert_mem_eq(&was, &is, sizeof(was));
+    }
+    gang_snapshot_free(before);
+    gang_snapshot_free(s);
+    gang_worker_free(worker);
+    return NULL;
+}
+
 /* ---- the others ------------------------------------------------------------------------------------ */
 
 static int32_t count_task(const struct gang_task *task, void *user)
@@ -269,10 +303,10 @@ static void *be_other(void *user)
 /* ---- freezing at one step --------------------------------------------------------------------------- */
 
 /* Freeze at the n-th coming to a step. Returns whether the victim came there at all. */
-static int freeze_at(enum act act, enum gang__step step, int n, int64_t calls)
+static int freeze_at(enum act act, enum gang__step step, int n, int64_t calls, bool beside_a_take)
 {
     struct world w;
-    pthread_t victim, other[OTHERS];
+    pthread_t victim, taker, other[OTHERS];
     struct gang_error error = GANG_ERROR_INIT;
     memset(&w, 0, sizeof(w));
     world_init(&w);
@@ -283,6 +317,12 @@ static int freeze_at(enum act act, enum gang__step step, int n, int64_t calls)
     sem_init(&freeze.frozen, 0, 0);
     sem_init(&freeze.wake, 0, 0);
     atomic_store(&gang__hook_now, freeze_victim);
+    sem_init(&taker_frozen, 0, 0);
+    sem_init(&taker_wake, 0, 0);
+    if (beside_a_take) {
+        ck_assert_int_eq(pthread_create(&taker, NULL, be_taker, &w), 0);
+        sem_wait(&taker_frozen);
+    }
     ck_assert_int_eq(pthread_create(&victim, NULL, be_victim, &w), 0);
     sem_wait(&freeze.frozen);
     int came = !atomic_load(&w.victim_done);
@@ -295,6 +335,10 @@ static int freeze_at(enum act act, enum gang__step step, int n, int64_t calls)
     }
     sem_post(&freeze.wake);
     pthread_join(victim, NULL);
+    if (beside_a_take) {
+        sem_post(&taker_wake);
+        pthread_join(taker, NULL);
+    }
     atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
     ck_assert_msg(gang_cluster_check(w.c, &error) == GANG_OK, "act %d step %d at %d: %s", act, step,
                   n, error.text);
@@ -310,15 +354,15 @@ static int freeze_at(enum act act, enum gang__step step, int n, int64_t calls)
 #define COMMIT                                                                  \
     (1u << GANG__STEP_BUILD | 1u << GANG__STEP_CLAIM | 1u << GANG__STEP_AGREE | \
      1u << GANG__STEP_NOTE | 1u << GANG__STEP_DECIDE | 1u << GANG__STEP_WRITE | \
-     1u << GANG__STEP_RELEASE)
+     1u << GANG__STEP_LABEL | 1u << GANG__STEP_RELEASE)
 #define GIVE_BACK (1u << GANG__STEP_RAISE | 1u << GANG__STEP_STAMP)
-#define PLAN (1u << GANG__STEP_FIND | 1u << GANG__STEP_READ | 1u << GANG__STEP_SUM)
+#define PLAN (1u << GANG__STEP_FIND | 1u << GANG__STEP_READ)
 #define RECORD (1u << GANG__STEP_HOLD | 1u << GANG__STEP_PUBLISH)
 
 static const unsigned steps_of[ACT_COUNT] = {
     [ALLOC] = COMMIT | PLAN | RECORD | 1u << GANG__STEP_TIDY | 1u << GANG__STEP_MARK |
               1u << GANG__STEP_DROP,
-    [REFUSED] = PLAN,
+    [REFUSED] = PLAN | 1u << GANG__STEP_SUM, /* only who refuses looks at the stamps */
     [FREE] = COMMIT | GIVE_BACK | 1u << GANG__STEP_HOLD | 1u << GANG__STEP_DROP,
     [GROW] = COMMIT | PLAN | RECORD,
     [SHRINK] = COMMIT | GIVE_BACK | RECORD,
@@ -340,7 +384,7 @@ START_TEST(a_frozen_thread_stops_nobody)
         for (int n = 1; n <= (quick ? 1 : MOST_COMINGS); n++) {
             /* Many thousand calls at the first coming to each step, hundreds at the next. */
             int64_t calls = quick ? 100 : n == 1 ? 5000 : 250;
-            int came = freeze_at((enum act)_i, (enum gang__step)step, n, calls);
+            int came = freeze_at((enum act)_i, (enum gang__step)step, n, calls, false);
             if (!came) {
                 ck_assert_msg(n > 1 || !(steps_of[_i] >> step & 1), "act %d never came to step %d",
                               _i, step);
@@ -351,12 +395,27 @@ START_TEST(a_frozen_thread_stops_nobody)
 }
 END_TEST
 
+START_TEST(a_frozen_snapshot_stops_nobody)
+{
+    bool quick = getenv("GANG_TEST_QUICK") != NULL;
+    int stops = 0;
+    for (int step = 0; step < GANG__STEP_COUNT; step++)
+        for (int n = 1; n <= (quick ? 1 : 3); n++)
+            if (freeze_at((enum act)_i, (enum gang__step)step, n, quick ? 20 : 100, true))
+                stops++;
+            else if (step == GANG__STEP_SAVE && n == 1) /* commits save the cells they write */
+                ck_assert(!(steps_of[_i] & 1u << GANG__STEP_WRITE));
+    ck_assert(stops > 0 || _i == LOOK);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("freeze_threads");
     TCase *t = tcase_create("freeze");
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, a_frozen_thread_stops_nobody, 0, ACT_COUNT);
+    tcase_add_loop_test(t, a_frozen_snapshot_stops_nobody, 0, ACT_COUNT);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -230,7 +230,7 @@ START_TEST(totals_are_the_sums)
 }
 END_TEST
 
-/* ---- what happens meanwhile ------------------------------------------------------------------------ */
+/* ---- what happens meanwhile ------------------------------------------------------------------ */
 
 /* Something is done at the n-th coming of a take to a step. */
 static struct {
@@ -423,7 +423,7 @@ START_TEST(saved_words_of_long_ago_do_not_count)
 }
 END_TEST
 
-/* ---- wrong input, no memory ---------------------------------------------------------------------------- */
+/* ---- wrong input, no memory ------------------------------------------------------------------ */
 
 START_TEST(wrong_input_is_told)
 {

@@ -13,7 +13,7 @@
 
 enum { NODES = 4, AREAS = 16 };
 
-/* ---- stopping threads ---------------------------------------------------------------------------- */
+/* ---- stopping threads ------------------------------------------------------------------------ */
 
 /* A thread with a stop waits at the n-th coming to a step until it is let go. */
 struct stop {
@@ -54,7 +54,7 @@ static void stop_end(struct stop *s)
     sem_destroy(&s->go);
 }
 
-/* ---- a small world ----------------------------------------------------------------------------------- */
+/* ---- a small world --------------------------------------------------------------------------- */
 
 static gang_cluster *cluster;
 static gang_worker *worker[3];
@@ -132,7 +132,7 @@ static int64_t gangs_in(const gang_snapshot *s)
     return gangs;
 }
 
-/* ---- one thread stopped at a step, and let go in the middle of a take --------------------------------- */
+/* ---- one thread stopped at a step, and let go in the middle of a take ------------------------ */
 
 enum deed { ALLOC, FREE };
 struct victim {
@@ -211,8 +211,8 @@ static void taker_step(struct taker *t, enum gang__step step)
         taker_end(t);
 }
 
-/* The victim starts before the take (from == 0) or at a step of it, stops at a step of its commit, and
- * goes on at a step of the take (to == 0: after it). Returns whether it came to its stop. */
+/* The victim starts before the take (from == 0) or at a step of it, stops at a step of its commit,
+ * and goes on at a step of the take (to == 0: after it). Returns whether it came to its stop. */
 static bool take_with(enum deed deed, enum gang__step step, int n, struct taker t)
 {
     struct victim v;
@@ -295,7 +295,7 @@ START_TEST(commit_that_begins_after_is_not_in_it)
 }
 END_TEST
 
-/* ---- late helpers ---------------------------------------------------------------------------------------------- */
+/* ---- late helpers ---------------------------------------------------------------------------- */
 
 static struct victim late;
 
@@ -350,7 +350,7 @@ START_TEST(late_helper_saves_nothing_over_a_later_snapshot)
 }
 END_TEST
 
-/* ---- a node that comes or is described anew, by a thread that is stopped ------------------------------------- */
+/* ---- a node that comes or is described anew, by a thread that is stopped --------------------- */
 
 enum change { ADD, DESCRIBE, DESCRIBE_TWICE, REMOVE, CHANGES };
 struct builder {
@@ -397,8 +397,8 @@ static void *be_builder(void *user)
     return NULL;
 }
 
-/* The one node beside the four, if a snapshot shows it: wholly free, as it was described then. Returns
- * its millicores; 0: not there. */
+/* The one node beside the four, if a snapshot shows it: wholly free, as it was described then.
+ * Returns its millicores; 0: not there. */
 static int64_t beside_in(const gang_snapshot *s)
 {
     gang_node_id id = gang_snapshot_node_next(s, node[NODES - 1]);
@@ -448,7 +448,7 @@ START_TEST(node_is_there_as_soon_as_its_commit_is)
 }
 END_TEST
 
-/* ---- a thread stopped inside a take ------------------------------------------------------------------------ */
+/* ---- a thread stopped inside a take ---------------------------------------------------------- */
 
 struct frozen {
     struct stop stop;
@@ -530,8 +530,8 @@ START_TEST(stopped_take_stops_nobody_and_shows_its_instant)
 }
 END_TEST
 
-/* What was removed while a snapshot was being taken is given back by one call of reclaim, though that
- * began while the snapshot still needed the node. */
+/* What was removed while a snapshot was being taken is given back by one call of reclaim, though
+ * that began while the snapshot still needed the node. */
 static void *reclaim(void *user)
 {
     ck_assert_int_eq(gang_cluster_reclaim(cluster), GANG_OK);
@@ -613,7 +613,7 @@ START_TEST(seventeenth_take_at_a_time_is_busy)
 }
 END_TEST
 
-/* ---- many threads, many commits ------------------------------------------------------------------------------ */
+/* ---- many threads, many commits -------------------------------------------------------------- */
 
 static _Atomic(int64_t) begun, returned; /* gangs */
 static _Atomic(int) stop_all;

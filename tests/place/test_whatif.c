@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What if: placing, giving back and changing states in a snapshot. The oracle is the cluster itself, to
- * which the same is done. */
+/* What if: placing, giving back and changing states in a snapshot. The oracle is the cluster
+ * itself, to which the same is done. */
 #include <gangsched/gangsched.h>
 
 #include "base/atomic.h"
@@ -79,7 +79,7 @@ static gang_result place_group(const struct gang_group_spec *g)
     return r;
 }
 
-/* ---- against the cluster -------------------------------------------------------------------- */
+/* ---- against the cluster --------------------------------------------------------------------- */
 
 static uint64_t random_state;
 
@@ -122,8 +122,8 @@ static void draw(struct random_request *r)
     }
 }
 
-/* The first worker begins its searches where the planner on a snapshot does: everything is the same,
- * to the device. */
+/* The first worker begins its searches where the planner on a snapshot does: everything is the
+ * same, to the device. */
 START_TEST(does_to_the_snapshot_what_it_would_do_to_the_cluster)
 {
     gang_alloc_id held[64];
@@ -177,7 +177,7 @@ START_TEST(does_to_the_snapshot_what_it_would_do_to_the_cluster)
 }
 END_TEST
 
-/* ---- one by one ----------------------------------------------------------------------------------- */
+/* ---- one by one ------------------------------------------------------------------------------ */
 
 START_TEST(later_questions_see_what_was_placed)
 {
@@ -287,7 +287,7 @@ START_TEST(state_in_the_snapshot_decides)
 }
 END_TEST
 
-/* ---- giving back -------------------------------------------------------------------------------------- */
+/* ---- giving back ----------------------------------------------------------------------------- */
 
 static gang_alloc_id shares_of_all(void)
 {
@@ -376,7 +376,8 @@ static gang_alloc_id on_node_1(struct gang_group_spec *g)
     return id;
 }
 
-/* One word alone would have more free than there is; the others fit, since older work took as much. */
+/* One word alone would have more free than there is; the others fit, since older work took as
+ * much. */
 START_TEST(each_word_is_held_to_its_capacity)
 {
     struct gang_group_spec older = group_of(1, 8500, 0), young = group_of(1, 500, 0);

@@ -5,8 +5,11 @@
  * work is joined to the step before it. What is joined beyond that, and why it loses nothing:
  *   - `where` and `arg` of an operation are one load: both are followed by the same check of ss,
  *     and the owner moves ss before it overwrites either.
- *   - `raises` is left out: index and stamp are in index.pml. What they are to the commit, a step
- *     between agreeing and deciding that does nothing to cells, any delay there is as well.
+ *   - An operation and its agreed word are one load in finish(), for the same reason, and filling a
+ *     descriptor is one step, see there. With FINE both are taken apart. Agreeing does not load again
+ *     the operation for which the cell was claimed: it is checked as before.
+ *   - `raises` is left out: index and stamp are in index.pml. To the commit they are no more than a
+ *     delay between agreeing and deciding.
  *   - The order is that of the interleavings (sequential consistency). What weaker machines may
  *     reorder is not seen here; that is what acquire, release and seq_cst in base/atomic.h are for,
  *     and ThreadSanitizer and the stress tests look at.
@@ -21,10 +24,11 @@
  *   READERS       threads that read all cells, one after the other, once
  *   CELLS, WPC    cells, words per cell
  *   CAP           free at the start in each word
- *   SCRIPT        who commits what, see PLAN
+ *   SCRIPT        who commits what, see CODE
  *   ONE_EACH      the first reader reads cell 0 only, the second cell 1
  *   HOLDING       worker 1 holds the gang {0, 1} at the start
- *   STOP          any one thread may stop for ever at any step
+ *   STOP          any one worker may stop for ever at any step
+ *   FINE          finer steps, see above
  *   RESERVE       before its second commit a worker takes a larger array (gang__commit_reserve)
  *   REMOVE        worker 0 removes the node of cell 0 and uses the slot for another one; see there
  *   BARE          with REMOVE: readers look at cells, and help, without a read section. The code has
@@ -33,6 +37,10 @@
  *   GUIDE         with REMOVE, ONE_EACH, HOLDING, two readers: only schedules in which the removal
  *                 begins when worker 1 has given back, and the second reader while the grace period
  *                 waits for the first. Four threads are too many for all schedules
+ *   SNAPSHOT      the only reader takes a snapshot of all cells; WPC is 1. `instant` and whether a
+ *                 snapshot is under way are one word. A commit notes the instant once all its cells
+ *                 are claimed, as its label, and all helpers agree on it. Whoever finishes a commit of
+ *                 a later label saves a cell for the snapshot before it writes to it
  *   BUG_...       mutants; each must be caught
  */
 #ifndef WORKERS
@@ -59,7 +67,6 @@
 #define THREADS (WORKERS + READERS)
 #define WORDS (CELLS * WPC)
 
-/* status; DEAD is no status of ours but "no thread" and the like */
 #define BUILDING 0
 #define UNDECIDED 1
 #define SUCCESS 2
@@ -123,6 +130,9 @@ typedef desc_t {
     byte ss;
     byte count;
     byte ops; /* which array */
+#ifdef SNAPSHOT
+    byte label; /* UNAGREED, or an instant */
+#endif
     array_t array[ARRAYS];
 };
 desc_t desc[WORKERS];
@@ -150,6 +160,15 @@ seen_t seen[THREADS];
 #define ABS_CELL(c) (COUNT(abs_payload[2 * (c)]) * 4 + COUNT(abs_payload[2 * (c) + 1]))
 #else
 #define ABS_CELL(c) (abs_payload[c])
+#endif
+
+#ifdef SNAPSHOT
+byte instant;          /* one word with under_way: read and changed together */
+bool under_way;
+byte saved[CELLS];     /* 0, or 1 + the word saved for the snapshot */
+byte taken;            /* ghost: the instant of the snapshot + 1 */
+bool snapped;          /* ghost: it is over */
+byte cut[WORDS];       /* ghost: the effects of all commits with a label up to its instant */
 #endif
 
 #ifdef STOP
@@ -200,6 +219,20 @@ inline decide_ghost(t, st)
                 :: OP_CODE(e) == TAKE && OP_CELL(e) == 0 -> assert(planned[t] == generation)
                 :: OP_CODE(e) == ENTER ->
                     assert(abs_payload[OP_WORD(e)] == GONE + CAP && given_out[OP_WORD(e)] == 0)
+                :: else
+                fi;
+#endif
+#ifdef SNAPSHOT
+                if
+#ifdef BUG_LABEL_EACH_ITS_OWN
+                :: taken && mark < taken ->
+#else
+                :: taken && desc[t].label < taken ->
+#endif
+                    /* In the cut, whose order is that of the commits on each cell. */
+                    assert(!snapped);
+                    assert(cut[OP_WORD(e)] == abs_payload[OP_WORD(e)]);
+                    cut[OP_WORD(e)] = APPLY(OP_CODE(e), abs_payload[OP_WORD(e)])
                 :: else
                 fi;
 #endif
@@ -291,12 +324,18 @@ proctype thread(byte me) ALIVE
     byte count, ops;       /* list_of() */
     byte op;               /* step_of() */
     byte w, ss, holder;
+#ifdef SNAPSHOT
+    byte mark; /* instant that was read, label */
+#endif
     bool fits;
     byte g, e, a;          /* ghosts' scratch */
     bool found;
 #ifdef READS
     byte cell;
     byte look[WPC];
+#ifdef SNAPSHOT
+    byte got[CELLS];
+#endif
 #if SCRIPT == 1 && OPS == 1 && CELLS == 2
     byte before;
 #endif
@@ -369,6 +408,9 @@ BUILD:
 #endif
     {
         desc[me].count = 0;
+#ifdef SNAPSHOT
+        desc[me].label = UNAGREED(seq);
+#endif
         i = 0;
         do
         :: i < WORDS && (cells >> (i / WPC)) & 1 ->
@@ -403,6 +445,22 @@ CARRY:
 #endif
     atomic { count = desc[t].count; fits = true };
     ss = desc[t].ss;
+#if defined(SNAPSHOT) && defined(BUG_LABEL_BEFORE_CLAIMS)
+    if
+    :: ss == SS(q, UNDECIDED) ->
+        mark = instant;
+        atomic {
+            if
+            :: desc[t].label == UNAGREED(q) -> desc[t].label = mark
+            :: else
+            fi;
+#ifndef BUG_LABEL_EACH_ITS_OWN
+            mark = 0
+#endif
+        }
+    :: else
+    fi;
+#endif
 CLAIM:
     if
     :: ss == SS(q, UNDECIDED) && fits && i < count
@@ -520,6 +578,18 @@ NOTE:
 CARRIED:
     if
     :: ss == SS(q, UNDECIDED) ->
+#if defined(SNAPSHOT) && !defined(BUG_LABEL_BEFORE_CLAIMS)
+        mark = instant;
+        atomic {
+            if
+            :: desc[t].label == UNAGREED(q) -> desc[t].label = mark
+            :: else
+            fi;
+#ifndef BUG_LABEL_EACH_ITS_OWN
+            mark = 0
+#endif
+        }
+#endif
         atomic {
             if
             :: desc[t].ss == SS(q, UNDECIDED) ->
@@ -555,6 +625,20 @@ progress_decided:
         :: else
         fi
     }
+#ifdef SNAPSHOT
+#ifdef BUG_LABEL_EACH_ITS_OWN
+    mark = (mark -> mark : instant);
+#else
+    mark = desc[t].label;
+#endif
+    atomic {
+        if
+        :: desc[t].ss != ss -> mark = 0; goto CARRY_OVER
+        :: else
+        fi
+    }
+    atomic { mark = (STATUS(ss) == SUCCESS && under_way && instant - 1 < mark) }
+#endif
 FINISH:
     if
     :: i < count
@@ -586,6 +670,18 @@ FINISH_WORD:
         fi
     }
 #endif
+#if defined(SNAPSHOT) && !defined(BUG_SAVE_LATE)
+    if
+    :: mark ->
+        atomic {
+            if
+            :: saved[OP_CELL(op)] == 0 -> saved[OP_CELL(op)] = 1 + w
+            :: else
+            fi
+        }
+    :: else
+    fi;
+#endif
     atomic {
         if
         :: STATUS(ss) == SUCCESS && word[OP_WORD(op)] == w ->
@@ -597,7 +693,9 @@ FINISH_WORD:
 #endif
         :: else
         fi;
+#if !defined(SNAPSHOT) || !defined(BUG_SAVE_LATE)
         w = 0;
+#endif
         i++
     }
 #if WPC == 2 || defined(FINE)
@@ -627,10 +725,26 @@ FINISH_WORD:
         fi
     }
 #endif
+#if defined(SNAPSHOT) && defined(BUG_SAVE_LATE)
+    if
+    :: mark ->
+        atomic {
+            if
+            :: saved[OP_CELL(op)] == 0 -> saved[OP_CELL(op)] = 1 + w
+            :: else
+            fi
+        }
+    :: else
+    fi;
+    w = 0;
+#endif
     goto FINISH;
 
 CARRY_OVER:
     atomic {
+#ifdef SNAPSHOT
+        mark = 0;
+#endif
         op = 0; w = 0; count = 0; ops = 0; fits = false; ss = 0; holder = 0;
         if
         :: t == mine_t && q == mine_q ->
@@ -698,8 +812,29 @@ REAPED:
     /* ---- gang__cell_read() of each cell in turn ---- */
 READ:
 #ifdef READS
+#ifdef SNAPSHOT
     if
+    :: cell == 0 ->
+        atomic {
+            taken = instant + 1;
+            instant++;
+            under_way = true;
+            for (g : 0 .. (WORDS - 1)) {
+                cut[g] = abs_payload[g]
+            }
+            g = 0
+        }
+    :: else
+    fi;
+#endif
+    if
+#ifdef SNAPSHOT
+    :: cell == CELLS ->
+        under_way = false;
+        goto END
+#else
     :: cell == CELLS -> goto END
+#endif
 #ifdef ONE_EACH
     :: me >= WORKERS && cell > me - WORKERS -> goto END
     :: else
@@ -818,6 +953,22 @@ LOOK:
         seen[me].values = 0;
         cell++
     }
+#ifdef SNAPSHOT
+    atomic { /* what was saved of it is older than what was read */
+        got[cell - 1] = (saved[cell - 1] -> saved[cell - 1] - 1 : look[0]);
+        got[cell - 1] = PAYLOAD(got[cell - 1]);
+        if
+        :: cell == CELLS ->
+            for (g : 0 .. (CELLS - 1)) {
+                assert(got[g] == cut[g]);
+                got[g] = 0
+            }
+            g = 0;
+            snapped = true
+        :: else
+        fi
+    }
+#endif
 #ifdef REMOVE
     if
     :: me == 0 -> goto REAPED

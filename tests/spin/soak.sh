@@ -25,6 +25,11 @@ searches=(
     "safety commit.pml -DREADERS=1 -DOPS=2 -DSCRIPT=1"
     "safety commit.pml -DREADERS=2 -DOPS=2 -DSCRIPT=2 -DWPC=2"
     "cycles commit.pml -DREADERS=1 -DOPS=1 -DSCRIPT=1"
+    "safety commit.pml -DSNAPSHOT -DREADERS=1 -DSCRIPT=2 -DCAP=2 -DOPS=1"
+    "safety commit.pml -DSNAPSHOT -DREADERS=1 -DSCRIPT=1 -DOPS=2"
+    "safety index.pml -DTREE=3"
+    "safety index.pml -DGIVERS=2 -DON_BOTH"
+    "safety index.pml -DTAKERS=2 -DLEVEL1=1 -DON_BOTH"
     "safety commit.pml -DREMOVE -DSCRIPT=5 -DREADERS=1"
     "safety commit.pml -DREMOVE -DSCRIPT=5 -DWORKERS=3"
     "safety commit.pml -DREMOVE -DSCRIPT=5 -DONE_EACH -DHOLDING -DOPS=1 -DREADERS=2"
@@ -38,7 +43,7 @@ for line in "${searches[@]}"; do
     status=0
     # shellcheck disable=SC2034 # of the search, not of compiling it; for search()
     limit=$part
-    search "${words[0]}" "${words[1]}" "-O2 -DBITSTATE -DT_RAND -DP_RAND" "-w32 -RS$seed" \
+    search "${words[0]}" "${words[1]}" "-O1 -DBITSTATE -DT_RAND -DP_RAND" "-w32 -RS$seed" \
         "${words[@]:2}" || status=$?
     if grep -q 'errors: 0$' "$scratch/log"; then
         note=

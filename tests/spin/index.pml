@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The free-capacity index of lib/core/index.c, and with it the promise that a refusal is true, as a
+ * Promela model. Every load, store and compare-and-swap of an index word is a step of its own.
+ *
+ * Commits are one step here, that they are is what commit.pml shows; but one that gives back is seen
+ * claimed first, then it raises index and stamp, then it is decided, and whoever meets its claim does
+ * all that for it. Two nodes under one leaf word, two buckets, trees of TREE words.
+ *
+ * Promises
+ *   A search from the highest bucket down that meets no node with room, and sees the stamp stand
+ *   still, ends at an instant when no node has room.
+ *   At rest each node is found in a bucket at or above its level (I1), through words that are marked
+ *   in their parents (I2).
+ *
+ * Index word  version * 16 + state * 4 + bits.
+ *
+ * Parameters (-D)
+ *   LEVEL0, LEVEL1  level of each node at the start; node n stands in bucket level - 1
+ *   GIVERS, TAKERS, SEARCHERS  threads of each sort: one level up, one level down, one search. The
+ *                   first of a sort is about node 0; ON_BOTH: the second is about node 1
+ *   TREE            words from the leaf to the root; 4 in the code
+ *   WANT            level that is searched for
+ *   BUG_...         mutants; each must be caught
+ */
+#ifndef LEVEL0
+#define LEVEL0 1
+#endif
+#ifndef LEVEL1
+#define LEVEL1 0
+#endif
+#ifndef GIVERS
+#define GIVERS 1
+#endif
+#ifndef TAKERS
+#define TAKERS 1
+#endif
+#ifndef SEARCHERS
+#define SEARCHERS 1
+#endif
+#ifndef WANT
+#define WANT 1
+#endif
+#define THREADS (GIVERS + TAKERS + SEARCHERS)
+#define NODES 2
+#define BUCKETS 2
+#ifndef TREE
+#define TREE 2
+#endif
+
+#define CLOSED 0
+#define OPENING 1
+#define OPEN 2
+#define BITS(w) ((w) & 3)
+#define STATE(w) (((w) >> 2) & 3)
+#define VERSION_ONE 16
+/* The word with these bits and this state, at the next version. */
+#define WORD(w, bits, state) (((w) & ~15) + VERSION_ONE + (state) * 4 + (bits))
+#define BIT_OF(level, n) ((level) == 0 -> 1 << (n) : 1)
+
+typedef tree_t {
+    short word[TREE];
+};
+tree_t tree[BUCKETS];
+byte stamp;
+byte level[NODES];  /* as decided */
+byte claim[NODES];  /* the giver that claims it: 1 + its number */
+byte over;
+
+#define CAS(loc, from, to, won)                                                                    \
+    atomic {                                                                                       \
+        if                                                                                         \
+        :: loc == from -> loc = to; won = true                                                     \
+        :: else -> won = false                                                                     \
+        fi                                                                                         \
+    }
+
+inline set_bit(b, n)
+{
+    at = 0;
+    do
+    :: at < TREE ->
+        old = tree[b].word[at];
+        wrote[at] = WORD(old, BITS(old) | BIT_OF(at, n), (STATE(old) == OPEN -> OPEN : OPENING));
+#ifdef BUG_SET_WITHOUT_VERSION
+        if
+        :: BITS(old) & BIT_OF(at, n) -> wrote[at] = old
+        :: else
+        fi;
+#endif
+        CAS(tree[b].word[at], old, wrote[at], won);
+        if
+#ifdef BUG_RELIES_ON_OTHERS
+        :: won && STATE(old) != CLOSED -> break
+        :: won && STATE(old) == CLOSED -> at++
+#else
+        :: won && STATE(old) == OPEN -> break
+        :: won && STATE(old) != OPEN -> at++
+#endif
+        :: else
+        fi
+    :: else -> break
+    od;
+    do
+    :: at > 0 ->
+        at--;
+        if
+        :: at + 1 < TREE -> old = tree[b].word[at + 1]
+        :: else
+        fi;
+        if
+        :: at + 1 == TREE || (STATE(old) == OPEN && (BITS(old) & 1)) ->
+            CAS(tree[b].word[at], wrote[at], WORD(wrote[at], BITS(wrote[at]), OPEN), won)
+        :: else
+        fi
+    :: else -> break
+    od;
+    atomic { old = 0; won = false; wrote[0] = 0; wrote[1] = 0; wrote[TREE - 1] = 0; at = 0 }
+}
+
+/* close_empty() from the leaf. */
+inline close_empty(b)
+{
+    at = 0;
+    do
+    :: at + 1 < TREE ->
+        old = tree[b].word[at];
+        if
+        :: BITS(old) -> break
+        :: else
+        fi;
+#ifndef BUG_NO_STATES
+        if
+        :: STATE(old) != CLOSED ->
+            CAS(tree[b].word[at], old, WORD(old, BITS(old), CLOSED), won);
+            if
+            :: won -> old = WORD(old, BITS(old), CLOSED); won = false
+            :: else -> break
+            fi
+        :: else
+        fi;
+#endif
+        wrote[0] = tree[b].word[at + 1];
+#ifdef BUG_NO_STATES
+        won = wrote[0] & 1;
+#else
+        won = tree[b].word[at] == old && (wrote[0] & 1);
+#endif
+        if
+        :: won
+        :: else -> break
+        fi;
+        CAS(tree[b].word[at + 1], wrote[0], WORD(wrote[0], BITS(wrote[0]) & 2, STATE(wrote[0])), won);
+        if
+        :: won -> won = false
+        :: else -> break
+        fi;
+        at++
+    :: else -> break
+    od;
+    atomic { old = 0; won = false; wrote[0] = 0; at = 0 }
+}
+
+/* Carry on whoever claims node n: raise the index, then the stamp, then decide. */
+inline settle(n)
+{
+    do
+    :: claim[n] != 0 ->
+        atomic {
+            holder = claim[n];
+            now = level[n] + 1
+        }
+        if
+        :: holder -> carry(n, holder)
+        :: else
+        fi;
+        atomic { now = 0; holder = 0 }
+    :: atomic { claim[n] == 0 -> now = level[n]; break }
+    od
+}
+
+inline carry(n, who)
+{
+#if !defined(BUG_RAISE_LATE)
+    set_bit(now - 1, n);
+#endif
+#ifndef BUG_STAMP_LATE
+    stamp++;
+#endif
+    atomic {
+        if
+        :: claim[n] == who ->
+            level[n] = now;
+            claim[n] = 0
+        :: else
+        fi
+    }
+#ifdef BUG_RAISE_LATE
+    set_bit(now - 1, n);
+#endif
+#ifdef BUG_STAMP_LATE
+    stamp++;
+#endif
+}
+
+/* gang__index_mend(): take node n out of bucket b, unless it belongs there. */
+inline mend(b, n)
+{
+    seen = tree[b].word[0];
+    if
+    :: BITS(seen) & (1 << n) ->
+        settle(n);
+        if
+        :: now == b + 1
+        :: else ->
+#ifndef BUG_CLEAR_BEFORE_SET
+            if
+            :: now > 0 -> level_set = now; set_bit(level_set - 1, n)
+            :: else
+            fi;
+#endif
+            CAS(tree[b].word[0], seen, WORD(seen, BITS(seen) & ~(1 << n), STATE(seen)), won);
+            if
+            :: won && BITS(seen) == 1 << n -> won = false; close_empty(b)
+            :: else -> won = false
+            fi
+#ifdef BUG_CLEAR_BEFORE_SET
+            ;
+            if
+            :: now > 0 -> level_set = now; set_bit(level_set - 1, n)
+            :: else
+            fi
+#endif
+        fi
+    :: else
+    fi;
+    atomic { seen = 0; now = 0; level_set = 0 }
+}
+
+#ifdef ON_BOTH
+#define NODE_OF(k) (k)
+#else
+#define NODE_OF(k) 0
+#endif
+
+proctype giver(byte k)
+{
+    short old, seen, wrote[TREE];
+    byte at, now, holder, level_set, was;
+    bool won;
+    /* claim */
+    do
+    :: settle(NODE_OF(k));
+        atomic {
+            now = 0;
+            if
+            :: claim[NODE_OF(k)] == 0 -> claim[NODE_OF(k)] = 1 + k; was = level[NODE_OF(k)]; break
+            :: else
+            fi
+        }
+    od;
+    now = was + 1;
+    carry(NODE_OF(k), 1 + k);
+    now = 0;
+    /* gang__index_tidy() */
+    if
+    :: was > 0 -> mend(was - 1, NODE_OF(k))
+    :: else
+    fi;
+    over++
+}
+
+proctype taker(byte k)
+{
+    short old, seen, wrote[TREE];
+    byte at, now, holder, level_set, was;
+    bool won;
+    do
+    :: settle(NODE_OF(k));
+        atomic {
+            now = 0;
+            if
+            :: claim[NODE_OF(k)] == 0 && level[NODE_OF(k)] > 0 ->
+                was = level[NODE_OF(k)];
+                level[NODE_OF(k)] = was - 1;
+                break
+            :: claim[NODE_OF(k)] == 0 && level[NODE_OF(k)] == 0 -> break /* refused */
+            :: else
+            fi
+        }
+    od;
+    if
+    :: was > 0 ->
+        /* gang__index_tidy(): set what it has now, then take it out of where it stood */
+        settle(NODE_OF(k));
+        if
+        :: now != was -> now = 0; mend(was - 1, NODE_OF(k))
+        :: else
+        fi
+    :: else
+    fi;
+    over++
+}
+
+proctype searcher(byte k)
+{
+    short old, seen, wrote[TREE];
+    byte at, now, holder, level_set, stamp_was, bucket, n;
+    bool won;
+AGAIN:
+    stamp_was = stamp;
+#ifdef BUG_SEARCH_UP
+    bucket = WANT - 1;
+#else
+    bucket = BUCKETS - 1;
+#endif
+BUCKET:
+    n = 0;
+NODE: /* gang__index_next() from n, from the root down; a word without the bit ends it */
+    if
+    :: n < NODES && (tree[bucket].word[TREE - 1] & 1)
+    :: else -> goto NEXT
+    fi;
+#if TREE == 3
+    if
+    :: tree[bucket].word[1] & 1
+    :: else -> goto NEXT
+    fi;
+#endif
+    old = tree[bucket].word[0];
+    if
+    :: n == 0 && (old & 1)
+    :: n == 0 && !(old & 1) && (old & 2) -> n = 1
+    :: n == 1 && (old & 2)
+    :: else -> old = 0; goto NEXT
+    fi;
+    old = 0;
+    settle(n);
+    if
+    :: now >= WANT -> goto FOUND
+    :: else
+    fi;
+    now = 0;
+    mend(bucket, n);
+    n++;
+    goto NODE;
+NEXT:
+    n = 0;
+#ifdef BUG_SEARCH_UP
+    bucket++;
+    if
+    :: bucket < BUCKETS -> goto BUCKET
+    :: else
+    fi;
+#else
+    if
+    :: bucket > WANT - 1 -> bucket--; goto BUCKET
+    :: else
+    fi;
+#endif
+    bucket = 0;
+    atomic {
+        if
+        :: stamp != stamp_was -> skip
+        :: else ->
+            assert(level[0] < WANT && level[1] < WANT); /* the refusal is true */
+            goto FOUND
+        fi
+    }
+    goto AGAIN;
+FOUND:
+    over++
+}
+
+#define FOUND_IN(b, n)                                                                             \
+    ((tree[b].word[0] & (1 << (n))) && (tree[b].word[1] & 1) && (tree[b].word[TREE - 1] & 1))
+
+init
+{
+    byte g;
+    short old, wrote[TREE];
+    byte at;
+    bool won;
+    atomic {
+        level[0] = LEVEL0;
+        level[1] = LEVEL1;
+        for (g : 0 .. (NODES - 1)) {
+            if
+            :: level[g] > 0 -> set_bit(level[g] - 1, g)
+            :: else
+            fi
+        }
+#if GIVERS
+        for (g : 1 .. GIVERS) {
+            run giver(g - 1)
+        }
+#endif
+#if TAKERS
+        for (g : 1 .. TAKERS) {
+            run taker(g - 1)
+        }
+#endif
+#if SEARCHERS
+        for (g : 1 .. SEARCHERS) {
+            run searcher(g - 1)
+        }
+#endif
+        g = 0
+    }
+    atomic {
+        (over == THREADS);
+        for (g : 0 .. (NODES - 1)) {
+            assert(level[g] == 0 || FOUND_IN(1, g) || (level[g] == 1 && FOUND_IN(0, g)))
+        }
+    }
+}
