@@ -14,7 +14,9 @@ enum {
     NODE_CORES = 64,
     NODE_NUMAS = 2,
     RACK_NODES = 32,
-    RARE_STRIDE = 1000, /* one node in so many has the rare label, another the rare GPU model */
+    RARE_STRIDE = 1000, /* of so many nodes one has the rare label, and one the rare GPU model: */
+    RARE_LABEL_AT = 500,
+    RARE_MODEL_AT = 501,
     MAX_THREADS = 64,
     MAX_NODES = 1000000
 };
@@ -82,6 +84,7 @@ enum bench_kind {
     LOOP_CHURN,  /* allocate 1, 2, 4, 8 GPUs or free, around the fill; a decision each */
     LOOP_OPEN,   /* the same by a fixed schedule */
     LOOP_SNAPSHOT,
+    LOOP_BESIDE, /* the first thread takes snapshots, the others allocate and free */
     LOOP_BUILD,
     LOOP_BUILD_BULK
 };

@@ -291,6 +291,22 @@ static void snapshot_timed(struct looper *l)
     histogram_record(l->histogram[0], bench_now() - t0);
 }
 
+static void beside_timed(struct looper *l)
+{
+    if (l == l->mates) {
+        snapshot_timed(l);
+        return;
+    }
+    uint64_t id;
+    int64_t t0 = bench_now();
+    bool placed = place(l, l->ask, &id);
+    int64_t t1 = bench_now();
+    if (!placed)
+        return;
+    give_back(l, id);
+    histogram_record(l->histogram[1], t1 - t0);
+}
+
 /* ---- churn --------------------------------------------------------------------------------- */
 
 /* One decision; the time it took. Below the target a request of a random size, else a release. */
@@ -375,7 +391,7 @@ const struct loop_steps *loop_steps(const struct bench_loop *loop)
         [LOOP_REFUSE] = {refuse_timed, refuse_batch}, [LOOP_RESIZE] = {resize_timed, resize_batch},
         [LOOP_STATE] = {state_timed, state_batch},    [LOOP_READ] = {read_timed, read_batch},
         [LOOP_CHURN] = {churn_timed, churn_batch},    [LOOP_OPEN] = {open_timed, NULL},
-        [LOOP_SNAPSHOT] = {snapshot_timed, NULL},
+        [LOOP_SNAPSHOT] = {snapshot_timed, NULL},     [LOOP_BESIDE] = {beside_timed, NULL},
     };
     return &steps[loop->kind];
 }

@@ -152,6 +152,9 @@ static void whole_nodes(struct maker *m, int32_t fill)
         add(m, LOOP_READ, ask_of(SHAPE_NODE, 1), threads, "read", "%s", "");
         if (m->scene.impl->snapshot)
             add(m, LOOP_SNAPSHOT, ask_of(SHAPE_NODE, 1), threads, "snapshot", "%s", "");
+        if (m->scene.impl->snapshot && threads > 1)
+            add(m, LOOP_BESIDE, ask_of(SHAPE_NODE, 1), threads, "snapshot alloc_node", "%s",
+                "/beside:other");
     }
     for (size_t g = 0; g < GANGS; g++) { /* the smallest gang for which too few nodes are free */
         struct bench_ask ask = ask_of(SHAPE_NODE, gangs[g]);

@@ -200,8 +200,12 @@ static int64_t mutex_audit(void *cluster)
 {
     struct cluster *k = cluster;
     int64_t taken = 0;
-    for (int64_t i = 0; i < k->count; i++)
-        taken += NODE_GPUS * 1000 - peer_free_milli(&k->nodes[i]);
+    for (int64_t i = 0; i < k->count; i++) {
+        int64_t milli = peer_audit(&k->nodes[i], "mutex", i);
+        if (milli < 0)
+            return -1;
+        taken += milli;
+    }
     return taken;
 }
 

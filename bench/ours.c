@@ -127,7 +127,7 @@ static void machine_spec(const struct cluster *k, int64_t node, struct gang_node
     spec->name = m->names[node];
     spec->cpu_milli = NODE_CORES * 1000;
     spec->memory_bytes = NODE_MEMORY;
-    spec->gpus = m->gpus[k->scene.rare && place == 1];
+    spec->gpus = m->gpus[k->scene.rare && place == RARE_MODEL_AT];
     spec->gpu_count = NODE_GPUS;
     spec->links = m->links;
     spec->link_count = sizeof(m->links) / sizeof(m->links[0]);
@@ -137,7 +137,7 @@ static void machine_spec(const struct cluster *k, int64_t node, struct gang_node
     spec->core_count = NODE_CORES;
     spec->topology = &m->racks[node / RACK_NODES];
     spec->topology_count = 1;
-    if (k->scene.rare && place == 0) {
+    if (k->scene.rare && place == RARE_LABEL_AT) {
         spec->labels = &m->rare;
         spec->label_count = 1;
     }

@@ -35,8 +35,8 @@ void peer_node_init(struct peer_node *node, const struct bench_scene *scene, int
     for (int i = 0; i < NODE_GPUS; i++)
         node->share[i] = 1000;
     node->up = 1;
-    node->label = scene->rare && index % RARE_STRIDE == 0;
-    node->model = scene->rare && index % RARE_STRIDE == 1;
+    node->label = scene->rare && index % RARE_STRIDE == RARE_LABEL_AT;
+    node->model = scene->rare && index % RARE_STRIDE == RARE_MODEL_AT;
 }
 
 /* A GPU with so much of it free, or -1. */
@@ -115,6 +115,18 @@ int64_t peer_free_milli(const struct peer_node *node)
     for (int i = 0; i < NODE_GPUS; i++)
         milli += node->share[i];
     return milli;
+}
+
+int64_t peer_audit(const struct peer_node *node, const char *name, int64_t index)
+{
+    int64_t taken = NODE_GPUS * 1000 - peer_free_milli(node);
+    bool agree = taken || (node->cores == UINT64_MAX && node->memory == NODE_MEMORY);
+    for (int i = 0; i < NODE_GPUS; i++)
+        agree &= (node->share[i] == 1000) == (node->gpus >> i & 1);
+    if (agree && taken >= 0)
+        return taken;
+    fprintf(stderr, "gangsched-bench: %s: node %lld is out of order\n", name, (long long)index);
+    return -1;
 }
 
 bool peer_newest(void *worker, uint64_t id, int64_t *tasks, int64_t count)

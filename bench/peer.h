@@ -43,6 +43,8 @@ void peer_take(struct peer_node *node, uint32_t index, const struct bench_ask *a
                struct peer_task *task);
 void peer_give(struct peer_node *node, const struct peer_task *task);
 int64_t peer_free_milli(const struct peer_node *node);
+/* Milli-GPUs taken, or -1 after a message: the node's numbers contradict each other. */
+int64_t peer_audit(const struct peer_node *node, const char *name, int64_t index);
 
 void *peer_ask(void *cluster, const struct bench_ask *ask);
 void peer_ask_end(void *ask);

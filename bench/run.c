@@ -93,6 +93,18 @@ static void repeat_batches(struct looper *l, void (*step)(struct looper *), doub
         step(l);
 }
 
+/* A batch is short beside the time slices in which programs share a processor. */
+static void shorten_batch(struct looper *l)
+{
+    enum { LONGEST_NS = 100000 };
+    int64_t ns = l->shortest_batch[0];
+    if (ns > LONGEST_NS)
+        l->batch = (size_t)((int64_t)l->batch * LONGEST_NS / ns);
+    if (l->batch == 0)
+        l->batch = 1;
+    memset(l->shortest_batch, 0, sizeof(l->shortest_batch));
+}
+
 static void *sit(void *user)
 {
     struct seat *seat = user;
@@ -101,6 +113,7 @@ static void *sit(void *user)
     const struct loop_steps *steps = loop_steps(l->loop);
     pthread_barrier_wait(&crew->barrier);
     repeat(l, steps->batch ? steps->batch : steps->timed, crew->seconds / 5, 2);
+    shorten_batch(l);
     memset(l->batch_ns, 0, sizeof(l->batch_ns));
     memset(l->batch_ops, 0, sizeof(l->batch_ops));
     for (int i = 0; i < BENCH_OPS; i++) {
@@ -208,7 +221,8 @@ static void gather_live(struct crew *crew, const struct bench_loop *loop, struct
 static void try_once(const struct looper *l)
 {
     const struct bench_loop *loop = l->loop;
-    if (loop->kind != LOOP_NEWEST && loop->kind != LOOP_RANDOM && loop->kind != LOOP_RESIZE)
+    if (loop->kind != LOOP_NEWEST && loop->kind != LOOP_RANDOM && loop->kind != LOOP_RESIZE &&
+        loop->kind != LOOP_BESIDE)
         return;
     uint64_t id;
     if (l->impl->place(l->worker, l->ask, &id) != BENCH_PLACED)
@@ -372,7 +386,7 @@ static void run_build(const struct bench_loop *loop, struct bench_results *resul
 {
     const struct bench_impl *impl = loop->scene.impl;
     struct bench_result *r = results_add(results, loop->name[0], 1);
-    int times = loop->scene.nodes >= MAX_NODES ? 1 : 3;
+    int times = loop->scene.nodes >= MAX_NODES ? 1 : loop->scene.nodes >= 100000 ? 3 : 9;
     double sum = 0;
     for (int i = 0; i < times; i++) {
         void *cluster = impl->open(&loop->scene);
@@ -386,7 +400,8 @@ static void run_build(const struct bench_loop *loop, struct bench_results *resul
     }
     r->iterations = times;
     r->mean_ns = sum / times;
-    r->ops_per_s = r->wall_ops_per_s = (double)loop->scene.nodes * 1e9 * times / sum;
+    r->ops_per_s = (double)loop->scene.nodes * 1e9 / (double)histogram_at(r->histogram, 50);
+    r->wall_ops_per_s = (double)loop->scene.nodes * 1e9 * times / sum;
 }
 
 /* ---- a scene ------------------------------------------------------------------------------- */

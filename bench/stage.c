@@ -15,7 +15,8 @@ const struct bench_need bench_need[SHAPE_COUNT] = {
 /* Rare nodes are left free, else requests for them would measure refusals. */
 static bool is_rare(const struct bench_scene *scene, int64_t node)
 {
-    return scene->rare && node % RARE_STRIDE <= 1;
+    int64_t place = node % RARE_STRIDE;
+    return scene->rare && (place == RARE_LABEL_AT || place == RARE_MODEL_AT);
 }
 
 static int64_t rare_nodes(const struct bench_scene *scene, int64_t place)
@@ -25,14 +26,14 @@ static int64_t rare_nodes(const struct bench_scene *scene, int64_t place)
 
 static int64_t common_nodes(const struct bench_scene *scene)
 {
-    return scene->nodes - rare_nodes(scene, 0) - rare_nodes(scene, 1);
+    return scene->nodes - rare_nodes(scene, RARE_LABEL_AT) - rare_nodes(scene, RARE_MODEL_AT);
 }
 
 int64_t scene_room(const struct bench_scene *scene, const struct bench_ask *ask)
 {
     int64_t common = common_nodes(scene), room;
     if (ask->rare != RARE_NONE)
-        room = rare_nodes(scene, ask->rare == RARE_LABEL ? 0 : 1);
+        room = rare_nodes(scene, ask->rare == RARE_LABEL ? RARE_LABEL_AT : RARE_MODEL_AT);
     else if (ask->shape == SHAPE_NODE && scene->pattern != PATTERN_GPUS &&
              scene->pattern != PATTERN_MIXED)
         room = scene->nodes - common * scene->fill / 100;
