@@ -157,14 +157,21 @@ enum { LENT = 256 }; /* taken at once */
 void gang__request_hold(gang_worker *w, gang_request *q)
 {
     struct gang__placer *p = w->place;
-    if (p->lent != q || !p->lent_count) {
-        gang__request_get(q,
-                          LENT); /* before the others are given up: they may be of the same one */
-        gang__request_put(p->lent, p->lent_count);
-        p->lent = q;
+    if (p->lent != q) {
+        gang_request *before = p->lent;
+        uint32_t count = p->lent_count;
+        /* First let go, then give up: see gang__alloc_drop(). */
+        p->lent = NULL;
+        p->lent_count = 0;
+        if (before)
+            gang__request_put(before, count);
+        gang__request_get(q, LENT);
         p->lent_count = LENT;
+        p->lent = q;
     }
-    p->lent_count--;
+    /* Without a reference nothing keeps it there. */
+    if (--p->lent_count == 0)
+        p->lent = NULL;
 }
 
 void gang__request_drop(gang_worker *w, gang_request *q)

@@ -60,7 +60,7 @@ struct gang__placer {
     uint32_t free_alloc[256]; /* free records by index */
     uint32_t free_alloc_count;
     /* References to the request used last, taken in advance, so that workers that use the same one do
-     * not meet at its counter. */
+     * not meet at its counter. NULL: none are left. */
     gang_request *lent;
     uint32_t lent_count;
 };

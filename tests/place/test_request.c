@@ -473,6 +473,79 @@ START_TEST(an_allocation_keeps_its_request_alive)
 }
 END_TEST
 
+/* An allocator that keeps what is given back, overwritten by zeros: who looks at it again finds that
+ * nobody refers to it, and gives it back once more. */
+struct kept {
+    struct kept *next;
+    size_t bytes;
+    bool is_released;
+};
+static struct kept *kept;
+
+static void *kept_alloc(size_t bytes, void *user)
+{
+    struct kept *k = malloc(sizeof(*k) + bytes);
+    (void)user;
+    ck_assert_ptr_nonnull(k);
+    *k = (struct kept){kept, bytes, false};
+    kept = k;
+    return k + 1;
+}
+
+static void kept_release(void *memory, void *user)
+{
+    struct kept *k = (struct kept *)memory - 1;
+    (void)user;
+    ck_assert(!k->is_released);
+    k->is_released = true;
+    memset(memory, 0, k->bytes);
+}
+
+/* Workers keep references to the request they used last: `tasks` allocations, for which it may have
+ * exactly none left. */
+static void use_up_references(int tasks)
+{
+    enum { MOST = 520 };
+    struct gang_mem mem = {sizeof(mem), kept_alloc, kept_release, NULL};
+    struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
+    struct stage t, giver;
+    gang_alloc_id id[MOST];
+    opts.mem = &mem;
+    MUST(gang_cluster_new(&opts, &t.c, NULL));
+    MUST(gang_worker_new(t.c, &t.w));
+    giver.c = t.c;
+    MUST(gang_worker_new(t.c, &giver.w));
+    struct box box = {.name = "n1", .cpu = MOST};
+    stage_add(&t, &box);
+    struct gang_group_spec g = group_of(1, 1, 0);
+    struct gang_request_spec one = request_of(&g, 1);
+    gang_request *first = stage_request(&t, &one), *second = stage_request(&t, &one);
+    for (int i = 0; i < tasks; i++)
+        MUST(gang_alloc(t.w, first, &id[i], NULL));
+    for (int i = 0; i < tasks; i++)
+        MUST(gang_alloc_free(giver.w, id[i]));
+    gang_request_put(first);
+    MUST(gang_alloc(t.w, second, &id[0], NULL));
+    MUST(gang_alloc_free(t.w, id[0]));
+    gang_request_put(second);
+    stage_check(&t);
+    gang_cluster_free(t.c);
+    while (kept) {
+        struct kept *next = kept->next;
+        ck_assert(kept->is_released);
+        free(kept);
+        kept = next;
+    }
+}
+
+START_TEST(a_worker_forgets_a_request_that_ended)
+{
+    static const int tasks[] = {1, 255, 256, 257, 512, 513};
+    for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
+        use_up_references(tasks[i]);
+}
+END_TEST
+
 START_TEST(one_request_serves_many_allocations)
 {
     struct box box = {.name = "n1", .cpu = 4000};
@@ -548,6 +621,7 @@ int main(void)
     tcase_add_test(tests, elements_follow_the_size_rule);
     tcase_add_test(tests, a_request_is_copied);
     tcase_add_test(tests, an_allocation_keeps_its_request_alive);
+    tcase_add_test(tests, a_worker_forgets_a_request_that_ended);
     tcase_add_test(tests, one_request_serves_many_allocations);
     tcase_add_test(tests, a_request_belongs_to_its_cluster);
     tcase_add_test(tests, policies_have_names);
