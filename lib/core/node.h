@@ -83,6 +83,8 @@ gang_result gang__domain_get(gang_cluster *c, uint32_t level, uint32_t parent, c
 /* Make room so that the following add cannot fail. */
 gang_result gang__domain_reserve(gang_cluster *c, uint32_t index);
 void gang__domain_add(gang_cluster *c, uint32_t index, uint32_t slot);
+/* Undo the last add, of a slot that never had a node since. */
+void gang__domain_drop_last(gang_cluster *c, uint32_t index);
 /* Take a slot out: publishes a new list. Out of memory the old one stays, which is allowed: readers
  * check that a slot's node belongs to the domain, and bear one that is listed twice. */
 void gang__domain_remove(gang_cluster *c, uint32_t index, uint32_t slot);

@@ -116,11 +116,12 @@ static void settle_in(gang_cluster *c, struct gang__node *node)
             gang__domain_add(c, node->domain[level], node->slot);
 }
 
+/* The node that settled in last moves out again. */
 static void move_out(gang_cluster *c, struct gang__node *node)
 {
     for (uint32_t level = 0; level < c->level_count; level++)
         if (node->domain[level] != GANG__NO_DOMAIN)
-            gang__domain_remove(c, node->domain[level], node->slot);
+            gang__domain_drop_last(c, node->domain[level]);
     gang__names_remove(&c->node_names, &node->name_link);
     c->free_slots[c->free_slot_count++] = node->slot;
     gang__node_free(c, node);
@@ -166,6 +167,18 @@ static void bring_up(gang_worker *w, struct gang__node *first, const struct gang
     gang__index_tidy(w->cluster, key, count);
 }
 
+static struct gang__node *reversed(struct gang__node *first)
+{
+    struct gang__node *before = NULL;
+    while (first) {
+        struct gang__node *next = first->next_retired;
+        first->next_retired = before;
+        before = first;
+        first = next;
+    }
+    return before;
+}
+
 /* Make all nodes, or none. *made: their chain, by next_retired, in their order. */
 static gang_result make_all(gang_cluster *c, struct gang__specs specs, struct gang__node **made,
                             struct gang_error *error, size_t *at)
@@ -188,6 +201,8 @@ static gang_result make_all(gang_cluster *c, struct gang__specs specs, struct ga
         *link = node;
         link = &node->next_retired;
     }
+    if (r != GANG_OK)
+        first = reversed(first);
     while (r != GANG_OK && first) {
         struct gang__node *next = first->next_retired;
         move_out(c, first);

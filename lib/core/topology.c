@@ -168,6 +168,14 @@ void gang__domain_add(gang_cluster *c, uint32_t index, uint32_t slot)
     gang__store(&m->count, count + 1);
 }
 
+/* In place, unlike gang__domain_remove(): readers who saw the slot find no node there, or the one of
+ * another domain that is there by then. */
+void gang__domain_drop_last(gang_cluster *c, uint32_t index)
+{
+    struct gang__members *m = gang__load(&domain_by_index(c, index)->members);
+    gang__store(&m->count, gang__load(&m->count) - 1);
+}
+
 void gang__domain_remove(gang_cluster *c, uint32_t index, uint32_t slot)
 {
     struct gang__domain *d = domain_by_index(c, index);

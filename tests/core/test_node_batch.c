@@ -118,6 +118,22 @@ START_TEST(a_refused_one_refuses_all)
 }
 END_TEST
 
+/* Not even lists that wait to be freed, of each of its nodes; and slots in their order. */
+START_TEST(a_refused_batch_leaves_nothing_behind)
+{
+    spec[NODES - 1].name = name[0];
+    refused(GANG_EEXIST, "nodes[99].name"); /* tables have grown */
+    MUST(gang_cluster_reclaim(s.c));
+    long live = s.mem.live;
+    refused(GANG_EEXIST, "nodes[99].name");
+    ck_assert_int_eq(s.mem.live, live);
+    spec[NODES - 1].name = name[NODES - 1];
+    MUST(add(NULL));
+    for (int i = 0; i < NODES; i++)
+        ck_assert_uint_eq((uint32_t)id[i], (uint32_t)i + 1);
+}
+END_TEST
+
 START_TEST(out_of_memory_changes_nothing)
 {
     gang_result r = GANG_ENOMEM;
@@ -279,6 +295,7 @@ int main(void)
     tcase_add_test(batch, all_come_up_in_their_order);
     tcase_add_test(batch, none_and_no_ids_are_fine);
     tcase_add_test(batch, a_refused_one_refuses_all);
+    tcase_add_test(batch, a_refused_batch_leaves_nothing_behind);
     tcase_add_test(batch, out_of_memory_changes_nothing);
     tcase_add_test(batch, slots_of_removed_nodes_are_used_again);
     suite_add_tcase(suite, batch);
