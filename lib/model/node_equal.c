@@ -78,8 +78,10 @@ static bool same_cores(const struct gang_node_spec *a, const struct gang_node_sp
         return false;
     for (size_t i = 0; i < a->core_count; i++) {
         ELEMENTS(struct gang_core_spec, cpuset, a->cores, b->cores, i, a->core_size, b->core_size)
+        /* An empty list is refused, and thus not the same as none. */
         if (x->os_index != y->os_index || x->numa != y->numa || x->threads != y->threads ||
-            x->reserved0 != y->reserved0 || !gang__same_or_empty(x->cpuset, y->cpuset))
+            x->reserved0 != y->reserved0 || !x->cpuset != !y->cpuset ||
+            !gang__same_or_empty(x->cpuset, y->cpuset))
             return false;
     }
     return true;

@@ -270,6 +270,22 @@ START_TEST(machines_that_differ_are_told_apart)
 }
 END_TEST
 
+/* What is refused of the first node is refused of one that is said to be like it. */
+START_TEST(an_empty_cpuset_is_always_refused)
+{
+    struct gang_core_spec core[8];
+    memcpy(core, spec[1].cores, sizeof(core));
+    core[3].cpuset = "";
+    spec[1].cores = core;
+    for (int i = 0; i < 2; i++) {
+        struct gang_error error = GANG_ERROR_INIT;
+        ck_assert_int_eq(gang_node_add(s.w, &spec[1], NULL, &error), GANG_EINVAL);
+        ck_assert_str_eq(error.path, "cores[3].cpuset");
+        MUST(gang_node_add(s.w, &spec[2 + i], NULL, NULL));
+    }
+}
+END_TEST
+
 /* The last node of a make takes it along. */
 START_TEST(a_make_ends_with_its_last_node)
 {
@@ -304,6 +320,7 @@ int main(void)
     tcase_add_test(shared, machines_of_one_make_are_kept_once);
     tcase_add_test(shared, uuids_and_labels_are_each_nodes_own);
     tcase_add_test(shared, machines_that_differ_are_told_apart);
+    tcase_add_test(shared, an_empty_cpuset_is_always_refused);
     tcase_add_test(shared, a_make_ends_with_its_last_node);
     suite_add_tcase(suite, shared);
     return run_suite(suite);
