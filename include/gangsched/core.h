@@ -49,6 +49,9 @@
  *   signal handler that interrupted the library, or inside a read section of liburcu-bp of its
  *   own it may, too, but then the child must not use the library. vfork(), posix_spawn() and a
  *   raw clone() do none of this; their children must not use it either.
+ *   Fork handlers of the host that take a lock which it holds while it calls the library are
+ *   registered after its first gang_cluster_new(), so that they run before ours. Else the fork waits
+ *   for the lock, and who has it for the fork.
  *   The library calls urcu_bp_before_fork() and its sisters by pthread_atfork(), which do for
  *   the whole process. A host that uses flavour bp itself does not call them again. If it must, it
  *   calls urcu_bp_register_thread() before urcu_bp_before_fork() and is inside a read section of bp
