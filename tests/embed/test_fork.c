@@ -275,6 +275,8 @@ END_TEST
 /* An allocator that stops its caller, or forks, when told to. */
 static struct {
     _Atomic(int) stop, fork;
+    _Atomic(int) stop_release; /* the block is kept, its first bytes overwritten */
+    unsigned char *released;
     sem_t stopped, wake;
     pid_t child;
 } mem_act;
@@ -298,9 +300,18 @@ static void *acting_alloc(size_t bytes, void *user)
     return malloc(bytes);
 }
 
+enum { KEPT_BYTES = 8 };
+static const unsigned char kept_bytes[KEPT_BYTES] = {9, 8, 7, 6, 5, 4, 3, 2};
+
 static void acting_release(void *memory, void *user)
 {
     (void)user;
+    if (atomic_exchange(&mem_act.stop_release, 0)) {
+        mem_act.released = memcpy(memory, kept_bytes, KEPT_BYTES);
+        sem_post(&mem_act.stopped);
+        while (sem_wait(&mem_act.wake) != 0)
+            continue;
+    }
     free(memory);
 }
 
@@ -382,6 +393,53 @@ START_TEST(fork_in_an_allocator_does_not_hang)
     pid_t child = fork();
     if (child == 0)
         live_as_child(&w, 0, true);
+    expect_good_end(child);
+    world_end(&w);
+}
+END_TEST
+
+static void *ask_for_another(void *user)
+{
+    struct world *w = user;
+    struct gang_group_spec g = group_of(1, 1, 0);
+    struct gang_request_spec spec = request_of(&g, 1);
+    gang_worker *worker;
+    gang_request *once;
+    gang_alloc_id id;
+    MUST(gang_worker_new(w->c, &worker));
+    MUST(gang_request_new(w->c, &spec, &once, NULL));
+    MUST(gang_alloc(worker, w->gang, &id, NULL)); /* all its arrays are large enough */
+    MUST(gang_alloc_free(worker, id));
+    MUST(gang_alloc(worker, once, &id, NULL));
+    MUST(gang_alloc_free(worker, id));
+    gang_request_put(once); /* the worker has the last reference */
+    atomic_store(&mem_act.stop_release, 1);
+    MUST(gang_alloc(worker, w->gang, &id, NULL));
+    MUST(gang_alloc_free(worker, id));
+    gang_worker_free(worker);
+    return NULL;
+}
+
+/* What a thread was giving up is not given up again when the child ends the cluster. */
+START_TEST(child_does_not_give_up_what_was_given_up)
+{
+    struct world w;
+    struct gang_mem mem;
+    struct gang_cluster_opts opts = acting_opts(&mem);
+    pthread_t asker;
+    world_init(&w, &opts);
+    SURE(pthread_create(&asker, NULL, ask_for_another, &w) == 0);
+    sem_wait(&mem_act.stopped);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(CHILD_SECONDS);
+        gang_request_put(w.gang);
+        gang_cluster_free(w.c);
+        CHILD(memcmp(mem_act.released, kept_bytes, KEPT_BYTES) == 0);
+        _exit(0);
+    }
+    sem_post(&mem_act.wake);
+    pthread_join(asker, NULL);
     expect_good_end(child);
     world_end(&w);
 }
@@ -556,6 +614,7 @@ int main(void)
     tcase_add_loop_test(many, child_ends_the_commits_of_threads_that_are_no_more, 0, ACT_COUNT);
     tcase_add_test(many, fork_waits_for_a_node_that_is_being_added);
     tcase_add_test(many, fork_in_an_allocator_does_not_hang);
+    tcase_add_test(many, child_does_not_give_up_what_was_given_up);
     tcase_add_test(many, child_inherits_what_waits_for_a_grace_period);
     tcase_add_test(many, fork_at_any_moment);
     tcase_add_test(many, many_threads_fork_and_exec);
