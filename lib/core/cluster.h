@@ -119,6 +119,7 @@ struct gang_worker {
 struct gang__shape {
     struct gang_node_spec *spec; /* without what the site says of one node, and GPU uuids */
     struct gang__layout layout;
+    bool has_class;                    /* layout.class_id is set */
     bool near_uniform;                 /* all pairs of GPUs are equally close */
     uint8_t kind_word[GANG_MAX_KINDS]; /* word that counts a kind of the site; 0: none */
     uint64_t gpus;                     /* one bit a device */

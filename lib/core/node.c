@@ -177,7 +177,10 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     if (!same_kinds(old, node))
         return gang__error(error, GANG_EINVAL, "amounts",
                            "the kinds differ: remove the node and add it");
-    gang_result r = gang__domains_reserve(c, node);
+    gang_result r = gang__shape_class(c, node->shape, error);
+    if (r != GANG_OK)
+        return r;
+    r = gang__domains_reserve(c, node);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "out of memory");
     for (uint32_t level = 0; level < c->level_count; level++)

@@ -89,15 +89,12 @@ gang_result gang__domains_reserve(gang_cluster *c, const struct gang__node *node
 /* Room for a node: everything that may fail, in an order that leaves nothing to undo. */
 static gang_result make_room(gang_cluster *c, struct gang__node *node, struct gang_error *error)
 {
-    struct gang__layout layout = node->shape->layout;
     if (gang__node_by_name(c, node->name))
         return gang__error(error, GANG_EEXIST, "name", "there is a node \"%.64s\" already",
                            node->name);
     gang_result r = gang__names_reserve(&c->node_names, &c->mem);
     if (r == GANG_OK)
-        r = slot_find(c, gang__word_count(layout), &node->slot);
-    if (r == GANG_OK)
-        r = gang__index_make(c, layout.class_id, gang__chunk_of(c, node->slot));
+        r = slot_find(c, gang__word_count(node->shape->layout), &node->slot);
     if (r == GANG_OK)
         r = gang__domains_reserve(c, node);
     if (r != GANG_OK)
@@ -179,6 +176,21 @@ static struct gang__node *reversed(struct gang__node *first)
     return before;
 }
 
+/* The classes of all nodes, and room for them in the index. */
+static gang_result make_indexes(gang_cluster *c, const struct gang__node *node,
+                                struct gang_error *error, size_t *at)
+{
+    for (*at = 0; node; node = node->next_retired, ++*at) {
+        gang_result r = gang__shape_class(c, node->shape, error);
+        if (r != GANG_OK)
+            return r;
+        r = gang__index_make(c, node->shape->layout.class_id, gang__chunk_of(c, node->slot));
+        if (r != GANG_OK)
+            return gang__error(error, r, NULL, "out of memory");
+    }
+    return GANG_OK;
+}
+
 /* Make all nodes, or none. *made: their chain, by next_retired, in their order. */
 static gang_result make_all(gang_cluster *c, struct gang__specs specs, struct gang__node **made,
                             struct gang_error *error, size_t *at)
@@ -201,6 +213,8 @@ static gang_result make_all(gang_cluster *c, struct gang__specs specs, struct ga
         *link = node;
         link = &node->next_retired;
     }
+    if (r == GANG_OK)
+        r = make_indexes(c, first, error, at);
     if (r != GANG_OK)
         first = reversed(first);
     while (r != GANG_OK && first) {

@@ -194,17 +194,26 @@ static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
     fill_near(shape, (uint8_t *)&shape->capacity[words + cores]);
     gang_result r = find_kinds(c, shape, error);
     if (r == GANG_OK) {
-        r = class_get(c, machine, &shape->layout.class_id);
-        if (r == GANG_OK)
-            r = gang__names_reserve(&c->shapes, &c->mem);
+        r = gang__names_reserve(&c->shapes, &c->mem);
         if (r != GANG_OK)
-            gang__error(error, r, NULL, "%s",
-                        r == GANG_ELIMIT ? "too many GPU models" : "out of memory");
+            gang__error(error, r, NULL, "out of memory");
     }
     if (r == GANG_OK)
         *made = shape;
     else
         gang__release(&c->mem, shape);
+    return r;
+}
+
+gang_result gang__shape_class(gang_cluster *c, struct gang__shape *shape, struct gang_error *error)
+{
+    if (shape->has_class)
+        return GANG_OK;
+    gang_result r = class_get(c, shape->spec, &shape->layout.class_id);
+    shape->has_class = r == GANG_OK;
+    if (r != GANG_OK)
+        gang__error(error, r, NULL, "%s",
+                    r == GANG_ELIMIT ? "too many GPU models" : "out of memory");
     return r;
 }
 

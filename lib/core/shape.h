@@ -8,9 +8,13 @@
 #include "core/cluster.h"
 
 /* The shape of a checked specification: one that is there, or a new one; counted for the caller.
- * GANG_ENOENT, GANG_EINVAL (kinds), GANG_ELIMIT (GPU models), GANG_ENOMEM. O(specification). */
+ * GANG_ENOENT, GANG_EINVAL (kinds), GANG_ENOMEM. O(specification). */
 gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
                             struct gang__shape **shape, struct gang_error *error);
+
+/* Find or make the class of its nodes, before the first of them is published. Classes stay for ever:
+ * a node that is refused takes none. GANG_ELIMIT (GPU models), GANG_ENOMEM. */
+gang_result gang__shape_class(gang_cluster *c, struct gang__shape *shape, struct gang_error *error);
 
 /* Once more the shape of the node described last. */
 struct gang__shape *gang__shape_again(gang_cluster *c);

@@ -161,17 +161,47 @@ END_TEST
 
 /* ---- GPU models ---- */
 
-static gang_result add_model(int number, gang_node_id *id)
+/* A node of a model; of a name of its own, or of that one. */
+static gang_result add_model_as(int number, const char *as, gang_node_id *id)
 {
     static struct box_room room;
     char name[20], model[20];
-    struct box box = {.name = name, .cpu = 8000, .gpus = 2, .model = model};
+    struct box box = {.name = as ? as : name, .cpu = 8000, .gpus = 2, .model = model};
     snprintf(name, sizeof(name), "m%d", number);
     snprintf(model, sizeof(model), "model%d", number);
     struct gang_node_spec spec = box_spec(&box, &room);
     struct gang_error error = GANG_ERROR_INIT;
     return gang_node_add(s.w, &spec, id, &error);
 }
+
+static gang_result add_model(int number, gang_node_id *id)
+{
+    return add_model_as(number, NULL, id);
+}
+
+/* Neither a node of a name that is there, nor one beside such a node, nor one that is changed. */
+START_TEST(a_refused_node_takes_no_gpu_model_away)
+{
+    static struct box_room room[2];
+    gang_node_id id;
+    struct box first = {.name = "first", .cpu = 8000};
+    gang_node_id there = stage_add(&s, &first);
+    for (int i = 1000; i < 1100; i++) {
+        char model[20];
+        snprintf(model, sizeof(model), "model%d", i + 1000);
+        struct box box = {.name = "second", .cpu = 8000, .gpus = 1, .model = model};
+        struct gang_node_spec spec[2] = {box_spec(&box, &room[0]), box_spec(&first, &room[1])};
+        ck_assert_int_eq(add_model_as(i, "first", &id), GANG_EEXIST);
+        ck_assert_int_eq(gang_nodes_add(s.w, spec, 2, NULL, NULL), GANG_EEXIST);
+        spec[0].name = "first";
+        snprintf(model, sizeof(model), "model%d", i + 2000);
+        ck_assert_int_eq(gang_node_change(s.w, there, &spec[0], NULL), GANG_EINVAL);
+    }
+    for (int i = 0; i < 255; i++)
+        MUST(add_model(i, &id));
+    ck_assert_int_eq(add_model(255, &id), GANG_ELIMIT);
+}
+END_TEST
 
 START_TEST(there_may_be_255_gpu_models)
 {
@@ -219,6 +249,7 @@ int main(void)
     TCase *models = tcase_create("models");
     tcase_add_checked_fixture(models, open_empty, close_stage);
     tcase_add_test(models, there_may_be_255_gpu_models);
+    tcase_add_test(models, a_refused_node_takes_no_gpu_model_away);
     suite_add_tcase(suite, models);
     return run_suite(suite);
 }
