@@ -590,6 +590,11 @@ int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, in
             if (!plan_on(p, group, v, gpus, misfit))
                 return done;
             done++;
+            /* A node that was filled is the usual end of it. */
+            misfit->why = GANG_WHY_KIND;
+            misfit->kind = GANG_KIND_CPU;
+            if (gang__head_cpu(gang__view_now(p, v)[GANG__WORD_HEAD]) < g->cpu)
+                return done;
         } while (!g->pool_need_count && done < most);
     }
     return done;
