@@ -374,6 +374,7 @@ bool gang__pack_request(struct gang__plan *p, bool proof)
     struct member all = {-1, GANG__NO_SET, 0, NO_FILL};
     p->even = proof || p->empty;
     p->settled = proof;
+    p->shy = q->plain && !proof;
     if (q->plain ? gang__search(p, 0, q->min, NULL, k.policy) == q->min : place(&k, all, NULL))
         return true;
     undo(p, 0, 0);

@@ -49,6 +49,10 @@ struct gang__plan {
     bool adopting; /* nodes need not be up */
     /* Parts of several devices: of the emptiest ones, which finds room whenever there is any. */
     bool even;
+    /* Pass by a node that another commit claims, rather than wait in line for it and help. Not where a
+     * refusal is to be true, nor where it matters which nodes are taken. */
+    bool shy;
+    bool met;       /* such a node was met */
     uint32_t start; /* slot at which searches begin, so that workers keep apart */
 
     struct gang__view *view;

@@ -71,8 +71,9 @@ static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
                 break;
             int64_t here = visit(s, slot);
             done += here;
-            if (here == 0)
+            if (here == 0 && !s->p->met)
                 gang__index_mend(c, class_id, slot, bucket);
+            s->p->met = false;
             slot++;
         }
     }
@@ -165,7 +166,7 @@ static int64_t index_first(struct search *s)
             break;
         int64_t here = visit(s, next);
         done += here;
-        if (here == 0)
+        if (here == 0 && !s->p->met)
             gang__index_mend(s->p->c, next_class, next, next_bucket);
         slot = next + 1;
     }
