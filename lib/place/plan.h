@@ -53,7 +53,8 @@ struct gang__plan {
      * refusal is to be true, nor where it matters which nodes are taken. */
     bool shy;
     bool met;       /* such a node was met */
-    uint32_t start; /* slot at which searches begin, so that workers keep apart */
+    uint32_t start; /* slot at which searches begin, */
+    uint32_t turn;  /* and place in a word of the index, so that workers keep apart */
 
     struct gang__view *view;
     size_t views, view_room;
