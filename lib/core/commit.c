@@ -229,7 +229,7 @@ static bool raise_index(gang_cluster *c, const struct target *t, const struct li
     uint64_t undecided = ss_of(t->seq, UNDECIDED);
     struct gang__lift lift;
     struct gang__leveled last;
-    last.end = 0;
+    gang__leveled_begin(&last);
     gang__lift_begin(&lift, c);
     gang__hook(GANG__STEP_RAISE);
     for (uint32_t i = 0; i < l->count;) {

@@ -361,7 +361,7 @@ void gang__index_mend(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigne
     struct gang__layout layout = gang__layout_at(chunk, slot);
     if (layout.class_id == class_id) { /* else left over by another node of this slot */
         struct gang__leveled last;
-        last.end = 0;
+        gang__leveled_begin(&last);
         struct gang__levels now = levels_now(c, slot, layout, &last);
         if ((now.gpu && gang__gpu_bucket(now.gpu) == bucket) ||
             (now.cpu && gang__cpu_bucket(now.cpu) == bucket))
@@ -422,7 +422,7 @@ static void tidy_flock(gang_cluster *c, const struct flock *f)
     uint32_t gpu_left = 0, cpu_left = 0;
     struct gang__lift lift;
     struct gang__leveled last;
-    last.end = 0;
+    gang__leveled_begin(&last);
     gang__lift_begin(&lift, c);
     for (uint32_t bits = f->bits; bits; bits &= bits - 1) {
         uint32_t slot = f->base + (uint32_t)__builtin_ctz(bits), mine = bits & (~bits + 1);
@@ -506,7 +506,7 @@ bool gang__index_covers(gang_cluster *c, uint32_t slot)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
     struct gang__leveled last;
-    last.end = 0;
+    gang__leveled_begin(&last);
     struct gang__levels now = levels_now(c, slot, layout, &last);
     return (!now.gpu ||
             covers(c, layout.class_id, slot, gang__gpu_bucket(now.gpu), GANG__GPU_LEVELS)) &&

@@ -36,10 +36,14 @@ struct gang__levels gang__levels_of(struct gang__layout layout, const uint64_t *
 
 /* The same with a memory: the nodes of a gang are mostly alike. */
 struct gang__leveled {
-    unsigned end; /* words of payload that count; 0 to begin with */
+    unsigned end; /* words of payload that count */
     struct gang__levels levels;
     uint64_t payload[GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD];
 };
+static inline void gang__leveled_begin(struct gang__leveled *last)
+{
+    last->end = last->levels.gpu = last->levels.cpu = 0;
+}
 struct gang__levels gang__levels_again(struct gang__layout layout, const uint64_t *payload,
                                        struct gang__leveled *last);
 

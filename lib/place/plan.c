@@ -16,7 +16,7 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     p->c = c;
     p->q = q;
     p->empty = empty;
-    p->failed = p->adopting = p->settled = p->shy = p->met = false;
+    p->failed = p->adopting = p->settled = p->shy = p->met = p->passed = false;
     p->even = empty;
     p->views = p->words = p->picks = p->binds = 0;
     const struct gang_mem *mem = &c->mem;
@@ -563,7 +563,7 @@ static bool plan_on(struct gang__plan *p, uint32_t group, struct gang__view *v, 
     uint64_t cores[GANG__MAX_WORDS];
     struct gang__pick pick = {(uint32_t)(v - p->view), group, 0, 0, 0, 0};
     if (p->shy && v->claimed && !v->used) {
-        p->met = true;
+        p->met = p->passed = true;
         return false;
     }
     for (;;) {

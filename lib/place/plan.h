@@ -49,10 +49,10 @@ struct gang__plan {
     bool adopting; /* nodes need not be up */
     /* Parts of several devices: of the emptiest ones, which finds room whenever there is any. */
     bool even;
-    /* Pass by a node that another commit claims, rather than wait in line for it and help. Not where a
-     * refusal is to be true, nor where it matters which nodes are taken. */
+    /* Pass by a node that another commit claims, rather than wait in line for it and help. */
     bool shy;
-    bool met;       /* such a node was met */
+    bool met;       /* such a node was met just now */
+    bool passed;    /* some were */
     uint32_t start; /* slot at which searches begin, */
     uint32_t turn;  /* and place in a word of the index, so that workers keep apart */
 
