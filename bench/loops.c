@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* RUSAGE_THREAD */
+
 #include "loops.h"
 
-#include <stdlib.h>
+#include <sys/resource.h>
 
 __attribute__((noreturn, cold)) static void broken(const struct looper *l, const char *what)
 {
     bench_die("%s: %s failed", l->loop->name[0], what);
 }
 
-enum { INTERRUPTED = 16 }; /* times as long as the shortest: it lost the processor meanwhile */
+/* Has something else had the processor since the last call? Waiting for a lock does not count. */
+static bool was_interrupted(struct looper *l)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_THREAD, &usage))
+        return false;
+    bool more = usage.ru_nivcsw != l->interruptions;
+    l->interruptions = usage.ru_nivcsw;
+    return more;
+}
 
 /* Has every other thread ended a batch since as long before `start` as this batch took? */
 static bool all_run(const struct looper *l, int64_t start, int64_t end)
@@ -30,8 +41,9 @@ static void record_batch(struct looper *l, int op, int64_t start, int64_t end, s
     l->batch_ops[op] += (int64_t)operations;
     if (!l->shortest_batch[op] || ns < l->shortest_batch[op])
         l->shortest_batch[op] = ns;
-    bool together = l->loop->threads == 1 ||
-                    (ns <= INTERRUPTED * l->shortest_batch[op] && all_run(l, start, end));
+    if (op == 0) /* both parts are over when the first is recorded */
+        l->interrupted = l->loop->threads > 1 && was_interrupted(l);
+    bool together = !l->interrupted && all_run(l, start, end);
     histogram_record(l->batches[op][!together], ns * 1000 / (int64_t)operations);
     if (together)
         atomic_fetch_add_explicit(&l->together, 1, memory_order_relaxed);

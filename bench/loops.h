@@ -32,6 +32,8 @@ struct looper {
     int64_t batch_ns[BENCH_OPS], batch_ops[BENCH_OPS], shortest_batch[BENCH_OPS];
     int64_t refused;
     int64_t timed_ns;           /* that all timed steps took together */
+    long interruptions;         /* involuntary context switches so far */
+    bool interrupted;           /* one of them during this batch */
     struct looper *mates;       /* all threads of the loop, this one too */
     char padding0[64];          /* a line of its own */
     _Atomic int64_t last_batch; /* when this thread's last batch ended */

@@ -49,8 +49,9 @@ GANG_API gang_result gang_request_new(gang_cluster *cluster, const struct gang_r
                                       gang_request **request, struct gang_error *error)
     GANG_MUST_CHECK;
 
-/** Give up a request. Allocations made with it keep it alive as long as they need it; all must be
- *  given up before gang_cluster_free(). NULL is allowed. Any thread. */
+/** Give up a request. Allocations made with it keep its memory as long as they need it, and a worker
+ *  that of the one it used last, until it uses another or the cluster ends; all must be given up
+ *  before gang_cluster_free(). NULL is allowed. Any thread. */
 GANG_API void gang_request_put(gang_request *request);
 
 /* ---- allocations ----------------------------------------------------------------------- */

@@ -82,8 +82,12 @@ struct gang__op {
     gang__a64 where; /* slot | word << 32 | code << 40 */
     gang__a64 arg;
     gang__a64 agreed; /* GANG__UNAGREED | seq, or the word all helpers agree on */
-    uint64_t next;    /* the owner's own: the word after it */
+    /* The owner's own: first the payload that it expects to find, or GANG__UNFORESEEN; then the word
+     * after the operation. */
+    uint64_t next;
 };
+
+#define GANG__UNFORESEEN UINT64_MAX
 
 /* A commit that others can carry on. Never freed before the cluster; reused by sequence number. */
 struct gang__desc {

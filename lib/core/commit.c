@@ -228,6 +228,8 @@ static bool raise_index(gang_cluster *c, const struct target *t, const struct li
 {
     uint64_t undecided = ss_of(t->seq, UNDECIDED);
     struct gang__lift lift;
+    struct gang__leveled last;
+    gang__leveled_begin(&last);
     gang__lift_begin(&lift, c);
     gang__hook(GANG__STEP_RAISE);
     for (uint32_t i = 0; i < l->count;) {
@@ -249,7 +251,7 @@ static bool raise_index(gang_cluster *c, const struct target *t, const struct li
         }
         if (gang__load(&t->w->desc.ss) != undecided)
             return false;
-        struct gang__levels after = gang__levels_of(layout, payload);
+        struct gang__levels after = gang__levels_again(layout, payload, &last);
         if (slot != GANG__POOL)
             gang__lift_add(&lift, slot, layout, after);
     }
@@ -274,6 +276,47 @@ static unsigned label(gang_cluster *c, const struct target *t)
     uint64_t unset = GANG__UNAGREED | (t->seq & AGREED_SEQ_MASK);
     gang__cas(&t->w->desc.when, unset, gang__snap_instant(snap));
     return LABELLED;
+}
+
+/* The words of a claimed cell, from operation `i` on, and whether all fit. Of words past the first that
+ * does not nobody asks. Returns the number of operations. */
+static uint32_t look(const struct list *l, uint32_t i, uint32_t slot,
+                     const struct gang__words *words, uint64_t *word, bool *fits)
+{
+    uint32_t n = 0;
+    for (; *fits && i + n < l->count && n < GANG__MAX_WORDS; n++) {
+        struct step s = step_of(&l->ops[i + n]);
+        if (s.slot != slot)
+            break;
+        word[n] = gang__load(gang__word_in(words, s.word));
+        *fits = gang__op_fits(s.code, s.arg, word[n]);
+    }
+    return n;
+}
+
+/* The same by the owner, who notes what comes next. Mostly he finds what he planned on: then taking is
+ * subtracting, for each code, and it fits. */
+static uint32_t look_own(const struct list *l, uint32_t i, uint32_t slot,
+                         const struct gang__words *words, uint64_t *word, bool *fits)
+{
+    const uint64_t version_one = UINT64_C(1) << GANG__PAYLOAD_BITS;
+    uint32_t n = 0;
+    for (; *fits && i + n < l->count; n++) {
+        struct gang__op *op = &l->ops[i + n];
+        uint64_t where = gang__load_relaxed(&op->where), arg = gang__load_relaxed(&op->arg);
+        if ((uint32_t)where != slot)
+            break;
+        uint64_t now = gang__load(gang__word_in(words, where >> 32 & 0xff));
+        if (gang__payload(now) == op->next) {
+            op->next = (now - gang__payload(arg) + version_one) & ~GANG__UNAGREED;
+        } else {
+            enum gang__code code = (enum gang__code)(where >> 40 & 0xff);
+            *fits = gang__op_fits(code, arg, now);
+            op->next = gang__op_next(code, arg, now);
+        }
+        word[n] = now;
+    }
+    return n;
 }
 
 /* Carry one commit on from operation *at until it is over (decided and finished), or blocked by
@@ -311,18 +354,9 @@ static enum went carry(gang_cluster *c, const struct target *t, bool own, uint32
             continue;
         }
         gang__hook(GANG__STEP_AGREE);
-        /* Of words past the first that does not fit nobody asks. */
         uint64_t agreed[GANG__MAX_WORDS];
-        uint32_t n = 0;
-        for (; fits && i + n < l.count && n < GANG__MAX_WORDS; n++) {
-            struct step s = step_of(&l.ops[i + n]);
-            if (s.slot != slot)
-                break;
-            agreed[n] = gang__load(gang__word_in(&words, s.word));
-            fits = gang__op_fits(s.code, s.arg, agreed[n]);
-            if (own)
-                l.ops[i + n].next = gang__op_next(s.code, s.arg, agreed[n]);
-        }
+        uint32_t n = own ? look_own(&l, i, slot, &words, agreed, &fits)
+                         : look(&l, i, slot, &words, agreed, &fits);
         ss = gang__load(&t->w->desc.ss);
         if (ss != undecided)
             break;

@@ -12,13 +12,23 @@ gang_result gang__commit_reserve(gang_worker *w, size_t ops);
 void gang__commit_begin(gang_worker *w);
 
 /* Add an operation. Slots in ascending order, each word of a slot at most once. */
-static inline void gang__commit_add(gang_worker *w, uint32_t slot, unsigned word,
-                                    enum gang__code code, uint64_t arg)
+static inline struct gang__op *gang__commit_add(gang_worker *w, uint32_t slot, unsigned word,
+                                                enum gang__code code, uint64_t arg)
 {
     struct gang__op *op = gang__load_relaxed(&w->desc.ops) + w->op_count++;
     gang__store(&op->where, (uint64_t)slot | (uint64_t)word << 32 | (uint64_t)code << 40);
     gang__store(&op->arg, arg);
     gang__store(&op->agreed, w->unagreed);
+    op->next = GANG__UNFORESEEN;
+    return op;
+}
+
+/* Add an operation that takes, planned on a payload that it fits: if that is what will be found, it need
+ * not be judged again. */
+static inline void gang__commit_take(gang_worker *w, uint32_t slot, unsigned word,
+                                     enum gang__code code, uint64_t arg, uint64_t was)
+{
+    gang__commit_add(w, slot, word, code, arg)->next = was;
 }
 
 /* All operations take effect in one step, or none does.

@@ -247,24 +247,61 @@ struct gang__levels gang__levels_of(struct gang__layout layout, const uint64_t *
     if (gang__head_state(payload[GANG__WORD_HEAD]) != GANG__STATE_UP)
         return levels;
     levels.cpu = gang__level_for_cpu(gang__head_cpu(payload[GANG__WORD_HEAD]));
-    uint64_t whole = gang__whole_devices(layout, payload), any = 0;
-    if (whole) {
-        levels.gpu = gang__level_for_gpus(gang__popcount(whole));
-        return levels;
-    }
+    /* Bits set in each number below 16, four bits each. */
+    const uint64_t ones_of = UINT64_C(0x4332322132212110);
+    uint32_t whole = 0;
+    uint64_t any = 0;
     unsigned end = GANG__WORD_SHARES + gang__share_words(layout);
-    for (unsigned i = GANG__WORD_SHARES; i < end; i++)
+    for (unsigned i = GANG__WORD_SHARES; i < end; i++) {
         any |= payload[i];
-    if (any)
+        whole += (uint32_t)(ones_of >> 4 * gang__whole(payload[i])) & 15;
+    }
+    if (whole)
+        levels.gpu = gang__level_for_gpus(whole);
+    else if (any)
         levels.gpu = gang__level_for_share(largest_part(layout, payload));
     return levels;
 }
 
-static struct gang__levels levels_now(gang_cluster *c, uint32_t slot, struct gang__layout layout)
+/* As gang__cell_read() of words in the cell's own line, but gives up if anything goes on there. */
+static inline bool read_quiet(gang_cluster *c, uint32_t slot, uint64_t *word, unsigned words)
+{
+    const struct gang__cell *cell = &gang__chunk_of(c, slot)->cell[slot % GANG__CHUNK];
+    uint64_t changed = gang__load_seq(&cell->owner);
+    for (unsigned i = 0; i < words; i++)
+        word[i] = gang__load(&cell->word[i]);
+    changed |= gang__load_seq(&cell->owner);
+    for (unsigned i = 0; i < words; i++) {
+        changed |= word[i] ^ gang__load(&cell->word[i]);
+        word[i] = gang__payload(word[i]);
+    }
+    return changed == 0;
+}
+
+struct gang__levels gang__levels_again(struct gang__layout layout, const uint64_t *payload,
+                                       struct gang__leveled *last)
+{
+    unsigned end = GANG__WORD_SHARES + gang__share_words(layout);
+    uint64_t differ = last->end != end;
+    for (unsigned i = 0; !differ && i < end; i++)
+        differ = last->payload[i] ^ payload[i];
+    if (differ) {
+        last->end = end;
+        for (unsigned i = 0; i < end; i++)
+            last->payload[i] = payload[i];
+        last->levels = gang__levels_of(layout, payload);
+    }
+    return last->levels;
+}
+
+static struct gang__levels levels_now(gang_cluster *c, uint32_t slot, struct gang__layout layout,
+                                      struct gang__leveled *last)
 {
     uint64_t payload[GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD];
-    gang__cell_read(c, slot, payload, GANG__WORD_SHARES + gang__share_words(layout));
-    return gang__levels_of(layout, payload);
+    unsigned words = GANG__WORD_SHARES + gang__share_words(layout);
+    if (words > GANG__CELL_WORDS || !read_quiet(c, slot, payload, words))
+        gang__cell_read(c, slot, payload, words);
+    return gang__levels_again(layout, payload, last);
 }
 
 /* ---- raising ----------------------------------------------------------------------------------- */
@@ -323,7 +360,9 @@ void gang__index_mend(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigne
     /* After `seen`: a slot that gets a new node now is raised anew, which (4) would notice. */
     struct gang__layout layout = gang__layout_at(chunk, slot);
     if (layout.class_id == class_id) { /* else left over by another node of this slot */
-        struct gang__levels now = levels_now(c, slot, layout);
+        struct gang__leveled last;
+        gang__leveled_begin(&last);
+        struct gang__levels now = levels_now(c, slot, layout, &last);
         if ((now.gpu && gang__gpu_bucket(now.gpu) == bucket) ||
             (now.cpu && gang__cpu_bucket(now.cpu) == bucket))
             return;
@@ -382,10 +421,12 @@ static void tidy_flock(gang_cluster *c, const struct flock *f)
         seen_cpu = gang__load_seq(word_of(c, class_id, gang__cpu_bucket(cpu), f->base, 0, &bit));
     uint32_t gpu_left = 0, cpu_left = 0;
     struct gang__lift lift;
+    struct gang__leveled last;
+    gang__leveled_begin(&last);
     gang__lift_begin(&lift, c);
     for (uint32_t bits = f->bits; bits; bits &= bits - 1) {
         uint32_t slot = f->base + (uint32_t)__builtin_ctz(bits), mine = bits & (~bits + 1);
-        struct gang__levels now = levels_now(c, slot, f->layout), to = {0, 0};
+        struct gang__levels now = levels_now(c, slot, f->layout, &last), to = {0, 0};
         if (placed_of(now) == f->placed)
             continue;
         if (now.gpu != gpu) {
@@ -464,7 +505,9 @@ static bool covers(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigned f
 bool gang__index_covers(gang_cluster *c, uint32_t slot)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
-    struct gang__levels now = levels_now(c, slot, layout);
+    struct gang__leveled last;
+    gang__leveled_begin(&last);
+    struct gang__levels now = levels_now(c, slot, layout, &last);
     return (!now.gpu ||
             covers(c, layout.class_id, slot, gang__gpu_bucket(now.gpu), GANG__GPU_LEVELS)) &&
            (!now.cpu || covers(c, layout.class_id, slot, gang__cpu_bucket(now.cpu), GANG__BUCKETS));

@@ -34,6 +34,19 @@ static inline unsigned gang__cpu_bucket(uint8_t level)
 /* Levels of a node with these payloads (head first, up to the last share word). */
 struct gang__levels gang__levels_of(struct gang__layout layout, const uint64_t *payload);
 
+/* The same with a memory: the nodes of a gang are mostly alike. */
+struct gang__leveled {
+    unsigned end; /* words of payload that count */
+    struct gang__levels levels;
+    uint64_t payload[GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD];
+};
+static inline void gang__leveled_begin(struct gang__leveled *last)
+{
+    last->end = last->levels.gpu = last->levels.cpu = 0;
+}
+struct gang__levels gang__levels_again(struct gang__layout layout, const uint64_t *payload,
+                                       struct gang__leveled *last);
+
 /* Make sure that nodes are found at levels. Called before a decision that raises the nodes to them,
  * while their cells are claimed. What falls into one word of the index is gathered and set at once:
  * all is done when gang__lift_end() returns. Lock-free. */

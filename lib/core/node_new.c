@@ -95,7 +95,7 @@ static gang_result tags_new(gang_cluster *c, const struct gang_node_spec *spec,
     bool any = false;
     *tags = NULL;
     for (size_t i = 0; i < spec->gpu_count; i++) {
-        uuid[i] = gang__node_spec_gpu(spec, i).uuid;
+        uuid[i] = gang__node_spec_uuid(spec, i);
         any = any || uuid[i];
     }
     if (!any && !spec->label_count && !spec->partition_count)

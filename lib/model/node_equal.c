@@ -24,6 +24,13 @@ bool gang__same_or_empty(const char *a, const char *b)
     return a == b || strcmp(a ? a : "", b ? b : "") == 0;
 }
 
+/* The same bytes, pointers included, say the same; which is how hosts mostly describe like machines. */
+static bool same_bytes(const void *a, size_t a_size, const void *b, size_t b_size, size_t count,
+                       size_t size)
+{
+    return count && a_size == size && b_size == size && memcmp(a, b, count * size) == 0;
+}
+
 /* Two arrays of which elements can be compared. */
 static bool comparable(const void *a, size_t a_count, const void *b, size_t b_count)
 {
@@ -48,6 +55,9 @@ static bool same_links(const struct gang_node_spec *a, const struct gang_node_sp
 {
     if (!comparable(a->links, a->link_count, b->links, b->link_count))
         return false;
+    if (same_bytes(a->links, a->link_size, b->links, b->link_size, a->link_count,
+                   sizeof(struct gang_link_spec)))
+        return true;
     for (size_t i = 0; i < a->link_count; i++) {
         ELEMENTS(struct gang_link_spec, bandwidth_mbps, a->links, b->links, i, a->link_size,
                  b->link_size)
@@ -62,6 +72,9 @@ static bool same_numas(const struct gang_node_spec *a, const struct gang_node_sp
 {
     if (!comparable(a->numas, a->numa_count, b->numas, b->numa_count))
         return false;
+    if (same_bytes(a->numas, a->numa_size, b->numas, b->numa_size, a->numa_count,
+                   sizeof(struct gang_numa_spec)))
+        return true;
     for (size_t i = 0; i < a->numa_count; i++) {
         ELEMENTS(struct gang_numa_spec, memory_bytes, a->numas, b->numas, i, a->numa_size,
                  b->numa_size)
@@ -76,6 +89,9 @@ static bool same_cores(const struct gang_node_spec *a, const struct gang_node_sp
 {
     if (!comparable(a->cores, a->core_count, b->cores, b->core_count))
         return false;
+    if (same_bytes(a->cores, a->core_size, b->cores, b->core_size, a->core_count,
+                   sizeof(struct gang_core_spec)))
+        return true;
     for (size_t i = 0; i < a->core_count; i++) {
         ELEMENTS(struct gang_core_spec, cpuset, a->cores, b->cores, i, a->core_size, b->core_size)
         /* An empty list is refused, and thus not the same as none. */

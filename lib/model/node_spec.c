@@ -378,11 +378,17 @@ struct gang_gpu_spec gang__node_spec_gpu(const struct gang_node_spec *spec, size
     return e;
 }
 
+const char *gang__node_spec_uuid(const struct gang_node_spec *spec, size_t i)
+{
+    const char *gpus = (const char *)spec->gpus;
+    return ((const struct gang_gpu_spec *)(const void *)(gpus + i * spec->gpu_size))->uuid;
+}
+
 /* What is not compared by gang__same_machine(). */
 static gang_result uuids_check(const struct gang_node_spec *s, struct gang_error *error)
 {
     for (size_t i = 0; i < s->gpu_count; i++) {
-        gang_result r = optional_text_check(gang__node_spec_gpu(s, i).uuid);
+        gang_result r = optional_text_check(gang__node_spec_uuid(s, i));
         if (r != GANG_OK)
             return refuse_text(error, r, "gpus", i, "uuid");
     }

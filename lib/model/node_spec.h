@@ -37,6 +37,9 @@ struct gang_node_spec *gang__node_spec_lay_mem(const struct gang_mem *mem,
 /* GPU i of a checked specification, in the library's struct size. */
 struct gang_gpu_spec gang__node_spec_gpu(const struct gang_node_spec *spec, size_t i);
 
+/* Its uuid alone. */
+const char *gang__node_spec_uuid(const struct gang_node_spec *spec, size_t i);
+
 /* The same text; NULL and "" are the same. */
 bool gang__same_or_empty(const char *a, const char *b);
 

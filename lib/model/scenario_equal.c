@@ -63,7 +63,7 @@ static bool same_kind(const struct gang_kind_spec *a, const struct gang_kind_spe
 static bool same_uuids(const struct gang_node_spec *a, const struct gang_node_spec *b)
 {
     for (size_t i = 0; i < a->gpu_count; i++)
-        if (!gang__same_or_empty(gang__node_spec_gpu(a, i).uuid, gang__node_spec_gpu(b, i).uuid))
+        if (!gang__same_or_empty(gang__node_spec_uuid(a, i), gang__node_spec_uuid(b, i)))
             return false;
     return true;
 }

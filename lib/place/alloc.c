@@ -10,10 +10,12 @@
 
 /* ---- planning a gang --------------------------------------------------------------------------------- */
 
-uint32_t gang__plan_start(const gang_worker *w)
+void gang__plan_start(struct gang__plan *p, const gang_worker *w)
 {
+    enum { APART = 13 }; /* odd, so that 32 workers begin at 32 places of a word */
     uint32_t end = gang__load(&w->cluster->slot_end);
-    return (uint32_t)((uint64_t)(w->index * UINT32_C(0x9e3779b1)) * end >> 32);
+    p->start = (uint32_t)((uint64_t)(w->index * UINT32_C(0x9e3779b1)) * end >> 32);
+    p->turn = w->index * APART % GANG__FAN;
 }
 
 static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, bool empty)
@@ -21,7 +23,7 @@ static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, 
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     if (gang__plan_begin(p, w->cluster, q, empty) != GANG_OK)
         return GANG_ENOMEM;
-    p->start = gang__plan_start(w);
+    gang__plan_start(p, w);
     bool fits = gang__pack_request(p, proof);
     return p->failed ? GANG_ENOMEM : fits ? GANG_OK : GANG_ENOFIT;
 }

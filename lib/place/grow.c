@@ -49,7 +49,7 @@ static int64_t plan_more(gang_worker *w, const struct gang__alloc *a, int32_t gr
         p->failed = true;
         return 0;
     }
-    p->start = gang__plan_start(w);
+    gang__plan_start(p, w);
     plan_running(p, a);
     int64_t done = 0;
     for (uint32_t g = 0; g < q->group_count && done < tasks && !p->failed; g++) {

@@ -367,6 +367,22 @@ static bool place_inside(struct pack *k, struct member m, struct gang__domain *d
     return gang__search(k->p, (uint32_t)m.group, m.want, d, k->policy) == m.want;
 }
 
+/* One group, no domain. Packing need not take just this node and no other; if the nodes that others
+ * are at would be needed, it waits for them after all. */
+static bool place_plain(struct pack *k)
+{
+    struct gang__plan *p = k->p;
+    int64_t want = k->q->min;
+    p->shy = k->policy == GANG_POLICY_PACK;
+    if (gang__search(p, 0, want, NULL, k->policy) == want)
+        return true;
+    if (!p->passed || p->failed)
+        return false;
+    undo(p, 0, 0);
+    p->shy = false;
+    return gang__search(p, 0, want, NULL, k->policy) == want;
+}
+
 bool gang__pack_request(struct gang__plan *p, bool proof)
 {
     const gang_request *q = p->q;
@@ -374,7 +390,8 @@ bool gang__pack_request(struct gang__plan *p, bool proof)
     struct member all = {-1, GANG__NO_SET, 0, NO_FILL};
     p->even = proof || p->empty;
     p->settled = proof;
-    if (q->plain ? gang__search(p, 0, q->min, NULL, k.policy) == q->min : place(&k, all, NULL))
+    p->shy = p->passed = false;
+    if (q->plain ? place_plain(&k) : place(&k, all, NULL))
         return true;
     undo(p, 0, 0);
     if (q->group_count == 1 || p->failed)

@@ -16,7 +16,7 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     p->c = c;
     p->q = q;
     p->empty = empty;
-    p->failed = p->adopting = p->settled = false;
+    p->failed = p->adopting = p->settled = p->shy = p->met = p->passed = false;
     p->even = empty;
     p->views = p->words = p->picks = p->binds = 0;
     const struct gang_mem *mem = &c->mem;
@@ -562,6 +562,10 @@ static bool plan_on(struct gang__plan *p, uint32_t group, struct gang__view *v, 
     const struct gang__group *g = &p->q->group[group];
     uint64_t cores[GANG__MAX_WORDS];
     struct gang__pick pick = {(uint32_t)(v - p->view), group, 0, 0, 0, 0};
+    if (p->shy && v->claimed && !v->used) {
+        p->met = p->passed = true;
+        return false;
+    }
     for (;;) {
         uint32_t state = gang__head_state(gang__view_now(p, v)[GANG__WORD_HEAD]);
         misfit->why = GANG_WHY_STATE;
@@ -590,6 +594,11 @@ int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, in
             if (!plan_on(p, group, v, gpus, misfit))
                 return done;
             done++;
+            /* A node that was filled is the usual end of it. */
+            misfit->why = GANG_WHY_KIND;
+            misfit->kind = GANG_KIND_CPU;
+            if (gang__head_cpu(gang__view_now(p, v)[GANG__WORD_HEAD]) < g->cpu)
+                return done;
         } while (!g->pool_need_count && done < most);
     }
     return done;

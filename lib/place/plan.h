@@ -49,7 +49,12 @@ struct gang__plan {
     bool adopting; /* nodes need not be up */
     /* Parts of several devices: of the emptiest ones, which finds room whenever there is any. */
     bool even;
-    uint32_t start; /* slot at which searches begin, so that workers keep apart */
+    /* Pass by a node that another commit claims, rather than wait in line for it and help. */
+    bool shy;
+    bool met;       /* such a node was met just now */
+    bool passed;    /* some were */
+    uint32_t start; /* slot at which searches begin, */
+    uint32_t turn;  /* and place in a word of the index, so that workers keep apart */
 
     struct gang__view *view;
     size_t views, view_room;

@@ -25,20 +25,32 @@ static bool is_touched(struct gang__plan *p, const struct gang__view *v)
     return v->node ? v->used > 0 : memcmp(gang__view_was(p, v), gang__view_now(p, v), bytes) != 0;
 }
 
+/* What was there of a word and is not any more: of bits and of counts alike the difference. */
+static inline void take(gang_worker *w, const struct gang__view *v, unsigned i,
+                        enum gang__code code, const uint64_t *was, const uint64_t *now)
+{
+    if (was[i] != now[i])
+        gang__commit_take(w, v->slot, i, code, was[i] - now[i], was[i]);
+}
+
 static void add_view(gang_worker *w, struct gang__plan *p, const struct gang__view *v)
 {
     const uint64_t *was = gang__view_was(p, v), *now = gang__view_now(p, v);
-    if (v->node)
-        gang__commit_add(w, v->slot, GANG__WORD_HEAD, GANG__OP_HEAD,
-                         (gang__head_cpu(was[0]) - gang__head_cpu(now[0])) |
-                             (p->adopting ? GANG__HEAD_IF_THERE : GANG__HEAD_IF_UP));
-    for (unsigned i = 1; i < v->words; i++) {
-        if (was[i] == now[i])
-            continue;
-        /* Of bits and of counts alike, what was there and is not any more. */
-        enum gang__code code = v->node ? gang__code_of(v->layout, i, false) : GANG__OP_TAKE;
-        gang__commit_add(w, v->slot, i, code, was[i] - now[i]);
+    unsigned i = 1;
+    if (v->node) {
+        unsigned cores = gang__first_core(v->layout), amounts = cores + v->layout.core_words;
+        gang__commit_take(w, v->slot, GANG__WORD_HEAD, GANG__OP_HEAD,
+                          (gang__head_cpu(was[0]) - gang__head_cpu(now[0])) |
+                              (p->adopting ? GANG__HEAD_IF_THERE : GANG__HEAD_IF_UP),
+                          was[0]);
+        take(w, v, GANG__WORD_MEMORY, GANG__OP_TAKE, was, now);
+        for (i = GANG__WORD_SHARES; i < cores; i++)
+            take(w, v, i, GANG__OP_TAKE_SHARES, was, now);
+        for (; i < amounts; i++)
+            take(w, v, i, GANG__OP_TAKE_BITS, was, now);
     }
+    for (; i < v->words; i++)
+        take(w, v, i, GANG__OP_TAKE, was, now);
 }
 
 /* Take what the plan takes. GANG_ENOFIT: something changed meanwhile; *slot is where. */

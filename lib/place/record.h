@@ -14,8 +14,8 @@ gang_result gang__check_call(gang_worker *w, const gang_request *q, struct gang_
 /* Room for so many keys in the placer's `order`. */
 bool gang__order_reserve(gang_worker *w, size_t keys);
 
-/* Slot at which a worker's searches begin. */
-uint32_t gang__plan_start(const gang_worker *w);
+/* Where a worker's searches begin, so that workers keep apart. */
+void gang__plan_start(struct gang__plan *p, const gang_worker *w);
 
 /* Take what the plan takes. GANG_ENOFIT: something changed meanwhile; *slot is where. */
 gang_result gang__commit_plan(gang_worker *w, struct gang__plan *p, uint32_t *slot);

@@ -19,6 +19,22 @@ static void sum_task(const uint64_t *task, bool pool, uint64_t *sum)
     }
 }
 
+/* The only task of a node: nothing to be summed up. */
+static void give_task(gang_worker *w, uint32_t slot, const uint64_t *task)
+{
+    struct gang__layout layout = gang__layout_at(gang__chunk_of(w->cluster, slot), slot);
+    for (unsigned i = 0; i < gang__task_deltas(task); i++) {
+        uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
+        unsigned word = gang__delta_word(delta);
+        if (delta & GANG__DELTA_POOL)
+            continue;
+        if (word == GANG__WORD_HEAD)
+            gang__commit_add(w, slot, word, GANG__OP_HEAD, payload | GANG__HEAD_GIVE);
+        else
+            gang__commit_add(w, slot, word, gang__code_of(layout, word, true), payload);
+    }
+}
+
 static void give_words(gang_worker *w, uint32_t slot, uint64_t *sum)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(w->cluster, slot), slot);
@@ -54,11 +70,19 @@ static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_
             sum_task(a->data + (uint32_t)placer->order[i], true, sum);
         give_words(w, GANG__POOL, sum);
     }
+    uint32_t before = GANG__POOL;
     for (size_t i = 0; i < count; i++) {
         uint32_t slot = (uint32_t)(placer->order[i] >> 32);
-        sum_task(a->data + (uint32_t)placer->order[i], false, sum);
-        if (i + 1 == count || (uint32_t)(placer->order[i + 1] >> 32) != slot)
-            give_words(w, slot, sum);
+        const uint64_t *task = a->data + (uint32_t)placer->order[i];
+        bool last = i + 1 == count || (uint32_t)(placer->order[i + 1] >> 32) != slot;
+        if (last && before != slot) {
+            give_task(w, slot, task);
+        } else {
+            sum_task(task, false, sum);
+            if (last)
+                give_words(w, slot, sum);
+        }
+        before = slot;
     }
     gang__commit_run(w, true, NULL); /* nothing in it can be refused */
     gang__index_tidy(w->cluster, placer->order, count);

@@ -38,42 +38,55 @@ static int64_t visit(struct search *s, uint32_t slot)
 /* ---- over the index ------------------------------------------------------------------------------ */
 
 /* Candidates lie in memory far apart: ask for all of one index word at once. */
-static void fetch_ahead(gang_cluster *c, uint32_t slot, uint32_t more)
+static void fetch_ahead(gang_cluster *c, uint32_t base, uint32_t bits)
 {
-    struct gang__chunk *chunk = more ? gang__chunk_of(c, slot) : NULL;
-    for (; more; more &= more - 1) {
-        uint32_t i = (slot + 1 + (uint32_t)__builtin_ctz(more)) % GANG__CHUNK;
+    struct gang__chunk *chunk = gang__chunk_of(c, base);
+    for (; bits; bits &= bits - 1) {
+        uint32_t i = (base + (uint32_t)__builtin_ctz(bits)) % GANG__CHUNK;
         __builtin_prefetch(&chunk->cell[i], 1);
         __builtin_prefetch(&chunk->slot[i]);
     }
 }
 
+/* The candidates among the slots of one index word. */
+static int64_t walk_word(struct search *s, uint32_t class_id, unsigned bucket, uint32_t base,
+                         uint32_t bits)
+{
+    int64_t done = 0;
+    for (; bits && s->want && !s->p->failed; bits &= bits - 1) {
+        uint32_t slot = base + (uint32_t)__builtin_ctz(bits);
+        int64_t here = visit(s, slot);
+        done += here;
+        if (here == 0 && !s->p->met)
+            gang__index_mend(s->p->c, class_id, slot, bucket);
+        s->p->met = false;
+    }
+    return done;
+}
+
 /* Nodes in one bucket of one class, from p->start round to it. */
 static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
 {
-    gang_cluster *c = s->p->c;
+    struct gang__plan *p = s->p;
+    uint32_t first = UINT32_MAX << p->turn;
     int64_t done = 0;
-    int laps = s->p->start ? 2 : 1;
+    int laps = p->start ? 2 : 1;
     for (int lap = 0; lap < laps; lap++) {
-        uint32_t slot = lap ? 0 : s->p->start;
-        uint32_t end = lap ? s->p->start : GANG__NO_SLOT, more = 0;
-        while (s->want && !s->p->failed) {
-            if (more) { /* read together with the one before */
-                uint32_t skip = (uint32_t)__builtin_ctz(more);
-                slot += skip;
-                more = more >> skip >> 1;
-            } else {
-                slot = gang__index_next(c, class_id, bucket, slot, &more);
-                if (s->want > 1)
-                    fetch_ahead(c, slot, more);
-            }
+        uint32_t slot = lap ? 0 : p->start, more;
+        uint32_t end = lap ? p->start : GANG__NO_SLOT;
+        while (s->want && !p->failed) {
+            slot = gang__index_next(p->c, class_id, bucket, slot, &more);
             if (slot >= end)
                 break;
-            int64_t here = visit(s, slot);
-            done += here;
-            if (here == 0)
-                gang__index_mend(c, class_id, slot, bucket);
-            slot++;
+            uint32_t at = slot % GANG__FAN, base = slot - at;
+            uint32_t bits = (more << 1 | 1) << at;
+            if (end - base < GANG__FAN)
+                bits &= ((uint32_t)1 << (end - base)) - 1;
+            if (s->want > 1)
+                fetch_ahead(p->c, base, bits);
+            done += walk_word(s, class_id, bucket, base, bits & first);
+            done += walk_word(s, class_id, bucket, base, bits & ~first);
+            slot = base + GANG__FAN;
         }
     }
     return done;
@@ -165,7 +178,7 @@ static int64_t index_first(struct search *s)
             break;
         int64_t here = visit(s, next);
         done += here;
-        if (here == 0)
+        if (here == 0 && !s->p->met)
             gang__index_mend(s->p->c, next_class, next, next_bucket);
         slot = next + 1;
     }

@@ -16,7 +16,7 @@ static gang_result plan_once(struct gang__plan *p, gang_cluster *c, const gang_r
 {
     if (gang__plan_begin(p, c, q, empty) != GANG_OK)
         return GANG_ENOMEM;
-    p->start = 0; /* nobody is beside us: the same question has the same answer */
+    p->start = p->turn = 0; /* nobody is beside us: the same question has the same answer */
     bool fits = gang__pack_request(p, proof);
     return p->failed ? GANG_ENOMEM : fits ? GANG_OK : GANG_ENOFIT;
 }
