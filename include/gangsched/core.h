@@ -290,6 +290,7 @@ GANG_API gang_result gang_node_set_state(gang_worker *worker, gang_node_id id, i
  * until they are shrunk or freed; then the id becomes stale.
  * @return GANG_OK; GANG_ESTALE; GANG_ENOMEM.
  * Owner of the worker. May block (structure mutex, and see manual_reclaim), may allocate.
+ * O(nodes of its domains), in time and, until the next reclaim, in memory.
  */
 GANG_API gang_result gang_node_remove(gang_worker *worker, gang_node_id id) GANG_MUST_CHECK;
 

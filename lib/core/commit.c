@@ -237,8 +237,9 @@ static bool raise_index(gang_cluster *c, const struct target *t, const struct li
         uint32_t slot = step_of(&l->ops[i]).slot;
         if (gang__load(&t->w->desc.ss) != undecided)
             return false;
-        struct gang__words at = gang__words_of(c, slot);
+        /* In this order: a layout's words are there before it. */
         struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
+        struct gang__words at = gang__words_of(c, slot);
         unsigned words = GANG__WORD_SHARES + gang__share_words(layout);
         for (unsigned k = 0; k < words; k++)
             payload[k] = gang__payload(gang__load(gang__word_in(&at, k)));

@@ -408,7 +408,8 @@ static void leave_bucket(gang_cluster *c, const struct flock *f, unsigned bucket
         mend_all(c, f, bucket, bits);
 }
 
-/* Steps 1 to 4 of the proof above, for all nodes of a flock at once. */
+/* Steps 1 to 4 of the proof above, for all nodes of a flock at once. Their layouts were read before
+ * step 1: the caller is in a read section, or has the structure mutex, so no slot gets another node. */
 static void tidy_flock(gang_cluster *c, const struct flock *f)
 {
     uint32_t class_id = f->layout.class_id;

@@ -236,7 +236,9 @@ struct gang__crowd gang__plan_members(struct gang__plan *p, struct gang__domain 
     return m;
 }
 
-bool gang__plan_refresh(struct gang__plan *p, struct gang__view *v)
+/* Read a view again that was read from a claimed cell, if nothing is planned on it. Returns false
+ * if there is nothing new to be learned. */
+static bool refresh(struct gang__plan *p, struct gang__view *v)
 {
     size_t bytes = v->words * sizeof(uint64_t);
     bool planned = v->used || memcmp(gang__view_was(p, v), gang__view_now(p, v), bytes) != 0;
@@ -449,7 +451,7 @@ static bool pool_fits(struct gang__plan *p, const struct gang__group *g,
         }
         if (fits)
             return true;
-        again = gang__plan_refresh(p, pool);
+        again = refresh(p, pool);
     } while (again);
     return false;
 }
@@ -573,7 +575,7 @@ static bool plan_on(struct gang__plan *p, uint32_t group, struct gang__view *v, 
         bool usable = p->adopting ? state != GANG__STATE_GONE : state == GANG__STATE_UP;
         if (usable && task_fits(p, g, v, gpus, &pick, cores, misfit))
             return add_pick(p, &pick, cores);
-        if (!gang__plan_refresh(p, v))
+        if (!refresh(p, v))
             return false;
     }
 }

@@ -119,10 +119,6 @@ static inline uint32_t gang__crowd_slot(const struct gang__crowd *m, uint32_t i)
     return m->then ? m->then[i] : gang__load(&m->live->slot[i]);
 }
 
-/* Read a view again that was read from a claimed cell, if nothing is planned on it. Returns false
- * if there is nothing new to be learned. */
-bool gang__plan_refresh(struct gang__plan *p, struct gang__view *v);
-
 /* Why a task does not go to a node. */
 struct gang__misfit {
     int32_t why;  /* GANG_WHY_* */

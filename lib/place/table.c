@@ -174,7 +174,7 @@ void gang__request_hold(gang_worker *w, gang_request *q)
         p->lent = NULL;
 }
 
-void gang__request_drop(gang_worker *w, gang_request *q)
+static void request_drop(gang_worker *w, gang_request *q)
 {
     struct gang__placer *p = w->place;
     if (p->lent != q) {
@@ -302,7 +302,7 @@ void gang__alloc_drop(gang_worker *w, struct gang__alloc *a)
     a->q = NULL;
     buffer_put(w, a, data, a->room_class);
     if (q)
-        gang__request_drop(w, q);
+        request_drop(w, q);
     a->used = a->tasks = a->next_number = 0;
     gang__store(&a->state, state_of(generation_of(gang__load(&a->state)), GANG__FREE));
     if (p->free_alloc_count < sizeof(p->free_alloc) / sizeof(p->free_alloc[0]))

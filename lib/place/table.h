@@ -65,9 +65,8 @@ struct gang__placer {
     uint32_t lent_count;
 };
 
-/* Count a reference of a live allocation to its request, and give it up. */
+/* Count a reference of a live allocation to its request. */
 void gang__request_hold(gang_worker *w, gang_request *q);
-void gang__request_drop(gang_worker *w, gang_request *q);
 
 /* The placer of a worker, made at first use. NULL: out of memory. */
 struct gang__placer *gang__placer_of(gang_worker *w);
