@@ -28,9 +28,26 @@ static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, 
     return p->failed ? GANG_ENOMEM : fits ? GANG_OK : GANG_ENOFIT;
 }
 
+/* A large gang that waits is asked for again and again: is it refused at a glance? */
+static bool is_vain(gang_worker *w, const gang_request *q)
+{
+#ifdef GANG_TEST_HOOKS
+    enum { LARGE = 1 }; /* the gangs of tests are small */
+#else
+    enum { LARGE = 32 };
+#endif
+    if (!q->plain || q->min <= LARGE)
+        return false;
+    uint64_t stamp = gang__stamp_read(w->cluster);
+    return gang__search_is_vain(w->cluster, &q->group[0], q->min) &&
+           gang__stamp_read(w->cluster) == stamp;
+}
+
 /* A plan for the whole gang, or a refusal that is true (core/commit.c). */
 static gang_result plan_gang(gang_worker *w, const gang_request *q)
 {
+    if (is_vain(w, q))
+        return GANG_ENOFIT;
     gang_result r = plan_once(w, q, false, false);
     for (int i = 0; i < GANG__SEARCHES && r == GANG_ENOFIT; i++) {
         /* Only a refusal looks at the stamps, which other threads write all the time. */

@@ -101,17 +101,17 @@ static inline int64_t look_in(struct search *s, uint32_t k, unsigned bucket)
 }
 
 /* Can nodes of this class hold the group's devices? */
-static bool class_matches(const struct search *s, uint32_t class_id)
+static bool class_matches(gang_cluster *c, const struct gang__group *g, uint32_t class_id)
 {
-    if (s->g->devices == 0)
+    if (g->devices == 0)
         return true;
     if (class_id == 0)
         return false;
-    const char *model = gang__load(&s->p->c->class[class_id])->model;
-    if (s->g->model_count == 0 || !model[0])
+    const char *model = gang__load(&c->class[class_id])->model;
+    if (g->model_count == 0 || !model[0])
         return true;
-    for (size_t i = 0; i < s->g->model_count; i++)
-        if (strcmp(s->g->models[i], model) == 0)
+    for (size_t i = 0; i < g->model_count; i++)
+        if (strcmp(g->models[i], model) == 0)
             return true;
     return false;
 }
@@ -306,7 +306,7 @@ static int64_t pass(struct search *s, int32_t policy)
     uint32_t classes = gang__load(&s->p->c->class_count);
     s->classes = 0;
     for (uint32_t k = 0; k < classes; k++)
-        if (class_matches(s, k))
+        if (class_matches(s->p->c, s->g, k))
             s->class_id[s->classes++] = (uint8_t)k;
     if (policy == GANG_POLICY_PACK)
         return index_up(s);
@@ -334,4 +334,42 @@ int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
     while (s.want && (here = pass(&s, policy)) > 0)
         done += here;
     return done;
+}
+
+/* ---- too few at a glance ------------------------------------------------------------------------- */
+
+/* Nodes in a bucket of a class. */
+static int64_t count_nodes(gang_cluster *c, uint32_t class_id, unsigned bucket, int64_t enough)
+{
+    int64_t nodes = 0;
+    uint32_t more;
+    for (uint32_t slot = 0; nodes < enough; slot += GANG__FAN - slot % GANG__FAN) {
+        gang__hook(GANG__STEP_FIND);
+        slot = gang__index_next(c, class_id, bucket, slot, &more);
+        if (slot == GANG__NO_SLOT)
+            break;
+        nodes += 1 + gang__popcount(more);
+    }
+    return nodes;
+}
+
+bool gang__search_is_vain(gang_cluster *c, const struct gang__group *g, int64_t want)
+{
+    uint32_t classes = gang__load(&c->class_count);
+    int64_t most = 0;
+    if (g->devices == 0 || g->share != 1000)
+        return false;
+    /* From the emptiest down, as nodes go that are taken from: none slips through. */
+    for (unsigned bucket = GANG__GPU_LEVELS; bucket-- > gang__gpu_bucket(g->gpu_level);) {
+        gang__hook(GANG__STEP_FIND);
+        /* The last bucket is for all that have so many and more. */
+        uint32_t gpus = bucket + 1u - GANG__GPU_WHOLE;
+        int64_t each = (bucket + 1 == GANG__GPU_LEVELS ? GANG_MAX_GPUS : gpus) / g->devices;
+        for (uint32_t k = 0; k < classes; k++)
+            if (class_matches(c, g, k) && !gang__index_empty(c, k, bucket))
+                most += each * count_nodes(c, k, bucket, want - most);
+        if (most >= want)
+            return false;
+    }
+    return true;
 }

@@ -13,6 +13,11 @@ enum { GANG__ORDER_PROOF = -1 };
 int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
                      struct gang__domain *domain, int32_t policy);
 
+/* Is there surely no room for so many tasks of whole devices, going by the index alone? It counts each node
+ * at least at what is free on it, so a yes is as true as the search of GANG__ORDER_PROOF, and is said
+ * without planning on every node that has some. */
+bool gang__search_is_vain(gang_cluster *c, const struct gang__group *g, int64_t want);
+
 /* Plan everything that must start together. False: it does not fit (or p->failed). */
 bool gang__pack_request(struct gang__plan *p, bool proof);
 

@@ -310,6 +310,54 @@ END_TEST
 
 /* ---- all ways to ask ---- */
 
+/* ---- large gangs ---- */
+
+/* Nodes of 8 GPUs, some of which are taken at random; a gang of as many tasks as there is room for fits, and
+ * one more does not, whatever a task takes. Large gangs are refused at a glance. */
+START_TEST(the_last_task_of_a_large_gang_decides)
+{
+    enum { NODES = 150 };
+    static const int64_t sizes[] = {1000, 2000, 3000, 4000, 5000, 8000};
+    struct box box = {.cpu = 80000, .gpus = 8, .model = "H100"};
+    gang_node_id id[NODES];
+    char name[16];
+    uint64_t seed = test_seed();
+    for (int i = 0; i < NODES; i++) {
+        snprintf(name, sizeof(name), "h%d", i);
+        box.name = name;
+        box.gpus = i % 50 == 49 ? 20 : 8; /* more than the index tells apart */
+        id[i] = stage_add(&s, &box);
+    }
+    for (int round = 0; round < 20; round++) {
+        struct gang_placement places[NODES];
+        gang_alloc_id held;
+        struct gang_group_spec some = group_of(NODES, 0, 1000);
+        struct gang_request_spec spec = request_of(&some, 1);
+        gang_request *taken = stage_request(&s, &spec);
+        for (int i = 0; i < NODES; i++) {
+            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+            places[i] = (struct gang_placement)GANG_PLACEMENT_INIT;
+            places[i].node = id[(seed >> 33) % (NODES / 3)];
+        }
+        if (gang_alloc_adopt(s.w, taken, places, NODES, &held, NULL) != GANG_OK)
+            held = GANG_ID_NONE; /* a node was asked for more than it has */
+        for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+            int64_t room = 0;
+            for (int i = 0; i < NODES; i++)
+                room += stage_node(&s, id[i]).gpus_free / (sizes[k] / 1000);
+            struct gang_group_spec g = group_of(room, 0, sizes[k]);
+            MUST(gang_alloc_free(s.w, stage_alloc_group(&s, &g)));
+            g.count = g.min = room + 1;
+            gang_result r = stage_try_group(&s, &g).result;
+            ck_assert_int_eq(r, held ? GANG_ENOFIT : GANG_ENEVER);
+        }
+        if (held)
+            MUST(gang_alloc_free(s.w, held));
+        gang_request_put(taken);
+    }
+}
+END_TEST
+
 START_TEST(all_questions_have_the_same_answer)
 {
     struct gang_error error[4] = {GANG_ERROR_INIT, GANG_ERROR_INIT, GANG_ERROR_INIT,
@@ -384,6 +432,7 @@ int main(void)
     tcase_add_loop_test(tests, the_group_that_does_not_fit_is_named, 0, 3);
     tcase_add_test(tests, groups_that_fit_alone_but_not_together);
     tcase_add_test(tests, without_any_node_there_is_a_reason_too);
+    tcase_add_test(tests, the_last_task_of_a_large_gang_decides);
     tcase_add_test(tests, all_questions_have_the_same_answer);
     tcase_add_test(tests, an_error_of_another_size_is_filled_as_far_as_it_goes);
     suite_add_tcase(suite, tests);

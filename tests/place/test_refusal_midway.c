@@ -30,6 +30,7 @@ static const struct scene scenes[] = {
     {1, 3, 1, false, 0, 0, GANG_POLICY_FIRST},   {1, 3, 2, true, 500, 0, GANG_POLICY_SPREAD},
     {2, 6, 2, false, 1000, 6, GANG_POLICY_PACK}, {2, 4, 2, true, 0, 4, GANG_POLICY_SPREAD},
     {1, 3, 0, true, 0, 0, GANG_POLICY_PACK},     {1, 4, 0, false, 1000, 4, GANG_POLICY_SPREAD},
+    {2, 4, 2, false, 1000, 0, GANG_POLICY_PACK},
 };
 
 static struct stage {
@@ -156,12 +157,14 @@ static void scene_open(gang_worker **w)
     must(gang_cluster_new(NULL, &st.c, NULL));
     must(gang_worker_new(st.c, w));
     must(gang_kind_add(*w, "licence", NULL, GANG_SCOPE_CLUSTER, st.scene->licences, NULL));
+    static const char *const models[] = {"one", "two", "three"};
     for (int i = 0; i < st.scene->rooms; i++) {
         struct gang_node_spec spec = GANG_NODE_SPEC_INIT;
         char name[16];
         snprintf(name, sizeof(name), "n%d", i);
         spec.name = name;
         spec.cpu_milli = 1500;
+        gpu.model = models[i % 3]; /* each in words of the index of its own */
         spec.gpus = &gpu;
         spec.gpu_count = 1;
         must(gang_node_add(*w, &spec, &st.node[i], NULL));
