@@ -25,6 +25,7 @@ g++                 cmd:g++
 ?clang              cmd:clang
 ?libclang-rt-dev    none
 ?valgrind           cmd:valgrind
+?spin               cmd:spin
 ?strace             cmd:strace
 ?python3            cmd:python3
 ?abigail-tools      cmd:abidiff
