@@ -9,7 +9,6 @@ root=${GANG_SOURCE_DIR:-$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}
 bench=${GANG_BUILD_DIR:-$root/build/dev}/bench
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-failed=0
 program=$bench/gangsched-bench
 if [[ ! -x $program ]]; then
     echo "not ok gangsched_bench_is_built"
@@ -17,26 +16,7 @@ if [[ ! -x $program ]]; then
     exit 1
 fi
 
-# Run a test and print its line; its output only if it failed.
-check() { # NAME COMMAND...
-    local name=$1 status
-    shift
-    set +e
-    (set -e && "$@") >"$scratch/log" 2>&1
-    status=$?
-    set -e
-    if [[ $status -eq 0 ]]; then
-        echo "ok $name"
-    else
-        echo "not ok $name"
-        sed 's/^/  /' "$scratch/log"
-        failed=1
-    fi
-}
-
-skip() { # NAME REASON
-    echo "skip $1 # $2"
-}
+. "$root/tests/tools/checks.sh"
 
 # The command ends with this status and says this, on either output.
 says() { # STATUS PATTERN COMMAND...

@@ -12,7 +12,6 @@ shared=${GANG_SHARED:-}
 [[ -n $shared && -d $shared/data ]] || shared=''
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-failed=0
 gangsched=$bin/gangsched
 if [[ ! -x $gangsched ]]; then
     echo "not ok gangsched_is_built"
@@ -20,26 +19,7 @@ if [[ ! -x $gangsched ]]; then
     exit 1
 fi
 
-# Run a test and print its line; its output only if it failed.
-check() { # NAME COMMAND...
-    local name=$1 status
-    shift
-    set +e
-    (set -e && "$@") >"$scratch/log" 2>&1
-    status=$?
-    set -e
-    if [[ $status -eq 0 ]]; then
-        echo "ok $name"
-    else
-        echo "not ok $name"
-        sed 's/^/  /' "$scratch/log"
-        failed=1
-    fi
-}
-
-skip() { # NAME REASON
-    echo "skip $1 # $2"
-}
+. "$root/tests/tools/checks.sh"
 
 # A test: the command ends with status 2, prints nothing on standard output, and on standard error
 # one line "gangsched: ..." that matches the pattern (usage errors: and a usage line).

@@ -10,19 +10,8 @@ root=$(cd "$here/../.." && pwd)
 build=${GANG_BUILD_DIR:-$root/build/dev}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-failed=0
 
-check() { # NAME COMMAND...
-    local name=$1 status=0
-    shift
-    "$@" >"$scratch/log" 2>&1 || status=$?
-    if [[ $status -eq 0 ]]; then echo "ok $name"; else
-        echo "not ok $name"
-        sed 's/^/  /' "$scratch/log"
-        echo "  status $status"
-        failed=1
-    fi
-}
+. "$root/tests/tools/checks.sh"
 
 library=$build/lib/libgangsched.so
 copy=$scratch/another_name.so
