@@ -262,12 +262,12 @@ GANG_API gang_result gang_nodes_add(gang_worker *worker, const struct gang_node_
 
 /**
  * Describe a machine anew. Name, GPUs, links, NUMA domains and cores must be as before (to change
- * those, remove and add it); capacities, amounts (of the same
- * kinds), labels, partitions, place and state may differ. cpu_milli stays on the same side of 1000
- * times the number of cores, since that decides whether cores are handed out by name.
- * Running allocations stay. For the commits of other threads the change of capacity and state is one
- * step; labels, place and the capacity that is reported follow at once after it, and a search that is
- * under way may still go by the old ones.
+ * those, remove and add it); capacities, amounts (of the same kinds), labels, partitions, place and
+ * state may differ. cpu_milli stays on the same side of 1000 times the number of cores, since that
+ * decides whether cores are handed out by name.
+ * Running allocations stay. Capacity and state change in one step, and gang_node_get(),
+ * gang_node_get_spec() and snapshots see the rest change with them; a search that is under way may
+ * still go by the old labels and place.
  * @return GANG_OK; the errors of gang_node_add(); GANG_ESTALE; GANG_EINVAL (devices differ);
  *   GANG_EBUSY (more is taken than the new capacity; `error` tells which kind; nothing changed).
  * Owner of the worker. May block, may allocate.

@@ -342,6 +342,28 @@ bool gang__node_is_over(const struct gang__node *node, const uint64_t *payload)
            gang__node_is_free(node, payload);
 }
 
+/* The node of an id and its words, both of one instant: while it is described anew, the commit of that
+ * tells which description the words go with. NULL: stale. Lock-free: it goes round when a description
+ * was replaced. */
+static struct gang__node *read_node(gang_cluster *c, gang_node_id id, uint64_t *payload)
+{
+    for (;;) {
+        struct gang__node *node = gang__node_of(c, id);
+        if (!node)
+            return NULL;
+        uint64_t label, ref = gang__load(&node->newer_ref);
+        enum gang__fate before = ref ? gang__commit_fate(c, ref, &label) : GANG__FATE_OPEN;
+        gang__cell_read(c, node->slot, payload, gang__word_count(node->shape->layout));
+        enum gang__fate after = ref ? gang__commit_fate(c, ref, &label) : GANG__FATE_OPEN;
+        bool same =
+            before == after && gang__load(&node->newer_ref) == ref && gang__node_of(c, id) == node;
+        if (same && before == GANG__FATE_DONE)
+            node = gang__load(&node->newer);
+        if (same && before != GANG__FATE_OVER)
+            return gang__node_is_over(node, payload) ? NULL : node;
+    }
+}
+
 gang_result gang_node_get(gang_cluster *cluster, gang_node_id id, struct gang_node_info *info)
 {
     if (!cluster || !info)
@@ -349,15 +371,10 @@ gang_result gang_node_get(gang_cluster *cluster, gang_node_id id, struct gang_no
     struct gang_node_info out;
     memset(&out, 0, sizeof(out));
     gang__rcu_enter();
-    struct gang__node *node = gang__node_of(cluster, id);
-    if (node) {
-        uint64_t payload[GANG__MAX_WORDS];
-        gang__cell_read(cluster, node->slot, payload, gang__word_count(node->shape->layout));
-        if (gang__node_is_over(node, payload))
-            node = NULL;
-        else
-            gang__node_info(node, payload, &out);
-    }
+    uint64_t payload[GANG__MAX_WORDS];
+    struct gang__node *node = read_node(cluster, id, payload);
+    if (node)
+        gang__node_info(node, payload, &out);
     gang__rcu_leave();
     if (!node)
         return GANG_ESTALE;
@@ -401,14 +418,9 @@ gang_result gang_node_get_spec(gang_cluster *cluster, gang_node_id id, struct ga
     if (!cluster || !spec)
         return GANG_EINVAL;
     gang__rcu_enter();
-    struct gang__node *node = gang__node_of(cluster, id);
-    gang_result r = GANG_ESTALE;
-    if (node) {
-        uint64_t payload[GANG__MAX_WORDS];
-        gang__cell_read(cluster, node->slot, payload, gang__word_count(node->shape->layout));
-        if (!gang__node_is_over(node, payload))
-            r = spec_copy(cluster, node, spec);
-    }
+    uint64_t payload[GANG__MAX_WORDS];
+    struct gang__node *node = read_node(cluster, id, payload);
+    gang_result r = node ? spec_copy(cluster, node, spec) : GANG_ESTALE;
     gang__rcu_leave();
     return r;
 }

@@ -2,6 +2,7 @@
 /* core.h: describing a node anew while it is in use. */
 #include <gangsched/gangsched.h>
 
+#include "base/atomic.h"
 #include "support.h"
 
 static struct stage s;
@@ -121,6 +122,50 @@ START_TEST(what_is_taken_stays_taken)
     ck_assert_int_eq(info.cpu_free, 7000);
     ck_assert_int_eq(info.memory_free, 3 * GIB);
     ck_assert_int_eq(info.amount_free[GANG_KIND_SITE], 3);
+}
+END_TEST
+
+/* Another reader at each step of the change: capacity, what is free, and description go together. */
+static int looks_old, looks_new;
+static bool looking;
+
+static void look_at_both(enum gang__step step)
+{
+    struct gang_node_info info = {.size = sizeof(info)};
+    struct gang_node_spec *spec;
+    (void)step;
+    if (looking)
+        return;
+    looking = true;
+    MUST(gang_node_get(s.c, id, &info));
+    ck_assert_int_eq(info.cpu_milli - info.cpu_free, 2000);
+    ck_assert_int_eq(info.amount[GANG_KIND_SITE] - info.amount_free[GANG_KIND_SITE], 2);
+    ck_assert_int_eq(info.state, info.cpu_milli == 6000 ? GANG_NODE_UP : GANG_NODE_DRAINING);
+    if (info.cpu_milli == 6000)
+        looks_old++;
+    else
+        looks_new++;
+    MUST(gang_node_get_spec(s.c, id, &spec));
+    ck_assert_int_eq(spec->cpu_milli, info.cpu_milli); /* nothing happens between the two */
+    ck_assert_str_eq(spec->labels[0].value, info.cpu_milli == 6000 ? "linux" : "plan9");
+    gang_node_spec_free(spec);
+    looking = false;
+}
+
+START_TEST(a_reader_sees_before_or_after)
+{
+    struct gang_group_spec g = task_of_all();
+    stage_alloc_group(&s, &g);
+    box.cpu = _i ? 4000 : 5000; /* of six named cores */
+    amounts[0].amount = _i ? 3 : 9;
+    label.value = "plan9";
+    box.state = GANG_NODE_DRAINING;
+    looks_old = looks_new = 0;
+    atomic_store(&gang__hook_now, look_at_both);
+    MUST(change(NULL));
+    atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
+    ck_assert_int_gt(looks_old, 0);
+    ck_assert_int_gt(looks_new, 0);
 }
 END_TEST
 
@@ -496,6 +541,7 @@ int main(void)
     tcase_add_checked_fixture(tests, open_stage, close_stage);
     tcase_add_test(tests, capacities_of_an_empty_node_change);
     tcase_add_test(tests, what_is_taken_stays_taken);
+    tcase_add_loop_test(tests, a_reader_sees_before_or_after, 0, 2);
     tcase_add_test(tests, a_capacity_may_fall_to_just_what_is_taken);
     tcase_add_loop_test(tests, a_capacity_does_not_fall_below_what_is_taken, 0, 4);
     tcase_add_test(tests, a_refused_change_leaves_the_place_as_it_was);
