@@ -79,7 +79,7 @@ struct gang__class {
 
 /* One operation on one word. Operations of a commit are sorted by slot. */
 struct gang__op {
-    gang__a64 where; /* slot | word << 32 | code << 40 */
+    gang__a64 where; /* gang__where() */
     gang__a64 arg;
     gang__a64 agreed; /* GANG__UNAGREED | seq, or the word all helpers agree on */
     /* The owner's own: first the payload that it expects to find, or GANG__UNFORESEEN; then the word
@@ -88,6 +88,24 @@ struct gang__op {
 };
 
 #define GANG__UNFORESEEN UINT64_MAX
+
+/* Slot, word and code of an operation, packed into one number so that they are read together. */
+static inline uint64_t gang__where(uint32_t slot, unsigned word, enum gang__code code)
+{
+    return (uint64_t)slot | (uint64_t)word << 32 | (uint64_t)code << 40;
+}
+static inline uint32_t gang__where_slot(uint64_t where)
+{
+    return (uint32_t)where;
+}
+static inline unsigned gang__where_word(uint64_t where)
+{
+    return (unsigned)(where >> 32 & 0xff);
+}
+static inline enum gang__code gang__where_code(uint64_t where)
+{
+    return (enum gang__code)(where >> 40 & 0xff);
+}
 
 /* A commit that others can carry on. Never freed before the cluster; reused by sequence number. */
 struct gang__desc {

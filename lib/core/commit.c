@@ -131,8 +131,8 @@ struct step {
 static struct step step_of(struct gang__op *op)
 {
     uint64_t where = gang__load(&op->where);
-    struct step s = {(uint32_t)where, (unsigned)(where >> 32 & 0xff),
-                     (enum gang__code)(where >> 40 & 0xff), gang__load(&op->arg)};
+    struct step s = {gang__where_slot(where), gang__where_word(where), gang__where_code(where),
+                     gang__load(&op->arg)};
     return s;
 }
 
@@ -209,11 +209,11 @@ static void finish_own(gang_cluster *c, const struct target *t, const struct lis
             struct gang__op *op = &l->ops[i];
             uint64_t where = gang__load_relaxed(&op->where);
             uint64_t agreed = gang__load_relaxed(&op->agreed);
-            if ((uint32_t)where != slot)
+            if (gang__where_slot(where) != slot)
                 break;
             gang__hook(GANG__STEP_WRITE);
             if (gang__payload(op->next) != gang__payload(agreed))
-                gang__cas(gang__word_in(&words, where >> 32 & 0xff), agreed, op->next);
+                gang__cas(gang__word_in(&words, gang__where_word(where)), agreed, op->next);
         }
         gang__hook(GANG__STEP_RELEASE);
         gang__cas(&words.cell->owner, t->ref, 0);
@@ -305,13 +305,13 @@ static uint32_t look_own(const struct list *l, uint32_t i, uint32_t slot,
     for (; *fits && i + n < l->count; n++) {
         struct gang__op *op = &l->ops[i + n];
         uint64_t where = gang__load_relaxed(&op->where), arg = gang__load_relaxed(&op->arg);
-        if ((uint32_t)where != slot)
+        if (gang__where_slot(where) != slot)
             break;
-        uint64_t now = gang__load(gang__word_in(words, where >> 32 & 0xff));
+        uint64_t now = gang__load(gang__word_in(words, gang__where_word(where)));
         if (gang__payload(now) == op->next) {
             op->next = (now - gang__payload(arg) + version_one) & ~GANG__UNAGREED;
         } else {
-            enum gang__code code = (enum gang__code)(where >> 40 & 0xff);
+            enum gang__code code = gang__where_code(where);
             *fits = gang__op_fits(code, arg, now);
             op->next = gang__op_next(code, arg, now);
         }

@@ -16,7 +16,7 @@ static inline struct gang__op *gang__commit_add(gang_worker *w, uint32_t slot, u
                                                 enum gang__code code, uint64_t arg)
 {
     struct gang__op *op = gang__load_relaxed(&w->desc.ops) + w->op_count++;
-    gang__store(&op->where, (uint64_t)slot | (uint64_t)word << 32 | (uint64_t)code << 40);
+    gang__store(&op->where, gang__where(slot, word, code));
     gang__store(&op->arg, arg);
     gang__store(&op->agreed, w->unagreed);
     op->next = GANG__UNFORESEEN;

@@ -294,14 +294,20 @@ struct gang__levels gang__levels_again(struct gang__layout layout, const uint64_
     return last->levels;
 }
 
-static struct gang__levels levels_now(gang_cluster *c, uint32_t slot, struct gang__layout layout,
-                                      struct gang__leveled *last)
+/* The words of a slot that tell its levels. */
+static void read_for_levels(gang_cluster *c, uint32_t slot, struct gang__layout layout,
+                            uint64_t *payload)
 {
-    uint64_t payload[GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD];
     unsigned words = GANG__WORD_SHARES + gang__share_words(layout);
     if (words > GANG__CELL_WORDS || !read_quiet(c, slot, payload, words))
         gang__cell_read(c, slot, payload, words);
-    return gang__levels_again(layout, payload, last);
+}
+
+static struct gang__levels levels_now(gang_cluster *c, uint32_t slot, struct gang__layout layout)
+{
+    uint64_t payload[GANG__LEVEL_WORDS];
+    read_for_levels(c, slot, layout, payload);
+    return gang__levels_of(layout, payload);
 }
 
 /* ---- raising ----------------------------------------------------------------------------------- */
@@ -360,9 +366,7 @@ void gang__index_mend(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigne
     /* After `seen`: a slot that gets a new node now is raised anew, which (4) would notice. */
     struct gang__layout layout = gang__layout_at(chunk, slot);
     if (layout.class_id == class_id) { /* else left over by another node of this slot */
-        struct gang__leveled last;
-        gang__leveled_begin(&last);
-        struct gang__levels now = levels_now(c, slot, layout, &last);
+        struct gang__levels now = levels_now(c, slot, layout);
         if ((now.gpu && gang__gpu_bucket(now.gpu) == bucket) ||
             (now.cpu && gang__cpu_bucket(now.cpu) == bucket))
             return;
@@ -427,7 +431,9 @@ static void tidy_flock(gang_cluster *c, const struct flock *f)
     gang__lift_begin(&lift, c);
     for (uint32_t bits = f->bits; bits; bits &= bits - 1) {
         uint32_t slot = f->base + (uint32_t)__builtin_ctz(bits), mine = bits & (~bits + 1);
-        struct gang__levels now = levels_now(c, slot, f->layout, &last), to = {0, 0};
+        uint64_t payload[GANG__LEVEL_WORDS];
+        read_for_levels(c, slot, f->layout, payload);
+        struct gang__levels now = gang__levels_again(f->layout, payload, &last), to = {0, 0};
         if (placed_of(now) == f->placed)
             continue;
         if (now.gpu != gpu) {
@@ -506,9 +512,7 @@ static bool covers(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigned f
 bool gang__index_covers(gang_cluster *c, uint32_t slot)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
-    struct gang__leveled last;
-    gang__leveled_begin(&last);
-    struct gang__levels now = levels_now(c, slot, layout, &last);
+    struct gang__levels now = levels_now(c, slot, layout);
     return (!now.gpu ||
             covers(c, layout.class_id, slot, gang__gpu_bucket(now.gpu), GANG__GPU_LEVELS)) &&
            (!now.cpu || covers(c, layout.class_id, slot, gang__cpu_bucket(now.cpu), GANG__BUCKETS));

@@ -34,11 +34,14 @@ static inline unsigned gang__cpu_bucket(uint8_t level)
 /* Levels of a node with these payloads (head first, up to the last share word). */
 struct gang__levels gang__levels_of(struct gang__layout layout, const uint64_t *payload);
 
+/* At most so many payloads tell the levels. */
+enum { GANG__LEVEL_WORDS = GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD };
+
 /* The same with a memory: the nodes of a gang are mostly alike. */
 struct gang__leveled {
     unsigned end; /* words of payload that count */
     struct gang__levels levels;
-    uint64_t payload[GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD];
+    uint64_t payload[GANG__LEVEL_WORDS];
 };
 static inline void gang__leveled_begin(struct gang__leveled *last)
 {

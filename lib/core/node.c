@@ -3,9 +3,9 @@
  * node_add.c, how it is described in node_new.c.
  *
  * What is taken of a node changes by commits alone (core/commit.c), and so do its state and its
- * capacity. What is said about it (struct gang__node and its shape) is immutable and replaced under RCU. A node
- * enters in the order: description and tables first, then the commit that brings it up, so that
- * whoever sees capacity also sees the node; it leaves in the reverse order. */
+ * capacity. What is said about it (struct gang__node and its shape) is immutable and replaced under
+ * RCU. A node enters in the order: description and tables first, then the commit that brings it up, so
+ * that whoever sees capacity also sees the node; it leaves in the reverse order. */
 #include <stddef.h>
 #include <string.h>
 

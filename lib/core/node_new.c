@@ -3,6 +3,7 @@
  * mutex. */
 #include <string.h>
 
+#include "base/block.h"
 #include "base/error.h"
 #include "core/node.h"
 #include "core/shape.h"
@@ -35,50 +36,26 @@ static gang_result find_domains(gang_cluster *c, const struct gang_node_spec *sp
     return GANG_OK;
 }
 
-/* The block of a node's tags. Laid out twice by the same code: without memory to measure it, then
- * to fill it. */
-struct block {
-    char *base;
-    size_t used;
-};
-
-static void *block_take(struct block *b, size_t bytes)
-{
-    void *memory = b->base ? b->base + b->used : NULL;
-    b->used += bytes;
-    return memory;
-}
-
-static const char *block_text(struct block *b, const char *text)
-{
-    if (!text)
-        return NULL;
-    size_t bytes = strlen(text) + 1;
-    char *memory = block_take(b, bytes);
-    return memory ? memcpy(memory, text, bytes) : NULL;
-}
-
-static struct gang__tags *tags_lay(struct block *b, const struct gang_node_spec *spec,
+static struct gang__tags *tags_lay(struct gang__block *b, const struct gang_node_spec *spec,
                                    const char *const *uuid)
 {
-    /* What has pointers in it comes first, so that it is aligned. */
-    struct gang__tags *tags = block_take(b, sizeof(*tags));
-    struct gang_label *labels = block_take(b, spec->label_count * sizeof(*labels));
-    const char **partitions = block_take(b, spec->partition_count * sizeof(*partitions));
-    const char **uuids = uuid ? block_take(b, spec->gpu_count * sizeof(*uuids)) : NULL;
+    struct gang__tags *tags = gang__block_take(b, sizeof(*tags));
+    struct gang_label *labels = gang__block_take(b, spec->label_count * sizeof(*labels));
+    const char **partitions = gang__block_take(b, spec->partition_count * sizeof(*partitions));
+    const char **uuids = uuid ? gang__block_take(b, spec->gpu_count * sizeof(*uuids)) : NULL;
     for (size_t i = 0; i < spec->label_count; i++) {
-        const char *key = block_text(b, spec->labels[i].key);
-        const char *value = block_text(b, spec->labels[i].value);
+        const char *key = gang__block_text(b, spec->labels[i].key);
+        const char *value = gang__block_text(b, spec->labels[i].value);
         if (labels)
             labels[i] = (struct gang_label){key, value};
     }
     for (size_t i = 0; i < spec->partition_count; i++) {
-        const char *text = block_text(b, spec->partitions[i]);
+        const char *text = gang__block_text(b, spec->partitions[i]);
         if (partitions)
             partitions[i] = text;
     }
     for (size_t i = 0; uuid && i < spec->gpu_count; i++) {
-        const char *text = block_text(b, uuid[i]);
+        const char *text = gang__block_text(b, uuid[i]);
         if (uuids)
             uuids[i] = text;
     }
@@ -100,9 +77,9 @@ static gang_result tags_new(gang_cluster *c, const struct gang_node_spec *spec,
     }
     if (!any && !spec->label_count && !spec->partition_count)
         return GANG_OK;
-    struct block b = {NULL, 0};
+    struct gang__block b = {NULL, 0};
     (void)tags_lay(&b, spec, any ? uuid : NULL);
-    b = (struct block){gang__alloc(&c->mem, b.used), 0};
+    b = (struct gang__block){gang__alloc(&c->mem, b.used), 0};
     if (!b.base)
         return GANG_ENOMEM;
     *tags = tags_lay(&b, spec, any ? uuid : NULL);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/block.h"
 #include "base/error.h"
 
 /* Sizes of the structs when they were first released: up to the last member of that time. A caller
@@ -440,135 +441,110 @@ gang_result gang_node_spec_check(const struct gang_node_spec *spec, struct gang_
 
 /* ---- copying ------------------------------------------------------------------------------- */
 
-/* The block of a copy. It is laid out twice by the same code: without `base` to measure it, then
- * to fill it. */
-struct block {
-    char *base;
-    size_t used;
-};
-
-static void *take(struct block *b, size_t bytes)
+static struct gang_gpu_spec *lay_gpus(struct gang__block *b, const struct gang_node_spec *s)
 {
-    size_t align = _Alignof(max_align_t);
-    b->used = (b->used + align - 1) / align * align;
-    void *memory = b->base ? b->base + b->used : NULL;
-    b->used += bytes;
-    return memory;
-}
-
-static const char *take_text(struct block *b, const char *text)
-{
-    if (!text)
-        return NULL;
-    size_t bytes = strlen(text) + 1;
-    char *memory = b->base ? b->base + b->used : NULL;
-    b->used += bytes;
-    return memory ? memcpy(memory, text, bytes) : NULL;
-}
-
-static struct gang_gpu_spec *lay_gpus(struct block *b, const struct gang_node_spec *s)
-{
-    struct gang_gpu_spec *to = take(b, s->gpu_count * sizeof(*to));
+    struct gang_gpu_spec *to = gang__block_take(b, s->gpu_count * sizeof(*to));
     for (size_t i = 0; i < s->gpu_count; i++) {
         struct gang_gpu_spec e;
         (void)element_in(&e, sizeof(e), GPU_LEAST, s->gpus, s->gpu_size, i);
-        e.model = take_text(b, e.model);
-        e.pci = take_text(b, e.pci);
-        e.uuid = take_text(b, e.uuid);
+        e.model = gang__block_text(b, e.model);
+        e.pci = gang__block_text(b, e.pci);
+        e.uuid = gang__block_text(b, e.uuid);
         if (to)
             to[i] = e;
     }
     return to;
 }
 
-static struct gang_link_spec *lay_links(struct block *b, const struct gang_node_spec *s)
+static struct gang_link_spec *lay_links(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_link_spec *to = take(b, s->link_count * sizeof(*to));
+    struct gang_link_spec *to = gang__block_take(b, s->link_count * sizeof(*to));
     for (size_t i = 0; to && i < s->link_count; i++)
         (void)element_in(&to[i], sizeof(to[i]), LINK_LEAST, s->links, s->link_size, i);
     return to;
 }
 
-static struct gang_numa_spec *lay_numas(struct block *b, const struct gang_node_spec *s)
+static struct gang_numa_spec *lay_numas(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_numa_spec *to = take(b, s->numa_count * sizeof(*to));
+    struct gang_numa_spec *to = gang__block_take(b, s->numa_count * sizeof(*to));
     for (size_t i = 0; to && i < s->numa_count; i++)
         (void)element_in(&to[i], sizeof(to[i]), NUMA_LEAST, s->numas, s->numa_size, i);
     return to;
 }
 
-static struct gang_core_spec *lay_cores(struct block *b, const struct gang_node_spec *s)
+static struct gang_core_spec *lay_cores(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_core_spec *to = take(b, s->core_count * sizeof(*to));
+    struct gang_core_spec *to = gang__block_take(b, s->core_count * sizeof(*to));
     for (size_t i = 0; i < s->core_count; i++) {
         struct gang_core_spec e;
         (void)element_in(&e, sizeof(e), CORE_LEAST, s->cores, s->core_size, i);
-        e.cpuset = take_text(b, e.cpuset);
+        e.cpuset = gang__block_text(b, e.cpuset);
         if (to)
             to[i] = e;
     }
     return to;
 }
 
-static struct gang_nic_spec *lay_nics(struct block *b, const struct gang_node_spec *s)
+static struct gang_nic_spec *lay_nics(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_nic_spec *to = take(b, s->nic_count * sizeof(*to));
+    struct gang_nic_spec *to = gang__block_take(b, s->nic_count * sizeof(*to));
     for (size_t i = 0; i < s->nic_count; i++) {
         struct gang_nic_spec e;
         (void)element_in(&e, sizeof(e), NIC_LEAST, s->nics, s->nic_size, i);
-        e.name = take_text(b, e.name);
-        e.pci = take_text(b, e.pci);
+        e.name = gang__block_text(b, e.name);
+        e.pci = gang__block_text(b, e.pci);
         if (to)
             to[i] = e;
     }
     return to;
 }
 
-static struct gang_amount *lay_amounts(struct block *b, const struct gang_node_spec *s)
+static struct gang_amount *lay_amounts(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_amount *to = take(b, s->amount_count * sizeof(*to));
+    struct gang_amount *to = gang__block_take(b, s->amount_count * sizeof(*to));
     for (size_t i = 0; i < s->amount_count; i++) {
-        const char *kind = take_text(b, s->amounts[i].kind);
+        const char *kind = gang__block_text(b, s->amounts[i].kind);
         if (to)
             to[i] = (struct gang_amount){kind, s->amounts[i].amount};
     }
     return to;
 }
 
-static struct gang_label *lay_labels(struct block *b, const struct gang_label *from, size_t count)
+static struct gang_label *lay_labels(struct gang__block *b, const struct gang_label *from,
+                                     size_t count)
 {
-    struct gang_label *to = take(b, count * sizeof(*to));
+    struct gang_label *to = gang__block_take(b, count * sizeof(*to));
     for (size_t i = 0; i < count; i++) {
-        const char *key = take_text(b, from[i].key);
-        const char *value = take_text(b, from[i].value);
+        const char *key = gang__block_text(b, from[i].key);
+        const char *value = gang__block_text(b, from[i].value);
         if (to)
             to[i] = (struct gang_label){key, value};
     }
     return to;
 }
 
-static const char **lay_partitions(struct block *b, const struct gang_node_spec *s)
+static const char **lay_partitions(struct gang__block *b, const struct gang_node_spec *s)
 {
-    const char **to = take(b, s->partition_count * sizeof(*to));
+    const char **to = gang__block_take(b, s->partition_count * sizeof(*to));
     for (size_t i = 0; i < s->partition_count; i++) {
-        const char *text = take_text(b, s->partitions[i]);
+        const char *text = gang__block_text(b, s->partitions[i]);
         if (to)
             to[i] = text;
     }
     return to;
 }
 
-static uint8_t *lay_near(struct block *b, const struct gang_node_spec *s)
+static uint8_t *lay_near(struct gang__block *b, const struct gang_node_spec *s)
 {
     size_t bytes = s->gpu_near ? s->gpu_count * s->gpu_count : 0;
-    uint8_t *to = take(b, bytes);
+    uint8_t *to = gang__block_take(b, bytes);
     return to && bytes ? memcpy(to, s->gpu_near, bytes) : to;
 }
 
 /* Lay out a copy of `s`; returns it if the block has memory. */
-static struct gang_node_spec *lay(struct block *b, const struct gang_node_spec *s)
+static struct gang_node_spec *lay(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_node_spec *to = take(b, sizeof(*to));
+    struct gang_node_spec *to = gang__block_take(b, sizeof(*to));
     struct gang_node_spec copy = *s;
     copy.size = sizeof(struct gang_node_spec);
     copy.gpu_size = sizeof(struct gang_gpu_spec);
@@ -576,7 +552,7 @@ static struct gang_node_spec *lay(struct block *b, const struct gang_node_spec *
     copy.numa_size = sizeof(struct gang_numa_spec);
     copy.core_size = sizeof(struct gang_core_spec);
     copy.nic_size = sizeof(struct gang_nic_spec);
-    copy.name = take_text(b, s->name);
+    copy.name = gang__block_text(b, s->name);
     /* Every array is laid out, so that both passes count the same; empty ones become NULL. */
     const struct gang_gpu_spec *gpus = lay_gpus(b, s);
     const struct gang_link_spec *links = lay_links(b, s);
@@ -606,10 +582,10 @@ static struct gang_node_spec *lay(struct block *b, const struct gang_node_spec *
 struct gang_node_spec *gang__node_spec_lay_mem(const struct gang_mem *mem,
                                                const struct gang_node_spec *spec)
 {
-    struct block b = {NULL, 0};
+    struct gang__block b = {NULL, 0};
     (void)lay(&b, spec);
     size_t measured = b.used;
-    b = (struct block){gang__alloc(mem, measured), 0};
+    b = (struct gang__block){gang__alloc(mem, measured), 0};
     if (!b.base)
         return NULL;
     struct gang_node_spec *copy = lay(&b, spec);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A block of memory for a whole structure, laid out twice by the same code: without `base` to measure it,
+ * then to fill it. */
+#ifndef GANG__BASE_BLOCK_H
+#define GANG__BASE_BLOCK_H
+
+#include <stddef.h>
+#include <string.h>
+
+struct gang__block {
+    char *base; /* NULL: measuring */
+    size_t used;
+};
+
+/* Room for anything. NULL while measuring. */
+static inline void *gang__block_take(struct gang__block *b, size_t bytes)
+{
+    size_t align = _Alignof(max_align_t);
+    b->used = (b->used + align - 1) / align * align;
+    void *memory = b->base ? b->base + b->used : NULL;
+    b->used += bytes;
+    return memory;
+}
+
+/* A copy of a text. NULL while measuring, and of NULL. */
+static inline const char *gang__block_text(struct gang__block *b, const char *text)
+{
+    if (!text)
+        return NULL;
+    size_t bytes = strlen(text) + 1;
+    char *memory = b->base ? b->base + b->used : NULL;
+    b->used += bytes;
+    return memory ? memcpy(memory, text, bytes) : NULL;
+}
+
+#endif
