@@ -95,18 +95,20 @@ struct gang_cluster_opts {
     /** 0: adding and removing nodes may now and then wait for a grace period, that is for other
      *  threads to leave the library. 1: they never wait; the host calls gang_cluster_reclaim(). */
     int32_t manual_reclaim;
+    int32_t policy;    /**< GANG_POLICY_* of requests that name none; 0: GANG_POLICY_PACK. Not _HOST */
+    int32_t reserved0; /**< 0 */
 };
 
-#define GANG_CLUSTER_OPTS_INIT                                   \
-    {                                                            \
-        sizeof(struct gang_cluster_opts), NULL, 0, NULL, 0, 0, 0 \
+#define GANG_CLUSTER_OPTS_INIT                                         \
+    {                                                                  \
+        sizeof(struct gang_cluster_opts), NULL, 0, NULL, 0, 0, 0, 0, 0 \
     }
 
 /**
  * Make an empty cluster.
  * @param opts     NULL: all defaults
  * @param cluster  receives the cluster; end it with gang_cluster_free()
- * @return GANG_OK; GANG_EINVAL (level name empty or twice, half an allocator); GANG_E2BIG;
+ * @return GANG_OK; GANG_EINVAL (level name empty or twice, half an allocator, policy); GANG_E2BIG;
  *   GANG_ERANGE (max_nodes, max_workers); GANG_ELIMIT (too many levels); GANG_ENOMEM.
  * Any thread. May allocate.
  */

@@ -74,7 +74,34 @@ struct gang_gpu_spec {
     const char *uuid;     /**< vendor's unique name; NULL: unknown */
     int64_t memory_bytes; /**< device memory; 0: unknown */
     int32_t numa;         /**< index into gang_node_spec.numas; -1: unknown */
+    int32_t state;        /**< GANG_GPU_OK or GANG_GPU_UNHEALTHY; see gang_gpu_set_state() */
+    /** The physical device that this is a slice of: any text, the same for all its slices (the
+     *  parent's PCI address or uuid). NULL: a device of its own. Slices are given only to tasks that
+     *  ask for a profile (struct gang_profile_spec), and only such tasks get any. */
+    const char *parent;
+    int32_t slice;        /**< its position in the parent, 0..63, unique in it; 0 without a parent */
     int32_t reserved0;    /**< 0 */
+};
+
+#define GANG_GPU_SPEC_INIT {NULL, NULL, NULL, 0, -1, GANG_GPU_OK, NULL, 0, 0}
+
+/** Health of a device. */
+enum {
+    GANG_GPU_OK = 0,       /**< takes work */
+    GANG_GPU_UNHEALTHY = 1 /**< keeps what runs on it, takes nothing new */
+};
+
+/**
+ * A way to cut a partitionable device (MIG): an instance of the profile takes `width` consecutive
+ * slices of one parent, beginning at one of `starts`. On an A100 of 8 memory slices "1g.5gb" has width
+ * 1 and starts 0-6, "3g.20gb" width 4 and starts 0 and 4, "7g.40gb" width 8 and start 0. Instances that
+ * exist already are slices of width 1 with a profile each.
+ */
+struct gang_profile_spec {
+    const char *name;  /**< e.g. "1g.5gb" */
+    const char *model; /**< of the slices it holds for (gang_gpu_spec.model); NULL: all */
+    int64_t width;     /**< slices, 1..64 */
+    uint64_t starts;   /**< bit i: may begin at slice i; not 0 */
 };
 
 /** What connects two GPUs of a node, best first. */
@@ -173,14 +200,19 @@ struct gang_node_spec {
     const uint8_t *gpu_near;
     int32_t state;      /**< GANG_NODE_UP, _DRAINING or _DOWN */
     int32_t reserved0;  /**< 0 */
+    size_t profile_size; /**< sizeof(struct gang_profile_spec) */
+    const struct gang_profile_spec *profiles; /**< how the slices may be joined; names are unique
+                                               *   for one model */
+    size_t profile_count; /**< <= GANG_MAX_ITEMS */
 };
 
-#define GANG_NODE_SPEC_INIT                                                                   \
-    {                                                                                         \
-        sizeof(struct gang_node_spec), sizeof(struct gang_gpu_spec),                          \
-            sizeof(struct gang_link_spec), sizeof(struct gang_numa_spec),                     \
-            sizeof(struct gang_core_spec), sizeof(struct gang_nic_spec), NULL, 0, 0, NULL, 0, \
-            NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0 \
+#define GANG_NODE_SPEC_INIT                                                                    \
+    {                                                                                          \
+        sizeof(struct gang_node_spec), sizeof(struct gang_gpu_spec),                           \
+            sizeof(struct gang_link_spec), sizeof(struct gang_numa_spec),                      \
+            sizeof(struct gang_core_spec), sizeof(struct gang_nic_spec), NULL, 0, 0, NULL, 0,  \
+            NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, \
+            sizeof(struct gang_profile_spec), NULL, 0                                          \
     }
 
 /**
@@ -244,17 +276,46 @@ enum {
     GANG_LABEL_IN = 0,        /**< the node has the key, with one of the values */
     GANG_LABEL_NOT_IN = 1,    /**< the node lacks the key or has another value */
     GANG_LABEL_EXISTS = 2,    /**< the node has the key */
-    GANG_LABEL_NOT_EXISTS = 3 /**< the node lacks the key */
+    GANG_LABEL_NOT_EXISTS = 3, /**< the node lacks the key */
+    /* Numbers: both sides decimal, "-12.5"; a node without the key, or with other text, fails. */
+    GANG_LABEL_LT = 4, /**< below the one value */
+    GANG_LABEL_LE = 5, /**< not above it */
+    GANG_LABEL_GT = 6, /**< above it */
+    GANG_LABEL_GE = 7  /**< not below it */
 };
 
 /** One condition on a node's labels. The key "node" means the node's name. */
 struct gang_label_rule {
     const char *key;
-    const char *const *values; /**< for IN and NOT_IN: at least one */
+    const char *const *values; /**< for IN and NOT_IN: at least one; for LT to GE: exactly one */
     size_t value_count;
     int32_t op;                /**< GANG_LABEL_* */
     int32_t reserved0;         /**< 0 */
 };
+
+/** How cores, memory and network card of a task go with its GPUs; without GPUs, with each other. */
+enum {
+    GANG_NUMA_PREFER = 0, /**< one NUMA domain as far as there is room, then others */
+    GANG_NUMA_NONE = 1,   /**< wherever they are free */
+    GANG_NUMA_STRICT = 2  /**< one NUMA domain, or not on this node */
+};
+
+/**
+ * Levels. `same`, `prefer` and their like name a level of the site (gang_cluster_opts.levels), or one
+ * of these, from the machines themselves, unless the site has a level of that name:
+ *   "node"     one machine
+ *   "package"  one socket
+ *   "numa"     one NUMA domain
+ *   "pcie"     GPUs below one PCIe switch
+ *   "island"   GPUs joined by links (NVLink, XGMI), directly or through others of them
+ * A domain below the node is where the task's GPUs are; of a task without GPUs, its cores ("package"
+ * and "numa" only; the other two refuse it).
+ */
+#define GANG_LEVEL_NODE "node"
+#define GANG_LEVEL_PACKAGE "package"
+#define GANG_LEVEL_NUMA "numa"
+#define GANG_LEVEL_PCIE "pcie"
+#define GANG_LEVEL_ISLAND "island"
 
 /**
  * Tasks of one role with one shape: what *one task* takes, whole, on one node.
@@ -288,13 +349,40 @@ struct gang_group_spec {
     const char *same;      /**< topology level: all tasks of the group in one domain; NULL: no */
     const char *prefer;    /**< the same as a wish, wider domains if need be; NULL: no */
     int32_t set;           /**< index into gang_request_spec.sets the group belongs to; -1: none */
+    int32_t numa;          /**< GANG_NUMA_* */
+    /** A label expression that must hold, beside `labels`; NULL: none. In the order of binding:
+     *    KEY | exists KEY | KEY = V | KEY != V | KEY < V | <= | > | >= | KEY in (V, V) | KEY not in (V, V)
+     *    not E      E and E      E or E      ( E )
+     *  KEY and V are words of letters, digits and any of "_-./:@+", or text in double quotes; V of <
+     *  and its like is a number. KEY alone: the node has the label. `!=` and `not in` hold without it. */
+    const char *where;
+    /** Partition of a device that one task takes, gpu_milli / 1000 times; NULL: whole devices. A name
+     *  of gang_node_spec.profiles; gpu_milli must be 1000 * k. */
+    const char *profile;
+    int32_t near_nic;      /**< 1: of equally good GPUs those near a network card */
+    int32_t models_ranked; /**< 1: `gpu_models` are in the order of preference: nodes of a later one
+                            *   only when no node of an earlier one has room */
+    /** Slices: the tasks come in portions of so many, each in one domain of slice_same (or, as a
+     *  wish, of slice_prefer), inside the domain of the group. 0: none. Divides `count` and `min`. */
+    int64_t slice;
+    const char *slice_same;
+    const char *slice_prefer;
+    /** Spread: the numbers of tasks in the domains of this level differ by at most max_skew (0: 1),
+     *  over the domains, inside the one of the group, with a node that the constraints admit. As a
+     *  wish with spread_wish. NULL: no. */
+    const char *spread;
+    int64_t max_skew;
+    int64_t most_per_node; /**< at most so many tasks of the group on a node; 0: no bound */
+    int64_t most_per_domain; /**< and in a domain of most_level; 0: no bound */
+    const char *most_level;
+    int32_t spread_wish;   /**< 1: the bound of max_skew gives way before the gang is refused */
     int32_t reserved0;     /**< 0 */
 };
 
 #define GANG_GROUP_SPEC_INIT                                                                   \
     {                                                                                          \
         sizeof(struct gang_group_spec), NULL, 1, 1, 0, 0, 0, 0, 0, NULL, 0, NULL, 0, NULL, 0,  \
-            NULL, NULL, NULL, -1, 0                                                            \
+            NULL, NULL, NULL, -1, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, NULL, 0, 0 \
     }
 
 /** A gang inside the gang: groups and sets that share a domain or a minimum of their own. */
@@ -310,16 +398,69 @@ struct gang_set_spec {
 
 #define GANG_SET_SPEC_INIT {sizeof(struct gang_set_spec), NULL, -1, 0, 0, NULL, NULL}
 
-/** How a node is chosen among those that can take a task. */
+/** How a node is chosen among those that can take a task. Ties: the first in the cluster's order. */
 enum {
+    /** The cluster's (gang_cluster_opts.policy); there: GANG_POLICY_PACK. */
+    GANG_POLICY_DEFAULT = 0,
     /** The fullest node that holds it: keeps whole nodes free. Fullness goes by free GPUs (whole ones,
      *  else eighths of one), for work without GPUs by free cores in doublings. */
-    GANG_POLICY_PACK = 0,
-    GANG_POLICY_SPREAD = 1, /**< the emptiest node likewise, one task a node before a second */
-    GANG_POLICY_FIRST = 2   /**< the first in the cluster's order */
+    GANG_POLICY_PACK = 1,
+    GANG_POLICY_SPREAD = 2, /**< the emptiest node likewise, one task a node before a second */
+    GANG_POLICY_FIRST = 3,  /**< the first in the cluster's order */
+    /** Few domains and few nodes for the whole gang: the narrowest domain of any level that holds a
+     *  group, in it as few nodes as do, equally filled; of equal ones the tightest. */
+    GANG_POLICY_TOPOLOGY = 4,
+    /* Those that score every node that can take the task, O(nodes) a task. */
+    GANG_POLICY_FGD = 5,           /**< least fragmentation added, for a mix of shapes (place.h) */
+    GANG_POLICY_BEST_FIT = 6,      /**< least left of cpu and GPUs together */
+    GANG_POLICY_DOT_PRODUCT = 7,   /**< smallest product of what is asked and what is free */
+    GANG_POLICY_GPU_PACKING = 8,   /**< shared devices before whole ones before idle nodes */
+    GANG_POLICY_GPU_CLUSTERING = 9, /**< beside tasks of the same number of GPUs */
+    GANG_POLICY_HOST = 10          /**< gang_request_spec.score */
 };
 
-/** A job's needs. All pointers are borrowed for the duration of the call. */
+/** What becomes of nodes with GPUs when the work needs none. */
+enum {
+    GANG_SCARCE_PREFER = 0, /**< they are taken when no other node has room */
+    GANG_SCARCE_OFF = 1,    /**< they are nodes like others */
+    GANG_SCARCE_STRICT = 2  /**< they are not taken */
+};
+
+/**
+ * Other jobs: a rule on the labels of running allocations (gang_request_spec.labels), for all tasks of
+ * the job. An allocation of its own does not count.
+ */
+struct gang_peer_rule {
+    const char *key;   /**< of a label */
+    const char *value; /**< of it; NULL: any */
+    const char *level; /**< "node" or a level of the site: in the same domain; NULL: "node" */
+    int32_t near;      /**< 0: not with such an allocation (anti-affinity); 1: only with one */
+    int32_t wish;      /**< 1: give way before the gang is refused */
+};
+
+/** A node that could take the next task of a group, as a host that scores sees it. */
+struct gang_candidate {
+    uint64_t node;        /**< gang_node_id */
+    int64_t cpu_free;     /**< millicores, before the task */
+    int64_t memory_free;  /**< bytes */
+    int64_t gpu_free;     /**< milli-GPUs over all devices */
+    int64_t gpus_free;    /**< devices of which nothing is taken */
+    int64_t tasks;        /**< tasks of this gang planned there so far */
+};
+
+/**
+ * Scores candidates for one task of a group: scores[i] for candidates[i], the highest wins; INT64_MIN
+ * leaves one out. Called during gang_alloc() and its like, on the caller's thread, holding nothing of
+ * the library, several times a call and again when another thread was faster; `count` >= 1. The arrays
+ * are the library's and valid during the call; element i lies at i * candidate_size. May query; must
+ * not change this cluster, nor use this worker. A result other than 0 ends the call, which then changes
+ * nothing, and is returned by it (give a negative GANG_E* code).
+ */
+typedef int32_t (*gang_score_fn)(int32_t group, const struct gang_candidate *candidates,
+                                 size_t candidate_size, size_t count, int64_t *scores, void *user);
+
+/** A job's needs. All pointers are borrowed for the duration of the call, `score` and `score_user` for
+ *  the life of the request. */
 struct gang_request_spec {
     size_t size;        /**< sizeof(struct gang_request_spec) */
     size_t group_size;  /**< sizeof(struct gang_group_spec) */
@@ -333,13 +474,24 @@ struct gang_request_spec {
     const char *same;   /**< topology level: all tasks of the job in one domain; NULL: no */
     const char *prefer; /**< the same as a wish; NULL: no */
     int32_t policy;     /**< GANG_POLICY_* */
+    int32_t scarce;     /**< GANG_SCARCE_* */
+    const struct gang_label *labels; /**< of the job, for peer rules of others; keys are unique */
+    size_t label_count; /**< <= 64 */
+    size_t peer_size;   /**< sizeof(struct gang_peer_rule) */
+    const struct gang_peer_rule *peers; /**< all must hold */
+    size_t peer_count;  /**< <= 64 */
+    gang_score_fn score; /**< with GANG_POLICY_HOST, else NULL */
+    void *score_user;   /**< passed to it */
+    int32_t exclusive;  /**< 1: its nodes are for this allocation alone: wholly free before, and wholly
+                         *   taken while it has a task there */
     int32_t reserved0;  /**< 0 */
 };
 
-#define GANG_REQUEST_SPEC_INIT                                                        \
-    {                                                                                 \
-        sizeof(struct gang_request_spec), sizeof(struct gang_group_spec),             \
-            sizeof(struct gang_set_spec), NULL, 0, NULL, 0, 0, NULL, NULL, 0, 0        \
+#define GANG_REQUEST_SPEC_INIT                                                           \
+    {                                                                                    \
+        sizeof(struct gang_request_spec), sizeof(struct gang_group_spec),                \
+            sizeof(struct gang_set_spec), NULL, 0, NULL, 0, 0, NULL, NULL, 0, 0, NULL, 0, \
+            sizeof(struct gang_peer_rule), NULL, 0, NULL, NULL, 0, 0                     \
     }
 
 #ifdef __cplusplus

@@ -228,7 +228,8 @@ GANG_API gang_result gang_alloc_write_json(gang_cluster *cluster, gang_alloc_id 
  *  made, changed or freed meanwhile may be missed. Any thread; lock-free. */
 GANG_API gang_alloc_id gang_alloc_next(gang_cluster *cluster, gang_alloc_id id);
 
-/** Name of a policy ("pack", "spread", "first"; NULL if unknown), and its number by name
+/** Name of a policy ("default", "pack", "spread", "first", "topology", "fgd", "best-fit", "dot-product",
+ *  "gpu-packing", "gpu-clustering", "host"; NULL if unknown), and its number by name
  *  (GANG_ENOENT if unknown). Any thread; wait-free. */
 GANG_API const char *gang_policy_name(int32_t policy);
 GANG_API gang_result gang_policy_find(const char *name, int32_t *policy) GANG_MUST_CHECK;

@@ -244,6 +244,7 @@ struct gang_cluster {
     uint32_t max_slots; /* slots 1 .. max_slots may be used */
     uint32_t max_workers;
     bool manual_reclaim;
+    int32_t policy; /* of requests that name none */
 
     _Atomic(struct gang__chunk *) chunk[GANG__CHUNKS];
     _Atomic(struct gang__class *) class[GANG__CLASSES];

@@ -43,9 +43,10 @@ static bool same_gpus(const struct gang_node_spec *a, const struct gang_node_spe
         return false;
     for (size_t i = 0; i < a->gpu_count; i++) {
         ELEMENTS(struct gang_gpu_spec, reserved0, a->gpus, b->gpus, i, a->gpu_size, b->gpu_size)
-        if (x->memory_bytes != y->memory_bytes || x->numa != y->numa ||
-            x->reserved0 != y->reserved0 || !gang__same_or_empty(x->model, y->model) ||
-            !gang__same_or_empty(x->pci, y->pci))
+        if (x->memory_bytes != y->memory_bytes || x->numa != y->numa || x->state != y->state ||
+            x->slice != y->slice || x->reserved0 != y->reserved0 ||
+            !gang__same_or_empty(x->model, y->model) || !gang__same_or_empty(x->pci, y->pci) ||
+            !gang__same_or_empty(x->parent, y->parent))
             return false;
     }
     return true;

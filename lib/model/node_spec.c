@@ -11,7 +11,7 @@
 /* Sizes of the structs when they were first released: up to the last member of that time. A caller
  * may know less than the library, but not less than this. */
 enum {
-    SPEC_LEAST = offsetof(struct gang_node_spec, reserved0) + sizeof(int32_t),
+    SPEC_LEAST = offsetof(struct gang_node_spec, profile_count) + sizeof(size_t),
     GPU_LEAST = offsetof(struct gang_gpu_spec, reserved0) + sizeof(int32_t),
     LINK_LEAST = offsetof(struct gang_link_spec, bandwidth_mbps) + sizeof(int64_t),
     NUMA_LEAST = offsetof(struct gang_numa_spec, memory_bytes) + sizeof(int64_t),
@@ -163,6 +163,10 @@ static gang_result gpus_check(const struct gang_node_spec *s, struct gang_error 
             return refuse(error, GANG_ERANGE, "gpus", i, "memory_bytes", "negative or too large");
         if (!numa_index_ok(s, e.numa))
             return refuse(error, GANG_EINVAL, "gpus", i, "numa", "no such NUMA domain");
+        if (e.state != GANG_GPU_OK)
+            return refuse(error, GANG_ENOTSUP, "gpus", i, "state", "not supported yet");
+        if (e.parent || e.slice)
+            return refuse(error, GANG_ENOTSUP, "gpus", i, "parent", "not supported yet");
         if (e.reserved0 != 0)
             return refuse(error, GANG_EINVAL, "gpus", i, "reserved0", "not 0");
     }
@@ -367,6 +371,8 @@ static gang_result scalars_check(const struct gang_node_spec *s, struct gang_err
         return refuse(error, GANG_ERANGE, NULL, 0, "memory_bytes", "negative or too large");
     if (s->state < GANG_NODE_UP || s->state > GANG_NODE_DOWN)
         return refuse(error, GANG_EINVAL, NULL, 0, "state", "not up, draining or down");
+    if (s->profile_count)
+        return refuse(error, GANG_ENOTSUP, NULL, 0, "profiles", "not supported yet");
     if (s->reserved0 != 0)
         return refuse(error, GANG_EINVAL, NULL, 0, "reserved0", "not 0");
     return GANG_OK;

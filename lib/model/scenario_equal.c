@@ -245,7 +245,7 @@ static bool same_lists(const struct gang_scenario *a, const struct gang_scenario
     for (size_t i = 0; i < a->node_count; i++) {
         struct gang_node_spec x;
         struct gang_node_spec y;
-        if (!LOAD2(x, y, reserved0, a->nodes, b->nodes, i) || !same_node(&x, &y))
+        if (!LOAD2(x, y, profile_count, a->nodes, b->nodes, i) || !same_node(&x, &y))
             return differ_at(where, "nodes", i);
     }
     for (size_t i = 0; i < a->queue_count; i++) {

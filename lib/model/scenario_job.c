@@ -541,7 +541,7 @@ gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, 
     struct gang__json member;
     struct sets sets;
     int64_t tasks = 0;
-    size_t policy = GANG_POLICY_PACK;
+    size_t policy = GANG_POLICY_DEFAULT;
     job->size = sizeof(*job);
     job->request = (struct gang_request_spec)GANG_REQUEST_SPEC_INIT;
     job->preemptible = 1;

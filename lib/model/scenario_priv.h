@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "model/node_spec.h"
+#include "model/policy_words.h"
 
 #define GANG__MIB ((int64_t)1048576)
 /* Largest amount of memory of a task, in bytes; it is rounded up to pages. */
@@ -41,7 +42,6 @@ extern const char *const gang__scope_words[2];   /* GANG_SCOPE_NODE ... */
 extern const char *const gang__link_words[3];    /* GANG_LINK_NVLINK ... */
 extern const char *const gang__state_words[3];   /* GANG_NODE_UP ... */
 extern const char *const gang__op_words[4];      /* GANG_LABEL_IN ... */
-extern const char *const gang__policy_words[3];  /* GANG_POLICY_PACK ... */
 extern const char *const gang__within_words[3];  /* GANG_DISPLACE_NEVER ... */
 extern const char *const gang__reclaim_words[3]; /* the numbers of gang__reclaim_numbers */
 extern const int32_t gang__reclaim_numbers[3];

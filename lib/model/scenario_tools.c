@@ -12,7 +12,9 @@ const char *const gang__scope_words[2] = {"node", "cluster"};
 const char *const gang__link_words[3] = {"nvlink", "xgmi", "other"};
 const char *const gang__state_words[3] = {"up", "draining", "down"};
 const char *const gang__op_words[4] = {"in", "not_in", "exists", "not_exists"};
-const char *const gang__policy_words[3] = {"pack", "spread", "first"};
+const char *const gang__policy_words[GANG_POLICY_HOST + 1] = {
+    "default",  "pack",        "spread",      "first",          "topology", "fgd",
+    "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "host"};
 const char *const gang__within_words[3] = {"never", "lower", "lower-or-newer"};
 const char *const gang__reclaim_words[3] = {"never", "lower", "any"};
 const int32_t gang__reclaim_numbers[3] = {GANG_DISPLACE_NEVER, GANG_DISPLACE_LOWER,

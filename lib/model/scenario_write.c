@@ -165,7 +165,7 @@ static bool kind_is_max_tasks(const struct gang_scenario *c)
         strcmp(kind.unit, GANG__TASKS) != 0 || kind.scope != GANG_SCOPE_NODE || kind.capacity)
         return false;
     for (size_t i = 0; i < c->node_count; i++) {
-        if (GANG__LOAD(node, reserved0, c->nodes, i) != GANG_OK ||
+        if (GANG__LOAD(node, profile_count, c->nodes, i) != GANG_OK ||
             !is_tasks(node.amounts, node.amount_count))
             return false;
         bounded = bounded || node.amounts[node.amount_count - 1].amount != GANG_MAX_AMOUNT;
@@ -231,7 +231,7 @@ static void put_numa(struct writer *w, json_t *object, int32_t numa)
 
 static void put_gpus(struct writer *w, json_t *object, const struct gang_node_spec *node)
 {
-    struct gang_gpu_spec gpu = {NULL, NULL, NULL, 0, -1, 0};
+    struct gang_gpu_spec gpu = GANG_GPU_SPEC_INIT;
     if (gpus_alike(node)) {
         put_int(w, object, "gpus", (int64_t)node->gpu_count);
         if (node->gpu_count == 0 || !load_gpu(node, 0, &gpu))
@@ -701,9 +701,9 @@ static json_t *job_of(struct writer *w, const struct gang_job_spec *job)
         put_text(w, object, "same", job->request.same);
     if (job->request.prefer)
         put_text(w, object, "prefer", job->request.prefer);
-    if (job->request.policy != GANG_POLICY_PACK)
+    if (job->request.policy != GANG_POLICY_DEFAULT)
         put_word(w, object, "policy", gang__policy_words, GANG__COUNT(gang__policy_words),
-                 GANG_POLICY_PACK, job->request.policy);
+                 GANG_POLICY_DEFAULT, job->request.policy);
     put_text(w, object, "state", job->running ? "running" : "pending");
     if (job->running)
         put_places(w, object, job);
@@ -727,7 +727,7 @@ static json_t *nodes_of(struct writer *w, const struct gang_scenario *c)
     json_t *list = json_array();
     struct gang_node_spec node;
     for (size_t i = 0; i < c->node_count; i++) {
-        if (LOAD(w, node, reserved0, c->nodes, i))
+        if (LOAD(w, node, profile_count, c->nodes, i))
             gang__json_push(&w->maker, list, node_of(w, &node));
         if (!check_element(w, "nodes", i))
             break;

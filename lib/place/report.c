@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/rcu.h"
 #include "core/node.h"
+#include "model/policy_words.h"
 #include "place/table.h"
 
 /* ---- one task, decoded ---------------------------------------------------------------------------- */
@@ -188,12 +189,10 @@ gang_result gang_alloc_write_json(gang_cluster *cluster, gang_alloc_id id, gang_
 
 /* ---- policies -------------------------------------------------------------------------------------------- */
 
-static const char *const policy_names[] = {
-    [GANG_POLICY_PACK] = "pack", [GANG_POLICY_SPREAD] = "spread", [GANG_POLICY_FIRST] = "first"};
-
 const char *gang_policy_name(int32_t policy)
 {
-    return policy >= GANG_POLICY_PACK && policy <= GANG_POLICY_FIRST ? policy_names[policy] : NULL;
+    return policy >= GANG_POLICY_DEFAULT && policy <= GANG_POLICY_HOST ? gang__policy_words[policy]
+                                                                       : NULL;
 }
 
 gang_result gang_policy_find(const char *name, int32_t *policy)
@@ -202,8 +201,8 @@ gang_result gang_policy_find(const char *name, int32_t *policy)
         *policy = 0;
     if (!name || !policy)
         return GANG_EINVAL;
-    for (int32_t i = GANG_POLICY_PACK; i <= GANG_POLICY_FIRST; i++) {
-        if (strcmp(policy_names[i], name) == 0) {
+    for (int32_t i = GANG_POLICY_DEFAULT; i <= GANG_POLICY_HOST; i++) {
+        if (strcmp(gang__policy_words[i], name) == 0) {
             *policy = i;
             return GANG_OK;
         }

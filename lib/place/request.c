@@ -14,7 +14,8 @@ enum {
     MAX_TASKS = 1 << 24,
     MAX_MEMBERS = 4095,
     MAX_DEVICE_MILLI = GANG_MAX_GPUS * 1000,
-    MAX_ELEMENT = 65536 /* bytes of a group or set of the caller's: more was never set up */
+    MAX_WORDS_OF_A_JOB = 64, /* labels; peer rules */
+    MAX_ELEMENT = 65536      /* bytes of a group or set of the caller's: more was never set up */
 };
 
 /* ---- one block -------------------------------------------------------------------------------
@@ -121,6 +122,70 @@ static gang_result check_rule(const struct job *j, const struct gang_label_rule 
     return r;
 }
 
+static gang_result check_flag(const struct job *j, int32_t value, const char *member)
+{
+    return value == 0 || value == 1 ? GANG_OK : bad(j, GANG_EINVAL, member, "neither 0 nor 1");
+}
+
+/* What says where the tasks go beside each other. */
+static gang_result check_placing(const struct job *j, const struct gang_group_spec *g)
+{
+    gang_result r = check_range(j, g->slice, 0, g->count, "slice");
+    if (r == GANG_OK)
+        r = check_range(j, g->max_skew, 0, MAX_TASKS, "max_skew");
+    if (r == GANG_OK)
+        r = check_range(j, g->most_per_node, 0, MAX_TASKS, "most_per_node");
+    if (r == GANG_OK)
+        r = check_range(j, g->most_per_domain, 0, MAX_TASKS, "most_per_domain");
+    if (r == GANG_OK)
+        r = check_flag(j, g->near_nic, "near_nic");
+    if (r == GANG_OK)
+        r = check_flag(j, g->models_ranked, "models_ranked");
+    if (r == GANG_OK)
+        r = check_flag(j, g->spread_wish, "spread_wish");
+    if (r == GANG_OK && g->profile)
+        r = check_text(j, g->profile, false, "profile");
+    if (r != GANG_OK)
+        return r;
+    if (g->numa < GANG_NUMA_PREFER || g->numa > GANG_NUMA_STRICT)
+        return bad(j, GANG_EINVAL, "numa", "unknown");
+    if (g->profile && (g->gpu_milli < 1000 || g->gpu_devices))
+        return bad(j, GANG_EINVAL, "profile", "asks for gpu_milli = 1000 * k, without gpu_devices");
+    if (g->slice && (g->count % g->slice || g->min % g->slice))
+        return bad(j, GANG_EINVAL, "slice", "does not divide count and min");
+    if (!g->slice != (!g->slice_same && !g->slice_prefer))
+        return bad(j, GANG_EINVAL, "slice", "a slice and its level go together");
+    if (!g->most_per_domain != !g->most_level)
+        return bad(j, GANG_EINVAL, "most_per_domain", "a bound and its level go together");
+    if ((g->max_skew || g->spread_wish) && !g->spread)
+        return bad(j, GANG_EINVAL, g->max_skew ? "max_skew" : "spread_wish", "without spread");
+    return GANG_OK;
+}
+
+static gang_result check_group_built(const struct job *j, const struct gang_group_spec *g)
+{
+    const char *member = NULL;
+    if (g->numa)
+        member = "numa";
+    if (g->where)
+        member = "where";
+    if (g->profile)
+        member = "profile";
+    if (g->near_nic)
+        member = "near_nic";
+    if (g->models_ranked)
+        member = "models_ranked";
+    if (g->slice)
+        member = "slice";
+    if (g->spread)
+        member = "spread";
+    if (g->most_per_node)
+        member = "most_per_node";
+    if (g->most_per_domain)
+        member = "most_per_domain";
+    return member ? bad(j, GANG_ENOTSUP, member, "not supported yet") : GANG_OK;
+}
+
 static gang_result check_group(const struct job *j, const struct gang_group_spec *g)
 {
     gang_result r = g->name ? check_text(j, g->name, false, "name") : GANG_OK;
@@ -134,6 +199,11 @@ static gang_result check_group(const struct job *j, const struct gang_group_spec
         r = check_range(j, g->memory_bytes, 0, GANG_MAX_AMOUNT * GANG_PAGE_BYTES, "memory_bytes");
     if (r == GANG_OK)
         r = check_gpus(j, g);
+    if (r != GANG_OK)
+        return r;
+    r = check_placing(j, g);
+    if (r == GANG_OK)
+        r = check_group_built(j, g);
     if (r != GANG_OK)
         return r;
     if (g->reserved0)
@@ -168,9 +238,35 @@ static gang_result find_level(const struct job *j, const char *name, const char 
     *level = GANG__NO_LEVEL;
     if (!name)
         return GANG_OK;
+    static const char *const built_in[] = {GANG_LEVEL_NODE, GANG_LEVEL_PACKAGE, GANG_LEVEL_NUMA,
+                                           GANG_LEVEL_PCIE, GANG_LEVEL_ISLAND};
     *level = gang__level_find(j->c, name);
+    for (int32_t i = 0;
+         false && *level < 0 && i < (int32_t)(sizeof(built_in) / sizeof(built_in[0])); i++)
+        if (strcmp(built_in[i], name) == 0)
+            *level = GANG__LEVEL_NODE + i;
     if (*level < 0)
         return gang__error(j->error, GANG_ENOENT, member, "no topology level \"%.64s\"", name);
+    return GANG_OK;
+}
+
+/* A level at which domains are whole nodes or wider. */
+static gang_result find_wide_level(const struct job *j, const char *name, const char *member,
+                                   int32_t *level)
+{
+    gang_result r = find_level(j, name, member, level);
+    if (r == GANG_OK && *level > GANG__LEVEL_NODE)
+        return bad(j, GANG_EINVAL, member, "lies below the node");
+    return r;
+}
+
+/* Tasks without GPUs have no place among switches and links. */
+static gang_result check_inner_level(const struct job *j, const struct gang_group_spec *s,
+                                     int32_t level, const char *member)
+{
+    bool gpus = s->gpu_milli || s->gpu_memory_bytes;
+    if (!gpus && (level == GANG__LEVEL_PCIE || level == GANG__LEVEL_ISLAND))
+        return bad(j, GANG_EINVAL, member, "a domain of GPUs, for tasks without any");
     return GANG_OK;
 }
 
@@ -235,6 +331,101 @@ static void compile_gpus(const struct gang_group_spec *s, struct gang__group *g)
     }
 }
 
+static gang_result compile_placing(const struct job *j, struct block *b,
+                                   const struct gang_group_spec *s, struct gang__group *g)
+{
+    gang_result r = find_level(j, s->slice_same, "slice_same", &g->slice_same);
+    if (r == GANG_OK)
+        r = find_level(j, s->slice_prefer, "slice_prefer", &g->slice_prefer);
+    if (r == GANG_OK)
+        r = find_wide_level(j, s->spread, "spread", &g->spread);
+    if (r == GANG_OK)
+        r = find_wide_level(j, s->most_level, "most_level", &g->most_level);
+    if (r == GANG_OK)
+        r = check_inner_level(j, s, g->same, "same");
+    if (r == GANG_OK)
+        r = check_inner_level(j, s, g->prefer, "prefer");
+    if (r == GANG_OK)
+        r = check_inner_level(j, s, g->slice_same, "slice_same");
+    if (r == GANG_OK)
+        r = check_inner_level(j, s, g->slice_prefer, "slice_prefer");
+    g->slice = s->slice;
+    g->max_skew = s->max_skew ? s->max_skew : 1;
+    g->spread_wish = s->spread_wish;
+    g->most_per_node = s->most_per_node ? s->most_per_node : INT64_MAX;
+    g->most_per_domain = s->most_per_domain ? s->most_per_domain : INT64_MAX;
+    g->numa = s->numa;
+    g->near_nic = s->near_nic;
+    g->models_ranked = s->models_ranked;
+    g->profile = s->profile ? take_text(b, s->profile) : NULL;
+    return r;
+}
+
+static gang_result compile_labels(const struct job *j, struct block *b, gang_request *q)
+{
+    const struct gang_request_spec *s = j->spec;
+    struct gang_label *labels = take(b, s->label_count, sizeof(*labels));
+    for (size_t i = 0; i < s->label_count; i++) {
+        gang_result r = check_text(j, s->labels[i].key, false, "key");
+        if (r == GANG_OK)
+            r = check_text(j, s->labels[i].value, true, "value");
+        for (size_t k = 0; k < i && r == GANG_OK; k++)
+            if (strcmp(s->labels[k].key, s->labels[i].key) == 0)
+                r = bad(j, GANG_EINVAL, "key", "twice");
+        if (r != GANG_OK)
+            return gang__error_at(j->error, r, "labels[%zu]", i);
+        struct gang_label label = {take_text(b, s->labels[i].key),
+                                   take_text(b, s->labels[i].value)};
+        if (labels)
+            labels[i] = label;
+    }
+    q->labels = labels;
+    q->label_count = (uint32_t)s->label_count;
+    return GANG_OK;
+}
+
+static gang_result compile_peer(const struct job *j, struct block *b,
+                                const struct gang_peer_rule *s, struct gang__peer *peer)
+{
+    gang_result r = check_text(j, s->key, false, "key");
+    if (r == GANG_OK && s->value)
+        r = check_text(j, s->value, true, "value");
+    if (r == GANG_OK)
+        r = check_flag(j, s->near, "near");
+    if (r == GANG_OK)
+        r = check_flag(j, s->wish, "wish");
+    if (r == GANG_OK)
+        r = find_wide_level(j, s->level ? s->level : GANG_LEVEL_NODE, "level", &peer->level);
+    if (r != GANG_OK)
+        return r;
+    peer->key = take_text(b, s->key);
+    peer->value = s->value ? take_text(b, s->value) : NULL;
+    peer->near = s->near;
+    peer->wish = s->wish;
+    return GANG_OK;
+}
+
+static gang_result compile_peers(const struct job *j, struct block *b, gang_request *q)
+{
+    const struct gang_request_spec *s = j->spec;
+    struct gang__peer *peers = take(b, s->peer_count, sizeof(*peers));
+    for (size_t i = 0; i < s->peer_count; i++) {
+        const char *at = (const char *)s->peers + i * s->peer_size;
+        struct gang_peer_rule in;
+        struct gang__peer scratch;
+        gang_result r = gang__struct_in(&in, sizeof(in), sizeof(in), at, s->peer_size);
+        if (r != GANG_OK)
+            bad(j, r, NULL, "struct gang_peer_rule of an unknown size");
+        else
+            r = compile_peer(j, b, &in, peers ? &peers[i] : &scratch);
+        if (r != GANG_OK)
+            return gang__error_at(j->error, r, "peers[%zu]", i);
+    }
+    q->peers = peers;
+    q->peer_count = (uint32_t)s->peer_count;
+    return GANG_OK;
+}
+
 static gang_result compile_group(const struct job *j, struct block *b,
                                  const struct gang_group_spec *s, struct gang__group *g)
 {
@@ -245,6 +436,8 @@ static gang_result compile_group(const struct job *j, struct block *b,
         r = find_level(j, s->same, "same", &g->same);
     if (r == GANG_OK)
         r = find_level(j, s->prefer, "prefer", &g->prefer);
+    if (r == GANG_OK)
+        r = compile_placing(j, b, s, g);
     if (r != GANG_OK)
         return r;
     g->name = take_text(b, s->name ? s->name : "tasks");
@@ -399,7 +592,27 @@ static gang_result compile(const struct job *j, struct block *b, gang_request *q
         r = find_level(j, s->same, "same", &q->same);
     if (r == GANG_OK)
         r = find_level(j, s->prefer, "prefer", &q->prefer);
+    if (r == GANG_OK)
+        r = compile_labels(j, b, q);
+    if (r == GANG_OK)
+        r = compile_peers(j, b, q);
     return r;
+}
+
+/* What is specified but not built yet is refused rather than ignored. */
+static gang_result check_built(const struct job *j)
+{
+    const struct gang_request_spec *s = j->spec;
+    const char *member = NULL;
+    if (s->policy > GANG_POLICY_FIRST)
+        member = "policy";
+    if (s->peer_count)
+        member = "peers";
+    if (s->exclusive)
+        member = "exclusive";
+    if (s->scarce)
+        member = "scarce";
+    return member ? bad(j, GANG_ENOTSUP, member, "not supported yet") : GANG_OK;
 }
 
 static gang_result check_spec(const struct job *j)
@@ -414,11 +627,23 @@ static gang_result check_spec(const struct job *j)
     if (s->group_size < sizeof(struct gang_group_spec) || s->group_size > MAX_ELEMENT ||
         (s->set_count && (s->set_size < sizeof(struct gang_set_spec) || s->set_size > MAX_ELEMENT)))
         return bad(j, GANG_EINVAL, "group_size", "struct gang_request_spec is not set up");
-    if (s->policy < GANG_POLICY_PACK || s->policy > GANG_POLICY_FIRST)
+    if (s->policy < GANG_POLICY_DEFAULT || s->policy > GANG_POLICY_HOST)
         return bad(j, GANG_EINVAL, "policy", "unknown");
+    if ((s->policy == GANG_POLICY_HOST) != (s->score != NULL))
+        return bad(j, GANG_EINVAL, "score", "the policy of the host and its function go together");
+    if (s->scarce < GANG_SCARCE_PREFER || s->scarce > GANG_SCARCE_STRICT)
+        return bad(j, GANG_EINVAL, "scarce", "unknown");
+    if ((s->label_count && !s->labels) || (s->peer_count && !s->peers))
+        return bad(j, GANG_EINVAL, s->peer_count ? "peers" : "labels", "NULL");
+    if (s->label_count > MAX_WORDS_OF_A_JOB || s->peer_count > MAX_WORDS_OF_A_JOB)
+        return bad(j, GANG_ELIMIT, s->peer_count > MAX_WORDS_OF_A_JOB ? "peers" : "labels",
+                   "too many");
     if (s->reserved0)
         return bad(j, GANG_EINVAL, "reserved0", "not 0");
-    return check_range(j, s->min, 0, INT64_MAX, "min");
+    gang_result r = check_flag(j, s->exclusive, "exclusive");
+    if (r == GANG_OK)
+        r = check_built(j);
+    return r == GANG_OK ? check_range(j, s->min, 0, INT64_MAX, "min") : r;
 }
 
 gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_spec *spec,
@@ -449,7 +674,11 @@ gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_sp
     q->group_count = (uint32_t)in.group_count;
     q->set_count = (uint32_t)in.set_count;
     q->cluster = cluster;
-    q->policy = in.policy;
+    q->policy = in.policy != GANG_POLICY_DEFAULT ? in.policy : cluster->policy;
+    q->scarce = in.scarce;
+    q->exclusive = in.exclusive;
+    q->score = in.score;
+    q->score_user = in.score_user;
     q->min = in.min;
     gang__store(&q->refs, 1u);
     r = compile(&j, &block, q);
@@ -464,7 +693,9 @@ gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_sp
         q->uses_pool = q->uses_pool || q->group[i].pool_need_count > 0;
     const struct gang__group *g = &q->group[0];
     q->plain = q->group_count == 1 && q->set_count == 0 && q->min == g->min && q->same < 0 &&
-               q->prefer < 0 && g->same < 0 && g->prefer < 0;
+               q->prefer < 0 && g->same < 0 && g->prefer < 0 && !g->slice && g->spread < 0 &&
+               g->most_per_node == INT64_MAX && g->most_level < 0 && q->peer_count == 0 &&
+               !q->exclusive && q->policy != GANG_POLICY_TOPOLOGY;
     *request = q;
     return GANG_OK;
 }

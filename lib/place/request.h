@@ -7,7 +7,25 @@
 
 #include "core/cluster.h"
 
-enum { GANG__NO_LEVEL = -1, GANG__NO_SET = -1 };
+/* Levels: those of the site by number, widest first, then the built-in ones (model.h). A larger number
+ * is narrower, but an island need not lie in one NUMA domain: see gang__level_wider(). */
+enum {
+    GANG__NO_LEVEL = -1,
+    GANG__LEVEL_NODE = GANG_MAX_LEVELS,
+    GANG__LEVEL_PACKAGE,
+    GANG__LEVEL_NUMA,
+    GANG__LEVEL_PCIE,
+    GANG__LEVEL_ISLAND,
+    GANG__NO_SET = -1
+};
+
+/* The next wider level; GANG__NO_LEVEL after the widest. */
+static inline int32_t gang__level_wider(const gang_cluster *c, int32_t level)
+{
+    return level == GANG__LEVEL_ISLAND ? (int32_t)GANG__LEVEL_NODE
+           : level == GANG__LEVEL_NODE ? (int32_t)c->level_count - 1
+                                       : level - 1;
+}
 
 struct gang__need {
     int32_t kind;
@@ -40,9 +58,29 @@ struct gang__group {
     const char *const *models;
     size_t model_count;
     const char *partition; /* NULL: any */
+    const char *profile;   /* of partitionable devices; NULL: whole ones */
     bool filters;          /* some rule, model or partition: a node has to be looked at */
-    int32_t same, prefer;  /* levels, or GANG__NO_LEVEL */
+    bool near_nic;
+    bool models_ranked;
+    int32_t numa;         /* GANG_NUMA_* */
+    int32_t same, prefer; /* levels, or GANG__NO_LEVEL */
     int32_t set;
+    int64_t slice; /* tasks of one; 0: none */
+    int32_t slice_same, slice_prefer;
+    int32_t spread; /* level, or GANG__NO_LEVEL */
+    int64_t max_skew;
+    bool spread_wish;
+    int64_t most_per_node; /* INT64_MAX: no bound */
+    int64_t most_per_domain;
+    int32_t most_level; /* GANG__NO_LEVEL: no bound */
+};
+
+/* What the job says of other jobs. */
+struct gang__peer {
+    const char *key;
+    const char *value; /* NULL: any */
+    int32_t level;     /* GANG__LEVEL_NODE or a level of the site */
+    bool near, wish;
 };
 
 struct gang__set {
@@ -57,16 +95,24 @@ struct gang__set {
 struct gang_request {
     gang__a64 refs;
     gang_cluster *cluster;
-    int32_t policy;
-    int64_t min;   /* of the whole request: at least the sum of the minima */
-    int64_t count; /* tasks in all */
+    int32_t policy; /* GANG_POLICY_*, not the default */
+    int64_t min;    /* of the whole request: at least the sum of the minima */
+    int64_t count;  /* tasks in all */
     int32_t same, prefer;
+    int32_t scarce; /* GANG_SCARCE_* */
+    bool exclusive;
     uint32_t group_count, set_count;
+    const struct gang_label *labels; /* of the job */
+    uint32_t label_count;
+    const struct gang__peer *peers;
+    uint32_t peer_count;
+    gang_score_fn score;
+    void *score_user;
     struct gang__group *group;
     struct gang__set *set;
-    uint32_t *by_size;     /* groups, hardest to place first */
-    bool uses_pool;        /* some group takes of a cluster-wide kind */
-    bool plain;            /* one group, no sets, no domains */
+    uint32_t *by_size; /* groups, hardest to place first */
+    bool uses_pool;    /* some group takes of a cluster-wide kind */
+    bool plain; /* one group, no sets, no domains, no bounds: gang__search() alone places it */
     gang__a64 fits_epoch;  /* cluster epoch + 1 at which it was seen to fit an empty cluster, */
     gang__a64 never_epoch; /* and at which it was not */
 };

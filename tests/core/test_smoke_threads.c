@@ -56,7 +56,7 @@ static void yield_now_and_then(enum gang__step step)
 static void node_spec(int number, int64_t cores, struct gang_node_spec *spec, char *name,
                       struct gang_label *place)
 {
-    static const struct gang_gpu_spec gpu = {"A", NULL, NULL, (int64_t)16 << 30, 0, 0};
+    static const struct gang_gpu_spec gpu = {"A", NULL, NULL, (int64_t)16 << 30, 0, 0, NULL, 0, 0};
     static struct gang_gpu_spec gpus[8];
     static const struct gang_numa_spec numa = {0, 0, (int64_t)64 << 30};
     static struct gang_core_spec core[64];

@@ -413,9 +413,9 @@ END_TEST
 
 START_TEST(refuses_a_longer_element_that_uses_its_tail)
 {
-    struct new_gpu gpus[3] = {{{"A", NULL, NULL, 0, -1, 0}, NULL},
-                              {{"B", NULL, NULL, 0, -1, 0}, NULL},
-                              {{"C", NULL, NULL, 0, -1, 0}, "used"}};
+    struct new_gpu gpus[3] = {{{"A", NULL, NULL, 0, -1, 0, NULL, 0, 0}, NULL},
+                              {{"B", NULL, NULL, 0, -1, 0, NULL, 0, 0}, NULL},
+                              {{"C", NULL, NULL, 0, -1, 0, NULL, 0, 0}, "used"}};
     struct gang_node_spec spec = GANG_NODE_SPEC_INIT;
     struct gang_error error;
     spec.name = "n";
@@ -598,7 +598,8 @@ END_TEST
 
 START_TEST(copy_has_the_sizes_of_the_library)
 {
-    struct new_gpu gpus[2] = {{{"A", "p", "u", 1, -1, 0}, NULL}, {{"B", "q", "v", 2, -1, 0}, NULL}};
+    struct new_gpu gpus[2] = {{{"A", "p", "u", 1, -1, 0, NULL, 0, 0}, NULL},
+                              {{"B", "q", "v", 2, -1, 0, NULL, 0, 0}, NULL}};
     struct new_spec spec = {GANG_NODE_SPEC_INIT, 0};
     struct gang_node_spec *copy = NULL;
     spec.old.size = sizeof(spec);

@@ -831,7 +831,8 @@ START_TEST(longer_structs_are_written)
     struct {
         struct gang_gpu_spec gpu;
         int64_t more;
-    } gpus[2] = {{{NULL, NULL, NULL, 5, -1, 0}, 0}, {{"m", NULL, NULL, 6, -1, 0}, 0}};
+    } gpus[2] = {{{NULL, NULL, NULL, 5, -1, 0, NULL, 0, 0}, 0},
+                 {{"m", NULL, NULL, 6, -1, 0, NULL, 0, 0}, 0}};
     struct gang_scenario c = GANG_SCENARIO_INIT;
     struct gang_error error = GANG_ERROR_INIT;
     nodes[0].node.name = "a";

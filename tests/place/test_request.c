@@ -95,7 +95,12 @@ static const struct fault faults[] = {
     {GANG_EINVAL, "groups", .size = &spec.group_count, .number = 0},
     {GANG_ELIMIT, "groups", .size = &spec.group_count, .number = 4096},
     {GANG_ELIMIT, "sets", .size = &spec.set_count, .number = 4096},
-    {GANG_EINVAL, "policy", .narrow = &spec.policy, .number = 3},
+    {GANG_EINVAL, "policy", .narrow = &spec.policy, .number = 11},
+    {GANG_EINVAL, "score", .narrow = &spec.policy, .number = GANG_POLICY_HOST},
+    {GANG_EINVAL, "scarce", .narrow = &spec.scarce, .number = 3},
+    {GANG_EINVAL, "exclusive", .narrow = &spec.exclusive, .number = 2},
+    {GANG_EINVAL, "labels", .size = &spec.label_count, .number = 1},
+    {GANG_EINVAL, "peers", .size = &spec.peer_count, .number = 1},
     {GANG_EINVAL, "policy", .narrow = &spec.policy, .number = -1},
     {GANG_EINVAL, "reserved0", .narrow = &spec.reserved0, .number = 1},
     {GANG_ERANGE, "min", .wide = &spec.min, .number = -1},
@@ -126,6 +131,18 @@ static const struct fault faults[] = {
     {GANG_ERANGE, "groups[1].gpu_devices", .wide = &G.gpu_devices, .number = -1},
     {GANG_ERANGE, "groups[1].gpu_devices", .wide = &G.gpu_devices, .number = 65},
     {GANG_EINVAL, "groups[1].reserved0", .narrow = &G.reserved0, .number = 1},
+    {GANG_EINVAL, "groups[1].numa", .narrow = &G.numa, .number = 3},
+    {GANG_EINVAL, "groups[1].near_nic", .narrow = &G.near_nic, .number = 2},
+    {GANG_EINVAL, "groups[1].models_ranked", .narrow = &G.models_ranked, .number = -1},
+    {GANG_EINVAL, "groups[1].spread_wish", .narrow = &G.spread_wish, .number = 1},
+    {GANG_EINVAL, "groups[1].profile", .text = &G.profile, .word = "1g.5gb"}, /* of half a GPU */
+    {GANG_ERANGE, "groups[1].slice", .wide = &G.slice, .number = -1},
+    {GANG_EINVAL, "groups[1].slice", .wide = &G.slice, .number = 1}, /* of no level */
+    {GANG_EINVAL, "groups[1].slice", .text = &G.slice_same, .word = "rack"},
+    {GANG_ERANGE, "groups[1].max_skew", .wide = &G.max_skew, .number = -1},
+    {GANG_EINVAL, "groups[1].max_skew", .wide = &G.max_skew, .number = 1},
+    {GANG_ERANGE, "groups[1].most_per_node", .wide = &G.most_per_node, .number = -1},
+    {GANG_EINVAL, "groups[1].most_per_domain", .wide = &G.most_per_domain, .number = 1},
     {GANG_EINVAL, "groups[1].set", .narrow = &G.set, .number = 2},
     {GANG_EINVAL, "groups[1].set", .narrow = &G.set, .number = -2},
     {GANG_ENOENT, "groups[1].same", .text = &G.same, .word = "row"},
@@ -585,14 +602,17 @@ END_TEST
 
 START_TEST(policies_have_names)
 {
-    static const char *const name[] = {"pack", "spread", "first"};
+    static const char *const name[] = {
+        "default",  "pack",        "spread",      "first",          "topology", "fgd",
+        "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "host"};
+    enum { NAMES = sizeof(name) / sizeof(name[0]) };
     int32_t policy = 17;
-    for (int32_t i = 0; i < 3; i++) {
+    for (int32_t i = 0; i < NAMES; i++) {
         ck_assert_str_eq(gang_policy_name(i), name[i]);
         MUST(gang_policy_find(name[i], &policy));
         ck_assert_int_eq(policy, i);
     }
-    ck_assert_ptr_null(gang_policy_name(3));
+    ck_assert_ptr_null(gang_policy_name(NAMES));
     ck_assert_ptr_null(gang_policy_name(-1));
     policy = 17;
     ck_assert_int_eq(gang_policy_find("best", &policy), GANG_ENOENT);
