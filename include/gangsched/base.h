@@ -99,7 +99,14 @@ enum {
     GANG_WHY_GPU_MODEL = 5, /**< no GPU of the wanted models */
     GANG_WHY_SAME = 6,      /**< no single domain of the `same` level holds it */
     GANG_WHY_POOL = 7,      /**< a cluster-wide kind is short: see gang_error.kind */
-    GANG_WHY_MIN = 8        /**< the gang would fall below its minimum */
+    GANG_WHY_MIN = 8,       /**< the gang would fall below its minimum */
+    GANG_WHY_NUMA = 9,      /**< no one NUMA domain of a node holds a task that must lie in one */
+    GANG_WHY_PROFILE = 10,  /**< no partition of the wanted profile can be made */
+    GANG_WHY_DEVICE = 11,   /**< the devices are unhealthy */
+    GANG_WHY_SCARCE = 12,   /**< nodes with GPUs are not for work without */
+    GANG_WHY_PEER = 13,     /**< a rule on other jobs */
+    GANG_WHY_SPREAD = 14,   /**< the bound of spreading, or of tasks a node or domain */
+    GANG_WHY_EXCLUSIVE = 15 /**< no node is wholly free, or somebody has it for himself */
 };
 
 /**

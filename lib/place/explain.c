@@ -8,7 +8,7 @@
 #include "core/kind.h"
 #include "core/node.h"
 
-enum { WHY_COUNT = GANG_WHY_MIN + 1 };
+enum { WHY_COUNT = GANG_WHY_EXCLUSIVE + 1 };
 
 /* What one look over all nodes tells about a group. */
 struct survey {
@@ -149,6 +149,13 @@ static void describe(struct gang_error *error, const gang_cluster *c, const stru
         [GANG_WHY_PARTITION] = "the partition holds too few nodes",
         [GANG_WHY_GPU_MODEL] = "too few GPUs of the models asked for",
         [GANG_WHY_SAME] = "no single domain of the level asked for holds them",
+        [GANG_WHY_NUMA] = "no NUMA domain holds a task whole",
+        [GANG_WHY_PROFILE] = "no partition of the profile asked for can be made",
+        [GANG_WHY_DEVICE] = "the devices are unhealthy",
+        [GANG_WHY_SCARCE] = "nodes with GPUs are not for work without",
+        [GANG_WHY_PEER] = "the rules on other jobs leave too few nodes",
+        [GANG_WHY_SPREAD] = "the bounds of spreading leave too few nodes",
+        [GANG_WHY_EXCLUSIVE] = "too few nodes are wholly free",
     };
     const char *fit = never ? "could ever fit" : "fit now";
     if (m.kind >= 0)
