@@ -95,7 +95,7 @@ struct gang_cluster_opts {
     /** 0: adding and removing nodes may now and then wait for a grace period, that is for other
      *  threads to leave the library. 1: they never wait; the host calls gang_cluster_reclaim(). */
     int32_t manual_reclaim;
-    int32_t policy;    /**< GANG_POLICY_* of requests that name none; 0: GANG_POLICY_PACK. Not _HOST */
+    int32_t policy;    /**< GANG_POLICY_* of requests that name none. Not GANG_POLICY_HOST */
     int32_t reserved0; /**< 0 */
 };
 

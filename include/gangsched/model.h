@@ -400,7 +400,8 @@ struct gang_set_spec {
 
 /** How a node is chosen among those that can take a task. Ties: the first in the cluster's order. */
 enum {
-    /** The cluster's (gang_cluster_opts.policy); there: GANG_POLICY_PACK. */
+    /** The cluster's (gang_cluster_opts.policy). There: GANG_POLICY_PACK, but that a group with `same` or
+     *  `prefer`, or in a set or request with one, is placed as by GANG_POLICY_TOPOLOGY inside its domain. */
     GANG_POLICY_DEFAULT = 0,
     /** The fullest node that holds it: keeps whole nodes free. Fullness goes by free GPUs (whole ones,
      *  else eighths of one), for work without GPUs by free cores in doublings. */

@@ -113,7 +113,7 @@ gang_result gang_cluster_new(const struct gang_cluster_opts *opts, gang_cluster 
     c->max_slots = o.max_nodes ? (uint32_t)o.max_nodes : MAX_NODES;
     c->max_workers = o.max_workers ? (uint32_t)o.max_workers : DEFAULT_WORKERS;
     c->manual_reclaim = o.manual_reclaim != 0;
-    c->policy = o.policy != GANG_POLICY_DEFAULT ? o.policy : (int32_t)GANG_POLICY_PACK;
+    c->policy = o.policy;
     gang__kinds_init(c);
     if (pthread_mutex_init(&c->structure, NULL) != 0) {
         gang__release_line(&mem, c);

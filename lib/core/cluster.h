@@ -136,6 +136,14 @@ struct gang_worker {
 
 /* ---- nodes, topology, kinds --------------------------------------------------------------- */
 
+/* The domains of one level inside a machine (packages, NUMA domains, PCIe switches, islands). */
+enum { GANG__INNER_LEVELS = 4 };
+struct gang__parts {
+    uint32_t count;
+    const uint64_t *gpus;  /* devices of each */
+    const uint64_t *cores; /* core words of each, at [i * core_words]; NULL: a matter of GPUs alone */
+};
+
 /* What machines of one make have in common; see core/shape.h. Immutable; freed after a grace period
  * when no node refers to it any more. */
 struct gang__shape {
@@ -147,6 +155,8 @@ struct gang__shape {
     uint64_t gpus;                     /* one bit a device */
     const uint8_t *near;               /* GANG_NEAR_* of GPUs i, j at [i * gpus + j] */
     const uint64_t *near_cores;        /* core words of GPU i's NUMA domain at [i * core_words] */
+    uint64_t *part_words; /* a block of its own */
+    struct gang__parts parts[GANG__INNER_LEVELS]; /* in the order of GANG_LEVEL_PACKAGE and on */
     struct gang__name link;            /* under the structure mutex, as all below */
     size_t refs;
     uint64_t capacity[]; /* payload of each word when nothing is taken; of the head: millicores */
@@ -197,17 +207,45 @@ struct gang__domain {
     uint32_t level;
     struct gang__name name_link; /* under the structure mutex */
     uint32_t parent;             /* nearest wider domain on the path, or GANG__NO_DOMAIN */
+    uint32_t rank;               /* its place in the table of its level */
+    uint32_t first, last;        /* slots, if it has any; under the structure mutex */
     _Atomic(struct gang__members *) members;
     char value[GANG_MAX_NAME + 1];
 };
 
-/* A growing array of pointers that readers walk; replaced (RCU) to grow. */
+/* A growing array of pointers that readers walk; replaced (RCU) to grow. Beside each entry of a level's
+ * table stands the span of the domain, so that a search over all of them reads numbers in a row. */
 struct gang__table {
     gang__a32 count;
     uint32_t room;
     struct gang__table *next_retired;
+    gang__a64 *span; /* gang__span() of each; in the same block */
     _Atomic(void *) entry[];
 };
+
+/* Where the members of a domain lie among the slots. */
+enum { GANG__SPAN_BITS = 20 };
+static inline uint64_t gang__span(uint32_t first, uint32_t last, uint32_t count)
+{
+    return first | (uint64_t)last << GANG__SPAN_BITS | (uint64_t)count << 2 * GANG__SPAN_BITS;
+}
+static inline uint32_t gang__span_first(uint64_t span)
+{
+    return (uint32_t)span & ((1u << GANG__SPAN_BITS) - 1);
+}
+static inline uint32_t gang__span_last(uint64_t span)
+{
+    return (uint32_t)(span >> GANG__SPAN_BITS) & ((1u << GANG__SPAN_BITS) - 1);
+}
+static inline uint32_t gang__span_count(uint64_t span)
+{
+    return (uint32_t)(span >> 2 * GANG__SPAN_BITS);
+}
+/* Is every slot between them a member? */
+static inline bool gang__span_is_dense(uint64_t span)
+{
+    return gang__span_count(span) == gang__span_last(span) - gang__span_first(span) + 1;
+}
 
 struct gang__kind {
     char name[GANG_MAX_NAME + 1];

@@ -188,6 +188,13 @@ uint32_t gang__index_next(gang_cluster *c, uint32_t class_id, unsigned bucket, u
     }
 }
 
+uint32_t gang__index_word(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t base)
+{
+    const struct gang__chunk *chunk = gang__chunk_of(c, base);
+    struct gang__leaf *leaf = chunk ? gang__load(&chunk->leaf[class_id]) : NULL;
+    return leaf ? BITS(gang__load_seq(&leaf->bits[base % GANG__CHUNK / GANG__FAN][bucket])) : 0;
+}
+
 gang_result gang__index_make(gang_cluster *c, uint32_t class_id, struct gang__chunk *chunk)
 {
     if (!gang__load(&c->class[class_id])) {

@@ -85,6 +85,9 @@ static inline bool gang__index_empty(gang_cluster *c, uint32_t class_id, unsigne
 uint32_t gang__index_next(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t from,
                           uint32_t *more);
 
+/* The nodes among the 32 slots from `base` (a multiple of 32) in a bucket of a class, as bits. */
+uint32_t gang__index_word(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t base);
+
 /* Index words for a class and for a chunk: made before the first node of the class appears there,
  * under the structure mutex. */
 gang_result gang__index_make(gang_cluster *c, uint32_t class_id, struct gang__chunk *chunk);

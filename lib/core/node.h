@@ -69,6 +69,13 @@ int32_t gang__level_find(const gang_cluster *c, const char *name);
 uint32_t gang__domain_count(gang_cluster *c, uint32_t level);
 struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i);
 
+/* Their spans beside each other, and how many there are. */
+struct gang__spans {
+    const gang__a64 *span;
+    uint32_t count;
+};
+struct gang__spans gang__domain_spans(gang_cluster *c, uint32_t level);
+
 /* What a domain is called on its level. Valid while the cluster lives. */
 const char *gang__domain_value(gang_cluster *c, uint32_t index);
 

@@ -66,6 +66,97 @@ static void fill_near_cores(struct gang__shape *shape, uint64_t *near_cores)
                                                                     << (k % GANG__CORES_PER_WORD);
 }
 
+/* ---- domains inside the machine ----------------------------------------------------------------- */
+
+enum { PACKAGES, NUMAS, SWITCHES, ISLANDS };
+
+/* Which part each GPU and each core is in, on one level; -1: none. */
+struct parting {
+    uint32_t count;
+    int32_t gpu[GANG_MAX_GPUS];
+    int32_t core[GANG_MAX_CORES];
+};
+
+/* By what the description says of NUMA domains. `number` of a domain is its part. */
+static void part_by_numa(const struct gang_node_spec *spec, const int32_t *number, uint32_t count,
+                         struct parting *p)
+{
+    p->count = count;
+    for (size_t i = 0; i < spec->gpu_count; i++)
+        p->gpu[i] = spec->gpus[i].numa < 0 ? -1 : number[spec->gpus[i].numa];
+    for (size_t i = 0; i < spec->core_count; i++)
+        p->core[i] = spec->cores[i].numa < 0 ? -1 : number[spec->cores[i].numa];
+}
+
+/* GPUs that hang together by pairs of a closeness. */
+static void part_by_near(const struct gang__shape *shape, uint8_t near, struct parting *p)
+{
+    int32_t gpus = (int32_t)shape->spec->gpu_count;
+    p->count = 0;
+    for (int32_t i = 0; i < gpus; i++)
+        p->gpu[i] = -1;
+    for (int32_t i = 0; i < gpus; i++) {
+        if (p->gpu[i] >= 0)
+            continue;
+        int32_t list[GANG_MAX_GPUS] = {i}, listed = 1;
+        p->gpu[i] = (int32_t)p->count;
+        for (int32_t at = 0; at < listed; at++) {
+            for (int32_t k = 0; k < gpus; k++) {
+                if (p->gpu[k] >= 0 || shape->near[list[at] * gpus + k] != near)
+                    continue;
+                p->gpu[k] = (int32_t)p->count;
+                list[listed++] = k;
+            }
+        }
+        p->count++;
+    }
+}
+
+static void part(const struct gang__shape *shape, int level, struct parting *p)
+{
+    const struct gang_node_spec *spec = shape->spec;
+    int32_t number[GANG_MAX_NUMAS], package[GANG_MAX_NUMAS];
+    uint32_t packages = 0;
+    if (level == SWITCHES || level == ISLANDS) {
+        part_by_near(shape, level == SWITCHES ? GANG_NEAR_PCI : GANG_NEAR_LINK, p);
+        return;
+    }
+    for (size_t i = 0; i < spec->numa_count; i++) {
+        uint32_t k = 0;
+        while (k < packages && package[k] != spec->numas[i].package)
+            k++;
+        if (k == packages)
+            package[packages++] = spec->numas[i].package;
+        number[i] = level == NUMAS ? (int32_t)i : (int32_t)k;
+    }
+    part_by_numa(spec, number, level == NUMAS ? (uint32_t)spec->numa_count : packages, p);
+}
+
+/* Lay the parts of all levels behind each other at `room`; NULL: only count the words. */
+static size_t lay_parts(struct gang__shape *shape, uint64_t *room)
+{
+    size_t words = shape->layout.core_words, used = 0;
+    struct parting p;
+    for (int level = 0; level < GANG__INNER_LEVELS; level++) {
+        part(shape, level, &p);
+        size_t core_words = level <= NUMAS ? words : 0;
+        if (room) {
+            uint64_t *gpus = room + used, *cores = gpus + p.count;
+            for (size_t i = 0; i < shape->spec->gpu_count; i++)
+                if (p.gpu[i] >= 0)
+                    gpus[p.gpu[i]] |= UINT64_C(1) << i;
+            for (size_t i = 0; core_words && i < shape->spec->core_count; i++)
+                if (p.core[i] >= 0)
+                    cores[(size_t)p.core[i] * core_words + i / GANG__CORES_PER_WORD] |=
+                        UINT64_C(1) << (i % GANG__CORES_PER_WORD);
+            shape->parts[level] =
+                (struct gang__parts){p.count, gpus, level <= NUMAS ? cores : NULL};
+        }
+        used += p.count * (1 + core_words);
+    }
+    return used;
+}
+
 /* Resolve the amounts to kinds. Their words stand in the order of the kinds, however they were
  * listed. */
 static gang_result find_kinds(gang_cluster *c, struct gang__shape *shape, struct gang_error *error)
@@ -177,6 +268,24 @@ static struct gang_node_spec *machine_of(gang_cluster *c, const struct gang_node
     return gang__node_spec_lay_mem(&c->mem, &machine);
 }
 
+static gang_result make_parts(gang_cluster *c, struct gang__shape *shape)
+{
+    size_t words = lay_parts(shape, NULL);
+    if (!words)
+        return GANG_OK;
+    shape->part_words = gang__zalloc(&c->mem, words, sizeof(*shape->part_words));
+    if (!shape->part_words)
+        return GANG_ENOMEM;
+    lay_parts(shape, shape->part_words);
+    return GANG_OK;
+}
+
+static void shape_free(gang_cluster *c, struct gang__shape *shape)
+{
+    gang__release(&c->mem, shape->part_words);
+    gang__release(&c->mem, shape);
+}
+
 static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
                              struct gang__shape **made, struct gang_error *error)
 {
@@ -195,13 +304,15 @@ static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
     gang_result r = find_kinds(c, shape, error);
     if (r == GANG_OK) {
         r = gang__names_reserve(&c->shapes, &c->mem);
+        if (r == GANG_OK)
+            r = make_parts(c, shape);
         if (r != GANG_OK)
             gang__error(error, r, NULL, "out of memory");
     }
     if (r == GANG_OK)
         *made = shape;
     else
-        gang__release(&c->mem, shape);
+        shape_free(c, shape);
     return r;
 }
 
@@ -251,12 +362,6 @@ gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
     return GANG_OK;
 }
 
-static void shape_free(gang_cluster *c, struct gang__shape *shape)
-{
-    gang__release(&c->mem, shape->spec);
-    gang__release(&c->mem, shape);
-}
-
 void gang__shape_put(gang_cluster *c, struct gang__shape *shape)
 {
     if (--shape->refs)
@@ -264,6 +369,7 @@ void gang__shape_put(gang_cluster *c, struct gang__shape *shape)
     gang__names_remove(&c->shapes, &shape->link);
     if (c->last_shape == shape)
         c->last_shape = NULL;
+    gang__release(&c->mem, shape->spec);
     shape_free(c, shape);
 }
 
@@ -273,7 +379,9 @@ void gang__shapes_free(gang_cluster *c)
         struct gang__name *next;
         for (struct gang__name *n = c->shapes.bucket[i]; n; n = next) {
             next = n->next;
-            shape_free(c, shape_of_link(n));
+            struct gang__shape *shape = shape_of_link(n);
+            gang__release(&c->mem, shape->spec);
+            shape_free(c, shape);
         }
     }
     gang__names_free(&c->shapes, &c->mem);

@@ -9,9 +9,12 @@
 
 static struct gang__table *table_new(const struct gang_mem *mem, uint32_t room)
 {
-    struct gang__table *t = gang__zalloc(mem, 1, sizeof(*t) + room * sizeof(t->entry[0]));
-    if (t)
+    size_t each = sizeof(((struct gang__table *)0)->entry[0]) + sizeof(gang__a64);
+    struct gang__table *t = gang__zalloc(mem, 1, sizeof(*t) + room * each);
+    if (t) {
         t->room = room;
+        t->span = (gang__a64 *)(void *)&t->entry[room];
+    }
     return t;
 }
 
@@ -25,8 +28,10 @@ static gang_result table_reserve(gang_cluster *c, _Atomic(struct gang__table *) 
     struct gang__table *bigger = table_new(&c->mem, count ? count * 2 : 8);
     if (!bigger)
         return GANG_ENOMEM;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         gang__store_relaxed(&bigger->entry[i], gang__load(&old->entry[i]));
+        gang__store_relaxed(&bigger->span[i], gang__load(&old->span[i]));
+    }
     gang__store_relaxed(&bigger->count, count);
     gang__store(where, bigger);
     if (old) {
@@ -66,6 +71,13 @@ struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i
     return gang__load(&gang__load(&c->level_domains[level])->entry[i]);
 }
 
+struct gang__spans gang__domain_spans(gang_cluster *c, uint32_t level)
+{
+    const struct gang__table *t = gang__load(&c->level_domains[level]);
+    struct gang__spans s = {t ? t->span : NULL, t ? gang__load(&t->count) : 0};
+    return s;
+}
+
 const char *gang__domain_value(gang_cluster *c, uint32_t index)
 {
     return domain_by_index(c, index)->value;
@@ -91,6 +103,25 @@ static void members_publish(gang_cluster *c, struct gang__domain *d, struct gang
     old->next_retired = c->retired.members;
     c->retired.members = old;
     c->retired.count++;
+}
+
+/* Tell those who search all domains of the level where this one's members lie. */
+static void span_publish(gang_cluster *c, const struct gang__domain *d, uint32_t count)
+{
+    struct gang__table *t = gang__load(&c->level_domains[d->level]);
+    gang__store(&t->span[d->rank], count ? gang__span(d->first, d->last, count) : 0);
+}
+
+/* The least and the greatest of the slots. */
+static void span_find(struct gang__domain *d, const struct gang__members *m, uint32_t count)
+{
+    d->first = UINT32_MAX;
+    d->last = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t slot = gang__load(&m->slot[i]);
+        d->first = slot < d->first ? slot : d->first;
+        d->last = slot > d->last ? slot : d->last;
+    }
 }
 
 static uint64_t domain_hash(uint32_t level, uint32_t parent, const char *value)
@@ -134,6 +165,7 @@ gang_result gang__domain_get(gang_cluster *c, uint32_t level, uint32_t parent, c
     d->index = table_count(&c->domains);
     d->level = level;
     d->parent = parent;
+    d->rank = table_count(&c->level_domains[level]);
     memcpy(d->value, value, strlen(value) + 1);
     gang__store(&d->members, members);
     gang__names_put(&c->domain_names, &d->name_link, hash);
@@ -162,18 +194,27 @@ gang_result gang__domain_reserve(gang_cluster *c, uint32_t index)
 
 void gang__domain_add(gang_cluster *c, uint32_t index, uint32_t slot)
 {
-    struct gang__members *m = gang__load(&domain_by_index(c, index)->members);
+    struct gang__domain *d = domain_by_index(c, index);
+    struct gang__members *m = gang__load(&d->members);
     uint32_t count = gang__load(&m->count);
     gang__store(&m->slot[count], slot);
     gang__store(&m->count, count + 1);
+    if (count == 0 || slot < d->first)
+        d->first = slot;
+    if (count == 0 || slot > d->last)
+        d->last = slot;
+    span_publish(c, d, count + 1);
 }
 
 /* In place, unlike gang__domain_remove(): readers who saw the slot find no node there, or the one of
  * another domain that is there by then. */
 void gang__domain_drop_last(gang_cluster *c, uint32_t index)
 {
-    struct gang__members *m = gang__load(&domain_by_index(c, index)->members);
-    gang__store(&m->count, gang__load(&m->count) - 1);
+    struct gang__domain *d = domain_by_index(c, index);
+    struct gang__members *m = gang__load(&d->members);
+    uint32_t count = gang__load(&m->count) - 1;
+    gang__store(&m->count, count);
+    span_publish(c, d, count); /* perhaps too wide: not dense then, which is slower, not wrong */
 }
 
 void gang__domain_remove(gang_cluster *c, uint32_t index, uint32_t slot)
@@ -192,6 +233,8 @@ void gang__domain_remove(gang_cluster *c, uint32_t index, uint32_t slot)
     }
     gang__store_relaxed(&m->count, kept);
     members_publish(c, d, m);
+    span_find(d, m, kept);
+    span_publish(c, d, kept);
 }
 
 void gang__topology_free(gang_cluster *c)

@@ -9,12 +9,60 @@
 #include "place/record.h"
 #include "place/search.h"
 
-static struct gang__domain *domain_of_task(gang_cluster *c, gang_node_id id, int32_t level)
+/* The part of its node that a running task lies in: where its devices are, or else its cores. */
+static struct gang__scope part_of_task(const struct gang__node *node, const uint64_t *task,
+                                       int32_t level)
 {
-    struct gang__node *node = gang__node_of(c, id);
-    if (level < 0 || !node || node->domain[level] == GANG__NO_DOMAIN)
-        return NULL;
-    return gang__load(&gang__load(&c->domains)->entry[node->domain[level]]);
+    const struct gang__shape *shape = node->shape;
+    const struct gang__parts *parts = gang__parts_of(shape, level - GANG__LEVEL_PACKAGE);
+    unsigned cores = gang__first_core(shape->layout), words = shape->layout.core_words;
+    for (unsigned i = 0; i < gang__task_deltas(task); i++) {
+        uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
+        unsigned word = gang__delta_word(delta);
+        bool gpu = word >= GANG__WORD_SHARES && word < cores;
+        bool core = word >= cores && word < cores + words && parts->cores;
+        if ((delta & GANG__DELTA_POOL) || (!gpu && !core))
+            continue;
+        for (uint32_t k = 0; k < parts->count; k++) {
+            unsigned first = (word - GANG__WORD_SHARES) * GANG__SHARES_PER_WORD;
+            for (unsigned n = 0; gpu && n < GANG__SHARES_PER_WORD; n++)
+                if (gang__share(payload, n) && (parts->gpus[k] >> (first + n) & 1))
+                    return gang__scope_part(node->slot, level, k);
+            if (core && (parts->cores[k * words + word - cores] & payload))
+                return gang__scope_part(node->slot, level, k);
+        }
+    }
+    return gang__scope_node(node->slot);
+}
+
+/* The scope of a level that a running task lies in. */
+static struct gang__scope scope_of_task(const struct gang__plan *p, const uint64_t *task,
+                                        int32_t level)
+{
+    struct gang__node *node = gang__node_of(p->c, task[0]);
+    if (level < 0 || !node)
+        return gang__scope_unbound();
+    if (level > GANG__LEVEL_NODE)
+        return part_of_task(node, task, level);
+    struct gang__scope at = gang__scope_node(node->slot), around;
+    return gang__scope_at(p, &at, level, &around) ? around : gang__scope_unbound();
+}
+
+static void note_scope(struct gang__scope *s, const struct gang__plan *p, const uint64_t *task,
+                       int32_t level)
+{
+    if (!gang__scope_is_bound(s))
+        *s = scope_of_task(p, task, level);
+}
+
+/* A group whose tasks count on their nodes. */
+static void note_held(struct gang__plan *p, uint32_t slot, uint32_t group)
+{
+    if (!gang__grow(&p->c->mem, (void **)&p->held, &p->held_room, p->helds + 1, sizeof(*p->held))) {
+        p->failed = true;
+        return;
+    }
+    p->held[p->helds++] = (struct gang__held){slot, group};
 }
 
 /* Tell the plan what is running: tasks of each group, and the domains they are bound to. */
@@ -26,16 +74,19 @@ static void plan_running(struct gang__plan *p, const struct gang__alloc *a)
         uint32_t group = gang__task_group(task);
         const struct gang__group *g = &q->group[group];
         p->in_group[group]++;
-        if (!p->domain_of_request)
-            p->domain_of_request = domain_of_task(p->c, task[0], q->same);
+        if (g->bounded || g->spread >= 0)
+            note_held(p, (uint32_t)task[0], group);
+        note_scope(&p->scope_of_request, p, task, q->same);
         for (int32_t k = g->set; k >= 0; k = q->set[k].parent)
-            if (q->set[k].same >= 0 && !p->domain_of_set[k])
-                p->domain_of_set[k] = domain_of_task(p->c, task[0], gang__demanded_around(q, k));
+            if (q->set[k].same >= 0)
+                note_scope(&p->scope_of_set[k], p, task, gang__demanded_around(q, k));
         int32_t level = gang__demanded_level(q, (int32_t)group);
-        if (g->prefer > level && !p->domain_of_group[group])
-            p->domain_of_group[group] = domain_of_task(p->c, task[0], g->prefer);
-        if (g->same >= 0 && !p->domain_of_group[group])
-            p->domain_of_group[group] = domain_of_task(p->c, task[0], level);
+        if (g->prefer > level)
+            note_scope(&p->scope_of_group[group], p, task, g->prefer);
+        else if (q->policy == GANG_POLICY_TOPOLOGY && level < GANG__LEVEL_NODE)
+            note_scope(&p->scope_of_group[group], p, task, GANG__LEVEL_NODE);
+        if (g->same >= 0)
+            note_scope(&p->scope_of_group[group], p, task, level);
     }
 }
 

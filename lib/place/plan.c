@@ -18,19 +18,22 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     p->empty = empty;
     p->failed = p->adopting = p->settled = p->shy = p->met = p->passed = false;
     p->even = empty;
-    p->views = p->words = p->picks = p->binds = 0;
+    p->views = p->words = p->picks = p->binds = p->keys = p->helds = 0;
     const struct gang_mem *mem = &c->mem;
     size_t groups = q->group_count, sets = q->set_count;
     if (!gang__grow(mem, (void **)&p->in_group, &p->group_room, groups, sizeof(*p->in_group)) ||
-        !gang__grow(mem, (void **)&p->domain_of_group, &p->domain_room, groups,
-                    sizeof(struct gang__domain *)) ||
-        !gang__grow(mem, (void **)&p->domain_of_set, &p->set_room, sets + 1,
-                    sizeof(struct gang__domain *)))
+        !gang__grow(mem, (void **)&p->scope_of_group, &p->domain_room, groups,
+                    sizeof(struct gang__scope)) ||
+        !gang__grow(mem, (void **)&p->scope_of_set, &p->set_room, sets + 1,
+                    sizeof(struct gang__scope)))
         return GANG_ENOMEM;
     memset(p->in_group, 0, groups * sizeof(*p->in_group));
-    memset(p->domain_of_group, 0, groups * sizeof(struct gang__domain *));
-    memset(p->domain_of_set, 0, (sets + 1) * sizeof(struct gang__domain *));
-    p->domain_of_request = NULL;
+    p->within.on = false;
+    for (size_t i = 0; i < groups; i++)
+        p->scope_of_group[i] = gang__scope_unbound();
+    for (size_t i = 0; i < sets; i++)
+        p->scope_of_set[i] = gang__scope_unbound();
+    p->scope_of_request = gang__scope_unbound();
     return GANG_OK;
 }
 
@@ -41,9 +44,11 @@ void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)
     gang__release(mem, p->pick);
     gang__release(mem, p->table);
     gang__release(mem, p->in_group);
-    gang__release(mem, p->domain_of_group);
-    gang__release(mem, p->domain_of_set);
+    gang__release(mem, p->scope_of_group);
+    gang__release(mem, p->scope_of_set);
     gang__release(mem, p->bind);
+    gang__release(mem, p->key);
+    gang__release(mem, p->held);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -144,10 +149,11 @@ bool gang__plan_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t
            gang__grow(mem, (void **)&p->pick, &p->pick_room, tasks, sizeof(*p->pick));
 }
 
-static void view_read(struct gang__plan *p, struct gang__view *v, bool help)
+/* The words of a node, or of the pool, as the plan is to see them. Returns true if they were read from a
+ * claimed cell. */
+static bool words_read(const struct gang__plan *p, const struct gang__view *v, uint64_t *was,
+                       bool help)
 {
-    uint64_t *was = gang__view_was(p, v);
-    v->claimed = false;
     if (p->empty) {
         memset(was, 0, v->words * sizeof(*was));
         if (v->node) {
@@ -172,11 +178,25 @@ static void view_read(struct gang__plan *p, struct gang__view *v, bool help)
     } else if (help || p->settled) {
         gang__cell_read(p->c, v->slot, was, v->words);
     } else {
-        v->claimed = gang__cell_peek(p->c, v->slot, was, v->words);
+        return gang__cell_peek(p->c, v->slot, was, v->words);
     }
-    uint64_t *now = gang__view_now(p, v);
+    return false;
+}
+
+static void view_read(struct gang__plan *p, struct gang__view *v, bool help)
+{
+    uint64_t *was = gang__view_was(p, v), *now = gang__view_now(p, v);
+    v->claimed = words_read(p, v, was, help);
     for (unsigned i = 0; i < v->words; i++)
         now[i] = was[i];
+}
+
+struct gang__view *gang__plan_seen(struct gang__plan *p, uint32_t slot)
+{
+    if (!p->views)
+        return NULL;
+    uint32_t at = place_in_table(p, slot);
+    return is_view(p, at) ? &p->view[p->table[at] - 1] : NULL;
 }
 
 struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
@@ -399,8 +419,10 @@ static uint64_t pick_devices(const struct gang__plan *p, const struct gang__grou
                              uint32_t *share)
 {
     uint64_t among = matching_devices(g, v);
+    if (p->within.on)
+        among &= p->within.gpus;
     if (wanted)
-        among = wanted & v->shape->gpus;
+        among = p->adopting ? wanted & v->shape->gpus : wanted & among;
     if (g->share != 1000 || wanted)
         return pick_shares(p, g, v, now, among, share);
     uint64_t free = gang__whole_devices(v->layout, now) & among;
@@ -409,6 +431,12 @@ static uint64_t pick_devices(const struct gang__plan *p, const struct gang__grou
     if (count <= g->devices)
         return count == g->devices ? free : 0;
     return gang__choose_gpus(v->shape, free, g->devices);
+}
+
+/* Must a task's cores lie in a part of the node? Those of a task with GPUs need not: its GPUs do. */
+static bool binds_cores(const struct gang__plan *p, const struct gang__group *g)
+{
+    return p->within.on && p->within.cores && g->devices == 0 && g->cpu;
 }
 
 static bool counts_fit(const struct gang__group *g, const struct gang__view *v, const uint64_t *now,
@@ -531,9 +559,19 @@ static bool task_fits(struct gang__plan *p, const struct gang__group *g, const s
     if (v->layout.core_words && g->cpu && g->cpu % 1000 == 0) {
         misfit->kind = GANG_KIND_CPU;
         pick->cores = (uint32_t)(g->cpu / 1000);
-        if (!gang__choose_cores(v->shape, now + gang__first_core(v->layout), pick->gpus,
-                                pick->cores, cores))
+        const uint64_t *free = now + gang__first_core(v->layout);
+        uint64_t inside[GANG__MAX_WORDS];
+        if (binds_cores(p, g)) {
+            for (unsigned i = 0; i < v->layout.core_words; i++)
+                inside[i] = free[i] & p->within.cores[i];
+            free = inside;
+        }
+        if (!gang__choose_cores(v->shape, free, pick->gpus, pick->cores, cores))
             return false;
+    } else if (binds_cores(p, g)) {
+        misfit->why = GANG_WHY_SAME; /* millicores belong to no part of the node */
+        misfit->kind = -1;
+        return false;
     }
     return true;
 }
@@ -631,4 +669,79 @@ void gang__plan_rollback(struct gang__plan *p, size_t picks)
         pick_apply(p, pick, true);
         p->in_group[pick->group]--;
     }
+}
+
+/* ---- how many tasks, at most ---------------------------------------------------------------------- */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Tasks that find their devices, counting each device for itself. */
+static int64_t device_room(const struct gang__plan *p, const struct gang__group *g,
+                           const struct gang__view *v, const uint64_t *now)
+{
+    uint64_t among = matching_devices(g, v);
+    if (p->within.on)
+        among &= p->within.gpus;
+    if (g->share == 1000)
+        return gang__popcount(gang__whole_devices(v->layout, now) & among) / g->devices;
+    int64_t parts = 0;
+    for (; among; among &= among - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(among);
+        uint32_t need = share_on(g, &v->shape->spec->gpus[i]);
+        parts += need ? share_free(now, i) / need : 0;
+    }
+    return parts / g->devices;
+}
+
+static int64_t core_room(const struct gang__plan *p, const struct gang__group *g,
+                         const struct gang__view *v, const uint64_t *now)
+{
+    const uint64_t *free = now + gang__first_core(v->layout);
+    bool bound = binds_cores(p, g);
+    if (!v->layout.core_words || g->cpu % 1000)
+        return bound ? 0 : INT64_MAX;
+    int64_t cores = 0;
+    for (unsigned i = 0; i < v->layout.core_words; i++)
+        cores += gang__popcount(bound ? free[i] & p->within.cores[i] : free[i]);
+    return cores / (int64_t)(g->cpu / 1000);
+}
+
+int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot)
+{
+    const struct gang__group *g = &p->q->group[group];
+    uint64_t words[GANG__MAX_WORDS];
+    struct gang__misfit misfit;
+    struct gang__view seen;
+    const uint64_t *now = words;
+    const struct gang__view *v = gang__plan_seen(p, slot);
+    if (v) {
+        now = gang__view_now(p, v);
+    } else {
+        seen.slot = slot;
+        seen.node = gang__plan_node(p, slot);
+        if (!seen.node)
+            return 0;
+        seen.shape = seen.node->shape;
+        seen.layout = seen.shape->layout;
+        seen.words = gang__word_count(seen.layout);
+        words_read(p, &seen, words, false);
+        v = &seen;
+    }
+    if (gang__head_state(now[GANG__WORD_HEAD]) != GANG__STATE_UP ||
+        !gang__node_matches(g, v->node, &misfit))
+        return 0;
+    int64_t room = g->bounded ? gang__plan_allowance(p, group, v->node) : INT64_MAX;
+    if (g->cpu && room)
+        room = least(room, least((int64_t)(gang__head_cpu(now[GANG__WORD_HEAD]) / g->cpu),
+                                 core_room(p, g, v, now)));
+    if (g->pages)
+        room = least(room, (int64_t)(now[GANG__WORD_MEMORY] / g->pages));
+    for (size_t i = 0; i < g->node_need_count; i++) {
+        unsigned word = v->shape->kind_word[g->node_needs[i].kind];
+        room = least(room, word ? (int64_t)now[word] / g->node_needs[i].amount : 0);
+    }
+    return g->devices ? least(room, device_room(p, g, v, now)) : room;
 }

@@ -10,6 +10,7 @@
 #include "core/instant.h"
 #include "core/node.h"
 #include "place/request.h"
+#include "place/scope.h"
 
 struct gang__view {
     uint32_t slot;
@@ -33,8 +34,21 @@ struct gang__pick {
 };
 
 struct gang__bind {
-    struct gang__domain **where;
-    struct gang__domain *was;
+    struct gang__scope *where;
+    struct gang__scope was;
+};
+
+/* A task that runs already, of a group with bounds. */
+struct gang__held {
+    uint32_t slot;
+    uint32_t group;
+};
+
+/* The part of a node that tasks are planned in. */
+struct gang__within {
+    bool on; /* else the whole node */
+    uint64_t gpus;
+    const uint64_t *cores; /* core words; NULL: all */
 };
 
 struct gang__plan {
@@ -66,12 +80,17 @@ struct gang__plan {
     uint32_t *
         table; /* slot -> view + 1, open addressing; an entry counts if its view names it as its place */
     size_t table_room;
+    struct gang__held *held;
+    size_t helds, held_room;
     int64_t *in_group; /* tasks of each group: held before and planned */
     size_t group_room;
-    struct gang__domain **domain_of_group; /* the domain a group, a set, the request is bound to */
-    struct gang__domain **domain_of_set;
-    struct gang__domain *domain_of_request;
+    struct gang__scope *scope_of_group; /* what a group, a set, the request is bound to */
+    struct gang__scope *scope_of_set;
+    struct gang__scope scope_of_request;
     size_t set_room, domain_room;
+    struct gang__within within;
+    uint64_t *key; /* keys to be sorted, a stack: see place/pack.h */
+    size_t keys, key_room;
     struct gang__bind *bind; /* what they were before, in the order in which they were bound */
     size_t binds, bind_room;
 };
@@ -89,6 +108,9 @@ bool gang__plan_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t
  * (p->failed). Inside a read section; `node` NULL for the pool. The pointer is good until the next
  * call. */
 struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot);
+
+/* The view of a slot, if there is one already. */
+struct gang__view *gang__plan_seen(struct gang__plan *p, uint32_t slot);
 
 static inline uint64_t *gang__view_was(struct gang__plan *p, const struct gang__view *v)
 {
@@ -138,6 +160,18 @@ bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64
 /* The same for up to `most` tasks. Returns how many were planned; the misfit is that of the next. */
 int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,
                          uint64_t gpus, struct gang__misfit *misfit);
+
+/* At most so many more tasks of a group fit on a node (or the part p->within of it), by its words as they
+ * are planned so far: never fewer than do. 0 if there is no node, it is not up or does not match. Makes
+ * no view. */
+int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot);
+
+/* How many more tasks of a group its bounds allow on a node (spread.c); and its tasks, planned and running,
+ * in the node's domain of a level (GANG__LEVEL_NODE: on it). O(tasks). */
+int64_t gang__plan_allowance(const struct gang__plan *p, uint32_t group,
+                             const struct gang__node *node);
+int64_t gang__plan_beside(const struct gang__plan *p, uint32_t group, const struct gang__node *node,
+                          int32_t level);
 
 /* All kinds, as bits, of which a node has too little for one more task of a group: now, or even when
  * nothing is taken. For messages. */

@@ -175,14 +175,6 @@ static gang_result check_group_built(const struct job *j, const struct gang_grou
         member = "near_nic";
     if (g->models_ranked)
         member = "models_ranked";
-    if (g->slice)
-        member = "slice";
-    if (g->spread)
-        member = "spread";
-    if (g->most_per_node)
-        member = "most_per_node";
-    if (g->most_per_domain)
-        member = "most_per_domain";
     return member ? bad(j, GANG_ENOTSUP, member, "not supported yet") : GANG_OK;
 }
 
@@ -241,8 +233,7 @@ static gang_result find_level(const struct job *j, const char *name, const char 
     static const char *const built_in[] = {GANG_LEVEL_NODE, GANG_LEVEL_PACKAGE, GANG_LEVEL_NUMA,
                                            GANG_LEVEL_PCIE, GANG_LEVEL_ISLAND};
     *level = gang__level_find(j->c, name);
-    for (int32_t i = 0;
-         false && *level < 0 && i < (int32_t)(sizeof(built_in) / sizeof(built_in[0])); i++)
+    for (int32_t i = 0; *level < 0 && i < (int32_t)(sizeof(built_in) / sizeof(built_in[0])); i++)
         if (strcmp(built_in[i], name) == 0)
             *level = GANG__LEVEL_NODE + i;
     if (*level < 0)
@@ -354,6 +345,7 @@ static gang_result compile_placing(const struct job *j, struct block *b,
     g->spread_wish = s->spread_wish;
     g->most_per_node = s->most_per_node ? s->most_per_node : INT64_MAX;
     g->most_per_domain = s->most_per_domain ? s->most_per_domain : INT64_MAX;
+    g->bounded = s->most_per_node || s->most_per_domain;
     g->numa = s->numa;
     g->near_nic = s->near_nic;
     g->models_ranked = s->models_ranked;
@@ -604,7 +596,7 @@ static gang_result check_built(const struct job *j)
 {
     const struct gang_request_spec *s = j->spec;
     const char *member = NULL;
-    if (s->policy > GANG_POLICY_FIRST)
+    if (s->policy > GANG_POLICY_TOPOLOGY)
         member = "policy";
     if (s->peer_count)
         member = "peers";

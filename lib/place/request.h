@@ -73,6 +73,7 @@ struct gang__group {
     int64_t most_per_node; /* INT64_MAX: no bound */
     int64_t most_per_domain;
     int32_t most_level; /* GANG__NO_LEVEL: no bound */
+    bool bounded;       /* one of the two */
 };
 
 /* What the job says of other jobs. */
@@ -95,7 +96,7 @@ struct gang__set {
 struct gang_request {
     gang__a64 refs;
     gang_cluster *cluster;
-    int32_t policy; /* GANG_POLICY_*, not the default */
+    int32_t policy; /* GANG_POLICY_*; the default is the library's */
     int64_t min;    /* of the whole request: at least the sum of the minima */
     int64_t count;  /* tasks in all */
     int32_t same, prefer;

@@ -12,9 +12,13 @@ struct search {
     uint8_t class_id[GANG__CLASSES];
     uint32_t group;
     const struct gang__group *g;
-    struct gang__domain *domain;
-    int64_t want;     /* tasks still wanted */
-    int64_t each;     /* at most so many a visit */
+    const struct gang__scope *scope;
+    uint32_t first, end; /* slots of the scope, if it is one row of them */
+    int64_t want;        /* tasks still wanted */
+    int64_t each;        /* at most so many a visit */
+    int64_t nodes;       /* on so many nodes more */
+    int64_t at_least;    /* see struct gang__walk */
+    const struct gang__walk *walk;
     size_t at, count; /* of all_nodes(): the nodes in their order, in plan.word */
     bool listed;
 };
@@ -23,15 +27,27 @@ struct search {
 static int64_t visit(struct search *s, uint32_t slot)
 {
     struct gang__misfit misfit;
-    if (s->domain || s->g->filters) {
+    if (s->scope->level != GANG__NO_LEVEL || s->g->filters) {
         struct gang__node *node = gang__plan_node(s->p, slot);
-        if (!node || (s->domain && node->domain[s->domain->level] != s->domain->index) ||
-            !gang__node_matches(s->g, node, &misfit))
+        if (!node || !gang__scope_has(s->scope, node) || !gang__node_matches(s->g, node, &misfit))
             return 0;
     }
+    if (s->at_least > 1 && gang__plan_room(s->p, s->group, slot) < s->at_least)
+        return 0;
+    if (s->walk->offer) {
+        if (s->walk->offer(s->walk->user, slot))
+            s->want = 0;
+        return s->want == 0;
+    }
     int64_t most = s->want < s->each ? s->want : s->each;
+    if (s->g->bounded) {
+        int64_t left = gang__plan_allowance(s->p, s->group, gang__plan_node(s->p, slot));
+        most = most < left ? most : left;
+    }
     int64_t done = gang__plan_tasks(s->p, s->group, slot, most, 0, &misfit);
     s->want -= done;
+    if (done && --s->nodes == 0)
+        s->want = 0;
     return done;
 }
 
@@ -70,10 +86,11 @@ static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
     struct gang__plan *p = s->p;
     uint32_t first = UINT32_MAX << p->turn;
     int64_t done = 0;
-    int laps = p->start ? 2 : 1;
+    uint32_t start = p->start > s->first && p->start < s->end ? p->start : s->first;
+    int laps = start > s->first ? 2 : 1;
     for (int lap = 0; lap < laps; lap++) {
-        uint32_t slot = lap ? 0 : p->start, more;
-        uint32_t end = lap ? p->start : GANG__NO_SLOT;
+        uint32_t slot = lap ? s->first : start, more;
+        uint32_t end = lap ? start : s->end;
         while (s->want && !p->failed) {
             slot = gang__index_next(p->c, class_id, bucket, slot, &more);
             if (slot >= end)
@@ -101,7 +118,7 @@ static inline int64_t look_in(struct search *s, uint32_t k, unsigned bucket)
 }
 
 /* Can nodes of this class hold the group's devices? */
-static bool class_matches(gang_cluster *c, const struct gang__group *g, uint32_t class_id)
+bool gang__class_matches(gang_cluster *c, const struct gang__group *g, uint32_t class_id)
 {
     if (g->devices == 0)
         return true;
@@ -119,11 +136,16 @@ static bool class_matches(gang_cluster *c, const struct gang__group *g, uint32_t
 /* The buckets that may hold it: [first, end). */
 static void buckets_of(const struct search *s, unsigned *first, unsigned *end)
 {
-    if (s->g->gpu_level) {
-        *first = gang__gpu_bucket(s->g->gpu_level);
+    const struct gang__group *g = s->g;
+    if (g->gpu_level) {
+        uint8_t level = g->gpu_level;
+        if (s->at_least > 1 && g->share == 1000)
+            level = gang__level_for_gpus((uint64_t)s->at_least * g->devices);
+        *first = gang__gpu_bucket(level);
         *end = GANG__GPU_LEVELS;
     } else {
-        *first = gang__cpu_bucket(s->g->cpu_level);
+        *first = gang__cpu_bucket(
+            s->at_least > 1 ? gang__level_for_cpu((uint64_t)s->at_least * g->cpu) : g->cpu_level);
         *end = GANG__BUCKETS;
     }
 }
@@ -160,7 +182,7 @@ static int64_t index_first(struct search *s)
     unsigned first, end;
     int64_t done = 0;
     buckets_of(s, &first, &end);
-    uint32_t slot = 0;
+    uint32_t slot = s->first;
     while (s->want && !s->p->failed) {
         uint32_t next = GANG__NO_SLOT, next_class = 0, more;
         unsigned next_bucket = 0;
@@ -174,7 +196,7 @@ static int64_t index_first(struct search *s)
                 }
             }
         }
-        if (next == GANG__NO_SLOT)
+        if (next >= s->end)
             break;
         int64_t here = visit(s, next);
         done += here;
@@ -210,7 +232,7 @@ static uint64_t place_in_order(struct search *s, const struct gang__node *node, 
         return NOWHERE;
     if (policy == GANG_POLICY_FIRST)
         return (slot - s->p->start) & mask;
-    if (policy != GANG_POLICY_PACK)
+    if (policy == GANG_POLICY_SPREAD || policy == GANG__ORDER_PROOF)
         level = UINT8_MAX - level;
     else if (s->g->devices == 0 && layout.class_id != 0)
         level += UINT8_MAX;
@@ -275,7 +297,7 @@ static uint32_t emptiness(struct search *s, uint32_t slot)
 /* The nodes of a domain, by emptiness up or down, or in slot order. */
 static int64_t members(struct search *s, int32_t policy)
 {
-    struct gang__crowd m = gang__plan_members(s->p, s->domain);
+    struct gang__crowd m = gang__plan_members(s->p, s->scope->domain);
     uint32_t count = m.count;
     size_t at = gang__plan_take(s->p, count);
     if (s->p->failed)
@@ -297,43 +319,95 @@ static int64_t members(struct search *s, int32_t policy)
     return done;
 }
 
+/* One node, or a part of one. */
+static int64_t one_node(struct search *s)
+{
+    struct gang__plan *p = s->p;
+    if (s->scope->level == GANG__LEVEL_NODE)
+        return visit(s, s->scope->slot);
+    const struct gang__node *node = gang__plan_node(p, s->scope->slot);
+    if (!node)
+        return 0;
+    const struct gang__parts *parts =
+        gang__parts_of(node->shape, s->scope->level - GANG__LEVEL_PACKAGE);
+    uint32_t i = s->scope->part;
+    if (i >= parts->count)
+        return 0;
+    p->within.on = true;
+    p->within.gpus = parts->gpus[i];
+    p->within.cores = parts->cores ? parts->cores + i * node->shape->layout.core_words : NULL;
+    int64_t done = visit(s, s->scope->slot);
+    p->within.on = false;
+    return done;
+}
+
+/* Are the nodes of a domain found faster by the index than by looking at each? */
+static bool is_row(struct search *s)
+{
+    enum { FEW = 16 };
+    const struct gang__domain *d = s->scope->domain;
+    struct gang__spans spans = gang__domain_spans(s->p->c, d->level);
+    uint64_t span = d->rank < spans.count ? gang__load(&spans.span[d->rank]) : 0;
+    if (gang__span_count(span) <= FEW || !gang__span_is_dense(span))
+        return false;
+    s->first = gang__span_first(span);
+    s->end = gang__span_last(span) + 1;
+    return true;
+}
+
 static int64_t pass(struct search *s, int32_t policy)
 {
-    if (s->domain)
+    if (s->scope->level >= GANG__LEVEL_NODE)
+        return one_node(s);
+    bool by_index = !s->p->empty && !s->p->snap;
+    if (s->scope->domain && !(by_index && is_row(s)))
         return members(s, policy);
-    if (s->p->empty || s->p->snap)
+    if (!by_index)
         return all_nodes(s, policy);
     uint32_t classes = gang__load(&s->p->c->class_count);
     s->classes = 0;
     for (uint32_t k = 0; k < classes; k++)
-        if (class_matches(s->p->c, s->g, k))
+        if (gang__class_matches(s->p->c, s->g, k))
             s->class_id[s->classes++] = (uint8_t)k;
-    if (policy == GANG_POLICY_PACK)
+    if (policy == GANG_POLICY_PACK || policy == GANG_POLICY_DEFAULT ||
+        policy == GANG_POLICY_TOPOLOGY)
         return index_up(s);
     if (policy == GANG_POLICY_FIRST)
         return index_first(s);
     return index_down(s);
 }
 
-int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
-                     struct gang__domain *domain, int32_t policy)
+int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
+                          const struct gang__scope *scope, const struct gang__walk *walk)
 {
     struct search s;
     s.p = p;
     s.group = group;
     s.g = &p->q->group[group];
-    s.domain = domain;
+    s.scope = scope;
+    s.first = 0;
+    s.end = GANG__NO_SLOT;
     s.want = want;
-    s.each = INT64_MAX;
+    s.each = walk->each;
+    s.nodes = walk->nodes;
+    s.at_least = walk->at_least;
+    s.walk = walk;
     s.at = s.count = 0;
     s.listed = false;
-    if (policy != GANG_POLICY_SPREAD)
-        return pass(&s, policy);
+    if (walk->policy != GANG_POLICY_SPREAD || scope->level >= GANG__LEVEL_NODE)
+        return pass(&s, walk->policy);
     s.each = 1; /* one a node, then a second round */
     int64_t done = 0, here;
-    while (s.want && (here = pass(&s, policy)) > 0)
+    while (s.want && (here = pass(&s, walk->policy)) > 0)
         done += here;
     return done;
+}
+
+int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
+                     const struct gang__scope *scope, int32_t policy)
+{
+    struct gang__walk walk = {policy, INT64_MAX, INT64_MAX, 1, NULL, NULL};
+    return gang__search_walk(p, group, want, scope, &walk);
 }
 
 /* ---- too few at a glance ------------------------------------------------------------------------- */
@@ -366,7 +440,7 @@ bool gang__search_is_vain(gang_cluster *c, const struct gang__group *g, int64_t 
         uint32_t gpus = bucket + 1u - GANG__GPU_WHOLE;
         int64_t each = (bucket + 1 == GANG__GPU_LEVELS ? GANG_MAX_GPUS : gpus) / g->devices;
         for (uint32_t k = 0; k < classes; k++)
-            if (class_matches(c, g, k) && !gang__index_empty(c, k, bucket))
+            if (gang__class_matches(c, g, k) && !gang__index_empty(c, k, bucket))
                 most += each * count_nodes(c, k, bucket, want - most);
         if (most >= want)
             return false;

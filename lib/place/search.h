@@ -5,13 +5,28 @@
 
 #include "place/plan.h"
 
-/* Plan up to `want` more tasks of a group on the nodes of a domain (NULL: the whole cluster).
- * Returns how many were planned.
+/* How to go over the nodes of a scope. */
+struct gang__walk {
+    int32_t policy;   /* as below */
+    int64_t each;     /* at most so many tasks a node */
+    int64_t nodes;    /* on at most so many nodes */
+    int64_t at_least; /* only nodes that may hold so many tasks */
+    /* Instead of planning tasks: called with each node that may hold them; true ends the walk. */
+    bool (*offer)(void *user, uint32_t slot);
+    void *user;
+};
+
+/* Plan up to `want` more tasks of a group on the nodes of a scope. Returns how many were planned.
  *   policy  GANG_POLICY_*, or GANG__ORDER_PROOF: from the emptiest node down, each filled as far as
  *           it goes; finds room whenever there is any (see core/commit.c, "A refusal is true"). */
 enum { GANG__ORDER_PROOF = -1 };
 int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
-                     struct gang__domain *domain, int32_t policy);
+                     const struct gang__scope *scope, int32_t policy);
+int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
+                          const struct gang__scope *scope, const struct gang__walk *walk);
+
+/* Can nodes of a class hold the group's devices? */
+bool gang__class_matches(gang_cluster *c, const struct gang__group *g, uint32_t class_id);
 
 /* Is there surely no room for so many tasks of whole devices, going by the index alone? It counts each node
  * at least at what is free on it, so a yes is as true as the search of GANG__ORDER_PROOF, and is said

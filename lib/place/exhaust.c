@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When the straight way fails: every choice of domains, and on few nodes every share of the tasks, until
+ * one holds or a bounded number of steps is spent.
+ *
+ * Greedy placing misses a gang when a choice made early takes what a later one needs: two domains of
+ * unlike size for two groups, nodes rich in cores for work that would fit elsewhere, parts of devices that
+ * only go together one way. The request is written down as a list of choices (open a domain for a
+ * member; fill a group into the scope it has; make up what a minimum is short of), and gone through
+ * depth first. A fill is first tried as usual, and, where few nodes can take part, then in every
+ * distribution: tasks of a group are alike, and so are nodes with the same words, so that only what
+ * differs is tried. */
+
+#include <string.h>
+
+#include "core/index.h"
+#include "core/node.h"
+#include "place/pack.h"
+#include "place/room.h"
+
+enum {
+    MOST_CHOICES = 96,
+    MOST_NODES = 24,    /* in a scope, for every distribution to be tried */
+    MOST_STEPS = 20000, /* placements tried, where distributions are */
+    FEW_STEPS = 256,    /* where only domains are chosen: each is a search */
+    WHOLE = 0           /* scope of the request */
+};
+
+enum what { OPEN, FILL, MAKE_UP };
+
+struct todo {
+    enum what what;
+    struct gang__member
+        m;          /* OPEN: who; FILL: the group and how many; MAKE_UP: the set or request */
+    uint32_t outer; /* number of the scope around it */
+    uint32_t scope; /* OPEN: number of the one that is chosen; else where it goes */
+};
+
+struct exhaust {
+    struct gang__pack *k;
+    struct gang__plan *p;
+    int64_t steps;
+    uint32_t count, scopes;
+    struct todo todo[MOST_CHOICES];
+    struct gang__scope scope[MOST_CHOICES + 1];
+    bool too_many;
+};
+
+/* What to do when a choice is made. Lives on the stack. */
+struct next {
+    bool (*go)(struct exhaust *x, const struct next *n);
+    uint32_t at;     /* of todo */
+    uint32_t group;  /* MAKE_UP: the next group to ask */
+    int64_t missing; /* and how many tasks are missing */
+};
+
+static bool solve(struct exhaust *x, uint32_t at);
+
+static bool spent(struct exhaust *x)
+{
+    return x->steps-- <= 0 || x->p->failed;
+}
+
+/* ---- the list of choices ---------------------------------------------------------------------------- */
+
+static struct todo *add(struct exhaust *x, enum what what, struct gang__member m, uint32_t outer)
+{
+    if (x->count == MOST_CHOICES) {
+        x->too_many = true;
+        x->count = 0;
+    }
+    struct todo *t = &x->todo[x->count++];
+    *t = (struct todo){what, m, outer, outer};
+    return t;
+}
+
+/* The scope of a member: one to be opened, or that around it. */
+static uint32_t open_for(struct exhaust *x, struct gang__member m, uint32_t outer)
+{
+    if (gang__member_same(x->k->q, m) < 0)
+        return outer;
+    struct todo *t = add(x, OPEN, m, outer);
+    t->scope = x->scopes < MOST_CHOICES ? ++x->scopes : WHOLE;
+    return t->scope;
+}
+
+static void write_group(struct exhaust *x, uint32_t group, uint32_t outer)
+{
+    const struct gang__group *g = &x->k->q->group[group];
+    uint32_t scope = open_for(x, gang__member_group(group, g->min), outer);
+    if (!g->slice) {
+        add(x, FILL, gang__member_group(group, g->min), scope);
+        return;
+    }
+    for (int64_t i = 0; i < g->min / g->slice && !x->too_many; i++) {
+        struct gang__member m = gang__member_group(group, g->slice);
+        m.slice = true;
+        add(x, FILL, m, open_for(x, m, scope));
+    }
+}
+
+static void write_set(struct exhaust *x, int32_t set, uint32_t outer)
+{
+    const gang_request *q = x->k->q;
+    struct gang__member m = set < 0 ? gang__member_all() : gang__member_set(set);
+    uint32_t scope = open_for(x, m, outer);
+    for (uint32_t i = 0; i < q->set_count && !x->too_many; i++)
+        if (q->set[i].parent == set && q->set[i].min > 0)
+            write_set(x, (int32_t)i, scope);
+    for (uint32_t i = 0; i < q->group_count && !x->too_many; i++)
+        if (q->group[q->by_size[i]].set == set && q->group[q->by_size[i]].min > 0)
+            write_group(x, q->by_size[i], scope);
+    add(x, MAKE_UP, m, scope);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------ */
+
+struct opening {
+    struct exhaust *x;
+    uint32_t at;
+};
+
+static bool open_here(void *user, const struct gang__scope *s)
+{
+    struct opening *o = user;
+    struct exhaust *x = o->x;
+    const struct todo *t = &x->todo[o->at];
+    size_t picks = x->p->picks, binds = x->p->binds;
+    if (spent(x))
+        return false;
+    x->scope[t->scope] = *s;
+    if (gang__bind(x->p, t->m, s) && solve(x, o->at + 1))
+        return true;
+    gang__undo(x->p, picks, binds);
+    return false;
+}
+
+static bool open_all(struct exhaust *x, uint32_t at)
+{
+    const struct todo *t = &x->todo[at];
+    struct gang__scope outer = x->scope[t->outer], around;
+    struct opening o = {x, at};
+    int32_t same = gang__member_same(x->k->q, t->m);
+    if (outer.level >= same)
+        return gang__scope_at(x->p, &outer, same, &around) && open_here(&o, &outer);
+    return gang__choose_each(x->k, t->m, same, &outer, open_here, &o);
+}
+
+/* ---- filling -------------------------------------------------------------------------------------------- */
+
+struct filling {
+    uint32_t group;
+    const struct gang__scope *scope;
+    const struct next *next;
+    size_t at, count; /* slots, in plan.key */
+};
+
+/* Nodes of the scope with room. False: too many to try every distribution. */
+static bool list_nodes(struct exhaust *x, struct filling *f)
+{
+    struct gang__plan *p = x->p;
+    uint32_t end = gang__plan_end(p);
+    struct gang__crowd m = {end - 1, NULL, NULL};
+    bool all = f->scope->level == GANG__NO_LEVEL;
+    if (f->scope->level >= GANG__LEVEL_NODE)
+        m.count = 1;
+    else if (!all)
+        m = gang__plan_members(p, f->scope->domain);
+    uint64_t *key = gang__keys_push(p, MOST_NODES, &f->at);
+    f->count = 0;
+    for (uint32_t i = 0; key && i < m.count; i++) {
+        uint32_t slot = f->scope->level >= GANG__LEVEL_NODE ? f->scope->slot
+                        : all                               ? i + 1
+                                                            : gang__crowd_slot(&m, i);
+        const struct gang__node *node = gang__plan_node(p, slot);
+        if (!node || !gang__scope_has(f->scope, node) || !gang__plan_room(p, f->group, slot))
+            continue;
+        if (f->count == MOST_NODES)
+            return false;
+        key[f->count++] = slot;
+    }
+    return key != NULL && f->count > 0;
+}
+
+/* Do two nodes make no difference? */
+static bool are_alike(struct gang__plan *p, uint32_t a, uint32_t b)
+{
+    struct gang__view *v = gang__plan_view(p, a);
+    size_t at = v ? (size_t)(v - p->view) : 0;
+    struct gang__view *w = gang__plan_view(p, b);
+    if (!v || !w || p->failed)
+        return false;
+    v = &p->view[at];
+    return v->shape == w->shape && !v->node->tags && !w->node->tags &&
+           memcmp(v->node->domain, w->node->domain, p->c->level_count * sizeof(uint32_t)) == 0 &&
+           memcmp(gang__view_now(p, v), gang__view_now(p, w), v->words * sizeof(uint64_t)) == 0;
+}
+
+/* `left` tasks on the nodes from the i-th on. `most`: on this one, since one like it before it got as
+ * many. */
+static bool share_out(struct exhaust *x, const struct filling *f, size_t i, int64_t left,
+                      int64_t most)
+{
+    struct gang__plan *p = x->p;
+    if (left == 0)
+        return f->next->go(x, f->next);
+    if (i == f->count || spent(x))
+        return false;
+    uint32_t slot = (uint32_t)p->key[f->at + i];
+    bool twin = i + 1 < f->count && are_alike(p, slot, (uint32_t)p->key[f->at + i + 1]);
+    struct gang__scope node = gang__scope_node(slot);
+    const struct gang__scope *where = f->scope->level > GANG__LEVEL_NODE ? f->scope : &node;
+    size_t picks = p->picks, binds = p->binds;
+    int64_t here = left < most ? left : most;
+    here = here ? gang__search(p, f->group, here, where, GANG__ORDER_PROOF) : 0;
+    for (;; here--) {
+        if (share_out(x, f, i + 1, left - here, twin ? here : INT64_MAX))
+            return true;
+        if (here == 0)
+            break;
+        gang__undo(p, picks + (size_t)here - 1, binds);
+    }
+    gang__undo(p, picks, binds);
+    return false;
+}
+
+/* Parts of single devices: each task on each device that makes a difference, in rising order. */
+static bool share_devices(struct exhaust *x, const struct filling *f, size_t i, unsigned device,
+                          int64_t left)
+{
+    struct gang__plan *p = x->p;
+    if (left == 0)
+        return f->next->go(x, f->next);
+    for (; i < f->count; i++, device = 0) {
+        uint32_t slot = (uint32_t)p->key[f->at + i];
+        const struct gang__node *node = gang__plan_node(p, slot);
+        for (; node && device < node->shape->layout.gpus; device++) {
+            struct gang__misfit misfit;
+            size_t picks = p->picks, binds = p->binds;
+            if (spent(x))
+                return false;
+            uint64_t bit = UINT64_C(1) << device;
+            if (!gang__plan_task(p, f->group, slot, bit, &misfit))
+                continue;
+            if (share_devices(x, f, i, device, left - 1))
+                return true;
+            gang__undo(p, picks, binds);
+        }
+    }
+    return false;
+}
+
+static bool fill(struct exhaust *x, uint32_t group, int64_t want, bool slice,
+                 const struct gang__scope *scope, const struct next *next)
+{
+    struct gang__plan *p = x->p;
+    const struct gang__group *g = &x->k->q->group[group];
+    size_t picks = p->picks, binds = p->binds;
+    if (spent(x))
+        return false;
+    int64_t done = slice ? gang__compact(x->k, group, want, scope)
+                         : gang__place_group(x->k, group, want, scope);
+    if (done == want && next->go(x, next))
+        return true;
+    gang__undo(p, picks, binds);
+    struct filling f = {group, scope, next, 0, 0};
+    bool parts = g->devices == 1 && g->share != 1000 && scope->level <= GANG__LEVEL_NODE;
+    if (g->spread >= 0 || x->steps <= 0)
+        return false;
+    bool found = false;
+    if (list_nodes(x, &f))
+        found = parts ? share_devices(x, &f, 0, 0, want) : share_out(x, &f, 0, want, INT64_MAX);
+    gang__keys_pop(p, f.at);
+    return found;
+}
+
+/* ---- making up a minimum ---------------------------------------------------------------------------------- */
+
+static bool is_inside(const gang_request *q, int32_t set, int32_t outer)
+{
+    while (set >= 0 && set != outer)
+        set = q->set[set].parent;
+    return outer < 0 || set == outer;
+}
+
+static int64_t tasks_missing(const struct exhaust *x, int32_t set)
+{
+    const gang_request *q = x->k->q;
+    int64_t missing = set < 0 ? q->min : q->set[set].min;
+    for (uint32_t i = 0; i < q->group_count; i++)
+        if (is_inside(q, q->group[i].set, set))
+            missing -= x->p->in_group[i];
+    return missing;
+}
+
+static bool make_up(struct exhaust *x, const struct next *n);
+static bool make_up_with(struct exhaust *x, const struct next *n, uint32_t group, int64_t want);
+
+struct making_up {
+    struct exhaust *x;
+    struct gang__member m;
+    const struct next *next;
+    uint32_t group;
+    int64_t want;
+};
+
+static bool make_up_here(void *user, const struct gang__scope *s)
+{
+    struct making_up *u = user;
+    struct gang__plan *p = u->x->p;
+    size_t picks = p->picks, binds = p->binds;
+    if (spent(u->x))
+        return false;
+    if (gang__bind(p, u->m, s) && make_up_with(u->x, u->next, u->group, u->want))
+        return true;
+    gang__undo(p, picks, binds);
+    return false;
+}
+
+/* `want` tasks of one group, in the domains it demands: those that are chosen, or chosen now, from the
+ * outside in. The rest is of the groups after it. */
+static bool make_up_with(struct exhaust *x, const struct next *n, uint32_t group, int64_t want)
+{
+    const gang_request *q = x->k->q;
+    struct making_up u = {x, gang__member_all(), n, group, want};
+    struct gang__scope s, around;
+    if (gang__next_demand(x->k, group, &u.m)) {
+        int32_t outer = u.m.group >= 0 ? q->group[group].set
+                        : u.m.set >= 0 ? q->set[u.m.set].parent
+                                       : GANG__NO_SET;
+        bool whole = u.m.group < 0 && u.m.set < 0;
+        s = whole ? gang__scope_all() : gang__scope_around(x->k, outer);
+        int32_t same = gang__member_same(q, u.m);
+        u.m.fill = (int32_t)group;
+        u.m.want = want;
+        if (s.level >= same)
+            return gang__scope_at(x->p, &s, same, &around) && make_up_here(&u, &s);
+        return gang__choose_each(x->k, u.m, same, &s, make_up_here, &u);
+    }
+    struct next rest = {make_up, n->at, n->group + 1, n->missing - want};
+    s = x->p->scope_of_group[group];
+    if (!gang__scope_is_bound(&s))
+        s = gang__scope_around(x->k, q->group[group].set);
+    return fill(x, group, want, false, &s, &rest);
+}
+
+static bool make_up(struct exhaust *x, const struct next *n)
+{
+    const gang_request *q = x->k->q;
+    int32_t set = x->todo[n->at].m.set;
+    if (n->missing <= 0)
+        return solve(x, n->at + 1);
+    if (n->group == q->group_count || spent(x))
+        return false;
+    uint32_t group = q->by_size[n->group];
+    int64_t most = q->group[group].count - x->p->in_group[group];
+    if (!is_inside(q, q->group[group].set, set))
+        most = 0;
+    for (int64_t want = most < n->missing ? most : n->missing; want > 0; want--)
+        if (make_up_with(x, n, group, want))
+            return true;
+    struct next rest = {make_up, n->at, n->group + 1, n->missing};
+    return make_up(x, &rest);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------ */
+
+static bool go_on(struct exhaust *x, const struct next *n)
+{
+    return solve(x, n->at);
+}
+
+static bool solve(struct exhaust *x, uint32_t at)
+{
+    if (at == x->count)
+        return true;
+    const struct todo *t = &x->todo[at];
+    struct next next = {go_on, at + 1, 0, 0};
+    switch (t->what) {
+    case OPEN:
+        return open_all(x, at);
+    case FILL:
+        return fill(x, (uint32_t)t->m.group, t->m.want, t->m.slice, &x->scope[t->scope], &next);
+    case MAKE_UP:
+        break;
+    }
+    next = (struct next){make_up, at, 0, tasks_missing(x, t->m.set)};
+    return make_up(x, &next);
+}
+
+bool gang__exhaust(struct gang__pack *k)
+{
+    struct exhaust x;
+    struct gang__scope all = gang__scope_all();
+    x.k = k;
+    x.p = k->p;
+    x.count = x.scopes = 0;
+    x.too_many = false;
+    x.scope[WHOLE] = all;
+    write_set(&x, GANG__NO_SET, WHOLE);
+    if (x.too_many)
+        return false;
+    x.steps = gang__scope_nodes(k->p, &all) <= MOST_NODES ? MOST_STEPS : FEW_STEPS;
+    bool found = solve(&x, 0);
+    if (!found)
+        gang__undo(k->p, 0, 0);
+    return found;
+}

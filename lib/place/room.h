@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much room there is for a group in a domain, before anything is planned there: which domains to try,
+ * in which order. By the index, 32 nodes a word, or node by node where that is cheap or the index does
+ * not count (a snapshot, an imagined empty cluster). */
+#ifndef GANG__PLACE_ROOM_H
+#define GANG__PLACE_ROOM_H
+
+#include "place/plan.h"
+
+enum { GANG__ROOM_MOST = 128 }; /* tasks a node that are told apart */
+
+/* Nodes by the tasks of a group each can take: never fewer than it can. */
+struct gang__room {
+    int64_t tasks;                        /* in all, of what is counted */
+    uint32_t nodes[GANG__ROOM_MOST + 1];  /* nodes[n]: with room for n; the last: and more */
+};
+
+/* What to look at in the index for a group: made once, used for many domains. */
+struct gang__eyes {
+    struct gang__plan *p;
+    uint32_t group;
+    bool by_index;  /* else node by node */
+    uint32_t pairs; /* buckets with nodes in them that may have room */
+    struct {
+        uint8_t class_id, bucket;
+        uint32_t each; /* tasks a node, at most */
+    } pair[GANG__CLASSES];
+};
+
+/* `nodes`: of all domains together; few are looked at one by one. */
+void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group, int64_t nodes);
+
+/* The room in the i-th domain of a level. */
+void gang__room_in(struct gang__eyes *e, uint32_t level, uint32_t i, struct gang__room *room);
+
+/* Add one node's. */
+static inline void gang__room_add(struct gang__room *room, int64_t tasks, uint32_t nodes)
+{
+    if (tasks <= 0)
+        return;
+    room->nodes[tasks < GANG__ROOM_MOST ? tasks : GANG__ROOM_MOST] += nodes;
+    int64_t sum;
+    if (__builtin_mul_overflow(tasks, (int64_t)nodes, &sum) ||
+        __builtin_add_overflow(sum, room->tasks, &room->tasks))
+        room->tasks = INT64_MAX;
+}
+
+/* The same of a scope: the cluster, a domain or a node. */
+void gang__room_of(struct gang__eyes *e, const struct gang__scope *scope, struct gang__room *room);
+
+/* Nodes in a scope, those counted that are not up. */
+int64_t gang__scope_nodes(struct gang__plan *p, const struct gang__scope *scope);
+
+/* On how few nodes `want` tasks go; INT64_MAX: they do not. */
+int64_t gang__room_nodes(const struct gang__room *room, int64_t want);
+
+#endif
