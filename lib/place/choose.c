@@ -164,7 +164,7 @@ static bool offer_parts(struct choice *x, uint32_t slot)
     uint64_t *key = gang__keys_push(p, parts->count, &at);
     for (uint32_t i = 0; key && i < parts->count; i++) {
         struct gang__scope s = gang__scope_part(slot, x->level, i);
-        if (!gang__scope_is_inside(p, &s, x->scope))
+        if (!is_candidate(x, &s))
             continue;
         p->within.on = true;
         p->within.gpus = parts->gpus[i];
@@ -189,10 +189,10 @@ static bool offer_parts(struct choice *x, uint32_t slot)
 static bool offer_node(void *user, uint32_t slot)
 {
     struct choice *x = user;
+    struct gang__scope s = gang__scope_node(slot);
     if (x->level != GANG__LEVEL_NODE)
         return offer_parts(x, slot);
-    struct gang__scope s = gang__scope_node(slot);
-    return x->take(x->user, &s);
+    return is_candidate(x, &s) && x->take(x->user, &s);
 }
 
 static bool offer_nodes(struct choice *x)

@@ -13,14 +13,6 @@
 
 /* ---- nodes --------------------------------------------------------------------------------------- */
 
-static int64_t walk_up(struct gang__pack *k, uint32_t group, int64_t want,
-                       const struct gang__scope *scope, int64_t each, int64_t nodes,
-                       int64_t at_least)
-{
-    struct gang__walk walk = {GANG_POLICY_PACK, each, nodes, at_least, NULL, NULL};
-    return gang__search_walk(k->p, group, want, scope, &walk);
-}
-
 /* On nodes that the plan uses already: they cost no new one. */
 static int64_t fill_used(struct gang__pack *k, uint32_t group, int64_t want,
                          const struct gang__scope *scope)
@@ -37,14 +29,106 @@ static int64_t fill_used(struct gang__pack *k, uint32_t group, int64_t want,
     return done;
 }
 
+/* ---- few nodes: each is looked at ---- */
+
+enum { SLOT_BITS = 20, TASKS_MOST = 1 << 24 };
+
+/* Nodes of a scope by their room, as keys in rising order. */
+static size_t list_nodes(struct gang__pack *k, uint32_t group, const struct gang__scope *scope,
+                         uint64_t *key)
+{
+    struct gang__plan *p = k->p;
+    struct gang__crowd m = {gang__plan_end(p) - 1, NULL, NULL};
+    size_t found = 0;
+    if (scope->domain)
+        m = gang__plan_members(p, scope->domain);
+    for (uint32_t i = 0; i < m.count; i++) {
+        uint32_t slot = scope->domain ? gang__crowd_slot(&m, i) : i + 1;
+        const struct gang__node *node = gang__plan_node(p, slot);
+        int64_t room = node && gang__scope_has(scope, node) ? gang__plan_room(p, group, slot) : 0;
+        if (room > 0)
+            key[found++] = (uint64_t)(room < TASKS_MOST ? room : TASKS_MOST) << SLOT_BITS | slot;
+    }
+    if (found > 1)
+        gang__sort_keys(key, found);
+    return found;
+}
+
+/* The first of keys in rising order with room for so many, else the last. */
+static size_t pick_room(const uint64_t *key, size_t count, int64_t want)
+{
+    size_t low = 0, high = count - 1;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if ((int64_t)(key[mid] >> SLOT_BITS) >= want)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
+}
+
+/* Take a key out. Returns what it is of. */
+static uint32_t take_key(uint64_t *key, size_t *count, size_t i)
+{
+    uint32_t number = (uint32_t)key[i] & ((1u << SLOT_BITS) - 1);
+    for (--*count; i < *count; i++)
+        key[i] = key[i + 1];
+    return number;
+}
+
+/* How many tasks go on each of as few nodes as do, if they can be equally many; else 0. */
+static int64_t equal_share(const uint64_t *key, size_t count, int64_t want)
+{
+    int64_t sum = 0;
+    size_t nodes = 0;
+    while (nodes < count && sum < want)
+        sum += (int64_t)(key[count - ++nodes] >> SLOT_BITS);
+    if (sum < want || nodes < 2)
+        return 0;
+    int64_t each = (want + (int64_t)nodes - 1) / (int64_t)nodes;
+    return (int64_t)(key[count - nodes] >> SLOT_BITS) >= each ? each : 0;
+}
+
+static int64_t fill_listed(struct gang__pack *k, uint32_t group, int64_t want,
+                           const struct gang__scope *scope, uint32_t end)
+{
+    struct gang__plan *p = k->p;
+    size_t at;
+    uint64_t *key = gang__keys_push(p, end, &at);
+    size_t left = key ? list_nodes(k, group, scope, key) : 0;
+    int64_t done = 0, each = left ? equal_share(key, left, want) : 0;
+    while (done < want && left && !p->failed) {
+        int64_t most = each && each < want - done ? each : want - done;
+        uint32_t slot = take_key(p->key + at, &left, pick_room(p->key + at, left, most));
+        struct gang__scope node = gang__scope_node(slot);
+        done += gang__search(p, group, most, &node, GANG_POLICY_PACK);
+        if (each && done < want) { /* what is missing is shared out again: perhaps one less each */
+            int64_t nodes = (want - done + each - 1) / each;
+            each = (want - done + nodes - 1) / nodes;
+        }
+    }
+    gang__keys_pop(p, at);
+    return done;
+}
+
+/* ---- many nodes: by the index ---- */
+
+static int64_t walk_up(struct gang__pack *k, uint32_t group, int64_t want,
+                       const struct gang__scope *scope, int64_t each, int64_t nodes,
+                       int64_t at_least)
+{
+    struct gang__walk walk = {GANG_POLICY_PACK, each, nodes, at_least, NULL, NULL};
+    return gang__search_walk(k->p, group, want, scope, &walk);
+}
+
 /* On equally many tasks a node, on as few nodes as there can be. */
 static int64_t fill_equally(struct gang__pack *k, uint32_t group, int64_t want,
                             const struct gang__scope *scope)
 {
     struct gang__room room;
     struct gang__eyes eyes;
-    int64_t count = gang__scope_nodes(k->p, scope);
-    gang__eyes_open(&eyes, k->p, group, count);
+    gang__eyes_open(&eyes, k->p, group, gang__scope_nodes(k->p, scope));
     gang__room_of(&eyes, scope, &room);
     int64_t nodes = gang__room_nodes(&room, want);
     if (nodes < 2 || nodes == INT64_MAX)
@@ -65,15 +149,11 @@ static int64_t fill_equally(struct gang__pack *k, uint32_t group, int64_t want,
     return 0;
 }
 
-static int64_t fill_nodes(struct gang__pack *k, uint32_t group, int64_t want,
-                          const struct gang__scope *scope)
+static int64_t fill_indexed(struct gang__pack *k, uint32_t group, int64_t want,
+                            const struct gang__scope *scope)
 {
     struct gang__plan *p = k->p;
-    if (scope->level >= GANG__LEVEL_NODE)
-        return gang__search(p, group, want, scope, GANG_POLICY_PACK);
-    int64_t done = fill_used(k, group, want, scope);
-    if (done < want)
-        done += walk_up(k, group, want - done, scope, INT64_MAX, 1, want - done);
+    int64_t done = walk_up(k, group, want, scope, INT64_MAX, 1, want);
     if (done < want)
         done += fill_equally(k, group, want - done, scope);
     while (done < want && !p->failed) {
@@ -88,9 +168,22 @@ static int64_t fill_nodes(struct gang__pack *k, uint32_t group, int64_t want,
     return done;
 }
 
-/* ---- domains -------------------------------------------------------------------------------------- */
+static int64_t fill_nodes(struct gang__pack *k, uint32_t group, int64_t want,
+                          const struct gang__scope *scope)
+{
+    struct gang__plan *p = k->p;
+    if (scope->level >= GANG__LEVEL_NODE)
+        return gang__search(p, group, want, scope, GANG_POLICY_PACK);
+    int64_t done = fill_used(k, group, want, scope);
+    if (done == want)
+        return done;
+    uint32_t end = scope->domain ? (uint32_t)gang__scope_nodes(p, scope) : gang__plan_end(p);
+    bool few = p->empty || p->snap || end <= GANG__FEW_NODES;
+    return done + (few ? fill_listed(k, group, want - done, scope, end)
+                       : fill_indexed(k, group, want - done, scope));
+}
 
-enum { RANK_BITS = 20, TASKS_MOST = (1 << 24) };
+/* ---- domains -------------------------------------------------------------------------------------- */
 
 /* The next level with domains below a scope; GANG__LEVEL_NODE: none. */
 static int32_t next_level(const struct gang__plan *p, const struct gang__scope *s)
@@ -125,7 +218,7 @@ static size_t list_rooms(struct gang__pack *k, uint32_t group, int64_t want, int
         if (room.tasks == 0)
             continue;
         int64_t tasks = room.tasks < TASKS_MOST ? room.tasks : TASKS_MOST;
-        key[found++] = (uint64_t)tasks << RANK_BITS | i;
+        key[found++] = (uint64_t)tasks << SLOT_BITS | i;
         if (tasks < want)
             continue;
         int64_t nodes = gang__room_nodes(&room, want);
@@ -135,20 +228,6 @@ static size_t list_rooms(struct gang__pack *k, uint32_t group, int64_t want, int
     if (found > 1 && !p->failed)
         gang__sort_keys(key, found);
     return found;
-}
-
-/* Keys in order of room: the least that holds `want`, else the largest. */
-static size_t pick_room(const uint64_t *key, size_t count, int64_t want)
-{
-    size_t low = 0, high = count - 1;
-    while (low < high) {
-        size_t mid = (low + high) / 2;
-        if ((int64_t)(key[mid] >> RANK_BITS) >= want)
-            high = mid;
-        else
-            low = mid + 1;
-    }
-    return low;
 }
 
 static int64_t in_domain(struct gang__pack *k, uint32_t group, int64_t want, int32_t level,
@@ -176,10 +255,7 @@ int64_t gang__compact(struct gang__pack *k, uint32_t group, int64_t want,
     if (best.nodes != INT64_MAX)
         done = in_domain(k, group, want, level, best.rank);
     while (done < want && left && !p->failed) {
-        size_t i = pick_room(p->key + at, left, want - done);
-        uint32_t rank = (uint32_t)p->key[at + i] & ((1u << RANK_BITS) - 1);
-        for (left--; i < left; i++)
-            p->key[at + i] = p->key[at + i + 1];
+        uint32_t rank = take_key(p->key + at, &left, pick_room(p->key + at, left, want - done));
         done += in_domain(k, group, want - done, level, rank);
     }
     gang__keys_pop(p, at);

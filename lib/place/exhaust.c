@@ -19,10 +19,11 @@
 
 enum {
     MOST_CHOICES = 96,
-    MOST_NODES = 24,    /* in a scope, for every distribution to be tried */
-    MOST_STEPS = 20000, /* placements tried, where distributions are */
-    FEW_STEPS = 256,    /* where only domains are chosen: each is a search */
-    WHOLE = 0           /* scope of the request */
+    MOST_NODES = 24,        /* in a scope, for every distribution to be tried */
+    MOST_STEPS = 20000,     /* placements tried, where distributions are */
+    IMPROVING_STEPS = 5000, /* for a better plan than there is */
+    FEW_STEPS = 256,        /* where only domains are chosen: each is a search */
+    WHOLE = 0               /* scope of the request */
 };
 
 enum what { OPEN, FILL, MAKE_UP };
@@ -43,6 +44,7 @@ struct exhaust {
     struct todo todo[MOST_CHOICES];
     struct gang__scope scope[MOST_CHOICES + 1];
     bool too_many;
+    struct gang__cost most; /* no plan that costs more */
 };
 
 /* What to do when a choice is made. Lives on the stack. */
@@ -58,6 +60,39 @@ static bool solve(struct exhaust *x, uint32_t at);
 static bool spent(struct exhaust *x)
 {
     return x->steps-- <= 0 || x->p->failed;
+}
+
+/* ---- what a plan costs ---------------------------------------------------------------------------------- */
+
+static bool is_dearer(struct gang__cost a, struct gang__cost b)
+{
+    return a.domains != b.domains ? a.domains > b.domains : a.nodes > b.nodes;
+}
+
+struct gang__cost gang__plan_cost(const struct gang__plan *p)
+{
+    struct gang__cost cost = {0, 0};
+    uint32_t seen[MOST_NODES];
+    int32_t level = (int32_t)p->c->level_count - 1;
+    for (size_t i = 0; i < p->views; i++) {
+        const struct gang__view *v = &p->view[i];
+        if (!v->node || !v->used)
+            continue;
+        cost.nodes++;
+        uint32_t domain = level < 0 ? 0 : v->node->domain[level];
+        int64_t k = 0;
+        while (k < cost.domains && seen[k] != domain)
+            k++;
+        if (k == cost.domains && k < MOST_NODES)
+            seen[cost.domains++] = domain;
+    }
+    return cost;
+}
+
+/* Is what is planned so far too dear already? It only gets dearer. */
+static bool is_too_dear(const struct exhaust *x)
+{
+    return x->most.nodes < INT64_MAX && is_dearer(gang__plan_cost(x->p), x->most);
 }
 
 /* ---- the list of choices ---------------------------------------------------------------------------- */
@@ -213,7 +248,7 @@ static bool share_out(struct exhaust *x, const struct filling *f, size_t i, int6
     int64_t here = left < most ? left : most;
     here = here ? gang__search(p, f->group, here, where, GANG__ORDER_PROOF) : 0;
     for (;; here--) {
-        if (share_out(x, f, i + 1, left - here, twin ? here : INT64_MAX))
+        if (!is_too_dear(x) && share_out(x, f, i + 1, left - here, twin ? here : INT64_MAX))
             return true;
         if (here == 0)
             break;
@@ -223,25 +258,54 @@ static bool share_out(struct exhaust *x, const struct filling *f, size_t i, int6
     return false;
 }
 
+/* Was a node like this one among those before it, from the `from`-th on? */
+static bool is_known(struct gang__plan *p, const struct filling *f, size_t from, size_t i)
+{
+    for (size_t k = from; k < i; k++)
+        if (are_alike(p, (uint32_t)p->key[f->at + k], (uint32_t)p->key[f->at + i]))
+            return true;
+    return false;
+}
+
+/* Is as much free of a device as of one before it, from the `from`-th on? */
+static bool is_like_before(struct gang__plan *p, uint32_t slot, unsigned from, unsigned device)
+{
+    const struct gang__view *v = gang__plan_view(p, slot);
+    const uint64_t *now = v ? gang__view_now(p, v) + GANG__WORD_SHARES : NULL;
+    uint32_t free[2] = {0, 0};
+    for (unsigned d = from; now && d < device; d++) {
+        free[0] = gang__share(now[d / GANG__SHARES_PER_WORD], d % GANG__SHARES_PER_WORD);
+        free[1] = gang__share(now[device / GANG__SHARES_PER_WORD], device % GANG__SHARES_PER_WORD);
+        if (free[0] == free[1])
+            return true;
+    }
+    return false;
+}
+
 /* Parts of single devices: each task on each device that makes a difference, in rising order. */
-static bool share_devices(struct exhaust *x, const struct filling *f, size_t i, unsigned device,
+static bool share_devices(struct exhaust *x, const struct filling *f, size_t from, unsigned device,
                           int64_t left)
 {
     struct gang__plan *p = x->p;
+    const struct gang__group *g = &x->k->q->group[f->group];
+    bool alike = g->share && !g->model_count; /* devices that have as much free */
     if (left == 0)
         return f->next->go(x, f->next);
-    for (; i < f->count; i++, device = 0) {
+    for (size_t i = from; i < f->count; i++, device = 0) {
         uint32_t slot = (uint32_t)p->key[f->at + i];
         const struct gang__node *node = gang__plan_node(p, slot);
-        for (; node && device < node->shape->layout.gpus; device++) {
+        if (!node || is_known(p, f, from, i))
+            continue;
+        for (unsigned d = device; d < node->shape->layout.gpus; d++) {
             struct gang__misfit misfit;
             size_t picks = p->picks, binds = p->binds;
+            if (alike && is_like_before(p, slot, device, d))
+                continue;
             if (spent(x))
                 return false;
-            uint64_t bit = UINT64_C(1) << device;
-            if (!gang__plan_task(p, f->group, slot, bit, &misfit))
+            if (!gang__plan_task(p, f->group, slot, UINT64_C(1) << d, &misfit))
                 continue;
-            if (share_devices(x, f, i, device, left - 1))
+            if (!is_too_dear(x) && share_devices(x, f, i, d, left - 1))
                 return true;
             gang__undo(p, picks, binds);
         }
@@ -259,7 +323,7 @@ static bool fill(struct exhaust *x, uint32_t group, int64_t want, bool slice,
         return false;
     int64_t done = slice ? gang__compact(x->k, group, want, scope)
                          : gang__place_group(x->k, group, want, scope);
-    if (done == want && next->go(x, next))
+    if (done == want && !is_too_dear(x) && next->go(x, next))
         return true;
     gang__undo(p, picks, binds);
     struct filling f = {group, scope, next, 0, 0};
@@ -387,21 +451,54 @@ static bool solve(struct exhaust *x, uint32_t at)
     return make_up(x, &next);
 }
 
-bool gang__exhaust(struct gang__pack *k)
+static bool exhaust(struct gang__pack *k, struct gang__cost most, int64_t steps)
 {
     struct exhaust x;
-    struct gang__scope all = gang__scope_all();
     x.k = k;
     x.p = k->p;
     x.count = x.scopes = 0;
     x.too_many = false;
-    x.scope[WHOLE] = all;
+    x.most = most;
+    x.steps = steps;
+    x.scope[WHOLE] = gang__scope_all();
     write_set(&x, GANG__NO_SET, WHOLE);
     if (x.too_many)
         return false;
-    x.steps = gang__scope_nodes(k->p, &all) <= MOST_NODES ? MOST_STEPS : FEW_STEPS;
     bool found = solve(&x, 0);
     if (!found)
         gang__undo(k->p, 0, 0);
     return found;
+}
+
+static bool is_small(const struct gang__plan *p)
+{
+    struct gang__scope all = gang__scope_all();
+    return gang__scope_nodes((struct gang__plan *)p, &all) <= MOST_NODES;
+}
+
+bool gang__exhaust(struct gang__pack *k)
+{
+    struct gang__cost any = {INT64_MAX, INT64_MAX};
+    return exhaust(k, any, is_small(k->p) ? MOST_STEPS : FEW_STEPS);
+}
+
+bool gang__improve(struct gang__pack *k)
+{
+    struct gang__cost best = gang__plan_cost(k->p), least = {best.domains, best.nodes};
+    bool improved = false, found = true;
+    if (!is_small(k->p) || (best.domains == 1 && best.nodes == 1))
+        return true;
+    while (found && !k->p->failed && (least.domains > 1 || least.nodes > 1)) {
+        /* One node less in as many domains; or, on as many nodes, in one domain less. */
+        struct gang__cost next = {least.domains, least.nodes - 1};
+        gang__undo(k->p, 0, 0);
+        found = exhaust(k, next, IMPROVING_STEPS);
+        if (found) {
+            least = gang__plan_cost(k->p);
+            improved = true;
+        }
+    }
+    if (found)
+        return true;
+    return improved ? exhaust(k, least, MOST_STEPS) : false;
 }

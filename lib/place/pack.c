@@ -42,7 +42,28 @@ int32_t gang__member_same(const gang_request *q, struct gang__member m)
     return m.group >= 0 ? q->group[m.group].same : m.set >= 0 ? q->set[m.set].same : q->same;
 }
 
-/* A wish that is said, or the one that the policy has: the narrowest domain for whatever hangs
+/* Is it a matter of domains at all where the tasks of a set or the request go beside each other? */
+static bool is_bound(const gang_request *q, int32_t set)
+{
+    bool bound = q->same >= 0 || q->prefer >= 0;
+    for (; set >= 0 && !bound; set = q->set[set].parent)
+        bound = q->set[set].same >= 0 || q->set[set].prefer >= 0;
+    return bound;
+}
+
+/* Is a member to lie on few nodes, by policy? */
+static bool wants_few(const struct gang__pack *k, struct gang__member m)
+{
+    const gang_request *q = k->q;
+    if (k->policy != GANG_POLICY_DEFAULT)
+        return k->policy == GANG_POLICY_TOPOLOGY;
+    if (m.group < 0)
+        return is_bound(q, m.set);
+    const struct gang__group *g = &q->group[m.group];
+    return g->same >= 0 || g->prefer >= 0 || is_bound(q, g->set);
+}
+
+/* A wish that is said, or the one that goes without saying: the narrowest domain for whatever hangs
  * together. */
 static int32_t prefer_of(const struct gang__pack *k, struct gang__member m)
 {
@@ -51,11 +72,9 @@ static int32_t prefer_of(const struct gang__pack *k, struct gang__member m)
                    : m.group >= 0 ? q->group[m.group].prefer
                    : m.set >= 0   ? q->set[m.set].prefer
                                   : q->prefer;
-    if (said >= 0 || k->policy != GANG_POLICY_TOPOLOGY)
+    if (said >= GANG__LEVEL_NODE || !wants_few(k, m))
         return said;
-    if (m.group >= 0 && q->group[m.group].devices)
-        return GANG__LEVEL_ISLAND;
-    return GANG__LEVEL_NODE;
+    return m.group >= 0 && q->group[m.group].devices ? GANG__LEVEL_ISLAND : GANG__LEVEL_NODE;
 }
 
 /* ---- which scope a member is bound to ---------------------------------------------------------------- */
@@ -291,17 +310,6 @@ static int64_t place_slices(struct gang__pack *k, uint32_t group, int64_t want,
     return done;
 }
 
-/* Is it a matter of domains at all where the tasks of a group go beside each other? */
-static bool wants_few(const struct gang__pack *k, const struct gang__group *g)
-{
-    if (k->policy != GANG_POLICY_DEFAULT)
-        return k->policy == GANG_POLICY_TOPOLOGY;
-    bool bound = g->same >= 0 || g->prefer >= 0 || k->q->same >= 0 || k->q->prefer >= 0;
-    for (int32_t i = g->set; i >= 0 && !bound; i = k->q->set[i].parent)
-        bound = k->q->set[i].same >= 0 || k->q->set[i].prefer >= 0;
-    return bound;
-}
-
 int64_t gang__place_group(struct gang__pack *k, uint32_t group, int64_t want,
                           const struct gang__scope *scope)
 {
@@ -310,7 +318,7 @@ int64_t gang__place_group(struct gang__pack *k, uint32_t group, int64_t want,
         return place_slices(k, group, want, scope);
     if (g->spread >= 0)
         return gang__spread(k, group, want, scope);
-    if (!wants_few(k, g))
+    if (!wants_few(k, gang__member_group(group, want)))
         return gang__search(k->p, group, want, scope, k->policy);
     return gang__compact(k, group, want, scope);
 }
@@ -334,25 +342,51 @@ static bool place_plain(struct gang__pack *k)
     return gang__search(p, 0, want, &all, k->policy) == want;
 }
 
+/* As the policy has it, the groups in one order and then in the other. */
+static bool place_all(struct gang__pack *k)
+{
+    struct gang__scope all = gang__scope_all();
+    k->order = k->q->by_size;
+    if (place(k, gang__member_all(), &all))
+        return true;
+    gang__undo(k->p, 0, 0);
+    if (k->p->failed || k->q->group_count == 1) /* which every domain was tried for */
+        return false;
+    k->order = NULL;
+    if (place(k, gang__member_all(), &all))
+        return true;
+    gang__undo(k->p, 0, 0);
+    k->order = k->q->by_size;
+    return false;
+}
+
+/* Are all of the request's tasks to lie on few nodes? */
+static bool all_want_few(const struct gang__pack *k)
+{
+    return k->q->min > 1 && wants_few(k, gang__member_all());
+}
+
 bool gang__pack_request(struct gang__plan *p, bool proof)
 {
     const gang_request *q = p->q;
     struct gang__pack k = {p, q, q->by_size, proof ? GANG__ORDER_PROOF : q->policy};
-    struct gang__scope all = gang__scope_all();
     p->even = proof || p->empty;
     p->settled = proof;
     p->shy = p->passed = false;
-    if (q->plain ? place_plain(&k) : place(&k, gang__member_all(), &all))
-        return true;
-    gang__undo(p, 0, 0);
-    if (p->failed || q->group_count == 1) /* which every domain was tried for */
+    if (q->plain) {
+        bool placed = place_plain(&k);
+        if (!placed)
+            gang__undo(p, 0, 0);
+        return placed;
+    }
+    bool few = !proof && !p->empty && all_want_few(&k);
+    if (place_all(&k)) {
+        bool done = !few || gang__improve(&k);
+        return !p->failed && (done || place_all(&k));
+    }
+    if (p->failed || q->group_count == 1 || !gang__exhaust(&k))
         return false;
-    k.order = NULL;
-    if (place(&k, gang__member_all(), &all))
-        return true;
-    gang__undo(p, 0, 0);
-    k.order = q->by_size;
-    return !p->failed && gang__exhaust(&k);
+    return !few || gang__improve(&k) || gang__exhaust(&k);
 }
 
 int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,

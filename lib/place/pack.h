@@ -99,6 +99,15 @@ int64_t gang__spread(struct gang__pack *k, uint32_t group, int64_t want,
  * plan is empty. */
 bool gang__exhaust(struct gang__pack *k);
 
+/* The plan holds the whole request: is there one on fewer domains (of the narrowest level of the site) or
+ * nodes? Tried where there are few nodes at all. False: the plan is lost, make it again as before. */
+bool gang__improve(struct gang__pack *k);
+
+struct gang__cost {
+    int64_t domains, nodes;
+};
+struct gang__cost gang__plan_cost(const struct gang__plan *p);
+
 /* ---- scratch ---- */
 
 /* Keys on a stack of the plan's: reserve at the end, and give back down to where it was. */

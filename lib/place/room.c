@@ -29,12 +29,11 @@ static uint32_t tasks_in_bucket(const struct gang__group *g, unsigned bucket)
 
 void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group, int64_t nodes)
 {
-    enum { FEW = 128 };
     const struct gang__group *g = &p->q->group[group];
     e->p = p;
     e->group = group;
     e->pairs = 0;
-    e->by_index = !p->empty && !p->snap && nodes > FEW;
+    e->by_index = !p->empty && !p->snap && nodes > GANG__FEW_NODES;
     if (!e->by_index)
         return;
     uint32_t classes = gang__load(&p->c->class_count);

@@ -7,6 +7,7 @@
 
 #include "place/plan.h"
 
+enum { GANG__FEW_NODES = 128 }; /* are looked at one by one */
 enum { GANG__ROOM_MOST = 128 }; /* tasks a node that are told apart */
 
 /* Nodes by the tasks of a group each can take: never fewer than it can. */
