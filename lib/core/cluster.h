@@ -140,6 +140,7 @@ struct gang_worker {
 enum { GANG__INNER_LEVELS = 4 };
 struct gang__parts {
     uint32_t count;
+    uint32_t most_gpus; /* of one part */
     const uint64_t *gpus;  /* devices of each */
     const uint64_t *cores; /* core words of each, at [i * core_words]; NULL: a matter of GPUs alone */
 };

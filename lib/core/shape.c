@@ -149,8 +149,11 @@ static size_t lay_parts(struct gang__shape *shape, uint64_t *room)
                 if (p.core[i] >= 0)
                     cores[(size_t)p.core[i] * core_words + i / GANG__CORES_PER_WORD] |=
                         UINT64_C(1) << (i % GANG__CORES_PER_WORD);
-            shape->parts[level] =
-                (struct gang__parts){p.count, gpus, level <= NUMAS ? cores : NULL};
+            struct gang__parts made = {p.count, 0, gpus, level <= NUMAS ? cores : NULL};
+            for (uint32_t k = 0; k < p.count; k++)
+                if (gang__popcount(gpus[k]) > made.most_gpus)
+                    made.most_gpus = gang__popcount(gpus[k]);
+            shape->parts[level] = made;
         }
         used += p.count * (1 + core_words);
     }

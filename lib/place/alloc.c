@@ -5,6 +5,7 @@
 #include "core/commit.h"
 #include "core/index.h"
 #include "place/explain.h"
+#include "place/pack.h"
 #include "place/record.h"
 #include "place/search.h"
 
@@ -28,36 +29,39 @@ static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, 
     return p->failed ? GANG_ENOMEM : fits ? GANG_OK : GANG_ENOFIT;
 }
 
-/* A large gang that waits is asked for again and again: is it refused at a glance? */
+/* Does a glance at the index tell that there is no room? */
 static bool is_vain(gang_worker *w, const gang_request *q)
 {
-#ifdef GANG_TEST_HOOKS
-    enum { LARGE = 1 }; /* the gangs of tests are small */
-#else
-    enum { LARGE = 32 };
-#endif
-    if (!q->plain || q->min <= LARGE)
-        return false;
-    uint64_t stamp = gang__stamp_read(w->cluster);
-    return gang__search_is_vain(w->cluster, &q->group[0], q->min) &&
-           gang__stamp_read(w->cluster) == stamp;
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    if (q->plain)
+        return gang__search_is_vain(w->cluster, &q->group[0], q->min);
+    return gang__plan_begin(p, w->cluster, q, false) == GANG_OK && gang__choose_is_vain(p);
 }
 
 /* A plan for the whole gang, or a refusal that is true (core/commit.c). */
-static gang_result plan_gang(gang_worker *w, const gang_request *q)
+static gang_result plan_gang(gang_worker *w, gang_request *q)
 {
-    if (is_vain(w, q))
+    /* Refused already, and nothing was given back since: the refusal is true still. Asked only of
+     * requests that were refused, since others write the stamps all the time. */
+    uint64_t refused = gang__load(&q->refused_at), stamp = 0;
+    bool glance = q->glance && (q->plain || refused);
+    if (refused || glance)
+        stamp = gang__stamp_read(w->cluster);
+    if (refused && refused == stamp + 1)
         return GANG_ENOFIT;
-    gang_result r = plan_once(w, q, false, false);
-    for (int i = 0; i < GANG__SEARCHES && r == GANG_ENOFIT; i++) {
+    bool proved = glance && is_vain(w, q) && gang__stamp_read(w->cluster) == stamp;
+    gang_result r = proved ? GANG_ENOFIT : plan_once(w, q, false, false);
+    for (int i = 0; i < GANG__SEARCHES && r == GANG_ENOFIT && !proved; i++) {
         /* Only a refusal looks at the stamps, which other threads write all the time. */
-        uint64_t stamp = gang__stamp_read(w->cluster);
+        stamp = gang__stamp_read(w->cluster);
         r = plan_once(w, q, true, false);
-        if (r == GANG_ENOFIT && gang__stamp_read(w->cluster) == stamp)
-            break;
-        if (r == GANG_ENOFIT)
+        proved = r == GANG_ENOFIT && gang__stamp_read(w->cluster) == stamp;
+        if (r == GANG_ENOFIT && !proved)
             r = plan_once(w, q, false, false);
     }
+    uint64_t now = r == GANG_ENOFIT && proved ? stamp + 1 : 0;
+    if (now != refused)
+        gang__store(&q->refused_at, now);
     return r;
 }
 

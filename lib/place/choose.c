@@ -12,9 +12,10 @@
 #include "place/room.h"
 
 enum {
-    SHORT_LIST = 32,
-    GROUPS = 4, /* of a member that are looked at, the hardest ones */
-    TRIALS = 8, /* domains in which a member of several groups is tried to compare them */
+    SHORT_LIST = 8,
+    FEW_NODES = 64, /* that are tried for a wish that nobody said */
+    GROUPS = 4,     /* of a member that are looked at, the hardest ones */
+    TRIALS = 8,     /* domains in which a member of several groups is tried to compare them */
     RANK_BITS = 28
 };
 #define QUALITY_MOST ((INT64_C(1) << (64 - RANK_BITS)) - 1)
@@ -39,6 +40,8 @@ struct choice {
     const struct gang__scope *scope;
     gang__take_fn take;
     void *user;
+    bool taken;
+    uint32_t tries; /* nodes still to be offered */
     uint32_t groups;
     int64_t need[GROUPS];
     struct gang__eyes eyes[GROUPS];
@@ -99,6 +102,14 @@ static bool is_candidate(const struct choice *x, const struct gang__scope *s)
            (same < 0 || gang__scope_at(x->k->p, s, same, &around));
 }
 
+/* The next domain that may have room for the hardest group. */
+static uint32_t next_domain(struct choice *x, uint32_t from, uint32_t end)
+{
+    if (x->groups == 0)
+        return from;
+    return gang__room_next(&x->eyes[0], x->scope, (uint32_t)x->level, from, end, x->need[0]);
+}
+
 /* Keys of the candidates, best first. Returns how many. */
 static size_t list_domains(struct choice *x, uint64_t *key, uint32_t count)
 {
@@ -107,17 +118,22 @@ static size_t list_domains(struct choice *x, uint64_t *key, uint32_t count)
     uint32_t end = gang__plan_end(p);
     uint32_t from = some && count > SHORT_LIST ? (uint32_t)((uint64_t)p->start * count / end) : 0;
     size_t found = 0;
-    for (uint32_t n = 0; n < count && !p->failed; n++) {
-        uint32_t i = n + from < count ? n + from : n + from - count;
-        struct gang__scope s = scope_of(x, i);
-        if (!is_candidate(x, &s))
-            continue;
-        int64_t q = quality(x, i);
-        if (q < 0)
-            continue;
-        key[found++] = (uint64_t)(q < QUALITY_MOST ? q : QUALITY_MOST) << RANK_BITS | i;
-        if (some && found == SHORT_LIST)
-            break;
+    for (int lap = 0; lap < (from ? 2 : 1); lap++) {
+        uint32_t i = lap ? 0 : from, end_of_lap = lap ? from : count;
+        for (; !p->failed; i++) {
+            i = next_domain(x, i, end_of_lap);
+            if (i == end_of_lap)
+                break;
+            struct gang__scope s = scope_of(x, i);
+            int64_t q = is_candidate(x, &s) ? quality(x, i) : -1;
+            if (q < 0)
+                continue;
+            key[found++] = (uint64_t)(q < QUALITY_MOST ? q : QUALITY_MOST) << RANK_BITS | i;
+            if (some && found == SHORT_LIST)
+                lap = 2;
+            if (lap == 2)
+                break;
+        }
     }
     if (found > 1 && !p->failed)
         gang__sort_keys(key, found);
@@ -160,6 +176,9 @@ static bool offer_parts(struct choice *x, uint32_t slot)
     if (!node)
         return false;
     const struct gang__parts *parts = gang__parts_of(node->shape, x->level - GANG__LEVEL_PACKAGE);
+    const struct gang__group *g = &x->k->q->group[lead];
+    if (g->share == 1000 && parts->most_gpus < (uint64_t)need * g->devices)
+        return false;
     size_t at, found = 0;
     uint64_t *key = gang__keys_push(p, parts->count, &at);
     for (uint32_t i = 0; key && i < parts->count; i++) {
@@ -190,9 +209,10 @@ static bool offer_node(void *user, uint32_t slot)
 {
     struct choice *x = user;
     struct gang__scope s = gang__scope_node(slot);
-    if (x->level != GANG__LEVEL_NODE)
-        return offer_parts(x, slot);
-    return is_candidate(x, &s) && x->take(x->user, &s);
+    bool taken = x->level != GANG__LEVEL_NODE ? offer_parts(x, slot)
+                                              : is_candidate(x, &s) && x->take(x->user, &s);
+    x->taken = x->taken || taken;
+    return taken || --x->tries == 0;
 }
 
 static bool offer_nodes(struct choice *x)
@@ -202,7 +222,8 @@ static bool offer_nodes(struct choice *x)
     uint32_t lead = gang__member_lead(x->k->q, x->m);
     int64_t need = gang__member_need(x->k->q, x->m, lead);
     struct gang__walk walk = {x->k->policy, INT64_MAX, INT64_MAX, need, offer_node, x};
-    return gang__search_walk(x->k->p, lead, 1, x->scope, &walk) > 0;
+    gang__search_walk(x->k->p, lead, 1, x->scope, &walk);
+    return x->taken;
 }
 
 /* ---- choosing ---------------------------------------------------------------------------------------------- */
@@ -218,6 +239,8 @@ bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t leve
     x.scope = scope;
     x.take = take;
     x.user = user;
+    x.taken = false;
+    x.tries = m.unsaid ? FEW_NODES : UINT32_MAX;
     if (level >= GANG__LEVEL_NODE)
         return offer_nodes(&x);
     look_for(&x);
@@ -278,4 +301,17 @@ bool gang__choose_in_level(struct gang__pack *k, struct gang__member m, int32_t 
         return gang__scope_is_bound(&x.best) && !k->p->failed && gang__place_bound(k, m, &x.best);
     }
     return gang__choose_each(k, m, level, scope, place_here, &x);
+}
+
+bool gang__choose_is_vain(struct gang__plan *p)
+{
+    const gang_request *q = p->q;
+    int32_t level = gang__demanded_level(q, 0);
+    struct gang__scope all = gang__scope_all();
+    struct gang__eyes eyes;
+    gang__eyes_open(&eyes, p, 0, gang__scope_nodes(p, &all));
+    if (!eyes.by_index || level < 0)
+        return false;
+    uint32_t count = gang__domain_count(p->c, (uint32_t)level);
+    return gang__room_next(&eyes, &all, (uint32_t)level, 0, count, q->min) == count;
 }

@@ -210,7 +210,10 @@ static size_t list_rooms(struct gang__pack *k, uint32_t group, int64_t want, int
     size_t found = 0;
     best->nodes = best->tasks = INT64_MAX;
     gang__eyes_open(&eyes, p, group, gang__scope_nodes(p, scope));
-    for (uint32_t i = 0; i < count && !p->failed; i++) {
+    for (uint32_t i = 0; !p->failed; i++) {
+        i = gang__room_next(&eyes, scope, (uint32_t)level, i, count, 1);
+        if (i == count)
+            break;
         struct gang__scope s = gang__scope_domain(gang__domain_at(p->c, (uint32_t)level, i));
         if (scope->level >= 0 && !gang__scope_is_inside(p, &s, scope))
             continue;

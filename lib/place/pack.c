@@ -65,14 +65,15 @@ static bool wants_few(const struct gang__pack *k, struct gang__member m)
 
 /* A wish that is said, or the one that goes without saying: the narrowest domain for whatever hangs
  * together. */
-static int32_t prefer_of(const struct gang__pack *k, struct gang__member m)
+static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool *unsaid)
 {
     const gang_request *q = k->q;
     int32_t said = m.slice        ? q->group[m.group].slice_prefer
                    : m.group >= 0 ? q->group[m.group].prefer
                    : m.set >= 0   ? q->set[m.set].prefer
                                   : q->prefer;
-    if (said >= GANG__LEVEL_NODE || !wants_few(k, m))
+    *unsaid = said < GANG__LEVEL_NODE && wants_few(k, m);
+    if (!*unsaid)
         return said;
     return m.group >= 0 && q->group[m.group].devices ? GANG__LEVEL_ISLAND : GANG__LEVEL_NODE;
 }
@@ -119,8 +120,10 @@ static bool place(struct gang__pack *k, struct gang__member m, const struct gang
 {
     int32_t same = gang__member_same(k->q, m), inside = scope->level;
     int32_t widest = same > inside ? same : inside;
-    for (int32_t level = prefer_of(k, m); level > widest; level = gang__level_wider(k->p->c, level))
-        if (gang__choose_in_level(k, m, level, scope))
+    struct gang__member wish = m;
+    for (int32_t level = prefer_of(k, m, &wish.unsaid); level > widest;
+         level = gang__level_wider(k->p->c, level))
+        if (gang__choose_in_level(k, wish, level, scope))
             return true;
     if (same < 0)
         return gang__place_inside(k, m, scope);
@@ -206,7 +209,7 @@ static bool add_in_wish(struct gang__pack *k, uint32_t group, int64_t want,
     struct gang__member m = gang__member_group(group, want);
     if (k->p->in_group[group] > 0)
         return false;
-    for (int32_t level = prefer_of(k, m); level > s->level;
+    for (int32_t level = prefer_of(k, m, &m.unsaid); level > s->level;
          level = gang__level_wider(k->p->c, level))
         if (gang__choose_in_level(k, m, level, s))
             return true;

@@ -20,20 +20,21 @@ struct gang__member {
     int64_t want;  /* of the group */
     int32_t fill;  /* >= 0: not the member whole, but `want` more tasks of this group in it */
     bool slice;    /* not the group, but one slice of it: its own levels, bound to nothing */
+    bool unsaid;   /* its wish is the policy's: not worth a long search */
 };
 enum { GANG__NO_FILL = -1 };
 
 static inline struct gang__member gang__member_all(void)
 {
-    return (struct gang__member){-1, GANG__NO_SET, 0, GANG__NO_FILL, false};
+    return (struct gang__member){-1, GANG__NO_SET, 0, GANG__NO_FILL, false, false};
 }
 static inline struct gang__member gang__member_set(int32_t set)
 {
-    return (struct gang__member){-1, set, 0, GANG__NO_FILL, false};
+    return (struct gang__member){-1, set, 0, GANG__NO_FILL, false, false};
 }
 static inline struct gang__member gang__member_group(uint32_t group, int64_t want)
 {
-    return (struct gang__member){(int32_t)group, GANG__NO_SET, want, GANG__NO_FILL, false};
+    return (struct gang__member){(int32_t)group, GANG__NO_SET, want, GANG__NO_FILL, false, false};
 }
 
 /* ---- pack.c ---- */
@@ -74,6 +75,10 @@ void gang__undo(struct gang__plan *p, size_t picks, size_t binds);
 /* Place a member in one scope of a level inside `scope`: the best first. */
 bool gang__choose_in_level(struct gang__pack *k, struct gang__member m, int32_t level,
                            const struct gang__scope *scope);
+
+/* Does the index show that no domain of the level that is demanded of all tasks of the (empty) plan's
+ * request has room for them? As true as a search through all. Only for requests of one group. */
+bool gang__choose_is_vain(struct gang__plan *p);
 
 /* Each scope of a level inside `scope` that may hold a member, the best first, until `take` is true of
  * one. Returns whether it was. */

@@ -15,7 +15,12 @@ enum {
     MAX_MEMBERS = 4095,
     MAX_DEVICE_MILLI = GANG_MAX_GPUS * 1000,
     MAX_WORDS_OF_A_JOB = 64, /* labels; peer rules */
-    MAX_ELEMENT = 65536      /* bytes of a group or set of the caller's: more was never set up */
+#ifdef GANG_TEST_HOOKS
+    MANY = 1, /* the gangs of tests are small */
+#else
+    MANY = 32,
+#endif
+    MAX_ELEMENT = 65536 /* bytes of a group or set of the caller's: more was never set up */
 };
 
 /* ---- one block -------------------------------------------------------------------------------
@@ -638,6 +643,16 @@ static gang_result check_spec(const struct job *j)
     return r == GANG_OK ? check_range(j, s->min, 0, INT64_MAX, "min") : r;
 }
 
+/* Is it one group, and all of it to be in one domain of the site? */
+static bool is_in_one_domain(const gang_request *q)
+{
+    const struct gang__group *g = &q->group[0];
+    int32_t level = g->same > q->same ? g->same : q->same;
+    for (int32_t i = g->set; i >= 0; i = q->set[i].parent)
+        level = q->set[i].same > level ? q->set[i].same : level;
+    return q->group_count == 1 && level >= 0 && level < GANG__LEVEL_NODE;
+}
+
 gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_spec *spec,
                              gang_request **request, struct gang_error *error)
 {
@@ -688,6 +703,7 @@ gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_sp
                q->prefer < 0 && g->same < 0 && g->prefer < 0 && !g->slice && g->spread < 0 &&
                g->most_per_node == INT64_MAX && g->most_level < 0 && q->peer_count == 0 &&
                !q->exclusive && q->policy != GANG_POLICY_TOPOLOGY;
+    q->glance = q->plain ? q->min > MANY : is_in_one_domain(q);
     *request = q;
     return GANG_OK;
 }

@@ -114,6 +114,8 @@ struct gang_request {
     uint32_t *by_size; /* groups, hardest to place first */
     bool uses_pool;    /* some group takes of a cluster-wide kind */
     bool plain; /* one group, no sets, no domains, no bounds: gang__search() alone places it */
+    bool glance; /* a gang that waits is asked for often: look at the index before a search */
+    gang__a64 refused_at;  /* stamp + 1 at which it was refused with proof */
     gang__a64 fits_epoch;  /* cluster epoch + 1 at which it was seen to fit an empty cluster, */
     gang__a64 never_epoch; /* and at which it was not */
 };

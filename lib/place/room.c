@@ -55,15 +55,83 @@ void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group,
     }
 }
 
+/* The slots of [first, end) among the 32 from `base`. */
+static uint32_t slots_of_word(uint32_t base, uint32_t first, uint32_t end)
+{
+    uint32_t mask = UINT32_MAX;
+    if (base < first)
+        mask <<= first - base;
+    if (end - base < GANG__FAN)
+        mask &= ((uint32_t)1 << (end - base)) - 1;
+    return mask;
+}
+
+/* The leaves of the index that the pairs look at, in one chunk. */
+struct leaves {
+    uint32_t chunk;
+    const struct gang__leaf *leaf[GANG__CLASSES];
+};
+
+static void turn_to(const struct gang__eyes *e, struct leaves *l, uint32_t chunk)
+{
+    const struct gang__chunk *c = gang__load(&e->p->c->chunk[chunk]);
+    l->chunk = chunk;
+    for (uint32_t k = 0; k < e->pairs; k++)
+        l->leaf[k] = c ? gang__load(&c->leaf[e->pair[k].class_id]) : NULL;
+}
+
+/* Is there room for `want` in a row of slots, as the index has it? */
+static bool row_has(const struct gang__eyes *e, struct leaves *l, uint32_t first, uint32_t end,
+                    int64_t want)
+{
+    int64_t tasks = 0;
+    for (uint32_t base = first - first % GANG__FAN; base < end; base += GANG__FAN) {
+        uint32_t mask = slots_of_word(base, first, end), word = base % GANG__CHUNK / GANG__FAN;
+        if (base / GANG__CHUNK != l->chunk)
+            turn_to(e, l, base / GANG__CHUNK);
+        for (uint32_t k = 0; k < e->pairs; k++) {
+            if (!l->leaf[k])
+                continue;
+            uint32_t bits =
+                (uint32_t)gang__load_seq(&l->leaf[k]->bits[word][e->pair[k].bucket]) & mask;
+            if (bits)
+                tasks += (int64_t)e->pair[k].each * gang__popcount(bits);
+        }
+        if (tasks >= want)
+            return true;
+    }
+    return false;
+}
+
+uint32_t gang__room_next(struct gang__eyes *e, const struct gang__scope *scope, uint32_t level,
+                         uint32_t from, uint32_t end, int64_t want)
+{
+    struct leaves l;
+    struct gang__spans spans = gang__domain_spans(e->p->c, level);
+    uint32_t least = 0, most = UINT32_MAX;
+    if (scope->domain && !e->p->snap) { /* in which nodes may have lain elsewhere */
+        const struct gang__domain *d = scope->domain;
+        uint64_t outer = gang__load(&gang__domain_spans(e->p->c, d->level).span[d->rank]);
+        least = gang__span_first(outer);
+        most = gang__span_last(outer);
+    }
+    l.chunk = UINT32_MAX;
+    for (uint32_t i = from; i < end && i < spans.count; i++) {
+        uint64_t span = gang__load(&spans.span[i]);
+        uint32_t first = gang__span_first(span), last = gang__span_last(span);
+        if (!e->p->snap && (!span || last < least || first > most))
+            continue;
+        if (!e->by_index || !gang__span_is_dense(span) || row_has(e, &l, first, last + 1, want))
+            return i;
+    }
+    return end;
+}
+
 /* Slots [first, end) as they stand in the index words. */
 static void count_row(struct gang__eyes *e, uint32_t first, uint32_t end, struct gang__room *room)
 {
     for (uint32_t base = first - first % GANG__FAN; base < end; base += GANG__FAN) {
-        uint32_t mask = UINT32_MAX;
-        if (base < first)
-            mask <<= first - base;
-        if (end - base < GANG__FAN)
-            mask &= ((uint32_t)1 << (end - base)) - 1;
+        uint32_t mask = slots_of_word(base, first, end);
         for (uint32_t i = 0; i < e->pairs; i++) {
             uint32_t bits =
                 gang__index_word(e->p->c, e->pair[i].class_id, e->pair[i].bucket, base) & mask;
@@ -119,7 +187,7 @@ void gang__room_in(struct gang__eyes *e, uint32_t level, uint32_t i, struct gang
 int64_t gang__room_nodes(const struct gang__room *room, int64_t want)
 {
     int64_t nodes = 0;
-    for (int64_t each = GANG__ROOM_MOST; each > 0 && want > 0; each--) {
+    for (int64_t each = room->most; each > 0 && want > 0; each--) {
         int64_t need = (want + each - 1) / each;
         int64_t take = need < room->nodes[each] ? need : room->nodes[each];
         nodes += take;

@@ -13,6 +13,7 @@ enum { GANG__ROOM_MOST = 128 }; /* tasks a node that are told apart */
 /* Nodes by the tasks of a group each can take: never fewer than it can. */
 struct gang__room {
     int64_t tasks;                        /* in all, of what is counted */
+    int64_t most;                         /* the greatest n */
     uint32_t nodes[GANG__ROOM_MOST + 1];  /* nodes[n]: with room for n; the last: and more */
 };
 
@@ -31,6 +32,11 @@ struct gang__eyes {
 /* `nodes`: of all domains together; few are looked at one by one. */
 void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group, int64_t nodes);
 
+/* The first of the domains [from, end) of a level that may have room for `want` and does not surely lie
+ * beside a scope; `end`: none. Where the index tells, a few loads a domain. */
+uint32_t gang__room_next(struct gang__eyes *e, const struct gang__scope *scope, uint32_t level,
+                         uint32_t from, uint32_t end, int64_t want);
+
 /* The room in the i-th domain of a level. */
 void gang__room_in(struct gang__eyes *e, uint32_t level, uint32_t i, struct gang__room *room);
 
@@ -39,11 +45,11 @@ static inline void gang__room_add(struct gang__room *room, int64_t tasks, uint32
 {
     if (tasks <= 0)
         return;
-    room->nodes[tasks < GANG__ROOM_MOST ? tasks : GANG__ROOM_MOST] += nodes;
-    int64_t sum;
-    if (__builtin_mul_overflow(tasks, (int64_t)nodes, &sum) ||
-        __builtin_add_overflow(sum, room->tasks, &room->tasks))
-        room->tasks = INT64_MAX;
+    enum { MOST_TASKS = 1 << 24 }; /* of any request */
+    int64_t n = tasks < GANG__ROOM_MOST ? tasks : (int64_t)GANG__ROOM_MOST;
+    room->nodes[n] += nodes;
+    room->most = n > room->most ? n : room->most;
+    room->tasks += (tasks < MOST_TASKS ? tasks : MOST_TASKS) * nodes;
 }
 
 /* The same of a scope: the cluster, a domain or a node. */
