@@ -105,7 +105,8 @@ GANG_API gang_result gang_request_fits_ever(gang_worker *worker, gang_request *r
  * @param group    index of the group; -1: any group, in order
  * @param tasks    >= 1
  * @param granted  receives the number added; may be NULL. More than `tasks` if the group was below
- *                 its `min` (after gang_alloc_adopt()): it comes back whole or not at all
+ *                 its `min` (after gang_alloc_adopt()): it comes back whole or not at all; and of a
+ *                 group with slices to make whole slices
  * @return GANG_OK if at least one was added; GANG_ENOFIT: none fits now; GANG_ENEVER: one more could
  *   never fit; GANG_ERANGE: the group has its `count` already, or `tasks` < 1; GANG_EINVAL;
  *   GANG_ESTALE; GANG_EBUSY (another thread is changing this allocation); GANG_ENOMEM.

@@ -112,6 +112,10 @@ static int64_t plan_more(gang_worker *w, const struct gang__alloc *a, int32_t gr
         int64_t want = tasks - done < room ? tasks - done : room;
         if (want < below)
             want = below;
+        if (q->group[g].slice) /* which divides the count, the minimum, and what is there */
+            want = (want + q->group[g].slice - 1) / q->group[g].slice * q->group[g].slice;
+        if (want > room)
+            continue;
         done += gang__pack_more(p, g, below, want, proof);
     }
     return done;
@@ -187,7 +191,8 @@ static gang_result one_more_fits_ever(gang_worker *w, struct gang__alloc *a, uin
         return GANG_ENOMEM;
     plan_running(p, a);
     plan_alone(p, a);
-    int64_t fits = p->failed ? 0 : gang__pack_more(p, group, 1, 1, false);
+    int64_t least = a->q->group[group].slice ? a->q->group[group].slice : 1;
+    int64_t fits = p->failed ? 0 : gang__pack_more(p, group, least, least, false);
     if (p->failed)
         return GANG_ENOMEM;
     if (!fits)
