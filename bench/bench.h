@@ -43,10 +43,14 @@ extern const struct bench_need bench_need[SHAPE_COUNT];
 /* Nodes that alone may be used. */
 enum bench_rare { RARE_NONE, RARE_LABEL, RARE_MODEL };
 
+/* Where its tasks go beside each other; gangsched alone. */
+enum bench_where { WHERE_ANY, WHERE_RACK, WHERE_PREFER, WHERE_TOPOLOGY, WHERE_COUNT };
+
 /* A request: `tasks` tasks of one shape, all or nothing, and room to grow by `extra`. */
 struct bench_ask {
     enum bench_shape shape;
     enum bench_rare rare;
+    enum bench_where where;
     int64_t tasks;
     int64_t extra;
     bool restart; /* peers: search each task of a gang from node 0 again */

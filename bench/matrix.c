@@ -260,6 +260,28 @@ static void scarce(struct maker *m)
     }
 }
 
+/* What topology costs: gangs in one rack, if it can be, on few nodes; and of a rack that is too full. */
+static void domains(struct maker *m)
+{
+    static const char *const ops[WHERE_COUNT] = {"alloc_node free", "alloc_rack free",
+                                                 "alloc_prefer free", "alloc_topology free"};
+    static const int64_t sizes[] = {1, 8};
+    scene(m, PATTERN_NODES, 90);
+    for (size_t t = 0; t < thread_counts(m); t++)
+        for (size_t g = 0; g < sizeof(sizes) / sizeof(sizes[0]); g++)
+            for (int where = WHERE_RACK; where < WHERE_COUNT; where++) {
+                struct bench_ask ask = ask_of(SHAPE_NODE, sizes[g]);
+                ask.where = (enum bench_where)where;
+                /* Of few racks none may have eight nodes free. */
+                if (fits(m, ask, threads_at(m, t)) && m->scene.nodes >= 1000 * sizes[g])
+                    add(m, LOOP_NEWEST, ask, threads_at(m, t), ops[where], "%s", "/in:rack");
+            }
+    struct bench_ask ask = ask_of(SHAPE_NODE, RACK_NODES);
+    ask.where = WHERE_RACK;
+    if (m->scene.nodes >= 1000)
+        add(m, LOOP_REFUSE, ask, 1, "refuse_rack", "%s", "");
+}
+
 static void churn(struct maker *m)
 {
     scene(m, PATTERN_MIXED, 90);
@@ -326,6 +348,7 @@ static void all_of_ours(struct maker *m)
     }
     refusals(m);
     churn(m);
+    domains(m);
     if (few || !m->every)
         return;
     packed_nodes(m);

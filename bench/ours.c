@@ -254,6 +254,8 @@ static void *ours_ask(void *cluster, const struct bench_ask *ask)
     group.cpu_milli = (int64_t)bench_need[ask->shape].cores * 1000;
     group.memory_bytes = bench_need[ask->shape].memory_bytes;
     group.gpu_milli = bench_need[ask->shape].gpu_milli;
+    group.same = ask->where == WHERE_RACK ? "rack" : NULL;
+    group.prefer = ask->where == WHERE_PREFER ? "rack" : NULL;
     if (ask->rare == RARE_LABEL) {
         group.labels = &rule;
         group.label_count = 1;
@@ -264,6 +266,8 @@ static void *ours_ask(void *cluster, const struct bench_ask *ask)
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     spec.groups = &group;
     spec.group_count = 1;
+    if (ask->where == WHERE_TOPOLOGY)
+        spec.policy = GANG_POLICY_TOPOLOGY;
     struct gang_error error = GANG_ERROR_INIT;
     gang_request *request;
     check(gang_request_new(k->c, &spec, &request, &error), &error, "gang_request_new");
