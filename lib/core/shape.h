@@ -7,6 +7,19 @@
 
 #include "core/cluster.h"
 
+/* How well a pair of GPUs is joined: bandwidth of its link in GB/s (one of unknown bandwidth counts as
+ * 1), then whether it shares a PCIe switch, a NUMA domain, a package. Sums over pairs of a node never
+ * carry from one field to the next, so that comparing sums is comparing fields one after the other;
+ * and twice a sum fits. */
+enum {
+    GANG__WEIGHT_PACKAGE = 0, /* lowest bits of the fields */
+    GANG__WEIGHT_NUMA = 11,
+    GANG__WEIGHT_PCI = 22,
+    GANG__WEIGHT_LINK = 33,
+    GANG__WEIGHT_LINK_MOST = (1 << 19) - 1 /* GB/s of one pair */
+};
+_Static_assert(GANG_MAX_GPUS *(GANG_MAX_GPUS - 1) / 2 < 1 << 11, "a field holds all pairs");
+
 /* The shape of a checked specification: one that is there, or a new one; counted for the caller.
  * GANG_ENOENT, GANG_EINVAL (kinds), GANG_ENOMEM. O(specification). */
 gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
@@ -28,6 +41,12 @@ void gang__shapes_free(gang_cluster *c);
 static inline const struct gang__shape *gang__shape_at(struct gang__chunk *chunk, uint32_t slot)
 {
     return gang__load(&gang__slot_at(chunk, slot)->shape);
+}
+
+/* The NUMA domain of a GPU or core whose specification says `numa`; -1: unknown. */
+static inline int32_t gang__domain_of(const struct gang__shape *shape, int32_t numa)
+{
+    return shape->spec->numa_count ? numa : 0;
 }
 
 #endif
