@@ -117,7 +117,9 @@ struct gang_link_spec {
     int32_t b;              /**< index of another GPU of the node */
     int32_t kind;           /**< GANG_LINK_* */
     int32_t hops;           /**< 1 direct; 0: unknown */
-    int64_t bandwidth_mbps; /**< megabytes per second, one direction; 0: unknown */
+    /** Megabytes per second, one direction; 0: unknown. Sets of GPUs are compared by whole GB/s, so
+     *  that a host which only knows numbers of links gives 1000 for each. */
+    int64_t bandwidth_mbps;
 };
 
 /** One NUMA domain. */
@@ -293,11 +295,22 @@ struct gang_label_rule {
     int32_t reserved0;         /**< 0 */
 };
 
-/** How cores, memory and network card of a task go with its GPUs; without GPUs, with each other. */
+/**
+ * How cores, memory and network card of a task go with its GPUs; without GPUs, with each other.
+ * Only named cores are bound: those of tasks whose cpu_milli is a whole number of cores, on nodes whose
+ * cores are known. A node that describes no NUMA domains is one domain. A GPU or core of unknown domain
+ * is in none.
+ */
 enum {
-    GANG_NUMA_PREFER = 0, /**< one NUMA domain as far as there is room, then others */
-    GANG_NUMA_NONE = 1,   /**< wherever they are free */
-    GANG_NUMA_STRICT = 2  /**< one NUMA domain, or not on this node */
+    /** One NUMA domain as far as there is room, then others: of equally well joined GPUs those with
+     *  enough cores beside them; cores of the GPUs' domains, of each as many as it has of the GPUs,
+     *  then of as few domains as do. Without GPUs: the domain that is filled best, else as few as do. */
+    GANG_NUMA_PREFER = 0,
+    GANG_NUMA_NONE = 1, /**< cores wherever they are free, lowest numbers first */
+    /** All GPUs and all named cores of a task in one NUMA domain, whose memory_bytes, unless it is 0, is
+     *  not below what the task asks; or not on this node (GANG_WHY_NUMA). What is taken of a domain's
+     *  memory is not counted. gang_alloc_adopt() takes this as GANG_NUMA_PREFER. */
+    GANG_NUMA_STRICT = 2
 };
 
 /**
@@ -326,6 +339,14 @@ enum {
  *     to a thousandth of the device; only devices whose memory is known, and for one task only
  *     devices of which it is the same share.
  * A share never spans devices, and a whole device is never shared.
+ * Of the free devices of a node a task of k whole ones gets the set with, in this order: the greatest
+ * sum of link bandwidths over its pairs (in whole GB/s; any link counts as 1 at least); the most pairs
+ * below one PCIe switch; in one NUMA domain; in one package; with near_nic, the most devices that have
+ * a network card in their NUMA domain; with GANG_NUMA_PREFER and named cores, all in one NUMA domain
+ * that has the cores; the best left for others, as those sums go over the pairs that stay free; the
+ * lowest numbers. That is exact for up to 16 free devices, and for more where many are alike; beyond
+ * 8192 steps of search it may be a set that only no exchange of one device for another improves. Shares
+ * go to the fullest device that holds them, those of several devices as full ones as find room.
  * cpu_milli that is a whole number of cores gets named cores of its own where the node's cores are
  * known; any other amount runs in the cores that nobody owns.
  */
@@ -359,7 +380,7 @@ struct gang_group_spec {
     /** Partition of a device that one task takes, gpu_milli / 1000 times; NULL: whole devices. A name
      *  of gang_node_spec.profiles; gpu_milli must be 1000 * k. */
     const char *profile;
-    int32_t near_nic;      /**< 1: of equally good GPUs those near a network card */
+    int32_t near_nic;      /**< 1: of equally good GPUs those near a network card, see above */
     int32_t models_ranked; /**< 1: `gpu_models` are in the order of preference: nodes of a later one
                             *   only when no node of an earlier one has room */
     /** Slices: the tasks come in portions of so many, each in one domain of slice_same (or, as a

@@ -140,9 +140,9 @@ struct gang_worker {
 enum { GANG__INNER_LEVELS = 4 };
 struct gang__parts {
     uint32_t count;
-    uint32_t most_gpus; /* of one part */
+    uint32_t most_gpus;    /* of one part */
     const uint64_t *gpus;  /* devices of each */
-    const uint64_t *cores; /* core words of each, at [i * core_words]; NULL: a matter of GPUs alone */
+    const uint64_t *cores; /* core words, at [i * core_words]; NULL: a matter of GPUs alone */
 };
 
 /* What machines of one make have in common; see core/shape.h. Immutable; freed after a grace period
@@ -150,15 +150,25 @@ struct gang__parts {
 struct gang__shape {
     struct gang_node_spec *spec; /* without what the site says of one node, and GPU uuids */
     struct gang__layout layout;
-    bool has_class;                    /* layout.class_id is set */
-    bool near_uniform;                 /* all pairs of GPUs are equally close */
+    bool has_class;  /* layout.class_id is set */
+    bool gpus_alike; /* all pairs of GPUs are joined alike, and all lie in one NUMA domain */
+    bool flat;       /* so do the cores, with the GPUs: no core is nearer than another */
+    /* NUMA domains: those of the specification, or one for a node that describes none. GPUs and cores
+     * of unknown domain are in none of them. */
+    uint16_t numas;
+    uint8_t numa_most_gpus;            /* of one domain */
     uint8_t kind_word[GANG_MAX_KINDS]; /* word that counts a kind of the site; 0: none */
+    uint64_t serial;                   /* of the shapes of the cluster, from 1; never used again */
     uint64_t gpus;                     /* one bit a device */
+    uint64_t nic_gpus;                 /* those with a network card in their NUMA domain */
     const uint8_t *near;               /* GANG_NEAR_* of GPUs i, j at [i * gpus + j] */
-    const uint64_t *near_cores;        /* core words of GPU i's NUMA domain at [i * core_words] */
-    uint64_t *part_words; /* a block of its own */
+    const uint64_t *weight;            /* how well they are joined, likewise; see core/shape.h */
+    const uint64_t *numa_gpus;         /* of each domain */
+    const uint64_t *numa_cores;        /* core words of domain d at [d * core_words], ... */
+    const uint8_t *numa_run; /* ... of which only those from [2 * d] to before [2 * d + 1] count */
+    uint64_t *part_words;    /* a block of its own */
     struct gang__parts parts[GANG__INNER_LEVELS]; /* in the order of GANG_LEVEL_PACKAGE and on */
-    struct gang__name link;            /* under the structure mutex, as all below */
+    struct gang__name link;                       /* under the structure mutex, as all below */
     size_t refs;
     uint64_t capacity[]; /* payload of each word when nothing is taken; of the head: millicores */
 };
@@ -314,7 +324,8 @@ struct gang_cluster {
     struct gang__names domain_names;
     struct gang__names shapes;
     struct gang__shape *last_shape; /* of the node described last; NULL: none */
-    uint32_t *free_slots;           /* recycled slots */
+    uint64_t shapes_made;
+    uint32_t *free_slots; /* recycled slots */
     size_t free_slot_count, free_slot_room;
     struct gang__node *leaving; /* removed, perhaps still holding allocations */
     struct gang__retired retired;

@@ -38,32 +38,121 @@ static void fill_capacity(struct gang__shape *shape)
             UINT64_C(1) << (i % GANG__CORES_PER_WORD);
 }
 
-/* Closeness of each pair of GPUs, and whether all pairs are alike. */
-static void fill_near(struct gang__shape *shape, uint8_t *near)
+static int32_t package_of(const struct gang_node_spec *spec, int32_t numa)
 {
-    size_t gpus = shape->spec->gpu_count;
+    return numa >= 0 ? spec->numas[numa].package : -1;
+}
+
+/* What two GPUs have in common besides a link. What is said of a linked pair's closeness hides it: there
+ * their NUMA domains tell. */
+static uint64_t common_of(const struct gang_node_spec *spec, size_t i, size_t j, uint8_t near)
+{
+    int32_t a = spec->gpus[i].numa, b = spec->gpus[j].numa;
+    if (near == GANG_NEAR_LINK)
+        near = a >= 0 && a == b ? GANG_NEAR_NUMA
+               : package_of(spec, a) >= 0 && package_of(spec, a) == package_of(spec, b)
+                   ? GANG_NEAR_PACKAGE
+                   : GANG_NEAR_SYSTEM;
+    return (uint64_t)(near >= GANG_NEAR_PCI) << GANG__WEIGHT_PCI |
+           (uint64_t)(near >= GANG_NEAR_NUMA) << GANG__WEIGHT_NUMA |
+           (uint64_t)(near >= GANG_NEAR_PACKAGE) << GANG__WEIGHT_PACKAGE;
+}
+
+static uint64_t link_weight(int64_t bandwidth_mbps)
+{
+    int64_t gbps = bandwidth_mbps / 1000;
+    if (gbps > GANG__WEIGHT_LINK_MOST)
+        gbps = GANG__WEIGHT_LINK_MOST;
+    return (uint64_t)(gbps ? gbps : 1) << GANG__WEIGHT_LINK;
+}
+
+/* Closeness and weight of each pair of GPUs. */
+static void fill_near(struct gang__shape *shape, uint8_t *near, uint64_t *weight)
+{
+    const struct gang_node_spec *spec = shape->spec;
+    size_t gpus = spec->gpu_count;
     shape->near = near;
-    shape->near_uniform = true;
+    shape->weight = weight;
     for (size_t i = 0; i < gpus; i++) {
         shape->gpus |= UINT64_C(1) << i;
         for (size_t j = 0; j < gpus; j++) {
-            near[i * gpus + j] = gang__gpu_near(shape->spec, i, j);
-            if (i != j && near[i * gpus + j] != near[1])
-                shape->near_uniform = false;
+            uint8_t n = near[i * gpus + j] = gang__gpu_near(spec, i, j);
+            if (i != j)
+                weight[i * gpus + j] =
+                    common_of(spec, i, j, n) | (n == GANG_NEAR_LINK ? link_weight(0) : 0);
         }
+    }
+    for (size_t k = 0; k < spec->link_count; k++) {
+        const struct gang_link_spec *link = &spec->links[k];
+        size_t there = (size_t)link->a * gpus + (size_t)link->b;
+        size_t back = (size_t)link->b * gpus + (size_t)link->a;
+        uint64_t common = weight[there] & ((UINT64_C(1) << GANG__WEIGHT_LINK) - 1);
+        weight[there] = weight[back] = common | link_weight(link->bandwidth_mbps);
     }
 }
 
-static void fill_near_cores(struct gang__shape *shape, uint64_t *near_cores)
+/* Are all pairs of GPUs joined alike, and all in one domain? */
+static bool gpus_are_alike(const struct gang__shape *shape)
+{
+    size_t gpus = shape->spec->gpu_count;
+    for (size_t i = 0; i < gpus; i++)
+        for (size_t j = 0; j < i; j++)
+            if (shape->weight[i * gpus + j] != shape->weight[1] ||
+                shape->spec->gpus[i].numa != shape->spec->gpus[j].numa)
+                return false;
+    return true;
+}
+
+/* Are all GPUs and named cores in one domain? */
+static bool is_flat(const struct gang__shape *shape)
+{
+    const struct gang_node_spec *spec = shape->spec;
+    size_t cores = shape->layout.core_words ? spec->core_count : 0;
+    int32_t numa = spec->gpu_count ? spec->gpus[0].numa : cores ? spec->cores[0].numa : 0;
+    for (size_t i = 0; i < spec->gpu_count; i++)
+        if (spec->gpus[i].numa != numa)
+            return false;
+    for (size_t k = 0; k < cores; k++)
+        if (spec->cores[k].numa != numa)
+            return false;
+    return true;
+}
+
+/* What lies in each domain. */
+static void fill_numas(struct gang__shape *shape, uint64_t *gpus, uint64_t *cores, uint8_t *run)
 {
     const struct gang_node_spec *spec = shape->spec;
     unsigned words = shape->layout.core_words;
-    shape->near_cores = near_cores;
-    for (size_t i = 0; words && i < spec->gpu_count; i++)
-        for (size_t k = 0; k < spec->core_count; k++)
-            if (spec->cores[k].numa == spec->gpus[i].numa)
-                near_cores[i * words + k / GANG__CORES_PER_WORD] |= UINT64_C(1)
-                                                                    << (k % GANG__CORES_PER_WORD);
+    uint64_t nics[(GANG_MAX_NUMAS + 63) / 64] = {0};
+    shape->numa_gpus = gpus;
+    shape->numa_cores = cores;
+    shape->numa_run = run;
+    for (size_t i = 0; i < spec->nic_count; i++) {
+        int32_t d = gang__domain_of(shape, spec->nics[i].numa);
+        if (d >= 0)
+            nics[d / 64] |= UINT64_C(1) << d % 64;
+    }
+    for (size_t i = 0; i < spec->gpu_count; i++) {
+        int32_t d = gang__domain_of(shape, spec->gpus[i].numa);
+        if (d < 0)
+            continue;
+        gpus[d] |= UINT64_C(1) << i;
+        if (gang__popcount(gpus[d]) > shape->numa_most_gpus)
+            shape->numa_most_gpus++;
+        shape->nic_gpus |= (nics[d / 64] >> d % 64 & 1) << i;
+    }
+    for (size_t k = 0; words && k < spec->core_count; k++) {
+        int32_t d = gang__domain_of(shape, spec->cores[k].numa);
+        uint8_t word = (uint8_t)(k / GANG__CORES_PER_WORD);
+        if (d < 0)
+            continue;
+        cores[(unsigned)d * words + word] |= UINT64_C(1) << (k % GANG__CORES_PER_WORD);
+        if (run[2 * d + 1] == 0)
+            run[2 * d] = word;
+        run[2 * d + 1] = (uint8_t)(word + 1);
+    }
+    shape->gpus_alike = gpus_are_alike(shape);
+    shape->flat = is_flat(shape);
 }
 
 /* ---- domains inside the machine ----------------------------------------------------------------- */
@@ -293,17 +382,21 @@ static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
                              struct gang__shape **made, struct gang_error *error)
 {
     struct gang__layout layout = layout_of(machine);
-    size_t words = gang__word_count(layout), gpus = machine->gpu_count;
-    size_t cores = gpus * layout.core_words;
+    size_t words = gang__word_count(layout), pairs = machine->gpu_count * machine->gpu_count;
+    size_t numas = machine->numa_count ? machine->numa_count : 1, cores = numas * layout.core_words;
+    size_t numbers = words + pairs + numas + cores;
     struct gang__shape *shape =
-        gang__zalloc(&c->mem, 1, sizeof(*shape) + (words + cores) * sizeof(uint64_t) + gpus * gpus);
+        gang__zalloc(&c->mem, 1, sizeof(*shape) + numbers * sizeof(uint64_t) + pairs + 2 * numas);
     if (!shape)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    uint64_t *number = &shape->capacity[words];
+    uint8_t *bytes = (uint8_t *)&shape->capacity[numbers];
     shape->spec = machine;
     shape->layout = layout;
+    shape->numas = (uint16_t)numas;
     fill_capacity(shape);
-    fill_near_cores(shape, &shape->capacity[words]);
-    fill_near(shape, (uint8_t *)&shape->capacity[words + cores]);
+    fill_near(shape, bytes, number);
+    fill_numas(shape, number + pairs, number + pairs + numas, bytes + pairs);
     gang_result r = find_kinds(c, shape, error);
     if (r == GANG_OK) {
         r = gang__names_reserve(&c->shapes, &c->mem);
@@ -312,11 +405,13 @@ static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
         if (r != GANG_OK)
             gang__error(error, r, NULL, "out of memory");
     }
-    if (r == GANG_OK)
-        *made = shape;
-    else
+    if (r != GANG_OK) {
         shape_free(c, shape);
-    return r;
+        return r;
+    }
+    shape->serial = ++c->shapes_made;
+    *made = shape;
+    return GANG_OK;
 }
 
 gang_result gang__shape_class(gang_cluster *c, struct gang__shape *shape, struct gang_error *error)

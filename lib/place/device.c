@@ -1,48 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inside one node: which GPUs, which cores. */
-#include "place/plan.h"
+#include "place/device.h"
 
-/* Grow a set from each free device in turn, always by the device closest to those chosen, and keep
- * the set with the greatest closeness between all pairs; the lowest numbers among equals. */
-uint64_t gang__choose_gpus(const struct gang__shape *shape, uint64_t free, uint32_t count)
+/* ---- GPUs ---------------------------------------------------------------------------------------- */
+
+static const struct gang__gpu_set *best_of(struct gang__plan *p, const struct gang__shape *shape,
+                                           const struct gang__group *g, uint64_t free,
+                                           uint64_t among)
 {
-    unsigned gpus = shape->layout.gpus;
-    if (shape->near_uniform || count == 1) {
-        uint64_t chosen = 0;
-        for (uint32_t i = 0; i < count; i++) {
-            chosen |= free & (~free + 1);
-            free &= free - 1;
-        }
-        return chosen;
-    }
-    uint64_t best = 0;
-    uint32_t best_score = 0;
-    for (uint64_t seeds = free; seeds; seeds &= seeds - 1) {
-        uint64_t chosen = seeds & (~seeds + 1);
-        uint32_t score = 0;
-        for (uint32_t n = 1; n < count; n++) {
-            unsigned next = (unsigned)__builtin_ctzll(free & ~chosen);
-            uint32_t next_gain = 0;
-            for (uint64_t left = free & ~chosen; left; left &= left - 1) {
-                unsigned i = (unsigned)__builtin_ctzll(left);
-                uint32_t gain = 0;
-                for (uint64_t in = chosen; in; in &= in - 1)
-                    gain += shape->near[i * gpus + (unsigned)__builtin_ctzll(in)];
-                if (gain > next_gain) {
-                    next = i;
-                    next_gain = gain;
-                }
-            }
-            chosen |= UINT64_C(1) << next;
-            score += next_gain;
-        }
-        if (!best || score > best_score) {
-            best = chosen;
-            best_score = score;
-        }
-    }
-    return best;
+    struct gang__gpu_wish wish = {
+        shape->serial,      shape->weight, among, free, g->near_nic ? shape->nic_gpus : 0,
+        shape->layout.gpus, g->devices};
+    const struct gang__gpu_set *set = gang__gpu_set_best(&p->hunter, &p->c->mem, &wish);
+    p->failed = p->failed || !set;
+    return set;
 }
+
+uint64_t gang__choose_gpus(struct gang__plan *p, const struct gang__shape *shape,
+                           const struct gang__group *g, uint64_t free, uint64_t among)
+{
+    const struct gang__gpu_set *set = best_of(p, shape, g, free, among);
+    return set ? set->gpus : 0;
+}
+
+uint64_t gang__choose_gpus_together(struct gang__plan *p, const struct gang__shape *shape,
+                                    const struct gang__group *g, uint64_t free, uint64_t among,
+                                    const uint64_t *cores, uint32_t count)
+{
+    const struct gang__gpu_set *set = best_of(p, shape, g, free, among);
+    struct gang__gpu_set best = {0, 0, UINT64_MAX, 0};
+    if (!set)
+        return 0;
+    best.links = set->links;
+    best.nears = set->nears;
+    for (uint32_t d = 0; d < shape->numas; d++) {
+        uint64_t here = among & shape->numa_gpus[d];
+        if (gang__popcount(here) < g->devices || gang__cores_in(shape, d, cores) < count)
+            continue;
+        set = best_of(p, shape, g, free, here);
+        if (!set)
+            return 0;
+        if (gang__gpu_set_wins(set, &best))
+            best = *set;
+    }
+    return best.gpus;
+}
+
+/* ---- cores ------------------------------------------------------------------------------------------ */
 
 /* Move the lowest bits of one word, at most `most`, to another. Returns how many. */
 static uint32_t move_bits(uint64_t bits, uint32_t most, uint64_t *to)
@@ -57,12 +61,76 @@ static uint32_t move_bits(uint64_t bits, uint32_t most, uint64_t *to)
     return most;
 }
 
-/* Cores of the GPUs' NUMA domains first, then any; lowest numbers first. */
+uint32_t gang__cores_in(const struct gang__shape *shape, uint32_t domain, const uint64_t *free)
+{
+    const uint64_t *inside = shape->numa_cores + (size_t)domain * shape->layout.core_words;
+    uint32_t count = 0;
+    for (unsigned i = shape->numa_run[2 * domain]; i < shape->numa_run[2 * domain + 1]; i++)
+        count += gang__popcount(free[i] & inside[i]);
+    return count;
+}
+
+/* Up to `most` cores of a domain that are free and not taken yet. Returns how many. */
+static uint32_t take_in(const struct gang__shape *shape, uint32_t domain, const uint64_t *free,
+                        uint32_t most, uint64_t *taken)
+{
+    const uint64_t *inside = shape->numa_cores + (size_t)domain * shape->layout.core_words;
+    uint32_t left = most;
+    for (unsigned i = shape->numa_run[2 * domain]; left && i < shape->numa_run[2 * domain + 1]; i++)
+        left -= move_bits(free[i] & inside[i] & ~taken[i], left, &taken[i]);
+    return most - left;
+}
+
+/* Cores of the GPUs' domains, of each as many as it has of the GPUs, then of any of these domains.
+ * Returns how many are missing. */
+static uint32_t take_beside(const struct gang__shape *shape, const uint64_t *free, uint64_t gpus,
+                            uint32_t count, uint64_t *taken)
+{
+    uint32_t left = count, all = gang__popcount(gpus);
+    for (int round = 0; round < 2 && left; round++) {
+        for (uint64_t rest = gpus; rest && left;) {
+            unsigned gpu = (unsigned)__builtin_ctzll(rest);
+            int32_t d = gang__domain_of(shape, shape->spec->gpus[gpu].numa);
+            uint64_t here = d < 0 ? rest & (~rest + 1) : gpus & shape->numa_gpus[d];
+            uint32_t most = here == gpus || round ? left : count * gang__popcount(here) / all;
+            if (d >= 0)
+                left -= take_in(shape, (uint32_t)d, free, most, taken);
+            rest &= ~here;
+        }
+    }
+    return left;
+}
+
+/* Cores of as few domains as do: the one that is left with least if one suffices, else the one with
+ * most and so on. Returns how many are missing: those of unknown domain are left. */
+static uint32_t take_together(const struct gang__shape *shape, const uint64_t *free, uint32_t count,
+                              uint64_t *taken)
+{
+    uint64_t open[GANG__MAX_WORDS];
+    uint16_t there[GANG_MAX_NUMAS];
+    for (unsigned i = 0; i < shape->layout.core_words; i++)
+        open[i] = free[i] & ~taken[i];
+    for (uint32_t d = 0; d < shape->numas; d++)
+        there[d] = (uint16_t)gang__cores_in(shape, d, open);
+    while (count) {
+        uint32_t best = 0;
+        for (uint32_t d = 1; d < shape->numas; d++) {
+            bool holds = there[d] >= count, held = there[best] >= count;
+            if (holds && held ? there[d] < there[best] : there[d] > there[best])
+                best = d;
+        }
+        if (there[best] == 0)
+            break;
+        count -= take_in(shape, best, free, count, taken);
+        there[best] = 0;
+    }
+    return count;
+}
+
 bool gang__choose_cores(const struct gang__shape *shape, const uint64_t *free, uint64_t gpus,
-                        uint32_t count, uint64_t *taken)
+                        uint32_t count, int32_t numa, uint64_t *taken)
 {
     unsigned words = shape->layout.core_words;
-    uint64_t near[GANG__MAX_WORDS];
     uint32_t there = 0, left = count;
     for (unsigned i = 0; i < words; i++) {
         there += gang__popcount(free[i]);
@@ -71,13 +139,34 @@ bool gang__choose_cores(const struct gang__shape *shape, const uint64_t *free, u
     if (there <= count)
         return there == count;
     for (unsigned i = 0; i < words; i++)
-        taken[i] = near[i] = 0;
-    for (uint64_t g = gpus; g; g &= g - 1)
-        for (unsigned i = 0; i < words; i++)
-            near[i] |= shape->near_cores[(unsigned)__builtin_ctzll(g) * words + i];
-    for (unsigned i = 0; i < words && left && gpus; i++)
-        left -= move_bits(free[i] & near[i], left, &taken[i]);
+        taken[i] = 0;
+    if (!shape->flat && numa != GANG_NUMA_NONE) {
+        if (gpus)
+            left = take_beside(shape, free, gpus, left, taken);
+        if (left)
+            left = take_together(shape, free, left, taken);
+    }
     for (unsigned i = 0; i < words && left; i++)
         left -= move_bits(free[i] & ~taken[i], left, &taken[i]);
     return true;
+}
+
+void gang__choose_cores_in(const struct gang__shape *shape, const uint64_t *free, uint32_t domain,
+                           uint32_t count, uint64_t *taken)
+{
+    for (unsigned i = 0; i < shape->layout.core_words; i++)
+        taken[i] = 0;
+    (void)take_in(shape, domain, free, count, taken);
+}
+
+bool gang__is_together(const struct gang__shape *shape, uint64_t gpus, const uint64_t *cores)
+{
+    int32_t d = gang__domain_of(shape, shape->spec->gpus[__builtin_ctzll(gpus)].numa);
+    if (d < 0 || (gpus & ~shape->numa_gpus[d]))
+        return false;
+    const uint64_t *inside = shape->numa_cores + (size_t)d * shape->layout.core_words;
+    uint64_t outside = 0;
+    for (unsigned i = 0; i < shape->layout.core_words; i++)
+        outside |= cores[i] & ~inside[i];
+    return outside == 0;
 }

@@ -125,8 +125,9 @@ static int32_t kind_of(const gang_cluster *c, const struct survey *s, int32_t sc
  * before a constraint. */
 static struct gang__misfit reason_of(const gang_cluster *c, const struct survey *s)
 {
-    static const int32_t order[] = {GANG_WHY_POOL,  GANG_WHY_KIND,      GANG_WHY_STATE,
-                                    GANG_WHY_LABEL, GANG_WHY_GPU_MODEL, GANG_WHY_PARTITION};
+    static const int32_t order[] = {GANG_WHY_POOL,     GANG_WHY_KIND,  GANG_WHY_NUMA,
+                                    GANG_WHY_STATE,    GANG_WHY_LABEL, GANG_WHY_GPU_MODEL,
+                                    GANG_WHY_PARTITION};
     struct gang__misfit m = {GANG_WHY_STATE, -1}; /* no node at all */
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
         if (s->by_why[order[i]] > 0) {

@@ -7,6 +7,7 @@
 #include "core/kind.h"
 #include "core/node.h"
 #include "core/shape.h"
+#include "place/device.h"
 
 /* ---- begin and end -------------------------------------------------------------------------- */
 
@@ -49,6 +50,7 @@ void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)
     gang__release(mem, p->bind);
     gang__release(mem, p->key);
     gang__release(mem, p->held);
+    gang__gpu_hunter_free(&p->hunter, mem);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -413,24 +415,42 @@ static uint64_t pick_shares(const struct gang__plan *p, const struct gang__group
     return 0;
 }
 
-/* Devices for a task; `wanted`: exactly these. */
-static uint64_t pick_devices(const struct gang__plan *p, const struct gang__group *g,
-                             const struct gang__view *v, const uint64_t *now, uint64_t wanted,
-                             uint32_t *share)
+static uint64_t lowest_bits(uint64_t from, uint32_t count)
+{
+    uint64_t chosen = 0;
+    for (uint32_t i = 0; i < count; i++, from &= from - 1)
+        chosen |= from & (~from + 1);
+    return chosen;
+}
+
+/* Devices that a task may have, free or not. */
+static uint64_t usable_devices(const struct gang__plan *p, const struct gang__group *g,
+                               const struct gang__view *v)
 {
     uint64_t among = matching_devices(g, v);
-    if (p->within.on)
-        among &= p->within.gpus;
+    return p->within.on ? among & p->within.gpus : among;
+}
+
+/* Devices for a task, of those in `domain`; `wanted`: exactly these. */
+static uint64_t pick_devices(struct gang__plan *p, const struct gang__group *g,
+                             const struct gang__view *v, const uint64_t *now, uint64_t wanted,
+                             uint64_t domain, uint32_t *share)
+{
+    uint64_t among = usable_devices(p, g, v) & domain;
     if (wanted)
         among = p->adopting ? wanted & v->shape->gpus : wanted & among;
     if (g->share != 1000 || wanted)
         return pick_shares(p, g, v, now, among, share);
-    uint64_t free = gang__whole_devices(v->layout, now) & among;
-    uint32_t count = gang__popcount(free);
+    uint64_t free = gang__whole_devices(v->layout, now);
+    among &= free;
+    uint32_t count = gang__popcount(among);
     *share = 1000;
     if (count <= g->devices)
-        return count == g->devices ? free : 0;
-    return gang__choose_gpus(v->shape, free, g->devices);
+        return count == g->devices ? among : 0;
+    /* On an imagined cluster it only matters that there are so many. */
+    if (v->shape->gpus_alike || p->empty)
+        return lowest_bits(among, g->devices);
+    return gang__choose_gpus(p, v->shape, g, free, among);
 }
 
 /* Must a task's cores lie in a part of the node? Those of a task with GPUs need not: its GPUs do. */
@@ -529,7 +549,7 @@ uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, b
         kinds |= 1u << GANG_KIND_CPU;
     if (now[GANG__WORD_MEMORY] < g->pages)
         kinds |= 1u << GANG_KIND_MEMORY;
-    if (g->devices && !pick_devices(p, g, v, now, 0, &share))
+    if (g->devices && !pick_devices(p, g, v, now, 0, UINT64_MAX, &share))
         kinds |= 1u << GANG_KIND_GPU;
     for (size_t i = 0; i < g->node_need_count; i++) {
         unsigned word = v->shape->kind_word[g->node_needs[i].kind];
@@ -539,41 +559,167 @@ uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, b
     return kinds;
 }
 
+/* ---- in one NUMA domain ---------------------------------------------------------------------------- */
+
+/* Devices of a task and the domain they would be in, and how good that is. */
+struct corner {
+    uint32_t domain;
+    uint32_t share;
+    uint32_t cores_free;
+    struct gang__gpu_set set;
+};
+
+/* Has a domain the memory for a task? */
+static bool domain_holds(const struct gang__group *g, const struct gang__view *v, uint32_t domain)
+{
+    const struct gang_node_spec *spec = v->shape->spec;
+    uint64_t memory = spec->numa_count ? (uint64_t)spec->numas[domain].memory_bytes : 0;
+    return memory == 0 || g->pages <= memory / GANG_PAGE_BYTES;
+}
+
+/* Joined better, nearer to network cards, breaking less; parts of devices: the fullest ones, or the
+ * emptiest (as best_device() does); then where fewer cores are free. */
+static bool is_better(const struct corner *a, const struct corner *b)
+{
+    if (gang__gpu_set_wins(&a->set, &b->set))
+        return true;
+    return !gang__gpu_set_wins(&b->set, &a->set) && a->cores_free < b->cores_free;
+}
+
+static struct gang__gpu_set worth_of(const struct gang__plan *p, const struct gang__group *g,
+                                     const struct gang__view *v, const uint64_t *now, uint64_t gpus)
+{
+    const struct gang__shape *shape = v->shape;
+    struct gang__gpu_wish wish = {shape->serial,
+                                  shape->weight,
+                                  gpus,
+                                  gang__whole_devices(v->layout, now),
+                                  g->near_nic ? shape->nic_gpus : 0,
+                                  shape->layout.gpus,
+                                  g->devices};
+    if (g->share == 1000)
+        return gang__gpu_set_of(&wish, gpus);
+    struct gang__gpu_set set = {gpus, 0, 0, 0};
+    for (uint64_t left = gpus; left; left &= left - 1) {
+        uint32_t free = share_free(now, (unsigned)__builtin_ctzll(left));
+        set.broken += p->even && g->devices > 1 ? 1000 - free : free;
+    }
+    return set;
+}
+
+/* The domain that a task goes to. Its tasks alike each use up one domain's share of things, so which
+ * one is taken first makes no difference to how many fit. */
+static bool find_corner(struct gang__plan *p, const struct gang__group *g,
+                        const struct gang__view *v, uint64_t wanted, const uint64_t *free,
+                        uint32_t cores, struct corner *best)
+{
+    const uint64_t *now = gang__view_now(p, v);
+    bool found = false;
+    for (uint32_t d = 0; d < v->shape->numas && !(found && p->empty); d++) {
+        struct corner here = {d, 0, 0, {0, 0, 0, 0}};
+        here.cores_free = cores ? gang__cores_in(v->shape, d, free) : 0;
+        if (here.cores_free < cores || !domain_holds(g, v, d))
+            continue;
+        if (g->devices) {
+            uint64_t gpus = pick_devices(p, g, v, now, wanted, v->shape->numa_gpus[d], &here.share);
+            if (!gpus)
+                continue;
+            here.set = worth_of(p, g, v, now, gpus);
+        }
+        if (!found || is_better(&here, best))
+            *best = here;
+        found = true;
+    }
+    return found;
+}
+
+/* A task that takes its GPUs, its named cores (of the `free` ones) and its memory of one domain. */
+static bool fits_in_corner(struct gang__plan *p, const struct gang__group *g,
+                           const struct gang__view *v, uint64_t wanted, const uint64_t *free,
+                           struct gang__pick *pick, uint64_t *cores, struct gang__misfit *misfit)
+{
+    const uint64_t *now = gang__view_now(p, v);
+    struct corner best = {0, 0, 0, {0, 0, 0, 0}};
+    if (find_corner(p, g, v, wanted, free, pick->cores, &best)) {
+        pick->gpus = best.set.gpus;
+        pick->share = best.share;
+        if (pick->cores)
+            gang__choose_cores_in(v->shape, free, best.domain, pick->cores, cores);
+        return true;
+    }
+    misfit->kind = GANG_KIND_GPU;
+    if (g->devices && !pick_devices(p, g, v, now, wanted, UINT64_MAX, &pick->share))
+        return false;
+    misfit->kind = GANG_KIND_CPU;
+    if (pick->cores && !gang__choose_cores(v->shape, free, 0, pick->cores, GANG_NUMA_NONE, cores))
+        return false;
+    misfit->why = GANG_WHY_NUMA;
+    misfit->kind = -1;
+    return false;
+}
+
+/* ---- one task ---------------------------------------------------------------------------------------- */
+
+/* The cores are not where the GPUs are: perhaps others, as good, have cores beside them. */
+static void move_together(struct gang__plan *p, const struct gang__group *g,
+                          const struct gang__view *v, struct gang__pick *pick, uint64_t *cores)
+{
+    const uint64_t *now = gang__view_now(p, v), *free = now + gang__first_core(v->layout);
+    uint64_t whole = gang__whole_devices(v->layout, now);
+    uint64_t gpus = gang__choose_gpus_together(p, v->shape, g, whole,
+                                               whole & usable_devices(p, g, v), free, pick->cores);
+    if (!gpus)
+        return;
+    pick->gpus = gpus;
+    gang__choose_cores(v->shape, free, gpus, pick->cores, GANG_NUMA_PREFER, cores);
+}
+
+/* Could it matter to the task that its cores are not where its GPUs are? */
+static bool may_move(const struct gang__plan *p, const struct gang__group *g,
+                     const struct gang__view *v, uint64_t wanted)
+{
+    return g->share == 1000 && g->devices <= v->shape->numa_most_gpus && !v->shape->flat &&
+           g->numa != GANG_NUMA_NONE && !wanted && !p->empty;
+}
+
 /* What a task of the group would take of the view, without taking it. */
 static bool task_fits(struct gang__plan *p, const struct gang__group *g, const struct gang__view *v,
                       uint64_t wanted, struct gang__pick *pick, uint64_t *cores,
                       struct gang__misfit *misfit)
 {
-    const uint64_t *now = gang__view_now(p, v);
+    const uint64_t *now = gang__view_now(p, v), *free = now + gang__first_core(v->layout);
+    uint64_t inside[GANG__MAX_WORDS];
     if (!counts_fit(g, v, now, misfit))
         return false;
     pick->gpus = 0;
     pick->share = 0;
+    pick->cores = v->layout.core_words ? g->cores : 0;
+    if (binds_cores(p, g)) {
+        misfit->why = GANG_WHY_SAME; /* millicores belong to no part of the node */
+        misfit->kind = -1;
+        if (!pick->cores)
+            return false;
+        misfit->why = GANG_WHY_KIND;
+        for (unsigned i = 0; i < v->layout.core_words; i++)
+            inside[i] = free[i] & p->within.cores[i];
+        free = inside;
+    }
+    if (g->numa == GANG_NUMA_STRICT && !p->adopting)
+        return fits_in_corner(p, g, v, wanted, free, pick, cores, misfit) && !p->failed;
     if (g->devices) {
         misfit->kind = GANG_KIND_GPU;
-        pick->gpus = pick_devices(p, g, v, now, wanted, &pick->share);
+        pick->gpus = pick_devices(p, g, v, now, wanted, UINT64_MAX, &pick->share);
         if (!pick->gpus)
             return false;
     }
-    pick->cores = 0;
-    if (v->layout.core_words && g->cpu && g->cpu % 1000 == 0) {
+    if (pick->cores) {
         misfit->kind = GANG_KIND_CPU;
-        pick->cores = (uint32_t)(g->cpu / 1000);
-        const uint64_t *free = now + gang__first_core(v->layout);
-        uint64_t inside[GANG__MAX_WORDS];
-        if (binds_cores(p, g)) {
-            for (unsigned i = 0; i < v->layout.core_words; i++)
-                inside[i] = free[i] & p->within.cores[i];
-            free = inside;
-        }
-        if (!gang__choose_cores(v->shape, free, pick->gpus, pick->cores, cores))
+        if (!gang__choose_cores(v->shape, free, pick->gpus, pick->cores, g->numa, cores))
             return false;
-    } else if (binds_cores(p, g)) {
-        misfit->why = GANG_WHY_SAME; /* millicores belong to no part of the node */
-        misfit->kind = -1;
-        return false;
+        if (may_move(p, g, v, wanted) && !gang__is_together(v->shape, pick->gpus, cores))
+            move_together(p, g, v, pick, cores);
     }
-    return true;
+    return !p->failed;
 }
 
 /* Note a task that fits, and take what it takes. */
@@ -680,11 +826,9 @@ static int64_t least(int64_t a, int64_t b)
 
 /* Tasks that find their devices, counting each device for itself. */
 static int64_t device_room(const struct gang__plan *p, const struct gang__group *g,
-                           const struct gang__view *v, const uint64_t *now)
+                           const struct gang__view *v, const uint64_t *now, uint64_t domain)
 {
-    uint64_t among = matching_devices(g, v);
-    if (p->within.on)
-        among &= p->within.gpus;
+    uint64_t among = usable_devices(p, g, v) & domain;
     if (g->share == 1000)
         return gang__popcount(gang__whole_devices(v->layout, now) & among) / g->devices;
     int64_t parts = 0;
@@ -707,6 +851,24 @@ static int64_t core_room(const struct gang__plan *p, const struct gang__group *g
     for (unsigned i = 0; i < v->layout.core_words; i++)
         cores += gang__popcount(bound ? free[i] & p->within.cores[i] : free[i]);
     return cores / (int64_t)(g->cpu / 1000);
+}
+
+/* Tasks that lie in one NUMA domain each, over all domains. */
+static int64_t corner_room(const struct gang__plan *p, const struct gang__group *g,
+                           const struct gang__view *v, const uint64_t *now)
+{
+    const uint64_t *free = now + gang__first_core(v->layout);
+    uint32_t cores = v->layout.core_words ? g->cores : 0;
+    int64_t room = 0;
+    if (!g->devices && !cores)
+        return INT64_MAX;
+    for (uint32_t d = 0; d < v->shape->numas; d++) {
+        int64_t here = cores ? gang__cores_in(v->shape, d, free) / cores : INT64_MAX;
+        if (here && g->devices)
+            here = least(here, device_room(p, g, v, now, v->shape->numa_gpus[d]));
+        room += domain_holds(g, v, d) ? here : 0;
+    }
+    return room;
 }
 
 int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot)
@@ -743,5 +905,7 @@ int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot)
         unsigned word = v->shape->kind_word[g->node_needs[i].kind];
         room = least(room, word ? (int64_t)now[word] / g->node_needs[i].amount : 0);
     }
-    return g->devices ? least(room, device_room(p, g, v, now)) : room;
+    if (g->numa == GANG_NUMA_STRICT)
+        room = least(room, corner_room(p, g, v, now));
+    return g->devices ? least(room, device_room(p, g, v, now, UINT64_MAX)) : room;
 }

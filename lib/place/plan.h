@@ -9,6 +9,7 @@
 
 #include "core/instant.h"
 #include "core/node.h"
+#include "place/gpu_set.h"
 #include "place/request.h"
 #include "place/scope.h"
 
@@ -93,6 +94,7 @@ struct gang__plan {
     size_t keys, key_room;
     struct gang__bind *bind; /* what they were before, in the order in which they were bound */
     size_t binds, bind_room;
+    struct gang__gpu_hunter hunter;
 };
 
 /* Begin anew for a request. GANG_ENOMEM leaves the plan usable for another try. */
@@ -185,13 +187,5 @@ void gang__plan_rollback(struct gang__plan *p, size_t picks);
 
 /* Sort numbers, smallest first; cheap if they are in order. */
 void gang__sort_keys(uint64_t *key, size_t count);
-
-/* Choose `count` of the devices in `free` on a node. */
-uint64_t gang__choose_gpus(const struct gang__shape *shape, uint64_t free, uint32_t count);
-
-/* Choose `count` cores that are free in the node's core words, near the devices; `taken` receives
- * the bits, one word for each core word. False if there are not so many. */
-bool gang__choose_cores(const struct gang__shape *shape, const uint64_t *free, uint64_t gpus,
-                        uint32_t count, uint64_t *taken);
 
 #endif

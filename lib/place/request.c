@@ -170,14 +170,10 @@ static gang_result check_placing(const struct job *j, const struct gang_group_sp
 static gang_result check_group_built(const struct job *j, const struct gang_group_spec *g)
 {
     const char *member = NULL;
-    if (g->numa)
-        member = "numa";
     if (g->where)
         member = "where";
     if (g->profile)
         member = "profile";
-    if (g->near_nic)
-        member = "near_nic";
     if (g->models_ranked)
         member = "models_ranked";
     return member ? bad(j, GANG_ENOTSUP, member, "not supported yet") : GANG_OK;
@@ -441,6 +437,7 @@ static gang_result compile_group(const struct job *j, struct block *b,
     g->count = s->count;
     g->min = s->min;
     g->cpu = (uint64_t)s->cpu_milli;
+    g->cores = g->cpu % 1000 ? 0 : (uint32_t)(g->cpu / 1000);
     g->pages = (uint64_t)((s->memory_bytes + GANG_PAGE_BYTES - 1) / GANG_PAGE_BYTES);
     compile_gpus(s, g);
     g->cpu_level = gang__level_for_cpu(g->cpu);

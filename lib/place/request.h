@@ -43,6 +43,7 @@ struct gang__group {
     const char *name;
     int64_t count, min;
     uint64_t cpu;       /* millicores */
+    uint32_t cores;     /* the same as named cores; 0: not a whole number of them */
     uint64_t pages;     /* of memory */
     uint32_t devices;   /* GPUs a task takes or shares */
     uint32_t share;     /* milli-GPUs of each; 1000: whole; 0: by memory */

@@ -182,7 +182,7 @@ static gang_result make_large(void)
     static const struct gang_amount amounts[] = {{"nic", 1}, {"lic", 1}};
     static const char *const models[] = {"V100", "A100"}, *const zone = "z";
     static const struct gang_label_rule rule = {"zone", &zone, 1, GANG_LABEL_NOT_IN, 0};
-    struct gang_group_spec g[] = {group_of(6, 2000, 1000), group_of(30, 1000, 0),
+    struct gang_group_spec g[] = {group_of(6, 2000, 2000), group_of(30, 1000, 0),
                                   group_of(3, 100, 300)};
     struct gang_set_spec set = GANG_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 3);
