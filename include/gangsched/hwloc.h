@@ -8,6 +8,7 @@
 #define GANGSCHED_HWLOC_H
 
 #include <gangsched/model.h>
+#include <gangsched/place.h>
 
 #include <hwloc.h>
 
@@ -29,6 +30,23 @@ extern "C" {
 GANG_API gang_result gang_node_spec_from_hwloc(hwloc_topology_t topology, const char *name,
                                                struct gang_node_spec **spec,
                                                struct gang_error *error) GANG_MUST_CHECK;
+
+/**
+ * The hardware threads of a task's named cores, or the NUMA domains of them (without named cores: of its
+ * GPUs), as a set to bind with: hwloc_set_cpubind(), and hwloc_set_membind() with
+ * HWLOC_MEMBIND_BYNODESET. The numbers are those of the operating system of the task's node.
+ *
+ * @param task  as gang_alloc_each() gives it; it must be held
+ * @param set   the caller's bitmap; receives the set, which is empty where gang_task_text() is (bind to
+ *              no empty set, then)
+ * @return GANG_OK; GANG_EINVAL, GANG_E2BIG, GANG_ESTALE as gang_task_text(); GANG_ENOMEM. On failure
+ *   the set is empty.
+ * Any thread that may change the bitmap. Lock-free; hwloc may allocate.
+ */
+GANG_API gang_result gang_task_hwloc_cpuset(gang_cluster *cluster, const struct gang_task *task,
+                                            hwloc_bitmap_t set) GANG_MUST_CHECK;
+GANG_API gang_result gang_task_hwloc_nodeset(gang_cluster *cluster, const struct gang_task *task,
+                                             hwloc_bitmap_t set) GANG_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -215,10 +215,51 @@ typedef int32_t (*gang_task_fn)(const struct gang_task *task, void *user);
 GANG_API gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit,
                                      void *user) GANG_MUST_CHECK;
 
+/** What gang_task_text() tells of a task. Lists are separated by commas; those of numbers marked (list)
+ *  are in the form of Linux' cpusets, "0-7,64-71". */
+enum {
+    GANG_TASK_GPUS = 1,  /**< its GPUs: indexes into gang_node_spec.gpus, "0,3" */
+    GANG_TASK_PCI = 2,   /**< their PCI addresses; empty if that of any is unknown */
+    GANG_TASK_UUIDS = 3, /**< their uuids; empty if that of any is unknown */
+    /** A value for CUDA_VISIBLE_DEVICES: the uuids if all are known and of one GPU of the node each,
+     *  else the indexes. Indexes need CUDA_DEVICE_ORDER=PCI_BUS_ID beside it, GPUs described in that
+     *  order (as from hwloc), and no GPUs of other makes among them. Empty: no GPU, as CUDA has it. */
+    GANG_TASK_CUDA = 4,
+    /** A value for ROCR_VISIBLE_DEVICES, likewise; uuids begin with "GPU-", which is put before those
+     *  that do not, as hwloc writes them. */
+    GANG_TASK_ROCR = 5,
+    GANG_TASK_CPUSET = 6,  /**< hardware threads of its named cores (list); empty if it has none */
+    /** The NUMA domains of its named cores, or without them of its GPUs, as the operating system numbers
+     *  them (list); without those of unknown number. Memory is to be bound to these. */
+    GANG_TASK_NODESET = 7,
+    /** Names of the network cards in the NUMA domains of its GPUs, or without GPUs of its named cores;
+     *  all cards of a node that describes no NUMA domains. */
+    GANG_TASK_NICS = 8
+};
+
+/**
+ * Tell in text where a task is to run: what a launcher puts into the environment or the cpuset.
+ * @param task    as gang_alloc_each() gives it; it must be held, also on a node that was removed
+ * @param what    GANG_TASK_*
+ * @param buffer  receives the text and a NUL; may be NULL if room is 0
+ * @param room    bytes of buffer
+ * @param needed  receives the bytes of the text with the NUL; may be NULL
+ * @return GANG_OK; GANG_ELIMIT: `room` is too small, *needed tells what would do, nothing is written;
+ *   GANG_EINVAL (also GPUs or cores that the node does not have); GANG_E2BIG; GANG_ESTALE (node).
+ *   *needed is 0 on any error but GANG_ELIMIT.
+ * Any thread. Lock-free; does not allocate. O(specification of the node).
+ */
+GANG_API gang_result gang_task_text(gang_cluster *cluster, const struct gang_task *task, int32_t what,
+                                    char *buffer, size_t room, size_t *needed) GANG_MUST_CHECK;
+
 /**
  * Write an allocation as one JSON object without line feed:
  * {"tasks":[{"task":0,"group":"worker","node":"n1","cpu_milli":..,"memory_bytes":..,
- *            "gpus":[0,1],"share":1.0,"cores":[..]},...],"gpu_milli":..}
+ *            "gpus":[0,1],"share":1.0,"cores":[..],
+ *            "pci":["0000:07:00.0",..],"uuids":["GPU-..",..],"cpuset":"0-7","nodeset":"0"},...],
+ *  "gpu_milli":..}
+ * "pci" and "uuids" are there if those of all its GPUs are known; "cpuset" and "nodeset", as
+ * gang_task_text() tells them, if they are not empty.
  * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY; GANG_EIO (the writer refused);
  *   GANG_ENOMEM. Any thread. May allocate.
  */

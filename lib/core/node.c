@@ -342,10 +342,9 @@ bool gang__node_is_over(const struct gang__node *node, const uint64_t *payload)
            gang__node_is_free(node, payload);
 }
 
-/* The node of an id and its words, both of one instant: while it is described anew, the commit of that
- * tells which description the words go with. NULL: stale. Lock-free: it goes round when a description
- * was replaced. */
-static struct gang__node *read_node(gang_cluster *c, gang_node_id id, uint64_t *payload)
+/* While a node is described anew, the commit of that tells which description the words go with. It goes
+ * round when a description was replaced. */
+struct gang__node *gang__node_read(gang_cluster *c, gang_node_id id, uint64_t *payload)
 {
     for (;;) {
         struct gang__node *node = gang__node_of(c, id);
@@ -372,7 +371,7 @@ gang_result gang_node_get(gang_cluster *cluster, gang_node_id id, struct gang_no
     memset(&out, 0, sizeof(out));
     gang__rcu_enter();
     uint64_t payload[GANG__MAX_WORDS];
-    struct gang__node *node = read_node(cluster, id, payload);
+    struct gang__node *node = gang__node_read(cluster, id, payload);
     if (node)
         gang__node_info(node, payload, &out);
     gang__rcu_leave();
@@ -419,7 +418,7 @@ gang_result gang_node_get_spec(gang_cluster *cluster, gang_node_id id, struct ga
         return GANG_EINVAL;
     gang__rcu_enter();
     uint64_t payload[GANG__MAX_WORDS];
-    struct gang__node *node = read_node(cluster, id, payload);
+    struct gang__node *node = gang__node_read(cluster, id, payload);
     gang_result r = node ? spec_copy(cluster, node, spec) : GANG_ESTALE;
     gang__rcu_leave();
     return r;

@@ -12,6 +12,10 @@ struct gang__node *gang__node_at(gang_cluster *c, uint32_t slot);
 /* The node of an id, or NULL if it is stale. Inside a read section. */
 struct gang__node *gang__node_of(gang_cluster *c, gang_node_id id);
 
+/* The node of an id and its words (room for GANG__MAX_WORDS), both of one instant. NULL: stale.
+ * Lock-free; inside a read section. */
+struct gang__node *gang__node_read(gang_cluster *c, gang_node_id id, uint64_t *payload);
+
 /* Make a node of a specification; its id and slot are still to be set. Under the structure mutex. */
 gang_result gang__node_new(gang_cluster *c, const struct gang_node_spec *spec,
                            struct gang__node **made, struct gang_error *error);

@@ -9,6 +9,7 @@
 #include "core/node.h"
 #include "model/policy_words.h"
 #include "place/table.h"
+#include "place/task_inside.h"
 
 /* ---- one task, decoded ---------------------------------------------------------------------------- */
 
@@ -142,6 +143,61 @@ static json_t *node_name(gang_cluster *c, gang_node_id id)
     return name;
 }
 
+/* A name of each GPU of a task, if all are known. */
+static json_t *names_to_json(const struct gang__inside *in,
+                             const char *(*name_of)(const struct gang__inside *, size_t))
+{
+    json_t *list = json_array();
+    for (uint64_t left = in->task.gpus; left; left &= left - 1)
+        if (json_array_append_new(list, json_string(name_of(in, (size_t)__builtin_ctzll(left))))) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+static const char *pci_of(const struct gang__inside *in, size_t gpu)
+{
+    const char *pci = in->spec->gpus[gpu].pci;
+    return pci && pci[0] ? pci : NULL;
+}
+
+static bool add_names(json_t *o, const char *key, const struct gang__inside *in,
+                      const char *(*name_of)(const struct gang__inside *, size_t))
+{
+    for (uint64_t left = in->task.gpus; left; left &= left - 1)
+        if (!name_of(in, (size_t)__builtin_ctzll(left)))
+            return true;
+    return in->task.gpus == 0 || set(o, key, names_to_json(in, name_of));
+}
+
+static bool add_text(json_t *o, const char *key, struct writer *w, const struct gang_task *task,
+                     int32_t what)
+{
+    size_t bytes;
+    gang_result r = gang_task_text(w->c, task, what, NULL, 0, &bytes);
+    if (r != GANG_ELIMIT || bytes <= 1)
+        return true;
+    char *text = gang__alloc(&w->c->mem, bytes);
+    bool ok = text && gang_task_text(w->c, task, what, text, bytes, NULL) == GANG_OK &&
+              set(o, key, json_string(text));
+    gang__release(&w->c->mem, text);
+    return ok;
+}
+
+/* What a launcher needs. A node that was removed and of which the task takes nothing is gone. */
+static bool add_inside(json_t *o, struct writer *w, const struct gang_task *task)
+{
+    struct gang__inside in;
+    bool ok = true;
+    gang__rcu_enter();
+    if (gang__inside_find(w->c, task, &in) == GANG_OK)
+        ok = add_names(o, "pci", &in, pci_of) && add_names(o, "uuids", &in, gang__inside_uuid);
+    gang__rcu_leave();
+    return ok && add_text(o, "cpuset", w, task, GANG_TASK_CPUSET) &&
+           add_text(o, "nodeset", w, task, GANG_TASK_NODESET);
+}
+
 static int32_t add_task(const struct gang_task *task, void *user)
 {
     struct writer *w = user;
@@ -153,7 +209,8 @@ static int32_t add_task(const struct gang_task *task, void *user)
               set(o, "memory_bytes", json_integer(task->memory_bytes)) &&
               set(o, "gpus", mask_to_json(&task->gpus, 1)) &&
               set(o, "share", json_real(task->gpu_count ? task->gpu_share / 1000.0 : 0.0)) &&
-              set(o, "cores", mask_to_json(task->cores, GANG_MAX_CORES / 64));
+              set(o, "cores", mask_to_json(task->cores, GANG_MAX_CORES / 64)) &&
+              add_inside(o, w, task);
     if (!ok) {
         json_decref(o);
         return GANG_ENOMEM;

@@ -247,7 +247,8 @@ static void same_task(json_t *o, const struct gang_task *t)
 {
     size_t gpus = 0, cores = 0, index;
     json_t *number;
-    ck_assert_uint_eq(json_object_size(o), 8);
+    ck_assert_uint_eq(json_object_size(o), (t->core_count ? 9u : 8u)); /* with the cpuset */
+    ck_assert(!json_object_get(o, "cpuset") == !t->core_count);
     ck_assert(json_is_integer(json_object_get(o, "task")));
     ck_assert_int_eq(json_integer_value(json_object_get(o, "task")), t->task);
     ck_assert_str_eq(json_string_value(json_object_get(o, "group")), t->group ? "tasks" : "big");
