@@ -6,18 +6,10 @@
 #include <check.h>
 #include <ctype.h>
 #include <string.h>
-#include <unistd.h>
-#include <zlib.h>
 
+#include "machine_file.h"
 #include "model/hwloc_scan.h"
 #include "support.h"
-
-/* hwloc's plugins lose a little memory; they stay loaded so that they can be told by name. */
-const char *__lsan_default_suppressions(void) __attribute__((visibility("default")));
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libhwloc\nleak:libpciaccess\nleak:hwloc_";
-}
 
 /* ---- the machines ---------------------------------------------------------------------------- */
 
@@ -85,36 +77,6 @@ static const struct machine *machine_named(const char *part)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void temporary(char path[64])
-{
-    strcpy(path, "/tmp/gang_hwloc_XXXXXX");
-    int fd = mkstemp(path);
-    ck_assert_int_ge(fd, 0);
-    close(fd);
-}
-
-/* Unpack the file of a machine into a temporary one; false, and a word, if there is no data. */
-static bool unpack(const struct machine *m, char path[64])
-{
-    char packed[1024];
-    char rel[128];
-    snprintf(rel, sizeof(rel), "data/hwloc_topologies/%s.gz", m->file);
-    if (!gang_shared_path(packed, sizeof(packed), rel)) {
-        printf("skipped: no %s in the shared data\n", rel);
-        return false;
-    }
-    temporary(path);
-    gzFile from = gzopen(packed, "rb");
-    FILE *to = fopen(path, "wb");
-    ck_assert(from && to);
-    char bytes[65536];
-    for (int n; (n = gzread(from, bytes, sizeof(bytes))) > 0;)
-        ck_assert_uint_eq(fwrite(bytes, 1, (size_t)n, to), (size_t)n);
-    gzclose(from);
-    ck_assert_int_eq(fclose(to), 0);
-    return true;
-}
-
 static struct gang_node_spec *load(int32_t kind, const char *source, const char *name)
 {
     struct gang_node_spec *spec = NULL;
@@ -128,7 +90,7 @@ static struct gang_node_spec *load(int32_t kind, const char *source, const char 
 static struct gang_node_spec *load_machine(const char *part)
 {
     char path[64];
-    if (!unpack(machine_named(part), path))
+    if (!machine_unpack(machine_named(part)->file, path))
         return NULL;
     struct gang_node_spec *spec = load(GANG_HWLOC_XML_FILE, path, NULL);
     unlink(path);
@@ -586,7 +548,8 @@ START_TEST(machine_agrees_with_lstopo)
     static struct lstopo l;
     static struct matrix m;
     char path[64];
-    if (!have("lstopo-no-graphics") || !have("hwloc-calc") || !unpack(&machines[_i], path))
+    if (!have("lstopo-no-graphics") || !have("hwloc-calc") ||
+        !machine_unpack(machines[_i].file, path))
         return;
     struct gang_node_spec *spec = load(GANG_HWLOC_XML_FILE, path, NULL);
     lstopo_read(&l, path);
@@ -816,7 +779,7 @@ END_TEST
 START_TEST(every_failing_allocation_is_survived)
 {
     char path[64];
-    bool file = unpack(machine_named("CPX"), path);
+    bool file = machine_unpack(machine_named("CPX")->file, path);
     for (int32_t kind = file ? GANG_HWLOC_XML_FILE : GANG_HWLOC_SYNTHETIC;
          kind <= GANG_HWLOC_SYNTHETIC; kind++) {
         const char *source = kind == GANG_HWLOC_XML_FILE ? path : "pack:2 numa:1 core:2 pu:1";
@@ -865,7 +828,7 @@ END_TEST
 START_TEST(adapter_sees_devices_only_if_they_were_loaded)
 {
     char path[64];
-    if (!unpack(machine_named("ipa20"), path))
+    if (!machine_unpack(machine_named("ipa20")->file, path))
         return;
     for (int io = 0; io < 2; io++) {
         hwloc_topology_t topology;
