@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "core/index.h"
 #include "core/kind.h"
+#include "core/parent.h"
 #include "model/node_spec.h"
 
 /* ---- what follows from a specification --------------------------------------------------------- */
@@ -38,6 +39,14 @@ static void fill_capacity(struct gang__shape *shape)
             UINT64_C(1) << (i % GANG__CORES_PER_WORD);
 }
 
+/* Which devices are of their own, and which slices of others. */
+static void fill_devices(struct gang__shape *shape)
+{
+    const struct gang_node_spec *spec = shape->spec;
+    for (size_t i = 0; i < spec->gpu_count; i++)
+        *(gang__is_slice(&spec->gpus[i]) ? &shape->slices : &shape->gpus) |= UINT64_C(1) << i;
+}
+
 /* Closeness of each pair of GPUs, and whether all pairs are alike. */
 static void fill_near(struct gang__shape *shape, uint8_t *near)
 {
@@ -45,7 +54,6 @@ static void fill_near(struct gang__shape *shape, uint8_t *near)
     shape->near = near;
     shape->near_uniform = true;
     for (size_t i = 0; i < gpus; i++) {
-        shape->gpus |= UINT64_C(1) << i;
         for (size_t j = 0; j < gpus; j++) {
             near[i * gpus + j] = gang__gpu_near(shape->spec, i, j);
             if (i != j && near[i * gpus + j] != near[1])
@@ -185,8 +193,9 @@ static gang_result find_kinds(gang_cluster *c, struct gang__shape *shape, struct
     return GANG_OK;
 }
 
-/* The class of a node is its GPUs' model. A node with several models, or an unknown one, stands in
- * class "": a search for a model looks there too, and at each device. NULL: no GPUs. */
+/* The class of a node is its GPUs' model, and whether it has devices of their own, slices, or both, since
+ * no task takes of both. A node with several models, or an unknown one, stands in class "": a search for a
+ * model looks there too, and at each device. NULL: no GPUs. */
 static const char *class_model(const struct gang_node_spec *spec)
 {
     if (spec->gpu_count == 0)
@@ -199,15 +208,19 @@ static const char *class_model(const struct gang_node_spec *spec)
 }
 
 /* The number of a class, made if need be. */
-static gang_result class_get(gang_cluster *c, const struct gang_node_spec *spec, uint8_t *class_id)
+static gang_result class_get(gang_cluster *c, const struct gang__shape *shape, uint8_t *class_id)
 {
-    const char *model = class_model(spec);
+    const char *model = class_model(shape->spec);
+    uint8_t holds = (uint8_t)((shape->gpus ? GANG__HOLDS_DEVICES : 0) |
+                              (shape->slices ? GANG__HOLDS_SLICES : 0));
     uint32_t count = gang__load(&c->class_count);
     uint32_t id = 0;
     if (model) {
-        for (id = 1; id < count; id++)
-            if (strcmp(gang__load(&c->class[id])->model, model) == 0)
+        for (id = 1; id < count; id++) {
+            const struct gang__class *class = gang__load(&c->class[id]);
+            if (class->holds == holds && strcmp(class->model, model) == 0)
                 break;
+        }
     }
     if (id >= GANG__CLASSES)
         return GANG_ELIMIT;
@@ -215,7 +228,9 @@ static gang_result class_get(gang_cluster *c, const struct gang_node_spec *spec,
     if (r != GANG_OK)
         return r;
     if (id == count) {
-        memcpy(gang__load(&c->class[id])->model, model, strlen(model) + 1);
+        struct gang__class *class = gang__load(&c->class[id]);
+        memcpy(class->model, model, strlen(model) + 1);
+        class->holds = holds;
         gang__store(&c->class_count, count + 1);
     }
     *class_id = (uint8_t)id;
@@ -247,7 +262,13 @@ static uint64_t machine_hash(const struct gang_node_spec *spec)
             h = gang__hash(h, g->model, strlen(g->model));
         if (g->pci)
             h = gang__hash(h, g->pci, strlen(g->pci));
-        h = hash_number(h, g->memory_bytes);
+        if (g->parent)
+            h = gang__hash(h, g->parent, strlen(g->parent));
+        h = hash_number(h, g->memory_bytes ^ (int64_t)g->slice << 56);
+    }
+    for (size_t i = 0; i < spec->profile_count; i++) {
+        h = gang__hash(h, spec->profiles[i].name, strlen(spec->profiles[i].name));
+        h = hash_number(h, spec->profiles[i].width ^ (int64_t)spec->profiles[i].starts);
     }
     for (size_t i = 0; i < spec->amount_count; i++)
         h = hash_number(h, spec->amounts[i].amount);
@@ -262,6 +283,7 @@ static struct gang_node_spec *machine_of(gang_cluster *c, const struct gang_node
     for (size_t i = 0; i < spec->gpu_count; i++) {
         gpus[i] = gang__node_spec_gpu(spec, i);
         gpus[i].uuid = NULL;
+        gpus[i].state = GANG_GPU_OK;
     }
     machine.gpus = gpus;
     machine.gpu_size = sizeof(gpus[0]);
@@ -285,6 +307,7 @@ static gang_result make_parts(gang_cluster *c, struct gang__shape *shape)
 
 static void shape_free(gang_cluster *c, struct gang__shape *shape)
 {
+    gang__release(&c->mem, shape->parents);
     gang__release(&c->mem, shape->part_words);
     gang__release(&c->mem, shape);
 }
@@ -302,9 +325,15 @@ static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
     shape->spec = machine;
     shape->layout = layout;
     fill_capacity(shape);
+    fill_devices(shape);
     fill_near_cores(shape, &shape->capacity[words]);
     fill_near(shape, (uint8_t *)&shape->capacity[words + cores]);
-    gang_result r = find_kinds(c, shape, error);
+    bool kept = gang__widths_note(c, machine);
+    if (shape->slices && kept)
+        shape->parents = gang__parents_new(&c->mem, machine);
+    gang_result r = !kept || (shape->slices && !shape->parents)
+                        ? gang__error(error, GANG_ENOMEM, NULL, "out of memory")
+                        : find_kinds(c, shape, error);
     if (r == GANG_OK) {
         r = gang__names_reserve(&c->shapes, &c->mem);
         if (r == GANG_OK)
@@ -323,7 +352,7 @@ gang_result gang__shape_class(gang_cluster *c, struct gang__shape *shape, struct
 {
     if (shape->has_class)
         return GANG_OK;
-    gang_result r = class_get(c, shape->spec, &shape->layout.class_id);
+    gang_result r = class_get(c, shape, &shape->layout.class_id);
     shape->has_class = r == GANG_OK;
     if (r != GANG_OK)
         gang__error(error, r, NULL, "%s",
