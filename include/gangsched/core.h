@@ -242,7 +242,8 @@ GANG_API gang_result gang_kind_get(gang_cluster *cluster, int32_t kind, struct g
  * @param id    receives the node's id; may be NULL
  * @return GANG_OK; the errors of gang_node_spec_check(); GANG_EEXIST (a node of this name);
  *   GANG_ENOENT (an amount names an unknown kind, topology names an unknown level); GANG_ELIMIT
- *   (max_nodes, or more than 255 GPU models); GANG_ENOMEM.
+ *   (max_nodes, or more than 255 GPU models: those of slices, of devices of their own and of nodes
+ *   with both count apart); GANG_ENOMEM.
  * Owner of the worker. May block (structure mutex, and see manual_reclaim), may allocate.
  * O(size of the specification); on average, as tables double.
  */
@@ -264,10 +265,10 @@ GANG_API gang_result gang_nodes_add(gang_worker *worker, const struct gang_node_
 
 /**
  * Describe a machine anew. Name, GPUs, links, NUMA domains and cores must be as before (to change
- * those, remove and add it); capacities, amounts (of the same kinds), labels, partitions, place and
- * state may differ. cpu_milli stays on the same side of 1000 times the number of cores, since that
+ * those, remove and add it); capacities, amounts (of the same kinds), profiles, labels, partitions, place,
+ * state and the GPUs' health may differ. cpu_milli stays on the same side of 1000 times the number of cores, since that
  * decides whether cores are handed out by name.
- * Running allocations stay. Capacity and state change in one step, and gang_node_get(),
+ * Running allocations stay. Capacity, state and health change in one step, and gang_node_get(),
  * gang_node_get_spec() and snapshots see the rest change with them; a search that is under way may
  * still go by the old labels and place.
  * @return GANG_OK; the errors of gang_node_add(); GANG_ESTALE; GANG_EINVAL (devices differ);
@@ -285,6 +286,21 @@ GANG_API gang_result gang_node_change(gang_worker *worker, gang_node_id id,
  */
 GANG_API gang_result gang_node_set_state(gang_worker *worker, gang_node_id id, int32_t state)
     GANG_MUST_CHECK;
+
+/**
+ * Tell that a device (a GPU or a slice) is GANG_GPU_UNHEALTHY or GANG_GPU_OK again. An unhealthy one takes
+ * nothing new and keeps what runs on it, whole or in part; only gang_alloc_adopt() still takes it. It counts
+ * in gpus_free and its like as it did, and as healthy where the question is whether something could *ever*
+ * fit, since it may be repaired. A search that is under way may still place on it; whoever is refused after
+ * it healed was refused by a search that began before. The first state is that of gang_gpu_spec.state;
+ * gang_node_change() sets it anew.
+ * @param gpu  index of the device in the node's specification
+ * @return GANG_OK, also if nothing changed; GANG_EINVAL (no such device or state); GANG_ESTALE;
+ *   GANG_ENOMEM (only at a worker's first operation).
+ * Owner of the worker. Lock-free. O(1).
+ */
+GANG_API gang_result gang_gpu_set_state(gang_worker *worker, gang_node_id id, int32_t gpu,
+                                        int32_t state) GANG_MUST_CHECK;
 
 /**
  * Remove a machine. From the moment the call takes effect nothing new is placed there, its name is
@@ -308,7 +324,7 @@ struct gang_node_info {
     int32_t state; /**< GANG_NODE_* */
     int32_t gpu_count;
     int32_t core_count;
-    int32_t gpus_free;                      /**< GPUs of which nothing is taken */
+    int32_t gpus_free;                      /**< GPUs of which nothing is taken; slices count, too */
     int64_t cpu_milli;                      /**< capacity */
     int64_t memory_bytes;                   /**< capacity, whole pages */
     int64_t cpu_free;                       /**< millicores */
@@ -319,6 +335,7 @@ struct gang_node_info {
     int64_t amount_free[GANG_MAX_KINDS];    /**< what is free of it */
     uint16_t gpu_share_free[GANG_MAX_GPUS]; /**< milli-GPUs free of each device */
     char name[GANG_MAX_NAME + 1];
+    uint64_t gpu_unhealthy; /**< bit i: GPU i is unhealthy */
 };
 
 /**

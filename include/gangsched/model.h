@@ -79,7 +79,7 @@ struct gang_gpu_spec {
      *  parent's PCI address or uuid). NULL: a device of its own. Slices are given only to tasks that
      *  ask for a profile (struct gang_profile_spec), and only such tasks get any. */
     const char *parent;
-    int32_t slice;        /**< its position in the parent, 0..63, unique in it; 0 without a parent */
+    int32_t slice;        /**< its position in the parent, 0..63, unique in it; 0 without one */
     int32_t reserved0;    /**< 0 */
 };
 
@@ -204,7 +204,7 @@ struct gang_node_spec {
     int32_t reserved0;  /**< 0 */
     size_t profile_size; /**< sizeof(struct gang_profile_spec) */
     const struct gang_profile_spec *profiles; /**< how the slices may be joined; names are unique
-                                               *   for one model */
+                                               *   for one model, and one without for all */
     size_t profile_count; /**< <= GANG_MAX_ITEMS */
 };
 

@@ -10,6 +10,7 @@
 #include "core/instant.h"
 #include "core/kind.h"
 #include "core/node.h"
+#include "core/parent.h"
 #include "core/shape.h"
 
 enum { MAX_NODES = GANG__CHUNK * GANG__CHUNKS - 1, DEFAULT_WORKERS = 256 };
@@ -178,6 +179,7 @@ void gang_cluster_free(gang_cluster *cluster)
     for (uint32_t i = 0; i < GANG__CLASSES; i++)
         gang__release_line(&c->mem, gang__load(&c->class[i]));
     gang__shapes_free(c);
+    gang__widths_free(c);
     gang__instant_free(c);
     gang__topology_free(c);
     gang__names_free(&c->node_names, &c->mem);

@@ -68,11 +68,14 @@ struct gang__chunk {
     gang__a32 most_words; /* of a node that was ever here; only grows */
 };
 
+enum { GANG__HOLDS_DEVICES = 1, GANG__HOLDS_SLICES = 2 }; /* of their own, of parents */
+
 /* Upper index words of one class. */
 struct gang__class {
     gang__a64 root[GANG__BUCKETS];
     gang__a64 mid[GANG__BUCKETS][GANG__FAN];
     char model[GANG_MAX_NAME + 1]; /* GPU model; "" for class 0 and for unknown models */
+    uint8_t holds;                 /* GANG__HOLDS_*: what its nodes have */
 };
 
 /* ---- descriptors and workers ------------------------------------------------------------ */
@@ -159,8 +162,10 @@ struct gang__shape {
     uint8_t numa_most_gpus;            /* of one domain */
     uint8_t kind_word[GANG_MAX_KINDS]; /* word that counts a kind of the site; 0: none */
     uint64_t serial;                   /* of the shapes of the cluster, from 1; never used again */
-    uint64_t gpus;                     /* one bit a device */
+    uint64_t gpus;                     /* one bit a device of its own */
+    uint64_t slices;                   /* one bit a slice of a parent, see core/parent.h */
     uint64_t nic_gpus;                 /* those with a network card in their NUMA domain */
+    struct gang__parents *parents;     /* NULL: no slices */
     const uint8_t *near;               /* GANG_NEAR_* of GPUs i, j at [i * gpus + j] */
     const uint64_t *weight;            /* how well they are joined, likewise; see core/shape.h */
     const uint64_t *numa_gpus;         /* of each domain */
@@ -180,6 +185,7 @@ struct gang__tags {
     const char *const *partitions;
     size_t partition_count;
     const char *const *uuids; /* of the GPUs, or NULL */
+    uint64_t unhealthy;       /* devices that it was described with as such */
 };
 
 /* A node. Does not change while it is published. Freed after a grace period. */
@@ -300,7 +306,8 @@ struct gang_cluster {
     gang__a32 class_count;
     gang__a32 slot_end; /* slots below were used at least once */
     gang__a32 node_count;
-    gang__a64 epoch; /* one more at each change of nodes, kinds or capacities */
+    gang__a32 unhealthy; /* devices, or more; 0: planners need not look */
+    gang__a64 epoch;     /* one more at each change of nodes, kinds or capacities */
 
     _Atomic(gang_worker *) worker[GANG__WORKERS];
     gang__a32 worker_end;
@@ -323,6 +330,8 @@ struct gang_cluster {
     struct gang__names node_names;
     struct gang__names domain_names;
     struct gang__names shapes;
+    _Atomic(struct gang__width *)
+        widths;                     /* of profiles, see core/parent.h; read without the mutex */
     struct gang__shape *last_shape; /* of the node described last; NULL: none */
     uint64_t shapes_made;
     uint32_t *free_slots; /* recycled slots */
@@ -399,7 +408,7 @@ enum { GANG__POOL_WORDS = GANG__WORD_SHARES + GANG_MAX_KINDS - GANG_KIND_SITE };
 static inline unsigned gang__cell_words(struct gang__chunk *chunk, uint32_t slot)
 {
     return slot == GANG__POOL ? (unsigned)GANG__POOL_WORDS
-                              : gang__word_count(gang__layout_at(chunk, slot));
+                              : gang__all_words(gang__layout_at(chunk, slot));
 }
 
 #endif

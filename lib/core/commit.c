@@ -529,6 +529,26 @@ void gang__cell_settle(gang_cluster *c, uint32_t slot)
     settle(c, &gang__chunk_of(c, slot)->cell[slot % GANG__CHUNK].owner);
 }
 
+void gang__cell_read_from(gang_cluster *c, uint32_t slot, unsigned first, uint64_t *payload,
+                          unsigned words)
+{
+    struct gang__words at = gang__words_of(c, slot);
+    uint64_t changed;
+    do {
+        settle(c, &at.cell->owner);
+        for (unsigned i = 0; i < words; i++) {
+            gang__hook(GANG__STEP_READ);
+            payload[i] = gang__load(gang__word_in(&at, first + i));
+        }
+        gang__hook(GANG__STEP_READ);
+        changed = gang__load_seq(&at.cell->owner); /* as below */
+        for (unsigned i = 0; i < words; i++)
+            changed |= payload[i] ^ gang__load(gang__word_in(&at, first + i));
+    } while (changed);
+    for (unsigned i = 0; i < words; i++)
+        payload[i] = gang__payload(payload[i]);
+}
+
 void gang__cell_read(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned words)
 {
     struct gang__words at = gang__words_of(c, slot);

@@ -57,6 +57,10 @@ void gang__commit_op(const gang_worker *w, uint32_t i, uint32_t *slot, unsigned 
  * cell to its end. Lock-free. Inside a read section, or for a slot that cannot go away. */
 void gang__cell_read(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned words);
 
+/* The same of `words` words from one on. */
+void gang__cell_read_from(gang_cluster *c, uint32_t slot, unsigned first, uint64_t *payload,
+                          unsigned words);
+
 /* Carry the commit that claims a cell, if any, to its end. Lock-free. */
 void gang__cell_settle(gang_cluster *c, uint32_t slot);
 

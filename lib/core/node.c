@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/rcu.h"
 #include "core/commit.h"
+#include "core/health.h"
 #include "core/index.h"
 #include "core/instant.h"
 #include "core/node.h"
@@ -113,9 +114,10 @@ static gang_result commit_change(gang_worker *w, struct gang__node *old, struct 
                                  struct gang_error *error)
 {
     unsigned words = gang__word_count(node->shape->layout);
-    gang_result r = gang__commit_reserve(w, words);
+    gang_result r = gang__commit_reserve(w, gang__all_words(node->shape->layout));
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "out of memory");
+    gang__health_expect(w->cluster, gang__health_described(node));
     gang__store(&old->newer, node);
     gang__store(&old->newer_ref, gang__commit_next_ref(w));
     gang__commit_begin(w);
@@ -131,10 +133,14 @@ static gang_result commit_change(gang_worker *w, struct gang__node *old, struct 
             gang__commit_add(w, node->slot, k, to > from ? GANG__OP_GIVE : GANG__OP_TAKE,
                              difference);
     }
+    uint32_t health = gang__health_set(w, node);
     uint32_t refused = 0;
     r = gang__commit_run(w, true, &refused);
-    if (r == GANG_OK)
+    if (r == GANG_OK) {
+        gang__health_replaced(w, node, health);
         return r;
+    }
+    gang__health_unexpect(w->cluster, gang__health_described(node));
     gang__store(&old->newer_ref, 0);
     uint32_t slot;
     unsigned word;
@@ -333,6 +339,7 @@ void gang__node_info(const struct gang__node *node, const uint64_t *payload,
         info->amount[kind] = word ? (int64_t)shape->capacity[word] : 0;
         info->amount_free[kind] = word ? (int64_t)payload[word] : 0;
     }
+    info->gpu_unhealthy = gang__health_mask(l, payload + gang__word_count(l));
     memcpy(info->name, node->name, strlen(node->name) + 1);
 }
 
@@ -352,7 +359,7 @@ struct gang__node *gang__node_read(gang_cluster *c, gang_node_id id, uint64_t *p
             return NULL;
         uint64_t label, ref = gang__load(&node->newer_ref);
         enum gang__fate before = ref ? gang__commit_fate(c, ref, &label) : GANG__FATE_OPEN;
-        gang__cell_read(c, node->slot, payload, gang__word_count(node->shape->layout));
+        gang__cell_read(c, node->slot, payload, gang__all_words(node->shape->layout));
         enum gang__fate after = ref ? gang__commit_fate(c, ref, &label) : GANG__FATE_OPEN;
         bool same =
             before == after && gang__load(&node->newer_ref) == ref && gang__node_of(c, id) == node;
@@ -394,6 +401,8 @@ static gang_result spec_copy(gang_cluster *c, const struct gang__node *node,
     for (size_t i = 0; i < spec.gpu_count; i++) {
         gpus[i] = spec.gpus[i];
         gpus[i].uuid = uuid_of(node, i);
+        if (gang__health_described(node) >> i & 1)
+            gpus[i].state = GANG_GPU_UNHEALTHY;
     }
     spec.gpus = gpus;
     if (node->tags) {

@@ -56,13 +56,13 @@ static inline uint32_t gang__state_word(int32_t state)
 /* Free a node that nobody sees any more, and give up its shape. Under the structure mutex. */
 void gang__node_free(gang_cluster *c, struct gang__node *node);
 
-/* Do these payloads (all words) say that nothing is taken of the node? */
+/* Do these payloads (gang__word_count() of them) say that nothing is taken of the node? */
 bool gang__node_is_free(const struct gang__node *node, const uint64_t *payload);
 
 /* Removed, and nobody holds anything of it: its id is stale, reaped or not. */
 bool gang__node_is_over(const struct gang__node *node, const uint64_t *payload);
 
-/* All of *info but its size, which must be zero before. */
+/* All of *info but its size, which must be zero before; of all words, those of health too. */
 void gang__node_info(const struct gang__node *node, const uint64_t *payload,
                      struct gang_node_info *info);
 

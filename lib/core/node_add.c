@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "core/commit.h"
+#include "core/health.h"
 #include "core/index.h"
 #include "core/node.h"
 #include "core/shape.h"
@@ -94,7 +95,7 @@ static gang_result make_room(gang_cluster *c, struct gang__node *node, struct ga
                            node->name);
     gang_result r = gang__names_reserve(&c->node_names, &c->mem);
     if (r == GANG_OK)
-        r = slot_find(c, gang__word_count(node->shape->layout), &node->slot);
+        r = slot_find(c, gang__all_words(node->shape->layout), &node->slot);
     if (r == GANG_OK)
         r = gang__domains_reserve(c, node);
     if (r != GANG_OK)
@@ -153,6 +154,7 @@ static void bring_up(gang_worker *w, struct gang__node *first, const struct gang
                          gang__head(gang__state_word(node->state), shape->capacity[0]));
         for (unsigned k = 1; k < words; k++)
             gang__commit_add(w, node->slot, k, GANG__OP_SET, shape->capacity[k]);
+        gang__health_set(w, node);
         key[count++] = (uint64_t)node->slot << 32;
     }
     gang__commit_run(w, true, NULL);
@@ -252,6 +254,8 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
             node = node->next_retired;
         }
         atomic_fetch_add(&c->node_count, (uint32_t)count);
+        for (const struct gang__node *n = first; n != node; n = n->next_retired)
+            gang__health_expect(c, gang__health_described(n));
         bring_up(w, first, node);
         while (first != node) { /* from now on the link is for those that wait to be freed */
             struct gang__node *next = first->next_retired;

@@ -37,7 +37,7 @@ static gang_result find_domains(gang_cluster *c, const struct gang_node_spec *sp
 }
 
 static struct gang__tags *tags_lay(struct gang__block *b, const struct gang_node_spec *spec,
-                                   const char *const *uuid)
+                                   const char *const *uuid, uint64_t unhealthy)
 {
     struct gang__tags *tags = gang__block_take(b, sizeof(*tags));
     struct gang_label *labels = gang__block_take(b, spec->label_count * sizeof(*labels));
@@ -61,7 +61,7 @@ static struct gang__tags *tags_lay(struct gang__block *b, const struct gang_node
     }
     if (tags)
         *tags = (struct gang__tags){labels, spec->label_count, partitions, spec->partition_count,
-                                    uuids};
+                                    uuids,  unhealthy};
     return tags;
 }
 
@@ -75,14 +75,15 @@ static gang_result tags_new(gang_cluster *c, const struct gang_node_spec *spec,
         uuid[i] = gang__node_spec_uuid(spec, i);
         any = any || uuid[i];
     }
-    if (!any && !spec->label_count && !spec->partition_count)
+    uint64_t unhealthy = gang__node_spec_unhealthy(spec);
+    if (!any && !unhealthy && !spec->label_count && !spec->partition_count)
         return GANG_OK;
     struct gang__block b = {NULL, 0};
-    (void)tags_lay(&b, spec, any ? uuid : NULL);
+    (void)tags_lay(&b, spec, any ? uuid : NULL, unhealthy);
     b = (struct gang__block){gang__alloc(&c->mem, b.used), 0};
     if (!b.base)
         return GANG_ENOMEM;
-    *tags = tags_lay(&b, spec, any ? uuid : NULL);
+    *tags = tags_lay(&b, spec, any ? uuid : NULL, unhealthy);
     return GANG_OK;
 }
 

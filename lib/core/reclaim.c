@@ -5,6 +5,7 @@
 
 #include "base/rcu.h"
 #include "core/commit.h"
+#include "core/health.h"
 #include "core/instant.h"
 #include "core/node.h"
 
@@ -32,6 +33,7 @@ void gang__reap(gang_cluster *c)
             continue;
         }
         *link = node->next_retired;
+        gang__health_forget(c, node);
         gang__store(&gang__slot_at(gang__chunk_of(c, node->slot), node->slot)->node, NULL);
         node->next_retired = c->retired.nodes;
         c->retired.nodes = node;

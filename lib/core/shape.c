@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "core/index.h"
 #include "core/kind.h"
+#include "core/parent.h"
 #include "model/node_spec.h"
 
 /* ---- what follows from a specification --------------------------------------------------------- */
@@ -36,6 +37,14 @@ static void fill_capacity(struct gang__shape *shape)
     for (unsigned i = 0; l.core_words && i < spec->core_count; i++)
         shape->capacity[gang__first_core(l) + i / GANG__CORES_PER_WORD] |=
             UINT64_C(1) << (i % GANG__CORES_PER_WORD);
+}
+
+/* Which devices are of their own, and which slices of others. */
+static void fill_devices(struct gang__shape *shape)
+{
+    const struct gang_node_spec *spec = shape->spec;
+    for (size_t i = 0; i < spec->gpu_count; i++)
+        *(gang__is_slice(&spec->gpus[i]) ? &shape->slices : &shape->gpus) |= UINT64_C(1) << i;
 }
 
 static int32_t package_of(const struct gang_node_spec *spec, int32_t numa)
@@ -74,7 +83,6 @@ static void fill_near(struct gang__shape *shape, uint8_t *near, uint64_t *weight
     shape->near = near;
     shape->weight = weight;
     for (size_t i = 0; i < gpus; i++) {
-        shape->gpus |= UINT64_C(1) << i;
         for (size_t j = 0; j < gpus; j++) {
             uint8_t n = near[i * gpus + j] = gang__gpu_near(spec, i, j);
             if (i != j)
@@ -274,8 +282,9 @@ static gang_result find_kinds(gang_cluster *c, struct gang__shape *shape, struct
     return GANG_OK;
 }
 
-/* The class of a node is its GPUs' model. A node with several models, or an unknown one, stands in
- * class "": a search for a model looks there too, and at each device. NULL: no GPUs. */
+/* The class of a node is its GPUs' model, and whether it has devices of their own, slices, or both, since
+ * no task takes of both. A node with several models, or an unknown one, stands in class "": a search for a
+ * model looks there too, and at each device. NULL: no GPUs. */
 static const char *class_model(const struct gang_node_spec *spec)
 {
     if (spec->gpu_count == 0)
@@ -288,15 +297,19 @@ static const char *class_model(const struct gang_node_spec *spec)
 }
 
 /* The number of a class, made if need be. */
-static gang_result class_get(gang_cluster *c, const struct gang_node_spec *spec, uint8_t *class_id)
+static gang_result class_get(gang_cluster *c, const struct gang__shape *shape, uint8_t *class_id)
 {
-    const char *model = class_model(spec);
+    const char *model = class_model(shape->spec);
+    uint8_t holds = (uint8_t)((shape->gpus ? GANG__HOLDS_DEVICES : 0) |
+                              (shape->slices ? GANG__HOLDS_SLICES : 0));
     uint32_t count = gang__load(&c->class_count);
     uint32_t id = 0;
     if (model) {
-        for (id = 1; id < count; id++)
-            if (strcmp(gang__load(&c->class[id])->model, model) == 0)
+        for (id = 1; id < count; id++) {
+            const struct gang__class *class = gang__load(&c->class[id]);
+            if (class->holds == holds && strcmp(class->model, model) == 0)
                 break;
+        }
     }
     if (id >= GANG__CLASSES)
         return GANG_ELIMIT;
@@ -304,7 +317,9 @@ static gang_result class_get(gang_cluster *c, const struct gang_node_spec *spec,
     if (r != GANG_OK)
         return r;
     if (id == count) {
-        memcpy(gang__load(&c->class[id])->model, model, strlen(model) + 1);
+        struct gang__class *class = gang__load(&c->class[id]);
+        memcpy(class->model, model, strlen(model) + 1);
+        class->holds = holds;
         gang__store(&c->class_count, count + 1);
     }
     *class_id = (uint8_t)id;
@@ -336,7 +351,13 @@ static uint64_t machine_hash(const struct gang_node_spec *spec)
             h = gang__hash(h, g->model, strlen(g->model));
         if (g->pci)
             h = gang__hash(h, g->pci, strlen(g->pci));
-        h = hash_number(h, g->memory_bytes);
+        if (g->parent)
+            h = gang__hash(h, g->parent, strlen(g->parent));
+        h = hash_number(h, g->memory_bytes ^ (int64_t)g->slice << 56);
+    }
+    for (size_t i = 0; i < spec->profile_count; i++) {
+        h = gang__hash(h, spec->profiles[i].name, strlen(spec->profiles[i].name));
+        h = hash_number(h, spec->profiles[i].width ^ (int64_t)spec->profiles[i].starts);
     }
     for (size_t i = 0; i < spec->amount_count; i++)
         h = hash_number(h, spec->amounts[i].amount);
@@ -351,6 +372,7 @@ static struct gang_node_spec *machine_of(gang_cluster *c, const struct gang_node
     for (size_t i = 0; i < spec->gpu_count; i++) {
         gpus[i] = gang__node_spec_gpu(spec, i);
         gpus[i].uuid = NULL;
+        gpus[i].state = GANG_GPU_OK;
     }
     machine.gpus = gpus;
     machine.gpu_size = sizeof(gpus[0]);
@@ -374,6 +396,7 @@ static gang_result make_parts(gang_cluster *c, struct gang__shape *shape)
 
 static void shape_free(gang_cluster *c, struct gang__shape *shape)
 {
+    gang__release(&c->mem, shape->parents);
     gang__release(&c->mem, shape->part_words);
     gang__release(&c->mem, shape);
 }
@@ -395,9 +418,15 @@ static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
     shape->layout = layout;
     shape->numas = (uint16_t)numas;
     fill_capacity(shape);
+    fill_devices(shape);
     fill_near(shape, bytes, number);
     fill_numas(shape, number + pairs, number + pairs + numas, bytes + pairs);
-    gang_result r = find_kinds(c, shape, error);
+    bool kept = gang__widths_note(c, machine);
+    if (shape->slices && kept)
+        shape->parents = gang__parents_new(&c->mem, machine);
+    gang_result r = !kept || (shape->slices && !shape->parents)
+                        ? gang__error(error, GANG_ENOMEM, NULL, "out of memory")
+                        : find_kinds(c, shape, error);
     if (r == GANG_OK) {
         r = gang__names_reserve(&c->shapes, &c->mem);
         if (r == GANG_OK)
@@ -418,7 +447,7 @@ gang_result gang__shape_class(gang_cluster *c, struct gang__shape *shape, struct
 {
     if (shape->has_class)
         return GANG_OK;
-    gang_result r = class_get(c, shape->spec, &shape->layout.class_id);
+    gang_result r = class_get(c, shape, &shape->layout.class_id);
     shape->has_class = r == GANG_OK;
     if (r != GANG_OK)
         gang__error(error, r, NULL, "%s",

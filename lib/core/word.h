@@ -16,6 +16,8 @@
  *     shares      four devices a word, ten bits each: milli-GPUs free of the device
  *     cores       forty cores a word: bit set = nobody owns the core
  *     amounts     countables of the site, one a word
+ *     health      forty devices a word: bit set = the device is unhealthy. Not of what is taken: a
+ *                 planner looks at it only where some device of the cluster is unhealthy
  *
  * The one fit predicate of the library is gang__op_fits(): search, commit and the answer why not
  * all use it. */
@@ -32,12 +34,14 @@ enum {
     GANG__SHARES_PER_WORD = 4,
     GANG__SHARE_BITS = 10,
     GANG__CORES_PER_WORD = 40,
+    GANG__HEALTH_PER_WORD = 40,
     GANG__WORD_HEAD = 0,
     GANG__WORD_MEMORY = 1,
     GANG__WORD_SHARES = 2, /* first of them */
     GANG__MAX_WORDS = 2 + GANG_MAX_GPUS / GANG__SHARES_PER_WORD +
                       (GANG_MAX_CORES + GANG__CORES_PER_WORD - 1) / GANG__CORES_PER_WORD +
-                      (GANG_MAX_KINDS - GANG_KIND_SITE)
+                      (GANG_MAX_KINDS - GANG_KIND_SITE) +
+                      (GANG_MAX_GPUS + GANG__HEALTH_PER_WORD - 1) / GANG__HEALTH_PER_WORD
 };
 
 #define GANG__PAYLOAD ((UINT64_C(1) << GANG__PAYLOAD_BITS) - 1)
@@ -63,7 +67,9 @@ enum gang__code {
     GANG__OP_GIVE_BITS,   /* set the bits of arg */
     GANG__OP_TAKE_SHARES, /* four fields -= those of arg, if there is so much in each */
     GANG__OP_GIVE_SHARES, /* four fields += those of arg */
-    GANG__OP_SET          /* payload = arg; only on a cell that is gone and wholly free */
+    GANG__OP_SET,         /* payload = arg; of health, or on a cell that is gone and wholly free */
+    GANG__OP_MARK_BITS,   /* set the bits of arg, set or not */
+    GANG__OP_UNMARK_BITS  /* clear the bits of arg, set or not */
 };
 
 /* Conditions and changes of the head word. */
@@ -155,6 +161,8 @@ static inline bool gang__op_fits(enum gang__code code, uint64_t arg, uint64_t wo
     case GANG__OP_GIVE_BITS:
     case GANG__OP_GIVE_SHARES:
     case GANG__OP_SET:
+    case GANG__OP_MARK_BITS:
+    case GANG__OP_UNMARK_BITS:
         break;
     }
     return true;
@@ -178,6 +186,10 @@ static inline uint64_t gang__op_apply(enum gang__code code, uint64_t arg, uint64
     case GANG__OP_GIVE_BITS:
     case GANG__OP_GIVE_SHARES:
         return payload + arg; /* what is given back was taken */
+    case GANG__OP_MARK_BITS:
+        return payload | arg;
+    case GANG__OP_UNMARK_BITS:
+        return payload & ~arg;
     case GANG__OP_SET:
         break;
     }
@@ -228,9 +240,32 @@ static inline unsigned gang__first_amount(struct gang__layout l)
     return gang__first_core(l) + l.core_words;
 }
 
+/* Words that say what is free; those of health come after them. */
 static inline unsigned gang__word_count(struct gang__layout l)
 {
     return gang__first_amount(l) + l.amounts;
+}
+
+static inline unsigned gang__health_words(struct gang__layout l)
+{
+    return (l.gpus > 0 ? 1u : 0u) + (l.gpus > GANG__HEALTH_PER_WORD ? 1u : 0u); /* 64 at most */
+}
+
+static inline unsigned gang__all_words(struct gang__layout l)
+{
+    return gang__word_count(l) + gang__health_words(l);
+}
+
+/* Word `i` of a mask of devices, and the mask of such words. */
+static inline uint64_t gang__health_part(uint64_t mask, unsigned i)
+{
+    return mask >> (i * GANG__HEALTH_PER_WORD) & GANG__PAYLOAD;
+}
+
+static inline uint64_t gang__health_mask(struct gang__layout l, const uint64_t *payload)
+{
+    return (l.gpus > 0 ? payload[0] : 0) |
+           (l.gpus > GANG__HEALTH_PER_WORD ? payload[1] << GANG__HEALTH_PER_WORD : 0);
 }
 
 /* The share word that takes `share` of each of four devices (four bits). */

@@ -43,10 +43,9 @@ static bool same_gpus(const struct gang_node_spec *a, const struct gang_node_spe
         return false;
     for (size_t i = 0; i < a->gpu_count; i++) {
         ELEMENTS(struct gang_gpu_spec, reserved0, a->gpus, b->gpus, i, a->gpu_size, b->gpu_size)
-        if (x->memory_bytes != y->memory_bytes || x->numa != y->numa || x->state != y->state ||
-            x->slice != y->slice || x->reserved0 != y->reserved0 ||
-            !gang__same_or_empty(x->model, y->model) || !gang__same_or_empty(x->pci, y->pci) ||
-            !gang__same_or_empty(x->parent, y->parent))
+        if (x->memory_bytes != y->memory_bytes || x->numa != y->numa || x->slice != y->slice ||
+            x->reserved0 != y->reserved0 || !gang__same_or_empty(x->model, y->model) ||
+            !gang__same_or_empty(x->pci, y->pci) || !gang__same_or_empty(x->parent, y->parent))
             return false;
     }
     return true;
@@ -136,6 +135,23 @@ static bool same_near(const struct gang_node_spec *a, const struct gang_node_spe
     return memcmp(a->gpu_near, b->gpu_near, a->gpu_count * a->gpu_count) == 0;
 }
 
+static bool same_profiles(const struct gang_node_spec *a, const struct gang_node_spec *b)
+{
+    if (!comparable(a->profiles, a->profile_count, b->profiles, b->profile_count))
+        return false;
+    if (same_bytes(a->profiles, a->profile_size, b->profiles, b->profile_size, a->profile_count,
+                   sizeof(struct gang_profile_spec)))
+        return true;
+    for (size_t i = 0; i < a->profile_count; i++) {
+        ELEMENTS(struct gang_profile_spec, starts, a->profiles, b->profiles, i, a->profile_size,
+                 b->profile_size)
+        if (!x->name || strcmp(x->name, y->name) != 0 || !gang__same_or_empty(x->model, y->model) ||
+            x->width != y->width || x->starts != y->starts)
+            return false;
+    }
+    return true;
+}
+
 bool gang__same_devices(const struct gang_node_spec *a, const struct gang_node_spec *b)
 {
     return same_gpus(a, b) && same_links(a, b) && same_numas(a, b) && same_cores(a, b);
@@ -144,5 +160,6 @@ bool gang__same_devices(const struct gang_node_spec *a, const struct gang_node_s
 bool gang__same_machine(const struct gang_node_spec *a, const struct gang_node_spec *b)
 {
     return a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes &&
-           gang__same_devices(a, b) && same_nics(a, b) && same_amounts(a, b) && same_near(a, b);
+           gang__same_devices(a, b) && same_nics(a, b) && same_amounts(a, b) && same_near(a, b) &&
+           same_profiles(a, b);
 }

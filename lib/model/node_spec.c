@@ -16,7 +16,8 @@ enum {
     LINK_LEAST = offsetof(struct gang_link_spec, bandwidth_mbps) + sizeof(int64_t),
     NUMA_LEAST = offsetof(struct gang_numa_spec, memory_bytes) + sizeof(int64_t),
     CORE_LEAST = offsetof(struct gang_core_spec, cpuset) + sizeof(const char *),
-    NIC_LEAST = offsetof(struct gang_nic_spec, reserved0) + sizeof(int32_t)
+    NIC_LEAST = offsetof(struct gang_nic_spec, reserved0) + sizeof(int32_t),
+    PROFILE_LEAST = offsetof(struct gang_profile_spec, starts) + sizeof(uint64_t)
 };
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -144,6 +145,34 @@ static gang_result optional_text_check(const char *text)
     return text ? gang__text_check(text, true) : GANG_OK;
 }
 
+/* A slice lies in a parent, each at a place of its own. */
+static gang_result slice_check(const struct gang_node_spec *s, const struct gang_gpu_spec *e,
+                               size_t i, struct gang_error *error)
+{
+    gang_result r = optional_text_check(e->parent);
+    if (r != GANG_OK)
+        return refuse_text(error, r, "gpus", i, "parent");
+    if (!gang__is_slice(e))
+        return e->slice == 0 ? GANG_OK
+                             : refuse(error, GANG_EINVAL, "gpus", i, "slice", "without a parent");
+    if (e->slice < 0 || e->slice >= GANG__MAX_SLICES)
+        return refuse(error, GANG_ERANGE, "gpus", i, "slice", "not from 0 to 63");
+    for (size_t j = 0; j < i; j++) {
+        struct gang_gpu_spec other = gang__node_spec_gpu(s, j);
+        if (gang__is_slice(&other) && other.slice == e->slice &&
+            strcmp(other.parent, e->parent) == 0)
+            return refuse(error, GANG_EINVAL, "gpus", i, "slice", "twice in its parent");
+    }
+    return GANG_OK;
+}
+
+static gang_result gpu_state_check(int32_t state, size_t i, struct gang_error *error)
+{
+    if (state != GANG_GPU_OK && state != GANG_GPU_UNHEALTHY)
+        return refuse(error, GANG_EINVAL, "gpus", i, "state", "neither ok nor unhealthy");
+    return GANG_OK;
+}
+
 static gang_result gpus_check(const struct gang_node_spec *s, struct gang_error *error)
 {
     gang_result r = array_check(s->gpus, s->gpu_count, GANG_MAX_GPUS, "gpus", error);
@@ -163,12 +192,55 @@ static gang_result gpus_check(const struct gang_node_spec *s, struct gang_error 
             return refuse(error, GANG_ERANGE, "gpus", i, "memory_bytes", "negative or too large");
         if (!numa_index_ok(s, e.numa))
             return refuse(error, GANG_EINVAL, "gpus", i, "numa", "no such NUMA domain");
-        if (e.state != GANG_GPU_OK)
-            return refuse(error, GANG_ENOTSUP, "gpus", i, "state", "not supported yet");
-        if (e.parent || e.slice)
-            return refuse(error, GANG_ENOTSUP, "gpus", i, "parent", "not supported yet");
         if (e.reserved0 != 0)
             return refuse(error, GANG_EINVAL, "gpus", i, "reserved0", "not 0");
+        if ((r = gpu_state_check(e.state, i, error)) != GANG_OK)
+            return r;
+        r = slice_check(s, &e, i, error);
+    }
+    return r;
+}
+
+/* Would two profiles of one name hold for the same slice? */
+static bool is_ambiguous(const struct gang_profile_spec *a, const struct gang_profile_spec *b)
+{
+    bool all = !a->model || !a->model[0] || !b->model || !b->model[0];
+    return strcmp(a->name, b->name) == 0 && (all || strcmp(a->model, b->model) == 0);
+}
+
+static gang_result profile_check(const struct gang_profile_spec *e, size_t i,
+                                 struct gang_error *error)
+{
+    gang_result r = gang__text_check(e->name, false);
+    if (r != GANG_OK)
+        return refuse_text(error, r, "profiles", i, "name");
+    if ((r = optional_text_check(e->model)) != GANG_OK)
+        return refuse_text(error, r, "profiles", i, "model");
+    if (e->width < 1 || e->width > GANG__MAX_SLICES)
+        return refuse(error, GANG_ERANGE, "profiles", i, "width", "not from 1 to 64");
+    if (e->starts == 0)
+        return refuse(error, GANG_EINVAL, "profiles", i, "starts", "none");
+    if (e->starts >> (GANG__MAX_SLICES - e->width) > 1)
+        return refuse(error, GANG_ERANGE, "profiles", i, "starts", "ends past slice 63");
+    return GANG_OK;
+}
+
+static gang_result profiles_check(const struct gang_node_spec *s, struct gang_error *error)
+{
+    gang_result r = array_check(s->profiles, s->profile_count, GANG_MAX_ITEMS, "profiles", error);
+    for (size_t i = 0; r == GANG_OK && i < s->profile_count; i++) {
+        struct gang_profile_spec e;
+        r = element_size_check(
+            element_in(&e, sizeof(e), PROFILE_LEAST, s->profiles, s->profile_size, i), "profiles",
+            i, "profile_size", error);
+        if (r == GANG_OK)
+            r = profile_check(&e, i, error);
+        for (size_t j = 0; r == GANG_OK && j < i; j++) {
+            struct gang_profile_spec other;
+            (void)element_in(&other, sizeof(other), PROFILE_LEAST, s->profiles, s->profile_size, j);
+            if (is_ambiguous(&e, &other))
+                r = refuse(error, GANG_EINVAL, "profiles", i, "name", "twice for one model");
+        }
     }
     return r;
 }
@@ -371,8 +443,6 @@ static gang_result scalars_check(const struct gang_node_spec *s, struct gang_err
         return refuse(error, GANG_ERANGE, NULL, 0, "memory_bytes", "negative or too large");
     if (s->state < GANG_NODE_UP || s->state > GANG_NODE_DOWN)
         return refuse(error, GANG_EINVAL, NULL, 0, "state", "not up, draining or down");
-    if (s->profile_count)
-        return refuse(error, GANG_ENOTSUP, NULL, 0, "profiles", "not supported yet");
     if (s->reserved0 != 0)
         return refuse(error, GANG_EINVAL, NULL, 0, "reserved0", "not 0");
     return GANG_OK;
@@ -391,13 +461,31 @@ const char *gang__node_spec_uuid(const struct gang_node_spec *spec, size_t i)
     return ((const struct gang_gpu_spec *)(const void *)(gpus + i * spec->gpu_size))->uuid;
 }
 
+static int32_t gpu_state(const struct gang_node_spec *spec, size_t i)
+{
+    const char *gpus = (const char *)spec->gpus;
+    return ((const struct gang_gpu_spec *)(const void *)(gpus + i * spec->gpu_size))->state;
+}
+
+uint64_t gang__node_spec_unhealthy(const struct gang_node_spec *spec)
+{
+    uint64_t mask = 0;
+    for (size_t i = 0; i < spec->gpu_count; i++)
+        if (gpu_state(spec, i) == GANG_GPU_UNHEALTHY)
+            mask |= UINT64_C(1) << i;
+    return mask;
+}
+
 /* What is not compared by gang__same_machine(). */
-static gang_result uuids_check(const struct gang_node_spec *s, struct gang_error *error)
+static gang_result rest_check(const struct gang_node_spec *s, struct gang_error *error)
 {
     for (size_t i = 0; i < s->gpu_count; i++) {
         gang_result r = optional_text_check(gang__node_spec_uuid(s, i));
         if (r != GANG_OK)
             return refuse_text(error, r, "gpus", i, "uuid");
+        r = gpu_state_check(gpu_state(s, i), i, error);
+        if (r != GANG_OK)
+            return r;
     }
     return GANG_OK;
 }
@@ -418,11 +506,12 @@ gang_result gang__node_spec_in(const struct gang_node_spec *from,
         return r;
     if (known && gang__same_machine(s, known)) {
         *is_known = true;
-        r = uuids_check(s, error);
+        r = rest_check(s, error);
     } else if ((r = gpus_check(s, error)) == GANG_OK && (r = links_check(s, error)) == GANG_OK &&
                (r = numas_check(s, error)) == GANG_OK && (r = cores_check(s, error)) == GANG_OK &&
-               (r = nics_check(s, error)) == GANG_OK && (r = amounts_check(s, error)) == GANG_OK) {
-        r = near_check(s, error);
+               (r = nics_check(s, error)) == GANG_OK && (r = amounts_check(s, error)) == GANG_OK &&
+               (r = near_check(s, error)) == GANG_OK) {
+        r = profiles_check(s, error);
     }
     if (r != GANG_OK || (r = partitions_check(s, error)) != GANG_OK)
         return r;
@@ -456,6 +545,7 @@ static struct gang_gpu_spec *lay_gpus(struct gang__block *b, const struct gang_n
         e.model = gang__block_text(b, e.model);
         e.pci = gang__block_text(b, e.pci);
         e.uuid = gang__block_text(b, e.uuid);
+        e.parent = gang__block_text(b, e.parent);
         if (to)
             to[i] = e;
     }
@@ -499,6 +589,20 @@ static struct gang_nic_spec *lay_nics(struct gang__block *b, const struct gang_n
         (void)element_in(&e, sizeof(e), NIC_LEAST, s->nics, s->nic_size, i);
         e.name = gang__block_text(b, e.name);
         e.pci = gang__block_text(b, e.pci);
+        if (to)
+            to[i] = e;
+    }
+    return to;
+}
+
+static struct gang_profile_spec *lay_profiles(struct gang__block *b, const struct gang_node_spec *s)
+{
+    struct gang_profile_spec *to = gang__block_take(b, s->profile_count * sizeof(*to));
+    for (size_t i = 0; i < s->profile_count; i++) {
+        struct gang_profile_spec e;
+        (void)element_in(&e, sizeof(e), PROFILE_LEAST, s->profiles, s->profile_size, i);
+        e.name = gang__block_text(b, e.name);
+        e.model = gang__block_text(b, e.model);
         if (to)
             to[i] = e;
     }
@@ -558,6 +662,7 @@ static struct gang_node_spec *lay(struct gang__block *b, const struct gang_node_
     copy.numa_size = sizeof(struct gang_numa_spec);
     copy.core_size = sizeof(struct gang_core_spec);
     copy.nic_size = sizeof(struct gang_nic_spec);
+    copy.profile_size = sizeof(struct gang_profile_spec);
     copy.name = gang__block_text(b, s->name);
     /* Every array is laid out, so that both passes count the same; empty ones become NULL. */
     const struct gang_gpu_spec *gpus = lay_gpus(b, s);
@@ -570,6 +675,7 @@ static struct gang_node_spec *lay(struct gang__block *b, const struct gang_node_
     const char *const *partitions = lay_partitions(b, s);
     const struct gang_label *topology = lay_labels(b, s->topology, s->topology_count);
     const uint8_t *near = lay_near(b, s);
+    const struct gang_profile_spec *profiles = lay_profiles(b, s);
     copy.gpus = s->gpu_count ? gpus : NULL;
     copy.links = s->link_count ? links : NULL;
     copy.numas = s->numa_count ? numas : NULL;
@@ -580,6 +686,7 @@ static struct gang_node_spec *lay(struct gang__block *b, const struct gang_node_
     copy.partitions = s->partition_count ? partitions : NULL;
     copy.topology = s->topology_count ? topology : NULL;
     copy.gpu_near = s->gpu_near && s->gpu_count ? near : NULL;
+    copy.profiles = s->profile_count ? profiles : NULL;
     if (to)
         *to = copy;
     return to;

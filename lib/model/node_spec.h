@@ -37,18 +37,30 @@ struct gang_node_spec *gang__node_spec_lay_mem(const struct gang_mem *mem,
 /* GPU i of a checked specification, in the library's struct size. */
 struct gang_gpu_spec gang__node_spec_gpu(const struct gang_node_spec *spec, size_t i);
 
+enum { GANG__MAX_SLICES = 64 }; /* of one parent */
+
+/* Is it a slice of a physical device? */
+static inline bool gang__is_slice(const struct gang_gpu_spec *gpu)
+{
+    return gpu->parent && gpu->parent[0];
+}
+
+/* The devices of a checked specification that are unhealthy, as bits. */
+uint64_t gang__node_spec_unhealthy(const struct gang_node_spec *spec);
+
 /* Its uuid alone. */
 const char *gang__node_spec_uuid(const struct gang_node_spec *spec, size_t i);
 
 /* The same text; NULL and "" are the same. */
 bool gang__same_or_empty(const char *a, const char *b);
 
-/* Do two specifications name the same GPUs (but for their uuids), links, NUMA domains and cores, in
+/* Do two specifications name the same GPUs (but for uuids and health), links, NUMA domains and cores, in
  * the same order? What they say of closeness (gpu_near) is not compared. */
 bool gang__same_devices(const struct gang_node_spec *a, const struct gang_node_spec *b);
 
 /* The same, and all else that is not said of the one node alone: capacities, closeness, network
- * cards. What differs is name, labels, partitions, topology, state, and uuids of GPUs. */
+ * cards, profiles. What differs is name, labels, partitions, topology, state, and uuids and health of
+ * GPUs. */
 bool gang__same_machine(const struct gang_node_spec *a, const struct gang_node_spec *b);
 
 /* GANG_NEAR_* of GPUs i and j of a checked specification: as it says, or derived from links and

@@ -72,6 +72,7 @@ static bool same_node(const struct gang_node_spec *a, const struct gang_node_spe
 {
     return same_text(a->name, b->name) && a->state == b->state && a->reserved0 == b->reserved0 &&
            gang__same_machine(a, b) && same_uuids(a, b) &&
+           gang__node_spec_unhealthy(a) == gang__node_spec_unhealthy(b) &&
            same_labels(a->labels, a->label_count, b->labels, b->label_count) &&
            same_names(a->partitions, a->partition_count, b->partitions, b->partition_count) &&
            same_labels(a->topology, a->topology_count, b->topology, b->topology_count);
@@ -146,7 +147,7 @@ static bool same_group(const struct gang_group_spec *a, const struct gang_group_
            a->gpu_milli == b->gpu_milli && a->gpu_memory_bytes == b->gpu_memory_bytes &&
            a->gpu_devices == b->gpu_devices && a->set == b->set && a->reserved0 == b->reserved0 &&
            same_text(a->partition, b->partition) && same_text(a->same, b->same) &&
-           same_text(a->prefer, b->prefer) &&
+           same_text(a->profile, b->profile) && same_text(a->prefer, b->prefer) &&
            same_amounts(a->amounts, a->amount_count, b->amounts, b->amount_count) &&
            same_rules(a, b) &&
            same_names(a->gpu_models, a->gpu_model_count, b->gpu_models, b->gpu_model_count);

@@ -10,11 +10,11 @@ static const char *const job_keys[] = {"name",        "queue",  "priority",     
                                        "prefer",      "groups", "state",          "running_on",
                                        "running_gpu", "stale",  "never_preempts", "policy"};
 
-static const char *const task_keys[] = {"name",        "count",         "min",        "cpu",
-                                        "mem_mib",     "mem_bytes",     "gpu",        "gpu_devices",
-                                        "gpu_mem_mib", "gpu_mem_bytes", "gpu_models", "selector",
-                                        "where",       "partition",     "same",       "prefer",
-                                        "group",       "protected",     "order",      "amounts"};
+static const char *const task_keys[] = {
+    "name",  "count",       "min",         "cpu",           "mem_mib",    "mem_bytes",
+    "gpu",   "gpu_devices", "gpu_mem_mib", "gpu_mem_bytes", "gpu_models", "selector",
+    "where", "partition",   "same",        "prefer",        "group",      "protected",
+    "order", "amounts",     "profile"};
 
 static const char *const group_keys[] = {"name", "parent", "min", "same", "prefer"};
 
@@ -337,6 +337,17 @@ static gang_result read_count(const struct gang__json *object, bool job_has_min,
     return GANG_OK;
 }
 
+static gang_result read_profile(struct gang__reader *r, const struct gang__json *object,
+                                struct gang_group_spec *group)
+{
+    struct gang__json at;
+    if (!gang__json_get(object, "profile", &at))
+        return GANG_OK;
+    if (group->gpu_milli < 1000 || group->gpu_devices)
+        return gang__json_fail(&at, GANG_EINVAL, "asks for whole 'gpu', without 'gpu_devices'");
+    return gang__take_name(r, &at, &group->profile);
+}
+
 static gang_result read_group(struct gang__reader *r, const struct gang__json *at, bool job_has_min,
                               struct sets *sets, struct gang_group_spec *group)
 {
@@ -353,6 +364,7 @@ static gang_result read_group(struct gang__reader *r, const struct gang__json *a
     if (gang__json_get(at, "gpu_models", &member))
         GANG__TRY(gang__take_names(r, &member, GANG__MAX_LIST, &group->gpu_models,
                                    &group->gpu_model_count));
+    GANG__TRY(read_profile(r, at, group));
     GANG__TRY(read_labels(r, at, group));
     GANG__TRY(read_task_amounts(r, at, group));
     GANG__TRY(gang__take_name_of(r, at, "partition", &group->partition));

@@ -5,9 +5,10 @@
 #include <string.h>
 
 static const char *const node_keys[] = {
-    "name",      "cpus",    "mem_mib",  "mem_bytes",  "gpus",      "gpu_mem_mib",   "gpu_mem_bytes",
-    "gpu_model", "devices", "links",    "near",       "numas",     "cores",         "nics",
-    "amounts",   "labels",  "topology", "partitions", "max_tasks", "unschedulable", "state"};
+    "name",          "cpus",          "mem_mib", "mem_bytes", "gpus",     "gpu_mem_mib",
+    "gpu_mem_bytes", "gpu_model",     "devices", "links",     "near",     "numas",
+    "cores",         "nics",          "amounts", "labels",    "topology", "partitions",
+    "max_tasks",     "unschedulable", "state",   "profiles"};
 
 static gang_result take_numa_index(const struct gang__json *object,
                                    const struct gang_node_spec *node, int32_t *numa)
@@ -46,10 +47,24 @@ static gang_result read_numas(struct gang__reader *r, const struct gang__json *o
     return GANG_OK;
 }
 
+/* Which slice of which parent it is. */
+static gang_result take_slice(struct gang__reader *r, const struct gang__json *object,
+                              struct gang_gpu_spec *gpu)
+{
+    struct gang__json at;
+    GANG__TRY(gang__take_name_of(r, object, "parent", &gpu->parent));
+    if (!gang__json_get(object, "slice", &at))
+        return GANG_OK;
+    if (!gpu->parent)
+        return gang__json_fail(&at, GANG_EINVAL, "given without 'parent'");
+    return gang__json_int32(&at, 0, GANG__MAX_SLICES - 1, &gpu->slice);
+}
+
 static gang_result read_devices(struct gang__reader *r, const struct gang__json *at,
                                 struct gang_node_spec *node)
 {
-    static const char *const keys[] = {"model", "mem_mib", "mem_bytes", "numa", "pci", "uuid"};
+    static const char *const keys[] = {"model", "mem_mib", "mem_bytes", "numa", "pci",
+                                       "uuid",  "healthy", "parent",    "slice"};
     struct gang_gpu_spec *list;
     size_t count;
     GANG__TRY(gang__json_array(at, GANG_MAX_GPUS, &count));
@@ -63,6 +78,10 @@ static gang_result read_devices(struct gang__reader *r, const struct gang__json 
         GANG__TRY(gang__take_memory(&element, "mem_mib", "mem_bytes", GANG__MAX_MEMORY,
                                     &list[i].memory_bytes));
         GANG__TRY(take_numa_index(&element, node, &list[i].numa));
+        int32_t healthy = 1;
+        GANG__TRY(gang__take_bool(&element, "healthy", &healthy));
+        list[i].state = healthy ? GANG_GPU_OK : GANG_GPU_UNHEALTHY;
+        GANG__TRY(take_slice(r, &element, &list[i]));
     }
     node->gpus = list;
     node->gpu_count = count;
@@ -253,6 +272,50 @@ static gang_result read_nics(struct gang__reader *r, const struct gang__json *ob
     return GANG_OK;
 }
 
+static gang_result read_starts(const struct gang__json *object, struct gang_profile_spec *profile)
+{
+    struct gang__json at;
+    size_t count;
+    GANG__TRY(gang__json_need(object, "starts", &at));
+    GANG__TRY(gang__json_array(&at, GANG__MAX_SLICES, &count));
+    for (size_t i = 0; i < count; i++) {
+        struct gang__json element = gang__json_element(&at, i);
+        int32_t start;
+        GANG__TRY(gang__json_int32(&element, 0, GANG__MAX_SLICES - 1, &start));
+        if (profile->starts >> start & 1)
+            return gang__json_fail(&element, GANG_EEXIST, "%d is there twice", start);
+        profile->starts |= UINT64_C(1) << start;
+    }
+    return GANG_OK;
+}
+
+static gang_result read_profiles(struct gang__reader *r, const struct gang__json *object,
+                                 struct gang_node_spec *node)
+{
+    static const char *const keys[] = {"name", "model", "width", "starts"};
+    struct gang__json at;
+    struct gang__json member;
+    struct gang_profile_spec *list;
+    size_t count;
+    if (!gang__json_get(object, "profiles", &at))
+        return GANG_OK;
+    GANG__TRY(gang__json_array(&at, GANG_MAX_ITEMS, &count));
+    GANG__TAKE(list, r, &at, count);
+    for (size_t i = 0; i < count; i++) {
+        struct gang__json element = gang__json_element(&at, i);
+        GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
+        GANG__TRY(gang__json_need(&element, "name", &member));
+        GANG__TRY(gang__take_name(r, &member, &list[i].name));
+        GANG__TRY(gang__take_name_of(r, &element, "model", &list[i].model));
+        GANG__TRY(gang__json_need(&element, "width", &member));
+        GANG__TRY(gang__json_int(&member, 1, GANG__MAX_SLICES, &list[i].width));
+        GANG__TRY(read_starts(&element, &list[i]));
+    }
+    node->profiles = list;
+    node->profile_count = count;
+    return GANG_OK;
+}
+
 static gang_result read_labels(struct gang__reader *r, const struct gang__json *object,
                                struct gang_node_spec *node)
 {
@@ -351,6 +414,7 @@ gang_result gang__read_node(struct gang__reader *r, const struct gang__json *at,
     GANG__TRY(read_near(r, at, node));
     GANG__TRY(read_cores(r, at, node));
     GANG__TRY(read_nics(r, at, node));
+    GANG__TRY(read_profiles(r, at, node));
     GANG__TRY(read_amounts(r, at, node));
     GANG__TRY(read_labels(r, at, node));
     GANG__TRY(read_topology(r, at, node));

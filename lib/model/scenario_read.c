@@ -20,7 +20,9 @@
  *           gpus                 whole devices, all alike, with
  *           gpu_mem_mib          or gpu_mem_bytes *, and
  *           gpu_model         *
- *           devices           *  instead of these: [{model, mem_mib | mem_bytes, numa, pci, uuid}]
+ *           devices           *  instead of these: [{model, mem_mib | mem_bytes, numa, pci, uuid,
+ *                                healthy (true), parent, slice (0)}]; with `parent` a slice of it
+ *           profiles          *  [{name, model, width, starts: [number]}]: how slices may be joined
  *           links             *  [{a, b, kind: "nvlink" | "xgmi" | "other", hops, bandwidth_mbps}]
  *           near              *  a string a GPU, in it a digit (GANG_NEAR_*) a GPU
  *           numas             *  [{os_index, package, mem_mib | mem_bytes}]; `numa` is an index here
@@ -64,6 +66,7 @@
  *           gpu_devices          devices (1)
  *           gpu_mem_mib          or gpu_mem_bytes *: memory of each of them, instead of a share
  *           gpu_models        *  [name]
+ *           profile           *  of partitionable devices, `gpu` instances of it
  *           amounts           *  {kind: number}
  *           selector             {label or "node": value or [values]}
  *           where             *  [{key, op: "in" | "not_in" | "exists" | "not_exists", values}]

@@ -217,6 +217,7 @@ static bool gpus_alike(const struct gang_node_spec *node)
     for (size_t i = 0; i < node->gpu_count; i++) {
         if (!load_gpu(node, 0, &first) || !load_gpu(node, i, &gpu) || gpu.numa != -1 ||
             !same_optional(gpu.pci, NULL) || !same_optional(gpu.uuid, NULL) ||
+            !same_optional(gpu.parent, NULL) || gpu.state != GANG_GPU_OK ||
             !same_optional(gpu.model, first.model) || gpu.memory_bytes != first.memory_bytes)
             return false;
     }
@@ -227,6 +228,39 @@ static void put_numa(struct writer *w, json_t *object, int32_t numa)
 {
     if (numa != -1)
         put_int(w, object, "numa", numa);
+}
+
+static void put_slice(struct writer *w, json_t *item, const struct gang_gpu_spec *gpu)
+{
+    if (gpu->state == GANG_GPU_UNHEALTHY)
+        put(w, item, "healthy", json_false());
+    else if (gpu->state != GANG_GPU_OK)
+        gang__json_note(&w->maker, GANG_EINVAL);
+    put_optional(w, item, "parent", gpu->parent);
+    if (gpu->slice)
+        put_int(w, item, "slice", gpu->slice);
+}
+
+static void put_profiles(struct writer *w, json_t *object, const struct gang_node_spec *node)
+{
+    if (node->profile_count == 0)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < node->profile_count; i++) {
+        struct gang_profile_spec profile;
+        if (!load_noted(w, GANG__LOAD_BY(profile, starts, node->profiles, i, node->profile_size)))
+            break;
+        json_t *item = json_object();
+        json_t *starts = json_array();
+        for (uint64_t left = profile.starts; left; left &= left - 1)
+            gang__json_push(&w->maker, starts, json_integer(__builtin_ctzll(left)));
+        put_text(w, item, "name", profile.name);
+        put_optional(w, item, "model", profile.model);
+        put_int(w, item, "width", profile.width);
+        put(w, item, "starts", starts);
+        gang__json_push(&w->maker, list, item);
+    }
+    put(w, object, "profiles", list);
 }
 
 static void put_gpus(struct writer *w, json_t *object, const struct gang_node_spec *node)
@@ -254,6 +288,7 @@ static void put_gpus(struct writer *w, json_t *object, const struct gang_node_sp
         put_numa(w, item, gpu.numa);
         put_optional(w, item, "pci", gpu.pci);
         put_optional(w, item, "uuid", gpu.uuid);
+        put_slice(w, item, &gpu);
         gang__json_push(&w->maker, list, item);
     }
     put(w, object, "devices", list);
@@ -385,6 +420,7 @@ static json_t *node_of(struct writer *w, const struct gang_node_spec *node)
     put_numas(w, object, node);
     put_cores(w, object, node);
     put_nics(w, object, node);
+    put_profiles(w, object, node);
     put_node_amounts(w, object, node);
     put_labels(w, object, "labels", node->labels, node->label_count);
     put_labels(w, object, "topology", node->topology, node->topology_count);
@@ -612,6 +648,8 @@ static void put_gpu_need(struct writer *w, json_t *object, const struct gang_gro
     if (group->gpu_devices)
         put_int(w, object, "gpu_devices", group->gpu_devices);
     put_names(w, object, "gpu_models", group->gpu_models, group->gpu_model_count);
+    if (group->profile)
+        put_text(w, object, "profile", group->profile);
 }
 
 static json_t *group_of(struct writer *w, const struct gang_request_spec *request,

@@ -8,7 +8,8 @@
 static gang_result adopt_refused(gang_worker *w, const struct gang_placement *place, int64_t i,
                                  struct gang__misfit m, struct gang_error *error)
 {
-    gang__error(error, GANG_ENOFIT, NULL, "%s is taken already", w->cluster->kind[m.kind].name);
+    gang__error(error, GANG_ENOFIT, NULL, "%s is taken already",
+                m.kind < 0 ? "what the profile asks for" : w->cluster->kind[m.kind].name);
     gang__error_at(error, GANG_ENOFIT, "places[%lld]", (long long)i);
     if (error && error->size >= sizeof(*error)) {
         error->constraint = m.why;
@@ -19,11 +20,20 @@ static gang_result adopt_refused(gang_worker *w, const struct gang_placement *pl
     return GANG_ENOFIT;
 }
 
+/* Are the devices of the sort and number that a task of the group takes on the node? */
+static bool devices_suit(const struct gang__group *g, const struct gang__node *node, uint64_t gpus)
+{
+    if (g->profile)
+        return gang__are_instances(g, node->shape, gpus);
+    return gang__popcount(gpus) == g->devices && !(gpus & node->shape->slices);
+}
+
 static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang_placement *from,
                               int64_t i, struct gang_error *error)
 {
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     struct gang_placement in;
+    struct gang__node *node = NULL;
     gang_result r = gang__struct_in(&in, sizeof(in), sizeof(in), from, from->size);
     const char *what = "struct gang_placement is not set up";
     if (r == GANG_OK && (in.group < 0 || in.group >= (int32_t)q->group_count)) {
@@ -35,13 +45,13 @@ static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang
     } else if (r == GANG_OK && (in.any_devices < 0 || in.any_devices > 1)) {
         r = GANG_EINVAL;
         what = "any_devices is neither 0 nor 1";
-    } else if (r == GANG_OK && !in.any_devices &&
-               (uint32_t)__builtin_popcountll(in.gpus) != q->group[in.group].devices) {
-        r = GANG_EINVAL;
-        what = "not the number of devices that the group asks for";
-    } else if (r == GANG_OK && !gang__node_of(w->cluster, in.node)) {
+    } else if (r == GANG_OK && !(node = gang__node_of(w->cluster, in.node))) {
         r = GANG_ESTALE;
         what = "no such node";
+    } else if (r == GANG_OK && !in.any_devices &&
+               !devices_suit(&q->group[in.group], node, in.gpus)) {
+        r = GANG_EINVAL;
+        what = "not the devices, in number or sort, that the group asks for";
     }
     if (r != GANG_OK) {
         gang__error(error, r, NULL, "%s", what);
@@ -60,13 +70,15 @@ static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang
     return adopt_refused(w, &in, i, misfit, error);
 }
 
+/* `healthy`: of the devices that the library picks none is unhealthy. */
 static gang_result plan_places(gang_worker *w, gang_request *q, const struct gang_placement *places,
-                               int64_t count, struct gang_error *error)
+                               int64_t count, bool healthy, struct gang_error *error)
 {
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     if (gang__plan_begin(p, w->cluster, q, false) != GANG_OK)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     p->adopting = p->settled = p->even = true;
+    p->unhealthy = p->unhealthy && healthy;
     gang_result r = GANG_OK;
     size_t step = places->size;
     for (int64_t i = 0; i < count && r == GANG_OK; i++) {
@@ -92,7 +104,9 @@ gang_result gang_alloc_adopt(gang_worker *worker, gang_request *request,
     for (;;) {
         struct gang__alloc *a = NULL;
         uint32_t slot = 0;
-        r = plan_places(worker, request, places, place_count, error);
+        r = plan_places(worker, request, places, place_count, true, error);
+        if (r == GANG_ENOFIT && placer->plan.unhealthy)
+            r = plan_places(worker, request, places, place_count, false, error);
         if (r != GANG_OK)
             break;
         r = gang__record_new(worker, request, &a);

@@ -225,7 +225,8 @@ static bool are_alike(struct gang__plan *p, uint32_t a, uint32_t b)
     if (!v || !w || p->failed)
         return false;
     v = &p->view[at];
-    return v->shape == w->shape && !v->node->tags && !w->node->tags &&
+    return v->shape == w->shape && v->unhealthy == w->unhealthy && !v->node->tags &&
+           !w->node->tags &&
            memcmp(v->node->domain, w->node->domain, p->c->level_count * sizeof(uint32_t)) == 0 &&
            memcmp(gang__view_now(p, v), gang__view_now(p, w), v->words * sizeof(uint64_t)) == 0;
 }
@@ -267,13 +268,19 @@ static bool is_known(struct gang__plan *p, const struct filling *f, size_t from,
     return false;
 }
 
-/* Is as much free of a device as of one before it, from the `from`-th on? */
-static bool is_like_before(struct gang__plan *p, uint32_t slot, unsigned from, unsigned device)
+/* Is as much free of a device as of one before it, from the `from`-th on? Or can it not be used at all? */
+static bool is_like_before(struct gang__plan *p, const struct gang__group *g, uint32_t slot,
+                           unsigned from, unsigned device)
 {
     const struct gang__view *v = gang__plan_view(p, slot);
     const uint64_t *now = v ? gang__view_now(p, v) + GANG__WORD_SHARES : NULL;
+    uint64_t usable = v ? gang__usable_devices(g, v) : 0;
     uint32_t free[2] = {0, 0};
+    if (!(usable >> device & 1))
+        return true;
     for (unsigned d = from; now && d < device; d++) {
+        if (!(usable >> d & 1))
+            continue;
         free[0] = gang__share(now[d / GANG__SHARES_PER_WORD], d % GANG__SHARES_PER_WORD);
         free[1] = gang__share(now[device / GANG__SHARES_PER_WORD], device % GANG__SHARES_PER_WORD);
         if (free[0] == free[1])
@@ -299,7 +306,7 @@ static bool share_devices(struct exhaust *x, const struct filling *f, size_t fro
         for (unsigned d = device; d < node->shape->layout.gpus; d++) {
             struct gang__misfit misfit;
             size_t picks = p->picks, binds = p->binds;
-            if (alike && is_like_before(p, slot, device, d))
+            if (alike && is_like_before(p, g, slot, device, d))
                 continue;
             if (spent(x))
                 return false;

@@ -50,7 +50,10 @@ static int64_t amount_free(const struct gang__group *g, const struct gang__view 
     if (kind != GANG_KIND_GPU)
         return v->shape->kind_word[kind] ? (int64_t)now[v->shape->kind_word[kind]] : 0;
     int64_t sum = 0;
+    uint64_t usable = gang__usable_devices(g, v);
     for (unsigned i = 0; i < v->layout.gpus; i++) {
+        if (!(usable >> i & 1))
+            continue;
         uint32_t share = gang__share(now[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD],
                                      i % GANG__SHARES_PER_WORD);
         sum += g->share == 1000 && share < 1000 ? 0 : share;
@@ -125,12 +128,16 @@ static int32_t kind_of(const gang_cluster *c, const struct survey *s, int32_t sc
  * before a constraint. */
 static struct gang__misfit reason_of(const gang_cluster *c, const struct survey *s)
 {
-    static const int32_t order[] = {GANG_WHY_POOL,     GANG_WHY_KIND,  GANG_WHY_NUMA,
-                                    GANG_WHY_STATE,    GANG_WHY_LABEL, GANG_WHY_GPU_MODEL,
-                                    GANG_WHY_PARTITION};
+    static const int32_t order[] = {GANG_WHY_POOL,      GANG_WHY_KIND,    GANG_WHY_NUMA,
+                                    GANG_WHY_DEVICE,    GANG_WHY_STATE,   GANG_WHY_LABEL,
+                                    GANG_WHY_GPU_MODEL, GANG_WHY_PROFILE, GANG_WHY_PARTITION};
     struct gang__misfit m = {GANG_WHY_STATE, -1}; /* no node at all */
+    bool could = false; /* some node that is short would take a task if it were empty */
+    for (int32_t kind = 0; kind < GANG_MAX_KINDS; kind++)
+        could = could || s->by_kind[kind] > 0;
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-        if (s->by_why[order[i]] > 0) {
+        bool late = order[i] == GANG_WHY_KIND && !could && s->by_why[GANG_WHY_DEVICE] > 0;
+        if (s->by_why[order[i]] > 0 && !late) {
             m.why = order[i];
             break;
         }

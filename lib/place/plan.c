@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/commit.h"
+#include "core/health.h"
 #include "core/kind.h"
 #include "core/node.h"
 #include "core/shape.h"
@@ -19,6 +20,7 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     p->empty = empty;
     p->failed = p->adopting = p->settled = p->shy = p->met = p->passed = false;
     p->even = empty;
+    p->unhealthy = !empty && (p->snap || gang__load(&c->unhealthy));
     p->views = p->words = p->picks = p->binds = p->keys = p->helds = 0;
     const struct gang_mem *mem = &c->mem;
     size_t groups = q->group_count, sets = q->set_count;
@@ -151,6 +153,16 @@ bool gang__plan_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t
            gang__grow(mem, (void **)&p->pick, &p->pick_room, tasks, sizeof(*p->pick));
 }
 
+static uint64_t read_unhealthy(const struct gang__plan *p, const struct gang__view *v, bool help)
+{
+    struct gang__layout l = v->layout;
+    if (!v->node)
+        return 0;
+    if (p->snap)
+        return gang__health_mask(l, gang__snapshot_words(p->snap, v->slot) + gang__word_count(l));
+    return gang__health_read(p->c, v->slot, l, help || p->settled);
+}
+
 /* The words of a node, or of the pool, as the plan is to see them. Returns true if they were read from a
  * claimed cell. */
 static bool words_read(const struct gang__plan *p, const struct gang__view *v, uint64_t *was,
@@ -191,6 +203,7 @@ static void view_read(struct gang__plan *p, struct gang__view *v, bool help)
     v->claimed = words_read(p, v, was, help);
     for (unsigned i = 0; i < v->words; i++)
         now[i] = was[i];
+    v->unhealthy = p->unhealthy ? read_unhealthy(p, v, help) : 0;
 }
 
 struct gang__view *gang__plan_seen(struct gang__plan *p, uint32_t slot)
@@ -311,6 +324,21 @@ static bool gpu_has_model(const struct gang__group *g, const struct gang_gpu_spe
     return g->model_count == 0 || (gpu->model && is_among(gpu->model, g->models, g->model_count));
 }
 
+/* Devices of the group's models, and of the sort that it takes. */
+static uint64_t devices_of_models(const struct gang__group *g, const struct gang__shape *shape)
+{
+    uint64_t all = g->profile ? shape->slices : shape->gpus;
+    if (g->model_count == 0)
+        return all;
+    uint64_t mask = 0;
+    for (uint64_t left = all; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(left);
+        if (gpu_has_model(g, &shape->spec->gpus[i]))
+            mask |= UINT64_C(1) << i;
+    }
+    return mask;
+}
+
 bool gang__node_matches(const struct gang__group *g, const struct gang__node *node,
                         struct gang__misfit *misfit)
 {
@@ -325,16 +353,11 @@ bool gang__node_matches(const struct gang__group *g, const struct gang__node *no
     for (size_t i = 0; i < g->rule_count; i++)
         if (!rule_holds(&g->rules[i], node))
             return false;
+    misfit->why = GANG_WHY_PROFILE;
+    if (g->profile && !gang__profile_is_here(g, node->shape))
+        return false;
     misfit->why = GANG_WHY_GPU_MODEL;
-    if (g->devices && g->model_count) {
-        const struct gang_node_spec *spec = node->shape->spec;
-        size_t i = 0;
-        while (i < spec->gpu_count && !gpu_has_model(g, &spec->gpus[i]))
-            i++;
-        if (i == spec->gpu_count)
-            return false;
-    }
-    return true;
+    return !g->devices || !g->model_count || devices_of_models(g, node->shape) != 0;
 }
 
 /* ---- one task on one node ----------------------------------------------------------------------- */
@@ -375,16 +398,9 @@ static int best_device(const struct gang__plan *p, const struct gang__group *g,
     return best;
 }
 
-/* Devices of the node that are of the group's models. */
-static uint64_t matching_devices(const struct gang__group *g, const struct gang__view *v)
+uint64_t gang__usable_devices(const struct gang__group *g, const struct gang__view *v)
 {
-    uint64_t mask = 0;
-    if (g->model_count == 0)
-        return v->shape->gpus;
-    for (unsigned i = 0; i < v->layout.gpus; i++)
-        if (gpu_has_model(g, &v->shape->spec->gpus[i]))
-            mask |= UINT64_C(1) << i;
-    return mask;
+    return devices_of_models(g, v->shape) & ~v->unhealthy;
 }
 
 /* Parts of devices for a task. All of them give the same share: devices that differ in memory are
@@ -423,20 +439,32 @@ static uint64_t lowest_bits(uint64_t from, uint32_t count)
     return chosen;
 }
 
-/* Devices that a task may have, free or not. */
-static uint64_t usable_devices(const struct gang__plan *p, const struct gang__group *g,
-                               const struct gang__view *v)
+/* Slices for a task, of those allowed; `wanted`: exactly these, which are instances of its profile. */
+static uint64_t pick_slices(const struct gang__plan *p, const struct gang__group *g,
+                            const struct gang__view *v, const uint64_t *now, uint64_t wanted,
+                            uint64_t allowed, uint32_t *share)
 {
-    uint64_t among = matching_devices(g, v);
-    return p->within.on ? among & p->within.gpus : among;
+    uint64_t free = gang__whole_devices(v->layout, now) & v->shape->slices;
+    *share = 1000;
+    if (wanted)
+        return (wanted & ~free) == 0 ? wanted : 0;
+    free &= allowed;
+    uint64_t mine = free & devices_of_models(g, v->shape);
+    if (p->within.on)
+        mine &= p->within.gpus;
+    return gang__choose_instances(g, v->shape, free, mine);
 }
 
-/* Devices for a task, of those in `domain`; `wanted`: exactly these. */
+/* Devices for a task, of those allowed; `wanted`: exactly these. */
 static uint64_t pick_devices(struct gang__plan *p, const struct gang__group *g,
                              const struct gang__view *v, const uint64_t *now, uint64_t wanted,
-                             uint64_t domain, uint32_t *share)
+                             uint64_t allowed, uint32_t *share)
 {
-    uint64_t among = usable_devices(p, g, v) & domain;
+    if (g->profile)
+        return pick_slices(p, g, v, now, wanted, allowed, share);
+    uint64_t among = (g->model_count ? devices_of_models(g, v->shape) : v->shape->gpus) & allowed;
+    if (p->within.on)
+        among &= p->within.gpus;
     if (wanted)
         among = p->adopting ? wanted & v->shape->gpus : wanted & among;
     if (g->share != 1000 || wanted)
@@ -450,7 +478,7 @@ static uint64_t pick_devices(struct gang__plan *p, const struct gang__group *g,
     /* On an imagined cluster it only matters that there are so many. */
     if (v->shape->gpus_alike || p->empty)
         return lowest_bits(among, g->devices);
-    return gang__choose_gpus(p, v->shape, g, free, among);
+    return gang__choose_gpus(p, v->shape, g, free & allowed, among);
 }
 
 /* Must a task's cores lie in a part of the node? Those of a task with GPUs need not: its GPUs do. */
@@ -549,7 +577,8 @@ uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, b
         kinds |= 1u << GANG_KIND_CPU;
     if (now[GANG__WORD_MEMORY] < g->pages)
         kinds |= 1u << GANG_KIND_MEMORY;
-    if (g->devices && !pick_devices(p, g, v, now, 0, UINT64_MAX, &share))
+    uint64_t allowed = when_empty ? UINT64_MAX : ~v->unhealthy;
+    if (g->devices && !pick_devices(p, g, v, now, 0, allowed, &share))
         kinds |= 1u << GANG_KIND_GPU;
     for (size_t i = 0; i < g->node_need_count; i++) {
         unsigned word = v->shape->kind_word[g->node_needs[i].kind];
@@ -557,6 +586,18 @@ uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, b
             kinds |= 1u << g->node_needs[i].kind;
     }
     return kinds;
+}
+
+/* Why no devices were found. */
+static struct gang__misfit no_devices(struct gang__plan *p, const struct gang__group *g,
+                                      const struct gang__view *v)
+{
+    uint32_t share;
+    if (v->unhealthy && pick_devices(p, g, v, gang__view_now(p, v), 0, UINT64_MAX, &share))
+        return (struct gang__misfit){GANG_WHY_DEVICE, -1};
+    if (g->profile)
+        return (struct gang__misfit){GANG_WHY_PROFILE, -1};
+    return (struct gang__misfit){GANG_WHY_KIND, GANG_KIND_GPU};
 }
 
 /* ---- in one NUMA domain ---------------------------------------------------------------------------- */
@@ -621,7 +662,8 @@ static bool find_corner(struct gang__plan *p, const struct gang__group *g,
         if (here.cores_free < cores || !domain_holds(g, v, d))
             continue;
         if (g->devices) {
-            uint64_t gpus = pick_devices(p, g, v, now, wanted, v->shape->numa_gpus[d], &here.share);
+            uint64_t gpus = pick_devices(p, g, v, now, wanted,
+                                         v->shape->numa_gpus[d] & ~v->unhealthy, &here.share);
             if (!gpus)
                 continue;
             here.set = worth_of(p, g, v, now, gpus);
@@ -647,9 +689,10 @@ static bool fits_in_corner(struct gang__plan *p, const struct gang__group *g,
             gang__choose_cores_in(v->shape, free, best.domain, pick->cores, cores);
         return true;
     }
-    misfit->kind = GANG_KIND_GPU;
-    if (g->devices && !pick_devices(p, g, v, now, wanted, UINT64_MAX, &pick->share))
+    *misfit = no_devices(p, g, v);
+    if (g->devices && !pick_devices(p, g, v, now, wanted, ~v->unhealthy, &pick->share))
         return false;
+    misfit->why = GANG_WHY_KIND;
     misfit->kind = GANG_KIND_CPU;
     if (pick->cores && !gang__choose_cores(v->shape, free, 0, pick->cores, GANG_NUMA_NONE, cores))
         return false;
@@ -659,6 +702,14 @@ static bool fits_in_corner(struct gang__plan *p, const struct gang__group *g,
 }
 
 /* ---- one task ---------------------------------------------------------------------------------------- */
+
+/* Devices that a task may have, free or not. */
+static uint64_t usable_devices(const struct gang__plan *p, const struct gang__group *g,
+                               const struct gang__view *v)
+{
+    uint64_t among = gang__usable_devices(g, v);
+    return p->within.on ? among & p->within.gpus : among;
+}
 
 /* The cores are not where the GPUs are: perhaps others, as good, have cores beside them. */
 static void move_together(struct gang__plan *p, const struct gang__group *g,
@@ -707,10 +758,11 @@ static bool task_fits(struct gang__plan *p, const struct gang__group *g, const s
     if (g->numa == GANG_NUMA_STRICT && !p->adopting)
         return fits_in_corner(p, g, v, wanted, free, pick, cores, misfit) && !p->failed;
     if (g->devices) {
-        misfit->kind = GANG_KIND_GPU;
-        pick->gpus = pick_devices(p, g, v, now, wanted, UINT64_MAX, &pick->share);
-        if (!pick->gpus)
+        pick->gpus = pick_devices(p, g, v, now, wanted, ~v->unhealthy, &pick->share);
+        if (!pick->gpus) {
+            *misfit = no_devices(p, g, v);
             return false;
+        }
     }
     if (pick->cores) {
         misfit->kind = GANG_KIND_CPU;
@@ -828,9 +880,15 @@ static int64_t least(int64_t a, int64_t b)
 static int64_t device_room(const struct gang__plan *p, const struct gang__group *g,
                            const struct gang__view *v, const uint64_t *now, uint64_t domain)
 {
-    uint64_t among = usable_devices(p, g, v) & domain;
-    if (g->share == 1000)
-        return gang__popcount(gang__whole_devices(v->layout, now) & among) / g->devices;
+    uint64_t among = gang__usable_devices(g, v) & domain;
+    if (p->within.on)
+        among &= p->within.gpus;
+    if (g->share == 1000) {
+        among &= gang__whole_devices(v->layout, now);
+        uint32_t count =
+            g->profile ? gang__most_instances(g, v->shape, among) : gang__popcount(among);
+        return count / g->devices;
+    }
     int64_t parts = 0;
     for (; among; among &= among - 1) {
         unsigned i = (unsigned)__builtin_ctzll(among);
@@ -890,6 +948,7 @@ int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot)
         seen.layout = seen.shape->layout;
         seen.words = gang__word_count(seen.layout);
         words_read(p, &seen, words, false);
+        seen.unhealthy = p->unhealthy ? read_unhealthy(p, &seen, false) : 0;
         v = &seen;
     }
     if (gang__head_state(now[GANG__WORD_HEAD]) != GANG__STATE_UP ||

@@ -22,7 +22,8 @@ struct gang__view {
     struct gang__layout layout;
     struct gang__node *node; /* NULL: the pool */
     const struct gang__shape *shape;
-    size_t at; /* in plan.word: first the words read, then those planned */
+    uint64_t unhealthy; /* devices that take nothing new */
+    size_t at;          /* in plan.word: first the words read, then those planned */
 };
 
 struct gang__pick {
@@ -59,6 +60,7 @@ struct gang__plan {
         *snap;   /* plan on this instead of on the cluster as it is; survives gang__plan_begin() */
     bool empty;  /* pretend that all nodes are up and nothing is taken */
     bool failed; /* out of memory */
+    bool unhealthy; /* some device may be: look at the health of each node */
     bool
         settled; /* read cells at one instant, helping what is under way: refusals are to be true */
     bool adopting; /* nodes need not be up */
@@ -187,5 +189,26 @@ void gang__plan_rollback(struct gang__plan *p, size_t picks);
 
 /* Sort numbers, smallest first; cheap if they are in order. */
 void gang__sort_keys(uint64_t *key, size_t count);
+
+/* Choose devices for g->devices instances of the group's profile, if there are so many on the node; else 0.
+ *   free  slices that anybody could take
+ *   mine  those of them that the task may use */
+uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__shape *shape,
+                                uint64_t free, uint64_t mine);
+
+/* The most instances of the profile that can be made of these devices. O(profiles * parents). */
+uint32_t gang__most_instances(const struct gang__group *g, const struct gang__shape *shape,
+                              uint64_t mine);
+
+/* Are these devices just so many instances of the profile? */
+bool gang__are_instances(const struct gang__group *g, const struct gang__shape *shape,
+                         uint64_t devices);
+
+/* Does the node know the group's profile at all? */
+bool gang__profile_is_here(const struct gang__group *g, const struct gang__shape *shape);
+
+/* Devices of the node that the group's tasks may use: of its models; slices if it names a profile, else
+ * only what is none; and none that is unhealthy. */
+uint64_t gang__usable_devices(const struct gang__group *g, const struct gang__view *v);
 
 #endif

@@ -8,6 +8,7 @@
 #include "core/index.h"
 #include "core/kind.h"
 #include "core/node.h"
+#include "core/parent.h"
 #include "model/node_spec.h"
 
 enum {
@@ -172,8 +173,6 @@ static gang_result check_group_built(const struct job *j, const struct gang_grou
     const char *member = NULL;
     if (g->where)
         member = "where";
-    if (g->profile)
-        member = "profile";
     if (g->models_ranked)
         member = "models_ranked";
     return member ? bad(j, GANG_ENOTSUP, member, "not supported yet") : GANG_OK;
@@ -351,6 +350,8 @@ static gang_result compile_placing(const struct job *j, struct block *b,
     g->near_nic = s->near_nic;
     g->models_ranked = s->models_ranked;
     g->profile = s->profile ? take_text(b, s->profile) : NULL;
+    g->takes = s->profile ? GANG__HOLDS_SLICES : GANG__HOLDS_DEVICES;
+    g->width = s->profile ? gang__width_of(j->c, s->profile) : 1;
     return r;
 }
 
@@ -454,7 +455,7 @@ static gang_result compile_group(const struct job *j, struct block *b,
     g->models = take_texts(b, s->gpu_models, s->gpu_model_count);
     g->model_count = s->gpu_model_count;
     g->partition = s->partition ? take_text(b, s->partition) : NULL;
-    g->filters = g->partition || g->rule_count || g->model_count;
+    g->filters = g->partition || g->rule_count || g->model_count || g->profile;
     g->set = s->set;
     return GANG_OK;
 }
@@ -527,8 +528,8 @@ static gang_result settle_minima(const struct job *j, gang_request *q)
 
 static bool harder(const struct gang__group *a, const struct gang__group *b)
 {
-    uint64_t x = (uint64_t)a->devices * (a->share ? a->share : 1);
-    uint64_t y = (uint64_t)b->devices * (b->share ? b->share : 1);
+    uint64_t x = (uint64_t)a->devices * (a->share ? a->share : 1) * a->width;
+    uint64_t y = (uint64_t)b->devices * (b->share ? b->share : 1) * b->width;
     if (x != y)
         return x > y;
     return a->cpu != b->cpu ? a->cpu > b->cpu : a->pages > b->pages;

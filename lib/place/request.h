@@ -45,9 +45,10 @@ struct gang__group {
     uint64_t cpu;       /* millicores */
     uint32_t cores;     /* the same as named cores; 0: not a whole number of them */
     uint64_t pages;     /* of memory */
-    uint32_t devices;   /* GPUs a task takes or shares */
+    uint32_t devices;   /* GPUs a task takes or shares; instances of its profile */
     uint32_t share;     /* milli-GPUs of each; 1000: whole; 0: by memory */
     int64_t gpu_memory; /* bytes of each, if share is 0 and devices is not */
+    uint8_t takes;      /* GANG__HOLDS_*: sort of devices */
     uint8_t gpu_level;  /* lowest index level that can hold it; 0: needs no GPU */
     uint8_t cpu_level;
     const struct gang__need *node_needs; /* site kinds counted on nodes */
@@ -60,7 +61,8 @@ struct gang__group {
     size_t model_count;
     const char *partition; /* NULL: any */
     const char *profile;   /* of partitionable devices; NULL: whole ones */
-    bool filters;          /* some rule, model or partition: a node has to be looked at */
+    uint64_t width;        /* of the profile, in slices, as far as is known; else 1 */
+    bool filters;          /* some rule, model, partition or profile: look at the node */
     bool near_nic;
     bool models_ranked;
     int32_t numa;         /* GANG_NUMA_* */
@@ -114,7 +116,7 @@ struct gang_request {
     struct gang__set *set;
     uint32_t *by_size; /* groups, hardest to place first */
     bool uses_pool;    /* some group takes of a cluster-wide kind */
-    bool plain; /* one group, no sets, no domains, no bounds: gang__search() alone places it */
+    bool plain;  /* one group, no sets, no domains, no bounds: gang__search() alone places it */
     bool glance; /* a gang that waits is asked for often: look at the index before a search */
     gang__a64 refused_at;  /* stamp + 1 at which it was refused with proof */
     gang__a64 fits_epoch;  /* cluster epoch + 1 at which it was seen to fit an empty cluster, */

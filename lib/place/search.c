@@ -122,9 +122,10 @@ bool gang__class_matches(gang_cluster *c, const struct gang__group *g, uint32_t 
 {
     if (g->devices == 0)
         return true;
-    if (class_id == 0)
+    const struct gang__class *class = gang__load(&c->class[class_id]);
+    if (!(class->holds & g->takes)) /* nor does that of nodes without GPUs */
         return false;
-    const char *model = gang__load(&c->class[class_id])->model;
+    const char *model = class->model;
     if (g->model_count == 0 || !model[0])
         return true;
     for (size_t i = 0; i < g->model_count; i++)

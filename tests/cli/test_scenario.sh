@@ -73,6 +73,40 @@ no_case() {
 }
 check no_case_is_no_error no_case
 
+# ---- partitioned devices ----
+
+# A pair of A100s in eight slices each, of which one slice is broken.
+slices() { # PARENT BROKEN
+    local i
+    for i in 0 1 2 3 4 5 6 7; do
+        printf '%s{"model":"A100","mem_mib":5120,"parent":"%s","slice":%d%s}' \
+            "$([[ $1$i == a0 ]] || printf ,)" "$1" "$i" "$([[ $i != "$2" ]] || printf ',"healthy":false')"
+    done
+}
+write_case '{"name":"n0","cpus":64,"mem_mib":64,"devices":['"$(slices a none)$(slices b 1)"'],"profiles":[
+{"name":"1g.5gb","model":"A100","width":1,"starts":[0,1,2,3,4,5,6]},
+{"name":"2g.10gb","model":"A100","width":2,"starts":[0,2,4]},
+{"name":"3g.20gb","model":"A100","width":4,"starts":[0,4]},
+{"name":"7g.40gb","model":"A100","width":8,"starts":[0]}]},{"name":"n1","cpus":8,"mem_mib":64,"gpus":2}' \
+    '{"name":"small","queue":"q","tasks":[{"count":3,"cpu":1,"gpu":1,"profile":"1g.5gb"}]},
+{"name":"half","queue":"q","tasks":[{"count":2,"gpu":1,"profile":"3g.20gb"}]},
+{"name":"whole","queue":"q","tasks":[{"gpu":2}]},
+{"name":"all","queue":"q","tasks":[{"gpu":1,"profile":"7g.40gb"}]},
+{"name":"none","queue":"q","tasks":[{"gpu":1,"profile":"9g"}]}' >"$scratch/mig.json"
+# The small ones on the device that is broken already, so that the other one gives two halves.
+check instances_of_profiles prints "$scratch/mig.json" '{"id":"c","jobs":{'\
+'"small":{"state":"running","gpus":3,"tasks_running":3,"placement":['\
+'{"task":0,"node":"n0","gpus":[8],"share":1.0},{"task":1,"node":"n0","gpus":[10],"share":1.0},'\
+'{"task":2,"node":"n0","gpus":[11],"share":1.0}]},'\
+'"half":{"state":"running","gpus":8,"tasks_running":2,"placement":['\
+'{"task":0,"node":"n0","gpus":[12,13,14,15],"share":1.0},'\
+'{"task":1,"node":"n0","gpus":[4,5,6,7],"share":1.0}]},'\
+'"whole":{"state":"running","gpus":2,"tasks_running":1,"placement":['\
+'{"task":0,"node":"n1","gpus":[0,1],"share":1.0}]},'\
+'"all":{"state":"pending","gpus":0,"tasks_running":0,"placement":[]},'\
+'"none":{"state":"pending","gpus":0,"tasks_running":0,"placement":[]}},'\
+'"queues":{"q":{"gpus":13,"tasks_running":6}}}'
+
 # ---- skipping ----
 
 skips() { # CASE REASON

@@ -66,6 +66,7 @@ enum act {
     LOOK,
     READ,
     STATE,
+    HEALTH,
     CHANGE,
     RESIZE,
     ADD,
@@ -183,6 +184,10 @@ static void act_on_node(struct world *w)
         must(gang_node_set_state(w->victim, w->node[1], GANG_NODE_DRAINING));
         must(gang_node_set_state(w->victim, w->node[1], GANG_NODE_UP));
         break;
+    case HEALTH:
+        must(gang_gpu_set_state(w->victim, w->node[1], 0, GANG_GPU_UNHEALTHY));
+        must(gang_gpu_set_state(w->victim, w->node[1], 0, GANG_GPU_OK));
+        break;
     case CHANGE:
         must(put_node(w->victim, 1, 62000, &w->node[1]));
         must(put_node(w->victim, 1, 64000, &w->node[1]));
@@ -291,8 +296,10 @@ static void *be_other(void *user)
         calls += 5;
         if (mine == 0) {
             must(gang_node_set_state(worker, w->node[4], GANG_NODE_DRAINING));
+            must(gang_gpu_set_state(worker, w->node[4], 0, GANG_GPU_UNHEALTHY));
             must(gang_node_set_state(worker, w->node[4], GANG_NODE_UP));
-            calls += 2;
+            must(gang_gpu_set_state(worker, w->node[4], 0, GANG_GPU_OK));
+            calls += 4;
         }
         r = gang_alloc_get(w->c, w->held, &(struct gang_alloc_info)GANG_ALLOC_INFO_INIT);
         test_assert(r == GANG_OK || r == GANG_EBUSY || (w->act == FREE && r == GANG_ESTALE));

@@ -411,6 +411,9 @@ static struct gang_node_spec other_device(int what)
     case 17:
         room.numa[1].package = 0;
         break;
+    case 18:
+        room.gpu[3].parent = "p";
+        break;
     default:
         room.numa[2].package = 2;
         spec.numa_count++;
@@ -418,7 +421,7 @@ static struct gang_node_spec other_device(int what)
     }
     return spec;
 }
-enum { OTHER_DEVICES = 19 };
+enum { OTHER_DEVICES = 20 };
 
 START_TEST(devices_must_be_as_before)
 {

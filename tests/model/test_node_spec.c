@@ -14,6 +14,7 @@ struct full {
     struct gang_numa_spec numas[3];
     struct gang_core_spec cores[3];
     struct gang_nic_spec nics[2];
+    struct gang_profile_spec profiles[3];
     struct gang_amount amounts[2];
     struct gang_label labels[2];
     const char *partitions[2];
@@ -29,11 +30,12 @@ static void full_init(struct full *f)
     *f = (struct full){
         .gpus = {{"V100", "0000:07:00.0", "GPU-1", INT64_C(16) << 30, 0, 0},
                  {"V100", "0000:08:00.0", NULL, 0, 0, 0},
-                 {"", "", "", 1, 2, 0},
-                 {NULL, NULL, NULL, 0, -1, 0}},
+                 {"", "", "", 1, 2, GANG_GPU_UNHEALTHY, "0000:0a:00.0", 63, 0},
+                 {NULL, NULL, NULL, 0, -1, 0, "0000:0a:00.0", 0, 0}},
         .links = {{0, 1, GANG_LINK_NVLINK, 1, 50000}, {3, 2, GANG_LINK_XGMI, 0, 0}},
         .numas = {{0, 0, INT64_C(8) << 30}, {1, 0, 0}, {-1, -1, 1}},
         .cores = {{0, 0, 2, 0, "0,64"}, {1, 1, 1, 0, NULL}, {8, -1, 4, 0, "8-11"}},
+        .profiles = {{"1g", "A", 1, 127}, {"1g", "B", 64, 1}, {"7g", NULL, 1, UINT64_MAX}},
         .nics = {{"mlx5_0", "0000:09:00.0", 1, 0}, {"eth0", NULL, -1, 0}},
         .amounts = {{"nic", 2}, {"licence.matlab", 0}},
         .labels = {{"zone", "a"}, {"empty", ""}},
@@ -56,6 +58,8 @@ static void full_init(struct full *f)
     f->spec.core_count = 3;
     f->spec.nics = f->nics;
     f->spec.nic_count = 2;
+    f->spec.profiles = f->profiles;
+    f->spec.profile_count = 3;
     f->spec.amounts = f->amounts;
     f->spec.amount_count = 2;
     f->spec.labels = f->labels;
@@ -152,6 +156,30 @@ CHANGE(gpu_memory_large, f->gpus[0].memory_bytes = INT64_MAX)
 CHANGE(gpu_numa_large, f->gpus[3].numa = 3)
 CHANGE(gpu_numa_negative, f->gpus[3].numa = -2)
 CHANGE(gpu_reserved, f->gpus[2].reserved0 = -1)
+
+CHANGE(gpu_state, f->gpus[1].state = 2)
+CHANGE(gpu_state_negative, f->gpus[1].state = -1)
+CHANGE(gpu_parent, f->gpus[3].parent = "\n")
+CHANGE(gpu_slice_negative, f->gpus[3].slice = -1)
+CHANGE(gpu_slice_large, f->gpus[2].slice = 64)
+CHANGE(gpu_slice_twice, f->gpus[3].slice = 63)
+CHANGE(gpu_slice_alone, f->gpus[0].slice = 1)
+CHANGE(gpu_slice_of_nothing, f->gpus[3].parent = "", f->gpus[3].slice = 1)
+
+CHANGE(null_profiles, f->spec.profiles = NULL)
+CHANGE(too_many_profiles, f->spec.profile_count = GANG_MAX_ITEMS + 1)
+CHANGE(profile_size, f->spec.profile_size = sizeof(f->profiles[0]) - 8)
+CHANGE(profile_no_name, f->profiles[0].name = NULL)
+CHANGE(profile_empty_name, f->profiles[0].name = "")
+CHANGE(profile_model, f->profiles[1].model = f->long_text)
+CHANGE(profile_width_zero, f->profiles[0].width = 0)
+CHANGE(profile_width_large, f->profiles[1].width = 65)
+CHANGE(profile_no_start, f->profiles[2].starts = 0)
+CHANGE(profile_start_late, f->profiles[1].starts = 2)
+CHANGE(profile_end_late, f->profiles[0].width = 59)
+CHANGE(profile_twice, f->profiles[1].model = "A")
+CHANGE(profile_twice_for_all, f->profiles[2].name = "1g")
+CHANGE(profile_twice_for_all_first, f->profiles[0].model = "")
 
 CHANGE(null_links, f->spec.links = NULL)
 CHANGE(too_many_links, f->spec.link_count = 2017)
@@ -269,6 +297,30 @@ static const struct refusal {
     {gpu_numa_large, GANG_EINVAL, "gpus[3].numa"},
     {gpu_numa_negative, GANG_EINVAL, "gpus[3].numa"},
     {gpu_reserved, GANG_EINVAL, "gpus[2].reserved0"},
+
+    {gpu_state, GANG_EINVAL, "gpus[1].state"},
+    {gpu_state_negative, GANG_EINVAL, "gpus[1].state"},
+    {gpu_parent, GANG_EINVAL, "gpus[3].parent"},
+    {gpu_slice_negative, GANG_ERANGE, "gpus[3].slice"},
+    {gpu_slice_large, GANG_ERANGE, "gpus[2].slice"},
+    {gpu_slice_twice, GANG_EINVAL, "gpus[3].slice"},
+    {gpu_slice_alone, GANG_EINVAL, "gpus[0].slice"},
+    {gpu_slice_of_nothing, GANG_EINVAL, "gpus[3].slice"},
+
+    {null_profiles, GANG_EINVAL, "profiles"},
+    {too_many_profiles, GANG_ELIMIT, "profiles"},
+    {profile_size, GANG_EINVAL, "profile_size"},
+    {profile_no_name, GANG_EINVAL, "profiles[0].name"},
+    {profile_empty_name, GANG_EINVAL, "profiles[0].name"},
+    {profile_model, GANG_ELIMIT, "profiles[1].model"},
+    {profile_width_zero, GANG_ERANGE, "profiles[0].width"},
+    {profile_width_large, GANG_ERANGE, "profiles[1].width"},
+    {profile_no_start, GANG_EINVAL, "profiles[2].starts"},
+    {profile_start_late, GANG_ERANGE, "profiles[1].starts"},
+    {profile_end_late, GANG_ERANGE, "profiles[0].starts"},
+    {profile_twice, GANG_EINVAL, "profiles[1].name"},
+    {profile_twice_for_all, GANG_EINVAL, "profiles[2].name"},
+    {profile_twice_for_all_first, GANG_EINVAL, "profiles[1].name"},
 
     {null_links, GANG_EINVAL, "links"},
     {too_many_links, GANG_ELIMIT, "links"},
@@ -497,6 +549,9 @@ static void assert_devices_copied(const struct gang_node_spec *c, const struct f
         assert_text_copied(c->gpus[i].uuid, f->gpus[i].uuid);
         ck_assert_int_eq(c->gpus[i].memory_bytes, f->gpus[i].memory_bytes);
         ck_assert_int_eq(c->gpus[i].numa, f->gpus[i].numa);
+        ck_assert_int_eq(c->gpus[i].state, f->gpus[i].state);
+        ck_assert_int_eq(c->gpus[i].slice, f->gpus[i].slice);
+        assert_text_copied(c->gpus[i].parent, f->gpus[i].parent);
     }
     ck_assert_uint_eq(c->link_count, 2);
     ck_assert_mem_eq(c->links, f->links, sizeof(f->links));
@@ -516,6 +571,13 @@ static void assert_devices_copied(const struct gang_node_spec *c, const struct f
         ck_assert_int_eq(c->nics[i].numa, f->nics[i].numa);
     }
     ck_assert_mem_eq(c->gpu_near, f->near, sizeof(f->near));
+    ck_assert_uint_eq(c->profile_count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_text_copied(c->profiles[i].name, f->profiles[i].name);
+        assert_text_copied(c->profiles[i].model, f->profiles[i].model);
+        ck_assert_int_eq(c->profiles[i].width, f->profiles[i].width);
+        ck_assert_uint_eq(c->profiles[i].starts, f->profiles[i].starts);
+    }
 }
 
 static void assert_copied(const struct gang_node_spec *c, const struct full *f)
@@ -615,6 +677,7 @@ START_TEST(copy_has_the_sizes_of_the_library)
     ck_assert_uint_eq(copy->numa_size, sizeof(struct gang_numa_spec));
     ck_assert_uint_eq(copy->core_size, sizeof(struct gang_core_spec));
     ck_assert_uint_eq(copy->nic_size, sizeof(struct gang_nic_spec));
+    ck_assert_uint_eq(copy->profile_size, sizeof(struct gang_profile_spec));
     ck_assert_str_eq(copy->gpus[0].model, "A");
     ck_assert_str_eq(copy->gpus[1].model, "B");
     ck_assert_int_eq(copy->gpus[1].memory_bytes, 2);
@@ -647,13 +710,14 @@ START_TEST(copy_of_empty_arrays_has_null_pointers)
     full_init(&f);
     f.spec.gpu_count = f.spec.link_count = f.spec.numa_count = f.spec.core_count = 0;
     f.spec.nic_count = f.spec.amount_count = f.spec.label_count = 0;
-    f.spec.partition_count = f.spec.topology_count = 0;
+    f.spec.partition_count = f.spec.topology_count = f.spec.profile_count = 0;
     ck_assert_int_eq(gang_node_spec_copy(&f.spec, &copy, NULL), GANG_OK);
     ck_assert_ptr_null(copy->gpus);
     ck_assert_ptr_null(copy->links);
     ck_assert_ptr_null(copy->numas);
     ck_assert_ptr_null(copy->cores);
     ck_assert_ptr_null(copy->nics);
+    ck_assert_ptr_null(copy->profiles);
     ck_assert_ptr_null(copy->amounts);
     ck_assert_ptr_null(copy->labels);
     ck_assert_ptr_null(copy->partitions);

@@ -134,6 +134,25 @@ static const struct bad bad_texts[] = {
     {NODE("\"cores\":[{\"os_index\":0,\"cpuset\":\"x\"}]"), GANG_EINVAL,
      "nodes[0].cores[0].cpuset"},
     {NODE("\"nics\":[{\"numa\":0}]"), GANG_EINVAL, "nodes[0].nics[0].name"},
+    {NODE("\"devices\":[{\"healthy\":1}]"), GANG_EINVAL, "nodes[0].devices[0].healthy"},
+    {NODE("\"devices\":[{\"slice\":0}]"), GANG_EINVAL, "nodes[0].devices[0].slice"},
+    {NODE("\"devices\":[{\"parent\":\"p\",\"slice\":64}]"), GANG_ERANGE,
+     "nodes[0].devices[0].slice"},
+    {NODE("\"devices\":[{\"parent\":\"p\"},{\"parent\":\"p\"}]"), GANG_EINVAL,
+     "nodes[0].gpus[1].slice"},
+    {NODE("\"profiles\":[{\"width\":1,\"starts\":[0]}]"), GANG_EINVAL, "nodes[0].profiles[0].name"},
+    {NODE("\"profiles\":[{\"name\":\"a\",\"starts\":[0]}]"), GANG_EINVAL,
+     "nodes[0].profiles[0].width"},
+    {NODE("\"profiles\":[{\"name\":\"a\",\"width\":0,\"starts\":[0]}]"), GANG_ERANGE,
+     "nodes[0].profiles[0].width"},
+    {NODE("\"profiles\":[{\"name\":\"a\",\"width\":1}]"), GANG_EINVAL,
+     "nodes[0].profiles[0].starts"},
+    {NODE("\"profiles\":[{\"name\":\"a\",\"width\":1,\"starts\":[]}]"), GANG_EINVAL,
+     "nodes[0].profiles[0].starts"},
+    {NODE("\"profiles\":[{\"name\":\"a\",\"width\":1,\"starts\":[3,3]}]"), GANG_EEXIST,
+     "nodes[0].profiles[0].starts[1]"},
+    {NODE("\"profiles\":[{\"name\":\"a\",\"width\":1,\"starts\":[64]}]"), GANG_ERANGE,
+     "nodes[0].profiles[0].starts[0]"},
     {NODE("\"amounts\":{\"nic\":1}"), GANG_ENOENT, "nodes[0].amounts.nic"},
     {"{\"kinds\":[{\"name\":\"nic\"}],\"nodes\":[{\"name\":\"n\",\"amounts\":{\"nic\":-1}}]}",
      GANG_ERANGE, "nodes[0].amounts.nic"},
@@ -242,6 +261,11 @@ static const struct bad bad_texts[] = {
     {TASK("\"min\":2"), GANG_ERANGE, "jobs[0].tasks[0].min"},
     {TASK("\"min\":0"), GANG_EINVAL, "jobs[0].min"},
     {TASK("\"cpu\":-0.5"), GANG_ERANGE, "jobs[0].tasks[0].cpu"},
+    {TASK("\"profile\":\"p\""), GANG_EINVAL, "jobs[0].tasks[0].profile"},
+    {TASK("\"gpu\":0.5,\"profile\":\"p\""), GANG_EINVAL, "jobs[0].tasks[0].profile"},
+    {TASK("\"gpu\":2,\"gpu_devices\":2,\"profile\":\"p\""), GANG_EINVAL,
+     "jobs[0].tasks[0].profile"},
+    {TASK("\"gpu\":1,\"profile\":\"\""), GANG_EINVAL, "jobs[0].tasks[0].profile"},
     {TASK("\"cpus\":1"), GANG_EINVAL, "jobs[0].tasks[0].cpus"},
     {TASK("\"mem_mib\":1e30"), GANG_ERANGE, "jobs[0].tasks[0].mem_mib"},
     {TASK("\"gpu\":1.5"), GANG_EINVAL, "jobs[0].tasks[0].gpu"},
@@ -453,7 +477,10 @@ static const char everything[] =
     "{\"name\":\"n1\",\"cpus\":2.8000000000000003,\"mem_bytes\":1025,\"state\":\"down\","
     "\"numas\":[{\"os_index\":0,\"package\":0,\"mem_mib\":512},{\"mem_bytes\":7}],"
     "\"devices\":[{\"model\":\"A\",\"mem_bytes\":1000,\"numa\":1,\"pci\":\"0000:07:00.0\","
-    "\"uuid\":\"GPU-1\"},{}],"
+    "\"uuid\":\"GPU-1\",\"healthy\":true},{\"healthy\":false},"
+    "{\"parent\":\"p\"},{\"parent\":\"p\",\"slice\":7,\"healthy\":false}],"
+    "\"profiles\":[{\"name\":\"1g\",\"model\":\"A\",\"width\":1,\"starts\":[0,6]},"
+    "{\"name\":\"all\",\"width\":64,\"starts\":[0]}],"
     "\"cores\":[{\"os_index\":0,\"numa\":0,\"threads\":2,\"cpuset\":\"0,64\"},{\"os_index\":1}],"
     "\"nics\":[{\"name\":\"mlx5_0\",\"pci\":\"0000:08:00.0\",\"numa\":0},{\"name\":\"eth0\"}]},"
     "{\"name\":\"n2\",\"topology\":{\"host\":\"h\"},\"gpus\":0,\"gpu_mem_mib\":5}],"
@@ -481,7 +508,8 @@ static const char everything[] =
     "{\"mem_bytes\":5,\"gpu_mem_bytes\":77,\"group\":\"root\"}],"
     "\"running_on\":[null,\"n0\",\"n0\",\"n1\"],"
     "\"running_gpu\":[null,[\"x\",\"y\"],[\"z\",\"x\"]]},"
-    "{\"name\":\"j1\",\"queue\":\"q0\",\"tasks\":[{\"count\":5},{\"min\":0}]}],"
+    "{\"name\":\"j1\",\"queue\":\"q0\",\"tasks\":[{\"count\":5},{\"min\":0,\"gpu\":3,"
+    "\"profile\":\"1g\"}]}],"
     "\"expect\":{\"jobs\":{\"j0\":{\"state\":\"running\",\"gpus\":0.6,\"tasks_running\":2,"
     "\"nodes\":[\"n0\"]},\"j1\":{\"state\":\"pending\"}},\"queues\":{\"q0\":{\"gpus\":2.0,"
     "\"tasks_running\":2}},\"interchangeable\":[[\"j0\",\"j1\"]],\"derived\":[\"j1\"]}}";
@@ -551,6 +579,18 @@ START_TEST(reads_nodes)
     ck_assert_int_eq(n[1].gpus[0].numa, 1);
     ck_assert_str_eq(n[1].gpus[0].uuid, "GPU-1");
     ck_assert_ptr_null(n[1].gpus[1].model);
+    ck_assert_int_eq(n[1].gpus[0].state, GANG_GPU_OK);
+    ck_assert_int_eq(n[1].gpus[1].state, GANG_GPU_UNHEALTHY);
+    ck_assert_ptr_null(n[1].gpus[1].parent);
+    ck_assert_str_eq(n[1].gpus[2].parent, "p");
+    ck_assert_int_eq(n[1].gpus[2].slice, 0);
+    ck_assert_int_eq(n[1].gpus[3].slice, 7);
+    ck_assert_int_eq(n[1].gpus[3].state, GANG_GPU_UNHEALTHY);
+    ck_assert_uint_eq(n[1].profile_count, 2);
+    ck_assert_str_eq(n[1].profiles[0].model, "A");
+    ck_assert_uint_eq(n[1].profiles[0].starts, 65);
+    ck_assert_ptr_null(n[1].profiles[1].model);
+    ck_assert_int_eq(n[1].profiles[1].width, 64);
     ck_assert_int_eq(n[1].cores[0].threads, 2);
     ck_assert_str_eq(n[1].cores[0].cpuset, "0,64");
     ck_assert_int_eq(n[1].cores[1].threads, 1);
@@ -645,6 +685,8 @@ START_TEST(reads_jobs)
     ck_assert_int_eq(g[1].gpu_devices, 2);
     ck_assert_int_eq(g[2].gpu_memory_bytes, 77);
     ck_assert_int_eq(g[2].set, 0);
+    ck_assert_ptr_null(g[2].profile);
+    ck_assert_str_eq(j[1].request.groups[1].profile, "1g");
     ck_assert_int_eq(j[0].protected_groups[0], 1);
     ck_assert_int_eq(j[0].group_order[0], -3);
     ck_assert_uint_eq(j[0].place_count, 4);
@@ -878,7 +920,17 @@ START_TEST(what_the_format_cannot_say_is_refused)
     node.cpu_milli = 0;
     node.gpu_count = 1; /* without an array */
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    struct gang_gpu_spec gpu = GANG_GPU_SPEC_INIT;
+    node.gpus = &gpu;
+    gpu.state = 2;
+    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    gpu.state = GANG_GPU_OK;
+    gpu.slice = 1; /* of nothing */
+    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     node.gpu_count = 0;
+    node.profile_count = 1; /* without an array */
+    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    node.profile_count = 0;
     node.reserved0 = 1;
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     node.reserved0 = 0;

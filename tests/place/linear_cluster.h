@@ -8,7 +8,9 @@
  *   describing it anew   the record; then the capacity that is reported; then what counts for
  *                        "could ever fit"
  *   removing, adding     the record; then what counts for "could ever fit"
- *   a refused gang       that it does not fit now; and that it could, or could not, ever */
+ *   a refused gang       that it does not fit now; and that it could, or could not, ever
+ * A search that is under way may place on a device that is marked unhealthy meanwhile: so health is not
+ * asked of what is granted, but of what is refused. */
 #ifndef GANG_TESTS_PLACE_LINEAR_CLUSTER_H
 #define GANG_TESTS_PLACE_LINEAR_CLUSTER_H
 
@@ -54,6 +56,7 @@ struct lc_node {
     int32_t pages;
     int32_t share[LC_GPUS];
     int32_t cores;                        /* bits; 0 all along: not named */
+    int32_t unhealthy;                    /* devices, as bits */
     int32_t capacity;                     /* millicores, as it is committed */
     int32_t told;                         /* as it is reported */
     int32_t known;                        /* for "could ever fit" */
@@ -92,6 +95,8 @@ enum lc_kind {
     LC_READ, /* a node's record */
     LC_READ_POOL,
     LC_SET_STATE,
+    LC_MARK, /* a device unhealthy */
+    LC_HEAL,
     LC_CHANGE,
     LC_CHANGE_TOLD,
     LC_CHANGE_KNOWN,
@@ -105,9 +110,9 @@ enum lc_kind {
 };
 
 static const char *const lc_kind_name[LC_KINDS] = {
-    "alloc",   "adopt",      "  never", "  ever", "free",    "grow",   "shrink",
-    "look",    "  capacity", "read",    "pool",   "state",   "change", "  told",
-    "  known", "remove",     "  known", "add",    "  known", "resize", "  known"};
+    "alloc",      "adopt",  "  never", "  ever", "free",    "grow",   "shrink", "look",
+    "  capacity", "read",   "pool",    "state",  "mark",    "heal",   "change", "  told",
+    "  known",    "remove", "  known", "add",    "  known", "resize", "  known"};
 
 struct lc_call {
     enum lc_kind kind;
@@ -131,9 +136,9 @@ struct lc_history {
 
 /* ---- what fits ---------------------------------------------------------------------------------- */
 
-/* Tasks of a shape that fit what is free, beside those that are there. */
+/* Tasks of a shape that fit what is free, beside those that are there; on all devices but some. */
 static inline int lc_fit(const struct lc_shape *s, int cpu, int pages, const int32_t *share,
-                         int gpus)
+                         int gpus, int without)
 {
     int most = 1000;
     if (s->cpu && cpu / s->cpu < most)
@@ -143,16 +148,16 @@ static inline int lc_fit(const struct lc_shape *s, int cpu, int pages, const int
     if (s->devices) {
         int fit = 0;
         for (int i = 0; i < gpus; i++)
-            fit += share[i] / s->share;
+            fit += without >> i & 1 ? 0 : share[i] / s->share;
         if (fit / s->devices < most)
             most = fit / s->devices;
     }
     return most;
 }
 
-static inline int lc_fit_node(const struct lc_shape *s, const struct lc_node *n)
+static inline int lc_fit_node(const struct lc_shape *s, const struct lc_node *n, int without)
 {
-    return lc_fit(s, n->cpu, n->pages, n->share, n->gpus);
+    return lc_fit(s, n->cpu, n->pages, n->share, n->gpus, without);
 }
 
 static inline int lc_fit_pool(const struct lc_shape *s, int pool)
@@ -166,7 +171,7 @@ static inline int lc_fit_now(const struct lc_state *st, const struct lc_shape *s
     int fit = 0;
     for (int i = 0; i < LC_NODES; i++)
         if (st->node[i].state == GANG_NODE_UP)
-            fit += lc_fit_node(s, &st->node[i]);
+            fit += lc_fit_node(s, &st->node[i], st->node[i].unhealthy);
     return fit < lc_fit_pool(s, st->pool) ? fit : lc_fit_pool(s, st->pool);
 }
 
@@ -180,7 +185,7 @@ static inline int lc_fit_ever(const struct lc_state *st, const struct lc_shape *
         int told = n->state == -1 || n->state == GANG_NODE_GONE ? 0 : n->told, known = n->known;
         int cpu = (told > known) == at_most ? told : known;
         if (cpu)
-            fit += lc_fit(s, cpu, n->full_pages, full, n->gpus);
+            fit += lc_fit(s, cpu, n->full_pages, full, n->gpus, 0);
     }
     int pool = (st->pool_told > st->pool_known) == at_most ? st->pool_told : st->pool_known;
     return fit < lc_fit_pool(s, pool) ? fit : lc_fit_pool(s, pool);
@@ -260,7 +265,7 @@ static inline bool lc_places_fit(const struct lc_state *st, const struct lc_call
         return false;
     for (int i = 0; i < c->tasks; i++) {
         const struct lc_node *n = &st->node[c->task[i].node];
-        if (lc_fit_node(s, n) < ++on[c->task[i].node])
+        if (lc_fit_node(s, n, 0) < ++on[c->task[i].node])
             return false;
         for (int k = 0; k < LC_GPUS && !c->any_devices; k++)
             if ((c->task[i].gpus >> k & 1) && (k >= n->gpus || n->share[k] < s->share))
@@ -345,7 +350,8 @@ static inline bool lc_step_read(const struct lc_call *c, const struct lc_state *
     if (c->result == GANG_ESTALE)
         return over;
     bool same = c->result == GANG_OK && !over && n->state == c->seen.state &&
-                n->cpu == c->seen.cpu && n->pages == c->seen.pages;
+                n->cpu == c->seen.cpu && n->pages == c->seen.pages &&
+                n->unhealthy == c->seen.unhealthy;
     for (int i = 0; i < n->gpus; i++)
         same = same && n->share[i] == c->seen.share[i];
     return same;
@@ -361,12 +367,19 @@ static inline bool lc_step_node(const struct lc_call *c, struct lc_state *st)
     case LC_SET_STATE:
         n->state = c->number;
         return c->result == GANG_OK && !gone;
+    case LC_MARK:
+        n->unhealthy |= c->number;
+        return c->result == GANG_OK && !gone;
+    case LC_HEAL:
+        n->unhealthy &= ~c->number;
+        return c->result == GANG_OK && !gone;
     case LC_CHANGE:
         if (c->result == GANG_EBUSY)
             return n->cpu + c->number - n->capacity < 0;
         n->cpu += c->number - n->capacity;
         n->capacity = c->number;
         n->state = GANG_NODE_UP;
+        n->unhealthy = 0;
         return c->result == GANG_OK && !gone && n->cpu >= 0;
     case LC_REMOVE:
         n->state = GANG_NODE_GONE;
@@ -412,6 +425,8 @@ static inline bool lc_step(const void *history, unsigned op, void *state)
     case LC_READ_POOL:
         return c->result == GANG_OK && st->pool == c->number;
     case LC_SET_STATE:
+    case LC_MARK:
+    case LC_HEAL:
     case LC_CHANGE:
     case LC_REMOVE:
     case LC_ADD:
@@ -533,8 +548,9 @@ static inline void lc_print(FILE *out, const struct lc_history *h, uint64_t done
             fprintf(out, " [task %d node %d gpus %x cores %x]", c->task[k].number, c->task[k].node,
                     (unsigned)c->task[k].gpus, (unsigned)c->task[k].cores);
         if (c->kind == LC_READ)
-            fprintf(out, " state %d cpu %d pages %d shares %d %d", c->seen.state, c->seen.cpu,
-                    c->seen.pages, c->seen.share[0], c->seen.share[1]);
+            fprintf(out, " state %d cpu %d pages %d shares %d %d unhealthy %x", c->seen.state,
+                    c->seen.cpu, c->seen.pages, c->seen.share[0], c->seen.share[1],
+                    (unsigned)c->seen.unhealthy);
         fputc('\n', out);
     }
 }

@@ -375,8 +375,13 @@ static inline void stress_state(struct stress_actor *a)
                                     GANG_NODE_DOWN};
     int number;
     gang_node_id id = stress_any_node(a, &number);
-    gang_result r = gang_node_set_state(a->w, id, state[stress_one_of(&a->seed, 5)]);
-    test_assert(r == GANG_OK || r == GANG_ESTALE);
+    int32_t to = state[stress_one_of(&a->seed, 5)];
+    gang_result r;
+    if (stress_random(&a->seed) >> 8 & 1)
+        r = gang_node_set_state(a->w, id, to);
+    else /* the first device, more often well than not */
+        r = gang_gpu_set_state(a->w, id, 0, to == GANG_NODE_UP ? GANG_GPU_OK : GANG_GPU_UNHEALTHY);
+    test_assert(r == GANG_OK || r == GANG_ESTALE || r == GANG_EINVAL); /* no devices */
     stress_count(a, r);
 }
 

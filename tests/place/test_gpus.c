@@ -275,6 +275,108 @@ START_TEST(memory_of_several_devices_is_found_among_unlike_ones)
 }
 END_TEST
 
+/* Both have room, and for eight gibibytes the one gives a half and the other a quarter. */
+START_TEST(memory_of_several_devices_is_not_of_unlike_ones)
+{
+    memset(&room, 0, sizeof(room));
+    room.gpu[0].memory_bytes = 16 * GIB;
+    room.gpu[1].memory_bytes = 32 * GIB;
+    gang_node_id id = add_described(2, NULL, 0, NULL);
+    struct gang_group_spec g = group_of_memory(1, 8 * GIB, 2);
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    g.gpu_devices = 1;
+    g.count = g.min = 6;
+    stage_alloc_group(&s, &g);
+    ck_assert_int_eq(stage_node(&s, id).gpu_free, 0);
+    g.count = g.min = 7;
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+}
+END_TEST
+
+/* A card is not filled beyond its memory by parts that are each rounded up. */
+START_TEST(parts_of_memory_never_add_up_to_more_than_the_device)
+{
+    gang_node_id id = add_box("n1", 2, 7 * GIB); /* a gibibyte is 143 of a thousand */
+    struct gang_group_spec g = group_of_memory(12, GIB, 0);
+    stage_alloc_group(&s, &g);
+    ck_assert_int_eq(stage_node(&s, id).gpu_share_free[0], 1000 - 6 * 143);
+    ck_assert_int_eq(stage_node(&s, id).gpu_share_free[1], 1000 - 6 * 143);
+    g.count = g.min = 1;
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT); /* 2 * 142 are left */
+    ck_assert_int_eq(try_one(142, 2), GANG_OK);
+}
+END_TEST
+
+START_TEST(memory_and_shares_go_beside_each_other)
+{
+    gang_node_id id = add_box("n1", 2, 16 * GIB);
+    struct gang_group_spec g = group_of_memory(1, 12 * GIB, 2);
+    place_one(250, 0);
+    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 3);
+    ck_assert_int_eq(stage_node(&s, id).gpu_free, 250);
+    ck_assert_int_eq(try_one(1000, 0), GANG_ENOFIT);
+    g = group_of_memory(1, 4 * GIB, 0);
+    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 2);
+}
+END_TEST
+
+START_TEST(memory_goes_with_the_model)
+{
+    static const char *const t4 = "T4";
+    memset(&room, 0, sizeof(room));
+    for (int i = 0; i < 4; i++) {
+        room.gpu[i].model = i < 2 ? "T4" : "A100";
+        room.gpu[i].memory_bytes = i == 1 ? 0 : 16 * GIB;
+    }
+    add_described(4, NULL, 0, NULL);
+    struct gang_group_spec g = group_of_memory(2, 8 * GIB, 0);
+    g.gpu_models = &t4;
+    g.gpu_model_count = 1;
+    const struct task_list *list = stage_tasks(&s, stage_alloc_group(&s, &g));
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_uint_eq(list->task[i].gpus, 1); /* of the other one nothing is known */
+    g.count = g.min = 1;
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+    g.gpu_devices = 2;
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+}
+END_TEST
+
+/* ---- fullness ---- */
+
+/* The fullest device that still holds it, on the fullest node that does. */
+START_TEST(a_share_goes_where_the_least_is_left)
+{
+    gang_node_id a = add_box("a", 3, 0), b = add_box("b", 2, 0);
+    place_one(300, 0);
+    place_one(800, 0);
+    ck_assert_int_eq(stage_node(&s, b).gpu_share_free[0], 700);
+    ck_assert_int_eq(stage_node(&s, b).gpu_share_free[1], 200);
+    struct gang_task task = place_one(200, 0);
+    ck_assert_uint_eq(task.node, b);
+    ck_assert_uint_eq(task.gpus, 2);
+    task = place_one(600, 0);
+    ck_assert_uint_eq(task.node, b);
+    ck_assert_uint_eq(task.gpus, 1);
+    ck_assert_int_eq(stage_node(&s, a).gpus_free, 3); /* still whole */
+    task = place_one(101, 0);
+    ck_assert_uint_eq(task.node, a);
+    ck_assert_int_eq(try_one(2000, 0), GANG_OK);
+}
+END_TEST
+
+START_TEST(a_share_of_several_devices_goes_where_the_least_is_left)
+{
+    gang_node_id id = add_box("a", 4, 0);
+    place_one(700, 0);
+    place_one(500, 0); /* 300, 500, 1000, 1000 */
+    ck_assert_uint_eq(place_one(200, 2).gpus, 3);
+    ck_assert_int_eq(stage_node(&s, id).gpus_free, 2);
+    ck_assert_uint_eq(place_one(200, 2).gpus, 6); /* 100 are too few */
+    ck_assert_int_eq(try_one(1000, 0), GANG_OK);
+}
+END_TEST
+
 /* ---- models ---- */
 
 START_TEST(only_devices_of_the_models_are_given)
@@ -456,6 +558,12 @@ int main(void)
     tcase_add_test(tests, devices_of_unknown_memory_give_none);
     tcase_add_test(tests, the_same_memory_is_another_share_of_another_device);
     tcase_add_test(tests, memory_of_several_devices_is_found_among_unlike_ones);
+    tcase_add_test(tests, memory_of_several_devices_is_not_of_unlike_ones);
+    tcase_add_test(tests, parts_of_memory_never_add_up_to_more_than_the_device);
+    tcase_add_test(tests, memory_and_shares_go_beside_each_other);
+    tcase_add_test(tests, memory_goes_with_the_model);
+    tcase_add_test(tests, a_share_goes_where_the_least_is_left);
+    tcase_add_test(tests, a_share_of_several_devices_goes_where_the_least_is_left);
     tcase_add_test(tests, only_devices_of_the_models_are_given);
     tcase_add_test(tests, linked_devices_go_together);
     tcase_add_test(tests, four_devices_of_one_ring_are_chosen);

@@ -463,6 +463,7 @@ static struct lc_node seen_of(const struct gang_node_info *info)
     seen.pages = (int32_t)(info->memory_free / GANG_PAGE_BYTES);
     for (int i = 0; i < info->gpu_count; i++)
         seen.share[i] = info->gpu_share_free[i];
+    seen.unhealthy = (int32_t)info->gpu_unhealthy;
     return seen;
 }
 
@@ -545,6 +546,22 @@ static gang_result call_state(struct player *p, uint64_t dice)
     return r;
 }
 
+/* Of a node with devices. */
+static gang_result call_health(struct player *p, uint64_t dice)
+{
+    gang_node_id id;
+    int node = any_node(dice >> 8, &id), gpus = g.begin.node[node].gpus;
+    if (!gpus)
+        return call_state(p, dice);
+    int gpu = (int)(dice >> 1) % gpus & 1;
+    struct note *n = note_begin(p, dice & 1 ? LC_MARK : LC_HEAL);
+    n->c.node = node;
+    n->c.number = 1 << gpu;
+    gang_result r = gang_gpu_set_state(p->w, id, gpu, dice & 1 ? GANG_GPU_UNHEALTHY : GANG_GPU_OK);
+    note_end(n, r);
+    return r;
+}
+
 /* One seeks room for a task, the others move theirs from node to node: a refusal is true or not
  * according to what lies between two steps. */
 static void move_or_seek(struct player *p)
@@ -571,7 +588,7 @@ static void call_something(struct player *p)
     struct hold *any = &g.shared[(more >> 8) % SHARED];
     gang_result r = GANG_OK;
     more >>= 16;
-    switch ((dice >> 8) % 20) {
+    switch ((dice >> 8) % 23) {
     case 0:
     case 1:
     case 2:
@@ -619,6 +636,11 @@ static void call_something(struct player *p)
         break;
     case 14:
         call_adopt(p, more);
+        break;
+    case 20:
+    case 21:
+    case 22:
+        call_health(p, more);
         break;
     default:
         call_alloc(p, more);
@@ -776,6 +798,8 @@ static void history_undo(void)
         gang_result r = gang_node_set_state(g.w, g.id[i], GANG_NODE_UP);
         if (r == GANG_OK && g.may_change[i])
             r = spec_of(i, cpu, &g.id[i], true, g.w);
+        for (int k = 0; k < g.begin.node[i].gpus && r == GANG_OK; k++)
+            r = gang_gpu_set_state(g.w, g.id[i], k, GANG_GPU_OK);
         if (r == GANG_ESTALE)
             r = spec_of(i, cpu, &g.id[i], false, g.w);
         must(r);

@@ -53,6 +53,7 @@ struct machine {
     int gpus;
     int model[MAX_GPUS];      /* into model_name[] */
     int64_t memory[MAX_GPUS]; /* bytes; 0: unknown */
+    uint64_t sick;            /* GPUs that are unhealthy */
     int cores;                /* 0: not known */
     int zone;                 /* label; 0: none */
     bool batch;               /* is in the partition */
@@ -274,6 +275,8 @@ static int64_t fit_all(const struct wish *w, const struct grant *whose)
         if (m->removed || (whose == EVERYBODY && m->state != GANG_NODE_UP) || !matches(w, m))
             continue;
         struct room r = room_of(m, whose);
+        for (int k = 0; k < m->gpus && whose == EVERYBODY; k++)
+            r.gpu[k] = m->sick >> k & 1 ? 0 : r.gpu[k];
         tasks += fit_room(w, m, &r);
     }
     if (w->lics)
@@ -314,6 +317,7 @@ static void check_node(const struct machine *m)
         CHECK((info.gpu_mask >> i & 1) == (r.gpu[i] == 1000), "mask of %s", m->name);
         free += r.gpu[i];
     }
+    CHECK(info.gpu_unhealthy == m->sick, "health of %s", m->name);
     CHECK(info.gpu_free == free, "GPUs of %s", m->name);
     CHECK(info.gpus_free == __builtin_popcountll(info.gpu_mask), "free GPUs of %s", m->name);
     if (names_cores(m)) /* the cores that nobody owns bear those who share them */
@@ -402,6 +406,7 @@ static void describe(struct machine *m, struct gang_node_spec *spec, struct box_
     for (int i = 0; i < m->gpus; i++) {
         room->gpu[i].model = model_name[m->model[i]];
         room->gpu[i].memory_bytes = m->memory[i];
+        room->gpu[i].state = m->sick >> i & 1 ? GANG_GPU_UNHEALTHY : GANG_GPU_OK;
     }
 }
 
@@ -425,6 +430,7 @@ static void add_node(void)
     for (int i = 0; i < m->gpus; i++) {
         m->model[i] = one_in(4) ? (int)below(3) : model;
         m->memory[i] = one_in(4) ? below(3) * 8 * GIB : memory;
+        m->sick |= (uint64_t)one_in(30) << i;
     }
     m->cores = one_in(3) ? 0 : (int)below(17);
     m->cpu =
@@ -457,6 +463,23 @@ static void set_state(void)
     CHECK(r == (m->removed ? GANG_ESTALE : GANG_OK), "%s", gang_result_name(r));
     if (!m->removed)
         m->state = state;
+}
+
+static void set_health(void)
+{
+    struct machine *m = some_machine();
+    if (!m)
+        return;
+    doing = "set health";
+    int gpu = (int)below(MAX_GPUS);
+    bool heal = !one_in(3);
+    gang_result r = gang_gpu_set_state(s.w, m->id, gpu, heal ? GANG_GPU_OK : GANG_GPU_UNHEALTHY);
+    if (m->removed) /* stale as soon as nothing of it is held */
+        CHECK(r == GANG_ESTALE || (r == GANG_EINVAL && gpu >= m->gpus), "%s", gang_result_name(r));
+    else
+        CHECK(r == (gpu < m->gpus ? GANG_OK : GANG_EINVAL), "%s", gang_result_name(r));
+    if (r == GANG_OK)
+        m->sick = heal ? m->sick & ~(UINT64_C(1) << gpu) : m->sick | UINT64_C(1) << gpu;
 }
 
 static void remove_node(void)
@@ -499,6 +522,7 @@ static void change_node(void)
     now.zone = (int)below(3);
     now.batch = one_in(2);
     now.state = (int32_t)below(2);
+    now.sick = one_in(2) ? m->sick : m->sick & (uint64_t)below(256);
     describe(&now, &spec, &spec_room);
     gang_result r = gang_node_change(s.w, m->id, &spec, &error);
     if (m->removed) {
@@ -644,7 +668,8 @@ static void check_choice(const struct wish *w, const struct gang_task *t)
     CHECK(matches(w, m), "a task on %s, which it did not ask for", m->name);
     for (int i = 0; i < m->gpus; i++)
         if (t->gpus >> i & 1)
-            CHECK(w->model < 0 || m->model[i] == w->model, "another model");
+            CHECK(!(m->sick >> i & 1) && (w->model < 0 || m->model[i] == w->model),
+                  "another model, or unhealthy");
 }
 
 static bool in_one_domain(const struct gang_task *a, const struct gang_task *b, int level)
@@ -944,8 +969,9 @@ struct call {
     int weight;
 };
 static const struct call calls[] = {
-    {allocate, 30}, {free_alloc, 14}, {grow, 14},       {shrink, 10},     {set_state, 8},
-    {add_node, 7},  {remove_node, 4}, {change_node, 5}, {resize_pool, 3}, {adopt, 6},
+    {allocate, 30},   {free_alloc, 14}, {grow, 14},    {shrink, 10},
+    {set_state, 8},   {set_health, 8},  {add_node, 7}, {remove_node, 4},
+    {change_node, 5}, {resize_pool, 3}, {adopt, 6},
 };
 
 static void run(uint64_t seed)

@@ -2,7 +2,8 @@
 /* A refusal is true at an instant. Movers hop from node to node, so that the rooms that are free are
  * never the same for long, but always enough for the one gang that the seeker asks for. They hop in
  * the midst of its search, at random steps of it. Whoever only adds up what was free when each node
- * was looked at says "does not fit" here.
+ * was looked at says "does not fit" here. Some hop by taking and giving back, others by marking a device
+ * unhealthy and letting another one heal.
  *
  * One thread does it all: the hook at a step of the seeker's call makes calls with other workers, as
  * if their threads had run just then. So nothing waits, and a seed tells the whole story. */
@@ -23,14 +24,24 @@ struct scene {
     int64_t gpu_milli;
     int64_t licences; /* of a cluster-wide kind, each task takes one; 0: there is none */
     int32_t policy;
+    bool health; /* movers do not take a room but make its device unhealthy */
 };
 
 static const struct scene scenes[] = {
-    {1, 2, 1, true, 0, 0, GANG_POLICY_PACK},     {1, 2, 1, true, 1000, 0, GANG_POLICY_SPREAD},
-    {1, 3, 1, false, 0, 0, GANG_POLICY_FIRST},   {1, 3, 2, true, 500, 0, GANG_POLICY_SPREAD},
-    {2, 6, 2, false, 1000, 6, GANG_POLICY_PACK}, {2, 4, 2, true, 0, 4, GANG_POLICY_SPREAD},
-    {1, 3, 0, true, 0, 0, GANG_POLICY_PACK},     {1, 4, 0, false, 1000, 4, GANG_POLICY_SPREAD},
-    {2, 4, 2, false, 1000, 0, GANG_POLICY_PACK},
+    {1, 2, 1, true, 0, 0, GANG_POLICY_PACK, false},
+    {1, 2, 1, true, 1000, 0, GANG_POLICY_SPREAD, false},
+    {1, 3, 1, false, 0, 0, GANG_POLICY_FIRST, false},
+    {1, 3, 2, true, 500, 0, GANG_POLICY_SPREAD, false},
+    {2, 6, 2, false, 1000, 6, GANG_POLICY_PACK, false},
+    {2, 4, 2, true, 0, 4, GANG_POLICY_SPREAD, false},
+    {1, 3, 0, true, 0, 0, GANG_POLICY_PACK, false},
+    {1, 4, 0, false, 1000, 4, GANG_POLICY_SPREAD, false},
+    {2, 4, 2, false, 1000, 0, GANG_POLICY_PACK, false},
+    {1, 2, 1, true, 1000, 0, GANG_POLICY_SPREAD, true},
+    {1, 3, 1, false, 500, 0, GANG_POLICY_FIRST, true},
+    {2, 6, 2, false, 1000, 6, GANG_POLICY_PACK, true},
+    {2, 4, 2, true, 500, 0, GANG_POLICY_PACK, true},
+    {1, 4, 0, false, 1000, 4, GANG_POLICY_SPREAD, true},
 };
 
 static struct stage {
@@ -41,6 +52,7 @@ static struct stage {
     struct mover {
         gang_worker *w;
         gang_alloc_id held;
+        int sick; /* room, from 1; 0: none */
     } mover[MOST_MOVERS];
     uint64_t seed;
     int hops_left; /* in this call: a search that is disturbed for ever gives up */
@@ -76,8 +88,47 @@ static gang_alloc_id move_somewhere(struct mover *m)
     return id;
 }
 
+static int mark_somewhere(void)
+{
+    for (int tries = 0; tries < 20; tries++) {
+        int room = (int)((next_random(&st.seed) >> 8) % (unsigned)st.scene->rooms) + 1;
+        bool other = true;
+        for (int i = 0; i < st.scene->movers; i++)
+            other = other && st.mover[i].sick != room;
+        if (other)
+            return room;
+    }
+    return 0;
+}
+
+static void set_health(struct mover *m, int room, int32_t state)
+{
+    if (room)
+        must(gang_gpu_set_state(m->w, st.node[room - 1], 0, state));
+}
+
+static void hop_by_health(struct mover *m)
+{
+    int old = m->sick, next;
+    if (st.scene->free_first) {
+        set_health(m, old, GANG_GPU_OK);
+        m->sick = 0;
+    }
+    next = mark_somewhere();
+    set_health(m, next, GANG_GPU_UNHEALTHY);
+    if (!st.scene->free_first && next)
+        set_health(m, old, GANG_GPU_OK);
+    if (next)
+        m->sick = next;
+    st.hops++;
+}
+
 static void hop(struct mover *m)
 {
+    if (st.scene->health) {
+        hop_by_health(m);
+        return;
+    }
     if (st.scene->free_first && m->held) {
         must(gang_alloc_free(m->w, m->held));
         m->held = GANG_ID_NONE;

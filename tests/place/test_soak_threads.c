@@ -76,6 +76,8 @@ static void make_as_new(struct stress *s, bool reclaim)
         const struct gang_node_spec *spec = stress_node_spec(s, i, 0, &n);
         gang_node_id id;
         gang_result r = gang_node_find(s->c, spec->name, &id);
+        if (!reclaim && spec->gpu_count)
+            stress_must(gang_gpu_set_state(s->w, id, 0, GANG_GPU_OK));
         if (!reclaim)
             r = gang_node_set_state(s->w, id, GANG_NODE_UP);
         else if (r == GANG_OK)
