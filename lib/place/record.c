@@ -6,6 +6,7 @@
 #include "core/commit.h"
 #include "core/index.h"
 #include "core/kind.h"
+#include "place/rank.h"
 #include "place/record.h"
 
 /* ---- from plan to commit ------------------------------------------------------------------------ */
@@ -156,6 +157,8 @@ static bool release_reserve(gang_worker *w, size_t tasks, size_t words)
 gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc **a)
 {
     struct gang__placer *placer = w->place;
+    if (!gang__rank_tasks(&placer->plan))
+        return GANG_ENOMEM;
     size_t words = data_size(&placer->plan);
     if (!release_reserve(w, placer->plan.picks, words))
         return GANG_ENOMEM;
@@ -174,7 +177,9 @@ gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc
 /* Room in a record for what is planned. */
 gang_result gang__record_extend(gang_worker *w, struct gang__alloc *a)
 {
-    const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    if (!gang__rank_tasks(p))
+        return GANG_ENOMEM;
     size_t words = a->used + data_size(p);
     if (!release_reserve(w, a->tasks + p->picks, words) || !gang__alloc_room(w, a, words))
         return GANG_ENOMEM;
