@@ -72,6 +72,7 @@ struct gang__chunk {
 struct gang__class {
     gang__a64 root[GANG__BUCKETS];
     gang__a64 mid[GANG__BUCKETS][GANG__FAN];
+    gang__a64 whole; /* buckets in which nodes stand that are wholly free; only grows */
     char model[GANG_MAX_NAME + 1]; /* GPU model; "" for class 0 and for unknown models */
 };
 

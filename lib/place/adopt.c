@@ -67,6 +67,7 @@ static gang_result plan_places(gang_worker *w, gang_request *q, const struct gan
     if (gang__plan_begin(p, w->cluster, q, false) != GANG_OK)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     p->adopting = p->settled = p->even = true;
+    p->others.bars = false;
     gang_result r = GANG_OK;
     size_t step = places->size;
     for (int64_t i = 0; i < count && r == GANG_OK; i++) {

@@ -7,6 +7,8 @@
 #include "core/kind.h"
 #include "core/node.h"
 #include "core/shape.h"
+#include "place/exclusive.h"
+#include "place/peers.h"
 
 /* ---- begin and end -------------------------------------------------------------------------- */
 
@@ -34,7 +36,8 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     for (size_t i = 0; i < sets; i++)
         p->scope_of_set[i] = gang__scope_unbound();
     p->scope_of_request = gang__scope_unbound();
-    return GANG_OK;
+    p->others.bars = false;
+    return q->social || q->exclusive ? gang__peers_begin(p) : GANG_OK;
 }
 
 void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)
@@ -191,7 +194,7 @@ static void view_read(struct gang__plan *p, struct gang__view *v, bool help)
         now[i] = was[i];
 }
 
-struct gang__view *gang__plan_seen(struct gang__plan *p, uint32_t slot)
+struct gang__view *gang__plan_seen(const struct gang__plan *p, uint32_t slot)
 {
     if (!p->views)
         return NULL;
@@ -233,6 +236,7 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
     v->at = p->words;
     v->table_at = at;
     v->used = 0;
+    v->own = false;
     if (!node)
         p->pool_view = p->views;
     p->words += 2 * words;
@@ -333,6 +337,23 @@ bool gang__node_matches(const struct gang__group *g, const struct gang__node *no
             return false;
     }
     return true;
+}
+
+bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit *misfit)
+{
+    const struct gang__node *node = gang__plan_node(p, slot);
+    misfit->kind = -1;
+    misfit->why = GANG_WHY_STATE;
+    if (!node)
+        return false;
+    misfit->why = GANG_WHY_PEER;
+    if (!gang__peers_admit(p, node))
+        return false;
+    if (!p->q->exclusive)
+        return true;
+    misfit->why = GANG_WHY_EXCLUSIVE;
+    const struct gang__view *v = gang__plan_view(p, slot);
+    return v && gang__exclusive_admits(v, gang__view_was(p, v));
 }
 
 /* ---- one task on one node ----------------------------------------------------------------------- */
@@ -623,6 +644,8 @@ int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, in
 {
     const struct gang__group *g = &p->q->group[group];
     int64_t done = 0;
+    if (p->others.bars && !gang__plan_admits(p, slot, misfit))
+        return 0;
     /* The pool's view first: making it may move the others. */
     while (done < most && pool_fits(p, g, misfit)) {
         struct gang__view *v = gang__plan_view(p, slot);
@@ -709,6 +732,11 @@ static int64_t core_room(const struct gang__plan *p, const struct gang__group *g
     return cores / (int64_t)(g->cpu / 1000);
 }
 
+static bool admits_view(struct gang__plan *p, const struct gang__view *v, const uint64_t *was)
+{
+    return gang__peers_admit(p, v->node) && (!p->q->exclusive || gang__exclusive_admits(v, was));
+}
+
 int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot)
 {
     const struct gang__group *g = &p->q->group[group];
@@ -727,11 +755,14 @@ int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot)
         seen.shape = seen.node->shape;
         seen.layout = seen.shape->layout;
         seen.words = gang__word_count(seen.layout);
+        seen.used = 0;
+        seen.own = false;
         words_read(p, &seen, words, false);
         v = &seen;
     }
     if (gang__head_state(now[GANG__WORD_HEAD]) != GANG__STATE_UP ||
-        !gang__node_matches(g, v->node, &misfit))
+        !gang__node_matches(g, v->node, &misfit) ||
+        (p->others.bars && !admits_view(p, v, v == &seen ? words : gang__view_was(p, v))))
         return 0;
     int64_t room = g->bounded ? gang__plan_allowance(p, group, v->node) : INT64_MAX;
     if (g->cpu && room)
