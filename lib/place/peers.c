@@ -15,8 +15,11 @@
  * which keeps it from going round for ever with others that do.
  *
  * A rule of nearness counts only what runs, and is judged at an instant inside the call: the peer may
- * end right after. What is given back is counted until the release raised the stamp, after the tasks
- * are taken out of the badges, so that searches that still met them look again. */
+ * end right after.
+ *
+ * A refusal stays true as long as the stamp stands still (core/commit.c), so it is raised after all that
+ * can let a job in: tasks that run and are taken out of the badges, or withdrew; those that came, which
+ * others may want to be near. Until then they count as they did before. */
 #include "place/peers.h"
 
 #include <string.h>
@@ -363,7 +366,7 @@ gang_result gang__peers_enter(gang_worker *w, struct gang__plan *p)
     return failed ? GANG_ENOMEM : GANG_ENOFIT;
 }
 
-void gang__peers_settle(struct gang__plan *p)
+void gang__peers_settle(gang_worker *w, struct gang__plan *p)
 {
     gang__hook(GANG__STEP_SETTLE);
     for (size_t i = 0; i < p->views; i++) {
@@ -373,6 +376,8 @@ void gang__peers_settle(struct gang__plan *p)
         count_labels(p->q, gang__badge_add, GANG__ROLE_HELD, id, p->view[i].used);
         count_labels(p->q, gang__badge_take, GANG__ROLE_PENDING, id, p->view[i].used);
     }
+    if (p->q->label_count) /* others may have waited for it to be near */
+        gang__add_seq(&w->stamp, 1);
 }
 
 void gang__peers_leave(gang_worker *w, struct gang__plan *p)

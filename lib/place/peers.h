@@ -16,7 +16,7 @@ bool gang__peers_admit(struct gang__plan *p, const struct gang__node *node);
  * another gang came between; GANG_ENOMEM; in both cases nothing of it is seen any more. */
 gang_result gang__peers_enter(gang_worker *w, struct gang__plan *p);
 /* After it: they run; or they do not. Neither can fail. */
-void gang__peers_settle(struct gang__plan *p);
+void gang__peers_settle(gang_worker *w, struct gang__plan *p);
 void gang__peers_leave(gang_worker *w, struct gang__plan *p);
 
 /* The tasks with these keys {slot, offset in data}, by slot, are given back. */

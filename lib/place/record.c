@@ -99,7 +99,7 @@ gang_result gang__commit_plan(gang_worker *w, struct gang__plan *p, uint32_t *sl
         return r;
     r = commit(w, p, slot);
     if (r == GANG_OK)
-        gang__peers_settle(p);
+        gang__peers_settle(w, p);
     else
         gang__peers_leave(w, p);
     return r;

@@ -245,6 +245,27 @@ START_TEST(tasks_go_only_where_a_peer_is)
 }
 END_TEST
 
+START_TEST(a_request_that_waits_sees_who_comes_and_goes)
+{
+    const struct gang_peer_rule rules[] = {NEAR("app", "db", NULL), FAR("app", "x", "rack")};
+    struct gang_group_spec g;
+    struct gang_label label;
+    struct gang_request_spec spec = job_of(&g, &label, NULL, 1, rules, 2);
+    gang_request *q = stage_request(&s, &spec);
+    gang_alloc_id id;
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENOFIT);
+    gang_alloc_id x = put_on("x", 1);
+    ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENOFIT);
+    put_on("db", 0);
+    ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENOFIT);
+    MUST(gang_alloc_free(s.w, x));
+    MUST(gang_alloc(s.w, q, &id, NULL));
+    MUST(gang_alloc_free(s.w, id));
+    gang_request_put(q);
+}
+END_TEST
+
 START_TEST(the_first_of_its_kind_wishes)
 {
     const struct gang_peer_rule near = NEAR("app", "web", "rack");
@@ -726,6 +747,7 @@ int main(void)
     tcase_add_test(t, wishes_keep_nobody_out);
     tcase_add_test(t, a_job_that_only_has_labels_is_refused_for_others_rules);
     tcase_add_test(t, tasks_go_only_where_a_peer_is);
+    tcase_add_test(t, a_request_that_waits_sees_who_comes_and_goes);
     tcase_add_test(t, the_first_of_its_kind_wishes);
     tcase_add_test(t, near_one_and_far_from_another);
     tcase_add_test(t, no_peer_is_no_reason_for_never);
