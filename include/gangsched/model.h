@@ -450,7 +450,20 @@ enum {
 
 /**
  * Other jobs: a rule on the labels of running allocations (gang_request_spec.labels), for all tasks of
- * the job. An allocation of its own does not count.
+ * the job. An allocation of its own does not count: the first of jobs that are to be near each other says
+ * so as a wish. A node that is in no domain of the level is far from all and near none.
+ *   - Distance holds both ways: a running allocation's own rules with near = 0 and wish = 0 also keep out
+ *     jobs that match them later, also those without rules; such a refusal is GANG_WHY_PEER, too.
+ *   - It is kept under concurrency: of gangs that exclude each other only one is placed. Another that
+ *     gives way 64 times in a row is refused unproved.
+ *   - Nearness counts what runs, and is judged at an instant inside the call: the peer may end right after.
+ *   - Nobody is moved when a node changes its domain; gang_alloc_adopt() ignores rules, but is seen by
+ *     those of others.
+ *   - Wishes give way one by one, the last first, before the gang is refused; those of nearness and of
+ *     distance alike. They bind nobody else.
+ *   - GANG_ENEVER is said as if nobody else were there, and whom to be near could still come. Planning on
+ *     a snapshot goes by what runs now, not by what ran then or was placed in it.
+ * Of O(rules + labels) a node that is looked at; a level of the site costs O(tasks of matching jobs) a call.
  */
 struct gang_peer_rule {
     const char *key;   /**< of a label */
@@ -504,8 +517,13 @@ struct gang_request_spec {
     size_t peer_count;  /**< <= 64 */
     gang_score_fn score; /**< with GANG_POLICY_HOST, else NULL */
     void *score_user;   /**< passed to it */
-    int32_t exclusive;  /**< 1: its nodes are for this allocation alone: wholly free before, and wholly
-                         *   taken while it has a task there */
+    /** 1: its nodes are for this allocation alone: wholly free before, and wholly taken while it has a
+     *  task there. What it holds beside its tasks is not told by gang_alloc_get() and its like; more tasks
+     *  (gang_alloc_grow()) go there first; it goes back with the last task of the node. Tasks of others
+     *  that take nothing are neither seen nor kept out; nor is capacity that gang_node_change() adds
+     *  later, until the allocation next grows there. gang_alloc_adopt() takes what is left of its nodes,
+     *  free before or not. */
+    int32_t exclusive;
     int32_t reserved0;  /**< 0 */
 };
 

@@ -266,6 +266,36 @@ GANG_API gang_result gang_task_text(gang_cluster *cluster, const struct gang_tas
 GANG_API gang_result gang_alloc_write_json(gang_cluster *cluster, gang_alloc_id id,
                                            gang_write_fn write, void *user) GANG_MUST_CHECK;
 
+/** How gang_alloc_write_hosts() writes: where each rank runs, for those who start the processes. */
+enum {
+    GANG_HOSTS_PLAIN = 0,   /**< a line a task, "n1": MPICH's machine file, Slurm's node list expanded */
+    GANG_HOSTS_HOROVOD = 1, /**< "n1:4,n2:4", without line feed: horovodrun -H */
+    GANG_HOSTS_MPI = 2,     /**< a line a node, "n1 slots=4": Open MPI's hostfile */
+    /** A line a task, "rank 0=n1 slot=0-3": Open MPI's rankfile. The slots are the task's own cores by
+     *  their index on the node (hwloc's logical one, for a node described by hwloc); all cores of the
+     *  node for a task without cores of its own. */
+    GANG_HOSTS_RANKFILE = 3
+};
+
+/**
+ * Write the nodes of an allocation's tasks in the order of the tasks, which are the ranks from 0 on. The
+ * tasks of a gang are numbered so that neighbours in number are neighbours in the network: by group, in
+ * it by the path of domains from the widest level down, in the innermost domain node by node; those that
+ * gang_alloc_grow() adds come after those there are. HOROVOD and MPI join the tasks of a node that are
+ * neighbours in number; a node that comes again later (as it can after growing) is written again, so that
+ * the ranks stay right for who reads them in order.
+ * @param group   only the tasks of this group, its ranks from 0 on; -1: all
+ * @param format  GANG_HOSTS_*
+ * @return GANG_OK, also when there are no tasks and nothing is written; GANG_EINVAL; GANG_ENOTSUP: a
+ *   node's name holds a space or any of ",:=#", or begins with '+', which the formats cannot carry;
+ *   GANG_ESTALE (the allocation; or a node that is gone, of a task that takes nothing); GANG_EBUSY;
+ *   GANG_EIO (the writer refused). Unless it is GANG_EIO nothing was written.
+ * Any thread; several may read at once. Allocates nothing. O(tasks).
+ */
+GANG_API gang_result gang_alloc_write_hosts(gang_cluster *cluster, gang_alloc_id id, int32_t group,
+                                            int32_t format, gang_write_fn write, void *user)
+    GANG_MUST_CHECK;
+
 /** The next live allocation after `id`; GANG_ID_NONE first and after the last. Allocations that are
  *  made, changed or freed meanwhile may be missed. Any thread; lock-free. */
 GANG_API gang_alloc_id gang_alloc_next(gang_cluster *cluster, gang_alloc_id id);

@@ -52,6 +52,8 @@ enum gang__step {
     GANG__STEP_HOLD,    /* the record of an allocation is held */
     GANG__STEP_PUBLISH, /* before a record is let go, for others to see */
     GANG__STEP_DROP,    /* before a record is given up */
+    GANG__STEP_ENTER,   /* tasks of a labelled job are seen as pending, before the last look */
+    GANG__STEP_SETTLE,  /* they are committed or not, before that is seen */
     GANG__STEP_TAKE,    /* snapshot, before its instant */
     GANG__STEP_SCAN,    /* snapshot, before a cell is looked at, and before it ends */
     GANG__STEP_COPY,    /* snapshot, cell has no claim of before, before its words are copied */

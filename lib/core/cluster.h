@@ -74,6 +74,7 @@ enum { GANG__HOLDS_DEVICES = 1, GANG__HOLDS_SLICES = 2 }; /* of their own, of pa
 struct gang__class {
     gang__a64 root[GANG__BUCKETS];
     gang__a64 mid[GANG__BUCKETS][GANG__FAN];
+    gang__a64 whole; /* buckets in which nodes stand that are wholly free; only grows */
     char model[GANG_MAX_NAME + 1]; /* GPU model; "" for class 0 and for unknown models */
     uint8_t holds;                 /* GANG__HOLDS_*: what its nodes have */
 };

@@ -80,6 +80,13 @@ struct gang__spans {
 };
 struct gang__spans gang__domain_spans(gang_cluster *c, uint32_t level);
 
+/* Domains of all levels: their indexes are below it. */
+static inline uint32_t gang__domains_end(const gang_cluster *c)
+{
+    struct gang__table *all = gang__load(&c->domains);
+    return all ? gang__load(&all->count) : 0;
+}
+
 /* What a domain is called on its level. Valid while the cluster lives. */
 const char *gang__domain_value(gang_cluster *c, uint32_t index);
 

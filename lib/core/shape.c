@@ -443,12 +443,30 @@ static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
     return GANG_OK;
 }
 
+/* The buckets of the index in which such a node stands when it is wholly free. */
+static void note_whole(gang_cluster *c, const struct gang__shape *shape)
+{
+    uint64_t payload[GANG__LEVEL_WORDS], whole = 0;
+    unsigned words = GANG__WORD_SHARES + gang__share_words(shape->layout);
+    for (unsigned i = 0; i < words; i++)
+        payload[i] = shape->capacity[i];
+    payload[GANG__WORD_HEAD] = gang__head(GANG__STATE_UP, payload[GANG__WORD_HEAD]);
+    struct gang__levels levels = gang__levels_of(shape->layout, payload);
+    if (levels.gpu)
+        whole |= UINT64_C(1) << gang__gpu_bucket(levels.gpu);
+    if (levels.cpu)
+        whole |= UINT64_C(1) << gang__cpu_bucket(levels.cpu);
+    atomic_fetch_or(&gang__load(&c->class[shape->layout.class_id])->whole, whole);
+}
+
 gang_result gang__shape_class(gang_cluster *c, struct gang__shape *shape, struct gang_error *error)
 {
     if (shape->has_class)
         return GANG_OK;
     gang_result r = class_get(c, shape, &shape->layout.class_id);
     shape->has_class = r == GANG_OK;
+    if (r == GANG_OK)
+        note_whole(c, shape);
     if (r != GANG_OK)
         gang__error(error, r, NULL, "%s",
                     r == GANG_ELIMIT ? "too many GPU models" : "out of memory");

@@ -79,6 +79,7 @@ static gang_result plan_places(gang_worker *w, gang_request *q, const struct gan
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     p->adopting = p->settled = p->even = true;
     p->unhealthy = p->unhealthy && healthy;
+    p->others.bars = false;
     gang_result r = GANG_OK;
     size_t step = places->size;
     for (int64_t i = 0; i < count && r == GANG_OK; i++) {

@@ -38,6 +38,20 @@ static bool is_vain(gang_worker *w, const gang_request *q)
     return gang__plan_begin(p, w->cluster, q, false) == GANG_OK && gang__choose_is_vain(p);
 }
 
+/* A plan that keeps as many wishes on other jobs as it can: the last one goes first. */
+static gang_result plan_wishes(gang_worker *w, const gang_request *q)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    gang_result r;
+    uint32_t wishes = q->wishes;
+    do {
+        p->others.wishes = wishes;
+        r = plan_once(w, q, false, false);
+    } while (r == GANG_ENOFIT && wishes-- > 0);
+    p->others.wishes = 0;
+    return r;
+}
+
 /* A plan for the whole gang, or a refusal that is true (core/commit.c). */
 static gang_result plan_gang(gang_worker *w, gang_request *q)
 {
@@ -50,7 +64,9 @@ static gang_result plan_gang(gang_worker *w, gang_request *q)
     if (refused && refused == stamp + 1)
         return GANG_ENOFIT;
     bool proved = glance && is_vain(w, q) && gang__stamp_read(w->cluster) == stamp;
-    gang_result r = proved ? GANG_ENOFIT : plan_once(w, q, false, false);
+    gang_result r = proved      ? GANG_ENOFIT
+                    : q->wishes ? plan_wishes(w, q)
+                                : plan_once(w, q, false, false);
     for (int i = 0; i < GANG__SEARCHES && r == GANG_ENOFIT && !proved; i++) {
         /* Only a refusal looks at the stamps, which other threads write all the time. */
         stamp = gang__stamp_read(w->cluster);
@@ -124,6 +140,7 @@ gang_result gang_alloc(gang_worker *worker, gang_request *request, gang_alloc_id
     if (r != GANG_OK)
         return r;
     struct gang__placer *placer = worker->place;
+    placer->plan.others.clashes = 0;
     gang__rcu_enter();
     uint64_t epoch = gang__load(&worker->cluster->epoch) + 1;
     do {
@@ -144,7 +161,7 @@ gang_result gang_alloc(gang_worker *worker, gang_request *request, gang_alloc_id
             return GANG_OK;
         }
         gang__alloc_drop(worker, a);
-    } while (r == GANG_ENOFIT);
+    } while (r == GANG_ENOFIT && placer->plan.others.clashes < GANG__SEARCHES);
     if (r == GANG_ENOFIT)
         r = gang__refuse(worker, request, fits_ever(worker, request), -1, error);
     else

@@ -90,6 +90,14 @@ static void look_at(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t
     s->fit += here;
     if (here == want)
         return;
+    /* A node that others keep counts as such if it would do otherwise: as it is now, or to have it
+     * alone, when it is empty. */
+    if (misfit.why == GANG_WHY_PEER || misfit.why == GANG_WHY_EXCLUSIVE) {
+        if (state != GANG__STATE_UP)
+            misfit.why = GANG_WHY_STATE;
+        else if (gang__plan_short(p, group, slot, misfit.why == GANG_WHY_EXCLUSIVE))
+            misfit.why = GANG_WHY_KIND;
+    }
     s->by_why[misfit.why]++;
     if (misfit.why == GANG_WHY_POOL)
         s->by_kind[misfit.kind]++;
@@ -124,13 +132,14 @@ static int32_t kind_of(const gang_cluster *c, const struct survey *s, int32_t sc
     return -1;
 }
 
-/* The reason that stops most nodes, of those the group could use at all: a kind before a state
- * before a constraint. */
+/* The reason that stops most nodes, of those the group could use at all: other jobs, on nodes with room
+ * for it, before a kind before a state before a constraint. */
 static struct gang__misfit reason_of(const gang_cluster *c, const struct survey *s)
 {
-    static const int32_t order[] = {GANG_WHY_POOL,      GANG_WHY_KIND,    GANG_WHY_NUMA,
-                                    GANG_WHY_DEVICE,    GANG_WHY_STATE,   GANG_WHY_LABEL,
-                                    GANG_WHY_GPU_MODEL, GANG_WHY_PROFILE, GANG_WHY_PARTITION};
+    static const int32_t order[] = {GANG_WHY_POOL,    GANG_WHY_PEER,     GANG_WHY_EXCLUSIVE,
+                                    GANG_WHY_KIND,    GANG_WHY_NUMA,     GANG_WHY_DEVICE,
+                                    GANG_WHY_STATE,   GANG_WHY_LABEL,    GANG_WHY_GPU_MODEL,
+                                    GANG_WHY_PROFILE, GANG_WHY_PARTITION};
     struct gang__misfit m = {GANG_WHY_STATE, -1}; /* no node at all */
     bool could = false; /* some node that is short would take a task if it were empty */
     for (int32_t kind = 0; kind < GANG_MAX_KINDS; kind++)

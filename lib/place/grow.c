@@ -72,6 +72,8 @@ static void plan_running(struct gang__plan *p, const struct gang__alloc *a)
     for (const uint64_t *task = a->data; task < a->data + a->used;
          task += GANG__TASK_HEAD + gang__task_deltas(task)) {
         uint32_t group = gang__task_group(task);
+        if (gang__task_is_holder(task))
+            continue;
         const struct gang__group *g = &q->group[group];
         p->in_group[group]++;
         if (g->bounded || g->spread >= 0)
@@ -127,8 +129,14 @@ static gang_result plan_growth(gang_worker *w, const struct gang__alloc *a, int3
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     for (int i = 0; i < GANG__SEARCHES; i++) {
         uint64_t stamp = gang__stamp_read(w->cluster);
-        bool some = plan_more(w, a, group, tasks, false) > 0 ||
-                    (!p->failed && plan_more(w, a, group, tasks, true) > 0);
+        bool some = false;
+        uint32_t wishes = a->q->wishes;
+        do { /* the last wish on other jobs goes first */
+            p->others.wishes = wishes;
+            some = plan_more(w, a, group, tasks, false) > 0;
+        } while (!some && !p->failed && wishes-- > 0);
+        p->others.wishes = 0;
+        some = some || (!p->failed && plan_more(w, a, group, tasks, true) > 0);
         if (p->failed)
             return GANG_ENOMEM;
         if (some)
@@ -145,7 +153,8 @@ static int64_t tasks_held(const struct gang__alloc *a, int32_t group)
     int64_t held = 0;
     for (const uint64_t *task = a->data; task < a->data + a->used;
          task += GANG__TASK_HEAD + gang__task_deltas(task))
-        held += group < 0 || gang__task_group(task) == (uint32_t)group;
+        held +=
+            !gang__task_is_holder(task) && (group < 0 || gang__task_group(task) == (uint32_t)group);
     return held;
 }
 
@@ -163,7 +172,9 @@ static void plan_alone(struct gang__plan *p, const struct gang__alloc *a)
 {
     for (const uint64_t *task = a->data; task < a->data + a->used;
          task += GANG__TASK_HEAD + gang__task_deltas(task)) {
-        for (unsigned i = 0; i < gang__task_deltas(task); i++) {
+        /* What holders have is there for its tasks. */
+        unsigned deltas = gang__task_is_holder(task) ? 0 : gang__task_deltas(task);
+        for (unsigned i = 0; i < deltas; i++) {
             uint64_t delta = task[GANG__TASK_HEAD + i];
             unsigned word = gang__delta_word(delta);
             bool pool = (delta & GANG__DELTA_POOL) != 0;
@@ -230,6 +241,7 @@ static gang_result grow(gang_worker *w, struct gang__alloc *a, int32_t group, in
     if (tasks_held(a, group) >= (group < 0 ? q->count : q->group[group].count))
         return gang__error(error, GANG_ERANGE, "tasks", "it has all the tasks it asked for");
     gang_result r;
+    placer->plan.others.clashes = 0;
     do {
         uint32_t slot = 0;
         r = plan_growth(w, a, group, tasks);
@@ -239,7 +251,7 @@ static gang_result grow(gang_worker *w, struct gang__alloc *a, int32_t group, in
         if (r != GANG_OK)
             break;
         r = gang__commit_plan(w, &placer->plan, &slot);
-    } while (r == GANG_ENOFIT);
+    } while (r == GANG_ENOFIT && placer->plan.others.clashes < GANG__SEARCHES);
     if (r == GANG_OK) {
         *granted = (int64_t)placer->plan.picks;
         gang__record_append(a, &placer->plan);
@@ -266,7 +278,10 @@ gang_result gang_alloc_grow(gang_worker *worker, gang_alloc_id id, int32_t group
     struct gang__alloc *a;
     gang_result r = gang__alloc_lock(worker->cluster, id, &a);
     if (r == GANG_OK) {
+        struct gang__plan *p = &((struct gang__placer *)worker->place)->plan;
+        p->others.running = a;
         r = grow(worker, a, group, tasks, &added, error);
+        p->others.running = NULL;
         gang__alloc_publish(a);
     } else {
         gang__error(error, r, NULL, "%s", gang_strerror(r));

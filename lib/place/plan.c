@@ -9,6 +9,8 @@
 #include "core/node.h"
 #include "core/shape.h"
 #include "place/device.h"
+#include "place/exclusive.h"
+#include "place/peers.h"
 
 /* ---- begin and end -------------------------------------------------------------------------- */
 
@@ -37,7 +39,8 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     for (size_t i = 0; i < sets; i++)
         p->scope_of_set[i] = gang__scope_unbound();
     p->scope_of_request = gang__scope_unbound();
-    return GANG_OK;
+    p->others.bars = false;
+    return q->social || q->exclusive ? gang__peers_begin(p) : GANG_OK;
 }
 
 void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)
@@ -206,7 +209,7 @@ static void view_read(struct gang__plan *p, struct gang__view *v, bool help)
     v->unhealthy = p->unhealthy ? read_unhealthy(p, v, help) : 0;
 }
 
-struct gang__view *gang__plan_seen(struct gang__plan *p, uint32_t slot)
+struct gang__view *gang__plan_seen(const struct gang__plan *p, uint32_t slot)
 {
     if (!p->views)
         return NULL;
@@ -248,6 +251,7 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
     v->at = p->words;
     v->table_at = at;
     v->used = 0;
+    v->own = false;
     if (!node)
         p->pool_view = p->views;
     p->words += 2 * words;
@@ -358,6 +362,23 @@ bool gang__node_matches(const struct gang__group *g, const struct gang__node *no
         return false;
     misfit->why = GANG_WHY_GPU_MODEL;
     return !g->devices || !g->model_count || devices_of_models(g, node->shape) != 0;
+}
+
+bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit *misfit)
+{
+    const struct gang__node *node = gang__plan_node(p, slot);
+    misfit->kind = -1;
+    misfit->why = GANG_WHY_STATE;
+    if (!node)
+        return false;
+    misfit->why = GANG_WHY_PEER;
+    if (!gang__peers_admit(p, node))
+        return false;
+    if (!p->q->exclusive)
+        return true;
+    misfit->why = GANG_WHY_EXCLUSIVE;
+    const struct gang__view *v = gang__plan_view(p, slot);
+    return v && gang__exclusive_admits(v, gang__view_was(p, v));
 }
 
 /* ---- one task on one node ----------------------------------------------------------------------- */
@@ -821,6 +842,8 @@ int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, in
 {
     const struct gang__group *g = &p->q->group[group];
     int64_t done = 0;
+    if (p->others.bars && !gang__plan_admits(p, slot, misfit))
+        return 0;
     /* The pool's view first: making it may move the others. */
     while (done < most && pool_fits(p, g, misfit)) {
         struct gang__view *v = gang__plan_view(p, slot);
@@ -929,6 +952,11 @@ static int64_t corner_room(const struct gang__plan *p, const struct gang__group 
     return room;
 }
 
+static bool admits_view(struct gang__plan *p, const struct gang__view *v, const uint64_t *was)
+{
+    return gang__peers_admit(p, v->node) && (!p->q->exclusive || gang__exclusive_admits(v, was));
+}
+
 int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot)
 {
     const struct gang__group *g = &p->q->group[group];
@@ -947,12 +975,15 @@ int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot)
         seen.shape = seen.node->shape;
         seen.layout = seen.shape->layout;
         seen.words = gang__word_count(seen.layout);
+        seen.used = 0;
+        seen.own = false;
         words_read(p, &seen, words, false);
         seen.unhealthy = p->unhealthy ? read_unhealthy(p, &seen, false) : 0;
         v = &seen;
     }
     if (gang__head_state(now[GANG__WORD_HEAD]) != GANG__STATE_UP ||
-        !gang__node_matches(g, v->node, &misfit))
+        !gang__node_matches(g, v->node, &misfit) ||
+        (p->others.bars && !admits_view(p, v, v == &seen ? words : gang__view_was(p, v))))
         return 0;
     int64_t room = g->bounded ? gang__plan_allowance(p, group, v->node) : INT64_MAX;
     if (g->cpu && room)

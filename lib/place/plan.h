@@ -19,11 +19,13 @@ struct gang__view {
     uint32_t table_at; /* its place in plan.table */
     uint32_t used;     /* tasks planned on it */
     bool claimed;      /* was read from a claimed cell */
+    bool own;          /* the running allocation, an exclusive one, has the node */
     struct gang__layout layout;
     struct gang__node *node; /* NULL: the pool */
     const struct gang__shape *shape;
     uint64_t unhealthy; /* devices that take nothing new */
     size_t at;          /* in plan.word: first the words read, then those planned */
+    size_t rest;        /* in plan.word: what is held beside the tasks; see gang__exclusive_hold() */
 };
 
 struct gang__pick {
@@ -51,6 +53,24 @@ struct gang__within {
     bool on; /* else the whole node */
     uint64_t gpus;
     const uint64_t *cores; /* core words; NULL: all */
+};
+
+struct gang__alloc;
+
+/* What a plan has to know of other jobs, and of the one whose tasks it plans; place/peers.c. The first
+ * three survive gang__plan_begin(). */
+struct gang__others {
+    const struct gang__alloc *running; /* the tasks are more of this one's; NULL: it is a new one */
+    uint32_t wishes;                   /* wishes that are kept: the first so many */
+    uint32_t clashes;                  /* plans that were lost to another gang about to be placed */
+    bool bars;        /* some node may be barred: gang__plan_admits() has to be asked */
+    bool registered;  /* the planned tasks are counted as pending */
+    uint64_t active;  /* rules that are looked at, one bit each */
+    size_t own, owns; /* in plan.word: ids of the nodes it runs on, ascending; how many */
+    size_t own_tasks; /* in plan.word: its tasks on each */
+    size_t set;       /* in plan.word, sets of domains, one bit each: those to stay out of; then */
+    size_t set_words; /* for each active rule of nearness at a level of the site those to be in */
+    uint32_t levels;  /* bit L: the first set has domains of level L */
 };
 
 struct gang__plan {
@@ -97,6 +117,7 @@ struct gang__plan {
     struct gang__bind *bind; /* what they were before, in the order in which they were bound */
     size_t binds, bind_room;
     struct gang__gpu_hunter hunter;
+    struct gang__others others;
 };
 
 /* Begin anew for a request. GANG_ENOMEM leaves the plan usable for another try. */
@@ -114,7 +135,7 @@ bool gang__plan_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t
 struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot);
 
 /* The view of a slot, if there is one already. */
-struct gang__view *gang__plan_seen(struct gang__plan *p, uint32_t slot);
+struct gang__view *gang__plan_seen(const struct gang__plan *p, uint32_t slot);
 
 static inline uint64_t *gang__view_was(struct gang__plan *p, const struct gang__view *v)
 {
@@ -154,6 +175,10 @@ struct gang__misfit {
 /* Does the node satisfy what the group demands of any node of its kind, free or not? */
 bool gang__node_matches(const struct gang__group *g, const struct gang__node *node,
                         struct gang__misfit *misfit);
+
+/* May tasks of the request go to the node of a slot, as far as other jobs are concerned: rules on them,
+ * and nodes to be had alone? May read the node's view. Only asked if p->others.bars. */
+bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit *misfit);
 
 /* Plan one more task of a group on a view (which matches). The one fit predicate of placement.
  *   gpus  0: choose the devices; else exactly these

@@ -6,6 +6,9 @@
 #include "core/commit.h"
 #include "core/index.h"
 #include "core/kind.h"
+#include "place/exclusive.h"
+#include "place/peers.h"
+#include "place/rank.h"
 #include "place/record.h"
 
 /* ---- from plan to commit ------------------------------------------------------------------------ */
@@ -53,8 +56,7 @@ static void add_view(gang_worker *w, struct gang__plan *p, const struct gang__vi
         take(w, v, i, GANG__OP_TAKE, was, now);
 }
 
-/* Take what the plan takes. GANG_ENOFIT: something changed meanwhile; *slot is where. */
-gang_result gang__commit_plan(gang_worker *w, struct gang__plan *p, uint32_t *slot)
+static gang_result commit(gang_worker *w, struct gang__plan *p, uint32_t *slot)
 {
     struct gang__placer *placer = w->place;
     size_t touched = 0, ops = 0;
@@ -84,6 +86,23 @@ gang_result gang__commit_plan(gang_worker *w, struct gang__plan *p, uint32_t *sl
     }
     gang__index_tidy(w->cluster, placer->order, touched);
     return GANG_OK;
+}
+
+/* Take what the plan takes. GANG_ENOFIT: something changed meanwhile; *slot is where, if that is a
+ * node. */
+gang_result gang__commit_plan(gang_worker *w, struct gang__plan *p, uint32_t *slot)
+{
+    if (!p->q->social)
+        return commit(w, p, slot);
+    gang_result r = gang__peers_enter(w, p);
+    if (r != GANG_OK)
+        return r;
+    r = commit(w, p, slot);
+    if (r == GANG_OK)
+        gang__peers_settle(w, p);
+    else
+        gang__peers_leave(w, p);
+    return r;
 }
 
 /* ---- what a task holds, as a record ---------------------------------------------------------------- */
@@ -121,7 +140,7 @@ static size_t data_size(const struct gang__plan *p)
 {
     enum { FEW = 4 };
     uint64_t scratch[GANG__MAX_WORDS + GANG_MAX_KINDS];
-    size_t words = 0;
+    size_t words = p->q->exclusive ? gang__exclusive_size(p) : 0;
     for (size_t i = 0; i < p->picks; i++) {
         const struct gang__pick *pick = &p->pick[i];
         words += GANG__TASK_HEAD;
@@ -134,6 +153,8 @@ static size_t data_size(const struct gang__plan *p)
 
 void gang__record_append(struct gang__alloc *a, const struct gang__plan *p)
 {
+    if (p->q->exclusive)
+        gang__exclusive_drop(a, p);
     for (size_t i = 0; i < p->picks; i++) {
         const struct gang__pick *pick = &p->pick[i];
         uint64_t *task = a->data + a->used;
@@ -143,6 +164,20 @@ void gang__record_append(struct gang__alloc *a, const struct gang__plan *p)
         a->used += GANG__TASK_HEAD + n;
     }
     a->tasks += (uint32_t)p->picks;
+    if (p->q->exclusive)
+        gang__exclusive_append(a, p);
+}
+
+/* Complete a plan whose tasks are all found: their order, and what is held beside them. */
+static bool complete(struct gang__plan *p)
+{
+    return gang__rank_tasks(p) && (!p->q->exclusive || gang__exclusive_hold(p));
+}
+
+/* Entries of a record for what is planned, at most. */
+static size_t entries_planned(const struct gang__plan *p)
+{
+    return p->q->exclusive ? 2 * p->picks : p->picks;
 }
 
 /* Room to give back `tasks` tasks of `words` words of data with this worker. */
@@ -156,8 +191,10 @@ static bool release_reserve(gang_worker *w, size_t tasks, size_t words)
 gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc **a)
 {
     struct gang__placer *placer = w->place;
+    if (!complete(&placer->plan))
+        return GANG_ENOMEM;
     size_t words = data_size(&placer->plan);
-    if (!release_reserve(w, placer->plan.picks, words))
+    if (!release_reserve(w, entries_planned(&placer->plan), words))
         return GANG_ENOMEM;
     gang_result r = gang__alloc_take(w, a);
     if (r != GANG_OK)
@@ -174,9 +211,11 @@ gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc
 /* Room in a record for what is planned. */
 gang_result gang__record_extend(gang_worker *w, struct gang__alloc *a)
 {
-    const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
-    size_t words = a->used + data_size(p);
-    if (!release_reserve(w, a->tasks + p->picks, words) || !gang__alloc_room(w, a, words))
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    if (!complete(p))
+        return GANG_ENOMEM;
+    size_t words = a->used + data_size(p), entries = gang__alloc_entries(a) + entries_planned(p);
+    if (!release_reserve(w, entries, words) || !gang__alloc_room(w, a, words))
         return GANG_ENOMEM;
     return GANG_OK;
 }

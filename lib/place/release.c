@@ -6,6 +6,7 @@
 #include "base/rcu.h"
 #include "core/commit.h"
 #include "core/index.h"
+#include "place/peers.h"
 #include "place/record.h"
 
 /* Add what one task holds to the sums of the words of its cell, or of the pool's. Bits of different
@@ -52,8 +53,10 @@ static void give_words(gang_worker *w, uint32_t slot, uint64_t *sum)
     }
 }
 
-/* Give back the tasks whose keys {slot, offset in data} stand in placer->order, in one commit. */
-static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_t count)
+/* Give back the tasks whose keys {slot, offset in data} stand in placer->order, in one commit; of the
+ * `kept` ones after them only what they have of the pool. */
+static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_t count,
+                              size_t kept)
 {
     struct gang__placer *placer = w->place;
     uint64_t sum[GANG__MAX_WORDS] = {0};
@@ -66,7 +69,7 @@ static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_
     gang__sort_keys(placer->order, count);
     gang__commit_begin(w);
     if (a->q->uses_pool) { /* the pool is slot 0: first */
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count + kept; i++)
             sum_task(a->data + (uint32_t)placer->order[i], true, sum);
         give_words(w, GANG__POOL, sum);
     }
@@ -86,6 +89,8 @@ static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_
     }
     gang__commit_run(w, true, NULL); /* nothing in it can be refused */
     gang__index_tidy(w->cluster, placer->order, count);
+    if (a->q->social)
+        gang__peers_release(w, a, placer->order, count + kept);
     return GANG_OK;
 }
 
@@ -101,13 +106,13 @@ gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
     gang_result r = gang__alloc_lock(worker->cluster, id, &a);
     if (r == GANG_OK) {
         size_t count = 0;
-        if (!gang__order_reserve(worker, a->tasks))
+        if (!gang__order_reserve(worker, gang__alloc_entries(a)))
             r = GANG_ENOMEM;
         for (uint32_t at = 0; r == GANG_OK && at < a->used;
              at += GANG__TASK_HEAD + gang__task_deltas(a->data + at))
             placer->order[count++] = a->data[at] << 32 | at;
         if (r == GANG_OK)
-            r = give_tasks(worker, a, count);
+            r = give_tasks(worker, a, count, 0);
         if (r == GANG_OK)
             gang__alloc_drop(worker, a);
         else
@@ -162,7 +167,8 @@ static gang_result find_tasks(gang_worker *w, const struct gang__alloc *a, const
     gang__sort_keys(placer->order, (size_t)count);
     uint32_t at = 0;
     for (int64_t i = 0; i < count; i++) {
-        while (at < a->used && gang__task_number(a->data + at) < placer->order[i])
+        while (at < a->used && (gang__task_is_holder(a->data + at) ||
+                                gang__task_number(a->data + at) < placer->order[i]))
             at += GANG__TASK_HEAD + gang__task_deltas(a->data + at);
         if (at >= a->used || gang__task_number(a->data + at) != placer->order[i])
             return gang__error(error, GANG_ENOENT, "tasks", "no task %lld, or named twice",
@@ -174,27 +180,101 @@ static gang_result find_tasks(gang_worker *w, const struct gang__alloc *a, const
     return GANG_OK;
 }
 
-/* Drop the tasks of placer->order from the record. */
-static void data_remove(gang_worker *w, struct gang__alloc *a, size_t count)
+/* Is an id among sorted ones? */
+static bool is_among(const uint64_t *ids, size_t count, uint64_t id)
+{
+    size_t low = 0;
+    while (low < count) {
+        size_t mid = (low + count) / 2;
+        if (ids[mid] == id)
+            return true;
+        if (ids[mid] < id)
+            low = mid + 1;
+        else
+            count = mid;
+    }
+    return false;
+}
+
+/* The nodes on which an allocation has tasks without those of placer->order, which are by offset; sorted,
+ * in `ids`. Returns how many. */
+static size_t nodes_left(const struct gang__placer *placer, const struct gang__alloc *a,
+                         size_t count, uint64_t *ids)
+{
+    size_t next = 0, left = 0;
+    for (uint32_t at = 0; at < a->used; at += GANG__TASK_HEAD + gang__task_deltas(a->data + at)) {
+        if (next < count && (uint32_t)placer->order[next] == at)
+            next++;
+        else if (!gang__task_is_holder(a->data + at))
+            ids[left++] = a->data[at];
+    }
+    gang__sort_keys(ids, left);
+    return left;
+}
+
+/* Of an exclusive allocation: a node goes back as a whole, holders and all, with the last task there;
+ * what a task leaves before that, holders keep. Puts the entries that go into placer->order, and after
+ * them the tasks that become holders. False: out of memory. */
+static bool part_exclusive(gang_worker *w, const struct gang__alloc *a, size_t *count, size_t *kept)
 {
     struct gang__placer *placer = w->place;
-    for (size_t i = 0; i < count; i++) /* offsets decide from now on */
-        placer->order[i] = placer->order[i] << 32 | placer->order[i] >> 32;
-    gang__sort_keys(placer->order, count);
+    struct gang__plan *p = &placer->plan;
+    size_t tasks = *count, gone = 0;
+    size_t at = gang__plan_take(p, a->tasks + tasks);
+    if (p->failed || !gang__order_reserve(w, gang__alloc_entries(a)))
+        return false;
+    uint64_t *ids = p->word + at, *keep = ids + a->tasks;
+    size_t left = nodes_left(placer, a, tasks, ids);
+    *kept = 0;
+    for (size_t i = 0; i < tasks; i++) {
+        uint64_t key = placer->order[i];
+        if (is_among(ids, left, a->data[(uint32_t)key]))
+            keep[(*kept)++] = key;
+        else
+            placer->order[gone++] = key;
+    }
+    for (uint32_t from = 0; from < a->used;
+         from += GANG__TASK_HEAD + gang__task_deltas(a->data + from))
+        if (gang__task_is_holder(a->data + from) && !is_among(ids, left, a->data[from]))
+            placer->order[gone++] = a->data[from] << 32 | from;
+    memcpy(placer->order + gone, keep, *kept * sizeof(*keep));
+    *count = gone;
+    return true;
+}
+
+/* Copy a task as a holder, without what it had of the pool. Returns its words. */
+static uint32_t copy_as_holder(uint64_t *to, const uint64_t *task)
+{
+    unsigned deltas = gang__task_deltas(task), n = 0;
+    uint64_t node = task[0];
+    for (unsigned i = 0; i < deltas; i++)
+        if (!(task[GANG__TASK_HEAD + i] & GANG__DELTA_POOL))
+            to[GANG__TASK_HEAD + n++] = task[GANG__TASK_HEAD + i];
+    to[0] = node;
+    to[1] = GANG__NO_NUMBER | (uint64_t)n << 32 | (uint64_t)GANG__HOLDER << 48;
+    return n ? GANG__TASK_HEAD + n : 0;
+}
+
+/* Drop the entries of placer->order from the record; the `kept` ones after them become holders. */
+static void data_remove(gang_worker *w, struct gang__alloc *a, size_t count, size_t kept)
+{
+    struct gang__placer *placer = w->place;
+    for (size_t i = 0; i < count + kept; i++) /* offsets decide from now on */
+        placer->order[i] = placer->order[i] << 32 | (i >= count);
+    gang__sort_keys(placer->order, count + kept);
     uint32_t to = 0, from = 0;
     size_t next = 0;
     while (from < a->used) {
         uint32_t size = GANG__TASK_HEAD + gang__task_deltas(a->data + from);
-        if (next < count && placer->order[next] >> 32 == from) {
-            next++;
-        } else {
+        if (next == count + kept || placer->order[next] >> 32 != from) {
             memmove(a->data + to, a->data + from, size * sizeof(*a->data));
             to += size;
+        } else if (placer->order[next++] & 1) {
+            to += copy_as_holder(a->data + to, a->data + from);
         }
         from += size;
     }
     a->used = to;
-    a->tasks -= (uint32_t)count;
     a->fits_epoch = 0;
 }
 
@@ -212,7 +292,8 @@ static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *
     int64_t *held = p->in_group, *left = (int64_t *)&p->word[at];
     for (const uint64_t *task = a->data; task < a->data + a->used;
          task += GANG__TASK_HEAD + gang__task_deltas(task))
-        held[gang__task_group(task)]++;
+        if (!gang__task_is_holder(task))
+            held[gang__task_group(task)]++;
     memcpy(left, held, q->group_count * sizeof(*left));
     gang_result r = find_tasks(w, a, tasks, count, left, error);
     if (r != GANG_OK)
@@ -226,10 +307,14 @@ static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *
         }
         return GANG_ENOFIT;
     }
-    r = give_tasks(w, a, (size_t)count);
+    size_t entries = (size_t)count, kept = 0;
+    if (q->exclusive && !part_exclusive(w, a, &entries, &kept))
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    r = give_tasks(w, a, entries, kept);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "out of memory");
-    data_remove(w, a, (size_t)count);
+    data_remove(w, a, entries, kept);
+    a->tasks -= (uint32_t)count;
     return GANG_OK;
 }
 

@@ -35,7 +35,7 @@ static void decode_shares(struct gang_task *out, unsigned first, uint64_t payloa
 }
 
 /* The node still holds the task's words, so its layout is the one the task was placed with. */
-static void decode(gang_cluster *c, const uint64_t *task, struct gang_task *out)
+void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *out)
 {
     uint32_t slot = (uint32_t)task[0];
     struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
@@ -74,7 +74,9 @@ gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_f
     for (const uint64_t *task = a->data; task < a->data + a->used && r == GANG_OK;
          task += GANG__TASK_HEAD + gang__task_deltas(task)) {
         struct gang_task out;
-        decode(cluster, task, &out);
+        if (gang__task_is_holder(task))
+            continue;
+        gang__task_decode(cluster, task, &out);
         r = visit(&out, user);
     }
     gang__alloc_read_end(a);

@@ -10,6 +10,7 @@
 #include "core/node.h"
 #include "core/parent.h"
 #include "model/node_spec.h"
+#include "place/badge.h"
 
 enum {
     MAX_TASKS = 1 << 24,
@@ -374,8 +375,18 @@ static gang_result compile_labels(const struct job *j, struct block *b, gang_req
             labels[i] = label;
     }
     q->labels = labels;
+    q->badges = take(b, 2 * s->label_count, sizeof(*q->badges));
     q->label_count = (uint32_t)s->label_count;
     return GANG_OK;
+}
+
+/* "node" is one machine, unless the site has a level of that name. */
+static gang_result find_peer_level(const struct job *j, const char *name, int32_t *level)
+{
+    *level = GANG__LEVEL_NODE;
+    if (strcmp(name, GANG_LEVEL_NODE) == 0 && gang__level_find(j->c, name) < 0)
+        return GANG_OK;
+    return find_wide_level(j, name, "level", level);
 }
 
 static gang_result compile_peer(const struct job *j, struct block *b,
@@ -389,13 +400,15 @@ static gang_result compile_peer(const struct job *j, struct block *b,
     if (r == GANG_OK)
         r = check_flag(j, s->wish, "wish");
     if (r == GANG_OK)
-        r = find_wide_level(j, s->level ? s->level : GANG_LEVEL_NODE, "level", &peer->level);
+        r = find_peer_level(j, s->level ? s->level : GANG_LEVEL_NODE, &peer->level);
     if (r != GANG_OK)
         return r;
     peer->key = take_text(b, s->key);
     peer->value = s->value ? take_text(b, s->value) : NULL;
     peer->near = s->near;
     peer->wish = s->wish;
+    peer->own = false; /* gang__badges_bind() knows */
+    peer->badge = NULL;
     return GANG_OK;
 }
 
@@ -414,6 +427,7 @@ static gang_result compile_peers(const struct job *j, struct block *b, gang_requ
             r = compile_peer(j, b, &in, peers ? &peers[i] : &scratch);
         if (r != GANG_OK)
             return gang__error_at(j->error, r, "peers[%zu]", i);
+        q->wishes += peers && peers[i].wish;
     }
     q->peers = peers;
     q->peer_count = (uint32_t)s->peer_count;
@@ -601,10 +615,6 @@ static gang_result check_built(const struct job *j)
     const char *member = NULL;
     if (s->policy > GANG_POLICY_TOPOLOGY)
         member = "policy";
-    if (s->peer_count)
-        member = "peers";
-    if (s->exclusive)
-        member = "exclusive";
     if (s->scarce)
         member = "scarce";
     return member ? bad(j, GANG_ENOTSUP, member, "not supported yet") : GANG_OK;
@@ -693,6 +703,11 @@ gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_sp
         gang__release(&cluster->mem, q);
         return r;
     }
+    q->social = q->label_count || q->peer_count;
+    if (gang__badges_bind(q) != GANG_OK) {
+        gang__release(&cluster->mem, q);
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    }
     sort_groups(q);
     for (uint32_t i = 0; i < q->group_count; i++)
         q->uses_pool = q->uses_pool || q->group[i].pool_need_count > 0;
@@ -718,6 +733,8 @@ void gang_request_put(gang_request *request)
 
 void gang__request_put(gang_request *request, uint32_t times)
 {
-    if (request && atomic_fetch_sub_explicit(&request->refs, times, memory_order_acq_rel) == times)
-        gang__release(&request->cluster->mem, request);
+    if (!request || atomic_fetch_sub_explicit(&request->refs, times, memory_order_acq_rel) != times)
+        return;
+    gang__badges_unbind(request);
+    gang__release(&request->cluster->mem, request);
 }

@@ -85,6 +85,8 @@ struct gang__peer {
     const char *value; /* NULL: any */
     int32_t level;     /* GANG__LEVEL_NODE or a level of the site */
     bool near, wish;
+    bool own; /* holds of jobs like this one itself */
+    struct gang__badge *badge;
 };
 
 struct gang__set {
@@ -108,8 +110,11 @@ struct gang_request {
     uint32_t group_count, set_count;
     const struct gang_label *labels; /* of the job */
     uint32_t label_count;
-    const struct gang__peer *peers;
+    struct gang__badge **badges; /* of each label: of its value, and of any value of its key */
+    struct gang__peer *peers;
     uint32_t peer_count;
+    uint32_t wishes; /* rules among them that give way */
+    bool social;     /* labels or rules: others see it, or it looks at others */
     gang_score_fn score;
     void *score_user;
     struct gang__group *group;

@@ -33,7 +33,9 @@ void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group,
     e->p = p;
     e->group = group;
     e->pairs = 0;
-    e->by_index = !p->empty && !p->snap && nodes > GANG__FEW_NODES;
+    /* The index shows as full what an exclusive allocation has left of its nodes. */
+    bool own = p->q->exclusive && p->others.owns > 0;
+    e->by_index = !p->empty && !p->snap && nodes > GANG__FEW_NODES && !own;
     if (!e->by_index)
         return;
     uint32_t classes = gang__load(&p->c->class_count);

@@ -10,6 +10,7 @@ struct search {
     struct gang__plan *p;
     uint32_t classes; /* that can hold the group */
     uint8_t class_id[GANG__CLASSES];
+    uint8_t whole[GANG__CLASSES]; /* lowest bucket where a node of it can be that has to be free */
     uint32_t group;
     const struct gang__group *g;
     const struct gang__scope *scope;
@@ -109,12 +110,16 @@ static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
     return done;
 }
 
-/* The search in all buckets that may hold the group looks at most of them in vain. */
+/* The search in all buckets that may hold the group looks at most of them in vain; for nodes that are
+ * wholly free, also in those below all where they can stand. */
+static inline bool may_be_in(const struct search *s, uint32_t k, unsigned bucket)
+{
+    return !gang__index_empty(s->p->c, s->class_id[k], bucket) && bucket >= s->whole[k];
+}
+
 static inline int64_t look_in(struct search *s, uint32_t k, unsigned bucket)
 {
-    return gang__index_empty(s->p->c, s->class_id[k], bucket)
-               ? 0
-               : walk_bucket(s, s->class_id[k], bucket);
+    return may_be_in(s, k, bucket) ? walk_bucket(s, s->class_id[k], bucket) : 0;
 }
 
 /* Can nodes of this class hold the group's devices? */
@@ -149,6 +154,17 @@ static void buckets_of(const struct search *s, unsigned *first, unsigned *end)
             s->at_least > 1 ? gang__level_for_cpu((uint64_t)s->at_least * g->cpu) : g->cpu_level);
         *end = GANG__BUCKETS;
     }
+}
+
+/* The lowest bucket, of those that count for the group, in which a wholly free node of a class stands. */
+static uint8_t lowest_whole(const struct search *s, uint32_t class_id)
+{
+    unsigned first, end;
+    buckets_of(s, &first, &end);
+    uint64_t whole = gang__load(&gang__load(&s->p->c->class[class_id])->whole);
+    unsigned lowest = s->g->gpu_level ? 0 : (unsigned)GANG__GPU_LEVELS;
+    whole = (whole & ((UINT64_C(1) << end) - 1)) >> lowest << lowest;
+    return whole ? (uint8_t)__builtin_ctzll(whole) : (uint8_t)end;
 }
 
 static int64_t index_up(struct search *s)
@@ -189,6 +205,8 @@ static int64_t index_first(struct search *s)
         unsigned next_bucket = 0;
         for (uint32_t k = 0; k < s->classes; k++) {
             for (unsigned bucket = first; bucket < end; bucket++) {
+                if (!may_be_in(s, k, bucket))
+                    continue;
                 uint32_t found = gang__index_next(s->p->c, s->class_id[k], bucket, slot, &more);
                 if (found < next) {
                     next = found;
@@ -356,10 +374,21 @@ static bool is_row(struct search *s)
     return true;
 }
 
-static int64_t pass(struct search *s, int32_t policy)
+/* The nodes that the allocation has for itself already: the index shows them as full. */
+static int64_t own_nodes(struct search *s)
 {
-    if (s->scope->level >= GANG__LEVEL_NODE)
-        return one_node(s);
+    const struct gang__others *o = &s->p->others;
+    int64_t done = 0;
+    for (size_t i = 0; i < o->owns && s->want && !s->p->failed; i++) {
+        uint32_t slot = (uint32_t)s->p->word[o->own + i];
+        const struct gang__view *v = gang__plan_seen(s->p, slot);
+        done += v && v->own ? visit(s, slot) : 0;
+    }
+    return done;
+}
+
+static int64_t pass_over(struct search *s, int32_t policy)
+{
     bool by_index = !s->p->empty && !s->p->snap;
     if (s->scope->domain && !(by_index && is_row(s)))
         return members(s, policy);
@@ -368,14 +397,24 @@ static int64_t pass(struct search *s, int32_t policy)
     uint32_t classes = gang__load(&s->p->c->class_count);
     s->classes = 0;
     for (uint32_t k = 0; k < classes; k++)
-        if (gang__class_matches(s->p->c, s->g, k))
+        if (gang__class_matches(s->p->c, s->g, k)) {
+            s->whole[s->classes] = s->p->q->exclusive ? lowest_whole(s, k) : 0;
             s->class_id[s->classes++] = (uint8_t)k;
+        }
     if (policy == GANG_POLICY_PACK || policy == GANG_POLICY_DEFAULT ||
         policy == GANG_POLICY_TOPOLOGY)
         return index_up(s);
     if (policy == GANG_POLICY_FIRST)
         return index_first(s);
     return index_down(s);
+}
+
+static int64_t pass(struct search *s, int32_t policy)
+{
+    if (s->scope->level >= GANG__LEVEL_NODE)
+        return one_node(s);
+    int64_t done = s->p->q->exclusive ? own_nodes(s) : 0;
+    return s->want ? done + pass_over(s, policy) : done;
 }
 
 int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,

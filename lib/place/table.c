@@ -10,6 +10,7 @@
 #include "core/commit.h"
 #include "core/kind.h"
 #include "core/node.h"
+#include "place/peers.h"
 
 enum {
     FIRST_CHUNK_LOG = 10,
@@ -24,6 +25,7 @@ struct table {
     _Atomic(struct gang__alloc *) chunk[CHUNK_COUNT];
     gang__a32 end;   /* records that were used at least once */
     gang__a64 spare; /* head of the list: index + 1 | tag << 32 */
+    struct gang__badges badges;
 };
 
 /* ---- table and placers ----------------------------------------------------------------------- */
@@ -31,6 +33,8 @@ struct table {
 static void table_free(gang_cluster *c);
 static void placer_free(gang_worker *w);
 static gang_result table_check(gang_cluster *c, struct gang_error *error);
+
+static const struct gang__place_ops place_ops = {table_free, placer_free, table_check};
 
 /* The cluster's table; the first caller of several makes it. */
 static struct table *table_of(gang_cluster *c)
@@ -41,6 +45,7 @@ static struct table *table_of(gang_cluster *c)
     struct table *fresh = gang__zalloc_line(&c->mem, 1, sizeof(*fresh));
     if (!fresh)
         return NULL;
+    gang__store(&c->place_ops, &place_ops);
     void *none = NULL;
     if (atomic_compare_exchange_strong(&c->place, &none, (void *)fresh))
         return fresh;
@@ -48,7 +53,11 @@ static struct table *table_of(gang_cluster *c)
     return none;
 }
 
-static const struct gang__place_ops place_ops = {table_free, placer_free, table_check};
+struct gang__badges *gang__badges_of(gang_cluster *c)
+{
+    struct table *t = table_of(c);
+    return t ? &t->badges : NULL;
+}
 
 struct gang__placer *gang__placer_of(gang_worker *w)
 {
@@ -56,7 +65,6 @@ struct gang__placer *gang__placer_of(gang_worker *w)
         return w->place;
     if (!table_of(w->cluster))
         return NULL;
-    gang__store(&w->cluster->place_ops, &place_ops);
     struct gang__placer *p = gang__zalloc(&w->cluster->mem, 1, sizeof(*p));
     w->place = p;
     return p;
@@ -96,6 +104,8 @@ static void table_free(gang_cluster *c)
     }
     for (unsigned i = 0; t && i < CHUNK_COUNT; i++)
         gang__release_line(&c->mem, gang__load(&t->chunk[i]));
+    if (t)
+        gang__badges_free(&t->badges, &c->mem);
     gang__release_line(&c->mem, t);
 }
 
@@ -464,5 +474,5 @@ static gang_result table_check(gang_cluster *c, struct gang_error *error)
             r = audit_node(c, &t, node, error);
     }
     gang__release(&c->mem, t.sum);
-    return r;
+    return r == GANG_OK ? gang__peers_check(c, error) : r;
 }

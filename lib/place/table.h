@@ -3,13 +3,17 @@
 #ifndef GANG__PLACE_TABLE_H
 #define GANG__PLACE_TABLE_H
 
+#include "place/badge.h"
 #include "place/plan.h"
 
 /* What one task holds, as kept in gang__alloc.data:
  *   word 0   id of its node
  *   word 1   number of the task | deltas << 32 | group << 48
- *   then     deltas: payload of the operation | word of the cell << 40 | GANG__DELTA_POOL */
-enum { GANG__TASK_HEAD = 2, GANG__SMALL_CLASS = 3 };
+ *   then     deltas: payload of the operation | word of the cell << 40 | GANG__DELTA_POOL
+ * An exclusive allocation also has *holders*, for what it holds of a node beside its tasks there: of
+ * group GANG__HOLDER, numbered GANG__NO_NUMBER, seen by nobody outside. */
+enum { GANG__TASK_HEAD = 2, GANG__SMALL_CLASS = 3, GANG__HOLDER = 0xffff };
+#define GANG__NO_NUMBER UINT32_MAX
 #define GANG__DELTA_POOL (UINT64_C(1) << 48)
 
 static inline uint32_t gang__task_number(const uint64_t *task)
@@ -24,6 +28,10 @@ static inline uint32_t gang__task_group(const uint64_t *task)
 {
     return (uint32_t)(task[1] >> 48);
 }
+static inline bool gang__task_is_holder(const uint64_t *task)
+{
+    return gang__task_group(task) == GANG__HOLDER;
+}
 static inline unsigned gang__delta_word(uint64_t delta)
 {
     return (unsigned)(delta >> GANG__PAYLOAD_BITS & 0xff);
@@ -37,7 +45,7 @@ struct gang__alloc {
     uint64_t *data;
     uint32_t used;       /* words of data */
     uint32_t room_class; /* data has 2^room_class words */
-    uint32_t tasks;
+    uint32_t tasks;      /* without holders */
     uint32_t next_number;
     gang__a32 next_free;
     uint32_t index;
@@ -68,6 +76,15 @@ struct gang__placer {
 /* Count a reference of a live allocation to its request. */
 void gang__request_hold(gang_worker *w, gang_request *q);
 
+/* The tasks and holders in a record, at most. */
+static inline size_t gang__alloc_entries(const struct gang__alloc *a)
+{
+    return a->q->exclusive ? a->used / GANG__TASK_HEAD : a->tasks;
+}
+
+/* The badges of a cluster, made at first use. NULL: out of memory. */
+struct gang__badges *gang__badges_of(gang_cluster *c);
+
 /* The placer of a worker, made at first use. NULL: out of memory. */
 struct gang__placer *gang__placer_of(gang_worker *w);
 
@@ -86,6 +103,9 @@ gang_result gang__alloc_lock(gang_cluster *c, gang_alloc_id id, struct gang__all
 /* Hold a record for reading, together with other readers: as above. */
 gang_result gang__alloc_read(gang_cluster *c, gang_alloc_id id, struct gang__alloc **a);
 void gang__alloc_read_end(struct gang__alloc *a);
+
+/* What a task holds, as the public face tells it. */
+void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *out);
 
 /* The record of an index, or NULL past the end. */
 struct gang__alloc *gang__alloc_at(gang_cluster *c, uint32_t index);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/rcu.h"
 #include "core/kind.h"
+#include "place/exclusive.h"
 #include "place/explain.h"
 #include "place/record.h"
 #include "place/search.h"
@@ -26,7 +27,13 @@ static gang_result plan_once(struct gang__plan *p, gang_cluster *c, const gang_r
 static gang_result plan_gang(struct gang__plan *p, gang_cluster *c, const gang_request *q,
                              bool empty)
 {
-    gang_result r = plan_once(p, c, q, false, empty);
+    gang_result r;
+    uint32_t wishes = empty ? 0 : q->wishes;
+    do { /* the last wish on other jobs goes first */
+        p->others.wishes = wishes;
+        r = plan_once(p, c, q, false, empty);
+    } while (r == GANG_ENOFIT && wishes-- > 0);
+    p->others.wishes = 0;
     if (r == GANG_ENOFIT && (!empty || q->group_count > 1))
         r = plan_once(p, c, q, true, empty);
     return r;
@@ -54,6 +61,8 @@ static gang_result place(gang_worker *w, gang_snapshot *s, gang_request *q, bool
     gang__rcu_enter(); /* the tables of domains are those of now */
     p->snap = s;
     r = plan_gang(p, s->c, q, false);
+    if (r == GANG_OK && keep && q->exclusive && !gang__exclusive_hold(p))
+        r = GANG_ENOMEM;
     if (r == GANG_OK && keep)
         take(p);
     if (r == GANG_ENOFIT) {

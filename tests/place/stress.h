@@ -193,6 +193,8 @@ static inline gang_request *stress_request(struct stress *s, uint64_t *seed, int
     struct gang_set_spec set = GANG_SET_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     struct gang_error error = GANG_ERROR_INIT;
+    static const char *const apps[] = {"db", "web", "", NULL}, *const spots[] = {NULL, "rack",
+                                                                                 "zone"};
     gang_request *q;
     spec.groups = group;
     spec.group_count = stress_one_of(seed, 2) ? 1 : 1 + (size_t)stress_one_of(seed, STRESS_GROUPS);
@@ -205,6 +207,17 @@ static inline gang_request *stress_request(struct stress *s, uint64_t *seed, int
         spec.set_count = 1;
     }
     spec.policy = (int32_t)stress_one_of(seed, 3);
+    struct gang_label label = {"app", apps[stress_one_of(seed, 3)]};
+    struct gang_peer_rule rule_on[2];
+    for (int i = 0; i < 2; i++)
+        rule_on[i] = (struct gang_peer_rule){
+            "app", apps[stress_one_of(seed, 4)], spots[stress_one_of(seed, 3)],
+            stress_one_of(seed, 4) == 0, stress_one_of(seed, 2) == 0};
+    spec.labels = &label;
+    spec.label_count = stress_one_of(seed, 3) == 0;
+    spec.peers = rule_on;
+    spec.peer_count = stress_one_of(seed, 4) ? 0 : 1 + (size_t)stress_one_of(seed, 2);
+    spec.exclusive = stress_one_of(seed, 8) == 0;
     gang_result r = gang_request_new(s->c, &spec, &q, &error);
     ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
     *count = group[0].count;

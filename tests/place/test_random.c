@@ -80,6 +80,14 @@ struct order {
     int64_t min, count; /* of the whole request */
     int same;           /* of the request, or of a set around all groups: the narrower one */
     bool plain;         /* one group, no domains */
+    int app;            /* label "app"; 0: none */
+    struct peer {
+        int app;   /* -1: any */
+        int level; /* -1: on a node */
+        bool near, wish;
+    } peer[2];
+    int peers;
+    bool alone; /* has its nodes to itself */
 };
 
 struct grant {
@@ -102,6 +110,7 @@ static int node_number;
 static const char *const model_name[] = {"T4", "V100", NULL};
 static const char *const zone_name[] = {NULL, "a", "b"};
 static const char *const level_name[] = {"block", "rack"};
+static const char *const app_name[] = {NULL, "db", "web"};
 
 /* Where it went wrong. */
 static uint64_t run_seed;
@@ -147,6 +156,23 @@ static bool is_counted(const struct grant *g, const struct grant *whose)
     return whose == EVERYBODY || g->id == whose->id;
 }
 
+static bool is_on(const struct grant *g, const struct machine *m)
+{
+    for (size_t k = 0; k < g->tasks; k++)
+        if (g->task[k].node == m->id)
+            return true;
+    return false;
+}
+
+/* Has somebody the machine for himself? */
+static bool is_kept(const struct machine *m)
+{
+    for (int g = 0; g < grants; g++)
+        if (grant[g].order.alone && is_on(&grant[g], m))
+            return true;
+    return false;
+}
+
 static struct room room_of(const struct machine *m, const struct grant *whose)
 {
     struct room r = {m->cpu, m->pages, m->nics, 0, {0}, 0, 0, 0};
@@ -171,6 +197,8 @@ static struct room room_of(const struct machine *m, const struct grant *whose)
                 r.gpu[i] -= t->gpus >> i & 1 ? t->gpu_share : 0;
         }
     }
+    if (whose == EVERYBODY && is_kept(m))
+        r = (struct room){.tasks = r.tasks};
     return r;
 }
 
@@ -266,15 +294,76 @@ static bool matches(const struct wish *w, const struct machine *m)
     return zone && (!w->batch || m->batch);
 }
 
-/* Tasks of a wish that fit in all, now (EVERYBODY), or if all nodes were up and others were gone. */
-static int64_t fit_all(const struct wish *w, const struct grant *whose)
+/* Is one of the tasks of a grant in the same domain as a machine? */
+static bool is_near(const struct grant *g, const struct machine *m, int level)
+{
+    for (size_t k = 0; k < g->tasks; k++) {
+        const struct machine *at = machine_of(g->task[k].node);
+        if (level < 0    ? at == m
+            : level == 0 ? m->block && at->block == m->block
+                         : m->rack && at->rack == m->rack && at->block == m->block)
+            return true;
+    }
+    return false;
+}
+
+static bool means(const struct peer *peer, const struct order *o)
+{
+    return o->app && (peer->app < 0 || peer->app == o->app);
+}
+
+/* Do the rules admit the machine that must be kept, its own and those of others? */
+static bool is_admitted(const struct order *o, const struct grant *self, const struct machine *m)
+{
+    bool near[2] = {false, false};
+    for (int i = 0; i < grants; i++) {
+        const struct grant *g = &grant[i];
+        if (self && g->id == self->id)
+            continue;
+        for (int k = 0; k < o->peers; k++) {
+            const struct peer *peer = &o->peer[k];
+            if (!means(peer, &g->order) || !is_near(g, m, peer->level))
+                continue;
+            near[k] = true;
+            if (!peer->near && !peer->wish)
+                return false;
+        }
+        for (int k = 0; k < g->order.peers; k++) {
+            const struct peer *peer = &g->order.peer[k];
+            if (!peer->near && !peer->wish && means(peer, o) && is_near(g, m, peer->level))
+                return false;
+        }
+    }
+    for (int k = 0; k < o->peers; k++)
+        if (o->peer[k].near && !o->peer[k].wish && !near[k])
+            return false;
+    return true;
+}
+
+static bool is_untouched(const struct machine *m, const struct room *r)
+{
+    bool whole = r->cpu == m->cpu && r->pages == m->pages && r->nics == m->nics;
+    for (int i = 0; i < m->gpus; i++)
+        whole = whole && r->gpu[i] == 1000;
+    return whole;
+}
+
+/* Tasks of a wish of an order that fit in all, now (EVERYBODY), or if all nodes were up and others were
+ * gone. `self`: what the order has got already; NULL: nothing. */
+static int64_t fit_all(const struct order *o, const struct wish *w, const struct grant *self,
+                       const struct grant *whose)
 {
     int64_t tasks = 0;
     for (int i = 0; i < machines; i++) {
         const struct machine *m = &machine[i];
         if (m->removed || (whose == EVERYBODY && m->state != GANG_NODE_UP) || !matches(w, m))
             continue;
-        struct room r = room_of(m, whose);
+        if (whose == EVERYBODY && !is_admitted(o, self, m))
+            continue;
+        bool own = o->alone && self && is_on(self, m);
+        struct room r = room_of(m, own ? self : whose);
+        if (o->alone && !own && !is_untouched(m, &r))
+            continue;
         for (int k = 0; k < m->gpus && whose == EVERYBODY; k++)
             r.gpu[k] = m->sick >> k & 1 ? 0 : r.gpu[k];
         tasks += fit_room(w, m, &r);
@@ -512,6 +601,8 @@ static void change_node(void)
     struct gang_error error = GANG_ERROR_INIT;
     if (!m)
         return;
+    if (is_kept(m)) /* what it keeps of the new capacity is no matter here */
+        return;
     doing = "change";
     now = *m;
     now.pages = one_in(2) ? m->pages : below(64);
@@ -582,6 +673,27 @@ static void random_wish(struct wish *w, bool domains)
     }
 }
 
+/* Tasks that take nothing may be nowhere: those are not for rules. */
+static bool takes_something(const struct order *o)
+{
+    for (int i = 0; i < o->groups; i++)
+        if (!o->wish[i].cpu && !o->wish[i].pages && !o->wish[i].nics && !o->wish[i].devices)
+            return false;
+    return true;
+}
+
+static void random_peers(struct order *o)
+{
+    if (!takes_something(o))
+        return;
+    o->app = one_in(3) ? 1 + (int)below(2) : 0;
+    o->alone = one_in(10);
+    o->peers = one_in(4) ? 1 + (int)below(2) : 0;
+    for (int i = 0; i < o->peers; i++)
+        o->peer[i] = (struct peer){one_in(4) ? -1 : 1 + (int)below(2), (int)below(3) - 1, one_in(3),
+                                   one_in(3)};
+}
+
 static void random_order(struct order *o)
 {
     bool domains = one_in(4);
@@ -597,6 +709,7 @@ static void random_order(struct order *o)
     o->min = sum == 0 || one_in(6) ? sum + 1 + below(o->count - sum + (o->count == sum)) : sum;
     o->min = least(o->min, o->count);
     o->plain = o->groups == 1 && !domains;
+    random_peers(o);
 }
 
 static gang_request *request_new(const struct order *o, int32_t policy)
@@ -606,7 +719,20 @@ static gang_request *request_new(const struct order *o, int32_t policy)
     struct gang_label_rule rule[2];
     struct gang_set_spec set = GANG_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, (size_t)o->groups);
+    struct gang_peer_rule peer[2];
+    const struct gang_label app = {"app", app_name[o->app]};
     const char *zone[2];
+    for (int i = 0; i < o->peers; i++) {
+        const struct peer *from = &o->peer[i];
+        peer[i] = (struct gang_peer_rule){"app", from->app < 0 ? NULL : app_name[from->app],
+                                          from->level < 0 ? NULL : level_name[from->level],
+                                          from->near, from->wish};
+    }
+    spec.labels = &app;
+    spec.label_count = o->app ? 1 : 0;
+    spec.peers = peer;
+    spec.peer_count = (size_t)o->peers;
+    spec.exclusive = o->alone;
     for (int i = 0; i < o->groups; i++) {
         const struct wish *w = &o->wish[i];
         g[i] = group_of(w->count, w->cpu, w->share == 1000 ? 1000 * w->devices : w->share);
@@ -661,9 +787,11 @@ static void check_shape(const struct wish *w, const struct gang_task *t)
             CHECK(t->gpu_share == share_on(w, m, i), "share of a device");
 }
 
-static void check_choice(const struct wish *w, const struct gang_task *t)
+static void check_choice(const struct grant *g, const struct gang_task *t)
 {
+    const struct wish *w = &g->order.wish[t->group];
     const struct machine *m = machine_of(t->node);
+    CHECK(is_admitted(&g->order, g, m), "a task on %s, where rules keep it out", m->name);
     CHECK(!m->removed && m->state == GANG_NODE_UP, "a task on %s, which is not up", m->name);
     CHECK(matches(w, m), "a task on %s, which it did not ask for", m->name);
     for (int i = 0; i < m->gpus; i++)
@@ -748,7 +876,9 @@ static void allocate(void)
     doing = "alloc";
     memset(g, 0, sizeof(*g));
     random_order(&g->order);
-    int64_t now = fit_all(&g->order.wish[0], EVERYBODY), ever = fit_all(&g->order.wish[0], &nobody);
+    const struct wish *w = &g->order.wish[0];
+    int64_t now = fit_all(&g->order, w, NULL, EVERYBODY);
+    int64_t ever = fit_all(&g->order, w, NULL, &nobody);
     gang_request *q = request_new(&g->order, (int32_t)below(3));
     if (one_in(3))
         check_refusal(&g->order, gang_alloc_test(s.w, q, &error), now, ever);
@@ -765,7 +895,7 @@ static void allocate(void)
         return;
     take_over(g, 0);
     for (size_t i = 0; i < g->tasks; i++)
-        check_choice(&g->order.wish[g->task[i].group], &g->task[i]);
+        check_choice(g, &g->task[i]);
     check_minima(g);
     check_domains(g);
     grants++;
@@ -800,16 +930,18 @@ static int64_t held_of(const struct grant *g, int32_t group)
 static void check_growth(const struct grant *g, int64_t tasks, gang_result r, int64_t granted)
 {
     const struct wish *w = &g->order.wish[0];
-    int64_t held = held_of(g, 0), fit = fit_all(w, EVERYBODY);
+    int64_t held = held_of(g, 0), fit = fit_all(&g->order, w, g, EVERYBODY);
     int64_t most = least(least(tasks, w->count - held), fit);
     /* Parts of several devices may be chosen so that fewer tasks follow. */
     int64_t fewest = w->devices > 1 && w->share < 1000 && most > 0 ? 1 : most;
+    for (int i = 0; i < g->order.peers; i++) /* some, where a wish holds, rather than all */
+        fewest = g->order.peer[i].wish ? least(fewest, 1) : fewest;
     if (held >= w->min)
         CHECK(granted >= fewest && granted <= most, "%" PRId64 " granted, of %" PRId64, granted,
               most);
     if (granted > 0 || held == w->count)
         return;
-    bool ever = fit_all(w, g) > 0;
+    bool ever = fit_all(&g->order, w, g, g) > 0;
     CHECK(r == (ever ? GANG_ENOFIT : GANG_ENEVER), "%s, %s", gang_result_name(r),
           ever ? "but it could" : "and it could not");
 }
@@ -838,7 +970,7 @@ static void grow(void)
     CHECK((int64_t)(g->tasks - before.tasks) == granted, "%" PRId64 " granted", granted);
     for (size_t i = before.tasks; i < g->tasks; i++) {
         CHECK(group < 0 || g->task[i].group == group, "another group");
-        check_choice(&g->order.wish[g->task[i].group], &g->task[i]);
+        check_choice(g, &g->task[i]);
     }
     if (!g->adopted)
         check_domains(g);
@@ -925,10 +1057,13 @@ static void adopt(void)
     memset(g, 0, sizeof(*g));
     random_order(&g->order);
     g->adopted = true;
+    g->order.alone = false; /* there may be others there already */
     struct wish *w = &g->order.wish[0];
     if (w->share == 0) /* of the same size on all devices, so that the answer is plain */
         w->memory = w->devices = 0;
     w->model = -1;
+    if (!takes_something(&g->order))
+        g->order.app = g->order.peers = 0;
     int64_t count = 1 + below(least(4, w->count));
     bool any = one_in(2), stale = false;
     for (int64_t i = 0; i < count; i++) {

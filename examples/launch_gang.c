@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From an allocation to processes: the lines for horovodrun and mpirun, and the environment of each rank.
+ * Four machines in two racks; a job of six workers with a GPU each, ranked as the network lies, which
+ * stays away from machines with jobs that are noisy. */
+#include <gangsched/gangsched.h>
+#include <stdio.h>
+
+enum { MACHINES = 4, GPUS = 4 };
+
+static int print(const char *bytes, size_t length, void *file)
+{
+    return fwrite(bytes, 1, length, file) != length;
+}
+
+/* What a launcher sets for one process; task->task is its rank, as no task was given back yet. */
+static int32_t print_environment(const struct gang_task *task, void *cluster)
+{
+    struct gang_node_info node = {.size = sizeof node};
+    gang_result result = gang_node_get(cluster, task->node, &node);
+    const char *comma = "";
+    printf("%s: RANK=%d WORLD_SIZE=6 CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=", node.name,
+           (int)task->task);
+    for (int gpu = 0; gpu < GPUS; gpu++) {
+        if (task->gpus >> gpu & 1) {
+            printf("%s%d", comma, gpu);
+            comma = ",";
+        }
+    }
+    printf("\n");
+    return result;
+}
+
+static gang_result add_machines(gang_worker *worker, struct gang_error *error)
+{
+    const struct gang_gpu_spec g = {.numa = -1}, gpus[GPUS] = {g, g, g, g};
+    gang_result result = GANG_OK;
+    for (int i = 0; i < MACHINES && result == GANG_OK; i++) {
+        char name[] = "n1", rack[] = "r1";
+        const struct gang_label place = {"rack", rack};
+        struct gang_node_spec node = GANG_NODE_SPEC_INIT;
+        name[1] = (char)('1' + i);
+        rack[1] = (char)('1' + i % 2); /* neighbours in name stand in different racks */
+        node.name = name, node.cpu_milli = 16000, node.gpus = gpus, node.gpu_count = GPUS;
+        node.topology = &place, node.topology_count = 1;
+        result = gang_node_add(worker, &node, NULL, error);
+    }
+    return result;
+}
+
+/* Place one job of `count` tasks with a GPU each. */
+static gang_result place(gang_worker *worker, gang_cluster *cluster, struct gang_request_spec *spec,
+                         int64_t count, gang_alloc_id *id, struct gang_error *error)
+{
+    struct gang_group_spec tasks = GANG_GROUP_SPEC_INIT;
+    gang_request *request;
+    tasks.count = tasks.min = count, tasks.gpu_milli = 1000, tasks.cpu_milli = 2000;
+    spec->groups = &tasks, spec->group_count = 1;
+    gang_result result = gang_request_new(cluster, spec, &request, error);
+    if (result == GANG_OK)
+        result = gang_alloc(worker, request, id, error);
+    gang_request_put(request);
+    return result;
+}
+
+int main(void)
+{
+    static const char *const levels[] = {"rack"};
+    static const struct gang_label noisy = {"class", "noisy"};
+    static const struct gang_peer_rule quiet = {"class", "noisy", GANG_LEVEL_NODE, 0, 0};
+    struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
+    struct gang_request_spec other = GANG_REQUEST_SPEC_INIT, job = GANG_REQUEST_SPEC_INIT;
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_cluster *cluster = NULL;
+    gang_worker *worker = NULL;
+    gang_alloc_id id;
+    opts.levels = levels, opts.level_count = 1;
+    other.labels = &noisy, other.label_count = 1;
+    other.policy = GANG_POLICY_FIRST;
+    job.peers = &quiet, job.peer_count = 1;
+    job.policy = GANG_POLICY_SPREAD;
+    int failed = gang_cluster_new(&opts, &cluster, &error) || gang_worker_new(cluster, &worker) ||
+                 add_machines(worker, &error) || place(worker, cluster, &other, 1, &id, &error) ||
+                 place(worker, cluster, &job, 6, &id, &error);
+    if (!failed) {
+        printf("horovodrun -np 6 -H ");
+        failed = gang_alloc_write_hosts(cluster, id, -1, GANG_HOSTS_HOROVOD, print, stdout);
+        printf("\nmpirun --hostfile with\n");
+        failed = failed || gang_alloc_write_hosts(cluster, id, -1, GANG_HOSTS_MPI, print, stdout) ||
+                 gang_alloc_each(cluster, id, print_environment, cluster);
+    }
+    if (failed)
+        printf("%s\n", error.text);
+    gang_cluster_free(cluster);
+    return failed;
+}
