@@ -80,7 +80,9 @@ struct gang_gpu_spec {
      *  ask for a profile (struct gang_profile_spec), and only such tasks get any. */
     const char *parent;
     int32_t slice;        /**< its position in the parent, 0..63, unique in it; 0 without one */
-    int32_t reserved0;    /**< 0 */
+    /** Number of the PCIe switch (or bridge) it is below, from 1, the same for all below it; 0: not known
+     *  (gpu_near tells of pairs that no link joins). */
+    int32_t pcie;
 };
 
 #define GANG_GPU_SPEC_INIT {NULL, NULL, NULL, 0, -1, GANG_GPU_OK, NULL, 0, 0}

@@ -53,12 +53,14 @@ static int32_t package_of(const struct gang_node_spec *spec, int32_t numa)
 }
 
 /* What two GPUs have in common besides a link. What is said of a linked pair's closeness hides it: there
- * their NUMA domains tell. */
+ * their switches and NUMA domains tell. */
 static uint64_t common_of(const struct gang_node_spec *spec, size_t i, size_t j, uint8_t near)
 {
     int32_t a = spec->gpus[i].numa, b = spec->gpus[j].numa;
+    int32_t x = spec->gpus[i].pcie, y = spec->gpus[j].pcie;
     if (near == GANG_NEAR_LINK)
-        near = a >= 0 && a == b ? GANG_NEAR_NUMA
+        near = x && x == y        ? GANG_NEAR_PCI
+               : a >= 0 && a == b ? GANG_NEAR_NUMA
                : package_of(spec, a) >= 0 && package_of(spec, a) == package_of(spec, b)
                    ? GANG_NEAR_PACKAGE
                    : GANG_NEAR_SYSTEM;
@@ -185,6 +187,25 @@ static void part_by_numa(const struct gang_node_spec *spec, const int32_t *numbe
         p->core[i] = spec->cores[i].numa < 0 ? -1 : number[spec->cores[i].numa];
 }
 
+/* GPUs below each switch, where the description numbers them. */
+static bool part_by_switch(const struct gang_node_spec *spec, struct parting *p)
+{
+    int32_t number[GANG_MAX_GPUS];
+    p->count = 0;
+    for (size_t i = 0; i < spec->gpu_count; i++) {
+        uint32_t k = 0;
+        p->gpu[i] = -1;
+        if (spec->gpus[i].pcie == 0)
+            continue;
+        while (k < p->count && number[k] != spec->gpus[i].pcie)
+            k++;
+        if (k == p->count)
+            number[p->count++] = spec->gpus[i].pcie;
+        p->gpu[i] = (int32_t)k;
+    }
+    return p->count > 0;
+}
+
 /* GPUs that hang together by pairs of a closeness. */
 static void part_by_near(const struct gang__shape *shape, uint8_t near, struct parting *p)
 {
@@ -214,6 +235,8 @@ static void part(const struct gang__shape *shape, int level, struct parting *p)
     const struct gang_node_spec *spec = shape->spec;
     int32_t number[GANG_MAX_NUMAS], package[GANG_MAX_NUMAS];
     uint32_t packages = 0;
+    if (level == SWITCHES && part_by_switch(spec, p))
+        return;
     if (level == SWITCHES || level == ISLANDS) {
         part_by_near(shape, level == SWITCHES ? GANG_NEAR_PCI : GANG_NEAR_LINK, p);
         return;

@@ -207,6 +207,25 @@ static uint8_t near_of(struct gang__hwloc_scan *s, size_t i, size_t j)
                                                               : GANG_NEAR_SYSTEM;
 }
 
+/* Number the switches that GPUs share, if they share any. */
+static void number_switches(struct gang__hwloc_scan *s)
+{
+    size_t n = s->spec.gpu_count;
+    int32_t switches = 0;
+    bool shared = false;
+    for (size_t i = 0; i < n; i++) {
+        s->gpus[i].pcie = 0;
+        for (size_t j = 0; j < i && !s->gpus[i].pcie; j++)
+            if (share_bridge(s->gpu[i].pci, s->gpu[j].pci))
+                s->gpus[i].pcie = s->gpus[j].pcie;
+        shared = shared || s->gpus[i].pcie;
+        if (!s->gpus[i].pcie)
+            s->gpus[i].pcie = ++switches;
+    }
+    for (size_t i = 0; i < n && !shared; i++)
+        s->gpus[i].pcie = 0;
+}
+
 void gang__hwloc_links(struct gang__hwloc_scan *s)
 {
     for (size_t i = 0; i < sizeof(fabrics) / sizeof(fabrics[0]); i++) {
@@ -214,6 +233,7 @@ void gang__hwloc_links(struct gang__hwloc_scan *s)
         if (fabrics[i].hops)
             each_matrix(s, fabrics[i].hops, &fabrics[i], add_hops, NULL);
     }
+    number_switches(s);
     size_t n = s->spec.gpu_count;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)

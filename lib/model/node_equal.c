@@ -42,9 +42,9 @@ static bool same_gpus(const struct gang_node_spec *a, const struct gang_node_spe
     if (!comparable(a->gpus, a->gpu_count, b->gpus, b->gpu_count))
         return false;
     for (size_t i = 0; i < a->gpu_count; i++) {
-        ELEMENTS(struct gang_gpu_spec, reserved0, a->gpus, b->gpus, i, a->gpu_size, b->gpu_size)
+        ELEMENTS(struct gang_gpu_spec, pcie, a->gpus, b->gpus, i, a->gpu_size, b->gpu_size)
         if (x->memory_bytes != y->memory_bytes || x->numa != y->numa || x->slice != y->slice ||
-            x->reserved0 != y->reserved0 || !gang__same_or_empty(x->model, y->model) ||
+            x->pcie != y->pcie || !gang__same_or_empty(x->model, y->model) ||
             !gang__same_or_empty(x->pci, y->pci) || !gang__same_or_empty(x->parent, y->parent))
             return false;
     }

@@ -12,7 +12,7 @@
  * may know less than the library, but not less than this. */
 enum {
     SPEC_LEAST = offsetof(struct gang_node_spec, profile_count) + sizeof(size_t),
-    GPU_LEAST = offsetof(struct gang_gpu_spec, reserved0) + sizeof(int32_t),
+    GPU_LEAST = offsetof(struct gang_gpu_spec, pcie) + sizeof(int32_t),
     LINK_LEAST = offsetof(struct gang_link_spec, bandwidth_mbps) + sizeof(int64_t),
     NUMA_LEAST = offsetof(struct gang_numa_spec, memory_bytes) + sizeof(int64_t),
     CORE_LEAST = offsetof(struct gang_core_spec, cpuset) + sizeof(const char *),
@@ -192,8 +192,8 @@ static gang_result gpus_check(const struct gang_node_spec *s, struct gang_error 
             return refuse(error, GANG_ERANGE, "gpus", i, "memory_bytes", "negative or too large");
         if (!numa_index_ok(s, e.numa))
             return refuse(error, GANG_EINVAL, "gpus", i, "numa", "no such NUMA domain");
-        if (e.reserved0 != 0)
-            return refuse(error, GANG_EINVAL, "gpus", i, "reserved0", "not 0");
+        if (e.pcie < 0)
+            return refuse(error, GANG_ERANGE, "gpus", i, "pcie", "negative");
         if ((r = gpu_state_check(e.state, i, error)) != GANG_OK)
             return r;
         r = slice_check(s, &e, i, error);

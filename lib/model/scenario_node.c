@@ -63,8 +63,8 @@ static gang_result take_slice(struct gang__reader *r, const struct gang__json *o
 static gang_result read_devices(struct gang__reader *r, const struct gang__json *at,
                                 struct gang_node_spec *node)
 {
-    static const char *const keys[] = {"model", "mem_mib", "mem_bytes", "numa", "pci",
-                                       "uuid",  "healthy", "parent",    "slice"};
+    static const char *const keys[] = {"model", "mem_mib", "mem_bytes", "numa",  "pci",
+                                       "uuid",  "healthy", "parent",    "slice", "pcie"};
     struct gang_gpu_spec *list;
     size_t count;
     GANG__TRY(gang__json_array(at, GANG_MAX_GPUS, &count));
@@ -82,6 +82,7 @@ static gang_result read_devices(struct gang__reader *r, const struct gang__json 
         GANG__TRY(gang__take_bool(&element, "healthy", &healthy));
         list[i].state = healthy ? GANG_GPU_OK : GANG_GPU_UNHEALTHY;
         GANG__TRY(take_slice(r, &element, &list[i]));
+        GANG__TRY(gang__take_int32(&element, "pcie", 1, INT32_MAX, &list[i].pcie));
     }
     node->gpus = list;
     node->gpu_count = count;

@@ -21,7 +21,7 @@
  *           gpu_mem_mib          or gpu_mem_bytes *, and
  *           gpu_model         *
  *           devices           *  instead of these: [{model, mem_mib | mem_bytes, numa, pci, uuid,
- *                                healthy (true), parent, slice (0)}]; with `parent` a slice of it
+ *                                healthy (true), parent, slice (0), pcie}]; with `parent` a slice of it
  *           profiles          *  [{name, model, width, starts: [number]}]: how slices may be joined
  *           links             *  [{a, b, kind: "nvlink" | "xgmi" | "other", hops, bandwidth_mbps}]
  *           near              *  a string a GPU, in it a digit (GANG_NEAR_*) a GPU

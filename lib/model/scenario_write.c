@@ -201,7 +201,7 @@ static void put_kinds(struct writer *w, json_t *object, const struct gang_scenar
 
 static bool load_gpu(const struct gang_node_spec *node, size_t index, struct gang_gpu_spec *gpu)
 {
-    return GANG__LOAD_BY(*gpu, reserved0, node->gpus, index, node->gpu_size) == GANG_OK;
+    return GANG__LOAD_BY(*gpu, pcie, node->gpus, index, node->gpu_size) == GANG_OK;
 }
 
 static bool same_optional(const char *a, const char *b)
@@ -217,7 +217,7 @@ static bool gpus_alike(const struct gang_node_spec *node)
     for (size_t i = 0; i < node->gpu_count; i++) {
         if (!load_gpu(node, 0, &first) || !load_gpu(node, i, &gpu) || gpu.numa != -1 ||
             !same_optional(gpu.pci, NULL) || !same_optional(gpu.uuid, NULL) ||
-            !same_optional(gpu.parent, NULL) || gpu.state != GANG_GPU_OK ||
+            !same_optional(gpu.parent, NULL) || gpu.state != GANG_GPU_OK || gpu.pcie ||
             !same_optional(gpu.model, first.model) || gpu.memory_bytes != first.memory_bytes)
             return false;
     }
@@ -289,6 +289,8 @@ static void put_gpus(struct writer *w, json_t *object, const struct gang_node_sp
         put_optional(w, item, "pci", gpu.pci);
         put_optional(w, item, "uuid", gpu.uuid);
         put_slice(w, item, &gpu);
+        if (gpu.pcie)
+            put_int(w, item, "pcie", gpu.pcie);
         gang__json_push(&w->maker, list, item);
     }
     put(w, object, "devices", list);

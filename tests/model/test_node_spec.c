@@ -155,7 +155,7 @@ CHANGE(gpu_memory, f->gpus[0].memory_bytes = -1)
 CHANGE(gpu_memory_large, f->gpus[0].memory_bytes = INT64_MAX)
 CHANGE(gpu_numa_large, f->gpus[3].numa = 3)
 CHANGE(gpu_numa_negative, f->gpus[3].numa = -2)
-CHANGE(gpu_reserved, f->gpus[2].reserved0 = -1)
+CHANGE(gpu_pcie, f->gpus[2].pcie = -1)
 
 CHANGE(gpu_state, f->gpus[1].state = 2)
 CHANGE(gpu_state_negative, f->gpus[1].state = -1)
@@ -296,7 +296,7 @@ static const struct refusal {
     {gpu_memory_large, GANG_ERANGE, "gpus[0].memory_bytes"},
     {gpu_numa_large, GANG_EINVAL, "gpus[3].numa"},
     {gpu_numa_negative, GANG_EINVAL, "gpus[3].numa"},
-    {gpu_reserved, GANG_EINVAL, "gpus[2].reserved0"},
+    {gpu_pcie, GANG_ERANGE, "gpus[2].pcie"},
 
     {gpu_state, GANG_EINVAL, "gpus[1].state"},
     {gpu_state_negative, GANG_EINVAL, "gpus[1].state"},

@@ -185,6 +185,35 @@ START_TEST(the_gpus_of_a_gang_lie_on_one_island)
 }
 END_TEST
 
+START_TEST(the_gpus_of_a_gang_are_below_one_switch)
+{
+    struct gang_gpu_spec gpu[6];
+    struct gang_link_spec link[15];
+    struct gang_node_spec spec = GANG_NODE_SPEC_INIT;
+    struct gang_group_spec g = group_of(2, 0, 1000);
+    size_t links = 0;
+    for (int i = 0; i < 6; i++) { /* all are linked, two by two below a switch */
+        gpu[i] = (struct gang_gpu_spec)GANG_GPU_SPEC_INIT;
+        gpu[i].pcie = i % 3 + 1;
+        for (int k = 0; k < i; k++)
+            link[links++] = (struct gang_link_spec){k, i, GANG_LINK_NVLINK, 1, 50000};
+    }
+    spec.name = "n";
+    spec.gpus = gpu;
+    spec.gpu_count = 6;
+    spec.links = link;
+    spec.link_count = links;
+    MUST(gang_node_add(s.w, &spec, &node[nodes++], NULL));
+    g.same = "pcie";
+    ck_assert_uint_eq(gpus_of(stage_alloc_group(&s, &g)), 0x9);
+    ck_assert_uint_eq(gpus_of(stage_alloc_group(&s, &g)), 0x12);
+    g.count = g.min = 3;
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+    g.same = "island";
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
+}
+END_TEST
+
 START_TEST(a_wish_for_an_island_climbs_to_the_node)
 {
     struct gang_group_spec g = group_of(3, 0, 1000);
@@ -491,6 +520,7 @@ int main(void)
     tcase_add_test(tc, the_gpus_of_a_gang_lie_in_one_numa_domain);
     tcase_add_test(tc, the_cores_of_a_gang_lie_in_one_numa_domain);
     tcase_add_test(tc, the_gpus_of_a_gang_lie_on_one_island);
+    tcase_add_test(tc, the_gpus_of_a_gang_are_below_one_switch);
     tcase_add_test(tc, a_wish_for_an_island_climbs_to_the_node);
     tcase_add_test(tc, more_tasks_come_to_the_domain_inside_the_machine);
     tcase_add_test(tc, a_level_of_the_site_hides_a_built_in_one);

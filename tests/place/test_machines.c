@@ -106,10 +106,10 @@ static const struct day {
     {"hwloc2.9_power8gpudistances.xml", {JOB(2, "0,1"), JOB(2, "2,3")}},
     {"hwloc2.9_power8gpudistances.xml", {JOB(4, "0,1,2,3")}},
 
-    /* Sixteen V100 at one NVSwitch fabric: any set would do. Those of one board (and processor) go
-     * together, so that the eight get the other board whole. */
+    /* Sixteen V100 at one NVSwitch fabric: any set would do. Those below one PCIe switch (four
+     * GPUs) and on one board go together, so that the eight get the other board whole. */
     {"hwloc2.x_nvidiaDGX2.xml",
-     {JOB(1, "0"), JOB(2, "1,2"), JOB(4, "3,4,5,6"), JOB(8, "8,9,10,11,12,13,14,15"), JOB(1, "7")}},
+     {JOB(1, "0"), JOB(2, "1,2"), JOB(4, "4,5,6,7"), JOB(8, "8,9,10,11,12,13,14,15"), JOB(1, "3")}},
     {"hwloc2.x_nvidiaDGX2.xml",
      {JOB(8, "0,1,2,3,4,5,6,7"), JOB(4, "8,9,10,11"), JOB(2, "12,13"), JOB(1, "14"), JOB(1, "15")}},
 };
