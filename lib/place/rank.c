@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Tasks are planned in runs: one group, one node. The runs are sorted, not the tasks. */
 #include "place/rank.h"
 
 #include "core/node.h"
-
-enum { PLACE_BITS = 20 }; /* of a slot, and of a view's number in a list of views */
-_Static_assert(GANG__CHUNK *GANG__CHUNKS <= 1 << PLACE_BITS, "a list has so many views at most");
 
 /* Is view `a` before `b`, or the same? */
 static bool is_before(const struct gang__plan *p, uint32_t a, uint32_t b)
@@ -16,72 +14,88 @@ static bool is_before(const struct gang__plan *p, uint32_t a, uint32_t b)
     return x->slot <= y->slot;
 }
 
-static bool is_in_order(const struct gang__plan *p)
+static inline bool is_one_run(const struct gang__pick *a, const struct gang__pick *b)
 {
-    for (size_t i = 1; i < p->picks; i++) {
-        const struct gang__pick *a = &p->pick[i - 1], *b = &p->pick[i];
-        if (a->group != b->group ? a->group > b->group
-                                 : a->view != b->view && !is_before(p, a->view, b->view))
-            return false;
+    return a->view == b->view && a->group == b->group;
+}
+
+/* How many runs there are; 0: they are in order. */
+static size_t count_runs(const struct gang__plan *p)
+{
+    size_t runs = 1;
+    bool in_order = true;
+    for (const struct gang__pick *a = p->pick, *b = a + 1; b < p->pick + p->picks; a = b++) {
+        if (is_one_run(a, b))
+            continue;
+        runs++;
+        if (in_order)
+            in_order = a->group != b->group ? a->group < b->group : is_before(p, a->view, b->view);
     }
-    return true;
+    return in_order ? 0 : runs;
 }
 
-/* Bits for the domains of the cluster, and for "none". */
-static unsigned bits_of_domain(const gang_cluster *c)
+/* What runs are sorted by, the field that counts least first: the slot, the domains from the narrowest
+ * level up, the group. */
+struct fields {
+    uint32_t levels;
+    unsigned slot, domain, group; /* bits of each */
+    uint32_t none;                /* what stands for no domain */
+};
+
+static unsigned bits_of(uint64_t most)
 {
-    uint64_t most = gang__domains_end(c) + UINT64_C(1);
-    return 64 - (unsigned)__builtin_clzll(most);
+    return most ? 64 - (unsigned)__builtin_clzll(most) : 0;
 }
 
-/* Sort a list of views by fields, the last one counting most: first the slot, then the domains from the
- * narrowest level up. As many at a time as go into a key beside the place in the list, which keeps the
- * order of the times before. */
-static void sort_views(const struct gang__plan *p, uint64_t *view, uint64_t *key, size_t count)
+static unsigned width_of(const struct fields *f, uint32_t field)
 {
-    unsigned domain_bits = bits_of_domain(p->c);
-    uint64_t none = (UINT64_C(1) << domain_bits) - 1;
-    for (uint32_t field = 0, end = p->c->level_count + 1; field < end;) {
-        unsigned bits = PLACE_BITS;
+    return field == 0 ? f->slot : field > f->levels ? f->group : f->domain;
+}
+
+/* The fields [from, to) of a pick, beside each other. */
+static inline uint64_t key_of(const struct gang__plan *p, const struct fields *f, uint32_t from,
+                              uint32_t to, const struct gang__pick *pick)
+{
+    const struct gang__view *v = &p->view[pick->view];
+    uint64_t key = 0;
+    if (to > f->levels + 1)
+        key = pick->group;
+    for (uint32_t field = to < f->levels + 1 ? to : f->levels + 1; field-- > from && field > 0;) {
+        uint32_t domain = v->node->domain[f->levels - field];
+        key = key << f->domain | (domain < f->none ? domain : f->none);
+    }
+    return from == 0 ? key << f->slot | v->slot : key;
+}
+
+/* Sort runs, which begin at these picks. As many fields at a time as go into a key beside the place in
+ * the list, which keeps the order of the times before. */
+static void sort_runs(const struct gang__plan *p, uint64_t *run, uint64_t *key, size_t count)
+{
+    struct fields f = {.levels = p->c->level_count,
+                       .slot = bits_of(gang__plan_end(p)),
+                       .domain = bits_of(gang__domains_end(p->c)),
+                       .group = bits_of(p->q->group_count - 1)};
+    f.none = (UINT32_C(1) << f.domain) - 1;
+    unsigned place = bits_of(count - 1);
+    for (uint32_t from = 0, to = 0; from < f.levels + 2; from = to) {
+        for (unsigned bits = place; to < f.levels + 2 && bits + width_of(&f, to) <= 64; to++)
+            bits += width_of(&f, to);
         for (size_t i = 0; i < count; i++)
-            key[i] = i;
-        for (; field < end; field++) {
-            unsigned width = field ? domain_bits : (unsigned)PLACE_BITS;
-            if (bits + width > 64)
-                break;
-            for (size_t i = 0; i < count; i++) {
-                const struct gang__view *v = &p->view[view[i]];
-                uint64_t value = field ? v->node->domain[end - 1 - field] : v->slot;
-                key[i] |= (value < none || !field ? value : none) << bits;
-            }
-            bits += width;
-        }
+            key[i] = key_of(p, &f, from, to, &p->pick[run[i]]) << place | i;
         gang__sort_keys(key, count);
         for (size_t i = 0; i < count; i++)
-            key[i] = view[key[i] & ((1u << PLACE_BITS) - 1)];
+            key[i] = run[key[i] & ((UINT64_C(1) << place) - 1)];
         for (size_t i = 0; i < count; i++)
-            view[i] = key[i];
+            run[i] = key[i];
     }
-}
-
-/* Sort numbers of picks by their values below `end`; equal ones stay as they are. */
-static void sort_by(const uint64_t *from, uint64_t *to, size_t count, const uint64_t *value,
-                    uint64_t *start, size_t end)
-{
-    for (size_t i = 0; i <= end; i++)
-        start[i] = 0;
-    for (size_t i = 0; i < count; i++)
-        start[value[from[i]] + 1]++;
-    for (size_t i = 0; i < end; i++)
-        start[i + 1] += start[i];
-    for (size_t i = 0; i < count; i++)
-        to[start[value[from[i]]]++] = from[i];
 }
 
 /* Let pick i be the one that was from[i]; `from` is used up. */
 static void permute(struct gang__pick *pick, uint64_t *from, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        if (from[i] == i)
+            continue;
         struct gang__pick first = pick[i];
         size_t at = i;
         while (from[at] != i) {
@@ -95,32 +109,26 @@ static void permute(struct gang__pick *pick, uint64_t *from, size_t count)
     }
 }
 
-bool gang__rank_tasks(struct gang__plan *p)
+bool gang__rank_many(struct gang__plan *p)
 {
-    if (p->picks < 2 || p->adopting || is_in_order(p))
+    size_t runs = p->adopting ? 0 : count_runs(p), picks = p->picks, n = 0;
+    if (!runs)
         return true;
-    size_t picks = p->picks, views = p->views, groups = p->q->group_count;
-    size_t ends = (views > groups ? views : groups) + 1;
-    size_t at = gang__plan_take(p, 3 * picks + 3 * views + ends);
+    size_t at = gang__plan_take(p, 2 * runs + picks);
     if (p->failed)
         return false;
-    uint64_t *a = p->word + at, *b = a + picks, *value = b + picks, *list = value + picks;
-    uint64_t *key = list + views, *rank = key + views, *start = rank + views;
-    size_t used = 0;
-    for (size_t i = 0; i < views; i++)
-        if (p->view[i].node && p->view[i].used)
-            list[used++] = i;
-    sort_views(p, list, key, used);
-    for (size_t i = 0; i < used; i++)
-        rank[list[i]] = i;
-    for (size_t i = 0; i < picks; i++) {
-        a[i] = i;
-        value[i] = rank[p->pick[i].view];
-    }
-    sort_by(a, b, picks, value, start, used);
+    uint64_t *run = p->word + at, *key = run + runs, *from = key + runs;
     for (size_t i = 0; i < picks; i++)
-        value[i] = p->pick[i].group;
-    sort_by(b, a, picks, value, start, groups);
-    permute(p->pick, a, picks);
+        if (i == 0 || !is_one_run(&p->pick[i - 1], &p->pick[i]))
+            run[n++] = i;
+    sort_runs(p, run, key, runs);
+    n = 0;
+    for (size_t i = 0; i < runs; i++) {
+        size_t next = run[i];
+        do {
+            from[n++] = next++;
+        } while (next < picks && is_one_run(&p->pick[next - 1], &p->pick[next]));
+    }
+    permute(p->pick, from, picks);
     return true;
 }

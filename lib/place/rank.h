@@ -9,6 +9,10 @@
  * level down, then by slot; tasks of one node as they were planned. Tasks in exact places, which the
  * host named in an order of his, keep it. False: out of memory, nothing changed. O(tasks + nodes * log
  * nodes), O(tasks) if they are in order. */
-bool gang__rank_tasks(struct gang__plan *p);
+bool gang__rank_many(struct gang__plan *p);
+static inline bool gang__rank_tasks(struct gang__plan *p)
+{
+    return p->picks < 2 || gang__rank_many(p);
+}
 
 #endif

@@ -56,7 +56,7 @@ static void add_view(gang_worker *w, struct gang__plan *p, const struct gang__vi
         take(w, v, i, GANG__OP_TAKE, was, now);
 }
 
-static gang_result commit(gang_worker *w, struct gang__plan *p, uint32_t *slot)
+static inline gang_result commit(gang_worker *w, struct gang__plan *p, uint32_t *slot)
 {
     struct gang__placer *placer = w->place;
     size_t touched = 0, ops = 0;
@@ -169,7 +169,7 @@ void gang__record_append(struct gang__alloc *a, const struct gang__plan *p)
 }
 
 /* Complete a plan whose tasks are all found: their order, and what is held beside them. */
-static bool complete(struct gang__plan *p)
+static inline bool complete(struct gang__plan *p)
 {
     return gang__rank_tasks(p) && (!p->q->exclusive || gang__exclusive_hold(p));
 }

@@ -10,7 +10,8 @@ struct search {
     struct gang__plan *p;
     uint32_t classes; /* that can hold the group */
     uint8_t class_id[GANG__CLASSES];
-    uint8_t whole[GANG__CLASSES]; /* lowest bucket where a node of it can be that has to be free */
+    bool alone;                   /* nodes have to be wholly free: */
+    uint8_t whole[GANG__CLASSES]; /* the lowest bucket in which one of the class can be */
     uint32_t group;
     const struct gang__group *g;
     const struct gang__scope *scope;
@@ -114,7 +115,8 @@ static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
  * wholly free, also in those below all where they can stand. */
 static inline bool may_be_in(const struct search *s, uint32_t k, unsigned bucket)
 {
-    return !gang__index_empty(s->p->c, s->class_id[k], bucket) && bucket >= s->whole[k];
+    return !gang__index_empty(s->p->c, s->class_id[k], bucket) &&
+           (!s->alone || bucket >= s->whole[k]);
 }
 
 static inline int64_t look_in(struct search *s, uint32_t k, unsigned bucket)
@@ -397,10 +399,10 @@ static int64_t pass_over(struct search *s, int32_t policy)
     uint32_t classes = gang__load(&s->p->c->class_count);
     s->classes = 0;
     for (uint32_t k = 0; k < classes; k++)
-        if (gang__class_matches(s->p->c, s->g, k)) {
-            s->whole[s->classes] = s->p->q->exclusive ? lowest_whole(s, k) : 0;
+        if (gang__class_matches(s->p->c, s->g, k))
             s->class_id[s->classes++] = (uint8_t)k;
-        }
+    for (uint32_t k = 0; s->alone && k < s->classes; k++)
+        s->whole[k] = lowest_whole(s, s->class_id[k]);
     if (policy == GANG_POLICY_PACK || policy == GANG_POLICY_DEFAULT ||
         policy == GANG_POLICY_TOPOLOGY)
         return index_up(s);
@@ -413,7 +415,7 @@ static int64_t pass(struct search *s, int32_t policy)
 {
     if (s->scope->level >= GANG__LEVEL_NODE)
         return one_node(s);
-    int64_t done = s->p->q->exclusive ? own_nodes(s) : 0;
+    int64_t done = s->alone ? own_nodes(s) : 0;
     return s->want ? done + pass_over(s, policy) : done;
 }
 
@@ -425,6 +427,7 @@ int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
     s.group = group;
     s.g = &p->q->group[group];
     s.scope = scope;
+    s.alone = p->q->exclusive;
     s.first = 0;
     s.end = GANG__NO_SLOT;
     s.want = want;
