@@ -43,7 +43,9 @@ enum {
     GANG_MAX_NUMAS = 256,      /**< NUMA domains of one node */
     GANG_MAX_LEVELS = 16,      /**< topology levels above the node */
     GANG_MAX_ITEMS = 1024,     /**< labels, partitions, network cards of one node, of each */
-    GANG_MAX_NAME = 255        /**< bytes of any name, label or value, without the NUL */
+    GANG_MAX_NAME = 255,       /**< bytes of any name, label or value, without the NUL */
+    GANG_MAX_WHERE = 4096,     /**< bytes of a label expression, without the NUL */
+    GANG_MAX_WHERE_DEPTH = 30  /**< parentheses in each other in one */
 };
 
 /** Memory is handed out in whole pages: capacities round down, requests round up. */
@@ -279,7 +281,8 @@ enum {
     GANG_LABEL_NOT_IN = 1,    /**< the node lacks the key or has another value */
     GANG_LABEL_EXISTS = 2,    /**< the node has the key */
     GANG_LABEL_NOT_EXISTS = 3, /**< the node lacks the key */
-    /* Numbers: both sides decimal, "-12.5"; a node without the key, or with other text, fails. */
+    /* Numbers: both sides decimal, "-12.5", compared exactly whatever their length; a node without the
+     * key, or with other text, fails. */
     GANG_LABEL_LT = 4, /**< below the one value */
     GANG_LABEL_LE = 5, /**< not above it */
     GANG_LABEL_GT = 6, /**< above it */
@@ -374,8 +377,11 @@ struct gang_group_spec {
     /** A label expression that must hold, beside `labels`; NULL: none. In the order of binding:
      *    KEY | exists KEY | KEY = V | KEY != V | KEY < V | <= | > | >= | KEY in (V, V) | KEY not in (V, V)
      *    not E      E and E      E or E      ( E )
-     *  KEY and V are words of letters, digits and any of "_-./:@+", or text in double quotes; V of <
-     *  and its like is a number. KEY alone: the node has the label. `!=` and `not in` hold without it. */
+     *  KEY and V are words of letters, digits and any of "_-./:@+", or text in double quotes, in which a
+     *  backslash takes the next byte as it is; V of < and its like is a number. KEY alone: the node has
+     *  the label; the key "node" is its name. `!=` and `not in` hold without it. `and`, `or`, `not`,
+     *  `in` and `exists` are labels and values only in quotes. At most GANG_MAX_WHERE bytes, with
+     *  GANG_MAX_WHERE_DEPTH parentheses in each other. An error tells the byte, from 1: "column 7: ..." */
     const char *where;
     /** Partition of a device that one task takes, gpu_milli / 1000 times; NULL: whole devices. A name
      *  of gang_node_spec.profiles; gpu_milli must be 1000 * k. */
