@@ -165,6 +165,13 @@ enum {
     GANG_NODE_GONE = 3      /**< removed; only its remaining allocations keep it in the records */
 };
 
+/** Who may use the nodes of a partition (gang_partition_set(), core.h). */
+enum {
+    GANG_PARTITION_SHARED = 0,    /**< also requests that name no partition, or another of the node's */
+    GANG_PARTITION_EXCLUSIVE = 1, /**< requests that name it */
+    GANG_PARTITION_LENDING = 2    /**< requests that name it; others when no other node has room */
+};
+
 /**
  * One machine. All pointers are borrowed for the duration of the call they are passed to.
  * Counts may be 0 with a NULL pointer. The `..._size` members are the sizes of the element
@@ -387,8 +394,9 @@ struct gang_group_spec {
      *  of gang_node_spec.profiles; gpu_milli must be 1000 * k. */
     const char *profile;
     int32_t near_nic;      /**< 1: of equally good GPUs those near a network card, see above */
-    int32_t models_ranked; /**< 1: `gpu_models` are in the order of preference: nodes of a later one
-                            *   only when no node of an earlier one has room */
+    int32_t models_ranked; /**< 1: `gpu_models`, at most 64, are in the order of preference: nodes of a
+                            *   later one only when no node of an earlier one has room. Of a node with
+                            *   several a task gets the first that are enough for it */
     /** Slices: the tasks come in portions of so many, each in one domain of slice_same (or, as a
      *  wish, of slice_prefer), inside the domain of the group. 0: none. Divides `count` and `min`. */
     int64_t slice;
@@ -447,7 +455,7 @@ enum {
     GANG_POLICY_HOST = 10          /**< gang_request_spec.score */
 };
 
-/** What becomes of nodes with GPUs when the work needs none. */
+/** What becomes of nodes with GPUs when the work needs none, under any policy. */
 enum {
     GANG_SCARCE_PREFER = 0, /**< they are taken when no other node has room */
     GANG_SCARCE_OFF = 1,    /**< they are nodes like others */
@@ -515,7 +523,7 @@ struct gang_request_spec {
     const char *same;   /**< topology level: all tasks of the job in one domain; NULL: no */
     const char *prefer; /**< the same as a wish; NULL: no */
     int32_t policy;     /**< GANG_POLICY_* */
-    int32_t scarce;     /**< GANG_SCARCE_* */
+    int32_t scarce;     /**< GANG_SCARCE_*, for the groups that ask for no GPU */
     const struct gang_label *labels; /**< of the job, for peer rules of others; keys are unique */
     size_t label_count; /**< <= 64 */
     size_t peer_size;   /**< sizeof(struct gang_peer_rule) */
