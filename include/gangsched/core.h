@@ -118,10 +118,11 @@ GANG_API gang_result gang_cluster_new(const struct gang_cluster_opts *opts, gang
 struct gang_scenario; /* scenario.h */
 
 /**
- * Make the cluster of a case: its levels, kinds and nodes, added in topology order.
+ * Make the cluster of a case: its levels, kinds, partitions' modes, and nodes, added in topology order.
  * @param scenario  what scenario.h read; `levels` of opts must be empty
- * @param opts      NULL: all defaults
- * @return GANG_OK and *cluster; the errors of gang_cluster_new(), gang_kind_add(), gang_node_add().
+ * @param opts      NULL: all defaults. A policy given here comes before that of the case
+ * @return GANG_OK and *cluster; the errors of gang_cluster_new(), gang_kind_add(),
+ *   gang_partition_set(), gang_node_add().
  * Any thread. May allocate.
  */
 GANG_API gang_result gang_cluster_build(const struct gang_scenario *scenario,
