@@ -118,10 +118,11 @@ GANG_API gang_result gang_cluster_new(const struct gang_cluster_opts *opts, gang
 struct gang_scenario; /* scenario.h */
 
 /**
- * Make the cluster of a case: its levels, kinds and nodes, added in topology order.
+ * Make the cluster of a case: its levels, kinds, partitions' modes, and nodes, added in topology order.
  * @param scenario  what scenario.h read; `levels` of opts must be empty
- * @param opts      NULL: all defaults
- * @return GANG_OK and *cluster; the errors of gang_cluster_new(), gang_kind_add(), gang_node_add().
+ * @param opts      NULL: all defaults. A policy given here comes before that of the case
+ * @return GANG_OK and *cluster; the errors of gang_cluster_new(), gang_kind_add(),
+ *   gang_partition_set(), gang_node_add().
  * Any thread. May allocate.
  */
 GANG_API gang_result gang_cluster_build(const struct gang_scenario *scenario,
@@ -232,6 +233,32 @@ GANG_API gang_result gang_kind_find(const gang_cluster *cluster, const char *nam
  *  @return GANG_OK; GANG_EINVAL; GANG_ENOENT (number past the last kind).
  *  Any thread; lock-free. */
 GANG_API gang_result gang_kind_get(gang_cluster *cluster, int32_t kind, struct gang_kind_info *info)
+    GANG_MUST_CHECK;
+
+/* ---- partitions ------------------------------------------------------------------------ */
+
+/**
+ * Who may use the nodes of a partition; GANG_PARTITION_SHARED until it is set. What runs stays; a search
+ * that is under way may still go by the mode before.
+ *   - A request that names a partition (gang_group_spec.partition) gets its nodes alone.
+ *   - A node in exclusive partitions is for requests that name one of those, whatever else it is in.
+ *   - A node in lending partitions goes to requests that name one of those like any other; the rest get
+ *     it when no other node that they may use has room, be it of a GPU model they like less, or one
+ *     with GPUs for work without.
+ * A refusal that the mode causes has GANG_WHY_PARTITION, and is GANG_ENEVER as long as the mode lasts.
+ * @param name  1..GANG_MAX_NAME bytes; nodes of it need not be there yet. Names that were ever used
+ *              here, by a node or by a request are kept until the cluster ends
+ * @param mode  GANG_PARTITION_*
+ * @return GANG_OK; GANG_EINVAL (name, mode); GANG_ENOMEM.
+ * Owner of the worker. May block (structure mutex, and see manual_reclaim), may allocate.
+ * O(partitions whose mode was ever set).
+ */
+GANG_API gang_result gang_partition_set(gang_worker *worker, const char *name, int32_t mode)
+    GANG_MUST_CHECK;
+
+/** The mode of a partition; of one that nobody ever named, GANG_PARTITION_SHARED. @return GANG_OK;
+ *  GANG_EINVAL. Any thread; lock-free. */
+GANG_API gang_result gang_partition_get(gang_cluster *cluster, const char *name, int32_t *mode)
     GANG_MUST_CHECK;
 
 /* ---- nodes ----------------------------------------------------------------------------- */

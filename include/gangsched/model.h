@@ -43,7 +43,9 @@ enum {
     GANG_MAX_NUMAS = 256,      /**< NUMA domains of one node */
     GANG_MAX_LEVELS = 16,      /**< topology levels above the node */
     GANG_MAX_ITEMS = 1024,     /**< labels, partitions, network cards of one node, of each */
-    GANG_MAX_NAME = 255        /**< bytes of any name, label or value, without the NUL */
+    GANG_MAX_NAME = 255,       /**< bytes of any name, label or value, without the NUL */
+    GANG_MAX_WHERE = 4096,     /**< bytes of a label expression, without the NUL */
+    GANG_MAX_WHERE_DEPTH = 30  /**< parentheses in each other in one */
 };
 
 /** Memory is handed out in whole pages: capacities round down, requests round up. */
@@ -165,6 +167,13 @@ enum {
     GANG_NODE_GONE = 3      /**< removed; only its remaining allocations keep it in the records */
 };
 
+/** Who may use the nodes of a partition (gang_partition_set(), core.h). */
+enum {
+    GANG_PARTITION_SHARED = 0,    /**< also requests that name no partition, or another of the node's */
+    GANG_PARTITION_EXCLUSIVE = 1, /**< requests that name it */
+    GANG_PARTITION_LENDING = 2    /**< requests that name it; others when no other node has room */
+};
+
 /**
  * One machine. All pointers are borrowed for the duration of the call they are passed to.
  * Counts may be 0 with a NULL pointer. The `..._size` members are the sizes of the element
@@ -281,7 +290,8 @@ enum {
     GANG_LABEL_NOT_IN = 1,    /**< the node lacks the key or has another value */
     GANG_LABEL_EXISTS = 2,    /**< the node has the key */
     GANG_LABEL_NOT_EXISTS = 3, /**< the node lacks the key */
-    /* Numbers: both sides decimal, "-12.5"; a node without the key, or with other text, fails. */
+    /* Numbers: both sides decimal, "-12.5", compared exactly whatever their length; a node without the
+     * key, or with other text, fails. */
     GANG_LABEL_LT = 4, /**< below the one value */
     GANG_LABEL_LE = 5, /**< not above it */
     GANG_LABEL_GT = 6, /**< above it */
@@ -376,15 +386,19 @@ struct gang_group_spec {
     /** A label expression that must hold, beside `labels`; NULL: none. In the order of binding:
      *    KEY | exists KEY | KEY = V | KEY != V | KEY < V | <= | > | >= | KEY in (V, V) | KEY not in (V, V)
      *    not E      E and E      E or E      ( E )
-     *  KEY and V are words of letters, digits and any of "_-./:@+", or text in double quotes; V of <
-     *  and its like is a number. KEY alone: the node has the label. `!=` and `not in` hold without it. */
+     *  KEY and V are words of letters, digits and any of "_-./:@+", or text in double quotes, in which a
+     *  backslash takes the next byte as it is; V of < and its like is a number. KEY alone: the node has
+     *  the label; the key "node" is its name. `!=` and `not in` hold without it. `and`, `or`, `not`,
+     *  `in` and `exists` are labels and values only in quotes. At most GANG_MAX_WHERE bytes, with
+     *  GANG_MAX_WHERE_DEPTH parentheses in each other. An error tells the byte, from 1: "column 7: ..." */
     const char *where;
     /** Partition of a device that one task takes, gpu_milli / 1000 times; NULL: whole devices. A name
      *  of gang_node_spec.profiles; gpu_milli must be 1000 * k. */
     const char *profile;
     int32_t near_nic;      /**< 1: of equally good GPUs those near a network card, see above */
-    int32_t models_ranked; /**< 1: `gpu_models` are in the order of preference: nodes of a later one
-                            *   only when no node of an earlier one has room */
+    int32_t models_ranked; /**< 1: `gpu_models`, at most 64, are in the order of preference: nodes of a
+                            *   later one only when no node of an earlier one has room. Of a node with
+                            *   several a task gets the first that are enough for it */
     /** Slices: the tasks come in portions of so many, each in one domain of slice_same (or, as a
      *  wish, of slice_prefer), inside the domain of the group. 0: none. Divides `count` and `min`. */
     int64_t slice;
@@ -443,7 +457,7 @@ enum {
     GANG_POLICY_HOST = 10          /**< gang_request_spec.score */
 };
 
-/** What becomes of nodes with GPUs when the work needs none. */
+/** What becomes of nodes with GPUs when the work needs none, under any policy. */
 enum {
     GANG_SCARCE_PREFER = 0, /**< they are taken when no other node has room */
     GANG_SCARCE_OFF = 1,    /**< they are nodes like others */
@@ -511,7 +525,7 @@ struct gang_request_spec {
     const char *same;   /**< topology level: all tasks of the job in one domain; NULL: no */
     const char *prefer; /**< the same as a wish; NULL: no */
     int32_t policy;     /**< GANG_POLICY_* */
-    int32_t scarce;     /**< GANG_SCARCE_* */
+    int32_t scarce;     /**< GANG_SCARCE_*, for the groups that ask for no GPU */
     const struct gang_label *labels; /**< of the job, for peer rules of others; keys are unique */
     size_t label_count; /**< <= 64 */
     size_t peer_size;   /**< sizeof(struct gang_peer_rule) */

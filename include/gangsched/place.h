@@ -41,8 +41,9 @@ typedef struct gang_request gang_request;
  * Check and compile a request.
  * @return GANG_OK and *request, given up with gang_request_put(); GANG_EINVAL (no group, bad index,
  *   gpu_milli above 1000 and no multiple of it, two ways of asking for GPUs, ...); GANG_ERANGE
- *   (negative or too large); GANG_ENOENT (unknown kind or level); GANG_ECYCLE (sets); GANG_E2BIG;
- *   GANG_ELIMIT; GANG_ENOMEM. The error's path names the member: "groups[1].amounts[0].kind".
+ *   (negative or too large); GANG_ENOENT (unknown kind or level); GANG_ECYCLE (sets); GANG_EPARSE
+ *   (gang_group_spec.where; error->column tells the byte); GANG_E2BIG; GANG_ELIMIT; GANG_ENOMEM. The
+ *   error's path names the member: "groups[1].amounts[0].kind".
  * Any thread. May allocate. O(size of the specification).
  */
 GANG_API gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_spec *spec,

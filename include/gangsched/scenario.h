@@ -38,6 +38,7 @@ enum {
  * @param scenarios  receives the cases; end them with gang_scenarios_free()
  * @return GANG_OK; GANG_EPARSE (not JSON, or a NUL byte; `error` has line and column), GANG_EINVAL
  *   (wrong type, unknown key, missing or contradicting member, a job in a queue that is no leaf),
+ *   GANG_EPARSE also of a label expression (`error` has the path, and the byte in it as column),
  *   GANG_EEXIST (a name twice), GANG_ENOENT (a name that is not there), GANG_ECYCLE, GANG_ERANGE,
  *   GANG_ELIMIT, GANG_ENOMEM. `error` has the path.
  * Any thread. May allocate. O(length).
@@ -65,6 +66,14 @@ struct gang_kind_spec {
     int32_t scope;     /**< GANG_SCOPE_* */
     int32_t reserved0;
     int64_t capacity;
+};
+
+/** A partition and its mode, as in gang_partition_set(). */
+struct gang_partition_spec {
+    size_t size;       /**< sizeof(struct gang_partition_spec) */
+    const char *name;
+    int32_t mode;      /**< GANG_PARTITION_* */
+    int32_t reserved0;
 };
 
 /** No limit, in gang_quota. */
@@ -159,12 +168,16 @@ struct gang_scenario {
     int32_t quota_only; /**< 1: the case has no nodes that matter, only quotas */
     int32_t reserved0;
     const char *expect; /**< the `expect` member as compact JSON text; NULL: none */
+    int32_t policy;     /**< GANG_POLICY_* of the cluster, not _HOST; default GANG_POLICY_DEFAULT */
+    int32_t reserved1;
+    const struct gang_partition_spec *partitions; /**< those whose mode is given */
+    size_t partition_count;
 };
 
 #define GANG_SCENARIO_INIT                                                                      \
     {                                                                                           \
         sizeof(struct gang_scenario), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0,  \
-            NULL, 0, 0, 0, 0, NULL                                                              \
+            NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, 0                                               \
     }
 
 /** One case by number. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (past the end). Any thread. */

@@ -50,6 +50,19 @@ static gang_result add_kinds(gang_worker *w, const struct gang_scenario *s,
     return GANG_OK;
 }
 
+static gang_result set_partitions(gang_worker *w, const struct gang_scenario *s,
+                                  struct gang_error *error)
+{
+    for (size_t i = 0; i < s->partition_count; i++) {
+        gang_result r = gang_partition_set(w, s->partitions[i].name, s->partitions[i].mode);
+        if (r != GANG_OK) {
+            gang__error(error, r, NULL, "%s", gang_strerror(r));
+            return gang__error_at(error, r, "partitions[%zu]", i);
+        }
+    }
+    return GANG_OK;
+}
+
 static gang_result add_nodes(gang_worker *w, const struct gang_scenario *s,
                              struct gang_error *error)
 {
@@ -98,6 +111,8 @@ gang_result gang_cluster_build(const struct gang_scenario *scenario,
         return gang__error(error, GANG_EINVAL, "levels", "the levels come from the scenario");
     o.levels = s.levels;
     o.level_count = s.level_count;
+    if (o.policy == GANG_POLICY_DEFAULT)
+        o.policy = s.policy;
     gang_cluster *made = NULL;
     r = gang_cluster_new(&o, &made, error);
     gang_worker *w = NULL;
@@ -108,6 +123,8 @@ gang_result gang_cluster_build(const struct gang_scenario *scenario,
     }
     if (r == GANG_OK)
         r = add_kinds(w, &s, error);
+    if (r == GANG_OK)
+        r = set_partitions(w, &s, error);
     if (r == GANG_OK)
         r = add_nodes(w, &s, error);
     gang_worker_free(w);

@@ -11,6 +11,7 @@
 #include "core/kind.h"
 #include "core/node.h"
 #include "core/parent.h"
+#include "core/partition.h"
 #include "core/shape.h"
 
 enum { MAX_NODES = GANG__CHUNK * GANG__CHUNKS - 1, DEFAULT_WORKERS = 256 };
@@ -182,6 +183,7 @@ void gang_cluster_free(gang_cluster *cluster)
     gang__widths_free(c);
     gang__instant_free(c);
     gang__topology_free(c);
+    gang__partitions_free(c);
     gang__names_free(&c->node_names, &c->mem);
     gang__release(&c->mem, c->free_slots);
     for (size_t i = 0; i < c->old_more_count; i++)

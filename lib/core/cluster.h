@@ -26,7 +26,8 @@ enum {
     GANG__WORKERS = 2048, /* as many as an owner word can name */
     GANG__SNAPSHOTS = 16, /* as many can be taken at once */
     GANG__BATCHES = 4,    /* threads that wait for a grace period to reclaim */
-    GANG__POOL = 0        /* slot whose cell holds the cluster-wide kinds */
+    GANG__PARTITION_BUCKETS = 64,
+    GANG__POOL = 0 /* slot whose cell holds the cluster-wide kinds */
 };
 
 /* ---- cells ----------------------------------------------------------------------------- */
@@ -183,7 +184,7 @@ struct gang__shape {
 struct gang__tags {
     const struct gang_label *labels;
     size_t label_count;
-    const char *const *partitions;
+    struct gang__partition *const *partitions; /* core/partition.h */
     size_t partition_count;
     const char *const *uuids; /* of the GPUs, or NULL */
     uint64_t unhealthy;       /* devices that it was described with as such */
@@ -285,6 +286,7 @@ struct gang__retired {
     struct gang__node *descriptions; /* the node lives on with a newer one */
     struct gang__members *members;
     struct gang__table *tables;
+    struct gang__modes *modes;
     size_t count;
 };
 
@@ -325,6 +327,9 @@ struct gang_cluster {
     char *level_name[GANG_MAX_LEVELS];
     _Atomic(struct gang__table *) domains;                        /* all, by index */
     _Atomic(struct gang__table *) level_domains[GANG_MAX_LEVELS]; /* those of one level */
+
+    _Atomic(struct gang__partition *) partition[GANG__PARTITION_BUCKETS]; /* lists that only grow */
+    _Atomic(struct gang__modes *) modes; /* of partitions; NULL: none was ever set */
 
     /* The structure mutex and what it guards. No commit takes it. */
     pthread_mutex_t structure;

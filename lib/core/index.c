@@ -38,6 +38,7 @@
 #include "core/index.h"
 
 #include "core/commit.h"
+#include "core/partition.h"
 
 #define STATE_SHIFT 32
 #define STATE(word) ((unsigned)((word) >> STATE_SHIFT) & 3u)
@@ -527,7 +528,9 @@ bool gang__index_covers(gang_cluster *c, uint32_t slot)
 
 uint64_t gang__stamp_read(gang_cluster *c)
 {
-    uint64_t sum = 0;
+    /* The version goes with the modes themselves: it is what they were changed by. */
+    const struct gang__modes *modes = gang__load_seq(&c->modes);
+    uint64_t sum = modes ? modes->version : 0;
     uint32_t end = gang__load_seq(&c->worker_end);
     for (uint32_t i = 0; i < end; i++) {
         gang_worker *w = gang__load(&c->worker[i]);

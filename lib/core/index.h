@@ -96,8 +96,8 @@ gang_result gang__index_make(gang_cluster *c, uint32_t class_id, struct gang__ch
 bool gang__index_covers(gang_cluster *c, uint32_t slot);
 
 /* The stamp: any number that grows between two reads if, meanwhile, an operation that gives
- * something back came to its decision and had not raised the stamp before the first read. See
- * "A refusal is true" in core/commit.c. */
+ * something back came to its decision and had not raised the stamp before the first read; or if the
+ * modes of partitions changed. See "A refusal is true" in core/commit.c. Inside a read section. */
 uint64_t gang__stamp_read(gang_cluster *c);
 
 #endif

@@ -16,6 +16,7 @@
 #include "core/index.h"
 #include "core/instant.h"
 #include "core/node.h"
+#include "core/partition.h"
 #include "core/shape.h"
 #include "model/node_spec.h"
 
@@ -396,6 +397,7 @@ static gang_result spec_copy(gang_cluster *c, const struct gang__node *node,
     struct gang_node_spec spec = *node->shape->spec;
     struct gang_gpu_spec gpus[GANG_MAX_GPUS];
     struct gang_label place[GANG_MAX_LEVELS];
+    const char *partitions[GANG_MAX_ITEMS];
     spec.name = node->name;
     spec.state = node->state;
     for (size_t i = 0; i < spec.gpu_count; i++) {
@@ -408,8 +410,10 @@ static gang_result spec_copy(gang_cluster *c, const struct gang__node *node,
     if (node->tags) {
         spec.labels = node->tags->labels;
         spec.label_count = node->tags->label_count;
-        spec.partitions = node->tags->partitions;
+        spec.partitions = partitions;
         spec.partition_count = node->tags->partition_count;
+        for (size_t i = 0; i < spec.partition_count; i++)
+            partitions[i] = node->tags->partitions[i]->name;
     }
     spec.topology = place;
     for (uint32_t level = 0; level < c->level_count; level++)

@@ -6,6 +6,7 @@
 #include "base/block.h"
 #include "base/error.h"
 #include "core/node.h"
+#include "core/partition.h"
 #include "core/shape.h"
 #include "model/node_spec.h"
 
@@ -36,12 +37,15 @@ static gang_result find_domains(gang_cluster *c, const struct gang_node_spec *sp
     return GANG_OK;
 }
 
-static struct gang__tags *tags_lay(struct gang__block *b, const struct gang_node_spec *spec,
-                                   const char *const *uuid, uint64_t unhealthy)
+/* The partitions are there already. */
+static struct gang__tags *tags_lay(const gang_cluster *c, struct gang__block *b,
+                                   const struct gang_node_spec *spec, const char *const *uuid,
+                                   uint64_t unhealthy)
 {
     struct gang__tags *tags = gang__block_take(b, sizeof(*tags));
     struct gang_label *labels = gang__block_take(b, spec->label_count * sizeof(*labels));
-    const char **partitions = gang__block_take(b, spec->partition_count * sizeof(*partitions));
+    struct gang__partition **partitions =
+        gang__block_take(b, spec->partition_count * sizeof(*partitions));
     const char **uuids = uuid ? gang__block_take(b, spec->gpu_count * sizeof(*uuids)) : NULL;
     for (size_t i = 0; i < spec->label_count; i++) {
         const char *key = gang__block_text(b, spec->labels[i].key);
@@ -49,11 +53,8 @@ static struct gang__tags *tags_lay(struct gang__block *b, const struct gang_node
         if (labels)
             labels[i] = (struct gang_label){key, value};
     }
-    for (size_t i = 0; i < spec->partition_count; i++) {
-        const char *text = gang__block_text(b, spec->partitions[i]);
-        if (partitions)
-            partitions[i] = text;
-    }
+    for (size_t i = 0; partitions && i < spec->partition_count; i++)
+        partitions[i] = gang__partition_find(c, spec->partitions[i]);
     for (size_t i = 0; uuid && i < spec->gpu_count; i++) {
         const char *text = gang__block_text(b, uuid[i]);
         if (uuids)
@@ -78,12 +79,15 @@ static gang_result tags_new(gang_cluster *c, const struct gang_node_spec *spec,
     uint64_t unhealthy = gang__node_spec_unhealthy(spec);
     if (!any && !unhealthy && !spec->label_count && !spec->partition_count)
         return GANG_OK;
+    for (size_t i = 0; i < spec->partition_count; i++)
+        if (!gang__partition_get(c, spec->partitions[i]))
+            return GANG_ENOMEM;
     struct gang__block b = {NULL, 0};
-    (void)tags_lay(&b, spec, any ? uuid : NULL, unhealthy);
+    (void)tags_lay(c, &b, spec, any ? uuid : NULL, unhealthy);
     b = (struct gang__block){gang__alloc(&c->mem, b.used), 0};
     if (!b.base)
         return GANG_ENOMEM;
-    *tags = tags_lay(&b, spec, any ? uuid : NULL, unhealthy);
+    *tags = tags_lay(c, &b, spec, any ? uuid : NULL, unhealthy);
     return GANG_OK;
 }
 

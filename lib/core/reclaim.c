@@ -8,6 +8,7 @@
 #include "core/health.h"
 #include "core/instant.h"
 #include "core/node.h"
+#include "core/partition.h"
 
 enum { RETIRED_ENOUGH = 64 }; /* reclaim when so many pieces wait */
 
@@ -77,6 +78,11 @@ static void free_retired(gang_cluster *c, struct gang__retired *r)
         struct gang__table *t = r->tables;
         r->tables = t->next_retired;
         gang__release(&c->mem, t);
+    }
+    while (r->modes) {
+        struct gang__modes *m = r->modes;
+        r->modes = m->next_retired;
+        gang__release(&c->mem, m);
     }
     memset(r, 0, sizeof(*r));
 }

@@ -140,14 +140,25 @@ static bool same_rules(const struct gang_group_spec *a, const struct gang_group_
     return true;
 }
 
+static bool same_demands(const struct gang_group_spec *a, const struct gang_group_spec *b)
+{
+    return same_text(a->where, b->where) && same_text(a->partition, b->partition) &&
+           same_text(a->profile, b->profile) && a->numa == b->numa && a->near_nic == b->near_nic &&
+           a->models_ranked == b->models_ranked && same_text(a->same, b->same) &&
+           same_text(a->prefer, b->prefer) && a->slice == b->slice &&
+           same_text(a->slice_same, b->slice_same) && same_text(a->slice_prefer, b->slice_prefer) &&
+           same_text(a->spread, b->spread) && a->max_skew == b->max_skew &&
+           a->spread_wish == b->spread_wish && a->most_per_node == b->most_per_node &&
+           a->most_per_domain == b->most_per_domain && same_text(a->most_level, b->most_level);
+}
+
 static bool same_group(const struct gang_group_spec *a, const struct gang_group_spec *b)
 {
     return same_text(a->name, b->name) && a->count == b->count && a->min == b->min &&
            a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes &&
            a->gpu_milli == b->gpu_milli && a->gpu_memory_bytes == b->gpu_memory_bytes &&
            a->gpu_devices == b->gpu_devices && a->set == b->set && a->reserved0 == b->reserved0 &&
-           same_text(a->partition, b->partition) && same_text(a->same, b->same) &&
-           same_text(a->profile, b->profile) && same_text(a->prefer, b->prefer) &&
+           same_demands(a, b) &&
            same_amounts(a->amounts, a->amount_count, b->amounts, b->amount_count) &&
            same_rules(a, b) &&
            same_names(a->gpu_models, a->gpu_model_count, b->gpu_models, b->gpu_model_count);
@@ -182,6 +193,29 @@ static bool same_sets(const struct gang_request_spec *a, const struct gang_reque
     return true;
 }
 
+static bool same_peers(const struct gang_request_spec *a, const struct gang_request_spec *b)
+{
+    struct gang_peer_rule x;
+    struct gang_peer_rule y;
+    if (a->peer_count != b->peer_count)
+        return false;
+    for (size_t i = 0; i < a->peer_count; i++)
+        if (!GANG__LOAD2_BY(x, y, wish, a->peers, b->peers, i, a->peer_size, b->peer_size) ||
+            !same_text(x.key, y.key) || !same_text(x.value, y.value) ||
+            !same_text(x.level, y.level) || x.near != y.near || x.wish != y.wish)
+            return false;
+    return true;
+}
+
+static bool same_request(const struct gang_request_spec *a, const struct gang_request_spec *b)
+{
+    return a->min == b->min && same_text(a->same, b->same) && same_text(a->prefer, b->prefer) &&
+           a->policy == b->policy && a->scarce == b->scarce && a->exclusive == b->exclusive &&
+           a->score == b->score && a->score_user == b->score_user && a->reserved0 == b->reserved0 &&
+           same_groups(a, b) && same_sets(a, b) &&
+           same_labels(a->labels, a->label_count, b->labels, b->label_count) && same_peers(a, b);
+}
+
 static bool same_places(const struct gang_job_spec *a, const struct gang_job_spec *b)
 {
     if (a->running != b->running || a->place_count != b->place_count)
@@ -209,15 +243,11 @@ static bool same_group_extras(const struct gang_job_spec *a, const struct gang_j
 
 static bool same_job(const struct gang_job_spec *a, const struct gang_job_spec *b)
 {
-    const struct gang_request_spec *x = &a->request;
-    const struct gang_request_spec *y = &b->request;
     return same_text(a->name, b->name) && same_text(a->queue, b->queue) &&
            a->priority == b->priority && a->submit == b->submit &&
            a->preemptible == b->preemptible && a->stale == b->stale &&
-           a->never_preempts == b->never_preempts && x->min == y->min &&
-           same_text(x->same, y->same) && same_text(x->prefer, y->prefer) &&
-           x->policy == y->policy && x->reserved0 == y->reserved0 && same_groups(x, y) &&
-           same_sets(x, y) && same_places(a, b) && same_group_extras(a, b);
+           a->never_preempts == b->never_preempts && same_request(&a->request, &b->request) &&
+           same_places(a, b) && same_group_extras(a, b);
 }
 
 /* ---- the case -------------------------------------------------------------------------- */
@@ -242,6 +272,13 @@ static bool same_lists(const struct gang_scenario *a, const struct gang_scenario
         struct gang_kind_spec y;
         if (!LOAD2(x, y, capacity, a->kinds, b->kinds, i) || !same_kind(&x, &y))
             return differ_at(where, "kinds", i);
+    }
+    for (size_t i = 0; i < a->partition_count; i++) {
+        struct gang_partition_spec x;
+        struct gang_partition_spec y;
+        if (!LOAD2(x, y, reserved0, a->partitions, b->partitions, i) ||
+            !same_text(x.name, y.name) || x.mode != y.mode || x.reserved0 != y.reserved0)
+            return differ_at(where, "partitions", i);
     }
     for (size_t i = 0; i < a->node_count; i++) {
         struct gang_node_spec x;
@@ -281,6 +318,10 @@ bool gang__scenario_equal(const struct gang_scenario *a, const struct gang_scena
         return differ(where, "quota_only");
     if (a->reserved0 != b->reserved0 || !same_text(a->expect, b->expect))
         return differ(where, "expect");
+    if (a->policy != b->policy || a->reserved1 != b->reserved1)
+        return differ(where, "policy");
+    if (a->partition_count != b->partition_count)
+        return differ(where, "partitions");
     if (a->kind_count != b->kind_count)
         return differ(where, "kinds");
     if (a->node_count != b->node_count)

@@ -5,16 +5,21 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const job_keys[] = {"name",        "queue",  "priority",       "preemptible",
-                                       "submit",      "min",    "tasks",          "same",
-                                       "prefer",      "groups", "state",          "running_on",
-                                       "running_gpu", "stale",  "never_preempts", "policy"};
+static const char *const job_keys[] = {
+    "name",           "queue",  "priority", "preemptible", "submit",     "min",         "tasks",
+    "same",           "prefer", "groups",   "state",       "running_on", "running_gpu", "stale",
+    "never_preempts", "policy", "labels",   "peers",       "exclusive",  "scarce"};
 
 static const char *const task_keys[] = {
-    "name",  "count",       "min",         "cpu",           "mem_mib",    "mem_bytes",
-    "gpu",   "gpu_devices", "gpu_mem_mib", "gpu_mem_bytes", "gpu_models", "selector",
-    "where", "partition",   "same",        "prefer",        "group",      "protected",
-    "order", "amounts",     "profile"};
+    "name",        "count",         "min",           "cpu",
+    "mem_mib",     "mem_bytes",     "gpu",           "gpu_devices",
+    "gpu_mem_mib", "gpu_mem_bytes", "gpu_models",    "selector",
+    "where",       "partition",     "same",          "prefer",
+    "group",       "protected",     "order",         "amounts",
+    "numa",        "near_nic",      "profile",       "models_ranked",
+    "slice",       "slice_same",    "slice_prefer",  "spread",
+    "max_skew",    "spread_wish",   "most_per_node", "most_per_domain",
+    "most_level"};
 
 static const char *const group_keys[] = {"name", "parent", "min", "same", "prefer"};
 
@@ -122,8 +127,8 @@ static gang_result fill_set(struct gang__reader *r, const struct gang__json *at,
     *set = (struct gang_set_spec)GANG_SET_SPEC_INIT;
     GANG__TRY(gang__take_name_of(r, at, "name", &set->name));
     GANG__TRY(gang__take_int(at, "min", 0, GANG__MAX_TASKS, &set->min));
-    GANG__TRY(gang__take_level(r, at, "same", &set->same));
-    GANG__TRY(gang__take_level(r, at, "prefer", &set->prefer));
+    GANG__TRY(gang__take_level(r, at, "same", GANG__LEVELS_ALL, &set->same));
+    GANG__TRY(gang__take_level(r, at, "prefer", GANG__LEVELS_ALL, &set->prefer));
     if (sets->parent[index] != SIZE_MAX)
         set->parent = (int32_t)sets->place[sets->parent[index]];
     return GANG_OK;
@@ -223,84 +228,6 @@ static gang_result read_gpu(const struct gang__json *object, struct gang_group_s
     return GANG_OK;
 }
 
-/* Text, or a list of at least one. */
-static gang_result read_values(struct gang__reader *r, const struct gang__json *at,
-                               struct gang_label_rule *rule)
-{
-    bool single = json_is_string(at->value);
-    size_t count = 1;
-    const char **list;
-    if (!single)
-        GANG__TRY(gang__json_array(at, GANG__MAX_LIST, &count));
-    if (count == 0)
-        return gang__json_fail(at, GANG_EINVAL, "must not be empty");
-    GANG__TAKE(list, r, at, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = single ? *at : gang__json_element(at, i);
-        const char *text;
-        GANG__TRY(gang__json_name(&element, 0, GANG_MAX_NAME, &text));
-        GANG__TRY(gang__take_copy(r, &element, text, &list[i]));
-    }
-    rule->values = list;
-    rule->value_count = count;
-    return GANG_OK;
-}
-
-/* An element of `where`. */
-static gang_result read_rule(struct gang__reader *r, const struct gang__json *at,
-                             struct gang_label_rule *rule)
-{
-    static const char *const keys[] = {"key", "op", "values"};
-    struct gang__json member;
-    size_t op = 0;
-    GANG__TRY(gang__json_object(at, keys, GANG__COUNT(keys)));
-    GANG__TRY(gang__json_need(at, "key", &member));
-    GANG__TRY(gang__take_name(r, &member, &rule->key));
-    GANG__TRY(gang__json_need(at, "op", &member));
-    GANG__TRY(gang__json_choice(&member, gang__op_words, GANG__COUNT(gang__op_words), &op));
-    rule->op = (int32_t)op;
-    bool wanted = rule->op == GANG_LABEL_IN || rule->op == GANG_LABEL_NOT_IN;
-    if (wanted) {
-        GANG__TRY(gang__json_need(at, "values", &member));
-        return read_values(r, &member, rule);
-    }
-    if (gang__json_get(at, "values", &member))
-        return gang__json_fail(&member, GANG_EINVAL, "does not go with '%s'", gang__op_words[op]);
-    return GANG_OK;
-}
-
-/* `selector` and then `where`. */
-static gang_result read_labels(struct gang__reader *r, const struct gang__json *object,
-                               struct gang_group_spec *group)
-{
-    struct gang__json selector;
-    struct gang__json where;
-    struct gang_label_rule *list;
-    size_t selected = 0;
-    size_t more = 0;
-    if (gang__json_get(object, "selector", &selector)) {
-        GANG__TRY(gang__json_map(&selector, GANG__MAX_LIST));
-        selected = json_object_size(selector.value);
-    }
-    if (gang__json_get(object, "where", &where))
-        GANG__TRY(gang__json_array(&where, GANG__MAX_LIST, &more));
-    GANG__TAKE(list, r, object, selected + more);
-    struct gang__json member = {NULL, NULL, NULL, 0, NULL};
-    for (size_t i = 0; i < selected && gang__json_next(&selector, &member); i++) {
-        list[i].op = GANG_LABEL_IN;
-        GANG__TRY(gang__json_key(&member, GANG_MAX_NAME));
-        GANG__TRY(gang__take_copy(r, &member, member.key, &list[i].key));
-        GANG__TRY(read_values(r, &member, &list[i]));
-    }
-    for (size_t i = 0; i < more; i++) {
-        struct gang__json element = gang__json_element(&where, i);
-        GANG__TRY(read_rule(r, &element, &list[selected + i]));
-    }
-    group->labels = list;
-    group->label_count = selected + more;
-    return GANG_OK;
-}
-
 static gang_result read_task_amounts(struct gang__reader *r, const struct gang__json *object,
                                      struct gang_group_spec *group)
 {
@@ -337,17 +264,6 @@ static gang_result read_count(const struct gang__json *object, bool job_has_min,
     return GANG_OK;
 }
 
-static gang_result read_profile(struct gang__reader *r, const struct gang__json *object,
-                                struct gang_group_spec *group)
-{
-    struct gang__json at;
-    if (!gang__json_get(object, "profile", &at))
-        return GANG_OK;
-    if (group->gpu_milli < 1000 || group->gpu_devices)
-        return gang__json_fail(&at, GANG_EINVAL, "asks for whole 'gpu', without 'gpu_devices'");
-    return gang__take_name(r, &at, &group->profile);
-}
-
 static gang_result read_group(struct gang__reader *r, const struct gang__json *at, bool job_has_min,
                               struct sets *sets, struct gang_group_spec *group)
 {
@@ -364,12 +280,9 @@ static gang_result read_group(struct gang__reader *r, const struct gang__json *a
     if (gang__json_get(at, "gpu_models", &member))
         GANG__TRY(gang__take_names(r, &member, GANG__MAX_LIST, &group->gpu_models,
                                    &group->gpu_model_count));
-    GANG__TRY(read_profile(r, at, group));
-    GANG__TRY(read_labels(r, at, group));
+    GANG__TRY(gang__read_labels(r, at, group));
     GANG__TRY(read_task_amounts(r, at, group));
-    GANG__TRY(gang__take_name_of(r, at, "partition", &group->partition));
-    GANG__TRY(gang__take_level(r, at, "same", &group->same));
-    return gang__take_level(r, at, "prefer", &group->prefer);
+    return gang__read_demands(r, at, group);
 }
 
 static gang_result read_tasks(struct gang__reader *r, const struct gang__json *job,
@@ -553,7 +466,6 @@ gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, 
     struct gang__json member;
     struct sets sets;
     int64_t tasks = 0;
-    size_t policy = GANG_POLICY_DEFAULT;
     job->size = sizeof(*job);
     job->request = (struct gang_request_spec)GANG_REQUEST_SPEC_INIT;
     job->preemptible = 1;
@@ -567,12 +479,7 @@ gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, 
     GANG__TRY(gang__take_bool(at, "preemptible", &job->preemptible));
     GANG__TRY(gang__take_bool(at, "stale", &job->stale));
     GANG__TRY(gang__take_bool(at, "never_preempts", &job->never_preempts));
-    GANG__TRY(gang__take_level(r, at, "same", &job->request.same));
-    GANG__TRY(gang__take_level(r, at, "prefer", &job->request.prefer));
-    if (gang__json_get(at, "policy", &member))
-        GANG__TRY(gang__json_choice(&member, gang__policy_words, GANG__COUNT(gang__policy_words),
-                                    &policy));
-    job->request.policy = (int32_t)policy;
+    GANG__TRY(gang__read_job_demands(r, at, &job->request));
     GANG__TRY(read_sets(r, at, &sets, &job->request));
     GANG__TRY(read_tasks(r, at, &sets, job, &tasks));
     GANG__TRY(check_sets(at, &sets, &job->request));

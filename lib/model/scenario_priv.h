@@ -26,7 +26,9 @@ enum {
     GANG__MAX_TASKS = 1 << 24, /* tasks of a job */
     GANG__MAX_LIST = 65535,    /* labels, links, partitions, ... of one thing */
     GANG__MAX_COMMENT = 65535, /* bytes of `source` */
-    GANG__MAX_ROUNDS = 1000000
+    GANG__MAX_ROUNDS = 1000000,
+    GANG__MAX_JOB_LABELS = 64, /* and peer rules */
+    GANG__MAX_RANKS = 64       /* GPU models in their order */
 };
 
 /* The kind that `max_tasks` stands for. */
@@ -41,7 +43,10 @@ extern const struct gang__json_limits gang__scenario_limits;
 extern const char *const gang__scope_words[2];   /* GANG_SCOPE_NODE ... */
 extern const char *const gang__link_words[3];    /* GANG_LINK_NVLINK ... */
 extern const char *const gang__state_words[3];   /* GANG_NODE_UP ... */
-extern const char *const gang__op_words[4];      /* GANG_LABEL_IN ... */
+extern const char *const gang__op_words[8];      /* GANG_LABEL_IN ... */
+extern const char *const gang__numa_words[3];    /* GANG_NUMA_PREFER ... */
+extern const char *const gang__scarce_words[3];  /* GANG_SCARCE_PREFER ... */
+extern const char *const gang__mode_words[3];    /* GANG_PARTITION_SHARED ... */
 extern const char *const gang__within_words[3];  /* GANG_DISPLACE_NEVER ... */
 extern const char *const gang__reclaim_words[3]; /* the numbers of gang__reclaim_numbers */
 extern const int32_t gang__reclaim_numbers[3];
@@ -126,9 +131,12 @@ gang_result gang__take_name_of(struct gang__reader *r, const struct gang__json *
 /* An array of names, each once. */
 gang_result gang__take_names(struct gang__reader *r, const struct gang__json *at, size_t most,
                              const char *const **out, size_t *count);
-/* Optional member that is null or names a level of the case. */
+/* Optional member that is null or names a level: of the case, or a built-in one as far as `which`. */
+enum { GANG__LEVELS_SITE = 0, GANG__LEVELS_WIDE = 1, GANG__LEVELS_ALL = 5 };
 gang_result gang__take_level(struct gang__reader *r, const struct gang__json *object,
-                             const char *key, const char **out);
+                             const char *key, size_t which, const char **out);
+/* Is it a built-in level of GPUs alone, by the text that gang__take_level() gave? */
+bool gang__level_needs_gpus(const char *level);
 /* Optional amount of memory, under a key in MiB or one in bytes. */
 gang_result gang__take_memory(const struct gang__json *object, const char *mib_key,
                               const char *bytes_key, int64_t most, int64_t *bytes);
@@ -154,6 +162,14 @@ gang_result gang__link_queues(struct gang__reader *r, const struct gang__json *q
                               const struct gang_queue_spec *list, size_t count);
 gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, size_t index,
                            struct gang_job_spec *job);
+/* Of a task: `selector` and `where`; partition, devices, levels and bounds, once it is known how many
+ * tasks and GPUs there are. Of a job: all but its tasks, sets and state. */
+gang_result gang__read_labels(struct gang__reader *r, const struct gang__json *object,
+                              struct gang_group_spec *group);
+gang_result gang__read_demands(struct gang__reader *r, const struct gang__json *object,
+                               struct gang_group_spec *group);
+gang_result gang__read_job_demands(struct gang__reader *r, const struct gang__json *job,
+                                   struct gang_request_spec *request);
 gang_result gang__check_expect(struct gang__reader *r, const struct gang__json *expect);
 
 /* One case from a tree. */

@@ -121,7 +121,7 @@ static gang_result read_cells(struct gang__reader *r, const struct gang__json *o
             strcmp(json_string_value(member.value), GANG__NODE_LEVEL) == 0)
             list[i].level = GANG__NODE_LEVEL;
         else
-            GANG__TRY(gang__take_level(r, &element, "level", &list[i].level));
+            GANG__TRY(gang__take_level(r, &element, "level", GANG__LEVELS_SITE, &list[i].level));
         if (!list[i].level)
             return gang__json_fail(&member, GANG_EINVAL, "must be a string, not null");
         GANG__TRY(gang__json_need(&element, "count", &member));

@@ -11,6 +11,8 @@
  *           levels               [name], widest first
  *           kinds             *  [{name, unit, scope: "node" | "cluster", capacity}]; capacity only
  *                                with scope "cluster"; scope is "node" if it is not given
+ *           policy            *  of the cluster: as in a job
+ *           partitions        *  [{name, mode: "shared" (if not given) | "exclusive" | "lending"}]
  *           nodes, queues, jobs
  *           rounds               1 if it is not given
  *           expect               {jobs, queues, interchangeable, derived}, see scenario.h
@@ -50,10 +52,15 @@
  *           min                  if it is not given, all tasks are the gang; if the minima of groups and
  *                                tasks add up to more, so many start together
  *           tasks                at least one
- *           same, prefer         levels
+ *           same, prefer         levels: of `levels`, or "node", "package", "numa", "pcie", "island" *
  *           groups               [{name, parent, min, same, prefer}] in any order; they become sets
  *                                with parents first; without a name they go by index *
- *           policy            *  "pack" (if not given), "spread" or "first"
+ *           policy            *  a name of gang_policy_name() but "host"; "default" if not given
+ *           scarce            *  "prefer" (if not given), "off" or "strict": GANG_SCARCE_*
+ *           exclusive         *  true: its nodes are for this job alone
+ *           labels            *  {key: text} of the job, for the rules of others
+ *           peers             *  [{key, value (null: any), level ("node", or of `levels`), near, wish}]:
+ *                                rules on other jobs; near and wish are true or false (if not given)
  *           state                "pending" (if not given) or "running"
  *           running_on           [node or null], one a task; may be shorter than the tasks
  *           running_gpu          [[label of a device]], one a task
@@ -69,10 +76,22 @@
  *           profile           *  of partitionable devices, `gpu` instances of it
  *           amounts           *  {kind: number}
  *           selector             {label or "node": value or [values]}
- *           where             *  [{key, op: "in" | "not_in" | "exists" | "not_exists", values}]
+ *           where             *  a label expression (gang_group_spec.where), or a list of rules [{key,
+ *                                op: "in" | "not_in" | "exists" | "not_exists" | "lt" | "le" | "gt" |
+ *                                "ge", values}], in which one element may be an expression
  *           partition         *
  *           group                name (or index *) of one of `groups`
  *           same, prefer      *  levels, for the tasks of this group
+ *           numa              *  "prefer" (if not given), "none" or "strict"
+ *           near_nic          *  true: GPUs near a network card
+ *           models_ranked     *  true: gpu_models are in the order of preference, at most 64
+ *           slice, slice_same, slice_prefer
+ *                             *  tasks of one, levels
+ *           spread, max_skew, spread_wish
+ *                             *  level ("node", or of `levels`), number, true or false
+ *           most_per_node     *
+ *           most_per_domain, most_level
+ *                             *  number, level ("node", or of `levels`)
  *           name              *
  *           protected, order
  *
@@ -83,9 +102,9 @@
 
 #include <string.h>
 
-static const char *const case_keys[] = {"id",    "source",       "note",       "caps",   "needs",
-                                        "tier",  "sensitive_to", "quota_only", "levels", "kinds",
-                                        "nodes", "queues",       "jobs",       "rounds", "expect"};
+static const char *const case_keys[] = {
+    "id",    "source", "note",   "caps", "needs",  "tier",   "sensitive_to", "quota_only", "levels",
+    "kinds", "nodes",  "queues", "jobs", "rounds", "expect", "policy",       "partitions"};
 
 /* ---- kinds ----------------------------------------------------------------------------- */
 
@@ -180,6 +199,37 @@ static gang_result index_names(struct gang__reader *r, const struct gang__json *
     gang__json_get(&element, "name", &name);
     return gang__json_fail(&name, GANG_EEXIST, "'%s' is there twice",
                            gang__word(json_string_value(name.value)).s);
+}
+
+static gang_result read_partitions(struct gang__reader *r, const struct gang__json *at)
+{
+    static const char *const keys[] = {"name", "mode"};
+    struct gang__json partitions;
+    struct gang_partition_spec *list;
+    struct gang__lookup names;
+    size_t count;
+    if (!gang__json_get(at, "partitions", &partitions))
+        return GANG_OK;
+    GANG__TRY(gang__json_array(&partitions, GANG__MAX_LIST, &count));
+    GANG__TAKE(list, r, &partitions, count);
+    for (size_t i = 0; i < count; i++) {
+        struct gang__json element = gang__json_element(&partitions, i);
+        struct gang__json member;
+        size_t mode = GANG_PARTITION_SHARED;
+        GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
+        GANG__TRY(gang__json_need(&element, "name", &member));
+        GANG__TRY(gang__take_name(r, &member, &list[i].name));
+        if (gang__json_get(&element, "mode", &member))
+            GANG__TRY(
+                gang__json_choice(&member, gang__mode_words, GANG__COUNT(gang__mode_words), &mode));
+        list[i].size = sizeof(list[i]);
+        list[i].mode = (int32_t)mode;
+    }
+    if (count > 0)
+        GANG__TRY(index_names(r, &partitions, &list[0].name, sizeof(*list), count, &names));
+    r->out->partitions = list;
+    r->out->partition_count = count;
+    return GANG_OK;
 }
 
 static gang_result read_nodes(struct gang__reader *r, const struct gang__json *at)
@@ -282,7 +332,13 @@ static gang_result read_members(struct gang__reader *r, const struct gang__json 
         GANG__TRY(gang__take_names(r, &member, GANG_MAX_LEVELS, &out->levels, &out->level_count));
     GANG__TRY(gang__take_bool(at, "quota_only", &out->quota_only));
     GANG__TRY(gang__take_int(at, "rounds", 1, GANG__MAX_ROUNDS, &out->rounds));
+    if (gang__json_get(at, "policy", &member)) {
+        size_t policy;
+        GANG__TRY(gang__json_choice(&member, gang__policy_words, GANG_POLICY_HOST, &policy));
+        out->policy = (int32_t)policy;
+    }
     GANG__TRY(read_kinds(r, at));
+    GANG__TRY(read_partitions(r, at));
     GANG__TRY(read_nodes(r, at));
     GANG__TRY(read_queues(r, at));
     GANG__TRY(read_jobs(r, at));

@@ -11,7 +11,11 @@ const struct gang__json_limits gang__scenario_limits = {GANG_JSON_MAX_BYTES, GAN
 const char *const gang__scope_words[2] = {"node", "cluster"};
 const char *const gang__link_words[3] = {"nvlink", "xgmi", "other"};
 const char *const gang__state_words[3] = {"up", "draining", "down"};
-const char *const gang__op_words[4] = {"in", "not_in", "exists", "not_exists"};
+const char *const gang__op_words[8] = {"in", "not_in", "exists", "not_exists",
+                                       "lt", "le",     "gt",     "ge"};
+const char *const gang__numa_words[3] = {"prefer", "none", "strict"};
+const char *const gang__scarce_words[3] = {"prefer", "off", "strict"};
+const char *const gang__mode_words[3] = {"shared", "exclusive", "lending"};
 const char *const gang__policy_words[GANG_POLICY_HOST + 1] = {
     "default",  "pack",        "spread",      "first",          "topology", "fgd",
     "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "host"};
@@ -182,8 +186,21 @@ gang_result gang__take_names(struct gang__reader *r, const struct gang__json *at
     return GANG_OK;
 }
 
+/* From wide to narrow, those of GPUs last. */
+static const char *const built_in_levels[GANG__LEVELS_ALL] = {
+    GANG_LEVEL_NODE, GANG_LEVEL_PACKAGE, GANG_LEVEL_NUMA, GANG_LEVEL_PCIE, GANG_LEVEL_ISLAND};
+enum { FIRST_OF_GPUS = 3 };
+
+bool gang__level_needs_gpus(const char *level)
+{
+    for (size_t i = FIRST_OF_GPUS; i < GANG__LEVELS_ALL; i++)
+        if (level == built_in_levels[i])
+            return true;
+    return false;
+}
+
 gang_result gang__take_level(struct gang__reader *r, const struct gang__json *object,
-                             const char *key, const char **out)
+                             const char *key, size_t which, const char **out)
 {
     struct gang__json at;
     const char *text;
@@ -193,6 +210,16 @@ gang_result gang__take_level(struct gang__reader *r, const struct gang__json *ob
     for (size_t i = 0; i < r->out->level_count; i++) {
         if (strcmp(text, r->out->levels[i]) == 0) {
             *out = r->out->levels[i];
+            return GANG_OK;
+        }
+    }
+    for (size_t i = 0; i < GANG__LEVELS_ALL; i++) {
+        if (strcmp(text, built_in_levels[i]) != 0)
+            continue;
+        if (i >= which && which != GANG__LEVELS_SITE)
+            return gang__json_fail(&at, GANG_EINVAL, "'%s' lies below the node", text);
+        if (i < which) {
+            *out = built_in_levels[i];
             return GANG_OK;
         }
     }

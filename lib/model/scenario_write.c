@@ -609,13 +609,14 @@ static json_t *rule_of(struct writer *w, const struct gang_label_rule *rule)
     return object;
 }
 
-/* The first rules go into `selector` as long as it can say them, the others into `where`. */
+/* The first rules go into `selector` as long as it can say them, the others into `where`, beside the
+ * expression. */
 static void put_rules(struct writer *w, json_t *object, const struct gang_group_spec *group)
 {
     size_t i = 0;
-    if (group->label_count == 0)
+    if (group->label_count == 0 && !group->where)
         return;
-    if (!group->labels) {
+    if (group->label_count > 0 && !group->labels) {
         gang__json_note(&w->maker, GANG_EINVAL);
         return;
     }
@@ -632,6 +633,10 @@ static void put_rules(struct writer *w, json_t *object, const struct gang_group_
         gang__json_push(&w->maker, where, rule_of(w, &group->labels[i]));
     bool selects = json_object_size(selector) > 0;
     bool more = json_array_size(where) > 0;
+    if (more && group->where)
+        gang__json_push(&w->maker, where, gang__json_new_text(&w->maker, group->where));
+    else if (group->where)
+        put_text(w, object, "where", group->where);
     if (selects)
         put(w, object, "selector", selector);
     else
@@ -650,8 +655,41 @@ static void put_gpu_need(struct writer *w, json_t *object, const struct gang_gro
     if (group->gpu_devices)
         put_int(w, object, "gpu_devices", group->gpu_devices);
     put_names(w, object, "gpu_models", group->gpu_models, group->gpu_model_count);
-    if (group->profile)
-        put_text(w, object, "profile", group->profile);
+}
+
+static void put_level(struct writer *w, json_t *object, const char *key, const char *level)
+{
+    if (level)
+        put_text(w, object, key, level);
+}
+
+static void put_number(struct writer *w, json_t *object, const char *key, int64_t number)
+{
+    if (number)
+        put_int(w, object, key, number);
+}
+
+/* Partition, devices, levels and bounds, as far as they are not the default. */
+static void put_demands(struct writer *w, json_t *object, const struct gang_group_spec *group)
+{
+    put_level(w, object, "partition", group->partition);
+    if (group->numa != GANG_NUMA_PREFER)
+        put_word(w, object, "numa", gang__numa_words, GANG__COUNT(gang__numa_words),
+                 GANG_NUMA_PREFER, group->numa);
+    put_flag(w, object, "near_nic", group->near_nic);
+    put_flag(w, object, "models_ranked", group->models_ranked);
+    put_level(w, object, "profile", group->profile);
+    put_level(w, object, "same", group->same);
+    put_level(w, object, "prefer", group->prefer);
+    put_number(w, object, "slice", group->slice);
+    put_level(w, object, "slice_same", group->slice_same);
+    put_level(w, object, "slice_prefer", group->slice_prefer);
+    put_level(w, object, "spread", group->spread);
+    put_number(w, object, "max_skew", group->max_skew);
+    put_flag(w, object, "spread_wish", group->spread_wish);
+    put_number(w, object, "most_per_node", group->most_per_node);
+    put_number(w, object, "most_per_domain", group->most_per_domain);
+    put_level(w, object, "most_level", group->most_level);
 }
 
 static json_t *group_of(struct writer *w, const struct gang_request_spec *request,
@@ -672,14 +710,9 @@ static json_t *group_of(struct writer *w, const struct gang_request_spec *reques
     else
         put_amounts(w, object, group->amounts, group->amount_count - (w->max_tasks ? 1 : 0));
     put_rules(w, object, group);
-    if (group->partition)
-        put_text(w, object, "partition", group->partition);
+    put_demands(w, object, group);
     if (group->set != -1)
         put_set_reference(w, object, "group", request, group->set);
-    if (group->same)
-        put_text(w, object, "same", group->same);
-    if (group->prefer)
-        put_text(w, object, "prefer", group->prefer);
     return object;
 }
 
@@ -724,6 +757,45 @@ static void put_places(struct writer *w, json_t *object, const struct gang_job_s
         json_decref(gpus);
 }
 
+static void put_peers(struct writer *w, json_t *object, const struct gang_request_spec *request)
+{
+    if (request->peer_count == 0)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < request->peer_count; i++) {
+        struct gang_peer_rule peer;
+        if (!load_noted(w, GANG__LOAD_BY(peer, wish, request->peers, i, request->peer_size)))
+            break;
+        json_t *item = json_object();
+        put_text(w, item, "key", peer.key);
+        if (peer.value)
+            put_text(w, item, "value", peer.value);
+        put_level(w, item, "level", peer.level);
+        put_flag(w, item, "near", peer.near);
+        put_flag(w, item, "wish", peer.wish);
+        gang__json_push(&w->maker, list, item);
+    }
+    put(w, object, "peers", list);
+}
+
+/* Of the job as a whole, as far as it is not the default. */
+static void put_job_demands(struct writer *w, json_t *object,
+                            const struct gang_request_spec *request)
+{
+    put_level(w, object, "same", request->same);
+    put_level(w, object, "prefer", request->prefer);
+    if (request->policy != GANG_POLICY_DEFAULT) /* that of the host has a function */
+        put_word(w, object, "policy", gang__policy_words, GANG_POLICY_HOST, GANG_POLICY_DEFAULT,
+                 request->policy);
+    if (request->scarce != GANG_SCARCE_PREFER)
+        put_word(w, object, "scarce", gang__scarce_words, GANG__COUNT(gang__scarce_words),
+                 GANG_SCARCE_PREFER, request->scarce);
+    put_flag(w, object, "exclusive", request->exclusive);
+    if (request->label_count > 0)
+        put_labels(w, object, "labels", request->labels, request->label_count);
+    put_peers(w, object, request);
+}
+
 static json_t *job_of(struct writer *w, const struct gang_job_spec *job)
 {
     json_t *object = json_object();
@@ -737,13 +809,7 @@ static json_t *job_of(struct writer *w, const struct gang_job_spec *job)
         put_int(w, object, "min", job->request.min);
     put_tasks(w, object, job);
     put_sets(w, object, &job->request);
-    if (job->request.same)
-        put_text(w, object, "same", job->request.same);
-    if (job->request.prefer)
-        put_text(w, object, "prefer", job->request.prefer);
-    if (job->request.policy != GANG_POLICY_DEFAULT)
-        put_word(w, object, "policy", gang__policy_words, GANG__COUNT(gang__policy_words),
-                 GANG_POLICY_DEFAULT, job->request.policy);
+    put_job_demands(w, object, &job->request);
     put_text(w, object, "state", job->running ? "running" : "pending");
     if (job->running)
         put_places(w, object, job);
@@ -801,6 +867,24 @@ static json_t *jobs_of(struct writer *w, const struct gang_scenario *c)
     return list;
 }
 
+static void put_partitions(struct writer *w, json_t *object, const struct gang_scenario *c)
+{
+    if (c->partition_count == 0)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < c->partition_count; i++) {
+        struct gang_partition_spec partition;
+        if (!LOAD(w, partition, reserved0, c->partitions, i))
+            break;
+        json_t *item = json_object();
+        put_text(w, item, "name", partition.name);
+        put_word(w, item, "mode", gang__mode_words, GANG__COUNT(gang__mode_words),
+                 GANG_PARTITION_SHARED, partition.mode);
+        gang__json_push(&w->maker, list, item);
+    }
+    put(w, object, "partitions", list);
+}
+
 static void put_expect(struct writer *w, json_t *object, const char *text)
 {
     json_t *expect;
@@ -828,6 +912,10 @@ static json_t *case_of(struct writer *w, const struct gang_scenario *c)
     put_flag(w, object, "quota_only", c->quota_only);
     put_names(w, object, "levels", c->levels, c->level_count);
     put_kinds(w, object, c);
+    if (c->policy != GANG_POLICY_DEFAULT)
+        put_word(w, object, "policy", gang__policy_words, GANG_POLICY_HOST, GANG_POLICY_DEFAULT,
+                 c->policy);
+    put_partitions(w, object, c);
     put(w, object, "nodes", nodes_of(w, c));
     put(w, object, "queues", queues_of(w, c));
     put(w, object, "jobs", jobs_of(w, c));

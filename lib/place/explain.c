@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "core/kind.h"
 #include "core/node.h"
+#include "place/filter.h"
 
 enum { WHY_COUNT = GANG_WHY_EXCLUSIVE + 1 };
 
@@ -75,7 +76,7 @@ static void look_at(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t
     if (state == GANG__STATE_GONE) /* removed, but still held */
         return;
     s->nodes++;
-    if (!gang__node_matches(g, node, &misfit)) {
+    if (!gang__node_matches(p, g, node, &misfit)) {
         s->by_why[misfit.why]++;
         return;
     }
@@ -136,10 +137,10 @@ static int32_t kind_of(const gang_cluster *c, const struct survey *s, int32_t sc
  * for it, before a kind before a state before a constraint. */
 static struct gang__misfit reason_of(const gang_cluster *c, const struct survey *s)
 {
-    static const int32_t order[] = {GANG_WHY_POOL,    GANG_WHY_PEER,     GANG_WHY_EXCLUSIVE,
-                                    GANG_WHY_KIND,    GANG_WHY_NUMA,     GANG_WHY_DEVICE,
-                                    GANG_WHY_STATE,   GANG_WHY_LABEL,    GANG_WHY_GPU_MODEL,
-                                    GANG_WHY_PROFILE, GANG_WHY_PARTITION};
+    static const int32_t order[] = {GANG_WHY_POOL,      GANG_WHY_PEER,    GANG_WHY_EXCLUSIVE,
+                                    GANG_WHY_KIND,      GANG_WHY_NUMA,    GANG_WHY_DEVICE,
+                                    GANG_WHY_STATE,     GANG_WHY_SCARCE,  GANG_WHY_LABEL,
+                                    GANG_WHY_GPU_MODEL, GANG_WHY_PROFILE, GANG_WHY_PARTITION};
     struct gang__misfit m = {GANG_WHY_STATE, -1}; /* no node at all */
     bool could = false; /* some node that is short would take a task if it were empty */
     for (int32_t kind = 0; kind < GANG_MAX_KINDS; kind++)
@@ -183,7 +184,10 @@ static void describe(struct gang_error *error, const gang_cluster *c, const stru
                     (long long)amount_asked(g, m.kind), c->kind[m.kind].unit);
     else
         gang__error(error, error->code, NULL, "group \"%.64s\": %lld of %lld tasks %s; %s", g->name,
-                    (long long)s->fit, (long long)want, fit, what[m.why]);
+                    (long long)s->fit, (long long)want, fit,
+                    m.why == GANG_WHY_PARTITION && !g->partition
+                        ? "the other nodes are for requests that name their partition"
+                        : what[m.why]);
 }
 
 /* For all of the tasks: how many of the group could be placed if it were alone. */

@@ -10,6 +10,7 @@
 #include "place/pack.h"
 
 #include "core/node.h"
+#include "place/filter.h"
 
 /* ---- members ------------------------------------------------------------------------------------- */
 
@@ -369,10 +370,33 @@ static bool all_want_few(const struct gang__pack *k)
     return k->q->min > 1 && wants_few(k, gang__member_all());
 }
 
+/* The same, and then on fewer nodes, if that is wanted and can be. */
+static bool place_well(struct gang__pack *k, bool few)
+{
+    return place_all(k) && (!few || gang__improve(k) || (!k->p->failed && place_all(k)));
+}
+
+/* The highest tier of any group. Each search goes through the tiers by itself; but where domains are
+ * chosen, too, one without the nodes of high tiers comes before one with them. Not where all that
+ * matters is whether there is room. */
+static uint32_t highest_tier(const struct gang__plan *p, bool proof)
+{
+    const gang_request *q = p->q;
+    uint32_t most = 1;
+    if (!q->bound || proof || p->empty)
+        return 0;
+    for (uint32_t i = 0; i < q->group_count; i++) {
+        uint32_t here = gang__tier_count(gang__tiers_of(p, &q->group[i]));
+        most = here > most ? here : most;
+    }
+    return most - 1;
+}
+
 bool gang__pack_request(struct gang__plan *p, bool proof)
 {
     const gang_request *q = p->q;
     struct gang__pack k = {p, q, q->by_size, proof ? GANG__ORDER_PROOF : q->policy};
+    uint32_t most = highest_tier(p, proof);
     p->even = proof || p->empty;
     p->settled = proof;
     p->shy = p->passed = false;
@@ -382,14 +406,14 @@ bool gang__pack_request(struct gang__plan *p, bool proof)
             gang__undo(p, 0, 0);
         return placed;
     }
-    bool few = !proof && !p->empty && all_want_few(&k);
-    if (place_all(&k)) {
-        bool done = !few || gang__improve(&k);
-        return !p->failed && (done || place_all(&k));
-    }
-    if (p->failed || q->group_count == 1 || !gang__exhaust(&k))
-        return false;
-    return !few || gang__improve(&k) || gang__exhaust(&k);
+    bool few = !proof && !p->empty && all_want_few(&k), placed = false;
+    for (p->tier_limit = 0; p->tier_limit < most && !placed && !p->failed; p->tier_limit++)
+        placed = place_well(&k, few);
+    p->tier_limit = UINT32_MAX;
+    placed = placed || (!p->failed && place_well(&k, few));
+    if (placed || p->failed || q->group_count == 1)
+        return placed;
+    return gang__exhaust(&k) && (!few || gang__improve(&k) || gang__exhaust(&k));
 }
 
 int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
@@ -399,7 +423,13 @@ int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int
     size_t picks = p->picks, binds = p->binds;
     p->even = proof || p->empty;
     p->settled = proof;
-    int64_t done = add_tasks(&k, group, want);
+    uint32_t most = highest_tier(p, proof);
+    int64_t done = 0;
+    for (p->tier_limit = 0; p->tier_limit < most && done < want && !p->failed; p->tier_limit++)
+        done += add_tasks(&k, group, want - done);
+    p->tier_limit = UINT32_MAX;
+    if (done < want && !p->failed)
+        done += add_tasks(&k, group, want - done);
     if (done >= least)
         return done;
     gang__undo(p, picks, binds);

@@ -7,9 +7,11 @@
 #include "core/health.h"
 #include "core/kind.h"
 #include "core/node.h"
+#include "core/partition.h"
 #include "core/shape.h"
 #include "place/device.h"
 #include "place/exclusive.h"
+#include "place/filter.h"
 #include "place/peers.h"
 
 /* ---- begin and end -------------------------------------------------------------------------- */
@@ -23,6 +25,9 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     p->failed = p->adopting = p->settled = p->shy = p->met = p->passed = false;
     p->even = empty;
     p->unhealthy = !empty && (p->snap || gang__load(&c->unhealthy));
+    p->modes = gang__modes_now(c);
+    p->models = SIZE_MAX;
+    p->tier_limit = UINT32_MAX;
     p->views = p->words = p->picks = p->binds = p->keys = p->helds = 0;
     const struct gang_mem *mem = &c->mem;
     size_t groups = q->group_count, sets = q->set_count;
@@ -287,82 +292,7 @@ static bool refresh(struct gang__plan *p, struct gang__view *v)
     return true;
 }
 
-/* ---- filter ------------------------------------------------------------------------------------ */
-
-static const char *label_value(const struct gang__node *node, const char *key)
-{
-    const struct gang__tags *tags = node->tags;
-    if (strcmp(key, "node") == 0)
-        return node->name;
-    for (size_t i = 0; tags && i < tags->label_count; i++)
-        if (strcmp(tags->labels[i].key, key) == 0)
-            return tags->labels[i].value;
-    return NULL;
-}
-
-static bool is_among(const char *text, const char *const *texts, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(text, texts[i]) == 0)
-            return true;
-    return false;
-}
-
-static bool rule_holds(const struct gang__rule *rule, const struct gang__node *node)
-{
-    const char *value = label_value(node, rule->key);
-    switch (rule->op) {
-    case GANG_LABEL_IN:
-        return value && is_among(value, rule->values, rule->value_count);
-    case GANG_LABEL_NOT_IN:
-        return !value || !is_among(value, rule->values, rule->value_count);
-    case GANG_LABEL_EXISTS:
-        return value != NULL;
-    default:
-        return value == NULL;
-    }
-}
-
-static bool gpu_has_model(const struct gang__group *g, const struct gang_gpu_spec *gpu)
-{
-    return g->model_count == 0 || (gpu->model && is_among(gpu->model, g->models, g->model_count));
-}
-
-/* Devices of the group's models, and of the sort that it takes. */
-static uint64_t devices_of_models(const struct gang__group *g, const struct gang__shape *shape)
-{
-    uint64_t all = g->profile ? shape->slices : shape->gpus;
-    if (g->model_count == 0)
-        return all;
-    uint64_t mask = 0;
-    for (uint64_t left = all; left; left &= left - 1) {
-        unsigned i = (unsigned)__builtin_ctzll(left);
-        if (gpu_has_model(g, &shape->spec->gpus[i]))
-            mask |= UINT64_C(1) << i;
-    }
-    return mask;
-}
-
-bool gang__node_matches(const struct gang__group *g, const struct gang__node *node,
-                        struct gang__misfit *misfit)
-{
-    if (!g->filters)
-        return true;
-    const struct gang__tags *tags = node->tags;
-    misfit->kind = -1;
-    misfit->why = GANG_WHY_PARTITION;
-    if (g->partition && (!tags || !is_among(g->partition, tags->partitions, tags->partition_count)))
-        return false;
-    misfit->why = GANG_WHY_LABEL;
-    for (size_t i = 0; i < g->rule_count; i++)
-        if (!rule_holds(&g->rules[i], node))
-            return false;
-    misfit->why = GANG_WHY_PROFILE;
-    if (g->profile && !gang__profile_is_here(g, node->shape))
-        return false;
-    misfit->why = GANG_WHY_GPU_MODEL;
-    return !g->devices || !g->model_count || devices_of_models(g, node->shape) != 0;
-}
+/* ---- other jobs ------------------------------------------------------------------------------- */
 
 bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit *misfit)
 {
@@ -421,7 +351,7 @@ static int best_device(const struct gang__plan *p, const struct gang__group *g,
 
 uint64_t gang__usable_devices(const struct gang__group *g, const struct gang__view *v)
 {
-    return devices_of_models(g, v->shape) & ~v->unhealthy;
+    return gang__devices_of_models(g, v->shape, SIZE_MAX) & ~v->unhealthy;
 }
 
 /* Parts of devices for a task. All of them give the same share: devices that differ in memory are
@@ -460,20 +390,55 @@ static uint64_t lowest_bits(uint64_t from, uint32_t count)
     return chosen;
 }
 
-/* Slices for a task, of those allowed; `wanted`: exactly these, which are instances of its profile. */
-static uint64_t pick_slices(const struct gang__plan *p, const struct gang__group *g,
-                            const struct gang__view *v, const uint64_t *now, uint64_t wanted,
+/* Devices for a task, of those in `among`. What else is free, and allowed, matters to the choice. */
+static uint64_t pick_among(struct gang__plan *p, const struct gang__group *g,
+                           const struct gang__view *v, const uint64_t *now, uint64_t among,
+                           uint64_t allowed, uint32_t *share)
+{
+    if (g->share != 1000)
+        return pick_shares(p, g, v, now, among, share);
+    uint64_t free = gang__whole_devices(v->layout, now);
+    among &= free;
+    *share = 1000;
+    if (g->profile)
+        return gang__choose_instances(g, v->shape, free & v->shape->slices & allowed, among);
+    uint32_t count = gang__popcount(among);
+    if (count <= g->devices)
+        return count == g->devices ? among : 0;
+    /* On an imagined cluster it only matters that there are so many. */
+    if (v->shape->gpus_alike || p->empty)
+        return lowest_bits(among, g->devices);
+    return gang__choose_gpus(p, v->shape, g, free & allowed, among);
+}
+
+/* Of ranked models the first so many that have enough: then the least liked device is as well liked as
+ * can be. */
+static uint64_t pick_ranked(struct gang__plan *p, const struct gang__group *g,
+                            const struct gang__view *v, const uint64_t *now, uint64_t all,
                             uint64_t allowed, uint32_t *share)
 {
-    uint64_t free = gang__whole_devices(v->layout, now) & v->shape->slices;
+    uint64_t before = 0;
+    /* Parts of several devices: whatever finds room whenever there is any. */
+    bool any = p->even && g->devices > 1 && g->share != 1000;
+    for (size_t models = 1; !any && models < g->model_count && before != all; models++) {
+        uint64_t among = gang__devices_of_models(g, v->shape, models) & all;
+        uint64_t gpus = among != before ? pick_among(p, g, v, now, among, allowed, share) : 0;
+        if (gpus)
+            return gpus;
+        before = among;
+    }
+    return before == all ? 0 : pick_among(p, g, v, now, all, allowed, share);
+}
+
+/* Exactly these, if they are free: of a profile, instances of it. */
+static uint64_t pick_wanted(const struct gang__plan *p, const struct gang__group *g,
+                            const struct gang__view *v, const uint64_t *now, uint64_t wanted,
+                            uint64_t all, uint32_t *share)
+{
     *share = 1000;
-    if (wanted)
-        return (wanted & ~free) == 0 ? wanted : 0;
-    free &= allowed;
-    uint64_t mine = free & devices_of_models(g, v->shape);
-    if (p->within.on)
-        mine &= p->within.gpus;
-    return gang__choose_instances(g, v->shape, free, mine);
+    if (g->profile)
+        return wanted & ~(gang__whole_devices(v->layout, now) & v->shape->slices) ? 0 : wanted;
+    return pick_shares(p, g, v, now, wanted & (p->adopting ? v->shape->gpus : all), share);
 }
 
 /* Devices for a task, of those allowed; `wanted`: exactly these. */
@@ -481,25 +446,15 @@ static uint64_t pick_devices(struct gang__plan *p, const struct gang__group *g,
                              const struct gang__view *v, const uint64_t *now, uint64_t wanted,
                              uint64_t allowed, uint32_t *share)
 {
-    if (g->profile)
-        return pick_slices(p, g, v, now, wanted, allowed, share);
-    uint64_t among = (g->model_count ? devices_of_models(g, v->shape) : v->shape->gpus) & allowed;
-    if (p->within.on)
-        among &= p->within.gpus;
+    uint64_t all = allowed & (p->within.on ? p->within.gpus : UINT64_MAX);
+    if (g->model_count || g->profile)
+        all &= gang__devices_of_models(g, v->shape, p->models);
+    else
+        all &= v->shape->gpus;
     if (wanted)
-        among = p->adopting ? wanted & v->shape->gpus : wanted & among;
-    if (g->share != 1000 || wanted)
-        return pick_shares(p, g, v, now, among, share);
-    uint64_t free = gang__whole_devices(v->layout, now);
-    among &= free;
-    uint32_t count = gang__popcount(among);
-    *share = 1000;
-    if (count <= g->devices)
-        return count == g->devices ? among : 0;
-    /* On an imagined cluster it only matters that there are so many. */
-    if (v->shape->gpus_alike || p->empty)
-        return lowest_bits(among, g->devices);
-    return gang__choose_gpus(p, v->shape, g, free & allowed, among);
+        return pick_wanted(p, g, v, now, wanted, all, share);
+    return g->models_ranked ? pick_ranked(p, g, v, now, all, allowed, share)
+                            : pick_among(p, g, v, now, all, allowed, share);
 }
 
 /* Must a task's cores lie in a part of the node? Those of a task with GPUs need not: its GPUs do. */
@@ -724,11 +679,14 @@ static bool fits_in_corner(struct gang__plan *p, const struct gang__group *g,
 
 /* ---- one task ---------------------------------------------------------------------------------------- */
 
-/* Devices that a task may have, free or not. */
-static uint64_t usable_devices(const struct gang__plan *p, const struct gang__group *g,
-                               const struct gang__view *v)
+/* Devices that a task may have, free or not, of models as well liked as the ones it has. */
+static uint64_t others_as_good(const struct gang__plan *p, const struct gang__group *g,
+                               const struct gang__view *v, uint64_t gpus)
 {
-    uint64_t among = gang__usable_devices(g, v);
+    size_t models = g->models_ranked ? 1 : SIZE_MAX;
+    while (models < g->model_count && (gpus & ~gang__devices_of_models(g, v->shape, models)))
+        models++;
+    uint64_t among = gang__devices_of_models(g, v->shape, models) & ~v->unhealthy;
     return p->within.on ? among & p->within.gpus : among;
 }
 
@@ -738,8 +696,8 @@ static void move_together(struct gang__plan *p, const struct gang__group *g,
 {
     const uint64_t *now = gang__view_now(p, v), *free = now + gang__first_core(v->layout);
     uint64_t whole = gang__whole_devices(v->layout, now);
-    uint64_t gpus = gang__choose_gpus_together(p, v->shape, g, whole,
-                                               whole & usable_devices(p, g, v), free, pick->cores);
+    uint64_t among = whole & others_as_good(p, g, v, pick->gpus);
+    uint64_t gpus = gang__choose_gpus_together(p, v->shape, g, whole, among, free, pick->cores);
     if (!gpus)
         return;
     pick->gpus = gpus;
@@ -903,7 +861,7 @@ static int64_t least(int64_t a, int64_t b)
 static int64_t device_room(const struct gang__plan *p, const struct gang__group *g,
                            const struct gang__view *v, const uint64_t *now, uint64_t domain)
 {
-    uint64_t among = gang__usable_devices(g, v) & domain;
+    uint64_t among = gang__devices_of_models(g, v->shape, p->models) & ~v->unhealthy & domain;
     if (p->within.on)
         among &= p->within.gpus;
     if (g->share == 1000) {
@@ -982,7 +940,7 @@ int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot)
         v = &seen;
     }
     if (gang__head_state(now[GANG__WORD_HEAD]) != GANG__STATE_UP ||
-        !gang__node_matches(g, v->node, &misfit) ||
+        !gang__node_matches(p, g, v->node, &misfit) || !gang__node_within_limit(p, g, v->node) ||
         (p->others.bars && !admits_view(p, v, v == &seen ? words : gang__view_was(p, v))))
         return 0;
     int64_t room = g->bounded ? gang__plan_allowance(p, group, v->node) : INT64_MAX;

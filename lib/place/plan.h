@@ -25,7 +25,7 @@ struct gang__view {
     const struct gang__shape *shape;
     uint64_t unhealthy; /* devices that take nothing new */
     size_t at;          /* in plan.word: first the words read, then those planned */
-    size_t rest;        /* in plan.word: what is held beside the tasks; see gang__exclusive_hold() */
+    size_t rest; /* in plan.word: what is held beside the tasks; see gang__exclusive_hold() */
 };
 
 struct gang__pick {
@@ -88,10 +88,13 @@ struct gang__plan {
     bool even;
     /* Pass by a node that another commit claims, rather than wait in line for it and help. */
     bool shy;
-    bool met;       /* such a node was met just now */
-    bool passed;    /* some were */
-    uint32_t start; /* slot at which searches begin, */
-    uint32_t turn;  /* and place in a word of the index, so that workers keep apart */
+    const struct gang__modes *modes; /* of partitions, for the whole plan; NULL: all are shared */
+    size_t models;                   /* of a group whose models are ranked, so many count now */
+    uint32_t tier_limit;             /* no node of a higher tier, see place/filter.h */
+    bool met;                        /* such a node was met just now */
+    bool passed;                     /* some were */
+    uint32_t start;                  /* slot at which searches begin, */
+    uint32_t turn; /* and place in a word of the index, so that workers keep apart */
 
     struct gang__view *view;
     size_t views, view_room;
@@ -171,10 +174,6 @@ struct gang__misfit {
     int32_t why;  /* GANG_WHY_* */
     int32_t kind; /* for GANG_WHY_KIND and GANG_WHY_POOL */
 };
-
-/* Does the node satisfy what the group demands of any node of its kind, free or not? */
-bool gang__node_matches(const struct gang__group *g, const struct gang__node *node,
-                        struct gang__misfit *misfit);
 
 /* May tasks of the request go to the node of a slot, as far as other jobs are concerned: rules on them,
  * and nodes to be had alone? May read the node's view. Only asked if p->others.bars. */

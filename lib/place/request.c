@@ -4,11 +4,13 @@
 
 #include <string.h>
 
+#include "base/block.h"
 #include "base/error.h"
 #include "core/index.h"
 #include "core/kind.h"
 #include "core/node.h"
 #include "core/parent.h"
+#include "core/partition.h"
 #include "model/node_spec.h"
 #include "place/badge.h"
 
@@ -17,6 +19,7 @@ enum {
     MAX_MEMBERS = 4095,
     MAX_DEVICE_MILLI = GANG_MAX_GPUS * 1000,
     MAX_WORDS_OF_A_JOB = 64, /* labels; peer rules */
+    MAX_RANKS = 64,          /* models in their order */
 #ifdef GANG_TEST_HOOKS
     MANY = 1, /* the gangs of tests are small */
 #else
@@ -119,13 +122,18 @@ static gang_result check_rule(const struct job *j, const struct gang_label_rule 
         return r;
     if (rule->reserved0)
         return bad(j, GANG_EINVAL, "reserved0", "not 0");
-    bool list = rule->op == GANG_LABEL_IN || rule->op == GANG_LABEL_NOT_IN;
+    bool number = rule->op >= GANG_LABEL_LT && rule->op <= GANG_LABEL_GE;
+    bool list = number || rule->op == GANG_LABEL_IN || rule->op == GANG_LABEL_NOT_IN;
     if (!list && rule->op != GANG_LABEL_EXISTS && rule->op != GANG_LABEL_NOT_EXISTS)
         return bad(j, GANG_EINVAL, "op", "unknown");
     if (list != (rule->value_count > 0) || (rule->value_count && !rule->values))
         return bad(j, GANG_EINVAL, "values", list ? "none" : "not wanted by this op");
+    if (number && rule->value_count != 1)
+        return bad(j, GANG_EINVAL, "values", "more than one number");
     for (size_t i = 0; i < rule->value_count && r == GANG_OK; i++)
         r = check_text(j, rule->values[i], true, "values");
+    if (r == GANG_OK && number && !gang__is_decimal(rule->values[0]))
+        return bad(j, GANG_EINVAL, "values", "not a number");
     return r;
 }
 
@@ -169,16 +177,6 @@ static gang_result check_placing(const struct job *j, const struct gang_group_sp
     return GANG_OK;
 }
 
-static gang_result check_group_built(const struct job *j, const struct gang_group_spec *g)
-{
-    const char *member = NULL;
-    if (g->where)
-        member = "where";
-    if (g->models_ranked)
-        member = "models_ranked";
-    return member ? bad(j, GANG_ENOTSUP, member, "not supported yet") : GANG_OK;
-}
-
 static gang_result check_group(const struct job *j, const struct gang_group_spec *g)
 {
     gang_result r = g->name ? check_text(j, g->name, false, "name") : GANG_OK;
@@ -195,8 +193,6 @@ static gang_result check_group(const struct job *j, const struct gang_group_spec
     if (r != GANG_OK)
         return r;
     r = check_placing(j, g);
-    if (r == GANG_OK)
-        r = check_group_built(j, g);
     if (r != GANG_OK)
         return r;
     if (g->reserved0)
@@ -208,6 +204,8 @@ static gang_result check_group(const struct job *j, const struct gang_group_spec
         return bad(j, GANG_EINVAL, NULL, "a count without its array");
     if (g->amount_count > GANG_MAX_KINDS)
         return bad(j, GANG_ELIMIT, "amounts", "too many");
+    if (g->models_ranked && g->gpu_model_count > MAX_RANKS)
+        return bad(j, GANG_ELIMIT, "gpu_models", "too many in an order");
     for (size_t i = 0; i < g->label_count && r == GANG_OK; i++) {
         r = check_rule(j, &g->labels[i]);
         if (r != GANG_OK)
@@ -434,6 +432,20 @@ static gang_result compile_peers(const struct job *j, struct block *b, gang_requ
     return GANG_OK;
 }
 
+static gang_result compile_where(const struct job *j, struct block *b,
+                                 const struct gang_group_spec *s, struct gang__group *g)
+{
+    struct gang__block block = {b->base, b->used};
+    g->where.step_count = 0;
+    if (!s->where)
+        return GANG_OK;
+    gang_result r = gang__label_expr_compile(s->where, &block, &g->where, j->error);
+    if (r != GANG_OK)
+        return gang__error_at(j->error, r, "where");
+    b->used = (block.used + 15) & ~(size_t)15;
+    return r;
+}
+
 static gang_result compile_group(const struct job *j, struct block *b,
                                  const struct gang_group_spec *s, struct gang__group *g)
 {
@@ -446,6 +458,8 @@ static gang_result compile_group(const struct job *j, struct block *b,
         r = find_level(j, s->prefer, "prefer", &g->prefer);
     if (r == GANG_OK)
         r = compile_placing(j, b, s, g);
+    if (r == GANG_OK)
+        r = compile_where(j, b, s, g);
     if (r != GANG_OK)
         return r;
     g->name = take_text(b, s->name ? s->name : "tasks");
@@ -468,8 +482,11 @@ static gang_result compile_group(const struct job *j, struct block *b,
     g->rule_count = s->label_count;
     g->models = take_texts(b, s->gpu_models, s->gpu_model_count);
     g->model_count = s->gpu_model_count;
-    g->partition = s->partition ? take_text(b, s->partition) : NULL;
-    g->filters = g->partition || g->rule_count || g->model_count || g->profile;
+    g->partition = NULL; /* see join_partitions() */
+    g->scarce = g->devices ? (int32_t)GANG_SCARCE_OFF : j->spec->scarce;
+    g->models_ranked = g->models_ranked && g->devices && g->model_count > 1;
+    g->filters = s->partition || g->rule_count || g->where.step_count || g->model_count ||
+                 g->profile || g->scarce == GANG_SCARCE_STRICT;
     g->set = s->set;
     return GANG_OK;
 }
@@ -538,6 +555,33 @@ static gang_result settle_minima(const struct job *j, gang_request *q)
     if (q->min == 0)
         return bad(j, GANG_EINVAL, "min", "nothing would have to run");
     return GANG_OK;
+}
+
+/* When all is checked: a partition that is named for the first time stays for good. */
+static gang_result join_partitions(const struct job *j, gang_request *q)
+{
+    const struct gang_request_spec *s = j->spec;
+    for (size_t i = 0; i < s->group_count; i++) {
+        const void *at = (const char *)s->groups + i * s->group_size;
+        const struct gang_group_spec *group = at;
+        if (!group->partition)
+            continue;
+        q->group[i].partition = gang__partition_get(j->c, group->partition);
+        if (!q->group[i].partition)
+            return bad(j, GANG_ENOMEM, NULL, "out of memory");
+    }
+    return GANG_OK;
+}
+
+/* Is some domain demanded or wished? */
+static bool is_bound(const gang_request *q)
+{
+    bool bound = q->same >= 0 || q->prefer >= 0 || q->policy == GANG_POLICY_TOPOLOGY;
+    for (uint32_t i = 0; i < q->group_count; i++)
+        bound = bound || q->group[i].same >= 0 || q->group[i].prefer >= 0 || q->group[i].slice;
+    for (uint32_t i = 0; i < q->set_count; i++)
+        bound = bound || q->set[i].same >= 0 || q->set[i].prefer >= 0;
+    return bound;
 }
 
 static bool harder(const struct gang__group *a, const struct gang__group *b)
@@ -615,8 +659,6 @@ static gang_result check_built(const struct job *j)
     const char *member = NULL;
     if (s->policy > GANG_POLICY_TOPOLOGY)
         member = "policy";
-    if (s->scarce)
-        member = "scarce";
     return member ? bad(j, GANG_ENOTSUP, member, "not supported yet") : GANG_OK;
 }
 
@@ -699,6 +741,8 @@ gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_sp
     r = compile(&j, &block, q);
     if (r == GANG_OK)
         r = settle_minima(&j, q);
+    if (r == GANG_OK)
+        r = join_partitions(&j, q);
     if (r != GANG_OK) {
         gang__release(&cluster->mem, q);
         return r;
@@ -711,6 +755,7 @@ gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_sp
     sort_groups(q);
     for (uint32_t i = 0; i < q->group_count; i++)
         q->uses_pool = q->uses_pool || q->group[i].pool_need_count > 0;
+    q->bound = is_bound(q);
     const struct gang__group *g = &q->group[0];
     q->plain = q->group_count == 1 && q->set_count == 0 && q->min == g->min && q->same < 0 &&
                q->prefer < 0 && g->same < 0 && g->prefer < 0 && !g->slice && g->spread < 0 &&

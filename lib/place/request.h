@@ -6,6 +6,7 @@
 #include <gangsched/place.h>
 
 #include "core/cluster.h"
+#include "model/label_expr.h"
 
 /* Levels: those of the site by number, widest first, then the built-in ones (model.h). A larger number
  * is narrower, but an island need not lie in one NUMA domain: see gang__level_wider(). */
@@ -32,13 +33,6 @@ struct gang__need {
     int64_t amount;
 };
 
-struct gang__rule {
-    const char *key;
-    const char *const *values;
-    size_t value_count;
-    int32_t op;
-};
-
 struct gang__group {
     const char *name;
     int64_t count, min;
@@ -57,12 +51,14 @@ struct gang__group {
     size_t pool_need_count;
     const struct gang__rule *rules;
     size_t rule_count;
+    struct gang__label_expr where;
     const char *const *models;
     size_t model_count;
-    const char *partition; /* NULL: any */
-    const char *profile;   /* of partitionable devices; NULL: whole ones */
-    uint64_t width;        /* of the profile, in slices, as far as is known; else 1 */
-    bool filters;          /* some rule, model, partition or profile: look at the node */
+    const struct gang__partition *partition; /* NULL: any */
+    const char *profile;                     /* of partitionable devices; NULL: whole ones */
+    uint64_t width; /* of the profile, in slices, as far as is known; else 1 */
+    bool filters;   /* some rule, model, partition or profile: look at the node */
+    int32_t scarce; /* GANG_SCARCE_*; OFF where it asks for GPUs */
     bool near_nic;
     bool models_ranked;
     int32_t numa;         /* GANG_NUMA_* */
@@ -121,6 +117,7 @@ struct gang_request {
     struct gang__set *set;
     uint32_t *by_size; /* groups, hardest to place first */
     bool uses_pool;    /* some group takes of a cluster-wide kind */
+    bool bound;        /* some domain is demanded or wished */
     bool plain;  /* one group, no sets, no domains, no bounds: gang__search() alone places it */
     bool glance; /* a gang that waits is asked for often: look at the index before a search */
     gang__a64 refused_at;  /* stamp + 1 at which it was refused with proof */

@@ -5,6 +5,7 @@
 
 #include "core/index.h"
 #include "core/node.h"
+#include "place/filter.h"
 #include "place/search.h"
 
 /* ---- by the index -------------------------------------------------------------------------------- */
@@ -44,7 +45,7 @@ void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group,
     /* From the emptiest down, as nodes go that are taken from. */
     for (unsigned bucket = end; bucket-- > first;) {
         for (uint32_t k = 0; k < classes; k++) {
-            if (!gang__class_matches(p->c, g, k) || gang__index_empty(p->c, k, bucket))
+            if (!gang__class_within_limit(p, g, k) || gang__index_empty(p->c, k, bucket))
                 continue;
             if (e->pairs == GANG__CLASSES) {
                 e->by_index = false; /* of so many sorts that looking is no slower */

@@ -5,6 +5,7 @@
 
 #include "core/index.h"
 #include "core/node.h"
+#include "place/filter.h"
 
 struct search {
     struct gang__plan *p;
@@ -15,6 +16,10 @@ struct search {
     uint32_t group;
     const struct gang__group *g;
     const struct gang__scope *scope;
+    struct gang__tiers tiers;
+    uint32_t tier;       /* that is searched now */
+    bool look;           /* each node is to be asked whether it matches, */
+    bool sorts;          /* and whether it is of the tier */
     uint32_t first, end; /* slots of the scope, if it is one row of them */
     int64_t want;        /* tasks still wanted */
     int64_t each;        /* at most so many a visit */
@@ -25,13 +30,21 @@ struct search {
     bool listed;
 };
 
+/* May the group use the node, now? */
+static bool node_is_due(struct search *s, const struct gang__node *node)
+{
+    struct gang__misfit misfit;
+    return gang__node_matches(s->p, s->g, node, &misfit) &&
+           (!s->sorts || gang__node_in_tier(s->p, s->g, node, s->tiers, s->tier, s->p->even));
+}
+
 /* Plan tasks on one node. Returns how many. */
 static int64_t visit(struct search *s, uint32_t slot)
 {
     struct gang__misfit misfit;
-    if (s->scope->level != GANG__NO_LEVEL || s->g->filters) {
+    if (s->scope->level != GANG__NO_LEVEL || s->look) {
         struct gang__node *node = gang__plan_node(s->p, slot);
-        if (!node || !gang__scope_has(s->scope, node) || !gang__node_matches(s->g, node, &misfit))
+        if (!node || !gang__scope_has(s->scope, node) || (s->look && !node_is_due(s, node)))
             return 0;
     }
     if (s->at_least > 1 && gang__plan_room(s->p, s->group, slot) < s->at_least)
@@ -124,23 +137,6 @@ static inline int64_t look_in(struct search *s, uint32_t k, unsigned bucket)
     return may_be_in(s, k, bucket) ? walk_bucket(s, s->class_id[k], bucket) : 0;
 }
 
-/* Can nodes of this class hold the group's devices? */
-bool gang__class_matches(gang_cluster *c, const struct gang__group *g, uint32_t class_id)
-{
-    if (g->devices == 0)
-        return true;
-    const struct gang__class *class = gang__load(&c->class[class_id]);
-    if (!(class->holds & g->takes)) /* nor does that of nodes without GPUs */
-        return false;
-    const char *model = class->model;
-    if (g->model_count == 0 || !model[0])
-        return true;
-    for (size_t i = 0; i < g->model_count; i++)
-        if (strcmp(g->models[i], model) == 0)
-            return true;
-    return false;
-}
-
 /* The buckets that may hold it: [first, end). */
 static void buckets_of(const struct search *s, unsigned *first, unsigned *end)
 {
@@ -174,13 +170,9 @@ static int64_t index_up(struct search *s)
     unsigned first, end;
     int64_t done = 0;
     buckets_of(s, &first, &end);
-    /* Level by level over all classes; CPU work sees the nodes without GPUs first. */
-    bool cpu_only = s->g->devices == 0;
-    for (int part = 0; part < (cpu_only ? 2 : 1); part++)
-        for (unsigned bucket = first; bucket < end && s->want; bucket++)
-            for (uint32_t k = 0; k < s->classes && s->want; k++)
-                if (!cpu_only || (s->class_id[k] == 0) == (part == 0))
-                    done += look_in(s, k, bucket);
+    for (unsigned bucket = first; bucket < end && s->want; bucket++)
+        for (uint32_t k = 0; k < s->classes && s->want; k++)
+            done += look_in(s, k, bucket);
     return done;
 }
 
@@ -255,8 +247,6 @@ static uint64_t place_in_order(struct search *s, const struct gang__node *node, 
         return (slot - s->p->start) & mask;
     if (policy == GANG_POLICY_SPREAD || policy == GANG__ORDER_PROOF)
         level = UINT8_MAX - level;
-    else if (s->g->devices == 0 && layout.class_id != 0)
-        level += UINT8_MAX;
     return (level << 8 | layout.class_id) << SLOT_BITS | ((slot - s->p->start) & mask);
 }
 
@@ -319,18 +309,21 @@ static uint32_t emptiness(struct search *s, uint32_t slot)
 static int64_t members(struct search *s, int32_t policy)
 {
     struct gang__crowd m = gang__plan_members(s->p, s->scope->domain);
-    uint32_t count = m.count;
-    size_t at = gang__plan_take(s->p, count);
+    uint32_t count = 0;
+    size_t at = gang__plan_take(s->p, m.count);
     if (s->p->failed)
         return 0;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < m.count; i++) {
         uint32_t slot = gang__crowd_slot(&m, i);
+        const struct gang__node *node = s->sorts ? gang__plan_node(s->p, slot) : NULL;
+        if (s->sorts && (!node || !node_is_due(s, node)))
+            continue;
         uint64_t key = policy == GANG_POLICY_FIRST ? 0 : emptiness(s, slot);
         if (policy == GANG_POLICY_SPREAD)
             key = UINT32_MAX - key;
         if (s->p->failed)
             return 0;
-        s->p->word[at + i] = key << 32 | slot;
+        s->p->word[at + count++] = key << 32 | slot;
     }
     if (count > 1)
         gang__sort_keys(s->p->word + at, count);
@@ -399,7 +392,8 @@ static int64_t pass_over(struct search *s, int32_t policy)
     uint32_t classes = gang__load(&s->p->c->class_count);
     s->classes = 0;
     for (uint32_t k = 0; k < classes; k++)
-        if (gang__class_matches(s->p->c, s->g, k))
+        if (s->tiers.inner == 1 ? gang__class_matches(s->p->c, s->g, k)
+                                : gang__class_in_tier(s->p->c, s->g, k, s->tiers, s->tier))
             s->class_id[s->classes++] = (uint8_t)k;
     for (uint32_t k = 0; s->alone && k < s->classes; k++)
         s->whole[k] = lowest_whole(s, s->class_id[k]);
@@ -411,12 +405,50 @@ static int64_t pass_over(struct search *s, int32_t policy)
     return index_down(s);
 }
 
-static int64_t pass(struct search *s, int32_t policy)
+static int64_t pass_tier(struct search *s, int32_t policy)
 {
     if (s->scope->level >= GANG__LEVEL_NODE)
         return one_node(s);
     int64_t done = s->alone ? own_nodes(s) : 0;
     return s->want ? done + pass_over(s, policy) : done;
+}
+
+/* All passes over the nodes of a tier. */
+static int64_t search_tier(struct search *s)
+{
+    int32_t policy = s->walk->policy;
+    if (policy != GANG_POLICY_SPREAD || s->scope->level >= GANG__LEVEL_NODE)
+        return pass_tier(s, policy);
+    s->each = 1; /* one a node, then a second round */
+    int64_t done = 0, here;
+    while (s->want && (here = pass_tier(s, policy)) > 0)
+        done += here;
+    return done;
+}
+
+/* Tier by tier. On the way to a proof, too, each node has its tier and is filled as far as it goes, so
+ * that room is found whenever there is any; but a node with several models is then one node. */
+static int64_t search_tiers(struct search *s)
+{
+    struct gang__plan *p = s->p;
+    uint32_t count = gang__tier_count(s->tiers);
+    int64_t done = 0;
+    s->sorts = s->tiers.lends || s->g->models_ranked || s->scope->level != GANG__NO_LEVEL ||
+               p->empty || p->snap;
+    s->look = s->look || s->sorts;
+    for (; s->tier < count && s->tier <= p->tier_limit && s->want && !p->failed; s->tier++) {
+        if (!p->even)
+            p->models = gang__models_in_tier(s->g, s->tiers, s->tier);
+        done += search_tier(s);
+        /* A node that somebody just holds is no reason to go to where one would rather not. */
+        if (s->want && p->shy && p->passed && s->tier + 1 < count) {
+            p->shy = false;
+            done += search_tier(s);
+            p->shy = true;
+        }
+    }
+    p->models = SIZE_MAX;
+    return done;
 }
 
 int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
@@ -436,14 +468,13 @@ int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
     s.at_least = walk->at_least;
     s.walk = walk;
     s.at = s.count = 0;
-    s.listed = false;
-    if (walk->policy != GANG_POLICY_SPREAD || scope->level >= GANG__LEVEL_NODE)
-        return pass(&s, walk->policy);
-    s.each = 1; /* one a node, then a second round */
-    int64_t done = 0, here;
-    while (s.want && (here = pass(&s, walk->policy)) > 0)
-        done += here;
-    return done;
+    s.listed = s.sorts = false;
+    s.look = gang__group_filters(p, s.g);
+    s.tier = 0;
+    s.tiers = gang__tiers_of(p, s.g);
+    if (p->empty && p->q->group_count == 1)
+        s.tiers = (struct gang__tiers){1, false};
+    return gang__tier_count(s.tiers) == 1 ? search_tier(&s) : search_tiers(&s);
 }
 
 int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,

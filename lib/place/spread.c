@@ -7,6 +7,7 @@
 
 #include "core/index.h"
 #include "core/node.h"
+#include "place/filter.h"
 #include "place/pack.h"
 
 /* ---- counting ------------------------------------------------------------------------------------ */
@@ -76,7 +77,7 @@ static const struct gang__node *some_node(struct spreading *x, const struct gang
     struct gang__misfit misfit;
     if (s->level >= GANG__LEVEL_NODE) {
         const struct gang__node *node = gang__plan_node(p, s->slot);
-        return node && gang__scope_has(x->scope, node) && gang__node_matches(g, node, &misfit)
+        return node && gang__scope_has(x->scope, node) && gang__node_matches(p, g, node, &misfit)
                    ? node
                    : NULL;
     }
@@ -84,7 +85,7 @@ static const struct gang__node *some_node(struct spreading *x, const struct gang
     for (uint32_t i = 0; i < m.count; i++) {
         const struct gang__node *node = gang__plan_node(p, gang__crowd_slot(&m, i));
         if (node && gang__scope_has(s, node) && gang__scope_has(x->scope, node) &&
-            gang__node_matches(g, node, &misfit))
+            gang__node_matches(p, g, node, &misfit))
             return node;
     }
     return NULL;

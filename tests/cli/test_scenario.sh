@@ -53,6 +53,27 @@ higher_priority_first() {
 }
 check higher_priority_first_and_nobody_is_blocked higher_priority_first
 
+# An own partition, a lent one, a guard and an expression, each of which sends a job elsewhere.
+write_case '{"name":"own","cpus":8,"partitions":["own"]},{"name":"lent","cpus":8,"partitions":["lent"]},
+{"name":"gpu","cpus":8,"gpus":1,"labels":{"age":"12"}},{"name":"cpu","cpus":8,"labels":{"age":"9"}}' \
+'{"name":"plain","queue":"q","priority":9,"tasks":[{"cpu":8}]},
+{"name":"strict","queue":"q","priority":8,"scarce":"strict","tasks":[{"cpu":8}]},
+{"name":"older","queue":"q","priority":7,"tasks":[{"cpu":8,"where":"age > 10"}]},
+{"name":"owner","queue":"q","priority":6,"tasks":[{"cpu":8,"partition":"own"}]},
+{"name":"last","queue":"q","priority":5,"tasks":[{"cpu":8}]}' \
+'"policy":"first","partitions":[{"name":"own","mode":"exclusive"},{"name":"lent","mode":"lending"}]' \
+    >"$scratch/demands.json"
+demands_choose_the_nodes() {
+    local job
+    "${scenario[@]}" "$scratch/demands.json" | tr -d ' ' >"$scratch/out"
+    cat "$scratch/out"
+    for job in plain:cpu strict:lent older:gpu owner:own; do
+        grep -q "\"${job%:*}\":{\"state\":\"running\",\"gpus\":0,\"tasks_running\":1,\"placement\":\[{\"task\":0,\"node\":\"${job#*:}\"" "$scratch/out"
+    done
+    grep -q '"last":{"state":"pending"' "$scratch/out"
+}
+check demands_choose_the_nodes demands_choose_the_nodes
+
 reads_standard_input() {
     "${scenario[@]}" - <"$scratch/gang.json" >"$scratch/out"
     "${scenario[@]}" --json "$scratch/gang.json" | cmp - "$scratch/out"

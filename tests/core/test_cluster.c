@@ -486,6 +486,56 @@ START_TEST(a_case_becomes_a_cluster_in_topology_order)
 }
 END_TEST
 
+START_TEST(a_case_gives_partitions_their_modes)
+{
+    struct small_case t;
+    const struct gang_partition_spec partitions[] = {
+        {sizeof(partitions[0]), "own", GANG_PARTITION_EXCLUSIVE, 0},
+        {sizeof(partitions[0]), "lent", GANG_PARTITION_LENDING, 0}};
+    gang_cluster *c;
+    int32_t mode;
+    make_case(&t);
+    t.scenario.partitions = partitions;
+    t.scenario.partition_count = 2;
+    MUST(gang_cluster_build(&t.scenario, NULL, &c, NULL));
+    MUST(gang_partition_get(c, "own", &mode));
+    ck_assert_int_eq(mode, GANG_PARTITION_EXCLUSIVE);
+    MUST(gang_partition_get(c, "lent", &mode));
+    ck_assert_int_eq(mode, GANG_PARTITION_LENDING);
+    gang_cluster_free(c);
+}
+END_TEST
+
+/* The policy of the case, unless the options have one: seen by where a task goes. */
+START_TEST(a_case_has_a_policy)
+{
+    struct gang_node_spec nodes[2] = {GANG_NODE_SPEC_INIT, GANG_NODE_SPEC_INIT};
+    struct gang_scenario scenario = GANG_SCENARIO_INIT;
+    struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
+    struct gang_group_spec g = group_of(1, 1000, 0);
+    struct gang_request_spec spec = request_of(&g, 1);
+    for (int i = 0; i < 2; i++) {
+        nodes[i].name = i ? "large" : "small";
+        nodes[i].cpu_milli = i ? 64000 : 1000;
+    }
+    scenario.nodes = nodes;
+    scenario.node_count = 2;
+    scenario.policy = GANG_POLICY_SPREAD;
+    for (int given = 0; given < 2; given++) {
+        opts.policy = given ? GANG_POLICY_PACK : GANG_POLICY_DEFAULT;
+        struct stage built = {.c = NULL};
+        gang_node_id small, large;
+        MUST(gang_cluster_build(&scenario, &opts, &built.c, NULL));
+        MUST(gang_worker_new(built.c, &built.w));
+        MUST(gang_node_find(built.c, "small", &small));
+        MUST(gang_node_find(built.c, "large", &large));
+        gang_alloc_id id = stage_alloc(&built, &spec);
+        ck_assert_uint_eq(stage_tasks_on(&built, id, given ? small : large), 1);
+        gang_cluster_free(built.c);
+    }
+}
+END_TEST
+
 START_TEST(all_workers_are_free_after_building)
 {
     struct small_case t;
@@ -526,6 +576,14 @@ START_TEST(a_case_that_cannot_be_built_is_refused_with_its_path)
     struct small_case t;
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
     make_case(&t);
+    const struct gang_partition_spec wrong = {sizeof(wrong), "p", 3, 0};
+    t.scenario.partitions = &wrong;
+    t.scenario.partition_count = 1;
+    refused(&t, NULL, GANG_EINVAL, "partitions[0]");
+    t.scenario.partition_count = 0;
+    t.scenario.policy = GANG_POLICY_HOST;
+    refused(&t, NULL, GANG_EINVAL, "policy");
+    t.scenario.policy = GANG_POLICY_DEFAULT;
     t.nodes[3].name = "b";
     refused(&t, NULL, GANG_EEXIST, "nodes[3].name");
     make_case(&t);
@@ -612,6 +670,8 @@ int main(void)
     suite_add_tcase(suite, running);
     TCase *building = tcase_create("building");
     tcase_add_test(building, a_case_becomes_a_cluster_in_topology_order);
+    tcase_add_test(building, a_case_gives_partitions_their_modes);
+    tcase_add_test(building, a_case_has_a_policy);
     tcase_add_test(building, all_workers_are_free_after_building);
     tcase_add_test(building, an_empty_case_is_an_empty_cluster);
     tcase_add_test(building, a_case_that_cannot_be_built_is_refused_with_its_path);

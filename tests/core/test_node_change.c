@@ -265,6 +265,7 @@ START_TEST(a_node_that_came_back_is_one_node_of_its_rack)
     gang_node_id n2 = stage_add(&s, &other);
     g.same = "rack";
     spec.policy = GANG_POLICY_SPREAD;
+    spec.scarce = GANG_SCARCE_OFF; /* one has GPUs, the other not */
     rack.value = "r2";
     if (_i == 0) { /* really away, and back */
         MUST(change(NULL));

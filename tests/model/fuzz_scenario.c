@@ -119,7 +119,14 @@ static const char *const built_in[] = {
     "\"interchangeable\":[[\"j\"]]}}]",
     "{\"nodes\":[{\"name\":\"n\",\"gpus\":1}],\"jobs\":[{\"name\":\"j\",\"policy\":\"first\","
     "\"groups\":[{},{\"parent\":0}],\"tasks\":[{\"gpu_mem_mib\":5,\"group\":1,\"min\":0},"
-    "{\"count\":3}]}]}"};
+    "{\"count\":3}]}]}",
+    "{\"levels\":[\"r\"],\"policy\":\"fgd\",\"partitions\":[{\"name\":\"p\",\"mode\":\"le"
+    "nding\"}],\"nodes\":[{\"name\":\"n\",\"gpus\":1}],\"jobs\":[{\"name\":\"j\",\"scarce"
+    "\":\"off\",\"exclusive\":true,\"labels\":{\"a\":\"b\"},\"peers\":[{\"key\":\"a\",\"l"
+    "evel\":\"node\",\"near\":true}],\"tasks\":[{\"count\":4,\"gpu\":1,\"where\":\"a = b "
+    "or not (c < 3)\",\"numa\":\"strict\",\"slice\":2,\"slice_same\":\"island\",\"spread\""
+    ":\"r\",\"max_skew\":2,\"most_per_node\":3,\"most_per_domain\":3,\"most_level\":\"r\""
+    "},{\"where\":[{\"key\":\"a\",\"op\":\"lt\",\"values\":[\"1\"]},\"x in (y)\"]}]}]}"};
 
 static const char *const words[] = {"null",
                                     "true",
@@ -136,6 +143,8 @@ static const char *const words[] = {"null",
                                     "\"a\"",
                                     "\"n0\"",
                                     "\"rack\"",
+                                    "\"island\"",
+                                    "\"a in (b)\"",
                                     "-0",
                                     "\\u0000",
                                     "\\ud800",

@@ -224,6 +224,80 @@ static const struct bad bad_texts[] = {
     {JOB("\"prefer\":7"), GANG_EINVAL, "jobs[0].prefer"},
     {JOB("\"policy\":\"best\""), GANG_EINVAL, "jobs[0].policy"},
     {JOB("\"state\":\"preempted\""), GANG_EINVAL, "jobs[0].state"},
+    {TASK("\"where\":\"\""), GANG_EPARSE, "jobs[0].tasks[0].where"},
+    {TASK("\"where\":\"a =\""), GANG_EPARSE, "jobs[0].tasks[0].where"},
+    {TASK("\"where\":\"a = \\\"\\u0001\\\"\""), GANG_EINVAL, "jobs[0].tasks[0].where"},
+    {TASK("\"where\":7"), GANG_EINVAL, "jobs[0].tasks[0].where"},
+    {TASK("\"where\":[\"a\",\"b\"]"), GANG_EEXIST, "jobs[0].tasks[0].where[1]"},
+    {TASK("\"where\":[{\"key\":\"a\",\"op\":\"exists\"},\"a = (\"]"), GANG_EPARSE,
+     "jobs[0].tasks[0].where[1]"},
+    {TASK("\"where\":[7]"), GANG_EINVAL, "jobs[0].tasks[0].where[0]"},
+    {TASK("\"where\":[{\"key\":\"a\",\"op\":\"lt\",\"values\":[\"x\"]}]"), GANG_EINVAL,
+     "jobs[0].tasks[0].where[0].values"},
+    {TASK("\"where\":[{\"key\":\"a\",\"op\":\"ge\",\"values\":[\"1\",\"2\"]}]"), GANG_EINVAL,
+     "jobs[0].tasks[0].where[0].values"},
+    {TASK("\"where\":[{\"key\":\"a\",\"op\":\"gt\",\"values\":[1]}]"), GANG_EINVAL,
+     "jobs[0].tasks[0].where[0].values[0]"},
+    {TASK("\"where\":[{\"key\":\"a\",\"op\":\"le\"}]"), GANG_EINVAL,
+     "jobs[0].tasks[0].where[0].values"},
+    {TASK("\"where\":[{\"key\":\"a\",\"op\":\"eq\",\"values\":[\"1\"]}]"), GANG_EINVAL,
+     "jobs[0].tasks[0].where[0].op"},
+    {TASK("\"numa\":\"near\""), GANG_EINVAL, "jobs[0].tasks[0].numa"},
+    {TASK("\"numa\":1"), GANG_EINVAL, "jobs[0].tasks[0].numa"},
+    {TASK("\"near_nic\":1"), GANG_EINVAL, "jobs[0].tasks[0].near_nic"},
+    {TASK("\"models_ranked\":\"yes\""), GANG_EINVAL, "jobs[0].tasks[0].models_ranked"},
+    {TASK("\"profile\":\"1g\""), GANG_EINVAL, "jobs[0].tasks[0].profile"},
+    {TASK("\"gpu\":0.5,\"profile\":\"1g\""), GANG_EINVAL, "jobs[0].tasks[0].profile"},
+    {TASK("\"gpu\":1,\"gpu_devices\":1,\"profile\":\"1g\""), GANG_EINVAL,
+     "jobs[0].tasks[0].profile"},
+    {TASK("\"gpu\":1,\"profile\":\"\""), GANG_EINVAL, "jobs[0].tasks[0].profile"},
+    {TASK("\"same\":\"pcie\""), GANG_EINVAL, "jobs[0].tasks[0].same"},
+    {TASK("\"prefer\":\"island\""), GANG_EINVAL, "jobs[0].tasks[0].prefer"},
+    {TASK("\"same\":\"socket\""), GANG_ENOENT, "jobs[0].tasks[0].same"},
+    {TASK("\"slice\":2,\"slice_same\":\"rack\""), GANG_ERANGE, "jobs[0].tasks[0].slice"},
+    {TASK("\"count\":4,\"slice\":0,\"slice_same\":\"rack\""), GANG_ERANGE,
+     "jobs[0].tasks[0].slice"},
+    {TASK("\"count\":4,\"slice\":3,\"slice_same\":\"rack\""), GANG_EINVAL,
+     "jobs[0].tasks[0].slice"},
+    {TASK("\"count\":4,\"min\":3,\"slice\":2,\"slice_same\":\"rack\""), GANG_EINVAL,
+     "jobs[0].tasks[0].slice"},
+    {TASK("\"count\":4,\"slice\":2"), GANG_EINVAL, "jobs[0].tasks[0].slice"},
+    {TASK("\"slice_same\":\"rack\""), GANG_EINVAL, "jobs[0].tasks[0].slice_same"},
+    {TASK("\"slice_prefer\":\"rack\""), GANG_EINVAL, "jobs[0].tasks[0].slice_prefer"},
+    {TASK("\"slice\":1,\"slice_same\":\"island\""), GANG_EINVAL, "jobs[0].tasks[0].slice_same"},
+    {TASK("\"slice\":1,\"slice_prefer\":\"row\""), GANG_ENOENT, "jobs[0].tasks[0].slice_prefer"},
+    {TASK("\"spread\":\"numa\""), GANG_EINVAL, "jobs[0].tasks[0].spread"},
+    {TASK("\"spread\":\"row\""), GANG_ENOENT, "jobs[0].tasks[0].spread"},
+    {TASK("\"max_skew\":1"), GANG_EINVAL, "jobs[0].tasks[0].max_skew"},
+    {TASK("\"spread\":\"rack\",\"max_skew\":0"), GANG_ERANGE, "jobs[0].tasks[0].max_skew"},
+    {TASK("\"spread_wish\":true"), GANG_EINVAL, "jobs[0].tasks[0].spread_wish"},
+    {TASK("\"most_per_node\":0"), GANG_ERANGE, "jobs[0].tasks[0].most_per_node"},
+    {TASK("\"most_per_domain\":1"), GANG_EINVAL, "jobs[0].tasks[0].most_per_domain"},
+    {TASK("\"most_level\":\"rack\""), GANG_EINVAL, "jobs[0].tasks[0].most_level"},
+    {TASK("\"most_per_domain\":1,\"most_level\":\"package\""), GANG_EINVAL,
+     "jobs[0].tasks[0].most_level"},
+    {JOB("\"policy\":\"host\""), GANG_EINVAL, "jobs[0].policy"},
+    {JOB("\"scarce\":\"never\""), GANG_EINVAL, "jobs[0].scarce"},
+    {JOB("\"exclusive\":1"), GANG_EINVAL, "jobs[0].exclusive"},
+    {JOB("\"labels\":[]"), GANG_EINVAL, "jobs[0].labels"},
+    {JOB("\"labels\":{\"a\":7}"), GANG_EINVAL, "jobs[0].labels.a"},
+    {JOB("\"labels\":{\"\":\"b\"}"), GANG_EINVAL, "jobs[0].labels[\"\"]"},
+    {JOB("\"peers\":{}"), GANG_EINVAL, "jobs[0].peers"},
+    {JOB("\"peers\":[{}]"), GANG_EINVAL, "jobs[0].peers[0].key"},
+    {JOB("\"peers\":[{\"key\":\"\"}]"), GANG_EINVAL, "jobs[0].peers[0].key"},
+    {JOB("\"peers\":[{\"key\":\"a\",\"value\":7}]"), GANG_EINVAL, "jobs[0].peers[0].value"},
+    {JOB("\"peers\":[{\"key\":\"a\",\"level\":\"numa\"}]"), GANG_EINVAL, "jobs[0].peers[0].level"},
+    {JOB("\"peers\":[{\"key\":\"a\",\"level\":\"row\"}]"), GANG_ENOENT, "jobs[0].peers[0].level"},
+    {JOB("\"peers\":[{\"key\":\"a\",\"near\":1}]"), GANG_EINVAL, "jobs[0].peers[0].near"},
+    {JOB("\"peers\":[{\"key\":\"a\",\"wish\":\"x\"}]"), GANG_EINVAL, "jobs[0].peers[0].wish"},
+    {JOB("\"peers\":[{\"key\":\"a\",\"far\":true}]"), GANG_EINVAL, "jobs[0].peers[0].far"},
+    {"{\"policy\":\"host\"}", GANG_EINVAL, "policy"},
+    {"{\"policy\":1}", GANG_EINVAL, "policy"},
+    {"{\"partitions\":{}}", GANG_EINVAL, "partitions"},
+    {"{\"partitions\":[{\"mode\":\"shared\"}]}", GANG_EINVAL, "partitions[0].name"},
+    {"{\"partitions\":[{\"name\":\"a\",\"mode\":\"open\"}]}", GANG_EINVAL, "partitions[0].mode"},
+    {"{\"partitions\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", GANG_EEXIST, "partitions[1].name"},
+    {"{\"partitions\":[{\"name\":\"a\",\"size\":1}]}", GANG_EINVAL, "partitions[0].size"},
     {JOB("\"state\":\"running\""), GANG_EINVAL, "jobs[0].running_on"},
     {JOB("\"state\":\"running\",\"running_on\":[null,null]"), GANG_EINVAL, "jobs[0].running_on"},
     {JOB("\"state\":\"running\",\"running_on\":[\"n\",\"n\",\"n\"]"), GANG_EINVAL,
@@ -465,7 +539,9 @@ END_TEST
 static const char everything[] =
     "{\"id\":\"all\",\"source\":\"a test\",\"note\":[1,{\"x\":null}],\"caps\":7,\"tier\":\"A\","
     "\"sensitive_to\":null,\"needs\":[\"gang\",\"reclaim\"],\"quota_only\":true,"
-    "\"levels\":[\"zone\",\"rack\",\"host\"],\"rounds\":4,"
+    "\"levels\":[\"zone\",\"rack\",\"host\"],\"rounds\":4,\"policy\":\"topology\","
+    "\"partitions\":[{\"name\":\"batch\",\"mode\":\"exclusive\"},"
+    "{\"name\":\"idle\",\"mode\":\"lending\"},{\"name\":\"free\"}],"
     "\"kinds\":[{\"name\":\"nic\",\"unit\":\"ports\"},"
     "{\"name\":\"licence.x\",\"scope\":\"cluster\",\"capacity\":12}],"
     "\"nodes\":[{\"name\":\"n0\",\"cpus\":64,\"mem_mib\":1024,\"gpus\":4,\"gpu_mem_mib\":16384,"
@@ -509,7 +585,22 @@ static const char everything[] =
     "\"running_on\":[null,\"n0\",\"n0\",\"n1\"],"
     "\"running_gpu\":[null,[\"x\",\"y\"],[\"z\",\"x\"]]},"
     "{\"name\":\"j1\",\"queue\":\"q0\",\"tasks\":[{\"count\":5},{\"min\":0,\"gpu\":3,"
-    "\"profile\":\"1g\"}]}],"
+    "\"profile\":\"1g\"}]},"
+    "{\"name\":\"j2\",\"queue\":\"q0\",\"policy\":\"best-fit\",\"scarce\":\"strict\",\"ex"
+    "clusive\":true,\"same\":\"island\",\"prefer\":\"rack\",\"labels\":{\"app\":\"db\",\""
+    "x\":\"\"},\"peers\":[{\"key\":\"app\",\"value\":\"db\",\"level\":\"rack\",\"near\":t"
+    "rue,\"wish\":true},{\"key\":\"app\"},{\"key\":\"x\",\"value\":\"\",\"level\":\"node\""
+    "}],\"groups\":[{\"same\":\"node\"}],\"tasks\":[{\"count\":8,\"min\":4,\"gpu\":1,\"gr"
+    "oup\":0,\"where\":\"sku = a and not x > 3\",\"numa\":\"strict\",\"near_nic\":true,\""
+    "profile\":\"1g.5gb\",\"models_ranked\":true,\"gpu_models\":[\"A\",\"V100\"],\"same\""
+    ":\"island\",\"prefer\":\"pcie\",\"slice\":2,\"slice_same\":\"numa\",\"slice_prefer\""
+    ":\"package\",\"spread\":\"rack\",\"max_skew\":1,\"spread_wish\":true,\"most_per_node"
+    "\":2,\"most_per_domain\":3,\"most_level\":\"zone\"},{\"numa\":\"none\",\"selector\":"
+    "{\"sku\":\"a\"},\"where\":[{\"key\":\"mem\",\"op\":\"ge\",\"values\":[\"-12.5\"]},\""
+    "\\\"in\\\" in (\\\"x y\\\")\",{\"key\":\"mem\",\"op\":\"lt\",\"values\":\"80\"}],\"s"
+    "pread\":\"node\"},{\"where\":[{\"key\":\"a\",\"op\":\"le\",\"values\":[\"1\"]},{\"ke"
+    "y\":\"a\",\"op\":\"gt\",\"values\":[\"0\"]}]}]}"
+    "],"
     "\"expect\":{\"jobs\":{\"j0\":{\"state\":\"running\",\"gpus\":0.6,\"tasks_running\":2,"
     "\"nodes\":[\"n0\"]},\"j1\":{\"state\":\"pending\"}},\"queues\":{\"q0\":{\"gpus\":2.0,"
     "\"tasks_running\":2}},\"interchangeable\":[[\"j0\",\"j1\"]],\"derived\":[\"j1\"]}}";
@@ -644,7 +735,7 @@ START_TEST(reads_jobs)
     const struct gang_job_spec *j = c.jobs;
     const struct gang_group_spec *g = j[0].request.groups;
     const struct gang_set_spec *s = j[0].request.sets;
-    ck_assert_uint_eq(c.job_count, 2);
+    ck_assert_uint_eq(c.job_count, 3);
     ck_assert_int_eq(j[0].priority, -5);
     ck_assert_int_eq(j[0].submit, 9);
     ck_assert_int_eq(j[0].preemptible, 0);
@@ -695,6 +786,89 @@ START_TEST(reads_jobs)
     ck_assert_uint_eq(j[0].places[1].device_count, 2);
     ck_assert_str_eq(j[0].places[2].devices[1], "x");
     ck_assert_uint_eq(j[0].places[3].device_count, 0);
+    gang_scenarios_free(scenarios);
+}
+END_TEST
+
+START_TEST(reads_demands)
+{
+    gang_scenarios *scenarios = read_good(everything);
+    struct gang_scenario c = get(scenarios, 0);
+    const struct gang_request_spec *r = &c.jobs[2].request;
+    const struct gang_group_spec *g = r->groups;
+    ck_assert_int_eq(c.policy, GANG_POLICY_TOPOLOGY);
+    ck_assert_uint_eq(c.partition_count, 3);
+    ck_assert_str_eq(c.partitions[1].name, "idle");
+    ck_assert_int_eq(c.partitions[0].mode, GANG_PARTITION_EXCLUSIVE);
+    ck_assert_int_eq(c.partitions[1].mode, GANG_PARTITION_LENDING);
+    ck_assert_int_eq(c.partitions[2].mode, GANG_PARTITION_SHARED);
+    ck_assert_int_eq(r->policy, GANG_POLICY_BEST_FIT);
+    ck_assert_int_eq(r->scarce, GANG_SCARCE_STRICT);
+    ck_assert_int_eq(r->exclusive, 1);
+    ck_assert_str_eq(r->same, GANG_LEVEL_ISLAND);
+    ck_assert_str_eq(r->sets[0].same, GANG_LEVEL_NODE);
+    ck_assert_uint_eq(r->label_count, 2);
+    ck_assert_str_eq(r->labels[1].key, "x");
+    ck_assert_str_eq(r->labels[1].value, "");
+    ck_assert_uint_eq(r->peer_count, 3);
+    ck_assert_str_eq(r->peers[0].value, "db");
+    ck_assert_str_eq(r->peers[0].level, "rack");
+    ck_assert_int_eq(r->peers[0].near, 1);
+    ck_assert_int_eq(r->peers[0].wish, 1);
+    ck_assert_ptr_null(r->peers[1].value);
+    ck_assert_ptr_null(r->peers[1].level);
+    ck_assert_int_eq(r->peers[1].near, 0);
+    ck_assert_str_eq(r->peers[2].level, GANG_LEVEL_NODE);
+    ck_assert_str_eq(g[0].where, "sku = a and not x > 3");
+    ck_assert_uint_eq(g[0].label_count, 0);
+    ck_assert_int_eq(g[0].numa, GANG_NUMA_STRICT);
+    ck_assert_int_eq(g[0].near_nic, 1);
+    ck_assert_str_eq(g[0].profile, "1g.5gb");
+    ck_assert_int_eq(g[0].models_ranked, 1);
+    ck_assert_str_eq(g[0].prefer, GANG_LEVEL_PCIE);
+    ck_assert_int_eq(g[0].slice, 2);
+    ck_assert_str_eq(g[0].slice_same, GANG_LEVEL_NUMA);
+    ck_assert_str_eq(g[0].slice_prefer, GANG_LEVEL_PACKAGE);
+    ck_assert_str_eq(g[0].spread, "rack");
+    ck_assert_int_eq(g[0].max_skew, 1);
+    ck_assert_int_eq(g[0].spread_wish, 1);
+    ck_assert_int_eq(g[0].most_per_node, 2);
+    ck_assert_int_eq(g[0].most_per_domain, 3);
+    ck_assert_str_eq(g[0].most_level, "zone");
+    ck_assert_int_eq(g[1].numa, GANG_NUMA_NONE);
+    ck_assert_uint_eq(g[1].label_count, 3);
+    ck_assert_int_eq(g[1].labels[1].op, GANG_LABEL_GE);
+    ck_assert_str_eq(g[1].labels[1].values[0], "-12.5");
+    ck_assert_int_eq(g[1].labels[2].op, GANG_LABEL_LT);
+    ck_assert_str_eq(g[1].where, "\"in\" in (\"x y\")");
+    ck_assert_str_eq(g[1].spread, GANG_LEVEL_NODE);
+    ck_assert_ptr_null(g[2].where);
+    ck_assert_uint_eq(g[2].label_count, 2);
+    gang_scenarios_free(scenarios);
+}
+END_TEST
+
+START_TEST(a_label_expression_is_refused_with_its_column)
+{
+    static const char text[] = TASK("\"where\":\"a = 1 or (b\"");
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_scenarios *scenarios;
+    ck_assert_int_eq(gang_scenarios_read(text, strlen(text), &scenarios, &error), GANG_EPARSE);
+    ck_assert_str_eq(error.path, "jobs[0].tasks[0].where");
+    ck_assert_str_eq(error.text, "column 12: expected ')', 'and' or 'or'");
+    ck_assert_int_eq(error.column, 12);
+    ck_assert_int_eq(error.line, 0);
+}
+END_TEST
+
+/* A level of the case hides a built-in one, and may then be of tasks without GPUs. */
+START_TEST(a_level_of_the_case_may_be_called_like_a_built_in_one)
+{
+    gang_scenarios *scenarios =
+        read_good("{\"levels\":[\"island\"],\"jobs\":[{\"name\":\"j\",\"tasks\":"
+                  "[{\"same\":\"island\",\"spread\":\"island\"}]}]}");
+    struct gang_scenario c = get(scenarios, 0);
+    ck_assert_str_eq(c.jobs[0].request.groups[0].same, "island");
     gang_scenarios_free(scenarios);
 }
 END_TEST
@@ -943,6 +1117,38 @@ START_TEST(what_the_format_cannot_say_is_refused)
     c.expect = "{\"jobs\":{\"j\":{}}}";
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     ck_assert_str_eq(error.path, "expect.jobs.j");
+    struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
+    struct gang_job_spec job = {.size = sizeof(job), .name = "j", .preemptible = 1};
+    job.request = (struct gang_request_spec)GANG_REQUEST_SPEC_INIT;
+    job.request.groups = &group;
+    job.request.group_count = 1;
+    c.jobs = &job;
+    c.job_count = 1;
+    c.expect = NULL;
+    job.request.policy = GANG_POLICY_HOST;
+    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    ck_assert_str_eq(error.path, "jobs[0]");
+    job.request.policy = GANG_POLICY_DEFAULT;
+    job.request.score_user = &job;
+    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    job.request.score_user = NULL;
+    group.where = "a =";
+    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    ck_assert_str_eq(error.path, "jobs[0].tasks[0].where");
+    group.where = NULL;
+    group.max_skew = -1;
+    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    group.max_skew = 0;
+    job.request.peer_count = 1; /* without an array */
+    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    struct gang_partition_spec partition = {sizeof(partition), "p", 3, 0};
+    c = good;
+    c.partitions = &partition;
+    c.partition_count = 1;
+    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
+    c = good;
+    c.policy = GANG_POLICY_HOST;
+    ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     c = good;
     c.rounds = -1;
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
@@ -1151,6 +1357,9 @@ int main(void)
     tcase_add_test(tests, reads_nodes);
     tcase_add_test(tests, reads_queues);
     tcase_add_test(tests, reads_jobs);
+    tcase_add_test(tests, reads_demands);
+    tcase_add_test(tests, a_label_expression_is_refused_with_its_column);
+    tcase_add_test(tests, a_level_of_the_case_may_be_called_like_a_built_in_one);
     tcase_add_test(tests, what_is_not_given_has_a_default);
     tcase_add_test(tests, the_minimum_of_tasks_follows_the_groups_around_them);
     tcase_add_test(tests, everything_is_written_and_read_again);

@@ -62,7 +62,7 @@ struct rule_case {
 };
 static const char *const linux_[] = {"linux"}, *const two[] = {"linux", "plan9"},
                          *const empty[] = {""}, *const names[] = {"b", "d", "x"},
-                         *const one[] = {"1"};
+                         *const one[] = {"1"}, *const half[] = {"0.5"};
 static const struct rule_case rules[] = {
     {{{"os", linux_, 1, GANG_LABEL_IN, 0}}, 1, 1},
     {{{"os", two, 2, GANG_LABEL_IN, 0}}, 1, 3},
@@ -81,8 +81,29 @@ static const struct rule_case rules[] = {
     {{{"os", two, 2, GANG_LABEL_IN, 0}, {"zone", one, 1, GANG_LABEL_IN, 0}}, 2, 1}, /* all hold */
     {{{"os", two, 2, GANG_LABEL_IN, 0}, {"zone", NULL, 0, GANG_LABEL_NOT_EXISTS, 0}}, 2, 2},
     {{{"os", linux_, 1, GANG_LABEL_IN, 0}, {"os", linux_, 1, GANG_LABEL_NOT_IN, 0}}, 2, 0},
+    {{{"zone", half, 1, GANG_LABEL_GT, 0}}, 1, 1},
+    {{{"zone", one, 1, GANG_LABEL_GE, 0}}, 1, 1},
+    {{{"zone", one, 1, GANG_LABEL_LT, 0}}, 1, 0},
+    {{{"zone", one, 1, GANG_LABEL_LE, 0}}, 1, 1},
+    {{{"os", one, 1, GANG_LABEL_LE, 0}}, 1, 0}, /* no numbers */
+    {{{"node", one, 1, GANG_LABEL_GE, 0}}, 1, 0},
 };
 enum { RULES = sizeof(rules) / sizeof(rules[0]) };
+
+struct where_case {
+    const char *where;
+    unsigned nodes;
+};
+static const struct where_case wheres[] = {
+    {"os", 7},
+    {"not os", 8},
+    {"os = linux or not os", 1 | 8},
+    {"os in (linux, plan9) and not zone >= 1", 2},
+    {"node in (b, d, x) or os = \"\"", 2 | 4 | 8},
+    {"none", 0},
+    {"not none", 15},
+};
+enum { WHERES = sizeof(wheres) / sizeof(wheres[0]) };
 
 START_TEST(label_rules_choose_the_nodes)
 {
@@ -90,6 +111,38 @@ START_TEST(label_rules_choose_the_nodes)
     g.labels = rules[_i].rule;
     g.label_count = rules[_i].count;
     ck_assert_uint_eq(goes_to(&g), rules[_i].nodes);
+}
+END_TEST
+
+START_TEST(a_label_expression_chooses_the_nodes)
+{
+    struct gang_group_spec g = group_of(1, 1000, 0);
+    g.where = wheres[_i].where;
+    ck_assert_uint_eq(goes_to(&g), wheres[_i].nodes);
+    g.labels = rules[0].rule; /* beside a list: a */
+    g.label_count = 1;
+    ck_assert_uint_eq(goes_to(&g), wheres[_i].nodes & 1);
+    g = group_of(1, 1000, 0);
+    g.partition = "batch"; /* the texts were copied */
+    char text[] = "os";
+    g.where = text;
+    struct gang_request_spec spec = request_of(&g, 1);
+    gang_request *q = stage_request(&s, &spec);
+    gang_alloc_id id;
+    memset(text, '(', sizeof(text) - 1);
+    MUST(gang_alloc(s.w, q, &id, NULL));
+    ck_assert_uint_eq(stage_tasks_on(&s, id, node[1]) + stage_tasks_on(&s, id, node[2]), 1);
+    gang_request_put(q);
+}
+END_TEST
+
+START_TEST(a_refusal_by_labels_says_so)
+{
+    struct gang_group_spec g = group_of(1, 1000, 0);
+    g.where = "os = solaris";
+    struct outcome o = stage_try_group(&s, &g);
+    ck_assert_int_eq(o.result, GANG_ENEVER);
+    ck_assert_int_eq(o.error.constraint, GANG_WHY_LABEL);
 }
 END_TEST
 
@@ -237,6 +290,8 @@ int main(void)
     TCase *tests = tcase_create("filter");
     tcase_add_checked_fixture(tests, open_stage, close_stage);
     tcase_add_loop_test(tests, label_rules_choose_the_nodes, 0, RULES);
+    tcase_add_loop_test(tests, a_label_expression_chooses_the_nodes, 0, WHERES);
+    tcase_add_test(tests, a_refusal_by_labels_says_so);
     tcase_add_test(tests, a_partition_is_one_of_the_nodes_own);
     tcase_add_test(tests, gpu_models_choose_the_nodes);
     tcase_add_test(tests, all_demands_hold_together);

@@ -252,6 +252,7 @@ static void play(const struct world *w, struct tally *t)
     spec.same = w->same ? "rack" : NULL;
     spec.prefer = w->prefer ? "rack" : NULL;
     spec.policy = w->policy;
+    spec.scarce = GANG_SCARCE_OFF; /* the optimum does not mind nodes with GPUs */
     struct outcome got = stage_try(&s, &spec);
     ck_assert_msg((got.result == GANG_OK) == o.found, "%s, but the oracle says %s: %s",
                   gang_result_name(got.result), o.found ? "it fits" : "it does not",

@@ -16,7 +16,7 @@ static const char *const levels[] = {"block", "rack"};
 static gang_worker *other;
 static gang_worker *own[8]; /* of calls that are to be the first of their worker */
 static gang_node_id node[5];
-static gang_request *small, *large, *never, *blocked;
+static gang_request *small, *large, *never, *blocked, *picky;
 static gang_alloc_id alloc[4];
 
 /* A worker that did nothing yet, also when the call is made again. */
@@ -71,6 +71,19 @@ static gang_result make_pool(void)
 static gang_result resize_pool(void)
 {
     return gang_kind_resize(other, GANG_KIND_SITE + 1, 40); /* the worker's first commit */
+}
+
+static gang_result set_partition(void)
+{
+    gang_result r = gang_partition_set(s.w, "lent", GANG_PARTITION_LENDING);
+    return r != GANG_OK ? r : gang_partition_set(s.w, "free", GANG_PARTITION_SHARED);
+}
+
+/* Names that nobody knows yet, of a node and in a request. */
+static gang_result add_partitions(void)
+{
+    struct box box = {.name = "p", .partitions = LIST(const char *, "lent", "p1", "p2")};
+    return node_add(4, &box);
 }
 
 static gang_result add_plain(void)
@@ -209,6 +222,17 @@ static gang_result make_blocked(void)
     struct gang_request_spec spec = request_of(&g, 1);
     g.min = 1;
     return make_request(&blocked, &spec);
+}
+
+static gang_result make_picky(void)
+{
+    struct gang_group_spec g[2] = {group_of(1, 1000, 0), group_of(1, 0, 1000)};
+    struct gang_request_spec spec = request_of(g, 2);
+    g[0].partition = "q1";
+    g[0].where = "not (os in (plan9, \"x y\") or age < 3)";
+    g[1].partition = "q2";
+    spec.scarce = GANG_SCARCE_STRICT;
+    return make_request(&picky, &spec);
 }
 
 static gang_result make_never(void)
@@ -385,15 +409,25 @@ struct act {
 #name, name \
     }
 static const struct act acts[] = {
-    ACT(make_worker),   ACT(make_kind),     ACT(make_pool),      ACT(resize_pool),
-    ACT(add_plain),     ACT(add_gpus),      ACT(add_other_gpus), ACT(add_many_domains),
-    ACT(change_node),   ACT(change_many),   ACT(drain_node),     ACT(undrain_node),
-    ACT(make_small),    ACT(make_large),    ACT(make_never),     ACT(alloc_small),
-    ACT(test_large),    ACT(alloc_large),   ACT(refuse),         ACT(ask_ever),
-    ACT(grow_small),    ACT(grow_large),    ACT(shrink_small),   ACT(adopt),
-    ACT(reserve),       ACT(check),         ACT(remove_held),    ACT(remove_empty),
-    ACT(free_large),    ACT(free_small),    ACT(add_again),      ACT(make_blocked),
-    ACT(alloc_blocked), ACT(refuse_growth), ACT(reclaim),
+    ACT(make_worker),    ACT(make_kind),
+    ACT(make_pool),      ACT(resize_pool),
+    ACT(set_partition),  ACT(add_partitions),
+    ACT(add_plain),      ACT(add_gpus),
+    ACT(add_other_gpus), ACT(add_many_domains),
+    ACT(change_node),    ACT(change_many),
+    ACT(drain_node),     ACT(undrain_node),
+    ACT(make_small),     ACT(make_large),
+    ACT(make_never),     ACT(alloc_small),
+    ACT(test_large),     ACT(alloc_large),
+    ACT(refuse),         ACT(ask_ever),
+    ACT(grow_small),     ACT(grow_large),
+    ACT(shrink_small),   ACT(adopt),
+    ACT(reserve),        ACT(check),
+    ACT(remove_held),    ACT(remove_empty),
+    ACT(free_large),     ACT(free_small),
+    ACT(add_again),      ACT(make_blocked),
+    ACT(alloc_blocked),  ACT(refuse_growth),
+    ACT(reclaim),        ACT(make_picky),
 };
 enum { ACTS = sizeof(acts) / sizeof(acts[0]) };
 
@@ -402,7 +436,7 @@ static void begin(void)
     stage_open(&s, levels, 2);
     other = NULL;
     memset(own, 0, sizeof(own));
-    small = large = never = blocked = NULL;
+    small = large = never = blocked = picky = NULL;
     memset(node, 0, sizeof(node));
     memset(alloc, 0, sizeof(alloc));
 }
@@ -413,6 +447,7 @@ static void end(void)
     gang_request_put(large);
     gang_request_put(never);
     gang_request_put(blocked);
+    gang_request_put(picky);
     stage_close(&s); /* nothing may be left allocated */
 }
 

@@ -11,8 +11,8 @@ static const char *const levels[] = {"zone", "rack"};
 static struct gang_group_spec group[2];
 static struct gang_set_spec set[2];
 static struct gang_amount amount[2];
-static struct gang_label_rule rule[2];
-static const char *value[2], *model[2];
+static struct gang_label_rule rule[3];
+static const char *value[3], *model[2];
 static struct gang_request_spec spec;
 
 static char long_name[GANG_MAX_NAME + 2]; /* one byte too long */
@@ -25,12 +25,14 @@ static void open_stage(void)
     memset(long_name, 'x', GANG_MAX_NAME + 1);
     value[0] = "linux";
     value[1] = "";
+    value[2] = "-12.5";
     model[0] = "V100";
     model[1] = "T4";
     amount[0] = (struct gang_amount){"nic", 1};
     amount[1] = (struct gang_amount){"lic", 0};
     rule[0] = (struct gang_label_rule){"os", value, 2, GANG_LABEL_IN, 0};
     rule[1] = (struct gang_label_rule){"old", NULL, 0, GANG_LABEL_NOT_EXISTS, 0};
+    rule[2] = (struct gang_label_rule){"age", &value[2], 1, GANG_LABEL_GT, 0};
     for (int i = 0; i < 2; i++) {
         group[i] = group_of(4, 1000, 250);
         group[i].name = i ? "b" : "a";
@@ -49,7 +51,9 @@ static void open_stage(void)
     group[1].amounts = amount;
     group[1].amount_count = 2;
     group[1].labels = rule;
-    group[1].label_count = 2;
+    group[1].label_count = 3;
+    group[1].where = "os in (linux, \"\") and not (old or age > 3)";
+    group[1].models_ranked = 1;
     group[1].gpu_models = model;
     group[1].gpu_model_count = 2;
     spec = request_of(group, 2);
@@ -159,7 +163,15 @@ static const struct fault faults[] = {
     {GANG_EINVAL, "groups[1].labels[0].key", .text = &rule[0].key, .word = NULL},
     {GANG_EINVAL, "groups[1].labels[0].key", .text = &rule[0].key, .word = ""},
     {GANG_ELIMIT, "groups[1].labels[0].key", .text = &rule[0].key, .word = long_name},
-    {GANG_EINVAL, "groups[1].labels[1].op", .narrow = &rule[1].op, .number = 4},
+    {GANG_EINVAL, "groups[1].labels[1].op", .narrow = &rule[1].op, .number = 8},
+    {GANG_EINVAL, "groups[1].labels[1].values", .narrow = &rule[1].op, .number = GANG_LABEL_LT},
+    {GANG_EINVAL, "groups[1].labels[0].values", .narrow = &rule[0].op, .number = GANG_LABEL_GE},
+    {GANG_EINVAL, "groups[1].labels[2].values", .text = &value[2], .word = "1e5"},
+    {GANG_EINVAL, "groups[1].labels[2].values", .text = &value[2], .word = ""},
+    {GANG_EPARSE, "groups[1].where", .text = &G.where, .word = "os = "},
+    {GANG_EPARSE, "groups[1].where", .text = &G.where, .word = ""},
+    {GANG_EINVAL, "groups[1].where", .text = &G.where, .word = "os = \"\xff\""},
+    {GANG_ELIMIT, "groups[1].where", .text = &G.where, .word = long_name},
     {GANG_EINVAL, "groups[1].labels[1].op", .narrow = &rule[1].op, .number = -1},
     {GANG_EINVAL, "groups[1].labels[0].reserved0", .narrow = &rule[0].reserved0, .number = 1},
     {GANG_EINVAL, "groups[1].labels[0].values", .size = &rule[0].value_count, .number = 0},
@@ -308,6 +320,37 @@ START_TEST(something_must_have_to_run)
     spec.set_count = 1;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
     one.min = 2;
+    gang_request_put(stage_request(&s, &spec));
+}
+END_TEST
+
+START_TEST(a_label_expression_is_refused_with_its_column)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_request *q;
+    group[1].where = "os = linux or (zone = 1";
+    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EPARSE);
+    ck_assert_str_eq(error.path, "groups[1].where");
+    ck_assert_str_eq(error.text, "column 24: expected ')', 'and' or 'or'");
+    ck_assert_int_eq(error.column, 24);
+}
+END_TEST
+
+START_TEST(ranked_models_are_64_at_most)
+{
+    const char *many[65];
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_request *q;
+    for (int i = 0; i < 65; i++)
+        many[i] = "T4";
+    group[1].gpu_models = many;
+    group[1].gpu_model_count = 65;
+    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_ELIMIT);
+    ck_assert_str_eq(error.path, "groups[1].gpu_models");
+    group[1].gpu_model_count = 64;
+    gang_request_put(stage_request(&s, &spec));
+    group[1].models_ranked = 0;
+    group[1].gpu_model_count = 65;
     gang_request_put(stage_request(&s, &spec));
 }
 END_TEST
@@ -635,6 +678,8 @@ int main(void)
     tcase_add_test(tests, there_may_be_4095_groups_and_sets);
     tcase_add_test(tests, too_many_tasks_over_all_groups_are_refused);
     tcase_add_test(tests, something_must_have_to_run);
+    tcase_add_test(tests, a_label_expression_is_refused_with_its_column);
+    tcase_add_test(tests, ranked_models_are_64_at_most);
     tcase_add_test(tests, too_many_amounts_are_refused);
     tcase_add_test(tests, arguments_must_be_there);
     tcase_add_test(tests, the_request_follows_the_size_rule);

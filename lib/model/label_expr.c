@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Label expressions. The grammar, loosest binding first:
+ *
+ *     either     = both { "or" both }
+ *     both       = negated { "and" negated }
+ *     negated    = { "not" } primary
+ *     primary    = "(" either ")" | condition
+ *     condition  = "exists" KEY
+ *                | KEY [ ("=" | "!=" | "<" | "<=" | ">" | ">=") V
+ *                      | ["not"] "in" "(" V { "," V } ")" ]
+ *
+ * A text is parsed once to count what it needs, and once more to fill it in. What comes out is run on
+ * a stack of bits; the bound on parentheses is what keeps it within one word. */
+#include "model/label_expr.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "model/node_spec.h"
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static const char *skip_digits(const char *at)
+{
+    while (*at >= '0' && *at <= '9')
+        at++;
+    return at;
+}
+
+bool gang__is_decimal(const char *text)
+{
+    const char *at = text + (*text == '-');
+    const char *end = skip_digits(at);
+    if (end == at)
+        return false;
+    if (*end == '.') {
+        at = end + 1;
+        end = skip_digits(at);
+        if (end == at)
+            return false;
+    }
+    return *end == '\0';
+}
+
+/* A number without what does not count: zeros at both ends, the sign of zero. */
+struct decimal {
+    bool negative;
+    const char *whole, *part; /* digits before and after the point */
+    size_t whole_length, part_length;
+};
+
+static struct decimal decimal_of(const char *text)
+{
+    struct decimal d = {text[0] == '-', text + (text[0] == '-'), "", 0, 0};
+    while (*d.whole == '0')
+        d.whole++;
+    const char *end = skip_digits(d.whole);
+    d.whole_length = (size_t)(end - d.whole);
+    if (*end == '.') {
+        d.part = end + 1;
+        d.part_length = strlen(d.part);
+        while (d.part_length && d.part[d.part_length - 1] == '0')
+            d.part_length--;
+    }
+    d.negative = d.negative && (d.whole_length || d.part_length);
+    return d;
+}
+
+static int magnitude_order(const struct decimal *a, const struct decimal *b)
+{
+    if (a->whole_length != b->whole_length)
+        return a->whole_length < b->whole_length ? -1 : 1;
+    int order = memcmp(a->whole, b->whole, a->whole_length);
+    if (order)
+        return order;
+    size_t common = a->part_length < b->part_length ? a->part_length : b->part_length;
+    order = memcmp(a->part, b->part, common);
+    return order                              ? order
+           : a->part_length == b->part_length ? 0
+           : a->part_length < b->part_length  ? -1
+                                              : 1;
+}
+
+int gang__decimal_order(const char *a, const char *b)
+{
+    struct decimal x = decimal_of(a), y = decimal_of(b);
+    if (x.negative != y.negative)
+        return x.negative ? -1 : 1;
+    return x.negative ? magnitude_order(&y, &x) : magnitude_order(&x, &y);
+}
+
+/* ---- evaluation ------------------------------------------------------------------------------ */
+
+static const char *value_of(const struct gang__labels *on, const char *key)
+{
+    if (strcmp(key, "node") == 0)
+        return on->name;
+    for (size_t i = 0; i < on->count; i++)
+        if (strcmp(on->list[i].key, key) == 0)
+            return on->list[i].value;
+    return NULL;
+}
+
+static bool is_among(const char *text, const char *const *texts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(text, texts[i]) == 0)
+            return true;
+    return false;
+}
+
+bool gang__rule_holds(const struct gang__rule *rule, const struct gang__labels *on)
+{
+    const char *value = value_of(on, rule->key);
+    switch (rule->op) {
+    case GANG_LABEL_IN:
+        return value && is_among(value, rule->values, rule->value_count);
+    case GANG_LABEL_NOT_IN:
+        return !value || !is_among(value, rule->values, rule->value_count);
+    case GANG_LABEL_EXISTS:
+        return value != NULL;
+    case GANG_LABEL_NOT_EXISTS:
+        return value == NULL;
+    default:
+        break;
+    }
+    if (!value || !gang__is_decimal(value))
+        return false;
+    int order = gang__decimal_order(value, rule->values[0]);
+    return rule->op == GANG_LABEL_LT   ? order < 0
+           : rule->op == GANG_LABEL_LE ? order <= 0
+           : rule->op == GANG_LABEL_GT ? order > 0
+                                       : order >= 0;
+}
+
+bool gang__label_expr_holds(const struct gang__label_expr *expr, const struct gang__labels *on)
+{
+    uint64_t stack = 1; /* the newest truth is bit 0 */
+    for (size_t i = 0; i < expr->step_count; i++) {
+        int32_t step = expr->steps[i];
+        if (step >= 0)
+            stack = stack << 1 | gang__rule_holds(&expr->rules[step], on);
+        else if (step == GANG__STEP_NOT)
+            stack ^= 1;
+        else if (step == GANG__STEP_AND)
+            stack = (stack >> 1) & (stack | ~UINT64_C(1));
+        else
+            stack = (stack >> 1) | (stack & 1);
+    }
+    return stack & 1;
+}
+
+/* Of every level of parentheses one truth may wait for "or" and one for "and"; one is the newest. */
+_Static_assert(2 * (GANG_MAX_WHERE_DEPTH + 1) + 1 <= 64, "the stack is one word");
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+enum token { END, WORD, QUOTED, OPEN, CLOSE, COMMA, COMPARE };
+
+struct parser {
+    const char *text;
+    const char *at;    /* behind the token */
+    const char *start; /* of the token */
+    enum token token;
+    int32_t op;                   /* of COMPARE: GANG_LABEL_*; "!=" is NOT_IN */
+    char word[GANG_MAX_NAME + 1]; /* of WORD and QUOTED */
+    unsigned depth;
+    struct gang_error *error;
+    /* What was found so far, and where it goes; NULL: it is only counted. */
+    size_t rules, values, steps, bytes;
+    struct gang__rule *rule;
+    const char **value;
+    int32_t *step;
+    char *texts;
+};
+
+/* An error at the token that was read last. */
+static gang_result fail(const struct parser *p, gang_result code, const char *what)
+{
+    size_t column = (size_t)(p->start - p->text) + 1;
+    gang__error(p->error, code, NULL, "column %zu: %s", column, what);
+    if (p->error && p->error->size >= sizeof(*p->error))
+        p->error->column = (int64_t)column;
+    return code;
+}
+
+static bool is_word_byte(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c && strchr("_-./:@+", c));
+}
+
+/* The rest of a text in quotes; in it a backslash takes the next byte as it is. */
+static gang_result read_quoted(struct parser *p)
+{
+    size_t length = 0;
+    for (; *p->at != '"'; p->at++) {
+        if (*p->at == '\\')
+            p->at++;
+        if (!*p->at)
+            return fail(p, GANG_EPARSE, "the quotes are not closed");
+        if (length == GANG_MAX_NAME)
+            return fail(p, GANG_ELIMIT, "longer than 255 bytes");
+        p->word[length++] = *p->at;
+    }
+    p->at++;
+    p->word[length] = '\0';
+    p->token = QUOTED;
+    if (gang__text_check(p->word, true) != GANG_OK)
+        return fail(p, GANG_EINVAL, "not plain UTF-8 text");
+    return GANG_OK;
+}
+
+static gang_result read_word(struct parser *p)
+{
+    while (is_word_byte(*p->at))
+        p->at++;
+    size_t length = (size_t)(p->at - p->start);
+    if (length == 0)
+        return fail(p, GANG_EPARSE, "unexpected character");
+    if (length > GANG_MAX_NAME)
+        return fail(p, GANG_ELIMIT, "longer than 255 bytes");
+    memcpy(p->word, p->start, length);
+    p->word[length] = '\0';
+    p->token = WORD;
+    return GANG_OK;
+}
+
+static gang_result compare(struct parser *p, int32_t op, size_t length)
+{
+    p->token = COMPARE;
+    p->op = op;
+    p->at += length;
+    return GANG_OK;
+}
+
+/* Read the next token. */
+static gang_result next(struct parser *p)
+{
+    p->at += strspn(p->at, " \t\r\n");
+    p->start = p->at;
+    bool or_equal = p->at[0] && p->at[1] == '=';
+    switch (*p->at) {
+    case '\0':
+        p->token = END;
+        return GANG_OK;
+    case '(':
+    case ')':
+    case ',':
+        p->token = *p->at == '(' ? OPEN : *p->at == ')' ? CLOSE : COMMA;
+        p->at++;
+        return GANG_OK;
+    case '=':
+        return compare(p, GANG_LABEL_IN, 1);
+    case '!':
+        return or_equal ? compare(p, GANG_LABEL_NOT_IN, 2)
+                        : fail(p, GANG_EPARSE, "unexpected character");
+    case '<':
+        return or_equal ? compare(p, GANG_LABEL_LE, 2) : compare(p, GANG_LABEL_LT, 1);
+    case '>':
+        return or_equal ? compare(p, GANG_LABEL_GE, 2) : compare(p, GANG_LABEL_GT, 1);
+    case '"':
+        p->at++;
+        return read_quoted(p);
+    default:
+        return read_word(p);
+    }
+}
+
+static bool is_keyword(const struct parser *p, const char *keyword)
+{
+    return p->token == WORD && strcmp(p->word, keyword) == 0;
+}
+
+static bool is_any_keyword(const struct parser *p)
+{
+    return is_keyword(p, "and") || is_keyword(p, "or") || is_keyword(p, "not") ||
+           is_keyword(p, "in") || is_keyword(p, "exists");
+}
+
+/* ---- what is found ---------------------------------------------------------------------------- */
+
+static const char *keep_text(struct parser *p)
+{
+    size_t bytes = strlen(p->word) + 1;
+    const char *kept = p->texts ? memcpy(p->texts + p->bytes, p->word, bytes) : NULL;
+    p->bytes += bytes;
+    return kept;
+}
+
+static void keep_step(struct parser *p, int32_t step)
+{
+    if (p->step)
+        p->step[p->steps] = step;
+    p->steps++;
+}
+
+static void keep_rule(struct parser *p, const char *key, int32_t op, size_t values)
+{
+    if (p->rule) {
+        const char **from = values ? p->value + (p->values - values) : NULL;
+        p->rule[p->rules] = (struct gang__rule){key, from, values, op};
+    }
+    keep_step(p, (int32_t)p->rules++);
+}
+
+/* ---- parsing --------------------------------------------------------------------------------- */
+
+#define TRY(call)                  \
+    do {                           \
+        gang_result try_ = (call); \
+        if (try_ != GANG_OK)       \
+            return try_;           \
+    } while (0)
+
+static gang_result either(struct parser *p);
+
+static gang_result take_key(struct parser *p, const char **key)
+{
+    if ((p->token != WORD && p->token != QUOTED) || is_any_keyword(p))
+        return fail(p, GANG_EPARSE, "expected a label");
+    if (!p->word[0])
+        return fail(p, GANG_EINVAL, "an empty label");
+    *key = keep_text(p);
+    return next(p);
+}
+
+static gang_result take_value(struct parser *p, bool number)
+{
+    if ((p->token != WORD && p->token != QUOTED) || is_any_keyword(p))
+        return fail(p, GANG_EPARSE, number ? "expected a number" : "expected a value");
+    if (number && !gang__is_decimal(p->word))
+        return fail(p, GANG_EPARSE, "expected a number");
+    const char *value = keep_text(p);
+    if (p->value)
+        p->value[p->values] = value;
+    p->values++;
+    return next(p);
+}
+
+/* What stands behind "in". */
+static gang_result take_list(struct parser *p, size_t *count)
+{
+    size_t before = p->values;
+    if (p->token != OPEN)
+        return fail(p, GANG_EPARSE, "expected '('");
+    do {
+        TRY(next(p));
+        TRY(take_value(p, false));
+    } while (p->token == COMMA);
+    if (p->token != CLOSE)
+        return fail(p, GANG_EPARSE, "expected ',' or ')'");
+    *count = p->values - before;
+    return next(p);
+}
+
+static gang_result condition(struct parser *p)
+{
+    const char *key = NULL;
+    int32_t op = GANG_LABEL_EXISTS;
+    size_t values = 0;
+    if (is_keyword(p, "exists")) {
+        TRY(next(p));
+        TRY(take_key(p, &key));
+        keep_rule(p, key, op, 0);
+        return GANG_OK;
+    }
+    TRY(take_key(p, &key));
+    if (p->token == COMPARE) {
+        op = p->op;
+        values = 1;
+        TRY(next(p));
+        TRY(take_value(p, op >= GANG_LABEL_LT));
+    } else if (is_keyword(p, "in") || is_keyword(p, "not")) {
+        op = is_keyword(p, "in") ? GANG_LABEL_IN : GANG_LABEL_NOT_IN;
+        TRY(next(p));
+        if (op == GANG_LABEL_NOT_IN) {
+            if (!is_keyword(p, "in"))
+                return fail(p, GANG_EPARSE, "expected 'in'");
+            TRY(next(p));
+        }
+        TRY(take_list(p, &values));
+    }
+    keep_rule(p, key, op, values);
+    return GANG_OK;
+}
+
+static gang_result primary(struct parser *p)
+{
+    if (p->token != OPEN)
+        return condition(p);
+    if (p->depth == GANG_MAX_WHERE_DEPTH)
+        return fail(p, GANG_ELIMIT, "too many parentheses in each other");
+    p->depth++;
+    TRY(next(p));
+    TRY(either(p));
+    if (p->token != CLOSE)
+        return fail(p, GANG_EPARSE, "expected ')', 'and' or 'or'");
+    p->depth--;
+    return next(p);
+}
+
+static gang_result negated(struct parser *p)
+{
+    bool odd = false;
+    for (; is_keyword(p, "not"); odd = !odd)
+        TRY(next(p));
+    TRY(primary(p));
+    if (odd)
+        keep_step(p, GANG__STEP_NOT);
+    return GANG_OK;
+}
+
+static gang_result both(struct parser *p)
+{
+    TRY(negated(p));
+    while (is_keyword(p, "and")) {
+        TRY(next(p));
+        TRY(negated(p));
+        keep_step(p, GANG__STEP_AND);
+    }
+    return GANG_OK;
+}
+
+static gang_result either(struct parser *p)
+{
+    TRY(both(p));
+    while (is_keyword(p, "or")) {
+        TRY(next(p));
+        TRY(both(p));
+        keep_step(p, GANG__STEP_OR);
+    }
+    return GANG_OK;
+}
+
+static gang_result parse(struct parser *p)
+{
+    p->at = p->start = p->text;
+    p->depth = 0;
+    p->rules = p->values = p->steps = p->bytes = 0;
+    TRY(next(p));
+    TRY(either(p));
+    return p->token == END ? GANG_OK : fail(p, GANG_EPARSE, "expected 'and', 'or' or the end");
+}
+
+gang_result gang__label_expr_compile(const char *text, struct gang__block *block,
+                                     struct gang__label_expr *expr, struct gang_error *error)
+{
+    struct parser p;
+    memset(&p, 0, sizeof(p));
+    p.text = text;
+    p.error = error;
+    if (strlen(text) > GANG_MAX_WHERE)
+        return gang__error(error, GANG_ELIMIT, NULL, "longer than %d bytes", GANG_MAX_WHERE);
+    TRY(parse(&p));
+    p.rule = gang__block_take(block, p.rules * sizeof(*p.rule));
+    p.value = gang__block_take(block, p.values * sizeof(*p.value));
+    p.step = gang__block_take(block, p.steps * sizeof(*p.step));
+    p.texts = gang__block_take(block, p.bytes);
+    *expr = (struct gang__label_expr){p.rule, p.step, p.steps};
+    return block->base ? parse(&p) : GANG_OK;
+}

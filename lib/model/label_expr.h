@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conditions on the labels of a node: single ones (struct gang_label_rule) and expressions of them
+ * (gang_group_spec.where). By value: nothing here knows a cluster. */
+#ifndef GANG__MODEL_LABEL_EXPR_H
+#define GANG__MODEL_LABEL_EXPR_H
+
+#include <gangsched/model.h>
+
+#include <stdbool.h>
+
+#include "base/block.h"
+
+/* What a node says of itself. */
+struct gang__labels {
+    const char *name; /* the value of the key "node" */
+    const struct gang_label *list;
+    size_t count;
+};
+
+/* One condition, checked. */
+struct gang__rule {
+    const char *key;
+    const char *const *values;
+    size_t value_count;
+    int32_t op; /* GANG_LABEL_* */
+};
+
+/* An expression, operators behind what they join: a step >= 0 is the truth of that rule. */
+enum { GANG__STEP_AND = -1, GANG__STEP_OR = -2, GANG__STEP_NOT = -3 };
+struct gang__label_expr {
+    const struct gang__rule *rules;
+    const int32_t *steps;
+    size_t step_count; /* 0: no expression, which holds */
+};
+
+/* Is it a number as the comparing rules know it: "-12.5", any length? */
+bool gang__is_decimal(const char *text);
+/* Below 0: a < b; 0: equal; above 0: a > b. Both are such numbers. Exact, whatever their length. */
+int gang__decimal_order(const char *a, const char *b);
+
+bool gang__rule_holds(const struct gang__rule *rule, const struct gang__labels *on);
+bool gang__label_expr_holds(const struct gang__label_expr *expr, const struct gang__labels *on);
+
+/* Compile an expression into the block. While it measures (no base), *expr has the counts alone.
+ * GANG_EPARSE, GANG_EINVAL (text that is no label), GANG_ELIMIT; the error tells the column, and has
+ * no path. O(length of the text). */
+gang_result gang__label_expr_compile(const char *text, struct gang__block *block,
+                                     struct gang__label_expr *expr, struct gang_error *error);
+
+#endif
