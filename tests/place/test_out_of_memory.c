@@ -14,10 +14,10 @@ static const char *const levels[] = {"block", "rack"};
 /* ---- a life with one call of each sort ---- */
 
 static gang_worker *other;
-static gang_worker *own[8]; /* of calls that are to be the first of their worker */
+static gang_worker *own[10]; /* of calls that are to be the first of their worker */
 static gang_node_id node[5];
-static gang_request *small, *large, *never, *blocked, *picky;
-static gang_alloc_id alloc[4];
+static gang_request *small, *large, *never, *blocked, *picky, *placed;
+static gang_alloc_id alloc[5];
 
 /* A worker that did nothing yet, also when the call is made again. */
 static gang_result fresh(int i)
@@ -242,6 +242,29 @@ static gang_result make_never(void)
     return make_request(&never, &spec);
 }
 
+/* Everything that says where tasks go beside each other. */
+static gang_result make_placed(void)
+{
+    struct gang_group_spec g[] = {group_of(4, 1000, 0), group_of(4, 500, 0), group_of(3, 0, 300)};
+    struct gang_request_spec spec = request_of(g, 3);
+    const struct gang_label label = {"app", "placed"};
+    const struct gang_peer_rule peer = {"app", "other", "rack", 0, 0};
+    g[0].slice = 2;
+    g[0].slice_same = "node";
+    g[0].min = 2;
+    g[1].spread = "node";
+    g[1].max_skew = 3;
+    g[1].most_per_node = 3;
+    g[2].prefer = "island";
+    spec.labels = &label;
+    spec.label_count = 1;
+    spec.peers = &peer;
+    spec.peer_size = sizeof(peer);
+    spec.peer_count = 1;
+    spec.policy = GANG_POLICY_TOPOLOGY;
+    return make_request(&placed, &spec);
+}
+
 static gang_result allocate(int i, gang_worker *w, gang_request *q)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -321,6 +344,23 @@ static gang_result refuse_growth(void)
 static gang_result alloc_blocked(void) /* there is no node for a second task */
 {
     return allocate(3, s.w, blocked);
+}
+
+static gang_result alloc_placed(void)
+{
+    gang_result r = fresh(8);
+    return r != GANG_OK ? r : allocate(4, own[8], placed);
+}
+
+static gang_result grow_placed(void) /* by a slice */
+{
+    int64_t granted = -1;
+    gang_result r = fresh(9);
+    if (r != GANG_OK)
+        return r;
+    r = gang_alloc_grow(own[9], alloc[4], 0, 1, &granted, NULL);
+    ck_assert_int_eq(granted, r == GANG_OK ? 2 : 0);
+    return r;
 }
 
 static gang_result shrink_small(void)
@@ -428,6 +468,8 @@ static const struct act acts[] = {
     ACT(add_again),      ACT(make_blocked),
     ACT(alloc_blocked),  ACT(refuse_growth),
     ACT(reclaim),        ACT(make_picky),
+    ACT(make_placed),    ACT(alloc_placed),
+    ACT(grow_placed),
 };
 enum { ACTS = sizeof(acts) / sizeof(acts[0]) };
 
@@ -436,7 +478,7 @@ static void begin(void)
     stage_open(&s, levels, 2);
     other = NULL;
     memset(own, 0, sizeof(own));
-    small = large = never = blocked = picky = NULL;
+    small = large = never = blocked = picky = placed = NULL;
     memset(node, 0, sizeof(node));
     memset(alloc, 0, sizeof(alloc));
 }
@@ -448,6 +490,7 @@ static void end(void)
     gang_request_put(never);
     gang_request_put(blocked);
     gang_request_put(picky);
+    gang_request_put(placed);
     stage_close(&s); /* nothing may be left allocated */
 }
 
@@ -459,7 +502,7 @@ struct view {
     gang_result result[5];
     struct gang_kind_info pool;
     size_t allocs;
-    struct gang_alloc_info total[4];
+    struct gang_alloc_info total[5];
     size_t tasks;
     struct gang_task task[160];
 };
