@@ -4,6 +4,7 @@
 #include "gangsched/replay.h"
 
 #include "gangsched/cli.h"
+#include "gangsched/openb.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,10 +21,17 @@ static const char help[] =
     "                         [,submit_s,duration_s]\n"
     "                     or a pod list of the openb trace\n"
     "                       name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,...]\n"
-    "  --policy NAME      pack (default), spread or first\n"
+    "  --policy NAME      pack (default), spread, first, fgd, best-fit, dot-product, gpu-packing "
+    "or\n"
+    "                     gpu-clustering\n"
     "  --limit N          only the first N gangs of the file\n"
     "  --placements F     write where each task went, as CSV\n"
     "  --json             print one JSON object\n"
+    "  --format NAME      of the tasks: gang or openb; told by the header unless given\n"
+    "  --order F          openb: the order in which pods come, and ranks of nodes; the results "
+    "can\n"
+    "                     then be compared with published ones, see gangsched-replay(1)\n"
+    "  --seed N           which order of the file; the first unless given\n"
     "\n"
     "With submit_s and duration_s gangs end, and those that did not fit wait; without them\n"
     "everything stays, and what does not fit is refused. \"-\" reads from standard input.\n"
@@ -120,15 +128,21 @@ int cmd_replay(int argc, char **argv)
     const char *limit_text = NULL;
     int64_t limit = INT64_MAX;
     bool json = false;
+    const char *format = NULL;
+    const char *seed_text = NULL;
+    struct openb_options openb = {.seed = -1};
     const struct cli_option options[] = {{"nodes", &replay.nodes_path, NULL},
                                          {"tasks", &replay.tasks_path, NULL},
                                          {"policy", &policy, NULL},
                                          {"limit", &limit_text, NULL},
                                          {"placements", &replay.placements_path, NULL},
                                          {"json", NULL, &json},
+                                         {"format", &format, NULL},
+                                         {"order", &openb.order_path, NULL},
+                                         {"seed", &seed_text, NULL},
                                          {NULL, NULL, NULL}};
     const struct cli_command command = {
-        "replay", "--nodes F --tasks F [--policy NAME] [--limit N] [--placements F] [--json]", help,
+        "replay", "--nodes F --tasks F [--policy NAME] [--order F] [--limit N] [--json] ...", help,
         options};
     int status = cli_parse(&command, &argc, argv);
     if (status != CLI_GO_ON) {
@@ -141,8 +155,31 @@ int cmd_replay(int argc, char **argv)
         return cli_wrong_usage(&command, "option '--%s' is missing",
                                replay.nodes_path == NULL ? "nodes" : "tasks");
     }
-    if (gang_policy_find(policy != NULL ? policy : "pack", &replay.policy) != GANG_OK) {
+    if (gang_policy_find(policy != NULL ? policy : "pack", &replay.policy) != GANG_OK ||
+        replay.policy == GANG_POLICY_HOST) {
         return cli_wrong_usage(&command, "unknown policy '%s'", policy);
+    }
+    if (format != NULL && strcmp(format, "gang") != 0 && strcmp(format, "openb") != 0) {
+        return cli_wrong_usage(&command, "unknown format '%s'", format);
+    }
+    if (seed_text != NULL &&
+        (openb.order_path == NULL || !cli_parse_number(seed_text, 0, INT64_MAX, &openb.seed))) {
+        return cli_wrong_usage(&command,
+                               openb.order_path == NULL ? "option '--seed' goes with '--order'"
+                                                        : "'%s' is not a seed",
+                               seed_text);
+    }
+    if (openb.order_path != NULL) {
+        if (format == NULL || strcmp(format, "openb") != 0 || limit_text != NULL) {
+            return cli_wrong_usage(
+                &command, "option '--order' goes with '--format openb', without '--limit'");
+        }
+        openb.nodes_path = replay.nodes_path;
+        openb.tasks_path = replay.tasks_path;
+        openb.placements_path = replay.placements_path;
+        openb.policy = policy;
+        openb.json = json;
+        return openb_replay(&openb);
     }
     if (limit_text != NULL && !cli_parse_number(limit_text, 1, INT64_MAX, &limit)) {
         return cli_wrong_usage(&command, "'%s' is not a number of gangs", limit_text);

@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB ((int64_t)1 << 20)
-/* The largest amounts the library takes; more is a slip of whoever wrote the file. */
-#define MAX_MEMORY_MIB (GANG_MAX_AMOUNT / (MIB / GANG_PAGE_BYTES))
+#define MIB TRACE_MIB
+#define MAX_MEMORY_MIB TRACE_MAX_MEMORY_MIB
 #define MAX_TASKS ((int64_t)1 << 24)
 
 /* Elements an array of `count` of them should have room for, so that one more fits. */
@@ -33,8 +32,7 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ (hash >> 29);
 }
 
-/* Columns by name; false with csv->error set if one is missing. */
-static bool find_columns(struct csv *csv, const char *const *names, size_t count, int *column)
+bool trace_find_columns(struct csv *csv, const char *const *names, size_t count, int *column)
 {
     for (size_t i = 0; i < count; i++) {
         column[i] = csv_column(csv, names[i]);
@@ -45,8 +43,7 @@ static bool find_columns(struct csv *csv, const char *const *names, size_t count
     return true;
 }
 
-/* A name as the library takes it: not empty, not too long. */
-static bool check_name(struct csv *csv, int column)
+bool trace_check_name(struct csv *csv, int column)
 {
     size_t length = strlen(csv->field[column]);
     if (length == 0) {
@@ -127,11 +124,11 @@ static bool add_node(struct csv *csv, const int *column, gang_worker *worker,
     const char *model = csv->field[column[NODE_MODEL]];
     int64_t memory_mib = 0;
     int64_t gpu_count = 0;
-    if (!check_name(csv, column[NODE_NAME]) ||
+    if (!trace_check_name(csv, column[NODE_NAME]) ||
         !csv_number(csv, column[NODE_CPU], 0, GANG_MAX_CPU_MILLI, &spec.cpu_milli) ||
         !csv_number(csv, column[NODE_MEMORY], 0, MAX_MEMORY_MIB, &memory_mib) ||
         !csv_number(csv, column[NODE_GPU], 0, GANG_MAX_GPUS, &gpu_count) ||
-        (model[0] != '\0' && !check_name(csv, column[NODE_MODEL]))) {
+        (model[0] != '\0' && !trace_check_name(csv, column[NODE_MODEL]))) {
         return false;
     }
     for (int64_t i = 0; i < gpu_count; i++) {
@@ -207,7 +204,7 @@ int trace_read_nodes(const char *path, gang_worker *worker, struct trace_nodes *
     if (!csv_open(csv, path)) {
         goto out;
     }
-    if (find_columns(csv, node_columns, NODE_COLUMN_COUNT, column)) {
+    if (trace_find_columns(csv, node_columns, NODE_COLUMN_COUNT, column)) {
         while ((got = csv_read(csv)) == 1) {
             if (!add_node(csv, column, worker, nodes)) {
                 got = -1;
@@ -277,7 +274,7 @@ static bool find_format(struct csv *csv, struct trace_gangs *gangs, int *column)
         return csv_fail(csv, -1, GANG_ENOENT,
                         "neither column 'tasks' (gang format) nor 'num_gpu' (openb format)");
     }
-    if (!find_columns(csv, names, openb ? COLUMN_NEEDED : COLUMN_NEEDED + 1, column)) {
+    if (!trace_find_columns(csv, names, openb ? COLUMN_NEEDED : COLUMN_NEEDED + 1, column)) {
         return false;
     }
     for (int i = openb ? COLUMN_NEEDED : COLUMN_NEEDED + 1; i < COLUMN_COUNT; i++) {
@@ -416,8 +413,7 @@ static bool intern_shape(struct trace_gangs *gangs, struct trace_shape *shape, c
     return true;
 }
 
-/* "A|B": names, none of them empty. */
-static bool check_models(struct csv *csv, int column)
+bool trace_check_models(struct csv *csv, int column)
 {
     const char *text = csv->field[column];
     while (text[0] != '\0') {
@@ -453,7 +449,7 @@ static bool read_shape(struct csv *csv, const int *column, struct trace_shape *s
                     shape->gpus > 0 ? 1000 : 0, &shape->gpu_milli)) {
         return false;
     }
-    return column[COLUMN_MODEL] < 0 || check_models(csv, column[COLUMN_MODEL]);
+    return column[COLUMN_MODEL] < 0 || trace_check_models(csv, column[COLUMN_MODEL]);
 }
 
 /* Both times or none, and the same in all records. */
@@ -480,7 +476,7 @@ static bool add_gang(struct csv *csv, const int *column, struct trace_gangs *gan
 {
     struct trace_shape shape = {0};
     struct trace_gang gang = {0};
-    if (!check_name(csv, column[COLUMN_NAME]) || !read_shape(csv, column, &shape) ||
+    if (!trace_check_name(csv, column[COLUMN_NAME]) || !read_shape(csv, column, &shape) ||
         !read_times(csv, column, gangs, &gang)) {
         return false;
     }
@@ -500,8 +496,7 @@ int64_t trace_task_gpu_milli(const struct trace_shape *shape)
     return shape->gpus * shape->gpu_milli;
 }
 
-/* Cut "A|B" into its names, in place. At most `room` of them; returns how many. */
-static size_t cut_models(char *text, const char **models, size_t room)
+size_t trace_cut_models(char *text, const char **models, size_t room)
 {
     size_t count = 0;
     while (text[0] != '\0' && count < room) {
@@ -530,7 +525,7 @@ static gang_result compile(struct trace_shape *shape, const char *models, gang_c
         group.memory_bytes = shape->memory_bytes;
         group.gpu_milli = whole ? 1000 * shape->gpus : shape->gpu_milli;
         group.gpu_devices = whole ? 0 : shape->gpus;
-        group.gpu_model_count = cut_models(copy, names, room);
+        group.gpu_model_count = trace_cut_models(copy, names, room);
         group.gpu_models = names;
         spec.groups = &group;
         spec.group_count = 1;

@@ -9,6 +9,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gangsched/csv.h"
+
+#define TRACE_MIB ((int64_t)1 << 20)
+/* The largest amount the library takes; more is a slip of whoever wrote the file. */
+#define TRACE_MAX_MEMORY_MIB (GANG_MAX_AMOUNT / (TRACE_MIB / GANG_PAGE_BYTES))
+
+/* ---- fields; false with csv->error set ---- */
+
+/* Columns by name: all must be there. */
+bool trace_find_columns(struct csv *csv, const char *const *names, size_t count, int *column);
+/* A name as the library takes it: not empty, not too long. */
+bool trace_check_name(struct csv *csv, int column);
+/* "A|B": names, none of them empty. */
+bool trace_check_models(struct csv *csv, int column);
+/* Cut "A|B" into its names, in place. At most `room` of them; returns how many. */
+size_t trace_cut_models(char *text, const char **models, size_t room);
+
 /* ---- nodes ---- */
 
 struct trace_model {

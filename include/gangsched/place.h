@@ -64,7 +64,8 @@ GANG_API void gang_request_put(gang_request *request);
  * @param error  on a refusal tells the group and the kind or constraint that is short; NULL saves
  *               the time to find out
  * @return GANG_OK; GANG_ENOFIT: not now; GANG_ENEVER: not even if all nodes were up and empty;
- *   GANG_EINVAL; GANG_ELIMIT (2^32 - 1 allocations); GANG_ENOMEM.
+ *   GANG_EINVAL; GANG_ELIMIT (2^32 - 1 allocations); GANG_ENOMEM; with GANG_POLICY_HOST the result of
+ *   its function, and GANG_EBUSY (nodes went or were described anew during each of 64 calls of it).
  *   (A refusal after 64 searches that releases of other threads disturbed is given unproved.)
  *   A refusal of a request of one group is true at an instant inside the call. With several groups
  *   the search is greedy, then exhaustive: completely on up to 24 nodes for gangs of ordinary size
@@ -94,7 +95,8 @@ GANG_API gang_result gang_alloc_test(gang_worker *worker, gang_request *request,
                                      struct gang_error *error) GANG_MUST_CHECK;
 
 /**
- * Could it ever fit: on the nodes there are, all up and with nothing taken.
+ * Could it ever fit: on the nodes there are, all up and with nothing taken. Scores do not count: what
+ * the function of a host leaves out does not fit now, and is not asked for here.
  * @return GANG_OK; GANG_ENEVER with the reason; GANG_EINVAL; GANG_ENOMEM.
  * Owner of the worker. Lock-free. O(nodes) unless found early; remembered in the request until
  * nodes change.
@@ -112,7 +114,8 @@ GANG_API gang_result gang_request_fits_ever(gang_worker *worker, gang_request *r
  *                 group with slices to make whole slices
  * @return GANG_OK if at least one was added; GANG_ENOFIT: none fits now; GANG_ENEVER: one more could
  *   never fit; GANG_ERANGE: the group has its `count` already, or `tasks` < 1; GANG_EINVAL;
- *   GANG_ESTALE; GANG_EBUSY (another thread is changing this allocation); GANG_ENOMEM.
+ *   GANG_ESTALE; GANG_EBUSY (another thread is changing this allocation; or as gang_alloc());
+ *   GANG_ENOMEM; the result of a host's function, during which the allocation is GANG_EBUSY to others.
  * Owner of the worker. Lock-free.
  */
 GANG_API gang_result gang_alloc_grow(gang_worker *worker, gang_alloc_id id, int32_t group,
@@ -302,6 +305,28 @@ GANG_API gang_result gang_alloc_write_hosts(gang_cluster *cluster, gang_alloc_id
 /** The next live allocation after `id`; GANG_ID_NONE first and after the last. Allocations that are
  *  made, changed or freed meanwhile may be missed. Any thread; lock-free. */
 GANG_API gang_alloc_id gang_alloc_next(gang_cluster *cluster, gang_alloc_id id);
+
+/* ---- policies -------------------------------------------------------------------------- */
+
+/**
+ * Declare the mix of shapes that work is expected to have, for GANG_POLICY_FGD: one task of each shape
+ * is what struct gang_group_spec says, and `count` is its weight beside the others. Counted are cpu_milli,
+ * the GPUs and gpu_models; the other members are checked as in a request, and not used.
+ * Without a declared mix the library goes by what it has seen: the shapes of all requests made so far,
+ * each by its `count`; the first 256 different ones, and what comes to them. A worker looks at that anew
+ * when the tasks seen have grown by an eighth.
+ * Calls that are under way may still go by the mix before.
+ * @param shapes      copied; NULL if count is 0
+ * @param shape_size  sizeof(struct gang_group_spec), the distance of one from the next
+ * @param count       0: forget what was declared; at most 4095
+ * @return GANG_OK; an error of gang_request_new() for a group, its path "shapes[2].gpu_milli";
+ *   GANG_EINVAL (shapes, shape_size); GANG_ELIMIT (too many shapes, weights of more than 2^24 in all);
+ *   GANG_ENOMEM. On an error the mix is as before.
+ * Owner of the worker. May block (as gang_node_add()), may allocate. O(size of the specification).
+ */
+GANG_API gang_result gang_mix_set(gang_worker *worker, const struct gang_group_spec *shapes,
+                                  size_t shape_size, size_t count, struct gang_error *error)
+    GANG_MUST_CHECK;
 
 /** Name of a policy ("default", "pack", "spread", "first", "topology", "fgd", "best-fit", "dot-product",
  *  "gpu-packing", "gpu-clustering", "host"; NULL if unknown), and its number by name

@@ -280,6 +280,11 @@ struct gang__place_ops {
     gang_result (*check)(gang_cluster *cluster, struct gang_error *error);
 };
 
+/* A block of memory of another room that readers may still look at; its first member. */
+struct gang__spent {
+    struct gang__spent *next;
+};
+
 /* Unpublished, waiting for a grace period. */
 struct gang__retired {
     struct gang__node *nodes;        /* and their slots */
@@ -287,6 +292,7 @@ struct gang__retired {
     struct gang__members *members;
     struct gang__table *tables;
     struct gang__modes *modes;
+    struct gang__spent *spent;
     size_t count;
 };
 
@@ -310,7 +316,9 @@ struct gang_cluster {
     gang__a32 slot_end; /* slots below were used at least once */
     gang__a32 node_count;
     gang__a32 unhealthy; /* devices, or more; 0: planners need not look */
-    gang__a64 epoch;     /* one more at each change of nodes, kinds or capacities */
+    /* One more at each change of nodes, kinds or capacities, and before a node is given back: who saw it
+     * stand still since he last entered a read section may use what he found before. */
+    gang__a64 epoch;
 
     _Atomic(gang_worker *) worker[GANG__WORKERS];
     gang__a32 worker_end;

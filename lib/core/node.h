@@ -117,6 +117,8 @@ void gang__reap(gang_cluster *c);
 void gang__reclaim(gang_cluster *c);
 /* Free what only snapshots held, as far as they do not any more. */
 void gang__reclaim_held(gang_cluster *c);
+/* Free a block after a grace period: it is unpublished. Under the structure mutex. */
+void gang__retire(gang_cluster *c, struct gang__spent *block);
 /* Called by add, change and remove: reclaim now and then, unless the host wants to do it. */
 void gang__reclaim_some(gang_cluster *c);
 

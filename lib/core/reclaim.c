@@ -39,6 +39,7 @@ void gang__reap(gang_cluster *c)
         node->next_retired = c->retired.nodes;
         c->retired.nodes = node;
         c->retired.count++;
+        gang__add_seq(&c->epoch, 1);
     }
 }
 
@@ -83,6 +84,11 @@ static void free_retired(gang_cluster *c, struct gang__retired *r)
         struct gang__modes *m = r->modes;
         r->modes = m->next_retired;
         gang__release(&c->mem, m);
+    }
+    while (r->spent) {
+        struct gang__spent *s = r->spent;
+        r->spent = s->next;
+        gang__release(&c->mem, s);
     }
     memset(r, 0, sizeof(*r));
 }
@@ -129,6 +135,13 @@ void gang__reclaim(gang_cluster *c)
         if (b)
             free_retired(c, &b->retired);
     }
+}
+
+void gang__retire(gang_cluster *c, struct gang__spent *block)
+{
+    block->next = c->retired.spent;
+    c->retired.spent = block;
+    c->retired.count++;
 }
 
 void gang__reclaim_some(gang_cluster *c)

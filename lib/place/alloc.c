@@ -22,11 +22,15 @@ void gang__plan_start(struct gang__plan *p, const gang_worker *w)
 static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, bool empty)
 {
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
-    if (gang__plan_begin(p, w->cluster, q, empty) != GANG_OK)
-        return GANG_ENOMEM;
-    gang__plan_start(p, w);
-    bool fits = gang__pack_request(p, proof);
-    return p->failed ? GANG_ENOMEM : fits ? GANG_OK : GANG_ENOFIT;
+    bool fits;
+    int tries = 0;
+    do {
+        if (gang__plan_begin(p, w->cluster, q, empty) != GANG_OK)
+            return GANG_ENOMEM;
+        gang__plan_start(p, w);
+        fits = gang__pack_request(p, proof);
+    } while (p->again && ++tries < GANG__SEARCHES);
+    return gang__plan_result(p, fits);
 }
 
 /* Does a glance at the index tell that there is no room? */
@@ -47,7 +51,7 @@ static gang_result plan_wishes(gang_worker *w, const gang_request *q)
     do {
         p->others.wishes = wishes;
         r = plan_once(w, q, false, false);
-    } while (r == GANG_ENOFIT && wishes-- > 0);
+    } while (r == GANG_ENOFIT && !p->host && wishes-- > 0);
     p->others.wishes = 0;
     return r;
 }
@@ -63,19 +67,21 @@ static gang_result plan_gang(gang_worker *w, gang_request *q)
         stamp = gang__stamp_read(w->cluster);
     if (refused && refused == stamp + 1)
         return GANG_ENOFIT;
+    const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     bool proved = glance && is_vain(w, q) && gang__stamp_read(w->cluster) == stamp;
     gang_result r = proved      ? GANG_ENOFIT
                     : q->wishes ? plan_wishes(w, q)
                                 : plan_once(w, q, false, false);
-    for (int i = 0; i < GANG__SEARCHES && r == GANG_ENOFIT && !proved; i++) {
+    for (int i = 0; i < GANG__SEARCHES && r == GANG_ENOFIT && !p->host && !proved; i++) {
         /* Only a refusal looks at the stamps, which other threads write all the time. */
         stamp = gang__stamp_read(w->cluster);
         r = plan_once(w, q, true, false);
-        proved = r == GANG_ENOFIT && gang__stamp_read(w->cluster) == stamp;
-        if (r == GANG_ENOFIT && !proved)
+        proved = r == GANG_ENOFIT && !p->host && gang__stamp_read(w->cluster) == stamp;
+        if (r == GANG_ENOFIT && !p->host && !proved)
             r = plan_once(w, q, false, false);
     }
-    uint64_t now = r == GANG_ENOFIT && proved ? stamp + 1 : 0;
+    /* What the host leaves out it may take the next time. */
+    uint64_t now = r == GANG_ENOFIT && proved && !q->score ? stamp + 1 : 0;
     if (now != refused)
         gang__store(&q->refused_at, now);
     return r;
@@ -123,9 +129,18 @@ gang_result gang__check_call(gang_worker *w, const gang_request *q, struct gang_
         return gang__error(error, GANG_EINVAL, NULL, "no worker or no request");
     if (w->cluster != q->cluster)
         return gang__error(error, GANG_EINVAL, NULL, "the request is of another cluster");
-    if (!gang__placer_of(w))
+    struct gang__placer *placer = gang__placer_of(w);
+    if (!placer)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    placer->plan.host = 0;
     return GANG_OK;
+}
+
+gang_result gang__fail(const struct gang__plan *p, gang_result r, struct gang_error *error)
+{
+    if (p->host)
+        return gang__error(error, r, "score", "the host's function returned %d", (int)r);
+    return gang__error(error, r, NULL, "%s", gang_strerror(r));
 }
 
 /* ---- the gang ------------------------------------------------------------------------------------------ */
@@ -161,11 +176,12 @@ gang_result gang_alloc(gang_worker *worker, gang_request *request, gang_alloc_id
             return GANG_OK;
         }
         gang__alloc_drop(worker, a);
-    } while (r == GANG_ENOFIT && placer->plan.others.clashes < GANG__SEARCHES);
-    if (r == GANG_ENOFIT)
+    } while (r == GANG_ENOFIT && !placer->plan.host &&
+             placer->plan.others.clashes < GANG__SEARCHES);
+    if (r == GANG_ENOFIT && !placer->plan.host)
         r = gang__refuse(worker, request, fits_ever(worker, request), -1, error);
     else
-        gang__error(error, r, NULL, "%s", gang_strerror(r));
+        gang__fail(&placer->plan, r, error);
     gang__rcu_leave();
     return r;
 }
@@ -175,12 +191,13 @@ gang_result gang_alloc_test(gang_worker *worker, gang_request *request, struct g
     gang_result r = gang__check_call(worker, request, error);
     if (r != GANG_OK)
         return r;
+    const struct gang__plan *p = &((struct gang__placer *)worker->place)->plan;
     gang__rcu_enter();
     r = plan_gang(worker, request);
-    if (r == GANG_ENOFIT)
+    if (r == GANG_ENOFIT && !p->host)
         r = gang__refuse(worker, request, fits_ever(worker, request), -1, error);
     else if (r != GANG_OK)
-        gang__error(error, r, NULL, "%s", gang_strerror(r));
+        gang__fail(p, r, error);
     gang__rcu_leave();
     return r;
 }

@@ -41,6 +41,7 @@ struct choice {
     gang__take_fn take;
     void *user;
     bool taken;
+    bool all;       /* the short list was no good */
     uint32_t tries; /* nodes still to be offered */
     uint32_t groups;
     int64_t need[GROUPS];
@@ -114,7 +115,7 @@ static uint32_t next_domain(struct choice *x, uint32_t from, uint32_t end)
 static size_t list_domains(struct choice *x, uint64_t *key, uint32_t count)
 {
     struct gang__plan *p = x->k->p;
-    bool some = x->groups && x->eyes[0].by_index && x->k->policy != GANG__ORDER_PROOF;
+    bool some = x->groups && x->eyes[0].by_index && x->k->policy != GANG__ORDER_PROOF && !x->all;
     uint32_t end = gang__plan_end(p);
     uint32_t from = some && count > SHORT_LIST ? (uint32_t)((uint64_t)p->start * count / end) : 0;
     size_t found = 0;
@@ -157,8 +158,10 @@ static bool offer_domains(struct choice *x)
     gang__keys_pop(p, at);
     /* The short list was no good: look at all. */
     if (!taken && found == SHORT_LIST && !p->failed && x->eyes[0].by_index &&
-        x->k->policy != GANG__ORDER_PROOF) {
-        x->k->policy = GANG__ORDER_PROOF;
+        x->k->policy != GANG__ORDER_PROOF && !x->all) {
+        x->all = true;
+        if (x->k->policy != GANG_POLICY_HOST) /* who may leave some out */
+            x->k->policy = GANG__ORDER_PROOF;
         taken = offer_domains(x);
     }
     return taken;
@@ -239,7 +242,7 @@ bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t leve
     x.scope = scope;
     x.take = take;
     x.user = user;
-    x.taken = false;
+    x.taken = x.all = false;
     x.tries = m.unsaid ? FEW_NODES : UINT32_MAX;
     if (level >= GANG__LEVEL_NODE)
         return offer_nodes(&x);

@@ -244,7 +244,7 @@ int64_t gang__compact(struct gang__pack *k, uint32_t group, int64_t want,
                       const struct gang__scope *scope)
 {
     struct gang__plan *p = k->p;
-    if (k->policy == GANG__ORDER_PROOF)
+    if (k->policy == GANG__ORDER_PROOF || k->policy >= GANG_POLICY_FGD) /* or by score */
         return gang__search(p, group, want, scope, k->policy);
     int32_t level = scope->level >= GANG__LEVEL_NODE ? GANG__LEVEL_NODE : next_level(p, scope);
     if (level == GANG__LEVEL_NODE)

@@ -261,9 +261,10 @@ gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_requ
         for (uint32_t i = 0; i < q->set_count; i++)
             bound = bound || q->set[i].same >= 0;
         gang__error(&out, code, NULL, "%s",
-                    bound ? "no single domain of the level asked for holds it"
-                          : "each group fits alone, but not all together");
-        out.constraint = bound ? GANG_WHY_SAME : GANG_WHY_KIND;
+                    bound      ? "no single domain of the level asked for holds it"
+                    : q->score ? "the host's scores leave too few nodes, or not all fits together"
+                               : "each group fits alone, but not all together");
+        out.constraint = bound ? GANG_WHY_SAME : q->score ? GANG_WHY_NONE : GANG_WHY_KIND;
         out.group = more;
         out.nodes = p->snap ? p->snap->count : (int64_t)gang__load(&c->node_count);
     }

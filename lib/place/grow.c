@@ -93,8 +93,8 @@ static void plan_running(struct gang__plan *p, const struct gang__alloc *a)
 }
 
 /* One look for more tasks of a group. Returns how many were planned. */
-static int64_t plan_more(gang_worker *w, const struct gang__alloc *a, int32_t group, int64_t tasks,
-                         bool proof)
+static int64_t plan_more_once(gang_worker *w, const struct gang__alloc *a, int32_t group,
+                              int64_t tasks, bool proof)
 {
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     const gang_request *q = a->q;
@@ -123,6 +123,18 @@ static int64_t plan_more(gang_worker *w, const struct gang__alloc *a, int32_t gr
     return done;
 }
 
+static int64_t plan_more(gang_worker *w, const struct gang__alloc *a, int32_t group, int64_t tasks,
+                         bool proof)
+{
+    const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    int64_t done;
+    int tries = 0;
+    do
+        done = plan_more_once(w, a, group, tasks, proof);
+    while (p->again && ++tries < GANG__SEARCHES);
+    return done;
+}
+
 static gang_result plan_growth(gang_worker *w, const struct gang__alloc *a, int32_t group,
                                int64_t tasks)
 {
@@ -138,7 +150,7 @@ static gang_result plan_growth(gang_worker *w, const struct gang__alloc *a, int3
         p->others.wishes = 0;
         some = some || (!p->failed && plan_more(w, a, group, tasks, true) > 0);
         if (p->failed)
-            return GANG_ENOMEM;
+            return gang__plan_result(p, false);
         if (some)
             return GANG_OK;
         if (gang__stamp_read(w->cluster) == stamp)
@@ -251,15 +263,16 @@ static gang_result grow(gang_worker *w, struct gang__alloc *a, int32_t group, in
         if (r != GANG_OK)
             break;
         r = gang__commit_plan(w, &placer->plan, &slot);
-    } while (r == GANG_ENOFIT && placer->plan.others.clashes < GANG__SEARCHES);
+    } while (r == GANG_ENOFIT && !placer->plan.host &&
+             placer->plan.others.clashes < GANG__SEARCHES);
     if (r == GANG_OK) {
         *granted = (int64_t)placer->plan.picks;
         gang__record_append(a, &placer->plan);
         return GANG_OK;
     }
-    if (r == GANG_ENOFIT)
+    if (r == GANG_ENOFIT && !placer->plan.host)
         return refuse_growth(w, a, group, error);
-    return gang__error(error, r, NULL, "%s", gang_strerror(r));
+    return gang__fail(&placer->plan, r, error);
 }
 
 gang_result gang_alloc_grow(gang_worker *worker, gang_alloc_id id, int32_t group, int64_t tasks,

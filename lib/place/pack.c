@@ -11,6 +11,7 @@
 
 #include "core/node.h"
 #include "place/filter.h"
+#include "place/policy.h"
 
 /* ---- members ------------------------------------------------------------------------------------- */
 
@@ -395,7 +396,7 @@ static uint32_t highest_tier(const struct gang__plan *p, bool proof)
 bool gang__pack_request(struct gang__plan *p, bool proof)
 {
     const gang_request *q = p->q;
-    struct gang__pack k = {p, q, q->by_size, proof ? GANG__ORDER_PROOF : q->policy};
+    struct gang__pack k = {p, q, q->by_size, gang__policy_order(p, proof)};
     uint32_t most = highest_tier(p, proof);
     p->even = proof || p->empty;
     p->settled = proof;
@@ -411,7 +412,7 @@ bool gang__pack_request(struct gang__plan *p, bool proof)
         placed = place_well(&k, few);
     p->tier_limit = UINT32_MAX;
     placed = placed || (!p->failed && place_well(&k, few));
-    if (placed || p->failed || q->group_count == 1)
+    if (placed || p->failed || q->group_count == 1 || q->score) /* it asks no host */
         return placed;
     return gang__exhaust(&k) && (!few || gang__improve(&k) || gang__exhaust(&k));
 }
@@ -419,7 +420,7 @@ bool gang__pack_request(struct gang__plan *p, bool proof)
 int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
                         bool proof)
 {
-    struct gang__pack k = {p, p->q, p->q->by_size, proof ? GANG__ORDER_PROOF : p->q->policy};
+    struct gang__pack k = {p, p->q, p->q->by_size, gang__policy_order(p, proof)};
     size_t picks = p->picks, binds = p->binds;
     p->even = proof || p->empty;
     p->settled = proof;

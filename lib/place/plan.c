@@ -13,6 +13,7 @@
 #include "place/exclusive.h"
 #include "place/filter.h"
 #include "place/peers.h"
+#include "place/policy.h"
 
 /* ---- begin and end -------------------------------------------------------------------------- */
 
@@ -22,12 +23,14 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     p->c = c;
     p->q = q;
     p->empty = empty;
-    p->failed = p->adopting = p->settled = p->shy = p->met = p->passed = false;
+    p->failed = p->adopting = p->settled = p->shy = p->met = p->passed = p->again = false;
     p->even = empty;
     p->unhealthy = !empty && (p->snap || gang__load(&c->unhealthy));
     p->modes = gang__modes_now(c);
     p->models = SIZE_MAX;
     p->tier_limit = UINT32_MAX;
+    p->host = 0;
+    p->epoch = gang__load(&c->epoch);
     p->views = p->words = p->picks = p->binds = p->keys = p->helds = 0;
     const struct gang_mem *mem = &c->mem;
     size_t groups = q->group_count, sets = q->set_count;
@@ -61,6 +64,11 @@ void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)
     gang__release(mem, p->key);
     gang__release(mem, p->held);
     gang__gpu_hunter_free(&p->hunter, mem);
+    gang__release(mem, p->seat);
+    gang__release(mem, p->slot_set);
+    gang__release(mem, p->candidate);
+    gang__release(mem, p->host_score);
+    gang__fgd_free(p->fgd, mem);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -316,11 +324,7 @@ bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit 
 /* Milli-GPUs a task of the group takes of a device: its share, or its memory's. 0: unknown. */
 static uint32_t share_on(const struct gang__group *g, const struct gang_gpu_spec *gpu)
 {
-    if (g->share)
-        return g->share;
-    if (gpu->memory_bytes <= 0 || g->gpu_memory > gpu->memory_bytes)
-        return 0;
-    return (uint32_t)((g->gpu_memory * 1000 + gpu->memory_bytes - 1) / gpu->memory_bytes);
+    return gang__share_asked(g->share, g->gpu_memory, gpu);
 }
 
 static uint32_t share_free(const uint64_t *now, unsigned i)
@@ -352,6 +356,13 @@ static int best_device(const struct gang__plan *p, const struct gang__group *g,
 uint64_t gang__usable_devices(const struct gang__group *g, const struct gang__view *v)
 {
     return gang__devices_of_models(g, v->shape, SIZE_MAX) & ~v->unhealthy;
+}
+
+uint64_t gang__plan_devices(const struct gang__plan *p, const struct gang__group *g,
+                            const struct gang__view *v)
+{
+    uint64_t among = gang__devices_of_models(g, v->shape, p->models) & ~v->unhealthy;
+    return p->within.on ? among & p->within.gpus : among;
 }
 
 /* Parts of devices for a task. All of them give the same share: devices that differ in memory are
@@ -772,27 +783,52 @@ static bool add_pick(struct gang__plan *p, struct gang__pick *pick, const uint64
     return true;
 }
 
+/* Where on a view one task would go; the pool is not asked. */
+static bool find_on(struct gang__plan *p, const struct gang__group *g, struct gang__view *v,
+                    uint64_t gpus, struct gang__pick *pick, uint64_t *cores,
+                    struct gang__misfit *misfit)
+{
+    for (;;) {
+        uint32_t state = gang__head_state(gang__view_now(p, v)[GANG__WORD_HEAD]);
+        misfit->why = GANG_WHY_STATE;
+        misfit->kind = -1;
+        bool usable = p->adopting ? state != GANG__STATE_GONE : state == GANG__STATE_UP;
+        if (usable && task_fits(p, g, v, gpus, pick, cores, misfit))
+            return true;
+        if (!refresh(p, v))
+            return false;
+    }
+}
+
+bool gang__plan_probe(struct gang__plan *p, uint32_t group, uint32_t slot, struct gang__seat *seat)
+{
+    uint64_t cores[GANG__MAX_WORDS];
+    struct gang__pick pick;
+    struct gang__misfit misfit;
+    if (p->others.bars && !gang__plan_admits(p, slot, &misfit))
+        return false;
+    struct gang__view *v = gang__plan_view(p, slot);
+    if (!v || !find_on(p, &p->q->group[group], v, 0, &pick, cores, &misfit))
+        return false;
+    seat->slot = slot;
+    seat->wanted = 0;
+    seat->gpus = pick.gpus;
+    seat->share = pick.share;
+    return true;
+}
+
 /* One task; the pool, if it is asked for, has room. */
 static bool plan_on(struct gang__plan *p, uint32_t group, struct gang__view *v, uint64_t gpus,
                     struct gang__misfit *misfit)
 {
-    const struct gang__group *g = &p->q->group[group];
     uint64_t cores[GANG__MAX_WORDS];
     struct gang__pick pick = {(uint32_t)(v - p->view), group, 0, 0, 0, 0};
     if (p->shy && v->claimed && !v->used) {
         p->met = p->passed = true;
         return false;
     }
-    for (;;) {
-        uint32_t state = gang__head_state(gang__view_now(p, v)[GANG__WORD_HEAD]);
-        misfit->why = GANG_WHY_STATE;
-        misfit->kind = -1;
-        bool usable = p->adopting ? state != GANG__STATE_GONE : state == GANG__STATE_UP;
-        if (usable && task_fits(p, g, v, gpus, &pick, cores, misfit))
-            return add_pick(p, &pick, cores);
-        if (!refresh(p, v))
-            return false;
-    }
+    return find_on(p, &p->q->group[group], v, gpus, &pick, cores, misfit) &&
+           add_pick(p, &pick, cores);
 }
 
 int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,

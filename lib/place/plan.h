@@ -37,6 +37,17 @@ struct gang__pick {
     size_t core_at; /* in plan.word: core words taken; if cores > 0 */
 };
 
+/* A node that can take the next task of a group, for those who score all of them. */
+struct gang__seat {
+    int64_t score;   /* INT64_MIN: not this one */
+    uint64_t gpus;   /* devices that the task would take; 0: none */
+    uint64_t wanted; /* these, since the policy chose them; 0: as the node has it */
+    uint32_t slot;
+    uint32_t share; /* milli-GPUs of each device */
+};
+
+struct gang__fgd;
+
 struct gang__bind {
     struct gang__scope *where;
     struct gang__scope was;
@@ -93,6 +104,7 @@ struct gang__plan {
     uint32_t tier_limit;             /* no node of a higher tier, see place/filter.h */
     bool met;                        /* such a node was met just now */
     bool passed;                     /* some were */
+    bool again;                      /* failed, since nodes went meanwhile: plan anew */
     uint32_t start;                  /* slot at which searches begin, */
     uint32_t turn; /* and place in a word of the index, so that workers keep apart */
 
@@ -121,7 +133,27 @@ struct gang__plan {
     size_t binds, bind_room;
     struct gang__gpu_hunter hunter;
     struct gang__others others;
+
+    struct gang__seat *seat; /* of the search by scores that is under way */
+    size_t seats, seat_room;
+    bool seats_scored;
+    uint64_t *slot_set; /* slots that may have room, as bits */
+    size_t slot_set_room;
+    struct gang__fgd *fgd; /* scratch of policy_fgd.c */
+    struct gang_candidate *candidate;
+    int64_t *host_score;
+    size_t candidate_room, host_score_room;
+    uint64_t epoch; /* of the cluster, when the plan began */
+    int32_t host;   /* failed, with this result of the host's function */
 };
+
+/* What came of a plan. */
+static inline gang_result gang__plan_result(const struct gang__plan *p, bool fits)
+{
+    if (p->failed)
+        return p->host ? p->host : p->again ? GANG_EBUSY : GANG_ENOMEM;
+    return fits ? GANG_OK : GANG_ENOFIT;
+}
 
 /* Begin anew for a request. GANG_ENOMEM leaves the plan usable for another try. */
 gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_request *q,
@@ -204,6 +236,25 @@ int64_t gang__plan_beside(const struct gang__plan *p, uint32_t group, const stru
 /* All kinds, as bits, of which a node has too little for one more task of a group: now, or even when
  * nothing is taken. For messages. */
 uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, bool when_empty);
+
+/* Could one more task of a group go to a node, which matches? Then slot, gpus and share of the seat. */
+bool gang__plan_probe(struct gang__plan *p, uint32_t group, uint32_t slot, struct gang__seat *seat);
+
+/* The devices of a view that a task of the group may take now, free or not. */
+uint64_t gang__plan_devices(const struct gang__plan *p, const struct gang__group *g,
+                            const struct gang__view *v);
+
+/* milli-GPUs that are asked of a device: a share, or if that is 0, by memory. 0: it has not so much, or
+ * it is not known. */
+static inline uint32_t gang__share_asked(uint32_t share, int64_t gpu_memory,
+                                         const struct gang_gpu_spec *gpu)
+{
+    if (share)
+        return share;
+    if (gpu->memory_bytes <= 0 || gpu_memory > gpu->memory_bytes)
+        return 0;
+    return (uint32_t)((gpu_memory * 1000 + gpu->memory_bytes - 1) / gpu->memory_bytes);
+}
 
 /* Room for `count` words in plan.word, at the returned place; SIZE_MAX if out of memory. */
 size_t gang__plan_take(struct gang__plan *p, size_t count);

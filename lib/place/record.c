@@ -151,10 +151,29 @@ static size_t data_size(const struct gang__plan *p)
     return words;
 }
 
+/* Room to count what is planned, for the policy that goes by it (tally.h). */
+static bool tally_reserve(const struct gang__plan *p)
+{
+    for (size_t i = 0; p->q->policy == GANG_POLICY_GPU_CLUSTERING && i < p->picks; i++)
+        if (!gang__tally_reserve(p->c, p->view[p->pick[i].view].slot))
+            return false;
+    return true;
+}
+
+static void tally_add(const struct gang__plan *p)
+{
+    for (size_t i = 0; i < p->picks; i++) {
+        const struct gang__pick *pick = &p->pick[i];
+        gang__tally_add(p->c, p->view[pick->view].slot, &p->q->group[pick->group], false);
+    }
+}
+
 void gang__record_append(struct gang__alloc *a, const struct gang__plan *p)
 {
     if (p->q->exclusive)
         gang__exclusive_drop(a, p);
+    if (p->q->policy == GANG_POLICY_GPU_CLUSTERING)
+        tally_add(p);
     for (size_t i = 0; i < p->picks; i++) {
         const struct gang__pick *pick = &p->pick[i];
         uint64_t *task = a->data + a->used;
@@ -194,7 +213,7 @@ gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc
     if (!complete(&placer->plan))
         return GANG_ENOMEM;
     size_t words = data_size(&placer->plan);
-    if (!release_reserve(w, entries_planned(&placer->plan), words))
+    if (!release_reserve(w, entries_planned(&placer->plan), words) || !tally_reserve(&placer->plan))
         return GANG_ENOMEM;
     gang_result r = gang__alloc_take(w, a);
     if (r != GANG_OK)
@@ -215,7 +234,7 @@ gang_result gang__record_extend(gang_worker *w, struct gang__alloc *a)
     if (!complete(p))
         return GANG_ENOMEM;
     size_t words = a->used + data_size(p), entries = gang__alloc_entries(a) + entries_planned(p);
-    if (!release_reserve(w, entries, words) || !gang__alloc_room(w, a, words))
+    if (!release_reserve(w, entries, words) || !tally_reserve(p) || !gang__alloc_room(w, a, words))
         return GANG_ENOMEM;
     return GANG_OK;
 }

@@ -67,6 +67,12 @@ static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_
     if (r != GANG_OK)
         return r;
     gang__sort_keys(placer->order, count);
+    for (size_t i = 0; a->q->policy == GANG_POLICY_GPU_CLUSTERING && i < count + kept; i++) {
+        const uint64_t *task = a->data + (uint32_t)placer->order[i];
+        if (!gang__task_is_holder(task))
+            gang__tally_add(w->cluster, (uint32_t)task[0], &a->q->group[gang__task_group(task)],
+                            true);
+    }
     gang__commit_begin(w);
     if (a->q->uses_pool) { /* the pool is slot 0: first */
         for (size_t i = 0; i < count + kept; i++)

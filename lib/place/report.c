@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "base/rcu.h"
 #include "core/node.h"
-#include "model/policy_words.h"
 #include "place/table.h"
 #include "place/task_inside.h"
 
@@ -244,27 +243,4 @@ gang_result gang_alloc_write_json(gang_cluster *cluster, gang_alloc_id id, gang_
     json_decref(w.tasks);
     json_decref(root);
     return r;
-}
-
-/* ---- policies -------------------------------------------------------------------------------------------- */
-
-const char *gang_policy_name(int32_t policy)
-{
-    return policy >= GANG_POLICY_DEFAULT && policy <= GANG_POLICY_HOST ? gang__policy_words[policy]
-                                                                       : NULL;
-}
-
-gang_result gang_policy_find(const char *name, int32_t *policy)
-{
-    if (policy)
-        *policy = 0;
-    if (!name || !policy)
-        return GANG_EINVAL;
-    for (int32_t i = GANG_POLICY_DEFAULT; i <= GANG_POLICY_HOST; i++) {
-        if (strcmp(gang__policy_words[i], name) == 0) {
-            *policy = i;
-            return GANG_OK;
-        }
-    }
-    return GANG_ENOENT;
 }

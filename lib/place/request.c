@@ -13,6 +13,7 @@
 #include "core/partition.h"
 #include "model/node_spec.h"
 #include "place/badge.h"
+#include "place/mix.h"
 
 enum {
     MAX_TASKS = 1 << 24,
@@ -67,6 +68,7 @@ struct job {
     gang_cluster *c;
     const struct gang_request_spec *spec;
     struct gang_error *error;
+    const char *list; /* what the caller calls the groups */
 };
 
 static gang_result bad(const struct job *j, gang_result code, const char *member, const char *text)
@@ -551,7 +553,7 @@ static gang_result settle_minima(const struct job *j, gang_request *q)
     if (q->min > q->count)
         return bad(j, GANG_ERANGE, "min", "more than the tasks of the request");
     if (q->count > MAX_TASKS)
-        return bad(j, GANG_ELIMIT, "groups", "too many tasks");
+        return bad(j, GANG_ELIMIT, j->list, "too many tasks");
     if (q->min == 0)
         return bad(j, GANG_EINVAL, "min", "nothing would have to run");
     return GANG_OK;
@@ -624,7 +626,7 @@ static gang_result compile(const struct job *j, struct block *b, gang_request *q
         else
             r = compile_group(j, b, &in, q->group ? &q->group[i] : &scratch);
         if (r != GANG_OK)
-            gang__error_at(j->error, r, "groups[%zu]", i);
+            gang__error_at(j->error, r, "%s[%zu]", j->list, i);
     }
     for (size_t i = 0; i < s->set_count && r == GANG_OK; i++) {
         const char *at = (const char *)s->sets + i * s->set_size;
@@ -652,23 +654,13 @@ static gang_result compile(const struct job *j, struct block *b, gang_request *q
     return r;
 }
 
-/* What is specified but not built yet is refused rather than ignored. */
-static gang_result check_built(const struct job *j)
-{
-    const struct gang_request_spec *s = j->spec;
-    const char *member = NULL;
-    if (s->policy > GANG_POLICY_TOPOLOGY)
-        member = "policy";
-    return member ? bad(j, GANG_ENOTSUP, member, "not supported yet") : GANG_OK;
-}
-
 static gang_result check_spec(const struct job *j)
 {
     const struct gang_request_spec *s = j->spec;
     if (s->group_count < 1 || !s->groups)
-        return bad(j, GANG_EINVAL, "groups", "none");
+        return bad(j, GANG_EINVAL, j->list, "none");
     if (s->group_count > MAX_MEMBERS || s->set_count > MAX_MEMBERS)
-        return bad(j, GANG_ELIMIT, s->set_count > MAX_MEMBERS ? "sets" : "groups", "too many");
+        return bad(j, GANG_ELIMIT, s->set_count > MAX_MEMBERS ? "sets" : j->list, "too many");
     if (s->set_count && !s->sets)
         return bad(j, GANG_EINVAL, "sets", "NULL");
     if (s->group_size < sizeof(struct gang_group_spec) || s->group_size > MAX_ELEMENT ||
@@ -688,8 +680,6 @@ static gang_result check_spec(const struct job *j)
     if (s->reserved0)
         return bad(j, GANG_EINVAL, "reserved0", "not 0");
     gang_result r = check_flag(j, s->exclusive, "exclusive");
-    if (r == GANG_OK)
-        r = check_built(j);
     return r == GANG_OK ? check_range(j, s->min, 0, INT64_MAX, "min") : r;
 }
 
@@ -703,19 +693,14 @@ static bool is_in_one_domain(const gang_request *q)
     return q->group_count == 1 && level >= 0 && level < GANG__LEVEL_NODE;
 }
 
-gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_spec *spec,
-                             gang_request **request, struct gang_error *error)
+/* Check and compile; the caller's struct is of the library's size. */
+static gang_result request_make(const struct job *job, gang_request **request)
 {
-    if (request)
-        *request = NULL;
-    if (!cluster || !spec || !request)
-        return gang__error(error, GANG_EINVAL, NULL, "NULL argument");
-    struct gang_request_spec in;
-    gang_result r = gang__struct_in(&in, sizeof(in), sizeof(in), spec, spec->size);
-    if (r != GANG_OK)
-        return gang__error(error, r, "size", "struct gang_request_spec is not set up");
-    struct job j = {cluster, &in, error};
-    r = check_spec(&j);
+    const struct job j = *job;
+    const struct gang_request_spec in = *j.spec;
+    gang_cluster *cluster = j.c;
+    struct gang_error *error = j.error;
+    gang_result r = check_spec(&j);
     if (r != GANG_OK)
         return r;
     gang_request scratch = {0};
@@ -764,6 +749,46 @@ gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_sp
     q->glance = q->plain ? q->min > MANY : is_in_one_domain(q);
     *request = q;
     return GANG_OK;
+}
+
+gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_spec *spec,
+                             gang_request **request, struct gang_error *error)
+{
+    if (request)
+        *request = NULL;
+    if (!cluster || !spec || !request)
+        return gang__error(error, GANG_EINVAL, NULL, "NULL argument");
+    struct gang_request_spec in;
+    gang_result r = gang__struct_in(&in, sizeof(in), sizeof(in), spec, spec->size);
+    if (r != GANG_OK)
+        return gang__error(error, r, "size", "struct gang_request_spec is not set up");
+    const struct job j = {cluster, &in, error, "groups"};
+    gang_request *q;
+    r = request_make(&j, &q);
+    if (r != GANG_OK)
+        return r;
+    if (!gang__mix_learn(cluster, q)) {
+        gang_request_put(q);
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    }
+    *request = q;
+    return GANG_OK;
+}
+
+gang_result gang__shapes_compile(gang_cluster *c, const struct gang_group_spec *shapes,
+                                 size_t shape_size, size_t count, gang_request **q,
+                                 struct gang_error *error)
+{
+    struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
+    if (shape_size < sizeof(*shapes) || shape_size > MAX_ELEMENT)
+        return gang__error(error, GANG_EINVAL, "shape_size", "not of struct gang_group_spec");
+    spec.groups = shapes;
+    spec.group_size = shape_size;
+    spec.group_count = count;
+    spec.min = 1; /* a shape need not say */
+    spec.policy = GANG_POLICY_PACK;
+    const struct job j = {c, &spec, error, "shapes"};
+    return request_make(&j, q);
 }
 
 void gang__request_get(gang_request *request, uint32_t times)

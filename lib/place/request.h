@@ -125,6 +125,12 @@ struct gang_request {
     gang__a64 never_epoch; /* and at which it was not */
 };
 
+/* Check and compile groups alone, as those of a request that nobody is going to place: the shapes of a
+ * mix. Errors name "shapes[i]". */
+gang_result gang__shapes_compile(gang_cluster *c, const struct gang_group_spec *shapes,
+                                 size_t shape_size, size_t count, gang_request **q,
+                                 struct gang_error *error);
+
 /* Count references, and give up some: the last one frees it. */
 void gang__request_get(gang_request *request, uint32_t times);
 void gang__request_put(gang_request *request, uint32_t times);

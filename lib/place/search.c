@@ -6,6 +6,7 @@
 #include "core/index.h"
 #include "core/node.h"
 #include "place/filter.h"
+#include "place/score.h"
 
 struct search {
     struct gang__plan *p;
@@ -38,16 +39,22 @@ static bool node_is_due(struct search *s, const struct gang__node *node)
            (!s->sorts || gang__node_in_tier(s->p, s->g, node, s->tiers, s->tier, s->p->even));
 }
 
-/* Plan tasks on one node. Returns how many. */
-static int64_t visit(struct search *s, uint32_t slot)
+/* May tasks of the group go to a node, now, if there is room? */
+static inline bool admits(struct search *s, uint32_t slot)
 {
-    struct gang__misfit misfit;
     if (s->scope->level != GANG__NO_LEVEL || s->look) {
         struct gang__node *node = gang__plan_node(s->p, slot);
         if (!node || !gang__scope_has(s->scope, node) || (s->look && !node_is_due(s, node)))
-            return 0;
+            return false;
     }
-    if (s->at_least > 1 && gang__plan_room(s->p, s->group, slot) < s->at_least)
+    return s->at_least <= 1 || gang__plan_room(s->p, s->group, slot) >= s->at_least;
+}
+
+/* Plan tasks on one node; `gpus`: on these devices, 0: any. Returns how many. */
+static inline int64_t visit_on(struct search *s, uint32_t slot, uint64_t gpus)
+{
+    struct gang__misfit misfit;
+    if (!admits(s, slot))
         return 0;
     if (s->walk->offer) {
         if (s->walk->offer(s->walk->user, slot))
@@ -59,11 +66,22 @@ static int64_t visit(struct search *s, uint32_t slot)
         int64_t left = gang__plan_allowance(s->p, s->group, gang__plan_node(s->p, slot));
         most = most < left ? most : left;
     }
-    int64_t done = gang__plan_tasks(s->p, s->group, slot, most, 0, &misfit);
+    int64_t done = gang__plan_tasks(s->p, s->group, slot, most, gpus, &misfit);
     s->want -= done;
     if (done && --s->nodes == 0)
         s->want = 0;
     return done;
+}
+
+static int64_t visit(struct search *s, uint32_t slot)
+{
+    return visit_on(s, slot, 0);
+}
+
+/* Is it a score that decides? Nodes that are only offered come in the order of packing. */
+static inline bool is_scored(const struct search *s)
+{
+    return gang__policy_of(s->walk->policy)->way == GANG__WAY_SCORE && !s->walk->offer;
 }
 
 /* ---- over the index ------------------------------------------------------------------------------ */
@@ -333,12 +351,20 @@ static int64_t members(struct search *s, int32_t policy)
     return done;
 }
 
+static int64_t by_score(struct search *s);
+
+/* The node of the scope, as a policy has it. */
+static int64_t visit_scope(struct search *s)
+{
+    return is_scored(s) ? by_score(s) : visit(s, s->scope->slot);
+}
+
 /* One node, or a part of one. */
 static int64_t one_node(struct search *s)
 {
     struct gang__plan *p = s->p;
     if (s->scope->level == GANG__LEVEL_NODE)
-        return visit(s, s->scope->slot);
+        return visit_scope(s);
     const struct gang__node *node = gang__plan_node(p, s->scope->slot);
     if (!node)
         return 0;
@@ -350,7 +376,7 @@ static int64_t one_node(struct search *s)
     p->within.on = true;
     p->within.gpus = parts->gpus[i];
     p->within.cores = parts->cores ? parts->cores + i * node->shape->layout.core_words : NULL;
-    int64_t done = visit(s, s->scope->slot);
+    int64_t done = visit_scope(s);
     p->within.on = false;
     return done;
 }
@@ -382,13 +408,9 @@ static int64_t own_nodes(struct search *s)
     return done;
 }
 
-static int64_t pass_over(struct search *s, int32_t policy)
+/* Classes of nodes that can hold the group, in this tier. */
+static void find_classes(struct search *s)
 {
-    bool by_index = !s->p->empty && !s->p->snap;
-    if (s->scope->domain && !(by_index && is_row(s)))
-        return members(s, policy);
-    if (!by_index)
-        return all_nodes(s, policy);
     uint32_t classes = gang__load(&s->p->c->class_count);
     s->classes = 0;
     for (uint32_t k = 0; k < classes; k++)
@@ -397,18 +419,130 @@ static int64_t pass_over(struct search *s, int32_t policy)
             s->class_id[s->classes++] = (uint8_t)k;
     for (uint32_t k = 0; s->alone && k < s->classes; k++)
         s->whole[k] = lowest_whole(s, s->class_id[k]);
-    if (policy == GANG_POLICY_PACK || policy == GANG_POLICY_DEFAULT ||
-        policy == GANG_POLICY_TOPOLOGY)
+}
+
+static int64_t pass_over(struct search *s, int32_t policy)
+{
+    bool by_index = !s->p->empty && !s->p->snap;
+    if (s->scope->domain && !(by_index && is_row(s)))
+        return members(s, policy);
+    if (!by_index)
+        return all_nodes(s, policy);
+    find_classes(s);
+    switch (gang__policy_of(policy)->way) {
+    case GANG__WAY_UP:
+    case GANG__WAY_SCORE: /* offers: see is_scored() */
         return index_up(s);
-    if (policy == GANG_POLICY_FIRST)
+    case GANG__WAY_FIRST:
         return index_first(s);
+    case GANG__WAY_DOWN:
+        break;
+    }
     return index_down(s);
+}
+
+/* ---- by score ------------------------------------------------------------------------------------ */
+
+static void mark(struct search *s, uint32_t slot)
+{
+    s->p->slot_set[slot / 64] |= UINT64_C(1) << slot % 64;
+}
+
+/* Slots that may have room, by the index: from the emptiest bucket down, as nodes go that are taken from,
+ * so that none slips through (see core/commit.c, "A refusal is true"). */
+static void mark_indexed(struct search *s, uint32_t end)
+{
+    unsigned first, last;
+    buckets_of(s, &first, &last);
+    find_classes(s);
+    for (unsigned bucket = last; bucket-- > first;) {
+        for (uint32_t k = 0; k < s->classes; k++) {
+            uint32_t slot = s->first, more;
+            while ((slot = gang__index_next(s->p->c, s->class_id[k], bucket, slot, &more)) < end) {
+                uint32_t at = slot % GANG__FAN, base = slot - at;
+                uint64_t bits = (more << 1 | 1) << at; /* 32 slots: in one word */
+                s->p->slot_set[base / 64] |= bits << base % 64;
+                slot = base + GANG__FAN;
+            }
+        }
+    }
+    const struct gang__others *o = &s->p->others; /* see own_nodes() */
+    for (size_t i = 0; s->alone && i < o->owns; i++)
+        if ((uint32_t)s->p->word[o->own + i] < end)
+            mark(s, (uint32_t)s->p->word[o->own + i]);
+}
+
+/* Where there may be room, as a set of slots. */
+static void mark_slots(struct search *s, uint32_t end)
+{
+    struct gang__plan *p = s->p;
+    bool by_index = !p->empty && !p->snap;
+    size_t bytes = (end / 64 + 1) * sizeof(*p->slot_set);
+    memset(p->slot_set, 0, bytes);
+    if (s->scope->level >= GANG__LEVEL_NODE) {
+        if (s->scope->slot < end)
+            mark(s, s->scope->slot);
+    } else if (s->scope->domain && !(by_index && is_row(s))) {
+        struct gang__crowd m = gang__plan_members(p, s->scope->domain);
+        for (uint32_t i = 0; i < m.count && !p->failed; i++)
+            if (gang__crowd_slot(&m, i) < end)
+                mark(s, gang__crowd_slot(&m, i));
+    } else if (by_index) {
+        mark_indexed(s, s->end < end ? s->end : end);
+    } else {
+        memset(p->slot_set, 0xff, bytes);
+    }
+}
+
+/* All nodes that can take a task, as seats of the plan. */
+static void fill_seats(struct search *s, uint32_t end)
+{
+    struct gang__plan *p = s->p;
+    gang__seats_begin(p);
+    for (uint32_t i = 0; i < end / 64 + 1; i++) {
+        for (uint64_t bits = p->slot_set[i]; bits && !p->failed; bits &= bits - 1) {
+            uint32_t slot = i * 64 + (uint32_t)__builtin_ctzll(bits);
+            const struct gang__node *node = slot < end ? gang__plan_node(p, slot) : NULL;
+            if (!node || (s->sorts && !node_is_due(s, node)) || !admits(s, slot) ||
+                (s->g->bounded && gang__plan_allowance(p, s->group, node) == 0))
+                continue;
+            gang__seat_add(p, s->group, slot);
+        }
+    }
+}
+
+/* One task after the other, each on the node that scores best. Apart, so that others do not pay. */
+static __attribute__((noinline)) int64_t by_score(struct search *s)
+{
+    struct gang__plan *p = s->p;
+    const struct gang__policy *policy = gang__policy_of(s->walk->policy);
+    uint32_t end = gang__plan_end(p);
+    struct gang__seat *best;
+    int64_t done = 0, each = s->each;
+    if (!gang__grow(&p->c->mem, (void **)&p->slot_set, &p->slot_set_room, end / 64 + 1,
+                    sizeof(*p->slot_set))) {
+        p->failed = true;
+        return 0;
+    }
+    mark_slots(s, end);
+    fill_seats(s, end);
+    s->each = 1;
+    while (s->want && (best = gang__seat_best(p, s->group, policy)) != NULL) {
+        int64_t here = visit_on(s, best->slot, best->wanted);
+        done += here;
+        if (s->want)
+            gang__seat_again(p, s->group, policy, best, here > 0);
+    }
+    s->each = each;
+    return done;
 }
 
 static int64_t pass_tier(struct search *s, int32_t policy)
 {
     if (s->scope->level >= GANG__LEVEL_NODE)
         return one_node(s);
+    if (is_scored(s))
+        return by_score(s);
     int64_t done = s->alone ? own_nodes(s) : 0;
     return s->want ? done + pass_over(s, policy) : done;
 }
@@ -417,7 +551,7 @@ static int64_t pass_tier(struct search *s, int32_t policy)
 static int64_t search_tier(struct search *s)
 {
     int32_t policy = s->walk->policy;
-    if (policy != GANG_POLICY_SPREAD || s->scope->level >= GANG__LEVEL_NODE)
+    if (!gang__policy_of(policy)->one_each || s->scope->level >= GANG__LEVEL_NODE)
         return pass_tier(s, policy);
     s->each = 1; /* one a node, then a second round */
     int64_t done = 0, here;

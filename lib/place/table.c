@@ -22,6 +22,7 @@ enum {
 };
 
 struct table {
+    struct gang__shared shared; /* first: see gang__shared_at() */
     _Atomic(struct gang__alloc *) chunk[CHUNK_COUNT];
     gang__a32 end;   /* records that were used at least once */
     gang__a64 spare; /* head of the list: index + 1 | tag << 32 */
@@ -57,6 +58,12 @@ struct gang__badges *gang__badges_of(gang_cluster *c)
 {
     struct table *t = table_of(c);
     return t ? &t->badges : NULL;
+}
+
+struct gang__shared *gang__shared_of(gang_cluster *c)
+{
+    struct table *t = table_of(c);
+    return t ? &t->shared : NULL;
 }
 
 struct gang__placer *gang__placer_of(gang_worker *w)
@@ -104,8 +111,12 @@ static void table_free(gang_cluster *c)
     }
     for (unsigned i = 0; t && i < CHUNK_COUNT; i++)
         gang__release_line(&c->mem, gang__load(&t->chunk[i]));
-    if (t)
+    if (t) {
         gang__badges_free(&t->badges, &c->mem);
+        gang__mixes_free(&t->shared.mixes, &c->mem);
+        for (unsigned i = 0; i < GANG__CHUNKS; i++)
+            gang__release_line(&c->mem, gang__load(&t->shared.tallies.chunk[i]));
+    }
     gang__release_line(&c->mem, t);
 }
 
@@ -457,8 +468,42 @@ static gang_result audit_pool(gang_cluster *c, const struct audit *t, struct gan
     return GANG_OK;
 }
 
+/* The counters of tally.h are those of the tasks that are held. */
+static gang_result audit_tally(gang_cluster *c, uint32_t slots, struct gang_error *error)
+{
+    bool there = false;
+    for (unsigned i = 0; i < GANG__CHUNKS && !there; i++)
+        there = gang__load(&gang__shared_at(c)->tallies.chunk[i]) != NULL;
+    uint32_t *held =
+        there ? gang__zalloc(&c->mem, slots, GANG__TALLY_CLASSES * sizeof(*held)) : NULL;
+    if (!held)
+        return there ? gang__error(error, GANG_ENOMEM, NULL, "out of memory") : GANG_OK;
+    struct gang__alloc *a;
+    for (uint32_t i = 0; (a = gang__alloc_at(c, i)) != NULL; i++) {
+        if (!a->data || a->q->policy != GANG_POLICY_GPU_CLUSTERING)
+            continue;
+        for (const uint64_t *task = a->data; task < a->data + a->used;
+             task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+            if (gang__task_is_holder(task))
+                continue;
+            const struct gang__group *g = &a->q->group[gang__task_group(task)];
+            if (g->devices && (uint32_t)task[0] < slots)
+                held[(uint32_t)task[0] * GANG__TALLY_CLASSES + gang__tally_class(g)]++;
+        }
+    }
+    gang_result r = GANG_OK;
+    for (uint32_t i = 0; i < slots * GANG__TALLY_CLASSES && r == GANG_OK; i++)
+        if (gang__tally_count(c, i / GANG__TALLY_CLASSES, i % GANG__TALLY_CLASSES) != held[i])
+            r = gang__error(error, GANG_EINVAL, NULL, "slot %u: its tasks of class %u are not %u",
+                            i / GANG__TALLY_CLASSES, i % GANG__TALLY_CLASSES, held[i]);
+    gang__release(&c->mem, held);
+    return r;
+}
+
 static gang_result table_check(gang_cluster *c, struct gang_error *error)
 {
+    if (!gang__load(&c->place))
+        return GANG_OK;
     struct audit t = {NULL, gang__load(&c->slot_end)};
     t.sum = gang__zalloc(&c->mem, t.slots, GANG__MAX_WORDS * sizeof(*t.sum));
     if (!t.sum)
@@ -474,5 +519,7 @@ static gang_result table_check(gang_cluster *c, struct gang_error *error)
             r = audit_node(c, &t, node, error);
     }
     gang__release(&c->mem, t.sum);
-    return r == GANG_OK ? gang__peers_check(c, error) : r;
+    if (r == GANG_OK)
+        r = gang__peers_check(c, error);
+    return r == GANG_OK ? audit_tally(c, t.slots, error) : r;
 }

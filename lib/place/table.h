@@ -4,7 +4,9 @@
 #define GANG__PLACE_TABLE_H
 
 #include "place/badge.h"
+#include "place/mix.h"
 #include "place/plan.h"
+#include "place/tally.h"
 
 /* What one task holds, as kept in gang__alloc.data:
  *   word 0   id of its node
@@ -72,6 +74,19 @@ struct gang__placer {
     gang_request *lent;
     uint32_t lent_count;
 };
+
+/* What the room keeps of a cluster beside its records. */
+struct gang__shared {
+    struct gang__mixes mixes;
+    struct gang__tallies tallies;
+};
+
+/* Made at first use; NULL: out of memory. And as it is; NULL: not made yet. */
+struct gang__shared *gang__shared_of(gang_cluster *c);
+static inline struct gang__shared *gang__shared_at(gang_cluster *c)
+{
+    return gang__load(&c->place);
+}
 
 /* Count a reference of a live allocation to its request. */
 void gang__request_hold(gang_worker *w, gang_request *q);

@@ -19,7 +19,7 @@ static gang_result plan_once(struct gang__plan *p, gang_cluster *c, const gang_r
         return GANG_ENOMEM;
     p->start = p->turn = 0; /* nobody is beside us: the same question has the same answer */
     bool fits = gang__pack_request(p, proof);
-    return p->failed ? GANG_ENOMEM : fits ? GANG_OK : GANG_ENOFIT;
+    return gang__plan_result(p, fits);
 }
 
 /* As gang_alloc() plans: in the order of the policy, then in the one that finds room if there is
@@ -32,9 +32,9 @@ static gang_result plan_gang(struct gang__plan *p, gang_cluster *c, const gang_r
     do { /* the last wish on other jobs goes first */
         p->others.wishes = wishes;
         r = plan_once(p, c, q, false, empty);
-    } while (r == GANG_ENOFIT && wishes-- > 0);
+    } while (r == GANG_ENOFIT && !p->host && wishes-- > 0);
     p->others.wishes = 0;
-    if (r == GANG_ENOFIT && (!empty || q->group_count > 1))
+    if (r == GANG_ENOFIT && !p->host && (!empty || q->group_count > 1))
         r = plan_once(p, c, q, true, empty);
     return r;
 }
@@ -65,15 +65,16 @@ static gang_result place(gang_worker *w, gang_snapshot *s, gang_request *q, bool
         r = GANG_ENOMEM;
     if (r == GANG_OK && keep)
         take(p);
-    if (r == GANG_ENOFIT) {
+    bool host = p->host != 0;
+    if (r == GANG_ENOFIT && !host) {
         r = plan_gang(p, s->c, q, true);
         if (r != GANG_ENOMEM)
             r = gang__explain(p, s->c, q, r == GANG_OK ? GANG_ENOFIT : GANG_ENEVER, -1, error);
     }
     p->snap = NULL;
     gang__rcu_leave();
-    if (r == GANG_ENOMEM)
-        gang__error(error, r, NULL, "out of memory");
+    if (r != GANG_OK && (host || (r != GANG_ENOFIT && r != GANG_ENEVER)))
+        gang__fail(p, r, error);
     return r;
 }
 

@@ -42,6 +42,14 @@ done
 check memcheck_scenario clean 0 scenario good.json
 check memcheck_replay clean 0 replay --nodes nodes.csv --tasks tasks.csv --json
 check memcheck_replay_wrong clean 2 replay --nodes nodes.csv --tasks wrong.csv
+printf '[{"seed": 1, "node_rank": [0], "arrivals": [0, 1, 0]}]' >order.json
+for policy in fgd gpu-clustering; do
+    check "memcheck_replay_order_$policy" clean 0 replay --format openb --nodes nodes.csv \
+        --tasks tasks.csv --order order.json --policy "$policy" --json
+done
+printf '[{"seed": 1, "node_rank": [0], "arrivals": [2]}]' >order.json
+check memcheck_replay_order_wrong clean 2 replay --format openb --nodes nodes.csv \
+    --tasks tasks.csv --order order.json
 check memcheck_topo clean 0 topo --cluster good.json --json
 check memcheck_topo_broken clean 2 topo --xml broken.xml
 exit "$failed"

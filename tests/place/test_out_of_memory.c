@@ -14,10 +14,11 @@ static const char *const levels[] = {"block", "rack"};
 /* ---- a life with one call of each sort ---- */
 
 static gang_worker *other;
-static gang_worker *own[10]; /* of calls that are to be the first of their worker */
+static gang_worker *own[14]; /* of calls that are to be the first of their worker */
 static gang_node_id node[5];
 static gang_request *small, *large, *never, *blocked, *picky, *placed;
-static gang_alloc_id alloc[5];
+static gang_request *scored[3];
+static gang_alloc_id alloc[8];
 
 /* A worker that did nothing yet, also when the call is made again. */
 static gang_result fresh(int i)
@@ -392,6 +393,87 @@ static gang_result adopt(void)
     return r;
 }
 
+/* ---- policies that score ---- */
+
+static gang_result set_mix(void)
+{
+    static const char *const models[] = {"V100", "A100"};
+    struct gang_group_spec g[] = {group_of(6, 2000, 1000), group_of(3, 100, 300)};
+    struct gang_error error = GANG_ERROR_INIT;
+    g[1].gpu_models = models;
+    g[1].gpu_model_count = 2;
+    gang_result r = gang_mix_set(s.w, g, sizeof(g[0]), 2, &error);
+    ck_assert_int_eq(error.code, r);
+    return r;
+}
+
+static gang_result drop_mix(void)
+{
+    return gang_mix_set(s.w, NULL, 0, 0, NULL);
+}
+
+static int32_t score(int32_t group, const struct gang_candidate *candidates, size_t candidate_size,
+                     size_t count, int64_t *scores, void *user)
+{
+    (void)group;
+    (void)user;
+    for (size_t i = 0; i < count; i++) {
+        const struct gang_candidate *c =
+            (const void *)((const char *)candidates + i * candidate_size);
+        scores[i] = c->cpu_free;
+    }
+    return 0;
+}
+
+static gang_result make_scored(int i, int32_t policy)
+{
+    struct gang_group_spec g = group_of(2, 300, policy == GANG_POLICY_HOST ? 0 : 100);
+    struct gang_request_spec spec = request_of(&g, 1);
+    spec.policy = policy;
+    spec.score = policy == GANG_POLICY_HOST ? score : NULL;
+    return make_request(&scored[i], &spec);
+}
+
+static gang_result make_fgd(void)
+{
+    return make_scored(0, GANG_POLICY_FGD);
+}
+
+static gang_result make_clustered(void)
+{
+    return make_scored(1, GANG_POLICY_GPU_CLUSTERING);
+}
+
+static gang_result make_host(void)
+{
+    return make_scored(2, GANG_POLICY_HOST);
+}
+
+static gang_result alloc_fgd(void)
+{
+    gang_result r = fresh(10);
+    return r != GANG_OK ? r : allocate(5, own[10], scored[0]);
+}
+
+/* Now by what was learned. */
+static gang_result test_fgd(void)
+{
+    gang_result r = fresh(11);
+    return r != GANG_OK ? r : gang_alloc_test(own[11], scored[0], NULL);
+}
+
+static gang_result alloc_clustered(void)
+{
+    gang_result r = fresh(12);
+    return r != GANG_OK ? r : allocate(6, own[12], scored[1]);
+}
+
+static gang_result alloc_host(void)
+{
+    gang_result r = fresh(13);
+    return r != GANG_OK ? r : allocate(7, own[13], scored[2]);
+}
+
 static gang_result reserve(void)
 {
     return gang_worker_reserve(s.w, 3000);
@@ -462,14 +544,18 @@ static const struct act acts[] = {
     ACT(refuse),         ACT(ask_ever),
     ACT(grow_small),     ACT(grow_large),
     ACT(shrink_small),   ACT(adopt),
-    ACT(reserve),        ACT(check),
-    ACT(remove_held),    ACT(remove_empty),
-    ACT(free_large),     ACT(free_small),
-    ACT(add_again),      ACT(make_blocked),
-    ACT(alloc_blocked),  ACT(refuse_growth),
-    ACT(reclaim),        ACT(make_picky),
-    ACT(make_placed),    ACT(alloc_placed),
-    ACT(grow_placed),
+    ACT(make_fgd),       ACT(make_clustered),
+    ACT(make_host),      ACT(set_mix),
+    ACT(alloc_fgd),      ACT(drop_mix),
+    ACT(test_fgd),       ACT(alloc_clustered),
+    ACT(alloc_host),     ACT(reserve),
+    ACT(check),          ACT(remove_held),
+    ACT(remove_empty),   ACT(free_large),
+    ACT(free_small),     ACT(add_again),
+    ACT(make_blocked),   ACT(alloc_blocked),
+    ACT(refuse_growth),  ACT(reclaim),
+    ACT(make_picky),     ACT(make_placed),
+    ACT(alloc_placed),   ACT(grow_placed),
 };
 enum { ACTS = sizeof(acts) / sizeof(acts[0]) };
 
@@ -481,6 +567,7 @@ static void begin(void)
     small = large = never = blocked = picky = placed = NULL;
     memset(node, 0, sizeof(node));
     memset(alloc, 0, sizeof(alloc));
+    memset(scored, 0, sizeof(scored));
 }
 
 static void end(void)
@@ -491,6 +578,8 @@ static void end(void)
     gang_request_put(blocked);
     gang_request_put(picky);
     gang_request_put(placed);
+    for (int i = 0; i < 3; i++)
+        gang_request_put(scored[i]);
     stage_close(&s); /* nothing may be left allocated */
 }
 
@@ -502,7 +591,7 @@ struct view {
     gang_result result[5];
     struct gang_kind_info pool;
     size_t allocs;
-    struct gang_alloc_info total[5];
+    struct gang_alloc_info total[8];
     size_t tasks;
     struct gang_task task[160];
 };

@@ -42,6 +42,12 @@ static const struct scene scenes[] = {
     {2, 6, 2, false, 1000, 6, GANG_POLICY_PACK, true},
     {2, 4, 2, true, 500, 0, GANG_POLICY_PACK, true},
     {1, 4, 0, false, 1000, 4, GANG_POLICY_SPREAD, true},
+    {1, 3, 2, true, 500, 0, GANG_POLICY_FGD, false},
+    {2, 4, 2, true, 0, 4, GANG_POLICY_BEST_FIT, false},
+    {1, 3, 1, false, 0, 0, GANG_POLICY_HOST, false},
+    {2, 4, 2, false, 1000, 0, GANG_POLICY_HOST, false},
+    {1, 3, 0, true, 0, 0, GANG_POLICY_HOST, false},
+    {2, 4, 2, true, 500, 0, GANG_POLICY_HOST, true},
 };
 
 static struct stage {
@@ -181,6 +187,19 @@ static void seek_growth(gang_worker *w, gang_alloc_id id, int64_t task)
 
 /* ---- the scene ------------------------------------------------------------------------------------------------ */
 
+static int32_t score(int32_t group, const struct gang_candidate *candidates, size_t candidate_size,
+                     size_t count, int64_t *scores, void *user)
+{
+    (void)group;
+    (void)user;
+    for (size_t i = 0; i < count; i++) {
+        const struct gang_candidate *c =
+            (const void *)((const char *)candidates + i * candidate_size);
+        scores[i] = c->cpu_free - (int64_t)(c->node & 1);
+    }
+    return 0;
+}
+
 static gang_request *request_of_tasks(int64_t min, int64_t count)
 {
     struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
@@ -196,6 +215,7 @@ static gang_request *request_of_tasks(int64_t min, int64_t count)
     spec.groups = &group;
     spec.group_count = 1;
     spec.policy = st.scene->policy;
+    spec.score = spec.policy == GANG_POLICY_HOST ? score : NULL;
     must(gang_request_new(st.c, &spec, &q, NULL));
     return q;
 }

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads that score: while some plan by every policy that scores, one declares mixes, one makes requests
+ * that are learned, one adds and removes nodes. In the end the records agree and all is free again. */
+#include <gangsched/gangsched.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "suite.h"
+
+enum { NODES = 12, PLANNERS = 3, HELD = 8 };
+
+static gang_cluster *cluster;
+static atomic_bool over;
+static int rounds;
+
+static void must(gang_result r)
+{
+    if (r != GANG_OK)
+        ck_abort_msg("%s", gang_result_name(r));
+}
+
+static uint64_t dice(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed >> 8;
+}
+
+static gang_result add_node(gang_worker *w, const char *name, gang_node_id *id)
+{
+    struct gang_gpu_spec gpus[4];
+    struct gang_node_spec spec = GANG_NODE_SPEC_INIT;
+    for (int i = 0; i < 4; i++) {
+        gpus[i] = (struct gang_gpu_spec)GANG_GPU_SPEC_INIT;
+        gpus[i].model = "A";
+    }
+    spec.name = name;
+    spec.cpu_milli = 32000;
+    spec.gpus = gpus;
+    spec.gpu_count = 4;
+    return gang_node_add(w, &spec, id, NULL);
+}
+
+static struct gang_group_spec random_group(uint64_t *seed)
+{
+    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
+    uint64_t d = dice(seed);
+    g.count = g.min = 1 + (int64_t)(d % 3);
+    g.cpu_milli = 500 * (int64_t)(d / 3 % 8);
+    g.gpu_milli = d / 32 % 3 == 0 ? 0 : d / 32 % 3 == 1 ? 250 : 1000 * (int64_t)(1 + d / 128 % 3);
+    return g;
+}
+
+static int32_t score(int32_t group, const struct gang_candidate *candidates, size_t candidate_size,
+                     size_t count, int64_t *scores, void *user)
+{
+    (void)group;
+    (void)user;
+    for (size_t i = 0; i < count; i++) {
+        const struct gang_candidate *c =
+            (const void *)((const char *)candidates + i * candidate_size);
+        struct gang_node_info info = {.size = sizeof(info)};
+        gang_result r = gang_node_get(cluster, c->node, &info); /* it may be gone by now */
+        if (r != GANG_OK && r != GANG_ESTALE)
+            return r;
+        scores[i] = c->gpu_free;
+    }
+    return 0;
+}
+
+static void *plan(void *user)
+{
+    uint64_t seed = *(const uint64_t *)user;
+    gang_alloc_id held[HELD] = {0};
+    gang_worker *w;
+    must(gang_worker_new(cluster, &w));
+    for (int i = 0; i < rounds; i++) {
+        static const int32_t policies[] = {
+            GANG_POLICY_FGD,         GANG_POLICY_BEST_FIT,       GANG_POLICY_DOT_PRODUCT,
+            GANG_POLICY_GPU_PACKING, GANG_POLICY_GPU_CLUSTERING, GANG_POLICY_HOST};
+        gang_alloc_id *id = &held[dice(&seed) % HELD];
+        struct gang_group_spec g = random_group(&seed);
+        struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
+        gang_request *q;
+        if (*id) {
+            must(gang_alloc_free(w, *id));
+            *id = GANG_ID_NONE;
+            continue;
+        }
+        spec.groups = &g;
+        spec.group_count = 1;
+        spec.policy = policies[dice(&seed) % 6];
+        spec.score = spec.policy == GANG_POLICY_HOST ? score : NULL;
+        must(gang_request_new(cluster, &spec, &q, NULL));
+        gang_result r = gang_alloc(w, q, id, NULL);
+        test_assert(r == GANG_OK || r == GANG_ENOFIT || r == GANG_EBUSY);
+        gang_request_put(q);
+    }
+    for (int i = 0; i < HELD; i++)
+        if (held[i])
+            must(gang_alloc_free(w, held[i]));
+    gang_worker_free(w);
+    return NULL;
+}
+
+static void *declare(void *user)
+{
+    uint64_t seed = *(const uint64_t *)user;
+    gang_worker *w;
+    must(gang_worker_new(cluster, &w));
+    while (!atomic_load(&over)) {
+        struct gang_group_spec g[3];
+        for (int i = 0; i < 3; i++)
+            g[i] = random_group(&seed);
+        must(gang_mix_set(w, g, sizeof(g[0]), dice(&seed) % 4, NULL));
+    }
+    gang_worker_free(w);
+    return NULL;
+}
+
+static void *come_and_go(void *user)
+{
+    gang_worker *w;
+    (void)user;
+    must(gang_worker_new(cluster, &w));
+    while (!atomic_load(&over)) {
+        gang_node_id id;
+        must(add_node(w, "comes and goes", &id));
+        must(gang_node_remove(w, id));
+        must(gang_cluster_reclaim(cluster));
+    }
+    gang_worker_free(w);
+    return NULL;
+}
+
+START_TEST(all_at_once)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    pthread_t planner[PLANNERS], other[2];
+    uint64_t seed[PLANNERS + 2], first = test_seed();
+    gang_worker *w;
+    rounds = getenv("GANG_TEST_QUICK") ? 300 : 40000;
+    atomic_store(&over, false);
+    must(gang_cluster_new(NULL, &cluster, NULL));
+    must(gang_worker_new(cluster, &w));
+    for (int i = 0; i < NODES; i++) {
+        char name[8];
+        gang_node_id id;
+        snprintf(name, sizeof(name), "n%d", i);
+        must(add_node(w, name, &id));
+    }
+    for (int i = 0; i < PLANNERS + 2; i++)
+        seed[i] = first * 31 + (uint64_t)i * 2 + 1;
+    for (int i = 0; i < PLANNERS; i++)
+        ck_assert_int_eq(pthread_create(&planner[i], NULL, plan, &seed[i]), 0);
+    ck_assert_int_eq(pthread_create(&other[0], NULL, declare, &seed[PLANNERS]), 0);
+    ck_assert_int_eq(pthread_create(&other[1], NULL, come_and_go, &seed[PLANNERS + 1]), 0);
+    for (int i = 0; i < PLANNERS; i++)
+        pthread_join(planner[i], NULL);
+    atomic_store(&over, true);
+    for (int i = 0; i < 2; i++)
+        pthread_join(other[i], NULL);
+    ck_assert_msg(gang_cluster_check(cluster, &error) == GANG_OK, "%s", error.text);
+    for (gang_node_id id = gang_node_next(cluster, GANG_ID_NONE); id;
+         id = gang_node_next(cluster, id)) {
+        struct gang_node_info info = {.size = sizeof(info)};
+        must(gang_node_get(cluster, id, &info));
+        ck_assert_int_eq(info.cpu_free, 32000);
+        ck_assert_int_eq(info.gpu_free, 4000);
+    }
+    gang_cluster_free(cluster);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("score_threads");
+    TCase *t = tcase_create("threads");
+    tcase_set_timeout(t, 300);
+    tcase_add_test(t, all_at_once);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}
