@@ -13,9 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What "default" means for this workload: the one place where it is decided. */
-enum { OPENB_DEFAULT = GANG_POLICY_FGD };
-
 /* A kind of pod that fragmentation is measured by: without its memory. */
 struct typical {
     const struct openb_kind *kind;
@@ -232,14 +229,16 @@ static int make_requests(struct run *run)
     return CLI_OK;
 }
 
-/* Tell the library what comes. */
+/* Tell the library what comes: to the reference policies without memory, which does not count there. */
 static int declare_mix(struct run *run)
 {
     enum { MODELS = 16 };
-    size_t count = run->ranked_count;
+    bool memory = run->policy == GANG_POLICY_DEFAULT || run->policy == GANG_POLICY_HEADROOM;
+    struct openb *openb = run->openb;
+    size_t count = memory ? openb->kind_count : run->ranked_count;
     size_t longest = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t length = strlen(run->typical[i].kind->spec);
+    for (size_t i = 0; i < openb->kind_count; i++) {
+        size_t length = strlen(openb->kinds[i].spec);
         longest = length > longest ? length : longest;
     }
     struct gang_group_spec *shapes = calloc(count, sizeof *shapes);
@@ -249,17 +248,18 @@ static int declare_mix(struct run *run)
     gang_result result = GANG_ENOMEM;
     if (shapes != NULL && text != NULL && models != NULL) {
         for (size_t i = 0; i < count; i++) {
-            shapes[i] = group_of(run->typical[i].kind, text + i * (longest + 1),
-                                 models + i * MODELS, MODELS);
-            shapes[i].count = run->typical[i].count;
+            const struct openb_kind *kind = memory ? &openb->kinds[i] : run->typical[i].kind;
+            shapes[i] = group_of(kind, text + i * (longest + 1), models + i * MODELS, MODELS);
+            shapes[i].count = memory ? kind->count : run->typical[i].count;
+            shapes[i].memory_bytes = memory ? kind->memory_bytes : 0;
         }
-        result = gang_mix_set(run->openb->worker, shapes, sizeof *shapes, count, &error);
+        result = gang_mix_set(openb->worker, shapes, sizeof *shapes, count, &error);
     }
     free(shapes);
     free(text);
     free(models);
     return result == GANG_OK       ? CLI_OK
-           : error.code != GANG_OK ? cli_fail(run->openb->options.tasks_path, &error)
+           : error.code != GANG_OK ? cli_fail(openb->options.tasks_path, &error)
                                    : cli_no_memory();
 }
 
@@ -512,9 +512,6 @@ int openb_replay(const struct openb_options *options)
     int status = CLI_WRONG;
     if (gang_policy_find(policy_name(&run), &run.policy) != GANG_OK) {
         return cli_failf(NULL, "unknown policy '%s'", options->policy);
-    }
-    if (run.policy == GANG_POLICY_DEFAULT) {
-        run.policy = OPENB_DEFAULT;
     }
     status = openb_read(&openb);
     if (status == CLI_OK) {

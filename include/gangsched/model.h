@@ -437,8 +437,9 @@ struct gang_set_spec {
 
 /** How a node is chosen among those that can take a task. Ties: the first in the cluster's order. */
 enum {
-    /** The cluster's (gang_cluster_opts.policy). There: GANG_POLICY_PACK, but that a group with `same` or
-     *  `prefer`, or in a set or request with one, is placed as by GANG_POLICY_TOPOLOGY inside its domain. */
+    /** The cluster's (gang_cluster_opts.policy). There: GANG_POLICY_PACK, and GANG_POLICY_HEADROOM once the
+     *  host declared a mix of shapes (gang_mix_set()); but a request with `same`, `prefer` or slices
+     *  anywhere is placed as by GANG_POLICY_TOPOLOGY inside its domains, what has none packed. */
     GANG_POLICY_DEFAULT = 0,
     /** The fullest node that holds it: keeps whole nodes free. Fullness goes by free GPUs (whole ones,
      *  else eighths of one), for work without GPUs by free cores in doublings. */
@@ -454,7 +455,8 @@ enum {
     GANG_POLICY_DOT_PRODUCT = 7,   /**< smallest product of what is asked and what is free */
     GANG_POLICY_GPU_PACKING = 8,   /**< shared devices before whole ones before idle nodes */
     GANG_POLICY_GPU_CLUSTERING = 9, /**< beside tasks of the same number of GPUs */
-    GANG_POLICY_HOST = 10          /**< gang_request_spec.score */
+    GANG_POLICY_HEADROOM = 10,     /**< most GPUs left usable for a mix of shapes (place.h) */
+    GANG_POLICY_HOST = 11          /**< gang_request_spec.score */
 };
 
 /** What becomes of nodes with GPUs when the work needs none, under any policy. */

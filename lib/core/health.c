@@ -94,7 +94,7 @@ gang_result gang_gpu_set_state(gang_worker *worker, gang_node_id id, int32_t gpu
     else if (gpu < 0 || gpu >= node->shape->layout.gpus)
         r = GANG_EINVAL;
     if (r == GANG_OK)
-        r = commit_health(worker, node, UINT64_C(1) << gpu, state == GANG_GPU_OK);
+        r = commit_health(worker, node, UINT64_C(1) << (unsigned)gpu, state == GANG_GPU_OK);
     gang__rcu_leave();
     return r;
 }

@@ -12,15 +12,22 @@
 
 static struct gang__ask ask_of(const struct gang__group *g)
 {
-    struct gang__ask a = {(uint64_t)g->count, g->cpu,    g->devices,    g->share,
-                          g->gpu_memory,      g->models, g->model_count};
-    return a;
+    return (struct gang__ask){.weight = (uint64_t)g->count,
+                              .cpu = g->cpu,
+                              .pages = g->pages,
+                              .devices = g->devices,
+                              .share = g->share,
+                              .slices = g->profile != NULL,
+                              .gpu_memory = g->gpu_memory,
+                              .models = g->models,
+                              .model_count = g->model_count};
 }
 
 static uint64_t hash_of(const struct gang__ask *a)
 {
     uint64_t h = GANG__HASH_SEED;
     h = gang__hash(h, &a->cpu, sizeof(a->cpu));
+    h = gang__hash(h, &a->pages, sizeof(a->pages));
     h = gang__hash(h, &a->devices, sizeof(a->devices));
     h = gang__hash(h, &a->share, sizeof(a->share));
     h = gang__hash(h, &a->gpu_memory, sizeof(a->gpu_memory));
@@ -31,8 +38,9 @@ static uint64_t hash_of(const struct gang__ask *a)
 
 static bool is_same(const struct gang__ask *a, const struct gang__ask *b)
 {
-    if (a->cpu != b->cpu || a->devices != b->devices || a->share != b->share ||
-        a->gpu_memory != b->gpu_memory || a->model_count != b->model_count)
+    if (a->cpu != b->cpu || a->pages != b->pages || a->slices != b->slices ||
+        a->devices != b->devices || a->share != b->share || a->gpu_memory != b->gpu_memory ||
+        a->model_count != b->model_count)
         return false;
     for (size_t i = 0; i < a->model_count; i++)
         if (strcmp(a->models[i], b->models[i]) != 0)
@@ -116,6 +124,22 @@ bool gang__mix_learn(gang_cluster *c, const gang_request *q)
             atomic_fetch_add_explicit(&s->tasks, ask.weight, memory_order_relaxed);
             atomic_fetch_add_explicit(&m->learned, ask.weight, memory_order_relaxed);
         }
+    }
+    return true;
+}
+
+bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__ask **own, size_t *room,
+                       size_t *count)
+{
+    if (!gang__grow(&c->mem, (void **)own, room, GANG__MIX_LEARNED, sizeof(**own)))
+        return false;
+    *count = 0;
+    for (unsigned i = 0; i < GANG__MIX_LEARNED; i++) {
+        const struct gang__seen *s = gang__load(&m->seen[i]);
+        if (!s)
+            continue;
+        (*own)[*count] = s->ask;
+        (*own)[(*count)++].weight = gang__load_relaxed(&s->tasks);
     }
     return true;
 }

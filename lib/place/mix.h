@@ -4,6 +4,8 @@
 #ifndef GANG__PLACE_MIX_H
 #define GANG__PLACE_MIX_H
 
+#include <string.h>
+
 #include "core/cluster.h"
 #include "place/request.h"
 
@@ -13,8 +15,9 @@ enum { GANG__MIX_LEARNED = 256 }; /* shapes that are learned; a power of two */
  * struct gang__group. */
 struct gang__ask {
     uint64_t weight; /* tasks */
-    uint64_t cpu;
+    uint64_t cpu, pages;
     uint32_t devices, share;
+    bool slices; /* instances of a profile: not of what is told here */
     int64_t gpu_memory;
     const char *const *models;
     size_t model_count;
@@ -44,6 +47,19 @@ struct gang__mixes {
 /* Note the groups of a new request. Shapes beyond the table's size are not learned. False: out of
  * memory. Any thread; lock-free. */
 bool gang__mix_learn(gang_cluster *c, const gang_request *q);
+
+/* A copy of what was learned so far, in `*own`, which grows: others go on learning. False: out of memory. */
+bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__ask **own, size_t *room,
+                       size_t *count);
+
+/* Does a GPU of this model do for the shape? */
+static inline bool gang__ask_suits(const struct gang__ask *a, const char *model)
+{
+    for (size_t i = 0; i < a->model_count; i++)
+        if (model && strcmp(a->models[i], model) == 0)
+            return true;
+    return a->model_count == 0;
+}
 
 void gang__mixes_free(struct gang__mixes *m, const struct gang_mem *mem);
 

@@ -69,6 +69,7 @@ void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)
     gang__release(mem, p->candidate);
     gang__release(mem, p->host_score);
     gang__fgd_free(p->fgd, mem);
+    gang__headroom_free(p->headroom, mem);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */

@@ -42,11 +42,13 @@ struct gang__seat {
     int64_t score;   /* INT64_MIN: not this one */
     uint64_t gpus;   /* devices that the task would take; 0: none */
     uint64_t wanted; /* these, since the policy chose them; 0: as the node has it */
+    uint64_t rest;   /* of equal scores the one with least of this; then the lowest slot */
     uint32_t slot;
     uint32_t share; /* milli-GPUs of each device */
 };
 
 struct gang__fgd;
+struct gang__headroom;
 
 struct gang__bind {
     struct gang__scope *where;
@@ -139,7 +141,8 @@ struct gang__plan {
     bool seats_scored;
     uint64_t *slot_set; /* slots that may have room, as bits */
     size_t slot_set_room;
-    struct gang__fgd *fgd; /* scratch of policy_fgd.c */
+    struct gang__fgd *fgd;           /* scratch of policy_fgd.c */
+    struct gang__headroom *headroom; /* and of policy_headroom.c */
     struct gang_candidate *candidate;
     int64_t *host_score;
     size_t candidate_room, host_score_room;

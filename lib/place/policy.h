@@ -44,15 +44,7 @@ static inline const struct gang__policy *gang__policy_of(int32_t policy)
 /* In which order a request is planned: by its policy, or (proof) so that room is found if there is any.
  * Scores do not count on an empty cluster: what could ever fit does not depend on them. What the host
  * leaves out stays out also in a proof. */
-static inline int32_t gang__policy_order(const struct gang__plan *p, bool proof)
-{
-    int32_t policy = p->q->policy;
-    if (policy < GANG_POLICY_FGD) /* none of these scores */
-        return proof ? (int32_t)GANG__ORDER_PROOF : policy;
-    if (p->empty || (proof && policy != GANG_POLICY_HOST))
-        return GANG__ORDER_PROOF;
-    return policy;
-}
+int32_t gang__policy_order(const struct gang__plan *p, bool proof);
 
 /* milli-GPUs free on all devices of a node. */
 static inline int64_t gang__gpu_free(const struct gang__view *v, const uint64_t *now)
@@ -79,9 +71,11 @@ static inline uint32_t gang__device_free(const uint64_t *now, unsigned i)
 
 /* Those that score; see their files. */
 extern const struct gang__policy gang__policy_best_fit, gang__policy_dot_product,
-    gang__policy_gpu_packing, gang__policy_gpu_clustering, gang__policy_fgd, gang__policy_host;
+    gang__policy_gpu_packing, gang__policy_gpu_clustering, gang__policy_fgd, gang__policy_headroom,
+    gang__policy_host;
 
-/* Scratch of policy_fgd.c. */
+/* Scratch of policy_fgd.c and policy_headroom.c. */
 void gang__fgd_free(struct gang__fgd *f, const struct gang_mem *mem);
+void gang__headroom_free(struct gang__headroom *h, const struct gang_mem *mem);
 
 #endif

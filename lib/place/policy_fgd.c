@@ -29,7 +29,6 @@ enum {
     PER_LINE = 6,   /* ten bits each in one word of the key */
     TYPICAL = 95,   /* per cent */
     RENEW_PART = 8, /* look at what was learned when this part has been added */
-    MOST_LEARNED = GANG__MIX_LEARNED
 };
 
 /* Why what is free is of no use to a shape, in the order in which the artifact adds up. */
@@ -84,14 +83,6 @@ void gang__fgd_free(struct gang__fgd *f, const struct gang_mem *mem)
 
 /* ---- the mix ------------------------------------------------------------------------------- */
 
-static bool has_model(const struct gang__ask *a, const char *model)
-{
-    for (size_t i = 0; i < a->model_count; i++)
-        if (model && strcmp(a->models[i], model) == 0)
-            return true;
-    return a->model_count == 0;
-}
-
 /* The most frequent shapes; of equals as they come. */
 static bool find_typical(struct gang__plan *p, struct gang__fgd *f, const struct gang__ask *ask,
                          size_t asks)
@@ -124,20 +115,11 @@ static bool find_typical(struct gang__plan *p, struct gang__fgd *f, const struct
     return true;
 }
 
-/* A copy of what was learned: others go on learning. */
 static bool learn(struct gang__plan *p, struct gang__fgd *f, struct gang__mixes *m)
 {
-    size_t count = 0;
-    if (!gang__grow(&p->c->mem, (void **)&f->own, &f->own_room, MOST_LEARNED, sizeof(*f->own)))
-        return false;
-    for (unsigned i = 0; i < MOST_LEARNED; i++) {
-        const struct gang__seen *s = gang__load(&m->seen[i]);
-        if (!s)
-            continue;
-        f->own[count] = s->ask;
-        f->own[count++].weight = gang__load_relaxed(&s->tasks);
-    }
-    return find_typical(p, f, f->own, count);
+    size_t count;
+    return gang__mix_learned(p->c, m, &f->own, &f->own_room, &count) &&
+           find_typical(p, f, f->own, count);
 }
 
 /* The mix as it is now. */
@@ -172,7 +154,7 @@ static const bool *access_of(struct gang__plan *p, struct gang__fgd *f, uint8_t 
         return NULL;
     }
     for (size_t i = 0; i < f->typicals; i++)
-        a->shape[i] = has_model(f->typical[i], model);
+        a->shape[i] = gang__ask_suits(f->typical[i], model);
     a->known = true;
     return a->shape;
 }
@@ -228,7 +210,7 @@ static double fragment_of_any(const struct gang__fgd *f, const struct state *s)
         uint32_t count = 0, free = 0, use = 0;
         bool access = false;
         for (unsigned k = 0; k < s->gpus; k++) {
-            bool suits = has_model(a, gpu[k].model);
+            bool suits = gang__ask_suits(a, gpu[k].model);
             uint32_t share = suits ? gang__share_asked(a->share, a->gpu_memory, &gpu[k]) : 0;
             access |= share != 0;
             free += s->part[k];

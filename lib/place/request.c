@@ -683,6 +683,16 @@ static gang_result check_spec(const struct job *j)
     return r == GANG_OK ? check_range(j, s->min, 0, INT64_MAX, "min") : r;
 }
 
+static bool has_domains(const gang_request *q)
+{
+    bool some = q->same >= 0 || q->prefer >= 0;
+    for (uint32_t i = 0; i < q->group_count; i++)
+        some = some || q->group[i].same >= 0 || q->group[i].prefer >= 0 || q->group[i].slice;
+    for (uint32_t i = 0; i < q->set_count; i++)
+        some = some || q->set[i].same >= 0 || q->set[i].prefer >= 0;
+    return some;
+}
+
 /* Is it one group, and all of it to be in one domain of the site? */
 static bool is_in_one_domain(const gang_request *q)
 {
@@ -746,6 +756,7 @@ static gang_result request_make(const struct job *job, gang_request **request)
                q->prefer < 0 && g->same < 0 && g->prefer < 0 && !g->slice && g->spread < 0 &&
                g->most_per_node == INT64_MAX && g->most_level < 0 && q->peer_count == 0 &&
                !q->exclusive && q->policy != GANG_POLICY_TOPOLOGY;
+    q->in_domains = has_domains(q);
     q->glance = q->plain ? q->min > MANY : is_in_one_domain(q);
     *request = q;
     return GANG_OK;

@@ -103,6 +103,7 @@ struct gang_request {
     int32_t same, prefer;
     int32_t scarce; /* GANG_SCARCE_* */
     bool exclusive;
+    bool in_domains; /* `same`, `prefer` or slices somewhere */
     uint32_t group_count, set_count;
     const struct gang_label *labels; /* of the job */
     uint32_t label_count;

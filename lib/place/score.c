@@ -20,6 +20,7 @@ void gang__seat_add(struct gang__plan *p, uint32_t group, uint32_t slot)
     }
     struct gang__seat *seat = &p->seat[p->seats];
     seat->score = 0;
+    seat->rest = 0;
     p->seats += gang__plan_probe(p, group, slot, seat);
 }
 
@@ -65,7 +66,7 @@ struct gang__seat *gang__seat_best(struct gang__plan *p, uint32_t group,
             continue;
         if (policy->rank)
             rank = policy->rank(rank, least, most);
-        if (!best || rank > best_rank) {
+        if (!best || rank > best_rank || (rank == best_rank && p->seat[i].rest < best->rest)) {
             best = &p->seat[i];
             best_rank = rank;
         }

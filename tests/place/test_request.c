@@ -99,7 +99,7 @@ static const struct fault faults[] = {
     {GANG_EINVAL, "groups", .size = &spec.group_count, .number = 0},
     {GANG_ELIMIT, "groups", .size = &spec.group_count, .number = 4096},
     {GANG_ELIMIT, "sets", .size = &spec.set_count, .number = 4096},
-    {GANG_EINVAL, "policy", .narrow = &spec.policy, .number = 11},
+    {GANG_EINVAL, "policy", .narrow = &spec.policy, .number = GANG_POLICY_HOST + 1},
     {GANG_EINVAL, "score", .narrow = &spec.policy, .number = GANG_POLICY_HOST},
     {GANG_EINVAL, "scarce", .narrow = &spec.scarce, .number = 3},
     {GANG_EINVAL, "exclusive", .narrow = &spec.exclusive, .number = 2},
@@ -647,7 +647,8 @@ START_TEST(policies_have_names)
 {
     static const char *const name[] = {
         "default",  "pack",        "spread",      "first",          "topology", "fgd",
-        "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "host"};
+        "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "headroom",
+        "host"};
     enum { NAMES = sizeof(name) / sizeof(name[0]) };
     int32_t policy = 17;
     for (int32_t i = 0; i < NAMES; i++) {
