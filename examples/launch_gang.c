@@ -16,23 +16,19 @@ static int print(const char *bytes, size_t length, void *file)
 static int32_t print_environment(const struct gang_task *task, void *cluster)
 {
     struct gang_node_info node = {.size = sizeof node};
+    char gpus[256];
     gang_result result = gang_node_get(cluster, task->node, &node);
-    const char *comma = "";
-    printf("%s: RANK=%d WORLD_SIZE=6 CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=", node.name,
-           (int)task->task);
-    for (int gpu = 0; gpu < GPUS; gpu++) {
-        if (task->gpus >> gpu & 1) {
-            printf("%s%d", comma, gpu);
-            comma = ",";
-        }
-    }
-    printf("\n");
+    if (result == GANG_OK)
+        result = gang_task_text(cluster, task, GANG_TASK_CUDA, gpus, sizeof gpus, NULL);
+    if (result == GANG_OK)
+        printf("%s: RANK=%d WORLD_SIZE=6 CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s\n",
+               node.name, (int)task->task, gpus);
     return result;
 }
 
 static gang_result add_machines(gang_worker *worker, struct gang_error *error)
 {
-    const struct gang_gpu_spec g = {.numa = -1}, gpus[GPUS] = {g, g, g, g};
+    const struct gang_gpu_spec g = GANG_GPU_SPEC_INIT, gpus[GPUS] = {g, g, g, g};
     gang_result result = GANG_OK;
     for (int i = 0; i < MACHINES && result == GANG_OK; i++) {
         char name[] = "n1", rack[] = "r1";
