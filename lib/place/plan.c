@@ -402,7 +402,14 @@ static uint64_t lowest_bits(uint64_t from, uint32_t count)
     return chosen;
 }
 
-/* Devices for a task, of those in `among`. What else is free, and allowed, matters to the choice. */
+/* Of the whole devices those that somebody may take, in any domain and of any model: what a good choice
+ * leaves good. */
+static uint64_t takeable_devices(const struct gang__view *v, uint64_t whole)
+{
+    return whole & v->shape->gpus & ~v->unhealthy;
+}
+
+/* Devices for a task, of those in `among`. Of slices what else is free, and allowed, matters, too. */
 static uint64_t pick_among(struct gang__plan *p, const struct gang__group *g,
                            const struct gang__view *v, const uint64_t *now, uint64_t among,
                            uint64_t allowed, uint32_t *share)
@@ -420,7 +427,7 @@ static uint64_t pick_among(struct gang__plan *p, const struct gang__group *g,
     /* On an imagined cluster it only matters that there are so many. */
     if (v->shape->gpus_alike || p->empty)
         return lowest_bits(among, g->devices);
-    return gang__choose_gpus(p, v->shape, g, free & allowed, among);
+    return gang__choose_gpus(p, v->shape, g, takeable_devices(v, free), among);
 }
 
 /* Of ranked models the first so many that have enough: then the least liked device is as well liked as
@@ -440,6 +447,15 @@ static uint64_t pick_ranked(struct gang__plan *p, const struct gang__group *g,
         before = among;
     }
     return before == all ? 0 : pick_among(p, g, v, now, all, allowed, share);
+}
+
+/* Of ranked models the first so many that these devices are of; else all. */
+static size_t liked_models(const struct gang__group *g, const struct gang__view *v, uint64_t gpus)
+{
+    size_t models = g->models_ranked ? 1 : SIZE_MAX;
+    while (models < g->model_count && (gpus & ~gang__devices_of_models(g, v->shape, models)))
+        models++;
+    return models;
 }
 
 /* Exactly these, if they are free: of a profile, instances of it. */
@@ -595,6 +611,7 @@ struct corner {
     uint32_t domain;
     uint32_t share;
     uint32_t cores_free;
+    size_t models; /* liked_models() */
     struct gang__gpu_set set;
 };
 
@@ -606,29 +623,38 @@ static bool domain_holds(const struct gang__group *g, const struct gang__view *v
     return memory == 0 || g->pages <= memory / GANG_PAGE_BYTES;
 }
 
-/* Joined better, nearer to network cards, breaking less; parts of devices: the fullest ones, or the
- * emptiest (as best_device() does); then where fewer cores are free. */
+/* Of models that are liked better; joined better, nearer to network cards, breaking less; parts of devices: the fullest ones, or the
+ * emptiest (as best_device() does); instances of a profile: where the fewest slices are free; then where
+ * fewer cores are free. */
 static bool is_better(const struct corner *a, const struct corner *b)
 {
+    if (a->models != b->models)
+        return a->models < b->models;
     if (gang__gpu_set_wins(&a->set, &b->set))
         return true;
     return !gang__gpu_set_wins(&b->set, &a->set) && a->cores_free < b->cores_free;
 }
 
-static struct gang__gpu_set worth_of(const struct gang__plan *p, const struct gang__group *g,
-                                     const struct gang__view *v, const uint64_t *now, uint64_t gpus)
+static struct gang__gpu_set worth_of(struct gang__plan *p, const struct gang__group *g,
+                                     const struct gang__view *v, uint32_t domain, uint64_t gpus)
 {
+    const uint64_t *now = gang__view_now(p, v);
     const struct gang__shape *shape = v->shape;
     struct gang__gpu_wish wish = {shape->serial,
                                   shape->weight,
                                   gpus,
-                                  gang__whole_devices(v->layout, now),
+                                  takeable_devices(v, gang__whole_devices(v->layout, now)),
                                   g->near_nic ? shape->nic_gpus : 0,
                                   shape->layout.gpus,
                                   g->devices};
+    struct gang__gpu_set set = {gpus, 0, 0, 0};
+    if (g->profile) {
+        set.broken = gang__popcount(gang__whole_devices(v->layout, now) & shape->slices &
+                                    shape->numa_gpus[domain]);
+        return set;
+    }
     if (g->share == 1000)
         return gang__gpu_set_of(&wish, gpus);
-    struct gang__gpu_set set = {gpus, 0, 0, 0};
     for (uint64_t left = gpus; left; left &= left - 1) {
         uint32_t free = share_free(now, (unsigned)__builtin_ctzll(left));
         set.broken += p->even && g->devices > 1 ? 1000 - free : free;
@@ -645,7 +671,7 @@ static bool find_corner(struct gang__plan *p, const struct gang__group *g,
     const uint64_t *now = gang__view_now(p, v);
     bool found = false;
     for (uint32_t d = 0; d < v->shape->numas && !(found && p->empty); d++) {
-        struct corner here = {d, 0, 0, {0, 0, 0, 0}};
+        struct corner here = {d, 0, 0, 0, {0, 0, 0, 0}};
         here.cores_free = cores ? gang__cores_in(v->shape, d, free) : 0;
         if (here.cores_free < cores || !domain_holds(g, v, d))
             continue;
@@ -654,7 +680,8 @@ static bool find_corner(struct gang__plan *p, const struct gang__group *g,
                                          v->shape->numa_gpus[d] & ~v->unhealthy, &here.share);
             if (!gpus)
                 continue;
-            here.set = worth_of(p, g, v, now, gpus);
+            here.models = liked_models(g, v, gpus);
+            here.set = worth_of(p, g, v, d, gpus);
         }
         if (!found || is_better(&here, best))
             *best = here;
@@ -669,7 +696,7 @@ static bool fits_in_corner(struct gang__plan *p, const struct gang__group *g,
                            struct gang__pick *pick, uint64_t *cores, struct gang__misfit *misfit)
 {
     const uint64_t *now = gang__view_now(p, v);
-    struct corner best = {0, 0, 0, {0, 0, 0, 0}};
+    struct corner best = {0, 0, 0, 0, {0, 0, 0, 0}};
     if (find_corner(p, g, v, wanted, free, pick->cores, &best)) {
         pick->gpus = best.set.gpus;
         pick->share = best.share;
@@ -695,9 +722,7 @@ static bool fits_in_corner(struct gang__plan *p, const struct gang__group *g,
 static uint64_t others_as_good(const struct gang__plan *p, const struct gang__group *g,
                                const struct gang__view *v, uint64_t gpus)
 {
-    size_t models = g->models_ranked ? 1 : SIZE_MAX;
-    while (models < g->model_count && (gpus & ~gang__devices_of_models(g, v->shape, models)))
-        models++;
+    size_t models = liked_models(g, v, gpus);
     uint64_t among = gang__devices_of_models(g, v->shape, models) & ~v->unhealthy;
     return p->within.on ? among & p->within.gpus : among;
 }
@@ -707,7 +732,7 @@ static void move_together(struct gang__plan *p, const struct gang__group *g,
                           const struct gang__view *v, struct gang__pick *pick, uint64_t *cores)
 {
     const uint64_t *now = gang__view_now(p, v), *free = now + gang__first_core(v->layout);
-    uint64_t whole = gang__whole_devices(v->layout, now);
+    uint64_t whole = takeable_devices(v, gang__whole_devices(v->layout, now));
     uint64_t among = whole & others_as_good(p, g, v, pick->gpus);
     uint64_t gpus = gang__choose_gpus_together(p, v->shape, g, whole, among, free, pick->cores);
     if (!gpus)
@@ -716,12 +741,13 @@ static void move_together(struct gang__plan *p, const struct gang__group *g,
     gang__choose_cores(v->shape, free, gpus, pick->cores, GANG_NUMA_PREFER, cores);
 }
 
-/* Could it matter to the task that its cores are not where its GPUs are? */
+/* Could it matter to the task that its cores are not where its GPUs are? Instances of a profile stay where
+ * they destroy least. */
 static bool may_move(const struct gang__plan *p, const struct gang__group *g,
                      const struct gang__view *v, uint64_t wanted)
 {
     return g->share == 1000 && g->devices <= v->shape->numa_most_gpus && !v->shape->flat &&
-           g->numa != GANG_NUMA_NONE && !wanted && !p->empty;
+           g->numa != GANG_NUMA_NONE && !g->profile && !wanted && !p->empty;
 }
 
 /* What a task of the group would take of the view, without taking it. */

@@ -317,6 +317,106 @@ START_TEST(a_snapshot_plans_strictly_too)
 }
 END_TEST
 
+/* The four domains' GPUs are slices of four parents, two each, that a task takes together. */
+static gang_node_id add_sliced(void)
+{
+    static const struct gang_profile_spec profile = {"both", NULL, 2, 0x1};
+    static const char *const parent[4] = {"a", "b", "c", "d"};
+    struct gang_node_spec spec = four_domains();
+    for (int i = 0; i < 8; i++) {
+        room.gpu[i].parent = parent[i / 2];
+        room.gpu[i].slice = i % 2;
+    }
+    spec.profiles = &profile;
+    spec.profile_count = 1;
+    return add(&spec);
+}
+
+START_TEST(instances_of_profiles_lie_in_one_domain)
+{
+    gang_node_id node = add_sliced();
+    hold(node, 0, 2000); /* two cores of the first domain */
+    struct gang_group_spec g = task_of(3000, 1000, GANG_NUMA_STRICT);
+    g.profile = "both";
+    g.count = g.min = 3;
+    const struct task_list *list = stage_tasks(&s, stage_alloc_group(&s, &g));
+    for (size_t i = 0; i < list->count; i++) {
+        int d = __builtin_ctzll(list->task[i].gpus) / 2;
+        ck_assert_int_ne(d, 0);
+        ck_assert_uint_eq(list->task[i].gpus, UINT64_C(3) << 2 * d);
+        ck_assert_uint_eq(list->task[i].cores[0] & ~(UINT64_C(15) << 4 * d), 0);
+    }
+    g.count = g.min = 1;
+    assert_refused(&g, GANG_ENOFIT, GANG_WHY_NUMA);
+    g.gpu_milli = 2000;
+    assert_refused(&g, GANG_ENEVER, GANG_WHY_NUMA);
+}
+END_TEST
+
+/* Cores are elsewhere: the instance stays whole. */
+START_TEST(instances_of_profiles_are_not_moved)
+{
+    gang_node_id node = add_sliced();
+    hold(node, 0, 4000);
+    struct gang_group_spec g = task_of(3000, 1000, GANG_NUMA_PREFER);
+    g.profile = "both";
+    struct gang_task t = only_task(stage_alloc_group(&s, &g));
+    ck_assert_uint_eq(t.gpus, 3);
+    ck_assert_int_eq(t.core_count, 3);
+}
+END_TEST
+
+/* The second model has a link, the first is liked better: first one domain with it, then the other. */
+START_TEST(ranked_models_go_before_links_strictly_too)
+{
+    static const char *const models[] = {"H100", "A100"};
+    struct gang_link_spec link = {0, 1, GANG_LINK_NVLINK, 1, 0};
+    struct gang_node_spec spec = four_domains();
+    spec.links = &link;
+    spec.link_count = 1;
+    for (int i = 0; i < 8; i++)
+        room.gpu[i].model = models[i / 2 == 2 ? 0 : 1];
+    add(&spec);
+    struct gang_group_spec g = task_of(2000, 2000, GANG_NUMA_STRICT);
+    g.gpu_models = models;
+    g.gpu_model_count = 2;
+    g.models_ranked = 1;
+    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 3 << 4);
+    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 3 << 0);
+}
+END_TEST
+
+/* A device that is not to be had breaks no pair: nobody will miss it. */
+START_TEST(what_nobody_can_take_is_not_spared)
+{
+    struct gang_link_spec links[] = {{0, 7, GANG_LINK_NVLINK, 1, 0},
+                                     {1, 2, GANG_LINK_NVLINK, 1, 0}};
+    struct gang_node_spec spec = four_domains();
+    spec.links = links;
+    spec.link_count = 2;
+    for (int i = 0; i < 8; i++)
+        room.gpu[i].state = i > 2 ? GANG_GPU_UNHEALTHY : GANG_GPU_OK;
+    add(&spec);
+    ck_assert_uint_eq(place(0, 1000, GANG_NUMA_PREFER).gpus, 1 << 0);
+    ck_assert_uint_eq(place(1000, 2000, GANG_NUMA_PREFER).gpus, 1 << 1 | 1 << 2);
+}
+END_TEST
+
+/* A link into another domain counts, too, when something is taken strictly. */
+START_TEST(strict_tasks_leave_the_best_to_others)
+{
+    struct gang_link_spec link = {0, 7, GANG_LINK_NVLINK, 1, 0};
+    struct gang_node_spec spec = four_domains();
+    spec.links = &link;
+    spec.link_count = 1;
+    gang_node_id node = add(&spec);
+    hold(node, 0x3c, 0); /* domains 1 and 2 */
+    ck_assert_uint_eq(place(0, 1000, GANG_NUMA_STRICT).gpus, 1 << 1);
+    ck_assert_uint_eq(place(0, 1000, GANG_NUMA_STRICT).gpus, 1 << 6);
+    ck_assert_uint_eq(place(0, 2000, GANG_NUMA_PREFER).gpus, 1 << 0 | 1 << 7);
+}
+END_TEST
+
 /* ---- preferably ---- */
 
 START_TEST(equal_devices_go_where_the_cores_are)
@@ -607,6 +707,11 @@ int main(void)
     tcase_add_test(tests, strict_growth_is_refused_when_no_domain_is_left);
     tcase_add_test(tests, adopted_tasks_may_lie_anywhere);
     tcase_add_test(tests, a_snapshot_plans_strictly_too);
+    tcase_add_test(tests, instances_of_profiles_lie_in_one_domain);
+    tcase_add_test(tests, instances_of_profiles_are_not_moved);
+    tcase_add_test(tests, ranked_models_go_before_links_strictly_too);
+    tcase_add_test(tests, what_nobody_can_take_is_not_spared);
+    tcase_add_test(tests, strict_tasks_leave_the_best_to_others);
     tcase_add_test(tests, equal_devices_go_where_the_cores_are);
     tcase_add_test(tests, better_links_go_before_cores);
     tcase_add_test(tests, cores_are_dealt_out_as_the_devices_are);

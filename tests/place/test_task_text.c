@@ -250,6 +250,28 @@ START_TEST(all_threads_of_a_large_machine)
 }
 END_TEST
 
+/* An instance of a profile is shown by its slices: that is what CUDA knows of MIG. */
+START_TEST(slices_are_told_like_devices)
+{
+    static const struct gang_profile_spec profile = {"2g", NULL, 2, 0x5};
+    static const char *const uuid[4] = {"MIG-a", "MIG-b", "MIG-c", "MIG-d"};
+    struct gang_node_spec spec = machine();
+    for (int i = 0; i < 4; i++) {
+        room.gpu[i].uuid = uuid[i];
+        room.gpu[i].parent = "0000:07:00.0";
+        room.gpu[i].slice = i;
+    }
+    spec.profiles = &profile;
+    spec.profile_count = 1;
+    add(&spec);
+    struct gang_group_spec g = group_of(1, 1000, 1000);
+    g.profile = "2g";
+    struct gang_task t = only_task(stage_alloc_group(&s, &g));
+    assert_text(&t, GANG_TASK_GPUS, "0,1");
+    assert_text(&t, GANG_TASK_CUDA, "MIG-a,MIG-b");
+}
+END_TEST
+
 /* ---- the contract of the buffer ---- */
 
 START_TEST(too_little_room_is_not_written_to)
@@ -471,6 +493,7 @@ int main(void)
     tcase_add_test(tests, unknown_names_give_way_to_numbers);
     tcase_add_test(tests, a_uuid_of_several_devices_names_none);
     tcase_add_test(tests, all_threads_of_a_large_machine);
+    tcase_add_test(tests, slices_are_told_like_devices);
     tcase_add_test(tests, too_little_room_is_not_written_to);
     tcase_add_test(tests, wrong_arguments_are_refused);
     tcase_add_test(tests, a_removed_node_is_known_while_it_is_held);
