@@ -910,6 +910,9 @@ void gang__plan_rollback(struct gang__plan *p, size_t picks)
         const struct gang__pick *pick = &p->pick[--p->picks];
         pick_apply(p, pick, true);
         p->in_group[pick->group]--;
+        size_t cores = pick->cores ? p->view[pick->view].layout.core_words : 0;
+        if (cores && pick->core_at + cores == p->words) /* so that a long search does not pile up */
+            p->words = pick->core_at;
     }
 }
 
