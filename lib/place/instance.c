@@ -148,6 +148,15 @@ uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__
     return chosen;
 }
 
+uint32_t gang__fresh_parents(const struct gang__shape *shape, uint64_t free, uint64_t devices)
+{
+    const struct gang__parents *p = shape->parents;
+    uint32_t count = 0;
+    for (uint32_t i = 0; p && i < p->count; i++)
+        count += (p->parent[i].devices & ~free) == 0 && (p->parent[i].devices & devices);
+    return count;
+}
+
 /* The lowest of the slices begins an instance: so there is one way to read them. Returns the number of
  * instances, 0 if something is left over. */
 static uint32_t count_instances(const struct gang_profile_spec *profile, uint64_t slices)

@@ -649,8 +649,9 @@ static struct gang__gpu_set worth_of(struct gang__plan *p, const struct gang__gr
                                   g->devices};
     struct gang__gpu_set set = {gpus, 0, 0, 0};
     if (g->profile) {
-        set.broken = gang__popcount(gang__whole_devices(v->layout, now) & shape->slices &
-                                    shape->numa_gpus[domain]);
+        uint64_t slices = gang__whole_devices(v->layout, now) & shape->slices & ~v->unhealthy;
+        set.broken = (uint64_t)gang__fresh_parents(shape, slices, gpus) << 8 |
+                     gang__popcount(slices & shape->numa_gpus[domain]);
         return set;
     }
     if (g->share == 1000)
@@ -910,6 +911,9 @@ void gang__plan_rollback(struct gang__plan *p, size_t picks)
         const struct gang__pick *pick = &p->pick[--p->picks];
         pick_apply(p, pick, true);
         p->in_group[pick->group]--;
+        size_t cores = pick->cores ? p->view[pick->view].layout.core_words : 0;
+        if (cores && pick->core_at + cores == p->words) /* so that a long search does not pile up */
+            p->words = pick->core_at;
     }
 }
 

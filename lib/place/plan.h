@@ -282,6 +282,9 @@ uint32_t gang__most_instances(const struct gang__group *g, const struct gang__sh
 bool gang__are_instances(const struct gang__group *g, const struct gang__shape *shape,
                          uint64_t devices);
 
+/* How many parents, of which all slices are free, are cut when these devices are taken. */
+uint32_t gang__fresh_parents(const struct gang__shape *shape, uint64_t free, uint64_t devices);
+
 /* Does the node know the group's profile at all? */
 bool gang__profile_is_here(const struct gang__group *g, const struct gang__shape *shape);
 

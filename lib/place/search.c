@@ -6,6 +6,7 @@
 #include "core/index.h"
 #include "core/node.h"
 #include "place/filter.h"
+#include "place/pack.h"
 #include "place/score.h"
 
 struct search {
@@ -326,28 +327,28 @@ static uint32_t emptiness(struct search *s, uint32_t slot)
 /* The nodes of a domain, by emptiness up or down, or in slot order. */
 static int64_t members(struct search *s, int32_t policy)
 {
-    struct gang__crowd m = gang__plan_members(s->p, s->scope->domain);
+    struct gang__plan *p = s->p;
+    struct gang__crowd m = gang__plan_members(p, s->scope->domain);
     uint32_t count = 0;
-    size_t at = gang__plan_take(s->p, m.count);
-    if (s->p->failed)
+    size_t at;
+    if (!gang__keys_push(p, m.count, &at))
         return 0;
-    for (uint32_t i = 0; i < m.count; i++) {
+    for (uint32_t i = 0; i < m.count && !p->failed; i++) {
         uint32_t slot = gang__crowd_slot(&m, i);
-        const struct gang__node *node = s->sorts ? gang__plan_node(s->p, slot) : NULL;
+        const struct gang__node *node = s->sorts ? gang__plan_node(p, slot) : NULL;
         if (s->sorts && (!node || !node_is_due(s, node)))
             continue;
         uint64_t key = policy == GANG_POLICY_FIRST ? 0 : emptiness(s, slot);
         if (policy == GANG_POLICY_SPREAD)
             key = UINT32_MAX - key;
-        if (s->p->failed)
-            return 0;
-        s->p->word[at + count++] = key << 32 | slot;
+        p->key[at + count++] = key << 32 | slot;
     }
     if (count > 1)
-        gang__sort_keys(s->p->word + at, count);
+        gang__sort_keys(p->key + at, count);
     int64_t done = 0;
-    for (uint32_t i = 0; i < count && s->want && !s->p->failed; i++)
-        done += visit(s, (uint32_t)s->p->word[at + i]);
+    for (uint32_t i = 0; i < count && s->want && !p->failed; i++)
+        done += visit(s, (uint32_t)p->key[at + i]);
+    gang__keys_pop(p, at);
     return done;
 }
 

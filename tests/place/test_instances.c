@@ -668,13 +668,56 @@ START_TEST(a_domain_holds_instances)
 }
 END_TEST
 
+/* Two sockets with a device each: instances and cores of one, the cut one first. */
+START_TEST(instances_lie_in_one_numa_domain)
+{
+    struct sliced n;
+    struct gang_core_spec core[16];
+    struct gang_numa_spec numa[2] = {{0, 0, 0}, {1, 1, 0}};
+    sliced_init(&n, "n", 0, 2);
+    for (int i = 0; i < 16; i++) {
+        n.gpu[i].numa = i / 8;
+        core[i] = (struct gang_core_spec){i, i / 8, 1, 0, NULL};
+    }
+    n.spec.cpu_milli = 16000;
+    n.spec.numas = numa;
+    n.spec.numa_count = 2;
+    n.spec.cores = core;
+    n.spec.core_count = 16;
+    gang_node_id id = sliced_add(&n);
+    MUST(gang_gpu_set_state(s.w, id, 8, GANG_GPU_UNHEALTHY)); /* so the second is not fresh */
+    struct gang_group_spec g = group_of_profile(1, 2, "1g.5gb");
+    g.cpu_milli = 3000;
+    g.numa = GANG_NUMA_STRICT;
+    struct gang_task task = only_task(stage_alloc_group(&s, &g));
+    ck_assert_uint_eq(task.gpus & 0xff, 0);
+    ck_assert_uint_eq(task.cores[0] & 0xff, 0);
+    g = group_of_profile(2, 1, "3g.20gb");
+    g.cpu_milli = 3000;
+    g.numa = GANG_NUMA_STRICT;
+    g.same = "numa";
+    const struct task_list *list = stage_tasks(&s, stage_alloc_group(&s, &g));
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert_uint_eq(list->task[i].gpus & 0xff00, 0);
+        ck_assert_uint_eq(list->task[i].cores[0] & 0xff00, 0);
+    }
+    g = group_of_profile(1, 8, "1g.5gb"); /* of two domains there would be */
+    g.numa = GANG_NUMA_STRICT;
+    ck_assert_int_eq(stage_try_group(&s, &g).error.constraint, GANG_WHY_NUMA);
+    g = group_of_profile(1, 1, "2g.10gb");
+    g.cpu_milli = 1000; /* cores near it where they need not be */
+    task = only_task(stage_alloc_group(&s, &g));
+    ck_assert_uint_eq(task.cores[0] & 0xff, 0);
+}
+END_TEST
+
 START_TEST(out_of_memory_adds_nothing)
 {
     struct sliced n;
     gang_node_id id;
     long failed = 0;
     for (int i = 0; i < 3; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof(name), "n%d", i);
         sliced_init(&n, name, (size_t)i, 2);
         n.gpu[0].state = GANG_GPU_UNHEALTHY;
@@ -875,6 +918,7 @@ int main(void)
     tcase_add_test(tests, profiles_may_be_described_anew_but_slices_not);
     tcase_add_test(tests, nodes_alike_share_a_shape_and_others_do_not);
     tcase_add_test(tests, a_domain_holds_instances);
+    tcase_add_test(tests, instances_lie_in_one_numa_domain);
     tcase_add_test(tests, out_of_memory_adds_nothing);
     tcase_add_test(tests, they_are_found_whenever_there_are_enough);
     suite_add_tcase(suite, tests);
