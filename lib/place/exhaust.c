@@ -301,7 +301,8 @@ static bool share_devices(struct exhaust *x, const struct filling *f, size_t fro
     for (size_t i = from; i < f->count; i++, device = 0) {
         uint32_t slot = (uint32_t)p->key[f->at + i];
         const struct gang__node *node = gang__plan_node(p, slot);
-        if (!node || is_known(p, f, from, i))
+        if (!node || is_known(p, f, from, i) ||
+            (g->bounded && gang__plan_allowance(p, f->group, node) == 0))
             continue;
         for (unsigned d = device; d < node->shape->layout.gpus; d++) {
             struct gang__misfit misfit;

@@ -83,7 +83,9 @@ static void plan_running(struct gang__plan *p, const struct gang__alloc *a)
             if (q->set[k].same >= 0)
                 note_scope(&p->scope_of_set[k], p, task, gang__demanded_around(q, k));
         int32_t level = gang__demanded_level(q, (int32_t)group);
-        if (g->prefer > level)
+        if (g->spread >= 0)
+            ; /* a wish for a domain would leave nothing to spread over */
+        else if (g->prefer > level)
             note_scope(&p->scope_of_group[group], p, task, g->prefer);
         else if (q->policy == GANG_POLICY_TOPOLOGY && level < GANG__LEVEL_NODE)
             note_scope(&p->scope_of_group[group], p, task, GANG__LEVEL_NODE);

@@ -65,8 +65,23 @@ static bool wants_few(const struct gang__pack *k, struct gang__member m)
     return g->same >= 0 || g->prefer >= 0 || is_bound(q, g->set);
 }
 
+/* The widest level over which a group of a member is to spread; INT32_MAX: none is. */
+static int32_t spread_in(const gang_request *q, struct gang__member m)
+{
+    int32_t widest = INT32_MAX;
+    for (uint32_t i = 0; i < q->group_count; i++) {
+        const struct gang__group *g = &q->group[i];
+        bool inside = m.group >= 0 ? (int32_t)i == m.group && !m.slice
+                                   : m.set < 0 || set_is_inside(q, g->set, m.set);
+        if (inside && g->spread >= 0 && g->spread < widest)
+            widest = g->spread;
+    }
+    return widest;
+}
+
 /* A wish that is said, or the one that goes without saying: the narrowest domain for whatever hangs
- * together. */
+ * together. For tasks that are to spread nothing goes without saying, and of what is said domains that
+ * would leave nothing to spread over do not count. */
 static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool *unsaid)
 {
     const gang_request *q = k->q;
@@ -74,10 +89,13 @@ static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool
                    : m.group >= 0 ? q->group[m.group].prefer
                    : m.set >= 0   ? q->set[m.set].prefer
                                   : q->prefer;
-    *unsaid = said < GANG__LEVEL_NODE && wants_few(k, m);
-    if (!*unsaid)
-        return said;
-    return m.group >= 0 && q->group[m.group].devices ? GANG__LEVEL_ISLAND : GANG__LEVEL_NODE;
+    int32_t spread = spread_in(q, m);
+    *unsaid = said < GANG__LEVEL_NODE && spread == INT32_MAX && wants_few(k, m);
+    if (*unsaid)
+        return m.group >= 0 && q->group[m.group].devices ? GANG__LEVEL_ISLAND : GANG__LEVEL_NODE;
+    while (said >= 0 && said >= spread)
+        said = gang__level_wider(k->p->c, said);
+    return said;
 }
 
 /* ---- which scope a member is bound to ---------------------------------------------------------------- */
