@@ -23,6 +23,7 @@ enum {
 int cmd_topo(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_scenario(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
 
 /* ---- options ---- */
 

@@ -19,6 +19,7 @@ static const struct {
     {"topo", cmd_topo, "draw a machine or a cluster"},
     {"replay", cmd_replay, "feed a trace of arriving gangs through the allocator"},
     {"scenario", cmd_scenario, "run cases of clusters, queues and jobs written as JSON"},
+    {"explain", cmd_explain, "run such cases and tell why jobs wait"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

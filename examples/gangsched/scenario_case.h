@@ -61,9 +61,23 @@ struct ran_case {
     struct ran_queue *queues; /* as in the scenario */
 };
 
+/* What a case has come to, while its cluster is still there. */
+struct case_end {
+    const struct gang_scenario *scenario;
+    gang_cluster *cluster;
+    gang_worker *worker;
+    gang_request *const *requests; /* of the jobs, as in the scenario */
+    const gang_alloc_id *ids;      /* GANG_ID_NONE: does not run */
+};
+
+/* Called when all passes are over. Returns CLI_OK, or CLI_WRONG after a message. */
+typedef int (*case_end_fn)(const struct case_end *end, void *user);
+
 /* Run a case. CLI_OK, or CLI_WRONG after a message about `file`. In any case scenario_done() frees
  * what came out. */
 int scenario_run(const char *file, const struct gang_scenario *scenario, struct ran_case *ran);
+int scenario_run_then(const char *file, const struct gang_scenario *scenario, case_end_fn then,
+                      void *user, struct ran_case *ran);
 void scenario_done(struct ran_case *ran);
 
 /* The queue of a job, SIZE_MAX: none; and the group that a task of a job belongs to. */

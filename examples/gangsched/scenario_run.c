@@ -673,8 +673,31 @@ static void free_run(struct run *run)
     free(run->node_index.entries);
 }
 
+/* Show the end of a case to whoever wants to see it. */
+static int show_end(const struct run *run, case_end_fn then, void *user)
+{
+    size_t count = run->scenario->job_count;
+    gang_request **requests = calloc(count + 1, sizeof(gang_request *));
+    gang_alloc_id *ids = calloc(count + 1, sizeof *ids);
+    int status = CLI_OK;
+    if (requests == NULL || ids == NULL) {
+        status = cli_no_memory();
+    }
+    for (size_t i = 0; i < count && status == CLI_OK; i++) {
+        requests[i] = run->jobs[i].request;
+        ids[i] = run->jobs[i].id;
+    }
+    if (status == CLI_OK) {
+        struct case_end end = {run->scenario, run->cluster, run->worker, requests, ids};
+        status = then(&end, user);
+    }
+    free(requests);
+    free(ids);
+    return status;
+}
+
 static int run_once(const char *file, const struct gang_scenario *scenario, enum start start,
-                    struct ran_case *ran)
+                    case_end_fn then, void *user, struct ran_case *ran)
 {
     struct run run = {.file = file, .scenario = scenario};
     *ran = (struct ran_case){.scenario = scenario};
@@ -693,6 +716,9 @@ static int run_once(const char *file, const struct gang_scenario *scenario, enum
     }
     if (status == CLI_OK) {
         status = collect(&run, ran);
+    }
+    if (status == CLI_OK && then != NULL) {
+        status = show_end(&run, then, user);
     }
     free_run(&run);
     return status;
@@ -733,7 +759,7 @@ static int try_other_orders(const char *file, struct ran_case *ran)
     for (enum start start = QUEUE_BY_QUEUE; start <= QUEUES_BACKWARDS && status == CLI_OK;
          start++) {
         struct ran_case other;
-        status = run_once(file, ran->scenario, start, &other);
+        status = run_once(file, ran->scenario, start, NULL, NULL, &other);
         if (status == CLI_OK && !same_outcome(ran, &other)) {
             snprintf(ran->skipped, sizeof ran->skipped, "needs an order between queues");
         }
@@ -744,12 +770,18 @@ static int try_other_orders(const char *file, struct ran_case *ran)
 
 int scenario_run(const char *file, const struct gang_scenario *scenario, struct ran_case *ran)
 {
+    return scenario_run_then(file, scenario, NULL, NULL, ran);
+}
+
+int scenario_run_then(const char *file, const struct gang_scenario *scenario, case_end_fn then,
+                      void *user, struct ran_case *ran)
+{
     *ran = (struct ran_case){.scenario = scenario};
     missing_needs(scenario, ran->skipped, sizeof ran->skipped);
     if (ran->skipped[0] != '\0') {
         return CLI_OK;
     }
-    int status = run_once(file, scenario, BY_PRIORITY, ran);
+    int status = run_once(file, scenario, BY_PRIORITY, then, user, ran);
     if (status == CLI_OK) {
         status = scenario_judge(ran);
     }

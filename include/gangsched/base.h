@@ -109,6 +109,11 @@ enum {
     GANG_WHY_EXCLUSIVE = 15 /**< no node is wholly free, or somebody has it for himself */
 };
 
+/** Name of a constraint as output has it: "none", "kind", "state", "label", "partition", "gpu-model", "same",
+ *  "pool", "min", "numa", "profile", "device", "scarce", "peer", "spread", "exclusive"; NULL for any other
+ *  number. Static. Any thread; wait-free. */
+GANG_API const char *gang_why_name(int32_t constraint);
+
 /**
  * Detail of a failure or a refusal. The caller sets it up with GANG_ERROR_INIT; the library
  * fills it whenever a call that takes one does not return GANG_OK, and leaves it alone otherwise.

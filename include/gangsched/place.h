@@ -334,6 +334,155 @@ GANG_API gang_result gang_mix_set(gang_worker *worker, const struct gang_group_s
 GANG_API const char *gang_policy_name(int32_t policy);
 GANG_API gang_result gang_policy_find(const char *name, int32_t *policy) GANG_MUST_CHECK;
 
+/* ---- saying why ------------------------------------------------------------------------- */
+
+/** One kind of resource as the tasks of a group see it. */
+struct gang_why_kind {
+    int32_t kind;      /**< number of the kind (core.h) */
+    int32_t reserved0; /**< 0 */
+    int64_t asked;     /**< by one task, in the unit of the kind; 0 of GPUs by memory: it depends */
+    int64_t most_free; /**< the most of it on one node that is up and that labels, partition and models
+                        *   admit (of GPUs: what the group can use); cluster-wide: what is free */
+    int64_t nodes;     /**< that take no task and are short of it; a node may be short of several kinds */
+    int64_t nodes_could; /**< of these, those that could take a task if they were empty */
+    int64_t nodes_full;  /**< that take a task, but not all that are left, and are short of it then */
+};
+
+/**
+ * Why a group, a set or a whole request fits or does not, each by itself: as if the rest of the request
+ * were not there, but for the domains that sets and request demand around it.
+ *
+ * The numbers tell of the nodes as they are; where `result` is GANG_ENEVER, of the nodes as if all were up
+ * and empty. Constraints are looked at in this order, and `constraint` is the first that fails: enough
+ * nodes for the tasks, wherever they lie; bounds, spreading and slices; one domain; all groups together.
+ */
+struct gang_explanation {
+    size_t size;        /**< sizeof(struct gang_explanation) of the library */
+    gang_result answer; /**< of the whole call: GANG_OK (fits now), GANG_ENOFIT (not now) or GANG_ENEVER */
+    gang_result result; /**< the same of this group, set or request by itself */
+    int32_t group;      /**< index of the group, or -1 */
+    int32_t set;        /**< index of the set, or -1; both -1: the request as a whole */
+    const char *name;   /**< of the group or set; "" of the request */
+    int64_t want;   /**< tasks that must start together; of growth: tasks that the next step adds */
+    int64_t fit;    /**< of these, tasks that find a node each, wherever they lie; of sets and requests
+                     *   as `placed` */
+    int64_t placed; /**< of these, tasks that go where bounds, spreading, slices and domains have them */
+    int64_t nodes;     /**< that were looked at, of any state */
+    int64_t nodes_fit; /**< that take at least one task of the group; 0 of sets and requests, as all
+                        *   that follows up to kind_size */
+    /** Nodes that take no task, by what stops it: refused[GANG_WHY_*]. Each node counts once, for the first
+     *  of partition, labels, profile, GPU model, domain (it lies in none), bounds, pool, other jobs, state,
+     *  kinds, NUMA, devices; one that other jobs keep, and that would not do without them, for state or
+     *  kind. nodes = nodes_fit + all of these. */
+    const int64_t *refused;
+    size_t refused_count;
+    const struct gang_why_kind *kinds; /**< the kinds that the group asks for */
+    size_t kind_count;
+    size_t kind_size;     /**< sizeof(struct gang_why_kind) of the library: element i is so many bytes
+                           *   times i from the first */
+    const char *level;    /**< narrowest level of which one domain is demanded, or that of a slice, if
+                           *   slices are the reason; NULL: none */
+    const char *domain;   /**< path of the domain in which most tasks go, "block=b1/rack=r2", with
+                           *   "node=n3/numa=1" below; NULL: there is none. Of growth: where it runs */
+    int64_t domain_want;  /**< tasks that are to go there: `want`, or those of one slice */
+    int64_t domain_holds; /**< tasks that do, at most domain_want */
+    /** What the best domain has too little of, and for how much: (domain_want - domain_holds) tasks of
+     *  lack_group. Where no domain is demanded, and groups fit alone but not together: for which group
+     *  nothing is left. lack_group is -1 if nothing is missing. */
+    int32_t lack_group;
+    int32_t lack_constraint; /**< GANG_WHY_* */
+    int32_t lack_kind;       /**< or -1 */
+    int32_t constraint;      /**< GANG_WHY_*: the reason, as in struct gang_error; GANG_WHY_NONE if
+                              *   result is GANG_OK, or nothing is found that is in the way: it has
+                              *   gone meanwhile, or gang_alloc() missed a way to place several groups */
+    int64_t lack_amount;     /**< in the unit of lack_kind; 0 if that is -1 */
+    int32_t kind;            /**< as in struct gang_error, or -1 */
+    int32_t because_group;   /**< of a request that does not fit: the group that does not fit by itself, */
+    int32_t because_set;     /**< or the set; both -1: each fits alone, but not all together */
+    int32_t reserved0;       /**< 0 */
+    int64_t requested;       /**< as in struct gang_error */
+    int64_t available;       /**< as in struct gang_error */
+    const char *text;        /**< one English line: the text of struct gang_error where that is about
+                              *   the same, else in the same words */
+};
+
+#define GANG_EXPLANATION_INIT                                                                     \
+    {                                                                                             \
+        sizeof(struct gang_explanation), 0, 0, -1, -1, NULL, 0, 0, 0, 0, 0, NULL, 0, NULL, 0, 0,  \
+            NULL, NULL, 0, 0, -1, 0, -1, 0, 0, -1, -1, -1, 0, 0, 0, NULL                          \
+    }
+
+/** Receives explanations, on the caller's thread. What they point to is valid during the call. A result
+ *  other than 0 ends the explaining and is returned by it. May query; must not use this worker, nor change
+ *  the allocation that is explained (GANG_EBUSY). */
+typedef int32_t (*gang_explain_fn)(const struct gang_explanation *explanation, void *user);
+
+/**
+ * Tell why a request fits or does not: called once for each group in order, then for each set, then for the
+ * request as a whole. gang_alloc() at this moment would answer `answer`, with an error that says what the
+ * explanation of the whole says. Changes nothing. Each group is looked at at its own instant: while other
+ * threads place and release, one may have found room that another did not.
+ *
+ * @code
+ *   static int32_t print(const struct gang_explanation *e, void *user)
+ *   {
+ *       printf("%s\n", e->text); // group "worker": no rack holds 8 tasks: the best, b1/r2, holds 5; gpu is short
+ *       if (e->group >= 0 && e->refused[GANG_WHY_STATE] > 0)
+ *           printf("  %" PRId64 " of %" PRId64 " nodes are not up\n", e->refused[GANG_WHY_STATE], e->nodes);
+ *       return 0;
+ *   }
+ *   ...
+ *   gang_request_explain(w, request, print, NULL);
+ * @endcode
+ *
+ * @return GANG_OK, whatever the answer is; GANG_EINVAL; GANG_ENOMEM; the visitor's result; that of the
+ *   host's function that scores.
+ * Owner of the worker. Lock-free; allocates. O(nodes * (groups + sets)), and twice a search for the gang;
+ * nodes count once a group for each domain level between them.
+ */
+GANG_API gang_result gang_request_explain(gang_worker *worker, gang_request *request,
+                                          gang_explain_fn visit, void *user) GANG_MUST_CHECK;
+
+/**
+ * The same as one JSON object without line feed:
+ * {"answer":"not now","constraint":"same","kind":"gpu","text":"..","because":{"group":"worker"},
+ *  "want":8,"placed":5,
+ *  "groups":[{"group":"worker","answer":"not now","want":8,"fit":8,"placed":5,"nodes":12,"nodes_fit":9,
+ *    "refused":{"state":2,"kind":1},
+ *    "kinds":[{"kind":"gpu","unit":"milli-devices","asked":1000,"most_free":4000,"nodes":1,"nodes_could":1,
+ *      "nodes_full":0}],
+ *    "domain":{"level":"rack","path":"block=b1/rack=r2","want":8,"holds":5,
+ *      "lack":{"group":"worker","constraint":"kind","kind":"gpu","amount":3000}},
+ *    "constraint":"same","kind":"gpu","requested":8000,"available":5000,"text":".."}],
+ *  "sets":[{"set":"..",..}]}
+ * "answer" is "fits now", "not now" or "never"; members that do not apply are left out.
+ * @return as gang_request_explain(); GANG_EIO: the writer refused.
+ */
+GANG_API gang_result gang_request_write_why(gang_worker *worker, gang_request *request,
+                                            gang_write_fn write, void *user) GANG_MUST_CHECK;
+
+/**
+ * Tell whether a running allocation could grow, and why not: called once for a group that has fewer tasks
+ * than its `count`. The step that is explained is the least that gang_alloc_grow() adds: one task; a slice;
+ * what the group is short of its `min`.
+ * @param group  index of the group; -1: each group that has fewer tasks than its `count`
+ * @return GANG_OK, whatever the answer is; GANG_ERANGE: the group (-1: each) has its `count` already;
+ *   GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (another thread is changing this allocation); GANG_ENOMEM; the
+ *   visitor's result; that of the host's function that scores.
+ * Owner of the worker. Lock-free; allocates. O(nodes) a group, and twice a search.
+ */
+GANG_API gang_result gang_alloc_explain(gang_worker *worker, gang_alloc_id id, int32_t group,
+                                        gang_explain_fn visit, void *user) GANG_MUST_CHECK;
+
+struct gang_snapshot; /* snapshot.h */
+
+/** As gang_request_explain(), of a snapshot as it is (snapshot.h): `answer` is that of
+ *  gang_snapshot_test(). @return also GANG_EINVAL for a snapshot that was never taken, or of another
+ *  cluster. Owner of the worker, and no concurrent call on this snapshot. */
+GANG_API gang_result gang_snapshot_explain(gang_worker *worker, struct gang_snapshot *snapshot,
+                                           gang_request *request, gang_explain_fn visit,
+                                           void *user) GANG_MUST_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

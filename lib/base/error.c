@@ -35,6 +35,30 @@ const char *gang_result_name(gang_result result)
     }
 }
 
+const char *gang_why_name(int32_t constraint)
+{
+    static const char *const names[] = {
+        [GANG_WHY_NONE] = "none",
+        [GANG_WHY_KIND] = "kind",
+        [GANG_WHY_STATE] = "state",
+        [GANG_WHY_LABEL] = "label",
+        [GANG_WHY_PARTITION] = "partition",
+        [GANG_WHY_GPU_MODEL] = "gpu-model",
+        [GANG_WHY_SAME] = "same",
+        [GANG_WHY_POOL] = "pool",
+        [GANG_WHY_MIN] = "min",
+        [GANG_WHY_NUMA] = "numa",
+        [GANG_WHY_PROFILE] = "profile",
+        [GANG_WHY_DEVICE] = "device",
+        [GANG_WHY_SCARCE] = "scarce",
+        [GANG_WHY_PEER] = "peer",
+        [GANG_WHY_SPREAD] = "spread",
+        [GANG_WHY_EXCLUSIVE] = "exclusive",
+    };
+    const int32_t count = (int32_t)(sizeof(names) / sizeof(names[0]));
+    return constraint >= 0 && constraint < count ? names[constraint] : NULL;
+}
+
 static bool error_is_set_up(const struct gang_error *error)
 {
     return error && error->size >= offsetof(struct gang_error, text) &&

@@ -110,17 +110,16 @@ static gang_result fits_ever(gang_worker *w, gang_request *q)
     return r == GANG_ENOFIT ? GANG_ENEVER : r;
 }
 
-/* A refusal of a gang (more < 0) or of one more task of a group: tell why. `ever`: GANG_OK,
- * GANG_ENEVER or GANG_ENOMEM. */
-gang_result gang__refuse(gang_worker *w, gang_request *q, gang_result ever, int32_t more,
-                         struct gang_error *error)
+/* A refusal: tell why. `ever`: GANG_OK, GANG_ENEVER or GANG_ENOMEM. */
+static gang_result refuse(gang_worker *w, gang_request *q, gang_result ever,
+                          struct gang_error *error)
 {
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     w->stats.refusals++;
     if (ever == GANG_ENOMEM)
         return gang__error(error, ever, NULL, "out of memory");
     gang_result code = ever == GANG_OK ? GANG_ENOFIT : GANG_ENEVER;
-    return error ? gang__explain(p, w->cluster, q, code, more, error) : code;
+    return error ? gang__explain(p, w->cluster, q, code, error) : code;
 }
 
 gang_result gang__check_call(gang_worker *w, const gang_request *q, struct gang_error *error)
@@ -179,11 +178,20 @@ gang_result gang_alloc(gang_worker *worker, gang_request *request, gang_alloc_id
     } while (r == GANG_ENOFIT && !placer->plan.host &&
              placer->plan.others.clashes < GANG__SEARCHES);
     if (r == GANG_ENOFIT && !placer->plan.host)
-        r = gang__refuse(worker, request, fits_ever(worker, request), -1, error);
+        r = refuse(worker, request, fits_ever(worker, request), error);
     else
         gang__fail(&placer->plan, r, error);
     gang__rcu_leave();
     return r;
+}
+
+gang_result gang__request_class(gang_worker *w, gang_request *q)
+{
+    gang_result r = plan_gang(w, q);
+    if (r != GANG_ENOFIT || ((struct gang__placer *)w->place)->plan.host)
+        return r;
+    r = fits_ever(w, q);
+    return r == GANG_OK ? GANG_ENOFIT : r;
 }
 
 gang_result gang_alloc_test(gang_worker *worker, gang_request *request, struct gang_error *error)
@@ -195,7 +203,7 @@ gang_result gang_alloc_test(gang_worker *worker, gang_request *request, struct g
     gang__rcu_enter();
     r = plan_gang(worker, request);
     if (r == GANG_ENOFIT && !p->host)
-        r = gang__refuse(worker, request, fits_ever(worker, request), -1, error);
+        r = refuse(worker, request, fits_ever(worker, request), error);
     else if (r != GANG_OK)
         gang__fail(p, r, error);
     gang__rcu_leave();
@@ -212,7 +220,7 @@ gang_result gang_request_fits_ever(gang_worker *worker, gang_request *request,
     r = fits_ever(worker, request);
     if (r == GANG_ENEVER && error)
         gang__explain(&((struct gang__placer *)worker->place)->plan, worker->cluster, request, r,
-                      -1, error);
+                      error);
     else if (r != GANG_OK)
         gang__error(error, r, NULL, "%s", gang_strerror(r));
     gang__rcu_leave();

@@ -301,7 +301,8 @@ static bool share_devices(struct exhaust *x, const struct filling *f, size_t fro
     for (size_t i = from; i < f->count; i++, device = 0) {
         uint32_t slot = (uint32_t)p->key[f->at + i];
         const struct gang__node *node = gang__plan_node(p, slot);
-        if (!node || is_known(p, f, from, i))
+        if (!node || is_known(p, f, from, i) ||
+            (g->bounded && gang__plan_allowance(p, f->group, node) == 0))
             continue;
         for (unsigned d = device; d < node->shape->layout.gpus; d++) {
             struct gang__misfit misfit;
@@ -458,7 +459,7 @@ static bool solve(struct exhaust *x, uint32_t at)
     return make_up(x, &next);
 }
 
-static bool exhaust(struct gang__pack *k, struct gang__cost most, int64_t steps)
+static bool exhaust(struct gang__pack *k, int32_t set, struct gang__cost most, int64_t steps)
 {
     struct exhaust x;
     x.k = k;
@@ -468,7 +469,7 @@ static bool exhaust(struct gang__pack *k, struct gang__cost most, int64_t steps)
     x.most = most;
     x.steps = steps;
     x.scope[WHOLE] = gang__scope_all();
-    write_set(&x, GANG__NO_SET, WHOLE);
+    write_set(&x, set, WHOLE);
     if (x.too_many)
         return false;
     bool found = solve(&x, 0);
@@ -483,10 +484,10 @@ static bool is_small(const struct gang__plan *p)
     return gang__scope_nodes((struct gang__plan *)p, &all) <= MOST_NODES;
 }
 
-bool gang__exhaust(struct gang__pack *k)
+bool gang__exhaust(struct gang__pack *k, struct gang__member m)
 {
     struct gang__cost any = {INT64_MAX, INT64_MAX};
-    return exhaust(k, any, is_small(k->p) ? MOST_STEPS : FEW_STEPS);
+    return exhaust(k, m.set, any, is_small(k->p) ? MOST_STEPS : FEW_STEPS);
 }
 
 bool gang__improve(struct gang__pack *k)
@@ -499,7 +500,7 @@ bool gang__improve(struct gang__pack *k)
         /* One node less in as many domains; or, on as many nodes, in one domain less. */
         struct gang__cost next = {least.domains, least.nodes - 1};
         gang__undo(k->p, 0, 0);
-        found = exhaust(k, next, IMPROVING_STEPS);
+        found = exhaust(k, GANG__NO_SET, next, IMPROVING_STEPS);
         if (found) {
             least = gang__plan_cost(k->p);
             improved = true;
@@ -507,5 +508,5 @@ bool gang__improve(struct gang__pack *k)
     }
     if (found)
         return true;
-    return improved ? exhaust(k, least, MOST_STEPS) : false;
+    return improved ? exhaust(k, GANG__NO_SET, least, MOST_STEPS) : false;
 }

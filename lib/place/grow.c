@@ -6,6 +6,7 @@
 #include "base/rcu.h"
 #include "core/index.h"
 #include "core/node.h"
+#include "place/explain.h"
 #include "place/record.h"
 #include "place/search.h"
 
@@ -65,8 +66,7 @@ static void note_held(struct gang__plan *p, uint32_t slot, uint32_t group)
     p->held[p->helds++] = (struct gang__held){slot, group};
 }
 
-/* Tell the plan what is running: tasks of each group, and the domains they are bound to. */
-static void plan_running(struct gang__plan *p, const struct gang__alloc *a)
+void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
 {
     const gang_request *q = a->q;
     for (const uint64_t *task = a->data; task < a->data + a->used;
@@ -83,7 +83,9 @@ static void plan_running(struct gang__plan *p, const struct gang__alloc *a)
             if (q->set[k].same >= 0)
                 note_scope(&p->scope_of_set[k], p, task, gang__demanded_around(q, k));
         int32_t level = gang__demanded_level(q, (int32_t)group);
-        if (g->prefer > level)
+        if (g->spread >= 0)
+            ; /* a wish for a domain would leave nothing to spread over */
+        else if (g->prefer > level)
             note_scope(&p->scope_of_group[group], p, task, g->prefer);
         else if (q->policy == GANG_POLICY_TOPOLOGY && level < GANG__LEVEL_NODE)
             note_scope(&p->scope_of_group[group], p, task, GANG__LEVEL_NODE);
@@ -103,7 +105,7 @@ static int64_t plan_more_once(gang_worker *w, const struct gang__alloc *a, int32
         return 0;
     }
     gang__plan_start(p, w);
-    plan_running(p, a);
+    gang__plan_running(p, a);
     int64_t done = 0;
     for (uint32_t g = 0; g < q->group_count && done < tasks && !p->failed; g++) {
         int64_t room = q->group[g].count - p->in_group[g];
@@ -179,8 +181,7 @@ static void take_own(uint64_t *now, enum gang__code code, uint64_t arg)
         *now = code == GANG__OP_HEAD ? gang__head(gang__head_state(*now), 0) : 0;
 }
 
-/* The views of an empty plan as they are with the tasks of this allocation alone. */
-static void plan_alone(struct gang__plan *p, const struct gang__alloc *a)
+void gang__plan_alone(struct gang__plan *p, const struct gang__alloc *a)
 {
     for (const uint64_t *task = a->data; task < a->data + a->used;
          task += GANG__TASK_HEAD + gang__task_deltas(task)) {
@@ -202,28 +203,53 @@ static void plan_alone(struct gang__plan *p, const struct gang__alloc *a)
     }
 }
 
-/* Could one task of a group more than it holds ever fit, if nobody else were there? Remembered until
- * nodes or its tasks change. */
-static gang_result one_more_fits_ever(gang_worker *w, struct gang__alloc *a, uint32_t group)
+/* Could one task of a group more than it holds ever fit, if nobody else were there? */
+static gang_result one_more_fits(gang_worker *w, const struct gang__alloc *a, uint32_t group)
 {
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
-    uint64_t epoch = gang__load(&w->cluster->epoch) + 1;
-    if (a->fits_epoch == epoch && a->fits_tasks == a->tasks && a->fits_group == group)
-        return GANG_OK;
     if (gang__plan_begin(p, w->cluster, a->q, true) != GANG_OK)
         return GANG_ENOMEM;
-    plan_running(p, a);
-    plan_alone(p, a);
+    gang__plan_running(p, a);
+    gang__plan_alone(p, a);
     int64_t least = a->q->group[group].slice ? a->q->group[group].slice : 1;
     int64_t fits = p->failed ? 0 : gang__pack_more(p, group, least, least, false);
     if (p->failed)
         return GANG_ENOMEM;
-    if (!fits)
-        return GANG_ENEVER;
+    return fits ? GANG_OK : GANG_ENEVER;
+}
+
+/* The same, remembered until nodes or its tasks change. */
+static gang_result one_more_fits_ever(gang_worker *w, struct gang__alloc *a, uint32_t group)
+{
+    uint64_t epoch = gang__load(&w->cluster->epoch) + 1;
+    if (a->fits_epoch == epoch && a->fits_tasks == a->tasks && a->fits_group == group)
+        return GANG_OK;
+    gang_result r = one_more_fits(w, a, group);
+    if (r != GANG_OK)
+        return r;
     a->fits_epoch = epoch;
     a->fits_tasks = a->tasks;
     a->fits_group = group;
     return GANG_OK;
+}
+
+int64_t gang__tasks_more(const struct gang__alloc *a, uint32_t group)
+{
+    const struct gang__group *g = &a->q->group[group];
+    int64_t held = tasks_held(a, (int32_t)group), room = g->count - held;
+    int64_t want = g->min - held > 1 ? g->min - held : 1;
+    if (g->slice)
+        want = (want + g->slice - 1) / g->slice * g->slice;
+    return want < room ? want : room;
+}
+
+gang_result gang__growth_class(gang_worker *w, const struct gang__alloc *a, uint32_t group)
+{
+    gang_result r = plan_growth(w, a, (int32_t)group, 1);
+    if (r != GANG_ENOFIT || ((struct gang__placer *)w->place)->plan.host)
+        return r;
+    r = one_more_fits(w, a, group);
+    return r == GANG_OK ? GANG_ENOFIT : r;
 }
 
 /* No more tasks fit now: of which group is it said, and could any ever? */
@@ -240,7 +266,12 @@ static gang_result refuse_growth(gang_worker *w, struct gang__alloc *a, int32_t 
         if (about < 0 || ever == GANG_OK)
             about = (int32_t)g;
     }
-    return gang__refuse(w, a->q, ever, about, error);
+    w->stats.refusals++;
+    if (ever == GANG_ENOMEM)
+        return gang__error(error, ever, NULL, "out of memory");
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    gang_result code = ever == GANG_OK ? GANG_ENOFIT : GANG_ENEVER;
+    return error ? gang__explain_growth(p, a, (uint32_t)about, code, error) : code;
 }
 
 static gang_result grow(gang_worker *w, struct gang__alloc *a, int32_t group, int64_t tasks,

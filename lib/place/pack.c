@@ -65,8 +65,23 @@ static bool wants_few(const struct gang__pack *k, struct gang__member m)
     return g->same >= 0 || g->prefer >= 0 || is_bound(q, g->set);
 }
 
+/* The widest level over which a group of a member is to spread; INT32_MAX: none is. */
+static int32_t spread_in(const gang_request *q, struct gang__member m)
+{
+    int32_t widest = INT32_MAX;
+    for (uint32_t i = 0; i < q->group_count; i++) {
+        const struct gang__group *g = &q->group[i];
+        bool inside = m.group >= 0 ? (int32_t)i == m.group && !m.slice
+                                   : m.set < 0 || set_is_inside(q, g->set, m.set);
+        if (inside && g->spread >= 0 && g->spread < widest)
+            widest = g->spread;
+    }
+    return widest;
+}
+
 /* A wish that is said, or the one that goes without saying: the narrowest domain for whatever hangs
- * together. */
+ * together. For tasks that are to spread nothing goes without saying, and of what is said domains that
+ * would leave nothing to spread over do not count. */
 static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool *unsaid)
 {
     const gang_request *q = k->q;
@@ -74,10 +89,13 @@ static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool
                    : m.group >= 0 ? q->group[m.group].prefer
                    : m.set >= 0   ? q->set[m.set].prefer
                                   : q->prefer;
-    *unsaid = said < GANG__LEVEL_NODE && wants_few(k, m);
-    if (!*unsaid)
-        return said;
-    return m.group >= 0 && q->group[m.group].devices ? GANG__LEVEL_ISLAND : GANG__LEVEL_NODE;
+    int32_t spread = spread_in(q, m);
+    *unsaid = said < GANG__LEVEL_NODE && spread == INT32_MAX && wants_few(k, m);
+    if (*unsaid)
+        return m.group >= 0 && q->group[m.group].devices ? GANG__LEVEL_ISLAND : GANG__LEVEL_NODE;
+    while (said >= 0 && said >= spread)
+        said = gang__level_wider(k->p->c, said);
+    return said;
 }
 
 /* ---- which scope a member is bound to ---------------------------------------------------------------- */
@@ -180,8 +198,6 @@ bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__
     return found;
 }
 
-static int64_t add_tasks(struct gang__pack *k, uint32_t group, int64_t want);
-
 /* Choose a domain for a member that demands one, by the tasks of a group that are to go there: for
  * all of them if it can be, else for half, and so on. Adds them. */
 static int64_t add_in_demand(struct gang__pack *k, struct gang__member m, uint32_t group,
@@ -199,7 +215,7 @@ static int64_t add_in_demand(struct gang__pack *k, struct gang__member m, uint32
                                               gang__place_bound(k, m, &scope)
                                         : gang__choose_in_level(k, m, same, &scope);
         if (done)
-            return m.want + (m.want < want ? add_tasks(k, group, want - m.want) : 0);
+            return m.want + (m.want < want ? gang__add_tasks(k, group, want - m.want) : 0);
     }
     return 0;
 }
@@ -229,10 +245,7 @@ static struct gang__scope wider(const struct gang__plan *p, const struct gang__s
     return gang__scope_all();
 }
 
-/* Up to `want` more tasks of a group, where those it has are: in the domains that are bound, as far
- * as demanded; where a wish is the bound, then in wider ones. Domains that are demanded and not
- * chosen yet are chosen, from the outside in. */
-static int64_t add_tasks(struct gang__pack *k, uint32_t group, int64_t want)
+int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want)
 {
     struct gang__plan *p = k->p;
     struct gang__member m;
@@ -284,7 +297,7 @@ static bool place_members(struct gang__pack *k, int32_t set, const struct gang__
         if (missing <= 0)
             return true;
         if (most > 0 && (set < 0 || set_is_inside(q, q->group[g].set, set)))
-            add_tasks(k, g, missing < most ? missing : most);
+            gang__add_tasks(k, g, missing < most ? missing : most);
     }
     return tasks_inside(k, set) >= min;
 }
@@ -292,7 +305,7 @@ static bool place_members(struct gang__pack *k, int32_t set, const struct gang__
 bool gang__place_inside(struct gang__pack *k, struct gang__member m, const struct gang__scope *s)
 {
     if (m.fill >= 0)
-        return add_tasks(k, (uint32_t)m.fill, m.want) == m.want;
+        return gang__add_tasks(k, (uint32_t)m.fill, m.want) == m.want;
     if (m.group < 0)
         return place_members(k, m.set, s);
     if (m.slice)
@@ -414,7 +427,25 @@ bool gang__pack_request(struct gang__plan *p, bool proof)
     placed = placed || (!p->failed && place_well(&k, few));
     if (placed || p->failed || q->group_count == 1 || q->score) /* it asks no host */
         return placed;
-    return gang__exhaust(&k) && (!few || gang__improve(&k) || gang__exhaust(&k));
+    return gang__exhaust(&k, gang__member_all()) &&
+           (!few || gang__improve(&k) || gang__exhaust(&k, gang__member_all()));
+}
+
+bool gang__pack_member(struct gang__plan *p, struct gang__member m)
+{
+    struct gang__pack k = {p, p->q, p->q->by_size, GANG__ORDER_PROOF};
+    struct gang__scope all = gang__scope_all();
+    bool placed = place(&k, m, &all);
+    if (!placed && !p->failed) {
+        gang__undo(p, 0, 0);
+        k.order = NULL;
+        placed = place(&k, m, &all);
+    }
+    if (placed || p->failed)
+        return placed;
+    gang__undo(p, 0, 0);
+    k.order = p->q->by_size;
+    return gang__exhaust(&k, m);
 }
 
 int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
@@ -427,10 +458,10 @@ int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int
     uint32_t most = highest_tier(p, proof);
     int64_t done = 0;
     for (p->tier_limit = 0; p->tier_limit < most && done < want && !p->failed; p->tier_limit++)
-        done += add_tasks(&k, group, want - done);
+        done += gang__add_tasks(&k, group, want - done);
     p->tier_limit = UINT32_MAX;
     if (done < want && !p->failed)
-        done += add_tasks(&k, group, want - done);
+        done += gang__add_tasks(&k, group, want - done);
     if (done >= least)
         return done;
     gang__undo(p, picks, binds);

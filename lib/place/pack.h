@@ -61,6 +61,14 @@ bool gang__place_inside(struct gang__pack *k, struct gang__member m, const struc
 int64_t gang__place_group(struct gang__pack *k, uint32_t group, int64_t want,
                           const struct gang__scope *scope);
 
+/* Up to `want` more tasks of a group, where those it has are: in the domains that are bound, as far
+ * as demanded; where a wish is the bound, then in wider ones. Domains that are demanded and not
+ * chosen yet are chosen, from the outside in. */
+int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want);
+
+/* Place a set, or the request, alone in the empty plan, as hard as can be tried. For messages. */
+bool gang__pack_member(struct gang__plan *p, struct gang__member m);
+
 /* What binds a member of a set from outside: the scope of that or an enclosing set, or the request's. */
 struct gang__scope gang__scope_around(const struct gang__pack *k, int32_t set);
 
@@ -100,9 +108,9 @@ int64_t gang__spread(struct gang__pack *k, uint32_t group, int64_t want,
 
 /* ---- exhaust.c ---- */
 
-/* Try everything that a bounded number of steps allows, for a request that the above did not place. The
- * plan is empty. */
-bool gang__exhaust(struct gang__pack *k);
+/* Try everything that a bounded number of steps allows, for a set or a request that the above did not
+ * place. The plan is empty. */
+bool gang__exhaust(struct gang__pack *k, struct gang__member m);
 
 /* The plan holds the whole request: is there one on fewer domains (of the narrowest level of the site) or
  * nodes? Tried where there are few nodes at all. False: the plan is lost, make it again as before. */

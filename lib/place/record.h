@@ -30,9 +30,4 @@ void gang__record_append(struct gang__alloc *a, const struct gang__plan *p);
 /* Any other result than success or a refusal: tell it. Returns it. */
 gang_result gang__fail(const struct gang__plan *p, gang_result r, struct gang_error *error);
 
-/* A refusal of a gang (more < 0) or of one more task of a group: tell why. `ever`: GANG_OK,
- * GANG_ENEVER or GANG_ENOMEM. */
-gang_result gang__refuse(gang_worker *w, gang_request *q, gang_result ever, int32_t more,
-                         struct gang_error *error);
-
 #endif

@@ -142,6 +142,11 @@ int64_t gang__spread(struct gang__pack *k, uint32_t group, int64_t want,
 {
     const struct gang__group *g = &k->q->group[group];
     struct spreading x = {k, group, g->spread, scope, 0, 0};
+    struct gang__scope around;
+    if (scope->level >= g->spread) /* all in one domain: there is nothing to spread over */
+        return gang__scope_at(k->p, scope, g->spread, &around)
+                   ? gang__search(k->p, group, want, scope, k->policy)
+                   : 0;
     int64_t done = 0;
     if (list(&x)) {
         size_t i;

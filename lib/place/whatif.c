@@ -69,7 +69,7 @@ static gang_result place(gang_worker *w, gang_snapshot *s, gang_request *q, bool
     if (r == GANG_ENOFIT && !host) {
         r = plan_gang(p, s->c, q, true);
         if (r != GANG_ENOMEM)
-            r = gang__explain(p, s->c, q, r == GANG_OK ? GANG_ENOFIT : GANG_ENEVER, -1, error);
+            r = gang__explain(p, s->c, q, r == GANG_OK ? GANG_ENOFIT : GANG_ENEVER, error);
     }
     p->snap = NULL;
     gang__rcu_leave();
@@ -88,6 +88,19 @@ gang_result gang_snapshot_test(gang_worker *worker, gang_snapshot *snapshot,
                                struct gang_request *request, struct gang_error *error)
 {
     return place(worker, snapshot, request, false, error);
+}
+
+gang_result gang__snapshot_class(gang_worker *w, gang_snapshot *s, const gang_request *q)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    p->snap = s;
+    gang_result r = plan_gang(p, s->c, q, false);
+    if (r == GANG_ENOFIT && !p->host) {
+        r = plan_gang(p, s->c, q, true);
+        r = r == GANG_OK ? GANG_ENOFIT : r == GANG_ENOFIT ? GANG_ENEVER : r;
+    }
+    p->snap = NULL;
+    return r;
 }
 
 /* ---- giving back ----------------------------------------------------------------------------- */

@@ -364,6 +364,44 @@ START_TEST(more_tasks_are_spread_with_those_that_run)
 }
 END_TEST
 
+/* Work with a domain goes to few nodes of itself; not if it is to spread. */
+START_TEST(tasks_are_spread_inside_their_domain)
+{
+    struct gang_group_spec g = group_of(4, 1000, 0);
+    struct gang_request_spec spec = request_of(&g, 1);
+    g.same = "block";
+    g.spread = "rack";
+    add("r1", 0, 8);
+    add("r2", 0, 8);
+    ck_assert_str_eq(shares(stage_alloc_group(&s, &g)), "2 2");
+    g.spread = "node";
+    ck_assert_str_eq(shares(stage_alloc_group(&s, &g)), "2 2");
+    g.same = NULL;
+    spec.same = "block";
+    ck_assert_str_eq(shares(stage_alloc(&s, &spec)), "2 2");
+    g.min = 2;
+    g.same = g.prefer = "block";
+    spec.policy = GANG_POLICY_TOPOLOGY;
+    gang_alloc_id id = stage_alloc(&s, &spec);
+    grow(id, 2, 2);
+    ck_assert_str_eq(shares(id), "2 2");
+}
+END_TEST
+
+START_TEST(inside_one_domain_there_is_nothing_to_spread_over)
+{
+    struct gang_group_spec g = group_of(3, 1000, 0);
+    g.same = "node";
+    g.spread = "rack";
+    add("r1", 0, 4);
+    add("r1", 0, 2);
+    add("r2", 0, 1);
+    ck_assert_str_eq(shares(stage_alloc_group(&s, &g)), "3 0 0");
+    g.count = g.min = 5; /* no one node */
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+}
+END_TEST
+
 /* ---- bounds ---- */
 
 START_TEST(no_more_tasks_than_the_bound_are_on_a_node)
@@ -390,6 +428,20 @@ START_TEST(the_bound_counts_the_tasks_of_its_group_alone)
     add(NULL, 0, 1);
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_str_eq(shares(id), "4 1");
+}
+END_TEST
+
+/* Also where every device is tried for every task. */
+START_TEST(the_bound_holds_for_parts_of_devices_beside_another_group)
+{
+    struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(3, 1000, 500)};
+    struct gang_request_spec spec = request_of(g, 2);
+    g[1].most_per_node = 1;
+    add(NULL, 2, 8);
+    add(NULL, 2, 8);
+    ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENEVER);
+    g[1].count = g[1].min = 2;
+    stage_alloc(&s, &spec);
 }
 END_TEST
 
@@ -530,8 +582,11 @@ int main(void)
     tcase_add_test(tc, tasks_are_spread_over_racks_within_the_skew);
     tcase_add_test(tc, only_domains_that_the_constraints_admit_count_for_the_skew);
     tcase_add_test(tc, more_tasks_are_spread_with_those_that_run);
+    tcase_add_test(tc, tasks_are_spread_inside_their_domain);
+    tcase_add_test(tc, inside_one_domain_there_is_nothing_to_spread_over);
     tcase_add_test(tc, no_more_tasks_than_the_bound_are_on_a_node);
     tcase_add_test(tc, the_bound_counts_the_tasks_of_its_group_alone);
+    tcase_add_test(tc, the_bound_holds_for_parts_of_devices_beside_another_group);
     tcase_add_test(tc, no_more_tasks_than_the_bound_are_in_a_rack);
     tcase_add_test(tc, as_few_nodes_as_do_take_the_same_number);
     tcase_add_test(tc, the_narrowest_domain_comes_first_then_the_fewest_nodes);

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gangsched explain: run the cases of a scenario file and tell why their jobs wait. */
+#include "gangsched/scenario_case.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gangsched/cli.h"
+
+static const char *only_case;
+static const char *only_job;
+static bool as_json;
+
+static const struct cli_option options[] = {{"case", &only_case, NULL},
+                                            {"job", &only_job, NULL},
+                                            {"json", NULL, &as_json},
+                                            {NULL, NULL, NULL}};
+
+static const struct cli_command command = {
+    "explain", "[--case ID] [--job NAME] [--json] FILE",
+    "Runs the cases of a file as \"gangsched scenario\" does and tells why jobs are still "
+    "waiting.\n"
+    "  --case ID    only this case\n"
+    "  --job NAME   only this job, also if it runs\n"
+    "  --json       one JSON object a job and line\n"
+    "  FILE         a scenario file; -: standard input\n"
+    "Cases that it takes queues to decide (limits, reclaiming, preemption) are skipped.\n",
+    options};
+
+/* What has come out so far, printed when all cases have run. */
+struct output {
+    const char *file;
+    char *text;
+    size_t length;
+    size_t room;
+    bool failed;   /* out of memory */
+    size_t cases;  /* that were looked at */
+    size_t jobs;   /* of the name asked for */
+    size_t told;   /* of the case under way */
+    size_t before; /* length before that case */
+};
+
+static int append(const char *bytes, size_t length, void *user)
+{
+    struct output *out = user;
+    if (out->room - out->length < length) {
+        size_t room = 2 * (out->length + length);
+        char *text = realloc(out->text, room);
+        if (text == NULL) {
+            out->failed = true;
+            return -1;
+        }
+        out->text = text;
+        out->room = room;
+    }
+    memcpy(out->text + out->length, bytes, length);
+    out->length += length;
+    return 0;
+}
+
+/* One line, control characters made harmless. */
+static void line(struct output *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void line(struct output *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *text = length >= 0 ? malloc((size_t)length + 1) : NULL;
+    if (text == NULL) {
+        out->failed = true;
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text, (size_t)length + 1, format, args);
+    va_end(args);
+    for (int i = 0; i < length; i++) {
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f) {
+            text[i] = '?';
+        }
+    }
+    append(text, (size_t)length, out);
+    append("\n", 1, out);
+    free(text);
+}
+
+/* ---- English ---- */
+
+struct english {
+    struct output *out;
+    gang_cluster *cluster;
+};
+
+static const char *kind_name(gang_cluster *cluster, int32_t kind)
+{
+    struct gang_kind_info info = GANG_KIND_INFO_INIT;
+    return gang_kind_get(cluster, kind, &info) == GANG_OK ? info.name : "?";
+}
+
+static const struct gang_why_kind *kind_at(const struct gang_explanation *e, size_t i)
+{
+    return (const void *)((const char *)e->kinds + i * e->kind_size);
+}
+
+/* "12 nodes: 9 take a task; state stops 1, kind 2 (gpu 2, cpu 1)". */
+static void tell_nodes(struct english *to, const struct gang_explanation *e)
+{
+    char text[1024], kinds[700] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < e->kind_count; i++) {
+        const struct gang_why_kind *k = kind_at(e, i);
+        if (k->nodes > 0 && used + 300 < sizeof kinds) {
+            used +=
+                (size_t)snprintf(kinds + used, sizeof kinds - used, "%s%.255s %" PRId64,
+                                 used > 0 ? ", " : " (", kind_name(to->cluster, k->kind), k->nodes);
+        }
+    }
+    if (used > 0) {
+        snprintf(kinds + used, sizeof kinds - used, ")");
+    }
+    used = (size_t)snprintf(text, sizeof text, "%" PRId64 " node%s: %" PRId64 " take%s a task",
+                            e->nodes, e->nodes == 1 ? "" : "s", e->nodes_fit,
+                            e->nodes_fit == 1 ? "s" : "");
+    const char *before = ";";
+    for (size_t i = 0; i < e->refused_count; i++) {
+        if (e->refused[i] > 0 && used < sizeof text) {
+            bool short_of = i == GANG_WHY_KIND || i == GANG_WHY_POOL;
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s %s stops %" PRId64 "%s",
+                                     before, gang_why_name((int32_t)i), e->refused[i],
+                                     short_of ? kinds : "");
+            before = ",";
+        }
+    }
+    line(to->out, "    %s", text);
+}
+
+static int32_t tell_english(const struct gang_explanation *e, void *user)
+{
+    struct english *to = user;
+    bool whole = e->group < 0 && e->set < 0;
+    if (whole && e->result != GANG_OK && (e->because_group >= 0 || e->because_set >= 0)) {
+        return 0; /* told already */
+    }
+    if (!whole || e->domain != NULL || e->result != GANG_OK) {
+        line(to->out, "  %s%s", whole ? "all: " : "", e->text);
+    }
+    if (e->group >= 0) {
+        tell_nodes(to, e);
+    }
+    if (e->domain != NULL) {
+        line(to->out, "    best %s: %s, %" PRId64 " of %" PRId64 " task%s", e->level, e->domain,
+             e->domain_holds, e->domain_want, e->domain_want == 1 ? "" : "s");
+    }
+    return to->out->failed ? GANG_ENOMEM : 0;
+}
+
+static const char *answer_of(gang_result answer)
+{
+    return answer == GANG_OK ? "fits now" : answer == GANG_ENOFIT ? "not now" : "never";
+}
+
+static int32_t note_answer(const struct gang_explanation *e, void *user)
+{
+    gang_result *answer = user;
+    *answer = e->answer;
+    return 1; /* which is the same for all */
+}
+
+static gang_result tell_pending(struct output *out, const struct case_end *end, size_t job)
+{
+    struct english to = {out, end->cluster};
+    gang_result answer = GANG_OK;
+    gang_result result =
+        gang_request_explain(end->worker, end->requests[job], note_answer, &answer);
+    if (result != 1) {
+        return result;
+    }
+    line(out, "case %s, job %s: %s", end->scenario->id, end->scenario->jobs[job].name,
+         answer_of(answer));
+    return gang_request_explain(end->worker, end->requests[job], tell_english, &to);
+}
+
+static gang_result tell_running(struct output *out, const struct case_end *end, size_t job)
+{
+    struct english to = {out, end->cluster};
+    struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
+    gang_result result = gang_alloc_get(end->cluster, end->ids[job], &info);
+    if (result != GANG_OK) {
+        return result;
+    }
+    line(out, "case %s, job %s: runs with %" PRId64 " of %" PRId64 " task%s", end->scenario->id,
+         end->scenario->jobs[job].name, info.tasks, info.count, info.count == 1 ? "" : "s");
+    result = gang_alloc_explain(end->worker, end->ids[job], -1, tell_english, &to);
+    return result == GANG_ERANGE ? GANG_OK : result; /* it has all it can use */
+}
+
+/* ---- JSON ---- */
+
+/* Takes the value over; false if it is not there or out of memory. */
+static bool put(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value) == 0;
+}
+
+static bool add_line(struct output *out, json_t *object, bool good)
+{
+    good = good && json_dump_callback(object, append, out, 0) == 0 && append("\n", 1, out) == 0;
+    json_decref(object);
+    return good;
+}
+
+static gang_result put_why(json_t *object, const struct case_end *end, size_t job)
+{
+    struct output text = {0};
+    gang_result result = gang_request_write_why(end->worker, end->requests[job], append, &text);
+    json_t *why = result == GANG_OK ? json_loadb(text.text, text.length, 0, NULL) : NULL;
+    free(text.text);
+    if (result != GANG_OK) {
+        return text.failed ? GANG_ENOMEM : result;
+    }
+    return put(object, "why", why) ? GANG_OK : GANG_ENOMEM;
+}
+
+static gang_result tell_json(struct output *out, const struct case_end *end, size_t job)
+{
+    struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
+    bool runs = end->ids[job] != GANG_ID_NONE;
+    json_t *object = json_object();
+    bool good = put(object, "case", json_string(end->scenario->id));
+    good = put(object, "job", json_string(end->scenario->jobs[job].name)) && good;
+    good = put(object, "state", json_string(runs ? "running" : "pending")) && good;
+    gang_result result = good ? GANG_OK : GANG_ENOMEM;
+    if (good && runs) {
+        result = gang_alloc_get(end->cluster, end->ids[job], &info);
+        good = put(object, "tasks", json_integer(info.tasks)) &&
+               put(object, "count", json_integer(info.count));
+    } else if (good) {
+        result = put_why(object, end, job);
+    }
+    good = add_line(out, object, good && result == GANG_OK);
+    return result != GANG_OK || good ? result : GANG_ENOMEM;
+}
+
+/* ---- the command ---- */
+
+static int tell_case(const struct case_end *end, void *user)
+{
+    struct output *out = user;
+    for (size_t i = 0; i < end->scenario->job_count; i++) {
+        bool runs = end->ids[i] != GANG_ID_NONE;
+        if (only_job != NULL ? strcmp(only_job, end->scenario->jobs[i].name) != 0 : runs) {
+            continue;
+        }
+        gang_result result = as_json ? tell_json(out, end, i)
+                             : runs  ? tell_running(out, end, i)
+                                     : tell_pending(out, end, i);
+        if (result == GANG_ENOMEM || out->failed) {
+            return cli_no_memory();
+        }
+        if (result != GANG_OK) {
+            return cli_failf(out->file, "case '%s': jobs[%zu]: %s", end->scenario->id, i,
+                             gang_strerror(result));
+        }
+        out->told++;
+    }
+    return CLI_OK;
+}
+
+static bool has_job(const struct gang_scenario *scenario)
+{
+    for (size_t i = 0; i < scenario->job_count && only_job != NULL; i++) {
+        if (strcmp(only_job, scenario->jobs[i].name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int explain_case(struct output *out, const struct gang_scenario *scenario)
+{
+    struct ran_case ran;
+    out->told = 0;
+    out->before = out->length;
+    int status = scenario_run_then(out->file, scenario, tell_case, out, &ran);
+    if (status == CLI_OK && ran.skipped[0] != '\0') {
+        out->length = out->before; /* queues may have it another way */
+        if (!as_json) {
+            line(out, "case %s: skipped: %s", scenario->id, ran.skipped);
+        } else {
+            json_t *object = json_object();
+            bool good = put(object, "case", json_string(scenario->id));
+            good = put(object, "skipped", json_string(ran.skipped)) && good;
+            out->failed = !add_line(out, object, good) || out->failed;
+        }
+    } else if (status == CLI_OK && !as_json && only_job == NULL && out->told == 0) {
+        line(out, "case %s: no job is waiting", scenario->id);
+    }
+    scenario_done(&ran);
+    return status == CLI_OK && out->failed ? cli_no_memory() : status;
+}
+
+static int explain_file(struct output *out, const gang_scenarios *scenarios)
+{
+    int status = CLI_OK;
+    for (size_t i = 0; i < gang_scenarios_count(scenarios) && status == CLI_OK; i++) {
+        struct gang_scenario scenario = GANG_SCENARIO_INIT;
+        gang_result result = gang_scenarios_get(scenarios, i, &scenario);
+        if (result != GANG_OK) {
+            return cli_failf(out->file, "%s", gang_strerror(result));
+        }
+        if (only_case != NULL && strcmp(only_case, scenario.id) != 0) {
+            continue;
+        }
+        out->cases++;
+        if (only_job != NULL && !has_job(&scenario)) {
+            continue;
+        }
+        out->jobs++;
+        status = explain_case(out, &scenario);
+    }
+    if (status == CLI_OK && only_case != NULL && out->cases == 0) {
+        return cli_failf(out->file, "no case '%s'", only_case);
+    }
+    if (status == CLI_OK && only_job != NULL && out->jobs == 0) {
+        return cli_failf(out->file, "no job '%s'", only_job);
+    }
+    return status;
+}
+
+int cmd_explain(int argc, char **argv)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_scenarios *scenarios = NULL;
+    int status = cli_parse(&command, &argc, argv);
+    if (status != CLI_GO_ON) {
+        return status;
+    }
+    if (argc < 2) {
+        return cli_wrong_usage(&command, "no file is given");
+    }
+    if (argc > 2) {
+        return cli_wrong_usage(&command, "unexpected argument '%s'", argv[2]);
+    }
+    struct output out = {.file = argv[1]};
+    status = gang_scenarios_read_file(argv[1], &scenarios, &error) == GANG_OK
+                 ? CLI_OK
+                 : cli_fail(argv[1], &error);
+    if (status == CLI_OK) {
+        status = explain_file(&out, scenarios);
+    }
+    gang_scenarios_free(scenarios);
+    if (status == CLI_OK && out.length > 0) {
+        cli_write(out.text, out.length, NULL); /* main() finds out if that fails */
+    }
+    free(out.text);
+    return status;
+}

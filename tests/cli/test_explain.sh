@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# gangsched explain: what it says of jobs that wait, and wrong input.
+# Needs GANG_BIN_DIR; GANG_SHARED for the shared cases.
+# shellcheck source-path=SCRIPTDIR source=cli_support.sh disable=SC1091,SC2154,SC2317
+source "$(dirname "${BASH_SOURCE[0]}")/cli_support.sh"
+export LC_ALL=C
+explain=("$gangsched" explain)
+
+# Two racks: n0 in r1; n1, of which a job has two of four GPUs, n2 and n3, which is down, in r2.
+cat >"$scratch/racks.json" <<'END'
+[{"id":"racks","levels":["block","rack"],"nodes":[
+  {"name":"n0","cpus":8,"gpus":2,"topology":{"block":"b1","rack":"r1"}},
+  {"name":"n1","cpus":8,"gpus":4,"topology":{"block":"b1","rack":"r2"}},
+  {"name":"n2","cpus":8,"gpus":2,"topology":{"block":"b1","rack":"r2"}},
+  {"name":"n3","cpus":8,"gpus":2,"state":"down","topology":{"block":"b1","rack":"r2"}}],
+ "jobs":[{"name":"runs","min":2,"state":"running","running_on":["n1","n1"],
+          "tasks":[{"name":"w","count":2,"gpu":1}]},
+  {"name":"rack","same":"rack","tasks":[{"name":"w","count":5,"gpu":1}]},
+  {"name":"never","tasks":[{"name":"w","cpu":9},{"name":"x","count":2,"gpu":1}]},
+  {"name":"pair","tasks":[{"name":"w","count":2,"cpu":6},{"name":"x","count":2,"cpu":5}]}]},
+ {"id":"idle","nodes":[{"name":"n","cpus":1}],"jobs":[{"name":"j","tasks":[{"cpu":1}]}]},
+ {"id":"queues","needs":["reclaim"],"jobs":[{"name":"q","tasks":[{"cpu":1}]}]}]
+END
+
+# The output must be this.
+says() { # EXPECTED OPTION...
+    local expected=$1
+    shift
+    "${explain[@]}" "$@" "$scratch/racks.json" >"$scratch/out"
+    diff <(printf '%s\n' "$expected") "$scratch/out"
+}
+
+# ---- English ----
+
+check the_best_rack_is_told says 'case racks, job rack: not now
+  group "w": no rack holds 5 tasks: the best, b1/r2, holds 4; gpu is short
+    4 nodes: 3 take a task; state stops 1
+    best rack: block=b1/rack=r2, 4 of 5 tasks' --job rack
+check never_is_told_of_the_empty_nodes says 'case racks, job never: never
+  group "w": 0 of 1 task could ever fit; cpu is short (9000 millicores a task)
+    4 nodes: 0 take a task; kind stops 4 (cpu 4)
+  group "x": 2 of 2 tasks fit now
+    4 nodes: 3 take a task; state stops 1' --job never --case racks
+check groups_that_do_not_go_together says 'case racks, job pair: not now
+  group "w": 2 of 2 tasks fit now
+    4 nodes: 3 take a task; state stops 1
+  group "x": 2 of 2 tasks fit now
+    4 nodes: 3 take a task; state stops 1
+  all: each group fits alone, but not all together: 3 of 4 tasks fit now; for group "x" cpu is short' \
+    --job pair
+check a_job_that_runs says 'case racks, job runs: runs with 2 of 2 tasks' --job=runs
+check a_case_without_waiting_jobs says 'case idle: no job is waiting' --case idle
+check a_case_that_needs_queues says 'case queues: skipped: needs reclaim' --case queues
+
+all_that_wait() {
+    "${explain[@]}" "$scratch/racks.json" >"$scratch/out"
+    cat "$scratch/out"
+    [[ $(grep '^case' "$scratch/out" | tr '\n' '|') == 'case racks, job rack: not now|'\
+'case racks, job never: never|case racks, job pair: not now|case idle: no job is waiting|'\
+'case queues: skipped: needs reclaim|' ]]
+}
+check all_that_wait_are_told all_that_wait
+
+growth() {
+    cat >"$scratch/grow.json" <<'END'
+{"id":"g","nodes":[{"name":"n","cpus":2}],"jobs":[{"name":"j","min":1,"tasks":[{"count":4,"cpu":1}]}]}
+END
+    "${explain[@]}" --job j "$scratch/grow.json" >"$scratch/out"
+    diff "$scratch/out" - <<'END'
+case g, job j: runs with 2 of 4 tasks
+  group "tasks": 0 of 1 more task could ever fit; cpu is short (1000 millicores a task)
+    1 node: 0 take a task; kind stops 1 (cpu 1)
+END
+}
+check why_a_job_does_not_grow growth
+
+reads_standard_input() {
+    "${explain[@]}" - <"$scratch/racks.json" >"$scratch/out"
+    "${explain[@]}" "$scratch/racks.json" | cmp - "$scratch/out"
+}
+check standard_input_is_read reads_standard_input
+
+# ---- JSON ----
+
+json_lines() {
+    "${explain[@]}" --json "$scratch/racks.json" >"$scratch/out"
+    cat "$scratch/out"
+    [[ $(wc -l <"$scratch/out") -eq 4 ]]
+    head -n 1 "$scratch/out" >"$scratch/one"
+    is_json "$scratch/one"
+    [[ $(json_get "$scratch/one" why.answer) == 'not now' ]]
+    [[ $(json_get "$scratch/one" why.groups.0.domain.path) == 'block=b1/rack=r2' ]]
+    [[ $(json_get "$scratch/one" why.groups.0.domain.holds) -eq 4 ]]
+    [[ $(json_get "$scratch/one" why.groups.0.refused.state) -eq 1 ]]
+    [[ $(json_get "$scratch/one" why.because.group) == w ]]
+    [[ $(tail -n 1 "$scratch/out") == '{"case": "queues", "skipped": "needs reclaim"}' ]]
+}
+check one_object_a_job json_lines
+check a_running_job_as_json says \
+    '{"case": "racks", "job": "runs", "state": "running", "tasks": 2, "count": 2}' --json --job runs
+
+shared_cases() {
+    local file
+    for file in "$shared"/scenarios/*.json; do
+        "${explain[@]}" "$file" >"$scratch/out"
+        "${explain[@]}" --json "$file" >"$scratch/json"
+        ! grep -q ': not now$\|: never$' "$scratch/out" || grep -q '"answer"' "$scratch/json"
+    done
+}
+if [[ -n ${GANG_SHARED:-} && -d ${GANG_SHARED:-}/scenarios ]]; then
+    check shared_cases shared_cases
+else
+    skip shared_cases "no shared cases; set GANG_SHARED"
+fi
+
+# ---- wrong input ----
+
+refuses missing_file 'none\.json: cannot be opened: No such file' "${explain[@]}" "$scratch/none.json"
+refuses no_file 'no file is given' "${explain[@]}"
+refuses two_files "unexpected argument 'b'" "${explain[@]}" a b
+refuses unknown_option "unknown option '--fast'" "${explain[@]}" --fast "$scratch/racks.json"
+refuses unknown_case "racks\\.json: no case 'none'" "${explain[@]}" --case none "$scratch/racks.json"
+refuses unknown_job "racks\\.json: no job 'none'" "${explain[@]}" --job none "$scratch/racks.json"
+refuses job_of_another_case "racks\\.json: no job 'j'" "${explain[@]}" --case racks --job j \
+    "$scratch/racks.json"
+printf '[{"nodes":[{"name":"n0","cpus":1}' >"$scratch/cut.json"
+refuses truncated_text 'cut\.json: line 1, column 34: ' "${explain[@]}" "$scratch/cut.json"
+printf '{"nodes":[{"name":"n0"}],"jobs":[{"name":"j","tasks":[{"gpu":1,"same":"rack"}]}]}' \
+    >"$scratch/bad.json"
+refuses unknown_level 'bad\.json: ' "${explain[@]}" "$scratch/bad.json"
+
+exit "$failed"
