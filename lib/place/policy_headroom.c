@@ -42,7 +42,10 @@ struct worth {
     const struct gang__ask *ask;
     uint64_t weight; /* with the root of its size */
     uint64_t demand; /* milli-GPUs a task; by memory: a guess, half of each device */
+    /* Do the devices of a class do? Asked once: of a class of one model. */
+    uint8_t suits[GANG__CLASSES];
 };
+enum { UNASKED, NO, YES };
 
 struct entry {
     uint64_t key[3]; /* the first is not 0 if in use */
@@ -125,7 +128,7 @@ static bool take_mix(struct gang__plan *p, struct gang__headroom *h, const struc
         uint64_t demand = (uint64_t)a->devices * (a->share ? a->share : 500);
         uint64_t count = a->weight >> shift ? a->weight >> shift : 1;
         h->worth[h->worths++] =
-            (struct worth){a, count * square_root(square_root(demand << 32)), demand};
+            (struct worth){a, count * square_root(square_root(demand << 32)), demand, {UNASKED}};
         h->by_memory = h->by_memory || a->gpu_memory;
     }
     if (!h->root[MOST_MILLI])
@@ -168,17 +171,27 @@ struct state {
     uint16_t part[GANG_MAX_GPUS]; /* what is free of each device */
 };
 
-static int64_t worth_to(const struct gang__headroom *h, const struct worth *w,
+/* 0: it depends on the device. */
+static uint8_t suits(gang_cluster *c, struct worth *w, uint8_t class_id)
+{
+    const char *model = gang__load(&c->class[class_id])->model;
+    if (w->suits[class_id] == UNASKED && model[0])
+        w->suits[class_id] = gang__ask_suits(w->ask, model) ? YES : NO;
+    return w->suits[class_id];
+}
+
+static int64_t worth_to(gang_cluster *c, const struct gang__headroom *h, struct worth *w,
                         const struct state *s)
 {
     const struct gang__ask *a = w->ask;
     const struct gang_gpu_spec *gpu = s->v->shape->spec->gpus;
     uint64_t usable = 0, on_devices = 0;
     uint32_t fit = 0;
-    if (s->cpu < a->cpu || s->pages < a->pages)
+    uint8_t all = suits(c, w, s->v->layout.class_id);
+    if (s->cpu < a->cpu || s->pages < a->pages || all == NO)
         return 0;
     for (unsigned i = 0; i < s->gpus; i++) {
-        uint32_t share = gang__ask_suits(a, gpu[i].model)
+        uint32_t share = all == YES || gang__ask_suits(a, gpu[i].model)
                              ? gang__share_asked(a->share, a->gpu_memory, &gpu[i])
                              : 0;
         if (share == 0 || s->part[i] < share)
@@ -196,11 +209,11 @@ static int64_t worth_to(const struct gang__headroom *h, const struct worth *w,
     return (int64_t)(w->weight * (root_of(h, usable) + LINEAR * on_devices));
 }
 
-static int64_t sum_of(const struct gang__headroom *h, const struct state *s)
+static int64_t sum_of(gang_cluster *c, struct gang__headroom *h, const struct state *s)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < h->worths; i++)
-        sum += worth_to(h, &h->worth[i], s);
+        sum += worth_to(c, h, &h->worth[i], s);
     return sum;
 }
 
@@ -211,7 +224,7 @@ static int64_t value_of(struct gang__plan *p, struct gang__headroom *h, const st
     if (s->gpus == 0)
         return 0;
     if (s->gpus > CACHED_GPUS || h->by_memory || !gang__load(&p->c->class[class_id])->model[0])
-        return sum_of(h, s);
+        return sum_of(p->c, h, s);
     uint16_t part[CACHED_GPUS] = {0};
     for (unsigned i = 0; i < s->gpus; i++) {
         unsigned at = i;
@@ -230,7 +243,7 @@ static int64_t value_of(struct gang__plan *p, struct gang__headroom *h, const st
     hash = (hash ^ hash >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
     struct entry *e = &h->cache[hash >> (64 - CACHE_LOG)];
     if (memcmp(e->key, key, sizeof(key)) != 0) {
-        e->value = sum_of(h, s);
+        e->value = sum_of(p->c, h, s);
         memcpy(e->key, key, sizeof(key));
     }
     return e->value;
