@@ -319,6 +319,7 @@ struct gang_cluster {
     /* One more at each change of nodes, kinds or capacities, and before a node is given back: who saw it
      * stand still since he last entered a read section may use what he found before. */
     gang__a64 epoch;
+    gang__a64 changes[GANG__CHUNKS]; /* see gang__chunk_changed() */
 
     _Atomic(gang_worker *) worker[GANG__WORKERS];
     gang__a32 worker_end;
@@ -374,6 +375,15 @@ static inline void gang__structure_unlock(gang_cluster *c)
 {
     pthread_mutex_unlock(&c->structure);
     gang__fork_allow();
+}
+
+/* What is remembered of the descriptions of a chunk's nodes, or derived from them and the modes of
+ * partitions, goes by a number that rises with each change of them: after a slot got a node or another
+ * description, and before the stamp (core/index.h) tells of it. It is odd while the modes change. Under
+ * the structure mutex. */
+static inline void gang__chunk_changed(gang_cluster *c, uint32_t slot)
+{
+    gang__add_seq(&c->changes[slot / GANG__CHUNK], 2);
 }
 
 /* The chunk of a slot that was used at least once. */

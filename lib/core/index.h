@@ -88,6 +88,28 @@ uint32_t gang__index_next(gang_cluster *c, uint32_t class_id, unsigned bucket, u
 /* The nodes among the 32 slots from `base` (a multiple of 32) in a bucket of a class, as bits. */
 uint32_t gang__index_word(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t base);
 
+/* The same of a chunk: which of its 32 words hold something; and the first chunk >= from with a word that
+ * does, or GANG__CHUNKS. */
+static inline uint32_t gang__index_top(gang_cluster *c, uint32_t class_id, unsigned bucket,
+                                       uint32_t chunk)
+{
+    const struct gang__chunk *its = gang__load(&c->chunk[chunk]);
+    struct gang__leaf *leaf = its ? gang__load(&its->leaf[class_id]) : NULL;
+    return leaf ? (uint32_t)gang__load_seq(&leaf->top[bucket]) : 0;
+}
+static inline uint32_t gang__index_chunk(gang_cluster *c, uint32_t class_id, unsigned bucket,
+                                         uint32_t from)
+{
+    struct gang__class *class = gang__load(&c->class[class_id]);
+    uint32_t at = from / GANG__FAN, least = from % GANG__FAN;
+    for (; at < GANG__CHUNKS / GANG__FAN; at++, least = 0) {
+        uint32_t rest = (uint32_t)gang__load_seq(&class->mid[bucket][at]) & UINT32_MAX << least;
+        if (rest)
+            return at * GANG__FAN + (uint32_t)__builtin_ctz(rest);
+    }
+    return GANG__CHUNKS;
+}
+
 /* Index words for a class and for a chunk: made before the first node of the class appears there,
  * under the structure mutex. */
 gang_result gang__index_make(gang_cluster *c, uint32_t class_id, struct gang__chunk *chunk);

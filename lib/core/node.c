@@ -207,6 +207,7 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     node->older = old;
     gang__store(&node->label, gang__commit_label(w));
     gang__store(&slot->node, node);
+    gang__chunk_changed(c, node->slot);
     gang__store(&chunk->described, gang__commit_label(w));
     old->over_at = gang__instant_now(c);
     gang__names_remove(&c->node_names, &old->name_link);

@@ -138,6 +138,7 @@ static void publish(gang_cluster *c, struct gang__node *node)
     gang__store(&slot->layout, gang__layout_pack(node->shape->layout));
     gang__store(&slot->shape, node->shape);
     gang__store(&slot->node, node);
+    gang__chunk_changed(c, node->slot);
 }
 
 /* Bring up nodes of ascending slots, `first` up to `end`, in one commit. Their cells are gone and nobody

@@ -81,9 +81,19 @@ static struct gang__modes *modes_with(gang_cluster *c, struct gang__partition *p
     return m;
 }
 
+/* Of all chunks: see gang__chunk_changed(). */
+static void step_changes(gang_cluster *c)
+{
+    for (uint32_t i = 0; i < GANG__CHUNKS; i++)
+        if (gang__load(&c->chunk[i]))
+            gang__add_seq(&c->changes[i], 1);
+}
+
 static void publish(gang_cluster *c, struct gang__modes *m)
 {
+    step_changes(c);
     struct gang__modes *old = atomic_exchange(&c->modes, m);
+    step_changes(c);
     if (old) {
         old->next_retired = c->retired.modes;
         c->retired.modes = old;

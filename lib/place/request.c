@@ -14,6 +14,7 @@
 #include "model/node_spec.h"
 #include "place/badge.h"
 #include "place/mix.h"
+#include "place/sieve.h"
 
 enum {
     MAX_TASKS = 1 << 24,
@@ -489,6 +490,7 @@ static gang_result compile_group(const struct job *j, struct block *b,
     g->models_ranked = g->models_ranked && g->devices && g->model_count > 1;
     g->filters = s->partition || g->rule_count || g->where.step_count || g->model_count ||
                  g->profile || g->scarce == GANG_SCARCE_STRICT;
+    g->sieve = take(b, 1, sizeof(*g->sieve));
     g->set = s->set;
     return GANG_OK;
 }
@@ -817,5 +819,6 @@ void gang__request_put(gang_request *request, uint32_t times)
     if (!request || atomic_fetch_sub_explicit(&request->refs, times, memory_order_acq_rel) != times)
         return;
     gang__badges_unbind(request);
+    gang__sieves_free(request);
     gang__release(&request->cluster->mem, request);
 }

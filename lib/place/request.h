@@ -33,6 +33,14 @@ struct gang__need {
     int64_t amount;
 };
 
+struct gang__sieve;
+
+/* Where a group keeps its sieve, see place/sieve.h: the only thing in it that changes. */
+struct gang__sieve_place {
+    _Atomic(struct gang__sieve *) now; /* NULL: none was worth it so far */
+    gang__a64 missed;                  /* nodes that were met in vain and not yet made good for */
+};
+
 struct gang__group {
     const char *name;
     int64_t count, min;
@@ -57,6 +65,7 @@ struct gang__group {
     const struct gang__partition *partition; /* NULL: any */
     const char *profile;                     /* of partitionable devices; NULL: whole ones */
     uint64_t width; /* of the profile, in slices, as far as is known; else 1 */
+    struct gang__sieve_place *sieve;
     bool filters;   /* some rule, model, partition or profile: look at the node */
     int32_t scarce; /* GANG_SCARCE_*; OFF where it asks for GPUs */
     bool near_nic;

@@ -8,6 +8,7 @@
 #include "place/filter.h"
 #include "place/pack.h"
 #include "place/score.h"
+#include "place/sieve.h"
 
 struct search {
     struct gang__plan *p;
@@ -28,7 +29,9 @@ struct search {
     int64_t nodes;       /* on so many nodes more */
     int64_t at_least;    /* see struct gang__walk */
     const struct gang__walk *walk;
-    size_t at, count; /* of all_nodes(): the nodes in their order, in plan.word */
+    struct gang__sieve *sieve; /* of the group; NULL: none */
+    uint64_t missed;           /* nodes that were met and do not match */
+    size_t at, count;          /* of all_nodes(): the nodes in their order, in plan.word */
     bool listed;
 };
 
@@ -36,8 +39,11 @@ struct search {
 static bool node_is_due(struct search *s, const struct gang__node *node)
 {
     struct gang__misfit misfit;
-    return gang__node_matches(s->p, s->g, node, &misfit) &&
-           (!s->sorts || gang__node_in_tier(s->p, s->g, node, s->tiers, s->tier, s->p->even));
+    if (!gang__node_matches(s->p, s->g, node, &misfit)) {
+        s->missed++;
+        return false;
+    }
+    return !s->sorts || gang__node_in_tier(s->p, s->g, node, s->tiers, s->tier, s->p->even);
 }
 
 /* May tasks of the group go to a node, now, if there is room? */
@@ -98,6 +104,19 @@ static void fetch_ahead(gang_cluster *c, uint32_t base, uint32_t bits)
     }
 }
 
+/* The first candidate from `slot` on and before `end`, or GANG__NO_SLOT. *bits: it and those after it in
+ * its index word, by their places in that. */
+static inline uint32_t next_of(struct search *s, uint32_t class_id, unsigned bucket, uint32_t slot,
+                               uint32_t end, uint32_t *bits)
+{
+    if (s->sieve)
+        return gang__sieve_next(s->sieve, s->p, s->g, class_id, bucket, slot, end, bits);
+    uint32_t more;
+    slot = gang__index_next(s->p->c, class_id, bucket, slot, &more);
+    *bits = (more << 1 | 1) << slot % GANG__FAN;
+    return slot < end ? slot : GANG__NO_SLOT;
+}
+
 /* The candidates among the slots of one index word. */
 static int64_t walk_word(struct search *s, uint32_t class_id, unsigned bucket, uint32_t base,
                          uint32_t bits)
@@ -123,14 +142,13 @@ static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
     uint32_t start = p->start > s->first && p->start < s->end ? p->start : s->first;
     int laps = start > s->first ? 2 : 1;
     for (int lap = 0; lap < laps; lap++) {
-        uint32_t slot = lap ? s->first : start, more;
+        uint32_t slot = lap ? s->first : start, bits;
         uint32_t end = lap ? start : s->end;
         while (s->want && !p->failed) {
-            slot = gang__index_next(p->c, class_id, bucket, slot, &more);
-            if (slot >= end)
+            slot = next_of(s, class_id, bucket, slot, end, &bits);
+            if (slot == GANG__NO_SLOT)
                 break;
-            uint32_t at = slot % GANG__FAN, base = slot - at;
-            uint32_t bits = (more << 1 | 1) << at;
+            uint32_t base = slot - slot % GANG__FAN;
             if (end - base < GANG__FAN)
                 bits &= ((uint32_t)1 << (end - base)) - 1;
             if (s->want > 1)
@@ -214,13 +232,13 @@ static int64_t index_first(struct search *s)
     buckets_of(s, &first, &end);
     uint32_t slot = s->first;
     while (s->want && !s->p->failed) {
-        uint32_t next = GANG__NO_SLOT, next_class = 0, more;
+        uint32_t next = GANG__NO_SLOT, next_class = 0, bits;
         unsigned next_bucket = 0;
         for (uint32_t k = 0; k < s->classes; k++) {
             for (unsigned bucket = first; bucket < end; bucket++) {
                 if (!may_be_in(s, k, bucket))
                     continue;
-                uint32_t found = gang__index_next(s->p->c, s->class_id[k], bucket, slot, &more);
+                uint32_t found = next_of(s, s->class_id[k], bucket, slot, s->end, &bits);
                 if (found < next) {
                     next = found;
                     next_class = s->class_id[k];
@@ -228,7 +246,7 @@ static int64_t index_first(struct search *s)
                 }
             }
         }
-        if (next >= s->end)
+        if (next == GANG__NO_SLOT)
             break;
         int64_t here = visit(s, next);
         done += here;
@@ -458,11 +476,10 @@ static void mark_indexed(struct search *s, uint32_t end)
     find_classes(s);
     for (unsigned bucket = last; bucket-- > first;) {
         for (uint32_t k = 0; k < s->classes; k++) {
-            uint32_t slot = s->first, more;
-            while ((slot = gang__index_next(s->p->c, s->class_id[k], bucket, slot, &more)) < end) {
-                uint32_t at = slot % GANG__FAN, base = slot - at;
-                uint64_t bits = (more << 1 | 1) << at; /* 32 slots: in one word */
-                s->p->slot_set[base / 64] |= bits << base % 64;
+            uint32_t slot = s->first, bits;
+            while ((slot = next_of(s, s->class_id[k], bucket, slot, end, &bits)) != GANG__NO_SLOT) {
+                uint32_t base = slot - slot % GANG__FAN; /* 32 slots: in one word */
+                s->p->slot_set[base / 64] |= (uint64_t)bits << base % 64;
                 slot = base + GANG__FAN;
             }
         }
@@ -504,7 +521,7 @@ static void fill_seats(struct search *s, uint32_t end)
         for (uint64_t bits = p->slot_set[i]; bits && !p->failed; bits &= bits - 1) {
             uint32_t slot = i * 64 + (uint32_t)__builtin_ctzll(bits);
             const struct gang__node *node = slot < end ? gang__plan_node(p, slot) : NULL;
-            if (!node || (s->sorts && !node_is_due(s, node)) || !admits(s, slot) ||
+            if (!node || (s->look && !node_is_due(s, node)) || !admits(s, slot) ||
                 (s->g->bounded && gang__plan_allowance(p, s->group, node) == 0))
                 continue;
             gang__seat_add(p, s->group, slot);
@@ -605,11 +622,16 @@ int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
     s.at = s.count = 0;
     s.listed = s.sorts = false;
     s.look = gang__group_filters(p, s.g);
+    s.missed = 0;
+    s.sieve = s.look ? gang__sieve_of(p, s.g) : NULL;
     s.tier = 0;
     s.tiers = gang__tiers_of(p, s.g);
     if (p->empty && p->q->group_count == 1)
         s.tiers = (struct gang__tiers){1, false};
-    return gang__tier_count(s.tiers) == 1 ? search_tier(&s) : search_tiers(&s);
+    int64_t done = gang__tier_count(s.tiers) == 1 ? search_tier(&s) : search_tiers(&s);
+    if (s.missed)
+        gang__sieve_missed(s.g, s.missed);
+    return done;
 }
 
 int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What searches remember of nodes that do not match (lib/place/sieve.c): the same nodes are found as
+ * without it, few others are met, and nothing that changes stays hidden. */
+#include <gangsched/gangsched.h>
+
+#include "place/sieve.h"
+#include "support.h"
+
+enum { NODES = 2500, RARE = 700 }; /* in three chunks; one of so many nodes is rare */
+
+static struct stage s;
+static gang_node_id node[NODES];
+static const char *const yes[] = {"y"};
+static struct gang_label_rule rare_rule = {"rare", yes, 1, GANG_LABEL_IN, 0};
+
+/* A node with two cores and a GPU, and with one label. */
+static struct box box_of(int i, const struct gang_label *label)
+{
+    static char name[20];
+    snprintf(name, sizeof(name), "n%d", i);
+    return (struct box){.name = name,
+                        .cpu = 2000,
+                        .gpus = 1,
+                        .model = i % 3 ? "A" : "B",
+                        .labels = label,
+                        .label_count = label != NULL};
+}
+
+static void add(int i, const char *rare)
+{
+    struct gang_label label = {"rare", rare};
+    struct box box = box_of(i, &label);
+    node[i] = stage_add(&s, &box);
+}
+
+static void relabel(int i, const char *rare)
+{
+    static struct box_room room;
+    struct gang_label label = {"rare", rare};
+    struct box box = box_of(i, &label);
+    struct gang_node_spec spec = box_spec(&box, &room);
+    MUST(gang_node_change(s.w, node[i], &spec, NULL));
+}
+
+static void open_stage(void)
+{
+    stage_open(&s, NULL, 0);
+    for (int i = 0; i < NODES; i++)
+        add(i, i % RARE == RARE - 1 ? "y" : "n");
+}
+
+static void close_stage(void)
+{
+    stage_close(&s);
+}
+
+/* Tasks on nodes that are rare. */
+static gang_request *rare_request(int64_t count, int32_t policy)
+{
+    struct gang_group_spec g = group_of(count, 1000, 0);
+    struct gang_request_spec spec = request_of(&g, 1);
+    g.labels = &rare_rule;
+    g.label_count = 1;
+    spec.policy = policy;
+    return stage_request(&s, &spec);
+}
+
+static gang_result try_once(gang_request *q)
+{
+    gang_alloc_id id;
+    gang_result r = gang_alloc(s.w, q, &id, NULL);
+    if (r == GANG_OK)
+        MUST(gang_alloc_free(s.w, id));
+    return r;
+}
+
+/* Searches of a few tries learn what there is. Between them something is given back, so that a refusal
+ * is not just said again. */
+static void warm(gang_request *q)
+{
+    struct gang_group_spec g = group_of(1, 1000, 0);
+    for (int i = 0; i < 8; i++) {
+        try_once(q);
+        MUST(gang_alloc_free(s.w, stage_alloc_group(&s, &g)));
+    }
+}
+
+static uint64_t misses_of(gang_request *q, gang_result expected)
+{
+    uint64_t before = atomic_load(&gang__sieve_misses);
+    ck_assert_int_eq(try_once(q), expected);
+    return atomic_load(&gang__sieve_misses) - before;
+}
+
+/* ---- what is met ---- */
+
+START_TEST(only_nodes_that_match_are_met)
+{
+    static const int32_t policy[] = {GANG_POLICY_PACK, GANG_POLICY_SPREAD, GANG_POLICY_FIRST,
+                                     GANG_POLICY_FGD};
+    gang_request *q = rare_request(NODES / RARE * 2, policy[_i]);
+    ck_assert_uint_ge(misses_of(q, GANG_OK), NODES / RARE * (RARE - 1));
+    warm(q);
+    ck_assert_uint_eq(misses_of(q, GANG_OK), 0);
+    gang_request_put(q);
+}
+END_TEST
+
+/* The answer that it never fits is remembered; what is left is the search. */
+START_TEST(a_refusal_meets_only_nodes_that_match)
+{
+    gang_request *q = rare_request(NODES / RARE * 2 + 1, GANG_POLICY_PACK);
+    ck_assert_uint_ge(misses_of(q, GANG_ENEVER), NODES);
+    warm(q);
+    gang_request *other = rare_request(1, GANG_POLICY_PACK);
+    ck_assert_int_eq(try_once(other), GANG_OK); /* moves the stamp: it is to search again */
+    ck_assert_uint_eq(misses_of(q, GANG_ENEVER), 0);
+    gang_request_put(other);
+    gang_request_put(q);
+}
+END_TEST
+
+/* ---- what changes ---- */
+
+START_TEST(a_node_that_comes_to_match_is_found)
+{
+    gang_request *q = rare_request(NODES / RARE * 2 + 1, GANG_POLICY_PACK);
+    warm(q);
+    ck_assert_int_eq(try_once(q), GANG_ENEVER);
+    relabel(5, "y");
+    ck_assert_int_eq(try_once(q), GANG_OK);
+    relabel(5, "n");
+    ck_assert_int_eq(try_once(q), GANG_ENEVER);
+    MUST(gang_node_remove(s.w, node[6]));
+    MUST(gang_cluster_reclaim(s.c));
+    warm(q);
+    add(6, "y"); /* in the same slot */
+    ck_assert_uint_eq((uint32_t)node[6], 7);
+    ck_assert_int_eq(try_once(q), GANG_OK);
+    gang_request_put(q);
+}
+END_TEST
+
+/* A request for all there is, of which one node is in a partition. */
+static gang_request *all_request(void)
+{
+    const char *mine[] = {"mine"};
+    struct box box = box_of(NODES, NULL);
+    struct gang_group_spec g = group_of(2 * NODES + 1, 1000, 0);
+    struct gang_request_spec spec = request_of(&g, 1);
+    box.partitions = mine;
+    box.partition_count = 1;
+    stage_add(&s, &box);
+    return stage_request(&s, &spec);
+}
+
+START_TEST(modes_of_partitions_are_seen)
+{
+    gang_request *all = all_request();
+    ck_assert_int_eq(try_once(all), GANG_OK);
+    MUST(gang_partition_set(s.w, "mine", GANG_PARTITION_EXCLUSIVE));
+    warm(all);
+    ck_assert_uint_eq(misses_of(all, GANG_ENEVER), 0);
+    MUST(gang_partition_set(s.w, "mine", GANG_PARTITION_LENDING));
+    ck_assert_int_eq(try_once(all), GANG_OK);
+    MUST(gang_partition_set(s.w, "mine", GANG_PARTITION_EXCLUSIVE));
+    ck_assert_int_eq(try_once(all), GANG_ENEVER);
+    MUST(gang_partition_set(s.w, "mine", GANG_PARTITION_SHARED));
+    ck_assert_int_eq(try_once(all), GANG_OK);
+    gang_request_put(all);
+}
+END_TEST
+
+static gang_worker *other;
+
+static void lend_now(enum gang__step step)
+{
+    if (step != GANG__STEP_FIND || !atomic_exchange(&gang__hook_now, (gang__hook_fn)NULL))
+        return;
+    MUST(gang_partition_set(other, "mine", GANG_PARTITION_LENDING));
+}
+
+/* Modes change while a chunk is being looked at: what is looked at later, by the old ones, must not pass
+ * for the new ones. */
+START_TEST(modes_that_change_midway_are_seen)
+{
+    gang_request *all = all_request();
+    MUST(gang_worker_new(s.c, &other));
+    MUST(gang_partition_set(s.w, "mine", GANG_PARTITION_EXCLUSIVE));
+    atomic_store(&gang__sieve_off, true);
+    warm(all);
+    atomic_store(&gang__sieve_off, false);
+    atomic_store(&gang__hook_now, lend_now);
+    ck_assert_int_eq(try_once(all), GANG_OK);
+    ck_assert(atomic_load(&gang__hook_now) == NULL);
+    gang_request_put(all);
+}
+END_TEST
+
+START_TEST(nodes_past_its_end_are_found)
+{
+    enum { MORE = 3 * 1024 };
+    gang_request *q = rare_request(1, GANG_POLICY_FIRST);
+    warm(q);
+    for (int i = 0; i < NODES; i++)
+        if (i % RARE == RARE - 1)
+            relabel(i, "n");
+    ck_assert_int_eq(try_once(q), GANG_ENEVER);
+    for (int i = NODES; i < NODES + MORE; i++) {
+        struct gang_label label = {"rare", i == NODES + MORE - 1 ? "y" : "n"};
+        struct box box = box_of(i, &label);
+        stage_add(&s, &box);
+    }
+    ck_assert_int_eq(try_once(q), GANG_OK);
+    warm(q);
+    ck_assert_uint_eq(misses_of(q, GANG_OK), 0); /* a larger one was made */
+    gang_request_put(q);
+}
+END_TEST
+
+START_TEST(without_memory_it_goes_on_without)
+{
+    gang_request *q = rare_request(1, GANG_POLICY_PACK);
+    warm(q); /* the worker has its scratch now */
+    gang_request *next = rare_request(1, GANG_POLICY_PACK);
+    s.mem.calls = 0;
+    s.mem.fail_at = 1;
+    s.mem.fail_on = true;
+    ck_assert_uint_gt(misses_of(next, GANG_OK), 0);
+    ck_assert_int_eq(s.mem.calls, 0); /* the first search has none */
+    ck_assert_uint_gt(misses_of(next, GANG_OK), 0);
+    ck_assert_int_eq(s.mem.calls, 1);
+    s.mem.fail_at = 0;
+    warm(next);
+    ck_assert_uint_eq(misses_of(next, GANG_OK), 0);
+    gang_request_put(next);
+    gang_request_put(q);
+}
+END_TEST
+
+/* ---- the same nodes ---- */
+
+static uint64_t state;
+
+static uint32_t below(uint32_t n) /* splitmix64 */
+{
+    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (uint32_t)((z ^ z >> 31) % n);
+}
+
+enum { REQUESTS = 24 };
+static gang_request *request[REQUESTS];
+
+static void make_requests(void)
+{
+    static const char *const model[] = {"A"}, *const partition[] = {NULL, "p", "q"};
+    static const char *const where[] = {NULL, "rare = y", "not rare = y"};
+    static const int32_t policy[] = {GANG_POLICY_PACK, GANG_POLICY_SPREAD, GANG_POLICY_FIRST,
+                                     GANG_POLICY_FGD};
+    for (uint32_t i = 0; i < REQUESTS; i++) {
+        struct gang_group_spec g = group_of(1 + below(4), 500 + 500 * below(3), 0);
+        struct gang_request_spec spec = request_of(&g, 1);
+        if (below(2))
+            g.gpu_milli = 500;
+        if (g.gpu_milli && below(2)) {
+            g.gpu_models = model;
+            g.gpu_model_count = 1;
+        }
+        g.where = where[below(3)];
+        g.partition = partition[below(3)];
+        g.labels = &rare_rule;
+        g.label_count = below(2);
+        spec.policy = policy[below(4)];
+        request[i] = stage_request(&s, &spec);
+    }
+}
+
+/* Where a request goes, with or without sieves. */
+static gang_result goes_to(gang_request *q, bool off, struct task_list *list)
+{
+    gang_alloc_id id;
+    atomic_store(&gang__sieve_off, off);
+    gang_result r = gang_alloc(s.w, q, &id, NULL);
+    list->count = 0;
+    if (r == GANG_OK) {
+        *list = *stage_tasks(&s, id);
+        MUST(gang_alloc_free(s.w, id));
+    }
+    atomic_store(&gang__sieve_off, false);
+    return r;
+}
+
+static void compare(gang_request *q)
+{
+    static struct task_list with, without;
+    gang_result r = goes_to(q, true, &without);
+    test_assert(goes_to(q, false, &with) == r);
+    test_assert(with.count == without.count);
+    for (size_t i = 0; i < with.count; i++)
+        test_assert(with.task[i].node == without.task[i].node);
+}
+
+static void step(int *count)
+{
+    static const char *const names[] = {"p", "q"};
+    static struct box_room room;
+    int i = (int)below((uint32_t)*count);
+    struct gang_label label = {"rare", below(20) ? "n" : "y"};
+    gang_alloc_id id;
+    struct box box = box_of(i, &label);
+    box.partitions = names + below(2);
+    box.partition_count = below(2);
+    struct gang_node_spec spec = box_spec(&box, &room);
+    switch (below(8)) {
+    case 0:
+        (void)!gang_alloc(s.w, request[below(REQUESTS)], &id, NULL);
+        break;
+    case 1:
+        id = gang_alloc_next(s.c, GANG_ID_NONE);
+        if (id != GANG_ID_NONE)
+            MUST(gang_alloc_free(s.w, id));
+        break;
+    case 2:
+        if (gang_node_get(s.c, node[i],
+                          &(struct gang_node_info){.size = sizeof(struct gang_node_info)}) ==
+            GANG_OK)
+            MUST(gang_node_change(s.w, node[i], &spec, NULL));
+        break;
+    case 3:
+        if (gang_node_remove(s.w, node[i]) == GANG_OK && below(2))
+            MUST(gang_cluster_reclaim(s.c));
+        break;
+    case 4:
+        (void)!gang_node_add(s.w, &spec, &node[i], NULL);
+        break;
+    case 5:
+        if (below(10) == 0)
+            MUST(gang_partition_set(s.w, names[below(2)], (int32_t)below(3)));
+        break;
+    case 6:
+        if (*count + 3 < NODES)
+            for (int k = 0; k < 3; k++, ++*count)
+                add(*count, below(20) ? "n" : "y");
+        break;
+    default:
+        compare(request[below(REQUESTS)]);
+    }
+}
+
+START_TEST(the_same_nodes_are_found_as_without)
+{
+    int steps = getenv("GANG_TEST_QUICK") ? 2000 : 20000, count = 1000;
+    uint64_t seed = state = test_seed();
+    stage_open(&s, NULL, 0);
+    for (int i = 0; i < count; i++)
+        add(i, i % 50 ? "n" : "y");
+    MUST(gang_partition_set(s.w, "p", GANG_PARTITION_SHARED));
+    make_requests();
+    for (int i = 0; i < steps; i++)
+        step(&count);
+    for (uint32_t i = 0; i < REQUESTS; i++) {
+        compare(request[i]);
+        gang_request_put(request[i]);
+    }
+    printf("%d steps from seed %" PRIu64 "\n", steps, seed);
+    stage_close(&s);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sieve");
+    TCase *tests = tcase_create("large"), *same = tcase_create("same");
+    tcase_set_timeout(tests, 60);
+    tcase_set_timeout(same, 120);
+    tcase_add_checked_fixture(tests, open_stage, close_stage);
+    tcase_add_loop_test(tests, only_nodes_that_match_are_met, 0, 4);
+    tcase_add_test(tests, a_refusal_meets_only_nodes_that_match);
+    tcase_add_test(tests, a_node_that_comes_to_match_is_found);
+    tcase_add_test(tests, modes_of_partitions_are_seen);
+    tcase_add_test(tests, modes_that_change_midway_are_seen);
+    tcase_add_test(tests, nodes_past_its_end_are_found);
+    tcase_add_test(tests, without_memory_it_goes_on_without);
+    tcase_add_test(same, the_same_nodes_are_found_as_without);
+    suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, same);
+    return run_suite(suite);
+}
