@@ -454,7 +454,8 @@ enum {
     GANG_POLICY_BEST_FIT = 6,      /**< least left of cpu and GPUs together */
     GANG_POLICY_DOT_PRODUCT = 7,   /**< smallest product of what is asked and what is free */
     GANG_POLICY_GPU_PACKING = 8,   /**< shared devices before whole ones before idle nodes */
-    GANG_POLICY_GPU_CLUSTERING = 9, /**< beside tasks of the same number of GPUs */
+    /** Beside tasks of the same number of GPUs, as far as they were placed by this policy. */
+    GANG_POLICY_GPU_CLUSTERING = 9,
     GANG_POLICY_HEADROOM = 10,     /**< most GPUs left usable for a mix of shapes (place.h) */
     GANG_POLICY_HOST = 11          /**< gang_request_spec.score */
 };
@@ -506,8 +507,9 @@ struct gang_candidate {
  * leaves one out. Called during gang_alloc() and its like, on the caller's thread, holding nothing of
  * the library, several times a call and again when another thread was faster; `count` >= 1. The arrays
  * are the library's and valid during the call; element i lies at i * candidate_size. May query; must
- * not change this cluster, nor use this worker. A result other than 0 ends the call, which then changes
- * nothing, and is returned by it (give a negative GANG_E* code).
+ * not change this cluster, nor use this worker; an allocation that grows is GANG_EBUSY meanwhile. A
+ * result other than 0 ends the call, which then changes nothing, and is returned by it (give a negative
+ * GANG_E* code). What could ever fit does not depend on it: it is not asked then.
  */
 typedef int32_t (*gang_score_fn)(int32_t group, const struct gang_candidate *candidates,
                                  size_t candidate_size, size_t count, int64_t *scores, void *user);

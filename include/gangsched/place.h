@@ -309,13 +309,16 @@ GANG_API gang_alloc_id gang_alloc_next(gang_cluster *cluster, gang_alloc_id id);
 /* ---- policies -------------------------------------------------------------------------- */
 
 /**
- * Declare the mix of shapes that work is expected to have, for GANG_POLICY_FGD: one task of each shape
- * is what struct gang_group_spec says, and `count` is its weight beside the others. Counted are cpu_milli,
- * the GPUs and gpu_models; the other members are checked as in a request, and not used.
+ * Declare the mix of shapes that work is expected to have, for GANG_POLICY_FGD and _HEADROOM: one task of
+ * each shape is what struct gang_group_spec says, and `count` is its weight beside the others. Counted are cpu_milli,
+ * the GPUs and gpu_models; the other members are checked as in a request, and not used (_HEADROOM counts
+ * memory_bytes, too). GANG_POLICY_FGD goes by the typical shapes alone: the most frequent ones (of equals as
+ * they come) that make up 95 % of all weight.
  * Without a declared mix the library goes by what it has seen: the shapes of all requests made so far,
  * each by its `count`; the first 256 different ones, and what comes to them. A worker looks at that anew
  * when the tasks seen have grown by an eighth.
- * Calls that are under way may still go by the mix before.
+ * Calls that are under way may still go by the mix before. A worker that plans by one of these policies
+ * keeps about a megabyte of what it has found out about nodes.
  * @param shapes      copied; NULL if count is 0
  * @param shape_size  sizeof(struct gang_group_spec), the distance of one from the next
  * @param count       0: forget what was declared; at most 4095
@@ -329,7 +332,7 @@ GANG_API gang_result gang_mix_set(gang_worker *worker, const struct gang_group_s
     GANG_MUST_CHECK;
 
 /** Name of a policy ("default", "pack", "spread", "first", "topology", "fgd", "best-fit", "dot-product",
- *  "gpu-packing", "gpu-clustering", "host"; NULL if unknown), and its number by name
+ *  "gpu-packing", "gpu-clustering", "headroom", "host"; NULL if unknown), and its number by name
  *  (GANG_ENOENT if unknown). Any thread; wait-free. */
 GANG_API const char *gang_policy_name(int32_t policy);
 GANG_API gang_result gang_policy_find(const char *name, int32_t *policy) GANG_MUST_CHECK;
