@@ -157,7 +157,7 @@ static bool offer_domains(struct choice *x)
     }
     gang__keys_pop(p, at);
     /* The short list was no good: look at all. */
-    if (!taken && found == SHORT_LIST && !p->failed && x->eyes[0].by_index &&
+    if (!taken && found == SHORT_LIST && !p->failed && x->groups && x->eyes[0].by_index &&
         x->k->policy != GANG__ORDER_PROOF && !x->all) {
         x->all = true;
         if (x->k->policy != GANG_POLICY_HOST) /* who may leave some out */

@@ -149,23 +149,31 @@ static int64_t fill_equally(struct gang__pack *k, uint32_t group, int64_t want,
     return 0;
 }
 
+/* The emptiest nodes, as many as are needed but for one; then the tightest that holds the rest. */
+static int64_t fill_largest(struct gang__pack *k, uint32_t group, int64_t want,
+                            const struct gang__scope *scope)
+{
+    struct gang__room room;
+    struct gang__eyes eyes;
+    gang__eyes_open(&eyes, k->p, group, gang__scope_nodes(k->p, scope));
+    gang__room_of(&eyes, scope, &room);
+    int64_t nodes = gang__room_nodes(&room, want), done = 0;
+    struct gang__walk down = {GANG__ORDER_PROOF, INT64_MAX, nodes - 1, 1, NULL, NULL};
+    if (nodes > 1 && nodes < INT64_MAX)
+        done = gang__search_walk(k->p, group, want, scope, &down);
+    if (done < want)
+        done += walk_up(k, group, want - done, scope, INT64_MAX, 1, want - done);
+    down.nodes = INT64_MAX;
+    return done < want ? done + gang__search_walk(k->p, group, want - done, scope, &down) : done;
+}
+
 static int64_t fill_indexed(struct gang__pack *k, uint32_t group, int64_t want,
                             const struct gang__scope *scope)
 {
-    struct gang__plan *p = k->p;
     int64_t done = walk_up(k, group, want, scope, INT64_MAX, 1, want);
     if (done < want)
         done += fill_equally(k, group, want - done, scope);
-    while (done < want && !p->failed) {
-        struct gang__walk down = {GANG__ORDER_PROOF, INT64_MAX, 1, 1, NULL, NULL};
-        int64_t here = gang__search_walk(p, group, want - done, scope, &down);
-        if (here == 0)
-            break;
-        done += here;
-        if (done < want)
-            done += walk_up(k, group, want - done, scope, INT64_MAX, 1, want - done);
-    }
-    return done;
+    return done < want ? done + fill_largest(k, group, want - done, scope) : done;
 }
 
 static int64_t fill_nodes(struct gang__pack *k, uint32_t group, int64_t want,

@@ -18,7 +18,10 @@
 #include "place/room.h"
 
 enum {
-    MOST_CHOICES = 96,
+    MOST_CHOICES = 64,
+    MOST_GROUPS = 256, /* of a request: each is a frame or two of the stack, */
+    MOST_PARTS = 256,  /* and so is each part of a device that is tried by itself */
+
     MOST_NODES = 24,        /* in a scope, for every distribution to be tried */
     MOST_STEPS = 20000,     /* placements tried, where distributions are */
     IMPROVING_STEPS = 5000, /* for a better plan than there is */
@@ -311,6 +314,8 @@ static bool share_devices(struct exhaust *x, const struct filling *f, size_t fro
                 continue;
             if (spent(x))
                 return false;
+            if (g->bounded && gang__plan_allowance(p, f->group, node) == 0)
+                break;
             if (!gang__plan_task(p, f->group, slot, UINT64_C(1) << d, &misfit))
                 continue;
             if (!is_too_dear(x) && share_devices(x, f, i, d, left - 1))
@@ -335,8 +340,9 @@ static bool fill(struct exhaust *x, uint32_t group, int64_t want, bool slice,
         return true;
     gang__undo(p, picks, binds);
     struct filling f = {group, scope, next, 0, 0};
-    bool parts = g->devices == 1 && g->share != 1000 && scope->level <= GANG__LEVEL_NODE;
-    if (g->spread >= 0 || x->steps <= 0)
+    bool parts = g->devices == 1 && g->share != 1000 && scope->level <= GANG__LEVEL_NODE &&
+                 want <= MOST_PARTS;
+    if (g->spread >= 0 || (g->slice && !slice) || x->steps <= 0)
         return false;
     bool found = false;
     if (list_nodes(x, &f))
@@ -427,7 +433,8 @@ static bool make_up(struct exhaust *x, const struct next *n)
     int64_t most = q->group[group].count - x->p->in_group[group];
     if (!is_inside(q, q->group[group].set, set))
         most = 0;
-    for (int64_t want = most < n->missing ? most : n->missing; want > 0; want--)
+    int64_t want = most < n->missing ? most : n->missing;
+    for (; want > 0 && x->steps > 0 && !x->p->failed; want--)
         if (make_up_with(x, n, group, want))
             return true;
     struct next rest = {make_up, n->at, n->group + 1, n->missing};
@@ -470,7 +477,7 @@ static bool exhaust(struct gang__pack *k, int32_t set, struct gang__cost most, i
     x.steps = steps;
     x.scope[WHOLE] = gang__scope_all();
     write_set(&x, set, WHOLE);
-    if (x.too_many)
+    if (x.too_many || k->q->group_count > MOST_GROUPS)
         return false;
     bool found = solve(&x, 0);
     if (!found)

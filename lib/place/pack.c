@@ -323,8 +323,13 @@ static int64_t place_slices(struct gang__pack *k, uint32_t group, int64_t want,
     struct gang__member m = gang__member_group(group, g->slice);
     m.slice = true;
     int64_t done = 0;
-    for (; done + g->slice <= want && place(k, m, s); done += g->slice)
-        ;
+    size_t picks = k->p->picks, binds = k->p->binds;
+    for (; done + g->slice <= want && place(k, m, s); done += g->slice) {
+        picks = k->p->picks;
+        binds = k->p->binds;
+    }
+    if (done + g->slice <= want) /* a part of the slice that failed */
+        gang__undo(k->p, picks, binds);
     return done;
 }
 

@@ -706,6 +706,35 @@ static bool is_in_one_domain(const gang_request *q)
 }
 
 /* Check and compile; the caller's struct is of the library's size. */
+static gang_result check_inner(const struct job *j, int32_t same, int32_t prefer)
+{
+    if (same < GANG__LEVEL_PCIE && prefer < GANG__LEVEL_PCIE)
+        return GANG_OK;
+    return bad(j, GANG_EINVAL, same >= GANG__LEVEL_PCIE ? "same" : "prefer",
+               "a domain of GPUs, for a group without any");
+}
+
+/* Domains of GPUs are no place for a set or request with a group that has none. */
+static gang_result check_inner_levels(const struct job *j, gang_request *q)
+{
+    bool some = false;
+    for (uint32_t i = 0; i < q->group_count; i++) {
+        if (q->group[i].devices)
+            continue;
+        some = true;
+        for (int32_t k = q->group[i].set; k >= 0 && !q->set[k].mixed; k = q->set[k].parent)
+            q->set[k].mixed = true;
+    }
+    gang_result r = some ? check_inner(j, q->same, q->prefer) : GANG_OK;
+    for (uint32_t i = 0; i < q->set_count && r == GANG_OK; i++) {
+        if (q->set[i].mixed)
+            r = check_inner(j, q->set[i].same, q->set[i].prefer);
+        if (r != GANG_OK)
+            gang__error_at(j->error, r, "sets[%u]", i);
+    }
+    return r;
+}
+
 static gang_result request_make(const struct job *job, gang_request **request)
 {
     const struct job j = *job;
@@ -738,6 +767,8 @@ static gang_result request_make(const struct job *job, gang_request **request)
     r = compile(&j, &block, q);
     if (r == GANG_OK)
         r = settle_minima(&j, q);
+    if (r == GANG_OK)
+        r = check_inner_levels(&j, q);
     if (r == GANG_OK)
         r = join_partitions(&j, q);
     if (r != GANG_OK) {

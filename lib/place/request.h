@@ -101,6 +101,7 @@ struct gang__set {
     int64_t inside; /* sum of the minima of its members */
     int64_t count;  /* tasks in all */
     int32_t same, prefer;
+    bool mixed; /* some group in it has no GPUs */
 };
 
 struct gang_request {

@@ -42,18 +42,23 @@ void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group,
     uint32_t classes = gang__load(&p->c->class_count);
     unsigned first = g->gpu_level ? gang__gpu_bucket(g->gpu_level) : gang__cpu_bucket(g->cpu_level);
     unsigned end = g->gpu_level ? (unsigned)GANG__GPU_LEVELS : (unsigned)GANG__BUCKETS;
-    /* From the emptiest down, as nodes go that are taken from. */
+    bool met[GANG__CLASSES] = {false};
+    /* From the emptiest down, as nodes go that are taken from: of a class that has nodes in one bucket, those
+     * below, too, empty as they may be now. */
     for (unsigned bucket = end; bucket-- > first;) {
         for (uint32_t k = 0; k < classes; k++) {
-            if (!gang__class_within_limit(p, g, k) || gang__index_empty(p->c, k, bucket))
+            if (!gang__class_within_limit(p, g, k) ||
+                (!met[k] && gang__index_empty(p->c, k, bucket)))
                 continue;
+            met[k] = true;
             if (e->pairs == GANG__CLASSES) {
                 e->by_index = false; /* of so many sorts that looking is no slower */
                 return;
             }
             e->pair[e->pairs].class_id = (uint8_t)k;
             e->pair[e->pairs].bucket = (uint8_t)bucket;
-            e->pair[e->pairs++].each = tasks_in_bucket(g, bucket);
+            e->each[bucket] = tasks_in_bucket(g, bucket);
+            e->pairs++;
         }
     }
 }
@@ -98,7 +103,7 @@ static bool row_has(const struct gang__eyes *e, struct leaves *l, uint32_t first
             uint32_t bits =
                 (uint32_t)gang__load_seq(&l->leaf[k]->bits[word][e->pair[k].bucket]) & mask;
             if (bits)
-                tasks += (int64_t)e->pair[k].each * gang__popcount(bits);
+                tasks += (int64_t)e->each[e->pair[k].bucket] * gang__popcount(bits);
         }
         if (tasks >= want)
             return true;
@@ -139,7 +144,7 @@ static void count_row(struct gang__eyes *e, uint32_t first, uint32_t end, struct
             uint32_t bits =
                 gang__index_word(e->p->c, e->pair[i].class_id, e->pair[i].bucket, base) & mask;
             if (bits)
-                gang__room_add(room, e->pair[i].each, gang__popcount(bits));
+                gang__room_add(room, e->each[e->pair[i].bucket], gang__popcount(bits));
         }
     }
 }
@@ -150,7 +155,7 @@ static void count_slot(struct gang__eyes *e, uint32_t slot, struct gang__room *r
         uint32_t at = slot % GANG__FAN;
         if (gang__index_word(e->p->c, e->pair[i].class_id, e->pair[i].bucket, slot - at) >> at &
             1) {
-            gang__room_add(room, e->pair[i].each, 1);
+            gang__room_add(room, e->each[e->pair[i].bucket], 1);
             return;
         }
     }

@@ -12,9 +12,9 @@ enum { GANG__ROOM_MOST = 128 }; /* tasks a node that are told apart */
 
 /* Nodes by the tasks of a group each can take: never fewer than it can. */
 struct gang__room {
-    int64_t tasks;                        /* in all, of what is counted */
-    int64_t most;                         /* the greatest n */
-    uint32_t nodes[GANG__ROOM_MOST + 1];  /* nodes[n]: with room for n; the last: and more */
+    int64_t tasks;                       /* in all, of what is counted */
+    int64_t most;                        /* the greatest n */
+    uint32_t nodes[GANG__ROOM_MOST + 1]; /* nodes[n]: with room for n; the last: and more */
 };
 
 /* What to look at in the index for a group: made once, used for many domains. */
@@ -25,8 +25,8 @@ struct gang__eyes {
     uint32_t pairs; /* buckets with nodes in them that may have room */
     struct {
         uint8_t class_id, bucket;
-        uint32_t each; /* tasks a node, at most */
     } pair[GANG__CLASSES];
+    uint32_t each[GANG__BUCKETS]; /* tasks that a node in a bucket can take at most */
 };
 
 /* `nodes`: of all domains together; few are looked at one by one. */

@@ -70,7 +70,8 @@ static inline int64_t visit_on(struct search *s, uint32_t slot, uint64_t gpus)
     }
     int64_t most = s->want < s->each ? s->want : s->each;
     if (s->g->bounded) {
-        int64_t left = gang__plan_allowance(s->p, s->group, gang__plan_node(s->p, slot));
+        const struct gang__node *node = gang__plan_node(s->p, slot);
+        int64_t left = node ? gang__plan_allowance(s->p, s->group, node) : 0; /* removed */
         most = most < left ? most : left;
     }
     int64_t done = gang__plan_tasks(s->p, s->group, slot, most, gpus, &misfit);
@@ -584,6 +585,7 @@ static int64_t search_tiers(struct search *s)
 {
     struct gang__plan *p = s->p;
     uint32_t count = gang__tier_count(s->tiers);
+    size_t models = p->models; /* of the walk that offered this node, if any */
     int64_t done = 0;
     s->sorts = s->tiers.lends || s->g->models_ranked || s->scope->level != GANG__NO_LEVEL ||
                p->empty || p->snap;
@@ -599,7 +601,7 @@ static int64_t search_tiers(struct search *s)
             p->shy = true;
         }
     }
-    p->models = SIZE_MAX;
+    p->models = models;
     return done;
 }
 

@@ -128,7 +128,9 @@ static size_t place_one(struct spreading *x, int64_t skew)
             return SIZE_MAX;
         struct gang__scope s =
             scope_of(x, (uint32_t)(key[best] & ((UINT64_C(1) << NUMBER_BITS) - 1)));
-        if (gang__search(p, x->group, 1, &s, x->k->policy) == 1)
+        /* A scope that is narrower than the domain: there, and nowhere else in the domain. */
+        const struct gang__scope *where = gang__scope_is_inside(p, x->scope, &s) ? x->scope : &s;
+        if (gang__search(p, x->group, 1, where, x->k->policy) == 1)
             return best;
         key = p->key + x->at;
         key[best] |= FULL;

@@ -459,6 +459,76 @@ START_TEST(no_more_tasks_than_the_bound_are_in_a_rack)
 }
 END_TEST
 
+/* A slot without a node among those that are looked at for "never". */
+START_TEST(a_removed_node_takes_no_bounded_tasks)
+{
+    struct gang_group_spec g = group_of(8, 1000, 0);
+    g.most_per_node = 3;
+    for (int i = 0; i < 3; i++)
+        add(NULL, 0, 4);
+    MUST(gang_node_remove(s.w, node[1]));
+    ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
+}
+END_TEST
+
+/* ---- slices that fail ---- */
+
+START_TEST(tasks_that_make_up_a_minimum_are_whole_slices)
+{
+    struct gang_group_spec g[] = {group_of(6, 1000, 0), group_of(1, 1000, 0)};
+    struct gang_request_spec spec = request_of(g, 2);
+    g[0].min = 0;
+    g[0].slice = 3;
+    g[0].slice_same = "node";
+    spec.min = 4;
+    add(NULL, 0, 2);
+    add(NULL, 0, 2);
+    ck_assert_int_ne(stage_try(&s, &spec).result, GANG_OK);
+    add(NULL, 0, 3);
+    ck_assert_str_eq(shares(stage_alloc(&s, &spec)), "1 0 3");
+}
+END_TEST
+
+START_TEST(a_part_of_a_slice_is_not_kept)
+{
+    struct gang_group_spec g = group_of(6, 1000, 0);
+    struct gang_request_spec spec = request_of(&g, 1);
+    g.min = 3;
+    g.slice = 3;
+    g.slice_prefer = "rack";
+    spec.policy = GANG_POLICY_TOPOLOGY;
+    for (int i = 0; i < 4; i++)
+        add("r1", 0, 4);
+    gang_alloc_id id = stage_alloc(&s, &spec);
+    grow(id, 3, 3);
+    ck_assert_uint_eq(stage_tasks_on(&s, id, GANG_ID_NONE), 6);
+}
+END_TEST
+
+START_TEST(a_job_with_a_group_without_gpus_has_no_island)
+{
+    struct gang_group_spec g[] = {group_of(1, 0, 1000), group_of(1, 1000, 0)};
+    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_request_spec spec = request_of(g, 2);
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_request *q;
+    spec.prefer = "island";
+    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+    ck_assert_str_eq(error.path, "prefer");
+    spec.prefer = NULL;
+    spec.sets = &set;
+    spec.set_count = 1;
+    set.same = "pcie";
+    g[1].set = 0;
+    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+    ck_assert_str_eq(error.path, "sets[0].same");
+    g[0].set = 0;
+    g[1].set = -1;
+    MUST(gang_request_new(s.c, &spec, &q, &error));
+    gang_request_put(q);
+}
+END_TEST
+
 /* ---- few nodes, equally ---- */
 
 START_TEST(as_few_nodes_as_do_take_the_same_number)
@@ -588,6 +658,10 @@ int main(void)
     tcase_add_test(tc, the_bound_counts_the_tasks_of_its_group_alone);
     tcase_add_test(tc, the_bound_holds_for_parts_of_devices_beside_another_group);
     tcase_add_test(tc, no_more_tasks_than_the_bound_are_in_a_rack);
+    tcase_add_test(tc, a_removed_node_takes_no_bounded_tasks);
+    tcase_add_test(tc, tasks_that_make_up_a_minimum_are_whole_slices);
+    tcase_add_test(tc, a_part_of_a_slice_is_not_kept);
+    tcase_add_test(tc, a_job_with_a_group_without_gpus_has_no_island);
     tcase_add_test(tc, as_few_nodes_as_do_take_the_same_number);
     tcase_add_test(tc, the_narrowest_domain_comes_first_then_the_fewest_nodes);
     tcase_add_test(tc, a_gang_larger_than_a_rack_takes_the_fewest);
