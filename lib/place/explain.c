@@ -109,7 +109,7 @@ static void note_lack(struct each *e, uint32_t group, int64_t want, int64_t miss
     struct gang__survey survey;
     bool skew;
     f->lack_group = (int32_t)group;
-    gang__survey(e->k->p, group, want, s, &survey);
+    gang__survey(e->k->p, group, want, s, true, &survey);
     f->lack = survey.fit < want ? gang__survey_reason(e->k->p->c, &survey)
                                 : bend_of(e->k, group, want, s, &skew);
     if (f->lack.why == GANG_WHY_NONE && gang__demanded_level(e->k->q, (int32_t)group) >= 0)
@@ -220,18 +220,35 @@ static bool try_node(struct each *e, uint32_t slot, int32_t level)
     return false;
 }
 
+/* Domains of the site. What there is room for in each is known without planning there; of a group that is
+ * the most that go. */
+static void find_best_domain(struct each *e, uint32_t level)
+{
+    struct gang__plan *p = e->k->p;
+    struct gang__eyes eyes;
+    struct gang__room room;
+    bool group = e->m.group >= 0;
+    uint32_t count = gang__domain_count(p->c, level);
+    if (group)
+        gang__eyes_open(&eyes, p, (uint32_t)e->m.group, gang__scope_nodes(p, &e->around));
+    for (uint32_t i = 0; i < count && !p->failed; i++) {
+        struct gang__scope s = gang__scope_domain(gang__domain_at(p->c, level, i));
+        if (group && gang__scope_is_bound(&e->f->best)) {
+            gang__room_in(&eyes, level, i, &room);
+            if (room.tasks <= e->f->best_holds)
+                continue;
+        }
+        if (try_scope(e, &s))
+            return;
+    }
+}
+
 /* The domain of the level in which most tasks go; the first of several. */
 static void find_best(struct each *e, int32_t level)
 {
-    gang_cluster *c = e->k->p->c;
     e->f->level = level;
     if (level < GANG__LEVEL_NODE) {
-        uint32_t count = gang__domain_count(c, (uint32_t)level);
-        for (uint32_t i = 0; i < count; i++) {
-            struct gang__scope s = gang__scope_domain(gang__domain_at(c, (uint32_t)level, i));
-            if (try_scope(e, &s))
-                return;
-        }
+        find_best_domain(e, (uint32_t)level);
         return;
     }
     uint32_t end = gang__plan_end(e->k->p);
@@ -350,11 +367,11 @@ gang_result gang__find_group(const struct gang__question *a, uint32_t group, int
     const struct gang__group *g = &a->q->group[group];
     struct gang__plan *p = a->p;
     struct gang__pack k = {p, a->q, a->q->by_size, GANG__ORDER_PROOF};
-    struct each e = {&k, gang__member_group(group, want), f, gang__scope_all(), false};
     *f = new_finding(a, (int32_t)group, GANG__NO_SET, want);
+    struct each e = {&k, gang__member_group(group, want), f, gang__scope_all(), false};
     if (begin(a, empty) != GANG_OK)
         return GANG_ENOMEM;
-    gang__survey(p, group, want, &e.around, &f->survey);
+    gang__survey(p, group, want, &e.around, whole, &f->survey);
     f->fit = f->bent = f->placed = f->survey.fit;
     if (f->fit < want)
         f->why = gang__survey_reason(a->c, &f->survey);
@@ -428,8 +445,8 @@ gang_result gang__find_member(const struct gang__question *a, int32_t set, bool 
     struct gang__plan *p = a->p;
     struct gang__member m = set < 0 ? gang__member_all() : gang__member_set(set);
     struct gang__pack k = {p, q, q->by_size, GANG__ORDER_PROOF};
-    struct each e = {&k, m, f, gang__scope_all(), false};
     *f = new_finding(a, -1, set, set < 0 ? q->min : q->set[set].min);
+    struct each e = {&k, m, f, gang__scope_all(), false};
     if (begin(a, empty) != GANG_OK)
         return GANG_ENOMEM;
     f->survey.nodes = gang__scope_nodes(p, &e.around);

@@ -6,6 +6,7 @@
 #include "core/kind.h"
 #include "core/node.h"
 #include "place/filter.h"
+#include "place/room.h"
 #include "place/search.h"
 
 /* ---- amounts --------------------------------------------------------------------------------- */
@@ -267,6 +268,26 @@ static void look_over(struct looking *l, int64_t want)
             fill(l, slot, want - l->s->fit);
 }
 
+/* Do all tasks find a node? Without a look at those that are not needed. */
+static bool all_fit(const struct looking *l, int64_t want)
+{
+    struct gang__plan *p = l->p;
+    struct gang__misfit misfit;
+    uint32_t end = gang__plan_end(p);
+    int64_t fit = 0;
+    for (uint32_t slot = 1; slot < end && fit < want && !p->failed; slot++) {
+        const struct gang__node *node = gang__plan_node(p, slot);
+        if (node && gang__scope_has(l->scope, node) && gang__node_matches(p, l->g, node, &misfit) &&
+            lies_well(l, node, &misfit))
+            fit += gang__plan_tasks(p, l->group, slot, want - fit, 0, &misfit);
+    }
+    if (fit < want)
+        return false;
+    l->s->fit = fit;
+    l->s->nodes = gang__scope_nodes(p, l->scope);
+    return true;
+}
+
 /* Tasks in a part of a node keep to it. */
 static void keep_inside(struct gang__plan *p, const struct gang__scope *scope)
 {
@@ -282,12 +303,12 @@ static void keep_inside(struct gang__plan *p, const struct gang__scope *scope)
 }
 
 void gang__survey(struct gang__plan *p, uint32_t group, int64_t want,
-                  const struct gang__scope *scope, struct gang__survey *s)
+                  const struct gang__scope *scope, bool whole, struct gang__survey *s)
 {
     const struct gang__group *g = &p->q->group[group];
-    struct looking l = {p, group, g, scope, s, gang__kinds_asked(g), levels_demanded(p->q, g), 0};
     size_t picks = p->picks;
     memset(s, 0, sizeof(*s));
+    struct looking l = {p, group, g, scope, s, gang__kinds_asked(g), levels_demanded(p->q, g), 0};
     struct gang__view *pool = g->pool_need_count ? gang__plan_view(p, GANG__POOL) : NULL;
     for (size_t i = 0; pool && i < g->pool_need_count; i++) {
         int32_t kind = g->pool_needs[i].kind;
@@ -295,7 +316,10 @@ void gang__survey(struct gang__plan *p, uint32_t group, int64_t want,
     }
     if (scope->level > GANG__LEVEL_NODE)
         keep_inside(p, scope);
-    look_over(&l, want);
+    if (whole || !all_fit(&l, want)) {
+        gang__plan_rollback(p, picks);
+        look_over(&l, want);
+    }
     p->within.on = false;
     gang__plan_rollback(p, picks);
 }

@@ -28,10 +28,10 @@ struct gang__survey {
 
 /* Look at the nodes of a scope, beside what is planned; nothing of it stays planned. Rules on where the
  * tasks lie beside each other (domains, slices, spreading, bounds) are left out, but for nodes that they
- * rule out for every task. O(nodes + tasks); with bounds times the tasks that run. p->failed: out of
- * memory. */
+ * rule out for every task. Unless `whole`, no more than that they fit is found out if they do. O(nodes +
+ * tasks); with bounds times the tasks that run. p->failed: out of memory. */
 void gang__survey(struct gang__plan *p, uint32_t group, int64_t want,
-                  const struct gang__scope *scope, struct gang__survey *s);
+                  const struct gang__scope *scope, bool whole, struct gang__survey *s);
 
 /* What stops nodes that the group could use otherwise: other jobs before a kind before a state before a
  * constraint; a kind that the nodes never have enough of after all. GANG_WHY_STATE if there is no node. */

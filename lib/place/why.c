@@ -145,22 +145,30 @@ static gang_result tell_set(struct telling *t, int32_t set)
     return leave(t, r);
 }
 
+/* What the whole lacks is what some part of it lacks, or all of them together. */
+static gang_result tell_because(struct telling *t)
+{
+    struct gang__finding f;
+    gang_result r = gang__find_reason(&t->ask, t->answer, &f);
+    if (r != GANG_OK)
+        return r;
+    t->told->e.because_group = f.group;
+    t->told->e.because_set = f.set;
+    tell_reason(t, &f);
+    return GANG_OK;
+}
+
 static gang_result tell_request(struct telling *t)
 {
-    struct gang__finding f, reason;
+    struct gang__finding f;
     bool fits = t->answer == GANG_OK, never = t->answer == GANG_ENEVER;
     enter(t);
     gang_result r = gang__find_member(&t->ask, GANG__NO_SET, fits, never, &f);
-    if (r == GANG_OK && !fits)
-        r = gang__find_reason(&t->ask, t->answer, &reason);
     if (r == GANG_OK) {
         f.code = t->answer;
         tell(t, &f);
-        if (!fits) {
-            t->told->e.because_group = reason.group;
-            t->told->e.because_set = reason.set;
-            tell_reason(t, &reason);
-        }
+        if (!fits)
+            r = tell_because(t);
     }
     return leave(t, r);
 }
