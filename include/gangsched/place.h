@@ -69,7 +69,7 @@ GANG_API void gang_request_put(gang_request *request);
  *   (A refusal after 64 searches that releases of other threads disturbed is given unproved.)
  *   A refusal of a request of one group is true at an instant inside the call. With several groups
  *   the search is greedy, then exhaustive: completely on up to 24 nodes for gangs of ordinary size
- *   (20,000 steps), else over 256 choices of domains; past that GANG_ENOFIT (or, by the same search on
+ *   (5,000 steps), else over 64 choices of domains; past that GANG_ENOFIT (or, by the same search on
  *   the empty cluster, GANG_ENEVER) may be said of a gang that could be placed.
  * O(tasks) with a policy that walks, O(nodes * tasks) with one that scores; with `same` or `prefer` some loads
  * a domain more.

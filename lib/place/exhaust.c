@@ -23,9 +23,11 @@ enum {
     MOST_PARTS = 256,  /* and so is each part of a device that is tried by itself */
 
     MOST_NODES = 24,        /* in a scope, for every distribution to be tried */
-    MOST_STEPS = 20000,     /* placements tried, where distributions are */
+    MOST_LISTED = 64,       /* looked at for that, */
+    MOST_SLOTS = 128,       /* among so many slots, of which most were given up */
+    MOST_STEPS = 5000,      /* placements tried, where distributions are */
     IMPROVING_STEPS = 5000, /* for a better plan than there is */
-    FEW_STEPS = 256,        /* where only domains are chosen: each is a search */
+    FEW_STEPS = 64,         /* where only domains are chosen: each is a search */
     WHOLE = 0               /* scope of the request */
 };
 
@@ -199,12 +201,16 @@ static bool list_nodes(struct exhaust *x, struct filling *f)
     uint32_t end = gang__plan_end(p);
     struct gang__crowd m = {end - 1, NULL, NULL};
     bool all = f->scope->level == GANG__NO_LEVEL;
+    f->at = p->keys;
+    f->count = 0;
     if (f->scope->level >= GANG__LEVEL_NODE)
         m.count = 1;
     else if (!all)
         m = gang__plan_members(p, f->scope->domain);
+    if (m.count > (all ? MOST_SLOTS : MOST_LISTED) ||
+        (all && gang__scope_nodes(p, f->scope) > MOST_LISTED))
+        return false;
     uint64_t *key = gang__keys_push(p, MOST_NODES, &f->at);
-    f->count = 0;
     for (uint32_t i = 0; key && i < m.count; i++) {
         uint32_t slot = f->scope->level >= GANG__LEVEL_NODE ? f->scope->slot
                         : all                               ? i + 1
