@@ -29,6 +29,7 @@ struct world {
     struct machine node[NODES];
     struct shape group[GROUPS];
     bool same, prefer; /* rack, of the request */
+    int set;           /* groups in a set, as bits */
     int32_t policy;
 };
 
@@ -72,6 +73,7 @@ static void make_world(struct world *w)
         if (left == 0)
             w->groups = i + 1;
     }
+    w->set = rnd(3) ? 0 : rnd(1 << w->groups);
     switch (rnd(4)) {
     case 0:
         w->same = true;
@@ -249,6 +251,12 @@ static void play(const struct world *w, struct tally *t)
         group[i].same = g->same ? "rack" : NULL;
     }
     struct gang_request_spec spec = request_of(group, (size_t)w->groups);
+    struct gang_set_spec set =
+        GANG_SET_SPEC_INIT; /* which demands nothing, but orders the groups */
+    for (int i = 0; i < w->groups; i++)
+        group[i].set = w->set >> i & 1 ? 0 : -1;
+    spec.sets = w->set ? &set : NULL;
+    spec.set_count = w->set != 0;
     spec.same = w->same ? "rack" : NULL;
     spec.prefer = w->prefer ? "rack" : NULL;
     spec.policy = w->policy;
