@@ -263,8 +263,8 @@ static void scarce(struct maker *m)
 /* What topology costs: gangs in one rack, if it can be, on few nodes; and of a rack that is too full. */
 static void domains(struct maker *m)
 {
-    static const char *const ops[WHERE_COUNT] = {"alloc_node free", "alloc_rack free",
-                                                 "alloc_prefer free", "alloc_topology free"};
+    static const char *const ops[WHERE_COUNT] = {"alloc_node", "alloc_rack", "alloc_prefer",
+                                                 "alloc_topology"};
     static const int64_t sizes[] = {1, 8};
     scene(m, PATTERN_NODES, 90);
     for (size_t t = 0; t < thread_counts(m); t++)
