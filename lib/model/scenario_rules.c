@@ -192,15 +192,6 @@ static gang_result read_slice(struct gang__reader *r, const struct gang__json *o
 }
 
 /* A bound and what it is of go together. */
-static gang_result need_both(const struct gang__json *object, const char *key, const char *of)
-{
-    struct gang__json at;
-    struct gang__json other;
-    if (gang__json_get(object, key, &at) && !gang__json_get(object, of, &other))
-        return gang__json_fail(&at, GANG_EINVAL, "given without '%s'", of);
-    return GANG_OK;
-}
-
 static gang_result read_bounds(struct gang__reader *r, const struct gang__json *object,
                                struct gang_group_spec *group)
 {
@@ -218,8 +209,14 @@ static gang_result read_bounds(struct gang__reader *r, const struct gang__json *
     GANG__TRY(
         gang__take_int(object, "most_per_domain", 1, GANG__MAX_TASKS, &group->most_per_domain));
     GANG__TRY(gang__take_level(r, object, "most_level", GANG__LEVELS_WIDE, &group->most_level));
-    GANG__TRY(need_both(object, "most_per_domain", "most_level"));
-    return need_both(object, "most_level", "most_per_domain");
+    /* The values, not the keys: a level of null says as little as none. */
+    if (!group->most_per_domain == !group->most_level)
+        return GANG_OK;
+    const char *given = group->most_level ? "most_level" : "most_per_domain";
+    struct gang__json at;
+    gang__json_get(object, given, &at);
+    return gang__json_fail(&at, GANG_EINVAL, "given without '%s'",
+                           group->most_level ? "most_per_domain" : "most_level");
 }
 
 gang_result gang__read_demands(struct gang__reader *r, const struct gang__json *object,

@@ -274,6 +274,8 @@ static const struct bad bad_texts[] = {
     {TASK("\"most_per_node\":0"), GANG_ERANGE, "jobs[0].tasks[0].most_per_node"},
     {TASK("\"most_per_domain\":1"), GANG_EINVAL, "jobs[0].tasks[0].most_per_domain"},
     {TASK("\"most_level\":\"rack\""), GANG_EINVAL, "jobs[0].tasks[0].most_level"},
+    {TASK("\"most_per_domain\":1,\"most_level\":null"), GANG_EINVAL,
+     "jobs[0].tasks[0].most_per_domain"},
     {TASK("\"most_per_domain\":1,\"most_level\":\"package\""), GANG_EINVAL,
      "jobs[0].tasks[0].most_level"},
     {JOB("\"policy\":\"host\""), GANG_EINVAL, "jobs[0].policy"},
