@@ -317,29 +317,6 @@ static gang_result read_profiles(struct gang__reader *r, const struct gang__json
     return GANG_OK;
 }
 
-static gang_result read_labels(struct gang__reader *r, const struct gang__json *object,
-                               struct gang_node_spec *node)
-{
-    struct gang__json at;
-    struct gang_label *list;
-    if (!gang__json_get(object, "labels", &at))
-        return GANG_OK;
-    GANG__TRY(gang__json_map(&at, GANG_MAX_ITEMS));
-    size_t count = json_object_size(at.value);
-    GANG__TAKE(list, r, &at, count);
-    struct gang__json member = {NULL, NULL, NULL, 0, NULL};
-    for (size_t i = 0; i < count && gang__json_next(&at, &member); i++) {
-        const char *value;
-        GANG__TRY(gang__json_key(&member, GANG_MAX_NAME));
-        GANG__TRY(gang__json_name(&member, 0, GANG_MAX_NAME, &value));
-        GANG__TRY(gang__take_copy(r, &member, member.key, &list[i].key));
-        GANG__TRY(gang__take_copy(r, &member, value, &list[i].value));
-    }
-    node->labels = list;
-    node->label_count = count;
-    return GANG_OK;
-}
-
 static gang_result read_topology(struct gang__reader *r, const struct gang__json *object,
                                  struct gang_node_spec *node)
 {
@@ -417,7 +394,7 @@ gang_result gang__read_node(struct gang__reader *r, const struct gang__json *at,
     GANG__TRY(read_nics(r, at, node));
     GANG__TRY(read_profiles(r, at, node));
     GANG__TRY(read_amounts(r, at, node));
-    GANG__TRY(read_labels(r, at, node));
+    GANG__TRY(gang__take_labels(r, at, GANG_MAX_ITEMS, &node->labels, &node->label_count));
     GANG__TRY(read_topology(r, at, node));
     if (gang__json_get(at, "partitions", &member))
         GANG__TRY(gang__take_names(r, &member, GANG_MAX_ITEMS, &node->partitions,

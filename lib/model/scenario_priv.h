@@ -128,6 +128,9 @@ gang_result gang__take_name(struct gang__reader *r, const struct gang__json *at,
 /* An optional member: *out stays as it is if it is absent. */
 gang_result gang__take_name_of(struct gang__reader *r, const struct gang__json *object,
                                const char *key, const char **out);
+/* The optional member "labels", an object of at most 'most' texts: of a node, of a job. */
+gang_result gang__take_labels(struct gang__reader *r, const struct gang__json *object, size_t most,
+                              const struct gang_label **out, size_t *count);
 /* An array of names, each once. */
 gang_result gang__take_names(struct gang__reader *r, const struct gang__json *at, size_t most,
                              const char *const **out, size_t *count);

@@ -232,29 +232,6 @@ gang_result gang__read_demands(struct gang__reader *r, const struct gang__json *
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-static gang_result read_job_labels(struct gang__reader *r, const struct gang__json *job,
-                                   struct gang_request_spec *request)
-{
-    struct gang__json at;
-    struct gang__json member = {NULL, NULL, NULL, 0, NULL};
-    struct gang_label *list;
-    if (!gang__json_get(job, "labels", &at))
-        return GANG_OK;
-    GANG__TRY(gang__json_map(&at, GANG__MAX_JOB_LABELS));
-    size_t count = json_object_size(at.value);
-    GANG__TAKE(list, r, &at, count);
-    for (size_t i = 0; i < count && gang__json_next(&at, &member); i++) {
-        const char *value;
-        GANG__TRY(gang__json_key(&member, GANG_MAX_NAME));
-        GANG__TRY(gang__json_name(&member, 0, GANG_MAX_NAME, &value));
-        GANG__TRY(gang__take_copy(r, &member, member.key, &list[i].key));
-        GANG__TRY(gang__take_copy(r, &member, value, &list[i].value));
-    }
-    request->labels = list;
-    request->label_count = count;
-    return GANG_OK;
-}
-
 static gang_result read_peer(struct gang__reader *r, const struct gang__json *at,
                              struct gang_peer_rule *peer)
 {
@@ -301,6 +278,7 @@ gang_result gang__read_job_demands(struct gang__reader *r, const struct gang__js
     GANG__TRY(take_choice(job, "scarce", gang__scarce_words, GANG__COUNT(gang__scarce_words),
                           &request->scarce));
     GANG__TRY(gang__take_bool(job, "exclusive", &request->exclusive));
-    GANG__TRY(read_job_labels(r, job, request));
+    GANG__TRY(
+        gang__take_labels(r, job, GANG__MAX_JOB_LABELS, &request->labels, &request->label_count));
     return read_peers(r, job, request);
 }

@@ -161,6 +161,29 @@ gang_result gang__take_name_of(struct gang__reader *r, const struct gang__json *
     return gang__json_get(object, key, &at) ? gang__take_name(r, &at, out) : GANG_OK;
 }
 
+gang_result gang__take_labels(struct gang__reader *r, const struct gang__json *object, size_t most,
+                              const struct gang_label **out, size_t *count)
+{
+    struct gang__json at;
+    struct gang__json member = {NULL, NULL, NULL, 0, NULL};
+    struct gang_label *list;
+    if (!gang__json_get(object, "labels", &at))
+        return GANG_OK;
+    GANG__TRY(gang__json_map(&at, most));
+    size_t total = json_object_size(at.value);
+    GANG__TAKE(list, r, &at, total);
+    for (size_t i = 0; i < total && gang__json_next(&at, &member); i++) {
+        const char *value;
+        GANG__TRY(gang__json_key(&member, GANG_MAX_NAME));
+        GANG__TRY(gang__json_name(&member, 0, GANG_MAX_NAME, &value));
+        GANG__TRY(gang__take_copy(r, &member, member.key, &list[i].key));
+        GANG__TRY(gang__take_copy(r, &member, value, &list[i].value));
+    }
+    *out = list;
+    *count = total;
+    return GANG_OK;
+}
+
 gang_result gang__take_names(struct gang__reader *r, const struct gang__json *at, size_t most,
                              const char *const **out, size_t *count)
 {
