@@ -111,11 +111,17 @@ static uint32_t next_domain(struct choice *x, uint32_t from, uint32_t end)
     return gang__room_next(&x->eyes[0], x->scope, (uint32_t)x->level, from, end, x->need[0]);
 }
 
+/* Are the first good domains enough? A proof looks at all, as does who found the short list no good. */
+static bool is_short(const struct choice *x)
+{
+    return x->groups && x->eyes[0].by_index && x->k->policy != GANG__ORDER_PROOF && !x->all;
+}
+
 /* Keys of the candidates, best first. Returns how many. */
 static size_t list_domains(struct choice *x, uint64_t *key, uint32_t count)
 {
     struct gang__plan *p = x->k->p;
-    bool some = x->groups && x->eyes[0].by_index && x->k->policy != GANG__ORDER_PROOF && !x->all;
+    bool some = is_short(x);
     uint32_t end = gang__plan_end(p);
     uint32_t from = some && count > SHORT_LIST ? (uint32_t)((uint64_t)p->start * count / end) : 0;
     size_t found = 0;
@@ -157,8 +163,7 @@ static bool offer_domains(struct choice *x)
     }
     gang__keys_pop(p, at);
     /* The short list was no good: look at all. */
-    if (!taken && found == SHORT_LIST && !p->failed && x->groups && x->eyes[0].by_index &&
-        x->k->policy != GANG__ORDER_PROOF && !x->all) {
+    if (!taken && found == SHORT_LIST && !p->failed && is_short(x)) {
         x->all = true;
         if (x->k->policy != GANG_POLICY_HOST) /* who may leave some out */
             x->k->policy = GANG__ORDER_PROOF;
@@ -188,9 +193,7 @@ static bool offer_parts(struct choice *x, uint32_t slot)
         struct gang__scope s = gang__scope_part(slot, x->level, i);
         if (!is_candidate(x, &s))
             continue;
-        p->within.on = true;
-        p->within.gpus = parts->gpus[i];
-        p->within.cores = parts->cores ? parts->cores + i * node->shape->layout.core_words : NULL;
+        p->within = gang__within_part(node->shape, parts, i);
         int64_t room = gang__plan_room(p, lead, slot);
         p->within.on = false;
         if (room >= need)

@@ -68,6 +68,13 @@ struct gang__within {
     const uint64_t *cores; /* core words; NULL: all */
 };
 
+static inline struct gang__within gang__within_part(const struct gang__shape *shape,
+                                                    const struct gang__parts *parts, uint32_t i)
+{
+    const uint64_t *cores = parts->cores ? parts->cores + i * shape->layout.core_words : NULL;
+    return (struct gang__within){true, parts->gpus[i], cores};
+}
+
 struct gang__alloc;
 
 /* What a plan has to know of other jobs, and of the one whose tasks it plans; place/peers.c. The first

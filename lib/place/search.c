@@ -393,9 +393,7 @@ static int64_t one_node(struct search *s)
     uint32_t i = s->scope->part;
     if (i >= parts->count)
         return 0;
-    p->within.on = true;
-    p->within.gpus = parts->gpus[i];
-    p->within.cores = parts->cores ? parts->cores + i * node->shape->layout.core_words : NULL;
+    p->within = gang__within_part(node->shape, parts, i);
     int64_t done = visit_scope(s);
     p->within.on = false;
     return done;

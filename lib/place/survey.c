@@ -296,10 +296,7 @@ static void keep_inside(struct gang__plan *p, const struct gang__scope *scope)
         return;
     const struct gang__parts *parts =
         gang__parts_of(node->shape, scope->level - GANG__LEVEL_PACKAGE);
-    p->within.on = true;
-    p->within.gpus = parts->gpus[scope->part];
-    p->within.cores =
-        parts->cores ? parts->cores + scope->part * node->shape->layout.core_words : NULL;
+    p->within = gang__within_part(node->shape, parts, scope->part);
 }
 
 void gang__survey(struct gang__plan *p, uint32_t group, int64_t want,
