@@ -309,6 +309,7 @@ static void step(int *count)
     int i = (int)below((uint32_t)*count);
     struct gang_label label = {"rare", below(20) ? "n" : "y"};
     gang_alloc_id id;
+    struct gang_node_info info;
     struct box box = box_of(i, &label);
     box.partitions = names + below(2);
     box.partition_count = below(2);
@@ -323,9 +324,9 @@ static void step(int *count)
             MUST(gang_alloc_free(s.w, id));
         break;
     case 2:
-        if (gang_node_get(s.c, node[i],
-                          &(struct gang_node_info){.size = sizeof(struct gang_node_info)}) ==
-            GANG_OK)
+        /* One that was removed is still told of while something holds a part of it. */
+        info.size = sizeof(info);
+        if (gang_node_get(s.c, node[i], &info) == GANG_OK && info.state != GANG_NODE_GONE)
             MUST(gang_node_change(s.w, node[i], &spec, NULL));
         break;
     case 3:
