@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adelson-Velsky and Landis, "An algorithm for the organization of information", 1962: the
+ * heights of the two children of a link differ by at most 1. `side` is 0 for what goes before, 1
+ * for what goes after. */
+#include "base/tree.h"
+
+#include <assert.h>
+#include <stdbool.h>
+
+/* The two low bits of `parent` hold the balance. */
+_Static_assert(_Alignof(struct gang__tree_link) >= 4, "two bits of an address are free");
+_Static_assert(sizeof(struct gang__tree_link) == 3 * sizeof(void *), "no padding");
+
+static struct gang__tree_link *parent_of(const struct gang__tree_link *n)
+{
+    return (struct gang__tree_link *)(n->parent & ~(uintptr_t)3);
+}
+
+/* Height of what goes after less that of what goes before: -1, 0 or 1. */
+static int balance_of(const struct gang__tree_link *n)
+{
+    return (int)(n->parent & 3) - 1;
+}
+
+static void set_parent(struct gang__tree_link *n, const struct gang__tree_link *parent)
+{
+    n->parent = (uintptr_t)parent | (n->parent & 3);
+}
+
+static void set_balance(struct gang__tree_link *n, int balance)
+{
+    n->parent = (n->parent & ~(uintptr_t)3) | (uintptr_t)(balance + 1);
+}
+
+static int side_of(const struct gang__tree_link *n, const struct gang__tree_link *parent)
+{
+    return parent->child[1] == n;
+}
+
+/* Let `n`, or nothing, stand where `old` stood below `parent`. */
+static void replace(struct gang__ordered *t, struct gang__tree_link *parent,
+                    const struct gang__tree_link *old, struct gang__tree_link *n)
+{
+    if (parent)
+        parent->child[side_of(old, parent)] = n;
+    else
+        t->root = n;
+    if (n)
+        set_parent(n, parent);
+}
+
+/* p's child on `side` takes the place of p, and p that of its child on the other side. */
+static struct gang__tree_link *turn(struct gang__ordered *t, struct gang__tree_link *p, int side)
+{
+    struct gang__tree_link *c = p->child[side], *inner = c->child[!side];
+    replace(t, parent_of(p), p, c);
+    p->child[side] = inner;
+    if (inner)
+        set_parent(inner, p);
+    c->child[!side] = p;
+    set_parent(p, c);
+    return c;
+}
+
+/* p is too high by one on `side`: mend it. Returns what stands in its place; that is as high as
+ * p was before iff its balance is not 0. */
+static struct gang__tree_link *mend(struct gang__ordered *t, struct gang__tree_link *p, int side)
+{
+    int lean = side ? 1 : -1;
+    struct gang__tree_link *c = p->child[side];
+    if (balance_of(c) != -lean) {
+        bool level = balance_of(c) == 0;
+        turn(t, p, side);
+        set_balance(p, level ? lean : 0);
+        set_balance(c, level ? -lean : 0);
+        return c;
+    }
+    struct gang__tree_link *g = c->child[!side];
+    int was = balance_of(g);
+    turn(t, c, !side);
+    turn(t, p, side);
+    set_balance(p, was == lean ? -lean : 0);
+    set_balance(c, was == -lean ? lean : 0);
+    set_balance(g, 0);
+    return g;
+}
+
+void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n)
+{
+    struct gang__tree_link *p = NULL;
+    bool is_end[2] = {true, true};
+    int side = 0;
+    for (struct gang__tree_link *at = t->root; at; at = at->child[side]) {
+        int order = t->compare(n, at, t->ctx);
+        assert(order != 0);
+        p = at;
+        side = order > 0;
+        is_end[!side] = false;
+    }
+    *n = (struct gang__tree_link){{NULL, NULL}, (uintptr_t)p | 1};
+    if (p)
+        p->child[side] = n;
+    else
+        t->root = n;
+    for (int i = 0; i < 2; i++)
+        if (is_end[i])
+            t->end[i] = n;
+    t->count++;
+    for (; p; n = p, p = parent_of(n)) {
+        side = side_of(n, p);
+        int lean = side ? 1 : -1, balance = balance_of(p);
+        if (balance == lean) {
+            mend(t, p, side);
+            return;
+        }
+        set_balance(p, balance + lean);
+        if (balance != 0)
+            return;
+    }
+}
+
+/* Something below p on `side` is lower by one than it was. */
+static void lower(struct gang__ordered *t, struct gang__tree_link *p, int side)
+{
+    while (p) {
+        int lean = side ? 1 : -1, balance = balance_of(p);
+        if (balance == -lean)
+            p = mend(t, p, !side);
+        else
+            set_balance(p, balance - lean);
+        if (balance_of(p) != 0)
+            return;
+        struct gang__tree_link *up = parent_of(p);
+        side = up && side_of(p, up);
+        p = up;
+    }
+}
+
+void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n)
+{
+    assert(t->count > 0);
+    if (t->end[0] == n)
+        t->end[0] = gang__ordered_next(n);
+    if (t->end[1] == n)
+        t->end[1] = gang__ordered_prev(n);
+    t->count--;
+    struct gang__tree_link *p = parent_of(n);
+    if (!n->child[0] || !n->child[1]) {
+        int side = p && side_of(n, p);
+        replace(t, p, n, n->child[n->child[1] != NULL]);
+        lower(t, p, side);
+        return;
+    }
+    /* The next one, which has nothing before it, takes the place of n. */
+    struct gang__tree_link *s = gang__ordered_next(n), *from = parent_of(s);
+    int side = from == n;
+    if (from == n) {
+        from = s;
+    } else {
+        replace(t, from, s, s->child[1]);
+        s->child[1] = n->child[1];
+        set_parent(s->child[1], s);
+    }
+    s->child[0] = n->child[0];
+    set_parent(s->child[0], s);
+    replace(t, p, n, s);
+    set_balance(s, balance_of(n));
+    lower(t, from, side);
+}
+
+/* The neighbour on `side`. */
+static struct gang__tree_link *beside(const struct gang__tree_link *n, int side)
+{
+    struct gang__tree_link *at = n->child[side];
+    if (at) {
+        while (at->child[!side])
+            at = at->child[!side];
+        return at;
+    }
+    at = parent_of(n);
+    while (at && at->child[side] == n) {
+        n = at;
+        at = parent_of(n);
+    }
+    return at;
+}
+
+struct gang__tree_link *gang__ordered_next(const struct gang__tree_link *n)
+{
+    return beside(n, 1);
+}
+
+struct gang__tree_link *gang__ordered_prev(const struct gang__tree_link *n)
+{
+    return beside(n, 0);
+}
+
+struct gang__tree_link *gang__ordered_lower_bound(const struct gang__ordered *t,
+                                                  gang__tree_locate *locate, const void *key)
+{
+    struct gang__tree_link *found = NULL, *at = t->root;
+    while (at) {
+        bool before = locate(at, key) < 0;
+        if (!before)
+            found = at;
+        at = at->child[before];
+    }
+    return found;
+}

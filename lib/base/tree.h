@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An ordered set of things that embed a link: an AVL tree, 24 bytes a link, no allocation, no
+ * recursion. Not for concurrent use. */
+#ifndef GANG__BASE_TREE_H
+#define GANG__BASE_TREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct gang__tree_link {
+    struct gang__tree_link *child[2]; /* what goes before, what goes after */
+    uintptr_t parent;                 /* its address | (height after - height before) + 1 */
+};
+
+/* Negative: a goes before b. A total order: 0 only for one and the same element. */
+typedef int gang__tree_compare(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                               const void *ctx);
+/* Negative: the element goes before the key. Follows the order of the tree. */
+typedef int gang__tree_locate(const struct gang__tree_link *element, const void *key);
+
+struct gang__ordered {
+    struct gang__tree_link *root;
+    struct gang__tree_link *end[2]; /* the first, the last; kept, for the first is asked for most */
+    size_t count;
+    gang__tree_compare *compare;
+    const void *ctx;
+};
+
+static inline void gang__ordered_init(struct gang__ordered *t, gang__tree_compare *compare,
+                                      const void *ctx)
+{
+    *t = (struct gang__ordered){NULL, {NULL, NULL}, 0, compare, ctx};
+}
+
+/* O(log n). What the order of an element depends on may not change while it is in the tree. */
+void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n);
+/* O(log n), amortised constant. Compares nothing. */
+void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n);
+
+/* NULL: the tree is empty. Constant. */
+static inline struct gang__tree_link *gang__ordered_first(const struct gang__ordered *t)
+{
+    return t->end[0];
+}
+static inline struct gang__tree_link *gang__ordered_last(const struct gang__ordered *t)
+{
+    return t->end[1];
+}
+
+/* The neighbours of an element; NULL: it is the last, the first. O(log n), amortised constant. */
+struct gang__tree_link *gang__ordered_next(const struct gang__tree_link *n);
+struct gang__tree_link *gang__ordered_prev(const struct gang__tree_link *n);
+
+/* The first element that does not go before the key; NULL: all do. O(log n). */
+struct gang__tree_link *gang__ordered_lower_bound(const struct gang__ordered *t,
+                                                  gang__tree_locate *locate, const void *key);
+
+#endif

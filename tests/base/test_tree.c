@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ordered set: against a sorted array, with its heights and links checked after every step. */
+#include "base/tree.h"
+
+#include "suite.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+struct item {
+    int64_t key;
+    struct gang__tree_link link;
+};
+
+static struct item *item_of(const struct gang__tree_link *n)
+{
+    return (struct item *)((char *)(uintptr_t)n - offsetof(struct item, link));
+}
+
+static int by_key(const struct gang__tree_link *a, const struct gang__tree_link *b, const void *ctx)
+{
+    int64_t x = item_of(a)->key, y = item_of(b)->key;
+    int order = (x > y) - (x < y);
+    return ctx ? -order : order;
+}
+
+static int at_key(const struct gang__tree_link *n, const void *key)
+{
+    int64_t x = item_of(n)->key, y = *(const int64_t *)key;
+    return (x > y) - (x < y);
+}
+
+static struct gang__tree_link *above(const struct gang__tree_link *n)
+{
+    return (struct gang__tree_link *)(n->parent & ~(uintptr_t)3);
+}
+
+/* Height of what is below n. Recursive: only the test may be. */
+static int check_below(const struct gang__tree_link *n, const struct gang__tree_link *parent)
+{
+    if (!n)
+        return 0;
+    test_assert(above(n) == parent);
+    int before = check_below(n->child[0], n), after = check_below(n->child[1], n);
+    test_assert((int)(n->parent & 3) - 1 == after - before);
+    return 1 + (before > after ? before : after);
+}
+
+static void check_tree(const struct gang__ordered *t, struct item *const *sorted, size_t count)
+{
+    check_below(t->root, NULL);
+    test_assert(t->count == count);
+    struct gang__tree_link *n = gang__ordered_first(t), *last = NULL;
+    for (size_t i = 0; i < count; i++) {
+        test_assert(n == &sorted[i]->link);
+        test_assert(gang__ordered_prev(n) == last);
+        last = n;
+        n = gang__ordered_next(n);
+    }
+    test_assert(!n);
+    test_assert(gang__ordered_last(t) == last);
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *seed >> 33;
+}
+
+START_TEST(an_empty_tree_has_no_ends)
+{
+    struct gang__ordered t;
+    int64_t key = 0;
+    gang__ordered_init(&t, by_key, NULL);
+    check_tree(&t, NULL, 0);
+    ck_assert_ptr_null(gang__ordered_first(&t));
+    ck_assert_ptr_null(gang__ordered_last(&t));
+    ck_assert_ptr_null(gang__ordered_lower_bound(&t, at_key, &key));
+}
+END_TEST
+
+START_TEST(the_comparison_is_given_its_context)
+{
+    struct gang__ordered t;
+    struct item item[3] = {{.key = 1}, {.key = 3}, {.key = 2}};
+    int backwards = 1;
+    gang__ordered_init(&t, by_key, &backwards);
+    for (int i = 0; i < 3; i++)
+        gang__ordered_insert(&t, &item[i].link);
+    struct item *sorted[3] = {&item[1], &item[2], &item[0]};
+    check_tree(&t, sorted, 3);
+}
+END_TEST
+
+/* Every order of insertion and every order of removal of seven: all shapes of the cases. */
+START_TEST(small_trees_are_balanced_in_every_order)
+{
+    enum { N = 7 };
+    for (int from = 0; from < 5040; from++) {
+        struct item item[N], *sorted[N];
+        struct gang__ordered t;
+        int at[N], code = from;
+        gang__ordered_init(&t, by_key, NULL);
+        for (int i = 0; i < N; i++) {
+            item[i].key = i;
+            sorted[i] = &item[i];
+            at[i] = i;
+        }
+        for (int i = N; i > 0; i--) {
+            int j = code % i, keep = at[i - 1];
+            code /= i;
+            at[i - 1] = at[j];
+            at[j] = keep;
+        }
+        for (int i = 0; i < N; i++) {
+            gang__ordered_insert(&t, &item[at[i]].link);
+            check_below(t.root, NULL);
+        }
+        check_tree(&t, sorted, N);
+        for (int i = 0; i < N; i++) {
+            gang__ordered_remove(&t, &item[at[(i * 3 + from) % N]].link);
+            check_below(t.root, NULL);
+        }
+        check_tree(&t, NULL, 0);
+    }
+}
+END_TEST
+
+START_TEST(a_tree_is_what_a_sorted_array_is)
+{
+    enum { N = 600, STEPS = 20000 };
+    static struct item item[N];
+    static struct item *sorted[N];
+    static bool in[N];
+    uint64_t seed = test_seed();
+    size_t count = 0;
+    struct gang__ordered t;
+    gang__ordered_init(&t, by_key, NULL);
+    for (int64_t i = 0; i < N; i++)
+        item[i].key = i * 2;
+    for (int step = 0; step < STEPS; step++) {
+        /* Mostly growth, then mostly shrinking, and so on. */
+        bool grow = next_random(&seed) % 8 < ((step / 2000) % 2 ? 3u : 5u);
+        size_t i = next_random(&seed) % N, at = 0;
+        if (grow == in[i])
+            continue;
+        while (at < count && sorted[at]->key < item[i].key)
+            at++;
+        if (grow) {
+            memmove(&sorted[at + 1], &sorted[at], (count - at) * sizeof(sorted[0]));
+            sorted[at] = &item[i];
+            count++;
+            gang__ordered_insert(&t, &item[i].link);
+        } else {
+            count--;
+            memmove(&sorted[at], &sorted[at + 1], (count - at) * sizeof(sorted[0]));
+            gang__ordered_remove(&t, &item[i].link);
+        }
+        in[i] = grow;
+        check_tree(&t, sorted, count);
+        int64_t key = (int64_t)(next_random(&seed) % (2 * N + 2)) - 1;
+        for (at = 0; at < count && sorted[at]->key < key;)
+            at++;
+        test_assert(gang__ordered_lower_bound(&t, at_key, &key) ==
+                    (at < count ? &sorted[at]->link : NULL));
+    }
+}
+END_TEST
+
+START_TEST(a_million_elements_go_in_and_out)
+{
+    enum { N = 1 << 20 };
+    struct item *item = malloc(N * sizeof(*item));
+    ck_assert_ptr_nonnull(item);
+    struct gang__ordered t;
+    gang__ordered_init(&t, by_key, NULL);
+    for (uint32_t i = 0; i < N; i++) {
+        item[i].key = (int64_t)(i * UINT32_C(2654435761)); /* odd: all different */
+        gang__ordered_insert(&t, &item[i].link);
+    }
+    int64_t height = check_below(t.root, NULL);
+    ck_assert_int_le(height, 29); /* 1.44 log2(n) */
+    int64_t last = -1;
+    while (gang__ordered_first(&t)) {
+        struct item *first = item_of(gang__ordered_first(&t));
+        test_assert(first->key > last);
+        last = first->key;
+        gang__ordered_remove(&t, &first->link);
+    }
+    ck_assert_uint_eq(t.count, 0);
+    ck_assert_ptr_null(t.root);
+    free(item);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ordered trees");
+    TCase *tests = tcase_create("trees");
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, an_empty_tree_has_no_ends);
+    tcase_add_test(tests, the_comparison_is_given_its_context);
+    tcase_add_test(tests, small_trees_are_balanced_in_every_order);
+    tcase_add_test(tests, a_tree_is_what_a_sorted_array_is);
+    tcase_add_test(tests, a_million_elements_go_in_and_out);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
