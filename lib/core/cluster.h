@@ -319,6 +319,7 @@ struct gang_cluster {
     /* One more at each change of nodes, kinds or capacities, and before a node is given back: who saw it
      * stand still since he last entered a read section may use what he found before. */
     gang__a64 epoch;
+    gang__a64 states; /* one more at each change of a node's state */
     gang__a64 changes[GANG__CHUNKS]; /* see gang__chunk_changed() */
 
     _Atomic(gang_worker *) worker[GANG__WORKERS];

@@ -66,6 +66,16 @@ gang_result gang__instant_take(gang_cluster *c, gang_snapshot *s);
 /* Does a snapshot that exists have an instant before this one? Under the structure mutex. */
 bool gang__snapshot_holds(gang_cluster *c, uint64_t instant);
 
+/* Make `to` equal to `from`, which stays as it is; both were made by gang_snapshot_new() for the same
+ * cluster, and `to` may be one that was never taken. So a snapshot that was changed is put back by
+ * copying the unchanged one over it; where both come from the same take, only words are copied.
+ * @return GANG_OK; GANG_EINVAL (other clusters; `from` was never taken); GANG_ENOMEM: `to` is as
+ *   before.
+ * No concurrent call on either. Outside of read sections. O(nodes), some 64 bytes a node. Allocates
+ * when `to` never had so many nodes; blocks (structure mutex, for one store) when it has to show an
+ * earlier instant than before. */
+gang_result gang__snapshot_copy(gang_snapshot *to, const gang_snapshot *from);
+
 /* The node of a slot in a snapshot, or NULL; and its payloads, or the pool's. */
 static inline struct gang__node *gang__snapshot_node(const gang_snapshot *s, uint32_t slot)
 {

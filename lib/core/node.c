@@ -257,6 +257,7 @@ static gang_result commit_state(gang_worker *w, uint32_t slot, uint32_t state)
                      gang__head(state, 0) | GANG__HEAD_IF_THERE | GANG__HEAD_SET_STATE);
     if (gang__commit_run(w, state == GANG__STATE_UP, NULL) != GANG_OK)
         return GANG_ESTALE;
+    gang__add_seq(&w->cluster->states, 1);
     gang__index_tidy_slot(w->cluster, slot);
     return GANG_OK;
 }

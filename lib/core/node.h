@@ -72,6 +72,8 @@ int32_t gang__level_find(const gang_cluster *c, const char *name);
 /* Domains of a level: how many, and the i-th. Inside a read section. */
 uint32_t gang__domain_count(gang_cluster *c, uint32_t level);
 struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i);
+/* That of an index, as nodes keep it. */
+struct gang__domain *gang__domain_with(gang_cluster *c, uint32_t index);
 
 /* Their spans beside each other, and how many there are. */
 struct gang__spans {

@@ -71,6 +71,84 @@ gang_result gang_snapshot_take(gang_worker *worker, gang_snapshot *snapshot)
     return r;
 }
 
+/* ---- copying --------------------------------------------------------------------------------- */
+
+static size_t parts_used(const gang_snapshot *s)
+{
+    return (s->end + GANG__CHUNK - 1) / GANG__CHUNK;
+}
+
+static size_t words_used(const gang_snapshot *s)
+{
+    size_t last = parts_used(s) - 1;
+    return s->part[last].at + (s->end - last * GANG__CHUNK) * s->part[last].stride;
+}
+
+/* What of a snapshot nothing but a take changes. */
+static bool copy_nodes(gang_snapshot *to, const gang_snapshot *from)
+{
+    const struct gang_mem *mem = &to->c->mem;
+    if (!gang__grow(mem, (void **)&to->node, &to->node_room, from->end, sizeof(*to->node)) ||
+        !gang__grow(mem, (void **)&to->part, &to->part_room, parts_used(from), sizeof(*to->part)) ||
+        !gang__grow(mem, (void **)&to->word, &to->word_room, words_used(from), sizeof(*to->word)))
+        return false;
+    memcpy(to->node, from->node, from->end * sizeof(*to->node));
+    memcpy(to->part, from->part, parts_used(from) * sizeof(*to->part));
+    memcpy(to->pool, from->pool, sizeof(to->pool));
+    to->end = from->end;
+    to->count = from->count;
+    to->kinds = from->kinds;
+    to->listed = false;
+    return true;
+}
+
+/* Without room they are listed anew when somebody asks. */
+static void copy_members(gang_snapshot *to, const gang_snapshot *from)
+{
+    const struct gang_mem *mem = &to->c->mem;
+    size_t domains = from->domains, members = from->member_from[domains];
+    if (!gang__grow(mem, (void **)&to->member, &to->member_room, members + 1,
+                    sizeof(*to->member)) ||
+        !gang__grow(mem, (void **)&to->member_from, &to->from_room, domains + 1,
+                    sizeof(*to->member_from)))
+        return;
+    memcpy(to->member, from->member, members * sizeof(*to->member));
+    memcpy(to->member_from, from->member_from, (domains + 1) * sizeof(*to->member_from));
+    to->domains = domains;
+    to->listed = true;
+}
+
+/* The nodes are kept for `from` until now, and from now on for `to` as well. Who frees nodes looks at one
+ * snapshot after the other: he might have passed `to` before it shows an earlier instant, and come to
+ * `from` when it is taken anew after that. So that is not done while he looks. */
+static void hold(gang_snapshot *to, uint64_t instant)
+{
+    bool earlier = instant < gang__load(&to->holds);
+    if (earlier)
+        gang__structure_lock(to->c);
+    gang__store(&to->holds, instant);
+    if (earlier)
+        gang__structure_unlock(to->c);
+}
+
+gang_result gang__snapshot_copy(gang_snapshot *to, const gang_snapshot *from)
+{
+    if (!to || !from || to->c != from->c || from->end == 0)
+        return GANG_EINVAL;
+    if (to == from)
+        return GANG_OK;
+    uint64_t instant = gang__load(&from->holds); /* no two takes have the same */
+    if (gang__load(&to->holds) != instant) {
+        if (!copy_nodes(to, from))
+            return GANG_ENOMEM;
+        hold(to, instant);
+    }
+    if (from->listed && !to->listed)
+        copy_members(to, from);
+    memcpy(to->word, from->word, words_used(from) * sizeof(*to->word));
+    return GANG_OK;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 struct gang__node *gang__snapshot_node_of(const gang_snapshot *s, gang_node_id id)

@@ -71,6 +71,11 @@ struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i
     return gang__load(&gang__load(&c->level_domains[level])->entry[i]);
 }
 
+struct gang__domain *gang__domain_with(gang_cluster *c, uint32_t index)
+{
+    return domain_by_index(c, index);
+}
+
 struct gang__spans gang__domain_spans(gang_cluster *c, uint32_t level)
 {
     const struct gang__table *t = gang__load(&c->level_domains[level]);

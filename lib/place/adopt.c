@@ -4,6 +4,7 @@
 #include "base/rcu.h"
 #include "core/node.h"
 #include "place/record.h"
+#include "place/whatif.h"
 
 static gang_result adopt_refused(gang_worker *w, const struct gang_placement *place, int64_t i,
                                  struct gang__misfit m, struct gang_error *error)
@@ -70,6 +71,16 @@ static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang
     return adopt_refused(w, &in, i, misfit, error);
 }
 
+/* Tasks that the allocation has already. */
+static void count_running(struct gang__plan *p)
+{
+    const struct gang__alloc *a = p->others.running;
+    for (const uint64_t *task = a ? a->data : NULL; task && task < a->data + a->used;
+         task += GANG__TASK_HEAD + gang__task_deltas(task))
+        if (!gang__task_is_holder(task))
+            p->in_group[gang__task_group(task)]++;
+}
+
 /* `healthy`: of the devices that the library picks none is unhealthy. */
 static gang_result plan_places(gang_worker *w, gang_request *q, const struct gang_placement *places,
                                int64_t count, bool healthy, struct gang_error *error)
@@ -80,12 +91,23 @@ static gang_result plan_places(gang_worker *w, gang_request *q, const struct gan
     p->adopting = p->settled = p->even = true;
     p->unhealthy = p->unhealthy && healthy;
     p->others.bars = false;
+    count_running(p);
     gang_result r = GANG_OK;
     size_t step = places->size;
     for (int64_t i = 0; i < count && r == GANG_OK; i++) {
         const void *at = (const char *)places + (size_t)i * step;
         r = plan_place(w, q, at, i, error);
     }
+    return r;
+}
+
+static gang_result find_places(gang_worker *w, gang_request *q, const struct gang_placement *places,
+                               int64_t count, struct gang_error *error)
+{
+    const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    gang_result r = plan_places(w, q, places, count, true, error);
+    if (r == GANG_ENOFIT && p->unhealthy)
+        r = plan_places(w, q, places, count, false, error);
     return r;
 }
 
@@ -105,9 +127,7 @@ gang_result gang_alloc_adopt(gang_worker *worker, gang_request *request,
     for (;;) {
         struct gang__alloc *a = NULL;
         uint32_t slot = 0;
-        r = plan_places(worker, request, places, place_count, true, error);
-        if (r == GANG_ENOFIT && placer->plan.unhealthy)
-            r = plan_places(worker, request, places, place_count, false, error);
+        r = find_places(worker, request, places, place_count, error);
         if (r != GANG_OK)
             break;
         r = gang__record_new(worker, request, &a);
@@ -124,6 +144,46 @@ gang_result gang_alloc_adopt(gang_worker *worker, gang_request *request,
             gang__error(error, r, NULL, "%s", gang_strerror(r));
             break;
         }
+    }
+    gang__rcu_leave();
+    return r;
+}
+
+static gang_result adopt_more(gang_worker *w, struct gang__alloc *a,
+                              const struct gang_placement *places, int64_t count)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    for (;;) {
+        uint32_t slot = 0;
+        gang_result r = find_places(w, a->q, places, count, NULL);
+        if (r == GANG_OK)
+            r = gang__record_extend(w, a);
+        if (r != GANG_OK)
+            return r;
+        r = gang__commit_plan(w, p, &slot);
+        if (r == GANG_OK)
+            gang__record_append(a, p);
+        if (r != GANG_ENOFIT)
+            return r;
+    }
+}
+
+gang_result gang__alloc_adopt_more(gang_worker *w, gang_alloc_id id,
+                                   const struct gang_placement *places, int64_t count)
+{
+    if (!w || !places || count < 1)
+        return GANG_EINVAL;
+    struct gang__placer *placer = gang__placer_of(w);
+    if (!placer)
+        return GANG_ENOMEM;
+    gang__rcu_enter();
+    struct gang__alloc *a;
+    gang_result r = gang__alloc_lock(w->cluster, id, &a);
+    if (r == GANG_OK) {
+        placer->plan.others.running = a;
+        r = adopt_more(w, a, places, count);
+        placer->plan.others.running = NULL;
+        gang__alloc_publish(a);
     }
     gang__rcu_leave();
     return r;

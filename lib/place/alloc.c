@@ -8,12 +8,17 @@
 #include "place/pack.h"
 #include "place/record.h"
 #include "place/search.h"
+#include "place/whatif.h"
 
 /* ---- planning a gang --------------------------------------------------------------------------------- */
 
 void gang__plan_start(struct gang__plan *p, const gang_worker *w)
 {
     enum { APART = 13 }; /* odd, so that 32 workers begin at 32 places of a word */
+    if (p->snap) {       /* nobody is beside us: the same question has the same answer */
+        p->start = p->turn = 0;
+        return;
+    }
     uint32_t end = gang__load(&w->cluster->slot_end);
     p->start = (uint32_t)((uint64_t)(w->index * UINT32_C(0x9e3779b1)) * end >> 32);
     p->turn = w->index * APART % GANG__FAN;
@@ -85,6 +90,14 @@ static gang_result plan_gang(gang_worker *w, gang_request *q)
     if (now != refused)
         gang__store(&q->refused_at, now);
     return r;
+}
+
+uint64_t gang__room_stamp(gang_cluster *c)
+{
+    gang__rcu_enter();
+    uint64_t stamp = gang__stamp_read(c);
+    gang__rcu_leave();
+    return stamp;
 }
 
 /* Note an answer for as long as the nodes do not change. */

@@ -10,6 +10,18 @@ static struct gang__view *own_view(const struct gang__plan *p, gang_node_id id)
     return v && v->own && v->node->id == id ? v : NULL;
 }
 
+/* In a snapshot the running allocation may have been released: then the node is not its own there. */
+static bool is_left(struct gang__plan *p, const struct gang__view *v)
+{
+    const uint64_t *was = gang__view_was(p, v);
+    uint64_t free = gang__head_cpu(was[GANG__WORD_HEAD]);
+    if (!p->snap || p->empty)
+        return false;
+    for (unsigned i = 1; i < v->words; i++)
+        free |= was[i];
+    return free != 0;
+}
+
 gang_result gang__exclusive_begin(struct gang__plan *p)
 {
     const struct gang__alloc *a = p->others.running;
@@ -20,7 +32,7 @@ gang_result gang__exclusive_begin(struct gang__plan *p)
         if (p->failed)
             return GANG_ENOMEM;
         if (v)
-            v->own = v->node->id == id;
+            v->own = v->node->id == id && !is_left(p, v);
     }
     /* In an empty cluster the holders are not there at all. */
     for (const uint64_t *task = a ? a->data : NULL; task && !p->empty && task < a->data + a->used;

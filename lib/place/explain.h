@@ -78,6 +78,15 @@ void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a);
 /* The views of an empty plan as they are with the tasks of this allocation alone. */
 void gang__plan_alone(struct gang__plan *p, const struct gang__alloc *a);
 
+/* Is it a group of the allocation that has fewer tasks than its `count`? GANG_EINVAL, GANG_ERANGE. */
+gang_result gang__growth_check(const struct gang__alloc *a, int32_t group,
+                               struct gang_error *error);
+
+/* One look for more tasks, of the cluster or of the plan's snapshot: keeps as many wishes as it can, then
+ * searches in the order that finds room if there is any. GANG_OK and a plan, GANG_ENOFIT, or an error. */
+gang_result gang__growth_look(gang_worker *w, const struct gang__alloc *a, int32_t group,
+                              int64_t tasks);
+
 /* Tasks of a group that the next step of growth would add; 0: it has all. */
 int64_t gang__tasks_more(const struct gang__alloc *a, uint32_t group);
 

@@ -9,6 +9,7 @@
 #include "place/explain.h"
 #include "place/record.h"
 #include "place/search.h"
+#include "place/whatif.h"
 
 /* The part of its node that a running task lies in: where its devices are, or else its cores. */
 static struct gang__scope part_of_task(const struct gang__node *node, const uint64_t *task,
@@ -40,7 +41,8 @@ static struct gang__scope part_of_task(const struct gang__node *node, const uint
 static struct gang__scope scope_of_task(const struct gang__plan *p, const uint64_t *task,
                                         int32_t level)
 {
-    struct gang__node *node = gang__node_of(p->c, task[0]);
+    const struct gang__node *node =
+        p->snap ? gang__snapshot_node_of(p->snap, task[0]) : gang__node_of(p->c, task[0]);
     if (level < 0 || !node)
         return gang__scope_unbound();
     if (level > GANG__LEVEL_NODE)
@@ -108,8 +110,8 @@ static int64_t plan_more_once(gang_worker *w, const struct gang__alloc *a, int32
     gang__plan_running(p, a);
     int64_t done = 0;
     for (uint32_t g = 0; g < q->group_count && done < tasks && !p->failed; g++) {
-        int64_t room = q->group[g].count - p->in_group[g];
-        int64_t below = q->group[g].min - p->in_group[g];
+        int64_t there = p->in_group[g] + (p->ended ? p->ended[g] : 0);
+        int64_t room = q->group[g].count - there, below = q->group[g].min - there;
         if ((group >= 0 && (int32_t)g != group) || room <= 0)
             continue;
         /* A group below its minimum comes back whole or not at all. */
@@ -137,24 +139,30 @@ static int64_t plan_more(gang_worker *w, const struct gang__alloc *a, int32_t gr
     return done;
 }
 
+gang_result gang__growth_look(gang_worker *w, const struct gang__alloc *a, int32_t group,
+                              int64_t tasks)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    bool some = false;
+    uint32_t wishes = a->q->wishes;
+    do { /* the last wish on other jobs goes first */
+        p->others.wishes = wishes;
+        some = plan_more(w, a, group, tasks, false) > 0;
+    } while (!some && !p->failed && wishes-- > 0);
+    p->others.wishes = 0;
+    some = some || (!p->failed && plan_more(w, a, group, tasks, true) > 0);
+    return gang__plan_result(p, some);
+}
+
 static gang_result plan_growth(gang_worker *w, const struct gang__alloc *a, int32_t group,
                                int64_t tasks)
 {
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     for (int i = 0; i < GANG__SEARCHES; i++) {
         uint64_t stamp = gang__stamp_read(w->cluster);
-        bool some = false;
-        uint32_t wishes = a->q->wishes;
-        do { /* the last wish on other jobs goes first */
-            p->others.wishes = wishes;
-            some = plan_more(w, a, group, tasks, false) > 0;
-        } while (!some && !p->failed && wishes-- > 0);
-        p->others.wishes = 0;
-        some = some || (!p->failed && plan_more(w, a, group, tasks, true) > 0);
-        if (p->failed)
-            return gang__plan_result(p, false);
-        if (some)
-            return GANG_OK;
+        gang_result r = gang__growth_look(w, a, group, tasks);
+        if (r != GANG_ENOFIT || p->failed)
+            return r;
         if (gang__stamp_read(w->cluster) == stamp)
             break;
     }
@@ -274,16 +282,32 @@ static gang_result refuse_growth(gang_worker *w, struct gang__alloc *a, int32_t 
     return error ? gang__explain_growth(p, a, (uint32_t)about, code, error) : code;
 }
 
-static gang_result grow(gang_worker *w, struct gang__alloc *a, int32_t group, int64_t tasks,
-                        int64_t *granted, struct gang_error *error)
+gang_result gang__growth_check(const struct gang__alloc *a, int32_t group, struct gang_error *error)
 {
-    struct gang__placer *placer = w->place;
     const gang_request *q = a->q;
     if (group < -1 || group >= (int32_t)q->group_count)
         return gang__error(error, GANG_EINVAL, "group", "no such group");
     if (tasks_held(a, group) >= (group < 0 ? q->count : q->group[group].count))
         return gang__error(error, GANG_ERANGE, "tasks", "it has all the tasks it asked for");
-    gang_result r;
+    return GANG_OK;
+}
+
+gang_result gang__growth_ended(gang_worker *w, const int64_t *ended)
+{
+    struct gang__placer *placer = gang__placer_of(w);
+    if (!placer)
+        return GANG_ENOMEM;
+    placer->plan.ended = ended;
+    return GANG_OK;
+}
+
+static gang_result grow(gang_worker *w, struct gang__alloc *a, int32_t group, int64_t tasks,
+                        int64_t *granted, struct gang_error *error)
+{
+    struct gang__placer *placer = w->place;
+    gang_result r = gang__growth_check(a, group, error);
+    if (r != GANG_OK)
+        return r;
     placer->plan.others.clashes = 0;
     do {
         uint32_t slot = 0;

@@ -130,6 +130,9 @@ struct gang__plan {
     struct gang__held *held;
     size_t helds, held_room;
     int64_t *in_group; /* tasks of each group: held before and planned */
+    /* Of each group, tasks that count as held in growth, though they ended; NULL: none. Survives
+     * gang__plan_begin(). */
+    const int64_t *ended;
     size_t group_room;
     struct gang__scope *scope_of_group; /* what a group, a set, the request is bound to */
     struct gang__scope *scope_of_set;

@@ -187,8 +187,7 @@ void gang__record_append(struct gang__alloc *a, const struct gang__plan *p)
         gang__exclusive_append(a, p);
 }
 
-/* Complete a plan whose tasks are all found: their order, and what is held beside them. */
-static inline bool complete(struct gang__plan *p)
+bool gang__plan_complete(struct gang__plan *p)
 {
     return gang__rank_tasks(p) && (!p->q->exclusive || gang__exclusive_hold(p));
 }
@@ -210,7 +209,7 @@ static bool release_reserve(gang_worker *w, size_t tasks, size_t words)
 gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc **a)
 {
     struct gang__placer *placer = w->place;
-    if (!complete(&placer->plan))
+    if (!gang__plan_complete(&placer->plan))
         return GANG_ENOMEM;
     size_t words = data_size(&placer->plan);
     if (!release_reserve(w, entries_planned(&placer->plan), words) || !tally_reserve(&placer->plan))
@@ -220,6 +219,7 @@ gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc
         return r;
     if (!gang__alloc_room(w, *a, words)) {
         gang__alloc_drop(w, *a);
+        *a = NULL; /* callers drop what they have */
         return GANG_ENOMEM;
     }
     gang__request_hold(w, q);
@@ -231,7 +231,7 @@ gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc
 gang_result gang__record_extend(gang_worker *w, struct gang__alloc *a)
 {
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
-    if (!complete(p))
+    if (!gang__plan_complete(p))
         return GANG_ENOMEM;
     size_t words = a->used + data_size(p), entries = gang__alloc_entries(a) + entries_planned(p);
     if (!release_reserve(w, entries, words) || !tally_reserve(p) || !gang__alloc_room(w, a, words))

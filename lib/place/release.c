@@ -8,6 +8,7 @@
 #include "core/index.h"
 #include "place/peers.h"
 #include "place/record.h"
+#include "place/whatif.h"
 
 /* Add what one task holds to the sums of the words of its cell, or of the pool's. Bits of different
  * tasks never meet, so that adding is joining. */
@@ -186,8 +187,7 @@ static gang_result find_tasks(gang_worker *w, const struct gang__alloc *a, const
     return GANG_OK;
 }
 
-/* Is an id among sorted ones? */
-static bool is_among(const uint64_t *ids, size_t count, uint64_t id)
+bool gang__is_among(const uint64_t *ids, size_t count, uint64_t id)
 {
     size_t low = 0;
     while (low < count) {
@@ -234,14 +234,14 @@ static bool part_exclusive(gang_worker *w, const struct gang__alloc *a, size_t *
     *kept = 0;
     for (size_t i = 0; i < tasks; i++) {
         uint64_t key = placer->order[i];
-        if (is_among(ids, left, a->data[(uint32_t)key]))
+        if (gang__is_among(ids, left, a->data[(uint32_t)key]))
             keep[(*kept)++] = key;
         else
             placer->order[gone++] = key;
     }
     for (uint32_t from = 0; from < a->used;
          from += GANG__TASK_HEAD + gang__task_deltas(a->data + from))
-        if (gang__task_is_holder(a->data + from) && !is_among(ids, left, a->data[from]))
+        if (gang__task_is_holder(a->data + from) && !gang__is_among(ids, left, a->data[from]))
             placer->order[gone++] = a->data[from] << 32 | from;
     memcpy(placer->order + gone, keep, *kept * sizeof(*keep));
     *count = gone;
@@ -284,8 +284,9 @@ static void data_remove(gang_worker *w, struct gang__alloc *a, size_t count, siz
     a->fits_epoch = 0;
 }
 
+/* `minima`: they are to be kept. */
 static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *tasks,
-                          int64_t count, struct gang_error *error)
+                          int64_t count, bool minima, struct gang_error *error)
 {
     const gang_request *q = a->q;
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
@@ -305,7 +306,7 @@ static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *
     if (r != GANG_OK)
         return r;
     int32_t group;
-    if (below_min(q, held, left, &group)) {
+    if (minima && below_min(q, held, left, &group)) {
         gang__error(error, GANG_ENOFIT, "tasks", "the gang would fall below its minimum");
         if (error && error->size >= sizeof(*error)) {
             error->constraint = GANG_WHY_MIN;
@@ -324,8 +325,8 @@ static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *
     return GANG_OK;
 }
 
-gang_result gang_alloc_shrink(gang_worker *worker, gang_alloc_id id, const int64_t *tasks,
-                              int64_t task_count, struct gang_error *error)
+static gang_result shrink_by_id(gang_worker *worker, gang_alloc_id id, const int64_t *tasks,
+                                int64_t task_count, bool minima, struct gang_error *error)
 {
     if (!worker || !tasks || task_count < 1)
         return gang__error(error, GANG_EINVAL, "tasks", "none");
@@ -340,9 +341,63 @@ gang_result gang_alloc_shrink(gang_worker *worker, gang_alloc_id id, const int64
         r = gang__error(error, GANG_ENOENT, "tasks", "more than it holds");
         gang__alloc_publish(a);
     } else {
-        r = shrink(worker, a, tasks, task_count, error);
+        r = shrink(worker, a, tasks, task_count, minima, error);
         gang__alloc_publish(a);
     }
     gang__rcu_leave();
     return r;
+}
+
+gang_result gang_alloc_shrink(gang_worker *worker, gang_alloc_id id, const int64_t *tasks,
+                              int64_t task_count, struct gang_error *error)
+{
+    return shrink_by_id(worker, id, tasks, task_count, true, error);
+}
+
+gang_result gang__alloc_shed(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count)
+{
+    return shrink_by_id(w, id, tasks, (int64_t)count, false, NULL);
+}
+
+static bool found_put(struct gang__found *out, const struct gang_mem *mem, const uint64_t *task)
+{
+    if (!gang__grow(mem, (void **)&out->task, &out->room, out->count + 1, sizeof(*out->task)))
+        return false;
+    out->task[out->count++] = (struct gang__found_task){(int64_t)gang__task_number(task), task[0],
+                                                        gang__task_group(task)};
+    return true;
+}
+
+gang_result gang__alloc_find(gang_cluster *c, gang_alloc_id id, const int64_t *tasks, size_t count,
+                             struct gang__found *out)
+{
+    struct gang__alloc *a;
+    out->count = 0;
+    gang_result r = gang__alloc_read(c, id, &a);
+    if (r != GANG_OK)
+        return r;
+    size_t next = 0;
+    const uint64_t *end = a->data + a->used;
+    for (const uint64_t *task = a->data; task < end && r == GANG_OK;
+         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+        if (gang__task_is_holder(task))
+            continue;
+        while (tasks && next < count && tasks[next] < (int64_t)gang__task_number(task))
+            next++;
+        if (tasks && next == count)
+            break;
+        if ((!tasks || tasks[next] == (int64_t)gang__task_number(task)) &&
+            !found_put(out, &c->mem, task))
+            r = GANG_ENOMEM;
+    }
+    gang__alloc_read_end(a);
+    if (r != GANG_OK)
+        out->count = 0;
+    return r;
+}
+
+void gang__found_free(struct gang__found *found, const struct gang_mem *mem)
+{
+    gang__release(mem, found->task);
+    *found = (struct gang__found){NULL, 0, 0};
 }
