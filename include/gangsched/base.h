@@ -74,7 +74,9 @@ typedef int32_t gang_result;
     X(GANG_EPARSE, -12, "malformed input")                       \
     X(GANG_EIO, -13, "input or output failed")                   \
     X(GANG_ENOTSUP, -14, "not supported")                        \
-    X(GANG_ECYCLE, -15, "a parent relation has a cycle")
+    X(GANG_ECYCLE, -15, "a parent relation has a cycle")         \
+    X(GANG_EPERM, -16, "not allowed")                            \
+    X(GANG_ECLOSED, -17, "the queue takes no jobs")
 
 enum {
 #define GANG_RESULT_ENUM(name, value, text) name = (value),

@@ -8,6 +8,8 @@
  *   core.h      what is taken: cluster, nodes, workers
  *   place.h     where: requests and allocations, gang and incremental
  *   snapshot.h  the whole at one instant, and what if
+ *   queue.h     whose turn: the description of queues
+ *   job.h       what is to run: the description of a job
  *   scenario.h  clusters, queues and jobs as JSON
  */
 #ifndef GANGSCHED_GANGSCHED_H
@@ -15,8 +17,10 @@
 
 #include <gangsched/base.h>
 #include <gangsched/core.h>
+#include <gangsched/job.h>
 #include <gangsched/model.h>
 #include <gangsched/place.h>
+#include <gangsched/queue.h>
 #include <gangsched/scenario.h>
 #include <gangsched/snapshot.h>
 

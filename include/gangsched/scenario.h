@@ -17,7 +17,9 @@
 #define GANGSCHED_SCENARIO_H
 
 #include <gangsched/base.h>
+#include <gangsched/job.h>
 #include <gangsched/model.h>
+#include <gangsched/queue.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,75 +78,14 @@ struct gang_partition_spec {
     int32_t reserved0;
 };
 
-/** No limit, in gang_quota. */
-#define GANG_UNLIMITED ((int64_t)-1)
-
-/** An amount per kind, for a queue; in the units of the kinds (millicores, bytes, milli-GPUs). */
-struct gang_quota {
-    const char *kind; /**< "cpu", "memory", "gpu" */
-    int64_t amount;   /**< GANG_UNLIMITED or >= 0 */
-};
-
-/** Who may be displaced for a job (gang_queue_spec.within and .reclaim). */
-enum {
-    GANG_DISPLACE_DEFAULT = 0,
-    GANG_DISPLACE_NEVER = 1,
-    GANG_DISPLACE_LOWER = 2,          /**< lower priority */
-    GANG_DISPLACE_LOWER_OR_NEWER = 3, /**< within only: or equal priority and newer */
-    GANG_DISPLACE_ANY = 4             /**< reclaim only */
-};
-
-/** A guarantee with a shape: `count` whole domains of a level. */
-struct gang_cell_spec {
-    const char *level;
-    int64_t count;
-};
-
-/** A queue, by value. */
-struct gang_queue_spec {
-    size_t size;         /**< sizeof(struct gang_queue_spec) */
-    const char *name;
-    const char *parent;  /**< NULL: top */
-    const struct gang_quota *guaranteed;
-    size_t guaranteed_count; /**< 0: nothing is guaranteed */
-    const struct gang_quota *limit;
-    size_t limit_count;  /**< 0: no limit */
-    const struct gang_quota *lending_limit;
-    size_t lending_limit_count;
-    double weight;       /**< >= 0; share of what is left over, for kinds not in `weights` */
-    const char *const *weight_kinds; /**< kinds with a weight of their own */
-    const double *weights;
-    size_t weight_count;
-    int64_t priority;    /**< default 100 */
-    int32_t within;      /**< GANG_DISPLACE_* */
-    int32_t reclaim;     /**< GANG_DISPLACE_* */
-    const struct gang_cell_spec *cells;
-    size_t cell_count;
-};
-
-/** Where a task of a running job is, at the start of a scenario. */
-struct gang_running_spec {
-    const char *node;   /**< NULL: this task does not run */
-    const char *const *devices; /**< labels of devices; the same label on a node is the same device */
-    size_t device_count;
-};
-
-/** A job, by value. Its tasks are numbered through its groups in order. */
-struct gang_job_spec {
-    size_t size;         /**< sizeof(struct gang_job_spec) */
-    const char *name;
-    const char *queue;
-    int64_t priority;    /**< higher first */
-    int64_t submit;      /**< age order, 0 is the oldest */
-    int32_t preemptible; /**< 0 or 1 */
-    int32_t running;     /**< 1: runs at the start, see `places` */
-    int32_t stale;       /**< 1: below its minimum for longer than its grace */
-    int32_t never_preempts; /**< 1: waits rather than displace */
-    struct gang_request_spec request;
-    const struct gang_running_spec *places; /**< one a task; NULL: none */
-    size_t place_count;
-    const int32_t *protected_groups; /**< one a group: 1: never evicted */
-    const int64_t *group_order;      /**< one a group: larger is given up later */
+/** A job that waits for another one of the case: gang_job_spec.after, before there are ids. The `after` of
+ *  the jobs themselves is empty. */
+struct gang_scenario_after {
+    size_t size;       /**< sizeof(struct gang_scenario_after) */
+    size_t job;        /**< index of the job that waits */
+    size_t after;      /**< index of the one it waits for: */
+    int32_t when;      /**< GANG_AFTER_* */
+    int32_t reserved0;
 };
 
 /** One case. */
@@ -172,12 +113,20 @@ struct gang_scenario {
     int32_t reserved1;
     const struct gang_partition_spec *partitions; /**< those whose mode is given */
     size_t partition_count;
+    const char *default_queue; /**< as gang_sched_opts has it, like what follows; NULL: none */
+    const struct gang_queue_rule *rules;
+    size_t rule_count;
+    const char *const *excluded_kinds; /**< "cpu", "memory", "gpu", or of `kinds` */
+    size_t excluded_kind_count;
+    int64_t half_life_ns;
+    const struct gang_scenario_after *afters; /**< by `job`, without cycles */
+    size_t after_count;
 };
 
 #define GANG_SCENARIO_INIT                                                                      \
     {                                                                                           \
         sizeof(struct gang_scenario), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0,  \
-            NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, 0                                               \
+            NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, 0, 0, NULL, 0           \
     }
 
 /** One case by number. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (past the end). Any thread. */
@@ -185,7 +134,8 @@ GANG_API gang_result gang_scenarios_get(const gang_scenarios *scenarios, size_t 
                                         struct gang_scenario *scenario) GANG_MUST_CHECK;
 
 /**
- * Write a case in the same format, as one JSON object. Reading it again gives the same case.
+ * Write a case in the same format, as one JSON object. Reading it again gives the same case. Files have no
+ * ids, no gang_job_spec.cookie, and each group_after in the order of the groups.
  * @param indent  spaces a level, 0: one line
  * @return GANG_OK; GANG_EINVAL (the case cannot be expressed); GANG_EIO (the writer refused);
  *   GANG_ENOMEM. Any thread. May allocate.

@@ -15,8 +15,8 @@ enum {
 
 /* 2^53: up to here a double holds every whole number. */
 static const double EXACT_MAX = 9007199254740992.0;
-/* 2^40: up to here a number and a whole number of thousandths give each other back. */
-static const double FINE_MAX = 1099511627776.0;
+/* 2^50: up to so many parts a number and a whole number of parts give each other back. */
+static const double FINE_MAX = 1125899906842624.0;
 
 /* ---- UTF-8 ----------------------------------------------------------------------------- */
 
@@ -308,8 +308,17 @@ gang_result gang__json_int32(const struct gang__json *at, int32_t least, int32_t
     return r;
 }
 
-gang_result gang__json_milli(const struct gang__json *at, int64_t least, int64_t most,
-                             int64_t *milli)
+/* A number that is not whole, in parts: as fine as it can be given back. */
+static int64_t scale_real(double real, int64_t scale)
+{
+    int64_t coarse = 1;
+    while (coarse < scale && fabs(real) * (double)(scale / coarse) >= FINE_MAX)
+        coarse *= 1000;
+    return llround(real * (double)(scale / coarse)) * coarse;
+}
+
+gang_result gang__json_scaled(const struct gang__json *at, int64_t scale, int64_t least,
+                              int64_t most, int64_t *scaled)
 {
     if (!json_is_number(at->value))
         return wrong_type(at, "a number");
@@ -318,22 +327,30 @@ gang_result gang__json_milli(const struct gang__json *at, int64_t least, int64_t
     bool high = false;
     if (json_is_integer(at->value)) {
         int64_t whole = json_integer_value(at->value);
-        high = whole > INT64_MAX / 1000;
-        low = whole < INT64_MIN / 1000;
-        value = high || low ? 0 : whole * 1000;
+        high = whole > INT64_MAX / scale;
+        low = whole < INT64_MIN / scale;
+        value = high || low ? 0 : whole * scale;
     } else {
         double real = json_real_value(at->value);
-        high = real > 9.2e15;
-        low = real < -9.2e15 || (real < 0 && least >= 0); /* -0.0001 is not 0 */
-        if (!high && !low) /* far out a double no longer tells thousandths apart */
-            value = fabs(real) < FINE_MAX ? llround(real * 1000) : llround(real) * 1000;
+        double bound = 9.2e18 / (double)scale;
+        high = real > bound;
+        low = real < -bound || (real < 0 && least >= 0); /* -0.0001 is not 0 */
+        value = high || low ? 0 : scale_real(real, scale);
     }
     if (low || (!high && value < least))
-        return gang__json_fail(at, GANG_ERANGE, "must be at least %.15g", (double)least / 1000);
+        return gang__json_fail(at, GANG_ERANGE, "must be at least %.15g",
+                               (double)least / (double)scale);
     if (high || value > most)
-        return gang__json_fail(at, GANG_ERANGE, "must be at most %.15g", (double)most / 1000);
-    *milli = value;
+        return gang__json_fail(at, GANG_ERANGE, "must be at most %.15g",
+                               (double)most / (double)scale);
+    *scaled = value;
     return GANG_OK;
+}
+
+gang_result gang__json_milli(const struct gang__json *at, int64_t least, int64_t most,
+                             int64_t *milli)
+{
+    return gang__json_scaled(at, 1000, least, most, milli);
 }
 
 gang_result gang__json_real(const struct gang__json *at, double least, double most, double *number)

@@ -102,6 +102,10 @@ gang_result gang__json_int32(const struct gang__json *at, int32_t least, int32_t
 /* A number in thousandths, rounded to the nearest; the bounds are in thousandths, too. */
 gang_result gang__json_milli(const struct gang__json *at, int64_t least, int64_t most,
                              int64_t *milli);
+/* The same in parts of which `scale` (1000, 10^6 or 10^9) are one. Where a double no longer tells
+ * such parts apart, thousands of them are taken. */
+gang_result gang__json_scaled(const struct gang__json *at, int64_t scale, int64_t least,
+                              int64_t most, int64_t *scaled);
 gang_result gang__json_real(const struct gang__json *at, double least, double most, double *number);
 /* true or false, as 1 or 0. */
 gang_result gang__json_bool(const struct gang__json *at, int32_t *flag);
@@ -135,6 +139,7 @@ void gang__json_push(struct gang__json_maker *maker, json_t *array, json_t *valu
  * GANG_EINVAL. */
 json_t *gang__json_new_text(struct gang__json_maker *maker, const char *text);
 json_t *gang__json_new_milli(int64_t milli); /* whole if it can be, else with a fraction */
+json_t *gang__json_new_scaled(int64_t scaled, int64_t scale);
 json_t *gang__json_new_real(struct gang__json_maker *maker, double number); /* the same */
 
 /* Write a tree, reals with as few digits as read back the same. `indent` 0: one line.

@@ -40,7 +40,14 @@ json_t *gang__json_new_text(struct gang__json_maker *maker, const char *text)
 
 json_t *gang__json_new_milli(int64_t milli)
 {
-    return milli % 1000 == 0 ? json_integer(milli / 1000) : json_real((double)milli / 1000);
+    return gang__json_new_scaled(milli, 1000);
+}
+
+json_t *gang__json_new_scaled(int64_t scaled, int64_t scale)
+{
+    for (; scale > 1 && scaled % 1000 == 0; scale /= 1000)
+        scaled /= 1000;
+    return scale == 1 ? json_integer(scaled) : json_real((double)scaled / (double)scale);
 }
 
 json_t *gang__json_new_real(struct gang__json_maker *maker, double number)

@@ -80,13 +80,38 @@ static bool same_node(const struct gang_node_spec *a, const struct gang_node_spe
 
 /* ---- queues ---------------------------------------------------------------------------- */
 
-static bool same_quota(const struct gang_quota *a, size_t a_count, const struct gang_quota *b,
-                       size_t b_count)
+static bool same_quota(const struct gang_quota *a, size_t a_count, size_t a_size,
+                       const struct gang_quota *b, size_t b_count, size_t b_size)
 {
+    struct gang_quota x;
+    struct gang_quota y;
     if (a_count != b_count)
         return false;
     for (size_t i = 0; i < a_count; i++)
-        if (!same_text(a[i].kind, b[i].kind) || a[i].amount != b[i].amount)
+        if (!GANG__LOAD2_BY(x, y, by_weight, a, b, i, a_size, b_size) ||
+            !same_text(x.kind, y.kind) || !same_text(x.partition, y.partition) ||
+            x.amount != y.amount || x.part != y.part || x.by_weight != y.by_weight)
+            return false;
+    return true;
+}
+
+static bool same_quotas(const struct gang_queue_spec *a, const struct gang_queue_spec *b)
+{
+    return same_quota(a->guaranteed, a->guaranteed_count, a->quota_size, b->guaranteed,
+                      b->guaranteed_count, b->quota_size) &&
+           same_quota(a->limit, a->limit_count, a->quota_size, b->limit, b->limit_count,
+                      b->quota_size) &&
+           same_quota(a->lending_limit, a->lending_limit_count, a->quota_size, b->lending_limit,
+                      b->lending_limit_count, b->quota_size);
+}
+
+static bool same_users(const struct gang_queue_spec *a, const struct gang_queue_spec *b)
+{
+    if (a->user_count != b->user_count)
+        return false;
+    for (size_t i = 0; i < a->user_count; i++)
+        if (!same_text(a->users[i].user, b->users[i].user) ||
+            a->users[i].weight != b->users[i].weight)
             return false;
     return true;
 }
@@ -113,15 +138,37 @@ static bool same_cells(const struct gang_queue_spec *a, const struct gang_queue_
     return true;
 }
 
+static bool same_queue_body(const struct gang_queue_spec *a, const struct gang_queue_spec *b)
+{
+    return same_quotas(a, b) && same_weights(a, b) && a->within == b->within &&
+           a->reclaim == b->reclaim && same_cells(a, b) && same_users(a, b) &&
+           a->reserved0 == b->reserved0 && gang__fields_equal(&gang__queue_fields, a, b);
+}
+
+/* The queues made on demand lie in each other; names that they have do not count. */
 static bool same_queue(const struct gang_queue_spec *a, const struct gang_queue_spec *b)
 {
-    return same_text(a->name, b->name) && same_text(a->parent, b->parent) &&
-           same_quota(a->guaranteed, a->guaranteed_count, b->guaranteed, b->guaranteed_count) &&
-           same_quota(a->limit, a->limit_count, b->limit, b->limit_count) &&
-           same_quota(a->lending_limit, a->lending_limit_count, b->lending_limit,
-                      b->lending_limit_count) &&
-           same_weights(a, b) && a->priority == b->priority && a->within == b->within &&
-           a->reclaim == b->reclaim && same_cells(a, b);
+    struct gang_queue_spec x = *a;
+    struct gang_queue_spec y = *b;
+    if (!same_text(a->name, b->name) || !same_text(a->parent, b->parent))
+        return false;
+    for (size_t depth = 0; depth <= GANG_MAX_QUEUE_DEPTH; depth++) {
+        const struct gang_queue_spec *x_child = x.child;
+        const struct gang_queue_spec *y_child = y.child;
+        if (!same_queue_body(&x, &y) || !x_child != !y_child)
+            return false;
+        if (!x_child)
+            return true;
+        if (!LOAD2(x, y, reserved0, x_child, y_child, 0))
+            return false;
+    }
+    return false;
+}
+
+static bool same_rule(const struct gang_queue_rule *a, const struct gang_queue_rule *b)
+{
+    return a->match == b->match && a->fallback == b->fallback &&
+           same_text(a->pattern, b->pattern) && same_text(a->queue, b->queue);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------ */
@@ -235,9 +282,26 @@ static bool same_group_extras(const struct gang_job_spec *a, const struct gang_j
         int32_t b_protected = b->protected_groups ? b->protected_groups[i] : 0;
         int64_t a_order = a->group_order ? a->group_order[i] : 0;
         int64_t b_order = b->group_order ? b->group_order[i] : 0;
-        if (a_protected != b_protected || a_order != b_order)
+        int32_t a_role = a->roles ? a->roles[i] : GANG_ROLE_MEMBER;
+        int32_t b_role = b->roles ? b->roles[i] : GANG_ROLE_MEMBER;
+        if (a_protected != b_protected || a_order != b_order || a_role != b_role)
             return false;
     }
+    return true;
+}
+
+static bool same_group_after(const struct gang_job_spec *a, const struct gang_job_spec *b)
+{
+    struct gang_group_after x;
+    struct gang_group_after y;
+    if (a->group_after_count != b->group_after_count)
+        return false;
+    for (size_t i = 0; i < a->group_after_count; i++)
+        if (!GANG__LOAD2_BY(x, y, reserved0, a->group_after, b->group_after, i, a->group_after_size,
+                            b->group_after_size) ||
+            x.group != y.group || x.after != y.after || x.when != y.when ||
+            x.reserved0 != y.reserved0)
+            return false;
     return true;
 }
 
@@ -245,9 +309,11 @@ static bool same_job(const struct gang_job_spec *a, const struct gang_job_spec *
 {
     return same_text(a->name, b->name) && same_text(a->queue, b->queue) &&
            a->priority == b->priority && a->submit == b->submit &&
-           a->preemptible == b->preemptible && a->stale == b->stale &&
-           a->never_preempts == b->never_preempts && same_request(&a->request, &b->request) &&
-           same_places(a, b) && same_group_extras(a, b);
+           a->preemptible == b->preemptible && gang__same_or_empty(a->user, b->user) &&
+           same_names(a->user_groups, a->user_group_count, b->user_groups, b->user_group_count) &&
+           gang__fields_equal(&gang__job_fields, a, b) && same_request(&a->request, &b->request) &&
+           same_places(a, b) && same_group_extras(a, b) && same_group_after(a, b) &&
+           a->after_count == b->after_count && a->cookie == b->cookie;
 }
 
 /* ---- the case -------------------------------------------------------------------------- */
@@ -289,7 +355,7 @@ static bool same_lists(const struct gang_scenario *a, const struct gang_scenario
     for (size_t i = 0; i < a->queue_count; i++) {
         struct gang_queue_spec x;
         struct gang_queue_spec y;
-        if (!LOAD2(x, y, cell_count, a->queues, b->queues, i) || !same_queue(&x, &y))
+        if (!LOAD2(x, y, reserved0, a->queues, b->queues, i) || !same_queue(&x, &y))
             return differ_at(where, "queues", i);
     }
     for (size_t i = 0; i < a->job_count; i++) {
@@ -297,6 +363,37 @@ static bool same_lists(const struct gang_scenario *a, const struct gang_scenario
         struct gang_job_spec y;
         if (!LOAD2(x, y, group_order, a->jobs, b->jobs, i) || !same_job(&x, &y))
             return differ_at(where, "jobs", i);
+    }
+    return true;
+}
+
+/* How jobs come to queues, and what they wait for. */
+static bool same_mapping(const struct gang_scenario *a, const struct gang_scenario *b,
+                         struct gang__where *where)
+{
+    if (!gang__same_or_empty(a->default_queue, b->default_queue))
+        return differ(where, "default_queue");
+    if (a->rule_count != b->rule_count)
+        return differ(where, "rules");
+    for (size_t i = 0; i < a->rule_count; i++) {
+        struct gang_queue_rule x;
+        struct gang_queue_rule y;
+        if (!LOAD2(x, y, queue, a->rules, b->rules, i) || !same_rule(&x, &y))
+            return differ_at(where, "rules", i);
+    }
+    if (!same_names(a->excluded_kinds, a->excluded_kind_count, b->excluded_kinds,
+                    b->excluded_kind_count))
+        return differ(where, "excluded_kinds");
+    if (!gang__fields_equal(&gang__case_fields, a, b))
+        return differ(where, "half_life_s");
+    if (a->after_count != b->after_count)
+        return differ(where, "afters");
+    for (size_t i = 0; i < a->after_count; i++) {
+        struct gang_scenario_after x;
+        struct gang_scenario_after y;
+        if (!LOAD2(x, y, reserved0, a->afters, b->afters, i) || x.job != y.job ||
+            x.after != y.after || x.when != y.when || x.reserved0 != y.reserved0)
+            return differ_at(where, "afters", i);
     }
     return true;
 }
@@ -330,5 +427,5 @@ bool gang__scenario_equal(const struct gang_scenario *a, const struct gang_scena
         return differ(where, "queues");
     if (a->job_count != b->job_count)
         return differ(where, "jobs");
-    return same_lists(a, b, where);
+    return same_mapping(a, b, where) && same_lists(a, b, where);
 }

@@ -79,7 +79,7 @@ gang_result gang__check_expect(struct gang__reader *r, const struct gang__json *
     }
     member.value = NULL;
     if (gang__json_get(expect, "queues", &at)) {
-        GANG__TRY(gang__json_map(&at, GANG__MAX_QUEUES));
+        GANG__TRY(gang__json_map(&at, GANG_MAX_QUEUES));
         while (gang__json_next(&at, &member))
             GANG__TRY(check_queue(r, &member));
     }

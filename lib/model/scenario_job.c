@@ -6,9 +6,14 @@
 #include <string.h>
 
 static const char *const job_keys[] = {
-    "name",           "queue",  "priority", "preemptible", "submit",     "min",         "tasks",
-    "same",           "prefer", "groups",   "state",       "running_on", "running_gpu", "stale",
-    "never_preempts", "policy", "labels",   "peers",       "exclusive",  "scarce"};
+    "name",           "queue",        "priority",        "preemptible",
+    "submit",         "min",          "tasks",           "same",
+    "prefer",         "groups",       "state",           "running_on",
+    "running_gpu",    "stale",        "never_preempts",  "policy",
+    "labels",         "peers",        "exclusive",       "scarce",
+    "user",           "user_groups",  "time_limit_s",    "hold",
+    "loss",           "max_restarts", "restart_delay_s", "refill_s",
+    "start_within_s", "back_off_s",   "heartbeat_s",     "after"};
 
 static const char *const task_keys[] = {
     "name",        "count",         "min",           "cpu",
@@ -19,7 +24,7 @@ static const char *const task_keys[] = {
     "numa",        "near_nic",      "profile",       "models_ranked",
     "slice",       "slice_same",    "slice_prefer",  "spread",
     "max_skew",    "spread_wish",   "most_per_node", "most_per_domain",
-    "most_level"};
+    "most_level",  "role",          "after"};
 
 static const char *const group_keys[] = {"name", "parent", "min", "same", "prefer"};
 
@@ -285,6 +290,16 @@ static gang_result read_group(struct gang__reader *r, const struct gang__json *a
     return gang__read_demands(r, at, group);
 }
 
+static gang_result read_role(const struct gang__json *object, int32_t *role)
+{
+    struct gang__json at;
+    size_t index = 0;
+    if (gang__json_get(object, "role", &at))
+        GANG__TRY(gang__json_choice(&at, gang__role_words, GANG__COUNT(gang__role_words), &index));
+    *role = (int32_t)index;
+    return GANG_OK;
+}
+
 static gang_result read_tasks(struct gang__reader *r, const struct gang__json *job,
                               struct sets *sets, struct gang_job_spec *out, int64_t *tasks)
 {
@@ -292,6 +307,7 @@ static gang_result read_tasks(struct gang__reader *r, const struct gang__json *j
     struct gang_group_spec *list;
     int32_t *protected_groups;
     int64_t *order;
+    int32_t *roles;
     size_t count;
     bool has_min = json_object_get(job->value, "min") != NULL;
     GANG__TRY(gang__json_need(job, "tasks", &at));
@@ -301,11 +317,13 @@ static gang_result read_tasks(struct gang__reader *r, const struct gang__json *j
     GANG__TAKE(list, r, &at, count);
     GANG__TAKE(protected_groups, r, &at, count);
     GANG__TAKE(order, r, &at, count);
+    GANG__TAKE(roles, r, &at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&at, i);
         GANG__TRY(read_group(r, &element, has_min, sets, &list[i]));
         GANG__TRY(gang__take_bool(&element, "protected", &protected_groups[i]));
         GANG__TRY(gang__take_int(&element, "order", INT64_MIN, INT64_MAX, &order[i]));
+        GANG__TRY(read_role(&element, &roles[i]));
         *tasks += list[i].count;
         if (*tasks > GANG__MAX_TASKS)
             return gang__json_fail(&at, GANG_ERANGE, "more than %d tasks", GANG__MAX_TASKS);
@@ -314,7 +332,8 @@ static gang_result read_tasks(struct gang__reader *r, const struct gang__json *j
     out->request.group_count = count;
     out->protected_groups = protected_groups;
     out->group_order = order;
-    return GANG_OK;
+    out->roles = roles;
+    return gang__read_group_after(r, &at, out);
 }
 
 /* ---- where it runs --------------------------------------------------------------------- */
@@ -418,20 +437,45 @@ static gang_result read_state(struct gang__reader *r, const struct gang__json *j
 static gang_result take_queue(struct gang__reader *r, const struct gang__json *job,
                               const char **queue)
 {
+    const struct gang_scenario *c = r->out;
     struct gang__json at;
-    const char *text;
-    size_t index;
-    if (!gang__json_get(job, "queue", &at) && r->out->queue_count == 0)
+    bool mapped = c->queue_count == 0 || c->default_queue || c->rule_count > 0;
+    if (!gang__json_get(job, "queue", &at) && mapped)
         return GANG_OK;
     GANG__TRY(gang__json_need(job, "queue", &at));
-    GANG__TRY(gang__json_name(&at, 1, GANG_MAX_NAME, &text));
-    if (!gang__lookup_find(&r->queues, text, &index))
-        return gang__json_fail(&at, GANG_ENOENT, "no queue '%s'", gang__word(text).s);
-    if (r->queue_inner[index])
-        return gang__json_fail(&at, GANG_EINVAL, "queue '%s' has queues below it",
-                               gang__word(text).s);
-    *queue = r->out->queues[index].name;
+    return gang__take_leaf(r, &at, queue);
+}
+
+static gang_result read_preemptible(const struct gang__json *job, int32_t *preemptible)
+{
+    static const char *const words[] = {GANG__ABOVE_MIN};
+    struct gang__json at;
+    size_t index = 0;
+    if (!gang__json_get(job, "preemptible", &at))
+        return GANG_OK;
+    if (!json_is_string(at.value))
+        return gang__json_bool(&at, preemptible);
+    GANG__TRY(gang__json_choice(&at, words, GANG__COUNT(words), &index));
+    *preemptible = GANG_SEMI_PREEMPTIBLE;
     return GANG_OK;
+}
+
+/* What is the job's alone: who it is, and its place in order. */
+static gang_result read_head(struct gang__reader *r, const struct gang__json *at,
+                             struct gang_job_spec *job)
+{
+    struct gang__json member;
+    GANG__TRY(gang__json_need(at, "name", &member));
+    GANG__TRY(gang__take_name(r, &member, &job->name));
+    GANG__TRY(take_queue(r, at, &job->queue));
+    GANG__TRY(gang__take_int(at, "priority", INT64_MIN, INT64_MAX, &job->priority));
+    GANG__TRY(gang__take_int(at, "submit", 0, INT64_MAX, &job->submit));
+    GANG__TRY(read_preemptible(at, &job->preemptible));
+    GANG__TRY(gang__take_name_of(r, at, "user", &job->user));
+    if (gang__json_get(at, "user_groups", &member))
+        GANG__TRY(gang__take_names(r, &member, GANG__MAX_LIST, &job->user_groups,
+                                   &job->user_group_count));
+    return gang__fields_read(r, at, &gang__job_fields, job);
 }
 
 /* Does a group or a set have a minimum? */
@@ -463,22 +507,12 @@ static gang_result read_min(const struct gang__json *job, int64_t tasks,
 gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, size_t index,
                            struct gang_job_spec *job)
 {
-    struct gang__json member;
     struct sets sets;
     int64_t tasks = 0;
-    job->size = sizeof(*job);
-    job->request = (struct gang_request_spec)GANG_REQUEST_SPEC_INIT;
-    job->preemptible = 1;
+    *job = (struct gang_job_spec)GANG_JOB_SPEC_INIT;
     job->submit = (int64_t)index;
     GANG__TRY(gang__json_object(at, job_keys, GANG__COUNT(job_keys)));
-    GANG__TRY(gang__json_need(at, "name", &member));
-    GANG__TRY(gang__take_name(r, &member, &job->name));
-    GANG__TRY(take_queue(r, at, &job->queue));
-    GANG__TRY(gang__take_int(at, "priority", INT64_MIN, INT64_MAX, &job->priority));
-    GANG__TRY(gang__take_int(at, "submit", 0, INT64_MAX, &job->submit));
-    GANG__TRY(gang__take_bool(at, "preemptible", &job->preemptible));
-    GANG__TRY(gang__take_bool(at, "stale", &job->stale));
-    GANG__TRY(gang__take_bool(at, "never_preempts", &job->never_preempts));
+    GANG__TRY(read_head(r, at, job));
     GANG__TRY(gang__read_job_demands(r, at, &job->request));
     GANG__TRY(read_sets(r, at, &sets, &job->request));
     GANG__TRY(read_tasks(r, at, &sets, job, &tasks));

@@ -20,7 +20,6 @@
 enum {
     GANG__MAX_CASES = 1 << 20,
     GANG__MAX_NODES = 1048575,
-    GANG__MAX_QUEUES = 1 << 20,
     GANG__MAX_JOBS = 1 << 24,
     GANG__MAX_GROUPS = 4095,   /* task groups or sets of a job */
     GANG__MAX_TASKS = 1 << 24, /* tasks of a job */
@@ -28,11 +27,14 @@ enum {
     GANG__MAX_COMMENT = 65535, /* bytes of `source` */
     GANG__MAX_ROUNDS = 1000000,
     GANG__MAX_JOB_LABELS = 64, /* and peer rules */
+    GANG__MAX_RULES = 65535,   /* that map jobs to queues */
     GANG__MAX_RANKS = 64       /* GPU models in their order */
 };
 
 /* The kind that `max_tasks` stands for. */
 #define GANG__TASKS "tasks"
+/* `preemptible` besides true and false. */
+#define GANG__ABOVE_MIN "above-min"
 /* The level that a `cells` entry may name besides those of the case. */
 #define GANG__NODE_LEVEL "node"
 
@@ -50,6 +52,10 @@ extern const char *const gang__mode_words[3];    /* GANG_PARTITION_SHARED ... */
 extern const char *const gang__within_words[3];  /* GANG_DISPLACE_NEVER ... */
 extern const char *const gang__reclaim_words[3]; /* the numbers of gang__reclaim_numbers */
 extern const int32_t gang__reclaim_numbers[3];
+extern const char *const gang__when_words[3];     /* GANG_AFTER_START ... */
+extern const char *const gang__role_words[5];     /* GANG_ROLE_MEMBER ... */
+extern const char *const gang__match_words[5];    /* GANG_MATCH_ALL ... */
+extern const char *const gang__fallback_words[3]; /* GANG_FALLBACK_SKIP ... */
 #define GANG__COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define GANG__TRY(call)            \
@@ -107,7 +113,7 @@ struct gang__reader {
     struct gang__lookup nodes;
     struct gang__lookup queues;
     struct gang__lookup jobs;
-    uint8_t *queue_inner; /* one a queue: 1 if it has children */
+    uint8_t *queue_inner; /* one a queue: 1 if it has children, or may get some */
     bool counts_tasks;    /* a node of the case has `max_tasks` */
     /* The GPUs of the last node with so many of them in the short form: most are alike. */
     const struct gang_gpu_spec *alike[GANG_MAX_GPUS + 1];
@@ -156,6 +162,45 @@ gang_result gang__take_int32(const struct gang__json *object, const char *key, i
 
 const struct gang_kind_spec *gang__find_kind(const struct gang__reader *r, const char *name);
 
+/* ---- plain members ---- */
+
+enum gang__field_type {
+    GANG__FIELD_FLAG,    /* int32_t: true or false */
+    GANG__FIELD_WORD,    /* int32_t: one of `words`, by number */
+    GANG__FIELD_NUMBER,  /* int64_t in [least, most] */
+    GANG__FIELD_MILLI,   /* int64_t in [least, most], thousandths of the number in the file */
+    GANG__FIELD_SECONDS, /* int64_t in ns, in the file in seconds */
+    GANG__FIELD_TEXT     /* const char *: NULL, or without control characters */
+};
+
+/* A member of a struct, under a key of the file. */
+struct gang__field {
+    const char *key;
+    enum gang__field_type type;
+    size_t offset;
+    const char *const *words;
+    size_t word_count;
+    int64_t least;
+    int64_t most;
+    int64_t absent; /* what it is if the key is not there */
+};
+struct gang__fields {
+    const struct gang__field *list;
+    size_t count;
+};
+extern const struct gang__fields gang__queue_fields;
+extern const struct gang__fields gang__job_fields;
+extern const struct gang__fields gang__case_fields;
+
+/* What is not in the object stays as it is: `to` has the defaults. */
+gang_result gang__fields_read(struct gang__reader *r, const struct gang__json *object,
+                              const struct gang__fields *fields, void *to);
+void gang__fields_put(struct gang__json_maker *maker, json_t *object,
+                      const struct gang__fields *fields, const void *from);
+bool gang__fields_equal(const struct gang__fields *fields, const void *a, const void *b);
+
+/* ---- rooms ---- */
+
 gang_result gang__read_node(struct gang__reader *r, const struct gang__json *at,
                             struct gang_node_spec *node);
 gang_result gang__read_queue(struct gang__reader *r, const struct gang__json *at,
@@ -163,8 +208,17 @@ gang_result gang__read_queue(struct gang__reader *r, const struct gang__json *at
 /* Parents, once all queues are there. */
 gang_result gang__link_queues(struct gang__reader *r, const struct gang__json *queues,
                               const struct gang_queue_spec *list, size_t count);
+/* A queue that takes jobs, or the name of one that can be made on demand. */
+gang_result gang__take_leaf(struct gang__reader *r, const struct gang__json *at,
+                            const char **queue);
+/* `default_queue` and `rules`, once the queues are there. */
+gang_result gang__read_mapping(struct gang__reader *r, const struct gang__json *at);
 gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, size_t index,
                            struct gang_job_spec *job);
+/* `after` of the tasks of a job, and of all jobs. */
+gang_result gang__read_group_after(struct gang__reader *r, const struct gang__json *tasks,
+                                   struct gang_job_spec *job);
+gang_result gang__read_job_after(struct gang__reader *r, const struct gang__json *jobs);
 /* Of a task: `selector` and `where`; partition, devices, levels and bounds, once it is known how many
  * tasks and GPUs there are. Of a job: all but its tasks, sets and state. */
 gang_result gang__read_labels(struct gang__reader *r, const struct gang__json *object,

@@ -14,6 +14,12 @@
  *           policy            *  of the cluster: as in a job
  *           partitions        *  [{name, mode: "shared" (if not given) | "exclusive" | "lending"}]
  *           nodes, queues, jobs
+ *           default_queue     *  of jobs that name none
+ *           rules             *  [{match: "all" (if not given) | "user" | "group" | "name" | "label",
+ *                                pattern, queue, fallback: "skip" (if not given) | "reject" |
+ *                                "default"}]: where jobs go that name no queue (gang_queue_rule)
+ *           excluded_kinds    *  [name]: "cpu", "memory", "gpu", or of `kinds`
+ *           half_life_s       *  of the usage that counts; 0 (if not given): none does
  *           rounds               1 if it is not given
  *           expect               {jobs, queues, interchangeable, derived}, see scenario.h
  *   node    name                 the only one that must be there; amounts are 0 if not given
@@ -41,14 +47,41 @@
  *   queue   name, parent (null: top), priority (100 if not given)
  *           guaranteed, limit, lending_limit
  *                                {gpu, cpu, mem_mib | mem_bytes *, or a kind of `kinds` *: number};
- *                                -1: unlimited; the last two may be null
+ *                                -1: unlimited; the last two may be null. "gpu@NAME" *: of what is in
+ *                                a partition. Instead of a number in the first two {"part": 0.25} *:
+ *                                of what the parent has, down to millionths; in the first
+ *                                {"weight": 2} *, a whole number: over the sum of the siblings'
  *           weight               number (1 if not given), or one a resource: {gpu, cpu, mem_mib,
  *                                a kind *, "default" *: what holds for the others, 1 if not given}
  *           within               "never", "lower" or "lower-or-newer"
  *           reclaim              "never", "lower" or "any"
  *           cells                [{level, count}]; level may also be "node"
- *   job     name, queue          the queue may be absent if the case has none
- *           priority (0), preemptible (true), submit (the job's index)
+ *           state             *  "open" (if not given), "draining" or "closed"
+ *           order             *  "priority" (if not given), "fifo", "fair", "shortest", "least-served"
+ *           turn              *  "fair" (if not given), "utilization" or "priority-utilization"
+ *           block             *  "none" (if not given) or "strict"
+ *           preempt           *  "requeue" (if not given), "suspend" or "cancel"
+ *           fixed             *  true: nothing is ever taken from it
+ *           max_running, max_pending, max_running_per_user
+ *                             *  jobs; 0 (if not given): no bound
+ *           default_time_limit_s, max_time_limit_s
+ *                             *  0 (if not given): none
+ *           user_limit_percent, user_limit_factor
+ *                             *  whole number up to 100; number down to thousandths; 0: none
+ *           users             *  {name: weight}, down to millionths
+ *           submit_acl, admin_acl
+ *                             *  "user1,user2 group1,group2"; "*": all, " ": nobody
+ *           grace_s, min_runtime_s, stale_s
+ *                             *  if not given, as the parent
+ *           child             *  a queue without name and parent: how those made on demand are
+ *           max_children, child_idle_s
+ *                             *  0 (if not given): 1000, never
+ *           policy            *  as in a job; "default": the parent's
+ *   job     name, queue          the queue may be absent if the case has none, or has rules or a
+ *                                default; "parent.name" *: may be made on demand
+ *           priority (0), submit (the job's index)
+ *           preemptible          true (if not given), false, "above-min" *: tasks above the minimum
+ *           user, user_groups *  text, [name]
  *           min                  if it is not given, all tasks are the gang; if the minima of groups and
  *                                tasks add up to more, so many start together
  *           tasks                at least one
@@ -65,6 +98,15 @@
  *           running_on           [node or null], one a task; may be shorter than the tasks
  *           running_gpu          [[label of a device]], one a task
  *           stale, never_preempts
+ *           hold              *  true: waits to be released
+ *           time_limit_s      *  0 (if not given): the queue's
+ *           loss              *  "count" (if not given), "fail", "restart", "refill" or "shrink"
+ *           max_restarts, restart_delay_s, refill_s
+ *                             *  0 if not given
+ *           start_within_s, back_off_s, heartbeat_s
+ *                             *  0 if not given
+ *           after             *  [{job: name, when: "start" | "end" | "success"}], without cycles:
+ *                                gang_scenario.afters
  *   task    count                1 if it is not given
  *           min               *  of this group. If it is not given: 0 where the job or a group
  *                                around it has a `min`, else `count`
@@ -94,6 +136,10 @@
  *                             *  number, level ("node", or of `levels`)
  *           name              *
  *           protected, order
+ *           role              *  "member" (if not given), "chief", "critical", "untracked" or "sidecar"
+ *           after             *  [{group: index or name of one of `tasks`, when: as in a job}]
+ *
+ * Times end in _s and are seconds, decimals allowed: nanoseconds up to 13 days, microseconds beyond.
  *
  * What is marked * is an extension of this library; the writer uses it only where the plain format
  * does not say enough.
@@ -103,8 +149,10 @@
 #include <string.h>
 
 static const char *const case_keys[] = {
-    "id",    "source", "note",   "caps", "needs",  "tier",   "sensitive_to", "quota_only", "levels",
-    "kinds", "nodes",  "queues", "jobs", "rounds", "expect", "policy",       "partitions"};
+    "id",           "source",         "note",       "caps",   "needs",      "tier",
+    "sensitive_to", "quota_only",     "levels",     "kinds",  "nodes",      "queues",
+    "jobs",         "rounds",         "expect",     "policy", "partitions", "default_queue",
+    "rules",        "excluded_kinds", "half_life_s"};
 
 /* ---- kinds ----------------------------------------------------------------------------- */
 
@@ -259,7 +307,7 @@ static gang_result read_queues(struct gang__reader *r, const struct gang__json *
     size_t count;
     if (!gang__json_get(at, "queues", &queues))
         return GANG_OK;
-    GANG__TRY(gang__json_array(&queues, GANG__MAX_QUEUES, &count));
+    GANG__TRY(gang__json_array(&queues, GANG_MAX_QUEUES, &count));
     GANG__TAKE(list, r, &queues, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&queues, i);
@@ -290,7 +338,7 @@ static gang_result read_jobs(struct gang__reader *r, const struct gang__json *at
         GANG__TRY(index_names(r, &jobs, &list[0].name, sizeof(*list), count, &r->jobs));
     r->out->jobs = list;
     r->out->job_count = count;
-    return GANG_OK;
+    return gang__read_job_after(r, &jobs);
 }
 
 /* ---- the case -------------------------------------------------------------------------- */
@@ -319,6 +367,27 @@ static gang_result read_expect(struct gang__reader *r, const struct gang__json *
     return result;
 }
 
+/* Names of kinds as the library has them. */
+static gang_result read_excluded(struct gang__reader *r, const struct gang__json *object)
+{
+    static const char *const built_in[] = {"cpu", "memory", "gpu"};
+    struct gang_scenario *out = r->out;
+    struct gang__json at;
+    if (!gang__json_get(object, "excluded_kinds", &at))
+        return GANG_OK;
+    GANG__TRY(
+        gang__take_names(r, &at, GANG_MAX_KINDS, &out->excluded_kinds, &out->excluded_kind_count));
+    for (size_t i = 0; i < out->excluded_kind_count; i++) {
+        struct gang__json element = gang__json_element(&at, i);
+        bool known = gang__find_kind(r, out->excluded_kinds[i]) != NULL;
+        for (size_t k = 0; k < GANG__COUNT(built_in); k++)
+            known = known || strcmp(out->excluded_kinds[i], built_in[k]) == 0;
+        if (!known)
+            return gang__json_fail(&element, GANG_ENOENT, "no such kind");
+    }
+    return GANG_OK;
+}
+
 static gang_result read_members(struct gang__reader *r, const struct gang__json *at)
 {
     struct gang__json member;
@@ -341,6 +410,9 @@ static gang_result read_members(struct gang__reader *r, const struct gang__json 
     GANG__TRY(read_partitions(r, at));
     GANG__TRY(read_nodes(r, at));
     GANG__TRY(read_queues(r, at));
+    GANG__TRY(gang__read_mapping(r, at));
+    GANG__TRY(read_excluded(r, at));
+    GANG__TRY(gang__fields_read(r, at, &gang__case_fields, out));
     GANG__TRY(read_jobs(r, at));
     return read_expect(r, at);
 }

@@ -24,6 +24,11 @@ const char *const gang__reclaim_words[3] = {"never", "lower", "any"};
 const int32_t gang__reclaim_numbers[3] = {GANG_DISPLACE_NEVER, GANG_DISPLACE_LOWER,
                                           GANG_DISPLACE_ANY};
 
+const char *const gang__when_words[3] = {"start", "end", "success"};
+const char *const gang__role_words[5] = {"member", "chief", "critical", "untracked", "sidecar"};
+const char *const gang__match_words[5] = {"all", "user", "group", "name", "label"};
+const char *const gang__fallback_words[3] = {"skip", "reject", "default"};
+
 /* ---- arena ----------------------------------------------------------------------------- */
 
 struct gang__arena_chunk {

@@ -105,6 +105,15 @@ static void put_names(struct writer *w, json_t *object, const char *key, const c
         put(w, object, key, names_of(w, names, count));
 }
 
+/* A list, unless there is nothing in it. */
+static void put_list(struct writer *w, json_t *object, const char *key, json_t *list)
+{
+    if (!list || json_array_size(list) > 0)
+        put(w, object, key, list);
+    else
+        json_decref(list);
+}
+
 static void put_amounts(struct writer *w, json_t *object, const struct gang_amount *amounts,
                         size_t count)
 {
@@ -442,22 +451,61 @@ static bool is_kind(const char *kind, const char *name)
     return kind && strcmp(kind, name) == 0;
 }
 
-static json_t *quota_of(struct writer *w, const struct gang_quota *quota, size_t count)
+/* What stands for the kind in a key. */
+static const char *kind_key(const struct gang_quota *quota)
+{
+    if (!is_kind(quota->kind, "memory"))
+        return quota->kind;
+    bool exact = quota->amount != GANG_UNLIMITED && quota->amount % GANG__MIB != 0;
+    return exact ? "mem_bytes" : "mem_mib";
+}
+
+static json_t *amount_of(const struct gang_quota *quota)
+{
+    int64_t amount = quota->amount;
+    if (amount == GANG_UNLIMITED)
+        return json_integer(amount);
+    if (is_kind(quota->kind, "cpu") || is_kind(quota->kind, "gpu"))
+        return gang__json_new_milli(amount);
+    if (is_kind(quota->kind, "memory") && amount % GANG__MIB == 0)
+        return json_integer(amount / GANG__MIB);
+    return json_integer(amount);
+}
+
+static void put_quota(struct writer *w, json_t *map, const struct gang_quota *quota)
+{
+    char key[2 * GANG_MAX_NAME + 2];
+    const char *kind = kind_key(quota);
+    json_t *value;
+    int length =
+        quota->partition && kind ? snprintf(key, sizeof(key), "%s@%s", kind, quota->partition) : 0;
+    if (!kind || length < 0 || (size_t)length >= sizeof(key)) {
+        gang__json_note(&w->maker, GANG_EINVAL);
+        return;
+    }
+    if (quota->partition)
+        kind = key;
+    if (quota->part || quota->by_weight) {
+        value = json_object();
+        if (quota->part)
+            put(w, value, "part", gang__json_new_scaled(quota->part, GANG_WHOLE));
+        if (quota->by_weight)
+            put_int(w, value, "weight", quota->by_weight);
+    } else {
+        value = amount_of(quota);
+    }
+    put(w, map, kind, value);
+}
+
+static json_t *quota_of(struct writer *w, const struct gang_queue_spec *queue,
+                        const struct gang_quota *list, size_t count)
 {
     json_t *map = json_object();
-    if (!quota && count > 0)
-        gang__json_note(&w->maker, GANG_EINVAL);
-    for (size_t i = 0; quota && i < count; i++) {
-        const char *kind = quota[i].kind;
-        int64_t amount = quota[i].amount;
-        if (is_kind(kind, "memory") && amount == GANG_UNLIMITED)
-            put_int(w, map, "mem_mib", amount);
-        else if (is_kind(kind, "memory"))
-            put_memory(w, map, "mem_mib", "mem_bytes", amount);
-        else if ((is_kind(kind, "cpu") || is_kind(kind, "gpu")) && amount != GANG_UNLIMITED)
-            put(w, map, kind, gang__json_new_milli(amount));
-        else
-            put_int(w, map, kind, amount);
+    for (size_t i = 0; i < count; i++) {
+        struct gang_quota quota;
+        if (!load_noted(w, GANG__LOAD_BY(quota, by_weight, list, i, queue->quota_size)))
+            break;
+        put_quota(w, map, &quota);
     }
     return map;
 }
@@ -499,6 +547,64 @@ static void put_cells(struct writer *w, json_t *object, const struct gang_queue_
     put(w, object, "cells", list);
 }
 
+static void put_users(struct writer *w, json_t *object, const struct gang_queue_spec *queue)
+{
+    if (queue->user_count == 0)
+        return;
+    json_t *map = json_object();
+    if (!queue->users)
+        gang__json_note(&w->maker, GANG_EINVAL);
+    for (size_t i = 0; queue->users && i < queue->user_count; i++)
+        put(w, map, queue->users[i].user,
+            gang__json_new_scaled(queue->users[i].weight, GANG_WHOLE));
+    put(w, object, "users", map);
+}
+
+static void put_displace(struct writer *w, json_t *object, const struct gang_queue_spec *queue)
+{
+    if (queue->within != GANG_DISPLACE_DEFAULT)
+        put_word(w, object, "within", gang__within_words, GANG__COUNT(gang__within_words),
+                 GANG_DISPLACE_NEVER, queue->within);
+    if (queue->reclaim == GANG_DISPLACE_ANY)
+        put_text(w, object, "reclaim", gang__reclaim_words[2]);
+    else if (queue->reclaim != GANG_DISPLACE_DEFAULT)
+        put_word(w, object, "reclaim", gang__reclaim_words, 2, GANG_DISPLACE_NEVER, queue->reclaim);
+}
+
+static void put_queue_body(struct writer *w, json_t *object, const struct gang_queue_spec *queue)
+{
+    put(w, object, "guaranteed", quota_of(w, queue, queue->guaranteed, queue->guaranteed_count));
+    if (queue->limit_count > 0)
+        put(w, object, "limit", quota_of(w, queue, queue->limit, queue->limit_count));
+    else
+        put(w, object, "limit", json_null());
+    put_weight(w, object, queue);
+    if (queue->lending_limit_count > 0)
+        put(w, object, "lending_limit",
+            quota_of(w, queue, queue->lending_limit, queue->lending_limit_count));
+    put_displace(w, object, queue);
+    put_cells(w, object, queue);
+    put_users(w, object, queue);
+    gang__fields_put(&w->maker, object, &gang__queue_fields, queue);
+}
+
+/* The queues made on demand below this one lie in each other. */
+static void put_children(struct writer *w, json_t *object, const struct gang_queue_spec *queue)
+{
+    struct gang_queue_spec child = *queue;
+    for (size_t depth = 0; child.child; depth++) {
+        const struct gang_queue_spec *next = child.child;
+        json_t *inner = json_object();
+        put(w, object, "child", inner);
+        if (depth >= GANG_MAX_QUEUE_DEPTH)
+            gang__json_note(&w->maker, GANG_EINVAL);
+        if (w->maker.result != GANG_OK || !LOAD(w, child, reserved0, next, 0))
+            return;
+        put_queue_body(w, inner, &child);
+        object = inner;
+    }
+}
+
 static json_t *queue_of(struct writer *w, const struct gang_queue_spec *queue)
 {
     json_t *object = json_object();
@@ -507,26 +613,32 @@ static json_t *queue_of(struct writer *w, const struct gang_queue_spec *queue)
         put_text(w, object, "parent", queue->parent);
     else
         put(w, object, "parent", json_null());
-    put(w, object, "guaranteed", quota_of(w, queue->guaranteed, queue->guaranteed_count));
-    if (queue->limit_count > 0)
-        put(w, object, "limit", quota_of(w, queue->limit, queue->limit_count));
-    else
-        put(w, object, "limit", json_null());
-    put_weight(w, object, queue);
-    if (queue->priority != 100)
-        put_int(w, object, "priority", queue->priority);
-    if (queue->lending_limit_count > 0)
-        put(w, object, "lending_limit",
-            quota_of(w, queue->lending_limit, queue->lending_limit_count));
-    if (queue->within != GANG_DISPLACE_DEFAULT)
-        put_word(w, object, "within", gang__within_words, GANG__COUNT(gang__within_words),
-                 GANG_DISPLACE_NEVER, queue->within);
-    if (queue->reclaim == GANG_DISPLACE_ANY)
-        put_text(w, object, "reclaim", gang__reclaim_words[2]);
-    else if (queue->reclaim != GANG_DISPLACE_DEFAULT)
-        put_word(w, object, "reclaim", gang__reclaim_words, 2, GANG_DISPLACE_NEVER, queue->reclaim);
-    put_cells(w, object, queue);
+    put_queue_body(w, object, queue);
+    put_children(w, object, queue);
     return object;
+}
+
+static void put_mapping(struct writer *w, json_t *object, const struct gang_scenario *c)
+{
+    if (c->rule_count == 0)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < c->rule_count; i++) {
+        struct gang_queue_rule rule;
+        if (!LOAD(w, rule, queue, c->rules, i))
+            break;
+        json_t *item = json_object();
+        put_word(w, item, "match", gang__match_words, GANG__COUNT(gang__match_words),
+                 GANG_MATCH_ALL, rule.match);
+        if (rule.pattern)
+            put_text(w, item, "pattern", rule.pattern);
+        put_text(w, item, "queue", rule.queue);
+        if (rule.fallback != GANG_FALLBACK_SKIP)
+            put_word(w, item, "fallback", gang__fallback_words, GANG__COUNT(gang__fallback_words),
+                     GANG_FALLBACK_SKIP, rule.fallback);
+        gang__json_push(&w->maker, list, item);
+    }
+    put(w, object, "rules", list);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------ */
@@ -716,9 +828,37 @@ static json_t *group_of(struct writer *w, const struct gang_request_spec *reques
     return object;
 }
 
+static json_t *wait_of(struct writer *w, int32_t when)
+{
+    json_t *item = json_object();
+    put_word(w, item, "when", gang__when_words, GANG__COUNT(gang__when_words), GANG_AFTER_START,
+             when);
+    return item;
+}
+
+/* The `after` of all groups, which stand in the order of the groups: *next is the first that is not
+ * written. Groups go by index, for names need not be unique. */
+static void put_group_after(struct writer *w, json_t *object, const struct gang_job_spec *job,
+                            size_t group, size_t *next)
+{
+    struct gang_group_after after;
+    json_t *list = json_array();
+    for (; *next < job->group_after_count; ++*next) {
+        if (!load_noted(w, GANG__LOAD_BY(after, reserved0, job->group_after, *next,
+                                         job->group_after_size)) ||
+            after.group != (int64_t)group)
+            break;
+        json_t *item = wait_of(w, after.when);
+        put_int(w, item, "group", after.after);
+        gang__json_push(&w->maker, list, item);
+    }
+    put_list(w, object, "after", list);
+}
+
 static void put_tasks(struct writer *w, json_t *object, const struct gang_job_spec *job)
 {
     json_t *list = json_array();
+    size_t after = 0;
     for (size_t i = 0; i < job->request.group_count; i++) {
         struct gang_group_spec group;
         if (!load_noted(w, GANG__LOAD_BY(group, reserved0, job->request.groups, i,
@@ -729,6 +869,10 @@ static void put_tasks(struct writer *w, json_t *object, const struct gang_job_sp
             put_flag(w, item, "protected", job->protected_groups[i]);
         if (job->group_order && job->group_order[i])
             put_int(w, item, "order", job->group_order[i]);
+        if (job->roles && job->roles[i])
+            put_word(w, item, "role", gang__role_words, GANG__COUNT(gang__role_words),
+                     GANG_ROLE_MEMBER, job->roles[i]);
+        put_group_after(w, item, job, i, &after);
         gang__json_push(&w->maker, list, item);
     }
     put(w, object, "tasks", list);
@@ -796,6 +940,34 @@ static void put_job_demands(struct writer *w, json_t *object,
     put_peers(w, object, request);
 }
 
+static void put_preemptible(struct writer *w, json_t *object, int32_t preemptible)
+{
+    if (preemptible == GANG_SEMI_PREEMPTIBLE)
+        put_text(w, object, "preemptible", GANG__ABOVE_MIN);
+    else
+        put(w, object, "preemptible", json_boolean(preemptible));
+}
+
+/* What the jobs before number `job` wait for is written; *next is the first that is not. */
+static void put_job_after(struct writer *w, json_t *object, const struct gang_scenario *c,
+                          size_t job, size_t *next)
+{
+    struct gang_scenario_after after;
+    struct gang_job_spec other;
+    json_t *list = json_array();
+    for (; *next < c->after_count; ++*next) {
+        if (!LOAD(w, after, reserved0, c->afters, *next) || after.job != job)
+            break;
+        json_t *item = wait_of(w, after.when);
+        if (after.after >= c->job_count)
+            gang__json_note(&w->maker, GANG_EINVAL);
+        else if (LOAD(w, other, group_order, c->jobs, after.after))
+            put_text(w, item, "job", other.name);
+        gang__json_push(&w->maker, list, item);
+    }
+    put_list(w, object, "after", list);
+}
+
 static json_t *job_of(struct writer *w, const struct gang_job_spec *job)
 {
     json_t *object = json_object();
@@ -803,8 +975,10 @@ static json_t *job_of(struct writer *w, const struct gang_job_spec *job)
     if (job->queue)
         put_text(w, object, "queue", job->queue);
     put_int(w, object, "priority", job->priority);
-    put(w, object, "preemptible", json_boolean(job->preemptible));
+    put_preemptible(w, object, job->preemptible);
     put_int(w, object, "submit", job->submit);
+    put_optional(w, object, "user", job->user);
+    put_names(w, object, "user_groups", job->user_groups, job->user_group_count);
     if (job->request.min)
         put_int(w, object, "min", job->request.min);
     put_tasks(w, object, job);
@@ -813,8 +987,7 @@ static json_t *job_of(struct writer *w, const struct gang_job_spec *job)
     put_text(w, object, "state", job->running ? "running" : "pending");
     if (job->running)
         put_places(w, object, job);
-    put_flag(w, object, "stale", job->stale);
-    put_flag(w, object, "never_preempts", job->never_preempts);
+    gang__fields_put(&w->maker, object, &gang__job_fields, job);
     return object;
 }
 
@@ -846,7 +1019,7 @@ static json_t *queues_of(struct writer *w, const struct gang_scenario *c)
     json_t *list = json_array();
     struct gang_queue_spec queue;
     for (size_t i = 0; i < c->queue_count; i++) {
-        if (LOAD(w, queue, cell_count, c->queues, i))
+        if (LOAD(w, queue, reserved0, c->queues, i))
             gang__json_push(&w->maker, list, queue_of(w, &queue));
         if (!check_element(w, "queues", i))
             break;
@@ -858,9 +1031,13 @@ static json_t *jobs_of(struct writer *w, const struct gang_scenario *c)
 {
     json_t *list = json_array();
     struct gang_job_spec job;
+    size_t after = 0;
     for (size_t i = 0; i < c->job_count; i++) {
-        if (LOAD(w, job, group_order, c->jobs, i))
-            gang__json_push(&w->maker, list, job_of(w, &job));
+        if (LOAD(w, job, group_order, c->jobs, i)) {
+            json_t *item = job_of(w, &job);
+            put_job_after(w, item, c, i, &after);
+            gang__json_push(&w->maker, list, item);
+        }
         if (!check_element(w, "jobs", i))
             break;
     }
@@ -918,6 +1095,10 @@ static json_t *case_of(struct writer *w, const struct gang_scenario *c)
     put_partitions(w, object, c);
     put(w, object, "nodes", nodes_of(w, c));
     put(w, object, "queues", queues_of(w, c));
+    put_optional(w, object, "default_queue", c->default_queue);
+    put_mapping(w, object, c);
+    put_names(w, object, "excluded_kinds", c->excluded_kinds, c->excluded_kind_count);
+    gang__fields_put(&w->maker, object, &gang__case_fields, c);
     put(w, object, "jobs", jobs_of(w, c));
     put_int(w, object, "rounds", c->rounds ? c->rounds : 1);
     if (c->expect)

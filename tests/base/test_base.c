@@ -43,6 +43,8 @@ static const struct known known[] = {
     {-13, "GANG_EIO", "input or output failed"},
     {-14, "GANG_ENOTSUP", "not supported"},
     {-15, "GANG_ECYCLE", "a parent relation has a cycle"},
+    {-16, "GANG_EPERM", "not allowed"},
+    {-17, "GANG_ECLOSED", "the queue takes no jobs"},
 };
 enum { KNOWN_COUNT = sizeof(known) / sizeof(known[0]) };
 
@@ -63,7 +65,7 @@ END_TEST
 
 START_TEST(unknown_results_have_a_name_too)
 {
-    const gang_result unknown[] = {1, -16, INT32_MAX, INT32_MIN};
+    const gang_result unknown[] = {1, -18, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
         ck_assert_str_eq(gang_result_name(unknown[i]), "GANG_E?");
         ck_assert_str_eq(gang_strerror(unknown[i]), "unknown result");

@@ -126,7 +126,21 @@ static const char *const built_in[] = {
     "evel\":\"node\",\"near\":true}],\"tasks\":[{\"count\":4,\"gpu\":1,\"where\":\"a = b "
     "or not (c < 3)\",\"numa\":\"strict\",\"slice\":2,\"slice_same\":\"island\",\"spread\""
     ":\"r\",\"max_skew\":2,\"most_per_node\":3,\"most_per_domain\":3,\"most_level\":\"r\""
-    "},{\"where\":[{\"key\":\"a\",\"op\":\"lt\",\"values\":[\"1\"]},\"x in (y)\"]}]}]}"};
+    "},{\"where\":[{\"key\":\"a\",\"op\":\"lt\",\"values\":[\"1\"]},\"x in (y)\"]}]}]}",
+    "{\"queues\":[{\"name\":\"q\",\"guaranteed\":{\"gpu\":{\"part\":0.25},\"cpu@a\":"
+    "{\"weight\":2},\"mem_mib@b\":1.5e1},\"limit\":{\"mem_bytes@b\":7},\"state\":\"open\","
+    "\"order\":\"fair\",\"turn\":\"utilization\",\"block\":\"strict\",\"preempt\":"
+    "\"suspend\",\"fixed\":true,\"max_running\":1,\"default_time_limit_s\":0.1,"
+    "\"user_limit_factor\":1.5,\"users\":{\"a\":0.5},\"submit_acl\":\"a b\",\"grace_s\":3.25,"
+    "\"child\":{\"stale_s\":0,\"child\":{\"policy\":\"fgd\"}},\"child_idle_s\":1e9}],"
+    "\"default_queue\":\"q.x\",\"rules\":[{\"match\":\"label\",\"pattern\":\"a=b\","
+    "\"queue\":\"q.%user\",\"fallback\":\"default\"}],\"excluded_kinds\":[\"gpu\"],"
+    "\"half_life_s\":1234567.125,\"jobs\":[{\"name\":\"j\",\"user\":\"a\",\"user_groups\":"
+    "[\"b\"],\"preemptible\":\"above-min\",\"loss\":\"shrink\",\"time_limit_s\":0.3,"
+    "\"after\":[{\"job\":\"k\",\"when\":\"end\"}],\"tasks\":[{\"name\":\"x\",\"role\":"
+    "\"chief\"},{\"after\":[{\"group\":\"x\",\"when\":\"start\"}]},{\"after\":[{\"group\":1,"
+    "\"when\":\"success\"}]}]},{\"name\":\"k\",\"queue\":\"q.y\",\"hold\":true,"
+    "\"tasks\":[{}]}]}"};
 
 static const char *const words[] = {"null",
                                     "true",
@@ -153,6 +167,12 @@ static const char *const words[] = {"null",
                                     "1e-5",
                                     "4294967.2954",
                                     "\"max_tasks\":1,",
+                                    "\"child\":{},",
+                                    "{\"part\":0.1}",
+                                    "{\"weight\":3}",
+                                    "1125899.9068426",
+                                    "\"gpu@p\":",
+                                    "\"above-min\"",
                                     ","};
 
 static uint64_t state;

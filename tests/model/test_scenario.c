@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -201,8 +202,115 @@ static const struct bad bad_texts[] = {
     {QUEUE("\"cells\":[{\"level\":\"rack\"}]"), GANG_EINVAL, "queues[0].cells[0].count"},
     {QUEUE("\"cells\":[{\"level\":\"node\",\"count\":0}]"), GANG_ERANGE,
      "queues[0].cells[0].count"},
+    {QUEUE("\"guaranteed\":{\"gpu@\":1}"), GANG_EINVAL, "queues[0].guaranteed[\"gpu@\"]"},
+    {QUEUE("\"guaranteed\":{\"tpu@p\":1}"), GANG_ENOENT, "queues[0].guaranteed[\"tpu@p\"]"},
+    {QUEUE("\"guaranteed\":{\"gpu@a\\u0007\":1}"), GANG_EINVAL, "queues[0].guaranteed[\"gpu@a?\"]"},
+    {QUEUE("\"limit\":{\"mem_mib@p\":1,\"mem_bytes@p\":1}"), GANG_EINVAL,
+     "queues[0].limit[\"mem_bytes@p\"]"},
+    {QUEUE("\"guaranteed\":{\"gpu\":{}}"), GANG_EINVAL, "queues[0].guaranteed.gpu"},
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"part\":0}}"), GANG_ERANGE, "queues[0].guaranteed.gpu.part"},
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"part\":1.1}}"), GANG_ERANGE,
+     "queues[0].guaranteed.gpu.part"},
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"part\":\"half\"}}"), GANG_EINVAL,
+     "queues[0].guaranteed.gpu.part"},
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"weight\":0}}"), GANG_ERANGE,
+     "queues[0].guaranteed.gpu.weight"},
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"weight\":0.5}}"), GANG_EINVAL,
+     "queues[0].guaranteed.gpu.weight"},
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"part\":0.5,\"weight\":1}}"), GANG_EINVAL,
+     "queues[0].guaranteed.gpu.weight"},
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"amount\":1}}"), GANG_EINVAL,
+     "queues[0].guaranteed.gpu.amount"},
+    {QUEUE("\"limit\":{\"gpu\":{\"weight\":1}}"), GANG_EINVAL, "queues[0].limit.gpu.weight"},
+    {QUEUE("\"lending_limit\":{\"gpu\":{\"part\":0.5}}"), GANG_EINVAL,
+     "queues[0].lending_limit.gpu"},
+    {QUEUE("\"state\":\"shut\""), GANG_EINVAL, "queues[0].state"},
+    {QUEUE("\"order\":\"random\""), GANG_EINVAL, "queues[0].order"},
+    {QUEUE("\"turn\":1"), GANG_EINVAL, "queues[0].turn"},
+    {QUEUE("\"block\":true"), GANG_EINVAL, "queues[0].block"},
+    {QUEUE("\"preempt\":\"kill\""), GANG_EINVAL, "queues[0].preempt"},
+    {QUEUE("\"fixed\":1"), GANG_EINVAL, "queues[0].fixed"},
+    {QUEUE("\"max_running\":-1"), GANG_ERANGE, "queues[0].max_running"},
+    {QUEUE("\"max_pending\":0.5"), GANG_EINVAL, "queues[0].max_pending"},
+    {QUEUE("\"max_running_per_user\":\"1\""), GANG_EINVAL, "queues[0].max_running_per_user"},
+    {QUEUE("\"default_time_limit_s\":-0.1"), GANG_ERANGE, "queues[0].default_time_limit_s"},
+    {QUEUE("\"max_time_limit_s\":1e10"), GANG_ERANGE, "queues[0].max_time_limit_s"},
+    {QUEUE("\"max_time_limit_s\":\"1h\""), GANG_EINVAL, "queues[0].max_time_limit_s"},
+    {QUEUE("\"user_limit_percent\":101"), GANG_ERANGE, "queues[0].user_limit_percent"},
+    {QUEUE("\"user_limit_factor\":-1"), GANG_ERANGE, "queues[0].user_limit_factor"},
+    {QUEUE("\"users\":[]"), GANG_EINVAL, "queues[0].users"},
+    {QUEUE("\"users\":{\"a\":0}"), GANG_ERANGE, "queues[0].users.a"},
+    {QUEUE("\"users\":{\"\":1}"), GANG_EINVAL, "queues[0].users[\"\"]"},
+    {QUEUE("\"submit_acl\":null"), GANG_EINVAL, "queues[0].submit_acl"},
+    {QUEUE("\"admin_acl\":\"a\\n\""), GANG_EINVAL, "queues[0].admin_acl"},
+    {QUEUE("\"grace_s\":-1"), GANG_ERANGE, "queues[0].grace_s"},
+    {QUEUE("\"min_runtime_s\":true"), GANG_EINVAL, "queues[0].min_runtime_s"},
+    {QUEUE("\"stale_s\":null"), GANG_EINVAL, "queues[0].stale_s"},
+    {QUEUE("\"child\":null"), GANG_EINVAL, "queues[0].child"},
+    {QUEUE("\"child\":{\"name\":\"c\"}"), GANG_EINVAL, "queues[0].child.name"},
+    {QUEUE("\"child\":{\"child\":{\"order\":1}}"), GANG_EINVAL, "queues[0].child.child.order"},
+    {QUEUE("\"max_children\":-1"), GANG_ERANGE, "queues[0].max_children"},
+    {QUEUE("\"child_idle_s\":{}"), GANG_EINVAL, "queues[0].child_idle_s"},
+    {QUEUE("\"policy\":\"host\""), GANG_EINVAL, "queues[0].policy"},
+    {QUEUE("\"cookie\":1"), GANG_EINVAL, "queues[0].cookie"},
+    /* how jobs come to queues */
+    {"{\"default_queue\":\"q\"}", GANG_ENOENT, "default_queue"},
+    {"{\"queues\":[{\"name\":\"q\",\"child\":{}}],\"default_queue\":\"q\"}", GANG_EINVAL,
+     "default_queue"},
+    {"{\"queues\":[{\"name\":\"q\",\"child\":{}}],\"default_queue\":\"q.\"}", GANG_ENOENT,
+     "default_queue"},
+    {"{\"queues\":[{\"name\":\"q\"}],\"default_queue\":\"q.x\"}", GANG_ENOENT, "default_queue"},
+    {"{\"rules\":{}}", GANG_EINVAL, "rules"},
+    {"{\"rules\":[{}]}", GANG_EINVAL, "rules[0].queue"},
+    {"{\"rules\":[{\"queue\":\"q\",\"match\":\"host\"}]}", GANG_EINVAL, "rules[0].match"},
+    {"{\"rules\":[{\"queue\":\"q\",\"pattern\":1}]}", GANG_EINVAL, "rules[0].pattern"},
+    {"{\"rules\":[{\"queue\":\"q\",\"fallback\":\"\"}]}", GANG_EINVAL, "rules[0].fallback"},
+    {"{\"rules\":[{\"queue\":\"q\",\"user\":\"a\"}]}", GANG_EINVAL, "rules[0].user"},
+    {"{\"excluded_kinds\":[\"gpu\",\"mem_mib\"]}", GANG_ENOENT, "excluded_kinds[1]"},
+    {"{\"excluded_kinds\":[\"gpu\",\"gpu\"]}", GANG_EEXIST, "excluded_kinds[1]"},
+    {"{\"half_life_s\":-1}", GANG_ERANGE, "half_life_s"},
     /* jobs */
     {"{\"jobs\":[{\"name\":\"j\"}]}", GANG_EINVAL, "jobs[0].tasks"},
+    {JOB("\"preemptible\":\"above\""), GANG_EINVAL, "jobs[0].preemptible"},
+    {JOB("\"user\":\"\""), GANG_EINVAL, "jobs[0].user"},
+    {JOB("\"user_groups\":[\"a\",\"a\"]"), GANG_EEXIST, "jobs[0].user_groups[1]"},
+    {JOB("\"time_limit_s\":-1"), GANG_ERANGE, "jobs[0].time_limit_s"},
+    {JOB("\"hold\":1"), GANG_EINVAL, "jobs[0].hold"},
+    {JOB("\"loss\":\"ignore\""), GANG_EINVAL, "jobs[0].loss"},
+    {JOB("\"max_restarts\":-1"), GANG_ERANGE, "jobs[0].max_restarts"},
+    {JOB("\"restart_delay_s\":\"\""), GANG_EINVAL, "jobs[0].restart_delay_s"},
+    {JOB("\"refill_s\":-1"), GANG_ERANGE, "jobs[0].refill_s"},
+    {JOB("\"start_within_s\":-1"), GANG_ERANGE, "jobs[0].start_within_s"},
+    {JOB("\"back_off_s\":-1"), GANG_ERANGE, "jobs[0].back_off_s"},
+    {JOB("\"heartbeat_s\":-1"), GANG_ERANGE, "jobs[0].heartbeat_s"},
+    {JOB("\"cookie\":1"), GANG_EINVAL, "jobs[0].cookie"},
+    {JOB("\"after\":{}"), GANG_EINVAL, "jobs[0].after"},
+    {JOB("\"after\":[{\"job\":\"j\"}]"), GANG_EINVAL, "jobs[0].after[0].when"},
+    {JOB("\"after\":[{\"when\":\"end\"}]"), GANG_EINVAL, "jobs[0].after[0].job"},
+    {JOB("\"after\":[{\"job\":\"j\",\"when\":\"never\"}]"), GANG_EINVAL, "jobs[0].after[0].when"},
+    {JOB("\"after\":[{\"job\":\"k\",\"when\":\"end\"}]"), GANG_ENOENT, "jobs[0].after[0].job"},
+    {JOB("\"after\":[{\"job\":0,\"when\":\"end\"}]"), GANG_EINVAL, "jobs[0].after[0].job"},
+    {JOB("\"after\":[{\"job\":\"j\",\"when\":\"end\"}]"), GANG_ECYCLE, "jobs[0].after[0]"},
+    {"{\"jobs\":[{\"name\":\"a\",\"tasks\":[{}],\"after\":[{\"job\":\"b\",\"when\":"
+     "\"end\"}]},{\"name\":\"b\",\"tasks\":[{}],\"after\":[{\"job\":\"c\",\"when\":"
+     "\"end\"}]},{\"name\":\"c\",\"tasks\":[{}],\"after\":[{\"job\":\"d\",\"when\":"
+     "\"end\"},{\"job\":\"b\",\"when\":\"end\"}]},{\"name\":\"d\",\"tasks\":[{}]}]}",
+     GANG_ECYCLE, "jobs[2].after[1]"},
+    {"{\"jobs\":[{\"name\":\"a\",\"tasks\":[{}]},{\"name\":\"b\",\"tasks\":[{}],\"after\":"
+     "[{\"job\":\"a\",\"when\":\"end\"},{\"job\":\"a\",\"when\":\"start\"}]}]}",
+     GANG_EEXIST, "jobs[1].after[1].job"},
+    {TASK("\"role\":\"boss\""), GANG_EINVAL, "jobs[0].tasks[0].role"},
+    {TASK("\"after\":[{\"group\":1,\"when\":\"end\"}]"), GANG_ERANGE,
+     "jobs[0].tasks[0].after[0].group"},
+    {TASK("\"after\":[{\"group\":0.0,\"when\":\"end\"}]"), GANG_EINVAL,
+     "jobs[0].tasks[0].after[0].group"},
+    {TASK("\"after\":[{\"group\":\"x\",\"when\":\"end\"}]"), GANG_ENOENT,
+     "jobs[0].tasks[0].after[0].group"},
+    {TASK("\"after\":[{\"group\":0,\"when\":\"end\"}]"), GANG_ECYCLE, "jobs[0].tasks[0].after[0]"},
+    {JOB_TASKS("[{\"name\":\"x\"},{\"name\":\"x\"},{\"after\":[{\"group\":\"x\",\"when\":"
+               "\"end\"}]}]",
+               ""),
+     GANG_EINVAL, "jobs[0].tasks[2].after[0].group"},
     {"{\"jobs\":[{\"name\":\"j\",\"tasks\":[]}]}", GANG_EINVAL, "jobs[0].tasks"},
     {"{\"jobs\":[{\"tasks\":[{}]}]}", GANG_EINVAL, "jobs[0].name"},
     {"{\"jobs\":[{\"name\":\"j\",\"tasks\":[{}]},{\"name\":\"j\",\"tasks\":[{}]}]}", GANG_EEXIST,
@@ -437,7 +545,7 @@ START_TEST(refuses_more_than_the_limits)
         const char *back, *path;
     } cases[] = {
         {"{\"nodes\":[", "0", 1048576, "]}", "nodes"},
-        {"{\"queues\":[", "0", 1048577, "]}", "queues"},
+        {"{\"queues\":[", "0", GANG_MAX_QUEUES + 1, "]}", "queues"},
         {"{\"jobs\":[{\"name\":\"j\",\"tasks\":[", "0", 4096, "]}]}", "jobs[0].tasks"},
         {"{\"jobs\":[{\"name\":\"j\",\"groups\":[", "0", 4096, "]}]}", "jobs[0].groups"},
         {"{\"nodes\":[{\"name\":\"n\",\"cores\":[", "0", 1025, "]}]}", "nodes[0].cores"},
@@ -607,6 +715,48 @@ static const char everything[] =
     "\"nodes\":[\"n0\"]},\"j1\":{\"state\":\"pending\"}},\"queues\":{\"q0\":{\"gpus\":2.0,"
     "\"tasks_running\":2}},\"interchangeable\":[[\"j0\",\"j1\"]],\"derived\":[\"j1\"]}}";
 
+/* Every member that is for the scheduler. */
+static const char scheduling[] =
+    "{\"id\":\"sched\",\"levels\":[\"rack\"],\"kinds\":[{\"name\":\"nic\"}],"
+    "\"queues\":[{\"name\":\"q0\",\"parent\":\"p\"},{\"name\":\"p\"},"
+    "{\"name\":\"q1\",\"parent\":\"p\",\"guaranteed\":{\"gpu\":{\"part\":0.25},"
+    "\"cpu\":{\"weight\":2},\"gpu@batch\":1.5,\"mem_mib@batch\":{\"part\":1},"
+    "\"nic@idle\":-1},\"limit\":{\"gpu\":{\"part\":0.000001},\"mem_bytes@a@b\":77,"
+    "\"mem_mib\":3},\"lending_limit\":{\"cpu@batch\":1},\"state\":\"draining\","
+    "\"order\":\"least-served\",\"turn\":\"priority-utilization\",\"block\":\"strict\","
+    "\"preempt\":\"cancel\",\"fixed\":true,\"max_running\":5,\"max_pending\":6,"
+    "\"max_running_per_user\":7,\"default_time_limit_s\":0.1,\"max_time_limit_s\":86400,"
+    "\"user_limit_percent\":25,\"user_limit_factor\":1.5,\"users\":{\"ann\":0.5,\"bob\":3},"
+    "\"submit_acl\":\"ann,bob staff\",\"admin_acl\":\" \",\"grace_s\":30,"
+    "\"min_runtime_s\":0,\"stale_s\":1.000000001,\"child\":{\"limit\":{\"gpu\":1},"
+    "\"priority\":3,\"order\":\"fair\",\"users\":{},\"cells\":[{\"level\":\"rack\","
+    "\"count\":2}],\"child\":{\"max_children\":2}},\"max_children\":9,"
+    "\"child_idle_s\":3600.5,\"policy\":\"pack\"}],"
+    "\"default_queue\":\"q0\",\"rules\":[{\"queue\":\"q0\"},{\"match\":\"user\","
+    "\"pattern\":\"a*\",\"queue\":\"q1.%user\",\"fallback\":\"reject\"},"
+    "{\"match\":\"group\",\"queue\":\"%group\",\"fallback\":\"default\"},"
+    "{\"match\":\"name\",\"queue\":\"x\"},{\"match\":\"label\",\"pattern\":\"k=v\","
+    "\"queue\":\"%label.k\"}],\"excluded_kinds\":[\"memory\",\"nic\"],"
+    "\"half_life_s\":604800,"
+    "\"jobs\":[{\"name\":\"j0\",\"tasks\":[{}]},{\"name\":\"j1\",\"tasks\":[{}]},"
+    "{\"name\":\"j2\",\"tasks\":[{}]},"
+    "{\"name\":\"j3\",\"queue\":\"q1.new\",\"preemptible\":\"above-min\","
+    "\"user\":\"ann\",\"user_groups\":[\"staff\",\"ml\"],\"time_limit_s\":3600.25,"
+    "\"hold\":true,\"loss\":\"refill\",\"max_restarts\":3,\"restart_delay_s\":0.001,"
+    "\"refill_s\":2,\"start_within_s\":4,\"back_off_s\":5,\"heartbeat_s\":6,"
+    "\"after\":[{\"job\":\"j4\",\"when\":\"success\"},{\"job\":\"j0\",\"when\":\"end\"}],"
+    "\"tasks\":[{\"name\":\"prepare\"},{\"name\":\"train\",\"role\":\"critical\","
+    "\"after\":[{\"group\":\"prepare\",\"when\":\"success\"},{\"group\":3,"
+    "\"when\":\"start\"}]},{\"name\":\"board\",\"role\":\"sidecar\",\"after\":"
+    "[{\"group\":1,\"when\":\"end\"}]},{\"name\":\"ps\",\"role\":\"untracked\"}]},"
+    "{\"name\":\"j4\",\"preemptible\":true,\"loss\":\"restart\",\"after\":[{\"job\":"
+    "\"j2\",\"when\":\"start\"}],\"tasks\":[{\"role\":\"chief\"},"
+    "{\"role\":\"member\"}]}"
+    "]}";
+
+static const char *const full_texts[] = {everything, scheduling};
+enum { FULL_TEXTS = sizeof(full_texts) / sizeof(full_texts[0]) };
+
 START_TEST(reads_the_case)
 {
     gang_scenarios *scenarios = read_good(everything);
@@ -726,6 +876,158 @@ START_TEST(reads_queues)
     ck_assert_double_eq(q[1].weight, 2.5);
     ck_assert_str_eq(q[0].cells[0].level, "node");
     ck_assert_int_eq(q[0].cells[0].count, 4);
+    gang_scenarios_free(scenarios);
+}
+END_TEST
+
+static void is_quota(const struct gang_quota *quota, const char *kind, const char *partition,
+                     int64_t amount, int64_t part, int64_t by_weight)
+{
+    ck_assert_str_eq(quota->kind, kind);
+    ck_assert_pstr_eq(quota->partition, partition);
+    ck_assert_int_eq(quota->amount, amount);
+    ck_assert_int_eq(quota->part, part);
+    ck_assert_int_eq(quota->by_weight, by_weight);
+}
+
+START_TEST(reads_quotas_by_part_weight_and_partition)
+{
+    gang_scenarios *scenarios = read_good(scheduling);
+    const struct gang_queue_spec *q = &get(scenarios, 0).queues[2];
+    ck_assert_uint_eq(q->guaranteed_count, 5);
+    is_quota(&q->guaranteed[0], "gpu", NULL, 0, 250000, 0);
+    is_quota(&q->guaranteed[1], "cpu", NULL, 0, 0, 2);
+    is_quota(&q->guaranteed[2], "gpu", "batch", 1500, 0, 0);
+    is_quota(&q->guaranteed[3], "memory", "batch", 0, GANG_WHOLE, 0);
+    is_quota(&q->guaranteed[4], "nic", "idle", GANG_UNLIMITED, 0, 0);
+    is_quota(&q->limit[0], "gpu", NULL, 0, 1, 0);
+    is_quota(&q->limit[1], "memory", "a@b", 77, 0, 0);
+    is_quota(&q->limit[2], "memory", NULL, 3 << 20, 0, 0);
+    is_quota(&q->lending_limit[0], "cpu", "batch", 1000, 0, 0);
+    gang_scenarios_free(scenarios);
+}
+END_TEST
+
+START_TEST(reads_how_queues_behave)
+{
+    gang_scenarios *scenarios = read_good(scheduling);
+    const struct gang_queue_spec *q = &get(scenarios, 0).queues[2];
+    ck_assert_int_eq(q->state, GANG_QUEUE_DRAINING);
+    ck_assert_int_eq(q->order, GANG_ORDER_LEAST_SERVED);
+    ck_assert_int_eq(q->turn, GANG_TURN_PRIORITY_UTILIZATION);
+    ck_assert_int_eq(q->block, GANG_BLOCK_STRICT);
+    ck_assert_int_eq(q->preempt, GANG_PREEMPT_CANCEL);
+    ck_assert_int_eq(q->fixed, 1);
+    ck_assert_int_eq(q->max_running, 5);
+    ck_assert_int_eq(q->max_pending, 6);
+    ck_assert_int_eq(q->max_running_per_user, 7);
+    ck_assert_int_eq(q->default_time_limit_ns, 100000000);
+    ck_assert_int_eq(q->max_time_limit_ns, 86400 * INT64_C(1000000000));
+    ck_assert_int_eq(q->user_limit_percent, 25);
+    ck_assert_int_eq(q->user_limit_factor_milli, 1500);
+    ck_assert_uint_eq(q->user_count, 2);
+    ck_assert_str_eq(q->users[0].user, "ann");
+    ck_assert_int_eq(q->users[0].weight, GANG_WHOLE / 2);
+    ck_assert_str_eq(q->submit_acl, "ann,bob staff");
+    ck_assert_str_eq(q->admin_acl, " ");
+    ck_assert_int_eq(q->grace_ns, INT64_C(30000000000));
+    ck_assert_int_eq(q->min_runtime_ns, 0);
+    ck_assert_int_eq(q->stale_ns, 1000000001);
+    ck_assert_int_eq(q->max_children, 9);
+    ck_assert_int_eq(q->child_idle_ns, INT64_C(3600500000000));
+    ck_assert_int_eq(q->policy, GANG_POLICY_PACK);
+    ck_assert_ptr_null(q->child->name);
+    ck_assert_int_eq(q->child->limit[0].amount, 1000);
+    ck_assert_int_eq(q->child->priority, 3);
+    ck_assert_int_eq(q->child->order, GANG_ORDER_FAIR);
+    ck_assert_int_eq(q->child->grace_ns, -1);
+    ck_assert_str_eq(q->child->cells[0].level, "rack");
+    ck_assert_int_eq(q->child->child->max_children, 2);
+    ck_assert_int_eq(q->child->child->priority, 100);
+    ck_assert_ptr_null(q->child->child->child);
+    gang_scenarios_free(scenarios);
+}
+END_TEST
+
+START_TEST(reads_how_jobs_come_to_queues)
+{
+    gang_scenarios *scenarios = read_good(scheduling);
+    struct gang_scenario c = get(scenarios, 0);
+    ck_assert_str_eq(c.default_queue, "q0");
+    ck_assert_uint_eq(c.rule_count, 5);
+    ck_assert_int_eq(c.rules[0].match, GANG_MATCH_ALL);
+    ck_assert_int_eq(c.rules[0].fallback, GANG_FALLBACK_SKIP);
+    ck_assert_ptr_null(c.rules[0].pattern);
+    ck_assert_int_eq(c.rules[1].match, GANG_MATCH_USER);
+    ck_assert_str_eq(c.rules[1].pattern, "a*");
+    ck_assert_str_eq(c.rules[1].queue, "q1.%user");
+    ck_assert_int_eq(c.rules[1].fallback, GANG_FALLBACK_REJECT);
+    ck_assert_int_eq(c.rules[2].fallback, GANG_FALLBACK_DEFAULT);
+    ck_assert_int_eq(c.rules[4].match, GANG_MATCH_LABEL);
+    ck_assert_uint_eq(c.excluded_kind_count, 2);
+    ck_assert_str_eq(c.excluded_kinds[1], "nic");
+    ck_assert_int_eq(c.half_life_ns, 604800 * INT64_C(1000000000));
+    ck_assert_str_eq(c.jobs[3].queue, "q1.new");
+    ck_assert_ptr_null(c.jobs[4].queue);
+    gang_scenarios_free(scenarios);
+}
+END_TEST
+
+START_TEST(reads_the_life_of_jobs)
+{
+    gang_scenarios *scenarios = read_good(scheduling);
+    const struct gang_job_spec *j = get(scenarios, 0).jobs;
+    ck_assert_int_eq(j[3].preemptible, GANG_SEMI_PREEMPTIBLE);
+    ck_assert_str_eq(j[3].user, "ann");
+    ck_assert_uint_eq(j[3].user_group_count, 2);
+    ck_assert_str_eq(j[3].user_groups[1], "ml");
+    ck_assert_int_eq(j[3].time_limit_ns, INT64_C(3600250000000));
+    ck_assert_int_eq(j[3].hold, 1);
+    ck_assert_int_eq(j[3].loss, GANG_LOSS_REFILL);
+    ck_assert_int_eq(j[3].max_restarts, 3);
+    ck_assert_int_eq(j[3].restart_delay_ns, 1000000);
+    ck_assert_int_eq(j[3].refill_ns, 2000000000);
+    ck_assert_int_eq(j[3].start_within_ns, INT64_C(4000000000));
+    ck_assert_int_eq(j[3].back_off_ns, INT64_C(5000000000));
+    ck_assert_int_eq(j[3].heartbeat_ns, INT64_C(6000000000));
+    ck_assert_int_eq(j[3].roles[0], GANG_ROLE_MEMBER);
+    ck_assert_int_eq(j[3].roles[1], GANG_ROLE_CRITICAL);
+    ck_assert_int_eq(j[3].roles[2], GANG_ROLE_SIDECAR);
+    ck_assert_int_eq(j[3].roles[3], GANG_ROLE_UNTRACKED);
+    ck_assert_int_eq(j[4].roles[0], GANG_ROLE_CHIEF);
+    ck_assert_int_eq(j[4].loss, GANG_LOSS_RESTART);
+    ck_assert_int_eq(j[4].hold, 0);
+    ck_assert_uint_eq(j[0].group_after_count, 0);
+    gang_scenarios_free(scenarios);
+}
+END_TEST
+
+static void waits_for(const struct gang_scenario_after *after, size_t job, size_t other,
+                      int32_t when)
+{
+    ck_assert_uint_eq(after->job, job);
+    ck_assert_uint_eq(after->after, other);
+    ck_assert_int_eq(after->when, when);
+}
+
+START_TEST(reads_what_waits_for_what)
+{
+    gang_scenarios *scenarios = read_good(scheduling);
+    struct gang_scenario c = get(scenarios, 0);
+    const struct gang_group_after *g = c.jobs[3].group_after;
+    ck_assert_uint_eq(c.after_count, 3);
+    waits_for(&c.afters[0], 3, 4, GANG_AFTER_SUCCESS);
+    waits_for(&c.afters[1], 3, 0, GANG_AFTER_END);
+    waits_for(&c.afters[2], 4, 2, GANG_AFTER_START);
+    ck_assert_uint_eq(c.jobs[3].after_count, 0);
+    ck_assert_uint_eq(c.jobs[3].group_after_count, 3);
+    ck_assert_int_eq(g[0].group, 1);
+    ck_assert_int_eq(g[0].after, 0);
+    ck_assert_int_eq(g[0].when, GANG_AFTER_SUCCESS);
+    ck_assert_int_eq(g[1].after, 3);
+    ck_assert_int_eq(g[1].when, GANG_AFTER_START);
+    ck_assert_int_eq(g[2].group, 2);
+    ck_assert_int_eq(g[2].after, 1);
     gang_scenarios_free(scenarios);
 }
 END_TEST
@@ -957,7 +1259,8 @@ static char *round_trip(const struct gang_scenario *c, int32_t indent)
 
 START_TEST(everything_is_written_and_read_again)
 {
-    gang_scenarios *scenarios = read_good(everything);
+    const char *text = full_texts[_i];
+    gang_scenarios *scenarios = read_good(text);
     struct gang_scenario c = get(scenarios, 0);
     free(round_trip(&c, 0));
     free(round_trip(&c, 2));
@@ -1174,6 +1477,133 @@ START_TEST(what_the_format_cannot_say_is_refused)
 }
 END_TEST
 
+static void is_refused(const struct gang_scenario *c, const char *path)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    struct text text = {NULL, 0, 0};
+    ck_assert_int_eq(gang_scenario_write(c, 0, keep, &text, &error), GANG_EINVAL);
+    ck_assert_str_eq(error.path, path);
+    ck_assert_ptr_null(text.bytes);
+}
+
+START_TEST(what_files_cannot_say_of_queues_is_refused)
+{
+    struct gang_queue_spec queue = GANG_QUEUE_SPEC_INIT;
+    struct gang_quota quota = {"gpu", 0, NULL, 0, 0};
+    struct gang_scenario c = GANG_SCENARIO_INIT;
+    c.queues = &queue;
+    c.queue_count = 1;
+    queue.name = "q";
+    queue.order = 5;
+    is_refused(&c, "queues[0].order");
+    queue.order = -1;
+    is_refused(&c, "queues[0].order");
+    queue.order = 0;
+    queue.fixed = 2;
+    is_refused(&c, "queues[0].fixed");
+    queue.fixed = 0;
+    queue.grace_ns = -2;
+    is_refused(&c, "queues[0].grace_s");
+    queue.grace_ns = -1;
+    queue.policy = GANG_POLICY_HOST;
+    is_refused(&c, "queues[0].policy");
+    queue.policy = 0;
+    queue.submit_acl = "a\n";
+    is_refused(&c, "queues[0].submit_acl");
+    queue.submit_acl = NULL;
+    queue.user_count = 1; /* without an array */
+    is_refused(&c, "queues[0]");
+    queue.user_count = 0;
+    queue.reserved0 = 1;
+    is_refused(&c, "queues[0]");
+    queue.reserved0 = 0;
+    queue.guaranteed = &quota;
+    queue.guaranteed_count = 1;
+    quota = (struct gang_quota){"gpu", 1, NULL, 5, 0}; /* both an amount and a part */
+    is_refused(&c, "queues[0]");
+    quota = (struct gang_quota){"gpu", 0, NULL, 5, 5};
+    is_refused(&c, "queues[0].guaranteed.gpu.weight");
+    quota = (struct gang_quota){"gpu", 0, "", 0, 0};
+    is_refused(&c, "queues[0].guaranteed[\"gpu@\"]");
+    quota = (struct gang_quota){"gpu", 0, NULL, 0, 0};
+    queue.child = &queue; /* without end */
+    is_refused(&c, "queues[0]");
+    queue.child = NULL;
+    free(round_trip(&c, 0));
+}
+END_TEST
+
+START_TEST(what_files_cannot_say_of_jobs_is_refused)
+{
+    struct gang_group_spec groups[2] = {GANG_GROUP_SPEC_INIT, GANG_GROUP_SPEC_INIT};
+    struct gang_group_after order[2] = {{1, 0, GANG_AFTER_END, 0}, {0, 1, GANG_AFTER_END, 0}};
+    struct gang_job_after after = {7, GANG_AFTER_END, 0};
+    struct gang_scenario_after wait = {sizeof(wait), 0, 1, GANG_AFTER_END, 0};
+    struct gang_job_spec job = GANG_JOB_SPEC_INIT;
+    struct gang_scenario c = GANG_SCENARIO_INIT;
+    int32_t roles[2] = {0, 5};
+    c.jobs = &job;
+    c.job_count = 1;
+    job.name = "j";
+    job.request.groups = groups;
+    job.request.group_count = 2;
+    is_refused(&c, "jobs[0].submit"); /* a file has the age of each job */
+    job.submit = 0;
+    free(round_trip(&c, 0));
+    job.cookie = 1;
+    is_refused(&c, "jobs[0]");
+    job.cookie = 0;
+    job.after = &after;
+    job.after_count = 1;
+    is_refused(&c, "jobs[0]");
+    job.after_count = 0;
+    job.roles = roles;
+    is_refused(&c, "jobs[0]");
+    roles[1] = GANG_ROLE_CHIEF;
+    job.preemptible = 3;
+    is_refused(&c, "jobs[0]");
+    job.preemptible = GANG_SEMI_PREEMPTIBLE;
+    job.group_after = order;
+    job.group_after_count = 1;
+    free(round_trip(&c, 0));
+    job.group_after_count = 2; /* not in the order of the groups */
+    is_refused(&c, "jobs[0]");
+    job.group_after_count = 0;
+    c.afters = &wait;
+    c.after_count = 1;
+    is_refused(&c, "jobs[0]"); /* there is no job 1 */
+    wait.after = 0;
+    is_refused(&c, "jobs[0].after[0]");
+    c.after_count = 0;
+    c.half_life_ns = -1;
+    is_refused(&c, "half_life_s");
+}
+END_TEST
+
+START_TEST(times_are_as_fine_as_they_can_be_given_back)
+{
+    static const struct {
+        const char *text;
+        int64_t ns;
+    } cases[] = {{"0.000000001", 1},
+                 {"0.0000000001", 0},
+                 {"86400.123456789", INT64_C(86400123456789)},
+                 {"1125899.906842623", INT64_C(1125899906842623)},
+                 {"1125899.906842624", INT64_C(1125899906843000)},
+                 {"31536000.000001", INT64_C(31536000000001000)},
+                 {"4611686018", INT64_C(4611686018000000000)}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[128];
+        snprintf(text, sizeof(text), "{\"half_life_s\":%s}", cases[i].text);
+        gang_scenarios *scenarios = read_good(text);
+        struct gang_scenario c = get(scenarios, 0);
+        ck_assert_int_eq(c.half_life_ns, cases[i].ns);
+        free(round_trip(&c, 0));
+        gang_scenarios_free(scenarios);
+    }
+}
+END_TEST
+
 /* ---- the shared cases ---- */
 
 static const char *const shared_files[] = {
@@ -1210,13 +1640,14 @@ END_TEST
 
 START_TEST(no_truncation_is_accepted)
 {
-    size_t length = strlen(everything);
+    const char *text = full_texts[_i];
+    size_t length = strlen(text);
     for (size_t n = 0; n < length; n += stride(7)) {
         struct gang_error error = GANG_ERROR_INIT;
         gang_scenarios *scenarios;
         char *exact = malloc(n ? n : 1); /* so that reading past the end is seen */
         ck_assert_ptr_nonnull(exact);
-        memcpy(exact, everything, n);
+        memcpy(exact, text, n);
         ck_assert_int_eq(gang_scenarios_read(exact, n, &scenarios, &error), GANG_EPARSE);
         ck_assert_int_gt(error.column, 0);
         free(exact);
@@ -1226,9 +1657,10 @@ END_TEST
 
 START_TEST(any_byte_may_be_wrong)
 {
-    size_t length = strlen(everything);
+    const char *source = full_texts[_i];
+    size_t length = strlen(source);
     static const char bytes[] = {'\0', '"', '{', '}', '[', ']', ',', '-', '9', '\x80', '\\', 'x'};
-    char *text = strdup(everything);
+    char *text = strdup(source);
     ck_assert_ptr_nonnull(text);
     for (size_t i = 0; i < length; i += stride(7)) {
         gang_scenarios *scenarios;
@@ -1236,7 +1668,7 @@ START_TEST(any_byte_may_be_wrong)
         gang_result result = gang_scenarios_read(text, length, &scenarios, NULL);
         ck_assert(!scenarios == (result != GANG_OK));
         gang_scenarios_free(scenarios);
-        text[i] = everything[i];
+        text[i] = source[i];
     }
     free(text);
 }
@@ -1270,6 +1702,7 @@ END_TEST
 
 START_TEST(reading_reports_every_failing_allocation)
 {
+    const char *text = full_texts[_i];
     bool done = false;
     for (long n = 1; !done; n++) {
         struct fail_mem fail;
@@ -1277,7 +1710,7 @@ START_TEST(reading_reports_every_failing_allocation)
         gang_scenarios *scenarios;
         fail_mem_init(&fail, n);
         gang_result result =
-            gang__scenarios_read_mem(&fail.mem, everything, strlen(everything), &scenarios, &error);
+            gang__scenarios_read_mem(&fail.mem, text, strlen(text), &scenarios, &error);
         done = result == GANG_OK;
         ck_assert_msg(done || (result == GANG_ENOMEM && !scenarios && error.code == GANG_ENOMEM),
                       "allocation %ld: %d %s", n, result, error.text);
@@ -1289,7 +1722,8 @@ END_TEST
 
 START_TEST(writing_reports_every_failing_allocation)
 {
-    gang_scenarios *scenarios = read_good(everything);
+    const char *source = full_texts[_i];
+    gang_scenarios *scenarios = read_good(source);
     struct gang_scenario c = get(scenarios, 0);
     bool done = false;
     for (long n = 1; !done; n++) {
@@ -1318,7 +1752,8 @@ static void *jansson_alloc(size_t bytes)
 
 START_TEST(a_failing_allocation_of_jansson_is_reported)
 {
-    gang_scenarios *scenarios = read_good(everything);
+    const char *source = full_texts[_i];
+    gang_scenarios *scenarios = read_good(source);
     struct gang_scenario c = get(scenarios, 0);
     json_set_alloc_funcs(jansson_alloc, free);
     bool read_done = false;
@@ -1328,7 +1763,7 @@ START_TEST(a_failing_allocation_of_jansson_is_reported)
         struct text text = {NULL, 0, 0};
         jansson_calls = 0;
         jansson_fail_at = n;
-        gang_result result = gang_scenarios_read(everything, strlen(everything), &copy, NULL);
+        gang_result result = gang_scenarios_read(source, strlen(source), &copy, NULL);
         read_done = result == GANG_OK;
         ck_assert_msg(read_done || (result == GANG_ENOMEM && !copy), "read, allocation %ld", n);
         gang_scenarios_free(copy);
@@ -1358,25 +1793,33 @@ int main(void)
     tcase_add_test(tests, reads_the_case);
     tcase_add_test(tests, reads_nodes);
     tcase_add_test(tests, reads_queues);
+    tcase_add_test(tests, reads_quotas_by_part_weight_and_partition);
+    tcase_add_test(tests, reads_how_queues_behave);
+    tcase_add_test(tests, reads_how_jobs_come_to_queues);
     tcase_add_test(tests, reads_jobs);
+    tcase_add_test(tests, reads_the_life_of_jobs);
+    tcase_add_test(tests, reads_what_waits_for_what);
     tcase_add_test(tests, reads_demands);
     tcase_add_test(tests, a_label_expression_is_refused_with_its_column);
     tcase_add_test(tests, a_level_of_the_case_may_be_called_like_a_built_in_one);
     tcase_add_test(tests, what_is_not_given_has_a_default);
     tcase_add_test(tests, the_minimum_of_tasks_follows_the_groups_around_them);
-    tcase_add_test(tests, everything_is_written_and_read_again);
+    tcase_add_loop_test(tests, everything_is_written_and_read_again, 0, FULL_TEXTS);
     tcase_add_test(tests, the_plain_form_is_used_where_it_is_enough);
     tcase_add_test(tests, sets_without_names_go_by_index);
     tcase_add_test(tests, a_kind_called_tasks_keeps_its_meaning);
     tcase_add_test(tests, longer_structs_are_written);
     tcase_add_test(tests, what_the_format_cannot_say_is_refused);
+    tcase_add_test(tests, what_files_cannot_say_of_queues_is_refused);
+    tcase_add_test(tests, what_files_cannot_say_of_jobs_is_refused);
+    tcase_add_test(tests, times_are_as_fine_as_they_can_be_given_back);
     tcase_add_test(tests, shared_cases_are_written_and_read_again);
-    tcase_add_test(tests, no_truncation_is_accepted);
-    tcase_add_test(tests, any_byte_may_be_wrong);
+    tcase_add_loop_test(tests, no_truncation_is_accepted, 0, FULL_TEXTS);
+    tcase_add_loop_test(tests, any_byte_may_be_wrong, 0, FULL_TEXTS);
     tcase_add_test(tests, files_are_read_or_refused);
-    tcase_add_test(tests, reading_reports_every_failing_allocation);
-    tcase_add_test(tests, writing_reports_every_failing_allocation);
-    tcase_add_test(tests, a_failing_allocation_of_jansson_is_reported);
+    tcase_add_loop_test(tests, reading_reports_every_failing_allocation, 0, FULL_TEXTS);
+    tcase_add_loop_test(tests, writing_reports_every_failing_allocation, 0, FULL_TEXTS);
+    tcase_add_loop_test(tests, a_failing_allocation_of_jansson_is_reported, 0, FULL_TEXTS);
     Suite *suite = suite_create("scenario");
     suite_add_tcase(suite, tests);
     return run_suite(suite);

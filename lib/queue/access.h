@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Access lists as YARN writes them: "user1,user2 group1,group2". */
+#ifndef GANG__QUEUE_ACCESS_H
+#define GANG__QUEUE_ACCESS_H
+
+#include <gangsched/base.h>
+
+/* Is it a list? `path` names it in the error. NULL is one: nobody. GANG_EINVAL, GANG_ELIMIT. */
+gang_result gang__acl_check(const char *acl, const char *path, struct gang_error *error);
+
+#endif

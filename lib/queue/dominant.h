@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comparing uses of several kinds by the dominant one (Ghodsi et al., "Dominant Resource
+ * Fairness", NSDI 2011), exactly: ratios of integers, never a quotient. Pure functions: any
+ * thread, no allocation. */
+#ifndef GANG__QUEUE_DOMINANT_H
+#define GANG__QUEUE_DOMINANT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* num / den, both >= 0. 0 / 0 is 0; x / 0 is infinite, and all infinite ones are equal. */
+struct gang__ratio {
+    int64_t num, den;
+};
+
+/* Negative, 0, positive: a is less than, equal to, more than b. */
+int gang__ratio_compare(struct gang__ratio a, struct gang__ratio b);
+
+/* The greatest used[k] / of[k] among the kinds whose bit is set in `kinds`, the first of equals;
+ * 0 / 0 for none. Vectors by kind, up to GANG_MAX_KINDS. Whoever uses some of a kind of which
+ * `of` has none is infinitely above it: `of` is a share or a guarantee. `which` may be NULL,
+ * else gets the kind, -1 for none. */
+struct gang__ratio gang__dominant(const int64_t *used, const int64_t *of, uint32_t kinds,
+                                  int *which);
+
+/* used + more <= limit in all of `kinds` of which more is asked for? What is above a limit
+ * already is no reason against who wants none of it. */
+bool gang__within(const int64_t *used, const int64_t *more, const int64_t *limit, uint32_t kinds);
+
+#endif

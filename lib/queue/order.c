@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "queue/order.h"
+
+#include <stdbool.h>
+
+int gang__order_utilization(const struct gang__queue_turn *a, const struct gang__queue_turn *b)
+{
+    return gang__ratio_compare(a->used, b->used);
+}
+
+/* The larger first. */
+static int larger(int64_t a, int64_t b)
+{
+    return (a < b) - (a > b);
+}
+
+static bool is_below(const struct gang__queue_turn *q)
+{
+    return gang__ratio_compare(q->used, (struct gang__ratio){1, 1}) < 0;
+}
+
+int gang__order_priority_utilization(const struct gang__queue_turn *a,
+                                     const struct gang__queue_turn *b)
+{
+    bool any = a->capacity.num > 0;
+    int order;
+    if (any != (b->capacity.num > 0))
+        return any ? -1 : 1;
+    if (!any)
+        return gang__ratio_compare(a->absolute, b->absolute);
+    if (a->priority == b->priority)
+        order = gang__ratio_compare(a->used, b->used);
+    else if (is_below(a) == is_below(b))
+        order = larger(a->priority, b->priority);
+    else
+        order = is_below(a) ? -1 : 1;
+    return order ? order : gang__ratio_compare(b->capacity, a->capacity);
+}

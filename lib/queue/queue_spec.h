@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Specifications of queues by value: taking them in, checking one alone, and copying. Errors name
+ * the member: "limit.gpu", "child.users[3].weight". */
+#ifndef GANG__QUEUE_QUEUE_SPEC_H
+#define GANG__QUEUE_QUEUE_SPEC_H
+
+#include <stdbool.h>
+
+#include <gangsched/queue.h>
+
+#include "base/block.h"
+#include "core/cluster.h"
+
+/* The greatest weight, in millionths: a million. */
+#define GANG__MAX_MILLIONTHS (GANG_WHOLE * GANG_WHOLE)
+/* The greatest amount of a quota, so that sums over all queues stay below 2^79. */
+#define GANG__MAX_QUOTA_AMOUNT ((int64_t)1 << 62)
+
+enum { GANG__MAX_QUEUE_USERS = 65536, GANG__MAX_ACL = 65536 };
+
+/* The size that a specification had when it was first released. */
+enum { GANG__QUEUE_SPEC_LEAST = offsetof(struct gang_queue_spec, reserved0) + sizeof(int32_t) };
+
+/* Take a specification in, in the library's struct size; its arrays and `child` are still the
+ * caller's. Sizes are checked, and that what has a count is there. */
+gang_result gang__queue_spec_in(const struct gang_queue_spec *from, struct gang_queue_spec *spec,
+                                struct gang_error *error);
+
+/* Quota i of one of the lists of a specification that was taken in. */
+struct gang_quota gang__quota_at(const struct gang_queue_spec *spec, const struct gang_quota *list,
+                                 size_t i);
+
+/* Check one that was taken in, and its template, as far as that needs no other queue. */
+gang_result gang__queue_spec_check(const gang_cluster *c, const struct gang_queue_spec *spec,
+                                   struct gang_error *error);
+
+/* Refuse a quota, or the weight, of a kind: "limit.gpu"; of a pair: "limit.gpu@fast". Returns
+ * `code`. */
+gang_result gang__quota_refuse(struct gang_error *error, gang_result code, const char *list,
+                               const char *kind, const char *partition, const char *text);
+
+/* Lay out a deep copy of one that was taken in, in the library's sizes. NULL while measuring. */
+struct gang_queue_spec *gang__queue_spec_lay(struct gang__block *b,
+                                             const struct gang_queue_spec *spec);
+
+/* A weight in millionths; one that is not 0 does not become 0. */
+int64_t gang__millionths(double weight);
+
+#endif
