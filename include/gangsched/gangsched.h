@@ -10,6 +10,7 @@
  *   snapshot.h  the whole at one instant, and what if
  *   queue.h     whose turn: the description of queues
  *   job.h       what is to run: the description of a job
+ *   sched.h     what now: queues, jobs, the cycle, preemption, the host's callbacks
  *   scenario.h  clusters, queues and jobs as JSON
  */
 #ifndef GANGSCHED_GANGSCHED_H
@@ -22,6 +23,7 @@
 #include <gangsched/place.h>
 #include <gangsched/queue.h>
 #include <gangsched/scenario.h>
+#include <gangsched/sched.h>
 #include <gangsched/snapshot.h>
 
 #endif

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file sched.h
+ * @brief What now: jobs in queues, the scheduling cycle, preemption, and the host's callbacks.
+ *
+ * A *scheduler* owns jobs and queues on one cluster. The host submits jobs, reports what happens to
+ * tasks, and calls gang_sched_run() whenever gang_sched_next() says so; there, and only there, the
+ * scheduler decides and calls the host back: start this gang, stop that one.
+ *
+ * Caveats first
+ *   - Two thread rules. *Any thread*: submitting, commands on jobs, reports: they leave a message
+ *     and never wait; it takes effect in the next run. *Owner*: everything else; one thread at a
+ *     time uses the scheduler so, and during a run nobody else.
+ *   - Time is what the host says: `now_ns` of a run; never backwards.
+ *   - Others may allocate on the same cluster by themselves (place.h); the scheduler then sees less
+ *     room. Changes of nodes are made by core.h, before the run that is to see them.
+ *   - The library keeps no thread and no clock. A run is bounded by gang_run_opts.max_steps.
+ *
+ * Life of a job
+ *   submit -> PENDING (perhaps held, or waiting for others) -> op start -> RUNNING -> ENDED:
+ *   succeeded, failed, cancelled, preempted, timed out. Preemption: op preempt asks to stop ->
+ *   STOPPING; the host reports that the tasks are gone, or the grace passes and op kill follows ->
+ *   PENDING again (or SUSPENDED, or ENDED). Ended jobs are forgotten at the end of the run that
+ *   ended them; op state tells of the end.
+ *
+ * Order of callbacks, for one job
+ *   start, { grow | shrink [kill] | preempt [kill] | suspend [kill], resume }*, and op state after
+ *   each change.
+ *
+ * @code
+ *   struct gang_host_ops ops = GANG_HOST_OPS_INIT;
+ *   ops.start = my_start;                            // launch the processes of a job
+ *   struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+ *   gang_sched *s;
+ *   if (gang_sched_new(cluster, &opts, &ops, me, &s, &error) == GANG_OK &&
+ *       gang_sched_set_queues(s, queues, 3, &error) == GANG_OK &&
+ *       gang_job_submit(s, &job, &id, &error) == GANG_OK)
+ *       gang_sched_run(s, now_ns, NULL, NULL);       // calls my_start(), if it fits
+ * @endcode
+ */
+#ifndef GANGSCHED_SCHED_H
+#define GANGSCHED_SCHED_H
+
+#include <gangsched/base.h>
+#include <gangsched/core.h>
+#include <gangsched/job.h>
+#include <gangsched/place.h>
+#include <gangsched/queue.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Queues, jobs, and the cycle. */
+typedef struct gang_sched gang_sched;
+
+/* ---- jobs as the host sees them ---------------------------------------------------------- */
+
+/** States of a job. */
+enum {
+    GANG_JOB_PENDING = 0,   /**< waits to be granted */
+    GANG_JOB_RUNNING = 1,   /**< has an allocation */
+    GANG_JOB_STOPPING = 2,  /**< was asked to stop; still holds its allocation */
+    GANG_JOB_SUSPENDED = 3, /**< holds nothing; resumes on its old places */
+    GANG_JOB_ENDED = 4
+};
+
+/** How a job ended, or why it is in its state. */
+enum {
+    GANG_END_NONE = 0,      /**< it has not ended */
+    GANG_END_SUCCESS = 1,
+    GANG_END_FAILED = 2,    /**< tasks failed or were lost */
+    GANG_END_CANCELLED = 3, /**< gang_job_cancel(), or one it waited for did not succeed */
+    GANG_END_PREEMPTED = 4, /**< displaced, in a queue that cancels */
+    GANG_END_TIMEOUT = 5,   /**< ran for its time limit */
+    GANG_END_UNSTARTED = 6, /**< not granted within start_within_ns */
+    /** the scheduler could not take it after all: see the text of op state */
+    GANG_END_REFUSED = 7
+};
+
+/** A job as it is. */
+struct gang_job_info {
+    size_t size;          /**< sizeof(struct gang_job_info) */
+    gang_job_id id;
+    gang_queue_id queue;
+    uint64_t cookie;
+    /** of its first gang; GANG_ID_NONE: holds nothing. See gang_job_alloc() */
+    gang_alloc_id alloc;
+    int32_t state;        /**< GANG_JOB_* */
+    int32_t end;          /**< GANG_END_* */
+    int32_t held;         /**< 1: waits for gang_job_release() */
+    int32_t preemptible;
+    int64_t priority;
+    int64_t tasks;        /**< that it has now */
+    int64_t min;          /**< that must run */
+    int64_t count;        /**< that it can use; lowered by gang_job_set_target() */
+    int64_t submitted_ns; /**< now_ns of the run that took it in */
+    int64_t started_ns;   /**< of the last start; 0: never */
+    int64_t restarts;     /**< after losses */
+    int64_t preemptions;  /**< times it was displaced whole */
+    const char *name;     /**< valid until the next run or command of the owner */
+    const char *user;     /**< likewise */
+};
+
+/* ---- callbacks ----------------------------------------------------------------------------- */
+
+/** What a callback is about. Valid during the call. */
+struct gang_event {
+    size_t size;         /**< sizeof(struct gang_event) of the library */
+    gang_job_id job;
+    uint64_t cookie;     /**< of the job */
+    /** the allocation concerned (gang_alloc_each() tells where); GANG_ID_NONE: none */
+    gang_alloc_id alloc;
+    int32_t part;        /**< which gang of the job: 0, or more with gang_job_spec.group_after */
+    int32_t state;       /**< GANG_JOB_*, after the event */
+    int32_t end;         /**< GANG_END_* */
+    int32_t reason;      /**< GANG_REASON_* */
+    /** op grow and shrink: numbers of the tasks (gang_task.task); else NULL */
+    const int64_t *tasks;
+    size_t task_count;
+    int64_t deadline_ns; /**< op preempt, shrink, suspend: when op kill follows; 0 otherwise */
+    gang_job_id because; /**< the job for which it is displaced; GANG_ID_NONE: none */
+    int64_t now_ns;      /**< of the run */
+    const char *text;    /**< one English line, never NULL */
+};
+
+/** Why something is stopped. */
+enum {
+    GANG_REASON_NONE = 0,
+    GANG_REASON_PREEMPT = 1,  /**< for a job of higher priority in its queue */
+    GANG_REASON_RECLAIM = 2,  /**< for a queue that is owed it */
+    GANG_REASON_MOVE = 3,     /**< it starts again elsewhere in the same run */
+    GANG_REASON_STALE = 4,    /**< its gang was below the minimum past the grace */
+    GANG_REASON_TIMEOUT = 5,  /**< its time limit */
+    GANG_REASON_CANCEL = 6,   /**< gang_job_cancel() */
+    GANG_REASON_LOSS = 7,     /**< tasks of it were lost */
+    GANG_REASON_TARGET = 8,   /**< gang_job_set_target() */
+    GANG_REASON_END = 9       /**< the job is over (its chief ended, a critical task failed) */
+};
+
+/**
+ * The host's side. The table is copied; each op may be NULL, with the default stated. All are
+ * called inside gang_sched_run() alone, on its thread, holding nothing of the library, and return
+ * 0, or anything else to refuse where that is said. They may query, submit, command and report; not
+ * run, not free, and not change queues (GANG_EBUSY). How long they take is the host's affair:
+ * nothing else waits for them but the run.
+ */
+struct gang_host_ops {
+    size_t size; /**< sizeof(struct gang_host_ops) */
+    /** Launch: the whole gang is granted. Refused: the grant is undone whole, and the job waits for
+     *  gang_sched_opts.refused_ns before it is tried again. NULL: accepted. */
+    int32_t (*start)(const struct gang_event *event, void *user);
+    /** More tasks were granted to a running job. Refused: they are undone, as with start. NULL:
+     *  accepted. */
+    int32_t (*grow)(const struct gang_event *event, void *user);
+    /** Stop these tasks of a running job and report them gone (gang_report_tasks(),
+     *  GANG_TASK_GONE), at the latest by deadline_ns. Refused, or NULL: they are gone at once. */
+    int32_t (*shrink)(const struct gang_event *event, void *user);
+    /** Save what is worth it and stop; report GANG_TASK_GONE of all tasks, at the latest by
+     *  deadline_ns. Refused, or NULL: it is gone at once. */
+    int32_t (*preempt)(const struct gang_event *event, void *user);
+    /** The deadline has passed: from the return of this call on what the tasks held is given to
+     *  others. Its result does not matter. NULL: nothing. */
+    int32_t (*kill)(const struct gang_event *event, void *user);
+    /** As preempt, of a queue that suspends. Refused: it is preempted instead. NULL: gone at
+     *  once. */
+    int32_t (*suspend)(const struct gang_event *event, void *user);
+    /** Go on, on the same places. Refused: as start. NULL: accepted. */
+    int32_t (*resume)(const struct gang_event *event, void *user);
+    /** The state of a job changed. Its result does not matter. NULL: nothing. */
+    int32_t (*state)(const struct gang_event *event, void *user);
+    /** Something a person may want to know: `level` 0 an error of the host (a report about an
+     *  unknown job, a refused callback), 1 information. Its result does not matter. NULL:
+     *  nothing. */
+    int32_t (*log)(int32_t level, const char *text, void *user);
+    /** May this user, with these groups, do this in this queue? `action` is GANG_MAY_*. 0: yes.
+     *  NULL: the access lists of the queues decide. This one alone is called by
+     *  gang_job_submit() and gang_sched_may(), on their threads. */
+    int32_t (*may)(const char *queue, int32_t action, const char *user_name, const char *const *groups,
+                   size_t group_count, void *user);
+};
+
+#define GANG_HOST_OPS_INIT                                                                              \
+    {                                                                                                   \
+        sizeof(struct gang_host_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL        \
+    }
+
+/* ---- the scheduler ------------------------------------------------------------------------- */
+
+/** Options; zero means the default. */
+struct gang_sched_opts {
+    size_t size;               /**< sizeof(struct gang_sched_opts) */
+    const struct gang_mem *mem; /**< allocator, copied; NULL: malloc and free */
+    /** of jobs that name none and for which no rule does; NULL: they are refused */
+    const char *default_queue;
+    const struct gang_queue_rule *rules; /**< copied */
+    size_t rule_count;
+    size_t rule_size;          /**< sizeof(struct gang_queue_rule) */
+    const char *const *excluded_kinds; /**< kinds that do not count in dominant shares */
+    size_t excluded_kind_count;
+    /** > 0: usage that decays with this half-life lowers weights; 0: off */
+    int64_t half_life_ns;
+    int64_t usage_weight_milli; /**< how much: KAI's k, in thousandths; 0: 1000 */
+    int64_t refused_ns;        /**< how long a job waits whose start the host refused; 0: 10 s */
+    int64_t max_evictions;     /**< tasks evicted in one run at most; 0: no bound */
+    /** 1: evictions are planned and told to op log, but not carried out */
+    int32_t observe_only;
+    /** 1: nothing is evicted for others: no preemption, reclaim, consolidation */
+    int32_t no_preemption;
+    int64_t max_moves;         /**< gangs moved to make room for one; 0: 16; -1: none */
+    /** Reclaim: the taker must not end relatively fuller than the giver; his ratio is multiplied
+     *  by this many thousandths first; 0: 1000. */
+    int64_t saturation_milli;
+    /** Absolute guarantees of siblings that exceed what there is (a cluster that shrank): 0: all
+     *  stand, and whoever has what he was promised keeps it (KAI); 1: each is scaled down by
+     *  what there is over their sum (YARN). */
+    int32_t scale_guarantees;
+    int32_t reserved0; /**< 0 */
+};
+
+#define GANG_SCHED_OPTS_INIT                                                                       \
+    {                                                                                              \
+        sizeof(struct gang_sched_opts), NULL, NULL, NULL, 0, sizeof(struct gang_queue_rule), NULL, 0, 0, 0, \
+            0, 0, 0, 0, 0, 0, 0, 0                                                                 \
+    }
+
+/**
+ * Make a scheduler on a cluster. Without queues it has one, "default", without guarantee and limit.
+ * @param cluster  must outlive it
+ * @param ops      copied; NULL: all defaults
+ * @param user     passed to the ops
+ * @return GANG_OK; GANG_EINVAL; GANG_ENOENT (an excluded kind); GANG_ELIMIT (no worker is free);
+ * GANG_ENOMEM. Any thread. May allocate.
+ */
+GANG_API gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *opts,
+                                    const struct gang_host_ops *ops, void *user, gang_sched **sched,
+                                    struct gang_error *error) GANG_MUST_CHECK;
+
+/** End a scheduler: what its jobs hold is given back, no op is called. NULL is allowed. No
+ *  concurrent call. */
+GANG_API void gang_sched_free(gang_sched *sched);
+
+/** The cluster it is on. Any thread; wait-free. */
+GANG_API gang_cluster *gang_sched_cluster(const gang_sched *sched);
+
+/** Bounds of one run; zero means the default. */
+struct gang_run_opts {
+    size_t size;       /**< sizeof(struct gang_run_opts) */
+    /** Messages taken, jobs looked at, victims considered; 0: no bound. Who is to go for a job
+     *  is thought through to its end once it was begun, so that a run may take as many steps
+     *  more as there are victims. */
+    int64_t max_steps;
+};
+
+#define GANG_RUN_OPTS_INIT {sizeof(struct gang_run_opts), 0}
+
+/** What a run did. */
+struct gang_run_info {
+    size_t size;        /**< sizeof(struct gang_run_info) */
+    int64_t messages;   /**< taken in */
+    int64_t looked_at;  /**< jobs that were tried */
+    int64_t started;    /**< gangs granted */
+    int64_t tasks_granted; /**< tasks in them, and by growth */
+    int64_t tasks_evicted; /**< asked to stop, for others */
+    int64_t moved;      /**< gangs moved elsewhere */
+    int64_t ended;      /**< jobs */
+    int64_t steps;      /**< of max_steps */
+    /** 1: max_steps was reached; the next run goes on where this one stopped */
+    int32_t more;
+    int32_t reserved0;
+};
+
+#define GANG_RUN_INFO_INIT {sizeof(struct gang_run_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/**
+ * The cycle: takes in messages, lets time pass, starts what can start, grows what can grow, then
+ * makes room for who is entitled to it: consolidation, reclaim, preemption, eviction of stale
+ * gangs. Work is proportional to what changed since the last run, not to what is there.
+ * @param now_ns  not before that of the last run
+ * @param opts    NULL: no bound
+ * @param info    NULL: not wanted
+ * @return GANG_OK; GANG_EINVAL; GANG_EBUSY (called from a callback); GANG_ENOMEM: something could
+ *   not be done for want of memory; nothing is lost or half done, and the next run tries again.
+ *   Owner.
+ */
+GANG_API gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_run_opts *opts,
+                                    struct gang_run_info *info) GANG_MUST_CHECK;
+
+/** When the next run is due: INT64_MIN: now (messages wait, or a run stopped early); INT64_MAX:
+ *  when something happens. Changes of nodes by core.h are not seen by it. Owner. O(1). */
+GANG_API int64_t gang_sched_next(gang_sched *sched);
+
+/* ---- queues -------------------------------------------------------------------------------- */
+
+/**
+ * Set the whole tree: validated as a whole, then swapped in at once. Queues of the same name go on
+ * as the same, with their jobs; others are new or go.
+ * @param queues  parents may come after children
+ * @return GANG_OK; GANG_EINVAL (limit below guarantee, parts of siblings above the whole, jobs in a
+ *   queue that would no longer be a leaf, ...); GANG_EEXIST; GANG_ENOENT (parent, kind, partition,
+ *   level); GANG_ECYCLE; GANG_ERANGE; GANG_ELIMIT; GANG_EBUSY (a queue that would go has jobs; or
+ *   called from a callback); GANG_ENOMEM. `error` has the path: "queues[2].limit.gpu". Nothing
+ *   changed on an error. Owner. May allocate.
+ */
+GANG_API gang_result gang_sched_set_queues(gang_sched *sched, const struct gang_queue_spec *queues,
+                                           size_t count, struct gang_error *error) GANG_MUST_CHECK;
+
+/** Add one, change one (`spec->name` says which; its parent may change: it moves with all
+ *  below), remove one (GANG_EBUSY while it has jobs or children), set the state. As
+ *  gang_sched_set_queues(), path "limit.gpu". Owner. */
+GANG_API gang_result gang_queue_add(gang_sched *sched, const struct gang_queue_spec *spec,
+                                    gang_queue_id *id, struct gang_error *error) GANG_MUST_CHECK;
+GANG_API gang_result gang_queue_change(gang_sched *sched, const struct gang_queue_spec *spec,
+                                       struct gang_error *error) GANG_MUST_CHECK;
+GANG_API gang_result gang_queue_remove(gang_sched *sched, gang_queue_id id, struct gang_error *error)
+    GANG_MUST_CHECK;
+GANG_API gang_result gang_queue_set_state(gang_sched *sched, gang_queue_id id, int32_t state)
+    GANG_MUST_CHECK;
+
+/** Id of a queue by name. @return GANG_OK; GANG_EINVAL; GANG_ENOENT. Any thread. */
+GANG_API gang_result gang_queue_find(gang_sched *sched, const char *name, gang_queue_id *id)
+    GANG_MUST_CHECK;
+
+/** A copy of the specification in force; free it with gang_queue_spec_free(). @return GANG_OK;
+ *  GANG_EINVAL; GANG_ESTALE; GANG_ENOMEM. Owner. */
+GANG_API gang_result gang_queue_get_spec(gang_sched *sched, gang_queue_id id,
+                                         struct gang_queue_spec **spec) GANG_MUST_CHECK;
+GANG_API void gang_queue_spec_free(struct gang_queue_spec *spec);
+
+/** A queue as it is. Amounts are per kind, in its unit, by number of the kind. */
+struct gang_queue_info {
+    size_t size; /**< sizeof(struct gang_queue_info) */
+    gang_queue_id id;
+    gang_queue_id parent; /**< GANG_ID_NONE: top */
+    int32_t state;        /**< GANG_QUEUE_* */
+    int32_t is_leaf;
+    int64_t running;      /**< jobs, in it and below */
+    int64_t pending;      /**< jobs, in it and below */
+    int64_t tasks;        /**< that run, in it and below */
+    int64_t guarantee[GANG_MAX_KINDS]; /**< in force; GANG_UNLIMITED: not managed */
+    int64_t limit[GANG_MAX_KINDS];     /**< in force; GANG_UNLIMITED: none */
+    /** fair share, as of the last run; GANG_UNLIMITED: not managed */
+    int64_t share[GANG_MAX_KINDS];
+    int64_t used[GANG_MAX_KINDS];      /**< by what runs, and is held for who is about to start */
+    int64_t used_fixed[GANG_MAX_KINDS]; /**< of that, by work that is not preemptible */
+    /** used, and wanted by jobs that could run; the limit at most */
+    int64_t demand[GANG_MAX_KINDS];
+    char name[GANG_MAX_NAME + 1];
+};
+
+/** Read a queue. @return GANG_OK; GANG_EINVAL; GANG_ESTALE. Owner. O(kinds). */
+GANG_API gang_result gang_queue_get(gang_sched *sched, gang_queue_id id, struct gang_queue_info *info)
+    GANG_MUST_CHECK;
+
+/** The next queue, parents before children; GANG_ID_NONE first and after the last. Owner. */
+GANG_API gang_queue_id gang_queue_next(gang_sched *sched, gang_queue_id id);
+
+/** May a user do something in a queue, by its access lists or op may? @return GANG_OK;
+ *  GANG_EPERM; GANG_ENOENT; GANG_EINVAL. Any thread. */
+GANG_API gang_result gang_sched_may(gang_sched *sched, const char *queue, int32_t action,
+                                    const char *user, const char *const *groups, size_t group_count)
+    GANG_MUST_CHECK;
+
+/* ---- jobs ---------------------------------------------------------------------------------- */
+
+/**
+ * Submit a job. It is checked at once: what it is made of, whether its queue is there, open and
+ * allowed, whether its gang could ever run: on the nodes there are, all up and empty, and inside
+ * the limits of its queue and of all above.
+ * @param id  receives the id; may not be NULL
+ * @return GANG_OK: it is taken in by the next run; the errors of gang_request_new(), path
+ *   "request.groups[0]..."; GANG_ENOENT (queue); GANG_EINVAL; GANG_EPERM (access); GANG_ECLOSED
+ *   (queue draining or closed); GANG_ELIMIT (max_pending; max_time_limit_ns); GANG_ENEVER with the
+ *   reason; GANG_ENOMEM. `places` of a running job are taken by the run; if they cannot be, the job
+ *   ends GANG_END_REFUSED. Any thread; lock-free. May allocate. O(size of the specification), and
+ *   that of gang_request_fits_ever().
+ */
+GANG_API gang_result gang_job_submit(gang_sched *sched, const struct gang_job_spec *spec, gang_job_id *id,
+                                     struct gang_error *error) GANG_MUST_CHECK;
+
+/**
+ * Submit an array: `count` jobs of one specification, all or none, with consecutive ids.
+ * @param ids  receives `count` ids; NULL: only *first is wanted
+ * As gang_job_submit(). Any thread; lock-free.
+ */
+GANG_API gang_result gang_job_submit_array(gang_sched *sched, const struct gang_job_spec *spec,
+                                           int64_t count, gang_job_id *first, struct gang_error *error)
+    GANG_MUST_CHECK;
+
+/**
+ * Commands: they take effect in the next run; one about a job that has ended by then does nothing.
+ *   hold, release   a job that waits does not start; one that runs is not affected until it waits
+ *                   again
+ *   cancel          it ends: at once if it waits, else after op preempt
+ *   set_priority    also of running jobs
+ *   set_target      tasks it is to have at most, over all groups (-1: its count again): more than
+ *                   that are given back, not below the minimum; the last groups first, in a group
+ *                   the newest first
+ *   set_time_limit  from its start; 0: none
+ * @return GANG_OK: the message is left; GANG_EINVAL; GANG_ERANGE; GANG_ESTALE (an id that was never
+ *   given); GANG_ENOMEM. Any thread; lock-free.
+ */
+GANG_API gang_result gang_job_hold(gang_sched *sched, gang_job_id id) GANG_MUST_CHECK;
+GANG_API gang_result gang_job_release(gang_sched *sched, gang_job_id id) GANG_MUST_CHECK;
+GANG_API gang_result gang_job_cancel(gang_sched *sched, gang_job_id id) GANG_MUST_CHECK;
+GANG_API gang_result gang_job_set_priority(gang_sched *sched, gang_job_id id, int64_t priority) GANG_MUST_CHECK;
+GANG_API gang_result gang_job_set_target(gang_sched *sched, gang_job_id id, int64_t tasks) GANG_MUST_CHECK;
+GANG_API gang_result gang_job_set_time_limit(gang_sched *sched, gang_job_id id, int64_t limit_ns) GANG_MUST_CHECK;
+
+/** A job as it is. @return GANG_OK; GANG_EINVAL; GANG_ESTALE (also: not yet taken in by a run).
+ *  Owner. O(1). */
+GANG_API gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info *info) GANG_MUST_CHECK;
+
+/** The allocation of a part of a job (gang_event.part); GANG_ID_NONE: holds nothing, or no such
+ *  part. Owner. */
+GANG_API gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t part);
+
+/** The next job after `id`, in the order of ids; GANG_ID_NONE first and after the last. Owner.
+ *  O(log jobs). */
+GANG_API gang_job_id gang_job_next(gang_sched *sched, gang_job_id id);
+
+/** What happened to tasks (gang_report_tasks()). */
+enum {
+    GANG_TASK_STARTED = 0,   /**< runs; its heartbeats are due from now on */
+    GANG_TASK_ALIVE = 1,     /**< heartbeat */
+    GANG_TASK_SUCCEEDED = 2, /**< ended well: what it held is given back at once */
+    GANG_TASK_FAILED = 3,    /**< ended badly, or was lost */
+    GANG_TASK_GONE = 4,      /**< stopped, as asked by shrink, preempt, suspend */
+    /** an elastic task that is not needed: given back at once, if above the minimum */
+    GANG_TASK_IDLE = 5
+};
+
+/**
+ * Report what happened to tasks. What is freed is placed again in the same run.
+ * @param part   which gang of the job (gang_event.part)
+ * @param alloc  its allocation: a report about one that has ended since is dropped. GANG_ID_NONE:
+ *   whatever it has
+ * @param tasks  numbers (gang_task.task); NULL: all that it has
+ * @param what   GANG_TASK_*
+ * @return as the commands above. Any thread; lock-free.
+ */
+GANG_API gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t part, gang_alloc_id alloc,
+                                       const int64_t *tasks, size_t count, int32_t what) GANG_MUST_CHECK;
+
+/** Report that a whole job ended, well or badly: as if all its tasks had. Any thread; lock-free. */
+GANG_API gang_result gang_report_end(gang_sched *sched, gang_job_id job, int32_t success) GANG_MUST_CHECK;
+
+/** Report that a node is lost: its state becomes GANG_NODE_DOWN, and its tasks GANG_TASK_FAILED.
+ *  Any thread; lock-free. */
+GANG_API gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node) GANG_MUST_CHECK;
+
+/* ---- why it waits -------------------------------------------------------------------------- */
+
+/** Classes of reasons. */
+enum {
+    GANG_WAIT_NOT_NOW = 0, /**< it will start when others end */
+    GANG_WAIT_NEVER = 1,   /**< it cannot start as things are configured */
+    GANG_WAIT_HELD = 2,    /**< somebody or something it depends on holds it */
+    GANG_WAIT_POLICY = 3   /**< there is room, but policy gives it to others */
+};
+
+/** Reasons. */
+enum {
+    GANG_WAIT_ROOM = 1,        /**< the nodes have no room: see gang_request_explain() */
+    GANG_WAIT_LIMIT = 2,       /**< limit of `queue` */
+    GANG_WAIT_GUARANTEE = 3,   /**< not preemptible, and above the guarantee of `queue` */
+    GANG_WAIT_USER_LIMIT = 4,  /**< of its user in `queue` */
+    GANG_WAIT_MAX_RUNNING = 5, /**< jobs that run in `queue`, or of its user there */
+    GANG_WAIT_HOLD = 6,        /**< gang_job_hold() */
+    GANG_WAIT_AFTER = 7,       /**< waits for `blocker` */
+    GANG_WAIT_QUEUE = 8,       /**< `queue` is closed */
+    GANG_WAIT_BEHIND = 9,      /**< strict order: `blocker` is before it */
+    /** steps aside until until_ns: the host refused, it was restarted, or timed out */
+    GANG_WAIT_BACK_OFF = 10,
+    GANG_WAIT_VICTIMS = 11,    /**< those displaced for it have not stopped yet */
+    GANG_WAIT_CELLS = 12,      /**< its place would break the cells guaranteed to `queue` */
+    GANG_WAIT_LENDING = 13,    /**< what is idle is not lent by `queue` */
+    /** not tried yet: the run was cut short, or it came after the last run */
+    GANG_WAIT_TURN = 14
+};
+
+/** One reason. Valid during the call. */
+struct gang_wait {
+    size_t size;      /**< sizeof(struct gang_wait) of the library */
+    int32_t reason;   /**< GANG_WAIT_ROOM and its like */
+    int32_t cls;      /**< GANG_WAIT_NOT_NOW and its like */
+    gang_queue_id queue; /**< or GANG_ID_NONE */
+    int32_t kind;     /**< number of the kind, or -1 */
+    int32_t group;    /**< group, or -1 */
+    int64_t requested; /**< by the gang, in the unit of the kind, or jobs */
+    int64_t used;     /**< of limit */
+    int64_t limit;
+    gang_job_id blocker; /**< who is in the way, or GANG_ID_NONE */
+    int64_t until_ns; /**< or 0 */
+    const char *text; /**< one English line */
+};
+
+typedef int32_t (*gang_wait_fn)(const struct gang_wait *wait, void *user);
+
+/**
+ * Tell all reasons why a job waits, the decisive one first; none for one that does not wait.
+ * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_ENOMEM; the visitor's result. Owner. O(nodes).
+ */
+GANG_API gang_result gang_job_explain(gang_sched *sched, gang_job_id id, gang_wait_fn visit, void *user)
+    GANG_MUST_CHECK;
+
+/** The same as one JSON object without line feed:
+ *  {"job":7,"name":"..","state":"pending","class":"not now",
+ *  "text":"..","reasons":[{"reason":"limit","class":"not
+ *  now","queue":"a","kind":"gpu","requested":..,"used":..,
+ *  "limit":..,"text":".."}],"placement":{...}}: members that do not apply are left out;
+ *  "placement" is what gang_request_write_why() says, if the reason is room. @return also
+ *  GANG_EIO. Owner. */
+GANG_API gang_result gang_job_write_why(gang_sched *sched, gang_job_id id, gang_write_fn write, void *user)
+    GANG_MUST_CHECK;
+
+/** Audit: the scheduler's books against the sum of its jobs, its queues and their allocations.
+ *  @return GANG_OK; GANG_EINVAL with the first discrepancy in `error`; GANG_ENOMEM. Owner.
+ *    O(everything). */
+GANG_API gang_result gang_sched_check(gang_sched *sched, struct gang_error *error) GANG_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

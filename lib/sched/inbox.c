@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages of other threads: a list that anybody may put himself in front of, and that the owner takes as a whole.
+ * Whoever is stopped for ever on the way keeps nobody else from leaving his. */
+#include <string.h>
+
+#include "sched/state.h"
+
+void gang__inbox_put(gang_sched *s, struct gang__message *m)
+{
+    struct gang__message *first = gang__load(&s->inbox);
+    do
+        m->next = first;
+    while (!atomic_compare_exchange_weak_explicit(&s->inbox, &first, m, memory_order_release,
+                                                  memory_order_relaxed));
+}
+
+bool gang__inbox_waits(const gang_sched *s)
+{
+    return s->backlog || gang__load(&s->inbox);
+}
+
+/* In the order in which they came, after those that are left. */
+static void take_all(gang_sched *s)
+{
+    struct gang__message *m = gang__swap(&s->inbox, NULL), *ordered = NULL;
+    while (m) {
+        struct gang__message *next = m->next;
+        m->next = ordered;
+        ordered = m;
+        m = next;
+    }
+    struct gang__message **end = &s->backlog;
+    while (*end)
+        end = &(*end)->next;
+    *end = ordered;
+}
+
+/* False: not now, the rest of them is left. */
+static bool take_jobs(gang_sched *s, struct gang__message *m)
+{
+    while (m->jobs) {
+        struct gang__job *job = m->jobs, *next = job->next;
+        job->next = NULL;
+        if (!gang__job_take(s, job)) {
+            job->next = next;
+            return false;
+        }
+        m->jobs = next;
+    }
+    return true;
+}
+
+static void set_priority(gang_sched *s, struct gang__job *job, int64_t priority)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        gang__turn_leave(s, &job->unit[i]);
+        gang__fall_leave(&job->unit[i]);
+    }
+    job->priority = priority;
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (job->unit[i].alloc != GANG_ID_NONE)
+            gang__fall_enter(&job->unit[i]);
+    s->changes++;
+    gang__job_settle(s, job);
+}
+
+static void set_time_limit(gang_sched *s, struct gang__job *job, int64_t limit)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        gang__turn_leave(s, &job->unit[i]);
+    job->time_limit_ns = limit;
+    gang__job_settle(s, job);
+}
+
+/* False: not now. */
+static bool command(gang_sched *s, struct gang__job *job, const struct gang__message *m)
+{
+    bool all = m->count == SIZE_MAX;
+    switch (m->what) {
+    case GANG__MESSAGE_HOLD:
+    case GANG__MESSAGE_RELEASE:
+        job->held = m->what == GANG__MESSAGE_HOLD;
+        gang__job_settle(s, job);
+        return true;
+    case GANG__MESSAGE_CANCEL:
+        gang__job_stop(s, job, GANG_REASON_CANCEL, GANG_END_CANCELLED);
+        return true;
+    case GANG__MESSAGE_PRIORITY:
+        set_priority(s, job, m->value);
+        return true;
+    case GANG__MESSAGE_TARGET:
+        return gang__life_target(s, job, m->value);
+    case GANG__MESSAGE_TIME_LIMIT:
+        set_time_limit(s, job, m->value);
+        return true;
+    case GANG__MESSAGE_TASKS:
+        return gang__life_report(s, job, m->part, m->alloc, all ? NULL : m->tasks,
+                                 all ? 0 : m->count, m->how);
+    case GANG__MESSAGE_END:
+        return gang__life_end(s, job, m->how != 0);
+    default:
+        return true;
+    }
+}
+
+static bool take(gang_sched *s, struct gang__message *m)
+{
+    if (m->what == GANG__MESSAGE_SUBMIT)
+        return take_jobs(s, m);
+    if (m->what == GANG__MESSAGE_NODE_LOST)
+        return gang__life_node_lost(s, (gang_node_id)m->value);
+    struct gang__job *job = gang__job_of(s, m->job);
+    if (job && job->state != GANG_JOB_ENDED)
+        return command(s, job, m);
+    if (m->what == GANG__MESSAGE_TASKS || m->what == GANG__MESSAGE_END)
+        gang__log(s, 0, "a report about job %llu, which is not there", (unsigned long long)m->job);
+    return true;
+}
+
+void gang__inbox_run(gang_sched *s)
+{
+    if (gang__load(&s->inbox))
+        take_all(s);
+    while (s->backlog && gang__step(s)) {
+        struct gang__message *m = s->backlog;
+        if (!take(s,
+                  m)) { /* it is taken again in the next run, and before all that came after it */
+            s->no_memory = s->unfinished = true;
+            return;
+        }
+        s->backlog = m->next;
+        s->info.messages++;
+        gang__release(&s->mem, m);
+    }
+}
+
+void gang__inbox_free(gang_sched *s)
+{
+    take_all(s);
+    while (s->backlog) {
+        struct gang__message *m = s->backlog;
+        s->backlog = m->next;
+        while (m->jobs) {
+            struct gang__job *next = m->jobs->next;
+            gang__job_free(s, m->jobs);
+            m->jobs = next;
+        }
+        gang__release(&s->mem, m);
+    }
+}
+
+/* ---- commands and reports --------------------------------------------------------------------------------- */
+
+static gang_result post(gang_sched *s, enum gang__message_what what, gang_job_id job, int64_t value,
+                        const int64_t *tasks, size_t count, struct gang__message **out)
+{
+    if (!s)
+        return GANG_EINVAL;
+    if (what != GANG__MESSAGE_NODE_LOST && (job == GANG_ID_NONE || job > gang__load(&s->next_job)))
+        return GANG_ESTALE;
+    if (tasks && count > GANG_MAX_AMOUNT / (int64_t)sizeof(*tasks))
+        return GANG_ERANGE;
+    struct gang__message *m =
+        gang__zalloc(&s->mem, 1, sizeof(*m) + (tasks ? count * sizeof(*tasks) : 0));
+    if (!m)
+        return GANG_ENOMEM;
+    m->what = what;
+    m->job = job;
+    m->value = value;
+    m->count = tasks ? count : SIZE_MAX;
+    if (tasks)
+        memcpy(m->tasks, tasks, count * sizeof(*tasks));
+    if (out)
+        *out = m;
+    else
+        gang__inbox_put(s, m);
+    return GANG_OK;
+}
+
+gang_result gang_job_hold(gang_sched *sched, gang_job_id id)
+{
+    return post(sched, GANG__MESSAGE_HOLD, id, 0, NULL, 0, NULL);
+}
+
+gang_result gang_job_release(gang_sched *sched, gang_job_id id)
+{
+    return post(sched, GANG__MESSAGE_RELEASE, id, 0, NULL, 0, NULL);
+}
+
+gang_result gang_job_cancel(gang_sched *sched, gang_job_id id)
+{
+    return post(sched, GANG__MESSAGE_CANCEL, id, 0, NULL, 0, NULL);
+}
+
+gang_result gang_job_set_priority(gang_sched *sched, gang_job_id id, int64_t priority)
+{
+    return post(sched, GANG__MESSAGE_PRIORITY, id, priority, NULL, 0, NULL);
+}
+
+gang_result gang_job_set_target(gang_sched *sched, gang_job_id id, int64_t tasks)
+{
+    if (tasks < -1)
+        return GANG_ERANGE;
+    return post(sched, GANG__MESSAGE_TARGET, id, tasks, NULL, 0, NULL);
+}
+
+gang_result gang_job_set_time_limit(gang_sched *sched, gang_job_id id, int64_t limit_ns)
+{
+    if (limit_ns < 0)
+        return GANG_ERANGE;
+    return post(sched, GANG__MESSAGE_TIME_LIMIT, id, limit_ns, NULL, 0, NULL);
+}
+
+gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t part, gang_alloc_id alloc,
+                              const int64_t *tasks, size_t count, int32_t what)
+{
+    struct gang__message *m;
+    if (part < 0 || what < GANG_TASK_STARTED || what > GANG_TASK_IDLE || (tasks && count == 0))
+        return GANG_EINVAL;
+    gang_result r = post(sched, GANG__MESSAGE_TASKS, job, 0, tasks, count, &m);
+    if (r != GANG_OK)
+        return r;
+    m->part = (uint32_t)part;
+    m->alloc = alloc;
+    m->how = what;
+    gang__inbox_put(sched, m);
+    return GANG_OK;
+}
+
+gang_result gang_report_end(gang_sched *sched, gang_job_id job, int32_t success)
+{
+    struct gang__message *m;
+    gang_result r = post(sched, GANG__MESSAGE_END, job, 0, NULL, 0, &m);
+    if (r != GANG_OK)
+        return r;
+    m->how = success != 0;
+    gang__inbox_put(sched, m);
+    return GANG_OK;
+}
+
+gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node)
+{
+    if (node == GANG_ID_NONE)
+        return GANG_EINVAL;
+    return post(sched, GANG__MESSAGE_NODE_LOST, GANG_ID_NONE, (int64_t)node, NULL, 0, NULL);
+}

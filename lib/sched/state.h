@@ -1,0 +1,683 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The scheduler inside: what it keeps of queues, jobs and those who wait, and which file does what.
+ *
+ *   sched.c     making and ending it; the run and its phases
+ *   inbox.c     messages of other threads
+ *   submit.c    checking a job and making its record
+ *   ask.c       requests that are alike are one; what they take of each dimension
+ *   config.c    queues at run time;  books.c  what queues use and want;  fair.c  fair shares
+ *   job.c       the table of jobs, their states, and what they wait for
+ *   turn.c      who is next;  start.c  granting and growing
+ *   evict.c     making room: victims;  leave.c  those who were asked to stop, and who waits for them
+ *   life.c      reports: tasks and nodes;  timer.c  what is due when
+ *   why_wait.c  why a job waits;  audit.c  the books against what is there
+ *
+ * One thread at a time is in here (the owner), but for submit.c and inbox.c. */
+#ifndef GANG__SCHED_STATE_H
+#define GANG__SCHED_STATE_H
+
+#include <gangsched/sched.h>
+
+#include "base/atomic.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/names.h"
+#include "base/tree.h"
+#include "place/whatif.h"
+#include "queue/decay.h"
+#include "queue/dominant.h"
+#include "queue/order.h"
+#include "queue/queues.h"
+#include "queue/share.h"
+
+struct gang__job;
+struct gang__unit;
+struct gang__bin;
+struct gang__qs;
+
+/* ---- what is asked for ---- */
+
+/* What one task takes of a dimension. */
+struct gang__take {
+    uint32_t dim;
+    int64_t amount;
+};
+
+/* A request, and what it comes to in the dimensions of the queues. Jobs that ask for the same share one, so
+ * that a shape that did not fit is remembered for all of them. */
+struct gang__asked {
+    struct gang__name link; /* by the hash of its key */
+    gang_request *q;
+    uint32_t refs;
+    uint32_t key_bytes;
+    void *key;
+    uint64_t dims_of; /* sched.config_count when `take` was made out */
+    bool by_memory;   /* GPUs are asked for by memory: what they come to depends on the devices */
+    bool exact;       /* `gang` is what every placement of the gang takes */
+    struct gang__span {
+        uint32_t from, count;
+    } * group; /* of each group in `take` */
+    struct gang__take *take;
+    uint32_t take_count;
+    size_t take_room;
+    struct gang__take *gang; /* of the whole gang */
+    uint32_t gang_count;
+    int64_t *gang_of; /* tasks of each group in the gang, as far as is known */
+    /* The least that any task asks: what came free and is less does not help. */
+    int64_t least_cpu, least_pages, least_gpu;
+    struct gang__bin *blocked;                      /* bins that wait for room for it */
+    struct gang__bin *ready;                        /* its bins that may be tried */
+    struct gang__asked *next_blocked, **blocked_at; /* in sched.blocked_asks; NULL: is not */
+};
+
+/* ---- who waits ---- */
+
+enum { GANG__BIN_EMPTY = 0, GANG__BIN_READY, GANG__BIN_BLOCKED };
+
+/* Those of a leaf who wait for the same thing: if the first cannot start, none can. */
+struct gang__bin {
+    struct gang__name link;               /* in qs.bins */
+    struct gang__tree_link order;         /* in qs.ready, while READY */
+    struct gang__bin *next, **at;         /* in the list of what blocks it; READY: in ask->ready */
+    struct gang__bin *next_moved;         /* scratch of turn.c */
+    struct gang__bin *next_all, **at_all; /* in sched.blocked */
+    struct gang__qs *leaf;
+    struct gang__asked *ask;
+    struct gang__user *user;   /* NULL: the leaf does not ask who it is */
+    struct gang__unit *grower; /* it is this one's, to grow or resume; NULL: they wait to start */
+    bool fixed;                /* inside the guarantee alone */
+    uint8_t state;             /* GANG__BIN_* */
+    int32_t why;               /* GANG_WAIT_*, while BLOCKED */
+    struct gang__qs *by;       /* the queue that blocks it; or NULL */
+    uint32_t dim;              /* in which dimension */
+    uint64_t tried;            /* sched.changes + 1 when making room for it was tried in vain */
+    struct gang__ordered units;
+};
+
+/* ---- jobs ---- */
+
+/* A gang of a job: all of it, unless groups wait for each other. */
+struct gang__unit {
+    struct gang__tree_link turn; /* in bin->units */
+    struct gang__tree_link fall; /* in leaf->fall, while it runs */
+    struct gang__job *job;
+    struct gang__asked *ask;
+    struct gang__bin *bin;      /* it waits there; NULL: it does not */
+    struct gang__bin *grow_bin; /* its own, made when it first could grow */
+    gang_alloc_id alloc;
+    struct gang__claim *claim;  /* room is being made for it */
+    struct gang__leave *leaves; /* what of it was asked to stop and has not yet */
+    uint32_t ungiven; /* leaves of it that hold something: these, and those that claims keep */
+    struct gang_placement *places; /* where it was when it was suspended */
+    int64_t place_count;
+    const int32_t *group_of; /* its groups in the job; NULL: the same */
+    int64_t *has;            /* running tasks of each group, without those asked to stop */
+    int64_t *done;           /* tasks of each group that ended and do not come again */
+    int64_t *failed;         /* those of them that did not succeed */
+    int64_t *taken;          /* of them, victims on their own in the plan that is being made */
+    int64_t tasks;           /* sum of `has` */
+    int64_t ended;           /* sum of `done` */
+    int64_t target;          /* tasks that are to run or to have ended, at most */
+    int64_t started_ns;
+    uint32_t part;
+    bool doomed;               /* is a victim as a whole already, while a plan looks for more */
+    bool falls;                /* is in leaf->fall */
+    bool wanted;               /* what it lacks counts as wanted by its queue */
+    bool over;                 /* all that it was to do is done */
+    bool begun;                /* it was started once */
+    uint64_t fell_in, took_in; /* runs in which it was displaced for others, and displaced others */
+    bool short_handed;         /* lost members: below its minimum since short_ns */
+    int64_t short_ns;
+    bool refill;       /* lost members are to come back */
+    int64_t refill_ns; /* until then; INT64_MAX: whenever */
+};
+
+/* What a unit asks for, as its submitter made it out. */
+struct gang__wanted {
+    gang_request *q;
+    void *key;
+    uint32_t bytes;
+    uint64_t hash;
+};
+
+/* A request that was asked for of late, so that jobs that ask for the same share one from the start. */
+struct gang__recent {
+    gang__a32 lock; /* 1: somebody is here; nobody waits for him */
+    uint32_t bytes;
+    uint64_t hash, epoch; /* of the cluster when it was made: names may mean something else later */
+    gang_request *q;      /* NULL: none */
+    void *key;
+};
+
+struct gang__waiter {
+    struct gang__waiter *next;
+    gang_job_id job;
+};
+
+struct gang__after {
+    gang_job_id job;
+    int32_t when;
+};
+
+struct gang__beat; /* heartbeats of a job's tasks; life.c */
+
+struct gang__job {
+    struct gang__name link;       /* in sched.jobs, by id */
+    struct gang__tree_link all;   /* in sched.by_id */
+    struct gang__tree_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
+    struct gang__job *next;       /* in a message, a list of the ended */
+    gang_job_id id;
+    gang_queue_id queue_id;
+    struct gang__qs *leaf;
+    struct gang__user *user_in; /* what its user has in the leaf; NULL: nobody asks */
+    struct gang__unit *unit;    /* unit_count of them */
+    uint32_t unit_count;
+    struct gang__wanted *wanted; /* of each; until it is taken in */
+    const char *name, *user;
+    const char
+        *made_queue; /* its leaf is to be made under this name below queue_id; NULL: it is there */
+    uint64_t cookie;
+    int64_t priority;
+    int64_t age; /* smaller is older; unique with the id */
+    int64_t time_limit_ns, start_within_ns, back_off_ns, restart_delay_ns, refill_ns, heartbeat_ns;
+    int64_t max_restarts;
+    int64_t due_ns; /* of its timer */
+    int64_t submitted_ns, started_ns;
+    int64_t ready_ns;      /* since when it could have been granted; -1: it could not yet */
+    int64_t not_before_ns; /* steps aside until then */
+    int64_t back_off_now;  /* the next one */
+    int64_t attained;      /* dominant millionths of the cluster times ns, of former runs */
+    int64_t restarts, preemptions;
+    int32_t state, end, end_wanted; /* end_wanted: what it becomes once it has stopped */
+    int32_t preemptible, loss;
+    int32_t wait_why; /* GANG_WAIT_HOLD, _AFTER, _BACK_OFF, _QUEUE while it may not be tried; 0 */
+    bool held, never_preempts, stale, running_at_first, refused_start, ending;
+    bool counted_pending, counted_running;
+    bool undone;         /* memory was short when it was to wait, or to stop: to be tried again */
+    int32_t stop_reason; /* GANG_REASON_*, while it is `ending` */
+    const int32_t *protected_groups;
+    const int64_t *group_order;
+    const int32_t *roles;
+    uint32_t group_count;
+    struct gang__after *after;
+    size_t after_count;
+    const struct gang_group_after *group_after;
+    size_t group_after_count;
+    struct gang__waiter *waiters;  /* jobs that wait for this one */
+    struct gang_placement *places; /* of a job that runs already, by unit */
+    size_t place_count;
+    gang_node_id *bad; /* nodes where it failed */
+    size_t bad_count;
+    struct gang__beat *beats;
+    size_t bytes; /* of the block it lies in, with its units and texts */
+};
+
+/* ---- queues ---- */
+
+/* What a user has in a leaf. */
+struct gang__user {
+    struct gang__name link;
+    char *name;
+    int64_t weight;         /* millionths */
+    int64_t running;        /* jobs */
+    int64_t coming;         /* jobs for whose start others are leaving */
+    int64_t waiting;        /* jobs that could run */
+    int64_t *used;          /* dims */
+    struct gang__ratio key; /* dominant share for his weight, as he lies in order */
+};
+
+/* What decides whose turn it is among siblings; made when a queue is put into its parent's order. */
+struct gang__turn_key {
+    int32_t over_share;     /* 1: used is above its fair share */
+    int32_t over_guarantee; /* 1: with the job at its head it leaves its guarantee */
+    int64_t priority;
+    struct gang__ratio with, used; /* dominant share with the job and without */
+    struct gang__ratio
+        whole; /* with the job, of all that there is: where no share is left to compare */
+    struct gang__queue_turn yarn; /* of GANG_TURN_UTILIZATION and its like, in place of all that */
+};
+
+/* A queue as it is now. */
+struct gang__qs {
+    const struct gang__queue *q;
+    struct gang__qs *parent;
+    struct gang__qs *next;                                    /* all, parents before children */
+    int64_t *guarantee, *limit, *share, *used, *fixed, *want; /* dims each, in one block: */
+    int64_t *block;
+    struct gang__decay *decayed; /* use of late; dims; NULL: off */
+    struct gang__tree_link turn; /* in the parent's `ready`, while active */
+    struct gang__turn_key key;   /* made out when it was put there, */
+    bool has_key;                /* unless it was alone */
+    bool noted;                  /* in sched.noted: */
+    struct gang__qs *next_noted;
+    struct gang__ordered ready; /* children that are active, or READY bins */
+    bool active;
+    bool ready_of_bins;
+    struct gang__bin *stuck;   /* strict order: the one that blocks the leaf */
+    struct gang__names bins;   /* of a leaf, by what they wait for */
+    struct gang__names users;  /* of a leaf */
+    struct gang__ordered fall; /* units that run, in the order in which they would fall */
+    struct gang__bin *blocked; /* bins below that this queue blocks */
+    int64_t jobs;              /* in it and below, of any state */
+    int64_t running, pending;  /* jobs, in it and below */
+    int64_t coming;            /* those for whose start others are leaving */
+    int64_t tasks;
+    gang__a64 waiting;     /* jobs that wait, as submitters see it: see gang__door */
+    int64_t idle_since_ns; /* a made one without jobs; INT64_MAX: it has some */
+    size_t over;           /* scratch */
+};
+
+/* What submitters see of the queues: the tree, and how many jobs wait in each. */
+struct gang__door {
+    struct gang__queues *queues;
+    gang__a64 *limit;      /* count * dims: limits in force */
+    gang__a64 **pending;   /* of each queue: jobs that wait */
+    struct gang__qs *gone; /* queues that went when the next door came */
+    struct gang__door *retired;
+};
+
+/* ---- the scheduler ---- */
+
+struct gang_sched {
+    struct gang_mem mem;
+    gang_cluster *cluster;
+    gang_worker *worker;
+    struct gang_host_ops ops;
+    void *user;
+    struct gang_sched_opts opts; /* without its pointers */
+    struct gang__rules *rules;
+    bool excluded[GANG_MAX_KINDS]; /* kinds that do not count in dominant shares */
+    bool running;                  /* inside gang_sched_run() */
+    bool retry;                    /* some bins are blocked for this run only */
+
+    /* Other threads */
+    _Atomic(struct gang__message *) inbox; /* last first */
+    struct gang__message *backlog;         /* taken out, first first */
+    gang__a64 next_job;
+    _Atomic(struct gang__door *) door;
+    gang__a32 submit_lock[16]; /* which of submit_worker are in use */
+    gang_worker *submit_worker[16];
+    struct gang__recent recent[64];
+
+    /* Queues */
+    struct gang__queues *queues;
+    struct gang__door *retired; /* that readers may still be at */
+    uint32_t retired_count;
+    gang_queue_id next_queue;
+    uint64_t config_count;
+    uint32_t dims;
+    int64_t total[GANG__DIMS]; /* of nodes that are up, and pools */
+    int64_t decayed_ns;        /* up to when use of late was counted */
+    uint64_t total_epoch;      /* cluster epoch at which it was summed; see gang__fair_refresh() */
+    uint64_t total_stamp;
+    struct gang__qs root;   /* above the top queues */
+    struct gang__qs **qs;   /* count of them, as in queues->queue */
+    struct gang__qs *noted; /* to be put into order anew; turn.c */
+    int64_t *resolved; /* scratch of config.c: guarantees and limits in force, queue after queue */
+    bool shares_stale;
+    struct gang__sharer *sharer; /* scratch of fair.c, one a queue */
+    struct gang__share_slot *share_slot;
+
+    /* Jobs */
+    struct gang__names jobs, asks;
+    struct gang__ordered by_id, timers;
+    int64_t job_count, age_low, age_high;
+    struct gang__job *ended; /* in this run, to be forgotten at its end */
+    int64_t gpu_memory;      /* least memory of a GPU; 0: unknown */
+    uint64_t gpu_memory_epoch;
+
+    /* The cycle */
+    int64_t now_ns;
+    uint64_t runs; /* so far */
+    int64_t steps, max_steps;
+    struct gang_run_info info;
+    uint64_t changes;      /* one more when something happened that may let room be made */
+    uint64_t changes_done; /* those for which making room was tried */
+    bool making_room;      /* bins are READY to have room made for them */
+    bool untried;    /* for some that are blocked making room was not tried since the last change */
+    bool unfinished; /* the last run stopped early */
+    bool no_memory;  /* in this run */
+    struct gang__bin *blocked; /* all blocked bins */
+    struct gang__asked *blocked_asks;
+    uint64_t room_stamp, own_stamp; /* when bins that wait for room were last looked at */
+    bool freed;                     /* by us, since then: */
+    int64_t freed_cpu, freed_pages, freed_gpu; /* at most so much on one node that gave */
+    struct gang__claim *claims;
+    gang_snapshot *base, *scratch; /* for planning; base is of base_at */
+    uint64_t base_at;
+    struct gang__places told;
+    struct gang__victims *victims; /* scratch of evict.c */
+    bool some_over;                /* a leaf is above its share, in this making of room */
+    int64_t evicted;               /* tasks, in this run, of max_evictions */
+    int64_t grown_up_ns; /* when the first has run long enough to be displaced; INT64_MAX */
+    int64_t *numbers;    /* scratch: numbers of tasks, */
+    size_t number_room;
+    int64_t *by_group; /* tasks of each group of the largest request there was */
+    size_t group_room;
+};
+
+/* ---- ask.c ---- */
+
+/* The ask of a request by its key; takes over the request's reference, and frees or keeps the key. NULL: out of
+ * memory, nothing was taken. */
+struct gang__asked *gang__ask_get(gang_sched *s, gang_request *q, void *key, uint32_t key_bytes,
+                                  uint64_t hash);
+void gang__ask_put(gang_sched *s, struct gang__asked *ask);
+/* Make out what it takes, in the dimensions that are in force. False: out of memory. */
+bool gang__ask_refresh(gang_sched *s, struct gang__asked *ask);
+/* The text of a request, by which asks are compared: bytes in memory of `mem`. NULL: out of memory. */
+void *gang__ask_key(const struct gang_mem *mem, const struct gang_request_spec *spec,
+                    uint32_t *bytes);
+uint64_t gang__ask_hash(const void *key, uint32_t bytes);
+
+/* ---- books.c ---- */
+
+/* What a unit holds and lacks leaves the books of its queues, and enters them. Around every change of what
+ * they are made from: has, done, target, wanted, the job's preemptible, the leaf. */
+void gang__books_out(gang_sched *s, struct gang__unit *u);
+void gang__books_in(gang_sched *s, struct gang__unit *u);
+/* Add (or with sign -1 take) `times` what a group's task takes, to what the leaf and all above use. */
+void gang__books_shift(struct gang__qs *leaf, const struct gang__asked *ask, uint32_t group,
+                       int64_t times);
+void gang__books_shift_gang(struct gang__qs *leaf, const struct gang__asked *ask, int64_t sign);
+/* Would the amounts exceed a limit, or (fixed) a guarantee of the leaf or a queue above? NULL: no. Else the queue;
+ * *dim and *why (GANG_WAIT_LIMIT, _GUARANTEE, _LENDING). */
+struct gang__qs *gang__books_refuse(gang_sched *s, struct gang__qs *leaf,
+                                    const struct gang__take *take, uint32_t count, bool fixed,
+                                    uint32_t *dim, int32_t *why);
+/* Tasks of a group that a unit still lacks. */
+int64_t gang__unit_lacks(const struct gang__unit *u, uint32_t group);
+int64_t gang__unit_lacks_all(const struct gang__unit *u);
+/* Is what it uses and wants together the same, however many of its tasks run? */
+bool gang__unit_is_steady(const struct gang__unit *u);
+/* Tasks of a group that ended, and count for its minimum as if they ran. */
+int64_t gang__unit_counts(const struct gang__unit *u, uint32_t group);
+/* Of the running tasks of a group, how many are protected (not preemptible). `rest`: what the unit needs beyond the
+ * minima of its groups, which the first groups give; begun by gang__unit_fixed_rest(), for all groups in turn. */
+int64_t gang__unit_fixed(const struct gang__unit *u, uint32_t group, int64_t *rest);
+int64_t gang__unit_fixed_rest(const struct gang__unit *u);
+
+/* ---- fair.c ---- */
+
+/* Sum up what there is, and divide it, if something changed. */
+void gang__fair_refresh(gang_sched *s);
+/* used (+ take, by ascending dimension) over `over`: the dominant one. Where nothing is given of a dimension, any
+ * use is infinitely much. */
+struct gang__ratio gang__fair_ratio(const gang_sched *s, const struct gang__qs *q,
+                                    const int64_t *over, const struct gang__take *take,
+                                    uint32_t count);
+/* What it is guaranteed, of all there is: the dominant one. Infinite if nothing of it is managed. */
+struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__qs *q);
+/* The weight of a queue, lowered by what it used of late. */
+int64_t gang__fair_weight(const gang_sched *s, const struct gang__qs *q, uint32_t dim);
+/* Is it above its share (or guarantee) in a dimension that counts; of `take` alone, if that is given? */
+bool gang__over(const gang_sched *s, const struct gang__qs *q, const int64_t *bound,
+                const struct gang__take *take, uint32_t count);
+/* With these amounts more, does it stay inside, in the dimensions of `take`? */
+bool gang__stays(const struct gang__qs *q, const int64_t *bound, const int64_t *used,
+                 const struct gang__take *take, uint32_t count);
+
+/* ---- turn.c ---- */
+
+bool gang__turn_enter(gang_sched *s, struct gang__unit *u); /* to wait; false: out of memory */
+void gang__turn_leave(gang_sched *s, struct gang__unit *u); /* waits no more */
+/* Strict order: does the blocked head of the leaf bar this bin? */
+bool gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin);
+/* The unit whose turn it is; NULL: nobody's. */
+struct gang__unit *gang__turn_next(gang_sched *s);
+/* Its bin cannot start now, for this reason. */
+void gang__turn_block(gang_sched *s, struct gang__bin *bin, int32_t why, struct gang__qs *by,
+                      uint32_t dim);
+/* There is no room for this ask: whoever else would be tried with it need not be. */
+void gang__turn_block_alike(gang_sched *s, struct gang__asked *ask);
+void gang__turn_unblock(gang_sched *s, struct gang__bin *bin);
+void gang__turn_unblock_all(gang_sched *s, struct gang__bin **list);
+/* A queue's use, share or head changed: it and all above are put into order anew when it is next asked whose turn
+ * it is. */
+void gang__turn_rekey(gang_sched *s, struct gang__qs *q);
+/* The same of all queues, at once. */
+void gang__turn_rekey_all(gang_sched *s);
+/* Take all queues out of order, for their tree changes; gang__turn_rekey_all() puts them back. */
+void gang__turn_forget(gang_sched *s);
+void gang__turn_user(gang_sched *s, struct gang__qs *leaf, struct gang__user *user);
+void gang__turn_users(gang_sched *s, struct gang__qs *leaf);
+void gang__turn_init(gang_sched *s, struct gang__qs *q);
+void gang__turn_free_bin(gang_sched *s, struct gang__unit *u);
+/* What a unit asks for when it is its turn: its gang, or a task of the first group that lacks some. */
+const struct gang__take *gang__unit_asks(const struct gang__unit *u, uint32_t *count);
+int gang__unit_before(const struct gang__unit *a, const struct gang__unit *b, int32_t order);
+void gang__fall_enter(struct gang__unit *u);
+void gang__fall_leave(struct gang__unit *u);
+/* What may help those who wait for room has happened: let them try again. */
+void gang__turn_room(gang_sched *s);
+struct gang__user *gang__user_of(gang_sched *s, struct gang__qs *leaf, const char *name);
+/* Does the leaf ask who its users are? */
+bool gang__asks_users(const struct gang__queue *q);
+
+/* ---- start.c ---- */
+
+/* Try to grant the unit whose turn it is. True: something was granted. */
+bool gang__start_try(gang_sched *s, struct gang__unit *u);
+/* It has got this allocation: note it, tell the host. False: the host refused, all is undone. */
+bool gang__start_done(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int32_t reason);
+/* How many tasks of the group come together when it grows: one, a slice, or what is missing of its minimum. */
+int64_t gang__unit_step(const struct gang__unit *u, uint32_t group);
+/* May it have its gang, or so many tasks of a group, as far as queues are concerned? */
+bool gang__start_may(gang_sched *s, struct gang__unit *u, int32_t grow_group, int64_t times);
+/* More tasks were granted. */
+bool gang__grow_done(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count,
+                     const int64_t *by_group);
+/* What a callback about a unit begins with. */
+struct gang_event gang__event_of(const gang_sched *s, const struct gang__unit *u, int32_t reason,
+                                 const char *text);
+/* YARN's user limit for the unit's user, by kind; `gang`: what it asks for. True: it is beyond. False, with nothing in
+ * `limit`, also where there is none. */
+bool gang__user_limits(gang_sched *s, const struct gang__unit *u, const int64_t *gang,
+                       int64_t *limit);
+/* Are the nodes of these places there and up? GANG_OK; GANG_ENOFIT: not up now; GANG_ESTALE: one is gone. */
+gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, int64_t count);
+/* Take the counts of a unit from its allocation. */
+bool gang__unit_count(gang_sched *s, struct gang__unit *u);
+
+/* ---- evict.c ---- */
+
+/* Make room for the unit, if the rules allow it and it then starts. True: it started, or its victims are leaving. */
+bool gang__evict_for(gang_sched *s, struct gang__unit *u);
+/* Is it worth trying? Cheap. */
+bool gang__evict_may(gang_sched *s, struct gang__bin *bin);
+void gang__evict_free(gang_sched *s);
+
+/* ---- leave.c ---- */
+
+/* Some tasks of a running unit, or all of it, were asked to stop; what they hold stays taken until they have. */
+struct gang__leave {
+    struct gang__leave *next; /* of the unit */
+    struct gang__leave *next_of_claim;
+    struct gang__unit *unit;
+    struct gang__claim
+        *claim; /* for whom; NULL: for nobody, it is freed at once when they have stopped */
+    gang_alloc_id alloc;
+    int64_t *tasks;          /* numbers, ascending; NULL: all */
+    size_t task_count, left; /* left: not yet gone */
+    int64_t *own;            /* numbers of all its tasks, ascending; with `tasks` the same */
+    size_t own_count;
+    int64_t *still;            /* of these, the ones that are not yet gone: `left` of them */
+    struct gang_placement *to; /* it is moved: where it starts again */
+    int64_t to_count;
+    int64_t deadline_ns;
+    int32_t reason;
+    bool suspends;    /* its places were noted when it was made out */
+    bool gone, given; /* it has stopped; what it held was given back */
+    bool counted;     /* in unit->ungiven */
+};
+
+/* Room that is being made for a unit: what leaves, and what was free already and is kept. */
+struct gang__claim {
+    struct gang__claim *next;
+    struct gang__unit *taker; /* NULL: it gave up */
+    struct gang__leave *leaves;
+    struct gang_placement *places; /* where it is to go */
+    int64_t place_count;
+    int32_t grow_group;   /* of a unit that runs; -1: the gang */
+    gang_alloc_id *holds; /* what is kept free for it */
+    size_t hold_count, hold_room;
+    int32_t reason;
+    bool charged; /* its queues count it already, */
+    bool comes;   /* and its job among those that are to run */
+};
+
+/* Asking tasks (NULL: all) of a unit to stop, in two steps: all that needs memory (NULL: there is none), and then the
+ * asking, which cannot fail. Whose asking is not come to is dropped. */
+struct gang__leave *gang__leave_new(gang_sched *s, struct gang__unit *u, const int64_t *tasks,
+                                    size_t count, int32_t reason);
+void gang__leave_drop(gang_sched *s, struct gang__leave *leave);
+int32_t gang__leave_go(gang_sched *s, struct gang__leave *leave, gang_job_id because,
+                       struct gang__claim *claim, int32_t end);
+/* Both, for nobody. Ask tasks (NULL: all) of a unit to stop. What they hold leaves the books now. end: what becomes of the job when all of it
+ * has stopped (GANG_END_NONE: it waits again). GANG_OK: gone at once; 1: they are stopping; GANG_ENOMEM: nothing happened. */
+int32_t gang__leave_ask(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count,
+                        int32_t reason, gang_job_id because, int32_t end);
+/* Give back tasks of an allocation whatever minima say, and all of it: as gang__alloc_shed() and gang_alloc_free(),
+ * but with some patience for threads that read it just now. */
+gang_result gang__give_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
+                             size_t count);
+gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc);
+/* All of it but what has stopped and is kept for somebody; that is given back with the claim. */
+gang_result gang__give_rest(gang_sched *s, gang_alloc_id alloc);
+/* What its tasks held came free: those who wait for room may try. */
+void gang__freed(gang_sched *s, const struct gang__unit *u);
+/* Use of the leaf and those above went down: who waits for that may try. */
+void gang__eased(gang_sched *s, struct gang__qs *leaf);
+/* Was this task of its allocation asked to stop? Also if it has, and what it held is kept for somebody. */
+bool gang__leave_asked(const gang_sched *s, const struct gang__unit *u, int64_t task);
+/* These tasks (NULL: all) of a unit that was asked to stop have. */
+void gang__leave_gone(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count);
+void gang__leave_due(gang_sched *s, struct gang__job *job); /* deadlines that have passed */
+void gang__claim_give_up(gang_sched *s, struct gang__claim *claim);
+/* What it is about to get enters (or, -1, leaves) the books of its queues. */
+void gang__claim_book(struct gang__claim *claim, int64_t sign);
+/* Its job is to run, and does not yet: those that may run at once are only so many. */
+void gang__claim_comes(struct gang__claim *claim, bool comes);
+/* All who stood in the way have gone: start the taker. */
+void gang__claims_settle(gang_sched *s);
+/* Begin to wait: the taker is out of turn, and what is free already of its places is kept. */
+void gang__claim_begin(gang_sched *s, struct gang__claim *claim);
+struct gang__claim *gang__claim_new(gang_sched *s, struct gang__unit *taker,
+                                    const struct gang__places *told, int32_t grow_group,
+                                    int32_t reason);
+
+/* ---- job.c ---- */
+
+struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id);
+/* A submitted one enters, or is refused. False: out of memory, it is to be taken again. */
+bool gang__job_take(gang_sched *s, struct gang__job *job);
+/* May its units be tried? Puts them where they belong: into their bins, or out of them. */
+void gang__job_settle(gang_sched *s, struct gang__job *job);
+void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char *text);
+/* Stop everything of it, then it ends so (or, GANG_END_NONE, waits again). */
+void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t end);
+void gang__job_wake(gang_sched *s, struct gang__job *job); /* those who wait for it look again */
+/* GANG_JOB_*, as its units have it. */
+int32_t gang__job_state_now(const struct gang__job *job);
+/* It changed, perhaps: tell the host. */
+void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const char *text);
+void gang__job_free(gang_sched *s, struct gang__job *job);
+void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text);
+gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job);
+/* What runs of a unit leaves the books; its allocation is left to the caller. */
+void gang__unit_clear(gang_sched *s, struct gang__unit *u);
+gang__tree_compare gang__job_order, gang__timer_order;
+void gang__jobs_forget(gang_sched *s); /* those that ended in this run */
+/* A unit has stopped wholly (it holds nothing, nothing of it leaves). */
+void gang__unit_stopped(gang_sched *s, struct gang__unit *u);
+int64_t gang__job_tasks(const struct gang__job *job);
+void gang__job_count(gang_sched *s, struct gang__job *job); /* running and pending of its queues */
+
+/* ---- life.c ---- */
+
+/* What the host reported takes effect. False: not now, for want of memory or because another thread reads the
+ * allocation; nothing that it cannot do again has happened, and the report is to be given again. */
+bool gang__life_report(gang_sched *s, struct gang__job *job, uint32_t part, gang_alloc_id alloc,
+                       const int64_t *tasks, size_t count, int32_t what);
+bool gang__life_end(gang_sched *s, struct gang__job *job, bool success);
+bool gang__life_node_lost(gang_sched *s, gang_node_id node);
+bool gang__life_target(gang_sched *s, struct gang__job *job, int64_t target);
+void gang__life_due(gang_sched *s, struct gang__job *job); /* heartbeats, stale, refill */
+int64_t gang__life_next(const gang_sched *s, const struct gang__job *job);
+void gang__life_started(gang_sched *s, struct gang__unit *u);
+/* It waits to be started anew, whole: what ended before does not count. */
+void gang__life_again(gang_sched *s, struct gang__unit *u);
+void gang__life_free(gang_sched *s, struct gang__job *job);
+/* A unit began to run, got tasks or lost some: is it below its minimum? */
+void gang__life_short(gang_sched *s, struct gang__unit *u);
+
+/* ---- timer.c ---- */
+
+void gang__timer_set(gang_sched *s, struct gang__job *job); /* anew, from what it waits for */
+void gang__timer_clear(gang_sched *s, struct gang__job *job);
+void gang__timers_run(gang_sched *s);
+int64_t gang__timers_next(const gang_sched *s);
+
+/* ---- inbox.c ---- */
+
+enum gang__message_what {
+    GANG__MESSAGE_SUBMIT,
+    GANG__MESSAGE_HOLD,
+    GANG__MESSAGE_RELEASE,
+    GANG__MESSAGE_CANCEL,
+    GANG__MESSAGE_PRIORITY,
+    GANG__MESSAGE_TARGET,
+    GANG__MESSAGE_TIME_LIMIT,
+    GANG__MESSAGE_TASKS,
+    GANG__MESSAGE_END,
+    GANG__MESSAGE_NODE_LOST
+};
+struct gang__message {
+    struct gang__message *next;
+    enum gang__message_what what;
+    int32_t how; /* GANG_TASK_*, success */
+    gang_job_id job;
+    int64_t value;
+    gang_alloc_id alloc;
+    uint32_t part;
+    size_t count;
+    struct gang__job *jobs; /* submitted */
+    int64_t tasks[];        /* count of them; all: count is SIZE_MAX */
+};
+void gang__inbox_put(gang_sched *s, struct gang__message *m);
+/* Take messages in until there are none, or no steps are left. */
+void gang__inbox_run(gang_sched *s);
+bool gang__inbox_waits(const gang_sched *s);
+void gang__inbox_free(gang_sched *s);
+
+/* ---- submit.c, config.c ---- */
+
+void gang__recent_free(gang_sched *s);
+gang_result gang__config_default(gang_sched *s, struct gang_error *error);
+bool gang__config_root(gang_sched *s); /* false: out of memory */
+void gang__config_free(gang_sched *s);
+void gang__config_resolve(gang_sched *s); /* amounts in force, from what there is */
+struct gang__qs *gang__qs_of(const gang_sched *s, gang_queue_id id);
+/* Make a queue on demand, if it is not there. GANG_OK; GANG_ENOMEM; other errors: it cannot be made. */
+gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *name,
+                              struct gang__qs **leaf);
+void gang__config_idle(gang_sched *s); /* remove made queues that were idle long enough */
+int64_t gang__config_next(const gang_sched *s);
+
+/* ---- sched.c ---- */
+
+void gang__log(gang_sched *s, int32_t level, const char *fmt, ...) GANG__PRINTF(3, 4);
+static inline bool gang__step(gang_sched *s) /* false: no more in this run */
+{
+    if (s->max_steps > 0 && s->steps >= s->max_steps)
+        return false;
+    s->steps++;
+    return true;
+}
+static inline gang_request *gang__unit_request(const struct gang__unit *u)
+{
+    return u->ask->q;
+}
+#define GANG__OF(type, member, link) ((type *)(void *)((char *)(link)-offsetof(type, member)))
+
+#endif

@@ -1,0 +1,710 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is next. Those of a leaf who wait for the same thing lie in one *bin*, in the order of the leaf; the first of
+ * the bin stands for all. Bins that may be tried are READY and lie in the leaf's order by their heads; leaves with
+ * such, and queues above them, lie in the order of their parent. A bin whose head cannot start is BLOCKED and
+ * hangs in the list of what blocks it (a shape that finds no room, a queue at its limit, a user at his), until
+ * that changes. So a run looks at nobody for whom nothing changed.
+ *
+ * What a queue's turn depends on is kept in a key that is made out when it is put into order. Whoever changes
+ * one of the inputs calls gang__turn_rekey(), which only notes the queue: it is put where it belongs before
+ * somebody is asked whose turn it is, once for all that happened to it. A queue that has no sibling in order
+ * needs no key until one comes. */
+#include <string.h>
+
+#include "place/request.h"
+#include "sched/state.h"
+
+/* ---- orders ---------------------------------------------------------------------------------------- */
+
+static int by_number(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static bool lacks_minimum(const struct gang__unit *u)
+{
+    return u->tasks + u->ended < gang__unit_request(u)->min;
+}
+
+/* Service in classes that double, so that jobs of like service keep their order. */
+static int service_class(const struct gang__job *job)
+{
+    int class = 0;
+    for (int64_t left = job->attained; left > 0; left >>= 1)
+        class ++;
+    return class;
+}
+
+int gang__unit_before(const struct gang__unit *a, const struct gang__unit *b, int32_t order)
+{
+    const struct gang__job *x = a->job, *y = b->job;
+    int c = 0;
+    if (order == GANG_ORDER_SHORTEST) {
+        uint64_t left = (uint64_t)x->time_limit_ns - 1, right = (uint64_t)y->time_limit_ns - 1;
+        c = left < right ? -1 : left > right; /* 0, no limit, is the longest */
+    } else if (order == GANG_ORDER_LEAST_SERVED) {
+        c = service_class(x) - service_class(y);
+    }
+    if (c == 0 && order != GANG_ORDER_FIFO)
+        c = by_number(y->priority, x->priority);
+    if (c == 0 && order != GANG_ORDER_FIFO)
+        c = lacks_minimum(b) - lacks_minimum(a);
+    if (c == 0)
+        c = by_number(x->age, y->age);
+    if (c == 0)
+        c = by_number((int64_t)x->id, (int64_t)y->id);
+    return c ? c : by_number(a->part, b->part);
+}
+
+static int compare_units(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                         const void *ctx)
+{
+    const struct gang__qs *leaf = ctx;
+    return gang__unit_before(GANG__OF(struct gang__unit, turn, a),
+                             GANG__OF(struct gang__unit, turn, b), leaf->q->order);
+}
+
+static struct gang__unit *head_of(const struct gang__bin *bin)
+{
+    return GANG__OF(struct gang__unit, turn, gang__ordered_first(&bin->units));
+}
+
+/* Who uses least for his weight, over all that there is. */
+static int compare_users(const struct gang__user *a, const struct gang__user *b)
+{
+    if (!a || !b || a == b)
+        return 0;
+    return gang__ratio_compare(a->key, b->key);
+}
+
+static int compare_bins(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                        const void *ctx)
+{
+    const struct gang__qs *leaf = ctx;
+    const struct gang__bin *x = GANG__OF(struct gang__bin, order, a);
+    const struct gang__bin *y = GANG__OF(struct gang__bin, order, b);
+    int c = leaf->q->order == GANG_ORDER_FAIR ? compare_users(x->user, y->user) : 0;
+    return c ? c : gang__unit_before(head_of(x), head_of(y), leaf->q->order);
+}
+
+static int compare_fair(const struct gang__turn_key *x, const struct gang__turn_key *y)
+{
+    int c = x->over_share - y->over_share;
+    if (c == 0)
+        c = x->over_guarantee - y->over_guarantee;
+    if (c == 0)
+        c = by_number(y->priority, x->priority);
+    if (c == 0)
+        c = gang__ratio_compare(x->with, y->with);
+    if (c == 0)
+        c = gang__ratio_compare(x->used, y->used);
+    return c ? c : gang__ratio_compare(x->whole, y->whole);
+}
+
+/* How the children of a queue take turns; `q->q` is NULL at the root. */
+static int32_t turn_below(const struct gang__qs *q)
+{
+    return q->q ? q->q->turn : (int32_t)GANG_TURN_FAIR;
+}
+
+static int compare_queues(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                          const void *ctx)
+{
+    const struct gang__qs *p = GANG__OF(struct gang__qs, turn, a),
+                          *q = GANG__OF(struct gang__qs, turn, b);
+    int c;
+    switch (turn_below(ctx)) {
+    case GANG_TURN_UTILIZATION:
+        c = gang__order_utilization(&p->key.yarn, &q->key.yarn);
+        break;
+    case GANG_TURN_PRIORITY_UTILIZATION:
+        c = gang__order_priority_utilization(&p->key.yarn, &q->key.yarn);
+        break;
+    default:
+        c = compare_fair(&p->key, &q->key);
+    }
+    return c ? c : by_number((int64_t)p->q->id, (int64_t)q->q->id);
+}
+
+/* Victims: lowest priority first, of equals the newest. */
+static int compare_falls(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                         const void *ctx)
+{
+    const struct gang__unit *x = GANG__OF(struct gang__unit, fall, a);
+    const struct gang__unit *y = GANG__OF(struct gang__unit, fall, b);
+    int c = by_number(x->job->priority, y->job->priority);
+    if (c == 0)
+        c = by_number(y->job->age, x->job->age);
+    if (c == 0)
+        c = by_number((int64_t)y->job->id, (int64_t)x->job->id);
+    (void)ctx;
+    return c ? c : by_number(y->part, x->part);
+}
+
+void gang__turn_init(gang_sched *s, struct gang__qs *q)
+{
+    q->ready_of_bins = q->q && q->q->leaf;
+    gang__ordered_init(&q->ready, q->ready_of_bins ? compare_bins : compare_queues, q);
+    gang__ordered_init(&q->fall, compare_falls, q);
+    (void)s;
+}
+
+void gang__fall_enter(struct gang__unit *u)
+{
+    if (!u->falls)
+        gang__ordered_insert(&u->job->leaf->fall, &u->fall);
+    u->falls = true;
+}
+
+void gang__fall_leave(struct gang__unit *u)
+{
+    if (u->falls)
+        gang__ordered_remove(&u->job->leaf->fall, &u->fall);
+    u->falls = false;
+}
+
+/* ---- keys ------------------------------------------------------------------------------------------- */
+
+/* The unit at the head of a queue; it is active. */
+static struct gang__unit *head_below(const struct gang__qs *q)
+{
+    while (!q->ready_of_bins)
+        q = GANG__OF(struct gang__qs, turn, gang__ordered_first(&q->ready));
+    return head_of(GANG__OF(struct gang__bin, order, gang__ordered_first(&q->ready)));
+}
+
+const struct gang__take *gang__unit_asks(const struct gang__unit *u, uint32_t *count)
+{
+    if (u->alloc == GANG_ID_NONE) {
+        *count = u->ask->gang_count;
+        return u->ask->gang;
+    }
+    const gang_request *q = gang__unit_request(u);
+    uint32_t g = 0;
+    while (g + 1 < q->group_count && gang__unit_lacks(u, g) == 0)
+        g++;
+    *count = u->ask->group[g].count;
+    return u->ask->take + u->ask->group[g].from;
+}
+
+static void key_fair(gang_sched *s, struct gang__qs *q)
+{
+    uint32_t count;
+    const struct gang__take *take = gang__unit_asks(head_below(q), &count);
+    struct gang__turn_key *k = &q->key;
+    k->over_share = gang__over(s, q, q->share, take, count);
+    k->over_guarantee = !gang__stays(q, q->guarantee, q->used, take, count);
+    k->priority = q->q->priority;
+    k->with = gang__fair_ratio(s, q, q->share, take, count);
+    k->used = gang__fair_ratio(s, q, q->share, NULL, 0);
+    k->whole = gang__fair_ratio(s, q, s->total, take, count);
+}
+
+static void key_yarn(gang_sched *s, struct gang__qs *q)
+{
+    struct gang__queue_turn *k = &q->key.yarn;
+    k->used = gang__fair_ratio(s, q, q->guarantee, NULL, 0);
+    k->absolute = gang__fair_ratio(s, q, s->total, NULL, 0);
+    k->capacity = gang__fair_capacity(s, q);
+    k->priority = q->q->priority;
+}
+
+static void make_key(gang_sched *s, struct gang__qs *q)
+{
+    if (turn_below(q->parent) == GANG_TURN_FAIR)
+        key_fair(s, q);
+    else
+        key_yarn(s, q);
+}
+
+/* ---- activity ----------------------------------------------------------------------------------------- */
+
+/* Strict order: the blocked head of the leaf bars those behind it. */
+bool gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin)
+{
+    const struct gang__bin *stuck = leaf->ready_of_bins ? leaf->stuck : NULL;
+    return stuck && stuck != bin && stuck->units.count > 0 &&
+           compare_bins(&stuck->order, &bin->order, leaf) < 0;
+}
+
+static bool is_barred(const struct gang__qs *leaf)
+{
+    return leaf->ready_of_bins &&
+           gang__turn_bars(leaf,
+                           GANG__OF(struct gang__bin, order, gang__ordered_first(&leaf->ready)));
+}
+
+static bool has_turn(const struct gang__qs *q)
+{
+    return q->ready.count > 0 && !is_barred(q);
+}
+
+static void out_of_order(struct gang__qs *q)
+{
+    if (q->active)
+        gang__ordered_remove(&q->parent->ready, &q->turn);
+    q->active = false;
+}
+
+static void ensure_key(gang_sched *s, struct gang__qs *q)
+{
+    if (!q->has_key)
+        make_key(s, q);
+    q->has_key = true;
+}
+
+static void into_order(gang_sched *s, struct gang__qs *q)
+{
+    struct gang__ordered *ready = &q->parent->ready;
+    q->active = has_turn(q);
+    if (!q->active)
+        return;
+    q->has_key = false;
+    if (ready->count > 0) {
+        ensure_key(s, q);
+        ensure_key(s, GANG__OF(struct gang__qs, turn, gang__ordered_first(ready)));
+    }
+    gang__ordered_insert(ready, &q->turn);
+}
+
+void gang__turn_rekey(gang_sched *s, struct gang__qs *q)
+{
+    if (q->noted || !q->parent)
+        return;
+    q->noted = true;
+    q->next_noted = s->noted;
+    s->noted = q;
+}
+
+/* All paths are taken out first, so that nobody looks for a head below a queue that has none. */
+static void rekey_noted(gang_sched *s)
+{
+    for (struct gang__qs *q = s->noted; q; q = q->next_noted)
+        for (struct gang__qs *at = q; at->parent; at = at->parent)
+            out_of_order(at);
+    while (s->noted) {
+        struct gang__qs *q = s->noted;
+        s->noted = q->next_noted;
+        q->noted = false;
+        for (; q->parent; q = q->parent) {
+            out_of_order(q);
+            into_order(s, q);
+        }
+    }
+}
+
+void gang__turn_forget(gang_sched *s)
+{
+    for (; s->noted; s->noted = s->noted->next_noted)
+        s->noted->noted = false;
+    for (uint32_t i = s->queues ? s->queues->count : 0; i-- > 0;)
+        out_of_order(s->qs[i]);
+}
+
+/* From the leaves up: parents lie before their children. */
+void gang__turn_rekey_all(gang_sched *s)
+{
+    gang__turn_forget(s);
+    for (uint32_t i = s->queues->count; i-- > 0;)
+        into_order(s, s->qs[i]);
+}
+
+/* ---- bins --------------------------------------------------------------------------------------------- */
+
+static void list_put(struct gang__bin **list, struct gang__bin *bin)
+{
+    bin->next = *list;
+    bin->at = list;
+    if (*list)
+        (*list)->at = &bin->next;
+    *list = bin;
+}
+
+static void list_take(struct gang__bin *bin)
+{
+    *bin->at = bin->next;
+    if (bin->next)
+        bin->next->at = bin->at;
+    bin->at = NULL;
+}
+
+static void all_put(gang_sched *s, struct gang__bin *bin)
+{
+    bin->next_all = s->blocked;
+    bin->at_all = &s->blocked;
+    if (s->blocked)
+        s->blocked->at_all = &bin->next_all;
+    s->blocked = bin;
+}
+
+static void all_take(struct gang__bin *bin)
+{
+    *bin->at_all = bin->next_all;
+    if (bin->next_all)
+        bin->next_all->at_all = bin->at_all;
+}
+
+static void asks_put(gang_sched *s, struct gang__asked *ask)
+{
+    if (ask->blocked_at)
+        return;
+    ask->next_blocked = s->blocked_asks;
+    ask->blocked_at = &s->blocked_asks;
+    if (s->blocked_asks)
+        s->blocked_asks->blocked_at = &ask->next_blocked;
+    s->blocked_asks = ask;
+}
+
+static void asks_take(struct gang__asked *ask)
+{
+    if (!ask->blocked_at)
+        return;
+    *ask->blocked_at = ask->next_blocked;
+    if (ask->next_blocked)
+        ask->next_blocked->blocked_at = ask->blocked_at;
+    ask->blocked_at = NULL;
+}
+
+/* Out of whatever it hangs in. */
+static void bin_out(struct gang__bin *bin)
+{
+    if (bin->state == GANG__BIN_READY) {
+        gang__ordered_remove(&bin->leaf->ready, &bin->order);
+        list_take(bin);
+    }
+    if (bin->state == GANG__BIN_BLOCKED) {
+        list_take(bin);
+        all_take(bin);
+        if (!bin->ask->blocked)
+            asks_take(bin->ask);
+    }
+    if (bin->leaf->stuck == bin)
+        bin->leaf->stuck = NULL;
+    bin->state = GANG__BIN_EMPTY;
+}
+
+static void bin_ready(struct gang__bin *bin)
+{
+    bin_out(bin);
+    if (bin->units.count > 0) {
+        gang__ordered_insert(&bin->leaf->ready, &bin->order);
+        list_put(&bin->ask->ready, bin);
+        bin->state = GANG__BIN_READY;
+    }
+}
+
+void gang__turn_block(gang_sched *s, struct gang__bin *bin, int32_t why, struct gang__qs *by,
+                      uint32_t dim)
+{
+    struct gang__qs *leaf = bin->leaf;
+    bin_out(bin);
+    if (bin->units.count == 0) {
+        gang__turn_rekey(s, leaf);
+        return;
+    }
+    bin->state = GANG__BIN_BLOCKED;
+    bin->why = why;
+    s->untried = s->untried || bin->tried != s->changes + 1;
+    bin->by = by;
+    bin->dim = dim;
+    if (why == GANG_WAIT_ROOM || why == GANG_WAIT_CELLS) {
+        list_put(&bin->ask->blocked, bin);
+        asks_put(s, bin->ask);
+    } else if (why == GANG_WAIT_LENDING) { /* whoever gives back leaves more to be lent */
+        list_put(&s->root.blocked, bin);
+    } else {
+        list_put(&(by ? by : leaf)->blocked, bin);
+    }
+    all_put(s, bin);
+    if (leaf->q->block == GANG_BLOCK_STRICT && !bin->grower &&
+        (!leaf->stuck || compare_bins(&bin->order, &leaf->stuck->order, leaf) < 0))
+        leaf->stuck = bin;
+    gang__turn_rekey(s, leaf);
+}
+
+void gang__turn_block_alike(gang_sched *s, struct gang__asked *ask)
+{
+    for (struct gang__bin *bin = ask->ready, *next; bin; bin = next) {
+        next = bin->next;
+        if (!bin->grower)
+            gang__turn_block(s, bin, GANG_WAIT_ROOM, NULL, 0);
+    }
+}
+
+void gang__turn_unblock(gang_sched *s, struct gang__bin *bin)
+{
+    if (bin->state != GANG__BIN_BLOCKED)
+        return;
+    bin_ready(bin);
+    gang__turn_rekey(s, bin->leaf);
+}
+
+void gang__turn_unblock_all(gang_sched *s, struct gang__bin **list)
+{
+    while (*list)
+        gang__turn_unblock(s, *list);
+}
+
+static bool may_help(const gang_sched *s, const struct gang__asked *ask)
+{
+    return ask->least_cpu <= s->freed_cpu && ask->least_pages <= s->freed_pages &&
+           ask->least_gpu <= s->freed_gpu;
+}
+
+/* What came free by our own doing is known; if others freed something, or nodes came, anybody may try. */
+void gang__turn_room(gang_sched *s)
+{
+    uint64_t stamp = gang__room_stamp(s->cluster), own = gang__worker_stamp(s->worker);
+    bool others = stamp - s->room_stamp != own - s->own_stamp;
+    s->room_stamp = stamp;
+    s->own_stamp = own;
+    if (!others && !s->freed)
+        return;
+    for (struct gang__asked *ask = s->blocked_asks, *next; ask; ask = next) {
+        next = ask->next_blocked;
+        if (others || may_help(s, ask))
+            gang__turn_unblock_all(s, &ask->blocked);
+    }
+    s->freed = false;
+    s->freed_cpu = s->freed_pages = s->freed_gpu = 0;
+    s->changes++;
+}
+
+/* ---- users --------------------------------------------------------------------------------------------- */
+
+bool gang__asks_users(const struct gang__queue *q)
+{
+    return q->order == GANG_ORDER_FAIR || q->user_limit_percent || q->user_limit_factor_milli ||
+           q->max_running_per_user != GANG__NO_BOUND;
+}
+
+static int64_t weight_of(const struct gang__queue *q, const char *name)
+{
+    for (size_t i = 0; i < q->user_count; i++)
+        if (strcmp(q->users[i].user, name) == 0)
+            return q->users[i].weight;
+    return GANG_WHOLE;
+}
+
+struct gang__user *gang__user_of(gang_sched *s, struct gang__qs *leaf, const char *name)
+{
+    size_t length = strlen(name);
+    uint64_t hash = gang__hash(GANG__HASH_SEED, name, length);
+    for (struct gang__name *n = gang__names_first(&leaf->users, hash); n; n = n->next) {
+        struct gang__user *user = GANG__OF(struct gang__user, link, n);
+        if (n->hash == hash && strcmp(user->name, name) == 0)
+            return user;
+    }
+    size_t amounts = GANG__DIMS * sizeof(int64_t);
+    struct gang__user *user = gang__zalloc(&s->mem, 1, sizeof(*user) + amounts + length + 1);
+    if (!user || gang__names_reserve(&leaf->users, &s->mem) != GANG_OK) {
+        if (user)
+            gang__release(&s->mem, user);
+        return NULL;
+    }
+    user->used = (int64_t *)(void *)(user + 1);
+    user->name = (char *)user->used + amounts;
+    memcpy(user->name, name, length + 1);
+    user->weight = weight_of(leaf->q, name);
+    user->key = (struct gang__ratio){0, 1};
+    gang__names_put(&leaf->users, &user->link, hash);
+    return user;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------------------- */
+
+static bool is_fixed(const struct gang__unit *u, bool grows)
+{
+    return u->job->preemptible == GANG_NOT_PREEMPTIBLE ||
+           (u->job->preemptible == GANG_SEMI_PREEMPTIBLE && !grows);
+}
+
+static struct gang__bin *new_bin(gang_sched *s, struct gang__unit *u, bool grows)
+{
+    struct gang__bin *bin = gang__zalloc(&s->mem, 1, sizeof(*bin));
+    if (!bin)
+        return NULL;
+    bin->leaf = u->job->leaf;
+    bin->ask = u->ask;
+    bin->user = u->job->user_in;
+    bin->fixed = is_fixed(u, grows);
+    bin->grower = grows || u->places ? u : NULL;
+    gang__ordered_init(&bin->units, compare_units, bin->leaf);
+    return bin;
+}
+
+/* The bin of those that wait to start; made if it is not there. */
+static struct gang__bin *bin_of(gang_sched *s, struct gang__unit *u)
+{
+    struct gang__qs *leaf = u->job->leaf;
+    bool fixed = is_fixed(u, false);
+    const void *parts[] = {u->ask, u->job->user_in};
+    uint64_t hash = gang__hash(GANG__HASH_SEED + fixed, parts, sizeof(parts));
+    for (struct gang__name *n = gang__names_first(&leaf->bins, hash); n; n = n->next) {
+        struct gang__bin *bin = GANG__OF(struct gang__bin, link, n);
+        if (n->hash == hash && bin->ask == u->ask && bin->user == u->job->user_in &&
+            bin->fixed == fixed)
+            return bin;
+    }
+    if (gang__names_reserve(&leaf->bins, &s->mem) != GANG_OK)
+        return NULL;
+    struct gang__bin *bin = new_bin(s, u, false);
+    if (bin)
+        gang__names_put(&leaf->bins, &bin->link, hash);
+    return bin;
+}
+
+bool gang__turn_enter(gang_sched *s, struct gang__unit *u)
+{
+    bool grows = u->alloc != GANG_ID_NONE;
+    struct gang__bin *bin;
+    if (u->bin)
+        return true;
+    if (grows || u->places) { /* what it waits for is its own affair */
+        if (!u->grow_bin)
+            u->grow_bin = new_bin(s, u, grows);
+        bin = u->grow_bin;
+        if (bin) {
+            bin->fixed = is_fixed(u, grows);
+            bin->user = u->job->user_in; /* its leaf may ask since who that is */
+        }
+    } else {
+        bin = bin_of(s, u);
+    }
+    if (!bin)
+        return false;
+    bool was_ready = bin->state == GANG__BIN_READY;
+    if (was_ready) /* its head may become another */
+        gang__ordered_remove(&bin->leaf->ready, &bin->order);
+    gang__ordered_insert(&bin->units, &u->turn);
+    u->bin = bin;
+    if (was_ready) {
+        gang__ordered_insert(&bin->leaf->ready, &bin->order);
+    } else if (bin->state == GANG__BIN_EMPTY) {
+        bin->state = GANG__BIN_READY;
+        gang__ordered_insert(&bin->leaf->ready, &bin->order);
+        list_put(&bin->ask->ready, bin);
+    } else if (head_of(bin) == u) { /* making room may be worth it for this one */
+        bin->tried = 0;
+        s->changes++;
+    }
+    gang__turn_rekey(s, bin->leaf);
+    return true;
+}
+
+void gang__turn_leave(gang_sched *s, struct gang__unit *u)
+{
+    struct gang__bin *bin = u->bin;
+    if (!bin)
+        return;
+    struct gang__qs *leaf = bin->leaf;
+    bool was_ready = bin->state == GANG__BIN_READY;
+    if (was_ready)
+        gang__ordered_remove(&leaf->ready, &bin->order);
+    gang__ordered_remove(&bin->units, &u->turn);
+    u->bin = NULL;
+    if (was_ready && bin->units.count > 0) {
+        gang__ordered_insert(&leaf->ready, &bin->order);
+    } else if (bin->units.count == 0) {
+        if (was_ready) {
+            bin->state = GANG__BIN_EMPTY;
+            list_take(bin);
+        }
+        bin_out(bin);
+        if (!bin->grower) {
+            gang__names_remove(&leaf->bins, &bin->link);
+            gang__release(&s->mem, bin);
+        }
+    }
+    gang__turn_rekey(s, leaf);
+}
+
+void gang__turn_free_bin(gang_sched *s, struct gang__unit *u)
+{
+    gang__turn_leave(s, u);
+    if (u->grow_bin)
+        gang__release(&s->mem, u->grow_bin);
+    u->grow_bin = NULL;
+}
+
+struct gang__unit *gang__turn_next(gang_sched *s)
+{
+    rekey_noted(s);
+    return s->root.ready.count > 0 ? head_below(&s->root) : NULL;
+}
+
+/* ---- users change ----------------------------------------------------------------------------------------- */
+
+static void make_user_key(const gang_sched *s, struct gang__user *user)
+{
+    user->key = (struct gang__ratio){0, 1};
+    for (uint32_t d = 0; d < s->dims; d++) {
+        int64_t of = gang__mul_div(s->total[d], user->weight, GANG_WHOLE);
+        struct gang__ratio r = {user->used[d], of};
+        if (user->used[d] > 0 && !s->excluded[s->queues->dim[d].kind] &&
+            gang__ratio_compare(r, user->key) > 0)
+            user->key = r;
+    }
+}
+
+/* What there is, or the weights of users, are others: all bins of the leaf go where they belong. */
+void gang__turn_users(gang_sched *s, struct gang__qs *leaf)
+{
+    struct gang__bin *all = NULL;
+    struct gang__tree_link *n;
+    if (!leaf->q->leaf || !gang__asks_users(leaf->q))
+        return;
+    while ((n = gang__ordered_first(&leaf->ready)) != NULL) {
+        struct gang__bin *bin = GANG__OF(struct gang__bin, order, n);
+        gang__ordered_remove(&leaf->ready, n);
+        bin->next_moved = all;
+        all = bin;
+    }
+    for (size_t b = 0; b < leaf->users.room; b++)
+        for (struct gang__name *at = leaf->users.bucket[b]; at; at = at->next) {
+            struct gang__user *user = GANG__OF(struct gang__user, link, at);
+            user->weight = weight_of(leaf->q, user->name);
+            make_user_key(s, user);
+        }
+    for (; all; all = all->next_moved)
+        gang__ordered_insert(&leaf->ready, &all->order);
+    gang__turn_rekey(s, leaf);
+}
+
+/* The limit of each user follows what all of them use, and how many of them want more. */
+static void limits_moved(gang_sched *s, struct gang__qs *leaf)
+{
+    if (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli)
+        return;
+    for (struct gang__bin *bin = leaf->blocked, *next; bin; bin = next) {
+        next = bin->next;
+        if (bin->why == GANG_WAIT_USER_LIMIT)
+            gang__turn_unblock(s, bin);
+    }
+}
+
+/* What a user uses changed, or whether he wants more: his bins of the leaf go where they belong. */
+void gang__turn_user(gang_sched *s, struct gang__qs *leaf, struct gang__user *user)
+{
+    limits_moved(s, leaf);
+    if (leaf->q->order != GANG_ORDER_FAIR)
+        return;
+    struct gang__bin *moved = NULL;
+    struct gang__tree_link *n = gang__ordered_first(&leaf->ready);
+    while (n) {
+        struct gang__bin *bin = GANG__OF(struct gang__bin, order, n);
+        n = gang__ordered_next(n);
+        if (bin->user == user) {
+            gang__ordered_remove(&leaf->ready, &bin->order);
+            bin->next_moved = moved;
+            moved = bin;
+        }
+    }
+    make_user_key(s, user);
+    while (moved) {
+        struct gang__bin *bin = moved;
+        moved = bin->next_moved;
+        gang__ordered_insert(&leaf->ready, &bin->order);
+    }
+    gang__turn_rekey(s, leaf);
+}

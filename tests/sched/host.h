@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host in small: it does what the scheduler says, notes it, and stops tasks when it is told to. */
+#ifndef GANG_TESTS_SCHED_HOST_H
+#define GANG_TESTS_SCHED_HOST_H
+
+#include <gangsched/gangsched.h>
+
+#include <string.h>
+
+#include "suite.h"
+#include "support.h"
+
+enum { HOST_EVENTS = 4096, HOST_SECOND = 1000000000 };
+
+struct host;
+
+/* What the host was told, in order. */
+struct host_event {
+    char op[8]; /* "start", "grow", "shrink", "preempt", "suspend", "resume", "kill", "state" */
+    gang_job_id job;
+    gang_alloc_id alloc;
+    int32_t part, state, end, reason;
+    size_t task_count;
+    int64_t tasks[16]; /* the first of them */
+    gang_job_id because;
+    int64_t deadline_ns;
+};
+
+struct host {
+    struct stage stage;
+    gang_sched *s;
+    int64_t now_ns;
+    bool lingers;       /* who is asked to stop takes his time */
+    bool refuses;       /* starts are refused */
+    const char *refuse; /* an op that is refused; NULL: none */
+    void (*during)(struct host *h,
+                   const struct host_event *e); /* in each callback; NULL: nothing */
+    size_t count;
+    struct host_event event[HOST_EVENTS];
+    char log[256]; /* the last line */
+};
+
+/* Returns what the op is to return, if it is not asked to stop anything. */
+static inline int32_t host_note(struct host *h, const char *op, const struct gang_event *e)
+{
+    ck_assert_uint_lt(h->count, HOST_EVENTS);
+    struct host_event *to = &h->event[h->count++];
+    memset(to, 0, sizeof(*to));
+    snprintf(to->op, sizeof(to->op), "%s", op);
+    to->job = e->job;
+    to->alloc = e->alloc;
+    to->part = e->part;
+    to->state = e->state;
+    to->end = e->end;
+    to->reason = e->reason;
+    to->task_count = e->task_count;
+    for (size_t i = 0; i < e->task_count && i < 16; i++)
+        to->tasks[i] = e->tasks[i];
+    to->because = e->because;
+    to->deadline_ns = e->deadline_ns;
+    ck_assert_ptr_nonnull(e->text);
+    ck_assert_int_eq(e->now_ns, h->now_ns);
+    if (h->during)
+        h->during(h, to);
+    return h->refuse && strcmp(op, h->refuse) == 0;
+}
+
+static inline int32_t host_start(const struct gang_event *e, void *user)
+{
+    return host_note(user, "start", e) || ((struct host *)user)->refuses;
+}
+
+static inline int32_t host_grow(const struct gang_event *e, void *user)
+{
+    return host_note(user, "grow", e);
+}
+
+static inline int32_t host_shrink(const struct gang_event *e, void *user)
+{
+    return host_note(user, "shrink", e) || !((struct host *)user)->lingers;
+}
+
+static inline int32_t host_preempt(const struct gang_event *e, void *user)
+{
+    return host_note(user, "preempt", e) || !((struct host *)user)->lingers;
+}
+
+static inline int32_t host_suspend(const struct gang_event *e, void *user)
+{
+    return host_note(user, "suspend", e);
+}
+
+static inline int32_t host_resume(const struct gang_event *e, void *user)
+{
+    return host_note(user, "resume", e);
+}
+
+static inline int32_t host_kill(const struct gang_event *e, void *user)
+{
+    host_note(user, "kill", e);
+    return 0;
+}
+
+static inline int32_t host_state(const struct gang_event *e, void *user)
+{
+    host_note(user, "state", e);
+    return 0;
+}
+
+static inline int32_t host_log(int32_t level, const char *text, void *user)
+{
+    struct host *h = user;
+    ck_assert(level == 0 || level == 1);
+    snprintf(h->log, sizeof(h->log), "%s", text);
+    return 0;
+}
+
+/* All ops of this host. */
+static inline struct gang_host_ops host_table(void)
+{
+    struct gang_host_ops ops = GANG_HOST_OPS_INIT;
+    ops.start = host_start;
+    ops.grow = host_grow;
+    ops.shrink = host_shrink;
+    ops.preempt = host_preempt;
+    ops.suspend = host_suspend;
+    ops.resume = host_resume;
+    ops.kill = host_kill;
+    ops.state = host_state;
+    ops.log = host_log;
+    return ops;
+}
+
+/* `nodes` machines "n0", "n1", ... of so many GPUs and twice the cores; no scheduler yet. */
+static inline void host_open_cluster(struct host *h, size_t nodes, size_t gpus)
+{
+    memset(h, 0, sizeof(*h));
+    stage_open(&h->stage, NULL, 0);
+    for (size_t i = 0; i < nodes; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "n%zu", i);
+        struct box box = {
+            .name = name, .cpu = (int64_t)gpus * 2000, .memory = 64 * GIB, .gpus = gpus};
+        stage_add(&h->stage, &box);
+    }
+}
+
+/* The same with a scheduler, which is given the allocator of the stage. */
+static inline void host_open_with(struct host *h, size_t nodes, size_t gpus,
+                                  const struct gang_sched_opts *with,
+                                  const struct gang_host_ops *ops)
+{
+    struct gang_sched_opts opts = *with;
+    struct gang_error error = GANG_ERROR_INIT;
+    host_open_cluster(h, nodes, gpus);
+    opts.mem = &h->stage.mem.mem;
+    gang_result r = gang_sched_new(h->stage.c, &opts, ops, h, &h->s, &error);
+    ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
+}
+
+static inline void host_open(struct host *h, size_t nodes, size_t gpus)
+{
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    struct gang_host_ops ops = host_table();
+    opts.default_queue = "default";
+    host_open_with(h, nodes, gpus, &opts, &ops);
+}
+
+static inline void host_check(struct host *h)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_result r = gang_sched_check(h->s, &error);
+    ck_assert_msg(r == GANG_OK, "gang_sched_check: %s: %s", error.path, error.text);
+}
+
+static inline void host_close(struct host *h)
+{
+    host_check(h);
+    gang_sched_free(h->s);
+    stage_close(&h->stage);
+}
+
+/* Let so much time pass, and run. */
+static inline void host_run(struct host *h, int64_t ns)
+{
+    h->now_ns += ns;
+    MUST(gang_sched_run(h->s, h->now_ns, NULL, NULL));
+    host_check(h);
+}
+
+/* The same, and what it did. */
+static inline struct gang_run_info host_run_info(struct host *h, int64_t ns)
+{
+    struct gang_run_info info = GANG_RUN_INFO_INIT;
+    h->now_ns += ns;
+    MUST(gang_sched_run(h->s, h->now_ns, NULL, &info));
+    host_check(h);
+    return info;
+}
+
+/* A specification that takes `count` groups; which must stay. */
+static inline struct gang_job_spec host_job(const struct gang_group_spec *groups, size_t count)
+{
+    struct gang_job_spec job = GANG_JOB_SPEC_INIT;
+    job.request = request_of(groups, count);
+    return job;
+}
+
+static inline gang_job_id host_submit(struct host *h, const struct gang_job_spec *job)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_job_id id;
+    gang_result r = gang_job_submit(h->s, job, &id, &error);
+    ck_assert_msg(r == GANG_OK, "%s: %s: %s", gang_result_name(r), error.path, error.text);
+    return id;
+}
+
+/* How a job is; one that is not there any more has ended. */
+static inline struct gang_job_info host_job_info(struct host *h, gang_job_id id)
+{
+    struct gang_job_info info;
+    memset(&info, 0, sizeof(info));
+    info.size = sizeof(info);
+    MUST(gang_job_get(h->s, id, &info));
+    return info;
+}
+
+static inline int64_t host_tasks(struct host *h, gang_job_id id)
+{
+    return host_job_info(h, id).tasks;
+}
+
+static inline int32_t host_job_state(struct host *h, gang_job_id id)
+{
+    return host_job_info(h, id).state;
+}
+
+/* How it ended, as the host was told; GANG_END_NONE: it was not. */
+static inline int32_t host_end(const struct host *h, gang_job_id id)
+{
+    for (size_t i = h->count; i-- > 0;)
+        if (h->event[i].job == id && strcmp(h->event[i].op, "state") == 0)
+            return h->event[i].end;
+    return GANG_END_NONE;
+}
+
+/* How often an op was called for a job; and the last such event. */
+static inline int host_ops(const struct host *h, gang_job_id id, const char *op)
+{
+    int n = 0;
+    for (size_t i = 0; i < h->count; i++)
+        n += h->event[i].job == id && strcmp(h->event[i].op, op) == 0;
+    return n;
+}
+
+static inline const struct host_event *host_last(const struct host *h, gang_job_id id,
+                                                 const char *op)
+{
+    for (size_t i = h->count; i-- > 0;)
+        if (h->event[i].job == id && strcmp(h->event[i].op, op) == 0)
+            return &h->event[i];
+    ck_abort_msg("no %s of job %" PRIu64, op, id);
+    return NULL;
+}
+
+static inline void host_report_part(struct host *h, gang_job_id id, int32_t part, int64_t task,
+                                    int32_t what)
+{
+    MUST(gang_report_tasks(h->s, id, part, GANG_ID_NONE, &task, 1, what));
+}
+
+static inline void host_report(struct host *h, gang_job_id id, int64_t task, int32_t what)
+{
+    host_report_part(h, id, 0, task, what);
+}
+
+/* A group of `count` tasks of one GPU, at least `min`. */
+static inline struct gang_group_spec host_gpus(int64_t count, int64_t min)
+{
+    struct gang_group_spec g = group_of(count, 1000, 1000);
+    g.name = "worker";
+    g.min = min;
+    return g;
+}
+
+/* A job of one such group; good until the next call. */
+static inline struct gang_job_spec *host_spec(const char *queue, int64_t count, int64_t min,
+                                              int64_t priority)
+{
+    static struct gang_group_spec g;
+    static struct gang_job_spec job;
+    g = host_gpus(count, min);
+    job = host_job(&g, 1);
+    job.queue = queue;
+    job.priority = priority;
+    return &job;
+}
+
+/* Submit a gang of `count` tasks of one GPU. */
+static inline gang_job_id host_gang(struct host *h, const char *queue, int64_t count,
+                                    int64_t priority)
+{
+    return host_submit(h, host_spec(queue, count, count, priority));
+}
+
+/* Is the job there still? */
+static inline bool host_has(struct host *h, gang_job_id id)
+{
+    struct gang_job_info info;
+    info.size = sizeof(info);
+    return gang_job_get(h->s, id, &info) == GANG_OK;
+}
+
+static inline struct gang_queue_info host_queue(struct host *h, const char *name)
+{
+    struct gang_queue_info info;
+    gang_queue_id id;
+    info.size = sizeof(info);
+    MUST(gang_queue_find(h->s, name, &id));
+    MUST(gang_queue_get(h->s, id, &info));
+    return info;
+}
+
+/* Set the whole tree; it must be taken. */
+static inline void host_queues(struct host *h, const struct gang_queue_spec *queues, size_t count)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_result r = gang_sched_set_queues(h->s, queues, count, &error);
+    ck_assert_msg(r == GANG_OK, "%s: %s: %s", gang_result_name(r), error.path, error.text);
+    host_check(h);
+}
+
+/* GPUs that nobody holds, on nodes of any state. */
+static inline int64_t host_gpus_free(struct host *h)
+{
+    int64_t sum = 0;
+    for (gang_node_id n = gang_node_next(h->stage.c, GANG_ID_NONE); n;
+         n = gang_node_next(h->stage.c, n))
+        sum += stage_node(&h->stage, n).gpu_free;
+    return sum / 1000;
+}
+
+/* Report about all that a part of a job has. */
+static inline void host_report_all(struct host *h, gang_job_id id, int32_t part, int32_t what)
+{
+    MUST(gang_report_tasks(h->s, id, part, GANG_ID_NONE, NULL, 0, what));
+}
+
+/* The node of a task of a running job. */
+static inline gang_node_id host_node_of(struct host *h, gang_job_id id, int64_t task)
+{
+    const struct task_list *list = stage_tasks(&h->stage, gang_job_alloc(h->s, id, 0));
+    for (size_t i = 0; i < list->count; i++)
+        if (list->task[i].task == task)
+            return list->task[i].node;
+    ck_abort_msg("no task %" PRId64, task);
+    return GANG_ID_NONE;
+}
+
+#endif

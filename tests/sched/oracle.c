@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See oracle.h. The numbers of the rules are those of the list in the file format of scenarios. */
+#include "oracle.h"
+
+#include <string.h>
+
+/* ---- sums ---- */
+
+int64_t oracle_tasks(const struct oracle_job *job, int group)
+{
+    int64_t sum = 0;
+    for (int n = 0; n < ORACLE_NODES; n++)
+        sum += job->on[group][n];
+    return sum;
+}
+
+static bool runs(const struct oracle_job *job)
+{
+    return oracle_tasks(job, 0) + oracle_tasks(job, 1) > 0;
+}
+
+static bool is_in(const struct oracle *o, int queue, int ancestor)
+{
+    for (; queue >= 0; queue = o->queue[queue].parent)
+        if (queue == ancestor)
+            return true;
+    return false;
+}
+
+static int64_t used_by(const struct oracle_job *job, int kind)
+{
+    int64_t sum = 0;
+    for (int g = 0; g < job->groups; g++)
+        sum += oracle_tasks(job, g) * job->need[g][kind];
+    return sum;
+}
+
+static int64_t used(const struct oracle *o, int queue, int kind)
+{
+    int64_t sum = 0;
+    for (int j = 0; j < o->jobs; j++)
+        if (is_in(o, o->job[j].queue, queue))
+            sum += used_by(&o->job[j], kind);
+    return sum;
+}
+
+/* By work that nobody may displace. */
+static int64_t used_fixed(const struct oracle *o, int queue, int kind)
+{
+    int64_t sum = 0;
+    for (int j = 0; j < o->jobs; j++) {
+        const struct oracle_job *job = &o->job[j];
+        if (!is_in(o, job->queue, queue) || job->preemptible == ORACLE_PREEMPTIBLE || !runs(job))
+            continue;
+        for (int g = 0; g < job->groups; g++)
+            sum += job->need[g][kind] *
+                   (job->preemptible == ORACLE_SEMI ? job->min[g] : oracle_tasks(job, g));
+    }
+    return sum;
+}
+
+/* What is used, and wanted by all that wait, at most the limit. */
+static int64_t demand(const struct oracle *o, int queue, int kind)
+{
+    int64_t sum = 0, limit = o->queue[queue].limit[kind];
+    bool past = o->readings & ORACLE_PAST_LIMIT;
+    for (int q = 0; q < o->queues && !past; q++)
+        if (o->queue[q].parent == queue)
+            sum += demand(o, q, kind);
+    for (int j = 0; j < o->jobs; j++)
+        for (int g = 0; g < o->job[j].groups; g++)
+            if (o->job[j].queue == queue || (past && is_in(o, o->job[j].queue, queue)))
+                sum += o->job[j].count[g] * o->job[j].need[g][kind];
+    return limit >= 0 && sum > limit ? limit : sum;
+}
+
+static int64_t free_on(const struct oracle *o, int node, int kind)
+{
+    int64_t room = o->capacity[node][kind];
+    for (int j = 0; j < o->jobs; j++)
+        for (int g = 0; g < o->job[j].groups; g++)
+            room -= o->job[j].on[g][node] * o->job[j].need[g][kind];
+    return room;
+}
+
+/* ---- fair shares: rule 8 ---- */
+
+/* One round among the queues of a priority: each gets its part by weight, in whole units, at most
+ * what it still wants. Returns whether somebody has all he wants now, so that there is another
+ * round. */
+static bool share_round(struct oracle *o, int parent, int64_t priority, int kind, int64_t *rest,
+                        const int64_t want[], int64_t remainder[])
+{
+    int64_t weights = 0, whole = *rest;
+    bool satisfied = false;
+    for (int q = 0; q < o->queues; q++) {
+        struct oracle_queue *u = &o->queue[q];
+        remainder[q] = -1;
+        if (u->parent == parent && u->priority == priority && u->share[kind] < want[q])
+            weights += u->weight;
+    }
+    for (int q = 0; q < o->queues && weights > 0; q++) {
+        struct oracle_queue *u = &o->queue[q];
+        if (u->parent != parent || u->priority != priority || u->share[kind] >= want[q])
+            continue;
+        int64_t part = whole * u->weight / weights, open = want[q] - u->share[kind];
+        remainder[q] = whole * u->weight % weights;
+        if (part >= open) {
+            part = open;
+            remainder[q] = -1;
+            satisfied = true;
+        }
+        u->share[kind] += part;
+        *rest -= part;
+    }
+    return satisfied && *rest > 0;
+}
+
+/* What no round could give in whole units: one each, by the largest remainder, then the oldest. */
+static void share_units(struct oracle *o, int kind, int64_t *rest, int64_t remainder[])
+{
+    while (*rest > 0) {
+        int best = -1;
+        for (int q = 0; q < o->queues; q++)
+            if (remainder[q] >= 0 && (best < 0 || remainder[q] > remainder[best]))
+                best = q;
+        if (best < 0)
+            return;
+        o->queue[best].share[kind]++;
+        remainder[best] = -1;
+        --*rest;
+    }
+}
+
+static void share_children(struct oracle *o, int parent, int kind, int64_t total)
+{
+    int64_t want[ORACLE_QUEUES], remainder[ORACLE_QUEUES], rest = total, top = INT64_MAX;
+    for (int q = 0; q < o->queues; q++) {
+        struct oracle_queue *u = &o->queue[q];
+        if (u->parent != parent)
+            continue;
+        int64_t guarantee = u->guarantee[kind];
+        want[q] = demand(o, q, kind);
+        u->share[kind] = guarantee < 0 || guarantee > want[q] ? want[q] : guarantee;
+        rest -= u->share[kind];
+    }
+    while (rest > 0 && top > INT64_MIN) { /* from the highest priority to the lowest */
+        int64_t next = INT64_MIN;
+        for (int q = 0; q < o->queues; q++)
+            if (o->queue[q].parent == parent && o->queue[q].priority < top &&
+                o->queue[q].priority > next)
+                next = o->queue[q].priority;
+        top = next;
+        while (share_round(o, parent, top, kind, &rest, want, remainder))
+            ;
+        share_units(o, kind, &rest, remainder);
+    }
+    for (int q = 0; q < o->queues; q++)
+        if (o->queue[q].parent == parent)
+            share_children(o, q, kind, o->queue[q].share[kind]);
+}
+
+void oracle_share(struct oracle *o)
+{
+    for (int k = 0; k < ORACLE_KINDS; k++) {
+        int64_t total = 0;
+        for (int n = 0; n < o->nodes; n++)
+            total += o->capacity[n][k];
+        share_children(o, -1, k, total);
+    }
+}
+
+/* ---- what a job would take next ---- */
+
+/* One that waits wants its gang, one that runs wants one task more. */
+static void next_tasks(const struct oracle_job *job, int64_t tasks[ORACLE_GROUPS])
+{
+    for (int g = 0; g < ORACLE_GROUPS; g++)
+        tasks[g] = g < job->groups && !runs(job) ? job->min[g] : 0;
+    for (int g = 0; g < job->groups && runs(job); g++)
+        if (oracle_tasks(job, g) < job->count[g]) {
+            tasks[g] = 1;
+            return;
+        }
+}
+
+static int64_t next_need(const struct oracle_job *job, int kind)
+{
+    int64_t tasks[ORACLE_GROUPS], sum = 0;
+    next_tasks(job, tasks);
+    for (int g = 0; g < job->groups; g++)
+        sum += tasks[g] * job->need[g][kind];
+    return sum;
+}
+
+/* Rules 3 and 4. */
+static bool quotas_allow(const struct oracle *o, const struct oracle_job *job)
+{
+    bool fixed =
+        job->preemptible == ORACLE_FIXED || (job->preemptible == ORACLE_SEMI && !runs(job));
+    for (int q = job->queue; q >= 0; q = o->queue[q].parent)
+        for (int k = 0; k < ORACLE_KINDS; k++) {
+            int64_t need = next_need(job, k);
+            const struct oracle_queue *u = &o->queue[q];
+            if (need && u->limit[k] >= 0 && used(o, q, k) + need > u->limit[k])
+                return false;
+            if (need && fixed && u->guarantee[k] >= 0 &&
+                used_fixed(o, q, k) + need > u->guarantee[k])
+                return false;
+        }
+    return true;
+}
+
+/* Puts these tasks on nodes, every way there is; nothing if there is none. */
+static bool place(struct oracle *o, struct oracle_job *job, int group, int node,
+                  int64_t tasks[ORACLE_GROUPS])
+{
+    if (group == job->groups)
+        return true;
+    if (tasks[group] == 0)
+        return place(o, job, group + 1, 0, tasks);
+    if (node == o->nodes)
+        return false;
+    int64_t fit = tasks[group];
+    for (int k = 0; k < ORACLE_KINDS; k++)
+        if (job->need[group][k] && free_on(o, node, k) / job->need[group][k] < fit)
+            fit = free_on(o, node, k) / job->need[group][k];
+    for (; fit >= 0; fit--) {
+        job->on[group][node] += fit;
+        tasks[group] -= fit;
+        if (place(o, job, group, node + 1, tasks))
+            return true;
+        job->on[group][node] -= fit;
+        tasks[group] += fit;
+    }
+    return false;
+}
+
+static bool start(struct oracle *o, struct oracle_job *job)
+{
+    int64_t tasks[ORACLE_GROUPS];
+    next_tasks(job, tasks);
+    return quotas_allow(o, job) && place(o, job, 0, 0, tasks);
+}
+
+/* ---- whose turn: rules 7 and 9 ---- */
+
+static bool wants_more(const struct oracle_job *job)
+{
+    int64_t tasks[ORACLE_GROUPS];
+    next_tasks(job, tasks);
+    return tasks[0] + tasks[1] > 0;
+}
+
+/* Which of two jobs of a leaf is first? */
+static bool job_before(const struct oracle *o, int a, int b)
+{
+    const struct oracle_job *x = &o->job[a], *y = &o->job[b];
+    if ((o->readings & ORACLE_GROW_LAST) && runs(x) != runs(y))
+        return runs(y);
+    if (x->priority != y->priority)
+        return x->priority > y->priority;
+    if (runs(x) != runs(y))
+        return runs(y);
+    return a < b;
+}
+
+static bool is_below_share(const struct oracle *o, int queue, const struct oracle_job *job)
+{
+    int64_t slack = o->readings & ORACLE_AT_SHARE ? 0 : 1;
+    for (int k = 0; k < ORACLE_KINDS; k++)
+        if (next_need(job, k) && o->queue[queue].guarantee[k] >= 0 &&
+            used(o, queue, k) + slack > o->queue[queue].share[k])
+            return false;
+    return true;
+}
+
+static bool stays_inside(const struct oracle *o, int queue, const struct oracle_job *job,
+                         bool guarantee)
+{
+    const struct oracle_queue *u = &o->queue[queue];
+    for (int k = 0; k < ORACLE_KINDS; k++) {
+        int64_t bound = guarantee || u->guarantee[k] < 0 ? u->guarantee[k] : u->share[k];
+        if (next_need(job, k) && bound >= 0 && used(o, queue, k) + next_need(job, k) > bound)
+            return false;
+    }
+    return true;
+}
+
+/* The largest part of its share that a queue uses, with the job. Of small numbers, hence exact
+ * enough. */
+static double dominant_share(const struct oracle *o, int queue, const struct oracle_job *job)
+{
+    double most = 0;
+    for (int k = 0; k < ORACLE_KINDS; k++) {
+        int64_t share = o->queue[queue].share[k], with = used(o, queue, k) + next_need(job, k);
+        if (with == 0 || o->queue[queue].guarantee[k] < 0)
+            continue;
+        double part = share ? (double)with / (double)share : 1e9;
+        most = part > most ? part : most;
+    }
+    return most;
+}
+
+/* Which of two siblings, with these jobs at their heads? */
+static bool queue_before(const struct oracle *o, int a, int job_a, int b, int job_b)
+{
+    const struct oracle_job *x = &o->job[job_a], *y = &o->job[job_b];
+    if ((o->readings & ORACLE_GROW_LAST) && runs(x) != runs(y))
+        return runs(y);
+    bool below_a = is_below_share(o, a, x), below_b = is_below_share(o, b, y);
+    if (below_a != below_b)
+        return below_a;
+    bool inside_a = stays_inside(o, a, x, true), inside_b = stays_inside(o, b, y, true);
+    if (inside_a != inside_b)
+        return inside_a;
+    if (o->queue[a].priority != o->queue[b].priority)
+        return o->queue[a].priority > o->queue[b].priority;
+    double part_a = dominant_share(o, a, x), part_b = dominant_share(o, b, y);
+    if (part_a > part_b || part_a < part_b)
+        return part_a < part_b;
+    return o->readings & ORACLE_TIE_AGE ? job_a < job_b : a < b;
+}
+
+static bool could_start(const struct oracle *o, int job)
+{
+    struct oracle copy = *o;
+    return start(&copy, &copy.job[job]);
+}
+
+/* The next job below a queue, or -1. */
+static int next_job(const struct oracle *o, int parent)
+{
+    int best = -1, best_queue = -1;
+    bool heads = (o->readings & ORACLE_HEADS) && !o->makes_room;
+    for (int j = 0; j < o->jobs; j++)
+        if (o->job[j].queue == parent && !o->job[j].tried && wants_more(&o->job[j]) &&
+            (!heads || could_start(o, j)) && (best < 0 || job_before(o, j, best)))
+            best = j;
+    for (int q = 0; q < o->queues; q++) {
+        if (o->queue[q].parent != parent)
+            continue;
+        int head = next_job(o, q);
+        if (head >= 0 && (best < 0 || queue_before(o, q, head, best_queue, best))) {
+            best = head;
+            best_queue = q;
+        }
+    }
+    return best;
+}
+
+static void try_all_again(struct oracle *o)
+{
+    for (int j = 0; j < o->jobs; j++)
+        o->job[j].tried = false;
+}
+
+/* Rule 6, and growth task by task. What does not fit now does not fit later in this pass either. */
+static bool allocate(struct oracle *o)
+{
+    bool any = false;
+    int j;
+    try_all_again(o);
+    while ((j = next_job(o, -1)) >= 0) {
+        if (start(o, &o->job[j]))
+            any = true;
+        else
+            o->job[j].tried = true;
+    }
+    return any;
+}
+
+/* ---- making room: rules 10 to 12 ---- */
+
+/* A victim: one task above the minimum of a job of one group, or all of a gang. */
+struct victim {
+    int job;
+    bool whole;
+    int node; /* of the one task */
+    int64_t on[ORACLE_GROUPS][ORACLE_NODES];
+};
+
+static bool has_surplus(const struct oracle_job *job)
+{
+    return job->groups == 1 && oracle_tasks(job, 0) > job->min[0];
+}
+
+/* Siblings, or equal if one leaf: where two branches part. */
+static void part_ways(const struct oracle *o, int *a, int *b)
+{
+    for (int x = *a; x >= 0; x = o->queue[x].parent)
+        for (int y = *b; y >= 0; y = o->queue[y].parent)
+            if (o->queue[x].parent == o->queue[y].parent && x != y) {
+                *a = x;
+                *b = y;
+                return;
+            }
+}
+
+/* Is a queue above its share (or guarantee) in a kind that the taker wants, also without these
+ * tasks? */
+static bool is_above(const struct oracle *o, int queue, const struct oracle_job *taker,
+                     bool guarantee, const struct oracle_job *victim, bool whole)
+{
+    const struct oracle_queue *u = &o->queue[queue];
+    for (int k = 0; k < ORACLE_KINDS; k++) {
+        int64_t bound = guarantee || u->guarantee[k] < 0 ? u->guarantee[k] : u->share[k];
+        int64_t gone = !victim ? 0 : whole ? used_by(victim, k) : victim->need[0][k];
+        if (next_need(taker, k) && bound >= 0 &&
+            (victim ? used(o, queue, k) - gone >= bound : used(o, queue, k) > bound))
+            return true;
+    }
+    return false;
+}
+
+/* Below the queue that gives, who keeps to his guarantee does not pay for a sibling; nor, as long as
+ * there are others, who keeps to his share. */
+static bool may_give(const struct oracle *o, int leaf, int giver, const struct oracle_job *taker,
+                     bool fair)
+{
+    for (int q = leaf; q != giver; q = o->queue[q].parent) {
+        bool managed = false;
+        for (int k = 0; k < ORACLE_KINDS; k++)
+            managed = managed || (next_need(taker, k) && o->queue[q].guarantee[k] >= 0);
+        if ((managed && !is_above(o, q, taker, true, NULL, false)) ||
+            (fair && !is_above(o, q, taker, false, NULL, false)))
+            return false;
+    }
+    return !fair || is_above(o, giver, taker, false, NULL, false);
+}
+
+/* Rule 10. A gang that leaves its queue below its share is a matter of reading; below its
+ * guarantee it never does. */
+static bool may_reclaim(const struct oracle *o, const struct oracle_job *taker,
+                        const struct oracle_job *victim, bool whole, bool fair)
+{
+    int a = taker->queue, b = victim->queue;
+    if (a == b || victim->preemptible == ORACLE_FIXED)
+        return false;
+    part_ways(o, &a, &b);
+    if (!may_give(o, victim->queue, b, taker, fair))
+        return false;
+    bool cross = o->readings & ORACLE_CROSS;
+    bool fixed =
+        taker->preemptible == ORACLE_FIXED || (taker->preemptible == ORACLE_SEMI && !runs(taker));
+    if (!stays_inside(o, taker->queue, taker, fixed))
+        return false;
+    if (stays_inside(o, a, taker, true) && is_above(o, b, taker, true, NULL, whole) &&
+        is_above(o, b, taker, true, victim, whole))
+        return true;
+    return stays_inside(o, a, taker, false) && is_above(o, b, taker, false, NULL, whole) &&
+           (cross || is_above(o, b, taker, false, victim, whole));
+}
+
+/* Rule 11. */
+static bool may_preempt(const struct oracle_job *taker, const struct oracle_job *victim)
+{
+    return taker->queue == victim->queue && victim->preemptible != ORACLE_FIXED &&
+           victim->priority < taker->priority;
+}
+
+enum { BY_RECLAIM = 1, BY_PREEMPTION = 2, OF_THE_FULL = 4 };
+
+/* The next victim by rule 12, or -1: lowest priority, members above the minimum, newest. */
+static int next_victim(const struct oracle *o, int taker, int how, bool *whole)
+{
+    int best = -1;
+    bool best_whole = false;
+    for (int j = 0; j < o->jobs; j++) {
+        const struct oracle_job *v = &o->job[j], *t = &o->job[taker];
+        bool core = !has_surplus(v);
+        if (j == taker || !runs(v) || (core && v->preemptible == ORACLE_SEMI))
+            continue;
+        if (!((how & BY_RECLAIM) && may_reclaim(o, t, v, core, how & OF_THE_FULL)) &&
+            !((how & BY_PREEMPTION) && may_preempt(t, v)))
+            continue;
+        if (best >= 0 && v->priority > o->job[best].priority)
+            continue;
+        if (best >= 0 && v->priority == o->job[best].priority && core && !best_whole)
+            continue; /* of equal ones the newest: the last that is met */
+        best = j;
+        best_whole = core;
+    }
+    *whole = best_whole;
+    return best;
+}
+
+static struct victim take(struct oracle *o, int j, bool whole)
+{
+    struct oracle_job *job = &o->job[j];
+    struct victim v = {.job = j, .whole = whole, .node = 0};
+    memcpy(v.on, job->on, sizeof(v.on));
+    if (whole) {
+        memset(job->on, 0, sizeof(job->on));
+    } else {
+        v.node = ORACLE_NODES - 1;
+        while (job->on[0][v.node] == 0)
+            v.node--;
+        job->on[0][v.node]--;
+    }
+    return v;
+}
+
+/* Gives back what was not needed, as long as the taker still fits. */
+static void put_back(struct oracle *o, int taker, const struct victim *victim, int victims)
+{
+    for (int i = victims - 1; i >= 0; i--) {
+        struct oracle_job *job = &o->job[victim[i].job], was = *job;
+        struct oracle_job without = o->job[taker];
+        if (!victim[i].whole && !runs(job))
+            continue; /* its gang fell */
+        if (victim[i].whole)
+            memcpy(job->on, victim[i].on, sizeof(job->on));
+        else
+            job->on[0][victim[i].node]++;
+        if (!start(o, &o->job[taker]))
+            *job = was;
+        else
+            o->job[taker] = without;
+    }
+}
+
+/* Takes one victim after the other until the taker can start; those above their shares first. */
+static bool make_room(struct oracle *o, int taker, int how)
+{
+    struct victim victim[128];
+    int victims = 0, next;
+    struct oracle before = *o;
+    bool whole;
+    while (victims < 128 && ((next = next_victim(o, taker, how | OF_THE_FULL, &whole)) >= 0 ||
+                             (next = next_victim(o, taker, how, &whole)) >= 0)) {
+        struct oracle_job without = o->job[taker];
+        victim[victims++] = take(o, next, whole);
+        if (!start(o, &o->job[taker]))
+            continue;
+        o->job[taker] = without;
+        put_back(o, taker, victim, victims);
+        return start(o, &o->job[taker]);
+    }
+    *o = before;
+    return false;
+}
+
+/* For who waits or could grow, in turn. Returns whether anybody got something. */
+static bool displace(struct oracle *o, int how)
+{
+    int j;
+    bool any = false;
+    try_all_again(o);
+    o->makes_room = true;
+    while (!any && (j = next_job(o, -1)) >= 0) {
+        any = make_room(o, j, how);
+        o->job[j].tried = true;
+    }
+    o->makes_room = false;
+    return any;
+}
+
+bool oracle_settle(struct oracle *o)
+{
+    oracle_share(o);
+    for (int i = 0; i < 100; i++) {
+        bool any = allocate(o);
+        if (o->preempts && (o->readings & ORACLE_TOGETHER))
+            any = displace(o, BY_RECLAIM | BY_PREEMPTION) || any;
+        else if (o->preempts)
+            any = displace(o, BY_RECLAIM) || displace(o, BY_PREEMPTION) || any;
+        if (!any)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A small, slow scheduler that follows the rules word by word and knows nothing of the library:
+ * who runs with how many tasks once nothing changes any more. Amounts are whole units: cores, GiB,
+ * GPUs; a node has so many of each, and which devices they are is left out. All sums are made anew
+ * whenever they are needed.
+ *
+ * Where the rules can be read in two ways, a reading is chosen by a flag. */
+#ifndef GANG_TESTS_ORACLE_H
+#define GANG_TESTS_ORACLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    ORACLE_NODES = 6,
+    ORACLE_QUEUES = 6,
+    ORACLE_JOBS = 12,
+    ORACLE_GROUPS = 2,
+    ORACLE_KINDS = 3, /* cpu, memory, gpu: the numbers of the library's kinds */
+    ORACLE_UNLIMITED = -1
+};
+
+enum { ORACLE_FIXED = 0, ORACLE_PREEMPTIBLE = 1, ORACLE_SEMI = 2 };
+
+/* Readings. */
+enum {
+    ORACLE_AT_SHARE =
+        1,              /* a queue that uses all its fair share, but not more, is "below" it, too */
+    ORACLE_TIE_AGE = 2, /* queues alike in all else: the older job, not the older queue */
+    ORACLE_GROW_LAST = 4,   /* tasks above a minimum are given when no gang can start */
+    ORACLE_CROSS = 8,       /* a gang may fall that leaves its queue below its fair share */
+    ORACLE_TOGETHER = 16,   /* one taker may have victims of its own queue and of others */
+    ORACLE_PAST_LIMIT = 32, /* what jobs want counts above their leaf, also beyond its limit */
+    ORACLE_HEADS = 64,      /* who cannot start now is not looked at when queues take turns */
+    ORACLE_READINGS = 128
+};
+
+struct oracle_queue {
+    int parent; /* -1: top */
+    int64_t guarantee[ORACLE_KINDS], limit[ORACLE_KINDS];
+    int64_t weight, priority;
+    int64_t share[ORACLE_KINDS]; /* worked out */
+};
+
+struct oracle_job {
+    int queue, groups;
+    int64_t min[ORACLE_GROUPS], count[ORACLE_GROUPS], need[ORACLE_GROUPS][ORACLE_KINDS];
+    int64_t priority;
+    int preemptible;
+    int64_t on[ORACLE_GROUPS][ORACLE_NODES]; /* tasks that run */
+    bool tried;
+};
+
+/* Queues and jobs are in the order of their age. */
+struct oracle {
+    int readings;
+    bool preempts, makes_room;
+    int nodes, queues, jobs;
+    int64_t capacity[ORACLE_NODES][ORACLE_KINDS];
+    struct oracle_queue queue[ORACLE_QUEUES];
+    struct oracle_job job[ORACLE_JOBS];
+};
+
+/* Tasks of a group that run. */
+int64_t oracle_tasks(const struct oracle_job *job, int group);
+
+/* Work out the fair shares; they depend on what is there and wanted, not on what runs. */
+void oracle_share(struct oracle *o);
+
+/* Decide until nothing changes. Returns false if it goes on for ever. */
+bool oracle_settle(struct oracle *o);
+
+#endif

@@ -1,0 +1,871 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the host may answer, and when: refusals, grace periods, what is kept for whom meanwhile, and the bounds of
+ * preemption. */
+#include "sched/host.h"
+
+enum { GRACE = 60 };
+
+static struct host h;
+
+static void open_two(void)
+{
+    host_open(&h, 2, 4);
+}
+
+static void close_two(void)
+{
+    host_close(&h);
+}
+
+/* The one queue, whose jobs have a grace. */
+static struct gang_queue_spec default_queue(void)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    q.name = "default";
+    q.grace_ns = GRACE;
+    return q;
+}
+
+static void set_grace(void)
+{
+    struct gang_queue_spec q = default_queue();
+    host_queues(&h, &q, 1);
+}
+
+static void open_slow(void)
+{
+    open_two();
+    set_grace();
+    h.lingers = true;
+}
+
+static int64_t gpus_of(gang_job_id id)
+{
+    return host_has(&h, id) ? host_tasks(&h, id) : -1;
+}
+
+static void gone(gang_job_id id, const int64_t *tasks, size_t count)
+{
+    MUST(gang_report_tasks(h.s, id, 0, GANG_ID_NONE, tasks, count, GANG_TASK_GONE));
+}
+
+/* ---- refusals ---- */
+
+START_TEST(a_start_that_is_refused_is_undone_and_tried_again_later)
+{
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    struct gang_host_ops ops = host_table();
+    opts.refused_ns = 100;
+    host_open_with(&h, 2, 4, &opts, &ops);
+    h.refuse = "start";
+    gang_job_id id = host_gang(&h, "default", 8, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_ops(&h, id, "state"), 0);
+    ck_assert_int_eq(host_gpus_free(&h), 8);
+    ck_assert_int_eq(host_queue(&h, "default").used[GANG_KIND_GPU], 0);
+    ck_assert_int_eq(host_queue(&h, "default").running, 0);
+    ck_assert_int_eq(gang_sched_next(h.s), 101);
+    host_run(&h, 99);
+    ck_assert_int_eq(host_ops(&h, id, "start"), 1);
+    h.refuse = NULL;
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_ops(&h, id, "start"), 2);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(what_was_refused_goes_to_others_at_once)
+{
+    h.refuse = "start";
+    gang_job_id id = host_gang(&h, "", 8, 5);
+    host_run(&h, 1);
+    h.refuse = NULL;
+    gang_job_id other = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(other), 8);
+    ck_assert_int_eq(gpus_of(id), 0);
+}
+END_TEST
+
+START_TEST(refused_growth_is_undone_and_tried_again_later)
+{
+    gang_job_id block = host_gang(&h, "", 4, 0);
+    gang_job_id id = host_submit(&h, host_spec("", 8, 2, 0));
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(id), 4);
+    int before = host_ops(&h, id, "grow");
+    h.refuse = "grow";
+    MUST(gang_report_end(h.s, block, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(id), 4);
+    ck_assert_int_eq(host_ops(&h, id, "grow"), before + 1);
+    ck_assert_int_eq(host_gpus_free(&h), 4);
+    ck_assert_uint_eq(stage_tasks(&h.stage, gang_job_alloc(h.s, id, 0))->count, 4);
+    h.refuse = NULL;
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(id), 4); /* steps aside */
+    host_run(&h, 10 * (int64_t)HOST_SECOND);
+    ck_assert_int_eq(gpus_of(id), 8);
+}
+END_TEST
+
+START_TEST(without_ops_everything_is_accepted_and_gone_at_once)
+{
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    host_open_with(&h, 2, 4, &opts, NULL);
+    struct gang_queue_spec q = default_queue();
+    q.preempt = GANG_PREEMPT_SUSPEND;
+    host_queues(&h, &q, 1);
+    gang_job_id low = host_gang(&h, "default", 8, 0);
+    host_run(&h, 1);
+    gang_job_id high = host_gang(&h, "default", 8, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+    ck_assert_int_eq(gpus_of(low), 0);
+    MUST(gang_report_end(h.s, high, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(low), 8);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_refuses_to_be_preempted_is_gone_at_once)
+{
+    set_grace();
+    gang_job_id low = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    gang_job_id high = host_gang(&h, "", 8, 1); /* the host does not linger: it refuses */
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_ops(&h, low, "preempt"), 1);
+    ck_assert_int_eq(host_ops(&h, low, "kill"), 0);
+    ck_assert_int_eq(host_job_info(&h, low).preemptions, 1);
+}
+END_TEST
+
+START_TEST(who_refuses_to_shrink_has_shrunk_at_once)
+{
+    set_grace();
+    gang_job_id low = host_submit(&h, host_spec("", 8, 2, 0));
+    host_run(&h, 1);
+    gang_job_id high = host_gang(&h, "", 4, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 4);
+    ck_assert_int_eq(gpus_of(low), 4);
+    ck_assert_int_eq(host_ops(&h, low, "shrink"), 1);
+    const struct host_event *e = host_last(&h, low, "shrink");
+    ck_assert_uint_eq(e->task_count, 4);
+    ck_assert_int_eq(e->deadline_ns, 2 + GRACE);
+    ck_assert_uint_eq(e->because, high);
+    ck_assert_int_eq(e->reason, GANG_REASON_PREEMPT);
+    ck_assert_int_eq(host_job_info(&h, low).preemptions, 0);
+}
+END_TEST
+
+START_TEST(without_a_grace_kill_follows_at_once)
+{
+    h.lingers = true;
+    gang_job_id low = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    gang_job_id high = host_gang(&h, "", 8, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+    ck_assert_int_eq(host_ops(&h, low, "preempt"), 1);
+    ck_assert_int_eq(host_ops(&h, low, "kill"), 1);
+}
+END_TEST
+
+START_TEST(who_refuses_to_be_suspended_is_preempted)
+{
+    struct gang_queue_spec q = default_queue();
+    q.preempt = GANG_PREEMPT_SUSPEND;
+    host_queues(&h, &q, 1);
+    h.lingers = true;
+    h.refuse = "suspend";
+    gang_job_id low = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    gang_job_id high = host_gang(&h, "", 8, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "suspend"), 1);
+    ck_assert_int_eq(host_ops(&h, low, "preempt"), 1);
+    gone(low, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_PENDING); /* not suspended */
+    MUST(gang_report_end(h.s, high, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 0);
+    ck_assert_int_eq(host_ops(&h, low, "start"), 2);
+}
+END_TEST
+
+START_TEST(a_resumption_that_is_refused_is_tried_again_later)
+{
+    struct gang_queue_spec q = default_queue();
+    q.preempt = GANG_PREEMPT_SUSPEND;
+    host_queues(&h, &q, 1);
+    gang_job_id low = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    gang_job_id high = host_gang(&h, "", 8, 1);
+    host_run(&h, 1);
+    gone(low, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_SUSPENDED);
+    h.refuse = "resume";
+    MUST(gang_report_end(h.s, high, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_SUSPENDED);
+    ck_assert_int_eq(host_gpus_free(&h), 8);
+    h.refuse = NULL;
+    host_run(&h, 10 * (int64_t)HOST_SECOND);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 2);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_RUNNING);
+}
+END_TEST
+
+/* ---- the grace ---- */
+
+static gang_job_id low, high;
+
+/* `low` of 8 is asked to stop for `high` of `count`. */
+static void displace(int64_t count)
+{
+    low = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    high = host_gang(&h, "", count, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
+    ck_assert_int_eq(host_job_state(&h, high), GANG_JOB_PENDING);
+}
+
+START_TEST(who_is_asked_to_stop_is_told_until_when_and_for_whom)
+{
+    displace(4);
+    const struct host_event *e = host_last(&h, low, "preempt");
+    ck_assert_int_eq(e->deadline_ns, h.now_ns + GRACE);
+    ck_assert_uint_eq(e->because, high);
+    ck_assert_int_eq(e->reason, GANG_REASON_PREEMPT);
+    ck_assert_int_eq(gang_sched_next(h.s), h.now_ns + GRACE);
+    ck_assert_int_eq(host_gpus_free(&h), 0); /* it still holds it */
+    ck_assert_int_eq(host_queue(&h, "default").used[GANG_KIND_GPU], 4000);
+}
+END_TEST
+
+START_TEST(who_waits_starts_when_the_last_one_is_gone)
+{
+    const int64_t first[] = {3, 0, 7}, rest[] = {1, 2, 4, 5, 6};
+    displace(4);
+    gone(low, first, 3);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 0);
+    gone(low, first, 3); /* once is enough */
+    host_run(&h, 1);
+    gone(low, rest, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 4);
+    ck_assert_int_eq(host_ops(&h, low, "kill"), 0);
+    ck_assert_int_eq(host_last(&h, high, "start")->reason, GANG_REASON_PREEMPT);
+}
+END_TEST
+
+START_TEST(who_is_late_is_killed_at_the_deadline_and_not_before)
+{
+    const int64_t first[] = {0, 1};
+    displace(8);
+    gone(low, first, 2);
+    host_run(&h, GRACE - 1);
+    ck_assert_int_eq(host_ops(&h, low, "kill"), 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "kill"), 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+    gone(low, NULL, 0); /* too late: nothing happens */
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_PENDING);
+}
+END_TEST
+
+/* n0 is free and n1 is held by the lower one: `high` wants both. */
+static void displace_half(void)
+{
+    low = host_gang(&h, "", 4, 0);
+    host_run(&h, 1);
+    high = host_gang(&h, "", 8, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
+}
+
+START_TEST(what_was_free_is_kept_for_who_waits)
+{
+    displace_half();
+    gang_job_id small = host_gang(&h, "", 1, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(small), 0);
+    gone(low, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+    ck_assert_int_eq(gpus_of(small), 0);
+}
+END_TEST
+
+START_TEST(what_came_free_is_kept_until_all_have_gone)
+{
+    gang_job_id a = host_gang(&h, "", 4, 0), b = host_gang(&h, "", 4, 0);
+    host_run(&h, 1);
+    high = host_gang(&h, "", 8, 1);
+    host_run(&h, 1);
+    gone(a, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, a), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_job_state(&h, b), GANG_JOB_STOPPING);
+    gang_job_id small = host_gang(&h, "", 1, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(small), 0);
+    gone(b, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+    ck_assert_int_eq(gpus_of(small), 0);
+}
+END_TEST
+
+START_TEST(who_waits_and_is_cancelled_lets_go_of_everything)
+{
+    gang_job_id a = host_gang(&h, "", 4, 0), b = host_gang(&h, "", 4, 0);
+    host_run(&h, 1);
+    high = host_gang(&h, "", 8, 1);
+    host_run(&h, 1);
+    gone(a, NULL, 0);
+    host_run(&h, 1);
+    MUST(gang_job_cancel(h.s, high));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, high), GANG_END_CANCELLED);
+    ck_assert_int_eq(gpus_of(a), 4); /* it is back already */
+    gone(b, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(b), 4);
+    ck_assert_int_eq(host_queue(&h, "default").used[GANG_KIND_GPU], 8000);
+}
+END_TEST
+
+START_TEST(who_waits_and_is_held_lets_go)
+{
+    displace_half();
+    MUST(gang_job_hold(h.s, high));
+    gang_job_id small = host_gang(&h, "", 4, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(small), 4);
+    gone(low, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(low), 4);
+    ck_assert_int_eq(gpus_of(high), 0);
+}
+END_TEST
+
+START_TEST(a_victim_that_is_cancelled_meanwhile_does_not_wait_again)
+{
+    displace(8);
+    MUST(gang_job_cancel(h.s, low));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING); /* it has its grace */
+    ck_assert_int_eq(host_ops(&h, low, "preempt"), 1);
+    gone(low, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, low), GANG_END_CANCELLED);
+    ck_assert_int_eq(gpus_of(high), 8);
+}
+END_TEST
+
+START_TEST(a_victim_that_ends_meanwhile_has_ended)
+{
+    displace(8);
+    MUST(gang_report_end(h.s, low, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, low), GANG_END_SUCCESS);
+    ck_assert_int_eq(gpus_of(high), 8);
+}
+END_TEST
+
+/* `low` of 8, at least 2, and `other` give room for `high`; `other` takes longer. */
+START_TEST(what_a_shrunk_victim_gave_stays_kept_when_its_job_ends)
+{
+    const int64_t tasks[] = {2, 3};
+    low = host_submit(&h, host_spec("", 4, 2, 0));
+    gang_job_id other = host_gang(&h, "", 4, 0);
+    host_run(&h, 1);
+    high = host_gang(&h, "", 6, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "shrink"), 1);
+    ck_assert_int_eq(host_job_state(&h, other), GANG_JOB_STOPPING);
+    gone(low, tasks, 2);
+    host_run(&h, 1);
+    MUST(gang_report_end(h.s, low, 1));
+    gang_job_id small = host_gang(&h, "", 2, 0), wide = host_gang(&h, "", 3, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, low), GANG_END_SUCCESS);
+    ck_assert_int_eq(gpus_of(wide), 0);
+    ck_assert_int_eq(gpus_of(small), 2); /* where those that it kept were */
+    gone(other, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 6);
+}
+END_TEST
+
+START_TEST(who_shrinks_may_not_be_asked_twice_for_the_same)
+{
+    low = host_submit(&h, host_spec("", 8, 2, 0));
+    host_run(&h, 1);
+    high = host_gang(&h, "", 4, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "shrink"), 1);
+    ck_assert_int_eq(gpus_of(low), 4);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "shrink"), 1);
+    host_run(&h, GRACE);
+    ck_assert_int_eq(host_ops(&h, low, "kill"), 1);
+    ck_assert_int_eq(gpus_of(high), 4);
+    ck_assert_int_eq(gpus_of(low), 4);
+}
+END_TEST
+
+START_TEST(a_node_drained_during_the_grace_gives_no_place)
+{
+    displace(8);
+    gang_node_id n = gang_node_next(h.stage.c, GANG_ID_NONE);
+    MUST(gang_node_set_state(h.stage.w, n, GANG_NODE_DRAINING));
+    gone(low, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 0);
+    ck_assert_int_eq(gpus_of(low), 0);
+    MUST(gang_node_set_state(h.stage.w, n, GANG_NODE_UP));
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+}
+END_TEST
+
+START_TEST(a_node_lost_during_the_grace_frees_who_was_to_stop_there)
+{
+    gang_job_id a = host_gang(&h, "", 4, 0);
+    host_run(&h, 1);
+    gang_node_id n = host_node_of(&h, a, 0);
+    gang_job_id b = host_gang(&h, "", 4, 0);
+    host_run(&h, 1);
+    high = host_gang(&h, "", 8, 1);
+    host_run(&h, 1);
+    MUST(gang_report_node_lost(h.s, n));
+    gone(b, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_ne(host_job_state(&h, a), GANG_JOB_STOPPING);
+    ck_assert_int_eq(gpus_of(high), 0);
+    ck_assert_int_eq(gpus_of(a), 4); /* what is left is too little for the other */
+    MUST(gang_node_set_state(h.stage.w, n, GANG_NODE_UP));
+    host_run(&h, 1);
+    gone(a, NULL, 0);
+    gone(b, NULL, 0); /* it was faster, and is asked again */
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+}
+END_TEST
+
+START_TEST(queues_that_change_during_the_grace_change_nothing_of_it)
+{
+    displace_half();
+    struct gang_queue_spec q[2] = {default_queue(), GANG_QUEUE_SPEC_INIT};
+    q[0].order = GANG_ORDER_FIFO; /* everybody enters the books anew */
+    q[1].name = "other";
+    q[1].reclaim = GANG_DISPLACE_NEVER;
+    host_queues(&h, q, 2);
+    ck_assert_int_eq(host_queue(&h, "default").used[GANG_KIND_GPU], 8000);
+    gang_job_id small = host_gang(&h, "other", 1, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(small), 0);
+    gone(low, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+    ck_assert_int_eq(host_queue(&h, "default").used[GANG_KIND_GPU], 8000);
+}
+END_TEST
+
+START_TEST(limits_lowered_during_the_grace_hold_for_who_waits)
+{
+    struct gang_quota four = {"gpu", 4000, NULL, 0, 0};
+    struct gang_queue_spec q = default_queue();
+    displace(8);
+    q.limit = &four;
+    q.limit_count = 1;
+    host_queues(&h, &q, 1);
+    gone(low, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 0);
+    ck_assert_int_eq(host_queue(&h, "default").used[GANG_KIND_GPU], 0);
+    four.amount = 8000;
+    host_queues(&h, &q, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+}
+END_TEST
+
+START_TEST(growth_that_waits_for_others_survives_a_change_of_queues)
+{
+    struct gang_queue_spec q = default_queue();
+    low = host_gang(&h, "", 4, 0);
+    host_run(&h, 1);
+    high = host_submit(&h, host_spec("", 8, 4, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 4);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
+    q.order = GANG_ORDER_FAIR;
+    host_queues(&h, &q, 1);
+    gone(low, NULL, 0);
+    for (int i = 0; i < 8; i++)
+        host_run(&h, GRACE);
+    ck_assert_int_eq(gpus_of(high), 8);
+}
+END_TEST
+
+/* ---- in callbacks ---- */
+
+static gang_job_id made;
+
+static void busy(struct host *host, const struct host_event *e)
+{
+    if (strcmp(e->op, "preempt") == 0) { /* it stops while it is asked to */
+        MUST(gang_report_tasks(host->s, e->job, e->part, e->alloc, NULL, 0, GANG_TASK_GONE));
+        made = host_gang(host, "", 1, 0);
+    }
+    if (strcmp(e->op, "start") == 0 && e->job == high)
+        MUST(gang_job_cancel(host->s, made));
+}
+
+START_TEST(a_callback_may_report_submit_and_cancel)
+{
+    low = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    h.during = busy;
+    high = host_gang(&h, "", 8, 1);
+    made = GANG_ID_NONE;
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8); /* in one run */
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_PENDING);
+    host_run(&h, 0);
+    ck_assert_int_eq(host_end(&h, made), GANG_END_CANCELLED);
+}
+END_TEST
+
+static void cancel_itself(struct host *host, const struct host_event *e)
+{
+    if (strcmp(e->op, "state") != 0)
+        MUST(gang_job_cancel(host->s, e->job));
+}
+
+START_TEST(a_job_may_be_cancelled_in_its_own_callbacks)
+{
+    h.during = cancel_itself;
+    gang_job_id id = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    for (int i = 0; i < 3; i++)
+        host_run(&h, GRACE);
+    ck_assert_int_eq(host_end(&h, id), GANG_END_CANCELLED);
+    ck_assert_int_eq(host_gpus_free(&h), 8);
+}
+END_TEST
+
+/* ---- suspension and cancellation ---- */
+
+static void set_preempt(int32_t preempt)
+{
+    struct gang_queue_spec q = default_queue();
+    q.preempt = preempt;
+    host_queues(&h, &q, 1);
+}
+
+static void copy_tasks(gang_job_id id, struct task_list *to)
+{
+    *to = *stage_tasks(&h.stage, gang_job_alloc(h.s, id, 0));
+}
+
+/* `low` of 3 is suspended for 8; on which places it was. */
+static void suspend(struct task_list *were)
+{
+    set_preempt(GANG_PREEMPT_SUSPEND);
+    gang_job_id first = host_gang(&h, "", 2, 0);
+    low = host_gang(&h, "", 3, 0);
+    host_run(&h, 1);
+    MUST(gang_report_end(h.s, first, 1));
+    host_run(&h, 1);
+    copy_tasks(low, were);
+    high = host_gang(&h, "", 8, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "suspend"), 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
+    gone(low, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_SUSPENDED);
+    ck_assert_int_eq(gpus_of(high), 8);
+}
+
+START_TEST(who_was_suspended_resumes_on_the_very_same_places)
+{
+    static struct task_list were, are;
+    suspend(&were);
+    MUST(gang_report_end(h.s, high, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 1);
+    ck_assert_int_eq(host_ops(&h, low, "start"), 1);
+    copy_tasks(low, &are);
+    ck_assert_uint_eq(are.count, were.count);
+    for (size_t i = 0; i < are.count; i++) {
+        ck_assert_uint_eq(are.task[i].node, were.task[i].node);
+        ck_assert_uint_eq(are.task[i].gpus, were.task[i].gpus);
+    }
+}
+END_TEST
+
+START_TEST(who_was_suspended_waits_for_his_places_though_others_are_free)
+{
+    static struct task_list were;
+    suspend(&were);
+    MUST(gang_report_end(h.s, high, 1));
+    MUST(gang_node_set_state(h.stage.w, were.task[0].node, GANG_NODE_DRAINING));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_SUSPENDED);
+    ck_assert_int_eq(gang_sched_next(h.s), INT64_MAX);
+    MUST(gang_node_set_state(h.stage.w, were.task[0].node, GANG_NODE_UP));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_RUNNING);
+}
+END_TEST
+
+START_TEST(whose_places_are_gone_for_good_starts_anew)
+{
+    static struct task_list were;
+    suspend(&were);
+    gang_node_id n = were.task[0].node;
+    MUST(gang_report_end(h.s, high, 1));
+    MUST(gang_node_set_state(h.stage.w, n, GANG_NODE_DRAINING));
+    host_run(&h, 1);
+    MUST(gang_node_remove(h.stage.w, n));
+    host_run(&h, 1);
+    ck_assert_int_eq(gang_sched_next(h.s), INT64_MAX);
+    ck_assert_int_eq(gpus_of(low), 3);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 0);
+    ck_assert_int_eq(host_ops(&h, low, "start"), 2);
+}
+END_TEST
+
+START_TEST(a_suspended_job_may_be_cancelled)
+{
+    static struct task_list were;
+    suspend(&were);
+    MUST(gang_job_cancel(h.s, low));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, low), GANG_END_CANCELLED);
+}
+END_TEST
+
+START_TEST(a_suspended_job_survives_a_change_of_queues)
+{
+    static struct task_list were;
+    struct gang_queue_spec q = default_queue();
+    suspend(&were);
+    q.order = GANG_ORDER_FAIR;
+    host_queues(&h, &q, 1);
+    MUST(gang_report_end(h.s, high, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 1);
+}
+END_TEST
+
+START_TEST(of_a_queue_that_cancels_the_preempted_end)
+{
+    set_preempt(GANG_PREEMPT_CANCEL);
+    h.lingers = true;
+    displace(8);
+    gone(low, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, low), GANG_END_PREEMPTED);
+    ck_assert_int_eq(gpus_of(high), 8);
+}
+END_TEST
+
+/* ---- bounds of preemption ---- */
+
+static void open_opts(const struct gang_sched_opts *opts)
+{
+    struct gang_host_ops ops = host_table();
+    host_open_with(&h, 2, 4, opts, &ops);
+}
+
+START_TEST(observing_evicts_nobody_and_says_whom_it_would)
+{
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    opts.observe_only = 1;
+    open_opts(&opts);
+    low = host_gang(&h, "default", 8, 0);
+    host_run(&h, 1);
+    high = host_gang(&h, "default", 8, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(low), 8);
+    ck_assert_int_eq(gpus_of(high), 0);
+    ck_assert_ptr_nonnull(strstr(h.log, "8 tasks"));
+    h.log[0] = 0;
+    host_run(&h, 1);
+    ck_assert_str_eq(h.log, ""); /* once is enough */
+    ck_assert_int_eq(gang_sched_next(h.s), INT64_MAX);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(no_more_are_evicted_in_a_run_than_may_be)
+{
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    opts.max_evictions = 2;
+    opts.max_moves = -1;
+    open_opts(&opts);
+    for (int i = 0; i < 4; i++)
+        host_gang(&h, "default", 2, 0);
+    host_run(&h, 1);
+    gang_job_id a = host_gang(&h, "default", 2, 1), b = host_gang(&h, "default", 2, 1);
+    gang_job_id c = host_gang(&h, "default", 4, 1);
+    struct gang_run_info info = host_run_info(&h, 1);
+    ck_assert_int_eq(info.tasks_evicted, 2);
+    ck_assert_int_eq(gpus_of(a), 2);
+    ck_assert_int_eq(gpus_of(b), 0);
+    ck_assert_int_eq(gang_sched_next(h.s), INT64_MIN);
+    info = host_run_info(&h, 1);
+    ck_assert_int_eq(info.tasks_evicted, 2);
+    ck_assert_int_eq(gpus_of(b), 2);
+    for (int i = 0; i < 3; i++) /* four at once are too many for ever */
+        host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(c), 0);
+    ck_assert_int_eq(gang_sched_next(h.s), INT64_MAX);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_has_just_started_is_not_displaced)
+{
+    struct gang_queue_spec q = default_queue();
+    q.grace_ns = 0;
+    q.min_runtime_ns = 50;
+    host_queues(&h, &q, 1);
+    low = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    high = host_gang(&h, "", 8, 1);
+    host_run(&h, 49);
+    ck_assert_int_eq(gpus_of(low), 8);
+    ck_assert_int_eq(gang_sched_next(h.s), 51); /* it may be, then */
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+}
+END_TEST
+
+START_TEST(without_preemption_nobody_is_displaced)
+{
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    opts.no_preemption = 1;
+    open_opts(&opts);
+    low = host_gang(&h, "default", 8, 0);
+    host_run(&h, 1);
+    high = host_gang(&h, "default", 8, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(low), 8);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_never_preempts_waits)
+{
+    low = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    struct gang_job_spec *job = host_spec("", 8, 8, 1);
+    job->never_preempts = 1;
+    high = host_submit(&h, job);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(low), 8);
+    MUST(gang_report_end(h.s, low, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+}
+END_TEST
+
+START_TEST(who_is_not_preemptible_stays)
+{
+    struct gang_quota all = {"gpu", GANG_UNLIMITED, NULL, 0, 0};
+    struct gang_queue_spec q = default_queue();
+    q.guaranteed = &all;
+    q.guaranteed_count = 1;
+    host_queues(&h, &q, 1);
+    struct gang_job_spec *job = host_spec("", 4, 4, 0);
+    job->preemptible = GANG_NOT_PREEMPTIBLE;
+    gang_job_id fixed = host_submit(&h, job);
+    job = host_spec("", 4, 2, 0);
+    job->preemptible = GANG_SEMI_PREEMPTIBLE;
+    gang_job_id semi = host_submit(&h, job);
+    host_run(&h, 1);
+    high = host_gang(&h, "", 2, 1);
+    gang_job_id more = host_gang(&h, "", 1, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 2);
+    ck_assert_int_eq(gpus_of(semi), 2);
+    ck_assert_int_eq(gpus_of(fixed), 4);
+    ck_assert_int_eq(gpus_of(more), 0);
+    ck_assert_int_eq(host_queue(&h, "default").used_fixed[GANG_KIND_GPU], 6000);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("host");
+    TCase *c = tcase_create("at once");
+    tcase_add_checked_fixture(c, open_two, close_two);
+    tcase_add_test(c, what_was_refused_goes_to_others_at_once);
+    tcase_add_test(c, refused_growth_is_undone_and_tried_again_later);
+    tcase_add_test(c, who_refuses_to_be_preempted_is_gone_at_once);
+    tcase_add_test(c, who_refuses_to_shrink_has_shrunk_at_once);
+    tcase_add_test(c, without_a_grace_kill_follows_at_once);
+    tcase_add_test(c, who_refuses_to_be_suspended_is_preempted);
+    tcase_add_test(c, a_resumption_that_is_refused_is_tried_again_later);
+    tcase_add_test(c, who_was_suspended_resumes_on_the_very_same_places);
+    tcase_add_test(c, who_was_suspended_waits_for_his_places_though_others_are_free);
+    tcase_add_test(c, whose_places_are_gone_for_good_starts_anew);
+    tcase_add_test(c, a_suspended_job_may_be_cancelled);
+    tcase_add_test(c, a_suspended_job_survives_a_change_of_queues);
+    tcase_add_test(c, of_a_queue_that_cancels_the_preempted_end);
+    tcase_add_test(c, who_has_just_started_is_not_displaced);
+    tcase_add_test(c, who_never_preempts_waits);
+    tcase_add_test(c, who_is_not_preemptible_stays);
+    suite_add_tcase(s, c);
+    TCase *g = tcase_create("with a grace");
+    tcase_add_checked_fixture(g, open_slow, close_two);
+    tcase_add_test(g, who_is_asked_to_stop_is_told_until_when_and_for_whom);
+    tcase_add_test(g, who_waits_starts_when_the_last_one_is_gone);
+    tcase_add_test(g, who_is_late_is_killed_at_the_deadline_and_not_before);
+    tcase_add_test(g, what_was_free_is_kept_for_who_waits);
+    tcase_add_test(g, what_came_free_is_kept_until_all_have_gone);
+    tcase_add_test(g, who_waits_and_is_cancelled_lets_go_of_everything);
+    tcase_add_test(g, who_waits_and_is_held_lets_go);
+    tcase_add_test(g, a_victim_that_is_cancelled_meanwhile_does_not_wait_again);
+    tcase_add_test(g, a_victim_that_ends_meanwhile_has_ended);
+    tcase_add_test(g, what_a_shrunk_victim_gave_stays_kept_when_its_job_ends);
+    tcase_add_test(g, who_shrinks_may_not_be_asked_twice_for_the_same);
+    tcase_add_test(g, a_node_drained_during_the_grace_gives_no_place);
+    tcase_add_test(g, a_node_lost_during_the_grace_frees_who_was_to_stop_there);
+    tcase_add_test(g, queues_that_change_during_the_grace_change_nothing_of_it);
+    tcase_add_test(g, limits_lowered_during_the_grace_hold_for_who_waits);
+    tcase_add_test(g, growth_that_waits_for_others_survives_a_change_of_queues);
+    tcase_add_test(g, a_callback_may_report_submit_and_cancel);
+    tcase_add_test(g, a_job_may_be_cancelled_in_its_own_callbacks);
+    suite_add_tcase(s, g);
+    TCase *o = tcase_create("options");
+    tcase_add_test(o, a_start_that_is_refused_is_undone_and_tried_again_later);
+    tcase_add_test(o, without_ops_everything_is_accepted_and_gone_at_once);
+    tcase_add_test(o, observing_evicts_nobody_and_says_whom_it_would);
+    tcase_add_test(o, no_more_are_evicted_in_a_run_than_may_be);
+    tcase_add_test(o, without_preemption_nobody_is_displaced);
+    suite_add_tcase(s, o);
+    return run_suite(s);
+}
