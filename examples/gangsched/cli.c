@@ -380,6 +380,16 @@ struct cli_text cli_duration(double seconds)
     return text;
 }
 
+char *cli_copy(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = malloc(bytes);
+    if (copy != NULL) {
+        memcpy(copy, text, bytes);
+    }
+    return copy;
+}
+
 int64_t cli_now_ns(void)
 {
     struct timespec now;

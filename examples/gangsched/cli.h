@@ -24,6 +24,7 @@ int cmd_topo(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_scenario(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
+int cmd_validate(int argc, char **argv);
 
 /* ---- options ---- */
 
@@ -108,6 +109,9 @@ struct cli_text cli_bytes(int64_t bytes);                 /* "512 GiB", "1.5 GiB
 struct cli_text cli_milli(int64_t milli);                 /* 1500 as "1.5", 8000 as "8" */
 struct cli_text cli_percent(int64_t part, int64_t whole); /* "97.4 %"; "-" if whole is 0 */
 struct cli_text cli_duration(double seconds);             /* "12 s", "3 min 20 s", "2 d 4 h" */
+
+/* A copy of a text, which the caller frees; NULL: out of memory. */
+char *cli_copy(const char *text);
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 int64_t cli_now_ns(void);

@@ -27,8 +27,7 @@ static const struct cli_command command = {
     "  --case ID    only this case\n"
     "  --job NAME   only this job, also if it runs\n"
     "  --json       one JSON object a job and line\n"
-    "  FILE         a scenario file; -: standard input\n"
-    "Cases that it takes queues to decide (limits, reclaiming, preemption) are skipped.\n",
+    "  FILE         a scenario file; -: standard input\n",
     options};
 
 /* What has come out so far, printed when all cases have run. */
@@ -37,11 +36,10 @@ struct output {
     char *text;
     size_t length;
     size_t room;
-    bool failed;   /* out of memory */
-    size_t cases;  /* that were looked at */
-    size_t jobs;   /* of the name asked for */
-    size_t told;   /* of the case under way */
-    size_t before; /* length before that case */
+    bool failed;  /* out of memory */
+    size_t cases; /* that were looked at */
+    size_t jobs;  /* of the name asked for */
+    size_t told;  /* of the case under way */
 };
 
 static int append(const char *bytes, size_t length, void *user)
@@ -171,31 +169,120 @@ static int32_t note_answer(const struct gang_explanation *e, void *user)
     return 1; /* which is the same for all */
 }
 
-static gang_result tell_pending(struct output *out, const struct case_end *end, size_t job)
+/* The request of a job, for an explanation of its placement. */
+static gang_result request_of(const struct case_end *end, size_t job, gang_request **request)
 {
-    struct english to = {out, end->cluster};
-    gang_result answer = GANG_OK;
-    gang_result result =
-        gang_request_explain(end->worker, end->requests[job], note_answer, &answer);
-    if (result != 1) {
+    return gang_request_new(gang_sched_cluster(end->sched), &end->scenario->jobs[job].request,
+                            request, NULL);
+}
+
+static void tell_head(struct output *out, const struct case_end *end, size_t job,
+                      const char *answer)
+{
+    line(out, "case %s, job %s: %s", end->scenario->id, end->scenario->jobs[job].name, answer);
+}
+
+/* Why it has no place. `answer`: what to say if it had one; NULL: speak only if it could never have any. */
+static gang_result tell_place(struct output *out, const struct case_end *end, size_t job,
+                              const char *answer, bool *told)
+{
+    struct english to = {out, gang_sched_cluster(end->sched)};
+    gang_request *request;
+    gang_result fits = GANG_OK;
+    gang_result result = request_of(end, job, &request);
+    if (result != GANG_OK) {
         return result;
     }
-    line(out, "case %s, job %s: %s", end->scenario->id, end->scenario->jobs[job].name,
-         answer_of(answer));
-    return gang_request_explain(end->worker, end->requests[job], tell_english, &to);
+    result = gang_request_explain(end->worker, request, note_answer, &fits);
+    *told = result == 1 && (fits == GANG_ENEVER || answer != NULL);
+    if (*told) {
+        tell_head(out, end, job, fits != GANG_OK ? answer_of(fits) : answer);
+        result = gang_request_explain(end->worker, request, tell_english, &to);
+    }
+    gang_request_put(request);
+    return result == 1 ? GANG_OK : result;
+}
+
+/* One that was not taken: it could never run, on the nodes or in its queue. */
+static gang_result tell_refused(struct output *out, const struct case_end *end, size_t job)
+{
+    bool told;
+    gang_result result = tell_place(out, end, job, NULL, &told);
+    if (result == GANG_OK && !told) {
+        tell_head(out, end, job, "never");
+        line(out, "  %s", end->notes[job]);
+    }
+    return result;
+}
+
+static const char *class_name(int32_t cls)
+{
+    static const char *const names[] = {"not now", "never", "held", "policy"};
+    return cls >= 0 && (size_t)cls < sizeof names / sizeof names[0] ? names[cls] : "?";
+}
+
+/* The reason that decides. */
+struct decisive {
+    int32_t reason; /* 0: there is none */
+    int32_t cls;
+};
+
+static int32_t note_decisive(const struct gang_wait *wait, void *user)
+{
+    struct decisive *first = user;
+    *first = (struct decisive){wait->reason, wait->cls};
+    return 1;
+}
+
+/* The other reasons: of room, more is told elsewhere. */
+static int32_t tell_wait(const struct gang_wait *wait, void *user)
+{
+    struct output *out = user;
+    if (wait->reason != GANG_WAIT_ROOM) {
+        line(out, "  %s", wait->text);
+    }
+    return out->failed ? GANG_ENOMEM : 0;
+}
+
+static gang_result decide(const struct case_end *end, size_t job, struct decisive *first)
+{
+    *first = (struct decisive){0, GANG_WAIT_NOT_NOW};
+    gang_result result = gang_job_explain(end->sched, end->ids[job], note_decisive, first);
+    return result == 1 ? GANG_OK : result;
+}
+
+static gang_result tell_pending(struct output *out, const struct case_end *end, size_t job)
+{
+    struct decisive first;
+    bool told;
+    if (end->ids[job] == GANG_ID_NONE) {
+        return tell_refused(out, end, job);
+    }
+    if (end->notes[job] != NULL) {
+        tell_head(out, end, job, "ended");
+        line(out, "  %s", end->notes[job]);
+        return GANG_OK;
+    }
+    gang_result result = decide(end, job, &first);
+    if (result == GANG_OK && (first.reason == GANG_WAIT_ROOM || first.reason == 0)) {
+        result = tell_place(out, end, job, class_name(first.cls), &told);
+    } else if (result == GANG_OK) {
+        tell_head(out, end, job, class_name(first.cls));
+    }
+    return result == GANG_OK ? gang_job_explain(end->sched, end->ids[job], tell_wait, out) : result;
 }
 
 static gang_result tell_running(struct output *out, const struct case_end *end, size_t job)
 {
-    struct english to = {out, end->cluster};
+    struct english to = {out, gang_sched_cluster(end->sched)};
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
-    gang_result result = gang_alloc_get(end->cluster, end->ids[job], &info);
+    gang_result result = gang_alloc_get(gang_sched_cluster(end->sched), end->allocs[job], &info);
     if (result != GANG_OK) {
         return result;
     }
     line(out, "case %s, job %s: runs with %" PRId64 " of %" PRId64 " task%s", end->scenario->id,
          end->scenario->jobs[job].name, info.tasks, info.count, info.count == 1 ? "" : "s");
-    result = gang_alloc_explain(end->worker, end->ids[job], -1, tell_english, &to);
+    result = gang_alloc_explain(end->worker, end->allocs[job], -1, tell_english, &to);
     return result == GANG_ERANGE ? GANG_OK : result; /* it has all it can use */
 }
 
@@ -214,35 +301,109 @@ static bool add_line(struct output *out, json_t *object, bool good)
     return good;
 }
 
-static gang_result put_why(json_t *object, const struct case_end *end, size_t job)
+/* Text that is one JSON object, as a tree; NULL: out of memory. */
+static json_t *parse(struct output *text)
+{
+    json_t *object = text->failed ? NULL : json_loadb(text->text, text->length, 0, NULL);
+    free(text->text);
+    return object;
+}
+
+/* Why it has no place; nothing, if it has one. `never`: only if it could never have any. */
+static gang_result put_place(json_t *object, const struct case_end *end, size_t job, bool never)
 {
     struct output text = {0};
-    gang_result result = gang_request_write_why(end->worker, end->requests[job], append, &text);
-    json_t *why = result == GANG_OK ? json_loadb(text.text, text.length, 0, NULL) : NULL;
-    free(text.text);
+    gang_request *request;
+    gang_result result = request_of(end, job, &request);
     if (result != GANG_OK) {
-        return text.failed ? GANG_ENOMEM : result;
+        return result;
+    }
+    result = gang_request_write_why(end->worker, request, append, &text);
+    gang_request_put(request);
+    json_t *why = parse(&text);
+    if (result != GANG_OK || why == NULL) {
+        json_decref(why);
+        return result != GANG_OK && !text.failed ? result : GANG_ENOMEM;
+    }
+    const char *answer = json_string_value(json_object_get(why, "answer"));
+    bool fits = answer == NULL || strcmp(answer, answer_of(GANG_OK)) == 0;
+    if (fits || (never && strcmp(answer, answer_of(GANG_ENEVER)) != 0)) {
+        json_decref(why);
+        return GANG_OK;
     }
     return put(object, "why", why) ? GANG_OK : GANG_ENOMEM;
 }
 
-static gang_result tell_json(struct output *out, const struct case_end *end, size_t job)
+/* One that the scheduler does not know: it has no reasons but what was noted of it. */
+static gang_result put_note(json_t *object, const struct case_end *end, size_t job)
+{
+    json_t *wait = json_object();
+    bool ended = end->ids[job] != GANG_ID_NONE;
+    bool good = ended || put(wait, "class", json_string(class_name(GANG_WAIT_NEVER)));
+    good = put(wait, "text", json_string(end->notes[job])) && good;
+    good = put(object, "wait", wait) && good;
+    if (!good) {
+        return GANG_ENOMEM;
+    }
+    return ended ? GANG_OK : put_place(object, end, job, true);
+}
+
+/* What the scheduler says of it, but for who it is. */
+static gang_result put_wait(json_t *object, const struct case_end *end, size_t job)
+{
+    static const char *const known[] = {"job", "name", "state", "placement"};
+    struct output text = {0};
+    struct decisive first;
+    gang_result result = decide(end, job, &first);
+    if (result != GANG_OK) {
+        return result;
+    }
+    result = gang_job_write_why(end->sched, end->ids[job], append, &text);
+    json_t *wait = parse(&text);
+    if (result != GANG_OK || wait == NULL) {
+        json_decref(wait);
+        return result != GANG_OK && !text.failed ? result : GANG_ENOMEM;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        json_object_del(wait, known[i]);
+    }
+    if (!put(object, "wait", wait)) {
+        return GANG_ENOMEM;
+    }
+    return first.reason == GANG_WAIT_ROOM ? put_place(object, end, job, false) : GANG_OK;
+}
+
+static gang_result put_tasks(json_t *object, const struct case_end *end, size_t job)
 {
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
-    bool runs = end->ids[job] != GANG_ID_NONE;
+    gang_result result = gang_alloc_get(gang_sched_cluster(end->sched), end->allocs[job], &info);
+    if (result != GANG_OK) {
+        return result;
+    }
+    bool good = put(object, "tasks", json_integer(info.tasks)) &&
+                put(object, "count", json_integer(info.count));
+    return good ? GANG_OK : GANG_ENOMEM;
+}
+
+static gang_result tell_json(struct output *out, const struct case_end *end, size_t job)
+{
+    bool runs = end->allocs[job] != GANG_ID_NONE;
+    bool ended = end->ids[job] != GANG_ID_NONE && end->notes[job] != NULL;
     json_t *object = json_object();
     bool good = put(object, "case", json_string(end->scenario->id));
     good = put(object, "job", json_string(end->scenario->jobs[job].name)) && good;
-    good = put(object, "state", json_string(runs ? "running" : "pending")) && good;
-    gang_result result = good ? GANG_OK : GANG_ENOMEM;
-    if (good && runs) {
-        result = gang_alloc_get(end->cluster, end->ids[job], &info);
-        good = put(object, "tasks", json_integer(info.tasks)) &&
-               put(object, "count", json_integer(info.count));
-    } else if (good) {
-        result = put_why(object, end, job);
+    good = put(object, "state",
+               json_string(runs    ? "running"
+                           : ended ? "ended"
+                                   : "pending")) &&
+           good;
+    gang_result result = GANG_ENOMEM;
+    if (good) {
+        result = runs                      ? put_tasks(object, end, job)
+                 : end->notes[job] != NULL ? put_note(object, end, job)
+                                           : put_wait(object, end, job);
     }
-    good = add_line(out, object, good && result == GANG_OK);
+    good = add_line(out, object, result == GANG_OK);
     return result != GANG_OK || good ? result : GANG_ENOMEM;
 }
 
@@ -252,7 +413,7 @@ static int tell_case(const struct case_end *end, void *user)
 {
     struct output *out = user;
     for (size_t i = 0; i < end->scenario->job_count; i++) {
-        bool runs = end->ids[i] != GANG_ID_NONE;
+        bool runs = end->allocs[i] != GANG_ID_NONE;
         if (only_job != NULL ? strcmp(only_job, end->scenario->jobs[i].name) != 0 : runs) {
             continue;
         }
@@ -285,19 +446,8 @@ static int explain_case(struct output *out, const struct gang_scenario *scenario
 {
     struct ran_case ran;
     out->told = 0;
-    out->before = out->length;
-    int status = scenario_run_then(out->file, scenario, tell_case, out, &ran);
-    if (status == CLI_OK && ran.skipped[0] != '\0') {
-        out->length = out->before; /* queues may have it another way */
-        if (!as_json) {
-            line(out, "case %s: skipped: %s", scenario->id, ran.skipped);
-        } else {
-            json_t *object = json_object();
-            bool good = put(object, "case", json_string(scenario->id));
-            good = put(object, "skipped", json_string(ran.skipped)) && good;
-            out->failed = !add_line(out, object, good) || out->failed;
-        }
-    } else if (status == CLI_OK && !as_json && only_job == NULL && out->told == 0) {
+    int status = scenario_run(out->file, scenario, tell_case, out, &ran);
+    if (status == CLI_OK && !as_json && only_job == NULL && out->told == 0) {
         line(out, "case %s: no job is waiting", scenario->id);
     }
     scenario_done(&ran);

@@ -19,13 +19,14 @@ help_is_the_same() { # COMMAND
 }
 check help_of_topo help_is_the_same topo
 check help_of_replay help_is_the_same replay
+check help_of_validate help_is_the_same validate
 
 help_names_all_commands() {
     "$gangsched" --help >"$scratch/a"
     "$gangsched" help >"$scratch/b"
     diff "$scratch/a" "$scratch/b"
     local command
-    for command in topo replay scenario; do
+    for command in topo replay scenario explain validate; do
         grep -q "^  $command " "$scratch/a"
     done
 }
@@ -118,10 +119,11 @@ man_page_tells_all_options() { # COMMAND
 }
 check man_page_of_topo_is_complete man_page_tells_all_options topo
 check man_page_of_replay_is_complete man_page_tells_all_options replay
+check man_page_of_validate_is_complete man_page_tells_all_options validate
 
 man_pages_have_sections() {
     local page section
-    for page in "$root"/examples/man/gangsched{,-topo,-replay}.1; do
+    for page in "$root"/examples/man/gangsched{,-topo,-replay,-validate}.1; do
         head -n 1 "$page" | grep -q 'SPDX-License-Identifier: Apache-2.0'
         for section in NAME SYNOPSIS DESCRIPTION 'EXIT STATUS' EXAMPLES; do
             grep -qx "\.SH $section" "$page" || { echo "$page: no $section" && return 1; }

@@ -14,13 +14,15 @@ cat >"$scratch/racks.json" <<'END'
   {"name":"n1","cpus":8,"gpus":4,"topology":{"block":"b1","rack":"r2"}},
   {"name":"n2","cpus":8,"gpus":2,"topology":{"block":"b1","rack":"r2"}},
   {"name":"n3","cpus":8,"gpus":2,"state":"down","topology":{"block":"b1","rack":"r2"}}],
- "jobs":[{"name":"runs","min":2,"state":"running","running_on":["n1","n1"],
+ "jobs":[{"name":"runs","min":2,"preemptible":false,"state":"running","running_on":["n1","n1"],
           "tasks":[{"name":"w","count":2,"gpu":1}]},
   {"name":"rack","same":"rack","tasks":[{"name":"w","count":5,"gpu":1}]},
   {"name":"never","tasks":[{"name":"w","cpu":9},{"name":"x","count":2,"gpu":1}]},
   {"name":"pair","tasks":[{"name":"w","count":2,"cpu":6},{"name":"x","count":2,"cpu":5}]}]},
  {"id":"idle","nodes":[{"name":"n","cpus":1}],"jobs":[{"name":"j","tasks":[{"cpu":1}]}]},
- {"id":"queues","needs":["reclaim"],"jobs":[{"name":"q","tasks":[{"cpu":1}]}]}]
+ {"id":"queues","nodes":[{"name":"n","cpus":4}],"queues":[{"name":"q","limit":{"cpu":2}}],
+  "jobs":[{"name":"a","queue":"q","tasks":[{"cpu":2}]},{"name":"b","queue":"q","tasks":[{"cpu":1}]},
+  {"name":"c","queue":"q","tasks":[{"cpu":3}]},{"name":"d","queue":"q","hold":true,"tasks":[{"cpu":1}]}]}]
 END
 
 # The output must be this.
@@ -51,14 +53,22 @@ check groups_that_do_not_go_together says 'case racks, job pair: not now
     --job pair
 check a_job_that_runs says 'case racks, job runs: runs with 2 of 2 tasks' --job=runs
 check a_case_without_waiting_jobs says 'case idle: no job is waiting' --case idle
-check a_case_that_needs_queues says 'case queues: skipped: needs reclaim' --case queues
+# What queues have to do with it; the words of the reasons are the library's.
+queue_reasons() {
+    "${explain[@]}" --case queues "$scratch/racks.json" >"$scratch/out"
+    cat "$scratch/out"
+    [[ $(grep '^case' "$scratch/out" | tr '\n' '|') == 'case queues, job b: not now|'\
+'case queues, job c: never|case queues, job d: held|' ]]
+    [[ $(grep -c '^  ' "$scratch/out") -ge 3 ]]
+}
+check queues_are_reasons queue_reasons
 
 all_that_wait() {
     "${explain[@]}" "$scratch/racks.json" >"$scratch/out"
     cat "$scratch/out"
     [[ $(grep '^case' "$scratch/out" | tr '\n' '|') == 'case racks, job rack: not now|'\
 'case racks, job never: never|case racks, job pair: not now|case idle: no job is waiting|'\
-'case queues: skipped: needs reclaim|' ]]
+'case queues, job b: not now|case queues, job c: never|case queues, job d: held|' ]]
 }
 check all_that_wait_are_told all_that_wait
 
@@ -86,7 +96,7 @@ check standard_input_is_read reads_standard_input
 json_lines() {
     "${explain[@]}" --json "$scratch/racks.json" >"$scratch/out"
     cat "$scratch/out"
-    [[ $(wc -l <"$scratch/out") -eq 4 ]]
+    [[ $(wc -l <"$scratch/out") -eq 6 ]]
     head -n 1 "$scratch/out" >"$scratch/one"
     is_json "$scratch/one"
     [[ $(json_get "$scratch/one" why.answer) == 'not now' ]]
@@ -94,7 +104,10 @@ json_lines() {
     [[ $(json_get "$scratch/one" why.groups.0.domain.holds) -eq 4 ]]
     [[ $(json_get "$scratch/one" why.groups.0.refused.state) -eq 1 ]]
     [[ $(json_get "$scratch/one" why.because.group) == w ]]
-    [[ $(tail -n 1 "$scratch/out") == '{"case": "queues", "skipped": "needs reclaim"}' ]]
+    [[ $(json_get "$scratch/one" wait.reasons.0.reason) == room ]]
+    sed -n 4p "$scratch/out" >"$scratch/one"
+    [[ $(json_get "$scratch/one" wait.reasons.0.queue) == q ]]
+    ! grep -q '"why"' "$scratch/one"
 }
 check one_object_a_job json_lines
 check a_running_job_as_json says \
@@ -105,7 +118,7 @@ shared_cases() {
     for file in "$shared"/scenarios/*.json; do
         "${explain[@]}" "$file" >"$scratch/out"
         "${explain[@]}" --json "$file" >"$scratch/json"
-        ! grep -q ': not now$\|: never$' "$scratch/out" || grep -q '"answer"' "$scratch/json"
+        ! grep -q ': not now$\|: never$' "$scratch/out" || grep -q '"answer"\|"wait"' "$scratch/json"
     done
 }
 if [[ -n ${GANG_SHARED:-} && -d ${GANG_SHARED:-}/scenarios ]]; then

@@ -40,6 +40,8 @@ for name in missing truncated negative twice nan cycle deep; do
     check "memcheck_scenario_$name" clean 2 scenario "$name.json"
 done
 check memcheck_scenario clean 0 scenario good.json
+check memcheck_validate clean 0 validate good.json
+check memcheck_validate_wrong clean 1 validate --json negative.json
 check memcheck_replay clean 0 replay --nodes nodes.csv --tasks tasks.csv --json
 check memcheck_replay_wrong clean 2 replay --nodes nodes.csv --tasks wrong.csv
 printf '[{"seed": 1, "node_rank": [0], "arrivals": [0, 1, 0]}]' >order.json

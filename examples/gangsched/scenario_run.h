@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A case while it runs: what scenario_run.c does and scenario_outcome.c reads. */
+#ifndef GANGSCHED_SCENARIO_RUN_H
+#define GANGSCHED_SCENARIO_RUN_H
+
+#include "gangsched/scenario_case.h"
+
+/* A task that ran at the start. */
+struct start_place {
+    int64_t task; /* number in the scenario */
+    int32_t group;
+    gang_node_id node;
+    uint64_t gpus;
+    bool any_devices; /* the library picked them */
+};
+
+struct job {
+    gang_job_id id; /* GANG_ID_NONE: not taken */
+    int32_t end;    /* GANG_END_* */
+    char *note;     /* why it was not taken, or has ended; or NULL */
+    struct start_place *places;
+    size_t place_count;
+};
+
+struct node {
+    gang_node_id id;
+    size_t at; /* in the scenario */
+};
+
+struct run {
+    const char *file;
+    const struct gang_scenario *scenario;
+    gang_cluster *cluster;
+    gang_sched *sched;
+    struct name_index node_index;
+    gang_node_id *ids;    /* of the scenario's nodes */
+    struct node *nodes;   /* by id */
+    const char ***labels; /* of each node, by device: the label that stands for it; or NULL */
+    struct job *jobs;
+    size_t *first_after; /* of each job, and behind the last: where its scenario.afters begin */
+    bool no_memory;      /* noticed in a callback */
+};
+
+/* "gangsched: FILE: case 'ID': jobs[3]: PATH: TEXT". Returns CLI_WRONG. */
+int scenario_fail_job(const struct run *run, size_t job, const struct gang_error *error);
+int scenario_fail_code(const struct run *run, size_t job, gang_result result);
+
+/* The group that a task of a job belongs to. */
+int32_t scenario_group_of(const struct gang_job_spec *spec, int64_t task);
+
+/* Fill in what became of jobs and queues. CLI_OK, or CLI_WRONG after a message. */
+int scenario_collect(const struct run *run, struct ran_case *ran);
+
+#endif
