@@ -139,7 +139,8 @@ struct bench_options {
     size_t thread_count;
     int64_t nodes[16];
     size_t node_count;
-    int64_t rate; /* 0: the default */
+    bool nodes_given; /* by --nodes */
+    int64_t rate;     /* 0: the default */
 };
 
 /* ---- clock and random numbers ---- */

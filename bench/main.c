@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "compare.h"
+#include "cycle.h"
 #include "impl.h"
 #include "machine.h"
 #include "matrix.h"
@@ -58,7 +59,25 @@ static const char help[] =
     "        snapshot       of the whole cluster; beside:other: one thread takes them, the others "
     "allocate\n"
     "        build          of the whole cluster, by one node or all nodes a call; the rate is of "
-    "nodes\n"
+    "nodes\n";
+
+static const char help_sched[] =
+    "        sched_submit   gang_job_submit() of a job of K tasks\n"
+    "        sched_decide   a run that starts all that were submitted: ns a task\n"
+    "        sched_idle, sched_one_freed  a run while jobs wait in all queues of a full cluster: "
+    "nothing\n"
+    "                       happened; a job of a node ended, and others start there\n"
+    "        sched_reclaim  a run that starts a gang of whole nodes of a queue that is guaranteed "
+    "them, which\n"
+    "                       jobs of one GPU of another queue have (victims:scattered: their age "
+    "tells\n"
+    "                       nothing about where they are)\n"
+    "        sched_admit    all jobs submitted and started, queues in cohorts of 100: the whole\n"
+    "        sched_full_1gpu, sched_full_gang   submitted, started, ended; sched_start_*: the run "
+    "that starts\n"
+    "  The sizes of these are fixed: --nodes only chooses among them, and they need --threads 1.\n";
+
+static const char help_rest[] =
     "  fill  percent of what there is that is taken, at random: whole nodes (whole-node shapes),\n"
     "        single GPUs (of:gpu, of:share), tasks of 1, 2, 4, 8 GPUs (churn).\n"
     "        cluster:packed: what is free lies last; cluster:fragmented: of F % of the nodes 1..8 "
@@ -208,6 +227,8 @@ static void parse(struct bench_options *o, int count, char **arguments)
         const char *value;
         if (strcmp(arguments[i], "--help") == 0) {
             fputs(help, stdout);
+            fputs(help_sched, stdout);
+            fputs(help_rest, stdout);
             exit(0);
         } else if (strcmp(arguments[i], "--version") == 0) {
             printf("gangsched-bench %s, %s\n", gang_version(), machine_build());
@@ -230,6 +251,7 @@ static void parse(struct bench_options *o, int count, char **arguments)
             o->thread_count = list("--threads", value, MAX_THREADS, o->threads, MAX_THREADS);
         } else if (option("--nodes", arguments, count, &i, &value)) {
             o->node_count = list("--nodes", value, MAX_NODES, o->nodes, 16);
+            o->nodes_given = true;
         } else if (option("--open", arguments, count, &i, &value)) {
             o->rate = number("--open", value, 1, 1000000000, true, "", NULL);
         } else {
@@ -283,10 +305,11 @@ static int measure(int count, char **arguments)
     struct bench_results results = {0};
     parse(&options, count, arguments);
     matrix_make(&matrix, &options);
-    if (!matrix.count)
+    if (!matrix.count && !cycle_list(&options, NULL))
         bench_die("no case has such a name");
     if (options.list) {
         print_names(&matrix);
+        cycle_list(&options, stdout);
         matrix_free(&matrix);
         return 0;
     }
@@ -303,6 +326,7 @@ static int measure(int count, char **arguments)
         i += n;
     }
     progress(matrix.count, &matrix);
+    cycle_run(&options, &results);
     if (!options.json || strcmp(options.json, "-") != 0)
         report_table(&results, stdout);
     if (options.json)

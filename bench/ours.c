@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "impl.h"
+#include "ours.h"
 
 struct heap {
     _Atomic int64_t calls, live;
@@ -198,6 +199,11 @@ static int64_t ours_build(void *cluster, bool bulk)
     machine_free(k->machines);
     k->machines = NULL;
     return ns;
+}
+
+gang_cluster *ours_cluster(void *cluster)
+{
+    return ((struct cluster *)cluster)->c;
 }
 
 static void ours_close(void *cluster)

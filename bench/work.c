@@ -8,9 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cycle.h"
 #include "stage.h"
 
-enum work_kind { WORK_PAIR, WORK_RANDOM, WORK_RESIZE, WORK_REFUSE, WORK_READ, WORK_STATE };
+enum work_kind {
+    WORK_PAIR,
+    WORK_RANDOM,
+    WORK_RESIZE,
+    WORK_REFUSE,
+    WORK_READ,
+    WORK_STATE,
+    WORK_CYCLE
+};
 
 struct work {
     const char *name;
@@ -37,6 +46,9 @@ static const struct work works[] = {
     {"alloc_free_random_gpu", PATTERN_GPUS, 90, WORK_RANDOM, {SHAPE_GPU, .tasks = 1}, 2000},
     {"refuse_full_gpu", PATTERN_NODES, 100, WORK_REFUSE, {SHAPE_GPU, .tasks = 1}, 2000},
     {"refuse_full_node_64", PATTERN_NODES, 100, WORK_REFUSE, {SHAPE_NODE, .tasks = 64}, 2000},
+    {"sched_full_1gpu", PATTERN_NODES, 90, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 1000},
+    {"sched_full_gang", PATTERN_NODES, 90, WORK_CYCLE, {SHAPE_NODE, .tasks = 4}, 500},
+    {"sched_idle", PATTERN_NODES, 100, WORK_CYCLE, {SHAPE_NODE, .tasks = 1}, 200},
 };
 enum { WORKS = sizeof(works) / sizeof(works[0]) };
 
@@ -51,10 +63,13 @@ struct bench {
     struct stage *stage;
     void *ask;
     uint64_t grown, random;
+    struct cycle_work *cycle; /* WORK_CYCLE: it has a cluster of its own */
 };
 
 static bool once(struct bench *b)
 {
+    if (b->cycle)
+        return cycle_work_once(b->cycle);
     struct stage *s = b->stage;
     const struct bench_impl *impl = s->scene.impl;
     void *worker = s->workers[0];
@@ -110,11 +125,22 @@ bool work_is_known(const char *name)
     return strcmp(name, "all") == 0;
 }
 
+enum { WARMING_UP = 100 }; /* binds and grows what is grown once */
+
+static void do_cycle(const struct work *work, int64_t operations, uint64_t seed)
+{
+    struct bench b = {.work = work, .cycle = cycle_work_new(work->name, seed)};
+    int64_t n = operations ? operations : work->operations;
+    if (gang_bench_work(&b, WARMING_UP) != WARMING_UP || gang_bench_work(&b, n) != n)
+        bench_die("work %s: not all operations were done", work->name);
+    printf("{\"work\": \"%s\", \"operations\": %" PRId64 "}\n", work->name, n);
+    cycle_work_free(b.cycle);
+}
+
 static void do_work(const struct work *work, struct stage *s, int64_t operations)
 {
-    enum { WARMING_UP = 100 }; /* binds and grows what is grown once */
     const struct bench_impl *impl = s->scene.impl;
-    struct bench b = {work, s, impl->ask(s->cluster, &work->ask), 0, s->live_count};
+    struct bench b = {work, s, impl->ask(s->cluster, &work->ask), 0, s->live_count, NULL};
     int64_t n = operations ? operations : work->operations;
     if (work->kind == WORK_RESIZE && impl->place(s->workers[0], b.ask, &b.grown) != BENCH_PLACED)
         bench_die("work %s: there is no room", work->name);
@@ -156,6 +182,10 @@ int work_run(char *const *names, size_t count, int64_t nodes, int64_t operations
         const struct work *work = &works[i];
         if (!is_named(work, names, count))
             continue;
+        if (work->kind == WORK_CYCLE) {
+            do_cycle(work, operations, seed);
+            continue;
+        }
         if (s && (s->scene.pattern != work->pattern || s->scene.fill != work->fill)) {
             stage_free(s);
             s = NULL;

@@ -21,10 +21,18 @@ lists_every_operation() {
     for op in alloc_share alloc_scarce free_random grow shrink churn node_change read build snapshot; do
         grep -q "^gangsched/$op/nodes:1000/" "$scratch/names" || { echo "no $op" && return 1; }
     done
+    for op in submit decide; do
+        for gang in 1 20 500 10000; do
+            grep -q "^gangsched/sched_$op/nodes:5000/gang:$gang/fill:0/threads:1/" "$scratch/names"
+        done
+    done
+    for op in idle one_freed reclaim admit full_1gpu start_1gpu full_gang start_gang; do
+        grep -q "^gangsched/sched_$op/" "$scratch/names" || { echo "no sched_$op" && return 1; }
+    done
     grep -q '^gangsched/alloc_node/nodes:1000000/gang:8192/fill:90/threads:1$' "$scratch/names"
     # 1 % of 8000 nodes are too few for 512.
     if grep '^gangsched/alloc_node/nodes:8000/gang:512/fill:99/' "$scratch/names"; then return 1; fi
-    ! grep -Ev '^(gangsched|mutex|locks|python)/[a-z_]+/nodes:[0-9]+/gang:[0-9]+/fill:[0-9]+/threads:[0-9]+(/[a-z]+:[a-z0-9]+)*$' \
+    ! grep -Ev '^(gangsched|mutex|locks|python)/[a-z_]+[a-z0-9_]*/nodes:[0-9]+/gang:[0-9]+/fill:[0-9]+/threads:[0-9]+(/[a-z]+:[a-z0-9]+)*$' \
         "$scratch/names"
 }
 check bench_lists_every_operation lists_every_operation
@@ -68,7 +76,7 @@ for entry in entries:
     assert ordered == sorted(ordered) and ordered[0] > 0, entry
     if op == "build":
         assert entry["bytes_per_node"] >= 64, entry
-    elif impl == "gangsched":
+    elif impl == "gangsched" and not op.startswith("sched_"):
         assert entry["retries"] >= 0 and entry["helps"] >= 0, entry
         # Churn asks for different sizes; two threads may have to try more often than ever before.
         assert entry["allocs_per_op"] <= (0 if op != "churn" and entry["threads"] == 1 else 0.1), entry

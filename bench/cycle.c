@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cycle.h"
+
+#include <gangsched/gangsched.h>
+#include <inttypes.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "histogram.h"
+#include "impl.h"
+#include "ours.h"
+
+/* ---- cases --------------------------------------------------------------------------------- */
+
+enum kind {
+    DECIDE,  /* jobs are submitted; one run starts them all */
+    IDLE,    /* many wait, and nothing can start; then one node comes free */
+    RECLAIM, /* a gang is owed what jobs of another queue have */
+    ADMIT,   /* many jobs over many queues: submitted and started */
+    FULL     /* one job: submitted, started, ended */
+};
+
+enum { OPS = 2 };
+
+struct cycle_case {
+    enum kind kind;
+    const char *ops[OPS];
+    int64_t nodes, gang, jobs, queues;
+    int32_t fill;
+    enum bench_shape shape;
+    const char *more; /* ends the names */
+    bool scattered;   /* victims lie anywhere, and not where the newest are */
+};
+
+static const struct cycle_case cases[] = {
+    {DECIDE, {"sched_submit", "sched_decide"}, 5000, 1, 10000, 10, 0, SHAPE_GPU, "", false},
+    {DECIDE, {"sched_submit", "sched_decide"}, 5000, 20, 500, 10, 0, SHAPE_GPU, "", false},
+    {DECIDE, {"sched_submit", "sched_decide"}, 5000, 500, 20, 10, 0, SHAPE_GPU, "", false},
+    {DECIDE, {"sched_submit", "sched_decide"}, 5000, 10000, 1, 10, 0, SHAPE_GPU, "", false},
+    {IDLE, {"sched_idle", "sched_one_freed"}, 1000, 1, 1000000, 1000, 100, SHAPE_NODE, "", false},
+    {RECLAIM, {"sched_reclaim"}, 500, 50, 4000, 2, 100, SHAPE_NODE, "/victims:together", false},
+    {RECLAIM, {"sched_reclaim"}, 500, 50, 4000, 2, 100, SHAPE_NODE, "/victims:scattered", true},
+    {RECLAIM, {"sched_reclaim"}, 5000, 500, 40000, 2, 100, SHAPE_NODE, "/victims:together", false},
+    {RECLAIM, {"sched_reclaim"}, 5000, 500, 40000, 2, 100, SHAPE_NODE, "/victims:scattered", true},
+    {ADMIT, {"sched_admit"}, 6250, 1, 50000, 1000, 0, SHAPE_GPU, "", false},
+    {FULL, {"sched_full_1gpu", "sched_start_1gpu"}, 1024, 1, 1, 16, 90, SHAPE_GPU, "", false},
+    {FULL, {"sched_full_1gpu", "sched_start_1gpu"}, 4096, 1, 1, 16, 90, SHAPE_GPU, "", false},
+    {FULL, {"sched_full_gang", "sched_start_gang"}, 1024, 4, 1, 16, 90, SHAPE_NODE, "", false},
+    {FULL, {"sched_full_gang", "sched_start_gang"}, 4096, 4, 1, 16, 90, SHAPE_NODE, "", false},
+};
+
+static const struct cycle_case quick_cases[] = {
+    {DECIDE, {"sched_submit", "sched_decide"}, 128, 1, 200, 10, 0, SHAPE_GPU, "", false},
+    {DECIDE, {"sched_submit", "sched_decide"}, 128, 20, 10, 10, 0, SHAPE_GPU, "", false},
+    {IDLE, {"sched_idle", "sched_one_freed"}, 128, 1, 10000, 128, 100, SHAPE_NODE, "", false},
+    {RECLAIM, {"sched_reclaim"}, 128, 12, 1024, 2, 100, SHAPE_NODE, "/victims:together", false},
+    {RECLAIM, {"sched_reclaim"}, 128, 12, 1024, 2, 100, SHAPE_NODE, "/victims:scattered", true},
+    {ADMIT, {"sched_admit"}, 128, 1, 1000, 100, 0, SHAPE_GPU, "", false},
+    {FULL, {"sched_full_1gpu", "sched_start_1gpu"}, 128, 1, 1, 16, 90, SHAPE_GPU, "", false},
+    {FULL, {"sched_full_gang", "sched_start_gang"}, 128, 4, 1, 16, 90, SHAPE_NODE, "", false},
+};
+
+static const struct cycle_case *case_at(const struct bench_options *options, size_t at)
+{
+    size_t count = options->quick ? sizeof(quick_cases) / sizeof(quick_cases[0])
+                                  : sizeof(cases) / sizeof(cases[0]);
+    const struct cycle_case *all = options->quick ? quick_cases : cases;
+    return at < count ? &all[at] : NULL;
+}
+
+static void name_of(const struct cycle_case *c, int op, char *name)
+{
+    snprintf(name, BENCH_NAME,
+             "%s/%s/nodes:%" PRId64 "/gang:%" PRId64 "/fill:%d/threads:1/jobs:%" PRId64
+             "/queues:%" PRId64 "%s",
+             bench_gangsched.name, c->ops[op], c->nodes, c->gang, c->fill, c->jobs, c->queues,
+             c->more);
+}
+
+static bool asked_for(const struct bench_options *options, const struct cycle_case *c)
+{
+    bool threads = false, nodes = !options->nodes_given;
+    for (size_t i = 0; i < options->thread_count; i++)
+        threads = threads || options->threads[i] == 1;
+    for (size_t i = 0; i < options->node_count; i++)
+        nodes = nodes || options->nodes[i] == c->nodes;
+    return threads && nodes;
+}
+
+/* Which results of a case are wanted; false: none. */
+static bool choose(const struct bench_options *options, const regex_t *filter,
+                   const struct cycle_case *c, bool *wanted)
+{
+    char name[BENCH_NAME];
+    bool some = false;
+    for (int op = 0; op < OPS; op++) {
+        wanted[op] = c->ops[op] && asked_for(options, c);
+        if (wanted[op] && options->filter) {
+            name_of(c, op, name);
+            wanted[op] = regexec(filter, name, 0, NULL, 0) == 0;
+        }
+        some = some || wanted[op];
+    }
+    return some;
+}
+
+static void open_filter(const struct bench_options *options, regex_t *filter)
+{
+    if (options->filter && regcomp(filter, options->filter, REG_EXTENDED | REG_NOSUB) != 0)
+        bench_die("--filter %s: not an expression", options->filter);
+}
+
+static void close_filter(const struct bench_options *options, regex_t *filter)
+{
+    if (options->filter)
+        regfree(filter);
+}
+
+size_t cycle_list(const struct bench_options *options, FILE *file)
+{
+    regex_t filter;
+    const struct cycle_case *c;
+    bool wanted[OPS];
+    char name[BENCH_NAME];
+    size_t count = 0;
+    open_filter(options, &filter);
+    for (size_t i = 0; (c = case_at(options, i)) != NULL; i++)
+        for (int op = 0; choose(options, &filter, c, wanted) && op < OPS; op++) {
+            if (!wanted[op])
+                continue;
+            name_of(c, op, name);
+            count++;
+            if (file)
+                fprintf(file, "%s\n", name);
+        }
+    close_filter(options, &filter);
+    return count;
+}
+
+/* ---- a cluster with a scheduler ------------------------------------------------------------ */
+
+struct site {
+    const struct cycle_case *c;
+    void *cluster;
+    gang_sched *sched;
+    int64_t now_ns;
+    int64_t started;          /* calls of op start */
+    gang_job_id *jobs;        /* those that are to be ended */
+    struct gang_run_info did; /* the last run */
+    uint64_t random;
+    double seconds;
+};
+
+static void check(gang_result r, const struct gang_error *error, const char *what)
+{
+    if (r != GANG_OK)
+        bench_die("gangsched: %s: %s", what,
+                  error && error->text[0] ? error->text : gang_strerror(r));
+}
+
+static int32_t on_start(const struct gang_event *event, void *user)
+{
+    struct site *s = user;
+    (void)event;
+    s->started++;
+    return 0;
+}
+
+/* Queues lie in cohorts of a hundred, when there are that many. The first of a reclaim is guaranteed all. */
+static void set_queues(struct site *s)
+{
+    enum { COHORT = 100 };
+    struct gang_error error = GANG_ERROR_INIT;
+    size_t count = (size_t)s->c->queues,
+           cohorts = s->c->kind == ADMIT ? (count + COHORT - 1) / COHORT : 0;
+    struct gang_queue_spec *specs = bench_calloc(count + cohorts, sizeof(*specs));
+    char(*names)[16] = bench_calloc(count + cohorts, sizeof(*names));
+    struct gang_quota quota = {.kind = "gpu"};
+    quota.amount = s->c->nodes * NODE_GPUS * 1000;
+    if (s->c->kind != RECLAIM)
+        quota.amount /= s->c->queues;
+    for (size_t i = 0; i < count + cohorts; i++) {
+        specs[i] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
+        snprintf(names[i], sizeof(names[i]), i < count ? "q%04d" : "c%04d",
+                 (int)(i < count ? i : i - count));
+        specs[i].name = names[i];
+        if (i < count && cohorts)
+            specs[i].parent = names[count + i / COHORT];
+        if (i < count && (s->c->kind != RECLAIM || i == 0)) {
+            specs[i].guaranteed = &quota;
+            specs[i].guaranteed_count = 1;
+        }
+    }
+    check(gang_sched_set_queues(s->sched, specs, count + cohorts, &error), &error,
+          "gang_sched_set_queues");
+    free(specs);
+    free(names);
+}
+
+static struct site *site_new(const struct cycle_case *c, uint64_t seed)
+{
+    struct bench_scene scene = {.impl = &bench_gangsched, .nodes = c->nodes};
+    struct gang_error error = GANG_ERROR_INIT;
+    struct site *s = bench_calloc(1, sizeof(*s));
+    struct gang_host_ops ops = GANG_HOST_OPS_INIT;
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    ops.start = on_start;
+    s->c = c;
+    s->random = seed;
+    s->cluster = bench_gangsched.open(&scene);
+    (void)bench_gangsched.build(s->cluster, true);
+    check(gang_sched_new(ours_cluster(s->cluster), &opts, &ops, s, &s->sched, &error), &error,
+          "gang_sched_new");
+    s->did = (struct gang_run_info)GANG_RUN_INFO_INIT;
+    s->jobs =
+        bench_calloc((size_t)(c->jobs > c->nodes * NODE_GPUS ? c->jobs : c->nodes * NODE_GPUS),
+                     sizeof(*s->jobs));
+    set_queues(s);
+    return s;
+}
+
+static void site_free(struct site *s)
+{
+    enum { AUDITED = 100000 }; /* jobs: the audit takes longer than what is measured */
+    struct gang_error error = GANG_ERROR_INIT;
+    if (s->c->jobs <= AUDITED)
+        check(gang_sched_check(s->sched, &error), &error, "gang_sched_check");
+    gang_sched_free(s->sched);
+    if (bench_gangsched.audit(s->cluster) != 0)
+        bench_die("gangsched: something is taken of a cluster without jobs");
+    bench_gangsched.close(s->cluster);
+    free(s->jobs);
+    free(s);
+}
+
+static void run(struct site *s)
+{
+    s->did.size = sizeof(s->did);
+    check(gang_sched_run(s->sched, ++s->now_ns, NULL, &s->did), NULL, "gang_sched_run");
+}
+
+static void expect(const struct site *s, const char *what, int64_t is, int64_t must)
+{
+    if (is != must)
+        bench_die("%s, %" PRId64 " nodes: %" PRId64 " %s, not %" PRId64, s->c->ops[0], s->c->nodes,
+                  is, what, must);
+}
+
+/* What jobs of one kind have in common; the specification points into it. */
+struct form {
+    struct gang_group_spec group;
+    struct gang_job_spec job;
+    char queue[16];
+};
+
+static void form_init(struct form *f, enum bench_shape shape, int64_t tasks)
+{
+    f->group = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
+    f->group.count = f->group.min = tasks;
+    f->group.cpu_milli = (int64_t)bench_need[shape].cores * 1000;
+    f->group.memory_bytes = bench_need[shape].memory_bytes;
+    f->group.gpu_milli = bench_need[shape].gpu_milli;
+    f->job = (struct gang_job_spec)GANG_JOB_SPEC_INIT;
+    f->job.request.groups = &f->group;
+    f->job.request.group_count = 1;
+    f->job.queue = f->queue;
+}
+
+static void form_queue(struct form *f, int64_t queue)
+{
+    snprintf(f->queue, sizeof(f->queue), "q%04d", (int)queue);
+}
+
+static gang_job_id submit(struct site *s, const struct form *f)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_job_id id;
+    check(gang_job_submit(s->sched, &f->job, &id, &error), &error, "gang_job_submit");
+    return id;
+}
+
+static void end(struct site *s, gang_job_id id)
+{
+    check(gang_report_end(s->sched, id, 1), NULL, "gang_report_end");
+}
+
+static void shuffle(struct site *s, uint32_t *items, size_t count)
+{
+    for (size_t i = count; i > 1; i--) {
+        size_t j = (size_t)bench_below(&s->random, i);
+        uint32_t t = items[i - 1];
+        items[i - 1] = items[j];
+        items[j] = t;
+    }
+}
+
+/* Jobs of one GPU that run already on `nodes` whole nodes, one after the other in age or in any order. */
+static void fill(struct site *s, int64_t nodes, int64_t first_queue, bool scattered)
+{
+    struct form f;
+    size_t count = (size_t)nodes * NODE_GPUS;
+    uint32_t *place = bench_calloc(count, sizeof(*place));
+    char name[16];
+    struct gang_running_spec at = {.node = name};
+    form_init(&f, SHAPE_GPU, 1);
+    f.job.running = 1;
+    f.job.places = &at;
+    f.job.place_count = 1;
+    for (size_t i = 0; i < count; i++)
+        place[i] = (uint32_t)(i / NODE_GPUS);
+    if (scattered)
+        shuffle(s, place, count);
+    for (size_t i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "n%07d", (int)place[i]);
+        form_queue(&f, first_queue + (int64_t)i % (s->c->queues - first_queue));
+        s->jobs[i] = submit(s, &f);
+    }
+    free(place);
+    run(s);
+    expect(s, "jobs run already and were lost", s->did.ended, 0);
+    struct gang_queue_info info = {.size = sizeof(info)};
+    int64_t tasks = 0;
+    for (gang_queue_id q = gang_queue_next(s->sched, GANG_ID_NONE); q != GANG_ID_NONE;
+         q = gang_queue_next(s->sched, q)) {
+        check(gang_queue_get(s->sched, q, &info), NULL, "gang_queue_get");
+        tasks += info.parent == GANG_ID_NONE ? info.tasks : 0;
+    }
+    expect(s, "tasks run", tasks, (int64_t)count);
+}
+
+/* ---- measuring ----------------------------------------------------------------------------- */
+
+/* Where samples of a case go, and for how long. */
+struct sink {
+    struct bench_histogram *h[OPS];
+    int64_t begun_ns;
+    int64_t rounds, least;
+};
+
+static void record(const struct sink *k, int op, int64_t ns)
+{
+    histogram_record(k->h[op], ns);
+}
+
+static bool goes_on(struct sink *k, const struct site *s)
+{
+    return k->rounds++ < k->least || (double)(bench_now() - k->begun_ns) < s->seconds * 1e9;
+}
+
+static void decide(struct site *s, struct sink *k)
+{
+    struct form f;
+    form_init(&f, s->c->shape, s->c->gang);
+    int64_t tasks = s->c->jobs * s->c->gang;
+    while (goes_on(k, s)) {
+        for (int64_t i = 0; i < s->c->jobs; i++) {
+            form_queue(&f, i % s->c->queues);
+            int64_t ns = bench_now();
+            s->jobs[i] = submit(s, &f);
+            record(k, 0, bench_now() - ns);
+        }
+        int64_t before = s->started, ns = bench_now();
+        run(s);
+        record(k, 1, (bench_now() - ns) / tasks);
+        expect(s, "jobs started", s->started - before, s->c->jobs);
+        expect(s, "tasks granted", s->did.tasks_granted, tasks);
+        for (int64_t i = 0; i < s->c->jobs; i++)
+            end(s, s->jobs[i]);
+        run(s);
+        expect(s, "jobs ended", s->did.ended, s->c->jobs);
+    }
+}
+
+static void admit(struct site *s, struct sink *k)
+{
+    struct form f;
+    form_init(&f, s->c->shape, s->c->gang);
+    while (goes_on(k, s)) {
+        int64_t before = s->started, ns = bench_now();
+        for (int64_t i = 0; i < s->c->jobs; i++) {
+            form_queue(&f, i % s->c->queues);
+            s->jobs[i] = submit(s, &f);
+        }
+        run(s);
+        record(k, 0, bench_now() - ns);
+        expect(s, "jobs started", s->started - before, s->c->jobs);
+        for (int64_t i = 0; i < s->c->jobs; i++)
+            end(s, s->jobs[i]);
+        run(s);
+        expect(s, "jobs ended", s->did.ended, s->c->jobs);
+    }
+}
+
+/* Every queue has a node, and jobs of 1, 2, 4 and 8 GPUs wait in all. */
+static void crowd(struct site *s)
+{
+    enum { AT_ONCE = 10000 }; /* what is not taken in yet is larger than what waits */
+    static const enum bench_shape shapes[] = {SHAPE_GPU, SHAPE_GPU2, SHAPE_GPU4, SHAPE_NODE};
+    struct form f[4];
+    for (int i = 0; i < 4; i++)
+        form_init(&f[i], shapes[i], 1);
+    for (int64_t i = 0; i < s->c->nodes; i++) {
+        form_queue(&f[3], i % s->c->queues);
+        s->jobs[i] = submit(s, &f[3]);
+    }
+    run(s);
+    expect(s, "jobs started", s->started, s->c->nodes);
+    for (int64_t i = 0; i < s->c->jobs; i++) {
+        struct form *one = &f[i / s->c->queues % 4];
+        form_queue(one, i % s->c->queues);
+        (void)submit(s, one);
+        if (i % AT_ONCE == AT_ONCE - 1)
+            run(s);
+    }
+    run(s);
+    expect(s, "jobs started", s->started, s->c->nodes);
+}
+
+static void idle(struct site *s, struct sink *k)
+{
+    crowd(s);
+    while (goes_on(k, s)) {
+        int64_t ns = bench_now();
+        run(s);
+        record(k, 0, bench_now() - ns);
+        expect(s, "jobs started", s->did.started, 0);
+    }
+    k->rounds = 0;
+    k->begun_ns = bench_now();
+    for (int64_t i = 0; i < s->c->nodes && goes_on(k, s); i++) {
+        end(s, s->jobs[i]);
+        int64_t ns = bench_now();
+        run(s);
+        record(k, 1, bench_now() - ns);
+        expect(s, "jobs ended", s->did.ended, 1);
+        if (s->did.started < 1)
+            bench_die("sched_one_freed: nothing started");
+    }
+}
+
+static void reclaim(struct site *s, struct sink *k)
+{
+    struct form f;
+    form_init(&f, s->c->shape, s->c->gang);
+    fill(s, s->c->nodes, 1, s->c->scattered);
+    form_queue(&f, 0);
+    while (goes_on(k, s)) {
+        gang_job_id id = submit(s, &f);
+        int64_t ns = bench_now();
+        run(s);
+        record(k, 0, bench_now() - ns);
+        expect(s, "gangs started", s->did.started, 1);
+        expect(s, "tasks evicted", s->did.tasks_evicted, s->c->gang * NODE_GPUS);
+        end(s, id);
+        run(s);
+        expect(s, "jobs started again", s->did.started, s->c->gang * NODE_GPUS);
+    }
+}
+
+static bool full_once(struct site *s, const struct form *f, struct sink *k)
+{
+    int64_t before = s->started, ns = bench_now();
+    gang_job_id id = submit(s, f);
+    int64_t submitted = k ? bench_now() : 0;
+    run(s);
+    int64_t ran = k ? bench_now() : 0;
+    bool ok = s->started == before + 1;
+    end(s, id);
+    run(s);
+    if (k) {
+        record(k, 0, bench_now() - ns);
+        record(k, 1, ran - submitted);
+    }
+    return ok && s->did.ended == 1;
+}
+
+/* Nine tenths of the nodes are taken by jobs of one GPU. */
+static void busy(struct site *s, struct form *f)
+{
+    fill(s, s->c->nodes * s->c->fill / 100, 0, true);
+    form_init(f, s->c->shape, s->c->gang);
+}
+
+static void full(struct site *s, struct sink *k)
+{
+    struct form f;
+    busy(s, &f);
+    while (goes_on(k, s)) {
+        form_queue(&f, k->rounds % s->c->queues);
+        if (!full_once(s, &f, k))
+            bench_die("%s: a job did not start and end", s->c->ops[0]);
+    }
+}
+
+static void measure(const struct cycle_case *c, const struct bench_options *options,
+                    const bool *wanted, struct bench_results *results)
+{
+    static void (*const by_kind[])(struct site *, struct sink *) = {
+        [DECIDE] = decide, [IDLE] = idle, [RECLAIM] = reclaim, [ADMIT] = admit, [FULL] = full};
+    struct site *s = site_new(c, options->seed);
+    struct sink k = {.least = options->quick ? 3 : c->kind == FULL ? 1000 : 5};
+    for (int op = 0; op < OPS; op++)
+        k.h[op] = histogram_new();
+    s->seconds = options->seconds >= 0 ? options->seconds : options->quick ? 0.02 : 0.3;
+    k.begun_ns = bench_now();
+    by_kind[c->kind](s, &k);
+    site_free(s);
+    for (int op = 0; op < OPS; op++) {
+        char name[BENCH_NAME];
+        if (wanted[op]) {
+            name_of(c, op, name);
+            struct bench_result *r = results_add(results, name, 1);
+            histogram_merge(r->histogram, k.h[op]);
+            r->iterations = histogram_count(r->histogram);
+            r->mean_ns = histogram_mean(r->histogram);
+            double each = c->kind == ADMIT ? (double)c->jobs : 1;
+            r->ops_per_s = each * 1e9 / (double)histogram_at(r->histogram, 50);
+        }
+        histogram_free(k.h[op]);
+    }
+}
+
+void cycle_run(const struct bench_options *options, struct bench_results *results)
+{
+    regex_t filter;
+    const struct cycle_case *c;
+    bool wanted[OPS];
+    open_filter(options, &filter);
+    for (size_t i = 0; (c = case_at(options, i)) != NULL; i++)
+        if (choose(options, &filter, c, wanted))
+            measure(c, options, wanted, results);
+    close_filter(options, &filter);
+}
+
+/* ---- for counting instructions ------------------------------------------------------------- */
+
+static const struct cycle_case works[] = {
+    {FULL, {"sched_full_1gpu"}, 1024, 1, 1, 16, 90, SHAPE_GPU, "", false},
+    {FULL, {"sched_full_gang"}, 1024, 4, 1, 16, 90, SHAPE_NODE, "", false},
+    {IDLE, {"sched_idle"}, 128, 1, 10000, 128, 100, SHAPE_NODE, "", false},
+};
+
+struct cycle_work {
+    struct site *site;
+    struct form form;
+    int64_t queue;
+};
+
+struct cycle_work *cycle_work_new(const char *name, uint64_t seed)
+{
+    for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
+        if (strcmp(works[i].ops[0], name) != 0)
+            continue;
+        struct cycle_work *w = bench_calloc(1, sizeof(*w));
+        w->site = site_new(&works[i], seed);
+        if (works[i].kind == IDLE)
+            crowd(w->site);
+        else
+            busy(w->site, &w->form);
+        return w;
+    }
+    return NULL;
+}
+
+bool cycle_work_once(struct cycle_work *w)
+{
+    struct site *s = w->site;
+    if (s->c->kind == IDLE) {
+        run(s);
+        return s->did.started == 0;
+    }
+    form_queue(&w->form, w->queue++ % s->c->queues);
+    return full_once(s, &w->form, NULL);
+}
+
+void cycle_work_free(struct cycle_work *w)
+{
+    site_free(w->site);
+    free(w);
+}
