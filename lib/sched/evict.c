@@ -70,6 +70,7 @@ struct plan {
     int64_t tasks;                         /* of all victims */
     bool fair;                             /* reclaim: only what lies above fair shares, so far */
     bool again;                            /* some of the candidates are victims already */
+    bool looked;                           /* sched.base is the cluster as it is */
 };
 
 /* ---- may it be displaced at all? -------------------------------------------------------------------------- */
@@ -920,7 +921,10 @@ static bool begin_mode(struct plan *p, enum mode mode)
     p->tasks = 0;
     p->fair = p->again = false;
     s->victims->count = 0;
-    if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
+    if (!p->looked && gang_snapshot_take(s->worker, s->base) != GANG_OK)
+        s->victims->failed = true;
+    p->looked = true;
+    if (!s->victims->failed && gang__snapshot_copy(s->scratch, s->base) != GANG_OK)
         s->victims->failed = true;
     return !s->victims->failed; /* then nothing that is planned is what it should be */
 }

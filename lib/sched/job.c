@@ -28,14 +28,6 @@ struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id)
     return NULL;
 }
 
-int64_t gang__job_tasks(const struct gang__job *job)
-{
-    int64_t tasks = 0;
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        tasks += job->unit[i].tasks;
-    return tasks;
-}
-
 void gang__job_free(gang_sched *s, struct gang__job *job)
 {
     while (job->waiters) {

@@ -57,6 +57,8 @@ static gang_result open_parts(gang_sched *s, struct gang_error *error)
     gang_result r = gang_worker_new(s->cluster, &s->worker);
     if (r == GANG_OK)
         r = gang_snapshot_new(s->cluster, &s->scratch);
+    if (r == GANG_OK)
+        r = gang_snapshot_new(s->cluster, &s->base);
     if (r == GANG_OK && !gang__config_root(s))
         r = GANG_ENOMEM;
     if (r != GANG_OK)
@@ -140,6 +142,7 @@ void gang_sched_free(gang_sched *sched)
     if (s->by_group)
         gang__release(&mem, s->by_group);
     gang_snapshot_free(s->scratch);
+    gang_snapshot_free(s->base);
     for (size_t i = 0; i < sizeof(s->submit_worker) / sizeof(s->submit_worker[0]); i++)
         gang_worker_free(s->submit_worker[i]);
     gang_worker_free(s->worker);

@@ -264,7 +264,6 @@ struct gang__qs {
     int64_t tasks;
     gang__a64 waiting;     /* jobs that wait, as submitters see it: see gang__door */
     int64_t idle_since_ns; /* a made one without jobs; INT64_MAX: it has some */
-    size_t over;           /* scratch */
 };
 
 /* What submitters see of the queues: the tree, and how many jobs wait in each. */
@@ -343,8 +342,7 @@ struct gang_sched {
     bool freed;                     /* by us, since then: */
     int64_t freed_cpu, freed_pages, freed_gpu; /* at most so much on one node that gave */
     struct gang__claim *claims;
-    gang_snapshot *base, *scratch; /* for planning; base is of base_at */
-    uint64_t base_at;
+    gang_snapshot *base, *scratch; /* the cluster when planning began, and as it would be */
     struct gang__places told;
     struct gang__victims *victims; /* scratch of evict.c */
     bool some_over;                /* a leaf is above its share, in this making of room */
@@ -590,7 +588,6 @@ gang__tree_compare gang__job_order, gang__timer_order;
 void gang__jobs_forget(gang_sched *s); /* those that ended in this run */
 /* A unit has stopped wholly (it holds nothing, nothing of it leaves). */
 void gang__unit_stopped(gang_sched *s, struct gang__unit *u);
-int64_t gang__job_tasks(const struct gang__job *job);
 void gang__job_count(gang_sched *s, struct gang__job *job); /* running and pending of its queues */
 
 /* ---- life.c ---- */
