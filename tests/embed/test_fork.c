@@ -540,6 +540,12 @@ START_TEST(fork_at_any_moment)
     enum { THREADS = 3 };
     struct world w;
     pthread_t thread[THREADS];
+#ifdef __SANITIZE_ADDRESS__
+    /* Its allocator takes no care of a fork while other threads are in it: now and then the child waits for a lock
+     * that nobody holds any more. */
+    printf("skipped: AddressSanitizer's allocator cannot be forked at any moment\n");
+    return;
+#endif
     world_init(&w, NULL);
     atomic_store(&enough, 0);
     for (int i = 0; i < THREADS; i++)
