@@ -119,6 +119,9 @@ struct gang__reader {
     const struct gang_gpu_spec *alike[GANG_MAX_GPUS + 1];
 };
 
+/* One of `words`, by its index; *number stays as it is if the member is absent. */
+gang_result gang__take_choice(const struct gang__json *object, const char *key,
+                              const char *const *words, size_t count, int32_t *number);
 /* Memory and text that stay. NULL: out of memory, and the error says so at `at`. */
 void *gang__take(struct gang__reader *r, const struct gang__json *at, size_t count, size_t bytes);
 /* `count` elements for the pointer `list`, or return from the function. */

@@ -406,18 +406,6 @@ gang_result gang__take_leaf(struct gang__reader *r, const struct gang__json *at,
     return GANG_OK;
 }
 
-static gang_result take_word(const struct gang__json *object, const char *key,
-                             const char *const *words, size_t count, int32_t *number)
-{
-    struct gang__json at;
-    size_t index = 0;
-    if (!gang__json_get(object, key, &at))
-        return GANG_OK;
-    GANG__TRY(gang__json_choice(&at, words, count, &index));
-    *number = (int32_t)index;
-    return GANG_OK;
-}
-
 static gang_result read_rule(struct gang__reader *r, const struct gang__json *at,
                              struct gang_queue_rule *rule)
 {
@@ -425,10 +413,10 @@ static gang_result read_rule(struct gang__reader *r, const struct gang__json *at
     struct gang__json member;
     *rule = (struct gang_queue_rule)GANG_QUEUE_RULE_INIT;
     GANG__TRY(gang__json_object(at, keys, GANG__COUNT(keys)));
-    GANG__TRY(
-        take_word(at, "match", gang__match_words, GANG__COUNT(gang__match_words), &rule->match));
-    GANG__TRY(take_word(at, "fallback", gang__fallback_words, GANG__COUNT(gang__fallback_words),
-                        &rule->fallback));
+    GANG__TRY(gang__take_choice(at, "match", gang__match_words, GANG__COUNT(gang__match_words),
+                                &rule->match));
+    GANG__TRY(gang__take_choice(at, "fallback", gang__fallback_words,
+                                GANG__COUNT(gang__fallback_words), &rule->fallback));
     GANG__TRY(gang__take_name_of(r, at, "pattern", &rule->pattern));
     GANG__TRY(gang__json_need(at, "queue", &member));
     return gang__take_name(r, &member, &rule->queue);

@@ -124,24 +124,12 @@ gang_result gang__read_labels(struct gang__reader *r, const struct gang__json *o
 
 /* ---- devices and places -------------------------------------------------------------------- */
 
-static gang_result take_choice(const struct gang__json *object, const char *key,
-                               const char *const *words, size_t count, int32_t *number)
-{
-    struct gang__json at;
-    size_t index = 0;
-    if (!gang__json_get(object, key, &at))
-        return GANG_OK;
-    GANG__TRY(gang__json_choice(&at, words, count, &index));
-    *number = (int32_t)index;
-    return GANG_OK;
-}
-
 static gang_result read_device_demands(struct gang__reader *r, const struct gang__json *object,
                                        struct gang_group_spec *group)
 {
     struct gang__json at;
-    GANG__TRY(
-        take_choice(object, "numa", gang__numa_words, GANG__COUNT(gang__numa_words), &group->numa));
+    GANG__TRY(gang__take_choice(object, "numa", gang__numa_words, GANG__COUNT(gang__numa_words),
+                                &group->numa));
     GANG__TRY(gang__take_bool(object, "near_nic", &group->near_nic));
     GANG__TRY(gang__take_bool(object, "models_ranked", &group->models_ranked));
     if (group->models_ranked && group->gpu_model_count > GANG__MAX_RANKS) {
@@ -274,9 +262,10 @@ gang_result gang__read_job_demands(struct gang__reader *r, const struct gang__js
 {
     GANG__TRY(gang__take_level(r, job, "same", GANG__LEVELS_ALL, &request->same));
     GANG__TRY(gang__take_level(r, job, "prefer", GANG__LEVELS_ALL, &request->prefer));
-    GANG__TRY(take_choice(job, "policy", gang__policy_words, GANG_POLICY_HOST, &request->policy));
-    GANG__TRY(take_choice(job, "scarce", gang__scarce_words, GANG__COUNT(gang__scarce_words),
-                          &request->scarce));
+    GANG__TRY(
+        gang__take_choice(job, "policy", gang__policy_words, GANG_POLICY_HOST, &request->policy));
+    GANG__TRY(gang__take_choice(job, "scarce", gang__scarce_words, GANG__COUNT(gang__scarce_words),
+                                &request->scarce));
     GANG__TRY(gang__take_bool(job, "exclusive", &request->exclusive));
     GANG__TRY(
         gang__take_labels(r, job, GANG__MAX_JOB_LABELS, &request->labels, &request->label_count));

@@ -300,6 +300,18 @@ gang_result gang__take_amounts(struct gang__reader *r, const struct gang__json *
     return GANG_OK;
 }
 
+gang_result gang__take_choice(const struct gang__json *object, const char *key,
+                              const char *const *words, size_t count, int32_t *number)
+{
+    struct gang__json at;
+    size_t index = 0;
+    if (!gang__json_get(object, key, &at))
+        return GANG_OK;
+    GANG__TRY(gang__json_choice(&at, words, count, &index));
+    *number = (int32_t)index;
+    return GANG_OK;
+}
+
 gang_result gang__take_bool(const struct gang__json *object, const char *key, int32_t *flag)
 {
     struct gang__json at;
