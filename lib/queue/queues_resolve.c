@@ -7,16 +7,15 @@
  * rounded down when they are scaled; a division by weight leaves nothing over. */
 #include <assert.h>
 
+#include "base/wide.h"
 #include "queue/queue_spec.h"
 #include "queue/queues.h"
 
-__extension__ typedef unsigned __int128 wide; /* a product of two amounts */
-
 /* a * b / c rounded down, for c > 0 and a result that an amount can hold. */
-static int64_t scale(int64_t a, int64_t b, wide c)
+static int64_t scale(int64_t a, int64_t b, gang__u128 c)
 {
     assert(a >= 0 && b >= 0);
-    return (int64_t)((wide)(uint64_t)a * (uint64_t)b / c);
+    return (int64_t)((gang__u128)(uint64_t)a * (uint64_t)b / c);
 }
 
 static int64_t least_of(int64_t a, int64_t b)
@@ -69,7 +68,7 @@ static bool takes_part(const struct division *v, uint32_t i)
 
 static int64_t remainder_of(const struct division *v, uint32_t i)
 {
-    wide product = (wide)(uint64_t)v->room * (uint64_t)quota_of(v->c, i)->amount;
+    gang__u128 product = (gang__u128)(uint64_t)v->room * (uint64_t)quota_of(v->c, i)->amount;
     return (int64_t)(product % (uint64_t)v->weights);
 }
 
@@ -113,7 +112,8 @@ static void divide_by_weight(const struct column *c, uint32_t first, uint32_t pa
     for (uint32_t i = first; i != GANG__NO_QUEUE; i = c->qs->queue[i].next_sibling) {
         if (!takes_part(&v, i))
             continue;
-        *guarantee_of(c, i) = scale(v.room, quota_of(c, i)->amount, (wide)(uint64_t)v.weights);
+        *guarantee_of(c, i) =
+            scale(v.room, quota_of(c, i)->amount, (gang__u128)(uint64_t)v.weights);
         rest -= *guarantee_of(c, i);
     }
     if (rest > 0)
@@ -147,14 +147,15 @@ static bool is_scaled(const struct column *c, const struct gang__quota *g)
 }
 
 /* Scale all claims by over / under, if that is less than 1; tells their sum. */
-static wide scale_claims(const struct column *c, uint32_t first, int64_t over, wide under)
+static gang__u128 scale_claims(const struct column *c, uint32_t first, int64_t over,
+                               gang__u128 under)
 {
-    wide sum = 0;
+    gang__u128 sum = 0;
     for (uint32_t i = first; i != GANG__NO_QUEUE; i = c->qs->queue[i].next_sibling) {
         int64_t *own = guarantee_of(c, i);
         if (!is_scaled(c, quota_of(c, i)))
             continue;
-        if ((wide)(uint64_t)over < under)
+        if ((gang__u128)(uint64_t)over < under)
             *own = scale(*own, over, under);
         sum += (uint64_t)*own;
     }
@@ -165,17 +166,17 @@ static wide scale_claims(const struct column *c, uint32_t first, int64_t over, w
  * the parent itself is: sites write such trees (KAI, Volcano), and mean a floor for the parent as a
  * whole. Tells what there is for all claims, and adapts their sum. */
 static int64_t room_for_claims(const struct column *c, uint32_t first, uint32_t parent,
-                               wide *claims)
+                               gang__u128 *claims)
 {
     if (parent == GANG__NO_QUEUE || *guarantee_of(c, parent) == GANG__NO_BOUND)
         return room_of(c, parent);
     const struct gang__quota *p = quota_of(c, parent);
     int64_t stated = p->how == GANG__QUOTA_NONE ? 0 : p->amount;
     if (p->how == GANG__QUOTA_PART || p->how == GANG__QUOTA_WEIGHT ||
-        *claims <= (wide)(uint64_t)stated)
+        *claims <= (gang__u128)(uint64_t)stated)
         return *guarantee_of(c, parent);
     if (stated > 0)
-        *claims = scale_claims(c, first, *guarantee_of(c, parent), (wide)(uint64_t)stated);
+        *claims = scale_claims(c, first, *guarantee_of(c, parent), (gang__u128)(uint64_t)stated);
     return room_of(c, c->qs->queue[parent].parent);
 }
 
@@ -185,7 +186,7 @@ static void divide(const struct column *c, uint32_t first, uint32_t parent)
     int64_t room = room_of(c, parent);
     for (uint32_t i = first; i != GANG__NO_QUEUE; i = c->qs->queue[i].next_sibling)
         *guarantee_of(c, i) = claim(c, &c->qs->queue[i], room);
-    wide claims = scale_claims(c, first, 1, 1);
+    gang__u128 claims = scale_claims(c, first, 1, 1);
     room = room_for_claims(c, first, parent, &claims);
     (void)scale_claims(c, first, room, claims);
     divide_by_weight(c, first, parent);

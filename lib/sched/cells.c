@@ -32,13 +32,6 @@ static int32_t mark_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-static bool is_below(const struct gang__qs *q, const struct gang__qs *of)
-{
-    while (q && q != of)
-        q = q->parent;
-    return q == of;
-}
-
 /* Which nodes hold work that cannot be taken back: of the queue, of others. */
 static void mark_nodes(struct mark *m)
 {
@@ -50,7 +43,7 @@ static void mark_nodes(struct mark *m)
             struct gang__unit *u = GANG__OF(struct gang__unit, fall, n);
             if (u->job->preemptible == GANG_PREEMPTIBLE)
                 continue;
-            m->value = is_below(s->qs[i], m->leaf) ? 2 : 1;
+            m->value = gang__qs_below(s->qs[i], m->leaf) ? 2 : 1;
             (void)!gang_alloc_each(s->cluster, u->alloc, mark_task, m);
         }
     }
@@ -177,7 +170,7 @@ gang_result gang__cells_keep(gang_sched *s, const struct gang__unit *u, gang_sna
         return GANG_ENOMEM;
     for (uint32_t i = 0; i < s->queues->count; i++) {
         const struct gang__qs *q = s->qs[i];
-        if (q->q->cell_count == 0 || is_below(u->job->leaf, q))
+        if (q->q->cell_count == 0 || gang__qs_below(u->job->leaf, q))
             continue;
         m.leaf = q;
         mark_nodes(&m);

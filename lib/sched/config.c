@@ -72,6 +72,13 @@ struct gang__qs *gang__qs_of(const gang_sched *s, gang_queue_id id)
     return q ? s->qs[q->index] : NULL;
 }
 
+bool gang__qs_below(const struct gang__qs *q, const struct gang__qs *top)
+{
+    while (q && q != top)
+        q = q->parent;
+    return q != NULL;
+}
+
 /* ---- doors --------------------------------------------------------------------------------------------------- */
 
 static struct gang__door *new_door(gang_sched *s, struct gang__queues *queues)
@@ -696,7 +703,7 @@ static int64_t idle_until(const gang_sched *s, const struct gang__qs *q)
     (void)s;
     if (after <= 0 || q->idle_since_ns == INT64_MAX || q->jobs > 0)
         return INT64_MAX;
-    return q->idle_since_ns > INT64_MAX - after ? INT64_MAX : q->idle_since_ns + after;
+    return gang__add_sat(q->idle_since_ns, after);
 }
 
 int64_t gang__config_next(const gang_sched *s)

@@ -761,12 +761,6 @@ static bool move(struct plan *p)
 
 /* ---- carrying it out --------------------------------------------------------------------------------------------------------- */
 
-static int order_tasks(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Numbers of the tasks of a unit that go one by one, ascending. 0: out of memory. */
 static size_t single_tasks(gang_sched *s, const struct gang__unit *u)
 {
@@ -780,7 +774,7 @@ static size_t single_tasks(gang_sched *s, const struct gang__unit *u)
             v->tasks[count++] = v->list[i].task;
             v->list[i].told = true;
         }
-    qsort(v->tasks, count, sizeof(*v->tasks), order_tasks);
+    qsort(v->tasks, count, sizeof(*v->tasks), gang__by_number);
     return count;
 }
 

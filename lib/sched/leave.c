@@ -231,7 +231,7 @@ static void give_back(gang_sched *s, struct gang__leave *l)
     gang__freed(s, l->unit);
 }
 
-static int by_number(const void *a, const void *b)
+int gang__by_number(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
@@ -243,7 +243,7 @@ static bool is_kept(const gang_sched *s, gang_alloc_id alloc, int64_t task)
     for (const struct gang__claim *c = s->claims; c; c = c->next)
         for (const struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
             if (l->alloc == alloc && !l->given &&
-                bsearch(&task, l->own, l->own_count, sizeof(task), by_number))
+                bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number))
                 return true;
     return false;
 }
@@ -339,12 +339,7 @@ static void start_taker(gang_sched *s, struct gang__claim *c)
     if (c->grow_group >= 0) {
         if (!up)
             return;
-        struct gang__alloc *a;
-        int64_t first = 0;
-        if (gang__alloc_read(s->cluster, u->alloc, &a) == GANG_OK) {
-            first = a->next_number;
-            gang__alloc_read_end(a);
-        }
+        int64_t first = gang__next_number(s, u->alloc);
         if (gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, (size_t)c->place_count,
                        sizeof(*s->numbers)) &&
             gang__alloc_adopt_more(s->worker, u->alloc, c->places, c->place_count) == GANG_OK) {
@@ -422,7 +417,7 @@ static void gone(gang_sched *s, struct gang__leave *l)
 /* One that is reported twice is gone once. */
 static void one_gone(struct gang__leave *l, int64_t task)
 {
-    int64_t *at = l->left ? bsearch(&task, l->still, l->left, sizeof(task), by_number) : NULL;
+    int64_t *at = l->left ? bsearch(&task, l->still, l->left, sizeof(task), gang__by_number) : NULL;
     if (!at)
         return;
     l->left--;
@@ -485,7 +480,8 @@ static int32_t add_place(const struct gang_task *task, void *user)
 {
     const struct noting *n = user;
     struct gang__unit *u = n->unit;
-    if (!bsearch(&task->task, n->leave->own, n->leave->own_count, sizeof(task->task), by_number))
+    if (!bsearch(&task->task, n->leave->own, n->leave->own_count, sizeof(task->task),
+                 gang__by_number))
         return 0;
     struct gang_placement *p = &u->places[u->place_count++];
     *p = (struct gang_placement)GANG_PLACEMENT_INIT;
@@ -536,12 +532,12 @@ bool gang__leave_asked(const gang_sched *s, const struct gang__unit *u, int64_t 
     if (u->ungiven == 0)
         return false;
     for (const struct gang__leave *l = u->leaves; l; l = l->next)
-        if (bsearch(&task, l->own, l->own_count, sizeof(task), by_number))
+        if (bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number))
             return true;
     for (const struct gang__claim *c = s->claims; c; c = c->next)
         for (const struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
             if (l->alloc == u->alloc && !l->given &&
-                bsearch(&task, l->own, l->own_count, sizeof(task), by_number))
+                bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number))
                 return true;
     return false;
 }
@@ -665,7 +661,7 @@ int32_t gang__leave_go(gang_sched *s, struct gang__leave *l, gang_job_id because
     const struct gang__queue *q = job->leaf->q;
     int32_t reason = l->reason;
     bool all = !l->tasks;
-    l->deadline_ns = q->grace_ns > INT64_MAX - s->now_ns ? INT64_MAX : s->now_ns + q->grace_ns;
+    l->deadline_ns = gang__add_sat(s->now_ns, q->grace_ns);
     l->claim = claim;
     if (claim) {
         l->next_of_claim = claim->leaves;

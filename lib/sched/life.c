@@ -30,16 +30,10 @@ static void report_free(gang_sched *s, struct report *r)
     gang__found_free(&r->leaves, &s->cluster->mem);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static bool is_leaving(const struct gang__unit *u, int64_t task)
 {
     for (const struct gang__leave *l = u->leaves; l; l = l->next)
-        if (bsearch(&task, l->still, l->left, sizeof(task), by_number))
+        if (bsearch(&task, l->still, l->left, sizeof(task), gang__by_number))
             return true;
     return false;
 }
@@ -54,7 +48,7 @@ static gang_alloc_id alloc_of(const struct gang__unit *u)
 static bool is_own(const struct gang__leave *l, const struct gang__unit *u, int64_t task)
 {
     return l->unit == u && !l->given && l->alloc == alloc_of(u) &&
-           bsearch(&task, l->own, l->own_count, sizeof(task), by_number) != NULL;
+           bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number) != NULL;
 }
 
 /* It was asked to stop and has, but what it held goes back with others, or is kept for whom it went: it is no
@@ -65,7 +59,7 @@ static bool is_gone(const gang_sched *s, const struct gang__unit *u, int64_t tas
         return false;
     for (const struct gang__leave *l = u->leaves; l; l = l->next)
         if (is_own(l, u, task))
-            return !bsearch(&task, l->still, l->left, sizeof(task), by_number);
+            return !bsearch(&task, l->still, l->left, sizeof(task), gang__by_number);
     for (const struct gang__claim *c = s->claims; c; c = c->next)
         for (const struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
             if (l->gone && is_own(l, u, task))
@@ -106,7 +100,7 @@ static bool look_up(gang_sched *s, struct report *r, const int64_t *tasks, size_
         if (!sorted)
             return false;
         memcpy(sorted, tasks, count * sizeof(*sorted));
-        qsort(sorted, count, sizeof(*sorted), by_number);
+        qsort(sorted, count, sizeof(*sorted), gang__by_number);
         tasks = sorted;
     }
     gang_result found = gang__alloc_find(s->cluster, alloc, tasks, count, &r->run);

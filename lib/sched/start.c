@@ -410,7 +410,7 @@ int64_t gang__unit_step(const struct gang__unit *u, uint32_t group)
     return step;
 }
 
-static uint32_t next_number(gang_sched *s, gang_alloc_id id)
+uint32_t gang__next_number(gang_sched *s, gang_alloc_id id)
 {
     struct gang__alloc *a;
     uint32_t number = 0;
@@ -444,7 +444,7 @@ static bool try_group(gang_sched *s, struct gang__unit *u, uint32_t group, bool 
     *last = true;
     if (!pass(s, u, take, count))
         return false;
-    uint32_t first = next_number(s, u->alloc);
+    uint32_t first = gang__next_number(s, u->alloc);
     gang_result r = GANG_ENOMEM;
     if (gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, (size_t)step,
                    sizeof(*s->numbers)))

@@ -474,6 +474,8 @@ bool gang__user_limits(gang_sched *s, const struct gang__unit *u, const int64_t 
                        int64_t *limit);
 /* Are the nodes of these places there and up? GANG_OK; GANG_ENOFIT: not up now; GANG_ESTALE: one is gone. */
 gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, int64_t count);
+/* The number that the next task of an allocation gets. */
+uint32_t gang__next_number(gang_sched *s, gang_alloc_id id);
 /* Take the counts of a unit from its allocation. */
 bool gang__unit_count(gang_sched *s, struct gang__unit *u);
 
@@ -558,6 +560,8 @@ void gang__claim_book(struct gang__claim *claim, int64_t sign);
 void gang__claim_comes(struct gang__claim *claim, bool comes);
 /* All who stood in the way have gone: start the taker. */
 void gang__claims_settle(gang_sched *s);
+/* Order of numbers of tasks, for bsearch() and qsort(). */
+int gang__by_number(const void *a, const void *b);
 /* Begin to wait: the taker is out of turn, and what is free already of its places is kept. */
 void gang__claim_begin(gang_sched *s, struct gang__claim *claim);
 struct gang__claim *gang__claim_new(gang_sched *s, struct gang__unit *taker,
@@ -654,6 +658,8 @@ gang_result gang__config_default(gang_sched *s, struct gang_error *error);
 bool gang__config_root(gang_sched *s); /* false: out of memory */
 void gang__config_free(gang_sched *s);
 void gang__config_resolve(gang_sched *s); /* amounts in force, from what there is */
+/* Is it this queue, or below it? */
+bool gang__qs_below(const struct gang__qs *q, const struct gang__qs *top);
 struct gang__qs *gang__qs_of(const gang_sched *s, gang_queue_id id);
 /* Make a queue on demand, if it is not there. GANG_OK; GANG_ENOMEM; other errors: it cannot be made. */
 gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *name,

@@ -2,11 +2,6 @@
 /* What is due when: one timer a job, for whatever comes first. */
 #include "sched/state.h"
 
-static int64_t later(int64_t at, int64_t by)
-{
-    return at > INT64_MAX - by ? INT64_MAX : at + by;
-}
-
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -22,9 +17,9 @@ static int64_t due_of(const gang_sched *s, const struct gang__job *job)
     if (job->not_before_ns > s->now_ns)
         due = least(due, job->not_before_ns);
     if (job->start_within_ns > 0 && job->ready_ns >= 0)
-        due = least(due, later(job->ready_ns, job->start_within_ns));
+        due = least(due, gang__add_sat(job->ready_ns, job->start_within_ns));
     if (job->time_limit_ns > 0 && job->state == GANG_JOB_RUNNING)
-        due = least(due, later(job->started_ns, job->time_limit_ns));
+        due = least(due, gang__add_sat(job->started_ns, job->time_limit_ns));
     for (uint32_t i = 0; i < job->unit_count; i++)
         for (const struct gang__leave *l = job->unit[i].leaves; l; l = l->next)
             due = l->gone ? due : least(due, l->deadline_ns);
@@ -69,17 +64,17 @@ static void unstarted(gang_sched *s, struct gang__job *job)
     }
     int64_t wait = job->back_off_now > 0 ? job->back_off_now : job->back_off_ns;
     job->back_off_now = wait > INT64_MAX / 2 ? INT64_MAX : wait * 2;
-    job->not_before_ns = later(s->now_ns, wait);
+    job->not_before_ns = gang__add_sat(s->now_ns, wait);
     job->ready_ns = -1;
 }
 
 static void fire(gang_sched *s, struct gang__job *job)
 {
     if (job->start_within_ns > 0 && job->ready_ns >= 0 &&
-        s->now_ns >= later(job->ready_ns, job->start_within_ns))
+        s->now_ns >= gang__add_sat(job->ready_ns, job->start_within_ns))
         unstarted(s, job);
     if (job->state == GANG_JOB_RUNNING && job->time_limit_ns > 0 &&
-        s->now_ns >= later(job->started_ns, job->time_limit_ns))
+        s->now_ns >= gang__add_sat(job->started_ns, job->time_limit_ns))
         gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
     if (job->undone && job->ending)
         gang__job_stop(s, job, job->stop_reason, job->end_wanted);

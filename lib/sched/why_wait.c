@@ -276,13 +276,6 @@ static int64_t held_by(const struct gang__unit *u, uint32_t dim)
     return sum;
 }
 
-static bool is_below(const struct gang__qs *q, const struct gang__qs *top)
-{
-    while (q && q != top)
-        q = q->parent;
-    return q != NULL;
-}
-
 /* Who has most of it, among the first some that would fall. */
 static gang_job_id holder_of(const gang_sched *s, const struct gang__qs *top, uint32_t dim)
 {
@@ -291,7 +284,7 @@ static gang_job_id holder_of(const gang_sched *s, const struct gang__qs *top, ui
     gang_job_id id = GANG_ID_NONE;
     for (uint32_t i = 0; i < s->queues->count && looked < 256; i++) {
         const struct gang__qs *q = s->qs[i];
-        if (!q->q->leaf || !is_below(q, top))
+        if (!q->q->leaf || !gang__qs_below(q, top))
             continue;
         struct gang__tree_link *n = gang__ordered_first(&q->fall);
         for (; n && looked < 256; n = gang__ordered_next(n), looked++) {
