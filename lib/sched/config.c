@@ -30,7 +30,7 @@ static bool make_amounts(gang_sched *s, struct gang__qs *q)
 
 bool gang__config_root(gang_sched *s)
 {
-    gang__turn_init(s, &s->root);
+    gang__turn_init(&s->root);
     return make_amounts(s, &s->root);
 }
 
@@ -300,7 +300,7 @@ static void all_leave(gang_sched *s)
 }
 
 /* A queue begins to count anew, in the dimensions in force. */
-static void count_anew(gang_sched *s, struct gang__qs *q)
+static void count_anew(struct gang__qs *q)
 {
     memset(q->block, 0, AMOUNTS * (size_t)GANG__DIMS * sizeof(*q->block));
     q->tasks = q->running = q->pending = q->jobs = q->coming = 0;
@@ -308,7 +308,7 @@ static void count_anew(gang_sched *s, struct gang__qs *q)
     q->blocked = NULL;
     q->stuck = NULL;
     q->active = false;
-    gang__turn_init(s, q);
+    gang__turn_init(q);
     for (size_t b = 0; b < q->users.room; b++)
         for (struct gang__name *n = q->users.bucket[b]; n; n = n->next) {
             struct gang__user *user = GANG__OF(struct gang__user, link, n);
@@ -362,7 +362,7 @@ static void link_queues(gang_sched *s)
         q->q = &s->queues->queue[i];
         q->parent = q->q->parent == GANG__NO_QUEUE ? &s->root : s->qs[q->q->parent];
         if (is_new) {
-            gang__turn_init(s, q);
+            gang__turn_init(q);
             q->idle_since_ns = s->now_ns;
         }
         gang__load_relaxed(&s->door)->pending[i] = &q->waiting;
@@ -421,8 +421,8 @@ static gang_result swap_in(gang_sched *s, struct gang__queues *queues, struct ga
     commit(&w);
     if (w.rebuild) {
         for (uint32_t i = 0; i < queues->count; i++)
-            count_anew(s, s->qs[i]);
-        count_anew(s, &s->root);
+            count_anew(s->qs[i]);
+        count_anew(&s->root);
         all_enter(s);
     } else {
         for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n;
@@ -696,11 +696,10 @@ gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *n
     return r;
 }
 
-static int64_t idle_until(const gang_sched *s, const struct gang__qs *q)
+static int64_t idle_until(const struct gang__qs *q)
 {
     const struct gang__queue *up = q->q->made ? q->parent->q : NULL;
     int64_t after = up ? up->spec->child_idle_ns : 0;
-    (void)s;
     if (after <= 0 || q->idle_since_ns == INT64_MAX || q->jobs > 0)
         return INT64_MAX;
     return gang__add_sat(q->idle_since_ns, after);
@@ -710,7 +709,7 @@ int64_t gang__config_next(const gang_sched *s)
 {
     int64_t next = INT64_MAX;
     for (uint32_t i = 0; s->queues->count > 1 && i < s->queues->count; i++) {
-        int64_t until = s->queues->queue[i].made ? idle_until(s, s->qs[i]) : INT64_MAX;
+        int64_t until = s->queues->queue[i].made ? idle_until(s->qs[i]) : INT64_MAX;
         next = until < next ? until : next;
     }
     return next;
@@ -719,7 +718,7 @@ int64_t gang__config_next(const gang_sched *s)
 void gang__config_idle(gang_sched *s)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
-        if (s->queues->queue[i].made && idle_until(s, s->qs[i]) <= s->now_ns &&
+        if (s->queues->queue[i].made && idle_until(s->qs[i]) <= s->now_ns &&
             without(s, &s->queues->queue[i], NULL) == GANG_OK)
             i = UINT32_MAX; /* another tree */
 }

@@ -86,9 +86,9 @@ void gang__eased(gang_sched *s, struct gang__qs *leaf)
     s->changes++;
 }
 
-void gang__freed(gang_sched *s, const struct gang__unit *u)
+/* How much became free on one node is not known here: anybody may try. */
+void gang__freed(gang_sched *s)
 {
-    (void)u; /* how much became free on one node is not known here: anybody may try */
     s->freed = true;
     s->freed_cpu = s->freed_pages = s->freed_gpu = INT64_MAX;
     s->changes++;
@@ -341,7 +341,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
             gang__unit_clear(s, u);
             if (gang__give_rest(s, alloc) != GANG_OK)
                 s->no_memory = true;
-            gang__freed(s, u);
+            gang__freed(s);
         }
         u->over = true;
     }

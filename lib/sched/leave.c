@@ -228,7 +228,7 @@ static void give_back(gang_sched *s, struct gang__leave *l)
     count_given(l);
     if (r != GANG_OK && r != GANG_ESTALE)
         s->no_memory = true;
-    gang__freed(s, l->unit);
+    gang__freed(s);
 }
 
 int gang__by_number(const void *a, const void *b)
@@ -308,7 +308,7 @@ void gang__claim_give_up(gang_sched *s, struct gang__claim *c)
         }
     }
     unlink_claim(s, c);
-    gang__freed(s, NULL);
+    gang__freed(s);
 }
 
 /* Those who were moved start where they are to. */

@@ -132,7 +132,7 @@ static void note_freed(gang_sched *s, const struct gang__unit *u, gang_node_id n
     struct gang_node_info n;
     n.size = sizeof(n);
     if (q->uses_pool || q->social) {
-        gang__freed(s, u);
+        gang__freed(s);
         return;
     }
     if (gang_node_get(s->cluster, node, &n) != GANG_OK)

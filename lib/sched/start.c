@@ -184,7 +184,7 @@ static void undo_start(gang_sched *s, struct gang__unit *u)
     gang__log(s, 0, "the host refused to start job %llu", (unsigned long long)job->id);
     gang__job_count(s, job);
     note_user(s, job);
-    gang__freed(s, NULL);
+    gang__freed(s);
     gang__eased(s, job->leaf);
     gang__job_settle(s, job);
 }
@@ -389,7 +389,7 @@ bool gang__grow_done(gang_sched *s, struct gang__unit *u, const int64_t *tasks, 
         (void)!gang__alloc_shed(s->worker, u->alloc, tasks, count);
         gang__log(s, 0, "the host refused more tasks of job %llu", (unsigned long long)u->job->id);
         u->job->not_before_ns = s->now_ns + s->opts.refused_ns;
-        gang__freed(s, NULL);
+        gang__freed(s);
         gang__eased(s, u->job->leaf);
         gang__job_settle(s, u->job);
         return false;

@@ -439,7 +439,7 @@ void gang__turn_rekey_all(gang_sched *s);
 void gang__turn_forget(gang_sched *s);
 void gang__turn_user(gang_sched *s, struct gang__qs *leaf, struct gang__user *user);
 void gang__turn_users(gang_sched *s, struct gang__qs *leaf);
-void gang__turn_init(gang_sched *s, struct gang__qs *q);
+void gang__turn_init(struct gang__qs *q);
 void gang__turn_free_bin(gang_sched *s, struct gang__unit *u);
 /* What a unit asks for when it is its turn: its gang, or a task of the first group that lacks some. */
 const struct gang__take *gang__unit_asks(const struct gang__unit *u, uint32_t *count);
@@ -545,7 +545,7 @@ gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc);
 /* All of it but what has stopped and is kept for somebody; that is given back with the claim. */
 gang_result gang__give_rest(gang_sched *s, gang_alloc_id alloc);
 /* What its tasks held came free: those who wait for room may try. */
-void gang__freed(gang_sched *s, const struct gang__unit *u);
+void gang__freed(gang_sched *s);
 /* Use of the leaf and those above went down: who waits for that may try. */
 void gang__eased(gang_sched *s, struct gang__qs *leaf);
 /* Was this task of its allocation asked to stop? Also if it has, and what it held is kept for somebody. */

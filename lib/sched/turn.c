@@ -141,12 +141,11 @@ static int compare_falls(const struct gang__tree_link *a, const struct gang__tre
     return c ? c : by_number(y->part, x->part);
 }
 
-void gang__turn_init(gang_sched *s, struct gang__qs *q)
+void gang__turn_init(struct gang__qs *q)
 {
     q->ready_of_bins = q->q && q->q->leaf;
     gang__ordered_init(&q->ready, q->ready_of_bins ? compare_bins : compare_queues, q);
     gang__ordered_init(&q->fall, compare_falls, q);
-    (void)s;
 }
 
 void gang__fall_enter(struct gang__unit *u)
