@@ -309,12 +309,31 @@ static gang_result check_queue(struct audit *a, struct gang__qs *q)
 
 /* ---- what is blocked, what is due ------------------------------------------------------------- */
 
+/* Would the queue that is said to block it still do so? Not asked of lending: once who lends uses all of it
+ * himself, it is room that is short, and comes back at the same time. */
+static bool is_refused(gang_sched *s, const struct gang__bin *bin)
+{
+    struct gang__unit *u = GANG__OF(struct gang__unit, turn, gang__ordered_first(&bin->units));
+    if (bin->why != GANG_WAIT_LIMIT && bin->why != GANG_WAIT_GUARANTEE &&
+        bin->why != GANG_WAIT_MAX_RUNNING)
+        return true;
+    if (u->alloc == GANG_ID_NONE) /* what the groups get may be known only when they have it */
+        return !u->ask->exact || !gang__start_may(s, u, -1, 1);
+    for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++)
+        if (gang__unit_lacks(u, g) > 0 && !gang__start_may(s, u, (int32_t)g, gang__unit_step(u, g)))
+            return true;
+    return false;
+}
+
 static gang_result check_blocked(struct audit *a)
 {
-    for (const struct gang__bin *bin = a->s->blocked; bin; bin = bin->next_all)
+    for (const struct gang__bin *bin = a->s->blocked; bin; bin = bin->next_all) {
         if (bin->state != GANG__BIN_BLOCKED || bin->units.count == 0 || !bin->at ||
             *bin->at != bin || *bin->at_all != bin)
             return BAD(a, name_of(bin->leaf), "a bin is said to be blocked and is not");
+        if (!is_refused(a->s, bin))
+            return BAD(a, name_of(bin->leaf), "it waits for reason %d, which is gone", bin->why);
+    }
     return GANG_OK;
 }
 

@@ -316,8 +316,8 @@ static void start_moved(gang_sched *s, struct gang__leave *l)
 {
     struct gang__unit *u = l->unit;
     gang_alloc_id id;
-    if (!l->to || !u || u->alloc != GANG_ID_NONE || u->leaves || !u->bin || u->job->held ||
-        gang__places_up(s, l->to, l->to_count) != GANG_OK)
+    if (!l->to || !u || u->alloc != GANG_ID_NONE || u->places || u->leaves || !u->bin ||
+        u->job->held || gang__places_up(s, l->to, l->to_count) != GANG_OK)
         return;
     if (!gang__ask_refresh(s, u->ask) || !gang__start_may(s, u, -1, 1))
         return; /* others of its queues were faster: it waits its turn */
@@ -326,19 +326,17 @@ static void start_moved(gang_sched *s, struct gang__leave *l)
         s->info.moved++;
 }
 
-static void start_taker(gang_sched *s, struct gang__claim *c)
+/* False: he gets nothing, and what his queues counted for him is there for others. */
+static bool start_taker(gang_sched *s, struct gang__claim *c)
 {
     struct gang__unit *u = c->taker;
     gang_alloc_id id;
     bool up = gang__places_up(s, c->places, c->place_count) == GANG_OK;
-    if (!gang__ask_refresh(s, u->ask) ||
-        !gang__start_may(s, u, c->grow_group, c->place_count)) { /* queues changed meanwhile */
-        gang__eased(s, u->job->leaf);
-        return;
-    }
+    if (!gang__ask_refresh(s, u->ask) || !gang__start_may(s, u, c->grow_group, c->place_count))
+        return false; /* queues changed meanwhile */
     if (c->grow_group >= 0) {
         if (!up)
-            return;
+            return false;
         int64_t first = gang__next_number(s, u->alloc);
         if (gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, (size_t)c->place_count,
                        sizeof(*s->numbers)) &&
@@ -348,14 +346,14 @@ static void start_taker(gang_sched *s, struct gang__claim *c)
                 s->numbers[i] = first + i;
                 s->by_group[c->places[i].group]++;
             }
-            gang__grow_done(s, u, s->numbers, (size_t)c->place_count, s->by_group);
+            return gang__grow_done(s, u, s->numbers, (size_t)c->place_count, s->by_group);
         }
-        return;
+        return false;
     }
-    if ((up &&
-         gang_alloc_adopt(s->worker, u->ask->q, c->places, c->place_count, &id, NULL) == GANG_OK) ||
-        gang_alloc(s->worker, u->ask->q, &id, NULL) == GANG_OK)
-        gang__start_done(s, u, id, c->reason);
+    return ((up && gang_alloc_adopt(s->worker, u->ask->q, c->places, c->place_count, &id, NULL) ==
+                       GANG_OK) ||
+            gang_alloc(s->worker, u->ask->q, &id, NULL) == GANG_OK) &&
+           gang__start_done(s, u, id, c->reason);
 }
 
 static void settle(gang_sched *s, struct gang__claim *c)
@@ -366,7 +364,8 @@ static void settle(gang_sched *s, struct gang__claim *c)
     let_go(s, c);
     for (struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
         give_back(s, l);
-    start_taker(s, c);
+    if (!start_taker(s, c))
+        gang__eased(s, u->job->leaf);
     gang__job_settle(s, u->job);
     while (c->leaves) {
         struct gang__leave *l = c->leaves;
@@ -599,10 +598,11 @@ static int32_t tally_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* They leave the books. */
+/* They leave the books, and whoever waits for that may try. */
 static void leave_books(gang_sched *s, struct gang__unit *u, const struct gang__leave *l)
 {
     uint32_t groups = gang__unit_request(u)->group_count;
+    gang__eased(s, u->job->leaf);
     if (!l->tasks) {
         gang__unit_clear(s, u);
         return;

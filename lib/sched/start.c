@@ -80,6 +80,32 @@ static bool beyond_user_limit(gang_sched *s, const struct gang__unit *u,
     return gang__user_limits(s, u, gang, limit);
 }
 
+/* What so many tasks of each group take together. */
+static uint32_t sum_up(const gang_sched *s, const struct gang__unit *u, const int64_t *tasks,
+                       struct gang__take take[GANG__DIMS])
+{
+    int64_t sum[GANG__DIMS] = {0};
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++) {
+        const struct gang__take *t = u->ask->take + u->ask->group[g].from;
+        for (uint32_t i = 0; i < u->ask->group[g].count; i++)
+            sum[t[i].dim] += t[i].amount * tasks[g];
+    }
+    for (uint32_t d = 0; d < s->dims; d++)
+        if (sum[d])
+            take[n++] = (struct gang__take){d, sum[d]};
+    return n;
+}
+
+uint32_t gang__unit_resumes_with(gang_sched *s, const struct gang__unit *u,
+                                 struct gang__take take[GANG__DIMS])
+{
+    memset(s->by_group, 0, gang__unit_request(u)->group_count * sizeof(*s->by_group));
+    for (int64_t i = 0; i < u->place_count; i++)
+        s->by_group[u->places[i].group]++;
+    return sum_up(s, u, s->by_group, take);
+}
+
 /* Which queue forbids it; NULL: none. */
 static struct gang__qs *refuses(gang_sched *s, struct gang__unit *u, const struct gang__take *take,
                                 uint32_t count, bool fixed, uint32_t *dim, int32_t *why)
@@ -112,6 +138,10 @@ bool gang__start_may(gang_sched *s, struct gang__unit *u, int32_t grow_group, in
     struct gang__take take[GANG__DIMS];
     bool fixed = u->job->preemptible == GANG_NOT_PREEMPTIBLE ||
                  (u->job->preemptible == GANG_SEMI_PREEMPTIBLE && grow_group < 0);
+    if (u->places) {
+        count = gang__unit_resumes_with(s, u, take);
+        return !refuses(s, u, take, count, fixed, &dim, &why);
+    }
     if (grow_group < 0)
         return !refuses(s, u, u->ask->gang, count, fixed, &dim, &why);
     count = u->ask->group[grow_group].count;
@@ -234,25 +264,16 @@ bool gang__start_done(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, 
     return true;
 }
 
-/* After a placement of groups that nobody could foretell, or of more than the gang: is it inside the limits? */
+/* After a placement of groups that nobody could foretell: is it inside the limits? */
 static bool check_after(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc)
 {
-    uint32_t groups = gang__unit_request(u)->group_count, dim, n = 0;
-    int64_t sum[GANG__DIMS] = {0};
+    uint32_t groups = gang__unit_request(u)->group_count, dim;
     struct gang__take take[GANG__DIMS];
     int32_t why;
-    memset(u->has, 0, groups * sizeof(*u->has));
-    if (gang_alloc_each(s->cluster, alloc, count_task, u->has) != GANG_OK)
+    memset(s->by_group, 0, groups * sizeof(*s->by_group));
+    if (gang_alloc_each(s->cluster, alloc, count_task, s->by_group) != GANG_OK)
         return false;
-    for (uint32_t g = 0; g < groups; g++) {
-        const struct gang__take *t = u->ask->take + u->ask->group[g].from;
-        for (uint32_t i = 0; i < u->ask->group[g].count; i++)
-            sum[t[i].dim] += t[i].amount * u->has[g];
-        u->has[g] = 0;
-    }
-    for (uint32_t d = 0; d < s->dims; d++)
-        if (sum[d])
-            take[n++] = (struct gang__take){d, sum[d]};
+    uint32_t n = sum_up(s, u, s->by_group, take);
     struct gang__qs *by = gang__books_refuse(s, u->job->leaf, take, n, u->bin->fixed, &dim, &why);
     if (by) {
         (void)!gang_alloc_free(s->worker, alloc);
@@ -336,14 +357,16 @@ static bool try_start(gang_sched *s, struct gang__unit *u)
 {
     gang_alloc_id id;
     int32_t why;
-    if (!pass(s, u, u->ask->gang, u->ask->gang_count))
-        return false;
     bool resumes = u->places != NULL;
+    struct gang__take take[GANG__DIMS];
+    uint32_t count = resumes ? gang__unit_resumes_with(s, u, take) : u->ask->gang_count;
+    if (!pass(s, u, resumes ? take : u->ask->gang, count))
+        return false;
     gang_result r = alloc_gang(s, u, &id, &why);
     if (resumes && !u->places)
         return false; /* it is where it belongs already */
     if (r == GANG_OK)
-        return ((u->ask->exact && !resumes) || check_after(s, u, id)) &&
+        return (u->ask->exact || resumes || check_after(s, u, id)) &&
                gang__start_done(s, u, id, GANG_REASON_NONE);
     if (r == GANG_ENOFIT || r == GANG_ENEVER) {
         bool alike = holds_for_all(s, u);

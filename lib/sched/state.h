@@ -443,6 +443,9 @@ void gang__turn_init(struct gang__qs *q);
 void gang__turn_free_bin(gang_sched *s, struct gang__unit *u);
 /* What a unit asks for when it is its turn: its gang, or a task of the first group that lacks some. */
 const struct gang__take *gang__unit_asks(const struct gang__unit *u, uint32_t *count);
+/* What one that was suspended takes when it resumes: all that it had. Returns how many kinds. */
+uint32_t gang__unit_resumes_with(gang_sched *s, const struct gang__unit *u,
+                                 struct gang__take take[GANG__DIMS]);
 int gang__unit_before(const struct gang__unit *a, const struct gang__unit *b, int32_t order);
 void gang__fall_enter(struct gang__unit *u);
 void gang__fall_leave(struct gang__unit *u);

@@ -539,7 +539,12 @@ static gang_result tell_unit(struct list *l)
         tell_claim(l);
         return GANG_OK;
     }
-    const struct gang__take *take = gang__unit_asks(u, &count);
+    struct gang__take of_places[GANG__DIMS];
+    const struct gang__take *take = of_places;
+    if (u->places)
+        count = gang__unit_resumes_with(l->s, u, of_places);
+    else
+        take = gang__unit_asks(u, &count);
     tell_bounds(l, take, count);
     tell_lending(l, take, count);
     tell_user(l, take, count);

@@ -126,6 +126,7 @@ struct work {
     int64_t started_ns;
     bool ever_started;
     int64_t lost[2], done[2]; /* since it started */
+    int64_t perhaps_lost[2];  /* it was idle: given back before its node was lost, or not */
     int64_t left;             /* messages about it were left after this run began */
     bool start_asked;         /* or to grow, in this run */
     struct part part[MAX_PARTS];
@@ -318,7 +319,8 @@ static void drop_vanished(struct work *w, struct part *p)
     for (int i = p->tasks - 1; i >= 0; i--)
         if (!find_read(r, p->place[i].task) && may_vanish(w, &p->place[i])) {
             w->lost[p->place[i].group] += !p->place[i].idle;
-            w->failed = w->failed || !p->place[i].idle;
+            w->perhaps_lost[p->place[i].group] += p->place[i].idle;
+            w->failed = true;
             drop_place(p, &p->place[i]);
         }
 }
@@ -337,7 +339,8 @@ static void check_minima(const struct work *w)
 {
     for (int g = 0; g < w->groups && !w->in_parts; g++) {
         int64_t running = running_of(w, g);
-        CHECK(running + w->lost[g] + w->done[g] >= w->min[g] && running <= w->count[g],
+        int64_t gone = w->lost[g] + w->perhaps_lost[g] + w->done[g];
+        CHECK(running + gone >= w->min[g] && running <= w->count[g],
               "job %d runs %" PRId64 " tasks of group %d", index_of(w), running, g);
     }
 }
@@ -352,6 +355,12 @@ static void tell_queue(int queue)
                   " wanted, lost %" PRId64 "+%" PRId64 ", done %" PRId64 "+%" PRId64,
                   i, w->state, w->preemptible, w->part[0].tasks, w->min[0], w->min[1], w->lost[0],
                   w->lost[1], w->done[0], w->done[1]);
+        for (int t = 0; !w->ended && w->id && t < w->part[0].tasks; t++)
+            TRACE("    task %" PRId64 " of group %d on node %" PRIx64 "%s%s: %" PRId64 " %" PRId64,
+                  w->part[0].place[t].task, w->part[0].place[t].group, w->part[0].place[t].node,
+                  w->part[0].place[t].stopping ? " stopping" : "",
+                  may_vanish(w, &w->part[0].place[t]) ? " perhaps gone" : "",
+                  w->part[0].place[t].amount[0], w->part[0].place[t].amount[2]);
     }
 }
 

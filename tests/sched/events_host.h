@@ -31,8 +31,9 @@ static struct work *begin_op(const struct gang_event *e, const char *name)
           "%" PRId64 " (%s)",
           name, index_of(w), e->part, e->state, e->end, e->reason, e->because, e->task_count,
           e->deadline_ns, e->text);
-    for (int k = 0; k < MAX_PARTS; k++)
-        drop_vanished(w, &w->part[k]);
+    for (int i = 0; i < works * MAX_PARTS; i++) /* the quotas are about all of them */
+        if (!work[i / MAX_PARTS].ended)
+            drop_vanished(&work[i / MAX_PARTS], &work[i / MAX_PARTS].part[i % MAX_PARTS]);
     if (!host_is_kind && one_in(6))
         mischief();
     return w;
@@ -54,8 +55,9 @@ static void check_started(struct work *w, const struct part *p, bool again)
     w->state = GANG_JOB_RUNNING;
     w->ever_started = true;
     w->started_ns = now_ns;
-    if (!again) {
+    if (!again && p == w->part) { /* a part that follows another goes on from there */
         memset(w->lost, 0, sizeof(w->lost));
+        memset(w->perhaps_lost, 0, sizeof(w->perhaps_lost));
         memset(w->done, 0, sizeof(w->done));
     }
     CHECK(p->tasks > 0, "job %d starts with nothing", index_of(w));
@@ -226,7 +228,8 @@ static int32_t on_shrink(const struct gang_event *e, void *user)
     }
     p->gone_at_once = at_once;
     for (int g = 0; g < w->groups && !w->in_parts && e->reason != GANG_REASON_LOSS; g++)
-        CHECK(running_of(w, g) + w->lost[g] + w->done[g] >= w->min[g] || lenient,
+        CHECK(running_of(w, g) + w->lost[g] + w->perhaps_lost[g] + w->done[g] >= w->min[g] ||
+                  lenient,
               "job %d shrinks below its minimum", index_of(w));
     note_eviction(w, e, false);
     return e->deadline_ns > now_ns && at_once;
@@ -284,6 +287,14 @@ static int32_t on_suspend(const struct gang_event *e, void *user)
     return 0;
 }
 
+static bool is_named(const struct gang_event *e, int64_t task)
+{
+    for (size_t i = 0; i < e->task_count; i++)
+        if (e->tasks[i] == task)
+            return true;
+    return e->task_count == 0; /* all */
+}
+
 static int32_t on_kill(const struct gang_event *e, void *user)
 {
     (void)user;
@@ -291,7 +302,8 @@ static int32_t on_kill(const struct gang_event *e, void *user)
     struct part *p = &w->part[e->part];
     bool any = p->gone_at_once || is_unsettled(w);
     for (int i = p->tasks - 1; i >= 0; i--) {
-        if (!p->place[i].stopping || p->place[i].deadline > now_ns)
+        if (!p->place[i].stopping || p->place[i].deadline > now_ns ||
+            !is_named(e, p->place[i].task))
             continue;
         any = true;
         drop_place(p, &p->place[i]);

@@ -60,7 +60,8 @@ static size_t choose_tasks(const struct part *p, bool stopping, int64_t tasks[MA
 static void report_tasks(struct work *w, int part, const int64_t *tasks, size_t count, int32_t what)
 {
     struct part *p = &w->part[part];
-    gang_alloc_id alloc = one_in(4) ? GANG_ID_NONE : p->alloc;
+    /* In a run it may start anew before this is heard, which is then about what it holds by then. */
+    gang_alloc_id alloc = !in_run && one_in(4) ? GANG_ID_NONE : p->alloc;
     TRACE("report %zu tasks of job %d: %d", count, index_of(w), what);
     must(gang_report_tasks(sched, w->id, part, alloc, tasks, count, what));
     w->left = runs;
@@ -623,7 +624,8 @@ static void check_gang(const struct work *w)
     if (is_unsettled(w) || w->in_parts || w->has_roles || w->heartbeat || w->part[0].stopping)
         return;
     for (int g = 0; g < w->groups; g++) {
-        int64_t running = running_of(w, g), lost = counts ? w->lost[g] : 0;
+        int64_t running = running_of(w, g);
+        int64_t lost = counts ? w->lost[g] + w->perhaps_lost[g] : 0;
         CHECK(running + lost + w->done[g] >= w->min[g],
               "job %d runs %" PRId64 " tasks of group %d, its minimum is %" PRId64, index_of(w),
               running, g, w->min[g]);
@@ -675,7 +677,7 @@ static void compare_work(struct work *w)
 }
 
 /* No one is displaced but for somebody who then starts or grows, or waits for those who take their
- * time. */
+ * time, or whose end the scheduler has not heard of yet. */
 static void check_evictions(void)
 {
     if (settled < runs) /* cut short: the rest comes in the next run */
@@ -685,8 +687,10 @@ static void check_evictions(void)
         bool waits = false;
         for (int k = 0; k < works; k++)
             for (int p = 0; p < MAX_PARTS; p++)
-                waits = waits || (work[k].part[p].because == taker->id && !work[k].ended &&
-                                  (work[k].part[p].stopping || is_stopping(&work[k])));
+                waits =
+                    waits ||
+                    (work[k].part[p].because == taker->id && !work[k].ended &&
+                     (work[k].part[p].stopping || is_stopping(&work[k]) || is_unsettled(&work[k])));
         CHECK(taker->start_asked || waits || is_unsettled(taker),
               "job %d was displaced for job %d, which got nothing", eviction[i].victim,
               eviction[i].taker);

@@ -507,6 +507,35 @@ START_TEST(limits_lowered_during_the_grace_hold_for_who_waits)
 }
 END_TEST
 
+/* Who is asked to stop no longer counts in his queue: others of it need not wait until he has. */
+START_TEST(room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop)
+{
+    struct gang_quota eight = {"cpu", 8000, NULL, 0, 0}, two = {"gpu", 2000, NULL, 0, 0};
+    struct gang_queue_spec q[2] = {default_queue(), GANG_QUEUE_SPEC_INIT};
+    q[0].limit = &eight;
+    q[0].limit_count = 1;
+    q[1].name = "a";
+    q[1].guaranteed = &two;
+    q[1].guaranteed_count = 1;
+    host_queues(&h, q, 2);
+    low = host_submit(&h, host_spec("default", 8, 1, 0));
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(low), 8);
+    struct gang_group_spec cores = group_of(2, 1000, 0);
+    struct gang_job_spec job = host_job(&cores, 1);
+    job.queue = "default";
+    job.never_preempts = true; /* who may is tried again for another reason */
+    gang_job_id waits = host_submit(&h, &job);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, waits), GANG_JOB_PENDING); /* its queue is full */
+    high = host_gang(&h, "a", 2, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "shrink"), 1);
+    ck_assert_int_eq(gpus_of(high), 0); /* they have their grace */
+    ck_assert_int_eq(host_job_state(&h, waits), GANG_JOB_RUNNING);
+}
+END_TEST
+
 START_TEST(growth_that_waits_for_others_survives_a_change_of_queues)
 {
     struct gang_queue_spec q = default_queue();
@@ -856,6 +885,7 @@ int main(void)
     tcase_add_test(g, a_node_lost_during_the_grace_frees_who_was_to_stop_there);
     tcase_add_test(g, queues_that_change_during_the_grace_change_nothing_of_it);
     tcase_add_test(g, limits_lowered_during_the_grace_hold_for_who_waits);
+    tcase_add_test(g, room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop);
     tcase_add_test(g, growth_that_waits_for_others_survives_a_change_of_queues);
     tcase_add_test(g, a_callback_may_report_submit_and_cancel);
     tcase_add_test(g, a_job_may_be_cancelled_in_its_own_callbacks);
