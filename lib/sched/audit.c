@@ -145,15 +145,19 @@ static void add_unit(struct audit *a, const struct gang__unit *u, struct sums *s
 }
 
 /* What is on its way to who waits for others to leave is charged to his queues already. */
-static void add_claim(const struct gang__claim *c, struct sums *sum)
+static void add_claim(const struct gang__unit *u, struct sums *sum)
 {
-    const struct gang__asked *ask = c->taker->ask;
-    if (c->grow_group < 0)
-        for (uint32_t i = 0; i < ask->gang_count; i++)
-            sum->used[ask->gang[i].dim] += ask->gang[i].amount;
-    for (uint32_t i = 0; c->grow_group >= 0 && i < ask->group[c->grow_group].count; i++) {
-        const struct gang__take *t = &ask->take[ask->group[c->grow_group].from + i];
-        sum->used[t->dim] += t->amount * c->place_count;
+    const struct gang__claim *c = u->claim;
+    if (!c || !c->charged)
+        return;
+    bool gang = c->grow_group < 0, fixed = gang__unit_is_fixed(u, !gang);
+    const struct gang__asked *ask = u->ask;
+    const struct gang__take *t = gang ? ask->gang : ask->take + ask->group[c->grow_group].from;
+    uint32_t count = gang ? ask->gang_count : ask->group[c->grow_group].count;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t amount = t[i].amount * (gang ? 1 : c->place_count);
+        sum->used[t[i].dim] += amount;
+        sum->fixed[t[i].dim] += fixed ? amount : 0;
     }
 }
 
@@ -182,8 +186,7 @@ static gang_result check_job(struct audit *a, struct gang__job *job)
         if (r != GANG_OK)
             return r;
         add_unit(a, &job->unit[i], &own);
-        if (job->unit[i].claim && job->unit[i].claim->charged)
-            add_claim(job->unit[i].claim, &own);
+        add_claim(&job->unit[i], &own);
         /* It runs until it has stopped, for those who count. */
         runs = runs || job->unit[i].alloc != GANG_ID_NONE || job->unit[i].leaves;
     }
@@ -256,8 +259,10 @@ static gang_result check_user(struct audit *a, const struct gang__qs *leaf,
     for (struct gang__tree_link *n = gang__ordered_first(&a->s->by_id); n;
          n = gang__ordered_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; job->user_in == user && i < job->unit_count; i++)
+        for (uint32_t i = 0; job->user_in == user && i < job->unit_count; i++) {
             add_unit(a, &job->unit[i], &sum);
+            add_claim(&job->unit[i], &sum);
+        }
         running += job->user_in == user && job->counted_running;
     }
     for (uint32_t d = 0; d < a->s->dims; d++)

@@ -74,6 +74,12 @@ int64_t gang__unit_fixed(const struct gang__unit *u, uint32_t group, int64_t *re
     return fixed + more;
 }
 
+bool gang__unit_is_fixed(const struct gang__unit *u, bool grows)
+{
+    return u->job->preemptible == GANG_NOT_PREEMPTIBLE ||
+           (u->job->preemptible == GANG_SEMI_PREEMPTIBLE && !grows);
+}
+
 static void add(struct gang__qs *leaf, size_t which, const struct gang__asked *ask, uint32_t group,
                 int64_t times)
 {
@@ -93,11 +99,20 @@ void gang__books_shift(struct gang__qs *leaf, const struct gang__asked *ask, uin
     add(leaf, 0, ask, group, times);
 }
 
-void gang__books_shift_gang(struct gang__qs *leaf, const struct gang__asked *ask, int64_t sign)
+void gang__books_promise(struct gang__unit *u, int32_t grow_group, int64_t times)
 {
-    for (struct gang__qs *q = leaf; q; q = q->parent)
-        for (uint32_t i = 0; i < ask->gang_count; i++)
-            q->used[ask->gang[i].dim] += ask->gang[i].amount * sign;
+    const struct gang__asked *ask = u->ask;
+    bool gang = grow_group < 0, fixed = gang__unit_is_fixed(u, !gang);
+    const struct gang__take *take = gang ? ask->gang : ask->take + ask->group[grow_group].from;
+    uint32_t count = gang ? ask->gang_count : ask->group[grow_group].count;
+    for (uint32_t i = 0; i < count; i++) {
+        for (struct gang__qs *q = u->job->leaf; q; q = q->parent) {
+            q->used[take[i].dim] += take[i].amount * times;
+            q->fixed[take[i].dim] += fixed ? take[i].amount * times : 0;
+        }
+        if (u->job->user_in)
+            u->job->user_in->used[take[i].dim] += take[i].amount * times;
+    }
 }
 
 static void book(gang_sched *s, struct gang__unit *u, int64_t sign)

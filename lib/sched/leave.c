@@ -122,11 +122,7 @@ struct gang__claim *gang__claim_new(gang_sched *s, struct gang__unit *taker,
 
 void gang__claim_book(struct gang__claim *c, int64_t sign)
 {
-    struct gang__unit *u = c->taker;
-    if (c->grow_group < 0)
-        gang__books_shift_gang(u->job->leaf, u->ask, sign);
-    else
-        gang__books_shift(u->job->leaf, u->ask, (uint32_t)c->grow_group, sign * c->place_count);
+    gang__books_promise(c->taker, c->grow_group, c->grow_group < 0 ? sign : sign * c->place_count);
 }
 
 void gang__claim_comes(struct gang__claim *c, bool comes)
@@ -148,6 +144,8 @@ static void charge(gang_sched *s, struct gang__claim *c, int64_t sign)
     gang__claim_book(c, sign);
     c->charged = sign > 0;
     gang__claim_comes(c, sign > 0 && !c->taker->job->counted_running);
+    if (c->taker->job->user_in)
+        gang__turn_user(s, c->taker->job->leaf, c->taker->job->user_in);
     gang__turn_rekey(s, c->taker->job->leaf);
 }
 

@@ -136,8 +136,7 @@ bool gang__start_may(gang_sched *s, struct gang__unit *u, int32_t grow_group, in
     uint32_t dim = 0, count = u->ask->gang_count;
     int32_t why = 0;
     struct gang__take take[GANG__DIMS];
-    bool fixed = u->job->preemptible == GANG_NOT_PREEMPTIBLE ||
-                 (u->job->preemptible == GANG_SEMI_PREEMPTIBLE && grow_group < 0);
+    bool fixed = gang__unit_is_fixed(u, grow_group >= 0);
     if (u->places) {
         count = gang__unit_resumes_with(s, u, take);
         return !refuses(s, u, take, count, fixed, &dim, &why);

@@ -377,7 +377,11 @@ void gang__books_in(gang_sched *s, struct gang__unit *u);
 /* Add (or with sign -1 take) `times` what a group's task takes, to what the leaf and all above use. */
 void gang__books_shift(struct gang__qs *leaf, const struct gang__asked *ask, uint32_t group,
                        int64_t times);
-void gang__books_shift_gang(struct gang__qs *leaf, const struct gang__asked *ask, int64_t sign);
+/* Add `times` (or, negative, take) what is promised to a unit and not yet held: its gang (grow_group < 0), or a task
+ * of that group. Its queues and its user use it, and have it fixed if nobody is to take it from him. */
+void gang__books_promise(struct gang__unit *u, int32_t grow_group, int64_t times);
+/* Is what it gets never taken from it: its gang, or (grows) a task more? */
+bool gang__unit_is_fixed(const struct gang__unit *u, bool grows);
 /* Would the amounts exceed a limit, or (fixed) a guarantee of the leaf or a queue above? NULL: no. Else the queue;
  * *dim and *why (GANG_WAIT_LIMIT, _GUARANTEE, _LENDING). */
 struct gang__qs *gang__books_refuse(gang_sched *s, struct gang__qs *leaf,

@@ -512,12 +512,6 @@ struct gang__user *gang__user_of(gang_sched *s, struct gang__qs *leaf, const cha
 
 /* ---- waiting --------------------------------------------------------------------------------------------- */
 
-static bool is_fixed(const struct gang__unit *u, bool grows)
-{
-    return u->job->preemptible == GANG_NOT_PREEMPTIBLE ||
-           (u->job->preemptible == GANG_SEMI_PREEMPTIBLE && !grows);
-}
-
 static struct gang__bin *new_bin(gang_sched *s, struct gang__unit *u, bool grows)
 {
     struct gang__bin *bin = gang__zalloc(&s->mem, 1, sizeof(*bin));
@@ -526,7 +520,7 @@ static struct gang__bin *new_bin(gang_sched *s, struct gang__unit *u, bool grows
     bin->leaf = u->job->leaf;
     bin->ask = u->ask;
     bin->user = u->job->user_in;
-    bin->fixed = is_fixed(u, grows);
+    bin->fixed = gang__unit_is_fixed(u, grows);
     bin->grower = grows || u->places ? u : NULL;
     gang__ordered_init(&bin->units, compare_units, bin->leaf);
     return bin;
@@ -536,7 +530,7 @@ static struct gang__bin *new_bin(gang_sched *s, struct gang__unit *u, bool grows
 static struct gang__bin *bin_of(gang_sched *s, struct gang__unit *u)
 {
     struct gang__qs *leaf = u->job->leaf;
-    bool fixed = is_fixed(u, false);
+    bool fixed = gang__unit_is_fixed(u, false);
     const void *parts[] = {u->ask, u->job->user_in};
     uint64_t hash = gang__hash(GANG__HASH_SEED + fixed, parts, sizeof(parts));
     for (struct gang__name *n = gang__names_first(&leaf->bins, hash); n; n = n->next) {
@@ -564,7 +558,7 @@ bool gang__turn_enter(gang_sched *s, struct gang__unit *u)
             u->grow_bin = new_bin(s, u, grows);
         bin = u->grow_bin;
         if (bin) {
-            bin->fixed = is_fixed(u, grows);
+            bin->fixed = gang__unit_is_fixed(u, grows);
             bin->user = u->job->user_in; /* its leaf may ask since who that is */
         }
     } else {

@@ -86,6 +86,7 @@ struct place {
     int64_t amount[KINDS];
     bool stopping; /* asked to stop */
     bool idle;     /* said to be: it may be given back without a word */
+    bool shaken;   /* its node was lost once, and may have come back since */
     int64_t deadline;
 };
 
@@ -204,7 +205,7 @@ static const struct machine *machine_of(gang_node_id id)
 static bool may_vanish(const struct work *w, const struct place *p)
 {
     const struct machine *m = machine_of(p->node);
-    return w->heartbeat || p->idle || !m || m->state == GANG_NODE_DOWN;
+    return w->heartbeat || p->idle || p->shaken || !m || m->state == GANG_NODE_DOWN;
 }
 
 /* Are there messages about it that no run need have taken yet? */

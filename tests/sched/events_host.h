@@ -354,9 +354,12 @@ static int32_t on_state(const struct gang_event *e, void *user)
     CHECK(e->state >= GANG_JOB_PENDING && e->state <= GANG_JOB_ENDED, "state %d", e->state);
     if (e->state == GANG_JOB_RUNNING)
         CHECK(w->ever_started, "job %d runs, but never started", index_of(w));
-    else if (e->state != GANG_JOB_STOPPING && !w->in_parts)
+    else if (e->state != GANG_JOB_STOPPING && !w->in_parts) {
+        if (held && !is_unsettled(w))
+            tell_queue(w->queue);
         CHECK(held == 0 || is_unsettled(w), "job %d is in state %d, but runs %d tasks", index_of(w),
               e->state, held);
+    }
     w->state = e->state;
     w->end = e->end;
     if (e->state == GANG_JOB_ENDED) {

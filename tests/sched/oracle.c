@@ -334,7 +334,7 @@ static int next_job(const struct oracle *o, int parent)
     int best = -1, best_queue = -1;
     bool heads = (o->readings & ORACLE_HEADS) && !o->makes_room;
     for (int j = 0; j < o->jobs; j++)
-        if (o->job[j].queue == parent && !o->job[j].tried && wants_more(&o->job[j]) &&
+        if (o->job[j].queue == parent && !(o->makes_room ? o->job[j].asked : o->job[j].tried) && wants_more(&o->job[j]) &&
             (!heads || could_start(o, j)) && (best < 0 || job_before(o, j, best)))
             best = j;
     for (int q = 0; q < o->queues; q++) {
@@ -360,7 +360,8 @@ static bool allocate(struct oracle *o)
 {
     bool any = false;
     int j;
-    try_all_again(o);
+    if (!(o->readings & ORACLE_KNOWN))
+        try_all_again(o);
     while ((j = next_job(o, -1)) >= 0) {
         if (start(o, &o->job[j]))
             any = true;
@@ -546,13 +547,16 @@ static bool displace(struct oracle *o, int how)
 {
     int j;
     bool any = false;
-    try_all_again(o);
+    for (j = 0; j < o->jobs; j++)
+        o->job[j].asked = false;
     o->makes_room = true;
     while (!any && (j = next_job(o, -1)) >= 0) {
         any = make_room(o, j, how);
-        o->job[j].tried = true;
+        o->job[j].asked = true;
     }
     o->makes_room = false;
+    if (any)
+        try_all_again(o);
     return any;
 }
 

@@ -32,7 +32,8 @@ enum {
     ORACLE_TOGETHER = 16,   /* one taker may have victims of its own queue and of others */
     ORACLE_PAST_LIMIT = 32, /* what jobs want counts above their leaf, also beyond its limit */
     ORACLE_HEADS = 64,      /* who cannot start now is not looked at when queues take turns */
-    ORACLE_READINGS = 128
+    ORACLE_KNOWN = 128, /* who was tried in vain is not looked at until something comes free */
+    ORACLE_READINGS = 256
 };
 
 struct oracle_queue {
@@ -48,7 +49,7 @@ struct oracle_job {
     int64_t priority;
     int preemptible;
     int64_t on[ORACLE_GROUPS][ORACLE_NODES]; /* tasks that run */
-    bool tried;
+    bool tried, asked;
 };
 
 /* Queues and jobs are in the order of their age. */

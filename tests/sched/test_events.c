@@ -388,6 +388,11 @@ static void lose_node(void)
     TRACE("node %s is lost", m->name);
     m->left = runs;
     m->state = GANG_NODE_DOWN;
+    for (int k = 0; k < works * MAX_PARTS; k++) {
+        struct part *p = &work[k / MAX_PARTS].part[k % MAX_PARTS];
+        for (int t = 0; t < p->tasks; t++)
+            p->place[t].shaken = p->place[t].shaken || p->place[t].node == m->id;
+    }
     if (one_in(3))
         MUST(gang_node_set_state(stage.w, m->id, GANG_NODE_DOWN));
     else

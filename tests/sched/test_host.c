@@ -536,6 +536,37 @@ START_TEST(room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop)
 }
 END_TEST
 
+/* Whom others make room for has his part of the guarantee already: it is not given to somebody who
+ * comes meanwhile and fits elsewhere, or they would have stopped for nothing. */
+START_TEST(a_guarantee_that_is_waited_for_is_not_given_away)
+{
+    struct gang_quota six = {"cpu", 6000, NULL, 0, 0}, eight = {"gpu", 8000, NULL, 0, 0};
+    struct gang_quota promised[2] = {six, eight};
+    struct gang_queue_spec q[2] = {default_queue(), GANG_QUEUE_SPEC_INIT};
+    q[1].name = "a";
+    q[1].guaranteed = promised;
+    q[1].guaranteed_count = 2;
+    host_queues(&h, q, 2);
+    low = host_gang(&h, "default", 8, 0);
+    host_run(&h, 1);
+    struct gang_job_spec *job = host_spec("a", 4, 4, 0);
+    job->preemptible = GANG_NOT_PREEMPTIBLE;
+    high = host_submit(&h, job);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
+    struct gang_group_spec cores = group_of(3, 1000, 0);
+    struct gang_job_spec other = host_job(&cores, 1);
+    other.queue = "a";
+    other.preemptible = GANG_NOT_PREEMPTIBLE;
+    gang_job_id late = host_submit(&h, &other); /* 4 and 3 cores are more than the 6 */
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, late), GANG_JOB_PENDING);
+    gone(low, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 4);
+}
+END_TEST
+
 START_TEST(growth_that_waits_for_others_survives_a_change_of_queues)
 {
     struct gang_queue_spec q = default_queue();
@@ -885,6 +916,7 @@ int main(void)
     tcase_add_test(g, a_node_lost_during_the_grace_frees_who_was_to_stop_there);
     tcase_add_test(g, queues_that_change_during_the_grace_change_nothing_of_it);
     tcase_add_test(g, limits_lowered_during_the_grace_hold_for_who_waits);
+    tcase_add_test(g, a_guarantee_that_is_waited_for_is_not_given_away);
     tcase_add_test(g, room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop);
     tcase_add_test(g, growth_that_waits_for_others_survives_a_change_of_queues);
     tcase_add_test(g, a_callback_may_report_submit_and_cancel);
