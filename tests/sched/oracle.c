@@ -85,6 +85,14 @@ static int64_t free_on(const struct oracle *o, int node, int kind)
 
 /* ---- fair shares: rule 8 ---- */
 
+static int64_t all_there_is(const struct oracle *o, int kind)
+{
+    int64_t sum = 0;
+    for (int n = 0; n < o->nodes; n++)
+        sum += o->capacity[n][kind];
+    return sum;
+}
+
 /* One round among the queues of a priority: each gets its part by weight, in whole units, at most
  * what it still wants. Returns whether somebody has all he wants now, so that there is another
  * round. */
@@ -162,12 +170,8 @@ static void share_children(struct oracle *o, int parent, int kind, int64_t total
 
 void oracle_share(struct oracle *o)
 {
-    for (int k = 0; k < ORACLE_KINDS; k++) {
-        int64_t total = 0;
-        for (int n = 0; n < o->nodes; n++)
-            total += o->capacity[n][k];
-        share_children(o, -1, k, total);
-    }
+    for (int k = 0; k < ORACLE_KINDS; k++)
+        share_children(o, -1, k, all_there_is(o, k));
 }
 
 /* ---- what a job would take next ---- */
@@ -287,19 +291,26 @@ static bool stays_inside(const struct oracle *o, int queue, const struct oracle_
     return true;
 }
 
-/* The largest part of its share that a queue uses, with the job. Of small numbers, hence exact
- * enough. */
-static double dominant_share(const struct oracle *o, int queue, const struct oracle_job *job)
+/* The largest part of its share, or of all there is, that a queue uses, with the job if there is one.
+ * Of small numbers, hence exact enough. */
+static double dominant_part(const struct oracle *o, int queue, const struct oracle_job *job,
+                            bool of_all)
 {
     double most = 0;
     for (int k = 0; k < ORACLE_KINDS; k++) {
-        int64_t share = o->queue[queue].share[k], with = used(o, queue, k) + next_need(job, k);
+        int64_t share = of_all ? all_there_is(o, k) : o->queue[queue].share[k];
+        int64_t with = used(o, queue, k) + (job ? next_need(job, k) : 0);
         if (with == 0 || o->queue[queue].guarantee[k] < 0)
             continue;
         double part = share ? (double)with / (double)share : 1e9;
         most = part > most ? part : most;
     }
     return most;
+}
+
+static int compare_parts(double a, double b)
+{
+    return (a > b) - (a < b);
 }
 
 /* Which of two siblings, with these jobs at their heads? */
@@ -316,10 +327,12 @@ static bool queue_before(const struct oracle *o, int a, int job_a, int b, int jo
         return inside_a;
     if (o->queue[a].priority != o->queue[b].priority)
         return o->queue[a].priority > o->queue[b].priority;
-    double part_a = dominant_share(o, a, x), part_b = dominant_share(o, b, y);
-    if (part_a > part_b || part_a < part_b)
-        return part_a < part_b;
-    return o->readings & ORACLE_TIE_AGE ? job_a < job_b : a < b;
+    int c = compare_parts(dominant_part(o, a, x, false), dominant_part(o, b, y, false));
+    if (c == 0 && (o->readings & ORACLE_TIE_USED))
+        c = compare_parts(dominant_part(o, a, NULL, false), dominant_part(o, b, NULL, false));
+    if (c == 0 && (o->readings & ORACLE_TIE_USED))
+        c = compare_parts(dominant_part(o, a, x, true), dominant_part(o, b, y, true));
+    return c ? c < 0 : a < b;
 }
 
 static bool could_start(const struct oracle *o, int job)
@@ -334,8 +347,9 @@ static int next_job(const struct oracle *o, int parent)
     int best = -1, best_queue = -1;
     bool heads = (o->readings & ORACLE_HEADS) && !o->makes_room;
     for (int j = 0; j < o->jobs; j++)
-        if (o->job[j].queue == parent && !(o->makes_room ? o->job[j].asked : o->job[j].tried) && wants_more(&o->job[j]) &&
-            (!heads || could_start(o, j)) && (best < 0 || job_before(o, j, best)))
+        if (o->job[j].queue == parent && !(o->makes_room ? o->job[j].asked : o->job[j].tried) &&
+            wants_more(&o->job[j]) && (!heads || could_start(o, j)) &&
+            (best < 0 || job_before(o, j, best)))
             best = j;
     for (int q = 0; q < o->queues; q++) {
         if (o->queue[q].parent != parent)
@@ -442,9 +456,7 @@ static bool may_reclaim(const struct oracle *o, const struct oracle_job *taker,
     if (!may_give(o, victim->queue, b, taker, fair))
         return false;
     bool cross = o->readings & ORACLE_CROSS;
-    bool fixed =
-        taker->preemptible == ORACLE_FIXED || (taker->preemptible == ORACLE_SEMI && !runs(taker));
-    if (!stays_inside(o, taker->queue, taker, fixed))
+    if (!stays_inside(o, taker->queue, taker, true) && !stays_inside(o, taker->queue, taker, false))
         return false;
     if (stays_inside(o, a, taker, true) && is_above(o, b, taker, true, NULL, whole) &&
         is_above(o, b, taker, true, victim, whole))

@@ -25,14 +25,15 @@ enum { ORACLE_FIXED = 0, ORACLE_PREEMPTIBLE = 1, ORACLE_SEMI = 2 };
 /* Readings. */
 enum {
     ORACLE_AT_SHARE =
-        1,              /* a queue that uses all its fair share, but not more, is "below" it, too */
-    ORACLE_TIE_AGE = 2, /* queues alike in all else: the older job, not the older queue */
+        1, /* a queue that uses all its fair share, but not more, is "below" it, too */
+    ORACLE_TIE_USED =
+        2, /* queues alike in that: who uses less of his share, then of all there is */
     ORACLE_GROW_LAST = 4,   /* tasks above a minimum are given when no gang can start */
     ORACLE_CROSS = 8,       /* a gang may fall that leaves its queue below its fair share */
     ORACLE_TOGETHER = 16,   /* one taker may have victims of its own queue and of others */
     ORACLE_PAST_LIMIT = 32, /* what jobs want counts above their leaf, also beyond its limit */
     ORACLE_HEADS = 64,      /* who cannot start now is not looked at when queues take turns */
-    ORACLE_KNOWN = 128, /* who was tried in vain is not looked at until something comes free */
+    ORACLE_KNOWN = 128,     /* who was tried in vain is not looked at until something comes free */
     ORACLE_READINGS = 256
 };
 
