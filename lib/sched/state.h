@@ -8,7 +8,8 @@
  *   config.c    queues at run time;  books.c  what queues use and want;  fair.c  fair shares
  *   job.c       the table of jobs, their states, and what they wait for
  *   turn.c      who is next;  start.c  granting and growing
- *   evict.c     making room: victims;  leave.c  those who were asked to stop, and who waits for them
+ *   evict.c     making room: victims (what it consists of: evict.h)
+ *   leave.c     those who were asked to stop, and who waits for them
  *   life.c      reports: tasks and nodes;  timer.c  what is due when
  *   why_wait.c  why a job waits;  audit.c  the books against what is there
  *
