@@ -37,17 +37,15 @@ struct gang__victims {
     size_t count, room;
     int64_t *tasks; /* scratch: numbers of a unit's tasks */
     size_t task_room;
-    struct gang__cursor *cursor; /* one a leaf, a heap by what comes next */
+    struct gang__cursor *cursor; /* a heap by what comes next */
     size_t cursors, cursor_room;
     bool failed; /* memory was short: the plan is not what it should be, and is given up */
 };
 
-/* Where a leaf's victims are: all of a priority that have tasks above their minimum, newest first,
- * and then the same units as a whole. */
+/* Where a leaf's victims are: whole gangs, or tasks above a minimum. */
 struct gang__cursor {
-    struct gang__qs *leaf;
-    struct gang__tree_link *first, *at; /* of this priority; the unit that is next */
     bool whole;
+    struct gang__tree_link *at; /* the unit that is next, in leaf->fall, or leaf->shed */
     /* Tasks of the unit that may go one by one, in this order. */
     int64_t *spare;
     uint32_t *spare_group;

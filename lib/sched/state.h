@@ -101,6 +101,7 @@ struct gang__bin {
 struct gang__unit {
     struct gang__tree_link turn; /* in bin->units */
     struct gang__tree_link fall; /* in leaf->fall, while it runs */
+    struct gang__tree_link shed; /* in leaf->shed, while it runs with tasks above its minimum */
     struct gang__job *job;
     struct gang__asked *ask;
     struct gang__bin *bin;      /* it waits there; NULL: it does not */
@@ -122,7 +123,8 @@ struct gang__unit {
     int64_t started_ns;
     uint32_t part;
     bool doomed;               /* is a victim as a whole already, while a plan looks for more */
-    bool falls;                /* is in leaf->fall */
+    bool falls;                /* is in leaf->fall, */
+    bool sheds;                /* in leaf->shed */
     bool wanted;               /* what it lacks counts as wanted by its queue */
     bool over;                 /* all that it was to do is done */
     bool begun;                /* it was started once */
@@ -258,6 +260,7 @@ struct gang__qs {
     struct gang__names bins;   /* of a leaf, by what they wait for */
     struct gang__names users;  /* of a leaf */
     struct gang__ordered fall; /* units that run, in the order in which they would fall */
+    struct gang__ordered shed; /* those of them that have tasks above their minimum */
     struct gang__bin *blocked; /* bins below that this queue blocks */
     int64_t jobs;              /* in it and below, of any state */
     int64_t running, pending;  /* jobs, in it and below */
@@ -447,6 +450,8 @@ const struct gang__take *gang__unit_asks(const struct gang__unit *u, uint32_t *c
 int gang__unit_before(const struct gang__unit *a, const struct gang__unit *b, int32_t order);
 void gang__fall_enter(struct gang__unit *u);
 void gang__fall_leave(struct gang__unit *u);
+/* Has it tasks above its minimum now? */
+void gang__shed_settle(struct gang__unit *u);
 /* What may help those who wait for room has happened: let them try again. */
 void gang__turn_room(gang_sched *s);
 struct gang__user *gang__user_of(gang_sched *s, struct gang__qs *leaf, const char *name);

@@ -137,41 +137,31 @@ static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__unit
 
 /* ---- cursors --------------------------------------------------------------------------------- */
 
-static struct gang__unit *unit_at(struct gang__tree_link *n)
+static struct gang__unit *unit_at(const struct gang__cursor *c)
 {
-    return GANG__OF(struct gang__unit, fall, n);
+    return c->whole ? GANG__OF(struct gang__unit, fall, c->at)
+                    : GANG__OF(struct gang__unit, shed, c->at);
 }
 
 /* On to something that could fall. False: there is nothing more. */
 static bool settle_cursor(gang_sched *s, struct gang__cursor *c)
 {
-    while (c->at) {
-        struct gang__unit *u = unit_at(c->at);
-        if (!c->whole && c->next < c->spares)
-            return true;
+    for (; c->at; c->at = gang__ordered_next(c->at)) {
+        struct gang__unit *u = unit_at(c);
         if (c->whole && !is_sacred(s, u) && gang__may_fall_whole(u))
             return true;
-        struct gang__tree_link *next = gang__ordered_next(c->at);
-        bool same = next && unit_at(next)->job->priority == unit_at(c->first)->job->priority;
-        if (same) {
-            c->at = next;
-        } else if (!c->whole) {
-            c->whole = true;
-            c->at = c->first;
-        } else {
-            c->whole = false;
-            c->at = c->first = next;
-        }
-        if (c->at && !c->whole)
-            load_spares(s, c, unit_at(c->at));
+        if (!c->whole)
+            load_spares(s, c, u);
+        if (c->next < c->spares)
+            return true;
     }
     return false;
 }
 
-/* Which of two leaves has the next victim? */
+/* Which of two cursors has the next victim? */
 static bool comes_before(const struct gang__cursor *a, const struct gang__cursor *b)
 {
-    const struct gang__job *x = unit_at(a->at)->job, *y = unit_at(b->at)->job;
+    const struct gang__job *x = unit_at(a)->job, *y = unit_at(b)->job;
     if (x->priority != y->priority)
         return x->priority < y->priority;
     if (a->whole != b->whole)
@@ -195,43 +185,64 @@ static void sift(struct gang__victims *v, size_t at)
     }
 }
 
+static void free_cursor(gang_sched *s, struct gang__cursor *c)
+{
+    if (c->spare)
+        gang__release(&s->mem, c->spare);
+    if (c->spare_group)
+        gang__release(&s->mem, c->spare_group);
+}
+
 void gang__victims_close(gang_sched *s)
 {
     struct gang__victims *v = s->victims;
-    for (size_t i = 0; i < v->cursors; i++) {
-        if (v->cursor[i].spare)
-            gang__release(&s->mem, v->cursor[i].spare);
-        if (v->cursor[i].spare_group)
-            gang__release(&s->mem, v->cursor[i].spare_group);
-    }
+    for (size_t i = 0; i < v->cursors; i++)
+        free_cursor(s, &v->cursor[i]);
     v->cursors = 0;
 }
 
-static bool add_cursor(gang_sched *s, struct gang__qs *leaf)
+static bool add_cursor(gang_sched *s, const struct gang__ordered *units, bool whole)
 {
     struct gang__victims *v = s->victims;
+    if (units->count == 0)
+        return true;
     if (!gang__grow(&s->mem, (void **)&v->cursor, &v->cursor_room, v->cursors + 1,
                     sizeof(*v->cursor)))
         return false;
     struct gang__cursor *c = &v->cursor[v->cursors];
     memset(c, 0, sizeof(*c));
-    c->leaf = leaf;
-    c->first = c->at = gang__ordered_first(&leaf->fall);
-    if (!c->at)
-        return true;
-    v->cursors++;
-    load_spares(s, c, unit_at(c->at));
+    c->whole = whole;
+    c->at = gang__ordered_first(units);
     if (settle_cursor(s, c))
-        return true;
-    if (c->spare)
-        gang__release(&s->mem, c->spare);
-    if (c->spare_group)
-        gang__release(&s->mem, c->spare_group);
-    v->cursors--;
+        v->cursors++;
+    else
+        free_cursor(s, c);
     return true;
 }
 
-/* The next victim of all leaves; false: there is none. */
+bool gang__victims_open(gang_sched *s, const struct gang__qs *mine, bool own, bool others)
+{
+    for (uint32_t i = 0; i < s->queues->count; i++) {
+        const struct gang__qs *leaf = s->qs[i];
+        if (!leaf->q->leaf || (leaf == mine ? !own : !others))
+            continue;
+        if (!add_cursor(s, &leaf->shed, false) || !add_cursor(s, &leaf->fall, true))
+            return false;
+    }
+    for (size_t i = s->victims->cursors / 2; i-- > 0;)
+        sift(s->victims, i);
+    return true;
+}
+
+/* Past the one that it is at. False: there is nothing more. */
+static bool step_cursor(gang_sched *s, struct gang__cursor *c)
+{
+    if (!c->whole && ++c->next < c->spares)
+        return true;
+    c->at = gang__ordered_next(c->at);
+    return settle_cursor(s, c);
+}
+
 bool gang__victims_next(gang_sched *s, struct gang__victim *out)
 {
     struct gang__victims *v = s->victims;
@@ -239,45 +250,16 @@ bool gang__victims_next(gang_sched *s, struct gang__victim *out)
         return false;
     struct gang__cursor *c = &v->cursor[0];
     memset(out, 0, sizeof(*out));
-    out->u = unit_at(c->at);
+    out->u = unit_at(c);
     out->whole = c->whole;
     if (!c->whole) {
         out->task = c->spare[c->next];
-        out->group = c->spare_group[c->next++];
-    } else {
-        struct gang__tree_link *next = gang__ordered_next(c->at);
-        bool same = next && unit_at(next)->job->priority == unit_at(c->first)->job->priority;
-        c->at = next;
-        if (!same) {
-            c->whole = false;
-            c->first = next;
-            if (next)
-                load_spares(s, c, unit_at(next));
-        }
+        out->group = c->spare_group[c->next];
     }
-    if (!settle_cursor(s, c)) {
-        struct gang__cursor last = v->cursor[--v->cursors];
-        if (c->spare)
-            gang__release(&s->mem, c->spare);
-        if (c->spare_group)
-            gang__release(&s->mem, c->spare_group);
-        if (v->cursors > 0)
-            v->cursor[0] = last;
+    if (!step_cursor(s, c)) {
+        free_cursor(s, c);
+        *c = v->cursor[--v->cursors];
     }
     sift(v, 0);
-    return true;
-}
-
-bool gang__victims_open(gang_sched *s, const struct gang__qs *mine, bool own, bool others)
-{
-    for (uint32_t i = 0; i < s->queues->count; i++) {
-        struct gang__qs *leaf = s->qs[i];
-        if (!leaf->q->leaf || leaf->fall.count == 0 || (leaf == mine ? !own : !others))
-            continue;
-        if (!add_cursor(s, leaf))
-            return false;
-    }
-    for (size_t i = s->victims->cursors / 2; i-- > 0;)
-        sift(s->victims, i);
     return true;
 }
