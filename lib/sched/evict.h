@@ -39,6 +39,8 @@ struct gang__victims {
     size_t task_room;
     struct gang__cursor *cursor; /* a heap by what comes next */
     size_t cursors, cursor_room;
+    bool told;   /* the first one's victim was told, it is to be stepped, */
+    bool passed; /* or given up */
     bool failed; /* memory was short: the plan is not what it should be, and is given up */
 };
 

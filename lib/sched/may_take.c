@@ -42,22 +42,27 @@ static bool may_give(const struct gang__eviction *p, const struct gang__qs *leaf
 }
 
 /* Reclaim, with what was taken from the giver so far: who stays inside his fair share may take from
- * one above his; who stays inside his guarantee may take from one above his. */
-static bool may_reclaim(const struct gang__eviction *p, const struct gang__unit *victim)
+ * one above his; who stays inside his guarantee may take from one above his. A giver only gets
+ * emptier: what he cannot give now he cannot give later. The taker's branch may, too. */
+static enum gang__may may_reclaim(const struct gang__eviction *p, const struct gang__unit *victim)
 {
     struct gang__qs *a, *b, *leaf = p->taker->job->leaf;
     if (leaf->q->reclaim == GANG_DISPLACE_NEVER ||
         (leaf->q->reclaim == GANG_DISPLACE_LOWER &&
          victim->job->priority >= p->taker->job->priority))
-        return false;
+        return GANG__MAY_NONE;
     part(leaf, victim->job->leaf, &a, &b);
     if (!may_give(p, victim->job->leaf, b))
-        return false;
+        return GANG__MAY_NONE;
     bool over_share = gang__over(p->s, b, b->share, p->take, p->count);
+    bool over_guarantee = gang__over(p->s, b, b->guarantee, p->take, p->count);
+    if (!over_share && (p->fair || !over_guarantee))
+        return GANG__MAY_NONE;
     if (over_share && gang__stays(a, a->share, a->used, p->take, p->count))
-        return true;
-    return (over_share || !p->fair) && gang__stays(a, a->guarantee, a->used, p->take, p->count) &&
-           gang__over(p->s, b, b->guarantee, p->take, p->count);
+        return GANG__MAY;
+    return over_guarantee && gang__stays(a, a->guarantee, a->used, p->take, p->count)
+               ? GANG__MAY
+               : GANG__MAY_NOT;
 }
 
 bool gang__may_preempt(const struct gang__eviction *p, const struct gang__unit *victim)
@@ -73,14 +78,15 @@ bool gang__may_preempt(const struct gang__eviction *p, const struct gang__unit *
     }
 }
 
-bool gang__may_take(const struct gang__eviction *p, const struct gang__unit *victim)
+enum gang__may gang__may_take(const struct gang__eviction *p, const struct gang__unit *victim)
 {
     if (victim == p->taker || victim->job == p->taker->job || victim->doomed)
-        return false;
+        return GANG__MAY_NOT;
     if (p->mode == GANG__EVICT_MOVE)
-        return gang__may_fall_whole(victim);
-    return victim->job->leaf == p->taker->job->leaf ? gang__may_preempt(p, victim)
-                                                    : may_reclaim(p, victim);
+        return gang__may_fall_whole(victim) ? GANG__MAY : GANG__MAY_NOT;
+    if (victim->job->leaf != p->taker->job->leaf)
+        return may_reclaim(p, victim);
+    return gang__may_preempt(p, victim) ? GANG__MAY : GANG__MAY_NONE;
 }
 
 /* Is the taker's branch, with him, inside its guarantee? */

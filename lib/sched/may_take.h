@@ -6,8 +6,14 @@
 
 #include "sched/evict.h"
 
+enum gang__may {
+    GANG__MAY,
+    GANG__MAY_NOT, /* not from this one */
+    GANG__MAY_NONE /* nor from those of its leaf that fall after it, while victims are taken */
+};
+
 /* May the taker take from this unit? */
-bool gang__may_take(const struct gang__eviction *p, const struct gang__unit *victim);
+enum gang__may gang__may_take(const struct gang__eviction *p, const struct gang__unit *victim);
 /* The same of one in his own leaf. */
 bool gang__may_preempt(const struct gang__eviction *p, const struct gang__unit *victim);
 /* Is there as much as the taker asks for, wherever it is; and may his queues have it? */

@@ -130,7 +130,10 @@ static bool take_some(struct gang__eviction *p, bool own, bool others)
         s->victims->failed = true;
     while (!found && gang__victims_next(s, &v)) {
         s->steps++; /* but a plan is not cut short: the next run could only begin it anew */
-        if (!gang__may_take(p, v.u) ||
+        enum gang__may may = gang__may_take(p, v.u);
+        if (may == GANG__MAY_NONE)
+            gang__victims_pass(s);
+        if (may != GANG__MAY ||
             (p->again && !v.whole && v.u->taken[v.group] && is_taken_alone(s, v.u, v.task)))
             continue;
         if (!gang__evict_take(p, &v))

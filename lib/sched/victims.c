@@ -199,6 +199,7 @@ void gang__victims_close(gang_sched *s)
     for (size_t i = 0; i < v->cursors; i++)
         free_cursor(s, &v->cursor[i]);
     v->cursors = 0;
+    v->told = v->passed = false;
 }
 
 static bool add_cursor(gang_sched *s, const struct gang__ordered *units, bool whole)
@@ -243,12 +244,26 @@ static bool step_cursor(gang_sched *s, struct gang__cursor *c)
     return settle_cursor(s, c);
 }
 
+/* Past the last one that was told. */
+static void step(gang_sched *s, struct gang__victims *v)
+{
+    struct gang__cursor *c = &v->cursor[0];
+    if (v->passed || !step_cursor(s, c)) {
+        free_cursor(s, c);
+        *c = v->cursor[--v->cursors];
+    }
+    v->told = v->passed = false;
+    sift(v, 0);
+}
+
 bool gang__victims_next(gang_sched *s, struct gang__victim *out)
 {
     struct gang__victims *v = s->victims;
+    if (v->told)
+        step(s, v);
     if (v->cursors == 0)
         return false;
-    struct gang__cursor *c = &v->cursor[0];
+    const struct gang__cursor *c = &v->cursor[0];
     memset(out, 0, sizeof(*out));
     out->u = unit_at(c);
     out->whole = c->whole;
@@ -256,10 +271,11 @@ bool gang__victims_next(gang_sched *s, struct gang__victim *out)
         out->task = c->spare[c->next];
         out->group = c->spare_group[c->next];
     }
-    if (!step_cursor(s, c)) {
-        free_cursor(s, c);
-        *c = v->cursor[--v->cursors];
-    }
-    sift(v, 0);
+    v->told = true;
     return true;
+}
+
+void gang__victims_pass(gang_sched *s)
+{
+    s->victims->passed = true;
 }
