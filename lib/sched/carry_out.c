@@ -47,7 +47,7 @@ static bool make_leave(struct gang__eviction *p, struct gang__victim *x)
 {
     gang_sched *s = p->s;
     size_t count = 0;
-    if (x->stays || x->told || (!x->whole && gang__evict_falls_whole(s, x->u)))
+    if (x->stays || x->told || (!x->whole && x->u->doomed))
         return true;
     if (!x->whole && (count = single_tasks(s, x->u)) == 0)
         return false;
@@ -94,11 +94,10 @@ static void restore_books(struct gang__eviction *p)
     struct gang__victims *v = p->s->victims;
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
-        if (x->stays || x->to.count > 0)
-            continue;
-        if (!x->whole)
-            x->u->taken[x->group]--;
-        gang__evict_shift(p, x, 1);
+        if (!x->stays && x->to.count == 0)
+            gang__evict_untake(p, x);
+        else if (!x->stays)
+            x->u->doomed = false; /* in the books it is where it moves to */
     }
 }
 

@@ -187,6 +187,8 @@ void gang__evict_free(gang_sched *s)
         gang__release(&s->mem, v->list);
     if (v->tasks)
         gang__release(&s->mem, v->tasks);
+    if (v->kept)
+        gang__release(&s->mem, v->kept);
     if (v->cursor)
         gang__release(&s->mem, v->cursor);
     gang__release(&s->mem, v);

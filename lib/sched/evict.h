@@ -24,11 +24,12 @@ enum gang__evict_mode {
 struct gang__victim {
     struct gang__unit *u;
     bool whole, stays;
-    bool told;                 /* one that goes alone: it is among those of a leave */
-    struct gang__leave *leave; /* made out, before anybody is asked */
-    int64_t task;              /* one above the minimum, if not whole */
+    bool told; /* one that goes alone: it is among those of a leave */
     uint32_t group;
-    struct gang__places to; /* moved there */
+    int64_t task;              /* one above the minimum, if not whole */
+    gang_node_id node;         /* all of it is there; GANG_ID_NONE: it is not so simple */
+    struct gang__leave *leave; /* made out, before anybody is asked */
+    struct gang__places to;    /* moved there */
 };
 
 /* What is taken of a unit, in this plan: its tasks that are victims on their own. */
@@ -37,6 +38,8 @@ struct gang__victims {
     size_t count, room;
     int64_t *tasks; /* scratch: numbers of a unit's tasks */
     size_t task_room;
+    bool *kept; /* scratch: of each slot, is it more than put back when victims stay? */
+    size_t kept_room;
     struct gang__cursor *cursor; /* a heap by what comes next */
     size_t cursors, cursor_room;
     bool told;   /* the first one's victim was told, it is to be stepped, */

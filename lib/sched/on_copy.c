@@ -1,20 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Victims on the copy of the cluster, and in the books. */
-#include "sched/on_copy.h"
+#include <string.h>
+
 #include "place/request.h"
 #include "sched/may_take.h"
+#include "sched/on_copy.h"
 #include "sched/victims.h"
 
 /* ---- taking and putting back, on the copy and the books -------------------------------------- */
 
-void gang__evict_shift(struct gang__eviction *p, const struct gang__victim *v, int64_t sign)
+static void shift(struct gang__eviction *p, const struct gang__victim *v, int64_t sign)
 {
     struct gang__unit *u = v->u;
     const struct gang__asked *ask = u->ask;
-    for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++) {
-        int64_t tasks = v->whole ? u->has[g] - u->taken[g] : (g == v->group);
-        gang__books_shift(u->job->leaf, ask, g, sign * tasks);
-        p->tasks -= sign * tasks;
+    p->tasks -= sign * (v->whole ? u->tasks - u->taken_all : 1);
+    if (!v->whole)
+        gang__books_shift(u->job->leaf, ask, v->group, sign);
+    else if (ask->q->group_count == 1) /* most are such: spare them two more places in memory */
+        gang__books_shift(u->job->leaf, ask, 0, sign * (u->tasks - u->taken_all));
+    else
+        for (uint32_t g = 0; g < ask->q->group_count; g++)
+            gang__books_shift(u->job->leaf, ask, g, sign * (u->has[g] - u->taken[g]));
+}
+
+/* One that goes alone is counted as gone, or (-1) no more. */
+static void count_taken(const struct gang__victim *v, int64_t sign)
+{
+    if (v->whole) {
+        v->u->doomed = sign > 0;
+    } else {
+        v->u->taken[v->group] += sign;
+        v->u->taken_all += sign;
     }
 }
 
@@ -49,34 +65,29 @@ static int32_t rest_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-static bool some_taken(const struct gang__unit *u)
-{
-    for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++)
-        if (u->taken[g])
-            return true;
-    return false;
-}
-
-static gang_result on_copy(struct gang__eviction *p, const struct gang__victim *v, bool back)
+/* Release it, or take it back. */
+static gang_result on_copy(struct gang__eviction *p, struct gang__victim *v, bool back)
 {
     gang_sched *s = p->s;
+    gang_alloc_id id = v->u->alloc;
     struct rest r = {s, v->u, 0, false};
     if (!v->whole)
-        return back ? gang__snapshot_retake_tasks(s->scratch, v->u->alloc, &v->task, 1)
-                    : gang__snapshot_release_tasks(s->scratch, v->u->alloc, &v->task, 1);
-    if (!some_taken(v->u) && v->u->ungiven == 0)
-        return back ? gang__snapshot_retake(s->scratch, v->u->alloc)
-                    : gang_snapshot_release(s->scratch, v->u->alloc);
-    (void)!gang_alloc_each(s->cluster, v->u->alloc, rest_task, &r);
+        return back ? gang__snapshot_retake_tasks(s->scratch, id, &v->task, 1)
+                    : gang__snapshot_release_told(s->scratch, id, &v->task, 1, &v->node);
+    if (v->u->taken_all == 0 && v->u->ungiven == 0)
+        return back ? gang__snapshot_retake(s->scratch, id)
+                    : gang__snapshot_release_told(s->scratch, id, NULL, 0, &v->node);
+    (void)!gang_alloc_each(s->cluster, id, rest_task, &r);
     if (r.failed)
         return GANG_ENOMEM;
     if (r.count == 0)
         return GANG_OK;
-    return back ? gang__snapshot_retake_tasks(s->scratch, v->u->alloc, s->victims->tasks, r.count)
-                : gang__snapshot_release_tasks(s->scratch, v->u->alloc, s->victims->tasks, r.count);
+    const int64_t *tasks = s->victims->tasks;
+    return back ? gang__snapshot_retake_tasks(s->scratch, id, tasks, r.count)
+                : gang__snapshot_release_told(s->scratch, id, tasks, r.count, &v->node);
 }
 
-bool gang__evict_take(struct gang__eviction *p, const struct gang__victim *v)
+bool gang__evict_take(struct gang__eviction *p, struct gang__victim *v)
 {
     struct gang__victims *vs = p->s->victims;
     gang_result r = GANG_ENOMEM;
@@ -85,11 +96,16 @@ bool gang__evict_take(struct gang__eviction *p, const struct gang__victim *v)
     vs->failed = vs->failed || r == GANG_ENOMEM;
     if (r != GANG_OK)
         return false;
-    gang__evict_shift(p, v, -1);
-    if (!v->whole)
-        v->u->taken[v->group]++;
+    shift(p, v, -1);
+    count_taken(v, 1);
     vs->list[vs->count++] = *v;
     return true;
+}
+
+void gang__evict_untake(struct gang__eviction *p, const struct gang__victim *v)
+{
+    count_taken(v, -1);
+    shift(p, v, 1);
 }
 
 /* ---- placing the taker ----------------------------------------------------------------------- */
@@ -148,14 +164,6 @@ static bool take_some(struct gang__eviction *p, bool own, bool others)
     return found || (s->victims->count > tested && gang__evict_place(p));
 }
 
-static void mark_whole(const struct gang__eviction *p, bool doomed)
-{
-    const struct gang__victims *v = p->s->victims;
-    for (size_t i = 0; i < v->count; i++)
-        if (v->list[i].whole)
-            v->list[i].u->doomed = doomed;
-}
-
 /* From others, first from those above their fair shares: who keeps to his would take it back from
  * them, and more would be displaced than need be. */
 bool gang__evict_take_until(struct gang__eviction *p, bool own, bool others)
@@ -166,9 +174,7 @@ bool gang__evict_take_until(struct gang__eviction *p, bool own, bool others)
         return found;
     p->fair = false;
     p->again = true;
-    mark_whole(p, true);
     found = take_some(p, own, others);
-    mark_whole(p, false);
     p->again = false;
     return found;
 }
@@ -179,47 +185,73 @@ void gang__evict_put_back(struct gang__eviction *p)
     struct gang__victims *v = p->s->victims;
     while (v->count > 0) {
         struct gang__victim *x = &v->list[--v->count];
-        if (!x->stays && x->to.count == 0) {
-            if (!x->whole)
-                x->u->taken[x->group]--;
-            gang__evict_shift(p, x, 1);
-        }
+        if (!x->stays && x->to.count == 0)
+            gang__evict_untake(p, x);
+        else if (!x->stays)
+            x->u->doomed = false; /* in the books it is where it moves to */
         gang__places_free(&x->to, &p->s->cluster->mem);
     }
 }
 
 /* ---- who need not go ------------------------------------------------------------------------- */
 
-/* Is a whole gang among the victims, so that its single tasks are, too? */
-bool gang__evict_falls_whole(const gang_sched *s, const struct gang__unit *u)
+static int32_t keep_node(const struct gang_task *task, void *user)
 {
-    for (size_t i = 0; i < s->victims->count; i++)
-        if (s->victims->list[i].u == u && s->victims->list[i].whole && !s->victims->list[i].stays)
-            return true;
-    return false;
+    const gang_sched *s = user;
+    if ((uint32_t)task->node < s->scratch->end)
+        s->victims->kept[(uint32_t)task->node] = true;
+    return 0;
 }
 
-/* From the last to the first: who can stay does. */
+/* Where neither the taker comes, nor anybody was whose tasks are not all there, all are back at once,
+ * and who stays there after all need not be looked at. False: out of memory. */
+static bool put_back_others(gang_sched *s)
+{
+    struct gang__victims *v = s->victims;
+    if (!gang__grow(&s->mem, (void **)&v->kept, &v->kept_room, s->scratch->end, sizeof(*v->kept)))
+        return false;
+    memset(v->kept, 0, s->scratch->end * sizeof(*v->kept));
+    for (size_t i = 0; i < s->told.count; i++)
+        v->kept[(uint32_t)s->told.place[i].node] = true;
+    for (size_t i = 0; i < v->count; i++)
+        if (v->list[i].node == GANG_ID_NONE)
+            (void)!gang_alloc_each(s->cluster, v->list[i].u->alloc, keep_node, s);
+    gang__snapshot_put_back(s->scratch, s->base, v->kept);
+    return true;
+}
+
+/* With the taker in the books: it stays, if it can. */
+static bool stays(struct gang__eviction *p, struct gang__victim *x, bool is_back)
+{
+    struct gang__victims *v = p->s->victims;
+    bool own = p->mode == GANG__EVICT_BOTH && x->u->job->leaf == p->taker->job->leaf;
+    if (!x->whole && x->u->doomed) /* it goes with the rest */
+        return false;
+    shift(p, x, 1);
+    gang_result r = GANG_ENOFIT;
+    if (gang__may_stay(p, x) && (!own || gang__still_entitled(p)))
+        r = is_back ? GANG_OK : on_copy(p, x, true);
+    v->failed = v->failed || r == GANG_ENOMEM;
+    if (r == GANG_OK)
+        count_taken(x, -1);
+    else
+        shift(p, x, -1);
+    return r == GANG_OK;
+}
+
 void gang__evict_spare(struct gang__eviction *p)
 {
     struct gang__victims *v = p->s->victims;
+    if (!put_back_others(p->s)) {
+        v->failed = true;
+        return;
+    }
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
-        if (!x->whole && gang__evict_falls_whole(p->s, x->u))
-            continue;
-        bool own = p->mode == GANG__EVICT_BOTH && x->u->job->leaf == p->taker->job->leaf;
-        gang__evict_shift(p, x, 1);
-        gang_result r = GANG_ENOFIT;
-        if (gang__may_stay(p, x) && (!own || gang__still_entitled(p)))
-            r = on_copy(p, x, true);
-        v->failed = v->failed || r == GANG_ENOMEM;
-        if (r == GANG_OK) {
-            x->stays = true;
-            if (!x->whole)
-                x->u->taken[x->group]--;
-        } else {
-            gang__evict_shift(p, x, -1);
-        }
+        bool is_back = x->node != GANG_ID_NONE && !v->kept[(uint32_t)x->node];
+        x->stays = stays(p, x, is_back);
+        if (is_back && !x->stays && on_copy(p, x, false) != GANG_OK)
+            v->failed = true;
     }
 }
 
@@ -251,17 +283,17 @@ bool gang__evict_move(struct gang__eviction *p)
         struct gang__victim *x = &v->list[i];
         if (x->stays)
             continue;
-        bool could = x->whole && !some_taken(x->u) && moved < s->opts.max_moves &&
+        bool could = x->whole && x->u->taken_all == 0 && moved < s->opts.max_moves &&
                      x->u->tasks <= gang__unit_request(x->u)->min &&
                      x->u->job->leaf->q->preempt != GANG_PREEMPT_CANCEL;
         if (could)
-            gang__evict_shift(p, x, 1);
+            shift(p, x, 1);
         if (could && gang__may_stay(p, x) && fits_elsewhere(p, x, &full)) {
             moved++;
             continue;
         }
         if (could)
-            gang__evict_shift(p, x, -1);
+            shift(p, x, -1);
         lost = true;
     }
     return lost;

@@ -6,10 +6,10 @@
 
 #include "sched/evict.h"
 
-/* The victim's amounts enter (1) or leave (-1) the books. */
-void gang__evict_shift(struct gang__eviction *p, const struct gang__victim *v, int64_t sign);
 /* Take a victim, who is copied. False: it is not taken. */
-bool gang__evict_take(struct gang__eviction *p, const struct gang__victim *v);
+bool gang__evict_take(struct gang__eviction *p, struct gang__victim *v);
+/* It is back in the books, and no victim. */
+void gang__evict_untake(struct gang__eviction *p, const struct gang__victim *v);
 /* Take victims, of his own leaf (own) or others, until the taker has a place: sched.told. */
 bool gang__evict_take_until(struct gang__eviction *p, bool own, bool others);
 /* Has he a place now? */
@@ -20,7 +20,5 @@ void gang__evict_spare(struct gang__eviction *p);
 bool gang__evict_move(struct gang__eviction *p);
 /* Everybody back, in the books; the copy is thrown away. */
 void gang__evict_put_back(struct gang__eviction *p);
-/* Is the whole gang among the victims, so that its single tasks are, too? */
-bool gang__evict_falls_whole(const gang_sched *s, const struct gang__unit *u);
 
 #endif

@@ -116,13 +116,14 @@ struct gang__unit {
     int64_t *has;            /* running tasks of each group, without those asked to stop */
     int64_t *done;           /* tasks of each group that ended and do not come again */
     int64_t *failed;         /* those of them that did not succeed */
-    int64_t *taken;          /* of them, victims on their own in the plan that is being made */
+    int64_t *taken;          /* of `has`, victims on their own in the plan that is being made */
+    int64_t taken_all;       /* sum of `taken` */
     int64_t tasks;           /* sum of `has` */
     int64_t ended;           /* sum of `done` */
     int64_t target;          /* tasks that are to run or to have ended, at most */
     int64_t started_ns;
     uint32_t part;
-    bool doomed;               /* is a victim as a whole already, while a plan looks for more */
+    bool doomed;               /* is a victim as a whole, in the plan that is being made */
     bool falls;                /* is in leaf->fall, */
     bool sheds;                /* in leaf->shed */
     bool wanted;               /* what it lacks counts as wanted by its queue */
