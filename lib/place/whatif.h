@@ -60,6 +60,9 @@ gang_result gang__snapshot_retake(gang_snapshot *s, gang_alloc_id id);
 gang_result gang__snapshot_retake_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                         size_t count);
 
+/* An allocation is looked at soon: a hint to the processor, nothing else. */
+void gang__alloc_expect(gang_cluster *c, gang_alloc_id id);
+
 /* ---- placing, and telling where ---- */
 
 /* A buffer that is used again; begin with all zero. Memory of the cluster's allocator. */

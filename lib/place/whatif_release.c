@@ -178,6 +178,15 @@ static gang_result turn_part(gang_snapshot *s, gang_alloc_id id, const int64_t *
     return r;
 }
 
+void gang__alloc_expect(gang_cluster *c, gang_alloc_id id)
+{
+    const struct gang__alloc *a = gang__alloc_at(c, (uint32_t)id - 1);
+    if (a) {
+        __builtin_prefetch(a, 1);
+        __builtin_prefetch(a->small);
+    }
+}
+
 gang_result gang_snapshot_release(gang_snapshot *snapshot, gang_alloc_id id)
 {
     gang_node_id at;

@@ -47,10 +47,16 @@ struct gang__victims {
     bool failed; /* memory was short: the plan is not what it should be, and is given up */
 };
 
+enum { GANG__VICTIMS_AHEAD = 16 };
+
 /* Where a leaf's victims are: whole gangs, or tasks above a minimum. */
 struct gang__cursor {
     bool whole;
     struct gang__tree_link *at; /* the unit that is next, in leaf->fall, or leaf->shed */
+    /* Those after it, as far as they are known already: a ring. */
+    struct gang__tree_link *coming[GANG__VICTIMS_AHEAD];
+    uint32_t first, known;
+    struct gang__tree_link *last;
     /* Tasks of the unit that may go one by one, in this order. */
     int64_t *spare;
     uint32_t *spare_group;

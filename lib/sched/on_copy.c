@@ -220,6 +220,8 @@ static bool put_back_others(gang_sched *s)
     return true;
 }
 
+enum { AHEAD = 16 }; /* victims whose memory is asked for in time */
+
 /* With the taker in the books: it stays, if it can. */
 static bool stays(struct gang__eviction *p, struct gang__victim *x, bool is_back)
 {
@@ -248,6 +250,10 @@ void gang__evict_spare(struct gang__eviction *p)
     }
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
+        if (i >= AHEAD) {
+            __builtin_prefetch(v->list[i - AHEAD].u, 1);
+            __builtin_prefetch(&v->list[i - AHEAD].u->doomed, 1);
+        }
         bool is_back = x->node != GANG_ID_NONE && !v->kept[(uint32_t)x->node];
         x->stays = stays(p, x, is_back);
         if (is_back && !x->stays && on_copy(p, x, false) != GANG_OK)

@@ -36,6 +36,8 @@ bool gang__may_fall_whole(const struct gang__unit *u)
 {
     if (u->job->preemptible != GANG_PREEMPTIBLE)
         return false;
+    if (!u->job->protected_groups)
+        return true;
     for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++)
         if (u->has[g] > 0 && group_is_protected(u, g))
             return false;
@@ -137,16 +139,52 @@ static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__unit
 
 /* ---- cursors --------------------------------------------------------------------------------- */
 
+static struct gang__unit *unit_of(const struct gang__cursor *c, struct gang__tree_link *n)
+{
+    return c->whole ? GANG__OF(struct gang__unit, fall, n) : GANG__OF(struct gang__unit, shed, n);
+}
+
 static struct gang__unit *unit_at(const struct gang__cursor *c)
 {
-    return c->whole ? GANG__OF(struct gang__unit, fall, c->at)
-                    : GANG__OF(struct gang__unit, shed, c->at);
+    return unit_of(c, c->at);
+}
+
+/* Thousands of victims lie all over the memory, and what is waited for is hardly more than that: ask
+ * for it in time. Two at once, so that who looks at few only does not look far. */
+static void look_ahead(gang_sched *s, struct gang__cursor *c)
+{
+    for (int i = 0; i < 2 && c->known < GANG__VICTIMS_AHEAD && c->last; i++) {
+        c->last = gang__ordered_next(c->last);
+        if (!c->last)
+            return;
+        const struct gang__unit *u = unit_of(c, c->last);
+        c->coming[(c->first + c->known++) % GANG__VICTIMS_AHEAD] = c->last;
+        __builtin_prefetch(&u->leaves);
+        __builtin_prefetch(&u->doomed);
+        __builtin_prefetch(u->job);
+    }
+    if (c->known > GANG__VICTIMS_AHEAD / 2) {
+        uint32_t near = (c->first + GANG__VICTIMS_AHEAD / 2) % GANG__VICTIMS_AHEAD;
+        gang__alloc_expect(s->cluster, unit_of(c, c->coming[near])->alloc);
+    }
+}
+
+static struct gang__tree_link *next_of(gang_sched *s, struct gang__cursor *c)
+{
+    struct gang__tree_link *next = NULL;
+    look_ahead(s, c);
+    if (c->known > 0) {
+        next = c->coming[c->first];
+        c->first = (c->first + 1) % GANG__VICTIMS_AHEAD;
+        c->known--;
+    }
+    return next;
 }
 
 /* On to something that could fall. False: there is nothing more. */
 static bool settle_cursor(gang_sched *s, struct gang__cursor *c)
 {
-    for (; c->at; c->at = gang__ordered_next(c->at)) {
+    for (; c->at; c->at = next_of(s, c)) {
         struct gang__unit *u = unit_at(c);
         if (c->whole && !is_sacred(s, u) && gang__may_fall_whole(u))
             return true;
@@ -213,7 +251,7 @@ static bool add_cursor(gang_sched *s, const struct gang__ordered *units, bool wh
     struct gang__cursor *c = &v->cursor[v->cursors];
     memset(c, 0, sizeof(*c));
     c->whole = whole;
-    c->at = gang__ordered_first(units);
+    c->at = c->last = gang__ordered_first(units);
     if (settle_cursor(s, c))
         v->cursors++;
     else
@@ -240,7 +278,7 @@ static bool step_cursor(gang_sched *s, struct gang__cursor *c)
 {
     if (!c->whole && ++c->next < c->spares)
         return true;
-    c->at = gang__ordered_next(c->at);
+    c->at = next_of(s, c);
     return settle_cursor(s, c);
 }
 
