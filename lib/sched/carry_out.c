@@ -12,7 +12,7 @@ static size_t single_tasks(gang_sched *s, const struct gang__unit *u)
     struct gang__victims *v = s->victims;
     size_t count = 0;
     for (size_t i = 0; i < v->count; i++)
-        if (v->list[i].u == u && !v->list[i].stays && !v->list[i].whole) {
+        if (v->list[i].u == u && !v->list[i].whole) {
             if (!gang__grow(&s->mem, (void **)&v->tasks, &v->task_room, count + 1,
                             sizeof(*v->tasks)))
                 return 0;
@@ -47,7 +47,7 @@ static bool make_leave(struct gang__eviction *p, struct gang__victim *x)
 {
     gang_sched *s = p->s;
     size_t count = 0;
-    if (x->stays || x->told || (!x->whole && x->u->doomed))
+    if (x->told || (!x->whole && x->u->doomed))
         return true;
     if (!x->whole && (count = single_tasks(s, x->u)) == 0)
         return false;
@@ -94,9 +94,9 @@ static void restore_books(struct gang__eviction *p)
     struct gang__victims *v = p->s->victims;
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
-        if (!x->stays && x->to.count == 0)
+        if (x->to.count == 0)
             gang__evict_untake(p, x);
-        else if (!x->stays)
+        else
             x->u->doomed = false; /* in the books it is where it moves to */
     }
 }
@@ -106,10 +106,7 @@ bool gang__evict_carry_out(struct gang__eviction *p)
     gang_sched *s = p->s;
     struct gang__victims *v = s->victims;
     struct gang__unit *taker = p->taker;
-    int32_t reason = GANG_REASON_NONE;
-    for (size_t i = 0; i < v->count; i++)
-        if (!v->list[i].stays)
-            reason = reason_of(p, &v->list[i]);
+    int32_t reason = v->count ? reason_of(p, &v->list[v->count - 1]) : GANG_REASON_NONE;
     struct gang__claim *c = NULL;
     if (make_leaves(p))
         c = gang__claim_new(s, taker, &s->told, p->grow_group, reason);

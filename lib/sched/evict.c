@@ -70,8 +70,7 @@ bool gang__evict_settle(struct gang__eviction *p)
     gang__evict_spare(p);
     bool lost = gang__evict_move(p), ok = !(p->mode == GANG__EVICT_MOVE && lost);
     for (size_t i = 0; ok && p->mode != GANG__EVICT_MOVE && i < s->victims->count; i++)
-        ok = s->victims->list[i].stays || s->victims->list[i].to.count > 0 ||
-             !gang__overshoots(p, s->victims->list[i].u);
+        ok = s->victims->list[i].to.count > 0 || !gang__overshoots(p, s->victims->list[i].u);
     charge_taker(p, -1);
     return ok;
 }

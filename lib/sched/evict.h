@@ -23,8 +23,9 @@ enum gang__evict_mode {
 
 struct gang__victim {
     struct gang__unit *u;
-    bool whole, stays;
-    bool told; /* one that goes alone: it is among those of a leave */
+    bool whole;
+    bool stays; /* it need not go: forgotten when all are looked through */
+    bool told;  /* one that goes alone: it is among those of a leave */
     uint32_t group;
     int64_t task;              /* one above the minimum, if not whole */
     gang_node_id node;         /* all of it is there; GANG_ID_NONE: it is not so simple */

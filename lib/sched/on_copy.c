@@ -185,9 +185,9 @@ void gang__evict_put_back(struct gang__eviction *p)
     struct gang__victims *v = p->s->victims;
     while (v->count > 0) {
         struct gang__victim *x = &v->list[--v->count];
-        if (!x->stays && x->to.count == 0)
+        if (x->to.count == 0)
             gang__evict_untake(p, x);
-        else if (!x->stays)
+        else
             x->u->doomed = false; /* in the books it is where it moves to */
         gang__places_free(&x->to, &p->s->cluster->mem);
     }
@@ -241,6 +241,16 @@ static bool stays(struct gang__eviction *p, struct gang__victim *x, bool is_back
     return r == GANG_OK;
 }
 
+/* Who stays is no victim any more. */
+static void forget_spared(struct gang__victims *v)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < v->count; i++)
+        if (!v->list[i].stays)
+            v->list[left++] = v->list[i];
+    v->count = left;
+}
+
 void gang__evict_spare(struct gang__eviction *p)
 {
     struct gang__victims *v = p->s->victims;
@@ -259,6 +269,7 @@ void gang__evict_spare(struct gang__eviction *p)
         if (is_back && !x->stays && on_copy(p, x, false) != GANG_OK)
             v->failed = true;
     }
+    forget_spared(v);
 }
 
 /* Find a place for a victim on the copy. It only gets fuller, so that what found none finds none
@@ -287,8 +298,6 @@ bool gang__evict_move(struct gang__eviction *p)
     int64_t moved = 0;
     for (size_t i = 0; i < v->count; i++) {
         struct gang__victim *x = &v->list[i];
-        if (x->stays)
-            continue;
         bool could = x->whole && x->u->taken_all == 0 && moved < s->opts.max_moves &&
                      x->u->tasks <= gang__unit_request(x->u)->min &&
                      x->u->job->leaf->q->preempt != GANG_PREEMPT_CANCEL;

@@ -14,7 +14,7 @@ void gang__evict_untake(struct gang__eviction *p, const struct gang__victim *v);
 bool gang__evict_take_until(struct gang__eviction *p, bool own, bool others);
 /* Has he a place now? */
 bool gang__evict_place(struct gang__eviction *p);
-/* From the last to the first: who can stay does. */
+/* From the last to the first: who can stay does, and is no victim any more. */
 void gang__evict_spare(struct gang__eviction *p);
 /* Whole gangs that fit elsewhere move there. Returns whether anybody is lost. */
 bool gang__evict_move(struct gang__eviction *p);

@@ -354,8 +354,9 @@ struct gang_sched {
     struct gang__victims *victims; /* scratch of evict.c */
     bool some_over;                /* a leaf is above its share, in this making of room */
     int64_t evicted;               /* tasks, in this run, of max_evictions */
-    int64_t grown_up_ns; /* when the first has run long enough to be displaced; INT64_MAX */
-    int64_t *numbers;    /* scratch: numbers of tasks, */
+    int64_t grown_up_ns;      /* when the first has run long enough to be displaced; INT64_MAX */
+    struct gang__found found; /* scratch: tasks of an allocation */
+    int64_t *numbers;         /* scratch: numbers of tasks, */
     size_t number_room;
     int64_t *by_group; /* tasks of each group of the largest request there was */
     size_t group_room;
@@ -510,7 +511,7 @@ struct gang__leave {
     size_t task_count, left; /* left: not yet gone */
     int64_t *own;            /* numbers of all its tasks, ascending; with `tasks` the same */
     size_t own_count;
-    int64_t *still;            /* of these, the ones that are not yet gone: `left` of them */
+    int64_t *still; /* of these, the ones that are not yet gone: `left`; in own's block */
     struct gang_placement *to; /* it is moved: where it starts again */
     int64_t to_count;
     int64_t deadline_ns;
