@@ -76,6 +76,12 @@ bool gang__snapshot_holds(gang_cluster *c, uint64_t instant);
  * earlier instant than before. */
 gang_result gang__snapshot_copy(gang_snapshot *to, const gang_snapshot *from);
 
+/* Put back the nodes of `to`, a copy of `from` that was changed, but for those that are kept, and the
+ * pools.
+ *   kept  of each slot below to->end, whether it is kept
+ * O(nodes). */
+void gang__snapshot_put_back(gang_snapshot *to, const gang_snapshot *from, const bool *kept);
+
 /* The node of a slot in a snapshot, or NULL; and its payloads, or the pool's. */
 static inline struct gang__node *gang__snapshot_node(const gang_snapshot *s, uint32_t slot)
 {

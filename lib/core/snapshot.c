@@ -149,6 +149,14 @@ gang_result gang__snapshot_copy(gang_snapshot *to, const gang_snapshot *from)
     return GANG_OK;
 }
 
+void gang__snapshot_put_back(gang_snapshot *to, const gang_snapshot *from, const bool *kept)
+{
+    for (uint32_t slot = GANG__POOL + 1; slot < to->end; slot++)
+        if (!kept[slot])
+            memcpy(gang__snapshot_words(to, slot), gang__snapshot_words(from, slot),
+                   to->part[slot / GANG__CHUNK].stride * sizeof(*to->word));
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 struct gang__node *gang__snapshot_node_of(const gang_snapshot *s, gang_node_id id)

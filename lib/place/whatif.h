@@ -44,6 +44,12 @@
 gang_result gang__snapshot_release_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                          size_t count);
 
+/* The same, or gang_snapshot_release() where `tasks` is NULL, telling from where.
+ *   at  the one node that all of it came from; GANG_ID_NONE: several, or some of it is of a pool, or the
+ *       allocation is exclusive, or an error */
+gang_result gang__snapshot_release_told(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
+                                        size_t count, gang_node_id *at);
+
 /* The inverse of gang_snapshot_release(), and of gang__snapshot_release_tasks() with the same tasks: take
  * what the allocation holds now, at exactly the same places, whatever the states of the nodes are.
  * Returns GANG_OK; GANG_ENOFIT: some of it is not free in the snapshot (placed over, or never released);
@@ -53,6 +59,9 @@ gang_result gang__snapshot_release_tasks(gang_snapshot *s, gang_alloc_id id, con
 gang_result gang__snapshot_retake(gang_snapshot *s, gang_alloc_id id);
 gang_result gang__snapshot_retake_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                         size_t count);
+
+/* An allocation is looked at soon: a hint to the processor, nothing else. */
+void gang__alloc_expect(gang_cluster *c, gang_alloc_id id);
 
 /* ---- placing, and telling where ---- */
 

@@ -93,23 +93,31 @@ static bool goes(const struct part *part, const uint64_t *task, bool named)
     return !gang__is_among(part->stay, part->stays, task[0]);
 }
 
-/* The first `deltas` deltas are given back, or taken. *done: how many went through. */
+/* The first `deltas` deltas are given back, or taken. *done: how many went through. *at: see
+ * gang__snapshot_release_told(). */
 static gang_result turn(gang_snapshot *s, const struct part *part, bool back, uint64_t deltas,
-                        uint64_t *done)
+                        uint64_t *done, gang_node_id *at)
 {
     const struct gang__alloc *a = part->a;
     size_t next = 0;
+    bool spread = a->q->exclusive;
     *done = 0;
+    *at = GANG_ID_NONE;
     for (const uint64_t *task = a->data; task < a->data + a->used;
          task += GANG__TASK_HEAD + gang__task_deltas(task)) {
         bool named = is_named(part, task, &next), whole = goes(part, task, named);
         const struct gang__node *node = gang__snapshot_node_of(s, task[0]);
         if ((named || whole) && !node)
             return GANG_ENOENT;
+        if (named) {
+            spread = spread || (*at != GANG_ID_NONE && *at != task[0]);
+            *at = task[0];
+        }
         for (unsigned i = 0; i < gang__task_deltas(task); i++) {
             uint64_t delta = task[GANG__TASK_HEAD + i];
             if (!(delta & GANG__DELTA_POOL ? named : whole))
                 continue;
+            spread = spread || (delta & GANG__DELTA_POOL);
             if (*done == deltas)
                 return GANG_OK;
             if (!(back ? give(s, node, delta) : take(s, node, delta)))
@@ -117,6 +125,8 @@ static gang_result turn(gang_snapshot *s, const struct part *part, bool back, ui
             ++*done;
         }
     }
+    if (spread)
+        *at = GANG_ID_NONE;
     return GANG_OK;
 }
 
@@ -142,10 +152,12 @@ static gang_result look_up(struct part *part, const struct gang_mem *mem)
 }
 
 static gang_result turn_part(gang_snapshot *s, gang_alloc_id id, const int64_t *task, size_t count,
-                             bool back)
+                             bool back, gang_node_id *at)
 {
     struct gang__alloc *a;
     uint64_t done, undone;
+    gang_node_id ignored;
+    *at = GANG_ID_NONE;
     if (!s || s->end == 0)
         return GANG_EINVAL;
     gang_result r = gang__alloc_read(s->c, id, &a);
@@ -155,33 +167,54 @@ static gang_result turn_part(gang_snapshot *s, gang_alloc_id id, const int64_t *
     if (task)
         r = look_up(&part, &s->c->mem);
     if (r == GANG_OK) {
-        r = turn(s, &part, back, UINT64_MAX, &done);
-        if (r != GANG_OK) /* as far as it came, the other way: that always goes */
-            (void)turn(s, &part, !back, done, &undone);
+        r = turn(s, &part, back, UINT64_MAX, &done, at);
+        if (r != GANG_OK) { /* as far as it came, the other way: that always goes */
+            (void)turn(s, &part, !back, done, &undone, &ignored);
+            *at = GANG_ID_NONE;
+        }
     }
     gang__alloc_read_end(a);
     gang__release(&s->c->mem, part.stay);
     return r;
 }
 
+void gang__alloc_expect(gang_cluster *c, gang_alloc_id id)
+{
+    const struct gang__alloc *a = gang__alloc_at(c, (uint32_t)id - 1);
+    if (a) {
+        __builtin_prefetch(a, 1);
+        __builtin_prefetch(a->small);
+    }
+}
+
 gang_result gang_snapshot_release(gang_snapshot *snapshot, gang_alloc_id id)
 {
-    return turn_part(snapshot, id, NULL, 0, true);
+    gang_node_id at;
+    return turn_part(snapshot, id, NULL, 0, true, &at);
 }
 
 gang_result gang__snapshot_release_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                          size_t count)
 {
-    return tasks && count ? turn_part(s, id, tasks, count, true) : GANG_EINVAL;
+    gang_node_id at;
+    return tasks && count ? turn_part(s, id, tasks, count, true, &at) : GANG_EINVAL;
+}
+
+gang_result gang__snapshot_release_told(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
+                                        size_t count, gang_node_id *at)
+{
+    return turn_part(s, id, tasks, count, true, at);
 }
 
 gang_result gang__snapshot_retake(gang_snapshot *s, gang_alloc_id id)
 {
-    return turn_part(s, id, NULL, 0, false);
+    gang_node_id at;
+    return turn_part(s, id, NULL, 0, false, &at);
 }
 
 gang_result gang__snapshot_retake_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                         size_t count)
 {
-    return tasks && count ? turn_part(s, id, tasks, count, false) : GANG_EINVAL;
+    gang_node_id at;
+    return tasks && count ? turn_part(s, id, tasks, count, false, &at) : GANG_EINVAL;
 }

@@ -170,6 +170,8 @@ static gang_result check_unit(struct audit *a, struct gang__unit *u)
     if (u->falls != (u->alloc != GANG_ID_NONE))
         return BAD(a, path, "who would fall first is not kept of it as it runs");
     a->falls += u->falls;
+    if (u->sheds != (u->falls && u->tasks + u->ended > gang__unit_request(u)->min))
+        return BAD(a, path, "what it could give up task by task is not kept of it as it runs");
     gang_result r = check_counts(a, u, path);
     return r == GANG_OK ? check_bin(a, u, path) : r;
 }

@@ -148,6 +148,7 @@ void gang__books_out(gang_sched *s, struct gang__unit *u)
 void gang__books_in(gang_sched *s, struct gang__unit *u)
 {
     book(s, u, 1);
+    gang__shed_settle(u);
 }
 
 /* ---- may it be more? ---------------------------------------------------------------------------------- */

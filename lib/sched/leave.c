@@ -20,20 +20,13 @@ struct piece {
     uint64_t gpus; /* whole devices */
 };
 
-static void need_of(const struct gang__claim *c, gang_node_id node, const gang_request *q,
-                    struct piece *need)
+static void add_need(const struct gang_placement *p, const gang_request *q, struct piece *need)
 {
-    *need = (struct piece){0, 0, 0};
-    for (int64_t i = 0; i < c->place_count; i++) {
-        const struct gang_placement *p = &c->places[i];
-        const struct gang__group *g = &q->group[p->group];
-        if (p->node != node)
-            continue;
-        need->cpu += (int64_t)g->cpu;
-        need->memory += (int64_t)g->pages * GANG_PAGE_BYTES;
-        if (g->share == 1000 && !g->profile)
-            need->gpus |= p->gpus;
-    }
+    const struct gang__group *g = &q->group[p->group];
+    need->cpu += (int64_t)g->cpu;
+    need->memory += (int64_t)g->pages * GANG_PAGE_BYTES;
+    if (g->share == 1000 && !g->profile)
+        need->gpus |= p->gpus;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -83,15 +76,20 @@ static void let_go(gang_sched *s, struct gang__claim *c)
 static void hold(gang_sched *s, struct gang__claim *c)
 {
     const gang_request *q = gang__unit_request(c->taker);
-    for (int64_t i = 0; i < c->place_count; i++) {
-        bool seen = false;
-        struct piece need;
-        for (int64_t k = 0; k < i && !seen; k++)
-            seen = c->places[k].node == c->places[i].node;
-        if (seen)
-            continue;
-        need_of(c, c->places[i].node, q, &need);
-        if (!hold_piece(s, c, c->places[i].node, need))
+    size_t count = (size_t)c->place_count;
+    if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, count, sizeof(*s->numbers))) {
+        s->no_memory = true;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) /* places of a node one after the other */
+        s->numbers[i] = (int64_t)((c->places[i].node & (UINT32_MAX >> 1)) << 32 | i);
+    qsort(s->numbers, count, sizeof(*s->numbers), gang__by_number);
+    for (size_t i = 0; i < count;) {
+        gang_node_id node = c->places[(uint32_t)s->numbers[i]].node;
+        struct piece need = {0, 0, 0};
+        for (; i < count && c->places[(uint32_t)s->numbers[i]].node == node; i++)
+            add_need(&c->places[(uint32_t)s->numbers[i]], q, &need);
+        if (!hold_piece(s, c, node, need))
             s->no_memory = true;
     }
 }
@@ -168,10 +166,7 @@ static void count_given(struct gang__leave *l)
 static void free_leave(gang_sched *s, struct gang__leave *l)
 {
     count_given(l);
-    if (l->own != l->tasks)
-        gang__release(&s->mem, l->own);
-    gang__release(&s->mem, l->still);
-    gang__release(&s->mem, l->tasks);
+    gang__release(&s->mem, l->own);
     if (l->to)
         gang__release(&s->mem, l->to);
     gang__release(&s->mem, l);
@@ -539,17 +534,34 @@ bool gang__leave_asked(const gang_sched *s, const struct gang__unit *u, int64_t 
     return false;
 }
 
+/* Room for its own tasks, and as much for those of them that are still there. */
+static bool room_for(gang_sched *s, struct gang__leave *l, size_t tasks)
+{
+    l->own = gang__zalloc(&s->mem, 2 * tasks + 1, sizeof(*l->own));
+    l->still = l->own ? l->own + tasks : NULL;
+    return l->own != NULL;
+}
+
 /* The tasks of a unit that is to stop whole, without those that were asked before. */
 static bool name_all(gang_sched *s, struct gang__leave *l)
 {
-    struct gang__found f = {NULL, 0, 0};
-    bool ok = gang__alloc_find(s->cluster, l->alloc, NULL, 0, &f) == GANG_OK &&
-              (l->own = gang__zalloc(&s->mem, f.count + 1, sizeof(*l->own))) != NULL;
-    for (size_t i = 0; ok && i < f.count; i++)
-        if (!gang__leave_asked(s, l->unit, f.task[i].task))
-            l->own[l->own_count++] = f.task[i].task;
-    gang__found_free(&f, &s->cluster->mem);
-    return ok;
+    struct gang__found *f = &s->found;
+    if (gang__alloc_find(s->cluster, l->alloc, NULL, 0, f) != GANG_OK || !room_for(s, l, f->count))
+        return false;
+    for (size_t i = 0; i < f->count; i++)
+        if (!gang__leave_asked(s, l->unit, f->task[i].task))
+            l->own[l->own_count++] = f->task[i].task;
+    return true;
+}
+
+static bool name_some(gang_sched *s, struct gang__leave *l, const int64_t *tasks, size_t count)
+{
+    if (!room_for(s, l, count))
+        return false;
+    memcpy(l->own, tasks, count * sizeof(*tasks));
+    l->tasks = l->own;
+    l->own_count = l->task_count = count;
+    return true;
 }
 
 static struct gang__leave *new_leave(gang_sched *s, struct gang__unit *u, const int64_t *tasks,
@@ -560,16 +572,7 @@ static struct gang__leave *new_leave(gang_sched *s, struct gang__unit *u, const 
         return NULL;
     l->unit = u;
     l->alloc = u->alloc;
-    bool ok = true;
-    if (tasks && (ok = (l->tasks = gang__zalloc(&s->mem, count, sizeof(*tasks))) != NULL)) {
-        memcpy(l->tasks, tasks, count * sizeof(*tasks));
-        l->own = l->tasks;
-        l->own_count = l->task_count = count;
-    } else if (!tasks) {
-        ok = name_all(s, l);
-    }
-    ok = ok && (l->still = gang__zalloc(&s->mem, l->own_count + 1, sizeof(*l->still))) != NULL;
-    if (!ok) {
+    if (!(tasks ? name_some(s, l, tasks, count) : name_all(s, l))) {
         free_leave(s, l);
         return NULL;
     }

@@ -137,6 +137,7 @@ void gang_sched_free(gang_sched *sched)
     gang__names_free(&s->jobs, &mem);
     gang__names_free(&s->asks, &mem);
     gang__places_free(&s->told, &s->cluster->mem);
+    gang__found_free(&s->found, &s->cluster->mem);
     if (s->numbers)
         gang__release(&mem, s->numbers);
     if (s->by_group)

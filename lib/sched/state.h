@@ -8,7 +8,8 @@
  *   config.c    queues at run time;  books.c  what queues use and want;  fair.c  fair shares
  *   job.c       the table of jobs, their states, and what they wait for
  *   turn.c      who is next;  start.c  granting and growing
- *   evict.c     making room: victims;  leave.c  those who were asked to stop, and who waits for them
+ *   evict.c     making room: victims (what it consists of: evict.h)
+ *   leave.c     those who were asked to stop, and who waits for them
  *   life.c      reports: tasks and nodes;  timer.c  what is due when
  *   why_wait.c  why a job waits;  audit.c  the books against what is there
  *
@@ -98,37 +99,41 @@ struct gang__bin {
 
 /* A gang of a job: all of it, unless groups wait for each other. */
 struct gang__unit {
-    struct gang__tree_link turn; /* in bin->units */
+    /* What is read of each when many are asked whether they may fall stands together. */
     struct gang__tree_link fall; /* in leaf->fall, while it runs */
     struct gang__job *job;
     struct gang__asked *ask;
-    struct gang__bin *bin;      /* it waits there; NULL: it does not */
-    struct gang__bin *grow_bin; /* its own, made when it first could grow */
     gang_alloc_id alloc;
     struct gang__claim *claim;  /* room is being made for it */
     struct gang__leave *leaves; /* what of it was asked to stop and has not yet */
-    uint32_t ungiven; /* leaves of it that hold something: these, and those that claims keep */
+    int64_t tasks;              /* sum of `has` */
+    int64_t taken_all;          /* sum of `taken` */
+    int64_t started_ns;
+    uint64_t fell_in, took_in; /* runs in which it was displaced for others, and displaced others */
+    uint32_t ungiven;  /* leaves of it that hold something: these, and those that claims keep */
+    bool doomed;       /* is a victim as a whole, in the plan that is being made */
+    bool falls;        /* is in leaf->fall, */
+    bool sheds;        /* in leaf->shed */
+    bool wanted;       /* what it lacks counts as wanted by its queue */
+    bool over;         /* all that it was to do is done */
+    bool begun;        /* it was started once */
+    bool short_handed; /* lost members: below its minimum since short_ns */
+    bool refill;       /* lost members are to come back */
+    struct gang__tree_link turn;   /* in bin->units */
+    struct gang__tree_link shed;   /* in leaf->shed, while it runs with tasks above its minimum */
+    struct gang__bin *bin;         /* it waits there; NULL: it does not */
+    struct gang__bin *grow_bin;    /* its own, made when it first could grow */
     struct gang_placement *places; /* where it was when it was suspended */
     int64_t place_count;
     const int32_t *group_of; /* its groups in the job; NULL: the same */
     int64_t *has;            /* running tasks of each group, without those asked to stop */
     int64_t *done;           /* tasks of each group that ended and do not come again */
     int64_t *failed;         /* those of them that did not succeed */
-    int64_t *taken;          /* of them, victims on their own in the plan that is being made */
-    int64_t tasks;           /* sum of `has` */
+    int64_t *taken;          /* of `has`, victims on their own in the plan that is being made */
     int64_t ended;           /* sum of `done` */
     int64_t target;          /* tasks that are to run or to have ended, at most */
-    int64_t started_ns;
     uint32_t part;
-    bool doomed;               /* is a victim as a whole already, while a plan looks for more */
-    bool falls;                /* is in leaf->fall */
-    bool wanted;               /* what it lacks counts as wanted by its queue */
-    bool over;                 /* all that it was to do is done */
-    bool begun;                /* it was started once */
-    uint64_t fell_in, took_in; /* runs in which it was displaced for others, and displaced others */
-    bool short_handed;         /* lost members: below its minimum since short_ns */
     int64_t short_ns;
-    bool refill;       /* lost members are to come back */
     int64_t refill_ns; /* until then; INT64_MAX: whenever */
 };
 
@@ -162,13 +167,19 @@ struct gang__after {
 struct gang__beat; /* heartbeats of a job's tasks; life.c */
 
 struct gang__job {
+    /* The same of it. */
+    gang_job_id id;
+    struct gang__qs *leaf;
+    int64_t priority;
+    int64_t age; /* smaller is older; unique with the id */
+    const int32_t *protected_groups;
+    int32_t preemptible, loss;
+    bool held, never_preempts, stale, running_at_first, refused_start, ending;
     struct gang__name link;       /* in sched.jobs, by id */
     struct gang__tree_link all;   /* in sched.by_id */
     struct gang__tree_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
     struct gang__job *next;       /* in a message, a list of the ended */
-    gang_job_id id;
     gang_queue_id queue_id;
-    struct gang__qs *leaf;
     struct gang__user *user_in; /* what its user has in the leaf; NULL: nobody asks */
     struct gang__unit *unit;    /* unit_count of them */
     uint32_t unit_count;
@@ -177,8 +188,6 @@ struct gang__job {
     const char
         *made_queue; /* its leaf is to be made under this name below queue_id; NULL: it is there */
     uint64_t cookie;
-    int64_t priority;
-    int64_t age; /* smaller is older; unique with the id */
     int64_t time_limit_ns, start_within_ns, back_off_ns, restart_delay_ns, refill_ns, heartbeat_ns;
     int64_t max_restarts;
     int64_t due_ns; /* of its timer */
@@ -189,13 +198,10 @@ struct gang__job {
     int64_t attained;      /* dominant millionths of the cluster times ns, of former runs */
     int64_t restarts, preemptions;
     int32_t state, end, end_wanted; /* end_wanted: what it becomes once it has stopped */
-    int32_t preemptible, loss;
     int32_t wait_why; /* GANG_WAIT_HOLD, _AFTER, _BACK_OFF, _QUEUE while it may not be tried; 0 */
-    bool held, never_preempts, stale, running_at_first, refused_start, ending;
     bool counted_pending, counted_running;
     bool undone;         /* memory was short when it was to wait, or to stop: to be tried again */
     int32_t stop_reason; /* GANG_REASON_*, while it is `ending` */
-    const int32_t *protected_groups;
     const int64_t *group_order;
     const int32_t *roles;
     uint32_t group_count;
@@ -257,6 +263,7 @@ struct gang__qs {
     struct gang__names bins;   /* of a leaf, by what they wait for */
     struct gang__names users;  /* of a leaf */
     struct gang__ordered fall; /* units that run, in the order in which they would fall */
+    struct gang__ordered shed; /* those of them that have tasks above their minimum */
     struct gang__bin *blocked; /* bins below that this queue blocks */
     int64_t jobs;              /* in it and below, of any state */
     int64_t running, pending;  /* jobs, in it and below */
@@ -347,8 +354,9 @@ struct gang_sched {
     struct gang__victims *victims; /* scratch of evict.c */
     bool some_over;                /* a leaf is above its share, in this making of room */
     int64_t evicted;               /* tasks, in this run, of max_evictions */
-    int64_t grown_up_ns; /* when the first has run long enough to be displaced; INT64_MAX */
-    int64_t *numbers;    /* scratch: numbers of tasks, */
+    int64_t grown_up_ns;      /* when the first has run long enough to be displaced; INT64_MAX */
+    struct gang__found found; /* scratch: tasks of an allocation */
+    int64_t *numbers;         /* scratch: numbers of tasks, */
     size_t number_room;
     int64_t *by_group; /* tasks of each group of the largest request there was */
     size_t group_room;
@@ -453,6 +461,8 @@ uint32_t gang__unit_resumes_with(gang_sched *s, const struct gang__unit *u,
 int gang__unit_before(const struct gang__unit *a, const struct gang__unit *b, int32_t order);
 void gang__fall_enter(struct gang__unit *u);
 void gang__fall_leave(struct gang__unit *u);
+/* Has it tasks above its minimum now? */
+void gang__shed_settle(struct gang__unit *u);
 /* What may help those who wait for room has happened: let them try again. */
 void gang__turn_room(gang_sched *s);
 struct gang__user *gang__user_of(gang_sched *s, struct gang__qs *leaf, const char *name);
@@ -508,7 +518,7 @@ struct gang__leave {
     size_t task_count, left; /* left: not yet gone */
     int64_t *own;            /* numbers of all its tasks, ascending; with `tasks` the same */
     size_t own_count;
-    int64_t *still;            /* of these, the ones that are not yet gone: `left` of them */
+    int64_t *still; /* of these, the ones that are not yet gone: `left`; in own's block */
     struct gang_placement *to; /* it is moved: where it starts again */
     int64_t to_count;
     int64_t deadline_ns;

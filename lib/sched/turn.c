@@ -127,18 +127,28 @@ static int compare_queues(const struct gang__tree_link *a, const struct gang__tr
 }
 
 /* Victims: lowest priority first, of equals the newest. */
-static int compare_falls(const struct gang__tree_link *a, const struct gang__tree_link *b,
-                         const void *ctx)
+static int falls_before(const struct gang__unit *x, const struct gang__unit *y)
 {
-    const struct gang__unit *x = GANG__OF(struct gang__unit, fall, a);
-    const struct gang__unit *y = GANG__OF(struct gang__unit, fall, b);
     int c = by_number(x->job->priority, y->job->priority);
     if (c == 0)
         c = by_number(y->job->age, x->job->age);
     if (c == 0)
         c = by_number((int64_t)y->job->id, (int64_t)x->job->id);
-    (void)ctx;
     return c ? c : by_number(y->part, x->part);
+}
+
+static int compare_falls(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                         const void *ctx)
+{
+    (void)ctx;
+    return falls_before(GANG__OF(struct gang__unit, fall, a), GANG__OF(struct gang__unit, fall, b));
+}
+
+static int compare_sheds(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                         const void *ctx)
+{
+    (void)ctx;
+    return falls_before(GANG__OF(struct gang__unit, shed, a), GANG__OF(struct gang__unit, shed, b));
 }
 
 void gang__turn_init(struct gang__qs *q)
@@ -146,6 +156,7 @@ void gang__turn_init(struct gang__qs *q)
     q->ready_of_bins = q->q && q->q->leaf;
     gang__ordered_init(&q->ready, q->ready_of_bins ? compare_bins : compare_queues, q);
     gang__ordered_init(&q->fall, compare_falls, q);
+    gang__ordered_init(&q->shed, compare_sheds, q);
 }
 
 void gang__fall_enter(struct gang__unit *u)
@@ -153,6 +164,7 @@ void gang__fall_enter(struct gang__unit *u)
     if (!u->falls)
         gang__ordered_insert(&u->job->leaf->fall, &u->fall);
     u->falls = true;
+    gang__shed_settle(u);
 }
 
 void gang__fall_leave(struct gang__unit *u)
@@ -160,6 +172,17 @@ void gang__fall_leave(struct gang__unit *u)
     if (u->falls)
         gang__ordered_remove(&u->job->leaf->fall, &u->fall);
     u->falls = false;
+    gang__shed_settle(u);
+}
+
+void gang__shed_settle(struct gang__unit *u)
+{
+    bool sheds = u->falls && u->tasks + u->ended > gang__unit_request(u)->min;
+    if (sheds && !u->sheds)
+        gang__ordered_insert(&u->job->leaf->shed, &u->shed);
+    else if (!sheds && u->sheds)
+        gang__ordered_remove(&u->job->leaf->shed, &u->shed);
+    u->sheds = sheds;
 }
 
 /* ---- keys ------------------------------------------------------------------------------------------- */

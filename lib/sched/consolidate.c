@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Consolidation: the same as making room, with everybody as a candidate; it fails if anybody is
+ * lost. */
+#include "sched/consolidate.h"
+#include "sched/may_take.h"
+#include "sched/on_copy.h"
+#include "sched/victims.h"
+
+enum { MOST_MOVABLE = 1024 }; /* candidates of a consolidation */
+
+/* Not one that is drained: whoever runs there may go, but nobody starts there. */
+static int32_t open_node(const struct gang_task *task, void *user)
+{
+    const gang_sched *s = user;
+    struct gang_node_info info = {.size = sizeof(info)};
+    if (gang_node_get(s->cluster, task->node, &info) == GANG_OK && info.state == GANG_NODE_UP)
+        (void)!gang_snapshot_set_state(s->scratch, task->node, GANG_NODE_UP);
+    return 0;
+}
+
+/* Place the taker on the nodes of the victims alone, so that what is free elsewhere is left to
+ * them. */
+static bool place_on_theirs(struct gang__eviction *p)
+{
+    gang_sched *s = p->s;
+    gang_snapshot *all = s->scratch;
+    for (gang_node_id n = gang_snapshot_node_next(all, GANG_ID_NONE); n != GANG_ID_NONE;
+         n = gang_snapshot_node_next(all, n)) {
+        struct gang_node_info info = {.size = sizeof(info)};
+        if (gang_snapshot_node_get(all, n, &info) == GANG_OK && info.state == GANG_NODE_UP)
+            (void)!gang_snapshot_set_state(all, n, GANG_NODE_DRAINING);
+    }
+    for (size_t i = 0; i < s->victims->count; i++)
+        (void)!gang_alloc_each(s->cluster, s->victims->list[i].u->alloc, open_node, s);
+    bool found = gang__evict_place(p);
+    for (gang_node_id n = gang_snapshot_node_next(all, GANG_ID_NONE); n != GANG_ID_NONE;
+         n = gang_snapshot_node_next(all, n)) {
+        struct gang_node_info info = {.size = sizeof(info)};
+        if (gang_node_get(s->cluster, n, &info) == GANG_OK)
+            (void)!gang_snapshot_set_state(all, n, info.state);
+    }
+    return found;
+}
+
+/* The first `count` that may be moved. False: there are not so many. */
+static bool take_first(struct gang__eviction *p, size_t count)
+{
+    gang_sched *s = p->s;
+    struct gang__victim v;
+    if (!gang__victims_open(s, p->taker->job->leaf, true, true))
+        s->victims->failed = true;
+    while (s->victims->count < count && gang__victims_next(s, &v)) {
+        s->steps++;
+        if (v.whole && gang__may_take(p, v.u) == GANG__MAY)
+            (void)!gang__evict_take(p, &v);
+    }
+    gang__victims_close(s);
+    return s->victims->count == count;
+}
+
+/* More and more of them, until the taker has a place and nobody is lost. Each number is tried with
+ * the taker wherever it likes, and on their nodes alone. */
+bool gang__evict_consolidate(struct gang__eviction *p)
+{
+    for (size_t count = 1; count <= MOST_MOVABLE; count *= 2)
+        for (int theirs = 0; theirs < 2; theirs++) {
+            if (!gang__evict_begin(p, GANG__EVICT_MOVE))
+                return false;
+            bool all = take_first(p, count);
+            bool found =
+                p->s->victims->count > 0 && (theirs ? place_on_theirs(p) : gang__evict_place(p));
+            if (gang__evict_end(p, found && gang__evict_settle(p)))
+                return true;
+            if (!all && theirs)
+                return false;
+        }
+    return false;
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Victims on the copy of the cluster, and in the books. */
+#include <string.h>
+
+#include "place/request.h"
+#include "sched/may_take.h"
+#include "sched/on_copy.h"
+#include "sched/victims.h"
+
+/* ---- taking and putting back, on the copy and the books -------------------------------------- */
+
+static void shift(struct gang__eviction *p, const struct gang__victim *v, int64_t sign)
+{
+    struct gang__unit *u = v->u;
+    const struct gang__asked *ask = u->ask;
+    p->tasks -= sign * (v->whole ? u->tasks - u->taken_all : 1);
+    if (!v->whole)
+        gang__books_shift(u->job->leaf, ask, v->group, sign);
+    else if (ask->q->group_count == 1) /* most are such: spare them two more places in memory */
+        gang__books_shift(u->job->leaf, ask, 0, sign * (u->tasks - u->taken_all));
+    else
+        for (uint32_t g = 0; g < ask->q->group_count; g++)
+            gang__books_shift(u->job->leaf, ask, g, sign * (u->has[g] - u->taken[g]));
+}
+
+/* One that goes alone is counted as gone, or (-1) no more. */
+static void count_taken(const struct gang__victim *v, int64_t sign)
+{
+    if (v->whole) {
+        v->u->doomed = sign > 0;
+    } else {
+        v->u->taken[v->group] += sign;
+        v->u->taken_all += sign;
+    }
+}
+
+struct rest {
+    gang_sched *s;
+    const struct gang__unit *u;
+    size_t count;
+    bool failed;
+};
+
+static bool is_taken_alone(const gang_sched *s, const struct gang__unit *u, int64_t task)
+{
+    const struct gang__victims *v = s->victims;
+    for (size_t i = 0; i < v->count; i++)
+        if (v->list[i].u == u && !v->list[i].whole && !v->list[i].stays && v->list[i].task == task)
+            return true;
+    return false;
+}
+
+static int32_t rest_task(const struct gang_task *task, void *user)
+{
+    struct rest *r = user;
+    struct gang__victims *v = r->s->victims;
+    if (is_taken_alone(r->s, r->u, task->task) || gang__leave_asked(r->s, r->u, task->task))
+        return 0;
+    if (!gang__grow(&r->s->mem, (void **)&v->tasks, &v->task_room, r->count + 1,
+                    sizeof(*v->tasks))) {
+        r->failed = true;
+        return 1;
+    }
+    v->tasks[r->count++] = task->task;
+    return 0;
+}
+
+/* Release it, or take it back. */
+static gang_result on_copy(struct gang__eviction *p, struct gang__victim *v, bool back)
+{
+    gang_sched *s = p->s;
+    gang_alloc_id id = v->u->alloc;
+    struct rest r = {s, v->u, 0, false};
+    if (!v->whole)
+        return back ? gang__snapshot_retake_tasks(s->scratch, id, &v->task, 1)
+                    : gang__snapshot_release_told(s->scratch, id, &v->task, 1, &v->node);
+    if (v->u->taken_all == 0 && v->u->ungiven == 0)
+        return back ? gang__snapshot_retake(s->scratch, id)
+                    : gang__snapshot_release_told(s->scratch, id, NULL, 0, &v->node);
+    (void)!gang_alloc_each(s->cluster, id, rest_task, &r);
+    if (r.failed)
+        return GANG_ENOMEM;
+    if (r.count == 0)
+        return GANG_OK;
+    const int64_t *tasks = s->victims->tasks;
+    return back ? gang__snapshot_retake_tasks(s->scratch, id, tasks, r.count)
+                : gang__snapshot_release_told(s->scratch, id, tasks, r.count, &v->node);
+}
+
+bool gang__evict_take(struct gang__eviction *p, struct gang__victim *v)
+{
+    struct gang__victims *vs = p->s->victims;
+    gang_result r = GANG_ENOMEM;
+    if (gang__grow(&p->s->mem, (void **)&vs->list, &vs->room, vs->count + 1, sizeof(*vs->list)))
+        r = on_copy(p, v, false);
+    vs->failed = vs->failed || r == GANG_ENOMEM;
+    if (r != GANG_OK)
+        return false;
+    shift(p, v, -1);
+    count_taken(v, 1);
+    vs->list[vs->count++] = *v;
+    return true;
+}
+
+void gang__evict_untake(struct gang__eviction *p, const struct gang__victim *v)
+{
+    count_taken(v, -1);
+    shift(p, v, 1);
+}
+
+/* ---- placing the taker ----------------------------------------------------------------------- */
+
+static gang_result grow_on_copy(struct gang__eviction *p)
+{
+    gang_sched *s = p->s;
+    gang_result r = gang__growth_ended(s->worker, p->taker->done);
+    if (r == GANG_OK)
+        r = gang__snapshot_grow_told(s->worker, s->scratch, p->taker->alloc, p->grow_group, p->step,
+                                     &s->told);
+    (void)!gang__growth_ended(s->worker, NULL);
+    return r;
+}
+
+bool gang__evict_place(struct gang__eviction *p)
+{
+    gang_sched *s = p->s;
+    if (!gang__amounts_suffice(p) || !gang__quota_suffices(p))
+        return false;
+    gang_result r = p->grow_group >= 0 ? grow_on_copy(p)
+                                       : gang__snapshot_place_told(s->worker, s->scratch,
+                                                                   p->taker->ask->q, &s->told);
+    s->victims->failed = s->victims->failed || r == GANG_ENOMEM;
+    return r == GANG_OK;
+}
+
+/* ---- taking victims until he has a place ----------------------------------------------------- */
+
+/* Take victims until the taker has a place. */
+static bool take_some(struct gang__eviction *p, bool own, bool others)
+{
+    gang_sched *s = p->s;
+    struct gang__victim v;
+    size_t next = s->victims->count + 1, tested = 0;
+    bool found = false;
+    if (!gang__victims_open(s, p->taker->job->leaf, own, others))
+        s->victims->failed = true;
+    while (!found && gang__victims_next(s, &v)) {
+        s->steps++; /* but a plan is not cut short: the next run could only begin it anew */
+        enum gang__may may = gang__may_take(p, v.u);
+        if (may == GANG__MAY_NONE)
+            gang__victims_pass(s);
+        if (may != GANG__MAY ||
+            (p->again && !v.whole && v.u->taken[v.group] && is_taken_alone(s, v.u, v.task)))
+            continue;
+        if (!gang__evict_take(p, &v))
+            continue;
+        if (s->victims->count < next || !gang__amounts_suffice(p) || !gang__quota_suffices(p))
+            continue;
+        found = gang__evict_place(p);
+        tested = s->victims->count;
+        next = tested * 2;
+    }
+    gang__victims_close(s);
+    return found || (s->victims->count > tested && gang__evict_place(p));
+}
+
+/* From others, first from those above their fair shares: who keeps to his would take it back from
+ * them, and more would be displaced than need be. */
+bool gang__evict_take_until(struct gang__eviction *p, bool own, bool others)
+{
+    p->fair = others;
+    bool found = take_some(p, own, others);
+    if (found || !others)
+        return found;
+    p->fair = false;
+    p->again = true;
+    found = take_some(p, own, others);
+    p->again = false;
+    return found;
+}
+
+/* Everybody back, in the books; the copy is thrown away. */
+void gang__evict_put_back(struct gang__eviction *p)
+{
+    struct gang__victims *v = p->s->victims;
+    while (v->count > 0) {
+        struct gang__victim *x = &v->list[--v->count];
+        if (x->to.count == 0)
+            gang__evict_untake(p, x);
+        else
+            x->u->doomed = false; /* in the books it is where it moves to */
+        gang__places_free(&x->to, &p->s->cluster->mem);
+    }
+}
+
+/* ---- who need not go ------------------------------------------------------------------------- */
+
+static int32_t keep_node(const struct gang_task *task, void *user)
+{
+    const gang_sched *s = user;
+    if ((uint32_t)task->node < s->scratch->end)
+        s->victims->kept[(uint32_t)task->node] = true;
+    return 0;
+}
+
+/* Where neither the taker comes, nor anybody was whose tasks are not all there, all are back at once,
+ * and who stays there after all need not be looked at. False: out of memory. */
+static bool put_back_others(gang_sched *s)
+{
+    struct gang__victims *v = s->victims;
+    if (!gang__grow(&s->mem, (void **)&v->kept, &v->kept_room, s->scratch->end, sizeof(*v->kept)))
+        return false;
+    memset(v->kept, 0, s->scratch->end * sizeof(*v->kept));
+    for (size_t i = 0; i < s->told.count; i++)
+        v->kept[(uint32_t)s->told.place[i].node] = true;
+    for (size_t i = 0; i < v->count; i++)
+        if (v->list[i].node == GANG_ID_NONE)
+            (void)!gang_alloc_each(s->cluster, v->list[i].u->alloc, keep_node, s);
+    gang__snapshot_put_back(s->scratch, s->base, v->kept);
+    return true;
+}
+
+enum { AHEAD = 16 }; /* victims whose memory is asked for in time */
+
+/* With the taker in the books: it stays, if it can. */
+static bool stays(struct gang__eviction *p, struct gang__victim *x, bool is_back)
+{
+    struct gang__victims *v = p->s->victims;
+    bool own = p->mode == GANG__EVICT_BOTH && x->u->job->leaf == p->taker->job->leaf;
+    if (!x->whole && x->u->doomed) /* it goes with the rest */
+        return false;
+    shift(p, x, 1);
+    gang_result r = GANG_ENOFIT;
+    if (gang__may_stay(p, x) && (!own || gang__still_entitled(p)))
+        r = is_back ? GANG_OK : on_copy(p, x, true);
+    v->failed = v->failed || r == GANG_ENOMEM;
+    if (r == GANG_OK)
+        count_taken(x, -1);
+    else
+        shift(p, x, -1);
+    return r == GANG_OK;
+}
+
+/* Who stays is no victim any more. */
+static void forget_spared(struct gang__victims *v)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < v->count; i++)
+        if (!v->list[i].stays)
+            v->list[left++] = v->list[i];
+    v->count = left;
+}
+
+void gang__evict_spare(struct gang__eviction *p)
+{
+    struct gang__victims *v = p->s->victims;
+    if (!put_back_others(p->s)) {
+        v->failed = true;
+        return;
+    }
+    for (size_t i = v->count; i-- > 0;) {
+        struct gang__victim *x = &v->list[i];
+        if (i >= AHEAD) {
+            __builtin_prefetch(v->list[i - AHEAD].u, 1);
+            __builtin_prefetch(&v->list[i - AHEAD].u->doomed, 1);
+        }
+        bool is_back = x->node != GANG_ID_NONE && !v->kept[(uint32_t)x->node];
+        x->stays = stays(p, x, is_back);
+        if (is_back && !x->stays && on_copy(p, x, false) != GANG_OK)
+            v->failed = true;
+    }
+    forget_spared(v);
+}
+
+/* Find a place for a victim on the copy. It only gets fuller, so that what found none finds none
+ * again, unless it goes by who is near. `full`: the ask that found none last. */
+static bool fits_elsewhere(struct gang__eviction *p, struct gang__victim *x,
+                           const struct gang__asked **full)
+{
+    gang_sched *s = p->s;
+    const struct gang__asked *ask = x->u->ask;
+    if (ask == *full)
+        return false;
+    gang_result r = gang__snapshot_place_told(s->worker, s->scratch, ask->q, &x->to);
+    s->victims->failed = s->victims->failed || r == GANG_ENOMEM;
+    if (r == GANG_ENOFIT && !ask->q->social)
+        *full = ask;
+    return r == GANG_OK;
+}
+
+/* Whole gangs that fit elsewhere move there. Returns whether anybody is lost. */
+bool gang__evict_move(struct gang__eviction *p)
+{
+    gang_sched *s = p->s;
+    struct gang__victims *v = s->victims;
+    const struct gang__asked *full = NULL;
+    bool lost = false;
+    int64_t moved = 0;
+    for (size_t i = 0; i < v->count; i++) {
+        struct gang__victim *x = &v->list[i];
+        bool could = x->whole && x->u->taken_all == 0 && moved < s->opts.max_moves &&
+                     x->u->tasks <= gang__unit_request(x->u)->min &&
+                     x->u->job->leaf->q->preempt != GANG_PREEMPT_CANCEL;
+        if (could)
+            shift(p, x, 1);
+        if (could && gang__may_stay(p, x) && fits_elsewhere(p, x, &full)) {
+            moved++;
+            continue;
+        }
+        if (could)
+            shift(p, x, -1);
+        lost = true;
+    }
+    return lost;
+}
