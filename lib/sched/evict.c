@@ -163,8 +163,13 @@ bool gang__evict_for(gang_sched *s, struct gang__unit *u)
     struct gang__eviction p;
     if (u->places) /* who was suspended resumes on his places, and not elsewhere */
         return false;
-    if (u->job->never_preempts || u->fell_in == s->runs)
-        return false; /* who was displaced displaces nobody in this run: no taking turns */
+    if (u->job->never_preempts)
+        return false;
+    if (u->fell_in ==
+        s->runs) { /* who was displaced displaces nobody in this run: no taking turns */
+        s->grown_up_ns = s->now_ns; /* but perhaps in the next */
+        return false;
+    }
     if (!begin(s)) {
         s->no_memory = true;
         return false;

@@ -354,7 +354,8 @@ struct gang_sched {
     struct gang__victims *victims; /* scratch of evict.c */
     bool some_over;                /* a leaf is above its share, in this making of room */
     int64_t evicted;               /* tasks, in this run, of max_evictions */
-    int64_t grown_up_ns;      /* when the first has run long enough to be displaced; INT64_MAX */
+    int64_t
+        grown_up_ns; /* when somebody may be displaced, or displace, who may not yet; INT64_MAX */
     struct gang__found found; /* scratch: tasks of an allocation */
     int64_t *numbers;         /* scratch: numbers of tasks, */
     size_t number_room;

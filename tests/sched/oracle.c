@@ -390,7 +390,7 @@ static bool allocate(struct oracle *o)
 /* A victim: one task above the minimum of a job of one group, or all of a gang. */
 struct victim {
     int job;
-    bool whole;
+    bool whole, stays;
     int node; /* of the one task */
     int64_t on[ORACLE_GROUPS][ORACLE_NODES];
 };
@@ -514,34 +514,60 @@ static struct victim take(struct oracle *o, int j, bool whole)
     return v;
 }
 
+/* With the taker: is what its branch uses inside its share, or its guarantee, where it parts from each
+ * of those others that gave? */
+static bool still_entitled(const struct oracle *o, int taker, const struct victim *victim,
+                           int victims)
+{
+    for (int i = 0; i < victims; i++) {
+        int a = o->job[taker].queue, b = o->job[victim[i].job].queue;
+        if (victim[i].stays || a == b)
+            continue;
+        part_ways(o, &a, &b);
+        for (int k = 0; k < ORACLE_KINDS; k++) {
+            int64_t guarantee = o->queue[a].guarantee[k], share = o->queue[a].share[k];
+            int64_t need = next_need(&o->job[taker], k);
+            if (need && guarantee >= 0 && used(o, a, k) + need > share &&
+                used(o, a, k) + need > guarantee)
+                return false;
+        }
+    }
+    return true;
+}
+
 /* Gives back what was not needed, as long as the taker still fits. */
-static void put_back(struct oracle *o, int taker, const struct victim *victim, int victims)
+static void put_back(struct oracle *o, int taker, struct victim *victim, int victims)
 {
     for (int i = victims - 1; i >= 0; i--) {
         struct oracle_job *job = &o->job[victim[i].job], was = *job;
         struct oracle_job without = o->job[taker];
+        bool own = job->queue == o->job[taker].queue;
         if (!victim[i].whole && !runs(job))
             continue; /* its gang fell */
         if (victim[i].whole)
             memcpy(job->on, victim[i].on, sizeof(job->on));
         else
             job->on[0][victim[i].node]++;
-        if (!start(o, &o->job[taker]))
+        if ((own && !still_entitled(o, taker, victim, victims)) || !start(o, &o->job[taker])) {
             *job = was;
-        else
+        } else {
             o->job[taker] = without;
+            victim[i].stays = true;
+        }
     }
 }
 
-/* Takes one victim after the other until the taker can start; those above their shares first. */
-static bool make_room(struct oracle *o, int taker, int how)
+/* Takes one victim after the other until the taker can start; those above their shares first, or those
+ * of its own queue. */
+static bool make_room(struct oracle *o, int taker, int first, int then)
 {
     struct victim victim[128];
     int victims = 0, next;
     struct oracle before = *o;
     bool whole;
-    while (victims < 128 && ((next = next_victim(o, taker, how | OF_THE_FULL, &whole)) >= 0 ||
-                             (next = next_victim(o, taker, how, &whole)) >= 0)) {
+    while (victims < 128 && ((next = next_victim(o, taker, first, &whole)) >= 0 ||
+                             (next = next_victim(o, taker, then | OF_THE_FULL, &whole)) >= 0 ||
+                             (next = next_victim(o, taker, then, &whole)) >= 0)) {
         struct oracle_job without = o->job[taker];
         victim[victims++] = take(o, next, whole);
         if (!start(o, &o->job[taker]))
@@ -554,8 +580,9 @@ static bool make_room(struct oracle *o, int taker, int how)
     return false;
 }
 
-/* For who waits or could grow, in turn. Returns whether anybody got something. */
-static bool displace(struct oracle *o, int how)
+/* For who waits or could grow, in turn: from others, or else in its own queue, or else from both.
+ * Returns whether anybody got something. */
+static bool displace(struct oracle *o)
 {
     int j;
     bool any = false;
@@ -563,7 +590,8 @@ static bool displace(struct oracle *o, int how)
         o->job[j].asked = false;
     o->makes_room = true;
     while (!any && (j = next_job(o, -1)) >= 0) {
-        any = make_room(o, j, how);
+        any = make_room(o, j, 0, BY_RECLAIM) || make_room(o, j, 0, BY_PREEMPTION) ||
+              make_room(o, j, BY_PREEMPTION, BY_RECLAIM);
         o->job[j].asked = true;
     }
     o->makes_room = false;
@@ -577,10 +605,8 @@ bool oracle_settle(struct oracle *o)
     oracle_share(o);
     for (int i = 0; i < 100; i++) {
         bool any = allocate(o);
-        if (o->preempts && (o->readings & ORACLE_TOGETHER))
-            any = displace(o, BY_RECLAIM | BY_PREEMPTION) || any;
-        else if (o->preempts)
-            any = displace(o, BY_RECLAIM) || displace(o, BY_PREEMPTION) || any;
+        if (o->preempts)
+            any = displace(o) || any;
         if (!any)
             return true;
     }
