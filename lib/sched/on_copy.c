@@ -222,16 +222,23 @@ static bool put_back_others(gang_sched *s)
 
 enum { AHEAD = 16 }; /* victims whose memory is asked for in time */
 
+/* With the taker and this one in the books: do the rules let it run, here or elsewhere? One of the
+ * taker's own queue counts against what he may take from others. */
+static bool may_keep(struct gang__eviction *p, const struct gang__victim *x)
+{
+    bool own = p->mode == GANG__EVICT_BOTH && x->u->job->leaf == p->taker->job->leaf;
+    return gang__may_stay(p, x) && (!own || gang__still_entitled(p));
+}
+
 /* With the taker in the books: it stays, if it can. */
 static bool stays(struct gang__eviction *p, struct gang__victim *x, bool is_back)
 {
     struct gang__victims *v = p->s->victims;
-    bool own = p->mode == GANG__EVICT_BOTH && x->u->job->leaf == p->taker->job->leaf;
     if (!x->whole && x->u->doomed) /* it goes with the rest */
         return false;
     shift(p, x, 1);
     gang_result r = GANG_ENOFIT;
-    if (gang__may_stay(p, x) && (!own || gang__still_entitled(p)))
+    if (may_keep(p, x))
         r = is_back ? GANG_OK : on_copy(p, x, true);
     v->failed = v->failed || r == GANG_ENOMEM;
     if (r == GANG_OK)
@@ -303,7 +310,7 @@ bool gang__evict_move(struct gang__eviction *p)
                      x->u->job->leaf->q->preempt != GANG_PREEMPT_CANCEL;
         if (could)
             shift(p, x, 1);
-        if (could && gang__may_stay(p, x) && fits_elsewhere(p, x, &full)) {
+        if (could && may_keep(p, x) && fits_elsewhere(p, x, &full)) {
             moved++;
             continue;
         }
