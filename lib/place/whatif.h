@@ -60,8 +60,10 @@ gang_result gang__snapshot_retake(gang_snapshot *s, gang_alloc_id id);
 gang_result gang__snapshot_retake_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                         size_t count);
 
-/* An allocation is looked at soon: a hint to the processor, nothing else. */
+/* Hints to the processor, nothing else: an allocation is looked at soon; then, where its first task is
+ * in the snapshot. */
 void gang__alloc_expect(gang_cluster *c, gang_alloc_id id);
+void gang__snapshot_expect(const gang_snapshot *s, gang_alloc_id id);
 
 /* ---- placing, and telling where ---- */
 

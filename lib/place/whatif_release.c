@@ -187,6 +187,19 @@ void gang__alloc_expect(gang_cluster *c, gang_alloc_id id)
     }
 }
 
+void gang__snapshot_expect(const gang_snapshot *s, gang_alloc_id id)
+{
+    struct gang__alloc *a;
+    if (gang__alloc_read(s->c, id, &a) != GANG_OK)
+        return;
+    uint32_t slot = a->used > 0 ? (uint32_t)a->data[0] : s->end;
+    gang__alloc_read_end(a);
+    if (slot < s->end) {
+        __builtin_prefetch(s->node[slot]);
+        __builtin_prefetch(gang__snapshot_words(s, slot), 1);
+    }
+}
+
 gang_result gang_snapshot_release(gang_snapshot *snapshot, gang_alloc_id id)
 {
     gang_node_id at;
