@@ -195,8 +195,8 @@ struct gang__tree_link *gang__ordered_prev(const struct gang__tree_link *n)
     return beside(n, 0);
 }
 
-/* The walk has seen what is above. Below to the right, the child was asked for when the walk was at the
- * one before; after one without, that of the one above is asked for. */
+/* The walk has seen what is above. Below to the right, the child was asked for when the walk was at
+ * the one before; after one without, that of the one above is asked for. */
 void gang__ordered_expect(const struct gang__tree_link *n)
 {
     if (n->child[1]) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What if: giving back in a snapshot what an allocation holds, or some of it, and taking it again. */
+/* What if: giving back in a snapshot what an allocation holds, or some of it, and taking it
+ * again. */
 #include "core/kind.h"
 #include "place/record.h"
 #include "place/whatif.h"

@@ -203,8 +203,8 @@ static int32_t keep_node(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* Where neither the taker comes, nor anybody was whose tasks are not all there, all are back at once,
- * and who stays there after all need not be looked at. False: out of memory. */
+/* Where neither the taker comes, nor anybody was whose tasks are not all there, all are back at
+ * once, and who stays there after all need not be looked at. False: out of memory. */
 static bool put_back_others(gang_sched *s)
 {
     struct gang__victims *v = s->victims;

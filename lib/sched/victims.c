@@ -156,8 +156,8 @@ static const struct gang__unit *coming(const struct gang__cursor *c, uint32_t i)
     return unit_of(c, c->coming[(c->first + i) % GANG__VICTIMS_AHEAD]);
 }
 
-/* Thousands of victims lie all over the memory, and what is waited for is hardly more than that: ask
- * for it in time. Two at once, so that who looks at few only does not look far. */
+/* Thousands of victims lie all over the memory, and what is waited for is hardly more than that:
+ * ask for it in time. Two at once, so that who looks at few only does not look far. */
 static void look_ahead(gang_sched *s, struct gang__cursor *c)
 {
     for (int i = 0; i < 2 && c->known < GANG__VICTIMS_AHEAD && c->last; i++) {
