@@ -195,6 +195,19 @@ struct gang__tree_link *gang__ordered_prev(const struct gang__tree_link *n)
     return beside(n, 0);
 }
 
+/* The walk has seen what is above. Below to the right, the child was asked for when the walk was at
+ * the one before; after one without, that of the one above is asked for. */
+void gang__ordered_expect(const struct gang__tree_link *n)
+{
+    if (n->child[1]) {
+        __builtin_prefetch(n->child[1]->child[0]);
+        return;
+    }
+    const struct gang__tree_link *above = beside(n, 1);
+    if (above)
+        __builtin_prefetch(above->child[1]);
+}
+
 struct gang__tree_link *gang__ordered_lower_bound(const struct gang__ordered *t,
                                                   gang__tree_locate *locate, const void *key)
 {

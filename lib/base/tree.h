@@ -51,6 +51,9 @@ static inline struct gang__tree_link *gang__ordered_last(const struct gang__orde
 struct gang__tree_link *gang__ordered_next(const struct gang__tree_link *n);
 struct gang__tree_link *gang__ordered_prev(const struct gang__tree_link *n);
 
+/* Who walks on will ask for the next ones: a hint to the processor, nothing else. */
+void gang__ordered_expect(const struct gang__tree_link *n);
+
 /* The first element that does not go before the key; NULL: all do. O(log n). */
 struct gang__tree_link *gang__ordered_lower_bound(const struct gang__ordered *t,
                                                   gang__tree_locate *locate, const void *key);

@@ -45,8 +45,8 @@ gang_result gang__snapshot_release_tasks(gang_snapshot *s, gang_alloc_id id, con
                                          size_t count);
 
 /* The same, or gang_snapshot_release() where `tasks` is NULL, telling from where.
- *   at  the one node that all of it came from; GANG_ID_NONE: several, or some of it is of a pool, or the
- *       allocation is exclusive, or an error */
+ *   at  the one node that all of it came from; GANG_ID_NONE: several, or some of it is of a pool, or
+ *       the allocation is exclusive, or an error */
 gang_result gang__snapshot_release_told(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                         size_t count, gang_node_id *at);
 
@@ -60,8 +60,10 @@ gang_result gang__snapshot_retake(gang_snapshot *s, gang_alloc_id id);
 gang_result gang__snapshot_retake_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                         size_t count);
 
-/* An allocation is looked at soon: a hint to the processor, nothing else. */
+/* Hints to the processor, nothing else: an allocation is looked at soon; then, where its first task
+ * is in the snapshot. */
 void gang__alloc_expect(gang_cluster *c, gang_alloc_id id);
+void gang__snapshot_expect(const gang_snapshot *s, gang_alloc_id id);
 
 /* ---- placing, and telling where ---- */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What if: giving back in a snapshot what an allocation holds, or some of it, and taking it again. */
+/* What if: giving back in a snapshot what an allocation holds, or some of it, and taking it
+ * again. */
 #include "core/kind.h"
 #include "place/record.h"
 #include "place/whatif.h"
@@ -184,6 +185,19 @@ void gang__alloc_expect(gang_cluster *c, gang_alloc_id id)
     if (a) {
         __builtin_prefetch(a, 1);
         __builtin_prefetch(a->small);
+    }
+}
+
+void gang__snapshot_expect(const gang_snapshot *s, gang_alloc_id id)
+{
+    struct gang__alloc *a;
+    if (gang__alloc_read(s->c, id, &a) != GANG_OK)
+        return;
+    uint32_t slot = a->used > 0 ? (uint32_t)a->data[0] : s->end;
+    gang__alloc_read_end(a);
+    if (slot < s->end) {
+        __builtin_prefetch(s->node[slot]);
+        __builtin_prefetch(gang__snapshot_words(s, slot), 1);
     }
 }
 

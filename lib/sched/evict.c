@@ -69,8 +69,14 @@ bool gang__evict_settle(struct gang__eviction *p)
     charge_taker(p, 1);
     gang__evict_spare(p);
     bool lost = gang__evict_move(p), ok = !(p->mode == GANG__EVICT_MOVE && lost);
-    for (size_t i = 0; ok && p->mode != GANG__EVICT_MOVE && i < s->victims->count; i++)
-        ok = s->victims->list[i].to.count > 0 || !gang__overshoots(p, s->victims->list[i].u);
+    const struct gang__qs *asked = NULL; /* many victims come from few leaves */
+    for (size_t i = 0; ok && p->mode != GANG__EVICT_MOVE && i < s->victims->count; i++) {
+        const struct gang__victim *x = &s->victims->list[i];
+        if (x->to.count > 0 || x->u->job->leaf == asked)
+            continue;
+        asked = x->u->job->leaf;
+        ok = !gang__overshoots(p, x->u);
+    }
     charge_taker(p, -1);
     return ok;
 }

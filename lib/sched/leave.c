@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Those who were asked to stop, and those who wait for it.
  *
- * Who is asked to stop leaves the books of its queues at once, but what it holds stays taken until it has stopped:
- * the host says so, or the grace has passed. What leaves for somebody (a *claim*) is then kept for him until all
- * that he waits for has gone, together with what was free already at the places that he is to get; then it is
- * given back and taken by him without anybody between. If he gives up, it is given back. */
+ * Who is asked to stop leaves the books of its queues at once, but what it holds stays taken until
+ * it has stopped: the host says so, or the grace has passed. What leaves for somebody (a *claim*)
+ * is then kept for him until all that he waits for has gone, together with what was free already at
+ * the places that he is to get; then it is given back and taken by him without anybody between. If
+ * he gives up, it is given back. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "place/request.h"
 #include "sched/state.h"
 
-/* ---- keeping what is free already --------------------------------------------------------------------- */
+/* ---- keeping what is free already ------------------------------------------------------------ */
 
 /* What the claim's tasks take of one node, and what of that is free now. */
 struct piece {
@@ -72,7 +73,8 @@ static void let_go(gang_sched *s, struct gang__claim *c)
     c->hold_count = 0;
 }
 
-/* Anew after each that has gone would be more; what others could take meanwhile is what was free before. */
+/* Anew after each that has gone would be more; what others could take meanwhile is what was free
+ * before. */
 static void hold(gang_sched *s, struct gang__claim *c)
 {
     const gang_request *q = gang__unit_request(c->taker);
@@ -94,7 +96,7 @@ static void hold(gang_sched *s, struct gang__claim *c)
     }
 }
 
-/* ---- claims ---------------------------------------------------------------------------------------------- */
+/* ---- claims ---------------------------------------------------------------------------------- */
 
 struct gang__claim *gang__claim_new(gang_sched *s, struct gang__unit *taker,
                                     const struct gang__places *told, int32_t grow_group,
@@ -194,8 +196,8 @@ gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc)
     return r;
 }
 
-/* Does somebody else hold something of its allocation: tasks that were asked to stop on their own, before the
- * rest was? */
+/* Does somebody else hold something of its allocation: tasks that were asked to stop on their own,
+ * before the rest was? */
 static bool is_shared(const gang_sched *s, const struct gang__leave *l)
 {
     if (l->unit && l->unit->ungiven <= l->counted)
@@ -383,7 +385,7 @@ void gang__claims_settle(gang_sched *s)
     }
 }
 
-/* ---- leaving --------------------------------------------------------------------------------------------- */
+/* ---- leaving --------------------------------------------------------------------------------- */
 
 static void unlink_leave(struct gang__leave *l)
 {

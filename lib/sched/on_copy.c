@@ -203,8 +203,8 @@ static int32_t keep_node(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* Where neither the taker comes, nor anybody was whose tasks are not all there, all are back at once,
- * and who stays there after all need not be looked at. False: out of memory. */
+/* Where neither the taker comes, nor anybody was whose tasks are not all there, all are back at
+ * once, and who stays there after all need not be looked at. False: out of memory. */
 static bool put_back_others(gang_sched *s)
 {
     struct gang__victims *v = s->victims;
@@ -221,6 +221,12 @@ static bool put_back_others(gang_sched *s)
 }
 
 enum { AHEAD = 16 }; /* victims whose memory is asked for in time */
+
+static void expect(const struct gang__victim *v)
+{
+    __builtin_prefetch(v->u, 1);
+    __builtin_prefetch(&v->u->doomed, 1);
+}
 
 /* With the taker and this one in the books: do the rules let it run, here or elsewhere? One of the
  * taker's own queue counts against what he may take from others. */
@@ -267,10 +273,8 @@ void gang__evict_spare(struct gang__eviction *p)
     }
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
-        if (i >= AHEAD) {
-            __builtin_prefetch(v->list[i - AHEAD].u, 1);
-            __builtin_prefetch(&v->list[i - AHEAD].u->doomed, 1);
-        }
+        if (i >= AHEAD)
+            expect(&v->list[i - AHEAD]);
         bool is_back = x->node != GANG_ID_NONE && !v->kept[(uint32_t)x->node];
         x->stays = stays(p, x, is_back);
         if (is_back && !x->stays && on_copy(p, x, false) != GANG_OK)
@@ -305,6 +309,8 @@ bool gang__evict_move(struct gang__eviction *p)
     int64_t moved = 0;
     for (size_t i = 0; i < v->count; i++) {
         struct gang__victim *x = &v->list[i];
+        if (i + AHEAD < v->count)
+            expect(&v->list[i + AHEAD]);
         bool could = x->whole && x->u->taken_all == 0 && moved < s->opts.max_moves &&
                      x->u->tasks <= gang__unit_request(x->u)->min &&
                      x->u->job->leaf->q->preempt != GANG_PREEMPT_CANCEL;

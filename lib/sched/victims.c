@@ -154,8 +154,15 @@ static struct gang__unit *unit_at(const struct gang__cursor *c)
     return unit_of(c, c->at);
 }
 
-/* Thousands of victims lie all over the memory, and what is waited for is hardly more than that: ask
- * for it in time. Two at once, so that who looks at few only does not look far. */
+enum { FAR = GANG__VICTIMS_AHEAD / 2, NEAR = GANG__VICTIMS_AHEAD / 4 };
+
+static const struct gang__unit *coming(const struct gang__cursor *c, uint32_t i)
+{
+    return unit_of(c, c->coming[(c->first + i) % GANG__VICTIMS_AHEAD]);
+}
+
+/* Thousands of victims lie all over the memory, and what is waited for is hardly more than that:
+ * ask for it in time. Two at once, so that who looks at few only does not look far. */
 static void look_ahead(gang_sched *s, struct gang__cursor *c)
 {
     for (int i = 0; i < 2 && c->known < GANG__VICTIMS_AHEAD && c->last; i++) {
@@ -163,15 +170,16 @@ static void look_ahead(gang_sched *s, struct gang__cursor *c)
         if (!c->last)
             return;
         const struct gang__unit *u = unit_of(c, c->last);
+        gang__ordered_expect(c->last);
         c->coming[(c->first + c->known++) % GANG__VICTIMS_AHEAD] = c->last;
         __builtin_prefetch(&u->leaves);
         __builtin_prefetch(&u->doomed);
         __builtin_prefetch(u->job);
     }
-    if (c->known > GANG__VICTIMS_AHEAD / 2) {
-        uint32_t near = (c->first + GANG__VICTIMS_AHEAD / 2) % GANG__VICTIMS_AHEAD;
-        gang__alloc_expect(s->cluster, unit_of(c, c->coming[near])->alloc);
-    }
+    if (c->known > FAR)
+        gang__alloc_expect(s->cluster, coming(c, FAR)->alloc);
+    if (c->known > NEAR)
+        gang__snapshot_expect(s->scratch, coming(c, NEAR)->alloc);
 }
 
 static struct gang__tree_link *next_of(gang_sched *s, struct gang__cursor *c)
