@@ -165,6 +165,22 @@ gang_result gang__snapshot_place_told(gang_worker *w, gang_snapshot *s, gang_req
     return r;
 }
 
+gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *q)
+{
+    gang_result r = gang__check_call(w, q, NULL);
+    if (r != GANG_OK)
+        return r;
+    if (!is_taken(s, w))
+        return GANG_EINVAL;
+    struct gang__plan *p = plan_of(w);
+    gang__rcu_enter();
+    p->snap = s;
+    r = plan_gang(w, q, false);
+    p->snap = NULL;
+    gang__rcu_leave();
+    return r;
+}
+
 gang_result gang__snapshot_grow_told(gang_worker *w, gang_snapshot *s, gang_alloc_id id,
                                      int32_t group, int64_t tasks, struct gang__places *out)
 {

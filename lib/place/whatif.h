@@ -85,6 +85,9 @@ void gang__places_free(struct gang__places *places, const struct gang_mem *mem);
 gang_result gang__snapshot_place_told(gang_worker *w, gang_snapshot *s, gang_request *q,
                                       struct gang__places *out);
 
+/* The same question alone: nothing is taken. As gang__snapshot_place_told(). */
+gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *q);
+
 /* Where up to `tasks` (>= 1) more tasks of a running allocation would go, by the rules of
  * gang_alloc_grow(): at least one; more than `tasks` where a group below its minimum comes back whole, and
  * to make whole slices. Its own tasks are those it holds now; an earlier growth in the snapshot is not

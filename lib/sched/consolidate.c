@@ -51,7 +51,7 @@ static bool take_first(struct gang__eviction *p, size_t count)
         s->victims->failed = true;
     while (s->victims->count < count && gang__victims_next(s, &v)) {
         s->steps++;
-        if (v.whole && gang__may_take(p, v.u) == GANG__MAY)
+        if (v.whole && v.u->took_in != s->runs && gang__may_take(p, v.u) == GANG__MAY)
             (void)!gang__evict_take(p, &v);
     }
     gang__victims_close(s);

@@ -99,7 +99,7 @@ static bool try_mode(struct gang__eviction *p, enum gang__evict_mode mode)
         return false;
     bool found = gang__evict_take_until(p, mode == GANG__EVICT_PREEMPT || mode == GANG__EVICT_BOTH,
                                         mode == GANG__EVICT_RECLAIM);
-    if (!found && mode == GANG__EVICT_BOTH)
+    if (!found && mode == GANG__EVICT_BOTH && !p->deferred)
         found = gang__evict_take_until(p, false, true);
     return gang__evict_end(p, found && gang__evict_settle(p));
 }
@@ -159,9 +159,9 @@ static bool make_room(struct gang__eviction *p)
         return true;
     if (reclaims && gang__is_entitled(p) && try_mode(p, GANG__EVICT_RECLAIM))
         return true;
-    if (preempts && try_mode(p, GANG__EVICT_PREEMPT))
+    if (preempts && !p->deferred && try_mode(p, GANG__EVICT_PREEMPT))
         return true;
-    return reclaims && preempts && try_mode(p, GANG__EVICT_BOTH);
+    return reclaims && preempts && !p->deferred && try_mode(p, GANG__EVICT_BOTH);
 }
 
 bool gang__evict_for(gang_sched *s, struct gang__unit *u)
@@ -183,6 +183,8 @@ bool gang__evict_for(gang_sched *s, struct gang__unit *u)
     s->victims->failed = false;
     make_plan(&p, s, u);
     bool made = make_room(&p);
+    if (p.deferred)
+        s->grown_up_ns = s->now_ns;
     s->no_memory = s->no_memory || s->victims->failed;
     return made;
 }

@@ -77,6 +77,7 @@ struct gang__eviction {
     bool fair;                             /* reclaim: only what lies above fair shares, so far */
     bool again;                            /* some of the candidates are victims already */
     bool looked;                           /* sched.base is the cluster as it is */
+    bool deferred; /* the next victim displaced others in this run: that is for the next one */
 };
 
 /* ---- evict.c ---- */

@@ -149,6 +149,10 @@ static bool take_some(struct gang__eviction *p, bool own, bool others)
         enum gang__may may = gang__may_take(p, v.u);
         if (may == GANG__MAY_NONE)
             gang__victims_pass(s);
+        if (may == GANG__MAY && v.u->took_in == s->runs) {
+            p->deferred = true;
+            break;
+        }
         if (may != GANG__MAY ||
             (p->again && !v.whole && v.u->taken[v.group] && is_taken_alone(s, v.u, v.task)))
             continue;
@@ -161,6 +165,8 @@ static bool take_some(struct gang__eviction *p, bool own, bool others)
         next = tested * 2;
     }
     gang__victims_close(s);
+    if (p->deferred)
+        return false;
     return found || (s->victims->count > tested && gang__evict_place(p));
 }
 
@@ -170,7 +176,7 @@ bool gang__evict_take_until(struct gang__eviction *p, bool own, bool others)
 {
     p->fair = others;
     bool found = take_some(p, own, others);
-    if (found || !others)
+    if (found || !others || p->deferred)
         return found;
     p->fair = false;
     p->again = true;
@@ -264,7 +270,8 @@ static void forget_spared(struct gang__victims *v)
     v->count = left;
 }
 
-void gang__evict_spare(struct gang__eviction *p)
+/* Many: who stays is decided for the place that was found. */
+static void spare_many(struct gang__eviction *p)
 {
     struct gang__victims *v = p->s->victims;
     if (!put_back_others(p->s)) {
@@ -281,6 +288,44 @@ void gang__evict_spare(struct gang__eviction *p)
             v->failed = true;
     }
     forget_spared(v);
+}
+
+/* Few: who could come back so that the taker still has a place, wherever that is then. */
+static void spare_few(struct gang__eviction *p)
+{
+    gang_sched *s = p->s;
+    struct gang__victims *v = s->victims;
+    bool ok = gang__snapshot_copy(s->scratch, s->base) == GANG_OK;
+    for (size_t i = 0; ok && i < v->count; i++)
+        ok = on_copy(p, &v->list[i], false) == GANG_OK;
+    for (size_t i = v->count; ok && i-- > 0;) {
+        struct gang__victim *x = &v->list[i];
+        if (!stays(p, x, false))
+            continue;
+        gang_result r = gang__snapshot_fits(s->worker, s->scratch, p->taker->ask->q);
+        x->stays = r == GANG_OK;
+        if (x->stays)
+            continue;
+        count_taken(x, 1);
+        shift(p, x, -1);
+        ok = r != GANG_ENOMEM && on_copy(p, x, false) == GANG_OK;
+    }
+    ok = ok &&
+         gang__snapshot_place_told(s->worker, s->scratch, p->taker->ask->q, &s->told) == GANG_OK;
+    v->failed = v->failed || !ok; /* nothing of it can be refused but for want of memory */
+    forget_spared(v);
+}
+
+enum { FEW = 32 };
+
+void gang__evict_spare(struct gang__eviction *p)
+{
+    const struct gang__victims *v = p->s->victims;
+    bool tries = p->mode != GANG__EVICT_MOVE && p->grow_group < 0;
+    if (!tries || v->count > FEW)
+        spare_many(p);
+    if (tries && v->count <= FEW)
+        spare_few(p);
 }
 
 /* Find a place for a victim on the copy. It only gets fuller, so that what found none finds none

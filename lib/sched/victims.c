@@ -14,10 +14,6 @@ static bool is_sacred(gang_sched *s, const struct gang__unit *u)
         u->alloc == GANG_ID_NONE || u->job->ending ||
         u->tasks == 0) /* nothing of it runs: nothing is gained */
         return true;
-    if (u->took_in == s->runs) { /* the next run may look again */
-        s->grown_up_ns = s->now_ns;
-        return true;
-    }
     int64_t until = gang__add_sat(u->started_ns, q->min_runtime_ns);
     if (q->min_runtime_ns <= 0 || until <= s->now_ns)
         return false;
