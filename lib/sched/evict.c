@@ -99,7 +99,7 @@ static bool try_mode(struct gang__eviction *p, enum gang__evict_mode mode)
         return false;
     bool found = gang__evict_take_until(p, mode == GANG__EVICT_PREEMPT || mode == GANG__EVICT_BOTH,
                                         mode == GANG__EVICT_RECLAIM);
-    if (!found && mode == GANG__EVICT_BOTH && !p->deferred)
+    if (!found && mode == GANG__EVICT_BOTH && !p->deferred && gang__is_entitled(p))
         found = gang__evict_take_until(p, false, true);
     return gang__evict_end(p, found && gang__evict_settle(p));
 }

@@ -157,6 +157,17 @@ bool gang__may_stay(const struct gang__eviction *p, const struct gang__victim *v
     return true;
 }
 
+/* With the taker in the books: is a queue of his above what it may take from others for? */
+static bool is_beyond(const struct gang__eviction *p, const struct gang__qs *q)
+{
+    for (uint32_t k = 0; k < p->count; k++) {
+        uint32_t d = p->take[k].dim;
+        if (q->used[d] > q->share[d] && q->used[d] > q->guarantee[d])
+            return true;
+    }
+    return false;
+}
+
 /* With the taker in the books, and one of his own queue back: is he still entitled to what others
  * gave? */
 bool gang__still_entitled(const struct gang__eviction *p)
@@ -167,11 +178,8 @@ bool gang__still_entitled(const struct gang__eviction *p)
         if (v->list[i].stays || v->list[i].u->job->leaf == leaf)
             continue;
         part(leaf, v->list[i].u->job->leaf, &a, &b);
-        for (uint32_t k = 0; k < p->count; k++) {
-            uint32_t d = p->take[k].dim;
-            if (a->used[d] > a->share[d] && a->used[d] > a->guarantee[d])
-                return false;
-        }
+        if (is_beyond(p, a) || is_beyond(p, leaf))
+            return false;
     }
     return true;
 }

@@ -514,8 +514,20 @@ static struct victim take(struct oracle *o, int j, bool whole)
     return v;
 }
 
-/* With the taker: is what its branch uses inside its share, or its guarantee, where it parts from each
- * of those others that gave? */
+/* With the taker: is a queue of his above its share, and its guarantee? */
+static bool is_beyond(const struct oracle *o, int queue, const struct oracle_job *taker)
+{
+    const struct oracle_queue *u = &o->queue[queue];
+    for (int k = 0; k < ORACLE_KINDS; k++) {
+        int64_t with = used(o, queue, k) + next_need(taker, k);
+        if (next_need(taker, k) && u->guarantee[k] >= 0 && with > u->share[k] &&
+            with > u->guarantee[k])
+            return true;
+    }
+    return false;
+}
+
+/* With him: is he entitled to what others gave, in his queue and where his branch parts from theirs? */
 static bool still_entitled(const struct oracle *o, int taker, const struct victim *victim,
                            int victims)
 {
@@ -524,13 +536,8 @@ static bool still_entitled(const struct oracle *o, int taker, const struct victi
         if (victim[i].stays || a == b)
             continue;
         part_ways(o, &a, &b);
-        for (int k = 0; k < ORACLE_KINDS; k++) {
-            int64_t guarantee = o->queue[a].guarantee[k], share = o->queue[a].share[k];
-            int64_t need = next_need(&o->job[taker], k);
-            if (need && guarantee >= 0 && used(o, a, k) + need > share &&
-                used(o, a, k) + need > guarantee)
-                return false;
-        }
+        if (is_beyond(o, a, &o->job[taker]) || is_beyond(o, o->job[taker].queue, &o->job[taker]))
+            return false;
     }
     return true;
 }
