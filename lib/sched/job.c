@@ -562,7 +562,7 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     job->due_ns = INT64_MAX;
     set_age(s, job);
     gang__names_put(&s->jobs, &job->link, gang__hash(GANG__HASH_SEED, &job->id, sizeof(job->id)));
-    gang__ordered_insert(&s->by_id, &job->all);
+    gang__ordered_insert_end(&s->by_id, &job->all, 1);
     s->job_count++;
     for (struct gang__qs *q = leaf; q; q = q->parent)
         q->jobs++;

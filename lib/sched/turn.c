@@ -162,7 +162,7 @@ void gang__turn_init(struct gang__qs *q)
 void gang__fall_enter(struct gang__unit *u)
 {
     if (!u->falls)
-        gang__ordered_insert(&u->job->leaf->fall, &u->fall);
+        gang__ordered_insert_end(&u->job->leaf->fall, &u->fall, 0);
     u->falls = true;
     gang__shed_settle(u);
 }
@@ -592,7 +592,7 @@ bool gang__turn_enter(gang_sched *s, struct gang__unit *u)
     bool was_ready = bin->state == GANG__BIN_READY;
     if (was_ready) /* its head may become another */
         gang__ordered_remove(&bin->leaf->ready, &bin->order);
-    gang__ordered_insert(&bin->units, &u->turn);
+    gang__ordered_insert_end(&bin->units, &u->turn, 1);
     u->bin = bin;
     if (was_ready) {
         gang__ordered_insert(&bin->leaf->ready, &bin->order);
