@@ -365,6 +365,7 @@ gang_result gang_sched_check(gang_sched *sched, struct gang_error *error)
         return gang__error(error, GANG_EINVAL, NULL, "no scheduler");
     struct audit a = {.s = sched, .error = error};
     uint32_t queues = sched->queues->count;
+    gang__falls_sort(sched);
     a.sum = gang__zalloc(&sched->mem, queues + 1, sizeof(*a.sum));
     if (!a.sum)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");

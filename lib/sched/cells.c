@@ -37,6 +37,7 @@ static void mark_nodes(struct mark *m)
 {
     gang_sched *s = m->s;
     memset(m->by_slot, 0, m->end);
+    gang__falls_sort(s);
     for (uint32_t i = 0; i < s->queues->count; i++) {
         struct gang__tree_link *n = gang__ordered_first(&s->qs[i]->fall);
         for (; n; n = gang__ordered_next(n)) {

@@ -337,7 +337,7 @@ static void enter_books(gang_sched *s, struct gang__job *job)
             gang__claim_comes(u->claim, true);
         }
         if (u->alloc != GANG_ID_NONE)
-            gang__fall_enter(u);
+            gang__fall_enter(s, u);
     }
     if (job->state == GANG_JOB_ENDED)
         return;

@@ -59,7 +59,7 @@ static void set_priority(gang_sched *s, struct gang__job *job, int64_t priority)
     job->priority = priority;
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (job->unit[i].alloc != GANG_ID_NONE)
-            gang__fall_enter(&job->unit[i]);
+            gang__fall_enter(s, &job->unit[i]);
     s->changes++;
     gang__job_settle(s, job);
 }

@@ -507,7 +507,7 @@ static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
     gang__unit_count(s, u);
     u->started_ns = job->started_ns = s->now_ns;
     gang__books_in(s, u);
-    gang__fall_enter(u);
+    gang__fall_enter(s, u);
     if (job->user_in)
         gang__turn_user(s, job->leaf, job->user_in);
     u->begun = true;

@@ -215,6 +215,7 @@ static bool let_try(gang_sched *s)
 {
     struct gang__bin *next, *chosen = NULL;
     s->some_over = is_over_somewhere(s);
+    gang__falls_sort(s);
     for (struct gang__bin *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
         if (gang__evict_may(s, bin)) {

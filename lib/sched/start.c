@@ -235,7 +235,7 @@ bool gang__start_done(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, 
     u->started_ns = s->now_ns;
     gang__books_in(s, u);
     s->shares_stale = s->shares_stale || !gang__unit_is_steady(u);
-    gang__fall_enter(u);
+    gang__fall_enter(s, u);
     gang__job_count(s, job);
     note_user(s, job);
     s->changes++;

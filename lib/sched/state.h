@@ -100,7 +100,12 @@ struct gang__bin {
 /* A gang of a job: all of it, unless groups wait for each other. */
 struct gang__unit {
     /* What is read of each when many are asked whether they may fall stands together. */
-    struct gang__tree_link fall; /* in leaf->fall, while it runs */
+    union {
+        struct gang__tree_link fall; /* in leaf->fall, while it runs; */
+        struct {                     /* `fresh`: not yet, it is in sched.fresh */
+            struct gang__unit *next, **at;
+        } in_fresh;
+    };
     struct gang__job *job;
     struct gang__asked *ask;
     gang_alloc_id alloc;
@@ -112,8 +117,9 @@ struct gang__unit {
     uint64_t fell_in, took_in; /* runs in which it was displaced for others, and displaced others */
     uint32_t ungiven;  /* leaves of it that hold something: these, and those that claims keep */
     bool doomed;       /* is a victim as a whole, in the plan that is being made */
-    bool falls;        /* is in leaf->fall, */
-    bool sheds;        /* in leaf->shed */
+    bool falls;        /* is in leaf->fall, or about to be, */
+    bool fresh;        /* as it is in sched.fresh */
+    bool sheds;        /* is in leaf->shed */
     bool wanted;       /* what it lacks counts as wanted by its queue */
     bool over;         /* all that it was to do is done */
     bool begun;        /* it was started once */
@@ -262,7 +268,8 @@ struct gang__qs {
     struct gang__bin *stuck;   /* strict order: the one that blocks the leaf */
     struct gang__names bins;   /* of a leaf, by what they wait for */
     struct gang__names users;  /* of a leaf */
-    struct gang__ordered fall; /* units that run, in the order in which they would fall */
+    struct gang__ordered fall; /* units that run, in the order in which they would fall; some may
+                                * still be in sched.fresh: gang__falls_sort() */
     struct gang__ordered shed; /* those of them that have tasks above their minimum */
     struct gang__bin *blocked; /* bins below that this queue blocks */
     int64_t jobs;              /* in it and below, of any state */
@@ -349,6 +356,7 @@ struct gang_sched {
     bool freed;                     /* by us, since then: */
     int64_t freed_cpu, freed_pages, freed_gpu; /* at most so much on one node that gave */
     struct gang__claim *claims;
+    struct gang__unit *fresh;      /* run, and are in no order of falling yet; last started first */
     gang_snapshot *base, *scratch; /* the cluster when planning began, and as it would be */
     struct gang__places told;
     struct gang__victims *victims; /* scratch of evict.c */
@@ -459,8 +467,11 @@ const struct gang__take *gang__unit_asks(const struct gang__unit *u, uint32_t *c
 uint32_t gang__unit_resumes_with(gang_sched *s, const struct gang__unit *u,
                                  struct gang__take take[GANG__DIMS]);
 int gang__unit_before(const struct gang__unit *a, const struct gang__unit *b, int32_t order);
-void gang__fall_enter(struct gang__unit *u);
+/* It runs, and could be displaced. Its place in leaf->fall is looked for when somebody wants to know
+ * who would fall first, which gang__falls_sort() must precede. */
+void gang__fall_enter(gang_sched *s, struct gang__unit *u);
 void gang__fall_leave(struct gang__unit *u);
+void gang__falls_sort(gang_sched *s);
 /* Has it tasks above its minimum now? */
 void gang__shed_settle(struct gang__unit *u);
 /* What may help those who wait for room has happened: let them try again. */

@@ -159,17 +159,42 @@ void gang__turn_init(struct gang__qs *q)
     gang__ordered_init(&q->shed, compare_sheds, q);
 }
 
-void gang__fall_enter(struct gang__unit *u)
+static void fresh_put(gang_sched *s, struct gang__unit *u)
 {
-    if (!u->falls)
-        gang__ordered_insert_end(&u->job->leaf->fall, &u->fall, 0);
+    u->in_fresh.next = s->fresh;
+    u->in_fresh.at = &s->fresh;
+    if (s->fresh)
+        s->fresh->in_fresh.at = &u->in_fresh.next;
+    s->fresh = u;
+    u->fresh = true;
+}
+
+static void fresh_take(struct gang__unit *u)
+{
+    *u->in_fresh.at = u->in_fresh.next;
+    if (u->in_fresh.next)
+        u->in_fresh.next->in_fresh.at = u->in_fresh.at;
+    u->fresh = false;
+}
+
+/* While room is made somebody may look at any moment. */
+void gang__fall_enter(gang_sched *s, struct gang__unit *u)
+{
+    if (u->falls)
+        return;
     u->falls = true;
+    if (s->making_room)
+        gang__ordered_insert_end(&u->job->leaf->fall, &u->fall, 0);
+    else
+        fresh_put(s, u);
     gang__shed_settle(u);
 }
 
 void gang__fall_leave(struct gang__unit *u)
 {
-    if (u->falls)
+    if (u->falls && u->fresh)
+        fresh_take(u);
+    else if (u->falls)
         gang__ordered_remove(&u->job->leaf->fall, &u->fall);
     u->falls = false;
     gang__shed_settle(u);
@@ -183,6 +208,23 @@ void gang__shed_settle(struct gang__unit *u)
     else if (!sheds && u->sheds)
         gang__ordered_remove(&u->job->leaf->shed, &u->shed);
     u->sheds = sheds;
+}
+
+void gang__falls_sort(gang_sched *s)
+{
+    struct gang__unit *oldest = NULL;
+    while (s->fresh) { /* turned round: the newest comes last, and before all others */
+        struct gang__unit *u = s->fresh;
+        s->fresh = u->in_fresh.next;
+        u->in_fresh.next = oldest;
+        oldest = u;
+    }
+    while (oldest) {
+        struct gang__unit *u = oldest;
+        oldest = u->in_fresh.next;
+        u->fresh = false;
+        gang__ordered_insert_end(&u->job->leaf->fall, &u->fall, 0);
+    }
 }
 
 /* ---- keys ------------------------------------------------------------------------------------------- */

@@ -277,11 +277,12 @@ static int64_t held_by(const struct gang__unit *u, uint32_t dim)
 }
 
 /* Who has most of it, among the first some that would fall. */
-static gang_job_id holder_of(const gang_sched *s, const struct gang__qs *top, uint32_t dim)
+static gang_job_id holder_of(gang_sched *s, const struct gang__qs *top, uint32_t dim)
 {
     int64_t most = 0;
     int looked = 0;
     gang_job_id id = GANG_ID_NONE;
+    gang__falls_sort(s);
     for (uint32_t i = 0; i < s->queues->count && looked < 256; i++) {
         const struct gang__qs *q = s->qs[i];
         if (!q->q->leaf || !gang__qs_below(q, top))
