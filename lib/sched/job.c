@@ -39,10 +39,7 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
         struct gang__unit *u = &job->unit[i];
         if (u->ask)
             gang__ask_put(s, u->ask);
-        else if (job->wanted && job->wanted[i].q)
-            gang_request_put(job->wanted[i].q);
-        if (!u->ask && job->wanted && job->wanted[i].key)
-            gang__release(&s->mem, job->wanted[i].key);
+        gang__wanted_put(&s->mem, job->wanted[i]);
         if (u->grow_bin)
             gang__release(&s->mem, u->grow_bin);
         if (u->places)
@@ -458,16 +455,16 @@ static bool make_asks(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->unit_count; i++) {
         struct gang__unit *u = &job->unit[i];
-        struct gang__wanted *w = &job->wanted[i];
-        uint32_t groups = w->q->group_count;
+        struct gang__wanted *w = job->wanted[i];
         if (u->ask)
             continue;
-        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_room, groups,
+        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_room, w->q->group_count,
                         sizeof(*s->by_group)))
             return false;
-        u->ask = gang__ask_get(s, w->q, w->key, w->bytes, w->hash);
+        u->ask = gang__ask_get(s, w);
         if (!u->ask)
             return false;
+        job->wanted[i] = NULL;
     }
     return true;
 }

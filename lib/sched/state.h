@@ -49,9 +49,8 @@ struct gang__take {
 struct gang__asked {
     struct gang__name link; /* by the hash of its key */
     gang_request *q;
+    struct gang__wanted *of; /* its key, and what `q` is held by */
     uint32_t refs;
-    uint32_t key_bytes;
-    void *key;
     uint64_t dims_of; /* sched.config_count when `take` was made out */
     bool by_memory;   /* GPUs are asked for by memory: what they come to depends on the devices */
     bool exact;       /* `gang` is what every placement of the gang takes */
@@ -143,21 +142,21 @@ struct gang__unit {
     int64_t refill_ns; /* until then; INT64_MAX: whenever */
 };
 
-/* What a unit asks for, as its submitter made it out. */
+/* What a unit asks for, as its submitter made it out, and the text by which it is compared: jobs that ask for
+ * the same one after the other have one of them. Its references are counted on any thread. */
 struct gang__wanted {
     gang_request *q;
-    void *key;
-    uint32_t bytes;
     uint64_t hash;
+    gang__a32 refs;
+    uint32_t bytes;
+    unsigned char key[];
 };
 
 /* A request that was asked for of late, so that jobs that ask for the same share one from the start. */
 struct gang__recent {
     gang__a32 lock; /* 1: somebody is here; nobody waits for him */
-    uint32_t bytes;
-    uint64_t hash, epoch; /* of the cluster when it was made: names may mean something else later */
-    gang_request *q;      /* NULL: none */
-    void *key;
+    uint64_t epoch; /* of the cluster when it was made: names may mean something else later */
+    struct gang__wanted *wanted; /* NULL: none */
 };
 
 struct gang__waiter {
@@ -189,7 +188,7 @@ struct gang__job {
     struct gang__user *user_in; /* what its user has in the leaf; NULL: nobody asks */
     struct gang__unit *unit;    /* unit_count of them */
     uint32_t unit_count;
-    struct gang__wanted *wanted; /* of each; until it is taken in */
+    struct gang__wanted **wanted; /* of each; NULL when its unit has an ask */
     const char *name, *user;
     const char
         *made_queue; /* its leaf is to be made under this name below queue_id; NULL: it is there */
@@ -372,17 +371,27 @@ struct gang_sched {
 
 /* ---- ask.c ---- */
 
-/* The ask of a request by its key; takes over the request's reference, and frees or keeps the key. NULL: out of
- * memory, nothing was taken. */
-struct gang__asked *gang__ask_get(gang_sched *s, gang_request *q, void *key, uint32_t key_bytes,
-                                  uint64_t hash);
+/* The ask of what is wanted; takes over the reference to it. NULL: out of memory, nothing was taken. */
+struct gang__asked *gang__ask_get(gang_sched *s, struct gang__wanted *w);
 void gang__ask_put(gang_sched *s, struct gang__asked *ask);
 /* Make out what it takes, in the dimensions that are in force. False: out of memory. */
 bool gang__ask_refresh(gang_sched *s, struct gang__asked *ask);
-/* The text of a request, by which asks are compared: bytes in memory of `mem`. NULL: out of memory. */
-void *gang__ask_key(const struct gang_mem *mem, const struct gang_request_spec *spec,
-                    uint32_t *bytes);
-uint64_t gang__ask_hash(const void *key, uint32_t bytes);
+/* The text of a request, by which asks are compared. Begun with the memory it may use; what it needs
+ * beyond its own room is given back by gang__key_free(). */
+struct gang__key {
+    const struct gang_mem *mem;
+    unsigned char *bytes; /* `own`, or of `mem` */
+    size_t used, room;
+    bool failed; /* for want of memory, or too long */
+    uint64_t hash;
+    unsigned char own[768];
+};
+void gang__key_make(struct gang__key *k, const struct gang_mem *mem,
+                    const struct gang_request_spec *spec);
+void gang__key_free(struct gang__key *k);
+/* Takes over the reference to the request. NULL: out of memory, it does not. Any thread. */
+struct gang__wanted *gang__wanted_new(const struct gang__key *k, gang_request *q);
+void gang__wanted_put(const struct gang_mem *mem, struct gang__wanted *w);
 
 /* ---- books.c ---- */
 

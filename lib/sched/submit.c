@@ -394,83 +394,85 @@ static struct gang__recent *lock_recent(gang_sched *s, uint64_t hash)
     return atomic_compare_exchange_strong(&at->lock, &is_free, 1) ? at : NULL;
 }
 
-static bool take_recent(gang_sched *s, struct gang__wanted *w)
+/* relaxed: whoever gives out a reference has one himself */
+static struct gang__wanted *get_wanted(struct gang__wanted *w)
 {
-    struct gang__recent *at = lock_recent(s, w->hash);
-    if (!at)
-        return false;
-    bool same = at->q && at->hash == w->hash && at->bytes == w->bytes &&
-                at->epoch == gang__load(&s->cluster->epoch) &&
-                memcmp(at->key, w->key, w->bytes) == 0;
-    if (same) {
-        w->q = at->q;
-        gang__request_get(at->q, 1);
-    }
-    gang__store(&at->lock, 0);
-    return same;
+    (void)atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
+    return w;
 }
 
-/* In the place of what was there. Without memory it is made again for the next. */
-static void put_recent(gang_sched *s, const struct gang__wanted *w, uint64_t epoch)
+static struct gang__wanted *take_recent(gang_sched *s, const struct gang__key *k)
+{
+    struct gang__recent *at = lock_recent(s, k->hash);
+    if (!at)
+        return NULL;
+    struct gang__wanted *w = at->wanted;
+    bool same = w && w->hash == k->hash && w->bytes == k->used &&
+                at->epoch == gang__load(&s->cluster->epoch) &&
+                memcmp(w->key, k->bytes, k->used) == 0;
+    w = same ? get_wanted(w) : NULL;
+    gang__store(&at->lock, 0);
+    return w;
+}
+
+/* In the place of what was there. */
+static void put_recent(gang_sched *s, struct gang__wanted *w, uint64_t epoch)
 {
     struct gang__recent *at = lock_recent(s, w->hash);
     if (!at)
         return;
-    void *key = gang__alloc(&s->mem, w->bytes);
-    if (key) {
-        gang_request *before = at->q;
-        void *key_before = at->key;
-        memcpy(key, w->key, w->bytes);
-        gang__request_get(w->q, 1);
-        at->q = w->q;
-        at->key = key;
-        at->bytes = w->bytes;
-        at->hash = w->hash;
-        at->epoch = epoch;
-        gang_request_put(before);
-        if (key_before)
-            gang__release(&s->mem, key_before);
-    }
+    struct gang__wanted *before = at->wanted;
+    at->wanted = get_wanted(w);
+    at->epoch = epoch;
     gang__store(&at->lock, 0);
+    gang__wanted_put(&s->mem, before);
 }
 
 void gang__recent_free(gang_sched *s)
 {
-    for (size_t i = 0; i < sizeof(s->recent) / sizeof(s->recent[0]); i++) {
-        gang_request_put(s->recent[i].q);
-        if (s->recent[i].key)
-            gang__release(&s->mem, s->recent[i].key);
-    }
+    for (size_t i = 0; i < sizeof(s->recent) / sizeof(s->recent[0]); i++)
+        gang__wanted_put(&s->mem, s->recent[i].wanted);
 }
 
-static gang_result make_request(gang_sched *s, const struct gang__queue *q,
-                                const struct gang_request_spec *spec, struct gang__wanted *w,
-                                struct gang_error *error)
+static gang_result make_wanted(gang_sched *s, const struct gang_request_spec *spec,
+                               struct gang__key *k, struct gang__wanted **wanted,
+                               struct gang_error *error)
 {
-    struct gang_request_spec with = *spec;
-    if (with.policy == GANG_POLICY_DEFAULT && with.size == sizeof(with))
-        with.policy = q->policy;
-    if (is_plain(&with) && (w->key = gang__ask_key(&s->mem, &with, &w->bytes)) != NULL) {
-        w->hash = gang__ask_hash(w->key, w->bytes);
-        if (take_recent(s, w))
+    bool plain = is_plain(spec);
+    if (plain) {
+        gang__key_make(k, &s->mem, spec);
+        if (!k->failed && (*wanted = take_recent(s, k)) != NULL)
             return GANG_OK;
     }
     uint64_t epoch = gang__load(&s->cluster->epoch);
-    gang_result r = gang_request_new(s->cluster, &with, &w->q, error);
+    gang_request *q;
+    gang_result r = gang_request_new(s->cluster, spec, &q, error);
     if (r != GANG_OK)
         return gang__error_at(error, r, "request");
-    if (w->key) {
-        put_recent(s, w, epoch);
-        return GANG_OK;
-    }
-    w->key = gang__ask_key(&s->mem, &with, &w->bytes);
-    if (!w->key) {
-        gang_request_put(w->q);
-        w->q = NULL;
+    if (!plain)
+        gang__key_make(k, &s->mem, spec);
+    *wanted = gang__wanted_new(k, q);
+    if (!*wanted) {
+        gang_request_put(q);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }
-    w->hash = gang__ask_hash(w->key, w->bytes);
+    if (plain)
+        put_recent(s, *wanted, epoch);
     return GANG_OK;
+}
+
+static gang_result make_request(gang_sched *s, const struct gang__queue *q,
+                                const struct gang_request_spec *spec, struct gang__wanted **wanted,
+                                struct gang_error *error)
+{
+    struct gang_request_spec with = *spec;
+    struct gang__key k;
+    if (with.policy == GANG_POLICY_DEFAULT && with.size == sizeof(with))
+        with.policy = q->policy;
+    k.bytes = k.own;
+    gang_result r = make_wanted(s, &with, &k, wanted, error);
+    gang__key_free(&k);
+    return r;
 }
 
 static gang_result fits_ever(gang_sched *s, gang_request *q, struct gang_error *error)
@@ -500,9 +502,9 @@ static gang_result make_requests(struct make *m, struct gang__job *job,
             part_of(j, m->part, p, groups, &spec);
         r = make_request(m->s, q, &spec, &job->wanted[p], error);
         if (r == GANG_OK && !j->running)
-            r = check_limits(m->s, door, q, job->wanted[p].q, error);
+            r = check_limits(m->s, door, q, job->wanted[p]->q, error);
         if (r == GANG_OK && !j->running)
-            r = fits_ever(m->s, job->wanted[p].q, error);
+            r = fits_ever(m->s, job->wanted[p]->q, error);
     }
     if (groups)
         gang__release(&m->s->mem, groups);
