@@ -117,14 +117,28 @@ static bool take(gang_sched *s, struct gang__message *m)
     return true;
 }
 
+/* Who submits has made it long ago, or another processor has: what the next one says, and whom it
+ * brings, is on its way while this one is taken. */
+static void fetch_next(const struct gang__message *m)
+{
+    const struct gang__message *next = m->next;
+    if (!next)
+        return;
+    if (next->next)
+        __builtin_prefetch(next->next);
+    for (size_t at = 0; next->jobs && at < sizeof(*next->jobs) + sizeof(struct gang__unit);
+         at += 64)
+        __builtin_prefetch((const char *)next->jobs + at, 1);
+}
+
 void gang__inbox_run(gang_sched *s)
 {
     if (gang__load(&s->inbox))
         take_all(s);
     while (s->backlog && gang__step(s)) {
         struct gang__message *m = s->backlog;
-        if (!take(s,
-                  m)) { /* it is taken again in the next run, and before all that came after it */
+        fetch_next(m);
+        if (!take(s, m)) { /* again in the next run, and before all that came after it */
             s->no_memory = s->unfinished = true;
             return;
         }

@@ -96,7 +96,8 @@ struct gang__bin {
 
 /* ---- jobs ---- */
 
-/* A gang of a job: all of it, unless groups wait for each other. */
+/* A gang of a job: all of it, unless groups wait for each other. What is touched when it is taken
+ * in and started stands before what is not. */
 struct gang__unit {
     /* What is read of each when many are asked whether they may fall stands together. */
     union {
@@ -124,22 +125,23 @@ struct gang__unit {
     bool begun;        /* it was started once */
     bool short_handed; /* lost members: below its minimum since short_ns */
     bool refill;       /* lost members are to come back */
-    struct gang__tree_link turn;   /* in bin->units */
-    struct gang__tree_link shed;   /* in leaf->shed, while it runs with tasks above its minimum */
-    struct gang__bin *bin;         /* it waits there; NULL: it does not */
-    struct gang__bin *grow_bin;    /* its own, made when it first could grow */
-    struct gang_placement *places; /* where it was when it was suspended */
-    int64_t place_count;
-    const int32_t *group_of; /* its groups in the job; NULL: the same */
-    int64_t *has;            /* running tasks of each group, without those asked to stop */
-    int64_t *done;           /* tasks of each group that ended and do not come again */
-    int64_t *failed;         /* those of them that did not succeed */
-    int64_t *taken;          /* of `has`, victims on their own in the plan that is being made */
-    int64_t ended;           /* sum of `done` */
-    int64_t target;          /* tasks that are to run or to have ended, at most */
     uint32_t part;
+    struct gang__tree_link turn;   /* in bin->units */
+    struct gang__bin *bin;         /* it waits there; NULL: it does not */
+    struct gang_placement *places; /* where it was when it was suspended */
+    int64_t *has;                  /* running tasks of each group, without those asked to stop */
+    int64_t *done;                 /* tasks of each group that ended and do not come again */
+    int64_t *failed;               /* those of them that did not succeed */
+    int64_t ended;                 /* sum of `done` */
+    int64_t target;                /* tasks that are to run or to have ended, at most */
     int64_t short_ns;
     int64_t refill_ns; /* until then; INT64_MAX: whenever */
+
+    struct gang__bin *grow_bin;  /* its own, made when it first could grow */
+    struct gang__tree_link shed; /* in leaf->shed, while it runs with tasks above its minimum */
+    int64_t place_count;
+    const int32_t *group_of; /* its groups in the job; NULL: the same */
+    int64_t *taken;          /* of `has`, victims on their own in the plan that is being made */
 };
 
 /* What a unit asks for, as its submitter made it out, and the text by which it is compared: jobs that ask for
@@ -171,8 +173,8 @@ struct gang__after {
 
 struct gang__beat; /* heartbeats of a job's tasks; life.c */
 
+/* In the same order as of a unit. */
 struct gang__job {
-    /* The same of it. */
     gang_job_id id;
     struct gang__qs *leaf;
     int64_t priority;
@@ -180,47 +182,45 @@ struct gang__job {
     const int32_t *protected_groups;
     int32_t preemptible, loss;
     bool held, never_preempts, stale, running_at_first, refused_start, ending;
-    struct gang__name link;       /* in sched.jobs, by id */
-    struct gang__tree_link all;   /* in sched.by_id */
-    struct gang__tree_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
-    struct gang__job *next;       /* in a message, a list of the ended */
-    gang_queue_id queue_id;
-    struct gang__user *user_in; /* what its user has in the leaf; NULL: nobody asks */
-    struct gang__unit *unit;    /* unit_count of them */
+    bool counted_pending, counted_running;
+    bool undone; /* memory was short when it was to wait, or to stop: to be tried again */
     uint32_t unit_count;
-    struct gang__wanted **wanted; /* of each; NULL when its unit has an ask */
-    const char *name, *user;
-    const char
-        *made_queue; /* its leaf is to be made under this name below queue_id; NULL: it is there */
-    uint64_t cookie;
-    int64_t time_limit_ns, start_within_ns, back_off_ns, restart_delay_ns, refill_ns, heartbeat_ns;
-    int64_t max_restarts;
-    int64_t due_ns; /* of its timer */
+    struct gang__unit *unit;        /* unit_count of them */
+    struct gang__user *user_in;     /* what its user has in the leaf; NULL: nobody asks */
+    struct gang__job *next;         /* in a message, a list of the ended */
+    int32_t state, end, end_wanted; /* end_wanted: what it becomes once it has stopped */
+    int32_t wait_why; /* GANG_WAIT_HOLD, _AFTER, _BACK_OFF, _QUEUE while it may not be tried; 0 */
+    int32_t stop_reason; /* GANG_REASON_*, while it is `ending` */
+    uint32_t group_count;
+    struct gang__tree_link all; /* in sched.by_id */
+    struct gang__name link;     /* in sched.jobs, by id */
     int64_t submitted_ns, started_ns;
     int64_t ready_ns;      /* since when it could have been granted; -1: it could not yet */
     int64_t not_before_ns; /* steps aside until then */
-    int64_t back_off_now;  /* the next one */
-    int64_t attained;      /* dominant millionths of the cluster times ns, of former runs */
+    int64_t due_ns;        /* of its timer */
+    int64_t time_limit_ns, start_within_ns, heartbeat_ns;
+    int64_t back_off_ns, back_off_now; /* back_off_now: the next one */
+    struct gang__beat *beats;
+    struct gang__waiter *waiters; /* jobs that wait for this one */
+    size_t after_count, group_after_count, place_count, bad_count;
+    uint64_t cookie;
+    struct gang__wanted **wanted; /* of each; NULL when its unit has an ask */
+    gang_queue_id queue_id;
+    const char *made_queue; /* its leaf is to be made under this name below queue_id; NULL: it is
+                             * there */
+    struct gang_placement *places; /* of a job that runs already, by unit */
+
+    struct gang__tree_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
+    const char *name, *user;
+    int64_t restart_delay_ns, refill_ns, max_restarts;
+    int64_t attained; /* dominant millionths of the cluster times ns, of former runs */
     int64_t restarts, preemptions;
-    int32_t state, end, end_wanted; /* end_wanted: what it becomes once it has stopped */
-    int32_t wait_why; /* GANG_WAIT_HOLD, _AFTER, _BACK_OFF, _QUEUE while it may not be tried; 0 */
-    bool counted_pending, counted_running;
-    bool undone;         /* memory was short when it was to wait, or to stop: to be tried again */
-    int32_t stop_reason; /* GANG_REASON_*, while it is `ending` */
     const int64_t *group_order;
     const int32_t *roles;
-    uint32_t group_count;
     struct gang__after *after;
-    size_t after_count;
     const struct gang_group_after *group_after;
-    size_t group_after_count;
-    struct gang__waiter *waiters;  /* jobs that wait for this one */
-    struct gang_placement *places; /* of a job that runs already, by unit */
-    size_t place_count;
     gang_node_id *bad; /* nodes where it failed */
-    size_t bad_count;
-    struct gang__beat *beats;
-    size_t bytes; /* of the block it lies in, with its units and texts */
+    size_t bytes;      /* of the block it lies in, with its units and texts */
 };
 
 /* ---- queues ---- */

@@ -650,6 +650,15 @@ bool gang__turn_enter(gang_sched *s, struct gang__unit *u)
     return true;
 }
 
+/* It is soon its turn: what is looked at of it then is on its way. */
+static void fetch(const struct gang__unit *u)
+{
+    for (size_t at = 0; at < offsetof(struct gang__unit, grow_bin); at += 64)
+        __builtin_prefetch((const char *)u + at, 1);
+    for (size_t at = 0; at < offsetof(struct gang__job, timer); at += 64)
+        __builtin_prefetch((const char *)u->job + at, 1);
+}
+
 void gang__turn_leave(gang_sched *s, struct gang__unit *u)
 {
     struct gang__bin *bin = u->bin;
@@ -661,6 +670,8 @@ void gang__turn_leave(gang_sched *s, struct gang__unit *u)
         gang__ordered_remove(&leaf->ready, &bin->order);
     gang__ordered_remove(&bin->units, &u->turn);
     u->bin = NULL;
+    if (bin->units.count > 0)
+        fetch(head_of(bin));
     if (was_ready && bin->units.count > 0) {
         gang__ordered_insert(&leaf->ready, &bin->order);
     } else if (bin->units.count == 0) {
