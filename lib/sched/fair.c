@@ -100,14 +100,12 @@ static int64_t demand_of(const struct gang__qs *q, uint32_t dim)
     return demand < q->limit[dim] ? demand : q->limit[dim];
 }
 
-int64_t gang__fair_weight(const gang_sched *s, const struct gang__qs *q, uint32_t dim)
+/* The weight of a queue, lowered by what it used of late; `sum`: that of all siblings. */
+static int64_t weight_of(const gang_sched *s, const struct gang__qs *q, uint32_t dim, int64_t sum)
 {
-    int64_t weight = q->q->weight[dim], sum = 0;
+    int64_t weight = q->q->weight[dim];
     if (!q->decayed || s->total[dim] == 0)
         return weight;
-    uint32_t c = q->parent->q ? q->parent->q->first_child : 0;
-    for (; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
-        sum += s->qs[c]->q->weight[dim];
     struct gang__ratio used = {gang__decay_mean(&q->decayed[dim]),
                                gang__decay_mean(&s->root.decayed[dim])};
     return gang__decay_weight(weight, sum, used, s->opts.usage_weight_milli * 1000);
@@ -140,16 +138,19 @@ static bool all_fit(const gang_sched *s, uint32_t first, uint32_t dim, int64_t t
 static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
 {
     size_t n = 0;
+    int64_t weights = 0;
     struct gang__sharer *sharer = s->sharer;
     if (all_fit(s, first, dim, total)) {
         for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
             set_share(s, s->qs[c], dim, demand_of(s->qs[c], dim));
         return;
     }
+    for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
+        weights += s->qs[c]->q->weight[dim];
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling) {
         const struct gang__qs *q = s->qs[c];
         sharer[n++] = (struct gang__sharer){q->guarantee[dim], demand_of(q, dim),
-                                            q->q->priority,    gang__fair_weight(s, q, dim),
+                                            q->q->priority,    weight_of(s, q, dim, weights),
                                             q->q->id,          0};
     }
     gang__share_divide(sharer, n, total, unit_of(s, dim), s->share_slot);

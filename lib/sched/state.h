@@ -435,8 +435,6 @@ struct gang__ratio gang__fair_ratio(const gang_sched *s, const struct gang__qs *
                                     uint32_t count);
 /* What it is guaranteed, of all there is: the dominant one. Infinite if nothing of it is managed. */
 struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__qs *q);
-/* The weight of a queue, lowered by what it used of late. */
-int64_t gang__fair_weight(const gang_sched *s, const struct gang__qs *q, uint32_t dim);
 /* Is it above its share (or guarantee) in a dimension that counts; of `take` alone, if that is given? */
 bool gang__over(const gang_sched *s, const struct gang__qs *q, const int64_t *bound,
                 const struct gang__take *take, uint32_t count);
