@@ -121,6 +121,9 @@ static void book(gang_sched *s, struct gang__unit *u, int64_t sign)
     const struct gang__asked *ask = u->ask;
     const gang_request *q = ask->q;
     int64_t rest = gang__unit_fixed_rest(u), left = u->wanted ? gang__unit_lacks_all(u) : 0;
+    gang__turn_rekey(s, leaf);
+    if (u->tasks == 0 && left == 0) /* nothing of it counts */
+        return;
     for (uint32_t g = 0; g < q->group_count; g++) {
         int64_t kept = gang__unit_fixed(u, g, &rest);
         int64_t lacks = q->group[g].count - u->has[g] - u->done[g];
@@ -137,7 +140,6 @@ static void book(gang_sched *s, struct gang__unit *u, int64_t sign)
     }
     for (struct gang__qs *at = leaf; at; at = at->parent)
         at->tasks += sign * u->tasks;
-    gang__turn_rekey(s, leaf);
 }
 
 void gang__books_out(gang_sched *s, struct gang__unit *u)

@@ -284,9 +284,10 @@ void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const
     if (state == job->state)
         return;
     job->state = state;
+    if (!s->ops.state)
+        return;
     struct gang_event e = gang__event_of(s, &job->unit[0], reason, text);
-    if (s->ops.state)
-        (void)s->ops.state(&e, s->user);
+    (void)s->ops.state(&e, s->user);
 }
 
 /* What it used so far, for those who order by it. */
