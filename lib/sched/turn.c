@@ -328,7 +328,7 @@ static void into_order(gang_sched *s, struct gang__qs *q)
         ensure_key(s, q);
         ensure_key(s, GANG__OF(struct gang__qs, turn, gang__ordered_first(ready)));
     }
-    gang__ordered_insert(ready, &q->turn);
+    gang__ordered_insert_end(ready, &q->turn, 1); /* who was just served goes last */
 }
 
 void gang__turn_rekey(gang_sched *s, struct gang__qs *q)
