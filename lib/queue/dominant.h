@@ -24,7 +24,8 @@ static inline int gang__ratio_rank(struct gang__ratio r)
     return r.den > 0 ? 1 : 2;
 }
 
-/* Negative, 0, positive: a is less than, equal to, more than b. Asked several times for each grant. */
+/* Negative, 0, positive: a is less than, equal to, more than b. Asked several times for each
+ * grant. */
 static inline int gang__ratio_compare(struct gang__ratio a, struct gang__ratio b)
 {
     int ra = gang__ratio_rank(a), rb = gang__ratio_rank(b);

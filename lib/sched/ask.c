@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that are alike are one: what did not fit for one job does not fit for the others. And what a request
- * takes of each dimension of the queues. */
+/* Requests that are alike are one: what did not fit for one job does not fit for the others. And
+ * what a request takes of each dimension of the queues. */
 #include <string.h>
 
 #include "place/request.h"
 #include "sched/state.h"
 
-/* ---- the key: everything that a request is made of, as bytes -------------------------------------- */
+/* ---- the key: everything that a request is made of, as bytes --------------------------------- */
 
 static bool make_room(struct gang__key *k, size_t need)
 {
@@ -140,7 +140,8 @@ static uint64_t hash_of(const void *key, size_t bytes)
     return hash ^ hash >> 32;
 }
 
-/* Elements of the caller's size are read as the library knows them: what his headers do not have is zero. */
+/* Elements of the caller's size are read as the library knows them: what his headers do not have
+ * is zero. */
 void gang__key_make(struct gang__key *k, const struct gang_mem *mem,
                     const struct gang_request_spec *spec)
 {
@@ -177,7 +178,7 @@ void gang__key_free(struct gang__key *k)
     k->bytes = k->own;
 }
 
-/* ---- what is wanted --------------------------------------------------------------------------------- */
+/* ---- what is wanted -------------------------------------------------------------------------- */
 
 struct gang__wanted *gang__wanted_new(const struct gang__key *k, gang_request *q)
 {
@@ -201,7 +202,7 @@ void gang__wanted_put(const struct gang_mem *mem, struct gang__wanted *w)
     gang__release(mem, w);
 }
 
-/* ---- what it takes ---------------------------------------------------------------------------------- */
+/* ---- what it takes --------------------------------------------------------------------------- */
 
 /* Milli-GPUs that a share of a device by memory comes to, before it is known on which. */
 static int64_t share_by_memory(gang_sched *s, int64_t asked)
@@ -237,7 +238,8 @@ static bool add_take(gang_sched *s, struct gang__asked *ask, uint32_t dim, int64
     return true;
 }
 
-/* An amount of a kind counts in its dimension, and in that of the partition that the group names. */
+/* An amount of a kind counts in its dimension, and in that of the partition that the group
+ * names. */
 static bool add_amount(gang_sched *s, struct gang__asked *ask, const struct gang__group *g,
                        int32_t kind, int64_t amount)
 {
@@ -281,8 +283,8 @@ static bool take_of_group(gang_sched *s, struct gang__asked *ask, uint32_t group
     return ok;
 }
 
-/* How many tasks of each group start together: their minima; what the request wants beyond, of the groups in
- * order. Which groups it will be is known once they are placed. */
+/* How many tasks of each group start together: their minima; what the request wants beyond, of
+ * the groups in order. Which groups it will be is known once they are placed. */
 static void gang_of(struct gang__asked *ask)
 {
     const gang_request *q = ask->q;
@@ -326,7 +328,7 @@ bool gang__ask_refresh(gang_sched *s, struct gang__asked *ask)
     return true;
 }
 
-/* ---- the table -------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static struct gang__asked *find(gang_sched *s, const struct gang__wanted *w)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The books against what there is: everything that is kept up to date at each change is made out anew from the
- * jobs and their allocations, and compared. */
+/* The books against what there is: everything that is kept up to date at each change is made out
+ * anew from the jobs and their allocations, and compared. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static const char *name_of(const struct gang__qs *q)
     return q->q ? q->q->name : "(all)";
 }
 
-/* ---- a unit ----------------------------------------------------------------------------------- */
+/* ---- a unit ---------------------------------------------------------------------------------- */
 
 struct count {
     const struct audit *a;
@@ -176,7 +176,7 @@ static gang_result check_unit(struct audit *a, struct gang__unit *u)
     return r == GANG_OK ? check_bin(a, u, path) : r;
 }
 
-/* ---- a job ------------------------------------------------------------------------------------ */
+/* ---- a job ----------------------------------------------------------------------------------- */
 
 static gang_result check_job(struct audit *a, struct gang__job *job)
 {
@@ -232,7 +232,7 @@ static gang_result check_jobs(struct audit *a)
     return GANG_OK;
 }
 
-/* ---- queues ----------------------------------------------------------------------------------- */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 static gang_result check_amounts(struct audit *a, const struct gang__qs *q, const struct sums *sum)
 {
@@ -314,10 +314,10 @@ static gang_result check_queue(struct audit *a, struct gang__qs *q)
     return r;
 }
 
-/* ---- what is blocked, what is due ------------------------------------------------------------- */
+/* ---- what is blocked, what is due ------------------------------------------------------------ */
 
-/* Would the queue that is said to block it still do so? Not asked of lending: once who lends uses all of it
- * himself, it is room that is short, and comes back at the same time. */
+/* Would the queue that is said to block it still do so? Not asked of lending: once who lends
+ * uses all of it himself, it is room that is short, and comes back at the same time. */
 static bool is_refused(gang_sched *s, const struct gang__bin *bin)
 {
     struct gang__unit *u = GANG__OF(struct gang__unit, turn, gang__ordered_first(&bin->units));

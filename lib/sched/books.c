@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each queue uses and wants: kept up to date at every change, so that nobody ever has to add it up.
+/* What each queue uses and wants: kept up to date at every change, so that nobody ever has to
+ * add it up.
  *
- * A unit counts in its leaf and in every queue above: what it *uses* is what its running tasks take (tasks that
- * were asked to stop no longer count, tasks that are about to start do); what it *wants* is what it lacks, while
- * it may be tried. The part of its use that is never taken from it is also *fixed*. */
+ * A unit counts in its leaf and in every queue above: what it *uses* is what its running tasks
+ * take (tasks that were asked to stop no longer count, tasks that are about to start do); what
+ * it *wants* is what it lacks, while it may be tried. The part of its use that is never taken
+ * from it is also *fixed*. */
 #include "place/request.h"
 #include "sched/state.h"
 
@@ -28,7 +30,8 @@ int64_t gang__unit_lacks(const struct gang__unit *u, uint32_t group)
     return 0;
 }
 
-/* A target below all tasks of several groups is wanted of the first ones, whatever runs of the others. */
+/* A target below all tasks of several groups is wanted of the first ones, whatever runs of the
+ * others. */
 bool gang__unit_is_steady(const struct gang__unit *u)
 {
     const gang_request *q = gang__unit_request(u);
@@ -153,10 +156,10 @@ void gang__books_in(gang_sched *s, struct gang__unit *u)
     gang__shed_settle(u);
 }
 
-/* ---- may it be more? ---------------------------------------------------------------------------------- */
+/* ---- may it be more? ------------------------------------------------------------------------- */
 
-/* What is kept of a dimension for a queue and those below, which are not on the path of who asks: the part of
- * their idle guarantees that is not lent. */
+/* What is kept of a dimension for a queue and those below, which are not on the path of who
+ * asks: the part of their idle guarantees that is not lent. */
 static int64_t kept_for(const gang_sched *s, const struct gang__qs *q, uint32_t dim)
 {
     const struct gang__quota *lends = &q->q->lending[dim];

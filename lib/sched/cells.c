@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Guarantees with a shape. Before work that cannot be taken back is placed, the domains that other queues are
- * guaranteed and do not use yet are picked and closed to it: those that are intact (nothing in them that cannot be
- * taken back) and, of these, the ones that lie where most is broken already, so that larger domains stay whole.
- * Zhao et al., "HiveD", OSDI 2020, has the buddy rule that this follows. */
+/* Guarantees with a shape. Before work that cannot be taken back is placed, the domains that
+ * other queues are guaranteed and do not use yet are picked and closed to it: those that are
+ * intact (nothing in them that cannot be taken back) and, of these, the ones that lie where most
+ * is broken already, so that larger domains stay whole. Zhao et al., "HiveD", OSDI 2020, has the
+ * buddy rule that this follows. */
 #include "sched/cells.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fair shares: what there is, divided down the tree among those who use and want it. The division of one kind
- * among siblings stands in queue/share.c; here it is asked for each queue and dimension. */
+/* Fair shares: what there is, divided down the tree among those who use and want it. The
+ * division of one kind among siblings stands in queue/share.c; here it is asked for each queue
+ * and dimension. */
 #include <string.h>
 
 #include "base/rcu.h"
@@ -9,7 +10,7 @@
 #include "queue/dominant.h"
 #include "sched/state.h"
 
-/* ---- what there is ---------------------------------------------------------------------------------- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 static bool in_partition(const struct gang__node *node, const struct gang__partition *p)
 {
@@ -79,7 +80,7 @@ static bool total_is_stale(gang_sched *s)
     return true;
 }
 
-/* ---- dividing it ------------------------------------------------------------------------------------- */
+/* ---- dividing it ----------------------------------------------------------------------------- */
 
 static int64_t unit_of(const gang_sched *s, uint32_t dim)
 {
@@ -119,8 +120,9 @@ static void set_share(gang_sched *s, struct gang__qs *q, uint32_t dim, int64_t s
     gang__turn_rekey(s, q);
 }
 
-/* Do the demands of these siblings fit, and has everybody a weight who wants more than his guarantee? Then each
- * gets what it wants, by share.h. Weights that follow use of late are not looked at here. */
+/* Do the demands of these siblings fit, and has everybody a weight who wants more than his
+ * guarantee? Then each gets what it wants, by share.h. Weights that follow use of late are not
+ * looked at here. */
 static bool all_fit(const gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
 {
     int64_t left = total;
@@ -179,7 +181,7 @@ void gang__fair_refresh(gang_sched *s)
         gang__turn_rekey_all(s);
 }
 
-/* ---- comparing ---------------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static bool counts(const gang_sched *s, uint32_t dim)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of other threads: a list that anybody may put himself in front of, and that the owner takes as a whole.
- * Whoever is stopped for ever on the way keeps nobody else from leaving his. */
+/* Messages of other threads: a list that anybody may put himself in front of, and that the owner
+ * takes as a whole. Whoever is stopped for ever on the way keeps nobody else from leaving his. */
 #include <string.h>
 
 #include "sched/state.h"
@@ -163,7 +163,7 @@ void gang__inbox_free(gang_sched *s)
     }
 }
 
-/* ---- commands and reports --------------------------------------------------------------------------------- */
+/* ---- commands and reports -------------------------------------------------------------------- */
 
 static gang_result post(gang_sched *s, enum gang__message_what what, gang_job_id job, int64_t value,
                         const int64_t *tasks, size_t count, struct gang__message **out)

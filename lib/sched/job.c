@@ -5,7 +5,7 @@
 #include "place/request.h"
 #include "sched/state.h"
 
-/* ---- the table ---------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 int gang__job_order(const struct gang__tree_link *a, const struct gang__tree_link *b,
                     const void *ctx)
@@ -51,7 +51,7 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
     gang__release(&s->mem, job);
 }
 
-/* ---- counting ----------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 /* One that stops runs until it has stopped. */
 void gang__job_count(gang_sched *s, struct gang__job *job)
@@ -91,7 +91,7 @@ void gang__freed(gang_sched *s)
     s->changes++;
 }
 
-/* ---- waiting for others --------------------------------------------------------------------------------- */
+/* ---- waiting for others ---------------------------------------------------------------------- */
 
 static bool has_started(const struct gang__job *job)
 {
@@ -175,7 +175,7 @@ void gang__job_wake(gang_sched *s, struct gang__job *job)
     }
 }
 
-/* ---- where its units belong ----------------------------------------------------------------------------- */
+/* ---- where its units belong ------------------------------------------------------------------ */
 
 static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t *why)
 {
@@ -260,7 +260,7 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         gang__timer_set(s, job);
 }
 
-/* ---- states ---------------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 int32_t gang__job_state_now(const struct gang__job *job)
 {
@@ -450,7 +450,7 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
         gang__timer_set(s, job);
 }
 
-/* ---- taking one in -------------------------------------------------------------------------------------- */
+/* ---- taking one in --------------------------------------------------------------------------- */
 
 static bool make_asks(gang_sched *s, struct gang__job *job)
 {
@@ -527,7 +527,8 @@ static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__qs 
     return r != GANG_ENOMEM;
 }
 
-/* All that it needs, so that it can enter whole. False: out of memory; what was got is used the next time. */
+/* All that it needs, so that it can enter whole. False: out of memory; what was got is used the
+ * next time. */
 static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__qs *leaf)
 {
     if (!make_asks(s, job) || gang__names_reserve(&s->jobs, &s->mem) != GANG_OK)
@@ -598,7 +599,7 @@ void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text)
     gang__job_free(s, job);
 }
 
-/* ---- queries ----------------------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 /* What a unit holds: also while it stops. */
 static gang_alloc_id held_by(const struct gang__unit *u)

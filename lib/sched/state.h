@@ -44,8 +44,8 @@ struct gang__take {
     int64_t amount;
 };
 
-/* A request, and what it comes to in the dimensions of the queues. Jobs that ask for the same share one, so
- * that a shape that did not fit is remembered for all of them. */
+/* A request, and what it comes to in the dimensions of the queues. Jobs that ask for the same
+ * share one, so that a shape that did not fit is remembered for all of them. */
 struct gang__asked {
     struct gang__name link; /* by the hash of its key */
     gang_request *q;
@@ -144,8 +144,9 @@ struct gang__unit {
     int64_t *taken;          /* of `has`, victims on their own in the plan that is being made */
 };
 
-/* What a unit asks for, as its submitter made it out, and the text by which it is compared: jobs that ask for
- * the same one after the other have one of them. Its references are counted on any thread. */
+/* What a unit asks for, as its submitter made it out, and the text by which it is compared: jobs
+ * that ask for the same one after the other have one of them. Its references are counted on any
+ * thread. */
 struct gang__wanted {
     gang_request *q;
     uint64_t hash;
@@ -154,7 +155,8 @@ struct gang__wanted {
     unsigned char key[];
 };
 
-/* A request that was asked for of late, so that jobs that ask for the same share one from the start. */
+/* A request that was asked for of late, so that jobs that ask for the same share one from the
+ * start. */
 struct gang__recent {
     gang__a32 lock; /* 1: somebody is here; nobody waits for him */
     uint64_t epoch; /* of the cluster when it was made: names may mean something else later */
@@ -237,7 +239,8 @@ struct gang__user {
     struct gang__ratio key; /* dominant share for his weight, as he lies in order */
 };
 
-/* What decides whose turn it is among siblings; made when a queue is put into its parent's order. */
+/* What decides whose turn it is among siblings; made when a queue is put into its parent's
+ * order. */
 struct gang__turn_key {
     int32_t over_share;     /* 1: used is above its fair share */
     int32_t over_guarantee; /* 1: with the job at its head it leaves its guarantee */
@@ -371,13 +374,14 @@ struct gang_sched {
 
 /* ---- ask.c ---- */
 
-/* The ask of what is wanted; takes over the reference to it. NULL: out of memory, nothing was taken. */
+/* The ask of what is wanted; takes over the reference to it. NULL: out of memory, nothing was
+ * taken. */
 struct gang__asked *gang__ask_get(gang_sched *s, struct gang__wanted *w);
 void gang__ask_put(gang_sched *s, struct gang__asked *ask);
 /* Make out what it takes, in the dimensions that are in force. False: out of memory. */
 bool gang__ask_refresh(gang_sched *s, struct gang__asked *ask);
-/* The text of a request, by which asks are compared. Begun with the memory it may use; what it needs
- * beyond its own room is given back by gang__key_free(). */
+/* The text of a request, by which asks are compared. Begun with the memory it may use; what it
+ * needs beyond its own room is given back by gang__key_free(). */
 struct gang__key {
     const struct gang_mem *mem;
     unsigned char *bytes; /* `own`, or of `mem` */
@@ -395,20 +399,22 @@ void gang__wanted_put(const struct gang_mem *mem, struct gang__wanted *w);
 
 /* ---- books.c ---- */
 
-/* What a unit holds and lacks leaves the books of its queues, and enters them. Around every change of what
- * they are made from: has, done, target, wanted, the job's preemptible, the leaf. */
+/* What a unit holds and lacks leaves the books of its queues, and enters them. Around every
+ * change of what they are made from: has, done, target, wanted, the job's preemptible, the leaf. */
 void gang__books_out(gang_sched *s, struct gang__unit *u);
 void gang__books_in(gang_sched *s, struct gang__unit *u);
-/* Add (or with sign -1 take) `times` what a group's task takes, to what the leaf and all above use. */
+/* Add (or with sign -1 take) `times` what a group's task takes, to what the leaf and all above
+ * use. */
 void gang__books_shift(struct gang__qs *leaf, const struct gang__asked *ask, uint32_t group,
                        int64_t times);
-/* Add `times` (or, negative, take) what is promised to a unit and not yet held: its gang (grow_group < 0), or a task
- * of that group. Its queues and its user use it, and have it fixed if nobody is to take it from him. */
+/* Add `times` (or, negative, take) what is promised to a unit and not yet held: its gang
+ * (grow_group < 0), or a task of that group. Its queues and its user use it, and have it fixed
+ * if nobody is to take it from him. */
 void gang__books_promise(struct gang__unit *u, int32_t grow_group, int64_t times);
 /* Is what it gets never taken from it: its gang, or (grows) a task more? */
 bool gang__unit_is_fixed(const struct gang__unit *u, bool grows);
-/* Would the amounts exceed a limit, or (fixed) a guarantee of the leaf or a queue above? NULL: no. Else the queue;
- * *dim and *why (GANG_WAIT_LIMIT, _GUARANTEE, _LENDING). */
+/* Would the amounts exceed a limit, or (fixed) a guarantee of the leaf or a queue above? NULL:
+ * no. Else the queue; *dim and *why (GANG_WAIT_LIMIT, _GUARANTEE, _LENDING). */
 struct gang__qs *gang__books_refuse(gang_sched *s, struct gang__qs *leaf,
                                     const struct gang__take *take, uint32_t count, bool fixed,
                                     uint32_t *dim, int32_t *why);
@@ -419,8 +425,9 @@ int64_t gang__unit_lacks_all(const struct gang__unit *u);
 bool gang__unit_is_steady(const struct gang__unit *u);
 /* Tasks of a group that ended, and count for its minimum as if they ran. */
 int64_t gang__unit_counts(const struct gang__unit *u, uint32_t group);
-/* Of the running tasks of a group, how many are protected (not preemptible). `rest`: what the unit needs beyond the
- * minima of its groups, which the first groups give; begun by gang__unit_fixed_rest(), for all groups in turn. */
+/* Of the running tasks of a group, how many are protected (not preemptible). `rest`: what the
+ * unit needs beyond the minima of its groups, which the first groups give; begun by
+ * gang__unit_fixed_rest(), for all groups in turn. */
 int64_t gang__unit_fixed(const struct gang__unit *u, uint32_t group, int64_t *rest);
 int64_t gang__unit_fixed_rest(const struct gang__unit *u);
 
@@ -428,14 +435,16 @@ int64_t gang__unit_fixed_rest(const struct gang__unit *u);
 
 /* Sum up what there is, and divide it, if something changed. */
 void gang__fair_refresh(gang_sched *s);
-/* used (+ take, by ascending dimension) over `over`: the dominant one. Where nothing is given of a dimension, any
- * use is infinitely much. */
+/* used (+ take, by ascending dimension) over `over`: the dominant one. Where nothing is given of
+ * a dimension, any use is infinitely much. */
 struct gang__ratio gang__fair_ratio(const gang_sched *s, const struct gang__qs *q,
                                     const int64_t *over, const struct gang__take *take,
                                     uint32_t count);
-/* What it is guaranteed, of all there is: the dominant one. Infinite if nothing of it is managed. */
+/* What it is guaranteed, of all there is: the dominant one. Infinite if nothing of it is
+ * managed. */
 struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__qs *q);
-/* Is it above its share (or guarantee) in a dimension that counts; of `take` alone, if that is given? */
+/* Is it above its share (or guarantee) in a dimension that counts; of `take` alone, if that is
+ * given? */
 bool gang__over(const gang_sched *s, const struct gang__qs *q, const int64_t *bound,
                 const struct gang__take *take, uint32_t count);
 /* With these amounts more, does it stay inside, in the dimensions of `take`? */
@@ -457,8 +466,8 @@ void gang__turn_block(gang_sched *s, struct gang__bin *bin, int32_t why, struct 
 void gang__turn_block_alike(gang_sched *s, struct gang__asked *ask);
 void gang__turn_unblock(gang_sched *s, struct gang__bin *bin);
 void gang__turn_unblock_all(gang_sched *s, struct gang__bin **list);
-/* A queue's use, share or head changed: it and all above are put into order anew when it is next asked whose turn
- * it is. */
+/* A queue's use, share or head changed: it and all above are put into order anew when it is next
+ * asked whose turn it is. */
 void gang__turn_rekey(gang_sched *s, struct gang__qs *q);
 /* The same of all queues, at once. */
 void gang__turn_rekey_all(gang_sched *s);
@@ -468,14 +477,15 @@ void gang__turn_user(gang_sched *s, struct gang__qs *leaf, struct gang__user *us
 void gang__turn_users(gang_sched *s, struct gang__qs *leaf);
 void gang__turn_init(struct gang__qs *q);
 void gang__turn_free_bin(gang_sched *s, struct gang__unit *u);
-/* What a unit asks for when it is its turn: its gang, or a task of the first group that lacks some. */
+/* What a unit asks for when it is its turn: its gang, or a task of the first group that lacks
+ * some. */
 const struct gang__take *gang__unit_asks(const struct gang__unit *u, uint32_t *count);
 /* What one that was suspended takes when it resumes: all that it had. Returns how many kinds. */
 uint32_t gang__unit_resumes_with(gang_sched *s, const struct gang__unit *u,
                                  struct gang__take take[GANG__DIMS]);
 int gang__unit_before(const struct gang__unit *a, const struct gang__unit *b, int32_t order);
-/* It runs, and could be displaced. Its place in leaf->fall is looked for when somebody wants to know
- * who would fall first, which gang__falls_sort() must precede. */
+/* It runs, and could be displaced. Its place in leaf->fall is looked for when somebody wants to
+ * know who would fall first, which gang__falls_sort() must precede. */
 void gang__fall_enter(gang_sched *s, struct gang__unit *u);
 void gang__fall_leave(struct gang__unit *u);
 void gang__falls_sort(gang_sched *s);
@@ -493,7 +503,8 @@ bool gang__asks_users(const struct gang__queue *q);
 bool gang__start_try(gang_sched *s, struct gang__unit *u);
 /* It has got this allocation: note it, tell the host. False: the host refused, all is undone. */
 bool gang__start_done(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int32_t reason);
-/* How many tasks of the group come together when it grows: one, a slice, or what is missing of its minimum. */
+/* How many tasks of the group come together when it grows: one, a slice, or what is missing of
+ * its minimum. */
 int64_t gang__unit_step(const struct gang__unit *u, uint32_t group);
 /* May it have its gang, or so many tasks of a group, as far as queues are concerned? */
 bool gang__start_may(gang_sched *s, struct gang__unit *u, int32_t grow_group, int64_t times);
@@ -503,11 +514,12 @@ bool gang__grow_done(gang_sched *s, struct gang__unit *u, const int64_t *tasks, 
 /* What a callback about a unit begins with. */
 struct gang_event gang__event_of(const gang_sched *s, const struct gang__unit *u, int32_t reason,
                                  const char *text);
-/* YARN's user limit for the unit's user, by kind; `gang`: what it asks for. True: it is beyond. False, with nothing in
- * `limit`, also where there is none. */
+/* YARN's user limit for the unit's user, by kind; `gang`: what it asks for. True: it is beyond.
+ * False, with nothing in `limit`, also where there is none. */
 bool gang__user_limits(gang_sched *s, const struct gang__unit *u, const int64_t *gang,
                        int64_t *limit);
-/* Are the nodes of these places there and up? GANG_OK; GANG_ENOFIT: not up now; GANG_ESTALE: one is gone. */
+/* Are the nodes of these places there and up? GANG_OK; GANG_ENOFIT: not up now; GANG_ESTALE: one
+ * is gone. */
 gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, int64_t count);
 /* The number that the next task of an allocation gets. */
 uint32_t gang__next_number(gang_sched *s, gang_alloc_id id);
@@ -516,7 +528,8 @@ bool gang__unit_count(gang_sched *s, struct gang__unit *u);
 
 /* ---- evict.c ---- */
 
-/* Make room for the unit, if the rules allow it and it then starts. True: it started, or its victims are leaving. */
+/* Make room for the unit, if the rules allow it and it then starts. True: it started, or its
+ * victims are leaving. */
 bool gang__evict_for(gang_sched *s, struct gang__unit *u);
 /* Is it worth trying? Cheap. */
 bool gang__evict_may(gang_sched *s, struct gang__bin *bin);
@@ -524,7 +537,8 @@ void gang__evict_free(gang_sched *s);
 
 /* ---- leave.c ---- */
 
-/* Some tasks of a running unit, or all of it, were asked to stop; what they hold stays taken until they have. */
+/* Some tasks of a running unit, or all of it, were asked to stop; what they hold stays taken
+ * until they have. */
 struct gang__leave {
     struct gang__leave *next; /* of the unit */
     struct gang__leave *next_of_claim;
@@ -561,19 +575,20 @@ struct gang__claim {
     bool comes;   /* and its job among those that are to run */
 };
 
-/* Asking tasks (NULL: all) of a unit to stop, in two steps: all that needs memory (NULL: there is none), and then the
- * asking, which cannot fail. Whose asking is not come to is dropped. */
+/* Asking tasks (NULL: all) of a unit to stop, in two steps: all that needs memory (NULL: there
+ * is none), and then the asking, which cannot fail. Whose asking is not come to is dropped. */
 struct gang__leave *gang__leave_new(gang_sched *s, struct gang__unit *u, const int64_t *tasks,
                                     size_t count, int32_t reason);
 void gang__leave_drop(gang_sched *s, struct gang__leave *leave);
 int32_t gang__leave_go(gang_sched *s, struct gang__leave *leave, gang_job_id because,
                        struct gang__claim *claim, int32_t end);
-/* Both, for nobody. Ask tasks (NULL: all) of a unit to stop. What they hold leaves the books now. end: what becomes of the job when all of it
- * has stopped (GANG_END_NONE: it waits again). GANG_OK: gone at once; 1: they are stopping; GANG_ENOMEM: nothing happened. */
+/* Both, for nobody. Ask tasks (NULL: all) of a unit to stop. What they hold leaves the books
+ * now. end: what becomes of the job when all of it has stopped (GANG_END_NONE: it waits again).
+ * GANG_OK: gone at once; 1: they are stopping; GANG_ENOMEM: nothing happened. */
 int32_t gang__leave_ask(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count,
                         int32_t reason, gang_job_id because, int32_t end);
-/* Give back tasks of an allocation whatever minima say, and all of it: as gang__alloc_shed() and gang_alloc_free(),
- * but with some patience for threads that read it just now. */
+/* Give back tasks of an allocation whatever minima say, and all of it: as gang__alloc_shed() and
+ * gang_alloc_free(), but with some patience for threads that read it just now. */
 gang_result gang__give_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
                              size_t count);
 gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc);
@@ -583,7 +598,8 @@ gang_result gang__give_rest(gang_sched *s, gang_alloc_id alloc);
 void gang__freed(gang_sched *s);
 /* Use of the leaf and those above went down: who waits for that may try. */
 void gang__eased(gang_sched *s, struct gang__qs *leaf);
-/* Was this task of its allocation asked to stop? Also if it has, and what it held is kept for somebody. */
+/* Was this task of its allocation asked to stop? Also if it has, and what it held is kept for
+ * somebody. */
 bool gang__leave_asked(const gang_sched *s, const struct gang__unit *u, int64_t task);
 /* These tasks (NULL: all) of a unit that was asked to stop have. */
 void gang__leave_gone(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count);
@@ -631,8 +647,9 @@ void gang__job_count(gang_sched *s, struct gang__job *job); /* running and pendi
 
 /* ---- life.c ---- */
 
-/* What the host reported takes effect. False: not now, for want of memory or because another thread reads the
- * allocation; nothing that it cannot do again has happened, and the report is to be given again. */
+/* What the host reported takes effect. False: not now, for want of memory or because another
+ * thread reads the allocation; nothing that it cannot do again has happened, and the report is
+ * to be given again. */
 bool gang__life_report(gang_sched *s, struct gang__job *job, uint32_t part, gang_alloc_id alloc,
                        const int64_t *tasks, size_t count, int32_t what);
 bool gang__life_end(gang_sched *s, struct gang__job *job, bool success);
@@ -696,7 +713,8 @@ void gang__config_resolve(gang_sched *s); /* amounts in force, from what there i
 /* Is it this queue, or below it? */
 bool gang__qs_below(const struct gang__qs *q, const struct gang__qs *top);
 struct gang__qs *gang__qs_of(const gang_sched *s, gang_queue_id id);
-/* Make a queue on demand, if it is not there. GANG_OK; GANG_ENOMEM; other errors: it cannot be made. */
+/* Make a queue on demand, if it is not there. GANG_OK; GANG_ENOMEM; other errors: it cannot be
+ * made. */
 gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *name,
                               struct gang__qs **leaf);
 void gang__config_idle(gang_sched *s); /* remove made queues that were idle long enough */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Submitting, on any thread: everything that can be said about a job at once is said here, against the queues as
- * they are (read under RCU), and its record is made. The owner takes it in later. */
+/* Submitting, on any thread: everything that can be said about a job at once is said here,
+ * against the queues as they are (read under RCU), and its record is made. The owner takes it in
+ * later. */
 #include <string.h>
 
 #include "base/block.h"
@@ -8,10 +9,10 @@
 #include "place/request.h"
 #include "sched/state.h"
 
-/* ---- workers for questions -------------------------------------------------------------------------------- */
+/* ---- workers for questions ------------------------------------------------------------------- */
 
-/* "Could it ever fit" needs a worker. A few are kept; if all are in use, the question is left to whoever
- * looks at the job later. */
+/* "Could it ever fit" needs a worker. A few are kept; if all are in use, the question is left to
+ * whoever looks at the job later. */
 static gang_worker *borrow(gang_sched *s, uint32_t *at)
 {
     for (*at = 0; *at < sizeof(s->submit_lock) / sizeof(s->submit_lock[0]); ++*at) {
@@ -26,7 +27,7 @@ static gang_worker *borrow(gang_sched *s, uint32_t *at)
     return NULL;
 }
 
-/* ---- checking --------------------------------------------------------------------------------------------- */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 /* A caller's spec, of his size, as the library knows it. */
 static gang_result take_in(const struct gang_job_spec *from, struct gang_job_spec *spec,
@@ -101,9 +102,10 @@ static gang_result check_groups(const struct gang_job_spec *j, struct gang_error
     return GANG_OK;
 }
 
-/* ---- parts: groups that wait for the same groups are one gang ------------------------------------------------ */
+/* ---- parts: groups that wait for the same groups are one gang -------------------------------- */
 
-/* A text of bits: which groups a group waits for, as a number that is the same for the same sets. */
+/* A text of bits: which groups a group waits for, as a number that is the same for the same
+ * sets. */
 static uint64_t waits_of(const struct gang_job_spec *j, size_t group)
 {
     uint64_t sum = 0;
@@ -195,7 +197,7 @@ static void part_of(const struct gang_job_spec *j, const uint32_t *part, uint32_
     q->min = sum;
 }
 
-/* ---- the record ----------------------------------------------------------------------------------------------- */
+/* ---- the record ------------------------------------------------------------------------------ */
 
 struct make {
     gang_sched *s;
@@ -336,7 +338,7 @@ static gang_result set_places(gang_sched *s, struct gang__job *job, const struct
     return GANG_OK;
 }
 
-/* ---- requests ---------------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /* Could the gang ever start inside the limits of its queue and of those above? */
 static gang_result check_limits(gang_sched *s, const struct gang__door *door,
@@ -511,7 +513,7 @@ static gang_result make_requests(struct make *m, struct gang__job *job,
     return r;
 }
 
-/* ---- submitting ----------------------------------------------------------------------------------------------------- */
+/* ---- submitting ------------------------------------------------------------------------------ */
 
 static gang_result may(gang_sched *s, const struct gang__queues *qs, const struct gang__queue *q,
                        int32_t action, const char *user, const char *const *groups, size_t count)

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is next. Those of a leaf who wait for the same thing lie in one *bin*, in the order of the leaf; the first of
- * the bin stands for all. Bins that may be tried are READY and lie in the leaf's order by their heads; leaves with
- * such, and queues above them, lie in the order of their parent. A bin whose head cannot start is BLOCKED and
- * hangs in the list of what blocks it (a shape that finds no room, a queue at its limit, a user at his), until
- * that changes. So a run looks at nobody for whom nothing changed.
+/* Who is next. Those of a leaf who wait for the same thing lie in one *bin*, in the order of the
+ * leaf; the first of the bin stands for all. Bins that may be tried are READY and lie in the
+ * leaf's order by their heads; leaves with such, and queues above them, lie in the order of
+ * their parent. A bin whose head cannot start is BLOCKED and hangs in the list of what blocks it
+ * (a shape that finds no room, a queue at its limit, a user at his), until that changes. So a
+ * run looks at nobody for whom nothing changed.
  *
- * What a queue's turn depends on is kept in a key that is made out when it is put into order. Whoever changes
- * one of the inputs calls gang__turn_rekey(), which only notes the queue: it is put where it belongs before
- * somebody is asked whose turn it is, once for all that happened to it. A queue that has no sibling in order
- * needs no key until one comes. */
+ * What a queue's turn depends on is kept in a key that is made out when it is put into order.
+ * Whoever changes one of the inputs calls gang__turn_rekey(), which only notes the queue: it is
+ * put where it belongs before somebody is asked whose turn it is, once for all that happened to
+ * it. A queue that has no sibling in order needs no key until one comes. */
 #include <string.h>
 
 #include "place/request.h"
 #include "sched/state.h"
 
-/* ---- orders ---------------------------------------------------------------------------------------- */
+/* ---- orders ---------------------------------------------------------------------------------- */
 
 static int by_number(int64_t a, int64_t b)
 {
@@ -227,7 +228,7 @@ void gang__falls_sort(gang_sched *s)
     }
 }
 
-/* ---- keys ------------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 /* The unit at the head of a queue; it is active. */
 static struct gang__unit *head_below(const struct gang__qs *q)
@@ -281,7 +282,7 @@ static void make_key(gang_sched *s, struct gang__qs *q)
         key_yarn(s, q);
 }
 
-/* ---- activity ----------------------------------------------------------------------------------------- */
+/* ---- activity -------------------------------------------------------------------------------- */
 
 /* Strict order: the blocked head of the leaf bars those behind it. */
 bool gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin)
@@ -373,7 +374,7 @@ void gang__turn_rekey_all(gang_sched *s)
         into_order(s, s->qs[i]);
 }
 
-/* ---- bins --------------------------------------------------------------------------------------------- */
+/* ---- bins ------------------------------------------------------------------------------------ */
 
 static void list_put(struct gang__bin **list, struct gang__bin *bin)
 {
@@ -515,7 +516,8 @@ static bool may_help(const gang_sched *s, const struct gang__asked *ask)
            ask->least_gpu <= s->freed_gpu;
 }
 
-/* What came free by our own doing is known; if others freed something, or nodes came, anybody may try. */
+/* What came free by our own doing is known; if others freed something, or nodes came, anybody
+ * may try. */
 void gang__turn_room(gang_sched *s)
 {
     uint64_t stamp = gang__room_stamp(s->cluster), own = gang__worker_stamp(s->worker);
@@ -534,7 +536,7 @@ void gang__turn_room(gang_sched *s)
     s->changes++;
 }
 
-/* ---- users --------------------------------------------------------------------------------------------- */
+/* ---- users ----------------------------------------------------------------------------------- */
 
 bool gang__asks_users(const struct gang__queue *q)
 {
@@ -575,7 +577,7 @@ struct gang__user *gang__user_of(gang_sched *s, struct gang__qs *leaf, const cha
     return user;
 }
 
-/* ---- waiting --------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static struct gang__bin *new_bin(gang_sched *s, struct gang__unit *u, bool grows)
 {
@@ -702,7 +704,7 @@ struct gang__unit *gang__turn_next(gang_sched *s)
     return s->root.ready.count > 0 ? head_below(&s->root) : NULL;
 }
 
-/* ---- users change ----------------------------------------------------------------------------------------- */
+/* ---- users change ---------------------------------------------------------------------------- */
 
 static void make_user_key(const gang_sched *s, struct gang__user *user)
 {
