@@ -85,25 +85,18 @@ static struct gang__tree_link *mend(struct gang__ordered *t, struct gang__tree_l
     return g;
 }
 
-void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n)
+/* It hangs below p, the root where that is NULL, on `side`, which was empty: note it, and mend what
+ * is too high now. */
+static void hang(struct gang__ordered *t, struct gang__tree_link *n, struct gang__tree_link *p,
+                 int side)
 {
-    struct gang__tree_link *p = NULL;
-    bool is_end[2] = {true, true};
-    int side = 0;
-    for (struct gang__tree_link *at = t->root; at; at = at->child[side]) {
-        int order = t->compare(n, at, t->ctx);
-        assert(order != 0);
-        p = at;
-        side = order > 0;
-        is_end[!side] = false;
-    }
     *n = (struct gang__tree_link){{NULL, NULL}, (uintptr_t)p | 1};
     if (p)
         p->child[side] = n;
     else
         t->root = n;
     for (int i = 0; i < 2; i++)
-        if (is_end[i])
+        if (t->end[i] == p && (!p || side == i))
             t->end[i] = n;
     t->count++;
     for (; p; n = p, p = parent_of(n)) {
@@ -117,6 +110,28 @@ void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n)
         if (balance != 0)
             return;
     }
+}
+
+void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n)
+{
+    struct gang__tree_link *p = NULL;
+    int side = 0;
+    for (struct gang__tree_link *at = t->root; at; at = at->child[side]) {
+        int order = t->compare(n, at, t->ctx);
+        assert(order != 0);
+        p = at;
+        side = order > 0;
+    }
+    hang(t, n, p, side);
+}
+
+void gang__ordered_insert_end(struct gang__ordered *t, struct gang__tree_link *n, int side)
+{
+    struct gang__tree_link *end = t->end[side];
+    if (!end || (t->compare(n, end, t->ctx) > 0) == (side == 1))
+        hang(t, n, end, side); /* nothing hangs beyond the end */
+    else
+        gang__ordered_insert(t, n);
 }
 
 /* Something below p on `side` is lower by one than it was. */

@@ -34,6 +34,9 @@ static inline void gang__ordered_init(struct gang__ordered *t, gang__tree_compar
 
 /* O(log n). What the order of an element depends on may not change while it is in the tree. */
 void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n);
+/* The same of what is likely to be the first (side 0) or the last (1): if it is, it is compared
+ * once, and the way down through elements that nobody has looked at for long is spared. */
+void gang__ordered_insert_end(struct gang__ordered *t, struct gang__tree_link *n, int side);
 /* O(log n), amortised constant. Compares nothing. */
 void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n);
 

@@ -9,13 +9,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/wide.h"
+
 /* num / den, both >= 0. 0 / 0 is 0; x / 0 is infinite, and all infinite ones are equal. */
 struct gang__ratio {
     int64_t num, den;
 };
 
-/* Negative, 0, positive: a is less than, equal to, more than b. */
-int gang__ratio_compare(struct gang__ratio a, struct gang__ratio b);
+/* 0: nothing, 1: a number, 2: infinite. */
+static inline int gang__ratio_rank(struct gang__ratio r)
+{
+    if (r.num <= 0)
+        return 0;
+    return r.den > 0 ? 1 : 2;
+}
+
+/* Negative, 0, positive: a is less than, equal to, more than b. Asked several times for each
+ * grant. */
+static inline int gang__ratio_compare(struct gang__ratio a, struct gang__ratio b)
+{
+    int ra = gang__ratio_rank(a), rb = gang__ratio_rank(b);
+    if (ra != rb || ra != 1)
+        return ra - rb;
+    gang__u128 x = (gang__u128)(uint64_t)a.num * (uint64_t)b.den;
+    gang__u128 y = (gang__u128)(uint64_t)b.num * (uint64_t)a.den;
+    return (x > y) - (x < y);
+}
 
 /* The greatest used[k] / of[k] among the kinds whose bit is set in `kinds`, the first of equals;
  * 0 / 0 for none. Vectors by kind, up to GANG_MAX_KINDS. Whoever uses some of a kind of which

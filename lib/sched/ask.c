@@ -1,37 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that are alike are one: what did not fit for one job does not fit for the others. And what a request
- * takes of each dimension of the queues. */
+/* Requests that are alike are one: what did not fit for one job does not fit for the others. And
+ * what a request takes of each dimension of the queues. */
 #include <string.h>
 
 #include "place/request.h"
 #include "sched/state.h"
 
-/* ---- the key: everything that a request is made of, as bytes -------------------------------------- */
+/* ---- the key: everything that a request is made of, as bytes --------------------------------- */
 
-struct key {
-    const struct gang_mem *mem;
-    void *bytes;
-    size_t used, room;
-    bool failed;
-};
-
-static void put(struct key *k, const void *bytes, size_t count)
+static bool make_room(struct gang__key *k, size_t need)
 {
-    if (k->failed || !gang__grow(k->mem, &k->bytes, &k->room, k->used + count, 1)) {
+    if (need <= k->room)
+        return true;
+    unsigned char *more = gang__alloc(k->mem, need * 2);
+    if (!more)
+        return false;
+    memcpy(more, k->bytes, k->used);
+    gang__key_free(k);
+    k->bytes = more;
+    k->room = need * 2;
+    return true;
+}
+
+static void put(struct gang__key *k, const void *bytes, size_t count)
+{
+    if (k->failed || !make_room(k, k->used + count)) {
         k->failed = true;
         return;
     }
-    memcpy((char *)k->bytes + k->used, bytes, count);
+    memcpy(k->bytes + k->used, bytes, count);
     k->used += count;
 }
 
-static void put_int(struct key *k, int64_t value)
+static void put_int(struct gang__key *k, int64_t value)
 {
     put(k, &value, sizeof(value));
 }
 
 /* With its length, so that no two lists of texts are the same bytes. */
-static void put_text(struct key *k, const char *text)
+static void put_text(struct gang__key *k, const char *text)
 {
     int64_t length = text ? (int64_t)strlen(text) : -1;
     put_int(k, length);
@@ -39,14 +46,14 @@ static void put_text(struct key *k, const char *text)
         put(k, text, (size_t)length);
 }
 
-static void put_texts(struct key *k, const char *const *texts, size_t count)
+static void put_texts(struct gang__key *k, const char *const *texts, size_t count)
 {
     put_int(k, (int64_t)count);
     for (size_t i = 0; i < count; i++)
         put_text(k, texts[i]);
 }
 
-static void put_labels(struct key *k, const struct gang_label_rule *rules, size_t count)
+static void put_labels(struct gang__key *k, const struct gang_label_rule *rules, size_t count)
 {
     put_int(k, (int64_t)count);
     for (size_t i = 0; i < count; i++) {
@@ -56,7 +63,7 @@ static void put_labels(struct key *k, const struct gang_label_rule *rules, size_
     }
 }
 
-static void put_group(struct key *k, const struct gang_group_spec *g)
+static void put_group(struct gang__key *k, const struct gang_group_spec *g)
 {
     const int64_t numbers[] = {g->count,        g->min,           g->cpu_milli,
                                g->memory_bytes, g->gpu_milli,     g->gpu_memory_bytes,
@@ -79,7 +86,7 @@ static void put_group(struct key *k, const struct gang_group_spec *g)
     put_texts(k, g->gpu_models, g->gpu_model_count);
 }
 
-static void put_set(struct key *k, const struct gang_set_spec *set)
+static void put_set(struct gang__key *k, const struct gang_set_spec *set)
 {
     put_text(k, set->name);
     put_int(k, set->parent);
@@ -88,7 +95,7 @@ static void put_set(struct key *k, const struct gang_set_spec *set)
     put_text(k, set->prefer);
 }
 
-static void put_rest(struct key *k, const struct gang_request_spec *q)
+static void put_rest(struct gang__key *k, const struct gang_request_spec *q)
 {
     put_int(k, q->min);
     put_text(k, q->same);
@@ -116,39 +123,8 @@ static void put_rest(struct key *k, const struct gang_request_spec *q)
     put(k, &q->score, sizeof(q->score));
 }
 
-/* Elements of the caller's size are read as the library knows them: what his headers do not have is zero. */
-void *gang__ask_key(const struct gang_mem *mem, const struct gang_request_spec *spec,
-                    uint32_t *bytes)
-{
-    struct key k = {mem, NULL, 0, 0, false};
-    put_int(&k, (int64_t)spec->group_count);
-    for (size_t i = 0; i < spec->group_count; i++) {
-        struct gang_group_spec g;
-        memset(&g, 0, sizeof(g));
-        memcpy(&g, (const char *)spec->groups + i * spec->group_size,
-               spec->group_size < sizeof(g) ? spec->group_size : sizeof(g));
-        put_group(&k, &g);
-    }
-    put_int(&k, (int64_t)spec->set_count);
-    for (size_t i = 0; i < spec->set_count; i++) {
-        struct gang_set_spec set;
-        memset(&set, 0, sizeof(set));
-        memcpy(&set, (const char *)spec->sets + i * spec->set_size,
-               spec->set_size < sizeof(set) ? spec->set_size : sizeof(set));
-        put_set(&k, &set);
-    }
-    put_rest(&k, spec);
-    if (k.failed || k.used > UINT32_MAX) {
-        if (k.bytes)
-            gang__release(mem, k.bytes);
-        return NULL;
-    }
-    *bytes = (uint32_t)k.used;
-    return k.bytes;
-}
-
 /* Eight bytes at a time: keys are long, and every submission has one. */
-uint64_t gang__ask_hash(const void *key, uint32_t bytes)
+static uint64_t hash_of(const void *key, size_t bytes)
 {
     const unsigned char *at = key;
     uint64_t hash = GANG__HASH_SEED ^ bytes, word;
@@ -164,7 +140,69 @@ uint64_t gang__ask_hash(const void *key, uint32_t bytes)
     return hash ^ hash >> 32;
 }
 
-/* ---- what it takes ---------------------------------------------------------------------------------- */
+/* Elements of the caller's size are read as the library knows them: what his headers do not have
+ * is zero. */
+void gang__key_make(struct gang__key *k, const struct gang_mem *mem,
+                    const struct gang_request_spec *spec)
+{
+    k->mem = mem;
+    k->bytes = k->own;
+    k->used = 0;
+    k->room = sizeof(k->own);
+    k->failed = false;
+    put_int(k, (int64_t)spec->group_count);
+    for (size_t i = 0; i < spec->group_count; i++) {
+        struct gang_group_spec g;
+        memset(&g, 0, sizeof(g));
+        memcpy(&g, (const char *)spec->groups + i * spec->group_size,
+               spec->group_size < sizeof(g) ? spec->group_size : sizeof(g));
+        put_group(k, &g);
+    }
+    put_int(k, (int64_t)spec->set_count);
+    for (size_t i = 0; i < spec->set_count; i++) {
+        struct gang_set_spec set;
+        memset(&set, 0, sizeof(set));
+        memcpy(&set, (const char *)spec->sets + i * spec->set_size,
+               spec->set_size < sizeof(set) ? spec->set_size : sizeof(set));
+        put_set(k, &set);
+    }
+    put_rest(k, spec);
+    k->failed = k->failed || k->used > UINT32_MAX;
+    k->hash = hash_of(k->bytes, k->used);
+}
+
+void gang__key_free(struct gang__key *k)
+{
+    if (k->bytes != k->own)
+        gang__release(k->mem, k->bytes);
+    k->bytes = k->own;
+}
+
+/* ---- what is wanted -------------------------------------------------------------------------- */
+
+struct gang__wanted *gang__wanted_new(const struct gang__key *k, gang_request *q)
+{
+    struct gang__wanted *w = k->failed ? NULL : gang__alloc(k->mem, sizeof(*w) + k->used);
+    if (!w)
+        return NULL;
+    w->q = q;
+    w->hash = k->hash;
+    atomic_init(&w->refs, 1);
+    w->bytes = (uint32_t)k->used;
+    memcpy(w->key, k->bytes, k->used);
+    return w;
+}
+
+void gang__wanted_put(const struct gang_mem *mem, struct gang__wanted *w)
+{
+    /* release: what was read of it was read before; acquire: by all who had it, when it is freed */
+    if (!w || atomic_fetch_sub_explicit(&w->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    gang_request_put(w->q);
+    gang__release(mem, w);
+}
+
+/* ---- what it takes --------------------------------------------------------------------------- */
 
 /* Milli-GPUs that a share of a device by memory comes to, before it is known on which. */
 static int64_t share_by_memory(gang_sched *s, int64_t asked)
@@ -200,7 +238,8 @@ static bool add_take(gang_sched *s, struct gang__asked *ask, uint32_t dim, int64
     return true;
 }
 
-/* An amount of a kind counts in its dimension, and in that of the partition that the group names. */
+/* An amount of a kind counts in its dimension, and in that of the partition that the group
+ * names. */
 static bool add_amount(gang_sched *s, struct gang__asked *ask, const struct gang__group *g,
                        int32_t kind, int64_t amount)
 {
@@ -244,8 +283,8 @@ static bool take_of_group(gang_sched *s, struct gang__asked *ask, uint32_t group
     return ok;
 }
 
-/* How many tasks of each group start together: their minima; what the request wants beyond, of the groups in
- * order. Which groups it will be is known once they are placed. */
+/* How many tasks of each group start together: their minima; what the request wants beyond, of
+ * the groups in order. Which groups it will be is known once they are placed. */
 static void gang_of(struct gang__asked *ask)
 {
     const gang_request *q = ask->q;
@@ -289,30 +328,29 @@ bool gang__ask_refresh(gang_sched *s, struct gang__asked *ask)
     return true;
 }
 
-/* ---- the table -------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
-static struct gang__asked *find(gang_sched *s, const void *key, uint32_t bytes, uint64_t hash)
+static struct gang__asked *find(gang_sched *s, const struct gang__wanted *w)
 {
-    struct gang__name *n = gang__names_first(&s->asks, hash);
+    struct gang__name *n = gang__names_first(&s->asks, w->hash);
     for (; n; n = n->next) {
         struct gang__asked *ask = GANG__OF(struct gang__asked, link, n);
-        if (n->hash == hash && ask->key_bytes == bytes && memcmp(ask->key, key, bytes) == 0)
+        if (ask->of == w || (n->hash == w->hash && ask->of->bytes == w->bytes &&
+                             memcmp(ask->of->key, w->key, w->bytes) == 0))
             return ask;
     }
     return NULL;
 }
 
-struct gang__asked *gang__ask_get(gang_sched *s, gang_request *q, void *key, uint32_t key_bytes,
-                                  uint64_t hash)
+struct gang__asked *gang__ask_get(gang_sched *s, struct gang__wanted *w)
 {
-    struct gang__asked *ask = find(s, key, key_bytes, hash);
+    struct gang__asked *ask = find(s, w);
     if (ask) {
         ask->refs++;
-        gang__release(&s->mem, key);
-        gang_request_put(q);
+        gang__wanted_put(&s->mem, w);
         return ask;
     }
-    size_t groups = q->group_count;
+    size_t groups = w->q->group_count;
     ask = gang__zalloc(&s->mem, 1,
                        sizeof(*ask) + groups * (sizeof(*ask->group) + sizeof(*ask->gang_of)) +
                            GANG__DIMS * sizeof(*ask->gang));
@@ -321,17 +359,16 @@ struct gang__asked *gang__ask_get(gang_sched *s, gang_request *q, void *key, uin
     ask->gang = (struct gang__take *)(void *)(ask + 1);
     ask->gang_of = (int64_t *)(void *)(ask->gang + GANG__DIMS);
     ask->group = (struct gang__span *)(void *)(ask->gang_of + groups);
-    ask->q = q;
+    ask->q = w->q;
     if (!gang__ask_refresh(s, ask) || gang__names_reserve(&s->asks, &s->mem) != GANG_OK) {
         if (ask->take)
             gang__release(&s->mem, ask->take);
         gang__release(&s->mem, ask);
         return NULL;
     }
-    ask->key = key;
-    ask->key_bytes = key_bytes;
+    ask->of = w;
     ask->refs = 1;
-    gang__names_put(&s->asks, &ask->link, hash);
+    gang__names_put(&s->asks, &ask->link, w->hash);
     return ask;
 }
 
@@ -340,8 +377,7 @@ void gang__ask_put(gang_sched *s, struct gang__asked *ask)
     if (--ask->refs > 0)
         return;
     gang__names_remove(&s->asks, &ask->link);
-    gang_request_put(ask->q);
-    gang__release(&s->mem, ask->key);
+    gang__wanted_put(&s->mem, ask->of);
     if (ask->take)
         gang__release(&s->mem, ask->take);
     gang__release(&s->mem, ask);

@@ -316,8 +316,8 @@ static gang_result check_queue(struct audit *a, struct gang__qs *q)
 
 /* ---- what is blocked, what is due ------------------------------------------------------------ */
 
-/* Would the queue that is said to block it still do so? Not asked of lending: once who lends uses all of it
- * himself, it is room that is short, and comes back at the same time. */
+/* Would the queue that is said to block it still do so? Not asked of lending: once who lends
+ * uses all of it himself, it is room that is short, and comes back at the same time. */
 static bool is_refused(gang_sched *s, const struct gang__bin *bin)
 {
     struct gang__unit *u = GANG__OF(struct gang__unit, turn, gang__ordered_first(&bin->units));
@@ -365,6 +365,7 @@ gang_result gang_sched_check(gang_sched *sched, struct gang_error *error)
         return gang__error(error, GANG_EINVAL, NULL, "no scheduler");
     struct audit a = {.s = sched, .error = error};
     uint32_t queues = sched->queues->count;
+    gang__falls_sort(sched);
     a.sum = gang__zalloc(&sched->mem, queues + 1, sizeof(*a.sum));
     if (!a.sum)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");

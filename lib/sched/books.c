@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each queue uses and wants: kept up to date at every change, so that nobody ever has to add
- * it up.
+/* What each queue uses and wants: kept up to date at every change, so that nobody ever has to
+ * add it up.
  *
- * A unit counts in its leaf and in every queue above: what it *uses* is what its running tasks take
- * (tasks that were asked to stop no longer count, tasks that are about to start do); what it
- * *wants* is what it lacks, while it may be tried. The part of its use that is never taken from it
- * is also *fixed*. */
+ * A unit counts in its leaf and in every queue above: what it *uses* is what its running tasks
+ * take (tasks that were asked to stop no longer count, tasks that are about to start do); what
+ * it *wants* is what it lacks, while it may be tried. The part of its use that is never taken
+ * from it is also *fixed*. */
 #include "place/request.h"
 #include "sched/state.h"
 
@@ -124,6 +124,9 @@ static void book(gang_sched *s, struct gang__unit *u, int64_t sign)
     const struct gang__asked *ask = u->ask;
     const gang_request *q = ask->q;
     int64_t rest = gang__unit_fixed_rest(u), left = u->wanted ? gang__unit_lacks_all(u) : 0;
+    gang__turn_rekey(s, leaf);
+    if (u->tasks == 0 && left == 0) /* nothing of it counts */
+        return;
     for (uint32_t g = 0; g < q->group_count; g++) {
         int64_t kept = gang__unit_fixed(u, g, &rest);
         int64_t lacks = q->group[g].count - u->has[g] - u->done[g];
@@ -140,7 +143,6 @@ static void book(gang_sched *s, struct gang__unit *u, int64_t sign)
     }
     for (struct gang__qs *at = leaf; at; at = at->parent)
         at->tasks += sign * u->tasks;
-    gang__turn_rekey(s, leaf);
 }
 
 void gang__books_out(gang_sched *s, struct gang__unit *u)
@@ -156,8 +158,8 @@ void gang__books_in(gang_sched *s, struct gang__unit *u)
 
 /* ---- may it be more? ------------------------------------------------------------------------- */
 
-/* What is kept of a dimension for a queue and those below, which are not on the path of who asks:
- * the part of their idle guarantees that is not lent. */
+/* What is kept of a dimension for a queue and those below, which are not on the path of who
+ * asks: the part of their idle guarantees that is not lent. */
 static int64_t kept_for(const gang_sched *s, const struct gang__qs *q, uint32_t dim)
 {
     const struct gang__quota *lends = &q->q->lending[dim];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Guarantees with a shape. Before work that cannot be taken back is placed, the domains that other queues are
- * guaranteed and do not use yet are picked and closed to it: those that are intact (nothing in them that cannot be
- * taken back) and, of these, the ones that lie where most is broken already, so that larger domains stay whole.
- * Zhao et al., "HiveD", OSDI 2020, has the buddy rule that this follows. */
+/* Guarantees with a shape. Before work that cannot be taken back is placed, the domains that
+ * other queues are guaranteed and do not use yet are picked and closed to it: those that are
+ * intact (nothing in them that cannot be taken back) and, of these, the ones that lie where most
+ * is broken already, so that larger domains stay whole. Zhao et al., "HiveD", OSDI 2020, has the
+ * buddy rule that this follows. */
 #include "sched/cells.h"
 
 #include <string.h>
@@ -37,6 +38,7 @@ static void mark_nodes(struct mark *m)
 {
     gang_sched *s = m->s;
     memset(m->by_slot, 0, m->end);
+    gang__falls_sort(s);
     for (uint32_t i = 0; i < s->queues->count; i++) {
         struct gang__tree_link *n = gang__ordered_first(&s->qs[i]->fall);
         for (; n; n = gang__ordered_next(n)) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues at run time. Every change is a whole new tree: compiled and checked beside the one in force
- * (queue/queues.c), all memory that the change needs is got, and then it is swapped in at once; jobs keep their
- * queues by id. Submitters on other threads see the tree through a *door*, under RCU. */
+/* Queues at run time. Every change is a whole new tree: compiled and checked beside the one in
+ * force (queue/queues.c), all memory that the change needs is got, and then it is swapped in at
+ * once; jobs keep their queues by id. Submitters on other threads see the tree through a *door*,
+ * under RCU. */
 #include <string.h>
 
 #include "base/rcu.h"
@@ -9,7 +10,7 @@
 #include "queue/queue_spec.h"
 #include "sched/state.h"
 
-/* ---- queues as they are ------------------------------------------------------------------------------------ */
+/* ---- queues as they are ---------------------------------------------------------------------- */
 
 enum { AMOUNTS = 6 }; /* arrays of a queue */
 
@@ -79,7 +80,7 @@ bool gang__qs_below(const struct gang__qs *q, const struct gang__qs *top)
     return q != NULL;
 }
 
-/* ---- doors --------------------------------------------------------------------------------------------------- */
+/* ---- doors ----------------------------------------------------------------------------------- */
 
 static struct gang__door *new_door(gang_sched *s, struct gang__queues *queues)
 {
@@ -128,7 +129,7 @@ static void free_retired(gang_sched *s)
     s->retired_count = 0;
 }
 
-/* ---- amounts in force ------------------------------------------------------------------------------------------ */
+/* ---- amounts in force ------------------------------------------------------------------------ */
 
 void gang__config_resolve(gang_sched *s)
 {
@@ -154,7 +155,7 @@ void gang__config_resolve(gang_sched *s)
     s->changes++;
 }
 
-/* ---- the swap ---------------------------------------------------------------------------------------------------- */
+/* ---- the swap -------------------------------------------------------------------------------- */
 
 struct swap {
     gang_sched *s;
@@ -254,7 +255,8 @@ static bool make_qs(struct swap *w)
     return true;
 }
 
-/* What a rebuild will need: amounts of new dimensions, room in asks, users of leaves that ask for them. */
+/* What a rebuild will need: amounts of new dimensions, room in asks, users of leaves that ask
+ * for them. */
 static bool make_room(struct swap *w)
 {
     gang_sched *s = w->s;
@@ -337,7 +339,7 @@ static void enter_books(gang_sched *s, struct gang__job *job)
             gang__claim_comes(u->claim, true);
         }
         if (u->alloc != GANG_ID_NONE)
-            gang__fall_enter(u);
+            gang__fall_enter(s, u);
     }
     if (job->state == GANG_JOB_ENDED)
         return;
@@ -434,7 +436,7 @@ static gang_result swap_in(gang_sched *s, struct gang__queues *queues, struct ga
     return GANG_OK;
 }
 
-/* ---- lists of specifications ----------------------------------------------------------------------------------------- */
+/* ---- lists of specifications ----------------------------------------------------------------- */
 
 struct list {
     struct gang_queue_spec *spec;
@@ -489,7 +491,8 @@ static bool is_named(const struct gang_queue_spec *specs, size_t size, size_t co
     return false;
 }
 
-/* Those given, as the library knows them, and those that were made on demand and whose parents are still there. */
+/* Those given, as the library knows them, and those that were made on demand and whose parents
+ * are still there. */
 static gang_result with_made(gang_sched *s, const struct gang_queue_spec *specs, size_t count,
                              struct list *l, struct gang_error *error)
 {
@@ -547,7 +550,7 @@ gang_result gang__config_default(gang_sched *s, struct gang_error *error)
     return apply(s, &spec, 1, NULL, error);
 }
 
-/* ---- one at a time ------------------------------------------------------------------------------------------------------ */
+/* ---- one at a time --------------------------------------------------------------------------- */
 
 /* "queues[3].limit.gpu" of a list that the caller does not know becomes "limit.gpu". */
 static gang_result own_path(struct gang_error *error, gang_result r)
@@ -667,7 +670,7 @@ gang_result gang_queue_set_state(gang_sched *sched, gang_queue_id id, int32_t st
     return gang_queue_change(sched, &spec, NULL);
 }
 
-/* ---- made on demand -------------------------------------------------------------------------------------------------------- */
+/* ---- made on demand -------------------------------------------------------------------------- */
 
 gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *name,
                               struct gang__qs **leaf)
@@ -723,7 +726,7 @@ void gang__config_idle(gang_sched *s)
             i = UINT32_MAX; /* another tree */
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 gang_result gang_queue_get_spec(gang_sched *sched, gang_queue_id id, struct gang_queue_spec **spec)
 {
@@ -790,7 +793,7 @@ gang_queue_id gang_queue_next(gang_sched *sched, gang_queue_id id)
     return sched->queues->queue[next].id;
 }
 
-/* ---- the end --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void gang__config_free(gang_sched *s)
 {

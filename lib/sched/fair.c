@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fair shares: what there is, divided down the tree among those who use and want it. The division of one kind
- * among siblings stands in queue/share.c; here it is asked for each queue and dimension. */
+/* Fair shares: what there is, divided down the tree among those who use and want it. The
+ * division of one kind among siblings stands in queue/share.c; here it is asked for each queue
+ * and dimension. */
 #include <string.h>
 
 #include "base/rcu.h"
@@ -9,7 +10,7 @@
 #include "queue/dominant.h"
 #include "sched/state.h"
 
-/* ---- what there is ---------------------------------------------------------------------------------- */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 static bool in_partition(const struct gang__node *node, const struct gang__partition *p)
 {
@@ -79,7 +80,7 @@ static bool total_is_stale(gang_sched *s)
     return true;
 }
 
-/* ---- dividing it ------------------------------------------------------------------------------------- */
+/* ---- dividing it ----------------------------------------------------------------------------- */
 
 static int64_t unit_of(const gang_sched *s, uint32_t dim)
 {
@@ -100,14 +101,12 @@ static int64_t demand_of(const struct gang__qs *q, uint32_t dim)
     return demand < q->limit[dim] ? demand : q->limit[dim];
 }
 
-int64_t gang__fair_weight(const gang_sched *s, const struct gang__qs *q, uint32_t dim)
+/* The weight of a queue, lowered by what it used of late; `sum`: that of all siblings. */
+static int64_t weight_of(const gang_sched *s, const struct gang__qs *q, uint32_t dim, int64_t sum)
 {
-    int64_t weight = q->q->weight[dim], sum = 0;
+    int64_t weight = q->q->weight[dim];
     if (!q->decayed || s->total[dim] == 0)
         return weight;
-    uint32_t c = q->parent->q ? q->parent->q->first_child : 0;
-    for (; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
-        sum += s->qs[c]->q->weight[dim];
     struct gang__ratio used = {gang__decay_mean(&q->decayed[dim]),
                                gang__decay_mean(&s->root.decayed[dim])};
     return gang__decay_weight(weight, sum, used, s->opts.usage_weight_milli * 1000);
@@ -121,8 +120,9 @@ static void set_share(gang_sched *s, struct gang__qs *q, uint32_t dim, int64_t s
     gang__turn_rekey(s, q);
 }
 
-/* Do the demands of these siblings fit, and has everybody a weight who wants more than his guarantee? Then each
- * gets what it wants, by share.h. Weights that follow use of late are not looked at here. */
+/* Do the demands of these siblings fit, and has everybody a weight who wants more than his
+ * guarantee? Then each gets what it wants, by share.h. Weights that follow use of late are not
+ * looked at here. */
 static bool all_fit(const gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
 {
     int64_t left = total;
@@ -140,16 +140,19 @@ static bool all_fit(const gang_sched *s, uint32_t first, uint32_t dim, int64_t t
 static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
 {
     size_t n = 0;
+    int64_t weights = 0;
     struct gang__sharer *sharer = s->sharer;
     if (all_fit(s, first, dim, total)) {
         for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
             set_share(s, s->qs[c], dim, demand_of(s->qs[c], dim));
         return;
     }
+    for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
+        weights += s->qs[c]->q->weight[dim];
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling) {
         const struct gang__qs *q = s->qs[c];
         sharer[n++] = (struct gang__sharer){q->guarantee[dim], demand_of(q, dim),
-                                            q->q->priority,    gang__fair_weight(s, q, dim),
+                                            q->q->priority,    weight_of(s, q, dim, weights),
                                             q->q->id,          0};
     }
     gang__share_divide(sharer, n, total, unit_of(s, dim), s->share_slot);
@@ -178,7 +181,7 @@ void gang__fair_refresh(gang_sched *s)
         gang__turn_rekey_all(s);
 }
 
-/* ---- comparing ---------------------------------------------------------------------------------------- */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static bool counts(const gang_sched *s, uint32_t dim)
 {

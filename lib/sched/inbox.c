@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of other threads: a list that anybody may put himself in front of, and that the owner takes as a whole.
- * Whoever is stopped for ever on the way keeps nobody else from leaving his. */
+/* Messages of other threads: a list that anybody may put himself in front of, and that the owner
+ * takes as a whole. Whoever is stopped for ever on the way keeps nobody else from leaving his. */
 #include <string.h>
 
 #include "sched/state.h"
@@ -59,7 +59,7 @@ static void set_priority(gang_sched *s, struct gang__job *job, int64_t priority)
     job->priority = priority;
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (job->unit[i].alloc != GANG_ID_NONE)
-            gang__fall_enter(&job->unit[i]);
+            gang__fall_enter(s, &job->unit[i]);
     s->changes++;
     gang__job_settle(s, job);
 }
@@ -117,14 +117,28 @@ static bool take(gang_sched *s, struct gang__message *m)
     return true;
 }
 
+/* Who submits has made it long ago, or another processor has: what the next one says, and whom it
+ * brings, is on its way while this one is taken. */
+static void fetch_next(const struct gang__message *m)
+{
+    const struct gang__message *next = m->next;
+    if (!next)
+        return;
+    if (next->next)
+        __builtin_prefetch(next->next);
+    for (size_t at = 0; next->jobs && at < sizeof(*next->jobs) + sizeof(struct gang__unit);
+         at += 64)
+        __builtin_prefetch((const char *)next->jobs + at, 1);
+}
+
 void gang__inbox_run(gang_sched *s)
 {
     if (gang__load(&s->inbox))
         take_all(s);
     while (s->backlog && gang__step(s)) {
         struct gang__message *m = s->backlog;
-        if (!take(s,
-                  m)) { /* it is taken again in the next run, and before all that came after it */
+        fetch_next(m);
+        if (!take(s, m)) { /* again in the next run, and before all that came after it */
             s->no_memory = s->unfinished = true;
             return;
         }
@@ -149,7 +163,7 @@ void gang__inbox_free(gang_sched *s)
     }
 }
 
-/* ---- commands and reports --------------------------------------------------------------------------------- */
+/* ---- commands and reports -------------------------------------------------------------------- */
 
 static gang_result post(gang_sched *s, enum gang__message_what what, gang_job_id job, int64_t value,
                         const int64_t *tasks, size_t count, struct gang__message **out)

@@ -5,7 +5,7 @@
 #include "place/request.h"
 #include "sched/state.h"
 
-/* ---- the table ---------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 int gang__job_order(const struct gang__tree_link *a, const struct gang__tree_link *b,
                     const void *ctx)
@@ -39,10 +39,7 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
         struct gang__unit *u = &job->unit[i];
         if (u->ask)
             gang__ask_put(s, u->ask);
-        else if (job->wanted && job->wanted[i].q)
-            gang_request_put(job->wanted[i].q);
-        if (!u->ask && job->wanted && job->wanted[i].key)
-            gang__release(&s->mem, job->wanted[i].key);
+        gang__wanted_put(&s->mem, job->wanted[i]);
         if (u->grow_bin)
             gang__release(&s->mem, u->grow_bin);
         if (u->places)
@@ -54,7 +51,7 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
     gang__release(&s->mem, job);
 }
 
-/* ---- counting ----------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 /* One that stops runs until it has stopped. */
 void gang__job_count(gang_sched *s, struct gang__job *job)
@@ -94,7 +91,7 @@ void gang__freed(gang_sched *s)
     s->changes++;
 }
 
-/* ---- waiting for others --------------------------------------------------------------------------------- */
+/* ---- waiting for others ---------------------------------------------------------------------- */
 
 static bool has_started(const struct gang__job *job)
 {
@@ -178,7 +175,7 @@ void gang__job_wake(gang_sched *s, struct gang__job *job)
     }
 }
 
-/* ---- where its units belong ----------------------------------------------------------------------------- */
+/* ---- where its units belong ------------------------------------------------------------------ */
 
 static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t *why)
 {
@@ -263,7 +260,7 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         gang__timer_set(s, job);
 }
 
-/* ---- states ---------------------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 int32_t gang__job_state_now(const struct gang__job *job)
 {
@@ -287,9 +284,10 @@ void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const
     if (state == job->state)
         return;
     job->state = state;
+    if (!s->ops.state)
+        return;
     struct gang_event e = gang__event_of(s, &job->unit[0], reason, text);
-    if (s->ops.state)
-        (void)s->ops.state(&e, s->user);
+    (void)s->ops.state(&e, s->user);
 }
 
 /* What it used so far, for those who order by it. */
@@ -452,22 +450,22 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
         gang__timer_set(s, job);
 }
 
-/* ---- taking one in -------------------------------------------------------------------------------------- */
+/* ---- taking one in --------------------------------------------------------------------------- */
 
 static bool make_asks(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->unit_count; i++) {
         struct gang__unit *u = &job->unit[i];
-        struct gang__wanted *w = &job->wanted[i];
-        uint32_t groups = w->q->group_count;
+        struct gang__wanted *w = job->wanted[i];
         if (u->ask)
             continue;
-        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_room, groups,
+        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_room, w->q->group_count,
                         sizeof(*s->by_group)))
             return false;
-        u->ask = gang__ask_get(s, w->q, w->key, w->bytes, w->hash);
+        u->ask = gang__ask_get(s, w);
         if (!u->ask)
             return false;
+        job->wanted[i] = NULL;
     }
     return true;
 }
@@ -507,7 +505,7 @@ static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
     gang__unit_count(s, u);
     u->started_ns = job->started_ns = s->now_ns;
     gang__books_in(s, u);
-    gang__fall_enter(u);
+    gang__fall_enter(s, u);
     if (job->user_in)
         gang__turn_user(s, job->leaf, job->user_in);
     u->begun = true;
@@ -529,7 +527,8 @@ static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__qs 
     return r != GANG_ENOMEM;
 }
 
-/* All that it needs, so that it can enter whole. False: out of memory; what was got is used the next time. */
+/* All that it needs, so that it can enter whole. False: out of memory; what was got is used the
+ * next time. */
 static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__qs *leaf)
 {
     if (!make_asks(s, job) || gang__names_reserve(&s->jobs, &s->mem) != GANG_OK)
@@ -562,7 +561,7 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     job->due_ns = INT64_MAX;
     set_age(s, job);
     gang__names_put(&s->jobs, &job->link, gang__hash(GANG__HASH_SEED, &job->id, sizeof(job->id)));
-    gang__ordered_insert(&s->by_id, &job->all);
+    gang__ordered_insert_end(&s->by_id, &job->all, 1);
     s->job_count++;
     for (struct gang__qs *q = leaf; q; q = q->parent)
         q->jobs++;
@@ -600,7 +599,7 @@ void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text)
     gang__job_free(s, job);
 }
 
-/* ---- queries ----------------------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 /* What a unit holds: also while it stops. */
 static gang_alloc_id held_by(const struct gang__unit *u)

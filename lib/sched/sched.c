@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scheduler as an object, and the run: messages, what is due, then turns until nobody can start; then room is
- * made for those who are entitled to it, and whoever is helped by what came free has his turn again. */
+/* The scheduler as an object, and the run: messages, what is due, then turns until nobody can
+ * start; then room is made for those who are entitled to it, and whoever is helped by what came
+ * free has his turn again. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "core/kind.h"
 #include "sched/state.h"
 
-/* ---- making and ending it -------------------------------------------------------------------------------------- */
+/* ---- making and ending it -------------------------------------------------------------------- */
 
 static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
                              struct gang_error *error)
@@ -167,7 +168,7 @@ void gang__log(gang_sched *s, int32_t level, const char *fmt, ...)
     (void)s->ops.log(level, text, s->user);
 }
 
-/* ---- the run ------------------------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 /* Use of late is an exact integral: it need not be told often, but before use changes. */
 static void decay(gang_sched *s)
@@ -215,6 +216,7 @@ static bool let_try(gang_sched *s)
 {
     struct gang__bin *next, *chosen = NULL;
     s->some_over = is_over_somewhere(s);
+    gang__falls_sort(s);
     for (struct gang__bin *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
         if (gang__evict_may(s, bin)) {

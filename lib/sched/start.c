@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Granting: what a unit must pass before it gets its gang or one task more, the allocation, and the host's word. */
+/* Granting: what a unit must pass before it gets its gang or one task more, the allocation, and
+ * the host's word. */
 #include <string.h>
 
 #include "place/request.h"
@@ -7,7 +8,7 @@
 #include "sched/cells.h"
 #include "sched/state.h"
 
-/* ---- gates ------------------------------------------------------------------------------------------- */
+/* ---- gates ----------------------------------------------------------------------------------- */
 
 static struct gang__qs *too_many_run(struct gang__unit *u, int32_t *why)
 {
@@ -150,7 +151,7 @@ bool gang__start_may(gang_sched *s, struct gang__unit *u, int32_t grow_group, in
     return !refuses(s, u, take, count, fixed, &dim, &why);
 }
 
-/* ---- the host --------------------------------------------------------------------------------------- */
+/* ---- the host -------------------------------------------------------------------------------- */
 
 struct gang_event gang__event_of(const gang_sched *s, const struct gang__unit *u, int32_t reason,
                                  const char *text)
@@ -171,7 +172,7 @@ struct gang_event gang__event_of(const gang_sched *s, const struct gang__unit *u
     return e;
 }
 
-/* ---- a gang ------------------------------------------------------------------------------------------ */
+/* ---- a gang ---------------------------------------------------------------------------------- */
 
 static int32_t count_task(const struct gang_task *task, void *user)
 {
@@ -235,7 +236,7 @@ bool gang__start_done(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, 
     u->started_ns = s->now_ns;
     gang__books_in(s, u);
     s->shares_stale = s->shares_stale || !gang__unit_is_steady(u);
-    gang__fall_enter(u);
+    gang__fall_enter(s, u);
     gang__job_count(s, job);
     note_user(s, job);
     s->changes++;
@@ -344,8 +345,9 @@ static gang_result alloc_gang(gang_sched *s, struct gang__unit *u, gang_alloc_id
     return gang_alloc(s->worker, u->ask->q, id, NULL);
 }
 
-/* Is it for others that ask for the same as it is for this one? Not where queues have domains of their own, where
- * the host scores nodes and may refuse them, and when each is to have room made for it. */
+/* Is it for others that ask for the same as it is for this one? Not where queues have domains of
+ * their own, where the host scores nodes and may refuse them, and when each is to have room made
+ * for it. */
 static bool holds_for_all(const gang_sched *s, const struct gang__unit *u)
 {
     return !s->making_room && !u->places && !s->queues->cells &&
@@ -381,7 +383,7 @@ static bool try_start(gang_sched *s, struct gang__unit *u)
     return false;
 }
 
-/* ---- one task more ------------------------------------------------------------------------------------- */
+/* ---- one task more --------------------------------------------------------------------------- */
 
 bool gang__grow_done(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count,
                      const int64_t *by_group)
@@ -478,7 +480,8 @@ static bool try_group(gang_sched *s, struct gang__unit *u, uint32_t group, bool 
             s->numbers[i] = (int64_t)first + i;
         return gang__grow_done(s, u, s->numbers, (size_t)granted, s->by_group);
     }
-    /* Out of range: tasks of it that were asked to stop still hold their places. Room comes when they go. */
+    /* Out of range: tasks of it that were asked to stop still hold their places. Room comes when
+     * they go. */
     *last = r != GANG_ENOFIT && r != GANG_ENEVER && r != GANG_ERANGE;
     if (*last) { /* nothing is known about the room there is: the next run tries again */
         if (r == GANG_ENOMEM)

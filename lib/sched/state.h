@@ -44,14 +44,13 @@ struct gang__take {
     int64_t amount;
 };
 
-/* A request, and what it comes to in the dimensions of the queues. Jobs that ask for the same share
- * one, so that a shape that did not fit is remembered for all of them. */
+/* A request, and what it comes to in the dimensions of the queues. Jobs that ask for the same
+ * share one, so that a shape that did not fit is remembered for all of them. */
 struct gang__asked {
     struct gang__name link; /* by the hash of its key */
     gang_request *q;
+    struct gang__wanted *of; /* its key, and what `q` is held by */
     uint32_t refs;
-    uint32_t key_bytes;
-    void *key;
     uint64_t dims_of; /* sched.config_count when `take` was made out */
     bool by_memory;   /* GPUs are asked for by memory: what they come to depends on the devices */
     bool exact;       /* `gang` is what every placement of the gang takes */
@@ -97,10 +96,16 @@ struct gang__bin {
 
 /* ---- jobs ---- */
 
-/* A gang of a job: all of it, unless groups wait for each other. */
+/* A gang of a job: all of it, unless groups wait for each other. What is touched when it is taken
+ * in and started stands before what is not. */
 struct gang__unit {
     /* What is read of each when many are asked whether they may fall stands together. */
-    struct gang__tree_link fall; /* in leaf->fall, while it runs */
+    union {
+        struct gang__tree_link fall; /* in leaf->fall, while it runs; */
+        struct {                     /* `fresh`: not yet, it is in sched.fresh */
+            struct gang__unit *next, **at;
+        } in_fresh;
+    };
     struct gang__job *job;
     struct gang__asked *ask;
     gang_alloc_id alloc;
@@ -112,47 +117,50 @@ struct gang__unit {
     uint64_t fell_in, took_in; /* runs in which it was displaced for others, and displaced others */
     uint32_t ungiven;  /* leaves of it that hold something: these, and those that claims keep */
     bool doomed;       /* is a victim as a whole, in the plan that is being made */
-    bool falls;        /* is in leaf->fall, */
-    bool sheds;        /* in leaf->shed */
+    bool falls;        /* is in leaf->fall, or about to be, */
+    bool fresh;        /* as it is in sched.fresh */
+    bool sheds;        /* is in leaf->shed */
     bool wanted;       /* what it lacks counts as wanted by its queue */
     bool over;         /* all that it was to do is done */
     bool begun;        /* it was started once */
     bool short_handed; /* lost members: below its minimum since short_ns */
     bool refill;       /* lost members are to come back */
-    struct gang__tree_link turn;   /* in bin->units */
-    struct gang__tree_link shed;   /* in leaf->shed, while it runs with tasks above its minimum */
-    struct gang__bin *bin;         /* it waits there; NULL: it does not */
-    struct gang__bin *grow_bin;    /* its own, made when it first could grow */
-    struct gang_placement *places; /* where it was when it was suspended */
-    int64_t place_count;
-    const int32_t *group_of; /* its groups in the job; NULL: the same */
-    int64_t *has;            /* running tasks of each group, without those asked to stop */
-    int64_t *done;           /* tasks of each group that ended and do not come again */
-    int64_t *failed;         /* those of them that did not succeed */
-    int64_t *taken;          /* of `has`, victims on their own in the plan that is being made */
-    int64_t ended;           /* sum of `done` */
-    int64_t target;          /* tasks that are to run or to have ended, at most */
     uint32_t part;
+    struct gang__tree_link turn;   /* in bin->units */
+    struct gang__bin *bin;         /* it waits there; NULL: it does not */
+    struct gang_placement *places; /* where it was when it was suspended */
+    int64_t *has;                  /* running tasks of each group, without those asked to stop */
+    int64_t *done;                 /* tasks of each group that ended and do not come again */
+    int64_t *failed;               /* those of them that did not succeed */
+    int64_t ended;                 /* sum of `done` */
+    int64_t target;                /* tasks that are to run or to have ended, at most */
     int64_t short_ns;
     int64_t refill_ns; /* until then; INT64_MAX: whenever */
+
+    struct gang__bin *grow_bin;  /* its own, made when it first could grow */
+    struct gang__tree_link shed; /* in leaf->shed, while it runs with tasks above its minimum */
+    int64_t place_count;
+    const int32_t *group_of; /* its groups in the job; NULL: the same */
+    int64_t *taken;          /* of `has`, victims on their own in the plan that is being made */
 };
 
-/* What a unit asks for, as its submitter made it out. */
+/* What a unit asks for, as its submitter made it out, and the text by which it is compared: jobs
+ * that ask for the same one after the other have one of them. Its references are counted on any
+ * thread. */
 struct gang__wanted {
     gang_request *q;
-    void *key;
-    uint32_t bytes;
     uint64_t hash;
+    gang__a32 refs;
+    uint32_t bytes;
+    unsigned char key[];
 };
 
 /* A request that was asked for of late, so that jobs that ask for the same share one from the
  * start. */
 struct gang__recent {
     gang__a32 lock; /* 1: somebody is here; nobody waits for him */
-    uint32_t bytes;
-    uint64_t hash, epoch; /* of the cluster when it was made: names may mean something else later */
-    gang_request *q;      /* NULL: none */
-    void *key;
+    uint64_t epoch; /* of the cluster when it was made: names may mean something else later */
+    struct gang__wanted *wanted; /* NULL: none */
 };
 
 struct gang__waiter {
@@ -167,8 +175,8 @@ struct gang__after {
 
 struct gang__beat; /* heartbeats of a job's tasks; life.c */
 
+/* In the same order as of a unit. */
 struct gang__job {
-    /* The same of it. */
     gang_job_id id;
     struct gang__qs *leaf;
     int64_t priority;
@@ -176,47 +184,45 @@ struct gang__job {
     const int32_t *protected_groups;
     int32_t preemptible, loss;
     bool held, never_preempts, stale, running_at_first, refused_start, ending;
-    struct gang__name link;       /* in sched.jobs, by id */
-    struct gang__tree_link all;   /* in sched.by_id */
-    struct gang__tree_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
-    struct gang__job *next;       /* in a message, a list of the ended */
-    gang_queue_id queue_id;
-    struct gang__user *user_in; /* what its user has in the leaf; NULL: nobody asks */
-    struct gang__unit *unit;    /* unit_count of them */
+    bool counted_pending, counted_running;
+    bool undone; /* memory was short when it was to wait, or to stop: to be tried again */
     uint32_t unit_count;
-    struct gang__wanted *wanted; /* of each; until it is taken in */
-    const char *name, *user;
-    const char
-        *made_queue; /* its leaf is to be made under this name below queue_id; NULL: it is there */
-    uint64_t cookie;
-    int64_t time_limit_ns, start_within_ns, back_off_ns, restart_delay_ns, refill_ns, heartbeat_ns;
-    int64_t max_restarts;
-    int64_t due_ns; /* of its timer */
+    struct gang__unit *unit;        /* unit_count of them */
+    struct gang__user *user_in;     /* what its user has in the leaf; NULL: nobody asks */
+    struct gang__job *next;         /* in a message, a list of the ended */
+    int32_t state, end, end_wanted; /* end_wanted: what it becomes once it has stopped */
+    int32_t wait_why; /* GANG_WAIT_HOLD, _AFTER, _BACK_OFF, _QUEUE while it may not be tried; 0 */
+    int32_t stop_reason; /* GANG_REASON_*, while it is `ending` */
+    uint32_t group_count;
+    struct gang__tree_link all; /* in sched.by_id */
+    struct gang__name link;     /* in sched.jobs, by id */
     int64_t submitted_ns, started_ns;
     int64_t ready_ns;      /* since when it could have been granted; -1: it could not yet */
     int64_t not_before_ns; /* steps aside until then */
-    int64_t back_off_now;  /* the next one */
-    int64_t attained;      /* dominant millionths of the cluster times ns, of former runs */
+    int64_t due_ns;        /* of its timer */
+    int64_t time_limit_ns, start_within_ns, heartbeat_ns;
+    int64_t back_off_ns, back_off_now; /* back_off_now: the next one */
+    struct gang__beat *beats;
+    struct gang__waiter *waiters; /* jobs that wait for this one */
+    size_t after_count, group_after_count, place_count, bad_count;
+    uint64_t cookie;
+    struct gang__wanted **wanted; /* of each; NULL when its unit has an ask */
+    gang_queue_id queue_id;
+    const char *made_queue; /* its leaf is to be made under this name below queue_id; NULL: it is
+                             * there */
+    struct gang_placement *places; /* of a job that runs already, by unit */
+
+    struct gang__tree_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
+    const char *name, *user;
+    int64_t restart_delay_ns, refill_ns, max_restarts;
+    int64_t attained; /* dominant millionths of the cluster times ns, of former runs */
     int64_t restarts, preemptions;
-    int32_t state, end, end_wanted; /* end_wanted: what it becomes once it has stopped */
-    int32_t wait_why; /* GANG_WAIT_HOLD, _AFTER, _BACK_OFF, _QUEUE while it may not be tried; 0 */
-    bool counted_pending, counted_running;
-    bool undone;         /* memory was short when it was to wait, or to stop: to be tried again */
-    int32_t stop_reason; /* GANG_REASON_*, while it is `ending` */
     const int64_t *group_order;
     const int32_t *roles;
-    uint32_t group_count;
     struct gang__after *after;
-    size_t after_count;
     const struct gang_group_after *group_after;
-    size_t group_after_count;
-    struct gang__waiter *waiters;  /* jobs that wait for this one */
-    struct gang_placement *places; /* of a job that runs already, by unit */
-    size_t place_count;
     gang_node_id *bad; /* nodes where it failed */
-    size_t bad_count;
-    struct gang__beat *beats;
-    size_t bytes; /* of the block it lies in, with its units and texts */
+    size_t bytes;      /* of the block it lies in, with its units and texts */
 };
 
 /* ---- queues ---- */
@@ -264,7 +270,8 @@ struct gang__qs {
     struct gang__bin *stuck;   /* strict order: the one that blocks the leaf */
     struct gang__names bins;   /* of a leaf, by what they wait for */
     struct gang__names users;  /* of a leaf */
-    struct gang__ordered fall; /* units that run, in the order in which they would fall */
+    struct gang__ordered fall; /* units that run, in the order in which they would fall; some may
+                                * still be in sched.fresh: gang__falls_sort() */
     struct gang__ordered shed; /* those of them that have tasks above their minimum */
     struct gang__bin *blocked; /* bins below that this queue blocks */
     int64_t jobs;              /* in it and below, of any state */
@@ -351,6 +358,7 @@ struct gang_sched {
     bool freed;                     /* by us, since then: */
     int64_t freed_cpu, freed_pages, freed_gpu; /* at most so much on one node that gave */
     struct gang__claim *claims;
+    struct gang__unit *fresh;      /* run, and are in no order of falling yet; last started first */
     gang_snapshot *base, *scratch; /* the cluster when planning began, and as it would be */
     struct gang__places told;
     struct gang__victims *victims; /* scratch of evict.c */
@@ -367,23 +375,33 @@ struct gang_sched {
 
 /* ---- ask.c ---- */
 
-/* The ask of a request by its key; takes over the request's reference, and frees or keeps the key.
- * NULL: out of memory, nothing was taken. */
-struct gang__asked *gang__ask_get(gang_sched *s, gang_request *q, void *key, uint32_t key_bytes,
-                                  uint64_t hash);
+/* The ask of what is wanted; takes over the reference to it. NULL: out of memory, nothing was
+ * taken. */
+struct gang__asked *gang__ask_get(gang_sched *s, struct gang__wanted *w);
 void gang__ask_put(gang_sched *s, struct gang__asked *ask);
 /* Make out what it takes, in the dimensions that are in force. False: out of memory. */
 bool gang__ask_refresh(gang_sched *s, struct gang__asked *ask);
-/* The text of a request, by which asks are compared: bytes in memory of `mem`. NULL: out of
- * memory. */
-void *gang__ask_key(const struct gang_mem *mem, const struct gang_request_spec *spec,
-                    uint32_t *bytes);
-uint64_t gang__ask_hash(const void *key, uint32_t bytes);
+/* The text of a request, by which asks are compared. Begun with the memory it may use; what it
+ * needs beyond its own room is given back by gang__key_free(). */
+struct gang__key {
+    const struct gang_mem *mem;
+    unsigned char *bytes; /* `own`, or of `mem` */
+    size_t used, room;
+    bool failed; /* for want of memory, or too long */
+    uint64_t hash;
+    unsigned char own[768];
+};
+void gang__key_make(struct gang__key *k, const struct gang_mem *mem,
+                    const struct gang_request_spec *spec);
+void gang__key_free(struct gang__key *k);
+/* Takes over the reference to the request. NULL: out of memory, it does not. Any thread. */
+struct gang__wanted *gang__wanted_new(const struct gang__key *k, gang_request *q);
+void gang__wanted_put(const struct gang_mem *mem, struct gang__wanted *w);
 
 /* ---- books.c ---- */
 
-/* What a unit holds and lacks leaves the books of its queues, and enters them. Around every change
- * of what they are made from: has, done, target, wanted, the job's preemptible, the leaf. */
+/* What a unit holds and lacks leaves the books of its queues, and enters them. Around every
+ * change of what they are made from: has, done, target, wanted, the job's preemptible, the leaf. */
 void gang__books_out(gang_sched *s, struct gang__unit *u);
 void gang__books_in(gang_sched *s, struct gang__unit *u);
 /* Add (or with sign -1 take) `times` what a group's task takes, to what the leaf and all above
@@ -391,13 +409,13 @@ void gang__books_in(gang_sched *s, struct gang__unit *u);
 void gang__books_shift(struct gang__qs *leaf, const struct gang__asked *ask, uint32_t group,
                        int64_t times);
 /* Add `times` (or, negative, take) what is promised to a unit and not yet held: its gang
- * (grow_group < 0), or a task of that group. Its queues and its user use it, and have it fixed if
- * nobody is to take it from him. */
+ * (grow_group < 0), or a task of that group. Its queues and its user use it, and have it fixed
+ * if nobody is to take it from him. */
 void gang__books_promise(struct gang__unit *u, int32_t grow_group, int64_t times);
 /* Is what it gets never taken from it: its gang, or (grows) a task more? */
 bool gang__unit_is_fixed(const struct gang__unit *u, bool grows);
-/* Would the amounts exceed a limit, or (fixed) a guarantee of the leaf or a queue above? NULL: no.
- * Else the queue; *dim and *why (GANG_WAIT_LIMIT, _GUARANTEE, _LENDING). */
+/* Would the amounts exceed a limit, or (fixed) a guarantee of the leaf or a queue above? NULL:
+ * no. Else the queue; *dim and *why (GANG_WAIT_LIMIT, _GUARANTEE, _LENDING). */
 struct gang__qs *gang__books_refuse(gang_sched *s, struct gang__qs *leaf,
                                     const struct gang__take *take, uint32_t count, bool fixed,
                                     uint32_t *dim, int32_t *why);
@@ -408,8 +426,8 @@ int64_t gang__unit_lacks_all(const struct gang__unit *u);
 bool gang__unit_is_steady(const struct gang__unit *u);
 /* Tasks of a group that ended, and count for its minimum as if they ran. */
 int64_t gang__unit_counts(const struct gang__unit *u, uint32_t group);
-/* Of the running tasks of a group, how many are protected (not preemptible). `rest`: what the unit
- * needs beyond the minima of its groups, which the first groups give; begun by
+/* Of the running tasks of a group, how many are protected (not preemptible). `rest`: what the
+ * unit needs beyond the minima of its groups, which the first groups give; begun by
  * gang__unit_fixed_rest(), for all groups in turn. */
 int64_t gang__unit_fixed(const struct gang__unit *u, uint32_t group, int64_t *rest);
 int64_t gang__unit_fixed_rest(const struct gang__unit *u);
@@ -418,16 +436,14 @@ int64_t gang__unit_fixed_rest(const struct gang__unit *u);
 
 /* Sum up what there is, and divide it, if something changed. */
 void gang__fair_refresh(gang_sched *s);
-/* used (+ take, by ascending dimension) over `over`: the dominant one. Where nothing is given of a
- * dimension, any use is infinitely much. */
+/* used (+ take, by ascending dimension) over `over`: the dominant one. Where nothing is given of
+ * a dimension, any use is infinitely much. */
 struct gang__ratio gang__fair_ratio(const gang_sched *s, const struct gang__qs *q,
                                     const int64_t *over, const struct gang__take *take,
                                     uint32_t count);
 /* What it is guaranteed, of all there is: the dominant one. Infinite if nothing of it is
  * managed. */
 struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__qs *q);
-/* The weight of a queue, lowered by what it used of late. */
-int64_t gang__fair_weight(const gang_sched *s, const struct gang__qs *q, uint32_t dim);
 /* Is it above its share (or guarantee) in a dimension that counts; of `take` alone, if that is
  * given? */
 bool gang__over(const gang_sched *s, const struct gang__qs *q, const int64_t *bound,
@@ -469,8 +485,11 @@ const struct gang__take *gang__unit_asks(const struct gang__unit *u, uint32_t *c
 uint32_t gang__unit_resumes_with(gang_sched *s, const struct gang__unit *u,
                                  struct gang__take take[GANG__DIMS]);
 int gang__unit_before(const struct gang__unit *a, const struct gang__unit *b, int32_t order);
-void gang__fall_enter(struct gang__unit *u);
+/* It runs, and could be displaced. Its place in leaf->fall is looked for when somebody wants to
+ * know who would fall first, which gang__falls_sort() must precede. */
+void gang__fall_enter(gang_sched *s, struct gang__unit *u);
 void gang__fall_leave(struct gang__unit *u);
+void gang__falls_sort(gang_sched *s);
 /* Has it tasks above its minimum now? */
 void gang__shed_settle(struct gang__unit *u);
 /* What may help those who wait for room has happened: let them try again. */
@@ -485,8 +504,8 @@ bool gang__asks_users(const struct gang__queue *q);
 bool gang__start_try(gang_sched *s, struct gang__unit *u);
 /* It has got this allocation: note it, tell the host. False: the host refused, all is undone. */
 bool gang__start_done(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int32_t reason);
-/* How many tasks of the group come together when it grows: one, a slice, or what is missing of its
- * minimum. */
+/* How many tasks of the group come together when it grows: one, a slice, or what is missing of
+ * its minimum. */
 int64_t gang__unit_step(const struct gang__unit *u, uint32_t group);
 /* May it have its gang, or so many tasks of a group, as far as queues are concerned? */
 bool gang__start_may(gang_sched *s, struct gang__unit *u, int32_t grow_group, int64_t times);
@@ -500,8 +519,8 @@ struct gang_event gang__event_of(const gang_sched *s, const struct gang__unit *u
  * False, with nothing in `limit`, also where there is none. */
 bool gang__user_limits(gang_sched *s, const struct gang__unit *u, const int64_t *gang,
                        int64_t *limit);
-/* Are the nodes of these places there and up? GANG_OK; GANG_ENOFIT: not up now; GANG_ESTALE: one is
- * gone. */
+/* Are the nodes of these places there and up? GANG_OK; GANG_ENOFIT: not up now; GANG_ESTALE: one
+ * is gone. */
 gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, int64_t count);
 /* The number that the next task of an allocation gets. */
 uint32_t gang__next_number(gang_sched *s, gang_alloc_id id);
@@ -519,8 +538,8 @@ void gang__evict_free(gang_sched *s);
 
 /* ---- leave.c ---- */
 
-/* Some tasks of a running unit, or all of it, were asked to stop; what they hold stays taken until
- * they have. */
+/* Some tasks of a running unit, or all of it, were asked to stop; what they hold stays taken
+ * until they have. */
 struct gang__leave {
     struct gang__leave *next; /* of the unit */
     struct gang__leave *next_of_claim;
@@ -557,16 +576,16 @@ struct gang__claim {
     bool comes;   /* and its job among those that are to run */
 };
 
-/* Asking tasks (NULL: all) of a unit to stop, in two steps: all that needs memory (NULL: there is
- * none), and then the asking, which cannot fail. Whose asking is not come to is dropped. */
+/* Asking tasks (NULL: all) of a unit to stop, in two steps: all that needs memory (NULL: there
+ * is none), and then the asking, which cannot fail. Whose asking is not come to is dropped. */
 struct gang__leave *gang__leave_new(gang_sched *s, struct gang__unit *u, const int64_t *tasks,
                                     size_t count, int32_t reason);
 void gang__leave_drop(gang_sched *s, struct gang__leave *leave);
 int32_t gang__leave_go(gang_sched *s, struct gang__leave *leave, gang_job_id because,
                        struct gang__claim *claim, int32_t end);
-/* Both, for nobody. Ask tasks (NULL: all) of a unit to stop. What they hold leaves the books now.
- * end: what becomes of the job when all of it has stopped (GANG_END_NONE: it waits again). GANG_OK:
- * gone at once; 1: they are stopping; GANG_ENOMEM: nothing happened. */
+/* Both, for nobody. Ask tasks (NULL: all) of a unit to stop. What they hold leaves the books
+ * now. end: what becomes of the job when all of it has stopped (GANG_END_NONE: it waits again).
+ * GANG_OK: gone at once; 1: they are stopping; GANG_ENOMEM: nothing happened. */
 int32_t gang__leave_ask(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count,
                         int32_t reason, gang_job_id because, int32_t end);
 /* Give back tasks of an allocation whatever minima say, and all of it: as gang__alloc_shed() and
@@ -629,9 +648,9 @@ void gang__job_count(gang_sched *s, struct gang__job *job); /* running and pendi
 
 /* ---- life.c ---- */
 
-/* What the host reported takes effect. False: not now, for want of memory or because another thread
- * reads the allocation; nothing that it cannot do again has happened, and the report is to be given
- * again. */
+/* What the host reported takes effect. False: not now, for want of memory or because another
+ * thread reads the allocation; nothing that it cannot do again has happened, and the report is
+ * to be given again. */
 bool gang__life_report(gang_sched *s, struct gang__job *job, uint32_t part, gang_alloc_id alloc,
                        const int64_t *tasks, size_t count, int32_t what);
 bool gang__life_end(gang_sched *s, struct gang__job *job, bool success);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Submitting, on any thread: everything that can be said about a job at once is said here, against the queues as
- * they are (read under RCU), and its record is made. The owner takes it in later. */
+/* Submitting, on any thread: everything that can be said about a job at once is said here,
+ * against the queues as they are (read under RCU), and its record is made. The owner takes it in
+ * later. */
 #include <string.h>
 
 #include "base/block.h"
@@ -8,10 +9,10 @@
 #include "place/request.h"
 #include "sched/state.h"
 
-/* ---- workers for questions -------------------------------------------------------------------------------- */
+/* ---- workers for questions ------------------------------------------------------------------- */
 
-/* "Could it ever fit" needs a worker. A few are kept; if all are in use, the question is left to whoever
- * looks at the job later. */
+/* "Could it ever fit" needs a worker. A few are kept; if all are in use, the question is left to
+ * whoever looks at the job later. */
 static gang_worker *borrow(gang_sched *s, uint32_t *at)
 {
     for (*at = 0; *at < sizeof(s->submit_lock) / sizeof(s->submit_lock[0]); ++*at) {
@@ -26,7 +27,7 @@ static gang_worker *borrow(gang_sched *s, uint32_t *at)
     return NULL;
 }
 
-/* ---- checking --------------------------------------------------------------------------------------------- */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 /* A caller's spec, of his size, as the library knows it. */
 static gang_result take_in(const struct gang_job_spec *from, struct gang_job_spec *spec,
@@ -101,9 +102,10 @@ static gang_result check_groups(const struct gang_job_spec *j, struct gang_error
     return GANG_OK;
 }
 
-/* ---- parts: groups that wait for the same groups are one gang ------------------------------------------------ */
+/* ---- parts: groups that wait for the same groups are one gang -------------------------------- */
 
-/* A text of bits: which groups a group waits for, as a number that is the same for the same sets. */
+/* A text of bits: which groups a group waits for, as a number that is the same for the same
+ * sets. */
 static uint64_t waits_of(const struct gang_job_spec *j, size_t group)
 {
     uint64_t sum = 0;
@@ -195,7 +197,7 @@ static void part_of(const struct gang_job_spec *j, const uint32_t *part, uint32_
     q->min = sum;
 }
 
-/* ---- the record ----------------------------------------------------------------------------------------------- */
+/* ---- the record ------------------------------------------------------------------------------ */
 
 struct make {
     gang_sched *s;
@@ -336,7 +338,7 @@ static gang_result set_places(gang_sched *s, struct gang__job *job, const struct
     return GANG_OK;
 }
 
-/* ---- requests ---------------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 /* Could the gang ever start inside the limits of its queue and of those above? */
 static gang_result check_limits(gang_sched *s, const struct gang__door *door,
@@ -394,83 +396,85 @@ static struct gang__recent *lock_recent(gang_sched *s, uint64_t hash)
     return atomic_compare_exchange_strong(&at->lock, &is_free, 1) ? at : NULL;
 }
 
-static bool take_recent(gang_sched *s, struct gang__wanted *w)
+/* relaxed: whoever gives out a reference has one himself */
+static struct gang__wanted *get_wanted(struct gang__wanted *w)
 {
-    struct gang__recent *at = lock_recent(s, w->hash);
-    if (!at)
-        return false;
-    bool same = at->q && at->hash == w->hash && at->bytes == w->bytes &&
-                at->epoch == gang__load(&s->cluster->epoch) &&
-                memcmp(at->key, w->key, w->bytes) == 0;
-    if (same) {
-        w->q = at->q;
-        gang__request_get(at->q, 1);
-    }
-    gang__store(&at->lock, 0);
-    return same;
+    (void)atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
+    return w;
 }
 
-/* In the place of what was there. Without memory it is made again for the next. */
-static void put_recent(gang_sched *s, const struct gang__wanted *w, uint64_t epoch)
+static struct gang__wanted *take_recent(gang_sched *s, const struct gang__key *k)
+{
+    struct gang__recent *at = lock_recent(s, k->hash);
+    if (!at)
+        return NULL;
+    struct gang__wanted *w = at->wanted;
+    bool same = w && w->hash == k->hash && w->bytes == k->used &&
+                at->epoch == gang__load(&s->cluster->epoch) &&
+                memcmp(w->key, k->bytes, k->used) == 0;
+    w = same ? get_wanted(w) : NULL;
+    gang__store(&at->lock, 0);
+    return w;
+}
+
+/* In the place of what was there. */
+static void put_recent(gang_sched *s, struct gang__wanted *w, uint64_t epoch)
 {
     struct gang__recent *at = lock_recent(s, w->hash);
     if (!at)
         return;
-    void *key = gang__alloc(&s->mem, w->bytes);
-    if (key) {
-        gang_request *before = at->q;
-        void *key_before = at->key;
-        memcpy(key, w->key, w->bytes);
-        gang__request_get(w->q, 1);
-        at->q = w->q;
-        at->key = key;
-        at->bytes = w->bytes;
-        at->hash = w->hash;
-        at->epoch = epoch;
-        gang_request_put(before);
-        if (key_before)
-            gang__release(&s->mem, key_before);
-    }
+    struct gang__wanted *before = at->wanted;
+    at->wanted = get_wanted(w);
+    at->epoch = epoch;
     gang__store(&at->lock, 0);
+    gang__wanted_put(&s->mem, before);
 }
 
 void gang__recent_free(gang_sched *s)
 {
-    for (size_t i = 0; i < sizeof(s->recent) / sizeof(s->recent[0]); i++) {
-        gang_request_put(s->recent[i].q);
-        if (s->recent[i].key)
-            gang__release(&s->mem, s->recent[i].key);
-    }
+    for (size_t i = 0; i < sizeof(s->recent) / sizeof(s->recent[0]); i++)
+        gang__wanted_put(&s->mem, s->recent[i].wanted);
 }
 
-static gang_result make_request(gang_sched *s, const struct gang__queue *q,
-                                const struct gang_request_spec *spec, struct gang__wanted *w,
-                                struct gang_error *error)
+static gang_result make_wanted(gang_sched *s, const struct gang_request_spec *spec,
+                               struct gang__key *k, struct gang__wanted **wanted,
+                               struct gang_error *error)
 {
-    struct gang_request_spec with = *spec;
-    if (with.policy == GANG_POLICY_DEFAULT && with.size == sizeof(with))
-        with.policy = q->policy;
-    if (is_plain(&with) && (w->key = gang__ask_key(&s->mem, &with, &w->bytes)) != NULL) {
-        w->hash = gang__ask_hash(w->key, w->bytes);
-        if (take_recent(s, w))
+    bool plain = is_plain(spec);
+    if (plain) {
+        gang__key_make(k, &s->mem, spec);
+        if (!k->failed && (*wanted = take_recent(s, k)) != NULL)
             return GANG_OK;
     }
     uint64_t epoch = gang__load(&s->cluster->epoch);
-    gang_result r = gang_request_new(s->cluster, &with, &w->q, error);
+    gang_request *q;
+    gang_result r = gang_request_new(s->cluster, spec, &q, error);
     if (r != GANG_OK)
         return gang__error_at(error, r, "request");
-    if (w->key) {
-        put_recent(s, w, epoch);
-        return GANG_OK;
-    }
-    w->key = gang__ask_key(&s->mem, &with, &w->bytes);
-    if (!w->key) {
-        gang_request_put(w->q);
-        w->q = NULL;
+    if (!plain)
+        gang__key_make(k, &s->mem, spec);
+    *wanted = gang__wanted_new(k, q);
+    if (!*wanted) {
+        gang_request_put(q);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }
-    w->hash = gang__ask_hash(w->key, w->bytes);
+    if (plain)
+        put_recent(s, *wanted, epoch);
     return GANG_OK;
+}
+
+static gang_result make_request(gang_sched *s, const struct gang__queue *q,
+                                const struct gang_request_spec *spec, struct gang__wanted **wanted,
+                                struct gang_error *error)
+{
+    struct gang_request_spec with = *spec;
+    struct gang__key k;
+    if (with.policy == GANG_POLICY_DEFAULT && with.size == sizeof(with))
+        with.policy = q->policy;
+    k.bytes = k.own;
+    gang_result r = make_wanted(s, &with, &k, wanted, error);
+    gang__key_free(&k);
+    return r;
 }
 
 static gang_result fits_ever(gang_sched *s, gang_request *q, struct gang_error *error)
@@ -500,16 +504,16 @@ static gang_result make_requests(struct make *m, struct gang__job *job,
             part_of(j, m->part, p, groups, &spec);
         r = make_request(m->s, q, &spec, &job->wanted[p], error);
         if (r == GANG_OK && !j->running)
-            r = check_limits(m->s, door, q, job->wanted[p].q, error);
+            r = check_limits(m->s, door, q, job->wanted[p]->q, error);
         if (r == GANG_OK && !j->running)
-            r = fits_ever(m->s, job->wanted[p].q, error);
+            r = fits_ever(m->s, job->wanted[p]->q, error);
     }
     if (groups)
         gang__release(&m->s->mem, groups);
     return r;
 }
 
-/* ---- submitting ----------------------------------------------------------------------------------------------------- */
+/* ---- submitting ------------------------------------------------------------------------------ */
 
 static gang_result may(gang_sched *s, const struct gang__queues *qs, const struct gang__queue *q,
                        int32_t action, const char *user, const char *const *groups, size_t count)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is next. Those of a leaf who wait for the same thing lie in one *bin*, in the order of the
- * leaf; the first of the bin stands for all. Bins that may be tried are READY and lie in the leaf's
- * order by their heads; leaves with such, and queues above them, lie in the order of their parent.
- * A bin whose head cannot start is BLOCKED and hangs in the list of what blocks it (a shape that
- * finds no room, a queue at its limit, a user at his), until that changes. So a run looks at nobody
- * for whom nothing changed.
+ * leaf; the first of the bin stands for all. Bins that may be tried are READY and lie in the
+ * leaf's order by their heads; leaves with such, and queues above them, lie in the order of
+ * their parent. A bin whose head cannot start is BLOCKED and hangs in the list of what blocks it
+ * (a shape that finds no room, a queue at its limit, a user at his), until that changes. So a
+ * run looks at nobody for whom nothing changed.
  *
  * What a queue's turn depends on is kept in a key that is made out when it is put into order.
- * Whoever changes one of the inputs calls gang__turn_rekey(), which only notes the queue: it is put
- * where it belongs before somebody is asked whose turn it is, once for all that happened to it. A
- * queue that has no sibling in order needs no key until one comes. */
+ * Whoever changes one of the inputs calls gang__turn_rekey(), which only notes the queue: it is
+ * put where it belongs before somebody is asked whose turn it is, once for all that happened to
+ * it. A queue that has no sibling in order needs no key until one comes. */
 #include <string.h>
 
 #include "place/request.h"
@@ -160,17 +160,42 @@ void gang__turn_init(struct gang__qs *q)
     gang__ordered_init(&q->shed, compare_sheds, q);
 }
 
-void gang__fall_enter(struct gang__unit *u)
+static void fresh_put(gang_sched *s, struct gang__unit *u)
 {
-    if (!u->falls)
-        gang__ordered_insert(&u->job->leaf->fall, &u->fall);
+    u->in_fresh.next = s->fresh;
+    u->in_fresh.at = &s->fresh;
+    if (s->fresh)
+        s->fresh->in_fresh.at = &u->in_fresh.next;
+    s->fresh = u;
+    u->fresh = true;
+}
+
+static void fresh_take(struct gang__unit *u)
+{
+    *u->in_fresh.at = u->in_fresh.next;
+    if (u->in_fresh.next)
+        u->in_fresh.next->in_fresh.at = u->in_fresh.at;
+    u->fresh = false;
+}
+
+/* While room is made somebody may look at any moment. */
+void gang__fall_enter(gang_sched *s, struct gang__unit *u)
+{
+    if (u->falls)
+        return;
     u->falls = true;
+    if (s->making_room)
+        gang__ordered_insert_end(&u->job->leaf->fall, &u->fall, 0);
+    else
+        fresh_put(s, u);
     gang__shed_settle(u);
 }
 
 void gang__fall_leave(struct gang__unit *u)
 {
-    if (u->falls)
+    if (u->falls && u->fresh)
+        fresh_take(u);
+    else if (u->falls)
         gang__ordered_remove(&u->job->leaf->fall, &u->fall);
     u->falls = false;
     gang__shed_settle(u);
@@ -184,6 +209,23 @@ void gang__shed_settle(struct gang__unit *u)
     else if (!sheds && u->sheds)
         gang__ordered_remove(&u->job->leaf->shed, &u->shed);
     u->sheds = sheds;
+}
+
+void gang__falls_sort(gang_sched *s)
+{
+    struct gang__unit *oldest = NULL;
+    while (s->fresh) { /* turned round: the newest comes last, and before all others */
+        struct gang__unit *u = s->fresh;
+        s->fresh = u->in_fresh.next;
+        u->in_fresh.next = oldest;
+        oldest = u;
+    }
+    while (oldest) {
+        struct gang__unit *u = oldest;
+        oldest = u->in_fresh.next;
+        u->fresh = false;
+        gang__ordered_insert_end(&u->job->leaf->fall, &u->fall, 0);
+    }
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -287,7 +329,7 @@ static void into_order(gang_sched *s, struct gang__qs *q)
         ensure_key(s, q);
         ensure_key(s, GANG__OF(struct gang__qs, turn, gang__ordered_first(ready)));
     }
-    gang__ordered_insert(ready, &q->turn);
+    gang__ordered_insert_end(ready, &q->turn, 1); /* who was just served goes last */
 }
 
 void gang__turn_rekey(gang_sched *s, struct gang__qs *q)
@@ -474,8 +516,8 @@ static bool may_help(const gang_sched *s, const struct gang__asked *ask)
            ask->least_gpu <= s->freed_gpu;
 }
 
-/* What came free by our own doing is known; if others freed something, or nodes came, anybody may
- * try. */
+/* What came free by our own doing is known; if others freed something, or nodes came, anybody
+ * may try. */
 void gang__turn_room(gang_sched *s)
 {
     uint64_t stamp = gang__room_stamp(s->cluster), own = gang__worker_stamp(s->worker);
@@ -594,7 +636,7 @@ bool gang__turn_enter(gang_sched *s, struct gang__unit *u)
     bool was_ready = bin->state == GANG__BIN_READY;
     if (was_ready) /* its head may become another */
         gang__ordered_remove(&bin->leaf->ready, &bin->order);
-    gang__ordered_insert(&bin->units, &u->turn);
+    gang__ordered_insert_end(&bin->units, &u->turn, 1);
     u->bin = bin;
     if (was_ready) {
         gang__ordered_insert(&bin->leaf->ready, &bin->order);
@@ -610,6 +652,15 @@ bool gang__turn_enter(gang_sched *s, struct gang__unit *u)
     return true;
 }
 
+/* It is soon its turn: what is looked at of it then is on its way. */
+static void fetch(const struct gang__unit *u)
+{
+    for (size_t at = 0; at < offsetof(struct gang__unit, grow_bin); at += 64)
+        __builtin_prefetch((const char *)u + at, 1);
+    for (size_t at = 0; at < offsetof(struct gang__job, timer); at += 64)
+        __builtin_prefetch((const char *)u->job + at, 1);
+}
+
 void gang__turn_leave(gang_sched *s, struct gang__unit *u)
 {
     struct gang__bin *bin = u->bin;
@@ -621,6 +672,8 @@ void gang__turn_leave(gang_sched *s, struct gang__unit *u)
         gang__ordered_remove(&leaf->ready, &bin->order);
     gang__ordered_remove(&bin->units, &u->turn);
     u->bin = NULL;
+    if (bin->units.count > 0)
+        fetch(head_of(bin));
     if (was_ready && bin->units.count > 0) {
         gang__ordered_insert(&leaf->ready, &bin->order);
     } else if (bin->units.count == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a job waits: every gate that it would have to pass is asked anew, with its numbers. First comes what
- * keeps it from being tried at all, then those for whom it waits, then what can never be, then what stopped
- * it when it was tried last, then the rest. */
+/* Why a job waits: every gate that it would have to pass is asked anew, with its numbers. First
+ * comes what keeps it from being tried at all, then those for whom it waits, then what can never
+ * be, then what stopped it when it was tried last, then the rest. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ struct list {
     bool failed;
 };
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static const char *word_of_class(int32_t cls)
 {
@@ -100,7 +100,7 @@ static void amount_of(const gang_sched *s, int32_t kind, int64_t amount, char *t
     snprintf(text, room, "%s %s", number(kind, amount).s, noun);
 }
 
-/* ---- the list --------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static struct reason *add(struct list *l, int32_t why, int32_t cls, const struct gang__qs *queue)
 {
@@ -148,7 +148,7 @@ static struct reason *add_held(struct list *l, int32_t why)
     return r;
 }
 
-/* ---- held ------------------------------------------------------------------------------------- */
+/* ---- held ------------------------------------------------------------------------------------ */
 
 static int32_t group_in_job(const struct gang__unit *u, uint32_t group)
 {
@@ -263,7 +263,7 @@ static void tell_claim(struct list *l)
         tasks == 1 ? "s" : "ve");
 }
 
-/* ---- queues ----------------------------------------------------------------------------------- */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 static int64_t held_by(const struct gang__unit *u, uint32_t dim)
 {
@@ -277,11 +277,12 @@ static int64_t held_by(const struct gang__unit *u, uint32_t dim)
 }
 
 /* Who has most of it, among the first some that would fall. */
-static gang_job_id holder_of(const gang_sched *s, const struct gang__qs *top, uint32_t dim)
+static gang_job_id holder_of(gang_sched *s, const struct gang__qs *top, uint32_t dim)
 {
     int64_t most = 0;
     int looked = 0;
     gang_job_id id = GANG_ID_NONE;
+    gang__falls_sort(s);
     for (uint32_t i = 0; i < s->queues->count && looked < 256; i++) {
         const struct gang__qs *q = s->qs[i];
         if (!q->q->leaf || !gang__qs_below(q, top))
@@ -436,7 +437,7 @@ static void tell_behind(struct list *l)
         head->job->id);
 }
 
-/* ---- room ------------------------------------------------------------------------------------- */
+/* ---- room ------------------------------------------------------------------------------------ */
 
 struct room {
     struct list *list;
@@ -515,7 +516,7 @@ static gang_result tell_room(struct list *l)
     return r;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool waits(const struct gang__unit *u)
 {
@@ -605,7 +606,7 @@ gang_result gang_job_explain(gang_sched *sched, gang_job_id id, gang_wait_fn vis
     return r;
 }
 
-/* ---- as JSON ---------------------------------------------------------------------------------- */
+/* ---- as JSON --------------------------------------------------------------------------------- */
 
 static void put_number(struct gang__json_maker *m, json_t *o, const char *key, int64_t value)
 {

@@ -150,7 +150,10 @@ START_TEST(a_tree_is_what_a_sorted_array_is)
             memmove(&sorted[at + 1], &sorted[at], (count - at) * sizeof(sorted[0]));
             sorted[at] = &item[i];
             count++;
-            gang__ordered_insert(&t, &item[i].link);
+            if (step % 3 == 0) /* guessed to be the last, rightly or not; or the first */
+                gang__ordered_insert(&t, &item[i].link);
+            else
+                gang__ordered_insert_end(&t, &item[i].link, step % 3 - 1);
         } else {
             count--;
             memmove(&sorted[at], &sorted[at + 1], (count - at) * sizeof(sorted[0]));
@@ -163,6 +166,32 @@ START_TEST(a_tree_is_what_a_sorted_array_is)
             at++;
         test_assert(gang__ordered_lower_bound(&t, at_key, &key) ==
                     (at < count ? &sorted[at]->link : NULL));
+    }
+}
+END_TEST
+
+/* What is always put at the same end, and taken from the same or the other one, or anywhere. */
+START_TEST(ends_grow_and_shrink_in_balance)
+{
+    enum { N = 200 };
+    for (int kind = 0; kind < 6; kind++) {
+        struct item item[N], *sorted[N];
+        struct gang__ordered t;
+        int side = kind % 2;
+        gang__ordered_init(&t, by_key, NULL);
+        for (int i = 0; i < N; i++) {
+            item[i].key = side ? i : -i;
+            sorted[side ? i : N - 1 - i] = &item[i];
+            gang__ordered_insert_end(&t, &item[i].link, side);
+            check_below(t.root, NULL);
+        }
+        check_tree(&t, sorted, N);
+        for (int i = 0; i < N; i++) {
+            int at = kind < 2 ? i : kind < 4 ? N - 1 - i : i * 7 % N;
+            gang__ordered_remove(&t, &item[at].link);
+            check_below(t.root, NULL);
+        }
+        check_tree(&t, NULL, 0);
     }
 }
 END_TEST
@@ -202,6 +231,7 @@ int main(void)
     tcase_add_test(tests, the_comparison_is_given_its_context);
     tcase_add_test(tests, small_trees_are_balanced_in_every_order);
     tcase_add_test(tests, a_tree_is_what_a_sorted_array_is);
+    tcase_add_test(tests, ends_grow_and_shrink_in_balance);
     tcase_add_test(tests, a_million_elements_go_in_and_out);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
