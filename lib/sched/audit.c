@@ -107,7 +107,7 @@ static gang_result check_bin(struct audit *a, const struct gang__unit *u, const 
     const struct gang__bin *bin = u->bin;
     if (!bin)
         return GANG_OK;
-    if (u->claim || u->over || u->job->state == GANG_JOB_ENDED)
+    if (u->claim || u->moving || u->over || u->job->state == GANG_JOB_ENDED)
         return BAD(a, path, "it waits, but is not to");
     if (bin->leaf != u->job->leaf || bin->ask != u->ask || bin->user != u->job->user_in)
         return BAD(a, path, "it lies in the bin of others");
@@ -144,13 +144,13 @@ static void add_unit(struct audit *a, const struct gang__unit *u, struct sums *s
     (void)a;
 }
 
-/* What is on its way to who waits for others to leave is charged to his queues already. */
+/* What is on its way to who waits for others to leave, or moves, is charged to his queues already. */
 static void add_claim(const struct gang__unit *u, struct sums *sum)
 {
     const struct gang__claim *c = u->claim;
-    if (!c || !c->charged)
+    if (!u->moving && (!c || !c->charged))
         return;
-    bool gang = c->grow_group < 0, fixed = gang__unit_is_fixed(u, !gang);
+    bool gang = u->moving || c->grow_group < 0, fixed = gang__unit_is_fixed(u, !gang);
     const struct gang__asked *ask = u->ask;
     const struct gang__take *t = gang ? ask->gang : ask->take + ask->group[c->grow_group].from;
     uint32_t count = gang ? ask->gang_count : ask->group[c->grow_group].count;
@@ -190,7 +190,8 @@ static gang_result check_job(struct audit *a, struct gang__job *job)
         add_unit(a, &job->unit[i], &own);
         add_claim(&job->unit[i], &own);
         /* It runs until it has stopped, for those who count. */
-        runs = runs || job->unit[i].alloc != GANG_ID_NONE || job->unit[i].leaves;
+        runs = runs || job->unit[i].alloc != GANG_ID_NONE || job->unit[i].leaves ||
+               job->unit[i].moving;
     }
     if (job->counted_running != (runs && !ended) || job->counted_pending != (!runs && !ended))
         return BAD(a, "jobs", "job %" PRIu64 " is counted as what it is not", job->id);

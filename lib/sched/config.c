@@ -334,6 +334,8 @@ static void enter_books(gang_sched *s, struct gang__job *job)
         gang__books_in(s, u);
         if (u->claim && u->claim->charged)
             gang__claim_book(u->claim, 1);
+        if (u->moving)
+            gang__books_promise(u, -1, 1);
         if (u->claim && u->claim->comes) {
             u->claim->comes = false; /* nobody counts it any more */
             gang__claim_comes(u->claim, true);

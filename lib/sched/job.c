@@ -53,12 +53,13 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* One that stops runs until it has stopped. */
+/* One that stops runs until it has stopped, and one that moves until it runs there. */
 void gang__job_count(gang_sched *s, struct gang__job *job)
 {
     bool runs = false, ended = job->state == GANG_JOB_ENDED;
     for (uint32_t i = 0; i < job->unit_count; i++)
-        runs = runs || job->unit[i].alloc != GANG_ID_NONE || job->unit[i].leaves;
+        runs = runs || job->unit[i].alloc != GANG_ID_NONE || job->unit[i].leaves ||
+               job->unit[i].moving;
     runs = runs && !ended;
     bool waits = !runs && !ended;
     for (struct gang__qs *q = job->leaf; q; q = q->parent) {
@@ -211,7 +212,7 @@ static bool waits(gang_sched *s, struct gang__unit *u, int *may)
     struct gang__job *job = u->job;
     int32_t why;
     *may = 1;
-    if (u->over || u->claim || job->ending)
+    if (u->over || u->claim || u->moving || job->ending)
         return false;
     if (u->alloc != GANG_ID_NONE) /* it grows, unless it is stopping */
         return may_start(s, job, &why) && gang__unit_lacks_all(u) > 0 &&
@@ -239,12 +240,17 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         int32_t why;
         if (u->claim && !may_start(s, job, &why))
             gang__claim_give_up(s, u->claim);
+        if (u->moving && !may_start(s, job, &why)) {
+            gang__move_end(s, u);
+            gang__job_count(s, job);
+            gang__job_state(s, job, GANG_REASON_NONE, "waits again");
+        }
         bool now = waits(s, u, &may);
         never = never || may < 0;
         if (may == 0 && job->counted_pending && !job->wait_why)
             job->wait_why = GANG_WAIT_AFTER;
         some = some || (now && u->alloc == GANG_ID_NONE);
-        set_wanted(s, u, now || u->claim != NULL);
+        set_wanted(s, u, now || u->claim || u->moving);
         if (!now)
             gang__turn_leave(s, u);
         else if (!gang__turn_enter(s, u))
@@ -269,7 +275,7 @@ int32_t gang__job_state_now(const struct gang__job *job)
         const struct gang__unit *u = &job->unit[i];
         runs = runs || u->alloc != GANG_ID_NONE;
         suspended = suspended || u->places;
-        stops = stops || u->leaves;
+        stops = stops || u->leaves || u->moving;
     }
     return job->end != GANG_END_NONE ? GANG_JOB_ENDED
            : runs                    ? GANG_JOB_RUNNING
@@ -332,6 +338,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
         gang__turn_free_bin(s, u);
         if (u->claim)
             gang__claim_give_up(s, u->claim);
+        gang__move_end(s, u);
         gang__leave_gone(s, u, NULL, 0);
         set_wanted(s, u, false);
         gang_alloc_id alloc = u->alloc;

@@ -73,24 +73,25 @@ static void let_go(gang_sched *s, struct gang__claim *c)
     c->hold_count = 0;
 }
 
-/* Anew after each that has gone would be more; what others could take meanwhile is what was free
- * before. */
-static void hold(gang_sched *s, struct gang__claim *c)
+/* Of the places that one of `u` is to get. Anew after each that has gone would be more; what others
+ * could take meanwhile is what was free before. */
+static void hold(gang_sched *s, struct gang__claim *c, const struct gang__unit *u,
+                 const struct gang_placement *places, int64_t place_count)
 {
-    const gang_request *q = gang__unit_request(c->taker);
-    size_t count = (size_t)c->place_count;
+    const gang_request *q = gang__unit_request(u);
+    size_t count = (size_t)place_count;
     if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, count, sizeof(*s->numbers))) {
         s->no_memory = true;
         return;
     }
     for (size_t i = 0; i < count; i++) /* places of a node one after the other */
-        s->numbers[i] = (int64_t)((c->places[i].node & (UINT32_MAX >> 1)) << 32 | i);
+        s->numbers[i] = (int64_t)((places[i].node & (UINT32_MAX >> 1)) << 32 | i);
     qsort(s->numbers, count, sizeof(*s->numbers), gang__by_number);
     for (size_t i = 0; i < count;) {
-        gang_node_id node = c->places[(uint32_t)s->numbers[i]].node;
+        gang_node_id node = places[(uint32_t)s->numbers[i]].node;
         struct piece need = {0, 0, 0};
-        for (; i < count && c->places[(uint32_t)s->numbers[i]].node == node; i++)
-            add_need(&c->places[(uint32_t)s->numbers[i]], q, &need);
+        for (; i < count && places[(uint32_t)s->numbers[i]].node == node; i++)
+            add_need(&places[(uint32_t)s->numbers[i]], q, &need);
         if (!hold_piece(s, c, node, need))
             s->no_memory = true;
     }
@@ -154,7 +155,41 @@ void gang__claim_begin(gang_sched *s, struct gang__claim *c)
     gang__turn_leave(s, c->taker);
     c->taker->claim = c;
     charge(s, c, 1);
-    hold(s, c);
+    hold(s, c, c->taker, c->places, c->place_count);
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+/* Who is asked to go elsewhere is not lost meanwhile: what is free there is kept for him, too, and his
+ * queues count it. */
+static void begin_move(gang_sched *s, struct gang__leave *l)
+{
+    l->unit->moving = l;
+    gang__books_promise(l->unit, -1, 1);
+    hold(s, l->claim, l->unit, l->to, l->to_count);
+}
+
+void gang__move_end(gang_sched *s, struct gang__unit *u)
+{
+    if (!u->moving)
+        return;
+    u->moving = NULL;
+    gang__books_promise(u, -1, -1);
+    gang__turn_rekey(s, u->job->leaf);
+    gang__eased(s, u->job->leaf);
+}
+
+/* He is not moved after all, or did not get there: he waits like others. */
+static void wait_again(gang_sched *s, struct gang__unit *u)
+{
+    gang__job_count(s, u->job);
+    gang__job_state(s, u->job, GANG_REASON_NONE, "waits again");
+    gang__job_settle(s, u->job);
+}
+
+static bool is_moving(const struct gang__leave *l)
+{
+    return l->unit && l->unit->moving == l;
 }
 
 /* It holds nothing any more. */
@@ -297,6 +332,10 @@ void gang__claim_give_up(gang_sched *s, struct gang__claim *c)
         struct gang__leave *l = c->leaves;
         c->leaves = l->next_of_claim;
         l->claim = NULL;
+        if (is_moving(l)) {
+            gang__move_end(s, l->unit);
+            wait_again(s, l->unit);
+        }
         if (l->gone) {
             give_back(s, l);
             free_leave(s, l);
@@ -307,18 +346,26 @@ void gang__claim_give_up(gang_sched *s, struct gang__claim *c)
 }
 
 /* Those who were moved start where they are to. */
-static void start_moved(gang_sched *s, struct gang__leave *l)
+static bool start_moved(gang_sched *s, struct gang__leave *l)
 {
     struct gang__unit *u = l->unit;
     gang_alloc_id id;
-    if (!l->to || !u || u->alloc != GANG_ID_NONE || u->places || u->leaves || !u->bin ||
-        u->job->held || gang__places_up(s, l->to, l->to_count) != GANG_OK)
+    if (u->job->held || gang__places_up(s, l->to, l->to_count) != GANG_OK ||
+        !gang__ask_refresh(s, u->ask) || !gang__start_may(s, u, -1, 1) ||
+        gang_alloc_adopt(s->worker, u->ask->q, l->to, l->to_count, &id, NULL) != GANG_OK ||
+        !gang__start_done(s, u, id, GANG_REASON_MOVE))
+        return false;
+    s->info.moved++;
+    return true;
+}
+
+static void finish_move(gang_sched *s, struct gang__leave *l)
+{
+    if (!is_moving(l))
         return;
-    if (!gang__ask_refresh(s, u->ask) || !gang__start_may(s, u, -1, 1))
-        return; /* others of its queues were faster: it waits its turn */
-    if (gang_alloc_adopt(s->worker, u->ask->q, l->to, l->to_count, &id, NULL) == GANG_OK &&
-        gang__start_done(s, u, id, GANG_REASON_MOVE))
-        s->info.moved++;
+    gang__move_end(s, l->unit);
+    if (!start_moved(s, l))
+        wait_again(s, l->unit);
 }
 
 /* False: he gets nothing, and what his queues counted for him is there for others. */
@@ -365,7 +412,7 @@ static void settle(gang_sched *s, struct gang__claim *c)
     while (c->leaves) {
         struct gang__leave *l = c->leaves;
         c->leaves = l->next_of_claim;
-        start_moved(s, l);
+        finish_move(s, l);
         free_leave(s, l);
     }
     unlink_claim(s, c);
@@ -674,6 +721,8 @@ int32_t gang__leave_go(gang_sched *s, struct gang__leave *l, gang_job_id because
     u->leaves = l;
     gang__turn_leave(s, u);
     leave_books(s, u, l);
+    if (l->to && claim)
+        begin_move(s, l);
     if (is_for_others(reason) || reason == GANG_REASON_STALE || reason == GANG_REASON_MOVE) {
         s->info.tasks_evicted += (int64_t)l->left;
         if (all)

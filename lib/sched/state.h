@@ -111,6 +111,7 @@ struct gang__unit {
     gang_alloc_id alloc;
     struct gang__claim *claim;  /* room is being made for it */
     struct gang__leave *leaves; /* what of it was asked to stop and has not yet */
+    struct gang__leave *moving; /* it was asked to stop, to start again where this one says */
     int64_t tasks;              /* sum of `has` */
     int64_t taken_all;          /* sum of `taken` */
     int64_t started_ns;
@@ -606,6 +607,8 @@ bool gang__leave_asked(const gang_sched *s, const struct gang__unit *u, int64_t 
 void gang__leave_gone(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count);
 void gang__leave_due(gang_sched *s, struct gang__job *job); /* deadlines that have passed */
 void gang__claim_give_up(gang_sched *s, struct gang__claim *claim);
+/* It is not on its way to another place any more, if it was. */
+void gang__move_end(gang_sched *s, struct gang__unit *u);
 /* What it is about to get enters (or, -1, leaves) the books of its queues. */
 void gang__claim_book(struct gang__claim *claim, int64_t sign);
 /* Its job is to run, and does not yet: those that may run at once are only so many. */

@@ -239,10 +239,9 @@ static void tell_held(struct list *l)
     }
 }
 
-/* Those who are leaving for it. */
-static void tell_claim(struct list *l)
+/* Those who are leaving for it, or that it may start again elsewhere. */
+static void tell_claim(struct list *l, const struct gang__claim *claim)
 {
-    const struct gang__claim *claim = l->unit->claim;
     int64_t tasks = 0, until = 0;
     gang_job_id blocker = GANG_ID_NONE;
     for (const struct gang__leave *v = claim->leaves; v; v = v->next_of_claim) {
@@ -259,8 +258,8 @@ static void tell_claim(struct list *l)
     r->wait.blocker = blocker;
     r->wait.until_ns = until;
     r->wait.requested = tasks;
-    say(r, "%" PRId64 " task%s displaced for it ha%s not stopped yet", tasks, tasks == 1 ? "" : "s",
-        tasks == 1 ? "s" : "ve");
+    say(r, "%" PRId64 " task%s displaced %s ha%s not stopped yet", tasks, tasks == 1 ? "" : "s",
+        l->unit->claim ? "for it" : "as it moves", tasks == 1 ? "s" : "ve");
 }
 
 /* ---- queues ---------------------------------------------------------------------------------- */
@@ -525,7 +524,7 @@ static bool waits(const struct gang__unit *u)
         return false;
     if (u->alloc != GANG_ID_NONE)
         return u->claim || u->bin;
-    return !u->leaves;
+    return !u->leaves || u->moving;
 }
 
 static gang_result tell_unit(struct list *l)
@@ -534,10 +533,10 @@ static gang_result tell_unit(struct list *l)
     uint32_t count;
     if (u->job->wait_why && l->count == 0)
         tell_held(l);
-    else if (!u->job->wait_why && !u->bin && !u->claim)
+    else if (!u->job->wait_why && !u->bin && !u->claim && !u->moving)
         tell_group_after(l);
-    if (u->claim) {
-        tell_claim(l);
+    if (u->claim || u->moving) {
+        tell_claim(l, u->claim ? u->claim : u->moving->claim);
         return GANG_OK;
     }
     struct gang__take of_places[GANG__DIMS];

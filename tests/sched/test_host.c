@@ -536,6 +536,57 @@ START_TEST(room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop)
 }
 END_TEST
 
+/* Who is asked to go elsewhere is not lost because others come meanwhile: his new place is kept. */
+START_TEST(a_place_that_one_is_moved_to_is_kept_for_him)
+{
+    struct gang_group_spec four = group_of(1, 4000, 4000);
+    struct gang_job_spec job = host_job(&four, 1);
+    gang_job_id first = host_gang(&h, "", 2, 0), second = host_gang(&h, "", 2, 0);
+    host_run(&h, 1);
+    low = host_gang(&h, "", 2, 0);
+    host_run(&h, 1);
+    MUST(gang_report_end(h.s, second, 1)); /* two and two are free */
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(first), 2);
+    ck_assert_int_eq(gpus_of(low), 2);
+    high = host_submit(&h, &job);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, high), GANG_JOB_PENDING);
+    gang_job_id moves = host_job_state(&h, low) == GANG_JOB_STOPPING ? low : first;
+    ck_assert_int_eq(host_job_state(&h, moves), GANG_JOB_STOPPING);
+    gang_job_id late = host_gang(&h, "", 2, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, late), GANG_JOB_PENDING);
+    gone(moves, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, high), GANG_JOB_RUNNING);
+    ck_assert_int_eq(gpus_of(moves), 2);
+}
+END_TEST
+
+/* And if he for whom it was gives up, he waits like others. */
+START_TEST(who_is_not_moved_after_all_waits_like_others)
+{
+    struct gang_group_spec four = group_of(1, 4000, 4000);
+    struct gang_job_spec job = host_job(&four, 1);
+    gang_job_id first = host_gang(&h, "", 2, 0), second = host_gang(&h, "", 2, 0);
+    host_run(&h, 1);
+    low = host_gang(&h, "", 2, 0);
+    host_run(&h, 1);
+    MUST(gang_report_end(h.s, second, 1));
+    host_run(&h, 1);
+    high = host_submit(&h, &job);
+    host_run(&h, 1);
+    gang_job_id moves = host_job_state(&h, low) == GANG_JOB_STOPPING ? low : first;
+    MUST(gang_job_cancel(h.s, high));
+    host_run(&h, 1);
+    ck_assert(!host_has(&h, high));
+    gone(moves, NULL, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(moves), 2);
+}
+END_TEST
+
 /* Whom others make room for has his part of the guarantee already: it is not given to somebody who
  * comes meanwhile and fits elsewhere, or they would have stopped for nothing. */
 START_TEST(a_guarantee_that_is_waited_for_is_not_given_away)
@@ -917,6 +968,8 @@ int main(void)
     tcase_add_test(g, queues_that_change_during_the_grace_change_nothing_of_it);
     tcase_add_test(g, limits_lowered_during_the_grace_hold_for_who_waits);
     tcase_add_test(g, a_guarantee_that_is_waited_for_is_not_given_away);
+    tcase_add_test(g, a_place_that_one_is_moved_to_is_kept_for_him);
+    tcase_add_test(g, who_is_not_moved_after_all_waits_like_others);
     tcase_add_test(g, room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop);
     tcase_add_test(g, growth_that_waits_for_others_survives_a_change_of_queues);
     tcase_add_test(g, a_callback_may_report_submit_and_cancel);
