@@ -224,12 +224,25 @@ static bool waits(gang_sched *s, struct gang__unit *u, int *may)
     return *may > 0 && may_start(s, job, &why);
 }
 
+/* Who is held on his way to another place does not start there. */
+static void end_moves(gang_sched *s, struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (job->unit[i].moving) {
+            gang__move_end(s, &job->unit[i]);
+            gang__job_count(s, job);
+            gang__job_state(s, job, GANG_REASON_NONE, "waits again");
+        }
+}
+
 void gang__job_settle(gang_sched *s, struct gang__job *job)
 {
     bool never = false, some = false;
     if (job->state == GANG_JOB_ENDED)
         return;
     job->undone = job->undone && job->ending;
+    if (job->held)
+        end_moves(s, job);
     if (job->counted_pending)
         may_start(s, job, &job->wait_why);
     else
@@ -240,11 +253,6 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         int32_t why;
         if (u->claim && !may_start(s, job, &why))
             gang__claim_give_up(s, u->claim);
-        if (u->moving && !may_start(s, job, &why)) {
-            gang__move_end(s, u);
-            gang__job_count(s, job);
-            gang__job_state(s, job, GANG_REASON_NONE, "waits again");
-        }
         bool now = waits(s, u, &may);
         never = never || may < 0;
         if (may == 0 && job->counted_pending && !job->wait_why)
@@ -289,6 +297,10 @@ void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const
     int32_t state = gang__job_state_now(job);
     if (state == job->state)
         return;
+    if (!s->running) { /* the host is told in a run alone, and nobody before him */
+        s->untold = true;
+        return;
+    }
     job->state = state;
     if (!s->ops.state)
         return;

@@ -344,6 +344,18 @@ static bool fits_elsewhere(struct gang__eviction *p, struct gang__victim *x,
     return r == GANG_OK;
 }
 
+/* Does it run exactly what it starts with? What moves starts anew: tasks that have ended would run
+ * again, tasks above its gang would be lost. */
+static bool is_as_started(const struct gang__unit *u)
+{
+    if (u->ended > 0 || u->taken_all > 0 || u->tasks != gang__unit_request(u)->min)
+        return false;
+    for (uint32_t g = 0; u->ask->exact && g < gang__unit_request(u)->group_count; g++)
+        if (u->has[g] != u->ask->gang_of[g])
+            return false;
+    return true;
+}
+
 /* Whole gangs that fit elsewhere move there. Returns whether anybody is lost. */
 bool gang__evict_move(struct gang__eviction *p)
 {
@@ -356,8 +368,7 @@ bool gang__evict_move(struct gang__eviction *p)
         struct gang__victim *x = &v->list[i];
         if (i + AHEAD < v->count)
             expect(&v->list[i + AHEAD]);
-        bool could = x->whole && x->u->taken_all == 0 && moved < s->opts.max_moves &&
-                     x->u->tasks <= gang__unit_request(x->u)->min &&
+        bool could = x->whole && is_as_started(x->u) && moved < s->opts.max_moves &&
                      x->u->job->leaf->q->preempt != GANG_PREEMPT_CANCEL;
         if (could)
             shift(p, x, 1);

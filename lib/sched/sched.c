@@ -278,6 +278,15 @@ static void grow_up(gang_sched *s)
     s->changes++;
 }
 
+/* States that changed with the queues, between runs. */
+static void tell_states(gang_sched *s)
+{
+    struct gang__tree_link *n = s->untold ? gang__ordered_first(&s->by_id) : NULL;
+    s->untold = false;
+    for (; n; n = gang__ordered_next(n))
+        gang__job_state(s, GANG__OF(struct gang__job, all, n), GANG_REASON_NONE, "waits again");
+}
+
 static bool steps_left(const gang_sched *s)
 {
     return s->max_steps == 0 || s->steps < s->max_steps;
@@ -321,6 +330,7 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
     decay(s);
     retry(s);
     grow_up(s);
+    tell_states(s);
     cycle(s);
     s->unfinished = !steps_left(s);
     s->retry = s->retry || s->no_memory;
@@ -340,7 +350,8 @@ int64_t gang_sched_next(gang_sched *sched)
 {
     if (!sched)
         return INT64_MAX;
-    if (gang__inbox_waits(sched) || sched->unfinished || sched->retry || gang__turn_next(sched))
+    if (gang__inbox_waits(sched) || sched->unfinished || sched->retry || sched->untold ||
+        gang__turn_next(sched))
         return INT64_MIN;
     int64_t a = gang__timers_next(sched), b = gang__config_next(sched);
     a = a < b ? a : b;

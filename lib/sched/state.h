@@ -364,7 +364,8 @@ struct gang_sched {
     struct gang__places told;
     struct gang__victims *victims; /* scratch of evict.c */
     bool some_over;                /* a leaf is above its share, in this making of room */
-    int64_t evicted;               /* tasks, in this run, of max_evictions */
+    bool untold; /* the state of some jobs changed between runs, and the host is to hear of it */
+    int64_t evicted; /* tasks, in this run, of max_evictions */
     int64_t
         grown_up_ns; /* when somebody may be displaced, or displace, who may not yet; INT64_MAX */
     struct gang__found found; /* scratch: tasks of an allocation */

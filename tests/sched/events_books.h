@@ -400,11 +400,13 @@ static int64_t jobs_at_work(int queue)
     return n;
 }
 
-static void check_may_start(const struct work *w)
+/* One that moves never ceased to run: it is not counted anew. */
+static void check_may_start(const struct work *w, bool moved)
 {
     CHECK(!(w->held && w->hold_run < runs), "job %d is held", index_of(w));
-    CHECK(line[w->queue].state != GANG_QUEUE_CLOSED, "queue %s is closed", line[w->queue].name);
-    for (int q = w->queue; q >= 0; q = line[q].parent)
+    CHECK(moved || line[w->queue].state != GANG_QUEUE_CLOSED, "queue %s is closed",
+          line[w->queue].name);
+    for (int q = w->queue; q >= 0 && !moved; q = line[q].parent)
         CHECK(!line[q].max_running || jobs_at_work(q) <= line[q].max_running,
               "%" PRId64 " jobs run in %s", jobs_at_work(q), line[q].name);
     CHECK(!w->must_not_start, "job %d starts after a failure", index_of(w));

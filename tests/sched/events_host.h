@@ -50,7 +50,7 @@ static void read_part(struct part *p, gang_alloc_id alloc)
 }
 
 /* `again`: it resumes, and what it did before counts. */
-static void check_started(struct work *w, const struct part *p, bool again)
+static void check_started(struct work *w, const struct part *p, bool again, bool moved)
 {
     w->state = GANG_JOB_RUNNING;
     w->ever_started = true;
@@ -67,7 +67,7 @@ static void check_started(struct work *w, const struct part *p, bool again)
     }
     check_minima(w);
     check_quotas(w, p->place, p->tasks, w->preemptible != GANG_PREEMPTIBLE);
-    check_may_start(w);
+    check_may_start(w, moved);
     starts_done++;
 }
 
@@ -86,7 +86,7 @@ static int32_t on_start(const struct gang_event *e, void *user)
         return 1;
     }
     read_part(p, e->alloc);
-    check_started(w, p, false);
+    check_started(w, p, false, e->reason == GANG_REASON_MOVE);
     return 0;
 }
 
@@ -115,7 +115,7 @@ static int32_t on_resume(const struct gang_event *e, void *user)
         CHECK(alike(p->place, p->tasks, &p->kept_place[i]) ==
                   alike(p->kept_place, p->kept, &p->kept_place[i]),
               "job %d resumes elsewhere", index_of(w));
-    check_started(w, p, true);
+    check_started(w, p, true, false);
     return 0;
 }
 

@@ -59,17 +59,13 @@ static int64_t used_fixed(const struct oracle *o, int queue, int kind)
     return sum;
 }
 
-/* What is used, and wanted by all that wait, at most the limit. */
+/* What is used, and wanted by all that wait, also beyond limits of queues below; at most its own. */
 static int64_t demand(const struct oracle *o, int queue, int kind)
 {
     int64_t sum = 0, limit = o->queue[queue].limit[kind];
-    bool past = o->readings & ORACLE_PAST_LIMIT;
-    for (int q = 0; q < o->queues && !past; q++)
-        if (o->queue[q].parent == queue)
-            sum += demand(o, q, kind);
     for (int j = 0; j < o->jobs; j++)
         for (int g = 0; g < o->job[j].groups; g++)
-            if (o->job[j].queue == queue || (past && is_in(o, o->job[j].queue, queue)))
+            if (is_in(o, o->job[j].queue, queue))
                 sum += o->job[j].count[g] * o->job[j].need[g][kind];
     return limit >= 0 && sum > limit ? limit : sum;
 }
@@ -197,8 +193,10 @@ static int64_t next_need(const struct oracle_job *job, int kind)
     return sum;
 }
 
-/* Rules 3 and 4. */
-static bool quotas_allow(const struct oracle *o, const struct oracle_job *job)
+enum { NOBODY = -1 };
+
+/* Rules 3 and 4: the first queue that forbids it, from the leaf up. */
+static int forbidden_by(const struct oracle *o, const struct oracle_job *job)
 {
     bool fixed =
         job->preemptible == ORACLE_FIXED || (job->preemptible == ORACLE_SEMI && !runs(job));
@@ -207,12 +205,12 @@ static bool quotas_allow(const struct oracle *o, const struct oracle_job *job)
             int64_t need = next_need(job, k);
             const struct oracle_queue *u = &o->queue[q];
             if (need && u->limit[k] >= 0 && used(o, q, k) + need > u->limit[k])
-                return false;
+                return q;
             if (need && fixed && u->guarantee[k] >= 0 &&
                 used_fixed(o, q, k) + need > u->guarantee[k])
-                return false;
+                return q;
         }
-    return true;
+    return NOBODY;
 }
 
 /* Puts these tasks on nodes, every way there is; nothing if there is none. */
@@ -244,7 +242,7 @@ static bool start(struct oracle *o, struct oracle_job *job)
 {
     int64_t tasks[ORACLE_GROUPS];
     next_tasks(job, tasks);
-    return quotas_allow(o, job) && place(o, job, 0, 0, tasks);
+    return forbidden_by(o, job) == NOBODY && place(o, job, 0, 0, tasks);
 }
 
 /* ---- whose turn: rules 7 and 9 ---- */
@@ -260,8 +258,6 @@ static bool wants_more(const struct oracle_job *job)
 static bool job_before(const struct oracle *o, int a, int b)
 {
     const struct oracle_job *x = &o->job[a], *y = &o->job[b];
-    if ((o->readings & ORACLE_GROW_LAST) && runs(x) != runs(y))
-        return runs(y);
     if (x->priority != y->priority)
         return x->priority > y->priority;
     if (runs(x) != runs(y))
@@ -271,10 +267,9 @@ static bool job_before(const struct oracle *o, int a, int b)
 
 static bool is_below_share(const struct oracle *o, int queue, const struct oracle_job *job)
 {
-    int64_t slack = o->readings & ORACLE_AT_SHARE ? 0 : 1;
     for (int k = 0; k < ORACLE_KINDS; k++)
         if (next_need(job, k) && o->queue[queue].guarantee[k] >= 0 &&
-            used(o, queue, k) + slack > o->queue[queue].share[k])
+            used(o, queue, k) > o->queue[queue].share[k])
             return false;
     return true;
 }
@@ -317,8 +312,6 @@ static int compare_parts(double a, double b)
 static bool queue_before(const struct oracle *o, int a, int job_a, int b, int job_b)
 {
     const struct oracle_job *x = &o->job[job_a], *y = &o->job[job_b];
-    if ((o->readings & ORACLE_GROW_LAST) && runs(x) != runs(y))
-        return runs(y);
     bool below_a = is_below_share(o, a, x), below_b = is_below_share(o, b, y);
     if (below_a != below_b)
         return below_a;
@@ -328,28 +321,20 @@ static bool queue_before(const struct oracle *o, int a, int job_a, int b, int jo
     if (o->queue[a].priority != o->queue[b].priority)
         return o->queue[a].priority > o->queue[b].priority;
     int c = compare_parts(dominant_part(o, a, x, false), dominant_part(o, b, y, false));
-    if (c == 0 && (o->readings & ORACLE_TIE_USED))
+    if (c == 0)
         c = compare_parts(dominant_part(o, a, NULL, false), dominant_part(o, b, NULL, false));
-    if (c == 0 && (o->readings & ORACLE_TIE_USED))
+    if (c == 0)
         c = compare_parts(dominant_part(o, a, x, true), dominant_part(o, b, y, true));
     return c ? c < 0 : a < b;
-}
-
-static bool could_start(const struct oracle *o, int job)
-{
-    struct oracle copy = *o;
-    return start(&copy, &copy.job[job]);
 }
 
 /* The next job below a queue, or -1. */
 static int next_job(const struct oracle *o, int parent)
 {
     int best = -1, best_queue = -1;
-    bool heads = (o->readings & ORACLE_HEADS) && !o->makes_room;
     for (int j = 0; j < o->jobs; j++)
         if (o->job[j].queue == parent && !(o->makes_room ? o->job[j].asked : o->job[j].tried) &&
-            wants_more(&o->job[j]) && (!heads || could_start(o, j)) &&
-            (best < 0 || job_before(o, j, best)))
+            wants_more(&o->job[j]) && (best < 0 || job_before(o, j, best)))
             best = j;
     for (int q = 0; q < o->queues; q++) {
         if (o->queue[q].parent != parent)
@@ -363,24 +348,20 @@ static int next_job(const struct oracle *o, int parent)
     return best;
 }
 
-static void try_all_again(struct oracle *o)
-{
-    for (int j = 0; j < o->jobs; j++)
-        o->job[j].tried = false;
-}
-
 /* Rule 6, and growth task by task. What does not fit now does not fit later in this pass either. */
 static bool allocate(struct oracle *o)
 {
     bool any = false;
     int j;
-    if (!(o->readings & ORACLE_KNOWN))
-        try_all_again(o);
     while ((j = next_job(o, -1)) >= 0) {
-        if (start(o, &o->job[j]))
+        struct oracle_job *job = &o->job[j];
+        int by = forbidden_by(o, job);
+        if (start(o, job)) {
             any = true;
-        else
-            o->job[j].tried = true;
+        } else {
+            job->tried = true;
+            job->by = by;
+        }
     }
     return any;
 }
@@ -412,17 +393,14 @@ static void part_ways(const struct oracle *o, int *a, int *b)
             }
 }
 
-/* Is a queue above its share (or guarantee) in a kind that the taker wants, also without these
- * tasks? */
+/* Is a queue above its share (or guarantee) in a kind that the taker wants? */
 static bool is_above(const struct oracle *o, int queue, const struct oracle_job *taker,
-                     bool guarantee, const struct oracle_job *victim, bool whole)
+                     bool guarantee)
 {
     const struct oracle_queue *u = &o->queue[queue];
     for (int k = 0; k < ORACLE_KINDS; k++) {
         int64_t bound = guarantee || u->guarantee[k] < 0 ? u->guarantee[k] : u->share[k];
-        int64_t gone = !victim ? 0 : whole ? used_by(victim, k) : victim->need[0][k];
-        if (next_need(taker, k) && bound >= 0 &&
-            (victim ? used(o, queue, k) - gone >= bound : used(o, queue, k) > bound))
+        if (next_need(taker, k) && bound >= 0 && used(o, queue, k) > bound)
             return true;
     }
     return false;
@@ -437,17 +415,15 @@ static bool may_give(const struct oracle *o, int leaf, int giver, const struct o
         bool managed = false;
         for (int k = 0; k < ORACLE_KINDS; k++)
             managed = managed || (next_need(taker, k) && o->queue[q].guarantee[k] >= 0);
-        if ((managed && !is_above(o, q, taker, true, NULL, false)) ||
-            (fair && !is_above(o, q, taker, false, NULL, false)))
+        if ((managed && !is_above(o, q, taker, true)) || (fair && !is_above(o, q, taker, false)))
             return false;
     }
-    return !fair || is_above(o, giver, taker, false, NULL, false);
+    return !fair || is_above(o, giver, taker, false);
 }
 
-/* Rule 10. A gang that leaves its queue below its share is a matter of reading; below its
- * guarantee it never does. */
+/* Rule 10. A queue that is above gives a gang whole, even if that leaves it below. */
 static bool may_reclaim(const struct oracle *o, const struct oracle_job *taker,
-                        const struct oracle_job *victim, bool whole, bool fair)
+                        const struct oracle_job *victim, bool fair)
 {
     int a = taker->queue, b = victim->queue;
     if (a == b || victim->preemptible == ORACLE_FIXED)
@@ -455,14 +431,10 @@ static bool may_reclaim(const struct oracle *o, const struct oracle_job *taker,
     part_ways(o, &a, &b);
     if (!may_give(o, victim->queue, b, taker, fair))
         return false;
-    bool cross = o->readings & ORACLE_CROSS;
     if (!stays_inside(o, taker->queue, taker, true) && !stays_inside(o, taker->queue, taker, false))
         return false;
-    if (stays_inside(o, a, taker, true) && is_above(o, b, taker, true, NULL, whole) &&
-        is_above(o, b, taker, true, victim, whole))
-        return true;
-    return stays_inside(o, a, taker, false) && is_above(o, b, taker, false, NULL, whole) &&
-           (cross || is_above(o, b, taker, false, victim, whole));
+    return (stays_inside(o, a, taker, true) && is_above(o, b, taker, true)) ||
+           (stays_inside(o, a, taker, false) && is_above(o, b, taker, false));
 }
 
 /* Rule 11. */
@@ -484,7 +456,7 @@ static int next_victim(const struct oracle *o, int taker, int how, bool *whole)
         bool core = !has_surplus(v);
         if (j == taker || !runs(v) || (core && v->preemptible == ORACLE_SEMI))
             continue;
-        if (!((how & BY_RECLAIM) && may_reclaim(o, t, v, core, how & OF_THE_FULL)) &&
+        if (!((how & BY_RECLAIM) && may_reclaim(o, t, v, how & OF_THE_FULL)) &&
             !((how & BY_PREEMPTION) && may_preempt(t, v)))
             continue;
         if (best >= 0 && v->priority > o->job[best].priority)
@@ -564,6 +536,14 @@ static void put_back(struct oracle *o, int taker, struct victim *victim, int vic
     }
 }
 
+/* A queue uses less, and there is more room: those who waited for that are looked at again. */
+static void try_again_below(struct oracle *o, int queue)
+{
+    for (int j = 0; j < o->jobs; j++)
+        if (o->job[j].by == NOBODY || is_in(o, queue, o->job[j].by))
+            o->job[j].tried = false;
+}
+
 /* Takes one victim after the other until the taker can start; those above their shares first, or those
  * of its own queue. */
 static bool make_room(struct oracle *o, int taker, int first, int then)
@@ -581,6 +561,9 @@ static bool make_room(struct oracle *o, int taker, int first, int then)
             continue;
         o->job[taker] = without;
         put_back(o, taker, victim, victims);
+        for (int i = 0; i < victims; i++)
+            if (!victim[i].stays)
+                try_again_below(o, o->job[victim[i].job].queue);
         return start(o, &o->job[taker]);
     }
     *o = before;
@@ -602,8 +585,6 @@ static bool displace(struct oracle *o)
         o->job[j].asked = true;
     }
     o->makes_room = false;
-    if (any)
-        try_all_again(o);
     return any;
 }
 

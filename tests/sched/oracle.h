@@ -4,7 +4,8 @@
  * GPUs; a node has so many of each, and which devices they are is left out. All sums are made anew
  * whenever they are needed.
  *
- * Where the rules can be read in two ways, a reading is chosen by a flag. */
+ * Where the rules leave something open it does as the library says it does (ARCHITECTURE.md, "Whose
+ * turn, and making room"). */
 #ifndef GANG_TESTS_ORACLE_H
 #define GANG_TESTS_ORACLE_H
 
@@ -22,21 +23,6 @@ enum {
 
 enum { ORACLE_FIXED = 0, ORACLE_PREEMPTIBLE = 1, ORACLE_SEMI = 2 };
 
-/* Readings. */
-enum {
-    ORACLE_AT_SHARE =
-        1, /* a queue that uses all its fair share, but not more, is "below" it, too */
-    ORACLE_TIE_USED =
-        2, /* queues alike in that: who uses less of his share, then of all there is */
-    ORACLE_GROW_LAST = 4,   /* tasks above a minimum are given when no gang can start */
-    ORACLE_CROSS = 8,       /* a gang may fall that leaves its queue below its fair share */
-    ORACLE_TOGETHER = 16,   /* one taker may have victims of its own queue and of others */
-    ORACLE_PAST_LIMIT = 32, /* what jobs want counts above their leaf, also beyond its limit */
-    ORACLE_HEADS = 64,      /* who cannot start now is not looked at when queues take turns */
-    ORACLE_KNOWN = 128,     /* who was tried in vain is not looked at until something comes free */
-    ORACLE_READINGS = 256
-};
-
 struct oracle_queue {
     int parent; /* -1: top */
     int64_t guarantee[ORACLE_KINDS], limit[ORACLE_KINDS];
@@ -50,12 +36,14 @@ struct oracle_job {
     int64_t priority;
     int preemptible;
     int64_t on[ORACLE_GROUPS][ORACLE_NODES]; /* tasks that run */
-    bool tried, asked;
+    /* Tried in vain: not looked at again until something comes free, or `by` uses less. */
+    bool tried;
+    int by;     /* the queue that forbade it; -1: there was no room */
+    bool asked; /* tried to make room for it */
 };
 
 /* Queues and jobs are in the order of their age. */
 struct oracle {
-    int readings;
     bool preempts, makes_room;
     int nodes, queues, jobs;
     int64_t capacity[ORACLE_NODES][ORACLE_KINDS];

@@ -599,6 +599,8 @@ static void compare_part(struct work *w, int k)
     gang_alloc_id alloc = gang_job_alloc(sched, w->id, k);
     bool whole = p->stopping || w->state == GANG_JOB_STOPPING;
     drop_vanished(w, p);
+    if (alloc == GANG_ID_NONE && w->state == GANG_JOB_STOPPING)
+        drop_silent(w, p); /* it moves, or others of it stop: no state tells that this part has */
     if (is_unsettled(w))
         return;
     const struct reader *r = read_alloc(alloc);
