@@ -135,15 +135,32 @@ bool gang__evict_place(struct gang__eviction *p)
 
 /* ---- taking victims until he has a place ----------------------------------------------------- */
 
+/* Do they share a queue above them? Then the taker's branch gets emptier by it, and others whom it
+ * was too full for may be taken. */
+static bool is_kin(const struct gang__eviction *p, const struct gang__unit *victim)
+{
+    const struct gang__qs *a = p->taker->job->leaf, *b = victim->job->leaf;
+    while (a->parent->parent)
+        a = a->parent;
+    while (b->parent->parent)
+        b = b->parent;
+    return a == b;
+}
+
+static void open_victims(struct gang__eviction *p, bool own, bool others)
+{
+    if (!gang__victims_open(p->s, p->taker->job->leaf, own, others))
+        p->s->victims->failed = true;
+}
+
 /* Take victims until the taker has a place. */
 static bool take_some(struct gang__eviction *p, bool own, bool others)
 {
     gang_sched *s = p->s;
     struct gang__victim v;
     size_t next = s->victims->count + 1, tested = 0;
-    bool found = false;
-    if (!gang__victims_open(s, p->taker->job->leaf, own, others))
-        s->victims->failed = true;
+    bool found = false, refused = false;
+    open_victims(p, own, others);
     while (!found && gang__victims_next(s, &v)) {
         s->steps++; /* but a plan is not cut short: the next run could only begin it anew */
         enum gang__may may = gang__may_take(p, v.u);
@@ -153,11 +170,18 @@ static bool take_some(struct gang__eviction *p, bool own, bool others)
             p->deferred = true;
             break;
         }
+        refused = refused || (may == GANG__MAY_NOT && !v.u->doomed);
         if (may != GANG__MAY ||
             (p->again && !v.whole && v.u->taken[v.group] && is_taken_alone(s, v.u, v.task)))
             continue;
         if (!gang__evict_take(p, &v))
             continue;
+        if (refused && is_kin(p, v.u)) { /* from the first again */
+            gang__victims_close(s);
+            open_victims(p, own, others);
+            p->again = true;
+            refused = false;
+        }
         if (s->victims->count < next || !gang__amounts_suffice(p) || !gang__quota_suffices(p))
             continue;
         found = gang__evict_place(p);
