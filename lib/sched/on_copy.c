@@ -133,10 +133,10 @@ bool gang__evict_place(struct gang__eviction *p)
     return r == GANG_OK;
 }
 
-/* ---- taking victims until he has a place ----------------------------------------------------- */
+/* ---- kin ------------------------------------------------------------------------------------- */
 
-/* Do they share a queue above them? Then the taker's branch gets emptier by it, and others whom it
- * was too full for may be taken. */
+/* Do they share a queue above them? Then the taker's branch gets emptier without it: others whom the
+ * branch was too full for may be taken then. */
 static bool is_kin(const struct gang__eviction *p, const struct gang__unit *victim)
 {
     const struct gang__qs *a = p->taker->job->leaf, *b = victim->job->leaf;
@@ -146,6 +146,8 @@ static bool is_kin(const struct gang__eviction *p, const struct gang__unit *vict
         b = b->parent;
     return a == b;
 }
+
+/* ---- taking victims until he has a place ----------------------------------------------------- */
 
 static void open_victims(struct gang__eviction *p, bool own, bool others)
 {
@@ -259,11 +261,10 @@ static void expect(const struct gang__victim *v)
 }
 
 /* With the taker and this one in the books: do the rules let it run, here or elsewhere? One of the
- * taker's own queue counts against what he may take from others. */
+ * taker's own branch counts against what he may take from others. */
 static bool may_keep(struct gang__eviction *p, const struct gang__victim *x)
 {
-    bool own = p->mode == GANG__EVICT_BOTH && x->u->job->leaf == p->taker->job->leaf;
-    return gang__may_stay(p, x) && (!own || gang__still_entitled(p));
+    return gang__may_stay(p, x) && (!is_kin(p, x->u) || gang__still_entitled(p));
 }
 
 /* With the taker in the books: it stays, if it can. */

@@ -514,20 +514,27 @@ static bool still_entitled(const struct oracle *o, int taker, const struct victi
     return true;
 }
 
+static int top_of(const struct oracle *o, int queue)
+{
+    while (o->queue[queue].parent >= 0)
+        queue = o->queue[queue].parent;
+    return queue;
+}
+
 /* Gives back what was not needed, as long as the taker still fits. */
 static void put_back(struct oracle *o, int taker, struct victim *victim, int victims)
 {
     for (int i = victims - 1; i >= 0; i--) {
         struct oracle_job *job = &o->job[victim[i].job], was = *job;
         struct oracle_job without = o->job[taker];
-        bool own = job->queue == o->job[taker].queue;
+        bool kin = top_of(o, job->queue) == top_of(o, o->job[taker].queue);
         if (!victim[i].whole && !runs(job))
             continue; /* its gang fell */
         if (victim[i].whole)
             memcpy(job->on, victim[i].on, sizeof(job->on));
         else
             job->on[0][victim[i].node]++;
-        if ((own && !still_entitled(o, taker, victim, victims)) || !start(o, &o->job[taker])) {
+        if ((kin && !still_entitled(o, taker, victim, victims)) || !start(o, &o->job[taker])) {
             *job = was;
         } else {
             o->job[taker] = without;
