@@ -506,8 +506,25 @@ static bool take_failed(gang_sched *s, struct report *r)
 
 /* ---- reports about tasks ---------------------------------------------------------------------- */
 
-/* Also of tasks that were asked to stop, which ended well all the same: if the job is over by that, it has
- * succeeded, and does not wait again. */
+/* Tasks that ended well while they were to be suspended do not resume. */
+static void forget_places(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
+{
+    for (size_t i = 0; u->places && i < f->count; i++)
+        for (int64_t k = 0; k < u->place_count; k++)
+            if (u->places[k].node == f->task[i].node &&
+                u->places[k].group == (int32_t)f->task[i].group) {
+                u->places[k] = u->places[--u->place_count];
+                break;
+            }
+    if (u->places && u->place_count == 0) {
+        gang__release(&s->mem, u->places);
+        u->places = NULL;
+    }
+    u->over = u->over || (u->alloc == GANG_ID_NONE && gang__unit_lacks_all(u) == 0);
+}
+
+/* Also of tasks that were asked to stop, which ended well all the same: if the job is over by that,
+ * it has succeeded, and does not wait again. */
 static bool take_succeeded(gang_sched *s, struct report *r)
 {
     struct gang__job *job = r->job;
@@ -515,6 +532,8 @@ static bool take_succeeded(gang_sched *s, struct report *r)
         return false;
     count_out(s, r->unit, &r->run, true, ENDS_WELL);
     count_out(s, r->unit, &r->leaves, false, ENDS_WELL);
+    if (r->leaves.count > 0)
+        forget_places(s, r->unit, &r->leaves);
     int32_t result = r->unit->alloc == GANG_ID_NONE ? result_of(job) : (int32_t)GANG_END_NONE;
     if (result != GANG_END_NONE) /* before it is told that it has stopped, and waits again */
         gang__job_stop(s, job, GANG_REASON_END, result);

@@ -536,6 +536,25 @@ START_TEST(room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop)
 }
 END_TEST
 
+START_TEST(what_ended_while_it_was_to_be_suspended_does_not_resume)
+{
+    struct gang_queue_spec q = default_queue();
+    int64_t two[2] = {0, 5}, rest[6] = {1, 2, 3, 4, 6, 7};
+    q.preempt = GANG_PREEMPT_SUSPEND;
+    host_queues(&h, &q, 1);
+    displace(4);
+    MUST(gang_report_tasks(h.s, low, 0, GANG_ID_NONE, two, 2, GANG_TASK_SUCCEEDED));
+    gone(low, rest, 6);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_SUSPENDED);
+    ck_assert_int_eq(gpus_of(high), 4);
+    MUST(gang_report_end(h.s, high, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 1);
+    ck_assert_int_eq(gpus_of(low), 6);
+}
+END_TEST
+
 /* Who is asked to go elsewhere is not lost because others come meanwhile: his new place is kept. */
 START_TEST(a_place_that_one_is_moved_to_is_kept_for_him)
 {
@@ -968,6 +987,7 @@ int main(void)
     tcase_add_test(g, queues_that_change_during_the_grace_change_nothing_of_it);
     tcase_add_test(g, limits_lowered_during_the_grace_hold_for_who_waits);
     tcase_add_test(g, a_guarantee_that_is_waited_for_is_not_given_away);
+    tcase_add_test(g, what_ended_while_it_was_to_be_suspended_does_not_resume);
     tcase_add_test(g, a_place_that_one_is_moved_to_is_kept_for_him);
     tcase_add_test(g, who_is_not_moved_after_all_waits_like_others);
     tcase_add_test(g, room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop);
