@@ -60,7 +60,9 @@ typedef struct gang_sched gang_sched;
 enum {
     GANG_JOB_PENDING = 0,   /**< waits to be granted */
     GANG_JOB_RUNNING = 1,   /**< has an allocation */
-    GANG_JOB_STOPPING = 2,  /**< was asked to stop; still holds its allocation */
+    /** was asked to stop and still holds its allocation; or has stopped, and starts again elsewhere
+     *  as soon as the others of the same plan have (GANG_REASON_MOVE) */
+    GANG_JOB_STOPPING = 2,
     GANG_JOB_SUSPENDED = 3, /**< holds nothing; resumes on its old places */
     GANG_JOB_ENDED = 4
 };
@@ -129,7 +131,9 @@ enum {
     GANG_REASON_NONE = 0,
     GANG_REASON_PREEMPT = 1,  /**< for a job of higher priority in its queue */
     GANG_REASON_RECLAIM = 2,  /**< for a queue that is owed it */
-    GANG_REASON_MOVE = 3,     /**< it starts again elsewhere in the same run */
+    /** it starts again elsewhere, where room is kept for it until all have stopped whom the same
+     *  plan asked to; it runs all the while as far as its queues count, and stays STOPPING */
+    GANG_REASON_MOVE = 3,
     GANG_REASON_STALE = 4,    /**< its gang was below the minimum past the grace */
     GANG_REASON_TIMEOUT = 5,  /**< its time limit */
     GANG_REASON_CANCEL = 6,   /**< gang_job_cancel() */
