@@ -157,7 +157,8 @@ struct gang_queue_spec {
     /** 1: nothing is ever taken from it by preemption or reclaim; inherited */
     int32_t fixed;
     int64_t max_running; /**< jobs that run at a time, in it and below; 0: no bound */
-    int64_t max_pending; /**< jobs that wait, in it and below; 0: no bound */
+    /** jobs that wait, in it and below, from when they are submitted; 0: no bound */
+    int64_t max_pending;
     int64_t max_running_per_user; /**< leaves; 0: no bound */
     int64_t default_time_limit_ns; /**< of jobs that state none; 0: none. Inherited */
     int64_t max_time_limit_ns; /**< jobs that state more are refused; 0: no bound. Inherited */

@@ -82,6 +82,17 @@ bool gang__qs_below(const struct gang__qs *q, const struct gang__qs *top)
 
 /* ---- doors ----------------------------------------------------------------------------------- */
 
+static void release_door(const struct gang_mem *mem, struct gang__door *d)
+{
+    if (d->limit)
+        gang__release(mem, d->limit);
+    if (d->pending)
+        gang__release(mem, d->pending);
+    if (d->arriving)
+        gang__release(mem, d->arriving);
+    gang__release(mem, d);
+}
+
 static struct gang__door *new_door(gang_sched *s, struct gang__queues *queues)
 {
     size_t amounts = (size_t)queues->count * queues->dims;
@@ -90,15 +101,13 @@ static struct gang__door *new_door(gang_sched *s, struct gang__queues *queues)
         return NULL;
     d->limit = gang__zalloc(&s->mem, amounts + 1, sizeof(*d->limit));
     d->pending = gang__zalloc(&s->mem, queues->count + 1, sizeof(*d->pending));
-    if (!d->limit || !d->pending) {
-        if (d->limit)
-            gang__release(&s->mem, d->limit);
-        if (d->pending)
-            gang__release(&s->mem, d->pending);
-        gang__release(&s->mem, d);
+    d->arriving = gang__zalloc(&s->mem, queues->count + 1, sizeof(*d->arriving));
+    if (!d->limit || !d->pending || !d->arriving) {
+        release_door(&s->mem, d);
         return NULL;
     }
     d->queues = queues;
+    d->number = ++s->doors;
     return d;
 }
 
@@ -109,10 +118,8 @@ static void free_door(gang_sched *s, struct gang__door *d)
         d->gone = q->next;
         free_qs(s, q);
     }
-    gang__release(&s->mem, d->limit);
-    gang__release(&s->mem, d->pending);
     gang__queues_free(d->queues, &s->mem);
-    gang__release(&s->mem, d);
+    release_door(&s->mem, d);
 }
 
 /* Waits until no submitter is at an old one. */
@@ -227,12 +234,8 @@ static void swap_free(struct swap *w)
         gang__release(mem, w->slot);
     if (w->resolved)
         gang__release(mem, w->resolved);
-    if (w->door) {
-        w->door->queues = NULL;
-        gang__release(mem, w->door->limit);
-        gang__release(mem, w->door->pending);
-        gang__release(mem, w->door);
-    }
+    if (w->door)
+        release_door(mem, w->door);
     gang__queues_free(w->queues, mem);
 }
 

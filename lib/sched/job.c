@@ -594,6 +594,7 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     if (alloc != GANG_ID_NONE)
         adopt(s, job, alloc);
     gang__job_count(s, job);
+    gang__job_arrived(s, job);
     if (job->counted_running)
         gang__job_state(s, job, GANG_REASON_NONE, "runs already");
     gang__job_settle(s, job);
@@ -615,6 +616,7 @@ void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text)
     if (s->ops.state)
         (void)s->ops.state(&e, s->user);
     s->info.ended++;
+    gang__job_arrived(s, job);
     gang__job_free(s, job);
 }
 

@@ -214,6 +214,8 @@ struct gang__job {
     struct gang_placement *places; /* of a job that runs already, by unit */
 
     struct gang__tree_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
+    uint64_t door;    /* number of the one that it came through, while it is counted there; 0 */
+    uint32_t at_door; /* under this queue */
     const char *name, *user;
     int64_t restart_delay_ns, refill_ns, max_restarts;
     int64_t attained; /* dominant millionths of the cluster times ns, of former runs */
@@ -287,7 +289,9 @@ struct gang__qs {
 struct gang__door {
     struct gang__queues *queues;
     gang__a64 *limit;      /* count * dims: limits in force */
-    gang__a64 **pending;   /* of each queue: jobs that wait */
+    gang__a64 **pending;   /* of each queue: jobs that wait, */
+    gang__a64 *arriving;   /* and those that came through this door and no run has taken in yet */
+    uint64_t number;       /* from 1 */
     struct gang__qs *gone; /* queues that went when the next door came */
     struct gang__door *retired;
 };
@@ -311,6 +315,7 @@ struct gang_sched {
     struct gang__message *backlog;         /* taken out, first first */
     gang__a64 next_job;
     _Atomic(struct gang__door *) door;
+    uint64_t doors;            /* there were so far */
     gang__a32 submit_lock[16]; /* which of submit_worker are in use */
     gang_worker *submit_worker[16];
     struct gang__recent recent[64];
@@ -648,7 +653,10 @@ gang__tree_compare gang__job_order, gang__timer_order;
 void gang__jobs_forget(gang_sched *s); /* those that ended in this run */
 /* A unit has stopped wholly (it holds nothing, nothing of it leaves). */
 void gang__unit_stopped(gang_sched *s, struct gang__unit *u);
-void gang__job_count(gang_sched *s, struct gang__job *job); /* running and pending of its queues */
+void gang__job_count(gang_sched *s, struct gang__job *job);
+/* Of those that are on their way in it is one no more. */
+void gang__job_arrived(gang_sched *s,
+                       struct gang__job *job); /* running and pending of its queues */
 
 /* ---- life.c ---- */
 

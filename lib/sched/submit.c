@@ -526,7 +526,7 @@ static gang_result may(gang_sched *s, const struct gang__queues *qs, const struc
 
 static gang_result check_queue(gang_sched *s, const struct gang__door *door,
                                const struct gang_job_spec *j, const struct gang__queue *q,
-                               int64_t jobs, struct gang_error *error)
+                               struct gang_error *error)
 {
     const char *user = j->user ? j->user : "";
     if (may(s, door->queues, q, GANG_MAY_SUBMIT, user, j->user_groups, j->user_group_count) !=
@@ -537,11 +537,36 @@ static gang_result check_queue(gang_sched *s, const struct gang__door *door,
         return gang__error(error, GANG_ECLOSED, "queue", "\"%s\" takes no new jobs", q->name);
     if (q->max_time_limit_ns && j->time_limit_ns > q->max_time_limit_ns)
         return bad(error, GANG_ELIMIT, "time_limit_ns", "more than the queue allows");
+    return GANG_OK;
+}
+
+/* So many are on their way in, below this queue and up to `end`. */
+static void arrive(const struct gang__door *door, uint32_t at, uint32_t end, int64_t jobs)
+{
+    for (; at != end; at = door->queues->queue[at].parent)
+        atomic_fetch_add(&door->arriving[at], (uint64_t)jobs);
+}
+
+void gang__job_arrived(gang_sched *s, struct gang__job *job)
+{
+    const struct gang__door *door = gang__load_relaxed(&s->door);
+    if (job->door == door->number) /* an older one counts nobody any more */
+        arrive(door, job->at_door, GANG__NO_QUEUE, -1);
+    job->door = 0;
+}
+
+/* May so many more wait? Then they are counted, before others ask. */
+static gang_result may_wait(const struct gang__door *door, const struct gang__queue *q,
+                            int64_t jobs, struct gang_error *error)
+{
     for (uint32_t at = q->index; at != GANG__NO_QUEUE; at = door->queues->queue[at].parent) {
         const struct gang__queue *up = &door->queues->queue[at];
-        if ((int64_t)gang__load(door->pending[at]) + jobs > up->max_pending && !j->running)
+        int64_t before = (int64_t)atomic_fetch_add(&door->arriving[at], (uint64_t)jobs);
+        if ((int64_t)gang__load(door->pending[at]) + before + jobs > up->max_pending) {
+            arrive(door, q->index, up->parent, -jobs);
             return gang__error(error, GANG_ELIMIT, "queue",
                                "\"%s\" has as many waiting jobs as it may", up->name);
+        }
     }
     return GANG_OK;
 }
@@ -609,11 +634,17 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
                                         j->request.labels,      j->request.label_count};
     r = gang__queue_for(door->queues, s->rules, j->queue, &who, &q, made, error);
     if (r == GANG_OK)
-        r = check_queue(s, door, j, q, count, error);
+        r = check_queue(s, door, j, q, error);
+    bool counted = r == GANG_OK && !j->running;
+    if (counted)
+        r = may_wait(door, q, count, error);
+    counted = counted && r == GANG_OK;
     for (int64_t i = 0; i < count && r == GANG_OK; i++) {
         struct gang__job *job = NULL;
         r = make_job(&m, door, q, &job, error);
         if (r == GANG_OK) {
+            job->door = counted ? door->number : 0;
+            job->at_door = q->index;
             job->next = jobs;
             jobs = job;
         }
@@ -633,6 +664,8 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
         message->jobs = ordered;
         gang__inbox_put(s, message);
         message = NULL;
+    } else if (counted) {
+        arrive(door, q->index, GANG__NO_QUEUE, -count);
     }
     gang__rcu_leave();
 out:

@@ -154,6 +154,29 @@ START_TEST(no_more_wait_than_may)
 }
 END_TEST
 
+/* Also before a run has looked at them; and what was refused does not count. */
+START_TEST(no_more_wait_than_may_between_runs)
+{
+    gang_job_id first;
+    for (int i = 0; i < 3; i++) {
+        host_submit(&h, job_of("boss", "b", 1));
+        ck_assert_int_eq(gang_job_submit_array(h.s, job_of("boss", "a", 1), 3, &first, NULL),
+                         GANG_ELIMIT);
+    }
+    refused(job_of("boss", "b", 1), GANG_ELIMIT, "queue");
+    refused(job_of("boss", "b", 7), GANG_ELIMIT, "queue");
+    host_run(&h, 1); /* they run */
+    for (int i = 0; i < 3; i++)
+        refused(job_of("boss", "b", 7), GANG_ENEVER, "queue");
+    host_submit(&h, job_of("boss", "b", 5));
+    set_tree(); /* who has come through the old door is not forgotten once a run has taken him in */
+    host_run(&h, 1);
+    host_submit(&h, job_of("boss", "b", 5));
+    host_submit(&h, job_of("boss", "b", 5));
+    refused(job_of("boss", "b", 5), GANG_ELIMIT, "queue");
+}
+END_TEST
+
 START_TEST(time_limits_are_bounded_and_defaulted)
 {
     struct gang_job_spec *job = job_of("boss", "a", 1);
@@ -511,9 +534,9 @@ START_TEST(an_array_has_consecutive_ids_and_one_specification)
     gang_job_id first, next;
     struct gang_job_spec *job = plain();
     job->cookie = 99;
-    MUST(gang_job_submit_array(h.s, job, 3, &first, NULL));
+    MUST(gang_job_submit_array(h.s, job, 2, &first, NULL));
     next = host_submit(&h, plain());
-    ck_assert_uint_eq(next, first + 3);
+    ck_assert_uint_eq(next, first + 2);
     host_run(&h, 1);
     for (gang_job_id id = first; id < next; id++) {
         ck_assert_uint_eq(host_job_info(&h, id).cookie, 99);
@@ -767,6 +790,7 @@ int main(void)
     tcase_add_test(c, closed_and_draining_queues_take_none);
     tcase_add_test(c, access_is_had_by_whom_the_queue_or_one_above_names);
     tcase_add_test(c, no_more_wait_than_may);
+    tcase_add_test(c, no_more_wait_than_may_between_runs);
     tcase_add_test(c, time_limits_are_bounded_and_defaulted);
     tcase_add_test(c, what_could_never_run_is_refused_with_the_numbers);
     tcase_add_test(c, nodes_that_are_busy_or_down_do_not_make_it_never);
