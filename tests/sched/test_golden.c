@@ -1232,9 +1232,10 @@ START_TEST(jobs_wait_for_their_user_and_for_the_queue)
     q.max_pending = 2;
     add_node("n", 100, 1, 0);
     set_queues(&q, 1);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 6; i++) {
         of[i] = submit_of(i < 3 ? "u0" : i < 5 ? "u1" : "u2", 1);
-    settle();
+        settle();
+    }
     for (int i = 0; i < 6; i++)
         ck_assert_int_eq(state_of(of[i]), i == 2 || i == 5 ? GANG_JOB_PENDING : GANG_JOB_RUNNING);
     struct gang_group_spec g = group_of(1, 1000, 0);
