@@ -19,6 +19,12 @@ struct gang__names {
 /* FNV-1a, so that names that differ in their last byte spread; `seed` chains several parts. */
 uint64_t gang__hash(uint64_t seed, const void *bytes, size_t length);
 #define GANG__HASH_SEED UINT64_C(0xcbf29ce484222325)
+/* The same of a number or an address, which need not be taken byte by byte: the upper half, which the
+ * table folds into the lower one, depends on all of it. */
+static inline uint64_t gang__hash_number(uint64_t seed, uint64_t number)
+{
+    return (seed ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+}
 
 /* Room for one more, so that the following put cannot fail. */
 gang_result gang__names_reserve(struct gang__names *t, const struct gang_mem *mem);

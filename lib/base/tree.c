@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adelson-Velsky and Landis, "An algorithm for the organization of information", 1962: the
  * heights of the two children of a link differ by at most 1. `side` is 0 for what goes before, 1
- * for what goes after. */
+ * for what goes after.
+ *
+ * A set begins as a row, each link beside its neighbours: child[0] is the one before, child[1] the
+ * one after. As long as all come at the ends, as those do who wait in the order of their age,
+ * nobody but the neighbours is touched when one comes or goes, and nothing is ever out of balance.
+ * The first one that belongs somewhere in between makes a tree of it, which it stays until it is
+ * empty; so each link is hung up once, as if it had come into a tree. */
 #include "base/tree.h"
 
 #include <assert.h>
 #include <stdbool.h>
 
-/* The two low bits of `parent` hold the balance. */
+/* The two low bits of `parent` hold the balance; of one in a row: */
+enum { ROW = 3 };
 _Static_assert(_Alignof(struct gang__tree_link) >= 4, "two bits of an address are free");
 _Static_assert(sizeof(struct gang__tree_link) == 3 * sizeof(void *), "no padding");
 
@@ -112,7 +119,59 @@ static void hang(struct gang__ordered *t, struct gang__tree_link *n, struct gang
     }
 }
 
-void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n)
+static bool is_in_row(const struct gang__tree_link *n)
+{
+    return (n->parent & 3) == ROW;
+}
+
+/* Between two neighbours, or (NULL) at an end. */
+static void row_put(struct gang__ordered *t, struct gang__tree_link *n,
+                    struct gang__tree_link *before, struct gang__tree_link *after)
+{
+    *n = (struct gang__tree_link){{before, after}, ROW};
+    *(before ? &before->child[1] : &t->end[0]) = n;
+    *(after ? &after->child[0] : &t->end[1]) = n;
+    t->count++;
+}
+
+static void row_take(struct gang__ordered *t, struct gang__tree_link *n)
+{
+    struct gang__tree_link *before = n->child[0], *after = n->child[1];
+    *(before ? &before->child[1] : &t->end[0]) = after;
+    *(after ? &after->child[0] : &t->end[1]) = before;
+    t->count--;
+}
+
+/* Does it belong beyond the end on this side? */
+static bool is_beyond(const struct gang__ordered *t, const struct gang__tree_link *n, int side)
+{
+    const struct gang__tree_link *end = t->end[side];
+    return !end || (t->compare(n, end, t->ctx) > 0) == (side == 1);
+}
+
+/* If it belongs to an end of a row: `side` is the likely one. */
+static bool row_insert(struct gang__ordered *t, struct gang__tree_link *n, int side)
+{
+    if (!is_beyond(t, n, side)) {
+        side = !side;
+        if (!is_beyond(t, n, side))
+            return false;
+    }
+    row_put(t, n, side ? t->end[1] : NULL, side ? NULL : t->end[0]);
+    return true;
+}
+
+static void row_to_tree(struct gang__ordered *t)
+{
+    struct gang__tree_link *next, *n = t->end[0];
+    t->end[0] = t->end[1] = NULL;
+    for (t->count = 0; n; n = next) {
+        next = n->child[1];
+        hang(t, n, t->end[1], 1);
+    }
+}
+
+static void tree_insert(struct gang__ordered *t, struct gang__tree_link *n)
 {
     struct gang__tree_link *p = NULL;
     int side = 0;
@@ -125,13 +184,28 @@ void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n)
     hang(t, n, p, side);
 }
 
+void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n)
+{
+    if (!t->root) {
+        if (row_insert(t, n, 1))
+            return;
+        row_to_tree(t);
+    }
+    tree_insert(t, n);
+}
+
 void gang__ordered_insert_end(struct gang__ordered *t, struct gang__tree_link *n, int side)
 {
-    struct gang__tree_link *end = t->end[side];
-    if (!end || (t->compare(n, end, t->ctx) > 0) == (side == 1))
-        hang(t, n, end, side); /* nothing hangs beyond the end */
-    else
-        gang__ordered_insert(t, n);
+    if (!t->root) {
+        if (row_insert(t, n, side))
+            return;
+        row_to_tree(t);
+        tree_insert(t, n);
+    } else if (is_beyond(t, n, side)) {
+        hang(t, n, t->end[side], side); /* nothing hangs beyond the end */
+    } else {
+        tree_insert(t, n);
+    }
 }
 
 /* Something below p on `side` is lower by one than it was. */
@@ -154,6 +228,10 @@ static void lower(struct gang__ordered *t, struct gang__tree_link *p, int side)
 void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n)
 {
     assert(t->count > 0);
+    if (is_in_row(n)) {
+        row_take(t, n);
+        return;
+    }
     if (t->end[0] == n)
         t->end[0] = gang__ordered_next(n);
     if (t->end[1] == n)
@@ -187,6 +265,8 @@ void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n)
 static struct gang__tree_link *beside(const struct gang__tree_link *n, int side)
 {
     struct gang__tree_link *at = n->child[side];
+    if (is_in_row(n))
+        return at;
     if (at) {
         while (at->child[!side])
             at = at->child[!side];
@@ -214,6 +294,11 @@ struct gang__tree_link *gang__ordered_prev(const struct gang__tree_link *n)
  * the one before; after one without, that of the one above is asked for. */
 void gang__ordered_expect(const struct gang__tree_link *n)
 {
+    if (is_in_row(n)) { /* the next one was asked for when the walk was at the one before */
+        if (n->child[1])
+            __builtin_prefetch(n->child[1]->child[1]);
+        return;
+    }
     if (n->child[1]) {
         __builtin_prefetch(n->child[1]->child[0]);
         return;
@@ -223,9 +308,11 @@ void gang__ordered_expect(const struct gang__tree_link *n)
         __builtin_prefetch(above->child[1]);
 }
 
-struct gang__tree_link *gang__ordered_lower_bound(const struct gang__ordered *t,
+struct gang__tree_link *gang__ordered_lower_bound(struct gang__ordered *t,
                                                   gang__tree_locate *locate, const void *key)
 {
+    if (!t->root)
+        row_to_tree(t);
     struct gang__tree_link *found = NULL, *at = t->root;
     while (at) {
         bool before = locate(at, key) < 0;

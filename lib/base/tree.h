@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An ordered set of things that embed a link: an AVL tree, 24 bytes a link, no allocation, no
- * recursion. Not for concurrent use. */
+/* An ordered set of things that embed a link: an AVL tree, or a row as long as all come at its
+ * ends; 24 bytes a link, no allocation, no recursion. Not for concurrent use. */
 #ifndef GANG__BASE_TREE_H
 #define GANG__BASE_TREE_H
 
@@ -9,7 +9,8 @@
 
 struct gang__tree_link {
     struct gang__tree_link *child[2]; /* what goes before, what goes after */
-    uintptr_t parent;                 /* its address | (height after - height before) + 1 */
+    uintptr_t parent;                 /* its address | (height after - height before) + 1; 3: it
+                                       * is in a row */
 };
 
 /* Negative: a goes before b. A total order: 0 only for one and the same element. */
@@ -19,7 +20,7 @@ typedef int gang__tree_compare(const struct gang__tree_link *a, const struct gan
 typedef int gang__tree_locate(const struct gang__tree_link *element, const void *key);
 
 struct gang__ordered {
-    struct gang__tree_link *root;
+    struct gang__tree_link *root;   /* NULL: it is a row */
     struct gang__tree_link *end[2]; /* the first, the last; kept, for the first is asked for most */
     size_t count;
     gang__tree_compare *compare;
@@ -32,7 +33,8 @@ static inline void gang__ordered_init(struct gang__ordered *t, gang__tree_compar
     *t = (struct gang__ordered){NULL, {NULL, NULL}, 0, compare, ctx};
 }
 
-/* O(log n). What the order of an element depends on may not change while it is in the tree. */
+/* O(log n), amortised. What the order of an element depends on may not change while it is in the
+ * tree. */
 void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n);
 /* The same of what is likely to be the first (side 0) or the last (1): if it is, it is compared
  * once, and the way down through elements that nobody has looked at for long is spared. */
@@ -57,8 +59,8 @@ struct gang__tree_link *gang__ordered_prev(const struct gang__tree_link *n);
 /* Who walks on will ask for the next ones: a hint to the processor, nothing else. */
 void gang__ordered_expect(const struct gang__tree_link *n);
 
-/* The first element that does not go before the key; NULL: all do. O(log n). */
-struct gang__tree_link *gang__ordered_lower_bound(const struct gang__ordered *t,
+/* The first element that does not go before the key; NULL: all do. O(log n), amortised. */
+struct gang__tree_link *gang__ordered_lower_bound(struct gang__ordered *t,
                                                   gang__tree_locate *locate, const void *key);
 
 #endif

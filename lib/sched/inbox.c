@@ -35,18 +35,33 @@ static void take_all(gang_sched *s)
     *end = ordered;
 }
 
-/* False: not now, the rest of them is left. */
-static bool take_jobs(gang_sched *s, struct gang__message *m)
+static struct gang__job *submitted(const struct gang__message *m)
 {
-    while (m->jobs) {
-        struct gang__job *job = m->jobs, *next = job->next;
+    return GANG__OF(struct gang__job, submit, m);
+}
+
+static struct gang__order *order_of(struct gang__message *m)
+{
+    return (struct gang__order *)(void *)m;
+}
+
+/* The first message of the backlog brings these. Who is taken may be gone at once, and the message
+ * with him: the next one brings the rest. False: not now, the rest is left. */
+static bool take_jobs(gang_sched *s, struct gang__job *job)
+{
+    struct gang__message *after = s->backlog->next;
+    while (job) {
+        struct gang__job *next = job->next;
         job->next = NULL;
         if (!gang__job_take(s, job)) {
             job->next = next;
+            job->submit = (struct gang__message){after, GANG__MESSAGE_SUBMIT, 0};
+            s->backlog = &job->submit;
             return false;
         }
-        m->jobs = next;
+        job = next;
     }
+    s->backlog = after;
     return true;
 }
 
@@ -73,13 +88,13 @@ static void set_time_limit(gang_sched *s, struct gang__job *job, int64_t limit)
 }
 
 /* False: not now. */
-static bool command(gang_sched *s, struct gang__job *job, const struct gang__message *m)
+static bool command(gang_sched *s, struct gang__job *job, const struct gang__order *m)
 {
     bool all = m->count == SIZE_MAX;
-    switch (m->what) {
+    switch (m->head.what) {
     case GANG__MESSAGE_HOLD:
     case GANG__MESSAGE_RELEASE:
-        job->held = m->what == GANG__MESSAGE_HOLD;
+        job->held = m->head.what == GANG__MESSAGE_HOLD;
         gang__job_settle(s, job);
         return true;
     case GANG__MESSAGE_CANCEL:
@@ -95,25 +110,37 @@ static bool command(gang_sched *s, struct gang__job *job, const struct gang__mes
         return true;
     case GANG__MESSAGE_TASKS:
         return gang__life_report(s, job, m->part, m->alloc, all ? NULL : m->tasks,
-                                 all ? 0 : m->count, m->how);
+                                 all ? 0 : m->count, m->head.how);
     case GANG__MESSAGE_END:
-        return gang__life_end(s, job, m->how != 0);
+        return gang__life_end(s, job, m->head.how != 0);
     default:
         return true;
     }
 }
 
-static bool take(gang_sched *s, struct gang__message *m)
+static bool carry_out(gang_sched *s, const struct gang__order *m)
 {
-    if (m->what == GANG__MESSAGE_SUBMIT)
-        return take_jobs(s, m);
-    if (m->what == GANG__MESSAGE_NODE_LOST)
+    enum gang__message_what what = m->head.what;
+    if (what == GANG__MESSAGE_NODE_LOST)
         return gang__life_node_lost(s, (gang_node_id)m->value);
     struct gang__job *job = gang__job_of(s, m->job);
     if (job && job->state != GANG_JOB_ENDED)
         return command(s, job, m);
-    if (m->what == GANG__MESSAGE_TASKS || m->what == GANG__MESSAGE_END)
+    if (what == GANG__MESSAGE_TASKS || what == GANG__MESSAGE_END)
         gang__log(s, 0, "a report about job %llu, which is not there", (unsigned long long)m->job);
+    return true;
+}
+
+/* The first message of the backlog, which leaves it if it was taken. */
+static bool take_first(gang_sched *s)
+{
+    struct gang__message *m = s->backlog;
+    if (m->what == GANG__MESSAGE_SUBMIT)
+        return take_jobs(s, submitted(m));
+    if (!carry_out(s, order_of(m)))
+        return false;
+    s->backlog = m->next;
+    gang__release(&s->mem, m);
     return true;
 }
 
@@ -126,9 +153,10 @@ static void fetch_next(const struct gang__message *m)
         return;
     if (next->next)
         __builtin_prefetch(next->next);
-    for (size_t at = 0; next->jobs && at < sizeof(*next->jobs) + sizeof(struct gang__unit);
+    for (size_t at = 64; next->what == GANG__MESSAGE_SUBMIT &&
+                         at < sizeof(struct gang__job) + sizeof(struct gang__unit);
          at += 64)
-        __builtin_prefetch((const char *)next->jobs + at, 1);
+        __builtin_prefetch((const char *)submitted(next) + at, 1);
 }
 
 void gang__inbox_run(gang_sched *s)
@@ -136,15 +164,12 @@ void gang__inbox_run(gang_sched *s)
     if (gang__load(&s->inbox))
         take_all(s);
     while (s->backlog && gang__step(s)) {
-        struct gang__message *m = s->backlog;
-        fetch_next(m);
-        if (!take(s, m)) { /* again in the next run, and before all that came after it */
+        fetch_next(s->backlog);
+        if (!take_first(s)) { /* again in the next run, and before all that came after it */
             s->no_memory = s->unfinished = true;
             return;
         }
-        s->backlog = m->next;
         s->info.messages++;
-        gang__release(&s->mem, m);
     }
 }
 
@@ -154,19 +179,21 @@ void gang__inbox_free(gang_sched *s)
     while (s->backlog) {
         struct gang__message *m = s->backlog;
         s->backlog = m->next;
-        while (m->jobs) {
-            struct gang__job *next = m->jobs->next;
-            gang__job_free(s, m->jobs);
-            m->jobs = next;
+        if (m->what != GANG__MESSAGE_SUBMIT) {
+            gang__release(&s->mem, m);
+            continue;
         }
-        gang__release(&s->mem, m);
+        for (struct gang__job *next, *job = submitted(m); job; job = next) {
+            next = job->next;
+            gang__job_free(s, job);
+        }
     }
 }
 
 /* ---- commands and reports -------------------------------------------------------------------- */
 
 static gang_result post(gang_sched *s, enum gang__message_what what, gang_job_id job, int64_t value,
-                        const int64_t *tasks, size_t count, struct gang__message **out)
+                        const int64_t *tasks, size_t count, struct gang__order **out)
 {
     if (!s)
         return GANG_EINVAL;
@@ -174,11 +201,11 @@ static gang_result post(gang_sched *s, enum gang__message_what what, gang_job_id
         return GANG_ESTALE;
     if (tasks && count > GANG_MAX_AMOUNT / (int64_t)sizeof(*tasks))
         return GANG_ERANGE;
-    struct gang__message *m =
+    struct gang__order *m =
         gang__zalloc(&s->mem, 1, sizeof(*m) + (tasks ? count * sizeof(*tasks) : 0));
     if (!m)
         return GANG_ENOMEM;
-    m->what = what;
+    m->head.what = what;
     m->job = job;
     m->value = value;
     m->count = tasks ? count : SIZE_MAX;
@@ -187,7 +214,7 @@ static gang_result post(gang_sched *s, enum gang__message_what what, gang_job_id
     if (out)
         *out = m;
     else
-        gang__inbox_put(s, m);
+        gang__inbox_put(s, &m->head);
     return GANG_OK;
 }
 
@@ -228,7 +255,7 @@ gang_result gang_job_set_time_limit(gang_sched *sched, gang_job_id id, int64_t l
 gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t part, gang_alloc_id alloc,
                               const int64_t *tasks, size_t count, int32_t what)
 {
-    struct gang__message *m;
+    struct gang__order *m;
     if (part < 0 || what < GANG_TASK_STARTED || what > GANG_TASK_IDLE || (tasks && count == 0))
         return GANG_EINVAL;
     gang_result r = post(sched, GANG__MESSAGE_TASKS, job, 0, tasks, count, &m);
@@ -236,19 +263,19 @@ gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t part, 
         return r;
     m->part = (uint32_t)part;
     m->alloc = alloc;
-    m->how = what;
-    gang__inbox_put(sched, m);
+    m->head.how = what;
+    gang__inbox_put(sched, &m->head);
     return GANG_OK;
 }
 
 gang_result gang_report_end(gang_sched *sched, gang_job_id job, int32_t success)
 {
-    struct gang__message *m;
+    struct gang__order *m;
     gang_result r = post(sched, GANG__MESSAGE_END, job, 0, NULL, 0, &m);
     if (r != GANG_OK)
         return r;
-    m->how = success != 0;
-    gang__inbox_put(sched, m);
+    m->head.how = success != 0;
+    gang__inbox_put(sched, &m->head);
     return GANG_OK;
 }
 

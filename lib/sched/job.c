@@ -18,8 +18,7 @@ int gang__job_order(const struct gang__tree_link *a, const struct gang__tree_lin
 
 struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id)
 {
-    struct gang__name *n =
-        gang__names_first(&s->jobs, gang__hash(GANG__HASH_SEED, &id, sizeof(id)));
+    struct gang__name *n = gang__names_first(&s->jobs, id);
     for (; n; n = n->next) {
         struct gang__job *job = GANG__OF(struct gang__job, link, n);
         if (job->id == id)
@@ -579,7 +578,7 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     job->submitted_ns = s->now_ns;
     job->due_ns = INT64_MAX;
     set_age(s, job);
-    gang__names_put(&s->jobs, &job->link, gang__hash(GANG__HASH_SEED, &job->id, sizeof(job->id)));
+    gang__names_put(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
     gang__ordered_insert_end(&s->by_id, &job->all, 1);
     s->job_count++;
     for (struct gang__qs *q = leaf; q; q = q->parent)

@@ -176,8 +176,29 @@ struct gang__after {
 
 struct gang__beat; /* heartbeats of a job's tasks; life.c */
 
+enum gang__message_what {
+    GANG__MESSAGE_SUBMIT,
+    GANG__MESSAGE_HOLD,
+    GANG__MESSAGE_RELEASE,
+    GANG__MESSAGE_CANCEL,
+    GANG__MESSAGE_PRIORITY,
+    GANG__MESSAGE_TARGET,
+    GANG__MESSAGE_TIME_LIMIT,
+    GANG__MESSAGE_TASKS,
+    GANG__MESSAGE_END,
+    GANG__MESSAGE_NODE_LOST
+};
+
+/* What another thread leaves in the inbox: what every message begins with. */
+struct gang__message {
+    struct gang__message *next;
+    enum gang__message_what what;
+    int32_t how; /* GANG_TASK_*, success */
+};
+
 /* In the same order as of a unit. */
 struct gang__job {
+    struct gang__message submit; /* it and those after it, by `next`, are submitted: in the inbox */
     gang_job_id id;
     struct gang__qs *leaf;
     int64_t priority;
@@ -686,29 +707,15 @@ int64_t gang__timers_next(const gang_sched *s);
 
 /* ---- inbox.c ---- */
 
-enum gang__message_what {
-    GANG__MESSAGE_SUBMIT,
-    GANG__MESSAGE_HOLD,
-    GANG__MESSAGE_RELEASE,
-    GANG__MESSAGE_CANCEL,
-    GANG__MESSAGE_PRIORITY,
-    GANG__MESSAGE_TARGET,
-    GANG__MESSAGE_TIME_LIMIT,
-    GANG__MESSAGE_TASKS,
-    GANG__MESSAGE_END,
-    GANG__MESSAGE_NODE_LOST
-};
-struct gang__message {
-    struct gang__message *next;
-    enum gang__message_what what;
-    int32_t how; /* GANG_TASK_*, success */
+/* Any message but of jobs that are submitted, which lies in the first of them. */
+struct gang__order {
+    struct gang__message head;
     gang_job_id job;
     int64_t value;
     gang_alloc_id alloc;
     uint32_t part;
     size_t count;
-    struct gang__job *jobs; /* submitted */
-    int64_t tasks[];        /* count of them; all: count is SIZE_MAX */
+    int64_t tasks[]; /* count of them; all: count is SIZE_MAX */
 };
 void gang__inbox_put(gang_sched *s, struct gang__message *m);
 /* Take messages in until there are none, or no steps are left. */

@@ -605,15 +605,10 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
     size_t groups = j->request.group_count;
     char made[GANG_MAX_NAME + 1] = "";
     const struct gang__queue *q = NULL;
-    struct gang__message *message = gang__zalloc(&s->mem, 1, sizeof(*message));
     struct gang__job *jobs = NULL;
-    gang_result r = message ? GANG_OK : GANG_ENOMEM;
+    gang_result r = GANG_OK;
     if (groups > 64 && !(part = gang__zalloc(&s->mem, 2 * groups, sizeof(*part))))
-        r = GANG_ENOMEM;
-    if (r != GANG_OK) {
-        gang__error(error, r, NULL, "out of memory");
-        goto out;
-    }
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     struct make m = {s, j, part, 1, NULL, made};
     memset(part, 0, 2 * groups * sizeof(*part));
     if (j->group_after_count) {
@@ -660,10 +655,8 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
             ordered = jobs;
             jobs = next;
         }
-        message->what = GANG__MESSAGE_SUBMIT;
-        message->jobs = ordered;
-        gang__inbox_put(s, message);
-        message = NULL;
+        ordered->submit.what = GANG__MESSAGE_SUBMIT;
+        gang__inbox_put(s, &ordered->submit);
     } else if (counted) {
         arrive(door, q->index, GANG__NO_QUEUE, -count);
     }
@@ -674,9 +667,7 @@ out:
         gang__job_free(s, jobs);
         jobs = next;
     }
-    if (message)
-        gang__release(&s->mem, message);
-    if (part && part != small)
+    if (part != small)
         gang__release(&s->mem, part);
     return r;
 }

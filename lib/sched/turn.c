@@ -598,8 +598,8 @@ static struct gang__bin *bin_of(gang_sched *s, struct gang__unit *u)
 {
     struct gang__qs *leaf = u->job->leaf;
     bool fixed = gang__unit_is_fixed(u, false);
-    const void *parts[] = {u->ask, u->job->user_in};
-    uint64_t hash = gang__hash(GANG__HASH_SEED + fixed, parts, sizeof(parts));
+    uint64_t hash =
+        gang__hash_number(gang__hash_number(fixed, (uintptr_t)u->ask), (uintptr_t)u->job->user_in);
     for (struct gang__name *n = gang__names_first(&leaf->bins, hash); n; n = n->next) {
         struct gang__bin *bin = GANG__OF(struct gang__bin, link, n);
         if (n->hash == hash && bin->ask == u->ask && bin->user == u->job->user_in &&

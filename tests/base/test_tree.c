@@ -170,20 +170,25 @@ START_TEST(a_tree_is_what_a_sorted_array_is)
 }
 END_TEST
 
-/* What is always put at the same end, and taken from the same or the other one, or anywhere. */
+/* What is always put at the same end, and taken from the same or the other one, or anywhere; of a row,
+ * and (who looks for one makes it that) of a tree. */
 START_TEST(ends_grow_and_shrink_in_balance)
 {
     enum { N = 200 };
-    for (int kind = 0; kind < 6; kind++) {
+    for (int turn = 0; turn < 12; turn++) {
         struct item item[N], *sorted[N];
         struct gang__ordered t;
-        int side = kind % 2;
+        int kind = turn % 6, side = kind % 2;
+        int64_t key = 0;
         gang__ordered_init(&t, by_key, NULL);
         for (int i = 0; i < N; i++) {
             item[i].key = side ? i : -i;
             sorted[side ? i : N - 1 - i] = &item[i];
             gang__ordered_insert_end(&t, &item[i].link, side);
             check_below(t.root, NULL);
+            if (turn >= 6)
+                test_assert(gang__ordered_lower_bound(&t, at_key, &key) == &item[0].link);
+            test_assert((t.root != NULL) == (turn >= 6));
         }
         check_tree(&t, sorted, N);
         for (int i = 0; i < N; i++) {
@@ -192,6 +197,33 @@ START_TEST(ends_grow_and_shrink_in_balance)
             check_below(t.root, NULL);
         }
         check_tree(&t, NULL, 0);
+    }
+}
+END_TEST
+
+START_TEST(a_row_becomes_a_tree_when_one_belongs_in_between)
+{
+    enum { N = 100 };
+    for (int at = 1; at < N; at++) {
+        struct item item[N], *sorted[N];
+        struct gang__ordered t;
+        gang__ordered_init(&t, by_key, NULL);
+        for (int i = 0; i < N; i++) {
+            item[i].key = i;
+            sorted[i] = &item[i];
+        }
+        for (int i = 0; i < N; i++)
+            if (i != at)
+                gang__ordered_insert_end(&t, &item[i].link, i % 2);
+        ck_assert_ptr_null(t.root);
+        gang__ordered_insert(&t, &item[at].link);
+        test_assert((t.root != NULL) == (at < N - 1));
+        check_tree(&t, sorted, N);
+        for (int i = 0; i < N; i++)
+            gang__ordered_remove(&t, &item[(i + at) % N].link);
+        check_tree(&t, NULL, 0);
+        gang__ordered_insert(&t, &item[0].link); /* a row again */
+        ck_assert_ptr_null(t.root);
     }
 }
 END_TEST
@@ -232,6 +264,7 @@ int main(void)
     tcase_add_test(tests, small_trees_are_balanced_in_every_order);
     tcase_add_test(tests, a_tree_is_what_a_sorted_array_is);
     tcase_add_test(tests, ends_grow_and_shrink_in_balance);
+    tcase_add_test(tests, a_row_becomes_a_tree_when_one_belongs_in_between);
     tcase_add_test(tests, a_million_elements_go_in_and_out);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
