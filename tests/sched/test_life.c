@@ -242,6 +242,31 @@ START_TEST(a_group_is_requested_at_the_last_completion_before_it)
 }
 END_TEST
 
+/* All that a lowered target left of a group has succeeded: the next one need not wait for the rest. */
+START_TEST(a_group_is_over_at_its_target)
+{
+    const struct gang_group_spec g[] = {gpus("prepare", 4, 2), gpus("worker", 2, 2)};
+    const struct gang_group_after after[] = {{1, 0, GANG_AFTER_SUCCESS, 0}};
+    struct gang_job_spec job = host_job(g, 2);
+    job.group_after = after;
+    job.group_after_count = 1;
+    gang_job_id id = host_submit(&h, &job);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, id), 4);
+    int32_t part = host_last(&h, id, "start")->part;
+    MUST(gang_job_set_target(h.s, id, 0)); /* the minima */
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, id), 2);
+    host_report_all(&h, id, part, GANG_TASK_SUCCEEDED);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, id, "start"), 2);
+    ck_assert_int_eq(host_tasks(&h, id), 2);
+    host_report_all(&h, id, host_last(&h, id, "start")->part, GANG_TASK_SUCCEEDED);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, id), GANG_END_SUCCESS);
+}
+END_TEST
+
 START_TEST(a_job_fails_whose_group_waits_for_a_success_that_is_no_more)
 {
     const struct gang_group_spec g[] = {gpus("prepare", 2, 2), gpus("worker", 2, 2)};
@@ -705,6 +730,7 @@ static void add_ends(TCase *t)
     tcase_add_test(t, a_sidecar_matters_to_nobody);
     tcase_add_test(t, a_group_is_requested_at_the_last_completion_before_it);
     tcase_add_test(t, a_job_fails_whose_group_waits_for_a_success_that_is_no_more);
+    tcase_add_test(t, a_group_is_over_at_its_target);
 }
 
 static void add_losses(TCase *t)
