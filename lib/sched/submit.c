@@ -2,6 +2,7 @@
 /* Submitting, on any thread: everything that can be said about a job at once is said here,
  * against the queues as they are (read under RCU), and its record is made. The owner takes it in
  * later. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/block.h"
@@ -655,6 +656,7 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
             ordered = jobs;
             jobs = next;
         }
+        assert(ordered); /* count is at least 1 */
         ordered->submit.what = GANG__MESSAGE_SUBMIT;
         gang__inbox_put(s, &ordered->submit);
     } else if (counted) {
