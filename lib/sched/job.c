@@ -370,6 +370,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
         q->jobs--;
     job->leaf->idle_since_ns = job->leaf->jobs == 0 ? s->now_ns : INT64_MAX;
     s->shares_stale = true;
+    s->heard++;
     s->info.ended++;
     job->next = s->ended;
     s->ended = job;
