@@ -399,6 +399,9 @@ bool gang__grow_done(gang_sched *s, struct gang__unit *u, const int64_t *tasks, 
     s->shares_stale = s->shares_stale || !gang__unit_is_steady(u);
     note_user(s, u->job);
     s->changes++;
+    /* With more of its first groups less of the others is protected: that may be what others wait for. */
+    if (groups > 1 && u->job->preemptible == GANG_SEMI_PREEMPTIBLE)
+        gang__eased(s, u->job->leaf);
     struct gang_event e = gang__event_of(s, u, GANG_REASON_NONE, "more tasks");
     e.tasks = tasks;
     e.task_count = count;
