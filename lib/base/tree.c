@@ -5,7 +5,6 @@
 #include "base/tree.h"
 
 #include <assert.h>
-#include <stdbool.h>
 
 /* The two low bits of `parent` hold the balance. */
 _Static_assert(_Alignof(struct gang__tree_link) >= 4, "two bits of an address are free");
@@ -59,7 +58,24 @@ static struct gang__tree_link *turn(struct gang__ordered *t, struct gang__tree_l
         set_parent(inner, p);
     c->child[!side] = p;
     set_parent(p, c);
+    if (t->refresh) { /* together they tell above what they told before */
+        t->refresh(p);
+        t->refresh(c);
+    }
     return c;
+}
+
+/* The children of n, and perhaps of those above it, changed. */
+static void refresh_up(const struct gang__ordered *t, struct gang__tree_link *n)
+{
+    for (; t->refresh && n; n = parent_of(n))
+        t->refresh(n);
+}
+
+void gang__ordered_refresh(const struct gang__ordered *t, struct gang__tree_link *n)
+{
+    while (n && t->refresh(n))
+        n = parent_of(n);
 }
 
 /* p is too high by one on `side`: mend it. Returns what stands in its place; that is as high as
@@ -99,6 +115,7 @@ static void hang(struct gang__ordered *t, struct gang__tree_link *n, struct gang
         if (t->end[i] == p && (!p || side == i))
             t->end[i] = n;
     t->count++;
+    refresh_up(t, n);
     for (; p; n = p, p = parent_of(n)) {
         side = side_of(n, p);
         int lean = side ? 1 : -1, balance = balance_of(p);
@@ -163,6 +180,7 @@ void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n)
     if (!n->child[0] || !n->child[1]) {
         int side = p && side_of(n, p);
         replace(t, p, n, n->child[n->child[1] != NULL]);
+        refresh_up(t, p);
         lower(t, p, side);
         return;
     }
@@ -180,6 +198,7 @@ void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n)
     set_parent(s->child[0], s);
     replace(t, p, n, s);
     set_balance(s, balance_of(n));
+    refresh_up(t, from);
     lower(t, from, side);
 }
 
