@@ -124,6 +124,16 @@ enum {
     GANG_BACKFILL_CONSERVATIVE = 3 /**< the same, and all of them have one */
 };
 
+/** In which order those behind the jobs with planned starts are tried (EASY). */
+enum {
+    GANG_BACKFILL_ORDER_DEFAULT = 0, /**< as the parent; at the top: that of the leaf */
+    GANG_BACKFILL_ORDER_LEAF = 1,
+    GANG_BACKFILL_ORDER_SHORTEST = 2, /**< shortest time limit (without one: last); then that of the leaf */
+    /** largest part of the cluster, in its dominant kind; then that of the leaf */
+    GANG_BACKFILL_ORDER_WIDEST = 3,
+    GANG_BACKFILL_ORDER_SMALLEST = 4 /**< smallest part of the cluster times time limit; likewise */
+};
+
 /** How work of a queue is preempted. */
 enum {
     GANG_PREEMPT_REQUEUE = 0, /**< it waits again as if it had never run; its age stays */
@@ -204,7 +214,7 @@ struct gang_queue_spec {
     /** GANG_BACKFILL_*; inherited. What counts for leaves is said at gang_sched_run(). With GANG_BLOCK_STRICT
      *  nobody passes in any case; the plan then tells when those who wait start. */
     int32_t backfill;
-    int32_t reserved1; /**< 0 */
+    int32_t backfill_order; /**< GANG_BACKFILL_ORDER_*; inherited */
     /** so many jobs of a leaf that cannot start have a planned start at a time; 0: as the parent, at the
      *  top 1 (EASY) or all (CONSERVATIVE) */
     int64_t plan_depth;

@@ -41,7 +41,8 @@ static const char *const queue_keys[] = {"name",
                                          "child_idle_s",
                                          "policy",
                                          "backfill",
-                                         "plan_depth"};
+                                         "plan_depth",
+                                         "backfill_order"};
 
 /* What a key of `guaranteed`, `limit`, `lending_limit` or `weight` stands for: the name of the kind,
  * or NULL. */

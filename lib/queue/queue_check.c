@@ -218,7 +218,8 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"policy", s->policy, GANG_POLICY_DEFAULT, GANG_POLICY_HOST - 1},
         {"reserved0", s->reserved0, 0, 0},
         {"backfill", s->backfill, GANG_BACKFILL_DEFAULT, GANG_BACKFILL_CONSERVATIVE},
-        {"reserved1", s->reserved1, 0, 0},
+        {"backfill_order", s->backfill_order, GANG_BACKFILL_ORDER_DEFAULT,
+         GANG_BACKFILL_ORDER_SMALLEST},
     };
     gang_result r = ranges_check(words, COUNT(words), GANG_EINVAL, error);
     if (r == GANG_OK && s->reclaim == GANG_DISPLACE_LOWER_OR_NEWER)

@@ -386,7 +386,9 @@ static int64_t time_of(int64_t own, int64_t none, int64_t inherited)
 /* `top` is what a queue at the top inherits. */
 static void set_inherited(struct gang__queue *q, const struct gang__queue *parent)
 {
-    static const struct gang__queue top = {.stale_ns = STALE_NS, .backfill = GANG_BACKFILL_NONE};
+    static const struct gang__queue top = {.stale_ns = STALE_NS,
+                                           .backfill = GANG_BACKFILL_NONE,
+                                           .backfill_order = GANG_BACKFILL_ORDER_LEAF};
     const struct gang_queue_spec *s = q->spec;
     const struct gang__queue *from = parent ? parent : &top;
     q->fixed = s->fixed || from->fixed;
@@ -401,6 +403,7 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
     if (q->max_time_limit_ns && q->default_time_limit_ns > q->max_time_limit_ns)
         q->default_time_limit_ns = q->max_time_limit_ns;
     q->backfill = s->backfill ? s->backfill : from->backfill;
+    q->backfill_order = s->backfill_order ? s->backfill_order : from->backfill_order;
     q->depth_given = s->plan_depth ? s->plan_depth : from->depth_given;
     q->plan_depth = q->depth_given                              ? q->depth_given
                     : q->backfill == GANG_BACKFILL_CONSERVATIVE ? GANG__NO_BOUND

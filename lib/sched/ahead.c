@@ -908,6 +908,44 @@ static gang_result wait_or_move(gang_sched *s, struct gang__unit *u, gang_alloc_
     return r;
 }
 
+/* What it takes of the cluster, in millionths, of the kind of which it takes most. */
+static int64_t part_of(const gang_sched *s, const struct gang__unit *u)
+{
+    int64_t most = 0;
+    for (uint32_t i = 0; i < u->ask->gang_count; i++) {
+        const struct gang__take *t = &u->ask->gang[i];
+        int64_t of = s->total[t->dim];
+        int64_t part = of > 0 ? gang__mul_div(t->amount, GANG_WHOLE, of) : 0;
+        most = part > most ? part : most;
+    }
+    return most;
+}
+
+bool gang__ahead_defer(gang_sched *s, struct gang__unit *u)
+{
+    const struct gang__qs *leaf = u->job->leaf;
+    const struct gang__queue *q = leaf->q;
+    int64_t key;
+    if (q->backfill != GANG_BACKFILL_EASY || q->backfill_order == GANG_BACKFILL_ORDER_LEAF ||
+        u->bin->late || u->bin->grower || u->plan || leaf->planned_count < q->plan_depth)
+        return false;
+    for (const struct gang__unit *w = leaf->planned; w; w = w->next_planned)
+        if (gang__unit_before(u, w, q->order) < 0)
+            return false; /* it is one of the first itself */
+    switch (q->backfill_order) {
+    case GANG_BACKFILL_ORDER_SHORTEST:
+        key = estimate(s, u);
+        break;
+    case GANG_BACKFILL_ORDER_WIDEST:
+        key = -part_of(s, u);
+        break;
+    default:
+        key = gang__mul_div(part_of(s, u), estimate(s, u), GANG_WHOLE);
+    }
+    gang__turn_late(s, u->bin, key);
+    return true;
+}
+
 gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
 {
     struct gang__ahead *a = s->ahead; /* NULL: there was no memory for it */

@@ -215,6 +215,7 @@ static bool needs_rebuild(const gang_sched *s, const struct gang__queues *queues
         gang_queue_id b = now->parent == GANG__NO_QUEUE ? 0 : queues->queue[now->parent].id;
         if (a != b || old->order != now->order || old->leaf != now->leaf ||
             old->backfill != now->backfill || old->plan_depth != now->plan_depth ||
+            old->backfill_order != now->backfill_order ||
             gang__asks_users(old) != gang__asks_users(now))
             return true;
     }

@@ -365,6 +365,8 @@ static bool try_start(gang_sched *s, struct gang__unit *u)
     bool resumes = u->places != NULL;
     struct gang__take take[GANG__DIMS];
     uint32_t count = resumes ? gang__unit_resumes_with(s, u, take) : u->ask->gang_count;
+    if (gang__ahead_defer(s, u))
+        return false;
     if (!pass(s, u, resumes ? take : u->ask->gang, count)) {
         gang__ahead_unplan(s, u);
         return false;

@@ -88,12 +88,14 @@ struct gang__bin {
     struct gang__user *user;   /* NULL: the leaf does not ask who it is */
     struct gang__unit *grower; /* it is this one's, to grow or resume; NULL: they wait to start */
     bool fixed;                /* inside the guarantee alone */
-    uint64_t apart;            /* a leaf that backfills: how long they run, or who it is */
-    uint8_t state;             /* GANG__BIN_* */
-    int32_t why;               /* GANG_WAIT_*, while BLOCKED */
-    struct gang__qs *by;       /* the queue that blocks it; or NULL */
-    uint32_t dim;              /* in which dimension */
-    uint64_t tried;            /* sched.changes + 1 when making room for it was tried in vain */
+    bool late;                 /* READY: tried after those that are not, by its key; then as ever */
+    int64_t late_key;
+    uint64_t apart;      /* a leaf that backfills: how long they run, or who it is */
+    uint8_t state;       /* GANG__BIN_* */
+    int32_t why;         /* GANG_WAIT_*, while BLOCKED */
+    struct gang__qs *by; /* the queue that blocks it; or NULL */
+    uint32_t dim;        /* in which dimension */
+    uint64_t tried;      /* sched.changes + 1 when making room for it was tried in vain */
     struct gang__ordered units;
 };
 
@@ -316,8 +318,8 @@ struct gang__qs {
     int64_t tasks;
     struct gang__unit *planned; /* those of a leaf that have a planned start, */
     int64_t planned_count;      /* and how many */
-    gang__a64 waiting;     /* jobs that wait, as submitters see it: see gang__door */
-    int64_t idle_since_ns; /* a made one without jobs; INT64_MAX: it has some */
+    gang__a64 waiting;          /* jobs that wait, as submitters see it: see gang__door */
+    int64_t idle_since_ns;      /* a made one without jobs; INT64_MAX: it has some */
 };
 
 /* What submitters see of the queues: the tree, and how many jobs wait in each. */
@@ -509,6 +511,8 @@ void gang__turn_block(gang_sched *s, struct gang__bin *bin, int32_t why, struct 
 /* There is no room for this ask: whoever else would be tried with it need not be. */
 void gang__turn_block_alike(gang_sched *s, struct gang__asked *ask);
 void gang__turn_unblock(gang_sched *s, struct gang__bin *bin);
+/* It is READY: its turn comes after that of all others of its leaf, among those of which that is said by the key. */
+void gang__turn_late(gang_sched *s, struct gang__bin *bin, int64_t key);
 void gang__turn_unblock_all(gang_sched *s, struct gang__bin **list);
 /* A queue's use, share or head changed: it and all above are put into order anew when it is next
  * asked whose turn it is. */
@@ -587,6 +591,8 @@ bool gang__ahead_waits(const gang_sched *s); /* is it worth it to take turns aga
  * gang__alloc_gang(); GANG_ENOMEM also where memory was short earlier in the run. */
 gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why);
 void gang__ahead_over(gang_sched *s); /* what was granted has been told, or undone */
+/* Is it to be tried after others of its leaf? Then that has been seen to. */
+bool gang__ahead_defer(gang_sched *s, struct gang__unit *u);
 /* Has it a plan, and is it room that it lacks now, not only room that others are to have? */
 bool gang__ahead_lacks_room(gang_sched *s, const struct gang__unit *u);
 /* Do more tasks of it leave room for all plans? */

@@ -84,7 +84,11 @@ static int compare_bins(const struct gang__tree_link *a, const struct gang__tree
     const struct gang__qs *leaf = ctx;
     const struct gang__bin *x = GANG__OF(struct gang__bin, order, a);
     const struct gang__bin *y = GANG__OF(struct gang__bin, order, b);
-    int c = leaf->q->order == GANG_ORDER_FAIR ? compare_users(x->user, y->user) : 0;
+    int c = x->late - y->late;
+    if (c == 0 && x->late)
+        c = by_number(x->late_key, y->late_key);
+    if (c == 0 && leaf->q->order == GANG_ORDER_FAIR)
+        c = compare_users(x->user, y->user);
     return c ? c : gang__unit_before(head_of(x), head_of(y), leaf->q->order);
 }
 
@@ -446,6 +450,7 @@ static void bin_out(struct gang__bin *bin)
     if (bin->leaf->stuck == bin)
         bin->leaf->stuck = NULL;
     bin->state = GANG__BIN_EMPTY;
+    bin->late = false;
 }
 
 static void bin_ready(struct gang__bin *bin)
@@ -501,6 +506,15 @@ void gang__turn_unblock(gang_sched *s, struct gang__bin *bin)
     if (bin->state != GANG__BIN_BLOCKED)
         return;
     bin_ready(bin);
+    gang__turn_rekey(s, bin->leaf);
+}
+
+void gang__turn_late(gang_sched *s, struct gang__bin *bin, int64_t key)
+{
+    gang__ordered_remove(&bin->leaf->ready, &bin->order);
+    bin->late = true;
+    bin->late_key = key;
+    gang__ordered_insert(&bin->leaf->ready, &bin->order);
     gang__turn_rekey(s, bin->leaf);
 }
 

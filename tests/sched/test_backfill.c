@@ -112,6 +112,33 @@ START_TEST(the_depth_says_how_many_have_a_plan)
 }
 END_TEST
 
+/* _i: shortest, widest, smallest: which of three goes into the hole of two. */
+START_TEST(those_behind_are_tried_in_the_order_of_the_queue)
+{
+    static const int64_t tasks[3] = {1, 2, 2}, limit_s[3] = {50, 90, 20};
+    static const bool starts[3][3] = {
+        {false, false, true}, {false, true, false}, {false, false, true}};
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(&h, 2, 4);
+    q.name = "q";
+    q.backfill = GANG_BACKFILL_EASY;
+    q.backfill_order = GANG_BACKFILL_ORDER_SHORTEST + _i;
+    host_queues(&h, &q, 1);
+    (void)put("q", 6, 100, 0);
+    gang_job_id head = put("q", 8, 50, 0), id[3];
+    for (int i = 0; i < 3; i++) {
+        struct gang_job_spec *job = host_spec("q", tasks[i], tasks[i], 0);
+        job->time_limit_ns = limit_s[i] * SECOND;
+        id[i] = host_submit(&h, job);
+    }
+    host_run(&h, 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(runs(id[i]), starts[_i][i]);
+    ck_assert_int_eq(planned(head), 100);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(who_has_no_limit_passes_only_beside_the_plan)
 {
     open_queue(3, GANG_BACKFILL_EASY, 0);
@@ -556,6 +583,7 @@ int main(void)
     tcase_add_test(t, without_backfill_nothing_is_planned_and_all_pass);
     tcase_add_test(t, conservative_plans_for_all);
     tcase_add_test(t, the_depth_says_how_many_have_a_plan);
+    tcase_add_loop_test(t, those_behind_are_tried_in_the_order_of_the_queue, 0, 3);
     tcase_add_test(t, who_has_no_limit_passes_only_beside_the_plan);
     tcase_add_test(t, where_no_end_is_known_nothing_is_planned);
     tcase_add_test(t, the_grace_counts);

@@ -12,7 +12,9 @@ enum { MOST = 60000, SECOND = 1000000000, COLUMNS = 12 };
 enum {
     FCFS = 6,
     EASY = 7,
+    SJBF = 8,
     CLAIRVOYANT = 9,
+    SJBF_CLAIRVOYANT = 10,
     CONSERVATIVE = 11
 }; /* columns with the waits of each */
 
@@ -130,12 +132,14 @@ static void replay(const char *log, int64_t processors, int column)
     q.backfill = column == FCFS           ? GANG_BACKFILL_NONE
                  : column == CONSERVATIVE ? GANG_BACKFILL_CONSERVATIVE
                                           : GANG_BACKFILL_EASY;
+    if (column == SJBF || column == SJBF_CLAIRVOYANT)
+        q.backfill_order = GANG_BACKFILL_ORDER_SHORTEST;
     MUST(gang_sched_set_queues(sched, &q, 1, NULL));
     for (next_job = running_count = 0, now_s = 0; next_job < job_count || running_count > 0;) {
         advance();
         bool some = false;
         while (next_job < job_count && jobs[next_job].column[1] == now_s) {
-            submit(column == CLAIRVOYANT);
+            submit(column == CLAIRVOYANT || column == SJBF_CLAIRVOYANT);
             some = true;
         }
         while (end_one())
@@ -174,15 +178,29 @@ START_TEST(kth_sp2_easy_that_knows_when_jobs_end)
 }
 END_TEST
 
+START_TEST(kth_sp2_easy_shortest_first)
+{
+    replay("KTH-SP2", 100, SJBF);
+}
+END_TEST
+
+START_TEST(kth_sp2_easy_shortest_first_that_knows_when_jobs_end)
+{
+    replay("KTH-SP2", 100, SJBF_CLAIRVOYANT);
+}
+END_TEST
+
 START_TEST(kth_sp2_conservative)
 {
     replay("KTH-SP2", 100, CONSERVATIVE);
 }
 END_TEST
 
-START_TEST(sdsc_sp2_easy)
+/* _i: each of them */
+START_TEST(sdsc_sp2)
 {
-    replay("SDSC-SP2", 128, EASY);
+    static const int column[] = {FCFS, EASY, SJBF, CLAIRVOYANT, SJBF_CLAIRVOYANT, CONSERVATIVE};
+    replay("SDSC-SP2", 128, column[_i]);
 }
 END_TEST
 
@@ -194,8 +212,10 @@ int main(void)
     tcase_add_test(t, kth_sp2_first_come_first_served);
     tcase_add_test(t, kth_sp2_easy);
     tcase_add_test(t, kth_sp2_easy_that_knows_when_jobs_end);
+    tcase_add_test(t, kth_sp2_easy_shortest_first);
+    tcase_add_test(t, kth_sp2_easy_shortest_first_that_knows_when_jobs_end);
     tcase_add_test(t, kth_sp2_conservative);
-    tcase_add_test(t, sdsc_sp2_easy);
+    tcase_add_loop_test(t, sdsc_sp2, 0, 6);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
