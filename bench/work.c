@@ -95,10 +95,17 @@ static bool once(struct bench *b)
     }
 }
 
+/* Tools find it by its name. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define NO_CLONE __attribute__((noclone))
+#else
+#define NO_CLONE
+#endif
+
 /* Not inlined and not static: instructions are counted between its start and its end. */
 int64_t gang_bench_work(struct bench *b, int64_t operations);
 
-__attribute__((noinline)) int64_t gang_bench_work(struct bench *b, int64_t operations)
+NO_CLONE __attribute__((noinline)) int64_t gang_bench_work(struct bench *b, int64_t operations)
 {
     int64_t done = 0;
     for (int64_t i = 0; i < operations; i++)

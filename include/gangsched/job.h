@@ -116,7 +116,8 @@ struct gang_job_spec {
     int32_t loss;          /**< GANG_LOSS_* */
     int64_t max_restarts;  /**< of GANG_LOSS_RESTART */
     int64_t restart_delay_ns; /**< first delay of a restart; doubles; 0: none */
-    int64_t refill_ns;     /**< of GANG_LOSS_REFILL; 0: no bound */
+    /** of GANG_LOSS_REFILL; 0: no bound. The queue's stale_ns holds beside it. */
+    int64_t refill_ns;
     /** A job that was not granted so long after it could have been (submitted, released,
      *  dependencies met) fails, if back_off_ns is 0; else it steps aside for back_off_ns, which
      *  doubles each time. 0: never. */

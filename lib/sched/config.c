@@ -385,6 +385,7 @@ static void commit(struct swap *w)
     struct gang__door *before = gang__load_relaxed(&s->door);
     struct gang__qs **old = s->qs;
     uint32_t count = s->queues ? s->queues->count : 0;
+    s->heard++;
     if (w->rebuild && s->queues)
         all_leave(s);
     gang__turn_forget(s);

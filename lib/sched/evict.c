@@ -166,6 +166,11 @@ static bool make_room(struct gang__eviction *p)
     return reclaims && preempts && !p->deferred && try_mode(p, GANG__EVICT_BOTH);
 }
 
+/* No two take turns without end: who was displaced displaces nobody in this run. And where guarantees
+ * exceed what there is, three may by the rules: who was displaced so often displaces nobody before
+ * something came from outside, or a job has ended. */
+enum { MOST_FALLS = 3 };
+
 bool gang__evict_for(gang_sched *s, struct gang__unit *u)
 {
     struct gang__eviction p;
@@ -173,9 +178,10 @@ bool gang__evict_for(gang_sched *s, struct gang__unit *u)
         return false;
     if (u->job->never_preempts)
         return false;
-    if (u->fell_in ==
-        s->runs) { /* who was displaced displaces nobody in this run: no taking turns */
-        s->grown_up_ns = s->now_ns; /* but perhaps in the next */
+    if (u->fell_at == s->heard && u->fell >= MOST_FALLS)
+        return false;
+    if (u->fell_in == s->runs) {
+        s->grown_up_ns = s->now_ns; /* the next run may look again */
         return false;
     }
     if (!begin(s)) {

@@ -166,12 +166,15 @@ void gang__inbox_run(gang_sched *s)
     if (gang__load(&s->inbox))
         take_all(s);
     while (s->backlog && gang__step(s)) {
-        fetch_next(s->backlog);
+        const struct gang__message *m = s->backlog;
+        bool answers = m->what == GANG__MESSAGE_TASKS && m->how == GANG_TASK_GONE;
+        fetch_next(m);
         if (!take_first(s)) { /* again in the next run, and before all that came after it */
             s->no_memory = s->unfinished = true;
             return;
         }
         s->info.messages++;
+        s->heard += !answers; /* what we asked for is no news */
     }
 }
 

@@ -135,13 +135,14 @@ static int after_group(const struct gang__job *job, const struct gang_group_afte
     uint32_t g = 0;
     const struct gang__unit *u = unit_with(job, after->after, &g);
     int64_t count = gang__unit_request(u)->group[g].count;
+    bool over = u->over || u->done[g] >= count; /* or all that a lowered target left of it */
     switch (after->when) {
     case GANG_AFTER_START:
-        return u->begun && u->has[g] + u->done[g] >= count;
+        return over || (u->begun && u->has[g] + u->done[g] >= count);
     case GANG_AFTER_END:
-        return u->done[g] >= count;
+        return over;
     default:
-        return u->done[g] < count ? 0 : u->failed[g] == 0 ? 1 : -1;
+        return !over ? 0 : u->failed[g] == 0 ? 1 : -1;
     }
 }
 
@@ -370,6 +371,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
         q->jobs--;
     job->leaf->idle_since_ns = job->leaf->jobs == 0 ? s->now_ns : INT64_MAX;
     s->shares_stale = true;
+    s->heard++;
     s->info.ended++;
     job->next = s->ended;
     s->ended = job;

@@ -704,6 +704,13 @@ int32_t gang__leave_ask(gang_sched *s, struct gang__unit *u, const int64_t *task
     return l ? gang__leave_go(s, l, because, NULL, end) : (int32_t)GANG_ENOMEM;
 }
 
+static void note_fall(const gang_sched *s, struct gang__unit *u)
+{
+    u->fell = u->fell_at == s->heard ? u->fell + 1 : 1;
+    u->fell_at = s->heard;
+    u->fell_in = s->runs;
+}
+
 int32_t gang__leave_go(gang_sched *s, struct gang__leave *l, gang_job_id because,
                        struct gang__claim *claim, int32_t end)
 {
@@ -728,7 +735,8 @@ int32_t gang__leave_go(gang_sched *s, struct gang__leave *l, gang_job_id because
         s->info.tasks_evicted += (int64_t)l->left;
         if (all)
             job->preemptions++;
-        u->fell_in = is_for_others(reason) ? s->runs : u->fell_in;
+        if (is_for_others(reason))
+            note_fall(s, u);
         if (all && is_for_others(reason) && q->preempt == GANG_PREEMPT_CANCEL) {
             job->ending = true;
             job->end_wanted = GANG_END_PREEMPTED;

@@ -274,11 +274,13 @@ static int32_t result_of(const struct gang__job *job)
             if (role == GANG_ROLE_MEMBER || role == GANG_ROLE_CRITICAL)
                 tally_up(&members, u, g);
         }
-    if (chiefs.any && chiefs.over)
+    /* A target below all that it wants may leave nothing to groups that have not run yet. */
+    if (chiefs.any && chiefs.over && chiefs.done > 0)
         return GANG_END_SUCCESS;
     if (waits_in_vain(job))
         return GANG_END_FAILED;
-    if (chiefs.any || !(members.any ? members : all).over)
+    const struct tally *those = members.any ? &members : &all;
+    if (chiefs.any || !those->over || those->done == 0)
         return GANG_END_NONE;
     return members.done > 0 && members.failed == members.done ? GANG_END_FAILED : GANG_END_SUCCESS;
 }

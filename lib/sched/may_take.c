@@ -137,7 +137,7 @@ bool gang__quota_suffices(const struct gang__eviction *p)
                               &dim, &why) == NULL;
 }
 
-/* Does its leaf stay inside its share, or (not preemptible) inside its guarantee? */
+/* Does its leaf stay inside its share with him, or inside its guarantee? */
 bool gang__is_entitled(const struct gang__eviction *p)
 {
     const struct gang__qs *leaf = p->taker->job->leaf;

@@ -121,6 +121,8 @@ struct gang__unit {
     int64_t taken_all;          /* sum of `taken` */
     int64_t started_ns;
     uint64_t fell_in, took_in; /* runs in which it was displaced for others, and displaced others */
+    uint64_t fell_at;          /* sched.heard when it was displaced last, */
+    uint32_t fell;             /* and how often it was since then */
     uint32_t ungiven;  /* leaves of it that hold something: these, and those that claims keep */
     bool doomed;       /* is a victim as a whole, in the plan that is being made */
     bool falls;        /* is in leaf->fall, or about to be, */
@@ -351,6 +353,7 @@ struct gang_sched {
     _Atomic(struct gang__message *) inbox; /* last first */
     struct gang__message *backlog;         /* taken out, first first */
     gang__a64 next_job;
+    uint64_t heard; /* what came from outside, or ended: rises */
     _Atomic(struct gang__door *) door;
     uint64_t doors;            /* there were so far */
     gang__a32 submit_lock[16]; /* which of submit_worker are in use */

@@ -2,6 +2,7 @@
 /* Submitting, on any thread: everything that can be said about a job at once is said here,
  * against the queues as they are (read under RCU), and its record is made. The owner takes it in
  * later. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/block.h"
@@ -598,6 +599,23 @@ static gang_result make_job(struct make *m, const struct gang__door *door,
     return GANG_OK;
 }
 
+/* Consecutive ones, for jobs that lie last first. Returns them in order. */
+static struct gang__job *give_ids(gang_sched *s, struct gang__job *jobs, int64_t count,
+                                  gang_job_id *first)
+{
+    gang_job_id id = atomic_fetch_add(&s->next_job, (uint64_t)count) + (uint64_t)count;
+    struct gang__job *ordered = NULL;
+    *first = id - (uint64_t)count + 1;
+    while (jobs) {
+        struct gang__job *next = jobs->next;
+        jobs->id = id--;
+        jobs->next = ordered;
+        ordered = jobs;
+        jobs = next;
+    }
+    return ordered;
+}
+
 static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t count,
                           gang_job_id *first, struct gang_error *error)
 {
@@ -645,16 +663,9 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
         }
     }
     if (r == GANG_OK) {
-        gang_job_id id = atomic_fetch_add(&s->next_job, (uint64_t)count) + (uint64_t)count;
-        *first = id - (uint64_t)count + 1;
-        struct gang__job *ordered = NULL;
-        while (jobs) { /* they lie last first */
-            struct gang__job *next = jobs->next;
-            jobs->id = id--;
-            jobs->next = ordered;
-            ordered = jobs;
-            jobs = next;
-        }
+        struct gang__job *ordered = give_ids(s, jobs, count, first);
+        jobs = NULL;
+        assert(ordered); /* count is at least 1 */
         ordered->submit.what = GANG__MESSAGE_SUBMIT;
         gang__inbox_put(s, &ordered->submit);
     } else if (counted) {

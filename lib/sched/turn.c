@@ -540,6 +540,7 @@ void gang__turn_room(gang_sched *s)
     s->own_stamp = own;
     if (!others && !s->freed)
         return;
+    s->heard += others;
     for (struct gang__asked *ask = s->blocked_asks, *next; ask; ask = next) {
         next = ask->next_blocked;
         if (others || may_help(s, ask))

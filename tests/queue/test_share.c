@@ -337,6 +337,8 @@ START_TEST(shares_add_up_and_respect_demand_and_guarantee)
 }
 END_TEST
 
+/* But for one unit: who has all he wants in a round leaves the next one to others, and which rounds
+ * there are depends on all weights. */
 START_TEST(more_weight_never_means_less)
 {
     uint64_t seed = test_seed();
@@ -349,7 +351,7 @@ START_TEST(more_weight_never_means_less)
         more[i].weight += 1 + some(&seed, 3 * M);
         divide(q, n, total, unit);
         divide(more, n, total, unit);
-        test_assert(more[i].share >= q[i].share);
+        test_assert(more[i].share >= q[i].share - unit);
     }
 }
 END_TEST

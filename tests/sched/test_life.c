@@ -242,6 +242,31 @@ START_TEST(a_group_is_requested_at_the_last_completion_before_it)
 }
 END_TEST
 
+/* All that a lowered target left of a group has succeeded: the next one need not wait for the rest. */
+START_TEST(a_group_is_over_at_its_target)
+{
+    const struct gang_group_spec g[] = {gpus("prepare", 4, 2), gpus("worker", 2, 2)};
+    const struct gang_group_after after[] = {{1, 0, GANG_AFTER_SUCCESS, 0}};
+    struct gang_job_spec job = host_job(g, 2);
+    job.group_after = after;
+    job.group_after_count = 1;
+    gang_job_id id = host_submit(&h, &job);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, id), 4);
+    int32_t part = host_last(&h, id, "start")->part;
+    MUST(gang_job_set_target(h.s, id, 0)); /* the minima */
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, id), 2);
+    host_report_all(&h, id, part, GANG_TASK_SUCCEEDED);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, id, "start"), 2);
+    ck_assert_int_eq(host_tasks(&h, id), 2);
+    host_report_all(&h, id, host_last(&h, id, "start")->part, GANG_TASK_SUCCEEDED);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, id), GANG_END_SUCCESS);
+}
+END_TEST
+
 START_TEST(a_job_fails_whose_group_waits_for_a_success_that_is_no_more)
 {
     const struct gang_group_spec g[] = {gpus("prepare", 2, 2), gpus("worker", 2, 2)};
@@ -578,6 +603,31 @@ START_TEST(what_stops_alone_is_not_given_away_with_the_rest)
 }
 END_TEST
 
+/* A lower target leaves nothing to the chief of one that is just stopping: he has not ended for that. */
+START_TEST(who_has_not_run_has_not_succeeded)
+{
+    set_grace();
+    const struct gang_group_spec g[] = {gpus("worker", 6, 3), gpus("chief", 2, 2)};
+    static const int32_t roles[] = {GANG_ROLE_MEMBER, GANG_ROLE_CHIEF};
+    struct gang_job_spec job = host_job(g, 2);
+    job.roles = roles;
+    gang_job_id id = host_submit(&h, &job);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, id), 8);
+    struct gang_group_spec all = gpus("worker", 8, 8);
+    struct gang_job_spec urgent = host_job(&all, 1);
+    urgent.priority = 5;
+    host_submit(&h, &urgent);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_STOPPING);
+    MUST(gang_job_set_target(h.s, id, 0));
+    host_run(&h, 1);
+    host_report_all(&h, id, 0, GANG_TASK_GONE);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_PENDING);
+}
+END_TEST
+
 START_TEST(a_victim_that_is_over_is_forgotten_before_its_room_is_taken)
 {
     set_grace();
@@ -705,6 +755,7 @@ static void add_ends(TCase *t)
     tcase_add_test(t, a_sidecar_matters_to_nobody);
     tcase_add_test(t, a_group_is_requested_at_the_last_completion_before_it);
     tcase_add_test(t, a_job_fails_whose_group_waits_for_a_success_that_is_no_more);
+    tcase_add_test(t, a_group_is_over_at_its_target);
 }
 
 static void add_losses(TCase *t)
@@ -734,6 +785,7 @@ int main(void)
     tcase_add_test(t, a_task_that_is_reported_gone_twice_is_gone_once);
     tcase_add_test(t, what_stops_alone_is_not_given_away_with_the_rest);
     tcase_add_test(t, a_victim_that_is_over_is_forgotten_before_its_room_is_taken);
+    tcase_add_test(t, who_has_not_run_has_not_succeeded);
     tcase_add_test(t, no_report_is_lost_for_want_of_memory);
     tcase_add_test(t, reports_about_what_is_not_there_are_dropped);
     tcase_add_test(t, a_report_that_repeats_a_task_counts_it_once);
