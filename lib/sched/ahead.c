@@ -535,11 +535,13 @@ static gang_result earliest(gang_sched *s, const struct gang__unit *u, int64_t f
 {
     struct gang__ahead *a = s->ahead;
     const gang_request *q = gang__unit_request(u);
-    struct gang__time_ask ask = {a->group, 0, estimate(s, u), a->mask, q->exclusive};
+    struct gang__time_ask ask = {NULL, 0, estimate(s, u), NULL, q->exclusive};
     if (!needs_of(s, q) || !make_mask(s, q) ||
         !gang__grow(&s->mem, (void **)&a->group_of, &a->group_of_room, q->group_count,
                     sizeof(*a->group_of)))
         return GANG_ENOMEM;
+    ask.group = a->group; /* it may have grown */
+    ask.nodes = a->mask;
     for (uint32_t g = 0; g < q->group_count; g++) { /* those of which none must start come later */
         a->group[ask.group_count] = a->group[g];
         a->group[ask.group_count].count = u->ask->gang_of[g];
@@ -985,11 +987,30 @@ void gang__ahead_over(gang_sched *s)
 
 /* ---- audit ------------------------------------------------------------------------------------- */
 
+struct leftover {
+    gang_cluster *cluster;
+    int64_t *left;
+};
+
+/* Not one on a node that was removed meanwhile, which counts no more. */
+static int32_t subtract_task(const struct gang_task *task, void *user)
+{
+    struct leftover *sum = user;
+    struct gang_node_info info = {.size = sizeof(info)};
+    if (gang_node_get(sum->cluster, task->node, &info) != GANG_OK || info.state != GANG_NODE_UP)
+        return 0;
+    sum->left[GANG__FREE_CPU] -= task->cpu_milli;
+    sum->left[GANG__FREE_MEMORY] -= task->memory_bytes;
+    sum->left[GANG__FREE_GPU] -= (int64_t)task->gpu_count * task->gpu_share;
+    return 0;
+}
+
 /* What is free at this moment, by the timeline and by what is held. */
 static gang_result check_free(gang_sched *s, struct gang_error *error)
 {
     static const char *const word[] = {"cpu", "memory", "gpu"};
     int64_t unused[GANG__FREE_DIMS], left[GANG__FREE_KINDS] = {0, 0, 0};
+    struct leftover sum = {s->cluster, left};
     struct gang__ahead *a = s->ahead;
     for (uint32_t slot = 0; slot < a->end; slot++)
         for (int k = 0; k < GANG__FREE_KINDS; k++)
@@ -998,18 +1019,14 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
             const struct gang__unit *u = &job->unit[i];
-            struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
             gang_alloc_id held = u->alloc != GANG_ID_NONE ? u->alloc
                                  : u->leaves              ? u->leaves->alloc
                                                           : GANG_ID_NONE;
-            if (held == GANG_ID_NONE || gang__unit_request(u)->exclusive)
+            if (held == GANG_ID_NONE)
                 continue;
-            gang_result r = gang_alloc_get(s->cluster, held, &info);
+            gang_result r = gang_alloc_each(s->cluster, held, subtract_task, &sum);
             if (r != GANG_OK)
                 return gang__error(error, r, "plan", "%s", gang_strerror(r));
-            left[GANG__FREE_CPU] -= info.cpu_milli;
-            left[GANG__FREE_MEMORY] -= info.memory_bytes;
-            left[GANG__FREE_GPU] -= info.gpu_milli;
         }
     }
     (void)gang__timeline_sum_at(a->when, s->now_ns, unused);
