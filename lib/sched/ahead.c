@@ -1022,7 +1022,8 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
             gang_alloc_id held = u->alloc != GANG_ID_NONE ? u->alloc
                                  : u->leaves              ? u->leaves->alloc
                                                           : GANG_ID_NONE;
-            if (held == GANG_ID_NONE)
+            /* One that is past its end, in a run that was cut short, may be counted or not. */
+            if (held == GANG_ID_NONE || end_of(s, u) == gang__add_sat(s->now_ns, OVERRUN_NS))
                 continue;
             gang_result r = gang_alloc_each(s->cluster, held, subtract_task, &sum);
             if (r != GANG_OK)
