@@ -14,6 +14,7 @@
 #include "impl.h"
 #include "machine.h"
 #include "matrix.h"
+#include "plan.h"
 #include "report.h"
 #include "run.h"
 #include "work.h"
@@ -75,6 +76,11 @@ static const char help_sched[] =
     "        sched_admit    all jobs submitted and started, queues in cohorts of 100: the whole\n"
     "        sched_full_1gpu, sched_full_gang   submitted, started, ended; sched_start_*: the run "
     "that starts\n"
+    "        plan_start     when would a gang of K nodes start, where each of J jobs ends at a time of "
+    "its own?\n"
+    "        plan_conservative  J gangs of 1 to K nodes get a planned start each on a full cluster: "
+    "the whole\n"
+    "                       (alone: on nodes of their own; shared: tasks of 8 GPUs)\n"
     "  The sizes of these are fixed: --nodes only chooses among them, and they need --threads 1.\n";
 
 static const char help_rest[] =
@@ -305,11 +311,12 @@ static int measure(int count, char **arguments)
     struct bench_results results = {0};
     parse(&options, count, arguments);
     matrix_make(&matrix, &options);
-    if (!matrix.count && !cycle_list(&options, NULL))
+    if (!matrix.count && !cycle_list(&options, NULL) && !plan_list(&options, NULL))
         bench_die("no case has such a name");
     if (options.list) {
         print_names(&matrix);
         cycle_list(&options, stdout);
+        plan_list(&options, stdout);
         matrix_free(&matrix);
         return 0;
     }
@@ -327,6 +334,7 @@ static int measure(int count, char **arguments)
     }
     progress(matrix.count, &matrix);
     cycle_run(&options, &results);
+    plan_run(&options, &results);
     if (!options.json || strcmp(options.json, "-") != 0)
         report_table(&results, stdout);
     if (options.json)

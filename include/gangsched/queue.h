@@ -113,6 +113,27 @@ enum {
     GANG_BLOCK_STRICT = 1 /**< they wait: strict order */
 };
 
+/** Who may start before a job that cannot, and was before him in turn. */
+enum {
+    GANG_BACKFILL_DEFAULT = 0, /**< as the parent; at the top as NONE */
+    /** whoever fits: nothing is planned */
+    GANG_BACKFILL_NONE = 1,
+    /** The first of them that cannot start (gang_queue_spec.plan_depth) have a planned start, on
+     *  nodes that are picked for them; nobody starts who would be in the way. */
+    GANG_BACKFILL_EASY = 2,
+    GANG_BACKFILL_CONSERVATIVE = 3 /**< the same, and all of them have one */
+};
+
+/** In which order those behind the jobs with planned starts are tried (EASY). */
+enum {
+    GANG_BACKFILL_ORDER_DEFAULT = 0, /**< as the parent; at the top: that of the leaf */
+    GANG_BACKFILL_ORDER_LEAF = 1,
+    GANG_BACKFILL_ORDER_SHORTEST = 2, /**< shortest time limit (without one: last); then that of the leaf */
+    /** largest part of the cluster, in its dominant kind; then that of the leaf */
+    GANG_BACKFILL_ORDER_WIDEST = 3,
+    GANG_BACKFILL_ORDER_SMALLEST = 4 /**< smallest part of the cluster times time limit; likewise */
+};
+
 /** How work of a queue is preempted. */
 enum {
     GANG_PREEMPT_REQUEUE = 0, /**< it waits again as if it had never run; its age stays */
@@ -190,13 +211,20 @@ struct gang_queue_spec {
     /** GANG_POLICY_* of requests that name none; 0: the parent's, the cluster's */
     int32_t policy;
     int32_t reserved0;
+    /** GANG_BACKFILL_*; inherited. What counts for leaves is said at gang_sched_run(). With GANG_BLOCK_STRICT
+     *  nobody passes in any case; the plan then tells when those who wait start. */
+    int32_t backfill;
+    int32_t backfill_order; /**< GANG_BACKFILL_ORDER_*; inherited */
+    /** so many jobs of a leaf that cannot start have a planned start at a time; 0: as the parent, at the
+     *  top 1 (EASY) or all (CONSERVATIVE) */
+    int64_t plan_depth;
 };
 
 #define GANG_QUEUE_SPEC_INIT                                                                        \
     {                                                                                               \
         sizeof(struct gang_queue_spec), sizeof(struct gang_quota), NULL, NULL, NULL, 0, NULL, 0,    \
             NULL, 0, 1.0, NULL, NULL, 0, 100, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-            NULL, 0, NULL, NULL, -1, -1, -1, NULL, 0, 0, 0, 0                                       \
+            NULL, 0, NULL, NULL, -1, -1, -1, NULL, 0, 0, 0, 0, 0, 0, 0                              \
     }
 
 /** What somebody may want to do in a queue. */

@@ -102,6 +102,9 @@ struct gang_job_info {
     int64_t preemptions;  /**< times it was displaced whole */
     const char *name;     /**< valid until the next run or command of the owner */
     const char *user;     /**< likewise */
+    /** when it is planned to start, at the latest as things are now; 0: it has no planned start
+     *  (gang_queue_spec.backfill) */
+    int64_t planned_ns;
 };
 
 /* ---- callbacks ----------------------------------------------------------------------------- */
@@ -280,6 +283,26 @@ struct gang_run_info {
  * The cycle: takes in messages, lets time pass, starts what can start, grows what can grow, then
  * makes room for who is entitled to it: consolidation, reclaim, preemption, eviction of stale
  * gangs. Work is proportional to what changed since the last run, not to what is there.
+ *
+ * Where a leaf backfills (gang_queue_spec.backfill), the first of its jobs that cannot start get a
+ * planned start: the earliest time at which the whole gang fits for as long as it may run, given
+ * when those that run end at the latest (time limit and grace; without a limit: never), the other
+ * plans, labels, partitions, and the domain that it is to lie in. Then
+ *   - nobody of any queue starts, resumes or grows who would not leave room for all plans until he
+ *     ends at the latest. One without a time limit passes only where no plan needs his place;
+ *   - a plan never moves later by what starts after it was made. When somebody ends early, leaves, or
+ *     gives up, plans are made again in turn order, each no later than it was. With EASY they are
+ *     those of the first jobs in turn: one that comes before them takes their place;
+ *   - plans count cores, memory and GPUs. Where they say "now" and placement refuses (links of GPUs,
+ *     parts of devices, kinds of the site, rules on other jobs), it is planned again;
+ *   - a job that a limit or a guarantee keeps from starting has no plan, and does not count towards
+ *     plan_depth; neither has one for which no time is found;
+ *   - room that is made for who is entitled to it (reclaim, preemption, consolidation) is his: plans
+ *     are made again after it, and after nodes came, went or changed;
+ *   - what others allocate on the cluster by themselves is not known to the plan.
+ * A planned start is due work: gang_sched_next() tells it. In such leaves a run tries each job that
+ * waits when something ended (in leaves without plans: one of each kind). Memory: the timeline, some
+ * 150 bytes a node, and 1 KiB and 16 bytes a node for each job that runs or has a plan.
  * @param now_ns  not before that of the last run
  * @param opts    NULL: no bound
  * @param info    NULL: not wanted
@@ -350,6 +373,10 @@ struct gang_queue_info {
     /** used, and wanted by jobs that could run; the limit at most */
     int64_t demand[GANG_MAX_KINDS];
     char name[GANG_MAX_NAME + 1];
+    int32_t backfill;     /**< GANG_BACKFILL_*, in force */
+    int32_t reserved0;
+    int64_t plan_depth;   /**< in force; 0: all */
+    int64_t planned;      /**< jobs of a leaf (gangs, where groups wait) that have a planned start */
 };
 
 /** Read a queue. @return GANG_OK; GANG_EINVAL; GANG_ESTALE. Owner. O(kinds). */
@@ -480,7 +507,10 @@ enum {
     GANG_WAIT_CELLS = 12,      /**< its place would break the cells guaranteed to `queue` */
     GANG_WAIT_LENDING = 13,    /**< what is idle is not lent by `queue` */
     /** not tried yet: the run was cut short, or it came after the last run */
-    GANG_WAIT_TURN = 14
+    GANG_WAIT_TURN = 14,
+    /** it starts at until_ns, unless something comes between, on nodes that the text names; or
+     *  (until_ns is 0) it would delay `blocker`, which has such a planned start */
+    GANG_WAIT_PLANNED = 15
 };
 
 /** One reason. Valid during the call. */

@@ -7,11 +7,11 @@
  * one after. As long as all come at the ends, as those do who wait in the order of their age,
  * nobody but the neighbours is touched when one comes or goes, and nothing is ever out of balance.
  * The first one that belongs somewhere in between makes a tree of it, which it stays until it is
- * empty; so each link is hung up once, as if it had come into a tree. */
+ * empty; so each link is hung up once, as if it had come into a tree. A set that is told of all below is a
+ * tree from the first. */
 #include "base/tree.h"
 
 #include <assert.h>
-#include <stdbool.h>
 
 /* The two low bits of `parent` hold the balance; of one in a row: */
 enum { ROW = 3 };
@@ -66,7 +66,24 @@ static struct gang__tree_link *turn(struct gang__ordered *t, struct gang__tree_l
         set_parent(inner, p);
     c->child[!side] = p;
     set_parent(p, c);
+    if (t->refresh) { /* together they tell above what they told before */
+        t->refresh(p);
+        t->refresh(c);
+    }
     return c;
+}
+
+/* The children of n, and perhaps of those above it, changed. */
+static void refresh_up(const struct gang__ordered *t, struct gang__tree_link *n)
+{
+    for (; t->refresh && n; n = parent_of(n))
+        t->refresh(n);
+}
+
+void gang__ordered_refresh(const struct gang__ordered *t, struct gang__tree_link *n)
+{
+    while (n && t->refresh(n))
+        n = parent_of(n);
 }
 
 /* p is too high by one on `side`: mend it. Returns what stands in its place; that is as high as
@@ -106,6 +123,7 @@ static void hang(struct gang__ordered *t, struct gang__tree_link *n, struct gang
         if (t->end[i] == p && (!p || side == i))
             t->end[i] = n;
     t->count++;
+    refresh_up(t, n);
     for (; p; n = p, p = parent_of(n)) {
         side = side_of(n, p);
         int lean = side ? 1 : -1, balance = balance_of(p);
@@ -117,6 +135,12 @@ static void hang(struct gang__ordered *t, struct gang__tree_link *n, struct gang
         if (balance != 0)
             return;
     }
+}
+
+/* May its links lie in a row, as long as they come at the ends? */
+static bool is_row(const struct gang__ordered *t)
+{
+    return !t->root && !t->refresh;
 }
 
 static bool is_in_row(const struct gang__tree_link *n)
@@ -186,7 +210,7 @@ static void tree_insert(struct gang__ordered *t, struct gang__tree_link *n)
 
 void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n)
 {
-    if (!t->root) {
+    if (is_row(t)) {
         if (row_insert(t, n, 1))
             return;
         row_to_tree(t);
@@ -196,7 +220,7 @@ void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n)
 
 void gang__ordered_insert_end(struct gang__ordered *t, struct gang__tree_link *n, int side)
 {
-    if (!t->root) {
+    if (is_row(t)) {
         if (row_insert(t, n, side))
             return;
         row_to_tree(t);
@@ -241,6 +265,7 @@ void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n)
     if (!n->child[0] || !n->child[1]) {
         int side = p && side_of(n, p);
         replace(t, p, n, n->child[n->child[1] != NULL]);
+        refresh_up(t, p);
         lower(t, p, side);
         return;
     }
@@ -258,6 +283,7 @@ void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n)
     set_parent(s->child[0], s);
     replace(t, p, n, s);
     set_balance(s, balance_of(n));
+    refresh_up(t, from);
     lower(t, from, side);
 }
 

@@ -4,6 +4,7 @@
 #ifndef GANG__BASE_TREE_H
 #define GANG__BASE_TREE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,9 @@ struct gang__tree_link {
 /* Negative: a goes before b. A total order: 0 only for one and the same element. */
 typedef int gang__tree_compare(const struct gang__tree_link *a, const struct gang__tree_link *b,
                                const void *ctx);
+/* What an element tells of all that is below it, made out anew from itself and its children. Returns
+ * whether it changed. */
+typedef bool gang__tree_refresh(struct gang__tree_link *n);
 /* Negative: the element goes before the key. Follows the order of the tree. */
 typedef int gang__tree_locate(const struct gang__tree_link *element, const void *key);
 
@@ -25,12 +29,13 @@ struct gang__ordered {
     size_t count;
     gang__tree_compare *compare;
     const void *ctx;
+    gang__tree_refresh *refresh; /* set it while the tree is empty; NULL: nothing is told */
 };
 
 static inline void gang__ordered_init(struct gang__ordered *t, gang__tree_compare *compare,
                                       const void *ctx)
 {
-    *t = (struct gang__ordered){NULL, {NULL, NULL}, 0, compare, ctx};
+    *t = (struct gang__ordered){NULL, {NULL, NULL}, 0, compare, ctx, NULL};
 }
 
 /* O(log n), amortised. What the order of an element depends on may not change while it is in the
@@ -41,6 +46,10 @@ void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n);
 void gang__ordered_insert_end(struct gang__ordered *t, struct gang__tree_link *n, int side);
 /* O(log n), amortised constant. Compares nothing. */
 void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n);
+
+/* What refresh() reads of an element itself changed: bring what is told above it up to date. O(log n);
+ * ends early where nothing changes. */
+void gang__ordered_refresh(const struct gang__ordered *t, struct gang__tree_link *n);
 
 /* NULL: the tree is empty. Constant. */
 static inline struct gang__tree_link *gang__ordered_first(const struct gang__ordered *t)

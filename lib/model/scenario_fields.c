@@ -12,6 +12,9 @@ static const char *const order_words[] = {"priority", "fifo", "fair", "shortest"
 static const char *const turn_words[] = {"fair", "utilization", "priority-utilization"};
 static const char *const block_words[] = {"none", "strict"};
 static const char *const preempt_words[] = {"requeue", "suspend", "cancel"};
+static const char *const backfill_words[] = {"default", "none", "easy", "conservative"};
+static const char *const backfill_order_words[] = {"default", "leaf", "shortest", "widest",
+                                                   "smallest"};
 static const char *const loss_words[] = {"count", "fail", "restart", "refill", "shrink"};
 
 #define QUEUE(member) offsetof(struct gang_queue_spec, member)
@@ -45,6 +48,9 @@ static const struct gang__field queue_list[] = {
     WORD("turn", QUEUE(turn), turn_words),
     WORD("block", QUEUE(block), block_words),
     WORD("preempt", QUEUE(preempt), preempt_words),
+    WORD("backfill", QUEUE(backfill), backfill_words),
+    WORD("backfill_order", QUEUE(backfill_order), backfill_order_words),
+    COUNT("plan_depth", QUEUE(plan_depth)),
     FLAG("fixed", QUEUE(fixed)),
     COUNT("max_running", QUEUE(max_running)),
     COUNT("max_pending", QUEUE(max_pending)),

@@ -39,7 +39,10 @@ static const char *const queue_keys[] = {"name",
                                          "child",
                                          "max_children",
                                          "child_idle_s",
-                                         "policy"};
+                                         "policy",
+                                         "backfill",
+                                         "plan_depth",
+                                         "backfill_order"};
 
 /* What a key of `guaranteed`, `limit`, `lending_limit` or `weight` stands for: the name of the kind,
  * or NULL. */

@@ -61,6 +61,9 @@
  *           turn              *  "fair" (if not given), "utilization" or "priority-utilization"
  *           block             *  "none" (if not given) or "strict"
  *           preempt           *  "requeue" (if not given), "suspend" or "cancel"
+ *           backfill          *  "default" (if not given): the parent's, "none", "easy", "conservative"
+ *           backfill_order    *  "default" (if not given): the parent's, "leaf", "shortest", "widest", "smallest"
+ *           plan_depth        *  jobs that have a planned start; 0 (if not given): as the parent
  *           fixed             *  true: nothing is ever taken from it
  *           max_running, max_pending, max_running_per_user
  *                             *  jobs; 0 (if not given): no bound

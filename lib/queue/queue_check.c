@@ -217,6 +217,9 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         /* A host's policy is a function, and a queue has none. */
         {"policy", s->policy, GANG_POLICY_DEFAULT, GANG_POLICY_HOST - 1},
         {"reserved0", s->reserved0, 0, 0},
+        {"backfill", s->backfill, GANG_BACKFILL_DEFAULT, GANG_BACKFILL_CONSERVATIVE},
+        {"backfill_order", s->backfill_order, GANG_BACKFILL_ORDER_DEFAULT,
+         GANG_BACKFILL_ORDER_SMALLEST},
     };
     gang_result r = ranges_check(words, COUNT(words), GANG_EINVAL, error);
     if (r == GANG_OK && s->reclaim == GANG_DISPLACE_LOWER_OR_NEWER)
@@ -239,6 +242,7 @@ static gang_result numbers_check(const struct gang_queue_spec *s, struct gang_er
         {"stale_ns", s->stale_ns, -1, INT64_MAX},
         {"max_children", s->max_children, 0, INT64_MAX},
         {"child_idle_ns", s->child_idle_ns, 0, INT64_MAX},
+        {"plan_depth", s->plan_depth, 0, INT64_MAX},
     };
     gang_result r = ranges_check(numbers, COUNT(numbers), GANG_ERANGE, error);
     if (r == GANG_OK && s->max_time_limit_ns && s->default_time_limit_ns > s->max_time_limit_ns)

@@ -386,7 +386,9 @@ static int64_t time_of(int64_t own, int64_t none, int64_t inherited)
 /* `top` is what a queue at the top inherits. */
 static void set_inherited(struct gang__queue *q, const struct gang__queue *parent)
 {
-    static const struct gang__queue top = {.stale_ns = STALE_NS};
+    static const struct gang__queue top = {.stale_ns = STALE_NS,
+                                           .backfill = GANG_BACKFILL_NONE,
+                                           .backfill_order = GANG_BACKFILL_ORDER_LEAF};
     const struct gang_queue_spec *s = q->spec;
     const struct gang__queue *from = parent ? parent : &top;
     q->fixed = s->fixed || from->fixed;
@@ -400,6 +402,12 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
     /* One that is inherited may be above a bound that is not, or the other way round. */
     if (q->max_time_limit_ns && q->default_time_limit_ns > q->max_time_limit_ns)
         q->default_time_limit_ns = q->max_time_limit_ns;
+    q->backfill = s->backfill ? s->backfill : from->backfill;
+    q->backfill_order = s->backfill_order ? s->backfill_order : from->backfill_order;
+    q->depth_given = s->plan_depth ? s->plan_depth : from->depth_given;
+    q->plan_depth = q->depth_given                              ? q->depth_given
+                    : q->backfill == GANG_BACKFILL_CONSERVATIVE ? GANG__NO_BOUND
+                                                                : 1;
 }
 
 static void link_queues(const struct tree *t, struct gang__queues *qs)
@@ -413,6 +421,7 @@ static void link_queues(const struct tree *t, struct gang__queues *qs)
         set_inherited(q, parent == GANG__NO_QUEUE ? NULL : &qs->queue[q->parent]);
         qs->lends = qs->lends || q->spec->lending_limit_count > 0;
         qs->cells = qs->cells || q->cell_count > 0;
+        qs->backfills = qs->backfills || (q->leaf && q->backfill != GANG_BACKFILL_NONE);
     }
     uint32_t first_top = GANG__NO_QUEUE;
     for (uint32_t i = qs->count; i-- > 0;) { /* backwards: each comes before its younger siblings */

@@ -68,6 +68,9 @@ struct gang__queue {
     int32_t order, turn, block, preempt, policy; /* policy: inherited; 0: the cluster's */
     int64_t max_running, max_pending, max_running_per_user; /* GANG__NO_BOUND: none */
     int64_t default_time_limit_ns, max_time_limit_ns;       /* inherited; 0: none */
+    int32_t backfill, backfill_order;                       /* inherited; never DEFAULT */
+    int64_t plan_depth;                                     /* GANG__NO_BOUND: all, */
+    int64_t depth_given;                                    /* as given, inherited; 0: it is not */
     int64_t user_limit_percent, user_limit_factor_milli;    /* 0: none */
     const struct gang_user_weight *users;                   /* sorted by name */
     size_t user_count;
@@ -85,6 +88,7 @@ struct gang__queues {
     struct gang__dim dim[GANG__DIMS];
     bool lends;                   /* some lending limit is given */
     bool cells;                   /* some cells are guaranteed */
+    bool backfills;               /* some leaf plans starts */
     struct gang__queues *retired; /* the next one that waits for readers to leave */
 };
 

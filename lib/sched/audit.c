@@ -381,6 +381,8 @@ gang_result gang_sched_check(gang_sched *sched, struct gang_error *error)
         r = check_blocked(&a);
     if (r == GANG_OK)
         r = check_timers(&a);
+    if (r == GANG_OK)
+        r = gang__ahead_check(sched, error);
     gang__release(&sched->mem, a.by_group);
     gang__release(&sched->mem, a.sum);
     return r;

@@ -154,6 +154,7 @@ void gang__books_in(gang_sched *s, struct gang__unit *u)
 {
     book(s, u, 1);
     gang__shed_settle(u);
+    gang__ahead_touch(s, u);
 }
 
 /* ---- may it be more? ------------------------------------------------------------------------- */

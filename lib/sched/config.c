@@ -214,6 +214,8 @@ static bool needs_rebuild(const gang_sched *s, const struct gang__queues *queues
         gang_queue_id a = old->parent == GANG__NO_QUEUE ? 0 : s->queues->queue[old->parent].id;
         gang_queue_id b = now->parent == GANG__NO_QUEUE ? 0 : queues->queue[now->parent].id;
         if (a != b || old->order != now->order || old->leaf != now->leaf ||
+            old->backfill != now->backfill || old->plan_depth != now->plan_depth ||
+            old->backfill_order != now->backfill_order ||
             gang__asks_users(old) != gang__asks_users(now))
             return true;
     }
@@ -787,7 +789,11 @@ gang_result gang_queue_get(gang_sched *sched, gang_queue_id id, struct gang_queu
         out.demand[kind] = demand < q->limit[d] ? demand : q->limit[d];
     }
     strncpy(out.name, q->q->name, sizeof(out.name) - 1);
-    return gang__struct_out(info, info->size, sizeof(out), &out, sizeof(out));
+    out.backfill = q->q->backfill;
+    out.plan_depth = q->q->plan_depth == GANG__NO_BOUND ? 0 : q->q->plan_depth;
+    out.planned = q->planned_count;
+    return gang__struct_out(info, info->size, offsetof(struct gang_queue_info, backfill), &out,
+                            sizeof(out));
 }
 
 gang_queue_id gang_queue_next(gang_sched *sched, gang_queue_id id)

@@ -138,7 +138,8 @@ bool gang__evict_may(gang_sched *s, struct gang__bin *bin)
     if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->changes + 1 ||
         u->places ||
         (bin->why != GANG_WAIT_ROOM && bin->why != GANG_WAIT_LIMIT &&
-         bin->why != GANG_WAIT_GUARANTEE && bin->why != GANG_WAIT_LENDING))
+         bin->why != GANG_WAIT_GUARANTEE && bin->why != GANG_WAIT_LENDING &&
+         !(bin->why == GANG_WAIT_PLANNED && u->plan)))
         return false;
     make_plan(&p, s, u);
     if (s->opts.max_moves > 0 && bin->why == GANG_WAIT_ROOM && gang__amounts_suffice(&p))
@@ -154,7 +155,8 @@ static bool make_room(struct gang__eviction *p)
     const gang_sched *s = p->s;
     const struct gang__queue *q = p->taker->job->leaf->q;
     bool reclaims = q->reclaim != GANG_DISPLACE_NEVER, preempts = q->within != GANG_DISPLACE_NEVER;
-    if (s->opts.max_moves > 0 && gang__amounts_suffice(p) && gang__quota_suffices(p) &&
+    bool planned = p->taker->plan != 0; /* it has its time, and the others have theirs */
+    if (s->opts.max_moves > 0 && !planned && gang__amounts_suffice(p) && gang__quota_suffices(p) &&
         gang__evict_consolidate(p))
         return true;
     if (reclaims && gang__is_entitled(p) && try_mode(p, GANG__EVICT_RECLAIM))

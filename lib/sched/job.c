@@ -36,6 +36,7 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
     }
     for (uint32_t i = 0; i < job->unit_count; i++) {
         struct gang__unit *u = &job->unit[i];
+        gang__ahead_forget(s, u);
         if (u->ask)
             gang__ask_put(s, u->ask);
         gang__wanted_put(&s->mem, job->wanted[i]);
@@ -524,6 +525,7 @@ static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
     u->alloc = alloc;
     gang__unit_count(s, u);
     u->started_ns = job->started_ns = s->now_ns;
+    gang__ahead_upset(s);
     gang__books_in(s, u);
     gang__fall_enter(s, u);
     if (job->user_in)
@@ -659,6 +661,9 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.preemptions = job->preemptions;
     out.name = job->name;
     out.user = job->user;
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (job->unit[i].plan && (!out.planned_ns || job->unit[i].planned_ns < out.planned_ns))
+            out.planned_ns = job->unit[i].planned_ns;
     return gang__struct_out(info, info->size, offsetof(struct gang_job_info, user), &out,
                             sizeof(out));
 }

@@ -448,6 +448,7 @@ static void gone(gang_sched *s, struct gang__leave *l)
     struct gang__unit *u = l->unit;
     l->gone = true;
     unlink_leave(l);
+    gang__ahead_touch(s, u);
     if (!l->claim) {
         give_back(s, l);
         free_leave(s, l);

@@ -131,6 +131,7 @@ void gang_sched_free(gang_sched *sched)
     free_claims(s);
     free_jobs(s);
     gang__inbox_free(s);
+    gang__ahead_free(s);
     gang__config_free(s);
     gang__evict_free(s);
     gang__recent_free(s);
@@ -188,6 +189,7 @@ static void decay(gang_sched *s)
 static void take_turns(gang_sched *s)
 {
     struct gang__unit *u;
+    gang__ahead_refresh(s);
     gang__turn_room(s);
     gang__fair_refresh(s);
     while ((u = gang__turn_next(s)) != NULL && gang__step(s)) {
@@ -244,7 +246,8 @@ static bool make_room(gang_sched *s)
         done = gang__start_try(s, u); /* what was done for one before may help it */
         if (!done && u->bin == bin && bin && bin->state == GANG__BIN_BLOCKED &&
             (bin->why == GANG_WAIT_ROOM || bin->why == GANG_WAIT_LIMIT ||
-             bin->why == GANG_WAIT_GUARANTEE || bin->why == GANG_WAIT_LENDING))
+             bin->why == GANG_WAIT_GUARANTEE || bin->why == GANG_WAIT_LENDING ||
+             (bin->why == GANG_WAIT_PLANNED && gang__ahead_lacks_room(s, u))))
             done = gang__evict_for(s, u);
         if (!done && u->bin == bin && bin)
             bin->tried = s->changes + 1;
@@ -302,7 +305,7 @@ static void cycle(gang_sched *s)
         take_turns(s);
         gang__inbox_run(s);     /* callbacks may have left something, */
         gang__claims_settle(s); /* also that the last one has gone who stood in the way */
-    } while (steps_left(s) && (make_room(s) || gang__turn_next(s)));
+    } while (steps_left(s) && (make_room(s) || gang__turn_next(s) || gang__ahead_waits(s)));
 }
 
 gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_run_opts *opts,

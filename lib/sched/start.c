@@ -210,6 +210,7 @@ static void undo_start(gang_sched *s, struct gang__unit *u)
     gang__fall_leave(u);
     (void)!gang_alloc_free(s->worker, u->alloc);
     u->alloc = GANG_ID_NONE;
+    gang__ahead_touch(s, u);
     job->not_before_ns = s->now_ns + s->opts.refused_ns;
     gang__log(s, 0, "the host refused to start job %llu", (unsigned long long)job->id);
     gang__job_count(s, job);
@@ -234,6 +235,8 @@ bool gang__start_done(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, 
     if (!u->ask->exact || resumes)
         gang__unit_count(s, u);
     u->started_ns = s->now_ns;
+    if (reason != GANG_REASON_NONE) /* nobody asked the plans */
+        gang__ahead_upset(s);
     gang__books_in(s, u);
     s->shares_stale = s->shares_stale || !gang__unit_is_steady(u);
     gang__fall_enter(s, u);
@@ -277,6 +280,7 @@ static bool check_after(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc
     struct gang__qs *by = gang__books_refuse(s, u->job->leaf, take, n, u->bin->fixed, &dim, &why);
     if (by) {
         (void)!gang_alloc_free(s->worker, alloc);
+        gang__ahead_touch(s, u);
         gang__turn_block(s, u->bin, why, by, dim);
     }
     return !by;
@@ -329,7 +333,7 @@ static gang_result alloc_again(gang_sched *s, struct gang__unit *u, gang_alloc_i
     return GANG_ESTALE;
 }
 
-static gang_result alloc_gang(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
+gang_result gang__alloc_gang(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
 {
     gang_result r = GANG_ENOFIT;
     *why = GANG_WAIT_ROOM;
@@ -350,7 +354,7 @@ static gang_result alloc_gang(gang_sched *s, struct gang__unit *u, gang_alloc_id
  * for it. */
 static bool holds_for_all(const gang_sched *s, const struct gang__unit *u)
 {
-    return !s->making_room && !u->places && !s->queues->cells &&
+    return !s->making_room && !s->queues->backfills && !u->places && !s->queues->cells &&
            u->ask->q->policy != GANG_POLICY_HOST;
 }
 
@@ -361,14 +365,22 @@ static bool try_start(gang_sched *s, struct gang__unit *u)
     bool resumes = u->places != NULL;
     struct gang__take take[GANG__DIMS];
     uint32_t count = resumes ? gang__unit_resumes_with(s, u, take) : u->ask->gang_count;
-    if (!pass(s, u, resumes ? take : u->ask->gang, count))
+    if (gang__ahead_defer(s, u))
         return false;
-    gang_result r = alloc_gang(s, u, &id, &why);
+    if (!pass(s, u, resumes ? take : u->ask->gang, count)) {
+        gang__ahead_unplan(s, u);
+        return false;
+    }
+    gang_result r = s->queues->backfills ? gang__ahead_alloc(s, u, &id, &why)
+                                         : gang__alloc_gang(s, u, &id, &why);
     if (resumes && !u->places)
         return false; /* it is where it belongs already */
-    if (r == GANG_OK)
-        return (u->ask->exact || resumes || check_after(s, u, id)) &&
-               gang__start_done(s, u, id, GANG_REASON_NONE);
+    if (r == GANG_OK) {
+        bool done = (u->ask->exact || resumes || check_after(s, u, id)) &&
+                    gang__start_done(s, u, id, GANG_REASON_NONE);
+        gang__ahead_over(s);
+        return done;
+    }
     if (r == GANG_ENOFIT || r == GANG_ENEVER) {
         bool alike = holds_for_all(s, u);
         gang__turn_block(s, u->bin, why, NULL, 0);
@@ -497,6 +509,10 @@ static bool try_group(gang_sched *s, struct gang__unit *u, uint32_t group, bool 
 
 static bool try_grow(gang_sched *s, struct gang__unit *u)
 {
+    if (!gang__ahead_may_grow(s, u)) {
+        gang__turn_block(s, u->bin, GANG_WAIT_PLANNED, NULL, 0);
+        return false;
+    }
     for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++) {
         bool last = false;
         if (gang__unit_lacks(u, g) == 0)

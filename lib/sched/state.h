@@ -8,6 +8,7 @@
  *   config.c    queues at run time;  books.c  what queues use and want;  fair.c  fair shares
  *   job.c       the table of jobs, their states, and what they wait for
  *   turn.c      who is next;  start.c  granting and growing
+ *   ahead.c     planned starts, and who may start before them
  *   evict.c     making room: victims (what it consists of: evict.h)
  *   leave.c     those who were asked to stop, and who waits for them
  *   life.c      reports: tasks and nodes;  timer.c  what is due when
@@ -35,6 +36,7 @@ struct gang__job;
 struct gang__unit;
 struct gang__bin;
 struct gang__qs;
+struct gang__ahead;
 
 /* ---- what is asked for ---- */
 
@@ -86,11 +88,14 @@ struct gang__bin {
     struct gang__user *user;   /* NULL: the leaf does not ask who it is */
     struct gang__unit *grower; /* it is this one's, to grow or resume; NULL: they wait to start */
     bool fixed;                /* inside the guarantee alone */
-    uint8_t state;             /* GANG__BIN_* */
-    int32_t why;               /* GANG_WAIT_*, while BLOCKED */
-    struct gang__qs *by;       /* the queue that blocks it; or NULL */
-    uint32_t dim;              /* in which dimension */
-    uint64_t tried;            /* sched.changes + 1 when making room for it was tried in vain */
+    bool late;                 /* READY: tried after those that are not, by its key; then as ever */
+    int64_t late_key;
+    uint64_t apart;      /* a leaf that backfills: how long they run, or who it is */
+    uint8_t state;       /* GANG__BIN_* */
+    int32_t why;         /* GANG_WAIT_*, while BLOCKED */
+    struct gang__qs *by; /* the queue that blocks it; or NULL */
+    uint32_t dim;        /* in which dimension */
+    uint64_t tried;      /* sched.changes + 1 when making room for it was tried in vain */
     struct gang__ordered units;
 };
 
@@ -145,6 +150,15 @@ struct gang__unit {
     int64_t place_count;
     const int32_t *group_of; /* its groups in the job; NULL: the same */
     int64_t *taken;          /* of `has`, victims on their own in the plan that is being made */
+
+    /* ahead.c; all 0 unless some queue backfills. What it holds, and what is planned for it, in the timeline:
+     * the number there and 1. */
+    uint32_t occupies, plan;
+    int64_t planned_ns;
+    uint32_t *plan_slot; /* nodes that the plan counts on, ascending */
+    size_t plan_slots;
+    struct gang__unit *next_planned, **planned_at; /* in leaf->planned */
+    struct gang__unit *next_touched, **touched_at; /* what it holds changed; NULL: it did not */
 };
 
 /* What a unit asks for, as its submitter made it out, and the text by which it is compared: jobs
@@ -304,8 +318,10 @@ struct gang__qs {
     int64_t running, pending;  /* jobs, in it and below */
     int64_t coming;            /* those for whose start others are leaving */
     int64_t tasks;
-    gang__a64 waiting;     /* jobs that wait, as submitters see it: see gang__door */
-    int64_t idle_since_ns; /* a made one without jobs; INT64_MAX: it has some */
+    struct gang__unit *planned; /* those of a leaf that have a planned start, */
+    int64_t planned_count;      /* and how many */
+    gang__a64 waiting;          /* jobs that wait, as submitters see it: see gang__door */
+    int64_t idle_since_ns;      /* a made one without jobs; INT64_MAX: it has some */
 };
 
 /* What submitters see of the queues: the tree, and how many jobs wait in each. */
@@ -388,6 +404,7 @@ struct gang_sched {
     bool freed;                     /* by us, since then: */
     int64_t freed_cpu, freed_pages, freed_gpu; /* at most so much on one node that gave */
     struct gang__claim *claims;
+    struct gang__ahead *ahead;     /* NULL: no queue backfills */
     struct gang__unit *fresh;      /* run, and are in no order of falling yet; last started first */
     gang_snapshot *base, *scratch; /* the cluster when planning began, and as it would be */
     struct gang__places told;
@@ -497,6 +514,8 @@ void gang__turn_block(gang_sched *s, struct gang__bin *bin, int32_t why, struct 
 /* There is no room for this ask: whoever else would be tried with it need not be. */
 void gang__turn_block_alike(gang_sched *s, struct gang__asked *ask);
 void gang__turn_unblock(gang_sched *s, struct gang__bin *bin);
+/* It is READY: its turn comes after that of all others of its leaf, among those of which that is said by the key. */
+void gang__turn_late(gang_sched *s, struct gang__bin *bin, int64_t key);
 void gang__turn_unblock_all(gang_sched *s, struct gang__bin **list);
 /* A queue's use, share or head changed: it and all above are put into order anew when it is next
  * asked whose turn it is. */
@@ -557,6 +576,35 @@ gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, i
 uint32_t gang__next_number(gang_sched *s, gang_alloc_id id);
 /* Take the counts of a unit from its allocation. */
 bool gang__unit_count(gang_sched *s, struct gang__unit *u);
+
+/* Its gang, as place likes it best: *why tells why not. */
+gang_result gang__alloc_gang(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why);
+
+/* ---- ahead.c ---- */
+
+/* What it holds, or how long, has changed. Cannot fail. */
+void gang__ahead_touch(gang_sched *s, struct gang__unit *u);
+/* Something else happened after which the plans are to be looked at again. */
+void gang__ahead_upset(gang_sched *s);
+void gang__ahead_due(gang_sched *s, const struct gang__job *job); /* perhaps its planned start */
+/* Before turns are taken: the timeline follows the queues, the nodes, the time, and what runs. */
+void gang__ahead_refresh(gang_sched *s);
+bool gang__ahead_waits(const gang_sched *s); /* is it worth it to take turns again? */
+/* Grant its gang if that leaves room for all plans; else plan its start, if it may have a plan. As
+ * gang__alloc_gang(); GANG_ENOMEM also where memory was short earlier in the run. */
+gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why);
+void gang__ahead_over(gang_sched *s); /* what was granted has been told, or undone */
+/* Is it to be tried after others of its leaf? Then that has been seen to. */
+bool gang__ahead_defer(gang_sched *s, struct gang__unit *u);
+/* Has it a plan, and is it room that it lacks now, not only room that others are to have? */
+bool gang__ahead_lacks_room(gang_sched *s, const struct gang__unit *u);
+/* Do more tasks of it leave room for all plans? */
+bool gang__ahead_may_grow(gang_sched *s, const struct gang__unit *u);
+/* It has no planned start any more; and (forget) it is no more. */
+void gang__ahead_unplan(gang_sched *s, struct gang__unit *u);
+void gang__ahead_forget(gang_sched *s, struct gang__unit *u);
+void gang__ahead_free(gang_sched *s);
+gang_result gang__ahead_check(gang_sched *s, struct gang_error *error);
 
 /* ---- evict.c ---- */
 

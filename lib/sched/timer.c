@@ -21,6 +21,9 @@ static int64_t due_of(const gang_sched *s, const struct gang__job *job)
     if (job->time_limit_ns > 0 && job->state == GANG_JOB_RUNNING)
         due = least(due, gang__add_sat(job->started_ns, job->time_limit_ns));
     for (uint32_t i = 0; i < job->unit_count; i++)
+        if (job->unit[i].plan && job->unit[i].planned_ns > s->now_ns)
+            due = least(due, job->unit[i].planned_ns);
+    for (uint32_t i = 0; i < job->unit_count; i++)
         for (const struct gang__leave *l = job->unit[i].leaves; l; l = l->next)
             due = l->gone ? due : least(due, l->deadline_ns);
     return least(due, gang__life_next(s, job));
@@ -79,6 +82,7 @@ static void fire(gang_sched *s, struct gang__job *job)
     if (job->undone && job->ending)
         gang__job_stop(s, job, job->stop_reason, job->end_wanted);
     gang__leave_due(s, job);
+    gang__ahead_due(s, job);
     if (job->state != GANG_JOB_ENDED)
         gang__life_due(s, job);
     if (job->state != GANG_JOB_ENDED)

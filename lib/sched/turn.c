@@ -84,7 +84,11 @@ static int compare_bins(const struct gang__tree_link *a, const struct gang__tree
     const struct gang__qs *leaf = ctx;
     const struct gang__bin *x = GANG__OF(struct gang__bin, order, a);
     const struct gang__bin *y = GANG__OF(struct gang__bin, order, b);
-    int c = leaf->q->order == GANG_ORDER_FAIR ? compare_users(x->user, y->user) : 0;
+    int c = x->late - y->late;
+    if (c == 0 && x->late)
+        c = by_number(x->late_key, y->late_key);
+    if (c == 0 && leaf->q->order == GANG_ORDER_FAIR)
+        c = compare_users(x->user, y->user);
     return c ? c : gang__unit_before(head_of(x), head_of(y), leaf->q->order);
 }
 
@@ -446,6 +450,7 @@ static void bin_out(struct gang__bin *bin)
     if (bin->leaf->stuck == bin)
         bin->leaf->stuck = NULL;
     bin->state = GANG__BIN_EMPTY;
+    bin->late = false;
 }
 
 static void bin_ready(struct gang__bin *bin)
@@ -501,6 +506,15 @@ void gang__turn_unblock(gang_sched *s, struct gang__bin *bin)
     if (bin->state != GANG__BIN_BLOCKED)
         return;
     bin_ready(bin);
+    gang__turn_rekey(s, bin->leaf);
+}
+
+void gang__turn_late(gang_sched *s, struct gang__bin *bin, int64_t key)
+{
+    gang__ordered_remove(&bin->leaf->ready, &bin->order);
+    bin->late = true;
+    bin->late_key = key;
+    gang__ordered_insert(&bin->leaf->ready, &bin->order);
     gang__turn_rekey(s, bin->leaf);
 }
 
@@ -594,24 +608,40 @@ static struct gang__bin *new_bin(gang_sched *s, struct gang__unit *u, bool grows
     return bin;
 }
 
+/* Where starts are planned, who runs for less may start when another may not; and where several may have a plan, so may
+ * several that are alike. */
+static uint64_t apart_of(const struct gang__unit *u)
+{
+    const struct gang__queue *q = u->job->leaf->q;
+    if (q->backfill == GANG_BACKFILL_NONE)
+        return 0;
+    return q->plan_depth > 1 ? gang__hash_number(u->part, u->job->id) | 1
+                             : (uint64_t)u->job->time_limit_ns << 1;
+}
+
 /* The bin of those that wait to start; made if it is not there. */
 static struct gang__bin *bin_of(gang_sched *s, struct gang__unit *u)
 {
     struct gang__qs *leaf = u->job->leaf;
     bool fixed = gang__unit_is_fixed(u, false);
+    uint64_t apart = apart_of(u);
     uint64_t hash =
         gang__hash_number(gang__hash_number(fixed, (uintptr_t)u->ask), (uintptr_t)u->job->user_in);
+    if (apart)
+        hash = gang__hash_number(hash, apart);
     for (struct gang__name *n = gang__names_first(&leaf->bins, hash); n; n = n->next) {
         struct gang__bin *bin = GANG__OF(struct gang__bin, link, n);
         if (n->hash == hash && bin->ask == u->ask && bin->user == u->job->user_in &&
-            bin->fixed == fixed)
+            bin->fixed == fixed && bin->apart == apart)
             return bin;
     }
     if (gang__names_reserve(&leaf->bins, &s->mem) != GANG_OK)
         return NULL;
     struct gang__bin *bin = new_bin(s, u, false);
-    if (bin)
+    if (bin) {
+        bin->apart = apart;
         gang__names_put(&leaf->bins, &bin->link, hash);
+    }
     return bin;
 }
 
@@ -669,6 +699,7 @@ void gang__turn_leave(gang_sched *s, struct gang__unit *u)
         return;
     struct gang__qs *leaf = bin->leaf;
     bool was_ready = bin->state == GANG__BIN_READY;
+    gang__ahead_unplan(s, u);
     if (was_ready)
         gang__ordered_remove(&leaf->ready, &bin->order);
     gang__ordered_remove(&bin->units, &u->turn);

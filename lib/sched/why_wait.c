@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/rcu.h"
+#include "core/node.h"
 #include "core/partition.h"
 #include "place/request.h"
 #include "sched/state.h"
@@ -42,7 +44,7 @@ static const char *word_of_reason(int32_t reason)
 {
     static const char *const word[] = {
         "",      "room",   "limit",    "guarantee", "user-limit", "max-running", "hold", "after",
-        "queue", "behind", "back-off", "victims",   "cells",      "lending",     "turn"};
+        "queue", "behind", "back-off", "victims",   "cells",      "lending",     "turn", "planned"};
     return word[reason];
 }
 
@@ -471,6 +473,81 @@ static int32_t take_room(const struct gang_explanation *e, void *user)
     return 0;
 }
 
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+static bool node_name(const gang_sched *s, uint32_t slot, char *name)
+{
+    gang__rcu_enter();
+    const struct gang__node *node = gang__node_at(s->cluster, slot);
+    if (node)
+        snprintf(name, GANG_MAX_NAME + 1, "%s", node->name);
+    gang__rcu_leave();
+    return node != NULL;
+}
+
+/* "n0, n1 and 3 more" */
+static void nodes_of(const gang_sched *s, const struct gang__unit *u, char *text, size_t room)
+{
+    enum { NAMED = 4 };
+    size_t named = 0, used = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < u->plan_slots && named < NAMED; i++) {
+        char name[GANG_MAX_NAME + 1];
+        if (!node_name(s, u->plan_slot[i], name))
+            continue;
+        int n = snprintf(text + used, room - used, "%s%s", named ? ", " : "", name);
+        if (n < 0 || (size_t)n >= room - used)
+            break;
+        used += (size_t)n;
+        named++;
+    }
+    if (named < u->plan_slots)
+        snprintf(text + used, room - used, " and %zu more", u->plan_slots - named);
+}
+
+static int64_t seconds_until(const struct list *l, int64_t at_ns)
+{
+    return at_ns > l->s->now_ns ? (at_ns - l->s->now_ns + 999999) / 1000000 : 0;
+}
+
+/* Whose plan it would delay: the first of its own leaf, or of any. */
+static const struct gang__unit *first_planned(const gang_sched *s, const struct gang__qs *leaf)
+{
+    const struct gang__unit *first = NULL;
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        for (const struct gang__unit *u = s->qs[i]->planned; u; u = u->next_planned) {
+            bool own = s->qs[i] == leaf, had = first && first->job->leaf == leaf;
+            if (!first || (own && !had) || (own == had && u->planned_ns < first->planned_ns))
+                first = u;
+        }
+    return first;
+}
+
+static void tell_planned(struct list *l)
+{
+    const struct gang__unit *u = l->unit, *first;
+    const struct gang__bin *bin = u->bin;
+    bool behind = bin && bin->state == GANG__BIN_BLOCKED && bin->why == GANG_WAIT_PLANNED;
+    if (u->plan) {
+        char nodes[160];
+        struct reason *r = add(l, GANG_WAIT_PLANNED, GANG_WAIT_NOT_NOW, u->job->leaf);
+        if (!r)
+            return;
+        r->rank = RANK_LAST;
+        r->wait.until_ns = u->planned_ns;
+        nodes_of(l->s, u, nodes, sizeof(nodes));
+        say(r, "it is planned to start in %s seconds, on %s",
+            milli(seconds_until(l, u->planned_ns), "").s, nodes);
+    } else if (behind && (first = first_planned(l->s, u->job->leaf)) != NULL) {
+        struct reason *r = add(l, GANG_WAIT_PLANNED, GANG_WAIT_POLICY, first->job->leaf);
+        if (!r)
+            return;
+        r->wait.blocker = first->job->id;
+        say(r, "it would delay planned starts: job %" PRIu64 " is to start in %s seconds",
+            first->job->id, milli(seconds_until(l, first->planned_ns), "").s);
+    }
+}
+
 /* It goes back to where it was suspended, or nowhere. */
 static void tell_suspended(struct list *l)
 {
@@ -550,6 +627,7 @@ static gang_result tell_unit(struct list *l)
     tell_user(l, take, count);
     tell_max_running(l);
     tell_behind(l);
+    tell_planned(l);
     gang_result r = tell_room(l);
     if (r != GANG_OK || l->count > 0)
         return r;

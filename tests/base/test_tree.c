@@ -9,6 +9,7 @@
 
 struct item {
     int64_t key;
+    int64_t weight, sum; /* sum: of all weights below, itself included, if it is refreshed */
     struct gang__tree_link link;
 };
 
@@ -28,6 +29,27 @@ static int at_key(const struct gang__tree_link *n, const void *key)
 {
     int64_t x = item_of(n)->key, y = *(const int64_t *)key;
     return (x > y) - (x < y);
+}
+
+static bool add_up(struct gang__tree_link *n)
+{
+    struct item *item = item_of(n);
+    int64_t sum = item->weight;
+    for (int side = 0; side < 2; side++)
+        sum += n->child[side] ? item_of(n->child[side])->sum : 0;
+    bool changed = sum != item->sum;
+    item->sum = sum;
+    return changed;
+}
+
+/* Are all sums those of the weights? Recursive. */
+static int64_t check_sums(const struct gang__tree_link *n)
+{
+    if (!n)
+        return 0;
+    int64_t sum = check_sums(n->child[0]) + check_sums(n->child[1]) + item_of(n)->weight;
+    test_assert(item_of(n)->sum == sum);
+    return sum;
 }
 
 static struct gang__tree_link *above(const struct gang__tree_link *n)
@@ -228,6 +250,34 @@ START_TEST(a_row_becomes_a_tree_when_one_belongs_in_between)
 }
 END_TEST
 
+START_TEST(what_is_told_of_all_below_follows_every_change)
+{
+    enum { N = 300, STEPS = 20000 };
+    static struct item item[N];
+    static bool in[N];
+    uint64_t seed = test_seed();
+    struct gang__ordered t;
+    gang__ordered_init(&t, by_key, NULL);
+    t.refresh = add_up;
+    for (int64_t i = 0; i < N; i++)
+        item[i].key = i;
+    for (int step = 0; step < STEPS; step++) {
+        struct item *one = &item[next_random(&seed) % N];
+        bool weigh = next_random(&seed) % 3 == 0;
+        one->weight = weigh || !in[one->key] ? (int64_t)(next_random(&seed) % 5) : one->weight;
+        if (weigh && in[one->key])
+            gang__ordered_refresh(&t, &one->link);
+        else if (in[one->key])
+            gang__ordered_remove(&t, &one->link);
+        else
+            gang__ordered_insert(&t, &one->link);
+        in[one->key] = !in[one->key] || weigh;
+        check_sums(t.root);
+        check_below(t.root, NULL);
+    }
+}
+END_TEST
+
 START_TEST(a_million_elements_go_in_and_out)
 {
     enum { N = 1 << 20 };
@@ -265,6 +315,7 @@ int main(void)
     tcase_add_test(tests, a_tree_is_what_a_sorted_array_is);
     tcase_add_test(tests, ends_grow_and_shrink_in_balance);
     tcase_add_test(tests, a_row_becomes_a_tree_when_one_belongs_in_between);
+    tcase_add_test(tests, what_is_told_of_all_below_follows_every_change);
     tcase_add_test(tests, a_million_elements_go_in_and_out);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -229,6 +229,10 @@ static const struct bad bad_texts[] = {
     {QUEUE("\"turn\":1"), GANG_EINVAL, "queues[0].turn"},
     {QUEUE("\"block\":true"), GANG_EINVAL, "queues[0].block"},
     {QUEUE("\"preempt\":\"kill\""), GANG_EINVAL, "queues[0].preempt"},
+    {QUEUE("\"backfill\":\"some\""), GANG_EINVAL, "queues[0].backfill"},
+    {QUEUE("\"backfill_order\":\"fifo\""), GANG_EINVAL, "queues[0].backfill_order"},
+    {QUEUE("\"plan_depth\":-1"), GANG_ERANGE, "queues[0].plan_depth"},
+    {QUEUE("\"plan_depth\":true"), GANG_EINVAL, "queues[0].plan_depth"},
     {QUEUE("\"fixed\":1"), GANG_EINVAL, "queues[0].fixed"},
     {QUEUE("\"max_running\":-1"), GANG_ERANGE, "queues[0].max_running"},
     {QUEUE("\"max_pending\":0.5"), GANG_EINVAL, "queues[0].max_pending"},
@@ -731,7 +735,8 @@ static const char scheduling[] =
     "\"min_runtime_s\":0,\"stale_s\":1.000000001,\"child\":{\"limit\":{\"gpu\":1},"
     "\"priority\":3,\"order\":\"fair\",\"users\":{},\"cells\":[{\"level\":\"rack\","
     "\"count\":2}],\"child\":{\"max_children\":2}},\"max_children\":9,"
-    "\"child_idle_s\":3600.5,\"policy\":\"pack\"}],"
+    "\"child_idle_s\":3600.5,\"policy\":\"pack\",\"backfill\":\"easy\",\"plan_depth\":4,"
+    "\"backfill_order\":\"shortest\"}],"
     "\"default_queue\":\"q0\",\"rules\":[{\"queue\":\"q0\"},{\"match\":\"user\","
     "\"pattern\":\"a*\",\"queue\":\"q1.%user\",\"fallback\":\"reject\"},"
     "{\"match\":\"group\",\"queue\":\"%group\",\"fallback\":\"default\"},"
@@ -935,6 +940,9 @@ START_TEST(reads_how_queues_behave)
     ck_assert_int_eq(q->stale_ns, 1000000001);
     ck_assert_int_eq(q->max_children, 9);
     ck_assert_int_eq(q->child_idle_ns, INT64_C(3600500000000));
+    ck_assert_int_eq(q->backfill, GANG_BACKFILL_EASY);
+    ck_assert_int_eq(q->plan_depth, 4);
+    ck_assert_int_eq(q->backfill_order, GANG_BACKFILL_ORDER_SHORTEST);
     ck_assert_int_eq(q->policy, GANG_POLICY_PACK);
     ck_assert_ptr_null(q->child->name);
     ck_assert_int_eq(q->child->limit[0].amount, 1000);

@@ -161,6 +161,8 @@ START_TEST(a_word_out_of_range_is_refused)
     WORD(fixed, 2);
     WORD(policy, GANG_POLICY_HOST);
     WORD(reserved0, 1);
+    WORD(backfill, GANG_BACKFILL_CONSERVATIVE + 1);
+    WORD(backfill_order, GANG_BACKFILL_ORDER_SMALLEST + 1);
 }
 END_TEST
 

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan.h"
+
+#include <inttypes.h>
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "histogram.h"
+#include "impl.h"
+#include "plan/timeline.h"
+
+/* ---- cases --------------------------------------------------------------------------------- */
+
+enum kind {
+    START, /* many jobs run, all with ends of their own; when would a gang start? */
+    BACKLOG /* all nodes are taken; many gangs of 1 to `gang` nodes get a planned start each, in order */
+};
+
+struct plan_case {
+    enum kind kind;
+    const char *op;
+    int64_t nodes, gang, jobs;
+    bool whole;       /* nodes that the gang has alone; else tasks of 8 GPUs */
+    const char *more; /* ends the name */
+};
+
+static const struct plan_case cases[] = {
+    {START, "plan_start", 8192, 64, 10000, true, "/alone"},
+    {START, "plan_start", 8192, 64, 10000, false, "/shared"},
+    {START, "plan_start", 8192, 512, 10000, true, "/alone"},
+    {START, "plan_start", 8192, 64, 65536, true, "/alone"},
+    {START, "plan_start", 8192, 64, 65536, false, "/shared"},
+    {BACKLOG, "plan_conservative", 1024, 16, 2000, true, "/alone"},
+    {BACKLOG, "plan_conservative", 1024, 16, 2000, false, "/shared"},
+};
+
+static const struct plan_case quick_cases[] = {
+    {START, "plan_start", 128, 8, 160, true, "/alone"},
+    {START, "plan_start", 128, 8, 160, false, "/shared"},
+    {BACKLOG, "plan_conservative", 128, 16, 100, true, "/alone"},
+};
+
+static const struct plan_case *case_at(const struct bench_options *options, size_t at)
+{
+    size_t count = options->quick ? sizeof(quick_cases) / sizeof(quick_cases[0])
+                                  : sizeof(cases) / sizeof(cases[0]);
+    const struct plan_case *all = options->quick ? quick_cases : cases;
+    return at < count ? &all[at] : NULL;
+}
+
+static void name_of(const struct plan_case *c, char *name)
+{
+    snprintf(name, BENCH_NAME,
+             "%s/%s/nodes:%" PRId64 "/gang:%" PRId64 "/fill:100/threads:1/jobs:%" PRId64 "%s",
+             bench_gangsched.name, c->op, c->nodes, c->gang, c->jobs, c->more);
+}
+
+static bool asked_for(const struct bench_options *options, const regex_t *filter,
+                      const struct plan_case *c)
+{
+    char name[BENCH_NAME];
+    bool threads = false, nodes = !options->nodes_given;
+    for (size_t i = 0; i < options->thread_count; i++)
+        threads = threads || options->threads[i] == 1;
+    for (size_t i = 0; i < options->node_count; i++)
+        nodes = nodes || options->nodes[i] == c->nodes;
+    name_of(c, name);
+    return threads && nodes && (!options->filter || regexec(filter, name, 0, NULL, 0) == 0);
+}
+
+static void open_filter(const struct bench_options *options, regex_t *filter)
+{
+    if (options->filter && regcomp(filter, options->filter, REG_EXTENDED | REG_NOSUB) != 0)
+        bench_die("--filter %s: not an expression", options->filter);
+}
+
+static void close_filter(const struct bench_options *options, regex_t *filter)
+{
+    if (options->filter)
+        regfree(filter);
+}
+
+size_t plan_list(const struct bench_options *options, FILE *file)
+{
+    regex_t filter;
+    const struct plan_case *c;
+    char name[BENCH_NAME];
+    size_t count = 0;
+    open_filter(options, &filter);
+    for (size_t i = 0; (c = case_at(options, i)) != NULL; i++) {
+        if (!asked_for(options, &filter, c))
+            continue;
+        name_of(c, name);
+        count++;
+        if (file)
+            fprintf(file, "%s\n", name);
+    }
+    close_filter(options, &filter);
+    return count;
+}
+
+/* ---- a timeline ---------------------------------------------------------------------------- */
+
+#define HOUR INT64_C(3600000000000)
+
+struct table {
+    const struct plan_case *c;
+    struct gang__timeline *t;
+    struct gang__time_fit fit;
+    struct gang__time_place *place;
+    struct running {
+        uint32_t id, node, nodes;
+        int64_t gpus; /* of one node; NODE_GPUS: all of it */
+    } * job;
+    uint64_t random;
+};
+
+static void check(gang_result r, const char *what)
+{
+    if (r != GANG_OK)
+        bench_die("gangsched: %s: %s", what, gang_strerror(r));
+}
+
+static struct gang__time_group group_of(int64_t tasks, int64_t gpus)
+{
+    struct gang__time_group g = {.count = tasks};
+    g.need[GANG__FREE_CPU] = gpus * NODE_CORES / NODE_GPUS * 1000;
+    g.need[GANG__FREE_MEMORY] = gpus * (NODE_MEMORY / NODE_GPUS);
+    g.need[GANG__FREE_GPU] = gpus * 1000;
+    return g;
+}
+
+static struct table *table_new(const struct plan_case *c, uint64_t seed)
+{
+    struct table *b = bench_calloc(1, sizeof(*b));
+    int64_t *capacity = bench_calloc((size_t)c->nodes, GANG__FREE_KINDS * sizeof(capacity[0]));
+    struct gang__time_group node = group_of(1, NODE_GPUS);
+    for (int64_t i = 0; i < c->nodes; i++)
+        memcpy(&capacity[i * GANG__FREE_KINDS], node.need, sizeof(node.need));
+    b->c = c;
+    b->random = seed;
+    b->place = bench_calloc((size_t)c->nodes, sizeof(b->place[0]));
+    b->job = bench_calloc((size_t)(c->jobs > c->nodes ? c->jobs : c->nodes), sizeof(b->job[0]));
+    check(gang__timeline_new(&gang__mem_libc, capacity, (size_t)c->nodes, 0, 0, &b->t),
+          "gang__timeline_new");
+    free(capacity);
+    return b;
+}
+
+static void table_free(struct table *b)
+{
+    gang__timeline_free(b->t);
+    gang__time_fit_free(&b->fit, &gang__mem_libc);
+    free(b->place);
+    free(b->job);
+    free(b);
+}
+
+/* 1 to 25 hours, to the nanosecond: no two are the same. */
+static int64_t some_time(struct table *b)
+{
+    return HOUR + (int64_t)(bench_random(&b->random) % (uint64_t)(24 * HOUR));
+}
+
+static void begin(struct table *b, struct running *j)
+{
+    struct gang__time_group g = group_of(1, j->gpus);
+    struct gang__occupation o = {.end_ns = some_time(b),
+                                 .group = &g,
+                                 .group_count = 1,
+                                 .place = b->place,
+                                 .place_count = j->nodes,
+                                 .whole = b->c->whole && j->gpus == NODE_GPUS};
+    for (uint32_t i = 0; i < j->nodes; i++)
+        b->place[i] = (struct gang__time_place){j->node + i, 0, 1};
+    check(gang__timeline_add(b->t, &o, &j->id), "gang__timeline_add");
+}
+
+/* Each node is divided evenly among its jobs; where they do not come out even, some have one less. */
+static void crowd(struct table *b)
+{
+    for (int64_t i = 0; i < b->c->jobs; i++) {
+        int64_t node = i % b->c->nodes;
+        int64_t on_it = b->c->jobs / b->c->nodes + (node < b->c->jobs % b->c->nodes);
+        b->job[i] = (struct running){.node = (uint32_t)node, .nodes = 1, .gpus = NODE_GPUS / on_it};
+        begin(b, &b->job[i]);
+    }
+}
+
+/* Gangs of 1 to `gang` nodes, one beside the other, on all nodes. */
+static void pack(struct table *b)
+{
+    for (int64_t node = 0, i = 0; node < b->c->nodes; node += b->job[i++].nodes) {
+        int64_t nodes = 1 + (int64_t)bench_below(&b->random, (uint64_t)b->c->gang);
+        nodes = nodes < b->c->nodes - node ? nodes : b->c->nodes - node;
+        b->job[i] =
+            (struct running){.node = (uint32_t)node, .nodes = (uint32_t)nodes, .gpus = NODE_GPUS};
+        begin(b, &b->job[i]);
+    }
+}
+
+/* ---- measuring ----------------------------------------------------------------------------- */
+
+static int64_t find(struct table *b, int64_t tasks, int64_t duration)
+{
+    struct gang__time_group g = group_of(tasks, NODE_GPUS);
+    struct gang__time_ask ask = {&g, 1, duration, NULL, b->c->whole};
+    check(gang__timeline_earliest(b->t, &ask, 0, &b->fit), "gang__timeline_earliest");
+    if (b->fit.count != (size_t)tasks || b->fit.start_ns <= 0)
+        bench_die("%s: %zu nodes at %" PRId64, b->c->op, b->fit.count, b->fit.start_ns);
+    return b->fit.start_ns;
+}
+
+/* Between two questions a job ends and another one takes its place, so that no answer is known from before. */
+static void start(struct table *b, struct bench_histogram *h, int64_t least, double seconds)
+{
+    crowd(b);
+    int64_t begun = bench_now();
+    for (int64_t n = 0; n < least || (double)(bench_now() - begun) < seconds * 1e9; n++) {
+        struct running *j = &b->job[bench_below(&b->random, (uint64_t)b->c->jobs)];
+        gang__timeline_remove(b->t, j->id);
+        begin(b, j);
+        int64_t duration = some_time(b), ns = bench_now();
+        (void)find(b, b->c->gang, duration);
+        histogram_record(h, bench_now() - ns);
+    }
+}
+
+static void backlog(struct table *b, struct bench_histogram *h)
+{
+    pack(b);
+    int64_t ns = bench_now();
+    for (int64_t i = 0; i < b->c->jobs; i++) {
+        int64_t tasks = 1 + (int64_t)bench_below(&b->random, (uint64_t)b->c->gang);
+        int64_t duration = some_time(b), at = find(b, tasks, duration);
+        struct gang__time_group g = group_of(tasks, NODE_GPUS);
+        struct gang__occupation o = {.start_ns = at,
+                                     .end_ns = at + duration,
+                                     .group = &g,
+                                     .group_count = 1,
+                                     .place = b->fit.place,
+                                     .place_count = b->fit.count,
+                                     .whole = b->c->whole};
+        uint32_t id;
+        check(gang__timeline_add(b->t, &o, &id), "gang__timeline_add");
+    }
+    histogram_record(h, bench_now() - ns);
+}
+
+static void measure(const struct plan_case *c, const struct bench_options *options,
+                    struct bench_results *results)
+{
+    double seconds = options->seconds >= 0 ? options->seconds : options->quick ? 0.02 : 0.5;
+    int64_t least = options->quick ? 3 : c->kind == START ? 1000 : 10, begun = bench_now();
+    char name[BENCH_NAME];
+    name_of(c, name);
+    struct bench_result *r = results_add(results, name, 1);
+    uint64_t seed = options->seed;
+    for (int64_t n = 0; n < least || (double)(bench_now() - begun) < seconds * 1e9; n++) {
+        struct table *b = table_new(c, seed++);
+        if (c->kind == START)
+            start(b, r->histogram, least, seconds);
+        else
+            backlog(b, r->histogram);
+        table_free(b);
+        if (c->kind == START)
+            break;
+    }
+    r->iterations = histogram_count(r->histogram);
+    r->mean_ns = histogram_mean(r->histogram);
+    r->ops_per_s =
+        (c->kind == START ? 1 : (double)c->jobs) * 1e9 / (double)histogram_at(r->histogram, 50);
+}
+
+void plan_run(const struct bench_options *options, struct bench_results *results)
+{
+    regex_t filter;
+    const struct plan_case *c;
+    open_filter(options, &filter);
+    for (size_t i = 0; (c = case_at(options, i)) != NULL; i++)
+        if (asked_for(options, &filter, c))
+            measure(c, options, results);
+    close_filter(options, &filter);
+}

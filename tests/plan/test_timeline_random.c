@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A timeline against a naive one: arrays of occupations, every instant tried. Memory runs out now and then. */
+#include "plan/timeline.h"
+
+#include "support.h"
+
+enum { NODES = 6, OCCUPATIONS = 40, HORIZON = 60, PLACES = 12, GROUPS = 3 };
+
+struct rival {
+    bool in;
+    uint32_t id;
+    int64_t start, end, pool;
+    int64_t amount[NODES][GANG__FREE_KINDS];
+    bool on[NODES], whole;
+};
+
+struct world {
+    struct fail_mem mem;
+    struct gang__timeline *t;
+    uint64_t seed;
+    int64_t now, pool;
+    uint32_t nodes;
+    int64_t capacity[NODES][GANG__FREE_KINDS];
+    struct rival rival[OCCUPATIONS];
+    struct gang__time_fit fit;
+};
+
+static uint64_t below(struct world *w, uint64_t n)
+{
+    w->seed = w->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (w->seed >> 33) % n;
+}
+
+/* ---- the naive one ------------------------------------------------------------------------- */
+
+/* What is free of a node at an instant; returns whether nothing of it is taken. */
+static bool free_of(const struct world *w, uint32_t node, int64_t at, int64_t *unused)
+{
+    bool whole = true;
+    memcpy(unused, w->capacity[node], sizeof(w->capacity[node]));
+    for (int i = 0; i < OCCUPATIONS; i++) {
+        const struct rival *r = &w->rival[i];
+        if (!r->in || !r->on[node] || r->start > at || r->end <= at)
+            continue;
+        whole = false;
+        for (int k = 0; k < GANG__FREE_KINDS; k++)
+            unused[k] -= r->whole ? w->capacity[node][k] : r->amount[node][k];
+    }
+    for (int k = 0; k < GANG__FREE_KINDS; k++)
+        unused[k] = unused[k] < 0 ? 0 : unused[k];
+    return whole;
+}
+
+static void free_in_all(const struct world *w, int64_t at, int64_t *unused)
+{
+    memset(unused, 0, GANG__FREE_DIMS * sizeof(unused[0]));
+    unused[GANG__FREE_POOL] = w->pool;
+    for (uint32_t n = 0; n < w->nodes; n++) {
+        int64_t one[GANG__FREE_KINDS];
+        unused[GANG__FREE_NODES] += free_of(w, n, at, one);
+        for (int k = 0; k < GANG__FREE_KINDS; k++)
+            unused[k] += one[k];
+    }
+    for (int i = 0; i < OCCUPATIONS; i++)
+        if (w->rival[i].in && w->rival[i].start <= at && w->rival[i].end > at)
+            unused[GANG__FREE_POOL] -= w->rival[i].pool;
+}
+
+/* After 2 * HORIZON nothing changes any more. */
+static int64_t last_instant(int64_t start, int64_t duration)
+{
+    return duration > 3 * HORIZON ? start + 3 * HORIZON : start + duration;
+}
+
+/* What is free of a node all the time; returns whether nothing of it is taken. */
+static bool free_during(const struct world *w, uint32_t node, int64_t start, int64_t duration,
+                        int64_t *unused)
+{
+    bool whole = true;
+    for (int64_t at = start; at < last_instant(start, duration); at++) {
+        int64_t one[GANG__FREE_KINDS];
+        whole &= free_of(w, node, at, one);
+        for (int k = 0; k < GANG__FREE_KINDS; k++)
+            unused[k] = at == start || one[k] < unused[k] ? one[k] : unused[k];
+    }
+    return whole;
+}
+
+static int64_t go_in(const struct gang__time_group *g, const int64_t *unused)
+{
+    int64_t tasks = 0;
+    for (; tasks < g->count && (!g->most || tasks < g->most); tasks++)
+        for (int k = 0; k < GANG__FREE_KINDS; k++)
+            if ((tasks + 1) * g->need[k] > unused[k])
+                return tasks;
+    return tasks;
+}
+
+/* First fit at one instant. Returns how many places; 0: it does not fit. */
+static size_t lay_out(const struct world *w, const struct gang__time_ask *ask, int64_t start,
+                      struct gang__time_place *place)
+{
+    int64_t left[GROUPS], short_of = 0;
+    size_t count = 0;
+    for (size_t g = 0; g < ask->group_count; g++)
+        left[g] = ask->group[g].count;
+    for (uint32_t n = 0; n < w->nodes; n++) {
+        int64_t unused[GANG__FREE_KINDS];
+        bool whole = free_during(w, n, start, ask->duration_ns, unused);
+        if ((ask->nodes && !(ask->nodes[0] >> n & 1)) || (ask->whole && !whole))
+            continue;
+        for (uint32_t g = 0; g < ask->group_count; g++) {
+            int64_t tasks = go_in(&ask->group[g], unused);
+            tasks = tasks < left[g] ? tasks : left[g];
+            for (int k = 0; k < GANG__FREE_KINDS; k++)
+                unused[k] -= tasks * ask->group[g].need[k];
+            left[g] -= tasks;
+            if (tasks > 0)
+                place[count++] = (struct gang__time_place){n, g, tasks};
+        }
+    }
+    for (size_t g = 0; g < ask->group_count; g++)
+        short_of += left[g];
+    return short_of ? 0 : count;
+}
+
+static int64_t earliest(const struct world *w, const struct gang__time_ask *ask, int64_t from)
+{
+    struct gang__time_place place[PLACES * GROUPS];
+    for (int64_t at = from < w->now ? w->now : from; at <= 2 * HORIZON; at++)
+        if (lay_out(w, ask, at, place))
+            return at;
+    return GANG__NEVER;
+}
+
+/* ---- what is done -------------------------------------------------------------------------- */
+
+/* Fails soon, or not. */
+static void tempt(struct world *w)
+{
+    w->mem.fail_at = below(w, 4) ? 0 : w->mem.calls + 1 + (long)below(w, 4);
+}
+
+static int64_t some_end(struct world *w, int64_t start)
+{
+    return below(w, 12) ? start + 1 + (int64_t)below(w, 20) : GANG__NEVER;
+}
+
+static void some_group(struct world *w, struct gang__time_group *g)
+{
+    *g = (struct gang__time_group){.count = 1 + (int64_t)below(w, 9)};
+    for (int k = 0; k < GANG__FREE_KINDS; k++)
+        g->need[k] = (int64_t)below(w, 4);
+    g->most = below(w, 3) ? 0 : 1 + (int64_t)below(w, 3);
+}
+
+static struct gang__occupation some_occupation(struct world *w, struct gang__time_group *group,
+                                               struct gang__time_place *place)
+{
+    struct gang__occupation o = {.start_ns = (int64_t)below(w, HORIZON)};
+    o.end_ns = some_end(w, o.start_ns);
+    o.pool = (int64_t)below(w, 3);
+    o.whole = below(w, 4) == 0;
+    o.group = group;
+    o.group_count = 1 + below(w, GROUPS);
+    for (size_t i = 0; i < o.group_count; i++)
+        some_group(w, &group[i]);
+    o.place = place;
+    for (uint32_t n = 0; n < w->nodes; n++)
+        for (uint32_t again = 0; again < 2; again++)
+            if (below(w, 3) == 0)
+                place[o.place_count++] = (struct gang__time_place){
+                    n, (uint32_t)below(w, o.group_count), (int64_t)below(w, 3)};
+    return o;
+}
+
+static void rival_of(const struct gang__occupation *o, struct rival *r)
+{
+    *r = (struct rival){.start = o->start_ns, .end = o->end_ns, .pool = o->pool, .whole = o->whole};
+    for (size_t i = 0; i < o->place_count; i++) {
+        const struct gang__time_place *p = &o->place[i];
+        r->on[p->node] = true;
+        for (int k = 0; k < GANG__FREE_KINDS; k++)
+            r->amount[p->node][k] += p->tasks * o->group[p->group].need[k];
+    }
+}
+
+static void add(struct world *w, struct rival *r)
+{
+    struct gang__time_group group[GROUPS];
+    struct gang__time_place place[PLACES];
+    struct gang__occupation o = some_occupation(w, group, place);
+    uint32_t id;
+    tempt(w);
+    gang_result result = gang__timeline_add(w->t, &o, &id);
+    bool failed = w->mem.fail_at > 0 && w->mem.calls >= w->mem.fail_at;
+    w->mem.fail_at = 0;
+    test_assert(result == (failed ? GANG_ENOMEM : GANG_OK));
+    if (result != GANG_OK)
+        return;
+    rival_of(&o, r);
+    r->in = true;
+    r->id = id;
+}
+
+static void change(struct world *w)
+{
+    struct rival *r = &w->rival[below(w, OCCUPATIONS)];
+    if (!r->in) {
+        add(w, r);
+    } else if (below(w, 2)) {
+        gang__timeline_remove(w->t, r->id);
+        r->in = false;
+    } else {
+        r->start = (int64_t)below(w, HORIZON);
+        r->end = some_end(w, r->start);
+        gang__timeline_move(w->t, r->id, r->start, r->end);
+    }
+}
+
+/* ---- what is compared ---------------------------------------------------------------------- */
+
+static void compare_steps(struct world *w)
+{
+    int64_t at = (int64_t)below(w, HORIZON) - 3, until, is[GANG__FREE_DIMS], must[GANG__FREE_DIMS];
+    until = gang__timeline_sum_at(w->t, at, is);
+    for (int64_t t = at; t < until && t < 2 * HORIZON; t++) {
+        free_in_all(w, t, must);
+        test_assert(memcmp(is, must, sizeof(is)) == 0);
+    }
+    uint32_t n = (uint32_t)below(w, w->nodes);
+    until = gang__timeline_node_at(w->t, n, at, is);
+    for (int64_t t = at; t < until && t < 2 * HORIZON; t++) {
+        (void)free_of(w, n, t, must);
+        test_assert(memcmp(is, must, GANG__FREE_KINDS * sizeof(is[0])) == 0);
+    }
+}
+
+static bool is_enough(const int64_t *need, const int64_t *unused)
+{
+    for (int k = 0; k < GANG__FREE_DIMS; k++)
+        if (need[k] > 0 && unused[k] < need[k])
+            return false;
+    return true;
+}
+
+static void compare_sums(struct world *w)
+{
+    int64_t need[GANG__FREE_DIMS], unused[GANG__FREE_DIMS], must = GANG__NEVER;
+    int64_t from = (int64_t)below(w, HORIZON), duration = some_end(w, 0);
+    for (int k = 0; k < GANG__FREE_DIMS; k++)
+        need[k] = below(w, 3) ? 0 : (int64_t)below(w, k == GANG__FREE_NODES ? 4 : 14);
+    for (int64_t at = from < w->now ? w->now : from; at <= 2 * HORIZON && must == GANG__NEVER;
+         at++) {
+        bool enough = true;
+        for (int64_t t = at; t < last_instant(at, duration) && enough; t++) {
+            free_in_all(w, t, unused);
+            enough = is_enough(need, unused);
+        }
+        test_assert(gang__timeline_fits_sum(w->t, need, at,
+                                            duration == GANG__NEVER ? duration : at + duration) ==
+                    enough);
+        must = enough ? at : must;
+    }
+    test_assert(gang__timeline_earliest_sum(w->t, need, from, duration) == must);
+}
+
+static void compare_fits(struct world *w)
+{
+    struct gang__time_group group[GROUPS];
+    struct gang__time_place place[PLACES];
+    struct gang__occupation o = some_occupation(w, group, place);
+    struct rival r;
+    rival_of(&o, &r);
+    bool fits = true;
+    int64_t duration = o.end_ns == GANG__NEVER ? o.end_ns : o.end_ns - o.start_ns;
+    for (uint32_t n = 0; n < w->nodes; n++) {
+        int64_t unused[GANG__FREE_KINDS];
+        bool whole = free_during(w, n, o.start_ns, duration, unused);
+        fits &= !r.on[n] || !o.whole || whole;
+        for (int k = 0; k < GANG__FREE_KINDS && !o.whole; k++)
+            fits &= r.amount[n][k] <= unused[k];
+    }
+    for (int64_t t = o.start_ns; t < last_instant(o.start_ns, duration); t++) {
+        int64_t unused[GANG__FREE_DIMS];
+        free_in_all(w, t, unused);
+        fits &= o.pool == 0 || o.pool <= unused[GANG__FREE_POOL];
+    }
+    test_assert(gang__timeline_fits(w->t, &o) == fits);
+}
+
+static void compare_fit(struct world *w, const struct gang__time_ask *ask, gang_result result)
+{
+    struct gang__time_place place[PLACES * GROUPS];
+    size_t count = lay_out(w, ask, w->fit.start_ns, place);
+    test_assert(result == GANG_OK && count > 0);
+    struct gang__occupation o = {.start_ns = w->fit.start_ns,
+                                 .end_ns = ask->duration_ns == GANG__NEVER
+                                               ? GANG__NEVER
+                                               : w->fit.start_ns + ask->duration_ns,
+                                 .group = ask->group,
+                                 .group_count = ask->group_count,
+                                 .place = w->fit.place,
+                                 .place_count = w->fit.count,
+                                 .whole = ask->whole};
+    test_assert(gang__timeline_fits(w->t, &o));
+    int64_t tasks[GROUPS] = {0};
+    for (size_t i = 0; i < w->fit.count; i++) {
+        const struct gang__time_place *p = &w->fit.place[i];
+        test_assert(p->group < ask->group_count && p->tasks > 0);
+        test_assert(!ask->nodes || (ask->nodes[0] >> p->node & 1));
+        test_assert(!ask->group[p->group].most || p->tasks <= ask->group[p->group].most);
+        tasks[p->group] += p->tasks;
+    }
+    for (size_t g = 0; g < ask->group_count; g++)
+        test_assert(tasks[g] == ask->group[g].count);
+    if (ask->group_count == 1)
+        return; /* any of the nodes will do */
+    test_assert(w->fit.count == count);
+    for (size_t i = 0; i < count; i++)
+        test_assert(place[i].node == w->fit.place[i].node &&
+                    place[i].group == w->fit.place[i].group &&
+                    place[i].tasks == w->fit.place[i].tasks);
+}
+
+/* With as much as it points to. */
+struct question {
+    struct gang__time_ask ask;
+    struct gang__time_group group[GROUPS];
+    uint64_t nodes;
+    int64_t from;
+};
+
+static void some_question(struct world *w, struct question *q)
+{
+    *q = (struct question){.nodes = below(w, 1 << NODES), .from = (int64_t)below(w, HORIZON)};
+    q->ask = (struct gang__time_ask){.group = q->group, .group_count = 1 + below(w, GROUPS)};
+    for (size_t i = 0; i < q->ask.group_count; i++)
+        some_group(w, &q->group[i]);
+    q->ask.duration_ns = some_end(w, 0);
+    q->ask.nodes = below(w, 3) ? NULL : &q->nodes;
+    q->ask.whole = below(w, 2);
+}
+
+/* False: out of memory. */
+static bool answer(struct world *w, const struct question *q, gang_result *result)
+{
+    tempt(w);
+    *result = gang__timeline_earliest(w->t, &q->ask, q->from, &w->fit);
+    bool failed = w->mem.fail_at > 0 && w->mem.calls >= w->mem.fail_at;
+    w->mem.fail_at = 0;
+    test_assert((*result == GANG_ENOMEM) == failed);
+    return !failed;
+}
+
+/* Each answer is a chance to remember something that is not true later. */
+static void chat(struct world *w)
+{
+    struct question q;
+    gang_result result;
+    for (int i = 0; i < 4; i++) {
+        some_question(w, &q);
+        (void)answer(w, &q, &result);
+    }
+}
+
+static void compare_earliest(struct world *w)
+{
+    struct question q;
+    gang_result result;
+    some_question(w, &q);
+    if (!answer(w, &q, &result))
+        return;
+    if (q.ask.group_count == 1) {
+        int64_t must = earliest(w, &q.ask, q.from);
+        test_assert(result == (must == GANG__NEVER ? GANG_ENEVER : GANG_OK));
+        test_assert(result != GANG_OK || w->fit.start_ns == must);
+    }
+    if (result == GANG_OK)
+        compare_fit(w, &q.ask, result);
+    /* All at once is never before each alone. */
+    for (size_t i = 0; i < q.ask.group_count && result == GANG_OK; i++) {
+        struct gang__time_ask one = q.ask;
+        one.group = &q.group[i];
+        one.group_count = 1;
+        test_assert(earliest(w, &one, q.from) <= w->fit.start_ns);
+    }
+}
+
+/* ---- lives --------------------------------------------------------------------------------- */
+
+static void live(uint64_t seed)
+{
+    enum { STEPS = 120 };
+    struct world w = {.seed = seed, .pool = 6};
+    fail_mem_init(&w.mem, 0);
+    w.nodes = 1 + (uint32_t)below(&w, NODES);
+    for (uint32_t n = 0; n < w.nodes; n++)
+        for (int k = 0; k < GANG__FREE_KINDS; k++)
+            w.capacity[n][k] = (int64_t)below(&w, 8);
+    for (bool made = false; !made;) {
+        tempt(&w);
+        made = gang__timeline_new(&w.mem.mem, w.capacity[0], w.nodes, w.pool, 0, &w.t) == GANG_OK;
+        test_assert(made || (!w.t && w.mem.live == 0));
+    }
+    w.mem.fail_at = 0;
+    for (int step = 0; step < STEPS; step++) {
+        change(&w);
+        if (below(&w, 10) == 0) {
+            w.now += (int64_t)below(&w, 8);
+            gang__timeline_advance(w.t, w.now);
+        }
+        compare_steps(&w);
+        chat(&w);
+        compare_earliest(&w);
+        if (step % 4 == 0) {
+            compare_sums(&w);
+            compare_fits(&w);
+        }
+    }
+    for (int i = 0; i < OCCUPATIONS; i++)
+        if (w.rival[i].in && below(&w, 2))
+            gang__timeline_remove(w.t, w.rival[i].id);
+    gang__timeline_free(w.t);
+    gang__time_fit_free(&w.fit, &w.mem.mem);
+    test_assert(w.mem.live == 0);
+}
+
+START_TEST(a_timeline_is_what_arrays_of_intervals_are)
+{
+    enum { LIVES = 100 };
+    uint64_t seed = test_seed();
+    for (uint64_t i = 0; i < LIVES; i++)
+        live(seed + i);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("timelines, at random");
+    TCase *tests = tcase_create("random");
+    tcase_set_timeout(tests, 240);
+    tcase_add_test(tests, a_timeline_is_what_arrays_of_intervals_are);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}

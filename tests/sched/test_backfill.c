@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Planned starts: who has one, who may pass, what changes it; that it never moves later; and that memory may run out
+ * at any moment. */
+#include "sched/host.h"
+
+static struct host h;
+static const int64_t SECOND = HOST_SECOND;
+
+/* One queue "q" on `nodes` nodes of four GPUs. */
+static void open_queue(size_t nodes, int32_t backfill, int64_t depth)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(&h, nodes, 4);
+    q.name = "q";
+    q.backfill = backfill;
+    q.plan_depth = depth;
+    host_queues(&h, &q, 1);
+}
+
+/* A gang of so many tasks of one GPU each, that runs for so many seconds at most; 0: no limit. */
+static gang_job_id put(const char *queue, int64_t tasks, int64_t limit_s, int64_t priority)
+{
+    struct gang_job_spec *job = host_spec(queue, tasks, tasks, priority);
+    job->time_limit_ns = limit_s * SECOND;
+    gang_job_id id = host_submit(&h, job);
+    host_run(&h, 0);
+    return id;
+}
+
+static bool runs(gang_job_id id)
+{
+    return host_has(&h, id) && host_job_state(&h, id) == GANG_JOB_RUNNING;
+}
+
+/* When it is planned to start, in seconds; 0: it is not. */
+static int64_t planned(gang_job_id id)
+{
+    return host_job_info(&h, id).planned_ns / SECOND;
+}
+
+static void end(gang_job_id id)
+{
+    MUST(gang_report_end(h.s, id, 1));
+    host_run(&h, 0);
+}
+
+/* Until the scheduler wants to run next. */
+static void sleep_until_next(void)
+{
+    int64_t next = gang_sched_next(h.s);
+    ck_assert_int_gt(next, h.now_ns);
+    ck_assert_int_lt(next, INT64_MAX);
+    host_run(&h, next - h.now_ns);
+}
+
+/* ---- who has a plan, who passes ---------------------------------------------------------------- */
+
+START_TEST(easy_plans_for_the_first_and_lets_pass_who_is_in_nobodys_way)
+{
+    open_queue(2, GANG_BACKFILL_EASY, 0);
+    host_run(&h, SECOND);
+    gang_job_id a = put("q", 4, 100, 0), head = put("q", 8, 50, 0), later = put("q", 8, 50, 0);
+    test_assert(runs(a) && !runs(head) && !runs(later));
+    ck_assert_int_eq(planned(head), 101);
+    ck_assert_int_eq(planned(later), 0); /* one alone */
+    gang_job_id longer = put("q", 4, 101, 0), fits = put("q", 4, 100, 0);
+    test_assert(!runs(longer) && runs(fits));
+    ck_assert_int_eq(planned(head), 101);
+    ck_assert_int_eq(host_queue(&h, "q").planned, 1);
+    sleep_until_next();
+    ck_assert_int_eq(h.now_ns, 101 * SECOND);
+    test_assert(runs(head)); /* at the very time, since those before it were stopped */
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(without_backfill_nothing_is_planned_and_all_pass)
+{
+    open_queue(2, GANG_BACKFILL_NONE, 0);
+    gang_job_id a = put("q", 4, 100, 0), head = put("q", 8, 50, 0), longer = put("q", 4, 999, 0);
+    test_assert(runs(a) && !runs(head) && runs(longer));
+    ck_assert_int_eq(planned(head), 0);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(conservative_plans_for_all)
+{
+    open_queue(2, GANG_BACKFILL_CONSERVATIVE, 0);
+    (void)put("q", 4, 100, 0);
+    gang_job_id b = put("q", 8, 50, 0), c = put("q", 8, 30, 0), d = put("q", 4, 100, 0),
+                e = put("q", 4, 200, 0);
+    ck_assert_int_eq(planned(b), 100);
+    ck_assert_int_eq(planned(c), 150);
+    test_assert(runs(d));
+    ck_assert_int_eq(planned(e), 180); /* behind all of them: nobody has to wait for it */
+    ck_assert_int_eq(host_queue(&h, "q").planned, 3);
+    ck_assert_int_eq(host_queue(&h, "q").plan_depth, 0);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(the_depth_says_how_many_have_a_plan)
+{
+    open_queue(2, GANG_BACKFILL_EASY, 2);
+    (void)put("q", 8, 100, 0);
+    gang_job_id a = put("q", 8, 50, 0), b = put("q", 8, 50, 0), c = put("q", 8, 50, 0);
+    ck_assert_int_eq(planned(a), 100);
+    ck_assert_int_eq(planned(b), 150); /* of the same shape as the first */
+    ck_assert_int_eq(planned(c), 0);
+    host_close(&h);
+}
+END_TEST
+
+/* _i: shortest, widest, smallest: which of three goes into the hole of two. */
+START_TEST(those_behind_are_tried_in_the_order_of_the_queue)
+{
+    static const int64_t tasks[3] = {1, 2, 2}, limit_s[3] = {50, 90, 20};
+    static const bool starts[3][3] = {
+        {false, false, true}, {false, true, false}, {false, false, true}};
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(&h, 2, 4);
+    q.name = "q";
+    q.backfill = GANG_BACKFILL_EASY;
+    q.backfill_order = GANG_BACKFILL_ORDER_SHORTEST + _i;
+    host_queues(&h, &q, 1);
+    (void)put("q", 6, 100, 0);
+    gang_job_id head = put("q", 8, 50, 0), id[3];
+    for (int i = 0; i < 3; i++) {
+        struct gang_job_spec *job = host_spec("q", tasks[i], tasks[i], 0);
+        job->time_limit_ns = limit_s[i] * SECOND;
+        id[i] = host_submit(&h, job);
+    }
+    host_run(&h, 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(runs(id[i]), starts[_i][i]);
+    ck_assert_int_eq(planned(head), 100);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_has_no_limit_passes_only_beside_the_plan)
+{
+    open_queue(3, GANG_BACKFILL_EASY, 0);
+    (void)put("q", 8, 100, 0);
+    gang_job_id head = put("q", 8, 50, 0);
+    ck_assert_int_eq(planned(head), 100);
+    gang_job_id forever = put("q", 4, 0, 0); /* 12 there are, 8 are the head's from 100 on */
+    test_assert(runs(forever));
+    gang_job_id more = put("q", 1, 0, 0);
+    test_assert(!runs(more));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(where_no_end_is_known_nothing_is_planned)
+{
+    open_queue(2, GANG_BACKFILL_EASY, 0);
+    (void)put("q", 4, 0, 0);
+    gang_job_id never = put("q", 8, 50, 0);
+    ck_assert_int_eq(planned(never), 0);
+    gang_job_id passes = put("q", 2, 10, 0), head = put("q", 4, 10, 0);
+    test_assert(runs(passes));
+    ck_assert_int_eq(planned(head), 10); /* the first of those for whom there is a time */
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(the_grace_counts)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(&h, 1, 4);
+    h.lingers = true;
+    q.name = "q";
+    q.backfill = GANG_BACKFILL_EASY;
+    q.grace_ns = 7 * SECOND;
+    host_queues(&h, &q, 1);
+    (void)put("q", 4, 10, 0);
+    gang_job_id head = put("q", 4, 10, 0);
+    ck_assert_int_eq(planned(head), 17);
+    host_run(&h, 10 * SECOND);
+    ck_assert_int_eq(planned(head), 17);
+    host_run(&h, 7 * SECOND);
+    test_assert(runs(head));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_limit_that_forbids_it_means_no_plan)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(&h, 2, 4);
+    q.name = "q";
+    q.backfill = GANG_BACKFILL_EASY;
+    q.max_running = 2;
+    host_queues(&h, &q, 1);
+    (void)put("q", 4, 100, 0);
+    gang_job_id b = put("q", 2, 30, 0), c = put("q", 2, 30, 0);
+    test_assert(runs(b) && !runs(c));
+    ck_assert_int_eq(planned(c), 0);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(other_queues_leave_room_for_plans_too)
+{
+    struct gang_queue_spec q[] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    host_open(&h, 2, 4);
+    q[0].name = "q";
+    q[0].backfill = GANG_BACKFILL_EASY;
+    q[1].name = "other";
+    host_queues(&h, q, 2);
+    (void)put("q", 4, 100, 0);
+    gang_job_id head = put("q", 8, 50, 0), longer = put("other", 4, 101, 0),
+                fits = put("other", 2, 100, 0);
+    test_assert(!runs(longer) && runs(fits));
+    ck_assert_int_eq(planned(head), 100);
+    host_run(&h, 100 * SECOND);
+    test_assert(runs(head));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(growing_leaves_room_for_plans)
+{
+    open_queue(2, GANG_BACKFILL_EASY, 0);
+    struct gang_job_spec *job = host_spec("q", 6, 2, 0);
+    job->time_limit_ns = 500 * SECOND;
+    gang_job_id first = put("q", 4, 100, 0), wide = put("q", 6, 50, 0);
+    job = host_spec("q", 6, 2, 0);
+    job->time_limit_ns = 500 * SECOND;
+    gang_job_id elastic = host_submit(&h, job);
+    host_run(&h, 0);
+    test_assert(runs(first));
+    ck_assert_int_eq(planned(wide), 100);
+    ck_assert_int_eq(host_tasks(&h, elastic), 2); /* two more would be in the way */
+    host_run(&h, 100 * SECOND);
+    test_assert(runs(wide));
+    host_run(&h, 50 * SECOND);
+    ck_assert_int_eq(host_tasks(&h, elastic), 6);
+    host_close(&h);
+}
+END_TEST
+
+/* ---- what changes plans ------------------------------------------------------------------------ */
+
+START_TEST(who_ends_early_brings_plans_forward)
+{
+    open_queue(2, GANG_BACKFILL_CONSERVATIVE, 0);
+    gang_job_id a = put("q", 4, 100, 0), b = put("q", 4, 60, 0);
+    gang_job_id c = put("q", 8, 50, 0), d = put("q", 8, 50, 0);
+    ck_assert_int_eq(planned(c), 100);
+    ck_assert_int_eq(planned(d), 150);
+    host_run(&h, 10 * SECOND);
+    end(a);
+    ck_assert_int_eq(planned(c), 60);
+    ck_assert_int_eq(planned(d), 110);
+    end(b);
+    test_assert(runs(c));
+    ck_assert_int_eq(planned(d), 60);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_time_limit_that_changes_moves_plans)
+{
+    open_queue(1, GANG_BACKFILL_EASY, 0);
+    gang_job_id a = put("q", 4, 100, 0), b = put("q", 4, 60, 0);
+    ck_assert_int_eq(planned(b), 100);
+    MUST(gang_job_set_time_limit(h.s, a, 40 * SECOND));
+    host_run(&h, 0);
+    ck_assert_int_eq(planned(b), 40);
+    MUST(gang_job_set_time_limit(h.s, a, 0));
+    host_run(&h, 0);
+    ck_assert_int_eq(planned(b), 0);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_comes_before_it_takes_the_plan_of_the_first)
+{
+    open_queue(2, GANG_BACKFILL_EASY, 0);
+    (void)put("q", 8, 100, 9);
+    gang_job_id low = put("q", 8, 50, 0);
+    ck_assert_int_eq(planned(low), 100);
+    gang_job_id high = put("q", 8, 70, 5);
+    ck_assert_int_eq(planned(high), 100);
+    ck_assert_int_eq(planned(low), 0);
+    host_run(&h, 100 * SECOND);
+    test_assert(runs(high));
+    ck_assert_int_eq(planned(low), 170);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_comes_before_it_does_not_move_a_conservative_plan)
+{
+    open_queue(2, GANG_BACKFILL_CONSERVATIVE, 0);
+    (void)put("q", 8, 100, 9);
+    gang_job_id low = put("q", 8, 50, 0), high = put("q", 8, 70, 5);
+    ck_assert_int_eq(planned(low), 100);
+    ck_assert_int_eq(planned(high), 150);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_gives_up_his_plan_leaves_room_for_others)
+{
+    open_queue(2, GANG_BACKFILL_EASY, 0);
+    (void)put("q", 4, 100, 0);
+    gang_job_id head = put("q", 8, 50, 0), longer = put("q", 4, 500, 0);
+    test_assert(!runs(longer));
+    MUST(gang_job_hold(h.s, head));
+    host_run(&h, 0);
+    test_assert(runs(longer));
+    ck_assert_int_eq(planned(head), 0);
+    MUST(gang_job_release(h.s, head));
+    host_run(&h, 0);
+    ck_assert_int_eq(planned(head), 500);
+    MUST(gang_job_cancel(h.s, head));
+    host_run(&h, 0);
+    ck_assert_int_eq(host_queue(&h, "q").planned, 0);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(plans_follow_the_nodes)
+{
+    open_queue(3, GANG_BACKFILL_EASY, 0);
+    gang_job_id a = put("q", 4, 100, 0), b = put("q", 4, 300, 0), c = put("q", 4, 200, 0);
+    gang_job_id head = put("q", 8, 50, 0);
+    ck_assert_int_eq(planned(head), 200);
+    gang_node_id lost = host_node_of(&h, c, 0);
+    MUST(gang_report_node_lost(h.s, lost));
+    host_run(&h, 0);
+    ck_assert_int_eq(planned(head), 300);
+    MUST(gang_node_set_state(h.stage.w, lost, GANG_NODE_UP));
+    host_run(&h, 0);
+    ck_assert_int_eq(planned(head), 100);
+    test_assert(runs(a) && runs(b));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(queues_may_begin_to_plan_and_stop)
+{
+    struct gang_queue_spec q[] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    host_open(&h, 1, 4);
+    q[0].name = "top";
+    q[1].name = "q";
+    q[1].parent = "top";
+    host_queues(&h, q, 2);
+    (void)put("q", 4, 100, 0);
+    gang_job_id a = put("q", 4, 10, 0), b = put("q", 4, 20, 0);
+    ck_assert_int_eq(planned(a), 0);
+    ck_assert_int_eq(host_queue(&h, "q").backfill, GANG_BACKFILL_NONE);
+    q[0].backfill = GANG_BACKFILL_CONSERVATIVE; /* inherited */
+    host_queues(&h, q, 2);
+    host_run(&h, 0);
+    ck_assert_int_eq(planned(a), 100);
+    ck_assert_int_eq(planned(b), 110);
+    ck_assert_int_eq(host_queue(&h, "q").backfill, GANG_BACKFILL_CONSERVATIVE);
+    q[1].plan_depth = 1;
+    host_queues(&h, q, 2);
+    host_run(&h, 0);
+    ck_assert_int_eq(planned(a), 100);
+    ck_assert_int_eq(planned(b), 0);
+    ck_assert_int_eq(host_queue(&h, "q").plan_depth, 1);
+    q[1].backfill = GANG_BACKFILL_NONE;
+    host_queues(&h, q, 2);
+    host_run(&h, 0);
+    ck_assert_int_eq(planned(a), 0);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_start_that_is_refused_leaves_nothing_behind)
+{
+    open_queue(2, GANG_BACKFILL_EASY, 0);
+    (void)put("q", 4, 100, 0);
+    gang_job_id head = put("q", 8, 50, 0);
+    h.refuses = true;
+    gang_job_id refused = put("q", 4, 50, 0);
+    test_assert(!runs(refused));
+    h.refuses = false;
+    gang_job_id other = put("q", 4, 60, 0);
+    test_assert(runs(other));
+    ck_assert_int_eq(planned(head), 100);
+    host_close(&h);
+}
+END_TEST
+
+/* ---- why ---------------------------------------------------------------------------------------- */
+
+static struct gang_wait seen;
+static char seen_text[512];
+
+static int32_t see(const struct gang_wait *wait, void *user)
+{
+    (void)user;
+    if (wait->reason == GANG_WAIT_PLANNED) {
+        seen = *wait;
+        snprintf(seen_text, sizeof(seen_text), "%s", wait->text);
+    }
+    return 0;
+}
+
+START_TEST(a_plan_is_told_with_its_time_and_nodes)
+{
+    open_queue(2, GANG_BACKFILL_EASY, 0);
+    (void)put("q", 4, 100, 0);
+    gang_job_id head = put("q", 8, 50, 0), behind = put("q", 4, 200, 0);
+    MUST(gang_job_explain(h.s, head, see, NULL));
+    ck_assert_int_eq(seen.cls, GANG_WAIT_NOT_NOW);
+    ck_assert_int_eq(seen.until_ns, 100 * SECOND);
+    ck_assert_str_eq(seen_text, "it is planned to start in 100 seconds, on n0, n1");
+    MUST(gang_job_explain(h.s, behind, see, NULL));
+    ck_assert_int_eq(seen.cls, GANG_WAIT_POLICY);
+    ck_assert_int_eq(seen.until_ns, 0);
+    ck_assert_uint_eq(seen.blocker, head);
+    host_close(&h);
+}
+END_TEST
+
+/* ---- random ------------------------------------------------------------------------------------- */
+
+enum { JOBS = 120, NODES = 5 };
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+struct one {
+    gang_job_id id;
+    int64_t planned_ns, ends_ns; /* 0: not; when it ends by itself */
+};
+
+static struct one jobs[JOBS];
+
+static void submit_some(uint64_t *seed, size_t i)
+{
+    struct gang_group_spec g = group_of(1, 1000, 1000);
+    int64_t wide = (int64_t)(next_random(seed) % 4) + 1;
+    g.name = "worker";
+    g.gpu_milli = wide * 1000;
+    g.count = g.min = (int64_t)(next_random(seed) % (uint64_t)(4 / wide * NODES)) + 1;
+    struct gang_job_spec job = host_job(&g, 1);
+    job.queue = "q";
+    job.time_limit_ns = ((int64_t)(next_random(seed) % 200) + 1) * SECOND;
+    jobs[i] = (struct one){host_submit(&h, &job), 0, 0};
+}
+
+/* One that starts may end at any moment of its time. */
+static void note_starts(uint64_t *seed, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (jobs[i].id && !host_has(&h, jobs[i].id))
+            jobs[i].id = GANG_ID_NONE;
+        else if (jobs[i].id && !jobs[i].ends_ns && runs(jobs[i].id))
+            jobs[i].ends_ns = h.now_ns + (int64_t)(next_random(seed) % 250) * SECOND + 1;
+}
+
+/* With EASY, of the first that has a plan; else of all: it is not later than it was, and who had one has one until
+ * he starts. */
+static void check_plans(bool all, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!jobs[i].id || runs(jobs[i].id))
+            continue;
+        int64_t now = host_job_info(&h, jobs[i].id).planned_ns;
+        if (jobs[i].planned_ns) {
+            ck_assert_msg(now > 0 && now <= jobs[i].planned_ns, "%zu: %" PRId64 " after %" PRId64,
+                          i, now, jobs[i].planned_ns);
+            test_assert(now > h.now_ns);
+        }
+        test_assert(!all || now > 0);
+        jobs[i].planned_ns = now;
+        if (!all)
+            return;
+    }
+}
+
+/* _i: EASY, EASY for three, conservative */
+START_TEST(a_plan_never_moves_later)
+{
+    uint64_t seed = test_seed();
+    for (int round = 0; round < 12; round++) {
+        open_queue(NODES, _i < 2 ? GANG_BACKFILL_EASY : GANG_BACKFILL_CONSERVATIVE,
+                   _i == 1 ? 3 : 0);
+        memset(jobs, 0, sizeof(jobs));
+        size_t count = 0, left = 1;
+        for (int step = 0; left > 0; step++) {
+            test_assert(step < 20000);
+            for (int n = (int)(next_random(&seed) % 3); n > 0 && count < JOBS; n--)
+                submit_some(&seed, count++);
+            for (size_t i = 0; i < count; i++)
+                if (jobs[i].id && jobs[i].ends_ns && jobs[i].ends_ns <= h.now_ns)
+                    MUST(gang_report_end(h.s, jobs[i].id, 1));
+            h.count = 0;
+            host_run(&h, 0);
+            note_starts(&seed, count);
+            check_plans(_i == 2, count);
+            left = count < JOBS;
+            for (size_t i = 0; i < count; i++)
+                left += jobs[i].id != GANG_ID_NONE;
+            int64_t next = gang_sched_next(h.s),
+                    pause = (int64_t)(next_random(&seed) % 20) * SECOND;
+            h.now_ns += next > h.now_ns && next < h.now_ns + pause ? next - h.now_ns : pause;
+        }
+        host_close(&h);
+    }
+}
+END_TEST
+
+/* ---- memory ------------------------------------------------------------------------------------- */
+
+/* Again until it is done; whoever had to wait for memory may come later than others. */
+static void run_again(void)
+{
+    gang_result r = gang_sched_run(h.s, h.now_ns, NULL, NULL);
+    for (int i = 0; r == GANG_ENOMEM; i++) {
+        h.stage.mem.fail_at = 0;
+        ck_assert_int_lt(i, 9);
+        host_check(&h);
+        ck_assert_int_le(gang_sched_next(h.s), h.now_ns + 1);
+        r = gang_sched_run(h.s, ++h.now_ns, NULL, NULL);
+    }
+    long calls = h.stage.mem.calls, fail_at = h.stage.mem.fail_at;
+    test_assert(r == GANG_OK);
+    h.stage.mem.fail_at = 0;
+    host_check(&h);
+    h.stage.mem.calls = calls;
+    h.stage.mem.fail_at = fail_at;
+}
+
+/* _i: whether the queue plans for all. */
+START_TEST(each_allocation_of_a_plan_may_fail)
+{
+    static const int64_t tasks[] = {8, 12, 4, 2, 6, 3}, limit_s[] = {100, 50, 60, 90, 30, 10};
+    enum { COUNT = sizeof(tasks) / sizeof(tasks[0]) };
+    long calls = 1000;
+    for (long n = 1; n < calls; n++) {
+        open_queue(3, _i ? GANG_BACKFILL_CONSERVATIVE : GANG_BACKFILL_EASY, 0);
+        gang_job_id id[COUNT];
+        for (int i = 0; i < COUNT; i++) {
+            struct gang_job_spec *job = host_spec("q", tasks[i], tasks[i], 0);
+            job->time_limit_ns = limit_s[i] * SECOND;
+            id[i] = host_submit(&h, job);
+        }
+        long before = h.stage.mem.calls;
+        h.stage.mem.fail_at = before + n;
+        run_again();
+        h.now_ns += 10 * SECOND;
+        if (gang_report_end(h.s, id[2], 1) != GANG_OK)
+            MUST(gang_report_end(h.s, id[2], 1));
+        run_again();
+        for (int i = 0; gang_job_next(h.s, GANG_ID_NONE) != GANG_ID_NONE; i++) {
+            ck_assert_int_lt(i, 40);
+            int64_t next = gang_sched_next(h.s);
+            h.now_ns = next > h.now_ns ? next : h.now_ns;
+            run_again();
+        }
+        calls = h.stage.mem.calls - before;
+        h.stage.mem.fail_at = 0;
+        ck_assert_int_lt(h.now_ns, 400 * SECOND);
+        ck_assert_int_eq(host_gpus_free(&h), 12);
+        host_close(&h);
+    }
+    ck_assert_int_gt(calls, 30);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("backfill");
+    TCase *t = tcase_create("backfill");
+    tcase_set_timeout(t, 300);
+    tcase_add_test(t, easy_plans_for_the_first_and_lets_pass_who_is_in_nobodys_way);
+    tcase_add_test(t, without_backfill_nothing_is_planned_and_all_pass);
+    tcase_add_test(t, conservative_plans_for_all);
+    tcase_add_test(t, the_depth_says_how_many_have_a_plan);
+    tcase_add_loop_test(t, those_behind_are_tried_in_the_order_of_the_queue, 0, 3);
+    tcase_add_test(t, who_has_no_limit_passes_only_beside_the_plan);
+    tcase_add_test(t, where_no_end_is_known_nothing_is_planned);
+    tcase_add_test(t, the_grace_counts);
+    tcase_add_test(t, a_limit_that_forbids_it_means_no_plan);
+    tcase_add_test(t, other_queues_leave_room_for_plans_too);
+    tcase_add_test(t, growing_leaves_room_for_plans);
+    tcase_add_test(t, who_ends_early_brings_plans_forward);
+    tcase_add_test(t, a_time_limit_that_changes_moves_plans);
+    tcase_add_test(t, who_comes_before_it_takes_the_plan_of_the_first);
+    tcase_add_test(t, who_comes_before_it_does_not_move_a_conservative_plan);
+    tcase_add_test(t, who_gives_up_his_plan_leaves_room_for_others);
+    tcase_add_test(t, plans_follow_the_nodes);
+    tcase_add_test(t, queues_may_begin_to_plan_and_stop);
+    tcase_add_test(t, a_start_that_is_refused_leaves_nothing_behind);
+    tcase_add_test(t, a_plan_is_told_with_its_time_and_nodes);
+    tcase_add_loop_test(t, a_plan_never_moves_later, 0, 3);
+    tcase_add_loop_test(t, each_allocation_of_a_plan_may_fail, 0, 2);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}
