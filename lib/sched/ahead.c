@@ -900,9 +900,12 @@ static gang_result enter(gang_sched *s, struct gang__unit *u, gang_alloc_id id)
 static gang_result wait_or_move(gang_sched *s, struct gang__unit *u, gang_alloc_id *id,
                                 int32_t *why)
 {
+    bool bound = s->ahead->planned > 0;
     gang_result r = plan_later(s, u, why);
     if (r == GANG_ENOFIT && s->ahead->planned > (u->plan != 0))
         r = alloc_moving(s, u, id);
+    if (r == GANG_ENOFIT && bound && s->ahead->planned == 0) /* nothing is in its way any more */
+        r = gang__alloc_gang(s, u, id, why);
     if (r == GANG_OK)
         unplan(s, u);
     else if (r == GANG_ENOFIT && !plans(u) && s->ahead->planned > 0 && has_room(s, u))
