@@ -8,7 +8,7 @@
 #include "suite.h"
 #include "support.h"
 
-enum { MOST = 60000, SECOND = 1000000000, COLUMNS = 12 };
+enum { MOST = 60000, FEW = 1500, SECOND = 1000000000, COLUMNS = 12 };
 enum {
     FCFS = 6,
     EASY = 7,
@@ -25,6 +25,13 @@ struct swf_job {
 };
 
 static struct swf_job jobs[MOST];
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SLOW true
+#else
+#define IS_SLOW false
+#endif
+
+static bool is_cut; /* only the first ones, where everything is slow */
 static size_t job_count, next_job;
 static size_t running[MOST], running_count; /* in the order of their starts */
 static gang_sched *sched;
@@ -56,6 +63,8 @@ static bool load(const char *log)
     }
     if (f)
         pclose(f);
+    is_cut = there && (IS_SLOW || getenv("GANG_TEST_QUICK")) && job_count > FEW;
+    job_count = is_cut ? FEW : job_count;
     if (!there)
         printf("skipped: no %s; set GANG_SHARED\n", log);
     return there;
@@ -150,6 +159,8 @@ static void replay(const char *log, int64_t processors, int column)
     size_t differing = 0;
     double wait = 0;
     for (size_t i = 0; i < job_count; i++) {
+        if (is_cut && jobs[i].column[1] + jobs[i].column[column] >= jobs[job_count - 1].column[1])
+            continue; /* those that are left out may have passed it */
         wait += (double)(jobs[i].start - jobs[i].column[1]);
         differing += jobs[i].start - jobs[i].column[1] != jobs[i].column[column];
     }
