@@ -27,19 +27,19 @@ struct plan_case {
 };
 
 static const struct plan_case cases[] = {
-    {START, "plan_start", 8192, 64, 10000, true, "/alone"},
-    {START, "plan_start", 8192, 64, 10000, false, "/shared"},
-    {START, "plan_start", 8192, 512, 10000, true, "/alone"},
-    {START, "plan_start", 8192, 64, 65536, true, "/alone"},
-    {START, "plan_start", 8192, 64, 65536, false, "/shared"},
-    {BACKLOG, "plan_conservative", 1024, 16, 2000, true, "/alone"},
-    {BACKLOG, "plan_conservative", 1024, 16, 2000, false, "/shared"},
+    {START, "plan_start", 8192, 64, 10000, true, "/tasks:alone"},
+    {START, "plan_start", 8192, 64, 10000, false, "/tasks:shared"},
+    {START, "plan_start", 8192, 512, 10000, true, "/tasks:alone"},
+    {START, "plan_start", 8192, 64, 65536, true, "/tasks:alone"},
+    {START, "plan_start", 8192, 64, 65536, false, "/tasks:shared"},
+    {BACKLOG, "plan_conservative", 1024, 16, 2000, true, "/tasks:alone"},
+    {BACKLOG, "plan_conservative", 1024, 16, 2000, false, "/tasks:shared"},
 };
 
 static const struct plan_case quick_cases[] = {
-    {START, "plan_start", 128, 8, 160, true, "/alone"},
-    {START, "plan_start", 128, 8, 160, false, "/shared"},
-    {BACKLOG, "plan_conservative", 128, 16, 100, true, "/alone"},
+    {START, "plan_start", 128, 8, 160, true, "/tasks:alone"},
+    {START, "plan_start", 128, 8, 160, false, "/tasks:shared"},
+    {BACKLOG, "plan_conservative", 128, 16, 100, true, "/tasks:alone"},
 };
 
 static const struct plan_case *case_at(const struct bench_options *options, size_t at)

@@ -29,6 +29,9 @@ lists_every_operation() {
     for op in idle one_freed reclaim admit full_1gpu start_1gpu full_gang start_gang; do
         grep -q "^gangsched/sched_$op/" "$scratch/names" || { echo "no sched_$op" && return 1; }
     done
+    for op in start conservative; do
+        grep -q "^gangsched/plan_$op/" "$scratch/names" || { echo "no plan_$op" && return 1; }
+    done
     grep -q '^gangsched/alloc_node/nodes:1000000/gang:8192/fill:90/threads:1$' "$scratch/names"
     # 1 % of 8000 nodes are too few for 512.
     if grep '^gangsched/alloc_node/nodes:8000/gang:512/fill:99/' "$scratch/names"; then return 1; fi
@@ -76,7 +79,7 @@ for entry in entries:
     assert ordered == sorted(ordered) and ordered[0] > 0, entry
     if op == "build":
         assert entry["bytes_per_node"] >= 64, entry
-    elif impl == "gangsched" and not op.startswith("sched_"):
+    elif impl == "gangsched" and not op.startswith(("sched_", "plan_")):
         assert entry["retries"] >= 0 and entry["helps"] >= 0, entry
         # Churn asks for different sizes; two threads may have to try more often than ever before.
         assert entry["allocs_per_op"] <= (0 if op != "churn" and entry["threads"] == 1 else 0.1), entry
