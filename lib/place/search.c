@@ -294,17 +294,18 @@ static void list_nodes(struct search *s, int32_t policy)
     struct gang__plan *p = s->p;
     uint32_t end = gang__plan_end(p);
     s->listed = true;
-    s->at = gang__plan_take(p, end);
+    if (!gang__keys_push(p, end, &s->at))
+        return;
     for (uint32_t slot = 1; slot < end && !p->failed; slot++) {
         const struct gang__node *node = gang__plan_node(p, slot);
         if (!node)
             continue;
         uint64_t key = place_in_order(s, node, policy);
         if (key != NOWHERE)
-            p->word[s->at + s->count++] = key;
+            p->key[s->at + s->count++] = key;
     }
     if (s->count > 1 && !p->failed)
-        gang__sort_keys(p->word + s->at, s->count);
+        gang__sort_keys(p->key + s->at, s->count);
 }
 
 /* All nodes, when the index does not count: on a snapshot; and for the question whether it could ever
@@ -326,7 +327,7 @@ static int64_t all_nodes(struct search *s, int32_t policy)
     if (!s->listed)
         list_nodes(s, policy);
     for (size_t i = 0; i < s->count && s->want && !p->failed; i++)
-        done += visit(s, (uint32_t)(p->word[s->at + i] + p->start) & ((1u << SLOT_BITS) - 1));
+        done += visit(s, (uint32_t)(p->key[s->at + i] + p->start) & ((1u << SLOT_BITS) - 1));
     p->start = start;
     return done;
 }
@@ -607,6 +608,7 @@ int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
                           const struct gang__scope *scope, const struct gang__walk *walk)
 {
     struct search s;
+    size_t keys = p->keys;
     s.p = p;
     s.group = group;
     s.g = &p->q->group[group];
@@ -629,6 +631,7 @@ int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
     if (p->empty && p->q->group_count == 1)
         s.tiers = (struct gang__tiers){1, false};
     int64_t done = gang__tier_count(s.tiers) == 1 ? search_tier(&s) : search_tiers(&s);
+    gang__keys_pop(p, keys);
     if (s.missed)
         gang__sieve_missed(s.g, s.missed);
     return done;
