@@ -3,6 +3,7 @@
 #ifndef BENCH_H
 #define BENCH_H
 
+#include <regex.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -171,5 +172,11 @@ static inline uint64_t bench_below(uint64_t *state, uint64_t n)
 
 __attribute__((noreturn, format(printf, 1, 2))) void bench_die(const char *format, ...);
 void *bench_calloc(size_t count, size_t size);
+
+/* ---- --filter ---- */
+
+/* Nothing is made where there is none. Ends the program if it is no expression. */
+void bench_filter_open(const struct bench_options *options, regex_t *filter);
+void bench_filter_close(const struct bench_options *options, regex_t *filter);
 
 #endif

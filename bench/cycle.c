@@ -3,7 +3,6 @@
 
 #include <gangsched/gangsched.h>
 #include <inttypes.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,18 +104,6 @@ static bool choose(const struct bench_options *options, const regex_t *filter,
     return some;
 }
 
-static void open_filter(const struct bench_options *options, regex_t *filter)
-{
-    if (options->filter && regcomp(filter, options->filter, REG_EXTENDED | REG_NOSUB) != 0)
-        bench_die("--filter %s: not an expression", options->filter);
-}
-
-static void close_filter(const struct bench_options *options, regex_t *filter)
-{
-    if (options->filter)
-        regfree(filter);
-}
-
 size_t cycle_list(const struct bench_options *options, FILE *file)
 {
     regex_t filter;
@@ -124,7 +111,7 @@ size_t cycle_list(const struct bench_options *options, FILE *file)
     bool wanted[OPS];
     char name[BENCH_NAME];
     size_t count = 0;
-    open_filter(options, &filter);
+    bench_filter_open(options, &filter);
     for (size_t i = 0; (c = case_at(options, i)) != NULL; i++)
         for (int op = 0; choose(options, &filter, c, wanted) && op < OPS; op++) {
             if (!wanted[op])
@@ -134,7 +121,7 @@ size_t cycle_list(const struct bench_options *options, FILE *file)
             if (file)
                 fprintf(file, "%s\n", name);
         }
-    close_filter(options, &filter);
+    bench_filter_close(options, &filter);
     return count;
 }
 
@@ -526,11 +513,11 @@ void cycle_run(const struct bench_options *options, struct bench_results *result
     regex_t filter;
     const struct cycle_case *c;
     bool wanted[OPS];
-    open_filter(options, &filter);
+    bench_filter_open(options, &filter);
     for (size_t i = 0; (c = case_at(options, i)) != NULL; i++)
         if (choose(options, &filter, c, wanted))
             measure(c, options, wanted, results);
-    close_filter(options, &filter);
+    bench_filter_close(options, &filter);
 }
 
 /* ---- for counting instructions ------------------------------------------------------------- */

@@ -76,9 +76,11 @@ static const char help_sched[] =
     "        sched_admit    all jobs submitted and started, queues in cohorts of 100: the whole\n"
     "        sched_full_1gpu, sched_full_gang   submitted, started, ended; sched_start_*: the run "
     "that starts\n"
-    "        plan_start     when would a gang of K nodes start, where each of J jobs ends at a time of "
+    "        plan_start     when would a gang of K nodes start, where each of J jobs ends at a "
+    "time of "
     "its own?\n"
-    "        plan_conservative  J gangs of 1 to K nodes get a planned start each on a full cluster: "
+    "        plan_conservative  J gangs of 1 to K nodes get a planned start each on a full "
+    "cluster: "
     "the whole\n"
     "                       (alone: on nodes of their own; shared: tasks of 8 GPUs)\n"
     "  The sizes of these are fixed: --nodes only chooses among them, and they need --threads 1.\n";
@@ -134,6 +136,22 @@ __attribute__((noreturn, format(printf, 1, 2))) static void wrong(const char *fo
     va_list arguments;
     va_start(arguments, format);
     vdie(WRONG, format, arguments);
+}
+
+void bench_filter_open(const struct bench_options *options, regex_t *filter)
+{
+    char text[256];
+    int r = options->filter ? regcomp(filter, options->filter, REG_EXTENDED | REG_NOSUB) : 0;
+    if (r) {
+        regerror(r, filter, text, sizeof(text));
+        bench_die("--filter %s: %s", options->filter, text);
+    }
+}
+
+void bench_filter_close(const struct bench_options *options, regex_t *filter)
+{
+    if (options->filter)
+        regfree(filter);
 }
 
 void *bench_calloc(size_t count, size_t size)

@@ -2,7 +2,6 @@
 #include "matrix.h"
 
 #include <inttypes.h>
-#include <regex.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -398,14 +397,7 @@ static void all_of_python(struct maker *m)
 void matrix_make(struct bench_matrix *matrix, const struct bench_options *options)
 {
     struct maker m = {.matrix = matrix, .options = options, .every = !options->quick};
-    if (options->filter) {
-        char text[256];
-        int r = regcomp(&m.filter, options->filter, REG_EXTENDED | REG_NOSUB);
-        if (r) {
-            regerror(r, &m.filter, text, sizeof(text));
-            bench_die("--filter %s: %s", options->filter, text);
-        }
-    }
+    bench_filter_open(options, &m.filter);
     for (size_t i = 0; i < options->node_count; i++) {
         m.scene.nodes = options->nodes[i];
         m.scene.impl = &bench_gangsched;
@@ -417,8 +409,7 @@ void matrix_make(struct bench_matrix *matrix, const struct bench_options *option
         m.scene.impl = &bench_python;
         all_of_python(&m);
     }
-    if (options->filter)
-        regfree(&m.filter);
+    bench_filter_close(options, &m.filter);
 }
 
 size_t matrix_scene(const struct bench_matrix *matrix, size_t at)

@@ -2,7 +2,6 @@
 #include "plan.h"
 
 #include <inttypes.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,25 +69,13 @@ static bool asked_for(const struct bench_options *options, const regex_t *filter
     return threads && nodes && (!options->filter || regexec(filter, name, 0, NULL, 0) == 0);
 }
 
-static void open_filter(const struct bench_options *options, regex_t *filter)
-{
-    if (options->filter && regcomp(filter, options->filter, REG_EXTENDED | REG_NOSUB) != 0)
-        bench_die("--filter %s: not an expression", options->filter);
-}
-
-static void close_filter(const struct bench_options *options, regex_t *filter)
-{
-    if (options->filter)
-        regfree(filter);
-}
-
 size_t plan_list(const struct bench_options *options, FILE *file)
 {
     regex_t filter;
     const struct plan_case *c;
     char name[BENCH_NAME];
     size_t count = 0;
-    open_filter(options, &filter);
+    bench_filter_open(options, &filter);
     for (size_t i = 0; (c = case_at(options, i)) != NULL; i++) {
         if (!asked_for(options, &filter, c))
             continue;
@@ -97,7 +84,7 @@ size_t plan_list(const struct bench_options *options, FILE *file)
         if (file)
             fprintf(file, "%s\n", name);
     }
-    close_filter(options, &filter);
+    bench_filter_close(options, &filter);
     return count;
 }
 
@@ -278,9 +265,9 @@ void plan_run(const struct bench_options *options, struct bench_results *results
 {
     regex_t filter;
     const struct plan_case *c;
-    open_filter(options, &filter);
+    bench_filter_open(options, &filter);
     for (size_t i = 0; (c = case_at(options, i)) != NULL; i++)
         if (asked_for(options, &filter, c))
             measure(c, options, results);
-    close_filter(options, &filter);
+    bench_filter_close(options, &filter);
 }

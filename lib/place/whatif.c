@@ -145,10 +145,10 @@ static gang_result keep_told(struct gang__plan *p, struct gang__places *out)
     return GANG_OK;
 }
 
-gang_result gang__snapshot_place_told(gang_worker *w, gang_snapshot *s, gang_request *q,
-                                      struct gang__places *out)
+/* `out`: it is taken, and where; NULL: it is only asked. */
+static gang_result place_told(gang_worker *w, gang_snapshot *s, gang_request *q,
+                              struct gang__places *out)
 {
-    out->count = 0;
     gang_result r = gang__check_call(w, q, NULL);
     if (r != GANG_OK)
         return r;
@@ -158,27 +158,23 @@ gang_result gang__snapshot_place_told(gang_worker *w, gang_snapshot *s, gang_req
     gang__rcu_enter();
     p->snap = s;
     r = plan_gang(w, q, false);
-    if (r == GANG_OK)
+    if (r == GANG_OK && out)
         r = keep_told(p, out);
     p->snap = NULL;
     gang__rcu_leave();
     return r;
 }
 
+gang_result gang__snapshot_place_told(gang_worker *w, gang_snapshot *s, gang_request *q,
+                                      struct gang__places *out)
+{
+    out->count = 0;
+    return place_told(w, s, q, out);
+}
+
 gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *q)
 {
-    gang_result r = gang__check_call(w, q, NULL);
-    if (r != GANG_OK)
-        return r;
-    if (!is_taken(s, w))
-        return GANG_EINVAL;
-    struct gang__plan *p = plan_of(w);
-    gang__rcu_enter();
-    p->snap = s;
-    r = plan_gang(w, q, false);
-    p->snap = NULL;
-    gang__rcu_leave();
-    return r;
+    return place_told(w, s, q, NULL);
 }
 
 gang_result gang__snapshot_grow_told(gang_worker *w, gang_snapshot *s, gang_alloc_id id,

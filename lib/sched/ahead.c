@@ -107,8 +107,7 @@ static void unplan(gang_sched *s, struct gang__unit *u)
     gang__timeline_remove(a->when, u->plan - 1);
     u->plan = 0;
     u->planned_ns = 0;
-    if (u->plan_slot)
-        gang__release(&s->mem, u->plan_slot);
+    gang__release(&s->mem, u->plan_slot);
     u->plan_slot = NULL;
     u->plan_slots = 0;
     *u->planned_at = u->next_planned;
@@ -154,14 +153,20 @@ void gang__ahead_due(gang_sched *s, const struct gang__job *job)
 
 /* ---- what a unit takes, and until when ------------------------------------------------------- */
 
+/* When its limit and its grace have passed; one that does not run yet starts at `start_ns`. */
+static int64_t latest_end(const struct gang__job *job, int64_t start_ns)
+{
+    int64_t from = job->state == GANG_JOB_RUNNING ? job->started_ns : start_ns;
+    return gang__add_sat(gang__add_sat(from, job->time_limit_ns), job->leaf->q->grace_ns);
+}
+
 /* How long it runs if it starts now: its time limit, and the grace in which it then stops. */
 static int64_t estimate(const gang_sched *s, const struct gang__unit *u)
 {
     const struct gang__job *job = u->job;
     if (job->time_limit_ns <= 0)
         return GANG__NEVER;
-    int64_t from = job->state == GANG_JOB_RUNNING ? job->started_ns : s->now_ns;
-    int64_t end = gang__add_sat(gang__add_sat(from, job->time_limit_ns), job->leaf->q->grace_ns);
+    int64_t end = latest_end(job, s->now_ns);
     if (end == INT64_MAX)
         return GANG__NEVER;
     return end > s->now_ns ? end - s->now_ns : 1;
@@ -175,8 +180,7 @@ static int64_t end_of(const gang_sched *s, const struct gang__unit *u)
     if (u->alloc != GANG_ID_NONE) {
         if (u->job->time_limit_ns <= 0)
             return GANG__NEVER;
-        int64_t from = u->job->state == GANG_JOB_RUNNING ? u->job->started_ns : u->started_ns;
-        end = gang__add_sat(gang__add_sat(from, u->job->time_limit_ns), u->job->leaf->q->grace_ns);
+        end = latest_end(u->job, u->started_ns);
     } else {
         for (const struct gang__leave *l = u->leaves; l; l = l->next)
             end = l->deadline_ns > end ? l->deadline_ns : end;
@@ -300,10 +304,7 @@ static bool sync_touched(gang_sched *s)
     struct gang__ahead *a = s->ahead;
     while (a->touched) {
         struct gang__unit *u = a->touched;
-        gang_alloc_id held = u->alloc != GANG_ID_NONE ? u->alloc
-                             : u->leaves              ? u->leaves->alloc
-                                                      : GANG_ID_NONE;
-        if (!occupy(s, u, held, end_of(s, u))) {
+        if (!occupy(s, u, gang__unit_holds(u), end_of(s, u))) {
             a->failed_in = s->runs;
             return false;
         }
@@ -398,8 +399,7 @@ void gang__ahead_free(gang_sched *s)
     void *const scratch[] = {a->group,    a->place,    a->mask, a->part,
                              a->capacity, a->group_of, a->exact};
     for (size_t i = 0; i < sizeof(scratch) / sizeof(scratch[0]); i++)
-        if (scratch[i])
-            gang__release(&s->mem, scratch[i]);
+        gang__release(&s->mem, scratch[i]);
     gang__release(&s->mem, a);
     s->ahead = NULL;
 }
@@ -1022,9 +1022,7 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
             const struct gang__unit *u = &job->unit[i];
-            gang_alloc_id held = u->alloc != GANG_ID_NONE ? u->alloc
-                                 : u->leaves              ? u->leaves->alloc
-                                                          : GANG_ID_NONE;
+            gang_alloc_id held = gang__unit_holds(u);
             /* One that is past its end, in a run that was cut short, may be counted or not. */
             if (held == GANG_ID_NONE || end_of(s, u) == gang__add_sat(s->now_ns, OVERRUN_NS))
                 continue;
@@ -1053,7 +1051,7 @@ gang_result gang__ahead_check(gang_sched *s, struct gang_error *error)
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
             const struct gang__unit *u = &job->unit[i];
-            bool holds = u->alloc != GANG_ID_NONE || u->leaves;
+            bool holds = gang__unit_holds(u) != GANG_ID_NONE;
             whole = whole || gang__unit_request(u)->exclusive;
             planned += u->plan != 0;
             undone = undone || job->undone;

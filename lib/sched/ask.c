@@ -361,8 +361,7 @@ struct gang__asked *gang__ask_get(gang_sched *s, struct gang__wanted *w)
     ask->group = (struct gang__span *)(void *)(ask->gang_of + groups);
     ask->q = w->q;
     if (!gang__ask_refresh(s, ask) || gang__names_reserve(&s->asks, &s->mem) != GANG_OK) {
-        if (ask->take)
-            gang__release(&s->mem, ask->take);
+        gang__release(&s->mem, ask->take);
         gang__release(&s->mem, ask);
         return NULL;
     }
@@ -378,7 +377,6 @@ void gang__ask_put(gang_sched *s, struct gang__asked *ask)
         return;
     gang__names_remove(&s->asks, &ask->link);
     gang__wanted_put(&s->mem, ask->of);
-    if (ask->take)
-        gang__release(&s->mem, ask->take);
+    gang__release(&s->mem, ask->take);
     gang__release(&s->mem, ask);
 }

@@ -152,8 +152,8 @@ static void add_claim(const struct gang__unit *u, struct sums *sum)
         return;
     bool gang = u->moving || c->grow_group < 0, fixed = gang__unit_is_fixed(u, !gang);
     const struct gang__asked *ask = u->ask;
-    const struct gang__take *t = gang ? ask->gang : ask->take + ask->group[c->grow_group].from;
-    uint32_t count = gang ? ask->gang_count : ask->group[c->grow_group].count;
+    uint32_t count;
+    const struct gang__take *t = gang__asked_takes(ask, gang ? -1 : c->grow_group, &count);
     for (uint32_t i = 0; i < count; i++) {
         int64_t amount = t[i].amount * (gang ? 1 : c->place_count);
         sum->used[t[i].dim] += amount;

@@ -105,9 +105,9 @@ void gang__books_shift(struct gang__qs *leaf, const struct gang__asked *ask, uin
 void gang__books_promise(struct gang__unit *u, int32_t grow_group, int64_t times)
 {
     const struct gang__asked *ask = u->ask;
-    bool gang = grow_group < 0, fixed = gang__unit_is_fixed(u, !gang);
-    const struct gang__take *take = gang ? ask->gang : ask->take + ask->group[grow_group].from;
-    uint32_t count = gang ? ask->gang_count : ask->group[grow_group].count;
+    bool fixed = gang__unit_is_fixed(u, grow_group >= 0);
+    uint32_t count;
+    const struct gang__take *take = gang__asked_takes(ask, grow_group, &count);
     for (uint32_t i = 0; i < count; i++) {
         for (struct gang__qs *q = u->job->leaf; q; q = q->parent) {
             q->used[take[i].dim] += take[i].amount * times;

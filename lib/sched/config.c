@@ -59,10 +59,8 @@ static void free_qs(gang_sched *s, struct gang__qs *q)
         }
     gang__names_free(&q->bins, &s->mem);
     free_users(s, q);
-    if (q->block)
-        gang__release(&s->mem, q->block);
-    if (q->decayed)
-        gang__release(&s->mem, q->decayed);
+    gang__release(&s->mem, q->block);
+    gang__release(&s->mem, q->decayed);
     if (q != &s->root)
         gang__release(&s->mem, q);
 }
@@ -84,12 +82,9 @@ bool gang__qs_below(const struct gang__qs *q, const struct gang__qs *top)
 
 static void release_door(const struct gang_mem *mem, struct gang__door *d)
 {
-    if (d->limit)
-        gang__release(mem, d->limit);
-    if (d->pending)
-        gang__release(mem, d->pending);
-    if (d->arriving)
-        gang__release(mem, d->arriving);
+    gang__release(mem, d->limit);
+    gang__release(mem, d->pending);
+    gang__release(mem, d->arriving);
     gang__release(mem, d);
 }
 
@@ -228,14 +223,10 @@ static void swap_free(struct swap *w)
     for (uint32_t i = 0; w->qs && i < w->queues->count; i++)
         if (w->qs[i] && !w->qs[i]->q)
             free_qs(w->s, w->qs[i]);
-    if (w->qs)
-        gang__release(mem, w->qs);
-    if (w->sharer)
-        gang__release(mem, w->sharer);
-    if (w->slot)
-        gang__release(mem, w->slot);
-    if (w->resolved)
-        gang__release(mem, w->resolved);
+    gang__release(mem, w->qs);
+    gang__release(mem, w->sharer);
+    gang__release(mem, w->slot);
+    gang__release(mem, w->resolved);
     if (w->door)
         release_door(mem, w->door);
     gang__queues_free(w->queues, mem);
@@ -394,8 +385,7 @@ static void commit(struct swap *w)
             old[i]->next = before->gone;
             before->gone = old[i];
         }
-    if (old)
-        gang__release(&s->mem, old);
+    gang__release(&s->mem, old);
     if (s->sharer) {
         gang__release(&s->mem, s->sharer);
         gang__release(&s->mem, s->share_slot);
@@ -454,10 +444,8 @@ struct list {
 
 static void list_free(gang_sched *s, struct list *l)
 {
-    if (l->spec)
-        gang__release(&s->mem, l->spec);
-    if (l->made)
-        gang__release(&s->mem, l->made);
+    gang__release(&s->mem, l->spec);
+    gang__release(&s->mem, l->made);
 }
 
 /* Those in force, and room for more. */
@@ -748,8 +736,7 @@ gang_result gang_queue_get_spec(gang_sched *sched, gang_queue_id id, struct gang
 
 void gang_queue_spec_free(struct gang_queue_spec *spec)
 {
-    if (spec)
-        gang__release(&gang__mem_libc, spec);
+    gang__release(&gang__mem_libc, spec);
 }
 
 static int64_t shown(int64_t amount)
@@ -818,6 +805,5 @@ void gang__config_free(gang_sched *s)
         free_door(s, door);
     void *const rest[] = {s->qs, s->sharer, s->share_slot, s->resolved};
     for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
-        if (rest[i])
-            gang__release(&s->mem, rest[i]);
+        gang__release(&s->mem, rest[i]);
 }

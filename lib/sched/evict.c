@@ -125,8 +125,7 @@ static void make_plan(struct gang__eviction *p, gang_sched *s, struct gang__unit
         while (gang__unit_lacks(u, (uint32_t)p->grow_group) == 0)
             p->grow_group++;
         p->step = gang__unit_step(u, (uint32_t)p->grow_group);
-        for (uint32_t i = 0; i < p->count; i++)
-            p->of_step[i] = (struct gang__take){p->take[i].dim, p->take[i].amount * p->step};
+        p->count = gang__asked_times(u->ask, p->grow_group, p->step, p->of_step);
         p->take = p->of_step;
     }
 }
@@ -203,13 +202,9 @@ void gang__evict_free(gang_sched *s)
     if (!v)
         return;
     gang__victims_close(s);
-    if (v->list)
-        gang__release(&s->mem, v->list);
-    if (v->tasks)
-        gang__release(&s->mem, v->tasks);
-    if (v->kept)
-        gang__release(&s->mem, v->kept);
-    if (v->cursor)
-        gang__release(&s->mem, v->cursor);
+    gang__release(&s->mem, v->list);
+    gang__release(&s->mem, v->tasks);
+    gang__release(&s->mem, v->kept);
+    gang__release(&s->mem, v->cursor);
     gang__release(&s->mem, v);
 }

@@ -40,14 +40,11 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
         if (u->ask)
             gang__ask_put(s, u->ask);
         gang__wanted_put(&s->mem, job->wanted[i]);
-        if (u->grow_bin)
-            gang__release(&s->mem, u->grow_bin);
-        if (u->places)
-            gang__release(&s->mem, u->places);
+        gang__release(&s->mem, u->grow_bin);
+        gang__release(&s->mem, u->places);
     }
     gang__life_free(s, job);
-    if (job->bad)
-        gang__release(&s->mem, job->bad);
+    gang__release(&s->mem, job->bad);
     gang__release(&s->mem, job);
 }
 
@@ -625,12 +622,6 @@ void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text)
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-/* What a unit holds: also while it stops. */
-static gang_alloc_id held_by(const struct gang__unit *u)
-{
-    return u->alloc != GANG_ID_NONE ? u->alloc : u->leaves ? u->leaves->alloc : GANG_ID_NONE;
-}
-
 gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info *info)
 {
     struct gang_job_info out;
@@ -644,7 +635,7 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.id = id;
     out.queue = job->leaf->q->id;
     out.cookie = job->cookie;
-    out.alloc = held_by(&job->unit[0]);
+    out.alloc = gang__unit_holds(&job->unit[0]);
     out.state = job->state;
     out.end = job->end;
     out.held = job->held;
@@ -671,7 +662,7 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
 gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t part)
 {
     const struct gang__job *job = sched ? gang__job_of(sched, id) : NULL;
-    return job && part >= 0 && (uint32_t)part < job->unit_count ? held_by(&job->unit[part])
+    return job && part >= 0 && (uint32_t)part < job->unit_count ? gang__unit_holds(&job->unit[part])
                                                                 : GANG_ID_NONE;
 }
 

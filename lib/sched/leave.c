@@ -204,8 +204,7 @@ static void free_leave(gang_sched *s, struct gang__leave *l)
 {
     count_given(l);
     gang__release(&s->mem, l->own);
-    if (l->to)
-        gang__release(&s->mem, l->to);
+    gang__release(&s->mem, l->to);
     gang__release(&s->mem, l);
 }
 
@@ -313,8 +312,7 @@ static void unlink_claim(gang_sched *s, struct gang__claim *c)
         at = &(*at)->next;
     *at = c->next;
     let_go(s, c);
-    if (c->holds)
-        gang__release(&s->mem, c->holds);
+    gang__release(&s->mem, c->holds);
     gang__release(&s->mem, c->places);
     gang__release(&s->mem, c);
 }

@@ -38,16 +38,10 @@ static bool is_leaving(const struct gang__unit *u, int64_t task)
     return false;
 }
 
-/* What a unit holds lies in one allocation; where all of it was asked to stop, in the one that leaves. */
-static gang_alloc_id alloc_of(const struct gang__unit *u)
-{
-    return u->alloc != GANG_ID_NONE ? u->alloc : u->leaves ? u->leaves->alloc : GANG_ID_NONE;
-}
-
 /* Not of an allocation that it had before, whose tasks have the same numbers. */
 static bool is_own(const struct gang__leave *l, const struct gang__unit *u, int64_t task)
 {
-    return l->unit == u && !l->given && l->alloc == alloc_of(u) &&
+    return l->unit == u && !l->given && l->alloc == gang__unit_holds(u) &&
            bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number) != NULL;
 }
 
@@ -91,7 +85,7 @@ static bool part(gang_sched *s, struct report *r)
 /* Look up the tasks of these numbers; NULL: all. False: not now. */
 static bool look_up(gang_sched *s, struct report *r, const int64_t *tasks, size_t count)
 {
-    gang_alloc_id alloc = alloc_of(r->unit);
+    gang_alloc_id alloc = gang__unit_holds(r->unit);
     int64_t *sorted = NULL;
     if (alloc == GANG_ID_NONE)
         return true;
@@ -226,7 +220,8 @@ static bool group_over(const struct gang__unit *u, uint32_t group)
 {
     if (u->over)
         return true;
-    return alloc_of(u) != GANG_ID_NONE && u->has[group] == 0 && gang__unit_lacks(u, group) == 0;
+    return gang__unit_holds(u) != GANG_ID_NONE && u->has[group] == 0 &&
+           gang__unit_lacks(u, group) == 0;
 }
 
 /* How the groups of a role stand, over all units. */
@@ -617,7 +612,7 @@ static bool take(gang_sched *s, struct report *r, const int64_t *tasks, size_t c
 static struct gang__unit *unit_of(struct gang__job *job, uint32_t part, gang_alloc_id alloc)
 {
     struct gang__unit *u = part < job->unit_count ? &job->unit[part] : NULL;
-    if (!u || job->state == GANG_JOB_ENDED || alloc_of(u) == GANG_ID_NONE)
+    if (!u || job->state == GANG_JOB_ENDED || gang__unit_holds(u) == GANG_ID_NONE)
         return NULL;
     if (alloc == GANG_ID_NONE || alloc == u->alloc)
         return u;
@@ -678,7 +673,7 @@ bool gang__life_end(gang_sched *s, struct gang__job *job, bool success)
     const struct gang__found nowhere = {NULL, 0, 0};
     bool runs = false, stops = job->ending || job->state == GANG_JOB_STOPPING;
     for (uint32_t i = 0; i < job->unit_count; i++)
-        runs = runs || alloc_of(&job->unit[i]) != GANG_ID_NONE;
+        runs = runs || gang__unit_holds(&job->unit[i]) != GANG_ID_NONE;
     if (!runs || job->state == GANG_JOB_ENDED) {
         gang__log(s, 0, "job %llu was reported to have ended, but does not run",
                   (unsigned long long)job->id);
@@ -735,7 +730,7 @@ bool gang__life_node_lost(gang_sched *s, gang_node_id node)
     for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count && job->state != GANG_JOB_ENDED; i++)
-            if (alloc_of(&job->unit[i]) != GANG_ID_NONE && !lose_on(s, &job->unit[i], node))
+            if (gang__unit_holds(&job->unit[i]) != GANG_ID_NONE && !lose_on(s, &job->unit[i], node))
                 return false;
     }
     return true;

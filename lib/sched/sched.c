@@ -140,10 +140,8 @@ void gang_sched_free(gang_sched *sched)
     gang__names_free(&s->asks, &mem);
     gang__places_free(&s->told, &s->cluster->mem);
     gang__found_free(&s->found, &s->cluster->mem);
-    if (s->numbers)
-        gang__release(&mem, s->numbers);
-    if (s->by_group)
-        gang__release(&mem, s->by_group);
+    gang__release(&mem, s->numbers);
+    gang__release(&mem, s->by_group);
     gang_snapshot_free(s->scratch);
     gang_snapshot_free(s->base);
     for (size_t i = 0; i < sizeof(s->submit_worker) / sizeof(s->submit_worker[0]); i++)

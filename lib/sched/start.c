@@ -134,20 +134,13 @@ static bool pass(gang_sched *s, struct gang__unit *u, const struct gang__take *t
 
 bool gang__start_may(gang_sched *s, struct gang__unit *u, int32_t grow_group, int64_t times)
 {
-    uint32_t dim = 0, count = u->ask->gang_count;
+    uint32_t dim = 0;
     int32_t why = 0;
     struct gang__take take[GANG__DIMS];
     bool fixed = gang__unit_is_fixed(u, grow_group >= 0);
-    if (u->places) {
-        count = gang__unit_resumes_with(s, u, take);
-        return !refuses(s, u, take, count, fixed, &dim, &why);
-    }
-    if (grow_group < 0)
-        return !refuses(s, u, u->ask->gang, count, fixed, &dim, &why);
-    count = u->ask->group[grow_group].count;
-    memcpy(take, u->ask->take + u->ask->group[grow_group].from, count * sizeof(*take));
-    for (uint32_t i = 0; i < count; i++)
-        take[i].amount *= times;
+    uint32_t count = u->places
+                         ? gang__unit_resumes_with(s, u, take)
+                         : gang__asked_times(u->ask, grow_group, grow_group < 0 ? 1 : times, take);
     return !refuses(s, u, take, count, fixed, &dim, &why);
 }
 
@@ -250,8 +243,7 @@ bool gang__start_done(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, 
         undo_start(s, u);
         return false;
     }
-    if (u->places)
-        gang__release(&s->mem, u->places);
+    gang__release(&s->mem, u->places);
     u->places = NULL;
     u->begun = true;
     job->back_off_now = job->back_off_ns;
@@ -476,10 +468,7 @@ static bool try_group(gang_sched *s, struct gang__unit *u, uint32_t group, bool 
 {
     int64_t step = gang__unit_step(u, group), granted = 0;
     struct gang__take take[GANG__DIMS];
-    uint32_t count = u->ask->group[group].count;
-    memcpy(take, u->ask->take + u->ask->group[group].from, count * sizeof(*take));
-    for (uint32_t i = 0; i < count; i++)
-        take[i].amount *= step;
+    uint32_t count = gang__asked_times(u->ask, (int32_t)group, step, take);
     *last = true;
     if (!pass(s, u, take, count))
         return false;

@@ -805,6 +805,28 @@ static inline gang_request *gang__unit_request(const struct gang__unit *u)
 {
     return u->ask->q;
 }
+/* The allocation in which lies what it holds: also while all of it stops. */
+static inline gang_alloc_id gang__unit_holds(const struct gang__unit *u)
+{
+    return u->alloc != GANG_ID_NONE ? u->alloc : u->leaves ? u->leaves->alloc : GANG_ID_NONE;
+}
+/* What its gang takes (group < 0), or a task of a group: `count` kinds. */
+static inline const struct gang__take *gang__asked_takes(const struct gang__asked *ask,
+                                                         int32_t group, uint32_t *count)
+{
+    *count = group < 0 ? ask->gang_count : ask->group[group].count;
+    return group < 0 ? ask->gang : ask->take + ask->group[group].from;
+}
+/* What so many tasks of a group take. Returns how many kinds. */
+static inline uint32_t gang__asked_times(const struct gang__asked *ask, int32_t group,
+                                         int64_t times, struct gang__take take[GANG__DIMS])
+{
+    uint32_t count;
+    const struct gang__take *one = gang__asked_takes(ask, group, &count);
+    for (uint32_t i = 0; i < count; i++)
+        take[i] = (struct gang__take){one[i].dim, one[i].amount * times};
+    return count;
+}
 #define GANG__OF(type, member, link) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
 #endif

@@ -509,8 +509,7 @@ static gang_result make_requests(struct make *m, struct gang__job *job,
         if (r == GANG_OK && !j->running)
             r = fits_ever(m->s, job->wanted[p]->q, error);
     }
-    if (groups)
-        gang__release(&m->s->mem, groups);
+    gang__release(&m->s->mem, groups);
     return r;
 }
 

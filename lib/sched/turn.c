@@ -244,16 +244,13 @@ static struct gang__unit *head_below(const struct gang__qs *q)
 
 const struct gang__take *gang__unit_asks(const struct gang__unit *u, uint32_t *count)
 {
-    if (u->alloc == GANG_ID_NONE) {
-        *count = u->ask->gang_count;
-        return u->ask->gang;
-    }
+    if (u->alloc == GANG_ID_NONE)
+        return gang__asked_takes(u->ask, -1, count);
     const gang_request *q = gang__unit_request(u);
     uint32_t g = 0;
     while (g + 1 < q->group_count && gang__unit_lacks(u, g) == 0)
         g++;
-    *count = u->ask->group[g].count;
-    return u->ask->take + u->ask->group[g].from;
+    return gang__asked_takes(u->ask, (int32_t)g, count);
 }
 
 static void key_fair(gang_sched *s, struct gang__qs *q)
@@ -579,8 +576,7 @@ struct gang__user *gang__user_of(gang_sched *s, struct gang__qs *leaf, const cha
     size_t amounts = GANG__DIMS * sizeof(int64_t);
     struct gang__user *user = gang__zalloc(&s->mem, 1, sizeof(*user) + amounts + length + 1);
     if (!user || gang__names_reserve(&leaf->users, &s->mem) != GANG_OK) {
-        if (user)
-            gang__release(&s->mem, user);
+        gang__release(&s->mem, user);
         return NULL;
     }
     user->used = (int64_t *)(void *)(user + 1);
@@ -725,8 +721,7 @@ void gang__turn_leave(gang_sched *s, struct gang__unit *u)
 void gang__turn_free_bin(gang_sched *s, struct gang__unit *u)
 {
     gang__turn_leave(s, u);
-    if (u->grow_bin)
-        gang__release(&s->mem, u->grow_bin);
+    gang__release(&s->mem, u->grow_bin);
     u->grow_bin = NULL;
 }
 

@@ -234,10 +234,8 @@ static void sift(struct gang__victims *v, size_t at)
 
 static void free_cursor(gang_sched *s, struct gang__cursor *c)
 {
-    if (c->spare)
-        gang__release(&s->mem, c->spare);
-    if (c->spare_group)
-        gang__release(&s->mem, c->spare_group);
+    gang__release(&s->mem, c->spare);
+    gang__release(&s->mem, c->spare_group);
 }
 
 void gang__victims_close(gang_sched *s)

@@ -4,6 +4,7 @@
  *   GANG_SEED   of the random matrices */
 #include "place/gpu_set.h"
 
+#include "chance.h"
 #include "support.h"
 
 enum { MOST = 64 };
@@ -24,16 +25,6 @@ static void end(void)
 {
     gang__gpu_hunter_free(&hunter, &mem.mem);
     ck_assert_int_eq(mem.live, 0);
-}
-
-static uint64_t state;
-
-static uint64_t chance(void) /* splitmix64 */
-{
-    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
 }
 
 static uint64_t all_of(uint32_t gpus)
@@ -269,7 +260,7 @@ static struct gang__gpu_set best_of_all(const struct gang__gpu_wish *wish)
 
 START_TEST(random_links_give_the_very_best_set)
 {
-    state = test_seed();
+    chance_state = test_seed();
     for (int round = 0; round < 400; round++) {
         struct gang__gpu_wish wish = wish_of(1 + (uint32_t)(chance() % 10), 1);
         join_by_chance(&wish, (enum sort)(round % SORTS));
@@ -296,7 +287,7 @@ END_TEST
 /* As large as the promise goes. */
 START_TEST(sixteen_devices_give_the_very_best_set)
 {
-    state = test_seed();
+    chance_state = test_seed();
     for (int round = 0; round < SORTS; round++) {
         struct gang__gpu_wish wish = wish_of(16, 1);
         join_by_chance(&wish, (enum sort)round);
@@ -309,7 +300,7 @@ END_TEST
 /* More than can be tried: at least no exchange of a device for another makes it better. */
 START_TEST(sixty_four_random_devices_give_a_good_set)
 {
-    state = test_seed();
+    chance_state = test_seed();
     for (int round = 0; round < SORTS; round++) {
         struct gang__gpu_wish wish = wish_of(64, 1);
         join_by_chance(&wish, (enum sort)round);

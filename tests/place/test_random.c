@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "chance.h"
 #include "support.h"
 
 enum {
@@ -19,29 +20,6 @@ enum {
     MAX_TASKS = 64,
     STEPS = 250 /* calls on one cluster */
 };
-
-/* ---- chance ---- */
-
-static uint64_t chance_state;
-
-static uint64_t chance(void) /* splitmix64 */
-{
-    uint64_t z = chance_state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-/* A number in 0 .. n - 1. */
-static int64_t below(int64_t n)
-{
-    return (int64_t)(chance() % (uint64_t)n);
-}
-
-static bool one_in(int64_t n)
-{
-    return below(n) == 0;
-}
 
 /* ---- the books ---- */
 

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "chance.h"
 #include "support.h"
 
 enum {
@@ -28,29 +29,6 @@ enum { FOR_ITSELF = 1, FOR_OTHERS };
 enum { CPU = GANG_KIND_CPU, MEMORY = GANG_KIND_MEMORY, GPU = GANG_KIND_GPU, KINDS = 3 };
 
 #define SECOND ((int64_t)1000000000)
-/* ---- chance ---- */
-
-static uint64_t chance_state;
-
-static uint64_t chance(void) /* splitmix64 */
-{
-    uint64_t z = chance_state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-/* A number in 0 .. n - 1. */
-static int64_t below(int64_t n)
-{
-    return (int64_t)(chance() % (uint64_t)n);
-}
-
-static bool one_in(int64_t n)
-{
-    return below(n) == 0;
-}
-
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;

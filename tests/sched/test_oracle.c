@@ -14,30 +14,11 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "chance.h"
 #include "oracle.h"
 #include "support.h"
 
 enum { CALM_RUNS = 20 };
-
-static uint64_t chance_state;
-
-static uint64_t chance(void) /* splitmix64 */
-{
-    uint64_t z = chance_state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-static int64_t below(int64_t n)
-{
-    return (int64_t)(chance() % (uint64_t)n);
-}
-
-static bool one_in(int64_t n)
-{
-    return below(n) == 0;
-}
 
 static struct stage stage;
 static gang_sched *sched;
