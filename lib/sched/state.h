@@ -8,7 +8,7 @@
  *   config.c    queues at run time;  books.c  what queues use and want;  fair.c  fair shares
  *   job.c       the table of jobs, their states, and what they wait for
  *   turn.c      who is next;  start.c  granting and growing
- *   ahead.c     planned starts, and who may start before them
+ *   ahead.c     planned starts: ahead.h says how
  *   evict.c     making room: victims (what it consists of: evict.h)
  *   leave.c     those who were asked to stop, and who waits for them
  *   life.c      reports: tasks and nodes;  timer.c  what is due when
