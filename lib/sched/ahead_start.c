@@ -332,6 +332,7 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
     *why = GANG_WAIT_ROOM;
     if (!a || a->failed_in == s->runs || !a->when || !gang__ahead_sync(s))
         return GANG_ENOMEM;
+    bool planned = u->plan != 0;
     gang__ahead_drop(s, u);
     struct gang__unit *aside = set_aside(s, u);
     gang_result r = start_now(s, u, id, why);
@@ -341,6 +342,8 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
         r = enter(s, u, *id);
     if (!take_back(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
+    a->stale = a->stale || (planned && !u->plan && r != GANG_OK); /* it comes to nothing */
+    a->kept = planned && r == GANG_OK;
     return r == GANG_ENOMEM ? fail(s) : r;
 }
 
@@ -359,6 +362,15 @@ bool gang__ahead_may_grow(gang_sched *s, const struct gang__unit *u)
 
 void gang__ahead_over(gang_sched *s)
 {
-    if (s->ahead)
-        s->ahead->starting = NULL;
+    struct gang__ahead *a = s->ahead;
+    struct gang__bin *next;
+    if (!a)
+        return;
+    a->starting = NULL;
+    for (struct gang__bin *bin = a->kept ? s->blocked : NULL; bin; bin = next) {
+        next = bin->next_all;
+        if (bin->why == GANG_WAIT_PLANNED && !gang__bin_head(bin)->plan)
+            gang__turn_unblock(s, bin);
+    }
+    a->kept = false;
 }

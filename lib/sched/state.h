@@ -829,4 +829,10 @@ static inline uint32_t gang__asked_times(const struct gang__asked *ask, int32_t 
 }
 #define GANG__OF(type, member, link) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
+/* The first in turn of those that wait for the same; there is one. */
+static inline struct gang__unit *gang__bin_head(const struct gang__bin *bin)
+{
+    return GANG__OF(struct gang__unit, turn, gang__ordered_first(&bin->units));
+}
+
 #endif

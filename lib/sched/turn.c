@@ -65,11 +65,6 @@ static int compare_units(const struct gang__tree_link *a, const struct gang__tre
                              GANG__OF(struct gang__unit, turn, b), leaf->q->order);
 }
 
-static struct gang__unit *head_of(const struct gang__bin *bin)
-{
-    return GANG__OF(struct gang__unit, turn, gang__ordered_first(&bin->units));
-}
-
 /* Who uses least for his weight, over all that there is. */
 static int compare_users(const struct gang__user *a, const struct gang__user *b)
 {
@@ -89,7 +84,7 @@ static int compare_bins(const struct gang__tree_link *a, const struct gang__tree
         c = by_number(x->late_key, y->late_key);
     if (c == 0 && leaf->q->order == GANG_ORDER_FAIR)
         c = compare_users(x->user, y->user);
-    return c ? c : gang__unit_before(head_of(x), head_of(y), leaf->q->order);
+    return c ? c : gang__unit_before(gang__bin_head(x), gang__bin_head(y), leaf->q->order);
 }
 
 static int compare_fair(const struct gang__turn_key *x, const struct gang__turn_key *y)
@@ -239,7 +234,7 @@ static struct gang__unit *head_below(const struct gang__qs *q)
 {
     while (!q->ready_of_bins)
         q = GANG__OF(struct gang__qs, turn, gang__ordered_first(&q->ready));
-    return head_of(GANG__OF(struct gang__bin, order, gang__ordered_first(&q->ready)));
+    return gang__bin_head(GANG__OF(struct gang__bin, order, gang__ordered_first(&q->ready)));
 }
 
 const struct gang__take *gang__unit_asks(const struct gang__unit *u, uint32_t *count)
@@ -671,7 +666,7 @@ bool gang__turn_enter(gang_sched *s, struct gang__unit *u)
         bin->state = GANG__BIN_READY;
         gang__ordered_insert(&bin->leaf->ready, &bin->order);
         list_put(&bin->ask->ready, bin);
-    } else if (head_of(bin) == u) { /* making room may be worth it for this one */
+    } else if (gang__bin_head(bin) == u) { /* making room may be worth it for this one */
         bin->tried = 0;
         s->changes++;
     }
@@ -701,7 +696,7 @@ void gang__turn_leave(gang_sched *s, struct gang__unit *u)
     gang__ordered_remove(&bin->units, &u->turn);
     u->bin = NULL;
     if (bin->units.count > 0)
-        fetch(head_of(bin));
+        fetch(gang__bin_head(bin));
     if (was_ready && bin->units.count > 0) {
         gang__ordered_insert(&leaf->ready, &bin->order);
     } else if (bin->units.count == 0) {

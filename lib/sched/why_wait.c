@@ -425,8 +425,7 @@ static void tell_behind(struct list *l)
     const struct gang__qs *leaf = u->job->leaf;
     if (leaf->q->block != GANG_BLOCK_STRICT || !u->bin || !gang__turn_bars(leaf, u->bin))
         return;
-    const struct gang__unit *head =
-        GANG__OF(struct gang__unit, turn, gang__ordered_first(&leaf->stuck->units));
+    const struct gang__unit *head = gang__bin_head(leaf->stuck);
     if (head->job == u->job)
         return;
     struct reason *r = add(l, GANG_WAIT_BEHIND, GANG_WAIT_POLICY, leaf);

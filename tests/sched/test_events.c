@@ -212,7 +212,7 @@ static void random_work(struct work *w)
     w->never_preempts = one_in(10);
     w->in_parts = w->groups > 1 && one_in(5);
     w->has_roles = w->groups > 1 && one_in(4);
-    w->time_limit = one_in(6) ? (10 + below(100)) * SECOND : 0;
+    w->time_limit = one_in(2) ? (10 + below(100)) * SECOND : 0;
     w->start_within = one_in(12) ? (1 + below(60)) * SECOND : 0;
     w->heartbeat = one_in(12) ? (1 + below(30)) * SECOND : 0;
     w->after = works && one_in(8) ? (int)below(works) : -1;
@@ -447,6 +447,9 @@ static struct gang_queue_spec queue_spec(const struct line *l, struct queue_room
     spec.preempt = l->preempt;
     spec.order = l->order;
     spec.block = l->block;
+    spec.backfill = one_in(3) ? (int32_t)below(4) : GANG_BACKFILL_DEFAULT;
+    spec.backfill_order = (int32_t)below(5);
+    spec.plan_depth = below(3);
     return spec;
 }
 
