@@ -99,20 +99,17 @@ void gang__ahead_due(gang_sched *s, const struct gang__job *job)
 
 /* ---- what a unit takes, and until when ------------------------------------------------------- */
 
-/* When its limit and its grace have passed; one that does not run yet starts at `start_ns`. */
-static int64_t latest_end(const struct gang__job *job, int64_t start_ns)
+/* When it is expected to have gone, if it started at `start_ns`: then its grace has passed, too. */
+static int64_t gone_at(const struct gang__job *job, int64_t start_ns)
 {
     int64_t from = job->state == GANG_JOB_RUNNING ? job->started_ns : start_ns;
-    return gang__add_sat(gang__add_sat(from, job->time_limit_ns), job->leaf->q->grace_ns);
+    int64_t end = gang__term_expected(job, from);
+    return gang__add_sat(end, job->leaf->q->grace_ns);
 }
 
-/* How long it runs if it starts now: its time limit, and the grace in which it then stops. */
 int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u)
 {
-    const struct gang__job *job = u->job;
-    if (job->time_limit_ns <= 0)
-        return GANG__NEVER;
-    int64_t end = latest_end(job, s->now_ns);
+    int64_t end = gone_at(u->job, s->now_ns);
     if (end == INT64_MAX)
         return GANG__NEVER;
     return end > s->now_ns ? end - s->now_ns : 1;
@@ -122,9 +119,7 @@ int64_t gang__ahead_end(const gang_sched *s, const struct gang__unit *u)
 {
     int64_t end = INT64_MIN;
     if (u->alloc != GANG_ID_NONE) {
-        if (u->job->time_limit_ns <= 0)
-            return GANG__NEVER;
-        end = latest_end(u->job, u->started_ns);
+        end = gone_at(u->job, u->started_ns);
     } else {
         for (const struct gang__leave *l = u->leaves; l; l = l->next)
             end = l->deadline_ns > end ? l->deadline_ns : end;
@@ -265,6 +260,7 @@ static void touch_all(gang_sched *s)
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++)
             gang__ahead_touch(s, &job->unit[i]);
+        gang__timer_set(s, job); /* what was expected of it matters from now on */
     }
     s->ahead->stale = true;
 }

@@ -31,8 +31,8 @@ struct gang__ahead {
     int64_t planned;    /* units that have a planned start */
     uint64_t failed_in; /* the run in which memory was short */
     bool stale;         /* plans are to be looked at again */
-    bool kept;          /* a plan has become a start: who waited for it without one may look again */
-    bool plain;         /* all nodes are up: see gang__ahead_check() */
+    bool kept;  /* a plan has become a start: who waited for it without one may look again */
+    bool plain; /* all nodes are up: see gang__ahead_check() */
     struct gang__unit *touched;
     const struct gang__unit *starting; /* its gang is in the timeline already, as this: */
     gang_alloc_id started;

@@ -18,22 +18,7 @@ static bool make_mask(gang_sched *s, const gang_request *q)
         !gang__grow(&s->mem, (void **)&a->part, &a->part_room, words, sizeof(*a->part)))
         return false;
     memset(a->mask, 0, words * sizeof(*a->mask));
-    gang__rcu_enter();
-    struct gang__plan look;
-    memset(&look, 0, sizeof(look));
-    look.c = s->cluster;
-    look.q = q;
-    look.modes = gang__modes_now(s->cluster);
-    for (uint32_t slot = 0; slot < a->end; slot++) {
-        const struct gang__node *node = gang__node_at(s->cluster, slot);
-        struct gang__misfit misfit;
-        bool may = false;
-        for (uint32_t g = 0; node && g < q->group_count && !may; g++)
-            may = gang__node_matches(&look, &q->group[g], node, &misfit);
-        if (may)
-            gang__mask_put(a->mask, slot);
-    }
-    gang__rcu_leave();
+    gang__filter_mask(s->cluster, q, a->end, a->mask);
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include "place/request.h"
 #include "sched/ahead.h"
 #include "sched/cells.h"
+#include "sched/overdue.h"
 
 /* ---- starting between plans -------------------------------------------------------------------- */
 
@@ -112,7 +113,9 @@ static gang_result place_now(gang_sched *s, const struct gang__unit *u, bool pic
         return GANG_ENOMEM;
     if (picky)
         close_others(s);
-    gang_result r = gang__cells_keep(s, u, s->scratch);
+    gang_result r = gang__overdue_keep(s, u, s->scratch);
+    if (r == GANG_OK)
+        r = gang__cells_keep(s, u, s->scratch);
     return r == GANG_OK ? gang__snapshot_place_told(s->worker, s->scratch, u->ask->q, &s->told) : r;
 }
 
@@ -123,7 +126,7 @@ static gang_result adopt_exactly(gang_sched *s, const struct gang__unit *u, gang
     const gang_request *q = gang__unit_request(u);
     int64_t count = 0;
     if (!q->plain || q->social || q->exclusive || q->group[0].profile || q->group[0].model_count ||
-        gang__cells_concern(s, u))
+        gang__cells_concern(s, u) || gang__overdue_concerns(s, u))
         return GANG_ENOFIT;
     for (size_t i = 0; i < a->fit.count; i++)
         for (int64_t t = 0; t < a->fit.place[i].tasks; t++) {
@@ -206,6 +209,8 @@ static gang_result start_now(gang_sched *s, struct gang__unit *u, gang_alloc_id 
     if (u->places) {
         gang_result r = leaves_plans(s, u, u->places, (size_t)u->place_count);
         *why = GANG_WAIT_PLANNED;
+        if (r == GANG_OK && gang__overdue_on(s, u))
+            r = GANG_ENOFIT;
         return r == GANG_OK ? gang__alloc_gang(s, u, id, why) : r;
     }
     gang_result r = gang__ahead_earliest(s, u, s->now_ns);
@@ -333,6 +338,7 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
     if (!a || a->failed_in == s->runs || !a->when || !gang__ahead_sync(s))
         return GANG_ENOMEM;
     bool planned = u->plan != 0;
+    int64_t before = a->planned;
     gang__ahead_drop(s, u);
     struct gang__unit *aside = set_aside(s, u);
     gang_result r = start_now(s, u, id, why);
@@ -342,8 +348,10 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
         r = enter(s, u, *id);
     if (!take_back(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
-    a->stale = a->stale || (planned && !u->plan && r != GANG_OK); /* it comes to nothing */
     a->kept = planned && r == GANG_OK;
+    a->stale = a->stale || a->planned + a->kept < before; /* a plan comes to nothing */
+    if (r == GANG_ENOFIT && !u->plan && gang__overdue_concerns(s, u))
+        *why = GANG_WAIT_OVERDUE;
     return r == GANG_ENOMEM ? fail(s) : r;
 }
 
