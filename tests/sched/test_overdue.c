@@ -313,7 +313,8 @@ START_TEST(after_the_wait_nobody_passes)
     gang_job_id head = GANG_ID_NONE;
     int64_t since = 0, starts = 0;
     for (int i = 0; i < 400; i++) {
-        if (head == GANG_ID_NONE || runs(head) || !host_has(&h, head)) {
+        if (head == GANG_ID_NONE || !host_has(&h, head)) {
+            (void)put("q", 1, 15);
             head = put("q", 8, 15);
             since = h.now_ns;
         }
@@ -323,10 +324,9 @@ START_TEST(after_the_wait_nobody_passes)
         starts += runs(small);
         if (!runs(small)) /* else it would be overdue itself, before a later head */
             MUST(gang_job_cancel(h.s, small));
-        test_assert(h.now_ns <= since + 60 * SECOND); /* the longest that runs then is over */
+        test_assert(runs(head) || h.now_ns <= since + 55 * SECOND); /* the longest is over */
         host_run(&h, SECOND);
     }
-    printf("%lld starts\n", (long long)starts);
     test_assert(starts > 20);
     host_close(&h);
 }
