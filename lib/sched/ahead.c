@@ -308,8 +308,11 @@ static bool make_anew(gang_sched *s)
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return false;
     uint32_t end = s->scratch->end;
+    size_t words = end / 64 + 1;
     if (!gang__grow(&s->mem, (void **)&a->capacity, &a->capacity_room,
-                    (size_t)end * GANG__FREE_KINDS + 1, sizeof(*a->capacity)))
+                    (size_t)end * GANG__FREE_KINDS + 1, sizeof(*a->capacity)) ||
+        !gang__grow(&s->mem, (void **)&a->mask, &a->mask_room, words, sizeof(*a->mask)) ||
+        !gang__grow(&s->mem, (void **)&a->part, &a->part_room, words, sizeof(*a->part)))
         return false;
     uint32_t was = a->end;
     a->end = end;
@@ -344,14 +347,57 @@ void gang__ahead_free(gang_sched *s)
     s->ahead = NULL;
 }
 
+/* By sums over all nodes: what a unit's gang takes of them, at least. */
+static void sums_of(const gang_sched *s, const struct gang__unit *u, int64_t need[GANG__FREE_DIMS])
+{
+    memset(need, 0, GANG__FREE_DIMS * sizeof(*need));
+    for (uint32_t i = 0; u->ask->exact && i < u->ask->gang_count; i++) {
+        const struct gang__take *t = &u->ask->gang[i];
+        const struct gang__dim *d = &s->queues->dim[t->dim];
+        int k = d->partition                  ? -1
+                : d->kind == GANG_KIND_CPU    ? GANG__FREE_CPU
+                : d->kind == GANG_KIND_MEMORY ? GANG__FREE_MEMORY
+                : d->kind == GANG_KIND_GPU    ? GANG__FREE_GPU
+                                              : -1;
+        if (k >= 0)
+            need[k] = t->amount;
+    }
+}
+
+bool gang__ahead_fits_sums(const gang_sched *s, const struct gang__unit *u)
+{
+    int64_t need[GANG__FREE_DIMS], end = gang__add_sat(s->now_ns, gang__ahead_estimate(s, u));
+    sums_of(s, u, need);
+    return gang__timeline_fits_sum(s->ahead->when, need, s->now_ns, end);
+}
+
+/* May it have a plan, beside those that its leaf has, or in the place of one behind it? */
+static bool may_plan(const struct gang__unit *u)
+{
+    const struct gang__qs *leaf = u->job->leaf;
+    if (!gang__ahead_plans(u) || leaf->planned_count < leaf->q->plan_depth)
+        return gang__ahead_plans(u);
+    for (const struct gang__unit *w = leaf->planned; w; w = w->next_planned)
+        if (gang__unit_before(u, w, leaf->q->order) < 0)
+            return true;
+    return false;
+}
+
+bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u)
+{
+    return !u->plan && !u->places && !may_plan(u) && !gang__ahead_fits_sums(s, u);
+}
+
 /* Those who wait because of plans, or may have one, have their turn again. */
 static void let_look(gang_sched *s)
 {
     struct gang__bin *next;
     for (struct gang__bin *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
-        if (bin->why == GANG_WAIT_PLANNED ||
-            (bin->leaf->q->backfill != GANG_BACKFILL_NONE && bin->why == GANG_WAIT_ROOM))
+        if (bin->why != GANG_WAIT_PLANNED &&
+            (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_ROOM))
+            continue;
+        if (bin->grower || !gang__ahead_hopeless(s, gang__bin_head(bin)))
             gang__turn_unblock(s, bin);
     }
 }

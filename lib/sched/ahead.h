@@ -89,6 +89,12 @@ bool gang__ahead_current(const gang_sched *s);
 /* Its plan is taken out, and nobody is told. */
 void gang__ahead_drop(gang_sched *s, struct gang__unit *u);
 
+/* By sums over all nodes, wherever things lie: is enough free for a unit's gang from now until it ends, beside all
+ * plans? */
+bool gang__ahead_fits_sums(const gang_sched *s, const struct gang__unit *u);
+/* Can it neither start now, nor have a plan? Then it need not be looked at. */
+bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u);
+
 /* ---- ahead_plan.c: when it would start, and where ---- */
 
 /* When its gang fits, and where (a->fit), beside all that is there and planned. */

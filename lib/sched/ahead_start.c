@@ -159,30 +159,10 @@ static gang_result alloc_between(gang_sched *s, struct gang__unit *u, gang_alloc
     return adopt_exactly(s, u, id);
 }
 
-/* Is so much free at this moment, over all nodes? */
-static bool suffices_now(const gang_sched *s, const struct gang__unit *u)
-{
-    const struct gang__ahead *a = s->ahead;
-    int64_t unused[GANG__FREE_DIMS];
-    (void)gang__timeline_sum_at(a->when, s->now_ns, unused);
-    for (uint32_t i = 0; i < u->ask->gang_count; i++) {
-        const struct gang__take *t = &u->ask->gang[i];
-        const struct gang__dim *d = &s->queues->dim[t->dim];
-        int k = d->partition                  ? -1
-                : d->kind == GANG_KIND_CPU    ? GANG__FREE_CPU
-                : d->kind == GANG_KIND_MEMORY ? GANG__FREE_MEMORY
-                : d->kind == GANG_KIND_GPU    ? GANG__FREE_GPU
-                                              : -1;
-        if (k >= 0 && t->amount > unused[k])
-            return false;
-    }
-    return true;
-}
-
 /* The plans, as they lie, leave no room for it: perhaps they do elsewhere. */
 static gang_result alloc_moving(gang_sched *s, struct gang__unit *u, gang_alloc_id *id)
 {
-    if (s->ahead->planned > MOST_MOVED || !suffices_now(s, u))
+    if (s->ahead->planned > MOST_MOVED || !gang__ahead_fits_sums(s, u))
         return GANG_ENOFIT;
     gang_result r = place_now(s, u, false);
     if (r == GANG_OK)
@@ -195,6 +175,12 @@ static bool has_room(gang_sched *s, const struct gang__unit *u)
 {
     return gang_snapshot_take(s->worker, s->scratch) == GANG_OK &&
            gang__snapshot_fits(s->worker, s->scratch, u->ask->q) == GANG_OK;
+}
+
+/* Of one that does not start: does it, or may it, wait for plans? In a leaf without them: if there is room. */
+static bool is_for_plans(gang_sched *s, const struct gang__unit *u)
+{
+    return s->ahead->planned > 0 && (gang__ahead_plans(u) || has_room(s, u));
 }
 
 bool gang__ahead_lacks_room(gang_sched *s, const struct gang__unit *u)
@@ -213,6 +199,8 @@ static gang_result start_now(gang_sched *s, struct gang__unit *u, gang_alloc_id 
             r = GANG_ENOFIT;
         return r == GANG_OK ? gang__alloc_gang(s, u, id, why) : r;
     }
+    if (!gang__ahead_fits_sums(s, u))
+        return GANG_ENOFIT;
     gang_result r = gang__ahead_earliest(s, u, s->now_ns);
     if (r == GANG_OK && s->ahead->fit.start_ns == s->now_ns)
         return alloc_between(s, u, id);
@@ -288,7 +276,7 @@ static gang_result wait_or_move(gang_sched *s, struct gang__unit *u, gang_alloc_
         r = gang__alloc_gang(s, u, id, why);
     if (r == GANG_OK)
         gang__ahead_drop(s, u);
-    else if (r == GANG_ENOFIT && !gang__ahead_plans(u) && s->ahead->planned > 0 && has_room(s, u))
+    else if (r == GANG_ENOFIT && !gang__ahead_plans(u) && is_for_plans(s, u))
         *why = GANG_WAIT_PLANNED;
     return r;
 }
@@ -339,6 +327,10 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
         return GANG_ENOMEM;
     bool planned = u->plan != 0;
     int64_t before = a->planned;
+    if (gang__ahead_hopeless(s, u)) {
+        *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_ROOM;
+        return GANG_ENOFIT;
+    }
     gang__ahead_drop(s, u);
     struct gang__unit *aside = set_aside(s, u);
     gang_result r = start_now(s, u, id, why);
