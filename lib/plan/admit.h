@@ -31,7 +31,7 @@
  * The user's limits (usage.h) count what tasks ask for, units of the pool, and of nodes that are taken whole all that
  * they have and the nodes themselves.
  *
- * Times are ns in -2^62...2^62; durations, periods, instances x period and windows below 2^60, but a deadline may be
+ * Times are ns in -2^60...2^62; durations and their sum, periods and instances x period are at most 2^60, but a deadline may be
  * GANG__NEVER. What lies before the timeline's present counts as the present.
  * Threads: as the timeline: one owner at a time. Memory: that of the timeline's allocator.
  *

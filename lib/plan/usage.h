@@ -11,11 +11,10 @@
  * Only instants and windows that a new booking touches are judged: where limits were lowered, what is booked
  * already stays, and nothing is added there.
  *
- * Times are ns in -2^62...2^62, GANG__NEVER is not one of them. Durations, offsets and windows are below 2^60 (36
- * years). Amounts are the timeline's, and its dimensions (GANG__FREE_DIMS); the sum of all at an instant stays
- * below 2^62.
- * Threads: no concurrent call on one object. Memory: 72 bytes a booking, some 500 a step (at most two a booking).
- * Only _new() and _add() allocate: all others cannot fail.
+ * Times are ns in -2^60...2^62, also those of pieces wherever they are looked for; durations, offsets and windows
+ * are at most 2^60 (36 years). Amounts are the timeline's, and its dimensions (GANG__FREE_DIMS).
+ * Threads: no concurrent call on one object. Memory: 64 bytes a booking, 352 a step (at most two a
+ * booking). Only _new() and _add() allocate: all others cannot fail.
  * Below, B is the number of bookings, n that of pieces of a call. */
 #ifndef GANG__PLAN_USAGE_H
 #define GANG__PLAN_USAGE_H
@@ -67,13 +66,15 @@ gang_result gang__usage_set_limit(struct gang__usage *u, const struct gang__usag
 /* Book, whatever the limits say.
  *   amount  GANG__FREE_DIMS, >= 0
  *   id      by which it is moved and removed; those of removed ones are given again
- * GANG_OK; GANG_EINVAL: start not before end; GANG_ERANGE: a time or an amount out of range; GANG_ENOMEM. On error
- * nothing changed. O(log B), amortised; the next question after changes takes O(B log B). */
+ * GANG_OK; GANG_EINVAL: start not before end; GANG_ERANGE: a time out of range, an amount not in 0...2^62, the
+ * integral of all bookings beyond 2^124; GANG_ENOMEM. On error nothing changed. O(1), amortised; the next question after changes takes O(B log B). */
 gang_result gang__usage_add(struct gang__usage *u, int64_t start_ns, int64_t end_ns,
                             const int64_t *amount, uint32_t *id) GANG_MUST_CHECK;
 void gang__usage_remove(struct gang__usage *u, uint32_t id);
 /* start < end, both in range. */
 void gang__usage_move(struct gang__usage *u, uint32_t id, int64_t start_ns, int64_t end_ns);
+/* It does not count from now on, until it is to again: what is to be changed is not in its own way. */
+void gang__usage_set_aside(struct gang__usage *u, uint32_t id, bool aside);
 
 /* What is booked at an instant, and until when it stays so (returned; GANG__NEVER: for good). O(log B). */
 int64_t gang__usage_at(struct gang__usage *u, int64_t at_ns, int64_t amount[GANG__FREE_DIMS]);
