@@ -152,6 +152,10 @@ gang_result gang__timeline_latest(struct gang__timeline *t, const struct gang__t
 gang_result gang__timeline_holds(struct gang__timeline *t, const struct gang__time_ask *ask,
                                  struct gang__time_fit *fit) GANG_MUST_CHECK;
 
+/* So many tasks of one group of the ask would, each node having no more than its count. O(nodes). */
+int64_t gang__timeline_room(const struct gang__timeline *t, const struct gang__time_ask *ask,
+                            size_t group);
+
 /* Does what an occupation asks for fit, all the time from its start to its end? Its arrays are as
  * gang__timeline_add() wants them. O(n p + log P). */
 bool gang__timeline_fits(struct gang__timeline *t, const struct gang__occupation *o);

@@ -315,7 +315,7 @@ int64_t gang__timeline_latest_sum(struct gang__timeline *t, const int64_t need[G
             return to_ns;
         /* It must have ended by then, or by the instant since when it is so. */
         struct gang__edge *e = s.lost_ns > to_ns ? NULL : gang__edge_before(t, to_ns + 1);
-        if (s.lost_ns == to_ns && !e)
+        if (s.lost_ns == to_ns && (!e || e->at_ns <= from_ns))
             break;
         to_ns = (e ? e->at_ns : s.lost_ns) - duration_ns;
     }

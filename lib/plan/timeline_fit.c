@@ -430,7 +430,7 @@ gang_result gang__timeline_latest(struct gang__timeline *t, const struct gang__t
         if (r != GANG_ENOFIT)
             return r;
         const struct gang__edge *e = beginning_before(t, to_ns + ask->duration_ns);
-        if (!e)
+        if (!e || e->at_ns <= from_ns)
             return GANG_ENOFIT;
         to_ns = e->at_ns - ask->duration_ns;
     }
@@ -445,4 +445,14 @@ gang_result gang__timeline_holds(struct gang__timeline *t, const struct gang__ti
         return r;
     r = try_at(&s, t->now_ns, fit);
     return r == GANG_ENOFIT ? GANG_ENEVER : r;
+}
+
+int64_t gang__timeline_room(const struct gang__timeline *t, const struct gang__time_ask *ask,
+                            size_t group)
+{
+    int64_t tasks = 0;
+    for (uint32_t node = 0; node < t->nodes; node++)
+        if (!ask->nodes || ask->nodes[node / 64] >> node % 64 & 1)
+            tasks += tasks_in(&ask->group[group], t->capacity[node]);
+    return tasks;
 }
