@@ -556,6 +556,37 @@ START_TEST(the_next_window_is_told)
 }
 END_TEST
 
+/* Half of the gangs have room soon, but then there are 30 from the first to the last. */
+START_TEST(the_next_window_is_as_long_as_that_asked_for)
+{
+    struct gang__admit_stage s = containers(100, 1, 10, 10);
+    struct gang__admit_ask ask = ask_of(0, 20, &s, 1, GANG__ADMIT_ALL, GANG__ADMIT_EARLIEST);
+    struct desk d;
+    desk_open(&d);
+    take(&d, 50, 0, 10);
+    take(&d, 100, 10, 30);
+    take(&d, 50, 30, 60);
+    ck_assert_int_eq(admit(&d, &ask), GANG_ENOFIT);
+    expect_why(&d, GANG__ADMIT_FULL, 0, 10, 5, 30);
+    desk_close(&d);
+}
+END_TEST
+
+START_TEST(the_cheapest_start_leaves_room_for_the_later_stages)
+{
+    const struct gang__admit_stage s[] = {containers(10, 1, 0, 10), containers(10, 1, 0, 10)};
+    struct gang__admit_ask ask = ask_of(0, 50, s, 2, GANG__ADMIT_ORDER, GANG__ADMIT_CHEAPEST);
+    struct desk d;
+    desk_open(&d);
+    take(&d, 50, 0, 10);
+    take(&d, 40, 10, 25);
+    take(&d, 20, 25, 40); /* and nothing after it, but the second has to be there */
+    MUST(admit(&d, &ask));
+    expect(&d, 2, (struct row[]){{0, 25, 35, 10}, {1, 40, 50, 10}});
+    desk_close(&d);
+}
+END_TEST
+
 START_TEST(a_change_does_not_stand_in_its_own_way)
 {
     struct gang__admit_stage s = containers(80, 1, 0, 10);
@@ -799,6 +830,8 @@ int main(void)
     tcase_add_test(tests, repetitions_lie_a_period_apart);
     tcase_add_test(tests, repetitions_keep_to_the_limits_together);
     tcase_add_test(tests, the_next_window_is_told);
+    tcase_add_test(tests, the_next_window_is_as_long_as_that_asked_for);
+    tcase_add_test(tests, the_cheapest_start_leaves_room_for_the_later_stages);
     tcase_add_test(tests, a_change_does_not_stand_in_its_own_way);
     tcase_add_test(tests, wrong_windows_and_periods_are_refused);
     tcase_add_test(tests, wrong_stages_are_refused);
