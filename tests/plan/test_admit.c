@@ -464,6 +464,11 @@ START_TEST(a_fixed_start_is_that_of_the_first_stage_in_an_order)
     ask.combine = GANG__ADMIT_ALL; /* 120 at the same time */
     ck_assert_int_eq(admit(&d, &ask), GANG_ENEVER);
     ck_assert_int_eq(d.got.why, GANG__ADMIT_FULL);
+    const struct gang__admit_stage both[] = {containers(40, 1, 0, 10), containers(40, 1, 0, 10)};
+    ask.stage = both; /* there is room for one of them at 20, for both at 40 */
+    ask.start_ns = 20;
+    ck_assert_int_eq(admit(&d, &ask), GANG_ENOFIT);
+    expect_why(&d, GANG__ADMIT_FULL, 1, 1, 0, 40);
     desk_close(&d);
 }
 END_TEST
