@@ -592,6 +592,43 @@ START_TEST(the_cheapest_start_leaves_room_for_the_later_stages)
 }
 END_TEST
 
+/* Numbers as they are in practice, and as large as they may be. */
+START_TEST(times_may_be_those_of_a_clock_or_the_largest)
+{
+    const int64_t hour = INT64_C(3600) * 1000 * 1000 * 1000, day = 24 * hour;
+    const int64_t now[] = {INT64_C(1795000000) * 1000 * 1000 * 1000, -(INT64_C(1) << 60),
+                           (INT64_C(1) << 62) - 40 * day};
+    struct gang__admit_stage s[] = {containers(50, 1, 0, hour), containers(50, 1, 0, hour)};
+    for (int i = 0; i < 3; i++)
+        for (int prefer = GANG__ADMIT_EARLIEST; prefer <= GANG__ADMIT_CHEAPEST; prefer++) {
+            struct desk d;
+            struct gang__admit_ask ask =
+                ask_of(now[i], now[i] + day, s, 2, GANG__ADMIT_ORDER, prefer);
+            desk_open(&d);
+            gang__timeline_free(d.t);
+            MUST(gang__timeline_new(&d.mem.mem, NULL, 0, UNITS, now[i], &d.t));
+            limit(&d, 100, 5, day);
+            take(&d, 60, now[i], now[i] + hour);
+            take(&d, 60, now[i] + 20 * day, now[i] + 20 * day + 2 * hour);
+            ask.period_ns = day;
+            ask.instances = 30;
+            MUST(admit(&d, &ask));
+            ck_assert_uint_eq(d.got.count, 60);
+            ck_assert(prefer == GANG__ADMIT_LATEST || d.got.piece[0].start_ns == now[i] + 2 * hour);
+            /* He has 100 container hours a day now, and may have 120. Near the end of time there is no later. */
+            ck_assert_int_eq(admit(&d, &ask), i < 2 ? GANG_ENOFIT : GANG_ENEVER);
+            ck_assert_int_eq(d.got.why, GANG__ADMIT_AVERAGE);
+            int64_t next = d.got.next_ns;
+            ck_assert(i == 2 || (next > now[i] + 28 * day && next < now[i] + 32 * day));
+            ask.prefer = GANG__ADMIT_EARLIEST;
+            ask.deadline_ns = GANG__NEVER;
+            ck_assert_int_eq(admit(&d, &ask), i < 2 ? GANG_OK : GANG_ENEVER);
+            ck_assert(i == 2 || d.got.piece[0].start_ns == next);
+            desk_close(&d);
+        }
+}
+END_TEST
+
 START_TEST(a_change_does_not_stand_in_its_own_way)
 {
     struct gang__admit_stage s = containers(80, 1, 0, 10);
@@ -837,6 +874,7 @@ int main(void)
     tcase_add_test(tests, the_next_window_is_told);
     tcase_add_test(tests, the_next_window_is_as_long_as_that_asked_for);
     tcase_add_test(tests, the_cheapest_start_leaves_room_for_the_later_stages);
+    tcase_add_test(tests, times_may_be_those_of_a_clock_or_the_largest);
     tcase_add_test(tests, a_change_does_not_stand_in_its_own_way);
     tcase_add_test(tests, wrong_windows_and_periods_are_refused);
     tcase_add_test(tests, wrong_stages_are_refused);
