@@ -278,7 +278,7 @@ static struct question ask(struct gang__usage *u, const struct gang__usage_piece
 bool gang__usage_fits(struct gang__usage *u, const struct gang__usage_piece *piece, size_t count,
                       int64_t start_ns, struct gang__usage_excess *excess)
 {
-    struct gang__usage_excess none;
+    struct gang__usage_excess none = {.kind = -1};
     struct question q = ask(u, piece, count, false);
     q.excess = excess ? excess : &none;
     *q.excess = (struct gang__usage_excess){.kind = -1};
