@@ -135,7 +135,8 @@ enum {
     GANG__ADMIT_SHORT,
     /* Too little is free in the window: gangs of the stage, and how many of them found room. */
     GANG__ADMIT_FULL,
-    /* What the user would have of the kind `item` at an instant, and his limit. */
+    /* There is room, but at the first time that there is, the user would have so much of the kind `item` at an
+     * instant, and may have that. */
     GANG__ADMIT_MOST,
     /* The same, as the average over a window. */
     GANG__ADMIT_AVERAGE,

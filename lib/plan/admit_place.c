@@ -43,9 +43,9 @@ static gang_result count_gangs(struct gang__admission *a, const struct gang__fig
                                int64_t start_ns, int64_t left, int64_t *gangs)
 {
     struct gang__demand *d = &a->demand[f->first];
-    int64_t fit = 1, not = left + 1, next = left;
+    int64_t fit = 1, too_many = left + 1, next = left;
     bool full;
-    while (fit + 1 < not ) {
+    while (fit + 1 < too_many) {
         gang__demand_set(d, next);
         gang_result r = gang__figure_fits(a, f, start_ns, &full);
         if (r != GANG_OK && r != GANG_ENOFIT)
@@ -53,9 +53,9 @@ static gang_result count_gangs(struct gang__admission *a, const struct gang__fig
         if (r == GANG_OK)
             fit = next;
         else
-            not = next;
+            too_many = next;
         /* All of them, as a rule; else twice as many each time, until it is too much. */
-        next = fit < not / 2 ? 2 * fit : fit + (not -fit) / 2;
+        next = fit < too_many / 2 ? 2 * fit : fit + (too_many - fit) / 2;
     }
     gang__demand_set(d, fit);
     *gangs = fit;
@@ -100,7 +100,6 @@ static gang_result place_fixed(struct gang__admission *a, const struct gang__att
                                : short_of(a, stage, 0);
 }
 
-/* When the first piece of the first instance begins, or the last one ends, of those from `first` on. */
 int64_t gang__admit_border(const struct gang__admitted *got, size_t first, bool end)
 {
     int64_t at = end ? INT64_MIN : INT64_MAX;
@@ -167,7 +166,6 @@ static gang_result place_any(struct gang__admission *a, const struct gang__attem
     return r;
 }
 
-/* All of it or nothing. */
 gang_result gang__admit_place(struct gang__admission *a, const struct gang__attempt *t)
 {
     struct gang__figure all = {t->first, t->count};

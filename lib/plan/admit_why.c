@@ -103,13 +103,13 @@ static gang_result check_limits(struct gang__admission *a, struct gang__usage *u
 gang_result gang__admit_explain(struct gang__admission *a, const struct gang__attempt *t)
 {
     struct gang__usage *usage = a->usage;
-    struct gang__attempt free = *t;
+    struct gang__attempt unlimited = *t;
     gang_result r = check_sizes(a, t);
     if (r != GANG_OK || !usage)
         return r;
-    free.prefer = GANG__ADMIT_EARLIEST;
+    unlimited.prefer = GANG__ADMIT_EARLIEST;
     a->usage = NULL;
-    r = gang__admit_place(a, &free);
+    r = gang__admit_place(a, &unlimited);
     a->usage = usage;
     if (r == GANG_OK) {
         r = check_limits(a, usage);

@@ -221,19 +221,33 @@ static int64_t past_edges(const struct question *q, size_t i, gang__i128 limit, 
     return at;
 }
 
+/* What the pieces bring into a window, at most. It does not depend on when they begin. */
+static gang__i128 most_brought(const struct question *q)
+{
+    gang__i128 most = 0;
+    for (size_t i = 0; i < q->pieces; i++) {
+        gang__i128 first = brought(q, starts(q, i, 0), 0);
+        gang__i128 last = brought(q, ends(q, i, 0) - q->limit->window_ns, 0);
+        most = first > most ? first : most;
+        most = last > most ? last : most;
+    }
+    return most;
+}
+
 static int64_t past_average(const struct question *q, int64_t at, int64_t to)
 {
-    gang__i128 limit = (gang__i128)q->limit->average[q->kind] * q->limit->window_ns, all = 0;
-    for (size_t i = 0; i < q->pieces; i++)
-        all += (gang__i128)q->piece[i].amount[q->kind] * q->piece[i].duration_ns;
-    if (q->limit->average[q->kind] == GANG__NO_LIMIT || q->limit->window_ns == 0 || all == 0)
+    if (q->limit->average[q->kind] == GANG__NO_LIMIT || q->limit->window_ns == 0)
+        return at;
+    gang__i128 limit = (gang__i128)q->limit->average[q->kind] * q->limit->window_ns;
+    gang__i128 most = most_brought(q);
+    if (most == 0)
         return at;
     for (size_t i = 0; i < q->pieces && at <= to; i++)
         if (q->piece[i].amount[q->kind] > 0)
             at = past_edges(q, i, limit, at);
     for (size_t i = 0; i < 2 * q->steps && at <= to; i++) {
         int64_t x = q->step[i / 2].at_ns - (i & 1 ? q->limit->window_ns : 0);
-        if (booked(q, x) > limit - all)
+        if (booked(q, x) > limit - most)
             at = past_window(q, x, limit, at);
     }
     return at;
