@@ -39,7 +39,7 @@ static int64_t latest_start(const struct gang__job *job)
 
 static bool waits_to_run(const struct gang__job *job)
 {
-    return job->state != GANG_JOB_RUNNING && job->counted_pending && !job->ending;
+    return job->state != GANG_JOB_RUNNING && !job->ending; /* also one that is displaced, or moved */
 }
 
 int64_t gang__term_next(const gang_sched *s, const struct gang__job *job)
