@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making a timeline, and what changes it. */
 #include <assert.h>
+#include <stdlib.h>
 
 #include "plan/timeline_in.h"
 
@@ -229,6 +230,7 @@ static void lift(struct gang__timeline *t, const struct gang__occupant *o, uint3
 static void come(struct gang__timeline *t, struct gang__occupant *o)
 {
     struct gang__after_end after = GANG__AFTER_NOTHING;
+    o->serial = ++t->serials;
     o->after = after;
     gang__edges_enter(t, o);
     count_all(t, o, 1);
@@ -331,7 +333,18 @@ static struct gang__occupant *occupant_new(struct gang__timeline *t,
     return o;
 }
 
-/* Room for one more occupation in all that is not its own. */
+/* Room for as many occupations, of which so many are on one node, in all that is not their own. */
+static bool reserve_for(struct gang__timeline *t, size_t count, size_t most)
+{
+    return gang__grow(&t->mem, (void **)&t->active, &t->active_room, most + 1,
+                      sizeof(t->active[0])) &&
+           gang__grow(&t->mem, (void **)&t->occupant, &t->occupant_room, t->occupant_end + count,
+                      sizeof(t->occupant[0])) &&
+           gang__grow(&t->mem, (void **)&t->free_id, &t->free_id_room, t->occupant_end + count,
+                      sizeof(t->free_id[0])) &&
+           gang__edges_reserve(t, t->occupant_count + count);
+}
+
 static bool reserve(struct gang__timeline *t, const struct gang__occupation *o)
 {
     size_t most = 0;
@@ -339,13 +352,7 @@ static bool reserve(struct gang__timeline *t, const struct gang__occupation *o)
         size_t count = t->node[o->place[i].node].count;
         most = count > most ? count : most;
     }
-    return gang__grow(&t->mem, (void **)&t->active, &t->active_room, most + 1,
-                      sizeof(t->active[0])) &&
-           gang__grow(&t->mem, (void **)&t->occupant, &t->occupant_room, t->occupant_end + 1,
-                      sizeof(t->occupant[0])) &&
-           gang__grow(&t->mem, (void **)&t->free_id, &t->free_id_room, t->occupant_end + 1,
-                      sizeof(t->free_id[0])) &&
-           gang__edges_reserve(t, t->occupant_count + 1);
+    return reserve_for(t, 1, most);
 }
 
 gang_result gang__timeline_add(struct gang__timeline *t, const struct gang__occupation *spec,
@@ -397,6 +404,82 @@ void gang__timeline_advance(struct gang__timeline *t, int64_t now_ns)
             for (const struct gang__occupant *o = e->first[side]; o; o = o->next[side])
                 for (uint32_t i = 0; i < o->stay_count; i++)
                     gang__node_stale(t, o->stay[i].node);
+}
+
+/* ---- once more ------------------------------------------------------------------------------ */
+
+static int by_serial(const void *a, const void *b)
+{
+    uint64_t x = (*(struct gang__occupant *const *)a)->serial,
+             y = (*(struct gang__occupant *const *)b)->serial;
+    return (x > y) - (x < y);
+}
+
+static struct gang__occupant *occupant_copy(struct gang__timeline *t,
+                                            const struct gang__occupant *o)
+{
+    size_t amounts = 0, bytes = sizeof(*o) + o->stay_count * sizeof(o->stay[0]);
+    for (uint32_t i = 0; i < o->stay_count; i++)
+        if (o->stay[i].amount != GANG__AS_WHOLE && o->stay[i].amount >= amounts)
+            amounts = o->stay[i].amount + 1;
+    struct gang__occupant *copy = gang__alloc(&t->mem, bytes + amounts * sizeof(o->amount[0]));
+    if (!copy)
+        return NULL;
+    memcpy(copy, o, bytes);
+    copy->amount = (void *)((char *)copy + bytes);
+    memcpy((void *)copy->amount, (const void *)o->amount, amounts * sizeof(o->amount[0]));
+    return copy;
+}
+
+/* In the order in which they came, so that those that begin or end together lie in the same order. */
+static bool copy_all(struct gang__timeline *t, const struct gang__timeline *from,
+                     const struct gang__occupant **order)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < from->occupant_end; i++)
+        if (from->occupant[i])
+            order[count++] = from->occupant[i];
+    if (count)
+        qsort(order, count, sizeof(*order), by_serial);
+    for (size_t i = 0; i < count; i++) {
+        struct gang__occupant *o = occupant_copy(t, order[i]);
+        if (!o)
+            return false;
+        t->occupant[o->id] = o;
+        t->occupant_count++;
+        come(t, o);
+    }
+    return true;
+}
+
+gang_result gang__timeline_copy(const struct gang_mem *mem, const struct gang__timeline *from,
+                                struct gang__timeline **copy)
+{
+    size_t most = 0, end = from->occupant_end;
+    gang_result r = gang__timeline_new(mem, &from->capacity[0][0], from->nodes,
+                                       from->total[GANG__FREE_POOL], from->now_ns, copy);
+    if (r != GANG_OK)
+        return r;
+    struct gang__timeline *t = *copy;
+    const struct gang__occupant **order = gang__zalloc(mem, end + 1, sizeof(*order));
+    for (uint32_t i = 0; i < from->nodes; i++)
+        most = from->node[i].count > most ? from->node[i].count : most;
+    bool ok = order && reserve_for(t, end, most);
+    if (ok) {
+        for (size_t i = 0; i < end; i++)
+            t->occupant[i] = NULL;
+        t->occupant_end = end;
+        t->free_id_count = from->free_id_count;
+        if (from->free_id_count)
+            memcpy(t->free_id, from->free_id, from->free_id_count * sizeof(*t->free_id));
+        ok = copy_all(t, from, order);
+    }
+    gang__release(mem, order);
+    if (ok)
+        return GANG_OK;
+    gang__timeline_free(t);
+    *copy = NULL;
+    return GANG_ENOMEM;
 }
 
 /* ---- does it fit? -------------------------------------------------------------------------- */

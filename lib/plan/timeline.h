@@ -96,6 +96,9 @@ struct gang__time_fit {
 gang_result gang__timeline_new(const struct gang_mem *mem, const int64_t *capacity,
                                size_t node_count, int64_t pool, int64_t now_ns,
                                struct gang__timeline **timeline) GANG_MUST_CHECK;
+/* The same once more: same ids, same answers. GANG_OK; GANG_ENOMEM: *copy is NULL. As adding each. */
+gang_result gang__timeline_copy(const struct gang_mem *mem, const struct gang__timeline *from,
+                                struct gang__timeline **copy) GANG_MUST_CHECK;
 /* NULL is allowed. */
 void gang__timeline_free(struct gang__timeline *t);
 void gang__time_fit_free(struct gang__time_fit *fit, const struct gang_mem *mem);

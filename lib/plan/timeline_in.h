@@ -77,6 +77,7 @@ struct gang__occupant {
     struct gang__occupant *next[2], *prev[2]; /* at its edges */
     struct gang__after_end after;
     int64_t pool;
+    uint64_t serial; /* who came later has a larger one */
     uint32_t id, stay_count;
     int64_t (*amount)[GANG__FREE_KINDS];
     struct gang__stay stay[];
@@ -116,6 +117,7 @@ struct gang__timeline {
     size_t edge_count;
     struct gang__occupant **occupant; /* by id; NULL: none */
     size_t occupant_room, occupant_end, occupant_count;
+    uint64_t serials;
     uint32_t *free_id;
     size_t free_id_room, free_id_count;
     struct gang__active {
