@@ -41,6 +41,13 @@ enum { GANG__NODES_AT_ONCE = 32 }; /* in one commit */
 gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_id *ids,
                             struct gang_error *error, size_t *at);
 
+/* Add a node with the id and the words (gang__all_words() of them) that it has in another cluster: in
+ * ascending slots, to a cluster that has none beyond. One that is gone has no name. Then: slots below
+ * `end` were used, and these are free (copied). Under the structure mutex. */
+gang_result gang__node_put(gang_worker *w, const struct gang_node_spec *spec, gang_node_id id,
+                           const uint64_t *payload, struct gang_error *error);
+gang_result gang__slots_put(gang_cluster *c, uint32_t end, const uint32_t *unused, size_t count);
+
 /* Room in all domains of a node. Under the structure mutex. */
 gang_result gang__domains_reserve(gang_cluster *c, const struct gang__node *node);
 
@@ -105,6 +112,8 @@ gang_result gang__domain_reserve(gang_cluster *c, uint32_t index);
 void gang__domain_add(gang_cluster *c, uint32_t index, uint32_t slot);
 /* Undo the last add, of a slot that never had a node since. */
 void gang__domain_drop_last(gang_cluster *c, uint32_t index);
+/* The members in another order: that of a list of as many, with the same slots. */
+void gang__domain_order(gang_cluster *c, uint32_t index, const struct gang__members *as);
 /* Take a slot out: publishes a new list. Out of memory the old one stays, which is allowed: readers
  * check that a slot's node belongs to the domain, and bear one that is listed twice. */
 void gang__domain_remove(gang_cluster *c, uint32_t index, uint32_t slot);

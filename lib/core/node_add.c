@@ -87,12 +87,17 @@ gang_result gang__domains_reserve(gang_cluster *c, const struct gang__node *node
     return GANG_OK;
 }
 
+static gang_result check_name(gang_cluster *c, const struct gang__node *node,
+                              struct gang_error *error)
+{
+    if (!gang__node_by_name(c, node->name))
+        return GANG_OK;
+    return gang__error(error, GANG_EEXIST, "name", "there is a node \"%.64s\" already", node->name);
+}
+
 /* Room for a node: everything that may fail, in an order that leaves nothing to undo. */
 static gang_result make_room(gang_cluster *c, struct gang__node *node, struct gang_error *error)
 {
-    if (gang__node_by_name(c, node->name))
-        return gang__error(error, GANG_EEXIST, "name", "there is a node \"%.64s\" already",
-                           node->name);
     gang_result r = gang__names_reserve(&c->node_names, &c->mem);
     if (r == GANG_OK)
         r = slot_find(c, gang__all_words(node->shape->layout), &node->slot);
@@ -207,6 +212,8 @@ static gang_result make_all(gang_cluster *c, struct gang__specs specs, struct ga
                 ? gang__error(error, GANG_EINVAL, "size", "not that of the first")
                 : gang__node_new(c, spec, &node, error);
         if (r == GANG_OK)
+            r = check_name(c, node, error);
+        if (r == GANG_OK)
             r = make_room(c, node, error);
         if (r != GANG_OK) {
             gang__node_free(c, node);
@@ -267,6 +274,81 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
     gang__add_seq(&c->epoch, 1);
     gang__structure_unlock(c);
     return r;
+}
+
+/* ---- as it is elsewhere ------------------------------------------------------------------------ */
+
+/* Slots below were used, or will be; the next one found is this. */
+static gang_result skip_to(gang_cluster *c, uint32_t slot)
+{
+    for (uint32_t s = gang__load(&c->slot_end); s < slot; s = (s / GANG__CHUNK + 1) * GANG__CHUNK)
+        if (!chunk_make(c, s))
+            return GANG_ENOMEM;
+    gang__store(&c->slot_end, slot);
+    return GANG_OK;
+}
+
+/* All words at once, in a cell that is gone and nobody else's. */
+static void bring_up_as(gang_worker *w, struct gang__node *node, const uint64_t *payload)
+{
+    uint64_t key = (uint64_t)node->slot << 32;
+    gang__commit_begin(w);
+    for (unsigned k = 0; k < gang__all_words(node->shape->layout); k++)
+        gang__commit_add(w, node->slot, k, GANG__OP_SET, payload[k]);
+    gang__commit_run(w, true, NULL);
+    gang__store(&node->label, gang__commit_label(w));
+    gang__store(&gang__chunk_of(w->cluster, node->slot)->described, gang__commit_label(w));
+    gang__index_tidy(w->cluster, &key, 1);
+}
+
+gang_result gang__node_put(gang_worker *w, const struct gang_node_spec *spec, gang_node_id id,
+                           const uint64_t *payload, struct gang_error *error)
+{
+    gang_cluster *c = w->cluster;
+    uint32_t slot = (uint32_t)id;
+    struct gang__node *node = NULL;
+    bool leaves = gang__head_state(payload[GANG__WORD_HEAD]) == GANG__STATE_GONE;
+    size_t at;
+    gang_result r = gang__commit_reserve(w, GANG__MAX_WORDS);
+    if (r == GANG_OK)
+        r = skip_to(c, slot);
+    if (r != GANG_OK)
+        return gang__error(error, r, NULL, "out of memory");
+    r = gang__node_new(c, spec, &node, error);
+    if (r == GANG_OK)
+        r = make_room(c, node, error);
+    if (r == GANG_OK)
+        r = make_indexes(c, node, error, &at);
+    if (r != GANG_OK) {
+        gang__node_free(c, node);
+        return r;
+    }
+    if (leaves) { /* it has neither name nor place any more */
+        slot_use(c, slot);
+        node->next_retired = c->leaving;
+        c->leaving = node;
+    } else {
+        settle_in(c, node);
+        atomic_fetch_add(&c->node_count, 1u);
+    }
+    gang__store(&gang__slot_at(gang__chunk_of(c, slot), slot)->generation,
+                (uint32_t)(id >> 32) - 1);
+    publish(c, node);
+    gang__health_expect(
+        c, gang__health_mask(node->shape->layout, payload + gang__word_count(node->shape->layout)));
+    bring_up_as(w, node, payload);
+    return GANG_OK;
+}
+
+gang_result gang__slots_put(gang_cluster *c, uint32_t end, const uint32_t *unused, size_t count)
+{
+    if (skip_to(c, end) != GANG_OK || !gang__grow(&c->mem, (void **)&c->free_slots,
+                                                  &c->free_slot_room, end, sizeof(*c->free_slots)))
+        return GANG_ENOMEM;
+    if (count)
+        memcpy(c->free_slots, unused, count * sizeof(*unused));
+    c->free_slot_count = count;
+    return GANG_OK;
 }
 
 gang_result gang_node_add(gang_worker *worker, const struct gang_node_spec *spec, gang_node_id *id,

@@ -320,11 +320,8 @@ static const char *class_model(const struct gang_node_spec *spec)
 }
 
 /* The number of a class, made if need be. */
-static gang_result class_get(gang_cluster *c, const struct gang__shape *shape, uint8_t *class_id)
+static gang_result class_of(gang_cluster *c, const char *model, uint8_t holds, uint8_t *class_id)
 {
-    const char *model = class_model(shape->spec);
-    uint8_t holds = (uint8_t)((shape->gpus ? GANG__HOLDS_DEVICES : 0) |
-                              (shape->slices ? GANG__HOLDS_SLICES : 0));
     uint32_t count = gang__load(&c->class_count);
     uint32_t id = 0;
     if (model) {
@@ -347,6 +344,24 @@ static gang_result class_get(gang_cluster *c, const struct gang__shape *shape, u
     }
     *class_id = (uint8_t)id;
     return GANG_OK;
+}
+
+static gang_result class_get(gang_cluster *c, const struct gang__shape *shape, uint8_t *class_id)
+{
+    uint8_t holds = (uint8_t)((shape->gpus ? GANG__HOLDS_DEVICES : 0) |
+                              (shape->slices ? GANG__HOLDS_SLICES : 0));
+    return class_of(c, class_model(shape->spec), holds, class_id);
+}
+
+gang_result gang__classes_copy(gang_cluster *c, const gang_cluster *from)
+{
+    uint8_t made;
+    gang_result r = GANG_OK;
+    for (uint32_t id = 1; id < gang__load(&from->class_count) && r == GANG_OK; id++) {
+        const struct gang__class *class = gang__load(&from->class[id]);
+        r = class_of(c, class->model, class->holds, &made);
+    }
+    return r;
 }
 
 /* ---- one of each -------------------------------------------------------------------------------- */

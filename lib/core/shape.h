@@ -29,6 +29,9 @@ gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
  * a node that is refused takes none. GANG_ELIMIT (GPU models), GANG_ENOMEM. */
 gang_result gang__shape_class(gang_cluster *c, struct gang__shape *shape, struct gang_error *error);
 
+/* Make the classes of another cluster, with the same numbers, where there are none yet. GANG_ENOMEM. */
+gang_result gang__classes_copy(gang_cluster *c, const gang_cluster *from);
+
 /* Once more the shape of the node described last. */
 struct gang__shape *gang__shape_again(gang_cluster *c);
 

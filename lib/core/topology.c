@@ -222,6 +222,16 @@ void gang__domain_drop_last(gang_cluster *c, uint32_t index)
     span_publish(c, d, count); /* perhaps too wide: not dense then, which is slower, not wrong */
 }
 
+/* Nobody reads them yet. */
+void gang__domain_order(gang_cluster *c, uint32_t index, const struct gang__members *as)
+{
+    struct gang__members *m = gang__load(&domain_by_index(c, index)->members);
+    if (gang__load(&m->count) != gang__load(&as->count))
+        return; /* it lists one twice, or one that is gone: no matter */
+    for (uint32_t i = 0; i < gang__load(&m->count); i++)
+        gang__store(&m->slot[i], gang__load(&as->slot[i]));
+}
+
 void gang__domain_remove(gang_cluster *c, uint32_t index, uint32_t slot)
 {
     struct gang__domain *d = domain_by_index(c, index);

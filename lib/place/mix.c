@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/rcu.h"
 #include "core/node.h"
 #include "place/table.h"
 
@@ -145,6 +146,50 @@ bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__ask 
 }
 
 /* ---- declared ------------------------------------------------------------------------------ */
+
+static struct gang__mix *mix_copy(const struct gang_mem *mem, const struct gang__mix *from)
+{
+    size_t bytes = sizeof(*from) + from->count * sizeof(from->ask[0]);
+    for (size_t i = 0; i < from->count; i++)
+        bytes += models_size(&from->ask[i]);
+    struct gang__mix *mix = gang__zalloc(mem, 1, bytes);
+    if (!mix)
+        return NULL;
+    mix->version = from->version;
+    mix->count = from->count;
+    void *end = &mix->ask[mix->count];
+    for (size_t i = 0; i < mix->count; i++) {
+        mix->ask[i] = from->ask[i];
+        end = models_copy(&mix->ask[i], end);
+    }
+    return mix;
+}
+
+bool gang__mixes_copy(gang_cluster *to, gang_cluster *from)
+{
+    struct gang__shared *theirs = gang__shared_at(from), *ours = gang__shared_of(to);
+    if (!ours)
+        return false;
+    if (!theirs)
+        return true;
+    for (unsigned i = 0; i < GANG__MIX_LEARNED; i++) {
+        const struct gang__seen *seen = gang__load(&theirs->mixes.seen[i]);
+        struct gang__seen *copy = seen ? seen_new(&to->mem, &seen->ask) : NULL;
+        if (seen && !copy)
+            return false;
+        if (copy)
+            gang__store(&copy->tasks, gang__load(&seen->tasks));
+        gang__store(&ours->mixes.seen[i], copy);
+    }
+    gang__store(&ours->mixes.learned, gang__load(&theirs->mixes.learned));
+    ours->mixes.versions = theirs->mixes.versions;
+    gang__rcu_enter();
+    const struct gang__mix *declared = gang__load(&theirs->mixes.declared);
+    struct gang__mix *copy = declared ? mix_copy(&to->mem, declared) : NULL;
+    gang__store(&ours->mixes.declared, copy);
+    gang__rcu_leave();
+    return !declared || copy;
+}
 
 static struct gang__mix *mix_new(const struct gang_mem *mem, const gang_request *q)
 {

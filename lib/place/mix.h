@@ -61,6 +61,9 @@ static inline bool gang__ask_suits(const struct gang__ask *a, const char *model)
     return a->model_count == 0;
 }
 
+/* All that another cluster has learned and was told, in place of what this one has, which nobody uses yet.
+ * False: out of memory. */
+bool gang__mixes_copy(gang_cluster *to, gang_cluster *from);
 void gang__mixes_free(struct gang__mixes *m, const struct gang_mem *mem);
 
 #endif

@@ -295,18 +295,16 @@ bool gang__peers_admit(struct gang__plan *p, const struct gang__node *node)
 /* ---- entering and leaving ---------------------------------------------------------------------------- */
 
 /* The planned tasks of one node, in all badges of the job. */
-static bool reserve(const struct gang__plan *p, const struct gang__view *v)
+static bool reserve(const gang_request *q, const struct gang_mem *mem, uint32_t slot)
 {
-    const gang_request *q = p->q;
-    const struct gang_mem *mem = &p->c->mem;
     for (uint32_t i = 0; i < 2 * q->label_count; i++)
-        if (!gang__badge_reserve(q->badges[i], mem, GANG__ROLE_HELD, v->slot) ||
-            !gang__badge_reserve(q->badges[i], mem, GANG__ROLE_PENDING, v->slot))
+        if (!gang__badge_reserve(q->badges[i], mem, GANG__ROLE_HELD, slot) ||
+            !gang__badge_reserve(q->badges[i], mem, GANG__ROLE_PENDING, slot))
             return false;
     for (uint32_t i = 0; i < q->peer_count; i++)
         if (is_guard(&q->peers[i]) &&
             !gang__badge_reserve(q->peers[i].badge, mem,
-                                 GANG__ROLE_GUARD + (unsigned)q->peers[i].level, v->slot))
+                                 GANG__ROLE_GUARD + (unsigned)q->peers[i].level, slot))
             return false;
     return true;
 }
@@ -347,7 +345,7 @@ gang_result gang__peers_enter(gang_worker *w, struct gang__plan *p)
 {
     bool failed = false;
     for (size_t i = 0; i < p->views; i++)
-        if (is_used(&p->view[i]) && !reserve(p, &p->view[i]))
+        if (is_used(&p->view[i]) && !reserve(p->q, &p->c->mem, p->view[i].slot))
             return GANG_ENOMEM;
     for (size_t i = 0; i < p->views; i++) {
         if (!is_used(&p->view[i]))
@@ -409,6 +407,22 @@ void gang__peers_release(gang_worker *w, const struct gang__alloc *a, const uint
         tasks = 0;
     }
     gang__add_seq(&w->stamp, 1);
+}
+
+bool gang__peers_count(gang_cluster *c, const struct gang__alloc *a)
+{
+    for (const uint64_t *task = a->data; task < a->data + a->used;
+         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+        if (gang__task_is_holder(task))
+            continue;
+        if (!reserve(a->q, &c->mem, (uint32_t)task[0]))
+            return false;
+        if (!gang__node_of(c, task[0])) /* it will be given back, but does not count */
+            continue;
+        count_labels(a->q, gang__badge_add, GANG__ROLE_HELD, task[0], 1);
+        count_guards(a->q, gang__badge_add, task[0], 1);
+    }
+    return true;
 }
 
 /* ---- audit ------------------------------------------------------------------------------------------ */

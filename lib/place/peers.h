@@ -23,6 +23,9 @@ void gang__peers_leave(gang_worker *w, struct gang__plan *p);
 void gang__peers_release(gang_worker *w, const struct gang__alloc *a, const uint64_t *keys,
                          size_t count);
 
+/* Count the tasks of a record that was not made by a plan. False: out of memory, some are counted. */
+bool gang__peers_count(gang_cluster *c, const struct gang__alloc *a);
+
 /* Are the badges' numbers those of the live allocations? While nobody changes the cluster. */
 gang_result gang__peers_check(gang_cluster *c, struct gang_error *error);
 

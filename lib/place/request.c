@@ -795,6 +795,18 @@ static gang_result request_make(const struct job *job, gang_request **request)
     return GANG_OK;
 }
 
+gang_result gang__request_compile(gang_cluster *c, const struct gang_request_spec *spec,
+                                  gang_request **q, struct gang_error *error)
+{
+    struct gang_request_spec in;
+    *q = NULL;
+    gang_result r = gang__struct_in(&in, sizeof(in), sizeof(in), spec, spec->size);
+    if (r != GANG_OK)
+        return gang__error(error, r, "size", "struct gang_request_spec is not set up");
+    const struct job j = {c, &in, error, "groups"};
+    return request_make(&j, q);
+}
+
 gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_spec *spec,
                              gang_request **request, struct gang_error *error)
 {
@@ -802,13 +814,8 @@ gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_sp
         *request = NULL;
     if (!cluster || !spec || !request)
         return gang__error(error, GANG_EINVAL, NULL, "NULL argument");
-    struct gang_request_spec in;
-    gang_result r = gang__struct_in(&in, sizeof(in), sizeof(in), spec, spec->size);
-    if (r != GANG_OK)
-        return gang__error(error, r, "size", "struct gang_request_spec is not set up");
-    const struct job j = {cluster, &in, error, "groups"};
     gang_request *q;
-    r = request_make(&j, &q);
+    gang_result r = gang__request_compile(cluster, spec, &q, error);
     if (r != GANG_OK)
         return r;
     if (!gang__mix_learn(cluster, q)) {

@@ -142,6 +142,10 @@ gang_result gang__shapes_compile(gang_cluster *c, const struct gang_group_spec *
                                  size_t shape_size, size_t count, gang_request **q,
                                  struct gang_error *error);
 
+/* As gang_request_new(), of one that nobody has asked for anew: the mix (place/mix.h) does not learn it. */
+gang_result gang__request_compile(gang_cluster *c, const struct gang_request_spec *spec,
+                                  gang_request **q, struct gang_error *error);
+
 /* Count references, and give up some: the last one frees it. */
 void gang__request_get(gang_request *request, uint32_t times);
 void gang__request_put(gang_request *request, uint32_t times);

@@ -119,6 +119,14 @@ gang_result gang__alloc_lock(gang_cluster *c, gang_alloc_id id, struct gang__all
 gang_result gang__alloc_read(gang_cluster *c, gang_alloc_id id, struct gang__alloc **a);
 void gang__alloc_read_end(struct gang__alloc *a);
 
+/* All live records of another cluster, under the same ids, in one that has none: the words of its nodes say
+ * already what is taken (core/cluster_copy.h). `map` gives the request of this cluster that stands for one of that;
+ * *to is borrowed. GANG_OK; GANG_EBUSY: another thread changes an allocation; GANG_ENOMEM; the map's
+ * result. On an error some are there: end the cluster. */
+typedef gang_result gang__request_map(gang_request *from, void *ctx, gang_request **to);
+gang_result gang__allocs_copy(gang_worker *w, gang_cluster *from, gang__request_map *map, void *ctx)
+    GANG_MUST_CHECK;
+
 /* What a task holds, as the public face tells it. */
 void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *out);
 
