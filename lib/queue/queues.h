@@ -156,6 +156,8 @@ struct gang__rules; /* compiled gang_queue_rule[] and the default queue */
 gang_result gang__rules_new(const struct gang_mem *mem, const struct gang_queue_rule *rules,
                             size_t rule_size, size_t count, const char *default_queue,
                             struct gang__rules **out, struct gang_error *error);
+gang_result gang__rules_copy(const struct gang_mem *mem, const struct gang__rules *from,
+                             struct gang__rules **out);
 void gang__rules_free(struct gang__rules *rules, const struct gang_mem *mem);
 
 /**

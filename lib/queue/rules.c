@@ -257,6 +257,13 @@ gang_result gang__rules_new(const struct gang_mem *mem, const struct gang_queue_
     return GANG_OK;
 }
 
+gang_result gang__rules_copy(const struct gang_mem *mem, const struct gang__rules *from,
+                             struct gang__rules **out)
+{
+    return gang__rules_new(mem, from->rule, sizeof(*from->rule), from->count, from->default_queue,
+                           out, NULL);
+}
+
 void gang__rules_free(struct gang__rules *rules, const struct gang_mem *mem)
 {
     gang__release(mem, rules);

@@ -299,6 +299,17 @@ static void take_capacity(struct gang__ahead *a, const gang_snapshot *snapshot)
     }
 }
 
+/* Room for what is kept of each slot below. */
+static bool reserve_slots(gang_sched *s, uint32_t end)
+{
+    struct gang__ahead *a = s->ahead;
+    size_t words = end / 64 + 1;
+    return gang__grow(&s->mem, (void **)&a->capacity, &a->capacity_room,
+                      (size_t)end * GANG__FREE_KINDS + 1, sizeof(*a->capacity)) &&
+           gang__grow(&s->mem, (void **)&a->mask, &a->mask_room, words, sizeof(*a->mask)) &&
+           gang__grow(&s->mem, (void **)&a->part, &a->part_room, words, sizeof(*a->part));
+}
+
 /* A timeline of the nodes as they are, with what runs. */
 static bool make_anew(gang_sched *s)
 {
@@ -308,11 +319,7 @@ static bool make_anew(gang_sched *s)
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return false;
     uint32_t end = s->scratch->end;
-    size_t words = end / 64 + 1;
-    if (!gang__grow(&s->mem, (void **)&a->capacity, &a->capacity_room,
-                    (size_t)end * GANG__FREE_KINDS + 1, sizeof(*a->capacity)) ||
-        !gang__grow(&s->mem, (void **)&a->mask, &a->mask_room, words, sizeof(*a->mask)) ||
-        !gang__grow(&s->mem, (void **)&a->part, &a->part_room, words, sizeof(*a->part)))
+    if (!reserve_slots(s, end))
         return false;
     uint32_t was = a->end;
     a->end = end;
@@ -326,6 +333,86 @@ static bool make_anew(gang_sched *s)
     a->epoch = epoch;
     a->states = states;
     touch_all(s);
+    return true;
+}
+
+/* ---- of another scheduler --------------------------------------------------------------------- */
+
+/* What is told of a plan; it lies in the timeline under the same number. */
+static bool copy_plan(gang_sched *s, struct gang__unit *u, const struct gang__unit *from,
+                      struct gang__unit **at)
+{
+    u->plan_slot = gang__zalloc(&s->mem, from->plan_slots + 1, sizeof(*u->plan_slot));
+    if (!u->plan_slot)
+        return false;
+    memcpy(u->plan_slot, from->plan_slot, from->plan_slots * sizeof(*u->plan_slot));
+    u->plan_slots = from->plan_slots;
+    u->plan = from->plan;
+    u->planned_ns = from->planned_ns;
+    u->planned_at = at;
+    u->next_planned = NULL;
+    *at = u;
+    u->job->leaf->planned_count++;
+    s->ahead->planned++;
+    return true;
+}
+
+static struct gang__unit *unit_as(const gang_sched *s, const struct gang__unit *from)
+{
+    return &gang__job_of(s, from->job->id)->unit[from->part];
+}
+
+/* Those of a leaf, in their order. */
+static bool copy_plans(gang_sched *s, const struct gang__qs *from)
+{
+    struct gang__unit **at = &gang__qs_of(s, from->q->id)->planned;
+    for (const struct gang__unit *old = from->planned; old; old = old->next_planned) {
+        struct gang__unit *u = unit_as(s, old);
+        if (!copy_plan(s, u, old, at))
+            return false;
+        at = &u->next_planned;
+    }
+    return true;
+}
+
+/* What runs has its number; what had changed there is still to be noted here. */
+static void copy_stays(gang_sched *s, const gang_sched *from)
+{
+    for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
+         n = gang__ordered_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        for (uint32_t i = 0; i < job->unit_count; i++) {
+            struct gang__unit *u = unit_as(s, &job->unit[i]);
+            u->occupies = job->unit[i].occupies;
+            if (job->unit[i].touched_at)
+                gang__ahead_touch(s, u);
+        }
+    }
+}
+
+bool gang__ahead_copy(gang_sched *s, const gang_sched *from)
+{
+    const struct gang__ahead *old = from->ahead;
+    if (!old || !gang__ahead_current(from))
+        return true; /* there, too, it will be made anew */
+    struct gang__ahead *a = s->ahead = gang__zalloc(&s->mem, 1, sizeof(*s->ahead));
+    size_t numbers = (size_t)old->end * GANG__FREE_KINDS;
+    if (!a || !reserve_slots(s, old->end) ||
+        gang__timeline_copy(&s->mem, old->when, &a->when) != GANG_OK)
+        return false;
+    memcpy(a->capacity, old->capacity, numbers * sizeof(*a->capacity));
+    a->end = old->end;
+    a->plain = old->plain;
+    a->kept = old->kept;
+    a->failed_in = old->failed_in;
+    a->epoch = gang__load(&s->cluster->epoch) + 1;
+    a->states = gang__load(&s->cluster->states);
+    copy_stays(s, from);
+    for (uint32_t i = 0; i < from->queues->count; i++)
+        if (!copy_plans(s, from->qs[i]))
+            return false;
+    a->stale = old->stale;
+    a->config = old->config == from->config_count ? s->config_count : 0;
     return true;
 }
 

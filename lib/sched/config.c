@@ -369,6 +369,15 @@ static void link_queues(gang_sched *s)
     }
 }
 
+void gang__config_enter(gang_sched *s)
+{
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        count_anew(s->qs[i]);
+    count_anew(&s->root);
+    s->total_epoch = 0; /* the amounts in force are to be made out anew, too */
+    all_enter(s);
+}
+
 /* From here nothing can fail. */
 static void commit(struct swap *w)
 {
@@ -420,10 +429,7 @@ static gang_result swap_in(gang_sched *s, struct gang__queues *queues, struct ga
     }
     commit(&w);
     if (w.rebuild) {
-        for (uint32_t i = 0; i < queues->count; i++)
-            count_anew(s->qs[i]);
-        count_anew(&s->root);
-        all_enter(s);
+        gang__config_enter(s);
     } else {
         for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n;
              n = gang__ordered_next(n))
@@ -664,6 +670,37 @@ gang_result gang_queue_set_state(gang_sched *sched, gang_queue_id id, int32_t st
     struct gang_queue_spec spec = *q->spec;
     spec.state = state;
     return gang_queue_change(sched, &spec, NULL);
+}
+
+/* ---- of another scheduler -------------------------------------------------------------------- */
+
+/* What a queue has that neither its description nor its jobs tell. */
+static void copy_past(struct gang__qs *to, const struct gang__qs *from)
+{
+    to->idle_since_ns = from->idle_since_ns;
+    if (to->decayed && from->decayed)
+        memcpy(to->decayed, from->decayed, GANG__DIMS * sizeof(*to->decayed));
+}
+
+gang_result gang__config_copy(gang_sched *s, gang_sched *from, struct gang_error *error)
+{
+    struct gang__queues *queues = NULL;
+    gang_queue_id next = from->next_queue;
+    struct list l;
+    if (!list_now(from, 0, &l))
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    gang_result r = gang__queues_new(s->cluster, &s->mem, l.spec, l.count, l.made, from->queues,
+                                     &next, &queues, error);
+    list_free(from, &l);
+    if (r == GANG_OK)
+        r = swap_in(s, queues, error);
+    free_retired(s);
+    s->next_queue = next;
+    for (uint32_t i = 0; r == GANG_OK && i < s->queues->count; i++)
+        copy_past(s->qs[i], gang__qs_of(from, s->queues->queue[i].id));
+    if (r == GANG_OK)
+        copy_past(&s->root, &from->root);
+    return r;
 }
 
 /* ---- made on demand -------------------------------------------------------------------------- */

@@ -499,8 +499,7 @@ static bool make_asks(gang_sched *s, struct gang__job *job)
     return true;
 }
 
-/* It may wait for jobs that are there: they are to wake it. */
-static bool make_waiters(gang_sched *s, struct gang__job *job)
+bool gang__job_waiters(gang_sched *s, struct gang__job *job)
 {
     for (size_t i = 0; i < job->after_count; i++) {
         struct gang__job *first = gang__job_of(s, job->after[i].job);
@@ -565,7 +564,7 @@ static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__qs *le
         return false;
     if (gang__asks_users(leaf->q) && !(job->user_in = gang__user_of(s, leaf, job->user)))
         return false;
-    return make_waiters(s, job);
+    return gang__job_waiters(s, job);
 }
 
 bool gang__job_take(gang_sched *s, struct gang__job *job)

@@ -308,6 +308,28 @@ static void cycle(gang_sched *s)
     } while (steps_left(s) && (make_room(s) || gang__turn_next(s) || gang__ahead_waits(s)));
 }
 
+static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
+{
+    s->running = true;
+    s->runs++;
+    s->now_ns = now_ns;
+    s->steps = 0;
+    s->max_steps = max_steps;
+    s->evicted = 0;
+    s->no_memory = false;
+    memset(&s->info, 0, sizeof(s->info));
+    decay(s);
+}
+
+gang_result gang__sched_take_in(gang_sched *s, int64_t now_ns)
+{
+    begin(s, now_ns, 0);
+    gang__inbox_run(s);
+    gang__jobs_forget(s);
+    s->running = false;
+    return s->no_memory ? GANG_ENOMEM : GANG_OK;
+}
+
 gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_run_opts *opts,
                            struct gang_run_info *info)
 {
@@ -322,15 +344,7 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
         return GANG_EBUSY;
     if (o.max_steps < 0 || now_ns < s->now_ns || (info && info->size < sizeof(*info)))
         return GANG_EINVAL;
-    s->running = true;
-    s->runs++;
-    s->now_ns = now_ns;
-    s->steps = 0;
-    s->max_steps = o.max_steps;
-    s->evicted = 0;
-    s->no_memory = false;
-    memset(&s->info, 0, sizeof(s->info));
-    decay(s);
+    begin(s, now_ns, o.max_steps);
     retry(s);
     grow_up(s);
     tell_states(s);

@@ -13,6 +13,7 @@
  *   leave.c     those who were asked to stop, and who waits for them
  *   overdue.c   bounded bypass: whom nothing passes any more
  *   life.c      reports: tasks and nodes;  timer.c  what is due when;  term.c  until when one may run
+ *   copy.c      all of it once more, for forecasts (copy.h)
  *   why_wait.c  why a job waits;  audit.c  the books against what is there
  *
  * One thread at a time is in here (the owner), but for submit.c and inbox.c. */
@@ -539,6 +540,7 @@ void gang__turn_rekey_all(gang_sched *s);
 void gang__turn_forget(gang_sched *s);
 void gang__turn_user(gang_sched *s, struct gang__qs *leaf, struct gang__user *user);
 void gang__turn_users(gang_sched *s, struct gang__qs *leaf);
+void gang__turn_users_as(gang_sched *s, struct gang__qs *leaf, const struct gang__qs *from);
 void gang__turn_init(struct gang__qs *q);
 void gang__turn_free_bin(gang_sched *s, struct gang__unit *u);
 /* What a unit asks for when it is its turn: its gang, or a task of the first group that lacks
@@ -616,6 +618,8 @@ bool gang__ahead_may_grow(gang_sched *s, const struct gang__unit *u);
 /* It has no planned start any more; and (forget) it is no more. */
 void gang__ahead_unplan(gang_sched *s, struct gang__unit *u);
 void gang__ahead_forget(gang_sched *s, struct gang__unit *u);
+/* The plans of another scheduler, whose jobs and nodes this one has, too. False: out of memory. */
+bool gang__ahead_copy(gang_sched *s, const gang_sched *from);
 void gang__ahead_free(gang_sched *s);
 gang_result gang__ahead_check(gang_sched *s, struct gang_error *error);
 
@@ -717,6 +721,8 @@ struct gang__claim *gang__claim_new(gang_sched *s, struct gang__unit *taker,
 /* ---- job.c ---- */
 
 struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id);
+/* It may wait for jobs that are there: they are to wake it. False: out of memory. */
+bool gang__job_waiters(gang_sched *s, struct gang__job *job);
 /* A submitted one enters, or is refused. False: out of memory, it is to be taken again. */
 bool gang__job_take(gang_sched *s, struct gang__job *job);
 /* May its units be tried? Puts them where they belong: into their bins, or out of them. */
@@ -815,11 +821,17 @@ struct gang__qs *gang__qs_of(const gang_sched *s, gang_queue_id id);
  * made. */
 gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *name,
                               struct gang__qs **leaf);
+/* The tree of another scheduler, with the same ids; nobody is in it yet. Then everybody who is in the table of jobs
+ * enters the books, the leaf of each being set, and waits where he belongs. */
+gang_result gang__config_copy(gang_sched *s, gang_sched *from, struct gang_error *error);
+void gang__config_enter(gang_sched *s);
 void gang__config_idle(gang_sched *s); /* remove made queues that were idle long enough */
 int64_t gang__config_next(const gang_sched *s);
 
 /* ---- sched.c ---- */
 
+/* Take in what waits, at this time, and nothing more: the beginning of a run. */
+gang_result gang__sched_take_in(gang_sched *s, int64_t now_ns);
 void gang__log(gang_sched *s, int32_t level, const char *fmt, ...) GANG__PRINTF(3, 4);
 static inline bool gang__step(gang_sched *s) /* false: no more in this run */
 {

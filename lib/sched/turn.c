@@ -573,15 +573,23 @@ static int64_t weight_of(const struct gang__queue *q, const char *name)
     return GANG_WHOLE;
 }
 
-struct gang__user *gang__user_of(gang_sched *s, struct gang__qs *leaf, const char *name)
+static struct gang__user *user_in(const struct gang__qs *leaf, const char *name, uint64_t hash)
 {
-    size_t length = strlen(name);
-    uint64_t hash = gang__hash(GANG__HASH_SEED, name, length);
     for (struct gang__name *n = gang__names_first(&leaf->users, hash); n; n = n->next) {
         struct gang__user *user = GANG__OF(struct gang__user, link, n);
         if (n->hash == hash && strcmp(user->name, name) == 0)
             return user;
     }
+    return NULL;
+}
+
+struct gang__user *gang__user_of(gang_sched *s, struct gang__qs *leaf, const char *name)
+{
+    size_t length = strlen(name);
+    uint64_t hash = gang__hash(GANG__HASH_SEED, name, length);
+    struct gang__user *there = user_in(leaf, name, hash);
+    if (there)
+        return there;
     size_t amounts = GANG__DIMS * sizeof(int64_t);
     struct gang__user *user = gang__zalloc(&s->mem, 1, sizeof(*user) + amounts + length + 1);
     if (!user || gang__names_reserve(&leaf->users, &s->mem) != GANG_OK) {
@@ -770,8 +778,8 @@ static void make_user_key(const gang_sched *s, struct gang__user *user)
     }
 }
 
-/* What there is, or the weights of users, are others: all bins of the leaf go where they belong. */
-void gang__turn_users(gang_sched *s, struct gang__qs *leaf)
+/* All bins of the leaf go where they belong; `as`: by the keys that its users have there. */
+static void order_users(gang_sched *s, struct gang__qs *leaf, const struct gang__qs *as)
 {
     struct gang__bin *all = NULL;
     struct gang__tree_link *n;
@@ -787,11 +795,25 @@ void gang__turn_users(gang_sched *s, struct gang__qs *leaf)
         for (struct gang__name *at = leaf->users.bucket[b]; at; at = at->next) {
             struct gang__user *user = GANG__OF(struct gang__user, link, at);
             user->weight = weight_of(leaf->q, user->name);
-            make_user_key(s, user);
+            const struct gang__user *other = as ? user_in(as, user->name, user->link.hash) : NULL;
+            if (other)
+                user->key = other->key;
+            else
+                make_user_key(s, user);
         }
     for (; all; all = all->next_moved)
         gang__ordered_insert(&leaf->ready, &all->order);
     gang__turn_rekey(s, leaf);
+}
+
+void gang__turn_users(gang_sched *s, struct gang__qs *leaf)
+{
+    order_users(s, leaf, NULL);
+}
+
+void gang__turn_users_as(gang_sched *s, struct gang__qs *leaf, const struct gang__qs *from)
+{
+    order_users(s, leaf, from);
 }
 
 /* The limit of each user follows what all of them use, and how many of them want more. */

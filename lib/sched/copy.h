@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A scheduler once more: the same queues, jobs and allocations, under the same ids, on a copy of its
+ * cluster (core/cluster_copy.h), so that what is decided on one would be decided on the other.
+ *
+ *   copy.c         the scheduler, its jobs and their gangs
+ *   copy_leave.c   those who were asked to stop, and who waits for them
+ *   copy_turn.c    who is blocked by what
+ *   copy_ask.c     requests, compiled anew for the copy
+ *
+ * What follows from the jobs is made out anew: the books (all enter them, as after a change of the queues),
+ * the orders. What happened before is copied: what was promised, noted, or tried in vain.
+ * Not copied: messages that no run has taken in, heartbeats, and what other threads are doing. */
+#ifndef GANG__SCHED_COPY_H
+#define GANG__SCHED_COPY_H
+
+#include "sched/state.h"
+
+/* A private copy of scheduler and cluster, with ops of its own. It is ended with gang_sched_free() and then
+ * gang_cluster_free() of its cluster. GANG_OK; GANG_EBUSY: another thread changes an allocation; GANG_ENOMEM.
+ * On an error *copy is NULL. Owner of `from`, outside of a run, and nobody changes the cluster meanwhile.
+ * O(nodes + jobs + their tasks). */
+gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, void *user,
+                             gang_sched **copy, struct gang_error *error) GANG_MUST_CHECK;
+
+/* ---- copy_ask.c ---- */
+
+/* Requests of one scheduler, and what stands for them in the other. */
+struct gang__asks_copy {
+    gang_sched *to;
+    struct gang__names of; /* by the address of the request */
+};
+gang_result gang__asks_copy(struct gang__asks_copy *c, const gang_sched *from);
+/* What stands for a request (gang__request_map). One that is no job's, because somebody has allocated by
+ * himself or room is kept free with it, is made when it is met; it is never asked for again. */
+gang_result gang__asks_find(gang_request *from, void *ctx, gang_request **to);
+/* A reference to what a job asks for. NULL: out of memory. */
+struct gang__asked *gang__asks_get(struct gang__asks_copy *c, const struct gang__asked *from);
+void gang__asks_end(struct gang__asks_copy *c);
+
+/* ---- copy_turn.c ---- */
+
+/* They are in their bins already. Cannot fail. */
+void gang__turns_copy(gang_sched *to, const gang_sched *from);
+
+/* ---- copy_leave.c ---- */
+
+/* The jobs are there already. False: out of memory. */
+bool gang__leaves_copy(gang_sched *to, const gang_sched *from);
+
+#endif

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A copy of a scheduler decides as the original: random worlds are copied in the midst of whatever is under
+ * way, and both go on with the same events. What they tell their hosts must be the same, call by call: who,
+ * where, when, on which devices.
+ *   GANG_SEED           begins with this world
+ *   GANG_TEST_SECONDS   how long, 3 unless told */
+#include <gangsched/gangsched.h>
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "chance.h"
+#include "sched/copy.h"
+#include "suite.h"
+#include "support.h"
+
+enum { LOG = 1 << 20, NODES = 10, STEPS = 40, MOST_STEPS = 3000 };
+#define SECOND INT64_C(1000000000)
+
+struct side {
+    gang_cluster *c;
+    gang_worker *w;
+    gang_sched *s;
+    size_t used;
+    char log[LOG]; /* what its host was told in this step */
+};
+
+static struct side side[2];
+static int sides; /* 2: the copy goes along */
+static int64_t now_ns;
+static uint64_t world;
+static int step, nodes_made;
+static bool endless; /* a run was cut short: they displace each other without end */
+static int64_t endless_seen, starts_seen, stops_seen, copies_busy;
+
+/* ---- the host ---- */
+
+static void say(struct side *to, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    to->used += (size_t)vsnprintf(to->log + to->used, LOG - to->used, format, args);
+    va_end(args);
+    ck_assert_uint_lt(to->used, LOG - 1);
+}
+
+static int32_t say_task(const struct gang_task *t, void *user)
+{
+    say(user, " %d@%" PRIx64 ":%" PRIx64 ",%" PRIx64, t->group, t->node, t->gpus, t->cores[0]);
+    return 0;
+}
+
+static int32_t tell(const char *op, const struct gang_event *e, void *user)
+{
+    struct side *to = user;
+    say(to, "%s %" PRIu64 ".%d state %d end %d reason %d because %" PRIu64 " until %" PRId64, op,
+        e->job, e->part, e->state, e->end, e->reason, e->because, e->deadline_ns);
+    for (size_t i = 0; i < e->task_count; i++)
+        say(to, " #%" PRId64, e->tasks[i]);
+    if (e->alloc != GANG_ID_NONE)
+        (void)!gang_alloc_each(to->c, e->alloc, say_task, to);
+    say(to, "\n");
+    return 0;
+}
+
+static int32_t on_start(const struct gang_event *e, void *user)
+{
+    starts_seen++;
+    return tell("start", e, user);
+}
+
+static int32_t on_grow(const struct gang_event *e, void *user)
+{
+    return tell("grow", e, user);
+}
+
+static int32_t on_shrink(const struct gang_event *e, void *user)
+{
+    return tell("shrink", e, user);
+}
+
+static int32_t on_preempt(const struct gang_event *e, void *user)
+{
+    stops_seen++;
+    return tell("preempt", e, user);
+}
+
+static int32_t on_kill(const struct gang_event *e, void *user)
+{
+    return tell("kill", e, user);
+}
+
+static int32_t on_suspend(const struct gang_event *e, void *user)
+{
+    return tell("suspend", e, user);
+}
+
+static int32_t on_resume(const struct gang_event *e, void *user)
+{
+    return tell("resume", e, user);
+}
+
+static int32_t on_state(const struct gang_event *e, void *user)
+{
+    return tell("state", e, user);
+}
+
+static int64_t on_predict(const struct gang_event *e, void *user)
+{
+    (void)user;
+    return e->job % 3 ? 0 : (int64_t)(1 + e->job % 7) * 5 * SECOND;
+}
+
+static int64_t on_overrun(const struct gang_event *e, void *user)
+{
+    tell("overrun", e, user);
+    return e->job % 2 ? 0 : 4 * SECOND;
+}
+
+static const struct gang_host_ops ops = {.size = sizeof(ops),
+                                         .start = on_start,
+                                         .grow = on_grow,
+                                         .shrink = on_shrink,
+                                         .preempt = on_preempt,
+                                         .kill = on_kill,
+                                         .suspend = on_suspend,
+                                         .resume = on_resume,
+                                         .state = on_state,
+                                         .predict = on_predict,
+                                         .overrun = on_overrun};
+
+/* ---- events: chosen once, done to both ---- */
+
+#define BOTH(call)                                                               \
+    do {                                                                         \
+        for (int k = 0; k < sides; k++) {                                        \
+            const struct side *at = &side[k];                                    \
+            result[k] = (call);                                                  \
+        }                                                                        \
+        ck_assert_msg(sides < 2 || result[0] == result[1],                       \
+                      "world %" PRIu64 " step %d: %s, the copy %s", world, step, \
+                      gang_result_name(result[0]), gang_result_name(result[1])); \
+    } while (0)
+
+static void add_node(void)
+{
+    gang_result result[2] = {0, 0};
+    char name[32], rack[8], part[8];
+    snprintf(name, sizeof(name), "n%d", nodes_made++);
+    snprintf(rack, sizeof(rack), "r%d", (int)below(3));
+    snprintf(part, sizeof(part), "p%d", (int)below(2));
+    struct gang_gpu_spec gpu[8];
+    struct gang_node_spec spec = GANG_NODE_SPEC_INIT;
+    const struct gang_label place = {"rack", rack};
+    const char *const in[] = {part};
+    size_t gpus = (size_t)below(5);
+    const char *model = one_in(2) ? "h" : "v";
+    for (size_t i = 0; i < gpus; i++) {
+        gpu[i] = (struct gang_gpu_spec)GANG_GPU_SPEC_INIT;
+        gpu[i].model = model;
+    }
+    struct gang_core_spec core[16];
+    size_t cores = one_in(2) ? 8 : 0;
+    for (size_t i = 0; i < cores; i++)
+        core[i] = (struct gang_core_spec){.os_index = (int32_t)i, .numa = -1, .threads = 1};
+    spec.name = name;
+    spec.cpu_milli = 8000;
+    spec.memory_bytes = (8 + below(8)) * GIB;
+    spec.gpus = gpu;
+    spec.gpu_count = gpus;
+    spec.cores = core;
+    spec.core_count = cores;
+    spec.topology = &place;
+    spec.topology_count = 1;
+    spec.partitions = in;
+    spec.partition_count = one_in(2);
+    gang_node_id id[2] = {0, 0};
+    BOTH(gang_node_add(at->w, &spec, &id[k], NULL));
+    ck_assert(sides < 2 || id[0] == id[1]);
+}
+
+static gang_node_id some_node(void)
+{
+    gang_node_id chosen = GANG_ID_NONE;
+    int n = 0;
+    for (gang_node_id id = gang_node_next(side[0].c, GANG_ID_NONE); id != GANG_ID_NONE;
+         id = gang_node_next(side[0].c, id))
+        if (one_in(++n))
+            chosen = id;
+    return chosen;
+}
+
+static void change_node(void)
+{
+    gang_result result[2] = {0, 0};
+    gang_node_id id = some_node();
+    int64_t what = below(8);
+    if (what == 0 && gang_node_count(side[0].c) > 4) {
+        BOTH(gang_node_remove(at->w, id));
+    } else if (what == 1) {
+        BOTH(gang_report_node_lost(at->s, id));
+    } else if (what == 2) {
+        int32_t state = one_in(2) ? GANG_GPU_UNHEALTHY : GANG_GPU_OK;
+        BOTH(gang_gpu_set_state(at->w, id, 0, state));
+    } else {
+        int32_t state = one_in(3) ? GANG_NODE_DRAINING : GANG_NODE_UP;
+        BOTH(gang_node_set_state(at->w, id, state));
+    }
+}
+
+static gang_job_id some_job(int32_t state)
+{
+    gang_job_id chosen = GANG_ID_NONE;
+    int n = 0;
+    for (gang_job_id id = gang_job_next(side[0].s, GANG_ID_NONE); id != GANG_ID_NONE;
+         id = gang_job_next(side[0].s, id)) {
+        struct gang_job_info info = {.size = sizeof(info)};
+        if (gang_job_get(side[0].s, id, &info) == GANG_OK && (state < 0 || info.state == state) &&
+            one_in(++n))
+            chosen = id;
+    }
+    return chosen;
+}
+
+static const char *const leaf[] = {"a1", "a2", "b", "c"};
+
+static void submit(void)
+{
+    gang_result result[2] = {0, 0};
+    struct gang_job_spec job = GANG_JOB_SPEC_INIT;
+    struct gang_group_spec group[2] = {group_of(1 + below(4), 500 * below(5), 1000 * below(3)),
+                                       group_of(1 + below(3), 1000, 0)};
+    const struct gang_label label = {"team", one_in(2) ? "x" : "y"};
+    const struct gang_peer_rule peer = {"team", one_in(2) ? "x" : NULL, one_in(2) ? "rack" : NULL,
+                                        0, one_in(2)};
+    const char *models[] = {"h", "v"};
+    struct gang_job_after after = {some_job(-1), (int32_t)below(3), 0};
+    struct gang_group_after then = {1, 0, GANG_AFTER_END, 0};
+    size_t groups = one_in(4) ? 2 : 1;
+    for (size_t i = 0; i < groups; i++)
+        group[i].min = one_in(2) ? group[i].count : 1;
+    if (one_in(6) && group[0].gpu_milli == 0)
+        group[0].gpu_milli = 250;
+    if (one_in(8))
+        group[0].gpu_models = models;
+    group[0].gpu_model_count = group[0].gpu_models && group[0].gpu_milli ? 1 + (size_t)below(2) : 0;
+    group[0].partition = one_in(8) ? "p0" : NULL;
+    group[0].where = one_in(10) ? "node != n3" : NULL;
+    group[0].memory_bytes = one_in(3) ? GIB : 0;
+    job.request.groups = group;
+    job.request.group_count = groups;
+    job.request.same = one_in(6) && groups == 1 ? "rack" : NULL;
+    job.request.labels = &label;
+    job.request.label_count = one_in(5);
+    job.request.peers = &peer;
+    job.request.peer_count = one_in(8);
+    job.request.exclusive = one_in(15);
+    job.queue = leaf[below(4)];
+    job.priority = below(3);
+    job.user = one_in(2) ? "ann" : "bob";
+    job.preemptible = one_in(4) ? (int32_t)below(3) : GANG_PREEMPTIBLE;
+    job.time_limit_ns = one_in(4) ? 0 : (5 + below(60)) * SECOND;
+    job.loss = (int32_t)below(5);
+    job.max_restarts = 3;
+    job.restart_delay_ns = one_in(2) ? 3 * SECOND : 0;
+    job.refill_ns = one_in(2) ? 20 * SECOND : 0;
+    job.start_within_ns = one_in(12) ? 40 * SECOND : 0;
+    job.back_off_ns = one_in(2) ? 5 * SECOND : 0;
+    job.hold = one_in(12);
+    job.begin_ns = one_in(12) ? now_ns + below(30) * SECOND : 0;
+    job.deadline_ns = one_in(12) ? now_ns + (20 + below(200)) * SECOND : 0;
+    job.after = &after;
+    job.after_count = after.job != GANG_ID_NONE && one_in(8);
+    job.group_after = &then;
+    job.group_after_count = groups == 2 && one_in(3) && !job.request.same;
+    int64_t count = one_in(5) ? 1 + below(5) : 1;
+    gang_job_id id[2] = {0, 0};
+    BOTH(gang_job_submit_array(at->s, &job, count, &id[k], NULL));
+    ck_assert(sides < 2 || id[0] == id[1]);
+}
+
+static void end_job(void)
+{
+    gang_result result[2] = {0, 0};
+    gang_job_id id = some_job(GANG_JOB_RUNNING);
+    int32_t success = !one_in(4);
+    if (id != GANG_ID_NONE)
+        BOTH(gang_report_end(at->s, id, success));
+}
+
+static void task_ends(void)
+{
+    gang_result result[2] = {0, 0};
+    gang_job_id id = some_job(GANG_JOB_RUNNING);
+    int64_t task = below(3);
+    int32_t what = one_in(2) ? GANG_TASK_FAILED : GANG_TASK_SUCCEEDED;
+    if (id != GANG_ID_NONE)
+        BOTH(gang_report_tasks(at->s, id, 0, GANG_ID_NONE, &task, 1, what));
+}
+
+static void gone(void)
+{
+    gang_result result[2] = {0, 0};
+    gang_job_id id = some_job(one_in(2) ? GANG_JOB_STOPPING : GANG_JOB_RUNNING);
+    if (id != GANG_ID_NONE)
+        BOTH(gang_report_tasks(at->s, id, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_GONE));
+}
+
+static void command(void)
+{
+    gang_result result[2] = {0, 0};
+    gang_job_id id = some_job(-1);
+    int64_t what = below(6), value = below(4);
+    if (id == GANG_ID_NONE)
+        return;
+    if (what == 0)
+        BOTH(gang_job_cancel(at->s, id));
+    else if (what == 1)
+        BOTH(gang_job_hold(at->s, id));
+    else if (what == 2)
+        BOTH(gang_job_release(at->s, id));
+    else if (what == 3)
+        BOTH(gang_job_set_priority(at->s, id, value));
+    else if (what == 4)
+        BOTH(gang_job_set_target(at->s, id, value));
+    else
+        BOTH(gang_job_set_time_limit(at->s, id, (1 + value) * 20 * SECOND));
+}
+
+static struct gang_queue_spec random_queue(const char *name, const char *parent,
+                                           struct gang_quota quota[2])
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    quota[0] = (struct gang_quota){"gpu", 1000 * below(6), NULL, 0, 0};
+    quota[1] = (struct gang_quota){"gpu", 1000 * (6 + below(12)), NULL, 0, 0};
+    q.name = name;
+    q.parent = parent;
+    q.guaranteed = &quota[0];
+    q.guaranteed_count = !parent && !one_in(3);
+    q.limit = &quota[1];
+    q.limit_count = !parent && one_in(3);
+    q.grace_ns = one_in(2) ? 10 * SECOND : 0;
+    q.order = (int32_t)below(5);
+    q.block = one_in(6);
+    q.preempt = one_in(3) ? GANG_PREEMPT_SUSPEND : GANG_PREEMPT_REQUEUE;
+    q.within = one_in(3) ? GANG_DISPLACE_LOWER : 0;
+    q.min_runtime_ns = one_in(5) ? 10 * SECOND : -1;
+    q.max_running = one_in(8) ? 3 : 0;
+    q.user_limit_percent = one_in(4) ? 50 : 0;
+    q.backfill = one_in(2) ? GANG_BACKFILL_NONE : (int32_t)below(4);
+    q.backfill_order = (int32_t)below(5);
+    q.plan_depth = one_in(2) ? 0 : 1 + below(4);
+    q.turn = (int32_t)below(3);
+    q.overrun = (int32_t)below(4);
+    q.extend_ns = one_in(2) ? 6 * SECOND : 0;
+    q.max_overtakes = one_in(4) ? 1 + below(4) : 0;
+    q.max_wait_ns = one_in(6) ? 20 * SECOND : 0;
+    q.weight = (double)(1 + below(3));
+    return q;
+}
+
+static void set_queues(void)
+{
+    gang_result result[2] = {0, 0};
+    struct gang_quota quota[5][2];
+    struct gang_queue_spec q[5] = {
+        random_queue("a", NULL, quota[0]), random_queue("a1", "a", quota[1]),
+        random_queue("a2", "a", quota[2]), random_queue("b", NULL, quota[3]),
+        random_queue("c", NULL, quota[4])};
+    BOTH(gang_sched_set_queues(at->s, q, 5, NULL));
+    ck_assert_msg(result[0] == GANG_OK, "world %" PRIu64 ": %s", world,
+                  gang_result_name(result[0]));
+}
+
+static void happen(void)
+{
+    int64_t what = below(20);
+    if (what < 9)
+        submit();
+    else if (what < 12)
+        end_job();
+    else if (what < 13)
+        task_ends();
+    else if (what < 14)
+        gone();
+    else if (what < 16)
+        command();
+    else if (what < 17)
+        change_node();
+    else if (what < 18 && nodes_made < 3 * NODES)
+        add_node();
+    else if (one_in(20))
+        set_queues();
+}
+
+/* ---- both sides ---- */
+
+static void check(struct side *at, const char *which)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_result r = gang_sched_check(at->s, &error);
+    ck_assert_msg(r == GANG_OK, "world %" PRIu64 " step %d, %s: %s: %s", world, step, which,
+                  error.path, error.text);
+    r = gang_cluster_check(at->c, &error);
+    ck_assert_msg(r == GANG_OK, "world %" PRIu64 " step %d, %s: %s", world, step, which,
+                  error.text);
+}
+
+static int32_t put_text(const char *text, size_t length, void *user)
+{
+    (void)user;
+    return fwrite(text, 1, length, stderr) == length ? 0 : -1;
+}
+
+/* When something differs: why those who wait do. */
+static void tell_why(void)
+{
+    for (int k = 0; k < sides; k++)
+        for (gang_job_id id = gang_job_next(side[k].s, GANG_ID_NONE); id != GANG_ID_NONE;
+             id = gang_job_next(side[k].s, id)) {
+            fprintf(stderr, "\n%s: ", k ? "copy" : "original");
+            (void)!gang_job_write_why(side[k].s, id, put_text, NULL);
+        }
+}
+
+static void run_both(void)
+{
+    struct gang_run_opts opts = GANG_RUN_OPTS_INIT;
+    struct gang_run_info info = GANG_RUN_INFO_INIT;
+    opts.max_steps = MOST_STEPS;
+    for (int k = 0; k < sides; k++) {
+        side[k].used = 0;
+        side[k].log[0] = '\0';
+        MUST(gang_sched_run(side[k].s, now_ns, &opts, &info));
+        endless = endless || info.more;
+        check(&side[k], k ? "the copy" : "the original");
+    }
+    if (sides > 1 && strcmp(side[0].log, side[1].log) != 0)
+        tell_why();
+    ck_assert_msg(sides < 2 || strcmp(side[0].log, side[1].log) == 0,
+                  "world %" PRIu64 " step %d: the original\n%s\nthe copy\n%s", world, step,
+                  side[0].log, side[1].log);
+    if (sides > 1 && gang_sched_next(side[0].s) != gang_sched_next(side[1].s))
+        tell_why();
+    ck_assert_msg(sides < 2 || gang_sched_next(side[0].s) == gang_sched_next(side[1].s),
+                  "world %" PRIu64 " step %d: next at %" PRId64 ", of the copy %" PRId64, world,
+                  step, gang_sched_next(side[0].s), gang_sched_next(side[1].s));
+    for (gang_job_id id = gang_job_next(side[0].s, GANG_ID_NONE); sides > 1 && id != GANG_ID_NONE;
+         id = gang_job_next(side[0].s, id)) {
+        struct gang_job_info a = {.size = sizeof(a)}, b = {.size = sizeof(b)};
+        MUST(gang_job_get(side[0].s, id, &a));
+        MUST(gang_job_get(side[1].s, id, &b));
+        ck_assert_msg(a.state == b.state && a.tasks == b.tasks && a.planned_ns == b.planned_ns &&
+                          a.started_ns == b.started_ns && a.preemptions == b.preemptions,
+                      "world %" PRIu64 " step %d: job %" PRIu64 " planned %" PRId64
+                      ", in the copy %" PRId64,
+                      world, step, id, a.planned_ns, b.planned_ns);
+    }
+}
+
+static void open_world(void)
+{
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    struct gang_cluster_opts cluster = GANG_CLUSTER_OPTS_INIT;
+    const char *const levels[] = {"rack"};
+    static const int32_t policies[] = {GANG_POLICY_DEFAULT, GANG_POLICY_PACK, GANG_POLICY_SPREAD,
+                                       GANG_POLICY_BEST_FIT, GANG_POLICY_GPU_CLUSTERING};
+    memset(side, 0, sizeof(side));
+    endless = false;
+    sides = 1;
+    nodes_made = 0;
+    now_ns = SECOND;
+    cluster.levels = levels;
+    cluster.level_count = 1;
+    cluster.policy = policies[below(5)];
+    MUST(gang_cluster_new(&cluster, &side[0].c, NULL));
+    MUST(gang_worker_new(side[0].c, &side[0].w));
+    MUST(gang_kind_add(side[0].w, "seats", NULL, GANG_SCOPE_CLUSTER, 7, NULL));
+    MUST(gang_partition_set(side[0].w, "p0", (int32_t)below(3)));
+    for (int i = 0; i < NODES; i++)
+        add_node();
+    opts.half_life_ns = one_in(4) ? 30 * SECOND : 0;
+    MUST(gang_sched_new(side[0].c, &opts, &ops, &side[0], &side[0].s, NULL));
+    set_queues();
+}
+
+static void close_world(void)
+{
+    for (int k = 0; k < sides; k++) {
+        gang_sched_free(side[k].s);
+        gang_cluster_free(side[k].c);
+    }
+}
+
+static void take_step(void)
+{
+    for (int64_t n = below(4); n > 0; n--)
+        happen();
+    int64_t next = gang_sched_next(side[0].s);
+    now_ns += one_in(3) ? 0 : (1 + below(5)) * SECOND;
+    if (one_in(3) && next > now_ns && next < now_ns + 60 * SECOND)
+        now_ns = next;
+    run_both();
+}
+
+static void copy_world(void)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_result r = gang__sched_copy(side[0].s, &ops, &side[1], &side[1].s, &error);
+    ck_assert_msg(r == GANG_OK, "world %" PRIu64 ": %s: %s", world, error.path, error.text);
+    side[1].c = gang_sched_cluster(side[1].s);
+    MUST(gang_worker_new(side[1].c, &side[1].w));
+    sides = 2;
+    copies_busy += side[0].s->claims != NULL;
+    check(&side[0], "the original");
+    check(&side[1], "the copy");
+}
+
+static void live(void)
+{
+    open_world();
+    int before = (int)below(STEPS);
+    for (step = 0; step < before && !endless; step++)
+        take_step();
+    if (!endless)
+        copy_world();
+    for (; step < before + STEPS && !endless; step++)
+        take_step();
+    endless_seen += endless;
+    close_world();
+}
+
+START_TEST(a_copy_decides_as_the_original)
+{
+    const char *seconds = getenv("GANG_TEST_SECONDS");
+    time_t end = time(NULL) + (seconds ? atoi(seconds) : 3);
+    int64_t worlds = 0;
+    world = test_seed();
+    do {
+        chance_state = world;
+        live();
+        world++;
+        worlds++;
+    } while (time(NULL) < end);
+    printf("%" PRId64 " worlds, %" PRId64 " starts, %" PRId64 " preemptions, %" PRId64
+           " copies with somebody on his way out, %" PRId64 " given up\n",
+           worlds, starts_seen, stops_seen, copies_busy, endless_seen);
+    ck_assert_int_gt(starts_seen, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("copy");
+    TCase *tests = tcase_create("copy");
+    tcase_set_timeout(tests, 0);
+    tcase_add_test(tests, a_copy_decides_as_the_original);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite);
+}
