@@ -11,6 +11,7 @@
  *   queue.h     whose turn: the description of queues
  *   job.h       what is to run: the description of a job
  *   sched.h     what now: queues, jobs, the cycle, preemption, the host's callbacks
+ *   forecast.h  when will it start; what if
  *   scenario.h  clusters, queues and jobs as JSON
  */
 #ifndef GANGSCHED_GANGSCHED_H
@@ -18,6 +19,7 @@
 
 #include <gangsched/base.h>
 #include <gangsched/core.h>
+#include <gangsched/forecast.h>
 #include <gangsched/job.h>
 #include <gangsched/model.h>
 #include <gangsched/place.h>
