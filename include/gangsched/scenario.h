@@ -88,6 +88,16 @@ struct gang_scenario_after {
     int32_t reserved0;
 };
 
+/** What is known of the times of a job of the case, beside its limits: those that a forecast needs
+ *  (forecast.h). */
+struct gang_scenario_time {
+    size_t size;       /**< sizeof(struct gang_scenario_time) */
+    size_t job;        /**< index of the job */
+    int64_t ran_ns;    /**< how long it has been running; 0: it begins now, or waits */
+    const int64_t *run_time_ns; /**< how long it runs, each as likely; ascending; > 0 */
+    size_t run_time_count;      /**< 0: not known */
+};
+
 /** One case. */
 struct gang_scenario {
     size_t size;        /**< sizeof(struct gang_scenario) */
@@ -121,12 +131,14 @@ struct gang_scenario {
     int64_t half_life_ns;
     const struct gang_scenario_after *afters; /**< by `job`, without cycles */
     size_t after_count;
+    const struct gang_scenario_time *times; /**< by `job`, one of each that tells any */
+    size_t time_count;
 };
 
 #define GANG_SCENARIO_INIT                                                                      \
     {                                                                                           \
         sizeof(struct gang_scenario), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0,  \
-            NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, 0, 0, NULL, 0           \
+            NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, 0, 0, NULL, 0, NULL, 0  \
     }
 
 /** One case by number. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (past the end). Any thread. */

@@ -395,6 +395,17 @@ static bool same_mapping(const struct gang_scenario *a, const struct gang_scenar
             x.after != y.after || x.when != y.when || x.reserved0 != y.reserved0)
             return differ_at(where, "afters", i);
     }
+    if (a->time_count != b->time_count)
+        return differ(where, "times");
+    for (size_t i = 0; i < a->time_count; i++) {
+        struct gang_scenario_time x;
+        struct gang_scenario_time y;
+        if (!LOAD2(x, y, run_time_count, a->times, b->times, i) || x.job != y.job ||
+            x.ran_ns != y.ran_ns || x.run_time_count != y.run_time_count ||
+            (x.run_time_count &&
+             memcmp(x.run_time_ns, y.run_time_ns, x.run_time_count * sizeof(*x.run_time_ns)) != 0))
+            return differ_at(where, "times", i);
+    }
     return true;
 }
 

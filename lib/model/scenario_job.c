@@ -12,7 +12,8 @@ static const char *const job_keys[] = {
     "policy",       "labels",          "peers",        "exclusive",      "scarce",
     "user",         "user_groups",     "time_limit_s", "hold",           "loss",
     "max_restarts", "restart_delay_s", "refill_s",     "start_within_s", "back_off_s",
-    "heartbeat_s",  "after",           "begin_s",      "deadline_s"};
+    "heartbeat_s",  "after",           "begin_s",      "deadline_s",     "ran_s",
+    "run_time_s"};
 
 static const char *const task_keys[] = {
     "name",        "count",         "min",           "cpu",

@@ -221,6 +221,7 @@ gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, 
 /* `after` of the tasks of a job, and of all jobs. */
 gang_result gang__read_group_after(struct gang__reader *r, const struct gang__json *tasks,
                                    struct gang_job_spec *job);
+gang_result gang__read_job_times(struct gang__reader *r, const struct gang__json *jobs);
 gang_result gang__read_job_after(struct gang__reader *r, const struct gang__json *jobs);
 /* Of a task: `selector` and `where`; partition, devices, levels and bounds, once it is known how many
  * tasks and GPUs there are. Of a job: all but its tasks, sets and state. */

@@ -116,6 +116,9 @@
  *                             *  times, the case begins at 0; 0 (if not given): none
  *           after             *  [{job: name, when: "start" | "end" | "success"}], without cycles:
  *                                gang_scenario.afters
+ *           ran_s             *  of a job that runs: since when; 0 (if not given), below its time limit
+ *           run_time_s        *  how long it runs in all, for forecasts: a number above 0, or a list of
+ *                                them, each as likely: gang_scenario.times
  *   task    count                1 if it is not given
  *           min               *  of this group. If it is not given: 0 where the job or a group
  *                                around it has a `min`, else `count`
@@ -347,6 +350,7 @@ static gang_result read_jobs(struct gang__reader *r, const struct gang__json *at
         GANG__TRY(index_names(r, &jobs, &list[0].name, sizeof(*list), count, &r->jobs));
     r->out->jobs = list;
     r->out->job_count = count;
+    GANG__TRY(gang__read_job_times(r, &jobs));
     return gang__read_job_after(r, &jobs);
 }
 

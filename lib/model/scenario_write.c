@@ -968,6 +968,27 @@ static void put_job_after(struct writer *w, json_t *object, const struct gang_sc
     put_list(w, object, "after", list);
 }
 
+/* As with put_job_after(). */
+static void put_job_times(struct writer *w, json_t *object, const struct gang_scenario *c,
+                          size_t job, size_t *next)
+{
+    const int64_t second = 1000000000;
+    struct gang_scenario_time time;
+    if (*next >= c->time_count || !LOAD(w, time, run_time_count, c->times, *next) ||
+        time.job != job)
+        return;
+    ++*next;
+    if (time.ran_ns)
+        gang__json_put(&w->maker, object, "ran_s", gang__json_new_scaled(time.ran_ns, second));
+    if (time.run_time_count == 1)
+        gang__json_put(&w->maker, object, "run_time_s",
+                       gang__json_new_scaled(time.run_time_ns[0], second));
+    json_t *list = json_array();
+    for (size_t i = 0; time.run_time_count > 1 && i < time.run_time_count; i++)
+        gang__json_push(&w->maker, list, gang__json_new_scaled(time.run_time_ns[i], second));
+    put_list(w, object, "run_time_s", list);
+}
+
 static json_t *job_of(struct writer *w, const struct gang_job_spec *job)
 {
     json_t *object = json_object();
@@ -1031,11 +1052,12 @@ static json_t *jobs_of(struct writer *w, const struct gang_scenario *c)
 {
     json_t *list = json_array();
     struct gang_job_spec job;
-    size_t after = 0;
+    size_t after = 0, time = 0;
     for (size_t i = 0; i < c->job_count; i++) {
         if (LOAD(w, job, group_order, c->jobs, i)) {
             json_t *item = job_of(w, &job);
             put_job_after(w, item, c, i, &after);
+            put_job_times(w, item, c, i, &time);
             gang__json_push(&w->maker, list, item);
         }
         if (!check_element(w, "jobs", i))

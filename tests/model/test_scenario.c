@@ -294,6 +294,15 @@ static const struct bad bad_texts[] = {
     {JOB("\"deadline_s\":true"), GANG_EINVAL, "jobs[0].deadline_s"},
     {JOB("\"heartbeat_s\":-1"), GANG_ERANGE, "jobs[0].heartbeat_s"},
     {JOB("\"cookie\":1"), GANG_EINVAL, "jobs[0].cookie"},
+    {JOB("\"ran_s\":1"), GANG_EINVAL, "jobs[0].ran_s"},
+    {JOB("\"state\":\"running\",\"running_on\":[\"n\"],\"ran_s\":-1"), GANG_ERANGE,
+     "jobs[0].ran_s"},
+    {JOB("\"state\":\"running\",\"running_on\":[\"n\"],\"ran_s\":9,\"time_limit_s\":9"),
+     GANG_ERANGE, "jobs[0].ran_s"},
+    {JOB("\"run_time_s\":0"), GANG_ERANGE, "jobs[0].run_time_s"},
+    {JOB("\"run_time_s\":\"1h\""), GANG_EINVAL, "jobs[0].run_time_s"},
+    {JOB("\"run_time_s\":[]"), GANG_EINVAL, "jobs[0].run_time_s"},
+    {JOB("\"run_time_s\":[5,-1]"), GANG_ERANGE, "jobs[0].run_time_s[1]"},
     {JOB("\"after\":{}"), GANG_EINVAL, "jobs[0].after"},
     {JOB("\"after\":[{\"job\":\"j\"}]"), GANG_EINVAL, "jobs[0].after[0].when"},
     {JOB("\"after\":[{\"when\":\"end\"}]"), GANG_EINVAL, "jobs[0].after[0].job"},
@@ -728,6 +737,7 @@ static const char everything[] =
 /* Every member that is for the scheduler. */
 static const char scheduling[] =
     "{\"id\":\"sched\",\"levels\":[\"rack\"],\"kinds\":[{\"name\":\"nic\"}],"
+    "\"nodes\":[{\"name\":\"m\"}],"
     "\"queues\":[{\"name\":\"q0\",\"parent\":\"p\"},{\"name\":\"p\"},"
     "{\"name\":\"q1\",\"parent\":\"p\",\"guaranteed\":{\"gpu\":{\"part\":0.25},"
     "\"cpu\":{\"weight\":2},\"gpu@batch\":1.5,\"mem_mib@batch\":{\"part\":1},"
@@ -750,12 +760,14 @@ static const char scheduling[] =
     "{\"match\":\"name\",\"queue\":\"x\"},{\"match\":\"label\",\"pattern\":\"k=v\","
     "\"queue\":\"%label.k\"}],\"excluded_kinds\":[\"memory\",\"nic\"],"
     "\"half_life_s\":604800,"
-    "\"jobs\":[{\"name\":\"j0\",\"tasks\":[{}]},{\"name\":\"j1\",\"tasks\":[{}]},"
-    "{\"name\":\"j2\",\"tasks\":[{}]},"
+    "\"jobs\":[{\"name\":\"j0\",\"run_time_s\":[2,1.5,9],\"tasks\":[{}]},"
+    "{\"name\":\"j1\",\"state\":\"running\",\"running_on\":[\"m\"],\"ran_s\":7.25,\"tasks\":[{}]},"
+    "{\"name\":\"j2\",\"run_time_s\":60,\"tasks\":[{}]},"
     "{\"name\":\"j3\",\"queue\":\"q1.new\",\"preemptible\":\"above-min\","
     "\"user\":\"ann\",\"user_groups\":[\"staff\",\"ml\"],\"time_limit_s\":3600.25,"
     "\"hold\":true,\"loss\":\"refill\",\"max_restarts\":3,\"restart_delay_s\":0.001,"
-    "\"refill_s\":2,\"start_within_s\":4,\"back_off_s\":5,\"heartbeat_s\":6,\"begin_s\":7,\"deadline_s\":9000.5,"
+    "\"refill_s\":2,\"start_within_s\":4,\"back_off_s\":5,\"heartbeat_s\":6,\"begin_s\":7,"
+    "\"deadline_s\":9000.5,"
     "\"after\":[{\"job\":\"j4\",\"when\":\"success\"},{\"job\":\"j0\",\"when\":\"end\"}],"
     "\"tasks\":[{\"name\":\"prepare\"},{\"name\":\"train\",\"role\":\"critical\","
     "\"after\":[{\"group\":\"prepare\",\"when\":\"success\"},{\"group\":3,"
@@ -768,6 +780,21 @@ static const char scheduling[] =
 
 static const char *const full_texts[] = {everything, scheduling};
 enum { FULL_TEXTS = sizeof(full_texts) / sizeof(full_texts[0]) };
+
+START_TEST(reads_the_times)
+{
+    gang_scenarios *scenarios = read_good(scheduling);
+    struct gang_scenario c = get(scenarios, 0);
+    ck_assert_uint_eq(c.time_count, 3);
+    ck_assert_uint_eq(c.times[0].run_time_count, 3);
+    ck_assert_int_eq(c.times[0].run_time_ns[0], INT64_C(1500000000)); /* ascending */
+    ck_assert_uint_eq(c.times[1].job, 1);
+    ck_assert_int_eq(c.times[1].ran_ns, INT64_C(7250000000));
+    ck_assert_uint_eq(c.times[1].run_time_count, 0);
+    ck_assert_int_eq(c.times[2].run_time_ns[0], INT64_C(60000000000));
+    gang_scenarios_free(scenarios);
+}
+END_TEST
 
 START_TEST(reads_the_case)
 {
@@ -1811,6 +1838,7 @@ int main(void)
     tcase_add_test(tests, refuses_a_text_beyond_the_limit_unread);
     tcase_add_test(tests, syntax_errors_have_line_and_column);
     tcase_add_test(tests, wrong_arguments_are_refused);
+    tcase_add_test(tests, reads_the_times);
     tcase_add_test(tests, reads_the_case);
     tcase_add_test(tests, reads_nodes);
     tcase_add_test(tests, reads_queues);
