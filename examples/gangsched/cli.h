@@ -24,6 +24,8 @@ int cmd_topo(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_scenario(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
+int cmd_forecast(int argc, char **argv);
+int cmd_plan(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
 
 /* ---- options ---- */

@@ -69,6 +69,7 @@ struct case_end {
     const gang_job_id *ids;      /* GANG_ID_NONE: it was not taken */
     const gang_alloc_id *allocs; /* of its first gang; GANG_ID_NONE: holds nothing */
     const char *const *notes;    /* why it was not taken, or has ended; NULL: neither */
+    int64_t now_ns;              /* of the last pass */
 };
 
 /* Called when all passes are over. Returns CLI_OK, or CLI_WRONG after a message. */

@@ -10,8 +10,13 @@
 
 #include "gangsched/cli.h"
 
-/* From one pass to the next. */
+/* From one pass to the next. A case that tells times is about a moment: no time passes. */
 #define STEP_NS INT64_C(1000000000)
+
+static int64_t step_of(const struct run *run)
+{
+    return run->scenario->time_count > 0 ? 0 : STEP_NS;
+}
 
 /* ---- names ---- */
 
@@ -297,7 +302,7 @@ static int submit_spec(struct run *run, size_t number, const struct gang_job_spe
     return result == GANG_OK ? CLI_OK : scenario_fail_job(run, number, &error);
 }
 
-static int submit(struct run *run, size_t number)
+static int submit_as(struct run *run, size_t number, bool held)
 {
     struct gang_job_spec spec = run->scenario->jobs[number];
     struct gang_job_after *after = NULL;
@@ -310,6 +315,7 @@ static int submit(struct run *run, size_t number)
     if (status == CLI_OK && run->jobs[number].note == NULL) {
         spec.after = after;
         spec.cookie = number;
+        spec.hold = spec.hold || held;
         status = submit_spec(run, number, &spec);
     }
     free(after);
@@ -331,7 +337,7 @@ static int submit_behind(struct run *run, size_t number, bool *done, size_t *pat
             continue;
         }
         if (!done[at]) {
-            status = submit(run, at);
+            status = submit_as(run, at, false);
         }
         done[at] = true;
         depth--;
@@ -349,6 +355,53 @@ static bool names_devices(const struct gang_job_spec *spec)
     return false;
 }
 
+/* ---- what has been running for some time ---- */
+
+static int older_first(const void *a, const void *b)
+{
+    const struct gang_scenario_time *left = a;
+    const struct gang_scenario_time *right = b;
+    if (left->ran_ns != right->ran_ns) {
+        return left->ran_ns > right->ran_ns ? -1 : 1;
+    }
+    return left->job < right->job ? -1 : left->job > right->job;
+}
+
+/* It enters as long before the first pass as it has run, held so that it does not grow before the others are
+ * there. */
+static int submit_one_aged(struct run *run, const struct gang_scenario_time *time)
+{
+    int status = submit_as(run, time->job, true);
+    if (status == CLI_OK && run->jobs[time->job].id != GANG_ID_NONE) {
+        gang_result result = gang_sched_run(run->sched, run->start_ns - time->ran_ns, NULL, NULL);
+        if (result == GANG_OK && !run->scenario->jobs[time->job].hold) {
+            result = gang_job_release(run->sched, run->jobs[time->job].id);
+        }
+        status = result == GANG_OK ? CLI_OK : scenario_fail_code(run, time->job, result);
+    }
+    return status;
+}
+
+static int submit_aged(struct run *run, bool *done)
+{
+    size_t count = run->scenario->time_count;
+    struct gang_scenario_time *times = calloc(count + 1, sizeof *times);
+    int status = times != NULL ? CLI_OK : cli_no_memory();
+    for (size_t i = 0; i < count && status == CLI_OK; i++) {
+        times[i] = run->scenario->times[i];
+    }
+    if (status == CLI_OK && count > 0) {
+        qsort(times, count, sizeof *times, older_first);
+        run->start_ns += times[0].ran_ns;
+    }
+    for (size_t i = 0; i < count && status == CLI_OK && times[i].ran_ns > 0; i++) {
+        status = submit_one_aged(run, &times[i]);
+        done[times[i].job] = true;
+    }
+    free(times);
+    return status;
+}
+
 /* What runs and names its devices comes first, so that others get what is left; then what runs without;
  * then who waits. */
 static int submit_all(struct run *run)
@@ -360,6 +413,9 @@ static int submit_all(struct run *run)
     int status = done != NULL && path != NULL && next != NULL ? CLI_OK : cli_no_memory();
     for (size_t i = 0; i < c->job_count && status == CLI_OK; i++) {
         next[i] = run->first_after[i];
+    }
+    if (status == CLI_OK) {
+        status = submit_aged(run, done);
     }
     for (int turn = 0; turn < 3 && status == CLI_OK; turn++) {
         for (size_t i = 0; i < c->job_count && status == CLI_OK; i++) {
@@ -426,10 +482,10 @@ static int check_start(const struct run *run)
 static int run_passes(struct run *run, struct ran_case *ran)
 {
     bool changed = true;
-    int64_t now_ns = 0;
     int status = CLI_OK;
     for (int64_t i = 0; i < run->scenario->rounds && status == CLI_OK; i++) {
-        status = pass(run, now_ns += STEP_NS, &changed);
+        run->now_ns = run->start_ns + i * step_of(run);
+        status = pass(run, run->now_ns, &changed);
         if (!changed && gang_sched_next(run->sched) == INT64_MAX) {
             break; /* nor would the next one change anything */
         }
@@ -438,7 +494,8 @@ static int run_passes(struct run *run, struct ran_case *ran)
         status = check_start(run);
     }
     if (status == CLI_OK) {
-        status = pass(run, now_ns + STEP_NS, &changed);
+        run->now_ns += step_of(run);
+        status = pass(run, run->now_ns, &changed);
         ran->unsteady = changed;
     }
     return status;
@@ -486,7 +543,7 @@ static int show_end(const struct run *run, case_end_fn then, void *user)
         }
     }
     if (status == CLI_OK) {
-        struct case_end end = {run->scenario, run->sched, worker, ids, allocs, notes};
+        struct case_end end = {run->scenario, run->sched, worker, ids, allocs, notes, run->now_ns};
         status = then(&end, user);
     }
     gang_worker_free(worker);
@@ -499,7 +556,7 @@ static int show_end(const struct run *run, case_end_fn then, void *user)
 int scenario_run(const char *file, const struct gang_scenario *scenario, case_end_fn then,
                  void *user, struct ran_case *ran)
 {
-    struct run run = {.file = file, .scenario = scenario};
+    struct run run = {.file = file, .scenario = scenario, .start_ns = STEP_NS};
     *ran = (struct ran_case){.scenario = scenario};
     int status = make_cluster(&run);
     if (status == CLI_OK) {

@@ -20,13 +20,15 @@ help_is_the_same() { # COMMAND
 check help_of_topo help_is_the_same topo
 check help_of_replay help_is_the_same replay
 check help_of_validate help_is_the_same validate
+check help_of_forecast help_is_the_same forecast
+check help_of_plan help_is_the_same plan
 
 help_names_all_commands() {
     "$gangsched" --help >"$scratch/a"
     "$gangsched" help >"$scratch/b"
     diff "$scratch/a" "$scratch/b"
     local command
-    for command in topo replay scenario explain validate; do
+    for command in topo replay scenario explain forecast plan validate; do
         grep -q "^  $command " "$scratch/a"
     done
 }

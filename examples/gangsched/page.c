@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gangsched/page.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gangsched/cli.h"
+
+int page_put(const char *bytes, size_t length, void *user)
+{
+    struct page *page = user;
+    if (page->room - page->length < length) {
+        size_t room = 2 * (page->length + length);
+        char *text = realloc(page->text, room);
+        if (text == NULL) {
+            page->failed = true;
+            return -1;
+        }
+        page->text = text;
+        page->room = room;
+    }
+    memcpy(page->text + page->length, bytes, length);
+    page->length += length;
+    return 0;
+}
+
+void page_printf(struct page *page, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *text = length >= 0 ? malloc((size_t)length + 1) : NULL;
+    if (text == NULL) {
+        page->failed = true;
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text, (size_t)length + 1, format, args);
+    va_end(args);
+    for (int i = 0; i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if ((c < ' ' && c != '\n') || c == 0x7f) {
+            text[i] = '?';
+        }
+    }
+    page_put(text, (size_t)length, page);
+    free(text);
+}
+
+void page_json(struct page *page, json_t *value)
+{
+    if (value == NULL || json_dump_callback(value, page_put, page, JSON_REAL_PRECISION(15)) != 0 ||
+        page_put("\n", 1, page) != 0) {
+        page->failed = true;
+    }
+    json_decref(value);
+}
+
+int page_finish(struct page *page, int status)
+{
+    if (status == CLI_OK && page->failed) {
+        status = cli_no_memory();
+    }
+    if (status == CLI_OK && page->length > 0) {
+        cli_write(page->text, page->length, NULL); /* main() finds out if that fails */
+    }
+    free(page->text);
+    return status;
+}

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# gangsched forecast: when those who wait start, what if, and wrong input.
+# Needs GANG_BIN_DIR.
+# shellcheck source-path=SCRIPTDIR source=cli_support.sh disable=SC1091,SC2154,SC2317
+source "$(dirname "${BASH_SOURCE[0]}")/cli_support.sh"
+export LC_ALL=C
+forecast=("$gangsched" forecast)
+backlog=$root/examples/backlog.json
+
+# The output must be this.
+says() { # EXPECTED OPTION...
+    local expected=$1
+    shift
+    "${forecast[@]}" "$@" >"$scratch/out"
+    diff <(printf '%s\n' "$expected") "$scratch/out"
+}
+
+cat >"$scratch/two.json" <<'END'
+[{"id":"never","nodes":[{"name":"n","cpus":4}],
+  "jobs":[{"name":"endless","state":"running","running_on":["n"],"tasks":[{"cpu":4}]},
+          {"name":"waits","time_limit_s":60,"tasks":[{"cpu":1}]},
+          {"name":"huge","tasks":[{"cpu":9}]}]},
+ {"id":"soon","nodes":[{"name":"n","cpus":4}],
+  "jobs":[{"name":"runs","state":"running","running_on":["n"],"ran_s":40,"time_limit_s":100,"tasks":[{"cpu":4}]},
+          {"name":"next","time_limit_s":30,"run_time_s":20,"tasks":[{"cpu":4}]},
+          {"name":"last","time_limit_s":30,"tasks":[{"cpu":4}]}]}]
+END
+
+check starts_are_told says 'case backlog
+  job              queue           starts in
+  wide-c           research       1 h 30 min
+  pair-d           research        3 h 0 min' "$backlog"
+check intervals_are_told says 'case backlog
+  job              queue           starts in  10 % within  90 % within
+  wide-c           research       1 h 30 min    1 h 0 min   2 h 53 min
+  pair-d           research        3 h 0 min    2 h 0 min   4 h 23 min' --samples 200 "$backlog"
+check what_has_run_counts says 'case soon
+  job              queue           starts in
+  next             -               1 min 0 s
+  last             -              1 min 20 s' --case soon "$scratch/two.json"
+check never_is_told says 'case never
+  job              queue           starts in
+  waits            -                   never  no room
+  huge             -                   never' --case never "$scratch/two.json"
+check the_horizon_is_kept says 'case soon
+  job              queue           starts in
+  next             -               1 min 0 s
+  last             -                   later  no room' --case soon --horizon 70 "$scratch/two.json"
+check more_nodes says 'case backlog
+  job              queue           starts in      without
+  wide-c           research       30 min 0 s   1 h 30 min
+  pair-d           research       1 h 30 min    3 h 0 min' --add-nodes 2 --like n1 "$backlog"
+check a_drained_rack says 'case backlog
+  job              queue           starts in      without
+  wide-c           research            never   1 h 30 min  no room
+  pair-d           research       1 h 30 min    3 h 0 min' --drain r2 "$backlog"
+check a_limit_and_a_job_more says 'case backlog
+  job              queue           starts in      without
+  wide-c           research            never   1 h 30 min  limit
+  pair-d           research       1 h 30 min    3 h 0 min
+  short-e          research        3 h 0 min            -' --limit research.gpu=16 \
+    --submit "$backlog/short-e" "$backlog"
+
+seeds_repeat() {
+    "${forecast[@]}" --samples 50 --seed 3 --json "$backlog" >"$scratch/a"
+    "${forecast[@]}" --samples 50 --seed 3 --json "$backlog" >"$scratch/b"
+    "${forecast[@]}" --samples 50 --seed 4 --json "$backlog" >"$scratch/c"
+    diff "$scratch/a" "$scratch/b" && ! cmp -s "$scratch/a" "$scratch/c"
+}
+check seeds_repeat seeds_repeat
+
+json_has_all() {
+    "${forecast[@]}" --samples 9 --add-nodes 1 --json "$backlog" | head -n 1 >"$scratch/out"
+    is_json "$scratch/out"
+    local member
+    for member in case job queue what start_s low_s high_s samples without_s; do
+        grep -q "\"$member\": " "$scratch/out" || { echo "no $member" && return 1; }
+    done
+    "${forecast[@]}" --json --case never "$scratch/two.json" >"$scratch/out"
+    grep -q '"what": "never", "start_s": null, "wait": "no room"' "$scratch/out"
+}
+check json_has_all json_has_all
+
+# ---- wrong input ----
+
+refuses no_file 'no file is given' "${forecast[@]}"
+refuses two_files "unexpected argument 'b'" "${forecast[@]}" a b
+refuses no_such_file 'nowhere' "${forecast[@]}" "$scratch/nowhere"
+refuses no_such_case "no case 'x'" "${forecast[@]}" --case x "$backlog"
+refuses wrong_samples 'samples 0' "${forecast[@]}" --samples 0 "$backlog"
+refuses wrong_seed 'seed x' "${forecast[@]}" --seed x "$backlog"
+refuses wrong_horizon 'horizon -1' "${forecast[@]}" --horizon -1 "$backlog"
+refuses wrong_number_of_nodes 'add-nodes many' "${forecast[@]}" --add-nodes many "$backlog"
+refuses like_nobody 'like n9: no such node' "${forecast[@]}" --add-nodes 1 --like n9 "$backlog"
+refuses like_alone 'like without --add-nodes' "${forecast[@]}" --like n1 "$backlog"
+refuses drain_nobody 'drain r9: no such node or domain' "${forecast[@]}" --drain r9 "$backlog"
+refuses wrong_limit 'not QUEUE.KIND=AMOUNT' "${forecast[@]}" --limit research.gpu "$backlog"
+refuses wrong_amount 'not QUEUE.KIND=AMOUNT' "${forecast[@]}" --limit research.gpu=-3 "$backlog"
+refuses limit_of_nobody "no queue 'x'" "${forecast[@]}" --limit x.gpu=1 "$backlog"
+refuses limit_of_nothing 'limit.tea: no such kind' "${forecast[@]}" --limit research.tea=1 "$backlog"
+refuses submit_without_a_job 'not FILE/JOB' "${forecast[@]}" --submit job "$backlog"
+refuses submit_nobody "no job 'nobody'" "${forecast[@]}" --submit "$backlog/nobody" "$backlog"
+wrong_time() { # NAME PATTERN MEMBERS
+    printf '{"id":"c","nodes":[{"name":"n","cpus":1}],"jobs":[{"name":"j",%s,"tasks":[{"cpu":1}]}]}' \
+        "$3" >"$scratch/wrong.json"
+    refuses "$1" "$2" "${forecast[@]}" "$scratch/wrong.json"
+}
+wrong_time no_run_time 'jobs\[0\]\.run_time_s' '"run_time_s":[]'
+wrong_time negative_run_time 'jobs\[0\]\.run_time_s\[1\]' '"run_time_s":[1,-1]'
+wrong_time who_waits_has_not_run 'jobs\[0\]\.ran_s' '"ran_s":1'
+wrong_time an_unknown_key 'jobs\[0\]\.run_times' '"run_times":1'
+
+exit "$failed"

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# gangsched plan: what is drawn, and wrong input.
+# Needs GANG_BIN_DIR.
+# shellcheck source-path=SCRIPTDIR source=cli_support.sh disable=SC1091,SC2154,SC2317
+source "$(dirname "${BASH_SOURCE[0]}")/cli_support.sh"
+export LC_ALL=C
+plan=("$gangsched" plan)
+backlog=$root/examples/backlog.json
+
+# The output must be this.
+says() { # EXPECTED OPTION...
+    local expected=$1
+    shift
+    "${plan[@]}" "$@" >"$scratch/out"
+    diff <(printf '%s\n' "$expected") "$scratch/out"
+}
+
+check nodes_are_drawn says 'case backlog: the next 8 h 0 min, by node
+  n1           |aaaaaaaaaaaaaaaaaaaaaaaadddddddddddddddeeeeeeeeeeeeeeeeeeeeeeee|
+  n2           |aaaaaaaaaaaaaaaaaaaaaaaadddddddddddddddeeeeeeeeeeeeeeeeeeeeeeee|
+  n3           |bbbbbbb.................ddddddddddddddd........................|
+  n4           |cccc....................ddddddddddddddd........................|
+    job              queue                  nodes         from        until
+  a train-a          research     running       2            -    3 h 0 min
+  b tune-b           research     running       1            -   50 min 0 s
+  c short-e          research     running       1          0 s   30 min 0 s
+  d wide-c           research     planned       4    3 h 0 min    5 h 0 min
+  e pair-d           research     planned       2    5 h 0 min    8 h 0 min' "$backlog"
+
+it_fits() {
+    local width
+    for width in 40 60 200; do
+        "${plan[@]}" --width "$width" "$backlog" >"$scratch/out"
+        awk -v width="$width" '/\|$/ { rows++; if (length > width) exit 1 } END { exit rows != 4 }' \
+            "$scratch/out" || { echo "width $width" && return 1; }
+    done
+}
+check it_fits it_fits
+
+number=0
+# 60 nodes in 3 racks; 10 of the second one are busy for ever, those of the third with two jobs each.
+{
+    printf '{"id":"many","levels":["rack"],"nodes":['
+    for i in $(seq 0 59); do
+        printf '%s{"name":"n%d","cpus":2,"topology":{"rack":"r%d"}}' "${comma-}" "$i" $((i / 20))
+        comma=,
+    done
+    printf '],"jobs":['
+    for i in $(seq 20 29) $(seq 40 59) $(seq 40 59); do
+        printf '%s{"name":"j%d-%d","state":"running","running_on":["n%d"],"tasks":[{"cpu":1}]}' \
+            "${between-}" "$i" "$((number = number + 1))" "$i"
+        between=,
+    done
+    printf ']}'
+} >"$scratch/many.json"
+racks_are_drawn_where_nodes_are_many() {
+    "${plan[@]}" --width 40 "$scratch/many.json" | head -n 4 >"$scratch/out"
+    diff <(printf '%s\n' 'case many: the next 1.0 s, by rack' \
+        '  r0           |.......................|' \
+        '  r1           |55555555555555555555555|' \
+        '  r2           |#######################|') "$scratch/out"
+}
+check racks_are_drawn_where_nodes_are_many racks_are_drawn_where_nodes_are_many
+
+json_has_all() {
+    "${plan[@]}" --json "$backlog" >"$scratch/out"
+    is_json "$scratch/out"
+    grep -q '"job": "train-a", "queue": "research", "what": "running", "start_s": -3600.0, "end_s": 10800.0, "nodes": \["n1", "n2"\]' \
+        "$scratch/out"
+    grep -q '"job": "wide-c", "queue": "research", "what": "planned", "start_s": 10800.0' "$scratch/out"
+    "${plan[@]}" --json "$scratch/many.json" >"$scratch/out"
+    grep -q '"end_s": null' "$scratch/out"
+}
+check json_has_all json_has_all
+
+nothing_runs() {
+    printf '{"id":"idle","nodes":[{"name":"n","cpus":1}]}' >"$scratch/idle.json"
+    "${plan[@]}" --width 40 --horizon 10 "$scratch/idle.json" >"$scratch/out"
+    diff <(printf '%s\n' 'case idle: the next 10 s, by node' \
+        '  n            |.......................|') "$scratch/out"
+}
+check nothing_runs nothing_runs
+
+# ---- wrong input ----
+
+refuses no_file 'no file is given' "${plan[@]}"
+refuses two_files "unexpected argument 'b'" "${plan[@]}" a b
+refuses no_such_file 'nowhere' "${plan[@]}" "$scratch/nowhere"
+refuses no_such_case "no case 'x'" "${plan[@]}" --case x "$backlog"
+refuses too_narrow 'width 39' "${plan[@]}" --width 39 "$backlog"
+refuses wrong_horizon 'horizon 0' "${plan[@]}" --horizon 0 "$backlog"
+
+exit "$failed"
