@@ -11,6 +11,7 @@
 
 #include "compare.h"
 #include "cycle.h"
+#include "forecast.h"
 #include "impl.h"
 #include "machine.h"
 #include "matrix.h"
@@ -83,6 +84,9 @@ static const char help_sched[] =
     "cluster: "
     "the whole\n"
     "                       (alone: on nodes of their own; shared: tasks of 8 GPUs)\n"
+    "        forecast       a full cluster is copied and run ahead until J jobs of 1 to K nodes, "
+    "that\n"
+    "                       wait, have started; forecast_copy: copied and freed\n"
     "  The sizes of these are fixed: --nodes only chooses among them, and they need --threads 1.\n";
 
 static const char help_rest[] =
@@ -329,12 +333,14 @@ static int measure(int count, char **arguments)
     struct bench_results results = {0};
     parse(&options, count, arguments);
     matrix_make(&matrix, &options);
-    if (!matrix.count && !cycle_list(&options, NULL) && !plan_list(&options, NULL))
+    if (!matrix.count && !cycle_list(&options, NULL) && !plan_list(&options, NULL) &&
+        !forecast_list(&options, NULL))
         bench_die("no case has such a name");
     if (options.list) {
         print_names(&matrix);
         cycle_list(&options, stdout);
         plan_list(&options, stdout);
+        forecast_list(&options, stdout);
         matrix_free(&matrix);
         return 0;
     }
@@ -353,6 +359,7 @@ static int measure(int count, char **arguments)
     progress(matrix.count, &matrix);
     cycle_run(&options, &results);
     plan_run(&options, &results);
+    forecast_run(&options, &results);
     if (!options.json || strcmp(options.json, "-") != 0)
         report_table(&results, stdout);
     if (options.json)

@@ -79,7 +79,7 @@ for entry in entries:
     assert ordered == sorted(ordered) and ordered[0] > 0, entry
     if op == "build":
         assert entry["bytes_per_node"] >= 64, entry
-    elif impl == "gangsched" and not op.startswith(("sched_", "plan_")):
+    elif impl == "gangsched" and not op.startswith(("sched_", "plan_", "forecast")):
         assert entry["retries"] >= 0 and entry["helps"] >= 0, entry
         # Churn asks for different sizes; two threads may have to try more often than ever before.
         assert entry["allocs_per_op"] <= (0 if op != "churn" and entry["threads"] == 1 else 0.1), entry
