@@ -23,6 +23,20 @@ else
     failed=1
 fi
 
+# What the README shows of the command line: each block that begins with such a line.
+shows() { # COMMAND OPTION...
+    awk -v wanted="\$ gangsched $*" '$0 == wanted { inside = 1; next }
+        inside && /^```$/ { exit }
+        inside' "$root/README.md" >shown.txt
+    (cd "$root" && "$bin/gangsched" "$@") >printed.txt
+    if [[ -s shown.txt ]] && diff shown.txt printed.txt; then echo "ok readme_shows_$1"; else
+        echo "not ok readme_shows_$1"
+        failed=1
+    fi
+}
+shows forecast --samples 200 --add-nodes 2 examples/backlog.json
+shows plan examples/backlog.json
+
 lines=$(wc -l <"$root/examples/first_gang.c" || echo 999)
 if [[ $lines -lt 40 ]]; then echo "ok first_gang_is_under_40_lines"; else
     echo "not ok first_gang_is_under_40_lines"
@@ -30,7 +44,7 @@ if [[ $lines -lt 40 ]]; then echo "ok first_gang_is_under_40_lines"; else
     failed=1
 fi
 
-for name in first_gang two_teams incremental threads hwloc_node bind_task what_if launch_gang; do
+for name in first_gang two_teams incremental threads hwloc_node bind_task what_if launch_gang forecast; do
     if timeout 60 "$bin/$name" >output 2>&1; then echo "ok example_$name"; else
         echo "not ok example_$name"
         sed 's/^/  /' output
