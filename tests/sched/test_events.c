@@ -806,6 +806,25 @@ static void check_queue_books(void)
     }
 }
 
+/* Whatever is under way, a copy of it is sound, and can be run ahead. */
+static void check_copy(void)
+{
+    struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_forecast *f;
+    opts.max_events = 20;
+    gang_result r = gang_forecast_new(sched, &opts, &f, &error);
+    CHECK(r == GANG_OK, "forecast: %s", error.text);
+    r = gang_cluster_check(gang_forecast_cluster(f), &error);
+    CHECK(r == GANG_OK, "cluster of a copy: %s", error.text);
+    r = gang_sched_check(gang_forecast_sched(f), &error);
+    CHECK(r == GANG_OK, "a copy: %s %s", error.path, error.text);
+    must(gang_forecast_run(f, &error));
+    r = gang_sched_check(gang_forecast_sched(f), &error);
+    CHECK(r == GANG_OK, "a copy that was run: %s %s", error.path, error.text);
+    gang_forecast_free(f);
+}
+
 static void check_all(void)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -821,6 +840,8 @@ static void check_all(void)
     CHECK(r == GANG_OK, "cluster: %s", error.text);
     r = gang_sched_check(sched, &error);
     CHECK(r == GANG_OK, "scheduler: %s %s", error.path, error.text);
+    if (step % 32 == 0)
+        check_copy();
     check_free();
     check_queue_books();
 }
