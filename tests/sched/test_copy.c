@@ -527,6 +527,9 @@ static void live(void)
     for (; step < before + STEPS && !endless; step++)
         take_step();
     endless_seen += endless;
+    if (endless && endless_seen == 1)
+        printf("world %" PRIu64 ": at step %d a run takes %d steps and more\n", world, step,
+               MOST_STEPS);
     close_world();
 }
 
