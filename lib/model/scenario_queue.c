@@ -42,7 +42,10 @@ static const char *const queue_keys[] = {"name",
                                          "policy",
                                          "backfill",
                                          "plan_depth",
-                                         "backfill_order"};
+                                         "backfill_order",
+                                         "slice_s",
+                                         "slice_rows",
+                                         "slice_gpus"};
 
 /* What a key of `guaranteed`, `limit`, `lending_limit` or `weight` stands for: the name of the kind,
  * or NULL. */

@@ -220,6 +220,8 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"backfill", s->backfill, GANG_BACKFILL_DEFAULT, GANG_BACKFILL_CONSERVATIVE},
         {"backfill_order", s->backfill_order, GANG_BACKFILL_ORDER_DEFAULT,
          GANG_BACKFILL_ORDER_SMALLEST},
+        {"slice_gpus", s->slice_gpus, 0, s->slice_ns > 0},
+        {"reserved1", s->reserved1, 0, 0},
     };
     gang_result r = ranges_check(words, COUNT(words), GANG_EINVAL, error);
     if (r == GANG_OK && s->reclaim == GANG_DISPLACE_LOWER_OR_NEWER)
@@ -243,6 +245,8 @@ static gang_result numbers_check(const struct gang_queue_spec *s, struct gang_er
         {"max_children", s->max_children, 0, INT64_MAX},
         {"child_idle_ns", s->child_idle_ns, 0, INT64_MAX},
         {"plan_depth", s->plan_depth, 0, INT64_MAX},
+        {"slice_ns", s->slice_ns, -1, INT64_MAX},
+        {"slice_rows", s->slice_rows, 0, s->slice_ns > 0 ? UINT16_MAX : 0},
     };
     gang_result r = ranges_check(numbers, COUNT(numbers), GANG_ERANGE, error);
     if (r == GANG_OK && s->max_time_limit_ns && s->default_time_limit_ns > s->max_time_limit_ns)

@@ -7,6 +7,13 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* It runs, and is to stop then. */
+static int64_t limit_of(const gang_sched *s, const struct gang__job *job)
+{
+    int64_t from = gang__add_sat(job->started_ns, gang__job_paused(s, job));
+    return gang__add_sat(from, job->time_limit_ns);
+}
+
 static int64_t due_of(const gang_sched *s, const struct gang__job *job)
 {
     int64_t due = INT64_MAX;
@@ -19,7 +26,7 @@ static int64_t due_of(const gang_sched *s, const struct gang__job *job)
     if (job->start_within_ns > 0 && job->ready_ns >= 0)
         due = least(due, gang__add_sat(job->ready_ns, job->start_within_ns));
     if (job->time_limit_ns > 0 && job->state == GANG_JOB_RUNNING)
-        due = least(due, gang__add_sat(job->started_ns, job->time_limit_ns));
+        due = least(due, limit_of(s, job));
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (job->unit[i].plan && job->unit[i].planned_ns > s->now_ns)
             due = least(due, job->unit[i].planned_ns);
@@ -76,8 +83,7 @@ static void fire(gang_sched *s, struct gang__job *job)
     if (job->start_within_ns > 0 && job->ready_ns >= 0 &&
         s->now_ns >= gang__add_sat(job->ready_ns, job->start_within_ns))
         unstarted(s, job);
-    if (job->state == GANG_JOB_RUNNING && job->time_limit_ns > 0 &&
-        s->now_ns >= gang__add_sat(job->started_ns, job->time_limit_ns))
+    if (job->state == GANG_JOB_RUNNING && job->time_limit_ns > 0 && s->now_ns >= limit_of(s, job))
         gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
     if (job->undone && job->ending)
         gang__job_stop(s, job, job->stop_reason, job->end_wanted);

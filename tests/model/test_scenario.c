@@ -233,6 +233,10 @@ static const struct bad bad_texts[] = {
     {QUEUE("\"backfill_order\":\"fifo\""), GANG_EINVAL, "queues[0].backfill_order"},
     {QUEUE("\"plan_depth\":-1"), GANG_ERANGE, "queues[0].plan_depth"},
     {QUEUE("\"plan_depth\":true"), GANG_EINVAL, "queues[0].plan_depth"},
+    {QUEUE("\"slice_s\":-2"), GANG_ERANGE, "queues[0].slice_s"},
+    {QUEUE("\"slice_s\":\"short\""), GANG_EINVAL, "queues[0].slice_s"},
+    {QUEUE("\"slice_rows\":65536"), GANG_ERANGE, "queues[0].slice_rows"},
+    {QUEUE("\"slice_gpus\":2"), GANG_EINVAL, "queues[0].slice_gpus"},
     {QUEUE("\"fixed\":1"), GANG_EINVAL, "queues[0].fixed"},
     {QUEUE("\"max_running\":-1"), GANG_ERANGE, "queues[0].max_running"},
     {QUEUE("\"max_pending\":0.5"), GANG_EINVAL, "queues[0].max_pending"},
@@ -722,7 +726,7 @@ static const char everything[] =
 /* Every member that is for the scheduler. */
 static const char scheduling[] =
     "{\"id\":\"sched\",\"levels\":[\"rack\"],\"kinds\":[{\"name\":\"nic\"}],"
-    "\"queues\":[{\"name\":\"q0\",\"parent\":\"p\"},{\"name\":\"p\"},"
+    "\"queues\":[{\"name\":\"q0\",\"parent\":\"p\",\"slice_s\":-1},{\"name\":\"p\"},"
     "{\"name\":\"q1\",\"parent\":\"p\",\"guaranteed\":{\"gpu\":{\"part\":0.25},"
     "\"cpu\":{\"weight\":2},\"gpu@batch\":1.5,\"mem_mib@batch\":{\"part\":1},"
     "\"nic@idle\":-1},\"limit\":{\"gpu\":{\"part\":0.000001},\"mem_bytes@a@b\":77,"
@@ -736,7 +740,7 @@ static const char scheduling[] =
     "\"priority\":3,\"order\":\"fair\",\"users\":{},\"cells\":[{\"level\":\"rack\","
     "\"count\":2}],\"child\":{\"max_children\":2}},\"max_children\":9,"
     "\"child_idle_s\":3600.5,\"policy\":\"pack\",\"backfill\":\"easy\",\"plan_depth\":4,"
-    "\"backfill_order\":\"shortest\"}],"
+    "\"backfill_order\":\"shortest\",\"slice_s\":0.5,\"slice_rows\":3,\"slice_gpus\":true}],"
     "\"default_queue\":\"q0\",\"rules\":[{\"queue\":\"q0\"},{\"match\":\"user\","
     "\"pattern\":\"a*\",\"queue\":\"q1.%user\",\"fallback\":\"reject\"},"
     "{\"match\":\"group\",\"queue\":\"%group\",\"fallback\":\"default\"},"
@@ -943,6 +947,9 @@ START_TEST(reads_how_queues_behave)
     ck_assert_int_eq(q->backfill, GANG_BACKFILL_EASY);
     ck_assert_int_eq(q->plan_depth, 4);
     ck_assert_int_eq(q->backfill_order, GANG_BACKFILL_ORDER_SHORTEST);
+    ck_assert_int_eq(q->slice_ns, 500000000);
+    ck_assert_int_eq(q->slice_rows, 3);
+    ck_assert_int_eq(q->slice_gpus, 1);
     ck_assert_int_eq(q->policy, GANG_POLICY_PACK);
     ck_assert_ptr_null(q->child->name);
     ck_assert_int_eq(q->child->limit[0].amount, 1000);
