@@ -262,6 +262,7 @@ static void retry(gang_sched *s)
     if (!s->retry)
         return;
     s->retry = false;
+    s->slices_moved = s->matrices != NULL;
     struct gang__bin *next;
     for (struct gang__bin *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;

@@ -63,10 +63,11 @@ static void preempt(gang_sched *s, struct gang__sliced *x)
     gang__log(s, 0, "the host refused to suspend job %llu: it is preempted",
               (unsigned long long)u->job->id);
     u->job->not_before_ns = gang__add_sat(s->now_ns, s->opts.refused_ns);
-    s->slices_moved = true;
     if (gang__leave_ask(s, u, NULL, 0, GANG_REASON_SLICE, GANG_ID_NONE, GANG_END_NONE) ==
         GANG_ENOMEM)
         s->no_memory = true;
+    else
+        s->slices_moved = true;
 }
 
 static void suspend(gang_sched *s, struct gang__sliced *x)
@@ -265,6 +266,7 @@ static void next_turn(gang_sched *s, struct gang__matrix *m)
 {
     m->active = (m->active + 1) % m->rows;
     m->begun = false;
+    m->until_ns = INT64_MAX;
     m->fresh = true;
     for (struct gang__sliced *x = m->first; x; x = x->next)
         x->refused = false;
@@ -280,21 +282,23 @@ static void wake_growers(gang_sched *s, const struct gang__matrix *m)
             gang__turn_unblock(s, x->unit->bin);
 }
 
-/* The slice is counted from when all of its row run. */
+/* The slice is counted from when all of its row run. Where there is one row it has no end, unless somebody was refused
+ * and is to be tried again. */
 static void count_slice(gang_sched *s, struct gang__matrix *m)
 {
-    bool all = true;
+    bool all = true, refused = false;
     for (const struct gang__sliced *x = m->first; x; x = x->next)
-        if (x->row == m->active && x->unit)
+        if (x->row == m->active && x->unit) {
+            refused = refused || x->refused;
             all = all && (x->state == GANG__SLICED_RUNS || x->refused || x->unit->job->ending);
+        }
     if (all && !m->begun) {
         m->begun = true;
-        m->until_ns = gang__add_sat(s->now_ns, m->slice_ns);
         wake_growers(s, m);
     }
-    if (m->rows <= 1)
+    if (!m->begun || (m->rows <= 1 && !refused))
         m->until_ns = INT64_MAX;
-    else if (m->begun && m->until_ns == INT64_MAX)
+    else if (m->until_ns == INT64_MAX)
         m->until_ns = gang__add_sat(s->now_ns, m->slice_ns);
 }
 
@@ -309,7 +313,7 @@ static void pass(gang_sched *s, struct gang__matrix *m)
             (void)merge_rows(m);
         gang__freed(s);
     }
-    if (m->rows > 1 && m->begun && m->until_ns <= s->now_ns)
+    if (m->until_ns <= s->now_ns)
         next_turn(s, m);
     choose(m);
     each(s, m, clear_way);
@@ -330,7 +334,7 @@ static void tell_waiting(gang_sched *s, struct gang__sliced *x)
 
 static bool is_due(const gang_sched *s, const struct gang__matrix *m)
 {
-    bool due = m->rows > 1 && m->begun && m->until_ns <= s->now_ns;
+    bool due = m->until_ns <= s->now_ns;
     for (const struct gang__sliced *x = m->first; x && !due; x = x->next)
         due = x->state == GANG__SLICED_STOPS && x->unit && x->deadline_ns <= s->now_ns;
     return due;
@@ -351,8 +355,7 @@ int64_t gang__slice_next(const gang_sched *s)
 {
     int64_t next = s->slices_moved ? INT64_MIN : INT64_MAX;
     for (const struct gang__matrix *m = s->matrices; m; m = m->next) {
-        if (m->rows > 1 && m->begun)
-            next = least(next, m->until_ns);
+        next = least(next, m->until_ns);
         for (const struct gang__sliced *x = m->first; x; x = x->next)
             if (x->state == GANG__SLICED_STOPS && x->unit && x->left > 0)
                 next = least(next, x->deadline_ns);

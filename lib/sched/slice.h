@@ -76,7 +76,7 @@ struct gang__matrix {
     uint32_t walkers;
     bool begun;       /* all of the active row run, or were refused: the slice is counted */
     bool fresh;       /* its turn has just come: alternates are chosen anew */
-    int64_t until_ns; /* the end of the slice, if it is counted; INT64_MAX: there is one row */
+    int64_t until_ns; /* the end of the slice; INT64_MAX: it is not counted, or there is one row */
 };
 
 /* ---- slice.c ---- */

@@ -107,7 +107,8 @@ static bool drop_column(gang_sched *s, struct gang__matrix *m, struct gang__colu
 {
     gang_result r = gang__give_all(s, c->held);
     if (r != GANG_OK && r != GANG_ESTALE) {
-        s->no_memory = s->slices_moved = true;
+        s->no_memory = s->no_memory || r == GANG_ENOMEM;
+        s->retry = true; /* the next run looks again */
         return false;
     }
     gang__names_remove(&m->columns, &c->link);
@@ -355,6 +356,7 @@ bool gang__rows_sweep(struct gang__matrix *m)
         m->rows--;
         if (row == m->active) { /* the turn is that of the next one */
             m->begun = false;
+            m->until_ns = INT64_MAX;
             m->fresh = true;
         }
         m->active -= row < m->active;

@@ -52,7 +52,7 @@ uint32_t gang__slice_when(const gang_sched *s, const struct gang__unit *u, int64
     const struct gang__sliced *x = u->sliced;
     const struct gang__matrix *m = x->matrix;
     uint32_t distance = gang__row_distance(m, x->row);
-    bool counted = m->begun && m->rows > 1;
+    bool counted = m->until_ns != INT64_MAX;
     int64_t at = counted ? m->until_ns : s->now_ns;
     if (distance == 0 && x->refused) /* the next one but all others */
         distance = m->rows;
@@ -72,7 +72,7 @@ void gang__slice_info(const gang_sched *s, const struct gang__qs *q, struct gang
     out->slice_rows = q->q->slice_rows;
     out->rows = m ? m->rows : 0;
     out->active_row = m && m->rows ? m->active + 1 : 0;
-    if (m && m->rows > 1 && m->begun)
+    if (m)
         out->slice_end_ns = m->until_ns;
 }
 
