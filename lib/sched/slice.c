@@ -262,9 +262,21 @@ static bool merge_rows(struct gang__matrix *m)
     return gang__rows_sweep(m);
 }
 
+/* Has it gangs that are not just leaving? */
+static bool is_alive(const struct gang__matrix *m, uint32_t row)
+{
+    for (const struct gang__sliced *x = m->first; x; x = x->next)
+        if (x->row == row && x->unit)
+            return true;
+    return false;
+}
+
 static void next_turn(gang_sched *s, struct gang__matrix *m)
 {
-    m->active = (m->active + 1) % m->rows;
+    uint32_t before = m->active;
+    do
+        m->active = (m->active + 1) % m->rows;
+    while (m->active != before && !is_alive(m, m->active));
     m->begun = false;
     m->until_ns = INT64_MAX;
     m->fresh = true;
@@ -313,7 +325,7 @@ static void pass(gang_sched *s, struct gang__matrix *m)
             (void)merge_rows(m);
         gang__freed(s);
     }
-    if (m->until_ns <= s->now_ns)
+    if (m->until_ns <= s->now_ns || (m->rows > 1 && !is_alive(m, m->active)))
         next_turn(s, m);
     choose(m);
     each(s, m, clear_way);
@@ -332,12 +344,12 @@ static void tell_waiting(gang_sched *s, struct gang__sliced *x)
         tell(s, x->unit, "it has its places, and waits for its turn");
 }
 
-static bool is_due(const gang_sched *s, const struct gang__matrix *m)
+static void note_due(struct gang__matrix *m)
 {
-    bool due = m->until_ns <= s->now_ns;
-    for (const struct gang__sliced *x = m->first; x && !due; x = x->next)
-        due = x->state == GANG__SLICED_STOPS && x->unit && x->deadline_ns <= s->now_ns;
-    return due;
+    m->due_ns = m->until_ns;
+    for (const struct gang__sliced *x = m->first; x; x = x->next)
+        if (x->state == GANG__SLICED_STOPS && x->unit && x->left > 0)
+            m->due_ns = least(m->due_ns, x->deadline_ns);
 }
 
 void gang__slice_run(gang_sched *s)
@@ -345,21 +357,18 @@ void gang__slice_run(gang_sched *s)
     bool moved = s->slices_moved;
     s->slices_moved = false;
     for (struct gang__matrix *m = s->matrices; m; m = m->next)
-        if (moved || is_due(s, m)) {
+        if (moved || m->due_ns <= s->now_ns) {
             pass(s, m);
             each(s, m, tell_waiting);
+            note_due(m);
         }
 }
 
 int64_t gang__slice_next(const gang_sched *s)
 {
     int64_t next = s->slices_moved ? INT64_MIN : INT64_MAX;
-    for (const struct gang__matrix *m = s->matrices; m; m = m->next) {
-        next = least(next, m->until_ns);
-        for (const struct gang__sliced *x = m->first; x; x = x->next)
-            if (x->state == GANG__SLICED_STOPS && x->unit && x->left > 0)
-                next = least(next, x->deadline_ns);
-    }
+    for (const struct gang__matrix *m = s->matrices; m; m = m->next)
+        next = least(next, m->due_ns);
     return next;
 }
 

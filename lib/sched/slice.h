@@ -47,7 +47,9 @@ enum {
 
 /* A gang in a matrix. */
 struct gang__sliced {
+    struct gang__name link;          /* in sched.sliced, by its allocation */
     struct gang__sliced *next, **at; /* of the matrix, as they came */
+    struct gang__sliced *next_gone;
     struct gang__matrix *matrix;
     struct gang__unit *unit; /* NULL: it let go, and what it held is not given back yet */
     gang_alloc_id alloc;
@@ -77,6 +79,7 @@ struct gang__matrix {
     bool begun;       /* all of the active row run, or were refused: the slice is counted */
     bool fresh;       /* its turn has just come: alternates are chosen anew */
     int64_t until_ns; /* the end of the slice; INT64_MAX: it is not counted, or there is one row */
+    int64_t due_ns;   /* when it is to be looked at, if nothing happens before */
 };
 
 /* ---- slice.c ---- */

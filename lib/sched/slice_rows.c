@@ -239,8 +239,8 @@ static const struct gang__queue *slicer_of(const gang_sched *s, const struct gan
 
 bool gang__slice_concerns(const struct gang__unit *u)
 {
-    return u->job->leaf->q->slicer != GANG__NO_QUEUE && !u->places &&
-           !gang__unit_request(u)->exclusive;
+    bool slices = u->job->leaf->q->slicer != GANG__NO_QUEUE;
+    return u->sliced || (slices && !u->places && !gang__unit_request(u)->exclusive);
 }
 
 struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__qs *leaf)
@@ -282,11 +282,26 @@ static struct gang__matrix *get_matrix(gang_sched *s, const struct gang__qs *lea
         return NULL;
     m->queue = q->id;
     m->last = &m->first;
-    m->until_ns = INT64_MAX;
+    m->until_ns = m->due_ns = INT64_MAX;
     take_settings(m, q);
     m->next = s->matrices;
     s->matrices = m;
     return m;
+}
+
+static uint64_t hash_of(gang_alloc_id alloc)
+{
+    return gang__hash_number(GANG__HASH_SEED, alloc);
+}
+
+static struct gang__sliced *sliced_of(const gang_sched *s, gang_alloc_id alloc)
+{
+    for (struct gang__name *n = gang__names_first(&s->sliced, hash_of(alloc)); n; n = n->next) {
+        struct gang__sliced *x = GANG__OF(struct gang__sliced, link, n);
+        if (x->alloc == alloc)
+            return x;
+    }
+    return NULL;
 }
 
 static void free_sliced(gang_sched *s, struct gang__sliced *x)
@@ -300,6 +315,7 @@ static void free_sliced(gang_sched *s, struct gang__sliced *x)
 static void leave_matrix(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__matrix *m = x->matrix;
+    gang__names_remove(&s->sliced, &x->link);
     while (x->uses > 0)
         forget_use(s, x, --x->uses);
     if (x->unit)
@@ -314,8 +330,8 @@ static void leave_matrix(gang_sched *s, struct gang__sliced *x)
     s->slices_moved = true;
     if (m->walkers == 0) {
         free_sliced(s, x);
-    } else { /* by `at`, which it needs no more */
-        x->at = (struct gang__sliced **)(void *)m->gone;
+    } else {
+        x->next_gone = m->gone;
         m->gone = x;
     }
 }
@@ -324,7 +340,7 @@ void gang__sliced_bury(gang_sched *s, struct gang__matrix *m)
 {
     while (m->gone) {
         struct gang__sliced *x = m->gone;
-        m->gone = (struct gang__sliced *)(void *)x->at;
+        m->gone = x->next_gone;
         free_sliced(s, x);
     }
 }
@@ -340,6 +356,7 @@ void gang__slice_free(gang_sched *s)
         gang__names_free(&m->columns, &s->mem);
         gang__release(&s->mem, m);
     }
+    gang__names_free(&s->sliced, &s->mem);
 }
 
 bool gang__rows_sweep(struct gang__matrix *m)
@@ -481,13 +498,16 @@ gang_result gang__slice_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
     if (!x)
         return GANG_ENOMEM;
     x->matrix = m;
-    gang_result r = find_row(s, x, u);
+    gang_result r = gang__names_reserve(&s->sliced, &s->mem);
+    if (r == GANG_OK)
+        r = find_row(s, x, u);
     if (r != GANG_OK) {
         free_sliced(s, x);
         return r;
     }
     x->unit = u;
     u->sliced = x;
+    gang__names_put(&s->sliced, &x->link, hash_of(x->alloc));
     x->at = m->last;
     *m->last = x;
     m->last = &x->next;
@@ -525,15 +545,6 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__unit *u, uint32_t group
 }
 
 /* ---- going ----------------------------------------------------------------------------------- */
-
-static struct gang__sliced *sliced_of(const gang_sched *s, gang_alloc_id alloc)
-{
-    for (const struct gang__matrix *m = s->matrices; m; m = m->next)
-        for (struct gang__sliced *x = m->first; x; x = x->next)
-            if (x->alloc == alloc)
-                return x;
-    return NULL;
-}
 
 void gang__slice_forsake(gang_sched *s, struct gang__unit *u)
 {

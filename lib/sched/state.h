@@ -413,6 +413,7 @@ struct gang_sched {
     struct gang__claim *claims;
     struct gang__ahead *ahead;     /* NULL: no queue backfills */
     struct gang__matrix *matrices; /* of queues that slice, made with their first gang */
+    struct gang__names sliced;     /* gangs in them, by allocation */
     bool slices_moved;             /* something happened by which somebody may run */
     struct gang__unit *fresh;      /* run, and are in no order of falling yet; last started first */
     gang_snapshot *base, *scratch; /* the cluster when planning began, and as it would be */
@@ -621,7 +622,7 @@ gang_result gang__ahead_check(gang_sched *s, struct gang_error *error);
 
 /* ---- slice.c, slice_rows.c, slice_view.c ---- */
 
-/* Is it to take turns when it starts? */
+/* Does it take turns, or will it when it starts? */
 bool gang__slice_concerns(const struct gang__unit *u);
 /* Put its gang into a row, or more tasks of it into its own: as gang__alloc_gang(), and gang_alloc_grow(). It starts
  * with its first turn. */
