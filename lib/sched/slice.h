@@ -64,6 +64,7 @@ struct gang__sliced {
     size_t left, still_room;
     struct gang__use *use; /* by task, ascending */
     size_t uses, use_room;
+    int64_t cpu; /* millicores of them */
 };
 
 /* The gangs of the leaves below a queue that slices. */
@@ -80,6 +81,11 @@ struct gang__matrix {
     bool fresh;       /* its turn has just come: alternates are chosen anew */
     int64_t until_ns; /* the end of the slice; INT64_MAX: it is not counted, or there is one row */
     int64_t due_ns;   /* when it is to be looked at, if nothing happens before */
+
+    /* The cluster with all columns empty, as it was when a gang was last placed. */
+    gang_snapshot *view;
+    uint64_t viewed_in, viewed_stamp; /* in this run, and the stamp of room then; 0: not */
+    int64_t open_cpu;                 /* millicores on nodes that are open there */
 };
 
 /* ---- slice.c ---- */

@@ -203,6 +203,7 @@ static int32_t collect_use(gang_node_id node, unsigned word, uint64_t payload, i
                                : gang__code_of(n->shape->layout, word, false);
     gang__rcu_leave();
     column->uses++;
+    x->cpu += word == GANG__WORD_HEAD ? (int64_t)payload : 0;
     x->use[x->uses++] = (struct gang__use){column, payload, task, (uint8_t)word, (uint8_t)code};
     return 0;
 }
@@ -214,8 +215,11 @@ static gang_result collect(gang_sched *s, struct gang__sliced *x, int64_t first)
     size_t before = x->uses;
     gang_result r = gang__alloc_each_lent(s->cluster, x->alloc, collect_use, &c);
     r = c.r != GANG_OK ? c.r : r;
-    while (r != GANG_OK && x->uses > before)
-        x->use[--x->uses].column->uses--;
+    while (r != GANG_OK && x->uses > before) {
+        const struct gang__use *use = &x->use[--x->uses];
+        use->column->uses--;
+        x->cpu -= use->word == GANG__WORD_HEAD ? (int64_t)use->payload : 0;
+    }
     if (r != GANG_OK)
         gang__columns_sweep(s, x->matrix);
     return r;
@@ -224,6 +228,7 @@ static gang_result collect(gang_sched *s, struct gang__sliced *x, int64_t first)
 static void forget_use(gang_sched *s, struct gang__sliced *x, size_t i)
 {
     struct gang__column *c = x->use[i].column;
+    x->cpu -= x->use[i].word == GANG__WORD_HEAD ? (int64_t)x->use[i].payload : 0;
     c->leaving -= x->unit == NULL;
     c->uses--;
     if (c->uses == 0)
@@ -354,6 +359,7 @@ void gang__slice_free(gang_sched *s)
             leave_matrix(s, m->first);
         gang__columns_sweep(s, m);
         gang__names_free(&m->columns, &s->mem);
+        gang_snapshot_free(m->view);
         gang__release(&s->mem, m);
     }
     gang__names_free(&s->sliced, &s->mem);
@@ -407,28 +413,50 @@ static bool is_untouched(const struct gang__matrix *m, const struct gang__node *
     return true;
 }
 
-/* The cluster with all columns empty, and open no other nodes than those a gang may come to. */
-static gang_result look(gang_sched *s, const struct gang__matrix *m, struct gang__unit *u)
+/* Close all nodes but those that a gang may come to. */
+static void open_columns(struct gang__matrix *m)
 {
-    gang_snapshot *v = s->base;
-    if (gang_snapshot_take(s->worker, v) != GANG_OK)
-        return GANG_ENOMEM;
+    gang_snapshot *v = m->view;
+    m->open_cpu = 0;
     for (uint32_t slot = 0; slot < v->end; slot++) {
         const struct gang__node *node = gang__snapshot_node(v, slot);
         const struct gang__column *c = node ? column_at(m, node->id) : NULL;
         bool open = c && c->leaving == 0 && gang_snapshot_release(v, c->held) == GANG_OK;
-        if (node && !open && (c || !is_untouched(m, node, gang__snapshot_words(v, slot))))
+        const uint64_t *word = node ? gang__snapshot_words(v, slot) : NULL;
+        if (node && !open && (c || !is_untouched(m, node, word)))
             close_node(v, slot);
+        if (node && gang__head_state(word[0]) == GANG__STATE_UP)
+            m->open_cpu += (int64_t)gang__head_cpu(word[0]);
     }
-    for (size_t i = 0; u && i < u->job->bad_count; i++)
-        (void)!gang_snapshot_set_state(v, u->job->bad[i], GANG_NODE_DOWN);
-    return u && gang__cells_concern(s, u) ? gang__cells_keep(s, u, v) : GANG_OK;
+}
+
+/* What is seen is still so, but for what other threads do, unless something was given back. */
+static bool is_fresh(const gang_sched *s, const struct gang__matrix *m)
+{
+    return m->viewed_in == s->runs && m->viewed_stamp == gang__room_stamp(s->cluster);
+}
+
+/* The cluster with all columns empty, and open no other nodes than those a gang may come to. */
+static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__unit *u)
+{
+    bool cells = gang__cells_concern(s, u), own = cells || u->job->bad_count > 0;
+    if (!m->view && gang_snapshot_new(s->cluster, &m->view) != GANG_OK)
+        return GANG_ENOMEM;
+    m->viewed_in = 0;
+    m->viewed_stamp = gang__room_stamp(s->cluster);
+    if (gang_snapshot_take(s->worker, m->view) != GANG_OK)
+        return GANG_ENOMEM;
+    open_columns(m);
+    for (size_t i = 0; i < u->job->bad_count; i++)
+        (void)!gang_snapshot_set_state(m->view, u->job->bad[i], GANG_NODE_DOWN);
+    m->viewed_in = own ? 0 : s->runs; /* others may come to the nodes that it is to avoid */
+    return cells ? gang__cells_keep(s, u, m->view) : GANG_OK;
 }
 
 /* Show what a row leaves; `all`: and those who run beside it. */
 static gang_result show_row(gang_sched *s, const struct gang__matrix *m, uint32_t row, bool all)
 {
-    gang_result r = gang__snapshot_copy(s->scratch, s->base);
+    gang_result r = gang__snapshot_copy(s->scratch, m->view);
     for (const struct gang__sliced *x = m->first; r == GANG_OK && x; x = x->next)
         if (x->uses > 0 && (x->row == row || (all && gang__sliced_is_busy(x))))
             r = gang__snapshot_lend(s->scratch, x->alloc) == GANG_OK ? GANG_OK : GANG_ENOFIT;
@@ -437,20 +465,40 @@ static gang_result show_row(gang_sched *s, const struct gang__matrix *m, uint32_
 
 /* ---- coming ---------------------------------------------------------------------------------- */
 
+/* Millicores that its gang needs at least. */
+static int64_t least_cpu(const gang_request *q)
+{
+    int64_t sum = 0;
+    for (uint32_t g = 0; g < q->group_count; g++)
+        sum += q->group[g].min * (int64_t)q->group[g].cpu;
+    return sum;
+}
+
+static bool suffices(const struct gang__matrix *m, uint32_t row, int64_t cpu)
+{
+    for (const struct gang__sliced *x = m->first; x; x = x->next)
+        cpu += x->row == row ? x->cpu : 0;
+    return cpu <= m->open_cpu;
+}
+
+/* GANG_EBUSY: a node was taken meanwhile that is shown as free. */
 static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct gang__unit *u,
                            uint32_t row, bool all)
 {
-    const struct gang__matrix *m = x->matrix;
-    gang_result r = show_row(s, m, row, all);
+    struct gang__matrix *m = x->matrix;
+    gang_request *q = gang__unit_request(u);
+    gang_result r = suffices(m, row, least_cpu(q)) ? show_row(s, m, row, all) : GANG_ENOFIT;
     if (r == GANG_OK)
-        r = gang__alloc_lend(s->worker, s->scratch, gang__unit_request(u), m->lent, &x->alloc);
+        r = gang__alloc_lend(s->worker, s->scratch, q, m->lent, &x->alloc);
     if (r != GANG_OK)
         return r;
     r = collect(s, x, 0);
     if (r != GANG_OK)
         (void)!gang__give_all(s, x->alloc);
+    if (r != GANG_OK || gang__snapshot_retake(m->view, x->alloc) != GANG_OK)
+        m->viewed_in = 0; /* it shows nothing any more that is so */
     x->row = row;
-    return r;
+    return r == GANG_ENOFIT ? GANG_EBUSY : r;
 }
 
 /* The turn of a new row comes last, so that it takes nothing of those that wait already. */
@@ -471,13 +519,10 @@ static bool has_alternates(const struct gang__matrix *m)
     return false;
 }
 
-static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__unit *u)
+static gang_result try_rows(gang_sched *s, struct gang__sliced *x, const struct gang__unit *u)
 {
     struct gang__matrix *m = x->matrix;
-    gang_result r = look(s, m, u);
-    if (r != GANG_OK)
-        return r;
-    r = GANG_ENOFIT;
+    gang_result r = GANG_ENOFIT;
     if (m->rows > 0 && has_alternates(m))
         r = try_row(s, x, u, m->active, true);
     for (uint32_t d = 0; r == GANG_ENOFIT && d < m->rows; d++)
@@ -488,6 +533,20 @@ static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__
             open_row(m, x);
     }
     return r;
+}
+
+/* What was seen before is good enough to find a place, and not to say that there is none. */
+static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__unit *u)
+{
+    struct gang__matrix *m = x->matrix;
+    bool plain = u->job->bad_count == 0 && !gang__cells_concern(s, u);
+    gang_result r = GANG_ENOFIT;
+    if (plain && is_fresh(s, m))
+        r = try_rows(s, x, u);
+    if (r != GANG_ENOFIT && r != GANG_EBUSY)
+        return r;
+    r = look(s, m, u);
+    return r == GANG_OK ? try_rows(s, x, u) : r;
 }
 
 gang_result gang__slice_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
@@ -520,7 +579,7 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__unit *u, uint32_t group
                              int64_t *granted)
 {
     struct gang__sliced *x = u->sliced;
-    const struct gang__matrix *m = x->matrix;
+    struct gang__matrix *m = x->matrix;
     *granted = 0;
     if (x->row != m->active || x->state != GANG__SLICED_RUNS)
         return GANG_ENOFIT;
@@ -531,6 +590,7 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__unit *u, uint32_t group
     if (r == GANG_OK)
         r = gang__alloc_lend_more(s->worker, s->scratch, x->alloc, (int32_t)group, step, m->lent,
                                   granted);
+    m->viewed_in = 0;
     if (r != GANG_OK)
         return r;
     r = collect(s, x, first);
@@ -556,6 +616,7 @@ void gang__slice_forsake(gang_sched *s, struct gang__unit *u)
     x->left = 0;
     for (size_t i = 0; i < x->uses; i++)
         x->use[i].column->leaving++;
+    x->matrix->viewed_in = 0; /* nobody is to come there */
     s->slices_moved = true;
 }
 
