@@ -79,7 +79,8 @@ enum {
     GANG_END_TIMEOUT = 5,   /**< ran for its time limit */
     GANG_END_UNSTARTED = 6, /**< not granted within start_within_ns */
     /** the scheduler could not take it after all: see the text of op state */
-    GANG_END_REFUSED = 7
+    GANG_END_REFUSED = 7,
+    GANG_END_DEADLINE = 8    /**< it could not end by its deadline any more */
 };
 
 /** A job as it is. */
@@ -107,9 +108,16 @@ struct gang_job_info {
     /** when it is planned to start, at the latest as things are now; 0: it has no planned start
      *  (gang_queue_spec.backfill) */
     int64_t planned_ns;
+    /** when it is stopped at the latest, by its time limit (with what it was given more) and its
+     *  deadline; 0: no bound, or it does not run */
+    int64_t ends_ns;
+    int64_t predicted_ns; /**< run time, as op predict said; 0: it did not */
+    int64_t overtaken;    /**< jobs that passed it (gang_queue_spec.max_overtakes) */
+    int32_t overdue;      /**< 1: nothing passes it any more */
+    int32_t reserved0;
     /** the row of its first gang that takes turns, from 1; 0: none does (gang_queue_spec.slice_ns) */
     int32_t slice_row;
-    int32_t reserved0;
+    int32_t reserved1;
     int64_t suspended_ns; /**< since it started it waited so long for its turns; time limits do not count it */
 };
 
@@ -195,11 +203,21 @@ struct gang_host_ops {
      *  gang_job_submit() and gang_sched_may(), on their threads. */
     int32_t (*may)(const char *queue, int32_t action, const char *user_name, const char *const *groups,
                    size_t group_count, void *user);
+    /** How long will it run, ns? Asked when a job is taken in, and told by gang_job_get(). Planned
+     *  starts and the orders SHORTEST then go by it in place of the time limit (where that is
+     *  less, by that). One that runs longer is expected to run for twice as long, and so on up to
+     *  its limit (Tsafrir, Etsion and Feitelson, IEEE TPDS 18(6), 2007, correct predictions
+     *  likewise); plans that counted on it then start later. <= 0, or NULL: no prediction. */
+    int64_t (*predict)(const struct gang_event *event, void *user);
+    /** It has run for its time limit, in a queue with GANG_OVERRUN_ASK: how many ns more may it?
+     *  Asked again when those have passed. <= 0, or NULL: it is stopped. */
+    int64_t (*overrun)(const struct gang_event *event, void *user);
 };
 
 #define GANG_HOST_OPS_INIT                                                                              \
     {                                                                                                   \
-        sizeof(struct gang_host_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL        \
+        sizeof(struct gang_host_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL                                                                                        \
     }
 
 /* ---- the scheduler ------------------------------------------------------------------------- */
@@ -551,7 +569,10 @@ enum {
     /** it starts at until_ns, unless something comes between, on nodes that the text names; or
      *  (until_ns is 0) it would delay `blocker`, which has such a planned start */
     GANG_WAIT_PLANNED = 15,
-    GANG_WAIT_SLICE = 16 /**< it has its places, and its turn at until_ns, if nothing changes */
+    GANG_WAIT_BEGIN = 16,   /**< its begin_ns has not come: until_ns */
+    /** `blocker` is overdue, and nothing passes it (gang_queue_spec.max_overtakes) */
+    GANG_WAIT_OVERDUE = 17,
+    GANG_WAIT_SLICE = 18 /**< it has its places, and its turn at until_ns, if nothing changes */
 };
 
 /** One reason. Valid during the call. */

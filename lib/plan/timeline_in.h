@@ -140,7 +140,8 @@ static inline struct gang__edge *gang__edge_of(const struct gang__tree_link *lin
 void gang__edges_init(struct gang__timeline *t);
 /* Have two for each of so many occupations. False: out of memory. */
 bool gang__edges_reserve(struct gang__timeline *t, size_t occupations);
-/* Enter an occupation at its edges, which are made if need be; and the reverse. */
+/* Enter an occupation at its edges, which are made if need be; nothing is known yet of what it leaves behind
+ * (GANG__AFTER_NOTHING). And the reverse. */
 void gang__edges_enter(struct gang__timeline *t, struct gang__occupant *o);
 void gang__edges_leave(struct gang__timeline *t, struct gang__occupant *o);
 /* The changes of an edge changed. */
@@ -153,6 +154,8 @@ void gang__edge_bound(struct gang__timeline *t, struct gang__occupant *o,
                       const struct gang__after_end *after);
 /* The first edge after an instant; NULL: none. */
 struct gang__edge *gang__edge_after(struct gang__timeline *t, int64_t at_ns);
+/* The last before it. */
+struct gang__edge *gang__edge_before(struct gang__timeline *t, int64_t at_ns);
 
 /* ---- timeline_node.c ---- */
 

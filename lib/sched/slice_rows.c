@@ -7,6 +7,7 @@
 #include "core/node.h"
 #include "place/request.h"
 #include "sched/cells.h"
+#include "sched/overdue.h"
 #include "sched/slice.h"
 
 /* ---- columns --------------------------------------------------------------------------------- */
@@ -436,10 +437,16 @@ static bool is_fresh(const gang_sched *s, const struct gang__matrix *m)
     return m->viewed_in == s->runs && m->viewed_stamp == gang__room_stamp(s->cluster);
 }
 
+/* Are there nodes that it alone is to keep away from? */
+static bool has_own_view(gang_sched *s, struct gang__unit *u)
+{
+    return u->job->bad_count > 0 || gang__cells_concern(s, u) || gang__overdue_concerns(s, u);
+}
+
 /* The cluster with all columns empty, and open no other nodes than those a gang may come to. */
 static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__unit *u)
 {
-    bool cells = gang__cells_concern(s, u), own = cells || u->job->bad_count > 0;
+    bool own = has_own_view(s, u);
     if (!m->view && gang_snapshot_new(s->cluster, &m->view) != GANG_OK)
         return GANG_ENOMEM;
     m->viewed_in = 0;
@@ -450,7 +457,8 @@ static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__unit
     for (size_t i = 0; i < u->job->bad_count; i++)
         (void)!gang_snapshot_set_state(m->view, u->job->bad[i], GANG_NODE_DOWN);
     m->viewed_in = own ? 0 : s->runs; /* others may come to the nodes that it is to avoid */
-    return cells ? gang__cells_keep(s, u, m->view) : GANG_OK;
+    gang_result r = gang__overdue_keep(s, u, m->view);
+    return r == GANG_OK && gang__cells_concern(s, u) ? gang__cells_keep(s, u, m->view) : r;
 }
 
 /* Show what a row leaves; `all`: and those who run beside it. */
@@ -539,9 +547,8 @@ static gang_result try_rows(gang_sched *s, struct gang__sliced *x, const struct 
 static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__unit *u)
 {
     struct gang__matrix *m = x->matrix;
-    bool plain = u->job->bad_count == 0 && !gang__cells_concern(s, u);
     gang_result r = GANG_ENOFIT;
-    if (plain && is_fresh(s, m))
+    if (is_fresh(s, m) && !has_own_view(s, u))
         r = try_rows(s, x, u);
     if (r != GANG_ENOFIT && r != GANG_EBUSY)
         return r;
@@ -549,11 +556,10 @@ static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__
     return r == GANG_OK ? try_rows(s, x, u) : r;
 }
 
-gang_result gang__slice_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
+gang_result gang__slice_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id)
 {
     struct gang__matrix *m = get_matrix(s, u->job->leaf);
     struct gang__sliced *x = m ? gang__zalloc(&s->mem, 1, sizeof(*x)) : NULL;
-    *why = gang__cells_concern(s, u) ? GANG_WAIT_CELLS : GANG_WAIT_ROOM;
     if (!x)
         return GANG_ENOMEM;
     x->matrix = m;

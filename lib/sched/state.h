@@ -8,11 +8,12 @@
  *   config.c    queues at run time;  books.c  what queues use and want;  fair.c  fair shares
  *   job.c       the table of jobs, their states, and what they wait for
  *   turn.c      who is next;  start.c  granting and growing
- *   ahead.c     planned starts, and who may start before them
+ *   ahead.c     planned starts: ahead.h says how
  *   slice.c     time slicing (what it consists of: slice.h)
  *   evict.c     making room: victims (what it consists of: evict.h)
  *   leave.c     those who were asked to stop, and who waits for them
- *   life.c      reports: tasks and nodes;  timer.c  what is due when
+ *   overdue.c   bounded bypass: whom nothing passes any more
+ *   life.c      reports: tasks and nodes;  timer.c  what is due when;  term.c  until when one may run
  *   why_wait.c  why a job waits;  audit.c  the books against what is there
  *
  * One thread at a time is in here (the owner), but for submit.c and inbox.c. */
@@ -134,6 +135,9 @@ struct gang__unit {
     bool wanted;       /* what it lacks counts as wanted by its queue */
     bool over;         /* all that it was to do is done */
     bool begun;        /* it was started once */
+    bool overdue;      /* nothing passes it: overdue.c */
+    int64_t overtaken; /* by so many, since it waits for room */
+    struct gang__unit *next_overdue, **overdue_at; /* in sched.overdue */
     bool short_handed; /* lost members: below its minimum since short_ns */
     bool refill;       /* lost members are to come back */
     uint32_t part;
@@ -246,6 +250,10 @@ struct gang__job {
     int64_t not_before_ns; /* steps aside until then */
     int64_t due_ns;        /* of its timer */
     int64_t time_limit_ns, start_within_ns, heartbeat_ns;
+    int64_t begin_ns, deadline_ns;     /* INT64_MIN, 0: none */
+    int64_t extended_ns;               /* beyond its time limit, since its last start */
+    int64_t predicted_ns;              /* run time; 0: not */
+    int64_t expected_ns;               /* the same, or more since it runs longer */
     int64_t back_off_ns, back_off_now; /* back_off_now: the next one */
     struct gang__beat *beats;
     struct gang__waiter *waiters; /* jobs that wait for this one */
@@ -415,6 +423,9 @@ struct gang_sched {
     struct gang__matrix *matrices; /* of queues that slice, made with their first gang */
     struct gang__names sliced;     /* gangs in them, by allocation */
     bool slices_moved;             /* something happened by which somebody may run */
+    struct gang__unit *overdue;    /* who waits and is not to be passed, first first */
+    uint64_t *mask;                /* scratch: nodes, as bits */
+    size_t mask_room;
     struct gang__unit *fresh;      /* run, and are in no order of falling yet; last started first */
     gang_snapshot *base, *scratch; /* the cluster when planning began, and as it would be */
     struct gang__places told;
@@ -514,7 +525,9 @@ bool gang__stays(const struct gang__qs *q, const int64_t *bound, const int64_t *
 
 bool gang__turn_enter(gang_sched *s, struct gang__unit *u); /* to wait; false: out of memory */
 void gang__turn_leave(gang_sched *s, struct gang__unit *u); /* waits no more */
-/* Strict order: does the blocked head of the leaf bar this bin? */
+/* It waits, and from now on it is before all others of its leaf that are not overdue. */
+void gang__turn_first(gang_sched *s, struct gang__unit *u);
+/* Does the blocked head of the leaf bar this bin: in strict order, or since it is overdue? */
 bool gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin);
 /* The unit whose turn it is; NULL: nobody's. */
 struct gang__unit *gang__turn_next(gang_sched *s);
@@ -626,7 +639,7 @@ gang_result gang__ahead_check(gang_sched *s, struct gang_error *error);
 bool gang__slice_concerns(const struct gang__unit *u);
 /* Put its gang into a row, or more tasks of it into its own: as gang__alloc_gang(), and gang_alloc_grow(). It starts
  * with its first turn. */
-gang_result gang__slice_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why);
+gang_result gang__slice_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id);
 gang_result gang__slice_grow(gang_sched *s, struct gang__unit *u, uint32_t group, int64_t step,
                              int64_t *granted);
 /* Tasks (NULL: all) of an allocation were given back. */
@@ -805,6 +818,22 @@ void gang__life_free(gang_sched *s, struct gang__job *job);
 /* A unit began to run, got tasks or lost some: is it below its minimum? */
 void gang__life_short(gang_sched *s, struct gang__unit *u);
 
+/* ---- term.c ---- */
+
+/* How long it is expected to run once it starts; INT64_MAX: no bound. */
+int64_t gang__term_run(const struct gang__job *job);
+/* When it is stopped, and when it is expected to end, if it started at `from_ns`; INT64_MAX: never.
+ * A grace comes on top. */
+int64_t gang__term_end(const struct gang__job *job, int64_t from_ns);
+int64_t gang__term_expected(const struct gang__job *job, int64_t from_ns);
+/* When something of that is due; and what is due is done. */
+int64_t gang__term_next(const gang_sched *s, const struct gang__job *job);
+/* When it would have started if it had had no pauses between its turns. */
+int64_t gang__term_from(const gang_sched *s, const struct gang__job *job);
+void gang__term_due(gang_sched *s, struct gang__job *job);
+void gang__term_begin(gang_sched *s, struct gang__job *job);   /* it runs from now on */
+void gang__term_predict(gang_sched *s, struct gang__job *job); /* the host is asked */
+
 /* ---- timer.c ---- */
 
 void gang__timer_set(gang_sched *s, struct gang__job *job); /* anew, from what it waits for */
@@ -884,5 +913,11 @@ static inline uint32_t gang__asked_times(const struct gang__asked *ask, int32_t 
     return count;
 }
 #define GANG__OF(type, member, link) ((type *)(void *)((char *)(link)-offsetof(type, member)))
+
+/* The first in turn of those that wait for the same; there is one. */
+static inline struct gang__unit *gang__bin_head(const struct gang__bin *bin)
+{
+    return GANG__OF(struct gang__unit, turn, gang__ordered_first(&bin->units));
+}
 
 #endif

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is due when: one timer a job, for whatever comes first. */
+#include "sched/overdue.h"
 #include "sched/state.h"
 
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
-}
-
-/* It runs, and is to stop then. */
-static int64_t limit_of(const gang_sched *s, const struct gang__job *job)
-{
-    int64_t from = gang__add_sat(job->started_ns, gang__job_paused(s, job));
-    return gang__add_sat(from, job->time_limit_ns);
 }
 
 static int64_t due_of(const gang_sched *s, const struct gang__job *job)
@@ -25,8 +19,8 @@ static int64_t due_of(const gang_sched *s, const struct gang__job *job)
         due = least(due, job->not_before_ns);
     if (job->start_within_ns > 0 && job->ready_ns >= 0)
         due = least(due, gang__add_sat(job->ready_ns, job->start_within_ns));
-    if (job->time_limit_ns > 0 && job->state == GANG_JOB_RUNNING)
-        due = least(due, limit_of(s, job));
+    due = least(due, gang__term_next(s, job));
+    due = least(due, gang__overdue_next(job));
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (job->unit[i].plan && job->unit[i].planned_ns > s->now_ns)
             due = least(due, job->unit[i].planned_ns);
@@ -83,8 +77,7 @@ static void fire(gang_sched *s, struct gang__job *job)
     if (job->start_within_ns > 0 && job->ready_ns >= 0 &&
         s->now_ns >= gang__add_sat(job->ready_ns, job->start_within_ns))
         unstarted(s, job);
-    if (job->state == GANG_JOB_RUNNING && job->time_limit_ns > 0 && s->now_ns >= limit_of(s, job))
-        gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
+    gang__term_due(s, job);
     if (job->undone && job->ending)
         gang__job_stop(s, job, job->stop_reason, job->end_wanted);
     gang__leave_due(s, job);
@@ -93,6 +86,8 @@ static void fire(gang_sched *s, struct gang__job *job)
         gang__life_due(s, job);
     if (job->state != GANG_JOB_ENDED)
         gang__job_settle(s, job);
+    if (job->state != GANG_JOB_ENDED)
+        gang__overdue_due(s, job);
 }
 
 void gang__timers_run(gang_sched *s)

@@ -154,7 +154,7 @@ START_TEST(a_word_out_of_range_is_refused)
     WORD(reclaim, GANG_DISPLACE_LOWER_OR_NEWER);
     WORD(reclaim, GANG_DISPLACE_ANY + 1);
     WORD(state, 3);
-    WORD(order, 5);
+    WORD(order, GANG_ORDER_DEADLINE + 1);
     WORD(turn, 3);
     WORD(block, 2);
     WORD(preempt, 3);
@@ -163,6 +163,8 @@ START_TEST(a_word_out_of_range_is_refused)
     WORD(reserved0, 1);
     WORD(backfill, GANG_BACKFILL_CONSERVATIVE + 1);
     WORD(backfill_order, GANG_BACKFILL_ORDER_SMALLEST + 1);
+    WORD(slice_gpus, 2);
+    WORD(reserved2, 1);
 }
 END_TEST
 

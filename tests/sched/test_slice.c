@@ -634,7 +634,10 @@ START_TEST(what_does_not_go_together_is_refused)
     refused(q, 2, GANG_ERANGE, "queues[1].slice_ns");
     q[1].slice_ns = 0;
     q[1].slice_rows = 3;
-    refused(q, 2, GANG_ERANGE, "queues[1].slice_rows");
+    refused(q, 2, GANG_EINVAL, "queues[1].slice_rows");
+    q[1].slice_rows = 0;
+    q[1].slice_gpus = 1;
+    refused(q, 2, GANG_EINVAL, "queues[1].slice_gpus");
     host_close(&h);
 }
 END_TEST

@@ -233,15 +233,24 @@ static void check_all(void)
 
 static void submit_some(void)
 {
-    struct gang_group_spec g = group_of(1 + below(MOST_TASKS), (1 + below(CORES)) * 1000, 0);
-    struct gang_job_spec job = host_job(&g, 1);
+    struct gang_group_spec two[2], *const g = &two[0];
+    g[0] = group_of(1 + below(MOST_TASKS), (1 + below(CORES)) * 1000, 0);
+    struct gang_job_spec job = host_job(two, 1);
     struct seen_job *j = &jobs[job_count];
     bool plain = one_in(6);
-    g.memory_bytes = (1 + below(20)) * GIB;
+    g->memory_bytes = (1 + below(20)) * GIB;
     if (one_in(3))
-        g.gpu_milli = (1 + below(2)) * 1000;
+        g->gpu_milli = (1 + below(2)) * 1000;
     if (one_in(4))
-        g.min = 1 + below(g.count);
+        g->min = 1 + below(g->count);
+    if (one_in(4)) { /* what it starts with is known when it has been placed */
+        g->min = 0;
+        g->count = 1 + below(MOST_TASKS / 2);
+        two[1] = *g;
+        two[1].cpu_milli = (1 + below(CORES)) * 1000;
+        job.request.group_count = 2;
+        job.request.min = 1 + below(2 * g->count);
+    }
     job.queue = plain ? "plain" : one_in(2) ? "a" : "b";
     job.loss = one_in(2) ? GANG_LOSS_COUNT : GANG_LOSS_RESTART;
     job.max_restarts = 3;

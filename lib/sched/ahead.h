@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Planned starts, and who may start before them.
+ *
+ * As soon as some leaf backfills there is a timeline (plan/timeline.h): what each unit holds until its expected
+ * end, and what is planned. Nodes of it are slots; those that are not up have nothing.
+ *
+ * A unit of such a leaf that cannot start gets a planned start, the earliest at which it fits beside all that is in
+ * the timeline, if fewer than the leaf's depth have one. From then on nobody starts, from whatever leaf, who
+ * would not leave room for it: where it would go is looked up in the timeline first. When somebody ends early,
+ * leaves, or gives up his plan, the plans are *stale*: those of all such leaves have their turn again, in turn
+ * order, and each that has a plan may only improve it, since its own stays where it is until it is found
+ * another. So a plan moves later only when nodes go, when somebody is entitled to room that is made for him,
+ * when somebody runs longer than expected, or when place refuses what amounts allow.
+ *
+ * What a unit holds changes in many places, all of which pass through the books: it is only noted there
+ * (touched), which cannot fail, and put into the timeline before that is asked the next time. If that fails for
+ * want of memory, nobody starts in this run who would have to ask.
+ *
+ * The order is that of Lifka, "The ANL/IBM SP Scheduling System", 1995 (EASY), and Mu'alem and Feitelson, IEEE
+ * TPDS 12(6), 2001 (conservative). */
+#ifndef GANG__SCHED_AHEAD_H
+#define GANG__SCHED_AHEAD_H
+
+#include "plan/timeline.h"
+#include "sched/state.h"
+
+struct gang__ahead {
+    struct gang__timeline *when; /* NULL: it could not be made */
+    uint32_t end;                /* slots below are in it */
+    uint64_t epoch, states, config;
+    int64_t planned;    /* units that have a planned start */
+    uint64_t failed_in; /* the run in which memory was short */
+    bool stale;         /* plans are to be looked at again */
+    bool kept;  /* a plan has become a start: who waited for it without one may look again */
+    bool plain; /* all nodes are up: see gang__ahead_check() */
+    struct gang__unit *touched;
+    const struct gang__unit *starting; /* its gang is in the timeline already, as this: */
+    gang_alloc_id started;
+    struct gang__time_fit fit, other;
+    struct gang__time_group *group; /* scratch, as all below */
+    size_t groups, group_room;      /* those that earliest() asked for */
+    struct gang__time_place *place;
+    size_t places, place_room;
+    uint32_t *group_of; /* of those that earliest() asked for: their groups in the request */
+    size_t group_of_room;
+    struct gang_placement *exact;
+    size_t exact_room;
+    uint64_t *mask, *part; /* nodes that may be used; those of a domain */
+    size_t mask_room, part_room;
+    int64_t *capacity;
+    size_t capacity_room;
+};
+
+/* Has its leaf planned starts? */
+static inline bool gang__ahead_plans(const struct gang__unit *u)
+{
+    return u->job->leaf->q->backfill != GANG_BACKFILL_NONE;
+}
+
+static inline void gang__mask_put(uint64_t *mask, uint32_t slot)
+{
+    mask[slot / 64] |= UINT64_C(1) << (slot % 64);
+}
+
+/* ---- ahead.c: what is in the timeline ---- */
+
+enum {
+    GANG__OVERRUN_NS = 1000000000
+}; /* one that should have gone is looked for again after this */
+
+/* How long it runs if it starts now: its time limit, and the grace in which it then stops. */
+int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u);
+/* When what it holds comes free at the latest. */
+int64_t gang__ahead_end(const gang_sched *s, const struct gang__unit *u);
+/* Of its request: what the timeline counts of a task of each group (a->group). False: out of memory. */
+bool gang__ahead_needs(gang_sched *s, const gang_request *q);
+/* The list of places (a->place): one task more; in order, one entry for all tasks of a group on a node. */
+bool gang__ahead_place(gang_sched *s, gang_node_id node, uint32_t group);
+void gang__ahead_merge(struct gang__ahead *a);
+struct gang__occupation gang__ahead_occupation(const struct gang__ahead *a, const gang_request *q,
+                                               int64_t end_ns, int64_t now_ns);
+/* What it holds goes into the timeline anew; out of it. False: out of memory. */
+bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int64_t end_ns);
+void gang__ahead_vacate(gang_sched *s, struct gang__unit *u);
+/* All that was noted is put into the timeline. False: out of memory; nobody starts in this run who has to ask. */
+bool gang__ahead_sync(gang_sched *s);
+/* Is the timeline of the nodes as they are? */
+bool gang__ahead_current(const gang_sched *s);
+/* Its plan is taken out, and nobody is told. */
+void gang__ahead_drop(gang_sched *s, struct gang__unit *u);
+
+/* By sums over all nodes, wherever things lie: is enough free for a unit's gang from now until it ends, beside all
+ * plans? */
+bool gang__ahead_fits_sums(const gang_sched *s, const struct gang__unit *u);
+/* Can it neither start now, nor have a plan? Then it need not be looked at. */
+bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u);
+
+/* ---- ahead_plan.c: when it would start, and where ---- */
+
+/* When its gang fits, and where (a->fit), beside all that is there and planned. */
+gang_result gang__ahead_earliest(gang_sched *s, const struct gang__unit *u, int64_t from_ns);
+/* What gang__ahead_earliest() has found becomes its plan. a->group is still as that left it. */
+gang_result gang__ahead_put(gang_sched *s, struct gang__unit *u);
+/* It cannot start now, and has a plan from now on if it may have one (*why says). GANG_ENOFIT; GANG_ENOMEM. */
+gang_result gang__ahead_plan(gang_sched *s, struct gang__unit *u, int32_t *why);
+
+#endif
