@@ -115,7 +115,8 @@ struct gang_job_info {
     int64_t overtaken;    /**< jobs that passed it (gang_queue_spec.max_overtakes) */
     int32_t overdue;      /**< 1: nothing passes it any more */
     int32_t reserved0;
-    /** the row of its first gang that takes turns, from 1; 0: none does (gang_queue_spec.slice_ns) */
+    /** the row of its first gang that takes turns, from 1; 0: none does (gang_queue_spec.slice_ns). Rows have
+     *  their turns in this order, round and round; they are numbered anew when one comes or goes */
     int32_t slice_row;
     int32_t reserved1;
     int64_t suspended_ns; /**< since it started it waited so long for its turns; time limits do not count it */
@@ -317,7 +318,8 @@ struct gang_run_info {
  * when those that run end at the latest (time limit and grace; without a limit: never), the other
  * plans, labels, partitions, and the domain that it is to lie in. Then
  *   - nobody of any queue starts, resumes or grows who would not leave room for all plans until he
- *     ends at the latest. One without a time limit passes only where no plan needs his place;
+ *     ends at the latest (or is predicted to: op predict). One without a time limit and a deadline
+ *     passes only where no plan needs his place;
  *   - a plan never moves later by what starts after it was made. When somebody ends early, leaves, or
  *     gives up, plans are made again in turn order, each no later than it was. With EASY they are
  *     those of the first jobs in turn: one that comes before them takes their place;

@@ -230,6 +230,71 @@ START_TEST(a_time_limit_counts_the_time_that_it_runs)
 }
 END_TEST
 
+START_TEST(a_deadline_comes_between_turns_too)
+{
+    open_queue(1, 0, 0);
+    struct gang_job_spec *job = cores_spec("q", 1, 8, 1);
+    job->deadline_ns = 15 * SECOND;
+    gang_job_id a = host_submit(&h, job), b, c;
+    host_run(&h, 0);
+    b = put_nodes(1);
+    job = cores_spec("q", 1, 8, 1);
+    job->deadline_ns = 40 * SECOND;
+    job->time_limit_ns = 35 * SECOND;
+    c = host_submit(&h, job);
+    host_run(&h, 0);
+    test_assert(waits_for_turn(c));
+    until_next(); /* it had no turn yet, and can no longer run for so long */
+    ck_assert_int_eq(h.now_ns, 5 * SECOND + 1);
+    ck_assert_int_eq(host_end(&h, c), GANG_END_DEADLINE);
+    ck_assert_int_eq(host_ops(&h, c, "start"), 0);
+    until_next();
+    test_assert(waits_for_turn(a) && runs(b));
+    until_next();
+    ck_assert_int_eq(h.now_ns, 15 * SECOND);
+    ck_assert_int_eq(host_end(&h, a), GANG_END_TIMEOUT);
+    test_assert(runs(b));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(the_end_that_is_told_counts_the_pauses)
+{
+    open_queue(1, 0, 0);
+    struct gang_job_spec *job = cores_spec("q", 1, 8, 1);
+    job->time_limit_ns = 30 * SECOND;
+    gang_job_id a = host_submit(&h, job);
+    host_run(&h, 0);
+    ck_assert_int_eq(host_job_info(&h, a).ends_ns, 30 * SECOND);
+    (void)put_nodes(1);
+    until_next();
+    ck_assert_int_eq(host_job_info(&h, a).ends_ns, 0); /* it does not run */
+    until_next();
+    ck_assert_int_eq(host_job_info(&h, a).ends_ns, 40 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_waits_for_a_row_becomes_overdue_and_gets_the_next)
+{
+    struct gang_queue_spec q = slicing();
+    host_open(&h, 2, 4);
+    q.slice_rows = 1;
+    q.max_overtakes = 2;
+    host_queues(&h, &q, 1);
+    gang_job_id a = put_nodes(1), wide = put_nodes(2), b = put_nodes(1);
+    end(b);
+    gang_job_id c = put_nodes(1), d;
+    end(c);
+    test_assert(host_job_info(&h, wide).overdue);
+    d = put_nodes(1);
+    ck_assert_int_eq(host_job_state(&h, d), GANG_JOB_PENDING);
+    end(a);
+    test_assert(runs(wide));
+    host_close(&h);
+}
+END_TEST
+
 /* ---- GPUs ---------------------------------------------------------------------------------------- */
 
 START_TEST(gpus_take_turns_only_where_the_queue_says_so)
@@ -673,6 +738,9 @@ int main(void)
     tcase_add_test(t, rows_are_packed_again_when_gangs_end);
     tcase_add_test(t, the_next_row_waits_until_the_last_task_has_stopped);
     tcase_add_test(t, a_time_limit_counts_the_time_that_it_runs);
+    tcase_add_test(t, a_deadline_comes_between_turns_too);
+    tcase_add_test(t, the_end_that_is_told_counts_the_pauses);
+    tcase_add_test(t, who_waits_for_a_row_becomes_overdue_and_gets_the_next);
     tcase_add_test(t, gpus_take_turns_only_where_the_queue_says_so);
     tcase_add_test(t, others_have_no_cores_of_their_nodes_and_they_none_of_others);
     tcase_add_test(t, leaves_below_one_queue_share_and_those_of_another_do_not);
