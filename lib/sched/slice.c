@@ -36,9 +36,15 @@ static void is_out(gang_sched *s, struct gang__sliced *x)
 static bool list_tasks(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__found *f = &s->found;
-    if (gang__alloc_find(s->cluster, x->alloc, NULL, 0, f) != GANG_OK ||
+    gang_result r = gang__alloc_find(s->cluster, x->alloc, NULL, 0, f);
+    if (r == GANG_OK &&
         !gang__grow(&s->mem, (void **)&x->still, &x->still_room, f->count + 1, sizeof(*x->still)))
+        r = GANG_ENOMEM;
+    if (r != GANG_OK) { /* the next run tries again */
+        s->no_memory = s->no_memory || r == GANG_ENOMEM;
+        s->retry = true;
         return false;
+    }
     x->left = 0;
     for (size_t i = 0; i < f->count; i++)
         if (!gang__leave_asked(s, x->unit, f->task[i].task))
@@ -73,10 +79,8 @@ static void preempt(gang_sched *s, struct gang__sliced *x)
 static void suspend(gang_sched *s, struct gang__sliced *x)
 {
     int64_t grace = x->unit->job->leaf->q->grace_ns;
-    if (!list_tasks(s, x)) {
-        s->no_memory = true;
+    if (!list_tasks(s, x))
         return;
-    }
     x->state = GANG__SLICED_STOPS;
     x->deadline_ns = gang__add_sat(s->now_ns, grace);
     gang__beat_forget_part(s, x->unit->job, x->unit->part);
@@ -156,7 +160,7 @@ void gang__slice_gone(gang_sched *s, struct gang__sliced *x, const int64_t *task
 
 typedef void (*each_fn)(gang_sched *s, struct gang__sliced *x);
 
-/* Callbacks may end gangs, but none comes. */
+/* What is done may end gangs, but brings none. */
 static void each(gang_sched *s, struct gang__matrix *m, each_fn act)
 {
     m->walkers++;
@@ -356,12 +360,16 @@ void gang__slice_run(gang_sched *s)
 {
     bool moved = s->slices_moved;
     s->slices_moved = false;
-    for (struct gang__matrix *m = s->matrices; m; m = m->next)
-        if (moved || m->due_ns <= s->now_ns) {
-            pass(s, m);
-            each(s, m, tell_waiting);
-            note_due(m);
-        }
+    for (struct gang__matrix *m = s->matrices, *next; m; m = next) {
+        next = m->next;
+        if (!moved && m->due_ns > s->now_ns)
+            continue;
+        pass(s, m);
+        each(s, m, tell_waiting);
+        note_due(m);
+        if (!m->first && m->columns.count == 0)
+            gang__matrix_empty(s, m);
+    }
 }
 
 int64_t gang__slice_next(const gang_sched *s)

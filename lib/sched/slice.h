@@ -116,6 +116,8 @@ void gang__columns_put(const struct gang__sliced *x, bool busy);
 void gang__columns_sweep(gang_sched *s, struct gang__matrix *m);
 /* Rows without gangs go; the turn goes to the next one if it was theirs. True: some went. */
 bool gang__rows_sweep(struct gang__matrix *m);
+/* Nobody is in it any more: it goes by what its queue says now, or goes with it. */
+void gang__matrix_empty(gang_sched *s, struct gang__matrix *m);
 /* Those who left while somebody walked the gangs are freed. */
 void gang__sliced_bury(gang_sched *s, struct gang__matrix *m);
 

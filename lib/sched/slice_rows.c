@@ -262,7 +262,7 @@ static void take_settings(struct gang__matrix *m, const struct gang__queue *q)
 {
     m->slice_ns = q->slice_ns;
     m->most = q->slice_rows;
-    if (!m->first) /* what is held of its nodes is held as it began */
+    if (!m->first && m->columns.count == 0) /* what is held of its nodes is held as it began */
         m->lent = GANG__LEND_CPU | (q->slice_gpus ? (uint32_t)GANG__LEND_GPU : 0);
 }
 
@@ -351,17 +351,34 @@ void gang__sliced_bury(gang_sched *s, struct gang__matrix *m)
     }
 }
 
+static void free_matrix(gang_sched *s, struct gang__matrix *m)
+{
+    struct gang__matrix **at = &s->matrices;
+    while (*at != m)
+        at = &(*at)->next;
+    *at = m->next;
+    gang__names_free(&m->columns, &s->mem);
+    gang_snapshot_free(m->view);
+    gang__release(&s->mem, m);
+}
+
+void gang__matrix_empty(gang_sched *s, struct gang__matrix *m)
+{
+    const struct gang__queue *q = gang__queue_by_id(s->queues, m->queue);
+    if (q && q->slicer == q->index)
+        take_settings(m, q);
+    else
+        free_matrix(s, m);
+}
+
 void gang__slice_free(gang_sched *s)
 {
     while (s->matrices) {
         struct gang__matrix *m = s->matrices;
-        s->matrices = m->next;
         while (m->first)
             leave_matrix(s, m->first);
         gang__columns_sweep(s, m);
-        gang__names_free(&m->columns, &s->mem);
-        gang_snapshot_free(m->view);
-        gang__release(&s->mem, m);
+        free_matrix(s, m);
     }
     gang__names_free(&s->sliced, &s->mem);
 }
