@@ -594,11 +594,10 @@ static bool take(gang_sched *s, struct report *r, const int64_t *tasks, size_t c
 {
     if (what == GANG_TASK_STARTED || what == GANG_TASK_ALIVE)
         return take_alive(s, r, tasks, count);
-    if (what == GANG_TASK_GONE && !r->unit->leaves && !r->unit->sliced)
-        gang__log(s, 0, "tasks of job %llu were reported gone that nobody asked to stop",
-                  (unsigned long long)r->job->id);
     if (what == GANG_TASK_GONE) {
-        gang__slice_report(s, r->unit, tasks, count);
+        if (!gang__slice_report(s, r->unit, tasks, count) && !r->unit->leaves)
+            gang__log(s, 0, "tasks of job %llu were reported gone that nobody asked to stop",
+                      (unsigned long long)r->job->id);
         gang__leave_gone(s, r->unit, tasks, count);
         return true;
     }

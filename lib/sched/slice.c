@@ -395,8 +395,10 @@ bool gang__slice_is_begun(const struct gang__unit *u)
     return !u->sliced || u->sliced->state != GANG__SLICED_WAITS;
 }
 
-void gang__slice_report(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count)
+bool gang__slice_report(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count)
 {
-    if (u->sliced)
+    bool asked = u->sliced && u->sliced->state == GANG__SLICED_STOPS;
+    if (asked)
         gang__slice_gone(s, u->sliced, tasks, count);
+    return asked;
 }

@@ -647,8 +647,8 @@ void gang__slice_gave(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, 
 /* The unit lets go of its allocation; and what held it has stopped, though it is not given back. */
 void gang__slice_forsake(gang_sched *s, struct gang__unit *u);
 void gang__slice_quiet(gang_sched *s, gang_alloc_id alloc);
-/* Tasks (NULL: all) of who was asked to suspend have stopped. */
-void gang__slice_report(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count);
+/* Tasks (NULL: all) have stopped. False: nobody asked it to suspend. */
+bool gang__slice_report(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count);
 void gang__slice_gone(gang_sched *s, struct gang__sliced *x, const int64_t *tasks, size_t count);
 /* Does it wait for its turn? Had it one? */
 bool gang__slice_is_out(const struct gang__unit *u);
