@@ -259,6 +259,8 @@ static void give_back(gang_sched *s, struct gang__leave *l)
                                    : GANG_OK;
     l->given = true;
     count_given(l);
+    if (l->unit)
+        gang__ahead_touch(s, l->unit);
     if (r != GANG_OK && r != GANG_ESTALE)
         s->no_memory = true;
     gang__freed(s);
