@@ -241,13 +241,24 @@ struct gang_queue_spec {
      *  parent, at the top no bound. */
     int64_t max_overtakes;
     int64_t max_wait_ns;
+    /** Time slicing: > 0: the gangs of the leaves below take turns on the nodes that they share, each for so
+     *  long at a time (Slurm: 30 s); 0: as the parent, at the top not; -1: not, whatever the parent says. Not
+     *  in a tree in which a leaf backfills, nor where `preempt` is GANG_PREEMPT_SUSPEND. The rules are at
+     *  gang_sched_run(). */
+    int64_t slice_ns;
+    /** with slice_ns > 0: so many *rows* at most, gangs that take turns on a node; 0: 4 */
+    int64_t slice_rows;
+    /** with slice_ns > 0: 1: GPUs take turns like cores; 0: they are held all the while, like memory */
+    int32_t slice_gpus;
+    int32_t reserved2;
 };
 
 #define GANG_QUEUE_SPEC_INIT                                                                        \
     {                                                                                               \
         sizeof(struct gang_queue_spec), sizeof(struct gang_quota), NULL, NULL, NULL, 0, NULL, 0,    \
             NULL, 0, 1.0, NULL, NULL, 0, 100, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-            NULL, 0, NULL, NULL, -1, -1, -1, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0               \
+            NULL, 0, NULL, NULL, -1, -1, -1, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   \
+            0                                                                                       \
     }
 
 /** What somebody may want to do in a queue. */

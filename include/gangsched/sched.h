@@ -63,7 +63,9 @@ enum {
     /** was asked to stop and still holds its allocation; or has stopped, and starts again elsewhere
      *  as soon as the others of the same plan have (GANG_REASON_MOVE) */
     GANG_JOB_STOPPING = 2,
-    GANG_JOB_SUSPENDED = 3, /**< holds nothing; resumes on its old places */
+    /** Displaced: holds nothing; resumes on its old places. Time slicing: waits for its turn, the first or the
+     *  next, and holds what is not shared in time (gang_job_info.slice_row is not 0) */
+    GANG_JOB_SUSPENDED = 3,
     GANG_JOB_ENDED = 4
 };
 
@@ -113,6 +115,11 @@ struct gang_job_info {
     int64_t overtaken;    /**< jobs that passed it (gang_queue_spec.max_overtakes) */
     int32_t overdue;      /**< 1: nothing passes it any more */
     int32_t reserved0;
+    /** the row of its first gang that takes turns, from 1; 0: none does (gang_queue_spec.slice_ns). Rows have
+     *  their turns in this order, round and round; they are numbered anew when one comes or goes */
+    int32_t slice_row;
+    int32_t reserved1;
+    int64_t suspended_ns; /**< since it started it waited so long for its turns; time limits do not count it */
 };
 
 /* ---- callbacks ----------------------------------------------------------------------------- */
@@ -150,7 +157,8 @@ enum {
     GANG_REASON_CANCEL = 6,   /**< gang_job_cancel() */
     GANG_REASON_LOSS = 7,     /**< tasks of it were lost */
     GANG_REASON_TARGET = 8,   /**< gang_job_set_target() */
-    GANG_REASON_END = 9       /**< the job is over (its chief ended, a critical task failed) */
+    GANG_REASON_END = 9,      /**< the job is over (its chief ended, a critical task failed) */
+    GANG_REASON_SLICE = 10    /**< its slice is over: others have their turn */
 };
 
 /**
@@ -177,10 +185,13 @@ struct gang_host_ops {
     /** The deadline has passed: from the return of this call on what the tasks held is given to
      *  others. Its result does not matter. NULL: nothing. */
     int32_t (*kill)(const struct gang_event *event, void *user);
-    /** As preempt, of a queue that suspends. Refused: it is preempted instead. NULL: gone at
-     *  once. */
+    /** As preempt, of a queue that suspends; and (GANG_REASON_SLICE) at the end of a slice: stop running, stay
+     *  in memory, report GANG_TASK_GONE of all tasks. The deadline is then that of the queue's grace, with op
+     *  kill after it (what still runs must not from its return on; it resumes all the same); without grace
+     *  the gang has stopped when this returns. Refused: it is preempted instead. NULL: gone at once. */
     int32_t (*suspend)(const struct gang_event *event, void *user);
-    /** Go on, on the same places. Refused: as start. NULL: accepted. */
+    /** Go on, on the same places. Refused: as start; of time slicing: it stays suspended until its next
+     *  turn. NULL: accepted. */
     int32_t (*resume)(const struct gang_event *event, void *user);
     /** The state of a job changed. Its result does not matter. NULL: nothing. */
     int32_t (*state)(const struct gang_event *event, void *user);
@@ -322,6 +333,31 @@ struct gang_run_info {
  * A planned start is due work: gang_sched_next() tells it. In such leaves a run tries each job that
  * waits when something ended (in leaves without plans: one of each kind). Memory: the timeline, some
  * 150 bytes a node, and 1 KiB and 16 bytes a node for each job that runs or has a plan.
+ *
+ * Where a queue slices (gang_queue_spec.slice_ns), the gangs of the leaves below it, as far as these do not state
+ * slice_ns themselves, share their nodes in time. They lie in a matrix of rows, which take turns, and nodes
+ * (Ousterhout 1982):
+ *   - Its nodes are theirs alone, whole: a gang comes to a node that they have already, or to one of which
+ *     nobody holds any cores (with slice_gpus: nor GPUs). A node that the last of them left is for all again.
+ *   - A gang is put into the first row that has room for it, in the order of their turns; if none has, into a new one,
+ *     up to slice_rows. Cores (with slice_gpus: GPUs) need be free in that row only. Memory, GPUs without
+ *     slice_gpus and all other kinds are not shared in time: what all rows hold of them fits at the same
+ *     time, and nobody else gets it.
+ *   - The gangs of the row whose turn it is run; and those of others that fit beside them (alternates), in the order of
+ *     their turns. Nobody runs beside somebody who would not fit, nor in parts: a gang is suspended and
+ *     resumed as a whole. Those of the next row start when those in their way have reported that all tasks
+ *     stopped, or the grace has passed. A slice is counted from when all of its row run.
+ *   - So each gang has at least a whole slice in each round of (slice_ns and grace) times rows. When gangs end,
+ *     gangs move to rows that have their turn no later, and empty rows go. With one row nobody is suspended.
+ *     The end of a slice is due work: gang_sched_next() tells it.
+ *   - Books: a gang counts in its queues with all that it has, whoever has the turn, as in Slurm: a limit
+ *     bounds all rows together, and a sliced queue may use more cores than there are.
+ *   - Time limits, suspended_ns and least attained service count the time that it runs. Heartbeats are not expected of a
+ *     suspended gang; tasks of it may end, fail or be lost like others.
+ *   - Op start comes with the first turn. If a node goes or is drained before it, the gang waits again.
+ *   - It displaces nobody, since it may wait for a row; it is displaced like others, suspended or not.
+ *   - It grows in its own row's turns. Jobs that want their nodes alone (gang_request_spec.exclusive) and those that run
+ *     already when submitted take no turns and have their nodes to themselves.
  * @param now_ns  not before that of the last run
  * @param opts    NULL: no bound
  * @param info    NULL: not wanted
@@ -396,6 +432,11 @@ struct gang_queue_info {
     int32_t reserved0;
     int64_t plan_depth;   /**< in force; 0: all */
     int64_t planned;      /**< jobs of a leaf (gangs, where groups wait) that have a planned start */
+    int64_t slice_ns;     /**< in force; 0: its gangs take no turns */
+    int64_t slice_rows;   /**< of these there may be so many, */
+    int64_t rows;         /**< and are so many now, over all leaves that share their nodes with it */
+    int64_t active_row;   /**< whose turn it is, from 1; 0: there is none */
+    int64_t slice_end_ns; /**< when its turn ends; INT64_MAX: it does not, or not all of it run yet */
 };
 
 /** Read a queue. @return GANG_OK; GANG_EINVAL; GANG_ESTALE. Owner. O(kinds). */
@@ -532,7 +573,8 @@ enum {
     GANG_WAIT_PLANNED = 15,
     GANG_WAIT_BEGIN = 16,   /**< its begin_ns has not come: until_ns */
     /** `blocker` is overdue, and nothing passes it (gang_queue_spec.max_overtakes) */
-    GANG_WAIT_OVERDUE = 17
+    GANG_WAIT_OVERDUE = 17,
+    GANG_WAIT_SLICE = 18 /**< it has its places, and its turn at until_ns, if nothing changes */
 };
 
 /** One reason. Valid during the call. */

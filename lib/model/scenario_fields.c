@@ -57,6 +57,9 @@ static const struct gang__field queue_list[] = {
     SECONDS("extend_s", QUEUE(extend_ns), 0),
     COUNT("max_overtakes", QUEUE(max_overtakes)),
     SECONDS("max_wait_s", QUEUE(max_wait_ns), 0),
+    {"slice_s", GANG__FIELD_SECONDS, QUEUE(slice_ns), NULL, 0, -1, INT64_MAX / 2, 0},
+    NUMBER("slice_rows", QUEUE(slice_rows), 0, UINT16_MAX, 0),
+    FLAG("slice_gpus", QUEUE(slice_gpus)),
     FLAG("fixed", QUEUE(fixed)),
     COUNT("max_running", QUEUE(max_running)),
     COUNT("max_pending", QUEUE(max_pending)),
@@ -151,7 +154,11 @@ static gang_result read_value(const struct gang__json *at, const struct gang__fi
     case GANG__FIELD_MILLI:
         return gang__json_milli(at, field->least, field->most, value);
     case GANG__FIELD_SECONDS:
-        return gang__json_scaled(at, SECOND, field->least, field->most, value);
+        if (field->least < 0 && json_is_number(at->value) && json_number_value(at->value) == -1) {
+            *value = -1; /* it is a word, and no time */
+            return GANG_OK;
+        }
+        return gang__json_scaled(at, SECOND, 0, field->most, value);
     default:
         return gang__json_int(at, field->least, field->most, value);
     }
@@ -196,7 +203,7 @@ static json_t *json_of(struct gang__json_maker *maker, const struct gang__field 
     case GANG__FIELD_MILLI:
         return gang__json_new_milli(value);
     case GANG__FIELD_SECONDS:
-        return gang__json_new_scaled(value, SECOND);
+        return value == -1 ? json_integer(value) : gang__json_new_scaled(value, SECOND);
     default:
         return json_integer(value);
     }

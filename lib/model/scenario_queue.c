@@ -46,7 +46,10 @@ static const char *const queue_keys[] = {"name",
                                          "overrun",
                                          "extend_s",
                                          "max_overtakes",
-                                         "max_wait_s"};
+                                         "max_wait_s",
+                                         "slice_s",
+                                         "slice_rows",
+                                         "slice_gpus"};
 
 /* What a key of `guaranteed`, `limit`, `lending_limit` or `weight` stands for: the name of the kind,
  * or NULL. */

@@ -64,6 +64,9 @@
  *           preempt           *  "requeue" (if not given), "suspend" or "cancel"
  *           backfill          *  "default" (if not given): the parent's, "none", "easy", "conservative"
  *           backfill_order    *  "default" (if not given): the parent's, "leaf", "shortest", "widest", "smallest"
+ *           slice_s           *  turns of so long; 0 (if not given): as the parent, -1: none
+ *           slice_rows        *  0 (if not given): 4
+ *           slice_gpus        *  true: GPUs take turns, too
  *           plan_depth        *  jobs that have a planned start; 0 (if not given): as the parent
  *           overrun           *  "default" (if not given): the parent's, "kill", "extend" or "ask"
  *           extend_s, max_overtakes, max_wait_s

@@ -104,6 +104,7 @@ struct gang__plan {
     bool
         settled; /* read cells at one instant, helping what is under way: refusals are to be true */
     bool adopting; /* nodes need not be up */
+    uint32_t lent; /* GANG__LEND_*: not taken when it is committed (lend.h); survives gang__plan_begin() */
     /* Parts of several devices: of the emptiest ones, which finds room whenever there is any. */
     bool even;
     /* Pass by a node that another commit claims, rather than wait in line for it and help. */

@@ -7,6 +7,7 @@
 #include "core/index.h"
 #include "core/kind.h"
 #include "place/exclusive.h"
+#include "place/lend.h"
 #include "place/peers.h"
 #include "place/rank.h"
 #include "place/record.h"
@@ -42,15 +43,18 @@ static void add_view(gang_worker *w, struct gang__plan *p, const struct gang__vi
     unsigned i = 1;
     if (v->node) {
         unsigned cores = gang__first_core(v->layout), amounts = cores + v->layout.core_words;
-        gang__commit_take(w, v->slot, GANG__WORD_HEAD, GANG__OP_HEAD,
-                          (gang__head_cpu(was[0]) - gang__head_cpu(now[0])) |
-                              (p->adopting ? GANG__HEAD_IF_THERE : GANG__HEAD_IF_UP),
-                          was[0]);
+        uint64_t cpu = gang__head_cpu(was[0]) - gang__head_cpu(now[0]);
+        bool lends = (p->lent & GANG__LEND_CPU) != 0;
+        gang__commit_take(
+            w, v->slot, GANG__WORD_HEAD, GANG__OP_HEAD,
+            (lends ? 0 : cpu) | (p->adopting ? GANG__HEAD_IF_THERE : GANG__HEAD_IF_UP), was[0]);
         take(w, v, GANG__WORD_MEMORY, GANG__OP_TAKE, was, now);
         for (i = GANG__WORD_SHARES; i < cores; i++)
-            take(w, v, i, GANG__OP_TAKE_SHARES, was, now);
+            if (!(p->lent & GANG__LEND_GPU))
+                take(w, v, i, GANG__OP_TAKE_SHARES, was, now);
         for (; i < amounts; i++)
-            take(w, v, i, GANG__OP_TAKE_BITS, was, now);
+            if (!lends)
+                take(w, v, i, GANG__OP_TAKE_BITS, was, now);
     }
     for (; i < v->words; i++)
         take(w, v, i, GANG__OP_TAKE, was, now);
@@ -119,12 +123,14 @@ static unsigned deltas_of(const struct gang__plan *p, const struct gang__pick *p
     const struct gang__group *g = &p->q->group[pick->group];
     const struct gang__view *v = &p->view[pick->view];
     unsigned n = 0, word = GANG__WORD_SHARES;
-    put(out, &n, GANG__WORD_HEAD, g->cpu, 0);
+    uint64_t cpu = p->lent & GANG__LEND_CPU ? GANG__DELTA_LENT : 0;
+    uint64_t gpu = p->lent & GANG__LEND_GPU ? GANG__DELTA_LENT : 0;
+    put(out, &n, GANG__WORD_HEAD, g->cpu, cpu);
     put(out, &n, GANG__WORD_MEMORY, g->pages, 0);
     for (uint64_t left = pick->gpus; left; left >>= GANG__SHARES_PER_WORD, word++)
-        put(out, &n, word, gang__shares_of((uint32_t)left & 15, pick->share), 0);
+        put(out, &n, word, gang__shares_of((uint32_t)left & 15, pick->share), gpu);
     for (unsigned i = 0; pick->cores && i < v->layout.core_words; i++)
-        put(out, &n, gang__first_core(v->layout) + i, p->word[pick->core_at + i], 0);
+        put(out, &n, gang__first_core(v->layout) + i, p->word[pick->core_at + i], cpu);
     for (size_t i = 0; i < g->node_need_count; i++)
         put(out, &n, v->shape->kind_word[g->node_needs[i].kind], (uint64_t)g->node_needs[i].amount,
             0);

@@ -16,7 +16,7 @@ static void sum_task(const uint64_t *task, bool pool, uint64_t *sum)
 {
     for (unsigned i = 0; i < gang__task_deltas(task); i++) {
         uint64_t delta = task[GANG__TASK_HEAD + i];
-        if (((delta & GANG__DELTA_POOL) != 0) == pool)
+        if (((delta & GANG__DELTA_POOL) != 0) == pool && !(delta & GANG__DELTA_LENT))
             sum[gang__delta_word(delta)] += gang__payload(delta);
     }
 }
@@ -28,7 +28,7 @@ static void give_task(gang_worker *w, uint32_t slot, const uint64_t *task)
     for (unsigned i = 0; i < gang__task_deltas(task); i++) {
         uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
         unsigned word = gang__delta_word(delta);
-        if (delta & GANG__DELTA_POOL)
+        if (delta & (GANG__DELTA_POOL | GANG__DELTA_LENT))
             continue;
         if (word == GANG__WORD_HEAD)
             gang__commit_add(w, slot, word, GANG__OP_HEAD, payload | GANG__HEAD_GIVE);

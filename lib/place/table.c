@@ -488,7 +488,8 @@ static void audit_alloc(struct audit *t, const struct gang__alloc *a)
         for (unsigned i = 0; i < gang__task_deltas(task); i++) {
             uint64_t delta = task[GANG__TASK_HEAD + i];
             uint32_t at = delta & GANG__DELTA_POOL ? (uint32_t)GANG__POOL : slot;
-            audit_add(t, at, delta);
+            if (!(delta & GANG__DELTA_LENT))
+                audit_add(t, at, delta);
         }
     }
 }

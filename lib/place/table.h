@@ -12,11 +12,13 @@
  *   word 0   id of its node
  *   word 1   number of the task | deltas << 32 | group << 48
  *   then     deltas: payload of the operation | word of the cell << 40 | GANG__DELTA_POOL
+ * What is shared in time (lend.h) is marked GANG__DELTA_LENT: the task has it, but not of the node's cell.
  * An exclusive allocation also has *holders*, for what it holds of a node beside its tasks there: of
  * group GANG__HOLDER, numbered GANG__NO_NUMBER, seen by nobody outside. */
 enum { GANG__TASK_HEAD = 2, GANG__SMALL_CLASS = 3, GANG__HOLDER = 0xffff };
 #define GANG__NO_NUMBER UINT32_MAX
 #define GANG__DELTA_POOL (UINT64_C(1) << 48)
+#define GANG__DELTA_LENT (UINT64_C(1) << 49)
 
 static inline uint32_t gang__task_number(const uint64_t *task)
 {

@@ -29,7 +29,7 @@ static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, 
 
 /* As gang_alloc() plans: in the order of the policy, then in the one that finds room if there is
  * any. */
-static gang_result plan_gang(gang_worker *w, const gang_request *q, bool empty)
+gang_result gang__whatif_plan(gang_worker *w, const gang_request *q, bool empty)
 {
     struct gang__plan *p = plan_of(w);
     gang_result r;
@@ -73,14 +73,14 @@ static gang_result place(gang_worker *w, gang_snapshot *s, gang_request *q, bool
     struct gang__plan *p = plan_of(w);
     gang__rcu_enter(); /* the tables of domains are those of now */
     p->snap = s;
-    r = plan_gang(w, q, false);
+    r = gang__whatif_plan(w, q, false);
     if (r == GANG_OK && keep && q->exclusive && !gang__exclusive_hold(p))
         r = GANG_ENOMEM;
     if (r == GANG_OK && keep)
         take(p);
     bool host = p->host != 0;
     if (r == GANG_ENOFIT && !host) {
-        r = plan_gang(w, q, true);
+        r = gang__whatif_plan(w, q, true);
         if (r != GANG_ENOMEM)
             r = gang__explain(p, s->c, q, r == GANG_OK ? GANG_ENOFIT : GANG_ENEVER, error);
     }
@@ -107,9 +107,9 @@ gang_result gang__snapshot_class(gang_worker *w, gang_snapshot *s, const gang_re
 {
     struct gang__plan *p = plan_of(w);
     p->snap = s;
-    gang_result r = plan_gang(w, q, false);
+    gang_result r = gang__whatif_plan(w, q, false);
     if (r == GANG_ENOFIT && !p->host) {
-        r = plan_gang(w, q, true);
+        r = gang__whatif_plan(w, q, true);
         r = r == GANG_OK ? GANG_ENOFIT : r == GANG_ENOFIT ? GANG_ENEVER : r;
     }
     p->snap = NULL;
@@ -157,7 +157,7 @@ static gang_result place_told(gang_worker *w, gang_snapshot *s, gang_request *q,
     struct gang__plan *p = plan_of(w);
     gang__rcu_enter();
     p->snap = s;
-    r = plan_gang(w, q, false);
+    r = gang__whatif_plan(w, q, false);
     if (r == GANG_OK && out)
         r = keep_told(p, out);
     p->snap = NULL;

@@ -2,6 +2,7 @@
 /* What if: giving back in a snapshot what an allocation holds, or some of it, and taking it
  * again. */
 #include "core/kind.h"
+#include "place/lend.h"
 #include "place/record.h"
 #include "place/whatif.h"
 
@@ -12,6 +13,7 @@ struct part {
     size_t count;
     uint64_t *stay; /* of an exclusive one: nodes with tasks that are not meant, ascending */
     size_t stays;
+    bool lent; /* what is lent of it; else what is not */
 };
 
 /* ---- one word -------------------------------------------------------------------------------- */
@@ -116,7 +118,8 @@ static gang_result turn(gang_snapshot *s, const struct part *part, bool back, ui
         }
         for (unsigned i = 0; i < gang__task_deltas(task); i++) {
             uint64_t delta = task[GANG__TASK_HEAD + i];
-            if (!(delta & GANG__DELTA_POOL ? named : whole))
+            if (!(delta & GANG__DELTA_POOL ? named : whole) ||
+                ((delta & GANG__DELTA_LENT) != 0) != part->lent)
                 continue;
             spread = spread || (delta & GANG__DELTA_POOL);
             if (*done == deltas)
@@ -153,7 +156,7 @@ static gang_result look_up(struct part *part, const struct gang_mem *mem)
 }
 
 static gang_result turn_part(gang_snapshot *s, gang_alloc_id id, const int64_t *task, size_t count,
-                             bool back, gang_node_id *at)
+                             bool back, bool lent, gang_node_id *at)
 {
     struct gang__alloc *a;
     uint64_t done, undone;
@@ -164,7 +167,7 @@ static gang_result turn_part(gang_snapshot *s, gang_alloc_id id, const int64_t *
     gang_result r = gang__alloc_read(s->c, id, &a);
     if (r != GANG_OK)
         return r;
-    struct part part = {a, task, count, NULL, 0};
+    struct part part = {a, task, count, NULL, 0, lent};
     if (task)
         r = look_up(&part, &s->c->mem);
     if (r == GANG_OK) {
@@ -204,31 +207,37 @@ void gang__snapshot_expect(const gang_snapshot *s, gang_alloc_id id)
 gang_result gang_snapshot_release(gang_snapshot *snapshot, gang_alloc_id id)
 {
     gang_node_id at;
-    return turn_part(snapshot, id, NULL, 0, true, &at);
+    return turn_part(snapshot, id, NULL, 0, true, false, &at);
 }
 
 gang_result gang__snapshot_release_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                          size_t count)
 {
     gang_node_id at;
-    return tasks && count ? turn_part(s, id, tasks, count, true, &at) : GANG_EINVAL;
+    return tasks && count ? turn_part(s, id, tasks, count, true, false, &at) : GANG_EINVAL;
 }
 
 gang_result gang__snapshot_release_told(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                         size_t count, gang_node_id *at)
 {
-    return turn_part(s, id, tasks, count, true, at);
+    return turn_part(s, id, tasks, count, true, false, at);
 }
 
 gang_result gang__snapshot_retake(gang_snapshot *s, gang_alloc_id id)
 {
     gang_node_id at;
-    return turn_part(s, id, NULL, 0, false, &at);
+    return turn_part(s, id, NULL, 0, false, false, &at);
 }
 
 gang_result gang__snapshot_retake_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                         size_t count)
 {
     gang_node_id at;
-    return tasks && count ? turn_part(s, id, tasks, count, false, &at) : GANG_EINVAL;
+    return tasks && count ? turn_part(s, id, tasks, count, false, false, &at) : GANG_EINVAL;
+}
+
+gang_result gang__snapshot_lend(gang_snapshot *s, gang_alloc_id id)
+{
+    gang_node_id at;
+    return turn_part(s, id, NULL, 0, false, true, &at);
 }

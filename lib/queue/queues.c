@@ -385,12 +385,25 @@ static int64_t time_of(int64_t own, int64_t none, int64_t inherited)
     return own == none ? inherited : own;
 }
 
+enum { SLICE_ROWS = 4 }; /* as Slurm's OverSubscribe=FORCE */
+
+static void set_slices(struct gang__queue *q, const struct gang__queue *from)
+{
+    const struct gang_queue_spec *s = q->spec;
+    bool own = s->slice_ns > 0, none = s->slice_ns < 0;
+    q->slicer = own ? q->index : none ? GANG__NO_QUEUE : from->slicer;
+    q->slice_ns = own ? s->slice_ns : none ? 0 : from->slice_ns;
+    q->slice_rows = !own ? from->slice_rows : s->slice_rows ? s->slice_rows : SLICE_ROWS;
+    q->slice_gpus = own ? s->slice_gpus != 0 : from->slice_gpus;
+}
+
 /* `top` is what a queue at the top inherits. */
 static void set_inherited(struct gang__queue *q, const struct gang__queue *parent)
 {
     static const struct gang__queue top = {.stale_ns = STALE_NS,
                                            .overrun = GANG_OVERRUN_KILL,
                                            .extend_ns = EXTEND_NS,
+                                           .slicer = GANG__NO_QUEUE,
                                            .backfill = GANG_BACKFILL_NONE,
                                            .backfill_order = GANG_BACKFILL_ORDER_LEAF};
     const struct gang_queue_spec *s = q->spec;
@@ -416,6 +429,7 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
     q->plan_depth = q->depth_given                              ? q->depth_given
                     : q->backfill == GANG_BACKFILL_CONSERVATIVE ? GANG__NO_BOUND
                                                                 : 1;
+    set_slices(q, from);
 }
 
 static void link_queues(const struct tree *t, struct gang__queues *qs)
@@ -430,6 +444,7 @@ static void link_queues(const struct tree *t, struct gang__queues *qs)
         qs->lends = qs->lends || q->spec->lending_limit_count > 0;
         qs->cells = qs->cells || q->cell_count > 0;
         qs->backfills = qs->backfills || (q->leaf && q->backfill != GANG_BACKFILL_NONE);
+        qs->slices = qs->slices || (q->leaf && q->slicer != GANG__NO_QUEUE);
     }
     uint32_t first_top = GANG__NO_QUEUE;
     for (uint32_t i = qs->count; i-- > 0;) { /* backwards: each comes before its younger siblings */
@@ -554,9 +569,27 @@ static gang_result users_check(const struct tree *t, const struct seat *s, const
     return GANG_OK;
 }
 
+/* What nodes are shared in time is not in the plan; and who is displaced there comes back to any places. */
+static gang_result slices_check(const struct tree *t, const struct gang__queues *qs)
+{
+    for (uint32_t i = 0; qs->slices && i < qs->count; i++) {
+        const struct gang__queue *q = &qs->queue[i];
+        if (!q->leaf || q->slicer == GANG__NO_QUEUE)
+            continue;
+        const struct seat *s = t->order[i], *from = t->order[q->slicer];
+        if (qs->backfills)
+            return refuse(t, from, GANG_EINVAL, "slice_ns", "not where a leaf backfills");
+        if (q->preempt == GANG_PREEMPT_SUSPEND)
+            return refuse(t, s, GANG_EINVAL, "preempt", "not to suspend where gangs take turns");
+    }
+    return GANG_OK;
+}
+
 static gang_result whole_check(const struct tree *t, const struct gang__queues *qs)
 {
     gang_result r = siblings_check(t, qs, qs->count ? 0 : GANG__NO_QUEUE, NULL);
+    if (r == GANG_OK)
+        r = slices_check(t, qs);
     for (uint32_t i = 0; r == GANG_OK && i < qs->count; i++) {
         const struct gang_queue_spec *spec = qs->queue[i].spec;
         const struct seat *s = t->order[i];

@@ -73,8 +73,11 @@ struct gang__queue {
     int64_t depth_given;                                    /* as given, inherited; 0: it is not */
     int32_t overrun;                                        /* inherited; never DEFAULT */
     int64_t extend_ns, max_overtakes, max_wait_ns;          /* inherited; 0: no bound */
-    int64_t user_limit_percent, user_limit_factor_milli;    /* 0: none */
-    const struct gang_user_weight *users;                   /* sorted by name */
+    uint32_t slicer; /* whose leaves share nodes in time with it: itself or above; GANG__NO_QUEUE */
+    int64_t slice_ns, slice_rows; /* the slicer's, in force */
+    bool slice_gpus;
+    int64_t user_limit_percent, user_limit_factor_milli; /* 0: none */
+    const struct gang_user_weight *users;                /* sorted by name */
     size_t user_count;
     int64_t grace_ns, min_runtime_ns, stale_ns; /* inherited: never -1 */
     const struct gang_queue_spec *spec; /* a deep copy of what was given, own text in names */
@@ -91,6 +94,7 @@ struct gang__queues {
     bool lends;                   /* some lending limit is given */
     bool cells;                   /* some cells are guaranteed */
     bool backfills;               /* some leaf plans starts */
+    bool slices;                  /* some leaf shares its nodes in time */
     struct gang__queues *retired; /* the next one that waits for readers to leave */
 };
 

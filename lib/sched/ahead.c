@@ -473,7 +473,9 @@ static bool may_plan(const struct gang__unit *u)
 
 bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u)
 {
-    return !u->plan && !u->places && !may_plan(u) && !gang__ahead_fits_sums(s, u);
+    /* As long as nothing is planned place decides, which knows more than sums. */
+    return s->ahead->planned > 0 && !u->plan && !u->places && !may_plan(u) &&
+           !gang__ahead_fits_sums(s, u);
 }
 
 /* It has a plan that is to come, and just before that too little is free by the sums: it cannot be earlier. */

@@ -409,6 +409,7 @@ static void commit(struct swap *w)
     gang__store(&s->door, w->door);
     link_queues(s);
     s->config_count++;
+    gang__slice_configure(s);
     if (before) {
         before->retired = s->retired;
         s->retired = before;
@@ -816,6 +817,7 @@ gang_result gang_queue_get(gang_sched *sched, gang_queue_id id, struct gang_queu
     out.backfill = q->q->backfill;
     out.plan_depth = q->q->plan_depth == GANG__NO_BOUND ? 0 : q->q->plan_depth;
     out.planned = q->planned_count;
+    gang__slice_info(sched, q, &out);
     return gang__struct_out(info, info->size, offsetof(struct gang_queue_info, backfill), &out,
                             sizeof(out));
 }

@@ -7,6 +7,7 @@
 #include "core/cluster_copy.h"
 #include "place/request.h"
 #include "place/table.h"
+#include "sched/slice.h"
 
 /* ---- a job ----------------------------------------------------------------------------------- */
 
@@ -325,11 +326,22 @@ static gang_result fill(gang_sched *s, gang_sched *from, struct gang_error *erro
     return GANG_OK;
 }
 
+/* Are there gangs in a matrix, or nodes that it still holds? */
+static bool takes_turns(const gang_sched *s)
+{
+    bool some = s->sliced.count > 0;
+    for (const struct gang__matrix *m = s->matrices; m; m = m->next)
+        some = some || m->columns.count > 0;
+    return some;
+}
+
 gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, void *user,
                              gang_sched **copy, struct gang_error *error)
 {
     gang_cluster *cluster;
     *copy = NULL;
+    if (takes_turns(from))
+        return gang__error(error, GANG_ENOTSUP, NULL, "gangs take turns in time slices");
     gang_result r = gang__cluster_copy(from->cluster, &cluster, error);
     if (r != GANG_OK)
         return r;

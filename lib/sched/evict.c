@@ -58,6 +58,7 @@ bool gang__evict_begin(struct gang__eviction *p, enum gang__evict_mode mode)
     p->looked = true;
     if (!s->victims->failed && gang__snapshot_copy(s->scratch, s->base) != GANG_OK)
         s->victims->failed = true;
+    gang__slice_copy_begin(s);
     return !s->victims->failed; /* then nothing that is planned is what it should be */
 }
 
@@ -135,7 +136,7 @@ bool gang__evict_may(gang_sched *s, struct gang__bin *bin)
     struct gang__unit *u = gang__bin_head(bin);
     struct gang__eviction p;
     if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->changes + 1 ||
-        u->places ||
+        u->places || gang__slice_concerns(u) ||
         (bin->why != GANG_WAIT_ROOM && bin->why != GANG_WAIT_LIMIT &&
          bin->why != GANG_WAIT_GUARANTEE && bin->why != GANG_WAIT_LENDING &&
          !(bin->why == GANG_WAIT_PLANNED && u->plan)))
@@ -174,6 +175,8 @@ bool gang__evict_for(gang_sched *s, struct gang__unit *u)
 {
     struct gang__eviction p;
     if (u->places) /* who was suspended resumes on his places, and not elsewhere */
+        return false;
+    if (gang__slice_concerns(u)) /* who takes turns waits for a row */
         return false;
     if (u->job->never_preempts)
         return false;

@@ -281,8 +281,9 @@ int32_t gang__job_state_now(const struct gang__job *job)
     bool runs = false, stops = false, suspended = false;
     for (uint32_t i = 0; i < job->unit_count; i++) {
         const struct gang__unit *u = &job->unit[i];
-        runs = runs || u->alloc != GANG_ID_NONE;
-        suspended = suspended || u->places;
+        bool out = gang__slice_is_out(u);
+        runs = runs || (u->alloc != GANG_ID_NONE && !out);
+        suspended = suspended || u->places || out;
         stops = stops || u->leaves || u->moving;
     }
     return job->end != GANG_END_NONE ? GANG_JOB_ENDED
@@ -290,6 +291,17 @@ int32_t gang__job_state_now(const struct gang__job *job)
            : stops                   ? GANG_JOB_STOPPING
            : suspended               ? GANG_JOB_SUSPENDED
                                      : GANG_JOB_PENDING;
+}
+
+/* Time in which it waits for its turns is not counted, from its start on. */
+static void note_pause(const gang_sched *s, struct gang__job *job, int32_t state)
+{
+    bool pauses = state == GANG_JOB_SUSPENDED;
+    if (job->paused && !pauses)
+        job->paused_ns = gang__add_sat(job->paused_ns, s->now_ns - job->paused_since_ns);
+    if (!job->paused && pauses)
+        job->paused_since_ns = s->now_ns;
+    job->paused = pauses;
 }
 
 void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const char *text)
@@ -301,6 +313,7 @@ void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const
         s->untold = true;
         return;
     }
+    note_pause(s, job, state);
     job->state = state;
     if (!s->ops.state)
         return;
@@ -308,10 +321,17 @@ void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const
     (void)s->ops.state(&e, s->user);
 }
 
+int64_t gang__job_paused(const gang_sched *s, const struct gang__job *job)
+{
+    int64_t now = job->paused ? s->now_ns - job->paused_since_ns : 0;
+    return gang__add_sat(job->paused_ns, now);
+}
+
 /* What it used so far, for those who order by it. */
 static void note_service(gang_sched *s, struct gang__unit *u)
 {
-    int64_t most = 0, ran = s->now_ns - u->started_ns;
+    int64_t most = 0, ran = s->now_ns - u->started_ns - gang__job_paused(s, u->job);
+    ran = ran > 0 && gang__slice_is_begun(u) ? ran : 0;
     for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++)
         for (uint32_t i = 0; i < u->ask->group[g].count; i++) {
             const struct gang__take *t = &u->ask->take[u->ask->group[g].from + i];
@@ -334,6 +354,7 @@ void gang__unit_clear(gang_sched *s, struct gang__unit *u)
     u->short_handed = u->refill = false;
     gang__books_in(s, u);
     gang__fall_leave(u);
+    gang__slice_forsake(s, u);
     s->shares_stale = true;
     if (u->job->user_in)
         gang__turn_user(s, u->job->leaf, u->job->user_in);
@@ -657,6 +678,9 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
         out.min += gang__unit_request(&job->unit[i])->min;
         out.count += job->unit[i].target;
     }
+    for (uint32_t i = 0; i < job->unit_count && !out.slice_row; i++)
+        out.slice_row = (int32_t)gang__slice_row(&job->unit[i]);
+    out.suspended_ns = gang__job_paused(sched, job);
     out.submitted_ns = job->submitted_ns;
     out.started_ns = job->started_ns;
     out.restarts = job->restarts;
@@ -666,8 +690,8 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (job->unit[i].plan && (!out.planned_ns || job->unit[i].planned_ns < out.planned_ns))
             out.planned_ns = job->unit[i].planned_ns;
-    int64_t ends =
-        job->state == GANG_JOB_RUNNING ? gang__term_end(job, job->started_ns) : INT64_MAX;
+    int64_t ends = job->state == GANG_JOB_RUNNING ? gang__term_end(job, gang__term_from(sched, job))
+                                                  : INT64_MAX;
     out.ends_ns = ends == INT64_MAX ? 0 : ends;
     out.predicted_ns = job->predicted_ns;
     for (uint32_t i = 0; i < job->unit_count; i++) {

@@ -217,6 +217,8 @@ gang_result gang__give_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *
         sched_yield();
         r = gang__alloc_shed(s->worker, alloc, tasks, count);
     }
+    if (r == GANG_OK)
+        gang__slice_gave(s, alloc, tasks, count);
     return r;
 }
 
@@ -227,6 +229,8 @@ gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc)
         sched_yield();
         r = gang_alloc_free(s->worker, alloc);
     }
+    if (r == GANG_OK)
+        gang__slice_gave(s, alloc, NULL, 0);
     return r;
 }
 
@@ -255,6 +259,8 @@ static void give_back(gang_sched *s, struct gang__leave *l)
                                    : GANG_OK;
     l->given = true;
     count_given(l);
+    if (l->unit)
+        gang__ahead_touch(s, l->unit);
     if (r != GANG_OK && r != GANG_ESTALE)
         s->no_memory = true;
     gang__freed(s);
@@ -448,6 +454,7 @@ static void gone(gang_sched *s, struct gang__leave *l)
     l->gone = true;
     unlink_leave(l);
     gang__ahead_touch(s, u);
+    gang__slice_quiet(s, l->alloc);
     if (!l->claim) {
         give_back(s, l);
         free_leave(s, l);
@@ -717,7 +724,7 @@ int32_t gang__leave_go(gang_sched *s, struct gang__leave *l, gang_job_id because
     struct gang__job *job = u->job;
     const struct gang__queue *q = job->leaf->q;
     int32_t reason = l->reason;
-    bool all = !l->tasks;
+    bool all = !l->tasks, told = gang__slice_is_begun(u);
     l->deadline_ns = gang__add_sat(s->now_ns, q->grace_ns);
     l->claim = claim;
     if (claim) {
@@ -730,7 +737,8 @@ int32_t gang__leave_go(gang_sched *s, struct gang__leave *l, gang_job_id because
     leave_books(s, u, l);
     if (l->to && claim)
         begin_move(s, l);
-    if (is_for_others(reason) || reason == GANG_REASON_STALE || reason == GANG_REASON_MOVE) {
+    if (is_for_others(reason) || reason == GANG_REASON_STALE || reason == GANG_REASON_MOVE ||
+        reason == GANG_REASON_SLICE) {
         s->info.tasks_evicted += (int64_t)l->left;
         if (all)
             job->preemptions++;
@@ -750,8 +758,9 @@ int32_t gang__leave_go(gang_sched *s, struct gang__leave *l, gang_job_id because
     e.state = gang__job_state_now(job);
     e.end = end;
     int32_t (*op)(const struct gang_event *, void *) = op_for(s, u, all, reason);
-    /* All of it was asked to stop before, one after the other: nothing is left to be asked. */
-    bool some = l->left > 0, stops = some && op && op(&e, s->user) == 0;
+    /* All of it was asked to stop before, one after the other: nothing is left to be asked. Nor is one asked of
+     * whose start nobody was told. */
+    bool some = l->left > 0 && told, stops = some && op && op(&e, s->user) == 0;
     if (some && l->suspends && !stops && u->places) { /* refused: it is preempted instead */
         gang__release(&s->mem, u->places);
         u->places = NULL;

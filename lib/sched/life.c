@@ -576,7 +576,7 @@ static bool take_idle(gang_sched *s, struct report *r)
 static bool take_alive(gang_sched *s, struct report *r, const int64_t *tasks, size_t count)
 {
     struct gang__job *job = r->job;
-    if (job->heartbeat_ns <= 0)
+    if (job->heartbeat_ns <= 0 || gang__slice_is_out(r->unit))
         return true;
     if (tasks && count == 1 && gang__beat_known(job, r->unit->part, tasks[0]))
         return gang__beat_heard(s, job, r->unit->part, tasks[0]);
@@ -594,10 +594,10 @@ static bool take(gang_sched *s, struct report *r, const int64_t *tasks, size_t c
 {
     if (what == GANG_TASK_STARTED || what == GANG_TASK_ALIVE)
         return take_alive(s, r, tasks, count);
-    if (what == GANG_TASK_GONE && !r->unit->leaves)
-        gang__log(s, 0, "tasks of job %llu were reported gone that nobody asked to stop",
-                  (unsigned long long)r->job->id);
     if (what == GANG_TASK_GONE) {
+        if (!gang__slice_report(s, r->unit, tasks, count) && !r->unit->leaves)
+            gang__log(s, 0, "tasks of job %llu were reported gone that nobody asked to stop",
+                      (unsigned long long)r->job->id);
         gang__leave_gone(s, r->unit, tasks, count);
         return true;
     }
@@ -709,7 +709,9 @@ static bool lose_on(gang_sched *s, struct gang__unit *u, gang_node_id node)
     bool ok = look_up(s, &r, NULL, 0);
     keep_on(&r.run, node);
     keep_on(&r.leaves, node);
-    if (ok && r.run.count + r.leaves.count > 0)
+    if (ok && r.run.count + r.leaves.count > 0 && !gang__slice_is_begun(u))
+        gang__slice_ungrant(s, u);
+    else if (ok && r.run.count + r.leaves.count > 0)
         ok = take_failed(s, &r);
     report_free(s, &r);
     return ok;

@@ -123,6 +123,9 @@ bool gang__amounts_suffice(const struct gang__eviction *p)
 {
     for (uint32_t i = 0; i < p->count; i++) {
         uint32_t d = p->take[i].dim;
+        int32_t kind = p->s->queues->dim[d].kind;
+        if (p->s->matrices && (kind == GANG_KIND_CPU || kind == GANG_KIND_GPU))
+            continue; /* they may be used more than once: the copy tells */
         if (p->s->total[d] - p->s->root.used[d] < p->take[i].amount)
             return false;
     }

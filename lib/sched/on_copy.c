@@ -65,8 +65,8 @@ static int32_t rest_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* Release it, or take it back. */
-static gang_result on_copy(struct gang__eviction *p, struct gang__victim *v, bool back)
+/* Release what its allocation holds, or take it back. */
+static gang_result own_on_copy(struct gang__eviction *p, struct gang__victim *v, bool back)
 {
     gang_sched *s = p->s;
     gang_alloc_id id = v->u->alloc;
@@ -85,6 +85,22 @@ static gang_result on_copy(struct gang__eviction *p, struct gang__victim *v, boo
     const int64_t *tasks = s->victims->tasks;
     return back ? gang__snapshot_retake_tasks(s->scratch, id, tasks, r.count)
                 : gang__snapshot_release_told(s->scratch, id, tasks, r.count, &v->node);
+}
+
+/* The same with what it has of nodes that are shared in time. */
+static gang_result on_copy(struct gang__eviction *p, struct gang__victim *v, bool back)
+{
+    bool shares = v->whole && v->u->sliced;
+    gang_result r = shares && back ? gang__slice_copy_turn(p->s, v->u, true) : GANG_OK;
+    if (r == GANG_OK)
+        r = own_on_copy(p, v, back);
+    else
+        return r;
+    if (shares && (r == GANG_OK) != back)
+        (void)!gang__slice_copy_turn(p->s, v->u, false);
+    if (shares)
+        v->node = GANG_ID_NONE;
+    return r;
 }
 
 bool gang__evict_take(struct gang__eviction *p, struct gang__victim *v)
@@ -321,6 +337,7 @@ static void spare_few(struct gang__eviction *p)
     gang_sched *s = p->s;
     struct gang__victims *v = s->victims;
     bool ok = gang__snapshot_copy(s->scratch, s->base) == GANG_OK;
+    gang__slice_copy_begin(s);
     for (size_t i = 0; ok && i < v->count; i++)
         ok = on_copy(p, &v->list[i], false) == GANG_OK;
     for (size_t i = v->count; ok && i-- > 0;) {
@@ -393,7 +410,8 @@ bool gang__evict_move(struct gang__eviction *p)
         struct gang__victim *x = &v->list[i];
         if (i + AHEAD < v->count)
             expect(&v->list[i + AHEAD]);
-        bool could = x->whole && is_as_started(x->u) && moved < s->opts.max_moves &&
+        bool could = x->whole && !x->u->sliced && is_as_started(x->u) &&
+                     moved < s->opts.max_moves &&
                      x->u->job->leaf->q->preempt != GANG_PREEMPT_CANCEL;
         if (could)
             shift(p, x, 1);

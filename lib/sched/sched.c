@@ -133,6 +133,7 @@ void gang_sched_free(gang_sched *sched)
     free_jobs(s);
     gang__inbox_free(s);
     gang__ahead_free(s);
+    gang__slice_free(s);
     gang__config_free(s);
     gang__evict_free(s);
     gang__recent_free(s);
@@ -263,6 +264,7 @@ static void retry(gang_sched *s)
     if (!s->retry)
         return;
     s->retry = false;
+    s->slices_moved = s->matrices != NULL;
     struct gang__bin *next;
     for (struct gang__bin *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
@@ -303,9 +305,11 @@ static void cycle(gang_sched *s)
     gang__config_idle(s);
     do {
         take_turns(s);
+        gang__slice_run(s);
         gang__inbox_run(s);     /* callbacks may have left something, */
         gang__claims_settle(s); /* also that the last one has gone who stood in the way */
-    } while (steps_left(s) && (make_room(s) || gang__turn_next(s) || gang__ahead_waits(s)));
+    } while (steps_left(s) &&
+             (make_room(s) || gang__turn_next(s) || gang__ahead_waits(s) || gang__slice_waits(s)));
 }
 
 static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
@@ -371,6 +375,8 @@ int64_t gang_sched_next(gang_sched *sched)
         gang__turn_next(sched))
         return INT64_MIN;
     int64_t a = gang__timers_next(sched), b = gang__config_next(sched);
+    int64_t c = gang__slice_next(sched);
     a = a < b ? a : b;
+    a = a < c ? a : c;
     return a < sched->grown_up_ns ? a : sched->grown_up_ns;
 }

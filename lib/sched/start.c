@@ -194,7 +194,7 @@ static void note_user(gang_sched *s, const struct gang__job *job)
         gang__turn_user(s, job->leaf, job->user_in);
 }
 
-static void undo_start(gang_sched *s, struct gang__unit *u)
+void gang__start_undo(gang_sched *s, struct gang__unit *u, int64_t not_before_ns)
 {
     struct gang__job *job = u->job;
     gang__books_out(s, u);
@@ -203,11 +203,12 @@ static void undo_start(gang_sched *s, struct gang__unit *u)
     gang__books_in(s, u);
     gang__fall_leave(u);
     (void)!gang_alloc_free(s->worker, u->alloc);
+    gang__slice_gave(s, u->alloc, NULL, 0);
     u->alloc = GANG_ID_NONE;
     gang__ahead_touch(s, u);
-    job->not_before_ns = s->now_ns + s->opts.refused_ns;
-    gang__log(s, 0, "the host refused to start job %llu", (unsigned long long)job->id);
+    job->not_before_ns = not_before_ns;
     gang__job_count(s, job);
+    gang__job_state(s, job, GANG_REASON_NONE, "waits again");
     note_user(s, job);
     gang__freed(s);
     gang__eased(s, job->leaf);
@@ -238,11 +239,24 @@ bool gang__start_done(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, 
     gang__job_count(s, job);
     note_user(s, job);
     s->changes++;
+    if (!u->sliced)
+        return gang__start_tell(s, u, reason);
+    job->ready_ns = -1;
+    gang__overdue_passed(s, u);
+    gang__job_settle(s, job);
+    return true;
+}
+
+bool gang__start_tell(gang_sched *s, struct gang__unit *u, int32_t reason)
+{
+    struct gang__job *job = u->job;
+    bool resumes = u->places != NULL;
     struct gang_event e = gang__event_of(s, u, reason, resumes ? "resumed" : "started");
     e.state = GANG_JOB_RUNNING;
     int32_t (*op)(const struct gang_event *, void *) = resumes ? s->ops.resume : s->ops.start;
     if (op && op(&e, s->user) != 0) {
-        undo_start(s, u);
+        gang__log(s, 0, "the host refused to start job %llu", (unsigned long long)job->id);
+        gang__start_undo(s, u, s->now_ns + s->opts.refused_ns);
         return false;
     }
     gang__release(&s->mem, u->places);
@@ -250,11 +264,16 @@ bool gang__start_done(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, 
     u->begun = true;
     job->back_off_now = job->back_off_ns;
     job->ready_ns = -1;
-    if (job->started_ns == 0 || job->state != GANG_JOB_RUNNING)
+    if (job->started_ns == 0 || job->state != GANG_JOB_RUNNING) {
         gang__term_begin(s, job);
+        job->paused_ns = 0;
+        job->paused = false;
+    }
+    u->started_ns = s->now_ns;
     s->info.started++;
     s->info.tasks_granted += u->tasks;
-    gang__overdue_passed(s, u);
+    if (!u->sliced)
+        gang__overdue_passed(s, u);
     gang__life_started(s, u);
     gang__job_state(s, job, reason, "started");
     gang__job_settle(s, job);
@@ -275,6 +294,7 @@ static bool check_after(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc
     struct gang__qs *by = gang__books_refuse(s, u->job->leaf, take, n, u->bin->fixed, &dim, &why);
     if (by) {
         (void)!gang_alloc_free(s->worker, alloc);
+        gang__slice_gave(s, alloc, NULL, 0);
         gang__ahead_touch(s, u);
         gang__turn_block(s, u->bin, why, by, dim);
     }
@@ -340,6 +360,10 @@ gang_result gang__alloc_gang(gang_sched *s, struct gang__unit *u, gang_alloc_id 
         *why = on ? GANG_WAIT_OVERDUE : GANG_WAIT_ROOM;
         return on ? GANG_ENOFIT : alloc_again(s, u, id);
     }
+    if (gang__slice_concerns(u)) {
+        *why = yields ? GANG_WAIT_OVERDUE : cells ? GANG_WAIT_CELLS : GANG_WAIT_ROOM;
+        return gang__slice_alloc(s, u, id);
+    }
     if (cells || yields || u->job->bad_count) {
         r = alloc_away(s, u, id);
         *why = yields ? GANG_WAIT_OVERDUE : cells ? GANG_WAIT_CELLS : GANG_WAIT_ROOM;
@@ -354,8 +378,8 @@ gang_result gang__alloc_gang(gang_sched *s, struct gang__unit *u, gang_alloc_id 
  * for it. */
 static bool holds_for_all(const gang_sched *s, const struct gang__unit *u)
 {
-    return !s->making_room && !s->queues->backfills && !u->places && !s->queues->cells &&
-           u->ask->q->policy != GANG_POLICY_HOST && !s->overdue;
+    return !s->making_room && !s->queues->backfills && !s->queues->slices && !u->places &&
+           !s->queues->cells && u->ask->q->policy != GANG_POLICY_HOST && !s->overdue;
 }
 
 static bool try_start(gang_sched *s, struct gang__unit *u)
@@ -426,6 +450,7 @@ bool gang__grow_done(gang_sched *s, struct gang__unit *u, const int64_t *tasks, 
         gang__books_in(s, u);
         note_user(s, u->job);
         (void)!gang__alloc_shed(s->worker, u->alloc, tasks, count);
+        gang__slice_gave(s, u->alloc, tasks, count);
         gang__log(s, 0, "the host refused more tasks of job %llu", (unsigned long long)u->job->id);
         u->job->not_before_ns = s->now_ns + s->opts.refused_ns;
         gang__freed(s);
@@ -465,7 +490,9 @@ static gang_result grow(gang_sched *s, struct gang__unit *u, uint32_t group, int
                         int64_t *granted)
 {
     gang_result r = gang__growth_ended(s->worker, u->done);
-    if (r == GANG_OK)
+    if (r == GANG_OK && u->sliced)
+        r = gang__slice_grow(s, u, group, step, granted);
+    else if (r == GANG_OK)
         r = gang_alloc_grow(s->worker, u->alloc, (int32_t)group, step, granted, NULL);
     (void)!gang__growth_ended(s->worker, NULL);
     return r;

@@ -9,6 +9,7 @@
  *   job.c       the table of jobs, their states, and what they wait for
  *   turn.c      who is next;  start.c  granting and growing
  *   ahead.c     planned starts: ahead.h says how
+ *   slice.c     time slicing (what it consists of: slice.h)
  *   evict.c     making room: victims (what it consists of: evict.h)
  *   leave.c     those who were asked to stop, and who waits for them
  *   overdue.c   bounded bypass: whom nothing passes any more
@@ -39,6 +40,8 @@ struct gang__unit;
 struct gang__bin;
 struct gang__qs;
 struct gang__ahead;
+struct gang__matrix;
+struct gang__sliced;
 
 /* ---- what is asked for ---- */
 
@@ -164,6 +167,8 @@ struct gang__unit {
     size_t plan_slots;
     struct gang__unit *next_planned, **planned_at; /* in leaf->planned */
     struct gang__unit *next_touched, **touched_at; /* what it holds changed; NULL: it did not */
+
+    struct gang__sliced *sliced; /* it takes turns: what `alloc` has of the matrix; slice.c */
 };
 
 /* What a unit asks for, as its submitter made it out, and the text by which it is compared: jobs
@@ -240,6 +245,8 @@ struct gang__job {
     struct gang__tree_link all; /* in sched.by_id */
     struct gang__name link;     /* in sched.jobs, by id */
     int64_t submitted_ns, started_ns;
+    int64_t paused_ns, paused_since_ns; /* waited for turns since it started, without this time; */
+    bool paused;                        /* this time it waits since paused_since_ns */
     int64_t ready_ns;      /* since when it could have been granted; -1: it could not yet */
     int64_t not_before_ns; /* steps aside until then */
     int64_t due_ns;        /* of its timer */
@@ -413,9 +420,12 @@ struct gang_sched {
     bool freed;                     /* by us, since then: */
     int64_t freed_cpu, freed_pages, freed_gpu; /* at most so much on one node that gave */
     struct gang__claim *claims;
-    struct gang__ahead *ahead;  /* NULL: no queue backfills */
-    struct gang__unit *overdue; /* who waits and is not to be passed, first first */
-    uint64_t *mask;             /* scratch: nodes, as bits */
+    struct gang__ahead *ahead;     /* NULL: no queue backfills */
+    struct gang__matrix *matrices; /* of queues that slice, made with their first gang */
+    struct gang__names sliced;     /* gangs in them, by allocation */
+    bool slices_moved;             /* something happened by which somebody may run */
+    struct gang__unit *overdue;    /* who waits and is not to be passed, first first */
+    uint64_t *mask;                /* scratch: nodes, as bits */
     size_t mask_room;
     struct gang__unit *fresh;      /* run, and are in no order of falling yet; last started first */
     gang_snapshot *base, *scratch; /* the cluster when planning began, and as it would be */
@@ -569,6 +579,10 @@ bool gang__asks_users(const struct gang__queue *q);
 bool gang__start_try(gang_sched *s, struct gang__unit *u);
 /* It has got this allocation: note it, tell the host. False: the host refused, all is undone. */
 bool gang__start_done(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int32_t reason);
+/* The rest of it, where it takes turns: its first one has come. */
+bool gang__start_tell(gang_sched *s, struct gang__unit *u, int32_t reason);
+/* It holds its gang, but does not run: give that back, and it waits again, not before then. */
+void gang__start_undo(gang_sched *s, struct gang__unit *u, int64_t not_before_ns);
 /* How many tasks of the group come together when it grows: one, a slice, or what is missing of
  * its minimum. */
 int64_t gang__unit_step(const struct gang__unit *u, uint32_t group);
@@ -622,6 +636,46 @@ void gang__ahead_forget(gang_sched *s, struct gang__unit *u);
 bool gang__ahead_copy(gang_sched *s, const gang_sched *from);
 void gang__ahead_free(gang_sched *s);
 gang_result gang__ahead_check(gang_sched *s, struct gang_error *error);
+
+/* ---- slice.c, slice_rows.c, slice_view.c ---- */
+
+/* Does it take turns, or will it when it starts? */
+bool gang__slice_concerns(const struct gang__unit *u);
+/* Put its gang into a row, or more tasks of it into its own: as gang__alloc_gang(), and gang_alloc_grow(). It starts
+ * with its first turn. */
+gang_result gang__slice_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id);
+gang_result gang__slice_grow(gang_sched *s, struct gang__unit *u, uint32_t group, int64_t step,
+                             int64_t *granted);
+/* Tasks (NULL: all) of an allocation were given back. */
+void gang__slice_gave(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, size_t count);
+/* The unit lets go of its allocation; and what held it has stopped, though it is not given back. */
+void gang__slice_forsake(gang_sched *s, struct gang__unit *u);
+void gang__slice_quiet(gang_sched *s, gang_alloc_id alloc);
+/* Tasks (NULL: all) have stopped. False: nobody asked it to suspend. */
+bool gang__slice_report(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count);
+void gang__slice_gone(gang_sched *s, struct gang__sliced *x, const int64_t *tasks, size_t count);
+/* Does it wait for its turn? Had it one? */
+bool gang__slice_is_out(const struct gang__unit *u);
+bool gang__slice_is_begun(const struct gang__unit *u);
+/* It had none yet, and is not to start where it was to: it waits again. */
+void gang__slice_ungrant(gang_sched *s, struct gang__unit *u);
+/* Let turns pass; is it worth it again; when is it due. */
+void gang__slice_run(gang_sched *s);
+bool gang__slice_waits(const gang_sched *s);
+int64_t gang__slice_next(const gang_sched *s);
+/* Queues are others. */
+void gang__slice_configure(gang_sched *s);
+/* Who is in the matrix is a victim on s->scratch, or stays after all: what it has of its nodes is given back there with
+ * the last one. Begun when the copy is made. On an error (back: it is taken) nothing changed. */
+void gang__slice_copy_begin(gang_sched *s);
+gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__unit *u, bool back);
+/* Its row, from 1, or 0; how many there are, and when it has its turn, if nothing changes (0: now). */
+uint32_t gang__slice_row(const struct gang__unit *u);
+uint32_t gang__slice_when(const gang_sched *s, const struct gang__unit *u, int64_t *until_ns);
+struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__qs *leaf);
+void gang__slice_info(const gang_sched *s, const struct gang__qs *q, struct gang_queue_info *out);
+gang_result gang__slice_check(gang_sched *s, struct gang_error *error);
+void gang__slice_free(gang_sched *s);
 
 /* ---- evict.c ---- */
 
@@ -731,6 +785,8 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
 /* Stop everything of it, then it ends so (or, GANG_END_NONE, waits again). */
 void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t end);
 void gang__job_wake(gang_sched *s, struct gang__job *job); /* those who wait for it look again */
+/* How long it waited for turns since it started. */
+int64_t gang__job_paused(const gang_sched *s, const struct gang__job *job);
 /* GANG_JOB_*, as its units have it. */
 int32_t gang__job_state_now(const struct gang__job *job);
 /* It changed, perhaps: tell the host. */
@@ -778,6 +834,8 @@ int64_t gang__term_end(const struct gang__job *job, int64_t from_ns);
 int64_t gang__term_expected(const struct gang__job *job, int64_t from_ns);
 /* When something of that is due; and what is due is done. */
 int64_t gang__term_next(const gang_sched *s, const struct gang__job *job);
+/* When it would have started if it had had no pauses between its turns. */
+int64_t gang__term_from(const gang_sched *s, const struct gang__job *job);
 void gang__term_due(gang_sched *s, struct gang__job *job);
 void gang__term_begin(gang_sched *s, struct gang__job *job);   /* it runs from now on */
 void gang__term_predict(gang_sched *s, struct gang__job *job); /* the host is asked */

@@ -37,9 +37,25 @@ static int64_t latest_start(const struct gang__job *job)
     return job->time_limit_ns > 0 ? job->deadline_ns - job->time_limit_ns : job->deadline_ns - 1;
 }
 
+/* It ran, and waits for its next turn: it has no start to come. */
+static bool is_between_turns(const struct gang__job *job)
+{
+    bool some = false;
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        some = some || (gang__slice_is_out(&job->unit[i]) && gang__slice_is_begun(&job->unit[i]));
+    return some && job->state != GANG_JOB_RUNNING;
+}
+
 static bool waits_to_run(const struct gang__job *job)
 {
-    return job->state != GANG_JOB_RUNNING && !job->ending; /* also one that is displaced, or moved */
+    return job->state != GANG_JOB_RUNNING &&
+           !job->ending && /* also one that is displaced, or moved */
+           !is_between_turns(job);
+}
+
+int64_t gang__term_from(const gang_sched *s, const struct gang__job *job)
+{
+    return gang__add_sat(job->started_ns, gang__job_paused(s, job));
 }
 
 int64_t gang__term_next(const gang_sched *s, const struct gang__job *job)
@@ -48,11 +64,13 @@ int64_t gang__term_next(const gang_sched *s, const struct gang__job *job)
     if (job->begin_ns > s->now_ns)
         next = job->begin_ns;
     if (job->state == GANG_JOB_RUNNING) {
-        next = least(next, gang__term_end(job, job->started_ns));
+        next = least(next, gang__term_end(job, gang__term_from(s, job)));
         if (s->ahead && job->predicted_ns > 0)
-            next = least(next, gang__term_expected(job, job->started_ns));
+            next = least(next, gang__term_expected(job, gang__term_from(s, job)));
     } else if (job->deadline_ns > 0 && waits_to_run(job)) {
         next = least(next, gang__add_sat(latest_start(job), 1));
+    } else if (job->deadline_ns > 0 && !job->ending && is_between_turns(job)) {
+        next = least(next, job->deadline_ns);
     }
     return next;
 }
@@ -95,7 +113,7 @@ static void overrun(gang_sched *s, struct gang__job *job)
         gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
         return;
     }
-    int64_t over = s->now_ns - gang__add_sat(job->started_ns, job->time_limit_ns);
+    int64_t over = s->now_ns - gang__add_sat(gang__term_from(s, job), job->time_limit_ns);
     job->extended_ns = gang__add_sat(over, more);
     lasts_longer(s, job);
 }
@@ -103,7 +121,7 @@ static void overrun(gang_sched *s, struct gang__job *job)
 /* It runs longer than was expected. */
 static void expect_more(gang_sched *s, struct gang__job *job)
 {
-    while (gang__add_sat(job->started_ns, job->expected_ns) <= s->now_ns)
+    while (gang__add_sat(gang__term_from(s, job), job->expected_ns) <= s->now_ns)
         job->expected_ns = gang__add_sat(job->expected_ns, job->expected_ns);
     lasts_longer(s, job);
 }
@@ -111,12 +129,15 @@ static void expect_more(gang_sched *s, struct gang__job *job)
 void gang__term_due(gang_sched *s, struct gang__job *job)
 {
     if (job->state == GANG_JOB_RUNNING) {
-        if (s->now_ns >= gang__term_end(job, job->started_ns))
+        if (s->now_ns >= gang__term_end(job, gang__term_from(s, job)))
             overrun(s, job);
-        if (job->expected_ns > 0 && s->now_ns >= gang__term_expected(job, job->started_ns))
+        if (job->expected_ns > 0 && s->now_ns >= gang__term_expected(job, gang__term_from(s, job)))
             expect_more(s, job);
     } else if (s->now_ns > latest_start(job) && waits_to_run(job)) {
         gang__job_stop(s, job, GANG_REASON_END, GANG_END_DEADLINE);
+    } else if (job->deadline_ns > 0 && s->now_ns >= job->deadline_ns && !job->ending &&
+               is_between_turns(job)) {
+        gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
     }
 }
 

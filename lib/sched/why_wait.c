@@ -44,9 +44,9 @@ static const char *word_of_class(int32_t cls)
 static const char *word_of_reason(int32_t reason)
 {
     static const char *const word[] = {
-        "",      "room",    "limit", "guarantee", "user-limit", "max-running",
-        "hold",  "after",   "queue", "behind",    "back-off",   "victims",
-        "cells", "lending", "turn",  "planned",   "begin",      "overdue"};
+        "",      "room",    "limit",  "guarantee", "user-limit", "max-running", "hold",
+        "after", "queue",   "behind", "back-off",  "victims",    "cells",       "lending",
+        "turn",  "planned", "begin",  "overdue",   "slice"};
     return word[reason];
 }
 
@@ -602,6 +602,45 @@ static void tell_cells(struct list *l)
             bin->by ? bin->by->q->name : "");
 }
 
+/* It has its places: its turn is to come. */
+static void tell_slice(struct list *l)
+{
+    const struct gang__unit *u = l->unit;
+    int64_t until = 0;
+    uint32_t rows = gang__slice_when(l->s, u, &until);
+    struct reason *r = add(l, GANG_WAIT_SLICE, GANG_WAIT_POLICY, u->job->leaf);
+    if (!r)
+        return;
+    r->wait.until_ns = until;
+    if (until == 0)
+        say(r,
+            "it is the turn of its row, %" PRIu32 " of %" PRIu32
+            ", and others have not stopped yet",
+            gang__slice_row(u), rows);
+    else
+        say(r, "its row, %" PRIu32 " of %" PRIu32 ", has its turn in %s seconds",
+            gang__slice_row(u), rows, milli(seconds_until(l, until), "").s);
+}
+
+/* No row has room for it, beside what the others hold. */
+static bool tell_rows(struct list *l)
+{
+    const struct gang__bin *bin = l->unit->bin;
+    struct gang_queue_info info;
+    if (!gang__slice_concerns(l->unit) || l->unit->alloc != GANG_ID_NONE || !bin ||
+        bin->state != GANG__BIN_BLOCKED || bin->why != GANG_WAIT_ROOM)
+        return false;
+    memset(&info, 0, sizeof(info));
+    gang__slice_info(l->s, l->unit->job->leaf, &info);
+    struct reason *r = add(l, GANG_WAIT_ROOM, GANG_WAIT_NOT_NOW, NULL);
+    if (r)
+        say(r,
+            "none of %" PRId64 " rows that take turns, of %" PRId64
+            " that there may be, has room for it",
+            info.rows, info.slice_rows);
+    return true;
+}
+
 static gang_result tell_room(struct list *l)
 {
     struct room room = {l, true};
@@ -610,6 +649,8 @@ static gang_result tell_room(struct list *l)
         tell_suspended(l);
         return GANG_OK;
     }
+    if (tell_rows(l))
+        return GANG_OK;
     gang_result r = GANG_OK;
     if (u->alloc == GANG_ID_NONE) {
         r = gang_request_explain(l->s->worker, gang__unit_request(u), take_room, &room);
@@ -632,7 +673,7 @@ static bool waits(const struct gang__unit *u)
     if (job->state == GANG_JOB_ENDED || job->ending || u->over)
         return false;
     if (u->alloc != GANG_ID_NONE)
-        return u->claim || u->bin;
+        return u->claim || u->bin || gang__slice_is_out(u);
     return !u->leaves || u->moving;
 }
 
@@ -646,6 +687,10 @@ static gang_result tell_unit(struct list *l)
         tell_group_after(l);
     if (u->claim || u->moving) {
         tell_claim(l, u->claim ? u->claim : u->moving->claim);
+        return GANG_OK;
+    }
+    if (gang__slice_is_out(u)) {
+        tell_slice(l);
         return GANG_OK;
     }
     struct gang__take of_places[GANG__DIMS];

@@ -133,7 +133,7 @@ static const char *const built_in[] = {
     "\"suspend\",\"fixed\":true,\"max_running\":1,\"default_time_limit_s\":0.1,"
     "\"user_limit_factor\":1.5,\"users\":{\"a\":0.5},\"submit_acl\":\"a b\",\"grace_s\":3.25,"
     "\"child\":{\"stale_s\":0,\"child\":{\"policy\":\"fgd\"}},\"child_idle_s\":1e9,\"backfill\":"
-    "\"conservative\",\"plan_depth\":2}],"
+    "\"conservative\",\"plan_depth\":2,\"slice_s\":30,\"slice_rows\":2,\"slice_gpus\":true}],"
     "\"default_queue\":\"q.x\",\"rules\":[{\"match\":\"label\",\"pattern\":\"a=b\","
     "\"queue\":\"q.%user\",\"fallback\":\"default\"}],\"excluded_kinds\":[\"gpu\"],"
     "\"half_life_s\":1234567.125,\"jobs\":[{\"name\":\"j\",\"user\":\"a\",\"user_groups\":"

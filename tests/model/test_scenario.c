@@ -237,6 +237,10 @@ static const struct bad bad_texts[] = {
     {QUEUE("\"extend_s\":-1"), GANG_ERANGE, "queues[0].extend_s"},
     {QUEUE("\"max_overtakes\":-1"), GANG_ERANGE, "queues[0].max_overtakes"},
     {QUEUE("\"max_wait_s\":\"1\""), GANG_EINVAL, "queues[0].max_wait_s"},
+    {QUEUE("\"slice_s\":-2"), GANG_ERANGE, "queues[0].slice_s"},
+    {QUEUE("\"slice_s\":\"short\""), GANG_EINVAL, "queues[0].slice_s"},
+    {QUEUE("\"slice_rows\":65536"), GANG_ERANGE, "queues[0].slice_rows"},
+    {QUEUE("\"slice_gpus\":2"), GANG_EINVAL, "queues[0].slice_gpus"},
     {QUEUE("\"fixed\":1"), GANG_EINVAL, "queues[0].fixed"},
     {QUEUE("\"max_running\":-1"), GANG_ERANGE, "queues[0].max_running"},
     {QUEUE("\"max_pending\":0.5"), GANG_EINVAL, "queues[0].max_pending"},
@@ -738,7 +742,7 @@ static const char everything[] =
 static const char scheduling[] =
     "{\"id\":\"sched\",\"levels\":[\"rack\"],\"kinds\":[{\"name\":\"nic\"}],"
     "\"nodes\":[{\"name\":\"m\"}],"
-    "\"queues\":[{\"name\":\"q0\",\"parent\":\"p\"},{\"name\":\"p\"},"
+    "\"queues\":[{\"name\":\"q0\",\"parent\":\"p\",\"slice_s\":-1},{\"name\":\"p\"},"
     "{\"name\":\"q1\",\"parent\":\"p\",\"guaranteed\":{\"gpu\":{\"part\":0.25},"
     "\"cpu\":{\"weight\":2},\"gpu@batch\":1.5,\"mem_mib@batch\":{\"part\":1},"
     "\"nic@idle\":-1},\"limit\":{\"gpu\":{\"part\":0.000001},\"mem_bytes@a@b\":77,"
@@ -753,7 +757,7 @@ static const char scheduling[] =
     "\"count\":2}],\"child\":{\"max_children\":2}},\"max_children\":9,"
     "\"child_idle_s\":3600.5,\"policy\":\"pack\",\"backfill\":\"easy\",\"plan_depth\":4,"
     "\"backfill_order\":\"shortest\",\"overrun\":\"extend\",\"extend_s\":2.5,\"max_overtakes\":7,"
-    "\"max_wait_s\":8}],"
+    "\"max_wait_s\":8,\"slice_s\":0.5,\"slice_rows\":3,\"slice_gpus\":true}],"
     "\"default_queue\":\"q0\",\"rules\":[{\"queue\":\"q0\"},{\"match\":\"user\","
     "\"pattern\":\"a*\",\"queue\":\"q1.%user\",\"fallback\":\"reject\"},"
     "{\"match\":\"group\",\"queue\":\"%group\",\"fallback\":\"default\"},"
@@ -981,6 +985,9 @@ START_TEST(reads_how_queues_behave)
     ck_assert_int_eq(q->extend_ns, INT64_C(2500000000));
     ck_assert_int_eq(q->max_overtakes, 7);
     ck_assert_int_eq(q->max_wait_ns, INT64_C(8000000000));
+    ck_assert_int_eq(q->slice_ns, 500000000);
+    ck_assert_int_eq(q->slice_rows, 3);
+    ck_assert_int_eq(q->slice_gpus, 1);
     ck_assert_int_eq(q->policy, GANG_POLICY_PACK);
     ck_assert_ptr_null(q->child->name);
     ck_assert_int_eq(q->child->limit[0].amount, 1000);

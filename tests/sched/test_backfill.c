@@ -478,6 +478,7 @@ struct one {
 };
 
 static struct one jobs[JOBS];
+static bool constrained; /* some may use two nodes alone, and nodes are lost and come back */
 
 static void submit_some(uint64_t *seed, size_t i)
 {
@@ -485,9 +486,17 @@ static void submit_some(uint64_t *seed, size_t i)
     int64_t wide = (int64_t)(next_random(seed) % 4) + 1;
     g.name = "worker";
     g.gpu_milli = wide * 1000;
-    g.count = g.min = (int64_t)(next_random(seed) % (uint64_t)(4 / wide * NODES)) + 1;
+    int64_t nodes = NODES;
+    if (constrained && next_random(seed) % 3 == 0) { /* on two of the nodes alone */
+        static const char *const where[] = {"node in (n0, n1)", "node in (n1, n4)",
+                                            "not node in (n0, n1, n3)"};
+        g.where = where[next_random(seed) % 3];
+        nodes = 2;
+    }
+    g.count = g.min = (int64_t)(next_random(seed) % (uint64_t)(4 / wide * nodes)) + 1;
     struct gang_job_spec job = host_job(&g, 1);
     job.queue = "q";
+    job.loss = GANG_LOSS_FAIL;
     job.time_limit_ns = ((int64_t)(next_random(seed) % 200) + 1) * SECOND;
     jobs[i] = (struct one){host_submit(&h, &job), 0, 0};
 }
@@ -500,6 +509,25 @@ static void note_starts(uint64_t *seed, size_t count)
             jobs[i].id = GANG_ID_NONE;
         else if (jobs[i].id && !jobs[i].ends_ns && runs(jobs[i].id))
             jobs[i].ends_ns = h.now_ns + (int64_t)(next_random(seed) % 250) * SECOND + 1;
+}
+
+/* A node is lost, with all that ran there, or is back. Plans are made again, so that what was known of them is not. */
+static bool change_nodes(uint64_t *seed, gang_node_id *down, size_t count)
+{
+    if (next_random(seed) % 30)
+        return false;
+    if (*down != GANG_ID_NONE) {
+        MUST(gang_node_set_state(h.stage.w, *down, GANG_NODE_UP));
+        *down = GANG_ID_NONE;
+    } else {
+        char name[8];
+        snprintf(name, sizeof(name), "n%d", (int)(next_random(seed) % NODES));
+        MUST(gang_node_find(h.stage.c, name, down));
+        MUST(gang_report_node_lost(h.s, *down));
+    }
+    for (size_t i = 0; i < count; i++)
+        jobs[i].planned_ns = 0;
+    return true;
 }
 
 /* With EASY, of the first that has a plan; else of all: it is not later than it was, and who had one has one until
@@ -522,15 +550,18 @@ static void check_plans(bool all, size_t count)
     }
 }
 
-/* _i: EASY, EASY for three, conservative */
+/* _i: EASY, EASY for three, conservative; then the same with constraints and nodes that are lost */
 START_TEST(a_plan_never_moves_later)
 {
     uint64_t seed = test_seed();
+    int policy = _i % 3, changes = 0;
+    constrained = _i >= 3;
     for (int round = 0; round < 12; round++) {
-        open_queue(NODES, _i < 2 ? GANG_BACKFILL_EASY : GANG_BACKFILL_CONSERVATIVE,
-                   _i == 1 ? 3 : 0);
+        open_queue(NODES, policy < 2 ? GANG_BACKFILL_EASY : GANG_BACKFILL_CONSERVATIVE,
+                   policy == 1 ? 3 : 0);
         memset(jobs, 0, sizeof(jobs));
         size_t count = 0, left = 1;
+        gang_node_id down = GANG_ID_NONE;
         for (int step = 0; left > 0; step++) {
             test_assert(step < 20000);
             for (int n = (int)(next_random(&seed) % 3); n > 0 && count < JOBS; n--)
@@ -538,10 +569,11 @@ START_TEST(a_plan_never_moves_later)
             for (size_t i = 0; i < count; i++)
                 if (jobs[i].id && jobs[i].ends_ns && jobs[i].ends_ns <= h.now_ns)
                     MUST(gang_report_end(h.s, jobs[i].id, 1));
+            changes += constrained && change_nodes(&seed, &down, count);
             h.count = 0;
             host_run(&h, 0);
             note_starts(&seed, count);
-            check_plans(_i == 2, count);
+            check_plans(policy == 2 && down == GANG_ID_NONE, count);
             left = count < JOBS;
             for (size_t i = 0; i < count; i++)
                 left += jobs[i].id != GANG_ID_NONE;
@@ -551,6 +583,7 @@ START_TEST(a_plan_never_moves_later)
         }
         host_close(&h);
     }
+    test_assert(!constrained || changes > 20);
 }
 END_TEST
 
@@ -638,7 +671,7 @@ int main(void)
     tcase_add_test(t, queues_may_begin_to_plan_and_stop);
     tcase_add_test(t, a_start_that_is_refused_leaves_nothing_behind);
     tcase_add_test(t, a_plan_is_told_with_its_time_and_nodes);
-    tcase_add_loop_test(t, a_plan_never_moves_later, 0, 3);
+    tcase_add_loop_test(t, a_plan_never_moves_later, 0, 6);
     tcase_add_loop_test(t, each_allocation_of_a_plan_may_fail, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);

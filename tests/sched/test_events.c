@@ -899,7 +899,7 @@ struct reasons {
 static int32_t note_reason(const struct gang_wait *wait, void *user)
 {
     struct reasons *reasons = user;
-    CHECK(wait->text && wait->reason >= GANG_WAIT_ROOM && wait->reason <= GANG_WAIT_OVERDUE,
+    CHECK(wait->text && wait->reason >= GANG_WAIT_ROOM && wait->reason <= GANG_WAIT_SLICE,
           "reason %d", wait->reason);
     if (!reasons->all)
         reasons->first = wait->reason;

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allocations whose cores, or devices, are lent: they have them, and the nodes do not know. */
+#include <gangsched/gangsched.h>
+
+#include "place/lend.h"
+#include "suite.h"
+#include "support.h"
+
+static struct stage s;
+static gang_node_id node[2];
+static gang_snapshot *view;
+
+static void setup(void)
+{
+    static const char *const names[] = {"n0", "n1"};
+    stage_open(&s, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        struct box box = {
+            .name = names[i], .cpu = 4000, .memory = 8 * GIB, .gpus = 4, .cores = 4, .numas = 1};
+        node[i] = stage_add(&s, &box);
+    }
+    MUST(gang_snapshot_new(s.c, &view));
+    MUST(gang_snapshot_take(s.w, view));
+}
+
+static void teardown(void)
+{
+    gang_snapshot_free(view);
+    stage_close(&s);
+}
+
+static gang_request *request(int64_t count, int64_t min, int64_t gpu_milli)
+{
+    struct gang_group_spec g = group_of(count, 2000, gpu_milli);
+    g.min = min;
+    g.memory_bytes = GIB;
+    struct gang_request_spec spec = request_of(&g, 1);
+    gang_request *q;
+    MUST(gang_request_new(s.c, &spec, &q, NULL));
+    return q;
+}
+
+static int64_t cpu_free(int i)
+{
+    return stage_node(&s, node[i]).cpu_free;
+}
+
+static int64_t in_view(int i)
+{
+    struct gang_node_info info = {.size = sizeof(info)};
+    MUST(gang_snapshot_node_get(view, node[i], &info));
+    return info.cpu_free;
+}
+
+START_TEST(what_is_lent_is_not_taken_and_not_given_back)
+{
+    gang_request *q = request(4, 4, 1000);
+    gang_alloc_id id, other;
+    MUST(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &id));
+    ck_assert_int_eq(cpu_free(0) + cpu_free(1), 8000);
+    ck_assert_int_eq(stage_node(&s, node[0]).memory_free, 6 * GIB);
+    ck_assert_int_eq(stage_node(&s, node[0]).gpu_free, 2000);
+    const struct task_list *list = stage_tasks(&s, id);
+    ck_assert_uint_eq(list->count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert_int_eq(list->task[i].cpu_milli, 2000);
+        ck_assert_int_eq(list->task[i].core_count, 2);
+    }
+    stage_check(&s);
+    MUST(gang_alloc(s.w, q, &other, NULL)); /* whoever else wants the cores gets them */
+    stage_check(&s);
+    MUST(gang__alloc_shed(s.w, id, (int64_t[]){1, 2}, 2));
+    ck_assert_int_eq(cpu_free(0) + cpu_free(1), 0);
+    stage_check(&s);
+    MUST(gang_alloc_free(s.w, id));
+    ck_assert_int_eq(cpu_free(0) + cpu_free(1), 0);
+    MUST(gang_alloc_free(s.w, other));
+    ck_assert_int_eq(cpu_free(0) + cpu_free(1), 8000);
+    stage_check(&s);
+    gang_request_put(q);
+}
+END_TEST
+
+START_TEST(devices_are_lent_or_taken)
+{
+    gang_request *q = request(2, 2, 2000);
+    gang_alloc_id id;
+    MUST(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU | GANG__LEND_GPU, &id));
+    ck_assert_int_eq(stage_node(&s, node[0]).gpu_free + stage_node(&s, node[1]).gpu_free, 8000);
+    ck_assert_int_eq(stage_tasks(&s, id)->task[0].gpu_count, 2);
+    MUST(gang_alloc_free(s.w, id));
+    stage_check(&s);
+    gang_request_put(q);
+}
+END_TEST
+
+START_TEST(the_snapshot_says_where_and_the_cluster_whether)
+{
+    gang_request *q = request(2, 2, 0), *all = request(4, 4, 0);
+    gang_alloc_id id, big;
+    MUST(gang_snapshot_set_state(view, node[0], GANG_NODE_DRAINING));
+    MUST(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &id));
+    ck_assert_uint_eq(stage_tasks_on(&s, id, node[1]), 2);
+    ck_assert_int_eq(gang__alloc_lend(s.w, view, all, GANG__LEND_CPU, &big), GANG_ENOFIT);
+    ck_assert_uint_eq(big, GANG_ID_NONE);
+    struct gang_group_spec g = group_of(1, 0, 0);
+    g.memory_bytes = 6 * GIB;
+    MUST(gang_node_set_state(s.w, node[0], GANG_NODE_DOWN));
+    gang_alloc_id memory = stage_alloc_group(&s, &g);
+    ck_assert_int_eq(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &big), GANG_ENOFIT);
+    MUST(gang_alloc_free(s.w, memory));
+    MUST(gang_alloc_free(s.w, id));
+    stage_check(&s);
+    gang_request_put(q);
+    gang_request_put(all);
+}
+END_TEST
+
+START_TEST(a_snapshot_takes_what_is_lent_when_it_is_told)
+{
+    gang_request *q = request(2, 2, 0);
+    gang_alloc_id a, b;
+    MUST(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &a));
+    MUST(gang_snapshot_take(s.w, view));
+    ck_assert_int_eq(in_view(0) + in_view(1), 8000);
+    MUST(gang__snapshot_lend(view, a));
+    ck_assert_int_eq(in_view(0) + in_view(1), 4000);
+    ck_assert_int_eq(gang__snapshot_lend(view, a), GANG_ENOFIT); /* they are taken there */
+    ck_assert_int_eq(in_view(0) + in_view(1), 4000);
+    MUST(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &b));
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_uint_ne(stage_tasks(&s, a)->task[i].node, stage_tasks(&s, b)->task[0].node);
+    MUST(gang_snapshot_release(view, a)); /* its memory, and not what is lent */
+    ck_assert_int_eq(in_view(0) + in_view(1), 4000);
+    MUST(gang_alloc_free(s.w, a));
+    MUST(gang_alloc_free(s.w, b));
+    gang_request_put(q);
+}
+END_TEST
+
+struct sums {
+    int64_t cpu, cores;
+    int64_t last;
+};
+
+static int32_t sum_up(gang_node_id n, unsigned word, uint64_t payload, int64_t task, void *user)
+{
+    struct sums *sums = user;
+    ck_assert(n == node[0] || n == node[1]);
+    ck_assert_int_ge(task, sums->last);
+    sums->last = task;
+    if (word == GANG__WORD_HEAD)
+        sums->cpu += (int64_t)payload;
+    else
+        sums->cores += gang__popcount(payload);
+    return 0;
+}
+
+static int32_t say_seven(gang_node_id n, unsigned word, uint64_t payload, int64_t task, void *user)
+{
+    (void)n, (void)word, (void)payload, (void)task, (void)user;
+    return 7;
+}
+
+START_TEST(it_grows_on_a_snapshot_too_and_tells_what_it_has)
+{
+    gang_request *q = request(4, 2, 0);
+    struct sums sums = {0, 0, 0};
+    gang_alloc_id id;
+    int64_t granted;
+    MUST(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &id));
+    MUST(gang__snapshot_lend(view, id));
+    MUST(gang__alloc_lend_more(s.w, view, id, 0, 2, GANG__LEND_CPU, &granted));
+    ck_assert_int_eq(granted, 2);
+    ck_assert_int_eq(cpu_free(0) + cpu_free(1), 8000);
+    MUST(gang__alloc_each_lent(s.c, id, sum_up, &sums));
+    ck_assert_int_eq(sums.cpu, 8000);
+    ck_assert_int_eq(sums.cores, 8);
+    ck_assert_int_eq(sums.last, 3);
+    ck_assert_int_eq(gang__alloc_each_lent(s.c, id, say_seven, NULL), 7);
+    ck_assert_int_eq(gang__alloc_lend_more(s.w, view, id, 0, 1, GANG__LEND_CPU, &granted),
+                     GANG_ERANGE);
+    ck_assert_int_eq(gang__alloc_lend_more(s.w, view, id, 0, 0, GANG__LEND_CPU, &granted),
+                     GANG_EINVAL);
+    stage_check(&s);
+    MUST(gang_alloc_free(s.w, id));
+    ck_assert_int_eq(gang__alloc_each_lent(s.c, id, sum_up, &sums), GANG_ESTALE);
+    ck_assert_int_eq(gang__alloc_lend_more(s.w, view, id, 0, 1, GANG__LEND_CPU, &granted),
+                     GANG_ESTALE);
+    stage_check(&s);
+    gang_request_put(q);
+}
+END_TEST
+
+START_TEST(nothing_is_lent_alone_or_without_a_snapshot)
+{
+    struct gang_group_spec g = group_of(1, 1000, 0);
+    struct gang_request_spec spec = request_of(&g, 1);
+    gang_snapshot *never;
+    gang_request *q;
+    gang_alloc_id id = 1;
+    MUST(gang_request_new(s.c, &spec, &q, NULL));
+    MUST(gang_snapshot_new(s.c, &never));
+    ck_assert_int_eq(gang__alloc_lend(s.w, never, q, GANG__LEND_CPU, &id), GANG_EINVAL);
+    ck_assert_uint_eq(id, GANG_ID_NONE);
+    gang_snapshot_free(never);
+    gang_request_put(q);
+    spec.exclusive = 1;
+    MUST(gang_request_new(s.c, &spec, &q, NULL));
+    ck_assert_int_eq(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &id), GANG_EINVAL);
+    gang_request_put(q);
+}
+END_TEST
+
+START_TEST(memory_may_run_out_at_any_moment)
+{
+    gang_request *q = request(4, 2, 0);
+    bool done = false;
+    for (long n = 1; !done; n++) {
+        gang_alloc_id id = GANG_ID_NONE;
+        int64_t granted;
+        s.mem.fail_at = s.mem.calls + n;
+        gang_result r = gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &id);
+        if (r == GANG_OK)
+            r = gang__alloc_lend_more(s.w, view, id, 0, 1, GANG__LEND_CPU, &granted);
+        done = s.mem.fail_at > s.mem.calls;
+        s.mem.fail_at = 0;
+        ck_assert(r == (done ? GANG_OK : GANG_ENOMEM));
+        stage_check(&s);
+        if (id)
+            MUST(gang_alloc_free(s.w, id));
+        ck_assert_int_eq(stage_node(&s, node[0]).memory_free, 8 * GIB);
+    }
+    gang_request_put(q);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("lend");
+    TCase *t = tcase_create("lend");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, what_is_lent_is_not_taken_and_not_given_back);
+    tcase_add_test(t, devices_are_lent_or_taken);
+    tcase_add_test(t, the_snapshot_says_where_and_the_cluster_whether);
+    tcase_add_test(t, a_snapshot_takes_what_is_lent_when_it_is_told);
+    tcase_add_test(t, it_grows_on_a_snapshot_too_and_tells_what_it_has);
+    tcase_add_test(t, nothing_is_lent_alone_or_without_a_snapshot);
+    tcase_add_test(t, memory_may_run_out_at_any_moment);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}

@@ -1,0 +1,766 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time slicing: who takes turns with whom and for how long, what is held meanwhile, and what becomes of who is lost,
+ * cancelled, refused or displaced on the way. */
+#include "sched/host.h"
+
+static struct host h;
+static const int64_t SECOND = HOST_SECOND;
+
+/* One queue "q" that slices by 10 seconds, on `nodes` nodes of 8 cores and 64 GiB. */
+static struct gang_queue_spec slicing(void)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    q.name = "q";
+    q.slice_ns = 10 * SECOND;
+    return q;
+}
+
+static void open_queue(size_t nodes, int64_t rows, int64_t grace_s)
+{
+    struct gang_queue_spec q = slicing();
+    host_open(&h, nodes, 4);
+    q.slice_rows = rows;
+    q.grace_ns = grace_s * SECOND;
+    host_queues(&h, &q, 1);
+}
+
+static struct gang_job_spec *cores_spec(const char *queue, int64_t tasks, int64_t cores,
+                                        int64_t gib)
+{
+    static struct gang_group_spec g;
+    static struct gang_job_spec job;
+    g = group_of(tasks, cores * 1000, 0);
+    g.memory_bytes = gib * GIB;
+    g.min = tasks;
+    job = host_job(&g, 1);
+    job.queue = queue;
+    return &job;
+}
+
+/* A gang of so many tasks of so many cores and GiB. */
+static gang_job_id put_cores(const char *queue, int64_t tasks, int64_t cores, int64_t gib)
+{
+    gang_job_id id = host_submit(&h, cores_spec(queue, tasks, cores, gib));
+    host_run(&h, 0);
+    return id;
+}
+
+/* A gang of `tasks` whole nodes. */
+static gang_job_id put_nodes(int64_t tasks)
+{
+    return put_cores("q", tasks, 8, 1);
+}
+
+static bool runs(gang_job_id id)
+{
+    return host_has(&h, id) && host_job_state(&h, id) == GANG_JOB_RUNNING;
+}
+
+static bool waits_for_turn(gang_job_id id)
+{
+    return host_has(&h, id) && host_job_state(&h, id) == GANG_JOB_SUSPENDED &&
+           host_job_info(&h, id).slice_row > 0;
+}
+
+static void end(gang_job_id id)
+{
+    MUST(gang_report_end(h.s, id, 1));
+    host_run(&h, 0);
+}
+
+static void until_next(void)
+{
+    int64_t next = gang_sched_next(h.s);
+    ck_assert_int_gt(next, h.now_ns);
+    ck_assert_int_lt(next, INT64_MAX);
+    host_run(&h, next - h.now_ns);
+}
+
+/* ---- turns --------------------------------------------------------------------------------------- */
+
+START_TEST(two_gangs_of_the_whole_cluster_take_turns)
+{
+    open_queue(2, 0, 0);
+    gang_job_id a = put_nodes(2);
+    test_assert(runs(a));
+    ck_assert_int_eq(gang_sched_next(h.s), INT64_MAX); /* one row: no turns */
+    host_run(&h, 3 * SECOND);
+    gang_job_id b = put_nodes(2);
+    test_assert(runs(a) && waits_for_turn(b));
+    ck_assert_int_eq(host_ops(&h, b, "start"), 0);
+    struct gang_queue_info q = host_queue(&h, "q");
+    ck_assert_int_eq(q.rows, 2);
+    ck_assert_int_eq(q.slice_rows, 4);
+    ck_assert_int_eq(q.slice_end_ns, 13 * SECOND);
+    until_next();
+    ck_assert_int_eq(h.now_ns, 13 * SECOND);
+    test_assert(waits_for_turn(a) && runs(b));
+    ck_assert_int_eq(host_ops(&h, a, "suspend"), 1);
+    ck_assert_int_eq(host_last(&h, a, "suspend")->reason, GANG_REASON_SLICE);
+    ck_assert_int_eq(host_ops(&h, b, "start"), 1);
+    until_next();
+    ck_assert_int_eq(h.now_ns, 23 * SECOND);
+    test_assert(runs(a) && waits_for_turn(b));
+    ck_assert_int_eq(host_ops(&h, a, "resume"), 1);
+    ck_assert_int_eq(host_job_info(&h, a).suspended_ns, 10 * SECOND);
+    end(a);
+    test_assert(runs(b));
+    ck_assert_int_eq(gang_sched_next(h.s), INT64_MAX);
+    end(b);
+    ck_assert_int_eq(stage_node(&h.stage, gang_node_next(h.stage.c, GANG_ID_NONE)).cpu_free, 8000);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_gang_keeps_its_places_and_its_memory_and_nobody_gets_its_cores)
+{
+    open_queue(1, 0, 0);
+    gang_node_id node = gang_node_next(h.stage.c, GANG_ID_NONE);
+    gang_job_id a = put_cores("q", 1, 8, 20), b = put_cores("q", 1, 8, 20);
+    ck_assert_int_eq(stage_node(&h.stage, node).memory_free, 24 * GIB);
+    ck_assert_int_eq(stage_node(&h.stage, node).cpu_free, 0);
+    gang_alloc_id alloc = gang_job_alloc(h.s, a, 0);
+    until_next();
+    ck_assert_int_eq(stage_node(&h.stage, node).memory_free, 24 * GIB);
+    ck_assert_int_eq(stage_node(&h.stage, node).cpu_free, 0);
+    ck_assert_uint_eq(gang_job_alloc(h.s, a, 0),
+                      alloc); /* it has it, and its cores, all the while */
+    ck_assert_int_eq(stage_tasks(&h.stage, alloc)->task[0].cpu_milli, 8000);
+    gang_job_id c = put_cores("q", 1, 8, 25); /* memory does not take turns */
+    ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);
+    gang_job_id d = put_cores("q", 1, 8, 24);
+    test_assert(waits_for_turn(d));
+    end(a);
+    ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);
+    end(b);
+    test_assert(runs(c) && waits_for_turn(d)); /* in the place of b, for the rest of its slice */
+    MUST(gang_cluster_check(h.stage.c, NULL));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(there_are_only_so_many_rows)
+{
+    open_queue(1, 2, 0);
+    gang_job_id a = put_nodes(1), b = put_nodes(1), c = put_nodes(1);
+    ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);
+    end(b);
+    test_assert(runs(a) && waits_for_turn(c));
+    host_close(&h);
+}
+END_TEST
+
+/* Feitelson's picture: alternates fill the holes of a row that is not full, and yield. */
+START_TEST(alternates_run_beside_the_row_whose_turn_it_is)
+{
+    open_queue(4, 0, 0);
+    gang_job_id a = put_nodes(3), b = put_nodes(2), c = put_nodes(1);
+    /* rows: a and c; b. */
+    test_assert(runs(a) && runs(c) && waits_for_turn(b));
+    ck_assert_int_eq(host_job_info(&h, c).slice_row, host_job_info(&h, a).slice_row);
+    until_next();
+    test_assert(runs(b) && !runs(a));
+    gang_node_id of_b0 = host_node_of(&h, b, 0), of_b1 = host_node_of(&h, b, 1);
+    gang_node_id of_c = host_node_of(&h, c, 0);
+    test_assert(runs(c) == (of_c != of_b0 && of_c != of_b1)); /* where it is not in the way */
+    until_next();
+    test_assert(runs(a) && runs(c) && !runs(b));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(rows_are_packed_again_when_gangs_end)
+{
+    open_queue(2, 0, 0);
+    gang_job_id a = put_nodes(2), b = put_nodes(1), c = put_nodes(2), d = put_nodes(1);
+    ck_assert_int_eq(host_queue(&h, "q").rows, 3); /* a; b and d; c */
+    end(a);
+    ck_assert_int_eq(host_queue(&h, "q").rows, 2);
+    end(b);
+    ck_assert_int_eq(host_queue(&h, "q").rows, 2);
+    end(c);
+    ck_assert_int_eq(host_queue(&h, "q").rows, 1);
+    test_assert(runs(d));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(the_next_row_waits_until_the_last_task_has_stopped)
+{
+    open_queue(2, 0, 5);
+    gang_job_id a = put_nodes(2), b = put_nodes(2);
+    until_next();
+    ck_assert_int_eq(host_ops(&h, a, "suspend"), 1);
+    ck_assert_int_eq(host_last(&h, a, "suspend")->deadline_ns, 15 * SECOND);
+    test_assert(runs(a) && !runs(b));
+    host_report(&h, a, 0, GANG_TASK_GONE);
+    host_run(&h, SECOND);
+    test_assert(runs(a) && !runs(b));
+    host_report(&h, a, 1, GANG_TASK_GONE);
+    host_run(&h, SECOND);
+    test_assert(!runs(a) && runs(b));
+    ck_assert_int_eq(host_ops(&h, a, "kill"), 0);
+    ck_assert_int_eq(gang_sched_next(h.s), 22 * SECOND); /* counted from when it ran */
+    until_next();
+    until_next(); /* b says nothing: the grace passes */
+    ck_assert_int_eq(h.now_ns, 27 * SECOND);
+    ck_assert_int_eq(host_ops(&h, b, "kill"), 1);
+    test_assert(runs(a) && waits_for_turn(b));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_time_limit_counts_the_time_that_it_runs)
+{
+    open_queue(1, 0, 0);
+    struct gang_job_spec *job = cores_spec("q", 1, 8, 1);
+    job->time_limit_ns = 25 * SECOND;
+    gang_job_id a = host_submit(&h, job), b;
+    host_run(&h, 0);
+    b = put_nodes(1);
+    for (int i = 0; i < 4; i++)
+        until_next(); /* a: 0 to 10, 20 to 30, 40 to 45 */
+    ck_assert_int_eq(h.now_ns, 40 * SECOND);
+    test_assert(runs(a));
+    until_next();
+    ck_assert_int_eq(h.now_ns, 45 * SECOND);
+    test_assert(!host_has(&h, a) && runs(b));
+    ck_assert_int_eq(host_end(&h, a), GANG_END_TIMEOUT);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_deadline_comes_between_turns_too)
+{
+    open_queue(1, 0, 0);
+    struct gang_job_spec *job = cores_spec("q", 1, 8, 1);
+    job->deadline_ns = 15 * SECOND;
+    gang_job_id a = host_submit(&h, job), b, c;
+    host_run(&h, 0);
+    b = put_nodes(1);
+    job = cores_spec("q", 1, 8, 1);
+    job->deadline_ns = 40 * SECOND;
+    job->time_limit_ns = 35 * SECOND;
+    c = host_submit(&h, job);
+    host_run(&h, 0);
+    test_assert(waits_for_turn(c));
+    until_next(); /* it had no turn yet, and can no longer run for so long */
+    ck_assert_int_eq(h.now_ns, 5 * SECOND + 1);
+    ck_assert_int_eq(host_end(&h, c), GANG_END_DEADLINE);
+    ck_assert_int_eq(host_ops(&h, c, "start"), 0);
+    until_next();
+    test_assert(waits_for_turn(a) && runs(b));
+    until_next();
+    ck_assert_int_eq(h.now_ns, 15 * SECOND);
+    ck_assert_int_eq(host_end(&h, a), GANG_END_TIMEOUT);
+    test_assert(runs(b));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(the_end_that_is_told_counts_the_pauses)
+{
+    open_queue(1, 0, 0);
+    struct gang_job_spec *job = cores_spec("q", 1, 8, 1);
+    job->time_limit_ns = 30 * SECOND;
+    gang_job_id a = host_submit(&h, job);
+    host_run(&h, 0);
+    ck_assert_int_eq(host_job_info(&h, a).ends_ns, 30 * SECOND);
+    (void)put_nodes(1);
+    until_next();
+    ck_assert_int_eq(host_job_info(&h, a).ends_ns, 0); /* it does not run */
+    until_next();
+    ck_assert_int_eq(host_job_info(&h, a).ends_ns, 40 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_waits_for_a_row_becomes_overdue_and_gets_the_next)
+{
+    struct gang_queue_spec q = slicing();
+    host_open(&h, 2, 4);
+    q.slice_rows = 1;
+    q.max_overtakes = 2;
+    host_queues(&h, &q, 1);
+    gang_job_id a = put_nodes(1), wide = put_nodes(2), b = put_nodes(1);
+    end(b);
+    gang_job_id c = put_nodes(1), d;
+    end(c);
+    test_assert(host_job_info(&h, wide).overdue);
+    d = put_nodes(1);
+    ck_assert_int_eq(host_job_state(&h, d), GANG_JOB_PENDING);
+    end(a);
+    test_assert(runs(wide));
+    host_close(&h);
+}
+END_TEST
+
+/* ---- GPUs ---------------------------------------------------------------------------------------- */
+
+START_TEST(gpus_take_turns_only_where_the_queue_says_so)
+{
+    struct gang_queue_spec q = slicing();
+    host_open(&h, 1, 4);
+    host_queues(&h, &q, 1);
+    gang_job_id a = host_gang(&h, "q", 3, 0), b = host_gang(&h, "q", 3, 0);
+    host_run(&h, 0);
+    test_assert(runs(a));
+    ck_assert_int_eq(host_job_state(&h, b), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_gpus_free(&h), 1);
+    end(a);
+    end(b);
+    q.slice_gpus = 1;
+    host_queues(&h, &q, 1);
+    a = host_gang(&h, "q", 3, 0);
+    b = host_gang(&h, "q", 3, 0);
+    host_run(&h, 0);
+    test_assert(runs(a) && waits_for_turn(b));
+    ck_assert_int_eq(host_gpus_free(&h), 0);
+    until_next();
+    test_assert(!runs(a) && runs(b));
+    ck_assert_int_eq(stage_tasks(&h.stage, gang_job_alloc(h.s, b, 0))->task[0].gpu_count, 1);
+    end(a);
+    end(b);
+    ck_assert_int_eq(host_gpus_free(&h), 4);
+    host_close(&h);
+}
+END_TEST
+
+/* ---- whose nodes they are ------------------------------------------------------------------------ */
+
+START_TEST(others_have_no_cores_of_their_nodes_and_they_none_of_others)
+{
+    struct gang_queue_spec q[2] = {slicing(), GANG_QUEUE_SPEC_INIT};
+    host_open(&h, 2, 4);
+    q[1].name = "plain";
+    host_queues(&h, q, 2);
+    gang_job_id a = put_cores("q", 1, 2, 1), p = put_cores("plain", 1, 2, 1);
+    test_assert(runs(a) && runs(p));
+    test_assert(host_node_of(&h, a, 0) != host_node_of(&h, p, 0));
+    gang_job_id b = put_cores("q", 1, 8, 1), full = put_cores("plain", 1, 8, 1);
+    test_assert(waits_for_turn(b)); /* not beside p, though there are 6 cores: beside a in time */
+    ck_assert_int_eq(host_job_state(&h, full), GANG_JOB_PENDING);
+    end(a);
+    test_assert(runs(b) && !runs(full));
+    end(b);
+    test_assert(runs(full)); /* the node is for all again */
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(leaves_below_one_queue_share_and_those_of_another_do_not)
+{
+    struct gang_queue_spec q[5] = {slicing(), slicing(), slicing(), slicing(), slicing()};
+    const char *const names[] = {"top", "a", "b", "own", "none"};
+    host_open(&h, 1, 4);
+    for (size_t i = 0; i < 5; i++) {
+        q[i].name = names[i];
+        q[i].parent = i ? "top" : NULL;
+        q[i].reclaim = GANG_DISPLACE_NEVER;
+        q[i].slice_ns = i == 0 ? 10 * SECOND : i == 3 ? SECOND : i == 4 ? -1 : 0;
+    }
+    host_queues(&h, q, 5);
+    ck_assert_int_eq(host_queue(&h, "b").slice_ns, 10 * SECOND);
+    ck_assert_int_eq(host_queue(&h, "own").slice_ns, SECOND);
+    ck_assert_int_eq(host_queue(&h, "none").slice_ns, 0);
+    gang_job_id a = put_cores("a", 1, 8, 1), b = put_cores("b", 1, 8, 1),
+                own = put_cores("own", 1, 1, 1), none = put_cores("none", 1, 1, 1);
+    test_assert(runs(a) && waits_for_turn(b));
+    ck_assert_int_eq(host_job_state(&h, own), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_job_state(&h, none), GANG_JOB_PENDING);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(one_that_wants_its_nodes_alone_takes_no_turns)
+{
+    open_queue(2, 0, 0);
+    struct gang_job_spec *job = cores_spec("q", 1, 1, 1);
+    job->request.exclusive = 1;
+    gang_job_id a = host_submit(&h, job), b = put_nodes(1), c = put_nodes(1);
+    test_assert(runs(a) && runs(b) && waits_for_turn(c));
+    ck_assert_int_eq(host_job_info(&h, a).slice_row, 0);
+    until_next();
+    test_assert(runs(a) && !runs(b) && runs(c));
+    host_close(&h);
+}
+END_TEST
+
+/* ---- what goes wrong ------------------------------------------------------------------------------ */
+
+START_TEST(who_is_cancelled_while_he_waits_for_his_turn_goes_at_once)
+{
+    open_queue(1, 0, 0);
+    gang_job_id a = put_nodes(1), b = put_nodes(1), c = put_nodes(1);
+    until_next();
+    MUST(gang_job_cancel(h.s, a)); /* suspended */
+    MUST(gang_job_cancel(h.s, c)); /* never ran */
+    host_run(&h, 0);
+    test_assert(!host_has(&h, a) && !host_has(&h, c) && runs(b));
+    ck_assert_int_eq(host_ops(&h, a, "preempt"), 1);
+    ck_assert_int_eq(host_ops(&h, c, "start"), 0);
+    ck_assert_int_eq(host_ops(&h, c, "preempt"), 0); /* nobody was told that it was there */
+    ck_assert_int_eq(host_queue(&h, "q").rows, 1);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(one_cancelled_while_suspended_may_take_its_grace)
+{
+    open_queue(1, 0, 5);
+    h.lingers = true;
+    gang_job_id a = put_nodes(1), b = put_nodes(1);
+    until_next();
+    host_report(&h, a, 0, GANG_TASK_GONE);
+    host_run(&h, 0);
+    test_assert(waits_for_turn(a) && runs(b));
+    MUST(gang_job_cancel(h.s, a));
+    host_run(&h, 0);
+    ck_assert_int_eq(host_job_state(&h, a), GANG_JOB_STOPPING);
+    test_assert(runs(b));
+    gang_job_id c = put_nodes(1); /* no new one comes to a node that somebody leaves */
+    ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);
+    host_report(&h, a, 0, GANG_TASK_GONE);
+    host_run(&h, 0);
+    test_assert(!host_has(&h, a) && runs(b) && waits_for_turn(c));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_suspension_refused_is_a_preemption)
+{
+    open_queue(1, 0, 0);
+    gang_job_id a = put_nodes(1), b = put_nodes(1);
+    h.refuse = "suspend";
+    until_next();
+    ck_assert_int_eq(host_ops(&h, a, "preempt"), 1);
+    ck_assert_int_eq(host_last(&h, a, "preempt")->reason, GANG_REASON_SLICE);
+    ck_assert_int_eq(host_job_state(&h, a), GANG_JOB_PENDING);
+    test_assert(runs(b));
+    h.refuse = NULL;
+    until_next(); /* it has stepped aside */
+    test_assert(waits_for_turn(a));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_resumption_refused_waits_for_the_next_turn)
+{
+    open_queue(1, 0, 0);
+    gang_job_id a = put_nodes(1), b = put_nodes(1);
+    until_next();
+    h.refuse = "resume";
+    until_next();
+    test_assert(waits_for_turn(a) && !runs(b)); /* its turn all the same */
+    ck_assert_int_eq(host_ops(&h, a, "resume"), 1);
+    h.refuse = NULL;
+    until_next();
+    test_assert(waits_for_turn(a) && runs(b));
+    until_next();
+    test_assert(runs(a) && waits_for_turn(b));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_first_start_refused_is_undone_whole)
+{
+    open_queue(1, 0, 0);
+    gang_job_id a = put_nodes(1), b = put_nodes(1);
+    h.refuses = true;
+    until_next();
+    test_assert(runs(a));
+    ck_assert_int_eq(host_job_state(&h, b), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_queue(&h, "q").rows, 1);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_node_lost_is_lost_to_who_is_suspended_and_to_who_never_ran)
+{
+    open_queue(2, 0, 0);
+    struct gang_job_spec *job = cores_spec("q", 2, 8, 1);
+    job->loss = GANG_LOSS_FAIL;
+    gang_job_id a = host_submit(&h, job);
+    host_run(&h, 0);
+    gang_job_id b = put_nodes(2), c = put_nodes(2);
+    until_next();
+    test_assert(waits_for_turn(a) && runs(b) && waits_for_turn(c));
+    MUST(gang_report_node_lost(h.s, host_node_of(&h, a, 0)));
+    host_run(&h, 0);
+    test_assert(!host_has(&h, a));
+    ck_assert_int_eq(host_end(&h, a), GANG_END_FAILED);
+    test_assert(runs(b)); /* goes on with one task: that is its policy */
+    ck_assert_int_eq(host_tasks(&h, b), 1);
+    ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING); /* it never was there */
+    ck_assert_int_eq(host_ops(&h, c, "start"), 0);
+    end(b);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(nobody_has_his_first_turn_on_a_node_that_is_drained)
+{
+    open_queue(2, 0, 0);
+    gang_job_id a = put_nodes(2), b = put_nodes(2);
+    MUST(gang_node_set_state(h.stage.w, host_node_of(&h, b, 0), GANG_NODE_DRAINING));
+    until_next();
+    test_assert(runs(a)); /* and may go on there */
+    ck_assert_int_eq(host_job_state(&h, b), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_ops(&h, b, "start"), 0);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(tasks_that_end_while_suspended_are_counted)
+{
+    open_queue(2, 0, 0);
+    gang_job_id a = put_nodes(2), b = put_nodes(2);
+    until_next();
+    test_assert(waits_for_turn(a));
+    host_report(&h, a, 0, GANG_TASK_SUCCEEDED);
+    host_run(&h, 0);
+    test_assert(waits_for_turn(a));
+    host_report(&h, a, 1, GANG_TASK_SUCCEEDED);
+    host_run(&h, 0);
+    test_assert(!host_has(&h, a) && runs(b));
+    ck_assert_int_eq(host_end(&h, a), GANG_END_SUCCESS);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(no_heartbeat_is_expected_of_the_suspended)
+{
+    open_queue(1, 0, 0);
+    struct gang_job_spec *job = cores_spec("q", 1, 8, 1);
+    job->heartbeat_ns = 4 * SECOND;
+    job->loss = GANG_LOSS_FAIL;
+    gang_job_id a = host_submit(&h, job);
+    host_run(&h, 0);
+    (void)put_nodes(1);
+    host_report(&h, a, 0, GANG_TASK_STARTED);
+    host_run(&h, 3 * SECOND);
+    for (int i = 0; i < 3; i++) {
+        host_report(&h, a, 0, GANG_TASK_ALIVE);
+        host_run(&h, 3 * SECOND);
+    }
+    host_report(&h, a, 0, GANG_TASK_ALIVE); /* late */
+    host_run(&h, 7 * SECOND);
+    test_assert(waits_for_turn(a));
+    until_next();
+    test_assert(runs(a));
+    host_close(&h);
+}
+END_TEST
+
+/* ---- others who want the room ---------------------------------------------------------------------- */
+
+START_TEST(a_queue_takes_back_what_it_is_guaranteed_from_all_rows)
+{
+    struct gang_queue_spec q[2] = {slicing(), GANG_QUEUE_SPEC_INIT};
+    const struct gang_quota half[] = {{"cpu", 8000, NULL, 0, 0}};
+    host_open(&h, 2, 4);
+    q[0].guaranteed = q[1].guaranteed = half;
+    q[0].guaranteed_count = q[1].guaranteed_count = 1;
+    q[1].name = "owner";
+    host_queues(&h, q, 2);
+    gang_job_id a = put_nodes(1), b = put_nodes(1), c = put_nodes(1), d = put_nodes(1);
+    ck_assert_int_eq(host_queue(&h, "q").rows, 2);
+    until_next();
+    gang_job_id p = put_cores("owner", 1, 8, 1);
+    test_assert(runs(p)); /* both gangs of one node went */
+    gang_job_id all[] = {a, b, c, d};
+    int left = 0;
+    for (int i = 0; i < 4; i++)
+        left += host_job_state(&h, all[i]) != GANG_JOB_PENDING &&
+                gang_job_alloc(h.s, all[i], 0) != GANG_ID_NONE;
+    ck_assert_int_ge(left, 2); /* those of the other stay, and may have got more rows */
+    MUST(gang_cluster_check(h.stage.c, NULL));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_takes_turns_displaces_nobody)
+{
+    struct gang_queue_spec q[2] = {slicing(), GANG_QUEUE_SPEC_INIT};
+    const struct gang_quota all[] = {{"cpu", 16000, NULL, 0, 0}};
+    host_open(&h, 2, 4);
+    q[0].guaranteed = all;
+    q[0].guaranteed_count = 1;
+    q[1].name = "plain";
+    host_queues(&h, q, 2);
+    gang_job_id p = put_cores("plain", 2, 8, 1), a = put_nodes(1);
+    test_assert(runs(p));
+    ck_assert_int_eq(host_job_state(&h, a), GANG_JOB_PENDING);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(elastic_gangs_grow_in_their_own_turns)
+{
+    open_queue(4, 0, 0);
+    struct gang_group_spec g = group_of(3, 8000, 0);
+    g.min = 1;
+    struct gang_job_spec job = host_job(&g, 1);
+    job.queue = "q";
+    gang_job_id a = host_submit(&h, &job);
+    host_run(&h, 0);
+    ck_assert_int_eq(host_tasks(&h, a), 3);
+    gang_job_id b = put_nodes(4);
+    MUST(gang_job_set_target(h.s, a, 1));
+    host_run(&h, 0);
+    ck_assert_int_eq(host_tasks(&h, a), 1);
+    until_next();
+    test_assert(runs(b) && waits_for_turn(a));
+    MUST(gang_job_set_target(h.s, a, 3));
+    host_run(&h, 0);
+    ck_assert_int_eq(host_tasks(&h, a), 1);
+    until_next();
+    test_assert(runs(a));
+    ck_assert_int_eq(host_tasks(&h, a), 3);
+    host_close(&h);
+}
+END_TEST
+
+/* ---- limits, explaining, configuring ---------------------------------------------------------------- */
+
+START_TEST(a_limit_bounds_all_rows_together)
+{
+    struct gang_queue_spec q = slicing();
+    const struct gang_quota limit[] = {{"cpu", 20000, NULL, 0, 0}};
+    host_open(&h, 1, 4);
+    q.limit = limit;
+    q.limit_count = 1;
+    host_queues(&h, &q, 1);
+    (void)put_nodes(1);
+    (void)put_nodes(1);
+    gang_job_id c = put_nodes(1);
+    ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_queue(&h, "q").used[GANG_KIND_CPU], 16000);
+    ck_assert_int_eq(host_queue(&h, "q").rows, 2);
+    host_close(&h);
+}
+END_TEST
+
+static int32_t note_wait(const struct gang_wait *wait, void *user)
+{
+    struct gang_wait *to = user;
+    if (to->size == 0)
+        *to = *wait;
+    return 0;
+}
+
+START_TEST(it_is_told_what_is_waited_for)
+{
+    struct gang_wait w;
+    memset(&w, 0, sizeof(w));
+    open_queue(1, 2, 0);
+    gang_job_id a = put_nodes(1), b = put_nodes(1), c = put_nodes(1);
+    MUST(gang_job_explain(h.s, b, note_wait, &w));
+    ck_assert_int_eq(w.reason, GANG_WAIT_SLICE);
+    ck_assert_int_eq(w.until_ns, 10 * SECOND);
+    w.size = 0;
+    MUST(gang_job_explain(h.s, c, note_wait, &w));
+    ck_assert_int_eq(w.reason, GANG_WAIT_ROOM);
+    w.size = 0;
+    MUST(gang_job_explain(h.s, a, note_wait, &w));
+    ck_assert_uint_eq(w.size, 0); /* it runs */
+    host_close(&h);
+}
+END_TEST
+
+static void refused(const struct gang_queue_spec *q, size_t count, gang_result result,
+                    const char *path)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_result r = gang_sched_set_queues(h.s, q, count, &error);
+    ck_assert_msg(r == result, "%s: %s", gang_result_name(r), error.text);
+    ck_assert_str_eq(error.path, path);
+}
+
+START_TEST(what_does_not_go_together_is_refused)
+{
+    struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, slicing()};
+    host_open(&h, 1, 4);
+    q[0].name = "other";
+    q[0].backfill = GANG_BACKFILL_EASY;
+    refused(q, 2, GANG_EINVAL, "queues[1].slice_ns");
+    q[0].backfill = 0;
+    q[1].preempt = GANG_PREEMPT_SUSPEND;
+    refused(q, 2, GANG_EINVAL, "queues[1].preempt");
+    q[1].preempt = 0;
+    q[1].slice_rows = -1;
+    refused(q, 2, GANG_ERANGE, "queues[1].slice_rows");
+    q[1].slice_rows = 1;
+    q[1].slice_gpus = 2;
+    refused(q, 2, GANG_EINVAL, "queues[1].slice_gpus");
+    q[1].slice_gpus = 0;
+    q[1].slice_ns = -2;
+    q[1].slice_rows = 0;
+    refused(q, 2, GANG_ERANGE, "queues[1].slice_ns");
+    q[1].slice_ns = 0;
+    q[1].slice_rows = 3;
+    refused(q, 2, GANG_EINVAL, "queues[1].slice_rows");
+    q[1].slice_rows = 0;
+    q[1].slice_gpus = 1;
+    refused(q, 2, GANG_EINVAL, "queues[1].slice_gpus");
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_takes_turns_goes_on_when_the_queue_slices_no_more)
+{
+    open_queue(1, 0, 0);
+    gang_job_id a = put_nodes(1), b = put_nodes(1);
+    struct gang_queue_spec q = slicing();
+    q.slice_ns = 0;
+    host_queues(&h, &q, 1);
+    gang_job_id c = put_nodes(1);
+    ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);
+    until_next();
+    test_assert(!runs(a) && runs(b));
+    end(b);
+    test_assert(runs(a));
+    end(a);
+    test_assert(runs(c));
+    ck_assert_int_eq(host_job_info(&h, c).slice_row, 0);
+    host_close(&h);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("slice");
+    TCase *t = tcase_create("slice");
+    tcase_add_test(t, two_gangs_of_the_whole_cluster_take_turns);
+    tcase_add_test(t, a_gang_keeps_its_places_and_its_memory_and_nobody_gets_its_cores);
+    tcase_add_test(t, there_are_only_so_many_rows);
+    tcase_add_test(t, alternates_run_beside_the_row_whose_turn_it_is);
+    tcase_add_test(t, rows_are_packed_again_when_gangs_end);
+    tcase_add_test(t, the_next_row_waits_until_the_last_task_has_stopped);
+    tcase_add_test(t, a_time_limit_counts_the_time_that_it_runs);
+    tcase_add_test(t, a_deadline_comes_between_turns_too);
+    tcase_add_test(t, the_end_that_is_told_counts_the_pauses);
+    tcase_add_test(t, who_waits_for_a_row_becomes_overdue_and_gets_the_next);
+    tcase_add_test(t, gpus_take_turns_only_where_the_queue_says_so);
+    tcase_add_test(t, others_have_no_cores_of_their_nodes_and_they_none_of_others);
+    tcase_add_test(t, leaves_below_one_queue_share_and_those_of_another_do_not);
+    tcase_add_test(t, one_that_wants_its_nodes_alone_takes_no_turns);
+    tcase_add_test(t, who_is_cancelled_while_he_waits_for_his_turn_goes_at_once);
+    tcase_add_test(t, one_cancelled_while_suspended_may_take_its_grace);
+    tcase_add_test(t, a_suspension_refused_is_a_preemption);
+    tcase_add_test(t, a_resumption_refused_waits_for_the_next_turn);
+    tcase_add_test(t, a_first_start_refused_is_undone_whole);
+    tcase_add_test(t, a_node_lost_is_lost_to_who_is_suspended_and_to_who_never_ran);
+    tcase_add_test(t, nobody_has_his_first_turn_on_a_node_that_is_drained);
+    tcase_add_test(t, tasks_that_end_while_suspended_are_counted);
+    tcase_add_test(t, no_heartbeat_is_expected_of_the_suspended);
+    tcase_add_test(t, a_queue_takes_back_what_it_is_guaranteed_from_all_rows);
+    tcase_add_test(t, who_takes_turns_displaces_nobody);
+    tcase_add_test(t, elastic_gangs_grow_in_their_own_turns);
+    tcase_add_test(t, a_limit_bounds_all_rows_together);
+    tcase_add_test(t, it_is_told_what_is_waited_for);
+    tcase_add_test(t, what_does_not_go_together_is_refused);
+    tcase_add_test(t, who_takes_turns_goes_on_when_the_queue_slices_no_more);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}
