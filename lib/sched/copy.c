@@ -120,6 +120,7 @@ static void copy_unit(struct gang__unit *to, const struct gang__unit *from, stru
     to->begun = from->begun;
     to->overdue = from->overdue;
     to->overtaken = from->overtaken;
+    to->in_vain = from->in_vain;
     to->short_handed = from->short_handed;
     to->refill = from->refill;
     to->ended = from->ended;

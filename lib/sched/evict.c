@@ -136,7 +136,7 @@ bool gang__evict_may(gang_sched *s, struct gang__bin *bin)
     struct gang__unit *u = gang__bin_head(bin);
     struct gang__eviction p;
     if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->changes + 1 ||
-        u->places || gang__slice_concerns(u) ||
+        u->places || gang__slice_concerns(u) || u->in_vain == s->heard + 1 ||
         (bin->why != GANG_WAIT_ROOM && bin->why != GANG_WAIT_LIMIT &&
          bin->why != GANG_WAIT_GUARANTEE && bin->why != GANG_WAIT_LENDING &&
          !(bin->why == GANG_WAIT_PLANNED && u->plan)))

@@ -411,8 +411,10 @@ static void settle(gang_sched *s, struct gang__claim *c)
     let_go(s, c);
     for (struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
         give_back(s, l);
-    if (!start_taker(s, c))
+    if (!start_taker(s, c)) {
+        u->in_vain = s->heard + 1;
         gang__eased(s, u->job->leaf);
+    }
     gang__job_settle(s, u->job);
     while (c->leaves) {
         struct gang__leave *l = c->leaves;

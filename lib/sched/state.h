@@ -128,16 +128,19 @@ struct gang__unit {
     uint64_t fell_in, took_in; /* runs in which it was displaced for others, and displaced others */
     uint64_t fell_at;          /* sched.heard when it was displaced last, */
     uint32_t fell;             /* and how often it was since then */
-    uint32_t ungiven;  /* leaves of it that hold something: these, and those that claims keep */
-    bool doomed;       /* is a victim as a whole, in the plan that is being made */
-    bool falls;        /* is in leaf->fall, or about to be, */
-    bool fresh;        /* as it is in sched.fresh */
-    bool sheds;        /* is in leaf->shed */
-    bool wanted;       /* what it lacks counts as wanted by its queue */
-    bool over;         /* all that it was to do is done */
-    bool begun;        /* it was started once */
-    bool overdue;      /* nothing passes it: overdue.c */
-    int64_t overtaken; /* by so many, since it waits for room */
+    uint32_t ungiven; /* leaves of it that hold something: these, and those that claims keep */
+    bool doomed;      /* is a victim as a whole, in the plan that is being made */
+    bool falls;       /* is in leaf->fall, or about to be, */
+    bool fresh;       /* as it is in sched.fresh */
+    bool sheds;       /* is in leaf->shed */
+    bool wanted;      /* what it lacks counts as wanted by its queue */
+    bool over;        /* all that it was to do is done */
+    bool begun;       /* it was started once */
+    bool overdue;     /* nothing passes it: overdue.c */
+    /* sched.heard and 1 when others had left for it and it could not start after all (a limit of its user that moved
+     * with who left): until something new is heard nobody leaves for it again. */
+    uint64_t in_vain;
+    int64_t overtaken;                             /* by so many, since it waits for room */
     struct gang__unit *next_overdue, **overdue_at; /* in sched.overdue */
     bool short_handed; /* lost members: below its minimum since short_ns */
     bool refill;       /* lost members are to come back */
