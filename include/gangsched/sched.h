@@ -45,6 +45,7 @@
 #include <gangsched/core.h>
 #include <gangsched/job.h>
 #include <gangsched/place.h>
+#include <gangsched/plan.h>
 #include <gangsched/queue.h>
 
 #ifdef __cplusplus
@@ -185,11 +186,14 @@ struct gang_host_ops {
      *  gang_job_submit() and gang_sched_may(), on their threads. */
     int32_t (*may)(const char *queue, int32_t action, const char *user_name, const char *const *groups,
                    size_t group_count, void *user);
+    /** Something happened to a reservation (plan.h): it begins soon, begins, is over, lost nodes. Its
+     *  result does not matter. NULL: nothing. */
+    int32_t (*reservation)(const struct gang_reservation_event *event, void *user);
 };
 
 #define GANG_HOST_OPS_INIT                                                                              \
     {                                                                                                   \
-        sizeof(struct gang_host_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL        \
+        sizeof(struct gang_host_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL  \
     }
 
 /* ---- the scheduler ------------------------------------------------------------------------- */
@@ -480,6 +484,15 @@ GANG_API gang_result gang_report_end(gang_sched *sched, gang_job_id job, int32_t
  *  Any thread; lock-free. */
 GANG_API gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node) GANG_MUST_CHECK;
 
+/* ---- the plan ------------------------------------------------------------------------------ */
+
+typedef int32_t (*gang_plan_fn)(const struct gang_plan_item *item, void *user);
+
+/** All that is in the plan as of the last run: gangs that hold nodes, in the order of jobs; then planned
+ *  starts, likewise; then pieces of reservations. It may read, not change. @return GANG_OK; GANG_EINVAL; GANG_ENOMEM;
+ *  the visitor's result, which ends it if it is not 0. Owner. O(everything). */
+GANG_API gang_result gang_plan_each(gang_sched *sched, gang_plan_fn visit, void *user) GANG_MUST_CHECK;
+
 /* ---- why it waits -------------------------------------------------------------------------- */
 
 /** Classes of reasons. */
@@ -510,7 +523,10 @@ enum {
     GANG_WAIT_TURN = 14,
     /** it starts at until_ns, unless something comes between, on nodes that the text names; or
      *  (until_ns is 0) it would delay `blocker`, which has such a planned start */
-    GANG_WAIT_PLANNED = 15
+    GANG_WAIT_PLANNED = 15,
+    /** it names a reservation that begins at until_ns, or that has no room for it now, or not for so
+     *  long; or (it names none) its place is reserved for others from until_ns on. The text says which */
+    GANG_WAIT_RESERVATION = 16
 };
 
 /** One reason. Valid during the call. */

@@ -118,6 +118,12 @@ int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u)
     return end > s->now_ns ? end - s->now_ns : 1;
 }
 
+int64_t gang__ahead_end_from(const gang_sched *s, const struct gang__unit *u, int64_t start_ns)
+{
+    (void)s;
+    return u->job->time_limit_ns <= 0 ? GANG__NEVER : latest_end(u->job, start_ns);
+}
+
 int64_t gang__ahead_end(const gang_sched *s, const struct gang__unit *u)
 {
     int64_t end = INT64_MIN;

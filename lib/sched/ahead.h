@@ -69,6 +69,8 @@ enum {
 
 /* How long it runs if it starts now: its time limit, and the grace in which it then stops. */
 int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u);
+/* When it ends at the latest if it starts then; GANG__NEVER: it has no limit. */
+int64_t gang__ahead_end_from(const gang_sched *s, const struct gang__unit *u, int64_t start_ns);
 /* When what it holds comes free at the latest. */
 int64_t gang__ahead_end(const gang_sched *s, const struct gang__unit *u);
 /* Of its request: what the timeline counts of a task of each group (a->group). False: out of memory. */
