@@ -134,17 +134,41 @@ void gang__timeline_advance(struct gang__timeline *t, int64_t now_ns);
 gang_result gang__timeline_earliest(struct gang__timeline *t, const struct gang__time_ask *ask,
                                     int64_t from_ns, struct gang__time_fit *fit) GANG_MUST_CHECK;
 
+/* The same at one time: does the gang fit from start_ns on, and where? GANG_OK; GANG_ENOFIT: not then, or it lies
+ * before the present; errors as above, but GANG_ENEVER. With several groups laid out first fit, too.
+ * O(nodes (p + log nodes)). */
+gang_result gang__timeline_at(struct gang__timeline *t, const struct gang__time_ask *ask,
+                              int64_t start_ns, struct gang__time_fit *fit) GANG_MUST_CHECK;
+
+/* The latest start in from_ns...to_ns, not before the present. With one group it is the latest there is; with
+ * several it is tried at to_ns and where the end is an instant at which something begins. The duration has an end.
+ * GANG_OK; GANG_ENOFIT: there is none; errors as with _at(). O(E (log P + nodes (p + log nodes))) with E beginnings
+ * in between; the second factor only where the sums leave room. */
+gang_result gang__timeline_latest(struct gang__timeline *t, const struct gang__time_ask *ask,
+                                  int64_t from_ns, int64_t to_ns, struct gang__time_fit *fit)
+    GANG_MUST_CHECK;
+
+/* Would the gang fit if nothing were taken? GANG_OK, GANG_ENEVER, errors as above. O(nodes log nodes). */
+gang_result gang__timeline_holds(struct gang__timeline *t, const struct gang__time_ask *ask,
+                                 struct gang__time_fit *fit) GANG_MUST_CHECK;
+
+/* So many tasks of one group of the ask would, each node having no more than its count. O(nodes). */
+int64_t gang__timeline_room(const struct gang__timeline *t, const struct gang__time_ask *ask,
+                            size_t group);
+
 /* Does what an occupation asks for fit, all the time from its start to its end? Its arrays are as
  * gang__timeline_add() wants them. O(n p + log P). */
 bool gang__timeline_fits(struct gang__timeline *t, const struct gang__occupation *o);
 
 /* The same by sums alone: on a flat machine, or as a bound.
  *   need  <= 0: does not matter
- * _earliest_sum() returns the earliest start >= from_ns; GANG__NEVER: there is none. O(log P) for each time that
- * what is free falls below the need and comes back. */
+ * _earliest_sum() returns the earliest start >= from_ns, _latest_sum() the latest in from_ns...to_ns;
+ * GANG__NEVER: there is none. O(log P) for each time that what is free falls below the need and comes back. */
 int64_t gang__timeline_earliest_sum(const struct gang__timeline *t,
                                     const int64_t need[GANG__FREE_DIMS], int64_t from_ns,
                                     int64_t duration_ns);
+int64_t gang__timeline_latest_sum(struct gang__timeline *t, const int64_t need[GANG__FREE_DIMS],
+                                  int64_t from_ns, int64_t to_ns, int64_t duration_ns);
 bool gang__timeline_fits_sum(const struct gang__timeline *t, const int64_t need[GANG__FREE_DIMS],
                              int64_t start_ns, int64_t end_ns);
 

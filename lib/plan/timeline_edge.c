@@ -208,6 +208,7 @@ struct span {
     const int64_t *need;
     int64_t after_ns, duration_ns;
     int64_t start_ns; /* since then enough is free, if `open` */
+    int64_t lost_ns;  /* from then on it was not */
     bool open;
     bool at_once; /* it is to be from after_ns on, or not at all */
 };
@@ -228,6 +229,8 @@ static bool step(struct span *s, int64_t at_ns, bool enough)
         return true;
     if (enough && !s->open)
         s->start_ns = at_ns;
+    else if (!enough && s->open)
+        s->lost_ns = at_ns;
     s->open = enough;
     return s->at_once && !enough;
 }
@@ -257,9 +260,9 @@ static bool scan(const struct gang__tree_link *n, struct span *s, const int64_t 
     return false;
 }
 
-/* The first start >= start_ns; GANG__NEVER: none. */
-static int64_t first_span(const struct gang__timeline *t, const int64_t *need, int64_t start_ns,
-                          int64_t duration_ns, bool at_once)
+/* Look for the first start >= start_ns; there is one if it is open then. */
+static struct span first_span(const struct gang__timeline *t, const int64_t *need, int64_t start_ns,
+                              int64_t duration_ns, bool at_once)
 {
     static const int64_t nothing[GANG__FREE_DIMS];
     int64_t unused[GANG__FREE_DIMS];
@@ -267,6 +270,7 @@ static int64_t first_span(const struct gang__timeline *t, const int64_t *need, i
                      .after_ns = start_ns,
                      .duration_ns = duration_ns,
                      .start_ns = start_ns,
+                     .lost_ns = start_ns,
                      .at_once = at_once};
     for (int k = 0; k < GANG__FREE_DIMS; k++)
         if (need[k] > 0)
@@ -275,19 +279,45 @@ static int64_t first_span(const struct gang__timeline *t, const int64_t *need, i
     s.open = is_enough(&s, unused, nothing);
     if (s.open || !at_once)
         (void)scan(t->edges.root, &s, t->total);
-    return s.open ? s.start_ns : GANG__NEVER;
+    return s;
 }
 
 bool gang__timeline_fits_sum(const struct gang__timeline *t, const int64_t need[GANG__FREE_DIMS],
                              int64_t start_ns, int64_t end_ns)
 {
     int64_t duration = end_ns == GANG__NEVER ? GANG__NEVER : end_ns - start_ns;
-    return first_span(t, need, start_ns, duration, true) == start_ns;
+    return first_span(t, need, start_ns, duration, true).open;
 }
 
 int64_t gang__timeline_earliest_sum(const struct gang__timeline *t,
                                     const int64_t need[GANG__FREE_DIMS], int64_t from_ns,
                                     int64_t duration_ns)
 {
-    return first_span(t, need, from_ns > t->now_ns ? from_ns : t->now_ns, duration_ns, false);
+    struct span s =
+        first_span(t, need, from_ns > t->now_ns ? from_ns : t->now_ns, duration_ns, false);
+    return s.open ? s.start_ns : GANG__NEVER;
+}
+
+struct gang__edge *gang__edge_before(struct gang__timeline *t, int64_t at_ns)
+{
+    struct gang__tree_link *n = gang__ordered_lower_bound(&t->edges, at_time, &at_ns);
+    n = n ? gang__ordered_prev(n) : gang__ordered_last(&t->edges);
+    return n ? gang__edge_of(n) : NULL;
+}
+
+int64_t gang__timeline_latest_sum(struct gang__timeline *t, const int64_t need[GANG__FREE_DIMS],
+                                  int64_t from_ns, int64_t to_ns, int64_t duration_ns)
+{
+    from_ns = from_ns > t->now_ns ? from_ns : t->now_ns;
+    while (to_ns >= from_ns) {
+        struct span s = first_span(t, need, to_ns, duration_ns, true);
+        if (s.open)
+            return to_ns;
+        /* It must have ended by then, or by the instant since when it is so. */
+        struct gang__edge *e = s.lost_ns > to_ns ? NULL : gang__edge_before(t, to_ns + 1);
+        if (s.lost_ns == to_ns && (!e || e->at_ns <= from_ns))
+            break;
+        to_ns = (e ? e->at_ns : s.lost_ns) - duration_ns;
+    }
+    return GANG__NEVER;
 }

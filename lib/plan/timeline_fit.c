@@ -19,6 +19,7 @@ struct search {
     int64_t start_ns, end_ns;      /* that is tried */
     int64_t since_ns;              /* ends up to then have been looked at */
     int level;                     /* that a node must have to take any task; GANG__LEVEL_NONE */
+    bool empty;                    /* as if nothing were taken */
     bool own;                      /* event_may(): of one edge, whose own start is tried */
 };
 
@@ -120,7 +121,10 @@ static void look_at(struct search *s, uint32_t node)
     struct gang__candidate c = {.node = node};
     if (s->ask->nodes && !(s->ask->nodes[node / 64] >> node % 64 & 1))
         return;
-    if (s->ask->whole) {
+    if (s->empty) {
+        c.until_ns = GANG__NEVER;
+        memcpy(c.unused, t->capacity[node], sizeof(c.unused));
+    } else if (s->ask->whole) {
         c.until_ns = gang__node_after(t, node, s->start_ns, s->level).reach_ns[s->level];
         memcpy(c.unused, t->capacity[node], sizeof(c.unused));
     } else {
@@ -335,21 +339,31 @@ static gang_result search(struct search *s, struct gang__time_fit *fit)
     return r;
 }
 
+/* What every search begins with. */
+static gang_result prepare(struct search *s, struct gang__time_fit *fit)
+{
+    struct gang__timeline *t = s->t;
+    fit->count = 0;
+    if (s->ask->group_count < 1 || s->ask->duration_ns <= 0)
+        return GANG_EINVAL;
+    gang_result r = sum_up(s);
+    if (r != GANG_OK)
+        return r;
+    if (!gang__grow(&t->mem, (void **)&t->tasks, &t->tasks_room, s->ask->group_count,
+                    sizeof(t->tasks[0])))
+        return GANG_ENOMEM;
+    memset(t->tasks, 0, s->ask->group_count * sizeof(t->tasks[0]));
+    s->level = level_of(s);
+    return GANG_OK;
+}
+
 gang_result gang__timeline_earliest(struct gang__timeline *t, const struct gang__time_ask *ask,
                                     int64_t from_ns, struct gang__time_fit *fit)
 {
     struct search s = {.t = t, .ask = ask, .since_ns = t->now_ns};
-    fit->count = 0;
-    if (ask->group_count < 1 || ask->duration_ns <= 0)
-        return GANG_EINVAL;
-    gang_result r = sum_up(&s);
+    gang_result r = prepare(&s, fit);
     if (r != GANG_OK)
         return r;
-    if (!gang__grow(&t->mem, (void **)&t->tasks, &t->tasks_room, ask->group_count,
-                    sizeof(t->tasks[0])))
-        return GANG_ENOMEM;
-    memset(t->tasks, 0, ask->group_count * sizeof(t->tasks[0]));
-    s.level = level_of(&s);
     s.start_ns = from_ns > t->now_ns ? from_ns : t->now_ns;
     r = search(&s, fit);
     forget(&s);
@@ -357,4 +371,88 @@ gang_result gang__timeline_earliest(struct gang__timeline *t, const struct gang_
     if (r != GANG_OK)
         fit->count = 0;
     return r;
+}
+
+/* ---- at one time, at the latest ------------------------------------------------------------ */
+
+/* Try one start, without a look at the sums. GANG_OK, GANG_ENOFIT, GANG_ENOMEM. */
+static gang_result try_at(struct search *s, int64_t start_ns, struct gang__time_fit *fit)
+{
+    s->start_ns = start_ns;
+    s->end_ns = gang__add_sat(start_ns, s->ask->duration_ns);
+    memset(s->t->tasks, 0, s->ask->group_count * sizeof(s->t->tasks[0]));
+    for (uint32_t node = 0; node < s->t->nodes && !is_done(s); node++)
+        look_at(s, node);
+    gang_result r = has_enough(s) ? lay_out(s, fit) : GANG_ENOFIT;
+    forget(s);
+    fit->start_ns = start_ns;
+    if (r != GANG_OK)
+        fit->count = 0;
+    return r;
+}
+
+gang_result gang__timeline_at(struct gang__timeline *t, const struct gang__time_ask *ask,
+                              int64_t start_ns, struct gang__time_fit *fit)
+{
+    struct search s = {.t = t, .ask = ask};
+    gang_result r = prepare(&s, fit);
+    if (r != GANG_OK)
+        return r == GANG_ENEVER ? GANG_ENOFIT : r;
+    if (start_ns < t->now_ns ||
+        !gang__timeline_fits_sum(t, s.need, start_ns, gang__add_sat(start_ns, ask->duration_ns)))
+        return GANG_ENOFIT;
+    return try_at(&s, start_ns, fit);
+}
+
+/* The last instant before at_ns at which something begins. */
+static const struct gang__edge *beginning_before(struct gang__timeline *t, int64_t at_ns)
+{
+    const struct gang__edge *e = gang__edge_before(t, at_ns);
+    while (e && !e->first[GANG__STARTS])
+        e = gang__edge_before(t, e->at_ns);
+    return e;
+}
+
+gang_result gang__timeline_latest(struct gang__timeline *t, const struct gang__time_ask *ask,
+                                  int64_t from_ns, int64_t to_ns, struct gang__time_fit *fit)
+{
+    struct search s = {.t = t, .ask = ask};
+    gang_result r = prepare(&s, fit);
+    if (r == GANG_OK && ask->duration_ns == GANG__NEVER)
+        r = GANG_EINVAL;
+    if (r != GANG_OK)
+        return r == GANG_ENEVER ? GANG_ENOFIT : r;
+    for (;;) {
+        to_ns = gang__timeline_latest_sum(t, s.need, from_ns, to_ns, ask->duration_ns);
+        if (to_ns == GANG__NEVER)
+            return GANG_ENOFIT;
+        r = try_at(&s, to_ns, fit);
+        if (r != GANG_ENOFIT)
+            return r;
+        const struct gang__edge *e = beginning_before(t, to_ns + ask->duration_ns);
+        if (!e || e->at_ns <= from_ns)
+            return GANG_ENOFIT;
+        to_ns = e->at_ns - ask->duration_ns;
+    }
+}
+
+gang_result gang__timeline_holds(struct gang__timeline *t, const struct gang__time_ask *ask,
+                                 struct gang__time_fit *fit)
+{
+    struct search s = {.t = t, .ask = ask, .empty = true};
+    gang_result r = prepare(&s, fit);
+    if (r != GANG_OK)
+        return r;
+    r = try_at(&s, t->now_ns, fit);
+    return r == GANG_ENOFIT ? GANG_ENEVER : r;
+}
+
+int64_t gang__timeline_room(const struct gang__timeline *t, const struct gang__time_ask *ask,
+                            size_t group)
+{
+    int64_t tasks = 0;
+    for (uint32_t node = 0; node < t->nodes; node++)
+        if (!ask->nodes || ask->nodes[node / 64] >> node % 64 & 1)
+            tasks += tasks_in(&ask->group[group], t->capacity[node]);
+    return tasks;
 }

@@ -153,6 +153,8 @@ void gang__edge_bound(struct gang__timeline *t, struct gang__occupant *o,
                       const struct gang__after_end *after);
 /* The first edge after an instant; NULL: none. */
 struct gang__edge *gang__edge_after(struct gang__timeline *t, int64_t at_ns);
+/* The last before it. */
+struct gang__edge *gang__edge_before(struct gang__timeline *t, int64_t at_ns);
 
 /* ---- timeline_node.c ---- */
 

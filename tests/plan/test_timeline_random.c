@@ -387,6 +387,84 @@ static void compare_earliest(struct world *w)
     }
 }
 
+/* At one time: as laid out there. */
+static void compare_at(struct world *w)
+{
+    struct question q;
+    struct gang__time_place place[PLACES * GROUPS];
+    some_question(w, &q);
+    tempt(w);
+    gang_result result = gang__timeline_at(w->t, &q.ask, q.from, &w->fit);
+    bool failed = w->mem.fail_at > 0 && w->mem.calls >= w->mem.fail_at;
+    w->mem.fail_at = 0;
+    test_assert((result == GANG_ENOMEM) == failed);
+    if (failed)
+        return;
+    bool must = q.from >= w->now && lay_out(w, &q.ask, q.from, place) > 0;
+    test_assert(result == (must ? GANG_OK : GANG_ENOFIT));
+    if (result == GANG_OK)
+        compare_fit(w, &q.ask, result);
+    else
+        test_assert(w->fit.count == 0);
+}
+
+static void compare_latest(struct world *w)
+{
+    struct question q;
+    struct gang__time_place place[PLACES * GROUPS];
+    int64_t must = GANG__NEVER;
+    some_question(w, &q);
+    int64_t to = q.from + (int64_t)below(w, HORIZON);
+    tempt(w);
+    gang_result result = gang__timeline_latest(w->t, &q.ask, q.from, to, &w->fit);
+    bool failed = w->mem.fail_at > 0 && w->mem.calls >= w->mem.fail_at;
+    w->mem.fail_at = 0;
+    if (q.ask.duration_ns == GANG__NEVER)
+        test_assert(result == GANG_EINVAL || result == GANG_ENOFIT || failed);
+    if (failed || q.ask.duration_ns == GANG__NEVER)
+        return;
+    for (int64_t at = to; at >= q.from && at >= w->now && must == GANG__NEVER; at--)
+        must = lay_out(w, &q.ask, at, place) ? at : must;
+    if (q.ask.group_count == 1) {
+        test_assert(result == (must == GANG__NEVER ? GANG_ENOFIT : GANG_OK));
+        test_assert(result != GANG_OK || w->fit.start_ns == must);
+    }
+    if (result != GANG_OK)
+        return;
+    test_assert(must != GANG__NEVER && w->fit.start_ns <= must && w->fit.start_ns >= q.from);
+    compare_fit(w, &q.ask, result);
+}
+
+static void compare_latest_sum(struct world *w)
+{
+    int64_t need[GANG__FREE_DIMS], unused[GANG__FREE_DIMS], must = GANG__NEVER;
+    int64_t from = (int64_t)below(w, HORIZON), to = from + (int64_t)below(w, HORIZON);
+    int64_t duration = 1 + (int64_t)below(w, 20);
+    for (int k = 0; k < GANG__FREE_DIMS; k++)
+        need[k] = below(w, 3) ? 0 : (int64_t)below(w, k == GANG__FREE_NODES ? 4 : 14);
+    for (int64_t at = to; at >= from && at >= w->now && must == GANG__NEVER; at--) {
+        bool enough = true;
+        for (int64_t t = at; t < at + duration && enough; t++) {
+            free_in_all(w, t, unused);
+            enough = is_enough(need, unused);
+        }
+        must = enough ? at : must;
+    }
+    test_assert(gang__timeline_latest_sum(w->t, need, from, to, duration) == must);
+}
+
+/* As on a timeline of which nothing is taken. */
+static void compare_holds(struct world *w)
+{
+    struct question q;
+    struct gang__timeline *empty;
+    some_question(w, &q);
+    MUST(gang__timeline_new(&w->mem.mem, w->capacity[0], w->nodes, 0, w->now, &empty));
+    gang_result must = gang__timeline_earliest(empty, &q.ask, w->now, &w->fit);
+    test_assert(gang__timeline_holds(w->t, &q.ask, &w->fit) == must);
+    gang__timeline_free(empty);
+}
+
 /* ---- lives --------------------------------------------------------------------------------- */
 
 static void live(uint64_t seed)
@@ -416,6 +494,10 @@ static void live(uint64_t seed)
         if (step % 4 == 0) {
             compare_sums(&w);
             compare_fits(&w);
+            compare_at(&w);
+            compare_latest(&w);
+            compare_latest_sum(&w);
+            compare_holds(&w);
         }
     }
     for (int i = 0; i < OCCUPATIONS; i++)
