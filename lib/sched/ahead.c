@@ -4,6 +4,12 @@
 #include <string.h>
 
 #include "sched/ahead.h"
+#include "sched/reserve.h"
+
+struct gang__timeline *gang__ahead_when(const gang_sched *s, const struct gang__unit *u)
+{
+    return u->in ? u->in->inside : s->ahead->when;
+}
 
 /* ---- noting ---------------------------------------------------------------------------------- */
 
@@ -50,7 +56,7 @@ void gang__ahead_drop(gang_sched *s, struct gang__unit *u)
     struct gang__ahead *a = s->ahead;
     if (!u->plan)
         return;
-    gang__timeline_remove(a->when, u->plan - 1);
+    gang__timeline_remove(gang__ahead_when(s, u), u->plan - 1);
     u->plan = 0;
     u->planned_ns = 0;
     gang__release(&s->mem, u->plan_slot);
@@ -75,7 +81,7 @@ void gang__ahead_unplan(gang_sched *s, struct gang__unit *u)
 void gang__ahead_vacate(gang_sched *s, struct gang__unit *u)
 {
     if (u->occupies)
-        gang__timeline_remove(s->ahead->when, u->occupies - 1);
+        gang__timeline_remove(gang__ahead_when(s, u), u->occupies - 1);
     u->occupies = 0;
 }
 
@@ -110,10 +116,8 @@ static int64_t latest_end(const struct gang__job *job, int64_t start_ns)
 int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u)
 {
     const struct gang__job *job = u->job;
-    if (job->time_limit_ns <= 0)
-        return GANG__NEVER;
-    int64_t end = latest_end(job, s->now_ns);
-    if (end == INT64_MAX)
+    int64_t end = job->time_limit_ns > 0 ? latest_end(job, s->now_ns) : gang__reserve_until(u);
+    if (end == GANG__NEVER)
         return GANG__NEVER;
     return end > s->now_ns ? end - s->now_ns : 1;
 }
@@ -121,16 +125,16 @@ int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u)
 int64_t gang__ahead_end_from(const gang_sched *s, const struct gang__unit *u, int64_t start_ns)
 {
     (void)s;
-    return u->job->time_limit_ns <= 0 ? GANG__NEVER : latest_end(u->job, start_ns);
+    return u->job->time_limit_ns <= 0 ? gang__reserve_until(u) : latest_end(u->job, start_ns);
 }
 
 int64_t gang__ahead_end(const gang_sched *s, const struct gang__unit *u)
 {
     int64_t end = INT64_MIN;
     if (u->alloc != GANG_ID_NONE) {
-        if (u->job->time_limit_ns <= 0)
-            return GANG__NEVER;
-        end = latest_end(u->job, u->started_ns);
+        end = gang__ahead_end_from(s, u, u->started_ns);
+        if (end == GANG__NEVER)
+            return end;
     } else {
         for (const struct gang__leave *l = u->leaves; l; l = l->next)
             end = l->deadline_ns > end ? l->deadline_ns : end;
@@ -243,7 +247,9 @@ bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc
         return true;
     gang__ahead_merge(a);
     struct gang__occupation o = gang__ahead_occupation(a, q, end_ns, s->now_ns);
-    if (gang__timeline_add(a->when, &o, &id) != GANG_OK)
+    if (!gang__reserve_keeps(s, u, &o))
+        return false;
+    if (gang__timeline_add(gang__ahead_when(s, u), &o, &id) != GANG_OK)
         return false;
     u->occupies = id + 1;
     return true;
@@ -285,6 +291,7 @@ static void clear_all(gang_sched *s)
             gang__ahead_vacate(s, &job->unit[i]);
         }
     }
+    gang__reserve_withdraw(s);
     gang__timeline_free(s->ahead->when);
     s->ahead->when = NULL;
 }
@@ -333,6 +340,7 @@ static bool make_anew(gang_sched *s)
     a->epoch = epoch;
     a->states = states;
     touch_all(s);
+    gang__reserve_upset(s);
     return true;
 }
 
@@ -360,7 +368,7 @@ static void let_look(gang_sched *s)
     struct gang__bin *next;
     for (struct gang__bin *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
-        if (bin->why == GANG_WAIT_PLANNED ||
+        if (bin->why == GANG_WAIT_PLANNED || bin->why == GANG_WAIT_RESERVATION ||
             (bin->leaf->q->backfill != GANG_BACKFILL_NONE && bin->why == GANG_WAIT_ROOM))
             gang__turn_unblock(s, bin);
     }
@@ -373,35 +381,39 @@ bool gang__ahead_current(const gang_sched *s)
            a->states == gang__load(&s->cluster->states);
 }
 
-void gang__ahead_refresh(gang_sched *s)
+bool gang__ahead_ready(gang_sched *s)
 {
-    if (!s->queues->backfills) {
-        gang__ahead_free(s);
-        return;
-    }
     if (!s->ahead)
         s->ahead = gang__zalloc(&s->mem, 1, sizeof(*s->ahead));
     struct gang__ahead *a = s->ahead;
-    if (!a) {
-        s->no_memory = s->retry = true;
-        return;
-    }
-    if (a->failed_in == s->runs)
-        return;
-    a->starting = NULL;
-    if (!gang__ahead_current(s) && !make_anew(s)) {
-        a->failed_in = s->runs;
-        s->no_memory = s->retry = true;
-        return;
-    }
+    if (!a || (!gang__ahead_current(s) && !make_anew(s)))
+        return false;
     gang__timeline_advance(a->when, s->now_ns);
     if (a->config != s->config_count)
         touch_all(s); /* graces may be others */
     a->config = s->config_count;
-    if (!gang__ahead_sync(s)) {
+    return gang__ahead_sync(s);
+}
+
+void gang__ahead_refresh(gang_sched *s)
+{
+    struct gang__ahead *a = s->ahead;
+    if (!gang__ahead_on(s)) {
+        gang__ahead_free(s);
+        (void)!gang__reserve_due(s);
+        return;
+    }
+    if (a && a->failed_in == s->runs)
+        return;
+    if (a)
+        a->starting = NULL;
+    if (!gang__ahead_ready(s) || !gang__reserve_due(s)) {
+        if (s->ahead)
+            s->ahead->failed_in = s->runs;
         s->no_memory = s->retry = true;
         return;
     }
+    a = s->ahead;
     if (a->stale)
         let_look(s);
     a->stale = false;

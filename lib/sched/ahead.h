@@ -63,6 +63,11 @@ static inline void gang__mask_put(uint64_t *mask, uint32_t slot)
 
 /* ---- ahead.c: what is in the timeline ---- */
 
+/* The one in which it is placed: that of its reservation, or the one of all. */
+struct gang__timeline *gang__ahead_when(const gang_sched *s, const struct gang__unit *u);
+/* It is there, of the nodes as they are, with all that was noted. False: out of memory. */
+bool gang__ahead_ready(gang_sched *s);
+
 enum {
     GANG__OVERRUN_NS = 1000000000
 }; /* one that should have gone is looked for again after this */
@@ -91,6 +96,11 @@ bool gang__ahead_current(const gang_sched *s);
 void gang__ahead_drop(gang_sched *s, struct gang__unit *u);
 
 /* ---- ahead_plan.c: when it would start, and where ---- */
+
+/* Nodes on which some group may run at all (a->mask). False: out of memory. */
+bool gang__ahead_mask(gang_sched *s, const gang_request *q);
+/* Those of them in a domain (a->part). */
+void gang__ahead_part(gang_sched *s, int32_t level, uint32_t index);
 
 /* When its gang fits, and where (a->fit), beside all that is there and planned. */
 gang_result gang__ahead_earliest(gang_sched *s, const struct gang__unit *u, int64_t from_ns);

@@ -5,6 +5,7 @@
 #include "place/request.h"
 #include "sched/ahead.h"
 #include "sched/cells.h"
+#include "sched/reserve.h"
 
 /* ---- starting between plans -------------------------------------------------------------------- */
 
@@ -48,7 +49,7 @@ static gang_result leaves_plans(gang_sched *s, const struct gang__unit *u,
     struct gang__occupation o;
     if (!lay_out(s, u, place, count, &o))
         return GANG_ENOMEM;
-    return gang__timeline_fits(s->ahead->when, &o) ? GANG_OK : GANG_ENOFIT;
+    return gang__timeline_fits(gang__ahead_when(s, u), &o) ? GANG_OK : GANG_ENOFIT;
 }
 
 enum { MOST_MOVED = 16 }; /* plans that move to other nodes for one who starts */
@@ -63,7 +64,7 @@ static gang_result move_plan(gang_sched *s, struct gang__unit *w, uint32_t added
     gang_result r = gang__ahead_earliest(s, w, was_ns);
     if (r == GANG_OK && a->fit.start_ns == was_ns && (r = gang__ahead_put(s, w)) == GANG_OK)
         return GANG_OK;
-    gang__timeline_remove(a->when, added);
+    gang__timeline_remove(gang__ahead_when(s, w), added);
     if (r != GANG_ENOMEM)
         r = gang__ahead_earliest(s, w, was_ns);
     if (r == GANG_OK)
@@ -87,16 +88,16 @@ static gang_result move_plans(gang_sched *s, const struct gang__unit *u,
         return GANG_ENOMEM;
     for (uint32_t i = 0; i < s->queues->count; i++)
         for (struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned)
-            if (w != u)
+            if (w != u && w->in == u->in)
                 list[n++] = w;
-    if (gang__timeline_add(a->when, &o, &added) != GANG_OK)
+    if (gang__timeline_add(gang__ahead_when(s, u), &o, &added) != GANG_OK)
         return GANG_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         gang_result r = list[i]->planned_ns < o.end_ns ? move_plan(s, list[i], added) : GANG_OK;
         if (r != GANG_OK)
             return r;
     }
-    gang__timeline_remove(a->when, added);
+    gang__timeline_remove(gang__ahead_when(s, u), added);
     return GANG_OK;
 }
 
@@ -112,6 +113,7 @@ static gang_result place_now(gang_sched *s, const struct gang__unit *u, bool pic
         return GANG_ENOMEM;
     if (picky)
         close_others(s);
+    gang__reserve_close(s, u, 0, s->scratch);
     gang_result r = gang__cells_keep(s, u, s->scratch);
     return r == GANG_OK ? gang__snapshot_place_told(s->worker, s->scratch, u->ask->q, &s->told) : r;
 }
@@ -159,9 +161,8 @@ static gang_result alloc_between(gang_sched *s, struct gang__unit *u, gang_alloc
 /* Is so much free at this moment, over all nodes? */
 static bool suffices_now(const gang_sched *s, const struct gang__unit *u)
 {
-    const struct gang__ahead *a = s->ahead;
     int64_t unused[GANG__FREE_DIMS];
-    (void)gang__timeline_sum_at(a->when, s->now_ns, unused);
+    (void)gang__timeline_sum_at(gang__ahead_when(s, u), s->now_ns, unused);
     for (uint32_t i = 0; i < u->ask->gang_count; i++) {
         const struct gang__take *t = &u->ask->gang[i];
         const struct gang__dim *d = &s->queues->dim[t->dim];
@@ -201,7 +202,7 @@ bool gang__ahead_lacks_room(gang_sched *s, const struct gang__unit *u)
 
 static gang_result start_now(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
 {
-    if (s->ahead->planned == 0)
+    if (s->ahead->planned == 0 && !gang__reserve_binds(s, u))
         return gang__alloc_gang(s, u, id, why);
     if (u->places) {
         gang_result r = leaves_plans(s, u, u->places, (size_t)u->place_count);
@@ -279,7 +280,8 @@ static gang_result wait_or_move(gang_sched *s, struct gang__unit *u, gang_alloc_
     gang_result r = gang__ahead_plan(s, u, why);
     if (r == GANG_ENOFIT && s->ahead->planned > (u->plan != 0))
         r = alloc_moving(s, u, id);
-    if (r == GANG_ENOFIT && bound && s->ahead->planned == 0) /* nothing is in its way any more */
+    if (r == GANG_ENOFIT && bound && s->ahead->planned == 0 &&
+        !gang__reserve_binds(s, u)) /* nothing is in its way any more */
         r = gang__alloc_gang(s, u, id, why);
     if (r == GANG_OK)
         gang__ahead_drop(s, u);
@@ -326,6 +328,15 @@ bool gang__ahead_defer(gang_sched *s, struct gang__unit *u)
     return true;
 }
 
+/* In the timeline in which it is placed now. */
+static gang_result attempt(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
+{
+    gang_result r = start_now(s, u, id, why);
+    if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->places && *why != GANG_WAIT_CELLS)
+        r = wait_or_move(s, u, id, why);
+    return r == GANG_OK ? enter(s, u, *id) : r;
+}
+
 gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
 {
     struct gang__ahead *a = s->ahead; /* NULL: there was no memory for it */
@@ -334,11 +345,10 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
         return GANG_ENOMEM;
     gang__ahead_drop(s, u);
     struct gang__unit *aside = set_aside(s, u);
-    gang_result r = start_now(s, u, id, why);
-    if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->places && *why != GANG_WAIT_CELLS)
-        r = wait_or_move(s, u, id, why);
-    if (r == GANG_OK)
-        r = enter(s, u, *id);
+    gang_result r = gang__reserve_try(s, u, id, why, attempt);
+    if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->plan && *why != GANG_WAIT_RESERVATION &&
+        *why != GANG_WAIT_CELLS && gang__reserve_binds(s, u) && has_room(s, u))
+        *why = gang__reserve_why(s, u);
     if (!take_back(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
     return r == GANG_ENOMEM ? fail(s) : r;
@@ -352,7 +362,7 @@ bool gang__ahead_may_grow(gang_sched *s, const struct gang__unit *u)
     int64_t end_ns = gang__ahead_end(s, u);
     for (uint32_t i = 0; i < s->queues->count; i++)
         for (const struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned)
-            if (w->planned_ns < end_ns)
+            if (w->planned_ns < end_ns && w->in == u->in)
                 return false;
     return true;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/ahead.h"
+#include "sched/reserve.h"
 
 struct telling {
     gang_sched *s;
@@ -55,6 +55,7 @@ static struct gang_plan_item item_of(const struct gang__unit *u, int32_t kind)
     item.part = (int32_t)u->part;
     item.id = u->job->id;
     item.name = u->job->name;
+    item.reservation = u->in ? u->in->id : GANG_ID_NONE;
     return item;
 }
 
@@ -112,6 +113,48 @@ static int32_t tell_units(struct telling *t,
     return r;
 }
 
+static bool note_slot(uint32_t slot, void *user)
+{
+    struct telling *t = user;
+    const struct gang__node *node = gang__node_at(t->s->cluster, slot);
+    return !node || note_node(t, node->id);
+}
+
+static int32_t tell_pieces(struct telling *t, const struct gang__reserve *r)
+{
+    int32_t w = 0;
+    for (const struct gang__reserve_piece *p = r->piece; p && w == 0; p = p->next) {
+        struct gang_plan_item item;
+        memset(&item, 0, sizeof(item));
+        item.size = sizeof(item);
+        item.kind = GANG_PLAN_RESERVATION;
+        item.part = (int32_t)p->stage;
+        item.id = item.reservation = r->id;
+        item.name = r->name;
+        item.instance = p->instance;
+        item.start_ns = p->start_ns;
+        item.end_ns = p->end_ns;
+        t->count = 0;
+        gang__reserve_each_node(p, note_slot, t);
+        w = tell(t, &item);
+    }
+    return w;
+}
+
+gang_result gang_reservation_pieces(gang_sched *sched, gang_reservation_id id, gang_plan_fn visit,
+                                    void *user)
+{
+    struct telling t = {sched, visit, user, NULL, 0, 0, false};
+    if (!sched || !visit)
+        return GANG_EINVAL;
+    const struct gang__reserve *r = gang__reserve_of(sched, id);
+    if (!r)
+        return GANG_ESTALE;
+    int32_t w = tell_pieces(&t, r);
+    gang__release(&sched->mem, t.node);
+    return w;
+}
+
 gang_result gang_plan_each(gang_sched *sched, gang_plan_fn visit, void *user)
 {
     struct telling t = {sched, visit, user, NULL, 0, 0, false};
@@ -120,6 +163,9 @@ gang_result gang_plan_each(gang_sched *sched, gang_plan_fn visit, void *user)
     int32_t r = tell_units(&t, tell_running);
     if (r == 0)
         r = tell_units(&t, tell_planned);
+    const struct gang__reserve *v = sched->reserves ? sched->reserves->first : NULL;
+    for (; v && r == 0; v = v->next)
+        r = tell_pieces(&t, v);
     gang__release(&sched->mem, t.node);
     return r;
 }

@@ -132,6 +132,7 @@ void gang_sched_free(gang_sched *sched)
     free_jobs(s);
     gang__inbox_free(s);
     gang__ahead_free(s);
+    gang__reserve_free(s);
     gang__config_free(s);
     gang__evict_free(s);
     gang__recent_free(s);
@@ -355,6 +356,8 @@ int64_t gang_sched_next(gang_sched *sched)
         gang__turn_next(sched))
         return INT64_MIN;
     int64_t a = gang__timers_next(sched), b = gang__config_next(sched);
+    a = a < b ? a : b;
+    b = gang__reserve_next(sched);
     a = a < b ? a : b;
     return a < sched->grown_up_ns ? a : sched->grown_up_ns;
 }

@@ -20,6 +20,8 @@ static int64_t due_of(const gang_sched *s, const struct gang__job *job)
         due = least(due, gang__add_sat(job->ready_ns, job->start_within_ns));
     if (job->time_limit_ns > 0 && job->state == GANG_JOB_RUNNING)
         due = least(due, gang__add_sat(job->started_ns, job->time_limit_ns));
+    if (job->state == GANG_JOB_RUNNING && !job->ending)
+        due = least(due, gang__reserve_stop_ns(job));
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (job->unit[i].plan && job->unit[i].planned_ns > s->now_ns)
             due = least(due, job->unit[i].planned_ns);
@@ -78,6 +80,8 @@ static void fire(gang_sched *s, struct gang__job *job)
         unstarted(s, job);
     if (job->state == GANG_JOB_RUNNING && job->time_limit_ns > 0 &&
         s->now_ns >= gang__add_sat(job->started_ns, job->time_limit_ns))
+        gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
+    if (job->state == GANG_JOB_RUNNING && !job->ending && s->now_ns >= gang__reserve_stop_ns(job))
         gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
     if (job->undone && job->ending)
         gang__job_stop(s, job, job->stop_reason, job->end_wanted);
