@@ -117,8 +117,9 @@ int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u)
 {
     const struct gang__job *job = u->job;
     int64_t end = job->time_limit_ns > 0 ? latest_end(job, s->now_ns) : gang__reserve_until(u);
-    if (end == GANG__NEVER)
-        return GANG__NEVER;
+    if (end == GANG__NEVER ||
+        (job->time_limit_ns <= 0 && end - s->now_ns <= job->leaf->q->grace_ns))
+        return GANG__NEVER; /* it has no end, or not even time to stop */
     return end > s->now_ns ? end - s->now_ns : 1;
 }
 

@@ -65,7 +65,7 @@ bool gang__evict_begin(struct gang__eviction *p, enum gang__evict_mode mode)
     if (!p->looked && gang_snapshot_take(s->worker, s->base) != GANG_OK)
         s->victims->failed = true;
     if (!p->looked && !s->victims->failed)
-        gang__reserve_close(s, p->taker, longest_grace(s), s->base);
+        gang__reserve_close(s, p->taker, longest_grace(s), true, s->base);
     p->looked = true;
     if (!s->victims->failed && gang__snapshot_copy(s->scratch, s->base) != GANG_OK)
         s->victims->failed = true;
@@ -146,7 +146,7 @@ bool gang__evict_may(gang_sched *s, struct gang__bin *bin)
     struct gang__unit *u = GANG__OF(struct gang__unit, turn, gang__ordered_first(&bin->units));
     struct gang__eviction p;
     if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->changes + 1 ||
-        u->places || u->in ||
+        u->places || gang__reserve_confines(u) ||
         (bin->why != GANG_WAIT_ROOM && bin->why != GANG_WAIT_LIMIT &&
          bin->why != GANG_WAIT_GUARANTEE && bin->why != GANG_WAIT_LENDING &&
          !(bin->why == GANG_WAIT_PLANNED && u->plan)))

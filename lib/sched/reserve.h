@@ -171,6 +171,15 @@ gang_result gang__reserve_new(gang_sched *s, const struct gang_reservation_spec 
 
 /* ---- reserve_admit.c ---- */
 
+/* Room that is being made for somebody is as good as taken while reservations are placed. It must be taken out again,
+ * also after an error (GANG_ENOMEM). */
+struct gang__reserve_held {
+    uint32_t *id;
+    size_t count, room;
+};
+gang_result gang__reserve_claims_in(gang_sched *s, struct gang__reserve_held *held);
+void gang__reserve_claims_out(gang_sched *s, struct gang__reserve_held *held);
+
 /* Place one time of it again, or what is lost of a piece: all or nothing. GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
 gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, int64_t instance);
 gang_result gang__reserve_place_part(gang_sched *s, struct gang__reserve *r, uint32_t stage,
@@ -186,7 +195,10 @@ void gang__reserve_tell(gang_sched *s, const struct gang__reserve *r, int32_t wh
 
 /* ---- reserve_lost.c ---- */
 
-bool gang__reserve_restore(gang_sched *s); /* false: out of memory */
+/* Both false: out of memory. All is in the timeline where it was; what has lost nodes gets others, and the host is
+ * told. */
+bool gang__reserve_put_back(gang_sched *s);
+bool gang__reserve_restore(gang_sched *s);
 
 /* ---- reserve_in.c ---- */
 
@@ -195,6 +207,8 @@ int64_t gang__reserve_running(const gang_sched *s, const struct gang__reserve *r
 int64_t gang__reserve_waiting(const gang_sched *s, const struct gang__reserve *r);
 /* Who lies inside is outside now; its timeline goes. */
 void gang__reserve_empty(gang_sched *s, struct gang__reserve *r);
+/* Its pieces are others: who lies inside is looked at again. */
+void gang__reserve_renew(gang_sched *s, struct gang__reserve *r);
 /* Those who wait for it, or may now, have their turn. */
 void gang__reserve_wake(gang_sched *s, const struct gang__reserve *r);
 bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,

@@ -69,12 +69,7 @@ static gang_result enter_claim(gang_sched *s, const struct gang__unit *u,
     return r;
 }
 
-struct held {
-    uint32_t *id;
-    size_t count, room;
-};
-
-static void claims_out(gang_sched *s, struct held *held)
+void gang__reserve_claims_out(gang_sched *s, struct gang__reserve_held *held)
 {
     for (size_t i = 0; i < held->count; i++)
         if (held->id[i])
@@ -82,15 +77,16 @@ static void claims_out(gang_sched *s, struct held *held)
     gang__release(&s->mem, held->id);
 }
 
-static gang_result hold_one(gang_sched *s, struct held *held, const struct gang__unit *u,
-                            const struct gang_placement *place, int64_t count)
+static gang_result hold_one(gang_sched *s, struct gang__reserve_held *held,
+                            const struct gang__unit *u, const struct gang_placement *place,
+                            int64_t count)
 {
     if (!gang__grow(&s->mem, (void **)&held->id, &held->room, held->count + 1, sizeof(*held->id)))
         return GANG_ENOMEM;
     return enter_claim(s, u, place, count, &held->id[held->count++]);
 }
 
-static gang_result claims_in(gang_sched *s, struct held *held)
+gang_result gang__reserve_claims_in(gang_sched *s, struct gang__reserve_held *held)
 {
     gang_result r = GANG_OK;
     for (const struct gang__claim *c = s->claims; c && r == GANG_OK; c = c->next) {
@@ -560,9 +556,9 @@ static gang_result place_first(gang_sched *s, struct gang__reserve *r, int64_t u
                                struct gang_error *error)
 {
     struct ask k;
-    struct held held = {NULL, 0, 0};
+    struct gang__reserve_held held = {NULL, 0, 0};
     int64_t ahead = r->instances < GANG__RESERVE_AHEAD ? r->instances : GANG__RESERVE_AHEAD;
-    gang_result w = ask_make(s, r, &k) ? claims_in(s, &held) : GANG_ENOMEM;
+    gang_result w = ask_make(s, r, &k) ? gang__reserve_claims_in(s, &held) : GANG_ENOMEM;
     k.a.period_ns = r->period_ns;
     k.a.instances = ahead;
     s->reserves->got.why = GANG__ADMIT_FITS;
@@ -574,7 +570,7 @@ static gang_result place_first(gang_sched *s, struct gang__reserve *r, int64_t u
         k.a.instances = times < ahead ? times : ahead;
     }
     if (w == GANG_OK && r->period_ns && k.a.instances < 1) {
-        claims_out(s, &held);
+        gang__reserve_claims_out(s, &held);
         ask_free(s, &k);
         return gang__error(error, GANG_EINVAL, "until_ns", "before the first time");
     }
@@ -583,7 +579,7 @@ static gang_result place_first(gang_sched *s, struct gang__reserve *r, int64_t u
         w = ask_whole(s, r, &k);
         park(s, r, false);
     }
-    claims_out(s, &held);
+    gang__reserve_claims_out(s, &held);
     ask_free(s, &k);
     if (w != GANG_OK)
         return say_why(&s->reserves->got, r, w, error);
@@ -744,7 +740,7 @@ static gang_result prepare(gang_sched *s, const struct gang_reservation_spec *sp
         if (o != before && strcmp(o->name, spec->name) == 0)
             w = gang__error(error, GANG_EEXIST, "name", "there is one of this name");
     struct gang__reserve_owner *owner = w == GANG_OK ? owner_get(s, (*r)->owner) : NULL;
-    if (w == GANG_OK && (!owner || !gang__ahead_ready(s)))
+    if (w == GANG_OK && (!owner || !gang__ahead_ready(s) || !gang__reserve_put_back(s)))
         w = out_of_memory(error);
     if (w == GANG_OK) {
         (*r)->usage = owner->usage;

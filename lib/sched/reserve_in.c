@@ -51,6 +51,12 @@ bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job)
     return gang__reserve_active(s, r);
 }
 
+bool gang__reserve_confines(const struct gang__unit *u)
+{
+    const struct gang__reserve *r = u->job->reserve;
+    return u->in || (r && !(r->flags & GANG_RESERVATION_FLEX));
+}
+
 bool gang__reserve_join(gang_sched *s, struct gang__job *job)
 {
     if (job->reserve_id == GANG_ID_NONE)
@@ -109,6 +115,19 @@ void gang__reserve_wake(gang_sched *s, const struct gang__reserve *r)
 
 /* ---- the timeline inside --------------------------------------------------------------------------- */
 
+/* It leaves what it runs in. One without a limit keeps the end that it had: others may count on it. */
+static void keep_end(gang_sched *s, struct gang__unit *u)
+{
+    struct gang__job *job = u->job;
+    int64_t end_ns = gang__reserve_until(u);
+    if (job->time_limit_ns > 0 || u->alloc == GANG_ID_NONE || end_ns == GANG__NEVER)
+        return;
+    job->time_limit_ns = end_ns - job->leaf->q->grace_ns - job->started_ns;
+    if (job->time_limit_ns < 1)
+        job->time_limit_ns = 1;
+    gang__timer_set(s, job);
+}
+
 /* Who lies inside is to be entered anew; `out`: outside. */
 static void clear(gang_sched *s, struct gang__reserve *r, bool out)
 {
@@ -121,6 +140,8 @@ static void clear(gang_sched *s, struct gang__reserve *r, bool out)
                 continue;
             gang__ahead_drop(s, u);
             gang__ahead_vacate(s, u);
+            if (out)
+                keep_end(s, u);
             u->in = out ? NULL : r;
             gang__ahead_touch(s, u);
             some = true;
@@ -130,11 +151,22 @@ static void clear(gang_sched *s, struct gang__reserve *r, bool out)
     }
 }
 
-void gang__reserve_empty(gang_sched *s, struct gang__reserve *r)
+static void close_inside(gang_sched *s, struct gang__reserve *r, bool out)
 {
-    clear(s, r, true);
+    clear(s, r, out);
     gang__timeline_free(r->inside);
     r->inside = NULL;
+}
+
+void gang__reserve_empty(gang_sched *s, struct gang__reserve *r)
+{
+    close_inside(s, r, true);
+}
+
+void gang__reserve_renew(gang_sched *s, struct gang__reserve *r)
+{
+    if (r->inside)
+        close_inside(s, r, false);
 }
 
 /* What is reserved of each node at a time, of this time of it. */
@@ -312,8 +344,8 @@ bool gang__reserve_keeps(gang_sched *s, struct gang__unit *u, struct gang__occup
     }
     if (gang__timeline_fits(u->in->inside, o))
         return true;
+    keep_end(s, u);
     u->in = NULL;
-    o->end_ns = u->job->time_limit_ns > 0 ? o->end_ns : GANG__NEVER;
     return true;
 }
 
@@ -411,8 +443,8 @@ static bool mark(uint32_t slot, void *user)
 }
 
 /* Nodes that it may not touch from now to then; inside: those that it may. */
-static bool mark_nodes(gang_sched *s, const struct gang__unit *u, int64_t end_ns, uint32_t end,
-                       bool *inside)
+static bool mark_nodes(gang_sched *s, const struct gang__unit *u, int64_t end_ns, bool parts,
+                       uint32_t end, bool *inside)
 {
     struct gang__reserves *all = s->reserves;
     size_t words = end / 64 + 1;
@@ -423,23 +455,23 @@ static bool mark_nodes(gang_sched *s, const struct gang__unit *u, int64_t end_ns
     *inside = u->in != NULL;
     for (const struct gang__reserve *r = all->first; r; r = r->next)
         for (const struct gang__reserve_piece *p = r->piece; p; p = p->next) {
-            bool now =
-                u->in ? r == u->in && p->instance == r->current
-                      : p->start_ns < end_ns && r != u->job->reserve && r->stage[p->stage].whole;
+            bool now = u->in ? r == u->in && p->instance == r->current
+                             : p->start_ns < end_ns && r != u->job->reserve &&
+                                   (parts || r->stage[p->stage].whole);
             if (now)
                 gang__reserve_each_node(p, mark, &m);
         }
     return true;
 }
 
-void gang__reserve_close(gang_sched *s, const struct gang__unit *u, int64_t more_ns,
+void gang__reserve_close(gang_sched *s, const struct gang__unit *u, int64_t more_ns, bool parts,
                          gang_snapshot *snapshot)
 {
     bool inside;
     if (s->reserve_count == 0)
         return;
     int64_t end_ns = gang__add_sat(gang__add_sat(s->now_ns, gang__ahead_estimate(s, u)), more_ns);
-    if (!mark_nodes(s, u, end_ns, snapshot->end, &inside))
+    if (!mark_nodes(s, u, end_ns, parts, snapshot->end, &inside))
         return;
     for (gang_node_id n = gang_snapshot_node_next(snapshot, GANG_ID_NONE); n != GANG_ID_NONE;
          n = gang_snapshot_node_next(snapshot, n)) {
@@ -476,8 +508,10 @@ bool gang__reserve_bars(const gang_sched *s, const struct gang__unit *u,
                         const struct gang_placement *place, size_t count)
 {
     struct barring b = {place, count, false};
-    int64_t end_ns =
-        gang__add_sat(gang__add_sat(s->now_ns, longest_grace(s)), gang__ahead_estimate(s, u));
+    int64_t limit_ns = u->job->time_limit_ns, end_ns = GANG__NEVER;
+    if (limit_ns > 0) /* it starts anew, when others have stopped */
+        end_ns = gang__add_sat(gang__add_sat(s->now_ns, limit_ns),
+                               gang__add_sat(longest_grace(s), u->job->leaf->q->grace_ns));
     for (const struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL; r;
          r = r->next)
         for (const struct gang__reserve_piece *p = r->piece; p && !b.found; p = p->next)
@@ -518,7 +552,7 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__unit *u, uint32_t gro
         return GANG_ENOMEM;
     int64_t spent =
         s->now_ns - u->job->started_ns; /* the estimate is that of one that starts now */
-    gang__reserve_close(s, u, u->job->time_limit_ns > 0 ? -spent : 0, s->scratch);
+    gang__reserve_close(s, u, u->job->time_limit_ns > 0 ? -spent : 0, false, s->scratch);
     r = gang__growth_ended(s->worker, u->done);
     if (r == GANG_OK)
         r = gang__snapshot_grow_told(s->worker, s->scratch, u->alloc, (int32_t)group, step,

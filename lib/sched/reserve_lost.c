@@ -70,18 +70,28 @@ static void tell_of(gang_sched *s, struct gang__reserve *r, int64_t instance, in
     r->current = current;
 }
 
-/* Where it was, whatever is left of that. */
-static bool put_back(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
+bool gang__reserve_put_back(gang_sched *s)
 {
-    bool stays = r->stage[p->stage].stays;
-    int64_t lost = count_lost(s, r, p, NULL);
-    bool told = p->hurt;
-    if (lost < 0 || !gang__reserve_enter(s, r, p)) /* the lost nodes, too: they have nothing */
-        return false;
-    p->hurt = lost > 0;
-    if (stays && p->hurt && !told && !(r->flags & GANG_RESERVATION_MAINTENANCE))
-        tell_of(s, r, p->instance, GANG_RESERVATION_REDUCED, "some of its nodes are not up");
+    for (struct gang__reserve *r = s->reserves->first; r; r = r->next) {
+        if (r->aside) /* of a time when memory was short */
+            r->aside = false;
+        for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
+            if (!p->id &&
+                !gang__reserve_enter(s, r, p)) /* the lost nodes, too: they have nothing */
+                return false;
+    }
     return true;
+}
+
+/* Which pieces are hurt. One that stays on its nodes, whatever they are, is told of, once. */
+static bool look_at(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
+{
+    bool told = p->hurt;
+    int64_t lost = count_lost(s, r, p, NULL);
+    p->hurt = lost > 0;
+    if (r->stage[p->stage].stays && p->hurt && !told && !(r->flags & GANG_RESERVATION_MAINTENANCE))
+        tell_of(s, r, p->instance, GANG_RESERVATION_REDUCED, "some of its nodes are not up");
+    return lost >= 0;
 }
 
 /* ---- one piece ------------------------------------------------------------------------------------ */
@@ -158,11 +168,13 @@ static gang_result move_lost(gang_sched *s, struct gang__reserve *r, struct gang
 
 /* ---- who makes way ---------------------------------------------------------------------------------- */
 
+/* One inside which somebody runs stays where it is. */
 static struct gang__reserve *newest_after(const gang_sched *s, const struct gang__reserve *r)
 {
     struct gang__reserve *newest = NULL;
     for (struct gang__reserve *o = s->reserves->first; o; o = o->next)
-        if (o->accepted > r->accepted && !o->aside && (!newest || o->accepted > newest->accepted))
+        if (o->accepted > r->accepted && !o->aside && gang__reserve_running(s, o) == 0 &&
+            (!newest || o->accepted > newest->accepted))
             newest = o;
     return newest;
 }
@@ -325,23 +337,43 @@ static struct gang__reserve_piece *broken(const struct gang__reserve *r)
     return p;
 }
 
+/* Who was accepted first is mended first. */
+static struct gang__reserve *first_broken(const gang_sched *s)
+{
+    struct gang__reserve *first = NULL;
+    for (struct gang__reserve *r = s->reserves->first; r; r = r->next)
+        if ((!first || r->accepted < first->accepted) && broken(r))
+            first = r;
+    return first;
+}
+
+static bool mend_all(gang_sched *s)
+{
+    struct gang__reserve *r;
+    for (r = s->reserves->first; r; r = r->next)
+        for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
+            if (!look_at(s, r, p))
+                return false;
+    while ((r = first_broken(s)) != NULL) {
+        struct gang__reserve_piece *p = broken(r);
+        if (p->end_ns <= s->now_ns)
+            gang__reserve_drop(s, r, p);
+        else if (!mend(s, r, p))
+            return false;
+    }
+    return true;
+}
+
 bool gang__reserve_restore(gang_sched *s)
 {
-    if (!all_back(s)) /* of a time when memory was short */
+    struct gang__reserve_held held = {NULL, 0, 0};
+    bool done =
+        gang__reserve_put_back(s) && gang__reserve_claims_in(s, &held) == GANG_OK && mend_all(s);
+    gang__reserve_claims_out(s, &held);
+    if (!done)
         return false;
     for (struct gang__reserve *r = s->reserves->first; r; r = r->next)
-        for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
-            if (!p->id && p->end_ns > s->now_ns && !put_back(s, r, p))
-                return false;
-    for (struct gang__reserve *r = s->reserves->first; r; r = r->next) {
-        struct gang__reserve_piece *p;
-        while ((p = broken(r)) != NULL) {
-            if (p->end_ns <= s->now_ns)
-                gang__reserve_drop(s, r, p);
-            else if (!mend(s, r, p))
-                return false;
-        }
-    }
+        gang__reserve_renew(s, r);
     s->reserves->due_ns = s->now_ns; /* one of which nothing is left is over */
     return true;
 }

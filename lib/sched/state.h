@@ -629,6 +629,8 @@ int64_t gang__reserve_next(const gang_sched *s);
 uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__unit *u);
 /* It named one: may it be tried now? */
 bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job);
+/* Does it start inside of one alone? Nobody is displaced for it, then. */
+bool gang__reserve_confines(const struct gang__unit *u);
 /* It was taken in: its reservation is looked up. False: that is over. */
 bool gang__reserve_join(gang_sched *s, struct gang__job *job);
 /* It is over, and perhaps what was reserved for it. */
@@ -637,8 +639,9 @@ void gang__reserve_leave(gang_sched *s, const struct gang__job *job);
 int64_t gang__reserve_stop_ns(const struct gang__job *job);
 /* Do reservations bear on where tasks of it go from now on? */
 bool gang__reserve_binds(const gang_sched *s, const struct gang__unit *u);
-/* Nodes on which it must not lie are closed: for `more_ns` longer than it runs. */
-void gang__reserve_close(gang_sched *s, const struct gang__unit *u, int64_t more_ns,
+/* Nodes on which it must not lie are closed: for `more_ns` longer than it runs; those of which parts are reserved only
+ * with `parts`. */
+void gang__reserve_close(gang_sched *s, const struct gang__unit *u, int64_t more_ns, bool parts,
                          gang_snapshot *snapshot);
 /* Is one of these places reserved for others, from now until it ends? */
 bool gang__reserve_bars(const gang_sched *s, const struct gang__unit *u,
