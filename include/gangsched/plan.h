@@ -71,11 +71,13 @@ enum {
     /** Accepted though other reservations are there at that time. Those keep their places; what is there is then
      *  for whoever of the members of all of them comes first. */
     GANG_RESERVATION_OVERLAP = 2,
-    /** Accepted though jobs run there that will not have ended. They run on; what of it is free when it begins is
-     *  told by the event, and it is whole when the last of them has ended. */
+    /** Accepted though jobs run there that will not have ended. They run on; who they are is told by the event when
+     *  it begins, and it is whole when the last of them has ended. Until then all that is reserved on these nodes
+     *  shares what is free. */
     GANG_RESERVATION_IGNORE_JOBS = 4,
     /** Its members may also start before it, run on after it, and use other nodes, as far as others leave room:
-     *  for them it is as if it were not there. */
+     *  for them it is as if it were not there. What they hold counts beside what is reserved, so that on nodes of which
+     *  parts are reserved others see less than there is. */
     GANG_RESERVATION_FLEX = 8,
     /** Jobs that are allowed in it start inside it without naming it, if there is room, and else outside. */
     GANG_RESERVATION_MAGNETIC = 16

@@ -22,6 +22,8 @@
  * Who tries to start does so first in the reservations that draw him in, then outside (gang__reserve_try()), each time
  * by the same code (ahead_start.c), which asks the timeline of `u->in`.
  *
+ * Members of a flexible one are outside like all others, but what is reserved is taken out while they are tried.
+ *
  * The next GANG__RESERVE_AHEAD times of one that is repeated have their pieces; when one is over the next one
  * is placed as the first was (*parts*). */
 #ifndef GANG__SCHED_RESERVE_H
@@ -92,6 +94,7 @@ struct gang__reserve {
     int64_t current;       /* that is on, or comes next */
     bool noticed, begun;   /* that one */
     int64_t woken_ns;      /* its members had their turn last */
+    int64_t until_ns;      /* that one lasted until then when somebody started inside last */
     bool over;             /* the job that it was made for has ended */
     bool aside;            /* makes way for one that lost nodes: see reserve_lost.c */
     int64_t idle_since_ns; /* no member runs or waits; INT64_MAX: one does */

@@ -143,6 +143,8 @@ void gang__reserve_tell(gang_sched *s, const struct gang__reserve *r, int32_t wh
     e.instance = r->current;
     e.start_ns = gang__reserve_begin_of(r, r->current);
     e.end_ns = gang__reserve_end_of(r, r->current);
+    if (e.start_ns == INT64_MAX) /* nothing of it is left */
+        e.start_ns = e.end_ns = r->first_ns + r->current * r->period_ns;
     e.node_count = list_nodes(s, r);
     e.nodes = s->reserves->node;
     if (what == GANG_RESERVATION_BEGIN)

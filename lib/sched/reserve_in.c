@@ -84,10 +84,12 @@ void gang__reserve_leave(gang_sched *s, const struct gang__job *job)
 int64_t gang__reserve_running(const gang_sched *s, const struct gang__reserve *r)
 {
     int64_t count = 0;
+    bool flexible = r->flags & GANG_RESERVATION_FLEX;
     for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++)
-            count += job->unit[i].in == r && gang__unit_holds(&job->unit[i]) != GANG_ID_NONE;
+            count += (job->unit[i].in == r || (flexible && job->reserve == r)) &&
+                     gang__unit_holds(&job->unit[i]) != GANG_ID_NONE;
     }
     return count;
 }
@@ -274,6 +276,7 @@ static bool make_inside(gang_sched *s, struct gang__reserve *r, int64_t *time, i
 static bool open_inside(gang_sched *s, struct gang__reserve *r)
 {
     size_t cells = (size_t)s->ahead->end * GANG__FREE_KINDS + 1;
+    r->until_ns = gang__reserve_end_of(r, r->current);
     if (r->inside) {
         gang__timeline_advance(r->inside, s->now_ns);
         return true;
@@ -296,7 +299,10 @@ static bool open_inside(gang_sched *s, struct gang__reserve *r)
 
 int64_t gang__reserve_until(const struct gang__unit *u)
 {
-    return u->in ? gang__reserve_end_of(u->in, u->in->current) : GANG__NEVER;
+    if (!u->in)
+        return GANG__NEVER;
+    int64_t end_ns = gang__reserve_end_of(u->in, u->in->current);
+    return end_ns != INT64_MIN ? end_ns : u->in->until_ns; /* it may have lost all there was */
 }
 
 int64_t gang__reserve_stop_ns(const struct gang__job *job)
@@ -349,12 +355,18 @@ bool gang__reserve_keeps(gang_sched *s, struct gang__unit *u, struct gang__occup
     return true;
 }
 
-/* Inside it. GANG_ENOFIT: it is not on. */
+/* Inside it, or, of one that is flexible, as if it were not there. GANG_ENOFIT: it is not on. */
 static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__unit *u,
                           gang_alloc_id *id, int32_t *why,
                           gang_result (*attempt)(gang_sched *, struct gang__unit *, gang_alloc_id *,
                                                  int32_t *))
 {
+    if (r->flags & GANG_RESERVATION_FLEX) {
+        gang__reserve_park(s, r);
+        gang_result w = attempt(s, u, id, why);
+        gang__reserve_unpark(s, r);
+        return w;
+    }
     if (!gang__reserve_active(s, r))
         return GANG_ENOFIT;
     if (!open_inside(s, r))
@@ -385,15 +397,9 @@ gang_result gang__reserve_try(gang_sched *s, struct gang__unit *u, gang_alloc_id
         if (!refused(w) || u->plan)
             return w;
     }
-    if (named && !(named->flags & GANG_RESERVATION_FLEX)) {
-        *why = *why == GANG_WAIT_CELLS ? *why : GANG_WAIT_RESERVATION;
-        return w;
-    }
-    if (named)
-        gang__reserve_park(s, named);
-    w = attempt(s, u, id, why);
-    if (named)
-        gang__reserve_unpark(s, named);
+    if (!named)
+        return attempt(s, u, id, why);
+    *why = *why == GANG_WAIT_CELLS ? *why : GANG_WAIT_RESERVATION;
     return w;
 }
 

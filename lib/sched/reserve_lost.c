@@ -41,6 +41,16 @@ static bool is_whole(const gang_sched *s, const struct gang__occupation *o, size
     return up && enough;
 }
 
+/* What lies on nodes that have it still. Its places are scratch. */
+static void keep_whole(const gang_sched *s, struct gang__occupation *o)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < o->place_count; i++)
+        if (is_whole(s, o, i))
+            s->ahead->place[n++] = o->place[i];
+    o->place_count = n;
+}
+
 /* Of each group, so many tasks are lost. Returns how many in all; -1: out of memory. */
 static int64_t count_lost(gang_sched *s, const struct gang__reserve *r,
                           const struct gang__reserve_piece *p, int64_t *lost)
@@ -196,6 +206,7 @@ static bool come_back(gang_sched *s, struct gang__reserve *r)
             continue;
         if (!gang__reserve_lay_out(s, r, p, &o))
             return false;
+        keep_whole(s, &o);
         bool fits = r->stage[p->stage].stays || o.place_count == 0 ||
                     gang__timeline_fits(s->ahead->when, &o);
         if (fits && !gang__reserve_enter(s, r, p))
@@ -248,14 +259,18 @@ static gang_result move_all(gang_sched *s, struct gang__reserve *r)
 }
 
 /* It is left with what is there: a part of a piece, or nothing. False: out of memory. */
-static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p, bool free)
+static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
 {
     int64_t instance = p->instance;
+    struct gang__occupation o;
     struct gang__reserve_piece *rest = rest_of(s, r, p);
-    if (!rest)
+    if (!rest || !gang__reserve_lay_out(s, r, rest, &o)) {
+        gang__release(&s->mem, rest);
         return false;
-    if (!free)
-        rest->run_count = 0; /* others lie there now */
+    }
+    gang__reserve_take_out(s, p);
+    if (!gang__timeline_fits(s->ahead->when, &o)) /* others lie there now */
+        rest->run_count = 0;
     bool some = rest->run_count > 0;
     if (some && !gang__reserve_enter(s, r, rest)) {
         gang__release(&s->mem, rest);
@@ -325,7 +340,7 @@ static bool mend(gang_sched *s, struct gang__reserve *r, struct gang__reserve_pi
         drop_time(s, r, instance);
         return true;
     }
-    return reduce(s, r, p, !given);
+    return reduce(s, r, p);
 }
 
 /* A piece that is to be mended. */
