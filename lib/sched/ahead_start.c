@@ -355,6 +355,20 @@ static gang_result attempt(gang_sched *s, struct gang__unit *u, gang_alloc_id *i
     return r == GANG_OK ? enter(s, u, *id) : r;
 }
 
+/* It was refused: where there is room on the nodes as they are, it is reserved. */
+static gang_result blame_reservations(gang_sched *s, struct gang__unit *u, gang_result r,
+                                      int32_t *why)
+{
+    if (*why == GANG_WAIT_RESERVATION || *why == GANG_WAIT_CELLS || !gang__reserve_binds(s, u))
+        return r;
+    gang_result room = gang_snapshot_take(s->worker, s->scratch);
+    if (room == GANG_OK)
+        room = gang__snapshot_fits(s->worker, s->scratch, u->ask->q);
+    if (room == GANG_OK)
+        *why = gang__reserve_why(s, u);
+    return room == GANG_ENOMEM ? room : r; /* then it is tried again */
+}
+
 gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
 {
     struct gang__ahead *a = s->ahead; /* NULL: there was no memory for it */
@@ -364,9 +378,8 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
     gang__ahead_drop(s, u);
     struct gang__unit *aside = set_aside(s, u);
     gang_result r = gang__reserve_try(s, u, id, why, attempt);
-    if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->plan && *why != GANG_WAIT_RESERVATION &&
-        *why != GANG_WAIT_CELLS && gang__reserve_binds(s, u) && has_room(s, u))
-        *why = gang__reserve_why(s, u);
+    if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->plan)
+        r = blame_reservations(s, u, r, why);
     if (!take_back(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
     return r == GANG_ENOMEM ? fail(s) : r;

@@ -751,6 +751,89 @@ START_TEST(all_that_is_in_the_plan_is_told)
 }
 END_TEST
 
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+/* Out of memory is said, nothing has changed, and doing it again does it. */
+static gang_reservation_id reserve_again(const struct gang_reservation_spec *spec)
+{
+    gang_reservation_id id;
+    gang_result r = gang_reservation_add(h.s, spec, &id, NULL, NULL);
+    if (r != GANG_OK) {
+        ck_assert_int_eq(r, GANG_ENOMEM);
+        h.stage.mem.fail_at = 0;
+        host_check(&h);
+        MUST(gang_reservation_add(h.s, spec, &id, NULL, NULL));
+    }
+    return id;
+}
+
+static void run_again(int64_t ns)
+{
+    h.now_ns += ns;
+    for (int i = 0; i < 5; i++) {
+        gang_result r = gang_sched_run(h.s, h.now_ns, NULL, NULL);
+        if (r == GANG_OK)
+            break;
+        ck_assert_int_eq(r, GANG_ENOMEM);
+        h.stage.mem.fail_at = 0;
+        host_check(&h);
+        h.now_ns++;
+    }
+}
+
+static gang_job_id submit_again(const struct gang_job_spec *job)
+{
+    gang_job_id id;
+    if (gang_job_submit(h.s, job, &id, NULL) != GANG_OK)
+        MUST(gang_job_submit(h.s, job, &id, NULL));
+    return id;
+}
+
+START_TEST(each_allocation_may_fail)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    long calls = 1000;
+    for (long n = 1; n < calls; n++) {
+        open_queue(4, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
+        long before = h.stage.mem.calls;
+        h.stage.mem.fail_at = before + n;
+        struct gang_reservation_spec *spec = whole("a", 2, 10, 40);
+        spec->period_ns = 60 * SECOND;
+        spec->repetitions = 9;
+        gang_reservation_id a = reserve_again(spec);
+        spec = gpus("b", 3, -1, 30);
+        spec->arrival_ns = 20 * SECOND;
+        spec->flags = GANG_RESERVATION_MAGNETIC;
+        gang_reservation_id b = reserve_again(spec);
+        gang_job_id in = submit_again(spec_of(6, 0, "a")), out = submit_again(spec_of(8, 25, NULL));
+        run_again(0);
+        run_again(10 * SECOND);
+        run_again(10 * SECOND);
+        test_assert(runs(in));
+        spec = gpus("b", 2, -1, 20);
+        spec->arrival_ns = 25 * SECOND;
+        gang_result r = gang_reservation_change(h.s, b, spec, NULL, &error);
+        if (r != GANG_OK)
+            MUST(gang_reservation_change(h.s, b, spec, NULL, &error));
+        if (gang_report_node_lost(h.s, node_at(0)) != GANG_OK)
+            MUST(gang_report_node_lost(h.s, node_at(0)));
+        run_again(SECOND);
+        run_again(20 * SECOND);
+        run_again(15 * SECOND);
+        ck_assert_int_eq(info_of(a).instance, 1);
+        test_assert(!is_there(b));
+        MUST(gang_reservation_cancel(h.s, a));
+        run_again(100 * SECOND);
+        run_again(100 * SECOND);
+        test_assert(!host_has(&h, in) && !host_has(&h, out));
+        calls = h.stage.mem.calls - before;
+        h.stage.mem.fail_at = 0;
+        host_close(&h);
+    }
+    ck_assert_int_gt(calls, 60);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("reserve");
@@ -782,6 +865,7 @@ int main(void)
     tcase_add_test(t, other_nodes_take_the_place_of_lost_ones);
     tcase_add_test(t, one_that_has_a_window_moves_in_it);
     tcase_add_test(t, all_that_is_in_the_plan_is_told);
+    tcase_add_loop_test(t, each_allocation_may_fail, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
