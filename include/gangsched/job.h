@@ -133,6 +133,12 @@ struct gang_job_spec {
     size_t group_after_count;
     const int32_t *roles;  /**< one a group: GANG_ROLE_*; NULL: all members */
     uint64_t cookie;       /**< the host's own; given back in callbacks and by gang_job_get() */
+    /** not started before this time on the host's clock (Slurm's begin time); 0: whenever */
+    int64_t begin_ns;
+    /** It must have ended by this time on the host's clock; 0: whenever. It is stopped then, as at
+     *  its time limit. One that has not begun to run, and can no longer run for its whole time
+     *  limit, ends (GANG_END_DEADLINE); so does one that was displaced. */
+    int64_t deadline_ns;
     /** the name of a reservation (plan.h), inside which alone it starts; NULL or "": none. It must be one
      *  that this job is allowed in. When that is over for good, the job waits as any other. */
     const char *reservation;
@@ -142,7 +148,7 @@ struct gang_job_spec {
     {                                                                                                 \
         sizeof(struct gang_job_spec), NULL, NULL, 0, -1, GANG_PREEMPTIBLE, 0, 0, 0,                   \
             GANG_REQUEST_SPEC_INIT, NULL, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,    \
-            sizeof(struct gang_job_after), NULL, 0, sizeof(struct gang_group_after), NULL, 0, NULL, 0, \
+            sizeof(struct gang_job_after), NULL, 0, sizeof(struct gang_group_after), NULL, 0, NULL, 0, 0, 0, \
             NULL                                                                                      \
     }
 

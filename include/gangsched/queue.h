@@ -94,7 +94,8 @@ enum {
     GANG_ORDER_SHORTEST = 3, /**< shortest time limit (without one: last); then as PRIORITY */
     /** Least attained service: what the job used so far, in dominant resource times time, in
      *  classes that double; then as PRIORITY. */
-    GANG_ORDER_LEAST_SERVED = 4
+    GANG_ORDER_LEAST_SERVED = 4,
+    GANG_ORDER_DEADLINE = 5 /**< earliest deadline (without one: last); then as PRIORITY */
 };
 
 /** How the children of a queue take turns. */
@@ -132,6 +133,16 @@ enum {
     /** largest part of the cluster, in its dominant kind; then that of the leaf */
     GANG_BACKFILL_ORDER_WIDEST = 3,
     GANG_BACKFILL_ORDER_SMALLEST = 4 /**< smallest part of the cluster times time limit; likewise */
+};
+
+/** What happens to a job that has run for its time limit. */
+enum {
+    GANG_OVERRUN_DEFAULT = 0, /**< as the parent; at the top KILL */
+    GANG_OVERRUN_KILL = 1,    /**< it is stopped: grace, then op kill */
+    /** It goes on for gang_queue_spec.extend_ns, and again, as long as nobody in any queue waits
+     *  for room; then it is stopped. */
+    GANG_OVERRUN_EXTEND = 2,
+    GANG_OVERRUN_ASK = 3 /**< op overrun decides */
 };
 
 /** How work of a queue is preempted. */
@@ -218,13 +229,25 @@ struct gang_queue_spec {
     /** so many jobs of a leaf that cannot start have a planned start at a time; 0: as the parent, at the
      *  top 1 (EASY) or all (CONSERVATIVE) */
     int64_t plan_depth;
+    int32_t overrun;    /**< GANG_OVERRUN_*; inherited */
+    int32_t reserved1;
+    int64_t extend_ns;  /**< of GANG_OVERRUN_EXTEND; 0: as the parent, at the top 60 s */
+    /** Bounded bypass: a job that waits for room becomes *overdue* when so many jobs of its leaf
+     *  that are behind it in turn have started meanwhile, or when it has waited so long. (Those
+     *  that wait for the same are counted one at a time, the first in turn.) Then it is first in its
+     *  leaf, and nothing passes it: nobody else of the leaf starts or grows; and of other queues only who
+     *  stays inside his guarantee, or uses nodes that it could not. Several in a queue go in turn. One
+     *  that a limit, a guarantee or a hold keeps from starting bars nobody meanwhile. 0: as the
+     *  parent, at the top no bound. */
+    int64_t max_overtakes;
+    int64_t max_wait_ns;
 };
 
 #define GANG_QUEUE_SPEC_INIT                                                                        \
     {                                                                                               \
         sizeof(struct gang_queue_spec), sizeof(struct gang_quota), NULL, NULL, NULL, 0, NULL, 0,    \
             NULL, 0, 1.0, NULL, NULL, 0, 100, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-            NULL, 0, NULL, NULL, -1, -1, -1, NULL, 0, 0, 0, 0, 0, 0, 0                              \
+            NULL, 0, NULL, NULL, -1, -1, -1, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0               \
     }
 
 /** What somebody may want to do in a queue. */

@@ -78,7 +78,8 @@ enum {
     GANG_END_TIMEOUT = 5,   /**< ran for its time limit */
     GANG_END_UNSTARTED = 6, /**< not granted within start_within_ns */
     /** the scheduler could not take it after all: see the text of op state */
-    GANG_END_REFUSED = 7
+    GANG_END_REFUSED = 7,
+    GANG_END_DEADLINE = 8    /**< it could not end by its deadline any more */
 };
 
 /** A job as it is. */
@@ -106,6 +107,13 @@ struct gang_job_info {
     /** when it is planned to start, at the latest as things are now; 0: it has no planned start
      *  (gang_queue_spec.backfill) */
     int64_t planned_ns;
+    /** when it is stopped at the latest, by its time limit (with what it was given more) and its
+     *  deadline; 0: no bound, or it does not run */
+    int64_t ends_ns;
+    int64_t predicted_ns; /**< run time, as op predict said; 0: it did not */
+    int64_t overtaken;    /**< jobs that passed it (gang_queue_spec.max_overtakes) */
+    int32_t overdue;      /**< 1: nothing passes it any more */
+    int32_t reserved0;
 };
 
 /* ---- callbacks ----------------------------------------------------------------------------- */
@@ -186,6 +194,15 @@ struct gang_host_ops {
      *  gang_job_submit() and gang_sched_may(), on their threads. */
     int32_t (*may)(const char *queue, int32_t action, const char *user_name, const char *const *groups,
                    size_t group_count, void *user);
+    /** How long will it run, ns? Asked when a job is taken in, and told by gang_job_get(). Planned
+     *  starts and the orders SHORTEST then go by it in place of the time limit (where that is
+     *  less, by that). One that runs longer is expected to run for twice as long, and so on up to
+     *  its limit (Tsafrir, Etsion and Feitelson, IEEE TPDS 18(6), 2007, correct predictions
+     *  likewise); plans that counted on it then start later. <= 0, or NULL: no prediction. */
+    int64_t (*predict)(const struct gang_event *event, void *user);
+    /** It has run for its time limit, in a queue with GANG_OVERRUN_ASK: how many ns more may it?
+     *  Asked again when those have passed. <= 0, or NULL: it is stopped. */
+    int64_t (*overrun)(const struct gang_event *event, void *user);
     /** Something happened to a reservation (plan.h): it begins soon, begins, is over, lost nodes. Its
      *  result does not matter. NULL: nothing. */
     int32_t (*reservation)(const struct gang_reservation_event *event, void *user);
@@ -193,7 +210,8 @@ struct gang_host_ops {
 
 #define GANG_HOST_OPS_INIT                                                                              \
     {                                                                                                   \
-        sizeof(struct gang_host_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL  \
+        sizeof(struct gang_host_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL, NULL                                                                                  \
     }
 
 /* ---- the scheduler ------------------------------------------------------------------------- */
@@ -293,7 +311,8 @@ struct gang_run_info {
  * when those that run end at the latest (time limit and grace; without a limit: never), the other
  * plans, labels, partitions, and the domain that it is to lie in. Then
  *   - nobody of any queue starts, resumes or grows who would not leave room for all plans until he
- *     ends at the latest. One without a time limit passes only where no plan needs his place;
+ *     ends at the latest (or is predicted to: op predict). One without a time limit and a deadline
+ *     passes only where no plan needs his place;
  *   - a plan never moves later by what starts after it was made. When somebody ends early, leaves, or
  *     gives up, plans are made again in turn order, each no later than it was. With EASY they are
  *     those of the first jobs in turn: one that comes before them takes their place;
@@ -600,9 +619,12 @@ enum {
     /** it starts at until_ns, unless something comes between, on nodes that the text names; or
      *  (until_ns is 0) it would delay `blocker`, which has such a planned start */
     GANG_WAIT_PLANNED = 15,
+    GANG_WAIT_BEGIN = 16,   /**< its begin_ns has not come: until_ns */
+    /** `blocker` is overdue, and nothing passes it (gang_queue_spec.max_overtakes) */
+    GANG_WAIT_OVERDUE = 17,
     /** it names a reservation that begins at until_ns, or that has no room for it now, or not for so
      *  long; or (it names none) its place is reserved for others from until_ns on. The text says which */
-    GANG_WAIT_RESERVATION = 16
+    GANG_WAIT_RESERVATION = 18
 };
 
 /** One reason. Valid during the call. */

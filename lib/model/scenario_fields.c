@@ -8,13 +8,15 @@
 #define SECOND ((int64_t)1000000000)
 
 static const char *const state_words[] = {"open", "draining", "closed"};
-static const char *const order_words[] = {"priority", "fifo", "fair", "shortest", "least-served"};
+static const char *const order_words[] = {"priority", "fifo",         "fair",
+                                          "shortest", "least-served", "deadline"};
 static const char *const turn_words[] = {"fair", "utilization", "priority-utilization"};
 static const char *const block_words[] = {"none", "strict"};
 static const char *const preempt_words[] = {"requeue", "suspend", "cancel"};
 static const char *const backfill_words[] = {"default", "none", "easy", "conservative"};
 static const char *const backfill_order_words[] = {"default", "leaf", "shortest", "widest",
                                                    "smallest"};
+static const char *const overrun_words[] = {"default", "kill", "extend", "ask"};
 static const char *const loss_words[] = {"count", "fail", "restart", "refill", "shrink"};
 
 #define QUEUE(member) offsetof(struct gang_queue_spec, member)
@@ -51,6 +53,10 @@ static const struct gang__field queue_list[] = {
     WORD("backfill", QUEUE(backfill), backfill_words),
     WORD("backfill_order", QUEUE(backfill_order), backfill_order_words),
     COUNT("plan_depth", QUEUE(plan_depth)),
+    WORD("overrun", QUEUE(overrun), overrun_words),
+    SECONDS("extend_s", QUEUE(extend_ns), 0),
+    COUNT("max_overtakes", QUEUE(max_overtakes)),
+    SECONDS("max_wait_s", QUEUE(max_wait_ns), 0),
     FLAG("fixed", QUEUE(fixed)),
     COUNT("max_running", QUEUE(max_running)),
     COUNT("max_pending", QUEUE(max_pending)),
@@ -79,7 +85,9 @@ static const struct gang__field job_list[] = {FLAG("stale", JOB(stale)),
                                               SECONDS("refill_s", JOB(refill_ns), 0),
                                               SECONDS("start_within_s", JOB(start_within_ns), 0),
                                               SECONDS("back_off_s", JOB(back_off_ns), 0),
-                                              SECONDS("heartbeat_s", JOB(heartbeat_ns), 0)};
+                                              SECONDS("heartbeat_s", JOB(heartbeat_ns), 0),
+                                              SECONDS("begin_s", JOB(begin_ns), 0),
+                                              SECONDS("deadline_s", JOB(deadline_ns), 0)};
 
 static const struct gang__field case_list[] = {
     SECONDS("half_life_s", offsetof(struct gang_scenario, half_life_ns), 0)};

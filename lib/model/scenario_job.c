@@ -6,14 +6,13 @@
 #include <string.h>
 
 static const char *const job_keys[] = {
-    "name",           "queue",        "priority",        "preemptible",
-    "submit",         "min",          "tasks",           "same",
-    "prefer",         "groups",       "state",           "running_on",
-    "running_gpu",    "stale",        "never_preempts",  "policy",
-    "labels",         "peers",        "exclusive",       "scarce",
-    "user",           "user_groups",  "time_limit_s",    "hold",
-    "loss",           "max_restarts", "restart_delay_s", "refill_s",
-    "start_within_s", "back_off_s",   "heartbeat_s",     "after"};
+    "name",         "queue",           "priority",     "preemptible",    "submit",
+    "min",          "tasks",           "same",         "prefer",         "groups",
+    "state",        "running_on",      "running_gpu",  "stale",          "never_preempts",
+    "policy",       "labels",          "peers",        "exclusive",      "scarce",
+    "user",         "user_groups",     "time_limit_s", "hold",           "loss",
+    "max_restarts", "restart_delay_s", "refill_s",     "start_within_s", "back_off_s",
+    "heartbeat_s",  "after",           "begin_s",      "deadline_s"};
 
 static const char *const task_keys[] = {
     "name",        "count",         "min",           "cpu",

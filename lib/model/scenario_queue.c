@@ -42,7 +42,11 @@ static const char *const queue_keys[] = {"name",
                                          "policy",
                                          "backfill",
                                          "plan_depth",
-                                         "backfill_order"};
+                                         "backfill_order",
+                                         "overrun",
+                                         "extend_s",
+                                         "max_overtakes",
+                                         "max_wait_s"};
 
 /* What a key of `guaranteed`, `limit`, `lending_limit` or `weight` stands for: the name of the kind,
  * or NULL. */

@@ -57,13 +57,17 @@
  *           reclaim              "never", "lower" or "any"
  *           cells                [{level, count}]; level may also be "node"
  *           state             *  "open" (if not given), "draining" or "closed"
- *           order             *  "priority" (if not given), "fifo", "fair", "shortest", "least-served"
+ *           order             *  "priority" (if not given), "fifo", "fair", "shortest", "least-served",
+ *                                "deadline"
  *           turn              *  "fair" (if not given), "utilization" or "priority-utilization"
  *           block             *  "none" (if not given) or "strict"
  *           preempt           *  "requeue" (if not given), "suspend" or "cancel"
  *           backfill          *  "default" (if not given): the parent's, "none", "easy", "conservative"
  *           backfill_order    *  "default" (if not given): the parent's, "leaf", "shortest", "widest", "smallest"
  *           plan_depth        *  jobs that have a planned start; 0 (if not given): as the parent
+ *           overrun           *  "default" (if not given): the parent's, "kill", "extend" or "ask"
+ *           extend_s, max_overtakes, max_wait_s
+ *                             *  0 (if not given): as the parent
  *           fixed             *  true: nothing is ever taken from it
  *           max_running, max_pending, max_running_per_user
  *                             *  jobs; 0 (if not given): no bound
@@ -108,6 +112,8 @@
  *                             *  0 if not given
  *           start_within_s, back_off_s, heartbeat_s
  *                             *  0 if not given
+ *           begin_s, deadline_s
+ *                             *  times, the case begins at 0; 0 (if not given): none
  *           after             *  [{job: name, when: "start" | "end" | "success"}], without cycles:
  *                                gang_scenario.afters
  *   task    count                1 if it is not given

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/rcu.h"
 #include "core/shape.h"
 
 /* ---- models ---------------------------------------------------------------------------------- */
@@ -169,4 +170,24 @@ bool gang__class_within_limit(const struct gang__plan *p, const struct gang__gro
     for (uint32_t tier = 0; tier < t.inner && tier <= p->tier_limit && !within; tier++)
         within = gang__class_in_tier(p->c, g, class_id, t, tier);
     return within;
+}
+
+void gang__filter_mask(gang_cluster *c, const gang_request *q, uint32_t end, uint64_t *mask)
+{
+    struct gang__plan look;
+    memset(&look, 0, sizeof(look));
+    gang__rcu_enter();
+    look.c = c;
+    look.q = q;
+    look.modes = gang__modes_now(c);
+    for (uint32_t slot = 0; slot < end; slot++) {
+        const struct gang__node *node = gang__node_at(c, slot);
+        struct gang__misfit misfit;
+        bool may = false;
+        for (uint32_t g = 0; node && g < q->group_count && !may; g++)
+            may = gang__node_matches(&look, &q->group[g], node, &misfit);
+        if (may)
+            mask[slot / 64] |= UINT64_C(1) << (slot % 64);
+    }
+    gang__rcu_leave();
 }

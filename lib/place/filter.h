@@ -15,6 +15,9 @@
 bool gang__node_matches(const struct gang__plan *p, const struct gang__group *g,
                         const struct gang__node *node, struct gang__misfit *misfit);
 
+/* The bits of nodes (slots below `end`) that some group of the request may use are set; others stay as they are. */
+void gang__filter_mask(gang_cluster *c, const gang_request *q, uint32_t end, uint64_t *mask);
+
 /* Has every node to be asked that? */
 static inline bool gang__group_filters(const struct gang__plan *p, const struct gang__group *g)
 {

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When: may this be reserved, and when?
  *
- * An *ask* has a window and stages. The engine lays it out on a timeline, in which all that is taken already is an
+ * An *ask* has a window and stages. It is laid out on a timeline, in which all that is taken already is an
  * occupation (jobs, maintenance, reservations that were accepted), and beside what its user has booked. All of it
- * is placed or nothing. What it places are *pieces*: some gangs of one stage at one time, on nodes or of the pool.
+ * is placed or nothing. What is placed are *pieces*: some gangs of one stage at one time, on nodes or of the pool.
  *
  * Gangs of a stage may run at different times, unless combine is ORDER_NO_GAP or the start is fixed. As YARN's
- * GreedyReservationAgent does it: the earliest instant (or the latest) at which a gang fits for its duration
- * gets as many whole gangs as fit there; what is left goes on from there. A piece is never taken back: with several
- * stages or several gangs an ask may be refused that a search through all combinations would place. One
- * stage of one gang, or several stages in order of one gang each, EARLIEST or LATEST, are refused only if there
- * is no such start (with several groups in a stage: as gang__timeline_earliest() lays them out, first fit).
+ * GreedyReservationAgent does it: the first instant (or the last) at which a gang fits for its duration gets as many
+ * whole gangs as fit there; what is left goes on from there. A piece is never taken back: an ask of several
+ * stages or gangs may be refused that a search through all combinations would place. But one stage
+ * of one gang is refused only if there is no such start, and so are stages in order, one gang each, that have no
+ * period and no user's limit. (Tasks of several groups are laid out first fit, as gang__timeline_earliest() does
+ * it. Where nodes that are taken whole differ and their user has limits, some starts may be passed over.)
  *
  * EARLIEST  each piece as early as it can be; stages from the first to the last.
- * LATEST    each piece as late as it can be; stages in order from the last to the first. All instants at
- *           which something begins in the window are tried, from the last to the first.
+ * LATEST    each piece as late as it can be; stages in order from the last to the first.
  * CHEAPEST  each piece where its cost is least; of several such starts the earliest. The cost of a start is the
- *           integral of the load over the times of the piece (all its repetitions and, without gaps,
- *           all its stages). The load is the used part of what there is in all, of the kind of which most is
- *           used, in 2^-20, floored; it counts what has been placed of the ask before. Between steps the cost is
- *           linear, so least at the ends of the window, where an end of the piece is at a step of the timeline, or
- *           where a limit of the user's begins or ends to be in the way: these starts are looked at, by cost. At most
- *           GANG__ADMIT_STEPS steps are looked at, from the beginning of the window, and at most GANG__ADMIT_TRIES
- *           starts are laid out; if none of them will do, the piece is placed as with EARLIEST. In an order, a stage's
- *           window ends where the later ones still have room for their durations.
+ *           integral of the load over the times of the piece (all its repetitions and, without gaps, all
+ *           stages). The load is the used part of what there is in all, of the kind of which most is used,
+ *           in 2^-20, floored; what has been placed of the ask before counts. Between steps the cost is linear, so
+ *           it is least at an end of the window, where an end of the piece is at a step of the timeline, or where
+ *           a limit of the user's begins or ends to be in the way: these starts are looked at, by cost. At most
+ *           GANG__ADMIT_STEPS steps, from the beginning of the window, and 16 starts for each are looked at, and at
+ *           most GANG__ADMIT_TRIES starts are laid out; if none of them will do, the piece is as with EARLIEST.
+ *           In an order, a stage's window ends where the later ones still have room for their durations.
+ * An ask that cannot be placed LATEST or CHEAPEST is placed EARLIEST if it can be.
  *
  * Repetitions: with a period P every piece is placed `instances` times, P apart, on nodes of its own each time.
  * The window is that of the first instance.
@@ -31,18 +32,21 @@
  * The user's limits (usage.h) count what tasks ask for, units of the pool, and of nodes that are taken whole all that
  * they have and the nodes themselves.
  *
- * Times are ns in -2^60...2^62; durations and their sum, periods and instances x period are at most 2^60, but a deadline may be
- * GANG__NEVER. What lies before the timeline's present counts as the present.
+ * Times are ns in -2^60...2^62; durations and (instances x period) come to at most 2^60, but a deadline may be
+ * GANG__NEVER if EARLIEST is preferred. What lies before the timeline's present counts as the present.
  * Threads: as the timeline: one owner at a time. Memory: that of the timeline's allocator.
  *
  * Example: 16 tasks of 8 GPUs, 8 at a time, for an hour, today:
  *
  *     struct gang__time_group eight = {.count = 16, .need = {8000, 64 << 20, 8000}};
- *     struct gang__admit_stage stage = {.duration_ns = hour, .group = &eight, .group_count = 1, .gang = 8};
- *     struct gang__admit_ask ask = {.arrival_ns = now, .deadline_ns = now + day, .stage = &stage, .stage_count = 1};
+ *     struct gang__admit_stage stage = {
+ *         .duration_ns = hour, .group = &eight, .group_count = 1, .gang = 8};
+ *     struct gang__admit_ask ask = {
+ *         .arrival_ns = now, .deadline_ns = now + day, .stage = &stage, .stage_count = 1};
  *     struct gang__admitted got = {0};
  *     gang_result r = gang__admit(timeline, &ask, &got);
- *     if (r == GANG_ENOFIT) tell(got.why, got.next_ns);
+ *     if (r == GANG_ENOFIT)
+ *         tell(got.why, got.next_ns);
  *     gang__admitted_free(&got, mem);
  */
 #ifndef GANG__PLAN_ADMIT_H
@@ -73,8 +77,8 @@ struct gang__admit_stage {
     /* Tasks: `count` of each group in all. `most` bounds those of a piece on one node. */
     const struct gang__time_group *group;
     size_t group_count;
-    bool
-        whole; /* on nodes that are taken whole; for n nodes: a group of count n, most 1, needing nothing */
+    /* On nodes that are taken whole. For n nodes: a group of count n, most 1, that needs nothing. */
+    bool whole;
     const uint64_t *nodes; /* bit i % 64 of word i / 64: node i may be used; NULL: all may */
     /* Units of the pool, in all; 0: none. */
     int64_t pool;
@@ -89,17 +93,17 @@ struct gang__admit_stage {
 struct gang__admitted;
 
 struct gang__admit_ask {
-    int64_t arrival_ns,
-        deadline_ns; /* all is within; arrival < deadline; GANG__NEVER: no deadline */
-    bool
-        fixed; /* the first stage (ALL, ANY: each) begins at start_ns, all its gangs, or nothing is placed */
-    int64_t start_ns; /* ignored otherwise */
+    /* All is within. arrival < deadline; GANG__NEVER: no deadline. */
+    int64_t arrival_ns, deadline_ns;
+    /* The first stage (ALL, ANY: each) begins at start_ns, all its gangs, or nothing is placed. */
+    bool fixed;
+    int64_t start_ns;
     const struct gang__admit_stage *stage;
     size_t stage_count; /* 1...GANG__ADMIT_STAGES */
-    int combine;        /* GANG__ADMIT_ALL...; */
-    int prefer;         /* GANG__ADMIT_EARLIEST...; */
-    int64_t
-        period_ns; /* 0: once. At least the sum of the durations (ORDER...) or the longest (ALL, ANY) */
+    int combine;        /* GANG__ADMIT_ALL... */
+    int prefer;         /* GANG__ADMIT_EARLIEST... */
+    /* 0: once. At least the sum of the durations (ORDER...) or the longest (ALL, ANY). */
+    int64_t period_ns;
     int64_t instances;         /* with a period: 1...GANG__ADMIT_INSTANCES */
     struct gang__usage *usage; /* of its user; NULL: no limits */
     /* One that was accepted on the same timeline and of the same user (usage) and is to be changed: it
@@ -120,25 +124,31 @@ struct gang__admit_piece {
     uint32_t usage_id; /* of the booking, where the ask has a usage */
 };
 
-/* Why not. */
+/* Why not: what `wanted`, `has` and `item` say. */
 enum {
     GANG__ADMIT_FITS,
     /* The ask is refused: */
-    GANG__ADMIT_LARGER, /* a gang is larger than all there is, were it empty: wanted and has are tasks (of the group
-                          * `item`), units, or the named node's number (then has is the number of nodes) */
-    GANG__ADMIT_SHORT, /* the window is shorter than the durations: wanted, has in ns */
-    GANG__ADMIT_FULL, /* too little is free in the window: of `wanted` gangs of the stage `has` found room */
-    GANG__ADMIT_MOST, /* what the user would have at an instant: wanted; his limit: has; item: GANG__FREE_... */
-    GANG__ADMIT_AVERAGE, /* the same over a window */
+    /* A gang is larger than all there is, were it empty: tasks of the group `item` (has: for so many there would be
+     * room, if it were alone), or units. */
+    GANG__ADMIT_LARGER,
+    /* The window is shorter than the durations: ns. */
+    GANG__ADMIT_SHORT,
+    /* Too little is free in the window: gangs of the stage, and how many of them found room. */
+    GANG__ADMIT_FULL,
+    /* There is room, but at the first time that there is, the user would have so much of the kind `item` at an
+     * instant, and may have that. */
+    GANG__ADMIT_MOST,
+    /* The same, as the average over a window. */
+    GANG__ADMIT_AVERAGE,
     /* The ask is wrong: */
-    GANG__ADMIT_BAD_WINDOW, /* arrival not before deadline, or not in range; fixed start outside */
-    GANG__ADMIT_BAD_STAGES, /* none, too many; no such combine or prefer */
-    GANG__ADMIT_BAD_STAGE, /* none or several of groups, pool, nodes; nodes not ascending, none such */
-    GANG__ADMIT_BAD_DURATION,
-    GANG__ADMIT_BAD_GROUP, /* number `item` of the stage: a number out of range */
-    GANG__ADMIT_BAD_GANG,  /* does not divide the count (wanted: the gang; has: the count) */
-    GANG__ADMIT_BAD_PERIOD, /* negative; shorter than the durations (wanted, has in ns); instances out of range */
-    GANG__ADMIT_BAD_AMOUNT /* more than can be counted */
+    GANG__ADMIT_BAD_WINDOW, /* arrival not before deadline; in the past, out of range; start outside */
+    GANG__ADMIT_BAD_STAGES,   /* none, too many; no such combine or prefer */
+    GANG__ADMIT_BAD_STAGE,    /* none or several of groups, pool, nodes; node number `item` */
+    GANG__ADMIT_BAD_DURATION, /* ns, and the most */
+    GANG__ADMIT_BAD_GROUP,    /* number `item` of the stage: a number out of range */
+    GANG__ADMIT_BAD_GANG,     /* does not divide the count: the gang, and the count */
+    GANG__ADMIT_BAD_PERIOD,   /* shorter than the durations: ns of these; instances, and the most */
+    GANG__ADMIT_BAD_AMOUNT    /* more than can be counted */
 };
 
 /* The answer. A buffer that is used again; begin with all zero. */
@@ -162,7 +172,8 @@ struct gang__admitted {
 };
 
 /* Place an ask. If it is accepted, the pieces are in the timeline and booked, and stay there until
- * gang__admitted_undo(), or until their ids are removed; if not, both are as before.
+ * gang__admitted_undo(), or until their ids are removed; if not, both are as before. (Another timeline gives other
+ * ids: write them into the pieces, see gang__admitted_occupation().)
  *   got  filled; what is said of `instead` holds: it may not be `got` itself
  * Returns GANG_OK; GANG_ENOFIT: not in this window (FULL, MOST, AVERAGE), see next_ns; GANG_ENEVER: refused
  * whatever the window (LARGER), or for a reason that does not lie in the plan (SHORT), or next_ns is GANG__NEVER;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Admission inside.
  *
- *   admit.c        an ask from its beginning to its answer: tried, explained, the next time
+ *   admit.c        an ask from its beginning to its answer
  *   admit_check.c  what makes an ask wrong
+ *   admit_place.c  placing it in one window: a stage's gangs, several stages
+ *   admit_why.c    why it was refused, and when it would not be
  *   admit_lay.c    does something fit at one time; laying it out, and taking it back
  *   admit_find.c   the earliest start, the latest one
  *   admit_cost.c   the cheapest one
@@ -40,6 +42,16 @@ struct gang__figure {
     uint32_t first, count;
 };
 
+/* How an ask is tried. */
+struct gang__attempt {
+    int64_t from_ns, end_ns; /* the window */
+    int64_t start_ns;        /* if `fixed` */
+    bool fixed;
+    int prefer;
+    uint32_t first, count; /* the stages */
+    int combine;
+};
+
 struct gang__admission {
     struct gang__timeline *t;
     const struct gang__admit_ask *ask;
@@ -65,6 +77,26 @@ int64_t gang__admit_gangs(const struct gang__admit_stage *stage);
 /* What the window must have room for. */
 int64_t gang__admit_span(const struct gang__admit_ask *ask);
 
+/* ---- admit_place.c ---- */
+
+/* Where a figure goes in a window, as preferred. GANG_OK; GANG_ENOFIT; errors. */
+gang_result gang__admit_find(struct gang__admission *a, const struct gang__figure *f, int prefer,
+                             int64_t from_ns, int64_t end_ns, int64_t *start_ns);
+/* All of it or nothing. GANG_ENOFIT: `got` says which stage was short of room. */
+gang_result gang__admit_place(struct gang__admission *a, const struct gang__attempt *t);
+/* The same; if that is not possible as preferred, as early as can be. */
+gang_result gang__admit_place_or_earliest(struct gang__admission *a, const struct gang__attempt *t);
+/* When the first piece of the first instance begins, or the last one ends, of those from `first` on. */
+int64_t gang__admit_border(const struct gang__admitted *got, size_t first, bool end);
+
+/* ---- admit_why.c ---- */
+
+/* It was refused: what for goes into `got`. GANG_OK; GANG_ENEVER: it is larger than all there is; errors. */
+gang_result gang__admit_explain(struct gang__admission *a, const struct gang__attempt *t);
+/* gang__admitted.next_ns. No time is looked at from far_ns on. */
+gang_result gang__admit_next(struct gang__admission *a, const struct gang__attempt *t,
+                             int64_t far_ns);
+
 /* ---- admit_lay.c ---- */
 
 /* Look for so many gangs of a stage from now on. */
@@ -83,8 +115,8 @@ gang__figure_demand(const struct gang__admission *a, const struct gang__figure *
 {
     return &a->demand[f->first + piece % f->count];
 }
-/* Does it fit there, with the user's limits? GANG_OK; GANG_ENOFIT; errors. Afterwards `piece` has what each takes truly, as
- * far as was looked at. `full`: set whether it is the room that is missing, and not the limits. */
+/* Does it fit there, with the user's limits? GANG_OK; GANG_ENOFIT; errors. Afterwards `piece` has what each takes
+ * truly, as far as was looked at. `full`: set whether it is the room that is missing, and not the limits. */
 gang_result gang__figure_fits(struct gang__admission *a, const struct gang__figure *f,
                               int64_t start_ns, bool *full);
 /* Put it there, where it fits: into the timeline, the bookings and `got`. On error some of it may be there. */

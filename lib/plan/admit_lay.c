@@ -123,25 +123,25 @@ static gang_result note(struct gang__admission *a, const struct gang__demand *d,
                     sizeof(got->place[0])))
         return GANG_ENOMEM;
     const struct gang__usage_piece *p = &a->piece[piece];
-    struct gang__admit_piece *new = &got->piece[got->count];
-    *new = (struct gang__admit_piece){.stage = (uint32_t)(d - a->demand),
-                                      .instance = instance,
-                                      .start_ns = start_ns + p->offset_ns,
-                                      .end_ns = start_ns + p->offset_ns + p->duration_ns,
-                                      .gangs = gangs,
-                                      .place = got->place_count,
-                                      .place_count = a->fit.count,
-                                      .pool = d->pool,
-                                      .whole = d->ask.whole};
+    struct gang__admit_piece *made = &got->piece[got->count];
+    *made = (struct gang__admit_piece){.stage = (uint32_t)(d - a->demand),
+                                       .instance = instance,
+                                       .start_ns = start_ns + p->offset_ns,
+                                       .end_ns = start_ns + p->offset_ns + p->duration_ns,
+                                       .gangs = gangs,
+                                       .place = got->place_count,
+                                       .place_count = a->fit.count,
+                                       .pool = d->pool,
+                                       .whole = d->ask.whole};
     if (a->fit.count)
         memcpy(&got->place[got->place_count], a->fit.place, a->fit.count * sizeof(got->place[0]));
-    struct gang__occupation o = {new->start_ns, new->end_ns,  d->group,  d->ask.group_count,
-                                 a->fit.place,  a->fit.count, new->pool, new->whole};
-    gang_result r = gang__timeline_add(a->t, &o, &new->id);
+    struct gang__occupation o = {made->start_ns, made->end_ns, d->group,   d->ask.group_count,
+                                 a->fit.place,   a->fit.count, made->pool, made->whole};
+    gang_result r = gang__timeline_add(a->t, &o, &made->id);
     if (r == GANG_OK && a->usage) {
-        r = gang__usage_add(a->usage, new->start_ns, new->end_ns, p->amount, &new->usage_id);
+        r = gang__usage_add(a->usage, made->start_ns, made->end_ns, p->amount, &made->usage_id);
         if (r != GANG_OK)
-            gang__timeline_remove(a->t, new->id);
+            gang__timeline_remove(a->t, made->id);
     }
     if (r != GANG_OK)
         return r;

@@ -40,8 +40,10 @@ static gang_result fill(struct gang__timeline *t, const int64_t *capacity)
     t->candidate = gang__zalloc(&t->mem, n, sizeof(t->candidate[0]));
     t->candidate_of = gang__zalloc(&t->mem, n, sizeof(t->candidate_of[0]));
     t->is_candidate = gang__zalloc(&t->mem, n / 64 + 1, sizeof(t->is_candidate[0]));
+    t->stale = gang__zalloc(&t->mem, n, sizeof(t->stale[0]));
+    t->is_stale = gang__zalloc(&t->mem, n / 64 + 1, sizeof(t->is_stale[0]));
     if (!t->capacity || !t->node || !t->now || !t->candidate || !t->candidate_of ||
-        !t->is_candidate)
+        !t->is_candidate || !t->stale || !t->is_stale)
         return GANG_ENOMEM;
     if (n)
         memcpy(t->capacity, capacity, n * sizeof(t->capacity[0]));
@@ -50,7 +52,7 @@ static gang_result fill(struct gang__timeline *t, const int64_t *capacity)
     for (size_t i = 0; i < n; i++) {
         t->node[i] = (struct gang__stay_head){GANG__NONE, GANG__NONE, 0};
         t->candidate_of[i] = GANG__NONE;
-        gang__node_now(t, (uint32_t)i);
+        gang__node_stale(t, (uint32_t)i);
     }
     return GANG_OK;
 }
@@ -88,8 +90,9 @@ void gang__timeline_free(struct gang__timeline *t)
         t->chunks = chunk->next;
         gang__release(&t->mem, chunk);
     }
-    void *const block[] = {t->capacity,     t->node,     t->now,     t->candidate, t->candidate_of,
-                           t->is_candidate, t->occupant, t->free_id, t->active,    t->tasks};
+    void *const block[] = {t->capacity,     t->node,         t->now,      t->candidate,
+                           t->candidate_of, t->is_candidate, t->occupant, t->free_id,
+                           t->active,       t->tasks,        t->stale,    t->is_stale};
     for (size_t i = 0; i < sizeof(block) / sizeof(block[0]); i++)
         gang__release(&t->mem, block[i]);
     struct gang_mem mem = t->mem;
@@ -231,7 +234,7 @@ static void come(struct gang__timeline *t, struct gang__occupant *o)
     count_all(t, o, 1);
     for (uint32_t i = 0; i < o->stay_count; i++) {
         link_stay(t, o, i);
-        gang__node_now(t, o->stay[i].node);
+        gang__node_stale(t, o->stay[i].node);
         struct gang__after_end one =
             gang__node_after(t, o->stay[i].node, o->end_ns, GANG__LEVEL_ALL);
         gang__after_lift(&after, &one);
@@ -243,7 +246,7 @@ static void go(struct gang__timeline *t, struct gang__occupant *o)
 {
     for (uint32_t i = 0; i < o->stay_count; i++) {
         unlink_stay(t, o, i);
-        gang__node_now(t, o->stay[i].node);
+        gang__node_stale(t, o->stay[i].node);
         lift(t, o, o->stay[i].node);
     }
     count_all(t, o, -1);
@@ -393,7 +396,7 @@ void gang__timeline_advance(struct gang__timeline *t, int64_t now_ns)
         for (int side = 0; side < 2; side++)
             for (const struct gang__occupant *o = e->first[side]; o; o = o->next[side])
                 for (uint32_t i = 0; i < o->stay_count; i++)
-                    gang__node_now(t, o->stay[i].node);
+                    gang__node_stale(t, o->stay[i].node);
 }
 
 /* ---- does it fit? -------------------------------------------------------------------------- */

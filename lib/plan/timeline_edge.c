@@ -152,7 +152,6 @@ void gang__edges_enter(struct gang__timeline *t, struct gang__occupant *o)
     if (o->end_ns == GANG__NEVER)
         return;
     enter(edge_at(t, o->end_ns), o, GANG__ENDS);
-    bound(t, o->edge[GANG__ENDS]);
 }
 
 void gang__edges_leave(struct gang__timeline *t, struct gang__occupant *o)

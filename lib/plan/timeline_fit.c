@@ -221,6 +221,7 @@ static bool is_done(const struct search *s)
 static void look_at_now(struct search *s)
 {
     struct gang__timeline *t = s->t;
+    gang__nodes_settle(t);
     uint32_t node = gang__node_next(t, 0, after_may, s);
     for (; node < t->nodes && !is_done(s); node = gang__node_next(t, node + 1, after_may, s))
         look_at(s, node);

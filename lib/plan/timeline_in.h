@@ -107,6 +107,9 @@ struct gang__timeline {
         uint32_t of, at, count;
     } * node;
     struct gang__after_end *now; /* at now_ns: a heap of 2 * leaves, node i at leaves + i */
+    uint32_t *stale;             /* nodes of which that is to be made out anew, */
+    uint64_t *is_stale;          /* as bits, */
+    size_t stale_count;          /* and how many */
     struct gang__ordered edges;
     struct gang__edge *spare; /* by link.child[0]; with those in use twice the occupations */
     struct gang__edge_chunk *chunks;
@@ -140,7 +143,8 @@ static inline struct gang__edge *gang__edge_of(const struct gang__tree_link *lin
 void gang__edges_init(struct gang__timeline *t);
 /* Have two for each of so many occupations. False: out of memory. */
 bool gang__edges_reserve(struct gang__timeline *t, size_t occupations);
-/* Enter an occupation at its edges, which are made if need be; and the reverse. */
+/* Enter an occupation at its edges, which are made if need be; nothing is known yet of what it leaves behind
+ * (GANG__AFTER_NOTHING). And the reverse. */
 void gang__edges_enter(struct gang__timeline *t, struct gang__occupant *o);
 void gang__edges_leave(struct gang__timeline *t, struct gang__occupant *o);
 /* The changes of an edge changed. */
@@ -188,8 +192,10 @@ void gang__node_during(struct gang__timeline *t, uint32_t node, int64_t start_ns
                        int64_t unused[GANG__FREE_KINDS], int64_t *until_ns);
 /* Is nothing of it taken from start to end? */
 bool gang__node_whole(struct gang__timeline *t, uint32_t node, int64_t start_ns, int64_t end_ns);
-/* Make out anew what is free of it now. */
-void gang__node_now(struct gang__timeline *t, uint32_t node);
+/* What is free of it now may be something else; and what is free now is made out for all of those, before
+ * gang__node_next() is asked: several changes of a node between two searches cost one look at it. */
+void gang__node_stale(struct gang__timeline *t, uint32_t node);
+void gang__nodes_settle(struct gang__timeline *t);
 /* The first node >= `from` for which `may` is true; `nodes`: none. `may` is asked of bounds of many, too. */
 typedef bool gang__after_may(const struct gang__after_end *after, const void *ctx);
 uint32_t gang__node_next(const struct gang__timeline *t, uint32_t from, gang__after_may *may,

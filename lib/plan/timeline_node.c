@@ -165,7 +165,16 @@ int64_t gang__timeline_node_at(struct gang__timeline *t, uint32_t node, int64_t 
 
 /* ---- what is free of all nodes now --------------------------------------------------------- */
 
-void gang__node_now(struct gang__timeline *t, uint32_t node)
+void gang__node_stale(struct gang__timeline *t, uint32_t node)
+{
+    uint64_t bit = UINT64_C(1) << (node % 64);
+    if (t->is_stale[node / 64] & bit)
+        return;
+    t->is_stale[node / 64] |= bit;
+    t->stale[t->stale_count++] = node;
+}
+
+static void make_out(struct gang__timeline *t, uint32_t node)
 {
     struct gang__after_end now = gang__node_after(t, node, t->now_ns, GANG__LEVEL_ALL);
     for (size_t i = t->leaves + (size_t)node; memcmp(&t->now[i], &now, sizeof(now)) != 0;) {
@@ -176,6 +185,15 @@ void gang__node_now(struct gang__timeline *t, uint32_t node)
         gang__after_lift(&now, &t->now[i ^ 1]);
         i /= 2;
     }
+}
+
+void gang__nodes_settle(struct gang__timeline *t)
+{
+    for (size_t i = 0; i < t->stale_count; i++) {
+        t->is_stale[t->stale[i] / 64] = 0;
+        make_out(t, t->stale[i]);
+    }
+    t->stale_count = 0;
 }
 
 uint32_t gang__node_next(const struct gang__timeline *t, uint32_t from, gang__after_may *may,

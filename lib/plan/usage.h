@@ -67,7 +67,8 @@ gang_result gang__usage_set_limit(struct gang__usage *u, const struct gang__usag
  *   amount  GANG__FREE_DIMS, >= 0
  *   id      by which it is moved and removed; those of removed ones are given again
  * GANG_OK; GANG_EINVAL: start not before end; GANG_ERANGE: a time out of range, an amount not in 0...2^62, the
- * integral of all bookings beyond 2^124; GANG_ENOMEM. On error nothing changed. O(1), amortised; the next question after changes takes O(B log B). */
+ * integral of all bookings beyond 2^124; GANG_ENOMEM. On error nothing changed. O(1), amortised; the next question
+ * after changes takes O(B log B). */
 gang_result gang__usage_add(struct gang__usage *u, int64_t start_ns, int64_t end_ns,
                             const int64_t *amount, uint32_t *id) GANG_MUST_CHECK;
 void gang__usage_remove(struct gang__usage *u, uint32_t id);

@@ -209,7 +209,7 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"within", s->within, GANG_DISPLACE_DEFAULT, GANG_DISPLACE_LOWER_OR_NEWER},
         {"reclaim", s->reclaim, GANG_DISPLACE_DEFAULT, GANG_DISPLACE_ANY},
         {"state", s->state, GANG_QUEUE_OPEN, GANG_QUEUE_CLOSED},
-        {"order", s->order, GANG_ORDER_PRIORITY, GANG_ORDER_LEAST_SERVED},
+        {"order", s->order, GANG_ORDER_PRIORITY, GANG_ORDER_DEADLINE},
         {"turn", s->turn, GANG_TURN_FAIR, GANG_TURN_PRIORITY_UTILIZATION},
         {"block", s->block, GANG_BLOCK_NONE, GANG_BLOCK_STRICT},
         {"preempt", s->preempt, GANG_PREEMPT_REQUEUE, GANG_PREEMPT_CANCEL},
@@ -220,6 +220,8 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"backfill", s->backfill, GANG_BACKFILL_DEFAULT, GANG_BACKFILL_CONSERVATIVE},
         {"backfill_order", s->backfill_order, GANG_BACKFILL_ORDER_DEFAULT,
          GANG_BACKFILL_ORDER_SMALLEST},
+        {"overrun", s->overrun, GANG_OVERRUN_DEFAULT, GANG_OVERRUN_ASK},
+        {"reserved1", s->reserved1, 0, 0},
     };
     gang_result r = ranges_check(words, COUNT(words), GANG_EINVAL, error);
     if (r == GANG_OK && s->reclaim == GANG_DISPLACE_LOWER_OR_NEWER)
@@ -243,6 +245,9 @@ static gang_result numbers_check(const struct gang_queue_spec *s, struct gang_er
         {"max_children", s->max_children, 0, INT64_MAX},
         {"child_idle_ns", s->child_idle_ns, 0, INT64_MAX},
         {"plan_depth", s->plan_depth, 0, INT64_MAX},
+        {"extend_ns", s->extend_ns, 0, INT64_MAX},
+        {"max_overtakes", s->max_overtakes, 0, INT64_MAX},
+        {"max_wait_ns", s->max_wait_ns, 0, INT64_MAX},
     };
     gang_result r = ranges_check(numbers, COUNT(numbers), GANG_ERANGE, error);
     if (r == GANG_OK && s->max_time_limit_ns && s->default_time_limit_ns > s->max_time_limit_ns)

@@ -16,7 +16,9 @@
 #include "place/request.h"
 #include "queue/queue_spec.h"
 
-#define STALE_NS INT64_C(60000000000) /* of a queue at the top that says nothing */
+/* Of a queue at the top that says nothing. */
+#define STALE_NS INT64_C(60000000000)
+#define EXTEND_NS INT64_C(60000000000)
 
 /* A queue while it is compiled, by its place among the specifications. */
 struct seat {
@@ -387,6 +389,8 @@ static int64_t time_of(int64_t own, int64_t none, int64_t inherited)
 static void set_inherited(struct gang__queue *q, const struct gang__queue *parent)
 {
     static const struct gang__queue top = {.stale_ns = STALE_NS,
+                                           .overrun = GANG_OVERRUN_KILL,
+                                           .extend_ns = EXTEND_NS,
                                            .backfill = GANG_BACKFILL_NONE,
                                            .backfill_order = GANG_BACKFILL_ORDER_LEAF};
     const struct gang_queue_spec *s = q->spec;
@@ -404,6 +408,10 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
         q->default_time_limit_ns = q->max_time_limit_ns;
     q->backfill = s->backfill ? s->backfill : from->backfill;
     q->backfill_order = s->backfill_order ? s->backfill_order : from->backfill_order;
+    q->overrun = s->overrun ? s->overrun : from->overrun;
+    q->extend_ns = time_of(s->extend_ns, 0, from->extend_ns);
+    q->max_overtakes = s->max_overtakes ? s->max_overtakes : from->max_overtakes;
+    q->max_wait_ns = time_of(s->max_wait_ns, 0, from->max_wait_ns);
     q->depth_given = s->plan_depth ? s->plan_depth : from->depth_given;
     q->plan_depth = q->depth_given                              ? q->depth_given
                     : q->backfill == GANG_BACKFILL_CONSERVATIVE ? GANG__NO_BOUND

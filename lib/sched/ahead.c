@@ -105,37 +105,39 @@ void gang__ahead_due(gang_sched *s, const struct gang__job *job)
 
 /* ---- what a unit takes, and until when ------------------------------------------------------- */
 
-/* When its limit and its grace have passed; one that does not run yet starts at `start_ns`. */
-static int64_t latest_end(const struct gang__job *job, int64_t start_ns)
-{
-    int64_t from = job->state == GANG_JOB_RUNNING ? job->started_ns : start_ns;
-    return gang__add_sat(gang__add_sat(from, job->time_limit_ns), job->leaf->q->grace_ns);
-}
-
-/* How long it runs if it starts now: its time limit, and the grace in which it then stops. */
-int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u)
+/* When it is expected to have gone, if it started at `start_ns`: then its grace has passed, too. Where something is
+ * reserved, at the latest: a prediction that does not come true must not be in its way. */
+static int64_t gone_at(const gang_sched *s, const struct gang__unit *u, int64_t start_ns)
 {
     const struct gang__job *job = u->job;
-    int64_t end = job->time_limit_ns > 0 ? latest_end(job, s->now_ns) : gang__reserve_until(u);
-    if (end == GANG__NEVER ||
-        (job->time_limit_ns <= 0 && end - s->now_ns <= job->leaf->q->grace_ns))
-        return GANG__NEVER; /* it has no end, or not even time to stop */
+    int64_t from = job->state == GANG_JOB_RUNNING ? job->started_ns : start_ns;
+    int64_t end =
+        gang__ahead_by_limit(s) ? gang__term_end(job, from) : gang__term_expected(job, from);
+    int64_t until = job->time_limit_ns <= 0 ? gang__reserve_until(u) : GANG__NEVER;
+    end = gang__add_sat(end, job->leaf->q->grace_ns);
+    return end < until ? end : until;
+}
+
+int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u)
+{
+    int64_t end = gone_at(s, u, s->now_ns);
+    if (end == INT64_MAX)
+        return GANG__NEVER;
+    if (u->in && u->job->time_limit_ns <= 0 && end - s->now_ns <= u->job->leaf->q->grace_ns)
+        return GANG__NEVER; /* not even time to stop */
     return end > s->now_ns ? end - s->now_ns : 1;
 }
 
 int64_t gang__ahead_end_from(const gang_sched *s, const struct gang__unit *u, int64_t start_ns)
 {
-    (void)s;
-    return u->job->time_limit_ns <= 0 ? gang__reserve_until(u) : latest_end(u->job, start_ns);
+    return gone_at(s, u, start_ns);
 }
 
 int64_t gang__ahead_end(const gang_sched *s, const struct gang__unit *u)
 {
     int64_t end = INT64_MIN;
     if (u->alloc != GANG_ID_NONE) {
-        end = gang__ahead_end_from(s, u, u->started_ns);
-        if (end == GANG__NEVER)
-            return end;
+        end = gone_at(s, u, u->started_ns);
     } else {
         for (const struct gang__leave *l = u->leaves; l; l = l->next)
             end = l->deadline_ns > end ? l->deadline_ns : end;
@@ -278,6 +280,7 @@ static void touch_all(gang_sched *s)
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++)
             gang__ahead_touch(s, &job->unit[i]);
+        gang__timer_set(s, job); /* what was expected of it matters from now on */
     }
     s->ahead->stale = true;
 }
@@ -326,8 +329,11 @@ static bool make_anew(gang_sched *s)
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return false;
     uint32_t end = s->scratch->end;
+    size_t words = end / 64 + 1;
     if (!gang__grow(&s->mem, (void **)&a->capacity, &a->capacity_room,
-                    (size_t)end * GANG__FREE_KINDS + 1, sizeof(*a->capacity)))
+                    (size_t)end * GANG__FREE_KINDS + 1, sizeof(*a->capacity)) ||
+        !gang__grow(&s->mem, (void **)&a->mask, &a->mask_room, words, sizeof(*a->mask)) ||
+        !gang__grow(&s->mem, (void **)&a->part, &a->part_room, words, sizeof(*a->part)))
         return false;
     uint32_t was = a->end;
     a->end = end;
@@ -363,14 +369,58 @@ void gang__ahead_free(gang_sched *s)
     s->ahead = NULL;
 }
 
+/* By sums over all nodes: what a unit's gang takes of them, at least. */
+static void sums_of(const gang_sched *s, const struct gang__unit *u, int64_t need[GANG__FREE_DIMS])
+{
+    memset(need, 0, GANG__FREE_DIMS * sizeof(*need));
+    for (uint32_t i = 0; u->ask->exact && i < u->ask->gang_count; i++) {
+        const struct gang__take *t = &u->ask->gang[i];
+        const struct gang__dim *d = &s->queues->dim[t->dim];
+        int k = d->partition                  ? -1
+                : d->kind == GANG_KIND_CPU    ? GANG__FREE_CPU
+                : d->kind == GANG_KIND_MEMORY ? GANG__FREE_MEMORY
+                : d->kind == GANG_KIND_GPU    ? GANG__FREE_GPU
+                                              : -1;
+        if (k >= 0)
+            need[k] = t->amount;
+    }
+}
+
+bool gang__ahead_fits_sums(const gang_sched *s, const struct gang__unit *u)
+{
+    int64_t need[GANG__FREE_DIMS], end = gang__add_sat(s->now_ns, gang__ahead_estimate(s, u));
+    sums_of(s, u, need);
+    return gang__timeline_fits_sum(gang__ahead_when(s, u), need, s->now_ns, end);
+}
+
+/* May it have a plan, beside those that its leaf has, or in the place of one behind it? */
+static bool may_plan(const struct gang__unit *u)
+{
+    const struct gang__qs *leaf = u->job->leaf;
+    if (!gang__ahead_plans(u) || leaf->planned_count < leaf->q->plan_depth)
+        return gang__ahead_plans(u);
+    for (const struct gang__unit *w = leaf->planned; w; w = w->next_planned)
+        if (gang__unit_before(u, w, leaf->q->order) < 0)
+            return true;
+    return false;
+}
+
+bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u)
+{
+    return !u->plan && !u->places && !may_plan(u) && !gang__reserve_drawn(s, u) &&
+           !gang__ahead_fits_sums(s, u);
+}
+
 /* Those who wait because of plans, or may have one, have their turn again. */
 static void let_look(gang_sched *s)
 {
     struct gang__bin *next;
     for (struct gang__bin *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
-        if (bin->why == GANG_WAIT_PLANNED || bin->why == GANG_WAIT_RESERVATION ||
-            (bin->leaf->q->backfill != GANG_BACKFILL_NONE && bin->why == GANG_WAIT_ROOM))
+        if (bin->why != GANG_WAIT_PLANNED && bin->why != GANG_WAIT_RESERVATION &&
+            (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_ROOM))
+            continue;
+        if (bin->grower || !gang__ahead_hopeless(s, gang__bin_head(bin)))
             gang__turn_unblock(s, bin);
     }
 }
@@ -390,9 +440,10 @@ bool gang__ahead_ready(gang_sched *s)
     if (!a || (!gang__ahead_current(s) && !make_anew(s)))
         return false;
     gang__timeline_advance(a->when, s->now_ns);
-    if (a->config != s->config_count)
-        touch_all(s); /* graces may be others */
+    if (a->config != s->config_count || a->by_limit != gang__ahead_by_limit(s))
+        touch_all(s); /* graces may be others, or predictions count no more */
     a->config = s->config_count;
+    a->by_limit = gang__ahead_by_limit(s);
     return gang__ahead_sync(s);
 }
 

@@ -30,8 +30,10 @@ struct gang__ahead {
     uint64_t epoch, states, config;
     int64_t planned;    /* units that have a planned start */
     uint64_t failed_in; /* the run in which memory was short */
+    bool by_limit;      /* ends in it are the latest ones, not those predicted */
     bool stale;         /* plans are to be looked at again */
-    bool plain;         /* all nodes are up: see gang__ahead_check() */
+    bool kept;  /* a plan has become a start: who waited for it without one may look again */
+    bool plain; /* all nodes are up: see gang__ahead_check() */
     struct gang__unit *touched;
     const struct gang__unit *starting; /* its gang is in the timeline already, as this: */
     gang_alloc_id started;
@@ -95,10 +97,14 @@ bool gang__ahead_current(const gang_sched *s);
 /* Its plan is taken out, and nobody is told. */
 void gang__ahead_drop(gang_sched *s, struct gang__unit *u);
 
+/* By sums over all nodes, wherever things lie: is enough free for a unit's gang from now until it ends, beside all
+ * plans? */
+bool gang__ahead_fits_sums(const gang_sched *s, const struct gang__unit *u);
+/* Can it neither start now, nor have a plan? Then it need not be looked at. */
+bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u);
+
 /* ---- ahead_plan.c: when it would start, and where ---- */
 
-/* Nodes on which some group may run at all (a->mask). False: out of memory. */
-bool gang__ahead_mask(gang_sched *s, const gang_request *q);
 /* Those of them in a domain (a->part). */
 void gang__ahead_part(gang_sched *s, int32_t level, uint32_t index);
 

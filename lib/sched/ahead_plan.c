@@ -9,31 +9,21 @@
 
 /* ---- asking ----------------------------------------------------------------------------------- */
 
-bool gang__ahead_mask(gang_sched *s, const gang_request *q)
+/* Does it matter to some group which node it is? */
+static bool is_choosy(const gang_sched *s, const gang_request *q)
+{
+    bool some = gang__modes_now(s->cluster) != NULL;
+    for (uint32_t g = 0; g < q->group_count; g++)
+        some = some || q->group[g].filters || q->group[g].same >= 0;
+    return some || q->same >= 0;
+}
+
+/* Nodes on which some group may run at all. */
+static void make_mask(gang_sched *s, const gang_request *q)
 {
     struct gang__ahead *a = s->ahead;
-    size_t words = a->end / 64 + 1;
-    if (!gang__grow(&s->mem, (void **)&a->mask, &a->mask_room, words, sizeof(*a->mask)) ||
-        !gang__grow(&s->mem, (void **)&a->part, &a->part_room, words, sizeof(*a->part)))
-        return false;
-    memset(a->mask, 0, words * sizeof(*a->mask));
-    gang__rcu_enter();
-    struct gang__plan look;
-    memset(&look, 0, sizeof(look));
-    look.c = s->cluster;
-    look.q = q;
-    look.modes = gang__modes_now(s->cluster);
-    for (uint32_t slot = 0; slot < a->end; slot++) {
-        const struct gang__node *node = gang__node_at(s->cluster, slot);
-        struct gang__misfit misfit;
-        bool may = false;
-        for (uint32_t g = 0; node && g < q->group_count && !may; g++)
-            may = gang__node_matches(&look, &q->group[g], node, &misfit);
-        if (may)
-            gang__mask_put(a->mask, slot);
-    }
-    gang__rcu_leave();
-    return true;
+    memset(a->mask, 0, (a->end / 64 + 1) * sizeof(*a->mask));
+    gang__filter_mask(s->cluster, q, a->end, a->mask);
 }
 
 void gang__ahead_part(gang_sched *s, int32_t level, uint32_t index)
@@ -79,12 +69,14 @@ gang_result gang__ahead_earliest(gang_sched *s, const struct gang__unit *u, int6
     struct gang__ahead *a = s->ahead;
     const gang_request *q = gang__unit_request(u);
     struct gang__time_ask ask = {NULL, 0, gang__ahead_estimate(s, u), NULL, q->exclusive};
-    if (!gang__ahead_needs(s, q) || !gang__ahead_mask(s, q) ||
-        !gang__grow(&s->mem, (void **)&a->group_of, &a->group_of_room, q->group_count,
-                    sizeof(*a->group_of)))
+    bool choosy = is_choosy(s, q);
+    if (!gang__ahead_needs(s, q) || !gang__grow(&s->mem, (void **)&a->group_of, &a->group_of_room,
+                                                q->group_count, sizeof(*a->group_of)))
         return GANG_ENOMEM;
     ask.group = a->group; /* it may have grown */
-    ask.nodes = a->mask;
+    if (choosy)
+        make_mask(s, q);
+    ask.nodes = choosy ? a->mask : NULL;            /* those that are not up have nothing */
     for (uint32_t g = 0; g < q->group_count; g++) { /* those of which none must start come later */
         a->group[ask.group_count] = a->group[g];
         a->group[ask.group_count].count = u->ask->gang_of[g];

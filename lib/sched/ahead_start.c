@@ -5,6 +5,7 @@
 #include "place/request.h"
 #include "sched/ahead.h"
 #include "sched/cells.h"
+#include "sched/overdue.h"
 #include "sched/reserve.h"
 
 /* ---- starting between plans -------------------------------------------------------------------- */
@@ -132,7 +133,9 @@ static gang_result place_now(gang_sched *s, const struct gang__unit *u, bool pic
     if (picky)
         close_others(s);
     gang__reserve_close(s, u, 0, false, s->scratch);
-    gang_result r = gang__cells_keep(s, u, s->scratch);
+    gang_result r = gang__overdue_keep(s, u, s->scratch);
+    if (r == GANG_OK)
+        r = gang__cells_keep(s, u, s->scratch);
     return r == GANG_OK ? gang__snapshot_place_told(s->worker, s->scratch, u->ask->q, &s->told) : r;
 }
 
@@ -143,7 +146,7 @@ static gang_result adopt_exactly(gang_sched *s, const struct gang__unit *u, gang
     const gang_request *q = gang__unit_request(u);
     int64_t count = 0;
     if (!q->plain || q->social || q->exclusive || q->group[0].profile || q->group[0].model_count ||
-        gang__cells_concern(s, u))
+        gang__cells_concern(s, u) || gang__overdue_concerns(s, u))
         return GANG_ENOFIT;
     for (size_t i = 0; i < a->fit.count; i++)
         for (int64_t t = 0; t < a->fit.place[i].tasks; t++) {
@@ -176,29 +179,10 @@ static gang_result alloc_between(gang_sched *s, struct gang__unit *u, gang_alloc
     return adopt_exactly(s, u, id);
 }
 
-/* Is so much free at this moment, over all nodes? */
-static bool suffices_now(const gang_sched *s, const struct gang__unit *u)
-{
-    int64_t unused[GANG__FREE_DIMS];
-    (void)gang__timeline_sum_at(gang__ahead_when(s, u), s->now_ns, unused);
-    for (uint32_t i = 0; i < u->ask->gang_count; i++) {
-        const struct gang__take *t = &u->ask->gang[i];
-        const struct gang__dim *d = &s->queues->dim[t->dim];
-        int k = d->partition                  ? -1
-                : d->kind == GANG_KIND_CPU    ? GANG__FREE_CPU
-                : d->kind == GANG_KIND_MEMORY ? GANG__FREE_MEMORY
-                : d->kind == GANG_KIND_GPU    ? GANG__FREE_GPU
-                                              : -1;
-        if (k >= 0 && t->amount > unused[k])
-            return false;
-    }
-    return true;
-}
-
 /* The plans, as they lie, leave no room for it: perhaps they do elsewhere. */
 static gang_result alloc_moving(gang_sched *s, struct gang__unit *u, gang_alloc_id *id)
 {
-    if (s->ahead->planned > MOST_MOVED || !suffices_now(s, u))
+    if (s->ahead->planned > MOST_MOVED || !gang__ahead_fits_sums(s, u))
         return GANG_ENOFIT;
     gang_result r = place_now(s, u, false);
     if (r == GANG_OK)
@@ -213,6 +197,12 @@ static bool has_room(gang_sched *s, const struct gang__unit *u)
            gang__snapshot_fits(s->worker, s->scratch, u->ask->q) == GANG_OK;
 }
 
+/* Of one that does not start: does it, or may it, wait for plans? In a leaf without them: if there is room. */
+static bool is_for_plans(gang_sched *s, const struct gang__unit *u)
+{
+    return s->ahead->planned > 0 && (gang__ahead_plans(u) || has_room(s, u));
+}
+
 bool gang__ahead_lacks_room(gang_sched *s, const struct gang__unit *u)
 {
     return u->plan && !u->places && !has_room(s, u);
@@ -225,8 +215,12 @@ static gang_result start_now(gang_sched *s, struct gang__unit *u, gang_alloc_id 
     if (u->places) {
         gang_result r = leaves_plans(s, u, u->places, (size_t)u->place_count);
         *why = GANG_WAIT_PLANNED;
+        if (r == GANG_OK && gang__overdue_on(s, u))
+            r = GANG_ENOFIT;
         return r == GANG_OK ? gang__alloc_gang(s, u, id, why) : r;
     }
+    if (!gang__ahead_fits_sums(s, u))
+        return GANG_ENOFIT;
     gang_result r = gang__ahead_earliest(s, u, s->now_ns);
     if (r == GANG_OK && s->ahead->fit.start_ns == s->now_ns)
         return alloc_between(s, u, id);
@@ -303,7 +297,7 @@ static gang_result wait_or_move(gang_sched *s, struct gang__unit *u, gang_alloc_
         r = gang__alloc_gang(s, u, id, why);
     if (r == GANG_OK)
         gang__ahead_drop(s, u);
-    else if (r == GANG_ENOFIT && !gang__ahead_plans(u) && s->ahead->planned > 0 && has_room(s, u))
+    else if (r == GANG_ENOFIT && !gang__ahead_plans(u) && is_for_plans(s, u))
         *why = GANG_WAIT_PLANNED;
     return r;
 }
@@ -375,6 +369,13 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
     *why = GANG_WAIT_ROOM;
     if (!a || a->failed_in == s->runs || !a->when || !gang__ahead_sync(s))
         return GANG_ENOMEM;
+    bool planned = u->plan != 0;
+    int64_t before = a->planned;
+    if (gang__ahead_hopeless(s, u)) {
+        *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_ROOM;
+        gang_result w = blame_reservations(s, u, GANG_ENOFIT, why);
+        return w == GANG_ENOMEM ? fail(s) : w;
+    }
     gang__ahead_drop(s, u);
     struct gang__unit *aside = set_aside(s, u);
     gang_result r = gang__reserve_try(s, u, id, why, attempt);
@@ -382,6 +383,10 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
         r = blame_reservations(s, u, r, why);
     if (!take_back(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
+    a->kept = planned && r == GANG_OK;
+    a->stale = a->stale || a->planned + a->kept < before; /* a plan comes to nothing */
+    if (r == GANG_ENOFIT && !u->plan && gang__overdue_concerns(s, u))
+        *why = GANG_WAIT_OVERDUE;
     return r == GANG_ENOMEM ? fail(s) : r;
 }
 
@@ -400,6 +405,15 @@ bool gang__ahead_may_grow(gang_sched *s, const struct gang__unit *u)
 
 void gang__ahead_over(gang_sched *s)
 {
-    if (s->ahead)
-        s->ahead->starting = NULL;
+    struct gang__ahead *a = s->ahead;
+    struct gang__bin *next;
+    if (!a)
+        return;
+    a->starting = NULL;
+    for (struct gang__bin *bin = a->kept ? s->blocked : NULL; bin; bin = next) {
+        next = bin->next_all;
+        if (bin->why == GANG_WAIT_PLANNED && !gang__bin_head(bin)->plan)
+            gang__turn_unblock(s, bin);
+    }
+    a->kept = false;
 }

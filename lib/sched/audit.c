@@ -321,7 +321,7 @@ static gang_result check_queue(struct audit *a, struct gang__qs *q)
  * uses all of it himself, it is room that is short, and comes back at the same time. */
 static bool is_refused(gang_sched *s, const struct gang__bin *bin)
 {
-    struct gang__unit *u = GANG__OF(struct gang__unit, turn, gang__ordered_first(&bin->units));
+    struct gang__unit *u = gang__bin_head(bin);
     if (bin->why != GANG_WAIT_LIMIT && bin->why != GANG_WAIT_GUARANTEE &&
         bin->why != GANG_WAIT_MAX_RUNNING)
         return true;

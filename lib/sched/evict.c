@@ -143,7 +143,7 @@ static void make_plan(struct gang__eviction *p, gang_sched *s, struct gang__unit
 
 bool gang__evict_may(gang_sched *s, struct gang__bin *bin)
 {
-    struct gang__unit *u = GANG__OF(struct gang__unit, turn, gang__ordered_first(&bin->units));
+    struct gang__unit *u = gang__bin_head(bin);
     struct gang__eviction p;
     if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->changes + 1 ||
         u->places || gang__reserve_confines(u) ||

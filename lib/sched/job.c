@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "place/request.h"
+#include "sched/overdue.h"
 #include "sched/state.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -180,6 +181,7 @@ static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t 
 {
     *why = job->held                                       ? GANG_WAIT_HOLD
            : job->leaf->q->open_state == GANG_QUEUE_CLOSED ? GANG_WAIT_QUEUE
+           : job->begin_ns > s->now_ns                     ? GANG_WAIT_BEGIN
            : job->not_before_ns > s->now_ns                ? GANG_WAIT_BACK_OFF
            : !gang__reserve_holds(s, job)                  ? GANG_WAIT_RESERVATION
                                                            : 0;
@@ -347,6 +349,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
     for (uint32_t i = 0; i < job->unit_count; i++) {
         struct gang__unit *u = &job->unit[i];
         gang__turn_free_bin(s, u);
+        gang__overdue_over(u);
         if (u->claim)
             gang__claim_give_up(s, u->claim);
         gang__move_end(s, u);
@@ -402,14 +405,22 @@ void gang__jobs_forget(gang_sched *s)
 /* What becomes of it now that nothing of it runs or stops. */
 static void all_stopped(gang_sched *s, struct gang__job *job)
 {
-    static const char *const text[] = {
-        "",          "succeeded",           "failed", "cancelled", "preempted",
-        "timed out", "not started in time", "refused"};
+    static const char *const text[] = {"",
+                                       "succeeded",
+                                       "failed",
+                                       "cancelled",
+                                       "preempted",
+                                       "timed out",
+                                       "not started in time",
+                                       "refused",
+                                       "cannot end by its deadline any more"};
     if (job->end_wanted != GANG_END_NONE) {
         gang__job_end(s, job, job->end_wanted, text[job->end_wanted]);
         return;
     }
     job->ending = false;
+    job->extended_ns = 0; /* what it was given more was for that run */
+    job->expected_ns = job->predicted_ns;
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (!job->unit[i].places)
             gang__life_again(s, &job->unit[i]);
@@ -585,6 +596,7 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     job->submitted_ns = s->now_ns;
     job->due_ns = INT64_MAX;
     set_age(s, job);
+    gang__term_predict(s, job);
     gang__names_put(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
     gang__ordered_insert_end(&s->by_id, &job->all, 1);
     s->job_count++;
@@ -661,6 +673,15 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (job->unit[i].plan && (!out.planned_ns || job->unit[i].planned_ns < out.planned_ns))
             out.planned_ns = job->unit[i].planned_ns;
+    int64_t ends =
+        job->state == GANG_JOB_RUNNING ? gang__term_end(job, job->started_ns) : INT64_MAX;
+    out.ends_ns = ends == INT64_MAX ? 0 : ends;
+    out.predicted_ns = job->predicted_ns;
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        const struct gang__unit *u = &job->unit[i];
+        out.overdue = out.overdue || u->overdue;
+        out.overtaken = u->overtaken > out.overtaken ? u->overtaken : out.overtaken;
+    }
     return gang__struct_out(info, info->size, offsetof(struct gang_job_info, user), &out,
                             sizeof(out));
 }

@@ -4,6 +4,7 @@
 
 #include "base/rcu.h"
 #include "core/node.h"
+#include "place/filter.h"
 #include "place/request.h"
 #include "sched/reserve.h"
 
@@ -133,18 +134,15 @@ static size_t domain_nodes(gang_sched *s, int32_t level, uint32_t index, uint32_
 }
 
 /* Nodes that are up and on which its groups may lie. */
-static bool stage_mask(gang_sched *s, const gang_request *q, uint64_t *mask)
+static void stage_mask(gang_sched *s, const gang_request *q, uint64_t *mask)
 {
     const struct gang__ahead *a = s->ahead;
-    if (!gang__ahead_mask(s, q))
-        return false;
-    memcpy(mask, a->mask, (a->end / 64 + 1) * sizeof(*mask));
+    gang__filter_mask(s->cluster, q, a->end, mask);
     for (uint32_t slot = 0; slot < a->end; slot++) {
         const int64_t *has = a->capacity + (size_t)slot * GANG__FREE_KINDS;
         if (has[GANG__FREE_CPU] <= 0 && has[GANG__FREE_MEMORY] <= 0 && has[GANG__FREE_GPU] <= 0)
             mask[slot / 64] &= ~(UINT64_C(1) << (slot % 64));
     }
-    return true;
 }
 
 static bool ask_stage(gang_sched *s, const struct gang__reserve_stage *from,
@@ -162,7 +160,8 @@ static bool ask_stage(gang_sched *s, const struct gang__reserve_stage *from,
         to->group_count = from->q->group_count;
         to->gang = from->gang;
         to->nodes = mask;
-        return stage_mask(s, from->q, mask);
+        stage_mask(s, from->q, mask);
+        return true;
     }
     to->node = node;
     if (from->level != GANG__NO_LEVEL && from->domains == 0)
@@ -758,6 +757,7 @@ static gang_result refuse(gang_sched *s, struct gang__reserve *r, gang_result w,
     if (when_ns)
         *when_ns = s->reserves && w == GANG_ENOFIT ? s->reserves->got.next_ns : INT64_MAX;
     gang__reserve_record_free(s, r);
+    s->reserving = false;
     if (!gang__ahead_on(s))
         gang__ahead_free(s);
     return w;
@@ -802,6 +802,7 @@ gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservatio
     gang_result w = take_in(sched, spec, &t, error);
     if (w != GANG_OK)
         return w;
+    sched->reserving = true;
     w = prepare(sched, &t, NULL, &r, error);
     if (w == GANG_OK)
         w = place_first(sched, r, t.until_ns, error);
@@ -814,6 +815,7 @@ gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservatio
     sched->reserves->last_id = *id = r->id;
     r->accepted = ++sched->reserves->accepted;
     link_last(sched, r);
+    sched->reserving = false;
     gang__tickets_set(sched, tickets);
     bind_job(sched, r);
     if (when_ns)

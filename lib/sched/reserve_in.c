@@ -28,6 +28,15 @@ static bool draws(const gang_sched *s, const struct gang__reserve *r, const stru
     return r->flags & GANG_RESERVATION_MAGNETIC && gang__reserve_allows(s, r, job);
 }
 
+bool gang__reserve_drawn(const gang_sched *s, const struct gang__unit *u)
+{
+    bool drawn = u->job->reserve != NULL;
+    for (const struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL;
+         r && s->reserves->magnetic && !drawn; r = r->next)
+        drawn = draws(s, r, u->job);
+    return drawn;
+}
+
 uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__unit *u)
 {
     const struct gang__job *job = u->job;
@@ -524,6 +533,53 @@ bool gang__reserve_bars(const gang_sched *s, const struct gang__unit *u,
             if (p->start_ns < end_ns)
                 gang__reserve_each_node(p, look_for, &b);
     return b.found;
+}
+
+struct stopping {
+    uint32_t slot;
+    bool found;
+};
+
+static bool is_slot(uint32_t slot, void *user)
+{
+    struct stopping *w = user;
+    w->found = slot == w->slot;
+    return !w->found;
+}
+
+struct staying {
+    gang_sched *s;
+    int64_t until_ns;
+    bool barred;
+};
+
+static int32_t stays_at(const struct gang_task *task, void *user)
+{
+    struct staying *w = user;
+    struct stopping at = {(uint32_t)task->node, false};
+    for (const struct gang__reserve *r = w->s->reserves->first; r && !at.found; r = r->next)
+        for (const struct gang__reserve_piece *p = r->piece; p && !at.found; p = p->next)
+            if (p->start_ns < w->until_ns)
+                gang__reserve_each_node(p, is_slot, &at);
+    w->barred = at.found;
+    return at.found;
+}
+
+bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t until_ns)
+{
+    struct staying w = {s, gang__add_sat(until_ns, job->leaf->q->grace_ns), false};
+    if (s->reserve_count == 0)
+        return false;
+    for (uint32_t i = 0; i < job->unit_count && !w.barred; i++) {
+        const struct gang__unit *u = &job->unit[i];
+        if (u->alloc == GANG_ID_NONE)
+            continue;
+        if (u->in)
+            w.barred = gang__reserve_until(u) < w.until_ns;
+        else
+            (void)!gang_alloc_each(s->cluster, u->alloc, stays_at, &w);
+    }
+    return w.barred;
 }
 
 /* ---- growing ---------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/kind.h"
+#include "sched/overdue.h"
 #include "sched/state.h"
 
 /* ---- making and ending it -------------------------------------------------------------------- */
@@ -142,6 +143,7 @@ void gang_sched_free(gang_sched *sched)
     gang__places_free(&s->told, &s->cluster->mem);
     gang__found_free(&s->found, &s->cluster->mem);
     gang__release(&mem, s->numbers);
+    gang__release(&mem, s->mask);
     gang__release(&mem, s->by_group);
     gang_snapshot_free(s->scratch);
     gang_snapshot_free(s->base);

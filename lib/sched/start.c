@@ -6,6 +6,7 @@
 #include "place/request.h"
 #include "queue/user_limit.h"
 #include "sched/cells.h"
+#include "sched/overdue.h"
 #include "sched/state.h"
 
 /* ---- gates ----------------------------------------------------------------------------------- */
@@ -218,6 +219,7 @@ bool gang__start_done(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, 
     struct gang__job *job = u->job;
     bool resumes = u->places != NULL;
     gang__turn_leave(s, u);
+    gang__overdue_over(u);
     gang__books_out(s, u);
     u->alloc = alloc;
     if (u->ask->exact) {
@@ -249,9 +251,10 @@ bool gang__start_done(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, 
     job->back_off_now = job->back_off_ns;
     job->ready_ns = -1;
     if (job->started_ns == 0 || job->state != GANG_JOB_RUNNING)
-        job->started_ns = s->now_ns;
+        gang__term_begin(s, job);
     s->info.started++;
     s->info.tasks_granted += u->tasks;
+    gang__overdue_passed(s, u);
     gang__life_started(s, u);
     gang__job_state(s, job, reason, "started");
     gang__job_settle(s, job);
@@ -285,7 +288,9 @@ static gang_result alloc_away(gang_sched *s, struct gang__unit *u, gang_alloc_id
         return GANG_ENOMEM;
     for (size_t i = 0; i < u->job->bad_count; i++)
         (void)!gang_snapshot_set_state(s->scratch, u->job->bad[i], GANG_NODE_DOWN);
-    gang_result r = gang__cells_keep(s, u, s->scratch);
+    gang_result r = gang__overdue_keep(s, u, s->scratch);
+    if (r == GANG_OK)
+        r = gang__cells_keep(s, u, s->scratch);
     if (r == GANG_OK)
         r = gang__snapshot_place_told(s->worker, s->scratch, u->ask->q, &s->told);
     if (r == GANG_OK)
@@ -329,13 +334,16 @@ gang_result gang__alloc_gang(gang_sched *s, struct gang__unit *u, gang_alloc_id 
 {
     gang_result r = GANG_ENOFIT;
     *why = GANG_WAIT_ROOM;
-    if (u->places)
-        return alloc_again(s, u, id);
-    bool cells = gang__cells_concern(s, u);
-    if (cells || u->job->bad_count) {
+    bool cells = gang__cells_concern(s, u), yields = gang__overdue_concerns(s, u) != NULL;
+    if (u->places) {
+        bool on = yields && gang__overdue_on(s, u);
+        *why = on ? GANG_WAIT_OVERDUE : GANG_WAIT_ROOM;
+        return on ? GANG_ENOFIT : alloc_again(s, u, id);
+    }
+    if (cells || yields || u->job->bad_count) {
         r = alloc_away(s, u, id);
-        *why = cells ? GANG_WAIT_CELLS : GANG_WAIT_ROOM;
-        if (r == GANG_OK || cells)
+        *why = yields ? GANG_WAIT_OVERDUE : cells ? GANG_WAIT_CELLS : GANG_WAIT_ROOM;
+        if (r == GANG_OK || cells || yields)
             return r;
     }
     return gang_alloc(s->worker, u->ask->q, id, NULL);
@@ -347,7 +355,7 @@ gang_result gang__alloc_gang(gang_sched *s, struct gang__unit *u, gang_alloc_id 
 static bool holds_for_all(const gang_sched *s, const struct gang__unit *u)
 {
     return !s->making_room && !gang__ahead_on(s) && !u->places && !s->queues->cells &&
-           u->ask->q->policy != GANG_POLICY_HOST;
+           u->ask->q->policy != GANG_POLICY_HOST && !s->overdue;
 }
 
 static bool try_start(gang_sched *s, struct gang__unit *u)
@@ -472,6 +480,10 @@ static bool try_group(gang_sched *s, struct gang__unit *u, uint32_t group, bool 
     *last = true;
     if (!pass(s, u, take, count))
         return false;
+    if (gang__overdue_before(s, u, take, count)) {
+        gang__turn_block(s, u->bin, GANG_WAIT_OVERDUE, NULL, 0);
+        return false;
+    }
     uint32_t first = gang__next_number(s, u->alloc);
     gang_result r = GANG_ENOMEM;
     if (gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, (size_t)step,

@@ -12,7 +12,8 @@
  *   reserve.c   reservations: reserve.h says how
  *   evict.c     making room: victims (what it consists of: evict.h)
  *   leave.c     those who were asked to stop, and who waits for them
- *   life.c      reports: tasks and nodes;  timer.c  what is due when
+ *   overdue.c   bounded bypass: whom nothing passes any more
+ *   life.c      reports: tasks and nodes;  timer.c  what is due when;  term.c  until when one may run
  *   why_wait.c  why a job waits;  audit.c  the books against what is there
  *
  * One thread at a time is in here (the owner), but for submit.c and inbox.c. */
@@ -133,6 +134,9 @@ struct gang__unit {
     bool wanted;       /* what it lacks counts as wanted by its queue */
     bool over;         /* all that it was to do is done */
     bool begun;        /* it was started once */
+    bool overdue;      /* nothing passes it: overdue.c */
+    int64_t overtaken; /* by so many, since it waits for room */
+    struct gang__unit *next_overdue, **overdue_at; /* in sched.overdue */
     bool short_handed; /* lost members: below its minimum since short_ns */
     bool refill;       /* lost members are to come back */
     uint32_t part;
@@ -243,6 +247,10 @@ struct gang__job {
     int64_t not_before_ns; /* steps aside until then */
     int64_t due_ns;        /* of its timer */
     int64_t time_limit_ns, start_within_ns, heartbeat_ns;
+    int64_t begin_ns, deadline_ns;     /* INT64_MIN, 0: none */
+    int64_t extended_ns;               /* beyond its time limit, since its last start */
+    int64_t predicted_ns;              /* run time; 0: not */
+    int64_t expected_ns;               /* the same, or more since it runs longer */
     int64_t back_off_ns, back_off_now; /* back_off_now: the next one */
     struct gang__beat *beats;
     struct gang__waiter *waiters; /* jobs that wait for this one */
@@ -414,6 +422,10 @@ struct gang_sched {
     struct gang__reserves *reserves;         /* NULL: there never were any */
     _Atomic(struct gang__tickets *) tickets; /* reservations as submitters see them; NULL: none */
     uint32_t reserve_count;
+    bool reserving;             /* one is being placed */
+    struct gang__unit *overdue; /* who waits and is not to be passed, first first */
+    uint64_t *mask;             /* scratch: nodes, as bits */
+    size_t mask_room;
     struct gang__unit *fresh;      /* run, and are in no order of falling yet; last started first */
     gang_snapshot *base, *scratch; /* the cluster when planning began, and as it would be */
     struct gang__places told;
@@ -513,7 +525,9 @@ bool gang__stays(const struct gang__qs *q, const int64_t *bound, const int64_t *
 
 bool gang__turn_enter(gang_sched *s, struct gang__unit *u); /* to wait; false: out of memory */
 void gang__turn_leave(gang_sched *s, struct gang__unit *u); /* waits no more */
-/* Strict order: does the blocked head of the leaf bar this bin? */
+/* It waits, and from now on it is before all others of its leaf that are not overdue. */
+void gang__turn_first(gang_sched *s, struct gang__unit *u);
+/* Does the blocked head of the leaf bar this bin: in strict order, or since it is overdue? */
 bool gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin);
 /* The unit whose turn it is; NULL: nobody's. */
 struct gang__unit *gang__turn_next(gang_sched *s);
@@ -620,6 +634,11 @@ static inline bool gang__ahead_on(const gang_sched *s)
 {
     return s->queues->backfills || s->reserve_count > 0;
 }
+/* Are predictions left out of account? */
+static inline bool gang__ahead_by_limit(const gang_sched *s)
+{
+    return s->reserve_count > 0 || s->reserving;
+}
 
 /* ---- reserve.c and its like ---- */
 
@@ -627,6 +646,8 @@ static inline bool gang__ahead_on(const gang_sched *s)
 int64_t gang__reserve_next(const gang_sched *s);
 /* What its bin is not to share with others for the sake of reservations; 0: nothing. */
 uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__unit *u);
+/* May it start inside of some? */
+bool gang__reserve_drawn(const gang_sched *s, const struct gang__unit *u);
 /* It named one: may it be tried now? */
 bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job);
 /* Does it start inside of one alone? Nobody is displaced for it, then. */
@@ -637,6 +658,8 @@ bool gang__reserve_join(gang_sched *s, struct gang__job *job);
 void gang__reserve_leave(gang_sched *s, const struct gang__job *job);
 /* When it is to stop because what it runs in ends; INT64_MAX: it has a limit of its own. */
 int64_t gang__reserve_stop_ns(const struct gang__job *job);
+/* Would it be in the way of one if it ran until then? */
+bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t until_ns);
 /* Do reservations bear on where tasks of it go from now on? */
 bool gang__reserve_binds(const gang_sched *s, const struct gang__unit *u);
 /* Nodes on which it must not lie are closed: for `more_ns` longer than it runs; those of which parts are reserved only
@@ -807,6 +830,20 @@ void gang__life_free(gang_sched *s, struct gang__job *job);
 /* A unit began to run, got tasks or lost some: is it below its minimum? */
 void gang__life_short(gang_sched *s, struct gang__unit *u);
 
+/* ---- term.c ---- */
+
+/* How long it is expected to run once it starts; INT64_MAX: no bound. */
+int64_t gang__term_run(const struct gang__job *job);
+/* When it is stopped, and when it is expected to end, if it started at `from_ns`; INT64_MAX: never.
+ * A grace comes on top. */
+int64_t gang__term_end(const struct gang__job *job, int64_t from_ns);
+int64_t gang__term_expected(const struct gang__job *job, int64_t from_ns);
+/* When something of that is due; and what is due is done. */
+int64_t gang__term_next(const gang_sched *s, const struct gang__job *job);
+void gang__term_due(gang_sched *s, struct gang__job *job);
+void gang__term_begin(gang_sched *s, struct gang__job *job);   /* it runs from now on */
+void gang__term_predict(gang_sched *s, struct gang__job *job); /* the host is asked */
+
 /* ---- timer.c ---- */
 
 void gang__timer_set(gang_sched *s, struct gang__job *job); /* anew, from what it waits for */
@@ -886,5 +923,11 @@ static inline uint32_t gang__asked_times(const struct gang__asked *ask, int32_t 
     return count;
 }
 #define GANG__OF(type, member, link) ((type *)(void *)((char *)(link)-offsetof(type, member)))
+
+/* The first in turn of those that wait for the same; there is one. */
+static inline struct gang__unit *gang__bin_head(const struct gang__bin *bin)
+{
+    return GANG__OF(struct gang__unit, turn, gang__ordered_first(&bin->units));
+}
 
 #endif

@@ -52,13 +52,21 @@ static gang_result check_numbers(const struct gang_job_spec *j, struct gang_erro
     const struct {
         const char *path;
         int64_t value;
-    } at_least_0[] = {{"time_limit_ns", j->time_limit_ns},       {"max_restarts", j->max_restarts},
-                      {"restart_delay_ns", j->restart_delay_ns}, {"refill_ns", j->refill_ns},
-                      {"start_within_ns", j->start_within_ns},   {"back_off_ns", j->back_off_ns},
-                      {"heartbeat_ns", j->heartbeat_ns}};
+    } at_least_0[] = {{"time_limit_ns", j->time_limit_ns},
+                      {"max_restarts", j->max_restarts},
+                      {"restart_delay_ns", j->restart_delay_ns},
+                      {"refill_ns", j->refill_ns},
+                      {"start_within_ns", j->start_within_ns},
+                      {"back_off_ns", j->back_off_ns},
+                      {"heartbeat_ns", j->heartbeat_ns},
+                      {"begin_ns", j->begin_ns},
+                      {"deadline_ns", j->deadline_ns}};
     for (size_t i = 0; i < sizeof(at_least_0) / sizeof(at_least_0[0]); i++)
         if (at_least_0[i].value < 0)
             return bad(error, GANG_ERANGE, at_least_0[i].path, "negative");
+    if (j->deadline_ns > 0 &&
+        gang__add_sat(j->begin_ns, j->time_limit_ns > 0 ? j->time_limit_ns : 1) > j->deadline_ns)
+        return bad(error, GANG_EINVAL, "deadline_ns", "before begin_ns and the time limit");
     if (j->submit < -1 || j->submit > INT64_MAX / 4)
         return bad(error, GANG_ERANGE, "submit", "below -1, or too large");
     if (j->preemptible < 0 || j->preemptible > GANG_SEMI_PREEMPTIBLE)
@@ -283,6 +291,8 @@ static void set_members(struct gang__job *job, const struct gang_job_spec *j,
     job->age = j->submit;
     job->time_limit_ns = j->time_limit_ns ? j->time_limit_ns : q->default_time_limit_ns;
     job->start_within_ns = j->start_within_ns;
+    job->begin_ns = j->begin_ns ? j->begin_ns : INT64_MIN;
+    job->deadline_ns = j->deadline_ns;
     job->back_off_ns = job->back_off_now = j->back_off_ns;
     job->restart_delay_ns = j->restart_delay_ns;
     job->refill_ns = j->refill_ns;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is due when: one timer a job, for whatever comes first. */
+#include "sched/overdue.h"
 #include "sched/state.h"
 
 static int64_t least(int64_t a, int64_t b)
@@ -18,10 +19,10 @@ static int64_t due_of(const gang_sched *s, const struct gang__job *job)
         due = least(due, job->not_before_ns);
     if (job->start_within_ns > 0 && job->ready_ns >= 0)
         due = least(due, gang__add_sat(job->ready_ns, job->start_within_ns));
-    if (job->time_limit_ns > 0 && job->state == GANG_JOB_RUNNING)
-        due = least(due, gang__add_sat(job->started_ns, job->time_limit_ns));
     if (job->state == GANG_JOB_RUNNING && !job->ending)
         due = least(due, gang__reserve_stop_ns(job));
+    due = least(due, gang__term_next(s, job));
+    due = least(due, gang__overdue_next(job));
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (job->unit[i].plan && job->unit[i].planned_ns > s->now_ns)
             due = least(due, job->unit[i].planned_ns);
@@ -78,9 +79,7 @@ static void fire(gang_sched *s, struct gang__job *job)
     if (job->start_within_ns > 0 && job->ready_ns >= 0 &&
         s->now_ns >= gang__add_sat(job->ready_ns, job->start_within_ns))
         unstarted(s, job);
-    if (job->state == GANG_JOB_RUNNING && job->time_limit_ns > 0 &&
-        s->now_ns >= gang__add_sat(job->started_ns, job->time_limit_ns))
-        gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
+    gang__term_due(s, job);
     if (job->state == GANG_JOB_RUNNING && !job->ending && s->now_ns >= gang__reserve_stop_ns(job))
         gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
     if (job->undone && job->ending)
@@ -91,6 +90,8 @@ static void fire(gang_sched *s, struct gang__job *job)
         gang__life_due(s, job);
     if (job->state != GANG_JOB_ENDED)
         gang__job_settle(s, job);
+    if (job->state != GANG_JOB_ENDED)
+        gang__overdue_due(s, job);
 }
 
 void gang__timers_run(gang_sched *s)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "place/request.h"
+#include "sched/overdue.h"
 #include "sched/state.h"
 
 /* ---- orders ---------------------------------------------------------------------------------- */
@@ -39,10 +40,14 @@ static int service_class(const struct gang__job *job)
 int gang__unit_before(const struct gang__unit *a, const struct gang__unit *b, int32_t order)
 {
     const struct gang__job *x = a->job, *y = b->job;
-    int c = 0;
+    int c = b->overdue - a->overdue;
+    if (c != 0)
+        return c;
     if (order == GANG_ORDER_SHORTEST) {
-        uint64_t left = (uint64_t)x->time_limit_ns - 1, right = (uint64_t)y->time_limit_ns - 1;
-        c = left < right ? -1 : left > right; /* 0, no limit, is the longest */
+        c = by_number(gang__term_run(x), gang__term_run(y));
+    } else if (order == GANG_ORDER_DEADLINE) {
+        uint64_t left = (uint64_t)x->deadline_ns - 1, right = (uint64_t)y->deadline_ns - 1;
+        c = left < right ? -1 : left > right; /* 0, none, is the last */
     } else if (order == GANG_ORDER_LEAST_SERVED) {
         c = service_class(x) - service_class(y);
     }
@@ -65,11 +70,6 @@ static int compare_units(const struct gang__tree_link *a, const struct gang__tre
                              GANG__OF(struct gang__unit, turn, b), leaf->q->order);
 }
 
-static struct gang__unit *head_of(const struct gang__bin *bin)
-{
-    return GANG__OF(struct gang__unit, turn, gang__ordered_first(&bin->units));
-}
-
 /* Who uses least for his weight, over all that there is. */
 static int compare_users(const struct gang__user *a, const struct gang__user *b)
 {
@@ -84,12 +84,15 @@ static int compare_bins(const struct gang__tree_link *a, const struct gang__tree
     const struct gang__qs *leaf = ctx;
     const struct gang__bin *x = GANG__OF(struct gang__bin, order, a);
     const struct gang__bin *y = GANG__OF(struct gang__bin, order, b);
-    int c = x->late - y->late;
+    int c = gang__bin_head(y)->overdue - gang__bin_head(x)->overdue;
+    if (c != 0)
+        return c;
+    c = x->late - y->late;
     if (c == 0 && x->late)
         c = by_number(x->late_key, y->late_key);
     if (c == 0 && leaf->q->order == GANG_ORDER_FAIR)
         c = compare_users(x->user, y->user);
-    return c ? c : gang__unit_before(head_of(x), head_of(y), leaf->q->order);
+    return c ? c : gang__unit_before(gang__bin_head(x), gang__bin_head(y), leaf->q->order);
 }
 
 static int compare_fair(const struct gang__turn_key *x, const struct gang__turn_key *y)
@@ -239,7 +242,7 @@ static struct gang__unit *head_below(const struct gang__qs *q)
 {
     while (!q->ready_of_bins)
         q = GANG__OF(struct gang__qs, turn, gang__ordered_first(&q->ready));
-    return head_of(GANG__OF(struct gang__bin, order, gang__ordered_first(&q->ready)));
+    return gang__bin_head(GANG__OF(struct gang__bin, order, gang__ordered_first(&q->ready)));
 }
 
 const struct gang__take *gang__unit_asks(const struct gang__unit *u, uint32_t *count)
@@ -285,7 +288,7 @@ static void make_key(gang_sched *s, struct gang__qs *q)
 
 /* ---- activity -------------------------------------------------------------------------------- */
 
-/* Strict order: the blocked head of the leaf bars those behind it. */
+/* Strict order, or one that is overdue: the blocked head of the leaf bars those behind it. */
 bool gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin)
 {
     const struct gang__bin *stuck = leaf->ready_of_bins ? leaf->stuck : NULL;
@@ -483,7 +486,11 @@ void gang__turn_block(gang_sched *s, struct gang__bin *bin, int32_t why, struct 
         list_put(&(by ? by : leaf)->blocked, bin);
     }
     all_put(s, bin);
-    if (leaf->q->block == GANG_BLOCK_STRICT && !bin->grower &&
+    bool overdue = gang__bin_head(bin)->overdue;
+    bool bars = overdue ? gang__waits_for_room(why) : leaf->q->block == GANG_BLOCK_STRICT;
+    if (overdue && !bars)
+        gang__overdue_ease(s);
+    if (bars && !bin->grower &&
         (!leaf->stuck || compare_bins(&bin->order, &leaf->stuck->order, leaf) < 0))
         leaf->stuck = bin;
     gang__turn_rekey(s, leaf);
@@ -543,6 +550,8 @@ void gang__turn_room(gang_sched *s)
         if (others || may_help(s, ask))
             gang__turn_unblock_all(s, &ask->blocked);
     }
+    if (s->overdue) /* room that those leave alone */
+        gang__overdue_ease(s);
     s->freed = false;
     s->freed_cpu = s->freed_pages = s->freed_gpu = 0;
     s->changes++;
@@ -613,7 +622,7 @@ static uint64_t apart_of(const gang_sched *s, const struct gang__unit *u)
     if (reserved || q->backfill == GANG_BACKFILL_NONE)
         return reserved;
     return q->plan_depth > 1 ? gang__hash_number(u->part, u->job->id) | 1
-                             : (uint64_t)u->job->time_limit_ns << 1;
+                             : (uint64_t)gang__term_run(u->job) << 1;
 }
 
 /* The bin of those that wait to start; made if it is not there. */
@@ -672,7 +681,7 @@ bool gang__turn_enter(gang_sched *s, struct gang__unit *u)
         bin->state = GANG__BIN_READY;
         gang__ordered_insert(&bin->leaf->ready, &bin->order);
         list_put(&bin->ask->ready, bin);
-    } else if (head_of(bin) == u) { /* making room may be worth it for this one */
+    } else if (gang__bin_head(bin) == u) { /* making room may be worth it for this one */
         bin->tried = 0;
         s->changes++;
     }
@@ -689,6 +698,20 @@ static void fetch(const struct gang__unit *u)
         __builtin_prefetch((const char *)u->job + at, 1);
 }
 
+void gang__turn_first(gang_sched *s, struct gang__unit *u)
+{
+    struct gang__bin *bin = u->bin;
+    bool was_ready = bin->state == GANG__BIN_READY;
+    if (was_ready)
+        gang__ordered_remove(&bin->leaf->ready, &bin->order);
+    gang__ordered_remove(&bin->units, &u->turn);
+    u->overdue = true;
+    gang__ordered_insert(&bin->units, &u->turn);
+    if (was_ready)
+        gang__ordered_insert(&bin->leaf->ready, &bin->order);
+    gang__turn_rekey(s, bin->leaf);
+}
+
 void gang__turn_leave(gang_sched *s, struct gang__unit *u)
 {
     struct gang__bin *bin = u->bin;
@@ -702,7 +725,7 @@ void gang__turn_leave(gang_sched *s, struct gang__unit *u)
     gang__ordered_remove(&bin->units, &u->turn);
     u->bin = NULL;
     if (bin->units.count > 0)
-        fetch(head_of(bin));
+        fetch(gang__bin_head(bin));
     if (was_ready && bin->units.count > 0) {
         gang__ordered_insert(&leaf->ready, &bin->order);
     } else if (bin->units.count == 0) {
@@ -717,6 +740,8 @@ void gang__turn_leave(gang_sched *s, struct gang__unit *u)
         }
     }
     gang__turn_rekey(s, leaf);
+    if (u->overdue)
+        gang__overdue_ease(s);
 }
 
 void gang__turn_free_bin(gang_sched *s, struct gang__unit *u)

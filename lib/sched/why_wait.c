@@ -12,6 +12,7 @@
 #include "core/node.h"
 #include "core/partition.h"
 #include "place/request.h"
+#include "sched/overdue.h"
 #include "sched/state.h"
 
 enum rank { RANK_HELD, RANK_CLAIM, RANK_NEVER, RANK_LAST, RANK_OTHER, RANK_TURN };
@@ -43,9 +44,9 @@ static const char *word_of_class(int32_t cls)
 static const char *word_of_reason(int32_t reason)
 {
     static const char *const word[] = {
-        "",      "room",    "limit", "guarantee", "user-limit", "max-running",
-        "hold",  "after",   "queue", "behind",    "back-off",   "victims",
-        "cells", "lending", "turn",  "planned",   "reservation"};
+        "",      "room",    "limit",  "guarantee", "user-limit", "max-running", "hold",
+        "after", "queue",   "behind", "back-off",  "victims",    "cells",       "lending",
+        "turn",  "planned", "begin",  "overdue",   "reservation"};
     return word[reason];
 }
 
@@ -228,6 +229,13 @@ static void tell_held(struct list *l)
             r->queue = job->leaf;
             r->wait.queue = job->leaf->q->id;
             say(r, "queue \"%s\" is closed", job->leaf->q->name);
+        }
+        break;
+    case GANG_WAIT_BEGIN:
+        if ((r = add_held(l, GANG_WAIT_BEGIN)) != NULL) {
+            r->wait.until_ns = job->begin_ns;
+            say(r, "it is not to start for %s seconds",
+                milli((job->begin_ns - l->s->now_ns + 999999) / 1000000, "").s);
         }
         break;
     case GANG_WAIT_BACK_OFF:
@@ -420,23 +428,46 @@ static void tell_max_running(struct list *l)
         tell_running(l, leaf, job->user_in->running, leaf->q->max_running_per_user, " of a user");
 }
 
-static void tell_behind(struct list *l)
+/* The head of its leaf bars it. */
+static void tell_barred(struct list *l, const struct gang__qs *leaf)
 {
-    const struct gang__unit *u = l->unit;
-    const struct gang__qs *leaf = u->job->leaf;
-    if (leaf->q->block != GANG_BLOCK_STRICT || !u->bin || !gang__turn_bars(leaf, u->bin))
-        return;
-    const struct gang__unit *head =
-        GANG__OF(struct gang__unit, turn, gang__ordered_first(&leaf->stuck->units));
+    const struct gang__unit *u = l->unit, *head = gang__bin_head(leaf->stuck);
     if (head->job == u->job)
         return;
-    struct reason *r = add(l, GANG_WAIT_BEHIND, GANG_WAIT_POLICY, leaf);
+    struct reason *r =
+        add(l, head->overdue ? GANG_WAIT_OVERDUE : GANG_WAIT_BEHIND, GANG_WAIT_POLICY, leaf);
     if (!r)
         return;
     r->rank = RANK_LAST;
     r->wait.blocker = head->job->id;
-    say(r, "queue \"%s\" keeps to its order, and job %" PRIu64 " is before it", leaf->q->name,
-        head->job->id);
+    if (head->overdue)
+        say(r, "job %" PRIu64 " is overdue, and nothing in queue \"%s\" passes it", head->job->id,
+            leaf->q->name);
+    else
+        say(r, "queue \"%s\" keeps to its order, and job %" PRIu64 " is before it", leaf->q->name,
+            head->job->id);
+}
+
+static void tell_behind(struct list *l)
+{
+    const struct gang__unit *u = l->unit;
+    const struct gang__qs *leaf = u->job->leaf;
+    if (!u->bin)
+        return;
+    if (gang__turn_bars(leaf, u->bin)) {
+        tell_barred(l, leaf);
+        return;
+    }
+    if (u->bin->state != GANG__BIN_BLOCKED || u->bin->why != GANG_WAIT_OVERDUE)
+        return;
+    const struct gang__unit *first = gang__overdue_concerns(l->s, u);
+    struct reason *r = first ? add(l, GANG_WAIT_OVERDUE, GANG_WAIT_POLICY, first->job->leaf) : NULL;
+    if (!r)
+        return;
+    r->rank = RANK_LAST;
+    r->wait.blocker = first->job->id;
+    say(r, "job %" PRIu64 " of queue \"%s\" is overdue, and nothing passes it", first->job->id,
+        first->job->leaf->q->name);
 }
 
 /* ---- room ------------------------------------------------------------------------------------ */

@@ -233,6 +233,10 @@ static const struct bad bad_texts[] = {
     {QUEUE("\"backfill_order\":\"fifo\""), GANG_EINVAL, "queues[0].backfill_order"},
     {QUEUE("\"plan_depth\":-1"), GANG_ERANGE, "queues[0].plan_depth"},
     {QUEUE("\"plan_depth\":true"), GANG_EINVAL, "queues[0].plan_depth"},
+    {QUEUE("\"overrun\":\"go on\""), GANG_EINVAL, "queues[0].overrun"},
+    {QUEUE("\"extend_s\":-1"), GANG_ERANGE, "queues[0].extend_s"},
+    {QUEUE("\"max_overtakes\":-1"), GANG_ERANGE, "queues[0].max_overtakes"},
+    {QUEUE("\"max_wait_s\":\"1\""), GANG_EINVAL, "queues[0].max_wait_s"},
     {QUEUE("\"fixed\":1"), GANG_EINVAL, "queues[0].fixed"},
     {QUEUE("\"max_running\":-1"), GANG_ERANGE, "queues[0].max_running"},
     {QUEUE("\"max_pending\":0.5"), GANG_EINVAL, "queues[0].max_pending"},
@@ -286,6 +290,8 @@ static const struct bad bad_texts[] = {
     {JOB("\"refill_s\":-1"), GANG_ERANGE, "jobs[0].refill_s"},
     {JOB("\"start_within_s\":-1"), GANG_ERANGE, "jobs[0].start_within_s"},
     {JOB("\"back_off_s\":-1"), GANG_ERANGE, "jobs[0].back_off_s"},
+    {JOB("\"begin_s\":-1"), GANG_ERANGE, "jobs[0].begin_s"},
+    {JOB("\"deadline_s\":true"), GANG_EINVAL, "jobs[0].deadline_s"},
     {JOB("\"heartbeat_s\":-1"), GANG_ERANGE, "jobs[0].heartbeat_s"},
     {JOB("\"cookie\":1"), GANG_EINVAL, "jobs[0].cookie"},
     {JOB("\"after\":{}"), GANG_EINVAL, "jobs[0].after"},
@@ -736,7 +742,8 @@ static const char scheduling[] =
     "\"priority\":3,\"order\":\"fair\",\"users\":{},\"cells\":[{\"level\":\"rack\","
     "\"count\":2}],\"child\":{\"max_children\":2}},\"max_children\":9,"
     "\"child_idle_s\":3600.5,\"policy\":\"pack\",\"backfill\":\"easy\",\"plan_depth\":4,"
-    "\"backfill_order\":\"shortest\"}],"
+    "\"backfill_order\":\"shortest\",\"overrun\":\"extend\",\"extend_s\":2.5,\"max_overtakes\":7,"
+    "\"max_wait_s\":8}],"
     "\"default_queue\":\"q0\",\"rules\":[{\"queue\":\"q0\"},{\"match\":\"user\","
     "\"pattern\":\"a*\",\"queue\":\"q1.%user\",\"fallback\":\"reject\"},"
     "{\"match\":\"group\",\"queue\":\"%group\",\"fallback\":\"default\"},"
@@ -748,7 +755,7 @@ static const char scheduling[] =
     "{\"name\":\"j3\",\"queue\":\"q1.new\",\"preemptible\":\"above-min\","
     "\"user\":\"ann\",\"user_groups\":[\"staff\",\"ml\"],\"time_limit_s\":3600.25,"
     "\"hold\":true,\"loss\":\"refill\",\"max_restarts\":3,\"restart_delay_s\":0.001,"
-    "\"refill_s\":2,\"start_within_s\":4,\"back_off_s\":5,\"heartbeat_s\":6,"
+    "\"refill_s\":2,\"start_within_s\":4,\"back_off_s\":5,\"heartbeat_s\":6,\"begin_s\":7,\"deadline_s\":9000.5,"
     "\"after\":[{\"job\":\"j4\",\"when\":\"success\"},{\"job\":\"j0\",\"when\":\"end\"}],"
     "\"tasks\":[{\"name\":\"prepare\"},{\"name\":\"train\",\"role\":\"critical\","
     "\"after\":[{\"group\":\"prepare\",\"when\":\"success\"},{\"group\":3,"
@@ -943,6 +950,10 @@ START_TEST(reads_how_queues_behave)
     ck_assert_int_eq(q->backfill, GANG_BACKFILL_EASY);
     ck_assert_int_eq(q->plan_depth, 4);
     ck_assert_int_eq(q->backfill_order, GANG_BACKFILL_ORDER_SHORTEST);
+    ck_assert_int_eq(q->overrun, GANG_OVERRUN_EXTEND);
+    ck_assert_int_eq(q->extend_ns, INT64_C(2500000000));
+    ck_assert_int_eq(q->max_overtakes, 7);
+    ck_assert_int_eq(q->max_wait_ns, INT64_C(8000000000));
     ck_assert_int_eq(q->policy, GANG_POLICY_PACK);
     ck_assert_ptr_null(q->child->name);
     ck_assert_int_eq(q->child->limit[0].amount, 1000);
@@ -998,6 +1009,8 @@ START_TEST(reads_the_life_of_jobs)
     ck_assert_int_eq(j[3].start_within_ns, INT64_C(4000000000));
     ck_assert_int_eq(j[3].back_off_ns, INT64_C(5000000000));
     ck_assert_int_eq(j[3].heartbeat_ns, INT64_C(6000000000));
+    ck_assert_int_eq(j[3].begin_ns, INT64_C(7000000000));
+    ck_assert_int_eq(j[3].deadline_ns, INT64_C(9000500000000));
     ck_assert_int_eq(j[3].roles[0], GANG_ROLE_MEMBER);
     ck_assert_int_eq(j[3].roles[1], GANG_ROLE_CRITICAL);
     ck_assert_int_eq(j[3].roles[2], GANG_ROLE_SIDECAR);
@@ -1502,7 +1515,7 @@ START_TEST(what_files_cannot_say_of_queues_is_refused)
     c.queues = &queue;
     c.queue_count = 1;
     queue.name = "q";
-    queue.order = 5;
+    queue.order = 6;
     is_refused(&c, "queues[0].order");
     queue.order = -1;
     is_refused(&c, "queues[0].order");

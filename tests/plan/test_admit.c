@@ -464,6 +464,11 @@ START_TEST(a_fixed_start_is_that_of_the_first_stage_in_an_order)
     ask.combine = GANG__ADMIT_ALL; /* 120 at the same time */
     ck_assert_int_eq(admit(&d, &ask), GANG_ENEVER);
     ck_assert_int_eq(d.got.why, GANG__ADMIT_FULL);
+    const struct gang__admit_stage both[] = {containers(40, 1, 0, 10), containers(40, 1, 0, 10)};
+    ask.stage = both; /* there is room for one of them at 20, for both at 40 */
+    ask.start_ns = 20;
+    ck_assert_int_eq(admit(&d, &ask), GANG_ENOFIT);
+    expect_why(&d, GANG__ADMIT_FULL, 1, 1, 0, 40);
     desk_close(&d);
 }
 END_TEST
@@ -553,6 +558,74 @@ START_TEST(the_next_window_is_told)
     MUST(admit(&d, &ask));
     expect(&d, 2, (struct row[]){{0, 40, 50, 100}, {0, 50, 60, 100}});
     desk_close(&d);
+}
+END_TEST
+
+/* Half of the gangs have room soon, but then there are 30 from the first to the last. */
+START_TEST(the_next_window_is_as_long_as_that_asked_for)
+{
+    struct gang__admit_stage s = containers(100, 1, 10, 10);
+    struct gang__admit_ask ask = ask_of(0, 20, &s, 1, GANG__ADMIT_ALL, GANG__ADMIT_EARLIEST);
+    struct desk d;
+    desk_open(&d);
+    take(&d, 50, 0, 10);
+    take(&d, 100, 10, 30);
+    take(&d, 50, 30, 60);
+    ck_assert_int_eq(admit(&d, &ask), GANG_ENOFIT);
+    expect_why(&d, GANG__ADMIT_FULL, 0, 10, 5, 30);
+    desk_close(&d);
+}
+END_TEST
+
+START_TEST(the_cheapest_start_leaves_room_for_the_later_stages)
+{
+    const struct gang__admit_stage s[] = {containers(10, 1, 0, 10), containers(10, 1, 0, 10)};
+    struct gang__admit_ask ask = ask_of(0, 50, s, 2, GANG__ADMIT_ORDER, GANG__ADMIT_CHEAPEST);
+    struct desk d;
+    desk_open(&d);
+    take(&d, 50, 0, 10);
+    take(&d, 40, 10, 25);
+    take(&d, 20, 25, 40); /* and nothing after it, but the second has to be there */
+    MUST(admit(&d, &ask));
+    expect(&d, 2, (struct row[]){{0, 25, 35, 10}, {1, 40, 50, 10}});
+    desk_close(&d);
+}
+END_TEST
+
+/* Numbers as they are in practice, and as large as they may be. */
+START_TEST(times_may_be_those_of_a_clock_or_the_largest)
+{
+    const int64_t hour = INT64_C(3600) * 1000 * 1000 * 1000, day = 24 * hour;
+    const int64_t now[] = {INT64_C(1795000000) * 1000 * 1000 * 1000, -(INT64_C(1) << 60),
+                           (INT64_C(1) << 62) - 40 * day};
+    struct gang__admit_stage s[] = {containers(50, 1, 0, hour), containers(50, 1, 0, hour)};
+    for (int i = 0; i < 3; i++)
+        for (int prefer = GANG__ADMIT_EARLIEST; prefer <= GANG__ADMIT_CHEAPEST; prefer++) {
+            struct desk d;
+            struct gang__admit_ask ask =
+                ask_of(now[i], now[i] + day, s, 2, GANG__ADMIT_ORDER, prefer);
+            desk_open(&d);
+            gang__timeline_free(d.t);
+            MUST(gang__timeline_new(&d.mem.mem, NULL, 0, UNITS, now[i], &d.t));
+            limit(&d, 100, 5, day);
+            take(&d, 60, now[i], now[i] + hour);
+            take(&d, 60, now[i] + 20 * day, now[i] + 20 * day + 2 * hour);
+            ask.period_ns = day;
+            ask.instances = 30;
+            MUST(admit(&d, &ask));
+            ck_assert_uint_eq(d.got.count, 60);
+            ck_assert(prefer == GANG__ADMIT_LATEST || d.got.piece[0].start_ns == now[i] + 2 * hour);
+            /* He has 100 container hours a day now, and may have 120. Near the end of time there is no later. */
+            ck_assert_int_eq(admit(&d, &ask), i < 2 ? GANG_ENOFIT : GANG_ENEVER);
+            ck_assert_int_eq(d.got.why, GANG__ADMIT_AVERAGE);
+            int64_t next = d.got.next_ns;
+            ck_assert(i == 2 || (next > now[i] + 28 * day && next < now[i] + 32 * day));
+            ask.prefer = GANG__ADMIT_EARLIEST;
+            ask.deadline_ns = GANG__NEVER;
+            ck_assert_int_eq(admit(&d, &ask), i < 2 ? GANG_OK : GANG_ENEVER);
+            ck_assert(i == 2 || d.got.piece[0].start_ns == next);
+            desk_close(&d);
+        }
 }
 END_TEST
 
@@ -799,6 +872,9 @@ int main(void)
     tcase_add_test(tests, repetitions_lie_a_period_apart);
     tcase_add_test(tests, repetitions_keep_to_the_limits_together);
     tcase_add_test(tests, the_next_window_is_told);
+    tcase_add_test(tests, the_next_window_is_as_long_as_that_asked_for);
+    tcase_add_test(tests, the_cheapest_start_leaves_room_for_the_later_stages);
+    tcase_add_test(tests, times_may_be_those_of_a_clock_or_the_largest);
     tcase_add_test(tests, a_change_does_not_stand_in_its_own_way);
     tcase_add_test(tests, wrong_windows_and_periods_are_refused);
     tcase_add_test(tests, wrong_stages_are_refused);

@@ -49,7 +49,7 @@ struct machine {
 struct line {
     const char *name;
     int parent; /* -1: top */
-    bool there, is_leaf;
+    bool there, is_leaf, extends;
     int64_t guarantee[KINDS], limit[KINDS]; /* GANG_UNLIMITED; guarantee: not managed */
     int64_t priority, grace, min_runtime, max_running;
     double weight;
@@ -93,7 +93,7 @@ struct work {
     int64_t priority;
     int32_t preemptible, loss;
     bool never_preempts, in_parts, has_roles;
-    int64_t time_limit, start_within, heartbeat;
+    int64_t time_limit, start_within, heartbeat, begin, deadline;
     int after; /* a work, or -1 */
     int32_t after_when;
     /* what became of it */

@@ -314,6 +314,21 @@ static int32_t on_kill(const struct gang_event *e, void *user)
     return 0;
 }
 
+static int64_t on_predict(const struct gang_event *e, void *user)
+{
+    (void)user;
+    CHECK(in_run && e->cookie > 0, "asked outside of a run");
+    return one_in(3) ? 0 : below(80) * SECOND;
+}
+
+static int64_t on_overrun(const struct gang_event *e, void *user)
+{
+    (void)user;
+    struct work *w = begin_op(e, "overrun");
+    CHECK(w->state == GANG_JOB_RUNNING, "job %d overruns, and does not run", index_of(w));
+    return one_in(2) ? 0 : below(20) * SECOND;
+}
+
 /* Is the way it ended one that the host can account for? */
 static void check_end(const struct work *w, int32_t end)
 {
@@ -321,7 +336,9 @@ static void check_end(const struct work *w, int32_t end)
     CHECK(end != GANG_END_NONE && end != GANG_END_REFUSED, "job %d ended %d", index_of(w), end);
     CHECK(end != GANG_END_CANCELLED || w->cancelled || depends, "job %d was not cancelled",
           index_of(w));
-    CHECK(end != GANG_END_TIMEOUT || w->time_limit, "job %d has no time limit", index_of(w));
+    CHECK(end != GANG_END_TIMEOUT || w->time_limit || w->deadline, "job %d has no time limit",
+          index_of(w));
+    CHECK(end != GANG_END_DEADLINE || w->deadline, "job %d has no deadline", index_of(w));
     CHECK(end != GANG_END_UNSTARTED || w->start_within, "job %d may wait", index_of(w));
     CHECK(end != GANG_END_PREEMPTED || w->displaced, "job %d was not displaced", index_of(w));
     CHECK(end != GANG_END_FAILED || w->failed || w->start_within, "job %d did not fail",

@@ -209,6 +209,7 @@ START_TEST(other_queues_leave_room_for_plans_too)
     q[0].name = "q";
     q[0].backfill = GANG_BACKFILL_EASY;
     q[1].name = "other";
+    q[1].reclaim = GANG_DISPLACE_NEVER; /* `longer` has its turn again when head has begun */
     host_queues(&h, q, 2);
     (void)put("q", 4, 100, 0);
     gang_job_id head = put("q", 8, 50, 0), longer = put("other", 4, 101, 0),
@@ -217,6 +218,43 @@ START_TEST(other_queues_leave_room_for_plans_too)
     ck_assert_int_eq(planned(head), 100);
     host_run(&h, 100 * SECOND);
     test_assert(runs(head));
+    host_close(&h);
+}
+END_TEST
+
+/* Others, of whom the plan does not know, have taken a GPU: at its time the plan comes to nothing. Who had his turn
+ * before that, and waited for the plan, has it again. */
+START_TEST(a_plan_that_comes_to_nothing_is_in_nobodys_way)
+{
+    struct gang_queue_spec q[] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
+    struct gang_group_spec g = group_of(1, 1000, 0);
+    gang_worker *w;
+    gang_request *r;
+    gang_alloc_id id;
+    host_open(&h, 2, 4);
+    q[0].name = "q";
+    q[0].backfill = GANG_BACKFILL_EASY;
+    q[1].name = "first";
+    q[1].priority = 200;
+    q[1].reclaim = GANG_DISPLACE_NEVER;
+    host_queues(&h, q, 2);
+    (void)put("q", 4, 100, 0);
+    gang_job_id head = put("q", 8, 50, 0), endless = put("first", 3, 0, 0);
+    ck_assert_int_eq(planned(head), 100);
+    test_assert(!runs(endless));
+    g.gpu_milli = 1000;
+    spec.groups = &g;
+    spec.group_count = 1;
+    MUST(gang_worker_new(h.stage.c, &w));
+    MUST(gang_request_new(h.stage.c, &spec, &r, NULL));
+    MUST(gang_alloc(w, r, &id, NULL));
+    host_run(&h, 100 * SECOND);
+    ck_assert_int_eq(planned(head), 0);
+    test_assert(!runs(head) && runs(endless));
+    MUST(gang_alloc_free(w, id));
+    gang_request_put(r);
+    gang_worker_free(w);
     host_close(&h);
 }
 END_TEST
@@ -589,6 +627,7 @@ int main(void)
     tcase_add_test(t, the_grace_counts);
     tcase_add_test(t, a_limit_that_forbids_it_means_no_plan);
     tcase_add_test(t, other_queues_leave_room_for_plans_too);
+    tcase_add_test(t, a_plan_that_comes_to_nothing_is_in_nobodys_way);
     tcase_add_test(t, growing_leaves_room_for_plans);
     tcase_add_test(t, who_ends_early_brings_plans_forward);
     tcase_add_test(t, a_time_limit_that_changes_moves_plans);

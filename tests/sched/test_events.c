@@ -212,8 +212,10 @@ static void random_work(struct work *w)
     w->never_preempts = one_in(10);
     w->in_parts = w->groups > 1 && one_in(5);
     w->has_roles = w->groups > 1 && one_in(4);
-    w->time_limit = one_in(6) ? (10 + below(100)) * SECOND : 0;
+    w->time_limit = one_in(2) ? (10 + below(100)) * SECOND : 0;
     w->start_within = one_in(12) ? (1 + below(60)) * SECOND : 0;
+    w->begin = one_in(8) ? now_ns + below(60) * SECOND : 0;
+    w->deadline = one_in(8) ? now_ns + w->time_limit + (60 + below(100)) * SECOND : 0;
     w->heartbeat = one_in(12) ? (1 + below(30)) * SECOND : 0;
     w->after = works && one_in(8) ? (int)below(works) : -1;
     if (w->after >= 0 && !work[w->after].id)
@@ -283,6 +285,8 @@ static void submit_as(struct work *w, int64_t copies)
     spec.start_within_ns = w->start_within;
     spec.back_off_ns = one_in(2) ? 5 * SECOND : 0;
     spec.heartbeat_ns = w->heartbeat;
+    spec.begin_ns = w->begin;
+    spec.deadline_ns = w->deadline;
     spec.hold = w->held;
     spec.user = one_in(2) ? "ann" : "bob";
     spec.after = &after;
@@ -447,6 +451,13 @@ static struct gang_queue_spec queue_spec(const struct line *l, struct queue_room
     spec.preempt = l->preempt;
     spec.order = l->order;
     spec.block = l->block;
+    spec.backfill = one_in(3) ? (int32_t)below(4) : GANG_BACKFILL_DEFAULT;
+    spec.backfill_order = (int32_t)below(5);
+    spec.plan_depth = below(3);
+    spec.max_overtakes = one_in(4) ? 1 + below(4) : 0;
+    spec.max_wait_ns = one_in(4) ? (1 + below(60)) * SECOND : 0;
+    spec.overrun = l->extends ? (int32_t)(2 + below(2)) : GANG_OVERRUN_KILL;
+    spec.extend_ns = below(3) * 10 * SECOND;
     return spec;
 }
 
@@ -479,6 +490,7 @@ static void random_rules(struct line *l)
     l->preempt = (int32_t)below(3);
     l->order = one_in(3) ? (int32_t)below(5) : GANG_ORDER_PRIORITY;
     l->block = one_in(6);
+    l->extends = l->extends || one_in(3); /* what was given more keeps it */
 }
 
 /* One queue otherwise than before; what is refused has changed nothing. */
@@ -679,8 +691,14 @@ static void compare_work(struct work *w)
     CHECK(info.held == w->held, "job %d is held: %d", index_of(w), info.held);
     if (w->state == GANG_JOB_RUNNING)
         check_gang(w);
-    if (w->state == GANG_JOB_RUNNING && w->time_limit && !w->in_parts && settled == runs)
-        CHECK(now_ns < w->started_ns + w->time_limit, "job %d is over its time", index_of(w));
+    if (w->state == GANG_JOB_RUNNING && !w->in_parts && settled == runs) {
+        CHECK(!info.ends_ns || now_ns < info.ends_ns, "job %d is over its time", index_of(w));
+        CHECK(w->started_ns >= w->begin, "job %d began too early", index_of(w));
+        CHECK(!w->time_limit || (info.ends_ns && (line[w->queue].extends ||
+                                                  info.ends_ns <= w->started_ns + w->time_limit)),
+              "job %d may run until %" PRId64, index_of(w), info.ends_ns);
+        CHECK(!w->deadline || info.ends_ns <= w->deadline, "job %d has a deadline", index_of(w));
+    }
 }
 
 /* No one is displaced but for somebody who then starts or grows, or waits for those who take their
@@ -860,7 +878,7 @@ struct reasons {
 static int32_t note_reason(const struct gang_wait *wait, void *user)
 {
     struct reasons *reasons = user;
-    CHECK(wait->text && wait->reason >= GANG_WAIT_ROOM && wait->reason <= GANG_WAIT_PLANNED,
+    CHECK(wait->text && wait->reason >= GANG_WAIT_ROOM && wait->reason <= GANG_WAIT_OVERDUE,
           "reason %d", wait->reason);
     if (!reasons->all)
         reasons->first = wait->reason;
@@ -998,6 +1016,9 @@ static void begin(uint64_t seed)
     ops.resume = on_resume;
     ops.kill = on_kill;
     ops.state = on_state;
+    if (one_in(2))
+        ops.predict = on_predict;
+    ops.overrun = on_overrun;
     ops.log = on_log;
     opts.no_preemption = one_in(6);
     opts.max_evictions = one_in(6) ? 1 + below(4) : 0;

@@ -38,6 +38,8 @@ static void open_world(void)
         q[i].within = one_in(2) ? GANG_DISPLACE_LOWER : GANG_DISPLACE_NEVER;
         q[i].reclaim = one_in(2) ? GANG_DISPLACE_ANY : GANG_DISPLACE_NEVER;
         q[i].grace_ns = below(4) * SECOND;
+        q[i].overrun = (int32_t)below(4);
+        q[i].extend_ns = (1 + below(9)) * SECOND;
         q[i].preempt = one_in(4) ? GANG_PREEMPT_SUSPEND : GANG_PREEMPT_REQUEUE;
     }
     host_queues(&h, q, 2);

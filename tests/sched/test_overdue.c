@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bounded bypass: who was passed too often, or waited too long, is passed by nobody any more; and he does start.
+ *   GANG_SEED   of the random jobs */
+#include "chance.h"
+#include "sched/host.h"
+
+static struct host h;
+static const int64_t SECOND = HOST_SECOND;
+
+static void open_queue(int64_t overtakes, int64_t wait_s, int32_t backfill)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(&h, 2, 4);
+    q.name = "q";
+    q.within = GANG_DISPLACE_NEVER;
+    q.max_overtakes = overtakes;
+    q.max_wait_ns = wait_s * SECOND;
+    q.backfill = backfill;
+    host_queues(&h, &q, 1);
+}
+
+/* "q", and "other", which is guaranteed so many GPUs and does not reclaim what it is owed. */
+static void open_queues(int64_t overtakes, int64_t guaranteed_milli)
+{
+    struct gang_queue_spec q[] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    struct gang_quota gpus = {"gpu", guaranteed_milli, NULL, 0, 0};
+    host_open(&h, 2, 4);
+    q[0].name = "q";
+    q[0].max_overtakes = overtakes;
+    q[0].reclaim = q[1].reclaim = GANG_DISPLACE_NEVER;
+    q[1].name = "other";
+    q[1].guaranteed = &gpus;
+    q[1].guaranteed_count = 1;
+    host_queues(&h, q, 2);
+}
+
+static gang_job_id put(const char *queue, int64_t tasks, int64_t limit_s)
+{
+    struct gang_job_spec *job = host_spec(queue, tasks, tasks, 0);
+    job->time_limit_ns = limit_s * SECOND;
+    gang_job_id id = host_submit(&h, job);
+    host_run(&h, 0);
+    return id;
+}
+
+static bool runs(gang_job_id id)
+{
+    return host_has(&h, id) && host_job_state(&h, id) == GANG_JOB_RUNNING;
+}
+
+static void end(gang_job_id id)
+{
+    MUST(gang_report_end(h.s, id, 1));
+    host_run(&h, 0);
+}
+
+static struct gang_wait seen;
+static char seen_text[256];
+
+static int32_t see(const struct gang_wait *wait, void *user)
+{
+    (void)user;
+    if (wait->reason == GANG_WAIT_OVERDUE) {
+        seen = *wait;
+        snprintf(seen_text, sizeof(seen_text), "%s", wait->text);
+    }
+    return 0;
+}
+
+START_TEST(so_many_pass_and_then_nobody)
+{
+    open_queue(2, 0, 0);
+    gang_job_id a = put("q", 6, 0), head = put("q", 8, 0), b = put("q", 1, 0), c = put("q", 1, 0);
+    test_assert(runs(b) && runs(c) && !runs(head));
+    ck_assert_int_eq(host_job_info(&h, head).overtaken, 2);
+    ck_assert_int_eq(host_job_info(&h, head).overdue, 1);
+    end(c);
+    gang_job_id d = put("q", 1, 0);
+    test_assert(!runs(d)); /* though there is room */
+    seen.reason = 0;
+    MUST(gang_job_explain(h.s, d, see, NULL));
+    ck_assert_int_eq(seen.reason, GANG_WAIT_OVERDUE);
+    ck_assert_int_eq(seen.cls, GANG_WAIT_POLICY);
+    ck_assert_uint_eq(seen.blocker, head);
+    ck_assert_str_eq(seen_text, "job 2 is overdue, and nothing in queue \"q\" passes it");
+    end(a);
+    test_assert(!runs(head) && !runs(d));
+    end(b);
+    test_assert(runs(head) && !runs(d));
+    ck_assert_int_eq(host_job_info(&h, head).overdue, 0);
+    end(head);
+    test_assert(runs(d));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_waited_so_long_is_first_whatever_the_order)
+{
+    open_queue(0, 60, 0);
+    gang_job_id a = put("q", 8, 0), low = put("q", 5, 0);
+    host_run(&h, 30 * SECOND);
+    struct gang_job_spec *spec = host_spec("q", 8, 8, 10);
+    gang_job_id high = host_submit(&h, spec);
+    spec = host_spec("q", 1, 1, 10);
+    gang_job_id small = host_submit(&h, spec);
+    host_run(&h, 0);
+    ck_assert_int_eq(gang_sched_next(h.s), 60 * SECOND);
+    host_run(&h, 30 * SECOND);
+    ck_assert_int_eq(host_job_info(&h, low).overdue, 1);
+    end(a);
+    test_assert(runs(low) && !runs(high));
+    test_assert(runs(small)); /* it has started: others may again */
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(growth_does_not_pass_either)
+{
+    open_queue(1, 0, 0);
+    gang_job_id a = put("q", 5, 0), head = put("q", 8, 0), b = put("q", 1, 0);
+    test_assert(!runs(head) && host_job_info(&h, head).overdue);
+    struct gang_job_spec *spec = host_spec("q", 2, 1, 0);
+    gang_job_id grower = host_submit(&h, spec);
+    host_run(&h, 0);
+    test_assert(!runs(grower));
+    end(a);
+    end(b);
+    test_assert(runs(head));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(other_queues_stay_inside_their_guarantee)
+{
+    open_queues(1, 2000);
+    (void)put("q", 4, 0);
+    gang_job_id head = put("q", 8, 0), b = put("q", 1, 0);
+    test_assert(runs(b) && host_job_info(&h, head).overdue);
+    gang_job_id inside = put("other", 2, 0), beyond = put("other", 1, 0);
+    test_assert(runs(inside) && !runs(beyond));
+    seen.reason = 0;
+    MUST(gang_job_explain(h.s, beyond, see, NULL));
+    ck_assert_uint_eq(seen.blocker, head);
+    ck_assert_str_eq(seen_text, "job 2 of queue \"q\" is overdue, and nothing passes it");
+    MUST(gang_job_cancel(h.s, head));
+    host_run(&h, 0);
+    test_assert(runs(beyond));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(other_queues_may_use_nodes_that_it_could_not)
+{
+    open_queues(1, 0);
+    struct gang_group_spec g = host_gpus(4, 4);
+    g.where = "node in (n0)";
+    struct gang_job_spec job = host_job(&g, 1);
+    job.queue = "q";
+    gang_job_id a = host_submit(&h, &job), head = host_submit(&h, &job);
+    host_run(&h, 0);
+    gang_job_id passes = put("q", 1, 0);
+    test_assert(runs(a) && runs(passes) && host_job_info(&h, head).overdue);
+    gang_job_id other = put("other", 3, 0);
+    test_assert(runs(other)); /* on n1 */
+    end(passes);
+    struct gang_group_spec here = host_gpus(1, 1);
+    here.where = "node in (n0)";
+    job = host_job(&here, 1);
+    job.queue = "other";
+    gang_job_id same = host_submit(&h, &job);
+    end(a);
+    test_assert(runs(head) && !runs(same));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_is_kept_by_something_else_bars_nobody)
+{
+    open_queue(1, 0, 0);
+    (void)put("q", 6, 0);
+    gang_job_id head = put("q", 8, 0), b = put("q", 1, 0), c = put("q", 1, 0);
+    test_assert(runs(b) && host_job_info(&h, head).overdue && !runs(c));
+    MUST(gang_job_hold(h.s, head));
+    host_run(&h, 0);
+    test_assert(runs(c));
+    end(c);
+    MUST(gang_job_release(h.s, head));
+    host_run(&h, 0);
+    gang_job_id d = put("q", 1, 0);
+    test_assert(!runs(d) && host_job_info(&h, head).overdue);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(plans_do_not_let_anybody_pass_who_is_late)
+{
+    open_queue(1, 0, GANG_BACKFILL_EASY);
+    (void)put("q", 4, 100);
+    gang_job_id head = put("q", 8, 50), b = put("q", 2, 10), c = put("q", 2, 10);
+    test_assert(runs(b) && host_job_info(&h, head).overdue);
+    test_assert(!runs(c)); /* it would not be in the way of the plan */
+    ck_assert_int_eq(host_job_info(&h, head).planned_ns, 100 * SECOND);
+    host_run(&h, 100 * SECOND);
+    test_assert(runs(head));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(children_have_the_bounds_of_their_parent)
+{
+    struct gang_queue_spec q[] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    struct gang_error error = GANG_ERROR_INIT;
+    host_open(&h, 2, 4);
+    q[0].name = "p";
+    q[0].max_overtakes = 1;
+    q[1].name = "q";
+    q[1].parent = "p";
+    host_queues(&h, q, 2);
+    (void)put("q", 6, 0);
+    gang_job_id head = put("q", 8, 0);
+    (void)put("q", 1, 0);
+    ck_assert_int_eq(host_job_info(&h, head).overdue, 1);
+    q[1].max_overtakes = -1;
+    ck_assert_int_eq(gang_sched_set_queues(h.s, q, 2, &error), GANG_ERANGE);
+    ck_assert_str_eq(error.path, "queues[1].max_overtakes");
+    host_close(&h);
+}
+END_TEST
+
+/* ---- nobody starves ------------------------------------------------------------------------------ */
+
+enum { JOBS = 300 };
+
+static struct {
+    gang_job_id id;
+    int64_t tasks, priority, ends_ns, passed;
+    bool began;
+} all[JOBS];
+
+/* In one queue, whose order is that of age alone: those behind it that began while it waited. */
+static void count_passed(int n, const bool *began_before)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = i + 1; k < n && !all[i].began; k++)
+            all[i].passed += all[k].began && !began_before[k];
+}
+
+/* A wide gang among small ones that never leave enough free by chance: with the bound, each is passed so often at most
+ * since it was the first to wait (that is the bound of all before it, summed up). */
+static void run_one(uint64_t seed)
+{
+    bool before[JOBS];
+    int n = 0;
+    chance_state = seed;
+    int64_t bound = 1 + below(5), most = 0;
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(&h, 2, 4);
+    q.name = "q";
+    q.order = GANG_ORDER_FIFO;
+    q.max_overtakes = bound;
+    q.backfill = one_in(2) ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE;
+    host_queues(&h, &q, 1);
+    memset(all, 0, sizeof(all));
+    for (int step = 0; n < JOBS || gang_job_next(h.s, GANG_ID_NONE) != GANG_ID_NONE; step++) {
+        test_assert(step < 20 * JOBS); /* nobody starves */
+        for (int i = 0; i < n; i++)
+            before[i] = all[i].began;
+        if (n < JOBS && one_in(2)) {
+            all[n].tasks = one_in(8) ? 8 : 1 + below(2);
+            struct gang_job_spec *job = host_spec("q", all[n].tasks, all[n].tasks, 0);
+            job->time_limit_ns = 30 * SECOND;
+            all[n].id = host_submit(&h, job);
+            before[n++] = false;
+        }
+        for (int i = 0; i < n; i++)
+            if (all[i].began && all[i].ends_ns && all[i].ends_ns <= h.now_ns) {
+                MUST(gang_report_end(h.s, all[i].id, 1));
+                all[i].ends_ns = 0;
+            }
+        host_run(&h, SECOND);
+        for (int i = 0; i < n; i++)
+            if (!all[i].began && runs(all[i].id)) {
+                all[i].began = true;
+                all[i].ends_ns = h.now_ns + (1 + below(20)) * SECOND;
+            }
+        count_passed(n, before);
+        int waiting = 0;
+        for (int i = 0; i < n; i++) {
+            most = all[i].passed > most ? all[i].passed : most;
+            /* The first of each width counts, and there are three widths. */
+            waiting += !all[i].began;
+            if (!all[i].began && waiting == 1)
+                test_assert(all[i].passed <= bound * (i + 1));
+        }
+    }
+    test_assert(most > 0); /* some were passed */
+    host_close(&h);
+}
+
+START_TEST(nobody_starves)
+{
+    uint64_t seed = test_seed();
+    for (uint64_t i = 0; i < 8; i++)
+        run_one(seed + i);
+}
+END_TEST
+
+/* With a bound on the wait alone, the first in turn is passed by nobody once he has waited so long. */
+START_TEST(after_the_wait_nobody_passes)
+{
+    chance_state = test_seed();
+    open_queue(0, 40, 0);
+    gang_job_id head = GANG_ID_NONE;
+    int64_t since = 0, starts = 0;
+    for (int i = 0; i < 400; i++) {
+        if (head == GANG_ID_NONE || !host_has(&h, head)) {
+            (void)put("q", 1, 15);
+            head = put("q", 8, 15);
+            since = h.now_ns;
+        }
+        gang_job_id small = put("q", 1 + below(3), 1 + below(15));
+        if (!runs(head) && h.now_ns >= since + 40 * SECOND)
+            test_assert(!runs(small));
+        starts += runs(small);
+        if (!runs(small)) /* else it would be overdue itself, before a later head */
+            MUST(gang_job_cancel(h.s, small));
+        test_assert(runs(head) || h.now_ns <= since + 55 * SECOND); /* the longest is over */
+        host_run(&h, SECOND);
+    }
+    test_assert(starts > 20);
+    host_close(&h);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("overdue");
+    TCase *t = tcase_create("overdue");
+    tcase_set_timeout(t, 60);
+    tcase_add_test(t, so_many_pass_and_then_nobody);
+    tcase_add_test(t, who_waited_so_long_is_first_whatever_the_order);
+    tcase_add_test(t, growth_does_not_pass_either);
+    tcase_add_test(t, other_queues_stay_inside_their_guarantee);
+    tcase_add_test(t, other_queues_may_use_nodes_that_it_could_not);
+    tcase_add_test(t, who_is_kept_by_something_else_bars_nobody);
+    tcase_add_test(t, plans_do_not_let_anybody_pass_who_is_late);
+    tcase_add_test(t, children_have_the_bounds_of_their_parent);
+    tcase_add_test(t, nobody_starves);
+    tcase_add_test(t, after_the_wait_nobody_passes);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}
