@@ -179,20 +179,14 @@ static void count_stay(struct gang__timeline *t, const struct gang__occupant *o,
         end[k] -= last[k];
 }
 
-static void count_all(struct gang__timeline *t, struct gang__occupant *o, int sign)
+static void count_all(struct gang__timeline *t, const struct gang__occupant *o, int sign,
+                      int64_t change[2][GANG__FREE_DIMS])
 {
-    int64_t change[2][GANG__FREE_DIMS] = {{0}};
+    memset(change, 0, 2 * sizeof(change[0]));
     for (uint32_t i = 0; i < o->stay_count; i++)
         count_stay(t, o, &o->stay[i], sign, change[GANG__STARTS], change[GANG__ENDS]);
     change[GANG__STARTS][GANG__FREE_POOL] = -sign * o->pool;
     change[GANG__ENDS][GANG__FREE_POOL] = sign * o->pool;
-    for (int side = 0; side < 2; side++) {
-        if (!o->edge[side])
-            continue;
-        for (int k = 0; k < GANG__FREE_DIMS; k++)
-            o->edge[side]->change[k] += change[side][k];
-        gang__edge_refresh(t, o->edge[side]);
-    }
 }
 
 /* ---- coming and going ---------------------------------------------------------------------- */
@@ -228,29 +222,31 @@ static void lift(struct gang__timeline *t, const struct gang__occupant *o, uint3
 
 static void come(struct gang__timeline *t, struct gang__occupant *o)
 {
-    struct gang__after_end after = GANG__AFTER_NOTHING;
-    o->after = after;
-    gang__edges_enter(t, o);
-    count_all(t, o, 1);
+    int64_t change[2][GANG__FREE_DIMS];
+    o->after = (struct gang__after_end)GANG__AFTER_NOTHING;
+    count_all(t, o, 1, change);
+    for (uint32_t i = 0; i < o->stay_count && o->end_ns != GANG__NEVER; i++) {
+        struct gang__after_end one =
+            gang__node_after(t, o->stay[i].node, o->end_ns, GANG__LEVEL_ALL);
+        gang__after_lift(&o->after, &one);
+    }
+    gang__edges_enter(t, o, change);
     for (uint32_t i = 0; i < o->stay_count; i++) {
         link_stay(t, o, i);
         gang__node_stale(t, o->stay[i].node);
-        struct gang__after_end one =
-            gang__node_after(t, o->stay[i].node, o->end_ns, GANG__LEVEL_ALL);
-        gang__after_lift(&after, &one);
     }
-    gang__edge_bound(t, o, &after);
 }
 
 static void go(struct gang__timeline *t, struct gang__occupant *o)
 {
+    int64_t change[2][GANG__FREE_DIMS];
     for (uint32_t i = 0; i < o->stay_count; i++) {
         unlink_stay(t, o, i);
         gang__node_stale(t, o->stay[i].node);
         lift(t, o, o->stay[i].node);
     }
-    count_all(t, o, -1);
-    gang__edges_leave(t, o);
+    count_all(t, o, -1, change);
+    gang__edges_leave(t, o, change);
 }
 
 /* ---- an occupation from its specification -------------------------------------------------- */

@@ -93,27 +93,10 @@ bool gang__edges_reserve(struct gang__timeline *t, size_t occupations)
     return true;
 }
 
-static struct gang__edge *edge_at(struct gang__timeline *t, int64_t at_ns)
+static void add(struct gang__edge *e, const int64_t change[GANG__FREE_DIMS])
 {
-    struct gang__tree_link *n = gang__ordered_lower_bound(&t->edges, at_time, &at_ns);
-    if (n && gang__edge_of(n)->at_ns == at_ns)
-        return gang__edge_of(n);
-    struct gang__edge *e = t->spare;
-    assert(e); /* two were kept for each occupation */
-    t->spare = e->link.child[0] ? gang__edge_of(e->link.child[0]) : NULL;
-    *e = (struct gang__edge){.at_ns = at_ns, .after = GANG__AFTER_NOTHING};
-    gang__ordered_insert(&t->edges, &e->link);
-    return e;
-}
-
-static void enter(struct gang__edge *e, struct gang__occupant *o, int side)
-{
-    o->edge[side] = e;
-    o->prev[side] = NULL;
-    o->next[side] = e->first[side];
-    if (e->first[side])
-        e->first[side]->prev[side] = o;
-    e->first[side] = o;
+    for (int k = 0; k < GANG__FREE_DIMS; k++)
+        e->change[k] += change[k];
 }
 
 /* The bound of an edge: the greatest of those that end there. */
@@ -125,9 +108,38 @@ static void bound(struct gang__timeline *t, struct gang__edge *e)
     gang__edge_refresh(t, e);
 }
 
-static void leave(struct gang__timeline *t, struct gang__occupant *o, int side)
+/* What is above is told once for all that it brings. */
+static void enter(struct gang__timeline *t, struct gang__occupant *o, int side, int64_t at_ns,
+                  const int64_t change[GANG__FREE_DIMS])
+{
+    struct gang__tree_link *n = gang__ordered_lower_bound(&t->edges, at_time, &at_ns);
+    bool there = n && gang__edge_of(n)->at_ns == at_ns;
+    struct gang__edge *e = there ? gang__edge_of(n) : t->spare;
+    assert(e); /* two were kept for each occupation */
+    if (!there) {
+        t->spare = e->link.child[0] ? gang__edge_of(e->link.child[0]) : NULL;
+        *e = (struct gang__edge){.at_ns = at_ns, .after = GANG__AFTER_NOTHING};
+    }
+    add(e, change);
+    if (side == GANG__ENDS)
+        gang__after_lift(&e->after, &o->after);
+    o->edge[side] = e;
+    o->prev[side] = NULL;
+    o->next[side] = e->first[side];
+    if (e->first[side])
+        e->first[side]->prev[side] = o;
+    e->first[side] = o;
+    if (there)
+        gang__edge_refresh(t, e);
+    else
+        gang__ordered_insert(&t->edges, &e->link);
+}
+
+static void leave(struct gang__timeline *t, struct gang__occupant *o, int side,
+                  const int64_t change[GANG__FREE_DIMS])
 {
     struct gang__edge *e = o->edge[side];
+    add(e, change);
     if (o->next[side])
         o->next[side]->prev[side] = o->prev[side];
     if (o->prev[side])
@@ -135,8 +147,7 @@ static void leave(struct gang__timeline *t, struct gang__occupant *o, int side)
     else
         e->first[side] = o->next[side];
     if (e->first[GANG__STARTS] || e->first[GANG__ENDS]) {
-        if (side == GANG__ENDS)
-            bound(t, e);
+        bound(t, e);
         return;
     }
     for (int k = 0; k < GANG__FREE_DIMS; k++)
@@ -145,20 +156,21 @@ static void leave(struct gang__timeline *t, struct gang__occupant *o, int side)
     put_spare(t, e);
 }
 
-void gang__edges_enter(struct gang__timeline *t, struct gang__occupant *o)
+void gang__edges_enter(struct gang__timeline *t, struct gang__occupant *o,
+                       int64_t change[2][GANG__FREE_DIMS])
 {
-    enter(edge_at(t, o->start_ns), o, GANG__STARTS);
+    enter(t, o, GANG__STARTS, o->start_ns, change[GANG__STARTS]);
     o->edge[GANG__ENDS] = NULL;
-    if (o->end_ns == GANG__NEVER)
-        return;
-    enter(edge_at(t, o->end_ns), o, GANG__ENDS);
+    if (o->end_ns != GANG__NEVER)
+        enter(t, o, GANG__ENDS, o->end_ns, change[GANG__ENDS]);
 }
 
-void gang__edges_leave(struct gang__timeline *t, struct gang__occupant *o)
+void gang__edges_leave(struct gang__timeline *t, struct gang__occupant *o,
+                       int64_t change[2][GANG__FREE_DIMS])
 {
-    leave(t, o, GANG__STARTS);
+    leave(t, o, GANG__STARTS, change[GANG__STARTS]);
     if (o->edge[GANG__ENDS])
-        leave(t, o, GANG__ENDS);
+        leave(t, o, GANG__ENDS, change[GANG__ENDS]);
 }
 
 void gang__edge_bound(struct gang__timeline *t, struct gang__occupant *o,

@@ -143,10 +143,11 @@ static inline struct gang__edge *gang__edge_of(const struct gang__tree_link *lin
 void gang__edges_init(struct gang__timeline *t);
 /* Have two for each of so many occupations. False: out of memory. */
 bool gang__edges_reserve(struct gang__timeline *t, size_t occupations);
-/* Enter an occupation at its edges, which are made if need be; nothing is known yet of what it leaves behind
- * (GANG__AFTER_NOTHING). And the reverse. */
-void gang__edges_enter(struct gang__timeline *t, struct gang__occupant *o);
-void gang__edges_leave(struct gang__timeline *t, struct gang__occupant *o);
+/* Enter an occupation at its edges, which are made if need be, with the changes that are its own; and the reverse. */
+void gang__edges_enter(struct gang__timeline *t, struct gang__occupant *o,
+                       int64_t change[2][GANG__FREE_DIMS]);
+void gang__edges_leave(struct gang__timeline *t, struct gang__occupant *o,
+                       int64_t change[2][GANG__FREE_DIMS]);
 /* The changes of an edge changed. */
 static inline void gang__edge_refresh(struct gang__timeline *t, struct gang__edge *e)
 {

@@ -43,7 +43,7 @@ void gang__ahead_touch(gang_sched *s, struct gang__unit *u)
 void gang__ahead_upset(gang_sched *s)
 {
     if (s->ahead)
-        s->ahead->stale = true;
+        s->ahead->stale = s->ahead->upset = true;
 }
 
 bool gang__ahead_waits(const gang_sched *s)
@@ -282,7 +282,7 @@ static void touch_all(gang_sched *s)
             gang__ahead_touch(s, &job->unit[i]);
         gang__timer_set(s, job); /* what was expected of it matters from now on */
     }
-    s->ahead->stale = true;
+    s->ahead->stale = s->ahead->upset = true;
 }
 
 /* Nothing of the timeline is left in the units. */
@@ -411,6 +411,23 @@ bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u)
            !gang__ahead_fits_sums(s, u);
 }
 
+/* It has a plan that is to come, and just before that too little is free by the sums: it cannot be earlier. */
+static bool is_settled(const gang_sched *s, const struct gang__unit *u)
+{
+    int64_t need[GANG__FREE_DIMS], unused[GANG__FREE_DIMS];
+    const struct gang__qs *leaf = u->job->leaf;
+    if (!u->plan || u->planned_ns <= s->now_ns || s->ahead->upset)
+        return false;
+    if (leaf->q->backfill == GANG_BACKFILL_EASY && leaf->planned_count > 1)
+        return false; /* plans of those behind it do not bind it */
+    sums_of(s, u, need);
+    (void)gang__timeline_sum_at(gang__ahead_when(s, u), u->planned_ns - 1, unused);
+    for (int k = 0; k < GANG__FREE_KINDS; k++)
+        if (need[k] > unused[k])
+            return true;
+    return false;
+}
+
 /* Those who wait because of plans, or may have one, have their turn again. */
 static void let_look(gang_sched *s)
 {
@@ -420,7 +437,8 @@ static void let_look(gang_sched *s)
         if (bin->why != GANG_WAIT_PLANNED && bin->why != GANG_WAIT_RESERVATION &&
             (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_ROOM))
             continue;
-        if (bin->grower || !gang__ahead_hopeless(s, gang__bin_head(bin)))
+        const struct gang__unit *head = gang__bin_head(bin);
+        if (bin->grower || (!gang__ahead_hopeless(s, head) && !is_settled(s, head)))
             gang__turn_unblock(s, bin);
     }
 }
@@ -468,5 +486,5 @@ void gang__ahead_refresh(gang_sched *s)
     a = s->ahead;
     if (a->stale)
         let_look(s);
-    a->stale = false;
+    a->stale = a->upset = false;
 }

@@ -31,7 +31,8 @@ struct gang__ahead {
     int64_t planned;    /* units that have a planned start */
     uint64_t failed_in; /* the run in which memory was short */
     bool by_limit;      /* ends in it are the latest ones, not those predicted */
-    bool stale;         /* plans are to be looked at again */
+    bool stale;         /* plans are to be looked at again: they may be earlier */
+    bool upset;         /* and whether they still fit */
     bool kept;  /* a plan has become a start: who waited for it without one may look again */
     bool plain; /* all nodes are up: see gang__ahead_check() */
     struct gang__unit *touched;

@@ -86,6 +86,7 @@ static void set_time_limit(gang_sched *s, struct gang__job *job, int64_t limit)
     job->time_limit_ns = limit;
     for (uint32_t i = 0; i < job->unit_count; i++)
         gang__ahead_touch(s, &job->unit[i]);
+    gang__ahead_upset(s);
     gang__job_settle(s, job);
 }
 

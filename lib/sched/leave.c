@@ -386,6 +386,7 @@ static bool start_taker(gang_sched *s, struct gang__claim *c)
                 s->numbers[i] = first + i;
                 s->by_group[c->places[i].group]++;
             }
+            gang__ahead_upset(s); /* nobody asked the plans */
             return gang__grow_done(s, u, s->numbers, (size_t)c->place_count, s->by_group);
         }
         return false;

@@ -80,6 +80,14 @@ static int64_t more_for(gang_sched *s, struct gang__job *job)
     return s->ops.overrun(&e, s->user);
 }
 
+/* Than the plans count on. */
+static void lasts_longer(gang_sched *s, struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        gang__ahead_touch(s, &job->unit[i]);
+    gang__ahead_upset(s);
+}
+
 /* Past its limit: it has more time now, or is stopped. */
 static void overrun(gang_sched *s, struct gang__job *job)
 {
@@ -90,8 +98,7 @@ static void overrun(gang_sched *s, struct gang__job *job)
     }
     int64_t over = s->now_ns - gang__add_sat(job->started_ns, job->time_limit_ns);
     job->extended_ns = gang__add_sat(over, more);
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__ahead_touch(s, &job->unit[i]);
+    lasts_longer(s, job);
 }
 
 /* It runs longer than was expected. */
@@ -99,8 +106,7 @@ static void expect_more(gang_sched *s, struct gang__job *job)
 {
     while (gang__add_sat(job->started_ns, job->expected_ns) <= s->now_ns)
         job->expected_ns = gang__add_sat(job->expected_ns, job->expected_ns);
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__ahead_touch(s, &job->unit[i]);
+    lasts_longer(s, job);
 }
 
 void gang__term_due(gang_sched *s, struct gang__job *job)

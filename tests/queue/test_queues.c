@@ -154,7 +154,7 @@ START_TEST(a_word_out_of_range_is_refused)
     WORD(reclaim, GANG_DISPLACE_LOWER_OR_NEWER);
     WORD(reclaim, GANG_DISPLACE_ANY + 1);
     WORD(state, 3);
-    WORD(order, 5);
+    WORD(order, GANG_ORDER_DEADLINE + 1);
     WORD(turn, 3);
     WORD(block, 2);
     WORD(preempt, 3);
@@ -163,6 +163,8 @@ START_TEST(a_word_out_of_range_is_refused)
     WORD(reserved0, 1);
     WORD(backfill, GANG_BACKFILL_CONSERVATIVE + 1);
     WORD(backfill_order, GANG_BACKFILL_ORDER_SMALLEST + 1);
+    WORD(overrun, GANG_OVERRUN_ASK + 1);
+    WORD(reserved1, 1);
 }
 END_TEST
 
@@ -499,6 +501,11 @@ START_TEST(what_is_inherited_is_there_in_the_leaf)
     t[2].policy = GANG_POLICY_SPREAD;
     t[1].state = GANG_QUEUE_CLOSED;
     t[1].min_runtime_ns = 6;
+    t[2].overrun = GANG_OVERRUN_EXTEND;
+    t[1].overrun = GANG_OVERRUN_ASK;
+    t[1].max_overtakes = 7;
+    t[2].max_wait_ns = 8;
+    t[0].extend_ns = 9;
     t[1].max_time_limit_ns = 50;
     t[0].state = GANG_QUEUE_DRAINING;
     t[0].grace_ns = 0;
@@ -517,6 +524,13 @@ START_TEST(what_is_inherited_is_there_in_the_leaf)
     ck_assert_int_eq(a->default_time_limit_ns, 100);
     ck_assert_int_eq(c->default_time_limit_ns, 50); /* not above the bound */
     ck_assert_int_eq(c->policy, GANG_POLICY_SPREAD);
+    ck_assert_int_eq(a->overrun, GANG_OVERRUN_EXTEND);
+    ck_assert_int_eq(c->overrun, GANG_OVERRUN_ASK);
+    ck_assert_int_eq(a->extend_ns, 60000000000);
+    ck_assert_int_eq(c->extend_ns, 9);
+    ck_assert_int_eq(a->max_overtakes, 0);
+    ck_assert_int_eq(c->max_overtakes, 7);
+    ck_assert_int_eq(c->max_wait_ns, 8);
     tree_free(qs);
 }
 END_TEST

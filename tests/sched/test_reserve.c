@@ -751,6 +751,202 @@ START_TEST(all_that_is_in_the_plan_is_told)
 }
 END_TEST
 
+/* ---- what may be asked for --------------------------------------------------------------------------- */
+
+/* Two racks of two nodes of four GPUs. */
+static void open_racks(void)
+{
+    const char *levels[] = {"rack"};
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    struct gang_host_ops ops = host_table();
+    memset(&h, 0, sizeof(h));
+    stage_open(&h.stage, levels, 1);
+    for (int i = 0; i < 4; i++) {
+        char name[8];
+        struct gang_label rack = {"rack", i < 2 ? "r0" : "r1"};
+        snprintf(name, sizeof(name), "n%d", i);
+        struct box box = {.name = name,
+                          .cpu = 8000,
+                          .memory = 64 * GIB,
+                          .gpus = 4,
+                          .place = &rack,
+                          .place_count = 1};
+        stage_add(&h.stage, &box);
+    }
+    opts.mem = &h.stage.mem.mem;
+    opts.default_queue = "default";
+    MUST(gang_sched_new(h.stage.c, &opts, &ops, &h, &h.s, NULL));
+    host_run(&h, 0);
+}
+
+static gang_job_id put_default(int64_t tasks, int64_t limit_s)
+{
+    struct gang_job_spec *job = spec_of(tasks, limit_s, NULL);
+    job->queue = NULL;
+    gang_job_id id = host_submit(&h, job);
+    host_run(&h, 0);
+    return id;
+}
+
+START_TEST(whole_domains_are_reserved)
+{
+    struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
+    struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
+    struct gang_error error = GANG_ERROR_INIT;
+    int64_t when;
+    gang_reservation_id id;
+    open_racks();
+    gang_job_id job = put_default(4, 100); /* in one of them */
+    test_assert(runs(job));
+    spec.name = "one";
+    spec.stages = &stage;
+    spec.stage_count = 1;
+    spec.duration_ns = 10 * SECOND;
+    stage.level = "rack";
+    stage.domain_count = 1;
+    MUST(gang_reservation_add(h.s, &spec, &id, &when, &error));
+    ck_assert_int_eq(when, 0);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    MUST(gang_reservation_cancel(h.s, id));
+    spec.name = "two";
+    stage.domain_count = 2;
+    MUST(gang_reservation_add(h.s, &spec, &id, &when, &error));
+    ck_assert_int_eq(when, 100 * SECOND);
+    ck_assert_int_eq(info_of(id).nodes, 4);
+    MUST(gang_reservation_cancel(h.s, id));
+    stage.domain_count = 0;
+    stage.domain = "r1";
+    spec.start_ns = 200 * SECOND;
+    MUST(gang_reservation_add(h.s, &spec, &id, &when, &error));
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    stage.domain = "r2";
+    ck_assert_int_eq(refused(&spec, NULL, &error), GANG_ENOENT);
+    ck_assert_str_eq(error.path, "stages[0].domain");
+    stage.level = "row";
+    ck_assert_int_eq(refused(&spec, NULL, &error), GANG_ENOENT);
+    ck_assert_str_eq(error.path, "stages[0].level");
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_gang_in_one_domain_is_reserved)
+{
+    int64_t when;
+    gang_reservation_id id;
+    open_racks();
+    test_assert(runs(put_default(1, 100)));
+    struct gang_reservation_spec *spec = gpus("a", 8, -1, 10);
+    struct gang_group_spec *group = (struct gang_group_spec *)(uintptr_t)spec->stages[0].groups;
+    group->same = "rack";
+    MUST(gang_reservation_add(h.s, spec, &id, &when, NULL));
+    ck_assert_int_eq(when, 0);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    spec->name = "b";
+    MUST(gang_reservation_add(h.s, spec, &id, &when, NULL));
+    ck_assert_int_eq(when, 10 * SECOND);
+    spec->name = "c";
+    spec->start_ns = 5 * SECOND;
+    struct gang_error error = GANG_ERROR_INIT;
+    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
+    ck_assert_int_eq(when, 20 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
+/* As YARN's greedy agent: around a full segment [30,32), stages of 10, 20, 10 and 10 begin at 0, 10, 32, 42. */
+START_TEST(stages_follow_one_another)
+{
+    struct gang_reservation_stage stage[4];
+    struct gang_group_spec group = host_gpus(4, 4);
+    int64_t when;
+    gang_reservation_id id;
+    open_queue(1, GANG_BACKFILL_NONE);
+    (void)reserve(gpus("full", 4, 30, 2));
+    struct gang_reservation_spec spec = *gpus("chain", 4, -1, 10);
+    for (int i = 0; i < 4; i++) {
+        stage[i] = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
+        stage[i].groups = &group;
+        stage[i].group_count = 1;
+        stage[i].duration_ns = (i == 1 ? 20 : 10) * SECOND;
+    }
+    spec.stages = stage;
+    spec.stage_count = 4;
+    spec.combine = GANG_STAGES_ORDER;
+    spec.deadline_ns = 60 * SECOND;
+    MUST(gang_reservation_add(h.s, &spec, &id, &when, NULL));
+    ck_assert_int_eq(when, 0);
+    ck_assert_int_eq(info_of(id).end_ns, 52 * SECOND);
+    gang_job_id a = put(4, 10, "chain"), b = put(4, 10, "chain"), c = put(4, 12, "chain");
+    test_assert(runs(a) && !runs(b));
+    run_until(10);
+    test_assert(runs(b));
+    run_until(31);
+    test_assert(!runs(c)); /* nothing of it is on */
+    run_until(32);
+    test_assert(runs(c)); /* over two stages */
+    run_until(52);
+    test_assert(!is_there(id));
+    host_close(&h);
+}
+END_TEST
+
+static void call_back(struct host *host, const struct host_event *e)
+{
+    gang_reservation_id id;
+    (void)e;
+    ck_assert_int_eq(gang_reservation_add(host->s, whole("x", 1, 0, 1), &id, NULL, NULL),
+                     GANG_EBUSY);
+    ck_assert_int_eq(gang_reservation_cancel(host->s, 1), GANG_EBUSY);
+}
+
+START_TEST(what_is_wrong_is_said_with_its_path)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    open_queue(2, GANG_BACKFILL_NONE);
+#define WRONG(set, result, where)                                                           \
+    do {                                                                                    \
+        struct gang_reservation_spec *w = gpus("w", 4, -1, 10);                             \
+        struct gang_reservation_stage *stage =                                              \
+            (struct gang_reservation_stage *)(uintptr_t)w->stages;                          \
+        struct gang_group_spec *group = (struct gang_group_spec *)(uintptr_t)stage->groups; \
+        (void)group;                                                                        \
+        set;                                                                                \
+        ck_assert_int_eq(refused(w, NULL, &error), result);                                 \
+        ck_assert_str_eq(error.path, where);                                                \
+    } while (0)
+    WRONG(w->name = "", GANG_EINVAL, "name");
+    WRONG(w->duration_ns = 0, GANG_ERANGE, "stages[0].duration_ns");
+    WRONG(w->deadline_ns = -1, GANG_ERANGE, "deadline_ns");
+    WRONG((w->arrival_ns = 9, w->deadline_ns = 9), GANG_EINVAL, "deadline_ns");
+    WRONG(w->deadline_ns = 9 * SECOND, GANG_EINVAL, "deadline_ns");
+    WRONG(w->repetitions = 2, GANG_EINVAL, "repetitions");
+    WRONG(w->period_ns = SECOND, GANG_EINVAL, "period_ns");
+    WRONG(w->prefer = 3, GANG_EINVAL, "prefer");
+    WRONG(w->combine = -1, GANG_EINVAL, "combine");
+    WRONG(w->flags = 1 << 9, GANG_EINVAL, "flags");
+    WRONG(w->flags = GANG_RESERVATION_MAINTENANCE | GANG_RESERVATION_FLEX, GANG_EINVAL, "flags");
+    WRONG(w->stage_count = 0, GANG_EINVAL, "stages");
+    WRONG(w->stage_count = 65, GANG_ELIMIT, "stages");
+    WRONG(w->stage_size = 8, GANG_EINVAL, "stage_size");
+    WRONG(w->queue = "nowhere", GANG_ENOENT, "queue");
+    WRONG(w->job = 77, GANG_ENOENT, "job");
+    WRONG(stage->gang = 3, GANG_EINVAL, "stages[0].gang");
+    WRONG(stage->level = "rack", GANG_EINVAL, "stages[0]");
+    WRONG(group->count = 0, GANG_ERANGE, "stages[0].groups[0].count");
+    WRONG(group->slice = 2, GANG_ENOTSUP, "stages[0].groups[0].slice");
+    WRONG(group->where = "a b", GANG_EPARSE, "stages[0].groups[0].where");
+    WRONG(group->count = 9, GANG_ENEVER, "stages[0]");
+#undef WRONG
+    struct gang_reservation_spec *spec = whole("x", 1, 0, 1);
+    spec->size = 8;
+    ck_assert_int_eq(refused(spec, NULL, &error), GANG_EINVAL);
+    h.during = call_back;
+    (void)put(1, 1, NULL);
+    h.during = NULL;
+    host_close(&h);
+}
+END_TEST
+
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
 /* Out of memory is said, nothing has changed, and doing it again does it. */
@@ -865,6 +1061,10 @@ int main(void)
     tcase_add_test(t, other_nodes_take_the_place_of_lost_ones);
     tcase_add_test(t, one_that_has_a_window_moves_in_it);
     tcase_add_test(t, all_that_is_in_the_plan_is_told);
+    tcase_add_test(t, whole_domains_are_reserved);
+    tcase_add_test(t, a_gang_in_one_domain_is_reserved);
+    tcase_add_test(t, stages_follow_one_another);
+    tcase_add_test(t, what_is_wrong_is_said_with_its_path);
     tcase_add_loop_test(t, each_allocation_may_fail, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);
