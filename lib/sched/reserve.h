@@ -49,7 +49,9 @@ struct gang__reserve_piece {
     uint32_t id;      /* in the timeline, and 1; 0: not there */
     uint32_t booking; /* of its owner, and 1; 0: none */
     uint32_t run_count;
-    bool hurt; /* some of its nodes are not up, which was told: see reserve_lost.c */
+    bool was_in; /* it was in the timeline before it was tried elsewhere */
+    bool tight;  /* it lies there beside more than there is: an overrun, or by its flags */
+    bool hurt;   /* some of its nodes are not up, which was told: see reserve_lost.c */
     struct gang__reserve_run run[];
 };
 

@@ -191,9 +191,19 @@ static struct gang__reserve *newest_after(const gang_sched *s, const struct gang
 
 static void set_aside(gang_sched *s, struct gang__reserve *r)
 {
+    struct gang__occupation o;
     r->aside = true;
-    for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
+    for (struct gang__reserve_piece *p = r->piece; p; p = p->next) {
+        p->was_in = p->id != 0;
         gang__reserve_take_out(s, p);
+    }
+    for (struct gang__reserve_piece *p = r->piece; p; p = p->next) {
+        bool known = gang__reserve_lay_out(s, r, p, &o);
+        if (known)
+            keep_whole(s, &o);
+        p->tight = p->was_in &&
+                   (!known || (o.place_count > 0 && !gang__timeline_fits(s->ahead->when, &o)));
+    }
 }
 
 /* Where it was, as far as that is free; what is not has to be mended. */
@@ -207,7 +217,7 @@ static bool come_back(gang_sched *s, struct gang__reserve *r)
         if (!gang__reserve_lay_out(s, r, p, &o))
             return false;
         keep_whole(s, &o);
-        bool fits = r->stage[p->stage].stays || o.place_count == 0 ||
+        bool fits = r->stage[p->stage].stays || p->tight || o.place_count == 0 ||
                     gang__timeline_fits(s->ahead->when, &o);
         if (fits && !gang__reserve_enter(s, r, p))
             return false;
@@ -240,8 +250,10 @@ static gang_result move_all(gang_sched *s, struct gang__reserve *r)
     struct gang__reserve_piece *old = r->piece;
     if (r->begun || r->period_ns || r->start_ns >= 0)
         return GANG_ENOFIT;
-    for (struct gang__reserve_piece *p = old; p; p = p->next)
+    for (struct gang__reserve_piece *p = old; p; p = p->next) {
+        p->was_in = p->id != 0;
         gang__reserve_take_out(s, p);
+    }
     r->piece = NULL;
     struct gang__usage *usage = r->usage;
     r->usage = NULL;
@@ -255,11 +267,14 @@ static gang_result move_all(gang_sched *s, struct gang__reserve *r)
     while (r->piece)
         gang__reserve_drop(s, r, r->piece);
     r->piece = fresh;
+    for (struct gang__reserve_piece *p = old; w == GANG_ENOFIT && p; p = p->next)
+        if (p->was_in && !gang__reserve_enter(s, r, p))
+            w = GANG_ENOMEM;
     return w;
 }
 
 /* It is left with what is there: a part of a piece, or nothing. False: out of memory. */
-static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
+static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p, bool had)
 {
     int64_t instance = p->instance;
     struct gang__occupation o;
@@ -269,7 +284,7 @@ static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_
         return false;
     }
     gang__reserve_take_out(s, p);
-    if (!gang__timeline_fits(s->ahead->when, &o)) /* others lie there now */
+    if (!had && !gang__timeline_fits(s->ahead->when, &o)) /* others lie there now */
         rest->run_count = 0;
     bool some = rest->run_count > 0;
     if (some && !gang__reserve_enter(s, r, rest)) {
@@ -286,7 +301,7 @@ static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_
 
 /* Other nodes, others making way if need be. GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
 static gang_result find_others(gang_sched *s, struct gang__reserve *r,
-                               struct gang__reserve_piece *p)
+                               struct gang__reserve_piece *p, bool had)
 {
     struct gang__reserve_piece *rest = rest_of(s, r, p);
     gang_result w = GANG_ENOMEM;
@@ -298,7 +313,7 @@ static gang_result find_others(gang_sched *s, struct gang__reserve *r,
         struct gang__occupation o;
         if (!gang__reserve_lay_out(s, r, rest, &o))
             goto out;
-        w = gang__timeline_fits(s->ahead->when, &o) ? GANG_ENOMEM : GANG_ENOFIT;
+        w = had || gang__timeline_fits(s->ahead->when, &o) ? GANG_ENOMEM : GANG_ENOFIT;
         if (w == GANG_ENOFIT || !gang__reserve_enter(s, r, rest))
             goto out;
     }
@@ -323,7 +338,8 @@ static bool mend(gang_sched *s, struct gang__reserve *r, struct gang__reserve_pi
 {
     int64_t instance = p->instance;
     bool given = !p->hurt; /* its nodes are there, and others' now */
-    gang_result w = find_others(s, r, p);
+    bool had = p->id != 0; /* what is left of it lies there still */
+    gang_result w = find_others(s, r, p, had);
     if (w == GANG_ENOMEM || !all_back(s))
         return false;
     if (w == GANG_OK) {
@@ -340,7 +356,7 @@ static bool mend(gang_sched *s, struct gang__reserve *r, struct gang__reserve_pi
         drop_time(s, r, instance);
         return true;
     }
-    return reduce(s, r, p);
+    return reduce(s, r, p, had);
 }
 
 /* A piece that is to be mended. */
