@@ -212,6 +212,8 @@ int64_t gang__reserve_running(const gang_sched *s, const struct gang__reserve *r
 int64_t gang__reserve_waiting(const gang_sched *s, const struct gang__reserve *r);
 /* Who lies inside is outside now; its timeline goes. */
 void gang__reserve_empty(gang_sched *s, struct gang__reserve *r);
+/* It leaves what it runs in. One without a limit keeps the end that it had: others may count on it. */
+void gang__reserve_keep_end(gang_sched *s, struct gang__unit *u);
 /* Its pieces are others: who lies inside is looked at again. */
 void gang__reserve_renew(gang_sched *s, struct gang__reserve *r);
 /* Those who wait for it, or may now, have their turn. */

@@ -857,6 +857,8 @@ static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__res
                 continue;
             gang__ahead_drop(s, u);
             gang__ahead_vacate(s, u);
+            if (!may)
+                gang__reserve_keep_end(s, u);
             u->in = may ? r : NULL;
             gang__ahead_touch(s, u);
         }

@@ -126,8 +126,7 @@ void gang__reserve_wake(gang_sched *s, const struct gang__reserve *r)
 
 /* ---- the timeline inside --------------------------------------------------------------------------- */
 
-/* It leaves what it runs in. One without a limit keeps the end that it had: others may count on it. */
-static void keep_end(gang_sched *s, struct gang__unit *u)
+void gang__reserve_keep_end(gang_sched *s, struct gang__unit *u)
 {
     struct gang__job *job = u->job;
     int64_t end_ns = gang__reserve_until(u);
@@ -152,7 +151,7 @@ static void clear(gang_sched *s, struct gang__reserve *r, bool out)
             gang__ahead_drop(s, u);
             gang__ahead_vacate(s, u);
             if (out)
-                keep_end(s, u);
+                gang__reserve_keep_end(s, u);
             u->in = out ? NULL : r;
             gang__ahead_touch(s, u);
             some = true;
@@ -359,7 +358,7 @@ bool gang__reserve_keeps(gang_sched *s, struct gang__unit *u, struct gang__occup
     }
     if (gang__timeline_fits(u->in->inside, o))
         return true;
-    keep_end(s, u);
+    gang__reserve_keep_end(s, u);
     u->in = NULL;
     return true;
 }
