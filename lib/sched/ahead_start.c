@@ -258,7 +258,9 @@ static bool take_back(gang_sched *s, struct gang__unit *list)
         struct gang__unit *w = list;
         int32_t why = 0;
         list = w->next_planned;
+        gang__reserve_view(s, w, true);
         done = done && gang__ahead_plan(s, w, &why) != GANG_ENOMEM;
+        gang__reserve_view(s, w, false);
         if (!w->plan && w->bin)
             gang__turn_unblock(s, w->bin);
     }

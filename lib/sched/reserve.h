@@ -237,6 +237,8 @@ bool gang__reserve_due(gang_sched *s);
 gang_result gang__reserve_try(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why,
                               gang_result (*attempt)(gang_sched *, struct gang__unit *,
                                                      gang_alloc_id *, int32_t *));
+/* The timeline as a member of flexible ones sees it; and as all others do. */
+void gang__reserve_view(gang_sched *s, const struct gang__unit *u, bool own);
 /* There is room, but not beside what is planned: is it for reservations, or for planned starts? */
 int32_t gang__reserve_why(gang_sched *s, struct gang__unit *u);
 /* Until then nothing of it is in the timeline; and it is again. */

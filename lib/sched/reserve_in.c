@@ -386,6 +386,19 @@ static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__u
     return w;
 }
 
+void gang__reserve_view(gang_sched *s, const struct gang__unit *u, bool own)
+{
+    const struct gang__reserve *named = u->job->reserve;
+    for (struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL; r; r = r->next) {
+        if (!(r->flags & GANG_RESERVATION_FLEX) || (named ? r != named : !draws(s, r, u->job)))
+            continue;
+        if (own)
+            gang__reserve_park(s, r);
+        else
+            gang__reserve_unpark(s, r);
+    }
+}
+
 static bool refused(gang_result w)
 {
     return w == GANG_ENOFIT || w == GANG_ENEVER;
@@ -484,7 +497,10 @@ void gang__reserve_close(gang_sched *s, const struct gang__unit *u, int64_t more
     bool inside;
     if (s->reserve_count == 0)
         return;
-    int64_t end_ns = gang__add_sat(gang__add_sat(s->now_ns, gang__ahead_estimate(s, u)), more_ns);
+    int64_t end_ns = u->alloc != GANG_ID_NONE
+                         ? gang__ahead_end(s, u)
+                         : gang__add_sat(s->now_ns, gang__ahead_estimate(s, u));
+    end_ns = gang__add_sat(end_ns, more_ns);
     if (!mark_nodes(s, u, end_ns, parts, snapshot->end, &inside))
         return;
     for (gang_node_id n = gang_snapshot_node_next(snapshot, GANG_ID_NONE); n != GANG_ID_NONE;
@@ -611,9 +627,7 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__unit *u, uint32_t gro
     gang_result r = gang_snapshot_take(s->worker, s->scratch);
     if (r != GANG_OK)
         return GANG_ENOMEM;
-    int64_t spent =
-        s->now_ns - u->job->started_ns; /* the estimate is that of one that starts now */
-    gang__reserve_close(s, u, u->job->time_limit_ns > 0 ? -spent : 0, false, s->scratch);
+    gang__reserve_close(s, u, 0, false, s->scratch);
     r = gang__growth_ended(s->worker, u->done);
     if (r == GANG_OK)
         r = gang__snapshot_grow_told(s->worker, s->scratch, u->alloc, (int32_t)group, step,
