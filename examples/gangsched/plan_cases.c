@@ -60,10 +60,36 @@ static char letter_of(size_t number)
     return letters[number % (sizeof letters - 1)];
 }
 
-static int32_t add_bar(const struct gang_plan_entry *entry, void *user)
+static const char *kind_of(const struct gang_plan_item *item)
+{
+    return item->kind == GANG_PLAN_RUNNING       ? "running"
+           : item->kind == GANG_PLAN_RESERVATION ? "reserved"
+                                                 : "planned";
+}
+
+/* Names that stay: as the file has them. */
+static void names_of(const struct gang_plan_item *item, const struct gang_scenario *scenario,
+                     const char **name, const char **queue)
+{
+    *name = *queue = NULL;
+    if (item->kind != GANG_PLAN_RESERVATION) {
+        *name = scenario->jobs[item->cookie].name;
+        *queue = scenario->jobs[item->cookie].queue;
+    }
+    for (size_t i = 0; i < scenario->reservation_count && *name == NULL; i++) {
+        if (strcmp(scenario->reservations[i].name, item->name) == 0) {
+            *name = scenario->reservations[i].name;
+            *queue = scenario->reservations[i].queue;
+        }
+    }
+    *queue = *queue != NULL ? *queue : "-";
+}
+
+static int32_t add_bar(const struct gang_plan_item *entry, void *user)
 {
     struct drawing *d = user;
-    const struct gang_job_spec *job = &d->end->scenario->jobs[entry->cookie];
+    const char *name, *queue;
+    names_of(entry, d->end->scenario, &name, &queue);
     if (d->bar_count == d->bar_room) {
         size_t room = 2 * d->bar_room + 16;
         struct bar *bars = realloc(d->bars, room * sizeof *bars);
@@ -82,9 +108,9 @@ static int32_t add_bar(const struct gang_plan_entry *entry, void *user)
     if (entry->node_count > 0) {
         memcpy(nodes, entry->nodes, entry->node_count * sizeof *nodes);
     }
-    d->bars[d->bar_count] = (struct bar){job->name,
-                                         job->queue != NULL ? job->queue : "-",
-                                         entry->what == GANG_PLAN_RUNS ? "running" : "planned",
+    d->bars[d->bar_count] = (struct bar){name,
+                                         queue,
+                                         kind_of(entry),
                                          entry->start_ns,
                                          entry->end_ns,
                                          nodes,

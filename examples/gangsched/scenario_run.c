@@ -150,6 +150,15 @@ static int make_sched(struct run *run)
                          error.path[0] != '\0' ? ": " : "",
                          error.text[0] != '\0' ? error.text : gang_strerror(result));
     }
+    for (size_t i = 0; i < c->reservation_count; i++) {
+        gang_reservation_id id;
+        result = gang_reservation_add(run->sched, &c->reservations[i], &id, NULL, &error);
+        if (result != GANG_OK) {
+            return cli_failf(run->file, "case '%s': reservations[%zu]%s%s: %s", c->id, i,
+                             error.path[0] != '\0' ? "." : "", error.path,
+                             error.text[0] != '\0' ? error.text : gang_strerror(result));
+        }
+    }
     return CLI_OK;
 }
 

@@ -160,40 +160,6 @@ GANG_API gang_result gang_forecast_all(gang_sched *sched, const struct gang_fore
                                        gang_expected_fn visit, void *user, struct gang_error *error)
     GANG_MUST_CHECK;
 
-/* ---- the plan as it is --------------------------------------------------------------------- */
-
-/** What is in the plan. */
-enum {
-    GANG_PLAN_RUNS = 0,  /**< a gang that holds something, until its expected end */
-    GANG_PLAN_STARTS = 1 /**< a planned start (gang_job_info.planned_ns) */
-};
-
-/** One entry. Valid during the call. */
-struct gang_plan_entry {
-    size_t size;      /**< sizeof(struct gang_plan_entry) of the library */
-    gang_job_id job;
-    uint64_t cookie;  /**< of the job */
-    int32_t part;     /**< which gang of it (gang_event.part) */
-    int32_t what;     /**< GANG_PLAN_* */
-    int64_t start_ns; /**< when it started, or is to */
-    /** when its nodes come free at the latest: time limit and grace; of one that is overdue a second from
-     *  now; INT64_MAX: nobody knows */
-    int64_t end_ns;
-    const gang_node_id *nodes; /**< each once, in the cluster's order */
-    size_t node_count;
-};
-
-typedef int32_t (*gang_plan_fn)(const struct gang_plan_entry *entry, void *user);
-
-/**
- * Tell what the scheduler knows of the future, as of its last run: what runs, then planned starts; both by
- * job and part. There are planned starts only where leaves backfill; gang_forecast_run() tells expected ones of
- * all. A result other than 0 stops and is returned.
- * @return GANG_OK; GANG_EINVAL; GANG_EBUSY (another thread is changing an allocation); GANG_ENOMEM; the visitor's
- *   result. Owner. May allocate. O(jobs + tasks that run).
- */
-GANG_API gang_result gang_plan_each(gang_sched *sched, gang_plan_fn visit, void *user) GANG_MUST_CHECK;
-
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
  *   snapshot.h  the whole at one instant, and what if
  *   queue.h     whose turn: the description of queues
  *   job.h       what is to run: the description of a job
+ *   plan.h      when: the description of reservations, and what the plan is made of
  *   sched.h     what now: queues, jobs, the cycle, preemption, the host's callbacks
  *   forecast.h  when will it start; what if
  *   scenario.h  clusters, queues and jobs as JSON
@@ -23,6 +24,7 @@
 #include <gangsched/job.h>
 #include <gangsched/model.h>
 #include <gangsched/place.h>
+#include <gangsched/plan.h>
 #include <gangsched/queue.h>
 #include <gangsched/scenario.h>
 #include <gangsched/sched.h>

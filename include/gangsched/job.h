@@ -139,13 +139,17 @@ struct gang_job_spec {
      *  its time limit. One that has not begun to run, and can no longer run for its whole time
      *  limit, ends (GANG_END_DEADLINE); so does one that was displaced. */
     int64_t deadline_ns;
+    /** the name of a reservation (plan.h), inside which alone it starts; NULL or "": none. It must be one
+     *  that this job is allowed in. When that is over for good, the job waits as any other. */
+    const char *reservation;
 };
 
 #define GANG_JOB_SPEC_INIT                                                                            \
     {                                                                                                 \
         sizeof(struct gang_job_spec), NULL, NULL, 0, -1, GANG_PREEMPTIBLE, 0, 0, 0,                   \
             GANG_REQUEST_SPEC_INIT, NULL, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,    \
-            sizeof(struct gang_job_after), NULL, 0, sizeof(struct gang_group_after), NULL, 0, NULL, 0, 0, 0 \
+            sizeof(struct gang_job_after), NULL, 0, sizeof(struct gang_group_after), NULL, 0, NULL, 0, 0, 0, \
+            NULL                                                                                      \
     }
 
 #ifdef __cplusplus

@@ -19,6 +19,7 @@
 #include <gangsched/base.h>
 #include <gangsched/job.h>
 #include <gangsched/model.h>
+#include <gangsched/plan.h>
 #include <gangsched/queue.h>
 
 #ifdef __cplusplus
@@ -133,12 +134,16 @@ struct gang_scenario {
     size_t after_count;
     const struct gang_scenario_time *times; /**< by `job`, one of each that tells any */
     size_t time_count;
+    /** as gang_reservation_add() takes them; `job` of them is GANG_ID_NONE */
+    const struct gang_reservation_spec *reservations;
+    size_t reservation_count;
 };
 
 #define GANG_SCENARIO_INIT                                                                      \
     {                                                                                           \
         sizeof(struct gang_scenario), NULL, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0,  \
-            NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, 0, 0, NULL, 0, NULL, 0  \
+            NULL, 0, 0, 0, 0, NULL, 0, 0, NULL, 0, NULL, NULL, 0, NULL, 0, 0, NULL, 0, NULL, 0, \
+            NULL, 0                                                                             \
     }
 
 /** One case by number. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (past the end). Any thread. */

@@ -45,6 +45,7 @@
 #include <gangsched/core.h>
 #include <gangsched/job.h>
 #include <gangsched/place.h>
+#include <gangsched/plan.h>
 #include <gangsched/queue.h>
 
 #ifdef __cplusplus
@@ -213,12 +214,15 @@ struct gang_host_ops {
     /** It has run for its time limit, in a queue with GANG_OVERRUN_ASK: how many ns more may it?
      *  Asked again when those have passed. <= 0, or NULL: it is stopped. */
     int64_t (*overrun)(const struct gang_event *event, void *user);
+    /** Something happened to a reservation (plan.h): it begins soon, begins, is over, lost nodes. Its
+     *  result does not matter. NULL: nothing. */
+    int32_t (*reservation)(const struct gang_reservation_event *event, void *user);
 };
 
 #define GANG_HOST_OPS_INIT                                                                              \
     {                                                                                                   \
         sizeof(struct gang_host_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL                                                                                        \
+            NULL, NULL                                                                                  \
     }
 
 /* ---- the scheduler ------------------------------------------------------------------------- */
@@ -540,6 +544,91 @@ GANG_API gang_result gang_report_end(gang_sched *sched, gang_job_id job, int32_t
  *  Any thread; lock-free. */
 GANG_API gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node) GANG_MUST_CHECK;
 
+/* ---- reservations -------------------------------------------------------------------------- */
+
+/**
+ * Reserve (plan.h). It is checked, and placed in the plan, or refused, at once: beside what runs, until its expected
+ * ends as of the last run, and beside the other reservations (but see GANG_RESERVATION_OVERLAP, _IGNORE_JOBS); planned
+ * starts of jobs make way, and are planned again in the next run. From then on
+ *   - nobody starts, resumes, grows or is moved, from whatever queue, who would not leave room for it until he ends at
+ *     the latest (time limit and grace). One without a time limit never lies on what is reserved later. No room is
+ *     made on what is reserved, and who runs inside is not displaced;
+ *   - jobs that it is for and that name it (gang_job_spec.reservation), or that are drawn in (_MAGNETIC), start inside:
+ *     on its nodes, in its time, which ends after their limit and grace. One without a time limit is asked to
+ *     stop so that its grace ends with the reservation (GANG_REASON_TIMEOUT). Turn order, limits and guarantees of
+ *     their queues hold as ever: a reservation is room, not right. No room is made for them by displacing others;
+ *   - the part that no member uses stays free until it ends, is cancelled, changed or purged, or the job that it was
+ *     made for has ended;
+ *   - when nodes of it are lost (not up any more), the next run moves what lay there to others at the same time, if
+ *     there are some; else, if it has not begun, all of it to a later time in its window; else it goes on with
+ *     less. Where that is short, reservations accepted later make way, the newest first. The host is told of
+ *     each. Maintenance and nodes by name are not moved, and are whole again when the nodes are up;
+ *   - whoever is in its way in spite of all that (a job of before, one that overran, one whose limit was raised) is
+ *     not displaced: op reservation tells of him when it begins.
+ * One that is repeated has its next 8 times planned at any time, the first of them when it is accepted: if one of
+ * these does not fit it is refused. One that does not fit later is left out (GANG_RESERVATION_SKIPPED).
+ * Cores, memory and GPUs are counted, by amounts: which GPUs are free together is seen when a member starts.
+ * @param id       receives the id
+ * @param when_ns  accepted: its start; refused with GANG_ENOFIT: the earliest start, not before arrival_ns, at
+ *                 which it would be accepted as things are (also beyond its deadline); INT64_MAX: none is
+ *                 known. NULL: not wanted
+ * @return GANG_OK; GANG_ENOFIT: not in this window; GANG_ENEVER: larger than what there is; GANG_ELIMIT: beyond
+ *   the limit of its owner (gang_reservation_limit()), or too many stages; GANG_EEXIST (name); GANG_EINVAL, GANG_ERANGE,
+ *   GANG_ENOENT (queue, job, node, level, domain, label...); GANG_ENOTSUP; GANG_EBUSY (called from a callback);
+ *   GANG_ENOMEM. `error` has the path: "stages[0].nodes[3]: no such node". On an error nothing changed.
+ * Owner. May allocate: less than 1 KiB, 16 bytes a node, and 16 for each run of neighbouring nodes, a piece; while
+ * members start in it, some 150 bytes a node of the cluster. O(nodes) and what plan/admit.h says.
+ */
+GANG_API gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservation_spec *spec,
+                                          gang_reservation_id *id, int64_t *when_ns, struct gang_error *error)
+    GANG_MUST_CHECK;
+
+/** Change one: `spec` is all that it is to be, its name too. It is placed anew as if it were not there; if that is
+ *  refused, it stays as it was. One that has begun goes on where it is as far as the new one asks for it: from now to
+ *  its new end; members whose place it has no more run on as jobs outside. As gang_reservation_add(); also
+ *  GANG_ESTALE. Owner. */
+GANG_API gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
+                                             const struct gang_reservation_spec *spec, int64_t *when_ns,
+                                             struct gang_error *error) GANG_MUST_CHECK;
+
+/** Give one up, all its times. Members that run go on as jobs outside; those that wait do so as any other.
+ *  @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (called from a callback). Owner. */
+GANG_API gang_result gang_reservation_cancel(gang_sched *sched, gang_reservation_id id) GANG_MUST_CHECK;
+
+/** A reservation as it is. @return GANG_OK; GANG_EINVAL; GANG_ESTALE (over, cancelled). Owner. */
+GANG_API gang_result gang_reservation_get(gang_sched *sched, gang_reservation_id id,
+                                          struct gang_reservation_info *info) GANG_MUST_CHECK;
+
+/** The next after `id`, in the order in which they were accepted; GANG_ID_NONE first and after the last. Owner. */
+GANG_API gang_reservation_id gang_reservation_next(gang_sched *sched, gang_reservation_id id);
+
+/** Its id by name. @return GANG_OK; GANG_EINVAL; GANG_ENOENT. Owner. */
+GANG_API gang_result gang_reservation_find(gang_sched *sched, const char *name, gang_reservation_id *id)
+    GANG_MUST_CHECK;
+
+typedef int32_t (*gang_plan_fn)(const struct gang_plan_item *item, void *user);
+
+/** Its pieces that are not over, by start: a time of it is one piece, or several where it has stages or where
+ *  gangs of a stage are at different times. @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_ENOMEM; the visitor's
+ *  result, which ends it if it is not 0. Owner. */
+GANG_API gang_result gang_reservation_pieces(gang_sched *sched, gang_reservation_id id, gang_plan_fn visit,
+                                             void *user) GANG_MUST_CHECK;
+
+/**
+ * What a user may have reserved, from now on; what he has stays.
+ * @param owner  gang_reservation_spec.owner; NULL: each of those that have no limit of their own
+ * @param limit  NULL: none
+ * @return GANG_OK; GANG_EINVAL; GANG_ERANGE; GANG_ENOMEM; GANG_EBUSY (called from a callback). Owner.
+ */
+GANG_API gang_result gang_reservation_set_limit(gang_sched *sched, const char *owner,
+                                                const struct gang_reservation_limit *limit,
+                                                struct gang_error *error) GANG_MUST_CHECK;
+
+/** All that is in the plan as of the last run: gangs that hold nodes, in the order of jobs; then planned
+ *  starts, likewise; then pieces of reservations. It may read, not change. @return GANG_OK; GANG_EINVAL; GANG_ENOMEM;
+ *  the visitor's result, which ends it if it is not 0. Owner. O(everything). */
+GANG_API gang_result gang_plan_each(gang_sched *sched, gang_plan_fn visit, void *user) GANG_MUST_CHECK;
+
 /* ---- why it waits -------------------------------------------------------------------------- */
 
 /** Classes of reasons. */
@@ -574,7 +663,10 @@ enum {
     GANG_WAIT_BEGIN = 16,   /**< its begin_ns has not come: until_ns */
     /** `blocker` is overdue, and nothing passes it (gang_queue_spec.max_overtakes) */
     GANG_WAIT_OVERDUE = 17,
-    GANG_WAIT_SLICE = 18 /**< it has its places, and its turn at until_ns, if nothing changes */
+    GANG_WAIT_SLICE = 18, /**< it has its places, and its turn at until_ns, if nothing changes */
+    /** it names a reservation that begins at until_ns, or that has no room for it now, or not for so
+     *  long; or (it names none) its place is reserved for others from until_ns on. The text says which */
+    GANG_WAIT_RESERVATION = 19
 };
 
 /** One reason. Valid during the call. */

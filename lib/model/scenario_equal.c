@@ -311,9 +311,10 @@ static bool same_job(const struct gang_job_spec *a, const struct gang_job_spec *
            a->priority == b->priority && a->submit == b->submit &&
            a->preemptible == b->preemptible && gang__same_or_empty(a->user, b->user) &&
            same_names(a->user_groups, a->user_group_count, b->user_groups, b->user_group_count) &&
-           gang__fields_equal(&gang__job_fields, a, b) && same_request(&a->request, &b->request) &&
-           same_places(a, b) && same_group_extras(a, b) && same_group_after(a, b) &&
-           a->after_count == b->after_count && a->cookie == b->cookie;
+           gang__fields_equal(&gang__job_fields, a, b) &&
+           gang__same_or_empty(a->reservation, b->reservation) &&
+           same_request(&a->request, &b->request) && same_places(a, b) && same_group_extras(a, b) &&
+           same_group_after(a, b) && a->after_count == b->after_count && a->cookie == b->cookie;
 }
 
 /* ---- the case -------------------------------------------------------------------------- */
@@ -363,6 +364,59 @@ static bool same_lists(const struct gang_scenario *a, const struct gang_scenario
         struct gang_job_spec y;
         if (!LOAD2(x, y, group_order, a->jobs, b->jobs, i) || !same_job(&x, &y))
             return differ_at(where, "jobs", i);
+    }
+    return true;
+}
+
+static bool same_stage(const struct gang_reservation_stage *a,
+                       const struct gang_reservation_stage *b)
+{
+    if (a->group_count != b->group_count || !gang__fields_equal(&gang__stage_fields, a, b) ||
+        !same_text(a->level, b->level) || !same_text(a->domain, b->domain) ||
+        !same_names(a->nodes, a->node_count, b->nodes, b->node_count))
+        return false;
+    for (size_t i = 0; i < a->group_count; i++) {
+        struct gang_group_spec x;
+        struct gang_group_spec y;
+        if (!GANG__LOAD2_BY(x, y, reserved0, a->groups, b->groups, i, a->group_size,
+                            b->group_size) ||
+            !same_group(&x, &y))
+            return false;
+    }
+    return true;
+}
+
+static bool same_reservation(const struct gang_reservation_spec *a,
+                             const struct gang_reservation_spec *b)
+{
+    if (!same_text(a->name, b->name) || !gang__same_or_empty(a->owner, b->owner) ||
+        !gang__fields_equal(&gang__reserve_fields, a, b) || a->flags != b->flags ||
+        !gang__same_or_empty(a->queue, b->queue) || a->job != b->job ||
+        !same_names(a->users, a->user_count, b->users, b->user_count) ||
+        a->stage_count != b->stage_count)
+        return false;
+    for (size_t i = 0; i < a->stage_count; i++) {
+        struct gang_reservation_stage x;
+        struct gang_reservation_stage y;
+        if (!GANG__LOAD2_BY(x, y, node_count, a->stages, b->stages, i, a->stage_size,
+                            b->stage_size) ||
+            !same_stage(&x, &y))
+            return false;
+    }
+    return true;
+}
+
+static bool same_reservations(const struct gang_scenario *a, const struct gang_scenario *b,
+                              struct gang__where *where)
+{
+    if (a->reservation_count != b->reservation_count)
+        return differ(where, "reservations");
+    for (size_t i = 0; i < a->reservation_count; i++) {
+        struct gang_reservation_spec x;
+        struct gang_reservation_spec y;
+        if (!LOAD2(x, y, notice_ns, a->reservations, b->reservations, i) ||
+            !same_reservation(&x, &y))
+            return differ_at(where, "reservations", i);
     }
     return true;
 }
@@ -438,5 +492,5 @@ bool gang__scenario_equal(const struct gang_scenario *a, const struct gang_scena
         return differ(where, "queues");
     if (a->job_count != b->job_count)
         return differ(where, "jobs");
-    return same_mapping(a, b, where) && same_lists(a, b, where);
+    return same_mapping(a, b, where) && same_reservations(a, b, where) && same_lists(a, b, where);
 }

@@ -92,11 +92,36 @@ static const struct gang__field job_list[] = {FLAG("stale", JOB(stale)),
                                               SECONDS("begin_s", JOB(begin_ns), 0),
                                               SECONDS("deadline_s", JOB(deadline_ns), 0)};
 
+#define RESERVE(member) offsetof(struct gang_reservation_spec, member)
+#define STAGE(member) offsetof(struct gang_reservation_stage, member)
+static const char *const prefer_words[] = {"earliest", "latest", "cheapest"};
+static const char *const combine_words[] = {"all", "any", "order", "order-no-gap"};
+const char *const gang__reserve_flag_words[gang__reserve_flag_count] = {
+    "maintenance", "overlap", "ignore-jobs", "flex", "magnetic"};
+
+static const struct gang__field reserve_list[] = {SECONDS("arrival_s", RESERVE(arrival_ns), 0),
+                                                  SECONDS("deadline_s", RESERVE(deadline_ns), 0),
+                                                  SECONDS("start_s", RESERVE(start_ns), -1),
+                                                  SECONDS("duration_s", RESERVE(duration_ns), 0),
+                                                  SECONDS("period_s", RESERVE(period_ns), 0),
+                                                  COUNT("repetitions", RESERVE(repetitions)),
+                                                  SECONDS("until_s", RESERVE(until_ns), 0),
+                                                  WORD("prefer", RESERVE(prefer), prefer_words),
+                                                  WORD("combine", RESERVE(combine), combine_words),
+                                                  SECONDS("purge_s", RESERVE(purge_ns), 0),
+                                                  SECONDS("notice_s", RESERVE(notice_ns), 0)};
+
+static const struct gang__field stage_list[] = {
+    SECONDS("duration_s", STAGE(duration_ns), 0), COUNT("gang", STAGE(gang)),
+    FLAG("exclusive", STAGE(exclusive)), COUNT("domain_count", STAGE(domain_count))};
+
 static const struct gang__field case_list[] = {
     SECONDS("half_life_s", offsetof(struct gang_scenario, half_life_ns), 0)};
 
 const struct gang__fields gang__queue_fields = {queue_list, GANG__COUNT(queue_list)};
 const struct gang__fields gang__job_fields = {job_list, GANG__COUNT(job_list)};
+const struct gang__fields gang__reserve_fields = {reserve_list, GANG__COUNT(reserve_list)};
+const struct gang__fields gang__stage_fields = {stage_list, GANG__COUNT(stage_list)};
 const struct gang__fields gang__case_fields = {case_list, GANG__COUNT(case_list)};
 
 static bool is_narrow(const struct gang__field *field)

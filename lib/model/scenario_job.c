@@ -13,7 +13,7 @@ static const char *const job_keys[] = {
     "user",         "user_groups",     "time_limit_s", "hold",           "loss",
     "max_restarts", "restart_delay_s", "refill_s",     "start_within_s", "back_off_s",
     "heartbeat_s",  "after",           "begin_s",      "deadline_s",     "ran_s",
-    "run_time_s"};
+    "run_time_s",   "reservation"};
 
 static const char *const task_keys[] = {
     "name",        "count",         "min",           "cpu",
@@ -290,6 +290,18 @@ static gang_result read_group(struct gang__reader *r, const struct gang__json *a
     return gang__read_demands(r, at, group);
 }
 
+gang_result gang__read_group(struct gang__reader *r, const struct gang__json *at,
+                             struct gang_group_spec *group)
+{
+    static const char *const of_jobs[] = {"group", "protected", "order", "role", "after", "min"};
+    struct gang__json member;
+    GANG__TRY(gang__json_object(at, task_keys, GANG__COUNT(task_keys)));
+    for (size_t i = 0; i < GANG__COUNT(of_jobs); i++)
+        if (gang__json_get(at, of_jobs[i], &member))
+            return gang__json_fail(&member, GANG_EINVAL, "not in a reservation");
+    return read_group(r, at, false, NULL, group);
+}
+
 static gang_result read_role(const struct gang__json *object, int32_t *role)
 {
     struct gang__json at;
@@ -475,6 +487,7 @@ static gang_result read_head(struct gang__reader *r, const struct gang__json *at
     if (gang__json_get(at, "user_groups", &member))
         GANG__TRY(gang__take_names(r, &member, GANG__MAX_LIST, &job->user_groups,
                                    &job->user_group_count));
+    GANG__TRY(gang__take_reservation(r, at, &job->reservation));
     return gang__fields_read(r, at, &gang__job_fields, job);
 }
 

@@ -194,6 +194,11 @@ struct gang__fields {
 extern const struct gang__fields gang__queue_fields;
 extern const struct gang__fields gang__job_fields;
 extern const struct gang__fields gang__case_fields;
+extern const struct gang__fields gang__reserve_fields;
+extern const struct gang__fields gang__stage_fields;
+/* Of gang_reservation_spec.flags, by bit. */
+enum { gang__reserve_flag_count = 5 };
+extern const char *const gang__reserve_flag_words[gang__reserve_flag_count];
 
 /* What is not in the object stays as it is: `to` has the defaults. */
 gang_result gang__fields_read(struct gang__reader *r, const struct gang__json *object,
@@ -218,6 +223,13 @@ gang_result gang__take_leaf(struct gang__reader *r, const struct gang__json *at,
 gang_result gang__read_mapping(struct gang__reader *r, const struct gang__json *at);
 gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, size_t index,
                            struct gang_job_spec *job);
+/* `reservations`, once the queues are there; the one that a job names. */
+gang_result gang__read_reservations(struct gang__reader *r, const struct gang__json *at);
+gang_result gang__take_reservation(struct gang__reader *r, const struct gang__json *job,
+                                   const char **name);
+/* A task of a reservation: what says nothing of a job. */
+gang_result gang__read_group(struct gang__reader *r, const struct gang__json *at,
+                             struct gang_group_spec *group);
 /* `after` of the tasks of a job, and of all jobs. */
 gang_result gang__read_group_after(struct gang__reader *r, const struct gang__json *tasks,
                                    struct gang_job_spec *job);

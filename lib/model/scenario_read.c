@@ -20,6 +20,7 @@
  *                                "default"}]: where jobs go that name no queue (gang_queue_rule)
  *           excluded_kinds    *  [name]: "cpu", "memory", "gpu", or of `kinds`
  *           half_life_s       *  of the usage that counts; 0 (if not given): none does
+ *           reservations      *  [reservation], accepted in this order before anything starts
  *           rounds               1 if it is not given
  *           expect               {jobs, queues, interchangeable, derived}, see scenario.h
  *   node    name                 the only one that must be there; amounts are 0 if not given
@@ -117,11 +118,29 @@
  *                             *  0 if not given
  *           begin_s, deadline_s
  *                             *  times, the case begins at 0; 0 (if not given): none
+ *           reservation       *  name of one of `reservations`
  *           after             *  [{job: name, when: "start" | "end" | "success"}], without cycles:
  *                                gang_scenario.afters
  *           ran_s             *  of a job that runs: since when; 0 (if not given), below its time limit
  *           run_time_s        *  how long it runs in all, for forecasts: a number above 0, or a list of
  *                                them, each as likely: gang_scenario.times
+ *   reserv. *  (gang_reservation_spec)
+ *           name, stages         the only ones that must be there
+ *           owner                text: whose limits count
+ *           arrival_s, deadline_s
+ *                                the window; 0 (if not given): now, none
+ *           start_s              begins exactly then; if not given, wherever it fits
+ *           duration_s           of stages that give none
+ *           period_s, repetitions, until_s
+ *                                0 (if not given): once; without end; no bound
+ *           prefer               "earliest" (if not given), "latest" or "cheapest"
+ *           combine              "all" (if not given), "any", "order" or "order-no-gap"
+ *           flags                ["maintenance", "overlap", "ignore-jobs", "flex", "magnetic"]
+ *           queue, users         for whom: name, [name]
+ *           purge_s, notice_s    0 (if not given): never, none
+ *           stages               [{duration_s, gang, exclusive, and one of tasks: [task], nodes: [name],
+ *                                level with domain (a path: "z1/r3") or domain_count}]; of a task
+ *                                what gang_reservation_stage.groups reads, and no `min`
  *   task    count                1 if it is not given
  *           min               *  of this group. If it is not given: 0 where the job or a group
  *                                around it has a `min`, else `count`
@@ -164,10 +183,10 @@
 #include <string.h>
 
 static const char *const case_keys[] = {
-    "id",           "source",         "note",       "caps",   "needs",      "tier",
-    "sensitive_to", "quota_only",     "levels",     "kinds",  "nodes",      "queues",
-    "jobs",         "rounds",         "expect",     "policy", "partitions", "default_queue",
-    "rules",        "excluded_kinds", "half_life_s"};
+    "id",           "source",         "note",        "caps",        "needs",      "tier",
+    "sensitive_to", "quota_only",     "levels",      "kinds",       "nodes",      "queues",
+    "jobs",         "rounds",         "expect",      "policy",      "partitions", "default_queue",
+    "rules",        "excluded_kinds", "half_life_s", "reservations"};
 
 /* ---- kinds ----------------------------------------------------------------------------- */
 
@@ -429,6 +448,7 @@ static gang_result read_members(struct gang__reader *r, const struct gang__json 
     GANG__TRY(gang__read_mapping(r, at));
     GANG__TRY(read_excluded(r, at));
     GANG__TRY(gang__fields_read(r, at, &gang__case_fields, out));
+    GANG__TRY(gang__read_reservations(r, at));
     GANG__TRY(read_jobs(r, at));
     return read_expect(r, at);
 }

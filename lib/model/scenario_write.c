@@ -1009,6 +1009,7 @@ static json_t *job_of(struct writer *w, const struct gang_job_spec *job)
     if (job->running)
         put_places(w, object, job);
     gang__fields_put(&w->maker, object, &gang__job_fields, job);
+    put_optional(w, object, "reservation", job->reservation);
     return object;
 }
 
@@ -1084,6 +1085,59 @@ static void put_partitions(struct writer *w, json_t *object, const struct gang_s
     put(w, object, "partitions", list);
 }
 
+static json_t *stage_of(struct writer *w, const struct gang_reservation_stage *stage)
+{
+    const struct gang_request_spec none = GANG_REQUEST_SPEC_INIT;
+    json_t *object = json_object(), *tasks = json_array();
+    gang__fields_put(&w->maker, object, &gang__stage_fields, stage);
+    for (size_t i = 0; i < stage->group_count; i++) {
+        struct gang_group_spec group;
+        if (!load_noted(w, GANG__LOAD_BY(group, reserved0, stage->groups, i, stage->group_size)))
+            break;
+        gang__json_push(&w->maker, tasks, group_of(w, &none, &group));
+    }
+    put_list(w, object, "tasks", tasks);
+    put_level(w, object, "level", stage->level);
+    put_level(w, object, "domain", stage->domain);
+    put_names(w, object, "nodes", stage->nodes, stage->node_count);
+    return object;
+}
+
+static json_t *reservation_of(struct writer *w, const struct gang_reservation_spec *spec)
+{
+    json_t *object = json_object(), *flags = json_array(), *stages = json_array();
+    put_text(w, object, "name", spec->name);
+    put_optional(w, object, "owner", spec->owner);
+    gang__fields_put(&w->maker, object, &gang__reserve_fields, spec);
+    for (size_t i = 0; i < gang__reserve_flag_count; i++)
+        if (spec->flags >> i & 1)
+            gang__json_push(&w->maker, flags,
+                            gang__json_new_text(&w->maker, gang__reserve_flag_words[i]));
+    put_list(w, object, "flags", flags);
+    put_optional(w, object, "queue", spec->queue);
+    put_names(w, object, "users", spec->users, spec->user_count);
+    for (size_t i = 0; i < spec->stage_count; i++) {
+        struct gang_reservation_stage stage;
+        if (!load_noted(w, GANG__LOAD_BY(stage, node_count, spec->stages, i, spec->stage_size)))
+            break;
+        gang__json_push(&w->maker, stages, stage_of(w, &stage));
+    }
+    put(w, object, "stages", stages);
+    return object;
+}
+
+static void put_reservations(struct writer *w, json_t *object, const struct gang_scenario *c)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < c->reservation_count; i++) {
+        struct gang_reservation_spec spec;
+        if (!LOAD(w, spec, notice_ns, c->reservations, i))
+            break;
+        gang__json_push(&w->maker, list, reservation_of(w, &spec));
+    }
+    put_list(w, object, "reservations", list);
+}
+
 static void put_expect(struct writer *w, json_t *object, const char *text)
 {
     json_t *expect;
@@ -1121,6 +1175,7 @@ static json_t *case_of(struct writer *w, const struct gang_scenario *c)
     put_mapping(w, object, c);
     put_names(w, object, "excluded_kinds", c->excluded_kinds, c->excluded_kind_count);
     gang__fields_put(&w->maker, object, &gang__case_fields, c);
+    put_reservations(w, object, c);
     put(w, object, "jobs", jobs_of(w, c));
     put_int(w, object, "rounds", c->rounds ? c->rounds : 1);
     if (c->expect)
@@ -1155,7 +1210,8 @@ gang_result gang__scenario_write_mem(const struct gang_mem *mem,
     struct gang_scenario c;
     if (!scenario || !write || indent < 0 || indent > 31)
         return gang__error(error, GANG_EINVAL, NULL, "bad argument");
-    gang_result result = gang__struct_in(&c, sizeof(c), sizeof(c), scenario, scenario->size);
+    gang_result result = gang__struct_in(
+        &c, sizeof(c), offsetof(struct gang_scenario, reservations), scenario, scenario->size);
     if (result != GANG_OK)
         return gang__error(error, result, NULL, "bad size of struct gang_scenario");
     struct writer w = {.maker = {GANG_OK}, .mem = mem};

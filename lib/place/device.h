@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_DEVICE_H
 #define GANG__PLACE_DEVICE_H
 
-#include "place/plan.h"
+#include "place/node_plan.h"
 
 /* The best g->devices of `among`, of which there are so many, when all `free` ones are free: see
  * struct gang__gpu_set. 0: out of memory (p->failed). */

@@ -9,7 +9,7 @@
 #define GANG__PLACE_FILTER_H
 
 #include "core/partition.h"
-#include "place/plan.h"
+#include "place/node_plan.h"
 
 /* Does the node satisfy what the group demands of any node of its kind, free or not? */
 bool gang__node_matches(const struct gang__plan *p, const struct gang__group *g,

@@ -10,7 +10,7 @@
 
 #include "core/parent.h"
 #include "model/node_spec.h"
-#include "place/plan.h"
+#include "place/node_plan.h"
 
 /* ---- one parent -------------------------------------------------------------------------------- */
 

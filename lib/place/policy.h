@@ -5,7 +5,7 @@
 #ifndef GANG__PLACE_POLICY_H
 #define GANG__PLACE_POLICY_H
 
-#include "place/plan.h"
+#include "place/node_plan.h"
 #include "place/search.h"
 
 enum gang__way {

@@ -5,7 +5,7 @@
 #ifndef GANG__PLACE_ROOM_H
 #define GANG__PLACE_ROOM_H
 
-#include "place/plan.h"
+#include "place/node_plan.h"
 
 enum { GANG__FEW_NODES = 128 }; /* are looked at one by one */
 enum { GANG__ROOM_MOST = 128 }; /* tasks a node that are told apart */

@@ -3,7 +3,7 @@
 
 #include "core/index.h"
 #include "core/node.h"
-#include "place/plan.h"
+#include "place/node_plan.h"
 
 struct gang__scope gang__scope_all(void)
 {

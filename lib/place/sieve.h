@@ -6,7 +6,7 @@
 #ifndef GANG__PLACE_SIEVE_H
 #define GANG__PLACE_SIEVE_H
 
-#include "place/plan.h"
+#include "place/node_plan.h"
 
 /* The sieve of a group for a plan on the cluster as it is; NULL: none, and no reason or no memory to make
  * one. Good as long as the request. */

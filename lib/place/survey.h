@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_SURVEY_H
 #define GANG__PLACE_SURVEY_H
 
-#include "place/plan.h"
+#include "place/node_plan.h"
 
 enum { GANG__WHY_COUNT = GANG_WHY_EXCLUSIVE + 1 };
 

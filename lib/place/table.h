@@ -5,7 +5,7 @@
 
 #include "place/badge.h"
 #include "place/mix.h"
-#include "place/plan.h"
+#include "place/node_plan.h"
 #include "place/tally.h"
 
 /* What one task holds, as kept in gang__alloc.data:

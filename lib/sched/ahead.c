@@ -4,6 +4,12 @@
 #include <string.h>
 
 #include "sched/ahead.h"
+#include "sched/reserve.h"
+
+struct gang__timeline *gang__ahead_when(const gang_sched *s, const struct gang__unit *u)
+{
+    return u->in ? u->in->inside : s->ahead->when;
+}
 
 /* ---- noting ---------------------------------------------------------------------------------- */
 
@@ -50,7 +56,7 @@ void gang__ahead_drop(gang_sched *s, struct gang__unit *u)
     struct gang__ahead *a = s->ahead;
     if (!u->plan)
         return;
-    gang__timeline_remove(a->when, u->plan - 1);
+    gang__timeline_remove(gang__ahead_when(s, u), u->plan - 1);
     u->plan = 0;
     u->planned_ns = 0;
     gang__release(&s->mem, u->plan_slot);
@@ -75,7 +81,7 @@ void gang__ahead_unplan(gang_sched *s, struct gang__unit *u)
 void gang__ahead_vacate(gang_sched *s, struct gang__unit *u)
 {
     if (u->occupies)
-        gang__timeline_remove(s->ahead->when, u->occupies - 1);
+        gang__timeline_remove(gang__ahead_when(s, u), u->occupies - 1);
     u->occupies = 0;
 }
 
@@ -99,27 +105,39 @@ void gang__ahead_due(gang_sched *s, const struct gang__job *job)
 
 /* ---- what a unit takes, and until when ------------------------------------------------------- */
 
-/* When it is expected to have gone, if it started at `start_ns`: then its grace has passed, too. */
-static int64_t gone_at(const struct gang__job *job, int64_t start_ns)
+/* When it is expected to have gone, if it started at `start_ns`: then its grace has passed, too. Where something is
+ * reserved, at the latest: a prediction that does not come true must not be in its way. */
+static int64_t gone_at(const gang_sched *s, const struct gang__unit *u, int64_t start_ns)
 {
+    const struct gang__job *job = u->job;
     int64_t from = job->state == GANG_JOB_RUNNING ? job->started_ns : start_ns;
-    int64_t end = gang__term_expected(job, from);
-    return gang__add_sat(end, job->leaf->q->grace_ns);
+    int64_t end =
+        gang__ahead_by_limit(s) ? gang__term_end(job, from) : gang__term_expected(job, from);
+    int64_t until = job->time_limit_ns <= 0 ? gang__reserve_until(u) : GANG__NEVER;
+    end = gang__add_sat(end, job->leaf->q->grace_ns);
+    return end < until ? end : until;
 }
 
 int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u)
 {
-    int64_t end = gone_at(u->job, s->now_ns);
+    int64_t end = gone_at(s, u, s->now_ns);
     if (end == INT64_MAX)
         return GANG__NEVER;
+    if (u->in && u->job->time_limit_ns <= 0 && end - s->now_ns <= u->job->leaf->q->grace_ns)
+        return GANG__NEVER; /* not even time to stop */
     return end > s->now_ns ? end - s->now_ns : 1;
+}
+
+int64_t gang__ahead_end_from(const gang_sched *s, const struct gang__unit *u, int64_t start_ns)
+{
+    return gone_at(s, u, start_ns);
 }
 
 int64_t gang__ahead_end(const gang_sched *s, const struct gang__unit *u)
 {
     int64_t end = INT64_MIN;
     if (u->alloc != GANG_ID_NONE) {
-        end = gone_at(u->job, u->started_ns);
+        end = gone_at(s, u, u->started_ns);
     } else {
         for (const struct gang__leave *l = u->leaves; l; l = l->next)
             end = l->deadline_ns > end ? l->deadline_ns : end;
@@ -232,7 +250,9 @@ bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc
         return true;
     gang__ahead_merge(a);
     struct gang__occupation o = gang__ahead_occupation(a, q, end_ns, s->now_ns);
-    if (gang__timeline_add(a->when, &o, &id) != GANG_OK)
+    if (!gang__reserve_keeps(s, u, &o))
+        return false;
+    if (gang__timeline_add(gang__ahead_when(s, u), &o, &id) != GANG_OK)
         return false;
     u->occupies = id + 1;
     return true;
@@ -275,6 +295,7 @@ static void clear_all(gang_sched *s)
             gang__ahead_vacate(s, &job->unit[i]);
         }
     }
+    gang__reserve_withdraw(s);
     gang__timeline_free(s->ahead->when);
     s->ahead->when = NULL;
 }
@@ -333,6 +354,7 @@ static bool make_anew(gang_sched *s)
     a->epoch = epoch;
     a->states = states;
     touch_all(s);
+    gang__reserve_upset(s);
     return true;
 }
 
@@ -456,7 +478,7 @@ bool gang__ahead_fits_sums(const gang_sched *s, const struct gang__unit *u)
 {
     int64_t need[GANG__FREE_DIMS], end = gang__add_sat(s->now_ns, gang__ahead_estimate(s, u));
     sums_of(s, u, need);
-    return gang__timeline_fits_sum(s->ahead->when, need, s->now_ns, end);
+    return gang__timeline_fits_sum(gang__ahead_when(s, u), need, s->now_ns, end);
 }
 
 /* May it have a plan, beside those that its leaf has, or in the place of one behind it? */
@@ -473,8 +495,9 @@ static bool may_plan(const struct gang__unit *u)
 
 bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u)
 {
-    /* As long as nothing is planned place decides, which knows more than sums. */
-    return s->ahead->planned > 0 && !u->plan && !u->places && !may_plan(u) &&
+    /* As long as nothing is planned or reserved place decides, which knows more than sums. */
+    return (s->ahead->planned > 0 || s->reserve_count > 0) && !u->plan && !u->places &&
+           !may_plan(u) && !gang__reserve_drawn(s, u) &&
            !gang__ahead_fits_sums(s, u);
 }
 
@@ -488,7 +511,7 @@ static bool is_settled(const gang_sched *s, const struct gang__unit *u)
     if (leaf->q->backfill == GANG_BACKFILL_EASY && leaf->planned_count > 1)
         return false; /* plans of those behind it do not bind it */
     sums_of(s, u, need);
-    (void)gang__timeline_sum_at(s->ahead->when, u->planned_ns - 1, unused);
+    (void)gang__timeline_sum_at(gang__ahead_when(s, u), u->planned_ns - 1, unused);
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         if (need[k] > unused[k])
             return true;
@@ -501,7 +524,7 @@ static void let_look(gang_sched *s)
     struct gang__bin *next;
     for (struct gang__bin *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
-        if (bin->why != GANG_WAIT_PLANNED &&
+        if (bin->why != GANG_WAIT_PLANNED && bin->why != GANG_WAIT_RESERVATION &&
             (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_ROOM))
             continue;
         const struct gang__unit *head = gang__bin_head(bin);
@@ -517,35 +540,40 @@ bool gang__ahead_current(const gang_sched *s)
            a->states == gang__load(&s->cluster->states);
 }
 
-void gang__ahead_refresh(gang_sched *s)
+bool gang__ahead_ready(gang_sched *s)
 {
-    if (!s->queues->backfills) {
-        gang__ahead_free(s);
-        return;
-    }
     if (!s->ahead)
         s->ahead = gang__zalloc(&s->mem, 1, sizeof(*s->ahead));
     struct gang__ahead *a = s->ahead;
-    if (!a) {
-        s->no_memory = s->retry = true;
-        return;
-    }
-    if (a->failed_in == s->runs)
-        return;
-    a->starting = NULL;
-    if (!gang__ahead_current(s) && !make_anew(s)) {
-        a->failed_in = s->runs;
-        s->no_memory = s->retry = true;
-        return;
-    }
+    if (!a || (!gang__ahead_current(s) && !make_anew(s)))
+        return false;
     gang__timeline_advance(a->when, s->now_ns);
-    if (a->config != s->config_count)
-        touch_all(s); /* graces may be others */
+    if (a->config != s->config_count || a->by_limit != gang__ahead_by_limit(s))
+        touch_all(s); /* graces may be others, or predictions count no more */
     a->config = s->config_count;
-    if (!gang__ahead_sync(s)) {
+    a->by_limit = gang__ahead_by_limit(s);
+    return gang__ahead_sync(s);
+}
+
+void gang__ahead_refresh(gang_sched *s)
+{
+    struct gang__ahead *a = s->ahead;
+    if (!gang__ahead_on(s)) {
+        gang__ahead_free(s);
+        (void)!gang__reserve_due(s);
+        return;
+    }
+    if (a && a->failed_in == s->runs)
+        return;
+    if (a)
+        a->starting = NULL;
+    if (!gang__ahead_ready(s) || !gang__reserve_due(s)) {
+        if (s->ahead)
+            s->ahead->failed_in = s->runs;
         s->no_memory = s->retry = true;
         return;
     }
+    a = s->ahead;
     if (a->stale)
         let_look(s);
     a->stale = a->upset = false;

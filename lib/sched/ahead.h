@@ -30,6 +30,7 @@ struct gang__ahead {
     uint64_t epoch, states, config;
     int64_t planned;    /* units that have a planned start */
     uint64_t failed_in; /* the run in which memory was short */
+    bool by_limit;      /* ends in it are the latest ones, not those predicted */
     bool stale;         /* plans are to be looked at again: they may be earlier */
     bool upset;         /* and whether they still fit */
     bool kept;  /* a plan has become a start: who waited for it without one may look again */
@@ -65,12 +66,19 @@ static inline void gang__mask_put(uint64_t *mask, uint32_t slot)
 
 /* ---- ahead.c: what is in the timeline ---- */
 
+/* The one in which it is placed: that of its reservation, or the one of all. */
+struct gang__timeline *gang__ahead_when(const gang_sched *s, const struct gang__unit *u);
+/* It is there, of the nodes as they are, with all that was noted. False: out of memory. */
+bool gang__ahead_ready(gang_sched *s);
+
 enum {
     GANG__OVERRUN_NS = 1000000000
 }; /* one that should have gone is looked for again after this */
 
 /* How long it runs if it starts now: its time limit, and the grace in which it then stops. */
 int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u);
+/* When it ends at the latest if it starts then; GANG__NEVER: it has no limit. */
+int64_t gang__ahead_end_from(const gang_sched *s, const struct gang__unit *u, int64_t start_ns);
 /* When what it holds comes free at the latest. */
 int64_t gang__ahead_end(const gang_sched *s, const struct gang__unit *u);
 /* Of its request: what the timeline counts of a task of each group (a->group). False: out of memory. */
@@ -97,6 +105,9 @@ bool gang__ahead_fits_sums(const gang_sched *s, const struct gang__unit *u);
 bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u);
 
 /* ---- ahead_plan.c: when it would start, and where ---- */
+
+/* Those of them in a domain (a->part). */
+void gang__ahead_part(gang_sched *s, int32_t level, uint32_t index);
 
 /* When its gang fits, and where (a->fit), beside all that is there and planned. */
 gang_result gang__ahead_earliest(gang_sched *s, const struct gang__unit *u, int64_t from_ns);

@@ -26,8 +26,7 @@ static void make_mask(gang_sched *s, const gang_request *q)
     gang__filter_mask(s->cluster, q, a->end, a->mask);
 }
 
-/* Those of them in a domain. */
-static void make_part(gang_sched *s, int32_t level, uint32_t index)
+void gang__ahead_part(gang_sched *s, int32_t level, uint32_t index)
 {
     struct gang__ahead *a = s->ahead;
     memset(a->part, 0, (a->end / 64 + 1) * sizeof(*a->part));
@@ -42,16 +41,16 @@ static void make_part(gang_sched *s, int32_t level, uint32_t index)
 }
 
 /* In each domain of the level that it is to lie in: the earliest. */
-static gang_result earliest_in(gang_sched *s, struct gang__time_ask *ask, int32_t level,
-                               int64_t from_ns)
+static gang_result earliest_in(gang_sched *s, const struct gang__unit *u,
+                               struct gang__time_ask *ask, int32_t level, int64_t from_ns)
 {
     struct gang__ahead *a = s->ahead;
     gang_result best = GANG_ENEVER;
     uint32_t count = gang__domain_count(s->cluster, (uint32_t)level);
     ask->nodes = a->part;
     for (uint32_t i = 0; i < count; i++) {
-        make_part(s, level, gang__domain_at(s->cluster, (uint32_t)level, i)->index);
-        gang_result r = gang__timeline_earliest(a->when, ask, from_ns, &a->other);
+        gang__ahead_part(s, level, gang__domain_at(s->cluster, (uint32_t)level, i)->index);
+        gang_result r = gang__timeline_earliest(gang__ahead_when(s, u), ask, from_ns, &a->other);
         if (r != GANG_OK && r != GANG_ENEVER)
             return r;
         if (r == GANG_OK && (best != GANG_OK || a->other.start_ns < a->fit.start_ns)) {
@@ -91,8 +90,8 @@ gang_result gang__ahead_earliest(gang_sched *s, const struct gang__unit *u, int6
                    : q->group_count == 1     ? q->group[0].same
                                              : (int32_t)GANG__NO_LEVEL;
     if (same >= 0 && same < GANG_MAX_LEVELS)
-        return earliest_in(s, &ask, same, from_ns);
-    return gang__timeline_earliest(a->when, &ask, from_ns, &a->fit);
+        return earliest_in(s, u, &ask, same, from_ns);
+    return gang__timeline_earliest(gang__ahead_when(s, u), &ask, from_ns, &a->fit);
 }
 
 /* ---- planning --------------------------------------------------------------------------------- */
@@ -127,7 +126,7 @@ gang_result gang__ahead_put(gang_sched *s, struct gang__unit *u)
     uint32_t id;
     if (!note_slots(s, u))
         return GANG_ENOMEM;
-    gang_result r = gang__timeline_add(a->when, &o, &id);
+    gang_result r = gang__timeline_add(gang__ahead_when(s, u), &o, &id);
     if (r != GANG_OK) {
         gang__release(&s->mem, u->plan_slot);
         u->plan_slot = NULL;
@@ -158,7 +157,7 @@ gang_result gang__ahead_plan(gang_sched *s, struct gang__unit *u, int32_t *why)
         return GANG_ENOFIT;
     gang_result r = gang__ahead_earliest(s, u, s->now_ns);
     if (r == GANG_OK && a->fit.start_ns == s->now_ns) { /* place refuses what amounts allow */
-        int64_t next_ns = gang__timeline_sum_at(a->when, s->now_ns, unused);
+        int64_t next_ns = gang__timeline_sum_at(gang__ahead_when(s, u), s->now_ns, unused);
         r = next_ns == GANG__NEVER ? GANG_ENEVER : gang__ahead_earliest(s, u, next_ns);
     }
     if (r == GANG_OK)

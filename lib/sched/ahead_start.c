@@ -6,6 +6,7 @@
 #include "sched/ahead.h"
 #include "sched/cells.h"
 #include "sched/overdue.h"
+#include "sched/reserve.h"
 
 /* ---- starting between plans -------------------------------------------------------------------- */
 
@@ -49,7 +50,7 @@ static gang_result leaves_plans(gang_sched *s, const struct gang__unit *u,
     struct gang__occupation o;
     if (!lay_out(s, u, place, count, &o))
         return GANG_ENOMEM;
-    return gang__timeline_fits(s->ahead->when, &o) ? GANG_OK : GANG_ENOFIT;
+    return gang__timeline_fits(gang__ahead_when(s, u), &o) ? GANG_OK : GANG_ENOFIT;
 }
 
 enum { MOST_MOVED = 16 }; /* plans that move to other nodes for one who starts */
@@ -64,12 +65,28 @@ static gang_result move_plan(gang_sched *s, struct gang__unit *w, uint32_t added
     gang_result r = gang__ahead_earliest(s, w, was_ns);
     if (r == GANG_OK && a->fit.start_ns == was_ns && (r = gang__ahead_put(s, w)) == GANG_OK)
         return GANG_OK;
-    gang__timeline_remove(a->when, added);
+    gang__timeline_remove(gang__ahead_when(s, w), added);
     if (r != GANG_ENOMEM)
         r = gang__ahead_earliest(s, w, was_ns);
     if (r == GANG_OK)
         r = gang__ahead_put(s, w);
     return r == GANG_ENOMEM ? r : GANG_ENOFIT;
+}
+
+/* Do the reservations leave room for it, whatever is planned? Plans are moved behind all times, and back. */
+static bool fits_but_for(gang_sched *s, struct gang__unit *const *list, size_t count,
+                         const struct gang__unit *u, const struct gang__occupation *o)
+{
+    struct gang__timeline *when = gang__ahead_when(s, u);
+    if (!gang__reserve_binds(s, u))
+        return true;
+    for (size_t i = 0; i < count; i++)
+        gang__timeline_move(when, list[i]->plan - 1, GANG__NEVER - 2, GANG__NEVER - 1);
+    bool fits = gang__timeline_fits(when, o);
+    for (size_t i = 0; i < count; i++)
+        gang__timeline_move(when, list[i]->plan - 1, list[i]->planned_ns,
+                            gang__add_sat(list[i]->planned_ns, gang__ahead_estimate(s, list[i])));
+    return fits;
 }
 
 /* Could the plans go elsewhere, at the same times? The gang is added where it would be; each plan in turn sees it,
@@ -88,16 +105,18 @@ static gang_result move_plans(gang_sched *s, const struct gang__unit *u,
         return GANG_ENOMEM;
     for (uint32_t i = 0; i < s->queues->count; i++)
         for (struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned)
-            if (w != u)
+            if (w != u && w->in == u->in)
                 list[n++] = w;
-    if (gang__timeline_add(a->when, &o, &added) != GANG_OK)
+    if (!fits_but_for(s, list, n, u, &o))
+        return GANG_ENOFIT;
+    if (gang__timeline_add(gang__ahead_when(s, u), &o, &added) != GANG_OK)
         return GANG_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         gang_result r = list[i]->planned_ns < o.end_ns ? move_plan(s, list[i], added) : GANG_OK;
         if (r != GANG_OK)
             return r;
     }
-    gang__timeline_remove(a->when, added);
+    gang__timeline_remove(gang__ahead_when(s, u), added);
     return GANG_OK;
 }
 
@@ -113,6 +132,7 @@ static gang_result place_now(gang_sched *s, const struct gang__unit *u, bool pic
         return GANG_ENOMEM;
     if (picky)
         close_others(s);
+    gang__reserve_close(s, u, 0, false, s->scratch);
     gang_result r = gang__overdue_keep(s, u, s->scratch);
     if (r == GANG_OK)
         r = gang__cells_keep(s, u, s->scratch);
@@ -190,7 +210,7 @@ bool gang__ahead_lacks_room(gang_sched *s, const struct gang__unit *u)
 
 static gang_result start_now(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
 {
-    if (s->ahead->planned == 0)
+    if (s->ahead->planned == 0 && !gang__reserve_binds(s, u))
         return gang__alloc_gang(s, u, id, why);
     if (u->places) {
         gang_result r = leaves_plans(s, u, u->places, (size_t)u->place_count);
@@ -238,7 +258,9 @@ static bool take_back(gang_sched *s, struct gang__unit *list)
         struct gang__unit *w = list;
         int32_t why = 0;
         list = w->next_planned;
+        gang__reserve_view(s, w, true);
         done = done && gang__ahead_plan(s, w, &why) != GANG_ENOMEM;
+        gang__reserve_view(s, w, false);
         if (!w->plan && w->bin)
             gang__turn_unblock(s, w->bin);
     }
@@ -272,7 +294,8 @@ static gang_result wait_or_move(gang_sched *s, struct gang__unit *u, gang_alloc_
     gang_result r = gang__ahead_plan(s, u, why);
     if (r == GANG_ENOFIT && s->ahead->planned > (u->plan != 0))
         r = alloc_moving(s, u, id);
-    if (r == GANG_ENOFIT && bound && s->ahead->planned == 0) /* nothing is in its way any more */
+    if (r == GANG_ENOFIT && bound && s->ahead->planned == 0 &&
+        !gang__reserve_binds(s, u)) /* nothing is in its way any more */
         r = gang__alloc_gang(s, u, id, why);
     if (r == GANG_OK)
         gang__ahead_drop(s, u);
@@ -319,6 +342,29 @@ bool gang__ahead_defer(gang_sched *s, struct gang__unit *u)
     return true;
 }
 
+/* In the timeline in which it is placed now. */
+static gang_result attempt(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
+{
+    gang_result r = start_now(s, u, id, why);
+    if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->places && *why != GANG_WAIT_CELLS)
+        r = wait_or_move(s, u, id, why);
+    return r == GANG_OK ? enter(s, u, *id) : r;
+}
+
+/* It was refused: where there is room on the nodes as they are, it is reserved. */
+static gang_result blame_reservations(gang_sched *s, struct gang__unit *u, gang_result r,
+                                      int32_t *why)
+{
+    if (*why == GANG_WAIT_RESERVATION || *why == GANG_WAIT_CELLS || !gang__reserve_binds(s, u))
+        return r;
+    gang_result room = gang_snapshot_take(s->worker, s->scratch);
+    if (room == GANG_OK)
+        room = gang__snapshot_fits(s->worker, s->scratch, u->ask->q);
+    if (room == GANG_OK)
+        *why = gang__reserve_why(s, u);
+    return room == GANG_ENOMEM ? room : r; /* then it is tried again */
+}
+
 gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
 {
     struct gang__ahead *a = s->ahead; /* NULL: there was no memory for it */
@@ -329,15 +375,14 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
     int64_t before = a->planned;
     if (gang__ahead_hopeless(s, u)) {
         *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_ROOM;
-        return GANG_ENOFIT;
+        gang_result w = blame_reservations(s, u, GANG_ENOFIT, why);
+        return w == GANG_ENOMEM ? fail(s) : w;
     }
     gang__ahead_drop(s, u);
     struct gang__unit *aside = set_aside(s, u);
-    gang_result r = start_now(s, u, id, why);
-    if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->places && *why != GANG_WAIT_CELLS)
-        r = wait_or_move(s, u, id, why);
-    if (r == GANG_OK)
-        r = enter(s, u, *id);
+    gang_result r = gang__reserve_try(s, u, id, why, attempt);
+    if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->plan)
+        r = blame_reservations(s, u, r, why);
     if (!take_back(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
     a->kept = planned && r == GANG_OK;
@@ -355,7 +400,7 @@ bool gang__ahead_may_grow(gang_sched *s, const struct gang__unit *u)
     int64_t end_ns = gang__ahead_end(s, u);
     for (uint32_t i = 0; i < s->queues->count; i++)
         for (const struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned)
-            if (w->planned_ns < end_ns)
+            if (w->planned_ns < end_ns && w->in == u->in)
                 return false;
     return true;
 }

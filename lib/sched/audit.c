@@ -385,6 +385,8 @@ gang_result gang_sched_check(gang_sched *sched, struct gang_error *error)
         r = gang__ahead_check(sched, error);
     if (r == GANG_OK)
         r = gang__slice_check(sched, error);
+    if (r == GANG_OK)
+        r = gang__reserve_check(sched, error);
     gang__release(&sched->mem, a.by_group);
     gang__release(&sched->mem, a.sum);
     return r;

@@ -8,12 +8,12 @@
 
 enum { MOST_MOVABLE = 1024 }; /* candidates of a consolidation */
 
-/* Not one that is drained: whoever runs there may go, but nobody starts there. */
+/* Not one that is drained, or reserved: whoever runs there may go, but the taker does not start there. */
 static int32_t open_node(const struct gang_task *task, void *user)
 {
     const gang_sched *s = user;
     struct gang_node_info info = {.size = sizeof(info)};
-    if (gang_node_get(s->cluster, task->node, &info) == GANG_OK && info.state == GANG_NODE_UP)
+    if (gang_snapshot_node_get(s->base, task->node, &info) == GANG_OK && info.state == GANG_NODE_UP)
         (void)!gang_snapshot_set_state(s->scratch, task->node, GANG_NODE_UP);
     return 0;
 }
@@ -36,7 +36,7 @@ static bool place_on_theirs(struct gang__eviction *p)
     for (gang_node_id n = gang_snapshot_node_next(all, GANG_ID_NONE); n != GANG_ID_NONE;
          n = gang_snapshot_node_next(all, n)) {
         struct gang_node_info info = {.size = sizeof(info)};
-        if (gang_node_get(s->cluster, n, &info) == GANG_OK)
+        if (gang_snapshot_node_get(s->base, n, &info) == GANG_OK)
             (void)!gang_snapshot_set_state(all, n, info.state);
     }
     return found;

@@ -46,6 +46,15 @@ static void charge_taker(struct gang__eviction *p, int64_t sign)
             q->used[p->take[i].dim] += sign * p->take[i].amount;
 }
 
+/* Who falls may take so long until he has stopped. */
+static int64_t longest_grace(const gang_sched *s)
+{
+    int64_t most = 0;
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        most = s->qs[i]->q->grace_ns > most ? s->qs[i]->q->grace_ns : most;
+    return most;
+}
+
 bool gang__evict_begin(struct gang__eviction *p, enum gang__evict_mode mode)
 {
     gang_sched *s = p->s;
@@ -55,6 +64,8 @@ bool gang__evict_begin(struct gang__eviction *p, enum gang__evict_mode mode)
     s->victims->count = 0;
     if (!p->looked && gang_snapshot_take(s->worker, s->base) != GANG_OK)
         s->victims->failed = true;
+    if (!p->looked && !s->victims->failed)
+        gang__reserve_close(s, p->taker, longest_grace(s), true, s->base);
     p->looked = true;
     if (!s->victims->failed && gang__snapshot_copy(s->scratch, s->base) != GANG_OK)
         s->victims->failed = true;
@@ -136,7 +147,8 @@ bool gang__evict_may(gang_sched *s, struct gang__bin *bin)
     struct gang__unit *u = gang__bin_head(bin);
     struct gang__eviction p;
     if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->changes + 1 ||
-        u->places || gang__slice_concerns(u) || u->in_vain == s->heard + 1 ||
+        u->places || gang__slice_concerns(u) || gang__reserve_confines(u) ||
+        u->in_vain == s->heard + 1 ||
         (bin->why != GANG_WAIT_ROOM && bin->why != GANG_WAIT_LIMIT &&
          bin->why != GANG_WAIT_GUARANTEE && bin->why != GANG_WAIT_LENDING &&
          !(bin->why == GANG_WAIT_PLANNED && u->plan)))
@@ -174,7 +186,8 @@ enum { MOST_FALLS = 3 };
 bool gang__evict_for(gang_sched *s, struct gang__unit *u)
 {
     struct gang__eviction p;
-    if (u->places) /* who was suspended resumes on his places, and not elsewhere */
+    if (u->places ||
+        u->in) /* who was suspended resumes on his places, who has reserved waits for them */
         return false;
     if (gang__slice_concerns(u)) /* who takes turns waits for a row */
         return false;

@@ -183,6 +183,7 @@ static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t 
            : job->leaf->q->open_state == GANG_QUEUE_CLOSED ? GANG_WAIT_QUEUE
            : job->begin_ns > s->now_ns                     ? GANG_WAIT_BEGIN
            : job->not_before_ns > s->now_ns                ? GANG_WAIT_BACK_OFF
+           : !gang__reserve_holds(s, job)                  ? GANG_WAIT_RESERVATION
                                                            : 0;
     return *why == 0;
 }
@@ -396,6 +397,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
     s->info.ended++;
     job->next = s->ended;
     s->ended = job;
+    gang__reserve_leave(s, job);
     gang__job_wake(s, job);
 }
 
@@ -597,6 +599,10 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
         return false;
     if (!leaf) {
         gang__job_refuse(s, job, "its queue is gone");
+        return true;
+    }
+    if (!gang__reserve_join(s, job)) {
+        gang__job_refuse(s, job, "its reservation is over");
         return true;
     }
     if (!make_ready(s, job, leaf))

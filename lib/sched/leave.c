@@ -399,7 +399,8 @@ static bool start_taker(gang_sched *s, struct gang__claim *c)
     }
     return ((up && gang_alloc_adopt(s->worker, u->ask->q, c->places, c->place_count, &id, NULL) ==
                        GANG_OK) ||
-            gang_alloc(s->worker, u->ask->q, &id, NULL) == GANG_OK) &&
+            (!gang__reserve_binds(s, u) && /* else it has its turn */
+             gang_alloc(s->worker, u->ask->q, &id, NULL) == GANG_OK)) &&
            gang__start_done(s, u, id, c->reason);
 }
 

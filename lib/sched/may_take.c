@@ -80,7 +80,8 @@ bool gang__may_preempt(const struct gang__eviction *p, const struct gang__unit *
 
 enum gang__may gang__may_take(const struct gang__eviction *p, const struct gang__unit *victim)
 {
-    if (victim == p->taker || victim->job == p->taker->job || victim->doomed)
+    if (victim == p->taker || victim->job == p->taker->job || victim->doomed ||
+        victim->in) /* what is reserved is not for others */
         return GANG__MAY_NOT;
     if (p->mode == GANG__EVICT_MOVE)
         return gang__may_fall_whole(victim) ? GANG__MAY : GANG__MAY_NOT;

@@ -383,6 +383,11 @@ static bool fits_elsewhere(struct gang__eviction *p, struct gang__victim *x,
     s->victims->failed = s->victims->failed || r == GANG_ENOMEM;
     if (r == GANG_ENOFIT && !ask->q->social)
         *full = ask;
+    if (r == GANG_OK && gang__reserve_bars(s, x->u, x->to.place, x->to.count)) {
+        gang__places_free(&x->to, &s->cluster->mem);
+        memset(&x->to, 0, sizeof(x->to));
+        r = GANG_ENOFIT;
+    }
     return r == GANG_OK;
 }
 

@@ -134,6 +134,7 @@ void gang_sched_free(gang_sched *sched)
     gang__inbox_free(s);
     gang__ahead_free(s);
     gang__slice_free(s);
+    gang__reserve_free(s);
     gang__config_free(s);
     gang__evict_free(s);
     gang__recent_free(s);
@@ -378,5 +379,7 @@ int64_t gang_sched_next(gang_sched *sched)
     int64_t c = gang__slice_next(sched);
     a = a < b ? a : b;
     a = a < c ? a : c;
+    b = gang__reserve_next(sched);
+    a = a < b ? a : b;
     return a < sched->grown_up_ns ? a : sched->grown_up_ns;
 }

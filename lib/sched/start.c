@@ -378,7 +378,7 @@ gang_result gang__alloc_gang(gang_sched *s, struct gang__unit *u, gang_alloc_id 
  * for it. */
 static bool holds_for_all(const gang_sched *s, const struct gang__unit *u)
 {
-    return !s->making_room && !s->queues->backfills && !s->queues->slices && !u->places &&
+    return !s->making_room && !gang__ahead_on(s) && !s->queues->slices && !u->places &&
            !s->queues->cells && u->ask->q->policy != GANG_POLICY_HOST && !s->overdue;
 }
 
@@ -395,8 +395,8 @@ static bool try_start(gang_sched *s, struct gang__unit *u)
         gang__ahead_unplan(s, u);
         return false;
     }
-    gang_result r = s->queues->backfills ? gang__ahead_alloc(s, u, &id, &why)
-                                         : gang__alloc_gang(s, u, &id, &why);
+    gang_result r =
+        gang__ahead_on(s) ? gang__ahead_alloc(s, u, &id, &why) : gang__alloc_gang(s, u, &id, &why);
     if (resumes && !u->places)
         return false; /* it is where it belongs already */
     if (r == GANG_OK) {
@@ -515,7 +515,8 @@ static bool try_group(gang_sched *s, struct gang__unit *u, uint32_t group, bool 
     gang_result r = GANG_ENOMEM;
     if (gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, (size_t)step,
                    sizeof(*s->numbers)))
-        r = grow(s, u, group, step, &granted);
+        r = gang__reserve_binds(s, u) ? gang__reserve_grow(s, u, group, step, &granted)
+                                      : grow(s, u, group, step, &granted);
     if (r == GANG_OK) {
         memset(s->by_group, 0, gang__unit_request(u)->group_count * sizeof(*s->by_group));
         s->by_group[group] = granted;

@@ -10,6 +10,7 @@
  *   turn.c      who is next;  start.c  granting and growing
  *   ahead.c     planned starts: ahead.h says how
  *   slice.c     time slicing (what it consists of: slice.h)
+ *   reserve.c   reservations: reserve.h says how
  *   evict.c     making room: victims (what it consists of: evict.h)
  *   leave.c     those who were asked to stop, and who waits for them
  *   overdue.c   bounded bypass: whom nothing passes any more
@@ -42,6 +43,7 @@ struct gang__qs;
 struct gang__ahead;
 struct gang__matrix;
 struct gang__sliced;
+struct gang__reserve;
 
 /* ---- what is asked for ---- */
 
@@ -166,7 +168,8 @@ struct gang__unit {
      * the number there and 1. */
     uint32_t occupies, plan;
     int64_t planned_ns;
-    uint32_t *plan_slot; /* nodes that the plan counts on, ascending */
+    struct gang__reserve *in; /* they lie inside this reservation; NULL: outside of all */
+    uint32_t *plan_slot;      /* nodes that the plan counts on, ascending */
     size_t plan_slots;
     struct gang__unit *next_planned, **planned_at; /* in leaf->planned */
     struct gang__unit *next_touched, **touched_at; /* what it holds changed; NULL: it did not */
@@ -242,7 +245,8 @@ struct gang__job {
     struct gang__user *user_in;     /* what its user has in the leaf; NULL: nobody asks */
     struct gang__job *next;         /* in a message, a list of the ended */
     int32_t state, end, end_wanted; /* end_wanted: what it becomes once it has stopped */
-    int32_t wait_why; /* GANG_WAIT_HOLD, _AFTER, _BACK_OFF, _QUEUE while it may not be tried; 0 */
+    /* GANG_WAIT_HOLD, _AFTER, _BACK_OFF, _QUEUE, _RESERVATION while it may not be tried; 0 */
+    int32_t wait_why;
     int32_t stop_reason; /* GANG_REASON_*, while it is `ending` */
     uint32_t group_count;
     struct gang__tree_link all; /* in sched.by_id */
@@ -280,8 +284,10 @@ struct gang__job {
     const int32_t *roles;
     struct gang__after *after;
     const struct gang_group_after *group_after;
-    gang_node_id *bad; /* nodes where it failed */
-    size_t bytes;      /* of the block it lies in, with its units and texts */
+    gang_node_id *bad;              /* nodes where it failed */
+    gang_reservation_id reserve_id; /* that it named; GANG_ID_NONE: none */
+    struct gang__reserve *reserve;  /* inside which alone it starts; NULL: none */
+    size_t bytes;                   /* of the block it lies in, with its units and texts */
 };
 
 /* ---- queues ---- */
@@ -423,7 +429,11 @@ struct gang_sched {
     bool freed;                     /* by us, since then: */
     int64_t freed_cpu, freed_pages, freed_gpu; /* at most so much on one node that gave */
     struct gang__claim *claims;
-    struct gang__ahead *ahead;     /* NULL: no queue backfills */
+    struct gang__ahead *ahead;     /* NULL: no queue backfills, and nothing is reserved */
+    struct gang__reserves *reserves;         /* NULL: there never were any */
+    _Atomic(struct gang__tickets *) tickets; /* reservations as submitters see them; NULL: none */
+    uint32_t reserve_count;
+    bool reserving;                /* one is being placed */
     struct gang__matrix *matrices; /* of queues that slice, made with their first gang */
     struct gang__names sliced;     /* gangs in them, by allocation */
     bool slices_moved;             /* something happened by which somebody may run */
@@ -679,6 +689,63 @@ struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__
 void gang__slice_info(const gang_sched *s, const struct gang__qs *q, struct gang_queue_info *out);
 gang_result gang__slice_check(gang_sched *s, struct gang_error *error);
 void gang__slice_free(gang_sched *s);
+/* Is there a timeline? */
+static inline bool gang__ahead_on(const gang_sched *s)
+{
+    return s->queues->backfills || s->reserve_count > 0;
+}
+/* Are predictions left out of account? */
+static inline bool gang__ahead_by_limit(const gang_sched *s)
+{
+    return s->reserve_count > 0 || s->reserving;
+}
+
+/* ---- reserve.c and its like ---- */
+
+/* When something is due about reservations. */
+int64_t gang__reserve_next(const gang_sched *s);
+/* What its bin is not to share with others for the sake of reservations; 0: nothing. */
+uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__unit *u);
+/* May it start inside of some? */
+bool gang__reserve_drawn(const gang_sched *s, const struct gang__unit *u);
+/* It named one: may it be tried now? */
+bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job);
+/* Does it start inside of one alone? Nobody is displaced for it, then. */
+bool gang__reserve_confines(const struct gang__unit *u);
+/* It was taken in: its reservation is looked up. False: that is over. */
+bool gang__reserve_join(gang_sched *s, struct gang__job *job);
+/* It is over, and perhaps what was reserved for it. */
+void gang__reserve_leave(gang_sched *s, const struct gang__job *job);
+/* When it is to stop because what it runs in ends; INT64_MAX: it has a limit of its own. */
+int64_t gang__reserve_stop_ns(const struct gang__job *job);
+/* Would it be in the way of one if it ran until then? */
+bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t until_ns);
+/* Do reservations bear on where tasks of it go from now on? */
+bool gang__reserve_binds(const gang_sched *s, const struct gang__unit *u);
+/* Nodes on which it must not lie are closed: for `more_ns` longer than it runs; those of which parts are reserved only
+ * with `parts`. */
+void gang__reserve_close(gang_sched *s, const struct gang__unit *u, int64_t more_ns, bool parts,
+                         gang_snapshot *snapshot);
+/* Is one of these places reserved for others, from now until it ends? */
+bool gang__reserve_bars(const gang_sched *s, const struct gang__unit *u,
+                        const struct gang_placement *place, size_t count);
+/* More tasks of a group, where reservations leave room: as gang_alloc_grow(). */
+gang_result gang__reserve_grow(gang_sched *s, struct gang__unit *u, uint32_t group, int64_t step,
+                               int64_t *granted);
+/* Of those who submit: may it start inside the one of this name? GANG_OK and its id; GANG_ENOENT, GANG_EPERM. Inside a
+ * read section. */
+gang_result gang__ticket_find(gang_sched *s, const struct gang__door *door,
+                              const struct gang__queue *q, const struct gang_job_spec *j,
+                              gang_reservation_id *id, struct gang_error *error);
+/* Is a reservation the reason why it waits, that it named or that is for others? */
+struct gang__reserve_reason {
+    int64_t until_ns; /* or 0 */
+    bool never;
+    char text[400];
+};
+bool gang__reserve_explain(gang_sched *s, struct gang__unit *u, struct gang__reserve_reason *why);
+void gang__reserve_free(gang_sched *s);
+gang_result gang__reserve_check(gang_sched *s, struct gang_error *error);
 
 /* ---- evict.c ---- */
 

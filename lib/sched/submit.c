@@ -657,6 +657,9 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
     r = gang__queue_for(door->queues, s->rules, j->queue, &who, &q, made, error);
     if (r == GANG_OK)
         r = check_queue(s, door, j, q, error);
+    gang_reservation_id reserved = GANG_ID_NONE;
+    if (r == GANG_OK && j->reservation && j->reservation[0])
+        r = gang__ticket_find(s, door, q, j, &reserved, error);
     bool counted = r == GANG_OK && !j->running;
     if (counted)
         r = may_wait(door, q, count, error);
@@ -667,6 +670,7 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
         if (r == GANG_OK) {
             job->door = counted ? door->number : 0;
             job->at_door = q->index;
+            job->reserve_id = reserved;
             job->next = jobs;
             jobs = job;
         }

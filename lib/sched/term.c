@@ -109,7 +109,7 @@ static void lasts_longer(gang_sched *s, struct gang__job *job)
 static void overrun(gang_sched *s, struct gang__job *job)
 {
     int64_t more = job->deadline_ns > 0 && s->now_ns >= job->deadline_ns ? 0 : more_for(s, job);
-    if (more <= 0) {
+    if (more <= 0 || gang__reserve_stops(s, job, gang__add_sat(s->now_ns, more))) {
         gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
         return;
     }

@@ -19,6 +19,8 @@ static int64_t due_of(const gang_sched *s, const struct gang__job *job)
         due = least(due, job->not_before_ns);
     if (job->start_within_ns > 0 && job->ready_ns >= 0)
         due = least(due, gang__add_sat(job->ready_ns, job->start_within_ns));
+    if (job->state == GANG_JOB_RUNNING && !job->ending)
+        due = least(due, gang__reserve_stop_ns(job));
     due = least(due, gang__term_next(s, job));
     due = least(due, gang__overdue_next(job));
     for (uint32_t i = 0; i < job->unit_count; i++)
@@ -78,6 +80,8 @@ static void fire(gang_sched *s, struct gang__job *job)
         s->now_ns >= gang__add_sat(job->ready_ns, job->start_within_ns))
         unstarted(s, job);
     gang__term_due(s, job);
+    if (job->state == GANG_JOB_RUNNING && !job->ending && s->now_ns >= gang__reserve_stop_ns(job))
+        gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
     if (job->undone && job->ending)
         gang__job_stop(s, job, job->stop_reason, job->end_wanted);
     gang__leave_due(s, job);

@@ -623,11 +623,12 @@ static struct gang__bin *new_bin(gang_sched *s, struct gang__unit *u, bool grows
 
 /* Where starts are planned, who runs for less may start when another may not; and where several may have a plan, so may
  * several that are alike. */
-static uint64_t apart_of(const struct gang__unit *u)
+static uint64_t apart_of(const gang_sched *s, const struct gang__unit *u)
 {
     const struct gang__queue *q = u->job->leaf->q;
-    if (q->backfill == GANG_BACKFILL_NONE)
-        return 0;
+    uint64_t reserved = s->reserve_count > 0 ? gang__reserve_apart(s, u) : 0;
+    if (reserved || q->backfill == GANG_BACKFILL_NONE)
+        return reserved;
     return q->plan_depth > 1 ? gang__hash_number(u->part, u->job->id) | 1
                              : (uint64_t)gang__term_run(u->job) << 1;
 }
@@ -637,7 +638,7 @@ static struct gang__bin *bin_of(gang_sched *s, struct gang__unit *u)
 {
     struct gang__qs *leaf = u->job->leaf;
     bool fixed = gang__unit_is_fixed(u, false);
-    uint64_t apart = apart_of(u);
+    uint64_t apart = apart_of(s, u);
     uint64_t hash =
         gang__hash_number(gang__hash_number(fixed, (uintptr_t)u->ask), (uintptr_t)u->job->user_in);
     if (apart)

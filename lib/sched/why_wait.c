@@ -46,7 +46,7 @@ static const char *word_of_reason(int32_t reason)
     static const char *const word[] = {
         "",      "room",    "limit",  "guarantee", "user-limit", "max-running", "hold",
         "after", "queue",   "behind", "back-off",  "victims",    "cells",       "lending",
-        "turn",  "planned", "begin",  "overdue",   "slice"};
+        "turn",  "planned", "begin",  "overdue",   "slice",      "reservation"};
     return word[reason];
 }
 
@@ -580,6 +580,25 @@ static void tell_planned(struct list *l)
     }
 }
 
+/* It waits for the one that it named, or its place is reserved for others. */
+static void tell_reservation(struct list *l)
+{
+    struct gang__reserve_reason why;
+    if (!gang__reserve_explain(l->s, l->unit, &why))
+        return;
+    bool held = l->unit->job->wait_why == GANG_WAIT_RESERVATION;
+    struct reason *r = add(l, GANG_WAIT_RESERVATION,
+                           why.never ? GANG_WAIT_NEVER
+                           : held    ? GANG_WAIT_HELD
+                                     : GANG_WAIT_POLICY,
+                           NULL);
+    if (!r)
+        return;
+    r->rank = why.never ? RANK_NEVER : held ? RANK_HELD : RANK_LAST;
+    r->wait.until_ns = why.until_ns;
+    say(r, "%s", why.text);
+}
+
 /* It goes back to where it was suspended, or nowhere. */
 static void tell_suspended(struct list *l)
 {
@@ -705,6 +724,7 @@ static gang_result tell_unit(struct list *l)
     tell_max_running(l);
     tell_behind(l);
     tell_planned(l);
+    tell_reservation(l);
     gang_result r = tell_room(l);
     if (r != GANG_OK || l->count > 0)
         return r;

@@ -35,6 +35,7 @@ static struct gang_scenario get(const gang_scenarios *scenarios, size_t index)
 #define JOB_TASKS(tasks, more)                                                                  \
     "{\"levels\":[\"rack\"],\"nodes\":[{\"name\":\"n\",\"gpus\":2}],\"jobs\":[{\"name\":\"j\"," \
     "\"tasks\":" tasks more "}]}"
+#define RESERVE(members) "{\"reservations\":[{\"name\":\"r\"," members "}]}"
 #define JOB(more) JOB_TASKS("[{\"count\":2,\"gpu\":1}]", "," more)
 #define TASK(more) JOB_TASKS("[{" more "}]", "")
 #define EXPECT(more)                                                                         \
@@ -295,6 +296,28 @@ static const struct bad bad_texts[] = {
     {JOB("\"start_within_s\":-1"), GANG_ERANGE, "jobs[0].start_within_s"},
     {JOB("\"back_off_s\":-1"), GANG_ERANGE, "jobs[0].back_off_s"},
     {JOB("\"begin_s\":-1"), GANG_ERANGE, "jobs[0].begin_s"},
+    {JOB("\"reservation\":\"r\""), GANG_ENOENT, "jobs[0].reservation"},
+
+    /* reservations */
+    {"{\"reservations\":[{\"stages\":[]}]}", GANG_EINVAL, "reservations[0].name"},
+    {"{\"reservations\":[{\"name\":\"r\"}]}", GANG_EINVAL, "reservations[0].stages"},
+    {RESERVE("\"stages\":[]"), GANG_EINVAL, "reservations[0].stages"},
+    {RESERVE("\"stages\":[{}]"), GANG_EINVAL, "reservations[0].stages[0]"},
+    {RESERVE("\"stages\":[{\"nodes\":[\"n\"]}]"), GANG_ENOENT,
+     "reservations[0].stages[0].nodes[0]"},
+    {RESERVE("\"stages\":[{\"level\":\"rack\"}]"), GANG_ENOENT, "reservations[0].stages[0].level"},
+    {RESERVE("\"stages\":[{\"tasks\":[]}]"), GANG_EINVAL, "reservations[0].stages[0].tasks"},
+    {RESERVE("\"stages\":[{\"tasks\":[{\"role\":\"chief\"}]}]"), GANG_EINVAL,
+     "reservations[0].stages[0].tasks[0].role"},
+    {RESERVE("\"start_s\":-1"), GANG_ERANGE, "reservations[0].start_s"},
+    {RESERVE("\"prefer\":\"best\""), GANG_EINVAL, "reservations[0].prefer"},
+    {RESERVE("\"flags\":[\"flex\",\"flex\"]"), GANG_EEXIST, "reservations[0].flags[1]"},
+    {RESERVE("\"flags\":[\"float\"]"), GANG_EINVAL, "reservations[0].flags[0]"},
+    {RESERVE("\"queue\":\"q\""), GANG_ENOENT, "reservations[0].queue"},
+    {RESERVE("\"job\":\"j\""), GANG_EINVAL, "reservations[0].job"},
+    {"{\"reservations\":[{\"name\":\"r\",\"stages\":[{\"tasks\":[{}]}]},{\"name\":\"r\","
+     "\"stages\":[{\"tasks\":[{}]}]}]}",
+     GANG_EEXIST, "reservations[1].name"},
     {JOB("\"deadline_s\":true"), GANG_EINVAL, "jobs[0].deadline_s"},
     {JOB("\"heartbeat_s\":-1"), GANG_ERANGE, "jobs[0].heartbeat_s"},
     {JOB("\"cookie\":1"), GANG_EINVAL, "jobs[0].cookie"},
@@ -764,6 +787,13 @@ static const char scheduling[] =
     "{\"match\":\"name\",\"queue\":\"x\"},{\"match\":\"label\",\"pattern\":\"k=v\","
     "\"queue\":\"%label.k\"}],\"excluded_kinds\":[\"memory\",\"nic\"],"
     "\"half_life_s\":604800,"
+    "\"reservations\":[{\"name\":\"r0\",\"owner\":\"ann\",\"arrival_s\":1,\"deadline_s\":90000,"
+    "\"duration_s\":60.5,\"period_s\":3600,\"repetitions\":5,\"until_s\":9999,"
+    "\"prefer\":\"cheapest\",\"combine\":\"order-no-gap\",\"flags\":[\"ignore-jobs\",\"magnetic\"],"
+    "\"queue\":\"q0\",\"users\":[\"ann\",\"bob\"],\"purge_s\":7,\"notice_s\":8,\"stages\":["
+    "{\"duration_s\":30,\"gang\":4,\"exclusive\":true,\"tasks\":[{\"count\":8,\"cpu\":1.5,"
+    "\"most_per_node\":2},{\"gpu\":1}]},{\"gang\":1,\"tasks\":[{}]}]},"
+    "{\"name\":\"r1\",\"start_s\":0,\"stages\":[{\"tasks\":[{}]}]}],"
     "\"jobs\":[{\"name\":\"j0\",\"run_time_s\":[2,1.5,9],\"tasks\":[{}]},"
     "{\"name\":\"j1\",\"state\":\"running\",\"running_on\":[\"m\"],\"ran_s\":7.25,\"tasks\":[{}]},"
     "{\"name\":\"j2\",\"run_time_s\":60,\"tasks\":[{}]},"
@@ -772,6 +802,7 @@ static const char scheduling[] =
     "\"hold\":true,\"loss\":\"refill\",\"max_restarts\":3,\"restart_delay_s\":0.001,"
     "\"refill_s\":2,\"start_within_s\":4,\"back_off_s\":5,\"heartbeat_s\":6,\"begin_s\":7,"
     "\"deadline_s\":9000.5,"
+    "\"reservation\":\"r0\","
     "\"after\":[{\"job\":\"j4\",\"when\":\"success\"},{\"job\":\"j0\",\"when\":\"end\"}],"
     "\"tasks\":[{\"name\":\"prepare\"},{\"name\":\"train\",\"role\":\"critical\","
     "\"after\":[{\"group\":\"prepare\",\"when\":\"success\"},{\"group\":3,"

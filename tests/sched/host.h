@@ -26,6 +26,15 @@ struct host_event {
     int64_t deadline_ns;
 };
 
+/* What it was told of reservations. */
+struct host_reserve {
+    gang_reservation_id id;
+    int32_t what, outcome;
+    int64_t instance, start_ns, end_ns, now_ns;
+    size_t nodes, jobs;
+    gang_job_id job; /* the first that is in the way */
+};
+
 struct host {
     struct stage stage;
     gang_sched *s;
@@ -37,7 +46,9 @@ struct host {
                    const struct host_event *e); /* in each callback; NULL: nothing */
     size_t count;
     struct host_event event[HOST_EVENTS];
-    char log[256]; /* the last line */
+    size_t reserve_count;
+    struct host_reserve reserve[256]; /* the first of them */
+    char log[256];                    /* the last line */
 };
 
 /* Returns what the op is to return, if it is not asked to stop anything. */
@@ -115,6 +126,22 @@ static inline int32_t host_log(int32_t level, const char *text, void *user)
     return 0;
 }
 
+static inline int32_t host_reservation(const struct gang_reservation_event *e, void *user)
+{
+    struct host *h = user;
+    ck_assert_ptr_nonnull(e->text);
+    ck_assert_ptr_nonnull(e->name);
+    ck_assert_int_eq(e->now_ns, h->now_ns);
+    if (h->reserve_count < sizeof(h->reserve) / sizeof(h->reserve[0]))
+        h->reserve[h->reserve_count++] =
+            (struct host_reserve){e->id,        e->what,
+                                  e->outcome,   e->instance,
+                                  e->start_ns,  e->end_ns,
+                                  e->now_ns,    e->node_count,
+                                  e->job_count, e->job_count ? e->jobs[0] : GANG_ID_NONE};
+    return 0;
+}
+
 /* All ops of this host. */
 static inline struct gang_host_ops host_table(void)
 {
@@ -128,6 +155,7 @@ static inline struct gang_host_ops host_table(void)
     ops.kill = host_kill;
     ops.state = host_state;
     ops.log = host_log;
+    ops.reservation = host_reservation;
     return ops;
 }
 

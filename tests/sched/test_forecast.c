@@ -409,11 +409,11 @@ struct seen {
     int64_t end_ns, start_ns;
 };
 
-static int32_t see(const struct gang_plan_entry *e, void *user)
+static int32_t see(const struct gang_plan_item *e, void *user)
 {
     struct seen *seen = user;
-    seen->runs += e->what == GANG_PLAN_RUNS;
-    seen->starts += e->what == GANG_PLAN_STARTS;
+    seen->runs += e->kind == GANG_PLAN_RUNNING;
+    seen->starts += e->kind == GANG_PLAN_START;
     seen->nodes += e->node_count;
     seen->end_ns = e->end_ns;
     seen->start_ns = e->start_ns;

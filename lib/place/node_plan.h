@@ -4,8 +4,8 @@
  *
  * A *view* is a node as the plan sees it: the words as they were read, and as they would be with
  * the tasks planned so far. A *pick* is one planned task. The commit takes the difference. */
-#ifndef GANG__PLACE_PLAN_H
-#define GANG__PLACE_PLAN_H
+#ifndef GANG__PLACE_NODE_PLAN_H
+#define GANG__PLACE_NODE_PLAN_H
 
 #include "core/instant.h"
 #include "core/node.h"

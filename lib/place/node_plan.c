@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "place/plan.h"
+#include "place/node_plan.h"
 
 #include <string.h>
 

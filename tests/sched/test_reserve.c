@@ -1,0 +1,1071 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reservations: what is promised and to whom, what is in the way, what becomes of it. */
+#include "sched/host.h"
+
+static struct host h;
+static const int64_t SECOND = HOST_SECOND;
+
+/* One queue "q" on `nodes` nodes of four GPUs. */
+static void open_queue(size_t nodes, int32_t backfill)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(&h, nodes, 4);
+    q.name = "q";
+    q.backfill = backfill;
+    host_queues(&h, &q, 1);
+    host_run(&h, 0);
+}
+
+/* So many whole nodes from then on; good until the next call. */
+static struct gang_reservation_spec *whole(const char *name, int64_t nodes, int64_t start_s,
+                                           int64_t seconds)
+{
+    static struct gang_group_spec group;
+    static struct gang_reservation_stage stage;
+    static struct gang_reservation_spec spec;
+    group = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
+    group.count = group.min = nodes;
+    group.most_per_node = 1;
+    stage = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
+    stage.groups = &group;
+    stage.group_count = 1;
+    stage.exclusive = 1;
+    spec = (struct gang_reservation_spec)GANG_RESERVATION_SPEC_INIT;
+    spec.name = name;
+    spec.stages = &stage;
+    spec.stage_count = 1;
+    spec.start_ns = start_s < 0 ? -1 : start_s * SECOND;
+    spec.duration_ns = seconds * SECOND;
+    return &spec;
+}
+
+/* So many GPUs, one a task. */
+static struct gang_reservation_spec *gpus(const char *name, int64_t count, int64_t start_s,
+                                          int64_t seconds)
+{
+    static struct gang_group_spec group;
+    struct gang_reservation_spec *spec = whole(name, 1, start_s, seconds);
+    struct gang_reservation_stage *stage = (struct gang_reservation_stage *)(uintptr_t)spec->stages;
+    group = host_gpus(count, count);
+    stage->groups = &group;
+    stage->exclusive = 0;
+    return spec;
+}
+
+static gang_reservation_id reserve(const struct gang_reservation_spec *spec)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_reservation_id id;
+    gang_result r = gang_reservation_add(h.s, spec, &id, NULL, &error);
+    ck_assert_msg(r == GANG_OK, "%s: %s: %s", gang_result_name(r), error.path, error.text);
+    host_check(&h);
+    return id;
+}
+
+static gang_result refused(const struct gang_reservation_spec *spec, int64_t *when_ns,
+                           struct gang_error *error)
+{
+    gang_reservation_id id;
+    gang_result r = gang_reservation_add(h.s, spec, &id, when_ns, error);
+    ck_assert_int_ne(r, GANG_OK);
+    ck_assert_uint_eq(id, GANG_ID_NONE);
+    host_check(&h);
+    return r;
+}
+
+/* A gang of so many tasks of one GPU each, that runs for so many seconds at most; 0: no limit. */
+static struct gang_job_spec *spec_of(int64_t tasks, int64_t limit_s, const char *in)
+{
+    struct gang_job_spec *job = host_spec("q", tasks, tasks, 0);
+    job->time_limit_ns = limit_s * SECOND;
+    job->reservation = in;
+    return job;
+}
+
+static gang_job_id put(int64_t tasks, int64_t limit_s, const char *in)
+{
+    gang_job_id id = host_submit(&h, spec_of(tasks, limit_s, in));
+    host_run(&h, 0);
+    return id;
+}
+
+static bool runs(gang_job_id id)
+{
+    return host_has(&h, id) && host_job_state(&h, id) == GANG_JOB_RUNNING;
+}
+
+static void end(gang_job_id id)
+{
+    MUST(gang_report_end(h.s, id, 1));
+    host_run(&h, 0);
+}
+
+static void run_until(int64_t second)
+{
+    while (h.now_ns < second * SECOND) {
+        int64_t next = gang_sched_next(h.s);
+        next = next > h.now_ns && next < second * SECOND ? next : second * SECOND;
+        host_run(&h, next - h.now_ns);
+    }
+}
+
+static struct gang_reservation_info info_of(gang_reservation_id id)
+{
+    struct gang_reservation_info info = {.size = sizeof(info)};
+    MUST(gang_reservation_get(h.s, id, &info));
+    return info;
+}
+
+static bool is_there(gang_reservation_id id)
+{
+    struct gang_reservation_info info = {.size = sizeof(info)};
+    return gang_reservation_get(h.s, id, &info) == GANG_OK;
+}
+
+static int told(gang_reservation_id id, int32_t what)
+{
+    int n = 0;
+    for (size_t i = 0; i < h.reserve_count; i++)
+        n += h.reserve[i].id == id && h.reserve[i].what == what;
+    return n;
+}
+
+static const struct host_reserve *last_told(gang_reservation_id id, int32_t what)
+{
+    for (size_t i = h.reserve_count; i-- > 0;)
+        if (h.reserve[i].id == id && h.reserve[i].what == what)
+            return &h.reserve[i];
+    ck_abort_msg("never told %d", what);
+    return NULL;
+}
+
+static gang_node_id node_at(int i)
+{
+    char name[16];
+    gang_node_id id;
+    snprintf(name, sizeof(name), "n%d", i);
+    MUST(gang_node_find(h.stage.c, name, &id));
+    return id;
+}
+
+struct heard {
+    struct gang_wait wait;
+    char text[512];
+};
+
+static int32_t hear(const struct gang_wait *wait, void *user)
+{
+    struct heard *to = user;
+    if (to->text[0])
+        return 0;
+    to->wait = *wait;
+    snprintf(to->text, sizeof(to->text), "%s", wait->text);
+    return 0;
+}
+
+/* The decisive reason. */
+static struct heard why(gang_job_id id)
+{
+    struct heard to;
+    memset(&to, 0, sizeof(to));
+    MUST(gang_job_explain(h.s, id, hear, &to));
+    return to;
+}
+
+/* ---- what is kept free --------------------------------------------------------------------------- */
+
+/* _i: in queues that backfill, and that do not. */
+START_TEST(nobody_starts_who_might_be_in_the_way)
+{
+    open_queue(2, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(whole("demo", 2, 100, 50));
+    gang_job_id unlimited = put(4, 0, NULL), longer = put(4, 101, NULL), fits = put(4, 100, NULL);
+    test_assert(!runs(unlimited) && !runs(longer) && runs(fits));
+    ck_assert_int_eq(info_of(id).state, GANG_RESERVATION_PLANNED);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    run_until(100);
+    ck_assert_int_eq(host_gpus_free(&h), 8);
+    ck_assert_int_eq(info_of(id).state, GANG_RESERVATION_ACTIVE);
+    ck_assert_uint_eq(last_told(id, GANG_RESERVATION_BEGIN)->jobs, 0);
+    run_until(149);
+    test_assert(!runs(unlimited) && !runs(longer));
+    run_until(150);
+    test_assert(runs(unlimited) && runs(longer));
+    test_assert(!is_there(id));
+    ck_assert_int_eq(told(id, GANG_RESERVATION_END), 1);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(what_is_not_reserved_is_for_all)
+{
+    open_queue(2, GANG_BACKFILL_NONE);
+    (void)reserve(whole("demo", 1, 100, 50));
+    gang_job_id a = put(4, 0, NULL), c = put(4, 100, NULL), b = put(1, 0, NULL);
+    test_assert(runs(a) && !runs(b) && runs(c));
+    struct heard w = why(b);
+    ck_assert_int_eq(w.wait.reason, GANG_WAIT_ROOM); /* nothing at all is free */
+    end(c);
+    w = why(b);
+    ck_assert_int_eq(w.wait.reason, GANG_WAIT_RESERVATION);
+    ck_assert_int_eq(w.wait.cls, GANG_WAIT_POLICY);
+    ck_assert_int_eq(w.wait.until_ns, 100 * SECOND);
+    ck_assert_str_eq(w.text, "its place is reserved for \"demo\", from in 100 seconds on");
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(parts_of_nodes_are_reserved)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    (void)reserve(gpus("demo", 3, 0, 100));
+    gang_job_id out = put(1, 0, NULL), more = put(1, 50, NULL);
+    test_assert(runs(out) && !runs(more));
+    gang_job_id in = put(2, 50, "demo"), fits = put(1, 50, "demo"), none = put(1, 50, "demo");
+    test_assert(runs(in) && runs(fits) && !runs(none));
+    ck_assert_str_eq(why(none).text, "reservation \"demo\" has no room for it now");
+    end(out); /* what comes free outside is for those outside */
+    test_assert(runs(more) && !runs(none));
+    end(in);
+    test_assert(runs(none));
+    host_close(&h);
+}
+END_TEST
+
+/* ---- members ------------------------------------------------------------------------------------- */
+
+START_TEST(who_names_it_waits_for_its_begin)
+{
+    open_queue(2, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(whole("demo", 1, 100, 50));
+    gang_job_id job = put(4, 50, "demo");
+    test_assert(!runs(job)); /* though all is free */
+    struct heard w = why(job);
+    ck_assert_int_eq(w.wait.reason, GANG_WAIT_RESERVATION);
+    ck_assert_int_eq(w.wait.cls, GANG_WAIT_HELD);
+    ck_assert_int_eq(w.wait.until_ns, 100 * SECOND);
+    ck_assert_str_eq(w.text, "it waits for reservation \"demo\", which begins in 100 seconds");
+    ck_assert_int_eq(info_of(id).waiting, 1);
+    ck_assert_int_eq(gang_sched_next(h.s), 100 * SECOND);
+    run_until(100);
+    test_assert(runs(job));
+    ck_assert_int_eq(info_of(id).running, 1);
+    run_until(150);
+    ck_assert_int_eq(host_end(&h, job), GANG_END_TIMEOUT); /* its own limit */
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_might_run_longer_than_it_does_not_start)
+{
+    open_queue(2, GANG_BACKFILL_NONE);
+    (void)reserve(whole("demo", 1, 0, 50));
+    gang_job_id longer = put(4, 51, "demo");
+    test_assert(!runs(longer));
+    struct heard w = why(longer);
+    ck_assert_int_eq(w.wait.cls, GANG_WAIT_NEVER);
+    ck_assert_str_eq(w.text, "with its grace it may run for 51 seconds, and reservation \"demo\" "
+                             "lasts for 50");
+    run_until(20);
+    gang_job_id late = put(4, 31, "demo"), fits = put(4, 30, "demo");
+    test_assert(!runs(late) && runs(fits));
+    ck_assert_str_eq(
+        why(late).text,
+        "with its grace it may run for 31 seconds, and reservation \"demo\" ends in 30");
+    run_until(50); /* then they are jobs as any other */
+    test_assert(runs(longer) && runs(late));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_has_no_limit_ends_with_it)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(&h, 1, 4);
+    h.lingers = true;
+    q.name = "q";
+    q.grace_ns = 5 * SECOND;
+    host_queues(&h, &q, 1);
+    host_run(&h, 0);
+    (void)reserve(whole("demo", 1, 0, 50));
+    gang_job_id job = put(4, 0, "demo");
+    test_assert(runs(job));
+    run_until(44);
+    test_assert(runs(job));
+    run_until(45);
+    ck_assert_int_eq(host_last(&h, job, "preempt")->reason, GANG_REASON_TIMEOUT);
+    run_until(50);
+    ck_assert_int_eq(host_ops(&h, job, "kill"), 1);
+    ck_assert_int_eq(host_end(&h, job), GANG_END_TIMEOUT);
+    ck_assert_int_eq(host_gpus_free(&h), 4);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(it_is_for_whom_it_is_made)
+{
+    struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    struct gang_error error = GANG_ERROR_INIT;
+    const char *users[] = {"ann", "bob"};
+    gang_job_id id;
+    host_open(&h, 2, 4);
+    q[0].name = "q";
+    q[1].name = "other";
+    host_queues(&h, q, 2);
+    host_run(&h, 0);
+    struct gang_reservation_spec *spec = whole("demo", 1, 0, 50);
+    spec->queue = "q";
+    spec->users = users;
+    spec->user_count = 2;
+    (void)reserve(spec);
+    struct gang_job_spec *job = spec_of(4, 50, "demo");
+    job->user = "eve";
+    ck_assert_int_eq(gang_job_submit(h.s, job, &id, &error), GANG_EPERM);
+    ck_assert_str_eq(error.path, "reservation");
+    job->user = "bob";
+    job->queue = "other";
+    ck_assert_int_eq(gang_job_submit(h.s, job, &id, &error), GANG_EPERM);
+    job->queue = "q";
+    job->reservation = "demos";
+    ck_assert_int_eq(gang_job_submit(h.s, job, &id, &error), GANG_ENOENT);
+    ck_assert_str_eq(error.text, "there is no reservation \"demos\"");
+    job->reservation = "demo";
+    MUST(gang_job_submit(h.s, job, &id, &error));
+    host_run(&h, 0);
+    test_assert(runs(id));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(magnetic_ones_draw_jobs_in)
+{
+    open_queue(2, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec *spec = whole("demo", 1, 0, 50);
+    spec->flags = GANG_RESERVATION_MAGNETIC;
+    gang_reservation_id id = reserve(spec);
+    gang_job_id in = put(4, 50, NULL), out = put(4, 50, NULL), none = put(1, 10, NULL);
+    test_assert(runs(in) && runs(out) && !runs(none));
+    ck_assert_int_eq(info_of(id).running, 1);
+    end(in);
+    test_assert(runs(none));
+    ck_assert_int_eq(info_of(id).running, 1);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(flexible_ones_let_members_out)
+{
+    open_queue(2, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec *spec = whole("demo", 1, 100, 50);
+    spec->flags = GANG_RESERVATION_FLEX;
+    (void)reserve(spec);
+    gang_job_id early = put(8, 500, "demo"), other = put(8, 500, NULL);
+    test_assert(runs(early) && !runs(other)); /* before it, after it, and on other nodes */
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(limits_of_queues_hold_inside)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(&h, 2, 4);
+    q.name = "q";
+    q.max_running = 1;
+    host_queues(&h, &q, 1);
+    host_run(&h, 0);
+    (void)reserve(whole("demo", 2, 0, 50));
+    gang_job_id a = put(4, 50, "demo"), b = put(4, 50, "demo");
+    test_assert(runs(a) && !runs(b));
+    ck_assert_int_eq(why(b).wait.reason, GANG_WAIT_MAX_RUNNING);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(members_may_be_planned_inside)
+{
+    open_queue(2, GANG_BACKFILL_EASY);
+    (void)reserve(whole("demo", 1, 0, 100));
+    gang_job_id a = put(2, 40, "demo"), head = put(4, 40, "demo"), longer = put(2, 41, "demo"),
+                fits = put(2, 40, "demo"), out = put(4, 0, NULL);
+    test_assert(runs(a) && !runs(head) && !runs(longer) && runs(fits) && runs(out));
+    ck_assert_int_eq(host_job_info(&h, head).planned_ns, 40 * SECOND);
+    run_until(40);
+    test_assert(runs(head));
+    host_close(&h);
+}
+END_TEST
+
+/* ---- time ---------------------------------------------------------------------------------------- */
+
+START_TEST(the_host_has_notice)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec *spec = whole("demo", 1, 100, 50);
+    spec->notice_ns = 30 * SECOND;
+    gang_reservation_id id = reserve(spec);
+    ck_assert_int_eq(gang_sched_next(h.s), INT64_MIN);
+    host_run(&h, 0);
+    ck_assert_int_eq(gang_sched_next(h.s), 70 * SECOND);
+    run_until(70);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_NOTICE), 1);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_NOTICE)->start_ns, 100 * SECOND);
+    run_until(150);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_NOTICE), 1);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 1);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_BEGIN)->now_ns, 100 * SECOND);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_END)->now_ns, 150 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(it_finds_a_window)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    int64_t when;
+    open_queue(2, GANG_BACKFILL_NONE);
+    (void)put(4, 100, NULL);
+    struct gang_reservation_spec *spec = whole("late", 2, -1, 50);
+    gang_reservation_id id;
+    MUST(gang_reservation_add(h.s, spec, &id, &when, &error));
+    ck_assert_int_eq(when, 100 * SECOND);
+    spec = whole("now", 1, -1, 50);
+    MUST(gang_reservation_add(h.s, spec, &id, &when, &error));
+    ck_assert_int_eq(when, 0);
+    spec = whole("never", 3, -1, 50);
+    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENEVER);
+    spec = whole("short", 2, -1, 50);
+    spec->deadline_ns = 180 * SECOND;
+    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
+    ck_assert_int_eq(when, 150 * SECOND);
+    spec = whole("fixed", 1, 20, 50);
+    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
+    ck_assert_int_eq(when, 50 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(repeated_ones_come_again)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec *spec = whole("demo", 1, 100, 50);
+    spec->period_ns = 200 * SECOND;
+    spec->repetitions = 12;
+    gang_reservation_id id = reserve(spec);
+    ck_assert_int_eq(info_of(id).planned, 8);
+    gang_job_id job = put(4, 101, NULL), fits = put(4, 100, NULL);
+    test_assert(!runs(job) && runs(fits));
+    for (int64_t i = 0; i < 12; i++) {
+        run_until(100 + 200 * i);
+        ck_assert_int_eq(info_of(id).instance, i);
+        ck_assert_int_eq(info_of(id).state, GANG_RESERVATION_ACTIVE);
+        ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), i + 1);
+        ck_assert_int_eq(info_of(id).planned, i < 4 ? 8 : 12 - i);
+        run_until(150 + 200 * i);
+        ck_assert_int_eq(is_there(id), i < 11);
+    }
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(one_that_is_not_used_is_given_up)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec *spec = whole("demo", 1, 10, 100);
+    spec->purge_ns = 20 * SECOND;
+    gang_reservation_id id = reserve(spec);
+    run_until(15);
+    gang_job_id job = put(4, 10, "demo");
+    test_assert(runs(job));
+    run_until(44);
+    test_assert(is_there(id));
+    run_until(45);
+    test_assert(!is_there(id));
+    ck_assert_int_eq(told(id, GANG_RESERVATION_PURGED), 1);
+    host_close(&h);
+}
+END_TEST
+
+/* ---- what is in the way ---------------------------------------------------------------------------- */
+
+START_TEST(maintenance_keeps_everybody_out)
+{
+    struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
+    struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
+    struct gang_error error = GANG_ERROR_INIT;
+    const char *nodes[] = {"n1", "n9"};
+    gang_job_id id;
+    open_queue(2, GANG_BACKFILL_NONE);
+    stage.nodes = nodes;
+    stage.node_count = 2;
+    spec.name = "repair";
+    spec.stages = &stage;
+    spec.stage_count = 1;
+    spec.start_ns = 50 * SECOND;
+    spec.duration_ns = 50 * SECOND;
+    spec.flags = GANG_RESERVATION_MAINTENANCE;
+    ck_assert_int_eq(refused(&spec, NULL, &error), GANG_ENOENT);
+    ck_assert_str_eq(error.path, "stages[0].nodes[1]");
+    stage.node_count = 1;
+    gang_reservation_id m = reserve(&spec);
+    gang_job_id all = put(8, 51, NULL), half = put(4, 51, NULL);
+    test_assert(!runs(all) && runs(half));
+    ck_assert_int_eq(gang_job_submit(h.s, spec_of(1, 1, "repair"), &id, &error), GANG_EPERM);
+    MUST(gang_report_node_lost(h.s, node_at(1))); /* it is switched off: nobody minds */
+    run_until(60);
+    ck_assert_int_eq(told(m, GANG_RESERVATION_LOST), 0);
+    ck_assert_int_eq(info_of(m).state, GANG_RESERVATION_ACTIVE);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(jobs_of_before_are_in_the_way_or_ignored)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    int64_t when;
+    open_queue(1, GANG_BACKFILL_NONE);
+    gang_job_id job = put(3, 0, NULL);
+    struct gang_reservation_spec *spec = whole("demo", 1, 10, 50);
+    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENEVER);
+    spec->flags = GANG_RESERVATION_IGNORE_JOBS;
+    gang_reservation_id id = reserve(spec);
+    run_until(10);
+    ck_assert_uint_eq(last_told(id, GANG_RESERVATION_BEGIN)->jobs, 1);
+    ck_assert_uint_eq(last_told(id, GANG_RESERVATION_BEGIN)->job, job);
+    gang_job_id in = put(1, 20, "demo"), wide = put(4, 20, "demo"), out = put(1, 1, NULL);
+    test_assert(runs(job) && runs(in) && !runs(wide) && !runs(out));
+    end(job);
+    end(in);
+    test_assert(runs(wide));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(others_are_in_the_way_unless_they_overlap)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    int64_t when;
+    open_queue(1, GANG_BACKFILL_NONE);
+    (void)reserve(whole("first", 1, 10, 50));
+    struct gang_reservation_spec *spec = whole("second", 1, 20, 50);
+    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
+    ck_assert_int_eq(when, 60 * SECOND);
+    spec->flags = GANG_RESERVATION_OVERLAP;
+    (void)reserve(spec);
+    ck_assert_int_eq(refused(whole("first", 1, 100, 1), &when, &error), GANG_EEXIST);
+    ck_assert_str_eq(error.path, "name");
+    host_close(&h);
+}
+END_TEST
+
+/* ---- changing, cancelling ---------------------------------------------------------------------------- */
+
+START_TEST(what_is_cancelled_is_free_at_once)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(whole("demo", 1, 10, 50));
+    gang_job_id in = put(4, 20, "demo"), out = put(4, 0, NULL);
+    test_assert(!runs(in) && !runs(out));
+    MUST(gang_reservation_cancel(h.s, id));
+    ck_assert_int_eq(gang_reservation_cancel(h.s, id), GANG_ESTALE);
+    ck_assert_int_eq(gang_sched_next(h.s), INT64_MIN);
+    host_run(&h, 0);
+    test_assert(runs(in) && !runs(out)); /* as any other, by age */
+    end(in);
+    test_assert(runs(out));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_change_that_does_not_fit_changes_nothing)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    int64_t when;
+    open_queue(2, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(whole("demo", 1, 100, 50));
+    (void)reserve(whole("other", 1, 100, 50));
+    ck_assert_int_eq(gang_reservation_change(h.s, id, whole("demo", 2, 100, 50), &when, &error),
+                     GANG_ENOFIT);
+    ck_assert_int_eq(when, 150 * SECOND);
+    host_check(&h);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    MUST(gang_reservation_change(h.s, id, whole("renamed", 2, 200, 50), &when, &error));
+    host_run(&h, 0);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    ck_assert_int_eq(info_of(id).start_ns, 200 * SECOND);
+    ck_assert_str_eq(info_of(id).name, "renamed");
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(one_that_has_begun_may_shrink)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    open_queue(2, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(whole("demo", 2, 0, 100));
+    gang_job_id in = put(4, 40, "demo"), out = put(4, 0, NULL);
+    test_assert(runs(in) && !runs(out));
+    MUST(gang_reservation_change(h.s, id, whole("demo", 1, 0, 60), NULL, &error));
+    host_run(&h, 0);
+    test_assert(runs(in) && runs(out));
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    ck_assert_int_eq(info_of(id).end_ns, 60 * SECOND);
+    ck_assert_int_eq(info_of(id).running, 1);
+    run_until(60);
+    test_assert(!is_there(id));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(it_goes_with_the_job_that_it_was_made_for)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    gang_job_id block = put(4, 10, NULL), job = put(2, 20, NULL);
+    struct gang_reservation_spec *spec = whole("demo", 1, 10, 500);
+    spec->job = job;
+    gang_reservation_id id = reserve(spec);
+    end(block);
+    test_assert(!runs(job));
+    gang_job_id out = put(4, 0, NULL);
+    run_until(10);
+    test_assert(runs(job) && !runs(out));
+    end(job);
+    test_assert(!is_there(id) && runs(out));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_user_may_have_so_much)
+{
+    struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
+    struct gang_error error = GANG_ERROR_INIT;
+    int64_t when;
+    open_queue(2, GANG_BACKFILL_NONE);
+    limit.most_gpu_milli = 4000;
+    MUST(gang_reservation_set_limit(h.s, NULL, &limit, &error));
+    struct gang_reservation_spec *spec = gpus("a", 3, 10, 10);
+    spec->owner = "ann";
+    (void)reserve(spec);
+    spec = gpus("b", 2, 10, 10);
+    spec->owner = "ann";
+    ck_assert_int_eq(refused(spec, &when, &error), GANG_ELIMIT);
+    ck_assert_str_eq(error.path, "owner");
+    spec->owner = "bob";
+    (void)reserve(spec);
+    MUST(gang_reservation_set_limit(h.s, "ann", NULL, &error));
+    host_close(&h);
+}
+END_TEST
+
+/* ---- nodes are lost ---------------------------------------------------------------------------------- */
+
+START_TEST(other_nodes_take_the_place_of_lost_ones)
+{
+    open_queue(4, GANG_BACKFILL_NONE);
+    gang_reservation_id a = reserve(whole("a", 2, 100, 50)), b = reserve(whole("b", 1, 100, 50));
+    MUST(gang_report_node_lost(h.s, node_at(0)));
+    host_run(&h, 0);
+    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_int_eq(info_of(a).nodes, 2);
+    ck_assert_int_eq(told(b, GANG_RESERVATION_LOST), 0);
+    MUST(gang_report_node_lost(h.s, node_at(1))); /* now the newest makes way */
+    host_run(&h, 0);
+    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_int_eq(info_of(a).nodes, 2);
+    ck_assert_int_eq(last_told(b, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_DROPPED);
+    test_assert(!is_there(b));
+    MUST(gang_report_node_lost(h.s, node_at(2)));
+    host_run(&h, 0);
+    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
+    ck_assert_int_eq(info_of(a).nodes, 1);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(one_that_has_a_window_moves_in_it)
+{
+    open_queue(2, GANG_BACKFILL_NONE);
+    gang_reservation_id a = reserve(whole("a", 1, 100, 50)), b = reserve(whole("b", 1, -1, 150));
+    ck_assert_int_eq(info_of(b).start_ns, 0);
+    MUST(gang_reservation_cancel(h.s, b));
+    b = reserve(whole("b", 2, -1, 100));
+    ck_assert_int_eq(info_of(b).start_ns, 0);
+    MUST(gang_reservation_cancel(h.s, b));
+    struct gang_reservation_spec *spec = whole("b", 1, -1, 50);
+    spec->arrival_ns = 100 * SECOND;
+    b = reserve(spec);
+    ck_assert_int_eq(info_of(b).start_ns, 100 * SECOND);
+    MUST(gang_report_node_lost(h.s, node_at(0)));
+    host_run(&h, 0);
+    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_int_eq(last_told(b, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_LATER);
+    ck_assert_int_eq(info_of(a).start_ns, 100 * SECOND);
+    ck_assert_int_eq(info_of(b).start_ns, 150 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
+/* ---- lists ------------------------------------------------------------------------------------------ */
+
+struct seen {
+    int running, planned, reserved;
+    int64_t end_ns;
+    gang_reservation_id in;
+};
+
+static int32_t see(const struct gang_plan_item *item, void *user)
+{
+    struct seen *seen = user;
+    seen->running += item->kind == GANG_PLAN_RUNNING;
+    seen->planned += item->kind == GANG_PLAN_START;
+    seen->reserved += item->kind == GANG_PLAN_RESERVATION;
+    ck_assert_uint_gt(item->node_count, 0);
+    if (item->kind == GANG_PLAN_RUNNING) {
+        seen->end_ns = item->end_ns;
+        seen->in = item->reservation;
+    }
+    return 0;
+}
+
+START_TEST(all_that_is_in_the_plan_is_told)
+{
+    struct seen seen = {0};
+    gang_reservation_id found;
+    open_queue(2, GANG_BACKFILL_EASY);
+    gang_reservation_id id = reserve(whole("demo", 2, 0, 100));
+    (void)put(8, 40, "demo");
+    (void)put(4, 40, "demo");
+    MUST(gang_plan_each(h.s, see, &seen));
+    ck_assert_int_eq(seen.running, 1);
+    ck_assert_int_eq(seen.planned, 1);
+    ck_assert_int_eq(seen.reserved, 1);
+    ck_assert_int_eq(seen.end_ns, 40 * SECOND);
+    ck_assert_uint_eq(seen.in, id);
+    memset(&seen, 0, sizeof(seen));
+    MUST(gang_reservation_pieces(h.s, id, see, &seen));
+    ck_assert_int_eq(seen.reserved, 1);
+    MUST(gang_reservation_find(h.s, "demo", &found));
+    ck_assert_uint_eq(found, id);
+    ck_assert_uint_eq(gang_reservation_next(h.s, GANG_ID_NONE), id);
+    ck_assert_uint_eq(gang_reservation_next(h.s, id), GANG_ID_NONE);
+    host_close(&h);
+}
+END_TEST
+
+/* ---- what may be asked for --------------------------------------------------------------------------- */
+
+/* Two racks of two nodes of four GPUs. */
+static void open_racks(void)
+{
+    const char *levels[] = {"rack"};
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    struct gang_host_ops ops = host_table();
+    memset(&h, 0, sizeof(h));
+    stage_open(&h.stage, levels, 1);
+    for (int i = 0; i < 4; i++) {
+        char name[8];
+        struct gang_label rack = {"rack", i < 2 ? "r0" : "r1"};
+        snprintf(name, sizeof(name), "n%d", i);
+        struct box box = {.name = name,
+                          .cpu = 8000,
+                          .memory = 64 * GIB,
+                          .gpus = 4,
+                          .place = &rack,
+                          .place_count = 1};
+        stage_add(&h.stage, &box);
+    }
+    opts.mem = &h.stage.mem.mem;
+    opts.default_queue = "default";
+    MUST(gang_sched_new(h.stage.c, &opts, &ops, &h, &h.s, NULL));
+    host_run(&h, 0);
+}
+
+static gang_job_id put_default(int64_t tasks, int64_t limit_s)
+{
+    struct gang_job_spec *job = spec_of(tasks, limit_s, NULL);
+    job->queue = NULL;
+    gang_job_id id = host_submit(&h, job);
+    host_run(&h, 0);
+    return id;
+}
+
+START_TEST(whole_domains_are_reserved)
+{
+    struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
+    struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
+    struct gang_error error = GANG_ERROR_INIT;
+    int64_t when;
+    gang_reservation_id id;
+    open_racks();
+    gang_job_id job = put_default(4, 100); /* in one of them */
+    test_assert(runs(job));
+    spec.name = "one";
+    spec.stages = &stage;
+    spec.stage_count = 1;
+    spec.duration_ns = 10 * SECOND;
+    stage.level = "rack";
+    stage.domain_count = 1;
+    MUST(gang_reservation_add(h.s, &spec, &id, &when, &error));
+    ck_assert_int_eq(when, 0);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    MUST(gang_reservation_cancel(h.s, id));
+    spec.name = "two";
+    stage.domain_count = 2;
+    MUST(gang_reservation_add(h.s, &spec, &id, &when, &error));
+    ck_assert_int_eq(when, 100 * SECOND);
+    ck_assert_int_eq(info_of(id).nodes, 4);
+    MUST(gang_reservation_cancel(h.s, id));
+    stage.domain_count = 0;
+    stage.domain = "r1";
+    spec.start_ns = 200 * SECOND;
+    MUST(gang_reservation_add(h.s, &spec, &id, &when, &error));
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    stage.domain = "r2";
+    ck_assert_int_eq(refused(&spec, NULL, &error), GANG_ENOENT);
+    ck_assert_str_eq(error.path, "stages[0].domain");
+    stage.level = "row";
+    ck_assert_int_eq(refused(&spec, NULL, &error), GANG_ENOENT);
+    ck_assert_str_eq(error.path, "stages[0].level");
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_gang_in_one_domain_is_reserved)
+{
+    int64_t when;
+    gang_reservation_id id;
+    open_racks();
+    test_assert(runs(put_default(1, 100)));
+    struct gang_reservation_spec *spec = gpus("a", 8, -1, 10);
+    struct gang_group_spec *group = (struct gang_group_spec *)(uintptr_t)spec->stages[0].groups;
+    group->same = "rack";
+    MUST(gang_reservation_add(h.s, spec, &id, &when, NULL));
+    ck_assert_int_eq(when, 0);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    spec->name = "b";
+    MUST(gang_reservation_add(h.s, spec, &id, &when, NULL));
+    ck_assert_int_eq(when, 10 * SECOND);
+    spec->name = "c";
+    spec->start_ns = 5 * SECOND;
+    struct gang_error error = GANG_ERROR_INIT;
+    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
+    ck_assert_int_eq(when, 20 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
+/* As YARN's greedy agent: around a full segment [30,32), stages of 10, 20, 10 and 10 begin at 0, 10, 32, 42. */
+START_TEST(stages_follow_one_another)
+{
+    struct gang_reservation_stage stage[4];
+    struct gang_group_spec group = host_gpus(4, 4);
+    int64_t when;
+    gang_reservation_id id;
+    open_queue(1, GANG_BACKFILL_NONE);
+    (void)reserve(gpus("full", 4, 30, 2));
+    struct gang_reservation_spec spec = *gpus("chain", 4, -1, 10);
+    for (int i = 0; i < 4; i++) {
+        stage[i] = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
+        stage[i].groups = &group;
+        stage[i].group_count = 1;
+        stage[i].duration_ns = (i == 1 ? 20 : 10) * SECOND;
+    }
+    spec.stages = stage;
+    spec.stage_count = 4;
+    spec.combine = GANG_STAGES_ORDER;
+    spec.deadline_ns = 60 * SECOND;
+    MUST(gang_reservation_add(h.s, &spec, &id, &when, NULL));
+    ck_assert_int_eq(when, 0);
+    ck_assert_int_eq(info_of(id).end_ns, 52 * SECOND);
+    gang_job_id a = put(4, 10, "chain"), b = put(4, 10, "chain"), c = put(4, 12, "chain");
+    test_assert(runs(a) && !runs(b));
+    run_until(10);
+    test_assert(runs(b));
+    run_until(31);
+    test_assert(!runs(c)); /* nothing of it is on */
+    run_until(32);
+    test_assert(runs(c)); /* over two stages */
+    run_until(52);
+    test_assert(!is_there(id));
+    host_close(&h);
+}
+END_TEST
+
+static void call_back(struct host *host, const struct host_event *e)
+{
+    gang_reservation_id id;
+    (void)e;
+    ck_assert_int_eq(gang_reservation_add(host->s, whole("x", 1, 0, 1), &id, NULL, NULL),
+                     GANG_EBUSY);
+    ck_assert_int_eq(gang_reservation_cancel(host->s, 1), GANG_EBUSY);
+}
+
+START_TEST(what_is_wrong_is_said_with_its_path)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    open_queue(2, GANG_BACKFILL_NONE);
+#define WRONG(set, result, where)                                                           \
+    do {                                                                                    \
+        struct gang_reservation_spec *w = gpus("w", 4, -1, 10);                             \
+        struct gang_reservation_stage *stage =                                              \
+            (struct gang_reservation_stage *)(uintptr_t)w->stages;                          \
+        struct gang_group_spec *group = (struct gang_group_spec *)(uintptr_t)stage->groups; \
+        (void)group;                                                                        \
+        set;                                                                                \
+        ck_assert_int_eq(refused(w, NULL, &error), result);                                 \
+        ck_assert_str_eq(error.path, where);                                                \
+    } while (0)
+    WRONG(w->name = "", GANG_EINVAL, "name");
+    WRONG(w->duration_ns = 0, GANG_ERANGE, "stages[0].duration_ns");
+    WRONG(w->deadline_ns = -1, GANG_ERANGE, "deadline_ns");
+    WRONG((w->arrival_ns = 9, w->deadline_ns = 9), GANG_EINVAL, "deadline_ns");
+    WRONG(w->deadline_ns = 9 * SECOND, GANG_EINVAL, "deadline_ns");
+    WRONG(w->repetitions = 2, GANG_EINVAL, "repetitions");
+    WRONG(w->period_ns = SECOND, GANG_EINVAL, "period_ns");
+    WRONG(w->prefer = 3, GANG_EINVAL, "prefer");
+    WRONG(w->combine = -1, GANG_EINVAL, "combine");
+    WRONG(w->flags = 1 << 9, GANG_EINVAL, "flags");
+    WRONG(w->flags = GANG_RESERVATION_MAINTENANCE | GANG_RESERVATION_FLEX, GANG_EINVAL, "flags");
+    WRONG(w->stage_count = 0, GANG_EINVAL, "stages");
+    WRONG(w->stage_count = 65, GANG_ELIMIT, "stages");
+    WRONG(w->stage_size = 8, GANG_EINVAL, "stage_size");
+    WRONG(w->queue = "nowhere", GANG_ENOENT, "queue");
+    WRONG(w->job = 77, GANG_ENOENT, "job");
+    WRONG(stage->gang = 3, GANG_EINVAL, "stages[0].gang");
+    WRONG(stage->level = "rack", GANG_EINVAL, "stages[0]");
+    WRONG(group->count = 0, GANG_ERANGE, "stages[0].groups[0].count");
+    WRONG(group->slice = 2, GANG_ENOTSUP, "stages[0].groups[0].slice");
+    WRONG(group->where = "a b", GANG_EPARSE, "stages[0].groups[0].where");
+    WRONG(group->count = 9, GANG_ENEVER, "stages[0]");
+#undef WRONG
+    struct gang_reservation_spec *spec = whole("x", 1, 0, 1);
+    spec->size = 8;
+    ck_assert_int_eq(refused(spec, NULL, &error), GANG_EINVAL);
+    h.during = call_back;
+    (void)put(1, 1, NULL);
+    h.during = NULL;
+    host_close(&h);
+}
+END_TEST
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+/* Out of memory is said, nothing has changed, and doing it again does it. */
+static gang_reservation_id reserve_again(const struct gang_reservation_spec *spec)
+{
+    gang_reservation_id id;
+    gang_result r = gang_reservation_add(h.s, spec, &id, NULL, NULL);
+    if (r != GANG_OK) {
+        ck_assert_int_eq(r, GANG_ENOMEM);
+        h.stage.mem.fail_at = 0;
+        host_check(&h);
+        MUST(gang_reservation_add(h.s, spec, &id, NULL, NULL));
+    }
+    return id;
+}
+
+static void run_again(int64_t ns)
+{
+    h.now_ns += ns;
+    for (int i = 0; i < 5; i++) {
+        gang_result r = gang_sched_run(h.s, h.now_ns, NULL, NULL);
+        if (r == GANG_OK)
+            break;
+        ck_assert_int_eq(r, GANG_ENOMEM);
+        h.stage.mem.fail_at = 0;
+        host_check(&h);
+        h.now_ns++;
+    }
+}
+
+static gang_job_id submit_again(const struct gang_job_spec *job)
+{
+    gang_job_id id;
+    if (gang_job_submit(h.s, job, &id, NULL) != GANG_OK)
+        MUST(gang_job_submit(h.s, job, &id, NULL));
+    return id;
+}
+
+START_TEST(each_allocation_may_fail)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    long calls = 1000;
+    for (long n = 1; n < calls; n++) {
+        open_queue(4, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
+        long before = h.stage.mem.calls;
+        h.stage.mem.fail_at = before + n;
+        struct gang_reservation_spec *spec = whole("a", 2, 10, 40);
+        spec->period_ns = 60 * SECOND;
+        spec->repetitions = 9;
+        gang_reservation_id a = reserve_again(spec);
+        spec = gpus("b", 3, -1, 30);
+        spec->arrival_ns = 20 * SECOND;
+        spec->flags = GANG_RESERVATION_MAGNETIC;
+        gang_reservation_id b = reserve_again(spec);
+        gang_job_id in = submit_again(spec_of(6, 0, "a")), out = submit_again(spec_of(8, 25, NULL));
+        run_again(0);
+        run_again(10 * SECOND);
+        run_again(10 * SECOND);
+        test_assert(runs(in));
+        spec = gpus("b", 2, -1, 20);
+        spec->arrival_ns = 25 * SECOND;
+        gang_result r = gang_reservation_change(h.s, b, spec, NULL, &error);
+        if (r != GANG_OK)
+            MUST(gang_reservation_change(h.s, b, spec, NULL, &error));
+        if (gang_report_node_lost(h.s, node_at(0)) != GANG_OK)
+            MUST(gang_report_node_lost(h.s, node_at(0)));
+        run_again(SECOND);
+        run_again(20 * SECOND);
+        run_again(15 * SECOND);
+        ck_assert_int_eq(info_of(a).instance, 1);
+        test_assert(!is_there(b));
+        MUST(gang_reservation_cancel(h.s, a));
+        run_again(100 * SECOND);
+        run_again(100 * SECOND);
+        test_assert(!host_has(&h, in) && !host_has(&h, out));
+        calls = h.stage.mem.calls - before;
+        h.stage.mem.fail_at = 0;
+        host_close(&h);
+    }
+    ck_assert_int_gt(calls, 60);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("reserve");
+    TCase *t = tcase_create("reserve");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, nobody_starts_who_might_be_in_the_way, 0, 2);
+    tcase_add_test(t, what_is_not_reserved_is_for_all);
+    tcase_add_test(t, parts_of_nodes_are_reserved);
+    tcase_add_test(t, who_names_it_waits_for_its_begin);
+    tcase_add_test(t, who_might_run_longer_than_it_does_not_start);
+    tcase_add_test(t, who_has_no_limit_ends_with_it);
+    tcase_add_test(t, it_is_for_whom_it_is_made);
+    tcase_add_test(t, magnetic_ones_draw_jobs_in);
+    tcase_add_test(t, flexible_ones_let_members_out);
+    tcase_add_test(t, limits_of_queues_hold_inside);
+    tcase_add_test(t, members_may_be_planned_inside);
+    tcase_add_test(t, the_host_has_notice);
+    tcase_add_test(t, it_finds_a_window);
+    tcase_add_test(t, repeated_ones_come_again);
+    tcase_add_test(t, one_that_is_not_used_is_given_up);
+    tcase_add_test(t, maintenance_keeps_everybody_out);
+    tcase_add_test(t, jobs_of_before_are_in_the_way_or_ignored);
+    tcase_add_test(t, others_are_in_the_way_unless_they_overlap);
+    tcase_add_test(t, what_is_cancelled_is_free_at_once);
+    tcase_add_test(t, a_change_that_does_not_fit_changes_nothing);
+    tcase_add_test(t, one_that_has_begun_may_shrink);
+    tcase_add_test(t, it_goes_with_the_job_that_it_was_made_for);
+    tcase_add_test(t, a_user_may_have_so_much);
+    tcase_add_test(t, other_nodes_take_the_place_of_lost_ones);
+    tcase_add_test(t, one_that_has_a_window_moves_in_it);
+    tcase_add_test(t, all_that_is_in_the_plan_is_told);
+    tcase_add_test(t, whole_domains_are_reserved);
+    tcase_add_test(t, a_gang_in_one_domain_is_reserved);
+    tcase_add_test(t, stages_follow_one_another);
+    tcase_add_test(t, what_is_wrong_is_said_with_its_path);
+    tcase_add_loop_test(t, each_allocation_may_fail, 0, 2);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}

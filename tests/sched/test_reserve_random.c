@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random reservations, jobs, ends and lost nodes. An accepted reservation is honoured: from its begin to its end, at every
+ * instant, what it has is free or its members' - unless nodes were lost, and then the host was told. */
+#include "chance.h"
+#include "sched/host.h"
+
+static struct host h;
+static const int64_t SECOND = HOST_SECOND;
+
+enum { JOBS = 600, RESERVATIONS = 200, STEPS = 250, WORLDS = 40 };
+
+static struct {
+    gang_reservation_id id;
+    char name[16];
+    int64_t gpus;  /* that it asks for; 0: whole nodes, */
+    int64_t nodes; /* so many */
+    bool
+        spared; /* its nodes may be used by others: changed while it was on, FLEX, accepted in spite of jobs */
+} made[RESERVATIONS];
+static size_t made_count, honoured, members;
+
+static gang_job_id job[JOBS];
+static size_t job_count, node_count;
+static gang_node_id node[8];
+static bool down[8];
+
+/* ---- the world ------------------------------------------------------------------------------------- */
+
+static void open_world(void)
+{
+    struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    static const char *const name[] = {"a", "b"};
+    node_count = (size_t)(2 + below(6));
+    host_open(&h, node_count, 4);
+    for (int i = 0; i < 2; i++) {
+        q[i].name = name[i];
+        q[i].backfill = (int32_t)below(4);
+        q[i].within = one_in(2) ? GANG_DISPLACE_LOWER : GANG_DISPLACE_NEVER;
+        q[i].reclaim = one_in(2) ? GANG_DISPLACE_ANY : GANG_DISPLACE_NEVER;
+        q[i].grace_ns = below(4) * SECOND;
+        q[i].overrun = (int32_t)below(4);
+        q[i].extend_ns = (1 + below(9)) * SECOND;
+        q[i].preempt = one_in(4) ? GANG_PREEMPT_SUSPEND : GANG_PREEMPT_REQUEUE;
+    }
+    host_queues(&h, q, 2);
+    for (size_t i = 0; i < node_count; i++) {
+        char text[16];
+        snprintf(text, sizeof(text), "n%zu", i);
+        MUST(gang_node_find(h.stage.c, text, &node[i]));
+        down[i] = false;
+    }
+    h.lingers = one_in(2);
+    made_count = job_count = 0;
+    host_run(&h, 0);
+}
+
+static size_t find(gang_reservation_id id)
+{
+    size_t i = 0;
+    while (i < made_count && made[i].id != id)
+        i++;
+    return i;
+}
+
+/* ---- what may happen ---------------------------------------------------------------------------------- */
+
+static void submit(void)
+{
+    if (job_count == JOBS)
+        return;
+    int64_t tasks = 1 + below(one_in(3) ? 4 * (int64_t)node_count : 4);
+    struct gang_job_spec *spec =
+        host_spec(one_in(2) ? "a" : "b", tasks, one_in(4) ? 1 : tasks, below(3));
+    gang_job_id id;
+    spec->time_limit_ns = one_in(8) ? 0 : (1 + below(40)) * SECOND;
+    if (one_in(4) && tasks > 1)
+        spec->loss = GANG_LOSS_RESTART;
+    if (made_count > 0 && one_in(2))
+        spec->reservation = made[below((int64_t)made_count)].name;
+    gang_result r = gang_job_submit(h.s, spec, &id, NULL);
+    if (r == GANG_ENOENT || r == GANG_EPERM || r == GANG_ENEVER)
+        return;
+    ck_assert_int_eq(r, GANG_OK);
+    job[job_count++] = id;
+}
+
+static struct gang_reservation_stage stage;
+static struct gang_group_spec group;
+
+static struct gang_reservation_spec draw(void)
+{
+    struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
+    group = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
+    stage = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
+    group.count = 1 + below((int64_t)node_count);
+    group.most_per_node = 1;
+    stage.exclusive = 1;
+    if (one_in(2)) {
+        int64_t gang = 1 + below(4);
+        group = host_gpus(gang * (1 + below(3)), 1);
+        stage.gang = one_in(2) ? gang : 0;
+        stage.exclusive = 0;
+    }
+    stage.groups = &group;
+    stage.group_count = 1;
+    spec.stages = &stage;
+    spec.stage_count = 1;
+    spec.duration_ns = (1 + below(40)) * SECOND;
+    spec.arrival_ns = h.now_ns + below(50) * SECOND;
+    if (one_in(3))
+        spec.start_ns = spec.arrival_ns;
+    spec.prefer = one_in(4) ? GANG_PREFER_CHEAPEST : one_in(4) ? GANG_PREFER_LATEST : 0;
+    if (spec.prefer || one_in(3))
+        spec.deadline_ns = spec.arrival_ns + spec.duration_ns * (1 + below(4));
+    if (one_in(5)) {
+        spec.period_ns = spec.duration_ns * (1 + below(3));
+        spec.repetitions = 1 + below(12);
+    }
+    if (one_in(3))
+        spec.flags = 1 << below(5);
+    if (one_in(4))
+        spec.purge_ns = (1 + below(20)) * SECOND;
+    if (one_in(4))
+        spec.notice_ns = (1 + below(20)) * SECOND;
+    return spec;
+}
+
+static void note(size_t at, const struct gang_reservation_spec *spec)
+{
+    made[at].gpus = stage.exclusive || stage.gang ? 0 : group.count;
+    made[at].nodes = stage.exclusive ? group.count : 0;
+    made[at].spared = spec->flags & (GANG_RESERVATION_FLEX | GANG_RESERVATION_IGNORE_JOBS |
+                                     GANG_RESERVATION_OVERLAP);
+    if (spec->flags & (GANG_RESERVATION_OVERLAP | GANG_RESERVATION_IGNORE_JOBS)) /* they share */
+        for (size_t i = 0; i < made_count; i++)
+            made[i].spared = true;
+}
+
+static void reserve(void)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_reservation_id id;
+    int64_t when;
+    if (made_count == RESERVATIONS)
+        return;
+    struct gang_reservation_spec spec = draw();
+    snprintf(made[made_count].name, sizeof(made[0].name), "r%zu", made_count);
+    spec.name = made[made_count].name;
+    gang_result r = gang_reservation_add(h.s, &spec, &id, &when, &error);
+    host_check(&h);
+    if (r != GANG_OK) {
+        ck_assert_msg(r == GANG_ENOFIT || r == GANG_ENEVER || r == GANG_EINVAL, "%s: %s: %s",
+                      gang_result_name(r), error.path, error.text);
+        return;
+    }
+    ck_assert_int_ge(when, h.now_ns);
+    made[made_count].id = id;
+    note(made_count, &spec);
+    made_count++;
+}
+
+static void change(void)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    if (made_count == 0)
+        return;
+    size_t at = (size_t)below((int64_t)made_count);
+    struct gang_reservation_info info = {.size = sizeof(info)};
+    if (gang_reservation_get(h.s, made[at].id, &info) != GANG_OK)
+        return;
+    struct gang_reservation_spec spec = draw();
+    spec.name = made[at].name;
+    gang_result r = one_in(3) ? gang_reservation_cancel(h.s, made[at].id)
+                              : gang_reservation_change(h.s, made[at].id, &spec, NULL, &error);
+    host_check(&h);
+    if (r != GANG_OK)
+        return;
+    note(at, &spec);
+    made[at].spared = made[at].spared || info.state == GANG_RESERVATION_ACTIVE;
+}
+
+static void end_job(void)
+{
+    if (job_count > 0)
+        MUST(gang_report_end(h.s, job[below((int64_t)job_count)], one_in(2)));
+}
+
+static void change_node(void)
+{
+    size_t at = (size_t)below((int64_t)node_count);
+    if (!down[at])
+        MUST(gang_report_node_lost(h.s, node[at]));
+    else
+        MUST(gang_node_set_state(h.stage.w, node[at], GANG_NODE_UP));
+    down[at] = !down[at];
+}
+
+/* Who was asked to stop does, sooner or later. */
+static void stop_some(void)
+{
+    for (size_t i = 0; i < job_count; i++)
+        if (host_has(&h, job[i]) && host_job_state(&h, job[i]) == GANG_JOB_STOPPING && one_in(2))
+            MUST(gang_report_tasks(h.s, job[i], 0, GANG_ID_NONE, NULL, 0, GANG_TASK_GONE));
+}
+
+/* ---- what must hold ----------------------------------------------------------------------------------- */
+
+struct piece {
+    gang_reservation_id id;
+    const gang_node_id *nodes;
+    size_t count;
+    int64_t gpus; /* free on them, or members' */
+    bool broken;
+};
+
+static bool has_node(const struct piece *p, gang_node_id id)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->nodes[i] == id)
+            return true;
+    return false;
+}
+
+static int32_t count_gpus(const struct gang_task *task, void *user)
+{
+    struct piece *p = user;
+    if (has_node(p, task->node))
+        p->gpus += task->gpu_count * task->gpu_share;
+    return 0;
+}
+
+static int32_t check_holder(const struct gang_plan_item *item, void *user)
+{
+    struct piece *p = user;
+    bool there = false;
+    if (item->kind != GANG_PLAN_RUNNING)
+        return 0;
+    for (size_t i = 0; i < item->node_count; i++)
+        there = there || has_node(p, item->nodes[i]);
+    if (!there)
+        return 0;
+    if (item->reservation == p->id) {
+        members++;
+        gang_alloc_id held = gang_job_alloc(h.s, item->id, item->part);
+        MUST(gang_alloc_each(h.stage.c, held, count_gpus, p));
+    } else {
+        p->broken = true;
+    }
+    return 0;
+}
+
+static bool was_told(gang_reservation_id id)
+{
+    for (size_t i = 0; i < h.reserve_count; i++)
+        if (h.reserve[i].id == id && h.reserve[i].what == GANG_RESERVATION_LOST)
+            return true;
+    return h.reserve_count >= sizeof(h.reserve) / sizeof(h.reserve[0]);
+}
+
+/* Is what this piece has free, or its members'? A member that lost a node with it runs on outside. */
+static int32_t check_piece(const struct gang_plan_item *item, void *user)
+{
+    struct piece p = {item->id, item->nodes, item->node_count, 0, false};
+    const size_t at = find(item->id);
+    int64_t *sum = user;
+    if (item->start_ns > h.now_ns || item->end_ns <= h.now_ns || made[at].spared)
+        return 0;
+    for (size_t i = 0; i < item->node_count; i++) {
+        struct gang_node_info info = {.size = sizeof(info)};
+        MUST(gang_node_get(h.stage.c, item->nodes[i], &info));
+        for (size_t k = 0; k < 4 && info.state == GANG_NODE_UP; k++)
+            p.gpus += info.gpu_share_free[k];
+    }
+    MUST(gang_plan_each(h.s, check_holder, &p));
+    honoured++;
+    if (made[at].nodes > 0 && !was_told(item->id))
+        ck_assert_msg(!p.broken, "somebody is in the way of %s at %" PRId64, made[at].name,
+                      h.now_ns / SECOND);
+    *sum += made[at].nodes > 0 ? (int64_t)item->node_count : p.gpus;
+    return 0;
+}
+
+/* All of it, unless it was told that some is lost. */
+static void check_all(void)
+{
+    for (size_t i = 0; i < made_count; i++) {
+        struct gang_reservation_info info = {.size = sizeof(info)};
+        int64_t sum = 0;
+        if (gang_reservation_get(h.s, made[i].id, &info) != GANG_OK)
+            continue;
+        MUST(gang_reservation_pieces(h.s, made[i].id, check_piece, &sum));
+        if (info.state != GANG_RESERVATION_ACTIVE || made[i].spared || was_told(made[i].id))
+            continue;
+        ck_assert_int_ge(sum, made[i].nodes > 0 ? made[i].nodes : made[i].gpus * 1000);
+    }
+}
+
+static void go(int64_t ns)
+{
+    host_run(&h, ns);
+    check_all();
+}
+
+static void pass_time(void)
+{
+    int64_t until = h.now_ns + below(20) * SECOND;
+    for (int i = 0; i < 1000; i++) {
+        int64_t next = gang_sched_next(h.s);
+        if (next > until)
+            break;
+        go(next > h.now_ns ? next - h.now_ns : 0);
+    }
+    if (until > h.now_ns)
+        go(until - h.now_ns);
+    ck_assert_int_gt(gang_sched_next(h.s), h.now_ns);
+}
+
+static void live(void)
+{
+    open_world();
+    for (int step = 0; step < STEPS; step++) {
+        switch (below(10)) {
+        case 0:
+        case 1:
+        case 2:
+            submit();
+            break;
+        case 3:
+            reserve();
+            break;
+        case 4:
+            end_job();
+            break;
+        case 5:
+            if (one_in(3))
+                change();
+            break;
+        case 6:
+            if (one_in(4))
+                change_node();
+            break;
+        case 7:
+            stop_some();
+            break;
+        default:
+            pass_time();
+        }
+        h.count = 0;
+        go(0);
+    }
+    host_close(&h);
+}
+
+START_TEST(what_is_accepted_is_honoured)
+{
+    uint64_t seed = test_seed();
+    for (int world = 0; world < WORLDS; world++) {
+        chance_state = seed * 1000003u + (uint64_t)(_i * WORLDS + world);
+        live();
+    }
+    ck_assert_uint_gt(honoured, 100);
+    ck_assert_uint_gt(members, 10);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("reserve random");
+    TCase *t = tcase_create("reserve random");
+    tcase_set_timeout(t, 300);
+    tcase_add_loop_test(t, what_is_accepted_is_honoured, 0, 4);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}
