@@ -108,14 +108,9 @@ static int32_t add_bar(const struct gang_plan_item *entry, void *user)
     if (entry->node_count > 0) {
         memcpy(nodes, entry->nodes, entry->node_count * sizeof *nodes);
     }
-    d->bars[d->bar_count] = (struct bar){name,
-                                         queue,
-                                         kind_of(entry),
-                                         entry->start_ns,
-                                         entry->end_ns,
-                                         nodes,
-                                         entry->node_count,
-                                         letter_of(d->bar_count)};
+    d->bars[d->bar_count] =
+        (struct bar){name,          queue, kind_of(entry),    entry->start_ns,
+                     entry->end_ns, nodes, entry->node_count, letter_of(d->bar_count)};
     d->bar_count++;
     return 0;
 }

@@ -118,7 +118,7 @@ typedef int32_t (*gang_expected_fn)(const struct gang_expected *expected, void *
  * @param forecast  receives it; end it with gang_forecast_free()
  * @return GANG_OK; GANG_EINVAL; GANG_E2BIG; GANG_ERANGE (an option); GANG_EBUSY (called from a callback, or
  *   another thread is changing an allocation); GANG_ENOTSUP (gangs take turns in time slices,
- *   gang_queue_spec.slice_ns); GANG_ENOMEM.
+ *   gang_queue_spec.slice_ns; or something is reserved, gang_reservation_add()); GANG_ENOMEM.
  * Owner of the scheduler. Nobody may change the cluster meanwhile (submitting does not). May allocate, may
  * block (as gang_node_add()). O(nodes + jobs + tasks that run), in time and memory.
  */

@@ -574,7 +574,8 @@ GANG_API gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node)
  *                 known. NULL: not wanted
  * @return GANG_OK; GANG_ENOFIT: not in this window; GANG_ENEVER: larger than what there is; GANG_ELIMIT: beyond
  *   the limit of its owner (gang_reservation_limit()), or too many stages; GANG_EEXIST (name); GANG_EINVAL, GANG_ERANGE,
- *   GANG_ENOENT (queue, job, node, level, domain, label...); GANG_ENOTSUP; GANG_EBUSY (called from a callback);
+ *   GANG_ENOENT (queue, job, node, level, domain, label...); GANG_ENOTSUP (what the timeline does not count, by its
+ *   path; or a queue slices, gang_queue_spec.slice_ns, and nor may one begin to while something is reserved); GANG_EBUSY (called from a callback);
  *   GANG_ENOMEM. `error` has the path: "stages[0].nodes[3]: no such node". On an error nothing changed.
  * Owner. May allocate: less than 1 KiB, 16 bytes a node, and 16 for each run of neighbouring nodes, a piece; while
  * members start in it, some 150 bytes a node of the cluster. O(nodes) and what plan/admit.h says.

@@ -497,8 +497,7 @@ bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u)
 {
     /* As long as nothing is planned or reserved place decides, which knows more than sums. */
     return (s->ahead->planned > 0 || s->reserve_count > 0) && !u->plan && !u->places &&
-           !may_plan(u) && !gang__reserve_drawn(s, u) &&
-           !gang__ahead_fits_sums(s, u);
+           !may_plan(u) && !gang__reserve_drawn(s, u) && !gang__ahead_fits_sums(s, u);
 }
 
 /* It has a plan that is to come, and just before that too little is free by the sums: it cannot be earlier. */

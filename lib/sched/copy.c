@@ -343,6 +343,8 @@ gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, 
     *copy = NULL;
     if (takes_turns(from))
         return gang__error(error, GANG_ENOTSUP, NULL, "gangs take turns in time slices");
+    if (from->reserve_count > 0)
+        return gang__error(error, GANG_ENOTSUP, NULL, "something is reserved");
     gang_result r = gang__cluster_copy(from->cluster, &cluster, error);
     if (r != GANG_OK)
         return r;

@@ -429,7 +429,7 @@ struct gang_sched {
     bool freed;                     /* by us, since then: */
     int64_t freed_cpu, freed_pages, freed_gpu; /* at most so much on one node that gave */
     struct gang__claim *claims;
-    struct gang__ahead *ahead;     /* NULL: no queue backfills, and nothing is reserved */
+    struct gang__ahead *ahead;               /* NULL: no queue backfills, and nothing is reserved */
     struct gang__reserves *reserves;         /* NULL: there never were any */
     _Atomic(struct gang__tickets *) tickets; /* reservations as submitters see them; NULL: none */
     uint32_t reserve_count;
