@@ -380,7 +380,11 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
     }
     gang__ahead_drop(s, u);
     struct gang__unit *aside = set_aside(s, u);
-    gang_result r = gang__reserve_try(s, u, id, why, attempt);
+    struct gang__reserve_held held = {NULL, 0, 0};
+    gang_result r = s->reserve_count > 0 ? gang__reserve_claims_in(s, &held) : GANG_OK;
+    if (r == GANG_OK)
+        r = gang__reserve_try(s, u, id, why, attempt);
+    gang__reserve_claims_out(s, &held);
     if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->plan)
         r = blame_reservations(s, u, r, why);
     if (!take_back(s, aside) && r != GANG_OK)

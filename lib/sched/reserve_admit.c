@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Placing a reservation in the plan, and changing it (reserve.h). plan/admit.h finds the places. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/rcu.h"
@@ -45,12 +46,22 @@ static void park(gang_sched *s, const struct gang__reserve *r, bool away)
         }
 }
 
+/* When all have stopped who were asked to by now, at the latest. */
+static int64_t last_grace(const gang_sched *s)
+{
+    int64_t last = s->now_ns;
+    for (uint32_t i = 0; i < s->queues->count; i++) {
+        int64_t end = gang__add_sat(s->now_ns, s->qs[i]->q->grace_ns);
+        last = end > last ? end : last;
+    }
+    return last;
+}
+
 /* Room that is being made for somebody is as good as taken: until he ends, if he starts at last. */
 static gang_result enter_claim(gang_sched *s, const struct gang__unit *u,
                                const struct gang_placement *place, int64_t count, uint32_t *id)
 {
     struct gang__ahead *a = s->ahead;
-    int64_t last = s->now_ns;
     *id = 0;
     if (!gang__ahead_needs(s, gang__unit_request(u)))
         return GANG_ENOMEM;
@@ -59,14 +70,60 @@ static gang_result enter_claim(gang_sched *s, const struct gang__unit *u,
         if (!gang__ahead_place(s, place[i].node, (uint32_t)place[i].group))
             return GANG_ENOMEM;
     gang__ahead_merge(a);
-    for (uint32_t i = 0; i < s->queues->count; i++)
-        last = gang__add_sat(s->now_ns, s->qs[i]->q->grace_ns) > last
-                   ? gang__add_sat(s->now_ns, s->qs[i]->q->grace_ns)
-                   : last;
-    struct gang__occupation o = gang__ahead_occupation(
-        a, gang__unit_request(u), gang__add_sat(last, gang__ahead_estimate(s, u)), s->now_ns);
+    struct gang__occupation o =
+        gang__ahead_occupation(a, gang__unit_request(u),
+                               gang__add_sat(last_grace(s), gang__ahead_estimate(s, u)), s->now_ns);
     gang_result r = a->places ? gang__timeline_add(a->when, &o, id) : GANG_OK;
     *id += r == GANG_OK && a->places;
+    return r;
+}
+
+struct keeping {
+    gang_sched *s;
+    const struct gang__leave *leave;
+    bool failed;
+};
+
+/* Each task is a group of its own: the job, and what it asked for, may be gone. */
+static int32_t keep_task(const struct gang_task *task, void *user)
+{
+    struct keeping *k = user;
+    struct gang__ahead *a = k->s->ahead;
+    const struct gang__leave *l = k->leave;
+    int64_t number = task->task;
+    if (!bsearch(&number, l->own, l->own_count, sizeof(number), gang__by_number))
+        return 0;
+    uint32_t n = (uint32_t)a->places;
+    k->failed = !gang__grow(&k->s->mem, (void **)&a->group, &a->group_room, (size_t)n + 1,
+                            sizeof(*a->group)) ||
+                !gang__ahead_place(k->s, task->node, n);
+    if (!k->failed)
+        a->group[n] = (struct gang__time_group){
+            1,
+            {task->cpu_milli, task->memory_bytes, (int64_t)task->gpu_count * task->gpu_share},
+            0};
+    return k->failed;
+}
+
+/* What has stopped, and is kept until all have who were asked for the same claim: it is nobody's, and not free. */
+static gang_result enter_kept(gang_sched *s, const struct gang__leave *l, uint32_t *id)
+{
+    struct gang__ahead *a = s->ahead;
+    struct keeping k = {s, l, false};
+    *id = 0;
+    a->places = 0;
+    gang_result r = gang_alloc_each(s->cluster, l->alloc, keep_task, &k);
+    if (k.failed || r == GANG_EBUSY || r == GANG_ENOMEM)
+        return GANG_ENOMEM;
+    if (a->places == 0)
+        return GANG_OK;
+    size_t groups = a->places;
+    gang__ahead_merge(a);
+    struct gang__occupation o = {
+        s->now_ns, gang__add_sat(last_grace(s), 1), a->group, groups, a->place, a->places, 0,
+        false};
+    r = gang__timeline_add(a->when, &o, id);
+    *id += r == GANG_OK;
     return r;
 }
 
@@ -78,11 +135,16 @@ void gang__reserve_claims_out(gang_sched *s, struct gang__reserve_held *held)
     gang__release(&s->mem, held->id);
 }
 
+static bool more_held(gang_sched *s, struct gang__reserve_held *held)
+{
+    return gang__grow(&s->mem, (void **)&held->id, &held->room, held->count + 1, sizeof(*held->id));
+}
+
 static gang_result hold_one(gang_sched *s, struct gang__reserve_held *held,
                             const struct gang__unit *u, const struct gang_placement *place,
                             int64_t count)
 {
-    if (!gang__grow(&s->mem, (void **)&held->id, &held->room, held->count + 1, sizeof(*held->id)))
+    if (!more_held(s, held))
         return GANG_ENOMEM;
     return enter_claim(s, u, place, count, &held->id[held->count++]);
 }
@@ -93,9 +155,12 @@ gang_result gang__reserve_claims_in(gang_sched *s, struct gang__reserve_held *he
     for (const struct gang__claim *c = s->claims; c && r == GANG_OK; c = c->next) {
         if (c->taker)
             r = hold_one(s, held, c->taker, c->places, c->place_count);
-        for (const struct gang__leave *l = c->leaves; l && r == GANG_OK; l = l->next_of_claim)
+        for (const struct gang__leave *l = c->leaves; l && r == GANG_OK; l = l->next_of_claim) {
             if (l->to && l->unit)
                 r = hold_one(s, held, l->unit, l->to, l->to_count);
+            if (r == GANG_OK && l->gone && !l->given && l->own_count > 0)
+                r = more_held(s, held) ? enter_kept(s, l, &held->id[held->count++]) : GANG_ENOMEM;
+        }
     }
     return r;
 }

@@ -632,8 +632,12 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__unit *u, uint32_t gro
     if (r == GANG_OK)
         r = gang__snapshot_grow_told(s->worker, s->scratch, u->alloc, (int32_t)group, step,
                                      &s->told);
+    struct gang__reserve_held held = {NULL, 0, 0};
+    if (r == GANG_OK)
+        r = gang__reserve_claims_in(s, &held);
     if (r == GANG_OK)
         r = leaves_room(s, u, &s->told);
+    gang__reserve_claims_out(s, &held);
     if (r == GANG_OK)
         r = gang__alloc_adopt_more(s->worker, u->alloc, s->told.place, (int64_t)s->told.count);
     *granted = r == GANG_OK ? (int64_t)s->told.count : 0;
