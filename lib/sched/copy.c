@@ -22,7 +22,7 @@ static void *copy_bytes(struct gang__block *b, const void *from, size_t bytes)
 /* One block, measured first: the job, its units, texts and lists. */
 static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *from)
 {
-    struct gang__job none, *job = gang__block_take(b, sizeof(*job));
+    struct gang__job none = {.group_count = 0}, *job = gang__block_take(b, sizeof(*job));
     size_t groups = from->group_count;
     job = job ? job : &none;
     memset(job, 0, sizeof(*job));
@@ -342,9 +342,9 @@ gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, 
     gang_cluster *cluster;
     *copy = NULL;
     if (takes_turns(from))
-        return gang__error(error, GANG_ENOTSUP, NULL, "gangs take turns in time slices");
+        return gang__error(error, GANG_ENOTSUP, NULL, "time slices are not in forecasts");
     if (from->reserve_count > 0)
-        return gang__error(error, GANG_ENOTSUP, NULL, "something is reserved");
+        return gang__error(error, GANG_ENOTSUP, NULL, "reservations are not in forecasts");
     gang_result r = gang__cluster_copy(from->cluster, &cluster, error);
     if (r != GANG_OK)
         return r;

@@ -130,10 +130,9 @@ static bool list_waiting(gang_forecast *f)
 static gang_result run_sample(gang_forecast *f, int32_t sample, bool consume,
                               struct gang_error *error)
 {
-    struct gang__ahead_run copy, *run = consume ? &f->own : &copy;
+    struct gang__ahead_run copy = {.s = NULL}, *run = consume ? &f->own : &copy;
     gang_result r = GANG_OK;
     if (!consume) {
-        memset(&copy, 0, sizeof(copy));
         r = gang__sched_copy(f->own.s, &gang__forecast_ops, &copy, &copy.s, error);
         if (r != GANG_OK)
             return r;

@@ -162,7 +162,7 @@ struct gang__tickets {
 
 static void lay_out_ticket(struct gang__block *b, const struct gang__reserve *r, struct ticket *t)
 {
-    struct ticket none;
+    struct ticket none = {.id = GANG_ID_NONE};
     t = t ? t : &none;
     t->id = r->id;
     t->name = gang__block_text(b, r->name);
