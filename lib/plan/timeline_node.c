@@ -11,18 +11,38 @@ static const struct gang__stay *next_stay(const struct gang__walk *w)
     return &w->t->occupant[w->next_of]->stay[w->next_at];
 }
 
+/* Those that are there now: a heap, the next to end first. */
+static void put(struct gang__walk *w, struct gang__active one)
+{
+    struct gang__active *active = w->t->active;
+    size_t i = w->active++;
+    for (; i > 0 && one.end_ns < active[(i - 1) / 2].end_ns; i = (i - 1) / 2)
+        active[i] = active[(i - 1) / 2];
+    active[i] = one;
+}
+
+static void take_first(struct gang__walk *w)
+{
+    struct gang__active *active = w->t->active, last = active[--w->active];
+    size_t i = 0;
+    for (size_t child = 1; child < w->active; child = 2 * i + 1) {
+        child += child + 1 < w->active && active[child + 1].end_ns < active[child].end_ns;
+        if (last.end_ns <= active[child].end_ns)
+            break;
+        active[i] = active[child];
+        i = child;
+    }
+    active[i] = last;
+}
+
 /* What has ended by from_ns goes. */
 static void drop(struct gang__walk *w)
 {
-    struct gang__active *active = w->t->active;
-    for (size_t i = 0; i < w->active;) {
-        if (active[i].end_ns > w->from_ns) {
-            i++;
-            continue;
-        }
+    const struct gang__active *first = w->t->active;
+    while (w->active > 0 && first->end_ns <= w->from_ns) {
         for (int k = 0; k < GANG__FREE_KINDS; k++)
-            w->used[k] -= active[i].amount[k];
-        active[i] = active[--w->active];
+            w->used[k] -= first->amount[k];
+        take_first(w);
     }
 }
 
@@ -37,7 +57,7 @@ static void take(struct gang__walk *w)
             break;
         if (o->end_ns > w->from_ns) {
             const int64_t *amount = gang__stay_amount(t, o, s);
-            t->active[w->active++] = (struct gang__active){o->end_ns, amount, o->edge[GANG__ENDS]};
+            put(w, (struct gang__active){o->end_ns, amount, o->edge[GANG__ENDS]});
             for (int k = 0; k < GANG__FREE_KINDS; k++)
                 w->used[k] += amount[k];
         }
@@ -56,11 +76,10 @@ static void look_ahead(struct gang__walk *w)
         w->to_ns = o->start_ns;
         w->edge = o->edge[GANG__STARTS];
     }
-    for (size_t i = 0; i < w->active; i++)
-        if (w->t->active[i].end_ns < w->to_ns) {
-            w->to_ns = w->t->active[i].end_ns;
-            w->edge = w->t->active[i].end;
-        }
+    if (w->active > 0 && w->t->active[0].end_ns < w->to_ns) {
+        w->to_ns = w->t->active[0].end_ns;
+        w->edge = w->t->active[0].end;
+    }
 }
 
 void gang__walk_begin(struct gang__walk *w, struct gang__timeline *t, uint32_t node, int64_t at_ns)
