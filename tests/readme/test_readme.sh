@@ -37,6 +37,14 @@ shows() { # COMMAND OPTION...
 shows forecast --samples 200 --add-nodes 2 examples/backlog.json
 shows plan examples/backlog.json
 
+awk '/^\(`examples\/reserve\.c`\):$/ { wanted = 1; next }
+     wanted && /^```$/ { inside = !inside; if (!inside) exit; next }
+     inside' "$root/README.md" >shown.txt
+if [[ -s shown.txt ]] && "$bin/reserve" | diff shown.txt -; then echo "ok readme_shows_reserve"; else
+    echo "not ok readme_shows_reserve"
+    failed=1
+fi
+
 lines=$(wc -l <"$root/examples/first_gang.c" || echo 999)
 if [[ $lines -lt 40 ]]; then echo "ok first_gang_is_under_40_lines"; else
     echo "not ok first_gang_is_under_40_lines"
@@ -44,7 +52,7 @@ if [[ $lines -lt 40 ]]; then echo "ok first_gang_is_under_40_lines"; else
     failed=1
 fi
 
-for name in first_gang two_teams incremental threads hwloc_node bind_task what_if launch_gang forecast; do
+for name in first_gang two_teams incremental threads hwloc_node bind_task what_if launch_gang forecast reserve; do
     if timeout 60 "$bin/$name" >output 2>&1; then echo "ok example_$name"; else
         echo "not ok example_$name"
         sed 's/^/  /' output
