@@ -9,77 +9,43 @@
 #include "histogram.h"
 #include "impl.h"
 #include "ours.h"
+#include "row.h"
 
 /* ---- cases --------------------------------------------------------------------------------- */
 
 /* A full cluster, and jobs of 1 to `gang` nodes that wait, which run for 1 to 24 hours. Without backfill each has
  * a time limit of its own; else it is in whole hours, as people give it. */
 struct forecast_case {
-    const char *op;
-    int64_t nodes, gang, jobs;
+    struct bench_row row;
     int32_t backfill;
-    const char *more; /* ends the name */
 };
 
 static const struct forecast_case cases[] = {
-    {"forecast", 1000, 16, 1000, GANG_BACKFILL_NONE, "/backfill:none"},
-    {"forecast", 1000, 16, 1000, GANG_BACKFILL_EASY, "/backfill:easy"},
-    {"forecast", 1000, 16, 10000, GANG_BACKFILL_NONE, "/backfill:none"},
-    {"forecast", 1000, 16, 10000, GANG_BACKFILL_EASY, "/backfill:easy"},
-    {"forecast_copy", 1000, 16, 10000, GANG_BACKFILL_EASY, "/backfill:easy"},
+    {{"forecast", 1000, 16, 1000, "/backfill:none"}, GANG_BACKFILL_NONE},
+    {{"forecast", 1000, 16, 1000, "/backfill:easy"}, GANG_BACKFILL_EASY},
+    {{"forecast", 1000, 16, 10000, "/backfill:none"}, GANG_BACKFILL_NONE},
+    {{"forecast", 1000, 16, 10000, "/backfill:easy"}, GANG_BACKFILL_EASY},
+    {{"forecast_copy", 1000, 16, 10000, "/backfill:easy"}, GANG_BACKFILL_EASY},
 };
 
 static const struct forecast_case quick_cases[] = {
-    {"forecast", 128, 16, 200, GANG_BACKFILL_NONE, "/backfill:none"},
-    {"forecast", 128, 16, 200, GANG_BACKFILL_EASY, "/backfill:easy"},
-    {"forecast_copy", 128, 16, 200, GANG_BACKFILL_EASY, "/backfill:easy"},
+    {{"forecast", 128, 16, 200, "/backfill:none"}, GANG_BACKFILL_NONE},
+    {{"forecast", 128, 16, 200, "/backfill:easy"}, GANG_BACKFILL_EASY},
+    {{"forecast_copy", 128, 16, 200, "/backfill:easy"}, GANG_BACKFILL_EASY},
 };
 
-static const struct forecast_case *case_at(const struct bench_options *options, size_t at)
+static const struct forecast_case *cases_of(const struct bench_options *options, size_t *count)
 {
-    size_t count = options->quick ? sizeof(quick_cases) / sizeof(quick_cases[0])
-                                  : sizeof(cases) / sizeof(cases[0]);
-    const struct forecast_case *all = options->quick ? quick_cases : cases;
-    return at < count ? &all[at] : NULL;
-}
-
-static void name_of(const struct forecast_case *c, char *name)
-{
-    snprintf(name, BENCH_NAME,
-             "%s/%s/nodes:%" PRId64 "/gang:%" PRId64 "/fill:100/threads:1/jobs:%" PRId64 "%s",
-             bench_gangsched.name, c->op, c->nodes, c->gang, c->jobs, c->more);
-}
-
-static bool asked_for(const struct bench_options *options, const regex_t *filter,
-                      const struct forecast_case *c)
-{
-    char name[BENCH_NAME];
-    bool threads = false, nodes = !options->nodes_given;
-    for (size_t i = 0; i < options->thread_count; i++)
-        threads = threads || options->threads[i] == 1;
-    for (size_t i = 0; i < options->node_count; i++)
-        nodes = nodes || options->nodes[i] == c->nodes;
-    name_of(c, name);
-    return threads && nodes && (!options->filter || regexec(filter, name, 0, NULL, 0) == 0);
+    *count = options->quick ? sizeof(quick_cases) / sizeof(quick_cases[0])
+                            : sizeof(cases) / sizeof(cases[0]);
+    return options->quick ? quick_cases : cases;
 }
 
 size_t forecast_list(const struct bench_options *options, FILE *file)
 {
-    regex_t filter;
-    const struct forecast_case *c;
-    char name[BENCH_NAME];
-    size_t count = 0;
-    bench_filter_open(options, &filter);
-    for (size_t i = 0; (c = case_at(options, i)) != NULL; i++) {
-        if (!asked_for(options, &filter, c))
-            continue;
-        name_of(c, name);
-        count++;
-        if (file)
-            fprintf(file, "%s\n", name);
-    }
-    bench_filter_close(options, &filter);
-    return count;
+    size_t count;
+    const struct forecast_case *all = cases_of(options, &count);
+    return bench_row_list(options, all, count, sizeof(*all), file);
 }
 
 /* ---- a cluster with a scheduler ------------------------------------------------------------ */
@@ -122,12 +88,12 @@ static void submit(struct site *s, int64_t nodes)
 
 static int64_t some_nodes(struct site *s)
 {
-    return 1 + (int64_t)bench_below(&s->random, (uint64_t)s->c->gang);
+    return 1 + (int64_t)bench_below(&s->random, (uint64_t)s->c->row.gang);
 }
 
 static struct site *site_new(const struct forecast_case *c, uint64_t seed)
 {
-    struct bench_scene scene = {.impl = &bench_gangsched, .nodes = c->nodes};
+    struct bench_scene scene = {.impl = &bench_gangsched, .nodes = c->row.nodes};
     struct gang_error error = GANG_ERROR_INIT;
     struct site *s = bench_calloc(1, sizeof(*s));
     struct gang_queue_spec queue = GANG_QUEUE_SPEC_INIT;
@@ -141,14 +107,14 @@ static struct site *site_new(const struct forecast_case *c, uint64_t seed)
     queue.backfill = c->backfill;
     queue.order = GANG_ORDER_FIFO;
     check(gang_sched_set_queues(s->sched, &queue, 1, &error), &error, "gang_sched_set_queues");
-    for (int64_t left = c->nodes; left > 0;) {
+    for (int64_t left = c->row.nodes; left > 0;) {
         int64_t nodes = some_nodes(s);
         nodes = nodes < left ? nodes : left;
         submit(s, nodes);
         left -= nodes;
     }
     check(gang_sched_run(s->sched, 1, NULL, NULL), NULL, "gang_sched_run");
-    for (int64_t i = 0; i < c->jobs; i++)
+    for (int64_t i = 0; i < c->row.jobs; i++)
         submit(s, some_nodes(s));
     check(gang_sched_run(s->sched, 2, NULL, NULL), NULL, "gang_sched_run");
     return s;
@@ -176,16 +142,16 @@ static void once(struct site *s)
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_forecast *f;
-    if (strcmp(s->c->op, "forecast_copy") == 0) {
+    if (strcmp(s->c->row.op, "forecast_copy") == 0) {
         check(gang_forecast_new(s->sched, NULL, &f, &error), &error, "gang_forecast_new");
         gang_forecast_free(f);
         return;
     }
     s->starts = 0;
     check(gang_forecast_all(s->sched, NULL, count_start, s, &error), &error, "gang_forecast_all");
-    if (s->starts != s->c->jobs)
-        bench_die("%s: %" PRId64 " of %" PRId64 " jobs have a start", s->c->op, s->starts,
-                  s->c->jobs);
+    if (s->starts != s->c->row.jobs)
+        bench_die("%s: %" PRId64 " of %" PRId64 " jobs have a start", s->c->row.op, s->starts,
+                  s->c->row.jobs);
 }
 
 static void measure(const struct forecast_case *c, const struct bench_options *options,
@@ -194,7 +160,7 @@ static void measure(const struct forecast_case *c, const struct bench_options *o
     double seconds = options->seconds >= 0 ? options->seconds : options->quick ? 0.02 : 0.5;
     int64_t least = options->quick ? 3 : 10;
     char name[BENCH_NAME];
-    name_of(c, name);
+    bench_row_name(&c->row, name);
     struct bench_result *r = results_add(results, name, 1);
     struct site *s = site_new(c, options->seed);
     int64_t begun = bench_now();
@@ -206,16 +172,17 @@ static void measure(const struct forecast_case *c, const struct bench_options *o
     site_free(s);
     r->iterations = histogram_count(r->histogram);
     r->mean_ns = histogram_mean(r->histogram);
-    r->ops_per_s = (double)c->jobs * 1e9 / (double)histogram_at(r->histogram, 50);
+    r->ops_per_s = (double)c->row.jobs * 1e9 / (double)histogram_at(r->histogram, 50);
 }
 
 void forecast_run(const struct bench_options *options, struct bench_results *results)
 {
     regex_t filter;
-    const struct forecast_case *c;
+    size_t count;
+    const struct forecast_case *all = cases_of(options, &count);
     bench_filter_open(options, &filter);
-    for (size_t i = 0; (c = case_at(options, i)) != NULL; i++)
-        if (asked_for(options, &filter, c))
-            measure(c, options, results);
+    for (size_t i = 0; i < count; i++)
+        if (bench_row_wanted(options, &filter, &all[i].row))
+            measure(&all[i], options, results);
     bench_filter_close(options, &filter);
 }

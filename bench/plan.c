@@ -9,6 +9,7 @@
 #include "histogram.h"
 #include "impl.h"
 #include "plan/timeline.h"
+#include "row.h"
 
 /* ---- cases --------------------------------------------------------------------------------- */
 
@@ -18,74 +19,39 @@ enum kind {
 };
 
 struct plan_case {
+    struct bench_row row;
     enum kind kind;
-    const char *op;
-    int64_t nodes, gang, jobs;
-    bool whole;       /* nodes that the gang has alone; else tasks of 8 GPUs */
-    const char *more; /* ends the name */
+    bool whole; /* nodes that the gang has alone; else tasks of 8 GPUs */
 };
 
 static const struct plan_case cases[] = {
-    {START, "plan_start", 8192, 64, 10000, true, "/tasks:alone"},
-    {START, "plan_start", 8192, 64, 10000, false, "/tasks:shared"},
-    {START, "plan_start", 8192, 512, 10000, true, "/tasks:alone"},
-    {START, "plan_start", 8192, 64, 65536, true, "/tasks:alone"},
-    {START, "plan_start", 8192, 64, 65536, false, "/tasks:shared"},
-    {BACKLOG, "plan_conservative", 1024, 16, 2000, true, "/tasks:alone"},
-    {BACKLOG, "plan_conservative", 1024, 16, 2000, false, "/tasks:shared"},
+    {{"plan_start", 8192, 64, 10000, "/tasks:alone"}, START, true},
+    {{"plan_start", 8192, 64, 10000, "/tasks:shared"}, START, false},
+    {{"plan_start", 8192, 512, 10000, "/tasks:alone"}, START, true},
+    {{"plan_start", 8192, 64, 65536, "/tasks:alone"}, START, true},
+    {{"plan_start", 8192, 64, 65536, "/tasks:shared"}, START, false},
+    {{"plan_conservative", 1024, 16, 2000, "/tasks:alone"}, BACKLOG, true},
+    {{"plan_conservative", 1024, 16, 2000, "/tasks:shared"}, BACKLOG, false},
 };
 
 static const struct plan_case quick_cases[] = {
-    {START, "plan_start", 128, 8, 160, true, "/tasks:alone"},
-    {START, "plan_start", 128, 8, 160, false, "/tasks:shared"},
-    {BACKLOG, "plan_conservative", 128, 16, 100, true, "/tasks:alone"},
+    {{"plan_start", 128, 8, 160, "/tasks:alone"}, START, true},
+    {{"plan_start", 128, 8, 160, "/tasks:shared"}, START, false},
+    {{"plan_conservative", 128, 16, 100, "/tasks:alone"}, BACKLOG, true},
 };
 
-static const struct plan_case *case_at(const struct bench_options *options, size_t at)
+static const struct plan_case *cases_of(const struct bench_options *options, size_t *count)
 {
-    size_t count = options->quick ? sizeof(quick_cases) / sizeof(quick_cases[0])
-                                  : sizeof(cases) / sizeof(cases[0]);
-    const struct plan_case *all = options->quick ? quick_cases : cases;
-    return at < count ? &all[at] : NULL;
-}
-
-static void name_of(const struct plan_case *c, char *name)
-{
-    snprintf(name, BENCH_NAME,
-             "%s/%s/nodes:%" PRId64 "/gang:%" PRId64 "/fill:100/threads:1/jobs:%" PRId64 "%s",
-             bench_gangsched.name, c->op, c->nodes, c->gang, c->jobs, c->more);
-}
-
-static bool asked_for(const struct bench_options *options, const regex_t *filter,
-                      const struct plan_case *c)
-{
-    char name[BENCH_NAME];
-    bool threads = false, nodes = !options->nodes_given;
-    for (size_t i = 0; i < options->thread_count; i++)
-        threads = threads || options->threads[i] == 1;
-    for (size_t i = 0; i < options->node_count; i++)
-        nodes = nodes || options->nodes[i] == c->nodes;
-    name_of(c, name);
-    return threads && nodes && (!options->filter || regexec(filter, name, 0, NULL, 0) == 0);
+    *count = options->quick ? sizeof(quick_cases) / sizeof(quick_cases[0])
+                            : sizeof(cases) / sizeof(cases[0]);
+    return options->quick ? quick_cases : cases;
 }
 
 size_t plan_list(const struct bench_options *options, FILE *file)
 {
-    regex_t filter;
-    const struct plan_case *c;
-    char name[BENCH_NAME];
-    size_t count = 0;
-    bench_filter_open(options, &filter);
-    for (size_t i = 0; (c = case_at(options, i)) != NULL; i++) {
-        if (!asked_for(options, &filter, c))
-            continue;
-        name_of(c, name);
-        count++;
-        if (file)
-            fprintf(file, "%s\n", name);
-    }
-    bench_filter_close(options, &filter);
-    return count;
+    size_t count;
+    const struct plan_case *all = cases_of(options, &count);
+    return bench_row_list(options, all, count, sizeof(*all), file);
 }
 
 /* ---- a timeline ---------------------------------------------------------------------------- */
@@ -122,15 +88,16 @@ static struct gang__time_group group_of(int64_t tasks, int64_t gpus)
 static struct table *table_new(const struct plan_case *c, uint64_t seed)
 {
     struct table *b = bench_calloc(1, sizeof(*b));
-    int64_t *capacity = bench_calloc((size_t)c->nodes, GANG__FREE_KINDS * sizeof(capacity[0]));
+    int64_t *capacity = bench_calloc((size_t)c->row.nodes, GANG__FREE_KINDS * sizeof(capacity[0]));
     struct gang__time_group node = group_of(1, NODE_GPUS);
-    for (int64_t i = 0; i < c->nodes; i++)
+    for (int64_t i = 0; i < c->row.nodes; i++)
         memcpy(&capacity[i * GANG__FREE_KINDS], node.need, sizeof(node.need));
     b->c = c;
     b->random = seed;
-    b->place = bench_calloc((size_t)c->nodes, sizeof(b->place[0]));
-    b->job = bench_calloc((size_t)(c->jobs > c->nodes ? c->jobs : c->nodes), sizeof(b->job[0]));
-    check(gang__timeline_new(&gang__mem_libc, capacity, (size_t)c->nodes, 0, 0, &b->t),
+    b->place = bench_calloc((size_t)c->row.nodes, sizeof(b->place[0]));
+    b->job = bench_calloc((size_t)(c->row.jobs > c->row.nodes ? c->row.jobs : c->row.nodes),
+                          sizeof(b->job[0]));
+    check(gang__timeline_new(&gang__mem_libc, capacity, (size_t)c->row.nodes, 0, 0, &b->t),
           "gang__timeline_new");
     free(capacity);
     return b;
@@ -168,9 +135,10 @@ static void begin(struct table *b, struct running *j)
 /* Each node is divided evenly among its jobs; where they do not come out even, some have one less. */
 static void crowd(struct table *b)
 {
-    for (int64_t i = 0; i < b->c->jobs; i++) {
-        int64_t node = i % b->c->nodes;
-        int64_t on_it = b->c->jobs / b->c->nodes + (node < b->c->jobs % b->c->nodes);
+    for (int64_t i = 0; i < b->c->row.jobs; i++) {
+        int64_t node = i % b->c->row.nodes;
+        int64_t on_it =
+            b->c->row.jobs / b->c->row.nodes + (node < b->c->row.jobs % b->c->row.nodes);
         b->job[i] = (struct running){.node = (uint32_t)node, .nodes = 1, .gpus = NODE_GPUS / on_it};
         begin(b, &b->job[i]);
     }
@@ -179,9 +147,9 @@ static void crowd(struct table *b)
 /* Gangs of 1 to `gang` nodes, one beside the other, on all nodes. */
 static void pack(struct table *b)
 {
-    for (int64_t node = 0, i = 0; node < b->c->nodes; node += b->job[i++].nodes) {
-        int64_t nodes = 1 + (int64_t)bench_below(&b->random, (uint64_t)b->c->gang);
-        nodes = nodes < b->c->nodes - node ? nodes : b->c->nodes - node;
+    for (int64_t node = 0, i = 0; node < b->c->row.nodes; node += b->job[i++].nodes) {
+        int64_t nodes = 1 + (int64_t)bench_below(&b->random, (uint64_t)b->c->row.gang);
+        nodes = nodes < b->c->row.nodes - node ? nodes : b->c->row.nodes - node;
         b->job[i] =
             (struct running){.node = (uint32_t)node, .nodes = (uint32_t)nodes, .gpus = NODE_GPUS};
         begin(b, &b->job[i]);
@@ -196,7 +164,7 @@ static int64_t find(struct table *b, int64_t tasks, int64_t duration)
     struct gang__time_ask ask = {&g, 1, duration, NULL, b->c->whole};
     check(gang__timeline_earliest(b->t, &ask, 0, &b->fit), "gang__timeline_earliest");
     if (b->fit.count != (size_t)tasks || b->fit.start_ns <= 0)
-        bench_die("%s: %zu nodes at %" PRId64, b->c->op, b->fit.count, b->fit.start_ns);
+        bench_die("%s: %zu nodes at %" PRId64, b->c->row.op, b->fit.count, b->fit.start_ns);
     return b->fit.start_ns;
 }
 
@@ -206,11 +174,11 @@ static void start(struct table *b, struct bench_histogram *h, int64_t least, dou
     crowd(b);
     int64_t begun = bench_now();
     for (int64_t n = 0; n < least || (double)(bench_now() - begun) < seconds * 1e9; n++) {
-        struct running *j = &b->job[bench_below(&b->random, (uint64_t)b->c->jobs)];
+        struct running *j = &b->job[bench_below(&b->random, (uint64_t)b->c->row.jobs)];
         gang__timeline_remove(b->t, j->id);
         begin(b, j);
         int64_t duration = some_time(b), ns = bench_now();
-        (void)find(b, b->c->gang, duration);
+        (void)find(b, b->c->row.gang, duration);
         histogram_record(h, bench_now() - ns);
     }
 }
@@ -219,8 +187,8 @@ static void backlog(struct table *b, struct bench_histogram *h)
 {
     pack(b);
     int64_t ns = bench_now();
-    for (int64_t i = 0; i < b->c->jobs; i++) {
-        int64_t tasks = 1 + (int64_t)bench_below(&b->random, (uint64_t)b->c->gang);
+    for (int64_t i = 0; i < b->c->row.jobs; i++) {
+        int64_t tasks = 1 + (int64_t)bench_below(&b->random, (uint64_t)b->c->row.gang);
         int64_t duration = some_time(b), at = find(b, tasks, duration);
         struct gang__time_group g = group_of(tasks, NODE_GPUS);
         struct gang__occupation o = {.start_ns = at,
@@ -242,7 +210,7 @@ static void measure(const struct plan_case *c, const struct bench_options *optio
     double seconds = options->seconds >= 0 ? options->seconds : options->quick ? 0.02 : 0.5;
     int64_t least = options->quick ? 3 : c->kind == START ? 1000 : 10, begun = bench_now();
     char name[BENCH_NAME];
-    name_of(c, name);
+    bench_row_name(&c->row, name);
     struct bench_result *r = results_add(results, name, 1);
     uint64_t seed = options->seed;
     for (int64_t n = 0; n < least || (double)(bench_now() - begun) < seconds * 1e9; n++) {
@@ -258,16 +226,17 @@ static void measure(const struct plan_case *c, const struct bench_options *optio
     r->iterations = histogram_count(r->histogram);
     r->mean_ns = histogram_mean(r->histogram);
     r->ops_per_s =
-        (c->kind == START ? 1 : (double)c->jobs) * 1e9 / (double)histogram_at(r->histogram, 50);
+        (c->kind == START ? 1 : (double)c->row.jobs) * 1e9 / (double)histogram_at(r->histogram, 50);
 }
 
 void plan_run(const struct bench_options *options, struct bench_results *results)
 {
     regex_t filter;
-    const struct plan_case *c;
+    size_t count;
+    const struct plan_case *all = cases_of(options, &count);
     bench_filter_open(options, &filter);
-    for (size_t i = 0; (c = case_at(options, i)) != NULL; i++)
-        if (asked_for(options, &filter, c))
-            measure(c, options, results);
+    for (size_t i = 0; i < count; i++)
+        if (bench_row_wanted(options, &filter, &all[i].row))
+            measure(&all[i], options, results);
     bench_filter_close(options, &filter);
 }
