@@ -4,12 +4,12 @@
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gangsched/cli.h"
+#include "gangsched/page.h"
 
 static const char *only_case;
 static const char *only_job;
@@ -33,59 +33,11 @@ static const struct cli_command command = {
 /* What has come out so far, printed when all cases have run. */
 struct output {
     const char *file;
-    char *text;
-    size_t length;
-    size_t room;
-    bool failed;  /* out of memory */
+    struct page page;
     size_t cases; /* that were looked at */
     size_t jobs;  /* of the name asked for */
     size_t told;  /* of the case under way */
 };
-
-static int append(const char *bytes, size_t length, void *user)
-{
-    struct output *out = user;
-    if (out->room - out->length < length) {
-        size_t room = 2 * (out->length + length);
-        char *text = realloc(out->text, room);
-        if (text == NULL) {
-            out->failed = true;
-            return -1;
-        }
-        out->text = text;
-        out->room = room;
-    }
-    memcpy(out->text + out->length, bytes, length);
-    out->length += length;
-    return 0;
-}
-
-/* One line, control characters made harmless. */
-static void line(struct output *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void line(struct output *out, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    char *text = length >= 0 ? malloc((size_t)length + 1) : NULL;
-    if (text == NULL) {
-        out->failed = true;
-        return;
-    }
-    va_start(args, format);
-    vsnprintf(text, (size_t)length + 1, format, args);
-    va_end(args);
-    for (int i = 0; i < length; i++) {
-        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f) {
-            text[i] = '?';
-        }
-    }
-    append(text, (size_t)length, out);
-    append("\n", 1, out);
-    free(text);
-}
 
 /* ---- English ---- */
 
@@ -134,7 +86,7 @@ static void tell_nodes(struct english *to, const struct gang_explanation *e)
             before = ",";
         }
     }
-    line(to->out, "    %s", text);
+    page_line(&to->out->page, "    %s", text);
 }
 
 static int32_t tell_english(const struct gang_explanation *e, void *user)
@@ -145,16 +97,16 @@ static int32_t tell_english(const struct gang_explanation *e, void *user)
         return 0; /* told already */
     }
     if (!whole || e->domain != NULL || e->result != GANG_OK) {
-        line(to->out, "  %s%s", whole ? "all: " : "", e->text);
+        page_line(&to->out->page, "  %s%s", whole ? "all: " : "", e->text);
     }
     if (e->group >= 0) {
         tell_nodes(to, e);
     }
     if (e->domain != NULL) {
-        line(to->out, "    best %s: %s, %" PRId64 " of %" PRId64 " task%s", e->level, e->domain,
-             e->domain_holds, e->domain_want, e->domain_want == 1 ? "" : "s");
+        page_line(&to->out->page, "    best %s: %s, %" PRId64 " of %" PRId64 " task%s", e->level,
+                  e->domain, e->domain_holds, e->domain_want, e->domain_want == 1 ? "" : "s");
     }
-    return to->out->failed ? GANG_ENOMEM : 0;
+    return to->out->page.failed ? GANG_ENOMEM : 0;
 }
 
 static const char *answer_of(gang_result answer)
@@ -179,7 +131,8 @@ static gang_result request_of(const struct case_end *end, size_t job, gang_reque
 static void tell_head(struct output *out, const struct case_end *end, size_t job,
                       const char *answer)
 {
-    line(out, "case %s, job %s: %s", end->scenario->id, end->scenario->jobs[job].name, answer);
+    page_line(&out->page, "case %s, job %s: %s", end->scenario->id, end->scenario->jobs[job].name,
+              answer);
 }
 
 /* Why it has no place. `answer`: what to say if it had one; NULL: speak only if it could never have any. */
@@ -210,7 +163,7 @@ static gang_result tell_refused(struct output *out, const struct case_end *end, 
     gang_result result = tell_place(out, end, job, NULL, &told);
     if (result == GANG_OK && !told) {
         tell_head(out, end, job, "never");
-        line(out, "  %s", end->notes[job]);
+        page_line(&out->page, "  %s", end->notes[job]);
     }
     return result;
 }
@@ -239,9 +192,9 @@ static int32_t tell_wait(const struct gang_wait *wait, void *user)
 {
     struct output *out = user;
     if (wait->reason != GANG_WAIT_ROOM) {
-        line(out, "  %s", wait->text);
+        page_line(&out->page, "  %s", wait->text);
     }
-    return out->failed ? GANG_ENOMEM : 0;
+    return out->page.failed ? GANG_ENOMEM : 0;
 }
 
 static gang_result decide(const struct case_end *end, size_t job, struct decisive *first)
@@ -260,7 +213,7 @@ static gang_result tell_pending(struct output *out, const struct case_end *end, 
     }
     if (end->notes[job] != NULL) {
         tell_head(out, end, job, "ended");
-        line(out, "  %s", end->notes[job]);
+        page_line(&out->page, "  %s", end->notes[job]);
         return GANG_OK;
     }
     gang_result result = decide(end, job, &first);
@@ -280,8 +233,9 @@ static gang_result tell_running(struct output *out, const struct case_end *end, 
     if (result != GANG_OK) {
         return result;
     }
-    line(out, "case %s, job %s: runs with %" PRId64 " of %" PRId64 " task%s", end->scenario->id,
-         end->scenario->jobs[job].name, info.tasks, info.count, info.count == 1 ? "" : "s");
+    page_line(&out->page, "case %s, job %s: runs with %" PRId64 " of %" PRId64 " task%s",
+              end->scenario->id, end->scenario->jobs[job].name, info.tasks, info.count,
+              info.count == 1 ? "" : "s");
     result = gang_alloc_explain(end->worker, end->allocs[job], -1, tell_english, &to);
     return result == GANG_ERANGE ? GANG_OK : result; /* it has all it can use */
 }
@@ -296,13 +250,14 @@ static bool put(json_t *object, const char *key, json_t *value)
 
 static bool add_line(struct output *out, json_t *object, bool good)
 {
-    good = good && json_dump_callback(object, append, out, 0) == 0 && append("\n", 1, out) == 0;
+    good = good && json_dump_callback(object, page_put, &out->page, 0) == 0 &&
+           page_put("\n", 1, &out->page) == 0;
     json_decref(object);
     return good;
 }
 
 /* Text that is one JSON object, as a tree; NULL: out of memory. */
-static json_t *parse(struct output *text)
+static json_t *parse(struct page *text)
 {
     json_t *object = text->failed ? NULL : json_loadb(text->text, text->length, 0, NULL);
     free(text->text);
@@ -312,13 +267,13 @@ static json_t *parse(struct output *text)
 /* Why it has no place; nothing, if it has one. `never`: only if it could never have any. */
 static gang_result put_place(json_t *object, const struct case_end *end, size_t job, bool never)
 {
-    struct output text = {0};
+    struct page text = {0};
     gang_request *request;
     gang_result result = request_of(end, job, &request);
     if (result != GANG_OK) {
         return result;
     }
-    result = gang_request_write_why(end->worker, request, append, &text);
+    result = gang_request_write_why(end->worker, request, page_put, &text);
     gang_request_put(request);
     json_t *why = parse(&text);
     if (result != GANG_OK || why == NULL) {
@@ -352,13 +307,13 @@ static gang_result put_note(json_t *object, const struct case_end *end, size_t j
 static gang_result put_wait(json_t *object, const struct case_end *end, size_t job)
 {
     static const char *const known[] = {"job", "name", "state", "placement"};
-    struct output text = {0};
+    struct page text = {0};
     struct decisive first;
     gang_result result = decide(end, job, &first);
     if (result != GANG_OK) {
         return result;
     }
-    result = gang_job_write_why(end->sched, end->ids[job], append, &text);
+    result = gang_job_write_why(end->sched, end->ids[job], page_put, &text);
     json_t *wait = parse(&text);
     if (result != GANG_OK || wait == NULL) {
         json_decref(wait);
@@ -420,7 +375,7 @@ static int tell_case(const struct case_end *end, void *user)
         gang_result result = as_json ? tell_json(out, end, i)
                              : runs  ? tell_running(out, end, i)
                                      : tell_pending(out, end, i);
-        if (result == GANG_ENOMEM || out->failed) {
+        if (result == GANG_ENOMEM || out->page.failed) {
             return cli_no_memory();
         }
         if (result != GANG_OK) {
@@ -448,10 +403,10 @@ static int explain_case(struct output *out, const struct gang_scenario *scenario
     out->told = 0;
     int status = scenario_run(out->file, scenario, tell_case, out, &ran);
     if (status == CLI_OK && !as_json && only_job == NULL && out->told == 0) {
-        line(out, "case %s: no job is waiting", scenario->id);
+        page_line(&out->page, "case %s: no job is waiting", scenario->id);
     }
     scenario_done(&ran);
-    return status == CLI_OK && out->failed ? cli_no_memory() : status;
+    return status;
 }
 
 static int explain_file(struct output *out, const gang_scenarios *scenarios)
@@ -504,9 +459,5 @@ int cmd_explain(int argc, char **argv)
         status = explain_file(&out, scenarios);
     }
     gang_scenarios_free(scenarios);
-    if (status == CLI_OK && out.length > 0) {
-        cli_write(out.text, out.length, NULL); /* main() finds out if that fails */
-    }
-    free(out.text);
-    return status;
+    return page_finish(&out.page, status);
 }

@@ -52,7 +52,6 @@ struct asked {
     struct gang_forecast_opts opts;
     struct what_if_job more;
     struct page page;
-    size_t cases;
 };
 
 /* ---- how long jobs run ---- */
@@ -324,29 +323,6 @@ static int read_options(struct asked *asked)
     return CLI_OK;
 }
 
-static int run_file(struct asked *asked, const gang_scenarios *scenarios)
-{
-    int status = CLI_OK;
-    for (size_t i = 0; i < gang_scenarios_count(scenarios) && status == CLI_OK; i++) {
-        struct gang_scenario scenario = GANG_SCENARIO_INIT;
-        struct ran_case ran;
-        gang_result result = gang_scenarios_get(scenarios, i, &scenario);
-        if (result != GANG_OK) {
-            return cli_failf(asked->file, "%s", gang_strerror(result));
-        }
-        if (only_case != NULL && strcmp(only_case, scenario.id) != 0) {
-            continue;
-        }
-        asked->cases++;
-        status = scenario_run(asked->file, &scenario, tell_case, asked, &ran);
-        scenario_done(&ran);
-    }
-    if (status == CLI_OK && only_case != NULL && asked->cases == 0) {
-        return cli_failf(asked->file, "no case '%s'", only_case);
-    }
-    return status;
-}
-
 int cmd_forecast(int argc, char **argv)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -371,7 +347,7 @@ int cmd_forecast(int argc, char **argv)
         status = cli_fail(argv[1], &error);
     }
     if (status == CLI_OK) {
-        status = run_file(&asked, scenarios);
+        status = scenario_run_each(asked.file, scenarios, only_case, tell_case, &asked);
     }
     gang_scenarios_free(scenarios);
     what_if_close(&asked.more);

@@ -27,28 +27,44 @@ int page_put(const char *bytes, size_t length, void *user)
     return 0;
 }
 
-void page_printf(struct page *page, const char *format, ...)
+/* Control characters are made harmless; line feeds, too, unless they are kept. */
+static void put_text(struct page *page, bool keeps_feeds, const char *format, va_list args)
 {
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, again);
+    va_end(again);
     char *text = length >= 0 ? malloc((size_t)length + 1) : NULL;
     if (text == NULL) {
         page->failed = true;
         return;
     }
-    va_start(args, format);
     vsnprintf(text, (size_t)length + 1, format, args);
-    va_end(args);
     for (int i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
-        if ((c < ' ' && c != '\n') || c == 0x7f) {
+        if ((c < ' ' && !(keeps_feeds && c == '\n')) || c == 0x7f) {
             text[i] = '?';
         }
     }
     page_put(text, (size_t)length, page);
     free(text);
+}
+
+void page_printf(struct page *page, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_text(page, true, format, args);
+    va_end(args);
+}
+
+void page_line(struct page *page, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_text(page, false, format, args);
+    va_end(args);
+    page_put("\n", 1, page);
 }
 
 void page_json(struct page *page, json_t *value)

@@ -18,6 +18,8 @@ int page_put(const char *bytes, size_t length, void *page);
 
 /* With printf's format; control characters but line feeds are made harmless. */
 void page_printf(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* One line: a line feed comes at its end, and nowhere else. */
+void page_line(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A value as one line of JSON; it is given up. */
 struct json_t;

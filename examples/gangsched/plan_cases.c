@@ -49,7 +49,6 @@ struct drawing {
     size_t bar_count, bar_room;
     bool no_memory;
     int64_t width, horizon_ns; /* 0: not given */
-    size_t cases;
 };
 
 /* ---- what is drawn ---- */
@@ -431,29 +430,6 @@ static int read_options(struct drawing *d)
     return CLI_OK;
 }
 
-static int run_file(struct drawing *d, const gang_scenarios *scenarios)
-{
-    int status = CLI_OK;
-    for (size_t i = 0; i < gang_scenarios_count(scenarios) && status == CLI_OK; i++) {
-        struct gang_scenario scenario = GANG_SCENARIO_INIT;
-        struct ran_case ran;
-        gang_result result = gang_scenarios_get(scenarios, i, &scenario);
-        if (result != GANG_OK) {
-            return cli_failf(d->file, "%s", gang_strerror(result));
-        }
-        if (only_case != NULL && strcmp(only_case, scenario.id) != 0) {
-            continue;
-        }
-        d->cases++;
-        status = scenario_run(d->file, &scenario, tell_case, d, &ran);
-        scenario_done(&ran);
-    }
-    if (status == CLI_OK && only_case != NULL && d->cases == 0) {
-        return cli_failf(d->file, "no case '%s'", only_case);
-    }
-    return status;
-}
-
 int cmd_plan(int argc, char **argv)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -475,7 +451,7 @@ int cmd_plan(int argc, char **argv)
         status = cli_fail(argv[1], &error);
     }
     if (status == CLI_OK) {
-        status = run_file(&d, scenarios);
+        status = scenario_run_each(d.file, scenarios, only_case, tell_case, &d);
     }
     gang_scenarios_free(scenarios);
     return page_finish(&d.page, status);

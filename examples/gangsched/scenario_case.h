@@ -81,6 +81,10 @@ int scenario_run(const char *file, const struct gang_scenario *scenario, case_en
                  void *user, struct ran_case *ran);
 void scenario_done(struct ran_case *ran);
 
+/* Run all cases of a file, or only the one of this name. As scenario_run(); CLI_WRONG also if there is none. */
+int scenario_run_each(const char *file, const gang_scenarios *scenarios, const char *only_case,
+                      case_end_fn then, void *user);
+
 /* Options of the scheduler of a case; they point into it. */
 struct gang_sched_opts scenario_opts(const struct gang_scenario *scenario);
 

@@ -589,3 +589,28 @@ int scenario_run(const char *file, const struct gang_scenario *scenario, case_en
     free_run(&run);
     return status;
 }
+
+int scenario_run_each(const char *file, const gang_scenarios *scenarios, const char *only_case,
+                      case_end_fn then, void *user)
+{
+    int status = CLI_OK;
+    bool some = false;
+    for (size_t i = 0; i < gang_scenarios_count(scenarios) && status == CLI_OK; i++) {
+        struct gang_scenario scenario = GANG_SCENARIO_INIT;
+        struct ran_case ran;
+        gang_result result = gang_scenarios_get(scenarios, i, &scenario);
+        if (result != GANG_OK) {
+            return cli_failf(file, "%s", gang_strerror(result));
+        }
+        if (only_case != NULL && strcmp(only_case, scenario.id) != 0) {
+            continue;
+        }
+        some = true;
+        status = scenario_run(file, &scenario, then, user, &ran);
+        scenario_done(&ran);
+    }
+    if (status == CLI_OK && only_case != NULL && !some) {
+        return cli_failf(file, "no case '%s'", only_case);
+    }
+    return status;
+}
