@@ -200,6 +200,21 @@ int cli_parse(const struct cli_command *command, int *argc, char **argv)
     return CLI_GO_ON;
 }
 
+int cli_parse_file(const struct cli_command *command, int *argc, char **argv)
+{
+    int status = cli_parse(command, argc, argv);
+    if (status != CLI_GO_ON) {
+        return status;
+    }
+    if (*argc < 2) {
+        return cli_wrong_usage(command, "no file is given");
+    }
+    if (*argc > 2) {
+        return cli_wrong_usage(command, "unexpected argument '%s'", argv[2]);
+    }
+    return CLI_GO_ON;
+}
+
 bool cli_parse_number(const char *text, int64_t least, int64_t most, int64_t *number)
 {
     char *end;

@@ -52,6 +52,9 @@ enum { CLI_GO_ON = -1 };
  * help or a message was printed. */
 int cli_parse(const struct cli_command *command, int *argc, char **argv);
 
+/* The same of a command that has one operand, a file: it is argv[1]. */
+int cli_parse_file(const struct cli_command *command, int *argc, char **argv);
+
 /* Print "gangsched: MESSAGE" and the usage line to standard error. Returns CLI_WRONG. */
 int cli_wrong_usage(const struct cli_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -441,15 +441,9 @@ int cmd_explain(int argc, char **argv)
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_scenarios *scenarios = NULL;
-    int status = cli_parse(&command, &argc, argv);
+    int status = cli_parse_file(&command, &argc, argv);
     if (status != CLI_GO_ON) {
         return status;
-    }
-    if (argc < 2) {
-        return cli_wrong_usage(&command, "no file is given");
-    }
-    if (argc > 2) {
-        return cli_wrong_usage(&command, "unexpected argument '%s'", argv[2]);
     }
     struct output out = {.file = argv[1]};
     status = gang_scenarios_read_file(argv[1], &scenarios, &error) == GANG_OK

@@ -328,15 +328,9 @@ int cmd_forecast(int argc, char **argv)
     struct gang_error error = GANG_ERROR_INIT;
     gang_scenarios *scenarios = NULL;
     struct asked asked = {0};
-    int status = cli_parse(&command, &argc, argv);
+    int status = cli_parse_file(&command, &argc, argv);
     if (status != CLI_GO_ON) {
         return status;
-    }
-    if (argc < 2) {
-        return cli_wrong_usage(&command, "no file is given");
-    }
-    if (argc > 2) {
-        return cli_wrong_usage(&command, "unexpected argument '%s'", argv[2]);
     }
     asked.file = argv[1];
     status = read_options(&asked);

@@ -30,6 +30,11 @@ static inline int64_t gang__mul_div_up(int64_t a, int64_t b, int64_t c)
     return q > INT64_MAX ? INT64_MAX : (int64_t)q;
 }
 
+static inline int64_t gang__least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* a + b of numbers >= 0; INT64_MAX if it is more. */
 static inline int64_t gang__add_sat(int64_t a, int64_t b)
 {

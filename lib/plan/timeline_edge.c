@@ -21,11 +21,6 @@ static int at_time(const struct gang__tree_link *n, const void *key)
     return (x > y) - (x < y);
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t greatest(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -53,9 +48,9 @@ static bool refresh(struct gang__tree_link *n)
     for (int k = 0; k < GANG__FREE_DIMS; k++) {
         int64_t here = (a ? a->sum[k] : 0) + e->change[k];
         int64_t sum = here + (b ? b->sum[k] : 0);
-        int64_t low = b ? least(here, here + b->low[k]) : here;
+        int64_t low = b ? gang__least(here, here + b->low[k]) : here;
         int64_t high = b ? greatest(here, here + b->high[k]) : here;
-        low = a ? least(a->low[k], low) : low;
+        low = a ? gang__least(a->low[k], low) : low;
         high = a ? greatest(a->high[k], high) : high;
         changed = changed || sum != e->sum[k] || low != e->low[k] || high != e->high[k];
         e->sum[k] = sum;

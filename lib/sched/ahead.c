@@ -212,6 +212,23 @@ struct gang__occupation gang__ahead_occupation(const struct gang__ahead *a, cons
                                      a->place, a->places, 0,        q->exclusive};
 }
 
+bool gang__ahead_lay_out(gang_sched *s, const struct gang__unit *u,
+                         const struct gang_placement *place, size_t count, int64_t end_ns,
+                         struct gang__occupation *o)
+{
+    struct gang__ahead *a = s->ahead;
+    const gang_request *q = gang__unit_request(u);
+    if (!gang__ahead_needs(s, q))
+        return false;
+    a->places = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!gang__ahead_place(s, place[i].node, (uint32_t)place[i].group))
+            return false;
+    gang__ahead_merge(a);
+    *o = gang__ahead_occupation(a, q, end_ns, s->now_ns);
+    return true;
+}
+
 /* ---- what runs -------------------------------------------------------------------------------- */
 
 struct holding {

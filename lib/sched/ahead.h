@@ -88,6 +88,10 @@ bool gang__ahead_place(gang_sched *s, gang_node_id node, uint32_t group);
 void gang__ahead_merge(struct gang__ahead *a);
 struct gang__occupation gang__ahead_occupation(const struct gang__ahead *a, const gang_request *q,
                                                int64_t end_ns, int64_t now_ns);
+/* What it would have at these places from now on; its arrays are scratch. False: out of memory. */
+bool gang__ahead_lay_out(gang_sched *s, const struct gang__unit *u,
+                         const struct gang_placement *place, size_t count, int64_t end_ns,
+                         struct gang__occupation *o);
 /* What it holds goes into the timeline anew; out of it. False: out of memory. */
 bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int64_t end_ns);
 void gang__ahead_vacate(gang_sched *s, struct gang__unit *u);

@@ -25,30 +25,13 @@ static void close_others(gang_sched *s)
     }
 }
 
-/* What it would have at these places until it ends at the latest; its arrays are scratch. False: out of memory. */
-static bool lay_out(gang_sched *s, const struct gang__unit *u, const struct gang_placement *place,
-                    size_t count, struct gang__occupation *o)
-{
-    struct gang__ahead *a = s->ahead;
-    const gang_request *q = gang__unit_request(u);
-    if (!gang__ahead_needs(s, q))
-        return false;
-    a->places = 0;
-    for (size_t i = 0; i < count; i++)
-        if (!gang__ahead_place(s, place[i].node, (uint32_t)place[i].group))
-            return false;
-    gang__ahead_merge(a);
-    *o = gang__ahead_occupation(a, q, gang__add_sat(s->now_ns, gang__ahead_estimate(s, u)),
-                                s->now_ns);
-    return true;
-}
-
 /* Do these places leave room for all plans? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
 static gang_result leaves_plans(gang_sched *s, const struct gang__unit *u,
                                 const struct gang_placement *place, size_t count)
 {
     struct gang__occupation o;
-    if (!lay_out(s, u, place, count, &o))
+    int64_t end_ns = gang__add_sat(s->now_ns, gang__ahead_estimate(s, u));
+    if (!gang__ahead_lay_out(s, u, place, count, end_ns, &o))
         return GANG_ENOMEM;
     return gang__timeline_fits(gang__ahead_when(s, u), &o) ? GANG_OK : GANG_ENOFIT;
 }
@@ -97,11 +80,12 @@ static gang_result move_plans(gang_sched *s, const struct gang__unit *u,
     struct gang__ahead *a = s->ahead;
     struct gang__unit *list[MOST_MOVED];
     struct gang__occupation o;
+    int64_t end_ns = gang__add_sat(s->now_ns, gang__ahead_estimate(s, u));
     uint32_t added;
     size_t n = 0;
     if (a->planned > MOST_MOVED)
         return GANG_ENOFIT;
-    if (!lay_out(s, u, place, count, &o))
+    if (!gang__ahead_lay_out(s, u, place, count, end_ns, &o))
         return GANG_ENOMEM;
     for (uint32_t i = 0; i < s->queues->count; i++)
         for (struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned)

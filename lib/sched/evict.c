@@ -46,15 +46,6 @@ static void charge_taker(struct gang__eviction *p, int64_t sign)
             q->used[p->take[i].dim] += sign * p->take[i].amount;
 }
 
-/* Who falls may take so long until he has stopped. */
-static int64_t longest_grace(const gang_sched *s)
-{
-    int64_t most = 0;
-    for (uint32_t i = 0; i < s->queues->count; i++)
-        most = s->qs[i]->q->grace_ns > most ? s->qs[i]->q->grace_ns : most;
-    return most;
-}
-
 bool gang__evict_begin(struct gang__eviction *p, enum gang__evict_mode mode)
 {
     gang_sched *s = p->s;
@@ -65,7 +56,7 @@ bool gang__evict_begin(struct gang__eviction *p, enum gang__evict_mode mode)
     if (!p->looked && gang_snapshot_take(s->worker, s->base) != GANG_OK)
         s->victims->failed = true;
     if (!p->looked && !s->victims->failed)
-        gang__reserve_close(s, p->taker, longest_grace(s), true, s->base);
+        gang__reserve_close(s, p->taker, gang__longest_grace(s), true, s->base);
     p->looked = true;
     if (!s->victims->failed && gang__snapshot_copy(s->scratch, s->base) != GANG_OK)
         s->victims->failed = true;

@@ -30,11 +30,6 @@ static void add_need(const struct gang_placement *p, const gang_request *q, stru
         need->gpus |= p->gpus;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static bool hold_piece(gang_sched *s, struct gang__claim *c, gang_node_id node, struct piece need)
 {
     struct gang_node_info info = {.size = sizeof(info)};
@@ -44,8 +39,8 @@ static bool hold_piece(gang_sched *s, struct gang__claim *c, gang_node_id node, 
     struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     g.count = g.min = 1;
-    g.cpu_milli = least(need.cpu, info.cpu_free);
-    g.memory_bytes = least(need.memory, info.memory_free);
+    g.cpu_milli = gang__least(need.cpu, info.cpu_free);
+    g.memory_bytes = gang__least(need.memory, info.memory_free);
     g.gpu_milli = 1000 * (int64_t)__builtin_popcountll(gpus);
     spec.groups = &g;
     spec.group_count = 1;

@@ -49,32 +49,20 @@ static void park(gang_sched *s, const struct gang__reserve *r, bool away)
 /* When all have stopped who were asked to by now, at the latest. */
 static int64_t last_grace(const gang_sched *s)
 {
-    int64_t last = s->now_ns;
-    for (uint32_t i = 0; i < s->queues->count; i++) {
-        int64_t end = gang__add_sat(s->now_ns, s->qs[i]->q->grace_ns);
-        last = end > last ? end : last;
-    }
-    return last;
+    return gang__add_sat(s->now_ns, gang__longest_grace(s));
 }
 
 /* Room that is being made for somebody is as good as taken: until he ends, if he starts at last. */
 static gang_result enter_claim(gang_sched *s, const struct gang__unit *u,
                                const struct gang_placement *place, int64_t count, uint32_t *id)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__occupation o;
+    int64_t end_ns = gang__add_sat(last_grace(s), gang__ahead_estimate(s, u));
     *id = 0;
-    if (!gang__ahead_needs(s, gang__unit_request(u)))
+    if (!gang__ahead_lay_out(s, u, place, (size_t)count, end_ns, &o))
         return GANG_ENOMEM;
-    a->places = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (!gang__ahead_place(s, place[i].node, (uint32_t)place[i].group))
-            return GANG_ENOMEM;
-    gang__ahead_merge(a);
-    struct gang__occupation o =
-        gang__ahead_occupation(a, gang__unit_request(u),
-                               gang__add_sat(last_grace(s), gang__ahead_estimate(s, u)), s->now_ns);
-    gang_result r = a->places ? gang__timeline_add(a->when, &o, id) : GANG_OK;
-    *id += r == GANG_OK && a->places;
+    gang_result r = o.place_count ? gang__timeline_add(s->ahead->when, &o, id) : GANG_OK;
+    *id += r == GANG_OK && o.place_count;
     return r;
 }
 

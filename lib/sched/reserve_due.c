@@ -8,11 +8,6 @@
 
 /* ---- when ---------------------------------------------------------------------------------------- */
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Pieces of it may end one after the other. */
 static int64_t due_of(const struct gang__reserve *r)
 {
@@ -21,16 +16,16 @@ static int64_t due_of(const struct gang__reserve *r)
     if (r->over || !r->piece)
         return INT64_MIN;
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
-        due = least(due, p->end_ns);
+        due = gang__least(due, p->end_ns);
     if (!r->begun)
-        due = least(due, begin);
+        due = gang__least(due, begin);
     if (!r->begun && !r->noticed && r->notice_ns)
-        due = least(due, begin - r->notice_ns);
+        due = gang__least(due, begin - r->notice_ns);
     for (const struct gang__reserve_piece *p = r->piece; p && r->begun; p = p->next)
         if (p->instance == r->current && p->start_ns > r->woken_ns)
-            due = least(due, p->start_ns);
+            due = gang__least(due, p->start_ns);
     if (r->begun && r->purge_ns && r->idle_since_ns != INT64_MAX)
-        due = least(due, gang__add_sat(r->idle_since_ns, r->purge_ns));
+        due = gang__least(due, gang__add_sat(r->idle_since_ns, r->purge_ns));
     return due;
 }
 
@@ -38,7 +33,7 @@ void gang__reserve_schedule(gang_sched *s)
 {
     s->reserves->due_ns = INT64_MAX;
     for (const struct gang__reserve *r = s->reserves->first; r; r = r->next)
-        s->reserves->due_ns = least(s->reserves->due_ns, due_of(r));
+        s->reserves->due_ns = gang__least(s->reserves->due_ns, due_of(r));
 }
 
 int64_t gang__reserve_next(const gang_sched *s)

@@ -512,14 +512,6 @@ void gang__reserve_close(gang_sched *s, const struct gang__unit *u, int64_t more
     }
 }
 
-static int64_t longest_grace(const gang_sched *s)
-{
-    int64_t most = 0;
-    for (uint32_t i = 0; i < s->queues->count; i++)
-        most = s->qs[i]->q->grace_ns > most ? s->qs[i]->q->grace_ns : most;
-    return most;
-}
-
 struct barring {
     const struct gang_placement *place;
     size_t count;
@@ -541,7 +533,7 @@ bool gang__reserve_bars(const gang_sched *s, const struct gang__unit *u,
     int64_t limit_ns = u->job->time_limit_ns, end_ns = GANG__NEVER;
     if (limit_ns > 0) /* it starts anew, when others have stopped */
         end_ns = gang__add_sat(gang__add_sat(s->now_ns, limit_ns),
-                               gang__add_sat(longest_grace(s), u->job->leaf->q->grace_ns));
+                               gang__add_sat(gang__longest_grace(s), u->job->leaf->q->grace_ns));
     for (const struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL; r;
          r = r->next)
         for (const struct gang__reserve_piece *p = r->piece; p && !b.found; p = p->next)
@@ -603,16 +595,9 @@ bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t unt
 static gang_result leaves_room(gang_sched *s, const struct gang__unit *u,
                                const struct gang__places *told)
 {
-    struct gang__ahead *a = s->ahead;
-    const gang_request *q = gang__unit_request(u);
-    if (!gang__ahead_needs(s, q))
+    struct gang__occupation o;
+    if (!gang__ahead_lay_out(s, u, told->place, told->count, gang__ahead_end(s, u), &o))
         return GANG_ENOMEM;
-    a->places = 0;
-    for (size_t i = 0; i < told->count; i++)
-        if (!gang__ahead_place(s, told->place[i].node, (uint32_t)told->place[i].group))
-            return GANG_ENOMEM;
-    gang__ahead_merge(a);
-    struct gang__occupation o = gang__ahead_occupation(a, q, gang__ahead_end(s, u), s->now_ns);
     return gang__timeline_fits(gang__ahead_when(s, u), &o) ? GANG_OK : GANG_ENOFIT;
 }
 

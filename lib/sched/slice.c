@@ -11,11 +11,6 @@
 #include "sched/beat.h"
 #include "sched/slice.h"
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---- one gang -------------------------------------------------------------------------------- */
 
 static void tell(gang_sched *s, struct gang__unit *u, const char *text)
@@ -353,7 +348,7 @@ static void note_due(struct gang__matrix *m)
     m->due_ns = m->until_ns;
     for (const struct gang__sliced *x = m->first; x; x = x->next)
         if (x->state == GANG__SLICED_STOPS && x->unit && x->left > 0)
-            m->due_ns = least(m->due_ns, x->deadline_ns);
+            m->due_ns = gang__least(m->due_ns, x->deadline_ns);
 }
 
 void gang__slice_run(gang_sched *s)
@@ -376,7 +371,7 @@ int64_t gang__slice_next(const gang_sched *s)
 {
     int64_t next = s->slices_moved ? INT64_MIN : INT64_MAX;
     for (const struct gang__matrix *m = s->matrices; m; m = m->next)
-        next = least(next, m->due_ns);
+        next = gang__least(next, m->due_ns);
     return next;
 }
 

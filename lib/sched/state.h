@@ -996,6 +996,15 @@ static inline uint32_t gang__asked_times(const struct gang__asked *ask, int32_t 
 }
 #define GANG__OF(type, member, link) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
+/* Who is asked to stop may take so long until he has, at most. */
+static inline int64_t gang__longest_grace(const gang_sched *s)
+{
+    int64_t most = 0;
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        most = s->qs[i]->q->grace_ns > most ? s->qs[i]->q->grace_ns : most;
+    return most;
+}
+
 /* The first in turn of those that wait for the same; there is one. */
 static inline struct gang__unit *gang__bin_head(const struct gang__bin *bin)
 {

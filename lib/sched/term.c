@@ -3,30 +3,25 @@
  * overruns, prediction. */
 #include "sched/overdue.h"
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t gang__term_run(const struct gang__job *job)
 {
     int64_t limit = job->time_limit_ns > 0 ? job->time_limit_ns : INT64_MAX;
-    return job->predicted_ns > 0 ? least(job->predicted_ns, limit) : limit;
+    return job->predicted_ns > 0 ? gang__least(job->predicted_ns, limit) : limit;
 }
 
 int64_t gang__term_end(const struct gang__job *job, int64_t from_ns)
 {
     int64_t end = job->deadline_ns > 0 ? job->deadline_ns : INT64_MAX;
     if (job->time_limit_ns > 0)
-        end =
-            least(end, gang__add_sat(gang__add_sat(from_ns, job->time_limit_ns), job->extended_ns));
+        end = gang__least(
+            end, gang__add_sat(gang__add_sat(from_ns, job->time_limit_ns), job->extended_ns));
     return end;
 }
 
 int64_t gang__term_expected(const struct gang__job *job, int64_t from_ns)
 {
     int64_t end = gang__term_end(job, from_ns);
-    return job->expected_ns > 0 ? least(end, gang__add_sat(from_ns, job->expected_ns)) : end;
+    return job->expected_ns > 0 ? gang__least(end, gang__add_sat(from_ns, job->expected_ns)) : end;
 }
 
 /* The last moment at which it can start and still has all its time. */
@@ -64,13 +59,13 @@ int64_t gang__term_next(const gang_sched *s, const struct gang__job *job)
     if (job->begin_ns > s->now_ns)
         next = job->begin_ns;
     if (job->state == GANG_JOB_RUNNING) {
-        next = least(next, gang__term_end(job, gang__term_from(s, job)));
+        next = gang__least(next, gang__term_end(job, gang__term_from(s, job)));
         if (s->ahead && job->predicted_ns > 0)
-            next = least(next, gang__term_expected(job, gang__term_from(s, job)));
+            next = gang__least(next, gang__term_expected(job, gang__term_from(s, job)));
     } else if (job->deadline_ns > 0 && waits_to_run(job)) {
-        next = least(next, gang__add_sat(latest_start(job), 1));
+        next = gang__least(next, gang__add_sat(latest_start(job), 1));
     } else if (job->deadline_ns > 0 && !job->ending && is_between_turns(job)) {
-        next = least(next, job->deadline_ns);
+        next = gang__least(next, job->deadline_ns);
     }
     return next;
 }

@@ -3,11 +3,6 @@
 #include "sched/overdue.h"
 #include "sched/state.h"
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t due_of(const gang_sched *s, const struct gang__job *job)
 {
     int64_t due = INT64_MAX;
@@ -16,20 +11,20 @@ static int64_t due_of(const gang_sched *s, const struct gang__job *job)
     if (job->undone && s->now_ns < INT64_MAX - 1) /* not in this run: memory is still short */
         due = s->now_ns + 1;
     if (job->not_before_ns > s->now_ns)
-        due = least(due, job->not_before_ns);
+        due = gang__least(due, job->not_before_ns);
     if (job->start_within_ns > 0 && job->ready_ns >= 0)
-        due = least(due, gang__add_sat(job->ready_ns, job->start_within_ns));
+        due = gang__least(due, gang__add_sat(job->ready_ns, job->start_within_ns));
     if (job->state == GANG_JOB_RUNNING && !job->ending)
-        due = least(due, gang__reserve_stop_ns(job));
-    due = least(due, gang__term_next(s, job));
-    due = least(due, gang__overdue_next(job));
+        due = gang__least(due, gang__reserve_stop_ns(job));
+    due = gang__least(due, gang__term_next(s, job));
+    due = gang__least(due, gang__overdue_next(job));
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (job->unit[i].plan && job->unit[i].planned_ns > s->now_ns)
-            due = least(due, job->unit[i].planned_ns);
+            due = gang__least(due, job->unit[i].planned_ns);
     for (uint32_t i = 0; i < job->unit_count; i++)
         for (const struct gang__leave *l = job->unit[i].leaves; l; l = l->next)
-            due = l->gone ? due : least(due, l->deadline_ns);
-    return least(due, gang__life_next(s, job));
+            due = l->gone ? due : gang__least(due, l->deadline_ns);
+    return gang__least(due, gang__life_next(s, job));
 }
 
 int gang__timer_order(const struct gang__tree_link *a, const struct gang__tree_link *b,
