@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Python package beside a build of the library. To be sourced, with $root set:
 #   gang_build_python BUILD    into BUILD/python/lib; sets $python and $python_lib
+: "${root:?}"
 # Debian's interpreter, whatever another "python3" in the path is: the packages are Debian's.
 python=/usr/bin/python3
 python_lib=
