@@ -28,6 +28,7 @@ _WHERE = {
     "Explanation": "allocation",
     "Snapshot": "snapshot",
     "Queues": "queues",
+    "Trace": "trace",
     "ffi": "_native",
     "lib": "_native",
     "AlreadyExists": "errors",
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from .queues import Queues as Queues
     from .request import Request as Request
     from .snapshot import Snapshot as Snapshot
+    from .trace import Trace as Trace
 
 __all__ = ["__version__", *_WHERE]
 

@@ -6,7 +6,10 @@ import gzip
 import io
 import lzma
 import os
-from typing import IO, Any, Callable, TextIO, Tuple, Union, cast
+import shutil
+import tempfile
+from contextlib import contextmanager
+from typing import IO, Any, Callable, Dict, Iterator, Optional, TextIO, Tuple, Union, cast
 
 _MAGIC: Tuple[Tuple[bytes, Callable[..., Any]], ...] = (
     (b"\x1f\x8b", gzip.open),
@@ -30,6 +33,29 @@ def open_bytes(path: "Union[str, os.PathLike[str]]") -> IO[bytes]:
     return file
 
 
+@contextmanager
+def plain_file(path: "Optional[Union[str, os.PathLike[str]]]") -> "Iterator[Optional[Union[str, os.PathLike[str]]]]":
+    """A path for those who read files themselves: of what is compressed, that of a copy which is not."""
+    if path is None or not os.path.isfile(path):
+        yield path
+        return
+    with open_bytes(path) as file:
+        if isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO):
+            yield path
+            return
+        with tempfile.NamedTemporaryFile() as copy:
+            shutil.copyfileobj(file, copy)
+            copy.flush()
+            yield copy.name
+
+
 def open_text(path: "Union[str, os.PathLike[str]]") -> TextIO:
     """The same, as text in UTF-8."""
     return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="")
+
+
+def writer_for(path: "Union[str, os.PathLike[str]]") -> IO[bytes]:
+    """Open to write, compressed if the name ends in ``.gz``, ``.bz2`` or ``.xz``."""
+    openers: Dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    opener = openers.get(os.path.splitext(os.fspath(path))[1], open)
+    return cast("IO[bytes]", opener(path, "wb"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, 
 
 from ._native import WRITE, Writer, ffi, lib, new, text, utf8
 from .errors import InvalidArgument, OutOfRange, ParseError, check, new_error
-from .files import open_text
+from .files import open_text, plain_file
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -121,17 +121,16 @@ def add_from_hwloc(
         raise InvalidArgument("either xml or synthetic")
     if count < 1:
         raise OutOfRange("count must be 1 or more")
-    kind, source = lib.GANG_HWLOC_THIS, ffi.NULL
-    if xml is not None:
-        kind, source = lib.GANG_HWLOC_XML_FILE, ffi.from_buffer(os.fsencode(xml) + b"\0")
-    elif synthetic is not None:
-        kind, source = lib.GANG_HWLOC_SYNTHETIC, ffi.from_buffer(utf8(synthetic, "synthetic") + b"\0")
-    out, error = ffi.new("struct gang_node_spec **"), new_error()
-    called = ffi.NULL if name is None else ffi.from_buffer(utf8(name, "name") + b"\0")
-    result = lib.gang_node_spec_from_hwloc_source(
-        kind, ffi.cast("char *", source), ffi.cast("char *", called), out, error
-    )
-    check(result, error)
+    error = new_error()
+    called = ffi.NULL if name is None else ffi.new("char[]", utf8(name, "name"))
+    with plain_file(xml) as path:
+        kind, source = lib.GANG_HWLOC_THIS, ffi.NULL
+        if path is not None:
+            kind, source = lib.GANG_HWLOC_XML_FILE, ffi.new("char[]", os.fsencode(path))
+        elif synthetic is not None:
+            kind, source = lib.GANG_HWLOC_SYNTHETIC, ffi.new("char[]", utf8(synthetic, "synthetic"))
+        out = ffi.new("struct gang_node_spec **")
+        check(lib.gang_node_spec_from_hwloc_source(kind, source, called, out, error), error)
     spec = ffi.gc(out[0], lib.gang_node_spec_free)
     specs = ffi.new("struct gang_node_spec[]", count)
     names = []
