@@ -14,6 +14,7 @@
  *   sched.h     what now: queues, jobs, the cycle, preemption, the host's callbacks
  *   forecast.h  when will it start; what if
  *   scenario.h  clusters, queues and jobs as JSON
+ *   trace.h     what was asked, and when: workload traces, read, made and written
  */
 #ifndef GANGSCHED_GANGSCHED_H
 #define GANGSCHED_GANGSCHED_H
@@ -29,5 +30,6 @@
 #include <gangsched/scenario.h>
 #include <gangsched/sched.h>
 #include <gangsched/snapshot.h>
+#include <gangsched/trace.h>
 
 #endif
