@@ -21,7 +21,9 @@ import cffi
 
 import ffi_headers
 
-#: The library calls back by these; gangsched/_callbacks.py gives them bodies.
+HERE = Path(__file__).resolve().parent
+
+#: The library calls back by these; each has its body in the module that uses it.
 CALLBACKS = """
 extern "Python" {
     int gangsched_py_write(const char *bytes, size_t length, void *user);
@@ -86,12 +88,13 @@ def builder() -> cffi.FFI:
     headers = where.pop("headers")
     found = ffi_headers.read(headers, where.pop("names"))
     ffi = cffi.FFI()
-    ffi.cdef(found.cdef() + CALLBACKS)
+    bulk = (HERE / "ffi_bulk.h").read_text()
+    ffi.cdef(found.cdef() + CALLBACKS + ffi_headers.without_comments(bulk))
     includes = ["#include <gangsched/%s>" % path.name for path in ffi_headers.in_order(headers)]
     source = [line for line in includes if "hwloc" not in line]
     ffi.set_source(
         "gangsched._gangsched",
-        "\n".join([*source, found.hwloc(), found.source()]),
+        "\n".join([*source, found.hwloc(), found.source(), (HERE / "ffi_bulk.c").read_text()]),
         define_macros=[("Py_LIMITED_API", "0x03090000")],
         **where,
     )

@@ -65,6 +65,11 @@ def exported(path: Path) -> Set[str]:
     return {line for line in lines if line and not line.startswith("[")}
 
 
+def without_comments(text: str) -> str:
+    """C text without its comments."""
+    return _COMMENT.sub(" ", text)
+
+
 def in_order(directory: Path) -> List[Path]:
     """The headers, each behind those that it includes."""
     done: Dict[str, Path] = {}
@@ -88,7 +93,7 @@ def read(directory: Path, names: Optional[Set[str]]) -> Declarations:
         begin = len(out.body)
         if path.stem == "hwloc":
             out.body.append(HWLOC_TYPES)
-        _take(out, _COMMENT.sub(" ", path.read_text()).replace("\\\n", " "), names)
+        _take(out, without_comments(path.read_text()).replace("\\\n", " "), names)
         if path.stem == "hwloc":
             out.foreign = out.body[begin:]
     return out

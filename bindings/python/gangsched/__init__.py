@@ -29,6 +29,13 @@ _WHERE = {
     "Snapshot": "snapshot",
     "Queues": "queues",
     "Trace": "trace",
+    "Session": "sim",
+    "simulate": "sim",
+    "Result": "result",
+    "View": "policy",
+    "per_job": "policy",
+    "compare": "sweep",
+    "sweep": "sweep",
     "ffi": "_native",
     "lib": "_native",
     "AlreadyExists": "errors",
@@ -78,6 +85,13 @@ if TYPE_CHECKING:
     from .queues import Queues as Queues
     from .request import Request as Request
     from .snapshot import Snapshot as Snapshot
+    from .policy import View as View
+    from .policy import per_job as per_job
+    from .result import Result as Result
+    from .sim import Session as Session
+    from .sim import simulate as simulate
+    from .sweep import compare as compare
+    from .sweep import sweep as sweep
     from .trace import Trace as Trace
 
 __all__ = ["__version__", *_WHERE]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C library as it is: ``ffi`` and ``lib``, and the few ways in which all other modules use them."""
 
-from typing import Any, List, Optional
+from typing import Any, Callable, List, Optional
 
 from ._gangsched import ffi, lib
 
-__all__ = ["ffi", "lib", "new", "text", "utf8", "Writer", "Call"]
+__all__ = ["ffi", "lib", "new", "text", "texts", "utf8", "Writer", "Call"]
 
 
 def new(name: str) -> Any:
@@ -38,6 +38,34 @@ def utf8(value: str, what: str = "text") -> bytes:
     if "\0" in value:
         raise ValueError("%s must not contain NUL" % what)
     return value.encode("utf-8")
+
+
+def texts(count: int, fill: Callable[[Any, int, Any], int]) -> List[str]:
+    """Many texts from one call of C.
+
+    Args:
+        fill: puts them one after the other into a room of so many bytes, and where each ends into an array; if the room is
+            too small it returns GANG_ELIMIT, and the last end tells what would do.
+
+    Raises:
+        MemoryError: there is no such room. RuntimeError: what is read has changed meanwhile.
+    """
+    ends = ffi.new("int64_t[]", max(count, 1))
+    size = 32 * count
+    for _ in range(2):
+        room = bytearray(size)
+        result = fill(ffi.from_buffer("char[]", room) if size else ffi.NULL, size, ends)
+        if result == 0:
+            break
+        size = ends[max(count, 1) - 1] if result == lib.GANG_ELIMIT else 0
+    else:
+        raise RuntimeError("names of jobs cannot be read: %s" % text(lib.gang_strerror(result)))
+    found: List[str] = []
+    begin = 0
+    for end in ffi.unpack(ends, count) if count else ():
+        found.append(room[begin:end].decode("utf-8", "replace"))
+        begin = end
+    return found
 
 
 class Call:

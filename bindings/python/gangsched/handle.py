@@ -28,12 +28,17 @@ class Box:
     def __init__(self, pointer: Any, free: Callable[[Any], None], parent: Optional["Box"] = None) -> None:
         self.pointer = pointer
         self._free = free
-        self._parent = parent
+        self._needs: List[Box] = []
         # One element for each user but the last. Lists are changed in one step, which a lock would not be for
         # the garbage collector: it may end another object of the same parent in the midst of retain().
         self._others: List[None] = []
         if parent is not None:
-            parent.retain()
+            self.require(parent)
+
+    def require(self, other: "Box") -> None:
+        """That one must outlive this."""
+        other.retain()
+        self._needs.append(other)
 
     def retain(self) -> None:
         self._others.append(None)
@@ -43,8 +48,8 @@ class Box:
             self._others.pop()
         except IndexError:
             self._free(self.pointer)
-            if self._parent is not None:
-                self._parent.release()
+            for other in self._needs:
+                other.release()
 
 
 class Handle:

@@ -5,7 +5,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
-from ._native import WRITE, Writer, ffi, lib, new, text, utf8
+from ._native import WRITE, Writer, ffi, lib, new, text, texts, utf8
 from .case import dump
 from .errors import InvalidArgument, NotFound, check, new_error
 from .files import open_bytes, writer_for
@@ -348,32 +348,18 @@ def _column(trace: Any, number: int, scale: float) -> Any:
 
 def _words(trace: Any) -> Dict[str, List[str]]:
     """Names, queues and users of all jobs."""
-    job = new("gang_trace_job")
-    found: Dict[str, List[str]] = {"job": [], "queue": [], "user": []}
-    seen: Dict[bytes, str] = {}
-    names, queues, users = found.values()
-    get, string, null = lib.gang_trace_get, ffi.string, ffi.NULL
+    count = lib.gang_trace_count(trace)
 
-    def word(pointer: Any) -> str:
-        if pointer == null:
-            return ""
-        raw: bytes = string(pointer)
-        known = seen.get(raw)
-        if known is None:
-            known = seen[raw] = raw.decode("utf-8", "replace")
-        return known
+    def words(which: int) -> List[str]:
+        return texts(count, lambda room, size, ends: lib.gangsched_py_trace_words(trace, which, count, room, size, ends))
 
-    for i in range(lib.gang_trace_count(trace)):
-        check(get(trace, i, job))
-        names.append(text(job.name) or str(i))
-        queues.append(word(job.queue))
-        users.append(word(job.user))
-    return found
+    return {"job": words(0), "queue": words(1), "user": words(2)}
 
 
 def _whole(value: Any, scale: int, name: str, i: int) -> int:
     try:
-        return int(value) * scale if isinstance(value, int) else round(float(value) * scale)
+        found: int = int(value) * scale if isinstance(value, int) else round(float(value) * scale)
+        return found
     except (TypeError, ValueError, OverflowError):
         raise InvalidArgument("%s[%d]: %r is no number" % (name, i, value), path="%s[%d]" % (name, i)) from None
 
