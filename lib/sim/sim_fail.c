@@ -93,8 +93,9 @@ static void lose(gang_sim *sim, size_t node)
 static gang_result set_state(gang_sim *sim, size_t node, int32_t state, const char *text)
 {
     struct gang__sim_node *n = &sim->node[node];
-    gang_result r = state == GANG_NODE_DOWN ? gang_report_node_lost(sim->sched, n->id)
-                                            : gang_node_set_state(sim->worker, n->id, state);
+    gang_result r = state == GANG_NODE_DOWN ? gang_report_node_lost(sim->sched, n->id) : GANG_OK;
+    if (r == GANG_OK)
+        r = gang_node_set_state(sim->worker, n->id, state);
     if (r == GANG_ENOMEM)
         return r;
     if (r != GANG_OK)
