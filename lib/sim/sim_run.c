@@ -101,6 +101,17 @@ static void count(gang_sim *sim, struct bounds *b)
     sim->stop = sim->stop ? sim->stop : stop;
 }
 
+/* What a run of the cycle, or a failure, came to; again in the next run if memory is short. */
+static gang_result settle(gang_sim *sim)
+{
+    sim->unsettled = true;
+    gang_result r = gang__sim_settle(sim);
+    if (r == GANG_OK)
+        r = gang__sim_sample(sim);
+    sim->unsettled = r != GANG_OK;
+    return r;
+}
+
 /* The first that lies in the heap. If memory is short it lies there again. */
 static gang_result one_event(gang_sim *sim, struct bounds *b)
 {
@@ -113,7 +124,7 @@ static gang_result one_event(gang_sim *sim, struct bounds *b)
         (void)gang__sim_put(sim, e); /* there is room */
     else
         count(sim, b);
-    return r;
+    return r == GANG_OK && sim->touched ? settle(sim) : r;
 }
 
 static gang_result one_arrival(gang_sim *sim, struct bounds *b)
@@ -123,17 +134,6 @@ static gang_result one_arrival(gang_sim *sim, struct bounds *b)
         sim->arrival++;
         count(sim, b);
     }
-    return r;
-}
-
-/* What the run of the cycle came to; again in the next run if memory is short. */
-static gang_result settle(gang_sim *sim)
-{
-    sim->unsettled = true;
-    gang_result r = gang__sim_settle(sim);
-    if (r == GANG_OK)
-        r = gang__sim_sample(sim);
-    sim->unsettled = r != GANG_OK;
     return r;
 }
 

@@ -121,6 +121,7 @@ struct gang__sim_node {
     int32_t model;     /* of gang_sim.models; -1: no GPU */
     uint32_t failures; /* draws taken */
     bool up, seen;
+    uint64_t lost_in; /* the runs of the cycle when it was lost, + 1: the scheduler hears of it in the next one */
 };
 
 /* Amounts times time, in double: exact for all that matters, and it does not overflow. */
