@@ -6,6 +6,7 @@
 #include <gangsched/trace.h>
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 static inline bool same_text(const char *a, const char *b)
