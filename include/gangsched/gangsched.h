@@ -14,7 +14,7 @@
  *   sched.h     what now: queues, jobs, the cycle, preemption, the host's callbacks
  *   forecast.h  when will it start; what if
  *   scenario.h  clusters, queues and jobs as JSON
- *   trace.h     what was asked of a cluster, and when: workload traces
+ *   trace.h     what was asked, and when: workload traces, read, made and written
  *   sim.h       what if: the scheduler on a virtual clock
  */
 #ifndef GANGSCHED_GANGSCHED_H

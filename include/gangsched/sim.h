@@ -196,8 +196,8 @@ struct gang_sim_ops {
     /** Shall it go on? Asked each gang_sim_bounds.every events, so that a caller can draw a bar, look at its clock, or be
      *  interrupted. */
     int32_t (*go_on)(int64_t now_ns, int64_t events, void *user);
-    /** Score all jobs that wait or run, before each run in which something changed: score[i] of the i-th, lowest first; not a
-     *  number counts as last. */
+    /** Score all jobs that wait or run, before each run of the cycle (with pass_ns: at each multiple of it): score[i] of the
+     *  i-th, lowest first; not a number counts as last. */
     int32_t (*score)(const struct gang_sim_view *view, double *score, void *user);
     /** How many thousandths of its full speed does a job have with so many tasks? Instead of elastic_milli. <= 0: it
      *  stands still. */

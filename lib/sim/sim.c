@@ -89,8 +89,10 @@ static gang_result set_queues(gang_sim *sim, struct gang_error *error)
         r = gang__struct_in(&q[i], sizeof(q[i]), sizeof(q[i]), from, from->size);
         if (r != GANG_OK)
             gang__error(error, r, "queues", "gang_queue_spec of another size");
-        if (o->policy != GANG_SIM_POLICY_QUEUES || sim->ops.score)
+        if (o->policy != GANG_SIM_POLICY_QUEUES || sim->ops.score) {
             q[i].order = GANG_ORDER_PRIORITY;
+            q[i].within = GANG_DISPLACE_NEVER; /* a score orders; who is to go, selection says */
+        }
         if (o->no_limits)
             q[i].overrun = GANG_OVERRUN_ASK;
     }
@@ -144,7 +146,7 @@ gang_result gang_sim_new(gang_cluster *cluster, const struct gang_sim_opts *opts
     s->mem = mem;
     s->cluster = cluster;
     s->user = user;
-    s->first_submit_ns = INT64_MAX;
+    s->first_submit_ns = s->decide_ns = INT64_MAX;
     s->last_submit_ns = s->last_end_ns = INT64_MIN;
     r = take_opts(s, opts, ops, error);
     s->now_ns = s->opts.start_ns;

@@ -80,7 +80,7 @@ static void lose(gang_sim *sim, size_t node)
         bool hit = false;
         for (size_t k = 0; k < j->at.count && !hit; k++)
             hit = j->at.list[k].node == node;
-        if (!hit)
+        if (!hit || j->done_ns != GANG_TRACE_UNKNOWN)
             continue;
         gang__sim_progress(sim, j);
         gang__sim_rewind(sim, j);
@@ -93,14 +93,17 @@ static void lose(gang_sim *sim, size_t node)
 static gang_result set_state(gang_sim *sim, size_t node, int32_t state, const char *text)
 {
     struct gang__sim_node *n = &sim->node[node];
-    gang_result r = state == GANG_NODE_DOWN ? gang_report_node_lost(sim->sched, n->id)
-                                            : gang_node_set_state(sim->worker, n->id, state);
+    gang_result r = state == GANG_NODE_DOWN ? gang_report_node_lost(sim->sched, n->id) : GANG_OK;
+    if (r == GANG_OK)
+        r = gang_node_set_state(sim->worker, n->id, state);
     if (r == GANG_ENOMEM)
         return r;
     if (r != GANG_OK)
         return GANG_OK; /* it was removed meanwhile */
-    if (state == GANG_NODE_DOWN && n->up)
+    if (state == GANG_NODE_DOWN && n->up) {
         lose(sim, node);
+        n->lost_in = (uint64_t)sim->runs + 1;
+    }
     gang__sim_node_state(sim, node, state != GANG_NODE_DOWN);
     sim->dirty = true;
     gang__sim_tell(sim, state == GANG_NODE_DOWN ? GANG_SIM_NODE_DOWN : GANG_SIM_NODE_UP, SIZE_MAX,
@@ -126,6 +129,11 @@ gang_result gang__sim_node_event(gang_sim *sim, const struct gang__sim_entry *e)
     size_t node = (size_t)e->who;
     if (e->class == GANG__SIM_NODE_FAIL)
         return fails(sim, node);
+    if (sim->node[node].lost_in == (uint64_t)sim->runs + 1) { /* it is down first, for the scheduler, too */
+        struct gang__sim_entry later = *e;
+        later.at_ns = from_now(sim, sim->opts.pass_ns > 0 ? sim->opts.pass_ns : 1);
+        return gang__sim_put(sim, later) ? GANG_OK : GANG_ENOMEM;
+    }
     if (e->class == GANG__SIM_NODE_SET)
         return set_state(sim, node, (int32_t)e->epoch, "the state of the node was changed");
     if (!expect_failure(sim, node))

@@ -88,26 +88,29 @@ static bool make_room(gang_sim *sim)
 
 static struct gang_sim_view look(gang_sim *sim)
 {
-    size_t n = sim->actives, room = sim->view_room;
+    size_t n = 0, room = sim->view_room;
     int64_t *c[COLUMNS];
     for (size_t i = 0; i < COLUMNS; i++)
         c[i] = sim->view + i * room;
-    qsort(sim->active, n, sizeof(*sim->active), by_index);
-    for (size_t i = 0; i < n; i++) {
+    qsort(sim->active, sim->actives, sizeof(*sim->active), by_index);
+    for (size_t i = 0; i < sim->actives; i++) {
         struct gang__sim_job *j = &sim->job[sim->active[i]];
         j->active = (uint32_t)i + 1;
+        if (j->done_ns != GANG_TRACE_UNKNOWN)
+            continue; /* it has ended, and the scheduler is about to hear of it */
         gang__sim_progress(sim, j);
-        c[0][i] = sim->active[i];
-        c[1][i] = j->submit_ns;
-        c[2][i] = j->run_ns;
-        c[3][i] = j->limit_ns;
-        c[4][i] = j->left_ns;
-        c[5][i] = j->ran_ns;
-        c[6][i] = j->gpu_milli;
-        c[7][i] = j->cpu_milli;
-        c[8][i] = j->tasks;
-        c[9][i] = j->queue;
-        c[10][i] = j->state == GANG_JOB_RUNNING;
+        c[0][n] = sim->active[i];
+        c[1][n] = j->submit_ns;
+        c[2][n] = j->run_ns;
+        c[3][n] = j->limit_ns;
+        c[4][n] = j->left_ns;
+        c[5][n] = j->ran_ns;
+        c[6][n] = j->gpu_milli;
+        c[7][n] = j->cpu_milli;
+        c[8][n] = j->tasks;
+        c[9][n] = j->queue;
+        c[10][n] = j->state == GANG_JOB_RUNNING;
+        n++;
     }
     return (struct gang_sim_view){sizeof(struct gang_sim_view),
                                   n,
@@ -125,12 +128,23 @@ static struct gang_sim_view look(gang_sim *sim)
                                   c[10]};
 }
 
-/* What it had of GPUs (without: of cores), times time. */
-static bool is_served(const gang_sim *sim, const struct gang__sim_job *j)
+/* Has it had its share of GPUs (without: of cores), times time? If not, and it runs, it will. */
+static bool is_served(gang_sim *sim, const struct gang__sim_job *j)
 {
     int64_t split = sim->opts.las_split_ns ? sim->opts.las_split_ns : INT64_C(18000000000000);
     int64_t milli = j->gpu_milli ? j->gpu_milli : j->cpu_milli;
-    return gang__mul_div(j->ran_ns, milli, 1000) >= split;
+    int64_t until = milli ? gang__mul_div_up(split, 1000, milli) : INT64_MAX; /* has it run */
+    if (j->ran_ns >= until)
+        return true;
+    if (j->state == GANG_JOB_RUNNING && sim->now_ns < INT64_MAX - (until - j->ran_ns))
+        sim->decide_ns = gang__least(sim->decide_ns, sim->now_ns + (until - j->ran_ns));
+    return false;
+}
+
+void gang__sim_watch(gang_sim *sim, const struct gang__sim_job *j)
+{
+    if (sim->opts.policy == GANG_SIM_POLICY_LAS && !sim->ops.score)
+        (void)is_served(sim, j);
 }
 
 static int32_t score(gang_sim *sim, const struct gang_sim_view *v)
@@ -172,7 +186,8 @@ static gang_result order(gang_sim *sim, const struct gang_sim_view *v)
 
 /* ---- selection ------------------------------------------------------------------------------- */
 
-/* Those that wait before those that run, of equal scores; then by age. */
+/* Of equal scores those that wait before those that run (but with LAS, whose queues are in the order of age); then by
+ * age. */
 static bool is_before(const gang_sim *sim, const struct gang_sim_view *v, uint32_t a, uint32_t b)
 {
     double x = sim->score[a], y = sim->score[b];
@@ -180,7 +195,10 @@ static bool is_before(const gang_sim *sim, const struct gang_sim_view *v, uint32
         return isnan(x) == isnan(y) ? a < b : isnan(y);
     if (x != y)
         return x < y;
-    return v->running[a] != v->running[b] ? v->running[a] < v->running[b] : a < b;
+    if (v->running[a] != v->running[b] &&
+        (sim->ops.score || sim->opts.policy != GANG_SIM_POLICY_LAS))
+        return v->running[a] < v->running[b];
+    return v->submit_ns[a] != v->submit_ns[b] ? v->submit_ns[a] < v->submit_ns[b] : a < b;
 }
 
 /* Merge sort of positions, stable. */
@@ -263,8 +281,11 @@ static gang_result select_jobs(gang_sim *sim, const struct gang_sim_view *v)
 
 gang_result gang__sim_decide(gang_sim *sim)
 {
+    sim->decide_ns = INT64_MAX;
     if (!has_scores(sim) || sim->actives == 0)
         return GANG_OK;
+    if (sim->ops.score && sim->opts.pass_ns > 0)
+        sim->decide_ns = sim->now_ns + 1; /* it may look at the clock: each pass */
     if (!make_room(sim))
         return GANG_ENOMEM;
     struct gang_sim_view v = look(sim);

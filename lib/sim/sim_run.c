@@ -32,6 +32,7 @@ static int64_t next_arrival(const gang_sim *sim)
 static int64_t next_run(const gang_sim *sim)
 {
     int64_t due = sim->dirty ? sim->now_ns : gang_sched_next(sim->sched);
+    due = sim->actives ? gang__least(due, sim->decide_ns) : due;
     due = due > sim->now_ns ? due : sim->now_ns;
     return due == INT64_MAX ? due : round_up(due, sim->opts.pass_ns);
 }
@@ -42,12 +43,6 @@ static bool is_over(const gang_sim *sim, int64_t run)
     if (sim->arrival < sim->orders || sim->live || sim->dirty)
         return false;
     return run == INT64_MAX || (sim->pending == 0 && sim->runs_now == 0 && sim->suspended == 0);
-}
-
-static void go_to(gang_sim *sim, int64_t at_ns)
-{
-    sim->now_ns = at_ns;
-    gang__sim_spend(sim);
 }
 
 /* ---- what ------------------------------------------------------------------------------------ */
@@ -106,6 +101,17 @@ static void count(gang_sim *sim, struct bounds *b)
     sim->stop = sim->stop ? sim->stop : stop;
 }
 
+/* What a run of the cycle, or a failure, came to; again in the next run if memory is short. */
+static gang_result settle(gang_sim *sim)
+{
+    sim->unsettled = true;
+    gang_result r = gang__sim_settle(sim);
+    if (r == GANG_OK)
+        r = gang__sim_sample(sim);
+    sim->unsettled = r != GANG_OK;
+    return r;
+}
+
 /* The first that lies in the heap. If memory is short it lies there again. */
 static gang_result one_event(gang_sim *sim, struct bounds *b)
 {
@@ -118,7 +124,7 @@ static gang_result one_event(gang_sim *sim, struct bounds *b)
         (void)gang__sim_put(sim, e); /* there is room */
     else
         count(sim, b);
-    return r;
+    return r == GANG_OK && sim->touched ? settle(sim) : r;
 }
 
 static gang_result one_arrival(gang_sim *sim, struct bounds *b)
@@ -147,9 +153,7 @@ static gang_result cycle(gang_sim *sim, struct bounds *b)
         return r;
     sim->dirty = false;
     sim->runs++;
-    r = gang__sim_settle(sim);
-    if (r == GANG_OK)
-        r = gang__sim_sample(sim);
+    r = settle(sim);
     if (due)
         count(sim, b);
     return r;
@@ -196,7 +200,7 @@ static gang_result begin(gang_sim *sim)
     gang_result r = gang__sim_nodes(sim);
     if (r == GANG_OK)
         r = gang__sim_fail_begin(sim);
-    return r == GANG_OK ? gang__sim_settle(sim) : r; /* of a run that memory cut short */
+    return r == GANG_OK && sim->unsettled ? settle(sim) : r;
 }
 
 /* One instant. *why: GANG_SIM_*, or -1: on. */
@@ -208,16 +212,16 @@ static gang_result step(gang_sim *sim, struct bounds *b, int32_t *why)
     if (next == INT64_MAX || is_over(sim, run)) {
         *why = GANG_SIM_DONE;
         if (b->of.has_until && b->of.until_ns > sim->now_ns)
-            go_to(sim, b->of.until_ns);
+            sim->now_ns = b->of.until_ns;
         return GANG_OK;
     }
     if (b->of.has_until && next > b->of.until_ns) {
         *why = GANG_SIM_AT_UNTIL;
         if (b->of.until_ns > sim->now_ns)
-            go_to(sim, b->of.until_ns);
+            sim->now_ns = b->of.until_ns;
         return GANG_OK;
     }
-    go_to(sim, next);
+    sim->now_ns = next;
     gang_result r =
         sim->opts.same_instant == GANG_SIM_ONE_BY_ONE ? one_by_one(sim, b) : together(sim, b);
     if (sim->stop)

@@ -202,9 +202,9 @@ static void add_usage(const struct gather *g, struct gang_sim_stats *s)
     if (!first)
         return;
     const struct gang__sim_area *a = &sim->at_submit[first - sim->job];
-    const struct gang__sim_area *b = &sim->at_submit[last - sim->job];
+    const struct gang__sim_area now = gang__sim_area(sim), *b = &sim->at_submit[last - sim->job];
     if (first->submit_ns == last->submit_ns)
-        b = sim->over ? &sim->at_last_end : &sim->area;
+        b = sim->over ? &sim->at_last_end : &now;
     s->cpu_utilisation = over(b->cpu - a->cpu, b->cpu_all - a->cpu_all);
     s->memory_utilisation = over(b->memory - a->memory, b->memory_all - a->memory_all);
     s->gpu_utilisation = over(b->gpu - a->gpu, b->gpu_all - a->gpu_all);

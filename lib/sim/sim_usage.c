@@ -7,13 +7,12 @@
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-void gang__sim_spend(gang_sim *sim)
+struct gang__sim_area gang__sim_area(const gang_sim *sim)
 {
     double s = (double)(sim->now_ns - sim->used_until_ns) / 1e9;
-    struct gang__sim_area *a = &sim->area;
-    sim->used_until_ns = sim->now_ns;
+    struct gang__sim_area now = sim->area, *a = &now;
     if (s <= 0)
-        return;
+        return now;
     a->cpu += (double)sim->cpu_used * s;
     a->memory += (double)sim->memory_used * s;
     a->gpu += (double)sim->gpu_used * s;
@@ -22,6 +21,13 @@ void gang__sim_spend(gang_sim *sim)
     a->gpu_all += (double)sim->gpu_all * s;
     a->stray += (double)sim->gpu_stray * s;
     a->free += (double)(sim->gpu_all - sim->gpu_used) * s;
+    return now;
+}
+
+void gang__sim_spend(gang_sim *sim)
+{
+    sim->area = gang__sim_area(sim);
+    sim->used_until_ns = sim->now_ns;
 }
 
 static void spend_share(const gang_sim *sim, struct gang__sim_share *h)
@@ -141,9 +147,26 @@ static gang_result add_node(gang_sim *sim, gang_node_id id)
     return GANG_OK;
 }
 
+/* As the cluster has it now. */
+static void take_node(gang_sim *sim, struct gang__sim_node *n, const struct gang_node_info *info)
+{
+    int64_t gpu_milli = (int64_t)info->gpu_count * 1000;
+    bool up = info->state != GANG_NODE_DOWN;
+    n->seen = true;
+    if (n->cpu_milli == info->cpu_milli && n->memory_bytes == info->memory_bytes &&
+        n->gpu_milli == gpu_milli && n->up == up)
+        return;
+    gang__sim_spend(sim);
+    count_node(sim, n, -1);
+    n->cpu_milli = info->cpu_milli;
+    n->memory_bytes = info->memory_bytes;
+    n->gpu_milli = gpu_milli;
+    n->up = up;
+    count_node(sim, n, 1);
+}
+
 gang_result gang__sim_nodes(gang_sim *sim)
 {
-    gang__sim_spend(sim);
     for (size_t i = 0; i < sim->nodes; i++)
         sim->node[i].seen = false;
     for (gang_node_id id = gang_node_next(sim->cluster, GANG_ID_NONE); id;
@@ -159,17 +182,10 @@ gang_result gang__sim_nodes(gang_sim *sim)
                 return r;
             index = (int64_t)sim->nodes - 1;
         }
-        struct gang__sim_node *n = &sim->node[index];
-        count_node(sim, n, -1);
-        n->seen = true;
-        n->cpu_milli = info.cpu_milli;
-        n->memory_bytes = info.memory_bytes;
-        n->gpu_milli = (int64_t)info.gpu_count * 1000;
-        n->up = info.state != GANG_NODE_DOWN;
-        count_node(sim, n, 1);
+        take_node(sim, &sim->node[index], &info);
     }
     for (size_t i = 0; i < sim->nodes; i++)
-        if (!sim->node[i].seen)
+        if (!sim->node[i].seen && sim->node[i].up)
             gang__sim_node_state(sim, i, false);
     return GANG_OK;
 }

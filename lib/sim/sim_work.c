@@ -149,6 +149,7 @@ static gang_result expect_next(gang_sim *sim, size_t index)
     const struct gang__sim_job *j = &sim->job[index];
     bool ok = true;
     if (j->works && j->done_ns == GANG_TRACE_UNKNOWN) {
+        gang__sim_watch(sim, j);
         int64_t end = end_of(sim, j), fail = gang__sim_task_failure(sim, index);
         ok = expect(sim, index, GANG__SIM_END, at_tick(sim, end));
         if (ok && fail < end)

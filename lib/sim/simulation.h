@@ -121,6 +121,7 @@ struct gang__sim_node {
     int32_t model;     /* of gang_sim.models; -1: no GPU */
     uint32_t failures; /* draws taken */
     bool up, seen;
+    uint64_t lost_in; /* the runs of the cycle when it was lost, + 1: the scheduler hears of it in the next one */
 };
 
 /* Amounts times time, in double: exact for all that matters, and it does not overflow. */
@@ -154,6 +155,8 @@ struct gang_sim {
     int64_t first_submit_ns, last_submit_ns, last_end_ns;
     int64_t events, runs;
     bool began, dirty; /* something happened that a run is to see */
+    bool unsettled;    /* memory was short after a run */
+    int64_t decide_ns; /* when scores change by themselves; INT64_MAX: they do not */
 
     struct gang__sim_job *job;
     size_t jobs, job_room;
@@ -247,8 +250,9 @@ gang_result gang__sim_settle(gang_sim *sim);
 gang_result gang__sim_nodes(gang_sim *sim); /* as the cluster has them now */
 int64_t gang__sim_node_index(const gang_sim *sim, gang_node_id id); /* -1: not known */
 void gang__sim_node_state(gang_sim *sim, size_t node, bool up);
-/* Time passes: up to now_ns. */
+/* Time passes, up to now_ns: before anything changes, and only then, so that sums do not depend on where a run was cut. */
 void gang__sim_spend(gang_sim *sim);
+struct gang__sim_area gang__sim_area(const gang_sim *sim);
 /* Where a job is, from now on. `alloc` GANG_ID_NONE: nowhere. */
 gang_result gang__sim_place(gang_sim *sim, size_t index, gang_alloc_id alloc);
 gang_result gang__sim_sample(gang_sim *sim);
@@ -269,5 +273,7 @@ int64_t gang__sim_first_priority(const gang_sim *sim, const struct gang__sim_job
                                  int64_t priority);
 bool gang__sim_selects(const gang_sim *sim);
 gang_result gang__sim_decide(gang_sim *sim);
+/* It runs from now on: when does its score change by itself? */
+void gang__sim_watch(gang_sim *sim, const struct gang__sim_job *j);
 
 #endif

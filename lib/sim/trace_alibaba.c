@@ -80,7 +80,18 @@ gang_result gang__trace_read_openb(struct gang__trace_reader *r)
 
 /* ---- PAI: a row is a group, in any order --------------------------------------------------- */
 
-enum pai_column { A_JOB, A_TASK, A_INSTANCES, A_STATUS, A_START, A_END, A_CPU, A_MEM, A_GPU, A_TYPE };
+enum pai_column {
+    A_JOB,
+    A_TASK,
+    A_INSTANCES,
+    A_STATUS,
+    A_START,
+    A_END,
+    A_CPU,
+    A_MEM,
+    A_GPU,
+    A_TYPE
+};
 static const char *const pai_columns[] = {"job_name",   "task_name", "inst_num", "status",
                                           "start_time", "end_time",  "plan_cpu", "plan_mem",
                                           "plan_gpu",   "gpu_type"};

@@ -14,6 +14,7 @@ gang_result gang__trace_piece_read(struct gang__trace_reader *r,
     gang_result result =
         gang__json_parse(piece->text, piece->length, &limits, &r->trace->mem, &root, r->error);
     if (result != GANG_OK) {
+        r->error->column += r->error->line == 1 ? piece->before : 0;
         r->error->line += piece->line - 1;
         return result;
     }

@@ -9,7 +9,8 @@
 struct gang__trace_piece {
     const char *text;
     size_t length;
-    int64_t line; /* of its first byte, from 1 */
+    int64_t line;   /* of its first byte, from 1 */
+    int64_t before; /* characters before it in its line */
 };
 
 /* Parse it and hand its cursor to `read`. A text that is no JSON is an error; what `read` says is judged as a

@@ -193,7 +193,7 @@ static bool is_blank(const char *s, size_t n)
 
 gang_result gang__trace_read_jsonl(struct gang__trace_reader *r)
 {
-    struct gang__trace_piece piece = {r->text, 0, 0};
+    struct gang__trace_piece piece = {r->text, 0, 0, 0};
     const char *end = r->text + r->length;
     for (const char *at = r->text; at < end && !gang__trace_full(r); at += piece.length + 1) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));

@@ -123,12 +123,24 @@ struct walk {
     const char *at;
     const char *end;
     int64_t line;
+    int64_t before; /* characters before it in its line */
 };
+
+static void go_to(struct walk *w, const char *to)
+{
+    for (; w->at < to; w->at++) {
+        w->before += ((unsigned char)*w->at & 0xc0) != 0x80;
+        if (*w->at == '\n') {
+            w->line++;
+            w->before = 0;
+        }
+    }
+}
 
 static void skip_space(struct walk *w)
 {
-    for (; w->at < w->end && strchr(" \t\r\n", *w->at) && *w->at; w->at++)
-        w->line += *w->at == '\n';
+    while (w->at < w->end && (*w->at == ' ' || *w->at == '\t' || *w->at == '\r' || *w->at == '\n'))
+        go_to(w, w->at + 1);
 }
 
 /* The end of the object that begins here; the end of the text if there is none. */
@@ -156,6 +168,7 @@ static gang_result broken(struct gang__trace_reader *r, const struct walk *w, co
 {
     gang__error(r->error, GANG_EPARSE, NULL, "%s", what);
     r->error->line = w->line;
+    r->error->column = w->before + 1;
     return GANG_EPARSE;
 }
 
@@ -163,23 +176,23 @@ static gang_result read_element(struct gang__trace_reader *r, struct walk *w, si
 {
     if (w->at == w->end || *w->at != '{')
         return broken(r, w, "an object should be here");
-    struct gang__trace_piece piece = {w->at, (size_t)(end_of_object(w) - w->at), w->line};
+    struct gang__trace_piece piece = {w->at, (size_t)(end_of_object(w) - w->at), w->line,
+                                      w->before};
     gang_result result = gang__trace_piece_read(r, &piece, read_job);
     if (result != GANG_OK)
         return gang__error_at(r->error, result, "[%zu]", index);
-    for (const char *stop = w->at + piece.length; w->at < stop; w->at++)
-        w->line += *w->at == '\n';
+    go_to(w, w->at + piece.length);
     skip_space(w);
     return GANG_OK;
 }
 
 gang_result gang__trace_read_philly_log(struct gang__trace_reader *r)
 {
-    struct walk w = {r->text, r->text + r->length, 1};
+    struct walk w = {r->text, r->text + r->length, 1, 0};
     skip_space(&w);
     if (w.at == w.end || *w.at != '[')
         return broken(r, &w, "an array of jobs should be here");
-    w.at++;
+    go_to(&w, w.at + 1);
     skip_space(&w);
     bool is_over = w.at < w.end && *w.at == ']';
     for (size_t i = 0; !is_over; i++) {
@@ -189,10 +202,10 @@ gang_result gang__trace_read_philly_log(struct gang__trace_reader *r)
         is_over = w.at < w.end && *w.at == ']';
         if (!is_over && (w.at == w.end || *w.at != ','))
             return broken(r, &w, "',' or ']' should be here");
-        w.at += !is_over;
+        go_to(&w, w.at + !is_over);
         skip_space(&w);
     }
-    w.at++;
+    go_to(&w, w.at + 1);
     skip_space(&w);
     return w.at < w.end ? broken(r, &w, "text after the array") : GANG_OK;
 }

@@ -171,8 +171,11 @@ static gang_result take_column(struct gang__trace_table *t, size_t field)
 static gang_result read_header(struct gang__trace_table *t)
 {
     gang_result r = next_record(t);
-    if (r == GANG_ENOENT)
-        return broken(t, t->begin, GANG_EPARSE, "no header");
+    if (r == GANG_ENOENT) {
+        gang__error(t->reader->error, GANG_EPARSE, NULL, "no header");
+        t->reader->error->line = 1;
+        return GANG_EPARSE;
+    }
     GANG__TRACE_TRY(r);
     t->width = t->fields;
     for (size_t i = 0; i < t->fields; i++)
@@ -246,7 +249,7 @@ bool gang__table_is(const char *text, size_t length, const char *const *columns,
     const char *stop = memchr(text, '\n', length);
     stop = stop ? stop : text + length;
     stop -= stop > text && stop[-1] == '\r';
-    size_t found = 0;
+    uint32_t found = 0;
     for (const char *s = text, *field = text; s <= stop; s++) {
         if (s < stop && *s != ',')
             continue;
@@ -254,10 +257,10 @@ bool gang__table_is(const char *text, size_t length, const char *const *columns,
         if (name.n > 1 && name.s[0] == '"' && s[-1] == '"')
             name = (struct gang__slice){field + 1, name.n - 2};
         for (size_t i = 0; i < count; i++)
-            found += gang__slice_is(name, columns[i]);
+            found |= (uint32_t)gang__slice_is(name, columns[i]) << i;
         field = s + 1;
     }
-    return found == count;
+    return found == (UINT32_C(1) << count) - 1;
 }
 
 /* ---- values ---- */
