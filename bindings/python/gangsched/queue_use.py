@@ -38,8 +38,9 @@ class QueueUse(Mapping[str, Dict[str, Any]]):
             rows[name] = _row(info, names)
             parents[name] = called.get(int(info.parent))
             number = lib.gang_queue_next(sched, number)
-        known: Mapping[str, Dict[str, Any]] = tree if tree is not None else {}
-        listed = [{"parent": parents[name], **known.get(name, {}), "name": name} for name in rows]
+        said: Dict[str, Dict[str, Any]] = dict(tree) if tree is not None else {}
+        nothing: Dict[str, Any] = {}
+        listed = [{"parent": parents[name], **said.get(name, nothing), "name": name} for name in rows]
         return cls(Queues(listed), rows)
 
     def __getitem__(self, name: str) -> Dict[str, Any]:

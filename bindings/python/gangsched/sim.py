@@ -466,7 +466,11 @@ class Session(Handle):
         """Of all jobs, by index; one without a name has its index. O(jobs)."""
         with self._held() as sim, self._traces_held():
             count = self._info(sim).jobs
-            return texts(count, lambda room, size, ends: lib.gangsched_py_sim_names(sim, count, room, size, ends))
+
+            def fill(room: Any, size: int, ends: Any) -> int:
+                return int(lib.gangsched_py_sim_names(sim, count, room, size, ends))
+
+            return texts(count, fill)
 
     def find(self, job: JobRef) -> int:
         """The index of a job by its name, the first one; an index is given back.

@@ -351,15 +351,17 @@ def _words(trace: Any) -> Dict[str, List[str]]:
     count = lib.gang_trace_count(trace)
 
     def words(which: int) -> List[str]:
-        return texts(count, lambda room, size, ends: lib.gangsched_py_trace_words(trace, which, count, room, size, ends))
+        def fill(room: Any, size: int, ends: Any) -> int:
+            return int(lib.gangsched_py_trace_words(trace, which, count, room, size, ends))
+
+        return texts(count, fill)
 
     return {"job": words(0), "queue": words(1), "user": words(2)}
 
 
 def _whole(value: Any, scale: int, name: str, i: int) -> int:
     try:
-        found: int = int(value) * scale if isinstance(value, int) else round(float(value) * scale)
-        return found
+        return int(value) * scale if isinstance(value, int) else int(round(float(value) * scale))
     except (TypeError, ValueError, OverflowError):
         raise InvalidArgument("%s[%d]: %r is no number" % (name, i, value), path="%s[%d]" % (name, i)) from None
 
