@@ -129,12 +129,11 @@ static gang_result add_node(gang_sim *sim, gang_node_id id)
 {
     struct gang__sim_node *was = sim->node;
     int32_t model = model_of(sim, id);
-    /* The table first, as it walks the links while they are still where it knows them. */
     if (model == -2 || gang__names_reserve(&sim->node_by_id, &sim->mem) != GANG_OK ||
         !gang__grow(&sim->mem, (void **)&sim->node, &sim->node_room, sim->nodes + 1,
                     sizeof(*sim->node)))
         return GANG_ENOMEM;
-    if (sim->node != was) { /* the links moved */
+    if (sim->node != was) { /* the links, which lie in them, moved */
         memset(sim->node_by_id.bucket, 0, sim->node_by_id.room * sizeof(*sim->node_by_id.bucket));
         sim->node_by_id.count = 0;
         for (size_t i = 0; i < sim->nodes; i++)

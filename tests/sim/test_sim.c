@@ -46,6 +46,20 @@ START_TEST(who_does_not_fit_waits_until_somebody_ends)
 }
 END_TEST
 
+START_TEST(there_may_be_many_nodes)
+{
+    sim_close(&s);
+    sim_open(&s, 700, 4);
+    sim_job(&s, 0, 10, 2800);
+    sim_make(&s, NULL);
+    sim_run(&s, -1);
+    ck_assert_time(sim_get(&s, 0).end_ns, 10);
+    struct gang_sim_stats st = GANG_SIM_STATS_INIT;
+    MUST(gang_sim_get_stats(s.sim, NULL, &st));
+    ck_assert_double_eq_tol(st.gpu_utilisation, 1, 1e-12);
+}
+END_TEST
+
 START_TEST(a_run_time_of_nothing_ends_at_once)
 {
     sim_job(&s, 3, 0, 1);
@@ -686,6 +700,7 @@ int main(void)
     tcase_add_checked_fixture(c, open_two, close_all);
     tcase_add_test(c, a_job_runs_as_long_as_its_trace_says);
     tcase_add_test(c, who_does_not_fit_waits_until_somebody_ends);
+    tcase_add_test(c, there_may_be_many_nodes);
     tcase_add_test(c, a_run_time_of_nothing_ends_at_once);
     tcase_add_test(c, who_could_never_run_is_refused_and_the_rest_goes_on);
     tcase_add_test(c, a_time_limit_ends_it_unless_nobody_is_to_be_stopped);
