@@ -34,8 +34,8 @@ _WHERE = {
     "Result": "result",
     "View": "policy",
     "per_job": "policy",
-    "compare": "sweep",
-    "sweep": "sweep",
+    "compare": "sweeps",
+    "sweep": "sweeps",
     "ffi": "_native",
     "lib": "_native",
     "AlreadyExists": "errors",
@@ -90,8 +90,8 @@ if TYPE_CHECKING:
     from .result import Result as Result
     from .sim import Session as Session
     from .sim import simulate as simulate
-    from .sweep import compare as compare
-    from .sweep import sweep as sweep
+    from .sweeps import compare as compare
+    from .sweeps import sweep as sweep
     from .trace import Trace as Trace
 
 __all__ = ["__version__", *_WHERE]

@@ -5,7 +5,7 @@ from typing import Any, Callable, List, Optional
 
 from ._gangsched import ffi, lib
 
-__all__ = ["ffi", "lib", "new", "text", "texts", "utf8", "Writer", "Call"]
+__all__ = ["callback", "ffi", "lib", "new", "text", "texts", "utf8", "Writer", "Call"]
 
 
 def new(name: str) -> Any:
@@ -79,11 +79,10 @@ class Call:
         self.error: Optional[BaseException] = None
         self.user = ffi.new_handle(self)
 
-    def failed(self, error: BaseException) -> int:
-        """Keep an exception, the first one; what the callback is to return."""
+    def failed(self, error: BaseException) -> None:
+        """Keep an exception, the first one."""
         if self.error is None:
             self.error = error
-        return 1
 
     def settle(self) -> None:
         """Raise what was kept."""
@@ -106,14 +105,33 @@ class Writer(Call):
         return b"".join(self.pieces).decode("utf-8", "replace")
 
 
-@ffi.def_extern()  # type: ignore[misc]
+def callback(failed: int) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Makes a function the body of the ``extern "Python"`` function of its name. Its last argument is ``user``, the
+    handle of a :class:`Call`, which keeps what it raises.
+
+    Not by "try" in the function: Ctrl-C may come before its first line.
+
+    Args:
+        failed: what the library gets then.
+    """
+
+    def keep(kind: Any, error: BaseException, trace: Any) -> None:
+        if trace is not None:
+            call: Call = ffi.from_handle(trace.tb_frame.f_locals["user"])
+            call.failed(error.with_traceback(trace))
+
+    def wrap(function: Callable[..., int]) -> Callable[..., int]:
+        ffi.def_extern(name=function.__name__, error=failed, onerror=keep)(function)
+        return function
+
+    return wrap
+
+
+@callback(failed=1)
 def gangsched_py_write(piece: Any, length: int, user: Any) -> int:
     writer: Writer = ffi.from_handle(user)
-    try:
-        writer.take(bytes(ffi.buffer(piece, length)))
-        return 0
-    except BaseException as error:
-        return writer.failed(error)
+    writer.take(bytes(ffi.buffer(piece, length)))
+    return 0
 
 
 WRITE = lib.gangsched_py_write

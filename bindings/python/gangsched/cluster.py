@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import nodes as _nodes
-from ._native import WRITE, Call, Writer, ffi, lib, new, text, utf8
+from ._native import WRITE, Call, Writer, callback, ffi, lib, new, text, utf8
 from .allocation import Allocation, Explanation
 from .case import Case, Source, load
 from .errors import GangError, InvalidArgument, NotFound, check, new_error
@@ -434,11 +434,10 @@ class Cluster(Handle):
     @contextmanager
     def _working(self) -> Iterator[Any]:
         """The cluster's one worker, for this thread alone."""
-        with self._lock:
-            box = self._open()
+        with self._held() as cluster:
             if self._worker is None:
                 out = ffi.new("gang_worker **")
-                check(lib.gang_worker_new(box.pointer, out))
+                check(lib.gang_worker_new(cluster, out))
                 self._worker = out[0]
             yield self._worker
 
@@ -534,14 +533,11 @@ class Lines(Call):
         self.found: List[str] = []
 
 
-@ffi.def_extern()  # type: ignore[misc]
+@callback(failed=1)
 def gangsched_py_explain(explanation: Any, user: Any) -> int:
     lines: Lines = ffi.from_handle(user)
-    try:
-        lines.found.append(text(explanation.text))
-        return 0
-    except BaseException as error:
-        return lines.failed(error)
+    lines.found.append(text(explanation.text))
+    return 0
 
 
 __all__ = ["Cluster", "Node", "NotFound", "Wanted"]

@@ -43,6 +43,15 @@ class Box:
     def retain(self) -> None:
         self._others.append(None)
 
+    @contextmanager
+    def kept(self) -> Iterator[Any]:
+        """The pointer, which lasts meanwhile."""
+        self.retain()
+        try:
+            yield self.pointer
+        finally:
+            self.release()
+
     def release(self) -> None:
         try:
             self._others.pop()
@@ -87,9 +96,9 @@ class Handle:
 
     @contextmanager
     def _held(self) -> Iterator[Any]:
-        """The pointer, for this thread alone."""
-        with self._lock:
-            yield self._open().pointer
+        """The pointer, for this thread alone. It lasts until the end, even if a callback closes the object."""
+        with self._lock, self._open().kept() as pointer:
+            yield pointer
 
     def _open(self) -> Box:
         box = self._box

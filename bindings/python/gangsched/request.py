@@ -4,7 +4,7 @@
 import weakref
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional
 
-from ._native import Call, ffi, lib
+from ._native import Call, callback, ffi, lib
 from .case import Case, job_dict
 from .errors import InvalidArgument, check, new_error
 from .handle import Box
@@ -76,28 +76,24 @@ class Scorer(Call):
         self.score = score
 
 
-@ffi.def_extern()  # type: ignore[misc]
+@callback(failed=lib.GANG_EINVAL)
 def gangsched_py_place_score(group: int, rows: Any, size: int, count: int, scores: Any, user: Any) -> int:
-    scorer: Scorer = ffi.from_handle(user)
-    try:
-        import numpy
+    import numpy
 
-        names = ["node", "cpu_free", "memory_free", "gpu_free", "gpus_free", "tasks"]
-        kind = numpy.dtype(
-            {"names": names, "formats": ["u8"] + ["i8"] * 5, "offsets": [8 * i for i in range(6)], "itemsize": size}
-        )
-        candidates = numpy.frombuffer(ffi.buffer(rows, size * count), dtype=kind).copy()
-        out = numpy.frombuffer(ffi.buffer(scores, 8 * count), dtype=numpy.int64)
-        found = numpy.asarray(scorer.score(group, candidates))
-        if found.shape != (count,):
-            raise InvalidArgument("score() must give one number for each of %d candidates" % count)
-        if found.dtype.kind == "f":
-            found = numpy.nan_to_num(found, nan=-(2.0**63), posinf=2.0**62, neginf=-(2.0**63))
-        out[:] = found
-        return 0
-    except BaseException as error:
-        scorer.failed(error)
-        return int(lib.GANG_EINVAL)
+    scorer: Scorer = ffi.from_handle(user)
+    names = ["node", "cpu_free", "memory_free", "gpu_free", "gpus_free", "tasks"]
+    kind = numpy.dtype(
+        {"names": names, "formats": ["u8"] + ["i8"] * 5, "offsets": [8 * i for i in range(6)], "itemsize": size}
+    )
+    candidates = numpy.frombuffer(ffi.buffer(rows, size * count), dtype=kind).copy()
+    out = numpy.frombuffer(ffi.buffer(scores, 8 * count), dtype=numpy.int64)
+    found = numpy.asarray(scorer.score(group, candidates))
+    if found.shape != (count,):
+        raise InvalidArgument("score() must give one number for each of %d candidates" % count)
+    if found.dtype.kind == "f":
+        found = numpy.nan_to_num(found, nan=-(2.0**63), posinf=2.0**62, neginf=-(2.0**63))
+    out[:] = found
+    return 0
 
 
 class Compiled:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Uni
 from ._native import ffi, lib, text
 from .allocation import Explanation
 from .errors import NotFound, NotSupported, check
+from .options import ns
 from .sim import ENDS, STATES, Info, JobRef, Session
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ class Result:
         session = Session(**self._made)
         try:
             for name, arguments in self._log:
-                if name == "_run_again":
+                if name == "_go":
                     if not _advance(session, at_s, *arguments):
                         break
                 elif name == "submit":
@@ -288,18 +289,15 @@ class Result:
         return "<p>%s</p>%s" % (repr(self).strip("<>"), summary_html({"": self}))
 
 
-def _advance(session: Session, at_s: Optional[float], until_s: Optional[float], events: int, why: str) -> bool:
+def _advance(session: Session, at_s: Optional[float], until_ns: Optional[int], events: int) -> bool:
     """One run again, as far as ``at_s``; False: there it is."""
-    if at_s is not None:
-        until_s = at_s if until_s is None else min(until_s, at_s)
-        if session.now_s >= at_s:
-            return False
-    elif why in ("done", "until"):
-        session.run(until_s)
-        return True
-    if events > 0:
-        session.run(until_s, events=events)
-    return at_s is None or session.now_s < at_s
+    at_ns = None if at_s is None else ns(at_s, "at_s")
+    if at_ns is not None and (until_ns is None or at_ns < until_ns):
+        if session.now_s < at_ns / 1e9:
+            session._go(at_ns, events)
+        return False
+    session._go(until_ns, events)
+    return True
 
 
 def _picklable(value: Any) -> bool:

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import options as _options
-from ._native import WRITE, Call, Writer, ffi, lib, new, text, texts, utf8
+from ._native import WRITE, Call, Writer, callback, ffi, lib, new, text, texts, utf8
 from .allocation import Explanation
 from .case import Case, Source, job_dict
 from .cluster import Cluster, Node
@@ -345,7 +345,7 @@ class Session(Handle):
 
         Args:
             until_s: up to and with this time of the simulation.
-            events: so many at most: arrivals, ends, failures, repairs.
+            events: up to the end of the instant in which so many have happened: arrivals, ends, failures, repairs.
             seconds: of real time, about.
             progress: True: show a bar (tqdm).
 
@@ -353,35 +353,32 @@ class Session(Handle):
             KeyboardInterrupt: Ctrl-C; what has happened stays, and it can be gone on with. So it is with what a function of
             yours raises.
         """
-        bounds, info, error = new("gang_sim_bounds"), new("gang_sim_info"), new_error()
-        bounds.every = EVERY
-        if until_s is not None:
-            bounds.has_until, bounds.until_ns = 1, _options.ns(until_s, "until_s")
-        if events is not None:
-            if events < 1:
-                raise InvalidArgument("events must be 1 or more", path="events")
-            bounds.max_events = events
-        host = self._host
+        if events is not None and events < 1:
+            raise InvalidArgument("events must be 1 or more", path="events")
+        until_ns = None if until_s is None else _options.ns(until_s, "until_s")
+        return self._go(until_ns, events or 0, seconds, progress)
+
+    def _go(self, until_ns: Optional[int], events: int, seconds: Optional[float] = None, progress: bool = False) -> Info:
+        bounds, error, host = new("gang_sim_bounds"), new_error(), self._host
+        bounds.every, bounds.max_events = EVERY, events
+        if until_ns is not None:
+            bounds.has_until, bounds.until_ns = 1, until_ns
         with self._held() as sim, self._traces_held(), self._bar(sim, progress):
             host.deadline = None if seconds is None else time.monotonic() + seconds
             host.late = False
             before = self._info(sim).events
-            result = lib.gang_sim_run(sim, bounds, info, error)
+            result = lib.gang_sim_run(sim, bounds, ffi.NULL, error)
             now = self._info(sim)
             why = WHY.get(now.why, str(now.why))
             if result != lib.GANG_EBUSY:
-                # Again it is to stop where it did, whatever it was that stopped it.
-                self._log.append(("_run_again", (until_s, now.events - before, why)))
+                # Runs end at the end of an instant. Again it is to stop where it did, whatever it was that stopped it.
+                stopped = why not in ("done", "until")
+                made = (int(now.now_ns), int(now.events - before)) if stopped else (until_ns, 0)
+                self._log.append(("_go", made))
             host.settle()
             if not host.late:
                 check(result, error)
             return self._told(now, "seconds" if host.late else why)
-
-    def _run_again(self, until_s: Optional[float], events: int, why: str) -> None:
-        if why in ("done", "until"):
-            self.run(until_s)
-        elif events > 0:
-            self.run(until_s, events=events)
 
     @contextmanager
     def _traces_held(self) -> Iterator[None]:
@@ -595,61 +592,43 @@ class Session(Handle):
 # ---- callbacks: the library's borders with the functions of Python -----------------------------
 
 
-@ffi.def_extern()  # type: ignore[misc]
+@callback(failed=1)
 def gangsched_py_event(event: Any, user: Any) -> int:
     host: _Host = ffi.from_handle(user)
-    try:
-        host.event(event)
-        return 0
-    except BaseException as error:
-        return host.failed(error)
+    host.event(event)
+    return 0
 
 
-@ffi.def_extern()  # type: ignore[misc]
+@callback(failed=1)
 def gangsched_py_go_on(now_ns: int, events: int, user: Any) -> int:
     host: _Host = ffi.from_handle(user)
-    try:
-        if host.tick is not None:
-            host.tick()
-        if host.deadline is not None and time.monotonic() >= host.deadline:
-            host.late = True
-            return 1
-        return 0
-    except BaseException as error:
-        return host.failed(error)
+    if host.tick is not None:
+        host.tick()
+    if host.deadline is not None and time.monotonic() >= host.deadline:
+        host.late = True
+    return 1 if host.late or host.error is not None else 0
 
 
-@ffi.def_extern()  # type: ignore[misc]
+@callback(failed=1)
 def gangsched_py_score(view: Any, score: Any, user: Any) -> int:
     host: _Host = ffi.from_handle(user)
-    try:
-        assert host.score is not None
-        write_scores(view, score, host.score)
-        return 0
-    except BaseException as error:
-        return host.failed(error)
+    assert host.score is not None
+    write_scores(view, score, host.score)
+    return 0
 
 
-@ffi.def_extern()  # type: ignore[misc]
+@callback(failed=1000)
 def gangsched_py_speed(index: int, tasks: int, count: int, user: Any) -> int:
     host: _Host = ffi.from_handle(user)
-    try:
-        assert host.speed is not None
-        return _within(host.speed(index, tasks, count) * 1000)
-    except BaseException as error:
-        host.failed(error)
-        return 1000
+    assert host.speed is not None
+    return _within(host.speed(index, tasks, count) * 1000)
 
 
-@ffi.def_extern()  # type: ignore[misc]
+@callback(failed=0)
 def gangsched_py_restart(index: int, gpu_milli: int, user: Any) -> int:
     host: _Host = ffi.from_handle(user)
-    try:
-        assert host.restart is not None
-        return _within(host.restart(index, gpu_milli / 1000) * 1e9)
-    except BaseException as error:
-        host.failed(error)
-        return 0
+    assert host.restart is not None
+    return _within(host.restart(index, gpu_milli / 1000) * 1e9)
 
 
 def _within(value: float) -> int:
