@@ -174,11 +174,13 @@ def detail_of(error: Any, path_prefix: str = "") -> GangError:
     """The exception that a filled ``struct gang_error *`` describes.
 
     Args:
-        path_prefix: beginning of the path that was made up for the call and means nothing to the caller.
+        path_prefix: beginnings of the path, with blanks between, that were made up for the call and mean nothing to
+            the caller.
     """
     path = text(error.path)
-    if path_prefix and path.startswith(path_prefix):
-        path = path[len(path_prefix) :].lstrip(".")
+    for prefix in path_prefix.split():
+        if path.startswith(prefix):
+            path = path[len(prefix) :].lstrip(".")
     said = text(error.text) or text(lib.gang_strerror(error.code))
     where = path
     if not where and error.line:

@@ -124,7 +124,9 @@ def fill(
     for name, value in options.items():
         if value is None:
             continue
-        if name in _TIMES:
+        if name == "checkpoint_s" and value == math.inf:
+            opts.checkpoint_ns = -1
+        elif name in _TIMES:
             setattr(opts, _TIMES[name], ns(value, name))
         elif name in _WORDS:
             setattr(opts, name, word(_WORDS[name], value, name))

@@ -40,6 +40,8 @@ class Request(Mapping[str, Any]):
         self, spec: Optional[Mapping[str, Any]] = None, *, score: Optional[Score] = None, **keywords: Any
     ) -> None:
         self._job = job_dict(spec, keywords)
+        #: whether the caller knows of `tasks`
+        self._flat = "tasks" not in {**(spec or {}), **keywords}
         self.score: Optional[Score] = spec.score if isinstance(spec, Request) and score is None else score
 
     def __getitem__(self, key: str) -> Any:
@@ -112,9 +114,10 @@ def compile_for(cluster: Box, request: Request, frame: Mapping[str, Any]) -> Com
         frame: levels and kinds of the cluster, which the reader wants to know.
 
     Raises:
-        InvalidArgument, OutOfRange, NotFound, ParseError: with the path, e.g. ``tasks[0].gpu``.
+        InvalidArgument, OutOfRange, NotFound, ParseError: with the path, e.g. ``tasks[1].gpu``.
     """
-    case = Case({**frame, "jobs": [dict(request)]}, path_prefix="jobs[0]")
+    prefix = "jobs[0] tasks[0]" if request._flat else "jobs[0]"
+    case = Case({**frame, "jobs": [dict(request)]}, path_prefix=prefix)
     spec = ffi.new("struct gang_request_spec *", case.c.jobs[0].request)
     scorer = None
     if request.score is not None:

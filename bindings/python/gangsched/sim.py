@@ -144,7 +144,7 @@ class Session(Handle):
         shift_s: added to the times of the trace.
         default_queue: of jobs whose queue is none of the tree.
         options: ``know`` what of run times: ``limit``, ``run``, ``predicted``; ``same_instant``: ``together``, ``one-by-one``;
-            ``start_s``, ``tick_s``, ``pass_s``, ``las_split_gpu_s``, ``restart_s``, ``stop_s``, ``checkpoint_s`` (0: all the time; -1e-9: never),
+            ``start_s``, ``tick_s``, ``pass_s``, ``las_split_gpu_s``, ``restart_s``, ``stop_s``, ``checkpoint_s`` (0: all the time; infinite: never),
             ``elastic`` (exponent, 1), ``node_mtbf_s``, ``node_repair_s``, ``task_mtbf_s``, ``loss`` (``count``, ``fail``, ``restart``,
             ``refill``, ``shrink``), ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``, ``no_limits``, ``linger_s``; of the
             scheduler ``no_preemption``, ``observe_only``, ``scale_guarantees``, ``refused_s``, ``max_evictions``, ``max_moves``,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package as a whole: what is reachable, how fast it comes, that it builds and installs offline."""
 
+import ast
 import os
 import re
 import shutil
@@ -91,6 +92,13 @@ def test_a_cluster_needs_neither_numpy_nor_pandas():
     )
     ran = in_a_process(code)
     assert ran.stdout.strip() == "[0, 0, 0, 0] Cluster True", ran.stderr
+
+
+def test_the_sources_are_those_of_python_3_9(root):
+    sources = [*(root / "bindings" / "python").glob("**/*.py")]
+    assert len(sources) > 20
+    for source in sources:
+        ast.parse(source.read_text(encoding="utf-8"), str(source), feature_version=(3, 9))
 
 
 def test_it_is_one_extension_for_all_versions_of_python():

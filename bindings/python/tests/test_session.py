@@ -253,6 +253,16 @@ def test_what_other_functions_raise_comes_out(cluster):
             session.cluster.check()
 
 
+@pytest.mark.parametrize("checkpoint, end", [(0, 110.0), (20, 120.0), (float("inf"), 160.0)])
+def test_work_is_lost_since_the_last_checkpoint(cluster, checkpoint, end):
+    whole = gs.Trace([{"submit_s": 0, "run_s": 100, "tasks": 2, "gpus": 8}])
+    with gs.Session(cluster, whole, checkpoint_s=checkpoint, loss="restart") as session:
+        session.set_node("n1", "down", at_s=50)
+        session.set_node("n1", "up", at_s=60)
+        session.run()
+        assert session.job(0)["end_s"] == end and session.job(0)["failures"] == 1
+
+
 def test_speed_and_restart_are_asked(cluster):
     elastic = gs.Trace([{"submit_s": 0, "run_s": 60, "tasks": 4, "min": 1, "gpus": 8}])
     result = gs.simulate(cluster, elastic, speed=lambda index, tasks, count: 0.1)
