@@ -9,8 +9,9 @@
     job = cluster.allocate(count=16, gpu=1, cpu=8, same="rack")
 
 What is where: :class:`Cluster` (machines, allocations), :class:`Request` (what a job needs), :class:`Queues`
-(who shares what), :class:`Trace` (jobs of the past), :func:`simulate`, :class:`Session` and :class:`Result` (what would
-happen), :class:`GangError` (what goes wrong). ``lib`` and ``ffi`` are the whole C interface, by cffi.
+(who shares what), :class:`Trace` (jobs of the past), :func:`simulate`, :class:`Session` and :class:`Result`
+(what would happen), :class:`GangError` (what goes wrong). ``lib`` and ``ffi`` are the whole C interface, by
+cffi.
 
 Importing this is cheap: what is needed is loaded when it is first used.
 """

@@ -44,7 +44,8 @@ def texts(count: int, fill: Callable[[Any, int, Any], int]) -> List[str]:
     """Many texts from one call of C.
 
     Args:
-        fill: puts them one after the other into a room of so many bytes, and where each ends into an array; if the room is
+        fill: puts them one after the other into a room of so many bytes, and where each ends into an array; if
+            the room is
             too small it returns GANG_ELIMIT, and the last end tells what would do.
 
     Raises:

@@ -160,9 +160,9 @@ class Cluster(Handle):
         """From a table with a header line: one machine a row.
 
         Columns, by name: ``name`` (or ``sn``), ``cpus`` (or ``cpu_milli``), ``mem_mib`` (or ``memory_mib``),
-        ``gpus`` (or ``gpu``), ``gpu_model`` (or ``model``), ``gpu_mem_mib``; those in ``levels`` say where it stands, and any
-        other is a label. The node lists of Alibaba's openb are such tables. Compressed files (``.gz`` and its like) are
-        read as they are.
+        ``gpus`` (or ``gpu``), ``gpu_model`` (or ``model``), ``gpu_mem_mib``; those in ``levels`` say where it
+        stands, and any other is a label. The node lists of Alibaba's openb are such tables. Compressed files
+        (``.gz`` and its like) are read as they are.
 
         Raises:
             ParseError: with the line.
@@ -221,9 +221,9 @@ class Cluster(Handle):
 
     @property
     def nodes(self) -> "pandas.DataFrame":
-        """One row a node, by name: ``state``, and capacity and what is free of it: ``cpus`` (cores), ``mem_mib``, ``gpus``
-        (devices), ``gpus_free`` (wholly free), ``gpu_free`` (shares included), ``gpu_model``; levels and kinds of the site.
-        O(nodes)."""
+        """One row a node, by name: ``state``, and capacity and what is free of it: ``cpus`` (cores),
+        ``mem_mib``, ``gpus`` (devices), ``gpus_free`` (wholly free), ``gpu_free`` (shares included),
+        ``gpu_model``; levels and kinds of the site. O(nodes)."""
         import pandas
 
         return pandas.DataFrame(self.table()).set_index("name")
@@ -235,7 +235,8 @@ class Cluster(Handle):
             return _nodes.table(cluster, self._levels(cluster), kinds)
 
     def node(self, node: Node) -> Dict[str, Any]:
-        """One node: a row of :attr:`nodes` with ``id``, ``gpu_share_free`` (devices, of each) and ``gpu_unhealthy`` (numbers).
+        """One node: a row of :attr:`nodes` with ``id``, ``gpu_share_free`` (devices, of each) and
+        ``gpu_unhealthy`` (numbers).
 
         Raises:
             NotFound, Stale: no such name, or gone.
@@ -265,7 +266,8 @@ class Cluster(Handle):
         return Snapshot(self)
 
     def check(self) -> None:
-        """Audit the records against the sum of the allocations. Nobody may change the cluster meanwhile. O(nodes + tasks).
+        """Audit the records against the sum of the allocations. Nobody may change the cluster meanwhile.
+        O(nodes + tasks).
 
         Raises:
             InvalidArgument: the first discrepancy.
@@ -292,7 +294,8 @@ class Cluster(Handle):
         return self._add(list(specs), "")
 
     def change(self, node: Node, **fields: Any) -> None:
-        """Describe a machine anew: fields that are given replace those there were. Its GPUs, links and cores cannot change.
+        """Describe a machine anew: fields that are given replace those there were. Its GPUs, links and cores
+        cannot change.
 
         Raises:
             Busy: more is taken than it is to have.
@@ -335,8 +338,8 @@ class Cluster(Handle):
             check(lib.gang_gpu_set_state(worker, number, gpu, state), what="gpu %d of node %r" % (gpu, node))
 
     def set_partition(self, name: str, mode: str) -> None:
-        """Who may use the nodes of a partition: ``shared`` (all), ``exclusive`` (who names it), ``lending`` (others when no
-        other node has room)."""
+        """Who may use the nodes of a partition: ``shared`` (all), ``exclusive`` (who names it), ``lending``
+        (others when no other node has room)."""
         modes = {"shared": 0, "exclusive": 1, "lending": 2}
         if mode not in modes:
             raise InvalidArgument("mode is one of %s" % ", ".join(modes))

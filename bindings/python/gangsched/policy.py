@@ -26,11 +26,11 @@ COLUMNS = (
 class View:
     """The jobs that a policy scores: those that wait or run.
 
-    Each column is a numpy array of its own, made when it is first asked for: ``submit_s``, ``run_s`` (in truth; a policy that is
-    not clairvoyant looks at ``limit_s``, 0: none), ``left_s`` (of its work, in truth), ``served_s`` (that it has run),
-    ``gpus`` and ``cpus`` (of all its tasks), ``tasks``, ``queue`` (number), ``running`` (True: it runs), ``index`` (of the job in the
-    simulation). The same as the library has them, whole numbers: ``submit_ns``, ``gpu_milli``... Only during the call;
-    arrays may be kept.
+    Each column is a numpy array of its own, made when it is first asked for: ``submit_s``, ``run_s`` (in truth;
+        a policy that is not clairvoyant looks at ``limit_s``, 0: none), ``left_s`` (of its work, in truth),
+        ``served_s`` (that it has run), ``gpus`` and ``cpus`` (of all its tasks), ``tasks``, ``queue`` (number),
+        ``running`` (True: it runs), ``index`` (of the job in the simulation). The same as the library has them,
+        whole numbers: ``submit_ns``, ``gpu_milli``... Only during the call; arrays may be kept.
     """
 
     def __init__(self, raw: Any) -> None:

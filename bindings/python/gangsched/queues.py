@@ -24,7 +24,8 @@ class Queues(Mapping[str, Dict[str, Any]]):
         Queues([{"name": "a", "guaranteed": {"gpu": 8}}, {"name": "b", "parent": "a"}])
         Queues("cluster.json")
 
-    Units: ``gpu`` devices, ``cpu`` cores, ``mem_mib`` MiB, other kinds as they are counted; times end in ``_s``, seconds.
+    Units: ``gpu`` devices, ``cpu`` cores, ``mem_mib`` MiB, other kinds as they are counted; times end in
+        ``_s``, seconds.
 
     Args:
         source: nested dicts, where the children of a queue are its ``queues``; a list, where each names its

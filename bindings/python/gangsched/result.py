@@ -89,8 +89,8 @@ class Result:
     # ---- numbers -------------------------------------------------------------------------
 
     def summary(self, **options: Any) -> Dict[str, Any]:
-        """Statistics with the definitions of the field, see :meth:`Session.summary`. With options (``warm_up_s``, ``queue``...) the
-        simulation is run again, which takes as long as it took."""
+        """Statistics with the definitions of the field, see :meth:`Session.summary`. With options
+        (``warm_up_s``, ``queue``...) the simulation is run again, which takes as long as it took."""
         if not options:
             copied: Dict[str, Any] = pickle.loads(pickle.dumps(self._summary))
             return copied
@@ -128,9 +128,10 @@ class Result:
 
     @property
     def jobs(self) -> "pandas.DataFrame":
-        """One row a job: ``job``, ``queue``, ``user``, ``state``, ``end`` (how it ended), ``submit_s``, ``start_s`` (the first one), ``end_s``,
-        ``run_s``, ``limit_s``, ``wait_s``, ``jct_s``, ``tasks``, ``cpus``, ``mem_mib``, ``gpus`` (of all tasks), ``ran_s``, ``suspended_s``, ``lost_s``,
-        ``starts``, ``preemptions``, ``failures``. Times in seconds; not a number: that time has not come."""
+        """One row a job: ``job``, ``queue``, ``user``, ``state``, ``end`` (how it ended), ``submit_s``,
+        ``start_s`` (the first one), ``end_s``, ``run_s``, ``limit_s``, ``wait_s``, ``jct_s``, ``tasks``,
+        ``cpus``, ``mem_mib``, ``gpus`` (of all tasks), ``ran_s``, ``suspended_s``, ``lost_s``, ``starts``,
+        ``preemptions``, ``failures``. Times in seconds; not a number: that time has not come."""
         if "jobs" not in self._tables:
             import pandas
 
@@ -150,8 +151,9 @@ class Result:
 
     @property
     def allocations(self) -> "pandas.DataFrame":
-        """Who was where: ``job``, ``index`` (of the job), ``node``, ``begin_s``, ``end_s`` (not a number: still there), ``tasks``, ``cpus``,
-        ``mem_mib``, ``gpus``, ``devices`` (bit i: device i of the node). Empty unless recorded."""
+        """Who was where: ``job``, ``index`` (of the job), ``node``, ``begin_s``, ``end_s`` (not a number: still
+        there), ``tasks``, ``cpus``, ``mem_mib``, ``gpus``, ``devices`` (bit i: device i of the node). Empty
+        unless recorded."""
         import numpy
         import pandas
 
@@ -172,8 +174,8 @@ class Result:
 
     @property
     def timeline(self) -> "pandas.DataFrame":
-        """What was used, from ``at_s`` until the next row: ``running``, ``pending`` (jobs), ``cpus``, ``mem_mib``, ``gpus``, ``nodes_up``. Empty
-        unless recorded."""
+        """What was used, from ``at_s`` until the next row: ``running``, ``pending`` (jobs), ``cpus``,
+        ``mem_mib``, ``gpus``, ``nodes_up``. Empty unless recorded."""
         import pandas
 
         rows = self._samples
@@ -273,8 +275,8 @@ class Result:
         perfetto(self, path)
 
     def to_batsim(self, path: "Union[str, os.PathLike[str]]") -> None:
-        """Write the jobs with Batsim's columns, as evalys reads them. Resources are numbered through the nodes: GPUs, or cores in
-        a cluster without."""
+        """Write the jobs with Batsim's columns, as evalys reads them. Resources are numbered through the nodes:
+        GPUs, or cores in a cluster without."""
         from .export import batsim
 
         batsim(self, path)

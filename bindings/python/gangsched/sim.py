@@ -131,9 +131,10 @@ class Session(Handle):
         cluster: the machines; what is taken of them does not count. Also a case (dict, path, JSON text).
         trace: jobs that come at their time.
         queues: the tree, or what makes one; None: one queue that takes all, in the order of submission.
-        policy: ``fifo``, ``sjf`` (shortest first), ``srtf`` (shortest remaining time first), ``las`` (least attained service, two
-            queues: Tiresias), ``queues`` (what they say); or a function that scores jobs, lowest first: of all at once
-            (:class:`View`), or of one (:class:`per_job`).
+        policy: ``fifo``, ``sjf`` (shortest first), ``srtf`` (shortest remaining time first), ``las`` (least
+            attained service, two
+            queues: Tiresias), ``queues`` (what they say); or a function that scores jobs, lowest first: of all
+                at once (:class:`View`), or of one (:class:`per_job`).
         score_mode: how scores are used: ``order`` (of those that wait), ``select`` (they also say who runs).
         seed: of all draws.
         record: ``allocations`` (who was where), ``timeline`` (what was used), both, or ``()``.
@@ -143,15 +144,18 @@ class Session(Handle):
         restart: ``restart(index, gpus)``, seconds added to what is left of a job that was displaced.
         shift_s: added to the times of the trace.
         default_queue: of jobs whose queue is none of the tree.
-        options: ``know`` what of run times: ``limit``, ``run``, ``predicted``; ``same_instant``: ``together``, ``one-by-one``;
-            ``start_s``, ``tick_s``, ``pass_s``, ``las_split_gpu_s``, ``restart_s``, ``stop_s``, ``checkpoint_s`` (0: all the time; infinite: never),
-            ``elastic`` (exponent, 1), ``node_mtbf_s``, ``node_repair_s``, ``task_mtbf_s``, ``loss`` (``count``, ``fail``, ``restart``,
-            ``refill``, ``shrink``), ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``, ``no_limits``, ``linger_s``; of the
-            scheduler ``no_preemption``, ``observe_only``, ``scale_guarantees``, ``refused_s``, ``max_evictions``, ``max_moves``,
-            ``saturation_milli``, ``usage_weight_milli``. As the structs gang_sim_opts and gang_sched_opts say.
+        options: ``know`` what of run times: ``limit``, ``run``, ``predicted``; ``same_instant``: ``together``,
+            ``one-by-one``;
+            ``start_s``, ``tick_s``, ``pass_s``, ``las_split_gpu_s``, ``restart_s``, ``stop_s``,
+            ``checkpoint_s`` (0: all the time; infinite: never), ``elastic`` (exponent, 1), ``node_mtbf_s``,
+            ``node_repair_s``, ``task_mtbf_s``, ``loss`` (``count``, ``fail``, ``restart``, ``refill``,
+            ``shrink``), ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``, ``no_limits``,
+            ``linger_s``; of the scheduler ``no_preemption``, ``observe_only``, ``scale_guarantees``,
+            ``refused_s``, ``max_evictions``, ``max_moves``, ``saturation_milli``, ``usage_weight_milli``. As
+            the structs gang_sim_opts and gang_sched_opts say.
 
-    Exceptions of functions come out of the call in which they were called; everything is consistent then, and it can be
-    gone on with. Threads: any, one at a time.
+    Exceptions of functions come out of the call in which they were called; everything is consistent then, and
+    it can be gone on with. Threads: any, one at a time.
     """
 
     def __init__(
@@ -262,7 +266,8 @@ class Session(Handle):
             self._log.append(("add", (trace, shift_s)))
 
     def submit(self, job: Optional[Mapping[str, Any]] = None, *, run_s: float, **keywords: Any) -> int:
-        """Submit one job now, with all that a job of the JSON format can say: ``submit(count=4, gpu=1, run_s=60, queue="a")``.
+        """Submit one job now, with all that a job of the JSON format can say: ``submit(count=4, gpu=1,
+        run_s=60, queue="a")``.
 
         Args:
             run_s: how long it runs with all its tasks.
@@ -271,7 +276,8 @@ class Session(Handle):
             Its index.
 
         Raises:
-            GangError: as for a request; NeverFits; NotAllowed, QueueClosed, LimitReached. Busy: called from a callback.
+            GangError: as for a request; NeverFits; NotAllowed, QueueClosed, LimitReached. Busy: called from a
+                callback.
         """
         spec = job_dict(job, keywords)
         frame = {**self.cluster._frame(), **(self.tree.to_dict() if self.tree is not None else {})}
@@ -350,8 +356,8 @@ class Session(Handle):
             progress: True: show a bar (tqdm).
 
         Raises:
-            KeyboardInterrupt: Ctrl-C; what has happened stays, and it can be gone on with. So it is with what a function of
-            yours raises.
+            KeyboardInterrupt: Ctrl-C; what has happened stays, and it can be gone on with. So it is with what a
+                function of yours raises.
         """
         if events is not None and events < 1:
             raise InvalidArgument("events must be 1 or more", path="events")
@@ -435,8 +441,8 @@ class Session(Handle):
     def fork(self, **changes: Any) -> "Session":
         """Another one in the same state, which goes its own way.
 
-        It is made by doing again what was done to this one, so that it costs as much time as this one took; functions are called
-        again. What was changed in :attr:`cluster` directly is not in it.
+        It is made by doing again what was done to this one, so that it costs as much time as this one took;
+        functions are called again. What was changed in :attr:`cluster` directly is not in it.
 
         Args:
             changes: arguments of the session that are to be others from the beginning: ``fork(policy="sjf")``.
@@ -533,7 +539,8 @@ class Session(Handle):
         """Statistics, with the definitions of the field (sim.h, "statistics"); times in seconds.
 
         Args:
-            warm_up_s: jobs submitted in the first so many seconds do not count; ``cool_down_s``: nor those in the last.
+            warm_up_s: jobs submitted in the first so many seconds do not count; ``cool_down_s``: nor those in
+                the last.
             tau_s: of the bounded slowdown.
             queue, user: only jobs of these.
         """

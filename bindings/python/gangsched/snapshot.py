@@ -63,9 +63,9 @@ class Snapshot(Handle):
         return pandas.DataFrame(rows, columns=columns).set_index("name")
 
     def totals(self) -> Dict[str, float]:
-        """Sums: ``nodes``, ``nodes_up``, ``nodes_draining``, ``nodes_down``; ``cpus``, ``mem_mib``, ``gpus`` (devices), and of these
-        what is free (``cpus_free``, ``mem_mib_free``, ``gpu_free`` with shares, ``gpus_free`` whole ones), and on nodes that are
-        up (``cpus_free_up``...). O(nodes)."""
+        """Sums: ``nodes``, ``nodes_up``, ``nodes_draining``, ``nodes_down``; ``cpus``, ``mem_mib``, ``gpus``
+        (devices), and of these what is free (``cpus_free``, ``mem_mib_free``, ``gpu_free`` with shares,
+        ``gpus_free`` whole ones), and on nodes that are up (``cpus_free_up``...). O(nodes)."""
         out = new("gang_totals")
         with self._held() as snapshot:
             check(lib.gang_snapshot_totals(snapshot, out))

@@ -133,8 +133,8 @@ class Sweep:
 
     @property
     def table(self) -> "pandas.DataFrame":
-        """One row a call: its parameters, and what it returned: of a :class:`Result` its summary, of a dict its members, of
-        anything else the column ``value``."""
+        """One row a call: its parameters, and what it returned: of a :class:`Result` its summary, of a dict its
+        members, of anything else the column ``value``."""
         import pandas
 
         return pandas.DataFrame([{**params, **_row(value)} for params, value in self])
@@ -178,7 +178,8 @@ def sweep(
     Args:
         fn: for other processes one that can be pickled; what it returns, too.
         grid: a dict of lists, or a list of dicts.
-        executor: None: one after the other, here; a number: so many processes; an executor of ``concurrent.futures`` or
+        executor: None: one after the other, here; a number: so many processes; an executor of
+            ``concurrent.futures`` or
             ``mpi4py.futures``; a client of Dask. Those that were given are not shut down.
         progress: True: show a bar (tqdm).
 

@@ -60,10 +60,11 @@ class Trace(Handle):
         trace = gs.Trace([{"submit_s": 0, "run_s": 60, "tasks": 4, "gpus": 1}, ...])
         trace.to_dataframe().groupby("queue").gpus.sum()
 
-    A job as a dict has the members of our own JSON lines (trace.h): ``job`` (its name), ``submit_s``, ``run_s``, and at will
-    ``queue``, ``user``, ``limit_s``, ``priority``, ``preemptible``, ``tasks``, ``min``, and of one task ``cpu`` (cores), ``mem_mib``, ``gpus``
-    (devices), ``gpu_milli`` (of each device), ``gpu_models``; ``start_s``, ``end``; several groups as ``groups``. Times are
-    seconds from the trace's own zero.
+    A job as a dict has the members of our own JSON lines (trace.h): ``job`` (its name), ``submit_s``,
+    ``run_s``, and at will ``queue``, ``user``, ``limit_s``, ``priority``, ``preemptible``, ``tasks``, ``min``,
+    and of one task ``cpu`` (cores), ``mem_mib``, ``gpus`` (devices), ``gpu_milli`` (of each device),
+    ``gpu_models``; ``start_s``, ``end``; several groups as ``groups``. Times are seconds from the trace's own
+    zero.
 
     Threads: any; one at a time, also while a simulation of it runs.
 
@@ -100,7 +101,8 @@ class Trace(Handle):
         """Read a file, compressed (gzip, bzip2, xz) or not.
 
         Args:
-            format: ``csv``, ``jsonl``, ``swf``, ``procs``, ``philly``, ``philly-log``, ``helios``, ``pai``, ``openb``, ``batsim``,
+            format: ``csv``, ``jsonl``, ``swf``, ``procs``, ``philly``, ``philly-log``, ``helios``, ``pai``,
+                ``openb``, ``batsim``,
                 ``tiresias``; None: by the first lines.
             lenient: pass over rows that cannot be used, and count them (:attr:`skipped`); else they are errors.
             most: > 0: only so many jobs, the first ones.
@@ -129,8 +131,9 @@ class Trace(Handle):
 
     @classmethod
     def from_dataframe(cls, table: "pandas.DataFrame") -> "Trace":
-        """From a table with the columns of our own CSV: ``submit_s``, ``run_s``, and at will the others of a job as a dict; a
-        column ``job`` (else the index) has the names. What :meth:`to_dataframe` gives is taken back, too.
+        """From a table with the columns of our own CSV: ``submit_s``, ``run_s``, and at will the others of a
+        job as a dict; a column ``job`` (else the index) has the names. What :meth:`to_dataframe` gives is taken
+        back, too.
 
         Raises:
             GangError: ``line`` is that of the row plus 2, as in a file with a header.
@@ -156,7 +159,8 @@ class Trace(Handle):
         return Trace._of(made)
 
     def changed(self, **columns: Any) -> "Trace":
-        """Another one with other numbers: ``submit_s``, ``run_s``, ``limit_s``, ``priority``, each an array or one number.
+        """Another one with other numbers: ``submit_s``, ``run_s``, ``limit_s``, ``priority``, each an array or
+        one number.
 
         ::
 
@@ -240,9 +244,10 @@ class Trace(Handle):
             return int(lib.gang_trace_skipped(trace))
 
     def column(self, name: str) -> Any:
-        """One column of numbers of all jobs, as a numpy array of float: seconds, devices, cores, MiB; not a number where the
-        trace does not tell. ``tasks`` and ``priority`` are whole. Names: ``submit_s``, ``run_s``, ``limit_s``, ``priority``, ``tasks``,
-        ``cpus``, ``mem_mib``, ``gpus`` (of all tasks), ``start_s``. O(jobs)."""
+        """One column of numbers of all jobs, as a numpy array of float: seconds, devices, cores, MiB; not a
+        number where the trace does not tell. ``tasks`` and ``priority`` are whole. Names: ``submit_s``,
+        ``run_s``, ``limit_s``, ``priority``, ``tasks``, ``cpus``, ``mem_mib``, ``gpus`` (of all tasks),
+        ``start_s``. O(jobs)."""
         found = next((column for column in _COLUMNS if column[0] == name), None)
         if found is None:
             raise NotFound("columns are %s" % ", ".join(column[0] for column in _COLUMNS))
