@@ -12,8 +12,8 @@
  *   - It has *work*: its run time with all its tasks (`count`). With fewer it is slower, by
  *     (tasks / count) ^ elastic_milli / 1000.
  *   - It ends when its work is done, well, or as the trace says (gang_sim_opts.recorded_ends).
- *   - Asked to stop it saves its work and is gone at once, or after `stop_ns`, at the latest when its grace ends; one
- *     that is killed, or loses tasks, goes back to its last checkpoint (checkpoint_ns). When it starts again
+ *   - Asked to stop it saves its work and is gone at once, or after `stop_ns`; one that is killed because its grace was
+ *     shorter, or that loses tasks, goes back to its last checkpoint (checkpoint_ns). When it starts again
  *     it needs restart_ns first. One that is suspended loses nothing.
  *   - It may fail by itself (task_mtbf_ns), and so may nodes (node_mtbf_ns, node_repair_ns); what becomes of the
  *     job is its own policy (gang_job_spec.loss; gang_sim_opts.loss for those of a trace).
@@ -111,7 +111,8 @@ struct gang_sim_opts {
     int32_t record;         /**< GANG_SIM_RECORD_*, or'ed */
     int64_t las_split_ns;   /**< GPU-time; 0: 18,000 GPU-seconds */
     int64_t restart_ns;     /**< added to what is left of a job that was displaced */
-    int64_t stop_ns;        /**< from being asked to stop to being gone; at most the grace */
+    /** from being asked to stop to being gone, with its work saved; if the grace is shorter it is killed, unsaved */
+    int64_t stop_ns;
     /** work is saved each time so much of it is done; 0: all the time (nothing is lost); -1: never */
     int64_t checkpoint_ns;
     int64_t elastic_milli;  /**< see above; 0: 1000; -1: 0, a job is as fast with its minimum */
@@ -124,12 +125,14 @@ struct gang_sim_opts {
     int64_t sample_ns;      /**< least time between two samples of the timeline; 0: each change */
     int32_t preemptible;    /**< 1: jobs of traces are preemptible whatever the trace says; -1: are not; 0: it decides */
     int32_t no_limits;      /**< 1: nobody is stopped at a time limit; plans still go by it */
+    /** a job holds what it has so much longer than it works (simulators that tick see an end a tick later) */
+    int64_t linger_ns;
 };
 
 #define GANG_SIM_OPTS_INIT                                                                        \
     {                                                                                             \
         sizeof(struct gang_sim_opts), NULL, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-            0, 0, 0, 0, 0, 0, 0, 0, 0                                                             \
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                          \
     }
 
 /* ---- the host of the simulation ------------------------------------------------------------ */
@@ -193,8 +196,8 @@ struct gang_sim_ops {
     /** Shall it go on? Asked each gang_sim_bounds.every events, so that a caller can draw a bar, look at its clock, or be
      *  interrupted. */
     int32_t (*go_on)(int64_t now_ns, int64_t events, void *user);
-    /** Score all jobs that wait or run, before each run in which something changed: score[i] of the i-th, lowest first; not a
-     *  number counts as last. */
+    /** Score all jobs that wait or run, before each run of the cycle (with pass_ns: at each multiple of it): score[i] of the
+     *  i-th, lowest first; not a number counts as last. */
     int32_t (*score)(const struct gang_sim_view *view, double *score, void *user);
     /** How many thousandths of its full speed does a job have with so many tasks? Instead of elastic_milli. <= 0: it
      *  stands still. */
@@ -238,7 +241,8 @@ GANG_API gang_result gang_sim_add_trace(gang_sim *sim, gang_trace *trace, int64_
  * Submit one job now, with all that gang_job_spec can say; its `cookie` is the simulation's.
  * @param run_ns  how long it runs with all its tasks, >= 0
  * @param index   receives its index; NULL: not wanted
- * @return as gang_job_submit(); GANG_ERANGE (run_ns); GANG_EBUSY (called from a callback). Owner.
+ * @return as gang_job_submit(); GANG_ERANGE (run_ns); GANG_ENOTSUP (one with group_after, or that runs already);
+ *   GANG_EBUSY (called from a callback). Owner.
  */
 GANG_API gang_result gang_sim_submit(gang_sim *sim, const struct gang_job_spec *spec, int64_t run_ns, size_t *index,
                                      struct gang_error *error) GANG_MUST_CHECK;
@@ -310,7 +314,8 @@ GANG_API gang_cluster *gang_sim_cluster(const gang_sim *sim);
 struct gang_sim_job {
     size_t size;         /**< sizeof(struct gang_sim_job) */
     size_t index;
-    const char *name;    /**< borrowed from the trace; of a submitted one until gang_sim_free() */
+    /** borrowed from the trace; of a submitted one until gang_sim_free(). "": it has none */
+    const char *name;
     const char *user;    /**< likewise */
     const char *queue;   /**< likewise */
     gang_job_id id;      /**< GANG_ID_NONE: it has not come, or was refused */
@@ -338,7 +343,8 @@ struct gang_sim_job {
  *  (past the end). Owner. O(1). */
 GANG_API gang_result gang_sim_get_job(const gang_sim *sim, size_t index, struct gang_sim_job *job) GANG_MUST_CHECK;
 
-/** Its index by id. @return GANG_OK; GANG_EINVAL; GANG_ENOENT. Owner. O(1). */
+/** Its index by id. @return GANG_OK; GANG_EINVAL; GANG_ENOENT. Owner. O(1); of one that
+ *  has ended O(jobs). */
 GANG_API gang_result gang_sim_find_job(gang_sim *sim, gang_job_id id, size_t *index) GANG_MUST_CHECK;
 
 /** Columns of all jobs at once; the members of gang_sim_job of that name. */
