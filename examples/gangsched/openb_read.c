@@ -5,7 +5,7 @@
 
 #include "gangsched/cli.h"
 #include "gangsched/csv.h"
-#include "gangsched/trace.h"
+#include "gangsched/replay_input.h"
 
 #include <errno.h>
 #include <inttypes.h>
