@@ -2,6 +2,8 @@
 """Inputs, formats, merging, and the command line of gangsched.convert; and that nothing but ConvertError is raised."""
 from __future__ import annotations
 
+import copy
+import importlib
 import io
 import json
 import pathlib
@@ -116,12 +118,33 @@ def test_scenarios_are_completed() -> None:
     assert scenario["nodes"][0] == {"name": "n0", "cpus": 8, "mem_mib": 1024, "labels": {"a": "b"},
                                     "topology": {"rack": "r"}}
     assert "labels" not in scenario["nodes"][1]
+    with pytest.raises(ConvertError, match='node "n0": mem_bytes here, mem_mib elsewhere'):
+        convert(json.dumps(world), json.dumps({"nodes": [{"name": "n0", "mem_bytes": 4096}]}))
     with pytest.raises(ConvertError, match='node "n0": cpus: "9" here, "8" elsewhere'):
         convert(json.dumps(world), json.dumps({"nodes": [{"name": "n0", "cpus": 9}]}))
     with pytest.raises(ConvertError, match="queue \"a\" is there twice, and differs"):
         convert('{"queues": [{"name": "a"}]}', '{"queues": [{"name": "a", "weight": 2}]}')
     with pytest.raises(ConvertError, match="another order"):
         convert('{"levels": ["a", "b"]}', '{"levels": ["b", "a"]}')
+
+
+def test_devices_of_one_file_and_their_number_in_another() -> None:
+    number = '{"nodes": [{"name": "n", "gpus": 2, "gpu_model": "A100", "gpu_mem_mib": 40960}]}'
+    listed = '{"nodes": [{"name": "n", "devices": [{"pci": "0"}, {"model": "V100"}]}]}'
+    expected = [{"pci": "0", "model": "A100", "mem_mib": 40960}, {"model": "V100", "mem_mib": 40960}]
+    for inputs in ((number, listed), (listed, number)):
+        scenario = convert(*inputs).scenario
+        assert scenario["nodes"] == [{"name": "n", "devices": expected}]
+        check(scenario)
+    with pytest.raises(ConvertError, match="another number of GPUs"):
+        convert(listed, '{"nodes": [{"name": "n", "gpus": 3}]}')
+
+
+def test_jobs_without_a_queue() -> None:
+    converted = data("podgroup.yaml", "tony.xml")
+    assert [job["queue"] for job in converted.scenario["jobs"]] == ["default"] * 3 + ["vision"]
+    assert "names no queue, nor do 2 others: they are in queue default" in texts(converted)
+    check(converted.scenario)
 
 
 def test_converted_is_the_same_each_time() -> None:
@@ -242,6 +265,54 @@ def mutated_sets(draw: Any) -> List[str]:
 @given(mutated_sets(), st.sampled_from([None, None, None, *FORMATS]))
 def test_mutations_of_good_files(given_: List[str], form: Any) -> None:
     attempt([text + "\n" for text in given_], format=form)
+
+
+yaml: Any = importlib.import_module("yaml")
+DOCUMENTS = {name: [json.loads(TEXTS[name])] if name.endswith(".json") else list(yaml.safe_load_all(TEXTS[name]))
+             for name in FORMAT_OF if FORMAT_OF[name] == "kubernetes"}
+VALUES: List[Any] = [None, True, 0, 1, -1, 2.5, 10 ** 20, 1e308, "", "x", "5", "-5", "1Gi", "a" * 300, "\x01",
+                     "node", [], {}, [1], ["a"], [None], {"a": 1}, {"name": "x"}, [[]]]
+
+
+def places(value: Any) -> List[Any]:
+    """All (container, key) of a document."""
+    out: List[Any] = []
+    todo = [value]
+    while todo:
+        at = todo.pop()
+        keys = list(at) if isinstance(at, dict) else list(range(len(at))) if isinstance(at, list) else []
+        out += [(at, key) for key in keys]
+        todo += [at[key] for key in keys]
+    return out
+
+
+@st.composite
+def mutated_documents(draw: Any) -> List[Any]:
+    """Manifests with other values, of other types, without some and with some twice."""
+    documents = copy.deepcopy(DOCUMENTS[draw(st.sampled_from(sorted(DOCUMENTS)))])
+    for _ in range(draw(st.integers(1, 3))):
+        found = places(documents)
+        if not found:
+            break
+        at, key = draw(st.sampled_from(found))
+        if draw(st.booleans()):
+            at[key] = copy.deepcopy(draw(st.sampled_from(VALUES)))
+        elif draw(st.booleans()):
+            del at[key]
+        elif isinstance(at, list):
+            at.append(copy.deepcopy(at[key]))
+        else:
+            at[draw(st.sampled_from(["name", "spec", "kind", "gpu", "x"]))] = at.pop(key)
+    return documents
+
+
+@settings(parent=QUIET, max_examples=400)
+@given(mutated_documents())
+def test_values_of_other_types_in_manifests(documents: List[Any]) -> None:
+    inputs = [json.dumps(document) + "\n" for document in documents]
+    note("\n".join(inputs))
+    if inputs:
+        attempt(inputs, format="kubernetes")
 
 
 @settings(parent=QUIET, max_examples=25)

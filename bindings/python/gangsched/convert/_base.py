@@ -316,10 +316,23 @@ def _merge_named(into: Json, key: str, more: Iterable[Json], place: str) -> None
             raise ConvertError(place, "%s %s is there twice, and differs" % (_NAMED[key], quote(one["name"])))
 
 
+#: Two ways to say one thing.
+_EITHER = (("mem_mib", "mem_bytes"), ("gpu_mem_mib", "gpu_mem_bytes"), ("state", "unschedulable"))
+
+
 def _merge_node(old: Json, more: Json, place: str) -> None:
+    for pair in _EITHER:
+        for mine, other in (pair, pair[::-1]):
+            if mine in more and mine not in old and other in old:
+                raise ConvertError(place, "node %s: %s here, %s elsewhere" % (quote(old["name"]), mine, other))
+    if "devices" in old or "devices" in more:
+        more = _merge_devices(old, more, place)
     for key, value in more.items():
         if key in ("labels", "topology", "amounts") and key in old:
-            merge(old[key], value, "%s: node %s: %s" % (place, old["name"], key))
+            for word, own in value.items():
+                if old[key].setdefault(word, own) != own:
+                    raise ConvertError(place, "node %s: %s.%s: %s here, %s elsewhere" % (
+                        quote(old["name"]), key, word, quote(own), quote(old[key][word])))
         elif key == "partitions":
             old[key] = old.get(key, []) + [p for p in value if p not in old.get(key, [])]
         elif key in old and old[key] != value:
@@ -327,6 +340,25 @@ def _merge_node(old: Json, more: Json, place: str) -> None:
                                % (quote(old["name"]), key, quote(value), quote(old[key])))
         else:
             old[key] = value
+
+
+def _merge_devices(old: Json, more: Json, place: str) -> Json:
+    """One of the two lists devices, the other may say how many there are, of what model."""
+    both = [dict(one) for one in (old, more)]
+    counts = {one["gpus"] for one in both if "gpus" in one} | {len(one["devices"]) for one in both if "devices" in one}
+    if len(counts) > 1:
+        raise ConvertError(place, "node %s: another number of GPUs than elsewhere" % quote(old["name"]))
+    for key in ("model", "mem_mib", "mem_bytes"):
+        for one in both:
+            value = one.pop("gpu_" + key, None)
+            for device in [d for other in both for d in other.get("devices", [])]:
+                if value is not None and not (key.startswith("mem") and {"mem_mib", "mem_bytes"} & set(device)):
+                    device.setdefault(key, value)
+    for one in both:
+        one.pop("gpus", None)
+    old.clear()
+    old.update(both[0])
+    return both[1]
 
 
 def _merge_levels(into: Json, more: Sequence[str], place: str) -> None:
@@ -347,6 +379,22 @@ def leaf_names(scenario: Json) -> List[str]:
     """Names of the queues that jobs may lie in."""
     inner = {queue.get("parent") for queue in scenario.get("queues", [])}
     return [q["name"] for q in scenario.get("queues", []) if q["name"] not in inner and "child" not in q]
+
+
+#: Where jobs go that name no queue, if nothing else leads them to one.
+DEFAULT_QUEUE = "default"
+
+
+def settle_jobs(scenario: Json, report: Report) -> None:
+    """Where there are queues every job is in one."""
+    rest = [job for job in scenario.get("jobs", []) if "queue" not in job]
+    if not rest or not scenario.get("queues") or scenario.get("default_queue") or scenario.get("rules"):
+        return
+    if DEFAULT_QUEUE not in {queue["name"] for queue in scenario["queues"]}:
+        scenario["queues"].append({"name": DEFAULT_QUEUE})
+    report.warn("job %s" % quote(rest[0]["name"]), "names no queue, nor do %d others: they are in queue %s"
+                % (len(rest) - 1, DEFAULT_QUEUE))
+    place_jobs(scenario, [(job, DEFAULT_QUEUE, "job %s" % quote(job["name"])) for job in rest])
 
 
 def place_jobs(scenario: Json, wanted: Sequence[Tuple[Json, str, str]]) -> None:

@@ -11,7 +11,7 @@ import sys
 from typing import IO, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import capacity_scheduler, fair_scheduler, kubernetes, nvidia_topo, slurm, tony
-from ._base import (ConvertError, ConvertWarning, Finish, Json, Part, Report, Source, merge, quote)
+from ._base import (ConvertError, ConvertWarning, Finish, Json, Part, Report, Source, merge, quote, settle_jobs)
 from ._manifest import load_json
 
 MAX_BYTES = 1 << 28
@@ -146,6 +146,8 @@ def _scenario(sources: Sequence[Source], _report: Report) -> Part:
                 place = "%s: %s[%d]" % (source.name, key, i)
                 if not isinstance(one, dict) or not isinstance(one.get("name"), str):
                     raise ConvertError(place, "not an object with a name")
+                for member in [member for member in one if one[member] is None]:
+                    del one[member]  # as if it were absent
                 _check_members(place, one)
         for key in ("levels", "rules", "needs", "excluded_kinds"):
             if not all(isinstance(one, dict if key == "rules" else str) for one in _list(source, value, key)):
@@ -222,6 +224,7 @@ def _convert(sources: List[Source], wanted: Optional[str]) -> Converted:
             finish += part.finish
     for step in finish:
         step(scenario, report)
+    settle_jobs(scenario, report)
     ordered = {key: scenario[key] for key in _ORDER if key in scenario}
     ordered.update({key: value for key, value in scenario.items() if key not in ordered})
     return Converted(ordered, report.finish(), formats)

@@ -43,7 +43,6 @@ from ._base import (MAX_AMOUNT, MAX_GPUS, MAX_MIB, MAX_TASKS, ConvertError, Json
 from ._manifest import At
 from .kubernetes_nodes import GPUS, HOST, amount, unit
 
-DEFAULT_QUEUE = "default"
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 GROUP_KEYS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io",
               "pod-group.scheduling.sigs.k8s.io/name", "scheduling.k8s.io/group-name",
@@ -611,18 +610,8 @@ class _Jobs:
                     task.setdefault("partition", flavor)
 
     def place(self, scenario: Json) -> None:
-        """Put the jobs into queues; those that name none into one called default, if nothing else leads to one."""
-        wanted = list(self.wanted)
-        place_jobs(scenario, wanted)
-        named = {id(job) for job, _, _ in wanted}
-        rest = [job for job in self.jobs if id(job) not in named]
-        if not rest or not scenario.get("queues") or scenario.get("default_queue") or scenario.get("rules"):
-            return
-        if DEFAULT_QUEUE not in {queue["name"] for queue in scenario["queues"]}:
-            scenario["queues"].append({"name": DEFAULT_QUEUE})
-        self.report.warn("job %s" % quote(rest[0]["name"]), "names no queue, nor do %d others: they are in queue %s"
-                         % (len(rest) - 1, DEFAULT_QUEUE))
-        place_jobs(scenario, [(job, DEFAULT_QUEUE, "job %s" % quote(job["name"])) for job in rest])
+        """Put the jobs into the queues that they name."""
+        place_jobs(scenario, self.wanted)
 
 
 def _word(text: str) -> str:
