@@ -72,6 +72,15 @@ def test_gpus_by_links_as_slurm_chooses_them() -> None:
     assert placed[0]["gpus"] in ([0, 2], [1, 3])
 
 
+def test_links_that_one_line_alone_tells() -> None:
+    scenario = convert("NodeName=n Name=gpu File=/dev/nvidia0 Links=-1,2\n"
+                       "NodeName=n Name=gpu File=/dev/nvidia1\n").scenario
+    assert scenario["nodes"][0]["links"] == [{"a": 0, "b": 1, "kind": "nvlink", "bandwidth_mbps": 2000}]
+    scenario = convert("NodeName=n Name=gpu File=/dev/nvidia0 Links=-1,0\n"
+                       "NodeName=n Name=gpu File=/dev/nvidia1 Links=3,-1\n").scenario
+    assert scenario["nodes"][0]["links"] == [{"a": 0, "b": 1, "kind": "nvlink", "bandwidth_mbps": 3000}]
+
+
 def test_the_devices_of_one_file_alone() -> None:
     scenario = convert("NodeName=n1 CPUs=8 Gres=gpu:a100:2,gpu:v100:1(S:0),craynetwork:no_consume\n").scenario
     assert scenario["nodes"][0]["devices"] == [{"model": "a100"}, {"model": "a100"}, {"model": "v100"}]

@@ -123,6 +123,16 @@ def test_without_yarn_site_nobody_is_displaced() -> None:
     assert "yarn.resourcemanager.scheduler.monitor.enable: not set" in texts(converted)
 
 
+def test_preemption_inside_a_queue_needs_the_monitor() -> None:
+    intra = {"yarn.resourcemanager.monitor.capacity.preemption.intra-queue-preemption.enabled": "true"}
+    for enabled, within, reclaim in (("false", "never", "never"), ("true", "lower", "any")):
+        site = hadoop({**intra, "yarn.resourcemanager.scheduler.monitor.enable": enabled})
+        converted = convert(DATA / "capacity-weights.xml", site)
+        a = queue(converted.scenario, "root.a")
+        assert (a["within"], a["reclaim"]) == (within, reclaim)
+        assert ("userlimit_first" in texts(converted)) == (enabled == "true")
+
+
 def test_queues_on_demand() -> None:
     scenario = data("capacity-weights.xml").scenario
     parent = queue(scenario, "root.c")
