@@ -9,7 +9,7 @@
 
 import os
 from html import escape
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import report_charts as charts
 from . import report_setup as setup
@@ -83,7 +83,7 @@ def _one(result: "Result", count: int, command: Optional[str]) -> List[str]:
     out = ['<p class="lead">%s</p>' % escape(setup.sentence(result)), _interrupted({"": result}), _tiles(result)]
     out += _over_time({"": result})
     out.append(_distributions(result))
-    out += _gantt(result, "Who was where")
+    out += _gantt(result, "Who was where", {"": result})
     out.append(_section("By queue", tables.groups(result, "queue")))
     out.append(_section("By user", tables.groups(result, "user")))
     if has_gpus(result):
@@ -118,7 +118,7 @@ def _tiles(result: "Result") -> str:
     other = "cores %s" % part(summary["cpu_utilisation"]) if kind == "gpu" else "memory %s" % part(summary["memory_utilisation"])
     shown.append(("%s utilisation" % kind.upper(), part(summary[kind + "_utilisation"]), other))
     shown.append(("makespan", span(summary["makespan_s"]), "first submission to last end"))
-    good = "%s preemptions, %s failures" % (number(summary["preemptions"]), number(summary["failures"]))
+    good = ", ".join("%s %s%s" % (number(summary[key + "s"]), key, "" if summary[key + "s"] == 1 else "s") for key in ("preemption", "failure"))
     shown.append(("goodput", part(summary["goodput"]), good))
     shown.append(("fairness (Jain)", number(summary["jain"]), "1 is equal between users"))
     tile = '<div class="tile"><b>%s</b><span>%s</span><small>%s</small></div>'
@@ -193,16 +193,16 @@ def _distributions(result: "Result") -> str:
     there = numpy.isfinite(wait)
     if not there.any():
         return ""
-    codes, words = result._codes("queue"), result._word_list("queue")
-    values = {"all jobs": wait[there]}
-    listed = [code for code in numpy.unique(codes[there]) if 0 <= code < len(words)]
-    if 1 < len(listed) <= 8:
-        values.update({words[code]: wait[there & (codes == code)] for code in listed})
+    codes, words = ranked(result, "queue")
+    values, shown = {"all jobs": wait[there]}, [charts.PLAIN]
+    if 1 < len(words) <= 8:
+        values.update({word: wait[there & (codes == code)] for code, word in enumerate(words)})
+        shown += range(len(words))
     waiting = int(numpy.isnan(result.column("start_s")[there]).sum())
     note = "The part of the jobs that had started after so long."
     if waiting:
         note += " The %s that still wait count with what they have waited so far." % number(waiting)
-    return _section("Waits", charts.cdf(values, "wait"), note=note)
+    return _section("Waits", charts.cdf(values, "wait", shown), note=note)
 
 
 def _worst(result: "Result", count: int) -> str:
@@ -213,7 +213,8 @@ def _worst(result: "Result", count: int) -> str:
     return _section("Longest waits, and why", tables.waited(result, listed), note=note)
 
 
-def _gantt(result: "Result", title: str) -> List[str]:
+def _gantt(result: "Result", title: str, among: Mapping[str, "Result"]) -> List[str]:
+    """Who was where, on the time axis that all of them share."""
     import numpy
 
     from .lanes import lanes
@@ -223,25 +224,28 @@ def _gantt(result: "Result", title: str) -> List[str]:
     shown = lanes(result)
     if not len(shown.low):
         return []
-    begin, end = bounds({"": result})
+    begin, end = bounds(among)
     stop = numpy.where(numpy.isnan(shown.end_s), result.info.now_s, shown.end_s)
-    by, codes = _colours(result)
+    by = "queue" if len(ranked(result, "queue")[1]) > 1 else "user"
+    codes, words = ranked(result, by)
     boxes = charts.Boxes(
         shown.begin_s - begin, numpy.minimum(stop, end) - begin, shown.low, shown.high, codes[shown.job], shown.job, shown.nodes, shown.total
     )
     what = "devices" if has_gpus(result) else "cores"
     drawn = charts.gantt(boxes, result.names, end - begin, "who was where")
-    words = result._word_list(by)
-    said = [word or "(no %s)" % by for word in words[:10]] if 1 < len(words) <= 10 else []
+    said = words if 1 < len(words) <= 10 else []
     note = "%s %s of %s nodes, a lane each; coloured by %s. What is blank was free." % (
         number(shown.total), what, number(len(shown.nodes)), by)
     return [_section(title, drawn, charts.legend(said) if said else "", note=note)]
 
 
-def _colours(result: "Result") -> Any:
-    """By queue, if there are several; else by user."""
-    by = "queue" if len(set(result._codes("queue").tolist())) > 1 else "user"
-    return by, result._codes(by)
+def ranked(result: "Result", by: str) -> Tuple[Any, List[str]]:
+    """Queues or users that have jobs, numbered anew: the number of each job's, and their names."""
+    import numpy
+
+    words = result._word_list(by)
+    used, codes = numpy.unique(result._codes(by), return_inverse=True)
+    return codes, [words[code] if 0 <= code < len(words) and words[code] else "(no %s)" % by for code in used]
 
 
 # ---- several ---------------------------------------------------------------------------------
@@ -262,7 +266,7 @@ def _compared(results: Mapping[str, "Result"], command: Optional[str]) -> List[s
     out += _over_time(results)
     out.append(_section("Mean wait by queue", tables.by_queue(results)))
     for label, result in results.items():
-        out += _gantt(result, "Who was where: %s" % label)
+        out += _gantt(result, "Who was where: %s" % label, results)
     out.append(_section("What the numbers are", tables.meanings(first)))
     out.append(_section("What was simulated", setup.machines(first), setup.queues(first), setup.options(results)))
     out.append(_section("To do it again", setup.again(results, command)))

@@ -9,7 +9,7 @@ import base64
 import struct
 import zlib
 from html import escape
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .report_words import number, span, step_of
 
@@ -95,7 +95,7 @@ class _Frame:
         step, scale, unit = step_of(last)
         i = 0
         while i * step <= last * 1.0001:
-            self.mark_x(i * step / last, number(i * step / scale))
+            self.mark_x(i * step / last, "%g" % round(i * step / scale, 6))
             i += 1
         self.name_x("time since the first submission (%s)" % unit)
 
@@ -107,9 +107,18 @@ def _points(pairs: Sequence[Tuple[float, float]]) -> str:
     return "M" + "L".join("%.1f %.1f" % pair for pair in pairs)
 
 
-def legend(labels: Sequence[str]) -> str:
-    """Of series in this order."""
-    keys = ['<span><i class="k%d"></i>%s</span>' % (i % 10, escape(label)) for i, label in enumerate(labels)]
+#: The colour of what is not one of several: that of the text.
+PLAIN = -1
+
+
+def _colour(code: int) -> str:
+    return "x" if code == PLAIN else str(code % 10)
+
+
+def legend(labels: Sequence[str], codes: Optional[Sequence[int]] = None) -> str:
+    """Of series in this order, which have these colours."""
+    pairs = zip(labels, codes if codes is not None else range(len(labels)))
+    keys = ['<span><i class="k%s"></i>%s</span>' % (_colour(code), escape(label)) for label, code in pairs]
     return '<p class="legend">%s</p>' % "".join(keys)
 
 
@@ -163,9 +172,13 @@ _MARKS = ((1.0, "1 s"), (10.0, "10 s"), (60.0, "1 min"), (600.0, "10 min"), (360
           (86400.0, "1 d"), (7 * 86400.0, "1 week"), (30 * 86400.0, "30 d"), (365 * 86400.0, "1 year"))
 
 
-def cdf(values: Mapping[str, Any], label: str, height: int = 230) -> str:
+def cdf(values: Mapping[str, Any], label: str, codes: Optional[Sequence[int]] = None, height: int = 230) -> str:
     """The part of jobs with at most so many seconds, a line each. The axis is logarithmic from one second on; all that
-    is shorter is at its left edge."""
+    is shorter is at its left edge.
+
+    Args:
+        codes: colours of the lines; None: one after the other.
+    """
     import numpy
 
     most = max((float(found.max()) for found in values.values() if len(found)), default=1.0)
@@ -178,7 +191,8 @@ def cdf(values: Mapping[str, Any], label: str, height: int = 230) -> str:
         if seconds <= right:
             frame.mark_x(numpy.log10(seconds) / scale, "≤ 1 s" if seconds == 1 else said)
     frame.name_x("%s, at most (logarithmic)" % label)
-    for i, (name, found) in enumerate(values.items()):
+    shown = codes if codes is not None else list(range(len(values)))
+    for code, (name, found) in zip(shown, values.items()):
         if not len(found):
             continue
         sorted_ = numpy.sort(found)
@@ -188,8 +202,8 @@ def cdf(values: Mapping[str, Any], label: str, height: int = 230) -> str:
         pairs = [(frame.x(numpy.log10(a) / scale), frame.y(b)) for a, b in zip(at, reached)]
         path = "M%.1f %.1f" % pairs[0] + "".join("H%.1fV%.1f" % pair for pair in _changes(pairs))
         said = "%s: half within %s" % (name, span(float(numpy.median(sorted_)))) if name else ""
-        frame.out.append('<path class="line c%d" d="%s"><title>%s</title></path>' % (i % 10, path, escape(said)))
-    return frame.end() + (legend(list(values)) if len(values) > 1 or "" not in values else "")
+        frame.out.append('<path class="line c%s" d="%s"><title>%s</title></path>' % (_colour(code), path, escape(said)))
+    return frame.end() + (legend(list(values), shown) if len(values) > 1 else "")
 
 
 def _changes(pairs: Sequence[Tuple[float, float]]) -> List[Tuple[float, float]]:

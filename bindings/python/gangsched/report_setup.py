@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
 
 from . import __version__
 from .report_tables import shapes, table
-from .report_words import number
+from .report_words import NONE, number
 
 if TYPE_CHECKING:
     from .result import Result
@@ -54,11 +54,11 @@ def machines(result: "Result") -> str:
     """The machines, a row a kind of them."""
     rows = []
     for shape, count in shapes(result):
-        row = [number(count), number(shape["gpus"]), escape(shape["model"]), number(shape["cpus"])]
+        row = [number(count), number(shape["gpus"]), escape(shape["model"] or NONE), number(shape["cpus"])]
         rows.append([*row, "%s GiB" % number(shape["mem_mib"] / 1024)])
     levels = result._made["cluster"].get("levels") or []
     more = '<p class="note">Levels of the topology, widest first: %s.</p>' % escape(", ".join(levels)) if levels else ""
-    return "<h3>Machines</h3>" + table(["nodes", "GPUs of each", "model", "cores", "memory"], rows, words=0) + more
+    return "<h3>Machines</h3>" + table(["nodes", "GPUs of each", "model", "cores", "memory"], rows, words=0, few=True) + more
 
 
 def queues(result: "Result") -> str:

@@ -34,9 +34,10 @@ image{image-rendering:auto}
 .legend i{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:6px;vertical-align:-1px}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:.88em;font-variant-numeric:tabular-nums}
-th,td{padding:4px 9px;text-align:right;vertical-align:top;border-bottom:1px solid var(--line)}
-th{font-weight:600;color:var(--soft);white-space:nowrap}
-td.w,th.w{text-align:left;overflow-wrap:anywhere}td.n{white-space:nowrap}td.best{font-weight:700}
+th,td{padding:4px 8px;text-align:right;vertical-align:top;border-bottom:1px solid var(--line)}
+table.few{width:auto;min-width:45%}
+th{font-weight:600;color:var(--soft);vertical-align:bottom}
+td.w,th.w{text-align:left;overflow-wrap:break-word}td.n{white-space:nowrap}td.best{font-weight:700}
 td.s{color:var(--soft)}
 .bar{display:inline-block;width:84px;height:8px;background:var(--line);border-radius:3px;overflow:hidden;margin-right:7px;vertical-align:1px}
 .bar i{display:block;height:100%;background:var(--link)}
@@ -49,7 +50,7 @@ def _series() -> str:
     out = []
     for i, colour in enumerate(PALETTE):
         out.append(".line.c%d{stroke:%s}.fill.c%d,.band.c%d,.f%d{fill:%s}.k%d{background:%s}" % (i, colour, i, i, i, colour, i, colour))
-    return "".join(out)
+    return "".join([*out, ".line.cx{stroke:var(--text)}.kx{background:var(--text)}"])
 
 
 CSS = _BASE.replace("\n", "") + _series()

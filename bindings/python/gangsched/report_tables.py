@@ -14,11 +14,14 @@ if TYPE_CHECKING:
 MOST_ROWS = 25
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1, last_word: bool = False) -> str:
-    """Cells are HTML already. The first ``words`` columns, and the last one at will, are text, the others numbers."""
+def table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1, last_word: bool = False, few: bool = False
+) -> str:
+    """Cells are HTML already. The first ``words`` columns, and the last one at will, are text, the others numbers;
+    ``few``: no wider than it must be."""
     wordy = [i < words or (last_word and i == len(heads) - 1) for i in range(len(heads))]
     head = "".join("<th%s>%s</th>" % (' class="w"' if text else "", escape(name)) for name, text in zip(heads, wordy))
-    out = ['<div class="wide"><table><thead><tr>%s</tr></thead><tbody>' % head]
+    out = ['<div class="wide"><table%s><thead><tr>%s</tr></thead><tbody>' % (' class="few"' if few else "", head)]
     for row in rows:
         cells = ("<td%s>%s</td>" % (' class="w"' if text else ' class="n"', cell) for cell, text in zip(row, wordy))
         out.append("<tr>%s</tr>" % "".join(cells))
@@ -117,7 +120,7 @@ def models(result: "Result") -> str:
         there = devices.get(name, 0)
         used = numbers["gpu_s"] / (there * makespan) if there and makespan else float("nan")
         rows.append([escape(name or "(no model)"), number(there) if there else NONE, number(numbers["gpu_s"] / 3600), _bar(used) if used == used else NONE])
-    return table(["model", "devices", "GPU-h", "of all devices, over the makespan"], rows)
+    return table(["model", "devices", "GPU-h", "of all devices, over the makespan"], rows, few=True)
 
 
 # ---- waits -----------------------------------------------------------------------------------
@@ -128,7 +131,7 @@ def waited(result: "Result", listed: Sequence[Waited]) -> str:
     columns = {name: result.column(name) for name in ("tasks", "gpus", "cpus", "submit_s", "user", "queue")}
     rows = []
     for one in listed:
-        i = one.index
+        i = one.job
         asked = "%s %s" % (number(columns["tasks"][i]), "task" if columns["tasks"][i] == 1 else "tasks")
         asked += ", %s GPUs" % number(columns["gpus"][i]) if columns["gpus"][i] else ", %s cores" % number(columns["cpus"][i])
         wait = span(one.wait_s) if one.started else "%s, still waits" % span(one.wait_s)
@@ -168,14 +171,14 @@ _COMPARED: Tuple[Tuple[Tuple[str, ...], str, Any, int], ...] = (
     (("wait_s", "p50"), "median", span, -1),
     (("wait_s", "p99"), "p99", span, -1),
     (("jct_s", "mean"), "mean completion", span, -1),
-    (("bounded_slowdown", "mean"), "mean bounded slowdown", number, -1),
+    (("bounded_slowdown", "mean"), "bounded slowdown", number, -1),
     (("makespan_s",), "makespan", span, -1),
     (("gpu_utilisation",), "GPU use", part, 1),
     (("cpu_utilisation",), "CPU use", part, 1),
     (("goodput",), "goodput", part, 1),
-    (("preemptions",), "preemptions", number, 0),
+    (("preemptions",), "preempted", number, 0),
     (("jain",), "Jain", number, 1),
-    (("unfinished",), "unfinished", number, 0),
+    (("unfinished",), "left", number, 0),
 )
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who waited longest, and why: of many jobs by running once more, not once a job."""
 
-from typing import TYPE_CHECKING, Any, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from .errors import NotSupported
 from .options import ns
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Waited(NamedTuple):
     """A job that waited."""
 
-    index: int
+    job: int  #: its index
     wait_s: float
     started: bool  #: False: it still waits
     at_s: float  #: when it was asked why
@@ -62,7 +62,8 @@ def visit(result: "Result", times: Sequence[Tuple[float, int]]) -> Iterator[Tupl
     lost = result._made.get("_lost")
     if lost:
         raise NotSupported("it cannot be run again: %s could not be pickled" % ", ".join(lost))
-    with Session(**{**result._made, "events": False, "on_event": None}) as session:
+    made: Dict[str, Any] = {**result._made, "events": False, "on_event": None}
+    with Session(**made) as session:
         for name, arguments in result._log:
             if name != "_go":
                 _again(session, name, arguments)

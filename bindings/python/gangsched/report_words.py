@@ -18,7 +18,7 @@ def span(seconds: Any) -> str:
     if missing(seconds):
         return NONE
     value = float(seconds)
-    scale, unit = next((pair for pair in _UNITS if abs(value) >= pair[0] * 1.5), _UNITS[-1])
+    scale, unit = next((pair for pair in _UNITS if abs(value) >= pair[0]), _UNITS[-1])
     return "%s %s" % (number(value / scale), unit)
 
 
