@@ -96,6 +96,7 @@ struct gang__reserve {
     int64_t current;       /* that is on, or comes next */
     bool noticed, begun;   /* that one */
     int64_t woken_ns;      /* its members had their turn last */
+    bool open;             /* its members could start inside it when that was looked at last */
     int64_t until_ns;      /* that one lasted until then when somebody started inside last */
     bool over;             /* the job that it was made for has ended */
     bool aside;            /* makes way for one that lost nodes: see reserve_lost.c */

@@ -172,14 +172,14 @@ static void ask_free(gang_sched *s, struct ask *k)
     gang__release(&s->mem, k->node);
 }
 
-/* Nodes of a domain, ascending, behind those that are there. */
+/* Nodes of a domain, ascending; not those that were removed. */
 static size_t domain_nodes(gang_sched *s, int32_t level, uint32_t index, uint32_t *node)
 {
     size_t n = 0;
     gang__rcu_enter();
     for (uint32_t slot = 0; slot < s->ahead->end; slot++) {
         const struct gang__node *at = gang__node_at(s->cluster, slot);
-        if (at && at->domain[level] == index)
+        if (at && at->domain[level] == index && gang__node_there(s->cluster, slot) != GANG_ID_NONE)
             node[n++] = slot;
     }
     gang__rcu_leave();

@@ -56,12 +56,12 @@ static bool list_node(uint32_t slot, void *user)
 {
     struct listing *l = user;
     struct gang__reserves *all = l->s->reserves;
-    const struct gang__node *node = gang__node_at(l->s->cluster, slot);
+    gang_node_id node = gang__node_there(l->s->cluster, slot);
     if (!gang__grow(&l->s->mem, (void **)&all->node, &all->node_room, l->count + 1,
                     sizeof(*all->node)))
         return false;
-    if (node)
-        all->node[l->count++] = node->id;
+    if (node != GANG_ID_NONE)
+        all->node[l->count++] = node;
     return true;
 }
 
@@ -218,6 +218,15 @@ static void wake(gang_sched *s, struct gang__reserve *r)
         gang__reserve_wake(s, r);
 }
 
+/* Between two stages, or when all is lost that was on, its members wait for it again, and for nothing else. */
+static void look_open(gang_sched *s, struct gang__reserve *r)
+{
+    bool open = gang__reserve_active(s, r);
+    if (r->open && !open)
+        gang__reserve_wake(s, r);
+    r->open = open;
+}
+
 static void begin(gang_sched *s, struct gang__reserve *r)
 {
     r->begun = r->noticed = true;
@@ -260,6 +269,7 @@ static bool tend(gang_sched *s, struct gang__reserve *r)
     end_pieces(s, r, -1);
     if (!gang__reserve_now(r) && (r->begun || r->piece))
         go_to_next(s, r);
+    look_open(s, r);
     return !r->period_ns || place_more(s, r);
 }
 

@@ -852,6 +852,88 @@ START_TEST(whole_domains_are_reserved)
 }
 END_TEST
 
+/* Who waits for the second stage is in nobody's way meanwhile, as he was not before the first one. */
+START_TEST(between_stages_members_wait_as_before)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    struct gang_reservation_stage stage[2];
+    open_queue(2, GANG_BACKFILL_NONE);
+    q.name = "q";
+    q.block = GANG_BLOCK_STRICT;
+    host_queues(&h, &q, 1);
+    gang_reservation_id other = reserve(whole("other", 1, 20, 10));
+    struct gang_reservation_spec *spec = whole("demo", 2, -1, 10);
+    stage[0] = stage[1] = *spec->stages;
+    spec->stages = stage;
+    spec->stage_count = 2;
+    spec->combine = GANG_STAGES_ORDER;
+    spec->arrival_ns = 10 * SECOND;
+    gang_reservation_id id = reserve(spec);
+    gang_job_id member = put(8, 11, "demo"); /* for none of them */
+    run_until(15);
+    ck_assert_int_eq(why(member).wait.reason, GANG_WAIT_RESERVATION);
+    ck_assert_int_eq(info_of(id).end_ns, 40 * SECOND);
+    run_until(21);
+    test_assert(is_there(other));
+    test_assert(runs(put(4, 5, NULL)));
+    host_close(&h);
+}
+END_TEST
+
+/* A node that was removed stays in the tables as long as somebody runs on it; it is no part of its domain any more. */
+START_TEST(a_domain_is_what_is_there_of_it)
+{
+    struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
+    struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
+    gang_reservation_id id;
+    open_racks();
+    gang_job_id job = put_default(1, 100);
+    int64_t when;
+    MUST(gang_node_remove(h.stage.w, host_node_of(&h, job, 0)));
+    spec.name = "one";
+    spec.stages = &stage;
+    spec.stage_count = 1;
+    spec.duration_ns = 10 * SECOND;
+    stage.level = "rack";
+    stage.domain_count = 2;
+    MUST(gang_reservation_add(h.s, &spec, &id, &when, NULL));
+    ck_assert_int_eq(when, 0);
+    ck_assert_int_eq(info_of(id).nodes, 3);
+    host_close(&h);
+}
+END_TEST
+
+static int32_t count_nodes(const struct gang_plan_item *item, void *user)
+{
+    *(size_t *)user += item->node_count;
+    return 0;
+}
+
+START_TEST(removed_nodes_are_not_told)
+{
+    struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
+    const char *const nodes[] = {"n0", "n1"};
+    size_t count = 0;
+    open_queue(3, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec *spec = whole("r", 2, 10, 10);
+    stage.nodes = nodes;
+    stage.node_count = 2;
+    spec->stages = &stage;
+    gang_reservation_id id = reserve(spec);
+    MUST(gang_reservation_pieces(h.s, id, count_nodes, &count));
+    ck_assert_uint_eq(count, 2);
+    put(4, 10, NULL);
+    put(4, 10, NULL);
+    gang_job_id job = put(4, 10, NULL); /* all nodes are held */
+    test_assert(runs(job));
+    MUST(gang_node_remove(h.stage.w, node_at(1)));
+    count = 0;
+    MUST(gang_reservation_pieces(h.s, id, count_nodes, &count));
+    ck_assert_uint_eq(count, 1);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(a_gang_in_one_domain_is_reserved)
 {
     int64_t when;
@@ -1086,6 +1168,9 @@ int main(void)
     tcase_add_test(t, one_that_has_a_window_moves_in_it);
     tcase_add_test(t, all_that_is_in_the_plan_is_told);
     tcase_add_test(t, whole_domains_are_reserved);
+    tcase_add_test(t, between_stages_members_wait_as_before);
+    tcase_add_test(t, a_domain_is_what_is_there_of_it);
+    tcase_add_test(t, removed_nodes_are_not_told);
     tcase_add_test(t, a_gang_in_one_domain_is_reserved);
     tcase_add_test(t, stages_follow_one_another);
     tcase_add_test(t, what_is_wrong_is_said_with_its_path);
