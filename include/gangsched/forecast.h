@@ -19,9 +19,11 @@
  *   - No op of the host is called: its starts are accepted. Access is judged by the lists of the queues.
  *     Its function that scores nodes (GANG_POLICY_HOST) is called, on the caller's thread.
  *   - What others have allocated on the cluster by themselves stays.
+ *   - What is reserved (plan.h) begins, is repeated, purged and over as it would be: members start inside it, others
+ *     leave it free. Who runs inside without a limit is stopped at its end.
  * A forecast knows what runs have taken in: messages that wait for the next run are not part of it.
  *
- * Ids of nodes, queues, jobs and allocations are the same in the copy. Those that are given afterwards, here
+ * Ids of nodes, queues, jobs, allocations and reservations are the same in the copy. Those that are given afterwards, here
  * and there, have nothing to do with each other.
  *
  * Same input, same output: forecasts draw from a generator of their own, begun by `seed`.
@@ -89,7 +91,9 @@ struct gang_forecast_opts {
 enum {
     GANG_EXPECTED_START = 0, /**< it starts */
     GANG_EXPECTED_LATER = 1, /**< not before the horizon, or max_events */
-    GANG_EXPECTED_NEVER = 2, /**< nothing is to happen any more that would let it start; see `wait` */
+    /** nothing is to happen any more that would let it start; see `wait`. Where reservations are repeated without end:
+     *  nothing else is, and all times of them that were planned by then passed without anybody's starting */
+    GANG_EXPECTED_NEVER = 2,
     GANG_EXPECTED_END = 3    /**< it ends without having started: cancelled, or not started in time */
 };
 
@@ -118,9 +122,9 @@ typedef int32_t (*gang_expected_fn)(const struct gang_expected *expected, void *
  * @param forecast  receives it; end it with gang_forecast_free()
  * @return GANG_OK; GANG_EINVAL; GANG_E2BIG; GANG_ERANGE (an option); GANG_EBUSY (called from a callback, or
  *   another thread is changing an allocation); GANG_ENOTSUP (gangs take turns in time slices,
- *   gang_queue_spec.slice_ns; or something is reserved, gang_reservation_add()); GANG_ENOMEM.
+ *   gang_queue_spec.slice_ns); GANG_ENOMEM.
  * Owner of the scheduler. Nobody may change the cluster meanwhile (submitting does not). May allocate, may
- * block (as gang_node_add()). O(nodes + jobs + tasks that run), in time and memory.
+ * block (as gang_node_add()). O(nodes + jobs + tasks that run + nodes of what is reserved), in time and memory.
  */
 GANG_API gang_result gang_forecast_new(gang_sched *sched, const struct gang_forecast_opts *opts,
                                        gang_forecast **forecast, struct gang_error *error) GANG_MUST_CHECK;

@@ -414,18 +414,23 @@ static bool copy_plans(gang_sched *s, const struct gang__qs *from)
     return true;
 }
 
-/* What runs has its number; what had changed there is still to be noted here. */
+/* What runs has its number; what had changed there is still to be noted here, in the same order. */
 static void copy_stays(gang_sched *s, const gang_sched *from)
 {
+    struct gang__unit **at = &s->ahead->touched;
     for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
          n = gang__ordered_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
             struct gang__unit *u = unit_as(s, &job->unit[i]);
             u->occupies = job->unit[i].occupies;
-            if (job->unit[i].touched_at)
-                gang__ahead_touch(s, u);
         }
+    }
+    for (const struct gang__unit *old = from->ahead->touched; old; old = old->next_touched) {
+        struct gang__unit *u = unit_as(s, old);
+        u->touched_at = at;
+        *at = u;
+        at = &u->next_touched;
     }
 }
 
@@ -446,6 +451,9 @@ bool gang__ahead_copy(gang_sched *s, const gang_sched *from)
     a->failed_in = old->failed_in;
     a->epoch = gang__load(&s->cluster->epoch) + 1;
     a->states = gang__load(&s->cluster->states);
+    a->by_limit = old->by_limit;
+    if (!gang__reserve_laid_copy(s, from))
+        return false;
     copy_stays(s, from);
     for (uint32_t i = 0; i < from->queues->count; i++)
         if (!copy_plans(s, from->qs[i]))

@@ -310,6 +310,8 @@ static gang_result fill(gang_sched *s, gang_sched *from, struct gang_error *erro
         r = gang__asks_copy(&c, from);
     if (r == GANG_OK)
         r = gang__allocs_copy(s->worker, from->cluster, gang__asks_find, &c);
+    if (r == GANG_OK && !gang__reserves_copy(s, from))
+        r = GANG_ENOMEM;
     if (r == GANG_OK && !copy_jobs(&c, from)) {
         drop_jobs(s);
         r = GANG_ENOMEM;
@@ -317,7 +319,10 @@ static gang_result fill(gang_sched *s, gang_sched *from, struct gang_error *erro
     gang__asks_end(&c);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "%s", gang_strerror(r));
+    gang__reserve_members_copy(s, from);
+    s->like = from;
     gang__config_enter(s);
+    s->like = NULL;
     s->shares_stale = true;
     gang__fair_refresh(s);
     if (s->no_memory || !gang__ahead_copy(s, from))
@@ -343,8 +348,6 @@ gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, 
     *copy = NULL;
     if (takes_turns(from))
         return gang__error(error, GANG_ENOTSUP, NULL, "time slices are not in forecasts");
-    if (from->reserve_count > 0)
-        return gang__error(error, GANG_ENOTSUP, NULL, "reservations are not in forecasts");
     gang_result r = gang__cluster_copy(from->cluster, &cluster, error);
     if (r != GANG_OK)
         return r;

@@ -6,6 +6,7 @@
  *   copy_leave.c   those who were asked to stop, and who waits for them
  *   copy_turn.c    who is blocked by what
  *   copy_ask.c     requests, compiled anew for the copy
+ *   copy_reserve.c what is reserved, and who lies inside
  *
  * What follows from the jobs is made out anew: the books (all enter them, as after a change of the queues),
  * the orders. What happened before is copied: what was promised, noted, or tried in vain.
@@ -37,6 +38,8 @@ gang_result gang__asks_find(gang_request *from, void *ctx, gang_request **to);
 /* A reference to what a job asks for. NULL: out of memory. */
 struct gang__asked *gang__asks_get(struct gang__asks_copy *c, const struct gang__asked *from);
 void gang__asks_end(struct gang__asks_copy *c);
+/* One that stands for no ask. NULL: out of memory. */
+struct gang__wanted *gang__wanted_copy(gang_sched *to, const struct gang__wanted *from);
 
 /* ---- copy_turn.c ---- */
 
@@ -47,5 +50,13 @@ void gang__turns_copy(gang_sched *to, const gang_sched *from);
 
 /* The jobs are there already. False: out of memory. */
 bool gang__leaves_copy(gang_sched *to, const gang_sched *from);
+
+/* ---- copy_reserve.c ---- */
+
+/* The table of reservations, under the same ids; the queues are there already. Nothing of it is in a timeline
+ * yet. False: out of memory. */
+bool gang__reserves_copy(gang_sched *to, const gang_sched *from);
+/* Which jobs named one, and who lies inside one. Jobs and reservations are there already. Cannot fail. */
+void gang__reserve_members_copy(gang_sched *to, const gang_sched *from);
 
 #endif

@@ -24,6 +24,9 @@ struct gang__ahead_run {
     int64_t *start_ns; /* of each that waited; INT64_MAX: it has not started */
     size_t left;       /* that have neither started nor ended */
     bool no_memory;
+    bool moved; /* somebody has started, stopped or ended since that was looked at */
+    int64_t
+        round_ns; /* if nobody does until then nobody ever will; INT64_MAX: other things are to come */
     struct gang__end *end; /* a heap */
     size_t ends, end_room;
     struct gang__names rest; /* what is left to those that were suspended */

@@ -134,12 +134,15 @@ static void rest_free(struct gang__ahead_run *run)
     memset(&run->rest, 0, sizeof(run->rest));
 }
 
-/* It runs since job->started_ns: note its end. Limit and deadline are the scheduler's own affair. */
+/* It runs since job->started_ns: note its end. Limit, deadline and the end of a reservation are the scheduler's own
+ * affair. */
 static void expect_end(struct gang__ahead_run *run, const struct gang__job *job)
 {
     int64_t ran = run->s->now_ns - job->started_ns, rest = rest_take(run, job->id);
     int64_t all = rest ? rest : predict(run, job, ran);
-    if (all == 0 || (all < 0 && gang__term_end(job, job->started_ns) != INT64_MAX))
+    bool stopped = gang__term_end(job, job->started_ns) != INT64_MAX ||
+                   gang__reserve_stop_ns(job) != INT64_MAX;
+    if (all == 0 || (all < 0 && stopped))
         return;
     int64_t at = all < 0 ? run->s->now_ns : gang__add_sat(job->started_ns, all);
     end_put(run, (struct gang__end){at, job->id, job->started_ns});
@@ -182,6 +185,7 @@ static int32_t on_state(const struct gang_event *e, void *user)
             x->what = GANG_EXPECTED_END;
         run->left--;
     }
+    run->moved = true;
     if (run->f && runs)
         expect_end(run, gang__job_of(run->s, e->job));
     return 0;
@@ -259,6 +263,21 @@ static int64_t next_of(const struct gang__ahead_run *run)
     return run->ends && run->end[0].at_ns < next ? run->end[0].at_ns : next;
 }
 
+/* Reservations that are repeated without end go on for ever. When nothing else is to happen any more, and all that is
+ * planned of them by then has passed without anybody's starting or stopping, it will not be otherwise later. */
+static bool goes_round(struct gang__ahead_run *run)
+{
+    gang_sched *s = run->s;
+    int64_t last = gang__reserve_endless(s);
+    if (run->moved || run->ends || last == INT64_MAX || gang__timers_next(s) != INT64_MAX ||
+        gang__config_next(s) != INT64_MAX || s->grown_up_ns != INT64_MAX)
+        run->round_ns = INT64_MAX;
+    else if (run->round_ns == INT64_MAX)
+        run->round_ns = last;
+    run->moved = false;
+    return s->now_ns >= run->round_ns;
+}
+
 gang_result gang__forecast_ahead(struct gang__ahead_run *run)
 {
     const struct gang_forecast_opts *o = &run->f->opts;
@@ -269,6 +288,7 @@ gang_result gang__forecast_ahead(struct gang__ahead_run *run)
     int64_t events = 0;
     bool cut = false;
     run->left = run->f->count;
+    run->round_ns = INT64_MAX;
     run->s->now_ns = now;
     expect_ends(run);
     while (run->left > 0 && r == GANG_OK && !cut) {
@@ -278,7 +298,7 @@ gang_result gang__forecast_ahead(struct gang__ahead_run *run)
         if (r == GANG_OK && run->no_memory)
             r = GANG_ENOMEM;
         int64_t next = next_of(run);
-        if (next == INT64_MAX)
+        if (next == INT64_MAX || goes_round(run))
             break;
         cut = next > end || ++events >= o->max_events;
         now = next > now ? next : now;

@@ -8,6 +8,7 @@
  *   reserve_lost.c   nodes are others: what is put back, moved, reduced, dropped
  *   reserve_in.c     jobs inside and outside: who may start where
  *   reserve_check.c  audit
+ *   copy_reserve.c   all of it once more, for forecasts (copy.h)
  *
  * A reservation is a list of *pieces*, each an occupation of the timeline (ahead.h) from its start to its end, for as
  * long as it is not over. So all that asks the timeline leaves room for it, and nothing of it changes while
@@ -56,7 +57,8 @@ struct gang__reserve_piece {
 };
 
 struct gang__reserve_stage {
-    gang_request *q; /* its groups; NULL: nodes by name, or domains */
+    struct gang__wanted *wanted; /* its groups, as they were asked for; NULL: it has none */
+    gang_request *q;             /* the same; NULL: nodes by name, or domains */
     int64_t duration_ns;
     int64_t gang;
     int64_t *count; /* of each group */
@@ -223,6 +225,10 @@ bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
                           const struct gang__job *job);
 
 /* ---- for ahead.c and ahead_start.c ---- */
+
+/* What is reserved lies in the copy's timeline as in that of `from`, under the same numbers; and the timelines inside.
+ * False: out of memory. */
+bool gang__reserve_laid_copy(gang_sched *s, const gang_sched *from);
 
 /* Until when what it is placed in lasts; GANG__NEVER: it is outside. */
 int64_t gang__reserve_until(const struct gang__unit *u);

@@ -45,6 +45,19 @@ int64_t gang__reserve_next(const gang_sched *s)
                                                     : INT64_MAX;
 }
 
+int64_t gang__reserve_endless(const gang_sched *s)
+{
+    int64_t last = INT64_MIN;
+    for (const struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL; r;
+         r = r->next) {
+        if (r->instances != INT64_MAX)
+            return INT64_MAX;
+        for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
+            last = p->end_ns > last ? p->end_ns : last;
+    }
+    return s->reserve_count ? last : INT64_MAX;
+}
+
 /* ---- telling ------------------------------------------------------------------------------------- */
 
 struct listing {

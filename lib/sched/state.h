@@ -433,7 +433,8 @@ struct gang_sched {
     struct gang__reserves *reserves;         /* NULL: there never were any */
     _Atomic(struct gang__tickets *) tickets; /* reservations as submitters see them; NULL: none */
     uint32_t reserve_count;
-    bool reserving;                /* one is being placed */
+    const gang_sched *like; /* while jobs of a copy enter it: the original; else NULL */
+    bool reserving; /* one is being placed */
     struct gang__matrix *matrices; /* of queues that slice, made with their first gang */
     struct gang__names sliced;     /* gangs in them, by allocation */
     bool slices_moved;             /* something happened by which somebody may run */
@@ -704,6 +705,8 @@ static inline bool gang__ahead_by_limit(const gang_sched *s)
 
 /* When something is due about reservations. */
 int64_t gang__reserve_next(const gang_sched *s);
+/* All that is reserved is repeated without end: when what is planned of it by now is over. INT64_MAX: it is not. */
+int64_t gang__reserve_endless(const gang_sched *s);
 /* What its bin is not to share with others for the sake of reservations; 0: nothing. */
 uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__unit *u);
 /* May it start inside of some? */

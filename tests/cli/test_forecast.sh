@@ -43,6 +43,28 @@ check never_is_told says 'case never
   job              queue           starts in
   waits            -                   never  no room
   huge             -                   never' --case never "$scratch/two.json"
+cat >"$scratch/course.json" <<'END'
+{"id":"course","nodes":[{"name":"n1","gpus":8},{"name":"n2","gpus":8}],
+ "reservations":[{"name":"course","start_s":7200,"duration_s":7200,"notice_s":600,
+                  "stages":[{"nodes":["n1","n2"]}]},
+                 {"name":"nightly","start_s":36000,"duration_s":3600,"period_s":86400,
+                  "flags":["maintenance"],"stages":[{"nodes":["n2"]}]}],
+ "jobs":[{"name":"runs","time_limit_s":3000,"tasks":[{"count":16,"gpu":1}],"priority":9},
+         {"name":"short","time_limit_s":3600,"tasks":[{"count":16,"gpu":1}],"priority":8},
+         {"name":"long","time_limit_s":10800,"tasks":[{"count":8,"gpu":1}],"priority":7},
+         {"name":"exercise","time_limit_s":3600,"reservation":"course","tasks":[{"count":16,"gpu":1}]},
+         {"name":"second","time_limit_s":3600,"reservation":"course","tasks":[{"count":8,"gpu":1}]},
+         {"name":"forever","tasks":[{"count":16,"gpu":1}]},
+         {"name":"wide","time_limit_s":90000,"tasks":[{"count":16,"gpu":1}]}]}
+END
+check what_is_reserved_is_foretold says 'case course
+  job              queue           starts in
+  short            -             49 min 59 s
+  long             -              3 h 59 min
+  exercise         -              1 h 59 min
+  second           -              2 h 59 min
+  forever          -                   never  reserved
+  wide             -                   never  reserved' "$scratch/course.json"
 check the_horizon_is_kept says 'case soon
   job              queue           starts in
   next             -               1 min 0 s

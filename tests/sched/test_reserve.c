@@ -197,23 +197,18 @@ START_TEST(nobody_starts_who_might_be_in_the_way)
 }
 END_TEST
 
-/* The timeline does not foretell turns; a forecast does not copy reservations. */
-START_TEST(slices_and_forecasts_are_refused)
+/* The timeline does not foretell turns. */
+START_TEST(slices_are_refused)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     struct gang_error error = GANG_ERROR_INIT;
-    gang_forecast *f;
     open_queue(2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(whole("r", 1, 100, 10));
     q.name = "q";
     q.slice_ns = SECOND;
     ck_assert_int_eq(gang_sched_set_queues(h.s, &q, 1, &error), GANG_ENOTSUP);
-    ck_assert_int_eq(gang_forecast_new(h.s, NULL, &f, &error), GANG_ENOTSUP);
-    ck_assert_ptr_null(f);
     MUST(gang_reservation_cancel(h.s, id));
     host_run(&h, 0);
-    MUST(gang_forecast_new(h.s, NULL, &f, &error));
-    gang_forecast_free(f);
     host_queues(&h, &q, 1);
     ck_assert_int_eq(refused(whole("r", 1, 100, 10), NULL, &error), GANG_ENOTSUP);
     host_close(&h);
@@ -1141,7 +1136,7 @@ int main(void)
     TCase *t = tcase_create("reserve");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, nobody_starts_who_might_be_in_the_way, 0, 2);
-    tcase_add_test(t, slices_and_forecasts_are_refused);
+    tcase_add_test(t, slices_are_refused);
     tcase_add_test(t, what_is_not_reserved_is_for_all);
     tcase_add_test(t, parts_of_nodes_are_reserved);
     tcase_add_test(t, who_names_it_waits_for_its_begin);
