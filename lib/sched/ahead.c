@@ -437,8 +437,9 @@ static void copy_stays(gang_sched *s, const gang_sched *from)
 bool gang__ahead_copy(gang_sched *s, const gang_sched *from)
 {
     const struct gang__ahead *old = from->ahead;
-    if (!old || !gang__ahead_current(from))
-        return true; /* there, too, it will be made anew */
+    if (!old || !old->when)
+        return true; /* there, too, it will be made */
+    bool current = gang__ahead_current(from);
     struct gang__ahead *a = s->ahead = gang__zalloc(&s->mem, 1, sizeof(*s->ahead));
     size_t numbers = (size_t)old->end * GANG__FREE_KINDS;
     if (!a || !reserve_slots(s, old->end) ||
@@ -449,7 +450,8 @@ bool gang__ahead_copy(gang_sched *s, const gang_sched *from)
     a->plain = old->plain;
     a->kept = old->kept;
     a->failed_in = old->failed_in;
-    a->epoch = gang__load(&s->cluster->epoch) + 1;
+    a->epoch =
+        current ? gang__load(&s->cluster->epoch) + 1 : 0; /* else it is made anew, as there */
     a->states = gang__load(&s->cluster->states);
     a->by_limit = old->by_limit;
     if (!gang__reserve_laid_copy(s, from))

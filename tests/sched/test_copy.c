@@ -706,6 +706,8 @@ static void take_step(void)
 static void copy_world(void)
 {
     struct gang_error error = GANG_ERROR_INIT;
+    if (reserves && one_in(2)) /* which no run has seen yet */
+        happen_to_reservations();
     gang_result r = gang__sched_copy(side[0].s, &ops, &side[1], &side[1].s, &error);
     ck_assert_msg(r == GANG_OK, "world %" PRIu64 ": %s: %s", world, error.path, error.text);
     side[1].c = gang_sched_cluster(side[1].s);
