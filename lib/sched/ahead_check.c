@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Audit of planned starts: the timeline against what is held (ahead.h). */
 #include "sched/ahead.h"
+#include "sched/reserve.h"
 
 /* ---- audit ------------------------------------------------------------------------------------- */
 
@@ -94,6 +95,8 @@ gang_result gang__ahead_check(gang_sched *s, struct gang_error *error)
     }
     if (planned != 0)
         return gang__error(error, GANG_EINVAL, "plan", "a planned start is of no queue");
-    bool asked = a->when && !a->touched && a->plain && !whole && !undone && gang__ahead_current(s);
+    bool upset = s->reserves && s->reserves->upset; /* what is reserved is not there yet */
+    bool asked =
+        a->when && !a->touched && a->plain && !whole && !undone && !upset && gang__ahead_current(s);
     return asked ? check_free(s, error) : GANG_OK;
 }

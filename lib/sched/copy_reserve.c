@@ -122,6 +122,22 @@ static bool copy_pieces(gang_sched *s, struct gang__reserve *r, const struct gan
     return true;
 }
 
+static bool copy_gaps(gang_sched *s, struct gang__reserve *r, const struct gang__reserve *from)
+{
+    struct gang__reserve_gap **at = &r->gap;
+    for (const struct gang__reserve_gap *gap = from->gap; gap; gap = gap->next) {
+        size_t bytes = sizeof(*gap) + gap->groups * sizeof(gap->count[0]);
+        *at = gang__zalloc(&s->mem, 1, bytes);
+        if (!*at)
+            return false;
+        memcpy(*at, gap, bytes);
+        (*at)->next = NULL;
+        at = &(*at)->next;
+        s->reserves->gaps++;
+    }
+    return true;
+}
+
 /* It is in the table even if memory was short: it is ended with that. */
 static bool copy_one(gang_sched *s, const struct gang__reserves *all,
                      const struct gang__reserve *from, struct gang__reserve **at)
@@ -136,10 +152,11 @@ static bool copy_one(gang_sched *s, const struct gang__reserves *all,
     r->stage_count = 0;
     r->part = NULL;
     r->piece = NULL;
+    r->gap = NULL;
     r->inside = NULL;
     r->block = NULL;
     r->usage = usage_as(s, all, from->usage);
-    return copy_stages(s, r, from) && copy_pieces(s, r, from);
+    return copy_stages(s, r, from) && copy_pieces(s, r, from) && copy_gaps(s, r, from);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */

@@ -709,6 +709,16 @@ gang_result gang__reserve_place_part(gang_sched *s, struct gang__reserve *r, uin
     return w == GANG_OK || w == GANG_ENOMEM ? w : GANG_ENOFIT;
 }
 
+gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uint32_t stage,
+                                     const int64_t *count, int64_t instance, int64_t start_ns,
+                                     int64_t end_ns)
+{
+    park(s, r, true);
+    gang_result w = gang__reserve_place_part(s, r, stage, count, 0, instance, start_ns, end_ns);
+    park(s, r, false);
+    return w;
+}
+
 static void drop_instance(gang_sched *s, struct gang__reserve *r, int64_t instance)
 {
     for (struct gang__reserve_piece *p = r->piece, *next; p; p = next) {

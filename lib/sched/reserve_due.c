@@ -308,18 +308,10 @@ static void rebin(gang_sched *s)
     }
 }
 
-bool gang__reserve_due(gang_sched *s)
+/* False: out of memory. */
+static bool tend_all(gang_sched *s)
 {
     struct gang__reserves *all = s->reserves;
-    if (!all)
-        return true;
-    if (all->upset && s->reserve_count > 0 && !gang__reserve_restore(s))
-        return false;
-    all->upset = false;
-    if (all->rebin)
-        rebin(s);
-    if (s->reserve_count == 0 || all->due_ns > s->now_ns)
-        return true;
     for (struct gang__reserve *r = all->first, *next; r; r = next) {
         next = r->next;
         if (!r->over && !tend(s, r)) {
@@ -333,4 +325,21 @@ bool gang__reserve_due(gang_sched *s)
     }
     gang__reserve_schedule(s);
     return gang__ahead_sync(s);
+}
+
+bool gang__reserve_due(gang_sched *s)
+{
+    struct gang__reserves *all = s->reserves;
+    if (!all)
+        return true;
+    if (all->upset && s->reserve_count > 0 && !gang__reserve_restore(s))
+        return false;
+    all->upset = false;
+    if (all->rebin)
+        rebin(s);
+    if (s->reserve_count > 0 && all->due_ns <= s->now_ns && !tend_all(s))
+        return false;
+    if (all->gaps == 0 || !s->ahead->stale) /* nothing has come free */
+        return true;
+    return gang__reserve_grow_again(s) && gang__ahead_sync(s);
 }

@@ -337,6 +337,25 @@ START_TEST(what_if_a_node_of_it_is_lost)
 }
 END_TEST
 
+START_TEST(what_if_a_lost_node_of_it_is_up_again)
+{
+    open_site(2, GANG_BACKFILL_NONE);
+    reserve(whole("demo", 2, 100, 50));
+    gang_job_id wide = put(8, 20, "demo"), out = put(4, 200, NULL);
+    MUST(gang_report_node_lost(h.s, node_at(0)));
+    host_run(&h, S);
+    gang_forecast *f = forecast_with(NULL);
+    gang_worker *w;
+    MUST(gang_worker_new(gang_forecast_cluster(f), &w));
+    MUST(gang_node_set_state(w, node_at(0), GANG_NODE_UP));
+    run_forecast(f);
+    ck_assert_int_eq(start_of(f, wide), 100);
+    ck_assert_int_eq(start_of(f, out), 150);
+    gang_forecast_free(f);
+    host_close(&h);
+}
+END_TEST
+
 /* ---- what if ----------------------------------------------------------------------------------------- */
 
 START_TEST(what_if_it_is_cancelled_or_another_one_made)
@@ -572,6 +591,7 @@ int main(void)
     tcase_add_test(t, one_that_is_repeated_without_end_does_not_hold_a_forecast_up);
     tcase_add_test(t, what_is_reduced_is_reduced_in_forecasts);
     tcase_add_test(t, what_if_a_node_of_it_is_lost);
+    tcase_add_test(t, what_if_a_lost_node_of_it_is_up_again);
     tcase_add_test(t, what_if_it_is_cancelled_or_another_one_made);
     tcase_add_test(t, limits_of_owners_hold_in_the_copy);
     tcase_add_test(t, what_is_foretold_comes_true);

@@ -699,6 +699,149 @@ START_TEST(other_nodes_take_the_place_of_lost_ones)
 }
 END_TEST
 
+/* ---- and it has them again ---------------------------------------------------------------------------- */
+
+static void lose(int i)
+{
+    MUST(gang_report_node_lost(h.s, node_at(i)));
+    host_run(&h, 0);
+}
+
+static void bring_up(int i)
+{
+    MUST(gang_node_set_state(h.stage.w, node_at(i), GANG_NODE_UP));
+    host_run(&h, 0);
+}
+
+START_TEST(what_is_reduced_has_its_node_again_when_it_is_up)
+{
+    open_queue(3, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(whole("r", 3, 100, 50));
+    gang_job_id member = put(12, 20, "r");
+    lose(0);
+    lose(1);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    bring_up(1); /* some of it */
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 1);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_REDUCED);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    bring_up(0);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 2);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_uint_eq(last_told(id, GANG_RESERVATION_RESTORED)->nodes, 3);
+    ck_assert_int_eq(info_of(id).nodes, 3);
+    gang_job_id long_one = put(4, 101, NULL);
+    test_assert(!runs(long_one)); /* it is for the members again */
+    run_until(100);
+    test_assert(runs(member));
+    run_until(150);
+    test_assert(!is_there(id));
+    host_close(&h);
+}
+END_TEST
+
+/* While it is on, with members inside and others that wait: what somebody leaves is its. */
+START_TEST(what_is_reduced_grows_where_others_leave)
+{
+    open_queue(3, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(whole("r", 2, 10, 90));
+    gang_job_id other = put(4, 200, NULL), wide = put(8, 20, "r"), small = put(2, 0, "r");
+    run_until(10);
+    test_assert(runs(wide) && runs(other));
+    int free_node = 0; /* one of its own, on which the small one does not run then */
+    while (host_node_of(&h, other, 0) == node_at(free_node))
+        free_node++;
+    run_until(30);
+    test_assert(runs(small));
+    if (host_node_of(&h, small, 0) == node_at(free_node))
+        free_node = 3 - free_node - (int)((uint32_t)host_node_of(&h, other, 0) - 1);
+    lose(free_node);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
+    gang_job_id waits = put(6, 20, "r");
+    test_assert(!runs(waits) && runs(small));
+    run_until(40);
+    end(other);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->now_ns, 40 * SECOND);
+    test_assert(runs(waits) && runs(small));
+    ck_assert_int_eq(info_of(id).running, 2);
+    host_close(&h);
+}
+END_TEST
+
+/* It was promised first. */
+START_TEST(planned_starts_make_way_for_what_grows_again)
+{
+    open_queue(3, GANG_BACKFILL_EASY);
+    gang_reservation_id id = reserve(whole("r", 2, 10, 290));
+    gang_job_id other = put(4, 200, NULL);
+    test_assert(runs(other));
+    lose(host_node_of(&h, other, 0) == node_at(0) ? 1 : 0);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    gang_job_id next = put(4, 20, NULL);
+    ck_assert_int_eq(host_job_info(&h, next).planned_ns, 200 * SECOND);
+    run_until(40);
+    end(other);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->now_ns, 40 * SECOND);
+    ck_assert_int_eq(host_job_info(&h, next).planned_ns, 300 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
+/* What is over, dropped or changed is not made up for. */
+START_TEST(only_what_is_there_still_grows)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    gang_reservation_id dropped = reserve(whole("a", 1, 100, 50));
+    lose(0);
+    test_assert(!is_there(dropped));
+    bring_up(0);
+    ck_assert_int_eq(told(dropped, GANG_RESERVATION_RESTORED), 0);
+    host_close(&h);
+    open_queue(2, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(whole("b", 2, 10, 20));
+    lose(0);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    MUST(gang_reservation_change(h.s, id, whole("b", 1, 10, 20), NULL, NULL));
+    bring_up(0);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 0);
+    host_close(&h);
+}
+END_TEST
+
+/* Time by time, and this time alone. */
+START_TEST(times_of_a_repeated_one_grow_again)
+{
+    struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
+    struct gang_error error = GANG_ERROR_INIT;
+    open_queue(2, GANG_BACKFILL_NONE);
+    limit.most_gpu_milli = 8000;
+    MUST(gang_reservation_set_limit(h.s, "ann", &limit, NULL));
+    struct gang_reservation_spec *spec = whole("r", 2, 10, 20);
+    spec->owner = "ann";
+    spec->period_ns = 50 * SECOND;
+    spec->repetitions = 3;
+    gang_reservation_id id = reserve(spec);
+    run_until(15);
+    lose(1);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_LOST), 3);
+    run_until(40); /* the first time is over */
+    bring_up(1);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 2);
+    ck_assert_int_eq(info_of(id).instance, 1);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    spec = whole("more", 1, 60, 20);
+    spec->owner = "ann";
+    ck_assert_int_eq(refused(spec, NULL, &error), GANG_ENOFIT); /* no room, and */
+    spec->start_ns = 85 * SECOND;
+    (void)reserve(spec); /* nothing is booked twice */
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(one_that_has_a_window_moves_in_it)
 {
     open_queue(2, GANG_BACKFILL_NONE);
@@ -1130,6 +1273,48 @@ START_TEST(each_allocation_may_fail)
 }
 END_TEST
 
+static int32_t sum_nodes(const struct gang_plan_item *item, void *user)
+{
+    *(int64_t *)user += (int64_t)item->node_count;
+    return 0;
+}
+
+START_TEST(growing_again_may_lack_memory)
+{
+    long calls = 1000;
+    for (long n = 1; n < calls; n++) {
+        open_queue(3, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
+        gang_reservation_id id = reserve(gpus("r", 10, 10, 40));
+        gang_job_id in = submit_again(spec_of(4, 0, "r")), wide = submit_again(spec_of(8, 5, NULL));
+        run_again(0);
+        run_again(10 * SECOND);
+        test_assert(runs(in));
+        long before = h.stage.mem.calls;
+        h.stage.mem.fail_at = before + n;
+        for (int i = 0; i < 3; i++)
+            if (host_node_of(&h, in, 0) != node_at(i) &&
+                gang_report_node_lost(h.s, node_at(i)) != GANG_OK)
+                MUST(gang_report_node_lost(h.s, node_at(i)));
+        run_again(SECOND);
+        for (int i = 0; i < 3; i++)
+            if (host_node_of(&h, in, 0) != node_at(i))
+                MUST(gang_node_set_state(h.stage.w, node_at(i), GANG_NODE_UP));
+        run_again(SECOND);
+        run_again(SECOND);
+        calls = h.stage.mem.calls - before;
+        h.stage.mem.fail_at = 0;
+        host_run(&h, SECOND);
+        int64_t reserved = 0;
+        MUST(gang_reservation_pieces(h.s, id, sum_nodes, &reserved));
+        ck_assert_int_ge(reserved, 3);
+        test_assert(is_there(id) && runs(in));
+        (void)wide;
+        host_close(&h);
+    }
+    ck_assert_int_gt(calls, 20);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("reserve");
@@ -1160,6 +1345,11 @@ int main(void)
     tcase_add_test(t, it_goes_with_the_job_that_it_was_made_for);
     tcase_add_test(t, a_user_may_have_so_much);
     tcase_add_test(t, other_nodes_take_the_place_of_lost_ones);
+    tcase_add_test(t, what_is_reduced_has_its_node_again_when_it_is_up);
+    tcase_add_test(t, what_is_reduced_grows_where_others_leave);
+    tcase_add_test(t, planned_starts_make_way_for_what_grows_again);
+    tcase_add_test(t, only_what_is_there_still_grows);
+    tcase_add_test(t, times_of_a_repeated_one_grow_again);
     tcase_add_test(t, one_that_has_a_window_moves_in_it);
     tcase_add_test(t, all_that_is_in_the_plan_is_told);
     tcase_add_test(t, whole_domains_are_reserved);
@@ -1169,6 +1359,7 @@ int main(void)
     tcase_add_test(t, a_gang_in_one_domain_is_reserved);
     tcase_add_test(t, stages_follow_one_another);
     tcase_add_test(t, what_is_wrong_is_said_with_its_path);
+    tcase_add_loop_test(t, growing_again_may_lack_memory, 0, 2);
     tcase_add_loop_test(t, each_allocation_may_fail, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);
