@@ -502,7 +502,7 @@ END_TEST
 /* ---- memory ------------------------------------------------------------------------------------------- */
 
 /* Reservations of all kinds: one that is on, with members that run and wait inside; one that is repeated; one of
- * nodes; one of several stages; owners with limits; notices that were given. */
+ * nodes; one of several stages; one that is reduced; owners with limits; notices that were given. */
 static void crowd(void)
 {
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
@@ -534,6 +534,7 @@ static void crowd(void)
     spec->users = users;
     spec->user_count = 2;
     reserve(spec);
+    gang_reservation_id wide = reserve(whole("wide", 2, 100, 20));
     submit(h.s, 2, 20, "now");
     submit(h.s, 2, 40, "now");
     submit(h.s, 4, 20, "now");
@@ -543,6 +544,10 @@ static void crowd(void)
     submit(h.s, 12, 60, NULL);
     submit(h.s, 1, 10, NULL);
     host_run(&h, 10 * S);
+    MUST(gang_report_node_lost(h.s, node_at(1))); /* some of the last one is missing */
+    host_run(&h, S);
+    ck_assert_int_eq(h.reserve[h.reserve_count - 1].outcome, GANG_RESERVATION_REDUCED);
+    ck_assert_uint_eq(h.reserve[h.reserve_count - 1].id, wide);
 }
 
 static int32_t no_visit(const struct gang_expected *e, void *user)
