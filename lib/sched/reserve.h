@@ -109,6 +109,7 @@ struct gang__reserve {
     int64_t woken_ns;      /* its members had their turn last */
     bool open;             /* its members could start inside it when that was looked at last */
     int64_t until_ns;      /* that one lasted until then when somebody started inside last */
+    int64_t before_ns;     /* it was changed, and lasted until then before; GANG__NEVER */
     bool over;             /* the job that it was made for has ended */
     bool aside;            /* makes way for one that lost nodes: see reserve_lost.c */
     int64_t idle_since_ns; /* no member runs or waits; INT64_MAX: one does */

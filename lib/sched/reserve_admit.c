@@ -977,7 +977,11 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
     if (w != GANG_OK)
         return refuse(sched, r, w, when_ns);
     r->accepted = ++sched->reserves->accepted;
+    int64_t before_ns = gang__reserve_end_of(old, old->current);
     hand_over(sched, old, r);
+    r->before_ns = before_ns;
+    if (gang__ahead_sync(sched)) /* who does not lie inside any more is outside now, until then */
+        r->before_ns = GANG__NEVER;
     gang__tickets_set(sched, tickets);
     gang__reserve_record_free(sched, old);
     bind_job(sched, r);

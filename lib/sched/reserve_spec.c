@@ -322,6 +322,7 @@ static void set_numbers(struct gang__reserve *r, const struct gang_reservation_s
     r->user_count = spec->user_count;
     r->instances = !spec->period_ns ? 1 : spec->repetitions ? spec->repetitions : INT64_MAX;
     r->idle_since_ns = INT64_MAX;
+    r->before_ns = GANG__NEVER;
 }
 
 gang_result gang__reserve_new(gang_sched *s, const struct gang_reservation_spec *spec,

@@ -842,6 +842,34 @@ START_TEST(times_of_a_repeated_one_grow_again)
 }
 END_TEST
 
+/* Others count on the end that he had: that of the reservation as it was, not as it is. Seed 106 of
+ * test_reserve_random.c. */
+START_TEST(who_is_left_out_by_a_change_ends_as_before)
+{
+    open_queue(2, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(whole("r", 2, 10, 20));
+    run_until(10);
+    gang_job_id member = put(4, 0, "r");
+    test_assert(runs(member));
+    const char *const there[] = {host_node_of(&h, member, 0) == node_at(0) ? "n0" : "n1"};
+    struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
+    struct gang_reservation_spec *spec = whole("next", 1, 30, 20);
+    stage.nodes = there;
+    stage.node_count = 1;
+    spec->stages = &stage;
+    gang_reservation_id next = reserve(spec);
+    run_until(15);
+    MUST(gang_reservation_change(h.s, id, whole("r", 1, 10, 50), NULL, NULL));
+    run_until(29);
+    test_assert(runs(member));
+    run_until(30);
+    test_assert(!runs(member));
+    ck_assert_uint_eq(last_told(next, GANG_RESERVATION_BEGIN)->jobs, 0);
+    ck_assert_int_eq(info_of(id).end_ns, 60 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(one_that_has_a_window_moves_in_it)
 {
     open_queue(2, GANG_BACKFILL_NONE);
@@ -1350,6 +1378,7 @@ int main(void)
     tcase_add_test(t, planned_starts_make_way_for_what_grows_again);
     tcase_add_test(t, only_what_is_there_still_grows);
     tcase_add_test(t, times_of_a_repeated_one_grow_again);
+    tcase_add_test(t, who_is_left_out_by_a_change_ends_as_before);
     tcase_add_test(t, one_that_has_a_window_moves_in_it);
     tcase_add_test(t, all_that_is_in_the_plan_is_told);
     tcase_add_test(t, whole_domains_are_reserved);
