@@ -62,6 +62,29 @@ uint32_t gang__slice_when(const gang_sched *s, const struct gang__unit *u, int64
     return m->rows;
 }
 
+/* How long until then; all of it matters, for two matrices may take turns of different lengths. */
+static uint64_t print_until(const gang_sched *s, uint64_t print, int64_t until_ns)
+{
+    return gang__hash_number(print, until_ns == INT64_MAX ? 0 : (uint64_t)(until_ns - s->now_ns));
+}
+
+uint64_t gang__slice_print(const gang_sched *s, uint64_t seed)
+{
+    uint64_t print = gang__hash_number(GANG__HASH_SEED, seed);
+    for (const struct gang__matrix *m = s->matrices; m; m = m->next) {
+        print = gang__hash_number(print, (uint64_t)m->active << 32 | m->rows);
+        print = gang__hash_number(print, (uint64_t)m->begun << 1 | m->fresh);
+        print = print_until(s, print, m->until_ns);
+        for (const struct gang__sliced *x = m->first; x; x = x->next) {
+            uint64_t state = (uint64_t)x->row << 32 | (uint64_t)x->state << 1 | x->refused;
+            print = gang__hash_number(gang__hash_number(print, x->alloc), x->uses);
+            print = gang__hash_number(print, state);
+            print = print_until(s, print, x->left > 0 ? x->deadline_ns : INT64_MAX);
+        }
+    }
+    return print;
+}
+
 void gang__slice_info(const gang_sched *s, const struct gang__qs *q, struct gang_queue_info *out)
 {
     const struct gang__matrix *m = gang__slice_matrix(s, q);

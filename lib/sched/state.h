@@ -686,6 +686,8 @@ gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__unit *u, boo
 uint32_t gang__slice_row(const struct gang__unit *u);
 uint32_t gang__slice_when(const gang_sched *s, const struct gang__unit *u, int64_t *until_ns);
 struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__qs *leaf);
+/* Who is where, whose turn it is and for how long yet, and this number, as one number. */
+uint64_t gang__slice_print(const gang_sched *s, uint64_t seed);
 void gang__slice_info(const gang_sched *s, const struct gang__qs *q, struct gang_queue_info *out);
 gang_result gang__slice_check(gang_sched *s, struct gang_error *error);
 void gang__slice_free(gang_sched *s);
@@ -958,6 +960,8 @@ int64_t gang__config_next(const gang_sched *s);
 
 /* ---- sched.c ---- */
 
+/* As gang_sched_next(), but for turns of gangs that slice. */
+int64_t gang__sched_due(gang_sched *s);
 /* Take in what waits, at this time, and nothing more: the beginning of a run. */
 gang_result gang__sched_take_in(gang_sched *s, int64_t now_ns);
 void gang__log(gang_sched *s, int32_t level, const char *fmt, ...) GANG__PRINTF(3, 4);
