@@ -107,6 +107,11 @@ static inline uint32_t gang__row_distance(const struct gang__matrix *m, uint32_t
 
 /* ---- slice_rows.c ---- */
 
+/* NULL: the node is not in the matrix. And where its words are, in its block. */
+struct gang__column *gang__column_at(const struct gang__matrix *m, gang_node_id node);
+void gang__column_lay(struct gang__column *c);
+/* The last of its matrix; there is room in sched.sliced. */
+void gang__sliced_enter(gang_sched *s, struct gang__sliced *x);
 /* The words of all columns as if nobody were there. */
 void gang__columns_reset(struct gang__matrix *m, bool busy);
 /* Would it fit beside those that were put there? And put it there, which nothing may exceed but what is leaving. */

@@ -12,7 +12,7 @@
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-static struct gang__column *column_at(const struct gang__matrix *m, gang_node_id node)
+struct gang__column *gang__column_at(const struct gang__matrix *m, gang_node_id node)
 {
     uint64_t hash = gang__hash_number(GANG__HASH_SEED, node);
     for (struct gang__name *n = gang__names_first(&m->columns, hash); n; n = n->next) {
@@ -21,6 +21,13 @@ static struct gang__column *column_at(const struct gang__matrix *m, gang_node_id
             return c;
     }
     return NULL;
+}
+
+void gang__column_lay(struct gang__column *c)
+{
+    c->full = (uint64_t *)(void *)(c + 1);
+    c->row = c->full + c->words;
+    c->busy = c->row + c->words;
 }
 
 /* All millicores, all devices, all cores: what is not lent of them is not asked about. */
@@ -45,9 +52,7 @@ static struct gang__column *new_column(gang_sched *s, gang_node_id id)
     if (c) {
         c->node = id;
         c->words = words;
-        c->full = (uint64_t *)(void *)(c + 1);
-        c->row = c->full + words;
-        c->busy = c->row + words;
+        gang__column_lay(c);
         fill_column(c, node);
     }
     gang__rcu_leave();
@@ -87,7 +92,7 @@ static gang_result hold_column(gang_sched *s, const struct gang__matrix *m, stru
 static gang_result get_column(gang_sched *s, struct gang__matrix *m, gang_node_id node,
                               struct gang__column **column)
 {
-    *column = column_at(m, node);
+    *column = gang__column_at(m, node);
     if (*column)
         return GANG_OK;
     if (gang__names_reserve(&m->columns, &s->mem) != GANG_OK)
@@ -310,6 +315,15 @@ static struct gang__sliced *sliced_of(const gang_sched *s, gang_alloc_id alloc)
     return NULL;
 }
 
+void gang__sliced_enter(gang_sched *s, struct gang__sliced *x)
+{
+    struct gang__matrix *m = x->matrix;
+    gang__names_put(&s->sliced, &x->link, hash_of(x->alloc));
+    x->at = m->last;
+    *m->last = x;
+    m->last = &x->next;
+}
+
 static void free_sliced(gang_sched *s, struct gang__sliced *x)
 {
     gang__release(&s->mem, x->use);
@@ -351,12 +365,24 @@ void gang__sliced_bury(gang_sched *s, struct gang__matrix *m)
     }
 }
 
+/* Those that could not be given back stay held; nothing is known of them any more. */
+static void free_columns(gang_sched *s, struct gang__matrix *m)
+{
+    for (size_t b = 0; b < m->columns.room; b++)
+        while (m->columns.bucket[b]) {
+            struct gang__column *c = GANG__OF(struct gang__column, link, m->columns.bucket[b]);
+            gang__names_remove(&m->columns, &c->link);
+            gang__release(&s->mem, c);
+        }
+}
+
 static void free_matrix(gang_sched *s, struct gang__matrix *m)
 {
     struct gang__matrix **at = &s->matrices;
     while (*at != m)
         at = &(*at)->next;
     *at = m->next;
+    free_columns(s, m);
     gang__names_free(&m->columns, &s->mem);
     gang_snapshot_free(m->view);
     gang__release(&s->mem, m);
@@ -438,7 +464,7 @@ static void open_columns(struct gang__matrix *m)
     m->open_cpu = 0;
     for (uint32_t slot = 0; slot < v->end; slot++) {
         const struct gang__node *node = gang__snapshot_node(v, slot);
-        const struct gang__column *c = node ? column_at(m, node->id) : NULL;
+        const struct gang__column *c = node ? gang__column_at(m, node->id) : NULL;
         bool open = c && c->leaving == 0 && gang_snapshot_release(v, c->held) == GANG_OK;
         const uint64_t *word = node ? gang__snapshot_words(v, slot) : NULL;
         if (node && !open && (c || !is_untouched(m, node, word)))
@@ -589,10 +615,7 @@ gang_result gang__slice_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
     }
     x->unit = u;
     u->sliced = x;
-    gang__names_put(&s->sliced, &x->link, hash_of(x->alloc));
-    x->at = m->last;
-    *m->last = x;
-    m->last = &x->next;
+    gang__sliced_enter(s, x);
     *id = x->alloc;
     s->slices_moved = true;
     return GANG_OK;
