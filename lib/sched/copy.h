@@ -54,6 +54,8 @@ bool gang__leaves_copy(gang_sched *to, const gang_sched *from);
 /* The matrices, with columns and gangs; the jobs are there already, and enter the books later. False: out of memory:
  * drop them. */
 bool gang__slices_copy(gang_sched *to, const gang_sched *from);
+/* The timeline was copied: their nodes have the same numbers there. */
+void gang__slices_occupied_as(gang_sched *to, const gang_sched *from);
 /* Their jobs go before they have entered the books. */
 void gang__slices_drop(gang_sched *s);
 

@@ -16,6 +16,8 @@ static bool copy_column(gang_sched *s, struct gang__matrix *m, const struct gang
         return false;
     memcpy(c, from, bytes);
     gang__column_lay(c);
+    c->occupies = 0;
+    m->came = true;
     gang__names_put(&m->columns, &c->link, from->link.hash);
     return true;
 }
@@ -108,6 +110,19 @@ bool gang__slices_copy(gang_sched *to, const gang_sched *from)
     }
     to->slices_moved = from->slices_moved;
     return true;
+}
+
+void gang__slices_occupied_as(gang_sched *to, const gang_sched *from)
+{
+    struct gang__matrix *m = to->matrices;
+    for (const struct gang__matrix *old = from->matrices; old; old = old->next, m = m->next) {
+        m->came = old->came;
+        for (size_t b = 0; b < old->columns.room; b++)
+            for (const struct gang__name *n = old->columns.bucket[b]; n; n = n->next) {
+                const struct gang__column *c = GANG__OF(struct gang__column, link, n);
+                gang__column_at(m, c->node)->occupies = c->occupies;
+            }
+    }
 }
 
 void gang__slices_drop(gang_sched *s)

@@ -104,6 +104,7 @@ static gang_result get_column(gang_sched *s, struct gang__matrix *m, gang_node_i
         return r;
     }
     gang__names_put(&m->columns, &c->link, gang__hash_number(GANG__HASH_SEED, node));
+    m->came = true;
     *column = c;
     return GANG_OK;
 }
@@ -118,6 +119,7 @@ static bool drop_column(gang_sched *s, struct gang__matrix *m, struct gang__colu
         return false;
     }
     gang__names_remove(&m->columns, &c->link);
+    gang__ahead_vacated(s, c->occupies);
     gang__release(&s->mem, c);
     gang__freed(s);
     return true;
@@ -305,7 +307,7 @@ static uint64_t hash_of(gang_alloc_id alloc)
     return gang__hash_number(GANG__HASH_SEED, alloc);
 }
 
-static struct gang__sliced *sliced_of(const gang_sched *s, gang_alloc_id alloc)
+struct gang__sliced *gang__sliced_of(const gang_sched *s, gang_alloc_id alloc)
 {
     for (struct gang__name *n = gang__names_first(&s->sliced, hash_of(alloc)); n; n = n->next) {
         struct gang__sliced *x = GANG__OF(struct gang__sliced, link, n);
@@ -457,11 +459,22 @@ static bool is_untouched(const struct gang__matrix *m, const struct gang__node *
     return true;
 }
 
+/* What planned starts count on is not to be taken by who has no end in their timeline. */
+static void close_planned(const gang_sched *s, gang_snapshot *v)
+{
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        for (const struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned)
+            for (size_t k = 0; k < w->plan_slots; k++)
+                if (w->plan_slot[k] < v->end && gang__snapshot_node(v, w->plan_slot[k]))
+                    close_node(v, w->plan_slot[k]);
+}
+
 /* Close all nodes but those that a gang may come to. */
-static void open_columns(struct gang__matrix *m)
+static void open_columns(const gang_sched *s, struct gang__matrix *m)
 {
     gang_snapshot *v = m->view;
     m->open_cpu = 0;
+    close_planned(s, v);
     for (uint32_t slot = 0; slot < v->end; slot++) {
         const struct gang__node *node = gang__snapshot_node(v, slot);
         const struct gang__column *c = node ? gang__column_at(m, node->id) : NULL;
@@ -480,10 +493,11 @@ static bool is_fresh(const gang_sched *s, const struct gang__matrix *m)
     return m->viewed_in == s->runs && m->viewed_stamp == gang__room_stamp(s->cluster);
 }
 
-/* Are there nodes that it alone is to keep away from? */
+/* Are there nodes that it alone is to keep away from, or such as may be others for the next one? */
 static bool has_own_view(gang_sched *s, struct gang__unit *u)
 {
-    return u->job->bad_count > 0 || gang__cells_concern(s, u) || gang__overdue_concerns(s, u);
+    return u->job->bad_count > 0 || gang__ahead_binds(s) || gang__cells_concern(s, u) ||
+           gang__overdue_concerns(s, u);
 }
 
 /* The cluster with all columns empty, and open no other nodes than those a gang may come to. */
@@ -496,7 +510,7 @@ static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__unit
     m->viewed_stamp = gang__room_stamp(s->cluster);
     if (gang_snapshot_take(s->worker, m->view) != GANG_OK)
         return GANG_ENOMEM;
-    open_columns(m);
+    open_columns(s, m);
     for (size_t i = 0; i < u->job->bad_count; i++)
         (void)!gang_snapshot_set_state(m->view, u->job->bad[i], GANG_NODE_DOWN);
     m->viewed_in = own ? 0 : s->runs; /* others may come to the nodes that it is to avoid */
@@ -668,7 +682,7 @@ void gang__slice_forsake(gang_sched *s, struct gang__unit *u)
 
 void gang__slice_quiet(gang_sched *s, gang_alloc_id alloc)
 {
-    struct gang__sliced *x = s->matrices ? sliced_of(s, alloc) : NULL;
+    struct gang__sliced *x = s->matrices ? gang__sliced_of(s, alloc) : NULL;
     if (x && !x->unit)
         x->quiet = true;
     s->slices_moved = s->slices_moved || x;
@@ -681,7 +695,7 @@ static bool is_among(const int64_t *tasks, size_t count, int64_t task)
 
 void gang__slice_gave(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, size_t count)
 {
-    struct gang__sliced *x = s->matrices ? sliced_of(s, alloc) : NULL;
+    struct gang__sliced *x = s->matrices ? gang__sliced_of(s, alloc) : NULL;
     if (!x)
         return;
     size_t kept = 0;

@@ -31,7 +31,7 @@ static int sides; /* 2: the copy goes along */
 static int64_t now_ns;
 static uint64_t world;
 static int step, nodes_made;
-static bool slicing; /* gangs of some queues take turns; then nobody backfills */
+static bool slicing; /* gangs of some queues take turns */
 static int64_t starts_seen, stops_seen, copies_busy, copies_sliced, copies_midway;
 
 /* ---- the host ---- */
@@ -370,7 +370,6 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.max_wait_ns = one_in(6) ? 20 * SECOND : 0;
     q.weight = (double)(1 + below(3));
     if (slicing) {
-        q.backfill = GANG_BACKFILL_NONE;
         q.slice_ns = one_in(3) ? 0 : one_in(5) ? -1 : (2 + below(10)) * SECOND;
         q.slice_rows = q.slice_ns > 0 ? below(5) : 0;
         q.slice_gpus = q.slice_ns > 0 && one_in(2);
@@ -387,6 +386,9 @@ static void set_queues(void)
         random_queue("a", NULL, quota[0]), random_queue("a1", "a", quota[1]),
         random_queue("a2", "a", quota[2]), random_queue("b", NULL, quota[3]),
         random_queue("c", NULL, quota[4])};
+    for (size_t i = 0; slicing && i < 5; i++)
+        if (q[i].slice_ns >= 0 && (q[i].slice_ns > 0 || (i > 0 && i < 3 && q[0].slice_ns > 0)))
+            q[i].backfill = GANG_BACKFILL_NONE;
     BOTH(gang_sched_set_queues(at->s, q, 5, NULL));
     ck_assert_msg(result[0] == GANG_OK, "world %" PRIu64 ": %s", world,
                   gang_result_name(result[0]));

@@ -351,6 +351,7 @@ static void open_world(void)
     q[3].name = "plain";
     q[3].guaranteed = third;
     q[3].guaranteed_count = one_in(2);
+    q[3].backfill = one_in(2) ? GANG_BACKFILL_NONE : GANG_BACKFILL_EASY;
     host_queues(&h, q, 4);
     job_count = 0;
     memset(came_ns, 0, sizeof(came_ns));
