@@ -359,6 +359,8 @@ struct gang_run_info {
  *   - Time limits, suspended_ns and least attained service count the time that it runs. Heartbeats are not expected of a
  *     suspended gang; tasks of it may end, fail or be lost like others.
  *   - Op start comes with the first turn. If a node goes or is drained before it, the gang waits again.
+ *   - Where other leaves backfill, it comes to no node that a planned start counts on; and plans count on none of its
+ *     nodes as long as they are in the matrix, for nobody knows until when. It has no planned start itself.
  *   - It displaces nobody, since it may wait for a row; it is displaced like others, suspended or not.
  *   - It grows in its own row's turns. Jobs that want their nodes alone (gang_request_spec.exclusive) and those that run
  *     already when submitted take no turns and have their nodes to themselves.

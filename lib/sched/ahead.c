@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "place/lend.h"
 #include "sched/ahead.h"
+#include "sched/copy.h"
 #include "sched/reserve.h"
 
 struct gang__timeline *gang__ahead_when(const gang_sched *s, const struct gang__unit *u)
@@ -94,6 +96,19 @@ void gang__ahead_forget(gang_sched *s, struct gang__unit *u)
     gang__ahead_vacate(s, u);
     if (s->ahead->starting == u)
         s->ahead->starting = NULL;
+}
+
+void gang__ahead_vacated(gang_sched *s, uint32_t occupies)
+{
+    if (!s->ahead || !occupies)
+        return;
+    gang__timeline_remove(s->ahead->when, occupies - 1);
+    s->ahead->stale = true;
+}
+
+bool gang__ahead_binds(const gang_sched *s)
+{
+    return s->ahead && s->ahead->planned > 0;
 }
 
 void gang__ahead_due(gang_sched *s, const struct gang__job *job)
@@ -233,6 +248,7 @@ bool gang__ahead_lay_out(gang_sched *s, const struct gang__unit *u,
 
 struct holding {
     gang_sched *s;
+    uint32_t lent; /* GANG__LEND_*: what is not its own */
     bool failed;
 };
 
@@ -240,9 +256,10 @@ static int32_t hold_task(const struct gang_task *task, void *user)
 {
     struct holding *h = user;
     struct gang__time_group *g = &h->s->ahead->group[task->group];
-    g->need[GANG__FREE_CPU] = task->cpu_milli;
+    g->need[GANG__FREE_CPU] = h->lent & GANG__LEND_CPU ? 0 : task->cpu_milli;
     g->need[GANG__FREE_MEMORY] = task->memory_bytes;
-    g->need[GANG__FREE_GPU] = (int64_t)task->gpu_count * task->gpu_share;
+    g->need[GANG__FREE_GPU] =
+        h->lent & GANG__LEND_GPU ? 0 : (int64_t)task->gpu_count * task->gpu_share;
     h->failed = h->failed || !gang__ahead_place(h->s, task->node, (uint32_t)task->group);
     return h->failed;
 }
@@ -251,13 +268,15 @@ static int32_t hold_task(const struct gang_task *task, void *user)
 bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int64_t end_ns)
 {
     struct gang__ahead *a = s->ahead;
-    struct holding h = {s, false};
+    struct holding h = {s, 0, false};
     const gang_request *q = gang__unit_request(u);
     uint32_t id;
     gang__ahead_vacate(s, u);
     a->places = 0;
     if (alloc == GANG_ID_NONE)
         return true;
+    h.lent = gang__slice_lent(s, alloc);
+    end_ns = h.lent ? GANG__NEVER : end_ns;
     if (!gang__ahead_needs(s, q))
         return false;
     gang_result r = gang_alloc_each(s->cluster, alloc, hold_task, &h);
@@ -286,7 +305,10 @@ bool gang__ahead_sync(gang_sched *s)
         }
         touched_take(u);
     }
-    return true;
+    if (gang__slice_occupy(s))
+        return true;
+    a->failed_in = s->runs;
+    return false;
 }
 
 /* ---- making it -------------------------------------------------------------------------------- */
@@ -313,6 +335,7 @@ static void clear_all(gang_sched *s)
         }
     }
     gang__reserve_withdraw(s);
+    gang__slice_vacate(s);
     gang__timeline_free(s->ahead->when);
     s->ahead->when = NULL;
 }
@@ -457,6 +480,7 @@ bool gang__ahead_copy(gang_sched *s, const gang_sched *from)
     if (!gang__reserve_laid_copy(s, from))
         return false;
     copy_stays(s, from);
+    gang__slices_occupied_as(s, from);
     for (uint32_t i = 0; i < from->queues->count; i++)
         if (!copy_plans(s, from->qs[i]))
             return false;
@@ -554,7 +578,8 @@ static void let_look(gang_sched *s)
             (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_ROOM))
             continue;
         const struct gang__unit *head = gang__bin_head(bin);
-        if (bin->grower || (!gang__ahead_hopeless(s, head) && !is_settled(s, head)))
+        if (bin->grower || gang__slice_concerns(head) ||
+            (!gang__ahead_hopeless(s, head) && !is_settled(s, head)))
             gang__turn_unblock(s, bin);
     }
 }

@@ -5,6 +5,7 @@
  *   copy.c         the scheduler, its jobs and their gangs
  *   copy_leave.c   those who were asked to stop, and who waits for them
  *   copy_turn.c    who is blocked by what
+ *   copy_slice.c   whose turn it is
  *   copy_ask.c     requests, compiled anew for the copy
  *   copy_reserve.c what is reserved, and who lies inside
  *
@@ -17,8 +18,8 @@
 #include "sched/state.h"
 
 /* A private copy of scheduler and cluster, with ops of its own. It is ended with gang_sched_free() and then
- * gang_cluster_free() of its cluster. GANG_OK; GANG_EBUSY: another thread changes an allocation; GANG_ENOTSUP: gangs
- * are in a matrix (slice.h); GANG_ENOMEM.
+ * gang_cluster_free() of its cluster. GANG_OK; GANG_EBUSY: another thread changes an allocation; GANG_ENOTSUP:
+ * something is reserved; GANG_ENOMEM.
  * On an error *copy is NULL. Owner of `from`, outside of a run, and nobody changes the cluster meanwhile.
  * O(nodes + jobs + their tasks). */
 gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, void *user,
@@ -58,5 +59,15 @@ bool gang__leaves_copy(gang_sched *to, const gang_sched *from);
 bool gang__reserves_copy(gang_sched *to, const gang_sched *from);
 /* Which jobs named one, and who lies inside one. Jobs and reservations are there already. Cannot fail. */
 void gang__reserve_members_copy(gang_sched *to, const gang_sched *from);
+
+/* ---- copy_slice.c ---- */
+
+/* The matrices, with columns and gangs; the jobs are there already, and enter the books later. False: out of memory:
+ * drop them. */
+bool gang__slices_copy(gang_sched *to, const gang_sched *from);
+/* The timeline was copied: their nodes have the same numbers there. */
+void gang__slices_occupied_as(gang_sched *to, const gang_sched *from);
+/* Their jobs go before they have entered the books. */
+void gang__slices_drop(gang_sched *s);
 
 #endif

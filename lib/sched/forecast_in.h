@@ -14,8 +14,6 @@ struct gang__expected {
     int32_t what, wait; /* of the last sample in which it did not start */
 };
 
-struct gang__end; /* when a job is to end */
-
 /* A scheduler on its way: what the ops are called with. */
 struct gang__ahead_run {
     gang_sched *s;
@@ -27,9 +25,8 @@ struct gang__ahead_run {
     bool moved; /* somebody has started, stopped or ended since that was looked at */
     int64_t
         round_ns; /* if nobody does until then nobody ever will; INT64_MAX: other things are to come */
-    struct gang__end *end; /* a heap */
-    size_t ends, end_room;
-    struct gang__names rest; /* what is left to those that were suspended */
+    struct gang__names stays;  /* how long jobs run, by job */
+    struct gang__ordered ends; /* of those that run, by time */
 };
 
 struct gang_forecast {

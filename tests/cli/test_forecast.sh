@@ -27,6 +27,18 @@ cat >"$scratch/two.json" <<'END'
           {"name":"last","time_limit_s":30,"tasks":[{"cpu":4}]}]}]
 END
 
+cat >"$scratch/slices.json" <<'END'
+[{"id":"turns","nodes":[{"name":"n","cpus":4}],"queues":[{"name":"q","slice_s":10,"slice_rows":2}],
+  "jobs":[{"name":"first","queue":"q","time_limit_s":60,"run_time_s":25,"tasks":[{"cpu":4}]},
+          {"name":"second","queue":"q","time_limit_s":60,"run_time_s":25,"tasks":[{"cpu":4}]},
+          {"name":"third","queue":"q","time_limit_s":60,"tasks":[{"cpu":4}]}]},
+ {"id":"for-ever","nodes":[{"name":"n","cpus":4}],"queues":[{"name":"q","slice_s":10,"slice_rows":2}],
+  "jobs":[{"name":"first","queue":"q","tasks":[{"cpu":4}]},
+          {"name":"second","queue":"q","time_limit_s":60,"tasks":[{"cpu":4}]},
+          {"name":"third","queue":"q","tasks":[{"cpu":4}]},
+          {"name":"fourth","queue":"q","tasks":[{"cpu":4}]}]}]
+END
+
 check starts_are_told says 'case backlog
   job              queue           starts in
   wide-c           research       1 h 30 min
@@ -77,6 +89,24 @@ check a_drained_rack says 'case backlog
   job              queue           starts in      without
   wide-c           research            never   1 h 30 min  no room
   pair-d           research       1 h 30 min    3 h 0 min' --drain r2 "$backlog"
+# The first runs in 0-10, 20-30 and 40-45; the third comes into its row.
+check turns_are_foretold says 'case turns
+  job              queue           starts in
+  second           q                    10 s
+  third            q                    45 s' --case turns "$scratch/slices.json"
+check a_turn_beyond_the_horizon says 'case turns
+  job              queue           starts in
+  second           q                   later  waits for its turn
+  third            q                   later  no room' --case turns --horizon 5 "$scratch/slices.json"
+check a_node_more_where_gangs_take_turns says 'case turns
+  job              queue           starts in      without
+  second           q                    10 s         10 s
+  third            q                     0 s         45 s' --case turns --add-nodes 1 "$scratch/slices.json"
+check turns_without_end_are_no_hope says 'case for-ever
+  job              queue           starts in
+  second           q                   9.0 s
+  third            q               2 min 9 s
+  fourth           q                   never  no room' --case for-ever "$scratch/slices.json"
 check a_limit_and_a_job_more says 'case backlog
   job              queue           starts in      without
   wide-c           research            never   1 h 30 min  limit

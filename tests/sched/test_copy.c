@@ -3,7 +3,7 @@
  * way, and both go on with the same events. What they tell their hosts must be the same, call by call: who,
  * where, when, on which devices.
  *   GANG_SEED           begins with this world
- *   GANG_TEST_SECONDS   how long, 3 unless told */
+ *   GANG_TEST_SECONDS   how long each test, 3 unless told */
 #include <gangsched/gangsched.h>
 
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 
 #include "chance.h"
 #include "sched/copy.h"
+#include "sched/slice.h"
 #include "suite.h"
 #include "support.h"
 
@@ -30,8 +31,9 @@ static int sides; /* 2: the copy goes along */
 static int64_t now_ns;
 static uint64_t world;
 static int step, nodes_made;
-static int64_t starts_seen, stops_seen, copies_busy;
+static int64_t starts_seen, stops_seen, copies_busy, copies_sliced, copies_midway;
 static int64_t begins_seen, losses_seen, restores_seen, inside_seen, copies_reserved;
+static bool slicing;  /* gangs of some queues take turns */
 static bool reserves; /* in this world something is reserved now and then */
 static int names_made;
 
@@ -65,10 +67,18 @@ static int32_t tell(const char *op, const struct gang_event *e, void *user)
     return 0;
 }
 
+/* Who takes turns is refused now and then, by both hosts. */
+static int32_t refuse(const struct gang_event *e)
+{
+    uint64_t x = (e->job ^ (uint64_t)e->now_ns) * UINT64_C(0x9e3779b97f4a7c15);
+    return slicing && x >> 60 == 0;
+}
+
 static int32_t on_start(const struct gang_event *e, void *user)
 {
     starts_seen++;
-    return tell("start", e, user);
+    (void)tell("start", e, user);
+    return refuse(e);
 }
 
 static int32_t on_grow(const struct gang_event *e, void *user)
@@ -94,12 +104,14 @@ static int32_t on_kill(const struct gang_event *e, void *user)
 
 static int32_t on_suspend(const struct gang_event *e, void *user)
 {
-    return tell("suspend", e, user);
+    (void)tell("suspend", e, user);
+    return refuse(e);
 }
 
 static int32_t on_resume(const struct gang_event *e, void *user)
 {
-    return tell("resume", e, user);
+    (void)tell("resume", e, user);
+    return refuse(e);
 }
 
 static int32_t on_state(const struct gang_event *e, void *user)
@@ -272,8 +284,10 @@ static void submit(void)
     struct gang_job_after after = {some_job(-1), (int32_t)below(3), 0};
     struct gang_group_after then = {1, 0, GANG_AFTER_END, 0};
     size_t groups = one_in(4) ? 2 : 1;
-    for (size_t i = 0; i < groups; i++)
+    for (size_t i = 0; i < groups; i++) {
         group[i].min = one_in(2) ? group[i].count : 1;
+        group[i].cpu_milli = slicing && !one_in(4) ? 1000 * (2 + below(7)) : group[i].cpu_milli;
+    }
     if (one_in(6) && group[0].gpu_milli == 0)
         group[0].gpu_milli = 250;
     if (one_in(8))
@@ -397,6 +411,12 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.max_overtakes = one_in(4) ? 1 + below(4) : 0;
     q.max_wait_ns = one_in(6) ? 20 * SECOND : 0;
     q.weight = (double)(1 + below(3));
+    if (slicing) {
+        q.slice_ns = one_in(3) ? 0 : one_in(5) ? -1 : (2 + below(10)) * SECOND;
+        q.slice_rows = q.slice_ns > 0 ? below(5) : 0;
+        q.slice_gpus = q.slice_ns > 0 && one_in(2);
+        q.preempt = q.slice_ns < 0 ? q.preempt : GANG_PREEMPT_REQUEUE;
+    }
     return q;
 }
 
@@ -408,6 +428,9 @@ static void set_queues(void)
         random_queue("a", NULL, quota[0]), random_queue("a1", "a", quota[1]),
         random_queue("a2", "a", quota[2]), random_queue("b", NULL, quota[3]),
         random_queue("c", NULL, quota[4])};
+    for (size_t i = 0; slicing && i < 5; i++)
+        if (q[i].slice_ns >= 0 && (q[i].slice_ns > 0 || (i > 0 && i < 3 && q[0].slice_ns > 0)))
+            q[i].backfill = GANG_BACKFILL_NONE;
     BOTH(gang_sched_set_queues(at->s, q, 5, NULL));
     ck_assert_msg(result[0] == GANG_OK, "world %" PRIu64 ": %s", world,
                   gang_result_name(result[0]));
@@ -652,7 +675,8 @@ static void run_both(void)
         MUST(gang_job_get(side[0].s, id, &a));
         MUST(gang_job_get(side[1].s, id, &b));
         ck_assert_msg(a.state == b.state && a.tasks == b.tasks && a.planned_ns == b.planned_ns &&
-                          a.started_ns == b.started_ns && a.preemptions == b.preemptions,
+                          a.started_ns == b.started_ns && a.preemptions == b.preemptions &&
+                          a.slice_row == b.slice_row && a.suspended_ns == b.suspended_ns,
                       "world %" PRIu64 " step %d: job %" PRIu64 " planned %" PRId64
                       ", in the copy %" PRId64,
                       world, step, id, a.planned_ns, b.planned_ns);
@@ -669,7 +693,7 @@ static void open_world(void)
     memset(side, 0, sizeof(side));
     sides = 1;
     nodes_made = names_made = 0;
-    reserves = one_in(2);
+    reserves = !slicing && one_in(2);
     now_ns = SECOND;
     cluster.levels = levels;
     cluster.level_count = 1;
@@ -704,6 +728,19 @@ static void take_step(void)
     run_both();
 }
 
+/* Is the copy of gangs in a matrix; of some that were asked to suspend, and have not stopped yet? */
+static void count_slices(void)
+{
+    bool sliced = false, midway = false;
+    for (const struct gang__matrix *m = side[0].s->matrices; m; m = m->next) {
+        sliced = sliced || m->rows > 1;
+        for (const struct gang__sliced *x = m->first; x; x = x->next)
+            midway = midway || (x->unit && x->state == GANG__SLICED_STOPS && x->left > 0);
+    }
+    copies_sliced += sliced;
+    copies_midway += midway;
+}
+
 static void copy_world(void)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -716,6 +753,7 @@ static void copy_world(void)
     sides = 2;
     copies_busy += side[0].s->claims != NULL;
     copies_reserved += side[0].s->reserve_count > 0;
+    count_slices();
     check(&side[0], "the original");
     check(&side[1], "the copy");
 }
@@ -732,7 +770,7 @@ static void live(void)
     close_world();
 }
 
-START_TEST(a_copy_decides_as_the_original)
+static void live_on(void)
 {
     const char *seconds = getenv("GANG_TEST_SECONDS");
     time_t end = time(NULL) + (seconds ? atoi(seconds) : 3);
@@ -745,13 +783,27 @@ START_TEST(a_copy_decides_as_the_original)
         worlds++;
     } while (time(NULL) < end);
     printf("%" PRId64 " worlds, %" PRId64 " starts, %" PRId64 " preemptions, %" PRId64
-           " copies with somebody on his way out, %" PRId64 " with something reserved; %" PRId64
+           " copies with somebody on his way out, %" PRId64 " of several rows, %" PRId64
+           " in the midst of a change of turns, %" PRId64 " with something reserved; %" PRId64
            " times something reserved began, %" PRId64 " times it lost nodes, %" PRId64
            " times it grew again, %" PRId64 " times somebody was inside\n",
-           worlds, starts_seen, stops_seen, copies_busy, copies_reserved, begins_seen, losses_seen,
-           restores_seen, inside_seen);
+           worlds, starts_seen, stops_seen, copies_busy, copies_sliced, copies_midway,
+           copies_reserved, begins_seen, losses_seen, restores_seen, inside_seen);
     ck_assert_int_gt(starts_seen, 0);
-    ck_assert(worlds < 10 || (copies_reserved > 0 && begins_seen > 0 && inside_seen > 0));
+    ck_assert(worlds < 10 || slicing || (copies_reserved > 0 && begins_seen > 0 && inside_seen > 0));
+}
+
+START_TEST(a_copy_decides_as_the_original)
+{
+    slicing = false;
+    live_on();
+}
+END_TEST
+
+START_TEST(a_copy_takes_the_same_turns)
+{
+    slicing = true;
+    live_on();
 }
 END_TEST
 
@@ -761,6 +813,7 @@ int main(void)
     TCase *tests = tcase_create("copy");
     tcase_set_timeout(tests, 0);
     tcase_add_test(tests, a_copy_decides_as_the_original);
+    tcase_add_test(tests, a_copy_takes_the_same_turns);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
