@@ -7,10 +7,6 @@ _BASE = """
 :root{--back:#fff;--text:#1b2127;--soft:#5b6670;--line:#dfe4e8;--tile:#f5f7f9;--warn:#fff1d6;--link:#1f5f99}
 @media (prefers-color-scheme:dark){:root{--back:#14181c;--text:#e4e8ec;--soft:#9aa5af;--line:#313940;--tile:#1d2329;
 --warn:#43330f;--link:#7fb4e6}}
-@media print{:root{--back:#fff;--text:#000;--soft:#444;--line:#ccc;--tile:#fff;--warn:#fff;--link:#000}
-body{font-size:10pt}main{max-width:none!important;padding:0!important}section{break-inside:auto}
-h2{break-after:avoid}svg,tr,.tile{break-inside:avoid}thead{display:table-header-group}
-.tile{border:1px solid var(--line)}*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--back);color:var(--text);font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 main{max-width:1040px;margin:0 auto;padding:28px 24px 60px}
@@ -45,6 +41,16 @@ pre{background:var(--tile);border-radius:6px;padding:10px 12px;font-size:.84em;w
 h3{font-size:1em;margin:1.3em 0 .3em}
 """
 
+#: On paper: no backgrounds but those that say something, all columns, nothing cut in the middle.
+_PRINT = """
+@media print{:root{--back:#fff;--text:#000;--soft:#444;--line:#ccc;--tile:#fff;--warn:#fff;--link:#1f5f99}
+body{font-size:10pt}main{max-width:none;padding:0}h2{break-after:avoid;margin-top:1.4em}svg,tr,.tile{break-inside:avoid}
+thead{display:table-header-group}.tiles{grid-template-columns:repeat(4,1fr);gap:6px}
+.tile{border:1px solid var(--line);padding:6px 8px}.tile b{font-size:1.25em}
+table{font-size:8pt}th,td{padding:2px 5px}.wide{overflow:visible}.bar{width:46px}
+*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
+"""
+
 
 def _series() -> str:
     out = []
@@ -53,4 +59,4 @@ def _series() -> str:
     return "".join([*out, ".line.cx{stroke:var(--text)}.kx{background:var(--text)}"])
 
 
-CSS = _BASE.replace("\n", "") + _series()
+CSS = _BASE.replace("\n", "") + _series() + _PRINT.replace("\n", "")
