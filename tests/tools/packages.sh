@@ -40,6 +40,9 @@ g++                 cmd:g++
 ?python3-setuptools none
 ?python3-wheel      none
 ?python3-pip        none
+?python3-distributed none
+?python3-mpi4py     none
+?openmpi-bin        cmd:mpirun
 ?abigail-tools      cmd:abidiff
 ?hwloc-nox|hwloc    cmd:lstopo
 ?cppcheck           cmd:cppcheck

@@ -211,17 +211,26 @@ def sweep(
 
 
 def _submit(executor: Any, fn: Callable[..., Any], params: Mapping[str, Any]) -> Any:
+    # Not as keywords: submit() has some of its own (Dask "workers", "priority", "key"..., mpi4py "fn").
     # Dask gives the same future to equal calls, unless it is told that they are not pure.
     if type(executor).__module__.split(".")[0] == "distributed":
-        return executor.submit(fn, **params, pure=False)
-    return executor.submit(fn, **params)
+        return executor.submit(_call, fn, params, pure=False)
+    return executor.submit(_call, fn, params)
+
+
+def _call(fn: Callable[..., Any], params: Mapping[str, Any]) -> Any:
+    return fn(**params)
 
 
 def _gather(futures: List[Any], step: Callable[[], None]) -> List[Any]:
-    values = []
+    values: List[Any] = []
+    futures.reverse()
     try:
-        for future in futures:
-            values.append(future.result())
+        while futures:
+            values.append(futures[-1].result())
+            # Dask keeps a result where it was made as long as somebody has its future, and makes it again when
+            # that process dies: what is here already must not be.
+            futures.pop()
             step()
     except BaseException:
         for future in futures:
