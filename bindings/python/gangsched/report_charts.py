@@ -11,6 +11,7 @@ import zlib
 from html import escape
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from .raster import paint
 from .report_words import number, span, step_of
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 960, 58, 12, 10, 34
@@ -273,18 +274,8 @@ def _nodes(frame: _Frame, boxes: Boxes) -> None:
 def picture(boxes: Boxes, last_s: float, width: int, height: int) -> bytes:
     """The boxes as a PNG: a pixel shows who was at its centre, so that the parts of the colours are right however many
     boxes there are. What is free is transparent."""
-    import numpy
-
-    x0 = numpy.ceil(boxes.x0 * (width / last_s) - 0.5).clip(0, width).astype(int)
-    x1 = numpy.ceil(boxes.x1 * (width / last_s) - 0.5).clip(0, width).astype(int)
-    y0 = numpy.ceil(boxes.low * (height / boxes.lanes) - 0.5).clip(0, height).astype(int)
-    y1 = numpy.ceil(boxes.high * (height / boxes.lanes) - 0.5).clip(0, height).astype(int)
-    image = numpy.zeros((height, width), dtype=numpy.uint8)
-    seen = numpy.nonzero((x0 < x1) & (y0 < y1))[0]
-    columns = (column[seen].tolist() for column in (x0, x1, y0, y1, boxes.code % 10 + 1))
-    for left, right, top, bottom, code in zip(*columns):
-        image[top:bottom, left:right] = code
-    return _png(image)
+    x0, x1, y0, y1 = boxes.x0 / last_s, boxes.x1 / last_s, boxes.low / boxes.lanes, boxes.high / boxes.lanes
+    return _png(paint(x0, x1, y0, y1, boxes.code % 10 + 1, width, height))
 
 
 def _png(image: Any) -> bytes:
