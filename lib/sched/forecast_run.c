@@ -296,8 +296,9 @@ static bool repeats_in_vain(struct gang__ahead_run *run)
 {
     gang_sched *s = run->s;
     int64_t last = gang__reserve_endless(s);
-    if (run->moved || next_end(run) != INT64_MAX || last == INT64_MAX || gang__timers_next(s) != INT64_MAX ||
-        gang__config_next(s) != INT64_MAX || s->grown_up_ns != INT64_MAX)
+    if (run->moved || next_end(run) != INT64_MAX || last == INT64_MAX ||
+        gang__timers_next(s) != INT64_MAX || gang__config_next(s) != INT64_MAX ||
+        s->grown_up_ns != INT64_MAX)
         run->round_ns = INT64_MAX;
     else if (run->round_ns == INT64_MAX)
         run->round_ns = last;
