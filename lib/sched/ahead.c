@@ -348,6 +348,8 @@ static bool reserve_slots(gang_sched *s, uint32_t end)
            gang__grow(&s->mem, (void **)&a->part, &a->part_room, words, sizeof(*a->part));
 }
 
+enum { FIRST_SLOT = GANG__POOL + 1 }; /* no node ever has one below */
+
 /* A timeline of the nodes as they are, with what runs. */
 static bool make_anew(gang_sched *s)
 {
@@ -366,6 +368,7 @@ static bool make_anew(gang_sched *s)
         a->end = was;
         return false;
     }
+    gang__timeline_skip(when, FIRST_SLOT);
     clear_all(s);
     a->when = when;
     a->epoch = epoch;
