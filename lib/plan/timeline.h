@@ -177,6 +177,10 @@ int64_t gang__timeline_latest_sum(struct gang__timeline *t, const int64_t need[G
                                   int64_t from_ns, int64_t to_ns, int64_t duration_ns);
 bool gang__timeline_fits_sum(const struct gang__timeline *t, const int64_t need[GANG__FREE_DIMS],
                              int64_t start_ns, int64_t end_ns);
+/* Until when is it so, without a break from an instant on that has not passed? That instant: it is not then;
+ * GANG__NEVER: for good. O(log P). */
+int64_t gang__timeline_until_sum(const struct gang__timeline *t,
+                                 const int64_t need[GANG__FREE_DIMS], int64_t start_ns);
 
 /* What is free at an instant, and until when it stays so (returned; GANG__NEVER: for good). From one to the
  * next, these are the steps of free capacity over time: O(log P) each over all; O(p) each of a node. On a machine of

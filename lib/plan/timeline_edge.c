@@ -361,6 +361,13 @@ bool gang__timeline_fits_sum(const struct gang__timeline *t, const int64_t need[
     return first_span(t, need, start_ns, duration, true).open;
 }
 
+int64_t gang__timeline_until_sum(const struct gang__timeline *t,
+                                 const int64_t need[GANG__FREE_DIMS], int64_t start_ns)
+{
+    struct span s = first_span(t, need, start_ns, GANG__NEVER, true);
+    return s.open ? GANG__NEVER : s.lost_ns;
+}
+
 int64_t gang__timeline_earliest_sum(const struct gang__timeline *t,
                                     const int64_t need[GANG__FREE_DIMS], int64_t from_ns,
                                     int64_t duration_ns)

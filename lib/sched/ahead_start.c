@@ -5,6 +5,7 @@
 #include "place/request.h"
 #include "sched/ahead.h"
 #include "sched/cells.h"
+#include "sched/kin.h"
 #include "sched/overdue.h"
 #include "sched/reserve.h"
 
@@ -301,6 +302,16 @@ static int64_t part_of(const gang_sched *s, const struct gang__unit *u)
     return most;
 }
 
+int64_t gang__ahead_alike_ns(const gang_sched *s, const struct gang__unit *u, int64_t lasts_ns)
+{
+    int64_t part = part_of(s, u);
+    int64_t key = gang__mul_div(part, lasts_ns, GANG_WHOLE);
+    if (part == 0 || key == INT64_MAX)
+        return GANG__NEVER;
+    int64_t longer = gang__mul_div_up(key + 1, GANG_WHOLE, part); /* comes later */
+    return longer == INT64_MAX ? GANG__NEVER : longer - 1;
+}
+
 bool gang__ahead_defer(gang_sched *s, struct gang__unit *u)
 {
     const struct gang__qs *leaf = u->job->leaf;
@@ -356,7 +367,8 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
     if (!a || a->failed_in == s->runs || !a->when || !gang__ahead_sync(s))
         return GANG_ENOMEM;
     bool planned = u->plan != 0;
-    int64_t before = a->planned;
+    int64_t before = a->planned, planned_ns = u->planned_ns;
+    uint64_t moves = a->moves;
     if (gang__ahead_hopeless(s, u)) {
         *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_ROOM;
         gang_result w = blame_reservations(s, u, GANG_ENOFIT, why);
@@ -373,6 +385,8 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
         r = blame_reservations(s, u, r, why);
     if (!take_back(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
+    if (planned && u->plan && u->planned_ns == planned_ns && a->moves == moves + 1)
+        a->moves = moves; /* it was taken out, and lies again where it lay */
     a->kept = planned && r == GANG_OK;
     a->stale = a->stale || a->planned + a->kept < before; /* a plan comes to nothing */
     if (r == GANG_ENOFIT && !u->plan && gang__overdue_concerns(s, u))
@@ -405,5 +419,7 @@ void gang__ahead_over(gang_sched *s)
         if (bin->why == GANG_WAIT_PLANNED && !gang__bin_head(bin)->plan)
             gang__turn_unblock(s, bin);
     }
+    if (a->kept)
+        gang__kin_stir_all(s);
     a->kept = false;
 }

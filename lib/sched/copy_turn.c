@@ -4,6 +4,7 @@
  * there would start here. */
 #include "core/index.h"
 #include "sched/copy.h"
+#include "sched/kin.h"
 
 static struct gang__qs *queue_as(gang_sched *s, const struct gang__qs *from)
 {
@@ -18,6 +19,7 @@ static void copy_bin(gang_sched *s, struct gang__bin *to, const struct gang__bin
     else if (from->late)
         gang__turn_late(s, to, from->late_key);
     to->tried = from->tried;
+    gang__kin_copy(s, to, from);
 }
 
 /* The bin behind whose head a leaf keeps all others, if any. */
@@ -74,6 +76,9 @@ void gang__turns_copy(gang_sched *s, const gang_sched *from)
     }
     for (uint32_t i = 0; i < from->queues->count; i++)
         copy_stuck(s, queue_as(s, from->qs[i]), from->qs[i]);
+    for (uint32_t i = 0; i < from->queues->count; i++)
+        gang__kin_copy_leaf(s, queue_as(s, from->qs[i]), from->qs[i]);
+    s->moves_seen = from->moves_seen;
     copy_freed(s, from);
     s->changes = from->changes;
     s->changes_done = from->changes_done;
