@@ -63,10 +63,6 @@ void gang__timeline_skip(struct gang__timeline *t, uint32_t first)
     t->flat = t->nodes - first <= 1;
     t->total[GANG__FREE_NODES] = t->nodes - first;
     memcpy(t->before, t->total, sizeof(t->total));
-    t->dim_count = 0;
-    for (int k = 0; k < GANG__FREE_DIMS; k++)
-        if (t->total[k] > 0)
-            t->dim[t->dim_count++] = k;
     gang__edges_init(t);
 }
 
@@ -239,6 +235,7 @@ static void come(struct gang__timeline *t, struct gang__occupant *o)
     o->serial = ++t->serials;
     if (t->flat) {
         gang__flat_change(t, o, change);
+        gang__flat_count(t, change[GANG__STARTS]);
         gang__edges_enter(t, o, change);
         if (o->stay_count > 0)
             t->node[t->first].count++;

@@ -67,7 +67,7 @@ static bool refresh(struct gang__tree_link *n)
     return changed;
 }
 
-/* On a flat machine: no bounds, and what there is none of is not told. */
+/* On a flat machine: no bounds, and only what something was ever taken of. */
 static bool refresh_flat(struct gang__tree_link *n)
 {
     struct gang__edge *e = gang__edge_of(n);
@@ -235,6 +235,21 @@ struct gang__edge *gang__edge_after(struct gang__timeline *t, int64_t at_ns)
 
 /* ---- sums ---------------------------------------------------------------------------------- */
 
+/* All that changes up to an edge, of those below it. */
+static void add_up_to(const struct gang__timeline *t, const struct gang__edge *e,
+                      int64_t unused[GANG__FREE_DIMS])
+{
+    static const int64_t nothing[GANG__FREE_DIMS];
+    const int64_t *left = e->link.child[0] ? gang__edge_of(e->link.child[0])->sum : nothing;
+    if (t->flat) {
+        for (int i = 0; i < t->dim_count; i++)
+            unused[t->dim[i]] += e->change[t->dim[i]] + left[t->dim[i]];
+        return;
+    }
+    for (int k = 0; k < GANG__FREE_DIMS; k++)
+        unused[k] += e->change[k] + left[k];
+}
+
 /* Less than nothing is nothing. */
 static void clip(int64_t unused[GANG__FREE_DIMS])
 {
@@ -255,10 +270,10 @@ int64_t gang__timeline_sum_at(const struct gang__timeline *t, int64_t at_ns,
     for (const struct gang__tree_link *n = t->edges.root; n;) {
         const struct gang__edge *e = gang__edge_of(n);
         bool past = e->at_ns <= at_ns;
-        if (!past)
+        if (past)
+            add_up_to(t, e, unused);
+        else
             until = e->at_ns;
-        for (int k = 0; k < GANG__FREE_DIMS && past; k++)
-            unused[k] += e->change[k] + (n->child[0] ? gang__edge_of(n->child[0])->sum[k] : 0);
         n = n->child[past];
     }
     if (t->flat)

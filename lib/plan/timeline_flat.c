@@ -8,6 +8,16 @@
  * looked at. */
 #include "plan/timeline_in.h"
 
+/* What never changed of a dimension needs no sums. Those are all 0 when the first one comes of which something does. */
+void gang__flat_count(struct gang__timeline *t, const int64_t change[GANG__FREE_DIMS])
+{
+    for (int k = 0; k < GANG__FREE_DIMS; k++)
+        if (change[k] != 0 && !(t->counted >> k & 1)) {
+            t->counted |= 1u << k;
+            t->dim[t->dim_count++] = k;
+        }
+}
+
 void gang__flat_change(const struct gang__timeline *t, const struct gang__occupant *o,
                        int64_t change[2][GANG__FREE_DIMS])
 {

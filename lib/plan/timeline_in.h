@@ -110,9 +110,10 @@ struct gang__timeline {
     int64_t level[GANG__LEVELS];     /* how much of the main kind it takes */
     int64_t total[GANG__FREE_DIMS];  /* without any occupation */
     int64_t before[GANG__FREE_DIMS]; /* what is free before the first edge */
-    int dim[GANG__FREE_DIMS];        /* those of which there is any: */
-    int dim_count;
-    bool flat; /* at most one node: timeline_flat.c */
+    int dim[GANG__FREE_DIMS];        /* flat: those of which something was taken once, */
+    int dim_count;                   /* how many, */
+    unsigned counted;                /* and as bits */
+    bool flat;                       /* at most one node: timeline_flat.c */
     struct gang__stay_head {
         uint32_t of, at, count;
     } * node;
@@ -180,6 +181,8 @@ void gang__edge_pass(struct gang__timeline *t, struct gang__edge *e);
 /* By how much an occupation changes what is free, where it begins and where it ends. */
 void gang__flat_change(const struct gang__timeline *t, const struct gang__occupant *o,
                        int64_t change[2][GANG__FREE_DIMS]);
+/* Its dimensions are counted from now on. */
+void gang__flat_count(struct gang__timeline *t, const int64_t change[GANG__FREE_DIMS]);
 /* Edges that have passed go: what they changed is so for good, as far as anybody will ask. */
 void gang__flat_advance(struct gang__timeline *t);
 /* What is free at an instant that has passed, and until when: each occupation is looked at. */

@@ -275,11 +275,32 @@ static struct gang__bin *next_of(gang_sched *s, const struct gang__kin *kin)
     return first_within(kin, gang__least(most, first_in_order(s, kin)));
 }
 
+/* Is it the turn of one with a plan, in this leaf? Who comes behind all plans is looked for after it, when it is known
+ * what it leaves. */
+static bool is_planned_next(const struct gang__qs *leaf)
+{
+    struct gang__tree_link *n = gang__ordered_first(&leaf->ready);
+    return n && gang__bin_head(GANG__OF(struct gang__bin, order, n))->plan != 0;
+}
+
+/* Does it wait for that? */
+static bool comes_later(const struct gang__kin *kin)
+{
+    struct gang__tree_link *n = gang__ordered_first(&kin->waiting);
+    return n && !gang__ahead_may_plan(gang__bin_head(bin_at(n)));
+}
+
 static void look_at(gang_sched *s, struct gang__qs *leaf)
 {
-    while (leaf->kins_due) {
-        struct gang__kin *kin = leaf->kins_due;
+    bool planned = is_planned_next(leaf);
+    struct gang__kin *kin, *later = NULL;
+    while ((kin = leaf->kins_due) != NULL) {
         leaf->kins_due = kin->next_due;
+        if (planned && comes_later(kin)) {
+            kin->next_due = later;
+            later = kin;
+            continue;
+        }
         kin->due = false;
         struct gang__bin *bin = kin->ready ? NULL : next_of(s, kin);
         if (!bin)
@@ -287,6 +308,7 @@ static void look_at(gang_sched *s, struct gang__qs *leaf)
         gang__turn_unblock(s, bin);
         kin->ready = bin;
     }
+    leaf->kins_due = later;
 }
 
 void gang__kin_look(gang_sched *s)
