@@ -196,7 +196,8 @@ static gang_result take_planned(gang_worker *w, gang_request *q, struct asked *a
 }
 
 /* Inside a read section. */
-static gang_result alloc(gang_worker *w, gang_request *q, struct asked *asked, gang_alloc_id *id)
+static inline gang_result alloc(gang_worker *w, gang_request *q, struct asked *asked,
+                                gang_alloc_id *id)
 {
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     uint64_t epoch = gang__load(&w->cluster->epoch) + 1;
