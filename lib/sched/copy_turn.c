@@ -4,6 +4,7 @@
  * there would start here. */
 #include "core/index.h"
 #include "sched/copy.h"
+#include "sched/kin.h"
 
 static struct gang__qs *queue_as(gang_sched *s, const struct gang__qs *from)
 {
@@ -21,6 +22,7 @@ static void copy_bin(gang_sched *s, struct gang__bin *to, const struct gang__bin
         gang__turn_late(s, to, from->late_key);
     }
     to->tried = from->tried;
+    gang__kin_copy(s, to, from);
 }
 
 /* When something of it was last said to be due, be it over by now. */
@@ -78,6 +80,9 @@ void gang__turns_copy(gang_sched *s, const gang_sched *from)
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         copy_timer(s, gang__job_of(s, job->id), job);
     }
+    for (uint32_t i = 0; i < from->queues->count; i++)
+        gang__kin_copy_leaf(s, queue_as(s, from->qs[i]), from->qs[i]);
+    s->moves_seen = from->moves_seen;
     copy_freed(s, from);
     s->changes = from->changes;
     s->changes_done = from->changes_done;
