@@ -12,6 +12,8 @@ from .sim import simulate
 from .trace import Trace
 
 if TYPE_CHECKING:
+    import os
+
     import pandas
 
 #: Where calls run: None: here; a number: so many processes; or what has submit(): an executor of concurrent.futures
@@ -62,6 +64,12 @@ class Comparison(Mapping[str, Result]):
             one.tick_params(axis="x", rotation=30)
             one.spines[["top", "right"]].set_visible(False)
         return axes
+
+    def report(self, path: "Union[str, os.PathLike[str]]", **options: Any) -> None:
+        """Write them beside each other as one HTML page, see :func:`gangsched.report.html`."""
+        from .report import write
+
+        write(self, path, **options)
 
     def __repr__(self) -> str:
         return "<Comparison: %s>" % ", ".join(self)
