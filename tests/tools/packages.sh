@@ -40,6 +40,11 @@ g++                 cmd:g++
 ?python3-setuptools none
 ?python3-wheel      none
 ?python3-pip        none
+?python3-yaml       none
+?python3-nbformat   none
+?python3-nbclient   none
+?python3-ipykernel  none
+?python3-matplotlib-inline none
 ?abigail-tools      cmd:abidiff
 ?hwloc-nox|hwloc    cmd:lstopo
 ?cppcheck           cmd:cppcheck
