@@ -31,44 +31,58 @@ extern "C" {
 /** Jobs in the order in which they were read or added. */
 typedef struct gang_trace gang_trace;
 
-/** Formats. CSV has a header line, and its columns are found by name, unless said otherwise. */
+/**
+ * Formats. CSV has a header line, and its columns are found by name, unless said otherwise; fields may be in quotes, and
+ * hold no line feed. Columns and members that are not named here are passed over, but in our own formats, where they are
+ * errors. Seconds are decimal numbers, kept to the ns; calendar dates without an offset count as UTC.
+ */
 enum {
     GANG_TRACE_DETECT = 0, /**< reading only: by the first lines */
     /** Our own: CSV with the columns `job`, `submit_s`, `run_s` and at will `queue`, `user`, `limit_s`,
-     *  `priority`, `preemptible`, `tasks`, `min`, `cpu` (cores), `mem_mib`, `gpus` (devices), `gpu_milli` (of
-     *  each, 1000), `gpu_models` ("A|B"): the amounts are those of one task; `start_s`, `end` ("success",
-     *  "failed", "cancelled", "preempted", "timeout"). A job of several groups has several rows, one after the other, with the
-     *  same `job` and a column `group`. */
+     *  `priority`, `preemptible` ("true", "false", "above-min"), `tasks` (1), `min` (all), `cpu` (cores), `mem_mib`,
+     *  `gpus` (devices), `gpu_milli` (of each, 1000), `gpu_models` ("A|B"): the amounts are those of one task;
+     *  `start_s`, `end` ("success", "failed", "cancelled", "preempted", "timeout", "unstarted", "refused", "deadline"). An
+     *  empty field is the same as no column. A job of several groups has several rows, one after the other, with the
+     *  same `job` and a column `group`; what is said of the job as a whole is then said again or left empty. */
     GANG_TRACE_CSV = 1,
-    /** The same members, one JSON object a line; "groups": [{...}] where there are several. */
+    /** The same members, one JSON object a line; "groups": [{"group": ...}] where there are several; `preemptible`: true,
+     *  false or "above-min"; `gpu_models`: ["A", "B"], too; `submit_ns`, `run_ns`, `limit_ns`, `start_ns` in place of
+     *  those in seconds, exactly. null: not told */
     GANG_TRACE_JSONL = 2,
     /** Standard Workload Format 2.2 (Feitelson): 18 numbers a line, comments with ';'. A processor is a
-     *  task of one core. Requested numbers go before used ones; partition (else queue) names the queue */
+     *  task of one core. Requested numbers go before used ones (memory in KiB a processor); partition (else queue) names
+     *  the queue. Passed over: run time -1, no processors, and lines of parts of a job (status 2, 3, 4). Not kept: CPU
+     *  time, group, executable, preceding job, think time */
     GANG_TRACE_SWF = 3,
     /** CSV: job_id, submit, run, procs, req_time, user (seconds), as the logs of SC'15 are handed on */
     GANG_TRACE_PROCS = 4,
     /** CSV of Philly as Pollux's extraction has it: job_id, vc, gpu_num, submit_time, duration (s) */
     GANG_TRACE_PHILLY = 5,
-    /** JSON of Philly as published (cluster_job_log): the last attempt's GPUs; run time is the sum of attempts */
+    /** JSON of Philly as published (cluster_job_log): the last attempt's GPUs; run time is the sum of attempts, the
+     *  start that of the first. Passed over: jobs without an attempt, or that were still running */
     GANG_TRACE_PHILLY_LOG = 6,
     /** CSV of Helios and Venus (cluster_log.csv): job_id, user, vc, gpu_num, cpu_num, node_num, state,
-     *  submit_time, start_time, end_time, duration... */
+     *  submit_time, start_time, end_time, duration... Cores are shared out by GPUs; a job without GPUs is node_num tasks.
+     *  Passed over: jobs that never started */
     GANG_TRACE_HELIOS = 7,
     /** CSV of Alibaba PAI 2020 (pai_task_table), without a header: job, task, instances, status, start, end,
-     *  plan_cpu, plan_mem, plan_gpu (per cent), gpu_type. The tasks of a job are its groups. It
-     *  tells no submission: the first start counts as that. */
+     *  plan_cpu (per cent of a core), plan_mem (GiB), plan_gpu (per cent), gpu_type. The tasks of a job are its groups, in
+     *  whatever order the rows are. It tells no submission: the first start counts as that, and the run goes to the last
+     *  end. Passed over: jobs of which a task has no end (Running, Waiting) */
     GANG_TRACE_PAI = 8,
-    /** CSV of pods of openb (Alibaba 2023): name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec,
-     *  creation_time, deletion_time, scheduled_time, or without the times */
+    /** CSV of pods of openb (Alibaba 2023): name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, pod_phase,
+     *  creation_time, deletion_time, scheduled_time, or without the times, which are 0 then. The run is from
+     *  scheduling, else from creation, to deletion */
     GANG_TRACE_OPENB = 9,
-    /** JSON of Batsim: nb_res, jobs, profiles. Run times are those of `delay` profiles, and of parallel_homogeneous
-     *  at batsim_flops; others are GANG_ENOTSUP, by their place */
+    /** JSON of Batsim: nb_res, jobs, profiles. A resource is a task of one core. Run times are those of `delay` profiles,
+     *  and of parallel_homogeneous at batsim_flops (what they communicate takes no time); others are GANG_ENOTSUP, by
+     *  their place, if a job has them. `queue` and `user` of a job, which Batsim leaves to its users, are kept */
     GANG_TRACE_BATSIM = 10,
     /** CSV of Tiresias: job_id, num_gpu, submit_time, iterations, model_name, duration, interval */
     GANG_TRACE_TIRESIAS = 11
 };
 
-/** Name of a format ("swf", "philly-log"...); NULL for any other number. Static. Any thread. */
+/** Name of a format ("swf", "philly-log"...); NULL for GANG_TRACE_DETECT and any other number. Static. Any thread. */
 GANG_API const char *gang_trace_format_name(int32_t format);
 
 /** A time that the trace does not tell. */
@@ -77,10 +91,10 @@ GANG_API const char *gang_trace_format_name(int32_t format);
 /** One job of a trace. */
 struct gang_trace_job {
     size_t size;          /**< sizeof(struct gang_trace_job) */
-    const char *name;     /**< as the trace has it; NULL or "": its position, from 0, in decimal */
+    const char *name;     /**< unique; NULL or "": its position, from 0, in decimal */
     const char *queue;    /**< queue, partition, virtual cluster; NULL or "": none */
     const char *user;     /**< NULL or "": none */
-    int64_t submit_ns;
+    int64_t submit_ns;    /**< this and all times: within INT64_MAX / 2 of 0, 146 years */
     int64_t run_ns;       /**< how long it runs with all its tasks, >= 0 */
     int64_t limit_ns;     /**< time limit, as the user asked; 0: none */
     int64_t priority;
@@ -89,7 +103,7 @@ struct gang_trace_job {
     int64_t started_ns;   /**< start that is recorded; GANG_TRACE_UNKNOWN */
     size_t group_size;    /**< sizeof(struct gang_group_spec) */
     /** Of the members of gang_group_spec a trace keeps name, count, min, cpu_milli, memory_bytes, gpu_milli,
-     *  gpu_devices and gpu_models */
+     *  gpu_devices and gpu_models (64 at most) */
     const struct gang_group_spec *groups;
     size_t group_count;   /**< 1..4095 */
 };
@@ -105,12 +119,13 @@ struct gang_trace_opts {
     size_t size;            /**< sizeof(struct gang_trace_opts) */
     const struct gang_mem *mem; /**< allocator, copied; NULL: malloc and free */
     int32_t format;         /**< GANG_TRACE_*; DETECT */
-    /** 1: a row that cannot be used (no tasks, a negative run time) is passed over and counted; 0: it is an
-     *  error, but for those that the format itself marks as not run (SWF: run time or processors -1) */
+    /** 1: a row that cannot be used (no tasks, a negative run time, something that is no number) is passed over and
+     *  counted, and with it all of its job; a text that is broken as such (quotes, number of fields, JSON) stays an error,
+     *  and so does a name twice. 0: it is an error, but for those that the format itself marks as not run (above) */
     int32_t lenient;
-    int64_t most;           /**< jobs at most, the first ones; 0: all */
-    /** Formats that tell a number of GPUs alone (Philly, Helios, Tiresias): the gang is cut into tasks of so many, and
-     *  a group "rest" of one task with what is left; 0: 8 */
+    int64_t most;           /**< jobs at most, the first ones; what comes after is not looked at; 0: all */
+    /** Formats that tell a number of GPUs alone (Philly, its log, Helios, Tiresias): it is cut into tasks of so many
+     *  (one of all if there are fewer), and a group "rest" of one task with what is left; 1..64; 0: 8 */
     int64_t gpus_per_task;
     int64_t batsim_flops;   /**< of a resource, a second; 0: 1,000,000,000 */
 };
@@ -131,9 +146,11 @@ GANG_API void gang_trace_free(gang_trace *trace);
  * Read a trace.
  * @param text  need not be NUL-terminated; plain text (not compressed)
  * @param opts  NULL: all defaults
- * @return GANG_OK; GANG_EPARSE (`error` has the line, and column or member as path), GANG_ERANGE and
- *   GANG_EINVAL (likewise, a value), GANG_EEXIST (a name twice), GANG_ENOTSUP (a format that is not known; what it says
- *   and we do not have), GANG_ELIMIT (2^31 jobs), GANG_ENOMEM. On an error there is no trace.
+ * @return GANG_OK; GANG_EPARSE (`error` has the line, the column, and the name of the table's column or the member as
+ *   path), GANG_ERANGE and GANG_EINVAL (likewise, a value), GANG_EEXIST (a name twice, a column twice), GANG_ENOTSUP
+ *   (a format that is not known; compressed text; what it says and we do not have), GANG_ELIMIT (2^31 jobs, 4095 groups or
+ *   64 models of one, 255 bytes of a name), GANG_ENOMEM; GANG_EINVAL and GANG_ERANGE also for options, by their member.
+ *   On an error there is no trace.
  * Any thread. May allocate. O(length).
  */
 GANG_API gang_result gang_trace_read(const char *text, size_t length, const struct gang_trace_opts *opts,
@@ -157,11 +174,13 @@ GANG_API size_t gang_trace_count(const gang_trace *trace);
 /** GANG_TRACE_* it was read from; GANG_TRACE_DETECT: it was made. */
 GANG_API int32_t gang_trace_format(const gang_trace *trace);
 
-/** Rows that were passed over when it was read (gang_trace_opts.lenient). */
+/** Rows (jobs, where those are told whole) that were passed over when it was read: not run by what the format says, or
+ *  not to be used (gang_trace_opts.lenient). */
 GANG_API size_t gang_trace_skipped(const gang_trace *trace);
 
-/** One job by position. What it points to is borrowed from the trace, until the next gang_trace_add(); the groups are
- *  also overwritten by the next call. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (past the end). Owner. O(groups). */
+/** One job by position, into `job`, whose `size` is set. Texts and lists of models that it points to are the trace's, for
+ *  its life; the groups are overwritten by the next call, and gone with the next gang_trace_add().
+ *  @return GANG_OK; GANG_EINVAL; GANG_ENOENT (past the end). Owner. O(groups). Does not allocate. */
 GANG_API gang_result gang_trace_get(gang_trace *trace, size_t index, struct gang_trace_job *job) GANG_MUST_CHECK;
 
 /** Position of a job by name. @return GANG_OK; GANG_EINVAL; GANG_ENOENT. Owner. O(1). */
@@ -185,9 +204,12 @@ enum {
 GANG_API gang_result gang_trace_column(const gang_trace *trace, int32_t column, size_t first, size_t count,
                                        int64_t *value) GANG_MUST_CHECK;
 
-/** Write it: GANG_TRACE_CSV, _JSONL, _SWF (whole processors and seconds alone) or _BATSIM. What is read again from
- *  the first two is the same trace. @return GANG_OK; GANG_EINVAL; GANG_ENOTSUP (a job that the format cannot express, by
- *  its path); GANG_EIO; GANG_ENOMEM. Owner. */
+/** Write it: GANG_TRACE_CSV, _JSONL, _SWF or _BATSIM. What is read again from the first two is the same trace. The last two
+ *  have tasks of one core that all start together, without priorities; SWF whole seconds from 0 on, and numbers for names,
+ *  queues and users; Batsim no memory. Batsim is told neither recorded starts nor ends. Names of groups are not written to
+ *  either. Nothing is written of a trace that holds a job which SWF or Batsim cannot express.
+ *  @return GANG_OK; GANG_EINVAL; GANG_ENOTSUP (a format that is not written; a job that it cannot express, by its path:
+ *  "jobs[3].run_ns"); GANG_EIO (`write` refused); GANG_ENOMEM (Batsim alone). Owner. O(jobs), Batsim O(jobs log jobs). */
 GANG_API gang_result gang_trace_write(gang_trace *trace, int32_t format, gang_write_fn write, void *user,
                                       struct gang_error *error) GANG_MUST_CHECK;
 

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "place/lend.h"
 #include "sched/ahead.h"
+#include "sched/copy.h"
 #include "sched/reserve.h"
 
 struct gang__timeline *gang__ahead_when(const gang_sched *s, const struct gang__unit *u)
@@ -94,6 +96,19 @@ void gang__ahead_forget(gang_sched *s, struct gang__unit *u)
     gang__ahead_vacate(s, u);
     if (s->ahead->starting == u)
         s->ahead->starting = NULL;
+}
+
+void gang__ahead_vacated(gang_sched *s, uint32_t occupies)
+{
+    if (!s->ahead || !occupies)
+        return;
+    gang__timeline_remove(s->ahead->when, occupies - 1);
+    s->ahead->stale = true;
+}
+
+bool gang__ahead_binds(const gang_sched *s)
+{
+    return s->ahead && s->ahead->planned > 0;
 }
 
 void gang__ahead_due(gang_sched *s, const struct gang__job *job)
@@ -233,6 +248,7 @@ bool gang__ahead_lay_out(gang_sched *s, const struct gang__unit *u,
 
 struct holding {
     gang_sched *s;
+    uint32_t lent; /* GANG__LEND_*: what is not its own */
     bool failed;
 };
 
@@ -240,9 +256,10 @@ static int32_t hold_task(const struct gang_task *task, void *user)
 {
     struct holding *h = user;
     struct gang__time_group *g = &h->s->ahead->group[task->group];
-    g->need[GANG__FREE_CPU] = task->cpu_milli;
+    g->need[GANG__FREE_CPU] = h->lent & GANG__LEND_CPU ? 0 : task->cpu_milli;
     g->need[GANG__FREE_MEMORY] = task->memory_bytes;
-    g->need[GANG__FREE_GPU] = (int64_t)task->gpu_count * task->gpu_share;
+    g->need[GANG__FREE_GPU] =
+        h->lent & GANG__LEND_GPU ? 0 : (int64_t)task->gpu_count * task->gpu_share;
     h->failed = h->failed || !gang__ahead_place(h->s, task->node, (uint32_t)task->group);
     return h->failed;
 }
@@ -251,13 +268,15 @@ static int32_t hold_task(const struct gang_task *task, void *user)
 bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int64_t end_ns)
 {
     struct gang__ahead *a = s->ahead;
-    struct holding h = {s, false};
+    struct holding h = {s, 0, false};
     const gang_request *q = gang__unit_request(u);
     uint32_t id;
     gang__ahead_vacate(s, u);
     a->places = 0;
     if (alloc == GANG_ID_NONE)
         return true;
+    h.lent = gang__slice_lent(s, alloc);
+    end_ns = h.lent ? GANG__NEVER : end_ns;
     if (!gang__ahead_needs(s, q))
         return false;
     gang_result r = gang_alloc_each(s->cluster, alloc, hold_task, &h);
@@ -286,7 +305,10 @@ bool gang__ahead_sync(gang_sched *s)
         }
         touched_take(u);
     }
-    return true;
+    if (gang__slice_occupy(s))
+        return true;
+    a->failed_in = s->runs;
+    return false;
 }
 
 /* ---- making it -------------------------------------------------------------------------------- */
@@ -313,6 +335,7 @@ static void clear_all(gang_sched *s)
         }
     }
     gang__reserve_withdraw(s);
+    gang__slice_vacate(s);
     gang__timeline_free(s->ahead->when);
     s->ahead->when = NULL;
 }
@@ -414,26 +437,32 @@ static bool copy_plans(gang_sched *s, const struct gang__qs *from)
     return true;
 }
 
-/* What runs has its number; what had changed there is still to be noted here. */
+/* What runs has its number; what had changed there is still to be noted here, in the same order. */
 static void copy_stays(gang_sched *s, const gang_sched *from)
 {
+    struct gang__unit **at = &s->ahead->touched;
     for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
          n = gang__ordered_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
             struct gang__unit *u = unit_as(s, &job->unit[i]);
             u->occupies = job->unit[i].occupies;
-            if (job->unit[i].touched_at)
-                gang__ahead_touch(s, u);
         }
+    }
+    for (const struct gang__unit *old = from->ahead->touched; old; old = old->next_touched) {
+        struct gang__unit *u = unit_as(s, old);
+        u->touched_at = at;
+        *at = u;
+        at = &u->next_touched;
     }
 }
 
 bool gang__ahead_copy(gang_sched *s, const gang_sched *from)
 {
     const struct gang__ahead *old = from->ahead;
-    if (!old || !gang__ahead_current(from))
-        return true; /* there, too, it will be made anew */
+    if (!old || !old->when)
+        return true; /* there, too, it will be made */
+    bool current = gang__ahead_current(from);
     struct gang__ahead *a = s->ahead = gang__zalloc(&s->mem, 1, sizeof(*s->ahead));
     size_t numbers = (size_t)old->end * GANG__FREE_KINDS;
     if (!a || !reserve_slots(s, old->end) ||
@@ -444,9 +473,14 @@ bool gang__ahead_copy(gang_sched *s, const gang_sched *from)
     a->plain = old->plain;
     a->kept = old->kept;
     a->failed_in = old->failed_in;
-    a->epoch = gang__load(&s->cluster->epoch) + 1;
+    a->epoch =
+        current ? gang__load(&s->cluster->epoch) + 1 : 0; /* else it is made anew, as there */
     a->states = gang__load(&s->cluster->states);
+    a->by_limit = old->by_limit;
+    if (!gang__reserve_laid_copy(s, from))
+        return false;
     copy_stays(s, from);
+    gang__slices_occupied_as(s, from);
     for (uint32_t i = 0; i < from->queues->count; i++)
         if (!copy_plans(s, from->qs[i]))
             return false;
@@ -544,7 +578,8 @@ static void let_look(gang_sched *s)
             (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_ROOM))
             continue;
         const struct gang__unit *head = gang__bin_head(bin);
-        if (bin->grower || (!gang__ahead_hopeless(s, head) && !is_settled(s, head)))
+        if (bin->grower || gang__slice_concerns(head) ||
+            (!gang__ahead_hopeless(s, head) && !is_settled(s, head)))
             gang__turn_unblock(s, bin);
     }
 }

@@ -12,6 +12,9 @@
  * another. So a plan moves later only when nodes go, when somebody is entitled to room that is made for him,
  * when somebody runs longer than expected, or when place refuses what amounts allow.
  *
+ * Gangs that take turns have no plans. Their nodes are in the timeline (slice.h), taken as a whole and without end as
+ * long as they are theirs; and they come to no node that a plan counts on.
+ *
  * What a unit holds changes in many places, all of which pass through the books: it is only noted there
  * (touched), which cannot fail, and put into the timeline before that is asked the next time. If that fails for
  * want of memory, nobody starts in this run who would have to ask.

@@ -52,18 +52,31 @@ static void copy_freed(gang_sched *s, const gang_sched *from)
     s->freed_gpu = from->freed_gpu;
 }
 
-void gang__turns_copy(gang_sched *s, const gang_sched *from)
+/* Of those in front, the ones that are overdue, or the others. */
+static void copy_heads(gang_sched *s, const gang_sched *from, bool overdue)
 {
-    for (uint32_t i = 0; i < from->queues->count; i++)
-        gang__turn_users_as(s, queue_as(s, from->qs[i]), from->qs[i]);
     for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
          n = gang__ordered_next(n)) {
         const struct gang__job *from_job = GANG__OF(struct gang__job, all, n);
         struct gang__job *job = gang__job_of(s, from_job->id);
         for (uint32_t i = 0; i < job->unit_count; i++)
-            if (is_head(&from_job->unit[i]) && job->unit[i].bin)
+            if (from_job->unit[i].overdue == overdue && is_head(&from_job->unit[i]) &&
+                job->unit[i].bin)
                 copy_bin(s, job->unit[i].bin, from_job->unit[i].bin);
-        copy_timer(s, job, from_job);
+    }
+}
+
+void gang__turns_copy(gang_sched *s, const gang_sched *from)
+{
+    for (uint32_t i = 0; i < from->queues->count; i++)
+        gang__turn_users_as(s, queue_as(s, from->qs[i]), from->qs[i]);
+    copy_heads(s, from,
+               true); /* first: one that bars nobody now lets those look again that it barred */
+    copy_heads(s, from, false);
+    for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
+         n = gang__ordered_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        copy_timer(s, gang__job_of(s, job->id), job);
     }
     copy_freed(s, from);
     s->changes = from->changes;

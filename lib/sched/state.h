@@ -435,7 +435,8 @@ struct gang_sched {
     struct gang__reserves *reserves;         /* NULL: there never were any */
     _Atomic(struct gang__tickets *) tickets; /* reservations as submitters see them; NULL: none */
     uint32_t reserve_count;
-    bool reserving;                /* one is being placed */
+    const gang_sched *like; /* while jobs of a copy enter it: the original; else NULL */
+    bool reserving; /* one is being placed */
     struct gang__matrix *matrices; /* of queues that slice, made with their first gang */
     struct gang__names sliced;     /* gangs in them, by allocation */
     bool slices_moved;             /* something happened by which somebody may run */
@@ -651,6 +652,9 @@ void gang__ahead_unplan(gang_sched *s, struct gang__unit *u);
 void gang__ahead_forget(gang_sched *s, struct gang__unit *u);
 /* The plans of another scheduler, whose jobs and nodes this one has, too. False: out of memory. */
 bool gang__ahead_copy(gang_sched *s, const gang_sched *from);
+/* A node that gangs shared in time is not theirs any more: what it had in the timeline (0: nothing). */
+void gang__ahead_vacated(gang_sched *s, uint32_t occupies);
+bool gang__ahead_binds(const gang_sched *s); /* is anything planned? */
 void gang__ahead_free(gang_sched *s);
 gang_result gang__ahead_check(gang_sched *s, struct gang_error *error);
 
@@ -686,10 +690,19 @@ void gang__slice_configure(gang_sched *s);
  * the last one. Begun when the copy is made. On an error (back: it is taken) nothing changed. */
 void gang__slice_copy_begin(gang_sched *s);
 gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__unit *u, bool back);
+/* The timeline of planned starts: its nodes are taken there, each as a whole and without end, and what gangs have lent of
+ * them is not. Those that came since go into it (false: out of memory); it is made anew, with none. */
+bool gang__slice_occupy(gang_sched *s);
+void gang__slice_vacate(gang_sched *s);
+bool gang__slice_occupied(const gang_sched *s); /* are all there? */
+uint32_t gang__slice_lent(const gang_sched *s, gang_alloc_id alloc); /* GANG__LEND_*; 0: nothing */
+bool gang__slice_has_node(const gang_sched *s, gang_node_id node);
 /* Its row, from 1, or 0; how many there are, and when it has its turn, if nothing changes (0: now). */
 uint32_t gang__slice_row(const struct gang__unit *u);
 uint32_t gang__slice_when(const gang_sched *s, const struct gang__unit *u, int64_t *until_ns);
 struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__qs *leaf);
+/* Who is where, whose turn it is and for how long yet, and this number, as one number. */
+uint64_t gang__slice_print(const gang_sched *s, uint64_t seed);
 void gang__slice_info(const gang_sched *s, const struct gang__qs *q, struct gang_queue_info *out);
 gang_result gang__slice_check(gang_sched *s, struct gang_error *error);
 void gang__slice_free(gang_sched *s);
@@ -708,6 +721,8 @@ static inline bool gang__ahead_by_limit(const gang_sched *s)
 
 /* When something is due about reservations. */
 int64_t gang__reserve_next(const gang_sched *s);
+/* All that is reserved is repeated without end: when what is planned of it by now is over. INT64_MAX: it is not. */
+int64_t gang__reserve_endless(const gang_sched *s);
 /* What its bin is not to share with others for the sake of reservations; 0: nothing. */
 uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__unit *u);
 /* May it start inside of some? */
@@ -962,6 +977,8 @@ int64_t gang__config_next(const gang_sched *s);
 
 /* ---- sched.c ---- */
 
+/* As gang_sched_next(), but for turns of gangs that slice. */
+int64_t gang__sched_due(gang_sched *s);
 /* Take in what waits, at this time, and nothing more: the beginning of a run. */
 gang_result gang__sched_take_in(gang_sched *s, int64_t now_ns);
 void gang__log(gang_sched *s, int32_t level, const char *fmt, ...) GANG__PRINTF(3, 4);

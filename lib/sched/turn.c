@@ -642,11 +642,21 @@ static struct gang__bin *new_bin(gang_sched *s, struct gang__unit *u, bool grows
     return bin;
 }
 
+/* In a copy, as it is where it was copied from: there those who wait may not have been sorted anew yet. */
+static const struct gang__bin *bin_there(const gang_sched *s, const struct gang__unit *u)
+{
+    const struct gang__job *job = s->like ? gang__job_of(s->like, u->job->id) : NULL;
+    return job ? job->unit[u->part].bin : NULL;
+}
+
 /* Where starts are planned, who runs for less may start when another may not; and where several may have a plan, so may
  * several that are alike. */
 static uint64_t apart_of(const gang_sched *s, const struct gang__unit *u)
 {
     const struct gang__queue *q = u->job->leaf->q;
+    const struct gang__bin *there = bin_there(s, u);
+    if (there)
+        return there->apart;
     uint64_t reserved = s->reserve_count > 0 ? gang__reserve_apart(s, u) : 0;
     if (reserved || q->backfill == GANG_BACKFILL_NONE)
         return reserved;

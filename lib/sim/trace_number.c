@@ -242,17 +242,14 @@ enum gang__number gang__date(struct gang__slice text, int64_t *ns)
 
 size_t gang__decimal_write(char text[64], int64_t value, int64_t scale)
 {
+    uint64_t parts = (uint64_t)scale;
     uint64_t size = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    uint64_t rest = size % (uint64_t)scale;
-    int used = snprintf(text, 64, "%s%" PRIu64, value < 0 ? "-" : "", size / (uint64_t)scale);
-    size_t length = (size_t)used;
+    uint64_t rest = size % parts * 10;
+    size_t length = (size_t)snprintf(text, 64, "%s%" PRIu64, value < 0 ? "-" : "", size / parts);
     if (rest)
         text[length++] = '.';
-    for (; rest && length < 63; length++) { /* a fraction of 2^20 parts has 20 digits at most */
-        rest *= 10;
-        text[length] = (char)('0' + rest / (uint64_t)scale);
-        rest %= (uint64_t)scale;
-    }
+    for (; rest && length < 63; rest = rest % parts * 10) /* 2^20 parts need 20 digits */
+        text[length++] = (char)('0' + rest / parts);
     text[length] = '\0';
     return length;
 }

@@ -182,7 +182,7 @@ static void count_release(void *memory, void *user)
 
 START_TEST(a_job_costs_some_hundred_bytes)
 {
-    enum { MANY = 100000 };
+    enum { MANY = 20000 };
     struct gang_mem counting = {sizeof(counting), count_alloc, count_release, NULL};
     char name[16];
     size_t index;
