@@ -6,6 +6,7 @@
 #include "place/lend.h"
 #include "sched/ahead.h"
 #include "sched/copy.h"
+#include "sched/kin.h"
 #include "sched/reserve.h"
 
 struct gang__timeline *gang__ahead_when(const gang_sched *s, const struct gang__unit *u)
@@ -69,6 +70,7 @@ void gang__ahead_drop(gang_sched *s, struct gang__unit *u)
         u->next_planned->planned_at = u->planned_at;
     u->job->leaf->planned_count--;
     a->planned--;
+    a->moves++;
 }
 
 void gang__ahead_unplan(gang_sched *s, struct gang__unit *u)
@@ -82,8 +84,10 @@ void gang__ahead_unplan(gang_sched *s, struct gang__unit *u)
 
 void gang__ahead_vacate(gang_sched *s, struct gang__unit *u)
 {
-    if (u->occupies)
+    if (u->occupies) {
         gang__timeline_remove(gang__ahead_when(s, u), u->occupies - 1);
+        s->ahead->moves++;
+    }
     u->occupies = 0;
 }
 
@@ -103,6 +107,7 @@ void gang__ahead_vacated(gang_sched *s, uint32_t occupies)
     if (!s->ahead || !occupies)
         return;
     gang__timeline_remove(s->ahead->when, occupies - 1);
+    s->ahead->moves++;
     s->ahead->stale = true;
 }
 
@@ -371,6 +376,8 @@ static bool reserve_slots(gang_sched *s, uint32_t end)
            gang__grow(&s->mem, (void **)&a->part, &a->part_room, words, sizeof(*a->part));
 }
 
+enum { FIRST_SLOT = GANG__POOL + 1 }; /* no node ever has one below */
+
 /* A timeline of the nodes as they are, with what runs. */
 static bool make_anew(gang_sched *s)
 {
@@ -389,6 +396,7 @@ static bool make_anew(gang_sched *s)
         a->end = was;
         return false;
     }
+    gang__timeline_skip(when, FIRST_SLOT);
     clear_all(s);
     a->when = when;
     a->epoch = epoch;
@@ -472,6 +480,7 @@ bool gang__ahead_copy(gang_sched *s, const gang_sched *from)
     a->end = old->end;
     a->plain = old->plain;
     a->kept = old->kept;
+    a->moves = old->moves;
     a->failed_in = old->failed_in;
     a->epoch =
         current ? gang__load(&s->cluster->epoch) + 1 : 0; /* else it is made anew, as there */
@@ -532,8 +541,16 @@ bool gang__ahead_fits_sums(const gang_sched *s, const struct gang__unit *u)
     return gang__timeline_fits_sum(gang__ahead_when(s, u), need, s->now_ns, end);
 }
 
-/* May it have a plan, beside those that its leaf has, or in the place of one behind it? */
-static bool may_plan(const struct gang__unit *u)
+int64_t gang__ahead_free_ns(const gang_sched *s, const struct gang__unit *u)
+{
+    int64_t need[GANG__FREE_DIMS];
+    sums_of(s, u, need);
+    int64_t until = gang__timeline_until_sum(gang__ahead_when(s, u), need, s->now_ns);
+    uint64_t free_ns = (uint64_t)until - (uint64_t)s->now_ns;
+    return until == GANG__NEVER || free_ns > INT64_MAX ? GANG__NEVER : (int64_t)free_ns;
+}
+
+bool gang__ahead_may_plan(const struct gang__unit *u)
 {
     const struct gang__qs *leaf = u->job->leaf;
     if (!gang__ahead_plans(u) || leaf->planned_count < leaf->q->plan_depth)
@@ -548,7 +565,7 @@ bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u)
 {
     /* As long as nothing is planned or reserved place decides, which knows more than sums. */
     return (s->ahead->planned > 0 || s->reserve_count > 0) && !u->plan && !u->places &&
-           !may_plan(u) && !gang__reserve_drawn(s, u) && !gang__ahead_fits_sums(s, u);
+           !gang__ahead_may_plan(u) && !gang__reserve_drawn(s, u) && !gang__ahead_fits_sums(s, u);
 }
 
 /* It has a plan that is to come, and just before that too little is free by the sums: it cannot be earlier. */
@@ -568,6 +585,19 @@ static bool is_settled(const gang_sched *s, const struct gang__unit *u)
     return false;
 }
 
+/* May it be worth it that it has its turn again? One behind the plans of its leaf has it in any case, as it has when
+ * somebody leaves (kin.h): the plans that are before it may move. */
+static bool may_look(const gang_sched *s, const struct gang__bin *bin)
+{
+    const struct gang__unit *head = gang__bin_head(bin);
+    if (bin->grower || gang__slice_concerns(head))
+        return true;
+    if (head->plan)
+        return !is_settled(s, head);
+    return (bin->why == GANG_WAIT_PLANNED && bin->leaf->q->backfill == GANG_BACKFILL_EASY) ||
+           !gang__ahead_hopeless(s, head);
+}
+
 /* Those who wait because of plans, or may have one, have their turn again. */
 static void let_look(gang_sched *s)
 {
@@ -577,11 +607,13 @@ static void let_look(gang_sched *s)
         if (bin->why != GANG_WAIT_PLANNED && bin->why != GANG_WAIT_RESERVATION &&
             (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_ROOM))
             continue;
-        const struct gang__unit *head = gang__bin_head(bin);
-        if (bin->grower || gang__slice_concerns(head) ||
-            (!gang__ahead_hopeless(s, head) && !is_settled(s, head)))
+        if (may_look(s, bin))
             gang__turn_unblock(s, bin);
     }
+    if (s->reserve_count > 0)
+        gang__kin_dissolve(s);
+    else
+        gang__kin_stir_all(s);
 }
 
 bool gang__ahead_current(const gang_sched *s)

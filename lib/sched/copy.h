@@ -18,8 +18,8 @@
 #include "sched/state.h"
 
 /* A private copy of scheduler and cluster, with ops of its own. It is ended with gang_sched_free() and then
- * gang_cluster_free() of its cluster. GANG_OK; GANG_EBUSY: another thread changes an allocation; GANG_ENOMEM. On an error *copy is NULL. Owner of `from`, outside of a run, and nobody changes the cluster meanwhile.
- * O(nodes + jobs + their tasks). */
+ * gang_cluster_free() of its cluster. GANG_OK; GANG_EBUSY: another thread changes an allocation; GANG_ENOMEM. On an
+ * error *copy is NULL. Owner of `from`, outside of a run, and nobody changes the cluster meanwhile. O(nodes + jobs + their tasks). */
 gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, void *user,
                              gang_sched **copy, struct gang_error *error) GANG_MUST_CHECK;
 

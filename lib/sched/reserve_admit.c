@@ -7,6 +7,7 @@
 #include "core/node.h"
 #include "place/filter.h"
 #include "place/request.h"
+#include "sched/kin.h"
 #include "sched/reserve.h"
 
 /* ---- what makes way while it is placed ----------------------------------------------------------- */
@@ -835,7 +836,8 @@ static void link_last(gang_sched *s, struct gang__reserve *r)
     while (*at)
         at = &(*at)->next;
     *at = r;
-    s->reserve_count++;
+    if (s->reserve_count++ == 0)
+        gang__kin_dissolve(s);
     s->reserves->magnetic += (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
     s->reserves->rebin = true;
     gang__ahead_upset(s);

@@ -43,6 +43,11 @@ g++                 cmd:g++
 ?python3-distributed none
 ?python3-mpi4py     none
 ?openmpi-bin        cmd:mpirun
+?python3-yaml       none
+?python3-nbformat   none
+?python3-nbclient   none
+?python3-ipykernel  none
+?python3-matplotlib-inline none
 ?abigail-tools      cmd:abidiff
 ?hwloc-nox|hwloc    cmd:lstopo
 ?cppcheck           cmd:cppcheck
