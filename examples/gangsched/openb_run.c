@@ -3,7 +3,7 @@
 
 #include "gangsched/cli.h"
 #include "gangsched/openb.h"
-#include "gangsched/trace.h"
+#include "gangsched/arrivals.h"
 
 #include <errno.h>
 #include <inttypes.h>

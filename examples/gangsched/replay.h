@@ -4,7 +4,7 @@
 #ifndef GANGSCHED_REPLAY_H
 #define GANGSCHED_REPLAY_H
 
-#include "gangsched/trace.h"
+#include "gangsched/arrivals.h"
 
 #include <gangsched/gangsched.h>
 

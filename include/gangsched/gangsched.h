@@ -14,6 +14,8 @@
  *   sched.h     what now: queues, jobs, the cycle, preemption, the host's callbacks
  *   forecast.h  when will it start; what if
  *   scenario.h  clusters, queues and jobs as JSON
+ *   trace.h     what was asked, and when: workload traces, read, made and written
+ *   sim.h       what if: the scheduler on a virtual clock
  */
 #ifndef GANGSCHED_GANGSCHED_H
 #define GANGSCHED_GANGSCHED_H
@@ -28,6 +30,8 @@
 #include <gangsched/queue.h>
 #include <gangsched/scenario.h>
 #include <gangsched/sched.h>
+#include <gangsched/sim.h>
 #include <gangsched/snapshot.h>
+#include <gangsched/trace.h>
 
 #endif

@@ -159,7 +159,8 @@ enum {
     GANG_REASON_LOSS = 7,     /**< tasks of it were lost */
     GANG_REASON_TARGET = 8,   /**< gang_job_set_target() */
     GANG_REASON_END = 9,      /**< the job is over (its chief ended, a critical task failed) */
-    GANG_REASON_SLICE = 10    /**< its slice is over: others have their turn */
+    GANG_REASON_SLICE = 10,   /**< its slice is over: others have their turn */
+    GANG_REASON_REQUEUE = 11  /**< gang_job_requeue() */
 };
 
 /**
@@ -489,6 +490,8 @@ GANG_API gang_result gang_job_submit_array(gang_sched *sched, const struct gang_
  *   hold, release   a job that waits does not start; one that runs is not affected until it waits
  *                   again
  *   cancel          it ends: at once if it waits, else after op preempt
+ *   requeue         one that runs stops (op preempt, grace, op kill) and waits again, at its old age; with a
+ *                   hold before it, until it is released. One that waits, stops, or holds nothing is not affected
  *   set_priority    also of running jobs
  *   set_target      tasks it is to have at most, over all groups (-1: its count again): more than
  *                   that are given back, not below the minimum; the last groups first, in a group
@@ -500,6 +503,7 @@ GANG_API gang_result gang_job_submit_array(gang_sched *sched, const struct gang_
 GANG_API gang_result gang_job_hold(gang_sched *sched, gang_job_id id) GANG_MUST_CHECK;
 GANG_API gang_result gang_job_release(gang_sched *sched, gang_job_id id) GANG_MUST_CHECK;
 GANG_API gang_result gang_job_cancel(gang_sched *sched, gang_job_id id) GANG_MUST_CHECK;
+GANG_API gang_result gang_job_requeue(gang_sched *sched, gang_job_id id) GANG_MUST_CHECK;
 GANG_API gang_result gang_job_set_priority(gang_sched *sched, gang_job_id id, int64_t priority) GANG_MUST_CHECK;
 GANG_API gang_result gang_job_set_target(gang_sched *sched, gang_job_id id, int64_t tasks) GANG_MUST_CHECK;
 GANG_API gang_result gang_job_set_time_limit(gang_sched *sched, gang_job_id id, int64_t limit_ns) GANG_MUST_CHECK;

@@ -307,7 +307,7 @@ static void count_anew(struct gang__qs *q)
     q->tasks = q->running = q->pending = q->jobs = q->coming = 0;
     gang__store(&q->waiting, 0);
     q->blocked = NULL;
-    q->stuck = NULL;
+    q->barring = NULL;
     q->active = false;
     gang__turn_init(q);
     for (size_t b = 0; b < q->users.room; b++)

@@ -14,22 +14,15 @@ static struct gang__qs *queue_as(gang_sched *s, const struct gang__qs *from)
 /* A bin, met at the one in front. */
 static void copy_bin(gang_sched *s, struct gang__bin *to, const struct gang__bin *from)
 {
-    if (from->state == GANG__BIN_BLOCKED)
+    if (from->state == GANG__BIN_BLOCKED) {
         gang__turn_block(s, to, from->why, queue_as(s, from->by), from->dim);
-    else if (from->late)
+        gang__turn_set_bar(to, from->at_bar != NULL);
+        gang__turn_rekey(s, to->leaf);
+    } else if (from->late) {
         gang__turn_late(s, to, from->late_key);
+    }
     to->tried = from->tried;
     gang__kin_copy(s, to, from);
-}
-
-/* The bin behind whose head a leaf keeps all others, if any. */
-static void copy_stuck(gang_sched *s, struct gang__qs *to, const struct gang__qs *from)
-{
-    const struct gang__unit *u = NULL;
-    if (from->stuck && from->stuck->units.count)
-        u = GANG__OF(struct gang__unit, turn, gang__ordered_first(&from->stuck->units));
-    to->stuck = u ? gang__job_of(s, u->job->id)->unit[u->part].bin : NULL;
-    gang__turn_rekey(s, to);
 }
 
 /* When something of it was last said to be due, be it over by now. */
@@ -87,8 +80,6 @@ void gang__turns_copy(gang_sched *s, const gang_sched *from)
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         copy_timer(s, gang__job_of(s, job->id), job);
     }
-    for (uint32_t i = 0; i < from->queues->count; i++)
-        copy_stuck(s, queue_as(s, from->qs[i]), from->qs[i]);
     for (uint32_t i = 0; i < from->queues->count; i++)
         gang__kin_copy_leaf(s, queue_as(s, from->qs[i]), from->qs[i]);
     s->moves_seen = from->moves_seen;

@@ -90,6 +90,14 @@ static void set_time_limit(gang_sched *s, struct gang__job *job, int64_t limit)
     gang__job_settle(s, job);
 }
 
+static bool holds_something(const struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (job->unit[i].alloc != GANG_ID_NONE)
+            return true;
+    return false;
+}
+
 /* False: not now. */
 static bool command(gang_sched *s, struct gang__job *job, const struct gang__order *m)
 {
@@ -102,6 +110,10 @@ static bool command(gang_sched *s, struct gang__job *job, const struct gang__ord
         return true;
     case GANG__MESSAGE_CANCEL:
         gang__job_stop(s, job, GANG_REASON_CANCEL, GANG_END_CANCELLED);
+        return true;
+    case GANG__MESSAGE_REQUEUE:
+        if (holds_something(job) && !job->ending)
+            gang__job_stop(s, job, GANG_REASON_REQUEUE, GANG_END_NONE);
         return true;
     case GANG__MESSAGE_PRIORITY:
         set_priority(s, job, m->value);
@@ -237,6 +249,11 @@ gang_result gang_job_release(gang_sched *sched, gang_job_id id)
 gang_result gang_job_cancel(gang_sched *sched, gang_job_id id)
 {
     return post(sched, GANG__MESSAGE_CANCEL, id, 0, NULL, 0, NULL);
+}
+
+gang_result gang_job_requeue(gang_sched *sched, gang_job_id id)
+{
+    return post(sched, GANG__MESSAGE_REQUEUE, id, 0, NULL, 0, NULL);
 }
 
 gang_result gang_job_set_priority(gang_sched *sched, gang_job_id id, int64_t priority)

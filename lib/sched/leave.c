@@ -736,7 +736,7 @@ int32_t gang__leave_go(gang_sched *s, struct gang__leave *l, gang_job_id because
     if (l->to && claim)
         begin_move(s, l);
     if (is_for_others(reason) || reason == GANG_REASON_STALE || reason == GANG_REASON_MOVE ||
-        reason == GANG_REASON_SLICE) {
+        reason == GANG_REASON_SLICE || reason == GANG_REASON_REQUEUE) {
         s->info.tasks_evicted += (int64_t)l->left;
         if (all)
             job->preemptions++;

@@ -91,6 +91,7 @@ struct gang__bin {
     struct gang__bin *next, **at;         /* in the list of what blocks it; READY: in ask->ready */
     struct gang__bin *next_moved;         /* scratch of turn.c */
     struct gang__bin *next_all, **at_all; /* in sched.blocked */
+    struct gang__bin *next_bar, **at_bar; /* in qs.barring; NULL: in none */
     struct gang__qs *leaf;
     struct gang__asked *ask;
     struct gang__user *user;   /* NULL: the leaf does not ask who it is */
@@ -219,6 +220,7 @@ enum gang__message_what {
     GANG__MESSAGE_HOLD,
     GANG__MESSAGE_RELEASE,
     GANG__MESSAGE_CANCEL,
+    GANG__MESSAGE_REQUEUE,
     GANG__MESSAGE_PRIORITY,
     GANG__MESSAGE_TARGET,
     GANG__MESSAGE_TIME_LIMIT,
@@ -338,7 +340,7 @@ struct gang__qs {
     struct gang__ordered ready; /* children that are active, or READY bins */
     bool active;
     bool ready_of_bins;
-    struct gang__bin *stuck;   /* strict order: the one that blocks the leaf */
+    struct gang__bin *barring; /* BLOCKED bins of a leaf that bar those behind them */
     struct gang__names bins;   /* of a leaf, by what they wait for */
     struct gang__names users;  /* of a leaf */
     struct gang__names kin_of; /* of a leaf: kin.c; */
@@ -556,8 +558,10 @@ bool gang__turn_enter(gang_sched *s, struct gang__unit *u); /* to wait; false: o
 void gang__turn_leave(gang_sched *s, struct gang__unit *u); /* waits no more */
 /* It waits, and from now on it is before all others of its leaf that are not overdue. */
 void gang__turn_first(gang_sched *s, struct gang__unit *u);
-/* Does the blocked head of the leaf bar this bin: in strict order, or since it is overdue? */
-bool gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin);
+/* The first of the leaf's blocked bins, if it bars this one: in strict order, or since its head is overdue. */
+const struct gang__bin *gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin);
+/* It is BLOCKED: does it bar those behind it? */
+void gang__turn_set_bar(struct gang__bin *bin, bool bars);
 /* The unit whose turn it is; NULL: nobody's. */
 struct gang__unit *gang__turn_next(gang_sched *s);
 /* Its bin cannot start now, for this reason. */

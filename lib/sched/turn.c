@@ -288,12 +288,17 @@ static void make_key(gang_sched *s, struct gang__qs *q)
 
 /* ---- activity -------------------------------------------------------------------------------- */
 
-/* Strict order, or one that is overdue: the blocked head of the leaf bars those behind it. */
-bool gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin)
+/* Strict order, or one that is overdue: blocked heads bar those behind them. There may be several, for who comes later may
+ * come before those that are blocked already, and be blocked too. */
+const struct gang__bin *gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin)
 {
-    const struct gang__bin *stuck = leaf->ready_of_bins ? leaf->stuck : NULL;
-    return stuck && stuck != bin && stuck->units.count > 0 &&
-           compare_bins(&stuck->order, &bin->order, leaf) < 0;
+    const struct gang__bin *first = NULL;
+    for (const struct gang__bin *b = leaf->ready_of_bins ? leaf->barring : NULL; b; b = b->next_bar)
+        if (b != bin && b->units.count > 0 &&
+            (leaf->q->block == GANG_BLOCK_STRICT || gang__bin_head(b)->overdue) &&
+            compare_bins(&b->order, first ? &first->order : &bin->order, leaf) < 0)
+            first = b;
+    return first;
 }
 
 static bool is_barred(const struct gang__qs *leaf)
@@ -434,6 +439,25 @@ static void asks_take(struct gang__asked *ask)
     ask->blocked_at = NULL;
 }
 
+void gang__turn_set_bar(struct gang__bin *bin, bool bars)
+{
+    struct gang__bin **list = &bin->leaf->barring;
+    if (bars == (bin->at_bar != NULL))
+        return;
+    if (bars) {
+        bin->next_bar = *list;
+        bin->at_bar = list;
+        if (*list)
+            (*list)->at_bar = &bin->next_bar;
+        *list = bin;
+        return;
+    }
+    *bin->at_bar = bin->next_bar;
+    if (bin->next_bar)
+        bin->next_bar->at_bar = bin->at_bar;
+    bin->at_bar = NULL;
+}
+
 /* Out of whatever it hangs in. */
 static void bin_out(struct gang__bin *bin)
 {
@@ -450,8 +474,7 @@ static void bin_out(struct gang__bin *bin)
             asks_take(bin->ask);
     }
     gang__kin_done(bin);
-    if (bin->leaf->stuck == bin)
-        bin->leaf->stuck = NULL;
+    gang__turn_set_bar(bin, false);
     bin->state = GANG__BIN_EMPTY;
     bin->late = false;
 }
@@ -522,9 +545,7 @@ void gang__turn_block(gang_sched *s, struct gang__bin *bin, int32_t why, struct 
     bool bars = overdue ? gang__waits_for_room(why) : leaf->q->block == GANG_BLOCK_STRICT;
     if (overdue && !bars)
         gang__overdue_ease(s);
-    if (bars && !bin->grower &&
-        (!leaf->stuck || compare_bins(&bin->order, &leaf->stuck->order, leaf) < 0))
-        leaf->stuck = bin;
+    gang__turn_set_bar(bin, bars && !bin->grower);
     gang__turn_rekey(s, leaf);
 }
 

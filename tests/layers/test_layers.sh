@@ -27,7 +27,7 @@ plain_tree() {
     printf '#include "base/ids.h"\n#include <urcu-bp.h>\n#include <gangsched/core.h>\n' >lib/core/cell.c
     # Neither a comment nor a string is an include.
     printf '/*\n#include "sched/x.h"\n*/\nconst char *s = "/*";\n#include "core/x.h"\n' >lib/queue/tree.c
-    printf '#include <gangsched/gangsched.h>\n#include "sim/x.h"\n' >lib/sim/clock.c
+    printf '#include <gangsched/gangsched.h>\n#include "sim/x.h"\n#include "base/ids.h"\n' >lib/sim/clock.c
     printf '#include <gangsched/gangsched.h>\n#include <jansson.h>\n#include "cli.h"\n' \
         >examples/gangsched/main.c
     touch examples/gangsched/cli.h
@@ -52,7 +52,7 @@ found a_higher_room lib/base/ids.h 3 '#include "core/cell.h"'
 found a_higher_room_after_a_string_with_a_comment_mark lib/queue/tree.c 6 '#  include "plan/x.h"'
 found a_higher_public_header lib/base/ids.h 3 '#include <gangsched/core.h>'
 found an_include_without_its_room lib/core/cell.c 4 '#include "cell.h"'
-found sim_behind_the_public_face lib/sim/clock.c 3 '#include "base/ids.h"'
+found sim_behind_the_public_face lib/sim/clock.c 4 '#include "core/cell.h"'
 found an_example_behind_the_public_face examples/gangsched/main.c 4 '#include "core/cell.h"'
 found a_foreign_public_header include/gangsched/core.h 2 '#include <jansson.h>'
 found a_private_include_in_a_public_header include/gangsched/base.h 2 '#include "base/ids.h"'

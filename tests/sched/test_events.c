@@ -144,7 +144,7 @@ static void command(void)
     struct work *w = some_work(is_alive);
     if (!w)
         return;
-    int64_t what = below(7);
+    int64_t what = below(8);
     TRACE("command %" PRId64 " to job %d", what, index_of(w));
     w->left = runs;
     if (what == 0) {
@@ -162,6 +162,8 @@ static void command(void)
         must(gang_job_set_priority(sched, w->id, w->priority));
     } else if (what == 5) {
         must(gang_job_set_target(sched, w->id, one_in(3) ? -1 : below(8)));
+    } else if (what == 6) {
+        must(gang_job_requeue(sched, w->id));
     } else {
         w->time_limit = (1 + below(60)) * SECOND;
         must(gang_job_set_time_limit(sched, w->id, w->time_limit));

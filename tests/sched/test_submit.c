@@ -758,6 +758,42 @@ START_TEST(a_time_limit_may_be_set_while_it_runs)
 }
 END_TEST
 
+START_TEST(who_is_requeued_stops_and_waits_at_his_old_age)
+{
+    gang_job_id first = host_submit(&h, plain()), second = host_submit(&h, plain());
+    host_run(&h, 1);
+    MUST(gang_job_requeue(h.s, first));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, first, "preempt"), 1);
+    ck_assert_int_eq(host_last(&h, first, "preempt")->reason, GANG_REASON_REQUEUE);
+    ck_assert_int_eq(host_job_state(&h, first), GANG_JOB_RUNNING); /* there is room: at once again */
+    ck_assert_int_eq(host_ops(&h, first, "start"), 2);
+    ck_assert_int_eq(host_job_info(&h, first).preemptions, 1);
+    ck_assert_int_eq(host_job_info(&h, first).restarts, 0);
+    ck_assert_int_eq(host_ops(&h, second, "preempt"), 0);
+    ck_assert_int_eq(gang_job_requeue(h.s, GANG_ID_NONE), GANG_ESTALE);
+}
+END_TEST
+
+START_TEST(who_is_held_and_requeued_waits_until_he_is_released)
+{
+    gang_job_id id = host_submit(&h, plain());
+    MUST(gang_job_requeue(h.s, id)); /* nothing, as it does not run */
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_ops(&h, id, "preempt"), 0);
+    MUST(gang_job_hold(h.s, id));
+    MUST(gang_job_requeue(h.s, id));
+    MUST(gang_job_requeue(h.s, id)); /* twice is once */
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_ops(&h, id, "preempt"), 1);
+    MUST(gang_job_release(h.s, id));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_RUNNING);
+}
+END_TEST
+
 START_TEST(the_target_is_between_minimum_and_count)
 {
     struct gang_job_spec *job = host_spec("b", 5, 2, 0);
@@ -814,6 +850,8 @@ int main(void)
     tcase_add_test(c, a_held_job_waits_until_it_is_released);
     tcase_add_test(c, priority_decides_who_is_next_also_of_those_that_wait);
     tcase_add_test(c, a_time_limit_may_be_set_while_it_runs);
+    tcase_add_test(c, who_is_requeued_stops_and_waits_at_his_old_age);
+    tcase_add_test(c, who_is_held_and_requeued_waits_until_he_is_released);
     tcase_add_test(c, the_target_is_between_minimum_and_count);
     suite_add_tcase(s, c);
     TCase *r = tcase_create("rules");

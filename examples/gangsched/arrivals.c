@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
 
-#include "gangsched/trace.h"
+#include "gangsched/arrivals.h"
 
 #include "gangsched/cli.h"
 #include "gangsched/csv.h"

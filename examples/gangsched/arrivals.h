@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `gangsched replay` reads: a file of nodes and a file of gangs, see gangsched-replay(1). */
-#ifndef GANGSCHED_TRACE_H
-#define GANGSCHED_TRACE_H
+#ifndef GANGSCHED_ARRIVALS_H
+#define GANGSCHED_ARRIVALS_H
 
 #include <gangsched/gangsched.h>
 

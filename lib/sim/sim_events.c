@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happens when: a binary heap by time, class and order. What a job has come to lie in it for is left there when it no
+ * longer counts, and passed over. */
+#include "sim/simulation.h"
+
+static bool is_before(const struct gang__sim_entry *a, const struct gang__sim_entry *b)
+{
+    if (a->at_ns != b->at_ns)
+        return a->at_ns < b->at_ns;
+    return a->class != b->class ? a->class < b->class : a->key < b->key;
+}
+
+bool gang__sim_put(gang_sim *sim, struct gang__sim_entry e)
+{
+    if (!gang__grow(&sim->mem, (void **)&sim->heap, &sim->heap_room, sim->heaped + 1,
+                    sizeof(*sim->heap)))
+        return false;
+    size_t at = sim->heaped++;
+    for (; at > 0 && is_before(&e, &sim->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        sim->heap[at] = sim->heap[(at - 1) / 2];
+    sim->heap[at] = e;
+    sim->live += e.class != GANG__SIM_NODE_FAIL;
+    return true;
+}
+
+struct gang__sim_entry gang__sim_take(gang_sim *sim)
+{
+    struct gang__sim_entry first = sim->heap[0], last = sim->heap[--sim->heaped];
+    size_t at = 0, below;
+    while ((below = 2 * at + 1) < sim->heaped) {
+        below += below + 1 < sim->heaped && is_before(&sim->heap[below + 1], &sim->heap[below]);
+        if (!is_before(&sim->heap[below], &last))
+            break;
+        sim->heap[at] = sim->heap[below];
+        at = below;
+    }
+    sim->heap[at] = last;
+    sim->live -= first.class != GANG__SIM_NODE_FAIL;
+    return first;
+}
+
+bool gang__sim_counts(const gang_sim *sim, const struct gang__sim_entry *e)
+{
+    if (e->class > GANG__SIM_TASK_FAIL)
+        return true;
+    const struct gang__sim_job *j = &sim->job[e->who];
+    return j->stage == GANG__SIM_KNOWN && j->epoch == e->epoch;
+}
+
+int64_t gang__sim_first(gang_sim *sim)
+{
+    while (sim->heaped && !gang__sim_counts(sim, &sim->heap[0]))
+        gang__sim_take(sim);
+    return sim->heaped ? sim->heap[0].at_ns : INT64_MAX;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the scheduler says to its host, and what that means for a job. Nothing is allocated here. */
+#include "sim/simulation.h"
+
+int32_t gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
+                       const char *text)
+{
+    if (!sim->ops.event)
+        return 0;
+    struct gang_sim_event e = {.size = sizeof(e),
+                               .what = what,
+                               .now_ns = sim->now_ns,
+                               .index = index,
+                               .node = node,
+                               .reason = reason,
+                               .text = text};
+    if (index != SIZE_MAX) {
+        const struct gang__sim_job *j = &sim->job[index];
+        e.end = j->end;
+        e.job = j->id;
+        e.tasks = j->has;
+        if (j->id != GANG_ID_NONE && j->stage == GANG__SIM_KNOWN)
+            e.alloc = gang_job_alloc(sim->sched, j->id, 0);
+    }
+    bool inside = sim->in_callback;
+    sim->in_callback = true;
+    int32_t stop = sim->ops.event(&e, sim->user);
+    sim->in_callback = inside;
+    if (stop && !sim->stop)
+        sim->stop = stop;
+    return stop;
+}
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+static int64_t *count_of(gang_sim *sim, int32_t state)
+{
+    return state == GANG_JOB_PENDING     ? &sim->pending
+           : state == GANG_JOB_SUSPENDED ? &sim->suspended
+                                         : &sim->runs_now;
+}
+
+static void ended(gang_sim *sim, struct gang__sim_job *j, int32_t end)
+{
+    gang__sim_halt(sim, j);
+    j->stage = GANG__SIM_OVER;
+    if (end == GANG_END_TIMEOUT && j->left_ns == 0)
+        end = GANG_END_SUCCESS; /* its limit was its run time */
+    j->end = (uint8_t)end;
+    j->end_ns = j->done_ns != GANG_TRACE_UNKNOWN ? j->done_ns : sim->now_ns;
+    sim->last_end_ns = j->end_ns > sim->last_end_ns ? j->end_ns : sim->last_end_ns;
+    gang__sim_deactivate(sim, (size_t)(j - sim->job));
+    gang__sim_spend(sim);
+    sim->at_last_end = sim->area;
+    sim->over++;
+}
+
+static void change(gang_sim *sim, struct gang__sim_job *j, const struct gang_event *e)
+{
+    int32_t was = j->state;
+    gang__sim_progress(sim, j);
+    --*count_of(sim, was);
+    j->state = (uint8_t)e->state;
+    if (e->state != GANG_JOB_ENDED)
+        ++*count_of(sim, e->state);
+    if (e->state == GANG_JOB_RUNNING) {
+        if (was == GANG_JOB_SUSPENDED)
+            j->works = true;
+        else
+            gang__sim_begin(sim, j);
+    } else if (e->state == GANG_JOB_ENDED) {
+        ended(sim, j, e->end);
+    } else if (e->state == GANG_JOB_SUSPENDED) {
+        j->works = false; /* it stays in memory */
+    } else if (e->state == GANG_JOB_PENDING) {
+        gang__sim_displaced(sim, j);
+    } else {
+        j->unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
+        gang__sim_halt(sim, j);
+    }
+}
+
+static int32_t event_of(int32_t was, int32_t now)
+{
+    switch (now) {
+    case GANG_JOB_RUNNING:
+        return was == GANG_JOB_SUSPENDED ? GANG_SIM_RESUMED : GANG_SIM_STARTED;
+    case GANG_JOB_SUSPENDED:
+        return GANG_SIM_SUSPENDED;
+    case GANG_JOB_ENDED:
+        return GANG_SIM_ENDED;
+    default:
+        return GANG_SIM_STOPPED;
+    }
+}
+
+static int32_t on_state(const struct gang_event *e, void *user)
+{
+    gang_sim *sim = user;
+    struct gang__sim_job *j = &sim->job[e->cookie];
+    int32_t was = j->state;
+    gang__sim_touch(sim, (size_t)e->cookie);
+    if (was == e->state || j->stage != GANG__SIM_KNOWN)
+        return 0;
+    struct gang_job_info info = {.size = sizeof(info)};
+    if (gang_job_get(sim->sched, e->job, &info) == GANG_OK) {
+        j->preemptions = (uint32_t)info.preemptions;
+        j->has = info.tasks;
+    }
+    change(sim, j, e);
+    if (e->state != GANG_JOB_STOPPING)
+        gang__sim_tell(sim, event_of(was, e->state), (size_t)e->cookie, GANG_ID_NONE, e->reason,
+                       e->text);
+    return 0;
+}
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+static int32_t on_grow(const struct gang_event *e, void *user)
+{
+    gang_sim *sim = user;
+    gang__sim_touch(sim, (size_t)e->cookie);
+    gang__sim_tell(sim, GANG_SIM_GREW, (size_t)e->cookie, GANG_ID_NONE, e->reason, e->text);
+    return 0;
+}
+
+/* Some of its tasks are gone at once: what they did is shared by the others. */
+static int32_t on_shrink(const struct gang_event *e, void *user)
+{
+    gang_sim *sim = user;
+    gang__sim_touch(sim, (size_t)e->cookie);
+    gang__sim_tell(sim, GANG_SIM_SHRANK, (size_t)e->cookie, GANG_ID_NONE, e->reason, e->text);
+    return 1;
+}
+
+/* It takes its time, if it has any; the event is made when the run is over. */
+static int32_t on_preempt(const struct gang_event *e, void *user)
+{
+    gang_sim *sim = user;
+    struct gang__sim_job *j = &sim->job[e->cookie];
+    j->unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
+    gang__sim_touch(sim, (size_t)e->cookie);
+    return sim->opts.stop_ns == 0;
+}
+
+static int64_t on_predict(const struct gang_event *e, void *user)
+{
+    const gang_sim *sim = user;
+    const struct gang__sim_job *j = &sim->job[e->cookie];
+    int64_t ns = j->run_ns + sim->opts.linger_ns;
+    return sim->opts.know == GANG_SIM_KNOW_PREDICTED ? (ns > 0 ? ns : 1) : 0;
+}
+
+static int64_t on_overrun(const struct gang_event *e, void *user)
+{
+    const gang_sim *sim = user;
+    const struct gang__sim_job *j = &sim->job[e->cookie];
+    return sim->opts.no_limits ? (j->run_ns > 0 ? j->run_ns : 1) : 0;
+}
+
+const struct gang_host_ops gang__sim_host_ops = {.size = sizeof(gang__sim_host_ops),
+                                                 .grow = on_grow,
+                                                 .shrink = on_shrink,
+                                                 .preempt = on_preempt,
+                                                 .state = on_state,
+                                                 .predict = on_predict,
+                                                 .overrun = on_overrun};

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop: to the next instant in which something happens, all of it, and the cycle. */
+#include "base/error.h"
+#include "base/wide.h"
+#include "sim/simulation.h"
+
+struct bounds {
+    struct gang_sim_bounds of;
+    int64_t events; /* when it began */
+    int64_t told;   /* events when op go_on was asked */
+};
+
+static int64_t round_up(int64_t at_ns, int64_t tick_ns)
+{
+    if (tick_ns <= 0 || at_ns % tick_ns == 0)
+        return at_ns;
+    int64_t over = at_ns % tick_ns;
+    return over > 0 ? gang__add_sat(at_ns - over, tick_ns) : at_ns - over;
+}
+
+/* ---- when ------------------------------------------------------------------------------------ */
+
+static int64_t next_arrival(const gang_sim *sim)
+{
+    if (sim->arrival == sim->orders)
+        return INT64_MAX;
+    int64_t at = round_up(sim->job[sim->order[sim->arrival]].submit_ns, sim->opts.tick_ns);
+    return at > sim->now_ns ? at : sim->now_ns;
+}
+
+/* When the cycle is due; INT64_MAX: when something happens. */
+static int64_t next_run(const gang_sim *sim)
+{
+    int64_t due = sim->dirty ? sim->now_ns : gang_sched_next(sim->sched);
+    due = sim->actives ? gang__least(due, sim->decide_ns) : due;
+    due = due > sim->now_ns ? due : sim->now_ns;
+    return due == INT64_MAX ? due : round_up(due, sim->opts.pass_ns);
+}
+
+/* Nothing that lies ahead lets anybody end or start. */
+static bool is_over(const gang_sim *sim, int64_t run)
+{
+    if (sim->arrival < sim->orders || sim->live || sim->dirty)
+        return false;
+    return run == INT64_MAX || (sim->pending == 0 && sim->runs_now == 0 && sim->suspended == 0);
+}
+
+/* ---- what ------------------------------------------------------------------------------------ */
+
+static gang_result ends(gang_sim *sim, size_t index)
+{
+    struct gang__sim_job *j = &sim->job[index];
+    const struct gang__sim_source *s = &sim->source[j->source];
+    struct gang_trace_job t = GANG_TRACE_JOB_INIT;
+    int32_t success = 1;
+    if (sim->opts.recorded_ends && s->trace && gang_trace_get(s->trace, j->row, &t) == GANG_OK)
+        success = t.end != GANG_END_FAILED;
+    gang_result r = gang_report_end(sim->sched, j->id, success);
+    if (r != GANG_OK)
+        return r == GANG_ENOMEM ? r : GANG_OK;
+    gang__sim_progress(sim, j);
+    j->done_ns = sim->now_ns;
+    j->works = false;
+    j->epoch++;
+    sim->dirty = true;
+    return GANG_OK;
+}
+
+static gang_result gone(gang_sim *sim, size_t index)
+{
+    const struct gang__sim_job *j = &sim->job[index];
+    gang_alloc_id alloc = gang_job_alloc(sim->sched, j->id, 0);
+    gang_result r = gang_report_tasks(sim->sched, j->id, 0, alloc, NULL, 0, GANG_TASK_GONE);
+    sim->dirty = true;
+    return r == GANG_ENOMEM ? r : GANG_OK;
+}
+
+static gang_result happen(gang_sim *sim, const struct gang__sim_entry *e)
+{
+    switch (e->class) {
+    case GANG__SIM_END:
+        return ends(sim, (size_t)e->who);
+    case GANG__SIM_GONE:
+        return gone(sim, (size_t)e->who);
+    case GANG__SIM_TASK_FAIL:
+        return gang__sim_task_fails(sim, (size_t)e->who);
+    default:
+        return gang__sim_node_event(sim, e);
+    }
+}
+
+static void count(gang_sim *sim, struct bounds *b)
+{
+    sim->events++;
+    if (!sim->ops.go_on || sim->events - b->told < b->of.every)
+        return;
+    b->told = sim->events;
+    sim->in_callback = true;
+    int32_t stop = sim->ops.go_on(sim->now_ns, sim->events - b->events, sim->user);
+    sim->in_callback = false;
+    sim->stop = sim->stop ? sim->stop : stop;
+}
+
+/* What a run of the cycle, or a failure, came to; again in the next run if memory is short. */
+static gang_result settle(gang_sim *sim)
+{
+    sim->unsettled = true;
+    gang_result r = gang__sim_settle(sim);
+    if (r == GANG_OK)
+        r = gang__sim_sample(sim);
+    sim->unsettled = r != GANG_OK;
+    return r;
+}
+
+/* The first that lies in the heap. If memory is short it lies there again. */
+static gang_result one_event(gang_sim *sim, struct bounds *b)
+{
+    if (!gang__grow(&sim->mem, (void **)&sim->heap, &sim->heap_room, sim->heaped + 2,
+                    sizeof(*sim->heap)))
+        return GANG_ENOMEM;
+    struct gang__sim_entry e = gang__sim_take(sim);
+    gang_result r = happen(sim, &e);
+    if (r != GANG_OK)
+        (void)gang__sim_put(sim, e); /* there is room */
+    else
+        count(sim, b);
+    return r == GANG_OK && sim->touched ? settle(sim) : r;
+}
+
+static gang_result one_arrival(gang_sim *sim, struct bounds *b)
+{
+    gang_result r = gang__sim_arrive(sim, sim->order[sim->arrival]);
+    if (r == GANG_OK) {
+        sim->arrival++;
+        count(sim, b);
+    }
+    return r;
+}
+
+/* The cycle, if it is due now. */
+static gang_result cycle(gang_sim *sim, struct bounds *b)
+{
+    if (next_run(sim) > sim->now_ns)
+        return GANG_OK;
+    bool due = !sim->dirty;
+    gang_result r = gang__sim_decide(sim);
+    if (r != GANG_OK)
+        return r;
+    sim->in_callback = true;
+    r = gang_sched_run(sim->sched, sim->now_ns, NULL, NULL);
+    sim->in_callback = false;
+    if (r != GANG_OK)
+        return r;
+    sim->dirty = false;
+    sim->runs++;
+    r = settle(sim);
+    if (due)
+        count(sim, b);
+    return r;
+}
+
+static gang_result together(gang_sim *sim, struct bounds *b)
+{
+    gang_result r = GANG_OK;
+    while (r == GANG_OK && gang__sim_first(sim) <= sim->now_ns)
+        r = one_event(sim, b);
+    while (r == GANG_OK && next_arrival(sim) <= sim->now_ns)
+        r = one_arrival(sim, b);
+    return r == GANG_OK ? cycle(sim, b) : r;
+}
+
+static gang_result one_by_one(gang_sim *sim, struct bounds *b)
+{
+    gang_result r = GANG_OK;
+    bool some = false;
+    for (; r == GANG_OK && next_arrival(sim) <= sim->now_ns; some = true) {
+        r = one_arrival(sim, b);
+        r = r == GANG_OK ? cycle(sim, b) : r;
+    }
+    for (; r == GANG_OK && gang__sim_first(sim) <= sim->now_ns; some = true) {
+        r = one_event(sim, b);
+        r = r == GANG_OK ? cycle(sim, b) : r;
+    }
+    return r == GANG_OK && !some ? cycle(sim, b) : r;
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static gang_result begin(gang_sim *sim)
+{
+    if (!sim->began) {
+        int64_t first =
+            sim->arrival < sim->orders
+                ? round_up(sim->job[sim->order[sim->arrival]].submit_ns, sim->opts.tick_ns)
+                : INT64_MAX;
+        sim->now_ns = gang__least(sim->now_ns, first);
+        sim->used_until_ns = sim->now_ns;
+        sim->began = true;
+    }
+    gang_result r = gang__sim_nodes(sim);
+    if (r == GANG_OK)
+        r = gang__sim_fail_begin(sim);
+    return r == GANG_OK && sim->unsettled ? settle(sim) : r;
+}
+
+/* One instant. *why: GANG_SIM_*, or -1: on. */
+static gang_result step(gang_sim *sim, struct bounds *b, int32_t *why)
+{
+    int64_t run = next_run(sim), next = gang__least(run, gang__sim_first(sim));
+    *why = -1;
+    next = gang__least(next, next_arrival(sim));
+    if (next == INT64_MAX || is_over(sim, run)) {
+        *why = GANG_SIM_DONE;
+        if (b->of.has_until && b->of.until_ns > sim->now_ns)
+            sim->now_ns = b->of.until_ns;
+        return GANG_OK;
+    }
+    if (b->of.has_until && next > b->of.until_ns) {
+        *why = GANG_SIM_AT_UNTIL;
+        if (b->of.until_ns > sim->now_ns)
+            sim->now_ns = b->of.until_ns;
+        return GANG_OK;
+    }
+    sim->now_ns = next;
+    gang_result r =
+        sim->opts.same_instant == GANG_SIM_ONE_BY_ONE ? one_by_one(sim, b) : together(sim, b);
+    if (sim->stop)
+        *why = GANG_SIM_INTERRUPTED;
+    else if (b->of.max_events > 0 && sim->events - b->events >= b->of.max_events)
+        *why = GANG_SIM_AT_EVENTS;
+    return r;
+}
+
+static gang_result take_bounds(const struct gang_sim_bounds *from, struct bounds *b,
+                               struct gang_error *error)
+{
+    const struct gang_sim_bounds none = GANG_SIM_BOUNDS_INIT;
+    b->of = none;
+    gang_result r =
+        from ? gang__struct_in(&b->of, sizeof(b->of), sizeof(b->of), from, from->size) : GANG_OK;
+    if (r != GANG_OK)
+        return gang__error(error, r, NULL, "gang_sim_bounds of another size");
+    if (b->of.max_events < 0 || b->of.every < 0)
+        return gang__error(error, GANG_ERANGE, b->of.every < 0 ? "every" : "max_events",
+                           "negative");
+    b->of.every = b->of.every ? b->of.every : 1024;
+    return GANG_OK;
+}
+
+gang_result gang_sim_run(gang_sim *sim, const struct gang_sim_bounds *bounds,
+                         struct gang_sim_info *info, struct gang_error *error)
+{
+    struct bounds b;
+    int32_t why = GANG_SIM_DONE;
+    if (!sim)
+        return gang__error(error, GANG_EINVAL, NULL, "no simulation");
+    if (sim->running)
+        return gang__error(error, GANG_EBUSY, NULL, "called from a callback");
+    gang_result r = take_bounds(bounds, &b, error);
+    if (r != GANG_OK)
+        return r;
+    sim->running = true;
+    sim->stop = 0;
+    b.events = b.told = sim->events;
+    r = begin(sim);
+    for (why = -1; r == GANG_OK && why < 0;)
+        r = step(sim, &b, &why);
+    sim->running = false;
+    sim->why = why;
+    if (info && r == GANG_OK)
+        r = gang_sim_get_info(sim, info);
+    if (r != GANG_OK)
+        return gang__error(error, r, NULL, "%s", gang_strerror(r));
+    return sim->stop ? sim->stop : GANG_OK;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statistics, by the definitions of the field (sim.h names their sources). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "sim/simulation.h"
+
+enum { WAIT, QUEUE, JCT, SLOWDOWN, BOUNDED, SPREADS };
+
+/* Which jobs, and what is gathered of them. */
+struct gather {
+    const gang_sim *sim;
+    struct gang_sim_stats_opts opts;
+    int32_t queue, user;    /* -1: all */
+    int64_t from_ns, to_ns; /* submitted then */
+    double *of[SPREADS];
+    size_t count[SPREADS];
+    double *user_sum; /* of bounded slowdowns */
+    int64_t *user_jobs;
+    double fair_sum, fair_max;
+    double used_s, lost_s;
+};
+
+/* ---- which ----------------------------------------------------------------------------------- */
+
+static gang_result take_opts(struct gather *g, const gang_sim *sim,
+                             const struct gang_sim_stats_opts *opts)
+{
+    const struct gang_sim_stats_opts defaults = GANG_SIM_STATS_OPTS_INIT;
+    g->sim = sim;
+    g->opts = defaults;
+    g->queue = g->user = -1;
+    gang_result r =
+        opts ? gang__struct_in(&g->opts, sizeof(defaults), sizeof(defaults), opts, opts->size)
+             : GANG_OK;
+    if (r != GANG_OK)
+        return r;
+    if (g->opts.warm_up_ns < 0 || g->opts.cool_down_ns < 0 || g->opts.tau_ns < 0)
+        return GANG_EINVAL;
+    if (g->opts.queue && (g->queue = gang__sim_word_find(&sim->queues, g->opts.queue)) < 0)
+        return GANG_ENOENT;
+    if (g->opts.user && (g->user = gang__sim_word_find(&sim->users, g->opts.user)) < 0)
+        return GANG_ENOENT;
+    g->opts.tau_ns = g->opts.tau_ns ? g->opts.tau_ns : INT64_C(10000000000);
+    g->from_ns = g->to_ns = 0;
+    if (sim->first_submit_ns == INT64_MAX)
+        return GANG_OK;
+    bool cut = g->opts.cool_down_ns > 0;
+    g->from_ns = sim->first_submit_ns + g->opts.warm_up_ns;
+    g->to_ns = cut ? sim->last_submit_ns - g->opts.cool_down_ns : INT64_MAX;
+    return GANG_OK;
+}
+
+static bool counts(const struct gather *g, const struct gang__sim_job *j)
+{
+    return j->stage != GANG__SIM_TO_COME && j->submit_ns >= g->from_ns &&
+           j->submit_ns <= g->to_ns && (g->queue < 0 || j->queue == g->queue) &&
+           (g->user < 0 || j->user == g->user);
+}
+
+static bool is_done(const struct gang__sim_job *j)
+{
+    return j->stage == GANG__SIM_OVER && j->starts > 0 &&
+           (j->end == GANG_END_SUCCESS || j->end == GANG_END_TIMEOUT);
+}
+
+/* ---- one job --------------------------------------------------------------------------------- */
+
+static double seconds(int64_t ns)
+{
+    return (double)ns / 1e9;
+}
+
+static void add(struct gather *g, int what, double value)
+{
+    g->of[what][g->count[what]++] = value;
+}
+
+/* Its completion time over what it would be with 1/N of the cluster. */
+static void add_fairness(struct gather *g, const struct gang__sim_job *j)
+{
+    const gang_sim *sim = g->sim;
+    double all = (double)(j->gpu_milli ? sim->gpu_all : sim->cpu_all);
+    double asks = (double)(j->gpu_milli ? j->gpu_milli : j->cpu_milli);
+    double part = j->users_then ? all / j->users_then : all;
+    double alone = seconds(j->run_ns) * (part > 0 && asks > part ? asks / part : 1);
+    double rho = alone > 0 ? seconds(j->end_ns - j->submit_ns) / alone : 1;
+    g->fair_sum += rho;
+    g->fair_max = rho > g->fair_max ? rho : g->fair_max;
+}
+
+static void add_job(struct gather *g, const struct gang__sim_job *j)
+{
+    double jct = seconds(j->end_ns - j->submit_ns), run = seconds(j->run_ns);
+    double tau = seconds(g->opts.tau_ns), bounded = jct / (run > tau ? run : tau);
+    bounded = bounded > 1 ? bounded : 1;
+    add(g, WAIT, seconds(j->start_ns - j->submit_ns));
+    add(g, QUEUE, seconds(j->wait_ns));
+    add(g, JCT, jct);
+    if (run > 0)
+        add(g, SLOWDOWN, jct / run);
+    add(g, BOUNDED, bounded);
+    g->user_sum[j->user] += bounded;
+    g->user_jobs[j->user]++;
+    add_fairness(g, j);
+}
+
+static void add_all(struct gather *g, struct gang_sim_stats *s)
+{
+    for (size_t i = 0; i < g->sim->jobs; i++) {
+        const struct gang__sim_job *j = &g->sim->job[i];
+        if (!counts(g, j))
+            continue;
+        double milli = (double)(j->gpu_milli ? j->gpu_milli : j->cpu_milli) / 1000;
+        s->preemptions += j->preemptions;
+        s->failures += j->failures;
+        s->lost_gpu_s += seconds(j->lost_ns) * (double)j->gpu_milli / 1000;
+        g->used_s += seconds(j->ran_ns) * milli;
+        g->lost_s += seconds(j->lost_ns) * milli;
+        if (is_done(j)) {
+            s->jobs++;
+            add_job(g, j);
+        } else if (j->stage != GANG__SIM_OVER) {
+            s->unfinished++;
+        } else if (j->end == GANG_END_REFUSED) {
+            s->refused++;
+        } else {
+            s->failed++;
+        }
+    }
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Nearest rank: the least value that so many per cent are not above. */
+static double percentile(const double *sorted, size_t count, size_t percent)
+{
+    size_t rank = (count * percent + 99) / 100;
+    return sorted[rank > 0 ? rank - 1 : 0];
+}
+
+static struct gang_sim_spread spread(double *of, size_t count)
+{
+    struct gang_sim_spread s = GANG_SIM_SPREAD_INIT;
+    if (count == 0)
+        return s;
+    for (size_t i = 0; i < count; i++)
+        s.mean += of[i];
+    s.mean /= (double)count;
+    qsort(of, count, sizeof(*of), by_value);
+    s.p50 = percentile(of, count, 50);
+    s.p90 = percentile(of, count, 90);
+    s.p95 = percentile(of, count, 95);
+    s.p99 = percentile(of, count, 99);
+    s.max = of[count - 1];
+    return s;
+}
+
+static double jain(const struct gather *g)
+{
+    double sum = 0, squares = 0;
+    int64_t users = 0;
+    for (size_t u = 0; u < g->sim->users.table.count; u++) {
+        if (g->user_jobs[u] == 0)
+            continue;
+        double mean = g->user_sum[u] / (double)g->user_jobs[u];
+        sum += mean;
+        squares += mean * mean;
+        users++;
+    }
+    return users ? sum * sum / ((double)users * squares) : 1;
+}
+
+static double over(double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
+}
+
+/* What was used between the first and the last submission that count. */
+static void add_usage(const struct gather *g, struct gang_sim_stats *s)
+{
+    const gang_sim *sim = g->sim;
+    const struct gang__sim_job *first = NULL, *last = NULL;
+    for (size_t i = 0; i < sim->jobs; i++) {
+        const struct gang__sim_job *j = &sim->job[i];
+        if (j->stage == GANG__SIM_TO_COME || j->submit_ns < g->from_ns || j->submit_ns > g->to_ns)
+            continue;
+        if (!first || j->submit_ns < first->submit_ns)
+            first = j;
+        if (!last || j->submit_ns > last->submit_ns)
+            last = j;
+    }
+    if (!first)
+        return;
+    const struct gang__sim_area *a = &sim->at_submit[first - sim->job];
+    const struct gang__sim_area now = gang__sim_area(sim), *b = &sim->at_submit[last - sim->job];
+    if (first->submit_ns == last->submit_ns)
+        b = sim->over ? &sim->at_last_end : &now;
+    s->cpu_utilisation = over(b->cpu - a->cpu, b->cpu_all - a->cpu_all);
+    s->memory_utilisation = over(b->memory - a->memory, b->memory_all - a->memory_all);
+    s->gpu_utilisation = over(b->gpu - a->gpu, b->gpu_all - a->gpu_all);
+    s->fragmentation = over(b->stray - a->stray, b->free - a->free);
+}
+
+static void sum_up(struct gather *g, struct gang_sim_stats *s)
+{
+    const gang_sim *sim = g->sim;
+    s->jain = jain(g);
+    s->wait_s = spread(g->of[WAIT], g->count[WAIT]);
+    s->queue_s = spread(g->of[QUEUE], g->count[QUEUE]);
+    s->jct_s = spread(g->of[JCT], g->count[JCT]);
+    s->slowdown = spread(g->of[SLOWDOWN], g->count[SLOWDOWN]);
+    s->bounded_slowdown = spread(g->of[BOUNDED], g->count[BOUNDED]);
+    s->finish_fairness_mean = s->jobs ? g->fair_sum / (double)s->jobs : 0;
+    s->finish_fairness_max = g->fair_max;
+    s->goodput = g->used_s > 0 ? 1 - g->lost_s / g->used_s : 1;
+    if (sim->last_end_ns > sim->first_submit_ns)
+        s->makespan_s = seconds(sim->last_end_ns - sim->first_submit_ns);
+    add_usage(g, s);
+}
+
+static gang_result gather(struct gather *g, struct gang_sim_stats *s)
+{
+    const gang_sim *sim = g->sim;
+    size_t jobs = sim->jobs ? sim->jobs : 1, users = sim->users.table.count + 1;
+    double *block = gang__zalloc(&sim->mem, jobs * SPREADS + users, sizeof(*block));
+    g->user_jobs = gang__zalloc(&sim->mem, users, sizeof(*g->user_jobs));
+    gang_result r = block && g->user_jobs ? GANG_OK : GANG_ENOMEM;
+    for (size_t i = 0; i < SPREADS && block; i++)
+        g->of[i] = block + i * jobs;
+    if (r == GANG_OK) {
+        g->user_sum = block + SPREADS * jobs;
+        add_all(g, s);
+        sum_up(g, s);
+    }
+    gang__release(&sim->mem, block);
+    gang__release(&sim->mem, g->user_jobs);
+    return r;
+}
+
+gang_result gang_sim_get_stats(const gang_sim *sim, const struct gang_sim_stats_opts *opts,
+                               struct gang_sim_stats *stats)
+{
+    struct gather g;
+    struct gang_sim_stats s = GANG_SIM_STATS_INIT;
+    memset(&g, 0, sizeof(g));
+    if (!sim || !stats)
+        return GANG_EINVAL;
+    gang_result r = take_opts(&g, sim, opts);
+    if (r == GANG_OK)
+        r = gather(&g, &s);
+    if (r != GANG_OK)
+        return r;
+    s.size = stats->size;
+    return gang__struct_out(stats, stats->size, sizeof(s), &s, sizeof(s));
+}
+
+/* ---- as JSON --------------------------------------------------------------------------------- */
+
+static void put_real(struct gang__json_maker *m, json_t *o, const char *key, double value)
+{
+    gang__json_put(m, o, key, gang__json_new_real(m, value));
+}
+
+static void put_spread(struct gang__json_maker *m, json_t *o, const char *key,
+                       const struct gang_sim_spread *s)
+{
+    json_t *of = json_object();
+    put_real(m, of, "mean", s->mean);
+    put_real(m, of, "p50", s->p50);
+    put_real(m, of, "p90", s->p90);
+    put_real(m, of, "p95", s->p95);
+    put_real(m, of, "p99", s->p99);
+    put_real(m, of, "max", s->max);
+    gang__json_put(m, o, key, of);
+}
+
+static void put_shares(struct gang__json_maker *m, json_t *o, const char *key,
+                       const struct gang_sim *sim, bool queues)
+{
+    const struct gang__sim_words *words = queues ? &sim->queues : &sim->models;
+    const struct gang__sim_share *share = queues ? sim->by_queue : sim->by_model;
+    size_t room = queues ? sim->queue_room : sim->model_room;
+    json_t *of = json_object();
+    for (size_t i = 0; i < words->table.count && i < room; i++) {
+        struct gang__sim_share h = share[i];
+        double s = seconds(sim->now_ns - h.until_ns);
+        json_t *one = json_object();
+        put_real(m, one, "gpu_s", (h.gpu + (double)h.gpu_milli * s) / 1000);
+        if (queues)
+            put_real(m, one, "cpu_s", (h.cpu + (double)h.cpu_milli * s) / 1000);
+        else
+            put_real(m, one, "utilisation",
+                     over(h.gpu + (double)h.gpu_milli * s, h.all + (double)h.all_milli * s));
+        gang__json_put(m, of, words->list[i]->text, one);
+    }
+    gang__json_put(m, o, key, of);
+}
+
+static json_t *make_summary(struct gang__json_maker *m, const gang_sim *sim,
+                            const struct gang_sim_stats *s)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } whole[] = {{"jobs", s->jobs},
+                 {"failed", s->failed},
+                 {"refused", s->refused},
+                 {"unfinished", s->unfinished},
+                 {"preemptions", s->preemptions},
+                 {"failures", s->failures}};
+    const struct {
+        const char *key;
+        double value;
+    } real[] = {{"makespan_s", s->makespan_s},
+                {"gpu_utilisation", s->gpu_utilisation},
+                {"cpu_utilisation", s->cpu_utilisation},
+                {"memory_utilisation", s->memory_utilisation},
+                {"fragmentation", s->fragmentation},
+                {"goodput", s->goodput},
+                {"lost_gpu_s", s->lost_gpu_s},
+                {"jain", s->jain},
+                {"finish_fairness_mean", s->finish_fairness_mean},
+                {"finish_fairness_max", s->finish_fairness_max}};
+    json_t *o = json_object();
+    for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+        gang__json_put(m, o, whole[i].key, json_integer(whole[i].value));
+    put_spread(m, o, "wait_s", &s->wait_s);
+    put_spread(m, o, "queue_s", &s->queue_s);
+    put_spread(m, o, "jct_s", &s->jct_s);
+    put_spread(m, o, "slowdown", &s->slowdown);
+    put_spread(m, o, "bounded_slowdown", &s->bounded_slowdown);
+    for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++)
+        put_real(m, o, real[i].key, real[i].value);
+    put_shares(m, o, "queues", sim, true);
+    put_shares(m, o, "gpu_models", sim, false);
+    return o;
+}
+
+gang_result gang_sim_write_summary(const gang_sim *sim, const struct gang_sim_stats_opts *opts,
+                                   int32_t indent, gang_write_fn write, void *user)
+{
+    struct gang_sim_stats s = GANG_SIM_STATS_INIT;
+    struct gang__json_maker m = {GANG_OK};
+    if (!write || indent < 0)
+        return GANG_EINVAL;
+    gang_result r = gang_sim_get_stats(sim, opts, &s);
+    if (r != GANG_OK)
+        return r;
+    json_t *o = make_summary(&m, sim, &s);
+    r = m.result;
+    if (r == GANG_OK)
+        r = gang__json_write(o, (size_t)indent, write, user);
+    json_decref(o);
+    return r;
+}

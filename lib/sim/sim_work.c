@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a job's work goes on: at full speed with all its tasks, slower with fewer; what is lost with its tasks. */
+#include <math.h>
+
+#include "base/wide.h"
+#include "sim/simulation.h"
+
+enum { FULL = 1000000 }; /* millionths of the full speed */
+
+/* ---- up to now ------------------------------------------------------------------------------- */
+
+static void work(const gang_sim *sim, struct gang__sim_job *j, int64_t ns)
+{
+    int64_t restart = gang__least(ns, j->ahead_ns);
+    j->ahead_ns -= restart;
+    j->lost_ns += restart;
+    int64_t done = gang__least(gang__mul_div(ns - restart, j->speed_ppm, FULL), j->left_ns);
+    int64_t every = sim->opts.checkpoint_ns;
+    j->left_ns -= done;
+    if (every != 0)
+        j->unsaved_ns += done;
+    if (every > 0)
+        j->unsaved_ns %= every;
+}
+
+void gang__sim_progress(gang_sim *sim, struct gang__sim_job *j)
+{
+    int64_t ns = sim->now_ns - j->since_ns;
+    j->since_ns = sim->now_ns;
+    if (j->stage != GANG__SIM_KNOWN || ns <= 0 || j->done_ns != GANG_TRACE_UNKNOWN)
+        return;
+    if (j->works)
+        work(sim, j, ns);
+    else if (j->state == GANG_JOB_STOPPING)
+        j->lost_ns += ns; /* it saves, and does nothing else */
+    if (j->state == GANG_JOB_RUNNING || j->state == GANG_JOB_STOPPING)
+        j->ran_ns += ns;
+    else if (j->state == GANG_JOB_SUSPENDED)
+        j->suspended_ns += ns;
+    else
+        j->wait_ns += ns;
+}
+
+/* ---- starts and stops ------------------------------------------------------------------------ */
+
+static int64_t restart_of(const gang_sim *sim, const struct gang__sim_job *j)
+{
+    if (!sim->ops.restart_ns)
+        return sim->opts.restart_ns;
+    int64_t ns = sim->ops.restart_ns((size_t)(j - sim->job), j->gpu_milli, sim->user);
+    return ns > 0 ? ns : 0;
+}
+
+void gang__sim_begin(gang_sim *sim, struct gang__sim_job *j)
+{
+    j->works = true;
+    j->unsaved = false;
+    j->starts++;
+    j->began = ++sim->begun;
+    if (j->starts == 1)
+        j->start_ns = sim->now_ns;
+}
+
+void gang__sim_rewind(gang_sim *sim, struct gang__sim_job *j)
+{
+    (void)sim;
+    j->left_ns += j->unsaved_ns;
+    j->lost_ns += j->unsaved_ns;
+    j->unsaved_ns = 0;
+}
+
+/* It does not work any more; what it holds is another matter. */
+void gang__sim_halt(gang_sim *sim, struct gang__sim_job *j)
+{
+    if (j->works && j->unsaved)
+        gang__sim_rewind(sim, j);
+    j->works = false;
+    j->unsaved_ns = 0; /* saved, or rewound */
+}
+
+/* It waits again. The restart counts from now on: policies look at what is left of it. */
+void gang__sim_displaced(gang_sim *sim, struct gang__sim_job *j)
+{
+    gang__sim_halt(sim, j);
+    j->began = ++sim->begun;
+    j->ahead_ns = gang__add_sat(j->ahead_ns, restart_of(sim, j));
+}
+
+/* ---- after a run ----------------------------------------------------------------------------- */
+
+/* part ^ (milli / 1000) of 0 <= part <= 1, by roots and products alone, which are the same on all machines. */
+static double power(double part, int64_t milli)
+{
+    double result = 1, root = part;
+    for (int64_t i = 0; i < milli / 1000 && result > 0; i++)
+        result *= part;
+    double rest = (double)(milli % 1000) / 1000;
+    for (int bit = 0; bit < 40 && rest > 0; bit++) {
+        root = sqrt(root);
+        rest *= 2;
+        if (rest >= 1) {
+            result *= root;
+            rest -= 1;
+        }
+    }
+    return result;
+}
+
+/* (tasks / count) ^ (elastic / 1000), or as the caller says. */
+static int32_t speed_of(const gang_sim *sim, const struct gang__sim_job *j)
+{
+    int64_t most = (int64_t)FULL * 1000;
+    if (sim->ops.speed_milli) {
+        int64_t s = sim->ops.speed_milli((size_t)(j - sim->job), j->has, j->tasks, sim->user);
+        return s <= 0 ? 0 : (int32_t)(gang__least(s, most / 1000) * (FULL / 1000));
+    }
+    if (j->has >= j->tasks || sim->opts.elastic_milli < 0)
+        return FULL;
+    if (sim->opts.elastic_milli == 0 || sim->opts.elastic_milli == 1000)
+        return (int32_t)gang__mul_div(j->has, FULL, j->tasks);
+    double part = (double)j->has / (double)j->tasks;
+    return (int32_t)(power(part, sim->opts.elastic_milli) * FULL + 0.5);
+}
+
+/* To the next tick. */
+static int64_t at_tick(const gang_sim *sim, int64_t at_ns)
+{
+    int64_t tick = sim->opts.tick_ns;
+    int64_t over = tick > 0 ? at_ns % tick : 0;
+    if (over == 0)
+        return at_ns;
+    return gang__add_sat(at_ns - over, over > 0 ? tick : 0);
+}
+
+static int64_t end_of(const gang_sim *sim, const struct gang__sim_job *j)
+{
+    if (j->speed_ppm == 0 && j->left_ns > 0)
+        return INT64_MAX;
+    int64_t ns = j->left_ns ? gang__mul_div_up(j->left_ns, FULL, j->speed_ppm) : 0;
+    ns = gang__add_sat(gang__add_sat(ns, j->ahead_ns), sim->opts.linger_ns);
+    return sim->now_ns > 0 ? gang__add_sat(sim->now_ns, ns) : sim->now_ns + ns;
+}
+
+static bool expect(gang_sim *sim, size_t index, uint32_t class, int64_t at_ns)
+{
+    const struct gang__sim_job *j = &sim->job[index];
+    bool in_order = sim->opts.same_instant == GANG_SIM_ONE_BY_ONE;
+    uint64_t key = in_order ? j->began : index;
+    return at_ns == INT64_MAX ||
+           gang__sim_put(sim, (struct gang__sim_entry){at_ns, key, class, j->epoch, index});
+}
+
+static gang_result expect_next(gang_sim *sim, size_t index)
+{
+    const struct gang__sim_job *j = &sim->job[index];
+    bool ok = true;
+    if (j->works && j->done_ns == GANG_TRACE_UNKNOWN) {
+        gang__sim_watch(sim, j);
+        int64_t end = end_of(sim, j), fail = gang__sim_task_failure(sim, index);
+        ok = expect(sim, index, GANG__SIM_END, at_tick(sim, end));
+        if (ok && fail < end)
+            ok = expect(sim, index, GANG__SIM_TASK_FAIL, fail);
+    } else if (j->state == GANG_JOB_STOPPING && sim->opts.stop_ns > 0) {
+        ok = expect(sim, index, GANG__SIM_GONE, gang__add_sat(sim->now_ns, sim->opts.stop_ns));
+    }
+    return ok ? GANG_OK : GANG_ENOMEM;
+}
+
+static gang_result settle(gang_sim *sim, size_t index)
+{
+    struct gang__sim_job *j = &sim->job[index];
+    gang_alloc_id alloc = GANG_ID_NONE;
+    gang__sim_progress(sim, j);
+    j->epoch++;
+    if (j->stage == GANG__SIM_KNOWN &&
+        (j->state == GANG_JOB_RUNNING || j->state == GANG_JOB_STOPPING)) {
+        struct gang_job_info info = {.size = sizeof(info)};
+        if (gang_job_get(sim->sched, j->id, &info) == GANG_OK) {
+            alloc = info.alloc;
+            j->has = info.tasks;
+        }
+        j->speed_ppm = speed_of(sim, j);
+        gang_result r = expect_next(sim, index);
+        if (r != GANG_OK)
+            return r;
+    }
+    return gang__sim_place(sim, index, alloc);
+}
+
+void gang__sim_touch(gang_sim *sim, size_t index)
+{
+    struct gang__sim_job *j = &sim->job[index];
+    if (j->touched)
+        return;
+    j->touched = sim->touched ? sim->touched : (uint32_t)index + 1;
+    sim->touched = (uint32_t)index + 1;
+}
+
+gang_result gang__sim_settle(gang_sim *sim)
+{
+    while (sim->touched) {
+        size_t index = sim->touched - 1;
+        gang_result r = settle(sim, index);
+        if (r != GANG_OK)
+            return r;
+        struct gang__sim_job *j = &sim->job[index];
+        sim->touched = j->touched == index + 1 ? 0 : j->touched;
+        j->touched = 0;
+    }
+    return GANG_OK;
+}

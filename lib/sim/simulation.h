@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The simulation, from inside.
+ *
+ *   sim.c          making and ending it; what it tells of itself
+ *   sim_jobs.c     jobs: of traces, submitted; their names
+ *   sim_events.c   what happens when: a heap
+ *   sim_host.c     what the scheduler says to its host
+ *   sim_work.c     how a job's work goes on
+ *   sim_usage.c    who is where; what is used
+ *   sim_fail.c     failures of nodes and tasks
+ *   sim_policy.c   scores: who is next, and who is to run
+ *   sim_place.c    where jobs of traces are placed
+ *   sim_run.c      the loop
+ *   sim_stats.c    statistics
+ *   sim_tables.c   tables as text
+ *
+ * What the scheduler says changes the rows of jobs at once, in its callbacks, which allocate nothing. What needs memory
+ * (events, places) is brought up to date after the run, job by job (gang__sim_settle()): if memory is short there, those
+ * jobs stay listed, and nothing is lost. */
+#ifndef GANG__SIM_SIMULATION_H
+#define GANG__SIM_SIMULATION_H
+
+#include <gangsched/gangsched.h>
+#include <gangsched/sim.h>
+
+#include <stdbool.h>
+
+#include "base/mem.h"
+#include "base/names.h"
+
+enum gang__sim_event_class {
+    GANG__SIM_END,       /* of a job's work */
+    GANG__SIM_GONE,      /* it was asked to stop, and has */
+    GANG__SIM_TASK_FAIL, /* of a job */
+    GANG__SIM_NODE_FAIL,
+    GANG__SIM_NODE_REPAIR,
+    GANG__SIM_NODE_SET
+};
+
+/* One that is to come. Those of jobs count as long as the job's epoch is the same. */
+struct gang__sim_entry {
+    int64_t at_ns;
+    uint64_t key; /* order in the same instant, within a class */
+    uint32_t class;
+    uint32_t epoch; /* of a job; GANG__SIM_NODE_SET: the state */
+    uint64_t who;   /* index of a job, of a node */
+};
+
+enum { GANG__SIM_TO_COME, GANG__SIM_KNOWN, GANG__SIM_OVER };
+
+/* Tasks of a running job on a node. */
+struct gang__sim_piece {
+    uint32_t node; /* index */
+    uint32_t row;  /* of the allocations, + 1; 0: none */
+    int64_t tasks, cpu_milli, memory_bytes, gpu_milli;
+    uint64_t gpus;
+};
+
+struct gang__sim_pieces {
+    struct gang__sim_piece *list;
+    uint32_t count, room;
+};
+
+struct gang__sim_job {
+    gang_job_id id;
+    uint32_t source; /* of gang_sim.source */
+    uint32_t row;    /* there */
+    int32_t queue, user;
+    int64_t submit_ns, start_ns, end_ns, run_ns, limit_ns;
+    int64_t tasks, cpu_milli, memory_bytes, gpu_milli;
+    /* While it runs: what follows is as of since_ns. */
+    int64_t since_ns;
+    int64_t left_ns;    /* of its work, at full speed */
+    int64_t ahead_ns;   /* of a restart, before the work goes on */
+    int64_t unsaved_ns; /* work since the last checkpoint */
+    int64_t done_ns;    /* when its work ended: the scheduler hears of it later */
+    int64_t ran_ns, wait_ns, suspended_ns, lost_ns;
+    int64_t priority; /* as it was told last */
+    int64_t has;      /* tasks it has */
+    uint64_t began;   /* number of its start, or of when it began to wait */
+    struct gang__sim_pieces at;
+    uint32_t touched; /* index + 1 of the next one that is to be settled; itself: the last */
+    uint32_t active;  /* position in gang_sim.active, + 1 */
+    uint32_t epoch;
+    int32_t speed_ppm;
+    uint32_t starts, preemptions, failures;
+    uint32_t users_then; /* at work when it came */
+    uint8_t stage;       /* GANG__SIM_TO_COME... */
+    uint8_t state;       /* GANG_JOB_* */
+    uint8_t end;         /* GANG_END_* */
+    bool works;          /* it runs, and is not asked to stop */
+    bool unsaved;        /* it goes back to its checkpoint */
+    bool held;           /* by the policy */
+};
+
+/* Where jobs come from: a trace, or gang_sim_submit(). */
+struct gang__sim_source {
+    gang_trace *trace; /* NULL: submitted, and: */
+    char *name;        /* of the one job */
+    size_t first;      /* index of its first job */
+    int64_t shift_ns;
+};
+
+/* A word that jobs have in common: a queue, a user, a model. */
+struct gang__sim_word {
+    struct gang__name link;
+    int32_t number;
+    char text[];
+};
+
+struct gang__sim_words {
+    struct gang__names table;
+    struct gang__sim_word **list;
+    size_t room;
+};
+
+struct gang__sim_node {
+    struct gang__name link;
+    gang_node_id id;
+    int64_t cpu_milli, memory_bytes, gpu_milli;
+    int64_t gpu_used, cpu_used;
+    int32_t model;     /* of gang_sim.models; -1: no GPU */
+    uint32_t failures; /* draws taken */
+    bool up, seen;
+    uint64_t
+        lost_in; /* the runs of the cycle when it was lost, + 1: the scheduler hears of it in the next one */
+};
+
+/* Amounts times time, in double: exact for all that matters, and it does not overflow. */
+struct gang__sim_area {
+    double cpu, memory, gpu;             /* used */
+    double cpu_all, memory_all, gpu_all; /* that were up */
+    double stray, free;                  /* GPUs free beside taken ones, and all free ones */
+};
+
+/* What a queue, or GPUs of a model, have to do: now, and times time until used_until_ns of its own. */
+struct gang__sim_share {
+    int64_t until_ns;
+    int64_t cpu_milli, gpu_milli, all_milli; /* used; that are up */
+    double cpu, gpu, all;
+};
+
+struct gang_sim {
+    struct gang_mem mem;
+    gang_cluster *cluster;
+    gang_worker *worker;
+    gang_sched *sched;
+    struct gang_sim_opts opts;
+    struct gang_sim_ops ops;
+    void *user;
+    bool running, in_callback;
+    int32_t stop;       /* what a callback returned */
+    int32_t why;        /* the last run returned: GANG_SIM_DONE and its like */
+    gang_result failed; /* in a callback: memory */
+
+    int64_t now_ns, used_until_ns;
+    int64_t first_submit_ns, last_submit_ns, last_end_ns;
+    int64_t events, runs;
+    bool began, dirty; /* something happened that a run is to see */
+    bool unsettled;    /* memory was short after a run */
+    int64_t decide_ns; /* when scores change by themselves; INT64_MAX: they do not */
+
+    struct gang__sim_job *job;
+    size_t jobs, job_room;
+    uint32_t touched; /* index + 1 of the first to be settled */
+    uint32_t *active; /* jobs that wait or run */
+    size_t actives, active_room;
+    int64_t pending, runs_now, suspended, over;
+    uint64_t begun;
+    struct gang__sim_source *source;
+    size_t sources, source_room;
+    struct gang__sim_words queues, users, models;
+    int64_t *user_jobs; /* that wait or run */
+    size_t user_room;
+    uint32_t users_at_work;
+    int32_t default_queue; /* -1: none */
+
+    /* Those to come, by time: order[arrival...] */
+    uint32_t *order;
+    size_t orders, order_room, arrival;
+
+    struct gang__sim_entry *heap;
+    size_t heaped, heap_room;
+    size_t live; /* entries that something may wait for: not failures of nodes */
+
+    struct gang__sim_node *node;
+    size_t nodes, node_room;
+    struct gang__names node_by_id;
+
+    int64_t cpu_used, memory_used, gpu_used;
+    int64_t cpu_all, memory_all, gpu_all, nodes_up, gpu_stray;
+    struct gang__sim_area area, at_last_end;
+    struct gang__sim_share *by_queue, *by_model;
+    size_t queue_room, model_room;
+    struct gang__sim_area *at_submit; /* of each job: when it came */
+    size_t submit_room;
+
+    struct gang_sim_allocation *allocation;
+    size_t allocations, allocation_room;
+    struct gang_sim_sample *sample;
+    size_t samples, sample_room;
+    struct gang__sim_pieces scratch;
+
+    int64_t *view; /* columns for a policy */
+    double *score;
+    uint32_t *by_score;
+    size_t view_room;
+};
+
+/* ---- sim_jobs.c ---- */
+
+const char *gang__sim_name(const gang_sim *sim, const struct gang__sim_job *j, char room[24]);
+/* Number of a word, new or not; -1: out of memory. */
+int32_t gang__sim_word(gang_sim *sim, struct gang__sim_words *words, const char *text);
+int32_t gang__sim_word_find(const struct gang__sim_words *words, const char *text);
+void gang__sim_words_free(const gang_sim *sim, struct gang__sim_words *words);
+/* Submit a job of a trace whose time has come. */
+gang_result gang__sim_arrive(gang_sim *sim, size_t index);
+void gang__sim_activate(gang_sim *sim, size_t index);
+void gang__sim_deactivate(gang_sim *sim, size_t index);
+bool gang__sim_room_to_come(gang_sim *sim, size_t more);
+
+/* ---- sim_events.c ---- */
+
+bool gang__sim_put(gang_sim *sim, struct gang__sim_entry e);
+struct gang__sim_entry gang__sim_take(gang_sim *sim);
+/* Is it still to come? */
+bool gang__sim_counts(const gang_sim *sim, const struct gang__sim_entry *e);
+/* When the first that counts is; INT64_MAX: there is none. Those that do not count any more go. */
+int64_t gang__sim_first(gang_sim *sim);
+
+/* ---- sim_host.c ---- */
+
+extern const struct gang_host_ops gang__sim_host_ops;
+int32_t gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
+                       const char *text);
+
+/* ---- sim_work.c ---- */
+
+/* Its work up to now. */
+void gang__sim_progress(gang_sim *sim, struct gang__sim_job *j);
+/* It begins to run, goes on, stops (saved or not), or waits again. */
+void gang__sim_begin(gang_sim *sim, struct gang__sim_job *j);
+void gang__sim_halt(gang_sim *sim, struct gang__sim_job *j);
+void gang__sim_displaced(gang_sim *sim, struct gang__sim_job *j);
+void gang__sim_rewind(gang_sim *sim, struct gang__sim_job *j);
+void gang__sim_touch(gang_sim *sim, size_t index);
+/* Events and places of those that were touched. */
+gang_result gang__sim_settle(gang_sim *sim);
+
+/* ---- sim_usage.c ---- */
+
+gang_result gang__sim_nodes(gang_sim *sim); /* as the cluster has them now */
+int64_t gang__sim_node_index(const gang_sim *sim, gang_node_id id); /* -1: not known */
+void gang__sim_node_state(gang_sim *sim, size_t node, bool up);
+/* Time passes, up to now_ns: before anything changes, and only then, so that sums do not depend on where a run was cut. */
+void gang__sim_spend(gang_sim *sim);
+struct gang__sim_area gang__sim_area(const gang_sim *sim);
+/* Where a job is, from now on. `alloc` GANG_ID_NONE: nowhere. */
+gang_result gang__sim_place(gang_sim *sim, size_t index, gang_alloc_id alloc);
+gang_result gang__sim_sample(gang_sim *sim);
+/* What was used until this job came; there is room: gang__sim_room_to_come(). */
+void gang__sim_note_submit(gang_sim *sim, size_t index);
+
+/* ---- sim_fail.c ---- */
+
+gang_result gang__sim_fail_begin(gang_sim *sim);
+gang_result gang__sim_node_event(gang_sim *sim, const struct gang__sim_entry *e);
+gang_result gang__sim_task_fails(gang_sim *sim, size_t index);
+/* When a task of it fails, from now; INT64_MAX: none does. */
+int64_t gang__sim_task_failure(gang_sim *sim, size_t index);
+
+/* ---- sim_policy.c ---- */
+
+int64_t gang__sim_first_priority(const gang_sim *sim, const struct gang__sim_job *j,
+                                 int64_t priority);
+bool gang__sim_selects(const gang_sim *sim);
+gang_result gang__sim_decide(gang_sim *sim);
+/* It runs from now on: when does its score change by itself? */
+void gang__sim_watch(gang_sim *sim, const struct gang__sim_job *j);
+
+/* ---- sim_place.c ---- */
+
+/* Where a job of a trace may go, GANG_SIM_PLACE_*. */
+void gang__sim_place_by(const gang_sim *sim, struct gang_request_spec *request);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Random simulations: with failures, checkpoints, elastic gangs, displacement, policies. The same input gives the same text,
+ * in one go or in pieces, and also when memory ran out on the way; the sums agree with each other. */
+#include "chance.h"
+#include "sim/simulated.h"
+
+enum { WORLDS = 60, JOBS = 60 };
+
+static struct simulated s;
+static uint64_t seed;
+
+static void make_trace(void)
+{
+    int64_t at = 0;
+    for (int i = 0; i < JOBS; i++) {
+        char user[8];
+        int64_t count = 1 + below(9), min = one_in(2) ? count : 1 + below(count);
+        struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
+        struct gang_trace_job j = GANG_TRACE_JOB_INIT;
+        at += one_in(3) ? 0 : below(40);
+        snprintf(user, sizeof(user), "u%d", (int)below(4));
+        g.count = count;
+        g.min = min;
+        g.cpu_milli = 500 * below(3);
+        g.gpu_milli = one_in(4) ? 500 : 1000;
+        j.queue = one_in(3) ? "a" : "b";
+        j.user = user;
+        j.submit_ns = at * SECOND;
+        j.run_ns = below(200) * SECOND;
+        j.limit_ns = one_in(3) ? 0 : (1 + below(250)) * SECOND;
+        j.priority = below(3);
+        j.end = one_in(9) ? GANG_END_FAILED : GANG_END_SUCCESS;
+        j.groups = &g;
+        j.group_count = 1;
+        MUST(gang_trace_add(s.trace, &j, NULL));
+    }
+}
+
+static int32_t by_hash(const struct gang_sim_view *v, double *score, void *user)
+{
+    (void)user;
+    for (size_t i = 0; i < v->count; i++)
+        score[i] =
+            (double)((uint64_t)v->index[i] * 2654435761u % 97) - (double)v->served_ns[i] / 1e9;
+    return 0;
+}
+
+/* The world of a seed, ready to run. */
+static void make_world(uint64_t world)
+{
+    static const char *const names[] = {"a", "b"};
+    struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    struct gang_quota half = {.kind = "gpu", .part = GANG_WHOLE / 2};
+    chance_state = world;
+    sim_open(&s, 1 + (int)below(4), 4);
+    make_trace();
+    for (size_t i = 0; i < 2; i++) {
+        q[i].name = names[i];
+        q[i].grace_ns = below(20) * SECOND;
+        q[i].backfill = i == 0 && one_in(2) ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE;
+        if (one_in(2)) {
+            q[i].guaranteed = &half;
+            q[i].guaranteed_count = 1;
+        }
+    }
+    s.opts.queues = q;
+    s.opts.queue_count = 2;
+    s.opts.seed = chance();
+    s.opts.know = (int32_t)below(3);
+    s.opts.same_instant = (int32_t)below(2);
+    s.opts.pass_ns = one_in(4) ? 30 * SECOND : 0;
+    s.opts.tick_ns = one_in(4) ? 7 * SECOND : 0;
+    s.opts.policy = one_in(3) ? (int32_t)below(5) : 0;
+    s.opts.record = GANG_SIM_RECORD_ALLOCATIONS | GANG_SIM_RECORD_TIMELINE;
+    s.opts.restart_ns = below(10) * SECOND;
+    s.opts.stop_ns = one_in(2) ? below(15) * SECOND : 0;
+    s.opts.checkpoint_ns = one_in(2) ? 0 : one_in(2) ? -1 : 20 * SECOND;
+    s.opts.elastic_milli = below(2000);
+    s.opts.node_mtbf_ns = one_in(2) ? 2000 * SECOND : 0;
+    s.opts.node_repair_ns = 100 * SECOND;
+    s.opts.task_mtbf_ns = one_in(3) ? 1500 * SECOND : 0;
+    s.opts.loss = one_in(2) ? GANG_LOSS_RESTART : (int32_t)below(5);
+    s.opts.max_restarts = 1 + below(5);
+    s.opts.recorded_ends = (int32_t)below(2);
+    s.opts.preemptible = (int32_t)below(3) - 1;
+    s.opts.linger_ns = one_in(3) ? SECOND : 0;
+    if (one_in(4)) {
+        s.ops.score = by_hash;
+        s.ops.score_mode = (int32_t)below(2);
+    }
+    sim_make(&s, NULL);
+}
+
+static const int64_t horizon_s = 20000;
+
+static void run_whole(void)
+{
+    sim_run(&s, horizon_s);
+}
+
+/* In pieces of time and of events. */
+static void run_in_pieces(void)
+{
+    struct gang_sim_info info = GANG_SIM_INFO_INIT;
+    for (int i = 0; info.now_ns < horizon_s * SECOND; i++) {
+        struct gang_sim_bounds b = GANG_SIM_BOUNDS_INIT;
+        struct text t = sim_text(s.sim); /* looking changes nothing */
+        free(t.bytes);
+        b.has_until = 1;
+        b.until_ns =
+            i < 200
+                ? gang_sim_get_info(s.sim, &info) == GANG_OK ? info.now_ns + below(60) * SECOND : 0
+                : horizon_s * SECOND;
+        b.max_events = one_in(2) ? 1 + below(9) : 0;
+        MUST(gang_sim_run(s.sim, &b, &info, NULL));
+        stage_check(&s.stage);
+    }
+}
+
+static void compare(const struct text *a, const struct text *b, const char *what, uint64_t world)
+{
+    if (a->length == b->length && memcmp(a->bytes, b->bytes, a->length) == 0)
+        return;
+    size_t at = 0;
+    while (at < a->length && at < b->length && a->bytes[at] == b->bytes[at])
+        at++;
+    ck_abort_msg("world %" PRIu64 ", %s: \"%.80s\" is \"%.80s\"", world, what,
+                 a->bytes + (at > 40 ? at - 40 : 0), b->bytes + (at > 40 ? at - 40 : 0));
+}
+
+/* ---- sums ---- */
+
+/* GPU-time by rows of allocations, and by the timeline, to the end of the run. */
+static void check_sums(uint64_t world)
+{
+    struct gang_sim_info info = GANG_SIM_INFO_INIT;
+    double rows = 0, line = 0;
+    MUST(gang_sim_get_info(s.sim, &info));
+    for (size_t i = 0; i < gang_sim_allocation_count(s.sim); i++) {
+        struct gang_sim_allocation a = {.size = sizeof(a)};
+        MUST(gang_sim_get_allocation(s.sim, i, &a));
+        int64_t end = a.end_ns == GANG_TRACE_UNKNOWN ? info.now_ns : a.end_ns;
+        ck_assert_int_ge(end, a.begin_ns);
+        rows += (double)(end - a.begin_ns) / 1e9 * (double)a.gpu_milli;
+    }
+    for (size_t i = 0; i < gang_sim_sample_count(s.sim); i++) {
+        struct gang_sim_sample a = {.size = sizeof(a)}, next = {.size = sizeof(next)};
+        MUST(gang_sim_get_sample(s.sim, i, &a));
+        if (gang_sim_get_sample(s.sim, i + 1, &next) != GANG_OK)
+            next.at_ns = info.now_ns;
+        line += (double)(next.at_ns - a.at_ns) / 1e9 * (double)a.gpu_milli;
+    }
+    ck_assert_msg(rows == line || (rows - line) / rows < 1e-9, "world %" PRIu64 ": %f and %f",
+                  world, rows, line);
+}
+
+static void check_job(const struct gang_sim_job *j, uint64_t world)
+{
+    int64_t life = j->end_ns - j->submit_ns;
+    if (j->state != GANG_JOB_ENDED || j->starts == 0)
+        return;
+    ck_assert_msg(j->ran_ns + j->wait_ns + j->suspended_ns <= life &&
+                      j->ran_ns + j->wait_ns + j->suspended_ns + s.opts.pass_ns + s.opts.tick_ns >=
+                          life,
+                  "world %" PRIu64 ", job %zu: ran %" PRId64 ", waited %" PRId64 " of %" PRId64,
+                  world, j->index, j->ran_ns, j->wait_ns, life);
+    ck_assert_int_ge(j->start_ns, j->submit_ns);
+    if (j->end == GANG_END_SUCCESS) /* all its work was done, at full speed or slower */
+        ck_assert_msg(j->ran_ns - j->lost_ns >= j->run_ns || s.opts.elastic_milli < 0,
+                      "world %" PRIu64 ", job %zu: %" PRId64 " of %" PRId64, world, j->index,
+                      j->ran_ns - j->lost_ns, j->run_ns);
+}
+
+static void check_jobs(uint64_t world)
+{
+    struct gang_sim_info info = GANG_SIM_INFO_INIT;
+    int64_t state[5] = {0, 0, 0, 0, 0};
+    MUST(gang_sim_get_info(s.sim, &info));
+    for (size_t i = 0; i < (size_t)info.jobs; i++) {
+        struct gang_sim_job j = sim_get(&s, i);
+        state[j.state]++;
+        check_job(&j, world);
+    }
+    ck_assert_int_eq(state[GANG_JOB_PENDING], info.pending + info.to_come);
+    ck_assert_int_eq(state[GANG_JOB_RUNNING] + state[GANG_JOB_STOPPING], info.running);
+    ck_assert_int_eq(state[GANG_JOB_ENDED], info.ended);
+    ck_assert_int_eq(info.to_come, 0);
+}
+
+START_TEST(the_same_input_gives_the_same_text)
+{
+    for (uint64_t w = seed; w < seed + WORLDS; w++) {
+        make_world(w);
+        run_whole();
+        struct text once = sim_text(s.sim);
+        check_sums(w);
+        check_jobs(w);
+        sim_close(&s);
+        make_world(w);
+        run_whole();
+        struct text again = sim_text(s.sim);
+        compare(&once, &again, "again", w);
+        sim_close(&s);
+        make_world(w);
+        run_in_pieces();
+        struct text pieces = sim_text(s.sim);
+        compare(&once, &pieces, "in pieces", w);
+        sim_close(&s);
+        free(once.bytes);
+        free(again.bytes);
+        free(pieces.bytes);
+    }
+}
+END_TEST
+
+/* ---- memory ---- */
+
+/* On and on, whenever memory was short. Returns the allocations of a run without. */
+static long run_short(long fail_at, uint64_t world)
+{
+    struct gang_sim_bounds b = GANG_SIM_BOUNDS_INIT;
+    struct fail_mem *mem = &s.stage.mem;
+    b.has_until = 1;
+    b.until_ns = horizon_s * SECOND;
+    mem->calls = 0;
+    mem->fail_at = fail_at;
+    gang_result r = gang_sim_run(s.sim, &b, NULL, NULL);
+    long calls = mem->calls;
+    mem->fail_at = 0;
+    ck_assert_msg(r == GANG_OK || r == GANG_ENOMEM, "world %" PRIu64 ": %s", world,
+                  gang_result_name(r));
+    for (int i = 0; r == GANG_ENOMEM && i < 9; i++)
+        r = gang_sim_run(s.sim, &b, NULL, NULL);
+    MUST(r);
+    check_sums(world);
+    check_jobs(world);
+    return calls;
+}
+
+START_TEST(it_goes_on_when_memory_was_short)
+{
+    for (uint64_t w = seed; w < seed + 6; w++) {
+        make_world(w);
+        long calls = run_short(0, w);
+        sim_close(&s);
+        for (int i = 0; i < 20; i++) {
+            make_world(w);
+            run_short(1 + (i < 10 ? below(calls) : below(200)), w);
+            sim_close(&s);
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    seed = test_seed();
+    Suite *suite = suite_create("sim random");
+    TCase *c = tcase_create("worlds");
+    tcase_set_timeout(c, 300);
+    tcase_add_test(c, the_same_input_gives_the_same_text);
+    tcase_add_test(c, it_goes_on_when_memory_was_short);
+    suite_add_tcase(suite, c);
+    return run_suite(suite);
+}
