@@ -309,8 +309,8 @@ int cmd_replay(int argc, char **argv)
                                          {"starts", &sim.starts_path, NULL},
                                          {NULL, NULL, NULL}};
     const struct cli_command command = {
-        "replay", "--tasks F [--nodes F] [--format NAME] [--policy NAME] [--order F] [--json] ...",
-        help, options};
+        "replay", "--tasks F [--nodes F] [--format NAME] [--policy NAME] [--json] ...", help,
+        options};
     int status = cli_parse(&command, &argc, argv);
     if (status != CLI_GO_ON) {
         return status;

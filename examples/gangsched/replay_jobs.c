@@ -71,8 +71,8 @@ static void print(const struct replay_sim *replay, const struct replay_sim_run *
     const struct gang_sim_stats *s = &run->stats;
     if (replay->json) {
         cli_printf("{\"policy\": \"%s\", \"clairvoyant\": %s, \"processors\": %" PRId64
-                   ", \"jobs\": %" PRId64 ", \"refused\": %" PRId64 ", \"avg_wait\": %.9g"
-                   ", \"avg_bounded_slowdown\": %.9g, \"last_end\": %.9g}\n",
+                   ", \"jobs\": %" PRId64 ", \"refused\": %" PRId64 ", \"avg_wait\": %.15g"
+                   ", \"avg_bounded_slowdown\": %.15g, \"last_end\": %.15g}\n",
                    run->policy->name, replay->clairvoyant ? "true" : "false", replay->processors,
                    s->jobs, s->refused, s->wait_s.mean, s->bounded_slowdown.mean, run->last_end_s);
         return;

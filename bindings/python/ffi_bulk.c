@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many rows at a time, where the library gives one: a call from Python costs as much as a hundred of these. A part of the
+ * extension, included by what cffi writes; ffi_bulk.h is what Python sees of it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A text into the room that is left, without a NUL; what does not fit is only counted. */
+static size_t gangsched_py_put(const char *text, char *room, size_t size, size_t used)
+{
+    size_t length = strlen(text);
+    if (used <= size && length <= size - used)
+        memcpy(room + used, text, length);
+    return used + length;
+}
+
+static gang_result gangsched_py_sim_names(const gang_sim *sim, size_t count, char *room, size_t size, int64_t *ends)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct gang_sim_job job = {.size = sizeof(job)};
+        char number[24];
+        gang_result result = gang_sim_get_job(sim, i, &job);
+        if (result != GANG_OK)
+            return result;
+        snprintf(number, sizeof(number), "%zu", i);
+        used = gangsched_py_put(job.name && *job.name ? job.name : number, room, size, used);
+        ends[i] = (int64_t)used;
+    }
+    return used <= size ? GANG_OK : GANG_ELIMIT;
+}
+
+static gang_result gangsched_py_trace_words(gang_trace *trace, int32_t which, size_t count, char *room, size_t size,
+                                            int64_t *ends)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct gang_trace_job job = GANG_TRACE_JOB_INIT;
+        gang_result result = gang_trace_get(trace, i, &job);
+        if (result != GANG_OK)
+            return result;
+        char number[24] = "";
+        const char *text = which == 0 ? job.name : which == 1 ? job.queue : job.user;
+        if (which == 0)
+            snprintf(number, sizeof(number), "%zu", i);
+        used = gangsched_py_put(text && *text ? text : number, room, size, used);
+        ends[i] = (int64_t)used;
+    }
+    return used <= size ? GANG_OK : GANG_ELIMIT;
+}
+
+static gang_result gangsched_py_allocations(const gang_sim *sim, size_t first, size_t count,
+                                            struct gang_sim_allocation *rows)
+{
+    for (size_t i = 0; i < count; i++) {
+        rows[i].size = sizeof(rows[i]);
+        gang_result result = gang_sim_get_allocation(sim, first + i, &rows[i]);
+        if (result != GANG_OK)
+            return result;
+    }
+    return GANG_OK;
+}
+
+static gang_result gangsched_py_samples(const gang_sim *sim, size_t first, size_t count, struct gang_sim_sample *rows)
+{
+    for (size_t i = 0; i < count; i++) {
+        rows[i].size = sizeof(rows[i]);
+        gang_result result = gang_sim_get_sample(sim, first + i, &rows[i]);
+        if (result != GANG_OK)
+            return result;
+    }
+    return GANG_OK;
+}

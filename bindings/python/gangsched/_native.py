@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C library as it is: ``ffi`` and ``lib``, and the few ways in which all other modules use them."""
+
+from typing import Any, Callable, List, Optional
+
+from ._gangsched import ffi, lib
+
+__all__ = ["callback", "ffi", "lib", "new", "text", "texts", "utf8", "Writer", "Call"]
+
+
+def new(name: str) -> Any:
+    """A ``struct name *`` set up as its ``_INIT`` macro does; without one, zero but for its ``size``."""
+    init = getattr(lib, name + "_init", None)
+    if init is not None:
+        return ffi.new("struct %s *" % name, init)
+    made = ffi.new("struct %s *" % name)
+    made.size = ffi.sizeof("struct " + name)
+    return made
+
+
+def text(pointer: Any) -> str:
+    """A C string as Python has it; NULL is ``""``."""
+    if pointer == ffi.NULL:
+        return ""
+    found: bytes = ffi.string(pointer)
+    return found.decode("utf-8", "replace")
+
+
+def utf8(value: str, what: str = "text") -> bytes:
+    """Text as C has it, which ends at a NUL.
+
+    Raises:
+        TypeError: it is no text.
+        ValueError: it has a NUL, or half of a surrogate pair.
+    """
+    if not isinstance(value, str):
+        raise TypeError("%s must be str, not %s" % (what, type(value).__name__))
+    if "\0" in value:
+        raise ValueError("%s must not contain NUL" % what)
+    return value.encode("utf-8")
+
+
+def texts(count: int, fill: Callable[[Any, int, Any], int]) -> List[str]:
+    """Many texts from one call of C.
+
+    Args:
+        fill: puts them one after the other into a room of so many bytes, and where each ends into an array; if
+            the room is
+            too small it returns GANG_ELIMIT, and the last end tells what would do.
+
+    Raises:
+        MemoryError: there is no such room. RuntimeError: what is read has changed meanwhile.
+    """
+    ends = ffi.new("int64_t[]", max(count, 1))
+    size = 32 * count
+    for _ in range(2):
+        room = bytearray(size)
+        result = fill(ffi.from_buffer("char[]", room) if size else ffi.NULL, size, ends)
+        if result == 0:
+            break
+        size = ends[max(count, 1) - 1] if result == lib.GANG_ELIMIT else 0
+    else:
+        raise RuntimeError("names of jobs cannot be read: %s" % text(lib.gang_strerror(result)))
+    found: List[str] = []
+    begin = 0
+    for end in ffi.unpack(ends, count) if count else ():
+        found.append(room[begin:end].decode("utf-8", "replace"))
+        begin = end
+    return found
+
+
+class Call:
+    """One call that calls back: keeps what a Python function raised, to raise it again at the call.
+
+    C code cannot be unwound, so that an exception ends at the border, the library is told to stop, and it goes
+    on from here with its own traceback.
+    """
+
+    def __init__(self) -> None:
+        self.error: Optional[BaseException] = None
+        self.user = ffi.new_handle(self)
+
+    def failed(self, error: BaseException) -> None:
+        """Keep an exception, the first one."""
+        if self.error is None:
+            self.error = error
+
+    def settle(self) -> None:
+        """Raise what was kept."""
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+
+
+class Writer(Call):
+    """Takes what the library writes piece by piece (gang_write_fn)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: List[bytes] = []
+
+    def take(self, piece: bytes) -> None:
+        self.pieces.append(piece)
+
+    def value(self) -> str:
+        return b"".join(self.pieces).decode("utf-8", "replace")
+
+
+def callback(failed: int) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Makes a function the body of the ``extern "Python"`` function of its name. Its last argument is ``user``, the
+    handle of a :class:`Call`, which keeps what it raises.
+
+    Not by "try" in the function: Ctrl-C may come before its first line.
+
+    Args:
+        failed: what the library gets then.
+    """
+
+    def keep(kind: Any, error: BaseException, trace: Any) -> None:
+        if trace is not None:
+            call: Call = ffi.from_handle(trace.tb_frame.f_locals["user"])
+            call.failed(error.with_traceback(trace))
+
+    def wrap(function: Callable[..., int]) -> Callable[..., int]:
+        ffi.def_extern(name=function.__name__, error=failed, onerror=keep)(function)
+        return function
+
+    return wrap
+
+
+@callback(failed=1)
+def gangsched_py_write(piece: Any, length: int, user: Any) -> int:
+    writer: Writer = ffi.from_handle(user)
+    writer.take(bytes(ffi.buffer(piece, length)))
+    return 0
+
+
+WRITE = lib.gangsched_py_write

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON format of the library, as dicts: how clusters, requests, queues and jobs are written in Python.
+
+There is one description of each thing, that of ARCHITECTURE.md ("Formats"); what Python gives as keywords or
+dicts goes through the library's own strict reader, whose errors name the place.
+"""
+
+import json
+import os
+from typing import Any, Dict, List, Mapping, Optional, Union
+
+from ._native import ffi, lib, new
+from .errors import NotFound, ParseError, check, new_error
+from .files import read_text
+
+#: A case: a path, JSON text, or the dict that the text would be.
+Source = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+
+
+def plain(value: Any) -> Any:
+    """For json: numbers of numpy and the like, and anything else that is iterable, as JSON has them."""
+    if hasattr(value, "item"):
+        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "__iter__"):
+        return list(value)
+    raise TypeError("%s cannot be written as JSON" % type(value).__name__)
+
+
+def dump(value: Any) -> bytes:
+    """JSON text.
+
+    Raises:
+        ParseError: infinite, not a number, or in itself.
+        TypeError: what JSON does not have.
+    """
+    try:
+        return json.dumps(value, allow_nan=False, default=plain, ensure_ascii=True).encode("ascii")
+    except (ValueError, RecursionError) as error:
+        raise ParseError(str(error)) from None
+
+
+def load(source: Source) -> Dict[str, Any]:
+    """A case as a dict, from a path, JSON text (which begins with a brace), or a dict.
+
+    Raises:
+        ParseError: no JSON object. TypeError: something else.
+        FileNotFoundError: and its like, of a path.
+    """
+    if isinstance(source, Mapping):
+        return dict(source)
+    if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
+        text = source
+    else:
+        text = read_text(source)
+    try:
+        value = json.loads(text, object_pairs_hook=_unique)
+    except json.JSONDecodeError as error:
+        raise ParseError(str(error), line=error.lineno, column=error.colno) from None
+    except RecursionError:
+        raise ParseError("nested too deep") from None
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, dict):
+        raise ParseError("one JSON object is wanted")
+    return value
+
+
+def _unique(pairs: List[Any]) -> Dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [key for key, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ParseError("the key '%s' is there twice" % twice)
+    return made
+
+
+class Case:
+    """A case that the library has read. What it lends is valid while this is there. One thread at a time."""
+
+    def __init__(self, value: Mapping[str, Any], path_prefix: str = "") -> None:
+        content = dump(value)
+        out, error = ffi.new("gang_scenarios **"), new_error()
+        result = lib.gang_scenarios_read(content, len(content), out, error)
+        check(result, error, path_prefix=path_prefix)
+        self._all = ffi.gc(out[0], lib.gang_scenarios_free)
+        self.c = new("gang_scenario")
+        check(lib.gang_scenarios_get(self._all, 0, self.c))
+
+    def node_count(self) -> int:
+        return int(self.c.node_count)
+
+
+#: What a job may say beside its tasks; the rest of the keywords of a request are of its one group of tasks.
+JOB_KEYS = frozenset(
+    """name queue priority submit preemptible user user_groups min tasks same prefer groups policy scarce exclusive
+    labels peers state running_on running_gpu stale never_preempts hold time_limit_s loss max_restarts
+    restart_delay_s refill_s start_within_s back_off_s heartbeat_s reservation after ran_s run_time_s""".split()
+)
+
+#: These are of the group where both have them and it is the only one.
+_TASK_FIRST = frozenset(["min"])
+
+
+def job_dict(spec: Optional[Mapping[str, Any]], keywords: Mapping[str, Any]) -> Dict[str, Any]:
+    """A job of the JSON format from what Python gives.
+
+    ``{"tasks": [...], ...}`` is taken as it is. What is not of a job is of its one group of tasks:
+    ``job_dict(None, {"count": 8, "gpu": 1, "same": "rack"})``.
+    """
+    given: Dict[str, Any] = {**(spec or {}), **keywords}
+    job = {key: value for key, value in given.items() if key in JOB_KEYS}
+    task = {key: value for key, value in given.items() if key not in JOB_KEYS}
+    groups = job.get("tasks", [{}])
+    alone = isinstance(groups, (list, tuple)) and len(groups) == 1 and isinstance(groups[0], Mapping)
+    if not alone and task:
+        raise NotFound(
+            "%s: with several groups it belongs into one of them" % ", ".join(sorted(task)), path=sorted(task)[0]
+        )
+    if alone:
+        if "tasks" not in given or "min" in keywords:
+            task.update({key: job.pop(key) for key in _TASK_FIRST & set(job)})
+        job["tasks"] = [{**groups[0], **task}]
+    job.setdefault("name", "job")
+    return job

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From configuration of other systems to scenarios.
+
+>>> from gangsched.convert import convert
+>>> converted = convert("slurm.conf", "gres.conf", "topology.conf")    # doctest: +SKIP
+>>> converted.scenario["nodes"]                                        # doctest: +SKIP
+>>> for warning in converted.warnings: print(warning)                  # doctest: +SKIP
+
+One module a format; each says in its documentation what becomes of what:
+
+* :mod:`~gangsched.convert.capacity_scheduler`: ``capacity-scheduler.xml`` with ``yarn-site.xml``
+* :mod:`~gangsched.convert.fair_scheduler`: ``fair-scheduler.xml`` with ``yarn-site.xml``
+* :mod:`~gangsched.convert.tony`: ``tony.xml``
+* :mod:`~gangsched.convert.slurm`: ``slurm.conf``, ``gres.conf``, ``topology.conf``
+* :mod:`~gangsched.convert.kubernetes`: nodes, queues and jobs as manifests
+* :mod:`~gangsched.convert.nvidia_topo`: ``nvidia-smi topo -m``
+
+What has no counterpart is never dropped without a word: it is in ``Converted.warnings``.
+"""
+from ._base import ConvertError, ConvertWarning
+from ._engine import FORMATS, Converted, convert, detect, main
+
+__all__ = ["FORMATS", "ConvertError", "ConvertWarning", "Converted", "convert", "detect", "main"]

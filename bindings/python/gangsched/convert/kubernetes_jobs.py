@@ -1,0 +1,638 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gangs of Kubernetes: PodGroup, Volcano Job, TFJob, PyTorchJob and their kin, Job, Pod.
+
+====================================================  ========================================================
+Kubernetes                                            scenario
+====================================================  ========================================================
+``metadata.name``; with the namespace where two
+are called the same                                   ``jobs[].name``
+``metadata.namespace``                                ``user``
+requests (else limits) of containers; the largest
+of init containers; overhead                          ``cpu``, ``mem_mib``, ``gpu``, ``amounts``
+annotation gpu-fraction, gpu-memory                   ``gpu`` below 1, ``gpu_mem_mib``
+``nodeSelector``                                      ``selector``
+required node affinity                                ``where``
+``priorityClassName`` with a PriorityClass            ``priority``; also of Kueue's WorkloadPriorityClass
+annotations kueue.x-k8s.io/podset-required-topology,
+-preferred-topology, -slice-...                       ``same``, ``prefer``, ``slice``, ``slice_same``
+label kueue.x-k8s.io/queue-name; Volcano queue        ``queue``; without one a queue called default
+**PodGroup** ``minMember``, ``minTaskMember``         ``min``, of groups, too; its pods are tasks; without any there
+                                                      are ``minMember`` that share ``minResources``
+``scheduleTimeoutSeconds``                            ``start_within_s``
+**Volcano Job** ``tasks[].replicas``,
+``minAvailable``, ``dependsOn``                       ``tasks``, ``min``, ``after``
+``maxRetry``                                          ``loss: restart``, ``max_restarts``
+**TFJob**, **PyTorchJob**, MPIJob, XGBoostJob,
+PaddleJob: ``...ReplicaSpecs``                        ``tasks``; Chief, Master, Launcher: ``role: chief``; Worker
+                                                      member; PS untracked; Evaluator sidecar
+``runPolicy.schedulingPolicy.minAvailable``,
+``elasticPolicy.minReplicas``                         ``min``
+``activeDeadlineSeconds``, ``backoffLimit``           ``time_limit_s``, ``max_restarts``
+**Job** ``parallelism``                               ``count``; all are the gang in a queue of Kueue, else ``min`` 1
+**Pod**                                               a job of one task, or one of its PodGroup
+====================================================  ========================================================
+"""
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from ._base import (MAX_AMOUNT, MAX_GPUS, MAX_MIB, MAX_TASKS, ConvertError, Json, Report, add_kind, cpus, integer,
+                    kind_name, name, number, place_jobs, plain, put_memory, quantity, quote, seconds, tidy)
+from ._manifest import At
+from .kubernetes_nodes import GPUS, HOST, amount, unit
+
+KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
+GROUP_KEYS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io",
+              "pod-group.scheduling.sigs.k8s.io/name", "scheduling.k8s.io/group-name",
+              "scheduling.volcano.sh/group-name", "pod-group-name")
+_PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
+_ROLES = {"chief": "chief", "master": "chief", "launcher": "chief", "ps": "untracked", "evaluator": "sidecar",
+          "eval": "sidecar"}
+
+#: Of a pod: says nothing about where it runs.
+_POD_ASIDE = (
+    "automountServiceAccountToken", "containers", "dnsConfig", "dnsPolicy", "enableServiceLinks", "hostAliases",
+    "hostIPC", "hostNetwork", "hostPID", "hostUsers", "hostname", "imagePullSecrets", "initContainers", "os",
+    "readinessGates", "restartPolicy", "securityContext", "serviceAccount", "serviceAccountName", "setHostnameAsFQDN",
+    "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds", "volumes", "schedulerName", "nodeName",
+    "ephemeralContainers", "preemptionPolicy", "priority")
+_JOB_ASIDE = ("backoffLimitPerIndex", "completionMode", "completions", "manualSelector", "podFailurePolicy",
+              "podReplacementPolicy", "selector", "successPolicy", "suspend", "ttlSecondsAfterFinished", "managedBy",
+              "maxFailedIndexes", "plugins", "policies", "volumes", "schedulerName", "runningEstimate", "nprocPerNode",
+              "successPolicy", "enableDynamicWorker", "cleanPodPolicy", "slotsPerWorker", "sshAuthMountPath",
+              "mpiImplementation", "launcherCreationPolicy", "runLauncherAsWorker", "activeDeadlineSeconds",
+              "backoffLimit")
+
+
+class _Jobs:
+    def __init__(self, objects: Dict[str, List[At]], scenario: Json, report: Report) -> None:
+        self.objects = objects
+        self.scenario = scenario
+        self.report = report
+        self.levels: List[str] = list(scenario.get("levels", []))
+        self.priorities = dict(_PRIORITIES)
+        self.default_priority = 0
+        self.wanted: List[Tuple[Json, str, str]] = []
+        self.jobs: List[Json] = []
+        self.names: Dict[str, int] = {}
+        self.groups: Dict[Tuple[str, str], Json] = {}
+        for kind in ("PriorityClass", "WorkloadPriorityClass"):
+            for at in objects.get(kind, []):
+                word = at.way("metadata.name").text()
+                self.priorities[word] = at.get("value").number(0, -2 ** 31, 2 ** 31)
+                if at.get("globalDefault").flag():
+                    self.default_priority = self.priorities[word]
+
+    # -- jobs --
+
+    def add(self, at: At, tasks: List[Json], first: Optional[Json] = None) -> Json:
+        """A job of the object's name."""
+        meta = at.get("metadata")
+        place = "%s.name" % meta.place
+        word = name(place, meta.get("name").value if meta.get("name") else meta.get("generateName").text("")
+                    .rstrip("-"))
+        space = plain(place, meta.get("namespace").text(""), "namespace")
+        if word in self.names and space:
+            word = name(place, "%s/%s" % (space, word))
+        while word in self.names:
+            self.names[word] += 1
+            word = name(place, "%s-%d" % (word, self.names[word]))
+        self.names[word] = 0
+        job: Json = {"name": word}
+        if space:
+            job["user"] = space
+        job.update(first or {})
+        labels: Dict[str, str] = {}
+        for key, label in meta.get("labels").members().items():
+            if len(labels) < 64:
+                labels[name(label.place, key, "label")] = plain(label.place, label.text(""), "label")
+        if labels:
+            job["labels"] = labels
+        if sum(task.get("count", 1) for task in tasks) > MAX_TASKS:
+            raise at.fail("more than %d tasks" % MAX_TASKS)
+        if not tasks:
+            raise at.fail("no tasks")
+        job["tasks"] = tasks
+        self.jobs.append(job)
+        return job
+
+    def priority(self, job: Json, at: At) -> None:
+        if not at or not at.text():
+            if self.default_priority:
+                job.setdefault("priority", self.default_priority)
+            return
+        if at.text() in self.priorities:
+            job["priority"] = self.priorities[at.text()]
+        else:
+            self.report.warn(at.place, "no PriorityClass %s is given; taken for 0" % quote(at.value))
+
+    def queue(self, job: Json, at: At) -> None:
+        if at and at.text():
+            self.wanted.append((job, name(at.place, at.text(), "queue"), at.place))
+
+    def kueue_queue(self, job: Json, at: At) -> bool:
+        labels = at.way("metadata.labels").members()
+        label = labels.get(KUEUE_QUEUE) or at.way("metadata.annotations").members().get(KUEUE_QUEUE)
+        if label is None or not label.text(""):
+            return False
+        space = at.way("metadata.namespace").text("")
+        queue = label.text()
+        for local in self.objects.get("LocalQueue", []):
+            if local.way("metadata.name").value == queue and (
+                    local.way("metadata.namespace").text("default") == (space or "default")):
+                queue = local.way("spec.clusterQueue").text()
+                if local.way("spec.stopPolicy").text("None") != "None":
+                    self.report.warn(local.place, "no counterpart: spec.stopPolicy")
+        self.wanted.append((job, name(label.place, queue, "queue"), label.place))
+        if "kueue.x-k8s.io/priority-class" in labels:
+            self.priority(job, labels["kueue.x-k8s.io/priority-class"])
+        return True
+
+    # -- pods --
+
+    def requests(self, pod: At) -> Dict[str, Fraction]:
+        """What a pod asks for."""
+        out: Dict[str, Fraction] = {}
+        for container in pod.get("containers").items():
+            for key, value in self._container(container).items():
+                out[key] = out.get(key, Fraction(0)) + value
+        first: Dict[str, Fraction] = {}
+        aside: Dict[str, Fraction] = {}
+        for container in pod.get("initContainers").items():
+            for key, value in self._container(container).items():
+                if container.get("restartPolicy").value == "Always":  # a sidecar goes on beside the containers
+                    aside[key] = aside.get(key, Fraction(0)) + value
+                else:
+                    first[key] = max(first.get(key, Fraction(0)), value)
+        for key in {*out, *aside, *first}:
+            out[key] = max(out.get(key, Fraction(0)) + aside.get(key, Fraction(0)), first.get(key, Fraction(0)))
+        for key, at in pod.get("overhead").members().items():
+            out[key] = out.get(key, Fraction(0)) + self._quantity(at)
+        whole = pod.get("resources")
+        for key, value in self._container(pod).items() if whole else ():
+            out[key] = value
+        return out
+
+    def _quantity(self, at: At) -> Fraction:
+        value = quantity(at.place, at.value)
+        if value < 0:
+            raise at.fail("less than 0: %s" % quote(at.value))
+        return value
+
+    def _container(self, container: At) -> Dict[str, Fraction]:
+        resources = container.get("resources")
+        out = {key: self._quantity(at) for key, at in resources.get("limits").members().items()}
+        out.update({key: self._quantity(at) for key, at in resources.get("requests").members().items()})
+        if resources.get("claims"):
+            self.report.warn(resources.get("claims").place, "no counterpart: devices of claims")
+        return out
+
+    def put(self, place: str, task: Json, asked: Dict[str, Fraction]) -> None:
+        """Amounts of a task."""
+        gpus = 0
+        for key, value in sorted(asked.items()):
+            if key == "cpu" and value:
+                task["cpu"] = cpus(place, value)
+            elif key == "memory" and value:
+                put_memory(place, task, Fraction(-(-value // 4096) * 4096))
+            elif key in GPUS:
+                if value.denominator != 1 or value + gpus > MAX_GPUS:
+                    raise ConvertError(place, "%s: not a number of GPUs that a node has" % key)
+                gpus += int(value)
+            elif key not in ("cpu", "memory") and value:
+                add_kind(place, self.scenario, kind_name(place, key), unit(key) or None)
+                task.setdefault("amounts", {})[key] = amount(place, key, tidy(value))
+        if gpus:
+            task["gpu"] = gpus
+
+    def task(self, template: At, count: int, word: str = "", scale: bool = True) -> Json:
+        """A task group of pods that are made from a template."""
+        spec = template.get("spec")
+        task: Json = {}
+        if word:
+            task["name"] = name(template.place, word)
+        if count != 1 or not scale:
+            task["count"] = count
+        self.put(spec.place, task, self.requests(spec))
+        self._fraction(template, task)
+        selector = {name(at.place, key, "label"): plain(at.place, at.text(""), "label")
+                    for key, at in spec.get("nodeSelector").members().items()}
+        if selector:
+            if HOST in selector:
+                selector["node"] = selector.pop(HOST)
+            task["selector"] = selector
+        self._affinity(spec.get("affinity"), task)
+        self._topology(template, task, count)
+        for key in ("tolerations", "topologySpreadConstraints", "resourceClaims", "runtimeClassName",
+                    "schedulingGates"):
+            if spec.get(key) and spec.get(key).value:
+                self.report.warn(spec.get(key).place, "no counterpart")
+        spec.get("activeDeadlineSeconds"), spec.get("priorityClassName")
+        spec.done(*_POD_ASIDE)
+        return task
+
+    def _fraction(self, template: At, task: Json) -> None:
+        notes = template.way("metadata.annotations").members()
+        share, memory = notes.get("gpu-fraction"), notes.get("gpu-memory")
+        if share is not None:
+            value = number(share.place, share.text(), 0, 1)
+            if value == 0 or tidy(value) == 0:
+                raise share.fail("not a share of a GPU")
+            task["gpu"] = tidy(value)
+        elif memory is not None:
+            task.pop("gpu", None)
+            task["gpu_mem_mib"] = integer(memory.place, memory.text(), 1, MAX_MIB)
+        many = notes.get("gpu-fraction-num-devices")
+        if many is not None and (share is not None and task["gpu"] != 1 or memory is not None and share is None):
+            task["gpu_devices"] = integer(many.place, many.text(), 1, MAX_GPUS)
+
+    def _affinity(self, affinity: At, task: Json) -> None:
+        if not affinity:
+            return
+        required = affinity.way("nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution")
+        terms = [self._term(term) for term in required.get("nodeSelectorTerms").items()]
+        terms = [term for term in terms if term]
+        if len(terms) == 1:
+            task["where"] = terms[0]
+        elif terms:
+            text = " or ".join("(%s)" % " and ".join(_expression(rule) for rule in term) for term in terms)
+            if len(text.encode("utf-8", "replace")) > 4096:
+                raise required.fail("longer than 4096 bytes as an expression")
+            task["where"] = text
+        if affinity.way("nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution").items():
+            self.report.warn(affinity.place + ".nodeAffinity", "what is preferred has no counterpart")
+        for key in ("podAffinity", "podAntiAffinity"):
+            if affinity.get(key):
+                self.report.warn(affinity.get(key).place, "no counterpart: say it with `peers` and labels of jobs")
+        affinity.done()
+
+    def _term(self, term: At) -> List[Json]:
+        words = {"In": "in", "NotIn": "not_in", "Exists": "exists", "DoesNotExist": "not_exists", "Gt": "gt",
+                 "Lt": "lt"}
+        out: List[Json] = []
+        for rule in [*term.get("matchExpressions").items(), *term.get("matchFields").items()]:
+            key, operator = rule.get("key").text(), rule.get("operator")
+            if operator.text() not in words:
+                raise operator.fail("not an operator: %s" % quote(operator.value))
+            key = "node" if key in ("metadata.name", HOST) else key
+            made: Json = {"key": name(rule.place, key, "label"), "op": words[operator.text()]}
+            values = [plain(at.place, at.text(), "label") for at in rule.get("values").items()]
+            if made["op"] in ("exists", "not_exists"):
+                pass
+            elif not values or made["op"] in ("gt", "lt") and len(values) != 1:
+                raise rule.fail("not the number of values that goes with %s" % operator.value)
+            elif made["op"] in ("gt", "lt"):
+                made["values"] = [str(integer(rule.place, values[0], -MAX_AMOUNT, MAX_AMOUNT))]
+            else:
+                made["values"] = values
+            out.append(made)
+        return out
+
+    def _topology(self, template: At, task: Json, count: int) -> None:
+        notes = template.way("metadata.annotations").members()
+        stem = "kueue.x-k8s.io/podset-"
+        for key, member in ((stem + "required-topology", "same"), (stem + "preferred-topology", "prefer"),
+                            (stem + "slice-required-topology", "slice_same")):
+            at = notes.get(key)
+            if at is None:
+                continue
+            level = "node" if at.text() == HOST else name(at.place, at.text(), "level")
+            if level != "node" and level not in self.levels:
+                self.levels.append(level)
+                self.report.warn(at.place, "no Topology and no node has this level; it is taken for the narrowest")
+                if len(self.levels) > 16:
+                    raise at.fail("more than 16 levels")
+            task[member] = level
+        size = notes.get(stem + "slice-size")
+        if "slice_same" in task and size is not None:
+            task["slice"] = integer(size.place, size.text(), 1, MAX_TASKS)
+            if count % task["slice"]:
+                raise size.fail("%d is no multiple of it" % count)
+        elif "slice_same" in task or size is not None:
+            raise template.fail("a size of slices and their level go together")
+
+    def members_done(self, at: At, *aside: str) -> None:
+        """Warn of what nobody asked for, in the object and its spec."""
+        at.get("apiVersion"), at.get("kind"), at.get("metadata"), at.get("status")
+        at.get("spec").get("template")
+        at.done(*aside)
+
+    # -- kinds of objects --
+
+    def volcano_job(self, at: At) -> None:
+        spec = at.get("spec")
+        tasks: List[Json] = []
+        waits: List[Tuple[Json, At]] = []
+        some = False
+        for i, task in enumerate(spec.get("tasks").items()):
+            count = task.get("replicas").number(1, 0, MAX_TASKS)
+            word = task.get("name").text("") or "default%d" % i
+            if count == 0:
+                self.report.warn(task.place, "%s has no replicas" % quote(word))
+                continue
+            made = self.task(task.get("template"), count, word)
+            least = task.get("minAvailable")
+            if least:
+                made["min"] = least.number(count, 0, count)
+                some = True
+            waits.append((made, task.get("dependsOn")))
+            self._tiers(task.get("networkTopology"))
+            tasks.append(made)
+            task.done("policies", "maxRetry", "topologyPolicy", "partitionPolicy")
+        job = self.add(at, tasks)
+        total = sum(task.get("count", 1) for task in tasks)
+        least = spec.get("minAvailable")
+        if least and least.number(total, 0, MAX_TASKS) > 0:
+            job["min"] = least.number(total, 1, total)
+        elif not some:
+            pass  # all of them
+        elif all(task.get("min", task.get("count", 1)) == 0 for task in tasks):
+            job["min"] = 1
+        self._depends(waits, tasks)
+        if "min" in job and any("after" in task for task in tasks):
+            # Those that do not start together have no minimum together.
+            self.report.warn(least.place or spec.place, "tasks wait for each other, so each has a minimum of its own")
+            del job["min"]
+            if all(task.get("min", 1) == 0 for task in tasks):
+                tasks[0]["min"] = 1
+        self.queue(job, spec.get("queue"))
+        self.priority(job, spec.get("priorityClassName"))
+        retries = spec.get("maxRetry").number(0, 0, 2 ** 31)
+        if retries:
+            job.update(loss="restart", max_restarts=retries)
+        self._tiers(spec.get("networkTopology"))
+        if spec.get("minSuccess"):
+            self.report.warn(spec.get("minSuccess").place, "no counterpart")
+        spec.done(*_JOB_ASIDE)
+        self.members_done(at)
+
+    def _tiers(self, at: At) -> None:
+        """Tiers are numbers of HyperNodes, and those are not read."""
+        if at:
+            member = "same" if at.get("mode").text("hard") == "hard" else "prefer"
+            self.report.warn(at.place, "no counterpart: tiers of HyperNodes; give a level in `%s`" % member)
+
+    def _depends(self, waits: Sequence[Tuple[Json, At]], tasks: List[Json]) -> None:
+        names = {task["name"] for task in tasks}
+        edges: Dict[str, List[str]] = {}
+        for made, at in waits:
+            edges[made["name"]] = []
+            for word in at.get("name").items():
+                if word.text() not in names or word.text() in edges[made["name"]]:
+                    raise word.fail("no other task %s" % quote(word.value))
+                edges[made["name"]].append(word.text())
+            if at and at.get("iteration").text("") == "any":
+                self.report.warn(at.place, "any: waits for all of them")
+            if edges[made["name"]]:
+                made["after"] = [{"group": other, "when": "start"} for other in edges[made["name"]]]
+        left = dict(edges)
+        while left:
+            ready = [task for task, others in left.items() if not set(others) & set(left)]
+            if not ready:
+                raise waits[0][1].fail("tasks wait for each other: %s" % ", ".join(sorted(left)[:5]))
+            for task in ready:
+                del left[task]
+        if len(names) < len(tasks):
+            raise waits[0][1].fail("two tasks have one name")
+
+    def training_job(self, at: At) -> None:
+        """TFJob and its kin: one list of replicas for each role."""
+        spec = at.get("spec")
+        key = next((k for k in sorted(spec.members()) if k.endswith("ReplicaSpecs")), None)
+        if key is None:
+            raise spec.fail("no ...ReplicaSpecs")
+        tasks: List[Json] = []
+        for word, replica in spec.get(key).members().items():
+            count = replica.get("replicas").number(1, 0, MAX_TASKS)
+            if count == 0:
+                self.report.warn(replica.place, "no replicas")
+                continue
+            made = self.task(replica.get("template"), count, word)
+            role = _ROLES.get(word.lower())
+            if role:
+                made["role"] = role
+            tasks.append(made)
+            replica.done("restartPolicy")
+        job = self.add(at, tasks)
+        policy = spec.get("runPolicy")
+        self._run_policy(job, tasks, spec, policy)
+        self.kueue_queue(job, at)
+        spec.done(*_JOB_ASIDE, "tfReplicaSpecs")
+        self.members_done(at)
+
+    def _run_policy(self, job: Json, tasks: List[Json], spec: At, policy: At) -> None:
+        total = sum(task.get("count", 1) for task in tasks)
+        scheduling = policy.get("schedulingPolicy")
+        least = scheduling.get("minAvailable")
+        elastic = spec.get("elasticPolicy")
+        if least:
+            job["min"] = least.number(total, 1, total)
+        elif elastic:
+            workers = next((t for t in tasks if t.get("name", "").lower() == "worker"), None)
+            if workers is not None:
+                count = workers.get("count", 1)
+                workers["min"] = elastic.get("minReplicas").number(count, 0, count)
+                if elastic.get("maxReplicas").number(count, 0, MAX_TASKS) > count:
+                    workers["count"] = elastic.get("maxReplicas").number(count, 0, MAX_TASKS)
+                if len(tasks) == 1 and workers["min"] == 0:
+                    workers["min"] = 1
+            elastic.done("rdzvBackend", "rdzvPort", "rdzvHost", "rdzvId", "rdzvConf", "standalone", "nProcPerNode",
+                         "maxRestarts", "metrics")
+        self.queue(job, scheduling.get("queue"))
+        self.priority(job, scheduling.get("priorityClass"))
+        wait = scheduling.get("scheduleTimeoutSeconds")
+        if wait and wait.number(0, 0, 10 ** 9):
+            job["start_within_s"] = wait.number(0, 0, 10 ** 9)
+        if scheduling.get("minResources"):
+            self.report.aside(scheduling.file, "minResources", "follows from the tasks")
+        scheduling.done()
+        self._deadline(job, policy)
+        policy.done("cleanPodPolicy", "ttlSecondsAfterFinished", "suspend", "managedBy")
+
+    def _deadline(self, job: Json, at: At) -> None:
+        deadline = at.get("activeDeadlineSeconds")
+        if deadline and deadline.number(0, 0, 10 ** 9):
+            job["time_limit_s"] = deadline.number(0, 0, 10 ** 9)
+        again = at.get("backoffLimit")
+        if again and again.number(0, 0, 2 ** 31):
+            job.update(loss="restart", max_restarts=again.number(0, 0, 2 ** 31))
+
+    def batch_job(self, at: At) -> None:
+        spec = at.get("spec")
+        count = spec.get("parallelism").number(1, 0, MAX_TASKS)
+        template = spec.get("template")
+        if count == 0:
+            self.report.warn(spec.get("parallelism").place, "nothing runs")
+            return
+        made = self.task(template, count)
+        group = self._group_of(template)
+        job = self.add(at, [made])
+        gang = self.kueue_queue(job, at)
+        least = at.way("metadata.annotations").members().get("kueue.x-k8s.io/job-min-parallelism")
+        declared = self.groups.get((at.way("metadata.namespace").text(""), group)) if group else None
+        if least is not None:
+            job["min"] = integer(least.place, least.text(), 1, count)
+        elif declared is not None:
+            job["min"] = min(count, declared.get("min", count))
+            declared["used"] = True
+        elif not gang and count > 1:
+            job["min"] = 1
+        done = spec.get("completions")
+        if done and done.number(1, 0, 2 ** 31) > count:
+            self.report.warn(done.place, "more than run at a time: the job is over when those have ended")
+        self._deadline(job, spec)
+        self.priority(job, template.way("spec.priorityClassName"))
+        spec.done(*_JOB_ASIDE)
+        self.members_done(at)
+
+    def _group_of(self, at: At) -> str:
+        for key in GROUP_KEYS:
+            for notes in ("metadata.labels", "metadata.annotations"):
+                word = at.way(notes).members().get(key)
+                if word is not None and word.text(""):
+                    return word.text()
+        return ""
+
+    # -- pod groups --
+
+    def pod_groups(self) -> None:
+        """Declared ones; `at` is the object, `pods` what lies in it."""
+        for at in self.objects.get("PodGroup", []):
+            spec = at.get("spec")
+            key = (at.way("metadata.namespace").text(""), name(at.place, at.way("metadata.name").value))
+            if key in self.groups:
+                raise at.fail("PodGroup %s is there twice" % quote(key[1]))
+            self.groups[key] = {"at": at, "min": max(1, spec.get("minMember").number(1, 0, MAX_TASKS)), "pods": []}
+
+    def pods(self) -> None:
+        for at in self.objects.get("Pod", []):
+            group = self._group_of(at)
+            declared = self.groups.get((at.way("metadata.namespace").text(""), group))
+            if declared is not None:
+                declared["pods"].append(at)
+                continue
+            if group:
+                self.report.warn(at.place, "no PodGroup %s is given" % quote(group))
+            job = self.add(at, [self.task(at, 1)])
+            self.kueue_queue(job, at)
+            self.priority(job, at.way("spec.priorityClassName"))
+            self.members_done(at)
+        for key, declared in sorted(self.groups.items()):
+            if not declared.get("used"):
+                self._pod_group(declared)
+
+    def _pod_group(self, declared: Json) -> None:
+        at: At = declared["at"]
+        spec = at.get("spec")
+        tasks = self._members(declared["pods"]) if declared["pods"] else self._imagined(spec, declared["min"])
+        total = sum(task.get("count", 1) for task in tasks)
+        if declared["min"] > total:
+            raise spec.get("minMember").fail("%d, but the group has %d pods" % (declared["min"], total))
+        job = self.add(at, tasks, {"min": declared["min"]})
+        for word, least in spec.get("minTaskMember").members().items():
+            task = next((t for t in tasks if t.get("name") == word), None)
+            if task is None:
+                self.report.warn(least.place, "no pods of this task are given")
+            else:
+                task["min"] = least.number(0, 0, task.get("count", 1))
+        self.queue(job, spec.get("queue"))
+        self.kueue_queue(job, at)
+        self.priority(job, spec.get("priorityClassName"))
+        if declared["pods"] and not spec.get("priorityClassName"):
+            self.priority(job, declared["pods"][0].way("spec.priorityClassName"))
+        wait = spec.get("scheduleTimeoutSeconds")
+        if wait and wait.number(0, 0, 10 ** 9):
+            job["start_within_s"] = seconds(wait.place, Fraction(wait.number(0, 0, 10 ** 9)))
+        self._tiers(spec.get("networkTopology"))
+        spec.get("minResources"), spec.get("minMember")
+        spec.done()
+        self.members_done(at)
+
+    def _members(self, pods: Sequence[At]) -> List[Json]:
+        """Pods that ask for the same are one group."""
+        out: Dict[str, Json] = {}
+        for pod in pods:
+            labels = pod.way("metadata.labels").members()
+            role = next((labels[key].text("") for key in ("volcano.sh/task-spec", "role") if key in labels), "")
+            task = self.task(pod, 1, role)
+            key = json.dumps(task, sort_keys=True)
+            if key in out:
+                out[key]["count"] = out[key].get("count", 1) + 1
+            else:
+                out[key] = task
+            self.members_done(pod)
+        tasks = list(out.values())
+        roles = [task.get("name") for task in tasks]
+        for i, task in enumerate(tasks):
+            if roles.count(task.get("name")) > 1 and "name" in task:
+                task["name"] = name(pods[0].place, "%s-%d" % (task["name"], i))
+        return tasks
+
+    def _imagined(self, spec: At, count: int) -> List[Json]:
+        """Without pods: minMember tasks that share minResources."""
+        asked = {key: self._quantity(at) / count for key, at in spec.get("minResources").members().items()}
+        for key, value in asked.items():
+            if key in GPUS and value.denominator != 1:
+                self.report.warn(spec.get("minResources").place, "%s: rounded up for each task" % key)
+                asked[key] = Fraction(-(-value // 1))
+            elif key not in ("cpu", "memory"):
+                asked[key] = Fraction(-(-value // 1))
+            elif key == "cpu":
+                asked[key] = Fraction(-(-value * 1000 // 1), 1000)
+        self.report.warn(spec.place, "its pods are not given; its tasks are alike")
+        task: Json = {"count": count}
+        self.put(spec.place, task, asked)
+        return [task]
+
+    # -- all of them --
+
+    def convert(self) -> None:
+        self.pod_groups()
+        for at in self.objects.get("VolcanoJob", []):
+            self.volcano_job(at)
+        for at in self.objects.get("TrainingJob", []):
+            self.training_job(at)
+        for at in self.objects.get("Job", []):
+            self.batch_job(at)
+        self.pods()
+        if self.jobs:
+            self.scenario.setdefault("jobs", []).extend(self.jobs)
+        if self.levels:
+            self.scenario["levels"] = self.levels
+
+    def flavors(self, first: Dict[str, List[str]]) -> None:
+        """Tasks ask for the first flavor of their queue that has labels."""
+        for job in self.jobs:
+            for flavor in first.get(job.get("queue", ""), []):
+                for task in job["tasks"]:
+                    task.setdefault("partition", flavor)
+
+    def place(self, scenario: Json) -> None:
+        """Put the jobs into the queues that they name."""
+        place_jobs(scenario, self.wanted)
+
+
+def _word(text: str) -> str:
+    return '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _expression(rule: Json) -> str:
+    """A rule as an expression of the scenario format."""
+    key, op, values = _word(rule["key"]), rule["op"], rule.get("values", [])
+    if op in ("exists", "not_exists"):
+        return ("" if op == "exists" else "not ") + "exists " + key
+    if op in ("gt", "lt"):
+        return "%s %s %s" % (key, ">" if op == "gt" else "<", values[0])
+    return "%s %s (%s)" % (key, "in" if op == "in" else "not in", ", ".join(_word(v) for v in values))
+
+
+def convert(objects: Dict[str, List[At]], scenario: Json, report: Report) -> _Jobs:
+    """Put the jobs of manifests into the scenario; their queues are settled when all inputs are merged."""
+    out = _Jobs(objects, scenario, report)
+    out.convert()
+    return out
+
+
+__all__: List[Any] = ["convert"]

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policies written in Python: the order in which jobs are tried, and who runs."""
+
+from itertools import starmap
+from typing import Any, Callable, Iterator, List, NamedTuple
+
+from ._native import ffi, lib
+from .errors import Closed, InvalidArgument
+
+#: Members of gang_sim_view that are arrays.
+COLUMNS = (
+    "index",
+    "submit_ns",
+    "run_ns",
+    "limit_ns",
+    "left_ns",
+    "served_ns",
+    "gpu_milli",
+    "cpu_milli",
+    "tasks",
+    "queue",
+    "running",
+)
+
+
+class View:
+    """The jobs that a policy scores: those that wait or run.
+
+    Each column is a numpy array of its own, made when it is first asked for: ``submit_s``, ``run_s`` (in truth;
+        a policy that is not clairvoyant looks at ``limit_s``, 0: none), ``left_s`` (of its work, in truth),
+        ``served_s`` (that it has run), ``gpus`` and ``cpus`` (of all its tasks), ``tasks``, ``queue`` (number),
+        ``running`` (True: it runs), ``index`` (of the job in the simulation). The same as the library has them,
+        whole numbers: ``submit_ns``, ``gpu_milli``... Only during the call; arrays may be kept.
+    """
+
+    def __init__(self, raw: Any) -> None:
+        self._raw: Any = raw
+        self.now_ns = int(raw.now_ns)
+        self.now_s = raw.now_ns / 1e9
+        self._count = int(raw.count)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getattr__(self, name: str) -> Any:
+        if name in COLUMNS:
+            found = self._column(name)
+            if name == "running":
+                found = found != 0
+        elif name.endswith("_s") and name[:-2] + "_ns" in COLUMNS:
+            found = self._column(name[:-2] + "_ns") / 1e9
+        elif name in ("gpus", "cpus"):
+            found = self._column(name[:-1] + "_milli") / 1e3
+        else:
+            raise AttributeError("jobs have no column %r" % name)
+        self.__dict__[name] = found
+        return found
+
+    def __dir__(self) -> List[str]:
+        seconds = [name[:-3] + "_s" for name in COLUMNS if name.endswith("_ns")]
+        return sorted({*object.__dir__(self), *COLUMNS, *seconds, "gpus", "cpus"})
+
+    def _column(self, name: str) -> Any:
+        import numpy
+
+        if self._raw is None:
+            raise Closed("the view is over: keep its columns, not it")
+        if not self._count:
+            return numpy.empty(0, dtype=numpy.int64)
+        memory = ffi.buffer(getattr(self._raw, name), 8 * self._count)
+        return numpy.frombuffer(memory, dtype=numpy.int64).copy()
+
+    def _end(self) -> None:
+        self._raw = None
+
+
+class Job(NamedTuple):
+    """A job as a policy for one job sees it; see :class:`View` for what each is."""
+
+    number: int  #: index in the simulation
+    submit_ns: int
+    run_ns: int
+    limit_ns: int
+    left_ns: int
+    served_ns: int
+    gpu_milli: int
+    cpu_milli: int
+    tasks: int
+    queue: int
+    running: int
+
+    @property
+    def submit_s(self) -> float:
+        return self.submit_ns / 1e9
+
+    @property
+    def run_s(self) -> float:
+        return self.run_ns / 1e9
+
+    @property
+    def limit_s(self) -> float:
+        return self.limit_ns / 1e9
+
+    @property
+    def left_s(self) -> float:
+        return self.left_ns / 1e9
+
+    @property
+    def served_s(self) -> float:
+        return self.served_ns / 1e9
+
+    @property
+    def gpus(self) -> float:
+        return self.gpu_milli / 1e3
+
+    @property
+    def cpus(self) -> float:
+        return self.cpu_milli / 1e3
+
+
+class per_job:
+    """A policy from a function of one job: the score, lowest first.
+
+    ::
+
+        @gs.per_job
+        def smallest(job):
+            return job.gpus
+
+    Simpler than one of all jobs (:class:`View`), and some fifty times slower.
+    """
+
+    def __init__(self, score: Callable[[Job], float]) -> None:
+        self.score = score
+
+    def __call__(self, view: View) -> List[float]:
+        return list(map(self.score, self.jobs(view)))
+
+    @staticmethod
+    def jobs(view: View) -> Iterator[Job]:
+        """The jobs of a view, one by one."""
+        raw = view._raw
+        if raw is None:
+            raise Closed("the view is over")
+        count = len(view)
+        columns = [ffi.unpack(getattr(raw, name), count) if count else [] for name in COLUMNS]
+        return starmap(Job, zip(*columns))
+
+    def __repr__(self) -> str:
+        return "per_job(%s)" % getattr(self.score, "__name__", self.score)
+
+
+def write_scores(view: Any, room: Any, score: Callable[[View], Any]) -> None:
+    """Ask a policy and put its answer where the library wants it.
+
+    Raises:
+        InvalidArgument: not one number for each job. What the policy raises.
+    """
+    seen = View(view)
+    try:
+        found = score(seen)
+    finally:
+        seen._end()
+    count = len(seen)
+    if isinstance(found, list):
+        if len(found) != count:
+            raise InvalidArgument("the policy gave %d scores for %d jobs" % (len(found), count))
+        room[0:count] = found
+        return
+    import numpy
+
+    scores = numpy.ascontiguousarray(found, dtype=numpy.float64)
+    if scores.shape != (count,):
+        raise InvalidArgument("the policy must give one score for each of %d jobs" % count)
+    ffi.memmove(room, scores, 8 * count)
+
+
+MODES = {"order": lib.GANG_SIM_SCORE_ORDER, "select": lib.GANG_SIM_SCORE_SELECT}

@@ -1,0 +1,692 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulations: the scheduler itself on a virtual clock."""
+
+import json
+import time
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+from . import options as _options
+from ._native import WRITE, Call, Writer, callback, ffi, lib, new, text, texts, utf8
+from .allocation import Explanation
+from .case import Case, Source, job_dict
+from .cluster import Cluster, Node
+from .errors import InvalidArgument, NotFound, check, new_error
+from .handle import Box, Handle
+from .policy import MODES, View, write_scores
+from .queue_use import QueueUse
+from .queues import Queues
+from .trace import Trace
+
+if TYPE_CHECKING:
+    from .result import Result
+
+#: A job of a simulation: its index, or its name.
+JobRef = Union[int, str]
+
+STATES = {0: "pending", 1: "running", 2: "stopping", 3: "suspended", 4: "ended"}
+ENDS = {
+    0: "",
+    1: "success",
+    2: "failed",
+    3: "cancelled",
+    4: "preempted",
+    5: "timeout",
+    6: "unstarted",
+    7: "refused",
+    8: "deadline",
+}
+EVENTS = {
+    0: "submitted",
+    1: "refused",
+    2: "started",
+    3: "grew",
+    4: "shrank",
+    5: "stopped",
+    6: "suspended",
+    7: "resumed",
+    8: "ended",
+    9: "node-down",
+    10: "node-up",
+}
+WHY = {0: "done", 1: "until", 2: "events", 3: "interrupted"}
+
+#: Events between two looks at the clock, the progress bar and Ctrl-C.
+EVERY = 256
+
+
+class Event(NamedTuple):
+    """Something that happened."""
+
+    what: str  #: ``submitted``, ``refused``, ``started``, ``grew``, ``shrank``, ``stopped``, ``suspended``, ``resumed``, ``ended``, ``node-down``, ``node-up``
+    at_s: float
+    job: int  #: index in the simulation; -1: none
+    node: str  #: name; "": none
+    tasks: int  #: that the job has now
+    end: str  #: how it ended
+    text: str  #: one English line
+
+
+class Info(NamedTuple):
+    """How things are."""
+
+    why: str  #: why the last run returned: ``done``, ``until``, ``events``, ``seconds``, ``interrupted``
+    now_s: float
+    events: int  #: since the beginning
+    runs: int  #: of the cycle, likewise
+    jobs: int  #: known, also those to come
+    to_come: int
+    pending: int
+    running: int
+    suspended: int
+    ended: int
+
+
+class _Host(Call):
+    """The side of Python in callbacks. It outlives the simulation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.score: Optional[Callable[[View], Any]] = None
+        self.on_event: Optional[Callable[[Event], Any]] = None
+        self.speed: Optional[Callable[[int, int, int], float]] = None
+        self.restart: Optional[Callable[[int, float], float]] = None
+        self.kept: Optional[List[Event]] = None
+        self.cluster: Any = ffi.NULL
+        self.deadline: Optional[float] = None
+        self.late = False
+        self.tick: Optional[Callable[[], None]] = None
+
+    def event(self, raw: Any) -> None:
+        node = ""
+        if raw.node != lib.GANG_ID_NONE:
+            info = new("gang_node_info")
+            if lib.gang_node_get(self.cluster, raw.node, info) == 0:
+                node = text(info.name)
+        index = -1 if raw.index == 2**64 - 1 else int(raw.index)
+        what, end = EVENTS.get(raw.what, str(raw.what)), ENDS.get(raw.end, str(raw.end))
+        made = Event(what, raw.now_ns / 1e9, index, node, int(raw.tasks), end, text(raw.text))
+        if self.kept is not None:
+            self.kept.append(made)
+        if self.on_event is not None:
+            self.on_event(made)
+
+
+class Session(Handle):
+    """A simulation that can be stopped anywhere, looked at, changed, and gone on with.
+
+    ::
+
+        with gs.Session(cluster, trace, queues) as session:
+            session.run(until_s=3600)
+            other = session.fork()                  # what if
+            other.set_node("n7", "down")
+            print(session.run().now_s, other.run().now_s)
+            session.result().plot()
+
+    It works on a copy of the cluster: simulations do not disturb each other, nor what is allocated.
+    Same input, same output.
+
+    Args:
+        cluster: the machines; what is taken of them does not count. Also a case (dict, path, JSON text).
+        trace: jobs that come at their time.
+        queues: the tree, or what makes one; None: one queue that takes all, in the order of submission.
+        policy: ``fifo``, ``sjf`` (shortest first), ``srtf`` (shortest remaining time first), ``las`` (least
+            attained service, two queues: Tiresias), ``las-started`` (the same, who runs before who waits),
+            ``queues`` (what they say); or a function that scores jobs, lowest first: of all at once
+            (:class:`View`), or of one (:class:`per_job`).
+        score_mode: how scores are used: ``order`` (of those that wait), ``select`` (they also say who runs).
+        seed: of all draws.
+        record: ``allocations`` (who was where), ``timeline`` (what was used), both, or ``()``.
+        events: True: keep what happens, for :meth:`events`.
+        on_event: called with each :class:`Event`.
+        speed: ``speed(index, tasks, count)``, the part of its full speed that a job has with fewer tasks.
+        restart: ``restart(index, gpus)``, seconds added to what is left of a job that was displaced.
+        shift_s: added to the times of the trace.
+        default_queue: of jobs whose queue is none of the tree.
+        options: ``know`` what of run times: ``limit``, ``run``, ``predicted``; ``same_instant``: ``together``,
+            ``one-by-one``; ``place``: ``cluster`` (its policy), ``consolidated``;
+            ``start_s``, ``tick_s``, ``pass_s``, ``las_split_gpu_s``, ``restart_s``, ``stop_s``,
+            ``checkpoint_s`` (0: all the time; infinite: never), ``elastic`` (exponent, 1), ``node_mtbf_s``,
+            ``node_repair_s``, ``task_mtbf_s``, ``loss`` (``count``, ``fail``, ``restart``, ``refill``,
+            ``shrink``), ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``, ``no_limits``,
+            ``linger_s``; of the scheduler ``no_preemption``, ``observe_only``, ``scale_guarantees``,
+            ``refused_s``, ``max_evictions``, ``max_moves``, ``saturation_milli``, ``usage_weight_milli``. As
+            the structs gang_sim_opts and gang_sched_opts say.
+
+    Exceptions of functions come out of the call in which they were called; everything is consistent then, and
+    it can be gone on with. Threads: any, one at a time.
+    """
+
+    def __init__(
+        self,
+        cluster: Union[Cluster, Source],
+        trace: Optional[Trace] = None,
+        queues: Any = None,
+        *,
+        policy: _options.Policy = None,
+        score_mode: str = "order",
+        seed: int = 0,
+        record: Union[str, Sequence[str]] = ("allocations", "timeline"),
+        events: bool = False,
+        on_event: Optional[Callable[[Event], Any]] = None,
+        speed: Optional[Callable[[int, int, int], float]] = None,
+        restart: Optional[Callable[[int, float], float]] = None,
+        shift_s: float = 0,
+        default_queue: Optional[str] = None,
+        **options: Any,
+    ) -> None:
+        own = cluster.copy() if isinstance(cluster, Cluster) else Cluster.from_json(cluster)
+        try:
+            tree = queues if queues is None or isinstance(queues, Queues) else Queues(queues)
+            #: how it was made, to make it again
+            self._made: Dict[str, Any] = {
+                "cluster": own.to_dict(),
+                "queues": tree,
+                "policy": policy,
+                "score_mode": score_mode,
+                "seed": seed,
+                "record": record,
+                "events": events,
+                "on_event": on_event,
+                "speed": speed,
+                "restart": restart,
+                "default_queue": default_queue,
+                **options,
+            }
+            #: what was done to it since
+            self._log: List[Tuple[str, Any]] = []
+            self._host = _Host()
+            self._host.score = policy if callable(policy) else None
+            self._host.on_event, self._host.speed, self._host.restart = on_event, speed, restart
+            self._host.kept = [] if events else None
+            self._keep: List[Any] = [self._host]
+            with own._held() as pointer:
+                self._host.cluster = pointer
+                pointer = self._new(own, pointer, tree, options, _options.word(MODES, score_mode, "score_mode"))
+            super().__init__(pointer)
+        except BaseException:
+            own.close()
+            raise
+        #: the machines of the simulation. What is done to it directly is not in a fork()
+        self.cluster = own
+        self.tree = tree
+        self._traces: List[Trace] = []
+        if trace is not None:
+            try:
+                self.add(trace, shift_s)
+            except BaseException:
+                self.close()
+                raise
+
+    def _new(self, cluster: Cluster, pointer: Any, tree: Optional[Queues], options: Mapping[str, Any], mode: int) -> Box:
+        made, host = self._made, self._host
+        case = tree.case(cluster._frame()) if tree is not None and len(tree) else None
+        number = _options.policy_number(made["policy"])
+        opts = _options.fill(options, case, made["default_queue"], made["seed"], number, made["record"], self._keep)
+        ops = new("gang_sim_ops")
+        ops.go_on = lib.gangsched_py_go_on
+        if host.score is not None:
+            ops.score, ops.score_mode = lib.gangsched_py_score, mode
+        if host.on_event is not None or host.kept is not None:
+            ops.event = lib.gangsched_py_event
+        if host.speed is not None:
+            ops.speed_milli = lib.gangsched_py_speed
+        if host.restart is not None:
+            ops.restart_ns = lib.gangsched_py_restart
+        out, error = ffi.new("gang_sim **"), new_error()
+        result = lib.gang_sim_new(pointer, opts, ops, host.user, out, error)
+        try:
+            check(result, error)
+        except Exception as failure:
+            raise (tree.placed(failure) if tree is not None else failure) from None  # type: ignore[arg-type]
+        return Box(out[0], lib.gang_sim_free, cluster._open())
+
+    def close(self) -> None:
+        """End it; a second time does nothing. Waits for a run that is under way in another thread."""
+        with self._lock:
+            super().close()
+            cluster = getattr(self, "cluster", None)
+            if cluster is not None:
+                cluster.close()
+
+    # ---- what comes ----------------------------------------------------------------------
+
+    def add(self, trace: Trace, shift_s: float = 0) -> None:
+        """Let the jobs of a trace come, so much later than it says; those whose time has passed come now.
+
+        Raises:
+            NotFound: a queue, with its place. Busy: called from a callback.
+        """
+        error, shift = new_error(), _options.ns(shift_s, "shift_s")
+        with self._held() as sim, trace._held() as pointer:
+            check(lib.gang_sim_add_trace(sim, pointer, shift, error), error)
+            self._open().require(trace._open())
+            self._traces.append(trace)
+            self._log.append(("add", (trace, shift_s)))
+
+    def submit(self, job: Optional[Mapping[str, Any]] = None, *, run_s: float, **keywords: Any) -> int:
+        """Submit one job now, with all that a job of the JSON format can say: ``submit(count=4, gpu=1,
+        run_s=60, queue="a")``.
+
+        Args:
+            run_s: how long it runs with all its tasks.
+
+        Returns:
+            Its index.
+
+        Raises:
+            GangError: as for a request; NeverFits; NotAllowed, QueueClosed, LimitReached. Busy: called from a
+                callback.
+        """
+        spec = job_dict(job, keywords)
+        frame = {**self.cluster._frame(), **(self.tree.to_dict() if self.tree is not None else {})}
+        length = _options.ns(run_s, "run_s")
+        out, error = ffi.new("size_t *"), new_error()
+        with self._held() as sim:
+            case = Case({**frame, "jobs": [spec]}, path_prefix="jobs[0]")
+            check(lib.gang_sim_submit(sim, case.c.jobs, length, out, error), error)
+            self._log.append(("submit", (spec, run_s)))
+        return int(out[0])
+
+    def set_node(self, node: Node, state: str, at_s: Optional[float] = None) -> None:
+        """At a time (None: now) a node becomes ``up``, ``draining`` or ``down``. What runs on one that goes down is lost."""
+        states = {"up": lib.GANG_NODE_UP, "draining": lib.GANG_NODE_DRAINING, "down": lib.GANG_NODE_DOWN}
+        number = self.cluster.node_id(node)
+        value = _options.word(states, state, "state")
+        with self._held() as sim:
+            at = self._info(sim).now_ns if at_s is None else _options.ns(at_s, "at_s")
+            check(lib.gang_sim_node_at(sim, at, number, value), what="node %r" % (node,))
+            self._log.append(("set_node", (node, state, at_s)))
+
+    def hold(self, job: JobRef) -> None:
+        """A job that waits does not start, until it is released."""
+        self._command("hold", job)
+
+    def release(self, job: JobRef) -> None:
+        """A job that is held may start."""
+        self._command("release", job)
+
+    def cancel(self, job: JobRef) -> None:
+        """It ends: at once if it waits, else after it was asked to stop."""
+        self._command("cancel", job)
+
+    def requeue(self, job: JobRef) -> None:
+        """One that runs stops and waits again, at its old age."""
+        self._command("requeue", job)
+
+    def set_priority(self, job: JobRef, priority: int) -> None:
+        """Higher first; also of running jobs."""
+        self._command("set_priority", job, int(priority))
+
+    def set_target(self, job: JobRef, tasks: int) -> None:
+        """So many tasks it is to have at most; -1: as many as it asked for."""
+        self._command("set_target", job, int(tasks))
+
+    def set_time_limit(self, job: JobRef, limit_s: float) -> None:
+        """From its start; 0: none."""
+        self._command("set_time_limit", job, _options.ns(limit_s, "limit_s"))
+
+    def _command(self, name: str, job: JobRef, *values: int) -> None:
+        """Commands take effect when the simulation goes on; about a job that has ended they do nothing."""
+        with self._held() as sim:
+            index = self.find(job)
+            number = self._job(sim, index).id
+            if number == lib.GANG_ID_NONE:
+                raise NotFound("job %r has not come" % (job,))
+            check(getattr(lib, "gang_job_" + name)(lib.gang_sim_sched(sim), number, *values), what="job %r" % (job,))
+            self._log.append(("_command", (name, index, *values)))
+
+    # ---- running -------------------------------------------------------------------------
+
+    def run(
+        self,
+        until_s: Optional[float] = None,
+        *,
+        events: Optional[int] = None,
+        seconds: Optional[float] = None,
+        progress: bool = False,
+    ) -> Info:
+        """Run until a bound is reached, or nothing more happens.
+
+        Args:
+            until_s: up to and with this time of the simulation.
+            events: up to the end of the instant in which so many have happened: arrivals, ends, failures, repairs.
+            seconds: of real time, about.
+            progress: True: show a bar (tqdm).
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C; what has happened stays, and it can be gone on with. So it is with what a
+                function of yours raises.
+        """
+        if events is not None and events < 1:
+            raise InvalidArgument("events must be 1 or more", path="events")
+        until_ns = None if until_s is None else _options.ns(until_s, "until_s")
+        return self._go(until_ns, events or 0, seconds, progress)
+
+    def _go(self, until_ns: Optional[int], events: int, seconds: Optional[float] = None, progress: bool = False) -> Info:
+        bounds, error, host = new("gang_sim_bounds"), new_error(), self._host
+        bounds.every, bounds.max_events = EVERY, events
+        if until_ns is not None:
+            bounds.has_until, bounds.until_ns = 1, until_ns
+        with self._held() as sim, self._traces_held(), self._bar(sim, progress):
+            host.deadline = None if seconds is None else time.monotonic() + seconds
+            host.late = False
+            before = self._info(sim).events
+            result = lib.gang_sim_run(sim, bounds, ffi.NULL, error)
+            now = self._info(sim)
+            why = WHY.get(now.why, str(now.why))
+            if result != lib.GANG_EBUSY:
+                # Runs end at the end of an instant. Again it is to stop where it did, whatever it was that stopped it.
+                stopped = why not in ("done", "until")
+                made = (int(now.now_ns), int(now.events - before)) if stopped else (until_ns, 0)
+                self._log.append(("_go", made))
+            host.settle()
+            if not host.late:
+                check(result, error)
+            return self._told(now, "seconds" if host.late else why)
+
+    @contextmanager
+    def _traces_held(self) -> Iterator[None]:
+        """Traces are read while they are played: nobody else may read them meanwhile."""
+        with ExitStack() as stack:
+            for trace in sorted(self._traces, key=id):
+                stack.enter_context(trace._lock)
+            yield
+
+    @contextmanager
+    def _bar(self, sim: Any, wanted: bool) -> Iterator[None]:
+        if not wanted:
+            yield
+            return
+        from tqdm.auto import tqdm
+
+        info = self._info(sim)
+        with tqdm(total=info.jobs, initial=info.ended, unit=" jobs", mininterval=0.2) as bar:
+
+            def tick() -> None:
+                now = self._info(sim)
+                bar.total = now.jobs
+                bar.update(now.ended - bar.n)
+
+            self._host.tick = tick
+            try:
+                yield
+                tick()
+            finally:
+                self._host.tick = None
+
+    @property
+    def info(self) -> Info:
+        """How things are. O(1)."""
+        with self._held() as sim:
+            raw = self._info(sim)
+        return self._told(raw, WHY.get(raw.why, str(raw.why)))
+
+    @property
+    def now_s(self) -> float:
+        """The clock."""
+        return self.info.now_s
+
+    def events(self) -> List[Event]:
+        """What happened since this was last asked; needs ``events=True``."""
+        with self._held():
+            if self._host.kept is None:
+                raise InvalidArgument("make the session with events=True")
+            found, self._host.kept = self._host.kept, []
+        return found
+
+    # ---- what if -------------------------------------------------------------------------
+
+    def fork(self, **changes: Any) -> "Session":
+        """Another one in the same state, which goes its own way.
+
+        It is made by doing again what was done to this one, so that it costs as much time as this one took;
+        functions are called again. What was changed in :attr:`cluster` directly is not in it.
+
+        Args:
+            changes: arguments of the session that are to be others from the beginning: ``fork(policy="sjf")``.
+        """
+        with self._lock:
+            self._open()
+            made, log = dict(self._made), list(self._log)
+        other = Session(**{**made, **changes})
+        try:
+            for name, arguments in log:
+                getattr(other, name)(*arguments) if name != "submit" else other.submit(arguments[0], run_s=arguments[1])
+        except BaseException:
+            other.close()
+            raise
+        return other
+
+    # ---- looking -------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """Jobs that are known."""
+        return self.info.jobs
+
+    def names(self) -> List[str]:
+        """Of all jobs, by index; one without a name has its index. O(jobs)."""
+        with self._held() as sim, self._traces_held():
+            count = self._info(sim).jobs
+
+            def fill(room: Any, size: int, ends: Any) -> int:
+                return int(lib.gangsched_py_sim_names(sim, count, room, size, ends))
+
+            return texts(count, fill)
+
+    def find(self, job: JobRef) -> int:
+        """The index of a job by its name, the first one; an index is given back.
+
+        Raises:
+            NotFound: there is none.
+        """
+        if isinstance(job, str):
+            try:
+                return self.names().index(job)
+            except ValueError:
+                raise NotFound("no job '%s'" % job) from None
+        count = len(self)
+        if not 0 <= job < count:
+            raise NotFound("job %d of %d" % (job, count))
+        return int(job)
+
+    def job(self, job: JobRef) -> Dict[str, Any]:
+        """One job: ``index``, ``name``, ``user``, ``queue``, ``state``, ``end``, and times in seconds; None: that time has not come."""
+        with self._held() as sim, self._traces_held():
+            raw = self._job(sim, self.find(job))
+            found: Dict[str, Any] = {"index": int(raw.index), "name": text(raw.name) or str(raw.index)}
+            found.update(user=text(raw.user), queue=text(raw.queue))
+            found.update(state=STATES.get(raw.state, "?"), end=ENDS.get(raw.end, "?"))
+            for name in ("submit", "start", "end", "run", "limit", "ran", "wait", "suspended", "lost"):
+                value = getattr(raw, name + "_ns")
+                found[name + "_s"] = None if value == lib.GANG_TRACE_UNKNOWN else value / 1e9
+            found.update(tasks=raw.tasks, cpus=raw.cpu_milli / 1e3, gpus=raw.gpu_milli / 1e3)
+            found.update(starts=raw.starts, preemptions=raw.preemptions, failures=raw.failures)
+            return found
+
+    def explain(self, job: JobRef) -> Explanation:
+        """Why a job waits: all reasons, with numbers, as of the last cycle; of another its state."""
+        writer = Writer()
+        with self._held() as sim, self._traces_held():
+            raw = self._job(sim, self.find(job))
+            state = STATES.get(raw.state, "?")
+            if raw.id == lib.GANG_ID_NONE or raw.state == lib.GANG_JOB_ENDED:
+                said = "it has not come" if raw.state != lib.GANG_JOB_ENDED else "it has ended: %s" % ENDS.get(raw.end)
+                return Explanation({"state": state, "text": said, "reasons": []})
+            result = lib.gang_job_write_why(lib.gang_sim_sched(sim), raw.id, WRITE, writer.user)
+        writer.settle()
+        check(result, what="job %r" % (job,))
+        found = json.loads(writer.value())
+        if not found.get("text"):
+            found["text"] = "it is %s" % state
+        return Explanation(found)
+
+    @property
+    def queues(self) -> QueueUse:
+        """The tree with what each queue uses, is guaranteed, may use, and wants."""
+        with self._held() as sim:
+            return QueueUse.of(lib.gang_sim_sched(sim), self.tree)
+
+    def summary(
+        self,
+        warm_up_s: float = 0,
+        cool_down_s: float = 0,
+        tau_s: float = 10,
+        queue: Optional[str] = None,
+        user: Optional[str] = None,
+    ) -> Dict[str, Any]:
+        """Statistics, with the definitions of the field (sim.h, "statistics"); times in seconds.
+
+        Args:
+            warm_up_s: jobs submitted in the first so many seconds do not count; ``cool_down_s``: nor those in
+                the last.
+            tau_s: of the bounded slowdown.
+            queue, user: only jobs of these.
+        """
+        opts, writer, keep = new("gang_sim_stats_opts"), Writer(), []
+        opts.warm_up_ns = _options.ns(warm_up_s, "warm_up_s")
+        opts.cool_down_ns = _options.ns(cool_down_s, "cool_down_s")
+        opts.tau_ns = _options.ns(tau_s, "tau_s")
+        for name, value in (("queue", queue), ("user", user)):
+            if value is not None:
+                keep.append(ffi.new("char[]", utf8(value, name)))
+                setattr(opts, name, keep[-1])
+        with self._held() as sim, self._traces_held():
+            result = lib.gang_sim_write_summary(sim, opts, 0, WRITE, writer.user)
+        writer.settle()
+        check(result, what="queue %r, user %r" % (queue, user) if keep else "statistics")
+        found: Dict[str, Any] = json.loads(writer.value())
+        return found
+
+    def result(self) -> "Result":
+        """What has come of it so far, which stays as it is."""
+        from .result import Result
+
+        return Result.of(self)
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<Session, %s>" % self._gone
+        info = self.info
+        counts = ["%d %s" % (getattr(info, name), name.replace("_", " ")) for name in Info._fields[5:]]
+        return "<Session at %g s: %s>" % (info.now_s, ", ".join(counts))
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        if self.closed:
+            return "<p>%s</p>" % escape(repr(self))
+        return "<p>%s</p>%s%s" % (escape(repr(self)), self.queues._repr_html_(), self.cluster._repr_html_())
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _info(self, sim: Any) -> Any:
+        info = new("gang_sim_info")
+        check(lib.gang_sim_get_info(sim, info))
+        return info
+
+    def _told(self, raw: Any, why: str) -> Info:
+        counts = (raw.jobs, raw.to_come, raw.pending, raw.running, raw.suspended, raw.ended)
+        return Info(why, raw.now_ns / 1e9, raw.events, raw.runs, *counts)
+
+    def _job(self, sim: Any, index: int) -> Any:
+        raw = new("gang_sim_job")
+        check(lib.gang_sim_get_job(sim, index, raw), what="job %d" % index)
+        return raw
+
+
+# ---- callbacks: the library's borders with the functions of Python -----------------------------
+
+
+@callback(failed=1)
+def gangsched_py_event(event: Any, user: Any) -> int:
+    host: _Host = ffi.from_handle(user)
+    host.event(event)
+    return 0
+
+
+@callback(failed=1)
+def gangsched_py_go_on(now_ns: int, events: int, user: Any) -> int:
+    host: _Host = ffi.from_handle(user)
+    if host.tick is not None:
+        host.tick()
+    if host.deadline is not None and time.monotonic() >= host.deadline:
+        host.late = True
+    return 1 if host.late or host.error is not None else 0
+
+
+@callback(failed=1)
+def gangsched_py_score(view: Any, score: Any, user: Any) -> int:
+    host: _Host = ffi.from_handle(user)
+    assert host.score is not None
+    write_scores(view, score, host.score)
+    return 0
+
+
+@callback(failed=1000)
+def gangsched_py_speed(index: int, tasks: int, count: int, user: Any) -> int:
+    host: _Host = ffi.from_handle(user)
+    assert host.speed is not None
+    return _within(host.speed(index, tasks, count) * 1000)
+
+
+@callback(failed=0)
+def gangsched_py_restart(index: int, gpu_milli: int, user: Any) -> int:
+    host: _Host = ffi.from_handle(user)
+    assert host.restart is not None
+    return _within(host.restart(index, gpu_milli / 1000) * 1e9)
+
+
+def _within(value: float) -> int:
+    """A number that the library takes.
+
+    Raises:
+        ValueError: not a number.
+    """
+    found: int = round(min(max(value, 0.0), 2.0**60))
+    return found
+
+
+def simulate(
+    cluster: Union[Cluster, Source],
+    trace: Union[Trace, str],
+    queues: Any = None,
+    policy: _options.Policy = None,
+    *,
+    until_s: Optional[float] = None,
+    progress: bool = False,
+    **options: Any,
+) -> "Result":
+    """Play a trace on a cluster, and tell what came of it.
+
+    ::
+
+        result = gs.simulate(gs.Cluster.uniform(16), gs.Trace.read("philly.csv.gz"), policy="srtf")
+        print(result.summary()["jct_s"]["mean"])
+
+    Args:
+        trace: or the path of one.
+        until_s: stop at this time of the simulation; None: when all is over.
+        progress: True: show a bar.
+        options: as of :class:`Session`.
+
+    Returns:
+        The result. After Ctrl-C it is that of what has happened until then (``result.interrupted``).
+
+    Raises:
+        GangError: wrong input, with its place. What a function of yours raises.
+    """
+    trace = trace if isinstance(trace, Trace) else Trace.read(trace)
+    session = Session(cluster, trace, queues, policy=policy, **options)
+    try:
+        interrupted = False
+        try:
+            session.run(until_s, progress=progress)
+        except KeyboardInterrupt:
+            interrupted = True
+        result = session.result()
+        result.interrupted = interrupted
+        return result
+    finally:
+        session.close()

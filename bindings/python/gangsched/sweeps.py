@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many simulations: the same with other policies, and functions over grids of parameters, on any executor."""
+
+import itertools
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Union
+
+from .errors import InvalidArgument
+from .result import Result, flat
+from .sim import simulate
+from .trace import Trace
+
+if TYPE_CHECKING:
+    import os
+
+    import pandas
+
+#: Where calls run: None: here; a number: so many processes; or what has submit(): an executor of concurrent.futures
+#: (mpi4py's MPIPoolExecutor is one), a client of Dask.
+Executor = Any
+
+
+class Comparison(Mapping[str, Result]):
+    """Results by label."""
+
+    def __init__(self, results: Mapping[str, Result]) -> None:
+        self._results = dict(results)
+
+    def __getitem__(self, label: str) -> Result:
+        return self._results[label]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    @property
+    def table(self) -> "pandas.DataFrame":
+        """One row a label, the numbers of the summaries as columns: ``wait_s_mean``, ``jct_s_p99``, ``gpu_utilisation``..."""
+        import pandas
+
+        return pandas.DataFrame.from_dict({label: flat(one.summary()) for label, one in self.items()}, orient="index")
+
+    def cdf(self, column: str = "wait_s", axes: Any = None) -> Any:
+        """The distributions of a column of jobs beside each other. Returns the matplotlib axes."""
+        from .plots import cdf
+
+        return cdf(self, column, axes)
+
+    def plot(self, columns: Iterable[str] = ("wait_s_mean", "jct_s_mean", "bounded_slowdown_mean"), axes: Any = None) -> Any:
+        """Bars of columns of :attr:`table`. Returns the matplotlib axes."""
+        from matplotlib import pyplot
+
+        listed = list(columns)
+        if axes is None:
+            _, axes = pyplot.subplots(1, len(listed), figsize=(3.2 * len(listed), 3), constrained_layout=True, squeeze=False)
+            axes = axes[0]
+        table = self.table
+        for one, column in zip(axes, listed):
+            one.bar(list(table.index), table[column], color="#1f5f99")
+            one.set_title(column.replace("_", " "), fontsize=9)
+            one.tick_params(axis="x", rotation=30)
+            one.spines[["top", "right"]].set_visible(False)
+        return axes
+
+    def report(self, path: "Union[str, os.PathLike[str]]", **options: Any) -> None:
+        """Write them beside each other as one HTML page, see :func:`gangsched.report.html`."""
+        from .report import write
+
+        write(self, path, **options)
+
+    def __repr__(self) -> str:
+        return "<Comparison: %s>" % ", ".join(self)
+
+    def _repr_html_(self) -> str:
+        from .plots import summary_html
+
+        return summary_html(self)
+
+
+def _one(arguments: Mapping[str, Any]) -> Result:
+    return simulate(**arguments)
+
+
+def compare(
+    policies: Union[Iterable[Any], Mapping[str, Any]],
+    cluster: Any,
+    trace: Union[Trace, str],
+    queues: Any = None,
+    *,
+    executor: Executor = None,
+    progress: bool = False,
+    **options: Any,
+) -> Comparison:
+    """The same jobs on the same cluster under several policies.
+
+    ::
+
+        gs.compare(["fifo", "sjf", "srtf"], cluster, trace).table
+        gs.compare({"strict": {"queues": tree.everywhere(block="strict")}, "mine": my_policy}, cluster, trace)
+
+    Args:
+        policies: names or functions; or by label a name, a function, or a dict of arguments of :func:`simulate`.
+        executor: see :func:`sweep`. Functions must be such as can be pickled then.
+        options: for all of them.
+    """
+    listed = policies if isinstance(policies, Mapping) else {_label(policy): policy for policy in policies}
+    trace = trace if isinstance(trace, Trace) else Trace.read(trace)
+    common = {"cluster": cluster, "trace": trace, "queues": queues, **options}
+    calls = [
+        {**common, **(policy if isinstance(policy, Mapping) else {"policy": policy})} for policy in listed.values()
+    ]
+    found = sweep(_one, [{"arguments": call} for call in calls], executor=executor, progress=progress)
+    return Comparison(dict(zip(listed, found.values)))
+
+
+def _label(policy: Any) -> str:
+    if isinstance(policy, str):
+        return policy
+    return str(getattr(policy, "__name__", policy))
+
+
+class Sweep:
+    """What calls of a function gave, in the order of the grid.
+
+    Attributes:
+        params: a dict a call. values: what it returned, in the same order.
+    """
+
+    def __init__(self, params: List[Dict[str, Any]], values: List[Any]) -> None:
+        self.params = params
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.params)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(zip(self.params, self.values))
+
+    @property
+    def table(self) -> "pandas.DataFrame":
+        """One row a call: its parameters, and what it returned: of a :class:`Result` its summary, of a dict its
+        members, of anything else the column ``value``."""
+        import pandas
+
+        return pandas.DataFrame([{**params, **_row(value)} for params, value in self])
+
+    def __repr__(self) -> str:
+        return "<Sweep: %d calls>" % len(self)
+
+
+def _row(value: Any) -> Dict[str, Any]:
+    if isinstance(value, Result):
+        return flat(value.summary())
+    if isinstance(value, Mapping):
+        return flat(value)
+    return {"value": value}
+
+
+def grid_of(grid: Union[Mapping[str, Iterable[Any]], Iterable[Mapping[str, Any]]]) -> List[Dict[str, Any]]:
+    """All combinations of a dict of lists, the last varying fastest; a list of dicts is taken as it is."""
+    if isinstance(grid, Mapping):
+        names = list(grid)
+        return [dict(zip(names, values)) for values in itertools.product(*(list(grid[name]) for name in names))]
+    return [dict(params) for params in grid]
+
+
+def sweep(
+    fn: Callable[..., Any],
+    grid: Union[Mapping[str, Iterable[Any]], Iterable[Mapping[str, Any]]],
+    *,
+    executor: Executor = None,
+    progress: bool = False,
+) -> Sweep:
+    """Call ``fn(**params)`` for each combination of parameters.
+
+    ::
+
+        def run(gpus, seed):
+            return gs.simulate(gs.Cluster.uniform(16, gpus=gpus), trace(), seed=seed, node_mtbf_s=1e6)
+
+        gs.sweep(run, {"gpus": [4, 8], "seed": range(5)}, executor=4).table
+
+    Args:
+        fn: for other processes one that can be pickled; what it returns, too.
+        grid: a dict of lists, or a list of dicts.
+        executor: None: one after the other, here; a number: so many processes; an executor of
+            ``concurrent.futures`` or
+            ``mpi4py.futures``; a client of Dask. Those that were given are not shut down.
+        progress: True: show a bar (tqdm).
+
+    Raises:
+        What a call raises, with its own traceback; the calls that have not begun are cancelled.
+    """
+    params = grid_of(grid)
+    values: List[Any] = []
+    with _bar(len(params), progress) as step:
+        if executor is None:
+            for one in params:
+                values.append(fn(**one))
+                step()
+        elif isinstance(executor, int) and not isinstance(executor, bool):
+            values = _in_processes(fn, params, executor, step)
+        elif hasattr(executor, "submit"):
+            values = _gather([_submit(executor, fn, one) for one in params], step)
+        else:
+            raise InvalidArgument("executor is None, a number of processes, or what has submit()")
+    return Sweep(params, values)
+
+
+def _submit(executor: Any, fn: Callable[..., Any], params: Mapping[str, Any]) -> Any:
+    # Dask gives the same future to equal calls, unless it is told that they are not pure.
+    if type(executor).__module__.split(".")[0] == "distributed":
+        return executor.submit(fn, **params, pure=False)
+    return executor.submit(fn, **params)
+
+
+def _gather(futures: List[Any], step: Callable[[], None]) -> List[Any]:
+    values = []
+    try:
+        for future in futures:
+            values.append(future.result())
+            step()
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise
+    return values
+
+
+def _in_processes(
+    fn: Callable[..., Any], params: List[Dict[str, Any]], workers: int, step: Callable[[], None]
+) -> List[Any]:
+    """A pool of our own. A process that dies takes the pool with it: what is missing then is tried once more."""
+    if workers < 1:
+        raise InvalidArgument("executor: 1 process or more")
+    found: Dict[int, Any] = {}
+    for last in (False, True):
+        missing = [i for i in range(len(params)) if i not in found]
+        with ProcessPoolExecutor(workers) as pool:
+            futures = {i: pool.submit(fn, **params[i]) for i in missing}
+            try:
+                for i, future in futures.items():
+                    try:
+                        found[i] = future.result()
+                        step()
+                    except BrokenExecutor:
+                        if last:
+                            raise
+            except BaseException:
+                for future in futures.values():
+                    future.cancel()
+                raise
+        if len(found) == len(params):
+            break
+    return [found[i] for i in range(len(params))]
+
+
+@contextmanager
+def _bar(count: int, wanted: bool) -> Iterator[Callable[[], None]]:
+    if not wanted:
+        yield lambda: None
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(total=count) as bar:
+        yield lambda: bar.update() and None

@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workload traces: what was asked of a cluster, and when."""
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+
+from ._native import WRITE, Writer, ffi, lib, new, text, texts, utf8
+from .case import dump
+from .errors import InvalidArgument, NotFound, check, new_error
+from .files import read_bytes, writer_for
+from .handle import Box, Handle
+
+if TYPE_CHECKING:
+    import pandas
+
+Path = Union[str, "os.PathLike[str]"]
+
+_NS = 10**9
+
+#: Columns of gang_trace_column(): name in tables, number, and how many of it are one of the library's.
+_COLUMNS: Tuple[Tuple[str, int, float], ...] = (
+    ("submit_s", lib.GANG_TRACE_SUBMIT_NS, 1e9),
+    ("run_s", lib.GANG_TRACE_RUN_NS, 1e9),
+    ("limit_s", lib.GANG_TRACE_LIMIT_NS, 1e9),
+    ("priority", lib.GANG_TRACE_PRIORITY, 1),
+    ("tasks", lib.GANG_TRACE_TASKS, 1),
+    ("cpus", lib.GANG_TRACE_CPU_MILLI, 1e3),
+    ("mem_mib", lib.GANG_TRACE_MEMORY_BYTES, 2.0**20),
+    ("gpus", lib.GANG_TRACE_GPU_MILLI, 1e3),
+    ("start_s", lib.GANG_TRACE_STARTED_NS, 1e9),
+)
+
+
+def formats() -> Dict[str, int]:
+    """Names of the formats, and their numbers in the library."""
+    found: Dict[str, int] = {}
+    number = lib.GANG_TRACE_DETECT + 1
+    while lib.gang_trace_format_name(number) != ffi.NULL:
+        found[text(lib.gang_trace_format_name(number))] = number
+        number += 1
+    return found
+
+
+def _format(name: Optional[str]) -> int:
+    if name is None:
+        return int(lib.GANG_TRACE_DETECT)
+    known = formats()
+    if name not in known:
+        raise InvalidArgument("format is one of %s" % ", ".join(known))
+    return known[name]
+
+
+class Trace(Handle):
+    """Jobs, with the time at which each came and how long it ran. It never changes.
+
+    ::
+
+        trace = gs.Trace.read("philly.csv.gz")        # the format is seen from the first lines
+        trace = gs.Trace([{"submit_s": 0, "run_s": 60, "tasks": 4, "gpus": 1}, ...])
+        trace.to_dataframe().groupby("queue").gpus.sum()
+
+    A job as a dict has the members of our own JSON lines (trace.h): ``job`` (its name), ``submit_s``,
+    ``run_s``, and at will ``queue``, ``user``, ``limit_s``, ``priority``, ``preemptible``, ``tasks``, ``min``,
+    and of one task ``cpu`` (cores), ``mem_mib``, ``gpus`` (devices), ``gpu_milli`` (of each device),
+    ``gpu_models``; ``start_s``, ``end``; several groups as ``groups``. Times are seconds from the trace's own
+    zero.
+
+    Threads: any; one at a time, also while a simulation of it runs.
+
+    Raises:
+        GangError: a job that cannot be; ``line`` is its number, from 1.
+    """
+
+    def __init__(self, jobs: Iterable[Mapping[str, Any]] = ()) -> None:
+        lines = [dump(job) for job in jobs]
+        if lines:
+            super().__init__(_read(b"\n".join(lines) + b"\n", lib.GANG_TRACE_JSONL, {}))
+        else:
+            super().__init__(_empty())
+
+    # ---- making one ----------------------------------------------------------------------
+
+    @classmethod
+    def _of(cls, box: Box) -> "Trace":
+        made = cls.__new__(cls)
+        Handle.__init__(made, box)
+        return made
+
+    @classmethod
+    def read(
+        cls,
+        path: Path,
+        format: Optional[str] = None,
+        *,
+        lenient: bool = False,
+        most: int = 0,
+        gpus_per_task: int = 0,
+        batsim_flops: int = 0,
+    ) -> "Trace":
+        """Read a file, compressed (gzip, bzip2, xz) or not.
+
+        Args:
+            format: ``csv``, ``jsonl``, ``swf``, ``procs``, ``philly``, ``philly-log``, ``helios``, ``pai``,
+                ``openb``, ``batsim``,
+                ``tiresias``; None: by the first lines.
+            lenient: pass over rows that cannot be used, and count them (:attr:`skipped`); else they are errors.
+            most: > 0: only so many jobs, the first ones.
+            gpus_per_task: of formats that tell a number of GPUs alone: it is cut into tasks of so many; 0: 8.
+            batsim_flops: of a resource, a second; 0: 10^9.
+
+        Raises:
+            ParseError, OutOfRange, InvalidArgument: with line and column. NotSupported: a format that is not known.
+            OSError: the file cannot be read.
+        """
+        content = read_bytes(path)
+        options = {"lenient": lenient, "most": most, "gpus_per_task": gpus_per_task, "batsim_flops": batsim_flops}
+        return cls._of(_read(content, _format(format), options))
+
+    @classmethod
+    def from_text(cls, content: Union[str, bytes], format: Optional[str] = None, **options: Any) -> "Trace":
+        """As :meth:`read`, of text instead of a file."""
+        if isinstance(content, str):
+            content = content.encode("utf-8")
+        known = ("lenient", "most", "gpus_per_task", "batsim_flops")
+        for name in options:
+            if name not in known:
+                raise InvalidArgument("there is no option '%s'" % name)
+        return cls._of(_read(content, _format(format), options))
+
+    @classmethod
+    def from_dataframe(cls, table: "pandas.DataFrame") -> "Trace":
+        """From a table with the columns of our own CSV: ``submit_s``, ``run_s``, and at will the others of a
+        job as a dict; a column ``job`` (else the index) has the names. What :meth:`to_dataframe` gives is taken
+        back, too.
+
+        Raises:
+            GangError: ``line`` is that of the row plus 2, as in a file with a header.
+        """
+        made = table.copy(deep=False)
+        if "job" not in made.columns:
+            made.insert(0, "job", [str(name) for name in made.index])
+        if "cpus" in made.columns and "cpu" not in made.columns:
+            made = _of_one_task(made)
+        return cls._of(_read(made.to_csv(index=False).encode("utf-8"), lib.GANG_TRACE_CSV, {}))
+
+    def select(self, indices: Iterable[int]) -> "Trace":
+        """Another one of these jobs, in this order. O(jobs taken)."""
+        made, error, job = _empty(), new_error(), new("gang_trace_job")
+        try:
+            with self._held() as trace:
+                for index in indices:
+                    check(lib.gang_trace_get(trace, self._position(int(index)), job), what="job %d" % index)
+                    check(lib.gang_trace_add(made.pointer, job, error), error)
+        except BaseException:
+            made.release()
+            raise
+        return Trace._of(made)
+
+    def changed(self, **columns: Any) -> "Trace":
+        """Another one with other numbers: ``submit_s``, ``run_s``, ``limit_s``, ``priority``, each an array or
+        one number.
+
+        ::
+
+            trace.changed(submit_s=trace.column("submit_s") / 1.2)     # 20 % more load
+        """
+        members = {"submit_s": "submit_ns", "run_s": "run_ns", "limit_s": "limit_ns", "priority": "priority"}
+        values: Dict[str, List[int]] = {}
+        count = len(self)
+        for name, given in columns.items():
+            if name not in members:
+                raise InvalidArgument("columns that can change are %s" % ", ".join(members))
+            listed = [given] * count if isinstance(given, (int, float)) else list(given)
+            if len(listed) != count:
+                raise InvalidArgument("%s: one number for each of %d jobs" % (name, count), path=name)
+            scale = 1 if name == "priority" else _NS
+            values[members[name]] = [_whole(value, scale, name, i) for i, value in enumerate(listed)]
+        made, error, job = _empty(), new_error(), new("gang_trace_job")
+        try:
+            with self._held() as trace:
+                for i in range(count):
+                    check(lib.gang_trace_get(trace, i, job))
+                    for member, numbers in values.items():
+                        setattr(job, member, numbers[i])
+                    check(lib.gang_trace_add(made.pointer, job, error), error)
+        except BaseException:
+            made.release()
+            raise
+        return Trace._of(made)
+
+    def __reduce__(self) -> Any:
+        return Trace.from_text, (self.to_text("jsonl"), "jsonl") if len(self) else ("", "jsonl")
+
+    # ---- looking at it -------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        with self._held() as trace:
+            return int(lib.gang_trace_count(trace))
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def __iter__(self) -> Iterator[Dict[str, Any]]:
+        """The jobs as dicts."""
+        for line in self.to_text("jsonl").splitlines():
+            yield json.loads(line)
+
+    def __getitem__(self, which: Union[int, str, slice]) -> Any:
+        """One job as a dict, by position or name; or, of a slice, another trace.
+
+        Raises:
+            IndexError, NotFound: there is none.
+        """
+        if isinstance(which, slice):
+            return self.select(range(*which.indices(len(self))))
+        if isinstance(which, str):
+            which = self.find(which)
+        with self.select([which]) as one:
+            return next(iter(one))
+
+    def find(self, name: str) -> int:
+        """The position of a job by its name. O(1).
+
+        Raises:
+            NotFound: there is none.
+        """
+        out = ffi.new("size_t *")
+        with self._held() as trace:
+            check(lib.gang_trace_find(trace, utf8(name, "name"), out), what="job '%s'" % name)
+        return int(out[0])
+
+    @property
+    def format(self) -> str:
+        """What it was read from; ``""`` if it was made."""
+        with self._held() as trace:
+            return text(lib.gang_trace_format_name(lib.gang_trace_format(trace)))
+
+    @property
+    def skipped(self) -> int:
+        """Rows that were passed over when it was read."""
+        with self._held() as trace:
+            return int(lib.gang_trace_skipped(trace))
+
+    def column(self, name: str) -> Any:
+        """One column of numbers of all jobs, as a numpy array of float: seconds, devices, cores, MiB; not a
+        number where the trace does not tell. ``tasks`` and ``priority`` are whole. Names: ``submit_s``,
+        ``run_s``, ``limit_s``, ``priority``, ``tasks``, ``cpus``, ``mem_mib``, ``gpus`` (of all tasks),
+        ``start_s``. O(jobs)."""
+        found = next((column for column in _COLUMNS if column[0] == name), None)
+        if found is None:
+            raise NotFound("columns are %s" % ", ".join(column[0] for column in _COLUMNS))
+        with self._held() as trace:
+            return _column(trace, found[1], found[2])
+
+    def to_dataframe(self) -> "pandas.DataFrame":
+        """One row a job: ``job``, ``queue``, ``user``, and the columns of :meth:`column`; amounts are those of all its tasks. O(jobs)."""
+        import pandas
+
+        with self._held() as trace:
+            words = _words(trace)
+            numbers = {name: _column(trace, number, scale) for name, number, scale in _COLUMNS}
+        return pandas.DataFrame({**words, **numbers})
+
+    def to_text(self, format: str = "csv") -> str:
+        """It as text: ``csv``, ``jsonl``, ``swf`` or ``batsim``.
+
+        Raises:
+            NotSupported: what the format cannot express, with the job.
+        """
+        writer = Writer()
+        self._write(_format(format), writer)
+        return writer.value()
+
+    def write(self, path: Path, format: Optional[str] = None) -> None:
+        """Write it to a file; a name that ends in ``.gz``, ``.bz2`` or ``.xz`` is compressed.
+
+        Args:
+            format: None: by the name, ``.jsonl``, ``.swf``, ``.json`` (Batsim), else CSV.
+        """
+        if format is None:
+            stem = os.fspath(path)
+            for ending in (".gz", ".bz2", ".xz"):
+                stem = stem[: -len(ending)] if stem.endswith(ending) else stem
+            endings = {".jsonl": "jsonl", ".swf": "swf", ".json": "batsim"}
+            format = endings.get(os.path.splitext(stem)[1], "csv")
+        content = self.to_text(format)  # whole before the file is touched
+        with writer_for(path) as file:
+            file.write(content.encode("utf-8"))
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<Trace, %s>" % self._gone
+        count = len(self)
+        return "<Trace: %d jobs%s>" % (count, ", " + self.format if self.format else "")
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        if self.closed or not self:
+            return "<p>%s</p>" % escape(repr(self))
+        with self[:10] as head:
+            table: str = head.to_dataframe().to_html()
+        return "<p>%s</p>%s" % (escape(repr(self)), table)
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _position(self, index: int) -> int:
+        count = int(lib.gang_trace_count(self._open().pointer))
+        if not -count <= index < count:
+            raise IndexError("job %d of %d" % (index, count))
+        return index % count if count else 0
+
+    def _write(self, format: int, writer: Writer) -> None:
+        error = new_error()
+        with self._held() as trace:
+            result = lib.gang_trace_write(trace, format, WRITE, writer.user, error)
+        writer.settle()
+        check(result, error)
+
+
+def _empty() -> Box:
+    out = ffi.new("gang_trace **")
+    check(lib.gang_trace_new(ffi.NULL, out))
+    return Box(out[0], lib.gang_trace_free)
+
+
+def _read(content: bytes, format: int, options: Mapping[str, Any]) -> Box:
+    opts = new("gang_trace_opts")
+    opts.format = format
+    for name, value in options.items():
+        setattr(opts, name, int(value))
+    if not content and format == lib.GANG_TRACE_JSONL:
+        return _empty()
+    out, error = ffi.new("gang_trace **"), new_error()
+    check(lib.gang_trace_read(ffi.from_buffer(content), len(content), opts, out, error), error)
+    return Box(out[0], lib.gang_trace_free)
+
+
+def _column(trace: Any, number: int, scale: float) -> Any:
+    import numpy
+
+    count = lib.gang_trace_count(trace)
+    values = numpy.empty(count, dtype=numpy.int64)
+    if count:
+        room = ffi.cast("int64_t *", ffi.from_buffer(values))
+        check(lib.gang_trace_column(trace, number, 0, count, room))
+    if scale == 1:
+        return values
+    return numpy.where(values == lib.GANG_TRACE_UNKNOWN, numpy.nan, values / scale)
+
+
+def _words(trace: Any) -> Dict[str, List[str]]:
+    """Names, queues and users of all jobs."""
+    count = lib.gang_trace_count(trace)
+
+    def words(which: int) -> List[str]:
+        def fill(room: Any, size: int, ends: Any) -> int:
+            return int(lib.gangsched_py_trace_words(trace, which, count, room, size, ends))
+
+        return texts(count, fill)
+
+    return {"job": words(0), "queue": words(1), "user": words(2)}
+
+
+def _whole(value: Any, scale: int, name: str, i: int) -> int:
+    try:
+        return int(value) * scale if isinstance(value, int) else int(round(float(value) * scale))
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidArgument("%s[%d]: %r is no number" % (name, i, value), path="%s[%d]" % (name, i)) from None
+
+
+def _of_one_task(table: "pandas.DataFrame") -> "pandas.DataFrame":
+    """Amounts of all tasks as those of one."""
+    tasks = table["tasks"] if "tasks" in table.columns else 1
+    table = table.assign(cpu=table["cpus"] / tasks)
+    if "mem_mib" in table.columns:
+        table = table.assign(mem_mib=table["mem_mib"] / tasks)
+    if "gpus" in table.columns:
+        each = table["gpus"] / tasks
+        devices = each.where(each == each.round(), 1.0)
+        milli = (each * 1000).round().where(each != each.round(), 1000)
+        table = table.assign(gpus=devices.astype("int64"), gpu_milli=milli.astype("int64"))
+    return table.drop(columns=["cpus"])
+
+
+__all__ = ["Trace", "formats"]
+

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pyproject.toml cannot say: the extension, and that one wheel serves all versions of Python."""
+
+import re
+import sys
+from pathlib import Path
+
+from setuptools import setup
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))  # pip runs this file without its folder in the path
+
+
+def version() -> str:
+    """The version in gangsched/__init__.py, which a test compares with the library's."""
+    text = (HERE / "gangsched" / "__init__.py").read_text(encoding="utf-8")
+    found = re.search(r'^__version__ = "([^"]+)"$', text, re.M)
+    assert found
+    return found.group(1)
+
+
+setup(
+    version=version(),
+    cffi_modules=["ffi_build.py:builder"],
+    options={"bdist_wheel": {"py_limited_api": "cp39"}},
+)

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clusters: made, described, changed, allocated on, shown."""
+
+import gzip
+import json
+import pickle
+
+import pytest
+
+import gangsched as gs
+
+
+@pytest.fixture
+def cluster():
+    with gs.Cluster.uniform(nodes=8, gpus=8, cpus=64, mem_gib=512, racks=2, island=4, gpu_model="V100") as made:
+        yield made
+
+
+# ---- made -------------------------------------------------------------------------------------
+
+
+def test_uniform_makes_what_was_asked_for(cluster):
+    table = cluster.nodes
+    assert list(table.index) == ["n%d" % i for i in range(8)] == cluster.names
+    assert set(table.cpus) == {64.0} and set(table.mem_mib) == {512 * 1024.0} and set(table.gpus) == {8}
+    assert list(table["rack"]) == ["r0"] * 4 + ["r1"] * 4 and set(table.gpu_model) == {"V100"}
+    assert cluster.levels == ["rack"] and len(cluster) == 8 and "n3" in cluster and "n8" not in cluster
+
+
+def test_islands_of_uniform_are_kept_together(cluster):
+    taken = cluster.allocate(gpu=4, same="island").tasks[0]["gpus"]
+    assert taken in ([0, 1, 2, 3], [4, 5, 6, 7])
+
+
+def test_json_comes_back_as_it_was(cluster):
+    again = gs.Cluster.from_json(cluster.to_json())
+    assert again.to_dict() == cluster.to_dict()
+    assert again.nodes.equals(cluster.nodes)
+
+
+def test_a_case_is_read_from_dict_text_and_file(tmp_path):
+    case = {"levels": ["rack"], "nodes": [{"name": "a", "cpus": 1.5, "topology": {"rack": "r"}}], "queues": [], "jobs": []}
+    path = tmp_path / "case.json"
+    path.write_text(json.dumps([case]))
+    for source in (case, json.dumps(case), path, str(path)):
+        with gs.Cluster.from_json(source) as made:
+            assert made.node("a")["cpus"] == 1.5
+
+
+def test_kinds_pools_and_partitions_are_kept():
+    with gs.Cluster(
+        [{"name": "a", "gpus": 1, "amounts": {"nic": 2}, "partitions": ["p"]}, {"name": "b", "max_tasks": 3}],
+        kinds=[{"name": "nic"}, {"name": "licence", "scope": "cluster", "capacity": 5, "unit": "seats"}],
+        partitions=[{"name": "p", "mode": "exclusive"}],
+    ) as made:
+        assert [kind["name"] for kind in made.kinds][:2] == ["nic", "licence"]
+        again = made.copy()
+        assert again.to_dict() == made.to_dict()
+        assert again.to_dict()["partitions"] == [{"name": "p", "mode": "exclusive"}]
+        again.allocate(gpu=1, partition="p", amounts={"nic": 1, "licence": 2})
+        assert [kind["available"] for kind in again.kinds][1] == 3
+        with pytest.raises(gs.NeverFits):  # "b" alone is for who names no partition, and has no GPU
+            made.allocate(gpu=1)
+
+
+def test_tasks_of_a_node_are_counted_as_the_case_says():
+    with gs.Cluster([{"name": "a", "cpus": 64, "max_tasks": 2}]) as made:
+        made.allocate(count=2)
+        assert not made.fits(count=1) and made.fits_ever(count=2) and not made.fits_ever(count=3)
+
+
+def test_hwloc_describes_this_machine_and_others(shared):
+    with gs.Cluster.from_hwloc(name="here") as this:
+        assert this.node("here")["cpus"] >= 1
+    with gs.Cluster.from_hwloc(synthetic="pack:2 numa:1 core:8 pu:2", count=3, name="s") as made:
+        assert made.names == ["s0", "s1", "s2"] and set(made.nodes.cpus) == {16.0}
+    machine = next(iter(sorted((shared / "data").glob("**/*.xml"))), None)
+    if machine is not None:
+        with gs.Cluster.from_hwloc(machine, count=2) as made:
+            assert len(made) == 2 and made.totals()["cpus"] > 0
+
+
+@pytest.mark.parametrize(
+    "arguments, error",
+    [
+        ({"xml": "/nonexistent.xml"}, gs.InputOutput),
+        ({"synthetic": "no such thing"}, gs.GangError),
+        ({"xml": "a", "synthetic": "b"}, gs.InvalidArgument),
+        ({"count": 0}, gs.OutOfRange),
+    ],
+)
+def test_hwloc_says_what_is_wrong(arguments, error):
+    with pytest.raises(error):
+        gs.Cluster.from_hwloc(**arguments)
+
+
+def test_tables_are_read_compressed_or_not(tmp_path):
+    text = "sn,cpu_milli,memory_mib,gpu,model,rack,zone\nopenb-1,96000,786432,2,T4,r1,\nopenb-2,500,1024,0,,r2,z\n"
+    plain, packed = tmp_path / "nodes.csv", tmp_path / "nodes.csv.gz"
+    plain.write_text(text)
+    packed.write_bytes(gzip.compress(text.encode()))
+    for path in (plain, packed):
+        with gs.Cluster.from_csv(path, levels=["rack"]) as made:
+            assert made.nodes.loc["openb-1"][["cpus", "mem_mib", "gpus", "gpu_model", "rack"]].tolist() == [
+                96.0, 786432.0, 2, "T4", "r1",
+            ]
+            assert made.to_dict()["nodes"][1]["labels"] == {"zone": "z"}
+            assert made.node("openb-2")["cpus"] == 0.5
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [("cpus,gpus\n1,1\n", 1), ("name,cpus\na,x\n", 2), ("name,cpus\na,1\nb,1,2\n", 3), ("name,gpus\na,1e999\n", 2)],
+)
+def test_a_bad_table_names_its_line(tmp_path, text, line):
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    with pytest.raises(gs.ParseError) as caught:
+        gs.Cluster.from_csv(path)
+    assert caught.value.line == line
+
+
+def test_the_openb_nodes_are_read(shared):
+    path = next(iter((shared / "data").glob("**/openb_node_list_gpu_node.csv*")), None)
+    if path is None:
+        pytest.skip("no openb data")
+    with gs.Cluster.from_csv(path) as made:
+        assert len(made) == 1213 and made.totals()["gpus"] == 6212
+
+
+# ---- described and changed --------------------------------------------------------------------
+
+
+def test_nodes_are_added_changed_and_removed(cluster):
+    number = cluster.add(name="x", cpus=2.5, topology={"rack": "r9"})
+    assert cluster.node_id("x") == number and cluster.node(number)["name"] == "x"
+    cluster.change("x", cpus=4, labels={"a": "b"})
+    assert cluster.node("x")["cpus"] == 4.0
+    assert cluster.to_dict()["nodes"][-1]["labels"] == {"a": "b"}
+    cluster.remove("x")
+    assert "x" not in cluster
+    with pytest.raises(gs.Stale):
+        cluster.node(number)
+
+
+def test_many_are_added_all_or_none(cluster):
+    with pytest.raises(gs.AlreadyExists) as caught:
+        cluster.add_many([{"name": "x"}, {"name": "n1"}])
+    assert caught.value.path.startswith("nodes[1]") and "x" not in cluster
+    assert len(cluster.add_many([{"name": "x"}, {"name": "y"}])) == 2 and cluster.add_many([]) == []
+
+
+def test_states_and_health_keep_work_away(cluster):
+    for name in cluster.names[1:]:
+        cluster.drain(name)
+    cluster.set_gpu_healthy("n0", 7, False)
+    assert cluster.node("n0")["gpu_unhealthy"] == [7]
+    assert cluster.fits(gpu=7) and not cluster.fits(gpu=8) and cluster.fits_ever(gpu=8)
+    cluster.resume("n1")
+    assert cluster.fits(gpu=8)
+    cluster.set_state("n2", "down")
+    again = cluster.copy()
+    assert again.nodes.state.tolist() == ["up"] * 2 + ["down"] + ["draining"] * 5
+    assert again.node("n0")["gpu_unhealthy"] == [7]
+    with pytest.raises(gs.InvalidArgument):
+        cluster.set_state("n0", "sleepy")
+    with pytest.raises(gs.NotFound):
+        cluster.drain("n77")
+
+
+def test_a_partition_may_become_exclusive(cluster):
+    for name in cluster.names:
+        cluster.change(name, partitions=["p"])
+    cluster.set_partition("p", "exclusive")
+    with pytest.raises(gs.NeverFits) as caught:
+        cluster.allocate(gpu=1)
+    assert caught.value.constraint == "partition"
+    assert cluster.copy().to_dict()["partitions"] == [{"name": "p", "mode": "exclusive"}]
+
+
+# ---- allocated on -----------------------------------------------------------------------------
+
+
+def test_a_gang_is_placed_whole_and_given_back(cluster):
+    with cluster.allocate(count=16, gpu=1, cpu=8, same="rack") as job:
+        assert len(job.tasks) == 16 and len(job.nodes) == 2 and job.info()["gpus"] == 16.0
+        assert cluster.totals()["gpu_free"] == 48.0
+        assert job.hosts("horovod") == "n0:8,n1:8" and job.hosts("mpi").splitlines()[0] == "n0 slots=8"
+        assert [a.id for a in cluster.allocations] == [job.id]
+        assert "16 tasks" in repr(job)
+    assert not job.alive and "released" in repr(job) and cluster.totals()["gpu_free"] == 64.0
+    with pytest.raises(gs.Stale):
+        job.release()
+    cluster.check()
+
+
+def test_refusals_say_why(cluster):
+    with pytest.raises(gs.NeverFits) as caught:
+        cluster.allocate(count=65, gpu=1)
+    assert (caught.value.name, caught.value.kind, caught.value.constraint) == ("GANG_ENEVER", 2, "kind")
+    cluster.allocate(count=60, gpu=1)
+    with pytest.raises(gs.DoesNotFit) as caught:
+        cluster.allocate(count=5, gpu=1)
+    assert not isinstance(caught.value, gs.NeverFits) and caught.value.code == -8
+    why = cluster.explain(count=5, gpu=1)
+    assert why.answer == "not now" and str(why) == str(caught.value) and why["groups"][0]["fit"] == 4
+    assert "groups" in why and len(why) > 3 and cluster.explain(gpu=1).answer == "fits now"
+
+
+def test_an_allocation_grows_and_shrinks(cluster):
+    job = cluster.allocate(count=20, min=2, gpu=1)
+    assert len(job.tasks) == 2
+    assert job.grow(5) == 5 and job.info()["tasks"] == 7
+    assert "could" in job.explain()[0] or job.explain()
+    job.shrink([task["task"] for task in job.tasks[2:4]])
+    assert job.info()["tasks"] == 5
+    with pytest.raises(gs.DoesNotFit) as caught:
+        job.shrink([task["task"] for task in job.tasks[:4]])
+    assert caught.value.constraint == "min"
+    with pytest.raises(gs.NotFound):
+        job.shrink([999])
+    assert job.grow(100) == 15
+    with pytest.raises(gs.OutOfRange):
+        job.grow()
+    cluster.check()
+
+
+def test_groups_have_names_and_shapes(cluster):
+    job = cluster.allocate(tasks=[{"name": "ps", "count": 2, "cpu": 4}, {"name": "worker", "count": 4, "gpu": 2}])
+    assert [task["group"] for task in job.tasks] == ["ps"] * 2 + ["worker"] * 4
+    assert job.hosts("plain", group=1).split() == [task["node"] for task in job.tasks[2:]]
+    with pytest.raises(gs.InvalidArgument):
+        job.hosts("yaml")
+
+
+@pytest.mark.parametrize(
+    "wanted, error, path",
+    [
+        ({"count": 0}, gs.OutOfRange, "count"),
+        ({"gpu": -1}, gs.OutOfRange, "gpu"),
+        ({"gpu": "one"}, gs.InvalidArgument, "gpu"),
+        ({"gqu": 1}, gs.InvalidArgument, "gqu"),
+        ({"same": "zone"}, gs.NotFound, "same"),
+        ({"where": "a = "}, gs.ParseError, "where"),
+        ({"tasks": [{"count": 1}, {}], "gpu": 1}, gs.NotFound, "gpu"),
+        ({"tasks": [{}, {"gpu": -1}]}, gs.OutOfRange, "tasks[1].gpu"),
+        ({"policy": "best"}, gs.InvalidArgument, "policy"),
+        ({"cpu": float("nan")}, gs.ParseError, ""),
+    ],
+)
+def test_a_wrong_request_names_its_place(cluster, wanted, error, path):
+    with pytest.raises(error) as caught:
+        cluster.allocate(**wanted)
+    assert caught.value.path == path
+    cluster.check()
+
+
+def test_a_request_is_used_again_and_by_others(cluster):
+    request = gs.Request(count=2, gpu=1)
+    assert cluster.allocate(request).info()["tasks"] == 2
+    assert cluster.allocate(request, count=3).info()["tasks"] == 3
+    assert cluster.allocate(request, min=1).info()["min"] == 1
+    assert cluster.allocate({"gpu": 2}, count=1).info()["gpus"] == 2.0
+    with gs.Cluster.uniform(1) as other:
+        assert other.allocate(request).nodes == ["n0"]
+    again = pickle.loads(pickle.dumps(request))
+    assert dict(again) == dict(request) and cluster.fits(again)
+
+
+def test_numbers_of_numpy_are_numbers(cluster):
+    import numpy as np
+
+    assert cluster.allocate(count=np.int64(2), gpu=np.float32(0.5)).info()["gpus"] == 1.0
+
+
+# ---- scores ------------------------------------------------------------------------------------
+
+
+def test_a_function_scores_nodes(cluster):
+    seen = []
+
+    def last(group, candidates):
+        seen.append((group, len(candidates), candidates.dtype.names))
+        return candidates["node"].astype("int64")
+
+    assert cluster.allocate(count=1, gpu=1, score=last).nodes == ["n7"]
+    assert seen[0] == (0, 8, ("node", "cpu_free", "memory_free", "gpu_free", "gpus_free", "tasks"))
+
+
+def test_what_a_score_raises_comes_out_and_nothing_is_taken(cluster):
+    def bad(group, candidates):
+        raise KeyError("mine")
+
+    for call in (cluster.allocate, cluster.fits, cluster.explain):
+        with pytest.raises(KeyError, match="mine") as caught:
+            call(gpu=1, score=bad)
+        assert caught.traceback[-1].name == "bad"
+    with pytest.raises(gs.InvalidArgument):
+        cluster.allocate(gpu=1, score=lambda group, candidates: [1.0])
+    with pytest.raises(ValueError):
+        cluster.allocate(gpu=1, score=lambda group, candidates: ["x"] * len(candidates))
+    assert cluster.totals()["gpu_free"] == 64.0
+    cluster.check()
+
+
+def test_a_score_lives_as_long_as_its_allocation_may_grow(cluster):
+    import gc
+
+    def make():
+        return cluster.allocate(gs.Request(count=4, min=1, gpu=1, score=lambda g, c: c["node"].astype("i8")))
+
+    job = make()
+    gc.collect()
+    assert job.grow(2) == 2 and job.nodes == ["n7"]
+
+
+# ---- snapshots ---------------------------------------------------------------------------------
+
+
+def test_a_snapshot_answers_what_if(cluster):
+    job = cluster.allocate(count=8, gpu=8)
+    with cluster.snapshot() as then:
+        assert len(then) == 8 and then.totals()["gpu_free"] == 0 and not then.fits(gpu=1)
+        then.release(job)
+        assert then.fits(count=64, gpu=1)
+        then.place(count=60, gpu=1)
+        assert not then.fits(count=5, gpu=1)
+        with pytest.raises(gs.DoesNotFit):
+            then.place(count=5, gpu=1)
+        then.set_state("n0", "down")
+        assert then.nodes.state["n0"] == "down" and cluster.node("n0")["state"] == "up"
+        with pytest.raises(gs.OutOfRange):
+            then.release(job)
+        with pytest.raises(gs.InvalidArgument):
+            then.set_state("n0", "gone")
+        then.retake()
+        assert then.totals()["gpu_free"] == 0
+        assert repr(then) == "<Snapshot, 8 nodes>"
+    assert repr(then) == "<Snapshot, closed>"
+
+
+# ---- shown -------------------------------------------------------------------------------------
+
+
+def test_text_and_html_tell_what_is_where(cluster):
+    cluster.allocate(count=9, gpu=1)
+    cluster.allocate(gpu=0.5)
+    cluster.set_gpu_healthy("n3", 0, False)
+    cluster.drain("n4")
+    text = str(cluster)
+    assert "9.5 of 64 GPUs used" in text and "n0 ■■■■■■■■" in text and "x□□□□□□□" in text and "draining" in text
+    html = cluster._repr_html_()
+    assert html.count("<g transform") == 8 and "http" not in html and "<script" not in html
+    assert "rack=r1" in html and repr(cluster).startswith("<Cluster: 8 nodes, 54.5 of 64 GPUs")
+
+
+def test_names_are_escaped_in_html():
+    with gs.Cluster([{"name": "<b>&", "gpus": 1}]) as made:
+        assert "<b>" not in made._repr_html_().replace("<b>Cluster</b>", "")
+
+
+def test_large_clusters_are_summed_up():
+    with gs.Cluster.uniform(2000, racks=50) as made:
+        assert "and 976 more" in made._repr_html_()
+        assert len(str(made).splitlines()) < 60
+
+
+def test_an_empty_cluster_is_fine():
+    with gs.Cluster() as made:
+        assert len(made) == 0 and made.nodes.empty and str(made) and made._repr_html_() and len(made.copy()) == 0
+        assert made.allocations == [] and not made.fits_ever(count=1)

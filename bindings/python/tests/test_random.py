@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random programs against the whole interface: they raise what they may, and never crash the interpreter.
+
+Each program runs with the books of the library checked at its end. A crash ends pytest itself, with the program in
+hypothesis' database; every other failure is printed with the code that repeats it.
+"""
+
+import copy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gangsched as gs
+
+#: What may come out of anything; whatever else does is a defect.
+ALLOWED = (gs.GangError, TypeError, ValueError, IndexError, KeyError, AttributeError, OverflowError, OSError)
+
+NAMES = st.sampled_from(["n0", "n1", "n2", "x", "", "nobody", "é", "a\0b", "\ud800", None, 0, -1, 2**64, 2**63, 1.5])
+NUMBERS = st.one_of(
+    st.integers(-3, 70),
+    st.sampled_from([0.25, 0.5, 1e9, -1.0, 2**31, 2**53, 2**63, -(2**63), 1e308, float("nan"), float("inf"), True, None, "3"]),
+)
+WORDS = st.sampled_from(["up", "down", "draining", "gone", "rack", "node", "island", "pack", "fgd", "host", "gpu", "", "q", "a"])
+PLAIN = st.one_of(NAMES, NUMBERS, WORDS, st.lists(NUMBERS, max_size=3), st.just({}), st.binary(max_size=3))
+
+REQUESTS = st.dictionaries(
+    st.sampled_from(["count", "min", "gpu", "cpu", "mem_mib", "same", "prefer", "policy", "exclusive", "where", "numa",
+                     "spread", "max_skew", "slice", "gpu_devices", "labels", "peers", "colour", "tasks"]),
+    PLAIN, max_size=5,
+)
+SANE = st.fixed_dictionaries({}, optional={
+    "count": st.integers(1, 20), "min": st.integers(0, 4), "gpu": st.sampled_from([0, 0.3, 1, 2, 8]),
+    "cpu": st.integers(0, 16), "same": st.sampled_from(["rack", "node", "island"]),
+    "policy": st.sampled_from(["pack", "spread", "topology", "fgd", "headroom"]), "exclusive": st.booleans(),
+})
+
+
+def attempt(function, *arguments, **keywords):
+    try:
+        return function(*arguments, **keywords)
+    except ALLOWED:
+        return None
+
+
+class ClusterProgram:
+    """A cluster, and steps that a random program may do with it and with what came of it."""
+
+    def __init__(self):
+        self.cluster = gs.Cluster.uniform(3, gpus=8, racks=2, island=4)
+        self.held, self.snapshots = [], []
+
+    def step(self, kind, request, name, number, word):
+        made = self.cluster
+        held = self.held[number % len(self.held)] if self.held and isinstance(number, int) else None
+        snapshot = self.snapshots[-1] if self.snapshots else None
+        actions = {
+            0: lambda: self.held.append(made.allocate(request)),
+            1: lambda: held and held.release(),
+            2: lambda: held and held.grow(number),
+            3: lambda: held and held.shrink([number]),
+            4: lambda: made.add({"name": name, "gpus": number, "topology": {"rack": word}}),
+            5: lambda: made.remove(name),
+            6: lambda: made.set_state(name, word),
+            7: lambda: made.change(name, cpus=number),
+            8: lambda: self.snapshots.append(made.snapshot()),
+            9: lambda: snapshot and snapshot.place(request),
+            10: lambda: snapshot and held and snapshot.release(held),
+            11: lambda: (made.explain(request), made.fits(request), made.fits_ever(request)),
+            12: lambda: (made.table(), str(made), made._repr_html_(), made.to_dict(), held and held.tasks),
+            13: lambda: made.set_gpu_healthy(name, number, bool(number)),
+            14: lambda: made.allocate(request, score=lambda group, rows: [number] * len(rows)),
+            15: lambda: held and (held.hosts(word), held.explain(number), repr(held)),
+            16: lambda: made.set_partition(name, word),
+            17: lambda: snapshot and (snapshot.close() if number == 3 else snapshot.totals()),
+            18: lambda: copy.copy(made.nodes).sum(numeric_only=True),
+            19: lambda: made.close() if number == 7 else None,
+        }
+        attempt(actions[kind % len(actions)])
+
+    def end(self):
+        if not self.cluster.closed:
+            self.cluster.check()
+            for held in self.held:
+                attempt(held.release)
+            self.cluster.check()
+            self.cluster.close()
+        for snapshot in self.snapshots:
+            snapshot.close()
+
+
+@given(st.lists(st.tuples(st.integers(0, 19), st.one_of(SANE, SANE, REQUESTS), NAMES, NUMBERS, WORDS), max_size=30))
+def test_random_programs_on_clusters(program):
+    world = ClusterProgram()
+    for step in program:
+        world.step(*step)
+    world.end()
+
+
+@given(st.recursive(PLAIN, lambda inner: st.dictionaries(st.sampled_from(
+    ["a", "b", "queues", "limit", "gpu", "name", "parent", "weight", "order", "guaranteed", "cells", "child", "users"]),
+    inner, max_size=4) | st.lists(inner, max_size=3), max_leaves=12))
+def test_random_values_as_queues_clusters_traces_and_requests(value):
+    for make in (gs.Queues, gs.Cluster.from_json, gs.Trace, gs.Request, gs.Trace.from_text):
+        made = attempt(make, value)
+        if isinstance(made, gs.Queues):
+            assert gs.Queues(made.to_dict()).to_dict() == made.to_dict()
+            str(made), made._repr_html_()
+        if isinstance(made, gs.Request):
+            with gs.Cluster.uniform(1) as cluster:
+                attempt(cluster.allocate, made)
+
+
+JOBS = st.lists(
+    st.fixed_dictionaries(
+        {"submit_s": st.integers(0, 300), "run_s": st.integers(0, 100)},
+        optional={"gpus": st.integers(0, 9), "tasks": st.integers(1, 4), "min": st.integers(1, 4), "limit_s": st.integers(0, 120),
+                  "priority": st.integers(-2, 2), "queue": st.sampled_from(["a", "b", "c"]), "user": st.sampled_from(["u", "v"])},
+    ),
+    max_size=25,
+)
+TREES = st.sampled_from([
+    None, {"a": {}, "b": {"limit": {"gpu": 4}}, "c": {"guaranteed": {"gpu": 8}}},
+    {"a": {"backfill": "easy"}, "b": {"order": "shortest", "preempt": "suspend", "grace_s": 5}, "c": {"max_running": 1}},
+    {"a": {"block": "strict", "order": "fifo"}, "b": {"order": "fair"}, "c": {"order": "least-served"}},
+])
+OPTIONS = st.fixed_dictionaries({}, optional={
+    "policy": st.sampled_from(["fifo", "sjf", "srtf", "las", "las-started", "queues"]), "know": st.sampled_from(["limit", "run", "predicted"]),
+    "tick_s": st.sampled_from([0, 7]), "pass_s": st.sampled_from([0, 11]), "restart_s": st.sampled_from([0, 3]),
+    "stop_s": st.sampled_from([0, 2]), "checkpoint_s": st.sampled_from([0, 10, float("inf")]), "node_mtbf_s": st.sampled_from([0, 200]),
+    "task_mtbf_s": st.sampled_from([0, 100]), "loss": st.sampled_from(["fail", "restart", "refill", "shrink", "count"]),
+    "place": st.sampled_from(["cluster", "consolidated"]),
+    "same_instant": st.sampled_from(["together", "one-by-one"]), "preemptible": st.sampled_from([None, True, False]),
+    "elastic": st.sampled_from([0, 0.7, 1]), "seed": st.integers(0, 3), "max_restarts": st.integers(0, 3),
+})
+
+
+@given(JOBS, TREES, OPTIONS, st.lists(st.tuples(st.integers(0, 14), SANE, NUMBERS, WORDS), max_size=12))
+def test_random_programs_on_sessions(jobs, tree, options, program):
+    for job in jobs:
+        job["min"] = min(job.get("min", 1), job.get("tasks", 1))
+    with gs.Cluster.uniform(2, gpus=4) as cluster, gs.Trace(jobs) as trace:
+        session = attempt(gs.Session, cluster, trace, tree, default_queue="a" if tree else None, **options)
+        if session is None:
+            return
+        with session:
+            for kind, request, number, word in program:
+                actions = {
+                    0: lambda: session.run(until_s=number),
+                    1: lambda: session.run(events=number),
+                    2: lambda: session.submit(request, run_s=number, queue=word if tree else None),
+                    3: lambda: session.cancel(number),
+                    4: lambda: session.hold(number),
+                    5: lambda: session.release(number),
+                    6: lambda: session.requeue(number),
+                    7: lambda: session.set_target(number, 1),
+                    8: lambda: session.set_time_limit(0, number),
+                    9: lambda: session.set_node("n1", word, number),
+                    10: lambda: (session.explain(number), session.job(number), str(session.queues)),
+                    11: lambda: session.result().jobs,
+                    12: lambda: session.add(trace, number),
+                    13: lambda: session.set_priority(number, 3),
+                    14: lambda: session.summary(warm_up_s=number),
+                }
+                attempt(actions[kind])
+                session.cluster.check()
+            session.run(events=3000)
+            result = session.result()
+            session.cluster.check()
+            assert len(result.jobs) == session.info.jobs
+            if session.info.events < 2000:
+                with session.fork() as other:
+                    assert other.info[1:] == session.info[1:]
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(name for name in dir(gs.lib) if name.endswith(("_name", "_strerror")))),
+                          st.integers(-(2**31), 2**31 - 1)), max_size=10))
+def test_names_of_any_number(calls):
+    for name, number in calls:
+        function = getattr(gs.lib, name)
+        if "trace_format" in name or "why" in name or "policy" in name or "result" in name or "strerror" in name:
+            found = function(number)
+            assert found == gs.ffi.NULL or isinstance(gs.ffi.string(found), bytes)
+
+
+@pytest.mark.parametrize("name", ["Cluster", "Session", "Trace", "Snapshot"])
+def test_objects_that_were_never_made(name):
+    """``__new__`` alone gives an object without anything in it: using it raises, and does not crash."""
+    kind = getattr(gs, name)
+    thing = kind.__new__(kind)
+    for member in ("close", "_held", "__len__"):
+        with pytest.raises(AttributeError):
+            value = getattr(thing, member)()
+            value.__enter__()

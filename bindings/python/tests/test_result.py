@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results: summaries, tables, pictures, exports; comparisons and sweeps; published schedules."""
+
+import concurrent.futures
+import csv
+import gzip
+import json
+import math
+import os
+import pickle
+import time
+
+import pytest
+
+import gangsched as gs
+
+
+@pytest.fixture(scope="module")
+def trace():
+    rows = [{"submit_s": 5 * i, "run_s": 40 + 7 * (i % 9), "gpus": 1 + i % 8, "user": "u%d" % (i % 3)} for i in range(60)]
+    return gs.Trace([{"job": "j%d" % i, **row} for i, row in enumerate(rows)])
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    return gs.Cluster.uniform(nodes=2, gpus=8)
+
+
+@pytest.fixture(scope="module")
+def result(cluster, trace):
+    return gs.simulate(cluster, trace)
+
+
+def test_a_summary_agrees_with_the_tables(result):
+    summary, table = result.summary(), result.jobs
+    assert summary["jobs"] == 60 == len(result) == len(table) and set(table.end) == {"success"}
+    assert summary["jct_s"]["mean"] == pytest.approx(table.jct_s.mean())
+    assert summary["wait_s"]["max"] == pytest.approx((table.start_s - table.submit_s).max())
+    slow = (table.jct_s / table.run_s.clip(lower=10)).clip(lower=1)
+    assert summary["bounded_slowdown"]["mean"] == pytest.approx(slow.mean())
+    assert summary["makespan_s"] == table.end_s.max()
+    rows = result.allocations
+    used = (rows.gpus * (rows.end_s - rows.begin_s)).sum()
+    assert used == pytest.approx((table.gpus * table.run_s).sum())
+    assert result.column("slowdown") == pytest.approx((table.jct_s / table.run_s).to_numpy())
+    with pytest.raises(gs.NotFound):
+        result.column("colour")
+
+
+def test_a_summary_may_leave_jobs_out(result):
+    assert result.summary(user="u1")["jobs"] == 20 and result.summary(warm_up_s=100)["jobs"] == 40
+    assert result.summary(tau_s=1000)["bounded_slowdown"]["p50"] == 1.0
+    with pytest.raises(gs.NotFound):
+        result.summary(user="nobody")
+    changed = result.summary()
+    changed["jct_s"]["mean"] = 0
+    assert result.summary()["jct_s"]["mean"] > 0
+
+
+def test_nobody_is_where_others_are(result):
+    rows = result.allocations
+    for _, node in rows.groupby("node"):
+        for device in range(8):
+            mine = node[(node.devices.to_numpy() >> device & 1) == 1].sort_values("begin_s")
+            assert (mine.begin_s.to_numpy()[1:] >= mine.end_s.to_numpy()[:-1]).all()
+    assert set(rows.job) == set(result.names) and (rows.tasks == 1).all()
+
+
+def test_the_timeline_is_the_sum_of_the_allocations(result):
+    table, rows = result.timeline, result.allocations
+    for at in table.at_s[::7]:
+        there = rows[(rows.begin_s <= at) & (rows.end_s > at)]
+        assert table[table.at_s == at].gpus.iloc[-1] == there.gpus.sum()
+
+
+def test_recording_may_be_left_out(cluster, trace):
+    result = gs.simulate(cluster, trace, record=())
+    assert result.allocations.empty and result.timeline.empty and len(result.jobs) == 60
+    for draw in (result.plot, result.gantt):
+        with pytest.raises(gs.InvalidArgument):
+            draw()
+
+
+def test_the_same_input_gives_the_same_output(cluster, trace):
+    options = {"node_mtbf_s": 500.0, "node_repair_s": 50.0, "task_mtbf_s": 300.0, "loss": "restart", "policy": "srtf"}
+    first, second, other = (gs.simulate(cluster, trace, seed=seed, **options) for seed in (1, 1, 2))
+    assert first.jobs.equals(second.jobs) and first.allocations.equals(second.allocations)
+    assert not first.jobs.equals(other.jobs) and first.summary()["failures"] > 0
+
+
+def test_it_tells_why_a_job_waited(result):
+    waited = result.jobs[result.jobs.start_s > result.jobs.submit_s + 20].iloc[0]
+    why = result.explain(waited.job, waited.submit_s + 10)
+    assert why["state"] == "pending" and "gpu" in str(why)
+    assert str(result.explain(waited.job, waited.start_s)) == "it is running"
+    assert "not come" in str(result.explain(59, 0))
+    with pytest.raises(gs.NotFound):
+        result.explain("nobody", 0)
+    with result.session(at_s=50) as session:
+        assert session.now_s == 50.0
+        session.run()
+        assert session.result().jobs.equals(result.jobs)
+
+
+def module_policy(view):
+    return view.run_s
+
+
+def test_it_is_pickled_with_what_it_takes_to_explain(cluster, trace, result):
+    again = pickle.loads(pickle.dumps(result))
+    assert again.jobs.equals(result.jobs) and again.summary() == result.summary()
+    assert str(again.explain("j20", 110)) == str(result.explain("j20", 110))
+    with_function = pickle.loads(pickle.dumps(gs.simulate(cluster, trace, policy=module_policy)))
+    assert with_function.explain(3, 20) is not None
+    without = pickle.loads(pickle.dumps(gs.simulate(cluster, trace, policy=lambda view: view.run_s)))
+    assert len(without.jobs) == 60
+    with pytest.raises(gs.NotSupported, match="policy"):
+        without.explain(3, 20)
+
+
+def test_a_session_with_a_history_is_explained_too(cluster, trace):
+    with gs.Session(cluster, trace) as session:
+        session.run(until_s=30)
+        session.set_node("n0", "down")
+        extra = session.submit(gpu=8, run_s=100, name="extra")
+        session.run(events=10)
+        session.run()
+        result = session.result()
+    assert result.jobs.job[extra] == "extra"
+    assert result.explain("extra", 31)["state"] in ("pending", "running")
+
+
+# ---- pictures and files ------------------------------------------------------------------------
+
+
+def test_pictures_are_drawn(result, tmp_path):
+    from matplotlib import pyplot
+
+    for name, draw in {
+        "plot": result.plot,
+        "gantt": lambda: result.gantt(color="user"),
+        "part": lambda: result.gantt(color="job", nodes=["n1"], begin_s=50, end_s=100),
+        "cdf": lambda: result.cdf("jct_s", label="fifo"),
+    }.items():
+        draw()
+        path = tmp_path / (name + ".png")
+        pyplot.savefig(path)
+        pyplot.close("all")
+        assert path.stat().st_size > 5000
+    with pytest.raises(gs.NotFound):
+        result.gantt(nodes=["n9"])
+    with pytest.raises(gs.InvalidArgument):
+        result.gantt(color="taste")
+    assert "<table" in result._repr_html_()
+
+
+def test_a_large_gantt_is_drawn_soon():
+    from matplotlib import pyplot
+
+    jobs = gs.Trace([{"submit_s": i, "run_s": 900, "gpus": 1 + i % 4} for i in range(20000)])
+    result = gs.simulate(gs.Cluster.uniform(400), jobs)
+    begin = time.process_time()
+    result.gantt(color="user").figure.canvas.draw()
+    took = time.process_time() - begin
+    pyplot.close("all")
+    assert took < 2.0, took
+
+
+def test_cores_get_lanes_of_their_own():
+    from gangsched.lanes import lanes
+
+    jobs = gs.Trace([{"submit_s": i, "run_s": 5 + i % 3, "tasks": 1 + i % 4, "cpu": 1} for i in range(200)])
+    with gs.Cluster([{"name": "a", "cpus": 16}]) as made:
+        result = gs.simulate(made, jobs)
+    shown = lanes(result)
+    assert shown.total <= 16
+    taken = {}
+    for begin, end, low, high in sorted(zip(shown.begin_s, shown.end_s, shown.low, shown.high)):
+        for lane in range(low, high):
+            assert taken.get(lane, -1) <= begin
+            taken[lane] = end
+    width = {}
+    for job, low, high in zip(shown.job, shown.low, shown.high):
+        width[job] = width.get(job, 0) + high - low
+    assert width == {i: 1 + i % 4 for i in range(200)}
+
+
+def test_devices_are_cut_into_runs():
+    import numpy
+
+    from gangsched.lanes import _of_devices
+
+    which, low, high = _of_devices(numpy.array([0b1011, 0, 2**64 - 1, 1 << 63], dtype="u8"))
+    assert sorted(zip(which.tolist(), low.tolist(), high.tolist())) == [(0, 0, 2), (0, 3, 4), (2, 0, 64), (3, 63, 64)]
+
+
+def test_perfetto_gets_a_slice_a_device(result, tmp_path):
+    path = tmp_path / "trace.json.gz"
+    result.to_perfetto(path)
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    slices = [event for event in events if event["ph"] == "X"]
+    devices = sum(bin(mask).count("1") for mask in result.allocations.devices)
+    assert len(slices) == devices >= sum(1 + i % 8 for i in range(60)) and slices[0]["args"]["user"] == "u0"
+    assert {event["args"]["name"] for event in events if event["name"] == "process_name"} == {"n0", "n1"}
+
+
+def test_batsim_gets_its_columns(cluster, trace, tmp_path):
+    path = tmp_path / "jobs.csv"
+    gs.simulate(cluster, trace, max_moves=-1).to_batsim(path)
+    rows = list(csv.DictReader(path.open()))
+    assert len(rows) == 60 and rows[0]["final_state"] == "COMPLETED_SUCCESSFULLY"
+    for row in rows:
+        count = 0
+        for part in row["allocated_resources"].split():
+            low, _, high = part.partition("-")
+            count += int(high or low) - int(low) + 1
+        assert count == int(row["requested_number_of_resources"])
+        assert float(row["turnaround_time"]) == float(row["waiting_time"]) + float(row["execution_time"])
+
+
+# ---- many simulations --------------------------------------------------------------------------
+
+
+def test_policies_are_compared(cluster, trace):
+    from matplotlib import pyplot
+
+    found = gs.compare(["fifo", "sjf", module_policy], cluster, trace)
+    table = found.table
+    assert list(found) == ["fifo", "sjf", "module_policy"] and table.loc["sjf"].equals(table.loc["module_policy"].rename("sjf"))
+    assert table.wait_s_mean["sjf"] < table.wait_s_mean["fifo"]
+    found.cdf("jct_s")
+    found.plot()
+    pyplot.close("all")
+    assert "sjf" in found._repr_html_() and repr(found) == "<Comparison: fifo, sjf, module_policy>"
+    tree = gs.Queues({"q": {}})
+    found = gs.compare({"loose": {}, "strict": {"queues": tree.everywhere(block="strict")}}, cluster, trace, tree, executor=2)
+    assert found["strict"].summary()["wait_s"]["mean"] != found["loose"].summary()["wait_s"]["mean"]
+
+
+def square(x, y=0):
+    return {"square": x * x, "sum": x + y}
+
+
+def fail_at(x):
+    if x == 3:
+        raise KeyError("three")
+    return x
+
+
+def die_once(x, folder):
+    if x == 2:
+        try:
+            os.mkdir(os.path.join(folder, "died"))
+        except FileExistsError:
+            return x
+        os._exit(1)
+    return x
+
+
+@pytest.mark.parametrize("executor", [None, 2, "threads", "processes"])
+def test_a_sweep_is_the_same_everywhere(executor):
+    pools = {"threads": concurrent.futures.ThreadPoolExecutor, "processes": concurrent.futures.ProcessPoolExecutor}
+    with (pools[executor](2) if executor in pools else concurrent.futures.ThreadPoolExecutor(1)) as pool:
+        where = pool if executor in pools else executor
+        found = gs.sweep(square, {"x": [1, 2, 3], "y": (10, 20)}, executor=where)
+        assert [(row.x, row.y, row.square) for row in found.table.itertuples()] == [
+            (1, 10, 1), (1, 20, 1), (2, 10, 4), (2, 20, 4), (3, 10, 9), (3, 20, 9),
+        ]
+        assert len(found) == 6 and found.values[5]["sum"] == 23
+        with pytest.raises(KeyError, match="three"):
+            gs.sweep(fail_at, {"x": range(6)}, executor=where)
+
+
+def test_a_process_that_dies_costs_nothing_but_time(tmp_path):
+    found = gs.sweep(die_once, [{"x": x, "folder": str(tmp_path)} for x in range(6)], executor=2)
+    assert found.values == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_sweep_says_what_it_cannot_run_on():
+    for executor in ("cluster", 0, True):
+        with pytest.raises(gs.InvalidArgument):
+            gs.sweep(square, {"x": [1]}, executor=executor)
+    assert gs.sweep(square, [], executor=None).values == []
+
+
+# ---- published schedules -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("column, options", [
+    ("wait_easy", {}),
+    ("wait_easy_clair", {"know": "run"}),
+    ("wait_easysjbf", {"backfill_order": "shortest"}),
+])
+def test_kth_waits_as_published(shared, column, options):
+    path = shared / "data" / "swf_sc15" / "KTH-SP2.csv.gz"
+    know = options.pop("know", "limit")
+    queue = {"order": "fifo", "backfill": "easy", **options}
+    with gs.Trace.read(path) as log, gs.Cluster([{"name": "kth", "cpus": 100}]) as machine:
+        result = gs.simulate(machine, log, {"q": queue}, know=know, same_instant="one-by-one", record=())
+    expected = [float(row[column]) for row in csv.DictReader(gzip.open(path, "rt"))]
+    waits = (result.jobs.start_s - result.jobs.submit_s).tolist()
+    assert math.isclose(sum(waits), sum(expected)) and waits == expected

@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions: stopped, looked at, changed, gone on with; functions of Python; Ctrl-C; threads and forks."""
+
+import _thread
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import gangsched as gs
+
+
+def jobs(count, **fields):
+    """So many jobs, one every ten seconds, each of a minute."""
+    return gs.Trace([{"submit_s": 10 * i, "run_s": 60, "tasks": 1, "gpus": 4, **fields} for i in range(count)])
+
+
+@pytest.fixture
+def cluster():
+    with gs.Cluster.uniform(nodes=2, gpus=8) as made:
+        yield made
+
+
+def done(session):
+    session.run()
+    return session.summary()
+
+
+def test_a_session_runs_in_slices_as_it_would_at_once(cluster):
+    with gs.Session(cluster, jobs(40)) as whole, gs.Session(cluster, jobs(40)) as slices:
+        expected = done(whole)
+        assert slices.run(until_s=100)[:2] == ("until", 100.0)
+        assert slices.run(events=5).why == "events"
+        assert slices.run(until_s=200.5).now_s == 200.5
+        slices.run(seconds=0.01)
+        assert done(slices) == expected and slices.info.ended == 40 == len(slices)
+        assert slices.run().why == "done"
+
+
+def test_what_happens_can_be_seen_as_it_does(cluster):
+    seen = []
+    with gs.Session(cluster, jobs(6), on_event=seen.append, events=True) as session:
+        session.run()
+        assert session.events() == seen and session.events() == []
+    assert [event.what for event in seen[:2]] == ["submitted", "started"] and seen[1].job == 0
+    assert [event.end for event in seen if event.what == "ended"] == ["success"] * 6
+    with gs.Session(cluster) as silent, pytest.raises(gs.InvalidArgument):
+        silent.events()
+
+
+def test_a_job_tells_where_it_is_and_why_it_waits(cluster):
+    with gs.Session(cluster, jobs(8)) as session:
+        session.run(until_s=45)
+        assert session.job(0)["state"] == "running" and session.job(0)["start_s"] == 0.0
+        assert session.job(4)["state"] == "pending" and session.job(4)["start_s"] is None
+        why = session.explain(4)
+        assert why["state"] == "pending" and why["reasons"][0]["reason"] == "room" and "gpu" in str(why)
+        assert str(session.explain(0)) == "it is running" and "not come" in str(session.explain(7))
+        session.run()
+        assert str(session.explain(4)) == "it has ended: success"
+        assert session.names() == [str(i) for i in range(8)] and session.find("3") == 3
+        for wrong in ("nobody", 8, -1):
+            with pytest.raises(gs.NotFound):
+                session.job(wrong)
+
+
+def test_jobs_and_nodes_are_changed_between_runs(cluster):
+    with gs.Session(cluster, jobs(4)) as session:
+        session.run(until_s=25)
+        extra = session.submit(count=2, gpu=2, run_s=30, name="extra")
+        assert extra == 4 and session.job("extra")["tasks"] == 2
+        session.cancel(0)
+        session.set_node("n1", "down", at_s=40)
+        session.set_node("n1", "up", at_s=300)
+        late = session.submit(count=2, gpu=8, run_s=5)
+        session.hold(late)
+        session.run(until_s=200)
+        assert session.job(0)["end"] == "cancelled" and session.job("extra")["end"] == "success"
+        assert session.cluster.node("n1")["state"] == "down" and session.job(late)["state"] == "pending"
+        session.run(until_s=400)
+        assert session.explain(late)["class"] == "held"
+        session.release(late)
+        session.run()
+        assert session.job(late)["end"] == "success"
+        with pytest.raises(gs.NeverFits):
+            session.submit(gpu=9, run_s=1)
+        with pytest.raises(gs.OutOfRange):
+            session.submit(gpu=1, run_s=-1)
+        with pytest.raises(gs.NotFound):
+            session.set_node("n7", "down")
+
+
+def test_commands_reach_the_scheduler(cluster):
+    long = jobs(3, run_s=1000)
+    with gs.Session(cluster, long) as session:
+        session.run(until_s=100)
+        session.set_priority(0, 5)
+        session.set_time_limit(1, 200)
+        session.requeue(2)
+        session.set_target(0, -1)
+        session.run()
+        assert session.job(1)["end"] == "timeout" and session.job(2)["starts"] == 2
+    with gs.Session(cluster, long) as session, pytest.raises(gs.NotFound):
+        session.cancel(2)
+
+
+def test_a_fork_goes_its_own_way(cluster):
+    with gs.Session(cluster, jobs(20), seed=3) as session:
+        session.run(until_s=55)
+        session.run(events=3)
+        session.submit(gpu=1, run_s=500)
+        session.cancel(2)
+        session.run(until_s=100)
+        with session.fork() as other, session.fork(policy="srtf") as another:
+            assert other.info == session.info and other.result().jobs.equals(session.result().jobs)
+            other.set_node("n0", "down")
+            assert done(other)["makespan_s"] > done(session)["makespan_s"]
+            another.run()
+            assert another.info.ended == 21
+
+
+def test_the_cluster_of_a_session_is_its_own(cluster):
+    held = cluster.allocate(count=2, gpu=8)
+    with gs.Session(cluster, jobs(4)) as session:
+        session.set_node("n0", "down")
+        assert done(session)["jobs"] == 4 and cluster.node("n0")["state"] == "up"
+    assert held.alive and cluster.totals()["gpu_free"] == 0
+
+
+def test_queues_tell_what_they_use(cluster):
+    tree = {"a": {"guaranteed": {"gpu": 8}, "queues": {"x": {}, "y": {}}}, "b": {"limit": {"gpu": 4}}}
+    trace = gs.Trace([{"submit_s": i, "run_s": 100, "gpus": 4, "queue": q} for i, q in enumerate("xybxb")])
+    with gs.Session(cluster, trace, tree) as session:
+        session.run(until_s=10)
+        use = session.queues
+        assert list(use) == ["a", "b", "x", "y"] and use["b"]["kinds"]["gpu"]["used"] == 4 and use["b"]["pending"] == 1
+        assert use["b"]["kinds"]["gpu"]["limit"] == 4 and use.table.loc["a", "gpu_used"] == 12
+        assert "gpu ██████████ 4/" in str(use) and "<svg" in use._repr_html_() and "<svg" in session._repr_html_()
+        assert session.explain(4)["reasons"][0]["reason"] == "limit"
+    with pytest.raises(gs.NotFound):
+        gs.Session(cluster, trace, {"only": {}, "two": {}})
+    with gs.Session(cluster, trace, {"only": {}, "two": {}}, default_queue="two") as session:
+        assert done(session)["jobs"] == 5
+
+
+@pytest.mark.parametrize(
+    "options, path",
+    [
+        ({"colour": 1}, "colour"),
+        ({"know": "all"}, "know"),
+        ({"tick_s": "x"}, "tick_s"),
+        ({"tick_s": -1}, "tick_ns"),
+        ({"tick_s": float("inf")}, "tick_s"),
+        ({"max_restarts": 1.5}, "max_restarts"),
+        ({"elastic": -1}, "elastic"),
+        ({"policy": "best"}, "policy"),
+        ({"score_mode": "both"}, "score_mode"),
+        ({"record": "everything"}, "record"),
+        ({"queues": {"a": {"limit": {"gpu": -5}}}}, "a.limit.gpu"),
+        ({"queues": {"a": {}}, "default_queue": "b"}, "default_queue"),
+        ({"loss": "hope"}, "loss"),
+        ({"seed": "x"}, "seed"),
+    ],
+)
+def test_a_wrong_option_is_named(cluster, options, path):
+    with pytest.raises(gs.GangError) as caught:
+        gs.Session(cluster, **options)
+    assert caught.value.path == path
+
+
+def test_everything_a_simulation_may_be_told_can_be_said(cluster):
+    """A new member of the structs, or a new policy, needs a word here."""
+    from gangsched import options
+
+    def members(struct):
+        return {name for name, _ in gs.ffi.typeof("struct " + struct).fields} - {"size", "mem"}
+
+    said = {"sched", "queues", "queue_count", "default_queue", "seed", "policy", "record", "elastic_milli", "preemptible"}
+    said |= {*options._TIMES.values(), *options._WORDS, *options._FLAGS, *options._NUMBERS}
+    assert {name for name in members("gang_sim_opts") - said if not name.startswith("reserved")} == set()
+    said = {"default_queue", "rules", "rule_count", "rule_size", "excluded_kinds", "excluded_kind_count", "half_life_ns"}
+    said |= {"refused_ns", *options._SCHED_NUMBERS, *options._SCHED_FLAGS}
+    assert {name for name in members("gang_sched_opts") - said if not name.startswith("reserved")} == set()
+    for table, prefix in ((options.POLICIES, "POLICY"), (options.KNOW, "KNOW"), (options.PLACE, "PLACE"), (options.RECORD, "RECORD")):
+        known = {getattr(gs.lib, name) for name in dir(gs.lib) if name.startswith("GANG_SIM_%s_" % prefix)}
+        assert set(table.values()) == known
+    for policy in options.POLICIES:
+        for place in options.PLACE:
+            assert gs.simulate(cluster, jobs(12), policy=policy, place=place, record=()).info.ended == 12
+
+
+# ---- functions of Python -------------------------------------------------------------------------
+
+
+def test_policies_in_python_do_as_those_in_c(cluster):
+    # All come at once, and each takes all there is: the order is the policy's.
+    lengths = [50, 20, 90, 10, 70]
+    trace = gs.Trace([{"submit_s": 0, "run_s": run, "tasks": 2, "gpus": 8} for run in lengths])
+
+    def order(**arguments):
+        result = gs.simulate(cluster, trace, **arguments)
+        return result.jobs.sort_values("start_s").run_s.tolist()
+
+    for policy in ("sjf", lambda view: view.run_s, gs.per_job(lambda job: job.run_s)):
+        assert order(policy=policy) == sorted(lengths)
+    assert order(policy=lambda view: -view.run_ns.astype(float)) == sorted(lengths, reverse=True)
+    assert order(policy="fifo") == lengths
+
+
+def test_a_view_has_all_columns_and_is_over_afterwards(cluster):
+    kept = []
+
+    def policy(view):
+        kept.append((view, view.run_s))
+        assert set("index submit_ns run_s left_s served_s gpus cpus tasks queue running".split()) <= set(dir(view))
+        for name in dir(view):
+            if not name.startswith("_") and not name.startswith("now"):
+                assert getattr(view, name).shape == (len(view),), name
+        return view.submit_s
+
+    gs.simulate(cluster, jobs(5), policy=policy)
+    view, lengths = kept[-1]
+    assert lengths.tolist() == [60.0] * len(lengths)
+    view.__dict__.pop("run_s")
+    with pytest.raises(gs.Closed):
+        view.run_s
+    with pytest.raises(AttributeError):
+        view.colour
+    with pytest.raises(gs.Closed):
+        gs.per_job(lambda job: 0)(view)
+
+
+@pytest.mark.parametrize(
+    "policy, error",
+    [
+        (lambda view: 1 / 0, ZeroDivisionError),
+        (lambda view: view.run_s[:-1], gs.InvalidArgument),
+        (lambda view: [1.0] * (len(view) + 1), gs.InvalidArgument),
+        (lambda view: ["x"] * len(view), TypeError),
+        (lambda view: None, gs.GangError),
+        (lambda view: view.colour, AttributeError),
+        (gs.per_job(lambda job: job.colour), AttributeError),
+    ],
+)
+def test_what_a_policy_raises_comes_out_and_all_is_consistent(cluster, policy, error):
+    failing = {"on": True}
+
+    def sometimes(view):
+        return policy(view) if failing["on"] and view.now_s >= 20 else view.submit_s
+
+    with gs.Session(cluster, jobs(10), policy=sometimes) as session:
+        with pytest.raises(error) as caught:
+            session.run()
+        assert {"sometimes", "write_scores"} & {entry.name for entry in caught.traceback}
+        assert session.now_s == 20.0
+        with pytest.raises(error):
+            session.run()
+        failing["on"] = False
+        assert done(session)["jobs"] == 10
+        session.cluster.check()
+
+
+def test_what_other_functions_raise_comes_out(cluster):
+    def fail(*arguments):
+        raise KeyError("mine")
+
+    elastic = gs.Trace([{"submit_s": 0, "run_s": 60, "tasks": 4, "min": 1, "gpus": 8}])
+    for arguments in ({"on_event": fail}, {"speed": fail}):
+        with gs.Session(cluster, elastic, **arguments) as session:
+            with pytest.raises(KeyError, match="mine"):
+                session.run()
+            session.cluster.check()
+
+
+@pytest.mark.parametrize("checkpoint, end", [(0, 110.0), (20, 120.0), (float("inf"), 160.0)])
+def test_work_is_lost_since_the_last_checkpoint(cluster, checkpoint, end):
+    whole = gs.Trace([{"submit_s": 0, "run_s": 100, "tasks": 2, "gpus": 8}])
+    with gs.Session(cluster, whole, checkpoint_s=checkpoint, loss="restart") as session:
+        session.set_node("n1", "down", at_s=50)
+        session.set_node("n1", "up", at_s=60)
+        session.run()
+        assert session.job(0)["end_s"] == end and session.job(0)["failures"] == 1
+
+
+def test_speed_and_restart_are_asked(cluster):
+    elastic = gs.Trace([{"submit_s": 0, "run_s": 60, "tasks": 4, "min": 1, "gpus": 8}])
+    result = gs.simulate(cluster, elastic, speed=lambda index, tasks, count: 0.1)
+    assert result.jobs.jct_s[0] == 600.0
+    assert gs.simulate(cluster, elastic).jobs.jct_s[0] == 120.0
+    asked = []
+
+    def restart(index, gpus):
+        asked.append((index, gpus))
+        return 30
+
+    with gs.Session(cluster, jobs(1, run_s=100), restart=restart) as session:
+        session.run(until_s=50)
+        session.requeue(0)
+        session.run()
+        assert asked == [(0, 4.0)] and session.job(0)["end_s"] == 130.0
+
+
+def test_callbacks_may_look_but_not_meddle(cluster):
+    errors = []
+
+    def look(event):
+        assert session.info.jobs == 5 and len(session.names()) == 5 and session.cluster.totals()["gpus"] == 16
+        session.job(max(event.job, 0))
+        for call in (session.run, lambda: session.submit(gpu=1, run_s=1), lambda: session.add(jobs(1))):
+            try:
+                call()
+            except gs.Busy as error:
+                errors.append(error)
+
+    with gs.Session(cluster, jobs(5), on_event=look) as session:
+        session.run()
+        assert len(errors) == 3 * 15 and session.info.ended == 5
+
+
+def test_closing_inside_a_callback_takes_effect_afterwards(cluster):
+    session = gs.Session(cluster, jobs(5), on_event=lambda event: session.close())
+    assert session.run().ended == 5
+    assert session.closed and session.cluster.closed
+
+    def score(group, candidates):
+        other.close()
+        return candidates["gpus_free"]
+
+    other = gs.Cluster.uniform(1)
+    other.allocate(gpu=1, score=score)
+    assert other.closed
+
+
+# ---- Ctrl-C, time, threads, forks ----------------------------------------------------------------
+
+
+def long_trace():
+    return gs.Trace([{"submit_s": i, "run_s": 50, "gpus": 1 + i % 8} for i in range(60000)])
+
+
+def test_control_c_stops_and_it_goes_on(cluster):
+    def press():
+        time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with gs.Session(cluster, long_trace()) as session:
+        thread = threading.Thread(target=press)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            session.run()
+            pytest.skip("it was over before")
+        thread.join()
+        stopped = session.info
+        assert 0 < stopped.ended < 60000
+        with session.fork() as other:  # in the very same place
+            assert other.info[1:] == stopped[1:]
+        assert 1000 <= session.run(events=1000).events - stopped.events < 1010
+        session.cluster.check()
+
+
+def test_control_c_gives_the_partial_result_of_simulate(cluster):
+    def policy(view):
+        if view.now_s >= 1000:
+            _thread.interrupt_main()
+        return view.submit_s
+
+    result = gs.simulate(cluster, jobs(1000), policy=policy)
+    assert result.interrupted and 0 < result.info.ended < 1000 and "interrupted" in repr(result)
+
+
+def test_a_run_is_bounded_in_real_time(cluster):
+    with gs.Session(cluster, long_trace()) as session:
+        begin = time.monotonic()
+        info = session.run(seconds=0.1)
+        assert info.why == "seconds" and time.monotonic() - begin < 2.0
+        with pytest.raises(gs.InvalidArgument):
+            session.run(events=0)
+
+
+def test_a_bar_is_drawn(cluster, capsys):
+    with gs.Session(cluster, jobs(20)) as session:
+        session.run(progress=True)
+    assert "20/20" in capsys.readouterr().err
+
+
+def test_threads_take_turns_on_a_session_and_its_trace(cluster):
+    trace, found = jobs(300), []
+
+    def work():
+        found.append(gs.simulate(cluster, trace).summary())
+        trace.to_dataframe()
+
+    with gs.Session(cluster, trace) as session:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        threads += [threading.Thread(target=lambda: session.run(events=100)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert session.info.events >= 400 and done(session) == found[0]
+    assert all(summary == found[0] for summary in found) and len(found) == 4
+
+
+def test_a_child_goes_on_from_where_its_parent_was(cluster):
+    with gs.Session(cluster, jobs(30)) as session:
+        session.run(until_s=100)
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.write(write, repr(done(session)).encode())
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        assert os.read(read, 100000).decode() == repr(done(session))
+        os.close(read)
+        os.close(write)
+
+
+def test_whatever_is_done_with_a_closed_session_raises(cluster):
+    session = gs.Session(cluster, jobs(2))
+    session.close()
+    session.close()
+    arguments = {
+        "add": (jobs(1),), "set_node": ("n0", "up"), "set_priority": (0, 1), "set_target": (0, 1), "set_time_limit": (0, 1),
+        **{name: (0,) for name in ("hold", "release", "cancel", "requeue", "job", "explain", "find")},
+    }
+    names = {name for name in dir(gs.Session) if not name.startswith("_")} - {"close", "closed", "submit"}
+    for name in sorted(names):
+        with pytest.raises(gs.Closed):
+            value = getattr(session, name)
+            value(*arguments.get(name, ()))
+    with pytest.raises(gs.Closed):
+        session.submit(run_s=1)
+    assert repr(session) == "<Session, closed>" and len(names) > 15

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces: read, made, changed, as tables, written."""
+
+import bz2
+import gzip
+import lzma
+import math
+import pickle
+
+import pytest
+
+import gangsched as gs
+from gangsched.trace import formats
+
+JOBS = [
+    {"job": "a", "submit_s": 0, "run_s": 60, "queue": "q", "user": "u", "limit_s": 100, "tasks": 2, "gpus": 1, "cpu": 4},
+    {"job": "b", "submit_s": 1.5, "run_s": 0.25, "priority": 7, "preemptible": False, "tasks": 1, "cpu": 0.5, "mem_mib": 100},
+    {"job": "c", "submit_s": 3, "run_s": 5, "groups": [{"group": "ps", "tasks": 1, "cpu": 1}, {"group": "w", "tasks": 4, "gpus": 2}]},
+]
+
+
+@pytest.fixture
+def trace():
+    with gs.Trace(JOBS) as made:
+        yield made
+
+
+def test_jobs_come_back_as_they_were_given(trace):
+    assert len(trace) == 3 and bool(trace) and trace.format == "jsonl" and trace.skipped == 0
+    found = list(trace)
+    assert [job["job"] for job in found] == ["a", "b", "c"]
+    for given, got in zip(JOBS, found):
+        assert {key: got[key] for key in given if key != "groups"} == {k: v for k, v in given.items() if k != "groups"}
+    assert trace[1] == found[1] == trace["b"] == trace[-2] and trace.find("c") == 2
+    with gs.Trace(found) as again:
+        assert list(again) == found
+
+
+def test_columns_are_numbers_of_all_tasks(trace):
+    table = trace.to_dataframe()
+    assert table.job.tolist() == ["a", "b", "c"] and table.queue.tolist() == ["q", "", ""]
+    assert table.submit_s.tolist() == [0, 1.5, 3] and table.run_s.tolist() == [60, 0.25, 5]
+    assert table.gpus.tolist() == [2, 0, 8] and table.cpus.tolist() == [8, 0.5, 1] and table.tasks.tolist() == [2, 1, 5]
+    assert table.mem_mib.tolist() == [0, 100, 0] and table.priority.tolist() == [0, 7, 0]
+    assert all(math.isnan(start) for start in trace.column("start_s"))
+    with pytest.raises(gs.NotFound):
+        trace.column("colour")
+
+
+def test_a_table_makes_a_trace():
+    import pandas as pd
+
+    table = pd.DataFrame({"submit_s": [0, 10.5], "run_s": [1, 2], "tasks": [1, 2], "gpus": [8, 1], "user": ["x", "y"]})
+    with gs.Trace.from_dataframe(table) as made:
+        assert [job["job"] for job in made] == ["0", "1"] and made.column("gpus").tolist() == [8, 2]
+        again = gs.Trace.from_dataframe(made.to_dataframe())
+        assert list(again) == list(made)
+    with pytest.raises(gs.GangError) as caught:
+        gs.Trace.from_dataframe(pd.DataFrame({"submit_s": [0, "x"], "run_s": [1, 1]}))
+    assert caught.value.line == 3
+
+
+def test_a_share_of_a_device_stays_one():
+    with gs.Trace([{"submit_s": 0, "run_s": 1, "tasks": 2, "gpus": 1, "gpu_milli": 250}]) as made:
+        again = gs.Trace.from_dataframe(made.to_dataframe())
+        assert again[0]["gpu_milli"] == 250 and again.column("gpus").tolist() == [0.5]
+
+
+@pytest.mark.parametrize("ending, pack", [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
+def test_files_are_read_and_written_compressed_or_not(trace, tmp_path, ending, pack):
+    path = tmp_path / ("t.csv" + ending)
+    path.write_bytes(pack(trace.to_text("csv").encode()))
+    with gs.Trace.read(path) as made:
+        assert made.format == "csv" and list(made) == list(trace)
+        made.write(tmp_path / ("u.jsonl" + ending))
+    with gs.Trace.read(str(tmp_path / ("u.jsonl" + ending)), format="jsonl") as again:
+        assert list(again) == list(trace)
+
+
+def test_what_a_format_cannot_say_leaves_the_file_alone(trace, tmp_path):
+    path = tmp_path / "t.swf"
+    path.write_text("before")
+    with pytest.raises(gs.NotSupported):
+        trace.write(path)
+    assert path.read_text() == "before"
+
+
+def test_parts_and_changes_make_other_traces(trace):
+    assert [job["job"] for job in trace[1:]] == ["b", "c"] and [job["job"] for job in trace.select([2, 0])] == ["c", "a"]
+    later = trace.changed(submit_s=trace.column("submit_s") + 100, limit_s=50)
+    assert later.column("submit_s").tolist() == [100, 101.5, 103] and later.column("limit_s").tolist() == [50] * 3
+    assert later[2]["groups"] == trace[2]["groups"] and trace.column("submit_s")[0] == 0
+    for wrong in ({"colour": 1}, {"run_s": [1]}, {"run_s": [1, 2, "x"]}, {"run_s": [1, 2, math.nan]}):
+        with pytest.raises(gs.InvalidArgument):
+            trace.changed(**wrong)
+    with pytest.raises(gs.GangError):
+        trace.changed(run_s=-1)
+    with pytest.raises(IndexError):
+        trace[3]
+    with pytest.raises(IndexError):
+        trace.select([-4])
+    with pytest.raises(gs.NotFound):
+        trace["nobody"]
+
+
+@pytest.mark.parametrize(
+    "jobs, error, line",
+    [
+        ([{"submit_s": 0, "run_s": 1}, {"submit_s": "x", "run_s": 1}], gs.InvalidArgument, 2),
+        ([{"submit_s": 0, "run_s": -1}], gs.OutOfRange, 1),
+        ([{"submit_s": 0, "run_s": 1, "colour": 1}], gs.InvalidArgument, 1),
+        ([{"job": "a", "submit_s": 0, "run_s": 1}] * 2, gs.AlreadyExists, 2),
+    ],
+)
+def test_a_wrong_job_is_named_by_its_line(jobs, error, line):
+    with pytest.raises(error) as caught:
+        gs.Trace(jobs)
+    assert caught.value.line == line
+
+
+def test_texts_that_are_no_traces():
+    for content in ("", "nonsense\n1\n", "{", b"\xff\xfe"):
+        with pytest.raises(gs.GangError):
+            gs.Trace.from_text(content)
+    with pytest.raises(gs.InvalidArgument):
+        gs.Trace.from_text("", format="excel")
+    with pytest.raises(gs.InvalidArgument):
+        gs.Trace.from_text("", colour=1)
+    with pytest.raises(FileNotFoundError):
+        gs.Trace.read("/nonexistent.csv")
+    assert {"csv", "swf", "philly", "batsim", "tiresias"} <= set(formats())
+
+
+@pytest.mark.parametrize("ending, pack", [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
+def test_damaged_files_are_malformed_input(tmp_path, ending, pack):
+    path = tmp_path / ("t" + ending)
+    whole = pack(b"job,submit_s,run_s\n" + b"".join(b"%d,%d,1\n" % (i, i) for i in range(2000)))
+    for damaged in (whole[:-20], whole[: len(whole) // 2], whole[:40] + bytes(60) + whole[100:]):
+        path.write_bytes(damaged)
+        for read in (gs.Trace.read, gs.Cluster.from_csv, gs.Cluster.from_json, gs.Queues):
+            with pytest.raises((gs.ParseError, OSError)):
+                read(path)
+
+
+def test_it_is_pickled_and_shown(trace):
+    assert list(pickle.loads(pickle.dumps(trace))) == list(trace)
+    assert repr(trace) == "<Trace: 3 jobs, jsonl>" and "<table" in trace._repr_html_()
+    with gs.Trace() as empty:
+        assert len(empty) == 0 and list(empty) == [] and len(pickle.loads(pickle.dumps(empty))) == 0
+        assert empty._repr_html_() == "<p>&lt;Trace: 0 jobs&gt;</p>" and empty.to_dataframe().empty
+    trace.close()
+    assert repr(trace) == "<Trace, closed>"
+    with pytest.raises(gs.Closed):
+        len(trace)
+
+
+@pytest.mark.parametrize(
+    "path, format, jobs",
+    [
+        ("philly/jobs_all.csv.gz", "philly", 82247),
+        ("swf_sc15/KTH-SP2.csv.gz", "procs", 28481),
+        ("tiresias60/60_job.csv", "tiresias", 60),
+        ("openb/openb_pod_list_default.csv.gz", "openb", 8152),
+    ],
+)
+def test_published_traces_are_recognised(shared, path, format, jobs):
+    with gs.Trace.read(shared / "data" / path) as made:
+        assert (made.format, len(made)) == (format, jobs)

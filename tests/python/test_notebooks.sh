@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The notebooks of the Python package: each runs from its first cell to its last, with real traces and without,
+# and is committed as run.py writes it.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+build=${GANG_BUILD_DIR:-$root/build/dev}
+# shellcheck source=tests/python/python_build.sh
+. "$root/tests/python/python_build.sh"
+export GANG_SHARED=${GANG_SHARED:-$root/../shared}
+export PYTHONDONTWRITEBYTECODE=1
+failed=0
+
+modules='cffi, setuptools, numpy, pandas, matplotlib, yaml, nbformat, nbclient, ipykernel, matplotlib_inline'
+if ! "$python" -W ignore -c "import $modules" 2>/dev/null; then
+    echo "skip notebooks # Debian's packages for Python and Jupyter are not installed"
+    exit 0
+fi
+
+# In a folder of its own: test_python.sh builds the package at the same time.
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+gang_build_python "$build" "$place"
+notebooks=$root/bindings/python/notebooks
+
+run() { # ARGUMENT...
+    PYTHONPATH=$python_lib timeout 400 "$python" -W ignore "$notebooks/run.py" --check "$@" 2>"$place/errors" && return
+    failed=1
+    cat "$place/errors"
+}
+
+run
+# Those that read real traces make their own where there are none.
+mapfile -t readers < <(grep -l GANG_SHARED "$notebooks"/*.ipynb)
+((${#readers[@]} == 0)) || run --no-data "${readers[@]}"
+exit $failed
