@@ -94,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
 
     one = command("simulate", "play a trace on a cluster", SIMULATE, _simulate)
     _input(one, "TRACE")
-    one.add_argument("--policy", metavar="NAME", help="fifo, sjf, srtf, las, or queues: what the tree says (default)")
+    one.add_argument("--policy", metavar="NAME", help="fifo, sjf, srtf, las, las-started, or queues: what the tree says (default)")
     _output(one)
     several = command("compare", "the same under several policies", COMPARE, _compare)
     _input(several, "TRACE")

@@ -4,6 +4,7 @@
 #: Options of ``--set``: name and what it is. Times are seconds.
 OPTIONS = {
     "know": "what is known of run times: limit (the job's time limit), run (all), predicted",
+    "place": "cluster (its own policy), consolidated (each task on the fullest node that holds it)",
     "same_instant": "jobs of the same instant: together, one-by-one",
     "start_s": "time at which it begins",
     "tick_s": "a scheduling pass every so many seconds; 0: whenever something happens",
@@ -85,11 +86,12 @@ examples:
   python -m gangsched compare jobs.csv --cluster site.json --queues queues.json --policy queues,fifo --out runs
 
 policies:
-  fifo    in the order of submission
-  sjf     shortest first
-  srtf    shortest remaining time first, with preemption
-  las     least attained service, two queues, with preemption (Tiresias)
-  queues  what the tree of queues says
+  fifo         in the order of submission
+  sjf          shortest first
+  srtf         shortest remaining time first, with preemption
+  las          least attained service, two queues, with preemption (Tiresias)
+  las-started  the same, who runs before who waits
+  queues       what the tree of queues says
 
 With --out each policy has a folder of its own.
 

@@ -100,7 +100,8 @@ def gantt(
         for a, _ in list(shown.nodes.values())[1:]:
             ax.axhline(a, color="#8a949e", linewidth=0.4)
     else:
-        ax.set_ylabel("devices of %d nodes" % len(shown.nodes))
+        kind = "devices" if any(result.nodes[name] for name in shown.nodes) else "cores"
+        ax.set_ylabel("%s of %d nodes" % (kind, len(shown.nodes)))
     if color != "job":
         _legend(ax, result._word_list(color), numpy.unique(codes))
     return ax
