@@ -13,25 +13,29 @@
 
 /* ---- cases --------------------------------------------------------------------------------- */
 
-/* A full cluster, and jobs of 1 to `gang` nodes that wait, which run for 1 to 24 hours. Without backfill each has
- * a time limit of its own; else it is in whole hours, as people give it. */
+/* A full cluster, and jobs of 1 to `gang` nodes that wait, which run for 1 to 24 hours. Each has a time limit of its
+ * own, or it is in whole hours, as people give it. */
 struct forecast_case {
     struct bench_row row;
     int32_t backfill;
+    bool hours;
 };
 
 static const struct forecast_case cases[] = {
-    {{"forecast", 1000, 16, 1000, "/backfill:none"}, GANG_BACKFILL_NONE},
-    {{"forecast", 1000, 16, 1000, "/backfill:easy"}, GANG_BACKFILL_EASY},
-    {{"forecast", 1000, 16, 10000, "/backfill:none"}, GANG_BACKFILL_NONE},
-    {{"forecast", 1000, 16, 10000, "/backfill:easy"}, GANG_BACKFILL_EASY},
-    {{"forecast_copy", 1000, 16, 10000, "/backfill:easy"}, GANG_BACKFILL_EASY},
+    {{"forecast", 1000, 16, 1000, "/backfill:none"}, GANG_BACKFILL_NONE, false},
+    {{"forecast", 1000, 16, 1000, "/backfill:easy"}, GANG_BACKFILL_EASY, true},
+    {{"forecast", 1000, 16, 1000, "/backfill:easy/limits:own"}, GANG_BACKFILL_EASY, false},
+    {{"forecast", 1000, 16, 10000, "/backfill:none"}, GANG_BACKFILL_NONE, false},
+    {{"forecast", 1000, 16, 10000, "/backfill:easy"}, GANG_BACKFILL_EASY, true},
+    {{"forecast", 1000, 16, 10000, "/backfill:easy/limits:own"}, GANG_BACKFILL_EASY, false},
+    {{"forecast_copy", 1000, 16, 10000, "/backfill:easy"}, GANG_BACKFILL_EASY, true},
 };
 
 static const struct forecast_case quick_cases[] = {
-    {{"forecast", 128, 16, 200, "/backfill:none"}, GANG_BACKFILL_NONE},
-    {{"forecast", 128, 16, 200, "/backfill:easy"}, GANG_BACKFILL_EASY},
-    {{"forecast_copy", 128, 16, 200, "/backfill:easy"}, GANG_BACKFILL_EASY},
+    {{"forecast", 128, 16, 200, "/backfill:none"}, GANG_BACKFILL_NONE, false},
+    {{"forecast", 128, 16, 200, "/backfill:easy"}, GANG_BACKFILL_EASY, true},
+    {{"forecast", 128, 16, 200, "/backfill:easy/limits:own"}, GANG_BACKFILL_EASY, false},
+    {{"forecast_copy", 128, 16, 200, "/backfill:easy"}, GANG_BACKFILL_EASY, true},
 };
 
 static const struct forecast_case *cases_of(const struct bench_options *options, size_t *count)
@@ -81,7 +85,7 @@ static void submit(struct site *s, int64_t nodes)
     job.request.group_count = 1;
     job.queue = "q";
     job.time_limit_ns = HOUR + (int64_t)(bench_random(&s->random) % (uint64_t)(23 * HOUR));
-    if (s->c->backfill != GANG_BACKFILL_NONE)
+    if (s->c->hours)
         job.time_limit_ns -= job.time_limit_ns % HOUR;
     check(gang_job_submit(s->sched, &job, &id, &error), &error, "gang_job_submit");
 }

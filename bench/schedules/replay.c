@@ -91,7 +91,7 @@ static bool read_row(struct reader *r, char *line)
         else if (r->what[c] >= 0)
             member[r->what[c]] = value;
     }
-    *job = (struct replay_job){member[0], member[1], member[2], member[3], -1, GANG_ID_NONE};
+    *job = (struct replay_job){member[0], member[1], member[2], member[3], -1};
     bool right = c == r->columns && job->run_s > 0 && job->procs > 0 && job->limit_s > 0 &&
                  (log->count == 0 || job->submit_s >= job[-1].submit_s);
     log->count += right;
@@ -142,147 +142,82 @@ void replay_free(struct replay_log *log)
     memset(log, 0, sizeof(*log));
 }
 
-/* ---- running it ---------------------------------------------------------------------------------- */
-
-/* Those that run: a heap by end, then by start. */
-struct entry {
-    int64_t end_s;
-    size_t order, job;
-};
+/* ---- a machine, a queue, and the jobs --------------------------------------------------------------- */
 
 struct replay {
     struct replay_log *log;
     const struct replay_policy *policy;
-    gang_sched *sched;
-    struct entry *heap;
-    size_t running, next, started;
-    int64_t now_s;
+    gang_cluster *cluster;
+    gang_trace *trace;
+    gang_sim *sim;
 };
 
-static bool is_before(const struct entry *a, const struct entry *b)
-{
-    return a->end_s != b->end_s ? a->end_s < b->end_s : a->order < b->order;
-}
-
-static void put(struct replay *r, struct entry e)
-{
-    size_t i = r->running++;
-    for (; i > 0 && is_before(&e, &r->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        r->heap[i] = r->heap[(i - 1) / 2];
-    r->heap[i] = e;
-}
-
-static struct entry take(struct replay *r)
-{
-    struct entry first = r->heap[0], last = r->heap[--r->running];
-    size_t i = 0;
-    for (size_t child = 1; child < r->running; child = 2 * i + 1) {
-        child += child + 1 < r->running && is_before(&r->heap[child + 1], &r->heap[child]);
-        if (!is_before(&r->heap[child], &last))
-            break;
-        r->heap[i] = r->heap[child];
-        i = child;
-    }
-    r->heap[i] = last;
-    return first;
-}
-
-static int32_t on_start(const struct gang_event *e, void *user)
-{
-    struct replay *r = user;
-    struct replay_job *job = &r->log->job[e->cookie];
-    job->start_s = e->now_ns / SECOND;
-    put(r, (struct entry){job->start_s + job->run_s, r->started++, (size_t)e->cookie});
-    return 0;
-}
-
-static gang_result run(struct replay *r)
-{
-    return gang_sched_run(r->sched, r->now_s * SECOND, NULL, NULL);
-}
-
-static gang_result submit(struct replay *r)
-{
-    struct replay_job *job = &r->log->job[r->next];
-    struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
-    struct gang_job_spec spec = GANG_JOB_SPEC_INIT;
-    group.count = group.min = 1;
-    group.cpu_milli = job->procs * 1000;
-    spec.request.groups = &group;
-    spec.request.group_count = 1;
-    spec.queue = "q";
-    spec.time_limit_ns = (r->policy->clairvoyant ? job->run_s : job->limit_s) * SECOND;
-    spec.cookie = r->next++;
-    gang_result result = gang_job_submit(r->sched, &spec, &job->id, NULL);
-    return result == GANG_OK ? run(r) : result;
-}
-
-/* Its limit may have passed in this very second: then it is over already. */
-static gang_result end_first(struct replay *r)
-{
-    struct gang_job_info info = {.size = sizeof(info)};
-    gang_job_id id = r->log->job[take(r).job].id;
-    gang_result result = GANG_OK;
-    if (gang_job_get(r->sched, id, &info) == GANG_OK)
-        result = gang_report_end(r->sched, id, 1);
-    return result == GANG_OK ? run(r) : result;
-}
-
-static void advance(struct replay *r)
-{
-    const struct replay_log *log = r->log;
-    int64_t due = gang_sched_next(r->sched), next = INT64_MAX;
-    if (due != INT64_MIN && due != INT64_MAX)
-        next = due / SECOND;
-    if (r->next < log->count && log->job[r->next].submit_s < next)
-        next = log->job[r->next].submit_s;
-    if (r->running && r->heap[0].end_s < next)
-        next = r->heap[0].end_s;
-    r->now_s = next;
-}
-
-static gang_result go(struct replay *r)
-{
-    const struct replay_log *log = r->log;
-    gang_result result = GANG_OK;
-    while (result == GANG_OK && (r->next < log->count || r->running)) {
-        bool some = false;
-        advance(r);
-        for (; result == GANG_OK && r->next < log->count && log->job[r->next].submit_s == r->now_s;
-             some = true)
-            result = submit(r);
-        for (; result == GANG_OK && r->running && r->heap[0].end_s == r->now_s; some = true)
-            result = end_first(r);
-        if (result == GANG_OK && !some)
-            result = run(r);
-    }
-    return result;
-}
-
-/* ---- a machine and a queue ------------------------------------------------------------------------- */
-
-static gang_result make_machine(int64_t processors, gang_cluster **cluster, gang_worker **worker)
+/* Plain processors: it does not matter which a job has, so one node has them all. */
+static gang_result make_machine(struct replay *r, int64_t processors)
 {
     struct gang_node_spec flat = GANG_NODE_SPEC_INIT;
+    gang_worker *worker = NULL;
     gang_node_id id;
     flat.name = "flat";
     flat.cpu_milli = processors * 1000;
     flat.memory_bytes = (int64_t)1 << 30;
-    gang_result r = gang_cluster_new(NULL, cluster, NULL);
-    if (r == GANG_OK)
-        r = gang_worker_new(*cluster, worker);
-    return r == GANG_OK ? gang_node_add(*worker, &flat, &id, NULL) : r;
+    gang_result result = gang_cluster_new(NULL, &r->cluster, NULL);
+    if (result == GANG_OK)
+        result = gang_worker_new(r->cluster, &worker);
+    if (result == GANG_OK)
+        result = gang_node_add(worker, &flat, &id, NULL);
+    gang_worker_free(worker);
+    return result;
 }
 
-static gang_result make_queue(gang_sched *sched, const struct replay_policy *policy)
+static gang_result make_trace(struct replay *r)
 {
+    gang_result result = gang_trace_new(NULL, &r->trace);
+    for (size_t i = 0; i < r->log->count && result == GANG_OK; i++) {
+        const struct replay_job *job = &r->log->job[i];
+        struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
+        struct gang_trace_job j = GANG_TRACE_JOB_INIT;
+        group.count = group.min = 1;
+        group.cpu_milli = job->procs * 1000;
+        j.submit_ns = job->submit_s * SECOND;
+        j.run_ns = job->run_s * SECOND;
+        j.limit_ns = job->limit_s * SECOND;
+        j.groups = &group;
+        j.group_count = 1;
+        result = gang_trace_add(r->trace, &j, NULL);
+    }
+    return result;
+}
+
+static gang_result make_sim(struct replay *r)
+{
+    struct gang_sched_opts sched = GANG_SCHED_OPTS_INIT;
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    struct gang_sim_opts opts = GANG_SIM_OPTS_INIT;
+    sched.no_preemption = 1;
     q.name = "q";
     q.order = GANG_ORDER_FIFO;
-    q.block = policy->strict ? GANG_BLOCK_STRICT : GANG_BLOCK_NONE;
-    q.backfill = policy->backfill;
-    q.backfill_order = policy->order;
-    return gang_sched_set_queues(sched, &q, 1, NULL);
+    q.block = r->policy->strict ? GANG_BLOCK_STRICT : GANG_BLOCK_NONE;
+    q.backfill = r->policy->backfill;
+    q.backfill_order = r->policy->order;
+    opts.sched = &sched;
+    opts.queues = &q;
+    opts.queue_count = 1;
+    opts.know = r->policy->clairvoyant ? GANG_SIM_KNOW_RUN : GANG_SIM_KNOW_LIMIT;
+    opts.same_instant = GANG_SIM_ONE_BY_ONE;
+    gang_result result = gang_sim_new(r->cluster, &opts, NULL, NULL, &r->sim, NULL);
+    return result == GANG_OK ? gang_sim_add_trace(r->sim, r->trace, 0, NULL) : result;
+}
+
+static gang_result take_starts(const struct replay *r)
+{
+    gang_result result = GANG_OK;
+    for (size_t i = 0; i < r->log->count && result == GANG_OK; i++) {
+        int64_t start_ns = GANG_TRACE_UNKNOWN;
+        result = gang_sim_job_column(r->sim, GANG_SIM_JOB_START_NS, i, 1, &start_ns);
+        r->log->job[i].start_s = start_ns == GANG_TRACE_UNKNOWN ? -1 : start_ns / SECOND;
+    }
+    return result;
 }
 
 /* NULL: nothing is published. */
@@ -318,28 +253,22 @@ gang_result replay_run(struct replay_log *log, int64_t processors,
                        const struct replay_policy *policy, bool cut, struct replay_result *result)
 {
     struct replay r = {.log = log, .policy = policy};
-    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
-    struct gang_host_ops ops = GANG_HOST_OPS_INIT;
-    gang_cluster *cluster = NULL;
-    gang_worker *worker = NULL;
     memset(result, 0, sizeof(*result));
-    r.heap = malloc(log->count * sizeof(*r.heap));
-    opts.no_preemption = 1;
-    ops.start = on_start;
-    gang_result e = r.heap ? make_machine(processors, &cluster, &worker) : GANG_ENOMEM;
+    gang_result e = make_machine(&r, processors);
     if (e == GANG_OK)
-        e = gang_sched_new(cluster, &opts, &ops, &r, &r.sched, NULL);
+        e = make_trace(&r);
     if (e == GANG_OK)
-        e = make_queue(r.sched, policy);
+        e = make_sim(&r);
     clock_t begin = clock();
     if (e == GANG_OK)
-        e = go(&r);
+        e = gang_sim_run(r.sim, NULL, NULL, NULL);
     result->cpu_s = (double)(clock() - begin) / CLOCKS_PER_SEC;
     if (e == GANG_OK)
+        e = take_starts(&r);
+    if (e == GANG_OK)
         compare(&r, cut, result);
-    gang_sched_free(r.sched);
-    gang_worker_free(worker);
-    gang_cluster_free(cluster);
-    free(r.heap);
+    gang_sim_free(r.sim);
+    gang_trace_free(r.trace);
+    gang_cluster_free(r.cluster);
     return e;
 }

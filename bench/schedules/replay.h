@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A workload log of a flat machine, run through the scheduler job by job, under a policy whose schedule somebody
- * has published.
+/* A workload log of a flat machine, simulated (gangsched/sim.h) under a policy whose schedule somebody has
+ * published.
  *
  * A log is CSV with a header: job_id, submit, run, procs, req_time (seconds), and any other columns; those named
  * wait_* hold the published waits. Rows are by time of submission. A job's time limit is req_time, or, where the
  * policy knows run times (clairvoyant), its run time.
  *
- * What is done in one second is in the order of the references (pyss): each submission has a run of its own, then each
- * end, in the order in which the jobs were started. */
+ * What is done in one second is in the order of the references (pyss): GANG_SIM_ONE_BY_ONE. */
 #ifndef SCHEDULES_REPLAY_H
 #define SCHEDULES_REPLAY_H
 
@@ -27,7 +26,6 @@ extern const struct replay_policy replay_policies[];
 struct replay_job {
     int64_t submit_s, run_s, procs, limit_s;
     int64_t start_s; /* -1: not yet */
-    gang_job_id id;
 };
 
 /* A log; ended by replay_free(). */
@@ -50,7 +48,7 @@ void replay_free(struct replay_log *log);
 struct replay_result {
     double wait_s, published_s; /* averages; published_s < 0: none */
     size_t differing, compared; /* of those with a published wait */
-    double cpu_s;               /* of the whole replay, on one thread */
+    double cpu_s;               /* of the simulation, on one thread */
 };
 
 /* Run it. `cut`: the log goes on in truth; jobs that start after its last submission are not compared. Returns what

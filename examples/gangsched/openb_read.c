@@ -3,9 +3,10 @@
 
 #include "gangsched/openb.h"
 
+#include "gangsched/arrivals.h"
 #include "gangsched/cli.h"
 #include "gangsched/csv.h"
-#include "gangsched/arrivals.h"
+#include "gangsched/unpack.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 /* Make room for one element more. */
 static bool grow(void **array, size_t *room, size_t count, size_t size)
@@ -158,41 +158,6 @@ static int read_records(struct openb *openb, const char *path, const char *const
 
 enum { MOST_BYTES = 64 << 20 };
 
-/* A whole file, plain or compressed; NULL after a message. */
-static char *read_file(const char *path, size_t *length)
-{
-    errno = 0;
-    gzFile file = gzopen(path, "rb");
-    char *text = NULL;
-    size_t room = 0;
-    int got = 1;
-    bool memory = true;
-    *length = 0;
-    if (file == NULL) {
-        cli_fail_errno(path, errno != 0 ? errno : ENOMEM);
-        return NULL;
-    }
-    while (got > 0 && *length <= MOST_BYTES && memory) {
-        memory = grow((void **)&text, &room, *length, 1);
-        got = memory ? gzread(file, text + *length, (unsigned)(room - *length)) : 0;
-        *length += got > 0 ? (size_t)got : 0;
-    }
-    int closed = gzclose_r(file);
-    if (!memory) {
-        cli_no_memory();
-    } else if (got < 0) {
-        cli_failf(path, "cannot be read");
-    } else if (got > 0) {
-        cli_failf(path, "larger than %d MiB", MOST_BYTES >> 20);
-    } else if (closed != Z_OK) {
-        cli_failf(path, "is cut off");
-    } else {
-        return text;
-    }
-    free(text);
-    return NULL;
-}
-
 /* The numbers of an array, each below `end`. NULL after a message. */
 static size_t *numbers(const char *path, const json_t *array, const char *name, size_t end)
 {
@@ -255,7 +220,7 @@ static int read_order(struct openb *openb)
     const char *path = openb->options.order_path;
     size_t length = 0;
     json_error_t error;
-    char *text = read_file(path, &length);
+    char *text = unpack_file(path, MOST_BYTES, &length);
     if (text == NULL) {
         return CLI_WRONG;
     }

@@ -5,6 +5,7 @@
 
 #include "gangsched/cli.h"
 #include "gangsched/openb.h"
+#include "gangsched/replay_sim.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +28,9 @@ static const char help[] =
     "  --limit N          only the first N gangs of the file\n"
     "  --placements F     write where each task went, as CSV\n"
     "  --json             print one JSON object\n"
-    "  --format NAME      of the tasks: gang or openb; told by the header unless given\n"
+    "  --format NAME      of the tasks: gang or openb, told by the header unless given; jobs, "
+    "philly\n"
+    "                     or tiresias: see below\n"
     "  --order F          openb: the order in which pods come, and ranks of nodes; the results "
     "can\n"
     "                     then be compared with published ones, see gangsched-replay(1)\n"
@@ -35,6 +38,20 @@ static const char help[] =
     "\n"
     "With submit_s and duration_s gangs end, and those that did not fit wait; without them\n"
     "everything stays, and what does not fit is refused. \"-\" reads from standard input.\n"
+    "\n"
+    "Workloads run through the whole scheduler, with times in seconds:\n"
+    "  --format jobs      a log (job_id,submit,run,procs,req_time, or SWF) on --processors N;\n"
+    "                     --policy fcfs, easy, easy-sjbf or conservative; --clairvoyant: it knows\n"
+    "                     the run times; --same-second reference: the order within a second\n"
+    "  --format philly    jobs (job_id,vc,gpu_num,submit_time,duration) of virtual clusters "
+    "(--nodes:\n"
+    "                     vc,nodes_original,nodes_tight; --config original or tight); --policy\n"
+    "                     fifo, sjf, srtf or tiresias\n"
+    "  --format tiresias  jobs (job_id,num_gpu,submit_time,duration) on --nodes; --policy fifo, "
+    "fjf or\n"
+    "                     dlas; --gpus-per-task N: how gangs are cut; those of a node unless "
+    "given\n"
+    "  --starts F         write job_id,start\n"
     "Exit status: 0 done, 1 the cluster's own audit failed, 2 wrong input or usage, 130 Ctrl-C.\n";
 
 static int open_placements(struct replay *replay)
@@ -121,28 +138,178 @@ static void end_replay(struct replay *replay)
     free(replay->waits_us);
 }
 
+/* ---- the command line ---- */
+
+struct words {
+    const char *policy, *limit, *format, *seed;
+    const char *processors, *same_second, *config, *gpus_per_task;
+};
+
+/* Options that go with one format alone. */
+static int check_format(const struct cli_command *command, const struct words *w,
+                        const struct replay_sim *sim, const char *format)
+{
+    const struct {
+        const char *option, *format;
+        bool given;
+    } only[] = {{"processors", "jobs", w->processors != NULL},
+                {"clairvoyant", "jobs", sim->clairvoyant},
+                {"same-second", "jobs", w->same_second != NULL},
+                {"config", "philly", w->config != NULL},
+                {"gpus-per-task", "tiresias", w->gpus_per_task != NULL}};
+    for (size_t i = 0; i < sizeof only / sizeof only[0]; i++) {
+        if (only[i].given && strcmp(only[i].format, format) != 0) {
+            return cli_wrong_usage(command, "option '--%s' goes with '--format %s'", only[i].option,
+                                   only[i].format);
+        }
+    }
+    return CLI_OK;
+}
+
+static int run_jobs(const struct cli_command *command, const struct words *w,
+                    struct replay_sim *sim)
+{
+    if (w->processors == NULL) {
+        return cli_wrong_usage(command, "option '--processors' is missing");
+    }
+    if (!cli_parse_number(w->processors, 1, GANG_MAX_CPU_MILLI / 1000, &sim->processors)) {
+        return cli_wrong_usage(command, "'%s' is not a number of processors", w->processors);
+    }
+    if (w->same_second != NULL && strcmp(w->same_second, "reference") != 0) {
+        return cli_wrong_usage(command, "unknown order '%s'", w->same_second);
+    }
+    if (sim->nodes_path != NULL) {
+        return cli_wrong_usage(command, "option '--nodes' does not go with '--format jobs'");
+    }
+    return replay_jobs(sim);
+}
+
+static int run_gpus(const struct cli_command *command, const struct words *w,
+                    struct replay_sim *sim, bool philly)
+{
+    if (sim->nodes_path == NULL) {
+        return cli_wrong_usage(command, "option '--nodes' is missing");
+    }
+    if (!philly) {
+        if (w->gpus_per_task != NULL &&
+            !cli_parse_number(w->gpus_per_task, 1, GANG_MAX_GPUS, &sim->gpus_per_task)) {
+            return cli_wrong_usage(command, "'%s' is not a number of GPUs", w->gpus_per_task);
+        }
+        return replay_tiresias(sim);
+    }
+    if (w->config == NULL) {
+        return cli_wrong_usage(command, "option '--config' is missing");
+    }
+    sim->original = strcmp(w->config, "original") == 0;
+    if (!sim->original && strcmp(w->config, "tight") != 0) {
+        return cli_wrong_usage(command, "unknown configuration '%s'", w->config);
+    }
+    return replay_philly(sim);
+}
+
+/* Through the whole scheduler. */
+static int run_sim(const struct cli_command *command, const struct words *w,
+                   const struct replay *replay, struct replay_sim *sim)
+{
+    int status = check_format(command, w, sim, w->format);
+    if (status != CLI_OK) {
+        return status;
+    }
+    if (w->limit != NULL || w->seed != NULL || replay->placements_path != NULL) {
+        return cli_wrong_usage(command, "option '--%s' does not go with '--format %s'",
+                               w->limit != NULL  ? "limit"
+                               : w->seed != NULL ? "seed"
+                                                 : "placements",
+                               w->format);
+    }
+    sim->tasks_path = replay->tasks_path;
+    sim->nodes_path = replay->nodes_path;
+    sim->policy = w->policy;
+    if (strcmp(w->format, "jobs") == 0) {
+        return run_jobs(command, w, sim);
+    }
+    return run_gpus(command, w, sim, strcmp(w->format, "philly") == 0);
+}
+
+static bool is_sim(const char *format)
+{
+    return format != NULL && (strcmp(format, "jobs") == 0 || strcmp(format, "philly") == 0 ||
+                              strcmp(format, "tiresias") == 0);
+}
+
+/* In the order of a file. */
+static int run_openb(const struct cli_command *command, const struct words *w,
+                     const struct replay *replay, struct openb_options *openb)
+{
+    if (w->format == NULL || strcmp(w->format, "openb") != 0 || w->limit != NULL) {
+        return cli_wrong_usage(command,
+                               "option '--order' goes with '--format openb', without '--limit'");
+    }
+    openb->nodes_path = replay->nodes_path;
+    openb->tasks_path = replay->tasks_path;
+    openb->placements_path = replay->placements_path;
+    openb->policy = w->policy;
+    return openb_replay(openb);
+}
+
+/* Through the allocator alone. */
+static int run_gangs(const struct cli_command *command, const struct words *w,
+                     struct replay *replay, struct openb_options *openb, bool json)
+{
+    int64_t limit = INT64_MAX;
+    if (replay->nodes_path == NULL) {
+        return cli_wrong_usage(command, "option '--nodes' is missing");
+    }
+    if (gang_policy_find(w->policy != NULL ? w->policy : "pack", &replay->policy) != GANG_OK ||
+        replay->policy == GANG_POLICY_HOST) {
+        return cli_wrong_usage(command, "unknown policy '%s'", w->policy);
+    }
+    if (w->format != NULL && strcmp(w->format, "gang") != 0 && strcmp(w->format, "openb") != 0) {
+        return cli_wrong_usage(command, "unknown format '%s'", w->format);
+    }
+    if (w->seed != NULL &&
+        (openb->order_path == NULL || !cli_parse_number(w->seed, 0, INT64_MAX, &openb->seed))) {
+        return cli_wrong_usage(command,
+                               openb->order_path == NULL ? "option '--seed' goes with '--order'"
+                                                         : "'%s' is not a seed",
+                               w->seed);
+    }
+    if (openb->order_path != NULL) {
+        openb->json = json;
+        return run_openb(command, w, replay, openb);
+    }
+    if (w->limit != NULL && !cli_parse_number(w->limit, 1, INT64_MAX, &limit)) {
+        return cli_wrong_usage(command, "'%s' is not a number of gangs", w->limit);
+    }
+    int status = read_and_run(replay, limit, json);
+    end_replay(replay);
+    return status;
+}
+
 int cmd_replay(int argc, char **argv)
 {
     struct replay replay = {0};
-    const char *policy = NULL;
-    const char *limit_text = NULL;
-    int64_t limit = INT64_MAX;
-    bool json = false;
-    const char *format = NULL;
-    const char *seed_text = NULL;
+    struct words w = {NULL};
     struct openb_options openb = {.seed = -1};
+    struct replay_sim sim = {NULL};
     const struct cli_option options[] = {{"nodes", &replay.nodes_path, NULL},
                                          {"tasks", &replay.tasks_path, NULL},
-                                         {"policy", &policy, NULL},
-                                         {"limit", &limit_text, NULL},
+                                         {"policy", &w.policy, NULL},
+                                         {"limit", &w.limit, NULL},
                                          {"placements", &replay.placements_path, NULL},
-                                         {"json", NULL, &json},
-                                         {"format", &format, NULL},
+                                         {"json", NULL, &sim.json},
+                                         {"format", &w.format, NULL},
                                          {"order", &openb.order_path, NULL},
-                                         {"seed", &seed_text, NULL},
+                                         {"seed", &w.seed, NULL},
+                                         {"processors", &w.processors, NULL},
+                                         {"clairvoyant", NULL, &sim.clairvoyant},
+                                         {"same-second", &w.same_second, NULL},
+                                         {"config", &w.config, NULL},
+                                         {"gpus-per-task", &w.gpus_per_task, NULL},
+                                         {"starts", &sim.starts_path, NULL},
                                          {NULL, NULL, NULL}};
     const struct cli_command command = {
-        "replay", "--nodes F --tasks F [--policy NAME] [--order F] [--limit N] [--json] ...", help,
+        "replay", "--tasks F [--nodes F] [--format NAME] [--policy NAME] [--json] ...", help,
         options};
     int status = cli_parse(&command, &argc, argv);
     if (status != CLI_GO_ON) {
@@ -151,40 +318,16 @@ int cmd_replay(int argc, char **argv)
     if (argc > 1) {
         return cli_wrong_usage(&command, "unexpected argument '%s'", argv[1]);
     }
-    if (replay.nodes_path == NULL || replay.tasks_path == NULL) {
-        return cli_wrong_usage(&command, "option '--%s' is missing",
-                               replay.nodes_path == NULL ? "nodes" : "tasks");
+    if (replay.tasks_path == NULL && (replay.nodes_path != NULL || is_sim(w.format))) {
+        return cli_wrong_usage(&command, "option '--tasks' is missing");
     }
-    if (gang_policy_find(policy != NULL ? policy : "pack", &replay.policy) != GANG_OK ||
-        replay.policy == GANG_POLICY_HOST) {
-        return cli_wrong_usage(&command, "unknown policy '%s'", policy);
+    if (is_sim(w.format) && openb.order_path == NULL) {
+        return run_sim(&command, &w, &replay, &sim);
     }
-    if (format != NULL && strcmp(format, "gang") != 0 && strcmp(format, "openb") != 0) {
-        return cli_wrong_usage(&command, "unknown format '%s'", format);
+    status = check_format(&command, &w, &sim, "");
+    if (status == CLI_OK && sim.starts_path != NULL) {
+        status =
+            cli_wrong_usage(&command, "option '--starts' goes with '--format jobs' and its like");
     }
-    if (seed_text != NULL &&
-        (openb.order_path == NULL || !cli_parse_number(seed_text, 0, INT64_MAX, &openb.seed))) {
-        return cli_wrong_usage(&command,
-                               openb.order_path == NULL ? "option '--seed' goes with '--order'"
-                                                        : "'%s' is not a seed",
-                               seed_text);
-    }
-    if (openb.order_path != NULL) {
-        if (format == NULL || strcmp(format, "openb") != 0 || limit_text != NULL) {
-            return cli_wrong_usage(
-                &command, "option '--order' goes with '--format openb', without '--limit'");
-        }
-        openb.nodes_path = replay.nodes_path;
-        openb.tasks_path = replay.tasks_path;
-        openb.placements_path = replay.placements_path;
-        openb.policy = policy;
-        openb.json = json;
-        return openb_replay(&openb);
-    }
-    if (limit_text != NULL && !cli_parse_number(limit_text, 1, INT64_MAX, &limit)) {
-        return cli_wrong_usage(&command, "'%s' is not a number of gangs", limit_text);
-    }
-    status = read_and_run(&replay, limit, json);
-    end_replay(&replay);
-    return status;
+    return status == CLI_OK ? run_gangs(&command, &w, &replay, &openb, sim.json) : status;
 }

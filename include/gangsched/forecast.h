@@ -7,11 +7,12 @@
  * decides in earnest: jobs that run end when they are expected to, those that start then run as long as
  * is expected of them, and whoever waits gets an expected start. Before it is run the copy may be changed
  * by the ordinary calls: nodes added or drained (core.h), limits changed, jobs submitted or cancelled
- * (sched.h).
+ * (sched.h). Of a gang that waits for its turn (gang_queue_spec.slice_ns) that turn is told as its start.
  *
  * What is assumed
  *   - A job runs as long as gang_forecast_opts.run_time says, or else op predict has, from each start anew, or
- *     from where it was suspended; at most for its time limit. One of which nothing is predicted runs for its
+ *     from where it was suspended; at most for its time limit. A gang that takes turns uses up that time in its
+ *     turns alone. One of which nothing is predicted runs for its
  *     time limit; one without that never ends, and who waits for its room has no start.
  *   - One that has run longer than is predicted ends at its time limit or deadline; without one, at once.
  *   - All end well. No node fails, nobody submits anything; heartbeats come.
@@ -19,9 +20,11 @@
  *   - No op of the host is called: its starts are accepted. Access is judged by the lists of the queues.
  *     Its function that scores nodes (GANG_POLICY_HOST) is called, on the caller's thread.
  *   - What others have allocated on the cluster by themselves stays.
+ *   - What is reserved (plan.h) begins, is repeated, purged and over as it would be: members start inside it, others
+ *     leave it free. Who runs inside without a limit is stopped at its end.
  * A forecast knows what runs have taken in: messages that wait for the next run are not part of it.
  *
- * Ids of nodes, queues, jobs and allocations are the same in the copy. Those that are given afterwards, here
+ * Ids of nodes, queues, jobs, allocations and reservations are the same in the copy. Those that are given afterwards, here
  * and there, have nothing to do with each other.
  *
  * Same input, same output: forecasts draw from a generator of their own, begun by `seed`.
@@ -54,12 +57,12 @@ extern "C" {
 typedef struct gang_forecast gang_forecast;
 
 /**
- * How long a job runs, in ns from a start; 0 or less: not known.
+ * How long a job runs, in ns from a start, without pauses between its turns; 0 or less: not known.
  * @param cookie  of the job
  * @param sample  number of the sample, from 0
  * @param draw    a number from all of 0..2^64-1, each as likely; the same for the same seed, sample and job:
- *   what a distribution is to be drawn by. For a job that runs already it is called with other draws until
- *   the answer is beyond the time that has passed, 16 times at most
+ *   what a distribution is to be drawn by. For a job that ran before the forecast began it is called with
+ *   other draws until the answer is beyond the time that has passed, 16 times at most
  * Called inside gang_forecast_run(), on its thread; once for each start. It may call nothing that changes
  * the forecast or its scheduler.
  */
@@ -89,7 +92,10 @@ struct gang_forecast_opts {
 enum {
     GANG_EXPECTED_START = 0, /**< it starts */
     GANG_EXPECTED_LATER = 1, /**< not before the horizon, or max_events */
-    GANG_EXPECTED_NEVER = 2, /**< nothing is to happen any more that would let it start; see `wait` */
+    /** nothing is to happen any more that would let it start, but perhaps turns that go round; see `wait`. Where
+     *  reservations are repeated without end: nothing else is, and all times of them that were planned by then passed
+     *  without anybody's starting */
+    GANG_EXPECTED_NEVER = 2,
     GANG_EXPECTED_END = 3    /**< it ends without having started: cancelled, or not started in time */
 };
 
@@ -117,10 +123,9 @@ typedef int32_t (*gang_expected_fn)(const struct gang_expected *expected, void *
  * @param opts      NULL: all defaults
  * @param forecast  receives it; end it with gang_forecast_free()
  * @return GANG_OK; GANG_EINVAL; GANG_E2BIG; GANG_ERANGE (an option); GANG_EBUSY (called from a callback, or
- *   another thread is changing an allocation); GANG_ENOTSUP (gangs take turns in time slices,
- *   gang_queue_spec.slice_ns; or something is reserved, gang_reservation_add()); GANG_ENOMEM.
+ *   another thread is changing an allocation); GANG_ENOMEM.
  * Owner of the scheduler. Nobody may change the cluster meanwhile (submitting does not). May allocate, may
- * block (as gang_node_add()). O(nodes + jobs + tasks that run), in time and memory.
+ * block (as gang_node_add()). O(nodes + jobs + tasks that run + nodes of what is reserved), in time and memory.
  */
 GANG_API gang_result gang_forecast_new(gang_sched *sched, const struct gang_forecast_opts *opts,
                                        gang_forecast **forecast, struct gang_error *error) GANG_MUST_CHECK;

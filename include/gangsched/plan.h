@@ -197,7 +197,9 @@ enum {
     GANG_RESERVATION_END = 3,    /**< it is over, this time */
     GANG_RESERVATION_LOST = 4,   /**< nodes of it are not up any more: see `outcome` */
     GANG_RESERVATION_PURGED = 5, /**< it was not used, and has been given up, this time */
-    GANG_RESERVATION_SKIPPED = 6 /**< one more time could not be planned, and is left out */
+    GANG_RESERVATION_SKIPPED = 6, /**< one more time could not be planned, and is left out */
+    /** one that was reduced has other nodes for what it had lost: all of it (`outcome` _KEPT), or some (_REDUCED) */
+    GANG_RESERVATION_RESTORED = 7
 };
 
 /** What became of one that lost nodes. */
@@ -214,7 +216,7 @@ struct gang_reservation_event {
     gang_reservation_id id;
     const char *name;
     int32_t what;        /**< GANG_RESERVATION_NOTICE and its like */
-    int32_t outcome;     /**< of _LOST: GANG_RESERVATION_KEPT and its like */
+    int32_t outcome;     /**< of _LOST and _RESTORED: GANG_RESERVATION_KEPT and its like */
     int64_t instance;    /**< which time, from 0 */
     int64_t start_ns;    /**< from when to when, now */
     int64_t end_ns;

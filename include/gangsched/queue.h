@@ -243,7 +243,7 @@ struct gang_queue_spec {
     int64_t max_wait_ns;
     /** Time slicing: > 0: the gangs of the leaves below take turns on the nodes that they share, each for so
      *  long at a time (Slurm: 30 s); 0: as the parent, at the top not; -1: not, whatever the parent says. Not
-     *  in a tree in which a leaf backfills, nor where `preempt` is GANG_PREEMPT_SUSPEND. The rules are at
+     *  of a leaf that backfills (others may), nor where `preempt` is GANG_PREEMPT_SUSPEND. The rules are at
      *  gang_sched_run(). */
     int64_t slice_ns;
     /** with slice_ns > 0: so many *rows* at most, gangs that take turns on a node; 0: 4 */

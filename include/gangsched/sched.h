@@ -360,6 +360,8 @@ struct gang_run_info {
  *   - Time limits, suspended_ns and least attained service count the time that it runs. Heartbeats are not expected of a
  *     suspended gang; tasks of it may end, fail or be lost like others.
  *   - Op start comes with the first turn. If a node goes or is drained before it, the gang waits again.
+ *   - Where other leaves backfill, it comes to no node that a planned start counts on; and plans count on none of its
+ *     nodes as long as they are in the matrix, for nobody knows until when. It has no planned start itself.
  *   - It displaces nobody, since it may wait for a row; it is displaced like others, suspended or not.
  *   - It grows in its own row's turns. Jobs that want their nodes alone (gang_request_spec.exclusive) and those that run
  *     already when submitted take no turns and have their nodes to themselves.
@@ -565,8 +567,9 @@ GANG_API gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node)
  *     made for has ended;
  *   - when nodes of it are lost (not up any more), the next run moves what lay there to others at the same time, if
  *     there are some; else, if it has not begun, all of it to a later time in its window; else it goes on with
- *     less. Where that is short, reservations accepted later make way, the newest first. The host is told of
- *     each. Maintenance and nodes by name are not moved, and are whole again when the nodes are up;
+ *     less. Where that is short, reservations accepted later make way, the newest first. One that goes on with less
+ *     gets again what it lost, or as much of it as fits, as soon as nodes are up again or come free beside those who
+ *     have them; planned starts make way. The host is told of each. Maintenance and nodes by name are not moved, and are whole again when the nodes are up;
  *   - whoever is in its way in spite of all that (a job of before, one that overran, one whose limit was raised) is
  *     not displaced: op reservation tells of him when it begins.
  * One that is repeated has its next 8 times planned at any time, the first of them when it is accepted: if one of

@@ -14,7 +14,7 @@
  *   - It ends when its work is done, well, or as the trace says (gang_sim_opts.recorded_ends).
  *   - Asked to stop it saves its work and is gone at once, or after `stop_ns`; one that is killed because its grace was
  *     shorter, or that loses tasks, goes back to its last checkpoint (checkpoint_ns). When it starts again
- *     it needs restart_ns first. One that is suspended loses nothing.
+ *     it needs restart_ns first, and what it still needed of an earlier restart. One that is suspended loses nothing.
  *   - It may fail by itself (task_mtbf_ns), and so may nodes (node_mtbf_ns, node_repair_ns); what becomes of the
  *     job is its own policy (gang_job_spec.loss; gang_sim_opts.loss for those of a trace).
  *
@@ -80,9 +80,21 @@ enum {
     GANG_SIM_POLICY_FIFO = 1,   /**< by submission */
     GANG_SIM_POLICY_SJF = 2,    /**< shortest run time first; it does not displace */
     GANG_SIM_POLICY_SRTF = 3,   /**< shortest remaining time first; displaces (SCORE_SELECT) */
-    /** two queues of attained service (GPUs times time), split at `las_split_ns`; displaces (Gu et al., Tiresias, NSDI
-     *  2019: discretised least attained service) */
-    GANG_SIM_POLICY_LAS = 4
+    /** two queues of attained service (GPUs times time): those that had more than `las_split_ns` come after the others;
+     *  displaces (Gu et al., Tiresias, NSDI 2019: discretised least attained service). Both are in the order of submission */
+    GANG_SIM_POLICY_LAS = 4,
+    /** the same, but in each of the two those that run come first, by their start: who has had less displaces, and nobody
+     *  else (the simulator of Tiresias itself) */
+    GANG_SIM_POLICY_LAS_STARTED = 5
+};
+
+/** Where jobs of traces are placed. */
+enum {
+    GANG_SIM_PLACE_CLUSTER = 0, /**< as the cluster's policy says (gang_cluster_opts.policy) */
+    /** Each task on the node with the least free GPUs that holds it; those of groups after the first on the node with the
+     *  most. Of a trace cut into whole nodes and a rest (gang_trace_opts.gpus_per_task) that is whole free nodes, and the
+     *  rest where most is free beside them (Hu et al., Helios, SC 2021) */
+    GANG_SIM_PLACE_CONSOLIDATED = 1
 };
 
 /** What is recorded beside the jobs. */
@@ -110,7 +122,7 @@ struct gang_sim_opts {
     int32_t policy;         /**< GANG_SIM_POLICY_* */
     int32_t record;         /**< GANG_SIM_RECORD_*, or'ed */
     int64_t las_split_ns;   /**< GPU-time; 0: 18,000 GPU-seconds */
-    int64_t restart_ns;     /**< added to what is left of a job that was displaced */
+    int64_t restart_ns;     /**< added to what is left of a job that was displaced, each time, when it is */
     /** from being asked to stop to being gone, with its work saved; if the grace is shorter it is killed, unsaved */
     int64_t stop_ns;
     /** work is saved each time so much of it is done; 0: all the time (nothing is lost); -1: never */
@@ -127,12 +139,14 @@ struct gang_sim_opts {
     int32_t no_limits;      /**< 1: nobody is stopped at a time limit; plans still go by it */
     /** a job holds what it has so much longer than it works (simulators that tick see an end a tick later) */
     int64_t linger_ns;
+    int32_t place;          /**< GANG_SIM_PLACE_* */
+    int32_t reserved0;
 };
 
 #define GANG_SIM_OPTS_INIT                                                                        \
     {                                                                                             \
         sizeof(struct gang_sim_opts), NULL, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                          \
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                    \
     }
 
 /* ---- the host of the simulation ------------------------------------------------------------ */

@@ -232,6 +232,23 @@ void gang__ordered_insert_end(struct gang__ordered *t, struct gang__tree_link *n
     }
 }
 
+void gang__ordered_insert_before(struct gang__ordered *t, struct gang__tree_link *n,
+                                 struct gang__tree_link *next)
+{
+    if (is_row(t) && (!next || next == t->end[0])) {
+        row_put(t, n, next ? NULL : t->end[1], next);
+        return;
+    }
+    if (is_row(t))
+        row_to_tree(t);
+    if (!next)
+        hang(t, n, t->end[1], 1);
+    else if (!next->child[0])
+        hang(t, n, next, 0);
+    else
+        hang(t, n, gang__ordered_prev(next), 1); /* it is below `next`: nothing goes after it */
+}
+
 /* Something below p on `side` is lower by one than it was. */
 static void lower(struct gang__ordered *t, struct gang__tree_link *p, int side)
 {

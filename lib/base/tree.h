@@ -44,6 +44,9 @@ void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n);
 /* The same of what is likely to be the first (side 0) or the last (1): if it is, it is compared
  * once, and the way down through elements that nobody has looked at for long is spared. */
 void gang__ordered_insert_end(struct gang__ordered *t, struct gang__tree_link *n, int side);
+/* The same right before `next`, where it belongs; NULL: it is the last. Compares nothing. */
+void gang__ordered_insert_before(struct gang__ordered *t, struct gang__tree_link *n,
+                                 struct gang__tree_link *next);
 /* O(log n), amortised constant. Compares nothing. */
 void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n);
 

@@ -373,6 +373,19 @@ struct gang__node *gang__node_read(gang_cluster *c, gang_node_id id, uint64_t *p
     }
 }
 
+gang_node_id gang__node_there(gang_cluster *c, uint32_t slot)
+{
+    uint64_t payload[GANG__MAX_WORDS];
+    gang__rcu_enter();
+    const struct gang__node *node = gang__node_at(c, slot);
+    gang_node_id id = node ? node->id : GANG_ID_NONE;
+    if (node && (!gang__node_read(c, id, payload) ||
+                 gang__head_state(payload[GANG__WORD_HEAD]) == GANG__STATE_GONE))
+        id = GANG_ID_NONE;
+    gang__rcu_leave();
+    return id;
+}
+
 gang_result gang_node_get(gang_cluster *cluster, gang_node_id id, struct gang_node_info *info)
 {
     if (!cluster || !info)

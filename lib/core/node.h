@@ -9,6 +9,9 @@
 /* The node of a slot, or NULL. Inside a read section. */
 struct gang__node *gang__node_at(gang_cluster *c, uint32_t slot);
 
+/* The id of the node there; GANG_ID_NONE: none, or one that was removed, which may lie there for a while. Lock-free. */
+gang_node_id gang__node_there(gang_cluster *c, uint32_t slot);
+
 /* The node of an id, or NULL if it is stale. Inside a read section. */
 struct gang__node *gang__node_of(gang_cluster *c, gang_node_id id);
 

@@ -157,6 +157,64 @@ gang_result gang__fail(const struct gang__plan *p, gang_result r, struct gang_er
 
 /* ---- the gang ------------------------------------------------------------------------------------------ */
 
+/* Somebody who is asked about the places before they are taken. */
+struct asked {
+    struct gang__places *out;
+    gang__alloc_may *may;
+    void *user;
+    bool declined;
+};
+
+static gang_result ask(const struct gang__plan *p, struct asked *asked)
+{
+    gang_result r = gang__plan_tell(p, asked->out);
+    if (r == GANG_OK)
+        r = asked->may(asked->out, asked->user);
+    asked->declined = r != GANG_OK;
+    return r;
+}
+
+/* What is planned is recorded and taken, if who is asked agrees. GANG_ENOFIT: others were faster, or he does not. */
+static gang_result take_planned(gang_worker *w, gang_request *q, struct asked *asked,
+                                gang_alloc_id *id)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__alloc *a = NULL;
+    uint32_t slot = 0;
+    gang_result r = gang__record_new(w, q, &a);
+    if (r == GANG_OK && asked)
+        r = ask(p, asked);
+    if (r == GANG_OK)
+        r = gang__commit_plan(w, p, &slot);
+    if (r == GANG_OK) {
+        gang__record_append(a, p);
+        *id = gang__alloc_publish(a);
+    } else if (a) {
+        gang__alloc_drop(w, a);
+    }
+    return r;
+}
+
+/* Inside a read section. */
+static inline gang_result alloc(gang_worker *w, gang_request *q, struct asked *asked,
+                                gang_alloc_id *id)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    uint64_t epoch = gang__load(&w->cluster->epoch) + 1;
+    gang_result r;
+    p->others.clashes = 0;
+    do {
+        r = plan_gang(w, q);
+        if (r != GANG_OK)
+            return r;
+        r = take_planned(w, q, asked, id);
+    } while (r == GANG_ENOFIT && !p->host && !(asked && asked->declined) &&
+             p->others.clashes < GANG__SEARCHES);
+    if (r == GANG_OK)
+        remember(&q->fits_epoch, epoch);
+    return r;
+}
+
 gang_result gang_alloc(gang_worker *worker, gang_request *request, gang_alloc_id *id,
                        struct gang_error *error)
 {
@@ -166,34 +224,27 @@ gang_result gang_alloc(gang_worker *worker, gang_request *request, gang_alloc_id
                        : gang__error(error, GANG_EINVAL, NULL, "no place for the id");
     if (r != GANG_OK)
         return r;
-    struct gang__placer *placer = worker->place;
-    placer->plan.others.clashes = 0;
+    const struct gang__plan *p = &((struct gang__placer *)worker->place)->plan;
     gang__rcu_enter();
-    uint64_t epoch = gang__load(&worker->cluster->epoch) + 1;
-    do {
-        struct gang__alloc *a = NULL;
-        uint32_t slot = 0;
-        r = plan_gang(worker, request);
-        if (r != GANG_OK)
-            break;
-        r = gang__record_new(worker, request, &a);
-        if (r != GANG_OK)
-            break;
-        r = gang__commit_plan(worker, &placer->plan, &slot);
-        if (r == GANG_OK) {
-            gang__record_append(a, &placer->plan);
-            *id = gang__alloc_publish(a);
-            remember(&request->fits_epoch, epoch);
-            gang__rcu_leave();
-            return GANG_OK;
-        }
-        gang__alloc_drop(worker, a);
-    } while (r == GANG_ENOFIT && !placer->plan.host &&
-             placer->plan.others.clashes < GANG__SEARCHES);
-    if (r == GANG_ENOFIT && !placer->plan.host)
+    r = alloc(worker, request, NULL, id);
+    if (r == GANG_ENOFIT && !p->host)
         r = refuse(worker, request, fits_ever(worker, request), error);
-    else
-        gang__fail(&placer->plan, r, error);
+    else if (r != GANG_OK)
+        gang__fail(p, r, error);
+    gang__rcu_leave();
+    return r;
+}
+
+gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places *out,
+                           gang__alloc_may *may, void *user, gang_alloc_id *id)
+{
+    struct asked asked = {out, may, user, false};
+    *id = GANG_ID_NONE;
+    gang_result r = gang__check_call(w, q, NULL);
+    if (r != GANG_OK)
+        return r;
+    gang__rcu_enter();
+    r = alloc(w, q, &asked, id);
     gang__rcu_leave();
     return r;
 }

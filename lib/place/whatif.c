@@ -124,11 +124,10 @@ void gang__places_free(struct gang__places *places, const struct gang_mem *mem)
     *places = (struct gang__places){NULL, 0, 0};
 }
 
-/* The plan is complete: take it in the snapshot and tell its places. */
-static gang_result keep_told(struct gang__plan *p, struct gang__places *out)
+gang_result gang__plan_tell(const struct gang__plan *p, struct gang__places *out)
 {
-    if (!gang__plan_complete(p) ||
-        !gang__grow(&p->c->mem, (void **)&out->place, &out->room, p->picks, sizeof(*out->place)))
+    out->count = 0;
+    if (!gang__grow(&p->c->mem, (void **)&out->place, &out->room, p->picks, sizeof(*out->place)))
         return GANG_ENOMEM;
     for (size_t i = 0; i < p->picks; i++) {
         const struct gang__pick *pick = &p->pick[i];
@@ -141,8 +140,16 @@ static gang_result keep_told(struct gang__plan *p, struct gang__places *out)
         };
     }
     out->count = p->picks;
-    take(p);
     return GANG_OK;
+}
+
+/* The plan is complete: take it in the snapshot and tell its places. */
+static gang_result keep_told(struct gang__plan *p, struct gang__places *out)
+{
+    gang_result r = gang__plan_complete(p) ? gang__plan_tell(p, out) : GANG_ENOMEM;
+    if (r == GANG_OK)
+        take(p);
+    return r;
 }
 
 /* `out`: it is taken, and where; NULL: it is only asked. */

@@ -75,6 +75,18 @@ struct gang__places {
 };
 void gang__places_free(struct gang__places *places, const struct gang_mem *mem);
 
+/* The places of a plan that is complete. GANG_OK; GANG_ENOMEM. */
+struct gang__plan;
+gang_result gang__plan_tell(const struct gang__plan *p, struct gang__places *out);
+
+/* As gang_alloc(), without words, if somebody agrees to the places (`out`): he returns GANG_OK. Anything else is
+ * returned, and nothing is taken. He is asked inside a read section, again if others were faster, and must not use the
+ * worker, nor wait for anybody.
+ * Owner of the worker. May allocate; lock-free, if he is. */
+typedef gang_result gang__alloc_may(const struct gang__places *places, void *user);
+gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places *out,
+                           gang__alloc_may *may, void *user, gang_alloc_id *id);
+
 /* As gang_snapshot_place(), but cheap when refused, and telling the places: of each task its group, its
  * node and, if it has any, its exact devices; in the order in which gang_alloc() numbers the ranks, which
  * gang_alloc_adopt() keeps.

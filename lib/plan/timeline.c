@@ -23,7 +23,6 @@ static gang_result count_up(struct gang__timeline *t, const int64_t *capacity, s
     t->main_kind = t->most[GANG__FREE_GPU] > 0 ? GANG__FREE_GPU : GANG__FREE_CPU;
     for (int i = GANG__LEVEL_WHOLE + 1; i < GANG__LEVELS; i++)
         t->level[i] = t->most[t->main_kind] >> (GANG__LEVELS - 1 - i);
-    t->total[GANG__FREE_NODES] = (int64_t)node_count;
     t->total[GANG__FREE_POOL] = pool;
     t->nodes = (uint32_t)node_count;
     t->leaves = 1;
@@ -58,6 +57,15 @@ static gang_result fill(struct gang__timeline *t, const int64_t *capacity)
     return GANG_OK;
 }
 
+void gang__timeline_skip(struct gang__timeline *t, uint32_t first)
+{
+    t->first = first;
+    t->flat = t->nodes - first <= 1;
+    t->total[GANG__FREE_NODES] = t->nodes - first;
+    memcpy(t->before, t->total, sizeof(t->total));
+    gang__edges_init(t);
+}
+
 gang_result gang__timeline_new(const struct gang_mem *mem, const int64_t *capacity,
                                size_t node_count, int64_t pool, int64_t now_ns,
                                struct gang__timeline **timeline)
@@ -68,8 +76,8 @@ gang_result gang__timeline_new(const struct gang_mem *mem, const int64_t *capaci
         return GANG_ENOMEM;
     t->mem = *mem;
     t->now_ns = now_ns;
-    gang__edges_init(t);
     gang_result r = count_up(t, capacity, node_count, pool);
+    gang__timeline_skip(t, 0);
     if (r == GANG_OK)
         r = fill(t, capacity);
     if (r != GANG_OK) {
@@ -225,6 +233,14 @@ static void come(struct gang__timeline *t, struct gang__occupant *o)
 {
     int64_t change[2][GANG__FREE_DIMS];
     o->serial = ++t->serials;
+    if (t->flat) {
+        gang__flat_change(t, o, change);
+        gang__flat_count(t, change[GANG__STARTS]);
+        gang__edges_enter(t, o, change);
+        if (o->stay_count > 0)
+            t->node[t->first].count++;
+        return;
+    }
     o->after = (struct gang__after_end)GANG__AFTER_NOTHING;
     count_all(t, o, 1, change);
     for (uint32_t i = 0; i < o->stay_count && o->end_ns != GANG__NEVER; i++) {
@@ -239,9 +255,24 @@ static void come(struct gang__timeline *t, struct gang__occupant *o)
     }
 }
 
+static void go_flat(struct gang__timeline *t, struct gang__occupant *o)
+{
+    int64_t change[2][GANG__FREE_DIMS], back[2][GANG__FREE_DIMS];
+    gang__flat_change(t, o, change);
+    memcpy(back[GANG__STARTS], change[GANG__ENDS], sizeof(back[0]));
+    memcpy(back[GANG__ENDS], change[GANG__STARTS], sizeof(back[0]));
+    gang__edges_leave(t, o, back);
+    if (o->stay_count > 0)
+        t->node[t->first].count--;
+}
+
 static void go(struct gang__timeline *t, struct gang__occupant *o)
 {
     int64_t change[2][GANG__FREE_DIMS];
+    if (t->flat) {
+        go_flat(t, o);
+        return;
+    }
     for (uint32_t i = 0; i < o->stay_count; i++) {
         unlink_stay(t, o, i);
         gang__node_stale(t, o->stay[i].node);
@@ -289,7 +320,8 @@ static gang_result measure(const struct gang__timeline *t, const struct gang__oc
     if (o->pool < 0)
         return GANG_ERANGE;
     for (size_t i = 0, n; i < o->place_count; i += n, ++*stays) {
-        if (o->place[i].node >= t->nodes || (i && o->place[i].node < o->place[i - 1].node))
+        if (o->place[i].node >= t->nodes || o->place[i].node < t->first ||
+            (i && o->place[i].node < o->place[i - 1].node))
             return GANG_EINVAL;
         n = add_up(o, i, amount, &r);
         if (!n)
@@ -393,6 +425,11 @@ void gang__timeline_move(struct gang__timeline *t, uint32_t id, int64_t start_ns
 void gang__timeline_advance(struct gang__timeline *t, int64_t now_ns)
 {
     assert(now_ns >= t->now_ns);
+    if (t->flat) {
+        t->now_ns = now_ns;
+        gang__flat_advance(t);
+        return;
+    }
     struct gang__edge *e = gang__edge_after(t, t->now_ns);
     t->now_ns = now_ns;
     for (; e && e->at_ns <= now_ns; e = gang__edge_after(t, e->at_ns))
@@ -457,6 +494,7 @@ gang_result gang__timeline_copy(const struct gang_mem *mem, const struct gang__t
     if (r != GANG_OK)
         return r;
     struct gang__timeline *t = *copy;
+    gang__timeline_skip(t, from->first);
     const struct gang__occupant **order = gang__zalloc(mem, end + 1, sizeof(*order));
     for (uint32_t i = 0; i < from->nodes; i++)
         most = from->node[i].count > most ? from->node[i].count : most;
@@ -480,11 +518,25 @@ gang_result gang__timeline_copy(const struct gang_mem *mem, const struct gang__t
 
 /* ---- does it fit? -------------------------------------------------------------------------- */
 
+/* On a flat machine: what is asked of the node and of the pool, as sums. */
+static bool fits_flat(struct gang__timeline *t, const struct gang__occupation *o)
+{
+    int64_t need[GANG__FREE_DIMS] = {[GANG__FREE_POOL] = o->pool};
+    gang_result r = GANG_OK;
+    if (o->place_count > 0 && !add_up(o, 0, need, &r))
+        return false; /* more than there can be */
+    need[GANG__FREE_NODES] = o->place_count > 0 && o->whole;
+    need[GANG__FREE_POOL] = o->pool;
+    return gang__timeline_fits_sum(t, need, o->start_ns, o->end_ns);
+}
+
 bool gang__timeline_fits(struct gang__timeline *t, const struct gang__occupation *o)
 {
     int64_t amount[GANG__FREE_KINDS], unused[GANG__FREE_KINDS], until;
     int64_t pool[GANG__FREE_DIMS] = {[GANG__FREE_POOL] = o->pool};
     gang_result r = GANG_OK;
+    if (t->flat)
+        return fits_flat(t, o);
     if (!gang__timeline_fits_sum(t, pool, o->start_ns, o->end_ns))
         return false;
     for (size_t i = 0, n; i < o->place_count; i += n) {

@@ -96,6 +96,9 @@ struct gang__time_fit {
 gang_result gang__timeline_new(const struct gang_mem *mem, const int64_t *capacity,
                                size_t node_count, int64_t pool, int64_t now_ns,
                                struct gang__timeline **timeline) GANG_MUST_CHECK;
+/* Nodes below `first` are none: nothing is ever put there or looked for. Of a timeline just made, `first` at most
+ * its nodes, which have no capacity. Where one node is left, or none, sums tell all, and all is faster. */
+void gang__timeline_skip(struct gang__timeline *t, uint32_t first);
 /* The same once more: same ids, same answers. GANG_OK; GANG_ENOMEM: *copy is NULL. As adding each. */
 gang_result gang__timeline_copy(const struct gang_mem *mem, const struct gang__timeline *from,
                                 struct gang__timeline **copy) GANG_MUST_CHECK;
@@ -108,7 +111,7 @@ void gang__time_fit_free(struct gang__time_fit *fit, const struct gang_mem *mem)
  * Returns GANG_OK; GANG_EINVAL: start not before end, places out of order, no such node or group;
  * GANG_ERANGE: an amount of a node that is not in 0...2^47, a negative number; GANG_ELIMIT: a node has 65,536
  * already; GANG_ENOMEM. On error nothing changed.
- * O(n (p + log nodes) + log P). */
+ * O(n (p + log nodes) + log P); on a machine of one node O(log P). */
 gang_result gang__timeline_add(struct gang__timeline *t, const struct gang__occupation *o,
                                uint32_t *id) GANG_MUST_CHECK;
 /* O(n (p + log nodes) + log P). The id is of one that is there; so for _move(). */
@@ -174,9 +177,14 @@ int64_t gang__timeline_latest_sum(struct gang__timeline *t, const int64_t need[G
                                   int64_t from_ns, int64_t to_ns, int64_t duration_ns);
 bool gang__timeline_fits_sum(const struct gang__timeline *t, const int64_t need[GANG__FREE_DIMS],
                              int64_t start_ns, int64_t end_ns);
+/* Until when is it so, without a break from an instant on that has not passed? That instant: it is not then;
+ * GANG__NEVER: for good. O(log P). */
+int64_t gang__timeline_until_sum(const struct gang__timeline *t,
+                                 const int64_t need[GANG__FREE_DIMS], int64_t start_ns);
 
 /* What is free at an instant, and until when it stays so (returned; GANG__NEVER: for good). From one to the
- * next, these are the steps of free capacity over time: O(log P) each over all; O(p) each of a node. */
+ * next, these are the steps of free capacity over time: O(log P) each over all; O(p) each of a node. On a machine of
+ * one node an instant that has passed costs O(P). */
 int64_t gang__timeline_sum_at(const struct gang__timeline *t, int64_t at_ns,
                               int64_t unused[GANG__FREE_DIMS]);
 int64_t gang__timeline_node_at(struct gang__timeline *t, uint32_t node, int64_t at_ns,

@@ -39,31 +39,50 @@ static bool refresh_after(struct gang__edge *e, const struct gang__edge *a,
     return changed;
 }
 
+/* Of one dimension, from the children. */
+static inline bool refresh_sums(struct gang__edge *e, const struct gang__edge *a,
+                                const struct gang__edge *b, int k)
+{
+    int64_t here = (a ? a->sum[k] : 0) + e->change[k];
+    int64_t sum = here + (b ? b->sum[k] : 0);
+    int64_t low = b ? gang__least(here, here + b->low[k]) : here;
+    int64_t high = b ? greatest(here, here + b->high[k]) : here;
+    low = a ? gang__least(a->low[k], low) : low;
+    high = a ? greatest(a->high[k], high) : high;
+    bool changed = sum != e->sum[k] || low != e->low[k] || high != e->high[k];
+    e->sum[k] = sum;
+    e->low[k] = low;
+    e->high[k] = high;
+    return changed;
+}
+
 static bool refresh(struct gang__tree_link *n)
 {
     struct gang__edge *e = gang__edge_of(n);
     const struct gang__edge *a = n->child[0] ? gang__edge_of(n->child[0]) : NULL;
     const struct gang__edge *b = n->child[1] ? gang__edge_of(n->child[1]) : NULL;
     bool changed = refresh_after(e, a, b);
-    for (int k = 0; k < GANG__FREE_DIMS; k++) {
-        int64_t here = (a ? a->sum[k] : 0) + e->change[k];
-        int64_t sum = here + (b ? b->sum[k] : 0);
-        int64_t low = b ? gang__least(here, here + b->low[k]) : here;
-        int64_t high = b ? greatest(here, here + b->high[k]) : here;
-        low = a ? gang__least(a->low[k], low) : low;
-        high = a ? greatest(a->high[k], high) : high;
-        changed = changed || sum != e->sum[k] || low != e->low[k] || high != e->high[k];
-        e->sum[k] = sum;
-        e->low[k] = low;
-        e->high[k] = high;
-    }
+    for (int k = 0; k < GANG__FREE_DIMS; k++)
+        changed |= refresh_sums(e, a, b, k);
+    return changed;
+}
+
+/* On a flat machine: no bounds, and only what something was ever taken of. */
+static bool refresh_flat(struct gang__tree_link *n)
+{
+    struct gang__edge *e = gang__edge_of(n);
+    const struct gang__edge *a = n->child[0] ? gang__edge_of(n->child[0]) : NULL;
+    const struct gang__edge *b = n->child[1] ? gang__edge_of(n->child[1]) : NULL;
+    bool changed = false;
+    for (int i = 0; i < e->flat->dim_count; i++)
+        changed |= refresh_sums(e, a, b, e->flat->dim[i]);
     return changed;
 }
 
 void gang__edges_init(struct gang__timeline *t)
 {
     gang__ordered_init(&t->edges, by_time, NULL);
-    t->edges.refresh = refresh;
+    t->edges.refresh = t->flat ? refresh_flat : refresh;
 }
 
 static void put_spare(struct gang__timeline *t, struct gang__edge *e)
@@ -88,10 +107,10 @@ bool gang__edges_reserve(struct gang__timeline *t, size_t occupations)
     return true;
 }
 
-static void add(struct gang__edge *e, const int64_t change[GANG__FREE_DIMS])
+static void add(int64_t to[GANG__FREE_DIMS], const int64_t change[GANG__FREE_DIMS])
 {
     for (int k = 0; k < GANG__FREE_DIMS; k++)
-        e->change[k] += change[k];
+        to[k] += change[k];
 }
 
 /* The bound of an edge: the greatest of those that end there. */
@@ -114,9 +133,11 @@ static void enter(struct gang__timeline *t, struct gang__occupant *o, int side, 
     if (!there) {
         t->spare = e->link.child[0] ? gang__edge_of(e->link.child[0]) : NULL;
         *e = (struct gang__edge){.at_ns = at_ns, .after = GANG__AFTER_NOTHING};
+        if (t->flat)
+            e->flat = t;
     }
-    add(e, change);
-    if (side == GANG__ENDS)
+    add(e->change, change);
+    if (side == GANG__ENDS && !t->flat)
         gang__after_lift(&e->after, &o->after);
     o->edge[side] = e;
     o->prev[side] = NULL;
@@ -127,14 +148,14 @@ static void enter(struct gang__timeline *t, struct gang__occupant *o, int side, 
     if (there)
         gang__edge_refresh(t, e);
     else
-        gang__ordered_insert(&t->edges, &e->link);
+        gang__ordered_insert_before(&t->edges, &e->link, n);
 }
 
 static void leave(struct gang__timeline *t, struct gang__occupant *o, int side,
                   const int64_t change[GANG__FREE_DIMS])
 {
     struct gang__edge *e = o->edge[side];
-    add(e, change);
+    add(e->change, change);
     if (o->next[side])
         o->next[side]->prev[side] = o->prev[side];
     if (o->prev[side])
@@ -142,7 +163,10 @@ static void leave(struct gang__timeline *t, struct gang__occupant *o, int side,
     else
         e->first[side] = o->next[side];
     if (e->first[GANG__STARTS] || e->first[GANG__ENDS]) {
-        bound(t, e);
+        if (t->flat)
+            gang__edge_refresh(t, e);
+        else
+            bound(t, e);
         return;
     }
     for (int k = 0; k < GANG__FREE_DIMS; k++)
@@ -151,21 +175,44 @@ static void leave(struct gang__timeline *t, struct gang__occupant *o, int side,
     put_spare(t, e);
 }
 
+/* On a flat machine what has passed has no edge. */
+static bool is_past(const struct gang__timeline *t, int64_t at_ns)
+{
+    return t->flat && at_ns <= t->now_ns;
+}
+
 void gang__edges_enter(struct gang__timeline *t, struct gang__occupant *o,
                        int64_t change[2][GANG__FREE_DIMS])
 {
-    enter(t, o, GANG__STARTS, o->start_ns, change[GANG__STARTS]);
-    o->edge[GANG__ENDS] = NULL;
-    if (o->end_ns != GANG__NEVER)
-        enter(t, o, GANG__ENDS, o->end_ns, change[GANG__ENDS]);
+    const int64_t at_ns[2] = {o->start_ns, o->end_ns};
+    for (int side = 0; side < 2; side++) {
+        o->edge[side] = NULL;
+        if (is_past(t, at_ns[side]))
+            add(t->before, change[side]);
+        else if (at_ns[side] != GANG__NEVER)
+            enter(t, o, side, at_ns[side], change[side]);
+    }
 }
 
 void gang__edges_leave(struct gang__timeline *t, struct gang__occupant *o,
                        int64_t change[2][GANG__FREE_DIMS])
 {
-    leave(t, o, GANG__STARTS, change[GANG__STARTS]);
-    if (o->edge[GANG__ENDS])
-        leave(t, o, GANG__ENDS, change[GANG__ENDS]);
+    const int64_t at_ns[2] = {o->start_ns, o->end_ns};
+    for (int side = 0; side < 2; side++)
+        if (o->edge[side])
+            leave(t, o, side, change[side]);
+        else if (is_past(t, at_ns[side]))
+            add(t->before, change[side]);
+}
+
+void gang__edge_pass(struct gang__timeline *t, struct gang__edge *e)
+{
+    add(t->before, e->change);
+    for (int side = 0; side < 2; side++)
+        for (struct gang__occupant *o = e->first[side]; o; o = o->next[side])
+            o->edge[side] = NULL;
+    gang__ordered_remove(&t->edges, &e->link);
+    put_spare(t, e);
 }
 
 void gang__edge_bound(struct gang__timeline *t, struct gang__occupant *o,
@@ -188,22 +235,49 @@ struct gang__edge *gang__edge_after(struct gang__timeline *t, int64_t at_ns)
 
 /* ---- sums ---------------------------------------------------------------------------------- */
 
+/* All that changes up to an edge, of those below it. */
+static void add_up_to(const struct gang__timeline *t, const struct gang__edge *e,
+                      int64_t unused[GANG__FREE_DIMS])
+{
+    static const int64_t nothing[GANG__FREE_DIMS];
+    const int64_t *left = e->link.child[0] ? gang__edge_of(e->link.child[0])->sum : nothing;
+    if (t->flat) {
+        for (int i = 0; i < t->dim_count; i++)
+            unused[t->dim[i]] += e->change[t->dim[i]] + left[t->dim[i]];
+        return;
+    }
+    for (int k = 0; k < GANG__FREE_DIMS; k++)
+        unused[k] += e->change[k] + left[k];
+}
+
+/* Less than nothing is nothing. */
+static void clip(int64_t unused[GANG__FREE_DIMS])
+{
+    for (int k = 0; k < GANG__FREE_POOL; k++)
+        unused[k] = unused[k] > 0 ? unused[k] : 0;
+}
+
 int64_t gang__timeline_sum_at(const struct gang__timeline *t, int64_t at_ns,
                               int64_t unused[GANG__FREE_DIMS])
 {
     int64_t until = GANG__NEVER;
-    memcpy(unused, t->total, sizeof(t->total));
+    if (t->flat && at_ns < t->now_ns) {
+        until = gang__flat_past(t, at_ns, unused);
+        clip(unused);
+        return until;
+    }
+    memcpy(unused, t->before, sizeof(t->before));
     for (const struct gang__tree_link *n = t->edges.root; n;) {
         const struct gang__edge *e = gang__edge_of(n);
         bool past = e->at_ns <= at_ns;
-        if (past) {
-            for (int k = 0; k < GANG__FREE_DIMS; k++)
-                unused[k] += e->change[k] + (n->child[0] ? gang__edge_of(n->child[0])->sum[k] : 0);
-        } else {
+        if (past)
+            add_up_to(t, e, unused);
+        else
             until = e->at_ns;
-        }
         n = n->child[past];
     }
+    if (t->flat)
+        clip(unused);
     return until;
 }
 
@@ -284,15 +358,29 @@ static struct span first_span(const struct gang__timeline *t, const int64_t *nee
     (void)gang__timeline_sum_at(t, start_ns, unused);
     s.open = is_enough(&s, unused, nothing);
     if (s.open || !at_once)
-        (void)scan(t->edges.root, &s, t->total);
+        (void)scan(t->edges.root, &s, t->before);
     return s;
 }
 
 bool gang__timeline_fits_sum(const struct gang__timeline *t, const int64_t need[GANG__FREE_DIMS],
                              int64_t start_ns, int64_t end_ns)
 {
+    if (t->flat && start_ns < t->now_ns) {
+        if (!gang__flat_was_free(t, need, start_ns, end_ns))
+            return false;
+        if (end_ns <= t->now_ns)
+            return true;
+        start_ns = t->now_ns;
+    }
     int64_t duration = end_ns == GANG__NEVER ? GANG__NEVER : end_ns - start_ns;
     return first_span(t, need, start_ns, duration, true).open;
+}
+
+int64_t gang__timeline_until_sum(const struct gang__timeline *t,
+                                 const int64_t need[GANG__FREE_DIMS], int64_t start_ns)
+{
+    struct span s = first_span(t, need, start_ns, GANG__NEVER, true);
+    return s.open ? GANG__NEVER : s.lost_ns;
 }
 
 int64_t gang__timeline_earliest_sum(const struct gang__timeline *t,

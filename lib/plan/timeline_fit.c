@@ -66,6 +66,8 @@ static gang_result sum_up(struct search *s)
         if (on_one == 0)
             return GANG_ENEVER;
         int64_t nodes = (g->count + on_one - 1) / on_one;
+        if (t->flat && nodes > 1)
+            return GANG_ENEVER;
         if (s->ask->whole && nodes > s->need[GANG__FREE_NODES])
             s->need[GANG__FREE_NODES] = nodes;
         for (int k = 0; k < GANG__FREE_KINDS; k++)
@@ -222,7 +224,7 @@ static void look_at_now(struct search *s)
 {
     struct gang__timeline *t = s->t;
     gang__nodes_settle(t);
-    uint32_t node = gang__node_next(t, 0, after_may, s);
+    uint32_t node = gang__node_next(t, t->first, after_may, s);
     for (; node < t->nodes && !is_done(s); node = gang__node_next(t, node + 1, after_may, s))
         look_at(s, node);
 }
@@ -302,6 +304,16 @@ static void count_again(struct search *s)
         count_tasks(s, &s->t->candidate[i], 1);
 }
 
+/* On a flat machine: all of it on the node. GANG_OK, GANG_ENOMEM. */
+static gang_result lay_out_flat(struct search *s, struct gang__time_fit *fit)
+{
+    gang_result r = GANG_OK;
+    fit->count = 0;
+    for (uint32_t i = 0; i < s->ask->group_count && r == GANG_OK; i++)
+        r = put(s, fit, s->t->first, i, s->ask->group[i].count);
+    return r;
+}
+
 /* ---- searching ----------------------------------------------------------------------------- */
 
 /* Try the first instant >= start_ns at which the sums leave room. GANG_OK; GANG_ENOFIT: not there; GANG_ENEVER;
@@ -311,6 +323,8 @@ static gang_result try_from(struct search *s, bool first, struct gang__time_fit 
     s->start_ns = gang__timeline_earliest_sum(s->t, s->need, s->start_ns, s->ask->duration_ns);
     if (s->start_ns == GANG__NEVER)
         return GANG_ENEVER;
+    if (s->t->flat)
+        return lay_out_flat(s, fit);
     s->end_ns = gang__add_sat(s->start_ns, s->ask->duration_ns);
     s->own = false;
     if (first)
@@ -340,6 +354,18 @@ static gang_result search(struct search *s, struct gang__time_fit *fit)
     return r;
 }
 
+/* On a flat machine what the sums leave room for lies on the node, if it may. */
+static bool may_lie_flat(const struct search *s)
+{
+    uint32_t node = s->t->first;
+    if (node == s->t->nodes || (s->ask->nodes && !(s->ask->nodes[node / 64] >> node % 64 & 1)))
+        return false;
+    for (int k = 0; k < GANG__FREE_DIMS; k++)
+        if (s->need[k] > s->t->total[k])
+            return false;
+    return true;
+}
+
 /* What every search begins with. */
 static gang_result prepare(struct search *s, struct gang__time_fit *fit)
 {
@@ -350,6 +376,8 @@ static gang_result prepare(struct search *s, struct gang__time_fit *fit)
     gang_result r = sum_up(s);
     if (r != GANG_OK)
         return r;
+    if (t->flat)
+        return may_lie_flat(s) ? GANG_OK : GANG_ENEVER;
     if (!gang__grow(&t->mem, (void **)&t->tasks, &t->tasks_room, s->ask->group_count,
                     sizeof(t->tasks[0])))
         return GANG_ENOMEM;
@@ -376,17 +404,19 @@ gang_result gang__timeline_earliest(struct gang__timeline *t, const struct gang_
 
 /* ---- at one time, at the latest ------------------------------------------------------------ */
 
-/* Try one start, without a look at the sums. GANG_OK, GANG_ENOFIT, GANG_ENOMEM. */
+/* Try one start, at which the sums leave room. GANG_OK, GANG_ENOFIT, GANG_ENOMEM. */
 static gang_result try_at(struct search *s, int64_t start_ns, struct gang__time_fit *fit)
 {
+    fit->start_ns = start_ns;
+    if (s->t->flat)
+        return lay_out_flat(s, fit);
     s->start_ns = start_ns;
     s->end_ns = gang__add_sat(start_ns, s->ask->duration_ns);
     memset(s->t->tasks, 0, s->ask->group_count * sizeof(s->t->tasks[0]));
-    for (uint32_t node = 0; node < s->t->nodes && !is_done(s); node++)
+    for (uint32_t node = s->t->first; node < s->t->nodes && !is_done(s); node++)
         look_at(s, node);
     gang_result r = has_enough(s) ? lay_out(s, fit) : GANG_ENOFIT;
     forget(s);
-    fit->start_ns = start_ns;
     if (r != GANG_OK)
         fit->count = 0;
     return r;
@@ -452,7 +482,7 @@ int64_t gang__timeline_room(const struct gang__timeline *t, const struct gang__t
                             size_t group)
 {
     int64_t tasks = 0;
-    for (uint32_t node = 0; node < t->nodes; node++)
+    for (uint32_t node = t->first; node < t->nodes; node++)
         if (!ask->nodes || ask->nodes[node / 64] >> node % 64 & 1)
             tasks += tasks_in(&ask->group[group], t->capacity[node]);
     return tasks;

@@ -5,6 +5,7 @@
  *   timeline_edge.c  the instants at which something begins or ends: a tree that tells sums and bounds
  *   timeline_node.c  one node: its occupations one after the other; what is free of all nodes now
  *   timeline_fit.c   searching
+ *   timeline_flat.c  a machine of one node, or of none but a pool: sums tell all
  *
  * Two structures answer all questions. Neither holds anything for each node of each occupation but a link
  * of 16 bytes, and neither divides time into slots.
@@ -53,9 +54,12 @@ enum { GANG__STARTS, GANG__ENDS };
 struct gang__edge {
     struct gang__tree_link link;
     int64_t at_ns;
-    struct gang__occupant *first[2];    /* that start here, that end here */
-    int64_t change[GANG__FREE_DIMS];    /* of what is free */
-    struct gang__after_end after;       /* the greatest of those that end here */
+    struct gang__occupant *first[2]; /* that start here, that end here */
+    int64_t change[GANG__FREE_DIMS]; /* of what is free */
+    union {
+        struct gang__after_end after;      /* the greatest of those that end here */
+        const struct gang__timeline *flat; /* on a flat machine, where nothing tells of it: whose */
+    };
     int64_t sum[GANG__FREE_DIMS];       /* of the changes below, this one included */
     int64_t low[GANG__FREE_DIMS];       /* the least sum of the first one or more of these */
     int64_t high[GANG__FREE_DIMS];      /* the greatest */
@@ -99,11 +103,17 @@ struct gang__timeline {
     struct gang_mem mem;
     int64_t now_ns;
     uint32_t nodes, leaves; /* leaves: the next power of 2 */
+    uint32_t first;         /* nodes below are none */
     int64_t (*capacity)[GANG__FREE_KINDS];
     int64_t most[GANG__FREE_KINDS]; /* that any node has */
     int main_kind;
-    int64_t level[GANG__LEVELS];    /* how much of the main kind it takes */
-    int64_t total[GANG__FREE_DIMS]; /* without any occupation */
+    int64_t level[GANG__LEVELS];     /* how much of the main kind it takes */
+    int64_t total[GANG__FREE_DIMS];  /* without any occupation */
+    int64_t before[GANG__FREE_DIMS]; /* what is free before the first edge */
+    int dim[GANG__FREE_DIMS];        /* flat: those of which something was taken once, */
+    int dim_count;                   /* how many, */
+    unsigned counted;                /* and as bits */
+    bool flat;                       /* at most one node: timeline_flat.c */
     struct gang__stay_head {
         uint32_t of, at, count;
     } * node;
@@ -162,6 +172,25 @@ void gang__edge_bound(struct gang__timeline *t, struct gang__occupant *o,
 struct gang__edge *gang__edge_after(struct gang__timeline *t, int64_t at_ns);
 /* The last before it. */
 struct gang__edge *gang__edge_before(struct gang__timeline *t, int64_t at_ns);
+
+/* The first of all goes, with what it changes: it has passed. */
+void gang__edge_pass(struct gang__timeline *t, struct gang__edge *e);
+
+/* ---- timeline_flat.c ---- */
+
+/* By how much an occupation changes what is free, where it begins and where it ends. */
+void gang__flat_change(const struct gang__timeline *t, const struct gang__occupant *o,
+                       int64_t change[2][GANG__FREE_DIMS]);
+/* Its dimensions are counted from now on. */
+void gang__flat_count(struct gang__timeline *t, const int64_t change[GANG__FREE_DIMS]);
+/* Edges that have passed go: what they changed is so for good, as far as anybody will ask. */
+void gang__flat_advance(struct gang__timeline *t);
+/* What is free at an instant that has passed, and until when: each occupation is looked at. */
+int64_t gang__flat_past(const struct gang__timeline *t, int64_t at_ns,
+                        int64_t unused[GANG__FREE_DIMS]);
+/* Is so much free all the time from an instant that has passed until the end, or the present? */
+bool gang__flat_was_free(const struct gang__timeline *t, const int64_t need[GANG__FREE_DIMS],
+                         int64_t start_ns, int64_t end_ns);
 
 /* ---- timeline_node.c ---- */
 

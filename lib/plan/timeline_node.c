@@ -176,6 +176,11 @@ int64_t gang__timeline_node_at(struct gang__timeline *t, uint32_t node, int64_t 
                                int64_t unused[GANG__FREE_KINDS])
 {
     struct gang__walk w;
+    if (t->flat) {
+        int64_t all[GANG__FREE_DIMS], until_ns = gang__timeline_sum_at(t, at_ns, all);
+        memcpy(unused, all, GANG__FREE_KINDS * sizeof(*unused));
+        return until_ns;
+    }
     gang__walk_begin(&w, t, node, at_ns);
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         unused[k] = gang__walk_unused(&w, k);

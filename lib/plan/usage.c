@@ -88,6 +88,30 @@ static bool reserve(struct gang__usage *u)
                       sizeof(struct gang__usage_step));
 }
 
+gang_result gang__usage_copy(const struct gang_mem *mem, const struct gang__usage *from,
+                             struct gang__usage **copy)
+{
+    gang_result r = gang__usage_new(mem, &from->limit, copy);
+    if (r != GANG_OK)
+        return r;
+    struct gang__usage *u = *copy;
+    u->end = from->end;
+    u->count = from->count;
+    if (!reserve(u)) {
+        gang__usage_free(u);
+        *copy = NULL;
+        return GANG_ENOMEM;
+    }
+    if (from->end)
+        memcpy(u->booking, from->booking, from->end * sizeof(*u->booking));
+    u->free_id_count = from->free_id_count;
+    if (from->free_id_count)
+        memcpy(u->free_id, from->free_id, from->free_id_count * sizeof(*u->free_id));
+    memcpy(u->sum, from->sum, sizeof(u->sum));
+    u->stale = true;
+    return GANG_OK;
+}
+
 static void count(struct gang__usage *u, const struct gang__booking *b, int sign)
 {
     for (int k = 0; k < GANG__FREE_DIMS; k++)

@@ -14,7 +14,7 @@
  * Times are ns in -2^60...2^62, also those of pieces wherever they are looked for; durations, offsets and windows
  * are at most 2^60 (36 years). Amounts are the timeline's, and its dimensions (GANG__FREE_DIMS).
  * Threads: no concurrent call on one object. Memory: 64 bytes a booking, 352 a step (at most two a
- * booking). Only _new() and _add() allocate: all others cannot fail.
+ * booking). Only _new(), _copy() and _add() allocate: all others cannot fail.
  * Below, B is the number of bookings, n that of pieces of a call. */
 #ifndef GANG__PLAN_USAGE_H
 #define GANG__PLAN_USAGE_H
@@ -57,6 +57,9 @@ struct gang__usage;
  * NULL. `limit` is copied. */
 gang_result gang__usage_new(const struct gang_mem *mem, const struct gang__usage_limit *limit,
                             struct gang__usage **usage) GANG_MUST_CHECK;
+/* The same once more: limit, bookings and their ids. GANG_OK; GANG_ENOMEM: *copy is NULL. O(B). */
+gang_result gang__usage_copy(const struct gang_mem *mem, const struct gang__usage *from,
+                             struct gang__usage **copy) GANG_MUST_CHECK;
 /* NULL is allowed. */
 void gang__usage_free(struct gang__usage *u);
 /* Other limits from now on; what is booked stays. GANG_OK; GANG_ERANGE as above: nothing changed. */

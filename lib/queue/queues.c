@@ -569,16 +569,16 @@ static gang_result users_check(const struct tree *t, const struct seat *s, const
     return GANG_OK;
 }
 
-/* What nodes are shared in time is not in the plan; and who is displaced there comes back to any places. */
+/* A plan does not foretell turns; and who is displaced where there are some comes back to any places. */
 static gang_result slices_check(const struct tree *t, const struct gang__queues *qs)
 {
     for (uint32_t i = 0; qs->slices && i < qs->count; i++) {
         const struct gang__queue *q = &qs->queue[i];
         if (!q->leaf || q->slicer == GANG__NO_QUEUE)
             continue;
-        const struct seat *s = t->order[i], *from = t->order[q->slicer];
-        if (qs->backfills)
-            return refuse(t, from, GANG_EINVAL, "slice_ns", "not where a leaf backfills");
+        const struct seat *s = t->order[i];
+        if (q->backfill != GANG_BACKFILL_NONE)
+            return refuse(t, s, GANG_EINVAL, "backfill", "not where gangs take turns");
         if (q->preempt == GANG_PREEMPT_SUSPEND)
             return refuse(t, s, GANG_EINVAL, "preempt", "not to suspend where gangs take turns");
     }

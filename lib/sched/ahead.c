@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "place/lend.h"
 #include "sched/ahead.h"
+#include "sched/copy.h"
+#include "sched/kin.h"
 #include "sched/reserve.h"
 
 struct gang__timeline *gang__ahead_when(const gang_sched *s, const struct gang__unit *u)
@@ -67,6 +70,7 @@ void gang__ahead_drop(gang_sched *s, struct gang__unit *u)
         u->next_planned->planned_at = u->planned_at;
     u->job->leaf->planned_count--;
     a->planned--;
+    a->moves++;
 }
 
 void gang__ahead_unplan(gang_sched *s, struct gang__unit *u)
@@ -80,8 +84,10 @@ void gang__ahead_unplan(gang_sched *s, struct gang__unit *u)
 
 void gang__ahead_vacate(gang_sched *s, struct gang__unit *u)
 {
-    if (u->occupies)
+    if (u->occupies) {
         gang__timeline_remove(gang__ahead_when(s, u), u->occupies - 1);
+        s->ahead->moves++;
+    }
     u->occupies = 0;
 }
 
@@ -94,6 +100,20 @@ void gang__ahead_forget(gang_sched *s, struct gang__unit *u)
     gang__ahead_vacate(s, u);
     if (s->ahead->starting == u)
         s->ahead->starting = NULL;
+}
+
+void gang__ahead_vacated(gang_sched *s, uint32_t occupies)
+{
+    if (!s->ahead || !occupies)
+        return;
+    gang__timeline_remove(s->ahead->when, occupies - 1);
+    s->ahead->moves++;
+    s->ahead->stale = true;
+}
+
+bool gang__ahead_binds(const gang_sched *s)
+{
+    return s->ahead && s->ahead->planned > 0;
 }
 
 void gang__ahead_due(gang_sched *s, const struct gang__job *job)
@@ -233,6 +253,7 @@ bool gang__ahead_lay_out(gang_sched *s, const struct gang__unit *u,
 
 struct holding {
     gang_sched *s;
+    uint32_t lent; /* GANG__LEND_*: what is not its own */
     bool failed;
 };
 
@@ -240,9 +261,10 @@ static int32_t hold_task(const struct gang_task *task, void *user)
 {
     struct holding *h = user;
     struct gang__time_group *g = &h->s->ahead->group[task->group];
-    g->need[GANG__FREE_CPU] = task->cpu_milli;
+    g->need[GANG__FREE_CPU] = h->lent & GANG__LEND_CPU ? 0 : task->cpu_milli;
     g->need[GANG__FREE_MEMORY] = task->memory_bytes;
-    g->need[GANG__FREE_GPU] = (int64_t)task->gpu_count * task->gpu_share;
+    g->need[GANG__FREE_GPU] =
+        h->lent & GANG__LEND_GPU ? 0 : (int64_t)task->gpu_count * task->gpu_share;
     h->failed = h->failed || !gang__ahead_place(h->s, task->node, (uint32_t)task->group);
     return h->failed;
 }
@@ -251,13 +273,15 @@ static int32_t hold_task(const struct gang_task *task, void *user)
 bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int64_t end_ns)
 {
     struct gang__ahead *a = s->ahead;
-    struct holding h = {s, false};
+    struct holding h = {s, 0, false};
     const gang_request *q = gang__unit_request(u);
     uint32_t id;
     gang__ahead_vacate(s, u);
     a->places = 0;
     if (alloc == GANG_ID_NONE)
         return true;
+    h.lent = gang__slice_lent(s, alloc);
+    end_ns = h.lent ? GANG__NEVER : end_ns;
     if (!gang__ahead_needs(s, q))
         return false;
     gang_result r = gang_alloc_each(s->cluster, alloc, hold_task, &h);
@@ -286,7 +310,10 @@ bool gang__ahead_sync(gang_sched *s)
         }
         touched_take(u);
     }
-    return true;
+    if (gang__slice_occupy(s))
+        return true;
+    a->failed_in = s->runs;
+    return false;
 }
 
 /* ---- making it -------------------------------------------------------------------------------- */
@@ -313,6 +340,7 @@ static void clear_all(gang_sched *s)
         }
     }
     gang__reserve_withdraw(s);
+    gang__slice_vacate(s);
     gang__timeline_free(s->ahead->when);
     s->ahead->when = NULL;
 }
@@ -348,6 +376,8 @@ static bool reserve_slots(gang_sched *s, uint32_t end)
            gang__grow(&s->mem, (void **)&a->part, &a->part_room, words, sizeof(*a->part));
 }
 
+enum { FIRST_SLOT = GANG__POOL + 1 }; /* no node ever has one below */
+
 /* A timeline of the nodes as they are, with what runs. */
 static bool make_anew(gang_sched *s)
 {
@@ -366,6 +396,7 @@ static bool make_anew(gang_sched *s)
         a->end = was;
         return false;
     }
+    gang__timeline_skip(when, FIRST_SLOT);
     clear_all(s);
     a->when = when;
     a->epoch = epoch;
@@ -414,26 +445,32 @@ static bool copy_plans(gang_sched *s, const struct gang__qs *from)
     return true;
 }
 
-/* What runs has its number; what had changed there is still to be noted here. */
+/* What runs has its number; what had changed there is still to be noted here, in the same order. */
 static void copy_stays(gang_sched *s, const gang_sched *from)
 {
+    struct gang__unit **at = &s->ahead->touched;
     for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
          n = gang__ordered_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
             struct gang__unit *u = unit_as(s, &job->unit[i]);
             u->occupies = job->unit[i].occupies;
-            if (job->unit[i].touched_at)
-                gang__ahead_touch(s, u);
         }
+    }
+    for (const struct gang__unit *old = from->ahead->touched; old; old = old->next_touched) {
+        struct gang__unit *u = unit_as(s, old);
+        u->touched_at = at;
+        *at = u;
+        at = &u->next_touched;
     }
 }
 
 bool gang__ahead_copy(gang_sched *s, const gang_sched *from)
 {
     const struct gang__ahead *old = from->ahead;
-    if (!old || !gang__ahead_current(from))
-        return true; /* there, too, it will be made anew */
+    if (!old || !old->when)
+        return true; /* there, too, it will be made */
+    bool current = gang__ahead_current(from);
     struct gang__ahead *a = s->ahead = gang__zalloc(&s->mem, 1, sizeof(*s->ahead));
     size_t numbers = (size_t)old->end * GANG__FREE_KINDS;
     if (!a || !reserve_slots(s, old->end) ||
@@ -443,10 +480,16 @@ bool gang__ahead_copy(gang_sched *s, const gang_sched *from)
     a->end = old->end;
     a->plain = old->plain;
     a->kept = old->kept;
+    a->moves = old->moves;
     a->failed_in = old->failed_in;
-    a->epoch = gang__load(&s->cluster->epoch) + 1;
+    a->epoch =
+        current ? gang__load(&s->cluster->epoch) + 1 : 0; /* else it is made anew, as there */
     a->states = gang__load(&s->cluster->states);
+    a->by_limit = old->by_limit;
+    if (!gang__reserve_laid_copy(s, from))
+        return false;
     copy_stays(s, from);
+    gang__slices_occupied_as(s, from);
     for (uint32_t i = 0; i < from->queues->count; i++)
         if (!copy_plans(s, from->qs[i]))
             return false;
@@ -498,8 +541,16 @@ bool gang__ahead_fits_sums(const gang_sched *s, const struct gang__unit *u)
     return gang__timeline_fits_sum(gang__ahead_when(s, u), need, s->now_ns, end);
 }
 
-/* May it have a plan, beside those that its leaf has, or in the place of one behind it? */
-static bool may_plan(const struct gang__unit *u)
+int64_t gang__ahead_free_ns(const gang_sched *s, const struct gang__unit *u)
+{
+    int64_t need[GANG__FREE_DIMS];
+    sums_of(s, u, need);
+    int64_t until = gang__timeline_until_sum(gang__ahead_when(s, u), need, s->now_ns);
+    uint64_t free_ns = (uint64_t)until - (uint64_t)s->now_ns;
+    return until == GANG__NEVER || free_ns > INT64_MAX ? GANG__NEVER : (int64_t)free_ns;
+}
+
+bool gang__ahead_may_plan(const struct gang__unit *u)
 {
     const struct gang__qs *leaf = u->job->leaf;
     if (!gang__ahead_plans(u) || leaf->planned_count < leaf->q->plan_depth)
@@ -514,7 +565,7 @@ bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u)
 {
     /* As long as nothing is planned or reserved place decides, which knows more than sums. */
     return (s->ahead->planned > 0 || s->reserve_count > 0) && !u->plan && !u->places &&
-           !may_plan(u) && !gang__reserve_drawn(s, u) && !gang__ahead_fits_sums(s, u);
+           !gang__ahead_may_plan(u) && !gang__reserve_drawn(s, u) && !gang__ahead_fits_sums(s, u);
 }
 
 /* It has a plan that is to come, and just before that too little is free by the sums: it cannot be earlier. */
@@ -534,6 +585,19 @@ static bool is_settled(const gang_sched *s, const struct gang__unit *u)
     return false;
 }
 
+/* May it be worth it that it has its turn again? One behind the plans of its leaf has it in any case, as it has when
+ * somebody leaves (kin.h): the plans that are before it may move. */
+static bool may_look(const gang_sched *s, const struct gang__bin *bin)
+{
+    const struct gang__unit *head = gang__bin_head(bin);
+    if (bin->grower || gang__slice_concerns(head))
+        return true;
+    if (head->plan)
+        return !is_settled(s, head);
+    return (bin->why == GANG_WAIT_PLANNED && bin->leaf->q->backfill == GANG_BACKFILL_EASY) ||
+           !gang__ahead_hopeless(s, head);
+}
+
 /* Those who wait because of plans, or may have one, have their turn again. */
 static void let_look(gang_sched *s)
 {
@@ -543,10 +607,13 @@ static void let_look(gang_sched *s)
         if (bin->why != GANG_WAIT_PLANNED && bin->why != GANG_WAIT_RESERVATION &&
             (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_ROOM))
             continue;
-        const struct gang__unit *head = gang__bin_head(bin);
-        if (bin->grower || (!gang__ahead_hopeless(s, head) && !is_settled(s, head)))
+        if (may_look(s, bin))
             gang__turn_unblock(s, bin);
     }
+    if (s->reserve_count > 0)
+        gang__kin_dissolve(s);
+    else
+        gang__kin_stir_all(s);
 }
 
 bool gang__ahead_current(const gang_sched *s)

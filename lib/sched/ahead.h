@@ -12,6 +12,9 @@
  * another. So a plan moves later only when nodes go, when somebody is entitled to room that is made for him,
  * when somebody runs longer than expected, or when place refuses what amounts allow.
  *
+ * Gangs that take turns have no plans. Their nodes are in the timeline (slice.h), taken as a whole and without end as
+ * long as they are theirs; and they come to no node that a plan counts on.
+ *
  * What a unit holds changes in many places, all of which pass through the books: it is only noted there
  * (touched), which cannot fail, and put into the timeline before that is asked the next time. If that fails for
  * want of memory, nobody starts in this run who would have to ask.
@@ -30,6 +33,7 @@ struct gang__ahead {
     uint64_t epoch, states, config;
     int64_t planned;    /* units that have a planned start */
     uint64_t failed_in; /* the run in which memory was short */
+    uint64_t moves;     /* rises when a plan goes, or is another: there may be more room now */
     bool by_limit;      /* ends in it are the latest ones, not those predicted */
     bool stale;         /* plans are to be looked at again: they may be earlier */
     bool upset;         /* and whether they still fit */
@@ -105,8 +109,18 @@ void gang__ahead_drop(gang_sched *s, struct gang__unit *u);
 /* By sums over all nodes, wherever things lie: is enough free for a unit's gang from now until it ends, beside all
  * plans? */
 bool gang__ahead_fits_sums(const gang_sched *s, const struct gang__unit *u);
+/* By the same sums: for how long from now on is so much free; those that run longer do not fit. */
+int64_t gang__ahead_free_ns(const gang_sched *s, const struct gang__unit *u);
+/* May it have a plan, beside those that its leaf has, or in the place of one behind it? */
+bool gang__ahead_may_plan(const struct gang__unit *u);
 /* Can it neither start now, nor have a plan? Then it need not be looked at. */
 bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u);
+
+/* ---- ahead_start.c: who may start before ---- */
+
+/* In the order of the smallest area: the longest that comes as early as one that runs for so long, and asks for the
+ * same. */
+int64_t gang__ahead_alike_ns(const gang_sched *s, const struct gang__unit *u, int64_t lasts_ns);
 
 /* ---- ahead_plan.c: when it would start, and where ---- */
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Audit of planned starts: the timeline against what is held (ahead.h). */
 #include "sched/ahead.h"
+#include "sched/reserve.h"
 
 /* ---- audit ------------------------------------------------------------------------------------- */
 
 struct leftover {
-    gang_cluster *cluster;
+    const gang_sched *s;
     int64_t *left;
 };
 
@@ -14,7 +15,8 @@ static int32_t subtract_task(const struct gang_task *task, void *user)
 {
     struct leftover *sum = user;
     struct gang_node_info info = {.size = sizeof(info)};
-    if (gang_node_get(sum->cluster, task->node, &info) != GANG_OK || info.state != GANG_NODE_UP)
+    if (gang_node_get(sum->s->cluster, task->node, &info) != GANG_OK ||
+        info.state != GANG_NODE_UP || gang__slice_has_node(sum->s, task->node))
         return 0;
     sum->left[GANG__FREE_CPU] -= task->cpu_milli;
     sum->left[GANG__FREE_MEMORY] -= task->memory_bytes;
@@ -27,11 +29,13 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
 {
     static const char *const word[] = {"cpu", "memory", "gpu"};
     int64_t unused[GANG__FREE_DIMS], left[GANG__FREE_KINDS] = {0, 0, 0};
-    struct leftover sum = {s->cluster, left};
+    struct leftover sum = {s, left};
     struct gang__ahead *a = s->ahead;
-    for (uint32_t slot = 0; slot < a->end; slot++)
-        for (int k = 0; k < GANG__FREE_KINDS; k++)
-            left[k] += a->capacity[(size_t)slot * GANG__FREE_KINDS + (size_t)k];
+    for (gang_node_id n = gang_node_next(s->cluster, GANG_ID_NONE); n != GANG_ID_NONE;
+         n = gang_node_next(s->cluster, n))
+        for (int k = 0; (uint32_t)n < a->end && !gang__slice_has_node(s, n) && k < GANG__FREE_KINDS;
+             k++)
+            left[k] += a->capacity[(size_t)(uint32_t)n * GANG__FREE_KINDS + (size_t)k];
     for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
@@ -94,6 +98,8 @@ gang_result gang__ahead_check(gang_sched *s, struct gang_error *error)
     }
     if (planned != 0)
         return gang__error(error, GANG_EINVAL, "plan", "a planned start is of no queue");
-    bool asked = a->when && !a->touched && a->plain && !whole && !undone && gang__ahead_current(s);
+    bool upset = s->reserves && s->reserves->upset; /* what is reserved is not there yet */
+    bool asked = a->when && !a->touched && gang__slice_occupied(s) && a->plain && !whole &&
+                 !undone && !upset && gang__ahead_current(s);
     return asked ? check_free(s, error) : GANG_OK;
 }

@@ -5,6 +5,7 @@
 #include "place/request.h"
 #include "sched/ahead.h"
 #include "sched/cells.h"
+#include "sched/kin.h"
 #include "sched/overdue.h"
 #include "sched/reserve.h"
 
@@ -147,20 +148,54 @@ static gang_result adopt_exactly(gang_sched *s, const struct gang__unit *u, gang
     return gang_alloc_adopt(s->worker, u->ask->q, a->exact, count, id, NULL);
 }
 
+/* May it go to any node that is up, as far as others are concerned? Then it is placed where it is taken, and no copy of
+ * the cluster need be made. */
+static bool may_go_anywhere(const gang_sched *s, const struct gang__unit *u)
+{
+    return s->reserve_count == 0 && !gang__cells_concern(s, u) && !gang__overdue_concerns(s, u);
+}
+
+/* Do the plans allow these places? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
+typedef gang_result plans_allow(gang_sched *s, const struct gang__unit *u,
+                                const struct gang_placement *place, size_t count);
+
+struct agreeing {
+    gang_sched *s;
+    const struct gang__unit *u;
+    plans_allow *may;
+};
+
+static gang_result agree(const struct gang__places *places, void *user)
+{
+    const struct agreeing *a = user;
+    return a->may(a->s, a->u, places->place, places->count);
+}
+
+/* Where it likes best, if `may` agrees. */
+static gang_result alloc_if(gang_sched *s, struct gang__unit *u, plans_allow *may,
+                            gang_alloc_id *id)
+{
+    struct agreeing a = {s, u, may};
+    if (may_go_anywhere(s, u))
+        return gang__alloc_if(s->worker, u->ask->q, &s->told, agree, &a, id);
+    gang_result r = place_now(s, u, false);
+    if (r == GANG_OK)
+        r = may(s, u, s->told.place, s->told.count);
+    return r == GANG_OK ? adopt_told(s, u, id) : r;
+}
+
 /* Where it likes best, if that leaves room for the plans; else on the nodes that the timeline gave. */
 static gang_result alloc_between(gang_sched *s, struct gang__unit *u, gang_alloc_id *id)
 {
-    gang_result r = GANG_OK;
-    for (int picky = 0; picky < 2; picky++) {
-        r = place_now(s, u, picky);
-        if (r == GANG_OK)
-            r = leaves_plans(s, u, s->told.place, s->told.count);
-        if (r == GANG_OK)
-            return adopt_told(s, u, id);
-        if (r != GANG_ENOFIT)
-            return r;
-    }
-    return adopt_exactly(s, u, id);
+    gang_result r = alloc_if(s, u, leaves_plans, id);
+    if (r != GANG_ENOFIT)
+        return r;
+    r = place_now(s, u, true);
+    if (r == GANG_OK)
+        r = leaves_plans(s, u, s->told.place, s->told.count);
+    if (r == GANG_OK)
+        return adopt_told(s, u, id);
+    return r == GANG_ENOFIT ? adopt_exactly(s, u, id) : r;
 }
 
 /* The plans, as they lie, leave no room for it: perhaps they do elsewhere. */
@@ -168,10 +203,7 @@ static gang_result alloc_moving(gang_sched *s, struct gang__unit *u, gang_alloc_
 {
     if (s->ahead->planned > MOST_MOVED || !gang__ahead_fits_sums(s, u))
         return GANG_ENOFIT;
-    gang_result r = place_now(s, u, false);
-    if (r == GANG_OK)
-        r = move_plans(s, u, s->told.place, s->told.count);
-    return r == GANG_OK ? adopt_told(s, u, id) : r;
+    return alloc_if(s, u, move_plans, id);
 }
 
 /* Is it only for plans that it does not start? */
@@ -301,6 +333,16 @@ static int64_t part_of(const gang_sched *s, const struct gang__unit *u)
     return most;
 }
 
+int64_t gang__ahead_alike_ns(const gang_sched *s, const struct gang__unit *u, int64_t lasts_ns)
+{
+    int64_t part = part_of(s, u);
+    int64_t key = gang__mul_div(part, lasts_ns, GANG_WHOLE);
+    if (part == 0 || key == INT64_MAX)
+        return GANG__NEVER;
+    int64_t longer = gang__mul_div_up(key + 1, GANG_WHOLE, part); /* comes later */
+    return longer == INT64_MAX ? GANG__NEVER : longer - 1;
+}
+
 bool gang__ahead_defer(gang_sched *s, struct gang__unit *u)
 {
     const struct gang__qs *leaf = u->job->leaf;
@@ -356,7 +398,8 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
     if (!a || a->failed_in == s->runs || !a->when || !gang__ahead_sync(s))
         return GANG_ENOMEM;
     bool planned = u->plan != 0;
-    int64_t before = a->planned;
+    int64_t before = a->planned, planned_ns = u->planned_ns;
+    uint64_t moves = a->moves;
     if (gang__ahead_hopeless(s, u)) {
         *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_ROOM;
         gang_result w = blame_reservations(s, u, GANG_ENOFIT, why);
@@ -373,6 +416,8 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
         r = blame_reservations(s, u, r, why);
     if (!take_back(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
+    if (planned && u->plan && u->planned_ns == planned_ns && a->moves == moves + 1)
+        a->moves = moves; /* it was taken out, and lies again where it lay */
     a->kept = planned && r == GANG_OK;
     a->stale = a->stale || a->planned + a->kept < before; /* a plan comes to nothing */
     if (r == GANG_ENOFIT && !u->plan && gang__overdue_concerns(s, u))
@@ -405,5 +450,7 @@ void gang__ahead_over(gang_sched *s)
         if (bin->why == GANG_WAIT_PLANNED && !gang__bin_head(bin)->plan)
             gang__turn_unblock(s, bin);
     }
+    if (a->kept)
+        gang__kin_stir_all(s);
     a->kept = false;
 }

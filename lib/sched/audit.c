@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "place/request.h"
-#include "sched/state.h"
+#include "sched/kin.h"
 
 /* What a queue should say. */
 struct sums {
@@ -383,6 +383,8 @@ gang_result gang_sched_check(gang_sched *sched, struct gang_error *error)
         r = check_timers(&a);
     if (r == GANG_OK)
         r = gang__ahead_check(sched, error);
+    if (r == GANG_OK)
+        r = gang__kin_check(sched, error);
     if (r == GANG_OK)
         r = gang__slice_check(sched, error);
     if (r == GANG_OK)

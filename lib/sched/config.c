@@ -8,7 +8,7 @@
 #include "base/rcu.h"
 #include "place/request.h"
 #include "queue/queue_spec.h"
-#include "sched/state.h"
+#include "sched/kin.h"
 
 /* ---- queues as they are ---------------------------------------------------------------------- */
 
@@ -55,9 +55,11 @@ static void free_qs(gang_sched *s, struct gang__qs *q)
         while (q->bins.bucket[b]) {
             struct gang__bin *bin = GANG__OF(struct gang__bin, link, q->bins.bucket[b]);
             gang__names_remove(&q->bins, &bin->link);
+            gang__kin_forget(s, bin);
             gang__release(&s->mem, bin);
         }
     gang__names_free(&q->bins, &s->mem);
+    gang__names_free(&q->kin_of, &s->mem);
     free_users(s, q);
     gang__release(&s->mem, q->block);
     gang__release(&s->mem, q->decayed);
@@ -151,6 +153,7 @@ void gang__config_resolve(gang_sched *s)
     }
     while (s->blocked)
         gang__turn_unblock(s, s->blocked);
+    gang__kin_dissolve(s);
     for (size_t i = 0; i < n; i++)
         gang__turn_users(s, s->qs[i]);
     s->shares_stale = true;
@@ -304,7 +307,7 @@ static void count_anew(struct gang__qs *q)
     q->tasks = q->running = q->pending = q->jobs = q->coming = 0;
     gang__store(&q->waiting, 0);
     q->blocked = NULL;
-    q->stuck = NULL;
+    q->barring = NULL;
     q->active = false;
     gang__turn_init(q);
     for (size_t b = 0; b < q->users.room; b++)
@@ -386,6 +389,8 @@ static void commit(struct swap *w)
     struct gang__qs **old = s->qs;
     uint32_t count = s->queues ? s->queues->count : 0;
     s->heard++;
+    if (s->queues)
+        gang__kin_dissolve(s);
     if (w->rebuild && s->queues)
         all_leave(s);
     gang__turn_forget(s);

@@ -7,7 +7,6 @@
 #include "core/cluster_copy.h"
 #include "place/request.h"
 #include "place/table.h"
-#include "sched/slice.h"
 
 /* ---- a job ----------------------------------------------------------------------------------- */
 
@@ -79,6 +78,9 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->stop_reason = from->stop_reason;
     to->submitted_ns = from->submitted_ns;
     to->started_ns = from->started_ns;
+    to->paused_ns = from->paused_ns;
+    to->paused_since_ns = from->paused_since_ns;
+    to->paused = from->paused;
     to->ready_ns = from->ready_ns;
     to->not_before_ns = from->not_before_ns;
     to->begin_ns = from->begin_ns;
@@ -215,13 +217,14 @@ static bool copy_jobs(struct gang__asks_copy *c, const gang_sched *from)
         if (!gang__job_waiters(s, GANG__OF(struct gang__job, all, n)))
             return false;
     copy_overdue(s, from);
-    return gang__leaves_copy(s, from);
+    return gang__slices_copy(s, from) && gang__leaves_copy(s, from);
 }
 
 /* Memory was short before they entered the books. */
 static void drop_jobs(gang_sched *s)
 {
     struct gang__tree_link *n;
+    gang__slices_drop(s);
     while ((n = gang__ordered_first(&s->by_id)) != NULL) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         gang__names_remove(&s->jobs, &job->link);
@@ -310,6 +313,8 @@ static gang_result fill(gang_sched *s, gang_sched *from, struct gang_error *erro
         r = gang__asks_copy(&c, from);
     if (r == GANG_OK)
         r = gang__allocs_copy(s->worker, from->cluster, gang__asks_find, &c);
+    if (r == GANG_OK && !gang__reserves_copy(s, from))
+        r = GANG_ENOMEM;
     if (r == GANG_OK && !copy_jobs(&c, from)) {
         drop_jobs(s);
         r = GANG_ENOMEM;
@@ -317,7 +322,10 @@ static gang_result fill(gang_sched *s, gang_sched *from, struct gang_error *erro
     gang__asks_end(&c);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "%s", gang_strerror(r));
+    gang__reserve_members_copy(s, from);
+    s->like = from;
     gang__config_enter(s);
+    s->like = NULL;
     s->shares_stale = true;
     gang__fair_refresh(s);
     if (s->no_memory || !gang__ahead_copy(s, from))
@@ -327,24 +335,11 @@ static gang_result fill(gang_sched *s, gang_sched *from, struct gang_error *erro
     return GANG_OK;
 }
 
-/* Are there gangs in a matrix, or nodes that it still holds? */
-static bool takes_turns(const gang_sched *s)
-{
-    bool some = s->sliced.count > 0;
-    for (const struct gang__matrix *m = s->matrices; m; m = m->next)
-        some = some || m->columns.count > 0;
-    return some;
-}
-
 gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, void *user,
                              gang_sched **copy, struct gang_error *error)
 {
     gang_cluster *cluster;
     *copy = NULL;
-    if (takes_turns(from))
-        return gang__error(error, GANG_ENOTSUP, NULL, "time slices are not in forecasts");
-    if (from->reserve_count > 0)
-        return gang__error(error, GANG_ENOTSUP, NULL, "reservations are not in forecasts");
     gang_result r = gang__cluster_copy(from->cluster, &cluster, error);
     if (r != GANG_OK)
         return r;

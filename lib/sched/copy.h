@@ -5,7 +5,9 @@
  *   copy.c         the scheduler, its jobs and their gangs
  *   copy_leave.c   those who were asked to stop, and who waits for them
  *   copy_turn.c    who is blocked by what
+ *   copy_slice.c   whose turn it is
  *   copy_ask.c     requests, compiled anew for the copy
+ *   copy_reserve.c what is reserved, and who lies inside
  *
  * What follows from the jobs is made out anew: the books (all enter them, as after a change of the queues),
  * the orders. What happened before is copied: what was promised, noted, or tried in vain.
@@ -16,10 +18,8 @@
 #include "sched/state.h"
 
 /* A private copy of scheduler and cluster, with ops of its own. It is ended with gang_sched_free() and then
- * gang_cluster_free() of its cluster. GANG_OK; GANG_EBUSY: another thread changes an allocation; GANG_ENOTSUP: gangs
- * are in a matrix (slice.h); GANG_ENOMEM.
- * On an error *copy is NULL. Owner of `from`, outside of a run, and nobody changes the cluster meanwhile.
- * O(nodes + jobs + their tasks). */
+ * gang_cluster_free() of its cluster. GANG_OK; GANG_EBUSY: another thread changes an allocation; GANG_ENOMEM. On an
+ * error *copy is NULL. Owner of `from`, outside of a run, and nobody changes the cluster meanwhile. O(nodes + jobs + their tasks). */
 gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, void *user,
                              gang_sched **copy, struct gang_error *error) GANG_MUST_CHECK;
 
@@ -37,6 +37,8 @@ gang_result gang__asks_find(gang_request *from, void *ctx, gang_request **to);
 /* A reference to what a job asks for. NULL: out of memory. */
 struct gang__asked *gang__asks_get(struct gang__asks_copy *c, const struct gang__asked *from);
 void gang__asks_end(struct gang__asks_copy *c);
+/* One that stands for no ask. NULL: out of memory. */
+struct gang__wanted *gang__wanted_copy(gang_sched *to, const struct gang__wanted *from);
 
 /* ---- copy_turn.c ---- */
 
@@ -47,5 +49,23 @@ void gang__turns_copy(gang_sched *to, const gang_sched *from);
 
 /* The jobs are there already. False: out of memory. */
 bool gang__leaves_copy(gang_sched *to, const gang_sched *from);
+
+/* ---- copy_reserve.c ---- */
+
+/* The table of reservations, under the same ids; the queues are there already. Nothing of it is in a timeline
+ * yet. False: out of memory. */
+bool gang__reserves_copy(gang_sched *to, const gang_sched *from);
+/* Which jobs named one, and who lies inside one. Jobs and reservations are there already. Cannot fail. */
+void gang__reserve_members_copy(gang_sched *to, const gang_sched *from);
+
+/* ---- copy_slice.c ---- */
+
+/* The matrices, with columns and gangs; the jobs are there already, and enter the books later. False: out of memory:
+ * drop them. */
+bool gang__slices_copy(gang_sched *to, const gang_sched *from);
+/* The timeline was copied: their nodes have the same numbers there. */
+void gang__slices_occupied_as(gang_sched *to, const gang_sched *from);
+/* Their jobs go before they have entered the books. */
+void gang__slices_drop(gang_sched *s);
 
 #endif

@@ -322,6 +322,17 @@ static struct gang__wanted *wanted_of(gang_sched *s, const struct gang__wanted *
     return gang__wanted_new(&k, q);
 }
 
+struct gang__wanted *gang__wanted_copy(gang_sched *s, const struct gang__wanted *from)
+{
+    gang_request *q;
+    if (compile(s, from, &q) != GANG_OK)
+        return NULL;
+    struct gang__wanted *w = wanted_of(s, from, q);
+    if (!w)
+        gang_request_put(q);
+    return w;
+}
+
 static gang_result copy_ask(struct gang__asks_copy *c, const struct gang__asked *ask)
 {
     struct entry *e = make(c, ask->q);

@@ -4,6 +4,7 @@
  * there would start here. */
 #include "core/index.h"
 #include "sched/copy.h"
+#include "sched/kin.h"
 
 static struct gang__qs *queue_as(gang_sched *s, const struct gang__qs *from)
 {
@@ -13,21 +14,15 @@ static struct gang__qs *queue_as(gang_sched *s, const struct gang__qs *from)
 /* A bin, met at the one in front. */
 static void copy_bin(gang_sched *s, struct gang__bin *to, const struct gang__bin *from)
 {
-    if (from->state == GANG__BIN_BLOCKED)
+    if (from->state == GANG__BIN_BLOCKED) {
         gang__turn_block(s, to, from->why, queue_as(s, from->by), from->dim);
-    else if (from->late)
+        gang__turn_set_bar(to, from->at_bar != NULL);
+        gang__turn_rekey(s, to->leaf);
+    } else if (from->late) {
         gang__turn_late(s, to, from->late_key);
+    }
     to->tried = from->tried;
-}
-
-/* The bin behind whose head a leaf keeps all others, if any. */
-static void copy_stuck(gang_sched *s, struct gang__qs *to, const struct gang__qs *from)
-{
-    const struct gang__unit *u = NULL;
-    if (from->stuck && from->stuck->units.count)
-        u = GANG__OF(struct gang__unit, turn, gang__ordered_first(&from->stuck->units));
-    to->stuck = u ? gang__job_of(s, u->job->id)->unit[u->part].bin : NULL;
-    gang__turn_rekey(s, to);
+    gang__kin_copy(s, to, from);
 }
 
 /* When something of it was last said to be due, be it over by now. */
@@ -59,21 +54,35 @@ static void copy_freed(gang_sched *s, const gang_sched *from)
     s->freed_gpu = from->freed_gpu;
 }
 
-void gang__turns_copy(gang_sched *s, const gang_sched *from)
+/* Of those in front, the ones that are overdue, or the others. */
+static void copy_heads(gang_sched *s, const gang_sched *from, bool overdue)
 {
-    for (uint32_t i = 0; i < from->queues->count; i++)
-        gang__turn_users_as(s, queue_as(s, from->qs[i]), from->qs[i]);
     for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
          n = gang__ordered_next(n)) {
         const struct gang__job *from_job = GANG__OF(struct gang__job, all, n);
         struct gang__job *job = gang__job_of(s, from_job->id);
         for (uint32_t i = 0; i < job->unit_count; i++)
-            if (is_head(&from_job->unit[i]) && job->unit[i].bin)
+            if (from_job->unit[i].overdue == overdue && is_head(&from_job->unit[i]) &&
+                job->unit[i].bin)
                 copy_bin(s, job->unit[i].bin, from_job->unit[i].bin);
-        copy_timer(s, job, from_job);
+    }
+}
+
+void gang__turns_copy(gang_sched *s, const gang_sched *from)
+{
+    for (uint32_t i = 0; i < from->queues->count; i++)
+        gang__turn_users_as(s, queue_as(s, from->qs[i]), from->qs[i]);
+    copy_heads(s, from,
+               true); /* first: one that bars nobody now lets those look again that it barred */
+    copy_heads(s, from, false);
+    for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
+         n = gang__ordered_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        copy_timer(s, gang__job_of(s, job->id), job);
     }
     for (uint32_t i = 0; i < from->queues->count; i++)
-        copy_stuck(s, queue_as(s, from->qs[i]), from->qs[i]);
+        gang__kin_copy_leaf(s, queue_as(s, from->qs[i]), from->qs[i]);
+    s->moves_seen = from->moves_seen;
     copy_freed(s, from);
     s->changes = from->changes;
     s->changes_done = from->changes_done;

@@ -14,8 +14,6 @@ struct gang__expected {
     int32_t what, wait; /* of the last sample in which it did not start */
 };
 
-struct gang__end; /* when a job is to end */
-
 /* A scheduler on its way: what the ops are called with. */
 struct gang__ahead_run {
     gang_sched *s;
@@ -24,9 +22,11 @@ struct gang__ahead_run {
     int64_t *start_ns; /* of each that waited; INT64_MAX: it has not started */
     size_t left;       /* that have neither started nor ended */
     bool no_memory;
-    struct gang__end *end; /* a heap */
-    size_t ends, end_room;
-    struct gang__names rest; /* what is left to those that were suspended */
+    bool moved; /* somebody has started, stopped or ended since that was looked at */
+    int64_t
+        round_ns; /* if nobody does until then nobody ever will; INT64_MAX: other things are to come */
+    struct gang__names stays;  /* how long jobs run, by job */
+    struct gang__ordered ends; /* of those that run, by time */
 };
 
 struct gang_forecast {

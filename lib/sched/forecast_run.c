@@ -5,46 +5,87 @@
 
 #include "sched/forecast_in.h"
 
-/* ---- ends: a heap by time, then by job ------------------------------------------------------- */
+/* ---- when jobs end --------------------------------------------------------------------------- */
 
-/* It holds only as long as the job is in the run that began then; others are left where they lie. */
-struct gang__end {
-    int64_t at_ns;
+/* How long a job runs, from when that is known until it waits to start anew. */
+struct stay {
+    struct gang__name link;      /* in run->stays, by job */
+    struct gang__tree_link turn; /* in run->ends, while `ends` */
     gang_job_id job;
-    int64_t started_ns;
+    int64_t started_ns; /* it runs from this start on, */
+    int64_t run_ns;     /* so long, without pauses between its turns; 0: not known */
+    int64_t rest_ns; /* it was suspended, and has so much to run when it resumes; 0: it was not */
+    int64_t at_ns;   /* it ends then, if nothing stops it before */
+    bool ends;
 };
 
-static bool ends_before(const struct gang__end *a, const struct gang__end *b)
+static int by_end(const struct gang__tree_link *a, const struct gang__tree_link *b, const void *ctx)
 {
-    return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->job < b->job;
+    const struct stay *x = GANG__OF(const struct stay, turn, a);
+    const struct stay *y = GANG__OF(const struct stay, turn, b);
+    (void)ctx;
+    return x->at_ns != y->at_ns ? (x->at_ns < y->at_ns ? -1 : 1)
+                                : (x->job > y->job) - (x->job < y->job);
 }
 
-static void end_put(struct gang__ahead_run *run, struct gang__end e)
+static struct stay *stay_of(const struct gang__ahead_run *run, gang_job_id job)
 {
-    if (!gang__grow(&run->f->mem, (void **)&run->end, &run->end_room, run->ends + 1,
-                    sizeof(*run->end))) {
+    struct gang__name *n = gang__names_first(&run->stays, job);
+    while (n && GANG__OF(struct stay, link, n)->job != job)
+        n = n->next;
+    return n ? GANG__OF(struct stay, link, n) : NULL;
+}
+
+/* NULL: out of memory. */
+static struct stay *stay_make(struct gang__ahead_run *run, gang_job_id job)
+{
+    const struct gang_mem *mem = &run->f->mem;
+    struct stay *x =
+        gang__names_reserve(&run->stays, mem) == GANG_OK ? gang__zalloc(mem, 1, sizeof(*x)) : NULL;
+    if (!x) {
         run->no_memory = true;
-        return;
+        return NULL;
     }
-    size_t at = run->ends++;
-    for (; at > 0 && ends_before(&e, &run->end[(at - 1) / 2]); at = (at - 1) / 2)
-        run->end[at] = run->end[(at - 1) / 2];
-    run->end[at] = e;
+    x->job = job;
+    gang__names_put(&run->stays, &x->link, job);
+    return x;
 }
 
-static struct gang__end end_take(struct gang__ahead_run *run)
+/* It runs until then; or not any more. */
+static void ends_at(struct gang__ahead_run *run, struct stay *x, int64_t at_ns)
 {
-    struct gang__end first = run->end[0], last = run->end[--run->ends];
-    size_t at = 0, below;
-    while ((below = 2 * at + 1) < run->ends) {
-        below += below + 1 < run->ends && ends_before(&run->end[below + 1], &run->end[below]);
-        if (!ends_before(&run->end[below], &last))
-            break;
-        run->end[at] = run->end[below];
-        at = below;
-    }
-    run->end[at] = last;
-    return first;
+    x->at_ns = at_ns;
+    x->ends = true;
+    gang__ordered_insert(&run->ends, &x->turn);
+}
+
+static void ends_not(struct gang__ahead_run *run, struct stay *x)
+{
+    if (x->ends)
+        gang__ordered_remove(&run->ends, &x->turn);
+    x->ends = false;
+}
+
+static void stay_free(struct gang__ahead_run *run, struct stay *x)
+{
+    ends_not(run, x);
+    gang__names_remove(&run->stays, &x->link);
+    gang__release(&run->f->mem, x);
+}
+
+static void stays_free(struct gang__ahead_run *run)
+{
+    for (size_t i = 0; i < run->stays.room; i++)
+        while (run->stays.bucket[i])
+            stay_free(run, GANG__OF(struct stay, link, run->stays.bucket[i]));
+    gang__names_free(&run->stays, &run->f->mem);
+}
+
+/* When the next one ends; INT64_MAX: none is known to. */
+static int64_t next_end(const struct gang__ahead_run *run)
+{
+    struct gang__tree_link *n = gang__ordered_first(&run->ends);
+    return n ? GANG__OF(struct stay, turn, n)->at_ns : INT64_MAX;
 }
 
 /* ---- how long it runs ------------------------------------------------------------------------ */
@@ -81,77 +122,46 @@ static int64_t predict(const struct gang__ahead_run *run, const struct gang__job
     return all > 0 && all <= ran_ns ? -1 : all;
 }
 
-/* What a suspended job has still to run. */
-struct rest {
-    struct gang__name link;
-    gang_job_id job;
-    int64_t ns;
-};
-
-static struct rest *rest_of(const struct gang__ahead_run *run, gang_job_id job)
+/* Counted from its start, with what it ran already in turns of its own. 0: not known. */
+static int64_t run_of(const struct gang__ahead_run *run, const struct gang__job *job,
+                      const struct stay *x)
 {
-    struct gang__name *n = gang__names_first(&run->rest, job);
-    while (n && GANG__OF(struct rest, link, n)->job != job)
-        n = n->next;
-    return n ? GANG__OF(struct rest, link, n) : NULL;
+    int64_t ran = run->s->now_ns - gang__term_from(run->s, job);
+    if (x && x->run_ns && x->started_ns == job->started_ns) /* it goes on with a turn */
+        return x->run_ns;
+    if (x && x->rest_ns)
+        return x->rest_ns;
+    int64_t all = predict(run, job, ran);
+    if (all >= 0)
+        return all;
+    bool stopped = gang__term_end(job, job->started_ns) != INT64_MAX ||
+                   gang__reserve_stop_ns(job) != INT64_MAX;
+    return stopped ? 0 : ran;
 }
 
-static void rest_put(struct gang__ahead_run *run, gang_job_id job, int64_t ns)
-{
-    struct rest *r = rest_of(run, job);
-    if (!r && gang__names_reserve(&run->rest, &run->f->mem) == GANG_OK &&
-        (r = gang__zalloc(&run->f->mem, 1, sizeof(*r))) != NULL) {
-        r->job = job;
-        gang__names_put(&run->rest, &r->link, job);
-    }
-    if (r)
-        r->ns = ns;
-    else
-        run->no_memory = true;
-}
-
-/* What it has still to run, told once; 0: it was not suspended. */
-static int64_t rest_take(struct gang__ahead_run *run, gang_job_id job)
-{
-    struct rest *r = rest_of(run, job);
-    if (!r)
-        return 0;
-    int64_t ns = r->ns;
-    gang__names_remove(&run->rest, &r->link);
-    gang__release(&run->f->mem, r);
-    return ns;
-}
-
-static void rest_free(struct gang__ahead_run *run)
-{
-    for (size_t i = 0; i < run->rest.room; i++)
-        while (run->rest.bucket[i]) {
-            struct rest *r = GANG__OF(struct rest, link, run->rest.bucket[i]);
-            gang__names_remove(&run->rest, &r->link);
-            gang__release(&run->f->mem, r);
-        }
-    gang__names_free(&run->rest, &run->f->mem);
-    memset(&run->rest, 0, sizeof(run->rest));
-}
-
-/* It runs since job->started_ns: note its end. Limit and deadline are the scheduler's own affair. */
+/* It runs now: note its end. Limit, deadline and the end of a reservation are the scheduler's own affair. */
 static void expect_end(struct gang__ahead_run *run, const struct gang__job *job)
 {
-    int64_t ran = run->s->now_ns - job->started_ns, rest = rest_take(run, job->id);
-    int64_t all = rest ? rest : predict(run, job, ran);
-    if (all == 0 || (all < 0 && gang__term_end(job, job->started_ns) != INT64_MAX))
+    struct stay *x = stay_of(run, job->id);
+    int64_t all = run_of(run, job, x);
+    if (x)
+        x->run_ns = x->rest_ns = 0;
+    if (all == 0 || (!x && !(x = stay_make(run, job->id))))
         return;
-    int64_t at = all < 0 ? run->s->now_ns : gang__add_sat(job->started_ns, all);
-    end_put(run, (struct gang__end){at, job->id, job->started_ns});
+    x->started_ns = job->started_ns;
+    x->run_ns = all;
+    ends_at(run, x, gang__add_sat(gang__term_from(run->s, job), all));
 }
 
-/* When it would have ended, had it not been stopped; 0: not known. */
-static int64_t end_of(const struct gang__ahead_run *run, const struct gang__job *job)
+/* It runs no more; only who is suspended, or waits for his turn, goes on where he stopped. */
+static void expect_no_end(struct gang__ahead_run *run, gang_job_id job, int32_t state)
 {
-    for (size_t i = 0; i < run->ends; i++)
-        if (run->end[i].job == job->id && run->end[i].started_ns == job->started_ns)
-            return run->end[i].at_ns;
-    return 0;
+    struct stay *x = stay_of(run, job);
+    if (!x)
+        return;
+    ends_not(run, x);
+    if (state == GANG_JOB_PENDING || state == GANG_JOB_ENDED)
+        stay_free(run, x);
 }
 
 /* ---- the host -------------------------------------------------------------------------------- */
@@ -182,8 +192,11 @@ static int32_t on_state(const struct gang_event *e, void *user)
             x->what = GANG_EXPECTED_END;
         run->left--;
     }
+    run->moved = true;
     if (run->f && runs)
         expect_end(run, gang__job_of(run->s, e->job));
+    else if (run->f)
+        expect_no_end(run, e->job, e->state);
     return 0;
 }
 
@@ -191,10 +204,9 @@ static int32_t on_state(const struct gang_event *e, void *user)
 static int32_t on_suspend(const struct gang_event *e, void *user)
 {
     struct gang__ahead_run *run = user;
-    const struct gang__job *job = gang__job_of(run->s, e->job);
-    int64_t end = run->f ? end_of(run, job) : 0;
-    if (end)
-        rest_put(run, e->job, end > e->now_ns ? end - e->now_ns : 1);
+    struct stay *x = run->f ? stay_of(run, e->job) : NULL;
+    if (x && x->ends)
+        x->rest_ns = x->at_ns > e->now_ns ? x->at_ns - e->now_ns : 1;
     return gang_report_tasks(run->s, e->job, e->part, e->alloc, NULL, 0, GANG_TASK_GONE);
 }
 
@@ -218,11 +230,10 @@ static void expect_ends(struct gang__ahead_run *run)
 static gang_result report_ends(struct gang__ahead_run *run, int64_t now_ns)
 {
     gang_result r = GANG_OK;
-    while (run->ends && run->end[0].at_ns <= now_ns && r == GANG_OK) {
-        struct gang__end e = end_take(run);
-        const struct gang__job *job = gang__job_of(run->s, e.job);
-        if (job && job->state == GANG_JOB_RUNNING && job->started_ns == e.started_ns)
-            r = gang_report_end(run->s, e.job, 1);
+    while (r == GANG_OK && next_end(run) <= now_ns) {
+        struct stay *x = GANG__OF(struct stay, turn, gang__ordered_first(&run->ends));
+        ends_not(run, x);
+        r = gang_report_end(run->s, x->job, 1);
     }
     return r;
 }
@@ -238,6 +249,8 @@ static int32_t wait_of(const gang_sched *s, gang_job_id id)
         return job->wait_why;
     if (u->claim)
         return GANG_WAIT_VICTIMS;
+    if (gang__slice_is_out(u))
+        return GANG_WAIT_SLICE;
     return u->bin && u->bin->state == GANG__BIN_BLOCKED ? u->bin->why : 0;
 }
 
@@ -252,11 +265,45 @@ static void note_rest(struct gang__ahead_run *run, bool cut)
     }
 }
 
-/* When something happens next; INT64_MAX: nothing does. */
-static int64_t next_of(const struct gang__ahead_run *run)
+/* Turns of time slices, while nothing else is due. */
+struct round {
+    uint64_t seen;       /* how it was at one moment, */
+    int64_t since, most; /* so many turns ago; after so many that moment is moved up */
+};
+
+/* Is all as it was before? Then turns go round, and nothing else will ever happen. Brent (1980): the moment with which
+ * now is compared is moved up after 1, 2, 4, ... turns. */
+static bool goes_round(const struct gang__ahead_run *run, struct round *round)
 {
-    int64_t next = gang_sched_next(run->s);
-    return run->ends && run->end[0].at_ns < next ? run->end[0].at_ns : next;
+    if (next_end(run) != INT64_MAX || gang__sched_due(run->s) != INT64_MAX) {
+        round->most = 0;
+        return false;
+    }
+    uint64_t now = gang__slice_print(run->s, run->left);
+    if (round->most > 0 && now == round->seen)
+        return true;
+    if (round->since++ >= round->most) {
+        round->most = round->most ? 2 * round->most : 1;
+        round->since = 0;
+        round->seen = now;
+    }
+    return false;
+}
+
+/* Reservations that are repeated without end go on for ever. When nothing else is to happen any more, and all that is
+ * planned of them by then has passed without anybody's starting or stopping, it will not be otherwise later. */
+static bool repeats_in_vain(struct gang__ahead_run *run)
+{
+    gang_sched *s = run->s;
+    int64_t last = gang__reserve_endless(s);
+    if (run->moved || next_end(run) != INT64_MAX || last == INT64_MAX ||
+        gang__timers_next(s) != INT64_MAX || gang__config_next(s) != INT64_MAX ||
+        s->grown_up_ns != INT64_MAX)
+        run->round_ns = INT64_MAX;
+    else if (run->round_ns == INT64_MAX)
+        run->round_ns = last;
+    run->moved = false;
+    return s->now_ns >= run->round_ns;
 }
 
 gang_result gang__forecast_ahead(struct gang__ahead_run *run)
@@ -265,11 +312,15 @@ gang_result gang__forecast_ahead(struct gang__ahead_run *run)
     int64_t now = o->now_ns > run->s->now_ns ? o->now_ns : run->s->now_ns;
     int64_t end = o->horizon_ns ? gang__add_sat(now > 0 ? now : 0, o->horizon_ns) : INT64_MAX;
     end = o->horizon_ns && now < 0 ? now + o->horizon_ns : end;
+    struct round round = {0, 0, 0};
     gang_result r = GANG_OK;
     int64_t events = 0;
     bool cut = false;
     run->left = run->f->count;
+    run->round_ns = INT64_MAX;
     run->s->now_ns = now;
+    memset(&run->stays, 0, sizeof(run->stays));
+    gang__ordered_init(&run->ends, by_end, NULL);
     expect_ends(run);
     while (run->left > 0 && r == GANG_OK && !cut) {
         r = report_ends(run, now);
@@ -277,17 +328,14 @@ gang_result gang__forecast_ahead(struct gang__ahead_run *run)
             r = gang_sched_run(run->s, now, NULL, NULL);
         if (r == GANG_OK && run->no_memory)
             r = GANG_ENOMEM;
-        int64_t next = next_of(run);
-        if (next == INT64_MAX)
+        int64_t next = gang__least(gang_sched_next(run->s), next_end(run));
+        if (next == INT64_MAX || goes_round(run, &round) || repeats_in_vain(run))
             break;
         cut = next > end || ++events >= o->max_events;
         now = next > now ? next : now;
     }
     if (r == GANG_OK)
         note_rest(run, cut);
-    rest_free(run);
-    gang__release(&run->f->mem, run->end);
-    run->end = NULL;
-    run->ends = run->end_room = 0;
+    stays_free(run);
     return r;
 }

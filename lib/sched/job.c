@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "place/request.h"
+#include "sched/kin.h"
 #include "sched/overdue.h"
-#include "sched/state.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -79,6 +79,7 @@ void gang__eased(gang_sched *s, struct gang__qs *leaf)
 {
     for (struct gang__qs *q = leaf; q; q = q->parent)
         gang__turn_unblock_all(s, &q->blocked);
+    gang__kin_stir(s, leaf);
     s->changes++;
 }
 

@@ -129,6 +129,11 @@ static void note_freed(gang_sched *s, const struct gang__unit *u, gang_node_id n
         gang__freed(s);
         return;
     }
+    if (!s->blocked_asks) { /* how much it is matters to nobody */
+        s->freed = true;
+        s->freed_cpu = s->freed_pages = s->freed_gpu = INT64_MAX;
+        return;
+    }
     if (gang_node_get(s->cluster, node, &n) != GANG_OK)
         return;
     int64_t pages = n.memory_free / GANG_PAGE_BYTES;

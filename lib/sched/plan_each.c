@@ -94,8 +94,8 @@ static int32_t tell_planned(struct telling *t, const struct gang__unit *u)
     item.end_ns = gang__ahead_end_from(t->s, u, u->planned_ns);
     t->count = 0;
     for (size_t i = 0; i < u->plan_slots; i++) {
-        const struct gang__node *node = gang__node_at(t->s->cluster, u->plan_slot[i]);
-        if (node && !note_node(t, node->id))
+        gang_node_id node = gang__node_there(t->s->cluster, u->plan_slot[i]);
+        if (node != GANG_ID_NONE && !note_node(t, node))
             break;
     }
     return tell(t, &item);
@@ -117,8 +117,8 @@ static int32_t tell_units(struct telling *t,
 static bool note_slot(uint32_t slot, void *user)
 {
     struct telling *t = user;
-    const struct gang__node *node = gang__node_at(t->s->cluster, slot);
-    return !node || note_node(t, node->id);
+    gang_node_id node = gang__node_there(t->s->cluster, slot);
+    return node == GANG_ID_NONE || note_node(t, node);
 }
 
 static int32_t tell_pieces(struct telling *t, const struct gang__reserve *r)

@@ -267,9 +267,10 @@ void gang__reserve_record_free(gang_sched *s, struct gang__reserve *r)
         return;
     while (r->piece)
         gang__reserve_drop(s, r, r->piece);
+    gang__reserve_gaps_drop(s, r);
     gang__timeline_free(r->inside);
     for (size_t i = 0; i < r->stage_count; i++)
-        gang_request_put(r->stage[i].q);
+        gang__wanted_put(&s->mem, r->stage[i].wanted);
     gang__release(&s->mem, r->part);
     gang__release(&s->mem, r->block);
     gang__release(&s->mem, r);

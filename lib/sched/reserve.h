@@ -6,8 +6,10 @@
  *   reserve_admit.c  placing one in the plan, changing it
  *   reserve_due.c    what happens as time passes: notice, begin, end, purge, the next time
  *   reserve_lost.c   nodes are others: what is put back, moved, reduced, dropped
+ *   reserve_grow.c   what was reduced gets again what it lost
  *   reserve_in.c     jobs inside and outside: who may start where
  *   reserve_check.c  audit
+ *   copy_reserve.c   all of it once more, for forecasts (copy.h)
  *
  * A reservation is a list of *pieces*, each an occupation of the timeline (ahead.h) from its start to its end, for as
  * long as it is not over. So all that asks the timeline leaves room for it, and nothing of it changes while
@@ -55,8 +57,17 @@ struct gang__reserve_piece {
     struct gang__reserve_run run[];
 };
 
+/* What is missing of a time of it: see reserve_grow.c. */
+struct gang__reserve_gap {
+    struct gang__reserve_gap *next;
+    int64_t instance, start_ns, end_ns;
+    uint32_t stage, groups;
+    int64_t count[]; /* tasks of each group */
+};
+
 struct gang__reserve_stage {
-    gang_request *q; /* its groups; NULL: nodes by name, or domains */
+    struct gang__wanted *wanted; /* its groups, as they were asked for; NULL: it has none */
+    gang_request *q;             /* the same; NULL: nodes by name, or domains */
     int64_t duration_ns;
     int64_t gang;
     int64_t *count; /* of each group */
@@ -96,11 +107,14 @@ struct gang__reserve {
     int64_t current;       /* that is on, or comes next */
     bool noticed, begun;   /* that one */
     int64_t woken_ns;      /* its members had their turn last */
+    bool open;             /* its members could start inside it when that was looked at last */
     int64_t until_ns;      /* that one lasted until then when somebody started inside last */
+    int64_t before_ns;     /* it was changed, and lasted until then before; GANG__NEVER */
     bool over;             /* the job that it was made for has ended */
     bool aside;            /* makes way for one that lost nodes: see reserve_lost.c */
     int64_t idle_since_ns; /* no member runs or waits; INT64_MAX: one does */
     struct gang__reserve_piece *piece;
+    struct gang__reserve_gap *gap;
     struct gang__usage *usage; /* its owner's; NULL: no limits */
     struct gang__timeline *inside;
     void *block; /* texts, stages and parts lie there */
@@ -121,6 +135,7 @@ struct gang__reserves {
     bool rebin;        /* those who wait are to be sorted into bins anew */
     bool upset;        /* nodes are others */
     uint32_t magnetic; /* of them */
+    size_t gaps;       /* in all */
     struct gang__reserve_owner *owners;
     struct gang__usage_limit limit; /* of those who have none of their own, if `limited` */
     bool limited;
@@ -193,6 +208,11 @@ gang_result gang__reserve_place_part(gang_sched *s, struct gang__reserve *r, uin
 /* Anywhere in its window, from now on. */
 gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r);
 
+/* Likewise at its time, as when it was accepted: planned starts make way, and with its flags others. */
+gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uint32_t stage,
+                                     const int64_t *count, int64_t instance, int64_t start_ns,
+                                     int64_t end_ns);
+
 /* ---- reserve_due.c ---- */
 
 void gang__reserve_tell(gang_sched *s, const struct gang__reserve *r, int32_t what, int32_t outcome,
@@ -204,6 +224,17 @@ void gang__reserve_tell(gang_sched *s, const struct gang__reserve *r, int32_t wh
  * told. */
 bool gang__reserve_put_back(gang_sched *s);
 bool gang__reserve_restore(gang_sched *s);
+
+/* ---- reserve_grow.c ---- */
+
+/* All of a piece, as a gap that is not noted yet; NULL: out of memory. It is: all but `rest` (NULL: all) is missing. */
+struct gang__reserve_gap *gang__reserve_gap_new(gang_sched *s, const struct gang__reserve *r,
+                                                const struct gang__reserve_piece *p);
+void gang__reserve_gap_keep(gang_sched *s, struct gang__reserve *r, struct gang__reserve_gap *gap,
+                            const struct gang__reserve_piece *rest);
+void gang__reserve_gaps_drop(gang_sched *s, struct gang__reserve *r);
+/* What is missing is placed as far as there is room. False: out of memory. */
+bool gang__reserve_grow_again(gang_sched *s);
 
 /* ---- reserve_in.c ---- */
 
@@ -222,6 +253,10 @@ bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
                           const struct gang__job *job);
 
 /* ---- for ahead.c and ahead_start.c ---- */
+
+/* What is reserved lies in the copy's timeline as in that of `from`, under the same numbers; and the timelines inside.
+ * False: out of memory. */
+bool gang__reserve_laid_copy(gang_sched *s, const gang_sched *from);
 
 /* Until when what it is placed in lasts; GANG__NEVER: it is outside. */
 int64_t gang__reserve_until(const struct gang__unit *u);

@@ -7,6 +7,7 @@
 #include "core/node.h"
 #include "place/filter.h"
 #include "place/request.h"
+#include "sched/kin.h"
 #include "sched/reserve.h"
 
 /* ---- what makes way while it is placed ----------------------------------------------------------- */
@@ -172,14 +173,14 @@ static void ask_free(gang_sched *s, struct ask *k)
     gang__release(&s->mem, k->node);
 }
 
-/* Nodes of a domain, ascending, behind those that are there. */
+/* Nodes of a domain, ascending; not those that were removed. */
 static size_t domain_nodes(gang_sched *s, int32_t level, uint32_t index, uint32_t *node)
 {
     size_t n = 0;
     gang__rcu_enter();
     for (uint32_t slot = 0; slot < s->ahead->end; slot++) {
         const struct gang__node *at = gang__node_at(s->cluster, slot);
-        if (at && at->domain[level] == index)
+        if (at && at->domain[level] == index && gang__node_there(s->cluster, slot) != GANG_ID_NONE)
             node[n++] = slot;
     }
     gang__rcu_leave();
@@ -709,6 +710,16 @@ gang_result gang__reserve_place_part(gang_sched *s, struct gang__reserve *r, uin
     return w == GANG_OK || w == GANG_ENOMEM ? w : GANG_ENOFIT;
 }
 
+gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uint32_t stage,
+                                     const int64_t *count, int64_t instance, int64_t start_ns,
+                                     int64_t end_ns)
+{
+    park(s, r, true);
+    gang_result w = gang__reserve_place_part(s, r, stage, count, 0, instance, start_ns, end_ns);
+    park(s, r, false);
+    return w;
+}
+
 static void drop_instance(gang_sched *s, struct gang__reserve *r, int64_t instance)
 {
     for (struct gang__reserve_piece *p = r->piece, *next; p; p = next) {
@@ -825,7 +836,8 @@ static void link_last(gang_sched *s, struct gang__reserve *r)
     while (*at)
         at = &(*at)->next;
     *at = r;
-    s->reserve_count++;
+    if (s->reserve_count++ == 0)
+        gang__kin_dissolve(s);
     s->reserves->magnetic += (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
     s->reserves->rebin = true;
     gang__ahead_upset(s);
@@ -967,7 +979,11 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
     if (w != GANG_OK)
         return refuse(sched, r, w, when_ns);
     r->accepted = ++sched->reserves->accepted;
+    int64_t before_ns = gang__reserve_end_of(old, old->current);
     hand_over(sched, old, r);
+    r->before_ns = before_ns;
+    if (gang__ahead_sync(sched)) /* who does not lie inside any more is outside now, until then */
+        r->before_ns = GANG__NEVER;
     gang__tickets_set(sched, tickets);
     gang__reserve_record_free(sched, old);
     bind_job(sched, r);

@@ -23,6 +23,10 @@ static gang_result check_one(const gang_sched *s, const struct gang__reserve *r,
             return wrong(error, r, "a piece of it is not in the plan");
         last = p->start_ns;
     }
+    for (const struct gang__reserve_gap *gap = r->gap; gap; gap = gap->next)
+        for (uint32_t g = 0; g < gap->groups; g++)
+            if (gap->stage >= r->stage_count || gap->count[g] < 0)
+                return wrong(error, r, "less than nothing is missing of it");
     return GANG_OK;
 }
 
@@ -51,13 +55,18 @@ static gang_result check_members(const gang_sched *s, struct gang_error *error)
 gang_result gang__reserve_check(gang_sched *s, struct gang_error *error)
 {
     uint32_t count = 0, magnetic = 0;
+    size_t gaps = 0;
     gang_result r = check_members(s, error);
     for (const struct gang__reserve *v = s->reserves ? s->reserves->first : NULL; v && r == GANG_OK;
          v = v->next) {
         count++;
         magnetic += (v->flags & GANG_RESERVATION_MAGNETIC) != 0;
+        for (const struct gang__reserve_gap *gap = v->gap; gap; gap = gap->next)
+            gaps++;
         r = check_one(s, v, error);
     }
+    if (r == GANG_OK && s->reserves && gaps != s->reserves->gaps)
+        return gang__error(error, GANG_EINVAL, "reservations", "%zu things are missing", gaps);
     if (r == GANG_OK && (count != s->reserve_count || (count && magnetic != s->reserves->magnetic)))
         return gang__error(error, GANG_EINVAL, "reservations", "they are %u", count);
     return r;

@@ -45,6 +45,19 @@ int64_t gang__reserve_next(const gang_sched *s)
                                                     : INT64_MAX;
 }
 
+int64_t gang__reserve_endless(const gang_sched *s)
+{
+    int64_t last = INT64_MIN;
+    for (const struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL; r;
+         r = r->next) {
+        if (r->instances != INT64_MAX)
+            return INT64_MAX;
+        for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
+            last = p->end_ns > last ? p->end_ns : last;
+    }
+    return s->reserve_count ? last : INT64_MAX;
+}
+
 /* ---- telling ------------------------------------------------------------------------------------- */
 
 struct listing {
@@ -56,12 +69,12 @@ static bool list_node(uint32_t slot, void *user)
 {
     struct listing *l = user;
     struct gang__reserves *all = l->s->reserves;
-    const struct gang__node *node = gang__node_at(l->s->cluster, slot);
+    gang_node_id node = gang__node_there(l->s->cluster, slot);
     if (!gang__grow(&l->s->mem, (void **)&all->node, &all->node_room, l->count + 1,
                     sizeof(*all->node)))
         return false;
-    if (node)
-        all->node[l->count++] = node->id;
+    if (node != GANG_ID_NONE)
+        all->node[l->count++] = node;
     return true;
 }
 
@@ -218,6 +231,15 @@ static void wake(gang_sched *s, struct gang__reserve *r)
         gang__reserve_wake(s, r);
 }
 
+/* Between two stages, or when all is lost that was on, its members wait for it again, and for nothing else. */
+static void look_open(gang_sched *s, struct gang__reserve *r)
+{
+    bool open = gang__reserve_active(s, r);
+    if (r->open && !open)
+        gang__reserve_wake(s, r);
+    r->open = open;
+}
+
 static void begin(gang_sched *s, struct gang__reserve *r)
 {
     r->begun = r->noticed = true;
@@ -260,6 +282,7 @@ static bool tend(gang_sched *s, struct gang__reserve *r)
     end_pieces(s, r, -1);
     if (!gang__reserve_now(r) && (r->begun || r->piece))
         go_to_next(s, r);
+    look_open(s, r);
     return !r->period_ns || place_more(s, r);
 }
 
@@ -285,18 +308,10 @@ static void rebin(gang_sched *s)
     }
 }
 
-bool gang__reserve_due(gang_sched *s)
+/* False: out of memory. */
+static bool tend_all(gang_sched *s)
 {
     struct gang__reserves *all = s->reserves;
-    if (!all)
-        return true;
-    if (all->upset && s->reserve_count > 0 && !gang__reserve_restore(s))
-        return false;
-    all->upset = false;
-    if (all->rebin)
-        rebin(s);
-    if (s->reserve_count == 0 || all->due_ns > s->now_ns)
-        return true;
     for (struct gang__reserve *r = all->first, *next; r; r = next) {
         next = r->next;
         if (!r->over && !tend(s, r)) {
@@ -310,4 +325,21 @@ bool gang__reserve_due(gang_sched *s)
     }
     gang__reserve_schedule(s);
     return gang__ahead_sync(s);
+}
+
+bool gang__reserve_due(gang_sched *s)
+{
+    struct gang__reserves *all = s->reserves;
+    if (!all)
+        return true;
+    if (all->upset && s->reserve_count > 0 && !gang__reserve_restore(s))
+        return false;
+    all->upset = false;
+    if (all->rebin)
+        rebin(s);
+    if (s->reserve_count > 0 && all->due_ns <= s->now_ns && !tend_all(s))
+        return false;
+    if (all->gaps == 0 || !s->ahead->stale) /* nothing has come free */
+        return true;
+    return gang__reserve_grow_again(s) && gang__ahead_sync(s);
 }

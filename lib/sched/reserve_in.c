@@ -130,6 +130,8 @@ void gang__reserve_keep_end(gang_sched *s, struct gang__unit *u)
 {
     struct gang__job *job = u->job;
     int64_t end_ns = gang__reserve_until(u);
+    if (u->in)
+        end_ns = gang__least(end_ns, u->in->before_ns);
     if (job->time_limit_ns > 0 || u->alloc == GANG_ID_NONE || end_ns == GANG__NEVER)
         return;
     job->time_limit_ns = end_ns - job->leaf->q->grace_ns - job->started_ns;

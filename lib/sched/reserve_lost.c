@@ -261,6 +261,8 @@ static gang_result move_all(gang_sched *s, struct gang__reserve *r)
     gang_result w = gang__reserve_place_later(s, r);
     r->usage = usage;
     struct gang__reserve_piece *kept = w == GANG_OK ? old : NULL, *fresh = r->piece;
+    if (w == GANG_OK)
+        gang__reserve_gaps_drop(s, r);
     if (w != GANG_OK)
         fresh = old;
     r->piece = kept;
@@ -279,8 +281,10 @@ static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_
     int64_t instance = p->instance;
     struct gang__occupation o;
     struct gang__reserve_piece *rest = rest_of(s, r, p);
-    if (!rest || !gang__reserve_lay_out(s, r, rest, &o)) {
+    struct gang__reserve_gap *gap = gang__reserve_gap_new(s, r, p);
+    if (!rest || !gap || !gang__reserve_lay_out(s, r, rest, &o)) {
         gang__release(&s->mem, rest);
+        gang__release(&s->mem, gap);
         return false;
     }
     gang__reserve_take_out(s, p);
@@ -289,8 +293,10 @@ static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_
     bool some = rest->run_count > 0;
     if (some && !gang__reserve_enter(s, r, rest)) {
         gang__release(&s->mem, rest);
+        gang__release(&s->mem, gap);
         return false;
     }
+    gang__reserve_gap_keep(s, r, gap, rest);
     replace(s, r, p, rest);
     for (const struct gang__reserve_piece *q = r->piece; q && !some; q = q->next)
         some = q->instance == instance;

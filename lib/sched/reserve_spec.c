@@ -122,9 +122,27 @@ static gang_result check_group(const struct gang_group_spec *g, bool same, struc
     return GANG_OK;
 }
 
+/* With all that it is made of: a copy of the scheduler compiles it anew. */
+static gang_result compile(gang_sched *s, const struct gang_request_spec *spec,
+                           struct gang__wanted **wanted, struct gang_error *error)
+{
+    struct gang__key k;
+    gang_request *q;
+    gang_result r = gang_request_new(s->cluster, spec, &q, error);
+    if (r != GANG_OK)
+        return r;
+    gang__key_make(&k, &s->mem, spec);
+    *wanted = gang__wanted_new(&k, q);
+    gang__key_free(&k);
+    if (*wanted)
+        return GANG_OK;
+    gang_request_put(q);
+    return bad(error, GANG_ENOMEM, NULL, "out of memory");
+}
+
 /* Groups as a request: all that they ask for at once. */
 static gang_result make_request(gang_sched *s, const struct gang_reservation_stage *from, bool same,
-                                gang_request **q, struct gang_error *error)
+                                struct gang__wanted **wanted, struct gang_error *error)
 {
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     gang_result r = GANG_OK;
@@ -143,7 +161,7 @@ static gang_result make_request(gang_sched *s, const struct gang_reservation_sta
     spec.groups = group;
     spec.group_count = from->group_count;
     if (r == GANG_OK)
-        r = gang_request_new(s->cluster, &spec, q, error);
+        r = compile(s, &spec, wanted, error);
     gang__release(&s->mem, group);
     return r;
 }
@@ -151,9 +169,10 @@ static gang_result make_request(gang_sched *s, const struct gang_reservation_sta
 static gang_result take_groups(gang_sched *s, const struct gang_reservation_stage *from, bool same,
                                struct gang__reserve_stage *to, struct gang_error *error)
 {
-    gang_result r = make_request(s, from, same, &to->q, error);
+    gang_result r = make_request(s, from, same, &to->wanted, error);
     if (r != GANG_OK)
         return r;
+    to->q = to->wanted->q;
     for (size_t i = 0; i < from->group_count; i++)
         to->count[i] = from->groups[i].count;
     if (from->gang < 0 || (from->gang && to->count[0] % from->gang))
@@ -303,6 +322,7 @@ static void set_numbers(struct gang__reserve *r, const struct gang_reservation_s
     r->user_count = spec->user_count;
     r->instances = !spec->period_ns ? 1 : spec->repetitions ? spec->repetitions : INT64_MAX;
     r->idle_since_ns = INT64_MAX;
+    r->before_ns = GANG__NEVER;
 }
 
 gang_result gang__reserve_new(gang_sched *s, const struct gang_reservation_spec *spec,

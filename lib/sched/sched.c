@@ -368,18 +368,15 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
     return s->no_memory ? GANG_ENOMEM : GANG_OK;
 }
 
+int64_t gang__sched_due(gang_sched *s)
+{
+    if (gang__inbox_waits(s) || s->unfinished || s->retry || s->untold || gang__turn_next(s))
+        return INT64_MIN;
+    int64_t next = gang__least(gang__timers_next(s), gang__config_next(s));
+    return gang__least(gang__least(next, gang__reserve_next(s)), s->grown_up_ns);
+}
+
 int64_t gang_sched_next(gang_sched *sched)
 {
-    if (!sched)
-        return INT64_MAX;
-    if (gang__inbox_waits(sched) || sched->unfinished || sched->retry || sched->untold ||
-        gang__turn_next(sched))
-        return INT64_MIN;
-    int64_t a = gang__timers_next(sched), b = gang__config_next(sched);
-    int64_t c = gang__slice_next(sched);
-    a = a < b ? a : b;
-    a = a < c ? a : c;
-    b = gang__reserve_next(sched);
-    a = a < b ? a : b;
-    return a < sched->grown_up_ns ? a : sched->grown_up_ns;
+    return sched ? gang__least(gang__sched_due(sched), gang__slice_next(sched)) : INT64_MAX;
 }

@@ -375,9 +375,10 @@ int64_t gang__slice_next(const gang_sched *s)
     return next;
 }
 
+/* Also where turns let go of a row or a node after all had looked for room. */
 bool gang__slice_waits(const gang_sched *s)
 {
-    return s->slices_moved;
+    return s->slices_moved || (s->matrices && s->freed && s->blocked_asks);
 }
 
 bool gang__slice_is_out(const struct gang__unit *u)

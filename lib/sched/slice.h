@@ -23,6 +23,7 @@ struct gang__column {
     uint32_t uses;      /* of gangs in the matrix, in any row */
     uint32_t leaving;   /* of these, by such as let go: nobody new comes before they have */
     uint32_t doomed;    /* of these, by victims in the plan that is being made */
+    uint32_t occupies;  /* in the timeline of planned starts: the number there and 1; 0: it is not */
     uint32_t words;
     /* Of each word of its cell: what there is, what a row leaves, what those that run leave. Only what takes turns
      * counts. */
@@ -74,6 +75,7 @@ struct gang__matrix {
     int64_t slice_ns, most;
     uint32_t lent; /* GANG__LEND_*: what takes turns */
     struct gang__names columns;
+    bool came; /* some of them are not in the timeline yet */
     struct gang__sliced *first, **last, *gone;
     uint32_t rows, active;
     uint32_t walkers;
@@ -107,6 +109,13 @@ static inline uint32_t gang__row_distance(const struct gang__matrix *m, uint32_t
 
 /* ---- slice_rows.c ---- */
 
+/* NULL: the node is not in the matrix. And where its words are, in its block. */
+struct gang__column *gang__column_at(const struct gang__matrix *m, gang_node_id node);
+void gang__column_lay(struct gang__column *c);
+/* By its allocation; NULL: it is in no matrix. */
+struct gang__sliced *gang__sliced_of(const gang_sched *s, gang_alloc_id alloc);
+/* The last of its matrix; there is room in sched.sliced. */
+void gang__sliced_enter(gang_sched *s, struct gang__sliced *x);
 /* The words of all columns as if nobody were there. */
 void gang__columns_reset(struct gang__matrix *m, bool busy);
 /* Would it fit beside those that were put there? And put it there, which nothing may exceed but what is leaving. */

@@ -12,7 +12,7 @@
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-static struct gang__column *column_at(const struct gang__matrix *m, gang_node_id node)
+struct gang__column *gang__column_at(const struct gang__matrix *m, gang_node_id node)
 {
     uint64_t hash = gang__hash_number(GANG__HASH_SEED, node);
     for (struct gang__name *n = gang__names_first(&m->columns, hash); n; n = n->next) {
@@ -21,6 +21,13 @@ static struct gang__column *column_at(const struct gang__matrix *m, gang_node_id
             return c;
     }
     return NULL;
+}
+
+void gang__column_lay(struct gang__column *c)
+{
+    c->full = (uint64_t *)(void *)(c + 1);
+    c->row = c->full + c->words;
+    c->busy = c->row + c->words;
 }
 
 /* All millicores, all devices, all cores: what is not lent of them is not asked about. */
@@ -45,9 +52,7 @@ static struct gang__column *new_column(gang_sched *s, gang_node_id id)
     if (c) {
         c->node = id;
         c->words = words;
-        c->full = (uint64_t *)(void *)(c + 1);
-        c->row = c->full + words;
-        c->busy = c->row + words;
+        gang__column_lay(c);
         fill_column(c, node);
     }
     gang__rcu_leave();
@@ -87,7 +92,7 @@ static gang_result hold_column(gang_sched *s, const struct gang__matrix *m, stru
 static gang_result get_column(gang_sched *s, struct gang__matrix *m, gang_node_id node,
                               struct gang__column **column)
 {
-    *column = column_at(m, node);
+    *column = gang__column_at(m, node);
     if (*column)
         return GANG_OK;
     if (gang__names_reserve(&m->columns, &s->mem) != GANG_OK)
@@ -99,6 +104,7 @@ static gang_result get_column(gang_sched *s, struct gang__matrix *m, gang_node_i
         return r;
     }
     gang__names_put(&m->columns, &c->link, gang__hash_number(GANG__HASH_SEED, node));
+    m->came = true;
     *column = c;
     return GANG_OK;
 }
@@ -113,6 +119,7 @@ static bool drop_column(gang_sched *s, struct gang__matrix *m, struct gang__colu
         return false;
     }
     gang__names_remove(&m->columns, &c->link);
+    gang__ahead_vacated(s, c->occupies);
     gang__release(&s->mem, c);
     gang__freed(s);
     return true;
@@ -300,7 +307,7 @@ static uint64_t hash_of(gang_alloc_id alloc)
     return gang__hash_number(GANG__HASH_SEED, alloc);
 }
 
-static struct gang__sliced *sliced_of(const gang_sched *s, gang_alloc_id alloc)
+struct gang__sliced *gang__sliced_of(const gang_sched *s, gang_alloc_id alloc)
 {
     for (struct gang__name *n = gang__names_first(&s->sliced, hash_of(alloc)); n; n = n->next) {
         struct gang__sliced *x = GANG__OF(struct gang__sliced, link, n);
@@ -308,6 +315,15 @@ static struct gang__sliced *sliced_of(const gang_sched *s, gang_alloc_id alloc)
             return x;
     }
     return NULL;
+}
+
+void gang__sliced_enter(gang_sched *s, struct gang__sliced *x)
+{
+    struct gang__matrix *m = x->matrix;
+    gang__names_put(&s->sliced, &x->link, hash_of(x->alloc));
+    x->at = m->last;
+    *m->last = x;
+    m->last = &x->next;
 }
 
 static void free_sliced(gang_sched *s, struct gang__sliced *x)
@@ -351,12 +367,24 @@ void gang__sliced_bury(gang_sched *s, struct gang__matrix *m)
     }
 }
 
+/* Those that could not be given back stay held; nothing is known of them any more. */
+static void free_columns(gang_sched *s, struct gang__matrix *m)
+{
+    for (size_t b = 0; b < m->columns.room; b++)
+        while (m->columns.bucket[b]) {
+            struct gang__column *c = GANG__OF(struct gang__column, link, m->columns.bucket[b]);
+            gang__names_remove(&m->columns, &c->link);
+            gang__release(&s->mem, c);
+        }
+}
+
 static void free_matrix(gang_sched *s, struct gang__matrix *m)
 {
     struct gang__matrix **at = &s->matrices;
     while (*at != m)
         at = &(*at)->next;
     *at = m->next;
+    free_columns(s, m);
     gang__names_free(&m->columns, &s->mem);
     gang_snapshot_free(m->view);
     gang__release(&s->mem, m);
@@ -431,14 +459,25 @@ static bool is_untouched(const struct gang__matrix *m, const struct gang__node *
     return true;
 }
 
+/* What planned starts count on is not to be taken by who has no end in their timeline. */
+static void close_planned(const gang_sched *s, gang_snapshot *v)
+{
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        for (const struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned)
+            for (size_t k = 0; k < w->plan_slots; k++)
+                if (w->plan_slot[k] < v->end && gang__snapshot_node(v, w->plan_slot[k]))
+                    close_node(v, w->plan_slot[k]);
+}
+
 /* Close all nodes but those that a gang may come to. */
-static void open_columns(struct gang__matrix *m)
+static void open_columns(const gang_sched *s, struct gang__matrix *m)
 {
     gang_snapshot *v = m->view;
     m->open_cpu = 0;
+    close_planned(s, v);
     for (uint32_t slot = 0; slot < v->end; slot++) {
         const struct gang__node *node = gang__snapshot_node(v, slot);
-        const struct gang__column *c = node ? column_at(m, node->id) : NULL;
+        const struct gang__column *c = node ? gang__column_at(m, node->id) : NULL;
         bool open = c && c->leaving == 0 && gang_snapshot_release(v, c->held) == GANG_OK;
         const uint64_t *word = node ? gang__snapshot_words(v, slot) : NULL;
         if (node && !open && (c || !is_untouched(m, node, word)))
@@ -454,10 +493,11 @@ static bool is_fresh(const gang_sched *s, const struct gang__matrix *m)
     return m->viewed_in == s->runs && m->viewed_stamp == gang__room_stamp(s->cluster);
 }
 
-/* Are there nodes that it alone is to keep away from? */
+/* Are there nodes that it alone is to keep away from, or such as may be others for the next one? */
 static bool has_own_view(gang_sched *s, struct gang__unit *u)
 {
-    return u->job->bad_count > 0 || gang__cells_concern(s, u) || gang__overdue_concerns(s, u);
+    return u->job->bad_count > 0 || gang__ahead_binds(s) || gang__cells_concern(s, u) ||
+           gang__overdue_concerns(s, u);
 }
 
 /* The cluster with all columns empty, and open no other nodes than those a gang may come to. */
@@ -470,7 +510,7 @@ static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__unit
     m->viewed_stamp = gang__room_stamp(s->cluster);
     if (gang_snapshot_take(s->worker, m->view) != GANG_OK)
         return GANG_ENOMEM;
-    open_columns(m);
+    open_columns(s, m);
     for (size_t i = 0; i < u->job->bad_count; i++)
         (void)!gang_snapshot_set_state(m->view, u->job->bad[i], GANG_NODE_DOWN);
     m->viewed_in = own ? 0 : s->runs; /* others may come to the nodes that it is to avoid */
@@ -589,10 +629,7 @@ gang_result gang__slice_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
     }
     x->unit = u;
     u->sliced = x;
-    gang__names_put(&s->sliced, &x->link, hash_of(x->alloc));
-    x->at = m->last;
-    *m->last = x;
-    m->last = &x->next;
+    gang__sliced_enter(s, x);
     *id = x->alloc;
     s->slices_moved = true;
     return GANG_OK;
@@ -645,7 +682,7 @@ void gang__slice_forsake(gang_sched *s, struct gang__unit *u)
 
 void gang__slice_quiet(gang_sched *s, gang_alloc_id alloc)
 {
-    struct gang__sliced *x = s->matrices ? sliced_of(s, alloc) : NULL;
+    struct gang__sliced *x = s->matrices ? gang__sliced_of(s, alloc) : NULL;
     if (x && !x->unit)
         x->quiet = true;
     s->slices_moved = s->slices_moved || x;
@@ -658,7 +695,7 @@ static bool is_among(const int64_t *tasks, size_t count, int64_t task)
 
 void gang__slice_gave(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, size_t count)
 {
-    struct gang__sliced *x = s->matrices ? sliced_of(s, alloc) : NULL;
+    struct gang__sliced *x = s->matrices ? gang__sliced_of(s, alloc) : NULL;
     if (!x)
         return;
     size_t kept = 0;

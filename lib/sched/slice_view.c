@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "sched/ahead.h"
 #include "sched/slice.h"
 
 /* ---- making room ----------------------------------------------------------------------------- */
@@ -40,6 +41,67 @@ gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__unit *u, boo
     return r;
 }
 
+/* ---- planned starts -------------------------------------------------------------------------- */
+
+uint32_t gang__slice_lent(const gang_sched *s, gang_alloc_id alloc)
+{
+    const struct gang__sliced *x = s->matrices ? gang__sliced_of(s, alloc) : NULL;
+    return x ? x->matrix->lent : 0;
+}
+
+bool gang__slice_has_node(const gang_sched *s, gang_node_id node)
+{
+    const struct gang__matrix *m = s->matrices;
+    while (m && !gang__column_at(m, node))
+        m = m->next;
+    return m != NULL;
+}
+
+/* Whoever runs there, all of it is theirs, and nobody knows until when. */
+static bool occupy(gang_sched *s, struct gang__column *c)
+{
+    struct gang__ahead *a = s->ahead;
+    const struct gang__time_place place = {(uint32_t)c->node, 0, 1};
+    const struct gang__occupation o = {s->now_ns, GANG__NEVER, NULL, 0, &place, 1, 0, true};
+    uint32_t id;
+    if (c->occupies || place.node >= a->end)
+        return true;
+    if (gang__timeline_add(a->when, &o, &id) != GANG_OK)
+        return false;
+    c->occupies = id + 1;
+    return true;
+}
+
+bool gang__slice_occupy(gang_sched *s)
+{
+    for (struct gang__matrix *m = s->matrices; m; m = m->next) {
+        for (size_t b = 0; m->came && b < m->columns.room; b++)
+            for (struct gang__name *n = m->columns.bucket[b]; n; n = n->next)
+                if (!occupy(s, GANG__OF(struct gang__column, link, n)))
+                    return false;
+        m->came = false;
+    }
+    return true;
+}
+
+bool gang__slice_occupied(const gang_sched *s)
+{
+    const struct gang__matrix *m = s->matrices;
+    while (m && !m->came)
+        m = m->next;
+    return !m;
+}
+
+void gang__slice_vacate(gang_sched *s)
+{
+    for (struct gang__matrix *m = s->matrices; m; m = m->next) {
+        for (size_t b = 0; b < m->columns.room; b++)
+            for (struct gang__name *n = m->columns.bucket[b]; n; n = n->next)
+                GANG__OF(struct gang__column, link, n)->occupies = 0;
+        m->came = true;
+    }
+}
+
 /* ---- explaining and reading ------------------------------------------------------------------ */
 
 uint32_t gang__slice_row(const struct gang__unit *u)
@@ -60,6 +122,29 @@ uint32_t gang__slice_when(const gang_sched *s, const struct gang__unit *u, int64
         at = gang__add_sat(at, m->slice_ns);
     *until_ns = distance == 0 ? 0 : at;
     return m->rows;
+}
+
+/* How long until then; all of it matters, for two matrices may take turns of different lengths. */
+static uint64_t print_until(const gang_sched *s, uint64_t print, int64_t until_ns)
+{
+    return gang__hash_number(print, until_ns == INT64_MAX ? 0 : (uint64_t)(until_ns - s->now_ns));
+}
+
+uint64_t gang__slice_print(const gang_sched *s, uint64_t seed)
+{
+    uint64_t print = gang__hash_number(GANG__HASH_SEED, seed);
+    for (const struct gang__matrix *m = s->matrices; m; m = m->next) {
+        print = gang__hash_number(print, (uint64_t)m->active << 32 | m->rows);
+        print = gang__hash_number(print, (uint64_t)m->begun << 1 | m->fresh);
+        print = print_until(s, print, m->until_ns);
+        for (const struct gang__sliced *x = m->first; x; x = x->next) {
+            uint64_t state = (uint64_t)x->row << 32 | (uint64_t)x->state << 1 | x->refused;
+            print = gang__hash_number(gang__hash_number(print, x->alloc), x->uses);
+            print = gang__hash_number(print, state);
+            print = print_until(s, print, x->left > 0 ? x->deadline_ns : INT64_MAX);
+        }
+    }
+    return print;
 }
 
 void gang__slice_info(const gang_sched *s, const struct gang__qs *q, struct gang_queue_info *out)

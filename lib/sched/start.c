@@ -361,7 +361,10 @@ gang_result gang__alloc_gang(gang_sched *s, struct gang__unit *u, gang_alloc_id 
         return on ? GANG_ENOFIT : alloc_again(s, u, id);
     }
     if (gang__slice_concerns(u)) {
-        *why = yields ? GANG_WAIT_OVERDUE : cells ? GANG_WAIT_CELLS : GANG_WAIT_ROOM;
+        *why = yields                 ? GANG_WAIT_OVERDUE
+               : cells                ? GANG_WAIT_CELLS
+               : gang__ahead_binds(s) ? GANG_WAIT_PLANNED
+                                      : GANG_WAIT_ROOM;
         return gang__slice_alloc(s, u, id);
     }
     if (cells || yields || u->job->bad_count) {
@@ -395,8 +398,8 @@ static bool try_start(gang_sched *s, struct gang__unit *u)
         gang__ahead_unplan(s, u);
         return false;
     }
-    gang_result r =
-        gang__ahead_on(s) ? gang__ahead_alloc(s, u, &id, &why) : gang__alloc_gang(s, u, &id, &why);
+    bool asks = gang__ahead_on(s) && !gang__slice_concerns(u);
+    gang_result r = asks ? gang__ahead_alloc(s, u, &id, &why) : gang__alloc_gang(s, u, &id, &why);
     if (resumes && !u->places)
         return false; /* it is where it belongs already */
     if (r == GANG_OK) {
@@ -538,7 +541,7 @@ static bool try_group(gang_sched *s, struct gang__unit *u, uint32_t group, bool 
 
 static bool try_grow(gang_sched *s, struct gang__unit *u)
 {
-    if (!gang__ahead_may_grow(s, u)) {
+    if (!u->sliced && !gang__ahead_may_grow(s, u)) {
         gang__turn_block(s, u->bin, GANG_WAIT_PLANNED, NULL, 0);
         return false;
     }

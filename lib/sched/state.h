@@ -8,7 +8,7 @@
  *   config.c    queues at run time;  books.c  what queues use and want;  fair.c  fair shares
  *   job.c       the table of jobs, their states, and what they wait for
  *   turn.c      who is next;  start.c  granting and growing
- *   ahead.c     planned starts: ahead.h says how
+ *   ahead.c     planned starts: ahead.h says how;  kin.c  candidates of backfill: kin.h
  *   slice.c     time slicing (what it consists of: slice.h)
  *   reserve.c   reservations: reserve.h says how
  *   evict.c     making room: victims (what it consists of: evict.h)
@@ -41,6 +41,7 @@ struct gang__unit;
 struct gang__bin;
 struct gang__qs;
 struct gang__ahead;
+struct gang__kin;
 struct gang__matrix;
 struct gang__sliced;
 struct gang__reserve;
@@ -90,6 +91,7 @@ struct gang__bin {
     struct gang__bin *next, **at;         /* in the list of what blocks it; READY: in ask->ready */
     struct gang__bin *next_moved;         /* scratch of turn.c */
     struct gang__bin *next_all, **at_all; /* in sched.blocked */
+    struct gang__bin *next_bar, **at_bar; /* in qs.barring; NULL: in none */
     struct gang__qs *leaf;
     struct gang__asked *ask;
     struct gang__user *user;   /* NULL: the leaf does not ask who it is */
@@ -104,6 +106,11 @@ struct gang__bin {
     uint32_t dim;        /* in which dimension */
     uint64_t tried;      /* sched.changes + 1 when making room for it was tried in vain */
     struct gang__ordered units;
+    /* kin.c: */
+    struct gang__kin *kin; /* those of the leaf that ask for the same; NULL: it was never kept */
+    struct gang__tree_link place; /* in kin->waiting, */
+    int64_t lasts_ns, least_ns;   /* by how long it runs, and the shortest there below */
+    uint8_t kept;                 /* GANG__KEPT_*: while BLOCKED in no list but its kin's */
 };
 
 /* ---- jobs ---- */
@@ -333,9 +340,14 @@ struct gang__qs {
     struct gang__ordered ready; /* children that are active, or READY bins */
     bool active;
     bool ready_of_bins;
-    struct gang__bin *stuck;   /* strict order: the one that blocks the leaf */
+    struct gang__bin *barring; /* BLOCKED bins of a leaf that bar those behind them */
     struct gang__names bins;   /* of a leaf, by what they wait for */
     struct gang__names users;  /* of a leaf */
+    struct gang__names kin_of; /* of a leaf: kin.c; */
+    struct gang__kin *kins,
+        *kins_due;       /* all of them; those of whom another one is to have his turn */
+    bool stirred, looks; /* all are to be asked anew; is in sched.looks */
+    struct gang__qs *next_looks;
     struct gang__ordered fall; /* units that run, in the order in which they would fall; some may
                                 * still be in sched.fresh: gang__falls_sort() */
     struct gang__ordered shed; /* those of them that have tasks above their minimum */
@@ -426,6 +438,9 @@ struct gang_sched {
     bool no_memory;  /* in this run */
     struct gang__bin *blocked; /* all blocked bins */
     struct gang__asked *blocked_asks;
+    struct gang__qs *looks;         /* leaves in which kins may have somebody's turn to give */
+    uint64_t moves_seen;            /* of plans, when that was looked at */
+    bool try_all;                   /* for tests: nobody is kept by his kin */
     uint64_t room_stamp, own_stamp; /* when bins that wait for room were last looked at */
     bool freed;                     /* by us, since then: */
     int64_t freed_cpu, freed_pages, freed_gpu; /* at most so much on one node that gave */
@@ -434,7 +449,8 @@ struct gang_sched {
     struct gang__reserves *reserves;         /* NULL: there never were any */
     _Atomic(struct gang__tickets *) tickets; /* reservations as submitters see them; NULL: none */
     uint32_t reserve_count;
-    bool reserving;                /* one is being placed */
+    const gang_sched *like; /* while jobs of a copy enter it: the original; else NULL */
+    bool reserving; /* one is being placed */
     struct gang__matrix *matrices; /* of queues that slice, made with their first gang */
     struct gang__names sliced;     /* gangs in them, by allocation */
     bool slices_moved;             /* something happened by which somebody may run */
@@ -542,8 +558,10 @@ bool gang__turn_enter(gang_sched *s, struct gang__unit *u); /* to wait; false: o
 void gang__turn_leave(gang_sched *s, struct gang__unit *u); /* waits no more */
 /* It waits, and from now on it is before all others of its leaf that are not overdue. */
 void gang__turn_first(gang_sched *s, struct gang__unit *u);
-/* Does the blocked head of the leaf bar this bin: in strict order, or since it is overdue? */
-bool gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin);
+/* The first of the leaf's blocked bins, if it bars this one: in strict order, or since its head is overdue. */
+const struct gang__bin *gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin);
+/* It is BLOCKED: does it bar those behind it? */
+void gang__turn_set_bar(struct gang__bin *bin, bool bars);
 /* The unit whose turn it is; NULL: nobody's. */
 struct gang__unit *gang__turn_next(gang_sched *s);
 /* Its bin cannot start now, for this reason. */
@@ -648,6 +666,9 @@ void gang__ahead_unplan(gang_sched *s, struct gang__unit *u);
 void gang__ahead_forget(gang_sched *s, struct gang__unit *u);
 /* The plans of another scheduler, whose jobs and nodes this one has, too. False: out of memory. */
 bool gang__ahead_copy(gang_sched *s, const gang_sched *from);
+/* A node that gangs shared in time is not theirs any more: what it had in the timeline (0: nothing). */
+void gang__ahead_vacated(gang_sched *s, uint32_t occupies);
+bool gang__ahead_binds(const gang_sched *s); /* is anything planned? */
 void gang__ahead_free(gang_sched *s);
 gang_result gang__ahead_check(gang_sched *s, struct gang_error *error);
 
@@ -683,10 +704,19 @@ void gang__slice_configure(gang_sched *s);
  * the last one. Begun when the copy is made. On an error (back: it is taken) nothing changed. */
 void gang__slice_copy_begin(gang_sched *s);
 gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__unit *u, bool back);
+/* The timeline of planned starts: its nodes are taken there, each as a whole and without end, and what gangs have lent of
+ * them is not. Those that came since go into it (false: out of memory); it is made anew, with none. */
+bool gang__slice_occupy(gang_sched *s);
+void gang__slice_vacate(gang_sched *s);
+bool gang__slice_occupied(const gang_sched *s); /* are all there? */
+uint32_t gang__slice_lent(const gang_sched *s, gang_alloc_id alloc); /* GANG__LEND_*; 0: nothing */
+bool gang__slice_has_node(const gang_sched *s, gang_node_id node);
 /* Its row, from 1, or 0; how many there are, and when it has its turn, if nothing changes (0: now). */
 uint32_t gang__slice_row(const struct gang__unit *u);
 uint32_t gang__slice_when(const gang_sched *s, const struct gang__unit *u, int64_t *until_ns);
 struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__qs *leaf);
+/* Who is where, whose turn it is and for how long yet, and this number, as one number. */
+uint64_t gang__slice_print(const gang_sched *s, uint64_t seed);
 void gang__slice_info(const gang_sched *s, const struct gang__qs *q, struct gang_queue_info *out);
 gang_result gang__slice_check(gang_sched *s, struct gang_error *error);
 void gang__slice_free(gang_sched *s);
@@ -705,6 +735,8 @@ static inline bool gang__ahead_by_limit(const gang_sched *s)
 
 /* When something is due about reservations. */
 int64_t gang__reserve_next(const gang_sched *s);
+/* All that is reserved is repeated without end: when what is planned of it by now is over. INT64_MAX: it is not. */
+int64_t gang__reserve_endless(const gang_sched *s);
 /* What its bin is not to share with others for the sake of reservations; 0: nothing. */
 uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__unit *u);
 /* May it start inside of some? */
@@ -959,6 +991,8 @@ int64_t gang__config_next(const gang_sched *s);
 
 /* ---- sched.c ---- */
 
+/* As gang_sched_next(), but for turns of gangs that slice. */
+int64_t gang__sched_due(gang_sched *s);
 /* Take in what waits, at this time, and nothing more: the beginning of a run. */
 gang_result gang__sched_take_in(gang_sched *s, int64_t now_ns);
 void gang__log(gang_sched *s, int32_t level, const char *fmt, ...) GANG__PRINTF(3, 4);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long a job may run, and how long it is expected to: time limit, deadline, what it is given more when it
  * overruns, prediction. */
+#include "sched/kin.h"
 #include "sched/overdue.h"
 
 int64_t gang__term_run(const struct gang__job *job)
@@ -76,7 +77,7 @@ static bool somebody_waits(const gang_sched *s)
     for (const struct gang__bin *bin = s->blocked; bin; bin = bin->next_all)
         if (!bin->grower && gang__waits_for_room(bin->why))
             return true;
-    return false;
+    return gang__kin_some(s);
 }
 
 /* How much longer it may run, beyond its limit, which has come. */

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "place/request.h"
+#include "sched/kin.h"
 #include "sched/overdue.h"
-#include "sched/state.h"
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
@@ -288,12 +288,17 @@ static void make_key(gang_sched *s, struct gang__qs *q)
 
 /* ---- activity -------------------------------------------------------------------------------- */
 
-/* Strict order, or one that is overdue: the blocked head of the leaf bars those behind it. */
-bool gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin)
+/* Strict order, or one that is overdue: blocked heads bar those behind them. There may be several, for who comes later may
+ * come before those that are blocked already, and be blocked too. */
+const struct gang__bin *gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin)
 {
-    const struct gang__bin *stuck = leaf->ready_of_bins ? leaf->stuck : NULL;
-    return stuck && stuck != bin && stuck->units.count > 0 &&
-           compare_bins(&stuck->order, &bin->order, leaf) < 0;
+    const struct gang__bin *first = NULL;
+    for (const struct gang__bin *b = leaf->ready_of_bins ? leaf->barring : NULL; b; b = b->next_bar)
+        if (b != bin && b->units.count > 0 &&
+            (leaf->q->block == GANG_BLOCK_STRICT || gang__bin_head(b)->overdue) &&
+            compare_bins(&b->order, first ? &first->order : &bin->order, leaf) < 0)
+            first = b;
+    return first;
 }
 
 static bool is_barred(const struct gang__qs *leaf)
@@ -434,6 +439,25 @@ static void asks_take(struct gang__asked *ask)
     ask->blocked_at = NULL;
 }
 
+void gang__turn_set_bar(struct gang__bin *bin, bool bars)
+{
+    struct gang__bin **list = &bin->leaf->barring;
+    if (bars == (bin->at_bar != NULL))
+        return;
+    if (bars) {
+        bin->next_bar = *list;
+        bin->at_bar = list;
+        if (*list)
+            (*list)->at_bar = &bin->next_bar;
+        *list = bin;
+        return;
+    }
+    *bin->at_bar = bin->next_bar;
+    if (bin->next_bar)
+        bin->next_bar->at_bar = bin->at_bar;
+    bin->at_bar = NULL;
+}
+
 /* Out of whatever it hangs in. */
 static void bin_out(struct gang__bin *bin)
 {
@@ -441,14 +465,16 @@ static void bin_out(struct gang__bin *bin)
         gang__ordered_remove(&bin->leaf->ready, &bin->order);
         list_take(bin);
     }
-    if (bin->state == GANG__BIN_BLOCKED) {
+    if (bin->kept != GANG__KEPT_NOT) {
+        gang__kin_let_go(bin);
+    } else if (bin->state == GANG__BIN_BLOCKED) {
         list_take(bin);
         all_take(bin);
         if (!bin->ask->blocked)
             asks_take(bin->ask);
     }
-    if (bin->leaf->stuck == bin)
-        bin->leaf->stuck = NULL;
+    gang__kin_done(bin);
+    gang__turn_set_bar(bin, false);
     bin->state = GANG__BIN_EMPTY;
     bin->late = false;
 }
@@ -463,6 +489,39 @@ static void bin_ready(struct gang__bin *bin)
     }
 }
 
+/* In the list of what blocks it. */
+static void hang_blocked(gang_sched *s, struct gang__bin *bin)
+{
+    if (bin->why == GANG_WAIT_ROOM || bin->why == GANG_WAIT_CELLS) {
+        list_put(&bin->ask->blocked, bin);
+        asks_put(s, bin->ask);
+    } else if (bin->why == GANG_WAIT_LENDING) { /* whoever gives back leaves more to be lent */
+        list_put(&s->root.blocked, bin);
+    } else {
+        list_put(&(bin->by ? bin->by : bin->leaf)->blocked, bin);
+    }
+    all_put(s, bin);
+}
+
+/* Its head is about to be another; how it was kept is to be told when that has come. */
+static uint8_t unhang(struct gang__bin *bin)
+{
+    uint8_t kept = bin->kept;
+    if (kept != GANG__KEPT_NOT)
+        gang__kin_let_go(bin);
+    return kept;
+}
+
+static void rehang(gang_sched *s, struct gang__bin *bin, uint8_t kept)
+{
+    if (kept == GANG__KEPT_NOT)
+        return;
+    if (bin->units.count == 0)
+        bin->state = GANG__BIN_EMPTY;
+    else if (!gang__kin_keep_again(s, bin, kept))
+        hang_blocked(s, bin);
+}
+
 void gang__turn_block(gang_sched *s, struct gang__bin *bin, int32_t why, struct gang__qs *by,
                       uint32_t dim)
 {
@@ -474,25 +533,19 @@ void gang__turn_block(gang_sched *s, struct gang__bin *bin, int32_t why, struct 
     }
     bin->state = GANG__BIN_BLOCKED;
     bin->why = why;
-    s->untried = s->untried || bin->tried != s->changes + 1;
     bin->by = by;
     bin->dim = dim;
-    if (why == GANG_WAIT_ROOM || why == GANG_WAIT_CELLS) {
-        list_put(&bin->ask->blocked, bin);
-        asks_put(s, bin->ask);
-    } else if (why == GANG_WAIT_LENDING) { /* whoever gives back leaves more to be lent */
-        list_put(&s->root.blocked, bin);
-    } else {
-        list_put(&(by ? by : leaf)->blocked, bin);
+    if (gang__kin_keep(s, bin)) {
+        gang__turn_rekey(s, leaf);
+        return;
     }
-    all_put(s, bin);
+    s->untried = s->untried || bin->tried != s->changes + 1;
+    hang_blocked(s, bin);
     bool overdue = gang__bin_head(bin)->overdue;
     bool bars = overdue ? gang__waits_for_room(why) : leaf->q->block == GANG_BLOCK_STRICT;
     if (overdue && !bars)
         gang__overdue_ease(s);
-    if (bars && !bin->grower &&
-        (!leaf->stuck || compare_bins(&bin->order, &leaf->stuck->order, leaf) < 0))
-        leaf->stuck = bin;
+    gang__turn_set_bar(bin, bars && !bin->grower);
     gang__turn_rekey(s, leaf);
 }
 
@@ -519,6 +572,7 @@ void gang__turn_late(gang_sched *s, struct gang__bin *bin, int64_t key)
     bin->late = true;
     bin->late_key = key;
     gang__ordered_insert(&bin->leaf->ready, &bin->order);
+    gang__kin_late(bin);
     gang__turn_rekey(s, bin->leaf);
 }
 
@@ -621,11 +675,21 @@ static struct gang__bin *new_bin(gang_sched *s, struct gang__unit *u, bool grows
     return bin;
 }
 
+/* In a copy, as it is where it was copied from: there those who wait may not have been sorted anew yet. */
+static const struct gang__bin *bin_there(const gang_sched *s, const struct gang__unit *u)
+{
+    const struct gang__job *job = s->like ? gang__job_of(s->like, u->job->id) : NULL;
+    return job ? job->unit[u->part].bin : NULL;
+}
+
 /* Where starts are planned, who runs for less may start when another may not; and where several may have a plan, so may
  * several that are alike. */
 static uint64_t apart_of(const gang_sched *s, const struct gang__unit *u)
 {
     const struct gang__queue *q = u->job->leaf->q;
+    const struct gang__bin *there = bin_there(s, u);
+    if (there)
+        return there->apart;
     uint64_t reserved = s->reserve_count > 0 ? gang__reserve_apart(s, u) : 0;
     if (reserved || q->backfill == GANG_BACKFILL_NONE)
         return reserved;
@@ -679,10 +743,12 @@ bool gang__turn_enter(gang_sched *s, struct gang__unit *u)
     if (!bin)
         return false;
     bool was_ready = bin->state == GANG__BIN_READY;
+    uint8_t kept = unhang(bin);
     if (was_ready) /* its head may become another */
         gang__ordered_remove(&bin->leaf->ready, &bin->order);
     gang__ordered_insert_end(&bin->units, &u->turn, 1);
     u->bin = bin;
+    rehang(s, bin, kept);
     if (was_ready) {
         gang__ordered_insert(&bin->leaf->ready, &bin->order);
     } else if (bin->state == GANG__BIN_EMPTY) {
@@ -710,11 +776,13 @@ void gang__turn_first(gang_sched *s, struct gang__unit *u)
 {
     struct gang__bin *bin = u->bin;
     bool was_ready = bin->state == GANG__BIN_READY;
+    uint8_t kept = unhang(bin);
     if (was_ready)
         gang__ordered_remove(&bin->leaf->ready, &bin->order);
     gang__ordered_remove(&bin->units, &u->turn);
     u->overdue = true;
     gang__ordered_insert(&bin->units, &u->turn);
+    rehang(s, bin, kept);
     if (was_ready)
         gang__ordered_insert(&bin->leaf->ready, &bin->order);
     gang__turn_rekey(s, bin->leaf);
@@ -728,14 +796,17 @@ void gang__turn_leave(gang_sched *s, struct gang__unit *u)
     struct gang__qs *leaf = bin->leaf;
     bool was_ready = bin->state == GANG__BIN_READY;
     gang__ahead_unplan(s, u);
+    uint8_t kept = unhang(bin);
     if (was_ready)
         gang__ordered_remove(&leaf->ready, &bin->order);
     gang__ordered_remove(&bin->units, &u->turn);
     u->bin = NULL;
+    rehang(s, bin, kept);
     if (bin->units.count > 0)
         fetch(gang__bin_head(bin));
     if (was_ready && bin->units.count > 0) {
         gang__ordered_insert(&leaf->ready, &bin->order);
+        gang__kin_done(bin); /* others may come before who is its head now */
     } else if (bin->units.count == 0) {
         if (was_ready) {
             bin->state = GANG__BIN_EMPTY;
@@ -744,6 +815,7 @@ void gang__turn_leave(gang_sched *s, struct gang__unit *u)
         bin_out(bin);
         if (!bin->grower) {
             gang__names_remove(&leaf->bins, &bin->link);
+            gang__kin_forget(s, bin);
             gang__release(&s->mem, bin);
         }
     }
@@ -761,6 +833,7 @@ void gang__turn_free_bin(gang_sched *s, struct gang__unit *u)
 
 struct gang__unit *gang__turn_next(gang_sched *s)
 {
+    gang__kin_look(s);
     rekey_noted(s);
     return s->root.ready.count > 0 ? head_below(&s->root) : NULL;
 }

@@ -428,10 +428,10 @@ static void tell_max_running(struct list *l)
         tell_running(l, leaf, job->user_in->running, leaf->q->max_running_per_user, " of a user");
 }
 
-/* The head of its leaf bars it. */
-static void tell_barred(struct list *l, const struct gang__qs *leaf)
+/* The head of a bin of its leaf bars it. */
+static void tell_barred(struct list *l, const struct gang__qs *leaf, const struct gang__bin *bars)
 {
-    const struct gang__unit *u = l->unit, *head = gang__bin_head(leaf->stuck);
+    const struct gang__unit *u = l->unit, *head = gang__bin_head(bars);
     if (head->job == u->job)
         return;
     struct reason *r =
@@ -454,8 +454,9 @@ static void tell_behind(struct list *l)
     const struct gang__qs *leaf = u->job->leaf;
     if (!u->bin)
         return;
-    if (gang__turn_bars(leaf, u->bin)) {
-        tell_barred(l, leaf);
+    const struct gang__bin *bars = gang__turn_bars(leaf, u->bin);
+    if (bars) {
+        tell_barred(l, leaf, bars);
         return;
     }
     if (u->bin->state != GANG__BIN_BLOCKED || u->bin->why != GANG_WAIT_OVERDUE)

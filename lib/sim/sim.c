@@ -19,7 +19,7 @@ static gang_result check_opts(const struct gang_sim_opts *o, struct gang_error *
                   {"same_instant", o->same_instant, GANG_SIM_TOGETHER, GANG_SIM_ONE_BY_ONE},
                   {"tick_ns", o->tick_ns, 0, LONGEST_NS},
                   {"pass_ns", o->pass_ns, 0, LONGEST_NS},
-                  {"policy", o->policy, GANG_SIM_POLICY_QUEUES, GANG_SIM_POLICY_LAS},
+                  {"policy", o->policy, GANG_SIM_POLICY_QUEUES, GANG_SIM_POLICY_LAS_STARTED},
                   {"record", o->record, 0, GANG_SIM_RECORD_ALLOCATIONS | GANG_SIM_RECORD_TIMELINE},
                   {"las_split_ns", o->las_split_ns, 0, INT64_MAX},
                   {"restart_ns", o->restart_ns, 0, LONGEST_NS},
@@ -35,7 +35,9 @@ static gang_result check_opts(const struct gang_sim_opts *o, struct gang_error *
                   {"sample_ns", o->sample_ns, 0, LONGEST_NS},
                   {"preemptible", o->preemptible, -1, 1},
                   {"no_limits", o->no_limits, 0, 1},
-                  {"linger_ns", o->linger_ns, 0, LONGEST_NS}};
+                  {"linger_ns", o->linger_ns, 0, LONGEST_NS},
+                  {"place", o->place, GANG_SIM_PLACE_CLUSTER, GANG_SIM_PLACE_CONSOLIDATED},
+                  {"reserved0", o->reserved0, 0, 0}};
     for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
         if (number[i].value < number[i].least || number[i].value > number[i].most)
             return gang__error(error, GANG_ERANGE, number[i].path, "%lld is out of range",

@@ -278,6 +278,7 @@ static void take_in(gang_sim *sim, size_t index, gang_job_id id)
     j->id = id;
     j->stage = GANG__SIM_KNOWN;
     j->since_ns = j->submit_ns;
+    j->began = ++sim->begun;
     sim->pending++;
     sim->dirty = true;
     gang__sim_activate(sim, index);
@@ -307,6 +308,7 @@ gang_result gang__sim_arrive(gang_sim *sim, size_t index)
     spec.request.groups = t.groups;
     spec.request.group_count = t.group_count;
     spec.request.group_size = t.group_size;
+    gang__sim_place_by(sim, &spec.request);
     spec.cookie = index;
     r = gang_job_submit(sim->sched, &spec, &j->id, &error);
     if (r == GANG_ENOMEM)

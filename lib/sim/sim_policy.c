@@ -9,17 +9,22 @@
 
 enum { COLUMNS = 11 };
 
+static bool is_las(const gang_sim *sim)
+{
+    return !sim->ops.score && (sim->opts.policy == GANG_SIM_POLICY_LAS ||
+                               sim->opts.policy == GANG_SIM_POLICY_LAS_STARTED);
+}
+
 static bool has_scores(const gang_sim *sim)
 {
-    return sim->ops.score || sim->opts.policy == GANG_SIM_POLICY_SRTF ||
-           sim->opts.policy == GANG_SIM_POLICY_LAS;
+    return sim->ops.score || sim->opts.policy == GANG_SIM_POLICY_SRTF || is_las(sim);
 }
 
 bool gang__sim_selects(const gang_sim *sim)
 {
     if (sim->ops.score)
         return sim->ops.score_mode == GANG_SIM_SCORE_SELECT;
-    return sim->opts.policy == GANG_SIM_POLICY_SRTF || sim->opts.policy == GANG_SIM_POLICY_LAS;
+    return sim->opts.policy == GANG_SIM_POLICY_SRTF || is_las(sim);
 }
 
 /* The lower score the higher; not a number: the lowest. The order of doubles is that of their bits, but for the
@@ -128,12 +133,13 @@ static struct gang_sim_view look(gang_sim *sim)
                                   c[10]};
 }
 
-/* Has it had its share of GPUs (without: of cores), times time? If not, and it runs, it will. */
+/* Has it had more than its share of GPUs (without: of cores), times time? If not, and it runs, it will. */
 static bool is_served(gang_sim *sim, const struct gang__sim_job *j)
 {
     int64_t split = sim->opts.las_split_ns ? sim->opts.las_split_ns : INT64_C(18000000000000);
     int64_t milli = j->gpu_milli ? j->gpu_milli : j->cpu_milli;
-    int64_t until = milli ? gang__mul_div_up(split, 1000, milli) : INT64_MAX; /* has it run */
+    /* has it run, and one more */
+    int64_t until = milli ? gang__add_sat(gang__mul_div(split, 1000, milli), 1) : INT64_MAX;
     if (j->ran_ns >= until)
         return true;
     if (j->state == GANG_JOB_RUNNING && sim->now_ns < INT64_MAX - (until - j->ran_ns))
@@ -143,7 +149,7 @@ static bool is_served(gang_sim *sim, const struct gang__sim_job *j)
 
 void gang__sim_watch(gang_sim *sim, const struct gang__sim_job *j)
 {
-    if (sim->opts.policy == GANG_SIM_POLICY_LAS && !sim->ops.score)
+    if (is_las(sim))
         (void)is_served(sim, j);
 }
 
@@ -157,9 +163,8 @@ static int32_t score(gang_sim *sim, const struct gang_sim_view *v)
     }
     for (size_t i = 0; i < v->count; i++) {
         const struct gang__sim_job *j = &sim->job[v->index[i]];
-        sim->score[i] = sim->opts.policy == GANG_SIM_POLICY_LAS
-                            ? (double)is_served(sim, j)
-                            : (double)(j->left_ns + j->ahead_ns);
+        sim->score[i] =
+            is_las(sim) ? (double)is_served(sim, j) : (double)(j->left_ns + j->ahead_ns);
     }
     return 0;
 }
@@ -186,19 +191,22 @@ static gang_result order(gang_sim *sim, const struct gang_sim_view *v)
 
 /* ---- selection ------------------------------------------------------------------------------- */
 
-/* Of equal scores those that wait before those that run (but with LAS, whose queues are in the order of age); then by
- * age. */
+/* Of equal scores those that wait before those that run; then by age, or, as in the published simulators, by how long they
+ * wait or run. LAS has two queues in the order of age, in which those that run come first of those that came together. */
 static bool is_before(const gang_sim *sim, const struct gang_sim_view *v, uint32_t a, uint32_t b)
 {
     double x = sim->score[a], y = sim->score[b];
+    bool by_age = is_las(sim) && sim->opts.policy == GANG_SIM_POLICY_LAS;
     if (isnan(x) || isnan(y))
         return isnan(x) == isnan(y) ? a < b : isnan(y);
     if (x != y)
         return x < y;
-    if (v->running[a] != v->running[b] &&
-        (sim->ops.score || sim->opts.policy != GANG_SIM_POLICY_LAS))
-        return v->running[a] < v->running[b];
-    return v->submit_ns[a] != v->submit_ns[b] ? v->submit_ns[a] < v->submit_ns[b] : a < b;
+    if ((by_age || (sim->ops.score && v->running[a] == v->running[b])) &&
+        v->submit_ns[a] != v->submit_ns[b])
+        return v->submit_ns[a] < v->submit_ns[b];
+    if (v->running[a] != v->running[b])
+        return is_las(sim) ? v->running[a] > v->running[b] : v->running[a] < v->running[b];
+    return sim->ops.score ? a < b : sim->job[v->index[a]].began < sim->job[v->index[b]].began;
 }
 
 /* Merge sort of positions, stable. */
@@ -279,6 +287,8 @@ static gang_result select_jobs(gang_sim *sim, const struct gang_sim_view *v)
     return r;
 }
 
+/* When something happened, or a score changes by itself. That of SRTF does all the time, and it does not matter: who runs
+ * has less and less left and passes others, but whoever is chosen before him is chosen after him, too. */
 gang_result gang__sim_decide(gang_sim *sim)
 {
     sim->decide_ns = INT64_MAX;

@@ -59,8 +59,6 @@ void gang__sim_begin(gang_sim *sim, struct gang__sim_job *j)
     j->began = ++sim->begun;
     if (j->starts == 1)
         j->start_ns = sim->now_ns;
-    else
-        j->ahead_ns = restart_of(sim, j);
 }
 
 void gang__sim_rewind(gang_sim *sim, struct gang__sim_job *j)
@@ -78,6 +76,14 @@ void gang__sim_halt(gang_sim *sim, struct gang__sim_job *j)
         gang__sim_rewind(sim, j);
     j->works = false;
     j->unsaved_ns = 0; /* saved, or rewound */
+}
+
+/* It waits again. The restart counts from now on: policies look at what is left of it. */
+void gang__sim_displaced(gang_sim *sim, struct gang__sim_job *j)
+{
+    gang__sim_halt(sim, j);
+    j->began = ++sim->begun;
+    j->ahead_ns = gang__add_sat(j->ahead_ns, restart_of(sim, j));
 }
 
 /* ---- after a run ----------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
  *   sim_usage.c    who is where; what is used
  *   sim_fail.c     failures of nodes and tasks
  *   sim_policy.c   scores: who is next, and who is to run
+ *   sim_place.c    where jobs of traces are placed
  *   sim_run.c      the loop
  *   sim_stats.c    statistics
  *   sim_tables.c   tables as text
@@ -76,7 +77,7 @@ struct gang__sim_job {
     int64_t ran_ns, wait_ns, suspended_ns, lost_ns;
     int64_t priority; /* as it was told last */
     int64_t has;      /* tasks it has */
-    uint64_t began;   /* number of the start */
+    uint64_t began;   /* number of its start, or of when it began to wait */
     struct gang__sim_pieces at;
     uint32_t touched; /* index + 1 of the next one that is to be settled; itself: the last */
     uint32_t active;  /* position in gang_sim.active, + 1 */
@@ -121,7 +122,8 @@ struct gang__sim_node {
     int32_t model;     /* of gang_sim.models; -1: no GPU */
     uint32_t failures; /* draws taken */
     bool up, seen;
-    uint64_t lost_in; /* the runs of the cycle when it was lost, + 1: the scheduler hears of it in the next one */
+    uint64_t
+        lost_in; /* the runs of the cycle when it was lost, + 1: the scheduler hears of it in the next one */
 };
 
 /* Amounts times time, in double: exact for all that matters, and it does not overflow. */
@@ -237,9 +239,10 @@ int32_t gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id n
 
 /* Its work up to now. */
 void gang__sim_progress(gang_sim *sim, struct gang__sim_job *j);
-/* It begins to run, goes on, stops (saved or not), or is done. */
+/* It begins to run, goes on, stops (saved or not), or waits again. */
 void gang__sim_begin(gang_sim *sim, struct gang__sim_job *j);
 void gang__sim_halt(gang_sim *sim, struct gang__sim_job *j);
+void gang__sim_displaced(gang_sim *sim, struct gang__sim_job *j);
 void gang__sim_rewind(gang_sim *sim, struct gang__sim_job *j);
 void gang__sim_touch(gang_sim *sim, size_t index);
 /* Events and places of those that were touched. */
@@ -275,5 +278,10 @@ bool gang__sim_selects(const gang_sim *sim);
 gang_result gang__sim_decide(gang_sim *sim);
 /* It runs from now on: when does its score change by itself? */
 void gang__sim_watch(gang_sim *sim, const struct gang__sim_job *j);
+
+/* ---- sim_place.c ---- */
+
+/* Where a job of a trace may go, GANG_SIM_PLACE_*. */
+void gang__sim_place_by(const gang_sim *sim, struct gang_request_spec *request);
 
 #endif

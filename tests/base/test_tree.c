@@ -169,10 +169,13 @@ START_TEST(a_tree_is_what_a_sorted_array_is)
         while (at < count && sorted[at]->key < item[i].key)
             at++;
         if (grow) {
+            struct gang__tree_link *next = at < count ? &sorted[at]->link : NULL;
             memmove(&sorted[at + 1], &sorted[at], (count - at) * sizeof(sorted[0]));
             sorted[at] = &item[i];
             count++;
-            if (step % 3 == 0) /* guessed to be the last, rightly or not; or the first */
+            if (step % 5 == 0)
+                gang__ordered_insert_before(&t, &item[i].link, next);
+            else if (step % 3 == 0) /* guessed to be the last, rightly or not; or the first */
                 gang__ordered_insert(&t, &item[i].link);
             else
                 gang__ordered_insert_end(&t, &item[i].link, step % 3 - 1);
@@ -250,6 +253,27 @@ START_TEST(a_row_becomes_a_tree_when_one_belongs_in_between)
 }
 END_TEST
 
+START_TEST(a_row_takes_what_is_put_before_the_first_or_behind_the_last)
+{
+    enum { N = 5 };
+    struct item item[N], *sorted[N];
+    struct gang__ordered t;
+    gang__ordered_init(&t, by_key, NULL);
+    for (int i = 0; i < N; i++) {
+        item[i].key = i;
+        sorted[i] = &item[i];
+    }
+    gang__ordered_insert_before(&t, &item[1].link, NULL);
+    gang__ordered_insert_before(&t, &item[0].link, &item[1].link);
+    gang__ordered_insert_before(&t, &item[3].link, NULL);
+    ck_assert_ptr_null(t.root);
+    gang__ordered_insert_before(&t, &item[2].link, &item[3].link);
+    ck_assert_ptr_nonnull(t.root);
+    gang__ordered_insert_before(&t, &item[4].link, NULL);
+    check_tree(&t, sorted, N);
+}
+END_TEST
+
 START_TEST(what_is_told_of_all_below_follows_every_change)
 {
     enum { N = 300, STEPS = 20000 };
@@ -315,6 +339,7 @@ int main(void)
     tcase_add_test(tests, a_tree_is_what_a_sorted_array_is);
     tcase_add_test(tests, ends_grow_and_shrink_in_balance);
     tcase_add_test(tests, a_row_becomes_a_tree_when_one_belongs_in_between);
+    tcase_add_test(tests, a_row_takes_what_is_put_before_the_first_or_behind_the_last);
     tcase_add_test(tests, what_is_told_of_all_below_follows_every_change);
     tcase_add_test(tests, a_million_elements_go_in_and_out);
     suite_add_tcase(suite, tests);

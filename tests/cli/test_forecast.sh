@@ -27,6 +27,18 @@ cat >"$scratch/two.json" <<'END'
           {"name":"last","time_limit_s":30,"tasks":[{"cpu":4}]}]}]
 END
 
+cat >"$scratch/slices.json" <<'END'
+[{"id":"turns","nodes":[{"name":"n","cpus":4}],"queues":[{"name":"q","slice_s":10,"slice_rows":2}],
+  "jobs":[{"name":"first","queue":"q","time_limit_s":60,"run_time_s":25,"tasks":[{"cpu":4}]},
+          {"name":"second","queue":"q","time_limit_s":60,"run_time_s":25,"tasks":[{"cpu":4}]},
+          {"name":"third","queue":"q","time_limit_s":60,"tasks":[{"cpu":4}]}]},
+ {"id":"for-ever","nodes":[{"name":"n","cpus":4}],"queues":[{"name":"q","slice_s":10,"slice_rows":2}],
+  "jobs":[{"name":"first","queue":"q","tasks":[{"cpu":4}]},
+          {"name":"second","queue":"q","time_limit_s":60,"tasks":[{"cpu":4}]},
+          {"name":"third","queue":"q","tasks":[{"cpu":4}]},
+          {"name":"fourth","queue":"q","tasks":[{"cpu":4}]}]}]
+END
+
 check starts_are_told says 'case backlog
   job              queue           starts in
   wide-c           research       1 h 30 min
@@ -43,6 +55,28 @@ check never_is_told says 'case never
   job              queue           starts in
   waits            -                   never  no room
   huge             -                   never' --case never "$scratch/two.json"
+cat >"$scratch/course.json" <<'END'
+{"id":"course","nodes":[{"name":"n1","gpus":8},{"name":"n2","gpus":8}],
+ "reservations":[{"name":"course","start_s":7200,"duration_s":7200,"notice_s":600,
+                  "stages":[{"nodes":["n1","n2"]}]},
+                 {"name":"nightly","start_s":36000,"duration_s":3600,"period_s":86400,
+                  "flags":["maintenance"],"stages":[{"nodes":["n2"]}]}],
+ "jobs":[{"name":"runs","time_limit_s":3000,"tasks":[{"count":16,"gpu":1}],"priority":9},
+         {"name":"short","time_limit_s":3600,"tasks":[{"count":16,"gpu":1}],"priority":8},
+         {"name":"long","time_limit_s":10800,"tasks":[{"count":8,"gpu":1}],"priority":7},
+         {"name":"exercise","time_limit_s":3600,"reservation":"course","tasks":[{"count":16,"gpu":1}]},
+         {"name":"second","time_limit_s":3600,"reservation":"course","tasks":[{"count":8,"gpu":1}]},
+         {"name":"forever","tasks":[{"count":16,"gpu":1}]},
+         {"name":"wide","time_limit_s":90000,"tasks":[{"count":16,"gpu":1}]}]}
+END
+check what_is_reserved_is_foretold says 'case course
+  job              queue           starts in
+  short            -             49 min 59 s
+  long             -              3 h 59 min
+  exercise         -              1 h 59 min
+  second           -              2 h 59 min
+  forever          -                   never  reserved
+  wide             -                   never  reserved' "$scratch/course.json"
 check the_horizon_is_kept says 'case soon
   job              queue           starts in
   next             -               1 min 0 s
@@ -55,6 +89,24 @@ check a_drained_rack says 'case backlog
   job              queue           starts in      without
   wide-c           research            never   1 h 30 min  no room
   pair-d           research       1 h 30 min    3 h 0 min' --drain r2 "$backlog"
+# The first runs in 0-10, 20-30 and 40-45; the third comes into its row.
+check turns_are_foretold says 'case turns
+  job              queue           starts in
+  second           q                    10 s
+  third            q                    45 s' --case turns "$scratch/slices.json"
+check a_turn_beyond_the_horizon says 'case turns
+  job              queue           starts in
+  second           q                   later  waits for its turn
+  third            q                   later  no room' --case turns --horizon 5 "$scratch/slices.json"
+check a_node_more_where_gangs_take_turns says 'case turns
+  job              queue           starts in      without
+  second           q                    10 s         10 s
+  third            q                     0 s         45 s' --case turns --add-nodes 1 "$scratch/slices.json"
+check turns_without_end_are_no_hope says 'case for-ever
+  job              queue           starts in
+  second           q                   9.0 s
+  third            q               2 min 9 s
+  fourth           q                   never  no room' --case for-ever "$scratch/slices.json"
 check a_limit_and_a_job_more says 'case backlog
   job              queue           starts in      without
   wide-c           research            never   1 h 30 min  limit

@@ -19,7 +19,7 @@ struct world {
     struct gang__timeline *t;
     uint64_t seed;
     int64_t now, pool;
-    uint32_t nodes;
+    uint32_t nodes, first; /* those below `first` are none */
     int64_t capacity[NODES][GANG__FREE_KINDS];
     struct rival rival[OCCUPATIONS];
     struct gang__time_fit fit;
@@ -55,7 +55,7 @@ static void free_in_all(const struct world *w, int64_t at, int64_t *unused)
 {
     memset(unused, 0, GANG__FREE_DIMS * sizeof(unused[0]));
     unused[GANG__FREE_POOL] = w->pool;
-    for (uint32_t n = 0; n < w->nodes; n++) {
+    for (uint32_t n = w->first; n < w->nodes; n++) {
         int64_t one[GANG__FREE_KINDS];
         unused[GANG__FREE_NODES] += free_of(w, n, at, one);
         for (int k = 0; k < GANG__FREE_KINDS; k++)
@@ -104,7 +104,7 @@ static size_t lay_out(const struct world *w, const struct gang__time_ask *ask, i
     size_t count = 0;
     for (size_t g = 0; g < ask->group_count; g++)
         left[g] = ask->group[g].count;
-    for (uint32_t n = 0; n < w->nodes; n++) {
+    for (uint32_t n = w->first; n < w->nodes; n++) {
         int64_t unused[GANG__FREE_KINDS];
         bool whole = free_during(w, n, start, ask->duration_ns, unused);
         if ((ask->nodes && !(ask->nodes[0] >> n & 1)) || (ask->whole && !whole))
@@ -166,7 +166,7 @@ static struct gang__occupation some_occupation(struct world *w, struct gang__tim
     for (size_t i = 0; i < o.group_count; i++)
         some_group(w, &group[i]);
     o.place = place;
-    for (uint32_t n = 0; n < w->nodes; n++)
+    for (uint32_t n = w->first; n < w->nodes; n++)
         for (uint32_t again = 0; again < 2; again++)
             if (below(w, 3) == 0)
                 place[o.place_count++] = (struct gang__time_place){
@@ -228,7 +228,7 @@ static void compare_steps(struct world *w)
         free_in_all(w, t, must);
         test_assert(memcmp(is, must, sizeof(is)) == 0);
     }
-    uint32_t n = (uint32_t)below(w, w->nodes);
+    uint32_t n = w->first + (uint32_t)below(w, w->nodes - w->first);
     until = gang__timeline_node_at(w->t, n, at, is);
     for (int64_t t = at; t < until && t < 2 * HORIZON; t++) {
         (void)free_of(w, n, t, must);
@@ -460,20 +460,38 @@ static void compare_holds(struct world *w)
     struct gang__timeline *empty;
     some_question(w, &q);
     MUST(gang__timeline_new(&w->mem.mem, w->capacity[0], w->nodes, 0, w->now, &empty));
+    gang__timeline_skip(empty, w->first);
     gang_result must = gang__timeline_earliest(empty, &q.ask, w->now, &w->fit);
     test_assert(gang__timeline_holds(w->t, &q.ask, &w->fit) == must);
     gang__timeline_free(empty);
 }
 
+/* On with a copy of it. */
+static void copy(struct world *w)
+{
+    struct gang__timeline *other;
+    tempt(w);
+    gang_result result = gang__timeline_copy(&w->mem.mem, w->t, &other);
+    bool failed = w->mem.fail_at > 0 && w->mem.calls >= w->mem.fail_at;
+    w->mem.fail_at = 0;
+    test_assert(result == (failed ? GANG_ENOMEM : GANG_OK));
+    if (result != GANG_OK)
+        return;
+    gang__timeline_free(w->t);
+    w->t = other;
+}
+
 /* ---- lives --------------------------------------------------------------------------------- */
 
-static void live(uint64_t seed)
+/* `flat`: one node is left, or it is the only one. */
+static void live(uint64_t seed, bool flat)
 {
     enum { STEPS = 120 };
     struct world w = {.seed = seed, .pool = 6};
     fail_mem_init(&w.mem, 0);
     w.nodes = 1 + (uint32_t)below(&w, NODES);
-    for (uint32_t n = 0; n < w.nodes; n++)
+    w.first = flat ? w.nodes - 1 : below(&w, 3) ? 0 : (uint32_t)below(&w, w.nodes);
+    for (uint32_t n = w.first; n < w.nodes; n++)
         for (int k = 0; k < GANG__FREE_KINDS; k++)
             w.capacity[n][k] = (int64_t)below(&w, 8);
     for (bool made = false; !made;) {
@@ -482,8 +500,11 @@ static void live(uint64_t seed)
         test_assert(made || (!w.t && w.mem.live == 0));
     }
     w.mem.fail_at = 0;
+    gang__timeline_skip(w.t, w.first);
     for (int step = 0; step < STEPS; step++) {
         change(&w);
+        if (below(&w, 40) == 0)
+            copy(&w);
         if (below(&w, 10) == 0) {
             w.now += (int64_t)below(&w, 8);
             gang__timeline_advance(w.t, w.now);
@@ -513,7 +534,16 @@ START_TEST(a_timeline_is_what_arrays_of_intervals_are)
     enum { LIVES = 100 };
     uint64_t seed = test_seed();
     for (uint64_t i = 0; i < LIVES; i++)
-        live(seed + i);
+        live(seed + i, false);
+}
+END_TEST
+
+START_TEST(a_timeline_of_one_node_is_what_arrays_of_intervals_are)
+{
+    enum { LIVES = 100 };
+    uint64_t seed = test_seed();
+    for (uint64_t i = 0; i < LIVES; i++)
+        live(seed + i, true);
 }
 END_TEST
 
@@ -523,6 +553,7 @@ int main(void)
     TCase *tests = tcase_create("random");
     tcase_set_timeout(tests, 240);
     tcase_add_test(tests, a_timeline_is_what_arrays_of_intervals_are);
+    tcase_add_test(tests, a_timeline_of_one_node_is_what_arrays_of_intervals_are);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -249,6 +249,40 @@ START_TEST(without_memory_nothing_is_booked)
 }
 END_TEST
 
+START_TEST(a_copy_goes_on_by_itself)
+{
+    struct desk d;
+    int64_t amount[GANG__FREE_DIMS];
+    gang_result r = GANG_ENOMEM;
+    struct gang__usage *copy = NULL;
+    desk_open(&d, 10, -1, 0);
+    uint32_t first = book(&d, 0, 10, 3), gone = book(&d, 5, 20, 2);
+    (void)book(&d, 5, 30, 4);
+    gang__usage_remove(d.u, gone);
+    d.mem.fail_on = true;
+    for (long at = 1; r != GANG_OK; at++) {
+        long live = d.mem.live;
+        d.mem.calls = 0;
+        d.mem.fail_at = at;
+        r = gang__usage_copy(&d.mem.mem, d.u, &copy);
+        ck_assert(r == GANG_OK || (r == GANG_ENOMEM && !copy && d.mem.live == live));
+    }
+    d.mem.fail_at = 0;
+    gang__usage_remove(d.u, first);
+    struct gang__usage *own = d.u;
+    d.u = copy;
+    ck_assert_int_eq(gang__usage_at(copy, 7, amount), 10);
+    ck_assert_int_eq(amount[GANG__FREE_POOL], 7);
+    ck_assert_uint_eq(book(&d, 0, 10, 1), gone); /* ids are given again in the same order */
+    test_assert(fits(&d, 0, 10, 2) && !fits(&d, 0, 10, 3));
+    gang__usage_free(copy);
+    d.u = own;
+    ck_assert_int_eq(gang__usage_at(own, 7, amount), 30);
+    ck_assert_int_eq(amount[GANG__FREE_POOL], 4);
+    desk_close(&d);
+}
+END_TEST
+
 /* ---- against every instant and every window ------------------------------------------------ */
 
 enum { BOOKINGS = 8, PIECES = 3, HORIZON = 40, BEFORE = 20, KINDS = 2 };
@@ -417,6 +451,7 @@ int main(void)
     tcase_add_test(tests, limits_over_time_hold_of_repetitions);
     tcase_add_test(tests, wrong_bookings_and_limits_are_refused);
     tcase_add_test(tests, without_memory_nothing_is_booked);
+    tcase_add_test(tests, a_copy_goes_on_by_itself);
     tcase_add_test(tests, limits_are_those_of_sums_over_every_window);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -45,6 +45,14 @@ if [[ -s shown.txt ]] && "$bin/reserve" | diff shown.txt -; then echo "ok readme
     failed=1
 fi
 
+awk '/\(`examples\/simulate\.c`\):$/ { wanted = 1; next }
+     wanted && /^```$/ { inside = !inside; if (!inside) exit; next }
+     inside' "$root/README.md" >shown.txt
+if [[ -s shown.txt ]] && "$bin/simulate" | diff shown.txt -; then echo "ok readme_shows_simulate"; else
+    echo "not ok readme_shows_simulate"
+    failed=1
+fi
+
 lines=$(wc -l <"$root/examples/first_gang.c" || echo 999)
 if [[ $lines -lt 40 ]]; then echo "ok first_gang_is_under_40_lines"; else
     echo "not ok first_gang_is_under_40_lines"

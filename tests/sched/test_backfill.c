@@ -475,10 +475,12 @@ static uint64_t next_random(uint64_t *state)
 struct one {
     gang_job_id id;
     int64_t planned_ns, ends_ns; /* 0: not; when it ends by itself */
+    bool sliced;
 };
 
 static struct one jobs[JOBS];
 static bool constrained; /* some may use two nodes alone, and nodes are lost and come back */
+static bool sliced;      /* gangs of another queue take turns on whole nodes */
 
 static void submit_some(uint64_t *seed, size_t i)
 {
@@ -494,11 +496,15 @@ static void submit_some(uint64_t *seed, size_t i)
         nodes = 2;
     }
     g.count = g.min = (int64_t)(next_random(seed) % (uint64_t)(4 / wide * nodes)) + 1;
+    bool turns = sliced && next_random(seed) % 2;
+    if (turns)
+        g = group_of((int64_t)(next_random(seed) % 3) + 1,
+                     4000 + (int64_t)(next_random(seed) % 4000), 0);
     struct gang_job_spec job = host_job(&g, 1);
-    job.queue = "q";
+    job.queue = turns ? "turns" : "q";
     job.loss = GANG_LOSS_FAIL;
     job.time_limit_ns = ((int64_t)(next_random(seed) % 200) + 1) * SECOND;
-    jobs[i] = (struct one){host_submit(&h, &job), 0, 0};
+    jobs[i] = (struct one){host_submit(&h, &job), 0, 0, turns};
 }
 
 /* One that starts may end at any moment of its time. */
@@ -530,12 +536,21 @@ static bool change_nodes(uint64_t *seed, gang_node_id *down, size_t count)
     return true;
 }
 
+static int64_t rows_of_turns(void)
+{
+    struct gang_queue_info info = {.size = sizeof(info)};
+    gang_queue_id id;
+    MUST(gang_queue_find(h.s, "turns", &id));
+    MUST(gang_queue_get(h.s, id, &info));
+    return info.rows;
+}
+
 /* With EASY, of the first that has a plan; else of all: it is not later than it was, and who had one has one until
  * he starts. */
 static void check_plans(bool all, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!jobs[i].id || runs(jobs[i].id))
+        if (!jobs[i].id || jobs[i].sliced || runs(jobs[i].id))
             continue;
         int64_t now = host_job_info(&h, jobs[i].id).planned_ns;
         if (jobs[i].planned_ns) {
@@ -543,22 +558,40 @@ static void check_plans(bool all, size_t count)
                           i, now, jobs[i].planned_ns);
             test_assert(now > h.now_ns);
         }
-        test_assert(!all || now > 0);
+        test_assert(!all || sliced || now > 0);
         jobs[i].planned_ns = now;
         if (!all)
             return;
     }
 }
 
-/* _i: EASY, EASY for three, conservative; then the same with constraints and nodes that are lost */
+/* A queue whose gangs take turns, beside "q". */
+static void let_slice(int32_t backfill, int64_t depth)
+{
+    struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    q[0].name = "q";
+    q[0].backfill = backfill;
+    q[0].plan_depth = depth;
+    q[0].reclaim = GANG_DISPLACE_NEVER; /* room that is made for one is taken from plans of others */
+    q[1].name = "turns";
+    q[1].slice_ns = 10 * SECOND;
+    host_queues(&h, q, 2);
+}
+
+/* _i: EASY, EASY for three, conservative; then the same with constraints and nodes that are lost; then with gangs that take
+ * turns */
 START_TEST(a_plan_never_moves_later)
 {
     uint64_t seed = test_seed();
-    int policy = _i % 3, changes = 0;
-    constrained = _i >= 3;
+    int policy = _i % 3, changes = 0, shared = 0;
+    constrained = _i >= 3 && _i < 6;
+    sliced = _i >= 6;
     for (int round = 0; round < 12; round++) {
         open_queue(NODES, policy < 2 ? GANG_BACKFILL_EASY : GANG_BACKFILL_CONSERVATIVE,
                    policy == 1 ? 3 : 0);
+        if (sliced)
+            let_slice(policy < 2 ? GANG_BACKFILL_EASY : GANG_BACKFILL_CONSERVATIVE,
+                      policy == 1 ? 3 : 0);
         memset(jobs, 0, sizeof(jobs));
         size_t count = 0, left = 1;
         gang_node_id down = GANG_ID_NONE;
@@ -574,6 +607,7 @@ START_TEST(a_plan_never_moves_later)
             host_run(&h, 0);
             note_starts(&seed, count);
             check_plans(policy == 2 && down == GANG_ID_NONE, count);
+            shared += sliced && gang_sched_next(h.s) < INT64_MAX && rows_of_turns() > 1;
             left = count < JOBS;
             for (size_t i = 0; i < count; i++)
                 left += jobs[i].id != GANG_ID_NONE;
@@ -584,6 +618,7 @@ START_TEST(a_plan_never_moves_later)
         host_close(&h);
     }
     test_assert(!constrained || changes > 20);
+    test_assert(!sliced || shared > 20);
 }
 END_TEST
 
@@ -608,17 +643,20 @@ static void run_again(void)
     h.stage.mem.fail_at = fail_at;
 }
 
-/* _i: whether the queue plans for all. */
+/* _i: whether the queue plans for all; 2: every other job takes turns instead. */
 START_TEST(each_allocation_of_a_plan_may_fail)
 {
     static const int64_t tasks[] = {8, 12, 4, 2, 6, 3}, limit_s[] = {100, 50, 60, 90, 30, 10};
     enum { COUNT = sizeof(tasks) / sizeof(tasks[0]) };
     long calls = 1000;
     for (long n = 1; n < calls; n++) {
-        open_queue(3, _i ? GANG_BACKFILL_CONSERVATIVE : GANG_BACKFILL_EASY, 0);
+        open_queue(3, _i == 1 ? GANG_BACKFILL_CONSERVATIVE : GANG_BACKFILL_EASY, 0);
+        if (_i == 2)
+            let_slice(GANG_BACKFILL_EASY, 0);
         gang_job_id id[COUNT];
         for (int i = 0; i < COUNT; i++) {
-            struct gang_job_spec *job = host_spec("q", tasks[i], tasks[i], 0);
+            bool turns = _i == 2 && i % 2 == 0;
+            struct gang_job_spec *job = host_spec(turns ? "turns" : "q", tasks[i], tasks[i], 0);
             job->time_limit_ns = limit_s[i] * SECOND;
             id[i] = host_submit(&h, job);
         }
@@ -637,7 +675,7 @@ START_TEST(each_allocation_of_a_plan_may_fail)
         }
         calls = h.stage.mem.calls - before;
         h.stage.mem.fail_at = 0;
-        ck_assert_int_lt(h.now_ns, 400 * SECOND);
+        ck_assert_int_lt(h.now_ns, (_i == 2 ? 600 : 400) * SECOND);
         ck_assert_int_eq(host_gpus_free(&h), 12);
         host_close(&h);
     }
@@ -671,8 +709,8 @@ int main(void)
     tcase_add_test(t, queues_may_begin_to_plan_and_stop);
     tcase_add_test(t, a_start_that_is_refused_leaves_nothing_behind);
     tcase_add_test(t, a_plan_is_told_with_its_time_and_nodes);
-    tcase_add_loop_test(t, a_plan_never_moves_later, 0, 6);
-    tcase_add_loop_test(t, each_allocation_of_a_plan_may_fail, 0, 2);
+    tcase_add_loop_test(t, a_plan_never_moves_later, 0, 9);
+    tcase_add_loop_test(t, each_allocation_of_a_plan_may_fail, 0, 3);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -3,7 +3,7 @@
  * way, and both go on with the same events. What they tell their hosts must be the same, call by call: who,
  * where, when, on which devices.
  *   GANG_SEED           begins with this world
- *   GANG_TEST_SECONDS   how long, 3 unless told */
+ *   GANG_TEST_SECONDS   how long each test, 3 unless told */
 #include <gangsched/gangsched.h>
 
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 
 #include "chance.h"
 #include "sched/copy.h"
+#include "sched/slice.h"
 #include "suite.h"
 #include "support.h"
 
@@ -30,7 +31,11 @@ static int sides; /* 2: the copy goes along */
 static int64_t now_ns;
 static uint64_t world;
 static int step, nodes_made;
-static int64_t starts_seen, stops_seen, copies_busy;
+static int64_t starts_seen, stops_seen, copies_busy, copies_sliced, copies_midway;
+static int64_t begins_seen, losses_seen, restores_seen, inside_seen, copies_reserved;
+static bool slicing;  /* gangs of some queues take turns */
+static bool reserves; /* in this world something is reserved now and then */
+static int names_made;
 
 /* ---- the host ---- */
 
@@ -62,10 +67,18 @@ static int32_t tell(const char *op, const struct gang_event *e, void *user)
     return 0;
 }
 
+/* Who takes turns is refused now and then, by both hosts. */
+static int32_t refuse(const struct gang_event *e)
+{
+    uint64_t x = (e->job ^ (uint64_t)e->now_ns) * UINT64_C(0x9e3779b97f4a7c15);
+    return slicing && x >> 60 == 0;
+}
+
 static int32_t on_start(const struct gang_event *e, void *user)
 {
     starts_seen++;
-    return tell("start", e, user);
+    (void)tell("start", e, user);
+    return refuse(e);
 }
 
 static int32_t on_grow(const struct gang_event *e, void *user)
@@ -91,12 +104,14 @@ static int32_t on_kill(const struct gang_event *e, void *user)
 
 static int32_t on_suspend(const struct gang_event *e, void *user)
 {
-    return tell("suspend", e, user);
+    (void)tell("suspend", e, user);
+    return refuse(e);
 }
 
 static int32_t on_resume(const struct gang_event *e, void *user)
 {
-    return tell("resume", e, user);
+    (void)tell("resume", e, user);
+    return refuse(e);
 }
 
 static int32_t on_state(const struct gang_event *e, void *user)
@@ -116,6 +131,22 @@ static int64_t on_overrun(const struct gang_event *e, void *user)
     return e->job % 2 ? 0 : 4 * SECOND;
 }
 
+static int32_t on_reservation(const struct gang_reservation_event *e, void *user)
+{
+    struct side *to = user;
+    begins_seen += e->what == GANG_RESERVATION_BEGIN;
+    losses_seen += e->what == GANG_RESERVATION_LOST;
+    restores_seen += e->what == GANG_RESERVATION_RESTORED;
+    say(to, "reservation %" PRIu64 " %d.%d time %" PRId64 " from %" PRId64 " to %" PRId64, e->id,
+        e->what, e->outcome, e->instance, e->start_ns, e->end_ns);
+    for (size_t i = 0; i < e->node_count; i++)
+        say(to, " @%" PRIx64, e->nodes[i]);
+    for (size_t i = 0; i < e->job_count; i++)
+        say(to, " %" PRIu64, e->jobs[i]);
+    say(to, "\n");
+    return 0;
+}
+
 static const struct gang_host_ops ops = {.size = sizeof(ops),
                                          .start = on_start,
                                          .grow = on_grow,
@@ -126,7 +157,8 @@ static const struct gang_host_ops ops = {.size = sizeof(ops),
                                          .resume = on_resume,
                                          .state = on_state,
                                          .predict = on_predict,
-                                         .overrun = on_overrun};
+                                         .overrun = on_overrun,
+                                         .reservation = on_reservation};
 
 /* ---- events: chosen once, done to both ---- */
 
@@ -223,6 +255,22 @@ static gang_job_id some_job(int32_t state)
 
 static const char *const leaf[] = {"a1", "a2", "b", "c"};
 
+/* One that is not over; GANG_ID_NONE: there is none. Valid until the next change: its name. */
+static gang_reservation_id some_reservation(const char **name)
+{
+    gang_reservation_id chosen = GANG_ID_NONE;
+    int n = 0;
+    for (gang_reservation_id id = gang_reservation_next(side[0].s, GANG_ID_NONE);
+         id != GANG_ID_NONE; id = gang_reservation_next(side[0].s, id))
+        if (one_in(++n))
+            chosen = id;
+    struct gang_reservation_info info = {.size = sizeof(info)};
+    if (chosen != GANG_ID_NONE)
+        MUST(gang_reservation_get(side[0].s, chosen, &info));
+    *name = info.name;
+    return chosen;
+}
+
 static void submit(void)
 {
     gang_result result[2] = {0, 0};
@@ -236,8 +284,10 @@ static void submit(void)
     struct gang_job_after after = {some_job(-1), (int32_t)below(3), 0};
     struct gang_group_after then = {1, 0, GANG_AFTER_END, 0};
     size_t groups = one_in(4) ? 2 : 1;
-    for (size_t i = 0; i < groups; i++)
+    for (size_t i = 0; i < groups; i++) {
         group[i].min = one_in(2) ? group[i].count : 1;
+        group[i].cpu_milli = slicing && !one_in(4) ? 1000 * (2 + below(7)) : group[i].cpu_milli;
+    }
     if (one_in(6) && group[0].gpu_milli == 0)
         group[0].gpu_milli = 250;
     if (one_in(8))
@@ -272,6 +322,12 @@ static void submit(void)
     job.after_count = after.job != GANG_ID_NONE && one_in(8);
     job.group_after = &then;
     job.group_after_count = groups == 2 && one_in(3) && !job.request.same;
+    char named[32] = "";
+    const char *name = NULL;
+    if (reserves && one_in(2) && some_reservation(&name) != GANG_ID_NONE) {
+        snprintf(named, sizeof(named), "%s", name); /* each has its own */
+        job.reservation = named;
+    }
     int64_t count = one_in(5) ? 1 + below(5) : 1;
     gang_job_id id[2] = {0, 0};
     BOTH(gang_job_submit_array(at->s, &job, count, &id[k], NULL));
@@ -355,6 +411,12 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.max_overtakes = one_in(4) ? 1 + below(4) : 0;
     q.max_wait_ns = one_in(6) ? 20 * SECOND : 0;
     q.weight = (double)(1 + below(3));
+    if (slicing) {
+        q.slice_ns = one_in(3) ? 0 : one_in(5) ? -1 : (2 + below(10)) * SECOND;
+        q.slice_rows = q.slice_ns > 0 ? below(5) : 0;
+        q.slice_gpus = q.slice_ns > 0 && one_in(2);
+        q.preempt = q.slice_ns < 0 ? q.preempt : GANG_PREEMPT_REQUEUE;
+    }
     return q;
 }
 
@@ -366,15 +428,152 @@ static void set_queues(void)
         random_queue("a", NULL, quota[0]), random_queue("a1", "a", quota[1]),
         random_queue("a2", "a", quota[2]), random_queue("b", NULL, quota[3]),
         random_queue("c", NULL, quota[4])};
+    for (size_t i = 0; slicing && i < 5; i++)
+        if (q[i].slice_ns >= 0 && (q[i].slice_ns > 0 || (i > 0 && i < 3 && q[0].slice_ns > 0)))
+            q[i].backfill = GANG_BACKFILL_NONE;
     BOTH(gang_sched_set_queues(at->s, q, 5, NULL));
     ck_assert_msg(result[0] == GANG_OK, "world %" PRIu64 ": %s", world,
                   gang_result_name(result[0]));
 }
 
+/* ---- what is reserved ---- */
+
+/* What a stage points to. */
+struct stage_room {
+    struct gang_group_spec group[2];
+    char node[2][32];
+    const char *nodes[2];
+};
+
+static void draw_stage(struct gang_reservation_stage *stage, struct stage_room *room)
+{
+    *stage = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
+    int64_t kind = below(8);
+    if (kind < 2) {
+        for (int i = 0; i < 2; i++) {
+            snprintf(room->node[i], sizeof(room->node[i]), "n%d", (int)below(nodes_made));
+            room->nodes[i] = room->node[i];
+        }
+        stage->nodes = room->nodes;
+        stage->node_count = 1 + (size_t)below(2);
+        return;
+    }
+    if (kind == 2) {
+        stage->level = "rack";
+        stage->domain = one_in(2) ? "r1" : NULL;
+        stage->domain_count = stage->domain ? 0 : 1;
+        return;
+    }
+    int64_t gang = 1 + below(3);
+    room->group[0] = group_of(gang * (1 + below(3)), 1000 * below(4), 1000 * below(3));
+    room->group[1] = group_of(gang, 1000, 0);
+    room->group[0].min = room->group[1].min = 0;
+    room->group[0].most_per_node = one_in(3);
+    room->group[0].partition = one_in(6) ? "p0" : NULL;
+    room->group[0].where = one_in(6) ? "node != n3" : NULL;
+    stage->groups = room->group;
+    stage->group_count = one_in(4) ? 2 : 1;
+    stage->gang = one_in(2) ? gang : 0;
+    stage->exclusive = one_in(3);
+}
+
+static struct gang_reservation_spec draw_reservation(struct gang_reservation_stage *stage,
+                                                     struct stage_room *room)
+{
+    static const char *const users[] = {"ann"};
+    struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
+    spec.stages = stage;
+    spec.stage_count = one_in(4) ? 2 : 1;
+    for (size_t i = 0; i < spec.stage_count; i++)
+        draw_stage(&stage[i], &room[i]);
+    spec.owner = one_in(2) ? "ann" : "bob";
+    spec.duration_ns = (2 + below(40)) * SECOND;
+    spec.arrival_ns = now_ns + below(40) * SECOND;
+    spec.start_ns = one_in(3) ? spec.arrival_ns : -1;
+    spec.prefer = one_in(3) ? (int32_t)below(3) : 0;
+    spec.combine = (int32_t)below(4);
+    if (spec.prefer || one_in(3))
+        spec.deadline_ns = spec.arrival_ns + spec.duration_ns * (2 + below(4));
+    if (one_in(3)) {
+        spec.period_ns = spec.duration_ns * (2 + below(3));
+        spec.repetitions = one_in(2) ? 1 + below(12) : 0;
+    }
+    spec.flags = one_in(2) ? 1 << below(5) : 0;
+    spec.queue = one_in(4) ? "a" : NULL;
+    spec.users = users;
+    spec.user_count = one_in(4);
+    spec.job = one_in(8) ? some_job(-1) : GANG_ID_NONE;
+    spec.purge_ns = one_in(4) ? (1 + below(20)) * SECOND : 0;
+    spec.notice_ns = one_in(3) ? (1 + below(20)) * SECOND : 0;
+    return spec;
+}
+
+static void reserve(void)
+{
+    gang_result result[2] = {0, 0};
+    struct gang_reservation_stage stage[2];
+    struct stage_room room[2];
+    int64_t when[2] = {0, 0};
+    gang_reservation_id id[2] = {0, 0};
+    char name[32];
+    struct gang_reservation_spec spec = draw_reservation(stage, room);
+    snprintf(name, sizeof(name), "r%d", names_made++);
+    spec.name = name;
+    BOTH(gang_reservation_add(at->s, &spec, &id[k], &when[k], NULL));
+    ck_assert(sides < 2 || (id[0] == id[1] && when[0] == when[1]));
+}
+
+static void change_reservation(void)
+{
+    gang_result result[2] = {0, 0};
+    struct gang_reservation_stage stage[2];
+    struct stage_room room[2];
+    int64_t when[2] = {0, 0};
+    const char *name;
+    char same[32];
+    gang_reservation_id id = some_reservation(&name);
+    if (id == GANG_ID_NONE)
+        return;
+    if (one_in(3)) {
+        BOTH(gang_reservation_cancel(at->s, id));
+        return;
+    }
+    snprintf(same, sizeof(same), "%s", name);
+    struct gang_reservation_spec spec = draw_reservation(stage, room);
+    spec.name = same;
+    BOTH(gang_reservation_change(at->s, id, &spec, &when[k], NULL));
+    ck_assert(sides < 2 || when[0] == when[1]);
+}
+
+static void limit_owner(void)
+{
+    gang_result result[2] = {0, 0};
+    struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
+    const char *owner = one_in(2) ? "ann" : NULL;
+    limit.most_gpu_milli = 1000 * (8 + below(20));
+    limit.average_cpu_milli = one_in(2) ? 1000 * (20 + below(40)) : -1;
+    limit.window_ns = 60 * SECOND;
+    const struct gang_reservation_limit *set = one_in(3) ? NULL : &limit;
+    BOTH(gang_reservation_set_limit(at->s, owner, set, NULL));
+}
+
+static void happen_to_reservations(void)
+{
+    int64_t what = below(10);
+    if (what < 5)
+        reserve();
+    else if (what < 7)
+        change_reservation();
+    else if (what < 8)
+        limit_owner();
+}
+
 static void happen(void)
 {
     int64_t what = below(20);
-    if (what < 9)
+    if (reserves && one_in(6))
+        happen_to_reservations();
+    else if (what < 9)
         submit();
     else if (what < 12)
         end_job();
@@ -422,6 +621,30 @@ static void tell_why(void)
         }
 }
 
+static int32_t say_piece(const struct gang_plan_item *item, void *user)
+{
+    say(user, "%" PRIu64 " %" PRId64 " stage %d from %" PRId64 " to %" PRId64, item->id,
+        item->instance, item->part, item->start_ns, item->end_ns);
+    for (size_t i = 0; i < item->node_count; i++)
+        say(user, " %" PRIx64, item->nodes[i]);
+    say(user, "\n");
+    return 0;
+}
+
+/* The log goes on with what is reserved, and where. */
+static void say_reservations(struct side *at)
+{
+    for (gang_reservation_id id = gang_reservation_next(at->s, GANG_ID_NONE); id != GANG_ID_NONE;
+         id = gang_reservation_next(at->s, id)) {
+        struct gang_reservation_info i = {.size = sizeof(i)};
+        MUST(gang_reservation_get(at->s, id, &i));
+        say(at, "%s state %d time %" PRId64 " runs %" PRId64 " waits %" PRId64 "\n", i.name,
+            i.state, i.instance, i.running, i.waiting);
+        MUST(gang_reservation_pieces(at->s, id, say_piece, at));
+        inside_seen += i.running;
+    }
+}
+
 static void run_both(void)
 {
     struct gang_run_opts opts = GANG_RUN_OPTS_INIT;
@@ -434,6 +657,7 @@ static void run_both(void)
         ck_assert_msg(!info.more, "world %" PRIu64 " step %d: they displace each other without end",
                       world, step);
         check(&side[k], k ? "the copy" : "the original");
+        say_reservations(&side[k]);
     }
     if (sides > 1 && strcmp(side[0].log, side[1].log) != 0)
         tell_why();
@@ -451,7 +675,8 @@ static void run_both(void)
         MUST(gang_job_get(side[0].s, id, &a));
         MUST(gang_job_get(side[1].s, id, &b));
         ck_assert_msg(a.state == b.state && a.tasks == b.tasks && a.planned_ns == b.planned_ns &&
-                          a.started_ns == b.started_ns && a.preemptions == b.preemptions,
+                          a.started_ns == b.started_ns && a.preemptions == b.preemptions &&
+                          a.slice_row == b.slice_row && a.suspended_ns == b.suspended_ns,
                       "world %" PRIu64 " step %d: job %" PRIu64 " planned %" PRId64
                       ", in the copy %" PRId64,
                       world, step, id, a.planned_ns, b.planned_ns);
@@ -467,7 +692,8 @@ static void open_world(void)
                                        GANG_POLICY_BEST_FIT, GANG_POLICY_GPU_CLUSTERING};
     memset(side, 0, sizeof(side));
     sides = 1;
-    nodes_made = 0;
+    nodes_made = names_made = 0;
+    reserves = !slicing && one_in(2);
     now_ns = SECOND;
     cluster.levels = levels;
     cluster.level_count = 1;
@@ -502,15 +728,32 @@ static void take_step(void)
     run_both();
 }
 
+/* Is the copy of gangs in a matrix; of some that were asked to suspend, and have not stopped yet? */
+static void count_slices(void)
+{
+    bool sliced = false, midway = false;
+    for (const struct gang__matrix *m = side[0].s->matrices; m; m = m->next) {
+        sliced = sliced || m->rows > 1;
+        for (const struct gang__sliced *x = m->first; x; x = x->next)
+            midway = midway || (x->unit && x->state == GANG__SLICED_STOPS && x->left > 0);
+    }
+    copies_sliced += sliced;
+    copies_midway += midway;
+}
+
 static void copy_world(void)
 {
     struct gang_error error = GANG_ERROR_INIT;
+    if (reserves && one_in(2)) /* which no run has seen yet */
+        happen_to_reservations();
     gang_result r = gang__sched_copy(side[0].s, &ops, &side[1], &side[1].s, &error);
     ck_assert_msg(r == GANG_OK, "world %" PRIu64 ": %s: %s", world, error.path, error.text);
     side[1].c = gang_sched_cluster(side[1].s);
     MUST(gang_worker_new(side[1].c, &side[1].w));
     sides = 2;
     copies_busy += side[0].s->claims != NULL;
+    copies_reserved += side[0].s->reserve_count > 0;
+    count_slices();
     check(&side[0], "the original");
     check(&side[1], "the copy");
 }
@@ -527,7 +770,7 @@ static void live(void)
     close_world();
 }
 
-START_TEST(a_copy_decides_as_the_original)
+static void live_on(void)
 {
     const char *seconds = getenv("GANG_TEST_SECONDS");
     time_t end = time(NULL) + (seconds ? atoi(seconds) : 3);
@@ -540,9 +783,27 @@ START_TEST(a_copy_decides_as_the_original)
         worlds++;
     } while (time(NULL) < end);
     printf("%" PRId64 " worlds, %" PRId64 " starts, %" PRId64 " preemptions, %" PRId64
-           " copies with somebody on his way out\n",
-           worlds, starts_seen, stops_seen, copies_busy);
+           " copies with somebody on his way out, %" PRId64 " of several rows, %" PRId64
+           " in the midst of a change of turns, %" PRId64 " with something reserved; %" PRId64
+           " times something reserved began, %" PRId64 " times it lost nodes, %" PRId64
+           " times it grew again, %" PRId64 " times somebody was inside\n",
+           worlds, starts_seen, stops_seen, copies_busy, copies_sliced, copies_midway,
+           copies_reserved, begins_seen, losses_seen, restores_seen, inside_seen);
     ck_assert_int_gt(starts_seen, 0);
+    ck_assert(worlds < 10 || slicing || (copies_reserved > 0 && begins_seen > 0 && inside_seen > 0));
+}
+
+START_TEST(a_copy_decides_as_the_original)
+{
+    slicing = false;
+    live_on();
+}
+END_TEST
+
+START_TEST(a_copy_takes_the_same_turns)
+{
+    slicing = true;
+    live_on();
 }
 END_TEST
 
@@ -552,6 +813,7 @@ int main(void)
     TCase *tests = tcase_create("copy");
     tcase_set_timeout(tests, 0);
     tcase_add_test(tests, a_copy_decides_as_the_original);
+    tcase_add_test(tests, a_copy_takes_the_same_turns);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

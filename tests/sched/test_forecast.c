@@ -443,31 +443,6 @@ END_TEST
 
 /* ---- what is refused ---- */
 
-START_TEST(time_slices_are_refused)
-{
-    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
-    gang_forecast *f;
-    open_site(1, GANG_BACKFILL_NONE);
-    q.name = "default";
-    q.slice_ns = 10 * S;
-    MUST(gang_sched_set_queues(h.s, &q, 1, NULL));
-    f = forecast_with(NULL); /* nobody takes turns yet */
-    gang_forecast_free(f);
-    struct gang_group_spec g = group_of(1, 1000, 0);
-    struct gang_job_spec job = host_job(&g, 1);
-    job.queue = "default";
-    gang_job_id id = host_submit(&h, &job);
-    host_run(&h, 0);
-    ck_assert_int_eq(gang_forecast_new(h.s, NULL, &f, NULL), GANG_ENOTSUP);
-    ck_assert_ptr_null(f);
-    MUST(gang_report_end(h.s, id, 1));
-    host_run(&h, S);
-    f = forecast_with(NULL);
-    gang_forecast_free(f);
-    host_close(&h);
-}
-END_TEST
-
 static void try_within(struct host *host, const struct host_event *e)
 {
     gang_forecast *f = NULL;
@@ -634,7 +609,6 @@ int main(void)
     tcase_add_test(tests, the_live_scheduler_is_not_changed);
     tcase_add_test(tests, all_at_once_and_a_visitor_that_stops);
     tcase_add_test(tests, the_plan_is_told);
-    tcase_add_test(tests, time_slices_are_refused);
     tcase_add_test(tests, wrong_options_are_refused);
     tcase_add_test(tests, out_of_memory_leaves_nothing);
     tcase_add_test(tests, a_run_without_memory_can_be_repeated);

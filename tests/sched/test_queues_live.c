@@ -717,6 +717,73 @@ START_TEST(in_strict_order_nobody_overtakes)
 }
 END_TEST
 
+/* Somebody more urgent came, waited in front, and has started; who waited before is not tried again, for what came
+ * free is too little for him. */
+START_TEST(in_strict_order_the_one_behind_the_first_bars_when_the_first_has_started)
+{
+    set_order(GANG_ORDER_PRIORITY, GANG_BLOCK_STRICT);
+    gang_job_id half = host_gang(&h, "a", 2, 9), other = host_gang(&h, "a", 2, 9);
+    gang_job_id full = host_gang(&h, "a", 4, 9);
+    host_run(&h, 1);
+    struct gang_group_spec four = host_gpus(1, 1);
+    four.gpu_milli = 4000;
+    struct gang_job_spec job = host_job(&four, 1);
+    job.queue = "a";
+    job.priority = 1;
+    gang_job_id wide = host_submit(&h, &job);
+    host_run(&h, 1);
+    gang_job_id urgent = host_gang(&h, "a", 1, 5);
+    host_run(&h, 1);
+    gang_job_id small = host_gang(&h, "a", 1, 0);
+    host_run(&h, 1);
+    end_job(half);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, urgent), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_job_state(&h, wide), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_job_state(&h, small), GANG_JOB_PENDING);
+    end_job(other);
+    end_job(urgent);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, wide), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_job_state(&h, small), GANG_JOB_PENDING);
+    end_job(full);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, small), GANG_JOB_RUNNING);
+}
+END_TEST
+
+/* The same where the other one becomes urgent only later: by joining those who wait for the same as he. */
+START_TEST(in_strict_order_who_comes_first_among_the_blocked_bars)
+{
+    set_order(GANG_ORDER_PRIORITY, GANG_BLOCK_STRICT);
+    gang_job_id half = host_gang(&h, "a", 2, 9);
+    host_gang(&h, "a", 2, 9);
+    host_gang(&h, "a", 4, 9);
+    host_run(&h, 1);
+    struct gang_group_spec four = host_gpus(1, 1), three = host_gpus(1, 1);
+    four.gpu_milli = 4000;
+    three.gpu_milli = 3000;
+    struct gang_job_spec job = host_job(&four, 1);
+    job.queue = "a";
+    job.priority = 1;
+    host_submit(&h, &job);
+    host_run(&h, 1);
+    job = host_job(&three, 1);
+    job.queue = "a";
+    job.priority = 2; /* bars now */
+    host_submit(&h, &job);
+    host_run(&h, 1);
+    job = host_job(&four, 1);
+    job.queue = "a";
+    job.priority = 8;
+    host_submit(&h, &job);
+    gang_job_id small = host_gang(&h, "a", 1, 5);
+    end_job(half);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, small), GANG_JOB_PENDING);
+}
+END_TEST
+
 START_TEST(strict_order_waits_for_a_limit_as_for_room)
 {
     struct gang_quota five = gpus_amount(5);
@@ -998,6 +1065,8 @@ int main(void)
     tcase_add_test(o, the_shortest_is_first_and_who_states_no_limit_last);
     tcase_add_test(o, who_was_served_least_is_first);
     tcase_add_test(o, in_strict_order_nobody_overtakes);
+    tcase_add_test(o, in_strict_order_the_one_behind_the_first_bars_when_the_first_has_started);
+    tcase_add_test(o, in_strict_order_who_comes_first_among_the_blocked_bars);
     tcase_add_test(o, strict_order_waits_for_a_limit_as_for_room);
     tcase_add_test(o, by_utilization_queues_fill_up_evenly);
     tcase_add_test(o, by_utilization_the_rest_goes_by_guarantee_too);

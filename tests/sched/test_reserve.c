@@ -197,23 +197,18 @@ START_TEST(nobody_starts_who_might_be_in_the_way)
 }
 END_TEST
 
-/* The timeline does not foretell turns; a forecast does not copy reservations. */
-START_TEST(slices_and_forecasts_are_refused)
+/* The timeline does not foretell turns. */
+START_TEST(slices_are_refused)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     struct gang_error error = GANG_ERROR_INIT;
-    gang_forecast *f;
     open_queue(2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(whole("r", 1, 100, 10));
     q.name = "q";
     q.slice_ns = SECOND;
     ck_assert_int_eq(gang_sched_set_queues(h.s, &q, 1, &error), GANG_ENOTSUP);
-    ck_assert_int_eq(gang_forecast_new(h.s, NULL, &f, &error), GANG_ENOTSUP);
-    ck_assert_ptr_null(f);
     MUST(gang_reservation_cancel(h.s, id));
     host_run(&h, 0);
-    MUST(gang_forecast_new(h.s, NULL, &f, &error));
-    gang_forecast_free(f);
     host_queues(&h, &q, 1);
     ck_assert_int_eq(refused(whole("r", 1, 100, 10), NULL, &error), GANG_ENOTSUP);
     host_close(&h);
@@ -704,6 +699,177 @@ START_TEST(other_nodes_take_the_place_of_lost_ones)
 }
 END_TEST
 
+/* ---- and it has them again ---------------------------------------------------------------------------- */
+
+static void lose(int i)
+{
+    MUST(gang_report_node_lost(h.s, node_at(i)));
+    host_run(&h, 0);
+}
+
+static void bring_up(int i)
+{
+    MUST(gang_node_set_state(h.stage.w, node_at(i), GANG_NODE_UP));
+    host_run(&h, 0);
+}
+
+START_TEST(what_is_reduced_has_its_node_again_when_it_is_up)
+{
+    open_queue(3, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(whole("r", 3, 100, 50));
+    gang_job_id member = put(12, 20, "r");
+    lose(0);
+    lose(1);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    bring_up(1); /* some of it */
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 1);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_REDUCED);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    bring_up(0);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 2);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_uint_eq(last_told(id, GANG_RESERVATION_RESTORED)->nodes, 3);
+    ck_assert_int_eq(info_of(id).nodes, 3);
+    gang_job_id long_one = put(4, 101, NULL);
+    test_assert(!runs(long_one)); /* it is for the members again */
+    run_until(100);
+    test_assert(runs(member));
+    run_until(150);
+    test_assert(!is_there(id));
+    host_close(&h);
+}
+END_TEST
+
+/* While it is on, with members inside and others that wait: what somebody leaves is its. */
+START_TEST(what_is_reduced_grows_where_others_leave)
+{
+    open_queue(3, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(whole("r", 2, 10, 90));
+    gang_job_id other = put(4, 200, NULL), wide = put(8, 20, "r"), small = put(2, 0, "r");
+    run_until(10);
+    test_assert(runs(wide) && runs(other));
+    int free_node = 0; /* one of its own, on which the small one does not run then */
+    while (host_node_of(&h, other, 0) == node_at(free_node))
+        free_node++;
+    run_until(30);
+    test_assert(runs(small));
+    if (host_node_of(&h, small, 0) == node_at(free_node))
+        free_node = 3 - free_node - (int)((uint32_t)host_node_of(&h, other, 0) - 1);
+    lose(free_node);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
+    gang_job_id waits = put(6, 20, "r");
+    test_assert(!runs(waits) && runs(small));
+    run_until(40);
+    end(other);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->now_ns, 40 * SECOND);
+    test_assert(runs(waits) && runs(small));
+    ck_assert_int_eq(info_of(id).running, 2);
+    host_close(&h);
+}
+END_TEST
+
+/* It was promised first. */
+START_TEST(planned_starts_make_way_for_what_grows_again)
+{
+    open_queue(3, GANG_BACKFILL_EASY);
+    gang_reservation_id id = reserve(whole("r", 2, 10, 290));
+    gang_job_id other = put(4, 200, NULL);
+    test_assert(runs(other));
+    lose(host_node_of(&h, other, 0) == node_at(0) ? 1 : 0);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    gang_job_id next = put(4, 20, NULL);
+    ck_assert_int_eq(host_job_info(&h, next).planned_ns, 200 * SECOND);
+    run_until(40);
+    end(other);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->now_ns, 40 * SECOND);
+    ck_assert_int_eq(host_job_info(&h, next).planned_ns, 300 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
+/* What is over, dropped or changed is not made up for. */
+START_TEST(only_what_is_there_still_grows)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    gang_reservation_id dropped = reserve(whole("a", 1, 100, 50));
+    lose(0);
+    test_assert(!is_there(dropped));
+    bring_up(0);
+    ck_assert_int_eq(told(dropped, GANG_RESERVATION_RESTORED), 0);
+    host_close(&h);
+    open_queue(2, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(whole("b", 2, 10, 20));
+    lose(0);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    MUST(gang_reservation_change(h.s, id, whole("b", 1, 10, 20), NULL, NULL));
+    bring_up(0);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 0);
+    host_close(&h);
+}
+END_TEST
+
+/* Time by time, and this time alone. */
+START_TEST(times_of_a_repeated_one_grow_again)
+{
+    struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
+    struct gang_error error = GANG_ERROR_INIT;
+    open_queue(2, GANG_BACKFILL_NONE);
+    limit.most_gpu_milli = 8000;
+    MUST(gang_reservation_set_limit(h.s, "ann", &limit, NULL));
+    struct gang_reservation_spec *spec = whole("r", 2, 10, 20);
+    spec->owner = "ann";
+    spec->period_ns = 50 * SECOND;
+    spec->repetitions = 3;
+    gang_reservation_id id = reserve(spec);
+    run_until(15);
+    lose(1);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_LOST), 3);
+    run_until(40); /* the first time is over */
+    bring_up(1);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 2);
+    ck_assert_int_eq(info_of(id).instance, 1);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    spec = whole("more", 1, 60, 20);
+    spec->owner = "ann";
+    ck_assert_int_eq(refused(spec, NULL, &error), GANG_ENOFIT); /* no room, and */
+    spec->start_ns = 85 * SECOND;
+    (void)reserve(spec); /* nothing is booked twice */
+    host_close(&h);
+}
+END_TEST
+
+/* Others count on the end that he had: that of the reservation as it was, not as it is. Seed 106 of
+ * test_reserve_random.c. */
+START_TEST(who_is_left_out_by_a_change_ends_as_before)
+{
+    open_queue(2, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(whole("r", 2, 10, 20));
+    run_until(10);
+    gang_job_id member = put(4, 0, "r");
+    test_assert(runs(member));
+    const char *const there[] = {host_node_of(&h, member, 0) == node_at(0) ? "n0" : "n1"};
+    struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
+    struct gang_reservation_spec *spec = whole("next", 1, 30, 20);
+    stage.nodes = there;
+    stage.node_count = 1;
+    spec->stages = &stage;
+    gang_reservation_id next = reserve(spec);
+    run_until(15);
+    MUST(gang_reservation_change(h.s, id, whole("r", 1, 10, 50), NULL, NULL));
+    run_until(29);
+    test_assert(runs(member));
+    run_until(30);
+    test_assert(!runs(member));
+    ck_assert_uint_eq(last_told(next, GANG_RESERVATION_BEGIN)->jobs, 0);
+    ck_assert_int_eq(info_of(id).end_ns, 60 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(one_that_has_a_window_moves_in_it)
 {
     open_queue(2, GANG_BACKFILL_NONE);
@@ -848,6 +1014,88 @@ START_TEST(whole_domains_are_reserved)
     stage.level = "row";
     ck_assert_int_eq(refused(&spec, NULL, &error), GANG_ENOENT);
     ck_assert_str_eq(error.path, "stages[0].level");
+    host_close(&h);
+}
+END_TEST
+
+/* Who waits for the second stage is in nobody's way meanwhile, as he was not before the first one. */
+START_TEST(between_stages_members_wait_as_before)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    struct gang_reservation_stage stage[2];
+    open_queue(2, GANG_BACKFILL_NONE);
+    q.name = "q";
+    q.block = GANG_BLOCK_STRICT;
+    host_queues(&h, &q, 1);
+    gang_reservation_id other = reserve(whole("other", 1, 20, 10));
+    struct gang_reservation_spec *spec = whole("demo", 2, -1, 10);
+    stage[0] = stage[1] = *spec->stages;
+    spec->stages = stage;
+    spec->stage_count = 2;
+    spec->combine = GANG_STAGES_ORDER;
+    spec->arrival_ns = 10 * SECOND;
+    gang_reservation_id id = reserve(spec);
+    gang_job_id member = put(8, 11, "demo"); /* for none of them */
+    run_until(15);
+    ck_assert_int_eq(why(member).wait.reason, GANG_WAIT_RESERVATION);
+    ck_assert_int_eq(info_of(id).end_ns, 40 * SECOND);
+    run_until(21);
+    test_assert(is_there(other));
+    test_assert(runs(put(4, 5, NULL)));
+    host_close(&h);
+}
+END_TEST
+
+/* A node that was removed stays in the tables as long as somebody runs on it; it is no part of its domain any more. */
+START_TEST(a_domain_is_what_is_there_of_it)
+{
+    struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
+    struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
+    gang_reservation_id id;
+    open_racks();
+    gang_job_id job = put_default(1, 100);
+    int64_t when;
+    MUST(gang_node_remove(h.stage.w, host_node_of(&h, job, 0)));
+    spec.name = "one";
+    spec.stages = &stage;
+    spec.stage_count = 1;
+    spec.duration_ns = 10 * SECOND;
+    stage.level = "rack";
+    stage.domain_count = 2;
+    MUST(gang_reservation_add(h.s, &spec, &id, &when, NULL));
+    ck_assert_int_eq(when, 0);
+    ck_assert_int_eq(info_of(id).nodes, 3);
+    host_close(&h);
+}
+END_TEST
+
+static int32_t count_nodes(const struct gang_plan_item *item, void *user)
+{
+    *(size_t *)user += item->node_count;
+    return 0;
+}
+
+START_TEST(removed_nodes_are_not_told)
+{
+    struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
+    const char *const nodes[] = {"n0", "n1"};
+    size_t count = 0;
+    open_queue(3, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec *spec = whole("r", 2, 10, 10);
+    stage.nodes = nodes;
+    stage.node_count = 2;
+    spec->stages = &stage;
+    gang_reservation_id id = reserve(spec);
+    MUST(gang_reservation_pieces(h.s, id, count_nodes, &count));
+    ck_assert_uint_eq(count, 2);
+    put(4, 10, NULL);
+    put(4, 10, NULL);
+    gang_job_id job = put(4, 10, NULL); /* all nodes are held */
+    test_assert(runs(job));
+    MUST(gang_node_remove(h.stage.w, node_at(1)));
+    count = 0;
+    MUST(gang_reservation_pieces(h.s, id, count_nodes, &count));
+    ck_assert_uint_eq(count, 1);
     host_close(&h);
 }
 END_TEST
@@ -1053,13 +1301,55 @@ START_TEST(each_allocation_may_fail)
 }
 END_TEST
 
+static int32_t sum_nodes(const struct gang_plan_item *item, void *user)
+{
+    *(int64_t *)user += (int64_t)item->node_count;
+    return 0;
+}
+
+START_TEST(growing_again_may_lack_memory)
+{
+    long calls = 1000;
+    for (long n = 1; n < calls; n++) {
+        open_queue(3, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
+        gang_reservation_id id = reserve(gpus("r", 10, 10, 40));
+        gang_job_id in = submit_again(spec_of(4, 0, "r")), wide = submit_again(spec_of(8, 5, NULL));
+        run_again(0);
+        run_again(10 * SECOND);
+        test_assert(runs(in));
+        long before = h.stage.mem.calls;
+        h.stage.mem.fail_at = before + n;
+        for (int i = 0; i < 3; i++)
+            if (host_node_of(&h, in, 0) != node_at(i) &&
+                gang_report_node_lost(h.s, node_at(i)) != GANG_OK)
+                MUST(gang_report_node_lost(h.s, node_at(i)));
+        run_again(SECOND);
+        for (int i = 0; i < 3; i++)
+            if (host_node_of(&h, in, 0) != node_at(i))
+                MUST(gang_node_set_state(h.stage.w, node_at(i), GANG_NODE_UP));
+        run_again(SECOND);
+        run_again(SECOND);
+        calls = h.stage.mem.calls - before;
+        h.stage.mem.fail_at = 0;
+        host_run(&h, SECOND);
+        int64_t reserved = 0;
+        MUST(gang_reservation_pieces(h.s, id, sum_nodes, &reserved));
+        ck_assert_int_ge(reserved, 3);
+        test_assert(is_there(id) && runs(in));
+        (void)wide;
+        host_close(&h);
+    }
+    ck_assert_int_gt(calls, 20);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("reserve");
     TCase *t = tcase_create("reserve");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, nobody_starts_who_might_be_in_the_way, 0, 2);
-    tcase_add_test(t, slices_and_forecasts_are_refused);
+    tcase_add_test(t, slices_are_refused);
     tcase_add_test(t, what_is_not_reserved_is_for_all);
     tcase_add_test(t, parts_of_nodes_are_reserved);
     tcase_add_test(t, who_names_it_waits_for_its_begin);
@@ -1083,12 +1373,22 @@ int main(void)
     tcase_add_test(t, it_goes_with_the_job_that_it_was_made_for);
     tcase_add_test(t, a_user_may_have_so_much);
     tcase_add_test(t, other_nodes_take_the_place_of_lost_ones);
+    tcase_add_test(t, what_is_reduced_has_its_node_again_when_it_is_up);
+    tcase_add_test(t, what_is_reduced_grows_where_others_leave);
+    tcase_add_test(t, planned_starts_make_way_for_what_grows_again);
+    tcase_add_test(t, only_what_is_there_still_grows);
+    tcase_add_test(t, times_of_a_repeated_one_grow_again);
+    tcase_add_test(t, who_is_left_out_by_a_change_ends_as_before);
     tcase_add_test(t, one_that_has_a_window_moves_in_it);
     tcase_add_test(t, all_that_is_in_the_plan_is_told);
     tcase_add_test(t, whole_domains_are_reserved);
+    tcase_add_test(t, between_stages_members_wait_as_before);
+    tcase_add_test(t, a_domain_is_what_is_there_of_it);
+    tcase_add_test(t, removed_nodes_are_not_told);
     tcase_add_test(t, a_gang_in_one_domain_is_reserved);
     tcase_add_test(t, stages_follow_one_another);
     tcase_add_test(t, what_is_wrong_is_said_with_its_path);
+    tcase_add_loop_test(t, growing_again_may_lack_memory, 0, 2);
     tcase_add_loop_test(t, each_allocation_may_fail, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);

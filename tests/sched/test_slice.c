@@ -668,6 +668,163 @@ START_TEST(it_is_told_what_is_waited_for)
 }
 END_TEST
 
+/* ---- beside planned starts -------------------------------------------------------------------------- */
+
+/* Queue "p", which backfills, beside "q". */
+static void open_both(size_t nodes)
+{
+    struct gang_queue_spec q[2] = {slicing(), GANG_QUEUE_SPEC_INIT};
+    host_open(&h, nodes, 4);
+    q[1].name = "p";
+    q[1].backfill = GANG_BACKFILL_EASY;
+    q[1].plan_depth = 3;
+    q[0].reclaim = q[1].reclaim = GANG_DISPLACE_NEVER;
+    host_queues(&h, q, 2);
+}
+
+/* So many whole nodes, for so long at most. */
+static gang_job_id put_timed(const char *queue, int64_t nodes, int64_t limit_s)
+{
+    struct gang_job_spec *job = cores_spec(queue, nodes, 8, 1);
+    job->time_limit_ns = limit_s * SECOND;
+    gang_job_id id = host_submit(&h, job);
+    host_run(&h, 0);
+    return id;
+}
+
+static int64_t planned(gang_job_id id)
+{
+    return host_job_info(&h, id).planned_ns / SECOND;
+}
+
+static int32_t note_reason(const struct gang_wait *wait, void *user)
+{
+    *(int32_t *)user = wait->reason;
+    return 1;
+}
+
+START_TEST(gangs_come_to_no_node_that_a_plan_counts_on)
+{
+    open_both(3);
+    gang_job_id runs_now = put_timed("p", 1, 100), wide = put_timed("p", 2, 50);
+    test_assert(runs(runs_now) && runs(wide));
+    gang_job_id next = put_timed("p", 3, 50);
+    ck_assert_int_eq(planned(next), 100);
+    end(wide); /* two nodes are idle, and the plan counts on them */
+    ck_assert_int_eq(planned(next), 100);
+    gang_job_id a = put_timed("q", 1, 10), b = put_timed("q", 2, 10);
+    int32_t why = 0;
+    test_assert(!runs(a) && !runs(b));
+    ck_assert_int_eq(gang_job_explain(h.s, a, note_reason, &why), 1);
+    ck_assert_int_eq(why, GANG_WAIT_PLANNED);
+    host_run(&h, 50 * SECOND);
+    ck_assert_int_eq(planned(next), 100);
+    MUST(gang_job_cancel(h.s, next)); /* there is no plan any more */
+    host_run(&h, 0);
+    test_assert(runs(a) && waits_for_turn(b) != runs(b));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_plan_made_in_the_same_run_counts_too)
+{
+    open_both(4);
+    struct gang_queue_spec *q;
+    gang_queue_id id;
+    MUST(gang_queue_find(h.s, "q", &id));
+    MUST(gang_queue_get_spec(h.s, id, &q));
+    struct gang_queue_spec light = *q;
+    light.weight =
+        0.5; /* so that the first of it goes before the one that is planned, and the second after */
+    MUST(gang_queue_change(h.s, &light, NULL));
+    gang_queue_spec_free(q);
+    gang_job_id x = put_timed("p", 1, 100);
+    gang_job_id a = host_submit(&h, cores_spec("q", 1, 8, 1));
+    gang_job_id b = host_submit(&h, cores_spec("q", 2, 8, 1));
+    struct gang_job_spec *wide = cores_spec("p", 3, 8, 1);
+    wide->time_limit_ns = 50 * SECOND;
+    gang_job_id plan = host_submit(&h, wide);
+    host_run(&h, 0);
+    test_assert(runs(x) && runs(a));
+    ck_assert_int_eq(planned(plan), 100);
+    test_assert(!runs(b) && !waits_for_turn(b));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(who_waits_for_plans_to_go_looks_when_one_does)
+{
+    open_both(3);
+    gang_job_id c = put_timed("q", 1, 0), x = put_timed("p", 1, 100);
+    gang_job_id both = put_timed("p", 2, 50); /* the node of x, and the idle one */
+    struct gang_group_spec g = group_of(1, 8000, 0);
+    struct gang_job_spec job = host_job(&g, 1);
+    g.where = "node = n1";
+    job.queue = "p";
+    job.time_limit_ns = 200 * SECOND;
+    gang_job_id there = host_submit(&h, &job);
+    gang_job_id a = put_timed("q", 2, 0); /* beside c in time, and on the idle node */
+    test_assert(runs(c) && runs(x) && !runs(a) && !waits_for_turn(a));
+    ck_assert_int_eq(planned(both), 100);
+    MUST(gang_job_cancel(h.s, both));
+    host_run(&h, 0);
+    ck_assert_int_eq(planned(there), 100); /* one plan is still there */
+    test_assert(waits_for_turn(a));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(plans_count_on_no_node_while_gangs_share_it)
+{
+    open_both(2);
+    gang_job_id a = put_timed("q", 1, 0), b = put_timed("q", 1, 20);
+    test_assert(runs(a) && runs(b)); /* each on a node of its own */
+    gang_job_id one = put_timed("p", 1, 30), two = put_timed("p", 2, 30);
+    ck_assert_int_eq(planned(one), 0); /* nobody knows until when they share */
+    host_run(&h, 20 * SECOND);
+    test_assert(!host_has(&h, b) && runs(one));
+    ck_assert_int_eq(planned(two), 0);
+    gang_job_id c = put_timed("q", 1, 10); /* to the node of the first, in a row of its own */
+    test_assert(waits_for_turn(c));
+    host_run(&h, 10 * SECOND);
+    test_assert(runs(c) && !runs(a));
+    end(a);
+    ck_assert_int_eq(planned(two), 0);
+    end(c);
+    ck_assert_int_eq(planned(two), 50); /* both nodes can be counted on: when the other job ends */
+    gang_job_id d = put_timed("q", 1, 10);
+    test_assert(!runs(d));
+    host_run(&h, 20 * SECOND);
+    test_assert(runs(two) && !runs(d));
+    host_run(&h, 30 * SECOND);
+    test_assert(!host_has(&h, two) && runs(d));
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(what_gangs_hold_on_nodes_that_they_do_not_share_is_in_the_plan)
+{
+    open_both(1);
+    struct gang_group_spec g = group_of(1, 0, 3000); /* no cores: it shares nothing */
+    struct gang_job_spec job = host_job(&g, 1);
+    job.queue = "q";
+    job.time_limit_ns = 20 * SECOND;
+    gang_job_id gpus = host_submit(&h, &job);
+    host_run(&h, 0);
+    test_assert(runs(gpus));
+    g.gpu_milli = 1000;
+    job.queue = "p";
+    job.time_limit_ns = 30 * SECOND;
+    gang_job_id one = host_submit(&h, &job);
+    host_run(&h, 0);
+    test_assert(runs(one)); /* beside it */
+    gang_job_id other = host_submit(&h, &job);
+    host_run(&h, 0);
+    ck_assert_int_eq(planned(other), 30); /* it may have pauses: its end is not foretold */
+    host_close(&h);
+}
+END_TEST
+
 static void refused(const struct gang_queue_spec *q, size_t count, gang_result result,
                     const char *path)
 {
@@ -682,9 +839,9 @@ START_TEST(what_does_not_go_together_is_refused)
     struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, slicing()};
     host_open(&h, 1, 4);
     q[0].name = "other";
-    q[0].backfill = GANG_BACKFILL_EASY;
-    refused(q, 2, GANG_EINVAL, "queues[1].slice_ns");
-    q[0].backfill = 0;
+    q[1].backfill = GANG_BACKFILL_EASY;
+    refused(q, 2, GANG_EINVAL, "queues[1].backfill");
+    q[1].backfill = 0;
     q[1].preempt = GANG_PREEMPT_SUSPEND;
     refused(q, 2, GANG_EINVAL, "queues[1].preempt");
     q[1].preempt = 0;
@@ -759,6 +916,11 @@ int main(void)
     tcase_add_test(t, elastic_gangs_grow_in_their_own_turns);
     tcase_add_test(t, a_limit_bounds_all_rows_together);
     tcase_add_test(t, it_is_told_what_is_waited_for);
+    tcase_add_test(t, gangs_come_to_no_node_that_a_plan_counts_on);
+    tcase_add_test(t, a_plan_made_in_the_same_run_counts_too);
+    tcase_add_test(t, who_waits_for_plans_to_go_looks_when_one_does);
+    tcase_add_test(t, plans_count_on_no_node_while_gangs_share_it);
+    tcase_add_test(t, what_gangs_hold_on_nodes_that_they_do_not_share_is_in_the_plan);
     tcase_add_test(t, what_does_not_go_together_is_refused);
     tcase_add_test(t, who_takes_turns_goes_on_when_the_queue_slices_no_more);
     suite_add_tcase(suite, t);

@@ -530,10 +530,10 @@ START_TEST(the_least_served_displaces_who_had_his_share)
     s.opts.pass_ns = 5 * SECOND;
     sim_make(&s, NULL);
     sim_run(&s, -1);
-    /* the first has had its share at 20, the other at 40; then age counts */
-    ck_assert_time(sim_get(&s, 1).start_ns, 20);
+    /* the first has had just its share at 20 and more at 25, the other at 50; then age counts */
+    ck_assert_time(sim_get(&s, 1).start_ns, 25);
     ck_assert_int_eq(sim_get(&s, 0).preemptions, 1);
-    ck_assert_time(sim_get(&s, 0).end_ns, 120); /* on at 40, with 80 left */
+    ck_assert_time(sim_get(&s, 0).end_ns, 125); /* on at 50, with 75 left */
     ck_assert_time(sim_get(&s, 1).end_ns, 130);
 }
 END_TEST

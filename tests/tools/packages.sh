@@ -40,6 +40,9 @@ g++                 cmd:g++
 ?python3-setuptools none
 ?python3-wheel      none
 ?python3-pip        none
+?python3-distributed none
+?python3-mpi4py     none
+?openmpi-bin        cmd:mpirun
 ?python3-yaml       none
 ?python3-nbformat   none
 ?python3-nbclient   none

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Union
 
 from ._native import ffi, lib, new
 from .errors import NotFound, ParseError, check, new_error
+from .files import read_text
 
 #: A case: a path, JSON text, or the dict that the text would be.
 Source = Union[str, "os.PathLike[str]", Mapping[str, Any]]
@@ -44,7 +45,7 @@ def load(source: Source) -> Dict[str, Any]:
     """A case as a dict, from a path, JSON text (which begins with a brace), or a dict.
 
     Raises:
-        ParseError: no JSON object.
+        ParseError: no JSON object. TypeError: something else.
         FileNotFoundError: and its like, of a path.
     """
     if isinstance(source, Mapping):
@@ -52,8 +53,7 @@ def load(source: Source) -> Dict[str, Any]:
     if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
         text = source
     else:
-        with open(source, encoding="utf-8") as file:
-            text = file.read()
+        text = read_text(source)
     try:
         value = json.loads(text, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:

@@ -8,8 +8,11 @@ import lzma
 import os
 import shutil
 import tempfile
+import zlib
 from contextlib import contextmanager
-from typing import IO, Any, Callable, Dict, Iterator, Optional, TextIO, Tuple, Union, cast
+from typing import IO, Any, Callable, Dict, Iterator, Optional, Tuple, Union, cast
+
+from .errors import ParseError
 
 _MAGIC: Tuple[Tuple[bytes, Callable[..., Any]], ...] = (
     (b"\x1f\x8b", gzip.open),
@@ -24,6 +27,7 @@ def open_bytes(path: "Union[str, os.PathLike[str]]") -> IO[bytes]:
     Raises:
         OSError: it cannot be opened.
     """
+    path = os.fspath(path)  # a number, which open() takes, is no path
     file = open(path, "rb")
     head = file.peek(6)
     for magic, opener in _MAGIC:
@@ -49,13 +53,34 @@ def plain_file(path: "Optional[Union[str, os.PathLike[str]]]") -> "Iterator[Opti
             yield copy.name
 
 
-def open_text(path: "Union[str, os.PathLike[str]]") -> TextIO:
-    """The same, as text in UTF-8."""
-    return io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="")
+def read_bytes(path: "Union[str, os.PathLike[str]]") -> bytes:
+    """All of a file, as :func:`open_bytes`.
+
+    Raises:
+        ParseError: what is compressed is damaged. OSError: it cannot be read.
+    """
+    try:
+        with open_bytes(path) as file:
+            return file.read()
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise ParseError("%s: the compressed data is damaged: %s" % (os.fspath(path), error)) from None
+
+
+def read_text(path: "Union[str, os.PathLike[str]]") -> str:
+    """The same, as text in UTF-8.
+
+    Raises:
+        ParseError: it is no such text.
+    """
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ParseError("%s: not UTF-8: %s" % (os.fspath(path), error.reason)) from None
 
 
 def writer_for(path: "Union[str, os.PathLike[str]]") -> IO[bytes]:
     """Open to write, compressed if the name ends in ``.gz``, ``.bz2`` or ``.xz``."""
     openers: Dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    opener = openers.get(os.path.splitext(os.fspath(path))[1], open)
+    path = os.fspath(path)
+    opener = openers.get(os.path.splitext(path)[1], open)
     return cast("IO[bytes]", opener(path, "wb"))

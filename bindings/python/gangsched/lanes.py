@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a job is drawn: a lane a device, or of jobs without GPUs a core."""
 
-import heapq
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from .errors import NotFound
@@ -84,43 +83,49 @@ def _of_cores(rows: Any, at: Any) -> Tuple[Any, Any, Any]:
     """The lowest cores of the node that are free when a row begins."""
     import numpy
 
-    free: Dict[int, List[Tuple[int, int]]] = {}  # of each node, what is free between those that are taken
-    ends: Dict[int, List[Tuple[int, int, int]]] = {}
-    found: List[Tuple[int, int, int]] = []
-    order = numpy.argsort(rows["begin_ns"], kind="stable")
-    begins, stops = rows["begin_ns"].tolist(), rows["end_ns"].tolist()
+    count = len(rows)
     cores = numpy.maximum(1, -(-rows["cpu_milli"] // 1000)).tolist()
     nodes = at.tolist()
-    for i in order.tolist():
-        gaps = free.setdefault(nodes[i], [(0, 2**40)])
-        leaving = ends.setdefault(nodes[i], [])
-        while leaving and leaving[0][0] <= begins[i]:
-            _, low, high = heapq.heappop(leaving)
-            _give_back(gaps, low, high)
+    lasting = (rows["begin_ns"] != rows["end_ns"]).tolist()
+    taken: Dict[int, int] = {}  # of each node, a bit a core
+    mine: List[int] = [0] * count
+    which: List[int] = []
+    low: List[int] = []
+    high: List[int] = []
+    for event in _in_order(rows["begin_ns"], rows["end_ns"]):
+        if event < count:
+            taken[nodes[event]] ^= mine[event]
+            continue
+        i = event - count
+        node = nodes[i]
+        busy = before = taken.get(node, 0)
         wanted = cores[i]
-        end = stops[i] if stops[i] != -(2**63) else 2**63
         while wanted:
-            low, high = gaps[0]
-            taken = min(wanted, high - low)
-            gaps[0:1] = [(low + taken, high)] if low + taken < high else []
-            found.append((i, low, low + taken))
-            heapq.heappush(leaving, (end, low, low + taken))
-            wanted -= taken
-    table = numpy.array(found, dtype=numpy.int64).reshape(-1, 3)
-    return table[:, 0], table[:, 1], table[:, 2]
+            free = ~busy
+            first = (free & -free).bit_length() - 1
+            above = busy >> first
+            room = (above & -above).bit_length() - 1 if above else wanted
+            last = first + min(wanted, room)
+            which.append(i)
+            low.append(first)
+            high.append(last)
+            wanted -= last - first
+            busy |= (1 << last) - (1 << first)
+        if lasting[i]:
+            mine[i], taken[node] = busy ^ before, busy
+    return numpy.array(which, dtype=numpy.int64), numpy.array(low, dtype=numpy.int64), numpy.array(high, dtype=numpy.int64)
 
 
-def _give_back(gaps: List[Tuple[int, int]], low: int, high: int) -> None:
-    """Put a piece back among the free ones, which are in order, and join it with its neighbours."""
-    from bisect import bisect_left
+def _in_order(begin: Any, end: Any) -> List[int]:
+    """Begins and ends of rows by time, ends first: ``i`` is the end of row ``i``, with so many rows added its begin.
+    What takes no time, or does not end, has no end here."""
+    import numpy
 
-    i = bisect_left(gaps, (low, high))
-    if i < len(gaps) and gaps[i][0] == high:
-        high = gaps.pop(i)[1]
-    if i > 0 and gaps[i - 1][1] == low:
-        low = gaps.pop(i - 1)[0]
-        i -= 1
-    gaps.insert(i, (low, high))
+    ends = numpy.nonzero((end != -(2**63)) & (end != begin))[0]
+    events = numpy.concatenate([ends, numpy.arange(len(begin)) + len(begin)])
+    times = numpy.concatenate([end[ends], begin])
+    order: List[int] = events[numpy.argsort(times, kind="stable")].tolist()
+    return order
 
 
 def _widths(place: Any, high: Any, count: int) -> List[int]:

@@ -2,13 +2,14 @@
 """Nodes, between the structs of the library and the dicts of Python. No locks: who calls holds the cluster's."""
 
 import csv
+import io
 import json
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from ._native import WRITE, Writer, ffi, lib, new, text, utf8
 from .errors import InvalidArgument, OutOfRange, ParseError, check, new_error
-from .files import open_text, plain_file
+from .files import plain_file, read_text
 
 if TYPE_CHECKING:
     from .cluster import Cluster
@@ -70,11 +71,13 @@ _WORDS = ("name", "gpu_model", "state")
 
 def from_csv(path: "Union[str, os.PathLike[str]]", levels: Sequence[str]) -> List[Dict[str, Any]]:
     """The machines of :meth:`gangsched.Cluster.from_csv`."""
-    with open_text(path) as file:
-        reader = csv.DictReader(file)
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
+    try:
         if not reader.fieldnames or not {"name", "sn"} & set(reader.fieldnames):
             raise ParseError("line 1: no column `name`", line=1)
         return [_row(row, levels, reader.line_num) for row in reader]
+    except csv.Error as error:
+        raise ParseError("line %d: %s" % (reader.line_num, error), line=reader.line_num) from None
 
 
 def _row(row: Mapping[Any, Any], levels: Sequence[str], line: int) -> Dict[str, Any]:

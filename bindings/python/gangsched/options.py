@@ -20,7 +20,9 @@ POLICIES = {
     "sjf": lib.GANG_SIM_POLICY_SJF,
     "srtf": lib.GANG_SIM_POLICY_SRTF,
     "las": lib.GANG_SIM_POLICY_LAS,
+    "las-started": lib.GANG_SIM_POLICY_LAS_STARTED,
 }
+PLACE = {"cluster": lib.GANG_SIM_PLACE_CLUSTER, "consolidated": lib.GANG_SIM_PLACE_CONSOLIDATED}
 RECORD = {"allocations": lib.GANG_SIM_RECORD_ALLOCATIONS, "timeline": lib.GANG_SIM_RECORD_TIMELINE}
 LOSS = {
     "count": lib.GANG_LOSS_COUNT,
@@ -45,7 +47,7 @@ _TIMES = {
     "sample_s": "sample_ns",
     "linger_s": "linger_ns",
 }
-_WORDS = {"know": KNOW, "same_instant": SAME_INSTANT, "loss": LOSS}
+_WORDS = {"know": KNOW, "same_instant": SAME_INSTANT, "loss": LOSS, "place": PLACE}
 _FLAGS = ("recorded_ends", "no_limits")
 _NUMBERS = ("max_restarts",)
 

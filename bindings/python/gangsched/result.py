@@ -266,6 +266,12 @@ class Result:
 
         return cdf({label or "": self}, column, axes)
 
+    def report(self, path: "Union[str, os.PathLike[str]]", **options: Any) -> None:
+        """Write it all as one HTML page that needs nothing else, see :func:`gangsched.report.html`."""
+        from .report import write
+
+        write(self, path, **options)
+
     # ---- for others ----------------------------------------------------------------------
 
     def to_perfetto(self, path: "Union[str, os.PathLike[str]]") -> None:

@@ -132,9 +132,9 @@ class Session(Handle):
         trace: jobs that come at their time.
         queues: the tree, or what makes one; None: one queue that takes all, in the order of submission.
         policy: ``fifo``, ``sjf`` (shortest first), ``srtf`` (shortest remaining time first), ``las`` (least
-            attained service, two
-            queues: Tiresias), ``queues`` (what they say); or a function that scores jobs, lowest first: of all
-                at once (:class:`View`), or of one (:class:`per_job`).
+            attained service, two queues: Tiresias), ``las-started`` (the same, who runs before who waits),
+            ``queues`` (what they say); or a function that scores jobs, lowest first: of all at once
+            (:class:`View`), or of one (:class:`per_job`).
         score_mode: how scores are used: ``order`` (of those that wait), ``select`` (they also say who runs).
         seed: of all draws.
         record: ``allocations`` (who was where), ``timeline`` (what was used), both, or ``()``.
@@ -145,7 +145,7 @@ class Session(Handle):
         shift_s: added to the times of the trace.
         default_queue: of jobs whose queue is none of the tree.
         options: ``know`` what of run times: ``limit``, ``run``, ``predicted``; ``same_instant``: ``together``,
-            ``one-by-one``;
+            ``one-by-one``; ``place``: ``cluster`` (its policy), ``consolidated``;
             ``start_s``, ``tick_s``, ``pass_s``, ``las_split_gpu_s``, ``restart_s``, ``stop_s``,
             ``checkpoint_s`` (0: all the time; infinite: never), ``elastic`` (exponent, 1), ``node_mtbf_s``,
             ``node_repair_s``, ``task_mtbf_s``, ``loss`` (``count``, ``fail``, ``restart``, ``refill``,

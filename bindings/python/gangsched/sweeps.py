@@ -12,6 +12,8 @@ from .sim import simulate
 from .trace import Trace
 
 if TYPE_CHECKING:
+    import os
+
     import pandas
 
 #: Where calls run: None: here; a number: so many processes; or what has submit(): an executor of concurrent.futures
@@ -62,6 +64,12 @@ class Comparison(Mapping[str, Result]):
             one.tick_params(axis="x", rotation=30)
             one.spines[["top", "right"]].set_visible(False)
         return axes
+
+    def report(self, path: "Union[str, os.PathLike[str]]", **options: Any) -> None:
+        """Write them beside each other as one HTML page, see :func:`gangsched.report.html`."""
+        from .report import write
+
+        write(self, path, **options)
 
     def __repr__(self) -> str:
         return "<Comparison: %s>" % ", ".join(self)
@@ -203,17 +211,26 @@ def sweep(
 
 
 def _submit(executor: Any, fn: Callable[..., Any], params: Mapping[str, Any]) -> Any:
+    # Not as keywords: submit() has some of its own (Dask "workers", "priority", "key"..., mpi4py "fn").
     # Dask gives the same future to equal calls, unless it is told that they are not pure.
     if type(executor).__module__.split(".")[0] == "distributed":
-        return executor.submit(fn, **params, pure=False)
-    return executor.submit(fn, **params)
+        return executor.submit(_call, fn, params, pure=False)
+    return executor.submit(_call, fn, params)
+
+
+def _call(fn: Callable[..., Any], params: Mapping[str, Any]) -> Any:
+    return fn(**params)
 
 
 def _gather(futures: List[Any], step: Callable[[], None]) -> List[Any]:
-    values = []
+    values: List[Any] = []
+    futures.reverse()
     try:
-        for future in futures:
-            values.append(future.result())
+        while futures:
+            values.append(futures[-1].result())
+            # Dask keeps a result where it was made as long as somebody has its future, and makes it again when
+            # that process dies: what is here already must not be.
+            futures.pop()
             step()
     except BaseException:
         for future in futures:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, 
 from ._native import WRITE, Writer, ffi, lib, new, text, texts, utf8
 from .case import dump
 from .errors import InvalidArgument, NotFound, check, new_error
-from .files import open_bytes, writer_for
+from .files import read_bytes, writer_for
 from .handle import Box, Handle
 
 if TYPE_CHECKING:
@@ -113,8 +113,7 @@ class Trace(Handle):
             ParseError, OutOfRange, InvalidArgument: with line and column. NotSupported: a format that is not known.
             OSError: the file cannot be read.
         """
-        with open_bytes(path) as file:
-            content = file.read()
+        content = read_bytes(path)
         options = {"lenient": lenient, "most": most, "gpus_per_task": gpus_per_task, "batsim_flops": batsim_flops}
         return cls._of(_read(content, _format(format), options))
 

@@ -65,6 +65,19 @@ def test_a_place_in_a_text_has_line_and_column():
             gs.Cluster.from_json(text)
 
 
+def test_a_number_is_no_path_and_closes_no_file():
+    import os
+
+    read, write = os.pipe()
+    for make in (gs.Cluster.from_json, gs.Queues, gs.Trace.read, gs.Cluster.from_csv, gs.Cluster.from_hwloc):
+        with pytest.raises((TypeError, gs.GangError)):
+            make(write)
+    os.write(write, b"x")  # it is still open
+    assert os.read(read, 1) == b"x"
+    os.close(read)
+    os.close(write)
+
+
 def test_text_that_c_cannot_have_is_refused():
     with gs.Cluster() as made:
         for name in ("a\0b", "\ud800"):

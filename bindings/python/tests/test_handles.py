@@ -236,6 +236,27 @@ def test_a_fork_from_inside_a_callback():
     assert statuses and set(statuses) == {7}
 
 
+def test_other_objects_come_and_go_inside_a_callback():
+    """As they may when the garbage collector runs there: no call of the library waits for itself."""
+    one_job = gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}])
+
+    def others(*_):
+        with gs.Cluster.uniform(2) as other:
+            other.snapshot().close()
+            other.allocate(gpu=1)
+            gs.simulate(other, one_job, record=())
+
+    def score(group, candidates):
+        others()
+        made.snapshot().close()
+        return candidates["gpus_free"]
+
+    with gs.Cluster.uniform(2) as made:
+        made.allocate(gpu=1, score=score)
+        result = gs.simulate(made, one_job, on_event=others, policy=lambda view: others() or view.run_s)
+        assert result.info.ended == 1
+
+
 def copies(cluster):
     return len(cluster), cluster.totals()["gpu_free"]
 

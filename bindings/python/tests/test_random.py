@@ -125,10 +125,11 @@ TREES = st.sampled_from([
     {"a": {"block": "strict", "order": "fifo"}, "b": {"order": "fair"}, "c": {"order": "least-served"}},
 ])
 OPTIONS = st.fixed_dictionaries({}, optional={
-    "policy": st.sampled_from(["fifo", "sjf", "srtf", "las", "queues"]), "know": st.sampled_from(["limit", "run", "predicted"]),
+    "policy": st.sampled_from(["fifo", "sjf", "srtf", "las", "las-started", "queues"]), "know": st.sampled_from(["limit", "run", "predicted"]),
     "tick_s": st.sampled_from([0, 7]), "pass_s": st.sampled_from([0, 11]), "restart_s": st.sampled_from([0, 3]),
     "stop_s": st.sampled_from([0, 2]), "checkpoint_s": st.sampled_from([0, 10, float("inf")]), "node_mtbf_s": st.sampled_from([0, 200]),
     "task_mtbf_s": st.sampled_from([0, 100]), "loss": st.sampled_from(["fail", "restart", "refill", "shrink", "count"]),
+    "place": st.sampled_from(["cluster", "consolidated"]),
     "same_instant": st.sampled_from(["together", "one-by-one"]), "preemptible": st.sampled_from([None, True, False]),
     "elastic": st.sampled_from([0, 0.7, 1]), "seed": st.integers(0, 3), "max_restarts": st.integers(0, 3),
 })

@@ -170,6 +170,27 @@ def test_a_wrong_option_is_named(cluster, options, path):
     assert caught.value.path == path
 
 
+def test_everything_a_simulation_may_be_told_can_be_said(cluster):
+    """A new member of the structs, or a new policy, needs a word here."""
+    from gangsched import options
+
+    def members(struct):
+        return {name for name, _ in gs.ffi.typeof("struct " + struct).fields} - {"size", "mem"}
+
+    said = {"sched", "queues", "queue_count", "default_queue", "seed", "policy", "record", "elastic_milli", "preemptible"}
+    said |= {*options._TIMES.values(), *options._WORDS, *options._FLAGS, *options._NUMBERS}
+    assert {name for name in members("gang_sim_opts") - said if not name.startswith("reserved")} == set()
+    said = {"default_queue", "rules", "rule_count", "rule_size", "excluded_kinds", "excluded_kind_count", "half_life_ns"}
+    said |= {"refused_ns", *options._SCHED_NUMBERS, *options._SCHED_FLAGS}
+    assert {name for name in members("gang_sched_opts") - said if not name.startswith("reserved")} == set()
+    for table, prefix in ((options.POLICIES, "POLICY"), (options.KNOW, "KNOW"), (options.PLACE, "PLACE"), (options.RECORD, "RECORD")):
+        known = {getattr(gs.lib, name) for name in dir(gs.lib) if name.startswith("GANG_SIM_%s_" % prefix)}
+        assert set(table.values()) == known
+    for policy in options.POLICIES:
+        for place in options.PLACE:
+            assert gs.simulate(cluster, jobs(12), policy=policy, place=place, record=()).info.ended == 12
+
+
 # ---- functions of Python -------------------------------------------------------------------------
 
 

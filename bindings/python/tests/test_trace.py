@@ -131,6 +131,17 @@ def test_texts_that_are_no_traces():
     assert {"csv", "swf", "philly", "batsim", "tiresias"} <= set(formats())
 
 
+@pytest.mark.parametrize("ending, pack", [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
+def test_damaged_files_are_malformed_input(tmp_path, ending, pack):
+    path = tmp_path / ("t" + ending)
+    whole = pack(b"job,submit_s,run_s\n" + b"".join(b"%d,%d,1\n" % (i, i) for i in range(2000)))
+    for damaged in (whole[:-20], whole[: len(whole) // 2], whole[:40] + bytes(60) + whole[100:]):
+        path.write_bytes(damaged)
+        for read in (gs.Trace.read, gs.Cluster.from_csv, gs.Cluster.from_json, gs.Queues):
+            with pytest.raises((gs.ParseError, OSError)):
+                read(path)
+
+
 def test_it_is_pickled_and_shown(trace):
     assert list(pickle.loads(pickle.dumps(trace))) == list(trace)
     assert repr(trace) == "<Trace: 3 jobs, jsonl>" and "<table" in trace._repr_html_()

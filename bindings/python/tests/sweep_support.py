@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of sweeps run in other processes; also a program, which does so by MPI:
+
+    mpirun -n 3 python3 -m mpi4py.futures sweep_support.py LOG
+"""
+
+import json
+import os
+import sys
+import time
+
+import gangsched as gs
+
+SEEDS = range(24)
+
+
+def note(log, *words):
+    """A line of its own, whoever else writes there."""
+    with open(log, "ab", buffering=0) as file:
+        file.write((" ".join(map(str, words)) + "\n").encode())
+
+
+def play(seed, log, rest_s=0.0):
+    """A simulation with failures, whose numbers depend on the seed."""
+    note(log, "begin", seed, os.getpid())
+    jobs = [{"submit_s": 9 * i, "run_s": 60 + 11 * (i % 7), "gpus": 1 + i % 8} for i in range(40)]
+    options = {"node_mtbf_s": 900.0, "node_repair_s": 60.0, "loss": "restart", "checkpoint_s": 30.0, "seed": seed}
+    summary = gs.simulate(gs.Cluster.uniform(2), gs.Trace(jobs), **options).summary()
+    time.sleep(rest_s)
+    note(log, "end", seed, os.getpid())
+    return {"seed": seed, "jct": summary["jct_s"]["mean"], "lost": summary["lost_gpu_s"]}
+
+
+def line(executor, log, rest_s=0.0):
+    """The line that is the same everywhere."""
+    return gs.sweep(play, {"seed": SEEDS, "log": [log], "rest_s": [rest_s]}, executor=executor)
+
+
+def awkward(self, fn, key, workers, priority, pure, retries):
+    """Names of parameters that executors have, too."""
+    return [self, fn, key, workers, priority, pure, retries]
+
+
+AWKWARD = [{"self": 1, "fn": 2, "key": i, "workers": "w", "priority": -1, "pure": 0, "retries": 9} for i in range(3)]
+
+
+def fail_at(x):
+    if x == 3:
+        raise KeyError("three")
+    return x
+
+
+def main():
+    from mpi4py.futures import MPIPoolExecutor
+
+    with MPIPoolExecutor() as pool:
+        found = {"values": line(pool, sys.argv[1], 0.02).values, "awkward": gs.sweep(awkward, AWKWARD, executor=pool).values}
+        try:
+            gs.sweep(fail_at, {"x": range(6)}, executor=pool)
+        except KeyError as error:
+            found["raised"] = error.args[0]
+    found["main"] = os.getpid()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    # Under a name that the other processes can import.
+    from sweep_support import main as start
+
+    start()

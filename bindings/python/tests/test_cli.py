@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m gangsched``: what it prints and writes, what it says of wrong input, Ctrl-C, help."""
+
+import csv
+import gzip
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import gangsched as gs
+from gangsched import cli, cli_help, options
+
+JOBS = [
+    {"job": "j%d" % i, "submit_s": 5 * i, "run_s": 40 + 7 * (i % 9), "gpus": 1 + i % 8, "user": "u%d" % (i % 3), "queue": "ab"[i % 2]}
+    for i in range(40)
+]
+TREE = {"a": {"weight": 2}, "top": {"queues": {"b": {"limit": {"gpu": 8}}}}}
+
+
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    """A folder with a trace, a cluster, and a tree, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    gs.Trace(JOBS).write("jobs.csv")
+    with gzip.open("jobs.csv.gz", "wb") as file:
+        file.write((tmp_path / "jobs.csv").read_bytes())
+    nodes = gs.Cluster.uniform(nodes=2, gpus=8, gpu_model="A100").to_dict()
+    (tmp_path / "site.json").write_text(json.dumps({"nodes": nodes["nodes"]}))
+    (tmp_path / "queues.json").write_text(json.dumps(TREE))
+    return tmp_path
+
+
+@pytest.fixture
+def run(there, capsys):
+    """Runs a command line; returns its status, what it printed, and its complaints."""
+
+    def go(line):
+        status = cli.main(line.split())
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return go
+
+
+def python(line, **more):
+    command = [sys.executable, "-m", "gangsched", *line.split()]
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=60, **more)
+
+
+# ---- what it does ------------------------------------------------------------------------------
+
+
+def test_a_trace_is_simulated(run):
+    expected = gs.simulate(gs.Cluster.uniform(2), gs.Trace(JOBS), policy="sjf").summary()
+    status, out, err = run("simulate jobs.csv.gz --nodes 2 --gpus 8 --policy sjf --json")
+    found = json.loads(out)
+    assert (status, err) == (0, "") and found["summary"] == expected and found["policy"] == "sjf" and not found["interrupted"]
+    status, out, err = run("simulate jobs.csv --nodes 2 --policy sjf")
+    assert (status, err) == (0, "") and re.search(r"^jobs +40$", out, re.M) and re.search(r"^wait( +\S+ \w+){4}$", out, re.M)
+
+
+def test_cluster_queues_and_options_come_from_files_and_arguments(run):
+    line = "simulate jobs.csv --cluster site.json --queues queues.json --seed 3 --until 150 --set node_mtbf_s=400 --set loss=restart --json"
+    status, out, _ = run(line + " --set checkpoint_s=inf")
+    with gs.Cluster.from_json("site.json") as cluster:
+        settings = {"node_mtbf_s": 400, "loss": "restart", "checkpoint_s": float("inf"), "seed": 3, "until_s": 150}
+        expected = gs.simulate(cluster, gs.Trace(JOBS), TREE, **settings)
+    found = json.loads(out)
+    assert status == 0 and found["summary"] == expected.summary() and found["info"]["now_s"] == 150
+    assert found["summary"]["unfinished"] > 0 and set(found["summary"]["queues"]) == {"a", "top", "b"}
+
+
+def test_nodes_may_be_a_table_and_queues_stand_in_the_same_file(run, there):
+    (there / "nodes.csv").write_text("name,cpus,mem_mib,gpus\nx,64,524288,8\ny,64,524288,8\n")
+    plain = json.loads(run("simulate jobs.csv --nodes 2 --json")[1])["summary"]
+    table = json.loads(run("simulate jobs.csv --cluster nodes.csv --json")[1])["summary"]
+    assert table["wait_s"] == plain["wait_s"]
+    case = {**json.loads((there / "site.json").read_text()), "queues": [{"name": "a"}, {"name": "b", "limit": {"gpu": 8}}]}
+    with gzip.open(there / "case.json.gz", "wb") as file:
+        file.write(json.dumps(case).encode())
+    found = json.loads(run("simulate jobs.csv --cluster case.json.gz --json")[1])["summary"]
+    assert set(found["queues"]) == {"a", "b"} and found["wait_s"] != plain["wait_s"]
+
+
+def test_policies_are_compared(run, there):
+    status, out, _ = run("compare jobs.csv --nodes 2 --json --out runs --report page.html")
+    found = json.loads(out)["results"]
+    assert status == 0 and list(found) == list(cli.POLICIES) and sorted(os.listdir("runs")) == sorted(cli.POLICIES)
+    expected = gs.compare(cli.POLICIES, gs.Cluster.uniform(2), gs.Trace(JOBS))
+    assert {name: one["summary"] for name, one in found.items()} == {name: one.summary() for name, one in expected.items()}
+    page = (there / "page.html").read_text(encoding="utf-8")
+    assert "Beside each other" in page and "python -m gangsched compare jobs.csv" in page
+    status, out, _ = run("compare jobs.csv --nodes 2 --policy sjf,fifo --policy srtf")
+    assert status == 0 and [line.split()[0] for line in out.splitlines()[1:]] == ["sjf", "fifo", "srtf"]
+
+
+def test_tables_are_written(run, there):
+    status, out, _ = run("simulate jobs.csv --cluster site.json --queues queues.json --out deep/run --json")
+    assert status == 0 and sorted(os.listdir("deep/run")) == ["allocations.csv", "jobs.csv", "run.json", "summary.json", "timeline.csv"]
+    rows = list(csv.DictReader(open("deep/run/jobs.csv", newline="")))
+    table = gs.simulate(gs.Cluster.from_json("site.json"), gs.Trace(JOBS), TREE).jobs
+    assert [float(row["start_s"]) for row in rows] == table.start_s.tolist() and [row["job"] for row in rows] == table.job.tolist()
+    assert json.loads((there / "deep/run/summary.json").read_text())["summary"] == json.loads(out)["summary"]
+
+
+def test_a_run_that_was_written_is_run_again(run, there):
+    run("simulate jobs.csv.gz --cluster site.json --queues queues.json --seed 5 --set node_mtbf_s=500 --set checkpoint_s=inf --out run1")
+    told = json.loads((there / "run1" / "run.json").read_text())
+    assert told["options"]["checkpoint_s"] == "inf" and told["trace"]["path"] == str(there / "jobs.csv.gz")
+    status, out, err = run("report run1 -o again.html --title Again")
+    assert (status, out, err) == (0, "", "")
+    run("report jobs.csv.gz --cluster site.json --queues queues.json --seed 5 --set node_mtbf_s=500 --set checkpoint_s=inf -o direct.html --title Again")
+    again, direct = ((there / name).read_text(encoding="utf-8").split("It was made by")[0] for name in ("again.html", "direct.html"))
+    assert again == direct and "<h1>Again</h1>" in again
+    assert run("report run1 --policy fifo,sjf -o two.html")[0] == 0 and "Beside each other" in (there / "two.html").read_text()
+    gs.Trace(JOBS[:-1]).write("jobs.csv.gz")
+    status, _, err = run("report run1 -o again.html")
+    assert status == 1 and "jobs.csv.gz: has changed since run1/run.json was written" in err
+
+
+def test_configuration_is_converted_and_used(there):
+    (there / "slurm.conf").write_text("ClusterName=x\nNodeName=n[1-2] CPUs=64 RealMemory=524288 Gres=gpu:8\nPartitionName=a Nodes=n[1-2]\n")
+    made = python("convert slurm.conf -q", cwd=there)
+    assert made.returncode == 0, made.stderr
+    ran = python("simulate jobs.csv --cluster - --default-queue a --json", cwd=there, input=made.stdout)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["summary"]["jobs"] == 40
+
+
+def test_a_trace_comes_from_standard_input(there):
+    ran = subprocess.run(
+        [sys.executable, "-m", "gangsched", "simulate", "-", "--nodes", "2", "--json"],
+        stdin=open("jobs.csv.gz", "rb"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["summary"]["jobs"] == 40
+
+
+# ---- what is wrong -----------------------------------------------------------------------------
+
+WRONG = {
+    "simulate none.csv --nodes 2": (1, "none.csv: No such file or directory"),
+    "simulate . --nodes 2": (1, ".: Is a directory"),
+    "simulate torn.csv.gz --nodes 2": (1, "torn.csv.gz: cannot be decompressed"),
+    "simulate bad.csv --nodes 2": (1, "bad.csv: line 3: run_s: not a number"),
+    "simulate queues.json --nodes 2": (1, "queues.json: the first lines"),
+    "simulate jobs.csv --nodes 2 --format nothing": (1, "format is one of csv"),
+    "simulate jobs.csv": (2, "--cluster FILE, or --nodes N"),
+    "simulate jobs.csv --nodes -1": (2, "--nodes: must be 0 or more"),
+    "simulate jobs.csv --cluster site.json --gpus 4": (2, "--gpus does not go with it"),
+    "simulate jobs.csv --cluster queues.json": (1, "queues.json: there are no nodes"),
+    "simulate jobs.csv --cluster torn.json": (1, "torn.json:"),
+    "simulate jobs.csv --cluster latin.json": (1, "latin.json: byte 14 is not UTF-8"),
+    "simulate jobs.csv --cluster wrong.json": (1, "wrong.json: nodes[0].gpus"),
+    "simulate jobs.csv --nodes 2 --queues wrongtree.json": (1, "wrongtree.json: top.queues.b.limit.gpu"),
+    "simulate jobs.csv --nodes 2 --queues nobody.json": (1, "nobody.json: there are no queues"),
+    "simulate jobs.csv --nodes 2 --queues site.json": (1, "site.json: nodes: a queue is a dict"),
+    "simulate jobs.csv --nodes 2 --queues cd.json": (1, 'jobs.csv: jobs[0].queue: no queue is called "a"'),
+    "simulate jobs.csv --nodes 2 --queues queues.json --default-queue c": (1, "c"),
+    "simulate jobs.csv --nodes 2 --policy best": (2, "--policy best: policies are"),
+    "simulate jobs.csv --nodes 2 --set speed": (2, "--set speed: NAME=VALUE"),
+    "simulate jobs.csv --nodes 2 --set colour=red": (2, "there is no option 'colour'"),
+    "simulate jobs.csv --nodes 2 --set know=all": (1, "know"),
+    "simulate jobs.csv --nodes 2 --set node_mtbf_s=-1": (1, "node_mtbf"),
+    "simulate jobs.csv --nodes 2 --out jobs.csv": (1, "jobs.csv: File exists"),
+    "simulate jobs.csv --nodes 2 --report no/such.html": (1, "no: No such file or directory"),
+    "report jobs.csv --nodes 2 -o .": (1, ".: Is a directory"),
+    "report empty": (1, "empty/run.json: No such file"),
+    "report other": (1, "other/run.json: not what --out writes"),
+    "report other --nodes 2": (2, "neither cluster"),
+    "simulate - --cluster -": (2, "standard input"),
+    "convert none.xml": (1, "none.xml"),
+    "": (2, "COMMAND"),
+    "dance": (2, "dance"),
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_what_is_wrong_is_said_in_one_line_with_its_place(run, there, line):
+    (there / "torn.csv.gz").write_bytes((there / "jobs.csv.gz").read_bytes()[:-20])
+    (there / "bad.csv").write_text("job,submit_s,run_s\na,0,5\nb,0,soon\n")
+    (there / "torn.json").write_text('{"nodes": [')
+    (there / "latin.json").write_bytes(b'{"nodes": [{"\xe4": 1}]}'.replace(b'"\xe4', b'" \xe4'))
+    (there / "wrong.json").write_text('{"nodes": [{"name": "a", "gpus": "many"}]}')
+    (there / "wrongtree.json").write_text('{"top": {"queues": {"b": {"limit": {"gpu": "many"}}}}}')
+    (there / "nobody.json").write_text('{"nodes": [], "queues": []}')
+    (there / "cd.json").write_text('{"c": {}, "d": {}}')
+    for name in ("empty", "other"):
+        (there / name).mkdir()
+    (there / "other" / "run.json").write_text('{"trace": 5}')
+    expected, words = WRONG[line]
+    status, out, err = run(line)
+    assert (status, out) == (expected, ""), err
+    last = err.splitlines()[-1]
+    assert "error: " in last and words in last, err
+    assert expected == 2 or len(err.splitlines()) == 1, err
+
+
+def test_a_defect_of_ours_keeps_its_traceback(run, monkeypatch):
+    monkeypatch.setattr(cli, "_results", lambda run, arguments: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        run("simulate jobs.csv --nodes 2")
+
+
+def test_who_reads_may_stop_reading(there):
+    command = "%s -m gangsched simulate jobs.csv --nodes 2 | true; echo ${PIPESTATUS[0]}" % sys.executable
+    ran = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    assert (ran.stdout, ran.stderr) == (b"0\n", b"")
+
+
+# ---- a terminal, Ctrl-C ------------------------------------------------------------------------
+
+
+def test_ctrl_c_gives_what_has_happened_until_then(there):
+    """One job that never gets done, since all its work is lost again and again; the bar says that it runs."""
+    gs.Trace([{"job": "short", "submit_s": 0, "run_s": 1}, {"job": "sisyphus", "submit_s": 0, "run_s": 1e6}]).write("hard.csv")
+    line = "simulate hard.csv --nodes 1 --json --out part --set task_mtbf_s=100 --set loss=restart --set max_restarts=1000000000 --set checkpoint_s=inf"
+    master, slave = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "gangsched", *line.split()], stdout=subprocess.PIPE, stderr=slave)
+    os.close(slave)
+    said, stop, sent = b"", time.monotonic() + 40, False
+    try:
+        while time.monotonic() < stop:
+            if select.select([master], [], [], 0.2)[0]:
+                try:
+                    piece = os.read(master, 4096)
+                except OSError:  # nobody has the other end any more
+                    break
+                said += piece
+            if b"1/2" in said and not sent:
+                process.send_signal(signal.SIGINT)
+                sent = True
+        out = process.communicate(timeout=10)[0]
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+    assert sent and process.returncode == 130, (process.returncode, said)
+    found = json.loads(out)
+    assert found["interrupted"] and found["summary"]["jobs"] == 1 and found["summary"]["unfinished"] == 1
+    assert b"1 of 2 jobs had ended" in said and len((there / "part" / "jobs.csv").read_text().splitlines()) == 3
+
+
+def test_ctrl_c_leaves_out_the_policies_that_have_not_begun(run, monkeypatch):
+    from gangsched import cli_input
+
+    play, calls = cli_input.simulate, []
+
+    def interrupted(*arguments, **options):
+        made = play(*arguments, **options)
+        calls.append(arguments[3])
+        made.interrupted = len(calls) == 2
+        return made
+
+    monkeypatch.setattr(cli_input, "simulate", interrupted)
+    status, out, err = run("compare jobs.csv --nodes 2 --json")
+    assert status == 130 and list(json.loads(out)["results"]) == ["fifo", "sjf"] == calls and err.startswith("interrupted at ")
+    monkeypatch.setattr(cli_input, "simulate", lambda *arguments, **options: exec("raise KeyboardInterrupt"))
+    assert run("simulate jobs.csv --nodes 2") == (130, "", "interrupted\n")
+
+
+def test_there_is_no_bar_where_nobody_looks(run):
+    assert run("simulate jobs.csv --nodes 2 --json")[2] == ""
+
+
+# ---- help --------------------------------------------------------------------------------------
+
+
+def test_help_teaches(run):
+    status, out, _ = run("--help")
+    assert status == 0 and all(name in out for name in ("simulate", "compare", "convert", "report", "exit status", "submit_s"))
+    for name in ("simulate", "compare", "report"):
+        status, out, _ = run(name + " --help")
+        assert status == 0 and "examples:" in out and "exit status:" in out
+        assert all(re.search(r"^  %s " % option, out, re.M) for option in options.NAMES), name
+    assert set(cli_help.OPTIONS) == options.NAMES
+    assert run("convert --help")[0] == 0 and run("--version")[1].strip() == "gangsched " + gs.__version__
+
+
+def test_the_examples_of_the_help_run(run, there):
+    """With the files that it shows."""
+    for name, content in re.findall(r"^(site|queues)\.json is (\{.*?\})[;.]$", cli_help.SIMULATE, re.M):
+        (there / (name + ".json")).write_text(content.replace(", ...]", "]"))
+    jobs = re.search(r"^  (job,.*\n(?:  .*\n)+)", cli_help.ABOUT, re.M).group(1)
+    (there / "jobs.csv").write_text(jobs.replace("\n  ", "\n"))
+    (there / "jobs.csv.gz").write_bytes(gzip.compress((there / "jobs.csv").read_bytes()))
+    (there / "philly.csv").write_bytes((there / "jobs.csv").read_bytes())
+    lines = re.findall(r"^  python -m gangsched (.*?)(?:  +\(.*)?$", "\n".join(vars(cli_help)[name] for name in ("ABOUT", "SIMULATE", "COMPARE", "REPORT")), re.M)
+    assert len(lines) >= 10
+    for line in lines:
+        if "|" in line:
+            continue
+        status, out, err = run(line)
+        assert (status, err) == (0, ""), line
+
+
+def test_the_command_line_without_the_extension_still_converts(there):
+    """Conversion needs nothing but Python."""
+    code = "import sys; sys.modules['gangsched._gangsched'] = None; sys.modules['numpy'] = None\n"
+    code += "from gangsched.cli import main; sys.exit(main(['convert', '-q', 'fair.xml']))"
+    (there / "fair.xml").write_text("<allocations><queue name='a'><weight>2</weight></queue></allocations>")
+    ran = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    assert ran.returncode == 0 and json.loads(ran.stdout)["queues"], ran.stderr
