@@ -8,7 +8,7 @@
     PYTHONPATH=build/release/python/lib python3 bindings/python/notebooks/run.py --check     # nothing is written
 
 Notebooks that read a real trace find it below ``$GANG_SHARED``; without it they make one. Lines of output are
-"ok NAME" and "not ok NAME # reason".
+"ok NAME" and "not ok NAME", after lines "# NAME: reason".
 """
 
 import argparse
