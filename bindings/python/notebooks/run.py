@@ -4,8 +4,8 @@
 
 ::
 
-    PYTHONPATH=build/release/python/lib python3 run.py               # all of them, and write them
-    PYTHONPATH=build/release/python/lib python3 run.py --check       # execute them; nothing is written
+    PYTHONPATH=build/release/python/lib python3 bindings/python/notebooks/run.py             # all of them, and write them
+    PYTHONPATH=build/release/python/lib python3 bindings/python/notebooks/run.py --check     # nothing is written
 
 Notebooks that read a real trace find it below ``$GANG_SHARED``; without it they make one. Lines of output are
 "ok NAME" and "not ok NAME # reason".
@@ -142,6 +142,7 @@ def _texts(output: Any) -> Iterator[str]:
 
 def _kernel_environment(folder: str) -> Dict[str, str]:
     """Nothing of the user's own settings, nothing left behind in their folders."""
+    paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     return {
         "IPYTHONDIR": folder,
         "JUPYTER_CONFIG_DIR": folder,
@@ -149,6 +150,8 @@ def _kernel_environment(folder: str) -> Dict[str, str]:
         "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", folder),
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        # Notebooks run in their own folder.
+        "PYTHONPATH": os.pathsep.join(paths),
     }
 
 
