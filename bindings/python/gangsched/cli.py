@@ -140,7 +140,7 @@ def _input(made: argparse.ArgumentParser, trace: str) -> None:
     group = made.add_argument_group("scheduling")
     group.add_argument("--queues", metavar="FILE", help="JSON: a tree of queues as nested objects, or a case with a list of them")
     group.add_argument("--default-queue", metavar="NAME", help="of jobs whose queue is none of the tree")
-    group.add_argument("--seed", metavar="N", type=int, default=0, help="of all draws (default: 0)")
+    group.add_argument("--seed", metavar="N", type=int, help="of all draws (default: 0)")
     group.add_argument("--until", metavar="SECONDS", type=float, help="stop at this time of the simulation")
     group.add_argument("--set", metavar="OPTION=VALUE", action="append", default=[], help="any other option, see below; may be repeated")
 
@@ -208,7 +208,7 @@ def _ready(folder: Optional[str], page: Optional[str]) -> None:
 
 
 def _policies(given: Optional[Sequence[str]]) -> List[str]:
-    return [name for one in given or () for name in one.split(",") if name]
+    return list(dict.fromkeys(name for one in given or () for name in one.split(",") if name))
 
 
 def _line(arguments: argparse.Namespace) -> str:

@@ -116,7 +116,7 @@ def read(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Ru
     trace, source = _trace(arguments.trace, how)
     if arguments.default_queue is not None:
         options["default_queue"] = arguments.default_queue
-    options["seed"] = arguments.seed
+    options["seed"] = arguments.seed or 0
     if arguments.until is not None:
         options["until_s"] = arguments.until
     return Run(cluster, trace, queues, list(policies), options, source)
@@ -217,6 +217,11 @@ def _trace(path: str, how: Mapping[str, Any]) -> Any:
 # ---- from what was written -------------------------------------------------------------------
 
 
+#: What run.json tells already.
+_TOLD = ("cluster", "nodes", "gpus", "cpus", "mem_gib", "gpu_model", "racks", "queues", "default_queue", "seed", "until", "set",
+         "format", "lenient", "most", "gpus_per_task")
+
+
 def written(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Run:
     """What ``--out`` wrote: the same run again, or under these policies.
 
@@ -224,8 +229,9 @@ def written(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) ->
         Wrong: it is no such folder; the trace is another one now.
     """
     place = os.path.join(arguments.trace, "run.json")
-    if arguments.cluster or arguments.nodes is not None or arguments.queues or arguments.set:
-        raise Misused("%s tells the run: neither cluster nor queues nor options go with it" % place)
+    for name in _TOLD:
+        if getattr(arguments, name) not in (None, False, 0, []):
+            raise Misused("%s tells the run: --%s does not go with it" % (place, name.replace("_", "-")))
     with about(place):
         told = load_bytes(_bytes(place))
         try:

@@ -179,6 +179,8 @@ def _used(result: "Result", table: Any, at: Any, edges: Any, middle: Any, label:
     found = []
     for i, (key, said) in enumerate(kinds if not label else kinds[:1]):
         mean = charts.mean_over(at, table[key].to_numpy(), edges) / result.capacity[key]
+        if i > 0 and not mean.any():  # nobody asked for any
+            continue
         found.append(charts.Series(label or said, middle, mean, "area" if i == 0 and not label else "line"))
     return found
 
@@ -193,6 +195,8 @@ def _distributions(result: "Result") -> str:
     there = numpy.isfinite(wait)
     if not there.any():
         return ""
+    if not wait[there].max() > 0:
+        return _section("Waits", "<p>Nobody waited.</p>")
     codes, words = ranked(result, "queue")
     values, shown = {"all jobs": wait[there]}, [charts.PLAIN]
     if 1 < len(words) <= 8:
@@ -208,7 +212,7 @@ def _distributions(result: "Result") -> str:
 def _worst(result: "Result", count: int) -> str:
     listed = worst(result, count)
     if not listed:
-        return _section("Longest waits", "<p>Nobody waited.</p>")
+        return ""
     note = "The reason is that of half way through the wait; of those that still wait, of the end."
     return _section("Longest waits, and why", tables.waited(result, listed), note=note)
 
@@ -234,8 +238,8 @@ def _gantt(result: "Result", title: str, among: Mapping[str, "Result"]) -> List[
     what = "devices" if has_gpus(result) else "cores"
     drawn = charts.gantt(boxes, result.names, end - begin, "who was where")
     said = words if 1 < len(words) <= 10 else []
-    note = "%s %s of %s nodes, a lane each; coloured by %s. What is blank was free." % (
-        number(shown.total), what, number(len(shown.nodes)), by)
+    note = "%s %s of %s nodes, a lane each; coloured by %s%s. What is blank was free." % (
+        number(shown.total), what, number(len(shown.nodes)), by, "" if len(words) <= 10 else " (of %s, colours repeat)" % number(len(words)))
     return [_section(title, drawn, charts.legend(said) if said else "", note=note)]
 
 

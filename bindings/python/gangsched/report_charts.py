@@ -258,13 +258,14 @@ def _box(frame: _Frame, boxes: Boxes, i: int, names: Sequence[str], last_s: floa
 def _nodes(frame: _Frame, boxes: Boxes) -> None:
     """Names of nodes, as many as there is room for, and lines between them."""
     room = frame.high / max(len(boxes.nodes), 1)
-    every = max(1, -(-11 // max(int(room), 1)))
+    free = 0.0
     for i, (name, (low, high)) in enumerate(boxes.nodes.items()):
         y = frame.y(1 - low / boxes.lanes)
         if i and room >= 6:
             frame.out.append('<path class="grid" d="M%g %gH%g"/>' % (frame.x(0), y, frame.x(1)))
-        if i % every == 0:
-            middle = (y + frame.y(1 - high / boxes.lanes)) / 2 if every == 1 else y + 4
+        middle = (y + frame.y(1 - high / boxes.lanes)) / 2
+        if middle >= free:
+            free = middle + 11
             short = name if len(name) <= 14 else name[:13] + "…"
             frame.out.append('<text x="%d" y="%g" text-anchor="end">%s</text>' % (frame.left - 6, middle + 4, escape(short)))
     x0, y0 = frame.x(0), frame.y(0)

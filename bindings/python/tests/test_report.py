@@ -131,17 +131,21 @@ def test_running_again_goes_by_all_that_was_done(cluster):
 
 
 def test_names_are_only_names():
-    jobs = jobs_of(40, user=HOSTILE, queue=HOSTILE)
+    jobs = [{**job, "user": "%s%d" % (HOSTILE, i % 2), "queue": "%s%d" % (HOSTILE, i % 3)} for i, job in enumerate(jobs_of(40))]
     jobs[20]["job"] = HOSTILE
-    with gs.Cluster([{"name": HOSTILE, "gpus": 8, "gpu_model": HOSTILE, "cpus": 8}]) as made:
-        result = gs.simulate(made, gs.Trace(jobs), [{"name": HOSTILE}])
+    node = {"name": HOSTILE, "gpus": 8, "gpu_model": HOSTILE, "cpus": 8, "topology": {HOSTILE: "r"}, "amounts": {HOSTILE: 5}}
+    with gs.Cluster([node], levels=[HOSTILE], kinds=[{"name": HOSTILE}]) as made:
+        tree = [{"name": "%s%d" % (HOSTILE, i), "limit": {"gpu": 8, HOSTILE: 5}, "cells": [{"level": HOSTILE, "count": 1}]} for i in range(3)]
+        result = gs.simulate(made, gs.Trace(jobs), tree, default_queue=HOSTILE + "0", policy=lambda view: view.run_s)
+        result.interrupted = True
         for options in ({}, {"title": HOSTILE, "command": HOSTILE, "worst_waits": 40}):
             content = report.html(result, **options)
             assert "<script" not in content and HOSTILE not in content
             page = Page(content)
-            assert HOSTILE in "".join(page.text) and page.tags.isdisjoint({"script", "b>"})
+            assert HOSTILE in "".join(page.text) and page.tags.isdisjoint({"script", "lambda"})
         content = report.html({HOSTILE: result, "other": result})
-        assert "<script" not in content and HOSTILE in "".join(Page(content).text)
+        page = Page(content)
+        assert "<script" not in content and HOSTILE in "".join(page.text) and "lambda" not in page.tags
 
 
 def test_results_are_put_beside_each_other(cluster):
@@ -276,3 +280,16 @@ def test_means_over_time_keep_the_area():
 def test_spans_of_time_read_well():
     said = [report.span(seconds) for seconds in (0, 0.25, 59, 60, 5400, 86400, 1e7, float("nan"), None)]
     assert said == ["0 s", "0.25 s", "59 s", "1 min", "1.50 h", "1 d", "116 d", "–", "–"]
+
+
+def test_names_of_nodes_do_not_lie_on_each_other():
+    with gs.Cluster([{"name": "n%d" % i, "gpus": 1 + i % 2 * 7, "cpus": 8} for i in range(90)]) as made:
+        content = report.html(gs.simulate(made, gs.Trace(jobs_of(90, run_s=500, queue="a"))))
+    drawing = content[content.index("who was where") :]
+    heights = [float(y) for y in re.findall(r'<text x="90" y="([\d.]+)" text-anchor="end">n\d+<', drawing)]
+    assert len(heights) > 30 and min(b - a for a, b in zip(heights, heights[1:])) >= 10.9
+
+
+def test_nobody_waited():
+    text = " ".join(page_of(gs.simulate(gs.Cluster.uniform(9), gs.Trace(jobs_of(9)))).text)
+    assert "Nobody waited" in text and "Longest waits" not in text and "memory" not in text.split("Queue length")[0].split("Utilisation")[-1]
