@@ -106,7 +106,9 @@ enum {
 /** Options; zero means the default. */
 struct gang_sim_opts {
     size_t size;                      /**< sizeof(struct gang_sim_opts) */
-    const struct gang_sched_opts *sched; /**< NULL: all defaults; its allocator is used for the simulation, too */
+    /** Its allocator is used for the simulation, too. NULL: all defaults, but gangs are not moved to make room for others
+     *  (max_moves -1): that would cost nothing here unless restart_ns says what it costs */
+    const struct gang_sched_opts *sched;
     /** The tree; none: one queue "default" that takes all, in the order of submission */
     const struct gang_queue_spec *queues;
     size_t queue_count;
@@ -467,8 +469,8 @@ struct gang_sim_stats {
     /** max(1, jct over max(run time, tau)) (Feitelson et al. 1997) */
     struct gang_sim_spread bounded_slowdown;
     double makespan_s;   /**< from the first submission to the last end */
-    /** Used over what was up, integrated from the first submission that counts to the last one that does; to the last end
-     *  where these are the same instant */
+    /** Used over what was up, integrated from the first submission that counts to the last end; with cool_down_ns: to the
+     *  last submission that counts */
     double cpu_utilisation, memory_utilisation, gpu_utilisation;
     double goodput;      /**< of what was used, GPU-time (without GPUs: core-time), so much was work that counted: not lost, not a restart */
     int64_t preemptions; /**< over all jobs */
@@ -494,7 +496,7 @@ struct gang_sim_stats {
 GANG_API gang_result gang_sim_get_stats(const gang_sim *sim, const struct gang_sim_stats_opts *opts,
                                         struct gang_sim_stats *stats) GANG_MUST_CHECK;
 
-/** The same as one JSON object, with "queues" and "gpu_models" by name beside. @param indent spaces a level, 0: one line.
+/** The same as one JSON object, with "queues" and "gpu_models" by name beside, which count from the beginning to now. @param indent spaces a level, 0: one line.
  *  @return also GANG_EIO. Owner. */
 GANG_API gang_result gang_sim_write_summary(const gang_sim *sim, const struct gang_sim_stats_opts *opts, int32_t indent,
                                             gang_write_fn write, void *user) GANG_MUST_CHECK;

@@ -120,10 +120,13 @@ static gang_result set_queues(gang_sim *sim, struct gang_error *error)
 
 static gang_result open_sim(gang_sim *sim, struct gang_error *error)
 {
+    struct gang_sched_opts still = GANG_SCHED_OPTS_INIT;
     gang_result r = gang_worker_new(sim->cluster, &sim->worker);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "%s", gang_strerror(r));
-    r = gang_sched_new(sim->cluster, sim->opts.sched, &gang__sim_host_ops, sim, &sim->sched, error);
+    still.max_moves = -1;
+    r = gang_sched_new(sim->cluster, sim->opts.sched ? sim->opts.sched : &still,
+                       &gang__sim_host_ops, sim, &sim->sched, error);
     if (r == GANG_OK)
         r = set_queues(sim, error);
     return r;

@@ -185,7 +185,7 @@ static double over(double part, double whole)
     return whole > 0 ? part / whole : 0;
 }
 
-/* What was used between the first and the last submission that count. */
+/* What was used from the first submission that counts to the last end, or that of the last one that counts. */
 static void add_usage(const struct gather *g, struct gang_sim_stats *s)
 {
     const gang_sim *sim = g->sim;
@@ -203,7 +203,7 @@ static void add_usage(const struct gather *g, struct gang_sim_stats *s)
         return;
     const struct gang__sim_area *a = &sim->at_submit[first - sim->job];
     const struct gang__sim_area now = gang__sim_area(sim), *b = &sim->at_submit[last - sim->job];
-    if (first->submit_ns == last->submit_ns)
+    if (g->opts.cool_down_ns == 0)
         b = sim->over ? &sim->at_last_end : &now;
     s->cpu_utilisation = over(b->cpu - a->cpu, b->cpu_all - a->cpu_all);
     s->memory_utilisation = over(b->memory - a->memory, b->memory_all - a->memory_all);

@@ -120,6 +120,7 @@ def fill(
         InvalidArgument, OutOfRange: with the name of the option as path.
     """
     opts, sched = new("gang_sim_opts"), new("gang_sched_opts")
+    sched.max_moves = -1  # nobody is moved unless that is asked for, as in C without gang_sched_opts
     unknown = sorted(set(options) - NAMES)
     if unknown:
         raise InvalidArgument("there is no option '%s'" % unknown[0], path=unknown[0])
