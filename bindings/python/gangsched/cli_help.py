@@ -74,7 +74,7 @@ numbers:
   wait                from submission to the first start
   completion time     from submission to the end
   bounded slowdown    max(1, completion time over max(run time, 10 s))
-  utilisation         used over what was up, from the first submission to the last one
+  utilisation         used over what was up, from the first submission to the last end
 
 """ + _SET + "\n\n" + _STATUS
 

@@ -59,7 +59,7 @@ DEFINED: Tuple[Tuple[Tuple[str, ...], str, Any, str], ...] = (
     (("bounded_slowdown",), "bounded slowdown", number,
      "max(1, completion time over max(run time, 10 s)) (Feitelson et al. 1997)"),
     (("makespan_s",), "makespan", span, "from the first submission to the last end"),
-    (("gpu_utilisation",), "GPU utilisation", part, "used over what was up, from the first submission to the last one"),
+    (("gpu_utilisation",), "GPU utilisation", part, "used over what was up, from the first submission to the last end"),
     (("cpu_utilisation",), "CPU utilisation", part, "the same of cores"),
     (("memory_utilisation",), "memory utilisation", part, "the same of memory"),
     (("fragmentation",), "fragmentation", part, "of the GPUs that are free, those on nodes where some are taken; mean over time"),
