@@ -3,7 +3,7 @@
 
 import itertools
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Union
 
 from .errors import InvalidArgument
@@ -204,7 +204,7 @@ def sweep(
         elif isinstance(executor, int) and not isinstance(executor, bool):
             values = _in_processes(fn, params, executor, step)
         elif hasattr(executor, "submit"):
-            values = _gather([_submit(executor, fn, one) for one in params], step)
+            values = _gather(executor, [_submit(executor, fn, one) for one in params], step)
         else:
             raise InvalidArgument("executor is None, a number of processes, or what has submit()")
     return Sweep(params, values)
@@ -222,7 +222,17 @@ def _call(fn: Callable[..., Any], params: Mapping[str, Any]) -> Any:
     return fn(**params)
 
 
-def _gather(futures: List[Any], step: Callable[[], None]) -> List[Any]:
+def _cancel(executor: Any, futures: List[Any]) -> None:
+    for future in futures:
+        future.cancel()
+    if isinstance(executor, ProcessPoolExecutor):
+        # Before 3.11.4 a pool whose last calls were cancelled is never shut down: it waits for one that is not.
+        # https://github.com/python/cpython/issues/94440
+        with suppress(RuntimeError):
+            executor.submit(int)
+
+
+def _gather(executor: Any, futures: List[Any], step: Callable[[], None]) -> List[Any]:
     values: List[Any] = []
     futures.reverse()
     try:
@@ -233,8 +243,7 @@ def _gather(futures: List[Any], step: Callable[[], None]) -> List[Any]:
             futures.pop()
             step()
     except BaseException:
-        for future in futures:
-            future.cancel()
+        _cancel(executor, futures)
         raise
     return values
 
@@ -259,8 +268,7 @@ def _in_processes(
                         if last:
                             raise
             except BaseException:
-                for future in futures.values():
-                    future.cancel()
+                _cancel(pool, list(futures.values()))
                 raise
         if len(found) == len(params):
             break

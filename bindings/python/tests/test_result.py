@@ -8,6 +8,8 @@ import json
 import math
 import os
 import pickle
+import subprocess
+import sys
 import time
 
 import pytest
@@ -269,6 +271,20 @@ def test_a_sweep_is_the_same_everywhere(executor):
         assert len(found) == 6 and found.values[5]["sum"] == 23
         with pytest.raises(KeyError, match="three"):
             gs.sweep(fail_at, {"x": range(6)}, executor=where)
+
+
+def test_a_pool_can_be_shut_down_after_its_last_call_was_cancelled():
+    # cpython issue 94440: it would wait for ever.
+    code = """
+import concurrent.futures
+from gangsched import sweeps
+for _ in range(10):
+    pool = concurrent.futures.ProcessPoolExecutor(1)
+    pool.submit(int).result()
+    sweeps._cancel(pool, [pool.submit(int)])
+    pool.shutdown(wait=True)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_a_process_that_dies_costs_nothing_but_time(tmp_path):
