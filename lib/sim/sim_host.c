@@ -102,8 +102,11 @@ static int32_t on_state(const struct gang_event *e, void *user)
     gang__sim_touch(sim, (size_t)e->cookie);
     if (was == e->state || j->stage != GANG__SIM_KNOWN)
         return 0;
+    /* Plain starts and ends, which most are, say nothing that is not known, or is not looked up afterwards. */
+    bool plain = !sim->ops.event && ((e->state == GANG_JOB_ENDED && e->end != GANG_END_PREEMPTED) ||
+                                     (was == GANG_JOB_PENDING && e->state == GANG_JOB_RUNNING));
     struct gang_job_info info = {.size = sizeof(info)};
-    if (gang_job_get(sim->sched, e->job, &info) == GANG_OK) {
+    if (!plain && gang_job_get(sim->sched, e->job, &info) == GANG_OK) {
         j->preemptions = (uint32_t)info.preemptions;
         j->has = info.tasks;
     }
