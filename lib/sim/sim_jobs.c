@@ -75,6 +75,7 @@ const char *gang__sim_name(const gang_sim *sim, const struct gang__sim_job *j, c
 
 void gang__sim_activate(gang_sim *sim, size_t index)
 {
+    sim->disorder += sim->actives && sim->active[sim->actives - 1] > index;
     sim->active[sim->actives++] = (uint32_t)index; /* there is room: gang__sim_room_to_come() */
     struct gang__sim_job *j = &sim->job[index];
     j->active = (uint32_t)sim->actives;
@@ -88,6 +89,7 @@ void gang__sim_deactivate(gang_sim *sim, size_t index)
     if (!at)
         return;
     uint32_t last = sim->active[--sim->actives];
+    sim->disorder += at - 1 != sim->actives;
     sim->active[at - 1] = last;
     sim->job[last].active = at;
     sim->job[index].active = 0;

@@ -66,6 +66,25 @@ static int by_index(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* A few that are out of place are put there one by one. */
+static void put_in_order(gang_sim *sim)
+{
+    enum { FEW = 16 };
+    uint32_t *a = sim->active;
+    if (sim->disorder > FEW)
+        qsort(a, sim->actives, sizeof(*a), by_index);
+    for (size_t i = 1; i < sim->actives && sim->disorder > 0; i++) {
+        uint32_t x = a[i];
+        size_t at = i;
+        for (; at > 0 && a[at - 1] > x; at--)
+            a[at] = a[at - 1];
+        a[at] = x;
+    }
+    for (size_t i = 0; i < sim->actives && sim->disorder > 0; i++)
+        sim->job[a[i]].active = (uint32_t)i + 1;
+    sim->disorder = 0;
+}
+
 static bool make_room(gang_sim *sim)
 {
     size_t n = sim->actives, room = sim->view_room;
@@ -97,10 +116,9 @@ static struct gang_sim_view look(gang_sim *sim)
     int64_t *c[COLUMNS];
     for (size_t i = 0; i < COLUMNS; i++)
         c[i] = sim->view + i * room;
-    qsort(sim->active, sim->actives, sizeof(*sim->active), by_index);
+    put_in_order(sim);
     for (size_t i = 0; i < sim->actives; i++) {
         struct gang__sim_job *j = &sim->job[sim->active[i]];
-        j->active = (uint32_t)i + 1;
         if (j->done_ns != GANG_TRACE_UNKNOWN)
             continue; /* it has ended, and the scheduler is about to hear of it */
         gang__sim_progress(sim, j);

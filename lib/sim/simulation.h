@@ -164,6 +164,7 @@ struct gang_sim {
     size_t jobs, job_room;
     uint32_t touched; /* index + 1 of the first to be settled */
     uint32_t *active; /* jobs that wait or run */
+    size_t disorder;  /* so many of them may not be in the order of their index */
     size_t actives, active_room;
     int64_t pending, runs_now, suspended, over;
     uint64_t begun;
