@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
 
+#include "gangsched/arrivals.h"
 #include "gangsched/cli.h"
 #include "gangsched/openb.h"
-#include "gangsched/arrivals.h"
 
 #include <errno.h>
 #include <inttypes.h>

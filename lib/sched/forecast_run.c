@@ -3,6 +3,7 @@
  * has due. Its host is this file: it accepts all starts, and lets go at once of who is asked to stop. */
 #include <string.h>
 
+#include "base/draw.h"
 #include "sched/forecast_in.h"
 
 /* ---- when jobs end --------------------------------------------------------------------------- */
@@ -90,21 +91,9 @@ static int64_t next_end(const struct gang__ahead_run *run)
 
 /* ---- how long it runs ------------------------------------------------------------------------ */
 
-/* The finalizer of splitmix64 (Steele, Lea and Flood, OOPSLA 2014). */
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 static uint64_t draw_of(const struct gang__ahead_run *run, gang_job_id job, uint64_t attempt)
 {
-    const uint64_t step = UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t x = mix(run->f->opts.seed + step);
-    x = mix(x + step * ((uint64_t)run->sample + 1));
-    x = mix(x + step * job);
-    return mix(x + step * attempt);
+    return gang__draw(run->f->opts.seed, (uint64_t)run->sample + 1, job, attempt);
 }
 
 /* Of a run that has lasted `ran_ns` already. 0: it is not known. -1: it should have ended. */

@@ -23,7 +23,7 @@ struct gang__column {
     uint32_t uses;      /* of gangs in the matrix, in any row */
     uint32_t leaving;   /* of these, by such as let go: nobody new comes before they have */
     uint32_t doomed;    /* of these, by victims in the plan that is being made */
-    uint32_t occupies;  /* in the timeline of planned starts: the number there and 1; 0: it is not */
+    uint32_t occupies; /* in the timeline of planned starts: the number there and 1; 0: it is not */
     uint32_t words;
     /* Of each word of its cell: what there is, what a row leaves, what those that run leave. Only what takes turns
      * counts. */

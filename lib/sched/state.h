@@ -449,8 +449,8 @@ struct gang_sched {
     struct gang__reserves *reserves;         /* NULL: there never were any */
     _Atomic(struct gang__tickets *) tickets; /* reservations as submitters see them; NULL: none */
     uint32_t reserve_count;
-    const gang_sched *like; /* while jobs of a copy enter it: the original; else NULL */
-    bool reserving; /* one is being placed */
+    const gang_sched *like;        /* while jobs of a copy enter it: the original; else NULL */
+    bool reserving;                /* one is being placed */
     struct gang__matrix *matrices; /* of queues that slice, made with their first gang */
     struct gang__names sliced;     /* gangs in them, by allocation */
     bool slices_moved;             /* something happened by which somebody may run */
@@ -708,7 +708,7 @@ gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__unit *u, boo
  * them is not. Those that came since go into it (false: out of memory); it is made anew, with none. */
 bool gang__slice_occupy(gang_sched *s);
 void gang__slice_vacate(gang_sched *s);
-bool gang__slice_occupied(const gang_sched *s); /* are all there? */
+bool gang__slice_occupied(const gang_sched *s);                      /* are all there? */
 uint32_t gang__slice_lent(const gang_sched *s, gang_alloc_id alloc); /* GANG__LEND_*; 0: nothing */
 bool gang__slice_has_node(const gang_sched *s, gang_node_id node);
 /* Its row, from 1, or 0; how many there are, and when it has its turn, if nothing changes (0: now). */

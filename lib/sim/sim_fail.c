@@ -3,26 +3,15 @@
  * does changes nothing for the others. */
 #include <math.h>
 
+#include "base/draw.h"
 #include "base/wide.h"
 #include "sim/simulation.h"
 
 enum { OF_NODE = 1, OF_TASKS = 2, OF_VICTIM = 3 };
 
-/* The finalizer of splitmix64 (Steele, Lea and Flood, OOPSLA 2014). */
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
 static uint64_t draw(const gang_sim *sim, uint64_t stream, uint64_t who, uint64_t number)
 {
-    const uint64_t step = UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t x = mix(sim->opts.seed + step);
-    x = mix(x + step * stream);
-    x = mix(x + step * (who + 1));
-    return mix(x + step * (number + 1));
+    return gang__draw(sim->opts.seed, stream, who + 1, number + 1);
 }
 
 /* -ln(u) of 0 < u < 1, by operations that are the same on all machines (the library's logarithm is not): u is
@@ -129,7 +118,8 @@ gang_result gang__sim_node_event(gang_sim *sim, const struct gang__sim_entry *e)
     size_t node = (size_t)e->who;
     if (e->class == GANG__SIM_NODE_FAIL)
         return fails(sim, node);
-    if (sim->node[node].lost_in == (uint64_t)sim->runs + 1) { /* it is down first, for the scheduler, too */
+    if (sim->node[node].lost_in ==
+        (uint64_t)sim->runs + 1) { /* it is down first, for the scheduler, too */
         struct gang__sim_entry later = *e;
         later.at_ns = from_now(sim, sim->opts.pass_ns > 0 ? sim->opts.pass_ns : 1);
         return gang__sim_put(sim, later) ? GANG_OK : GANG_ENOMEM;
