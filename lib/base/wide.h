@@ -35,7 +35,7 @@ static inline int64_t gang__least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* a + b of numbers >= 0; INT64_MAX if it is more. */
+/* a + b of any a and b >= 0; INT64_MAX if it is more. */
 static inline int64_t gang__add_sat(int64_t a, int64_t b)
 {
     return a > INT64_MAX - b ? INT64_MAX : a + b;

@@ -299,8 +299,7 @@ gang_result gang__forecast_ahead(struct gang__ahead_run *run)
 {
     const struct gang_forecast_opts *o = &run->f->opts;
     int64_t now = o->now_ns > run->s->now_ns ? o->now_ns : run->s->now_ns;
-    int64_t end = o->horizon_ns ? gang__add_sat(now > 0 ? now : 0, o->horizon_ns) : INT64_MAX;
-    end = o->horizon_ns && now < 0 ? now + o->horizon_ns : end;
+    int64_t end = o->horizon_ns ? gang__add_sat(now, o->horizon_ns) : INT64_MAX;
     struct round round = {0, 0, 0};
     gang_result r = GANG_OK;
     int64_t events = 0;

@@ -69,23 +69,16 @@ static gang_result take_opts(gang_sim *sim, const struct gang_sim_opts *opts,
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
-static struct gang_queue_spec only_queue(const gang_sim *sim)
-{
-    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
-    q.name = "default";
-    q.order = sim->opts.policy == GANG_SIM_POLICY_QUEUES && !sim->ops.score ? GANG_ORDER_FIFO
-                                                                            : GANG_ORDER_PRIORITY;
-    return q;
-}
-
 /* The caller's, with what the options say of all. Jobs of a policy are in its order. */
 static gang_result set_queues(gang_sim *sim, struct gang_error *error)
 {
     const struct gang_sim_opts *o = &sim->opts;
-    struct gang_queue_spec only = only_queue(sim);
+    struct gang_queue_spec only = GANG_QUEUE_SPEC_INIT;
     size_t count = o->queue_count ? o->queue_count : 1;
     struct gang_queue_spec *q = gang__zalloc(&sim->mem, count, sizeof(*q));
     gang_result r = q ? GANG_OK : gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    only.name = "default";
+    only.order = GANG_ORDER_FIFO;
     for (size_t i = 0; i < count && r == GANG_OK; i++) {
         const struct gang_queue_spec *from = o->queue_count ? &o->queues[i] : &only;
         r = gang__struct_in(&q[i], sizeof(q[i]), sizeof(q[i]), from, from->size);
@@ -246,15 +239,9 @@ gang_result gang_sim_get_info(const gang_sim *sim, struct gang_sim_info *info)
 static struct gang__sim_job up_to_now(const gang_sim *sim, size_t index)
 {
     struct gang__sim_job j = sim->job[index];
-    int64_t ns = sim->now_ns - j.since_ns;
-    if (j.stage != GANG__SIM_KNOWN || ns <= 0 || j.done_ns != GANG_TRACE_UNKNOWN)
-        return j;
-    if (j.state == GANG_JOB_RUNNING || j.state == GANG_JOB_STOPPING)
-        j.ran_ns += ns;
-    else if (j.state == GANG_JOB_SUSPENDED)
-        j.suspended_ns += ns;
-    else
-        j.wait_ns += ns;
+    int64_t ns = gang__sim_since(sim, &j);
+    if (ns > 0)
+        gang__sim_book(&j, ns);
     return j;
 }
 

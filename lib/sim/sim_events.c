@@ -39,7 +39,8 @@ struct gang__sim_entry gang__sim_take(gang_sim *sim)
     return first;
 }
 
-bool gang__sim_counts(const gang_sim *sim, const struct gang__sim_entry *e)
+/* Is it still to come? */
+static bool counts(const gang_sim *sim, const struct gang__sim_entry *e)
 {
     if (e->class > GANG__SIM_TASK_FAIL)
         return true;
@@ -49,7 +50,7 @@ bool gang__sim_counts(const gang_sim *sim, const struct gang__sim_entry *e)
 
 int64_t gang__sim_first(gang_sim *sim)
 {
-    while (sim->heaped && !gang__sim_counts(sim, &sim->heap[0]))
+    while (sim->heaped && !counts(sim, &sim->heap[0]))
         gang__sim_take(sim);
     return sim->heaped ? sim->heap[0].at_ns : INT64_MAX;
 }

@@ -33,11 +33,6 @@ static int64_t exponential(uint64_t random, double mean_ns)
     return ns < 1 ? 1 : ns > 9e18 ? INT64_MAX : (int64_t)ns;
 }
 
-static int64_t from_now(const gang_sim *sim, int64_t ns)
-{
-    return sim->now_ns > 0 ? gang__add_sat(sim->now_ns, ns) : sim->now_ns + ns;
-}
-
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
 static bool expect_failure(gang_sim *sim, size_t node)
@@ -46,7 +41,7 @@ static bool expect_failure(gang_sim *sim, size_t node)
     if (sim->opts.node_mtbf_ns <= 0)
         return true;
     uint64_t random = draw(sim, OF_NODE, node, n->failures);
-    int64_t at = from_now(sim, exponential(random, (double)sim->opts.node_mtbf_ns));
+    int64_t at = gang__add_sat(sim->now_ns, exponential(random, (double)sim->opts.node_mtbf_ns));
     if (!gang__sim_put(sim, (struct gang__sim_entry){at, node, GANG__SIM_NODE_FAIL, 0, node}))
         return false;
     n->failures++;
@@ -72,7 +67,7 @@ static void lose(gang_sim *sim, size_t node)
         if (!hit || j->done_ns != GANG_TRACE_UNKNOWN)
             continue;
         gang__sim_progress(sim, j);
-        gang__sim_rewind(sim, j);
+        gang__sim_rewind(j);
         j->failures++;
         gang__sim_touch(sim, sim->active[i]);
     }
@@ -106,7 +101,8 @@ static gang_result fails(gang_sim *sim, size_t node)
     if (!n->up)
         return expect_failure(sim, node) ? GANG_OK : GANG_ENOMEM;
     double mean = sim->opts.node_repair_ns > 0 ? (double)sim->opts.node_repair_ns : 3600e9;
-    int64_t at = from_now(sim, exponential(draw(sim, OF_NODE, node, n->failures), mean));
+    int64_t at =
+        gang__add_sat(sim->now_ns, exponential(draw(sim, OF_NODE, node, n->failures), mean));
     if (!gang__sim_put(sim, (struct gang__sim_entry){at, node, GANG__SIM_NODE_REPAIR, 0, node}))
         return GANG_ENOMEM;
     n->failures++;
@@ -121,7 +117,7 @@ gang_result gang__sim_node_event(gang_sim *sim, const struct gang__sim_entry *e)
     if (sim->node[node].lost_in ==
         (uint64_t)sim->runs + 1) { /* it is down first, for the scheduler, too */
         struct gang__sim_entry later = *e;
-        later.at_ns = from_now(sim, sim->opts.pass_ns > 0 ? sim->opts.pass_ns : 1);
+        later.at_ns = gang__add_sat(sim->now_ns, sim->opts.pass_ns > 0 ? sim->opts.pass_ns : 1);
         return gang__sim_put(sim, later) ? GANG_OK : GANG_ENOMEM;
     }
     if (e->class == GANG__SIM_NODE_SET)
@@ -139,7 +135,8 @@ int64_t gang__sim_task_failure(gang_sim *sim, size_t index)
     if (sim->opts.task_mtbf_ns <= 0 || j->has <= 0)
         return INT64_MAX;
     uint64_t random = draw(sim, OF_TASKS, index, j->epoch);
-    return from_now(sim, exponential(random, (double)sim->opts.task_mtbf_ns / (double)j->has));
+    return gang__add_sat(sim->now_ns,
+                         exponential(random, (double)sim->opts.task_mtbf_ns / (double)j->has));
 }
 
 struct pick {
@@ -165,7 +162,7 @@ gang_result gang__sim_task_fails(gang_sim *sim, size_t index)
     if (r != GANG_OK)
         return r == GANG_ENOMEM ? r : GANG_OK;
     gang__sim_progress(sim, j);
-    gang__sim_rewind(sim, j);
+    gang__sim_rewind(j);
     j->failures++;
     sim->dirty = true;
     gang__sim_touch(sim, index);

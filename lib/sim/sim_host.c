@@ -2,11 +2,11 @@
 /* What the scheduler says to its host, and what that means for a job. Nothing is allocated here. */
 #include "sim/simulation.h"
 
-int32_t gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
-                       const char *text)
+void gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
+                    const char *text)
 {
     if (!sim->ops.event)
-        return 0;
+        return;
     struct gang_sim_event e = {.size = sizeof(e),
                                .what = what,
                                .now_ns = sim->now_ns,
@@ -22,13 +22,9 @@ int32_t gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id n
         if (j->id != GANG_ID_NONE && j->stage == GANG__SIM_KNOWN)
             e.alloc = gang_job_alloc(sim->sched, j->id, 0);
     }
-    bool inside = sim->in_callback;
-    sim->in_callback = true;
     int32_t stop = sim->ops.event(&e, sim->user);
-    sim->in_callback = inside;
     if (stop && !sim->stop)
         sim->stop = stop;
-    return stop;
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */
@@ -42,7 +38,7 @@ static int64_t *count_of(gang_sim *sim, int32_t state)
 
 static void ended(gang_sim *sim, struct gang__sim_job *j, int32_t end)
 {
-    gang__sim_halt(sim, j);
+    gang__sim_halt(j);
     j->stage = GANG__SIM_OVER;
     if (end == GANG_END_TIMEOUT && j->left_ns == 0)
         end = GANG_END_SUCCESS; /* its limit was its run time */
@@ -76,7 +72,7 @@ static void change(gang_sim *sim, struct gang__sim_job *j, const struct gang_eve
         gang__sim_displaced(sim, j);
     } else {
         j->unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
-        gang__sim_halt(sim, j);
+        gang__sim_halt(j);
     }
 }
 

@@ -253,8 +253,7 @@ gang_result gang_sim_add_trace(gang_sim *sim, gang_trace *trace, int64_t shift_n
     }
     if (!put_in_order(sim, count))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    sim->source[sim->sources++] =
-        (struct gang__sim_source){.trace = trace, .first = sim->jobs, .shift_ns = shift_ns};
+    sim->source[sim->sources++] = (struct gang__sim_source){.trace = trace};
     sim->jobs += count;
     return GANG_OK;
 }
@@ -382,7 +381,7 @@ gang_result gang_sim_submit(gang_sim *sim, const struct gang_job_spec *spec, int
         return r;
     }
     sim->job[sim->jobs] = j;
-    sim->source[sim->sources++] = (struct gang__sim_source){.name = name, .first = sim->jobs};
+    sim->source[sim->sources++] = (struct gang__sim_source){.name = name};
     if (index)
         *index = sim->jobs;
     sim->jobs++;

@@ -173,12 +173,8 @@ void gang__sim_watch(gang_sim *sim, const struct gang__sim_job *j)
 
 static int32_t score(gang_sim *sim, const struct gang_sim_view *v)
 {
-    if (sim->ops.score) {
-        sim->in_callback = true;
-        int32_t r = sim->ops.score(v, sim->score, sim->user);
-        sim->in_callback = false;
-        return r;
-    }
+    if (sim->ops.score)
+        return sim->ops.score(v, sim->score, sim->user);
     for (size_t i = 0; i < v->count; i++) {
         const struct gang__sim_job *j = &sim->job[v->index[i]];
         sim->score[i] =

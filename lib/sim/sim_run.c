@@ -10,7 +10,7 @@ struct bounds {
     int64_t told;   /* events when op go_on was asked */
 };
 
-static int64_t round_up(int64_t at_ns, int64_t tick_ns)
+int64_t gang__sim_round_up(int64_t at_ns, int64_t tick_ns)
 {
     if (tick_ns <= 0 || at_ns % tick_ns == 0)
         return at_ns;
@@ -24,7 +24,8 @@ static int64_t next_arrival(const gang_sim *sim)
 {
     if (sim->arrival == sim->orders)
         return INT64_MAX;
-    int64_t at = round_up(sim->job[sim->order[sim->arrival]].submit_ns, sim->opts.tick_ns);
+    int64_t at =
+        gang__sim_round_up(sim->job[sim->order[sim->arrival]].submit_ns, sim->opts.tick_ns);
     return at > sim->now_ns ? at : sim->now_ns;
 }
 
@@ -34,7 +35,7 @@ static int64_t next_run(const gang_sim *sim)
     int64_t due = sim->dirty ? sim->now_ns : gang_sched_next(sim->sched);
     due = sim->actives ? gang__least(due, sim->decide_ns) : due;
     due = due > sim->now_ns ? due : sim->now_ns;
-    return due == INT64_MAX ? due : round_up(due, sim->opts.pass_ns);
+    return due == INT64_MAX ? due : gang__sim_round_up(due, sim->opts.pass_ns);
 }
 
 /* Nothing that lies ahead lets anybody end or start. */
@@ -95,9 +96,7 @@ static void count(gang_sim *sim, struct bounds *b)
     if (!sim->ops.go_on || sim->events - b->told < b->of.every)
         return;
     b->told = sim->events;
-    sim->in_callback = true;
     int32_t stop = sim->ops.go_on(sim->now_ns, sim->events - b->events, sim->user);
-    sim->in_callback = false;
     sim->stop = sim->stop ? sim->stop : stop;
 }
 
@@ -146,9 +145,7 @@ static gang_result cycle(gang_sim *sim, struct bounds *b)
     gang_result r = gang__sim_decide(sim);
     if (r != GANG_OK)
         return r;
-    sim->in_callback = true;
     r = gang_sched_run(sim->sched, sim->now_ns, NULL, NULL);
-    sim->in_callback = false;
     if (r != GANG_OK)
         return r;
     sim->dirty = false;
@@ -189,10 +186,10 @@ static gang_result one_by_one(gang_sim *sim, struct bounds *b)
 static gang_result begin(gang_sim *sim)
 {
     if (!sim->began) {
-        int64_t first =
-            sim->arrival < sim->orders
-                ? round_up(sim->job[sim->order[sim->arrival]].submit_ns, sim->opts.tick_ns)
-                : INT64_MAX;
+        int64_t first = sim->arrival < sim->orders
+                            ? gang__sim_round_up(sim->job[sim->order[sim->arrival]].submit_ns,
+                                                 sim->opts.tick_ns)
+                            : INT64_MAX;
         sim->now_ns = gang__least(sim->now_ns, first);
         sim->used_until_ns = sim->now_ns;
         sim->began = true;

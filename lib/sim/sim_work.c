@@ -23,22 +23,34 @@ static void work(const gang_sim *sim, struct gang__sim_job *j, int64_t ns)
         j->unsaved_ns %= every;
 }
 
-void gang__sim_progress(gang_sim *sim, struct gang__sim_job *j)
+int64_t gang__sim_since(const gang_sim *sim, const struct gang__sim_job *j)
 {
+    bool counts = j->stage == GANG__SIM_KNOWN && j->done_ns == GANG_TRACE_UNKNOWN;
     int64_t ns = sim->now_ns - j->since_ns;
-    j->since_ns = sim->now_ns;
-    if (j->stage != GANG__SIM_KNOWN || ns <= 0 || j->done_ns != GANG_TRACE_UNKNOWN)
-        return;
-    if (j->works)
-        work(sim, j, ns);
-    else if (j->state == GANG_JOB_STOPPING)
-        j->lost_ns += ns; /* it saves, and does nothing else */
+    return counts && ns > 0 ? ns : 0;
+}
+
+void gang__sim_book(struct gang__sim_job *j, int64_t ns)
+{
     if (j->state == GANG_JOB_RUNNING || j->state == GANG_JOB_STOPPING)
         j->ran_ns += ns;
     else if (j->state == GANG_JOB_SUSPENDED)
         j->suspended_ns += ns;
     else
         j->wait_ns += ns;
+}
+
+void gang__sim_progress(gang_sim *sim, struct gang__sim_job *j)
+{
+    int64_t ns = gang__sim_since(sim, j);
+    j->since_ns = sim->now_ns;
+    if (ns == 0)
+        return;
+    if (j->works)
+        work(sim, j, ns);
+    else if (j->state == GANG_JOB_STOPPING)
+        j->lost_ns += ns; /* it saves, and does nothing else */
+    gang__sim_book(j, ns);
 }
 
 /* ---- starts and stops ------------------------------------------------------------------------ */
@@ -61,19 +73,18 @@ void gang__sim_begin(gang_sim *sim, struct gang__sim_job *j)
         j->start_ns = sim->now_ns;
 }
 
-void gang__sim_rewind(gang_sim *sim, struct gang__sim_job *j)
+void gang__sim_rewind(struct gang__sim_job *j)
 {
-    (void)sim;
     j->left_ns += j->unsaved_ns;
     j->lost_ns += j->unsaved_ns;
     j->unsaved_ns = 0;
 }
 
 /* It does not work any more; what it holds is another matter. */
-void gang__sim_halt(gang_sim *sim, struct gang__sim_job *j)
+void gang__sim_halt(struct gang__sim_job *j)
 {
     if (j->works && j->unsaved)
-        gang__sim_rewind(sim, j);
+        gang__sim_rewind(j);
     j->works = false;
     j->unsaved_ns = 0; /* saved, or rewound */
 }
@@ -81,7 +92,7 @@ void gang__sim_halt(gang_sim *sim, struct gang__sim_job *j)
 /* It waits again. The restart counts from now on: policies look at what is left of it. */
 void gang__sim_displaced(gang_sim *sim, struct gang__sim_job *j)
 {
-    gang__sim_halt(sim, j);
+    gang__sim_halt(j);
     j->began = ++sim->begun;
     j->ahead_ns = gang__add_sat(j->ahead_ns, restart_of(sim, j));
 }
@@ -122,23 +133,13 @@ static int32_t speed_of(const gang_sim *sim, const struct gang__sim_job *j)
     return (int32_t)(power(part, sim->opts.elastic_milli) * FULL + 0.5);
 }
 
-/* To the next tick. */
-static int64_t at_tick(const gang_sim *sim, int64_t at_ns)
-{
-    int64_t tick = sim->opts.tick_ns;
-    int64_t over = tick > 0 ? at_ns % tick : 0;
-    if (over == 0)
-        return at_ns;
-    return gang__add_sat(at_ns - over, over > 0 ? tick : 0);
-}
-
 static int64_t end_of(const gang_sim *sim, const struct gang__sim_job *j)
 {
     if (j->speed_ppm == 0 && j->left_ns > 0)
         return INT64_MAX;
     int64_t ns = j->left_ns ? gang__mul_div_up(j->left_ns, FULL, j->speed_ppm) : 0;
     ns = gang__add_sat(gang__add_sat(ns, j->ahead_ns), sim->opts.linger_ns);
-    return sim->now_ns > 0 ? gang__add_sat(sim->now_ns, ns) : sim->now_ns + ns;
+    return gang__add_sat(sim->now_ns, ns);
 }
 
 static bool expect(gang_sim *sim, size_t index, uint32_t class, int64_t at_ns)
@@ -157,7 +158,7 @@ static gang_result expect_next(gang_sim *sim, size_t index)
     if (j->works && j->done_ns == GANG_TRACE_UNKNOWN) {
         gang__sim_watch(sim, j);
         int64_t end = end_of(sim, j), fail = gang__sim_task_failure(sim, index);
-        ok = expect(sim, index, GANG__SIM_END, at_tick(sim, end));
+        ok = expect(sim, index, GANG__SIM_END, gang__sim_round_up(end, sim->opts.tick_ns));
         if (ok && fail < end)
             ok = expect(sim, index, GANG__SIM_TASK_FAIL, fail);
     } else if (j->state == GANG_JOB_STOPPING && sim->opts.stop_ns > 0) {

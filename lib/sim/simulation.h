@@ -97,8 +97,6 @@ struct gang__sim_job {
 struct gang__sim_source {
     gang_trace *trace; /* NULL: submitted, and: */
     char *name;        /* of the one job */
-    size_t first;      /* index of its first job */
-    int64_t shift_ns;
 };
 
 /* A word that jobs have in common: a queue, a user, a model. */
@@ -118,7 +116,7 @@ struct gang__sim_node {
     struct gang__name link;
     gang_node_id id;
     int64_t cpu_milli, memory_bytes, gpu_milli;
-    int64_t gpu_used, cpu_used;
+    int64_t gpu_used;
     int32_t model;     /* of gang_sim.models; -1: no GPU */
     uint32_t failures; /* draws taken */
     bool up, seen;
@@ -148,10 +146,9 @@ struct gang_sim {
     struct gang_sim_opts opts;
     struct gang_sim_ops ops;
     void *user;
-    bool running, in_callback;
-    int32_t stop;       /* what a callback returned */
-    int32_t why;        /* the last run returned: GANG_SIM_DONE and its like */
-    gang_result failed; /* in a callback: memory */
+    bool running;
+    int32_t stop; /* what a callback returned */
+    int32_t why;  /* the last run returned: GANG_SIM_DONE and its like */
 
     int64_t now_ns, used_until_ns;
     int64_t first_submit_ns, last_submit_ns, last_end_ns;
@@ -225,26 +222,33 @@ bool gang__sim_room_to_come(gang_sim *sim, size_t more);
 
 bool gang__sim_put(gang_sim *sim, struct gang__sim_entry e);
 struct gang__sim_entry gang__sim_take(gang_sim *sim);
-/* Is it still to come? */
-bool gang__sim_counts(const gang_sim *sim, const struct gang__sim_entry *e);
 /* When the first that counts is; INT64_MAX: there is none. Those that do not count any more go. */
 int64_t gang__sim_first(gang_sim *sim);
 
 /* ---- sim_host.c ---- */
 
 extern const struct gang_host_ops gang__sim_host_ops;
-int32_t gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
-                       const char *text);
+void gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
+                    const char *text);
+
+/* ---- sim_run.c ---- */
+
+/* To the next tick; 0: there are none. */
+int64_t gang__sim_round_up(int64_t at_ns, int64_t tick_ns);
 
 /* ---- sim_work.c ---- */
+
+/* The time since since_ns, if it counts for something; and what it counts for. */
+int64_t gang__sim_since(const gang_sim *sim, const struct gang__sim_job *j);
+void gang__sim_book(struct gang__sim_job *j, int64_t ns);
 
 /* Its work up to now. */
 void gang__sim_progress(gang_sim *sim, struct gang__sim_job *j);
 /* It begins to run, goes on, stops (saved or not), or waits again. */
 void gang__sim_begin(gang_sim *sim, struct gang__sim_job *j);
-void gang__sim_halt(gang_sim *sim, struct gang__sim_job *j);
+void gang__sim_halt(struct gang__sim_job *j);
 void gang__sim_displaced(gang_sim *sim, struct gang__sim_job *j);
-void gang__sim_rewind(gang_sim *sim, struct gang__sim_job *j);
+void gang__sim_rewind(struct gang__sim_job *j);
 void gang__sim_touch(gang_sim *sim, size_t index);
 /* Events and places of those that were touched. */
 gang_result gang__sim_settle(gang_sim *sim);

@@ -258,7 +258,7 @@ def _in_processes(
     for last in (False, True):
         missing = [i for i in range(len(params)) if i not in found]
         with ProcessPoolExecutor(workers) as pool:
-            futures = {i: pool.submit(fn, **params[i]) for i in missing}
+            futures = {i: _submit(pool, fn, params[i]) for i in missing}
             try:
                 for i, future in futures.items():
                     try:
