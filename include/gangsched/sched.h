@@ -527,7 +527,8 @@ enum {
     GANG_TASK_SUCCEEDED = 2, /**< ended well: what it held is given back at once */
     GANG_TASK_FAILED = 3,    /**< ended badly, or was lost */
     GANG_TASK_GONE = 4,      /**< stopped, as asked by shrink, preempt, suspend */
-    /** an elastic task that is not needed: given back at once, if above the minimum */
+    /** an elastic task that is not needed: given back at once, if above the minimum. Of all tasks (NULL): nor does the gang
+     *  get those that it lacks, as long as its target is not set anew */
     GANG_TASK_IDLE = 5
 };
 

@@ -15,6 +15,9 @@
  *   - Asked to stop it saves its work and is gone at once, or after `stop_ns`; one that is killed because its grace was
  *     shorter, or that loses tasks, goes back to its last checkpoint (checkpoint_ns). When it starts again
  *     it needs restart_ns first, and what it still needed of an earlier restart. One that is suspended loses nothing.
+ *   - A job whose groups start after one another (gang_job_spec.group_after: data, training, serving) has work for each of
+ *     its gangs (gang_sim_submit_groups()). Each runs, ends, saves, and goes back on its own; what is counted of the job is said
+ *     where it is counted.
  *   - It may fail by itself (task_mtbf_ns), and so may nodes (node_mtbf_ns, node_repair_ns); what becomes of the
  *     job is its own policy (gang_job_spec.loss; gang_sim_opts.loss for those of a trace).
  *
@@ -165,7 +168,10 @@ enum {
     GANG_SIM_RESUMED = 7,
     GANG_SIM_ENDED = 8,
     GANG_SIM_NODE_DOWN = 9, /**< `node` failed */
-    GANG_SIM_NODE_UP = 10
+    GANG_SIM_NODE_UP = 10,
+    /** a gang (`part`) of a job whose groups wait for each other has done its work; STARTED and STOPPED are then told of
+     *  each gang, too */
+    GANG_SIM_PART_ENDED = 11
 };
 
 /** One event. Valid during the call. */
@@ -182,6 +188,8 @@ struct gang_sim_event {
     int32_t reason;     /**< GANG_REASON_* */
     int32_t reserved0;
     const char *text;   /**< one English line, never NULL */
+    int32_t part;       /**< which gang of the job, as gang_event.part; `alloc` is its own */
+    int32_t reserved1;
 };
 
 /** The jobs that a policy scores: those that wait or run, by index. Arrays of `count`, valid during the call. */
@@ -195,9 +203,9 @@ struct gang_sim_view {
     const int64_t *limit_ns;  /**< 0: none */
     const int64_t *left_ns;   /**< of its work, in truth */
     const int64_t *served_ns; /**< that it has run, all starts together */
-    const int64_t *gpu_milli; /**< of all its tasks */
-    const int64_t *cpu_milli;
-    const int64_t *tasks;
+    const int64_t *gpu_milli; /**< of all its tasks; where groups wait for each other, of those that run or may start now */
+    const int64_t *cpu_milli; /**< likewise */
+    const int64_t *tasks;     /**< all */
     const int64_t *queue;     /**< number of its queue, from 0, as in gang_sim_queue_name() */
     const int64_t *running;   /**< 1: it runs */
 };
@@ -254,14 +262,43 @@ GANG_API gang_result gang_sim_add_trace(gang_sim *sim, gang_trace *trace, int64_
                                         struct gang_error *error) GANG_MUST_CHECK;
 
 /**
- * Submit one job now, with all that gang_job_spec can say; its `cookie` is the simulation's.
- * @param run_ns  how long it runs with all its tasks, >= 0
+ * Submit one job now, with all that gang_job_spec can say but that it runs already (`running`): its wait, what it has done
+ * and what it used would lie before the simulation's clock, and no statistic would be right. Submit it with what is left of
+ * its run time instead. Its `cookie` is the simulation's.
+ * @param run_ns  how long it runs with all its tasks, >= 0; of groups that wait for each other: each gang of them, so that three
+ *   in a row take three times as long. See gang_sim_submit_groups()
  * @param index   receives its index; NULL: not wanted
- * @return as gang_job_submit(); GANG_ERANGE (run_ns); GANG_ENOTSUP (one with group_after, or that runs already);
- *   GANG_EBUSY (called from a callback). Owner.
+ * @return as gang_job_submit(); GANG_ERANGE (run_ns); GANG_ENOTSUP (path "running"; "group_after": in a queue that
+ *   slices); GANG_EBUSY (called from a callback). Owner.
  */
 GANG_API gang_result gang_sim_submit(gang_sim *sim, const struct gang_job_spec *spec, int64_t run_ns, size_t *index,
                                      struct gang_error *error) GANG_MUST_CHECK;
+
+/**
+ * The same, with a run time for each group. Groups that wait for the same groups are one gang (job.h), which runs as long
+ * as the longest of them; so it is with all of a job without group_after. What is counted of a job of several gangs:
+ *   - run_ns: from its start to its end on an idle cluster: the longest way through its gangs, to those with which it is over
+ *     (its chiefs; else its members; else all);
+ *   - start_ns: of the first gang. wait_ns: also between two gangs, as long as none runs. starts: of all gangs. ran_ns: as long
+ *     as some gang runs. lost_ns: of all gangs together;
+ *   - tasks, cpu_milli, memory_bytes, gpu_milli: of all its tasks, though these need not run at the same time. What was used and
+ *     lost is counted gang by gang, finish-time fairness by the largest gang;
+ *   - a gang that is displaced, or loses tasks, goes back by itself; those that have ended stay so. A gang with less than
+ *     all its tasks is slower, and gives up those that it lacks when it ends (GANG_TASK_IDLE).
+ * @code
+ *   const struct gang_group_after after[] = {{1, 0, GANG_AFTER_SUCCESS, 0}}; // "train" after "data"
+ *   const int64_t run_ns[] = {600 * SECOND, 36000 * SECOND};
+ *   job.group_after = after;
+ *   job.group_after_count = 1;
+ *   gang_sim_submit_groups(sim, &job, run_ns, 2, &index, &error);
+ * @endcode
+ * @param run_ns  of each group, >= 0
+ * @param count   gang_job_spec.request.group_count
+ * @return as gang_sim_submit(); GANG_EINVAL (path "run_ns": as many as groups), GANG_ERANGE ("run_ns[1]"). Owner. It, and each event of
+ *   such a job, O(groups and what they wait for).
+ */
+GANG_API gang_result gang_sim_submit_groups(gang_sim *sim, const struct gang_job_spec *spec, const int64_t *run_ns,
+                                            size_t count, size_t *index, struct gang_error *error) GANG_MUST_CHECK;
 
 /** At a time to come (or now, if it has passed) a node gets a state, GANG_NODE_* (model.h): a failure, a drain, an end of
  *  either. What runs on one that goes down is lost. @return GANG_OK; GANG_EINVAL; GANG_ESTALE (no such node);
@@ -408,6 +445,7 @@ struct gang_sim_allocation {
     int64_t memory_bytes;
     int64_t gpu_milli;
     uint64_t gpus;      /**< bit i: device i of the node; devices from 63 on share bit 63 */
+    int64_t part;       /**< which gang of the job; 0, unless groups of it wait for each other */
 };
 
 /** Rows so far, by begin. Those that have ended may be taken away (gang_sim_drop()). Owner. O(1). */

@@ -560,15 +560,17 @@ static void keep_idle(struct gang__unit *u, struct gang__found *f)
         u->has[f->task[i].group]++;
 }
 
-/* It has no work for more tasks than are left: it gets none again until its target is set anew. */
-static bool take_idle(gang_sched *s, struct report *r)
+/* It has no work for more tasks than are left: it gets none again until its target is set anew. If all are idle that is so
+ * at its minimum, too. */
+static bool take_idle(gang_sched *s, struct report *r, bool all)
 {
     struct gang__unit *u = r->unit;
     keep_idle(u, &r->run);
-    if (r->run.count == 0)
+    if (r->run.count == 0 && (!all || u->alloc == GANG_ID_NONE))
         return true;
     if (!give_back(s, u, &r->run))
         return false;
+    gang__turn_leave(s, u);
     count_out(s, u, &r->run, true, GOES);
     gang__books_out(s, u);
     u->target = u->tasks + u->ended;
@@ -610,7 +612,7 @@ static bool take(gang_sched *s, struct report *r, const int64_t *tasks, size_t c
         return false;
     return what == GANG_TASK_SUCCEEDED ? take_succeeded(s, r)
            : what == GANG_TASK_FAILED  ? take_failed(s, r)
-                                       : take_idle(s, r);
+                                       : take_idle(s, r, tasks == NULL);
 }
 
 /* The unit that a report is about. NULL: it has nothing, or something else by now. */

@@ -168,8 +168,10 @@ void gang_sim_free(gang_sim *sim)
         return;
     gang_sched_free(sim->sched);
     gang_worker_free(sim->worker);
-    for (size_t i = 0; i < sim->jobs; i++)
+    for (size_t i = 0; i < sim->jobs; i++) {
         gang__release(&sim->mem, sim->job[i].at.list);
+        gang__release(&sim->mem, sim->job[i].stages);
+    }
     for (size_t i = 0; i < sim->sources; i++)
         gang__release(&sim->mem, sim->source[i].name);
     gang__sim_words_free(sim, &sim->queues);
@@ -274,7 +276,7 @@ gang_result gang_sim_get_job(const gang_sim *sim, size_t index, struct gang_sim_
     o.ran_ns = j.ran_ns;
     o.wait_ns = j.wait_ns;
     o.suspended_ns = j.suspended_ns;
-    o.lost_ns = j.lost_ns;
+    o.lost_ns = j.work.lost_ns;
     o.starts = j.starts;
     o.preemptions = j.preemptions;
     o.failures = j.failures;
@@ -302,10 +304,11 @@ gang_result gang_sim_find_job(gang_sim *sim, gang_job_id id, size_t *index)
 static int64_t cell(const gang_sim *sim, size_t index, int32_t column)
 {
     const struct gang__sim_job j = up_to_now(sim, index);
-    const int64_t of[] = {
-        j.submit_ns,    j.start_ns,  j.end_ns, j.run_ns,  j.limit_ns,     j.tasks,   j.cpu_milli,
-        j.memory_bytes, j.gpu_milli, j.ran_ns, j.wait_ns, j.suspended_ns, j.lost_ns, j.starts,
-        j.preemptions,  j.failures,  j.state,  j.end,     (int64_t)j.id,  j.queue,   j.user};
+    const int64_t of[] = {j.submit_ns, j.start_ns,     j.end_ns,       j.run_ns,      j.limit_ns,
+                          j.tasks,     j.cpu_milli,    j.memory_bytes, j.gpu_milli,   j.ran_ns,
+                          j.wait_ns,   j.suspended_ns, j.work.lost_ns, j.starts,      j.preemptions,
+                          j.failures,  j.state,        j.end,          (int64_t)j.id, j.queue,
+                          j.user};
     return of[column];
 }
 

@@ -57,17 +57,25 @@ gang_result gang__sim_fail_begin(gang_sim *sim)
 }
 
 /* Who runs there loses what was not saved. */
+static bool lies_on(const struct gang__sim_job *j, size_t node)
+{
+    for (size_t k = 0; k < j->at.count; k++)
+        if (j->at.list[k].node == node)
+            return true;
+    return false;
+}
+
 static void lose(gang_sim *sim, size_t node)
 {
     for (size_t i = 0; i < sim->actives; i++) {
         struct gang__sim_job *j = &sim->job[sim->active[i]];
-        bool hit = false;
-        for (size_t k = 0; k < j->at.count && !hit; k++)
-            hit = j->at.list[k].node == node;
-        if (!hit || j->done_ns != GANG_TRACE_UNKNOWN)
+        if (!lies_on(j, node) || j->done_ns != GANG_TRACE_UNKNOWN)
             continue;
         gang__sim_progress(sim, j);
-        gang__sim_rewind(j);
+        if (!j->stages)
+            gang__sim_rewind(&j->work);
+        else if (!gang__sim_stages_lose(sim, j, sim->node[node].id))
+            continue; /* it ended there, and the scheduler is about to hear of it */
         j->failures++;
         gang__sim_touch(sim, sim->active[i]);
     }
@@ -129,14 +137,14 @@ gang_result gang__sim_node_event(gang_sim *sim, const struct gang__sim_entry *e)
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-int64_t gang__sim_task_failure(gang_sim *sim, size_t index)
+int64_t gang__sim_task_failure(gang_sim *sim, size_t index, uint32_t part, int64_t has)
 {
-    const struct gang__sim_job *j = &sim->job[index];
-    if (sim->opts.task_mtbf_ns <= 0 || j->has <= 0)
+    if (sim->opts.task_mtbf_ns <= 0 || has <= 0)
         return INT64_MAX;
-    uint64_t random = draw(sim, OF_TASKS, index, j->epoch);
+    uint64_t who = index | (uint64_t)part << 32;
+    uint64_t random = draw(sim, OF_TASKS, who, sim->job[index].epoch);
     return gang__add_sat(sim->now_ns,
-                         exponential(random, (double)sim->opts.task_mtbf_ns / (double)j->has));
+                         exponential(random, (double)sim->opts.task_mtbf_ns / (double)has));
 }
 
 struct pick {
@@ -150,19 +158,23 @@ static int32_t pick_task(const struct gang_task *t, void *user)
     return p->left-- == 0;
 }
 
-gang_result gang__sim_task_fails(gang_sim *sim, size_t index)
+gang_result gang__sim_task_fails(gang_sim *sim, size_t index, uint32_t part)
 {
     struct gang__sim_job *j = &sim->job[index];
-    gang_alloc_id alloc = gang_job_alloc(sim->sched, j->id, 0);
-    struct pick p = {(int64_t)(draw(sim, OF_VICTIM, index, j->epoch) % (uint64_t)j->has), -1};
+    struct gang__sim_work *w = j->stages ? &j->stages->part[part].work : &j->work;
+    int64_t has = j->stages ? j->stages->part[part].has : j->has;
+    gang_alloc_id alloc = gang_job_alloc(sim->sched, j->id, (int32_t)part);
+    struct pick p = {(int64_t)(draw(sim, OF_VICTIM, index, j->epoch) % (uint64_t)has), -1};
     gang_result r = gang_alloc_each(sim->cluster, alloc, pick_task, &p);
     if (r < 0 || p.task < 0)
         return GANG_OK; /* it holds nothing any more */
-    r = gang_report_tasks(sim->sched, j->id, 0, alloc, &p.task, 1, GANG_TASK_FAILED);
+    r = gang_report_tasks(sim->sched, j->id, (int32_t)part, alloc, &p.task, 1, GANG_TASK_FAILED);
     if (r != GANG_OK)
         return r == GANG_ENOMEM ? r : GANG_OK;
     gang__sim_progress(sim, j);
-    gang__sim_rewind(j);
+    gang__sim_rewind(w);
+    if (j->stages)
+        gang__sim_hit(sim, index);
     j->failures++;
     sim->dirty = true;
     gang__sim_touch(sim, index);

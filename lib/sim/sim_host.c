@@ -2,17 +2,16 @@
 /* What the scheduler says to its host, and what that means for a job. Nothing is allocated here. */
 #include "sim/simulation.h"
 
-void gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
-                    const char *text)
+static void tell(gang_sim *sim, int32_t what, size_t index, uint32_t part, gang_node_id node,
+                 int32_t reason, const char *text)
 {
-    if (!sim->ops.event)
-        return;
     struct gang_sim_event e = {.size = sizeof(e),
                                .what = what,
                                .now_ns = sim->now_ns,
                                .index = index,
                                .node = node,
                                .reason = reason,
+                               .part = (int32_t)part,
                                .text = text};
     if (index != SIZE_MAX) {
         const struct gang__sim_job *j = &sim->job[index];
@@ -20,11 +19,25 @@ void gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node
         e.job = j->id;
         e.tasks = j->has;
         if (j->id != GANG_ID_NONE && j->stage == GANG__SIM_KNOWN)
-            e.alloc = gang_job_alloc(sim->sched, j->id, 0);
+            e.alloc = gang_job_alloc(sim->sched, j->id, (int32_t)part);
     }
     int32_t stop = sim->ops.event(&e, sim->user);
     if (stop && !sim->stop)
         sim->stop = stop;
+}
+
+void gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
+                    const char *text)
+{
+    if (sim->ops.event)
+        tell(sim, what, index, 0, node, reason, text);
+}
+
+void gang__sim_tell_part(gang_sim *sim, int32_t what, size_t index, uint32_t part, int32_t reason,
+                         const char *text)
+{
+    if (sim->ops.event)
+        tell(sim, what, index, part, GANG_ID_NONE, reason, text);
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */
@@ -38,9 +51,9 @@ static int64_t *count_of(gang_sim *sim, int32_t state)
 
 static void ended(gang_sim *sim, struct gang__sim_job *j, int32_t end)
 {
-    gang__sim_halt(j);
+    gang__sim_halt(&j->work);
     j->stage = GANG__SIM_OVER;
-    if (end == GANG_END_TIMEOUT && j->left_ns == 0)
+    if (end == GANG_END_TIMEOUT && j->work.left_ns == 0)
         end = GANG_END_SUCCESS; /* its limit was its run time */
     j->end = (uint8_t)end;
     j->end_ns = j->done_ns != GANG_TRACE_UNKNOWN ? j->done_ns : sim->now_ns;
@@ -59,20 +72,22 @@ static void change(gang_sim *sim, struct gang__sim_job *j, const struct gang_eve
     j->state = (uint8_t)e->state;
     if (e->state != GANG_JOB_ENDED)
         ++*count_of(sim, e->state);
-    if (e->state == GANG_JOB_RUNNING) {
+    if (e->state == GANG_JOB_ENDED) {
+        ended(sim, j, e->end);
+    } else if (j->stages) {
+        gang__sim_stages_state(sim, j, e, was);
+    } else if (e->state == GANG_JOB_RUNNING) {
         if (was == GANG_JOB_SUSPENDED)
-            j->works = true;
+            j->work.works = true;
         else
             gang__sim_begin(sim, j);
-    } else if (e->state == GANG_JOB_ENDED) {
-        ended(sim, j, e->end);
     } else if (e->state == GANG_JOB_SUSPENDED) {
-        j->works = false; /* it stays in memory */
+        j->work.works = false; /* it stays in memory */
     } else if (e->state == GANG_JOB_PENDING) {
         gang__sim_displaced(sim, j);
     } else {
-        j->unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
-        gang__sim_halt(j);
+        j->work.unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
+        gang__sim_halt(&j->work);
     }
 }
 
@@ -99,17 +114,31 @@ static int32_t on_state(const struct gang_event *e, void *user)
     if (was == e->state || j->stage != GANG__SIM_KNOWN)
         return 0;
     /* Plain starts and ends, which most are, say nothing that is not known, or is not looked up afterwards. */
-    bool plain = !sim->ops.event && ((e->state == GANG_JOB_ENDED && e->end != GANG_END_PREEMPTED) ||
-                                     (was == GANG_JOB_PENDING && e->state == GANG_JOB_RUNNING));
+    bool plain = !sim->ops.event && !j->stages &&
+                 ((e->state == GANG_JOB_ENDED && e->end != GANG_END_PREEMPTED) ||
+                  (was == GANG_JOB_PENDING && e->state == GANG_JOB_RUNNING));
     struct gang_job_info info = {.size = sizeof(info)};
     if (!plain && gang_job_get(sim->sched, e->job, &info) == GANG_OK) {
         j->preemptions = (uint32_t)info.preemptions;
         j->has = info.tasks;
     }
     change(sim, j, e);
-    if (e->state != GANG_JOB_STOPPING)
+    /* Of parts their own starts and stops are told. */
+    bool told = j->stages && (e->state == GANG_JOB_PENDING ||
+                              (e->state == GANG_JOB_RUNNING && was != GANG_JOB_SUSPENDED));
+    if (e->state != GANG_JOB_STOPPING && !told)
         gang__sim_tell(sim, event_of(was, e->state), (size_t)e->cookie, GANG_ID_NONE, e->reason,
                        e->text);
+    return 0;
+}
+
+/* ---- gangs of a job -------------------------------------------------------------------------- */
+
+static int32_t on_start(const struct gang_event *e, void *user)
+{
+    gang_sim *sim = user;
+    if (sim->job[e->cookie].stages)
+        gang__sim_part_starts(sim, (size_t)e->cookie, e);
     return 0;
 }
 
@@ -119,7 +148,8 @@ static int32_t on_grow(const struct gang_event *e, void *user)
 {
     gang_sim *sim = user;
     gang__sim_touch(sim, (size_t)e->cookie);
-    gang__sim_tell(sim, GANG_SIM_GREW, (size_t)e->cookie, GANG_ID_NONE, e->reason, e->text);
+    gang__sim_tell_part(sim, GANG_SIM_GREW, (size_t)e->cookie, (uint32_t)e->part, e->reason,
+                        e->text);
     return 0;
 }
 
@@ -128,7 +158,8 @@ static int32_t on_shrink(const struct gang_event *e, void *user)
 {
     gang_sim *sim = user;
     gang__sim_touch(sim, (size_t)e->cookie);
-    gang__sim_tell(sim, GANG_SIM_SHRANK, (size_t)e->cookie, GANG_ID_NONE, e->reason, e->text);
+    gang__sim_tell_part(sim, GANG_SIM_SHRANK, (size_t)e->cookie, (uint32_t)e->part, e->reason,
+                        e->text);
     return 1;
 }
 
@@ -137,7 +168,9 @@ static int32_t on_preempt(const struct gang_event *e, void *user)
 {
     gang_sim *sim = user;
     struct gang__sim_job *j = &sim->job[e->cookie];
-    j->unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
+    if (j->stages)
+        return gang__sim_part_stops(sim, (size_t)e->cookie, e);
+    j->work.unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
     gang__sim_touch(sim, (size_t)e->cookie);
     return sim->opts.stop_ns == 0;
 }
@@ -158,6 +191,7 @@ static int64_t on_overrun(const struct gang_event *e, void *user)
 }
 
 const struct gang_host_ops gang__sim_host_ops = {.size = sizeof(gang__sim_host_ops),
+                                                 .start = on_start,
                                                  .grow = on_grow,
                                                  .shrink = on_shrink,
                                                  .preempt = on_preempt,

@@ -109,20 +109,29 @@ bool gang__sim_room_to_come(gang_sim *sim, size_t more)
                       sizeof(*sim->source));
 }
 
-/* What all tasks of its groups take. */
-static void add_up(struct gang__sim_job *j, const struct gang_group_spec *groups, size_t size,
-                   size_t count)
+struct gang__sim_amounts gang__sim_group_takes(const struct gang_request_spec *request,
+                                               size_t group)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct gang_group_spec g;
-        memset(&g, 0, sizeof(g));
-        memcpy(&g, (const char *)groups + i * size, size < sizeof(g) ? size : sizeof(g));
-        int64_t devices = g.gpu_devices > 0 ? g.gpu_devices : 1;
-        j->tasks = gang__add_sat(j->tasks, g.count);
-        j->cpu_milli = gang__add_sat(j->cpu_milli, gang__mul_div(g.cpu_milli, g.count, 1));
-        j->memory_bytes = gang__add_sat(j->memory_bytes, gang__mul_div(g.memory_bytes, g.count, 1));
-        int64_t gpu = g.gpu_milli < 1000 ? gang__mul_div(g.gpu_milli, devices, 1) : g.gpu_milli;
-        j->gpu_milli = gang__add_sat(j->gpu_milli, gang__mul_div(gpu, g.count, 1));
+    struct gang_group_spec g;
+    size_t size = request->group_size;
+    memset(&g, 0, sizeof(g));
+    memcpy(&g, (const char *)request->groups + group * size, size < sizeof(g) ? size : sizeof(g));
+    int64_t devices = g.gpu_devices > 0 ? g.gpu_devices : 1;
+    int64_t gpu = g.gpu_milli < 1000 ? gang__mul_div(g.gpu_milli, devices, 1) : g.gpu_milli;
+    return (struct gang__sim_amounts){g.count, gang__mul_div(g.cpu_milli, g.count, 1),
+                                      gang__mul_div(g.memory_bytes, g.count, 1),
+                                      gang__mul_div(gpu, g.count, 1)};
+}
+
+/* What all tasks of its groups take. */
+static void add_up(struct gang__sim_job *j, const struct gang_request_spec *request)
+{
+    for (size_t i = 0; i < request->group_count; i++) {
+        struct gang__sim_amounts all = gang__sim_group_takes(request, i);
+        j->tasks = gang__add_sat(j->tasks, all.tasks);
+        j->cpu_milli = gang__add_sat(j->cpu_milli, all.cpu_milli);
+        j->memory_bytes = gang__add_sat(j->memory_bytes, all.memory_bytes);
+        j->gpu_milli = gang__add_sat(j->gpu_milli, all.gpu_milli);
     }
 }
 
@@ -136,7 +145,7 @@ static struct gang__sim_job blank(const gang_sim *sim, int64_t submit_ns, int64_
                                   .end_ns = GANG_TRACE_UNKNOWN,
                                   .done_ns = GANG_TRACE_UNKNOWN,
                                   .run_ns = run_ns,
-                                  .left_ns = run_ns,
+                                  .work.left_ns = run_ns,
                                   .state = GANG_JOB_PENDING};
 }
 
@@ -181,7 +190,11 @@ static gang_result take_row(gang_sim *sim, gang_trace *trace, size_t row, int64_
     j->limit_ns = t.limit_ns;
     if (sim->opts.know == GANG_SIM_KNOW_RUN)
         j->limit_ns = gang__add_sat(t.run_ns > 0 ? t.run_ns : 1, sim->opts.linger_ns);
-    add_up(j, t.groups, t.group_size, t.group_count);
+    struct gang_request_spec request = GANG_REQUEST_SPEC_INIT;
+    request.groups = t.groups;
+    request.group_size = t.group_size;
+    request.group_count = t.group_count;
+    add_up(j, &request);
     j->queue = queue_of(sim, t.queue);
     if (j->queue < 0) {
         char path[48];
@@ -324,68 +337,155 @@ gang_result gang__sim_arrive(gang_sim *sim, size_t index)
 
 /* ---- submitted by the caller ----------------------------------------------------------------- */
 
-static gang_result check_submitted(const struct gang_job_spec *spec, int64_t run_ns,
-                                   struct gang_error *error)
+/* A job that is being submitted. */
+struct entry {
+    struct gang_job_spec spec;
+    struct gang__sim_job j;
+    char *name;
+};
+
+/* Gangs of one job are not told apart where they take turns. */
+static gang_result check_slices(const gang_sim *sim, const char *queue, struct gang_error *error)
 {
-    if (run_ns < 0 || run_ns > INT64_MAX / 4)
-        return gang__error(error, GANG_ERANGE, "run_ns", "negative, or too large");
-    if (spec->size >= sizeof(*spec) && spec->group_after_count)
-        return gang__error(error, GANG_ENOTSUP, "group_after", "a simulated job has one run time");
-    if (spec->size >= sizeof(*spec) && spec->running)
+    struct gang_queue_info info = {.size = sizeof(info)};
+    gang_queue_id id;
+    if (queue && gang_queue_find(sim->sched, queue, &id) == GANG_OK &&
+        gang_queue_get(sim->sched, id, &info) == GANG_OK && info.slice_ns > 0)
+        return gang__error(error, GANG_ENOTSUP, "group_after",
+                           "groups that wait for each other, in a queue that slices");
+    return GANG_OK;
+}
+
+static gang_result take_spec(const gang_sim *sim, const struct gang_job_spec *from,
+                             struct gang_job_spec *spec, struct gang_error *error)
+{
+    const struct gang_job_spec none = GANG_JOB_SPEC_INIT;
+    *spec = none;
+    gang_result r = gang__struct_in(spec, sizeof(*spec), sizeof(*spec), from, from->size);
+    if (r != GANG_OK)
+        return gang__error(error, r, NULL, "gang_job_spec of another size");
+    if (spec->running)
         return gang__error(error, GANG_ENOTSUP, "running",
                            "a simulated job starts in the simulation");
+    if ((!spec->queue || !*spec->queue) && sim->default_queue >= 0)
+        spec->queue = sim->queues.list[sim->default_queue]->text;
+    return spec->group_after_count ? check_slices(sim, spec->queue, error) : GANG_OK;
+}
+
+static gang_result check_runs(const struct gang__sim_runs *runs, size_t count,
+                              struct gang_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (runs->of[i] >= 0 && runs->of[i] <= INT64_MAX / 4)
+            continue;
+        gang__error(error, GANG_ERANGE, runs->step ? NULL : "run_ns", "negative, or too large");
+        return runs->step ? gang__error_at(error, GANG_ERANGE, "run_ns[%zu]", i) : GANG_ERANGE;
+    }
+    return GANG_OK;
+}
+
+/* Is what its parts are made of there? If not, the scheduler says so. */
+static bool has_parts(const struct gang_job_spec *spec)
+{
+    size_t groups = spec->request.group_count;
+    if (!spec->group_after || spec->group_after_size != sizeof(*spec->group_after))
+        return false;
+    for (size_t i = 0; i < spec->group_after_count; i++) {
+        const struct gang_group_after *a = &spec->group_after[i];
+        if (a->group < 0 || (size_t)a->group >= groups || a->after < 0 ||
+            (size_t)a->after >= groups)
+            return false;
+    }
+    return spec->group_after_count > 0 && groups > 0 && spec->request.groups;
+}
+
+/* What the simulation keeps of it, before the scheduler has it: what needs memory. */
+static gang_result prepare(gang_sim *sim, struct entry *e, const struct gang__sim_runs *runs,
+                           struct gang_error *error)
+{
+    const struct gang_job_spec *spec = &e->spec;
+    bool named = spec->name && *spec->name;
+    bool staged = has_parts(spec);
+    e->name = named ? gang__strdup(&sim->mem, spec->name) : NULL;
+    e->j.user = user_of(sim, spec->user);
+    e->j.queue = gang__sim_word(sim, &sim->queues, spec->queue ? spec->queue : "");
+    if (!gang__sim_room_to_come(sim, 1) || e->j.user < 0 || e->j.queue < 0 || (named && !e->name))
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    if (staged && !(e->j.stages = gang__sim_stages_new(sim, spec, runs)))
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    for (size_t i = 0; i < spec->request.group_count; i++) {
+        int64_t run_ns = runs->of[i * runs->step];
+        e->j.work.left_ns = run_ns > e->j.work.left_ns ? run_ns : e->j.work.left_ns;
+    }
+    if (staged)
+        gang__sim_stages_sum(&e->j);
+    e->j.run_ns = e->j.work.left_ns;
+    if (spec->request.groups)
+        add_up(&e->j, &spec->request);
+    e->j.limit_ns = spec->time_limit_ns;
+    e->j.priority = spec->priority;
+    e->j.held = gang__sim_selects(sim);
+    return GANG_OK;
+}
+
+static gang_result submit(gang_sim *sim, const struct gang_job_spec *spec,
+                          const struct gang__sim_runs *runs, size_t *index,
+                          struct gang_error *error)
+{
+    struct entry e = {.j = blank(sim, sim->now_ns, 0)};
+    gang_result r = take_spec(sim, spec, &e.spec, error);
+    if (r != GANG_OK)
+        return r;
+    if (sim->jobs == MOST_JOBS)
+        return gang__error(error, GANG_ELIMIT, NULL, "more than %d jobs", MOST_JOBS);
+    r = prepare(sim, &e, runs, error);
+    e.spec.hold = e.spec.hold || e.j.held;
+    e.spec.cookie = sim->jobs;
+    if (r == GANG_OK)
+        r = gang_job_submit(sim->sched, &e.spec, &e.j.id, error);
+    if (r != GANG_OK) {
+        gang__release(&sim->mem, e.name);
+        gang__release(&sim->mem, e.j.stages);
+        return r;
+    }
+    sim->job[sim->jobs] = e.j;
+    sim->source[sim->sources++] = (struct gang__sim_source){.name = e.name};
+    if (index)
+        *index = sim->jobs;
+    sim->jobs++;
+    gang__sim_note_submit(sim, sim->jobs - 1);
+    take_in(sim, sim->jobs - 1, e.j.id);
     return GANG_OK;
 }
 
 gang_result gang_sim_submit(gang_sim *sim, const struct gang_job_spec *spec, int64_t run_ns,
                             size_t *index, struct gang_error *error)
 {
-    struct gang_job_spec own = GANG_JOB_SPEC_INIT;
+    const struct gang__sim_runs runs = {&run_ns, 0};
     if (index)
         *index = SIZE_MAX;
     if (!sim || !spec)
         return gang__error(error, GANG_EINVAL, NULL, "no simulation, or no job");
     if (sim->running)
         return gang__error(error, GANG_EBUSY, NULL, "called from a callback");
-    gang_result r = gang__struct_in(&own, sizeof(own), sizeof(own), spec, spec->size);
-    if (r != GANG_OK)
-        return gang__error(error, r, NULL, "gang_job_spec of another size");
-    r = check_submitted(&own, run_ns, error);
-    if (r != GANG_OK)
-        return r;
-    if (sim->jobs == MOST_JOBS)
-        return gang__error(error, GANG_ELIMIT, NULL, "more than %d jobs", MOST_JOBS);
-    struct gang__sim_job j = blank(sim, sim->now_ns, run_ns);
-    const char *queue = own.queue && *own.queue ? own.queue : "";
-    char *name = own.name && *own.name ? gang__strdup(&sim->mem, own.name) : NULL;
-    j.user = user_of(sim, own.user);
-    j.queue = gang__sim_word(
-        sim, &sim->queues,
-        *queue || sim->default_queue < 0 ? queue : sim->queues.list[sim->default_queue]->text);
-    if (!gang__sim_room_to_come(sim, 1) || j.user < 0 || j.queue < 0 ||
-        (own.name && *own.name && !name)) {
-        gang__release(&sim->mem, name);
-        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    }
-    if (!*queue && sim->default_queue >= 0)
-        own.queue = sim->queues.list[sim->default_queue]->text;
-    add_up(&j, own.request.groups, own.request.group_size, own.request.group_count);
-    j.limit_ns = own.time_limit_ns;
-    j.priority = own.priority;
-    j.held = gang__sim_selects(sim);
-    own.hold = own.hold || j.held;
-    own.cookie = sim->jobs;
-    r = gang_job_submit(sim->sched, &own, &j.id, error);
-    if (r != GANG_OK) {
-        gang__release(&sim->mem, name);
-        return r;
-    }
-    sim->job[sim->jobs] = j;
-    sim->source[sim->sources++] = (struct gang__sim_source){.name = name};
+    gang_result r = check_runs(&runs, 1, error);
+    return r == GANG_OK ? submit(sim, spec, &runs, index, error) : r;
+}
+
+gang_result gang_sim_submit_groups(gang_sim *sim, const struct gang_job_spec *spec,
+                                   const int64_t *run_ns, size_t count, size_t *index,
+                                   struct gang_error *error)
+{
+    const struct gang__sim_runs runs = {run_ns, 1};
     if (index)
-        *index = sim->jobs;
-    sim->jobs++;
-    gang__sim_note_submit(sim, sim->jobs - 1);
-    take_in(sim, sim->jobs - 1, j.id);
-    return GANG_OK;
+        *index = SIZE_MAX;
+    if (!sim || !spec || (!run_ns && count))
+        return gang__error(error, GANG_EINVAL, NULL, "no simulation, no job, or no run times");
+    if (sim->running)
+        return gang__error(error, GANG_EBUSY, NULL, "called from a callback");
+    if (spec->size >= sizeof(*spec) && count != spec->request.group_count)
+        return gang__error(error, GANG_EINVAL, "run_ns", "%zu run times for %zu groups", count,
+                           spec->request.group_count);
+    gang_result r = check_runs(&runs, count, error);
+    return r == GANG_OK ? submit(sim, spec, &runs, index, error) : r;
 }

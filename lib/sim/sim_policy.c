@@ -126,10 +126,10 @@ static struct gang_sim_view look(gang_sim *sim)
         c[1][n] = j->submit_ns;
         c[2][n] = j->run_ns;
         c[3][n] = j->limit_ns;
-        c[4][n] = j->left_ns;
+        c[4][n] = j->work.left_ns;
         c[5][n] = j->ran_ns;
-        c[6][n] = j->gpu_milli;
-        c[7][n] = j->cpu_milli;
+        c[6][n] = j->stages ? gang__sim_stages_want(j->stages, true) : j->gpu_milli;
+        c[7][n] = j->stages ? gang__sim_stages_want(j->stages, false) : j->cpu_milli;
         c[8][n] = j->tasks;
         c[9][n] = j->queue;
         c[10][n] = j->state == GANG_JOB_RUNNING;
@@ -151,11 +151,25 @@ static struct gang_sim_view look(gang_sim *sim)
                                   c[10]};
 }
 
+/* The same, of one whose groups wait for each other: all of its parts together. */
+static bool are_served(gang_sim *sim, const struct gang__sim_job *j, int64_t split)
+{
+    int64_t rate, served = gang__sim_stages_served(j->stages, j->gpu_milli > 0, &rate);
+    int64_t until = gang__mul_div(split, 1000, 1);
+    if (served > until)
+        return true;
+    int64_t ns = rate > 0 ? (until - served) / rate + 1 : INT64_MAX;
+    sim->decide_ns = gang__least(sim->decide_ns, gang__add_sat(sim->now_ns, ns));
+    return false;
+}
+
 /* Has it had more than its share of GPUs (without: of cores), times time? If not, and it runs, it will. */
 static bool is_served(gang_sim *sim, const struct gang__sim_job *j)
 {
     int64_t split = sim->opts.las_split_ns ? sim->opts.las_split_ns : INT64_C(18000000000000);
     int64_t milli = j->gpu_milli ? j->gpu_milli : j->cpu_milli;
+    if (j->stages)
+        return are_served(sim, j, split);
     /* has it run, and one more */
     int64_t until = milli ? gang__add_sat(gang__mul_div(split, 1000, milli), 1) : INT64_MAX;
     if (j->ran_ns >= until)
@@ -178,7 +192,7 @@ static int32_t score(gang_sim *sim, const struct gang_sim_view *v)
     for (size_t i = 0; i < v->count; i++) {
         const struct gang__sim_job *j = &sim->job[v->index[i]];
         sim->score[i] =
-            is_las(sim) ? (double)is_served(sim, j) : (double)(j->left_ns + j->ahead_ns);
+            is_las(sim) ? (double)is_served(sim, j) : (double)(j->work.left_ns + j->work.ahead_ns);
     }
     return 0;
 }
@@ -286,7 +300,7 @@ static gang_result select_jobs(gang_sim *sim, const struct gang_sim_view *v)
     for (size_t i = 0; i < v->count && r == GANG_OK; i++) {
         uint32_t at = sim->by_score[i];
         struct gang__sim_job *j = &sim->job[v->index[at]];
-        int64_t need = gpus ? j->gpu_milli : j->cpu_milli;
+        int64_t need = gpus ? v->gpu_milli[at] : v->cpu_milli[at];
         if (left[j->queue] < 0)
             left[j->queue] = budget_of(sim, j->queue, gpus);
         bool chosen = need <= left[j->queue];

@@ -48,9 +48,11 @@ static bool is_over(const gang_sim *sim, int64_t run)
 
 /* ---- what ------------------------------------------------------------------------------------ */
 
-static gang_result ends(gang_sim *sim, size_t index)
+static gang_result ends(gang_sim *sim, size_t index, uint32_t part)
 {
     struct gang__sim_job *j = &sim->job[index];
+    if (j->stages)
+        return gang__sim_part_ends(sim, index, part);
     const struct gang__sim_source *s = &sim->source[j->source];
     struct gang_trace_job t = GANG_TRACE_JOB_INIT;
     int32_t success = 1;
@@ -61,15 +63,17 @@ static gang_result ends(gang_sim *sim, size_t index)
         return r == GANG_ENOMEM ? r : GANG_OK;
     gang__sim_progress(sim, j);
     j->done_ns = sim->now_ns;
-    j->works = false;
+    j->work.works = false;
     j->epoch++;
     sim->dirty = true;
     return GANG_OK;
 }
 
-static gang_result gone(gang_sim *sim, size_t index)
+static gang_result gone(gang_sim *sim, size_t index, uint32_t part)
 {
     const struct gang__sim_job *j = &sim->job[index];
+    if (j->stages)
+        return gang__sim_part_gone(sim, index, part);
     gang_alloc_id alloc = gang_job_alloc(sim->sched, j->id, 0);
     gang_result r = gang_report_tasks(sim->sched, j->id, 0, alloc, NULL, 0, GANG_TASK_GONE);
     sim->dirty = true;
@@ -78,13 +82,15 @@ static gang_result gone(gang_sim *sim, size_t index)
 
 static gang_result happen(gang_sim *sim, const struct gang__sim_entry *e)
 {
+    size_t index = (uint32_t)e->who;
+    uint32_t part = (uint32_t)(e->who >> 32);
     switch (e->class) {
     case GANG__SIM_END:
-        return ends(sim, (size_t)e->who);
+        return ends(sim, index, part);
     case GANG__SIM_GONE:
-        return gone(sim, (size_t)e->who);
+        return gone(sim, index, part);
     case GANG__SIM_TASK_FAIL:
-        return gang__sim_task_fails(sim, (size_t)e->who);
+        return gang__sim_task_fails(sim, index, part);
     default:
         return gang__sim_node_event(sim, e);
     }
@@ -150,6 +156,8 @@ static gang_result cycle(gang_sim *sim, struct bounds *b)
         return r;
     sim->dirty = false;
     sim->runs++;
+    if (sim->hit)
+        gang__sim_touch_hit(sim);
     r = settle(sim);
     if (due)
         count(sim, b);

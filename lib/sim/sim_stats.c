@@ -84,7 +84,7 @@ static void add_fairness(struct gather *g, const struct gang__sim_job *j)
 {
     const gang_sim *sim = g->sim;
     double all = (double)(j->gpu_milli ? sim->gpu_all : sim->cpu_all);
-    double asks = (double)(j->gpu_milli ? j->gpu_milli : j->cpu_milli);
+    double asks = (double)gang__sim_asks(j);
     double part = j->users_then ? all / j->users_then : all;
     double alone = seconds(j->run_ns) * (part > 0 && asks > part ? asks / part : 1);
     double rho = alone > 0 ? seconds(j->end_ns - j->submit_ns) / alone : 1;
@@ -114,12 +114,13 @@ static void add_all(struct gather *g, struct gang_sim_stats *s)
         const struct gang__sim_job *j = &g->sim->job[i];
         if (!counts(g, j))
             continue;
-        double milli = (double)(j->gpu_milli ? j->gpu_milli : j->cpu_milli) / 1000;
+        double used_s, lost_s;
+        gang__sim_served(j, &used_s, &lost_s);
         s->preemptions += j->preemptions;
         s->failures += j->failures;
-        s->lost_gpu_s += seconds(j->lost_ns) * (double)j->gpu_milli / 1000;
-        g->used_s += seconds(j->ran_ns) * milli;
-        g->lost_s += seconds(j->lost_ns) * milli;
+        s->lost_gpu_s += j->gpu_milli ? lost_s : 0;
+        g->used_s += used_s;
+        g->lost_s += lost_s;
         if (is_done(j)) {
             s->jobs++;
             add_job(g, j);

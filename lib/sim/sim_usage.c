@@ -193,6 +193,8 @@ gang_result gang__sim_nodes(gang_sim *sim)
 
 struct gather {
     gang_sim *sim;
+    uint32_t part;
+    int64_t tasks;
     bool failed;
 };
 
@@ -204,14 +206,16 @@ static int32_t gather_task(const struct gang_task *t, void *user)
     if (node < 0)
         return 0;
     size_t room = p->room;
-    if (p->count == 0 || p->list[p->count - 1].node != (uint32_t)node) {
+    g->tasks++;
+    if (p->count == 0 || p->list[p->count - 1].node != (uint32_t)node ||
+        p->list[p->count - 1].part != g->part) {
         if (!gang__grow(&g->sim->mem, (void **)&p->list, &room, p->count + (size_t)1,
                         sizeof(*p->list))) {
             g->failed = true;
             return 1;
         }
         p->room = (uint32_t)room;
-        p->list[p->count++] = (struct gang__sim_piece){.node = (uint32_t)node};
+        p->list[p->count++] = (struct gang__sim_piece){.node = (uint32_t)node, .part = g->part};
     }
     struct gang__sim_piece *x = &p->list[p->count - 1];
     x->tasks++;
@@ -244,8 +248,9 @@ static void count_piece(gang_sim *sim, const struct gang__sim_job *j,
 
 static bool is_same(const struct gang__sim_piece *a, const struct gang__sim_piece *b)
 {
-    return a->node == b->node && a->tasks == b->tasks && a->cpu_milli == b->cpu_milli &&
-           a->memory_bytes == b->memory_bytes && a->gpu_milli == b->gpu_milli && a->gpus == b->gpus;
+    return a->node == b->node && a->part == b->part && a->tasks == b->tasks &&
+           a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes &&
+           a->gpu_milli == b->gpu_milli && a->gpus == b->gpus;
 }
 
 static void close_row(gang_sim *sim, const struct gang__sim_piece *p)
@@ -269,7 +274,8 @@ static void open_row(gang_sim *sim, size_t index, struct gang__sim_piece *p)
                                      .cpu_milli = p->cpu_milli,
                                      .memory_bytes = p->memory_bytes,
                                      .gpu_milli = p->gpu_milli,
-                                     .gpus = p->gpus};
+                                     .gpus = p->gpus,
+                                     .part = p->part};
     p->row = (uint32_t)sim->allocations;
 }
 
@@ -302,14 +308,32 @@ static void replace(gang_sim *sim, size_t index)
 
 gang_result gang__sim_place(gang_sim *sim, size_t index, gang_alloc_id alloc)
 {
-    struct gang__sim_job *j = &sim->job[index];
-    struct gather g = {sim, false};
-    sim->scratch.count = 0;
-    if (alloc == GANG_ID_NONE && j->at.count == 0)
+    int64_t tasks;
+    gang__sim_gather_begin(sim);
+    if (alloc == GANG_ID_NONE && sim->job[index].at.count == 0)
         return GANG_OK;
+    gang_result r = gang__sim_gather(sim, 0, alloc, &tasks);
+    return r == GANG_OK ? gang__sim_gather_end(sim, index) : r;
+}
+
+void gang__sim_gather_begin(gang_sim *sim)
+{
+    sim->scratch.count = 0;
+}
+
+gang_result gang__sim_gather(gang_sim *sim, uint32_t part, gang_alloc_id alloc, int64_t *tasks)
+{
+    struct gather g = {sim, part, 0, false};
     if (alloc != GANG_ID_NONE && gang_alloc_each(sim->cluster, alloc, gather_task, &g) != GANG_OK &&
         g.failed)
         return GANG_ENOMEM;
+    *tasks = g.tasks;
+    return GANG_OK;
+}
+
+gang_result gang__sim_gather_end(gang_sim *sim, size_t index)
+{
+    struct gang__sim_job *j = &sim->job[index];
     if ((sim->opts.record & GANG_SIM_RECORD_ALLOCATIONS) &&
         !gang__grow(&sim->mem, (void **)&sim->allocation, &sim->allocation_room,
                     sim->allocations + sim->scratch.count, sizeof(*sim->allocation)))

@@ -9,18 +9,18 @@ enum { FULL = 1000000 }; /* millionths of the full speed */
 
 /* ---- up to now ------------------------------------------------------------------------------- */
 
-static void work(const gang_sim *sim, struct gang__sim_job *j, int64_t ns)
+void gang__sim_work(const gang_sim *sim, struct gang__sim_work *w, int64_t ns)
 {
-    int64_t restart = gang__least(ns, j->ahead_ns);
-    j->ahead_ns -= restart;
-    j->lost_ns += restart;
-    int64_t done = gang__least(gang__mul_div(ns - restart, j->speed_ppm, FULL), j->left_ns);
+    int64_t restart = gang__least(ns, w->ahead_ns);
+    w->ahead_ns -= restart;
+    w->lost_ns += restart;
+    int64_t done = gang__least(gang__mul_div(ns - restart, w->speed_ppm, FULL), w->left_ns);
     int64_t every = sim->opts.checkpoint_ns;
-    j->left_ns -= done;
+    w->left_ns -= done;
     if (every != 0)
-        j->unsaved_ns += done;
+        w->unsaved_ns += done;
     if (every > 0)
-        j->unsaved_ns %= every;
+        w->unsaved_ns %= every;
 }
 
 int64_t gang__sim_since(const gang_sim *sim, const struct gang__sim_job *j)
@@ -32,7 +32,8 @@ int64_t gang__sim_since(const gang_sim *sim, const struct gang__sim_job *j)
 
 void gang__sim_book(struct gang__sim_job *j, int64_t ns)
 {
-    if (j->state == GANG_JOB_RUNNING || j->state == GANG_JOB_STOPPING)
+    bool between = j->stages && j->state == GANG_JOB_RUNNING && !j->work.works;
+    if ((j->state == GANG_JOB_RUNNING || j->state == GANG_JOB_STOPPING) && !between)
         j->ran_ns += ns;
     else if (j->state == GANG_JOB_SUSPENDED)
         j->suspended_ns += ns;
@@ -46,55 +47,58 @@ void gang__sim_progress(gang_sim *sim, struct gang__sim_job *j)
     j->since_ns = sim->now_ns;
     if (ns == 0)
         return;
-    if (j->works)
-        work(sim, j, ns);
-    else if (j->state == GANG_JOB_STOPPING)
-        j->lost_ns += ns; /* it saves, and does nothing else */
     gang__sim_book(j, ns);
+    if (j->stages)
+        gang__sim_stages_work(sim, j, ns);
+    else if (j->work.works)
+        gang__sim_work(sim, &j->work, ns);
+    else if (j->state == GANG_JOB_STOPPING)
+        j->work.lost_ns += ns; /* it saves, and does nothing else */
 }
 
 /* ---- starts and stops ------------------------------------------------------------------------ */
 
-static int64_t restart_of(const gang_sim *sim, const struct gang__sim_job *j)
+int64_t gang__sim_restart(const gang_sim *sim, size_t index, int64_t gpu_milli)
 {
     if (!sim->ops.restart_ns)
         return sim->opts.restart_ns;
-    int64_t ns = sim->ops.restart_ns((size_t)(j - sim->job), j->gpu_milli, sim->user);
+    int64_t ns = sim->ops.restart_ns(index, gpu_milli, sim->user);
     return ns > 0 ? ns : 0;
 }
 
 void gang__sim_begin(gang_sim *sim, struct gang__sim_job *j)
 {
-    j->works = true;
-    j->unsaved = false;
+    j->work.works = true;
+    j->work.unsaved = false;
     j->starts++;
     j->began = ++sim->begun;
     if (j->starts == 1)
         j->start_ns = sim->now_ns;
 }
 
-void gang__sim_rewind(struct gang__sim_job *j)
+void gang__sim_rewind(struct gang__sim_work *w)
 {
-    j->left_ns += j->unsaved_ns;
-    j->lost_ns += j->unsaved_ns;
-    j->unsaved_ns = 0;
+    w->left_ns += w->unsaved_ns;
+    w->lost_ns += w->unsaved_ns;
+    w->unsaved_ns = 0;
 }
 
 /* It does not work any more; what it holds is another matter. */
-void gang__sim_halt(struct gang__sim_job *j)
+void gang__sim_halt(struct gang__sim_work *w)
 {
-    if (j->works && j->unsaved)
-        gang__sim_rewind(j);
-    j->works = false;
-    j->unsaved_ns = 0; /* saved, or rewound */
+    if (w->works && w->unsaved)
+        gang__sim_rewind(w);
+    w->works = false;
+    w->unsaved_ns = 0; /* saved, or rewound */
 }
 
 /* It waits again. The restart counts from now on: policies look at what is left of it. */
 void gang__sim_displaced(gang_sim *sim, struct gang__sim_job *j)
 {
-    gang__sim_halt(j);
+    gang__sim_halt(&j->work);
     j->began = ++sim->begun;
-    j->ahead_ns = gang__add_sat(j->ahead_ns, restart_of(sim, j));
+    int64_t restart = gang__sim_restart(sim, (size_t)(j - sim->job), j->gpu_milli);
+    j->work.ahead_ns = gang__add_sat(j->work.ahead_ns, restart);
 }
 
 /* ---- after a run ----------------------------------------------------------------------------- */
@@ -118,51 +122,55 @@ static double power(double part, int64_t milli)
 }
 
 /* (tasks / count) ^ (elastic / 1000), or as the caller says. */
-static int32_t speed_of(const gang_sim *sim, const struct gang__sim_job *j)
+int32_t gang__sim_speed(const gang_sim *sim, size_t index, int64_t has, int64_t tasks)
 {
     int64_t most = (int64_t)FULL * 1000;
     if (sim->ops.speed_milli) {
-        int64_t s = sim->ops.speed_milli((size_t)(j - sim->job), j->has, j->tasks, sim->user);
+        int64_t s = sim->ops.speed_milli(index, has, tasks, sim->user);
         return s <= 0 ? 0 : (int32_t)(gang__least(s, most / 1000) * (FULL / 1000));
     }
-    if (j->has >= j->tasks || sim->opts.elastic_milli < 0)
+    if (has >= tasks || sim->opts.elastic_milli < 0)
         return FULL;
     if (sim->opts.elastic_milli == 0 || sim->opts.elastic_milli == 1000)
-        return (int32_t)gang__mul_div(j->has, FULL, j->tasks);
-    double part = (double)j->has / (double)j->tasks;
+        return (int32_t)gang__mul_div(has, FULL, tasks);
+    double part = (double)has / (double)tasks;
     return (int32_t)(power(part, sim->opts.elastic_milli) * FULL + 0.5);
 }
 
-static int64_t end_of(const gang_sim *sim, const struct gang__sim_job *j)
+int64_t gang__sim_end(const gang_sim *sim, const struct gang__sim_work *w)
 {
-    if (j->speed_ppm == 0 && j->left_ns > 0)
+    if (w->speed_ppm == 0 && w->left_ns > 0)
         return INT64_MAX;
-    int64_t ns = j->left_ns ? gang__mul_div_up(j->left_ns, FULL, j->speed_ppm) : 0;
-    ns = gang__add_sat(gang__add_sat(ns, j->ahead_ns), sim->opts.linger_ns);
+    int64_t ns = w->left_ns ? gang__mul_div_up(w->left_ns, FULL, w->speed_ppm) : 0;
+    ns = gang__add_sat(gang__add_sat(ns, w->ahead_ns), sim->opts.linger_ns);
     return gang__add_sat(sim->now_ns, ns);
 }
 
-static bool expect(gang_sim *sim, size_t index, uint32_t class, int64_t at_ns)
+bool gang__sim_expect(gang_sim *sim, size_t index, uint32_t part, uint32_t class, int64_t at_ns)
 {
     const struct gang__sim_job *j = &sim->job[index];
     bool in_order = sim->opts.same_instant == GANG_SIM_ONE_BY_ONE;
     uint64_t key = in_order ? j->began : index;
+    uint64_t who = index | (uint64_t)part << 32;
     return at_ns == INT64_MAX ||
-           gang__sim_put(sim, (struct gang__sim_entry){at_ns, key, class, j->epoch, index});
+           gang__sim_put(sim, (struct gang__sim_entry){at_ns, key, class, j->epoch, who});
 }
 
 static gang_result expect_next(gang_sim *sim, size_t index)
 {
     const struct gang__sim_job *j = &sim->job[index];
     bool ok = true;
-    if (j->works && j->done_ns == GANG_TRACE_UNKNOWN) {
+    if (j->work.works && j->done_ns == GANG_TRACE_UNKNOWN) {
         gang__sim_watch(sim, j);
-        int64_t end = end_of(sim, j), fail = gang__sim_task_failure(sim, index);
-        ok = expect(sim, index, GANG__SIM_END, gang__sim_round_up(end, sim->opts.tick_ns));
+        int64_t end = gang__sim_end(sim, &j->work);
+        int64_t fail = gang__sim_task_failure(sim, index, 0, j->has);
+        int64_t tick = gang__sim_round_up(end, sim->opts.tick_ns);
+        ok = gang__sim_expect(sim, index, 0, GANG__SIM_END, tick);
         if (ok && fail < end)
-            ok = expect(sim, index, GANG__SIM_TASK_FAIL, fail);
+            ok = gang__sim_expect(sim, index, 0, GANG__SIM_TASK_FAIL, fail);
     } else if (j->state == GANG_JOB_STOPPING && sim->opts.stop_ns > 0) {
-        ok = expect(sim, index, GANG__SIM_GONE, gang__add_sat(sim->now_ns, sim->opts.stop_ns));
+        int64_t gone = gang__add_sat(sim->now_ns, sim->opts.stop_ns);
+        ok = gang__sim_expect(sim, index, 0, GANG__SIM_GONE, gone);
     }
     return ok ? GANG_OK : GANG_ENOMEM;
 }
@@ -173,6 +181,8 @@ static gang_result settle(gang_sim *sim, size_t index)
     gang_alloc_id alloc = GANG_ID_NONE;
     gang__sim_progress(sim, j);
     j->epoch++;
+    if (j->stages)
+        return gang__sim_stages_settle(sim, index);
     if (j->stage == GANG__SIM_KNOWN &&
         (j->state == GANG_JOB_RUNNING || j->state == GANG_JOB_STOPPING)) {
         struct gang_job_info info = {.size = sizeof(info)};
@@ -180,7 +190,7 @@ static gang_result settle(gang_sim *sim, size_t index)
             alloc = info.alloc;
             j->has = info.tasks;
         }
-        j->speed_ppm = speed_of(sim, j);
+        j->work.speed_ppm = gang__sim_speed(sim, index, j->has, j->tasks);
         gang_result r = expect_next(sim, index);
         if (r != GANG_OK)
             return r;

@@ -6,6 +6,7 @@
  *   sim_events.c   what happens when: a heap
  *   sim_host.c     what the scheduler says to its host
  *   sim_work.c     how a job's work goes on
+ *   sim_stages.c   jobs whose groups start after one another
  *   sim_usage.c    who is where; what is used
  *   sim_fail.c     failures of nodes and tasks
  *   sim_policy.c   scores: who is next, and who is to run
@@ -43,7 +44,7 @@ struct gang__sim_entry {
     uint64_t key; /* order in the same instant, within a class */
     uint32_t class;
     uint32_t epoch; /* of a job; GANG__SIM_NODE_SET: the state */
-    uint64_t who;   /* index of a job, of a node */
+    uint64_t who;   /* index of a node; of a job, and above 32 bits of its part */
 };
 
 enum { GANG__SIM_TO_COME, GANG__SIM_KNOWN, GANG__SIM_OVER };
@@ -52,6 +53,7 @@ enum { GANG__SIM_TO_COME, GANG__SIM_KNOWN, GANG__SIM_OVER };
 struct gang__sim_piece {
     uint32_t node; /* index */
     uint32_t row;  /* of the allocations, + 1; 0: none */
+    int64_t part;
     int64_t tasks, cpu_milli, memory_bytes, gpu_milli;
     uint64_t gpus;
 };
@@ -59,6 +61,17 @@ struct gang__sim_piece {
 struct gang__sim_pieces {
     struct gang__sim_piece *list;
     uint32_t count, room;
+};
+
+/* How far work is, as of since_ns of its job. */
+struct gang__sim_work {
+    int64_t left_ns;    /* at full speed */
+    int64_t ahead_ns;   /* of a restart, before the work goes on */
+    int64_t unsaved_ns; /* work since the last checkpoint */
+    int64_t lost_ns;
+    int32_t speed_ppm;
+    bool works;   /* it runs, and is not asked to stop */
+    bool unsaved; /* it goes back to its checkpoint */
 };
 
 struct gang__sim_job {
@@ -70,11 +83,10 @@ struct gang__sim_job {
     int64_t tasks, cpu_milli, memory_bytes, gpu_milli;
     /* While it runs: what follows is as of since_ns. */
     int64_t since_ns;
-    int64_t left_ns;    /* of its work, at full speed */
-    int64_t ahead_ns;   /* of a restart, before the work goes on */
-    int64_t unsaved_ns; /* work since the last checkpoint */
-    int64_t done_ns;    /* when its work ended: the scheduler hears of it later */
-    int64_t ran_ns, wait_ns, suspended_ns, lost_ns;
+    struct gang__sim_work work;
+    struct gang__sim_stages *stages; /* its gangs, one after the other; NULL: it is one gang */
+    int64_t done_ns;                 /* when its work ended: the scheduler hears of it later */
+    int64_t ran_ns, wait_ns, suspended_ns;
     int64_t priority; /* as it was told last */
     int64_t has;      /* tasks it has */
     uint64_t began;   /* number of its start, or of when it began to wait */
@@ -82,15 +94,42 @@ struct gang__sim_job {
     uint32_t touched; /* index + 1 of the next one that is to be settled; itself: the last */
     uint32_t active;  /* position in gang_sim.active, + 1 */
     uint32_t epoch;
-    int32_t speed_ppm;
     uint32_t starts, preemptions, failures;
     uint32_t users_then; /* at work when it came */
     uint8_t stage;       /* GANG__SIM_TO_COME... */
     uint8_t state;       /* GANG_JOB_* */
     uint8_t end;         /* GANG_END_* */
-    bool works;          /* it runs, and is not asked to stop */
-    bool unsaved;        /* it goes back to its checkpoint */
     bool held;           /* by the policy */
+};
+
+/* A gang of a job whose groups wait for each other. */
+struct gang__sim_part {
+    struct gang__sim_work work;
+    gang_alloc_id alloc; /* that it works with; GANG_ID_NONE: it does not */
+    int64_t run_ns;
+    int64_t tasks, cpu_milli, gpu_milli; /* of all its tasks */
+    int64_t has;                         /* tasks it has */
+    int64_t ran_ns;
+    int64_t gone_ns;   /* it was asked to stop, and has then; INT64_MAX: it was not */
+    int64_t begins_ns; /* scratch of paths */
+    bool begun;
+    bool over;    /* its work is done */
+    bool decides; /* with all of these the job is over */
+};
+
+/* Parts that wait, those they wait for before them. */
+struct gang__sim_wait {
+    uint32_t part, after;
+    int32_t when; /* GANG_AFTER_* */
+};
+
+/* Of such a job. What gang__sim_job has of `work` is then of all its parts: what is left on the longest way through
+ * them, whether one works, what they lost. */
+struct gang__sim_stages {
+    struct gang__sim_part *part; /* in the same block */
+    struct gang__sim_wait *wait;
+    uint32_t parts, waits;
+    uint32_t hit; /* index + 1 of the next one to be looked at after the run; itself: the last */
 };
 
 /* Where jobs come from: a trace, or gang_sim_submit(). */
@@ -160,6 +199,7 @@ struct gang_sim {
     struct gang__sim_job *job;
     size_t jobs, job_room;
     uint32_t touched; /* index + 1 of the first to be settled */
+    uint32_t hit;     /* likewise, to be settled after the next run */
     uint32_t *active; /* jobs that wait or run */
     size_t disorder;  /* so many of them may not be in the order of their index */
     size_t actives, active_room;
@@ -218,6 +258,13 @@ void gang__sim_activate(gang_sim *sim, size_t index);
 void gang__sim_deactivate(gang_sim *sim, size_t index);
 bool gang__sim_room_to_come(gang_sim *sim, size_t more);
 
+/* What all tasks of a group take. */
+struct gang__sim_amounts {
+    int64_t tasks, cpu_milli, memory_bytes, gpu_milli;
+};
+struct gang__sim_amounts gang__sim_group_takes(const struct gang_request_spec *request,
+                                               size_t group);
+
 /* ---- sim_events.c ---- */
 
 bool gang__sim_put(gang_sim *sim, struct gang__sim_entry e);
@@ -228,6 +275,9 @@ int64_t gang__sim_first(gang_sim *sim);
 /* ---- sim_host.c ---- */
 
 extern const struct gang_host_ops gang__sim_host_ops;
+/* Of a part of a job; part 0 for what is no part's. */
+void gang__sim_tell_part(gang_sim *sim, int32_t what, size_t index, uint32_t part, int32_t reason,
+                         const char *text);
 void gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
                     const char *text);
 
@@ -246,12 +296,60 @@ void gang__sim_book(struct gang__sim_job *j, int64_t ns);
 void gang__sim_progress(gang_sim *sim, struct gang__sim_job *j);
 /* It begins to run, goes on, stops (saved or not), or waits again. */
 void gang__sim_begin(gang_sim *sim, struct gang__sim_job *j);
-void gang__sim_halt(struct gang__sim_job *j);
+void gang__sim_halt(struct gang__sim_work *w);
 void gang__sim_displaced(gang_sim *sim, struct gang__sim_job *j);
-void gang__sim_rewind(struct gang__sim_job *j);
+void gang__sim_rewind(struct gang__sim_work *w);
 void gang__sim_touch(gang_sim *sim, size_t index);
+/* So long it worked. */
+void gang__sim_work(const gang_sim *sim, struct gang__sim_work *w, int64_t ns);
+/* What a restart adds to what is left, of a job with so many GPUs. */
+int64_t gang__sim_restart(const gang_sim *sim, size_t index, int64_t gpu_milli);
+/* Its speed with `has` of `tasks`, and when its work then ends. */
+int32_t gang__sim_speed(const gang_sim *sim, size_t index, int64_t has, int64_t tasks);
+int64_t gang__sim_end(const gang_sim *sim, const struct gang__sim_work *w);
+/* An event of a job; INT64_MAX: it does not come. False: out of memory. */
+bool gang__sim_expect(gang_sim *sim, size_t index, uint32_t part, uint32_t class, int64_t at_ns);
 /* Events and places of those that were touched. */
 gang_result gang__sim_settle(gang_sim *sim);
+
+/* ---- sim_stages.c ---- */
+
+/* How long groups run: of[i * step] the i-th. */
+struct gang__sim_runs {
+    const int64_t *of;
+    size_t step;
+};
+/* The parts of a job, and how long each runs; NULL: out of memory. Freed with gang__release(). The groups are there, and
+ * numbers of groups are; whether they wait in a circle is not known yet. */
+struct gang__sim_stages *gang__sim_stages_new(const gang_sim *sim, const struct gang_job_spec *spec,
+                                              const struct gang__sim_runs *runs);
+/* What the job's own row tells of its parts. */
+void gang__sim_stages_sum(struct gang__sim_job *j);
+/* So long they worked, or stopped. */
+void gang__sim_stages_work(const gang_sim *sim, struct gang__sim_job *j, int64_t ns);
+/* What the scheduler says of a part; and of the job, whose state was another. */
+void gang__sim_part_starts(gang_sim *sim, size_t index, const struct gang_event *e);
+bool gang__sim_part_stops(gang_sim *sim, size_t index, const struct gang_event *e);
+void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct gang_event *e,
+                            int32_t was);
+/* A part's work has ended; it was asked to stop and has. */
+gang_result gang__sim_part_ends(gang_sim *sim, size_t index, uint32_t part);
+gang_result gang__sim_part_gone(gang_sim *sim, size_t index, uint32_t part);
+/* Which of its parts have tasks on a node lose what was not saved. False: none has. */
+bool gang__sim_stages_lose(gang_sim *sim, struct gang__sim_job *j, gang_node_id node);
+/* It is settled again after the next run of the cycle. */
+void gang__sim_hit(gang_sim *sim, size_t index);
+void gang__sim_touch_hit(gang_sim *sim);
+gang_result gang__sim_stages_settle(gang_sim *sim, size_t index);
+/* milli-GPUs, or cores, of the parts that run or may start. */
+int64_t gang__sim_stages_want(const struct gang__sim_stages *st, bool gpus);
+/* GPU-time (or core-time) of all starts in thousandths of ns, and what the parts that work add to it in a ns. */
+int64_t gang__sim_stages_served(const struct gang__sim_stages *st, bool gpus, int64_t *rate);
+
+/* GPUs (of a job without: cores) that it asks for at a time: all, or those of its largest part; and such seconds that it
+ * had, and lost. */
+int64_t gang__sim_asks(const struct gang__sim_job *j);
+void gang__sim_served(const struct gang__sim_job *j, double *used_s, double *lost_s);
 
 /* ---- sim_usage.c ---- */
 
@@ -263,6 +361,10 @@ void gang__sim_spend(gang_sim *sim);
 struct gang__sim_area gang__sim_area(const gang_sim *sim);
 /* Where a job is, from now on. `alloc` GANG_ID_NONE: nowhere. */
 gang_result gang__sim_place(gang_sim *sim, size_t index, gang_alloc_id alloc);
+/* The same, part by part: of a part the number of its tasks is returned in `tasks`. */
+void gang__sim_gather_begin(gang_sim *sim);
+gang_result gang__sim_gather(gang_sim *sim, uint32_t part, gang_alloc_id alloc, int64_t *tasks);
+gang_result gang__sim_gather_end(gang_sim *sim, size_t index);
 gang_result gang__sim_sample(gang_sim *sim);
 /* What was used until this job came; there is room: gang__sim_room_to_come(). */
 void gang__sim_note_submit(gang_sim *sim, size_t index);
@@ -271,9 +373,9 @@ void gang__sim_note_submit(gang_sim *sim, size_t index);
 
 gang_result gang__sim_fail_begin(gang_sim *sim);
 gang_result gang__sim_node_event(gang_sim *sim, const struct gang__sim_entry *e);
-gang_result gang__sim_task_fails(gang_sim *sim, size_t index);
-/* When a task of it fails, from now; INT64_MAX: none does. */
-int64_t gang__sim_task_failure(gang_sim *sim, size_t index);
+gang_result gang__sim_task_fails(gang_sim *sim, size_t index, uint32_t part);
+/* When one of its `has` tasks fails, from now; INT64_MAX: none does. */
+int64_t gang__sim_task_failure(gang_sim *sim, size_t index, uint32_t part, int64_t has);
 
 /* ---- sim_policy.c ---- */
 

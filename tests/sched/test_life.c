@@ -520,6 +520,23 @@ START_TEST(an_idle_task_of_the_minimum_is_kept)
 }
 END_TEST
 
+/* Of all tasks, at the minimum: nobody is given back, and nobody comes; so its end need not wait for the rest. */
+START_TEST(a_gang_that_is_idle_at_its_minimum_grows_no_more)
+{
+    gang_job_id other = submit_gpus(5, 5, 0);
+    gang_job_id id = submit_gpus(4, 3, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, id), 3);
+    host_report_all(&h, id, 0, GANG_TASK_IDLE);
+    MUST(gang_report_end(h.s, other, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, id), 3);
+    host_report_all(&h, id, 0, GANG_TASK_SUCCEEDED);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, id), GANG_END_SUCCESS);
+}
+END_TEST
+
 START_TEST(the_last_groups_and_the_newest_tasks_go_above_the_target)
 {
     const struct gang_group_spec g[] = {gpus("a", 4, 1), gpus("b", 4, 1)};
@@ -781,6 +798,7 @@ int main(void)
     add_losses(t);
     tcase_add_test(t, an_idle_task_is_given_back_and_placed_again_in_the_same_run);
     tcase_add_test(t, an_idle_task_of_the_minimum_is_kept);
+    tcase_add_test(t, a_gang_that_is_idle_at_its_minimum_grows_no_more);
     tcase_add_test(t, the_last_groups_and_the_newest_tasks_go_above_the_target);
     tcase_add_test(t, a_task_that_is_reported_gone_twice_is_gone_once);
     tcase_add_test(t, what_stops_alone_is_not_given_away_with_the_rest);

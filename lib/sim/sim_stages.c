@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs whose groups start after one another. Each gang of such a job, a part, has work of its own: the scheduler starts it
+ * when those before it allow, it runs, and its end is reported as that of its tasks. When the job is over is the
+ * scheduler's affair. */
+#include <string.h>
+
+#include "base/wide.h"
+#include "sim/simulation.h"
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+/* For which groups a group waits, as the scheduler compares it: those that wait for the same are one gang. */
+static uint64_t waits_of(const struct gang_job_spec *spec, size_t group)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < spec->group_after_count; i++)
+        if ((size_t)spec->group_after[i].group == group) {
+            const int32_t key[] = {spec->group_after[i].after, spec->group_after[i].when};
+            sum += gang__hash(GANG__HASH_SEED, key, sizeof(key));
+        }
+    return sum;
+}
+
+/* Which part each group is in. Returns how many there are. */
+static uint32_t number_parts(const struct gang_job_spec *spec, uint32_t *part_of)
+{
+    uint32_t parts = 0;
+    for (size_t g = 0; g < spec->request.group_count; g++) {
+        size_t k = 0;
+        while (k < g && waits_of(spec, k) != waits_of(spec, g))
+            k++;
+        part_of[g] = k < g ? part_of[k] : parts++;
+    }
+    return parts;
+}
+
+static bool has_role(const struct gang_job_spec *spec, size_t group, int32_t role)
+{
+    return (spec->roles ? spec->roles[group] : GANG_ROLE_MEMBER) == role;
+}
+
+/* The job is over with its chiefs; without any, with its members; without these, with all. */
+static void find_deciders(struct gang__sim_stages *st, const struct gang_job_spec *spec,
+                          const uint32_t *part_of)
+{
+    bool chiefs = false, members = false;
+    for (size_t g = 0; g < spec->request.group_count; g++) {
+        chiefs = chiefs || has_role(spec, g, GANG_ROLE_CHIEF);
+        members =
+            members || has_role(spec, g, GANG_ROLE_MEMBER) || has_role(spec, g, GANG_ROLE_CRITICAL);
+    }
+    for (size_t g = 0; g < spec->request.group_count; g++)
+        if (chiefs ? has_role(spec, g, GANG_ROLE_CHIEF)
+                   : !members || has_role(spec, g, GANG_ROLE_MEMBER) ||
+                         has_role(spec, g, GANG_ROLE_CRITICAL))
+            st->part[part_of[g]].decides = true;
+}
+
+/* In an order in which whoever waits comes after those he waits for: by the length of the way to him. In a circle there is
+ * none; then the scheduler does not take the job. */
+static void put_in_order(struct gang__sim_stages *st)
+{
+    bool moved = true;
+    for (uint32_t round = 0; moved && round <= st->parts; round++) {
+        moved = false;
+        for (uint32_t i = 0; i < st->waits; i++) {
+            struct gang__sim_part *p = &st->part[st->wait[i].part];
+            int64_t least = st->part[st->wait[i].after].begins_ns + 1;
+            moved = moved || p->begins_ns < least;
+            p->begins_ns = p->begins_ns < least ? least : p->begins_ns;
+        }
+    }
+    for (uint32_t i = 1; i < st->waits; i++) {
+        struct gang__sim_wait w = st->wait[i];
+        uint32_t at = i;
+        for (; at > 0 && st->part[st->wait[at - 1].part].begins_ns > st->part[w.part].begins_ns;
+             at--)
+            st->wait[at] = st->wait[at - 1];
+        st->wait[at] = w;
+    }
+}
+
+static struct gang__sim_stages *make(const gang_sim *sim, const struct gang_job_spec *spec,
+                                     uint32_t parts)
+{
+    size_t waits = spec->group_after_count;
+    struct gang__sim_stages *st = gang__zalloc(
+        &sim->mem, 1, sizeof(*st) + parts * sizeof(*st->part) + waits * sizeof(*st->wait));
+    if (!st)
+        return NULL;
+    st->part = (struct gang__sim_part *)(st + 1);
+    st->wait = (struct gang__sim_wait *)(st->part + parts);
+    st->parts = parts;
+    for (uint32_t p = 0; p < parts; p++)
+        st->part[p].gone_ns = INT64_MAX;
+    return st;
+}
+
+struct gang__sim_stages *gang__sim_stages_new(const gang_sim *sim, const struct gang_job_spec *spec,
+                                              const struct gang__sim_runs *runs)
+{
+    size_t groups = spec->request.group_count;
+    uint32_t *part_of = gang__zalloc(&sim->mem, groups, sizeof(*part_of));
+    struct gang__sim_stages *st = part_of ? make(sim, spec, number_parts(spec, part_of)) : NULL;
+    for (size_t g = 0; st && g < groups; g++) {
+        struct gang__sim_part *p = &st->part[part_of[g]];
+        struct gang__sim_amounts all = gang__sim_group_takes(&spec->request, g);
+        p->tasks = gang__add_sat(p->tasks, all.tasks);
+        p->cpu_milli = gang__add_sat(p->cpu_milli, all.cpu_milli);
+        p->gpu_milli = gang__add_sat(p->gpu_milli, all.gpu_milli);
+        int64_t run_ns = runs->of[g * runs->step];
+        p->run_ns = run_ns > p->run_ns ? run_ns : p->run_ns;
+        p->work.left_ns = p->run_ns;
+    }
+    for (size_t i = 0; st && i < spec->group_after_count; i++) {
+        const struct gang_group_after *a = &spec->group_after[i];
+        st->wait[st->waits++] =
+            (struct gang__sim_wait){part_of[a->group], part_of[a->after], a->when};
+    }
+    if (st) {
+        find_deciders(st, spec, part_of);
+        put_in_order(st);
+    }
+    gang__release(&sim->mem, part_of);
+    return st;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* How long it takes from now on, if each part begins when those before it allow: the longest way to one that decides. */
+static int64_t way(struct gang__sim_stages *st, bool ahead)
+{
+    int64_t longest = 0;
+    for (uint32_t p = 0; p < st->parts; p++)
+        st->part[p].begins_ns = 0;
+    for (uint32_t i = 0; i < st->waits; i++) {
+        const struct gang__sim_part *a = &st->part[st->wait[i].after];
+        struct gang__sim_part *p = &st->part[st->wait[i].part];
+        int64_t at = a->begins_ns;
+        if (st->wait[i].when != GANG_AFTER_START)
+            at = gang__add_sat(at, a->work.left_ns + (ahead ? a->work.ahead_ns : 0));
+        else if (a->begun)
+            at = 0;
+        p->begins_ns = at > p->begins_ns && !p->begun ? at : p->begins_ns;
+    }
+    for (uint32_t p = 0; p < st->parts; p++) {
+        const struct gang__sim_part *x = &st->part[p];
+        int64_t end = gang__add_sat(x->begins_ns, x->work.left_ns + (ahead ? x->work.ahead_ns : 0));
+        longest = x->decides && end > longest ? end : longest;
+    }
+    return longest;
+}
+
+void gang__sim_stages_sum(struct gang__sim_job *j)
+{
+    struct gang__sim_stages *st = j->stages;
+    struct gang__sim_work sum = {.left_ns = way(st, false), .speed_ppm = j->work.speed_ppm};
+    sum.ahead_ns = way(st, true) - sum.left_ns;
+    for (uint32_t p = 0; p < st->parts; p++) {
+        sum.works = sum.works || st->part[p].work.works;
+        sum.lost_ns = gang__add_sat(sum.lost_ns, st->part[p].work.lost_ns);
+    }
+    j->work = sum;
+}
+
+void gang__sim_stages_work(const gang_sim *sim, struct gang__sim_job *j, int64_t ns)
+{
+    for (uint32_t i = 0; i < j->stages->parts; i++) {
+        struct gang__sim_part *p = &j->stages->part[i];
+        if (p->work.works)
+            gang__sim_work(sim, &p->work, ns);
+        else if (p->gone_ns != INT64_MAX)
+            p->work.lost_ns += ns; /* it saves, and does nothing else */
+        else
+            continue;
+        p->ran_ns += ns;
+    }
+    gang__sim_stages_sum(j);
+}
+
+static bool is_over(const struct gang__sim_stages *st)
+{
+    for (uint32_t p = 0; p < st->parts; p++)
+        if (st->part[p].decides && !st->part[p].over)
+            return false;
+    return true;
+}
+
+/* May it run: does it, or do those before it let it begin? */
+static bool may_run(const struct gang__sim_stages *st, uint32_t part)
+{
+    for (uint32_t i = 0; i < st->waits; i++) {
+        const struct gang__sim_part *a = &st->part[st->wait[i].after];
+        if (st->wait[i].part == part && !a->over &&
+            (st->wait[i].when != GANG_AFTER_START || !a->begun))
+            return false;
+    }
+    return true;
+}
+
+int64_t gang__sim_stages_want(const struct gang__sim_stages *st, bool gpus)
+{
+    int64_t want = 0;
+    for (uint32_t p = 0; p < st->parts; p++)
+        if (!st->part[p].over && (st->part[p].alloc || may_run(st, p)))
+            want = gang__add_sat(want, gpus ? st->part[p].gpu_milli : st->part[p].cpu_milli);
+    return want;
+}
+
+int64_t gang__sim_stages_served(const struct gang__sim_stages *st, bool gpus, int64_t *rate)
+{
+    int64_t served = 0;
+    *rate = 0;
+    for (uint32_t i = 0; i < st->parts; i++) {
+        const struct gang__sim_part *p = &st->part[i];
+        int64_t milli = gpus ? p->gpu_milli : p->cpu_milli;
+        served = gang__add_sat(served, gang__mul_div(p->ran_ns, milli, 1));
+        *rate = gang__add_sat(*rate, p->work.works ? milli : 0);
+    }
+    return served;
+}
+
+int64_t gang__sim_asks(const struct gang__sim_job *j)
+{
+    int64_t most = 0;
+    if (!j->stages)
+        return j->gpu_milli ? j->gpu_milli : j->cpu_milli;
+    for (uint32_t i = 0; i < j->stages->parts; i++) {
+        const struct gang__sim_part *p = &j->stages->part[i];
+        int64_t milli = j->gpu_milli ? p->gpu_milli : p->cpu_milli;
+        most = milli > most ? milli : most;
+    }
+    return most;
+}
+
+void gang__sim_served(const struct gang__sim_job *j, double *used_s, double *lost_s)
+{
+    double milli = (double)(j->gpu_milli ? j->gpu_milli : j->cpu_milli) / 1000;
+    *used_s = (double)j->ran_ns / 1e9 * milli;
+    *lost_s = (double)j->work.lost_ns / 1e9 * milli;
+    if (!j->stages)
+        return;
+    *used_s = *lost_s = 0;
+    for (uint32_t i = 0; i < j->stages->parts; i++) {
+        const struct gang__sim_part *p = &j->stages->part[i];
+        milli = (double)(j->gpu_milli ? p->gpu_milli : p->cpu_milli) / 1000;
+        *used_s += (double)p->ran_ns / 1e9 * milli;
+        *lost_s += (double)p->work.lost_ns / 1e9 * milli;
+    }
+}
+
+/* ---- parts start and stop -------------------------------------------------------------------- */
+
+static void look_at(gang_sim *sim, struct gang__sim_job *j)
+{
+    struct gang_job_info info = {.size = sizeof(info)};
+    if (gang_job_get(sim->sched, j->id, &info) != GANG_OK)
+        return;
+    j->preemptions = (uint32_t)info.preemptions;
+    j->has = info.tasks;
+}
+
+void gang__sim_part_starts(gang_sim *sim, size_t index, const struct gang_event *e)
+{
+    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_part *p = &j->stages->part[e->part];
+    gang__sim_progress(sim, j);
+    p->alloc = e->alloc;
+    p->work.works = p->begun = true;
+    p->work.unsaved = p->over = false;
+    p->gone_ns = INT64_MAX;
+    if (j->starts++ == 0)
+        j->start_ns = sim->now_ns;
+    j->began = ++sim->begun;
+    look_at(sim, j);
+    gang__sim_stages_sum(j);
+    gang__sim_touch(sim, index);
+    gang__sim_tell_part(sim, GANG_SIM_STARTED, index, (uint32_t)e->part, e->reason, e->text);
+}
+
+/* It does not work any more, and waits again, its restart before it. */
+static void displaced(gang_sim *sim, struct gang__sim_job *j, uint32_t part, bool restarts)
+{
+    struct gang__sim_part *p = &j->stages->part[part];
+    gang__sim_halt(&p->work);
+    p->alloc = GANG_ID_NONE;
+    if (!restarts)
+        return;
+    int64_t ns = gang__sim_restart(sim, (size_t)(j - sim->job), p->gpu_milli);
+    p->work.ahead_ns = gang__add_sat(p->work.ahead_ns, ns);
+}
+
+bool gang__sim_part_stops(gang_sim *sim, size_t index, const struct gang_event *e)
+{
+    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_part *p = &j->stages->part[e->part];
+    bool ends = e->reason == GANG_REASON_TIMEOUT || e->reason == GANG_REASON_CANCEL ||
+                e->reason == GANG_REASON_END;
+    gang__sim_progress(sim, j);
+    p->work.unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
+    if (p->work.works)
+        displaced(sim, j, (uint32_t)e->part, !ends && e->reason != GANG_REASON_MOVE);
+    if (sim->opts.stop_ns > 0) { /* it takes its time */
+        p->alloc = e->alloc;
+        p->gone_ns = gang__add_sat(sim->now_ns, sim->opts.stop_ns);
+    }
+    gang__sim_stages_sum(j);
+    look_at(sim, j);
+    gang__sim_touch(sim, index);
+    if (!ends)
+        gang__sim_tell_part(sim, GANG_SIM_STOPPED, index, (uint32_t)e->part, e->reason, e->text);
+    return sim->opts.stop_ns == 0;
+}
+
+void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct gang_event *e,
+                            int32_t was)
+{
+    size_t index = (size_t)(j - sim->job);
+    for (uint32_t i = 0; i < j->stages->parts; i++) {
+        struct gang__sim_part *p = &j->stages->part[i];
+        if (e->state == GANG_JOB_SUSPENDED)
+            p->work.works = false; /* it stays in memory */
+        else if (e->state == GANG_JOB_RUNNING && was == GANG_JOB_SUSPENDED)
+            p->work.works = p->alloc != GANG_ID_NONE && !p->over && p->gone_ns == INT64_MAX;
+        else if (e->state == GANG_JOB_PENDING && p->work.works) { /* all its tasks were lost */
+            displaced(sim, j, i, true);
+            gang__sim_tell_part(sim, GANG_SIM_STOPPED, index, i, e->reason, e->text);
+        }
+        if (e->state == GANG_JOB_PENDING || e->state == GANG_JOB_ENDED) {
+            p->work.works = false;
+            p->alloc = GANG_ID_NONE;
+            p->gone_ns = INT64_MAX;
+        }
+    }
+    gang__sim_stages_sum(j);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+void gang__sim_hit(gang_sim *sim, size_t index)
+{
+    struct gang__sim_stages *st = sim->job[index].stages;
+    if (st->hit)
+        return;
+    st->hit = sim->hit ? sim->hit : (uint32_t)index + 1;
+    sim->hit = (uint32_t)index + 1;
+}
+
+void gang__sim_touch_hit(gang_sim *sim)
+{
+    while (sim->hit) {
+        size_t index = sim->hit - 1;
+        struct gang__sim_stages *st = sim->job[index].stages;
+        sim->hit = st->hit == index + 1 ? 0 : st->hit;
+        st->hit = 0;
+        gang__sim_touch(sim, index);
+    }
+}
+
+gang_result gang__sim_part_ends(gang_sim *sim, size_t index, uint32_t part)
+{
+    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_part *p = &j->stages->part[part];
+    gang_result r = GANG_OK;
+    if (p->has < p->tasks) /* nor does it need those that it never had */
+        r = gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0, GANG_TASK_IDLE);
+    if (r == GANG_OK)
+        r = gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0,
+                              GANG_TASK_SUCCEEDED);
+    if (r != GANG_OK)
+        return r == GANG_ENOMEM ? r : GANG_OK;
+    gang__sim_progress(sim, j);
+    p->work.works = false;
+    p->work.unsaved_ns = 0;
+    p->over = true;
+    gang__sim_stages_sum(j);
+    if (is_over(j->stages))
+        j->done_ns = sim->now_ns;
+    sim->dirty = true;
+    gang__sim_hit(sim, index);
+    gang__sim_touch(sim, index);
+    gang__sim_tell_part(sim, GANG_SIM_PART_ENDED, index, part, GANG_REASON_END,
+                        "a gang of it has done its work");
+    return GANG_OK;
+}
+
+gang_result gang__sim_part_gone(gang_sim *sim, size_t index, uint32_t part)
+{
+    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_part *p = &j->stages->part[part];
+    gang_result r =
+        gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0, GANG_TASK_GONE);
+    if (r == GANG_ENOMEM)
+        return r;
+    gang__sim_progress(sim, j);
+    p->gone_ns = INT64_MAX;
+    p->alloc = GANG_ID_NONE;
+    sim->dirty = true;
+    gang__sim_hit(sim, index);
+    return GANG_OK;
+}
+
+struct look {
+    gang_node_id node;
+    bool found;
+};
+
+static int32_t is_there(const struct gang_task *t, void *user)
+{
+    struct look *l = user;
+    l->found = l->found || t->node == l->node;
+    return l->found;
+}
+
+bool gang__sim_stages_lose(gang_sim *sim, struct gang__sim_job *j, gang_node_id node)
+{
+    bool some = false;
+    for (uint32_t i = 0; i < j->stages->parts; i++) {
+        struct gang__sim_part *p = &j->stages->part[i];
+        struct look l = {node, false};
+        if (p->over || p->alloc == GANG_ID_NONE ||
+            gang_alloc_each(sim->cluster, p->alloc, is_there, &l) < 0 || !l.found)
+            continue;
+        gang__sim_rewind(&p->work);
+        some = true;
+    }
+    gang__sim_hit(sim, (size_t)(j - sim->job));
+    gang__sim_stages_sum(j);
+    return some;
+}
+
+/* ---- after a run ----------------------------------------------------------------------------- */
+
+static bool expect_next(gang_sim *sim, size_t index, uint32_t part)
+{
+    struct gang__sim_part *p = &sim->job[index].stages->part[part];
+    if (p->gone_ns != INT64_MAX)
+        return gang__sim_expect(sim, index, part, GANG__SIM_GONE, p->gone_ns);
+    if (!p->work.works)
+        return true;
+    p->work.speed_ppm = gang__sim_speed(sim, index, p->has, p->tasks);
+    int64_t end = gang__sim_end(sim, &p->work);
+    int64_t fail = gang__sim_task_failure(sim, index, part, p->has);
+    int64_t tick = gang__sim_round_up(end, sim->opts.tick_ns);
+    if (!gang__sim_expect(sim, index, part, GANG__SIM_END, tick))
+        return false;
+    return fail >= end || gang__sim_expect(sim, index, part, GANG__SIM_TASK_FAIL, fail);
+}
+
+gang_result gang__sim_stages_settle(gang_sim *sim, size_t index)
+{
+    struct gang__sim_job *j = &sim->job[index];
+    bool lives = j->stage == GANG__SIM_KNOWN;
+    gang__sim_gather_begin(sim);
+    for (uint32_t i = 0; i < j->stages->parts; i++) {
+        struct gang__sim_part *p = &j->stages->part[i];
+        gang_alloc_id alloc =
+            lives ? gang_job_alloc(sim->sched, j->id, (int32_t)i) : (gang_alloc_id)GANG_ID_NONE;
+        gang_result r = gang__sim_gather(sim, i, alloc, &p->has);
+        if (r != GANG_OK)
+            return r;
+        if (alloc != p->alloc) { /* the scheduler took what it had: lost whole, or killed */
+            gang__sim_halt(&p->work);
+            p->alloc = GANG_ID_NONE;
+            p->gone_ns = INT64_MAX;
+        }
+        if (lives && j->done_ns == GANG_TRACE_UNKNOWN && !expect_next(sim, index, i))
+            return GANG_ENOMEM;
+    }
+    gang__sim_stages_sum(j);
+    if (lives)
+        gang__sim_watch(sim, j);
+    if (sim->scratch.count == 0 && j->at.count == 0)
+        return GANG_OK;
+    return gang__sim_gather_end(sim, index);
+}
