@@ -208,6 +208,7 @@ struct gang_sim_view {
     const int64_t *tasks;     /**< all */
     const int64_t *queue;     /**< number of its queue, from 0, as in gang_sim_queue_name() */
     const int64_t *running;   /**< 1: it runs */
+    const int64_t *user;      /**< number of its user, from 0, as in gang_sim_user_name() */
 };
 
 /** Callbacks; each may be NULL. The table is copied. They are called inside gang_sim_run() on its thread. What they may

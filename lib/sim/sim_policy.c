@@ -7,7 +7,7 @@
 #include "base/wide.h"
 #include "sim/simulation.h"
 
-enum { COLUMNS = 11 };
+enum { COLUMNS = 12 };
 
 static bool is_las(const gang_sim *sim)
 {
@@ -133,6 +133,7 @@ static struct gang_sim_view look(gang_sim *sim)
         c[8][n] = j->tasks;
         c[9][n] = j->queue;
         c[10][n] = j->state == GANG_JOB_RUNNING;
+        c[11][n] = j->user;
         n++;
     }
     return (struct gang_sim_view){sizeof(struct gang_sim_view),
@@ -148,7 +149,8 @@ static struct gang_sim_view look(gang_sim *sim)
                                   c[7],
                                   c[8],
                                   c[9],
-                                  c[10]};
+                                  c[10],
+                                  c[11]};
 }
 
 /* The same, of one whose groups wait for each other: all of its parts together. */

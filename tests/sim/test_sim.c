@@ -493,6 +493,30 @@ START_TEST(a_policy_orders_who_waits)
 }
 END_TEST
 
+/* Each user's jobs after the other's, by name. */
+static int32_t favourite_first(const struct gang_sim_view *v, double *score, void *user)
+{
+    (void)user;
+    for (size_t i = 0; i < v->count; i++)
+        score[i] = strcmp(gang_sim_user_name(s.sim, (size_t)v->user[i]), "eve") == 0 ? 0 : 1;
+    return 0;
+}
+
+START_TEST(a_policy_knows_users)
+{
+    sim_job_of(&s, NULL, 0, 10, 8, 8, 0, "adam");
+    sim_job_of(&s, NULL, 1, 10, 8, 8, 0, "adam");
+    sim_job_of(&s, NULL, 2, 10, 8, 8, 0, "eve");
+    sim_job_of(&s, NULL, 3, 10, 8, 8, 0, NULL);
+    s.ops.score = favourite_first;
+    sim_make(&s, NULL);
+    sim_run(&s, -1);
+    ck_assert_time(sim_get(&s, 2).start_ns, 10);
+    ck_assert_time(sim_get(&s, 1).start_ns, 20);
+    ck_assert_time(sim_get(&s, 3).start_ns, 30);
+}
+END_TEST
+
 START_TEST(the_shortest_goes_first)
 {
     sim_job(&s, 0, 10, 8);
@@ -724,6 +748,7 @@ int main(void)
     tcase_add_test(c, jobs_may_be_submitted_and_cancelled_in_between);
     tcase_add_test(c, nodes_may_be_added_in_between);
     tcase_add_test(c, a_policy_orders_who_waits);
+    tcase_add_test(c, a_policy_knows_users);
     tcase_add_test(c, the_shortest_goes_first);
     tcase_add_test(c, the_shortest_remaining_displaces_the_longer);
     tcase_add_test(c, the_least_served_displaces_who_had_his_share);

@@ -80,6 +80,21 @@ def ns(seconds: float, name: str) -> int:
     return int(found)
 
 
+def runs(run_s: Union[Sequence[float], Mapping[str, float]], groups: Sequence[Mapping[str, Any]]) -> List[int]:
+    """ns of each group, from seconds in their order or by their names.
+
+    Raises:
+        InvalidArgument: not one for each of them. OutOfRange.
+    """
+    if not isinstance(run_s, Mapping):
+        return [ns(value, "run_s[%d]" % i) for i, value in enumerate(run_s)]
+    names = [str(group.get("name", "")) for group in groups]
+    for name in [*run_s, *names]:
+        if name not in run_s or names.count(name) != 1:
+            raise InvalidArgument("run_s: one group '%s', and its run time, are wanted" % name, path="run_s")
+    return [ns(run_s[name], "run_s['%s']" % name) for name in names]
+
+
 def word(table: Mapping[str, int], value: Any, name: str) -> int:
     """The number of a word.
 

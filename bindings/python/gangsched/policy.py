@@ -4,7 +4,7 @@
 from itertools import starmap
 from typing import Any, Callable, Iterator, List, NamedTuple
 
-from ._native import ffi, lib
+from ._native import ffi, lib, text
 from .errors import Closed, InvalidArgument
 
 #: Members of gang_sim_view that are arrays.
@@ -20,7 +20,11 @@ COLUMNS = (
     "tasks",
     "queue",
     "running",
+    "user",
 )
+
+#: Columns that are made of these.
+_MORE = ("gpus", "cpus", "queue_name", "user_name")
 
 
 class View:
@@ -29,12 +33,15 @@ class View:
     Each column is a numpy array of its own, made when it is first asked for: ``submit_s``, ``run_s`` (in truth;
         a policy that is not clairvoyant looks at ``limit_s``, 0: none), ``left_s`` (of its work, in truth),
         ``served_s`` (that it has run), ``gpus`` and ``cpus`` (of all its tasks), ``tasks``, ``queue`` (number),
-        ``running`` (True: it runs), ``index`` (of the job in the simulation). The same as the library has them,
-        whole numbers: ``submit_ns``, ``gpu_milli``... Only during the call; arrays may be kept.
+        ``user`` (number), ``running`` (True: it runs), ``index`` (of the job in the simulation). Where groups of a job wait for
+        each other ``gpus`` and ``cpus`` are those of the groups that run or may start. The same as the library has
+        them, whole numbers: ``submit_ns``, ``gpu_milli``... Only during the call; arrays may be kept.
+        ``queue_name`` and ``user_name`` are what the numbers stand for, texts.
     """
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: Any, sim: Any = None) -> None:
         self._raw: Any = raw
+        self._sim: Any = sim
         self.now_ns = int(raw.now_ns)
         self.now_s = raw.now_ns / 1e9
         self._count = int(raw.count)
@@ -49,6 +56,10 @@ class View:
                 found = found != 0
         elif name.endswith("_s") and name[:-2] + "_ns" in COLUMNS:
             found = self._column(name[:-2] + "_ns") / 1e9
+        elif name == "queue_name":
+            found = self._words(self._column("queue"), lib.gang_sim_queue_name)
+        elif name == "user_name":
+            found = self._words(self._column("user"), lib.gang_sim_user_name)
         elif name in ("gpus", "cpus"):
             found = self._column(name[:-1] + "_milli") / 1e3
         else:
@@ -58,7 +69,7 @@ class View:
 
     def __dir__(self) -> List[str]:
         seconds = [name[:-3] + "_s" for name in COLUMNS if name.endswith("_ns")]
-        return sorted({*object.__dir__(self), *COLUMNS, *seconds, "gpus", "cpus"})
+        return sorted({*object.__dir__(self), *COLUMNS, *seconds, *_MORE})
 
     def _column(self, name: str) -> Any:
         import numpy
@@ -70,8 +81,17 @@ class View:
         memory = ffi.buffer(getattr(self._raw, name), 8 * self._count)
         return numpy.frombuffer(memory, dtype=numpy.int64).copy()
 
+    def _words(self, numbers: Any, get: Any) -> Any:
+        """What numbers stand for."""
+        import numpy
+
+        found: List[str] = []
+        while self._sim is not None and get(self._sim, len(found)) != ffi.NULL:
+            found.append(text(get(self._sim, len(found))))
+        return numpy.array([*found, ""], dtype=object)[numbers]
+
     def _end(self) -> None:
-        self._raw = None
+        self._raw = self._sim = None
 
 
 class Job(NamedTuple):
@@ -88,6 +108,7 @@ class Job(NamedTuple):
     tasks: int
     queue: int
     running: int
+    user: int
 
     @property
     def submit_s(self) -> float:
@@ -150,13 +171,13 @@ class per_job:
         return "per_job(%s)" % getattr(self.score, "__name__", self.score)
 
 
-def write_scores(view: Any, room: Any, score: Callable[[View], Any]) -> None:
+def write_scores(view: Any, room: Any, score: Callable[[View], Any], sim: Any = None) -> None:
     """Ask a policy and put its answer where the library wants it.
 
     Raises:
         InvalidArgument: not one number for each job. What the policy raises.
     """
-    seen = View(view)
+    seen = View(view, sim)
     try:
         found = score(seen)
     finally:

@@ -152,8 +152,8 @@ class Result:
     @property
     def allocations(self) -> "pandas.DataFrame":
         """Who was where: ``job``, ``index`` (of the job), ``node``, ``begin_s``, ``end_s`` (not a number: still
-        there), ``tasks``, ``cpus``, ``mem_mib``, ``gpus``, ``devices`` (bit i: device i of the node). Empty
-        unless recorded."""
+        there), ``tasks``, ``cpus``, ``mem_mib``, ``gpus``, ``devices`` (bit i: device i of the node),
+        ``part`` (which gang of the job, where its groups wait for each other; else 0). Empty unless recorded."""
         import numpy
         import pandas
 
@@ -164,6 +164,7 @@ class Result:
         made.update(begin_s=rows["begin_ns"] / 1e9, end_s=_seconds(rows["end_ns"]), tasks=rows["tasks"])
         made.update(cpus=rows["cpu_milli"] / 1e3, mem_mib=rows["memory_bytes"] / 2.0**20, gpus=rows["gpu_milli"] / 1e3)
         made["devices"] = rows["gpus"]
+        made["part"] = rows["part"]
         return pandas.DataFrame(made)
 
     def _nodes_of(self, ids: Any) -> Any:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 #: A job of a simulation: its index, or its name.
 JobRef = Union[int, str]
 
+#: Seconds that a job runs; or one a group, in their order or by name.
+RunTime = Union[float, Sequence[float], Mapping[str, float]]
+
 STATES = {0: "pending", 1: "running", 2: "stopping", 3: "suspended", 4: "ended"}
 ENDS = {
     0: "",
@@ -48,6 +51,7 @@ EVENTS = {
     8: "ended",
     9: "node-down",
     10: "node-up",
+    11: "part-ended",
 }
 WHY = {0: "done", 1: "until", 2: "events", 3: "interrupted"}
 
@@ -58,13 +62,14 @@ EVERY = 256
 class Event(NamedTuple):
     """Something that happened."""
 
-    what: str  #: ``submitted``, ``refused``, ``started``, ``grew``, ``shrank``, ``stopped``, ``suspended``, ``resumed``, ``ended``, ``node-down``, ``node-up``
+    what: str  #: ``submitted``, ``refused``, ``started``, ``grew``, ``shrank``, ``stopped``, ``suspended``, ``resumed``, ``ended``, ``node-down``, ``node-up``, ``part-ended``
     at_s: float
     job: int  #: index in the simulation; -1: none
     node: str  #: name; "": none
     tasks: int  #: that the job has now
     end: str  #: how it ended
     text: str  #: one English line
+    part: int = 0  #: which gang of the job, where groups of it wait for each other
 
 
 class Info(NamedTuple):
@@ -93,6 +98,7 @@ class _Host(Call):
         self.restart: Optional[Callable[[int, float], float]] = None
         self.kept: Optional[List[Event]] = None
         self.cluster: Any = ffi.NULL
+        self.sim: Any = None
         self.deadline: Optional[float] = None
         self.late = False
         self.tick: Optional[Callable[[], None]] = None
@@ -105,7 +111,7 @@ class _Host(Call):
                 node = text(info.name)
         index = -1 if raw.index == 2**64 - 1 else int(raw.index)
         what, end = EVENTS.get(raw.what, str(raw.what)), ENDS.get(raw.end, str(raw.end))
-        made = Event(what, raw.now_ns / 1e9, index, node, int(raw.tasks), end, text(raw.text))
+        made = Event(what, raw.now_ns / 1e9, index, node, int(raw.tasks), end, text(raw.text), int(raw.part))
         if self.kept is not None:
             self.kept.append(made)
         if self.on_event is not None:
@@ -240,6 +246,7 @@ class Session(Handle):
             check(result, error)
         except Exception as failure:
             raise (tree.placed(failure) if tree is not None else failure) from None  # type: ignore[arg-type]
+        host.sim = out[0]
         return Box(out[0], lib.gang_sim_free, cluster._open())
 
     def close(self) -> None:
@@ -265,12 +272,22 @@ class Session(Handle):
             self._traces.append(trace)
             self._log.append(("add", (trace, shift_s)))
 
-    def submit(self, job: Optional[Mapping[str, Any]] = None, *, run_s: float, **keywords: Any) -> int:
+    def submit(self, job: Optional[Mapping[str, Any]] = None, *, run_s: RunTime, **keywords: Any) -> int:
         """Submit one job now, with all that a job of the JSON format can say: ``submit(count=4, gpu=1,
-        run_s=60, queue="a")``.
+        run_s=60, queue="a")``. Groups may start after one another::
+
+            session.submit(
+                tasks=[
+                    {"name": "data", "count": 2, "cpu": 4},
+                    {"name": "train", "count": 8, "gpu": 1, "after": [{"group": "data", "when": "success"}]},
+                ],
+                run_s={"data": 600, "train": 36000},
+            )
 
         Args:
-            run_s: how long it runs with all its tasks.
+            run_s: how long it runs with all its tasks; of groups that wait for each other: each gang of them. Or
+                a run time for each group: a sequence, or a dict by the names of the groups. Groups that start together are one
+                gang, which runs as long as the longest of them.
 
         Returns:
             Its index.
@@ -281,11 +298,17 @@ class Session(Handle):
         """
         spec = job_dict(job, keywords)
         frame = {**self.cluster._frame(), **(self.tree.to_dict() if self.tree is not None else {})}
-        length = _options.ns(run_s, "run_s")
         out, error = ffi.new("size_t *"), new_error()
+        given: Any = run_s
         with self._held() as sim:
-            case = Case({**frame, "jobs": [spec]}, path_prefix="jobs[0]")
-            check(lib.gang_sim_submit(sim, case.c.jobs, length, out, error), error)
+            if not isinstance(given, (int, float, str)) and hasattr(given, "__len__"):
+                runs = _options.runs(given, spec["tasks"])
+                case = Case({**frame, "jobs": [spec]}, path_prefix="jobs[0]")
+                check(lib.gang_sim_submit_groups(sim, case.c.jobs, runs, len(runs), out, error), error)
+            else:
+                length = _options.ns(given, "run_s")
+                case = Case({**frame, "jobs": [spec]}, path_prefix="jobs[0]")
+                check(lib.gang_sim_submit(sim, case.c.jobs, length, out, error), error)
             self._log.append(("submit", (spec, run_s)))
         return int(out[0])
 
@@ -620,7 +643,7 @@ def gangsched_py_go_on(now_ns: int, events: int, user: Any) -> int:
 def gangsched_py_score(view: Any, score: Any, user: Any) -> int:
     host: _Host = ffi.from_handle(user)
     assert host.score is not None
-    write_scores(view, score, host.score)
+    write_scores(view, score, host.score, host.sim)
     return 0
 
 

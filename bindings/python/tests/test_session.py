@@ -435,3 +435,79 @@ def test_whatever_is_done_with_a_closed_session_raises(cluster):
     with pytest.raises(gs.Closed):
         session.submit(run_s=1)
     assert repr(session) == "<Session, closed>" and len(names) > 15
+
+
+# ---- groups that start after one another ----
+
+
+def stages():
+    return gs.Request(
+        tasks=[
+            {"name": "data", "count": 1, "gpu": 1},
+            {"name": "train", "count": 4, "gpu": 2, "after": [{"group": "data", "when": "success"}]},
+            {"name": "serve", "count": 2, "gpu": 1, "after": [{"group": "train", "when": "success"}]},
+        ]
+    )
+
+
+@pytest.mark.parametrize("run_s", [[10, 100, 30], {"serve": 30, "data": 10, "train": 100.0}])
+def test_groups_start_after_one_another(cluster, run_s):
+    with gs.Session(cluster, events=True) as session:
+        index = session.submit(stages(), run_s=run_s, name="pipeline")
+        session.run()
+        job = session.job(index)
+        assert (job["start_s"], job["end_s"], job["run_s"], job["starts"]) == (0, 140, 140, 3)
+        assert [(event.what, event.at_s, event.part) for event in session.events()] == [
+            ("submitted", 0, 0),
+            ("started", 0, 0),
+            ("part-ended", 10, 0),
+            ("started", 10, 1),
+            ("part-ended", 110, 1),
+            ("started", 110, 2),
+            ("part-ended", 140, 2),
+            ("ended", 140, 0),
+        ]
+        result = session.result()
+        gpus = result.allocations.groupby("part")["gpus"].sum()
+        assert gpus.tolist() == [1, 8, 2]
+        assert result.summary()["gpu_utilisation"] == pytest.approx((10 + 800 + 60) / (140 * 16))
+        with session.fork() as other:
+            assert other.job("pipeline")["end_s"] == 140
+        assert result.session(at_s=50).job(index)["state"] == "running"
+
+
+def test_one_run_time_is_that_of_each_gang(cluster):
+    with gs.Session(cluster) as session:
+        index = session.submit(stages(), run_s=20)
+        session.run()
+        assert session.job(index)["end_s"] == 60
+
+
+@pytest.mark.parametrize(
+    "run_s, error, path",
+    [
+        ([1, 2], gs.InvalidArgument, "run_ns"),
+        ([1, -2, 3], gs.OutOfRange, "run_ns[1]"),
+        ({"data": 1, "train": 2}, gs.InvalidArgument, "run_s"),
+        ({"data": 1, "train": 2, "serve": 3, "cook": 4}, gs.InvalidArgument, "run_s"),
+        ([1, "a", 3], gs.InvalidArgument, "run_s[1]"),
+    ],
+)
+def test_a_wrong_run_time_of_a_group_is_named(cluster, run_s, error, path):
+    with gs.Session(cluster) as session:
+        with pytest.raises(error) as caught:
+            session.submit(stages(), run_s=run_s)
+        assert caught.value.path == path
+        assert len(session) == 0
+
+
+def test_a_policy_knows_users_and_queues_by_name(cluster):
+    def policy(view):
+        assert set(view.queue_name) <= {"default"}
+        return view.user_name != "eve"
+
+    users = ["adam", "adam", "eve", None]
+    trace = gs.Trace([{"submit_s": i, "run_s": 10, "tasks": 2, "gpus": 8, "user": user} for i, user in enumerate(users)])
+    for chosen in (policy, gs.per_job(lambda job: job.user != 1)):
+        starts = gs.simulate(cluster, trace, policy=chosen).jobs.start_s
+        assert starts.tolist() == [0, 20, 10, 30]
