@@ -394,11 +394,11 @@ struct gang_sim_job {
 };
 
 /** One job, by index: those of a trace in its order, each behind what was there. @return GANG_OK; GANG_EINVAL; GANG_ENOENT
- *  (past the end). Owner. O(1). */
+ *  (past the end); GANG_ESTALE (written away: gang_sim_stream()). Owner. O(1). */
 GANG_API gang_result gang_sim_get_job(const gang_sim *sim, size_t index, struct gang_sim_job *job) GANG_MUST_CHECK;
 
-/** Its index by id. @return GANG_OK; GANG_EINVAL; GANG_ENOENT. Owner. O(1); of one that
- *  has ended O(jobs). */
+/** Its index by id. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (also: written away,
+ *  gang_sim_stream()). Owner. O(1); of one that has ended O(jobs). */
 GANG_API gang_result gang_sim_find_job(gang_sim *sim, gang_job_id id, size_t *index) GANG_MUST_CHECK;
 
 /** Columns of all jobs at once; the members of gang_sim_job of that name. */
@@ -426,7 +426,8 @@ enum {
     GANG_SIM_JOB_USER = 20   /**< number of the user, from 0; see gang_sim_user_name() */
 };
 
-/** value[i] of job first + i. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (past the end). Owner. O(count). */
+/** value[i] of job first + i. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (past the end); GANG_ESTALE (one was written away:
+ *  gang_sim_stream(); `value` is as far as that one). Owner. O(count). */
 GANG_API gang_result gang_sim_job_column(const gang_sim *sim, int32_t column, size_t first, size_t count,
                                          int64_t *value) GANG_MUST_CHECK;
 
@@ -449,7 +450,8 @@ struct gang_sim_allocation {
     int64_t part;       /**< which gang of the job; 0, unless groups of it wait for each other */
 };
 
-/** Rows so far, by begin. Those that have ended may be taken away (gang_sim_drop()). Owner. O(1). */
+/** Rows so far, by begin. Those that have ended may be taken away (gang_sim_drop(), gang_sim_stream(): then the rows of those that
+ *  have ended are GANG_ESTALE, and are used again). Owner. O(1). */
 GANG_API size_t gang_sim_allocation_count(const gang_sim *sim);
 GANG_API gang_result gang_sim_get_allocation(const gang_sim *sim, size_t row,
                                              struct gang_sim_allocation *allocation) GANG_MUST_CHECK;
@@ -542,7 +544,7 @@ GANG_API gang_result gang_sim_write_summary(const gang_sim *sim, const struct ga
 
 /** Tables that can be written. */
 enum {
-    GANG_SIM_JOBS_CSV = 0,        /**< all columns of jobs, by name */
+    GANG_SIM_JOBS_CSV = 0,        /**< all columns of jobs, by name; `index` tells which it is */
     GANG_SIM_ALLOCATIONS_CSV = 1,
     GANG_SIM_TIMELINE_CSV = 2,
     /** Batsim's jobs table, as evalys reads it: job_id, workload_name, profile, submission_time,
@@ -551,8 +553,40 @@ enum {
     GANG_SIM_BATSIM_CSV = 3
 };
 
-/** @return GANG_OK; GANG_EINVAL; GANG_EIO; GANG_ENOMEM. Owner. O(rows). */
+/** Write one. @return GANG_OK; GANG_EINVAL; GANG_ESTALE (rows of it were written away: gang_sim_stream()); GANG_EIO;
+ *  GANG_ENOMEM. Owner. O(rows). */
 GANG_API gang_result gang_sim_write(const gang_sim *sim, int32_t table, gang_write_fn write, void *user) GANG_MUST_CHECK;
+
+/**
+ * Write a table as it comes, so that memory does not grow with what is over: its header now, and each row when it is complete,
+ * a job when it has ended, an allocation when it has, a sample when there is a later one. What is complete already is written
+ * first. Rows are the bytes of gang_sim_write(), in the order in which they were completed, which is the same for the same
+ * input wherever runs were cut; sorted by `index` (jobs) they are that table, but for Batsim's, which has no such column.
+ *   - A job that is written is gone, also if it is only in one of both tables of jobs: of it are kept its times of submission,
+ *     start and end, its run time, waiting time, what it used, lost and asks for, its counts, its end, user and queue, and what was
+ *     used until it came; some 170 bytes, from which all statistics (gang_sim_get_stats(), with any window, queue, user and
+ *     tau) are the same bits as without. Its row is GANG_ESTALE from then on (gang_sim_get_job(), gang_sim_job_column(),
+ *     gang_sim_write()). A job that is to come takes as much: call this before gang_sim_add_trace(), which else makes room
+ *     for the rows of all its jobs (some 400 bytes each).
+ *   - Allocations and samples that are written are forgotten whole.
+ * Bytes are handed on in blocks, inside gang_sim_run(), and all of them when it returns. If `write` refuses, or memory is short, the
+ * run returns GANG_EIO or GANG_ENOMEM at the end of an instant; nothing is lost, what was refused is written again first in the
+ * next run.
+ * @code
+ *   gang_sim_stream(sim, GANG_SIM_JOBS_CSV, write_to_file, jobs);
+ *   gang_sim_add_trace(sim, trace, 0, &error);
+ *   gang_sim_run(sim, NULL, NULL, &error);
+ *   gang_sim_stream(sim, GANG_SIM_JOBS_CSV, NULL, NULL); // those that have not ended, too
+ *   gang_sim_write_summary(sim, NULL, 1, write_to_stdout, NULL);
+ * @endcode
+ * @param write  called on the thread of the run; what it may call is what an op may (gang_sim_ops). NULL: end it: what is not
+ *   complete is written as it is now (jobs by index, among them those to come) and stays; then the table is kept again. Ended
+ *   by gang_sim_free(), it is not told so. None was begun: nothing
+ * @return GANG_OK; GANG_EINVAL; GANG_EEXIST (that table is being written); GANG_ESTALE (of jobs, some are gone); GANG_EIO (at the
+ *   end; it may be ended again, and writes what is not complete from its first row on); GANG_EBUSY (called from a callback);
+ *   GANG_ENOMEM. On an error nothing changed. Owner. O(1) a row, O(jobs) at begin and end.
+ */
+GANG_API gang_result gang_sim_stream(gang_sim *sim, int32_t table, gang_write_fn write, void *user) GANG_MUST_CHECK;
 
 #ifdef __cplusplus
 }

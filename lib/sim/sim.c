@@ -168,10 +168,11 @@ void gang_sim_free(gang_sim *sim)
         return;
     gang_sched_free(sim->sched);
     gang_worker_free(sim->worker);
-    for (size_t i = 0; i < sim->jobs; i++) {
+    for (size_t i = 0; i < sim->rows; i++) {
         gang__release(&sim->mem, sim->job[i].at.list);
         gang__release(&sim->mem, sim->job[i].stages);
     }
+    gang__sim_streams_free(sim);
     for (size_t i = 0; i < sim->sources; i++)
         gang__release(&sim->mem, sim->source[i].name);
     gang__sim_words_free(sim, &sim->queues);
@@ -181,7 +182,9 @@ void gang_sim_free(gang_sim *sim)
     void *const blocks[] = {sim->job,          sim->active,    sim->source,     sim->order,
                             sim->heap,         sim->node,      sim->by_queue,   sim->by_model,
                             sim->at_submit,    sim->user_jobs, sim->allocation, sim->sample,
-                            sim->scratch.list, sim->view,      sim->score,      sim->by_score};
+                            sim->scratch.list, sim->view,      sim->score,      sim->by_score,
+                            sim->brief,        sim->past,      sim->ended,      sim->closed,
+                            sim->open};
     for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
         gang__release(&sim->mem, blocks[i]);
     struct gang_mem mem = sim->mem;
@@ -237,14 +240,11 @@ gang_result gang_sim_get_info(const gang_sim *sim, struct gang_sim_info *info)
     return gang__struct_out(info, info->size, sizeof(i), &i, sizeof(i));
 }
 
-/* As if its time had been counted up to now. */
-static struct gang__sim_job up_to_now(const gang_sim *sim, size_t index)
+void gang__sim_count_now(const gang_sim *sim, struct gang__sim_job *j)
 {
-    struct gang__sim_job j = sim->job[index];
-    int64_t ns = gang__sim_since(sim, &j);
+    int64_t ns = gang__sim_since(sim, j);
     if (ns > 0)
-        gang__sim_book(&j, ns);
-    return j;
+        gang__sim_book(j, ns);
 }
 
 gang_result gang_sim_get_job(const gang_sim *sim, size_t index, struct gang_sim_job *job)
@@ -253,10 +253,14 @@ gang_result gang_sim_get_job(const gang_sim *sim, size_t index, struct gang_sim_
         return GANG_EINVAL;
     if (index >= sim->jobs)
         return GANG_ENOENT;
-    struct gang__sim_job j = up_to_now(sim, index);
+    struct gang__sim_job j;
+    gang_result r = gang__sim_row_of(sim, index, &j);
+    if (r != GANG_OK)
+        return r;
+    gang__sim_count_now(sim, &j);
     char room[24];
     struct gang_sim_job o = {.size = job->size, .index = index};
-    o.name = gang__sim_name(sim, &sim->job[index], room);
+    o.name = gang__sim_name(sim, index, room);
     if (o.name == room)
         o.name = ""; /* see gang_sim_job.name */
     o.user = j.user >= 0 ? sim->users.list[j.user]->text : "";
@@ -293,17 +297,17 @@ gang_result gang_sim_find_job(gang_sim *sim, gang_job_id id, size_t *index)
         *index = (size_t)info.cookie;
         return GANG_OK;
     }
-    for (size_t i = 0; i < sim->jobs && id != GANG_ID_NONE; i++) /* it has ended */
+    for (size_t i = 0; i < sim->rows && id != GANG_ID_NONE; i++) /* it has ended */
         if (sim->job[i].id == id) {
-            *index = i;
+            *index = sim->job[i].index;
             return GANG_OK;
         }
     return GANG_ENOENT;
 }
 
-static int64_t cell(const gang_sim *sim, size_t index, int32_t column)
+static int64_t cell(const struct gang__sim_job *row, int32_t column)
 {
-    const struct gang__sim_job j = up_to_now(sim, index);
+    const struct gang__sim_job j = *row;
     const int64_t of[] = {j.submit_ns, j.start_ns,     j.end_ns,       j.run_ns,      j.limit_ns,
                           j.tasks,     j.cpu_milli,    j.memory_bytes, j.gpu_milli,   j.ran_ns,
                           j.wait_ns,   j.suspended_ns, j.work.lost_ns, j.starts,      j.preemptions,
@@ -319,8 +323,14 @@ gang_result gang_sim_job_column(const gang_sim *sim, int32_t column, size_t firs
         return GANG_EINVAL;
     if (first > sim->jobs || count > sim->jobs - first)
         return GANG_ENOENT;
-    for (size_t i = 0; i < count; i++)
-        value[i] = cell(sim, first + i, column);
+    for (size_t i = 0; i < count; i++) {
+        struct gang__sim_job j;
+        gang_result r = gang__sim_row_of(sim, first + i, &j);
+        if (r != GANG_OK)
+            return r;
+        gang__sim_count_now(sim, &j);
+        value[i] = cell(&j, column);
+    }
     return GANG_OK;
 }
 
@@ -347,6 +357,8 @@ gang_result gang_sim_get_allocation(const gang_sim *sim, size_t row,
     if (row >= sim->allocations)
         return GANG_ENOENT;
     struct gang_sim_allocation a = sim->allocation[row];
+    if (a.size == 0)
+        return GANG_ESTALE; /* it was written, and its row is free */
     a.size = allocation->size;
     return gang__struct_out(allocation, a.size, sizeof(a), &a, sizeof(a));
 }
@@ -367,13 +379,13 @@ gang_result gang_sim_get_sample(const gang_sim *sim, size_t row, struct gang_sim
     return gang__struct_out(sample, s.size, sizeof(s), &s, sizeof(s));
 }
 
-/* Rows that are open stay, in their order; their pieces are told their new numbers. */
-static void drop_allocations(gang_sim *sim)
+/* Their pieces are told their new numbers. */
+void gang__sim_drop_allocations(gang_sim *sim)
 {
     size_t kept = 0;
     for (size_t i = 0; i < sim->allocations; i++) {
         const struct gang_sim_allocation *a = &sim->allocation[i];
-        struct gang__sim_job *j = &sim->job[a->index];
+        struct gang__sim_job *j = gang__sim_at(sim, a->index);
         if (a->end_ns != GANG_TRACE_UNKNOWN)
             continue;
         for (size_t k = 0; k < j->at.count; k++)
@@ -382,13 +394,14 @@ static void drop_allocations(gang_sim *sim)
         sim->allocation[kept++] = *a;
     }
     sim->allocations = kept;
+    sim->opens = 0;
 }
 
 void gang_sim_drop(gang_sim *sim)
 {
     if (!sim)
         return;
-    drop_allocations(sim);
+    gang__sim_drop_allocations(sim);
     if (sim->samples > 1) { /* the last one still holds */
         sim->sample[0] = sim->sample[sim->samples - 1];
         sim->samples = 1;

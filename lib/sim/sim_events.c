@@ -7,9 +7,7 @@ static bool is_before(const struct gang__sim_entry *a, const struct gang__sim_en
 {
     if (a->at_ns != b->at_ns)
         return a->at_ns < b->at_ns;
-    if (a->class != b->class)
-        return a->class < b->class;
-    return a->key != b->key ? a->key < b->key : a->who < b->who;
+    return a->class != b->class ? a->class < b->class : a->key < b->key;
 }
 
 bool gang__sim_put(gang_sim *sim, struct gang__sim_entry e)
@@ -46,7 +44,9 @@ static bool counts(const gang_sim *sim, const struct gang__sim_entry *e)
 {
     if (e->class > GANG__SIM_TASK_FAIL)
         return true;
-    const struct gang__sim_job *j = &sim->job[(uint32_t)e->who];
+    if (sim->brief[(uint32_t)e->who].slot == GANG__SIM_GONE_ROW)
+        return false;
+    const struct gang__sim_job *j = gang__sim_at(sim, (uint32_t)e->who);
     return j->stage == GANG__SIM_KNOWN && j->epoch == e->epoch;
 }
 

@@ -68,7 +68,7 @@ static bool lies_on(const struct gang__sim_job *j, size_t node)
 static void lose(gang_sim *sim, size_t node)
 {
     for (size_t i = 0; i < sim->actives; i++) {
-        struct gang__sim_job *j = &sim->job[sim->active[i]];
+        struct gang__sim_job *j = gang__sim_at(sim, sim->active[i]);
         if (!lies_on(j, node) || j->done_ns != GANG_TRACE_UNKNOWN)
             continue;
         gang__sim_progress(sim, j);
@@ -142,7 +142,7 @@ int64_t gang__sim_task_failure(gang_sim *sim, size_t index, uint32_t part, int64
     if (sim->opts.task_mtbf_ns <= 0 || has <= 0)
         return INT64_MAX;
     uint64_t who = index | (uint64_t)part << 32;
-    uint64_t random = draw(sim, OF_TASKS, who, sim->job[index].epoch);
+    uint64_t random = draw(sim, OF_TASKS, who, gang__sim_at(sim, index)->epoch);
     return gang__add_sat(sim->now_ns,
                          exponential(random, (double)sim->opts.task_mtbf_ns / (double)has));
 }
@@ -160,7 +160,7 @@ static int32_t pick_task(const struct gang_task *t, void *user)
 
 gang_result gang__sim_task_fails(gang_sim *sim, size_t index, uint32_t part)
 {
-    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_job *j = gang__sim_at(sim, index);
     struct gang__sim_work *w = j->stages ? &j->stages->part[part].work : &j->work;
     int64_t has = j->stages ? j->stages->part[part].has : j->has;
     gang_alloc_id alloc = gang_job_alloc(sim->sched, j->id, (int32_t)part);

@@ -14,7 +14,7 @@ static void tell(gang_sim *sim, int32_t what, size_t index, uint32_t part, gang_
                                .part = (int32_t)part,
                                .text = text};
     if (index != SIZE_MAX) {
-        const struct gang__sim_job *j = &sim->job[index];
+        const struct gang__sim_job *j = gang__sim_at(sim, index);
         e.end = j->end;
         e.job = j->id;
         e.tasks = j->has;
@@ -49,6 +49,13 @@ static int64_t *count_of(gang_sim *sim, int32_t state)
                                          : &sim->runs_now;
 }
 
+void gang__sim_count_over(gang_sim *sim, const struct gang__sim_job *j)
+{
+    sim->over++;
+    if (sim->streams && gang__sim_streams_jobs(sim))
+        sim->ended[sim->ends++] = j->index; /* there is room for all rows */
+}
+
 static void ended(gang_sim *sim, struct gang__sim_job *j, int32_t end)
 {
     gang__sim_halt(&j->work);
@@ -58,10 +65,10 @@ static void ended(gang_sim *sim, struct gang__sim_job *j, int32_t end)
     j->end = (uint8_t)end;
     j->end_ns = j->done_ns != GANG_TRACE_UNKNOWN ? j->done_ns : sim->now_ns;
     sim->last_end_ns = j->end_ns > sim->last_end_ns ? j->end_ns : sim->last_end_ns;
-    gang__sim_deactivate(sim, (size_t)(j - sim->job));
+    gang__sim_deactivate(sim, j->index);
     gang__sim_spend(sim);
     sim->at_last_end = sim->area;
-    sim->over++;
+    gang__sim_count_over(sim, j);
 }
 
 static void change(gang_sim *sim, struct gang__sim_job *j, const struct gang_event *e)
@@ -108,7 +115,7 @@ static int32_t event_of(int32_t was, int32_t now)
 static int32_t on_state(const struct gang_event *e, void *user)
 {
     gang_sim *sim = user;
-    struct gang__sim_job *j = &sim->job[e->cookie];
+    struct gang__sim_job *j = gang__sim_at(sim, e->cookie);
     int32_t was = j->state;
     gang__sim_touch(sim, (size_t)e->cookie);
     if (was == e->state || j->stage != GANG__SIM_KNOWN)
@@ -137,7 +144,7 @@ static int32_t on_state(const struct gang_event *e, void *user)
 static int32_t on_start(const struct gang_event *e, void *user)
 {
     gang_sim *sim = user;
-    if (sim->job[e->cookie].stages)
+    if (gang__sim_at(sim, e->cookie)->stages)
         gang__sim_part_starts(sim, (size_t)e->cookie, e);
     return 0;
 }
@@ -167,7 +174,7 @@ static int32_t on_shrink(const struct gang_event *e, void *user)
 static int32_t on_preempt(const struct gang_event *e, void *user)
 {
     gang_sim *sim = user;
-    struct gang__sim_job *j = &sim->job[e->cookie];
+    struct gang__sim_job *j = gang__sim_at(sim, e->cookie);
     if (j->stages)
         return gang__sim_part_stops(sim, (size_t)e->cookie, e);
     j->work.unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
@@ -178,7 +185,7 @@ static int32_t on_preempt(const struct gang_event *e, void *user)
 static int64_t on_predict(const struct gang_event *e, void *user)
 {
     const gang_sim *sim = user;
-    const struct gang__sim_job *j = &sim->job[e->cookie];
+    const struct gang__sim_job *j = gang__sim_at(sim, e->cookie);
     int64_t ns = j->run_ns + sim->opts.linger_ns;
     return sim->opts.know == GANG_SIM_KNOW_PREDICTED ? (ns > 0 ? ns : 1) : 0;
 }
@@ -186,7 +193,7 @@ static int64_t on_predict(const struct gang_event *e, void *user)
 static int64_t on_overrun(const struct gang_event *e, void *user)
 {
     const gang_sim *sim = user;
-    const struct gang__sim_job *j = &sim->job[e->cookie];
+    const struct gang__sim_job *j = gang__sim_at(sim, e->cookie);
     return sim->opts.no_limits ? (j->run_ns > 0 ? j->run_ns : 1) : 0;
 }
 

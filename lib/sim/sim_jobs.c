@@ -61,23 +61,11 @@ void gang__sim_words_free(const gang_sim *sim, struct gang__sim_words *words)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-const char *gang__sim_name(const gang_sim *sim, const struct gang__sim_job *j, char room[24])
-{
-    const struct gang__sim_source *s = &sim->source[j->source];
-    struct gang_trace_job t = GANG_TRACE_JOB_INIT;
-    if (!s->trace && s->name)
-        return s->name;
-    if (s->trace && gang_trace_get(s->trace, j->row, &t) == GANG_OK && t.name && *t.name)
-        return t.name;
-    snprintf(room, 24, "%" PRIu32, s->trace ? j->row : (uint32_t)(j - sim->job));
-    return room;
-}
-
 void gang__sim_activate(gang_sim *sim, size_t index)
 {
     sim->disorder += sim->actives && sim->active[sim->actives - 1] > index;
-    sim->active[sim->actives++] = (uint32_t)index; /* there is room: gang__sim_room_to_come() */
-    struct gang__sim_job *j = &sim->job[index];
+    sim->active[sim->actives++] = (uint32_t)index; /* there is room for all rows */
+    struct gang__sim_job *j = gang__sim_at(sim, index);
     j->active = (uint32_t)sim->actives;
     sim->users_at_work += sim->user_jobs[j->user]++ == 0;
     j->users_then = sim->users_at_work;
@@ -85,28 +73,15 @@ void gang__sim_activate(gang_sim *sim, size_t index)
 
 void gang__sim_deactivate(gang_sim *sim, size_t index)
 {
-    uint32_t at = sim->job[index].active;
+    uint32_t at = gang__sim_at(sim, index)->active;
     if (!at)
         return;
     uint32_t last = sim->active[--sim->actives];
     sim->disorder += at - 1 != sim->actives;
     sim->active[at - 1] = last;
-    sim->job[last].active = at;
-    sim->job[index].active = 0;
-    sim->users_at_work -= --sim->user_jobs[sim->job[index].user] == 0;
-}
-
-bool gang__sim_room_to_come(gang_sim *sim, size_t more)
-{
-    const struct gang_mem *mem = &sim->mem;
-    return gang__grow(mem, (void **)&sim->job, &sim->job_room, sim->jobs + more,
-                      sizeof(*sim->job)) &&
-           gang__grow(mem, (void **)&sim->active, &sim->active_room, sim->jobs + more,
-                      sizeof(*sim->active)) &&
-           gang__grow(mem, (void **)&sim->at_submit, &sim->submit_room, sim->jobs + more,
-                      sizeof(*sim->at_submit)) &&
-           gang__grow(mem, (void **)&sim->source, &sim->source_room, sim->sources + 1,
-                      sizeof(*sim->source));
+    gang__sim_at(sim, last)->active = at;
+    gang__sim_at(sim, index)->active = 0;
+    sim->users_at_work -= --sim->user_jobs[gang__sim_at(sim, index)->user] == 0;
 }
 
 struct gang__sim_amounts gang__sim_group_takes(const struct gang_request_spec *request,
@@ -135,20 +110,6 @@ static void add_up(struct gang__sim_job *j, const struct gang_request_spec *requ
     }
 }
 
-static struct gang__sim_job blank(const gang_sim *sim, int64_t submit_ns, int64_t run_ns)
-{
-    return (struct gang__sim_job){.source = (uint32_t)sim->sources,
-                                  .queue = -1,
-                                  .user = -1,
-                                  .submit_ns = submit_ns,
-                                  .start_ns = GANG_TRACE_UNKNOWN,
-                                  .end_ns = GANG_TRACE_UNKNOWN,
-                                  .done_ns = GANG_TRACE_UNKNOWN,
-                                  .run_ns = run_ns,
-                                  .work.left_ns = run_ns,
-                                  .state = GANG_JOB_PENDING};
-}
-
 /* Number of a user, new or not; -1: out of memory. */
 static int32_t user_of(gang_sim *sim, const char *name)
 {
@@ -173,11 +134,25 @@ static int32_t queue_of(const gang_sim *sim, const char *name)
     return sim->default_queue;
 }
 
+void gang__sim_row_fill(const gang_sim *sim, struct gang__sim_job *j,
+                        const struct gang_trace_job *t)
+{
+    struct gang_request_spec request = GANG_REQUEST_SPEC_INIT;
+    request.groups = t->groups;
+    request.group_size = t->group_size;
+    request.group_count = t->group_count;
+    j->run_ns = j->work.left_ns = t->run_ns;
+    j->limit_ns = t->limit_ns;
+    if (sim->opts.know == GANG_SIM_KNOW_RUN)
+        j->limit_ns = gang__add_sat(t->run_ns > 0 ? t->run_ns : 1, sim->opts.linger_ns);
+    add_up(j, &request);
+}
+
 static gang_result take_row(gang_sim *sim, gang_trace *trace, size_t row, int64_t shift_ns,
                             struct gang_error *error)
 {
     struct gang_trace_job t = GANG_TRACE_JOB_INIT;
-    struct gang__sim_job *j = &sim->job[sim->jobs + row];
+    struct gang__sim_brief *b = &sim->brief[sim->jobs + row];
     gang_result r = gang_trace_get(trace, row, &t);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "%s", gang_strerror(r));
@@ -185,25 +160,16 @@ static gang_result take_row(gang_sim *sim, gang_trace *trace, size_t row, int64_
         (shift_ns < 0 && t.submit_ns < -INT64_MAX / 4 - shift_ns))
         return gang__error(error, GANG_ERANGE, "shift_ns", "job %zu would come too late or early",
                            row);
-    *j = blank(sim, t.submit_ns + shift_ns, t.run_ns);
-    j->row = (uint32_t)row;
-    j->limit_ns = t.limit_ns;
-    if (sim->opts.know == GANG_SIM_KNOW_RUN)
-        j->limit_ns = gang__add_sat(t.run_ns > 0 ? t.run_ns : 1, sim->opts.linger_ns);
-    struct gang_request_spec request = GANG_REQUEST_SPEC_INIT;
-    request.groups = t.groups;
-    request.group_size = t.group_size;
-    request.group_count = t.group_count;
-    add_up(j, &request);
-    j->queue = queue_of(sim, t.queue);
-    if (j->queue < 0) {
+    *b = (struct gang__sim_brief){t.submit_ns + shift_ns, queue_of(sim, t.queue), -1,
+                                  (uint32_t)sim->sources, 0};
+    if (b->queue < 0) {
         char path[48];
         snprintf(path, sizeof(path), "jobs[%zu].queue", row);
         return gang__error(error, GANG_ENOENT, path, "no queue is called \"%s\"",
                            t.queue ? t.queue : "");
     }
-    j->user = user_of(sim, t.user);
-    return j->user < 0 ? gang__error(error, GANG_ENOMEM, NULL, "out of memory") : GANG_OK;
+    b->user = user_of(sim, t.user);
+    return b->user < 0 ? gang__error(error, GANG_ENOMEM, NULL, "out of memory") : GANG_OK;
 }
 
 struct coming {
@@ -232,7 +198,7 @@ static bool put_in_order(gang_sim *sim, size_t count)
     }
     for (size_t i = 0; i < all; i++) {
         uint32_t index = i < old ? sim->order[sim->arrival + i] : (uint32_t)(sim->jobs + i - old);
-        c[i] = (struct coming){sim->job[index].submit_ns, index};
+        c[i] = (struct coming){sim->brief[index].submit_ns, index};
         sorted = sorted && (i == 0 || by_time(&c[i - 1], &c[i]) < 0);
     }
     if (!sorted)
@@ -266,7 +232,7 @@ gang_result gang_sim_add_trace(gang_sim *sim, gang_trace *trace, int64_t shift_n
     }
     if (!put_in_order(sim, count))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    sim->source[sim->sources++] = (struct gang__sim_source){.trace = trace};
+    sim->source[sim->sources++] = (struct gang__sim_source){.trace = trace, .first = sim->jobs};
     sim->jobs += count;
     return GANG_OK;
 }
@@ -275,12 +241,12 @@ gang_result gang_sim_add_trace(gang_sim *sim, gang_trace *trace, int64_t shift_n
 
 static void refuse(gang_sim *sim, size_t index, const struct gang_error *error)
 {
-    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_job *j = gang__sim_at(sim, index);
     j->stage = GANG__SIM_OVER;
     j->state = GANG_JOB_ENDED;
     j->end = GANG_END_REFUSED;
     j->end_ns = sim->now_ns;
-    sim->over++;
+    gang__sim_count_over(sim, j);
     gang__sim_tell(sim, GANG_SIM_REFUSED, index, GANG_ID_NONE, GANG_REASON_NONE,
                    error->text[0] ? error->text : gang_strerror(error->code));
 }
@@ -288,7 +254,7 @@ static void refuse(gang_sim *sim, size_t index, const struct gang_error *error)
 /* The scheduler has it. */
 static void take_in(gang_sim *sim, size_t index, gang_job_id id)
 {
-    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_job *j = gang__sim_at(sim, index);
     j->id = id;
     j->stage = GANG__SIM_KNOWN;
     j->since_ns = j->submit_ns;
@@ -301,13 +267,18 @@ static void take_in(gang_sim *sim, size_t index, gang_job_id id)
 
 gang_result gang__sim_arrive(gang_sim *sim, size_t index)
 {
-    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_job made = gang__sim_blank(sim, index), *j = &made;
     struct gang_trace_job t = GANG_TRACE_JOB_INIT;
     struct gang_job_spec spec = GANG_JOB_SPEC_INIT;
     struct gang_error error = GANG_ERROR_INIT;
-    gang_result r = gang_trace_get(sim->source[j->source].trace, j->row, &t);
+    if (!gang__sim_room_for_row(sim))
+        return GANG_ENOMEM;
+    size_t row;
+    const struct gang__sim_source *s = gang__sim_source(sim, index, &row);
+    gang_result r = gang_trace_get(s->trace, row, &t);
     if (r != GANG_OK)
         return r;
+    gang__sim_row_fill(sim, j, &t);
     j->priority = gang__sim_first_priority(sim, j, t.priority);
     j->held = gang__sim_selects(sim);
     spec.name = t.name;
@@ -327,9 +298,10 @@ gang_result gang__sim_arrive(gang_sim *sim, size_t index)
     r = gang_job_submit(sim->sched, &spec, &j->id, &error);
     if (r == GANG_ENOMEM)
         return r;
+    (void)gang__sim_row_new(sim, j);
     gang__sim_note_submit(sim, index);
     if (r == GANG_OK)
-        take_in(sim, index, j->id);
+        take_in(sim, index, made.id);
     else
         refuse(sim, index, &error);
     return GANG_OK;
@@ -406,11 +378,16 @@ static gang_result prepare(gang_sim *sim, struct entry *e, const struct gang__si
     const struct gang_job_spec *spec = &e->spec;
     bool named = spec->name && *spec->name;
     bool staged = has_parts(spec);
+    struct gang__sim_brief b = {sim->now_ns, -1, -1, (uint32_t)sim->sources, 0};
     e->name = named ? gang__strdup(&sim->mem, spec->name) : NULL;
-    e->j.user = user_of(sim, spec->user);
-    e->j.queue = gang__sim_word(sim, &sim->queues, spec->queue ? spec->queue : "");
-    if (!gang__sim_room_to_come(sim, 1) || e->j.user < 0 || e->j.queue < 0 || (named && !e->name))
+    b.user = user_of(sim, spec->user);
+    b.queue = gang__sim_word(sim, &sim->queues, spec->queue ? spec->queue : "");
+    if (!gang__sim_room_to_come(sim, 1) || !gang__sim_room_for_row(sim) || b.user < 0 ||
+        b.queue < 0 || (named && !e->name))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    sim->source[sim->sources] = (struct gang__sim_source){.first = sim->jobs};
+    sim->brief[sim->jobs] = b;
+    e->j = gang__sim_blank(sim, sim->jobs);
     if (staged && !(e->j.stages = gang__sim_stages_new(sim, spec, runs)))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     for (size_t i = 0; i < spec->request.group_count; i++) {
@@ -432,7 +409,7 @@ static gang_result submit(gang_sim *sim, const struct gang_job_spec *spec,
                           const struct gang__sim_runs *runs, size_t *index,
                           struct gang_error *error)
 {
-    struct entry e = {.j = blank(sim, sim->now_ns, 0)};
+    struct entry e = {.name = NULL};
     gang_result r = take_spec(sim, spec, &e.spec, error);
     if (r != GANG_OK)
         return r;
@@ -448,8 +425,8 @@ static gang_result submit(gang_sim *sim, const struct gang_job_spec *spec,
         gang__release(&sim->mem, e.j.stages);
         return r;
     }
-    sim->job[sim->jobs] = e.j;
-    sim->source[sim->sources++] = (struct gang__sim_source){.name = e.name};
+    (void)gang__sim_row_new(sim, &e.j);
+    sim->source[sim->sources++].name = e.name;
     if (index)
         *index = sim->jobs;
     sim->jobs++;

@@ -81,7 +81,7 @@ static void put_in_order(gang_sim *sim)
         a[at] = x;
     }
     for (size_t i = 0; i < sim->actives && sim->disorder > 0; i++)
-        sim->job[a[i]].active = (uint32_t)i + 1;
+        gang__sim_at(sim, a[i])->active = (uint32_t)i + 1;
     sim->disorder = 0;
 }
 
@@ -118,7 +118,7 @@ static struct gang_sim_view look(gang_sim *sim)
         c[i] = sim->view + i * room;
     put_in_order(sim);
     for (size_t i = 0; i < sim->actives; i++) {
-        struct gang__sim_job *j = &sim->job[sim->active[i]];
+        struct gang__sim_job *j = gang__sim_at(sim, sim->active[i]);
         if (j->done_ns != GANG_TRACE_UNKNOWN)
             continue; /* it has ended, and the scheduler is about to hear of it */
         gang__sim_progress(sim, j);
@@ -192,7 +192,7 @@ static int32_t score(gang_sim *sim, const struct gang_sim_view *v)
     if (sim->ops.score)
         return sim->ops.score(v, sim->score, sim->user);
     for (size_t i = 0; i < v->count; i++) {
-        const struct gang__sim_job *j = &sim->job[v->index[i]];
+        const struct gang__sim_job *j = gang__sim_at(sim, (size_t)v->index[i]);
         sim->score[i] =
             is_las(sim) ? (double)is_served(sim, j) : (double)(j->work.left_ns + j->work.ahead_ns);
     }
@@ -215,7 +215,7 @@ static gang_result order(gang_sim *sim, const struct gang_sim_view *v)
 {
     gang_result r = GANG_OK;
     for (size_t i = 0; i < v->count && r == GANG_OK; i++)
-        r = set_priority(sim, &sim->job[v->index[i]], priority_of(sim->score[i]));
+        r = set_priority(sim, gang__sim_at(sim, (size_t)v->index[i]), priority_of(sim->score[i]));
     return r;
 }
 
@@ -236,7 +236,9 @@ static bool is_before(const gang_sim *sim, const struct gang_sim_view *v, uint32
         return v->submit_ns[a] < v->submit_ns[b];
     if (v->running[a] != v->running[b])
         return is_las(sim) ? v->running[a] > v->running[b] : v->running[a] < v->running[b];
-    return sim->ops.score ? a < b : sim->job[v->index[a]].began < sim->job[v->index[b]].began;
+    return sim->ops.score ? a < b
+                          : gang__sim_at(sim, (size_t)v->index[a])->began <
+                                gang__sim_at(sim, (size_t)v->index[b])->began;
 }
 
 /* Merge sort of positions, stable. */
@@ -301,7 +303,7 @@ static gang_result select_jobs(gang_sim *sim, const struct gang_sim_view *v)
     sort(sim, v);
     for (size_t i = 0; i < v->count && r == GANG_OK; i++) {
         uint32_t at = sim->by_score[i];
-        struct gang__sim_job *j = &sim->job[v->index[at]];
+        struct gang__sim_job *j = gang__sim_at(sim, (size_t)v->index[at]);
         int64_t need = gpus ? v->gpu_milli[at] : v->cpu_milli[at];
         if (left[j->queue] < 0)
             left[j->queue] = budget_of(sim, j->queue, gpus);

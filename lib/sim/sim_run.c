@@ -25,7 +25,7 @@ static int64_t next_arrival(const gang_sim *sim)
     if (sim->arrival == sim->orders)
         return INT64_MAX;
     int64_t at =
-        gang__sim_round_up(sim->job[sim->order[sim->arrival]].submit_ns, sim->opts.tick_ns);
+        gang__sim_round_up(sim->brief[sim->order[sim->arrival]].submit_ns, sim->opts.tick_ns);
     return at > sim->now_ns ? at : sim->now_ns;
 }
 
@@ -50,13 +50,14 @@ static bool is_over(const gang_sim *sim, int64_t run)
 
 static gang_result ends(gang_sim *sim, size_t index, uint32_t part)
 {
-    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_job *j = gang__sim_at(sim, index);
     if (j->stages)
         return gang__sim_part_ends(sim, index, part);
-    const struct gang__sim_source *s = &sim->source[j->source];
+    size_t row;
+    const struct gang__sim_source *s = gang__sim_source(sim, index, &row);
     struct gang_trace_job t = GANG_TRACE_JOB_INIT;
     int32_t success = 1;
-    if (sim->opts.recorded_ends && s->trace && gang_trace_get(s->trace, j->row, &t) == GANG_OK)
+    if (sim->opts.recorded_ends && s->trace && gang_trace_get(s->trace, row, &t) == GANG_OK)
         success = t.end != GANG_END_FAILED;
     gang_result r = gang_report_end(sim->sched, j->id, success);
     if (r != GANG_OK)
@@ -71,7 +72,7 @@ static gang_result ends(gang_sim *sim, size_t index, uint32_t part)
 
 static gang_result gone(gang_sim *sim, size_t index, uint32_t part)
 {
-    const struct gang__sim_job *j = &sim->job[index];
+    const struct gang__sim_job *j = gang__sim_at(sim, index);
     if (j->stages)
         return gang__sim_part_gone(sim, index, part);
     gang_alloc_id alloc = gang_job_alloc(sim->sched, j->id, 0);
@@ -195,7 +196,7 @@ static gang_result begin(gang_sim *sim)
 {
     if (!sim->began) {
         int64_t first = sim->arrival < sim->orders
-                            ? gang__sim_round_up(sim->job[sim->order[sim->arrival]].submit_ns,
+                            ? gang__sim_round_up(sim->brief[sim->order[sim->arrival]].submit_ns,
                                                  sim->opts.tick_ns)
                             : INT64_MAX;
         sim->now_ns = gang__least(sim->now_ns, first);
@@ -229,6 +230,8 @@ static gang_result step(gang_sim *sim, struct bounds *b, int32_t *why)
     sim->now_ns = next;
     gang_result r =
         sim->opts.same_instant == GANG_SIM_ONE_BY_ONE ? one_by_one(sim, b) : together(sim, b);
+    if (r == GANG_OK && sim->streams)
+        r = gang__sim_stream_out(sim, false);
     if (sim->stop)
         *why = GANG_SIM_INTERRUPTED;
     else if (b->of.max_events > 0 && sim->events - b->events >= b->of.max_events)
@@ -270,6 +273,8 @@ gang_result gang_sim_run(gang_sim *sim, const struct gang_sim_bounds *bounds,
     r = begin(sim);
     for (why = -1; r == GANG_OK && why < 0;)
         r = step(sim, &b, &why);
+    if (r == GANG_OK && sim->streams)
+        r = gang__sim_stream_out(sim, true);
     sim->running = false;
     sim->why = why;
     if (info && r == GANG_OK)

@@ -262,7 +262,7 @@ static void look_at(gang_sim *sim, struct gang__sim_job *j)
 
 void gang__sim_part_starts(gang_sim *sim, size_t index, const struct gang_event *e)
 {
-    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_job *j = gang__sim_at(sim, index);
     struct gang__sim_part *p = &j->stages->part[e->part];
     gang__sim_progress(sim, j);
     p->alloc = e->alloc;
@@ -286,13 +286,13 @@ static void displaced(gang_sim *sim, struct gang__sim_job *j, uint32_t part, boo
     p->alloc = GANG_ID_NONE;
     if (!restarts)
         return;
-    int64_t ns = gang__sim_restart(sim, (size_t)(j - sim->job), p->gpu_milli);
+    int64_t ns = gang__sim_restart(sim, j->index, p->gpu_milli);
     p->work.ahead_ns = gang__add_sat(p->work.ahead_ns, ns);
 }
 
 bool gang__sim_part_stops(gang_sim *sim, size_t index, const struct gang_event *e)
 {
-    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_job *j = gang__sim_at(sim, index);
     struct gang__sim_part *p = &j->stages->part[e->part];
     bool ends = e->reason == GANG_REASON_TIMEOUT || e->reason == GANG_REASON_CANCEL ||
                 e->reason == GANG_REASON_END;
@@ -315,7 +315,7 @@ bool gang__sim_part_stops(gang_sim *sim, size_t index, const struct gang_event *
 void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct gang_event *e,
                             int32_t was)
 {
-    size_t index = (size_t)(j - sim->job);
+    size_t index = j->index;
     for (uint32_t i = 0; i < j->stages->parts; i++) {
         struct gang__sim_part *p = &j->stages->part[i];
         if (e->state == GANG_JOB_SUSPENDED)
@@ -339,7 +339,7 @@ void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct
 
 void gang__sim_hit(gang_sim *sim, size_t index)
 {
-    struct gang__sim_stages *st = sim->job[index].stages;
+    struct gang__sim_stages *st = gang__sim_at(sim, index)->stages;
     if (st->hit)
         return;
     st->hit = sim->hit ? sim->hit : (uint32_t)index + 1;
@@ -350,7 +350,7 @@ void gang__sim_touch_hit(gang_sim *sim)
 {
     while (sim->hit) {
         size_t index = sim->hit - 1;
-        struct gang__sim_stages *st = sim->job[index].stages;
+        struct gang__sim_stages *st = gang__sim_at(sim, index)->stages;
         sim->hit = st->hit == index + 1 ? 0 : st->hit;
         st->hit = 0;
         gang__sim_touch(sim, index);
@@ -359,7 +359,7 @@ void gang__sim_touch_hit(gang_sim *sim)
 
 gang_result gang__sim_part_ends(gang_sim *sim, size_t index, uint32_t part)
 {
-    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_job *j = gang__sim_at(sim, index);
     struct gang__sim_part *p = &j->stages->part[part];
     gang_result r = GANG_OK;
     if (p->has < p->tasks) /* nor does it need those that it never had */
@@ -386,7 +386,7 @@ gang_result gang__sim_part_ends(gang_sim *sim, size_t index, uint32_t part)
 
 gang_result gang__sim_part_gone(gang_sim *sim, size_t index, uint32_t part)
 {
-    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_job *j = gang__sim_at(sim, index);
     struct gang__sim_part *p = &j->stages->part[part];
     gang_result r =
         gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0, GANG_TASK_GONE);
@@ -424,7 +424,7 @@ bool gang__sim_stages_lose(gang_sim *sim, struct gang__sim_job *j, gang_node_id 
         gang__sim_rewind(&p->work);
         some = true;
     }
-    gang__sim_hit(sim, (size_t)(j - sim->job));
+    gang__sim_hit(sim, j->index);
     gang__sim_stages_sum(j);
     return some;
 }
@@ -433,7 +433,7 @@ bool gang__sim_stages_lose(gang_sim *sim, struct gang__sim_job *j, gang_node_id 
 
 static bool expect_next(gang_sim *sim, size_t index, uint32_t part)
 {
-    struct gang__sim_part *p = &sim->job[index].stages->part[part];
+    struct gang__sim_part *p = &gang__sim_at(sim, index)->stages->part[part];
     if (p->gone_ns != INT64_MAX)
         return gang__sim_expect(sim, index, part, GANG__SIM_GONE, p->gone_ns);
     if (!p->work.works)
@@ -449,7 +449,7 @@ static bool expect_next(gang_sim *sim, size_t index, uint32_t part)
 
 gang_result gang__sim_stages_settle(gang_sim *sim, size_t index)
 {
-    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_job *j = gang__sim_at(sim, index);
     bool lives = j->stage == GANG__SIM_KNOWN;
     gang__sim_gather_begin(sim);
     for (uint32_t i = 0; i < j->stages->parts; i++) {

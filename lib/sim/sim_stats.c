@@ -54,17 +54,19 @@ static gang_result take_opts(struct gather *g, const gang_sim *sim,
     return GANG_OK;
 }
 
-static bool counts(const struct gather *g, const struct gang__sim_job *j)
+/* It has come, and is one of those. */
+static bool counts(const struct gather *g, size_t index, struct gang__sim_past *p)
 {
-    return j->stage != GANG__SIM_TO_COME && j->submit_ns >= g->from_ns &&
-           j->submit_ns <= g->to_ns && (g->queue < 0 || j->queue == g->queue) &&
-           (g->user < 0 || j->user == g->user);
+    const struct gang__sim_brief *b = &g->sim->brief[index];
+    return b->slot != 0 && b->submit_ns >= g->from_ns && b->submit_ns <= g->to_ns &&
+           (g->queue < 0 || b->queue == g->queue) && (g->user < 0 || b->user == g->user) &&
+           gang__sim_look_back(g->sim, index, p);
 }
 
-static bool is_done(const struct gang__sim_job *j)
+static bool is_done(const struct gang__sim_past *p)
 {
-    return j->stage == GANG__SIM_OVER && j->starts > 0 &&
-           (j->end == GANG_END_SUCCESS || j->end == GANG_END_TIMEOUT);
+    return p->stage == GANG__SIM_OVER && p->start_ns != GANG_TRACE_UNKNOWN &&
+           (p->end == GANG_END_SUCCESS || p->end == GANG_END_TIMEOUT);
 }
 
 /* ---- one job --------------------------------------------------------------------------------- */
@@ -80,53 +82,52 @@ static void add(struct gather *g, int what, double value)
 }
 
 /* Its completion time over what it would be with 1/N of the cluster. */
-static void add_fairness(struct gather *g, const struct gang__sim_job *j)
+static void add_fairness(struct gather *g, const struct gang__sim_past *p, int64_t jct_ns)
 {
     const gang_sim *sim = g->sim;
-    double all = (double)(j->gpu_milli ? sim->gpu_all : sim->cpu_all);
-    double asks = (double)gang__sim_asks(j);
-    double part = j->users_then ? all / j->users_then : all;
-    double alone = seconds(j->run_ns) * (part > 0 && asks > part ? asks / part : 1);
-    double rho = alone > 0 ? seconds(j->end_ns - j->submit_ns) / alone : 1;
+    double all = (double)(p->gpus ? sim->gpu_all : sim->cpu_all);
+    double asks = (double)p->asks;
+    double part = p->users_then ? all / p->users_then : all;
+    double alone = seconds(p->run_ns) * (part > 0 && asks > part ? asks / part : 1);
+    double rho = alone > 0 ? seconds(jct_ns) / alone : 1;
     g->fair_sum += rho;
     g->fair_max = rho > g->fair_max ? rho : g->fair_max;
 }
 
-static void add_job(struct gather *g, const struct gang__sim_job *j)
+static void add_job(struct gather *g, const struct gang__sim_brief *b,
+                    const struct gang__sim_past *p)
 {
-    double jct = seconds(j->end_ns - j->submit_ns), run = seconds(j->run_ns);
+    double jct = seconds(p->end_ns - b->submit_ns), run = seconds(p->run_ns);
     double tau = seconds(g->opts.tau_ns), bounded = jct / (run > tau ? run : tau);
     bounded = bounded > 1 ? bounded : 1;
-    add(g, WAIT, seconds(j->start_ns - j->submit_ns));
-    add(g, QUEUE, seconds(j->wait_ns));
+    add(g, WAIT, seconds(p->start_ns - b->submit_ns));
+    add(g, QUEUE, seconds(p->wait_ns));
     add(g, JCT, jct);
     if (run > 0)
         add(g, SLOWDOWN, jct / run);
     add(g, BOUNDED, bounded);
-    g->user_sum[j->user] += bounded;
-    g->user_jobs[j->user]++;
-    add_fairness(g, j);
+    g->user_sum[b->user] += bounded;
+    g->user_jobs[b->user]++;
+    add_fairness(g, p, p->end_ns - b->submit_ns);
 }
 
 static void add_all(struct gather *g, struct gang_sim_stats *s)
 {
     for (size_t i = 0; i < g->sim->jobs; i++) {
-        const struct gang__sim_job *j = &g->sim->job[i];
-        if (!counts(g, j))
+        struct gang__sim_past p;
+        if (!counts(g, i, &p))
             continue;
-        double used_s, lost_s;
-        gang__sim_served(j, &used_s, &lost_s);
-        s->preemptions += j->preemptions;
-        s->failures += j->failures;
-        s->lost_gpu_s += j->gpu_milli ? lost_s : 0;
-        g->used_s += used_s;
-        g->lost_s += lost_s;
-        if (is_done(j)) {
+        s->preemptions += p.preemptions;
+        s->failures += p.failures;
+        s->lost_gpu_s += p.gpus ? p.lost_s : 0;
+        g->used_s += p.used_s;
+        g->lost_s += p.lost_s;
+        if (is_done(&p)) {
             s->jobs++;
-            add_job(g, j);
-        } else if (j->stage != GANG__SIM_OVER) {
+            add_job(g, &g->sim->brief[i], &p);
+        } else if (p.stage != GANG__SIM_OVER) {
             s->unfinished++;
-        } else if (j->end == GANG_END_REFUSED) {
+        } else if (p.end == GANG_END_REFUSED) {
             s->refused++;
         } else {
             s->failed++;
@@ -190,20 +191,20 @@ static double over(double part, double whole)
 static void add_usage(const struct gather *g, struct gang_sim_stats *s)
 {
     const gang_sim *sim = g->sim;
-    const struct gang__sim_job *first = NULL, *last = NULL;
+    size_t first = SIZE_MAX, last = SIZE_MAX;
     for (size_t i = 0; i < sim->jobs; i++) {
-        const struct gang__sim_job *j = &sim->job[i];
-        if (j->stage == GANG__SIM_TO_COME || j->submit_ns < g->from_ns || j->submit_ns > g->to_ns)
+        int64_t at = sim->brief[i].submit_ns;
+        if (sim->brief[i].slot == 0 || at < g->from_ns || at > g->to_ns)
             continue;
-        if (!first || j->submit_ns < first->submit_ns)
-            first = j;
-        if (!last || j->submit_ns > last->submit_ns)
-            last = j;
+        if (first == SIZE_MAX || at < sim->brief[first].submit_ns)
+            first = i;
+        if (last == SIZE_MAX || at > sim->brief[last].submit_ns)
+            last = i;
     }
-    if (!first)
+    if (first == SIZE_MAX)
         return;
-    const struct gang__sim_area *a = &sim->at_submit[first - sim->job];
-    const struct gang__sim_area now = gang__sim_area(sim), *b = &sim->at_submit[last - sim->job];
+    const struct gang__sim_area *a = &sim->at_submit[first];
+    const struct gang__sim_area now = gang__sim_area(sim), *b = &sim->at_submit[last];
     if (g->opts.cool_down_ns == 0)
         b = sim->over ? &sim->at_last_end : &now;
     s->cpu_utilisation = over(b->cpu - a->cpu, b->cpu_all - a->cpu_all);

@@ -41,7 +41,7 @@ static void spend_share(const gang_sim *sim, struct gang__sim_share *h)
 
 void gang__sim_note_submit(gang_sim *sim, size_t index)
 {
-    int64_t at = sim->job[index].submit_ns;
+    int64_t at = sim->brief[index].submit_ns;
     gang__sim_spend(sim);
     sim->at_submit[index] = sim->area;
     sim->first_submit_ns = gang__least(sim->first_submit_ns, at);
@@ -255,8 +255,15 @@ static bool is_same(const struct gang__sim_piece *a, const struct gang__sim_piec
 
 static void close_row(gang_sim *sim, const struct gang__sim_piece *p)
 {
-    if (p->row && p->row <= sim->allocations)
-        sim->allocation[p->row - 1].end_ns = sim->now_ns;
+    if (!p->row || p->row > sim->allocations)
+        return;
+    sim->allocation[p->row - 1].end_ns = sim->now_ns;
+    if (!gang__sim_streams_allocations(sim))
+        return;
+    sim->streamed_allocations = true;
+    sim->closed[sim->closes++] = sim->allocation[p->row - 1]; /* there is room for both */
+    sim->open[sim->opens++] = p->row;
+    sim->allocation[p->row - 1].size = 0;
 }
 
 /* There is room. */
@@ -264,7 +271,8 @@ static void open_row(gang_sim *sim, size_t index, struct gang__sim_piece *p)
 {
     if (!(sim->opts.record & GANG_SIM_RECORD_ALLOCATIONS))
         return;
-    sim->allocation[sim->allocations++] =
+    p->row = sim->opens ? sim->open[--sim->opens] : (uint32_t)++sim->allocations;
+    sim->allocation[p->row - 1] =
         (struct gang_sim_allocation){.size = sizeof(struct gang_sim_allocation),
                                      .index = index,
                                      .node = sim->node[p->node].id,
@@ -276,13 +284,12 @@ static void open_row(gang_sim *sim, size_t index, struct gang__sim_piece *p)
                                      .gpu_milli = p->gpu_milli,
                                      .gpus = p->gpus,
                                      .part = p->part};
-    p->row = (uint32_t)sim->allocations;
 }
 
 /* Old pieces make way for those in the scratch. */
 static void replace(gang_sim *sim, size_t index)
 {
-    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_job *j = gang__sim_at(sim, index);
     struct gang__sim_pieces *now = &sim->scratch;
     gang__sim_spend(sim);
     for (size_t i = 0; i < j->at.count; i++) {
@@ -310,7 +317,7 @@ gang_result gang__sim_place(gang_sim *sim, size_t index, gang_alloc_id alloc)
 {
     int64_t tasks;
     gang__sim_gather_begin(sim);
-    if (alloc == GANG_ID_NONE && sim->job[index].at.count == 0)
+    if (alloc == GANG_ID_NONE && gang__sim_at(sim, index)->at.count == 0)
         return GANG_OK;
     gang_result r = gang__sim_gather(sim, 0, alloc, &tasks);
     return r == GANG_OK ? gang__sim_gather_end(sim, index) : r;
@@ -331,12 +338,23 @@ gang_result gang__sim_gather(gang_sim *sim, uint32_t part, gang_alloc_id alloc, 
     return GANG_OK;
 }
 
+/* For the rows of the scratch, and for those of the job that end. */
+static bool room_for_allocations(gang_sim *sim, const struct gang__sim_job *j)
+{
+    size_t all = sim->allocations + sim->scratch.count;
+    if (!gang__grow(&sim->mem, (void **)&sim->allocation, &sim->allocation_room, all,
+                    sizeof(*sim->allocation)))
+        return false;
+    return !gang__sim_streams_allocations(sim) ||
+           (gang__grow(&sim->mem, (void **)&sim->closed, &sim->closed_room,
+                       sim->closes + j->at.count, sizeof(*sim->closed)) &&
+            gang__grow(&sim->mem, (void **)&sim->open, &sim->open_room, all, sizeof(*sim->open)));
+}
+
 gang_result gang__sim_gather_end(gang_sim *sim, size_t index)
 {
-    struct gang__sim_job *j = &sim->job[index];
-    if ((sim->opts.record & GANG_SIM_RECORD_ALLOCATIONS) &&
-        !gang__grow(&sim->mem, (void **)&sim->allocation, &sim->allocation_room,
-                    sim->allocations + sim->scratch.count, sizeof(*sim->allocation)))
+    struct gang__sim_job *j = gang__sim_at(sim, index);
+    if ((sim->opts.record & GANG_SIM_RECORD_ALLOCATIONS) && !room_for_allocations(sim, j))
         return GANG_ENOMEM;
     if (!make_shares(sim, &sim->by_queue, &sim->queue_room, sim->queues.table.count))
         return GANG_ENOMEM;

@@ -97,7 +97,7 @@ void gang__sim_displaced(gang_sim *sim, struct gang__sim_job *j)
 {
     gang__sim_halt(&j->work);
     j->began = ++sim->begun;
-    int64_t restart = gang__sim_restart(sim, (size_t)(j - sim->job), j->gpu_milli);
+    int64_t restart = gang__sim_restart(sim, j->index, j->gpu_milli);
     j->work.ahead_ns = gang__add_sat(j->work.ahead_ns, restart);
 }
 
@@ -148,9 +148,9 @@ int64_t gang__sim_end(const gang_sim *sim, const struct gang__sim_work *w)
 
 bool gang__sim_expect(gang_sim *sim, size_t index, uint32_t part, uint32_t class, int64_t at_ns)
 {
-    const struct gang__sim_job *j = &sim->job[index];
+    const struct gang__sim_job *j = gang__sim_at(sim, index);
     bool in_order = sim->opts.same_instant == GANG_SIM_ONE_BY_ONE;
-    uint64_t key = in_order ? j->began : index;
+    uint64_t key = (in_order ? j->began : index) << 12 | part; /* it has 4095 groups at most */
     uint64_t who = index | (uint64_t)part << 32;
     return at_ns == INT64_MAX ||
            gang__sim_put(sim, (struct gang__sim_entry){at_ns, key, class, j->epoch, who});
@@ -158,7 +158,7 @@ bool gang__sim_expect(gang_sim *sim, size_t index, uint32_t part, uint32_t class
 
 static gang_result expect_next(gang_sim *sim, size_t index)
 {
-    const struct gang__sim_job *j = &sim->job[index];
+    const struct gang__sim_job *j = gang__sim_at(sim, index);
     bool ok = true;
     if (j->work.works && j->done_ns == GANG_TRACE_UNKNOWN) {
         gang__sim_watch(sim, j);
@@ -177,7 +177,7 @@ static gang_result expect_next(gang_sim *sim, size_t index)
 
 static gang_result settle(gang_sim *sim, size_t index)
 {
-    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_job *j = gang__sim_at(sim, index);
     gang_alloc_id alloc = GANG_ID_NONE;
     gang__sim_progress(sim, j);
     j->epoch++;
@@ -200,7 +200,7 @@ static gang_result settle(gang_sim *sim, size_t index)
 
 void gang__sim_touch(gang_sim *sim, size_t index)
 {
-    struct gang__sim_job *j = &sim->job[index];
+    struct gang__sim_job *j = gang__sim_at(sim, index);
     if (j->touched)
         return;
     j->touched = sim->touched ? sim->touched : (uint32_t)index + 1;
@@ -214,7 +214,7 @@ gang_result gang__sim_settle(gang_sim *sim)
         gang_result r = settle(sim, index);
         if (r != GANG_OK)
             return r;
-        struct gang__sim_job *j = &sim->job[index];
+        struct gang__sim_job *j = gang__sim_at(sim, index);
         sim->touched = j->touched == index + 1 ? 0 : j->touched;
         j->touched = 0;
     }

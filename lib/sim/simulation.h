@@ -2,7 +2,8 @@
 /* The simulation, from inside.
  *
  *   sim.c          making and ending it; what it tells of itself
- *   sim_jobs.c     jobs: of traces, submitted; their names
+ *   sim_jobs.c     jobs: of traces, submitted
+ *   sim_rows.c     rows of jobs: made, given back
  *   sim_events.c   what happens when: a heap
  *   sim_host.c     what the scheduler says to its host
  *   sim_work.c     how a job's work goes on
@@ -13,7 +14,8 @@
  *   sim_place.c    where jobs of traces are placed
  *   sim_run.c      the loop
  *   sim_stats.c    statistics
- *   sim_tables.c   tables as text
+ *   sim_tables.c   tables as text (sim_text.h)
+ *   sim_stream.c   tables that are written as their rows are complete
  *
  * What the scheduler says changes the rows of jobs at once, in its callbacks, which allocate nothing. What needs memory
  * (events, places) is brought up to date after the run, job by job (gang__sim_settle()): if memory is short there, those
@@ -76,8 +78,7 @@ struct gang__sim_work {
 
 struct gang__sim_job {
     gang_job_id id;
-    uint32_t source; /* of gang_sim.source */
-    uint32_t row;    /* there */
+    uint32_t index; /* of the job; of a free row: the next one, + 1 */
     int32_t queue, user;
     int64_t submit_ns, start_ns, end_ns, run_ns, limit_ns;
     int64_t tasks, cpu_milli, memory_bytes, gpu_milli;
@@ -136,7 +137,31 @@ struct gang__sim_stages {
 struct gang__sim_source {
     gang_trace *trace; /* NULL: submitted, and: */
     char *name;        /* of the one job */
+    size_t first;      /* its first job */
 };
+
+/* What there is of each job always. */
+struct gang__sim_brief {
+    int64_t submit_ns;
+    int32_t queue, user;
+    uint32_t source; /* of gang_sim.source */
+    uint32_t slot;   /* of its row, + 1; 0: it has not come; or: */
+};
+
+#define GANG__SIM_GONE_ROW UINT32_MAX /* it was written away */
+
+/* What statistics need of a job; kept of those whose rows are gone. */
+struct gang__sim_past {
+    int64_t start_ns, end_ns, run_ns, wait_ns;
+    double used_s, lost_s; /* GPU-seconds (of a job without: core-seconds) */
+    int64_t asks;
+    uint32_t users_then, preemptions, failures;
+    uint8_t stage, end;
+    bool gpus;
+};
+
+enum { GANG__SIM_TABLES = GANG_SIM_BATSIM_CSV + 1 };
+struct gang__sim_stream;
 
 /* A word that jobs have in common: a queue, a user, a model. */
 struct gang__sim_word {
@@ -196,8 +221,12 @@ struct gang_sim {
     bool unsettled;    /* memory was short after a run */
     int64_t decide_ns; /* when scores change by themselves; INT64_MAX: they do not */
 
-    struct gang__sim_job *job;
-    size_t jobs, job_room;
+    struct gang__sim_job *job; /* rows; that of a job: gang__sim_at() */
+    size_t rows, job_room;
+    size_t row_room;   /* there is room for so many in all lists of rows */
+    uint32_t free_row; /* + 1; the first of those that were given back */
+    struct gang__sim_brief *brief;
+    size_t jobs, brief_room;
     uint32_t touched; /* index + 1 of the first to be settled */
     uint32_t hit;     /* likewise, to be settled after the next run */
     uint32_t *active; /* jobs that wait or run */
@@ -237,6 +266,18 @@ struct gang_sim {
     size_t allocations, allocation_room;
     struct gang_sim_sample *sample;
     size_t samples, sample_room;
+    struct gang__sim_stream *stream[GANG__SIM_TABLES]; /* NULL: the table is kept */
+    bool streams;                                      /* some is not */
+    bool streamed_allocations, streamed_samples;       /* some rows are gone */
+    size_t gone;                                       /* rows of jobs that are */
+    struct gang__sim_past *past;                       /* by job, where rows are given back */
+    size_t past_room;
+    uint32_t *ended; /* jobs that are to be written; there is room for all rows */
+    size_t ends, ended_room;
+    struct gang_sim_allocation *closed; /* rows that are to be written */
+    size_t closes, closed_room;
+    uint32_t *open; /* rows of allocations that are free */
+    size_t opens, open_room;
     struct gang__sim_pieces scratch;
 
     int64_t *view; /* columns for a policy */
@@ -247,7 +288,6 @@ struct gang_sim {
 
 /* ---- sim_jobs.c ---- */
 
-const char *gang__sim_name(const gang_sim *sim, const struct gang__sim_job *j, char room[24]);
 /* Number of a word, new or not; -1: out of memory. */
 int32_t gang__sim_word(gang_sim *sim, struct gang__sim_words *words, const char *text);
 int32_t gang__sim_word_find(const struct gang__sim_words *words, const char *text);
@@ -256,7 +296,52 @@ void gang__sim_words_free(const gang_sim *sim, struct gang__sim_words *words);
 gang_result gang__sim_arrive(gang_sim *sim, size_t index);
 void gang__sim_activate(gang_sim *sim, size_t index);
 void gang__sim_deactivate(gang_sim *sim, size_t index);
+/* What a job of a trace is, into a blank row. */
+void gang__sim_row_fill(const gang_sim *sim, struct gang__sim_job *j,
+                        const struct gang_trace_job *t);
+
+/* ---- sim_rows.c ---- */
+
+/* The row of a job that has come, and is not gone. */
+static inline struct gang__sim_job *gang__sim_at(const gang_sim *sim, size_t index)
+{
+    return &sim->job[sim->brief[index].slot - 1];
+}
 bool gang__sim_room_to_come(gang_sim *sim, size_t more);
+/* For one more. False: out of memory. */
+bool gang__sim_make_row(gang_sim *sim);
+static inline bool gang__sim_room_for_row(gang_sim *sim)
+{
+    return sim->free_row || sim->rows < sim->row_room || gang__sim_make_row(sim);
+}
+struct gang__sim_job gang__sim_blank(const gang_sim *sim, size_t index);
+struct gang__sim_job *gang__sim_row_new(gang_sim *sim, const struct gang__sim_job *from);
+/* `slot`: what its brief has then. */
+void gang__sim_row_free(gang_sim *sim, struct gang__sim_job *j, uint32_t slot);
+/* A copy of its row, also of one that is to come. GANG_ESTALE: it is gone. */
+gang_result gang__sim_row_of(const gang_sim *sim, size_t index, struct gang__sim_job *j);
+/* As if its time had been counted up to now. */
+void gang__sim_count_now(const gang_sim *sim, struct gang__sim_job *j);
+const char *gang__sim_name(const gang_sim *sim, size_t index, char room[24]);
+/* Where a job comes from, and its position there. */
+static inline const struct gang__sim_source *gang__sim_source(const gang_sim *sim, size_t index,
+                                                              size_t *row)
+{
+    const struct gang__sim_source *s = &sim->source[sim->brief[index].source];
+    *row = index - s->first;
+    return s;
+}
+struct gang__sim_past gang__sim_past_of(const struct gang__sim_job *j);
+/* False: it is to come. */
+bool gang__sim_look_back(const gang_sim *sim, size_t index, struct gang__sim_past *p);
+
+/* ---- sim_stream.c ---- */
+
+bool gang__sim_streams_jobs(const gang_sim *sim);
+bool gang__sim_streams_allocations(const gang_sim *sim);
+/* What is complete is written, in blocks; `all`: also what does not fill one. */
+gang_result gang__sim_stream_out(gang_sim *sim, bool all);
+void gang__sim_streams_free(gang_sim *sim);
 
 /* What all tasks of a group take. */
 struct gang__sim_amounts {
@@ -275,6 +360,8 @@ int64_t gang__sim_first(gang_sim *sim);
 /* ---- sim_host.c ---- */
 
 extern const struct gang_host_ops gang__sim_host_ops;
+/* One more has ended, or was refused. */
+void gang__sim_count_over(gang_sim *sim, const struct gang__sim_job *j);
 /* Of a part of a job; part 0 for what is no part's. */
 void gang__sim_tell_part(gang_sim *sim, int32_t what, size_t index, uint32_t part, int32_t reason,
                          const char *text);
@@ -366,6 +453,8 @@ void gang__sim_gather_begin(gang_sim *sim);
 gang_result gang__sim_gather(gang_sim *sim, uint32_t part, gang_alloc_id alloc, int64_t *tasks);
 gang_result gang__sim_gather_end(gang_sim *sim, size_t index);
 gang_result gang__sim_sample(gang_sim *sim);
+/* Rows that are open stay, in their order. */
+void gang__sim_drop_allocations(gang_sim *sim);
 /* What was used until this job came; there is room: gang__sim_room_to_come(). */
 void gang__sim_note_submit(gang_sim *sim, size_t index);
 

@@ -251,6 +251,103 @@ START_TEST(the_same_input_gives_the_same_text)
 }
 END_TEST
 
+/* ---- written away ---- */
+
+/* Of those who have ended nothing more is told one by one. */
+static void check_stale(void)
+{
+    struct gang_sim_info info = GANG_SIM_INFO_INIT;
+    int64_t stale = 0;
+    MUST(gang_sim_get_info(s.sim, &info));
+    for (size_t i = 0; i < (size_t)info.jobs; i++) {
+        struct gang_sim_job j = {.size = sizeof(j)};
+        stale += gang_sim_get_job(s.sim, i, &j) == GANG_ESTALE;
+    }
+    ck_assert_int_eq(stale, info.ended);
+    struct text t = {NULL, 0, 0};
+    ck_assert_int_eq(gang_sim_write(s.sim, GANG_SIM_JOBS_CSV, text_write, &t),
+                     info.ended ? GANG_ESTALE : GANG_OK);
+    free(t.bytes);
+}
+
+/* Tables whose rows are written as they are complete, and the summary. */
+struct streamed {
+    struct text table[GANG_SIM_BATSIM_CSV + 1], summary;
+};
+
+static struct streamed run_streamed(bool pieces)
+{
+    struct streamed w;
+    memset(&w, 0, sizeof(w));
+    for (int32_t t = 0; t <= GANG_SIM_BATSIM_CSV; t++)
+        MUST(gang_sim_stream(s.sim, t, text_write, &w.table[t]));
+    struct gang_sim_info info = GANG_SIM_INFO_INIT;
+    for (int64_t until = 0; pieces && info.ended < 40 && until < horizon_s; until += below(90))
+        info = sim_run(&s, until);
+    run_whole();
+    for (int32_t t = 0; t <= GANG_SIM_BATSIM_CSV; t++)
+        MUST(gang_sim_stream(s.sim, t, NULL, NULL));
+    MUST(gang_sim_write_summary(s.sim, NULL, 1, text_write, &w.summary));
+    return w;
+}
+
+static int by_line(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Its lines in the order of the alphabet. */
+static void sort_lines(struct text *t)
+{
+    size_t count = 0;
+    char **line = malloc((t->length + 1) * sizeof(*line)), *copy = malloc(t->length + 1);
+    ck_assert(line && copy);
+    memcpy(copy, t->bytes, t->length + 1);
+    for (char *at = strtok(copy, "\n"); at; at = strtok(NULL, "\n"))
+        line[count++] = at;
+    qsort(line, count, sizeof(*line), by_line);
+    t->length = 0;
+    for (size_t i = 0; i < count; i++)
+        t->length += (size_t)sprintf(t->bytes + t->length, "%s\n", line[i]);
+    free(line);
+    free(copy);
+}
+
+START_TEST(what_is_written_away_is_what_would_be_there)
+{
+    for (uint64_t w = seed; w < seed + (is_quick ? WORLDS / 20 : WORLDS / 2); w++) {
+        make_world(w);
+        run_whole();
+        struct text kept[GANG_SIM_BATSIM_CSV + 1], summary = {NULL, 0, 0};
+        memset(kept, 0, sizeof(kept));
+        for (int32_t t = 0; t <= GANG_SIM_BATSIM_CSV; t++)
+            MUST(gang_sim_write(s.sim, t, text_write, &kept[t]));
+        MUST(gang_sim_write_summary(s.sim, NULL, 1, text_write, &summary));
+        sim_close(&s);
+        make_world(w);
+        struct streamed once = run_streamed(false);
+        check_stale();
+        sim_close(&s);
+        make_world(w);
+        struct streamed pieces = run_streamed(true);
+        sim_close(&s);
+        compare(&summary, &once.summary, "summary", w);
+        for (int32_t t = 0; t <= GANG_SIM_BATSIM_CSV; t++) {
+            compare(&once.table[t], &pieces.table[t], "streamed in pieces", w);
+            sort_lines(&kept[t]);
+            sort_lines(&once.table[t]);
+            compare(&kept[t], &once.table[t], "streamed", w);
+            free(kept[t].bytes);
+            free(once.table[t].bytes);
+            free(pieces.table[t].bytes);
+        }
+        free(summary.bytes);
+        free(once.summary.bytes);
+        free(pieces.summary.bytes);
+    }
+}
+END_TEST
+
 /* ---- memory ---- */
 
 /* On and on, whenever memory was short. Returns the allocations of a run without. */
@@ -298,6 +395,7 @@ int main(void)
     TCase *c = tcase_create("worlds");
     tcase_set_timeout(c, 300);
     tcase_add_test(c, the_same_input_gives_the_same_text);
+    tcase_add_test(c, what_is_written_away_is_what_would_be_there);
     tcase_add_test(c, it_goes_on_when_memory_was_short);
     suite_add_tcase(suite, c);
     return run_suite(suite);

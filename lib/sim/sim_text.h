@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of tables as text. */
+#ifndef GANG__SIM_TEXT_H
+#define GANG__SIM_TEXT_H
+
+#include "sim/simulation.h"
+
+/* Text on its way: a line at a time would be slow for who receives it. */
+struct gang__sim_out {
+    gang_write_fn write;
+    void *user;
+    const struct gang_mem *mem; /* room is made by it; NULL: what does not fit is written first */
+    gang_result result;         /* of all so far: after an error nothing is added */
+    size_t used, room;
+    char *bytes;
+};
+
+void gang__sim_put_header(struct gang__sim_out *o, int32_t table);
+/* GANG_SIM_JOBS_CSV or GANG_SIM_BATSIM_CSV */
+void gang__sim_put_job(struct gang__sim_out *o, const gang_sim *sim, int32_t table,
+                       const struct gang__sim_job *j);
+void gang__sim_put_allocation(struct gang__sim_out *o, const gang_sim *sim,
+                              const struct gang_sim_allocation *a);
+void gang__sim_put_sample(struct gang__sim_out *o, const struct gang_sim_sample *s);
+
+#endif
