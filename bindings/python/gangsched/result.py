@@ -71,20 +71,26 @@ class Result:
     def of(cls, session: Session) -> "Result":
         """Copy what a session has. O(jobs + rows)."""
         made = cls()
-        made.info, made.names = session.info, session.names()
+        made._take(session)
+        made.names = session.names()
         with session._held() as sim:
             made._raw = {name: _column(sim, number, made.info.jobs) for name, number, _ in _COLUMNS}
-            made._words = {"queue": _names(sim, lib.gang_sim_queue_name), "user": _names(sim, lib.gang_sim_user_name)}
             count = lib.gang_sim_allocation_count(sim)
             made._allocations = _rows(sim, "gang_sim_allocation", count, lib.gangsched_py_allocations)
             made._samples = _rows(sim, "gang_sim_sample", lib.gang_sim_sample_count(sim), lib.gangsched_py_samples)
-            made._made, made._log = dict(session._made), list(session._log)
-        made._summary = session.summary()
-        table = session.cluster.table()
-        made.nodes = dict(zip(table["name"], table["gpus"]))
-        made._node_of = {session.cluster.node_id(name): name for name in table["name"]}
-        made.capacity = {key: float(sum(table[key])) for key in ("gpus", "cpus", "mem_mib")}
         return made
+
+    def _take(self, session: Session) -> None:
+        """All but its tables."""
+        self.info = session.info
+        with session._held() as sim:
+            self._words = {"queue": _names(sim, lib.gang_sim_queue_name), "user": _names(sim, lib.gang_sim_user_name)}
+            self._made, self._log = dict(session._made), list(session._log)
+        self._summary = session.summary()
+        table = session.cluster.table()
+        self.nodes = dict(zip(table["name"], table["gpus"]))
+        self._node_of = {session.cluster.node_id(name): name for name in table["name"]}
+        self.capacity = {key: float(sum(table[key])) for key in ("gpus", "cpus", "mem_mib")}
 
     # ---- numbers -------------------------------------------------------------------------
 

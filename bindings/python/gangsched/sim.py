@@ -2,6 +2,7 @@
 """Simulations: the scheduler itself on a virtual clock."""
 
 import json
+import os
 import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -20,6 +21,7 @@ from .trace import Trace
 
 if TYPE_CHECKING:
     from .result import Result
+    from .streamed import Stream
 
 #: A job of a simulation: its index, or its name.
 JobRef = Union[int, str]
@@ -150,6 +152,10 @@ class Session(Handle):
         restart: ``restart(index, gpus)``, seconds added to what is left of a job that was displaced.
         shift_s: added to the times of the trace.
         default_queue: of jobs whose queue is none of the tree.
+        stream: a directory: what has ended is written to ``jobs.csv``, ``allocations.csv`` and ``timeline.csv`` there (which are
+            made anew) and forgotten, so that memory does not grow with it but for some 170 bytes a job, from which all
+            statistics are the same. Jobs that have ended can then not be asked for any more (:class:`Stale`);
+            :meth:`result` ends the files, and reads them when its tables are asked for.
         options: ``know`` what of run times: ``limit``, ``run``, ``predicted``; ``same_instant``: ``together``,
             ``one-by-one``; ``place``: ``cluster`` (its policy), ``consolidated``;
             ``start_s``, ``tick_s``, ``pass_s``, ``las_split_gpu_s``, ``restart_s``, ``stop_s``,
@@ -180,6 +186,7 @@ class Session(Handle):
         restart: Optional[Callable[[int, float], float]] = None,
         shift_s: float = 0,
         default_queue: Optional[str] = None,
+        stream: "Optional[Union[str, os.PathLike[str]]]" = None,
         **options: Any,
     ) -> None:
         own = cluster.copy() if isinstance(cluster, Cluster) else Cluster.from_json(cluster)
@@ -218,12 +225,23 @@ class Session(Handle):
         self.cluster = own
         self.tree = tree
         self._traces: List[Trace] = []
-        if trace is not None:
-            try:
+        self._stream: "Optional[Stream]" = None
+        try:
+            if stream is not None:
+                self._begin_stream(stream)
+            if trace is not None:
                 self.add(trace, shift_s)
-            except BaseException:
-                self.close()
-                raise
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin_stream(self, directory: "Union[str, os.PathLike[str]]") -> None:
+        from .streamed import Stream
+
+        self._stream = Stream(directory)
+        self._keep.append(self._stream)
+        with self._held() as sim:
+            self._stream.begin(sim)
 
     def _new(self, cluster: Cluster, pointer: Any, tree: Optional[Queues], options: Mapping[str, Any], mode: int) -> Box:
         made, host = self._made, self._host
@@ -256,6 +274,9 @@ class Session(Handle):
             cluster = getattr(self, "cluster", None)
             if cluster is not None:
                 cluster.close()
+            stream = getattr(self, "_stream", None)
+            if stream is not None:
+                stream.close()
 
     # ---- what comes ----------------------------------------------------------------------
 
@@ -405,6 +426,8 @@ class Session(Handle):
                 made = (int(now.now_ns), int(now.events - before)) if stopped else (until_ns, 0)
                 self._log.append(("_go", made))
             host.settle()
+            if self._stream is not None:
+                self._stream.settle()
             if not host.late:
                 check(result, error)
             return self._told(now, "seconds" if host.late else why)
@@ -583,9 +606,13 @@ class Session(Handle):
         return found
 
     def result(self) -> "Result":
-        """What has come of it so far, which stays as it is."""
+        """What has come of it so far, which stays as it is. With ``stream`` the files are ended: once, when it is over."""
         from .result import Result
 
+        if self._stream is not None:
+            from .streamed import StreamedResult
+
+            return StreamedResult.of(self)
         return Result.of(self)
 
     def __repr__(self) -> str:

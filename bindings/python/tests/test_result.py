@@ -316,3 +316,85 @@ def test_kth_waits_as_published(shared, column, options):
     expected = [float(row[column]) for row in csv.DictReader(gzip.open(path, "rt"))]
     waits = (result.jobs.start_s - result.jobs.submit_s).tolist()
     assert math.isclose(sum(waits), sum(expected)) and waits == expected
+
+
+# ---- tables in files ----
+
+
+def crowd():
+    users = ["adam", "eve", "a,\"b\"", "NA", None]
+    return gs.Trace(
+        [
+            {"submit_s": 3.5 * i, "run_s": 40 + 7.25 * (i % 13), "tasks": 1 + i % 3, "gpus": 1, "user": users[i % 5]}
+            for i in range(300)
+        ]
+    )
+
+
+OPTIONS = {"node_mtbf_s": 3000, "node_repair_s": 50, "loss": "restart", "checkpoint_s": 10, "restart_s": 1.5, "seed": 5}
+
+
+def test_tables_in_files_are_the_same(tmp_path):
+    import pandas
+
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
+        kept = gs.simulate(cluster, crowd(), **OPTIONS)
+        there = gs.simulate(cluster, crowd(), stream=tmp_path / "new" / "folder", **OPTIONS)
+        assert sorted(path.name for path in (tmp_path / "new" / "folder").iterdir()) == [
+            "allocations.csv",
+            "jobs.csv",
+            "timeline.csv",
+        ]
+        assert not {"names", "_raw", "_allocations", "_samples"} & set(there.__dict__)
+        assert there.summary() == kept.summary()
+        assert len(there) == 300 and there.names == kept.names
+        pandas.testing.assert_frame_equal(there.jobs, kept.jobs)
+        pandas.testing.assert_frame_equal(there.timeline, kept.timeline)
+        order = ["begin_s", "index", "node"]
+        pandas.testing.assert_frame_equal(
+            there.allocations.sort_values(order, ignore_index=True), kept.allocations.sort_values(order, ignore_index=True)
+        )
+        assert kept.summary()["failures"] > 0
+        again = pickle.loads(pickle.dumps(there))
+        assert "_raw" not in again.__dict__
+        assert again.column("jct_s").tolist() == kept.column("jct_s").tolist()
+        assert again.explain(250, kept.jobs.submit_s[250] + 1).text
+        assert again.summary(user="NA") == kept.summary(user="NA")
+        there.gantt()
+        there.to_perfetto(tmp_path / "trace.json")
+
+
+def test_a_session_that_writes_away_goes_on(tmp_path):
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Session(cluster, crowd(), stream=tmp_path) as session:
+        session.run(until_s=500)
+        ended = session.info.ended
+        assert 0 < ended < 300
+        assert len((tmp_path / "jobs.csv").read_text().splitlines()) <= 1 + ended
+        with pytest.raises(gs.Stale):
+            session.job(0)
+        assert session.job(299)["state"] == "pending"
+        assert session.summary()["jobs"] == ended
+        result = session.result()
+        assert (result.jobs.state == "ended").sum() == ended
+        assert result.jobs.submit_s.tolist() == [3.5 * i for i in range(300)]
+        with session.fork() as other:  # it keeps all
+            other.run()
+            assert other.result().info.ended == 300
+        assert len((tmp_path / "jobs.csv").read_text().splitlines()) == 301
+
+
+def test_a_disk_that_is_full_is_told(tmp_path):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full")
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
+        with gs.Session(cluster, crowd(), stream=tmp_path) as session:
+            session._stream.sinks["jobs.csv"].file.close()
+            session._stream.sinks["jobs.csv"].file = open("/dev/full", "wb", buffering=0)
+            with pytest.raises(OSError):
+                session.run()
+            assert session.info.ended > 0
+            session._stream.sinks["jobs.csv"].file = open(tmp_path / "jobs.csv", "wb")
+            session.run()
+            assert session.result().info.ended == 300
+        with pytest.raises(OSError):
+            gs.simulate(cluster, crowd(), stream="/dev/full/folder")
