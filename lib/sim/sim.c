@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making and ending a simulation, and what it tells of itself. */
+#include <stddef.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -360,7 +361,8 @@ gang_result gang_sim_get_allocation(const gang_sim *sim, size_t row,
     if (a.size == 0)
         return GANG_ESTALE; /* it was written, and its row is free */
     a.size = allocation->size;
-    return gang__struct_out(allocation, a.size, sizeof(a), &a, sizeof(a));
+    return gang__struct_out(allocation, a.size, offsetof(struct gang_sim_allocation, part), &a,
+                            sizeof(a));
 }
 
 size_t gang_sim_sample_count(const gang_sim *sim)

@@ -285,8 +285,14 @@ gang_result gang_sim_stream(gang_sim *sim, int32_t table, gang_write_fn write, v
         return GANG_EINVAL;
     if (sim->running)
         return GANG_EBUSY;
+    if (!write && sim->stream[table]) {
+        sim->running = true; /* `write` may look, and change nothing */
+        gang_result r = end(sim, table);
+        sim->running = false;
+        return r;
+    }
     if (!write)
-        return sim->stream[table] ? end(sim, table) : GANG_OK;
+        return GANG_OK;
     if (sim->stream[table])
         return GANG_EEXIST;
     if (sim->gone && (table == GANG_SIM_JOBS_CSV || table == GANG_SIM_BATSIM_CSV))

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs whose groups start after one another: data, training, serving. Each gang has work of its own. */
+#include <stddef.h>
+
 #include "sim/simulated.h"
 
 static struct simulated s;
@@ -133,6 +135,12 @@ START_TEST(rows_of_allocations_are_those_of_gangs)
         ck_assert_time(a.end_ns, end[i]);
         ck_assert_int_eq(a.gpu_milli, gpus[i] * 1000);
         ck_assert_int_eq(a.part, (int64_t)i);
+        a.size = offsetof(struct gang_sim_allocation, part); /* as it was once */
+        a.part = 77;
+        MUST(gang_sim_get_allocation(s.sim, i, &a));
+        ck_assert_int_eq(a.part, 77);
+        a.size--;
+        ck_assert_int_eq(gang_sim_get_allocation(s.sim, i, &a), GANG_EINVAL);
     }
 }
 END_TEST
