@@ -353,16 +353,15 @@ static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang
         r = GANG_ENOMEM;
     if (r == GANG_OK)
         r = gang__asks_copy(&c, from);
+    if (r == GANG_OK && !gang__recent_copy(&c, from))
+        r = GANG_ENOMEM;
     if (r == GANG_OK)
         r = gang__allocs_copy(s->worker, from->cluster, gang__asks_find, &c);
     if (r == GANG_OK && !gang__reserves_copy(s, from))
         r = GANG_ENOMEM;
-    if (r == GANG_OK && !copy_jobs(&c, from)) {
-        drop_jobs(s);
+    if (r == GANG_OK && whole && !gang__backlog_copy(&c, from))
         r = GANG_ENOMEM;
-    }
-    if (r == GANG_OK &&
-        (!gang__recent_copy(&c, from) || (whole && !gang__backlog_copy(&c, from)))) {
+    if (r == GANG_OK && !copy_jobs(&c, from)) {
         drop_jobs(s);
         r = GANG_ENOMEM;
     }

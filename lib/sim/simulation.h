@@ -2,6 +2,7 @@
 /* The simulation, from inside.
  *
  *   sim.c          making and ending it; what it tells of itself
+ *   sim_fork.c     the same once more
  *   sim_jobs.c     jobs: of traces, submitted; their names
  *   sim_events.c   what happens when: a heap
  *   sim_host.c     what the scheduler says to its host
@@ -138,6 +139,7 @@ struct gang__sim_share {
     double cpu, gpu, all;
 };
 
+/* What is added here and is a pointer, sim_fork.c copies. */
 struct gang_sim {
     struct gang_mem mem;
     gang_cluster *cluster;
