@@ -38,6 +38,8 @@ static bool slicing;  /* gangs of some queues take turns */
 static bool reserves; /* in this world something is reserved now and then */
 static bool whole;    /* it is copied for a host */
 static bool memory;   /* devices are asked for by memory, and nothing is planned */
+static bool starving; /* copies are tried with too little memory */
+static struct fail_mem heap;
 static int64_t messages_copied, beats_copied, changes_copied;
 static int names_made;
 
@@ -716,6 +718,8 @@ static void open_world(void)
         GANG_POLICY_DEFAULT,        GANG_POLICY_PACK, GANG_POLICY_SPREAD,  GANG_POLICY_BEST_FIT,
         GANG_POLICY_GPU_CLUSTERING, GANG_POLICY_FGD,  GANG_POLICY_HEADROOM};
     memset(side, 0, sizeof(side));
+    fail_mem_init(&heap, 0);
+    cluster.mem = opts.mem = &heap.mem;
     sides = 1;
     nodes_made = names_made = 0;
     memory = one_in(5);
@@ -745,6 +749,7 @@ static void close_world(void)
         gang_sched_free(at->s);
         gang_cluster_free(at->c);
     }
+    ck_assert_msg(heap.live == 0, "world %" PRIu64 ": %ld blocks are lost", world, heap.live);
 }
 
 static void take_step(void)
@@ -799,13 +804,41 @@ static void count_messages(void)
         beats_copied += gang__job_of(s, id)->beats != NULL;
 }
 
+static gang_result make_copy(struct gang_error *error)
+{
+    return whole ? gang_sched_copy(side[0].s, &ops, &side[1], &side[1].c, &side[1].s, error)
+                 : gang__sched_copy(side[0].s, &ops, &side[1], &side[1].s, error);
+}
+
+/* Each allocation fails in turn: nothing is lost, and nothing is there. */
+static void starve(void)
+{
+    gang_result r = GANG_ENOMEM;
+    for (long n = 1; r != GANG_OK; n++) {
+        long live = heap.live;
+        heap.calls = 0;
+        heap.fail_at = n;
+        r = make_copy(NULL);
+        heap.fail_at = 0;
+        ck_assert_msg(r == GANG_OK || (r == GANG_ENOMEM && !side[1].s && !side[1].c),
+                      "world %" PRIu64 ", allocation %ld: %s", world, n, gang_result_name(r));
+        gang_cluster *c = gang_sched_cluster(side[1].s);
+        gang_sched_free(side[1].s);
+        gang_cluster_free(c);
+        side[1].s = NULL;
+        side[1].c = NULL;
+        ck_assert_msg(heap.live == live, "world %" PRIu64 ", allocation %ld: %ld are lost", world,
+                      n, heap.live - live);
+    }
+}
+
 static void copy_world(void)
 {
     struct gang_error error = GANG_ERROR_INIT;
     happen_before();
-    gang_result r = whole
-                        ? gang_sched_copy(side[0].s, &ops, &side[1], &side[1].c, &side[1].s, &error)
-                        : gang__sched_copy(side[0].s, &ops, &side[1], &side[1].s, &error);
+    if (starving)
+        starve();
+    gang_result r = make_copy(&error);
     ck_assert_msg(r == GANG_OK, "world %" PRIu64 ": %s: %s", world, error.path, error.text);
     ck_assert(!whole || side[1].c == gang_sched_cluster(side[1].s));
     side[1].c = gang_sched_cluster(side[1].s);
@@ -873,6 +906,17 @@ START_TEST(a_copy_takes_the_same_turns)
 }
 END_TEST
 
+START_TEST(a_copy_without_memory_leaves_nothing)
+{
+    starving = true;
+    slicing = false;
+    live_on();
+    slicing = true;
+    live_on();
+    starving = false;
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("copy");
@@ -880,6 +924,7 @@ int main(void)
     tcase_set_timeout(tests, 0);
     tcase_add_test(tests, a_copy_decides_as_the_original);
     tcase_add_test(tests, a_copy_takes_the_same_turns);
+    tcase_add_test(tests, a_copy_without_memory_leaves_nothing);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
