@@ -22,7 +22,8 @@
  *   - What others have allocated on the cluster by themselves stays.
  *   - What is reserved (plan.h) begins, is repeated, purged and over as it would be: members start inside it, others
  *     leave it free. Who runs inside without a limit is stopped at its end.
- * A forecast knows what runs have taken in: messages that wait for the next run are not part of it.
+ * A forecast knows what runs have taken in: messages that wait for the next run are not part of it. For a copy with a host
+ * of its own, messages included, there is gang_sched_copy() (sched.h).
  *
  * Ids of nodes, queues, jobs, allocations and reservations are the same in the copy. Those that are given afterwards, here
  * and there, have nothing to do with each other.

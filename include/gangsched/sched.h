@@ -284,6 +284,51 @@ GANG_API void gang_sched_free(gang_sched *sched);
 /** The cluster it is on. Any thread; wait-free. */
 GANG_API gang_cluster *gang_sched_cluster(const gang_sched *sched);
 
+/**
+ * A scheduler and its cluster once more, so that what is done to one of them, and decided by one, does not touch the other.
+ * Given the same calls and the same answers of the host both decide the same: who, when, where, on which devices and cores.
+ * To look ahead by expected run times there are forecasts (forecast.h), which need no host.
+ *
+ * What is in it
+ *   - Nodes, kinds, domains, partitions, the mix, queues, jobs, reservations, allocations, and with them plans, turns, use of
+ *     late, who is asked to stop and until when. All ids are the same; those that are given afterwards, here and there, have
+ *     nothing to do with each other. What others than the scheduler have allocated stays taken, too, and is given back by
+ *     gang_alloc_free() with its id; other schedulers of the cluster are not in it.
+ *   - Messages that no run has taken in: what was left before this call is left in both. What other threads leave meanwhile is
+ *     in the original alone, or in both.
+ *   - Changes of nodes that no run has seen: the first run of each sees them.
+ *   - Heartbeats: tasks that are watched are, here and there, and are late at the same time unless they are reported alive to
+ *     both.
+ *   - Not the host's side: what is running exists once. Which of the two is the truth its host must know.
+ *   - Not workers: the host makes new ones on the copy's cluster (gang_worker_new()).
+ *
+ * Whose it is: both are the caller's. He ends the copy with gang_sched_free() and then its cluster with
+ * gang_cluster_free(), before the original or after it. The allocators of both are used by their copies, too, as are
+ * functions and pointers in requests (gang_request_spec.score).
+ * @param ops      of the copy, copied; the original's are not taken over. NULL: all defaults
+ * @param user     passed to them
+ * @param cluster  receives the copy of the cluster; gang_sched_cluster() of the copy tells it, too
+ * @param copy     receives the scheduler
+ * @return GANG_OK; GANG_EINVAL; GANG_E2BIG; GANG_EBUSY (called from a callback; or another thread is changing an
+ *   allocation: try again); GANG_ENOMEM. On an error both are NULL, and the original is as it was.
+ * Owner. Nobody may change the cluster meanwhile (submitting, commands and reports do not). No op is called. May allocate,
+ * may block (as gang_node_add()). O(nodes + jobs + tasks that run + nodes of what is reserved), in time and memory.
+ *
+ * @code
+ *   gang_cluster *c;                                  // what if the host restarted half of its nodes?
+ *   gang_sched *s;
+ *   if (gang_sched_copy(sched, &dry_ops, &dry, &c, &s, &error) == GANG_OK) {
+ *       for (size_t i = 0; i < count; i++)
+ *           gang_report_node_lost(s, node[i]);         // the same ids
+ *       gang_sched_run(s, now_ns, NULL, NULL);         // calls dry_ops alone
+ *       gang_sched_free(s);
+ *       gang_cluster_free(c);
+ *   }
+ * @endcode
+ */
+GANG_API gang_result gang_sched_copy(gang_sched *sched, const struct gang_host_ops *ops, void *user, gang_cluster **cluster,
+                                     gang_sched **copy, struct gang_error *error) GANG_MUST_CHECK;
+
 /** Bounds of one run; zero means the default. */
 struct gang_run_opts {
     size_t size;       /**< sizeof(struct gang_run_opts) */

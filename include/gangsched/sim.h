@@ -254,6 +254,42 @@ GANG_API gang_result gang_sim_new(gang_cluster *cluster, const struct gang_sim_o
 GANG_API void gang_sim_free(gang_sim *sim);
 
 /**
+ * The simulation once more, at the same instant, on a copy of its cluster: with the same past (jobs, allocations, samples,
+ * statistics) and the same future (what is to come, and what will be drawn). Both go on by themselves: what is done to
+ * one, its scheduler (gang_sim_sched()) or its cluster is not seen by the other. Left to themselves, with the same functions,
+ * both come to the same results, byte for byte, and to those of a simulation that was never forked. What was done
+ * between runs (commands, submissions, changes of nodes, reservations) is in both. Jobs keep their indexes, and all ids are
+ * the same (gang_sched_copy()); those that are given afterwards, here and there, have nothing to do with each other.
+ *
+ * Whose it is: the caller's, the cluster, too. He ends it with gang_sim_free() and then gang_cluster_free() of its cluster, before
+ * the original or after it. Traces are borrowed by both, and must outlive both. Allocators are shared.
+ * @param ops      those of the fork, copied; the original's are not taken over. NULL: none. A function that scores must be
+ *   there where the original has one, and used in the same mode, since queues and jobs were made for it; it may be
+ *   another one
+ * @param user     passed to them
+ * @param cluster  receives the copy of the cluster, as gang_sim_cluster() of the fork tells it
+ * @param fork     receives it
+ * @return GANG_OK; GANG_EINVAL (path "score", "score_mode": as said); GANG_E2BIG; GANG_EBUSY (called from a
+ *   callback; another thread is changing an allocation); GANG_ENOMEM. On an error both are NULL, and the original is as it was.
+ * Owner. Nobody may change the cluster meanwhile. No op is called. May allocate, may block (as gang_node_add()).
+ * O(nodes + jobs + rows), in time and memory.
+ *
+ * @code
+ *   gang_sim_run(sim, &until_noon, NULL, &error);
+ *   if (gang_sim_fork(sim, NULL, NULL, &c, &other, &error) == GANG_OK) {
+ *       gang_sim_node_at(other, noon_ns, node, GANG_NODE_DOWN);   // what if it failed then?
+ *       gang_sim_run(other, NULL, NULL, &error);
+ *       gang_sim_write_summary(other, NULL, 2, write_to_stdout, NULL);
+ *       gang_sim_free(other);
+ *       gang_cluster_free(c);
+ *   }
+ *   gang_sim_run(sim, NULL, NULL, &error);                        // as if nothing had been
+ * @endcode
+ */
+GANG_API gang_result gang_sim_fork(gang_sim *sim, const struct gang_sim_ops *ops, void *user, gang_cluster **cluster,
+                                   gang_sim **fork, struct gang_error *error) GANG_MUST_CHECK;
+
+/**
  * Let the jobs of a trace come, `shift_ns` later than it says; those whose time has passed come now. The trace is
  * borrowed, must not change, and must outlive the simulation. Several may be added, at any time.
  * @return GANG_OK; GANG_EINVAL; GANG_ERANGE; GANG_ENOENT (a queue, by its path "jobs[7].queue"); GANG_EBUSY (called from a

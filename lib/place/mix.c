@@ -145,6 +145,21 @@ bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__ask 
     return true;
 }
 
+bool gang__mix_own_copy(gang_cluster *c, const struct gang__ask *from, size_t count,
+                        struct gang__ask **own, size_t *room)
+{
+    struct gang__mixes *m = &gang__shared_at(c)->mixes;
+    bool failed = !gang__grow(&c->mem, (void **)own, room, GANG__MIX_LEARNED, sizeof(**own));
+    for (size_t i = 0; i < count && !failed; i++) {
+        const struct gang__seen *s = seen_get(c, m, &from[i], &failed);
+        if (!s)
+            return false;
+        (*own)[i] = s->ask;
+        (*own)[i].weight = from[i].weight;
+    }
+    return !failed;
+}
+
 /* ---- declared ------------------------------------------------------------------------------ */
 
 static struct gang__mix *mix_copy(const struct gang_mem *mem, const struct gang__mix *from)

@@ -64,6 +64,10 @@ static inline bool gang__ask_suits(const struct gang__ask *a, const char *model)
 /* All that another cluster has learned and was told, in place of what this one has, which nobody uses yet.
  * False: out of memory. */
 bool gang__mixes_copy(gang_cluster *to, gang_cluster *from);
+/* What somebody had learned of another cluster, in the shapes of this one, which has them all: gang__mixes_copy(). False:
+ * out of memory. */
+bool gang__mix_own_copy(gang_cluster *c, const struct gang__ask *from, size_t count,
+                        struct gang__ask **own, size_t *room);
 void gang__mixes_free(struct gang__mixes *m, const struct gang_mem *mem);
 
 #endif

@@ -75,6 +75,10 @@ extern const struct gang__policy gang__policy_best_fit, gang__policy_dot_product
     gang__policy_host;
 
 /* Scratch of policy_fgd.c and policy_headroom.c. */
+/* Of a copy of the cluster, which looks at what is learned again when the other one does. What was declared it looks at
+ * anyway. False: out of memory. */
+bool gang__fgd_copy(struct gang__plan *to, const struct gang__fgd *from);
+bool gang__headroom_copy(struct gang__plan *to, const struct gang__headroom *from);
 void gang__fgd_free(struct gang__fgd *f, const struct gang_mem *mem);
 void gang__headroom_free(struct gang__headroom *h, const struct gang_mem *mem);
 

@@ -64,7 +64,7 @@ struct gang__fgd {
     double *p; /* of each, in all 1 */
     size_t typicals, typical_room, p_room;
     struct gang__ask *own; /* what was learned */
-    size_t own_room;
+    size_t owns, own_room;
     struct access of_class[GANG__CLASSES];
     struct entry cache[1 << CACHE_LOG];
 };
@@ -117,9 +117,20 @@ static bool find_typical(struct gang__plan *p, struct gang__fgd *f, const struct
 
 static bool learn(struct gang__plan *p, struct gang__fgd *f, struct gang__mixes *m)
 {
-    size_t count;
-    return gang__mix_learned(p->c, m, &f->own, &f->own_room, &count) &&
-           find_typical(p, f, f->own, count);
+    return gang__mix_learned(p->c, m, &f->own, &f->own_room, &f->owns) &&
+           find_typical(p, f, f->own, f->owns);
+}
+
+bool gang__fgd_copy(struct gang__plan *to, const struct gang__fgd *from)
+{
+    if (!from || !from->ready || from->version)
+        return true;
+    struct gang__fgd *f = to->fgd = gang__zalloc(&to->c->mem, 1, sizeof(*f));
+    if (!f || !gang__mix_own_copy(to->c, from->own, from->owns, &f->own, &f->own_room))
+        return false;
+    f->learned = from->learned;
+    f->owns = from->owns;
+    return find_typical(to, f, f->own, f->owns);
 }
 
 /* The mix as it is now. */

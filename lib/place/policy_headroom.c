@@ -60,7 +60,7 @@ struct gang__headroom {
     struct worth *worth;
     size_t worths, room;
     struct gang__ask *own; /* what was learned */
-    size_t own_room;
+    size_t owns, own_room;
     uint32_t root[MOST_MILLI + 1]; /* 2560 x n^(2/3) */
     struct entry cache[1 << CACHE_LOG];
 };
@@ -152,13 +152,24 @@ static bool begin(struct gang__plan *p)
                  (!mix && learned > h->learned + h->learned / RENEW_PART))) {
         h->version = version;
         h->learned = learned;
-        size_t count = 0;
         if (!mix)
-            done = gang__mix_learned(p->c, m, &h->own, &h->own_room, &count);
-        done = done && take_mix(p, h, mix ? mix->ask : h->own, mix ? mix->count : count);
+            done = gang__mix_learned(p->c, m, &h->own, &h->own_room, &h->owns);
+        done = done && take_mix(p, h, mix ? mix->ask : h->own, mix ? mix->count : h->owns);
     }
     p->failed = p->failed || !done;
     return done;
+}
+
+bool gang__headroom_copy(struct gang__plan *to, const struct gang__headroom *from)
+{
+    if (!from || !from->ready || from->version)
+        return true;
+    struct gang__headroom *h = to->headroom = gang__zalloc(&to->c->mem, 1, sizeof(*h));
+    if (!h || !gang__mix_own_copy(to->c, from->own, from->owns, &h->own, &h->own_room))
+        return false;
+    h->learned = from->learned;
+    h->owns = from->owns;
+    return take_mix(to, h, h->own, h->owns);
 }
 
 /* ---- what a node is worth ------------------------------------------------------------------------- */

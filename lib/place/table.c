@@ -11,6 +11,7 @@
 #include "core/kind.h"
 #include "core/node.h"
 #include "place/peers.h"
+#include "place/policy.h"
 
 enum {
     FIRST_CHUNK_LOG = 10,
@@ -75,6 +76,17 @@ struct gang__placer *gang__placer_of(gang_worker *w)
     struct gang__placer *p = gang__zalloc(&w->cluster->mem, 1, sizeof(*p));
     w->place = p;
     return p;
+}
+
+bool gang__placer_copy(gang_worker *to, const gang_worker *from)
+{
+    const struct gang__placer *there = from->place;
+    struct gang__placer *p = gang__placer_of(to);
+    if (!p || !there)
+        return p != NULL;
+    p->plan.c = to->cluster;
+    return gang__fgd_copy(&p->plan, there->plan.fgd) &&
+           gang__headroom_copy(&p->plan, there->plan.headroom);
 }
 
 static void placer_free(gang_worker *w)

@@ -105,6 +105,9 @@ struct gang__badges *gang__badges_of(gang_cluster *c);
 /* The placer of a worker, made at first use. NULL: out of memory. */
 struct gang__placer *gang__placer_of(gang_worker *w);
 
+/* What a worker has learned of the mix, for one of a copy of its cluster that has the mixes. False: out of memory. */
+bool gang__placer_copy(gang_worker *to, const gang_worker *from);
+
 /* Give a record room for at least `words` words of data; what it holds is kept. False: out of memory,
  * nothing changed. */
 bool gang__alloc_room(gang_worker *w, struct gang__alloc *a, size_t words);

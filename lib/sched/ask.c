@@ -326,6 +326,16 @@ bool gang__ask_refresh(gang_sched *s, struct gang__asked *ask)
     return true;
 }
 
+void gang__ask_as(struct gang__asked *ask, const struct gang__asked *from)
+{
+    if (!from->by_memory || ask->take_count != from->take_count)
+        return;
+    memcpy(ask->take, from->take, from->take_count * sizeof(*ask->take));
+    memcpy(ask->gang, from->gang, from->gang_count * sizeof(*ask->gang));
+    ask->gang_count = from->gang_count;
+    ask->least_gpu = from->least_gpu;
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static struct gang__asked *find(gang_sched *s, const struct gang__wanted *w)

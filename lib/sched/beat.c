@@ -129,6 +129,19 @@ size_t gang__beat_late(const gang_sched *s, const struct gang__job *job, uint32_
     return count;
 }
 
+bool gang__beat_copy(gang_sched *s, struct gang__job *to, const struct gang__job *from)
+{
+    to->heartbeat_ns = from->heartbeat_ns;
+    for (const struct beat *b = from->beats ? from->beats->oldest : NULL; b; b = b->after) {
+        struct beat *copy = make(s, to, b->part, b->task);
+        if (!copy)
+            return false;
+        copy->heard_ns = b->heard_ns;
+        append(to->beats, copy);
+    }
+    return true;
+}
+
 void gang__beat_free(gang_sched *s, struct gang__job *job)
 {
     if (!job->beats)

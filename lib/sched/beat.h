@@ -17,6 +17,8 @@ int64_t gang__beat_next(const struct gang__job *job);
 /* Tasks of one part that are late, ascending; at most `room` of them. 0: none is. */
 size_t gang__beat_late(const gang_sched *s, const struct gang__job *job, uint32_t *part,
                        int64_t *tasks, size_t room);
+/* The same of a copy of the job. False: out of memory. */
+bool gang__beat_copy(gang_sched *s, struct gang__job *to, const struct gang__job *from);
 void gang__beat_free(gang_sched *s, struct gang__job *job);
 
 #endif

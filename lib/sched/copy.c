@@ -7,6 +7,7 @@
 #include "core/cluster_copy.h"
 #include "place/request.h"
 #include "place/table.h"
+#include "sched/beat.h"
 
 /* ---- a job ----------------------------------------------------------------------------------- */
 
@@ -16,6 +17,20 @@ static void *copy_bytes(struct gang__block *b, const void *from, size_t bytes)
     if (to)
         memcpy(to, from, bytes);
     return to;
+}
+
+/* Of one that no run has taken in yet, too. */
+static size_t groups_of(const struct gang__job *job, uint32_t part)
+{
+    const struct gang__asked *ask = job->unit[part].ask;
+    return (ask ? ask->q : job->wanted[part]->q)->group_count;
+}
+
+/* What is needed until it is taken in. */
+static void lay_message(struct gang__block *b, struct gang__job *job, const struct gang__job *from)
+{
+    job->made_queue = gang__block_text(b, from->made_queue);
+    job->places = copy_bytes(b, from->places, from->place_count * sizeof(*job->places));
 }
 
 /* One block, measured first: the job, its units, texts and lists. */
@@ -35,13 +50,15 @@ static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *
     job->after = copy_bytes(b, from->after, from->after_count * sizeof(*job->after));
     job->group_after =
         copy_bytes(b, from->group_after, from->group_after_count * sizeof(*job->group_after));
+    if (!from->leaf)
+        lay_message(b, job, from);
     if (b->base) {
         memset(job->unit, 0, from->unit_count * sizeof(*job->unit));
         memset(job->wanted, 0, from->unit_count * sizeof(*job->wanted));
     }
     for (uint32_t i = 0; i < from->unit_count; i++) {
         const struct gang__unit *u = &from->unit[i];
-        size_t own = gang__unit_request(u)->group_count;
+        size_t own = groups_of(from, i);
         int64_t *counts = gang__block_take(b, 4 * own * sizeof(*counts));
         int32_t *group_of = copy_bytes(b, u->group_of, own * sizeof(*group_of));
         if (!b->base)
@@ -169,23 +186,30 @@ static bool copy_asks(struct gang__asks_copy *c, struct gang__job *to, const str
     return true;
 }
 
-/* Into the tables, and with all that it needs to enter the books. */
-static bool copy_job(struct gang__asks_copy *c, const struct gang__job *from)
+struct gang__job *gang__job_copy(gang_sched *s, const struct gang__job *from)
 {
-    gang_sched *s = c->to;
     struct gang__block b = {NULL, 0};
     (void)lay_job(&b, from);
     b.base = gang__alloc(&s->mem, b.used);
-    if (!b.base || gang__names_reserve(&s->jobs, &s->mem) != GANG_OK) {
-        gang__release(&s->mem, b.base);
-        return false;
-    }
+    if (!b.base)
+        return NULL;
     b.used = 0;
     struct gang__job *job = lay_job(&b, from);
     job->bytes = b.used;
     copy_members(job, from);
     for (uint32_t i = 0; i < from->unit_count; i++)
         copy_unit(&job->unit[i], &from->unit[i], job);
+    return job;
+}
+
+/* Into the tables, and with all that it needs to enter the books. */
+static bool copy_job(struct gang__asks_copy *c, const struct gang__job *from)
+{
+    gang_sched *s = c->to;
+    struct gang__job *job =
+        gang__names_reserve(&s->jobs, &s->mem) == GANG_OK ? gang__job_copy(s, from) : NULL;
+    if (!job)
+        return false;
     job->leaf = gang__qs_of(s, from->leaf->q->id);
     gang__names_put(&s->jobs, &job->link, job->id);
     gang__ordered_insert_end(&s->by_id, &job->all, 1);
@@ -301,19 +325,41 @@ static void settle(gang_sched *s, const gang_sched *from)
     s->untold = from->untold;
     s->retry = s->retry || from->retry;
     s->unfinished = from->unfinished;
+    s->gpu_memory = from->gpu_memory;
+    s->gpu_memory_epoch = from->gpu_memory_epoch == gang__load(&from->cluster->epoch) + 1
+                              ? gang__load(&s->cluster->epoch) + 1
+                              : 0;
 }
 
-static gang_result fill(gang_sched *s, gang_sched *from, struct gang_error *error)
+/* What a host's has beside what a forecast needs: tasks that are watched. False: out of memory. */
+static bool copy_beats(gang_sched *s, const gang_sched *from)
+{
+    bool ok = true;
+    struct gang__tree_link *n = gang__ordered_first(&from->by_id);
+    for (; n && ok; n = gang__ordered_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        ok = gang__beat_copy(s, gang__job_of(s, job->id), job);
+    }
+    return ok;
+}
+
+/* `whole`: with what only a host's has, see copy.h. */
+static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang_error *error)
 {
     struct gang__asks_copy c = {s, {NULL, 0, 0}};
     gang_result r = gang__config_copy(s, from, error);
-    if (r == GANG_OK && !gang__mixes_copy(s->cluster, from->cluster))
+    if (r == GANG_OK && (!gang__mixes_copy(s->cluster, from->cluster) ||
+                         !gang__placer_copy(s->worker, from->worker)))
         r = GANG_ENOMEM;
     if (r == GANG_OK)
         r = gang__asks_copy(&c, from);
+    if (r == GANG_OK && !gang__recent_copy(&c, from))
+        r = GANG_ENOMEM;
     if (r == GANG_OK)
         r = gang__allocs_copy(s->worker, from->cluster, gang__asks_find, &c);
     if (r == GANG_OK && !gang__reserves_copy(s, from))
+        r = GANG_ENOMEM;
+    if (r == GANG_OK && whole && !gang__backlog_copy(&c, from))
         r = GANG_ENOMEM;
     if (r == GANG_OK && !copy_jobs(&c, from)) {
         drop_jobs(s);
@@ -326,31 +372,52 @@ static gang_result fill(gang_sched *s, gang_sched *from, struct gang_error *erro
     s->like = from;
     gang__config_enter(s);
     s->like = NULL;
-    s->shares_stale = true;
-    s->root.moved = UINT64_MAX;
-    gang__fair_refresh(s);
-    if (s->no_memory || !gang__ahead_copy(s, from))
+    gang__fair_copy(s, from);
+    if (s->no_memory || (whole && !copy_beats(s, from)) || !gang__ahead_copy(s, from))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     gang__turns_copy(s, from);
     settle(s, from);
     return GANG_OK;
 }
 
-gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, void *user,
-                             gang_sched **copy, struct gang_error *error)
+static gang_result copy(gang_sched *from, const struct gang_host_ops *ops, void *user, bool whole,
+                        gang_sched **made, struct gang_error *error)
 {
     gang_cluster *cluster;
-    *copy = NULL;
+    *made = NULL;
     gang_result r = gang__cluster_copy(from->cluster, &cluster, error);
     if (r != GANG_OK)
         return r;
-    r = make(cluster, from, ops, user, copy, error);
+    r = make(cluster, from, ops, user, made, error);
     if (r == GANG_OK)
-        r = fill(*copy, from, error);
+        r = fill(*made, from, whole, error);
     if (r == GANG_OK)
         return r;
-    gang_sched_free(*copy);
+    gang_sched_free(*made);
     gang_cluster_free(cluster);
-    *copy = NULL;
+    *made = NULL;
+    return r;
+}
+
+gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, void *user,
+                             gang_sched **made, struct gang_error *error)
+{
+    return copy(from, ops, user, false, made, error);
+}
+
+gang_result gang_sched_copy(gang_sched *sched, const struct gang_host_ops *ops, void *user,
+                            gang_cluster **cluster, gang_sched **made, struct gang_error *error)
+{
+    if (cluster)
+        *cluster = NULL;
+    if (made)
+        *made = NULL;
+    if (!sched || !cluster || !made)
+        return gang__error(error, GANG_EINVAL, NULL, "no scheduler, or no place for the copy");
+    if (sched->running)
+        return gang__error(error, GANG_EBUSY, NULL, "called from a callback");
+    gang__inbox_take_out(sched); /* others may go on leaving messages: these are in both */
+    gang_result r = copy(sched, ops, user, true, made, error);
+    *cluster = gang_sched_cluster(*made);
     return r;
 }

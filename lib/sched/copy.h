@@ -8,20 +8,28 @@
  *   copy_slice.c   whose turn it is
  *   copy_ask.c     requests, compiled anew for the copy
  *   copy_reserve.c what is reserved, and who lies inside
+ *   copy_inbox.c   messages that no run has taken in
  *
  * What follows from the jobs is made out anew: the books (all enter them, as after a change of the queues),
  * the orders. What happened before is copied: what was promised, noted, or tried in vain.
- * Not copied: messages that no run has taken in, heartbeats, and what other threads are doing. */
+ * Not copied: what other threads are doing; and for a forecast, in which all tasks live and nobody says anything,
+ * messages that no run has taken in, and heartbeats. */
 #ifndef GANG__SCHED_COPY_H
 #define GANG__SCHED_COPY_H
 
 #include "sched/state.h"
 
-/* A private copy of scheduler and cluster, with ops of its own. It is ended with gang_sched_free() and then
+/* A copy of scheduler and cluster for a forecast, with ops of its own. It is ended with gang_sched_free() and then
  * gang_cluster_free() of its cluster. GANG_OK; GANG_EBUSY: another thread changes an allocation; GANG_ENOMEM. On an
- * error *copy is NULL. Owner of `from`, outside of a run, and nobody changes the cluster meanwhile. O(nodes + jobs + their tasks). */
+ * error *copy is NULL. Owner of `from`, outside of a run, and nobody changes the cluster meanwhile. O(nodes + jobs + their tasks).
+ * For a host: gang_sched_copy(). */
 gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, void *user,
                              gang_sched **copy, struct gang_error *error) GANG_MUST_CHECK;
+
+/* ---- copy.c ---- */
+
+/* What a job is, and what its gangs hold, not what they ask for; it is in no table and no message. NULL: out of memory. */
+struct gang__job *gang__job_copy(gang_sched *s, const struct gang__job *from);
 
 /* ---- copy_ask.c ---- */
 
@@ -34,16 +42,28 @@ gang_result gang__asks_copy(struct gang__asks_copy *c, const gang_sched *from);
 /* What stands for a request (gang__request_map). One that is no job's, because somebody has allocated by
  * himself or room is kept free with it, is made when it is met; it is never asked for again. */
 gang_result gang__asks_find(gang_request *from, void *ctx, gang_request **to);
-/* A reference to what a job asks for. NULL: out of memory. */
+/* References to what a job wants, and to what it asks for. NULL: out of memory. */
+struct gang__wanted *gang__asks_wanted(struct gang__asks_copy *c, const struct gang__wanted *from);
 struct gang__asked *gang__asks_get(struct gang__asks_copy *c, const struct gang__asked *from);
 void gang__asks_end(struct gang__asks_copy *c);
 /* One that stands for no ask. NULL: out of memory. */
 struct gang__wanted *gang__wanted_copy(gang_sched *to, const struct gang__wanted *from);
 
+/* ---- submit.c ---- */
+
+/* What was asked for of late, for those who ask for the same again: who finds it there teaches the mix nothing. False:
+ * out of memory. */
+bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from);
+
 /* ---- copy_turn.c ---- */
 
 /* They are in their bins already. Cannot fail. */
 void gang__turns_copy(gang_sched *to, const gang_sched *from);
+
+/* ---- copy_inbox.c ---- */
+
+/* Messages in the backlog, into the backlog; the queues are there already. False: out of memory. */
+bool gang__backlog_copy(struct gang__asks_copy *c, const gang_sched *from);
 
 /* ---- copy_leave.c ---- */
 

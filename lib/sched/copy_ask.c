@@ -333,15 +333,15 @@ struct gang__wanted *gang__wanted_copy(gang_sched *s, const struct gang__wanted 
     return w;
 }
 
-static gang_result copy_ask(struct gang__asks_copy *c, const struct gang__asked *ask)
+static gang_result copy_wanted(struct gang__asks_copy *c, const struct gang__wanted *from)
 {
-    struct entry *e = make(c, ask->q);
+    struct entry *e = make(c, from->q);
     if (!e)
         return GANG_ENOMEM;
-    gang_result r = compile(c->to, ask->of, &e->to);
+    gang_result r = compile(c->to, from, &e->to);
     if (r != GANG_OK)
         return r;
-    e->wanted = wanted_of(c->to, ask->of, e->to);
+    e->wanted = wanted_of(c->to, from, e->to);
     return e->wanted ? GANG_OK : GANG_ENOMEM;
 }
 
@@ -350,7 +350,7 @@ gang_result gang__asks_copy(struct gang__asks_copy *c, const gang_sched *from)
     gang_result r = GANG_OK;
     for (size_t i = 0; i < from->asks.room && r == GANG_OK; i++)
         for (struct gang__name *n = from->asks.bucket[i]; n && r == GANG_OK; n = n->next)
-            r = copy_ask(c, GANG__OF(struct gang__asked, link, n));
+            r = copy_wanted(c, GANG__OF(struct gang__asked, link, n)->of);
     return r;
 }
 
@@ -367,13 +367,27 @@ gang_result gang__asks_find(gang_request *from, void *ctx, gang_request **to)
     return r;
 }
 
+struct gang__wanted *gang__asks_wanted(struct gang__asks_copy *c, const struct gang__wanted *from)
+{
+    struct entry *e = find(c, from->q);
+    if (!e && copy_wanted(c, from) == GANG_OK)
+        e = find(c, from->q);
+    struct gang__wanted *w = e ? e->wanted : NULL;
+    if (w)
+        (void)atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
+    return w;
+}
+
 struct gang__asked *gang__asks_get(struct gang__asks_copy *c, const struct gang__asked *from)
 {
-    struct gang__wanted *w = find(c, from->q)->wanted;
-    (void)atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
+    struct gang__wanted *w = gang__asks_wanted(c, from->of);
+    if (!w)
+        return NULL;
     struct gang__asked *ask = gang__ask_get(c->to, w);
     if (!ask)
         gang__wanted_put(&c->to->mem, w);
+    else if (ask->refs == 1)
+        gang__ask_as(ask, from);
     return ask;
 }
 

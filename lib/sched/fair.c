@@ -69,15 +69,16 @@ static void sum_up(gang_sched *s)
     gang__rcu_leave();
 }
 
-static bool total_is_stale(gang_sched *s)
+static bool is_current(const gang_sched *s)
 {
-    uint64_t epoch = gang__load(&s->cluster->epoch) + 1;
-    uint64_t states = gang__load(&s->cluster->states);
-    if (s->total_epoch == epoch && s->total_stamp == states)
-        return false;
-    s->total_epoch = epoch;
-    s->total_stamp = states;
-    return true;
+    return s->total_epoch == gang__load(&s->cluster->epoch) + 1 &&
+           s->total_stamp == gang__load(&s->cluster->states);
+}
+
+static void set_current(gang_sched *s)
+{
+    s->total_epoch = gang__load(&s->cluster->epoch) + 1;
+    s->total_stamp = gang__load(&s->cluster->states);
 }
 
 /* ---- dividing it ----------------------------------------------------------------------------- */
@@ -163,8 +164,9 @@ static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
 
 void gang__fair_refresh(gang_sched *s)
 {
-    bool all = total_is_stale(s);
+    bool all = !is_current(s);
     if (all) {
+        set_current(s);
         sum_up(s);
         gang__config_resolve(s);
     }
@@ -183,6 +185,17 @@ void gang__fair_refresh(gang_sched *s)
     }
     if (all) /* guarantees are others */
         gang__turn_rekey_all(s);
+}
+
+void gang__fair_copy(gang_sched *s, const gang_sched *from)
+{
+    memcpy(s->total, from->total, sizeof(s->total));
+    gang__config_resolve(s);
+    set_current(s);
+    gang__fair_refresh(s);
+    gang__turn_rekey_all(s);
+    if (!is_current(from))
+        s->total_epoch = 0;
 }
 
 /* ---- comparing ------------------------------------------------------------------------------- */

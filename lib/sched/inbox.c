@@ -19,8 +19,7 @@ bool gang__inbox_waits(const gang_sched *s)
     return s->backlog || gang__load(&s->inbox);
 }
 
-/* In the order in which they came, after those that are left. */
-static void take_all(gang_sched *s)
+void gang__inbox_take_out(gang_sched *s)
 {
     struct gang__message *m = gang__swap(&s->inbox, NULL), *ordered = NULL;
     while (m) {
@@ -33,16 +32,6 @@ static void take_all(gang_sched *s)
     while (*end)
         end = &(*end)->next;
     *end = ordered;
-}
-
-static struct gang__job *submitted(const struct gang__message *m)
-{
-    return GANG__OF(struct gang__job, submit, m);
-}
-
-static struct gang__order *order_of(struct gang__message *m)
-{
-    return (struct gang__order *)(void *)m;
 }
 
 /* The first message of the backlog brings these. Who is taken may be gone at once, and the message
@@ -151,8 +140,8 @@ static bool take_first(gang_sched *s)
 {
     struct gang__message *m = s->backlog;
     if (m->what == GANG__MESSAGE_SUBMIT)
-        return take_jobs(s, submitted(m));
-    if (!carry_out(s, order_of(m)))
+        return take_jobs(s, gang__submitted(m));
+    if (!carry_out(s, gang__order_of(m)))
         return false;
     s->backlog = m->next;
     gang__release(&s->mem, m);
@@ -171,13 +160,13 @@ static void fetch_next(const struct gang__message *m)
     for (size_t at = 64; next->what == GANG__MESSAGE_SUBMIT &&
                          at < sizeof(struct gang__job) + sizeof(struct gang__unit);
          at += 64)
-        __builtin_prefetch((const char *)submitted(next) + at, 1);
+        __builtin_prefetch((const char *)gang__submitted(next) + at, 1);
 }
 
 void gang__inbox_run(gang_sched *s)
 {
     if (gang__load(&s->inbox))
-        take_all(s);
+        gang__inbox_take_out(s);
     while (s->backlog && gang__step(s)) {
         const struct gang__message *m = s->backlog;
         bool answers = m->what == GANG__MESSAGE_TASKS && m->how == GANG_TASK_GONE;
@@ -193,7 +182,7 @@ void gang__inbox_run(gang_sched *s)
 
 void gang__inbox_free(gang_sched *s)
 {
-    take_all(s);
+    gang__inbox_take_out(s);
     while (s->backlog) {
         struct gang__message *m = s->backlog;
         s->backlog = m->next;
@@ -201,7 +190,7 @@ void gang__inbox_free(gang_sched *s)
             gang__release(&s->mem, m);
             continue;
         }
-        for (struct gang__job *next, *job = submitted(m); job; job = next) {
+        for (struct gang__job *next, *job = gang__submitted(m); job; job = next) {
             next = job->next;
             gang__job_free(s, job);
         }

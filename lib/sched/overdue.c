@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/overdue.h"
 
+#include "core/node.h"
 #include "place/filter.h"
 
 /* ---- who bars whom ----------------------------------------------------------------------------- */
@@ -73,8 +74,11 @@ bool gang__overdue_on(gang_sched *s, const struct gang__unit *u)
     for (int64_t i = 0; i < u->place_count; i++)
         end = (uint32_t)u->places[i].node >= end ? (uint32_t)u->places[i].node + 1 : end;
     bool on = !make_mask(s, u, end); /* who cannot know does not pass */
-    for (int64_t i = 0; i < u->place_count && !on; i++)
-        on = has_bit(s, u->places[i].node, end);
+    for (int64_t i = 0; i < u->place_count && !on; i++) {
+        gang_node_id n = u->places[i].node;
+        /* Of one that was removed the record stays for a while, longer or shorter: nobody could use that. */
+        on = has_bit(s, n, end) && gang__node_there(s->cluster, (uint32_t)n) == n;
+    }
     return on;
 }
 

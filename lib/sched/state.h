@@ -15,7 +15,7 @@
  *   leave.c     those who were asked to stop, and who waits for them
  *   overdue.c   bounded bypass: whom nothing passes any more
  *   life.c      reports: tasks and nodes;  timer.c  what is due when;  term.c  until when one may run
- *   copy.c      all of it once more, for forecasts (copy.h)
+ *   copy.c      all of it once more, for forecasts and for hosts (copy.h)
  *   why_wait.c  why a job waits;  audit.c  the books against what is there
  *
  * One thread at a time is in here (the owner), but for submit.c and inbox.c. */
@@ -482,6 +482,9 @@ struct gang__asked *gang__ask_get(gang_sched *s, struct gang__wanted *w);
 void gang__ask_put(gang_sched *s, struct gang__asked *ask);
 /* Make out what it takes, in the dimensions that are in force. False: out of memory. */
 bool gang__ask_refresh(gang_sched *s, struct gang__asked *ask);
+/* One of a copy is made out in the same dimensions as the one there, and takes what that does: how much of a device some
+ * memory is may have been made out when there were others. */
+void gang__ask_as(struct gang__asked *ask, const struct gang__asked *from);
 /* The text of a request, by which asks are compared. Begun with the memory it may use; what it
  * needs beyond its own room is given back by gang__key_free(). */
 struct gang__key {
@@ -537,6 +540,8 @@ int64_t gang__unit_fixed_rest(const struct gang__unit *u);
 
 /* Sum up what there is, and divide it, if something changed. */
 void gang__fair_refresh(gang_sched *s);
+/* Amounts in force by what there is as the other one knows it: if nodes changed since it looked, both will see that. */
+void gang__fair_copy(gang_sched *s, const gang_sched *from);
 /* used (+ take, by ascending dimension) over `over`: the dominant one. Where nothing is given of
  * a dimension, any use is infinitely much. */
 struct gang__ratio gang__fair_ratio(const gang_sched *s, const struct gang__qs *q,
@@ -908,6 +913,8 @@ void gang__job_count(gang_sched *s, struct gang__job *job);
 /* Of those that are on their way in it is one no more. */
 void gang__job_arrived(gang_sched *s,
                        struct gang__job *job); /* running and pending of its queues */
+/* It is one of them, below the queue of this index. */
+void gang__job_arrives(gang_sched *s, struct gang__job *job, uint32_t at);
 
 /* ---- life.c ---- */
 
@@ -964,6 +971,8 @@ struct gang__order {
     int64_t tasks[]; /* count of them; all: count is SIZE_MAX */
 };
 void gang__inbox_put(gang_sched *s, struct gang__message *m);
+/* Into the backlog, in the order in which they came, after those that are left there. */
+void gang__inbox_take_out(gang_sched *s);
 /* Take messages in until there are none, or no steps are left. */
 void gang__inbox_run(gang_sched *s);
 bool gang__inbox_waits(const gang_sched *s);
@@ -1031,6 +1040,16 @@ static inline uint32_t gang__asked_times(const struct gang__asked *ask, int32_t 
     return count;
 }
 #define GANG__OF(type, member, link) ((type *)(void *)((char *)(link)-offsetof(type, member)))
+
+/* The first of those whom a message brings (the others follow by `next`); what any other message says. */
+static inline struct gang__job *gang__submitted(const struct gang__message *m)
+{
+    return GANG__OF(struct gang__job, submit, m);
+}
+static inline struct gang__order *gang__order_of(struct gang__message *m)
+{
+    return (struct gang__order *)(void *)m;
+}
 
 /* Who is asked to stop may take so long until he has, at most. */
 static inline int64_t gang__longest_grace(const gang_sched *s)

@@ -8,7 +8,7 @@
 #include "base/block.h"
 #include "base/rcu.h"
 #include "place/request.h"
-#include "sched/state.h"
+#include "sched/copy.h"
 
 /* ---- workers for questions ------------------------------------------------------------------- */
 
@@ -400,11 +400,16 @@ static bool is_plain(const struct gang_request_spec *q)
     return true;
 }
 
+static bool lock_at(struct gang__recent *at)
+{
+    uint32_t is_free = 0;
+    return atomic_compare_exchange_strong(&at->lock, &is_free, 1);
+}
+
 static struct gang__recent *lock_recent(gang_sched *s, uint64_t hash)
 {
     struct gang__recent *at = &s->recent[hash % (sizeof(s->recent) / sizeof(s->recent[0]))];
-    uint32_t is_free = 0;
-    return atomic_compare_exchange_strong(&at->lock, &is_free, 1) ? at : NULL;
+    return lock_at(at) ? at : NULL;
 }
 
 /* relaxed: whoever gives out a reference has one himself */
@@ -439,6 +444,24 @@ static void put_recent(gang_sched *s, struct gang__wanted *w, uint64_t epoch)
     at->epoch = epoch;
     gang__store(&at->lock, 0);
     gang__wanted_put(&s->mem, before);
+}
+
+bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from)
+{
+    uint64_t epoch = gang__load(&c->to->cluster->epoch);
+    bool ok = true;
+    for (size_t i = 0; i < sizeof(from->recent) / sizeof(from->recent[0]) && ok; i++) {
+        struct gang__recent *at = &from->recent[i], *to = &c->to->recent[i];
+        if (!lock_at(at))
+            continue; /* somebody is about to put another one there */
+        if (at->wanted && at->epoch == gang__load(&from->cluster->epoch)) {
+            to->wanted = gang__asks_wanted(c, at->wanted);
+            to->epoch = epoch;
+            ok = to->wanted != NULL;
+        }
+        gang__store(&at->lock, 0);
+    }
+    return ok;
 }
 
 void gang__recent_free(gang_sched *s)
@@ -555,6 +578,14 @@ static void arrive(const struct gang__door *door, uint32_t at, uint32_t end, int
 {
     for (; at != end; at = door->queues->queue[at].parent)
         atomic_fetch_add(&door->arriving[at], (uint64_t)jobs);
+}
+
+void gang__job_arrives(gang_sched *s, struct gang__job *job, uint32_t at)
+{
+    const struct gang__door *door = gang__load_relaxed(&s->door);
+    arrive(door, at, GANG__NO_QUEUE, 1);
+    job->door = door->number;
+    job->at_door = at;
 }
 
 void gang__job_arrived(gang_sched *s, struct gang__job *job)

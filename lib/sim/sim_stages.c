@@ -125,6 +125,21 @@ struct gang__sim_stages *gang__sim_stages_new(const gang_sim *sim, const struct 
     return st;
 }
 
+struct gang__sim_stages *gang__sim_stages_copy(const struct gang__sim_stages *from,
+                                               const struct gang_mem *mem)
+{
+    size_t parts = from->parts * sizeof(*from->part), waits = from->waits * sizeof(*from->wait);
+    struct gang__sim_stages *to = gang__alloc(mem, sizeof(*to) + parts + waits);
+    if (!to)
+        return NULL;
+    *to = *from;
+    to->part = (struct gang__sim_part *)(to + 1);
+    to->wait = (struct gang__sim_wait *)(to->part + from->parts);
+    memcpy(to->part, from->part, parts);
+    memcpy(to->wait, from->wait, waits);
+    return to;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /* How long it takes from now on, if each part begins when those before it allow: the longest way to one that decides. */

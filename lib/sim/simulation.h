@@ -2,6 +2,7 @@
 /* The simulation, from inside.
  *
  *   sim.c          making and ending it; what it tells of itself
+ *   sim_fork.c     the same once more
  *   sim_jobs.c     jobs: of traces, submitted
  *   sim_rows.c     rows of jobs: made, given back
  *   sim_events.c   what happens when: a heap
@@ -202,6 +203,7 @@ struct gang__sim_share {
     double cpu, gpu, all;
 };
 
+/* What is added here and is a pointer, sim_fork.c copies. */
 struct gang_sim {
     struct gang_mem mem;
     gang_cluster *cluster;
@@ -410,6 +412,9 @@ struct gang__sim_runs {
  * numbers of groups are; whether they wait in a circle is not known yet. */
 struct gang__sim_stages *gang__sim_stages_new(const gang_sim *sim, const struct gang_job_spec *spec,
                                               const struct gang__sim_runs *runs);
+/* A copy, by another's allocator; NULL: out of memory. */
+struct gang__sim_stages *gang__sim_stages_copy(const struct gang__sim_stages *from,
+                                               const struct gang_mem *mem);
 /* What the job's own row tells of its parts. */
 void gang__sim_stages_sum(struct gang__sim_job *j);
 /* So long they worked, or stopped. */

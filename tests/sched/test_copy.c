@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A copy of a scheduler decides as the original: random worlds are copied in the midst of whatever is under
  * way, and both go on with the same events. What they tell their hosts must be the same, call by call: who,
- * where, when, on which devices.
+ * where, when, on which devices. Half of them are copies for hosts (gang_sched_copy()), with messages that no run has
+ * taken in, and heartbeats; the others those of forecasts. In all of them nodes may have changed since the last run.
  *   GANG_SEED           begins with this world
  *   GANG_TEST_SECONDS   how long each test, 3 unless told */
 #include <gangsched/gangsched.h>
@@ -35,6 +36,11 @@ static int64_t starts_seen, stops_seen, copies_busy, copies_sliced, copies_midwa
 static int64_t begins_seen, losses_seen, restores_seen, inside_seen, copies_reserved;
 static bool slicing;  /* gangs of some queues take turns */
 static bool reserves; /* in this world something is reserved now and then */
+static bool whole;    /* it is copied for a host */
+static bool memory;   /* devices are asked for by memory, and nothing is planned */
+static bool starving; /* copies are tried with too little memory */
+static struct fail_mem heap;
+static int64_t messages_copied, beats_copied, changes_copied;
 static int names_made;
 
 /* ---- the host ---- */
@@ -186,9 +192,11 @@ static void add_node(void)
     const char *const in[] = {part};
     size_t gpus = (size_t)below(5);
     const char *model = one_in(2) ? "h" : "v";
+    const int64_t bytes = (one_in(3) ? 16 : 40) * GIB;
     for (size_t i = 0; i < gpus; i++) {
         gpu[i] = (struct gang_gpu_spec)GANG_GPU_SPEC_INIT;
         gpu[i].model = model;
+        gpu[i].memory_bytes = bytes;
     }
     struct gang_core_spec core[16];
     size_t cores = one_in(2) ? 8 : 0;
@@ -292,6 +300,10 @@ static void submit(void)
         group[0].gpu_milli = 250;
     if (one_in(8))
         group[0].gpu_models = models;
+    if (memory && one_in(2) && group[0].gpu_milli > 0) {
+        group[0].gpu_milli = 0;
+        group[0].gpu_memory_bytes = (4 + below(20)) * GIB;
+    }
     group[0].gpu_model_count = group[0].gpu_models && group[0].gpu_milli ? 1 + (size_t)below(2) : 0;
     group[0].partition = one_in(8) ? "p0" : NULL;
     group[0].where = one_in(10) ? "node != n3" : NULL;
@@ -315,6 +327,7 @@ static void submit(void)
     job.refill_ns = one_in(2) ? 20 * SECOND : 0;
     job.start_within_ns = one_in(12) ? 40 * SECOND : 0;
     job.back_off_ns = one_in(2) ? 5 * SECOND : 0;
+    job.heartbeat_ns = whole && one_in(4) ? (5 + below(20)) * SECOND : 0;
     job.hold = one_in(12);
     job.begin_ns = one_in(12) ? now_ns + below(30) * SECOND : 0;
     job.deadline_ns = one_in(12) ? now_ns + (20 + below(200)) * SECOND : 0;
@@ -351,6 +364,17 @@ static void task_ends(void)
     int32_t what = one_in(2) ? GANG_TASK_FAILED : GANG_TASK_SUCCEEDED;
     if (id != GANG_ID_NONE)
         BOTH(gang_report_tasks(at->s, id, 0, GANG_ID_NONE, &task, 1, what));
+}
+
+/* Its heartbeats are due from now on, or again. */
+static void task_lives(void)
+{
+    gang_result result[2] = {0, 0};
+    gang_job_id id = some_job(GANG_JOB_RUNNING);
+    int64_t task = below(3);
+    const int64_t *tasks = one_in(2) ? &task : NULL;
+    if (id != GANG_ID_NONE)
+        BOTH(gang_report_tasks(at->s, id, 0, GANG_ID_NONE, tasks, tasks != NULL, GANG_TASK_ALIVE));
 }
 
 static void gone(void)
@@ -402,7 +426,7 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.min_runtime_ns = one_in(5) ? 10 * SECOND : -1;
     q.max_running = one_in(8) ? 3 : 0;
     q.user_limit_percent = one_in(4) ? 50 : 0;
-    q.backfill = one_in(2) ? GANG_BACKFILL_NONE : (int32_t)below(4);
+    q.backfill = memory || one_in(2) ? GANG_BACKFILL_NONE : (int32_t)below(4);
     q.backfill_order = (int32_t)below(5);
     q.plan_depth = one_in(2) ? 0 : 1 + below(4);
     q.turn = (int32_t)below(3);
@@ -573,6 +597,8 @@ static void happen(void)
     int64_t what = below(20);
     if (reserves && one_in(6))
         happen_to_reservations();
+    else if (whole && one_in(5))
+        task_lives();
     else if (what < 9)
         submit();
     else if (what < 12)
@@ -688,16 +714,21 @@ static void open_world(void)
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     struct gang_cluster_opts cluster = GANG_CLUSTER_OPTS_INIT;
     const char *const levels[] = {"rack"};
-    static const int32_t policies[] = {GANG_POLICY_DEFAULT, GANG_POLICY_PACK, GANG_POLICY_SPREAD,
-                                       GANG_POLICY_BEST_FIT, GANG_POLICY_GPU_CLUSTERING};
+    static const int32_t policies[] = {
+        GANG_POLICY_DEFAULT,        GANG_POLICY_PACK, GANG_POLICY_SPREAD,  GANG_POLICY_BEST_FIT,
+        GANG_POLICY_GPU_CLUSTERING, GANG_POLICY_FGD,  GANG_POLICY_HEADROOM};
     memset(side, 0, sizeof(side));
+    fail_mem_init(&heap, 0);
+    cluster.mem = opts.mem = &heap.mem;
     sides = 1;
     nodes_made = names_made = 0;
-    reserves = !slicing && one_in(2);
+    memory = one_in(5);
+    reserves = !slicing && !memory && one_in(2);
+    whole = one_in(2);
     now_ns = SECOND;
     cluster.levels = levels;
     cluster.level_count = 1;
-    cluster.policy = policies[below(5)];
+    cluster.policy = policies[below(7)];
     MUST(gang_cluster_new(&cluster, &side[0].c, NULL));
     MUST(gang_worker_new(side[0].c, &side[0].w));
     MUST(gang_kind_add(side[0].w, "seats", NULL, GANG_SCOPE_CLUSTER, 7, NULL));
@@ -709,12 +740,16 @@ static void open_world(void)
     set_queues();
 }
 
+/* In either order. */
 static void close_world(void)
 {
+    int first = sides > 1 && one_in(2);
     for (int k = 0; k < sides; k++) {
-        gang_sched_free(side[k].s);
-        gang_cluster_free(side[k].c);
+        struct side *at = &side[k ^ first];
+        gang_sched_free(at->s);
+        gang_cluster_free(at->c);
     }
+    ck_assert_msg(heap.live == 0, "world %" PRIu64 ": %ld blocks are lost", world, heap.live);
 }
 
 static void take_step(void)
@@ -741,14 +776,73 @@ static void count_slices(void)
     copies_midway += midway;
 }
 
+/* What no run has seen yet: in a copy for a host also messages. */
+static void happen_before(void)
+{
+    uint64_t epoch = side[0].c->epoch, states = side[0].c->states;
+    if (reserves && one_in(2))
+        happen_to_reservations();
+    for (int64_t n = whole && one_in(2) ? 1 + below(6) : 0; n > 0; n--)
+        happen();
+    if (one_in(3))
+        add_node();
+    if (one_in(3)) {
+        gang_result result[2] = {0, 0};
+        int32_t state = one_in(2) ? GANG_NODE_DOWN : one_in(2) ? GANG_NODE_DRAINING : GANG_NODE_UP;
+        gang_node_id id = some_node();
+        BOTH(gang_node_set_state(at->w, id, state));
+    }
+    changes_copied += epoch != side[0].c->epoch || states != side[0].c->states;
+}
+
+static void count_messages(void)
+{
+    const gang_sched *s = side[0].s;
+    messages_copied += s->backlog != NULL;
+    for (gang_job_id id = gang_job_next(side[0].s, GANG_ID_NONE); id != GANG_ID_NONE;
+         id = gang_job_next(side[0].s, id))
+        beats_copied += gang__job_of(s, id)->beats != NULL;
+}
+
+static gang_result make_copy(struct gang_error *error)
+{
+    return whole ? gang_sched_copy(side[0].s, &ops, &side[1], &side[1].c, &side[1].s, error)
+                 : gang__sched_copy(side[0].s, &ops, &side[1], &side[1].s, error);
+}
+
+/* Each allocation fails in turn: nothing is lost, and nothing is there. */
+static void starve(void)
+{
+    gang_result r = GANG_ENOMEM;
+    for (long n = 1; r != GANG_OK; n++) {
+        long live = heap.live;
+        heap.calls = 0;
+        heap.fail_at = n;
+        r = make_copy(NULL);
+        heap.fail_at = 0;
+        ck_assert_msg(r == GANG_OK || (r == GANG_ENOMEM && !side[1].s && !side[1].c),
+                      "world %" PRIu64 ", allocation %ld: %s", world, n, gang_result_name(r));
+        gang_cluster *c = gang_sched_cluster(side[1].s);
+        gang_sched_free(side[1].s);
+        gang_cluster_free(c);
+        side[1].s = NULL;
+        side[1].c = NULL;
+        ck_assert_msg(heap.live == live, "world %" PRIu64 ", allocation %ld: %ld are lost", world,
+                      n, heap.live - live);
+    }
+}
+
 static void copy_world(void)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    if (reserves && one_in(2)) /* which no run has seen yet */
-        happen_to_reservations();
-    gang_result r = gang__sched_copy(side[0].s, &ops, &side[1], &side[1].s, &error);
+    happen_before();
+    if (starving)
+        starve();
+    gang_result r = make_copy(&error);
     ck_assert_msg(r == GANG_OK, "world %" PRIu64 ": %s: %s", world, error.path, error.text);
+    ck_assert(!whole || side[1].c == gang_sched_cluster(side[1].s));
     side[1].c = gang_sched_cluster(side[1].s);
+    count_messages();
     MUST(gang_worker_new(side[1].c, &side[1].w));
     sides = 2;
     copies_busy += side[0].s->claims != NULL;
@@ -789,8 +883,13 @@ static void live_on(void)
            " times it grew again, %" PRId64 " times somebody was inside\n",
            worlds, starts_seen, stops_seen, copies_busy, copies_sliced, copies_midway,
            copies_reserved, begins_seen, losses_seen, restores_seen, inside_seen);
+    printf("%" PRId64 " copies with messages, %" PRId64 " jobs with heartbeats, %" PRId64
+           " copies with nodes that changed\n",
+           messages_copied, beats_copied, changes_copied);
     ck_assert_int_gt(starts_seen, 0);
-    ck_assert(worlds < 10 || slicing || (copies_reserved > 0 && begins_seen > 0 && inside_seen > 0));
+    ck_assert(worlds < 10 || (messages_copied > 0 && beats_copied > 0 && changes_copied > 0));
+    ck_assert(worlds < 10 || slicing ||
+              (copies_reserved > 0 && begins_seen > 0 && inside_seen > 0));
 }
 
 START_TEST(a_copy_decides_as_the_original)
@@ -807,6 +906,17 @@ START_TEST(a_copy_takes_the_same_turns)
 }
 END_TEST
 
+START_TEST(a_copy_without_memory_leaves_nothing)
+{
+    starving = true;
+    slicing = false;
+    live_on();
+    slicing = true;
+    live_on();
+    starving = false;
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("copy");
@@ -814,6 +924,7 @@ int main(void)
     tcase_set_timeout(tests, 0);
     tcase_add_test(tests, a_copy_decides_as_the_original);
     tcase_add_test(tests, a_copy_takes_the_same_turns);
+    tcase_add_test(tests, a_copy_without_memory_leaves_nothing);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -348,6 +348,255 @@ START_TEST(what_is_written_away_is_what_would_be_there)
 }
 END_TEST
 
+/* ---- forks ---- */
+
+enum { CUTS = 6 };
+
+struct cut {
+    int64_t at_s;
+    uint64_t chance; /* of what is done then */
+};
+
+static gang_job_id some_job(const gang_sim *sim)
+{
+    struct gang_sim_info info = GANG_SIM_INFO_INIT;
+    struct gang_sim_job j = {.size = sizeof(j)};
+    MUST(gang_sim_get_info(sim, &info));
+    for (int i = 0; i < 20 && j.id == GANG_ID_NONE; i++) {
+        MUST(gang_sim_get_job(sim, (size_t)below(info.jobs), &j));
+        j.id = j.state == GANG_JOB_ENDED ? GANG_ID_NONE : j.id;
+    }
+    return j.id;
+}
+
+static void reserve(gang_sim *sim, int64_t at_s)
+{
+    struct gang_group_spec g = group_of(1 + below(2), 1000, 1000 * below(3));
+    struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
+    struct gang_reservation_spec r = GANG_RESERVATION_SPEC_INIT;
+    gang_reservation_id id;
+    g.min = 0;
+    stage.groups = &g;
+    stage.group_count = 1;
+    r.stages = &stage;
+    r.stage_count = 1;
+    r.arrival_ns = (at_s + below(50)) * SECOND;
+    r.duration_ns = (1 + below(90)) * SECOND;
+    r.period_ns = one_in(2) ? r.duration_ns * 2 : 0;
+    r.repetitions = 3;
+    (void)!gang_reservation_add(gang_sim_sched(sim), &r, &id, NULL, NULL);
+}
+
+static void submit_one(gang_sim *sim)
+{
+    struct gang_group_spec g = group_of(1 + below(6), 500, one_in(3) ? 500 : 1000);
+    struct gang_job_spec job = GANG_JOB_SPEC_INIT;
+    char name[16], user[4] = "u0";
+    snprintf(name, sizeof(name), "late%d", (int)below(1000));
+    user[1] = (char)('0' + below(9));
+    g.min = 1 + below(g.count);
+    job.request = request_of(&g, 1);
+    job.name = one_in(2) ? name : NULL;
+    job.user = user;
+    job.queue = one_in(2) ? "a" : "b";
+    job.preemptible = (int32_t)below(2);
+    job.priority = below(3);
+    job.time_limit_ns = one_in(2) ? (1 + below(200)) * SECOND : 0;
+    (void)!gang_sim_submit(sim, &job, below(150) * SECOND, NULL, NULL);
+}
+
+/* What a user does between two runs, the same each time. */
+static void act(gang_sim *sim, const struct cut *cut)
+{
+    gang_sched *sched = gang_sim_sched(sim);
+    chance_state = cut->chance;
+    for (int64_t n = below(4); n > 0; n--) {
+        int64_t what = below(9);
+        gang_node_id node = gang_node_next(gang_sim_cluster(sim), GANG_ID_NONE);
+        gang_job_id id = some_job(sim);
+        if (what < 2)
+            submit_one(sim);
+        else if (what == 2)
+            reserve(sim, cut->at_s);
+        else if (what == 3)
+            MUST(gang_sim_node_at(sim, (cut->at_s + below(20)) * SECOND, node, (int32_t)below(3)));
+        else if (id == GANG_ID_NONE)
+            continue;
+        else if (what < 6)
+            MUST(gang_job_requeue(sched, id));
+        else if (what == 6)
+            MUST(gang_job_set_target(sched, id, below(6)));
+        else if (what == 7)
+            MUST(gang_job_cancel(sched, id));
+        else
+            MUST(gang_job_set_time_limit(sched, id, (1 + below(300)) * SECOND));
+    }
+}
+
+static void draw_cuts(struct cut cut[CUTS], uint64_t world)
+{
+    chance_state = world * 7919 + 13;
+    for (int i = 0; i < CUTS; i++) {
+        cut[i].at_s = (i ? cut[i - 1].at_s : 0) + below(300);
+        cut[i].chance = chance();
+    }
+}
+
+static void run_to(gang_sim *sim, int64_t until_s)
+{
+    struct gang_sim_bounds b = GANG_SIM_BOUNDS_INIT;
+    b.has_until = 1;
+    b.until_ns = until_s * SECOND;
+    MUST(gang_sim_run(sim, &b, NULL, NULL));
+}
+
+/* From a cut on, or (half) from right after what is done then. */
+static void run_from(gang_sim *sim, const struct cut *cut, int first, bool half)
+{
+    for (int i = first; i < CUTS; i++) {
+        run_to(sim, cut[i].at_s);
+        if (i > first || !half)
+            act(sim, &cut[i]);
+    }
+    run_to(sim, horizon_s);
+}
+
+static gang_sim *fork_of(gang_sim *sim, uint64_t world)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_cluster *c;
+    gang_sim *fork;
+    gang_result r = gang_sim_fork(sim, &s.ops, NULL, &c, &fork, &error);
+    ck_assert_msg(r == GANG_OK, "world %" PRIu64 ": %s: %s", world, gang_result_name(r),
+                  error.text);
+    ck_assert_ptr_eq(gang_sim_cluster(fork), c);
+    return fork;
+}
+
+static void end_fork(gang_sim *fork)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_cluster *c = gang_sim_cluster(fork);
+    ck_assert_int_eq(gang_sched_check(gang_sim_sched(fork), &error), GANG_OK);
+    ck_assert_int_eq(gang_cluster_check(c, &error), GANG_OK);
+    gang_sim_free(fork);
+    gang_cluster_free(c);
+}
+
+static void same_text(const gang_sim *sim, const struct text *as, const char *what, uint64_t world)
+{
+    struct text t = sim_text(sim);
+    compare(as, &t, what, world);
+    free(t.bytes);
+}
+
+/* With a fork at one of the cuts, before or after what is done then, and one of the fork. */
+static void live_forked(const struct cut *cut, const struct text *once, uint64_t world)
+{
+    make_world(world);
+    chance_state = world * 31 + 5;
+    int at = (int)below(CUTS);
+    bool half = one_in(2), fork_first = one_in(2), in_events = one_in(2);
+    for (int i = 0; i < at; i++) {
+        run_to(s.sim, cut[i].at_s);
+        act(s.sim, &cut[i]);
+    }
+    if (in_events && !half) { /* at any instant, so that something is under way */
+        struct gang_sim_bounds b = GANG_SIM_BOUNDS_INIT;
+        b.has_until = 1;
+        b.until_ns = cut[at].at_s * SECOND;
+        b.max_events = 1 + (int64_t)(world % 40);
+        MUST(gang_sim_run(s.sim, &b, NULL, NULL));
+    } else {
+        run_to(s.sim, cut[at].at_s);
+    }
+    if (half)
+        act(s.sim, &cut[at]);
+    gang_sim *fork = fork_of(s.sim, world), *third = fork_of(fork, world),
+             *wild = fork_of(s.sim, world);
+    struct text now = sim_text(s.sim);
+    same_text(fork, &now, "the fork, at once", world);
+    free(now.bytes);
+    for (int i = 0; i < 8; i++)
+        submit_one(wild); /* nobody else hears of it */
+    run_to(wild, horizon_s);
+    run_from(fork_first ? fork : s.sim, cut, at, half);
+    run_from(fork_first ? s.sim : fork, cut, at, half);
+    same_text(s.sim, once, "forked", world);
+    same_text(fork, once, "the fork", world);
+    end_fork(fork);
+    if (one_in(2)) {
+        gang_sim_free(s.sim); /* before its forks */
+        gang_worker_free(s.stage.w);
+        gang_cluster_free(s.stage.c);
+        run_from(third, cut, at, half);
+        same_text(third, once, "the fork of the fork", world);
+        end_fork(third);
+        end_fork(wild);
+        gang_trace_free(s.trace);
+        ck_assert_int_eq(s.stage.mem.live, 0);
+    } else {
+        end_fork(wild);
+        run_from(third, cut, at, half);
+        same_text(third, once, "the fork of the fork", world);
+        end_fork(third);
+        sim_close(&s);
+    }
+}
+
+START_TEST(a_fork_goes_on_as_if_nothing_had_been)
+{
+    for (uint64_t w = seed; w < seed + (is_quick ? WORLDS / 10 : WORLDS); w++) {
+        struct cut cut[CUTS];
+        draw_cuts(cut, w);
+        make_world(w);
+        run_from(s.sim, cut, 0, false);
+        struct text once = sim_text(s.sim);
+        sim_close(&s);
+        live_forked(cut, &once, w);
+        free(once.bytes);
+    }
+}
+END_TEST
+
+/* Each allocation fails in turn; the original goes on as if nobody had tried. */
+START_TEST(a_fork_without_memory_leaves_nothing)
+{
+    for (uint64_t w = seed; w < seed + (is_quick ? 1 : 2); w++) {
+        struct cut cut[CUTS];
+        gang_result r = GANG_ENOMEM;
+        draw_cuts(cut, w);
+        make_world(w);
+        run_from(s.sim, cut, 0, false);
+        struct text once = sim_text(s.sim);
+        sim_close(&s);
+        make_world(w);
+        run_to(s.sim, cut[0].at_s);
+        act(s.sim, &cut[0]);
+        struct fail_mem *mem = &s.stage.mem;
+        for (long n = 1; r != GANG_OK; n++) {
+            long live = mem->live;
+            gang_cluster *c = (gang_cluster *)mem;
+            gang_sim *fork = (gang_sim *)mem;
+            mem->calls = 0;
+            mem->fail_at = n;
+            r = gang_sim_fork(s.sim, &s.ops, NULL, &c, &fork, NULL);
+            mem->fail_at = 0;
+            ck_assert_msg(r == GANG_OK || (r == GANG_ENOMEM && !c && !fork),
+                          "world %" PRIu64 ", allocation %ld: %s", w, n, gang_result_name(r));
+            if (fork)
+                end_fork(fork);
+            ck_assert_msg(mem->live == live, "world %" PRIu64 ", allocation %ld: %ld are lost", w,
+                          n, mem->live - live);
+        }
+        run_from(s.sim, cut, 0, true);
+        same_text(s.sim, &once, "the original", w);
+        free(once.bytes);
+        sim_close(&s);
+    }
+}
+END_TEST
+
 /* ---- memory ---- */
 
 /* On and on, whenever memory was short. Returns the allocations of a run without. */
@@ -396,6 +645,8 @@ int main(void)
     tcase_set_timeout(c, 300);
     tcase_add_test(c, the_same_input_gives_the_same_text);
     tcase_add_test(c, what_is_written_away_is_what_would_be_there);
+    tcase_add_test(c, a_fork_goes_on_as_if_nothing_had_been);
+    tcase_add_test(c, a_fork_without_memory_leaves_nothing);
     tcase_add_test(c, it_goes_on_when_memory_was_short);
     suite_add_tcase(suite, c);
     return run_suite(suite);

@@ -143,6 +143,42 @@ START_TEST(it_is_not_for_callbacks)
 }
 END_TEST
 
+/* ---- forks ---- */
+
+START_TEST(a_fork_keeps_what_comes)
+{
+    for (int i = 0; i < 40; i++)
+        sim_job(&s, 5 * i, 13, 1 + i % 5);
+    make_streamed();
+    sim_run(&s, 60);
+    gang_cluster *cluster;
+    gang_sim *fork;
+    MUST(gang_sim_fork(s.sim, &s.ops, NULL, &cluster, &fork, NULL));
+    size_t length = jobs.length;
+    struct gang_sim_info info = GANG_SIM_INFO_INIT, own = GANG_SIM_INFO_INIT;
+    MUST(gang_sim_run(fork, NULL, &info, NULL));
+    ck_assert_uint_eq(jobs.length, length); /* it does not write to the original's files */
+    ck_assert_int_eq(info.ended, 40);
+    int64_t stale = 0;
+    for (size_t i = 0; i < 40; i++) {
+        struct gang_sim_job j = {.size = sizeof(j)};
+        stale += gang_sim_get_job(fork, i, &j) == GANG_ESTALE;
+    }
+    ck_assert_int_eq(stale, (int64_t)lines(&jobs) - 1);
+    ck_assert_int_gt(stale, 0);
+    own = sim_run(&s, -1);
+    ck_assert_int_eq(own.ended, 40);
+    struct text a = {NULL, 0, 0}, b = {NULL, 0, 0};
+    MUST(gang_sim_write_summary(s.sim, NULL, 1, text_write, &a));
+    MUST(gang_sim_write_summary(fork, NULL, 1, text_write, &b));
+    test_assert(strcmp(a.bytes, b.bytes) == 0);
+    free(a.bytes);
+    free(b.bytes);
+    gang_sim_free(fork);
+    gang_cluster_free(cluster);
+}
+END_TEST
+
 /* ---- refusals ---- */
 
 static int refusals;
@@ -297,6 +333,7 @@ int main(void)
     tcase_add_test(c, who_has_ended_is_gone_and_the_others_are_there);
     tcase_add_test(c, what_is_wrong_is_refused);
     tcase_add_test(c, it_is_not_for_callbacks);
+    tcase_add_test(c, a_fork_keeps_what_comes);
     tcase_add_test(c, what_was_refused_is_written_again);
     tcase_add_test(c, memory_may_be_short);
     tcase_add_test(c, a_job_that_is_written_takes_little);

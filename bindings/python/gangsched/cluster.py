@@ -169,6 +169,16 @@ class Cluster(Handle):
         """
         return cls(_nodes.from_csv(path, levels), levels=levels)
 
+    def _twin(self, pointer: Any) -> "Cluster":
+        """The object of a copy that the library made of this one; it owns the pointer from now on."""
+        made = Cluster.__new__(Cluster)
+        Handle.__init__(made, Box(pointer, lib.gang_cluster_free))
+        made._worker = None
+        made._policy, made._max_tasks, made._partitions = self._policy, self._max_tasks, set(self._partitions)
+        made._compiled = weakref.WeakKeyDictionary()
+        made._scored = {}
+        return made
+
     def __reduce__(self) -> Any:
         """Pickled is what is there, not what is taken: the copy is empty."""
         return Cluster.from_json, (self.to_dict(),)

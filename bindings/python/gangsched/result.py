@@ -2,7 +2,9 @@
 """What came of a simulation: numbers, tables, pictures, and why a job waited."""
 
 import pickle
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union
+import weakref
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from ._native import ffi, lib, text
 from .allocation import Explanation
@@ -65,6 +67,7 @@ class Result:
         self._summary: Dict[str, Any] = {}
         self._made: Dict[str, Any] = {}
         self._log: List[Tuple[str, Any]] = []
+        self._source: "Optional[weakref.ref[Session]]" = None
         self._tables: Dict[str, Any] = {}
 
     @classmethod
@@ -86,6 +89,7 @@ class Result:
         with session._held() as sim:
             self._words = {"queue": _names(sim, lib.gang_sim_queue_name), "user": _names(sim, lib.gang_sim_user_name)}
             self._made, self._log = dict(session._made), list(session._log)
+            self._source = weakref.ref(session)
         self._summary = session.summary()
         table = session.cluster.table()
         self.nodes = dict(zip(table["name"], table["gpus"]))
@@ -96,10 +100,14 @@ class Result:
 
     def summary(self, **options: Any) -> Dict[str, Any]:
         """Statistics with the definitions of the field, see :meth:`Session.summary`. With options
-        (``warm_up_s``, ``queue``...) the simulation is run again, which takes as long as it took."""
+        (``warm_up_s``, ``queue``...) the session is asked, if it is still open and was not gone on with; else the
+        simulation is run again, which takes as long as it took."""
         if not options:
             copied: Dict[str, Any] = pickle.loads(pickle.dumps(self._summary))
             return copied
+        with self._live() as live:
+            if live is not None:
+                return live.summary(**options)
         with self._again() as session:
             return session.summary(**options)
 
@@ -194,7 +202,8 @@ class Result:
     # ---- why -----------------------------------------------------------------------------
 
     def explain(self, job: JobRef, at_s: float) -> Explanation:
-        """Why a job waited at a time. The simulation is run again up to it, which takes as long as it took.
+        """Why a job waited at a time. The simulation is run again up to that time and no further, which takes as long
+        as it took to get there.
 
         Args:
             job: its index or its name.
@@ -216,8 +225,24 @@ class Result:
         return int(job)
 
     def session(self, at_s: Optional[float] = None) -> Session:
-        """A session in the state of a time (None: of the end), made by running again: to look, change and go on from there."""
+        """A session in the state of a time (None: of the end): to look, change and go on from there. It is made by running
+        again up to then; that of the end by a fork, if the session this came from is open and was not gone on with."""
+        if at_s is None:
+            with self._live() as live:
+                if live is not None:
+                    return live.fork()
         return self._again(at_s)
+
+    @contextmanager
+    def _live(self) -> Iterator[Optional[Session]]:
+        """The session that this came from, for this thread alone; None: it is not there any more, or not where it was."""
+        session = self._source() if self._source is not None else None
+        if session is None:
+            yield None
+            return
+        with session._lock:
+            same = not session.closed and not session._inside and len(session._log) == len(self._log)
+            yield session if same else None
 
     def _again(self, at_s: Optional[float] = None) -> Session:
         lost = self._made.get("_lost")
@@ -246,7 +271,7 @@ class Result:
                 lost.append(name)
         if lost:
             made["_lost"] = lost
-        return {**self.__dict__, "_made": made, "_tables": {}}
+        return {**self.__dict__, "_made": made, "_source": None, "_tables": {}}
 
     # ---- pictures ------------------------------------------------------------------------
 

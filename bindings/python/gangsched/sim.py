@@ -105,6 +105,27 @@ class _Host(Call):
         self.late = False
         self.tick: Optional[Callable[[], None]] = None
 
+    def ops(self, mode: int) -> Any:
+        """The functions that the library is to call: those of these that there are."""
+        ops = new("gang_sim_ops")
+        ops.go_on = lib.gangsched_py_go_on
+        if self.score is not None:
+            ops.score, ops.score_mode = lib.gangsched_py_score, mode
+        if self.on_event is not None or self.kept is not None:
+            ops.event = lib.gangsched_py_event
+        if self.speed is not None:
+            ops.speed_milli = lib.gangsched_py_speed
+        if self.restart is not None:
+            ops.restart_ns = lib.gangsched_py_restart
+        return ops
+
+    def twin(self) -> "_Host":
+        """With the same functions, for a fork."""
+        made = _Host()
+        made.score, made.on_event, made.speed, made.restart = self.score, self.on_event, self.speed, self.restart
+        made.kept = None if self.kept is None else list(self.kept)
+        return made
+
     def event(self, raw: Any) -> None:
         node = ""
         if raw.node != lib.GANG_ID_NONE:
@@ -170,6 +191,9 @@ class Session(Handle):
     it can be gone on with. Threads: any, one at a time.
     """
 
+    #: a run is under way
+    _inside = False
+
     def __init__(
         self,
         cluster: Union[Cluster, Source],
@@ -221,10 +245,13 @@ class Session(Handle):
         except BaseException:
             own.close()
             raise
-        #: the machines of the simulation. What is done to it directly is not in a fork()
+        #: the machines of the simulation. What is done to it directly is in a fork() without changes, and not where the
+        #: simulation is run again: a fork() with changes, Result.explain()
         self.cluster = own
         self.tree = tree
         self._traces: List[Trace] = []
+        #: of them: they last, even if somebody closes a trace
+        self._boxes: List[Box] = []
         self._stream: "Optional[Stream]" = None
         try:
             if stream is not None:
@@ -248,18 +275,8 @@ class Session(Handle):
         case = tree.case(cluster._frame()) if tree is not None and len(tree) else None
         number = _options.policy_number(made["policy"])
         opts = _options.fill(options, case, made["default_queue"], made["seed"], number, made["record"], self._keep)
-        ops = new("gang_sim_ops")
-        ops.go_on = lib.gangsched_py_go_on
-        if host.score is not None:
-            ops.score, ops.score_mode = lib.gangsched_py_score, mode
-        if host.on_event is not None or host.kept is not None:
-            ops.event = lib.gangsched_py_event
-        if host.speed is not None:
-            ops.speed_milli = lib.gangsched_py_speed
-        if host.restart is not None:
-            ops.restart_ns = lib.gangsched_py_restart
         out, error = ffi.new("gang_sim **"), new_error()
-        result = lib.gang_sim_new(pointer, opts, ops, host.user, out, error)
+        result = lib.gang_sim_new(pointer, opts, host.ops(mode), host.user, out, error)
         try:
             check(result, error)
         except Exception as failure:
@@ -290,6 +307,7 @@ class Session(Handle):
         with self._held() as sim, trace._held() as pointer:
             check(lib.gang_sim_add_trace(sim, pointer, shift, error), error)
             self._open().require(trace._open())
+            self._boxes.append(trace._open())
             self._traces.append(trace)
             self._log.append(("add", (trace, shift_s)))
 
@@ -417,7 +435,11 @@ class Session(Handle):
             host.deadline = None if seconds is None else time.monotonic() + seconds
             host.late = False
             before = self._info(sim).events
-            result = lib.gang_sim_run(sim, bounds, ffi.NULL, error)
+            inside, self._inside = self._inside, True
+            try:
+                result = lib.gang_sim_run(sim, bounds, ffi.NULL, error)
+            finally:
+                self._inside = inside
             now = self._info(sim)
             why = WHY.get(now.why, str(now.why))
             if result != lib.GANG_EBUSY:
@@ -487,12 +509,39 @@ class Session(Handle):
     def fork(self, **changes: Any) -> "Session":
         """Another one in the same state, which goes its own way.
 
-        It is made by doing again what was done to this one, so that it costs as much time as this one took;
-        functions are called again. What was changed in :attr:`cluster` directly is not in it.
+        It is a copy: with the same past and the same future, also of what was done to :attr:`cluster` directly. Both
+        call the same functions (``policy``, ``on_event``, ``speed``, ``restart``) from then on, and may end in
+        either order. O(nodes + jobs + rows).
 
         Args:
-            changes: arguments of the session that are to be others from the beginning: ``fork(policy="sjf")``.
+            changes: arguments of the session that are to be others from the beginning: ``fork(policy="sjf")``. It is
+                then, and of a session with ``stream``, made by doing again what was done to this one, so that it costs as much time as this one
+                took; functions are called again, and what was changed in :attr:`cluster` directly is not in it.
+
+        Raises:
+            Busy: called from a callback; or another thread is changing the cluster.
         """
+        return self._again(changes) if changes or self._stream is not None else self._forked()
+
+    def _forked(self) -> "Session":
+        other = Session.__new__(Session)
+        out, cluster, error = ffi.new("gang_sim **"), ffi.new("gang_cluster **"), new_error()
+        with self._held() as sim, self.cluster._lock:
+            host = self._host.twin()
+            ops = host.ops(_options.word(MODES, self._made["score_mode"], "score_mode"))
+            check(lib.gang_sim_fork(sim, ops, host.user, cluster, out, error), error)
+            own = self.cluster._twin(cluster[0])
+            host.cluster = cluster[0]
+            box = Box(out[0], lib.gang_sim_free, own._open())
+            for trace in self._boxes:
+                box.require(trace)
+            other._made, other._log, other._host, other._keep = dict(self._made), list(self._log), host, [host]
+            host.sim, other._stream = out[0], None
+            other.cluster, other.tree, other._traces, other._boxes = own, self.tree, list(self._traces), list(self._boxes)
+        Handle.__init__(other, box)
+        return other
+
+    def _again(self, changes: Mapping[str, Any]) -> "Session":
         with self._lock:
             self._open()
             made, log = dict(self._made), list(self._log)

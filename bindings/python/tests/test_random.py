@@ -170,7 +170,10 @@ def test_random_programs_on_sessions(jobs, tree, options, program):
             assert len(result.jobs) == session.info.jobs
             if session.info.events < 2000:
                 with session.fork() as other:
-                    assert other.info[1:] == session.info[1:]
+                    assert other.info == session.info and other.result().jobs.equals(result.jobs)
+                    attempt(lambda: (session.run(events=200), other.run(events=200)))
+                    assert other.info == session.info and other.result().jobs.equals(session.result().jobs)
+                    other.cluster.check()
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(name for name in dir(gs.lib) if name.endswith(("_name", "_strerror")))),

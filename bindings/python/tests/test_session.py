@@ -2,6 +2,7 @@
 """Sessions: stopped, looked at, changed, gone on with; functions of Python; Ctrl-C; threads and forks."""
 
 import _thread
+import gc
 import os
 import signal
 import threading
@@ -119,6 +120,131 @@ def test_a_fork_goes_its_own_way(cluster):
             assert done(other)["makespan_s"] > done(session)["makespan_s"]
             another.run()
             assert another.info.ended == 21
+
+
+def test_a_fork_is_a_copy_and_nobody_is_asked_again(cluster):
+    asked, seen = [], []
+
+    def policy(view):
+        asked.append(view.now_s)
+        return view.submit_s
+
+    with gs.Session(cluster, jobs(30), policy=policy, on_event=seen.append, events=True, seed=5, task_mtbf_s=90) as session:
+        session.run(until_s=150)
+        session.cluster.set_state("n1", "draining")  # directly, which is no part of what is done again
+        session.cluster.add(name="more", cpus=64, gpus=8)
+        session.requeue(session.submit(gpu=2, run_s=40, name="extra"))
+        before = len(asked), len(seen)
+        other = session.fork()
+        assert (len(asked), len(seen)) == before and other.events() == session.events() != []
+        assert other.cluster.node("n1")["state"] == "draining" and "more" in other.cluster and other.find("extra") == 30
+        assert other.now_s == 150 and other.cluster is not session.cluster
+        third = other.fork()
+        session.cluster.resume("n1")
+        assert other.cluster.node("n1")["state"] == "draining"
+        other.cluster.resume("n1")
+        third.cluster.resume("n1")
+        finished = done(session)
+        here = session.result()
+    told = len(seen)
+    assert done(other) == finished and len(seen) == 2 * told - before[1]  # the original is closed already
+    there = other.result()
+    assert here.jobs.equals(there.jobs) and here.allocations.equals(there.allocations)
+    assert here.timeline.equals(there.timeline)
+    other.cluster.check()
+    other.close()
+    assert done(third) == finished
+    third.close()
+
+
+def test_a_fork_with_changes_begins_at_the_beginning(cluster):
+    with gs.Session(cluster, jobs(20)) as session:
+        session.run(until_s=100)
+        session.cluster.set_state("n0", "draining")
+        with session.fork() as copied, session.fork(seed=7) as again:
+            assert copied.cluster.node("n0")["state"] == "draining" and again.cluster.node("n0")["state"] == "up"
+            assert again.now_s == copied.now_s == 100
+
+
+def test_a_fork_of_a_fork_can_be_explained_and_run_again(cluster):
+    with gs.Session(cluster, jobs(12)) as session:
+        session.run(until_s=45)
+        with session.fork() as other:
+            other.cancel(1)
+            other.run(until_s=60)
+            with other.fork() as third:
+                third.run()
+                result = third.result()
+                assert result.explain(4, 45)["reasons"][0]["reason"] == "room"
+                with third.fork(policy="srtf") as again:
+                    assert again.job(1)["end"] == "cancelled" and again.info.ended == 12
+        assert session.job(1)["state"] == "running"
+
+
+def test_a_fork_keeps_what_it_reads(cluster):
+    trace = jobs(10)
+    session = gs.Session(cluster, trace)
+    session.run(until_s=20)
+    other = session.fork()
+    del session
+    trace.close()
+    gc.collect()
+    assert done(other)["jobs"] == 10 and other.names()[-1] == "9"
+    other.cluster.close()
+    with pytest.raises(gs.Closed):
+        other.cluster.check()
+    other.fork().close()
+    other.close()
+    with pytest.raises(gs.Closed):
+        other.fork()
+
+
+def test_a_fork_from_a_callback_is_refused(cluster):
+    failures = []
+
+    def look(event):
+        with pytest.raises(gs.Busy):
+            session.fork()
+        failures.append(event)
+
+    with gs.Session(cluster, jobs(3), on_event=look) as session:
+        assert done(session)["jobs"] == 3 and failures
+
+
+def test_a_policy_that_selects_goes_on_in_the_fork(cluster):
+    def policy(view):
+        return view.left_s
+
+    with gs.Session(cluster, jobs(25, run_s=200), policy=policy, score_mode="select", restart=lambda index, gpus: 3.0) as session:
+        session.run(until_s=130)
+        with session.fork() as other:
+            assert done(other) == done(session) and other.result().jobs.equals(session.result().jobs)
+
+
+def test_a_result_asks_the_session_while_it_is_there(cluster):
+    asked = []
+
+    def policy(view):
+        asked.append(view.now_s)
+        return view.submit_s
+
+    session = gs.Session(cluster, jobs(20), policy=policy)
+    session.run()
+    result, before = session.result(), len(asked)
+    expected = result.summary(warm_up_s=50)
+    with result.session() as end:
+        assert end.info == session.info
+    assert len(asked) == before
+    session.submit(gpu=1, run_s=1000)
+    session.run()
+    before = len(asked)
+    assert result.summary(warm_up_s=50) == expected and len(asked) > before
+    session.close()
+    with result.session() as end:
+        assert end.info == result.info
+    before = len(asked)
+    result.explain(4, 45)
+    assert max(asked[before:]) <= 45  # no further than it must
 
 
 def test_the_cluster_of_a_session_is_its_own(cluster):

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A simulation once more: what it has gathered is copied as it is, its scheduler and cluster by gang_sched_copy(). Draws have
+ * no state, so that the future is the same. */
+#include <string.h>
+
+#include "base/error.h"
+#include "sim/simulation.h"
+
+/* ---- functions of the caller ----------------------------------------------------------------- */
+
+/* Queues are in the order of scores, and jobs are held by selection, from the beginning: that is not changed. */
+static gang_result take_ops(gang_sim *sim, const struct gang_sim_ops *was,
+                            const struct gang_sim_ops *ops, struct gang_error *error)
+{
+    const struct gang_sim_ops none = GANG_SIM_OPS_INIT;
+    sim->ops = none;
+    gang_result r =
+        ops ? gang__struct_in(&sim->ops, sizeof(none), sizeof(none), ops, ops->size) : GANG_OK;
+    if (r != GANG_OK)
+        return gang__error(error, r, NULL, "gang_sim_ops of another size");
+    if (!sim->ops.score != !was->score)
+        return gang__error(error, GANG_EINVAL, "score",
+                           was->score ? "the original has one, and so must the fork"
+                                      : "the original has none, and its queues have another order");
+    if (was->score && sim->ops.score_mode != was->score_mode)
+        return gang__error(error, GANG_EINVAL, "score_mode", "is another one than the original's");
+    return GANG_OK;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+/* What has members of its own is made anew, scratch when it is needed. */
+static void let_go(gang_sim *sim)
+{
+    sim->cluster = NULL;
+    sim->worker = NULL;
+    sim->sched = NULL;
+    sim->rows = sim->sources = sim->nodes = 0;
+    memset(&sim->queues, 0, sizeof(sim->queues));
+    memset(&sim->users, 0, sizeof(sim->users));
+    memset(&sim->models, 0, sizeof(sim->models));
+    memset(&sim->node_by_id, 0, sizeof(sim->node_by_id));
+    memset(&sim->scratch, 0, sizeof(sim->scratch));
+    memset(sim->stream, 0,
+           sizeof(sim->stream)); /* they are the caller's: the fork keeps what comes */
+    sim->streams = false;
+    sim->ended = NULL;
+    sim->closed = NULL;
+    sim->ends = sim->ended_room = sim->closes = sim->closed_room = 0;
+    sim->view = NULL;
+    sim->score = NULL;
+    sim->by_score = NULL;
+    sim->view_room = 0;
+}
+
+/* A list of `count` that has room for `room`; from now on *list is of the fork, or NULL. */
+static bool copy_list(const gang_sim *sim, void **list, size_t *room, size_t count, size_t need,
+                      size_t element)
+{
+    const void *from = *list;
+    *list = NULL;
+    *room = 0;
+    if (need == 0)
+        return true;
+    *list = gang__zalloc(&sim->mem, need, element);
+    if (!*list)
+        return false;
+    *room = need;
+    if (count)
+        memcpy(*list, from, count * element);
+    return true;
+}
+
+/* All of them, also after one could not be had: nothing stays that is the original's. Rows of shares and counts of
+ * users are set up to the end of their room; whoever is to come has his place among those at work. */
+static bool copy_lists(gang_sim *to, const gang_sim *from)
+{
+    const struct {
+        void **list;
+        size_t *room, count, need, element;
+    } all[] = {
+        {(void **)&to->job, &to->job_room, from->rows, from->rows, sizeof(*to->job)},
+        {(void **)&to->active, &to->active_room, from->actives, from->rows, sizeof(*to->active)},
+        {(void **)&to->brief, &to->brief_room, from->jobs, from->jobs, sizeof(*to->brief)},
+        {(void **)&to->past, &to->past_room, from->gone ? from->jobs : 0,
+         from->gone ? from->jobs : 0, sizeof(*to->past)},
+        {(void **)&to->open, &to->open_room, from->opens, from->opens, sizeof(*to->open)},
+        {(void **)&to->at_submit, &to->submit_room, from->jobs, from->jobs, sizeof(*to->at_submit)},
+        {(void **)&to->source, &to->source_room, from->sources, from->sources, sizeof(*to->source)},
+        {(void **)&to->order, &to->order_room, from->orders, from->orders, sizeof(*to->order)},
+        {(void **)&to->heap, &to->heap_room, from->heaped, from->heaped, sizeof(*to->heap)},
+        {(void **)&to->node, &to->node_room, from->nodes, from->nodes, sizeof(*to->node)},
+        {(void **)&to->user_jobs, &to->user_room, from->user_room, from->user_room,
+         sizeof(*to->user_jobs)},
+        {(void **)&to->by_queue, &to->queue_room, from->queue_room, from->queue_room,
+         sizeof(*to->by_queue)},
+        {(void **)&to->by_model, &to->model_room, from->model_room, from->model_room,
+         sizeof(*to->by_model)},
+        {(void **)&to->allocation, &to->allocation_room, from->allocations, from->allocations,
+         sizeof(*to->allocation)},
+        {(void **)&to->sample, &to->sample_room, from->samples, from->samples, sizeof(*to->sample)},
+    };
+    bool ok = true;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        ok = copy_list(to, all[i].list, all[i].room, all[i].count, all[i].need, all[i].element) &&
+             ok;
+    return ok;
+}
+
+/* ---- what lists refer to --------------------------------------------------------------------- */
+
+/* Where jobs are. Those that are counted have pieces of their own. */
+static bool copy_jobs(gang_sim *to, const gang_sim *from)
+{
+    for (; to->rows < from->rows; to->rows++) {
+        struct gang__sim_job *j = &to->job[to->rows];
+        struct gang__sim_pieces *at = &j->at;
+        const struct gang__sim_stages *stages = j->stages;
+        const struct gang__sim_piece *list = at->list;
+        at->list = at->count ? gang__alloc(&to->mem, at->count * sizeof(*list)) : NULL;
+        j->stages = NULL;
+        if (stages && (at->list || !at->count))
+            j->stages = gang__sim_stages_copy(stages, &to->mem);
+        if ((at->count && !at->list) || (stages && !j->stages)) {
+            gang__release(&to->mem, at->list);
+            return false; /* it is not counted */
+        }
+        at->room = at->count;
+        if (at->count)
+            memcpy(at->list, list, at->count * sizeof(*list));
+    }
+    to->row_room = to->rows;
+    return true;
+}
+
+static bool copy_sources(gang_sim *to, const gang_sim *from)
+{
+    for (; to->sources < from->sources; to->sources++) {
+        const char *name = from->source[to->sources].name;
+        char **own = &to->source[to->sources].name;
+        if (name && !(*own = gang__strdup(&to->mem, name)))
+            return false;
+    }
+    return true;
+}
+
+static bool copy_nodes(gang_sim *to, const gang_sim *from)
+{
+    for (; to->nodes < from->nodes; to->nodes++) {
+        struct gang__name *link = &to->node[to->nodes].link;
+        if (gang__names_reserve(&to->node_by_id, &to->mem) != GANG_OK)
+            return false;
+        gang__names_put(&to->node_by_id, link, link->hash);
+    }
+    return true;
+}
+
+/* Under the same numbers. */
+static bool copy_words(gang_sim *to, struct gang__sim_words *words,
+                       const struct gang__sim_words *from)
+{
+    for (size_t i = 0; i < from->table.count; i++)
+        if (gang__sim_word(to, words, from->list[i]->text) < 0)
+            return false;
+    return true;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static bool copy_past(gang_sim *to, const gang_sim *from)
+{
+    return copy_lists(to, from) && copy_jobs(to, from) && copy_sources(to, from) &&
+           copy_nodes(to, from) && copy_words(to, &to->queues, &from->queues) &&
+           copy_words(to, &to->users, &from->users) && copy_words(to, &to->models, &from->models);
+}
+
+static gang_result copy_world(gang_sim *to, const gang_sim *from, struct gang_error *error)
+{
+    gang_result r =
+        gang_sched_copy(from->sched, &gang__sim_host_ops, to, &to->cluster, &to->sched, error);
+    if (r != GANG_OK)
+        return r;
+    r = gang_worker_new(to->cluster, &to->worker);
+    return r == GANG_OK ? r : gang__error(error, r, NULL, "%s", gang_strerror(r));
+}
+
+gang_result gang_sim_fork(gang_sim *sim, const struct gang_sim_ops *ops, void *user,
+                          gang_cluster **cluster, gang_sim **fork, struct gang_error *error)
+{
+    if (cluster)
+        *cluster = NULL;
+    if (fork)
+        *fork = NULL;
+    if (!sim || !cluster || !fork)
+        return gang__error(error, GANG_EINVAL, NULL, "no simulation, or no place for the fork");
+    if (sim->running)
+        return gang__error(error, GANG_EBUSY, NULL, "called from a callback");
+    gang_sim *to = gang__alloc(&sim->mem, sizeof(*to));
+    if (!to)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    *to = *sim;
+    let_go(to);
+    to->user = user;
+    bool copied = copy_past(to, sim);
+    gang_result r = copied ? take_ops(to, &sim->ops, ops, error)
+                           : gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    if (r == GANG_OK)
+        r = copy_world(to, sim, error);
+    if (r != GANG_OK) {
+        gang_cluster *own = to->cluster;
+        gang_sim_free(to);
+        gang_cluster_free(own);
+        return r;
+    }
+    *cluster = to->cluster;
+    *fork = to;
+    return GANG_OK;
+}
