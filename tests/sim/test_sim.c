@@ -677,6 +677,28 @@ START_TEST(a_queue_that_is_not_there_refuses_the_trace_whole)
 }
 END_TEST
 
+START_TEST(a_queue_that_came_since_takes_the_jobs_of_a_trace)
+{
+    struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    struct gang_error error = GANG_ERROR_INIT;
+    q[0].name = "a";
+    q[1].name = "late";
+    s.opts.queues = q;
+    s.opts.queue_count = 1;
+    sim_make(&s, NULL);
+    sim_job_of(&s, "late", 0, 1, 1, 1, 0, NULL);
+    /* one queue alone takes all */
+    MUST(gang_sim_add_trace(s.sim, s.trace, 0, &error));
+    MUST(gang_sched_set_queues(gang_sim_sched(s.sim), q, 2, &error));
+    MUST(gang_sim_add_trace(s.sim, s.trace, 0, &error));
+    sim_run(&s, -1);
+    ck_assert_str_eq(sim_get(&s, 0).queue, "a");
+    ck_assert_str_eq(sim_get(&s, 1).queue, "late");
+    ck_assert_int_eq(sim_get(&s, 1).end, GANG_END_SUCCESS);
+    ck_assert_str_eq(gang_sim_queue_name(s.sim, 1), "late");
+}
+END_TEST
+
 START_TEST(what_is_past_the_end_is_not_there)
 {
     struct gang_sim_job j = {.size = sizeof(j)};
@@ -733,6 +755,7 @@ int main(void)
     tcase_add_test(c, tables_are_csv);
     tcase_add_test(c, wrong_options_are_named);
     tcase_add_test(c, a_queue_that_is_not_there_refuses_the_trace_whole);
+    tcase_add_test(c, a_queue_that_came_since_takes_the_jobs_of_a_trace);
     tcase_add_test(c, what_is_past_the_end_is_not_there);
     suite_add_tcase(suite, c);
     return run_suite(suite);
