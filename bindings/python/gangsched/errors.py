@@ -91,9 +91,15 @@ class OutOfRange(GangError, ValueError):
 
 
 class DoesNotFit(GangError, RuntimeError):
-    """GANG_ENOFIT: not now. A refusal is an answer; its reason is in ``constraint`` and its like."""
+    """GANG_ENOFIT: not now. A refusal is an answer; its reason is in ``constraint`` and its like.
+
+    Attributes:
+        next_start_s: of a reservation that was refused: the earliest time (seconds of the simulation) at which it would be
+            accepted as things are; None: none is known, or it is about something else.
+    """
 
     default_code = -8
+    next_start_s: Optional[float] = None
 
 
 class NeverFits(DoesNotFit):

@@ -8,7 +8,8 @@ from ._native import ffi, lib, text
 from .allocation import Explanation
 from .errors import NotFound, NotSupported, check
 from .options import ns
-from .sim import ENDS, STATES, Info, JobRef, Session
+from .scheduling import JobRef
+from .sim import ENDS, STATES, Info, Session
 
 if TYPE_CHECKING:
     import os
