@@ -193,14 +193,14 @@ class Cluster(Handle):
         return _again(self.to_dict(), self._mix)
 
     def to_dict(self) -> Dict[str, Any]:
-        """It as a case of the JSON format: levels, kinds, partitions, nodes. O(nodes)."""
+        """It as a case of the JSON format: levels, kinds, partitions, policy, nodes. O(nodes)."""
         found: Dict[str, Any] = json.loads(self.to_json())
         return found
 
     def to_json(self, indent: int = 0) -> str:
         """The same as text. ``indent`` is spaces a level; 0: one line."""
         with self._held() as cluster:
-            return _nodes.write_case(cluster, self._levels(cluster), self._kinds(cluster), self._partitions, indent)
+            return _nodes.write_case(cluster, self._levels(cluster), self._kinds(cluster), self._partitions, indent, self._policy)
 
     # ---- what is there -------------------------------------------------------------------
 

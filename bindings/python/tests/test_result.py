@@ -5,7 +5,6 @@ import concurrent.futures
 import csv
 import gzip
 import json
-import math
 import os
 import pickle
 import subprocess
@@ -297,22 +296,3 @@ def test_a_sweep_says_what_it_cannot_run_on():
         with pytest.raises(gs.InvalidArgument):
             gs.sweep(square, {"x": [1]}, executor=executor)
     assert gs.sweep(square, [], executor=None).values == []
-
-
-# ---- published schedules -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("column, options", [
-    ("wait_easy", {}),
-    ("wait_easy_clair", {"know": "run"}),
-    ("wait_easysjbf", {"backfill_order": "shortest"}),
-])
-def test_kth_waits_as_published(shared, column, options):
-    path = shared / "data" / "swf_sc15" / "KTH-SP2.csv.gz"
-    know = options.pop("know", "limit")
-    queue = {"order": "fifo", "backfill": "easy", **options}
-    with gs.Trace.read(path) as log, gs.Cluster([{"name": "kth", "cpus": 100}]) as machine:
-        result = gs.simulate(machine, log, {"q": queue}, know=know, same_instant="one-by-one", record=())
-    expected = [float(row[column]) for row in csv.DictReader(gzip.open(path, "rt"))]
-    waits = (result.jobs.start_s - result.jobs.submit_s).tolist()
-    assert math.isclose(sum(waits), sum(expected)) and waits == expected
