@@ -545,15 +545,19 @@ class Session(Reserving):
         return int(job)
 
     def job(self, job: JobRef) -> Dict[str, Any]:
-        """One job: ``index``, ``name``, ``user``, ``queue``, ``state``, ``end``, and times in seconds; None: that time has not come."""
+        """One job: ``index``, ``name``, ``user``, ``queue``, ``state``, ``end``, and times in seconds, called as the columns
+        of :attr:`Result.jobs`; None: that time has not come."""
         with self._held() as sim, self._traces_held():
             raw = self._job(sim, self.find(job))
             found: Dict[str, Any] = {"index": int(raw.index), "name": text(raw.name) or str(raw.index)}
             found.update(user=text(raw.user), queue=text(raw.queue))
             found.update(state=STATES.get(raw.state, "?"), end=ENDS.get(raw.end, "?"))
-            for name in ("submit", "start", "end", "run", "limit", "ran", "wait", "suspended", "lost"):
+            for name in ("submit", "start", "end", "run", "limit", "ran", "suspended", "lost"):
                 value = getattr(raw, name + "_ns")
                 found[name + "_s"] = None if value == lib.GANG_TRACE_UNKNOWN else value / 1e9
+            started = raw.start_ns != lib.GANG_TRACE_UNKNOWN
+            found["wait_s"] = (raw.start_ns - raw.submit_ns) / 1e9 if started else None
+            found["queue_s"] = raw.wait_ns / 1e9
             found.update(tasks=raw.tasks, cpus=raw.cpu_milli / 1e3, gpus=raw.gpu_milli / 1e3)
             found.update(starts=raw.starts, preemptions=raw.preemptions, failures=raw.failures)
             return found
