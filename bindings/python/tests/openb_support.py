@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The openb replay of the FGD paper (Weng et al., USENIX ATC 2023) by calls of Python; data/README.md has its semantics."""
+"""The openb replay of the FGD paper (Weng et al., USENIX ATC 2023) by calls of Python; the README of the data has
+its semantics."""
 
 import csv
 import gzip

@@ -2,6 +2,7 @@
 """Forecasts: expected starts, intervals, what if; and that what was foretold comes true."""
 
 import gc
+import re
 
 import pytest
 
@@ -247,3 +248,11 @@ def test_threads_and_garbage(session):
     gc.collect()
     with session.forecast() as ahead:
         assert len(ahead.run()) == 3
+
+
+def test_the_readme_shows_what_its_example_prints(root, capsys):
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", (root / "README.md").read_text(encoding="utf-8"), re.S | re.M)
+    at = next(i for i, (kind, body) in enumerate(blocks) if kind == "python" and "session.reserve" in body)
+    exec(compile("import gangsched as gs\ncluster = gs.Cluster.uniform(nodes=4, gpus=8)\n" + blocks[at][1], "README.md", "exec"), {})
+    shown = [line.rstrip() for line in blocks[at + 1][1].splitlines()]
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown
