@@ -171,7 +171,8 @@ def cdf(results: Mapping[str, "Result"], column: str, axes: Any = None, title: O
     ax.set_ylim(0, 1)
     _title(ax, title, _CALLED.get(column, "Jobs by %s" % column))
     ax.set_ylabel("part of the jobs")
-    ax.set_xlabel("%s (%s)" % (column[:-2], unit) if unit else column)
+    called = "in the queue" if column == "queue_s" else column[:-2]
+    ax.set_xlabel("%s (%s)" % (called, unit) if unit else column)
     ax.spines[["top", "right"]].set_visible(False)
     if any(results):
         ax.legend(loc="lower right", frameon=False)
