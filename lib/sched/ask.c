@@ -10,8 +10,6 @@
 
 static bool make_room(struct gang__key *k, size_t need)
 {
-    if (need <= k->room)
-        return true;
     unsigned char *more = gang__alloc(k->mem, need * 2);
     if (!more)
         return false;
@@ -22,9 +20,9 @@ static bool make_room(struct gang__key *k, size_t need)
     return true;
 }
 
-static void put(struct gang__key *k, const void *bytes, size_t count)
+static inline void put(struct gang__key *k, const void *bytes, size_t count)
 {
-    if (k->failed || !make_room(k, k->used + count)) {
+    if (k->failed || (k->used + count > k->room && !make_room(k, k->used + count))) {
         k->failed = true;
         return;
     }

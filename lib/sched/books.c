@@ -91,8 +91,10 @@ static void add(struct gang__qs *leaf, size_t which, const struct gang__asked *a
         return;
     for (struct gang__qs *q = leaf; q; q = q->parent) {
         int64_t *amount = which == 0 ? q->used : which == 1 ? q->fixed : q->want;
-        for (uint32_t i = 0; i < ask->group[group].count; i++)
+        for (uint32_t i = 0; i < ask->group[group].count; i++) {
             amount[take[i].dim] += take[i].amount * times;
+            q->moved |= UINT64_C(1) << take[i].dim;
+        }
     }
 }
 
@@ -112,6 +114,7 @@ void gang__books_promise(struct gang__unit *u, int32_t grow_group, int64_t times
         for (struct gang__qs *q = u->job->leaf; q; q = q->parent) {
             q->used[take[i].dim] += take[i].amount * times;
             q->fixed[take[i].dim] += fixed ? take[i].amount * times : 0;
+            q->moved |= UINT64_C(1) << take[i].dim;
         }
         if (u->job->user_in)
             u->job->user_in->used[take[i].dim] += take[i].amount * times;

@@ -157,6 +157,7 @@ void gang__config_resolve(gang_sched *s)
     for (size_t i = 0; i < n; i++)
         gang__turn_users(s, s->qs[i]);
     s->shares_stale = true;
+    s->root.moved = UINT64_MAX;
     s->changes++;
 }
 
@@ -444,6 +445,7 @@ static gang_result swap_in(gang_sched *s, struct gang__queues *queues, struct ga
             gang__job_settle(s, GANG__OF(struct gang__job, all, n));
     }
     s->shares_stale = true;
+    s->root.moved = UINT64_MAX;
     gang__fair_refresh(s);
     return GANG_OK;
 }

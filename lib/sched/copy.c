@@ -327,6 +327,7 @@ static gang_result fill(gang_sched *s, gang_sched *from, struct gang_error *erro
     gang__config_enter(s);
     s->like = NULL;
     s->shares_stale = true;
+    s->root.moved = UINT64_MAX;
     gang__fair_refresh(s);
     if (s->no_memory || !gang__ahead_copy(s, from))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");

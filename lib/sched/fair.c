@@ -170,8 +170,12 @@ void gang__fair_refresh(gang_sched *s)
     }
     if (!s->shares_stale)
         return;
+    uint64_t moved = all ? UINT64_MAX : s->root.moved;
     s->shares_stale = false;
+    s->root.moved = 0;
     for (uint32_t d = 0; d < s->dims; d++) {
+        if (!(moved >> d & 1))
+            continue;
         divide(s, 0, d, s->total[d]);
         for (uint32_t i = 0; i < s->queues->count; i++)
             if (s->qs[i]->q->first_child != GANG__NO_QUEUE)

@@ -185,6 +185,7 @@ static void decay(gang_sched *s)
                                 s->opts.half_life_ns);
     }
     s->shares_stale = true;
+    s->root.moved = UINT64_MAX;
 }
 
 /* Turns until nobody can start, or no steps are left. */

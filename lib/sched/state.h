@@ -331,6 +331,7 @@ struct gang__qs {
     struct gang__qs *next;                                    /* all, parents before children */
     int64_t *guarantee, *limit, *share, *used, *fixed, *want; /* dims each, in one block: */
     int64_t *block;
+    uint64_t moved; /* of the root: dimensions of which use or demand changed since shares were made */
     struct gang__decay *decayed; /* use of late; dims; NULL: off */
     struct gang__tree_link turn; /* in the parent's `ready`, while active */
     struct gang__turn_key key;   /* made out when it was put there, */
@@ -413,7 +414,7 @@ struct gang_sched {
     struct gang__qs **qs;   /* count of them, as in queues->queue */
     struct gang__qs *noted; /* to be put into order anew; turn.c */
     int64_t *resolved; /* scratch of config.c: guarantees and limits in force, queue after queue */
-    bool shares_stale;
+    bool shares_stale; /* of the dimensions that root.moved tells */
     struct gang__sharer *sharer; /* scratch of fair.c, one a queue */
     struct gang__share_slot *share_slot;
 
