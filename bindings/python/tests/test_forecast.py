@@ -83,11 +83,19 @@ def test_it_outlives_the_session_and_goes_by_itself(cluster):
     assert starts(ahead.run()) == {"j1": 100}
     ahead.close()
     ahead.close()
-    for call in (ahead.run, ahead.plan, lambda: ahead.start_of(1), lambda: ahead.submit(gpu=1), lambda: ahead.drain("n0"),
-                 lambda: ahead.add_nodes([]), lambda: ahead.reservations, lambda: inside.nodes, lambda: ahead.hold(1),
-                 lambda: ahead.change_queue("default", weight=2), lambda: ahead.queues):
+    arguments = {
+        **{name: ("x",) for name in ("cancel_reservation", "change_reservation", "occurrences", "change_queue", "start_of", "drain")},
+        **{name: (1,) for name in ("hold", "release", "cancel")}, "set_priority": (1, 1), "set_time_limit": (1, 1),
+        "reserve": ({"name": "x"},), "set_queues": ({"x": {}},), "add_nodes": ([{"name": "x"}],),
+    }
+    names = {name for name in dir(gs.Forecast) if not name.startswith("_")} - {"close", "closed"}
+    for name in sorted(names):
         with pytest.raises(gs.Closed):
-            call()
+            value = getattr(ahead, name)
+            value(*arguments.get(name, ()))
+    assert len(names) > 15
+    with pytest.raises(gs.Closed):
+        inside.nodes
     assert "closed" in repr(ahead)
     del ahead, inside
     gc.collect()

@@ -280,7 +280,7 @@ def test_names_of_any_number(calls):
             assert found == gs.ffi.NULL or isinstance(gs.ffi.string(found), bytes)
 
 
-@pytest.mark.parametrize("name", ["Cluster", "Session", "Trace", "Snapshot"])
+@pytest.mark.parametrize("name", ["Cluster", "Session", "Trace", "Snapshot", "Forecast"])
 def test_objects_that_were_never_made(name):
     """``__new__`` alone gives an object without anything in it: using it raises, and does not crash."""
     kind = getattr(gs, name)

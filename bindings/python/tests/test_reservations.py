@@ -200,6 +200,36 @@ def test_names_are_unique_and_there(session):
         session.reserve(nodes=["n1"], duration_s=10, start_s=500)
 
 
+def test_for_users(session):
+    session.reserve(name="r", users=["ada"], nodes=["n0", "n1"], start_s=100, duration_s=100)
+    hers = session.submit(count=2, gpu=8, run_s=10, time_limit_s=20, queue="q", user="ada", reservation="r")
+    his = session.submit(count=2, gpu=8, run_s=10, time_limit_s=120, queue="q", user="bob")
+    session.run()
+    assert session.job(hers)["start_s"] == 100 and session.job(his)["start_s"] == 200
+    with pytest.raises(gs.NotFound):
+        session.reserve(name="s", nodes=["n0"], duration_s=1, job=17)
+
+
+def test_one_that_nobody_uses_is_given_up(session):
+    session.reserve(name="r", nodes=["n0", "n1"], start_s=100, duration_s=500, purge_s=50)
+    job = session.submit(count=2, gpu=8, run_s=10, time_limit_s=400, queue="q")
+    session.run()
+    assert session.job(job)["start_s"] == 150
+
+
+def test_it_can_be_looked_at_from_a_callback(cluster):
+    seen = []
+
+    def look(event):
+        seen.append((len(session.plan()), len(session.reservations), session.queues["default"]["running"]))
+
+    with gs.Session(cluster, on_event=look) as session:
+        session.reserve(name="r", nodes=["n0"], start_s=100, duration_s=100)
+        session.submit(gpu=1, run_s=5, time_limit_s=5)
+        session.run()
+    assert len(seen) >= 2 and seen[-1][1] == 1
+
+
 def test_maintenance_keeps_everybody_away(session):
     session.reserve(name="repair", start_s=1500, duration_s=500, nodes=["n0", "n1", "n2", "n3"], flags=["maintenance"])
     job = session.submit(count=1, gpu=1, run_s=600, time_limit_s=1600, queue="q")
