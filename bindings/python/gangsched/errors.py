@@ -208,6 +208,16 @@ def detail_of(error: Any, path_prefix: str = "") -> GangError:
     )
 
 
+def placed(error: GangError, path: str) -> GangError:
+    """The same error with another path, that of the caller's own input."""
+    if path == error.path:
+        return error
+    detail: Dict[str, Any] = {**error.__dict__, "path": path}
+    made = type(error)("%s: %s" % (path, error.text) if path else error.text, detail.pop("code"), **detail)
+    made.__dict__.update({**error.__dict__, "path": path})
+    return made
+
+
 def check(result: int, error: Any = None, what: str = "", path_prefix: str = "") -> None:
     """Raise unless a call went well.
 

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping
 
 from ._native import ffi, lib
 from .case import Case, job_dict
-from .errors import GangError, InvalidArgument, check, new_error
+from .errors import GangError, InvalidArgument, check, new_error, placed
 
 
 def declare(worker: Any, shapes: List[Dict[str, Any]], frame: Mapping[str, Any]) -> None:
@@ -34,11 +34,7 @@ def declare(worker: Any, shapes: List[Dict[str, Any]], frame: Mapping[str, Any])
 
 
 def _placed(error: GangError) -> GangError:
-    path = re.sub(r"^jobs\[(\d+)\](\.tasks\[0\])?", r"shapes[\1]", error.path)
-    if path == error.path:
-        return error
-    detail: Dict[str, Any] = {**error.__dict__, "path": path}
-    return type(error)("%s: %s" % (path, error.text), detail.pop("code"), **detail)
+    return placed(error, re.sub(r"^jobs\[(\d+)\](\.tasks\[0\])?", r"shapes[\1]", error.path))
 
 
 __all__ = ["declare"]

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reservations: capacity promised for a time to come; and the plan, which tells who is where until when."""
 
+import re
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from ._native import Call, callback, ffi, lib, new, text, utf8
 from .case import Case
-from .errors import DoesNotFit, GangError, NotFound, OutOfRange, check, new_error
+from .errors import DoesNotFit, GangError, NotFound, OutOfRange, check, new_error, placed
 from .options import ns
 from .rows import Rows
 from .scheduling import JobRef, NodeNames, Scheduling, seconds
@@ -362,6 +363,9 @@ class Reserving(Scheduling):
             if result == lib.GANG_ENOFIT:
                 refusal.next_start_s = seconds(when[0])
             raise
+        except GangError as failure:
+            # What C calls groups are "tasks" in the JSON format.
+            raise placed(failure, re.sub(r"^(stages\[\d+\]\.)?groups\[", r"\1tasks[", failure.path)) from None
         return int(out[0]) if number is None else number
 
     def _reservation_id(self, sched: Any, name: str) -> int:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple, Union
 
 from ._native import ffi, lib, new, text, utf8
-from .errors import Busy, GangError, InvalidArgument, NotFound, check, new_error
+from .errors import Busy, GangError, InvalidArgument, NotFound, check, new_error, placed
 from .handle import Handle
 from .queue_use import QueueUse
 from .queues import Queues
@@ -158,9 +158,7 @@ def _within(place: str, error: GangError) -> GangError:
     """An error with a path that begins behind a place that the caller did not give."""
     if not error.path.startswith(place):
         return error
-    path = error.path[len(place) :].lstrip(".")
-    detail: Dict[str, Any] = {**error.__dict__, "path": path}
-    return type(error)("%s: %s" % (path, error.text) if path else error.text, detail.pop("code"), **detail)
+    return placed(error, error.path[len(place) :].lstrip("."))
 
 
 
