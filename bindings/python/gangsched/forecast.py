@@ -286,13 +286,13 @@ class Forecast(Reserving):
         """
         expectations, error = _Expectations(), new_error()
         with self._held() as forecast, self.cluster._held():
-            if self._running:
+            if self._inside:
                 raise Busy("called from run_time()")
-            self._running = True
+            self._inside = True
             try:
                 result = lib.gang_forecast_run(forecast, error)
             finally:
-                self._running = False
+                self._inside = False
             if self._times is not None:
                 self._times.settle()
             check(result, error)

@@ -30,8 +30,8 @@ class Scheduling(Handle):
 
     cluster: "Cluster"
     tree: Optional[Queues]
-    #: a callback is under way, if this thread has the lock
-    _running = False
+    #: a run is under way: who has the lock nevertheless is a callback
+    _inside = False
 
     @contextmanager
     def _scheduler(self) -> Iterator[Any]:
@@ -43,7 +43,7 @@ class Scheduling(Handle):
     def _changing(self) -> Iterator[Any]:
         """The same, to change more than a command does. Raises Busy: called from a callback."""
         with self._scheduler() as sched:
-            if self._running:
+            if self._inside:
                 raise Busy("called from a callback")
             yield sched
 

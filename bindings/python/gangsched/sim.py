@@ -377,11 +377,11 @@ class Session(Reserving):
             host.deadline = None if seconds is None else time.monotonic() + seconds
             host.late = False
             before = self._info(sim).events
-            nested, self._running = self._running, True
+            inside, self._inside = self._inside, True
             try:
                 result = lib.gang_sim_run(sim, bounds, ffi.NULL, error)
             finally:
-                self._running = nested
+                self._inside = inside
             now = self._info(sim)
             why = WHY.get(now.why, str(now.why))
             if result != lib.GANG_EBUSY:

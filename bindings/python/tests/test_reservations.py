@@ -269,6 +269,10 @@ def test_what_was_reserved_is_in_a_fork_and_in_runs_again(session):
         assert other.occurrences("r") == session.occurrences("r")
         with pytest.raises(gs.LimitReached):
             other.reserve(name="b", owner="ada", count=2, gpu=8, start_s=3000, duration_s=50)
+        assert other.change_reservation("r", start_s=300).end_s == 400 and session.reservations["r"].start_s == 200
+        other.change_queue("q", weight=3)
+        other.submit(gpu=8, run_s=10, time_limit_s=10, queue="q", reservation="r")
+        assert session.tree["q"].get("weight") is None
     session.run()
     result = session.result()
     assert session.job("in")["start_s"] == 200
