@@ -93,6 +93,17 @@ static inline uint64_t *gang__snapshot_words(const gang_snapshot *s, uint32_t sl
     return s->word + part->at + (size_t)(slot % GANG__CHUNK) * part->stride;
 }
 
+/* The state of a node in it, GANG__STATE_*; another one. There is a node. */
+static inline uint32_t gang__snapshot_state(const gang_snapshot *s, uint32_t slot)
+{
+    return gang__head_state(gang__snapshot_words(s, slot)[GANG__WORD_HEAD]);
+}
+static inline void gang__snapshot_state_as(gang_snapshot *s, uint32_t slot, uint32_t state)
+{
+    uint64_t *head = &gang__snapshot_words(s, slot)[GANG__WORD_HEAD];
+    *head = gang__head(state, gang__head_cpu(*head));
+}
+
 /* Slots of the nodes of a domain, and how many. NULL: out of memory. */
 const uint32_t *gang__snapshot_members(gang_snapshot *s, const struct gang__domain *d,
                                        uint32_t *count);

@@ -165,11 +165,6 @@ struct gang__node *gang__snapshot_node_of(const gang_snapshot *s, gang_node_id i
     return node && node->id == id ? node : NULL;
 }
 
-static uint32_t state_in(const gang_snapshot *s, uint32_t slot)
-{
-    return gang__head_state(gang__snapshot_words(s, slot)[GANG__WORD_HEAD]);
-}
-
 int64_t gang_snapshot_node_count(const gang_snapshot *snapshot)
 {
     return snapshot ? snapshot->count : 0;
@@ -181,7 +176,7 @@ gang_node_id gang_snapshot_node_next(const gang_snapshot *snapshot, gang_node_id
         return GANG_ID_NONE;
     for (uint64_t slot = (uint64_t)(uint32_t)id + 1; slot < snapshot->end; slot++) {
         const struct gang__node *node = snapshot->node[slot];
-        if (node && state_in(snapshot, (uint32_t)slot) != GANG__STATE_GONE)
+        if (node && gang__snapshot_state(snapshot, (uint32_t)slot) != GANG__STATE_GONE)
             return node->id;
     }
     return GANG_ID_NONE;
@@ -249,7 +244,7 @@ gang_result gang_snapshot_totals(const gang_snapshot *snapshot, struct gang_tota
         const struct gang__node *node = snapshot->node[slot];
         if (slot + AHEAD < snapshot->end && snapshot->node[slot + AHEAD])
             __builtin_prefetch(&snapshot->node[slot + AHEAD]->shape);
-        if (node && state_in(snapshot, slot) != GANG__STATE_GONE)
+        if (node && gang__snapshot_state(snapshot, slot) != GANG__STATE_GONE)
             add_node(node, gang__snapshot_words(snapshot, slot), &out);
     }
     return gang__struct_out(totals, totals->size, sizeof(out), &out, sizeof(out));
@@ -309,9 +304,8 @@ gang_result gang_snapshot_set_state(gang_snapshot *snapshot, gang_node_id id, in
     if (!snapshot || state < GANG_NODE_UP || state > GANG_NODE_DOWN)
         return GANG_EINVAL;
     const struct gang__node *node = gang__snapshot_node_of(snapshot, id);
-    if (!node || state_in(snapshot, node->slot) == GANG__STATE_GONE)
+    if (!node || gang__snapshot_state(snapshot, node->slot) == GANG__STATE_GONE)
         return GANG_ESTALE;
-    uint64_t *head = &gang__snapshot_words(snapshot, node->slot)[GANG__WORD_HEAD];
-    *head = gang__head(gang__state_word(state), gang__head_cpu(*head));
+    gang__snapshot_state_as(snapshot, node->slot, gang__state_word(state));
     return GANG_OK;
 }

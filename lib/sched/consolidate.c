@@ -2,6 +2,8 @@
 /* Consolidation: the same as making room, with everybody as a candidate; it fails if anybody is
  * lost. */
 #include "sched/consolidate.h"
+
+#include "core/instant.h"
 #include "sched/may_take.h"
 #include "sched/on_copy.h"
 #include "sched/victims.h"
@@ -12,9 +14,9 @@ enum { MOST_MOVABLE = 1024 }; /* candidates of a consolidation */
 static int32_t open_node(const struct gang_task *task, void *user)
 {
     const gang_sched *s = user;
-    struct gang_node_info info = {.size = sizeof(info)};
-    if (gang_snapshot_node_get(s->base, task->node, &info) == GANG_OK && info.state == GANG_NODE_UP)
-        (void)!gang_snapshot_set_state(s->scratch, task->node, GANG_NODE_UP);
+    const struct gang__node *node = gang__snapshot_node_of(s->base, task->node);
+    if (node && gang__snapshot_state(s->base, node->slot) == GANG__STATE_UP)
+        gang__snapshot_state_as(s->scratch, node->slot, GANG__STATE_UP);
     return 0;
 }
 
@@ -24,21 +26,15 @@ static bool place_on_theirs(struct gang__eviction *p)
 {
     gang_sched *s = p->s;
     gang_snapshot *all = s->scratch;
-    for (gang_node_id n = gang_snapshot_node_next(all, GANG_ID_NONE); n != GANG_ID_NONE;
-         n = gang_snapshot_node_next(all, n)) {
-        struct gang_node_info info = {.size = sizeof(info)};
-        if (gang_snapshot_node_get(all, n, &info) == GANG_OK && info.state == GANG_NODE_UP)
-            (void)!gang_snapshot_set_state(all, n, GANG_NODE_DRAINING);
-    }
+    for (uint32_t slot = GANG__POOL + 1; slot < all->end; slot++)
+        if (all->node[slot] && gang__snapshot_state(all, slot) == GANG__STATE_UP)
+            gang__snapshot_state_as(all, slot, GANG__STATE_DRAINING);
     for (size_t i = 0; i < s->victims->count; i++)
         (void)!gang_alloc_each(s->cluster, s->victims->list[i].u->alloc, open_node, s);
     bool found = gang__evict_place(p);
-    for (gang_node_id n = gang_snapshot_node_next(all, GANG_ID_NONE); n != GANG_ID_NONE;
-         n = gang_snapshot_node_next(all, n)) {
-        struct gang_node_info info = {.size = sizeof(info)};
-        if (gang_snapshot_node_get(s->base, n, &info) == GANG_OK)
-            (void)!gang_snapshot_set_state(all, n, info.state);
-    }
+    for (uint32_t slot = GANG__POOL + 1; slot < all->end; slot++)
+        if (all->node[slot])
+            gang__snapshot_state_as(all, slot, gang__snapshot_state(s->base, slot));
     return found;
 }
 

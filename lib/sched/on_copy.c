@@ -403,7 +403,8 @@ static bool is_as_started(const struct gang__unit *u)
     return true;
 }
 
-/* Whole gangs that fit elsewhere move there. Returns whether anybody is lost. */
+/* Whole gangs that fit elsewhere move there. Returns whether anybody is lost; where nobody may be, the rest is
+ * not looked at then. */
 bool gang__evict_move(struct gang__eviction *p)
 {
     gang_sched *s = p->s;
@@ -427,6 +428,8 @@ bool gang__evict_move(struct gang__eviction *p)
         if (could)
             shift(p, x, -1);
         lost = true;
+        if (p->mode == GANG__EVICT_MOVE)
+            break;
     }
     return lost;
 }
