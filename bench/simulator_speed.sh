@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # How much faster than the simulator that one writes first (plain_simulator.py, which ticks once a second)?
 #   bench/simulator_speed.sh [DATA] [SECONDS]
-# Virtual clusters of Philly in the tight size, shortest job first: both run the same jobs on the same nodes, one after the
-# other. The plain one gives up after SECONDS (60), and what it has done by then counts. Printed are jobs a second of
+# Two virtual clusters of Philly in the tight size, and all its jobs on all its nodes as one cluster, shortest job first:
+# both run the same jobs on the same nodes, one after the other. The plain one gives up after SECONDS (60), and what it has done by then counts. Printed are jobs a second of
 # processor time, and the ratio. DATA is ../shared/data beside the repository unless told. GANGSCHED: the program; that
 # of build/release unless told.
 set -euo pipefail
@@ -17,7 +17,9 @@ if [[ $# -gt 2 || ! -d $data/philly || ! -x $program ]]; then
 fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-gzip -dc "$data/philly/jobs_all.csv.gz" >"$scratch/all.csv"
+# Those that the replay counts. Virtual cluster "all": every job, on the nodes of all.
+gzip -dc "$data/philly/jobs_all.csv.gz" |
+    awk -F, -v OFS=, 'NR == 1 || ($4 >= 0 && $4 <= 5270340) { print; if (NR > 1) { $2 = "all"; print } }' >"$scratch/all.csv"
 
 user_seconds() { # COMMAND...; its output is in $scratch/out
     local TIMEFORMAT=%U
@@ -25,8 +27,8 @@ user_seconds() { # COMMAND...; its output is in $scratch/out
 }
 
 printf '%-8s %6s %8s %14s %14s %8s\n' cluster nodes jobs plain/s ours/s ratio
-for vc in 11cb48 6214e9; do
-    nodes=$(awk -F, -v vc=$vc '$1 == vc { print $3 }' "$data/philly/vc_nodes.csv")
+for vc in 11cb48 6214e9 all; do
+    nodes=$(awk -F, -v vc=$vc 'NR > 1 && (vc == "all" || $1 == vc) { n += vc == "all" ? $2 : $3 } END { print n }' "$data/philly/vc_nodes.csv")
     awk -F, -v vc=$vc -v most=$((nodes * 8)) 'NR == 1 || ($2 == vc && $3 <= most)' "$scratch/all.csv" >"$scratch/jobs.csv"
     printf 'vc,nodes_original,nodes_tight\n%s,%s,%s\n' $vc "$nodes" "$nodes" >"$scratch/nodes.csv"
     jobs=$(($(wc -l <"$scratch/jobs.csv") - 1))

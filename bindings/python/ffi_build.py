@@ -36,6 +36,9 @@ extern "Python" {
     int32_t gangsched_py_go_on(int64_t now_ns, int64_t events, void *user);
     int32_t gangsched_py_score(const struct gang_sim_view *view, double *score, void *user);
     int64_t gangsched_py_speed(size_t index, int64_t tasks, int64_t count, void *user);
+    int32_t gangsched_py_plan(const struct gang_plan_item *item, void *user);
+    int32_t gangsched_py_expected(const struct gang_expected *expected, void *user);
+    int64_t gangsched_py_run_time(gang_job_id job, uint64_t cookie, int32_t sample, uint64_t draw, void *user);
     int64_t gangsched_py_restart(size_t index, int64_t gpu_milli, void *user);
 }
 """

@@ -539,7 +539,7 @@ GANG_API gang_result gang_sim_write_summary(const gang_sim *sim, const struct ga
 
 /** Tables that can be written. */
 enum {
-    GANG_SIM_JOBS_CSV = 0,        /**< all columns of jobs, by name */
+    GANG_SIM_JOBS_CSV = 0,        /**< all columns of jobs, by name; `queue_s` is wait_ns, as in the statistics */
     GANG_SIM_ALLOCATIONS_CSV = 1,
     GANG_SIM_TIMELINE_CSV = 2,
     /** Batsim's jobs table, as evalys reads it: job_id, workload_name, profile, submission_time,

@@ -155,13 +155,15 @@ static int32_t user_of(gang_sim *sim, const char *name)
 
 /* ---- a trace --------------------------------------------------------------------------------- */
 
-static int32_t queue_of(const gang_sim *sim, const char *name)
+/* Number of a queue of a trace: its own if there is one now, also one that came since the simulation began. -1: none,
+ * -2: no memory. */
+static int32_t queue_of(gang_sim *sim, const char *name)
 {
-    int32_t queue = name && *name ? gang__sim_word_find(&sim->queues, name) : -1;
     gang_queue_id id;
-    if (queue >= 0 && gang_queue_find(sim->sched, name, &id) == GANG_OK)
-        return queue;
-    return sim->default_queue;
+    if (!name || !*name || gang_queue_find(sim->sched, name, &id) != GANG_OK)
+        return sim->default_queue;
+    int32_t queue = gang__sim_word(sim, &sim->queues, name);
+    return queue < 0 ? -2 : queue;
 }
 
 static gang_result take_row(gang_sim *sim, gang_trace *trace, size_t row, int64_t shift_ns,
@@ -183,14 +185,16 @@ static gang_result take_row(gang_sim *sim, gang_trace *trace, size_t row, int64_
         j->limit_ns = gang__add_sat(t.run_ns > 0 ? t.run_ns : 1, sim->opts.linger_ns);
     add_up(j, t.groups, t.group_size, t.group_count);
     j->queue = queue_of(sim, t.queue);
+    j->user = j->queue == -2 ? -1 : user_of(sim, t.user);
+    if (j->user < 0)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     if (j->queue < 0) {
         char path[48];
         snprintf(path, sizeof(path), "jobs[%zu].queue", row);
         return gang__error(error, GANG_ENOENT, path, "no queue is called \"%s\"",
                            t.queue ? t.queue : "");
     }
-    j->user = user_of(sim, t.user);
-    return j->user < 0 ? gang__error(error, GANG_ENOMEM, NULL, "out of memory") : GANG_OK;
+    return GANG_OK;
 }
 
 struct coming {

@@ -111,7 +111,7 @@ static void put_job(struct out *o, const gang_sim *sim, size_t i, const struct g
 
 static void put_jobs(struct out *o, const gang_sim *sim)
 {
-    say(o, "job,queue,user,state,end,submit_s,start_s,end_s,run_s,limit_s,wait_s,suspended_s,ran_s,"
+    say(o, "job,queue,user,state,end,submit_s,start_s,end_s,run_s,limit_s,queue_s,suspended_s,ran_s,"
            "lost_s,tasks,cpu_milli,memory_bytes,gpu_milli,starts,preemptions,failures\n");
     for (size_t i = 0; i < sim->jobs && o->result == GANG_OK; i++) {
         struct gang_sim_job j = {.size = sizeof(j)};

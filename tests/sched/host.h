@@ -385,4 +385,27 @@ static inline gang_node_id host_node_of(struct host *h, gang_job_id id, int64_t 
     return GANG_ID_NONE;
 }
 
+/* A reservation of so many whole nodes from then on, -1: not said; good until the next call. */
+static inline struct gang_reservation_spec *host_whole(const char *name, int64_t nodes,
+                                                       int64_t start_s, int64_t seconds)
+{
+    static struct gang_group_spec group;
+    static struct gang_reservation_stage stage;
+    static struct gang_reservation_spec spec;
+    group = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
+    group.count = group.min = nodes;
+    group.most_per_node = 1;
+    stage = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
+    stage.groups = &group;
+    stage.group_count = 1;
+    stage.exclusive = 1;
+    spec = (struct gang_reservation_spec)GANG_RESERVATION_SPEC_INIT;
+    spec.name = name;
+    spec.stages = &stage;
+    spec.stage_count = 1;
+    spec.start_ns = start_s < 0 ? -1 : start_s * HOST_SECOND;
+    spec.duration_ns = seconds * HOST_SECOND;
+    return &spec;
+}
+
 #endif

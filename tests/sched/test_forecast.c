@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forecasts: when those who wait start, and what if. That a copy decides as the original is the matter of
  * test_copy.c. */
-#include <gangsched/forecast.h>
-
-#include "sched/host.h"
+#include "sched/foretold.h"
 
 #define S INT64_C(1000000000)
 
@@ -34,34 +32,6 @@ static gang_job_id submit(gang_sched *s, int64_t nodes, int64_t limit_s)
     return id;
 }
 
-static gang_forecast *forecast_with(const struct gang_forecast_opts *opts)
-{
-    struct gang_error error = GANG_ERROR_INIT;
-    gang_forecast *f;
-    gang_result r = gang_forecast_new(h.s, opts, &f, &error);
-    ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
-    return f;
-}
-
-static void run_forecast(gang_forecast *f)
-{
-    struct gang_error error = GANG_ERROR_INIT;
-    gang_result r = gang_forecast_run(f, &error);
-    ck_assert_msg(r == GANG_OK, "%s", error.text);
-}
-
-static struct gang_expected expected_of(const gang_forecast *f, gang_job_id id)
-{
-    struct gang_expected e = GANG_EXPECTED_INIT;
-    MUST(gang_forecast_get(f, id, &e));
-    return e;
-}
-
-static int64_t start_of(const gang_forecast *f, gang_job_id id)
-{
-    return expected_of(f, id).start_ns;
-}
-
 /* ---- when ---- */
 
 START_TEST(who_waits_starts_when_others_reach_their_limits)
@@ -72,7 +42,7 @@ START_TEST(who_waits_starts_when_others_reach_their_limits)
     host_run(&h, 0);
     gang_job_id wide = submit(h.s, 2, 50), after = submit(h.s, 2, 50);
     host_run(&h, 10 * S);
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     run_forecast(f);
     ck_assert_int_eq(start_of(f, wide), 301 * S);
     ck_assert_int_eq(start_of(f, after), 351 * S);
@@ -86,16 +56,6 @@ START_TEST(who_waits_starts_when_others_reach_their_limits)
 }
 END_TEST
 
-static int64_t half_the_limit(gang_job_id job, uint64_t cookie, int32_t sample, uint64_t draw,
-                              void *user)
-{
-    (void)job;
-    (void)sample;
-    (void)draw;
-    ++*(int *)user;
-    return (int64_t)cookie * S / 2;
-}
-
 START_TEST(jobs_end_when_the_host_expects_it)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
@@ -107,14 +67,14 @@ START_TEST(jobs_end_when_the_host_expects_it)
     host_run(&h, 10 * S);
     opts.run_time = half_the_limit;
     opts.user = &asked;
-    gang_forecast *f = forecast_with(&opts);
+    gang_forecast *f = forecast_with(&h, &opts);
     run_forecast(f);
     ck_assert_int_eq(start_of(f, next), 51 * S);
     ck_assert_int_eq(start_of(f, last), 81 * S);
     ck_assert_int_ge(asked, 2);
     gang_forecast_free(f);
     opts.now_ns = 70 * S; /* it should have ended at 51, and is taken to end at its limit */
-    f = forecast_with(&opts);
+    f = forecast_with(&h, &opts);
     run_forecast(f);
     ck_assert_int_eq(start_of(f, next), 101 * S);
     gang_forecast_free(f);
@@ -129,7 +89,7 @@ START_TEST(who_waits_for_what_never_ends_has_no_start)
     host_run(&h, 0);
     gang_job_id never = submit(h.s, 1, 60);
     host_run(&h, S);
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     run_forecast(f);
     struct gang_expected e = expected_of(f, never);
     ck_assert_int_eq(e.what, GANG_EXPECTED_NEVER);
@@ -150,14 +110,14 @@ START_TEST(nothing_is_told_beyond_the_horizon)
     gang_job_id soon = submit(h.s, 1, 100), late = submit(h.s, 1, 100);
     host_run(&h, 0);
     opts.horizon_ns = 150 * S;
-    gang_forecast *f = forecast_with(&opts);
+    gang_forecast *f = forecast_with(&h, &opts);
     run_forecast(f);
     ck_assert_int_eq(start_of(f, soon), 101 * S);
     ck_assert_int_eq(expected_of(f, late).what, GANG_EXPECTED_LATER);
     gang_forecast_free(f);
     opts.horizon_ns = 0;
     opts.max_events = 1;
-    f = forecast_with(&opts);
+    f = forecast_with(&h, &opts);
     run_forecast(f);
     ck_assert_int_eq(expected_of(f, soon).what, GANG_EXPECTED_LATER);
     gang_forecast_free(f);
@@ -176,7 +136,7 @@ START_TEST(one_that_ends_unstarted_is_told)
     job.start_within_ns = 20 * S;
     gang_job_id id = host_submit(&h, &job);
     host_run(&h, 0);
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     run_forecast(f);
     ck_assert_int_eq(expected_of(f, id).what, GANG_EXPECTED_END);
     gang_forecast_free(f);
@@ -185,15 +145,6 @@ START_TEST(one_that_ends_unstarted_is_told)
 END_TEST
 
 /* ---- distributions ---- */
-
-static int64_t even_to_limit(gang_job_id job, uint64_t cookie, int32_t sample, uint64_t draw,
-                             void *user)
-{
-    (void)job;
-    (void)sample;
-    (void)user;
-    return 1 + (int64_t)(draw % (cookie * (uint64_t)S));
-}
 
 START_TEST(samples_tell_an_interval_and_repeat)
 {
@@ -206,7 +157,7 @@ START_TEST(samples_tell_an_interval_and_repeat)
     opts.run_time = even_to_limit;
     opts.samples = 400;
     opts.seed = 7;
-    gang_forecast *f = forecast_with(&opts), *again = forecast_with(&opts);
+    gang_forecast *f = forecast_with(&h, &opts), *again = forecast_with(&h, &opts);
     run_forecast(f);
     run_forecast(again);
     struct gang_expected e = expected_of(f, next), same = expected_of(again, next);
@@ -221,7 +172,7 @@ START_TEST(samples_tell_an_interval_and_repeat)
     ck_assert_int_eq(start_of(f, next), e.start_ns);
     gang_forecast_free(again);
     opts.seed = 8;
-    again = forecast_with(&opts);
+    again = forecast_with(&h, &opts);
     run_forecast(again);
     ck_assert_int_ne(start_of(again, next), e.start_ns);
     gang_forecast_free(again);
@@ -239,7 +190,7 @@ START_TEST(what_if_there_were_more_nodes_and_jobs)
     host_run(&h, 0);
     gang_job_id waits = submit(h.s, 1, 100);
     host_run(&h, 0);
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     struct gang_node_spec *like;
     gang_worker *w;
     MUST(gang_worker_new(gang_forecast_cluster(f), &w));
@@ -276,7 +227,7 @@ START_TEST(what_if_a_node_is_drained_and_a_limit_raised)
     host_run(&h, 0);
     gang_job_id waits = submit(h.s, 1, 100);
     host_run(&h, 0);
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     eight.amount = 16000;
     MUST(gang_queue_change(gang_forecast_sched(f), &q, NULL));
     run_forecast(f);
@@ -300,7 +251,7 @@ START_TEST(a_forecast_outlives_what_it_was_made_from)
     host_run(&h, 0);
     gang_job_id waits = submit(h.s, 1, 100);
     host_run(&h, 0);
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     host_run(&h, 500 * S); /* both have gone by then */
     host_run(&h, 500 * S);
     gang_sched_free(h.s);
@@ -331,7 +282,7 @@ START_TEST(who_is_displaced_goes_on_with_what_is_left)
     host_run(&h, 40 * S);
     opts.run_time = half_the_limit;
     opts.user = &asked;
-    gang_forecast *f = forecast_with(&opts);
+    gang_forecast *f = forecast_with(&h, &opts);
     gang_job_id high = submit(gang_forecast_sched(f), 1, 60); /* runs for 30 s */
     MUST(gang_job_set_priority(gang_forecast_sched(f), high, 1));
     run_forecast(f);
@@ -365,7 +316,7 @@ START_TEST(the_live_scheduler_is_not_changed)
     for (int i = 0; i < 6; i++)
         dump_job(before[i], sizeof(before[i]), id[i]);
     int64_t next = gang_sched_next(h.s);
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     run_forecast(f);
     for (int i = 0; i < 6; i++) {
         struct gang_job_info info = host_job_info(&h, id[i]);
@@ -494,7 +445,7 @@ START_TEST(wrong_options_are_refused)
     ck_assert_ptr_null(gang_forecast_cluster(NULL));
     ck_assert_ptr_null(gang_forecast_sched(NULL));
     gang_forecast_free(NULL);
-    f = forecast_with(NULL);
+    f = forecast_with(&h, NULL);
     ck_assert_int_eq(gang_forecast_get(f, 1, &e), GANG_ENOENT); /* it was not run */
     e.size = 3;
     ck_assert_int_eq(gang_forecast_get(f, 1, NULL), GANG_EINVAL);
@@ -540,34 +491,12 @@ static void crowd(void)
     ck_assert_int_gt(host_ops(&h, 2, "preempt") + host_ops(&h, 1, "preempt"), 0);
 }
 
-static int32_t no_visit(const struct gang_expected *e, void *user)
-{
-    (void)e;
-    ++*(int *)user;
-    return 0;
-}
-
 START_TEST(out_of_memory_leaves_nothing)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
-    gang_result r = GANG_ENOMEM;
     opts.samples = 2;
     crowd();
-    for (long n = 1; r != GANG_OK; n++) {
-        long live = h.stage.mem.live;
-        int visits = 0;
-        h.stage.mem.calls = 0;
-        h.stage.mem.fail_at = n;
-        r = gang_forecast_all(h.s, &opts, no_visit, &visits, NULL);
-        h.stage.mem.fail_at = 0;
-        ck_assert_msg(r == GANG_OK || r == GANG_ENOMEM, "allocation %ld: %s", n,
-                      gang_result_name(r));
-        ck_assert_msg(r == GANG_OK || visits == 0, "allocation %ld: told, and failed", n);
-        ck_assert_msg(h.stage.mem.live == live, "allocation %ld: %ld are lost", n,
-                      h.stage.mem.live - live);
-        ck_assert_int_lt(n, 100000);
-    }
-    host_check(&h);
+    check_without_memory(&h, &opts);
     host_close(&h);
 }
 END_TEST
@@ -575,7 +504,7 @@ END_TEST
 START_TEST(a_run_without_memory_can_be_repeated)
 {
     crowd();
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     gang_result r = GANG_ENOMEM;
     struct gang_expected e = GANG_EXPECTED_INIT;
     for (long n = 1; r != GANG_OK; n += 3) {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forecasts where something is reserved. That a copy decides as the original is the matter of test_copy.c. */
-#include <gangsched/forecast.h>
-
 #include "chance.h"
-#include "sched/host.h"
+#include "sched/foretold.h"
 
 #define S INT64_C(1000000000)
 
@@ -28,29 +26,6 @@ static gang_result try_reserve(gang_sched *s, const struct gang_reservation_spec
     ck_assert_msg(r == GANG_OK || r == GANG_ENOFIT || r == GANG_ENEVER, "%s: %s: %s",
                   gang_result_name(r), error.path, error.text);
     return r;
-}
-
-/* So many whole nodes from then on; good until the next call. */
-static struct gang_reservation_spec *whole(const char *name, int64_t nodes, int64_t start_s,
-                                           int64_t seconds)
-{
-    static struct gang_group_spec group;
-    static struct gang_reservation_stage stage;
-    static struct gang_reservation_spec spec;
-    group = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
-    group.count = group.min = nodes;
-    group.most_per_node = 1;
-    stage = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
-    stage.groups = &group;
-    stage.group_count = 1;
-    stage.exclusive = 1;
-    spec = (struct gang_reservation_spec)GANG_RESERVATION_SPEC_INIT;
-    spec.name = name;
-    spec.stages = &stage;
-    spec.stage_count = 1;
-    spec.start_ns = start_s * S;
-    spec.duration_ns = seconds * S;
-    return &spec;
 }
 
 static gang_reservation_id reserve(const struct gang_reservation_spec *spec)
@@ -80,40 +55,10 @@ static gang_job_id put(int64_t tasks, int64_t limit_s, const char *in)
     return id;
 }
 
-static gang_forecast *forecast_with(const struct gang_forecast_opts *opts)
-{
-    struct gang_error error = GANG_ERROR_INIT;
-    gang_forecast *f;
-    gang_result r = gang_forecast_new(h.s, opts, &f, &error);
-    ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
-    return f;
-}
-
-static void run_forecast(gang_forecast *f)
-{
-    struct gang_error error = GANG_ERROR_INIT;
-    gang_result r = gang_forecast_run(f, &error);
-    ck_assert_msg(r == GANG_OK, "%s", error.text);
-}
-
-static gang_forecast *foretell(const struct gang_forecast_opts *opts)
-{
-    gang_forecast *f = forecast_with(opts);
-    run_forecast(f);
-    return f;
-}
-
-static struct gang_expected expected_of(const gang_forecast *f, gang_job_id id)
-{
-    struct gang_expected e = GANG_EXPECTED_INIT;
-    MUST(gang_forecast_get(f, id, &e));
-    return e;
-}
-
 /* In seconds; -1: never. */
-static int64_t start_of(const gang_forecast *f, gang_job_id id)
+static int64_t start_s_of(const gang_forecast *f, gang_job_id id)
 {
-    int64_t ns = expected_of(f, id).start_ns;
+    int64_t ns = start_of(f, id);
     return ns == INT64_MAX ? -1 : ns / S;
 }
 
@@ -132,18 +77,18 @@ static gang_node_id node_at(int i)
 START_TEST(members_start_inside_and_others_around)
 {
     open_site(2, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
-    reserve(whole("demo", 2, 100, 60));
+    reserve(host_whole("demo", 2, 100, 60));
     put(4, 40, NULL); /* one node until 40 */
     gang_job_id outsider = submit(h.s, 8, 50, NULL), longer = submit(h.s, 4, 101, NULL),
                 member = submit(h.s, 8, 30, "demo"), second = submit(h.s, 8, 30, "demo"),
                 third = submit(h.s, 4, 1, "demo");
     host_run(&h, 0);
-    gang_forecast *f = foretell(NULL);
-    ck_assert_int_eq(start_of(f, outsider), 40);
-    ck_assert_int_eq(start_of(f, longer), 160); /* it would run into the reservation */
-    ck_assert_int_eq(start_of(f, member), 100);
-    ck_assert_int_eq(start_of(f, second), 130); /* and lasts exactly as long as that */
-    ck_assert_int_eq(start_of(f, third), 160);  /* it is over: outside */
+    gang_forecast *f = foretell(&h, NULL);
+    ck_assert_int_eq(start_s_of(f, outsider), 40);
+    ck_assert_int_eq(start_s_of(f, longer), 160); /* it would run into the reservation */
+    ck_assert_int_eq(start_s_of(f, member), 100);
+    ck_assert_int_eq(start_s_of(f, second), 130); /* and lasts exactly as long as that */
+    ck_assert_int_eq(start_s_of(f, third), 160);  /* it is over: outside */
     gang_forecast_free(f);
     host_close(&h);
 }
@@ -152,7 +97,7 @@ END_TEST
 START_TEST(nobody_starts_in_a_maintenance)
 {
     open_site(2, GANG_BACKFILL_NONE);
-    struct gang_reservation_spec *spec = whole("repair", 2, 50, 100);
+    struct gang_reservation_spec *spec = host_whole("repair", 2, 50, 100);
     const char *const nodes[] = {"n0", "n1"};
     struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
     stage.nodes = nodes;
@@ -163,9 +108,9 @@ START_TEST(nobody_starts_in_a_maintenance)
     put(8, 20, NULL);
     gang_job_id before = submit(h.s, 4, 30, NULL), after = submit(h.s, 4, 31, NULL);
     host_run(&h, 0);
-    gang_forecast *f = foretell(NULL);
-    ck_assert_int_eq(start_of(f, before), 20);
-    ck_assert_int_eq(start_of(f, after), 150);
+    gang_forecast *f = foretell(&h, NULL);
+    ck_assert_int_eq(start_s_of(f, before), 20);
+    ck_assert_int_eq(start_s_of(f, after), 150);
     gang_forecast_free(f);
     host_close(&h);
 }
@@ -174,16 +119,16 @@ END_TEST
 START_TEST(while_it_is_on_its_members_are_copied_inside)
 {
     open_site(2, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(whole("demo", 1, 10, 100));
+    gang_reservation_id id = reserve(host_whole("demo", 1, 10, 100));
     gang_job_id first = submit(h.s, 4, 30, "demo");
     host_run(&h, 10 * S);
     host_run(&h, 5 * S);
     ck_assert_int_eq(host_job_state(&h, first), GANG_JOB_RUNNING);
     gang_job_id next = put(2, 70, "demo"), too_long = put(2, 71, "demo"), out = put(8, 5, NULL);
-    gang_forecast *f = foretell(NULL);
-    ck_assert_int_eq(start_of(f, next), 40);
-    ck_assert_int_eq(start_of(f, too_long), 110); /* when it is over */
-    ck_assert_int_eq(start_of(f, out), 181);
+    gang_forecast *f = foretell(&h, NULL);
+    ck_assert_int_eq(start_s_of(f, next), 40);
+    ck_assert_int_eq(start_s_of(f, too_long), 110); /* when it is over */
+    ck_assert_int_eq(start_s_of(f, out), 181);
     struct gang_reservation_info info = {.size = sizeof(info)}, live = {.size = sizeof(live)};
     MUST(gang_reservation_get(gang_forecast_sched(f), id, &info)); /* the same id */
     MUST(gang_reservation_get(h.s, id, &live));
@@ -201,13 +146,13 @@ START_TEST(members_without_a_limit_end_with_it)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     open_site(1, GANG_BACKFILL_NONE);
-    reserve(whole("demo", 1, 10, 100));
+    reserve(host_whole("demo", 1, 10, 100));
     gang_job_id first = submit(h.s, 4, 0, "demo");
     host_run(&h, 10 * S);
     ck_assert_int_eq(host_job_state(&h, first), GANG_JOB_RUNNING);
     gang_job_id out = put(4, 5, NULL);
-    gang_forecast *f = foretell(&opts);
-    ck_assert_int_eq(start_of(f, out), 110);
+    gang_forecast *f = foretell(&h, &opts);
+    ck_assert_int_eq(start_s_of(f, out), 110);
     gang_forecast_free(f);
     host_close(&h);
 }
@@ -229,14 +174,14 @@ START_TEST(one_that_overran_its_prediction_has_until_the_end)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     open_site(1, GANG_BACKFILL_NONE);
-    reserve(whole("demo", 1, 10, 100));
+    reserve(host_whole("demo", 1, 10, 100));
     submit(h.s, 4, 0, "demo");
     host_run(&h, 10 * S);
     host_run(&h, 50 * S);
     gang_job_id out = put(4, 5, NULL);
     opts.run_time = ten_seconds;
-    gang_forecast *f = foretell(&opts);
-    ck_assert_int_eq(start_of(f, out), 110);
+    gang_forecast *f = foretell(&h, &opts);
+    ck_assert_int_eq(start_s_of(f, out), 110);
     gang_forecast_free(f);
     host_close(&h);
 }
@@ -247,7 +192,7 @@ END_TEST
 START_TEST(members_of_a_repeated_one_wait_for_the_next_time)
 {
     open_site(1, GANG_BACKFILL_NONE);
-    struct gang_reservation_spec *spec = whole("daily", 1, 100, 20);
+    struct gang_reservation_spec *spec = host_whole("daily", 1, 100, 20);
     spec->period_ns = 100 * S;
     reserve(spec);
     gang_job_id member[3];
@@ -255,11 +200,11 @@ START_TEST(members_of_a_repeated_one_wait_for_the_next_time)
         member[i] = submit(h.s, 4, 15, "daily"); /* one a time */
     gang_job_id between = submit(h.s, 4, 80, NULL), again = submit(h.s, 4, 80, NULL);
     host_run(&h, 0); /* the first of these starts now */
-    gang_forecast *f = foretell(NULL);
+    gang_forecast *f = foretell(&h, NULL);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(start_of(f, member[i]), 100 * (i + 1));
+        ck_assert_int_eq(start_s_of(f, member[i]), 100 * (i + 1));
     ck_assert_int_eq(host_job_state(&h, between), GANG_JOB_RUNNING);
-    ck_assert_int_eq(start_of(f, again), 120);
+    ck_assert_int_eq(start_s_of(f, again), 120);
     gang_forecast_free(f);
     host_close(&h);
 }
@@ -270,15 +215,15 @@ START_TEST(one_that_is_repeated_without_end_does_not_hold_a_forecast_up)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     open_site(1, GANG_BACKFILL_NONE);
-    struct gang_reservation_spec *spec = whole("daily", 1, 100, 20);
+    struct gang_reservation_spec *spec = host_whole("daily", 1, 100, 20);
     spec->period_ns = 100 * S;
     spec->notice_ns = 10 * S;
     reserve(spec);
     gang_job_id never = submit(h.s, 4, 101, NULL), once = submit(h.s, 4, 20, "daily");
     host_run(&h, 0);
     opts.max_events = 100;
-    gang_forecast *f = foretell(&opts);
-    ck_assert_int_eq(start_of(f, once), 100);
+    gang_forecast *f = foretell(&h, &opts);
+    ck_assert_int_eq(start_s_of(f, once), 100);
     ck_assert_int_eq(expected_of(f, never).what, GANG_EXPECTED_NEVER);
     ck_assert_int_eq(expected_of(f, never).wait, GANG_WAIT_RESERVATION);
     gang_forecast_free(f);
@@ -291,18 +236,18 @@ END_TEST
 START_TEST(what_is_reduced_is_reduced_in_forecasts)
 {
     open_site(2, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(whole("demo", 2, 100, 50));
+    gang_reservation_id id = reserve(host_whole("demo", 2, 100, 50));
     gang_job_id wide = put(8, 20, "demo"), narrow = put(4, 20, "demo");
-    gang_forecast *f = foretell(NULL);
-    ck_assert_int_eq(start_of(f, wide), 100);
-    ck_assert_int_eq(start_of(f, narrow), 120);
+    gang_forecast *f = foretell(&h, NULL);
+    ck_assert_int_eq(start_s_of(f, wide), 100);
+    ck_assert_int_eq(start_s_of(f, narrow), 120);
     gang_forecast_free(f);
     MUST(gang_report_node_lost(h.s, node_at(0)));
     host_run(&h, S);
     ck_assert_int_eq(h.reserve[h.reserve_count - 1].outcome, GANG_RESERVATION_REDUCED);
-    f = foretell(NULL);
-    ck_assert_int_eq(start_of(f, wide), -1);
-    ck_assert_int_eq(start_of(f, narrow), 100);
+    f = foretell(&h, NULL);
+    ck_assert_int_eq(start_s_of(f, wide), -1);
+    ck_assert_int_eq(start_s_of(f, narrow), 100);
     struct gang_reservation_info info = {.size = sizeof(info)};
     MUST(gang_reservation_get(gang_forecast_sched(f), id, &info));
     ck_assert_int_eq(info.nodes, 1);
@@ -315,10 +260,10 @@ END_TEST
 START_TEST(what_if_a_node_of_it_is_lost)
 {
     open_site(2, GANG_BACKFILL_NONE);
-    reserve(whole("demo", 1, 100, 50));
+    reserve(host_whole("demo", 1, 100, 50));
     gang_job_id member = put(4, 20, "demo"), out = put(4, 120, NULL), wide = put(8, 10, NULL);
     ck_assert_int_eq(host_job_state(&h, out), GANG_JOB_RUNNING);
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     gang_worker *w;
     MUST(gang_worker_new(gang_forecast_cluster(f), &w));
     for (int i = 0; i < 2; i++) { /* whichever of them it has */
@@ -326,12 +271,13 @@ START_TEST(what_if_a_node_of_it_is_lost)
         MUST(gang_node_set_state(w, node_at(i), state));
     }
     run_forecast(f);
-    ck_assert_int_eq(start_of(f, member), 120); /* nothing is left of it: he waits as all others */
-    ck_assert_int_eq(start_of(f, wide), -1);
+    ck_assert_int_eq(start_s_of(f, member),
+                     120); /* nothing is left of it: he waits as all others */
+    ck_assert_int_eq(start_s_of(f, wide), -1);
     gang_forecast_free(f);
-    f = foretell(NULL); /* and here nothing has happened */
-    ck_assert_int_eq(start_of(f, member), 100);
-    ck_assert_int_eq(start_of(f, wide), 150);
+    f = foretell(&h, NULL); /* and here nothing has happened */
+    ck_assert_int_eq(start_s_of(f, member), 100);
+    ck_assert_int_eq(start_s_of(f, wide), 150);
     gang_forecast_free(f);
     host_close(&h);
 }
@@ -340,17 +286,17 @@ END_TEST
 START_TEST(what_if_a_lost_node_of_it_is_up_again)
 {
     open_site(2, GANG_BACKFILL_NONE);
-    reserve(whole("demo", 2, 100, 50));
+    reserve(host_whole("demo", 2, 100, 50));
     gang_job_id wide = put(8, 20, "demo"), out = put(4, 200, NULL);
     MUST(gang_report_node_lost(h.s, node_at(0)));
     host_run(&h, S);
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     gang_worker *w;
     MUST(gang_worker_new(gang_forecast_cluster(f), &w));
     MUST(gang_node_set_state(w, node_at(0), GANG_NODE_UP));
     run_forecast(f);
-    ck_assert_int_eq(start_of(f, wide), 100);
-    ck_assert_int_eq(start_of(f, out), 150);
+    ck_assert_int_eq(start_s_of(f, wide), 100);
+    ck_assert_int_eq(start_s_of(f, out), 150);
     gang_forecast_free(f);
     host_close(&h);
 }
@@ -361,27 +307,27 @@ END_TEST
 START_TEST(what_if_it_is_cancelled_or_another_one_made)
 {
     open_site(1, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(whole("demo", 1, 50, 50)), other;
+    gang_reservation_id id = reserve(host_whole("demo", 1, 50, 50)), other;
     gang_job_id waits = put(4, 60, NULL);
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     MUST(gang_reservation_cancel(gang_forecast_sched(f), id));
     run_forecast(f);
-    ck_assert_int_eq(start_of(f, waits), 0);
+    ck_assert_int_eq(start_s_of(f, waits), 0);
     gang_forecast_free(f);
-    f = forecast_with(NULL);
-    MUST(try_reserve(gang_forecast_sched(f), whole("more", 1, 100, 30), &other));
+    f = forecast_with(&h, NULL);
+    MUST(try_reserve(gang_forecast_sched(f), host_whole("more", 1, 100, 30), &other));
     gang_job_id member = submit(gang_forecast_sched(f), 4, 10, "more");
     run_forecast(f);
-    ck_assert_int_eq(start_of(f, waits), 130);
-    ck_assert_int_eq(start_of(f, member), 100);
+    ck_assert_int_eq(start_s_of(f, waits), 130);
+    ck_assert_int_eq(start_s_of(f, member), 100);
     run_forecast(f); /* from the same state */
-    ck_assert_int_eq(start_of(f, waits), 130);
+    ck_assert_int_eq(start_s_of(f, waits), 130);
     gang_forecast_free(f);
     struct gang_reservation_info info = {.size = sizeof(info)};
     MUST(gang_reservation_get(h.s, id, &info));
     ck_assert_int_eq(gang_reservation_get(h.s, other, &info), GANG_ESTALE);
-    f = foretell(NULL);
-    ck_assert_int_eq(start_of(f, waits), 100);
+    f = foretell(&h, NULL);
+    ck_assert_int_eq(start_s_of(f, waits), 100);
     gang_forecast_free(f);
     host_close(&h);
 }
@@ -395,15 +341,15 @@ START_TEST(limits_of_owners_hold_in_the_copy)
     open_site(3, GANG_BACKFILL_NONE);
     limit.most_gpu_milli = 8000;
     MUST(gang_reservation_set_limit(h.s, "ann", &limit, NULL));
-    struct gang_reservation_spec *spec = whole("one", 1, 50, 50);
+    struct gang_reservation_spec *spec = host_whole("one", 1, 50, 50);
     spec->owner = "ann";
     reserve(spec);
-    gang_forecast *f = forecast_with(NULL);
-    spec = whole("two", 2, 60, 10);
+    gang_forecast *f = forecast_with(&h, NULL);
+    spec = host_whole("two", 2, 60, 10);
     spec->owner = "ann";
     ck_assert_int_eq(gang_reservation_add(gang_forecast_sched(f), spec, &id, NULL, NULL),
                      GANG_ELIMIT);
-    spec = whole("two", 1, 60, 10);
+    spec = host_whole("two", 1, 60, 10);
     spec->owner = "ann";
     MUST(gang_reservation_add(gang_forecast_sched(f), spec, &id, NULL, NULL));
     gang_forecast_free(f);
@@ -421,7 +367,7 @@ static void random_site(void)
     open_site((size_t)(2 + below(3)), (int32_t)below(4));
     for (int i = 0; i < 3; i++) {
         struct gang_reservation_spec *spec =
-            whole("", 1 + below(2), 20 + below(100), 1 + below(60));
+            host_whole("", 1 + below(2), 20 + below(100), 1 + below(60));
         gang_reservation_id id;
         snprintf(name, sizeof(name), "r%d", i);
         spec->name = name;
@@ -471,7 +417,7 @@ START_TEST(what_is_foretold_comes_true)
         host_run(&h, 0);
         for (int i = 0; i < JOBS; i++) /* those that run by now did so without being noted */
             started[id[i]] = -1;
-        gang_forecast *f = foretell(NULL);
+        gang_forecast *f = foretell(&h, NULL);
         for (int i = 0; i < JOBS; i++) {
             e[i] = (struct gang_expected)GANG_EXPECTED_INIT;
             if (gang_forecast_get(f, id[i], &e[i]) != GANG_OK)
@@ -514,14 +460,14 @@ static void crowd(void)
     open_site(3, GANG_BACKFILL_EASY);
     limit.most_gpu_milli = 40000;
     MUST(gang_reservation_set_limit(h.s, NULL, &limit, NULL));
-    reserve(whole("now", 1, 5, 60));
-    struct gang_reservation_spec *spec = whole("daily", 1, 100, 10);
+    reserve(host_whole("now", 1, 5, 60));
+    struct gang_reservation_spec *spec = host_whole("daily", 1, 100, 10);
     spec->owner = "ann";
     spec->period_ns = 30 * S;
     spec->purge_ns = 5 * S;
     spec->notice_ns = 90 * S;
     reserve(spec);
-    spec = whole("repair", 1, 200, 10);
+    spec = host_whole("repair", 1, 200, 10);
     stage[0].nodes = nodes;
     stage[0].node_count = 1;
     stage[1].groups = &group;
@@ -534,7 +480,7 @@ static void crowd(void)
     spec->users = users;
     spec->user_count = 2;
     reserve(spec);
-    gang_reservation_id wide = reserve(whole("wide", 2, 100, 20));
+    gang_reservation_id wide = reserve(host_whole("wide", 2, 100, 20));
     submit(h.s, 2, 20, "now");
     submit(h.s, 2, 40, "now");
     submit(h.s, 4, 20, "now");
@@ -550,34 +496,12 @@ static void crowd(void)
     ck_assert_uint_eq(h.reserve[h.reserve_count - 1].id, wide);
 }
 
-static int32_t no_visit(const struct gang_expected *e, void *user)
-{
-    (void)e;
-    ++*(int *)user;
-    return 0;
-}
-
 START_TEST(out_of_memory_leaves_nothing)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
-    gang_result r = GANG_ENOMEM;
     opts.samples = 2;
     crowd();
-    for (long n = 1; r != GANG_OK; n++) {
-        long live = h.stage.mem.live;
-        int visits = 0;
-        h.stage.mem.calls = 0;
-        h.stage.mem.fail_at = n;
-        r = gang_forecast_all(h.s, &opts, no_visit, &visits, NULL);
-        h.stage.mem.fail_at = 0;
-        ck_assert_msg(r == GANG_OK || r == GANG_ENOMEM, "allocation %ld: %s", n,
-                      gang_result_name(r));
-        ck_assert_msg(r == GANG_OK || visits == 0, "allocation %ld: told, and failed", n);
-        ck_assert_msg(h.stage.mem.live == live, "allocation %ld: %ld are lost", n,
-                      h.stage.mem.live - live);
-        ck_assert_int_lt(n, 100000);
-    }
-    host_check(&h);
+    check_without_memory(&h, &opts);
     host_close(&h);
 }
 END_TEST

@@ -2,10 +2,8 @@
 /* Forecasts where gangs take turns: run times are used up in turns alone, who waits for a row or a turn gets his start,
  * turns that go round for ever are no hope; and what is foretold is what comes. That a copy takes the same turns is the
  * matter of test_copy.c. */
-#include <gangsched/forecast.h>
-
 #include "chance.h"
-#include "sched/host.h"
+#include "sched/foretold.h"
 
 #define S INT64_C(1000000000)
 
@@ -48,49 +46,6 @@ static gang_job_id put(int64_t nodes, int64_t limit_s)
     return id;
 }
 
-static gang_forecast *forecast_with(const struct gang_forecast_opts *opts)
-{
-    struct gang_error error = GANG_ERROR_INIT;
-    gang_forecast *f;
-    gang_result r = gang_forecast_new(h.s, opts, &f, &error);
-    ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
-    return f;
-}
-
-static void run_forecast(gang_forecast *f)
-{
-    struct gang_error error = GANG_ERROR_INIT;
-    gang_result r = gang_forecast_run(f, &error);
-    ck_assert_msg(r == GANG_OK, "%s", error.text);
-}
-
-static struct gang_expected expected_of(const gang_forecast *f, gang_job_id id)
-{
-    struct gang_expected e = GANG_EXPECTED_INIT;
-    MUST(gang_forecast_get(f, id, &e));
-    return e;
-}
-
-static int64_t start_of(const gang_forecast *f, gang_job_id id)
-{
-    return expected_of(f, id).start_ns;
-}
-
-static int64_t half_the_limit(gang_job_id job, uint64_t cookie, int32_t sample, uint64_t draw,
-                              void *user)
-{
-    (void)job, (void)sample, (void)draw;
-    *(int *)user += 1;
-    return (int64_t)cookie * S / 2;
-}
-
-static int64_t even_to_limit(gang_job_id job, uint64_t cookie, int32_t sample, uint64_t draw,
-                             void *user)
-{
-    (void)job, (void)sample, (void)user;
-    return 1 + (int64_t)(draw % (cookie * (uint64_t)S));
-}
-
 /* ---- when ---- */
 
 START_TEST(limits_count_the_time_of_turns)
@@ -98,7 +53,7 @@ START_TEST(limits_count_the_time_of_turns)
     open_site(1, 0);
     put(1, 25); /* 1-11, 21-31, 41-46 */
     gang_job_id second = put(1, 25), third = put(1, 25);
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     run_forecast(f);
     ck_assert_int_eq(start_of(f, second), 11 * S);
     ck_assert_int_eq(start_of(f, third), 46 * S); /* in the row of the first */
@@ -115,7 +70,7 @@ START_TEST(run_times_are_used_up_in_turns)
     opts.run_time = half_the_limit;
     opts.user = &asked;
     gang_job_id first = put(1, 25), second = put(1, 25), third = put(1, 25);
-    gang_forecast *f = forecast_with(&opts); /* the first: 1-11, 21-23.5 */
+    gang_forecast *f = forecast_with(&h, &opts); /* the first: 1-11, 21-23.5 */
     run_forecast(f);
     ck_assert_int_eq(start_of(f, second), 11 * S);
     ck_assert_int_eq(start_of(f, third), 47 * S / 2);
@@ -124,7 +79,7 @@ START_TEST(run_times_are_used_up_in_turns)
     host_run(&h, 10 * S);
     host_run(&h, 4 * S); /* the second in its first turn; the first has run for 10 s */
     ck_assert_int_eq(host_job_state(&h, first), GANG_JOB_SUSPENDED);
-    f = forecast_with(&opts);
+    f = forecast_with(&h, &opts);
     run_forecast(f);
     ck_assert_int_eq(start_of(f, first), 21 * S); /* its next turn */
     ck_assert_int_eq(start_of(f, third), 47 * S / 2);
@@ -141,7 +96,7 @@ START_TEST(who_is_asked_to_suspend_has_the_rest_of_his_grace)
     gang_job_id second = put(1, 100);
     host_run(&h, 10 * S);
     host_run(&h, S); /* it has 3 s left */
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     run_forecast(f);
     ck_assert_int_eq(start_of(f, second), 15 * S);
     gang_forecast_free(f);
@@ -160,7 +115,7 @@ START_TEST(draws_of_one_that_has_had_turns_go_beyond_what_it_ran)
     gang_job_id endless = put(1, 100000), third = put(1, 10);
     host_run(&h, 10 * S);
     host_run(&h, 10 * S); /* the first has run for 10 s of at most 40, and begins its second turn */
-    gang_forecast *f = forecast_with(&opts);
+    gang_forecast *f = forecast_with(&h, &opts);
     run_forecast(f);
     /* It ends evenly in its three turns to come, 21 to 31, 41 to 51, 61 to 71; then the third has its row. A tenth is 3 s
      * of that time, within what 300 draws stray. The other one hardly ever ends before. */
@@ -184,7 +139,7 @@ START_TEST(turns_that_go_round_for_ever_are_no_hope)
     opts.max_events = 40; /* it is seen soon */
     put(1, 0);
     gang_job_id second = put(1, 0), never = put(1, 0);
-    gang_forecast *f = forecast_with(&opts);
+    gang_forecast *f = forecast_with(&h, &opts);
     run_forecast(f);
     ck_assert_int_eq(start_of(f, second), 11 * S);
     struct gang_expected e = expected_of(f, never);
@@ -192,7 +147,7 @@ START_TEST(turns_that_go_round_for_ever_are_no_hope)
     ck_assert_int_eq(e.wait, GANG_WAIT_ROOM);
     gang_forecast_free(f);
     opts.max_events = 2;
-    f = forecast_with(&opts);
+    f = forecast_with(&h, &opts);
     run_forecast(f);
     ck_assert_int_eq(expected_of(f, never).what, GANG_EXPECTED_LATER);
     gang_forecast_free(f);
@@ -207,7 +162,7 @@ START_TEST(turns_of_one_matrix_do_not_hide_the_hope_in_another)
     submit(h.s, "r", 1, 0); /* by turns of 1 s, for ever, on the other node */
     submit(h.s, "r", 1, 0);
     gang_job_id ends = put(1, 25), third = put(1, 0);
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     run_forecast(f);
     ck_assert_int_eq(start_of(f, ends), 11 * S);
     ck_assert_int_eq(start_of(f, third), 56 * S); /* 11-21, 31-41, 51-56 */
@@ -223,7 +178,7 @@ START_TEST(what_if_there_were_a_node_more_or_a_row)
     open_site(1, 0);
     put(1, 25);
     gang_job_id second = put(1, 25), third = put(1, 25);
-    gang_forecast *f = forecast_with(NULL);
+    gang_forecast *f = forecast_with(&h, NULL);
     struct gang_queue_spec *spec;
     gang_queue_id q;
     MUST(gang_queue_find(gang_forecast_sched(f), "q", &q));
@@ -418,7 +373,7 @@ START_TEST(what_is_foretold_comes)
         }
         for (size_t i = 0; i < job_count; i++)
             sliced += host_has(&h, ids[i]) && host_job_info(&h, ids[i]).slice_row > 1;
-        gang_forecast *f = forecast_with(&opts);
+        gang_forecast *f = forecast_with(&h, &opts);
         run_forecast(f);
         compare(f, seed, &foretold);
         gang_forecast_free(f);
@@ -459,37 +414,15 @@ static void crowd(void)
         host_ops(&h, 1, "preempt") + host_ops(&h, 2, "preempt") + host_ops(&h, 3, "preempt"), 0);
 }
 
-static int32_t no_visit(const struct gang_expected *e, void *user)
-{
-    (void)e;
-    ++*(int *)user;
-    return 0;
-}
-
 START_TEST(out_of_memory_leaves_nothing)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
-    gang_result r = GANG_ENOMEM;
     int asked = 0;
     opts.samples = 2;
     opts.run_time = half_the_limit;
     opts.user = &asked;
     crowd();
-    for (long n = 1; r != GANG_OK; n++) {
-        long live = h.stage.mem.live;
-        int visits = 0;
-        h.stage.mem.calls = 0;
-        h.stage.mem.fail_at = n;
-        r = gang_forecast_all(h.s, &opts, no_visit, &visits, NULL);
-        h.stage.mem.fail_at = 0;
-        ck_assert_msg(r == GANG_OK || r == GANG_ENOMEM, "allocation %ld: %s", n,
-                      gang_result_name(r));
-        ck_assert_msg(r == GANG_OK || visits == 0, "allocation %ld: told, and failed", n);
-        ck_assert_msg(h.stage.mem.live == live, "allocation %ld: %ld are lost", n,
-                      h.stage.mem.live - live);
-        ck_assert_int_lt(n, 100000);
-    }
-    host_check(&h);
+    check_without_memory(&h, &opts);
     host_close(&h);
 }
 END_TEST

@@ -16,35 +16,12 @@ static void open_queue(size_t nodes, int32_t backfill)
     host_run(&h, 0);
 }
 
-/* So many whole nodes from then on; good until the next call. */
-static struct gang_reservation_spec *whole(const char *name, int64_t nodes, int64_t start_s,
-                                           int64_t seconds)
-{
-    static struct gang_group_spec group;
-    static struct gang_reservation_stage stage;
-    static struct gang_reservation_spec spec;
-    group = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
-    group.count = group.min = nodes;
-    group.most_per_node = 1;
-    stage = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
-    stage.groups = &group;
-    stage.group_count = 1;
-    stage.exclusive = 1;
-    spec = (struct gang_reservation_spec)GANG_RESERVATION_SPEC_INIT;
-    spec.name = name;
-    spec.stages = &stage;
-    spec.stage_count = 1;
-    spec.start_ns = start_s < 0 ? -1 : start_s * SECOND;
-    spec.duration_ns = seconds * SECOND;
-    return &spec;
-}
-
 /* So many GPUs, one a task. */
 static struct gang_reservation_spec *gpus(const char *name, int64_t count, int64_t start_s,
                                           int64_t seconds)
 {
     static struct gang_group_spec group;
-    struct gang_reservation_spec *spec = whole(name, 1, start_s, seconds);
+    struct gang_reservation_spec *spec = host_whole(name, 1, start_s, seconds);
     struct gang_reservation_stage *stage = (struct gang_reservation_stage *)(uintptr_t)spec->stages;
     group = host_gpus(count, count);
     stage->groups = &group;
@@ -178,7 +155,7 @@ static struct heard why(gang_job_id id)
 START_TEST(nobody_starts_who_might_be_in_the_way)
 {
     open_queue(2, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(whole("demo", 2, 100, 50));
+    gang_reservation_id id = reserve(host_whole("demo", 2, 100, 50));
     gang_job_id unlimited = put(4, 0, NULL), longer = put(4, 101, NULL), fits = put(4, 100, NULL);
     test_assert(!runs(unlimited) && !runs(longer) && runs(fits));
     ck_assert_int_eq(info_of(id).state, GANG_RESERVATION_PLANNED);
@@ -203,14 +180,14 @@ START_TEST(slices_are_refused)
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     struct gang_error error = GANG_ERROR_INIT;
     open_queue(2, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(whole("r", 1, 100, 10));
+    gang_reservation_id id = reserve(host_whole("r", 1, 100, 10));
     q.name = "q";
     q.slice_ns = SECOND;
     ck_assert_int_eq(gang_sched_set_queues(h.s, &q, 1, &error), GANG_ENOTSUP);
     MUST(gang_reservation_cancel(h.s, id));
     host_run(&h, 0);
     host_queues(&h, &q, 1);
-    ck_assert_int_eq(refused(whole("r", 1, 100, 10), NULL, &error), GANG_ENOTSUP);
+    ck_assert_int_eq(refused(host_whole("r", 1, 100, 10), NULL, &error), GANG_ENOTSUP);
     host_close(&h);
 }
 END_TEST
@@ -218,7 +195,7 @@ END_TEST
 START_TEST(what_is_not_reserved_is_for_all)
 {
     open_queue(2, GANG_BACKFILL_NONE);
-    (void)reserve(whole("demo", 1, 100, 50));
+    (void)reserve(host_whole("demo", 1, 100, 50));
     gang_job_id a = put(4, 0, NULL), c = put(4, 100, NULL), b = put(1, 0, NULL);
     test_assert(runs(a) && !runs(b) && runs(c));
     struct heard w = why(b);
@@ -255,7 +232,7 @@ END_TEST
 START_TEST(who_names_it_waits_for_its_begin)
 {
     open_queue(2, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(whole("demo", 1, 100, 50));
+    gang_reservation_id id = reserve(host_whole("demo", 1, 100, 50));
     gang_job_id job = put(4, 50, "demo");
     test_assert(!runs(job)); /* though all is free */
     struct heard w = why(job);
@@ -277,7 +254,7 @@ END_TEST
 START_TEST(who_might_run_longer_than_it_does_not_start)
 {
     open_queue(2, GANG_BACKFILL_NONE);
-    (void)reserve(whole("demo", 1, 0, 50));
+    (void)reserve(host_whole("demo", 1, 0, 50));
     gang_job_id longer = put(4, 51, "demo");
     test_assert(!runs(longer));
     struct heard w = why(longer);
@@ -305,7 +282,7 @@ START_TEST(who_has_no_limit_ends_with_it)
     q.grace_ns = 5 * SECOND;
     host_queues(&h, &q, 1);
     host_run(&h, 0);
-    (void)reserve(whole("demo", 1, 0, 50));
+    (void)reserve(host_whole("demo", 1, 0, 50));
     gang_job_id job = put(4, 0, "demo");
     test_assert(runs(job));
     run_until(44);
@@ -331,7 +308,7 @@ START_TEST(it_is_for_whom_it_is_made)
     q[1].name = "other";
     host_queues(&h, q, 2);
     host_run(&h, 0);
-    struct gang_reservation_spec *spec = whole("demo", 1, 0, 50);
+    struct gang_reservation_spec *spec = host_whole("demo", 1, 0, 50);
     spec->queue = "q";
     spec->users = users;
     spec->user_count = 2;
@@ -358,7 +335,7 @@ END_TEST
 START_TEST(magnetic_ones_draw_jobs_in)
 {
     open_queue(2, GANG_BACKFILL_NONE);
-    struct gang_reservation_spec *spec = whole("demo", 1, 0, 50);
+    struct gang_reservation_spec *spec = host_whole("demo", 1, 0, 50);
     spec->flags = GANG_RESERVATION_MAGNETIC;
     gang_reservation_id id = reserve(spec);
     gang_job_id in = put(4, 50, NULL), out = put(4, 50, NULL), none = put(1, 10, NULL);
@@ -374,7 +351,7 @@ END_TEST
 START_TEST(flexible_ones_let_members_out)
 {
     open_queue(2, GANG_BACKFILL_NONE);
-    struct gang_reservation_spec *spec = whole("demo", 1, 100, 50);
+    struct gang_reservation_spec *spec = host_whole("demo", 1, 100, 50);
     spec->flags = GANG_RESERVATION_FLEX;
     (void)reserve(spec);
     gang_job_id early = put(8, 500, "demo"), other = put(8, 500, NULL);
@@ -391,7 +368,7 @@ START_TEST(limits_of_queues_hold_inside)
     q.max_running = 1;
     host_queues(&h, &q, 1);
     host_run(&h, 0);
-    (void)reserve(whole("demo", 2, 0, 50));
+    (void)reserve(host_whole("demo", 2, 0, 50));
     gang_job_id a = put(4, 50, "demo"), b = put(4, 50, "demo");
     test_assert(runs(a) && !runs(b));
     ck_assert_int_eq(why(b).wait.reason, GANG_WAIT_MAX_RUNNING);
@@ -402,7 +379,7 @@ END_TEST
 START_TEST(members_may_be_planned_inside)
 {
     open_queue(2, GANG_BACKFILL_EASY);
-    (void)reserve(whole("demo", 1, 0, 100));
+    (void)reserve(host_whole("demo", 1, 0, 100));
     gang_job_id a = put(2, 40, "demo"), head = put(4, 40, "demo"), longer = put(2, 41, "demo"),
                 fits = put(2, 40, "demo"), out = put(4, 0, NULL);
     test_assert(runs(a) && !runs(head) && !runs(longer) && runs(fits) && runs(out));
@@ -418,7 +395,7 @@ END_TEST
 START_TEST(the_host_has_notice)
 {
     open_queue(1, GANG_BACKFILL_NONE);
-    struct gang_reservation_spec *spec = whole("demo", 1, 100, 50);
+    struct gang_reservation_spec *spec = host_whole("demo", 1, 100, 50);
     spec->notice_ns = 30 * SECOND;
     gang_reservation_id id = reserve(spec);
     ck_assert_int_eq(gang_sched_next(h.s), INT64_MIN);
@@ -442,20 +419,20 @@ START_TEST(it_finds_a_window)
     int64_t when;
     open_queue(2, GANG_BACKFILL_NONE);
     (void)put(4, 100, NULL);
-    struct gang_reservation_spec *spec = whole("late", 2, -1, 50);
+    struct gang_reservation_spec *spec = host_whole("late", 2, -1, 50);
     gang_reservation_id id;
     MUST(gang_reservation_add(h.s, spec, &id, &when, &error));
     ck_assert_int_eq(when, 100 * SECOND);
-    spec = whole("now", 1, -1, 50);
+    spec = host_whole("now", 1, -1, 50);
     MUST(gang_reservation_add(h.s, spec, &id, &when, &error));
     ck_assert_int_eq(when, 0);
-    spec = whole("never", 3, -1, 50);
+    spec = host_whole("never", 3, -1, 50);
     ck_assert_int_eq(refused(spec, &when, &error), GANG_ENEVER);
-    spec = whole("short", 2, -1, 50);
+    spec = host_whole("short", 2, -1, 50);
     spec->deadline_ns = 180 * SECOND;
     ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
     ck_assert_int_eq(when, 150 * SECOND);
-    spec = whole("fixed", 1, 20, 50);
+    spec = host_whole("fixed", 1, 20, 50);
     ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
     ck_assert_int_eq(when, 50 * SECOND);
     host_close(&h);
@@ -465,7 +442,7 @@ END_TEST
 START_TEST(repeated_ones_come_again)
 {
     open_queue(1, GANG_BACKFILL_NONE);
-    struct gang_reservation_spec *spec = whole("demo", 1, 100, 50);
+    struct gang_reservation_spec *spec = host_whole("demo", 1, 100, 50);
     spec->period_ns = 200 * SECOND;
     spec->repetitions = 12;
     gang_reservation_id id = reserve(spec);
@@ -488,7 +465,7 @@ END_TEST
 START_TEST(one_that_is_not_used_is_given_up)
 {
     open_queue(1, GANG_BACKFILL_NONE);
-    struct gang_reservation_spec *spec = whole("demo", 1, 10, 100);
+    struct gang_reservation_spec *spec = host_whole("demo", 1, 10, 100);
     spec->purge_ns = 20 * SECOND;
     gang_reservation_id id = reserve(spec);
     run_until(15);
@@ -542,7 +519,7 @@ START_TEST(jobs_of_before_are_in_the_way_or_ignored)
     int64_t when;
     open_queue(1, GANG_BACKFILL_NONE);
     gang_job_id job = put(3, 0, NULL);
-    struct gang_reservation_spec *spec = whole("demo", 1, 10, 50);
+    struct gang_reservation_spec *spec = host_whole("demo", 1, 10, 50);
     ck_assert_int_eq(refused(spec, &when, &error), GANG_ENEVER);
     spec->flags = GANG_RESERVATION_IGNORE_JOBS;
     gang_reservation_id id = reserve(spec);
@@ -563,13 +540,13 @@ START_TEST(others_are_in_the_way_unless_they_overlap)
     struct gang_error error = GANG_ERROR_INIT;
     int64_t when;
     open_queue(1, GANG_BACKFILL_NONE);
-    (void)reserve(whole("first", 1, 10, 50));
-    struct gang_reservation_spec *spec = whole("second", 1, 20, 50);
+    (void)reserve(host_whole("first", 1, 10, 50));
+    struct gang_reservation_spec *spec = host_whole("second", 1, 20, 50);
     ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
     ck_assert_int_eq(when, 60 * SECOND);
     spec->flags = GANG_RESERVATION_OVERLAP;
     (void)reserve(spec);
-    ck_assert_int_eq(refused(whole("first", 1, 100, 1), &when, &error), GANG_EEXIST);
+    ck_assert_int_eq(refused(host_whole("first", 1, 100, 1), &when, &error), GANG_EEXIST);
     ck_assert_str_eq(error.path, "name");
     host_close(&h);
 }
@@ -580,7 +557,7 @@ END_TEST
 START_TEST(what_is_cancelled_is_free_at_once)
 {
     open_queue(1, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(whole("demo", 1, 10, 50));
+    gang_reservation_id id = reserve(host_whole("demo", 1, 10, 50));
     gang_job_id in = put(4, 20, "demo"), out = put(4, 0, NULL);
     test_assert(!runs(in) && !runs(out));
     MUST(gang_reservation_cancel(h.s, id));
@@ -599,14 +576,15 @@ START_TEST(a_change_that_does_not_fit_changes_nothing)
     struct gang_error error = GANG_ERROR_INIT;
     int64_t when;
     open_queue(2, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(whole("demo", 1, 100, 50));
-    (void)reserve(whole("other", 1, 100, 50));
-    ck_assert_int_eq(gang_reservation_change(h.s, id, whole("demo", 2, 100, 50), &when, &error),
-                     GANG_ENOFIT);
+    gang_reservation_id id = reserve(host_whole("demo", 1, 100, 50));
+    (void)reserve(host_whole("other", 1, 100, 50));
+    ck_assert_int_eq(
+        gang_reservation_change(h.s, id, host_whole("demo", 2, 100, 50), &when, &error),
+        GANG_ENOFIT);
     ck_assert_int_eq(when, 150 * SECOND);
     host_check(&h);
     ck_assert_int_eq(info_of(id).nodes, 1);
-    MUST(gang_reservation_change(h.s, id, whole("renamed", 2, 200, 50), &when, &error));
+    MUST(gang_reservation_change(h.s, id, host_whole("renamed", 2, 200, 50), &when, &error));
     host_run(&h, 0);
     ck_assert_int_eq(info_of(id).nodes, 2);
     ck_assert_int_eq(info_of(id).start_ns, 200 * SECOND);
@@ -619,10 +597,10 @@ START_TEST(one_that_has_begun_may_shrink)
 {
     struct gang_error error = GANG_ERROR_INIT;
     open_queue(2, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(whole("demo", 2, 0, 100));
+    gang_reservation_id id = reserve(host_whole("demo", 2, 0, 100));
     gang_job_id in = put(4, 40, "demo"), out = put(4, 0, NULL);
     test_assert(runs(in) && !runs(out));
-    MUST(gang_reservation_change(h.s, id, whole("demo", 1, 0, 60), NULL, &error));
+    MUST(gang_reservation_change(h.s, id, host_whole("demo", 1, 0, 60), NULL, &error));
     host_run(&h, 0);
     test_assert(runs(in) && runs(out));
     ck_assert_int_eq(info_of(id).nodes, 1);
@@ -638,7 +616,7 @@ START_TEST(it_goes_with_the_job_that_it_was_made_for)
 {
     open_queue(1, GANG_BACKFILL_NONE);
     gang_job_id block = put(4, 10, NULL), job = put(2, 20, NULL);
-    struct gang_reservation_spec *spec = whole("demo", 1, 10, 500);
+    struct gang_reservation_spec *spec = host_whole("demo", 1, 10, 500);
     spec->job = job;
     gang_reservation_id id = reserve(spec);
     end(block);
@@ -679,7 +657,8 @@ END_TEST
 START_TEST(other_nodes_take_the_place_of_lost_ones)
 {
     open_queue(4, GANG_BACKFILL_NONE);
-    gang_reservation_id a = reserve(whole("a", 2, 100, 50)), b = reserve(whole("b", 1, 100, 50));
+    gang_reservation_id a = reserve(host_whole("a", 2, 100, 50)),
+                        b = reserve(host_whole("b", 1, 100, 50));
     MUST(gang_report_node_lost(h.s, node_at(0)));
     host_run(&h, 0);
     ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
@@ -716,7 +695,7 @@ static void bring_up(int i)
 START_TEST(what_is_reduced_has_its_node_again_when_it_is_up)
 {
     open_queue(3, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(whole("r", 3, 100, 50));
+    gang_reservation_id id = reserve(host_whole("r", 3, 100, 50));
     gang_job_id member = put(12, 20, "r");
     lose(0);
     lose(1);
@@ -745,7 +724,7 @@ END_TEST
 START_TEST(what_is_reduced_grows_where_others_leave)
 {
     open_queue(3, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(whole("r", 2, 10, 90));
+    gang_reservation_id id = reserve(host_whole("r", 2, 10, 90));
     gang_job_id other = put(4, 200, NULL), wide = put(8, 20, "r"), small = put(2, 0, "r");
     run_until(10);
     test_assert(runs(wide) && runs(other));
@@ -774,7 +753,7 @@ END_TEST
 START_TEST(planned_starts_make_way_for_what_grows_again)
 {
     open_queue(3, GANG_BACKFILL_EASY);
-    gang_reservation_id id = reserve(whole("r", 2, 10, 290));
+    gang_reservation_id id = reserve(host_whole("r", 2, 10, 290));
     gang_job_id other = put(4, 200, NULL);
     test_assert(runs(other));
     lose(host_node_of(&h, other, 0) == node_at(0) ? 1 : 0);
@@ -794,17 +773,17 @@ END_TEST
 START_TEST(only_what_is_there_still_grows)
 {
     open_queue(1, GANG_BACKFILL_NONE);
-    gang_reservation_id dropped = reserve(whole("a", 1, 100, 50));
+    gang_reservation_id dropped = reserve(host_whole("a", 1, 100, 50));
     lose(0);
     test_assert(!is_there(dropped));
     bring_up(0);
     ck_assert_int_eq(told(dropped, GANG_RESERVATION_RESTORED), 0);
     host_close(&h);
     open_queue(2, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(whole("b", 2, 10, 20));
+    gang_reservation_id id = reserve(host_whole("b", 2, 10, 20));
     lose(0);
     ck_assert_int_eq(info_of(id).nodes, 1);
-    MUST(gang_reservation_change(h.s, id, whole("b", 1, 10, 20), NULL, NULL));
+    MUST(gang_reservation_change(h.s, id, host_whole("b", 1, 10, 20), NULL, NULL));
     bring_up(0);
     ck_assert_int_eq(info_of(id).nodes, 1);
     ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 0);
@@ -820,7 +799,7 @@ START_TEST(times_of_a_repeated_one_grow_again)
     open_queue(2, GANG_BACKFILL_NONE);
     limit.most_gpu_milli = 8000;
     MUST(gang_reservation_set_limit(h.s, "ann", &limit, NULL));
-    struct gang_reservation_spec *spec = whole("r", 2, 10, 20);
+    struct gang_reservation_spec *spec = host_whole("r", 2, 10, 20);
     spec->owner = "ann";
     spec->period_ns = 50 * SECOND;
     spec->repetitions = 3;
@@ -833,7 +812,7 @@ START_TEST(times_of_a_repeated_one_grow_again)
     ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 2);
     ck_assert_int_eq(info_of(id).instance, 1);
     ck_assert_int_eq(info_of(id).nodes, 2);
-    spec = whole("more", 1, 60, 20);
+    spec = host_whole("more", 1, 60, 20);
     spec->owner = "ann";
     ck_assert_int_eq(refused(spec, NULL, &error), GANG_ENOFIT); /* no room, and */
     spec->start_ns = 85 * SECOND;
@@ -847,19 +826,19 @@ END_TEST
 START_TEST(who_is_left_out_by_a_change_ends_as_before)
 {
     open_queue(2, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(whole("r", 2, 10, 20));
+    gang_reservation_id id = reserve(host_whole("r", 2, 10, 20));
     run_until(10);
     gang_job_id member = put(4, 0, "r");
     test_assert(runs(member));
     const char *const there[] = {host_node_of(&h, member, 0) == node_at(0) ? "n0" : "n1"};
     struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
-    struct gang_reservation_spec *spec = whole("next", 1, 30, 20);
+    struct gang_reservation_spec *spec = host_whole("next", 1, 30, 20);
     stage.nodes = there;
     stage.node_count = 1;
     spec->stages = &stage;
     gang_reservation_id next = reserve(spec);
     run_until(15);
-    MUST(gang_reservation_change(h.s, id, whole("r", 1, 10, 50), NULL, NULL));
+    MUST(gang_reservation_change(h.s, id, host_whole("r", 1, 10, 50), NULL, NULL));
     run_until(29);
     test_assert(runs(member));
     run_until(30);
@@ -873,13 +852,14 @@ END_TEST
 START_TEST(one_that_has_a_window_moves_in_it)
 {
     open_queue(2, GANG_BACKFILL_NONE);
-    gang_reservation_id a = reserve(whole("a", 1, 100, 50)), b = reserve(whole("b", 1, -1, 150));
+    gang_reservation_id a = reserve(host_whole("a", 1, 100, 50)),
+                        b = reserve(host_whole("b", 1, -1, 150));
     ck_assert_int_eq(info_of(b).start_ns, 0);
     MUST(gang_reservation_cancel(h.s, b));
-    b = reserve(whole("b", 2, -1, 100));
+    b = reserve(host_whole("b", 2, -1, 100));
     ck_assert_int_eq(info_of(b).start_ns, 0);
     MUST(gang_reservation_cancel(h.s, b));
-    struct gang_reservation_spec *spec = whole("b", 1, -1, 50);
+    struct gang_reservation_spec *spec = host_whole("b", 1, -1, 50);
     spec->arrival_ns = 100 * SECOND;
     b = reserve(spec);
     ck_assert_int_eq(info_of(b).start_ns, 100 * SECOND);
@@ -920,7 +900,7 @@ START_TEST(all_that_is_in_the_plan_is_told)
     struct seen seen = {0};
     gang_reservation_id found;
     open_queue(2, GANG_BACKFILL_EASY);
-    gang_reservation_id id = reserve(whole("demo", 2, 0, 100));
+    gang_reservation_id id = reserve(host_whole("demo", 2, 0, 100));
     (void)put(8, 40, "demo");
     (void)put(4, 40, "demo");
     MUST(gang_plan_each(h.s, see, &seen));
@@ -1027,8 +1007,8 @@ START_TEST(between_stages_members_wait_as_before)
     q.name = "q";
     q.block = GANG_BLOCK_STRICT;
     host_queues(&h, &q, 1);
-    gang_reservation_id other = reserve(whole("other", 1, 20, 10));
-    struct gang_reservation_spec *spec = whole("demo", 2, -1, 10);
+    gang_reservation_id other = reserve(host_whole("other", 1, 20, 10));
+    struct gang_reservation_spec *spec = host_whole("demo", 2, -1, 10);
     stage[0] = stage[1] = *spec->stages;
     spec->stages = stage;
     spec->stage_count = 2;
@@ -1081,7 +1061,7 @@ START_TEST(removed_nodes_are_not_told)
     const char *const nodes[] = {"n0", "n1"};
     size_t count = 0;
     open_queue(3, GANG_BACKFILL_NONE);
-    struct gang_reservation_spec *spec = whole("r", 2, 10, 10);
+    struct gang_reservation_spec *spec = host_whole("r", 2, 10, 10);
     stage.nodes = nodes;
     stage.node_count = 2;
     spec->stages = &stage;
@@ -1165,7 +1145,7 @@ static void call_back(struct host *host, const struct host_event *e)
 {
     gang_reservation_id id;
     (void)e;
-    ck_assert_int_eq(gang_reservation_add(host->s, whole("x", 1, 0, 1), &id, NULL, NULL),
+    ck_assert_int_eq(gang_reservation_add(host->s, host_whole("x", 1, 0, 1), &id, NULL, NULL),
                      GANG_EBUSY);
     ck_assert_int_eq(gang_reservation_cancel(host->s, 1), GANG_EBUSY);
 }
@@ -1208,7 +1188,7 @@ START_TEST(what_is_wrong_is_said_with_its_path)
     WRONG(group->where = "a b", GANG_EPARSE, "stages[0].groups[0].where");
     WRONG(group->count = 9, GANG_ENEVER, "stages[0]");
 #undef WRONG
-    struct gang_reservation_spec *spec = whole("x", 1, 0, 1);
+    struct gang_reservation_spec *spec = host_whole("x", 1, 0, 1);
     spec->size = 8;
     ck_assert_int_eq(refused(spec, NULL, &error), GANG_EINVAL);
     h.during = call_back;
@@ -1264,7 +1244,7 @@ START_TEST(each_allocation_may_fail)
         open_queue(4, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
         long before = h.stage.mem.calls;
         h.stage.mem.fail_at = before + n;
-        struct gang_reservation_spec *spec = whole("a", 2, 10, 40);
+        struct gang_reservation_spec *spec = host_whole("a", 2, 10, 40);
         spec->period_ns = 60 * SECOND;
         spec->repetitions = 9;
         gang_reservation_id a = reserve_again(spec);

@@ -627,7 +627,7 @@ START_TEST(tables_are_csv)
     MUST(gang_sim_write(s.sim, GANG_SIM_JOBS_CSV, text_write, &t));
     ck_assert_str_eq(
         t.bytes,
-        "job,queue,user,state,end,submit_s,start_s,end_s,run_s,limit_s,wait_s,"
+        "job,queue,user,state,end,submit_s,start_s,end_s,run_s,limit_s,queue_s,"
         "suspended_s,ran_s,lost_s,tasks,cpu_milli,memory_bytes,gpu_milli,starts,"
         "preemptions,failures\n"
         "0,default,\"a,\"\"b\"\"\",ended,success,0,0,10,10,20,0,0,10,0,8,0,0,8000,1,0,0\n");
@@ -674,6 +674,28 @@ START_TEST(a_queue_that_is_not_there_refuses_the_trace_whole)
     ck_assert_int_eq(info.jobs, 1);
     sim_run(&s, -1);
     ck_assert_int_eq(sim_get(&s, 0).end, GANG_END_SUCCESS);
+}
+END_TEST
+
+START_TEST(a_queue_that_came_since_takes_the_jobs_of_a_trace)
+{
+    struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    struct gang_error error = GANG_ERROR_INIT;
+    q[0].name = "a";
+    q[1].name = "late";
+    s.opts.queues = q;
+    s.opts.queue_count = 1;
+    sim_make(&s, NULL);
+    sim_job_of(&s, "late", 0, 1, 1, 1, 0, NULL);
+    /* one queue alone takes all */
+    MUST(gang_sim_add_trace(s.sim, s.trace, 0, &error));
+    MUST(gang_sched_set_queues(gang_sim_sched(s.sim), q, 2, &error));
+    MUST(gang_sim_add_trace(s.sim, s.trace, 0, &error));
+    sim_run(&s, -1);
+    ck_assert_str_eq(sim_get(&s, 0).queue, "a");
+    ck_assert_str_eq(sim_get(&s, 1).queue, "late");
+    ck_assert_int_eq(sim_get(&s, 1).end, GANG_END_SUCCESS);
+    ck_assert_str_eq(gang_sim_queue_name(s.sim, 1), "late");
 }
 END_TEST
 
@@ -733,6 +755,7 @@ int main(void)
     tcase_add_test(c, tables_are_csv);
     tcase_add_test(c, wrong_options_are_named);
     tcase_add_test(c, a_queue_that_is_not_there_refuses_the_trace_whole);
+    tcase_add_test(c, a_queue_that_came_since_takes_the_jobs_of_a_trace);
     tcase_add_test(c, what_is_past_the_end_is_not_there);
     suite_add_tcase(suite, c);
     return run_suite(suite);

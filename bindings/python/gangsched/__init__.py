@@ -32,6 +32,10 @@ _WHERE = {
     "Trace": "trace",
     "Session": "sim",
     "simulate": "sim",
+    "Forecast": "forecast",
+    "Expected": "forecast",
+    "Reservation": "reservations",
+    "PlanItem": "reservations",
     "Result": "result",
     "View": "policy",
     "per_job": "policy",
@@ -83,8 +87,12 @@ if TYPE_CHECKING:
     from .errors import ParseError as ParseError
     from .errors import QueueClosed as QueueClosed
     from .errors import Stale as Stale
+    from .forecast import Expected as Expected
+    from .forecast import Forecast as Forecast
     from .queues import Queues as Queues
     from .request import Request as Request
+    from .reservations import PlanItem as PlanItem
+    from .reservations import Reservation as Reservation
     from .snapshot import Snapshot as Snapshot
     from .policy import View as View
     from .policy import per_job as per_job

@@ -99,6 +99,7 @@ def parser() -> argparse.ArgumentParser:
     several = command("compare", "the same under several policies", COMPARE, _compare)
     _input(several, "TRACE")
     several.add_argument("--policy", metavar="A,B,...", action="append", help="policies, default: %s" % ",".join(POLICIES))
+    several.add_argument("--jobs", metavar="N", type=several_processes, default=1, help="so many policies at a time, each in a process (default: 1)")
     _output(several)
     page = command("report", "one HTML page of a run", REPORT, _report)
     _input(page, "TRACE|DIR")
@@ -161,6 +162,14 @@ def count(text: str) -> int:
     return value
 
 
+def several_processes(text: str) -> int:
+    """A number of processes; argparse says its name."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value
+
+
 # ---- commands --------------------------------------------------------------------------------
 
 
@@ -177,7 +186,17 @@ def _compare(arguments: argparse.Namespace) -> int:
 
     _ready(arguments.out, arguments.report)
     run = read(arguments, _policies(arguments.policy) or list(POLICIES))
-    return _finish(arguments, run, _results(run, arguments), True)
+    if arguments.jobs < 2:
+        return _finish(arguments, run, _results(run, arguments), True)
+    from .cli_pool import simulate
+
+    found, stopped = simulate(run, arguments.jobs)
+    if not found:
+        return _fail("interrupted", INTERRUPTED)
+    status = _finish(arguments, run, found, True)
+    if stopped and status == OK:  # some did not begin, the others are whole
+        return _fail("interrupted: %d of %d policies" % (len(found), len(run.policies)), INTERRUPTED)
+    return status
 
 
 def _report(arguments: argparse.Namespace) -> int:

@@ -83,6 +83,7 @@ COMPARE = """The same jobs on the same cluster under several policies, beside ea
 examples:
   python -m gangsched compare jobs.csv --nodes 64
   python -m gangsched compare jobs.csv --nodes 64 --policy fifo,srtf --report policies.html
+  python -m gangsched compare jobs.csv --nodes 64 --jobs 4
   python -m gangsched compare jobs.csv --cluster site.json --queues queues.json --policy queues,fifo --out runs
 
 policies:

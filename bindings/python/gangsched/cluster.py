@@ -79,14 +79,33 @@ class Cluster(Handle):
         out = ffi.new("gang_cluster **")
         check(lib.gang_cluster_build(case.c, ffi.NULL, out, error), error)
         super().__init__(Box(out[0], lib.gang_cluster_free))
-        self._worker: Any = None
         self._policy = policy
         #: of "max_tasks" the reader makes a kind, which requests then take one of a task
         self._max_tasks = any(isinstance(node, Mapping) and "max_tasks" in node for node in listed)
         self._partitions = {str(p["name"]) for p in value.get("partitions", ())}
+        self._begin()
+
+    def _begin(self) -> None:
+        """What is empty at first."""
+        self._worker: Any = None
         self._compiled: "weakref.WeakKeyDictionary[Request, Compiled]" = weakref.WeakKeyDictionary()
         #: of allocations whose nodes a function of Python scores: it is asked again when they grow
         self._scored: Dict[int, Compiled] = {}
+        #: the mix of shapes that was declared; None: it goes by what it sees
+        self._mix: Optional[List[Dict[str, Any]]] = None
+
+    def _inside(self, pointer: Any, owner: Box) -> "Cluster":
+        """Another object for a cluster of the same kinds and levels that somebody else of the library owns."""
+        return self._like(Box(pointer, lambda _: None, owner))
+
+    def _like(self, box: Box) -> "Cluster":
+        """The object of a copy that the library made of this one."""
+        made = Cluster.__new__(Cluster)
+        Handle.__init__(made, box)
+        made._policy, made._max_tasks, made._partitions = self._policy, self._max_tasks, set(self._partitions)
+        made._begin()
+        made._mix = self._mix
+        return made
 
     # ---- making one ----------------------------------------------------------------------
 
@@ -169,33 +188,23 @@ class Cluster(Handle):
         """
         return cls(_nodes.from_csv(path, levels), levels=levels)
 
-    def _twin(self, pointer: Any) -> "Cluster":
-        """The object of a copy that the library made of this one; it owns the pointer from now on."""
-        made = Cluster.__new__(Cluster)
-        Handle.__init__(made, Box(pointer, lib.gang_cluster_free))
-        made._worker = None
-        made._policy, made._max_tasks, made._partitions = self._policy, self._max_tasks, set(self._partitions)
-        made._compiled = weakref.WeakKeyDictionary()
-        made._scored = {}
-        return made
-
     def __reduce__(self) -> Any:
         """Pickled is what is there, not what is taken: the copy is empty."""
-        return Cluster.from_json, (self.to_dict(),)
+        return _again, (self.to_dict(), self._mix)
 
     def copy(self) -> "Cluster":
-        """Another one with the same machines in their states, of which nothing is taken. O(nodes)."""
-        return Cluster.from_json(self.to_dict())
+        """Another one with the same machines in their states and the same mix, of which nothing is taken. O(nodes)."""
+        return _again(self.to_dict(), self._mix)
 
     def to_dict(self) -> Dict[str, Any]:
-        """It as a case of the JSON format: levels, kinds, partitions, nodes. O(nodes)."""
+        """It as a case of the JSON format: levels, kinds, partitions, policy, nodes. O(nodes)."""
         found: Dict[str, Any] = json.loads(self.to_json())
         return found
 
     def to_json(self, indent: int = 0) -> str:
         """The same as text. ``indent`` is spaces a level; 0: one line."""
         with self._held() as cluster:
-            return _nodes.write_case(cluster, self._levels(cluster), self._kinds(cluster), self._partitions, indent)
+            return _nodes.write_case(cluster, self._levels(cluster), self._kinds(cluster), self._partitions, indent, self._policy)
 
     # ---- what is there -------------------------------------------------------------------
 
@@ -356,6 +365,27 @@ class Cluster(Handle):
         with self._working() as worker:
             check(lib.gang_partition_set(worker, utf8(name, "name"), modes[mode]), what="partition '%s'" % name)
             self._partitions.add(name)
+
+    def set_mix(self, shapes: Optional[Iterable[Mapping[str, Any]]]) -> None:
+        """Declare the mix of tasks that work is expected to have, for the policies ``fgd`` and ``headroom``, which keep free what
+        such tasks can use::
+
+            cluster.set_mix([{"count": 70, "gpu": 1, "cpu": 8}, {"count": 30, "gpu": 0.5, "cpu": 4}])
+
+        Args:
+            shapes: one task of each as in a request (``cpu`` cores, ``gpu`` devices or a share, ``mem_mib``, ``gpu_models``), at most
+                4095; ``count`` is the weight beside the others. None, or none: forget what was declared, and go by the
+                requests that came.
+
+        Raises:
+            GangError: what is wrong with a shape, with the place (``shapes[2].gpu``). LimitReached: too many, or weights of more than 2^24.
+        """
+        from .mix import declare
+
+        listed = [dict(shape) for shape in shapes or ()]
+        with self._working() as worker:
+            declare(worker, listed, self._frame())
+            self._mix = listed or None
 
     # ---- allocating ----------------------------------------------------------------------
 
@@ -536,6 +566,13 @@ class Cluster(Handle):
         lines.settle()
         check(result, what="allocation")
         return lines.found
+
+
+def _again(value: Dict[str, Any], mix: Optional[List[Dict[str, Any]]]) -> Cluster:
+    made = Cluster.from_json(value)
+    if mix is not None:
+        made.set_mix(mix)
+    return made
 
 
 class Lines(Call):

@@ -91,9 +91,15 @@ class OutOfRange(GangError, ValueError):
 
 
 class DoesNotFit(GangError, RuntimeError):
-    """GANG_ENOFIT: not now. A refusal is an answer; its reason is in ``constraint`` and its like."""
+    """GANG_ENOFIT: not now. A refusal is an answer; its reason is in ``constraint`` and its like.
+
+    Attributes:
+        next_start_s: of a reservation that was refused: the earliest time (seconds of the simulation) at which it would be
+            accepted as things are; None: none is known, or it is about something else.
+    """
 
     default_code = -8
+    next_start_s: Optional[float] = None
 
 
 class NeverFits(DoesNotFit):
@@ -200,6 +206,16 @@ def detail_of(error: Any, path_prefix: str = "") -> GangError:
         nodes=error.nodes,
         id=error.id,
     )
+
+
+def placed(error: GangError, path: str) -> GangError:
+    """The same error with another path, that of the caller's own input."""
+    if path == error.path:
+        return error
+    detail: Dict[str, Any] = {**error.__dict__, "path": path}
+    made = type(error)("%s: %s" % (path, error.text) if path else error.text, detail.pop("code"), **detail)
+    made.__dict__.update({**error.__dict__, "path": path})
+    return made
 
 
 def check(result: int, error: Any = None, what: str = "", path_prefix: str = "") -> None:

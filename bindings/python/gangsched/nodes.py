@@ -254,11 +254,13 @@ def table(cluster: Any, levels: Sequence[str], kind_names: Sequence[str]) -> Dic
     return {column: [made[column] for made in rows] for column in columns}
 
 
-def write_case(cluster: Any, levels: List[str], kind_dicts: List[Dict[str, Any]], named: Set[str], indent: int) -> str:
+def write_case(
+    cluster: Any, levels: List[str], kind_dicts: List[Dict[str, Any]], named: Set[str], indent: int, policy: str
+) -> str:
     """A cluster as a case of the JSON format, with the states that nodes have now."""
-    numbers = list(ids(cluster))
-    specs = Specs(cluster, numbers).all
-    return _write(cluster, specs, levels, kind_dicts, named, indent)
+    specs, number = Specs(cluster, list(ids(cluster))).all, ffi.new("int32_t *")
+    check(lib.gang_policy_find(policy.encode("utf-8"), number), what="policy '%s'" % policy)
+    return _write(cluster, specs, levels, kind_dicts, named, indent, int(number[0]))
 
 
 def spec_dict(cluster: Any, number: int, levels: List[str], kind_dicts: List[Dict[str, Any]]) -> Dict[str, Any]:
@@ -272,7 +274,13 @@ def spec_dict(cluster: Any, number: int, levels: List[str], kind_dicts: List[Dic
 
 
 def _write(
-    cluster: Any, specs: List[Any], levels: List[str], kind_dicts: List[Dict[str, Any]], named: Set[str], indent: int
+    cluster: Any,
+    specs: List[Any],
+    levels: List[str],
+    kind_dicts: List[Dict[str, Any]],
+    named: Set[str],
+    indent: int,
+    policy: int = lib.GANG_POLICY_DEFAULT,
 ) -> str:
     keep: List[Any] = []
 
@@ -283,6 +291,7 @@ def _write(
         return keep[-1]
 
     case = new("gang_scenario")
+    case.policy = policy
     array = ffi.new("struct gang_node_spec[]", max(1, len(specs)))
     for i, spec in enumerate(specs):
         array[i] = spec[0]

@@ -32,7 +32,22 @@ def _axes(axes: Any, count: int = 1, height: float = 3.5) -> Any:
     return made
 
 
-def plot(result: "Result", axes: Any = None) -> Any:
+def _title(axes: Any, said: Optional[str], default: str) -> None:
+    if said != "":
+        axes.set_title(default if said is None else said)
+
+
+#: What columns of jobs are, above their distributions.
+_CALLED = {
+    "wait_s": "How long jobs wait",
+    "queue_s": "How long jobs wait, between starts too",
+    "jct_s": "From submission to the end",
+    "run_s": "How long jobs run",
+    "slowdown": "Slowdown: completion time over run time",
+}
+
+
+def plot(result: "Result", axes: Any = None, title: Optional[str] = None) -> Any:
     """See :meth:`gangsched.Result.plot`."""
     table = result.timeline
     if not len(table):
@@ -44,7 +59,9 @@ def plot(result: "Result", axes: Any = None) -> Any:
     kind, all_of = ("gpus", result.capacity["gpus"]) if result.capacity["gpus"] else ("cpus", result.capacity["cpus"])
     above.fill_between(at, table[kind], step="post", color="#1f5f99", alpha=0.8, linewidth=0)
     above.axhline(all_of, color="#c23030", linewidth=1)
-    above.set_ylabel("%s in use" % {"gpus": "GPUs", "cpus": "cores"}[kind])
+    called = {"gpus": "GPUs", "cpus": "cores"}[kind]
+    above.set_ylabel("%s in use" % called)
+    _title(above, title, "%s in use, of %g; jobs that wait and run" % (called[:1].upper() + called[1:], all_of))
     above.set_ylim(0, all_of * 1.05 or 1)
     below.step(at, table.pending, where="post", color="#d9822b", label="waiting")
     below.step(at, table.running, where="post", color="#1f5f99", label="running")
@@ -64,6 +81,7 @@ def gantt(
     nodes: Optional[Sequence[str]] = None,
     begin_s: Optional[float] = None,
     end_s: Optional[float] = None,
+    title: Optional[str] = None,
 ) -> Any:
     """See :meth:`gangsched.Result.gantt`."""
     import numpy
@@ -92,6 +110,7 @@ def gantt(
         boxes = PolyCollection(corners, array=None, facecolors=_colours(codes), linewidths=0.3 if few else 0)
         boxes.set(edgecolor="white" if few else "none", rasterized=not few, antialiased=few)
         ax.add_collection(boxes, autolim=False)
+    _title(ax, title, "Who was where: %d nodes, a colour a %s" % (len(shown.nodes), color))
     ax.set_xlim(0, wide)
     ax.set_ylim(shown.total, 0)
     ax.set_xlabel("time (%s)" % unit)
@@ -135,7 +154,7 @@ def _legend(ax: Any, words: Sequence[str], codes: Any) -> None:
     ax.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
 
 
-def cdf(results: Mapping[str, "Result"], column: str, axes: Any = None) -> Any:
+def cdf(results: Mapping[str, "Result"], column: str, axes: Any = None, title: Optional[str] = None) -> Any:
     """The distribution of a column of jobs, a line a result; one without a label has no legend."""
     import numpy
 
@@ -150,8 +169,10 @@ def cdf(results: Mapping[str, "Result"], column: str, axes: Any = None) -> Any:
         part = numpy.arange(1, len(found) + 1) / max(len(found), 1)
         ax.step(found / scale, part, where="post", label=label or None)
     ax.set_ylim(0, 1)
+    _title(ax, title, _CALLED.get(column, "Jobs by %s" % column))
     ax.set_ylabel("part of the jobs")
-    ax.set_xlabel("%s (%s)" % (column[:-2], unit) if unit else column)
+    called = "in the queue" if column == "queue_s" else column[:-2]
+    ax.set_xlabel("%s (%s)" % (called, unit) if unit else column)
     ax.spines[["top", "right"]].set_visible(False)
     if any(results):
         ax.legend(loc="lower right", frameon=False)

@@ -6,7 +6,7 @@ import re
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Union
 
 from .case import Case, Source, load
-from .errors import AlreadyExists, GangError, InvalidArgument, NotFound
+from .errors import AlreadyExists, GangError, InvalidArgument, NotFound, placed
 
 #: Resources that every cluster has; others are kinds of the site.
 BUILT_IN = ("gpu", "cpu", "mem_mib", "mem_bytes")
@@ -134,9 +134,7 @@ class Queues(Mapping[str, Dict[str, Any]]):
         found = re.match(r"queues\[(\d+)\]", error.path)
         if not found or int(found.group(1)) >= len(self._places):
             return error
-        path = self._places[int(found.group(1))] + error.path[found.end() :]
-        detail: Dict[str, Any] = {**error.__dict__, "path": path}
-        return type(error)("%s: %s" % (path, error.text), detail.pop("code"), **detail)
+        return placed(error, self._places[int(found.group(1))] + error.path[found.end() :])
 
     # ---- looking -------------------------------------------------------------------------
 

@@ -89,6 +89,8 @@ def settings(result: "Result") -> Dict[str, Any]:
     """Options that were given."""
     made = result._made
     given = {key: said(value) for key, value in made.items() if key not in _NOT_OPTIONS and value is not None}
+    if made.get("mix") is not None:
+        given["mix"] = "%d shapes" % len(made["mix"])
     if "policy" in made:
         given["policy"] = policy_name(result)
     return given

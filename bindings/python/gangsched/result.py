@@ -10,7 +10,8 @@ from ._native import ffi, lib, text
 from .allocation import Explanation
 from .errors import NotFound, NotSupported, check
 from .options import ns
-from .sim import ENDS, STATES, Info, JobRef, Session
+from .scheduling import JobRef
+from .sim import ENDS, STATES, Info, Session
 
 if TYPE_CHECKING:
     import os
@@ -29,7 +30,7 @@ _COLUMNS: Tuple[Tuple[str, int, float], ...] = (
     ("mem_mib", lib.GANG_SIM_JOB_MEMORY_BYTES, 2.0**20),
     ("gpus", lib.GANG_SIM_JOB_GPU_MILLI, 1e3),
     ("ran_s", lib.GANG_SIM_JOB_RAN_NS, 1e9),
-    ("wait_s", lib.GANG_SIM_JOB_WAIT_NS, 1e9),
+    ("queue_s", lib.GANG_SIM_JOB_WAIT_NS, 1e9),
     ("suspended_s", lib.GANG_SIM_JOB_SUSPENDED_NS, 1e9),
     ("lost_s", lib.GANG_SIM_JOB_LOST_NS, 1e9),
     ("starts", lib.GANG_SIM_JOB_STARTS, 1),
@@ -114,13 +115,13 @@ class Result:
         import numpy
 
         known = {column[0]: column[2] for column in _COLUMNS}
-        if name == "jct_s":
-            return self.column("end_s") - self.column("submit_s")
+        if name in ("wait_s", "jct_s"):
+            return self.column("start_s" if name == "wait_s" else "end_s") - self.column("submit_s")
         if name == "slowdown":
             run = self.column("run_s")
             return self.column("jct_s") / numpy.where(run > 0, run, numpy.nan)
         if name not in known:
-            raise NotFound("columns are %s" % ", ".join([*known, "jct_s", "slowdown"]))
+            raise NotFound("columns are %s" % ", ".join([*known, "wait_s", "jct_s", "slowdown"]))
         raw, scale = self._raw[name], known[name]
         if scale == 0:
             return numpy.array([*self._word_list(name), ""], dtype=object)[raw]
@@ -137,8 +138,9 @@ class Result:
     @property
     def jobs(self) -> "pandas.DataFrame":
         """One row a job: ``job``, ``queue``, ``user``, ``state``, ``end`` (how it ended), ``submit_s``,
-        ``start_s`` (the first one), ``end_s``, ``run_s``, ``limit_s``, ``wait_s``, ``jct_s``, ``tasks``,
-        ``cpus``, ``mem_mib``, ``gpus`` (of all tasks), ``ran_s``, ``suspended_s``, ``lost_s``, ``starts``,
+        ``start_s`` (the first one), ``end_s``, ``run_s``, ``limit_s``, ``wait_s`` (from submission to the first
+        start, as in the summary), ``jct_s`` (to the end), ``queue_s`` (neither running nor suspended, until now: also between
+        two starts), ``tasks``, ``cpus``, ``mem_mib``, ``gpus`` (of all tasks), ``ran_s``, ``suspended_s``, ``lost_s``, ``starts``,
         ``preemptions``, ``failures``. Times in seconds; not a number: that time has not come."""
         if "jobs" not in self._tables:
             import pandas
@@ -148,7 +150,8 @@ class Result:
                 made[name] = pandas.Categorical.from_codes(self._codes(name), self._word_list(name))
             made.update({name: self.column(name) for name, _, scale in _COLUMNS if scale})
             table = pandas.DataFrame(made)
-            table.insert(table.columns.get_loc("run_s"), "jct_s", self.column("jct_s"))
+            for name in ("wait_s", "jct_s"):
+                table.insert(table.columns.get_loc("run_s"), name, self.column(name))
             self._tables["jobs"] = table
         return self._tables["jobs"].copy(deep=False)
 
@@ -268,28 +271,38 @@ class Result:
 
     # ---- pictures ------------------------------------------------------------------------
 
-    def plot(self, axes: Any = None) -> Any:
-        """What was used over time, and who waited. Returns the matplotlib axes: use and jobs."""
+    def plot(self, axes: Any = None, title: Optional[str] = None) -> Any:
+        """What was used over time, and who waited. Returns the matplotlib axes: use and jobs.
+
+        Args:
+            title: above the picture; None: what it shows; "": none.
+        """
         from .plots import plot
 
-        return plot(self, axes)
+        return plot(self, axes, title)
 
     def gantt(self, axes: Any = None, color: str = "queue", **options: Any) -> Any:
         """Who was where, a lane a device (of jobs without GPUs, a core). Returns the matplotlib axes.
 
         Args:
             color: by ``queue``, ``user`` or ``job``.
-            options: ``nodes`` (names, in this order), ``begin_s``, ``end_s``.
+            options: ``nodes`` (names, in this order), ``begin_s``, ``end_s``, ``title`` (None: what it shows; "": none).
         """
         from .plots import gantt
 
         return gantt(self, axes, color, **options)
 
-    def cdf(self, column: str = "wait_s", axes: Any = None, label: Optional[str] = None) -> Any:
-        """The distribution of a column of jobs. Returns the matplotlib axes."""
+    def cdf(
+        self, column: str = "wait_s", axes: Any = None, label: Optional[str] = None, title: Optional[str] = None
+    ) -> Any:
+        """The distribution of a column of jobs. Returns the matplotlib axes.
+
+        Args:
+            title: above the picture; None: what it shows; "": none.
+        """
         from .plots import cdf
 
-        return cdf({label or "": self}, column, axes)
+        return cdf({label or "": self}, column, axes, title)
 
     def report(self, path: "Union[str, os.PathLike[str]]", **options: Any) -> None:
         """Write it all as one HTML page that needs nothing else, see :func:`gangsched.report.html`."""

@@ -12,17 +12,18 @@ from .allocation import Explanation
 from .case import Case, Source, job_dict
 from .cluster import Cluster, Node
 from .errors import InvalidArgument, NotFound, check, new_error
-from .handle import Box, Handle
+from .handle import Box
 from .policy import MODES, View, write_scores
-from .queue_use import QueueUse
 from .queues import Queues
+from .reservations import Reserving
+from .scheduling import JobRef
 from .trace import Trace
 
 if TYPE_CHECKING:
-    from .result import Result
+    import pandas
 
-#: A job of a simulation: its index, or its name.
-JobRef = Union[int, str]
+    from .forecast import Forecast
+    from .result import Result
 
 STATES = {0: "pending", 1: "running", 2: "stopping", 3: "suspended", 4: "ended"}
 ENDS = {
@@ -133,7 +134,7 @@ class _Host(Call):
             self.on_event(made)
 
 
-class Session(Handle):
+class Session(Reserving):
     """A simulation that can be stopped anywhere, looked at, changed, and gone on with.
 
     ::
@@ -165,6 +166,8 @@ class Session(Handle):
         restart: ``restart(index, gpus)``, seconds added to what is left of a job that was displaced.
         shift_s: added to the times of the trace.
         default_queue: of jobs whose queue is none of the tree.
+        mix: of tasks that are expected, for clusters whose policy is ``fgd`` or ``headroom``, see :meth:`Cluster.set_mix`;
+            None: that of the cluster.
         options: ``know`` what of run times: ``limit``, ``run``, ``predicted``; ``same_instant``: ``together``,
             ``one-by-one``; ``place``: ``cluster`` (its policy), ``consolidated``;
             ``start_s``, ``tick_s``, ``pass_s``, ``las_split_gpu_s``, ``restart_s``, ``stop_s``,
@@ -178,9 +181,6 @@ class Session(Handle):
     Exceptions of functions come out of the call in which they were called; everything is consistent then, and
     it can be gone on with. Threads: any, one at a time.
     """
-
-    #: a run is under way
-    _inside = False
 
     def __init__(
         self,
@@ -198,10 +198,13 @@ class Session(Handle):
         restart: Optional[Callable[[int, float], float]] = None,
         shift_s: float = 0,
         default_queue: Optional[str] = None,
+        mix: Optional[Sequence[Mapping[str, Any]]] = None,
         **options: Any,
     ) -> None:
         own = cluster.copy() if isinstance(cluster, Cluster) else Cluster.from_json(cluster)
         try:
+            if mix is not None:
+                own.set_mix(mix)
             tree = queues if queues is None or isinstance(queues, Queues) else Queues(queues)
             #: how it was made, to make it again
             self._made: Dict[str, Any] = {
@@ -216,6 +219,7 @@ class Session(Handle):
                 "speed": speed,
                 "restart": restart,
                 "default_queue": default_queue,
+                **({} if own._mix is None else {"mix": own._mix}),
                 **options,
             }
             #: what was done to it since
@@ -225,6 +229,7 @@ class Session(Handle):
             self._host.on_event, self._host.speed, self._host.restart = on_event, speed, restart
             self._host.kept = [] if events else None
             self._keep: List[Any] = [self._host]
+            self._said = {}
             with own._held() as pointer:
                 self._host.cluster = pointer
                 pointer = self._new(own, pointer, tree, options, _options.word(MODES, score_mode, "score_mode"))
@@ -294,15 +299,14 @@ class Session(Handle):
             Its index.
 
         Raises:
-            GangError: as for a request; NeverFits; NotAllowed, QueueClosed, LimitReached. Busy: called from a
-                callback.
+            GangError: as for a request; NeverFits; NotAllowed, QueueClosed, LimitReached. NotFound: a queue, or the
+                ``reservation`` that it names. Busy: called from a callback.
         """
         spec = job_dict(job, keywords)
-        frame = {**self.cluster._frame(), **(self.tree.to_dict() if self.tree is not None else {})}
         length = _options.ns(run_s, "run_s")
         out, error = ffi.new("size_t *"), new_error()
         with self._held() as sim:
-            case = Case({**frame, "jobs": [spec]}, path_prefix="jobs[0]")
+            case = Case({**self._frame(spec), "jobs": [spec]}, path_prefix="jobs[0]")
             check(lib.gang_sim_submit(sim, case.c.jobs, length, out, error), error)
             self._log.append(("submit", (spec, run_s)))
         return int(out[0])
@@ -348,10 +352,7 @@ class Session(Handle):
     def _command(self, name: str, job: JobRef, *values: int) -> None:
         """Commands take effect when the simulation goes on; about a job that has ended they do nothing."""
         with self._held() as sim:
-            index = self.find(job)
-            number = self._job(sim, index).id
-            if number == lib.GANG_ID_NONE:
-                raise NotFound("job %r has not come" % (job,))
+            index, number = self.find(job), self._job_id(job)
             check(getattr(lib, "gang_job_" + name)(lib.gang_sim_sched(sim), number, *values), what="job %r" % (job,))
             self._log.append(("_command", (name, index, *values)))
 
@@ -484,14 +485,15 @@ class Session(Handle):
             host = self._host.twin()
             ops = host.ops(_options.word(MODES, self._made["score_mode"], "score_mode"))
             check(lib.gang_sim_fork(sim, ops, host.user, cluster, out, error), error)
-            own = self.cluster._twin(cluster[0])
+            own = self.cluster._like(Box(cluster[0], lib.gang_cluster_free))
             host.cluster = cluster[0]
             box = Box(out[0], lib.gang_sim_free, own._open())
             for trace in self._boxes:
                 box.require(trace)
             other._made, other._log, other._host, other._keep = dict(self._made), list(self._log), host, [host]
+            other._said = dict(self._said)
             other.cluster, other.tree, other._traces, other._boxes = own, self.tree, list(self._traces), list(self._boxes)
-        Handle.__init__(other, box)
+        Reserving.__init__(other, box)
         return other
 
     def _again(self, changes: Mapping[str, Any]) -> "Session":
@@ -506,6 +508,51 @@ class Session(Handle):
             other.close()
             raise
         return other
+
+    def forecast(self, **options: Any) -> "Forecast":
+        """When those who wait will start, and what if: the scheduler copied, to be changed and run ahead. O(nodes + jobs).
+
+        ::
+
+            session.forecast().run().table                      # expected starts
+            with session.forecast(samples=100, run_time=lambda job, sample, draw: 600 * (1 + draw)) as ahead:
+                ahead.add_nodes([{"name": "more", "gpus": 8}])
+                print(ahead.run().table[["name", "low_s", "start_s", "high_s"]])
+
+        Args:
+            options: ``horizon_s`` (seconds, looks so far ahead; 0: no bound), ``samples`` (1 to 10,000), ``low`` and ``high``
+                (parts of the samples, 0.1 and 0.9), ``run_time`` (seconds that a job runs from its start:
+                ``run_time(index, sample, draw)``, where ``draw`` is from 0 to 1, each as likely; None: not known; ``"actual"``: what the
+                simulation knows; if it is not given: what the scheduler was told, time limits at most), ``seed`` of the draws,
+                ``max_events`` (cycles of one sample, at most; 0: 1,000,000).
+
+        Raises:
+            InvalidArgument, OutOfRange: an option, by its name. Busy: called from a callback.
+        """
+        from .forecast import Forecast
+
+        return Forecast(self, **options)
+
+    def what_if(
+        self, cases: "Mapping[str, Optional[Callable[[Forecast], Any]]]", **options: Any
+    ) -> "pandas.DataFrame":
+        """Expected starts (seconds) under several changes: a row a job, a column a case; not a number: it does not start.
+
+        ::
+
+            session.what_if({
+                "as it is": None,
+                "two nodes more": lambda ahead: ahead.add_nodes([{"name": "a", "gpus": 8}, {"name": "b", "gpus": 8}]),
+                "n3 drained": lambda ahead: ahead.drain("n3"),
+            })
+
+        Args:
+            cases: by label what is done to the :class:`Forecast`; None: nothing.
+            options: as of :meth:`forecast`.
+        """
+        from .forecast import what_if
+
+        return what_if(self, cases, options)
 
     # ---- looking -------------------------------------------------------------------------
 
@@ -540,15 +587,19 @@ class Session(Handle):
         return int(job)
 
     def job(self, job: JobRef) -> Dict[str, Any]:
-        """One job: ``index``, ``name``, ``user``, ``queue``, ``state``, ``end``, and times in seconds; None: that time has not come."""
+        """One job: ``index``, ``name``, ``user``, ``queue``, ``state``, ``end``, and times in seconds, called as the columns
+        of :attr:`Result.jobs`; None: that time has not come."""
         with self._held() as sim, self._traces_held():
             raw = self._job(sim, self.find(job))
             found: Dict[str, Any] = {"index": int(raw.index), "name": text(raw.name) or str(raw.index)}
             found.update(user=text(raw.user), queue=text(raw.queue))
             found.update(state=STATES.get(raw.state, "?"), end=ENDS.get(raw.end, "?"))
-            for name in ("submit", "start", "end", "run", "limit", "ran", "wait", "suspended", "lost"):
+            for name in ("submit", "start", "end", "run", "limit", "ran", "suspended", "lost"):
                 value = getattr(raw, name + "_ns")
                 found[name + "_s"] = None if value == lib.GANG_TRACE_UNKNOWN else value / 1e9
+            started = raw.start_ns != lib.GANG_TRACE_UNKNOWN
+            found["wait_s"] = (raw.start_ns - raw.submit_ns) / 1e9 if started else None
+            found["queue_s"] = raw.wait_ns / 1e9
             found.update(tasks=raw.tasks, cpus=raw.cpu_milli / 1e3, gpus=raw.gpu_milli / 1e3)
             found.update(starts=raw.starts, preemptions=raw.preemptions, failures=raw.failures)
             return found
@@ -569,12 +620,6 @@ class Session(Handle):
         if not found.get("text"):
             found["text"] = "it is %s" % state
         return Explanation(found)
-
-    @property
-    def queues(self) -> QueueUse:
-        """The tree with what each queue uses, is guaranteed, may use, and wants."""
-        with self._held() as sim:
-            return QueueUse.of(lib.gang_sim_sched(sim), self.tree)
 
     def summary(
         self,
@@ -628,6 +673,28 @@ class Session(Handle):
         return "<p>%s</p>%s%s" % (escape(repr(self)), self.queues._repr_html_(), self.cluster._repr_html_())
 
     # ---- inside --------------------------------------------------------------------------
+
+    @contextmanager
+    def _scheduler(self) -> Iterator[Any]:
+        with self._held() as sim, self._traces_held():
+            yield lib.gang_sim_sched(sim)
+
+    def _note(self, name: str, *arguments: Any) -> None:
+        self._log.append((name, arguments))
+
+    def _now_ns(self) -> int:
+        return int(self._info(self._open().pointer).now_ns)
+
+    def _job_id(self, job: JobRef) -> int:
+        number = int(self._job(self._open().pointer, self.find(job)).id)
+        if number == lib.GANG_ID_NONE:
+            raise NotFound("job %r has not come" % (job,))
+        return number
+
+    def _job_index(self, number: int) -> Optional[int]:
+        out = ffi.new("size_t *")
+        found = lib.gang_sim_find_job(self._open().pointer, number, out) == 0
+        return int(out[0]) if found else None
 
     def _info(self, sim: Any) -> Any:
         info = new("gang_sim_info")

@@ -4,7 +4,7 @@
 import itertools
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 from .errors import InvalidArgument
 from .result import Result, flat
@@ -43,11 +43,11 @@ class Comparison(Mapping[str, Result]):
 
         return pandas.DataFrame.from_dict({label: flat(one.summary()) for label, one in self.items()}, orient="index")
 
-    def cdf(self, column: str = "wait_s", axes: Any = None) -> Any:
-        """The distributions of a column of jobs beside each other. Returns the matplotlib axes."""
+    def cdf(self, column: str = "wait_s", axes: Any = None, title: Optional[str] = None) -> Any:
+        """The distributions of a column of jobs beside each other. Returns the matplotlib axes. ``title``: as of :meth:`Result.cdf`."""
         from .plots import cdf
 
-        return cdf(self, column, axes)
+        return cdf(self, column, axes, title)
 
     def plot(self, columns: Iterable[str] = ("wait_s_mean", "jct_s_mean", "bounded_slowdown_mean"), axes: Any = None) -> Any:
         """Bars of columns of :attr:`table`. Returns the matplotlib axes."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m gangsched``: what it prints and writes, what it says of wrong input, Ctrl-C, help."""
 
+import contextlib
 import csv
 import gzip
 import json
@@ -266,6 +267,50 @@ def test_ctrl_c_leaves_out_the_policies_that_have_not_begun(run, monkeypatch):
     assert status == 130 and list(json.loads(out)["results"]) == ["fifo", "sjf"] == calls and err.startswith("interrupted at ")
     monkeypatch.setattr(cli_input, "simulate", lambda *arguments, **options: exec("raise KeyboardInterrupt"))
     assert run("simulate jobs.csv --nodes 2") == (130, "", "interrupted\n")
+
+
+def test_policies_are_compared_in_processes(run):
+    line = "compare jobs.csv --cluster site.json --queues queues.json --policy fifo,queues,sjf --json"
+    alone, several = run(line), run(line + " --jobs 2")
+    assert alone[0] == 0 and several == alone and list(json.loads(several[1])["results"]) == ["fifo", "queues", "sjf"]
+    assert run(line + " --jobs 9") == alone
+    for wrong in ("0", "-1", "many"):
+        status, out, err = run(line + " --jobs " + wrong)
+        assert (status, out) == (2, "") and "--jobs" in err
+    status, out, err = run("compare jobs.csv --nodes 2 --queues queues.json --default-queue nobody --jobs 2")
+    assert (status, out) == (1, "") and "default_queue" in err and len(err.splitlines()) == 1
+
+
+def cpu_of_children(process):
+    """Seconds of the processor that each child of a process has used."""
+    with contextlib.suppress(OSError):
+        children = open("/proc/%d/task/%d/children" % (process, process)).read().split()
+        stats = [open("/proc/%s/stat" % child).read().rsplit(")", 1)[1].split() for child in children]
+        return [int(stat[11]) / os.sysconf("SC_CLK_TCK") for stat in stats]
+    return []
+
+
+def test_ctrl_c_stops_all_processes(there):
+    """As a terminal does it: all processes are told. One policy has ended by then, one runs, others have not begun."""
+    gs.Trace([{"job": "sisyphus", "submit_s": 0, "run_s": 1e6}]).write("hard.csv")
+    hard = "--set task_mtbf_s=100 --set loss=restart --set max_restarts=1000000000 --set checkpoint_s=inf"
+    line = "compare hard.csv --nodes 1 --json --jobs 2 --policy fifo,sjf,srtf,las " + hard
+    command = [sys.executable, "-m", "gangsched", *line.split()]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        stop = time.monotonic() + 60
+        while time.monotonic() < stop and sum(used > 0.3 for used in cpu_of_children(process.pid)) < 2:
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert process.returncode == 130, err
+    found = json.loads(out)["results"]
+    assert list(found)[:2] == ["fifo", "sjf"] and all(one["interrupted"] for one in found.values()) and len(found) < 4
+    assert err.decode().startswith("interrupted") and len(err.splitlines()) == 1
 
 
 def test_there_is_no_bar_where_nobody_looks(run):

@@ -369,3 +369,50 @@ def test_an_empty_cluster_is_fine():
     with gs.Cluster() as made:
         assert len(made) == 0 and made.nodes.empty and str(made) and made._repr_html_() and len(made.copy()) == 0
         assert made.allocations == [] and not made.fits_ever(count=1)
+
+
+# ---- the mix ---------------------------------------------------------------------------------------
+
+
+def test_a_copy_has_the_policy_and_the_mix():
+    shapes = [{"count": 3, "gpu": 0.5, "cpu": 1}, {"gpu": 2, "gpu_models": ["A"]}]
+    with gs.Cluster([{"name": "a", "cpus": 8, "gpus": 2, "gpu_model": "A"}], policy="fgd") as cluster:
+        cluster.set_mix(shapes)
+        for again in (cluster.copy(), pickle.loads(pickle.dumps(cluster)), gs.Cluster.from_json(cluster.to_json())):
+            assert again.to_dict()["policy"] == "fgd" and again.to_dict() == cluster.to_dict()
+        with gs.Session(cluster) as session, session.fork() as other:
+            assert other.cluster.to_dict()["policy"] == "fgd" and other._made["mix"] == session._made["mix"] == shapes
+
+
+@pytest.mark.parametrize("wanted, taken", [("A", "b"), ("B", "a")])
+def test_the_mix_decides_what_fgd_keeps_free(wanted, taken):
+    nodes = [{"name": name.lower(), "cpus": 8, "gpus": 1, "gpu_model": name} for name in "AB"]
+    mix = [{"gpu": 1, "cpu": 1, "gpu_models": [wanted]}]
+    with gs.Cluster(nodes, policy="fgd") as cluster:
+        cluster.set_mix(mix)
+        assert cluster.allocate(gpu=0.5).nodes == [taken]
+    with gs.Cluster(nodes, policy="fgd") as cluster:
+        half = gs.Trace([{"job": "half", "submit_s": 0, "run_s": 1, "tasks": 1, "gpus": 1, "gpu_milli": 500}])
+        assert gs.simulate(cluster, half, mix=mix).allocations.node.tolist() == [taken]
+        cluster.set_mix(mix)
+        assert gs.simulate(cluster, half).allocations.node.tolist() == [taken]
+        cluster.set_mix(None)
+        assert cluster.copy()._mix is None
+
+
+@pytest.mark.parametrize("shapes, error, path", [
+    ([{"gpu": 1}, {"gpu": -1}], gs.OutOfRange, "shapes[1].gpu"),
+    ([{"colour": 1}], gs.InvalidArgument, "shapes[0].colour"),
+    ([{"gpu": 1, "gpu_models": ["A", "A"]}], gs.AlreadyExists, "shapes[0].gpu_models[1]"),
+    ([{"tasks": [{"gpu": 1}, {"gpu": 2}]}], gs.InvalidArgument, "shapes[0]"),
+    ([{"gpu": 1}] * 4096, gs.LimitReached, "shapes"),
+    ([{"gpu": 1, "count": 2**24}] * 2, gs.LimitReached, "shapes"),
+])
+def test_a_mix_that_is_wrong_is_refused_with_its_place(shapes, error, path):
+    with gs.Cluster.uniform(1) as cluster:
+        cluster.set_mix([{"gpu": 1}])
+        with pytest.raises(error) as raised:
+            cluster.set_mix(shapes)
+        assert raised.value.path.startswith(path) and cluster._mix == [{"gpu": 1}]
+        with pytest.raises(error):
+            gs.Session(cluster, mix=shapes)

@@ -345,3 +345,21 @@ def test_long_numbers() -> None:
                      "NodeName=n CPUs=%s\nClusterName=c\n" % number):
             with pytest.raises(ConvertError):
                 convert(text)
+
+
+def test_text_is_called_by_the_file_that_it_usually_is_in():
+    made = convert(
+        "ClusterName=x\nNodeName=n1 CPUs=4 RealMemory=100\n",
+        b"Name=gpu File=/dev/nvidia0\n",
+        '{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "a"}, "status": {"capacity": {"cpu": "4", "memory": "1Gi"}}}',
+        '{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "b"}, "status": {"capacity": {"cpu": "4", "memory": "1Gi"}}}',
+    )
+    assert made.formats == {
+        "slurm.conf (text)": "slurm", "gres.conf (text)": "gres", "manifest (text)": "kubernetes", "manifest (text 2)": "kubernetes",
+    }
+    with pytest.raises(ConvertError) as caught:
+        convert("NodeName=n1 CPUs=4\nNodeName=n1 CPUs=4\n", format="slurm")
+    assert str(caught.value).startswith("slurm.conf (text):2: ")
+    with pytest.raises(ConvertError) as caught:
+        convert("what\nis this")
+    assert str(caught.value).startswith("<input 1>: not a format")

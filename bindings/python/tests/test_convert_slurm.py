@@ -42,7 +42,7 @@ def test_lists_of_hosts(text: str, names: List[str]) -> None:
 def test_bad_lists_of_hosts(text: str) -> None:
     with pytest.raises(ConvertError) as caught:
         convert("ClusterName=c\nNodeName=%s CPUs=1\n" % text)
-    assert str(caught.value).startswith("<input 1>:2: NodeName: ")
+    assert str(caught.value).startswith("slurm.conf (text):2: NodeName: ")
 
 
 def test_nodes() -> None:
@@ -215,7 +215,7 @@ def test_times(text: str, seconds: int) -> None:
 def test_bad_slurm(line: str, reason: str) -> None:
     with pytest.raises(ConvertError) as caught:
         convert(SMALL + "# a comment\n" + line + "\n", format="slurm")
-    assert str(caught.value).startswith("<input 1>:3: ") and reason in str(caught.value)
+    assert str(caught.value).startswith("slurm.conf (text):3: ") and reason in str(caught.value)
 
 
 @pytest.mark.parametrize("text, reason", [

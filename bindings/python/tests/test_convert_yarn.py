@@ -320,7 +320,7 @@ def test_fair_preemption_is_of_yarn_site() -> None:
 def test_bad_fair_scheduler(inside: str, reason: str) -> None:
     with pytest.raises(ConvertError) as caught:
         convert("<allocations>\n%s</allocations>" % inside)
-    assert caught.value.place.startswith("<input 1>:2") and reason in str(caught.value)
+    assert caught.value.place.startswith("fair-scheduler.xml (text):2") and reason in str(caught.value)
 
 
 # ---- TonY -------------------------------------------------------------------------------------

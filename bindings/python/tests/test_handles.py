@@ -28,7 +28,7 @@ ARGUMENTS = {
     "remove": ("n0",),
     "resume": ("n0",),
     "set_gpu_healthy": ("n0", 0, True),
-    "set_partition": ("p", "shared"),
+    "set_partition": ("p", "shared"), "set_mix": ([],),
     "set_state": ("n0", "up"),
 }
 #: Names of no object, and plain data.

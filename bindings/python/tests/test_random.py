@@ -176,6 +176,103 @@ def test_random_programs_on_sessions(jobs, tree, options, program):
                     other.cluster.check()
 
 
+WHAT = st.one_of(
+    st.fixed_dictionaries({"nodes": st.sampled_from([["n0"], ["n1"], ["n0", "n1"]])}),
+    st.fixed_dictionaries({"count": st.integers(1, 2), "gpu": st.integers(1, 4)}, optional={"gang": st.just(1), "exclusive": st.booleans()}),
+    st.fixed_dictionaries({"level": st.just("rack"), "domain_count": st.just(1)}),
+    st.fixed_dictionaries({"combine": st.sampled_from(["all", "any", "order", "order-no-gap"]),
+                           "stages": st.just([{"nodes": ["n0"]}, {"duration_s": 9, "tasks": [{"count": 1, "gpu": 2}]}])}),
+)
+WHEN = st.fixed_dictionaries({"duration_s": st.integers(1, 60)}, optional={
+    "start_s": st.integers(0, 400), "arrival_s": st.integers(0, 300), "deadline_s": st.integers(200, 900), "purge_s": st.integers(0, 30),
+    "prefer": st.sampled_from(["earliest", "latest", "cheapest"]), "period_s": st.sampled_from([100, 150]),
+    "repetitions": st.integers(0, 3), "notice_s": st.integers(0, 9),
+})
+WHOM = st.fixed_dictionaries({}, optional={
+    "queue": st.just("a"), "users": st.just(["u"]), "owner": st.sampled_from(["u", "v"]), "job": st.integers(0, 4),
+    "flags": st.lists(st.sampled_from(["maintenance", "overlap", "ignore-jobs", "flex", "magnetic"]), unique=True, max_size=2),
+})
+RESERVATIONS = st.tuples(WHAT, WHEN, WHOM).map(lambda parts: {key: value for part in parts for key, value in part.items()})
+WILD = st.dictionaries(st.sampled_from(["name", "start_s", "duration_s", "nodes", "stages", "tasks", "level", "flags", "job", "queue",
+                                        "combine", "count", "gpu", "colour", "users", "prefer", "deadline_s"]), PLAIN, max_size=4)
+CHANGES = st.one_of(
+    st.fixed_dictionaries({}, optional={
+        "limit": st.sampled_from([{"gpu": 4}, {"gpu": 8}, None]), "weight": st.sampled_from([1, 2.5, None]),
+        "guaranteed": st.sampled_from([{"gpu": 2}, None]), "order": st.sampled_from(["fifo", "shortest", "fair"]),
+        "backfill": st.sampled_from(["easy", "conservative", "none"]), "state": st.sampled_from(["open", "draining", "closed"]),
+    }),
+    st.dictionaries(st.sampled_from(["limit", "weight", "parent", "state", "guaranteed", "order", "colour", "queues"]), PLAIN, max_size=3),
+)
+
+
+def forecast(session, reservation, request, change, number, word):
+    """A copy that is changed and run ahead, twice."""
+    which = number % 4 if isinstance(number, int) else 0
+    with session.forecast(horizon_s=1000, max_events=3000, samples=1 + which,
+                          run_time=None if word == "up" else lambda job, sample, draw: 100 * draw) as ahead:
+        for step in (
+            lambda: ahead.reserve(reservation, name="ahead"),
+            lambda: ahead.submit(request, queue="a" if session.tree else None, time_limit_s=30),
+            lambda: ahead.change_queue("a", **change),
+            lambda: ahead.add_nodes([{"name": "new", "gpus": 4, "cpus": 8}]),
+            lambda: ahead.drain("n0"),
+            lambda: ahead.cancel(number),
+            lambda: ahead.set_queues({"a": {}, "b": {}, "c": {}}),
+        )[which:]:
+            attempt(step)
+        rows = attempt(ahead.run)
+        if rows is not None:
+            assert rows == ahead.run() and len(rows.table) == len(rows)
+            for row in rows:
+                assert (row.start_s is None) == (row.what != "start") and (row.start_s is None or row.start_s >= session.now_s)
+        len(ahead.plan().table), ahead.reservations, ahead.queues
+        ahead.cluster.check()
+
+
+def audit(session):
+    session.cluster.check()
+    with session._scheduler() as sched:
+        assert gs.lib.gang_sched_check(sched, gs.ffi.NULL) == 0
+
+
+@given(JOBS, TREES, st.lists(st.tuples(
+    st.sampled_from([0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13]), st.integers(0, 2),
+    st.one_of(RESERVATIONS, RESERVATIONS, RESERVATIONS, WILD), SANE, CHANGES, NUMBERS, WORDS), min_size=3, max_size=16))
+def test_random_programs_of_reservations_forecasts_and_queues(jobs, tree, program):
+    for job in jobs:
+        job["min"] = min(job.get("min", 1), job.get("tasks", 1))
+        job.setdefault("limit_s", 90)
+    with gs.Cluster.uniform(2, gpus=4, racks=1) as cluster, gs.Trace(jobs) as trace:
+        session = gs.Session(cluster, trace, tree, default_queue="a" if tree else None)
+        with session:
+            for i, (kind, which, wild, request, change, number, word) in enumerate(program):
+                name = "r%d" % which
+                actions = {
+                    0: lambda: session.run(until_s=session.now_s + 20),
+                    1: lambda: session.run(events=number),
+                    2: lambda: session.reserve({"name": name, "duration_s": 30, **wild}),
+                    3: lambda: session.submit(gpu=1 + which, run_s=20, time_limit_s=30, queue="a" if tree else None),
+                    4: lambda: session.change_reservation(name, **wild),
+                    5: lambda: session.cancel_reservation(name),
+                    6: lambda: (len(session.reservations.table), session.plan().table, session.occurrences(name)),
+                    7: lambda: session.limit_reservations(word, most={"gpu": number}, window_s=number),
+                    8: lambda: session.submit(request, run_s=20, time_limit_s=25, queue="a" if tree else "default", reservation=name),
+                    9: lambda: session.change_queue("abc"[which] if tree else "default", **change),
+                    10: lambda: session.set_queues({"a": {}, "b": change, "c": {"weight": number}}),
+                    11: lambda: forecast(session, wild, request, change, number, word),
+                    12: lambda: session.set_node("n1", "down" if i % 2 else "up"),
+                    13: lambda: session.cluster.set_mix([request] if i % 2 else wild),
+                }
+                attempt(actions[kind])
+                audit(session)
+            session.run(events=2000)
+            audit(session)
+            if session.info.events < 1500:
+                with session.fork() as other:
+                    assert other.info[1:] == session.info[1:] and other.reservations == session.reservations
+                    assert other.plan() == session.plan() and other.tree == session.tree
+
+
 @given(st.lists(st.tuples(st.sampled_from(sorted(name for name in dir(gs.lib) if name.endswith(("_name", "_strerror")))),
                           st.integers(-(2**31), 2**31 - 1)), max_size=10))
 def test_names_of_any_number(calls):
@@ -186,7 +283,7 @@ def test_names_of_any_number(calls):
             assert found == gs.ffi.NULL or isinstance(gs.ffi.string(found), bytes)
 
 
-@pytest.mark.parametrize("name", ["Cluster", "Session", "Trace", "Snapshot"])
+@pytest.mark.parametrize("name", ["Cluster", "Session", "Trace", "Snapshot", "Forecast"])
 def test_objects_that_were_never_made(name):
     """``__new__`` alone gives an object without anything in it: using it raises, and does not crash."""
     kind = getattr(gs, name)

@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import gangsched as gs
-from gangsched import report, report_charts, report_why
+from gangsched import report, report_charts, report_setup, report_why
 
 HOSTILE = "<script>alert('x')</script>&\"\u202e"
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -294,3 +294,22 @@ def test_names_of_nodes_do_not_lie_on_each_other():
 def test_nobody_waited():
     text = " ".join(page_of(gs.simulate(gs.Cluster.uniform(9), gs.Trace(jobs_of(9)))).text)
     assert "Nobody waited" in text and "Longest waits" not in text and "memory" not in text.split("Queue length")[0].split("Utilisation")[-1]
+
+
+def test_names_and_amounts_of_queues_are_text():
+    """Also where the value is one that no tree has: what is shown is escaped, whatever it is."""
+    with gs.Cluster.uniform(1) as cluster:
+        trace = gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1, "queue": "<b>"}])
+        result = gs.simulate(cluster, trace, {"<b>": {"weight": 2.5, "limit": {"gpu": 8}}})
+    assert ["<b>", "", "gpu 8", "2.5", ""] in Page(report.html(result)).rows
+    setup = Page(report_setup.queues(result))
+    assert setup.rows[1][:4] == ["<b>", "", "gpu 8", "2.5"] and "b" not in setup.tags
+    result._made["queues"]._index["<b>"]["weight"] = "<b>"
+    odd = Page(report_setup.queues(result))
+    assert odd.rows[1][3] == "<b>" and "b" not in odd.tags
+
+
+def test_the_mix_is_told_in_short():
+    with gs.Cluster.uniform(1) as cluster:
+        result = gs.simulate(cluster, gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}]), mix=[{"gpu": 1}] * 3)
+    assert Page(report.html(result)).row("mix")[1] == "3 shapes"

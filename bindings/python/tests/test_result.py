@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results: summaries, tables, pictures, exports; comparisons and sweeps; published schedules."""
+"""Results: summaries, tables, pictures, exports; comparisons and sweeps."""
 
 import concurrent.futures
 import csv
 import gzip
 import json
-import math
 import os
 import pickle
 import subprocess
 import sys
 import time
 
+import numpy
 import pytest
+from matplotlib import pyplot
 
 import gangsched as gs
 
@@ -299,20 +300,44 @@ def test_a_sweep_says_what_it_cannot_run_on():
     assert gs.sweep(square, [], executor=None).values == []
 
 
-# ---- published schedules -----------------------------------------------------------------------
+# ---- names and titles ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("column, options", [
-    ("wait_easy", {}),
-    ("wait_easy_clair", {"know": "run"}),
-    ("wait_easysjbf", {"backfill_order": "shortest"}),
-])
-def test_kth_waits_as_published(shared, column, options):
-    path = shared / "data" / "swf_sc15" / "KTH-SP2.csv.gz"
-    know = options.pop("know", "limit")
-    queue = {"order": "fifo", "backfill": "easy", **options}
-    with gs.Trace.read(path) as log, gs.Cluster([{"name": "kth", "cpus": 100}]) as machine:
-        result = gs.simulate(machine, log, {"q": queue}, know=know, same_instant="one-by-one", record=())
-    expected = [float(row[column]) for row in csv.DictReader(gzip.open(path, "rt"))]
-    waits = (result.jobs.start_s - result.jobs.submit_s).tolist()
-    assert math.isclose(sum(waits), sum(expected)) and waits == expected
+def test_a_wait_is_to_the_first_start_and_queueing_is_all_of_it():
+    """Jobs and summary call the same thing the same."""
+    trace = gs.Trace([
+        {"job": "low", "submit_s": 5, "run_s": 100, "gpus": 8, "priority": 0, "preemptible": True},
+        {"job": "high", "submit_s": 20, "run_s": 50, "gpus": 8, "priority": 9},
+        {"job": "behind", "submit_s": 21, "run_s": 10, "gpus": 8},
+    ])
+    with gs.Cluster.uniform(1) as cluster, gs.Session(cluster, trace) as session:
+        session.run()
+        table = session.result().jobs.set_index("job")
+        assert table.preemptions["low"] == 1 and table.wait_s["low"] == 0 and table.queue_s["low"] == 50
+        assert (table.wait_s == table.start_s - table.submit_s).all() and table.wait_s["behind"] == table.queue_s["behind"]
+        summary = session.summary()
+        assert summary["wait_s"]["mean"] == pytest.approx(table.wait_s.mean())
+        assert summary["queue_s"]["mean"] == pytest.approx(table.queue_s.mean())
+        for name in table.index:
+            job = session.job(name)
+            assert (job["wait_s"], job["queue_s"]) == (table.wait_s[name], table.queue_s[name])
+    with gs.Cluster.uniform(1) as cluster, gs.Session(cluster, trace) as session:
+        session.run(until_s=22)
+        assert session.job("behind")["wait_s"] is None and session.job("behind")["queue_s"] == 1
+        assert numpy.isnan(session.result().column("wait_s")[2])
+
+
+def test_pictures_have_titles_or_those_that_are_given():
+    with gs.Cluster.uniform(2) as cluster:
+        result = gs.simulate(cluster, gs.Trace([{"submit_s": i, "run_s": 10, "gpus": 8, "queue": "q"} for i in range(4)]))
+    both = gs.compare(["fifo"], gs.Cluster.uniform(2), gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}]))
+    drawn = {
+        "GPUs in use, of 16; jobs that wait and run": lambda **more: result.plot(**more)[0],
+        "Who was where: 2 nodes, a colour a queue": result.gantt,
+        "How long jobs wait": result.cdf,
+        "Jobs by tasks": lambda **more: result.cdf("tasks", **more),
+        "From submission to the end": lambda **more: both.cdf("jct_s", **more),
+    }
+    for default, draw in drawn.items():
+        assert draw().get_title() == default and draw(title="mine").get_title() == "mine" and draw(title="").get_title() == ""
+    pyplot.close("all")

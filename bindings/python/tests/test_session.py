@@ -552,6 +552,8 @@ def test_whatever_is_done_with_a_closed_session_raises(cluster):
     arguments = {
         "add": (jobs(1),), "set_node": ("n0", "up"), "set_priority": (0, 1), "set_target": (0, 1), "set_time_limit": (0, 1),
         **{name: (0,) for name in ("hold", "release", "cancel", "requeue", "job", "explain", "find")},
+        **{name: ("x",) for name in ("cancel_reservation", "change_reservation", "occurrences", "change_queue")},
+        "reserve": ({"name": "x"},), "set_queues": ({"x": {}},), "what_if": ({"x": None},),
     }
     names = {name for name in dir(gs.Session) if not name.startswith("_")} - {"close", "closed", "submit"}
     for name in sorted(names):
@@ -561,3 +563,79 @@ def test_whatever_is_done_with_a_closed_session_raises(cluster):
     with pytest.raises(gs.Closed):
         session.submit(run_s=1)
     assert repr(session) == "<Session, closed>" and len(names) > 15
+
+
+# ---- queues in the midst of it -------------------------------------------------------------------
+
+
+def test_a_queue_is_changed_while_jobs_are_there(cluster):
+    with gs.Session(cluster, jobs(4, queue="q"), {"q": {"limit": {"gpu": 4}}, "p": {"queues": {"r": {}}}}) as session:
+        session.run(until_s=35)
+        assert session.queues["q"]["running"] == 1
+        session.change_queue("q", limit={"gpu": 12}, weight=2)
+        session.run(until_s=36)
+        assert session.queues["q"]["running"] == 3 and session.queues["q"]["kinds"]["gpu"]["limit"] == 12
+        session.change_queue("q", limit=None, state="closed")
+        session.run(until_s=37)
+        assert session.queues["q"]["running"] == 3 and session.tree["q"]["state"] == "closed"
+        with pytest.raises(gs.QueueClosed):
+            session.submit(gpu=1, run_s=1, queue="q")
+        session.change_queue("q", state="open", parent="p")
+        with session.fork() as other:
+            assert other.tree == session.tree and other.tree["q"]["parent"] == "p"
+            assert done(other) == done(session)
+        assert session.job(3)["end"] == "success"
+
+
+def test_a_tree_is_swapped_whole(cluster):
+    with gs.Session(cluster, jobs(4, queue="q", run_s=100), {"q": {}, "old": {}}, default_queue="q") as session:
+        session.run(until_s=35)
+        session.set_queues(session.tree.added("late", limit={"gpu": 4}))
+        assert list(session.tree) == ["q", "old", "late"]
+        session.add(jobs(2, queue="late"), shift_s=40)
+        session.submit(gpu=4, run_s=5, queue="late", name="own")
+        with pytest.raises(gs.Busy):
+            session.set_queues({"old": {}})
+        with pytest.raises(gs.GangError) as raised:
+            session.set_queues({"q": {}, "late": {"guaranteed": {"gpu": 8}, "limit": {"gpu": 4}}})
+        assert raised.value.path.startswith("late.") and list(session.tree) == ["q", "old", "late"]
+        session.set_queues({"q": {}, "late": {"queues": {}}})
+        assert list(session.tree) == ["q", "late"]
+        session.run()
+        table = session.result().jobs
+        assert table.queue.tolist() == ["q"] * 4 + ["late"] * 3 and (table.end == "success").all()
+        assert session.summary(queue="late")["jobs"] == 3
+
+
+@pytest.mark.parametrize("change, error, path", [
+    (lambda s: s.change_queue("x", weight=2), gs.NotFound, ""),
+    (lambda s: s.change_queue("q", limit={"gpu": "x"}), gs.InvalidArgument, "limit.gpu"),
+    (lambda s: s.change_queue("q", limit={"cup": 1}), gs.NotFound, "limit.cup"),
+    (lambda s: s.change_queue("q", colour="red"), gs.InvalidArgument, "colour"),
+    (lambda s: s.change_queue("q", parent="x"), gs.NotFound, "parent"),
+    (lambda s: s.change_queue("q", guaranteed={"gpu": 5}, limit={"gpu": 4}), gs.InvalidArgument, "limit.gpu"),
+    (lambda s: s.set_queues({"q": {"limit": {"cup": 1}}}), gs.NotFound, "q.limit.cup"),
+    (lambda s: s.set_queues(gs.Queues({"q": {}}, default_queue="q")), gs.InvalidArgument, "default_queue"),
+    (lambda s: s.set_queues(gs.Queues({"q": {}}, half_life_s=5)), gs.InvalidArgument, "half_life_s"),
+    (lambda s: s.set_queues(7), gs.InvalidArgument, ""),
+])
+def test_what_is_wrong_with_a_change_of_queues(cluster, change, error, path):
+    with gs.Session(cluster, jobs(2, queue="q"), {"q": {"weight": 3}}) as session:
+        session.run(until_s=5)
+        with pytest.raises(error) as raised:
+            change(session)
+        assert raised.value.path == path and session.tree == gs.Queues({"q": {"weight": 3}})
+        assert done(session)["jobs"] == 2
+
+
+def test_a_session_without_queues_gets_some(cluster):
+    with gs.Session(cluster) as session:
+        session.change_queue("default", limit={"gpu": 4})
+        first = session.submit(gpu=4, run_s=10)
+        second = session.submit(gpu=4, run_s=10)
+        session.run()
+        assert session.job(first)["end_s"] == 10 and session.job(second)["start_s"] == 10
+        session.set_queues({"default": {}, "more": {}})
+        third = session.submit(gpu=4, run_s=10, queue="more")
+        session.run()
+        assert session.job(third)["queue"] == "more" and session.job(third)["start_s"] == 20

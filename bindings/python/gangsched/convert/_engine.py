@@ -20,6 +20,11 @@ MAX_BYTES = 1 << 28
 FORMATS = ("capacity-scheduler", "yarn-site", "fair-scheduler", "tony", "slurm", "gres", "topology", "kubernetes",
            "nvidia-topo", "scenario")
 
+#: What a file in a format is called, for those that were given as text.
+_CALLED = {"capacity-scheduler": "capacity-scheduler.xml", "yarn-site": "yarn-site.xml", "fair-scheduler": "fair-scheduler.xml",
+           "tony": "tony.xml", "slurm": "slurm.conf", "gres": "gres.conf", "topology": "topology.conf", "kubernetes": "manifest",
+           "nvidia-topo": "nvidia-smi topo -m", "scenario": "scenario"}
+
 Input = Union[str, bytes, "os.PathLike[str]", IO[str], IO[bytes]]
 
 
@@ -211,8 +216,9 @@ def _convert(sources: List[Source], wanted: Optional[str]) -> Converted:
         found = wanted or detect(source.text)
         if found is None:
             raise ConvertError(source.name, "not a format that is known; they are " + ", ".join(FORMATS))
-        by_format.setdefault(found, []).append(dataclasses.replace(source, form=found))
-        formats[source.name] = found
+        name = _named(source, found, formats)
+        by_format.setdefault(found, []).append(dataclasses.replace(source, name=name, form=found))
+        formats[name] = found
     _settle_sites(by_format)
     scenario: Json = {}
     finish: List[Finish] = []
@@ -230,6 +236,19 @@ def _convert(sources: List[Source], wanted: Optional[str]) -> Converted:
     return Converted(ordered, report.finish(), formats)
 
 
+def _named(source: Source, found: str, taken: Dict[str, str]) -> str:
+    """The name of a source in messages: its own, or that of the file that such text usually is."""
+    if not source.name.startswith("<input "):
+        return source.name
+    # Any of Slurm's three files may be called "slurm".
+    kind = (slurm.looks_like(source.text) or found) if found == "slurm" else found
+    name, number = "%s (text)" % _CALLED[kind], 1
+    while name in taken:
+        number += 1
+        name = "%s (text %d)" % (_CALLED[kind], number)
+    return name
+
+
 def _settle_sites(by_format: Dict[str, List[Source]]) -> None:
     """yarn-site.xml goes with the scheduler that is there; gres.conf by name is of Slurm."""
     sites = by_format.pop("yarn-site", [])
@@ -244,7 +263,8 @@ def convert(*inputs: Input, format: Optional[str] = None) -> Converted:
 
     Each input is a path, an open file, or text (bytes; or ``str`` that has a line break or begins with ``<``, ``{``
     or ``[``). What it is in is seen from what it says, unless ``format``, one of FORMATS, tells ("slurm": any of
-    its three files). Inputs that belong
+    its three files). In messages an input is called by its file, text by the file that it usually is in:
+    ``capacity-scheduler.xml (text)``. Inputs that belong
     together are read together: ``slurm.conf`` with ``gres.conf`` and ``topology.conf``, a scheduler's file with
     ``yarn-site.xml``. Of different systems, queues of one, nodes of another and jobs of a third are put into one
     scenario; with the same node in two, the members of both are its members.

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reservations and the plan: made, refused, changed, given up; who starts inside and who outside; seen as tables."""
+
+import copy
+import pickle
+
+import pytest
+
+import gangsched as gs
+
+HOUR = 3600
+
+
+@pytest.fixture
+def cluster():
+    with gs.Cluster.uniform(nodes=4, gpus=8, racks=2) as made:
+        yield made
+
+
+@pytest.fixture
+def session(cluster):
+    """Two nodes are held until 1000 s, by a job with a limit of as much."""
+    trace = gs.Trace([{"job": "long", "submit_s": 0, "run_s": 900, "limit_s": 1000, "tasks": 2, "gpus": 8, "queue": "q"}])
+    with gs.Session(cluster, trace, {"q": {"backfill": "conservative"}, "demo": {}}) as made:
+        made.run(until_s=10)
+        yield made
+
+
+def test_nodes_are_reserved_and_jobs_flow_around(session):
+    made = session.reserve(name="demo", queue="demo", start_s=2000, duration_s=500, nodes=["n0", "n1"], flags=["magnetic"])
+    assert isinstance(made, gs.Reservation) and (made.start_s, made.end_s, made.state, made.nodes) == (2000, 2500, "planned", 2)
+    assert (made.queue, made.flags, made.job, made.planned, made.owner) == ("demo", ("magnetic",), None, 1, "")
+    inside = session.submit(name="in", count=2, gpu=8, run_s=100, time_limit_s=100, queue="demo", reservation="demo")
+    late = session.submit(count=4, gpu=8, run_s=800, time_limit_s=1200, queue="q")
+    session.run(until_s=2050)
+    assert session.reservations["demo"].state == "active" and session.reservations["demo"].running == 1
+    rows = session.plan()
+    held = next(row for row in rows if row.kind == "running")
+    assert (held.name, held.job, held.inside, sorted(held.nodes), held.end_s) == ("in", inside, "demo", ["n0", "n1"], 2100)
+    session.run()
+    assert session.job(inside)["start_s"] == 2000 and session.job(late)["start_s"] == 2500
+    assert len(session.reservations) == 0
+
+
+def test_a_refusal_says_why_and_when_it_would_be_accepted(session):
+    with pytest.raises(gs.DoesNotFit) as refused:
+        session.reserve(name="all", count=4, gpu=8, duration_s=100, deadline_s=900)
+    assert refused.value.next_start_s == 1000 and refused.value.code == gs.lib.GANG_ENOFIT and refused.value.text
+    assert pickle.loads(pickle.dumps(refused.value)).next_start_s == 1000
+    again = session.reserve(name="all", count=4, gpu=8, duration_s=100, arrival_s=refused.value.next_start_s)
+    assert (again.start_s, again.nodes) == (1000, 4)
+    with pytest.raises(gs.NeverFits) as never:
+        session.reserve(name="more", count=5, gpu=8, duration_s=100)
+    assert never.value.next_start_s is None
+    assert list(session.reservations) == ["all"]
+
+
+def test_a_window_is_used_as_it_is_preferred(session):
+    early = session.reserve(name="a", count=2, gpu=8, duration_s=100, deadline_s=5000)
+    late = session.reserve(name="b", count=2, gpu=8, duration_s=100, deadline_s=5000, prefer="latest")
+    cheap = session.reserve(name="c", count=2, gpu=8, duration_s=100, deadline_s=5000, prefer="cheapest")
+    assert (early.start_s, late.end_s) == (10, 5000) and 1000 <= cheap.start_s < 4800
+    assert session.reservations.table.start_s.tolist() == [10, 4900, cheap.start_s]
+
+
+def test_now_is_the_clock_of_the_session_not_the_last_cycle(cluster):
+    with gs.Session(cluster) as session:
+        session.run(until_s=500)
+        assert session.reserve(name="r", nodes=["n0"], duration_s=60).start_s == 500
+
+
+def test_stages_and_times_are_told_one_by_one(session):
+    session.reserve(
+        name="steps",
+        combine="order-no-gap",
+        start_s=1000,
+        period_s=3600,
+        repetitions=3,
+        stages=[
+            {"duration_s": 100, "tasks": [{"count": 1, "cpu": 8}]},
+            {"duration_s": 200, "level": "rack", "domain": "r0"},
+        ],
+    )
+    rows = session.occurrences("steps")
+    assert [(row.instance, row.part, row.start_s, row.end_s) for row in rows] == [
+        (i, part, 1000 + 3600 * i + 100 * part, 1100 + 3600 * i + 200 * part) for i in range(3) for part in range(2)
+    ]
+    assert all(row.kind == "reservation" and row.name == "steps" and row.job is None for row in rows)
+    assert [len(row.nodes) for row in rows] == [1, 2] * 3
+    table = rows.table
+    assert table.start_s.dtype == float and table.nodes[1] == ("n0", "n1")
+    assert session.reservations["steps"].planned == 3 and "steps" in repr(rows) and "<table" in rows._repr_html_()
+    assert list(rows[:2]) == [rows[0], rows[1]] and rows[:2] == rows[0:2] and hash(rows[:2]) == hash(rows[0:2])
+    with pytest.raises(gs.NotFound):
+        session.occurrences("step")
+
+
+def test_gangs_of_a_stage_may_lie_one_after_the_other(session):
+    made = session.reserve(name="waves", count=8, gpu=8, gang=2, duration_s=100, deadline_s=1000)
+    rows = session.occurrences("waves")
+    assert made.end_s - made.start_s == 400 and [row.start_s for row in rows] == [10, 110, 210, 310]
+
+
+def test_one_is_changed_or_stays_as_it_was(session):
+    session.reserve(name="r", count=2, gpu=8, duration_s=100, start_s=100)
+    assert session.change_reservation("r", start_s=300).start_s == 300
+    with pytest.raises(gs.DoesNotFit) as refused:
+        session.change_reservation("r", count=4)
+    assert refused.value.next_start_s == 1000 and session.reservations["r"].start_s == 300
+    session.change_reservation("r", start_s=None, name="other", count=4, purge_s=5)
+    assert list(session.reservations) == ["other"] and session.reservations["other"].start_s == 1000
+    session.change_reservation("other", count=None, gpu=None, nodes=["n1"], arrival_s=1500)
+    assert session.occurrences("other")[0].nodes == ("n1",) and session.reservations["other"].start_s == 1500
+    session.cancel_reservation("other")
+    assert len(session.reservations) == 0
+    for call in (lambda: session.cancel_reservation("other"), lambda: session.change_reservation("other", gpu=1)):
+        with pytest.raises(gs.NotFound):
+            call()
+
+
+def test_one_that_has_begun_is_made_longer(session):
+    session.reserve(name="r", nodes=["n1"], duration_s=100, start_s=20)
+    session.run(until_s=50)
+    assert session.change_reservation("r", duration_s=500).end_s == 520
+    assert session.reservations["r"].state == "active"
+
+
+def test_for_one_job_alone(session):
+    job = session.submit(name="mine", count=2, gpu=8, run_s=50, time_limit_s=60, queue="q")
+    session.hold(job)
+    session.run(until_s=20)
+    made = session.reserve(name="seat", job="mine", count=2, gpu=8, start_s=400, duration_s=100)
+    assert made.job == job
+    session.release(job)
+    session.run(until_s=2000)
+    assert session.job(job)["end"] == "success"
+    with pytest.raises(gs.NotFound):
+        session.reserve(name="x", job="nobody", count=1, gpu=8, start_s=3000, duration_s=10)
+
+
+def test_owners_have_limits(session):
+    session.limit_reservations("ada", most={"gpu": 8})
+    session.limit_reservations(average={"gpu": 4}, window_s=1000)
+    session.reserve(name="a", owner="ada", count=1, gpu=8, start_s=100, duration_s=50)
+    with pytest.raises(gs.LimitReached):
+        session.reserve(name="b", owner="ada", count=2, gpu=8, start_s=1300, duration_s=50)
+    with pytest.raises(gs.LimitReached):
+        session.reserve(name="c", owner="bob", count=2, gpu=8, start_s=300, duration_s=251)
+    session.reserve(name="c", owner="bob", count=2, gpu=8, start_s=300, duration_s=250)
+    session.limit_reservations("ada")
+    session.reserve(name="b", owner="ada", count=2, gpu=8, start_s=700, duration_s=50)
+    for wrong, error, path in [
+        (dict(most={"gpus": 1}), gs.NotFound, "most.gpus"),
+        (dict(most={"gpu": -1}), gs.OutOfRange, "most.gpu"),
+        (dict(most={"gpu": "8"}), gs.InvalidArgument, "most.gpu"),
+        (dict(average={"cpu": float("nan")}), gs.OutOfRange, "average.cpu"),
+        (dict(window_s=-1), gs.OutOfRange, "window_s"),
+    ]:
+        with pytest.raises(error) as raised:
+            session.limit_reservations("eve", **wrong)
+        assert raised.value.path == path
+
+
+@pytest.mark.parametrize(
+    "fields, error, path",
+    [
+        (dict(nodes=["n0", "n9"]), gs.NotFound, "nodes[1]"),
+        (dict(nodes=["n0", 7]), gs.InvalidArgument, "nodes[1]"),
+        (dict(nodes=["n0", ""]), gs.InvalidArgument, "nodes[1]"),
+        (dict(count=1, gpu=-1), gs.OutOfRange, "gpu"),
+        (dict(count=1, colour="red"), gs.InvalidArgument, "colour"),
+        (dict(count=1, gpu=1, queue="nobody"), gs.NotFound, "queue"),
+        (dict(count=1, gpu=1, flags=["magic"]), gs.InvalidArgument, "flags[0]"),
+        (dict(count=1, gpu=1, duration_s=-1), gs.OutOfRange, "duration_s"),
+        (dict(count=1, gpu=1, start_s="soon"), gs.InvalidArgument, "start_s"),
+        (dict(count=1, gpu=1, prefer="best"), gs.InvalidArgument, "prefer"),
+        (dict(level="row", domain_count=1), gs.NotFound, "level"),
+        (dict(level="rack", domain="r7"), gs.NotFound, "domain"),
+        (dict(stages=[{"nodes": ["n0"]}, {"nodes": ["n0", "n1", "x"]}]), gs.NotFound, "stages[1].nodes[2]"),
+        (dict(count=1, gpu=1, spread="rack"), gs.NotSupported, "spread"),
+        (dict(tasks=[{"gpu": 1, "spread": "rack"}]), gs.NotSupported, "tasks[0].spread"),
+        (dict(stages=[{"tasks": [{"gpu": 1, "spread": "rack"}]}]), gs.NotSupported, "stages[0].tasks[0].spread"),
+        (dict(stages=[{"nodes": ["n0"]}], count=1), gs.NotFound, "count"),
+        (dict(tasks=[{"gpu": 1}], gpu=1), gs.NotFound, "gpu"),
+        (dict(stages=3), gs.InvalidArgument, "stages"),
+        (dict(), gs.InvalidArgument, ""),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(session, fields, error, path):
+    with pytest.raises(error) as raised:
+        session.reserve({"name": "r", "duration_s": 60, **fields})
+    assert raised.value.path == path and len(session.reservations) == 0
+
+
+def test_names_are_unique_and_there(session):
+    session.reserve(name="r", nodes=["n1"], duration_s=10, start_s=100)
+    with pytest.raises(gs.AlreadyExists):
+        session.reserve(name="r", nodes=["n1"], duration_s=10, start_s=300)
+    with pytest.raises(gs.NotFound) as raised:
+        session.submit(gpu=1, run_s=1, queue="q", reservation="s")
+    assert raised.value.path == "reservation"
+    with pytest.raises(gs.GangError):
+        session.reserve(nodes=["n1"], duration_s=10, start_s=500)
+
+
+def test_for_users(session):
+    session.reserve(name="r", users=["ada"], nodes=["n0", "n1"], start_s=100, duration_s=100)
+    hers = session.submit(count=2, gpu=8, run_s=10, time_limit_s=20, queue="q", user="ada", reservation="r")
+    his = session.submit(count=2, gpu=8, run_s=10, time_limit_s=120, queue="q", user="bob")
+    session.run()
+    assert session.job(hers)["start_s"] == 100 and session.job(his)["start_s"] == 200
+    with pytest.raises(gs.NotFound):
+        session.reserve(name="s", nodes=["n0"], duration_s=1, job=17)
+
+
+def test_one_that_nobody_uses_is_given_up(session):
+    session.reserve(name="r", nodes=["n0", "n1"], start_s=100, duration_s=500, purge_s=50)
+    job = session.submit(count=2, gpu=8, run_s=10, time_limit_s=400, queue="q")
+    session.run()
+    assert session.job(job)["start_s"] == 150
+
+
+def test_it_can_be_looked_at_from_a_callback(cluster):
+    seen = []
+
+    def look(event):
+        seen.append((len(session.plan()), len(session.reservations), session.queues["default"]["running"]))
+
+    with gs.Session(cluster, on_event=look) as session:
+        session.reserve(name="r", nodes=["n0"], start_s=100, duration_s=100)
+        session.submit(gpu=1, run_s=5, time_limit_s=5)
+        session.run()
+    assert len(seen) >= 2 and seen[-1][1] == 1
+
+
+def test_maintenance_keeps_everybody_away(session):
+    session.reserve(name="repair", start_s=1500, duration_s=500, nodes=["n0", "n1", "n2", "n3"], flags=["maintenance"])
+    job = session.submit(count=1, gpu=1, run_s=600, time_limit_s=1600, queue="q")
+    session.run()
+    assert session.job(job)["start_s"] == 2000
+
+
+def test_the_plan_tells_who_starts_when(session):
+    job = session.submit(name="whole", count=4, gpu=8, run_s=10, time_limit_s=60, queue="q")
+    session.run(until_s=20)
+    rows = {row.kind: row for row in session.plan()}
+    assert rows["running"].name == "long" and rows["running"].end_s == 1000 and rows["running"].job == 0
+    start = rows["start"]
+    assert (start.job, start.start_s, start.end_s, len(start.nodes)) == (job, 1000, 1060, 4)
+    table = session.plan().table
+    assert list(table.kind) == ["running", "start"] and list(table.columns) == list(gs.PlanItem._fields)
+    with gs.Session(session.cluster) as other:
+        assert len(other.plan()) == 0 and list(other.plan().table.columns) == list(gs.PlanItem._fields)
+        endless = other.submit(gpu=1, run_s=5)
+        other.run(until_s=1)
+        assert [(row.job, row.end_s) for row in other.plan()] == [(endless, None)]
+        assert other.plan().table.end_s.isna().all()
+
+
+def test_what_was_reserved_is_in_a_fork_and_in_runs_again(session):
+    session.reserve(name="r", nodes=["n1"], duration_s=100, start_s=100, flags=["magnetic"])
+    session.change_reservation("r", start_s=200)
+    session.limit_reservations("ada", most={"gpu": 8})
+    session.reserve(name="gone", nodes=["n0"], duration_s=100, start_s=100)
+    session.cancel_reservation("gone")
+    session.submit(name="in", gpu=8, run_s=10, time_limit_s=10, queue="q", reservation="r")
+    with session.fork() as other:
+        assert list(other.reservations) == ["r"] and other.reservations["r"].start_s == 200
+        assert other.occurrences("r") == session.occurrences("r")
+        with pytest.raises(gs.LimitReached):
+            other.reserve(name="b", owner="ada", count=2, gpu=8, start_s=3000, duration_s=50)
+        assert other.change_reservation("r", start_s=300).end_s == 400 and session.reservations["r"].start_s == 200
+        other.change_queue("q", weight=3)
+        other.submit(gpu=8, run_s=10, time_limit_s=10, queue="q", reservation="r")
+        assert session.tree["q"].get("weight") is None
+    session.run()
+    result = session.result()
+    assert session.job("in")["start_s"] == 200
+    again = pickle.loads(pickle.dumps(result))
+    assert "r" in str(again.explain("in", at_s=100)) or again.explain("in", at_s=100)["state"] == "pending"
+
+
+def test_from_a_callback_and_of_what_is_closed(cluster):
+    raised = []
+
+    def on_event(event):
+        for call in (
+            lambda: session.reserve(name="r", nodes=["n0"], duration_s=1, start_s=100),
+            lambda: session.set_queues({"default": {}}),
+            lambda: session.forecast(),
+        ):
+            try:
+                call()
+            except gs.Busy as error:
+                raised.append(error)
+
+    session = gs.Session(cluster, gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}]), on_event=on_event)
+    session.run()
+    assert len(raised) == 9
+    session.close()
+    for call in (
+        lambda: session.reserve(name="r", nodes=["n0"], duration_s=1),
+        lambda: session.change_reservation("r", duration_s=1),
+        lambda: session.cancel_reservation("r"),
+        lambda: session.limit_reservations("r"),
+        lambda: session.reservations,
+        lambda: session.occurrences("r"),
+        lambda: session.plan(),
+        lambda: session.set_queues({"q": {}}),
+        lambda: session.change_queue("q", weight=2),
+        lambda: session.forecast(),
+        lambda: session.what_if({"": None}),
+    ):
+        with pytest.raises(gs.Closed):
+            call()
+
+
+def test_rows_are_plain_data(session):
+    session.reserve(name="r", nodes=["n1"], duration_s=100, start_s=100)
+    rows = session.occurrences("r")
+    assert pickle.loads(pickle.dumps(rows)) == rows and copy.copy(rows) == rows and rows != 3
+    assert pickle.loads(pickle.dumps(session.reservations["r"])) == session.reservations["r"]
+    assert "r" in repr(session.reservations) and "<table" in session.reservations._repr_html_()
