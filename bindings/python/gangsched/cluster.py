@@ -96,8 +96,12 @@ class Cluster(Handle):
 
     def _inside(self, pointer: Any, owner: Box) -> "Cluster":
         """Another object for a cluster of the same kinds and levels that somebody else of the library owns."""
+        return self._like(Box(pointer, lambda _: None, owner))
+
+    def _like(self, box: Box) -> "Cluster":
+        """The object of a copy that the library made of this one."""
         made = Cluster.__new__(Cluster)
-        Handle.__init__(made, Box(pointer, lambda _: None, owner))
+        Handle.__init__(made, box)
         made._policy, made._max_tasks, made._partitions = self._policy, self._max_tasks, set(self._partitions)
         made._begin()
         made._mix = self._mix
@@ -183,16 +187,6 @@ class Cluster(Handle):
             ParseError: with the line.
         """
         return cls(_nodes.from_csv(path, levels), levels=levels)
-
-    def _twin(self, pointer: Any) -> "Cluster":
-        """The object of a copy that the library made of this one; it owns the pointer from now on."""
-        made = Cluster.__new__(Cluster)
-        Handle.__init__(made, Box(pointer, lib.gang_cluster_free))
-        made._worker = None
-        made._policy, made._max_tasks, made._partitions = self._policy, self._max_tasks, set(self._partitions)
-        made._compiled = weakref.WeakKeyDictionary()
-        made._scored = {}
-        return made
 
     def __reduce__(self) -> Any:
         """Pickled is what is there, not what is taken: the copy is empty."""

@@ -13,7 +13,7 @@ from .allocation import Explanation
 from .case import Case, Source, job_dict
 from .cluster import Cluster, Node
 from .errors import InvalidArgument, NotFound, check, new_error
-from .handle import Box, Handle
+from .handle import Box
 from .policy import MODES, View, write_scores
 from .queues import Queues
 from .reservations import Reserving
@@ -193,9 +193,6 @@ class Session(Reserving):
     Exceptions of functions come out of the call in which they were called; everything is consistent then, and
     it can be gone on with. Threads: any, one at a time.
     """
-
-    #: a run is under way
-    _inside = False
 
     def __init__(
         self,
@@ -533,7 +530,7 @@ class Session(Reserving):
             host = self._host.twin()
             ops = host.ops(_options.word(MODES, self._made["score_mode"], "score_mode"))
             check(lib.gang_sim_fork(sim, ops, host.user, cluster, out, error), error)
-            own = self.cluster._twin(cluster[0])
+            own = self.cluster._like(Box(cluster[0], lib.gang_cluster_free))
             host.cluster = cluster[0]
             box = Box(out[0], lib.gang_sim_free, own._open())
             for trace in self._boxes:
@@ -541,7 +538,7 @@ class Session(Reserving):
             other._made, other._log, other._host, other._keep = dict(self._made), list(self._log), host, [host]
             host.sim, other._stream, other._said = out[0], None, dict(self._said)
             other.cluster, other.tree, other._traces, other._boxes = own, self.tree, list(self._traces), list(self._boxes)
-        Handle.__init__(other, box)
+        Reserving.__init__(other, box)
         return other
 
     def _again(self, changes: Mapping[str, Any]) -> "Session":

@@ -166,6 +166,20 @@ def test_a_fork_with_changes_begins_at_the_beginning(cluster):
             assert again.now_s == copied.now_s == 100
 
 
+def test_what_was_changed_and_reserved_is_in_the_fork(cluster):
+    tree = {"a": {"guaranteed": {"gpu": 8}}, "b": {"limit": {"gpu": 4}}}
+    trace = gs.Trace([{"submit_s": 5 * i, "run_s": 60, "gpus": 4, "queue": "ab"[i % 2], "limit_s": 60} for i in range(30)])
+    with gs.Session(cluster, trace, tree) as session:
+        session.run(until_s=50)
+        session.reserve(name="demo", start_s=100, duration_s=50, nodes=["n1"])
+        session.change_queue("b", limit={"gpu": 12})
+        with session.fork() as other:
+            other.change_reservation("demo", duration_s=70)
+            session.change_reservation("demo", duration_s=70)
+            assert other.queues["b"]["kinds"]["gpu"]["limit"] == 12 and list(other.tree) == list(session.tree)
+            assert done(other) == done(session) and other.result().jobs.equals(session.result().jobs)
+
+
 def test_a_fork_of_a_fork_can_be_explained_and_run_again(cluster):
     with gs.Session(cluster, jobs(12)) as session:
         session.run(until_s=45)
