@@ -75,6 +75,7 @@ static bool copy_list(const gang_sim *sim, void **list, size_t *room, size_t cou
  * users are set up to the end of their room; whoever is to come has his place among those at work. */
 static bool copy_lists(gang_sim *to, const gang_sim *from)
 {
+    size_t pasts = from->past_room < from->jobs ? from->past_room : from->jobs;
     const struct {
         void **list;
         size_t *room, count, need, element;
@@ -82,8 +83,8 @@ static bool copy_lists(gang_sim *to, const gang_sim *from)
         {(void **)&to->job, &to->job_room, from->rows, from->rows, sizeof(*to->job)},
         {(void **)&to->active, &to->active_room, from->actives, from->rows, sizeof(*to->active)},
         {(void **)&to->brief, &to->brief_room, from->jobs, from->jobs, sizeof(*to->brief)},
-        {(void **)&to->past, &to->past_room, from->gone ? from->jobs : 0,
-         from->gone ? from->jobs : 0, sizeof(*to->past)},
+        {(void **)&to->past, &to->past_room, from->gone ? pasts : 0, from->gone ? pasts : 0,
+         sizeof(*to->past)},
         {(void **)&to->open, &to->open_room, from->opens, from->opens, sizeof(*to->open)},
         {(void **)&to->at_submit, &to->submit_room, from->jobs, from->jobs, sizeof(*to->at_submit)},
         {(void **)&to->source, &to->source_room, from->sources, from->sources, sizeof(*to->source)},
