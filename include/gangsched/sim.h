@@ -38,6 +38,7 @@
 #include <gangsched/base.h>
 #include <gangsched/core.h>
 #include <gangsched/job.h>
+#include <gangsched/plan.h>
 #include <gangsched/queue.h>
 #include <gangsched/sched.h>
 #include <gangsched/trace.h>
@@ -156,7 +157,7 @@ struct gang_sim_opts {
 
 /* ---- the host of the simulation ------------------------------------------------------------ */
 
-/** What happened to a job. */
+/** What happened: to a job, a node, a reservation. */
 enum {
     GANG_SIM_SUBMITTED = 0,
     GANG_SIM_REFUSED = 1,   /**< the scheduler did not take it: `text` */
@@ -171,7 +172,10 @@ enum {
     GANG_SIM_NODE_UP = 10,
     /** a gang (`part`) of a job whose groups wait for each other has done its work; STARTED and STOPPED are then told of
      *  each gang, too */
-    GANG_SIM_PART_ENDED = 11
+    GANG_SIM_PART_ENDED = 11,
+    /** what the scheduler tells of a reservation (op reservation, plan.h): `reservation`. It begins soon, begins, is over,
+     *  lost nodes, has others for them; not what the caller himself did to it */
+    GANG_SIM_RESERVATION = 12
 };
 
 /** One event. Valid during the call. */
@@ -190,6 +194,9 @@ struct gang_sim_event {
     const char *text;   /**< one English line, never NULL */
     int32_t part;       /**< which gang of the job, as gang_event.part; `alloc` is its own */
     int32_t reserved1;
+    /** of GANG_SIM_RESERVATION: which one (id, name), what happened to it (GANG_RESERVATION_BEGIN and its like), when and where;
+     *  else NULL. Its jobs are ids: gang_sim_find_job() */
+    const struct gang_reservation_event *reservation;
 };
 
 /** The jobs that a policy scores: those that wait or run, by index. Arrays of `count`, valid during the call. */
@@ -347,7 +354,9 @@ struct gang_sim_bounds {
     size_t size;        /**< sizeof(struct gang_sim_bounds) */
     int32_t has_until;  /**< 1: */
     int32_t reserved0;
-    int64_t until_ns;   /**< up to and with this time; the clock is then there */
+    /** up to and with this time; the clock is then there. Also when all jobs are over: until then nodes fail and are
+     *  repaired, and reservations begin and end */
+    int64_t until_ns;
     int64_t max_events; /**< arrivals, ends, failures, repairs, and runs that were due by themselves */
     int64_t every;      /**< events between two calls of op go_on; 0: 1024 */
 };

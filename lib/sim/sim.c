@@ -119,8 +119,9 @@ static gang_result open_sim(gang_sim *sim, struct gang_error *error)
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "%s", gang_strerror(r));
     still.max_moves = -1;
-    r = gang_sched_new(sim->cluster, sim->opts.sched ? sim->opts.sched : &still,
-                       &gang__sim_host_ops, sim, &sim->sched, error);
+    const struct gang_host_ops ops = gang__sim_host_ops(sim);
+    r = gang_sched_new(sim->cluster, sim->opts.sched ? sim->opts.sched : &still, &ops, sim,
+                       &sim->sched, error);
     if (r == GANG_OK)
         r = set_queues(sim, error);
     return r;

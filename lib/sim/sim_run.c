@@ -215,7 +215,9 @@ static gang_result step(gang_sim *sim, struct bounds *b, int32_t *why)
     int64_t run = next_run(sim), next = gang__least(run, gang__sim_first(sim));
     *why = -1;
     next = gang__least(next, next_arrival(sim));
-    if (next == INT64_MAX || is_over(sim, run)) {
+    bool on =
+        b->of.has_until && next <= b->of.until_ns; /* nodes and reservations go on until then */
+    if (next == INT64_MAX || (!on && is_over(sim, run))) {
         *why = GANG_SIM_DONE;
         if (b->of.has_until && b->of.until_ns > sim->now_ns)
             sim->now_ns = b->of.until_ns;

@@ -361,7 +361,9 @@ int64_t gang__sim_first(gang_sim *sim);
 
 /* ---- sim_host.c ---- */
 
-extern const struct gang_host_ops gang__sim_host_ops;
+/* What the scheduler of this simulation calls: of reservations only if somebody listens, for what is told of them is gathered
+ * from all jobs. */
+struct gang_host_ops gang__sim_host_ops(const gang_sim *sim);
 /* One more has ended, or was refused. */
 void gang__sim_count_over(gang_sim *sim, const struct gang__sim_job *j);
 /* Of a part of a job; part 0 for what is no part's. */

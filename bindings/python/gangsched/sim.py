@@ -17,7 +17,7 @@ from .handle import Box
 from .policy import MODES, View, write_scores
 from .queues import Queues
 from .reservations import Reserving
-from .scheduling import JobRef
+from .scheduling import JobRef, NodeNames
 from .trace import Trace
 
 if TYPE_CHECKING:
@@ -55,17 +55,46 @@ EVENTS = {
     9: "node-down",
     10: "node-up",
     11: "part-ended",
+    12: "reservation",
 }
+#: Of events of reservations, whose `what` begins with "reservation-".
+RESERVATION_EVENTS = {
+    1: "notice",
+    2: "begin",
+    3: "end",
+    4: "lost",
+    5: "purged",
+    6: "skipped",
+    7: "restored",
+}
+OUTCOMES = {0: "kept", 1: "later", 2: "reduced", 3: "dropped"}
 WHY = {0: "done", 1: "until", 2: "events", 3: "interrupted"}
 
 #: Events between two looks at the clock, the progress bar and Ctrl-C.
 EVERY = 256
 
 
+class ReservationEvent(NamedTuple):
+    """What an event of a reservation is about. Plain data."""
+
+    name: str
+    id: int  #: as in :class:`Reservation`
+    instance: int  #: which time of it, from 0
+    start_s: float  #: from when to when, now
+    end_s: float
+    nodes: Tuple[str, ...]  #: names: where, now
+    outcome: str  #: of ``lost``, ``restored``: ``kept`` (has other nodes), ``later``, ``reduced``, ``dropped``; else ""
+    jobs: Tuple[int, ...]  #: of ``begin``: indexes of the jobs that still hold some of its nodes and are no members
+
+
 class Event(NamedTuple):
     """Something that happened."""
 
-    what: str  #: ``submitted``, ``refused``, ``started``, ``grew``, ``shrank``, ``stopped``, ``suspended``, ``resumed``, ``ended``, ``node-down``, ``node-up``, ``part-ended``
+    #: ``submitted``, ``refused``, ``started``, ``grew``, ``shrank``, ``stopped``, ``suspended``, ``resumed``, ``ended``,
+    #: ``node-down``, ``node-up``, ``part-ended``; ``reservation-notice`` (it begins soon), ``reservation-begin``,
+    #: ``reservation-end``, ``reservation-lost`` (nodes), ``reservation-restored`` (has others for them), ``reservation-purged`` (was not
+    #: used), ``reservation-skipped`` (one more time could not be planned)
+    what: str
     at_s: float
     job: int  #: index in the simulation; -1: none
     node: str  #: name; "": none
@@ -73,6 +102,7 @@ class Event(NamedTuple):
     end: str  #: how it ended
     text: str  #: one English line
     part: int = 0  #: which gang of the job, where groups of it wait for each other
+    reservation: Optional[ReservationEvent] = None  #: of those whose ``what`` begins with ``reservation-``
 
 
 class Info(NamedTuple):
@@ -135,11 +165,26 @@ class _Host(Call):
                 node = text(info.name)
         index = -1 if raw.index == 2**64 - 1 else int(raw.index)
         what, end = EVENTS.get(raw.what, str(raw.what)), ENDS.get(raw.end, str(raw.end))
-        made = Event(what, raw.now_ns / 1e9, index, node, int(raw.tasks), end, text(raw.text), int(raw.part))
+        about = None
+        if raw.reservation != ffi.NULL:
+            about = self._reservation(raw.reservation)
+            what = "reservation-%s" % RESERVATION_EVENTS.get(raw.reservation.what, raw.reservation.what)
+        made = Event(what, raw.now_ns / 1e9, index, node, int(raw.tasks), end, text(raw.text), int(raw.part), about)
         if self.kept is not None:
             self.kept.append(made)
         if self.on_event is not None:
             self.on_event(made)
+
+    def _reservation(self, raw: Any) -> ReservationEvent:
+        index, jobs = ffi.new("size_t *"), []
+        for number in ffi.unpack(raw.jobs, raw.job_count) if raw.job_count else ():
+            if lib.gang_sim_find_job(self.sim, number, index) == 0:
+                jobs.append(int(index[0]))
+        where = NodeNames(self.cluster).of(raw.nodes, raw.node_count)
+        lost = raw.what in (lib.GANG_RESERVATION_LOST, lib.GANG_RESERVATION_RESTORED)
+        outcome = OUTCOMES.get(raw.outcome, str(raw.outcome)) if lost else ""
+        times = (int(raw.instance), raw.start_ns / 1e9, raw.end_ns / 1e9)
+        return ReservationEvent(text(raw.name), int(raw.id), *times, where, outcome, tuple(jobs))
 
 
 class Session(Reserving):
