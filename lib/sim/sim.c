@@ -230,7 +230,7 @@ gang_result gang_sim_get_info(const gang_sim *sim, struct gang_sim_info *info)
         return GANG_EINVAL;
     struct gang_sim_info i = {.size = info->size,
                               .why = sim->why,
-                              .now_ns = sim->now_ns,
+                              .now_ns = gang__sim_now(sim),
                               .events = sim->events,
                               .runs = sim->runs,
                               .jobs = (int64_t)sim->jobs,

@@ -374,6 +374,10 @@ void gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node
 
 /* ---- sim_run.c ---- */
 
+/* The clock; before it has begun, where it will begin. */
+int64_t gang__sim_now(const gang_sim *sim);
+/* From now on it goes forward alone: with the first run, or the first job that is submitted. */
+void gang__sim_start_clock(gang_sim *sim);
 /* To the next tick; 0: there are none. */
 int64_t gang__sim_round_up(int64_t at_ns, int64_t tick_ns);
 

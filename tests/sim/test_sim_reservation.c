@@ -244,6 +244,36 @@ START_TEST(the_clock_never_goes_back_to_failures_after_all_jobs_are_over)
 }
 END_TEST
 
+/* It began at start_ns, went back to the first job of the trace, and the one that was there already had waited for less than
+ * nothing. */
+START_TEST(the_clock_never_goes_back_from_a_job_that_was_submitted_before_the_first_run)
+{
+    struct heard h = {.last_ns = INT64_MIN};
+    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
+    struct gang_job_spec job = GANG_JOB_SPEC_INIT;
+    struct gang_sim_info info = GANG_SIM_INFO_INIT;
+    size_t index;
+    s.opts.start_ns = 100 * SECOND;
+    sim_job(&s, -50, 20, 1);
+    sim_make(&s, &h);
+    MUST(gang_sim_get_info(s.sim, &info));
+    ck_assert_time(info.now_ns, -50);
+    g.gpu_milli = 9000;
+    job.request.groups = &g;
+    job.request.group_count = 1;
+    ck_assert_int_eq(gang_sim_submit(s.sim, &job, SECOND, &index, NULL), GANG_ENEVER);
+    MUST(gang_sim_add_trace(s.sim, s.trace, -30 * SECOND, NULL)); /* it has not begun */
+    MUST(gang_sim_get_info(s.sim, &info));
+    ck_assert_time(info.now_ns, -80);
+    g.gpu_milli = 1000;
+    MUST(gang_sim_submit(s.sim, &job, 10 * SECOND, &index, NULL));
+    (void)sim_run(&s, -1);
+    ck_assert_time(sim_get(&s, index).submit_ns, -80);
+    ck_assert_time(sim_get(&s, index).start_ns, -80);
+    ck_assert_time(sim_get(&s, index).end_ns, -70);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sim reservation");
@@ -255,6 +285,8 @@ int main(void)
     tcase_add_test(tc, a_fork_tells_of_reservations_by_its_own_function);
     tcase_add_test(tc, until_a_time_reservations_begin_and_end_without_any_job);
     tcase_add_test(tc, the_clock_never_goes_back_to_failures_after_all_jobs_are_over);
+    tcase_add_test(tc,
+                   the_clock_never_goes_back_from_a_job_that_was_submitted_before_the_first_run);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

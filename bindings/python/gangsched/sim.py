@@ -12,7 +12,7 @@ from ._native import WRITE, Call, Writer, callback, ffi, lib, new, text, texts, 
 from .allocation import Explanation
 from .case import Case, Source, job_dict
 from .cluster import Cluster, Node
-from .errors import InvalidArgument, NotFound, check, new_error
+from .errors import GangError, InvalidArgument, NotFound, OutOfRange, check, new_error, placed
 from .handle import Box
 from .policy import MODES, View, write_scores
 from .queues import Queues
@@ -204,7 +204,7 @@ class Session(Reserving):
 
     Args:
         cluster: the machines; what is taken of them does not count. Also a case (dict, path, JSON text).
-        trace: jobs that come at their time.
+        trace: jobs that come at their time; or the path of one.
         queues: the tree, or what makes one; None: one queue that takes all, in the order of submission.
         policy: ``fifo``, ``sjf`` (shortest first), ``srtf`` (shortest remaining time first), ``las`` (least
             attained service, two queues: Tiresias), ``las-started`` (the same, who runs before who waits),
@@ -242,7 +242,7 @@ class Session(Reserving):
     def __init__(
         self,
         cluster: Union[Cluster, Source],
-        trace: Optional[Trace] = None,
+        trace: "Optional[Union[Trace, str, os.PathLike[str]]]" = None,
         queues: Any = None,
         *,
         policy: _options.Policy = None,
@@ -259,6 +259,9 @@ class Session(Reserving):
         mix: Optional[Sequence[Mapping[str, Any]]] = None,
         **options: Any,
     ) -> None:
+        for name, function in (("on_event", on_event), ("speed", speed), ("restart", restart)):
+            if function is not None and not callable(function):
+                raise InvalidArgument("%s: %r is no function" % (name, function), path=name)
         own = cluster.copy() if isinstance(cluster, Cluster) else Cluster.from_json(cluster)
         try:
             if mix is not None:
@@ -347,13 +350,14 @@ class Session(Reserving):
 
     # ---- what comes ----------------------------------------------------------------------
 
-    def add(self, trace: Trace, shift_s: float = 0) -> None:
-        """Let the jobs of a trace come, so much later than it says; those whose time has passed come now.
+    def add(self, trace: "Union[Trace, str, os.PathLike[str]]", shift_s: float = 0) -> None:
+        """Let the jobs of a trace, or of the file of one, come, so much later than it says; those whose time has passed come now.
 
         Raises:
-            NotFound: a queue, with its place. Busy: called from a callback.
+            NotFound: a queue, with its place. Busy: called from a callback. What :meth:`Trace.read` raises.
         """
         error, shift = new_error(), _options.ns(shift_s, "shift_s")
+        trace = trace if isinstance(trace, Trace) else Trace.read(trace)
         with self._held() as sim, trace._held() as pointer:
             check(lib.gang_sim_add_trace(sim, pointer, shift, error), error)
             self._open().require(trace._open())
@@ -383,7 +387,7 @@ class Session(Reserving):
 
         Raises:
             GangError: as for a request; NeverFits; NotAllowed, QueueClosed, LimitReached. NotFound: a queue, or the
-                ``reservation`` that it names. Busy: called from a callback.
+                ``reservation`` that it names. Busy: called from a callback. What ``on_event`` raises: it is submitted then.
         """
         spec = job_dict(job, keywords)
         out, error = ffi.new("size_t *"), new_error()
@@ -392,11 +396,15 @@ class Session(Reserving):
         runs = _options.runs(given, spec["tasks"]) if several else [_options.ns(given, "run_s")]
         with self._held() as sim:
             case = Case({**self._frame(spec), "jobs": [spec]}, path_prefix="jobs[0]")
-            if several:
-                check(lib.gang_sim_submit_groups(sim, case.c.jobs, runs, len(runs), out, error), error)
-            else:
-                check(lib.gang_sim_submit(sim, case.c.jobs, runs[0], out, error), error)
+            try:
+                if several:
+                    check(lib.gang_sim_submit_groups(sim, case.c.jobs, runs, len(runs), out, error), error)
+                else:
+                    check(lib.gang_sim_submit(sim, case.c.jobs, runs[0], out, error), error)
+            except GangError as refusal:
+                raise placed(refusal, refusal.path.replace("run_ns", "run_s")) from None
             self._log.append(("submit", (spec, run_s)))
+            self._host.settle()  # what on_event raised: it is submitted all the same
         return int(out[0])
 
     def set_node(self, node: Node, state: str, at_s: Optional[float] = None) -> None:
@@ -457,9 +465,10 @@ class Session(Reserving):
         """Run until a bound is reached, or nothing more happens.
 
         Args:
-            until_s: up to and with this time of the simulation.
+            until_s: up to and with this time of the simulation; the clock is then there. Also when all jobs are over: nodes
+                fail and are repaired until then, reservations begin and end.
             events: up to the end of the instant in which so many have happened: arrivals, ends, failures, repairs.
-            seconds: of real time, about.
+            seconds: of real time, about; 0 or more.
             progress: True: show a bar (tqdm).
 
         Raises:
@@ -468,6 +477,8 @@ class Session(Reserving):
         """
         if events is not None and events < 1:
             raise InvalidArgument("events must be 1 or more", path="events")
+        if seconds is not None and _options.ns(seconds, "seconds") < 0:
+            raise OutOfRange("seconds: must be 0 or more", path="seconds")
         until_ns = None if until_s is None else _options.ns(until_s, "until_s")
         return self._go(until_ns, events or 0, seconds, progress)
 
@@ -651,7 +662,7 @@ class Session(Reserving):
         return self.info.jobs
 
     def names(self) -> List[str]:
-        """Of all jobs, by index; one without a name has its index. O(jobs)."""
+        """Of all jobs, by index; one without a name has its index, one that was written away (``stream``) none: "". O(jobs)."""
         with self._held() as sim, self._traces_held():
             count = self._info(sim).jobs
 
@@ -661,16 +672,19 @@ class Session(Reserving):
             return texts(count, fill)
 
     def find(self, job: JobRef) -> int:
-        """The index of a job by its name, the first one; an index is given back.
+        """The index of a job by its name, the first one; an index is given back. With ``stream`` those that have ended have
+        no name any more.
 
         Raises:
-            NotFound: there is none.
+            NotFound: there is none. InvalidArgument: neither a name nor a number.
         """
         if isinstance(job, str):
-            try:
-                return self.names().index(job)
-            except ValueError:
-                raise NotFound("no job '%s'" % job) from None
+            names = self.names()
+            if not job or job not in names:
+                raise NotFound("no job '%s'" % job)
+            return names.index(job)
+        if isinstance(job, bool) or not hasattr(job, "__index__"):
+            raise InvalidArgument("a job is told by its name or its index, not by %r" % (job,))
         count = len(self)
         if not 0 <= job < count:
             raise NotFound("job %d of %d" % (job, count))
@@ -731,6 +745,9 @@ class Session(Reserving):
         opts.warm_up_ns = _options.ns(warm_up_s, "warm_up_s")
         opts.cool_down_ns = _options.ns(cool_down_s, "cool_down_s")
         opts.tau_ns = _options.ns(tau_s, "tau_s")
+        for name, span in (("warm_up_s", warm_up_s), ("cool_down_s", cool_down_s), ("tau_s", tau_s)):
+            if span < 0:
+                raise OutOfRange("%s: must be 0 or more" % name, path=name)
         for name, value in (("queue", queue), ("user", user)):
             if value is not None:
                 keep.append(ffi.new("char[]", utf8(value, name)))
@@ -738,12 +755,17 @@ class Session(Reserving):
         with self._held() as sim, self._traces_held():
             result = lib.gang_sim_write_summary(sim, opts, 0, WRITE, writer.user)
         writer.settle()
-        check(result, what="queue %r, user %r" % (queue, user) if keep else "statistics")
+        asked = ["%s %r" % (name, value) for name, value in (("queue", queue), ("user", user)) if value is not None]
+        check(result, what=" of ".join(asked) or "statistics")
         found: Dict[str, Any] = json.loads(writer.value())
         return found
 
     def result(self) -> "Result":
-        """What has come of it so far, which stays as it is. With ``stream`` the files are ended: once, when it is over."""
+        """What has come of it so far, which stays as it is. With ``stream`` the files are ended: once, when it is over.
+
+        Raises:
+            InvalidArgument: the files were ended, and it has gone on since: what came then is in none of them.
+        """
         from .result import Result
 
         if self._stream is not None:
@@ -859,7 +881,7 @@ def _within(value: float) -> int:
 
 def simulate(
     cluster: Union[Cluster, Source],
-    trace: Union[Trace, str],
+    trace: "Union[Trace, str, os.PathLike[str]]",
     queues: Any = None,
     policy: _options.Policy = None,
     *,
