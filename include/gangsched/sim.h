@@ -271,8 +271,8 @@ GANG_API void gang_sim_free(gang_sim *sim);
  * both come to the same results, byte for byte, and to those of a simulation that was never forked. What was done
  * between runs (commands, submissions, changes of nodes, reservations) is in both. Jobs keep their indexes, and all ids are
  * the same (gang_sched_copy()); those that are given afterwards, here and there, have nothing to do with each other.
- * Tables that are written as they come (gang_sim_stream()) are the original's: the fork keeps its rows from now on, unless
- * it is told to write them, too; rows that were written away are GANG_ESTALE in both.
+ * Tables that are written as they come (gang_sim_stream()) are the original's: the fork keeps its rows from now on. Rows
+ * that were written away are GANG_ESTALE in both.
  *
  * Whose it is: the caller's, the cluster, too. He ends it with gang_sim_free() and then gang_cluster_free() of its cluster, before
  * the original or after it. Traces are borrowed by both, and must outlive both. Allocators are shared.
