@@ -317,10 +317,12 @@ GANG_API gang_cluster *gang_sched_cluster(const gang_sched *sched);
  * @code
  *   gang_cluster *c;                                  // what if the host restarted half of its nodes?
  *   gang_sched *s;
- *   if (gang_sched_copy(sched, &dry_ops, &dry, &c, &s, &error) == GANG_OK) {
- *       for (size_t i = 0; i < count; i++)
- *           gang_report_node_lost(s, node[i]);         // the same ids
- *       gang_sched_run(s, now_ns, NULL, NULL);         // calls dry_ops alone
+ *   gang_result r = gang_sched_copy(sched, &dry_ops, &dry, &c, &s, &error);
+ *   if (r == GANG_OK) {
+ *       for (size_t i = 0; i < count && r == GANG_OK; i++)
+ *           r = gang_report_node_lost(s, node[i]);     // the same ids
+ *       if (r == GANG_OK)
+ *           r = gang_sched_run(s, now_ns, NULL, NULL); // calls dry_ops alone
  *       gang_sched_free(s);
  *       gang_cluster_free(c);
  *   }

@@ -249,26 +249,6 @@ class Forecast(Reserving):
             self._jobs[int(out[0])] = _Job(index, name, queue or default or "", self._at_ns, raw.time_limit_ns)
             return index
 
-    def hold(self, job: JobRef) -> None:
-        """A job that waits does not start."""
-        self._command("hold", job)
-
-    def release(self, job: JobRef) -> None:
-        """A job that is held may start."""
-        self._command("release", job)
-
-    def cancel(self, job: JobRef) -> None:
-        """It ends, waiting or not."""
-        self._command("cancel", job)
-
-    def set_priority(self, job: JobRef, priority: int) -> None:
-        """Higher first."""
-        self._command("set_priority", job, int(priority))
-
-    def set_time_limit(self, job: JobRef, limit_s: float) -> None:
-        """From its start, seconds; 0: none."""
-        self._command("set_time_limit", job, ns(limit_s, "limit_s"))
-
     def _command(self, name: str, job: JobRef, *values: int) -> None:
         with self._changing() as sched:
             check(getattr(lib, "gang_job_" + name)(sched, self._job_id(job), *values), what="job %r" % (job,))

@@ -364,8 +364,9 @@ class Reserving(Scheduling):
                 refusal.next_start_s = seconds(when[0])
             raise
         except GangError as failure:
-            # What C calls groups are "tasks" in the JSON format.
-            raise placed(failure, re.sub(r"^(stages\[\d+\]\.)?groups\[", r"\1tasks[", failure.path)) from None
+            # What C calls groups are "tasks" in the JSON format, and times are in seconds there.
+            path = re.sub(r"^(stages\[\d+\]\.)?groups\[", r"\1tasks[", failure.path)
+            raise placed(failure, re.sub(r"_ns$", "_s", path)) from None
         return int(out[0]) if number is None else number
 
     def _reservation_id(self, sched: Any, name: str) -> int:

@@ -4,6 +4,7 @@
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple, Union
 
+from . import options as _options
 from ._native import ffi, lib, new, text, utf8
 from .errors import Busy, GangError, InvalidArgument, NotFound, check, new_error, placed
 from .handle import Handle
@@ -68,6 +69,32 @@ class Scheduling(Handle):
             if found == 0:
                 frame["reservations"] = [{"name": name, "stages": [{"tasks": [{"cpu": 1}]}]}]
         return frame
+
+    # ---- commands ------------------------------------------------------------------------
+
+    def _command(self, name: str, job: JobRef, *values: int) -> None:
+        """gang_job_NAME(), about a job by index or name."""
+        raise NotImplementedError
+
+    def hold(self, job: JobRef) -> None:
+        """A job that waits does not start, until it is released."""
+        self._command("hold", job)
+
+    def release(self, job: JobRef) -> None:
+        """A job that is held may start."""
+        self._command("release", job)
+
+    def cancel(self, job: JobRef) -> None:
+        """It ends: at once if it waits, else after it was asked to stop."""
+        self._command("cancel", job)
+
+    def set_priority(self, job: JobRef, priority: int) -> None:
+        """Higher first; also of running jobs."""
+        self._command("set_priority", job, int(priority))
+
+    def set_time_limit(self, job: JobRef, limit_s: float) -> None:
+        """From its start, seconds; 0: none."""
+        self._command("set_time_limit", job, _options.ns(limit_s, "limit_s"))
 
     # ---- queues --------------------------------------------------------------------------
 

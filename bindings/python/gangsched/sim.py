@@ -417,33 +417,13 @@ class Session(Reserving):
             check(lib.gang_sim_node_at(sim, at, number, value), what="node %r" % (node,))
             self._log.append(("set_node", (node, state, at_s)))
 
-    def hold(self, job: JobRef) -> None:
-        """A job that waits does not start, until it is released."""
-        self._command("hold", job)
-
-    def release(self, job: JobRef) -> None:
-        """A job that is held may start."""
-        self._command("release", job)
-
-    def cancel(self, job: JobRef) -> None:
-        """It ends: at once if it waits, else after it was asked to stop."""
-        self._command("cancel", job)
-
     def requeue(self, job: JobRef) -> None:
         """One that runs stops and waits again, at its old age."""
         self._command("requeue", job)
 
-    def set_priority(self, job: JobRef, priority: int) -> None:
-        """Higher first; also of running jobs."""
-        self._command("set_priority", job, int(priority))
-
     def set_target(self, job: JobRef, tasks: int) -> None:
         """So many tasks it is to have at most; -1: as many as it asked for."""
         self._command("set_target", job, int(tasks))
-
-    def set_time_limit(self, job: JobRef, limit_s: float) -> None:
-        """From its start; 0: none."""
-        self._command("set_time_limit", job, _options.ns(limit_s, "limit_s"))
 
     def _command(self, name: str, job: JobRef, *values: int) -> None:
         """Commands take effect when the simulation goes on; about a job that has ended they do nothing."""

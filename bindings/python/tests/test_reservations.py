@@ -173,6 +173,7 @@ def test_owners_have_limits(session):
         (dict(count=1, gpu=1, flags=["magic"]), gs.InvalidArgument, "flags[0]"),
         (dict(count=1, gpu=1, duration_s=-1), gs.OutOfRange, "duration_s"),
         (dict(count=1, gpu=1, start_s="soon"), gs.InvalidArgument, "start_s"),
+        (dict(count=1, gpu=1, start_s=5, arrival_s=7), gs.InvalidArgument, "start_s"),
         (dict(count=1, gpu=1, prefer="best"), gs.InvalidArgument, "prefer"),
         (dict(level="row", domain_count=1), gs.NotFound, "level"),
         (dict(level="rack", domain="r7"), gs.NotFound, "domain"),
