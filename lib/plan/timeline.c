@@ -94,6 +94,11 @@ void gang__timeline_free(struct gang__timeline *t)
         return;
     for (size_t i = 0; i < t->occupant_end; i++)
         gang__release(&t->mem, t->occupant[i]);
+    while (t->vacant) {
+        struct gang__occupant *o = t->vacant;
+        t->vacant = o->next[0];
+        gang__release(&t->mem, o);
+    }
     while (t->chunks) {
         struct gang__edge_chunk *chunk = t->chunks;
         t->chunks = chunk->next;
@@ -335,12 +340,42 @@ static gang_result measure(const struct gang__timeline *t, const struct gang__oc
     return GANG_OK;
 }
 
+/* On one node, as most are. */
+static bool is_small(size_t stays, size_t amounts)
+{
+    return stays == 1 && amounts == 1;
+}
+
+static void occupant_free(struct gang__timeline *t, struct gang__occupant *o)
+{
+    enum { FEW = 64 };
+    bool whole = o->stay_count == 1 && o->stay[0].amount == GANG__AS_WHOLE;
+    if (!is_small(o->stay_count, !whole) || t->vacant_count == FEW) {
+        gang__release(&t->mem, o);
+        return;
+    }
+    o->next[0] = t->vacant;
+    t->vacant = o;
+    t->vacant_count++;
+}
+
+static struct gang__occupant *occupant_room(struct gang__timeline *t, size_t stays, size_t amounts)
+{
+    struct gang__occupant *o = t->vacant;
+    if (!o || !is_small(stays, amounts))
+        return gang__alloc(&t->mem, sizeof(*o) + stays * sizeof(o->stay[0]) +
+                                        amounts * sizeof(o->amount[0]));
+    t->vacant = o->next[0];
+    t->vacant_count--;
+    return o;
+}
+
 static struct gang__occupant *occupant_new(struct gang__timeline *t,
                                            const struct gang__occupation *spec, size_t stays,
                                            size_t amounts)
 {
     size_t bytes = sizeof(struct gang__occupant) + stays * sizeof(struct gang__stay);
-    struct gang__occupant *o = gang__alloc(&t->mem, bytes + amounts * sizeof(o->amount[0]));
+    struct gang__occupant *o = occupant_room(t, stays, amounts);
     if (!o)
         return NULL;
     *o = (struct gang__occupant){.start_ns = spec->start_ns,
@@ -409,7 +444,7 @@ void gang__timeline_remove(struct gang__timeline *t, uint32_t id)
     t->occupant[id] = NULL;
     t->occupant_count--;
     t->free_id[t->free_id_count++] = id;
-    gang__release(&t->mem, o);
+    occupant_free(t, o);
 }
 
 void gang__timeline_move(struct gang__timeline *t, uint32_t id, int64_t start_ns, int64_t end_ns)

@@ -127,6 +127,8 @@ struct gang__timeline {
     size_t edge_count;
     struct gang__occupant **occupant; /* by id; NULL: none */
     size_t occupant_room, occupant_end, occupant_count;
+    struct gang__occupant *vacant; /* small ones that are kept for others, by next[0] */
+    uint32_t vacant_count;
     uint64_t serials;
     uint32_t *free_id;
     size_t free_id_room, free_id_count;

@@ -31,14 +31,15 @@ struct gang__ahead {
     struct gang__timeline *when; /* NULL: it could not be made */
     uint32_t end;                /* slots below are in it */
     uint64_t epoch, states, config;
-    int64_t planned;    /* units that have a planned start */
-    uint64_t failed_in; /* the run in which memory was short */
-    uint64_t moves;     /* rises when a plan goes, or is another: there may be more room now */
-    bool by_limit;      /* ends in it are the latest ones, not those predicted */
-    bool stale;         /* plans are to be looked at again: they may be earlier */
-    bool upset;         /* and whether they still fit */
-    bool kept;  /* a plan has become a start: who waited for it without one may look again */
-    bool plain; /* all nodes are up: see gang__ahead_check() */
+    int64_t planned;                /* units that have a planned start */
+    uint64_t failed_in;             /* the run in which memory was short */
+    const struct gang__unit *again; /* who is tried, if he had a plan; NULL */
+    uint64_t moves; /* rises when a plan goes, or is another: there may be more room now */
+    bool by_limit;  /* ends in it are the latest ones, not those predicted */
+    bool stale;     /* plans are to be looked at again: they may be earlier */
+    bool upset;     /* and whether they still fit */
+    bool kept;      /* a plan has become a start: who waited for it without one may look again */
+    bool plain;     /* all nodes are up: see gang__ahead_check() */
     struct gang__unit *touched;
     const struct gang__unit *starting; /* its gang is in the timeline already, as this: */
     gang_alloc_id started;

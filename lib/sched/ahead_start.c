@@ -406,12 +406,14 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
         return w == GANG_ENOMEM ? fail(s) : w;
     }
     gang__ahead_drop(s, u);
+    a->again = planned ? u : NULL;
     struct gang__unit *aside = set_aside(s, u);
     struct gang__reserve_held held = {NULL, 0, 0};
     gang_result r = s->reserve_count > 0 ? gang__reserve_claims_in(s, &held) : GANG_OK;
     if (r == GANG_OK)
         r = gang__reserve_try(s, u, id, why, attempt);
     gang__reserve_claims_out(s, &held);
+    a->again = NULL;
     if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->plan)
         r = blame_reservations(s, u, r, why);
     if (!take_back(s, aside) && r != GANG_OK)
@@ -423,6 +425,11 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
     if (r == GANG_ENOFIT && !u->plan && gang__overdue_concerns(s, u))
         *why = GANG_WAIT_OVERDUE;
     return r == GANG_ENOMEM ? fail(s) : r;
+}
+
+bool gang__ahead_refuses(const gang_sched *s, const struct gang__unit *u)
+{
+    return s->ahead && s->ahead->again == u && !gang__ahead_fits_sums(s, u);
 }
 
 bool gang__ahead_may_grow(gang_sched *s, const struct gang__unit *u)

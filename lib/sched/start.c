@@ -373,6 +373,9 @@ gang_result gang__alloc_gang(gang_sched *s, struct gang__unit *u, gang_alloc_id 
         if (r == GANG_OK || cells || yields)
             return r;
     }
+    /* Who was planned waits for what is taken now: mostly the sums say so, which is sooner. */
+    if (gang__ahead_refuses(s, u))
+        return GANG_ENOFIT;
     return gang_alloc(s->worker, u->ask->q, id, NULL);
 }
 

@@ -695,6 +695,8 @@ bool gang__ahead_copy(gang_sched *s, const gang_sched *from);
 /* A node that gangs shared in time is not theirs any more: what it had in the timeline (0: nothing). */
 void gang__ahead_vacated(gang_sched *s, uint32_t occupies);
 bool gang__ahead_binds(const gang_sched *s); /* is anything planned? */
+/* He had a plan until now, and by the sums he does not start yet. */
+bool gang__ahead_refuses(const gang_sched *s, const struct gang__unit *u);
 void gang__ahead_free(gang_sched *s);
 gang_result gang__ahead_check(gang_sched *s, struct gang_error *error);
 

@@ -185,7 +185,7 @@ void gang_sim_free(gang_sim *sim)
                             sim->at_submit,    sim->user_jobs, sim->allocation, sim->sample,
                             sim->scratch.list, sim->view,      sim->score,      sim->by_score,
                             sim->brief,        sim->past,      sim->ended,      sim->closed,
-                            sim->open};
+                            sim->open,         sim->quiet};
     for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
         gang__release(&sim->mem, blocks[i]);
     struct gang_mem mem = sim->mem;

@@ -50,7 +50,8 @@ static void let_go(gang_sim *sim)
     sim->view = NULL;
     sim->score = NULL;
     sim->by_score = NULL;
-    sim->view_room = 0;
+    sim->quiet = NULL;
+    sim->view_room = sim->viewed = 0;
 }
 
 /* A list of `count` that has room for `room`; from now on *list is of the fork, or NULL. */

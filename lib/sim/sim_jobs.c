@@ -61,29 +61,6 @@ void gang__sim_words_free(const gang_sim *sim, struct gang__sim_words *words)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-void gang__sim_activate(gang_sim *sim, size_t index)
-{
-    sim->disorder += sim->actives && sim->active[sim->actives - 1] > index;
-    sim->active[sim->actives++] = (uint32_t)index; /* there is room for all rows */
-    struct gang__sim_job *j = gang__sim_at(sim, index);
-    j->active = (uint32_t)sim->actives;
-    sim->users_at_work += sim->user_jobs[j->user]++ == 0;
-    j->users_then = sim->users_at_work;
-}
-
-void gang__sim_deactivate(gang_sim *sim, size_t index)
-{
-    uint32_t at = gang__sim_at(sim, index)->active;
-    if (!at)
-        return;
-    uint32_t last = sim->active[--sim->actives];
-    sim->disorder += at - 1 != sim->actives;
-    sim->active[at - 1] = last;
-    gang__sim_at(sim, last)->active = at;
-    gang__sim_at(sim, index)->active = 0;
-    sim->users_at_work -= --sim->user_jobs[gang__sim_at(sim, index)->user] == 0;
-}
-
 struct gang__sim_amounts gang__sim_group_takes(const struct gang_request_spec *request,
                                                size_t group)
 {

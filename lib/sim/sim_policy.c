@@ -7,15 +7,13 @@
 #include "base/wide.h"
 #include "sim/simulation.h"
 
-enum { COLUMNS = 12 };
-
 static bool is_las(const gang_sim *sim)
 {
     return !sim->ops.score && (sim->opts.policy == GANG_SIM_POLICY_LAS ||
                                sim->opts.policy == GANG_SIM_POLICY_LAS_STARTED);
 }
 
-static bool has_scores(const gang_sim *sim)
+bool gang__sim_has_scores(const gang_sim *sim)
 {
     return sim->ops.score || sim->opts.policy == GANG_SIM_POLICY_SRTF || is_las(sim);
 }
@@ -57,101 +55,7 @@ int64_t gang__sim_first_priority(const gang_sim *sim, const struct gang__sim_job
     }
 }
 
-/* ---- what a policy sees ---------------------------------------------------------------------- */
-
-/* In the order of submission, so that equal scores are in the order of age. */
-static int by_index(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* A few that are out of place are put there one by one. */
-static void put_in_order(gang_sim *sim)
-{
-    enum { FEW = 16 };
-    uint32_t *a = sim->active;
-    if (sim->disorder > FEW)
-        qsort(a, sim->actives, sizeof(*a), by_index);
-    for (size_t i = 1; i < sim->actives && sim->disorder > 0; i++) {
-        uint32_t x = a[i];
-        size_t at = i;
-        for (; at > 0 && a[at - 1] > x; at--)
-            a[at] = a[at - 1];
-        a[at] = x;
-    }
-    for (size_t i = 0; i < sim->actives && sim->disorder > 0; i++)
-        gang__sim_at(sim, a[i])->active = (uint32_t)i + 1;
-    sim->disorder = 0;
-}
-
-static bool make_room(gang_sim *sim)
-{
-    size_t n = sim->actives, room = sim->view_room;
-    if (n <= room)
-        return true;
-    room = n + n / 2;
-    int64_t *view = gang__zalloc(&sim->mem, room * COLUMNS, sizeof(*view));
-    double *score = gang__zalloc(&sim->mem, room, sizeof(*score));
-    uint32_t *by = gang__zalloc(&sim->mem, room * 2, sizeof(*by));
-    if (!view || !score || !by) {
-        gang__release(&sim->mem, view);
-        gang__release(&sim->mem, score);
-        gang__release(&sim->mem, by);
-        return false;
-    }
-    gang__release(&sim->mem, sim->view);
-    gang__release(&sim->mem, sim->score);
-    gang__release(&sim->mem, sim->by_score);
-    sim->view = view;
-    sim->score = score;
-    sim->by_score = by;
-    sim->view_room = room;
-    return true;
-}
-
-static struct gang_sim_view look(gang_sim *sim)
-{
-    size_t n = 0, room = sim->view_room;
-    int64_t *c[COLUMNS];
-    for (size_t i = 0; i < COLUMNS; i++)
-        c[i] = sim->view + i * room;
-    put_in_order(sim);
-    for (size_t i = 0; i < sim->actives; i++) {
-        struct gang__sim_job *j = gang__sim_at(sim, sim->active[i]);
-        if (j->done_ns != GANG_TRACE_UNKNOWN)
-            continue; /* it has ended, and the scheduler is about to hear of it */
-        gang__sim_progress(sim, j);
-        c[0][n] = sim->active[i];
-        c[1][n] = j->submit_ns;
-        c[2][n] = j->run_ns;
-        c[3][n] = j->limit_ns;
-        c[4][n] = j->work.left_ns;
-        c[5][n] = j->ran_ns;
-        c[6][n] = j->stages ? gang__sim_stages_want(j->stages, true) : j->gpu_milli;
-        c[7][n] = j->stages ? gang__sim_stages_want(j->stages, false) : j->cpu_milli;
-        c[8][n] = j->tasks;
-        c[9][n] = j->queue;
-        c[10][n] = j->state == GANG_JOB_RUNNING;
-        c[11][n] = j->user;
-        n++;
-    }
-    return (struct gang_sim_view){sizeof(struct gang_sim_view),
-                                  n,
-                                  sim->now_ns,
-                                  c[0],
-                                  c[1],
-                                  c[2],
-                                  c[3],
-                                  c[4],
-                                  c[5],
-                                  c[6],
-                                  c[7],
-                                  c[8],
-                                  c[9],
-                                  c[10],
-                                  c[11]};
-}
+/* ---- scores -------------------------------------------------------------------------------------- */
 
 /* The same, of one whose groups wait for each other: all of its parts together. */
 static bool are_served(gang_sim *sim, const struct gang__sim_job *j, int64_t split)
@@ -211,11 +115,17 @@ static gang_result set_priority(gang_sim *sim, struct gang__sim_job *j, int64_t 
     return r;
 }
 
+/* Most scores are what they were. */
 static gang_result order(gang_sim *sim, const struct gang_sim_view *v)
 {
     gang_result r = GANG_OK;
-    for (size_t i = 0; i < v->count && r == GANG_OK; i++)
+    double *told = sim->score + sim->view_room;
+    for (size_t i = 0; i < v->count && r == GANG_OK; i++) {
+        if (sim->score[i] == told[i])
+            continue;
         r = set_priority(sim, gang__sim_at(sim, (size_t)v->index[i]), priority_of(sim->score[i]));
+        told[i] = r == GANG_OK ? sim->score[i] : (double)NAN;
+    }
     return r;
 }
 
@@ -324,13 +234,13 @@ static gang_result select_jobs(gang_sim *sim, const struct gang_sim_view *v)
 gang_result gang__sim_decide(gang_sim *sim)
 {
     sim->decide_ns = INT64_MAX;
-    if (!has_scores(sim) || sim->actives == 0)
+    if (!gang__sim_has_scores(sim) || sim->actives == 0)
         return GANG_OK;
     if (sim->ops.score && sim->opts.pass_ns > 0)
         sim->decide_ns = sim->now_ns + 1; /* it may look at the clock: each pass */
-    if (!make_room(sim))
+    struct gang_sim_view v;
+    if (!gang__sim_look(sim, &v))
         return GANG_ENOMEM;
-    struct gang_sim_view v = look(sim);
     int32_t stop = score(sim, &v);
     if (stop) { /* as it was: nobody is moved by half a score */
         sim->stop = sim->stop ? sim->stop : stop;

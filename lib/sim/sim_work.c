@@ -201,6 +201,7 @@ static gang_result settle(gang_sim *sim, size_t index)
 void gang__sim_touch(gang_sim *sim, size_t index)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
+    gang__sim_stir(sim, index);
     if (j->touched)
         return;
     j->touched = sim->touched ? sim->touched : (uint32_t)index + 1;

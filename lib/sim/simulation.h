@@ -11,6 +11,7 @@
  *   sim_stages.c   jobs whose groups start after one another
  *   sim_usage.c    who is where; what is used
  *   sim_fail.c     failures of nodes and tasks
+ *   sim_active.c   who waits or runs; what policies see
  *   sim_policy.c   scores: who is next, and who is to run
  *   sim_place.c    where jobs of traces are placed
  *   sim_run.c      the loop
@@ -231,8 +232,7 @@ struct gang_sim {
     size_t jobs, brief_room;
     uint32_t touched; /* index + 1 of the first to be settled */
     uint32_t hit;     /* likewise, to be settled after the next run */
-    uint32_t *active; /* jobs that wait or run */
-    size_t disorder;  /* so many of them may not be in the order of their index */
+    uint32_t *active; /* jobs that wait or run: sim_active.c */
     size_t actives, active_room;
     int64_t pending, runs_now, suspended, over;
     uint64_t begun;
@@ -282,8 +282,11 @@ struct gang_sim {
     size_t opens, open_room;
     struct gang__sim_pieces scratch;
 
-    int64_t *view; /* columns for a policy */
-    double *score;
+    int64_t *view;      /* columns for a policy, */
+    size_t viewed;      /* which so many jobs stood in last, */
+    bool *quiet;        /* and of which nothing has changed since */
+    size_t closed_rows; /* that were taken out since */
+    double *score;      /* of the jobs in it; behind all of these: as which they were told last */
     uint32_t *by_score;
     size_t view_room;
 };
@@ -296,8 +299,6 @@ int32_t gang__sim_word_find(const struct gang__sim_words *words, const char *tex
 void gang__sim_words_free(const gang_sim *sim, struct gang__sim_words *words);
 /* Submit a job of a trace whose time has come. */
 gang_result gang__sim_arrive(gang_sim *sim, size_t index);
-void gang__sim_activate(gang_sim *sim, size_t index);
-void gang__sim_deactivate(gang_sim *sim, size_t index);
 /* What a job of a trace is, into a blank row. */
 void gang__sim_row_fill(const gang_sim *sim, struct gang__sim_job *j,
                         const struct gang_trace_job *t);
@@ -471,7 +472,19 @@ gang_result gang__sim_task_fails(gang_sim *sim, size_t index, uint32_t part);
 /* When one of its `has` tasks fails, from now; INT64_MAX: none does. */
 int64_t gang__sim_task_failure(gang_sim *sim, size_t index, uint32_t part, int64_t has);
 
+/* ---- sim_active.c ---- */
+
+void gang__sim_activate(gang_sim *sim, size_t index);
+void gang__sim_deactivate(gang_sim *sim, size_t index);
+/* Something of a job has changed, or will. */
+void gang__sim_stir(gang_sim *sim, size_t index);
+/* What a policy sees. False: out of memory. */
+bool gang__sim_look(gang_sim *sim, struct gang_sim_view *v);
+
 /* ---- sim_policy.c ---- */
+
+/* Scores say who is next, or who runs. */
+bool gang__sim_has_scores(const gang_sim *sim);
 
 int64_t gang__sim_first_priority(const gang_sim *sim, const struct gang__sim_job *j,
                                  int64_t priority);

@@ -37,13 +37,51 @@ static void make_trace(void)
     }
 }
 
+/* By all that it sees: a fork sees it for the first time, and must come to the same. */
 static int32_t by_hash(const struct gang_sim_view *v, double *score, void *user)
 {
     (void)user;
-    for (size_t i = 0; i < v->count; i++)
-        score[i] =
-            (double)((uint64_t)v->index[i] * 2654435761u % 97) - (double)v->served_ns[i] / 1e9;
+    for (size_t i = 0; i < v->count; i++) {
+        int64_t sum = v->submit_ns[i] + v->run_ns[i] + v->limit_ns[i] + v->left_ns[i] / SECOND +
+                      v->gpu_milli[i] + v->cpu_milli[i] + v->tasks[i] + v->queue[i] + v->user[i] +
+                      v->running[i];
+        score[i] = (double)(((uint64_t)v->index[i] + (uint64_t)sum) * 2654435761u % 97) -
+                   (double)v->served_ns[i] / 1e9;
+    }
     return 0;
+}
+
+static int64_t seen; /* rows that were looked at */
+
+/* Each row is the job as it is told one by one, and all are there, in their order. */
+static int32_t by_the_book(const struct gang_sim_view *v, double *score, void *user)
+{
+    size_t at = 0;
+    struct gang_sim_info info = GANG_SIM_INFO_INIT;
+    MUST(gang_sim_get_info(s.sim, &info));
+    for (size_t i = 0; i < (size_t)info.jobs; i++) {
+        struct gang_sim_job j = {.size = sizeof(j)};
+        int64_t queue, of;
+        MUST(gang_sim_get_job(s.sim, i, &j));
+        if (at == v->count || v->index[at] != (int64_t)i) {
+            ck_assert(j.id == GANG_ID_NONE || j.state == GANG_JOB_ENDED || j.starts > 0);
+            continue;
+        }
+        MUST(gang_sim_job_column(s.sim, GANG_SIM_JOB_QUEUE, i, 1, &queue));
+        MUST(gang_sim_job_column(s.sim, GANG_SIM_JOB_USER, i, 1, &of));
+        ck_assert_int_eq(v->submit_ns[at], j.submit_ns);
+        ck_assert_int_eq(v->limit_ns[at], j.limit_ns);
+        ck_assert_int_eq(v->tasks[at], j.tasks);
+        ck_assert_int_eq(v->queue[at], queue);
+        ck_assert_int_eq(v->user[at], of);
+        ck_assert_int_eq(v->served_ns[at], j.ran_ns);
+        ck_assert_int_eq(v->running[at], j.state == GANG_JOB_RUNNING);
+        ck_assert_int_ge(v->left_ns[at], 0);
+        at++;
+    }
+    ck_assert_uint_eq(at, v->count);
+    seen += (int64_t)at;
+    return by_hash(v, score, user);
 }
 
 /* Jobs of three groups, that wait for each other in some way. */
@@ -78,6 +116,8 @@ static void submit_stages(void)
     gang_result r = gang_sim_submit_groups(s.sim, &spec, run_ns, 3, NULL, NULL);
     ck_assert_msg(r == GANG_OK || r == GANG_ENEVER, "%s", gang_result_name(r));
 }
+
+static bool books; /* all worlds have a policy that looks closely */
 
 /* The world of a seed, ready to run. */
 static void make_world(uint64_t world)
@@ -120,6 +160,10 @@ static void make_world(uint64_t world)
     s.opts.linger_ns = one_in(3) ? SECOND : 0;
     if (one_in(4)) {
         s.ops.score = by_hash;
+        s.ops.score_mode = (int32_t)below(2);
+    }
+    if (books) {
+        s.ops.score = by_the_book;
         s.ops.score_mode = (int32_t)below(2);
     }
     sim_make(&s, NULL);
@@ -621,6 +665,19 @@ static long run_short(long fail_at, uint64_t world)
     return calls;
 }
 
+START_TEST(a_policy_sees_what_is)
+{
+    books = true;
+    for (uint64_t w = seed; w < seed + (is_quick ? WORLDS / 20 : WORLDS / 2); w++) {
+        make_world(w);
+        run_in_pieces();
+        sim_close(&s);
+    }
+    ck_assert_int_gt(seen, 1000);
+    books = false;
+}
+END_TEST
+
 START_TEST(it_goes_on_when_memory_was_short)
 {
     for (uint64_t w = seed; w < seed + (is_quick ? 1 : 6); w++) {
@@ -647,6 +704,7 @@ int main(void)
     tcase_add_test(c, what_is_written_away_is_what_would_be_there);
     tcase_add_test(c, a_fork_goes_on_as_if_nothing_had_been);
     tcase_add_test(c, a_fork_without_memory_leaves_nothing);
+    tcase_add_test(c, a_policy_sees_what_is);
     tcase_add_test(c, it_goes_on_when_memory_was_short);
     suite_add_tcase(suite, c);
     return run_suite(suite);
