@@ -21,10 +21,11 @@ static gang_result gangsched_py_sim_names(const gang_sim *sim, size_t count, cha
         struct gang_sim_job job = {.size = sizeof(job)};
         char number[24];
         gang_result result = gang_sim_get_job(sim, i, &job);
-        if (result != GANG_OK)
+        if (result != GANG_OK && result != GANG_ESTALE)
             return result;
         snprintf(number, sizeof(number), "%zu", i);
-        used = gangsched_py_put(job.name && *job.name ? job.name : number, room, size, used);
+        if (result == GANG_OK) /* one that was written away has none */
+            used = gangsched_py_put(job.name && *job.name ? job.name : number, room, size, used);
         ends[i] = (int64_t)used;
     }
     return used <= size ? GANG_OK : GANG_ELIMIT;

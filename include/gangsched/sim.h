@@ -28,9 +28,10 @@
  *   if (gang_sim_new(cluster, &opts, NULL, NULL, &sim, &error) == GANG_OK &&
  *       gang_sim_add_trace(sim, trace, 0, &error) == GANG_OK &&
  *       gang_sim_run(sim, NULL, NULL, &error) == GANG_OK)
- *       gang_sim_write_summary(sim, NULL, 2, write_to_stdout, NULL);
+ *       result = gang_sim_write_summary(sim, NULL, 2, write_to_stdout, NULL);
  *   gang_sim_free(sim);
  * @endcode
+ * `examples/two_futures.c` is a whole program.
  */
 #ifndef GANGSCHED_SIM_H
 #define GANGSCHED_SIM_H
@@ -38,6 +39,7 @@
 #include <gangsched/base.h>
 #include <gangsched/core.h>
 #include <gangsched/job.h>
+#include <gangsched/plan.h>
 #include <gangsched/queue.h>
 #include <gangsched/sched.h>
 #include <gangsched/trace.h>
@@ -119,7 +121,9 @@ struct gang_sim_opts {
      *  which takes all */
     const char *default_queue;
     uint64_t seed;
-    int64_t start_ns;       /**< the clock begins then, or with the first job if that is earlier */
+    /** the clock begins then, or with the first job if that is earlier: of those that are known when it first runs, or when the
+     *  first job is submitted */
+    int64_t start_ns;
     int32_t know;           /**< GANG_SIM_KNOW_* */
     int32_t same_instant;   /**< GANG_SIM_TOGETHER and its like */
     int64_t tick_ns;        /**< > 0: submissions and ends wait for the next multiple; 0: they count when they happen */
@@ -156,7 +160,7 @@ struct gang_sim_opts {
 
 /* ---- the host of the simulation ------------------------------------------------------------ */
 
-/** What happened to a job. */
+/** What happened: to a job, a node, a reservation. */
 enum {
     GANG_SIM_SUBMITTED = 0,
     GANG_SIM_REFUSED = 1,   /**< the scheduler did not take it: `text` */
@@ -171,7 +175,10 @@ enum {
     GANG_SIM_NODE_UP = 10,
     /** a gang (`part`) of a job whose groups wait for each other has done its work; STARTED and STOPPED are then told of
      *  each gang, too */
-    GANG_SIM_PART_ENDED = 11
+    GANG_SIM_PART_ENDED = 11,
+    /** what the scheduler tells of a reservation (op reservation, plan.h): `reservation`. It begins soon, begins, is over,
+     *  lost nodes, has others for them; not what the caller himself did to it */
+    GANG_SIM_RESERVATION = 12
 };
 
 /** One event. Valid during the call. */
@@ -190,6 +197,9 @@ struct gang_sim_event {
     const char *text;   /**< one English line, never NULL */
     int32_t part;       /**< which gang of the job, as gang_event.part; `alloc` is its own */
     int32_t reserved1;
+    /** of GANG_SIM_RESERVATION: which one (id, name), what happened to it (GANG_RESERVATION_BEGIN and its like), when and where;
+     *  else NULL. Its jobs are ids: gang_sim_find_job() */
+    const struct gang_reservation_event *reservation;
 };
 
 /** The jobs that a policy scores: those that wait or run, by index. Arrays of `count`, valid during the call. */
@@ -211,7 +221,8 @@ struct gang_sim_view {
     const int64_t *user;      /**< number of its user, from 0, as in gang_sim_user_name() */
 };
 
-/** Callbacks; each may be NULL. The table is copied. They are called inside gang_sim_run() on its thread. What they may
+/** Callbacks; each may be NULL. The table is copied. They are called inside gang_sim_run() on its thread; `event` also
+ *  inside gang_sim_submit() and gang_sim_submit_groups(), where its result does not matter. What they may
  *  call is what a host op may (gang_host_ops), and the queries of this header. A result other than 0 ends the run
  *  after what is under way, and is returned by it; it can be gone on with. */
 struct gang_sim_ops {
@@ -260,6 +271,8 @@ GANG_API void gang_sim_free(gang_sim *sim);
  * both come to the same results, byte for byte, and to those of a simulation that was never forked. What was done
  * between runs (commands, submissions, changes of nodes, reservations) is in both. Jobs keep their indexes, and all ids are
  * the same (gang_sched_copy()); those that are given afterwards, here and there, have nothing to do with each other.
+ * Tables that are written as they come (gang_sim_stream()) are the original's: the fork keeps its rows from now on. Rows
+ * that were written away are GANG_ESTALE in both.
  *
  * Whose it is: the caller's, the cluster, too. He ends it with gang_sim_free() and then gang_cluster_free() of its cluster, before
  * the original or after it. Traces are borrowed by both, and must outlive both. Allocators are shared.
@@ -275,15 +288,21 @@ GANG_API void gang_sim_free(gang_sim *sim);
  * O(nodes + jobs + rows), in time and memory.
  *
  * @code
- *   gang_sim_run(sim, &until_noon, NULL, &error);
- *   if (gang_sim_fork(sim, NULL, NULL, &c, &other, &error) == GANG_OK) {
- *       gang_sim_node_at(other, noon_ns, node, GANG_NODE_DOWN);   // what if it failed then?
- *       gang_sim_run(other, NULL, NULL, &error);
- *       gang_sim_write_summary(other, NULL, 2, write_to_stdout, NULL);
- *       gang_sim_free(other);
- *       gang_cluster_free(c);
- *   }
- *   gang_sim_run(sim, NULL, NULL, &error);                        // as if nothing had been
+ *   gang_sim *other = NULL;
+ *   gang_cluster *c = NULL;
+ *   result = gang_sim_run(sim, &until_noon, NULL, &error);
+ *   if (result == GANG_OK)
+ *       result = gang_sim_fork(sim, NULL, NULL, &c, &other, &error);
+ *   if (result == GANG_OK)
+ *       result = gang_sim_node_at(other, noon_ns, node, GANG_NODE_DOWN);   // what if it failed then?
+ *   if (result == GANG_OK)
+ *       result = gang_sim_run(other, NULL, NULL, &error);
+ *   if (result == GANG_OK)
+ *       result = gang_sim_write_summary(other, NULL, 2, write_to_stdout, NULL);
+ *   gang_sim_free(other);
+ *   gang_cluster_free(c);
+ *   if (result == GANG_OK)
+ *       result = gang_sim_run(sim, NULL, NULL, &error);                    // as if nothing had been
  * @endcode
  */
 GANG_API gang_result gang_sim_fork(gang_sim *sim, const struct gang_sim_ops *ops, void *user, gang_cluster **cluster,
@@ -327,7 +346,7 @@ GANG_API gang_result gang_sim_submit(gang_sim *sim, const struct gang_job_spec *
  *   const int64_t run_ns[] = {600 * SECOND, 36000 * SECOND};
  *   job.group_after = after;
  *   job.group_after_count = 1;
- *   gang_sim_submit_groups(sim, &job, run_ns, 2, &index, &error);
+ *   result = gang_sim_submit_groups(sim, &job, run_ns, 2, &index, &error);
  * @endcode
  * @param run_ns  of each group, >= 0
  * @param count   gang_job_spec.request.group_count
@@ -347,7 +366,9 @@ struct gang_sim_bounds {
     size_t size;        /**< sizeof(struct gang_sim_bounds) */
     int32_t has_until;  /**< 1: */
     int32_t reserved0;
-    int64_t until_ns;   /**< up to and with this time; the clock is then there */
+    /** up to and with this time; the clock is then there. Also when all jobs are over: until then nodes fail and are
+     *  repaired, and reservations begin and end */
+    int64_t until_ns;
     int64_t max_events; /**< arrivals, ends, failures, repairs, and runs that were due by themselves */
     int64_t every;      /**< events between two calls of op go_on; 0: 1024 */
 };
@@ -610,13 +631,13 @@ GANG_API gang_result gang_sim_write(const gang_sim *sim, int32_t table, gang_wri
  * run returns GANG_EIO or GANG_ENOMEM at the end of an instant; nothing is lost, what was refused is written again first in the
  * next run.
  * @code
- *   gang_sim_stream(sim, GANG_SIM_JOBS_CSV, write_to_file, jobs);
- *   gang_sim_add_trace(sim, trace, 0, &error);
- *   gang_sim_run(sim, NULL, NULL, &error);
- *   gang_sim_stream(sim, GANG_SIM_JOBS_CSV, NULL, NULL); // those that have not ended, too
- *   gang_sim_write_summary(sim, NULL, 1, write_to_stdout, NULL);
+ *   if (gang_sim_stream(sim, GANG_SIM_JOBS_CSV, write_to_file, jobs) == GANG_OK &&
+ *       gang_sim_add_trace(sim, trace, 0, &error) == GANG_OK &&
+ *       gang_sim_run(sim, NULL, NULL, &error) == GANG_OK &&
+ *       gang_sim_stream(sim, GANG_SIM_JOBS_CSV, NULL, NULL) == GANG_OK) // those that have not ended, too
+ *       result = gang_sim_write_summary(sim, NULL, 1, write_to_stdout, NULL);
  * @endcode
- * @param write  called on the thread of the run; what it may call is what an op may (gang_sim_ops). NULL: end it: what is not
+ * @param write  called on the thread of the run, and inside the call that ends it; what it may call is what an op may (gang_sim_ops). NULL: end it: what is not
  *   complete is written as it is now (jobs by index, among them those to come) and stays; then the table is kept again. Ended
  *   by gang_sim_free(), it is not told so. None was begun: nothing
  * @return GANG_OK; GANG_EINVAL; GANG_EEXIST (that table is being written); GANG_ESTALE (of jobs, some are gone); GANG_EIO (at the

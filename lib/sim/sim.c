@@ -119,8 +119,9 @@ static gang_result open_sim(gang_sim *sim, struct gang_error *error)
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "%s", gang_strerror(r));
     still.max_moves = -1;
-    r = gang_sched_new(sim->cluster, sim->opts.sched ? sim->opts.sched : &still,
-                       &gang__sim_host_ops, sim, &sim->sched, error);
+    const struct gang_host_ops ops = gang__sim_host_ops(sim);
+    r = gang_sched_new(sim->cluster, sim->opts.sched ? sim->opts.sched : &still, &ops, sim,
+                       &sim->sched, error);
     if (r == GANG_OK)
         r = set_queues(sim, error);
     return r;
@@ -229,7 +230,7 @@ gang_result gang_sim_get_info(const gang_sim *sim, struct gang_sim_info *info)
         return GANG_EINVAL;
     struct gang_sim_info i = {.size = info->size,
                               .why = sim->why,
-                              .now_ns = sim->now_ns,
+                              .now_ns = gang__sim_now(sim),
                               .events = sim->events,
                               .runs = sim->runs,
                               .jobs = (int64_t)sim->jobs,

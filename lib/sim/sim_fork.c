@@ -178,8 +178,8 @@ static bool copy_past(gang_sim *to, const gang_sim *from)
 
 static gang_result copy_world(gang_sim *to, const gang_sim *from, struct gang_error *error)
 {
-    gang_result r =
-        gang_sched_copy(from->sched, &gang__sim_host_ops, to, &to->cluster, &to->sched, error);
+    const struct gang_host_ops ops = gang__sim_host_ops(to);
+    gang_result r = gang_sched_copy(from->sched, &ops, to, &to->cluster, &to->sched, error);
     if (r != GANG_OK)
         return r;
     r = gang_worker_new(to->cluster, &to->worker);

@@ -2,6 +2,13 @@
 /* What the scheduler says to its host, and what that means for a job. Nothing is allocated here. */
 #include "sim/simulation.h"
 
+static void call(gang_sim *sim, const struct gang_sim_event *e)
+{
+    int32_t stop = sim->ops.event(e, sim->user);
+    if (stop && !sim->stop)
+        sim->stop = stop;
+}
+
 static void tell(gang_sim *sim, int32_t what, size_t index, uint32_t part, gang_node_id node,
                  int32_t reason, const char *text)
 {
@@ -21,9 +28,7 @@ static void tell(gang_sim *sim, int32_t what, size_t index, uint32_t part, gang_
         if (j->id != GANG_ID_NONE && j->stage == GANG__SIM_KNOWN)
             e.alloc = gang_job_alloc(sim->sched, j->id, (int32_t)part);
     }
-    int32_t stop = sim->ops.event(&e, sim->user);
-    if (stop && !sim->stop)
-        sim->stop = stop;
+    call(sim, &e);
 }
 
 void gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
@@ -197,11 +202,30 @@ static int64_t on_overrun(const struct gang_event *e, void *user)
     return sim->opts.no_limits ? (j->run_ns > 0 ? j->run_ns : 1) : 0;
 }
 
-const struct gang_host_ops gang__sim_host_ops = {.size = sizeof(gang__sim_host_ops),
-                                                 .start = on_start,
-                                                 .grow = on_grow,
-                                                 .shrink = on_shrink,
-                                                 .preempt = on_preempt,
-                                                 .state = on_state,
-                                                 .predict = on_predict,
-                                                 .overrun = on_overrun};
+/* ---- reservations ---------------------------------------------------------------------------- */
+
+static int32_t on_reservation(const struct gang_reservation_event *e, void *user)
+{
+    gang_sim *sim = user;
+    struct gang_sim_event told = {.size = sizeof(told),
+                                  .what = GANG_SIM_RESERVATION,
+                                  .now_ns = sim->now_ns,
+                                  .index = SIZE_MAX,
+                                  .text = e->text,
+                                  .reservation = e};
+    call(sim, &told);
+    return 0;
+}
+
+struct gang_host_ops gang__sim_host_ops(const gang_sim *sim)
+{
+    return (struct gang_host_ops){.size = sizeof(struct gang_host_ops),
+                                  .start = on_start,
+                                  .grow = on_grow,
+                                  .shrink = on_shrink,
+                                  .preempt = on_preempt,
+                                  .state = on_state,
+                                  .predict = on_predict,
+                                  .overrun = on_overrun,
+                                  .reservation = sim->ops.event ? on_reservation : NULL};
+}

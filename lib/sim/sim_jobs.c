@@ -396,6 +396,9 @@ static gang_result submit(gang_sim *sim, const struct gang_job_spec *spec,
         return r;
     if (sim->jobs == MOST_JOBS)
         return gang__error(error, GANG_ELIMIT, NULL, "more than %d jobs", MOST_JOBS);
+    const int64_t now_ns = sim->now_ns, used_until_ns = sim->used_until_ns;
+    const bool began = sim->began;
+    gang__sim_start_clock(sim); /* it does not go back from a job that is there */
     r = prepare(sim, &e, runs, error);
     e.spec.hold = e.spec.hold || e.j.held;
     e.spec.cookie = sim->jobs;
@@ -404,6 +407,9 @@ static gang_result submit(gang_sim *sim, const struct gang_job_spec *spec,
     if (r != GANG_OK) {
         gang__release(&sim->mem, e.name);
         gang__release(&sim->mem, e.j.stages);
+        sim->now_ns = now_ns;
+        sim->used_until_ns = used_until_ns;
+        sim->began = began;
         return r;
     }
     (void)gang__sim_row_new(sim, &e.j);
@@ -412,7 +418,9 @@ static gang_result submit(gang_sim *sim, const struct gang_job_spec *spec,
         *index = sim->jobs;
     sim->jobs++;
     gang__sim_note_submit(sim, sim->jobs - 1);
+    sim->running = true; /* op event is a callback here, too */
     take_in(sim, sim->jobs - 1, e.j.id);
+    sim->running = false;
     return GANG_OK;
 }
 

@@ -192,17 +192,26 @@ static gang_result one_by_one(gang_sim *sim, struct bounds *b)
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
+int64_t gang__sim_now(const gang_sim *sim)
+{
+    if (sim->began || sim->arrival == sim->orders)
+        return sim->now_ns;
+    return gang__least(
+        sim->now_ns,
+        gang__sim_round_up(sim->brief[sim->order[sim->arrival]].submit_ns, sim->opts.tick_ns));
+}
+
+void gang__sim_start_clock(gang_sim *sim)
+{
+    if (sim->began)
+        return;
+    sim->now_ns = sim->used_until_ns = gang__sim_now(sim);
+    sim->began = true;
+}
+
 static gang_result begin(gang_sim *sim)
 {
-    if (!sim->began) {
-        int64_t first = sim->arrival < sim->orders
-                            ? gang__sim_round_up(sim->brief[sim->order[sim->arrival]].submit_ns,
-                                                 sim->opts.tick_ns)
-                            : INT64_MAX;
-        sim->now_ns = gang__least(sim->now_ns, first);
-        sim->used_until_ns = sim->now_ns;
-        sim->began = true;
-    }
+    gang__sim_start_clock(sim);
     gang_result r = gang__sim_nodes(sim);
     if (r == GANG_OK)
         r = gang__sim_fail_begin(sim);
@@ -215,7 +224,9 @@ static gang_result step(gang_sim *sim, struct bounds *b, int32_t *why)
     int64_t run = next_run(sim), next = gang__least(run, gang__sim_first(sim));
     *why = -1;
     next = gang__least(next, next_arrival(sim));
-    if (next == INT64_MAX || is_over(sim, run)) {
+    bool on =
+        b->of.has_until && next <= b->of.until_ns; /* nodes and reservations go on until then */
+    if (next == INT64_MAX || (!on && is_over(sim, run))) {
         *why = GANG_SIM_DONE;
         if (b->of.has_until && b->of.until_ns > sim->now_ns)
             sim->now_ns = b->of.until_ns;

@@ -362,7 +362,9 @@ int64_t gang__sim_first(gang_sim *sim);
 
 /* ---- sim_host.c ---- */
 
-extern const struct gang_host_ops gang__sim_host_ops;
+/* What the scheduler of this simulation calls: of reservations only if somebody listens, for what is told of them is gathered
+ * from all jobs. */
+struct gang_host_ops gang__sim_host_ops(const gang_sim *sim);
 /* One more has ended, or was refused. */
 void gang__sim_count_over(gang_sim *sim, const struct gang__sim_job *j);
 /* Of a part of a job; part 0 for what is no part's. */
@@ -373,6 +375,10 @@ void gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node
 
 /* ---- sim_run.c ---- */
 
+/* The clock; before it has begun, where it will begin. */
+int64_t gang__sim_now(const gang_sim *sim);
+/* From now on it goes forward alone: with the first run, or the first job that is submitted. */
+void gang__sim_start_clock(gang_sim *sim);
 /* To the next tick; 0: there are none. */
 int64_t gang__sim_round_up(int64_t at_ns, int64_t tick_ns);
 

@@ -60,7 +60,7 @@ if [[ $lines -lt 40 ]]; then echo "ok first_gang_is_under_40_lines"; else
     failed=1
 fi
 
-for name in first_gang two_teams incremental threads hwloc_node bind_task what_if launch_gang forecast reserve; do
+for name in first_gang two_teams incremental threads hwloc_node bind_task what_if launch_gang forecast reserve two_futures; do
     if timeout 60 "$bin/$name" >output 2>&1; then echo "ok example_$name"; else
         echo "not ok example_$name"
         sed 's/^/  /' output

@@ -413,6 +413,51 @@ START_TEST(a_callback_may_stop_it_and_it_goes_on)
 }
 END_TEST
 
+struct meddler {
+    gang_sim *sim;
+    int told;
+};
+
+static int32_t meddle(const struct gang_sim_event *e, void *user)
+{
+    struct meddler *m = user;
+    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
+    struct gang_job_spec job = GANG_JOB_SPEC_INIT;
+    gang_cluster *cluster;
+    gang_sim *fork;
+    if (e->what != GANG_SIM_SUBMITTED)
+        return 0;
+    m->told++;
+    g.gpu_milli = 1000;
+    job.request.groups = &g;
+    job.request.group_count = 1;
+    ck_assert_int_eq(gang_sim_run(m->sim, NULL, NULL, NULL), GANG_EBUSY);
+    ck_assert_int_eq(gang_sim_submit(m->sim, &job, SECOND, NULL, NULL), GANG_EBUSY);
+    ck_assert_int_eq(gang_sim_fork(m->sim, NULL, NULL, &cluster, &fork, NULL), GANG_EBUSY);
+    ck_assert_int_eq(gang_sim_stream(m->sim, GANG_SIM_JOBS_CSV, NULL, NULL), GANG_EBUSY);
+    return 77; /* it does not matter here */
+}
+
+START_TEST(a_callback_at_a_submission_may_not_change_the_simulation)
+{
+    struct meddler m = {.told = 0};
+    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
+    struct gang_job_spec job = GANG_JOB_SPEC_INIT;
+    size_t index;
+    s.ops.event = meddle;
+    sim_make(&s, &m);
+    m.sim = s.sim;
+    g.gpu_milli = 1000;
+    job.request.groups = &g;
+    job.request.group_count = 1;
+    MUST(gang_sim_submit(s.sim, &job, 10 * SECOND, &index, NULL));
+    ck_assert_int_eq(m.told, 1);
+    struct gang_sim_info info = sim_run(&s, -1);
+    ck_assert_int_eq(info.why, GANG_SIM_DONE);
+    ck_assert_int_eq(info.ended, 1);
+}
+END_TEST
+
 START_TEST(who_waits_for_ever_does_not_keep_it_going)
 {
     sim_job(&s, 0, 10, 8);
@@ -766,6 +811,7 @@ int main(void)
     tcase_add_test(c, a_job_that_failed_in_the_trace_fails);
     tcase_add_test(c, it_stops_where_it_is_told_and_goes_on);
     tcase_add_test(c, a_callback_may_stop_it_and_it_goes_on);
+    tcase_add_test(c, a_callback_at_a_submission_may_not_change_the_simulation);
     tcase_add_test(c, who_waits_for_ever_does_not_keep_it_going);
     tcase_add_test(c, jobs_may_be_submitted_and_cancelled_in_between);
     tcase_add_test(c, nodes_may_be_added_in_between);

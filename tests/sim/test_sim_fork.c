@@ -18,16 +18,6 @@ static gang_sim *fork_with(const struct gang_sim_ops *ops, void *user)
     return fork;
 }
 
-static void end_fork(gang_sim *fork)
-{
-    struct gang_error error = GANG_ERROR_INIT;
-    gang_cluster *c = gang_sim_cluster(fork);
-    ck_assert_int_eq(gang_sched_check(gang_sim_sched(fork), &error), GANG_OK);
-    ck_assert_int_eq(gang_cluster_check(c, &error), GANG_OK);
-    gang_sim_free(fork);
-    gang_cluster_free(c);
-}
-
 static struct gang_sim_info run_on(gang_sim *sim)
 {
     struct gang_sim_info info = GANG_SIM_INFO_INIT;
@@ -71,7 +61,7 @@ START_TEST(two_go_different_ways)
     MUST(gang_sim_get_job(fork, 2, &there));
     ck_assert_time(there.end_ns, 700);
     stage_check(&s.stage);
-    end_fork(fork);
+    sim_end_fork(fork);
     sim_close(&s);
 }
 END_TEST
@@ -95,8 +85,8 @@ START_TEST(functions_are_not_shared)
     ck_assert_int_gt(there, 0);
     sim_run(&s, -1);
     ck_assert_int_eq(here - before, there);
-    end_fork(silent);
-    end_fork(other);
+    sim_end_fork(silent);
+    sim_end_fork(other);
     sim_close(&s);
 }
 END_TEST
@@ -132,7 +122,7 @@ START_TEST(another_policy_of_the_same_mode_takes_over)
     MUST(gang_sim_get_job(fork, 2, &there));
     ck_assert_time(there.start_ns, 100);
     ck_assert_time(sim_get(&s, 2).start_ns, 200);
-    end_fork(fork);
+    sim_end_fork(fork);
     sim_close(&s);
 }
 END_TEST
@@ -217,8 +207,8 @@ START_TEST(at_the_beginning_and_at_the_end)
     free(here.bytes);
     free(a.bytes);
     free(b.bytes);
-    end_fork(early);
-    end_fork(late);
+    sim_end_fork(early);
+    sim_end_fork(late);
     sim_close(&s);
 }
 END_TEST
@@ -246,7 +236,7 @@ START_TEST(changes_made_directly_are_in_it)
     ck_assert_time(sim_get(&s, 1).start_ns, 50);
     free(here.bytes);
     free(there.bytes);
-    end_fork(fork);
+    sim_end_fork(fork);
     sim_close(&s);
 }
 END_TEST

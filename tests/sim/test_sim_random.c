@@ -517,16 +517,6 @@ static gang_sim *fork_of(gang_sim *sim, uint64_t world)
     return fork;
 }
 
-static void end_fork(gang_sim *fork)
-{
-    struct gang_error error = GANG_ERROR_INIT;
-    gang_cluster *c = gang_sim_cluster(fork);
-    ck_assert_int_eq(gang_sched_check(gang_sim_sched(fork), &error), GANG_OK);
-    ck_assert_int_eq(gang_cluster_check(c, &error), GANG_OK);
-    gang_sim_free(fork);
-    gang_cluster_free(c);
-}
-
 static void same_text(const gang_sim *sim, const struct text *as, const char *what, uint64_t world)
 {
     struct text t = sim_text(sim);
@@ -568,22 +558,22 @@ static void live_forked(const struct cut *cut, const struct text *once, uint64_t
     run_from(fork_first ? s.sim : fork, cut, at, half);
     same_text(s.sim, once, "forked", world);
     same_text(fork, once, "the fork", world);
-    end_fork(fork);
+    sim_end_fork(fork);
     if (one_in(2)) {
         gang_sim_free(s.sim); /* before its forks */
         gang_worker_free(s.stage.w);
         gang_cluster_free(s.stage.c);
         run_from(third, cut, at, half);
         same_text(third, once, "the fork of the fork", world);
-        end_fork(third);
-        end_fork(wild);
+        sim_end_fork(third);
+        sim_end_fork(wild);
         gang_trace_free(s.trace);
         ck_assert_int_eq(s.stage.mem.live, 0);
     } else {
-        end_fork(wild);
+        sim_end_fork(wild);
         run_from(third, cut, at, half);
         same_text(third, once, "the fork of the fork", world);
-        end_fork(third);
+        sim_end_fork(third);
         sim_close(&s);
     }
 }
@@ -629,7 +619,7 @@ START_TEST(a_fork_without_memory_leaves_nothing)
             ck_assert_msg(r == GANG_OK || (r == GANG_ENOMEM && !c && !fork),
                           "world %" PRIu64 ", allocation %ld: %s", w, n, gang_result_name(r));
             if (fork)
-                end_fork(fork);
+                sim_end_fork(fork);
             ck_assert_msg(mem->live == live, "world %" PRIu64 ", allocation %ld: %ld are lost", w,
                           n, mem->live - live);
         }

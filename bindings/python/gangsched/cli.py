@@ -29,6 +29,8 @@ POLICIES = ("fifo", "sjf", "srtf", "las")
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run a command line, without the name of the program. Returns the exit status."""
     given = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None:  # it was closed by who called
+        return _fail("error: standard output is closed", FAILED)
     try:
         if given[:1] == ["convert"]:  # it needs neither the extension nor numpy
             from .convert import main as convert

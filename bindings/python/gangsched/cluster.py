@@ -382,7 +382,10 @@ class Cluster(Handle):
         """
         from .mix import declare
 
-        listed = [dict(shape) for shape in shapes or ()]
+        given: List[Any] = [None] if isinstance(shapes, (str, Mapping)) else list(shapes or ())
+        listed = [dict(shape) for shape in given if isinstance(shape, Mapping)]
+        if len(listed) < len(given):
+            raise InvalidArgument("shapes: a list of dicts is wanted", path="shapes")
         with self._working() as worker:
             declare(worker, listed, self._frame())
             self._mix = listed or None

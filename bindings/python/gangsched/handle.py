@@ -74,6 +74,11 @@ class Handle:
         self._finalizer.atexit = False  # other threads may be inside it when the process ends
         _all[id(self)] = weakref.ref(self, _forget(id(self)))
 
+    def __reduce__(self) -> Any:
+        """What can be pickled says how; the rest lives in this process alone."""
+        name = type(self).__name__.lower()
+        raise TypeError("a %s cannot be pickled: make it where it is used, or send its results" % name)
+
     @property
     def closed(self) -> bool:
         """True: it has ended. Any thread."""

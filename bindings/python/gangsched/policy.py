@@ -172,11 +172,13 @@ class per_job:
 
 
 def write_scores(view: Any, room: Any, score: Callable[[View], Any], sim: Any = None) -> None:
-    """Ask a policy and put its answer where the library wants it.
+    """Ask a policy and put its answer where the library wants it. It is not asked about nobody.
 
     Raises:
         InvalidArgument: not one number for each job. What the policy raises.
     """
+    if not view.count:
+        return
     seen = View(view, sim)
     try:
         found = score(seen)

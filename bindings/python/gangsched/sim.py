@@ -12,12 +12,12 @@ from ._native import WRITE, Call, Writer, callback, ffi, lib, new, text, texts, 
 from .allocation import Explanation
 from .case import Case, Source, job_dict
 from .cluster import Cluster, Node
-from .errors import InvalidArgument, NotFound, check, new_error
+from .errors import GangError, InvalidArgument, NotFound, OutOfRange, check, new_error, placed
 from .handle import Box
 from .policy import MODES, View, write_scores
 from .queues import Queues
 from .reservations import Reserving
-from .scheduling import JobRef
+from .scheduling import JobRef, NodeNames
 from .trace import Trace
 
 if TYPE_CHECKING:
@@ -55,17 +55,46 @@ EVENTS = {
     9: "node-down",
     10: "node-up",
     11: "part-ended",
+    12: "reservation",
 }
+#: Of events of reservations, whose `what` begins with "reservation-".
+RESERVATION_EVENTS = {
+    1: "notice",
+    2: "begin",
+    3: "end",
+    4: "lost",
+    5: "purged",
+    6: "skipped",
+    7: "restored",
+}
+OUTCOMES = {0: "kept", 1: "later", 2: "reduced", 3: "dropped"}
 WHY = {0: "done", 1: "until", 2: "events", 3: "interrupted"}
 
 #: Events between two looks at the clock, the progress bar and Ctrl-C.
 EVERY = 256
 
 
+class ReservationEvent(NamedTuple):
+    """What an event of a reservation is about. Plain data."""
+
+    name: str
+    id: int  #: as in :class:`Reservation`
+    instance: int  #: which time of it, from 0
+    start_s: float  #: from when to when, now
+    end_s: float
+    nodes: Tuple[str, ...]  #: names: where, now
+    outcome: str  #: of ``lost``, ``restored``: ``kept`` (has other nodes), ``later``, ``reduced``, ``dropped``; else ""
+    jobs: Tuple[int, ...]  #: of ``begin``: indexes of the jobs that still hold some of its nodes and are no members
+
+
 class Event(NamedTuple):
     """Something that happened."""
 
-    what: str  #: ``submitted``, ``refused``, ``started``, ``grew``, ``shrank``, ``stopped``, ``suspended``, ``resumed``, ``ended``, ``node-down``, ``node-up``, ``part-ended``
+    #: ``submitted``, ``refused``, ``started``, ``grew``, ``shrank``, ``stopped``, ``suspended``, ``resumed``, ``ended``,
+    #: ``node-down``, ``node-up``, ``part-ended``; ``reservation-notice`` (it begins soon), ``reservation-begin``,
+    #: ``reservation-end``, ``reservation-lost`` (nodes), ``reservation-restored`` (has others for them), ``reservation-purged`` (was not
+    #: used), ``reservation-skipped`` (one more time could not be planned)
+    what: str
     at_s: float
     job: int  #: index in the simulation; -1: none
     node: str  #: name; "": none
@@ -73,6 +102,7 @@ class Event(NamedTuple):
     end: str  #: how it ended
     text: str  #: one English line
     part: int = 0  #: which gang of the job, where groups of it wait for each other
+    reservation: Optional[ReservationEvent] = None  #: of those whose ``what`` begins with ``reservation-``
 
 
 class Info(NamedTuple):
@@ -135,11 +165,26 @@ class _Host(Call):
                 node = text(info.name)
         index = -1 if raw.index == 2**64 - 1 else int(raw.index)
         what, end = EVENTS.get(raw.what, str(raw.what)), ENDS.get(raw.end, str(raw.end))
-        made = Event(what, raw.now_ns / 1e9, index, node, int(raw.tasks), end, text(raw.text), int(raw.part))
+        about = None
+        if raw.reservation != ffi.NULL:
+            about = self._reservation(raw.reservation)
+            what = "reservation-%s" % RESERVATION_EVENTS.get(raw.reservation.what, raw.reservation.what)
+        made = Event(what, raw.now_ns / 1e9, index, node, int(raw.tasks), end, text(raw.text), int(raw.part), about)
         if self.kept is not None:
             self.kept.append(made)
         if self.on_event is not None:
             self.on_event(made)
+
+    def _reservation(self, raw: Any) -> ReservationEvent:
+        index, jobs = ffi.new("size_t *"), []
+        for number in ffi.unpack(raw.jobs, raw.job_count) if raw.job_count else ():
+            if lib.gang_sim_find_job(self.sim, number, index) == 0:
+                jobs.append(int(index[0]))
+        where = NodeNames(self.cluster).of(raw.nodes, raw.node_count)
+        lost = raw.what in (lib.GANG_RESERVATION_LOST, lib.GANG_RESERVATION_RESTORED)
+        outcome = OUTCOMES.get(raw.outcome, str(raw.outcome)) if lost else ""
+        times = (int(raw.instance), raw.start_ns / 1e9, raw.end_ns / 1e9)
+        return ReservationEvent(text(raw.name), int(raw.id), *times, where, outcome, tuple(jobs))
 
 
 class Session(Reserving):
@@ -159,7 +204,7 @@ class Session(Reserving):
 
     Args:
         cluster: the machines; what is taken of them does not count. Also a case (dict, path, JSON text).
-        trace: jobs that come at their time.
+        trace: jobs that come at their time; or the path of one.
         queues: the tree, or what makes one; None: one queue that takes all, in the order of submission.
         policy: ``fifo``, ``sjf`` (shortest first), ``srtf`` (shortest remaining time first), ``las`` (least
             attained service, two queues: Tiresias), ``las-started`` (the same, who runs before who waits),
@@ -197,7 +242,7 @@ class Session(Reserving):
     def __init__(
         self,
         cluster: Union[Cluster, Source],
-        trace: Optional[Trace] = None,
+        trace: "Optional[Union[Trace, str, os.PathLike[str]]]" = None,
         queues: Any = None,
         *,
         policy: _options.Policy = None,
@@ -214,6 +259,9 @@ class Session(Reserving):
         mix: Optional[Sequence[Mapping[str, Any]]] = None,
         **options: Any,
     ) -> None:
+        for name, function in (("on_event", on_event), ("speed", speed), ("restart", restart)):
+            if function is not None and not callable(function):
+                raise InvalidArgument("%s: %r is no function" % (name, function), path=name)
         own = cluster.copy() if isinstance(cluster, Cluster) else Cluster.from_json(cluster)
         try:
             if mix is not None:
@@ -302,13 +350,14 @@ class Session(Reserving):
 
     # ---- what comes ----------------------------------------------------------------------
 
-    def add(self, trace: Trace, shift_s: float = 0) -> None:
-        """Let the jobs of a trace come, so much later than it says; those whose time has passed come now.
+    def add(self, trace: "Union[Trace, str, os.PathLike[str]]", shift_s: float = 0) -> None:
+        """Let the jobs of a trace, or of the file of one, come, so much later than it says; those whose time has passed come now.
 
         Raises:
-            NotFound: a queue, with its place. Busy: called from a callback.
+            NotFound: a queue, with its place. Busy: called from a callback. What :meth:`Trace.read` raises.
         """
         error, shift = new_error(), _options.ns(shift_s, "shift_s")
+        trace = trace if isinstance(trace, Trace) else Trace.read(trace)
         with self._held() as sim, trace._held() as pointer:
             check(lib.gang_sim_add_trace(sim, pointer, shift, error), error)
             self._open().require(trace._open())
@@ -338,7 +387,7 @@ class Session(Reserving):
 
         Raises:
             GangError: as for a request; NeverFits; NotAllowed, QueueClosed, LimitReached. NotFound: a queue, or the
-                ``reservation`` that it names. Busy: called from a callback.
+                ``reservation`` that it names. Busy: called from a callback. What ``on_event`` raises: it is submitted then.
         """
         spec = job_dict(job, keywords)
         out, error = ffi.new("size_t *"), new_error()
@@ -347,11 +396,15 @@ class Session(Reserving):
         runs = _options.runs(given, spec["tasks"]) if several else [_options.ns(given, "run_s")]
         with self._held() as sim:
             case = Case({**self._frame(spec), "jobs": [spec]}, path_prefix="jobs[0]")
-            if several:
-                check(lib.gang_sim_submit_groups(sim, case.c.jobs, runs, len(runs), out, error), error)
-            else:
-                check(lib.gang_sim_submit(sim, case.c.jobs, runs[0], out, error), error)
+            try:
+                if several:
+                    check(lib.gang_sim_submit_groups(sim, case.c.jobs, runs, len(runs), out, error), error)
+                else:
+                    check(lib.gang_sim_submit(sim, case.c.jobs, runs[0], out, error), error)
+            except GangError as refusal:
+                raise placed(refusal, refusal.path.replace("run_ns", "run_s")) from None
             self._log.append(("submit", (spec, run_s)))
+            self._host.settle()  # what on_event raised: it is submitted all the same
         return int(out[0])
 
     def set_node(self, node: Node, state: str, at_s: Optional[float] = None) -> None:
@@ -412,9 +465,10 @@ class Session(Reserving):
         """Run until a bound is reached, or nothing more happens.
 
         Args:
-            until_s: up to and with this time of the simulation.
+            until_s: up to and with this time of the simulation; the clock is then there. Also when all jobs are over: nodes
+                fail and are repaired until then, reservations begin and end.
             events: up to the end of the instant in which so many have happened: arrivals, ends, failures, repairs.
-            seconds: of real time, about.
+            seconds: of real time, about; 0 or more.
             progress: True: show a bar (tqdm).
 
         Raises:
@@ -423,6 +477,8 @@ class Session(Reserving):
         """
         if events is not None and events < 1:
             raise InvalidArgument("events must be 1 or more", path="events")
+        if seconds is not None and _options.ns(seconds, "seconds") < 0:
+            raise OutOfRange("seconds: must be 0 or more", path="seconds")
         until_ns = None if until_s is None else _options.ns(until_s, "until_s")
         return self._go(until_ns, events or 0, seconds, progress)
 
@@ -606,7 +662,7 @@ class Session(Reserving):
         return self.info.jobs
 
     def names(self) -> List[str]:
-        """Of all jobs, by index; one without a name has its index. O(jobs)."""
+        """Of all jobs, by index; one without a name has its index, one that was written away (``stream``) none: "". O(jobs)."""
         with self._held() as sim, self._traces_held():
             count = self._info(sim).jobs
 
@@ -616,16 +672,19 @@ class Session(Reserving):
             return texts(count, fill)
 
     def find(self, job: JobRef) -> int:
-        """The index of a job by its name, the first one; an index is given back.
+        """The index of a job by its name, the first one; an index is given back. With ``stream`` those that have ended have
+        no name any more.
 
         Raises:
-            NotFound: there is none.
+            NotFound: there is none. InvalidArgument: neither a name nor a number.
         """
         if isinstance(job, str):
-            try:
-                return self.names().index(job)
-            except ValueError:
-                raise NotFound("no job '%s'" % job) from None
+            names = self.names()
+            if not job or job not in names:
+                raise NotFound("no job '%s'" % job)
+            return names.index(job)
+        if isinstance(job, bool) or not hasattr(job, "__index__"):
+            raise InvalidArgument("a job is told by its name or its index, not by %r" % (job,))
         count = len(self)
         if not 0 <= job < count:
             raise NotFound("job %d of %d" % (job, count))
@@ -686,6 +745,9 @@ class Session(Reserving):
         opts.warm_up_ns = _options.ns(warm_up_s, "warm_up_s")
         opts.cool_down_ns = _options.ns(cool_down_s, "cool_down_s")
         opts.tau_ns = _options.ns(tau_s, "tau_s")
+        for name, span in (("warm_up_s", warm_up_s), ("cool_down_s", cool_down_s), ("tau_s", tau_s)):
+            if span < 0:
+                raise OutOfRange("%s: must be 0 or more" % name, path=name)
         for name, value in (("queue", queue), ("user", user)):
             if value is not None:
                 keep.append(ffi.new("char[]", utf8(value, name)))
@@ -693,12 +755,17 @@ class Session(Reserving):
         with self._held() as sim, self._traces_held():
             result = lib.gang_sim_write_summary(sim, opts, 0, WRITE, writer.user)
         writer.settle()
-        check(result, what="queue %r, user %r" % (queue, user) if keep else "statistics")
+        asked = ["%s %r" % (name, value) for name, value in (("queue", queue), ("user", user)) if value is not None]
+        check(result, what=" of ".join(asked) or "statistics")
         found: Dict[str, Any] = json.loads(writer.value())
         return found
 
     def result(self) -> "Result":
-        """What has come of it so far, which stays as it is. With ``stream`` the files are ended: once, when it is over."""
+        """What has come of it so far, which stays as it is. With ``stream`` the files are ended: once, when it is over.
+
+        Raises:
+            InvalidArgument: the files were ended, and it has gone on since: what came then is in none of them.
+        """
         from .result import Result
 
         if self._stream is not None:
@@ -814,7 +881,7 @@ def _within(value: float) -> int:
 
 def simulate(
     cluster: Union[Cluster, Source],
-    trace: Union[Trace, str],
+    trace: "Union[Trace, str, os.PathLike[str]]",
     queues: Any = None,
     policy: _options.Policy = None,
     *,

@@ -3,10 +3,10 @@
 
 import os
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, List, Union
+from typing import Any, BinaryIO, Dict, List, Optional, Tuple, Union
 
-from ._native import WRITE, Call, ffi, lib
-from .errors import check
+from ._native import WRITE, Call, ffi, lib, new
+from .errors import InvalidArgument, check
 from .result import _COLUMNS, Result
 from .sim import ENDS, STATES, Session
 
@@ -45,6 +45,8 @@ class Stream:
     def __init__(self, directory: "Union[str, os.PathLike[str]]") -> None:
         self.directory = Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
+        #: when the files were ended: events and jobs until then
+        self.ended: Optional[Tuple[int, int]] = None
         self.sinks: Dict[str, Sink] = {}
         try:
             for name in FILES:
@@ -63,13 +65,23 @@ class Stream:
             sink.settle()
 
     def end(self, sim: Any) -> None:
-        """Write what is left; a second time there is nothing."""
+        """Write what is left; a second time there is nothing.
+
+        Raises:
+            InvalidArgument: more has happened since.
+        """
+        info = new("gang_sim_info")
+        check(lib.gang_sim_get_info(sim, info))
+        now = (int(info.events), int(info.jobs))
+        if self.ended is not None and self.ended != now:
+            raise InvalidArgument("the files were ended with an earlier result, and the session has gone on since")
         for name, table in FILES.items():
             result = lib.gang_sim_stream(sim, table, ffi.NULL, ffi.NULL)
             self.settle()
             check(result, what=name)
         for sink in self.sinks.values():
             sink.file.flush()
+        self.ended = now
 
     def close(self) -> None:
         for sink in self.sinks.values():

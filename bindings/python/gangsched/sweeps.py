@@ -2,8 +2,10 @@
 """Many simulations: the same with other policies, and functions over grids of parameters, on any executor."""
 
 import itertools
+import re
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 from .errors import InvalidArgument
@@ -85,7 +87,7 @@ def _one(arguments: Mapping[str, Any]) -> Result:
 
 
 def compare(
-    policies: Union[Iterable[Any], Mapping[str, Any]],
+    policies: Union[str, Iterable[Any], Mapping[str, Any]],
     cluster: Any,
     trace: Union[Trace, str],
     queues: Any = None,
@@ -102,18 +104,43 @@ def compare(
         gs.compare({"strict": {"queues": tree.everywhere(block="strict")}, "mine": my_policy}, cluster, trace)
 
     Args:
-        policies: names or functions; or by label a name, a function, or a dict of arguments of :func:`simulate`.
+        policies: names or functions, whose labels are their names; or by label a name, a function, or a dict of arguments of
+            :func:`simulate`.
         executor: see :func:`sweep`. Functions must be such as can be pickled then.
-        options: for all of them.
+        options: for all of them. With ``stream`` each has a folder of its own in that directory, called as it is.
     """
-    listed = policies if isinstance(policies, Mapping) else {_label(policy): policy for policy in policies}
+    listed = policies if isinstance(policies, Mapping) else _labelled([policies] if isinstance(policies, str) else policies)
     trace = trace if isinstance(trace, Trace) else Trace.read(trace)
     common = {"cluster": cluster, "trace": trace, "queues": queues, **options}
     calls = [
         {**common, **(policy if isinstance(policy, Mapping) else {"policy": policy})} for policy in listed.values()
     ]
+    if common.get("stream") is not None:
+        for call, folder in zip(calls, _unlike(re.sub(r"[^\w.+-]+", "_", label).lstrip(".") or "_" for label in listed)):
+            if call["stream"] is common["stream"]:
+                call["stream"] = Path(common["stream"]) / folder
     found = sweep(_one, [{"arguments": call} for call in calls], executor=executor, progress=progress)
     return Comparison(dict(zip(listed, found.values)))
+
+
+def _labelled(policies: Iterable[Any]) -> Dict[str, Any]:
+    """By label; the same one once, and others of the same name by numbers behind it."""
+    once: List[Any] = []
+    for policy in policies:
+        if policy not in once:
+            once.append(policy)
+    return dict(zip(_unlike(_label(policy) for policy in once), once))
+
+
+def _unlike(labels: Iterable[str]) -> List[str]:
+    """All different: ``a``, ``a-2``, ``a-3``."""
+    made: List[str] = []
+    for label in labels:
+        tried, number = label, 2
+        while tried in made:
+            tried, number = "%s-%d" % (label, number), number + 1
+        made.append(tried)
+    return made
 
 
 def _label(policy: Any) -> str:

@@ -321,3 +321,55 @@ def test_rows_are_plain_data(session):
     assert pickle.loads(pickle.dumps(rows)) == rows and copy.copy(rows) == rows and rows != 3
     assert pickle.loads(pickle.dumps(session.reservations["r"])) == session.reservations["r"]
     assert "r" in repr(session.reservations) and "<table" in session.reservations._repr_html_()
+
+
+# ---- events ------------------------------------------------------------------------------------
+
+
+def test_events_tell_of_reservations(cluster):
+    heard = []
+    with gs.Session(cluster, events=True, on_event=heard.append) as session:
+        way = session.submit(name="long", count=1, gpu=8, run_s=400)
+        session.run(until_s=10)
+        (there,) = session.plan()[0].nodes
+        made = session.reserve(
+            name="weekly", nodes=[there], start_s=100, duration_s=50, period_s=100, repetitions=2, notice_s=20, flags=["ignore-jobs"]
+        )
+        session.run()
+        told = [event for event in session.events() if event.reservation is not None]
+        assert told == [event for event in heard if event.reservation is not None]
+    assert [(event.what, event.at_s, event.reservation.instance) for event in told] == [
+        ("reservation-notice", 80, 0),
+        ("reservation-begin", 100, 0),
+        ("reservation-end", 150, 0),
+        ("reservation-notice", 180, 1),
+        ("reservation-begin", 200, 1),
+        ("reservation-end", 250, 1),
+    ]
+    for event in told:
+        about = event.reservation
+        assert (event.job, event.node, about.name, about.id, about.nodes, about.outcome) == (-1, "", "weekly", made.id, (there,), "")
+        assert about.end_s - about.start_s == 50 and event.text
+        assert about.jobs == ((way,) if event.what == "reservation-begin" else ())
+    assert {event.what for event in heard} >= {"submitted", "started", "ended"}
+    assert pickle.loads(pickle.dumps(told[0])) == told[0]
+
+
+def test_an_event_tells_what_became_of_a_reservation_whose_node_is_lost(cluster):
+    with gs.Session(cluster, events=True) as session:
+        session.reserve(name="a", count=1, gpu=8, start_s=100, duration_s=50)
+        lost = session.plan()[0].nodes[0]
+        session.set_node(lost, "down", at_s=50)
+        session.run(until_s=60)
+        told = [event for event in session.events() if event.what == "reservation-lost"]
+        assert [(event.at_s, event.reservation.outcome) for event in told] == [(50, "kept")]
+        assert told[0].reservation.nodes != (lost,) == (lost,) and len(told[0].reservation.nodes) == 1
+
+
+def test_reservations_begin_and_end_without_any_job(cluster):
+    with gs.Session(cluster) as session:
+        session.reserve(name="a", count=1, gpu=8, start_s=100, duration_s=50)
+        assert session.run().now_s == 0
+        assert session.run(until_s=120).now_s == 120
+        assert session.reservations["a"].state == "active"
+        assert session.run(until_s=1000).why == "done" and not session.reservations

@@ -423,3 +423,45 @@ def test_pictures_have_titles_or_those_that_are_given():
     for default, draw in drawn.items():
         assert draw().get_title() == default and draw(title="mine").get_title() == "mine" and draw(title="").get_title() == ""
     pyplot.close("all")
+
+
+def test_a_session_that_writes_its_tables_knows_those_who_are_there_by_name(tmp_path):
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Session(cluster, stream=tmp_path) as session:
+        session.submit(name="short", count=1, gpu=1, run_s=10)
+        session.submit(name="long", count=1, gpu=1, run_s=100)
+        session.run(until_s=50)
+        assert session.names() == ["", "long"] and session.find("long") == 1
+        for gone in ("short", ""):
+            with pytest.raises(gs.NotFound):
+                session.find(gone)
+        session.cancel("long")
+        session.run()
+        assert session.result().jobs.end.tolist() == ["success", "cancelled"]
+
+
+def test_a_session_that_goes_on_after_its_files_were_ended_gives_no_second_result(tmp_path):
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Session(cluster, stream=tmp_path) as session:
+        session.submit(count=1, gpu=1, run_s=10)
+        session.run()
+        assert len(session.result().jobs) == len(session.result().jobs) == 1
+        session.submit(count=1, gpu=1, run_s=10)
+        with pytest.raises(gs.InvalidArgument, match="gone on since"):
+            session.result()
+
+
+def test_what_is_compared_is_written_to_folders_of_its_own(tmp_path):
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
+        policies = {"fifo": "fifo", "../sjf": "sjf", "own": {"policy": "sjf", "stream": tmp_path / "else"}}
+        plain = gs.compare(policies and {"fifo": "fifo", "../sjf": "sjf", "own": "sjf"}, cluster, crowd())
+        found = gs.compare(policies, cluster, crowd(), stream=tmp_path / "all")
+        for label in policies:
+            assert found[label].jobs.equals(plain[label].jobs)
+    assert sorted(path.name for path in (tmp_path / "all").iterdir()) == ["_sjf", "fifo"] and (tmp_path / "else").is_dir()
+
+
+def test_policies_of_one_name_are_told_apart(tmp_path):
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
+        least, most = (lambda view: view.gpus), (lambda view: -view.gpus)
+        found = gs.compare(["fifo", least, most, "fifo", least], cluster, crowd())
+        assert list(found) == ["fifo", "<lambda>", "<lambda>-2"]
+        assert list(gs.compare("sjf", cluster, crowd())) == ["sjf"]

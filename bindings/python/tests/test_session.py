@@ -4,10 +4,12 @@
 import _thread
 import gc
 import os
+import pickle
 import signal
 import threading
 import time
 
+import numpy
 import pytest
 
 import gangsched as gs
@@ -628,8 +630,8 @@ def test_one_run_time_is_that_of_each_gang(cluster):
 @pytest.mark.parametrize(
     "run_s, error, path",
     [
-        ([1, 2], gs.InvalidArgument, "run_ns"),
-        ([1, -2, 3], gs.OutOfRange, "run_ns[1]"),
+        ([1, 2], gs.InvalidArgument, "run_s"),
+        ([1, -2, 3], gs.OutOfRange, "run_s[1]"),
         ({"data": 1, "train": 2}, gs.InvalidArgument, "run_s"),
         ({"data": 1, "train": 2, "serve": 3, "cook": 4}, gs.InvalidArgument, "run_s"),
         ([1, "a", 3], gs.InvalidArgument, "run_s[1]"),
@@ -729,3 +731,111 @@ def test_a_session_without_queues_gets_some(cluster):
         third = session.submit(gpu=4, run_s=10, queue="more")
         session.run()
         assert session.job(third)["queue"] == "more" and session.job(third)["start_s"] == 20
+
+
+# ---- wrong input, and odd orders ---------------------------------------------------------------
+
+
+def test_a_trace_may_be_told_by_its_path(cluster, tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text("job,submit_s,run_s,tasks,gpus\na,0,60,1,1\n", encoding="utf-8")
+    with gs.Session(cluster, path) as session:
+        session.add(str(path), shift_s=10)
+        assert session.run().now_s == 70
+        with session.fork() as fork:
+            assert len(fork) == 2
+
+
+@pytest.mark.parametrize("job", [1.5, None, True, b"a", ""])
+def test_a_job_is_told_by_name_or_index(cluster, job):
+    with gs.Session(cluster) as session:
+        for _ in range(3):
+            session.submit(count=1, gpu=1, run_s=60)
+        with pytest.raises((gs.InvalidArgument, gs.NotFound)):
+            session.hold(job)
+        session.hold(numpy.int64(1))
+        assert session.run().ended == 2
+
+
+@pytest.mark.parametrize("name", ["on_event", "speed", "restart"])
+def test_what_is_no_function_is_named(cluster, name):
+    with pytest.raises(gs.InvalidArgument) as wrong:
+        gs.Session(cluster, **{name: 5})
+    assert wrong.value.path == name
+
+
+def test_wrong_times_are_named_as_they_were_given(cluster):
+    with gs.Session(cluster) as session:
+        with pytest.raises(gs.OutOfRange) as wrong:
+            session.submit(count=1, gpu=1, run_s=-1)
+        assert wrong.value.path == "run_s" and "run_s" in str(wrong.value)
+        with pytest.raises(gs.InvalidArgument) as wrong:
+            session.submit(tasks=[{"name": "a", "cpu": 1}, {"name": "b", "cpu": 1}], run_s=[1])
+        assert wrong.value.path == "run_s"
+        for seconds in (-1, "x"):
+            with pytest.raises(gs.GangError) as wrong:
+                session.run(seconds=seconds)
+            assert wrong.value.path == "seconds"
+        for option in ("warm_up_s", "cool_down_s", "tau_s"):
+            with pytest.raises(gs.OutOfRange) as wrong:
+                session.summary(**{option: -1})
+            assert wrong.value.path == option
+        with pytest.raises(gs.NotFound, match="^queue 'none'"):
+            session.summary(queue="none")
+
+
+def test_what_is_raised_at_a_submission_comes_out_of_it(cluster):
+    def on_event(event):
+        if event.what == "submitted":
+            with pytest.raises(gs.Busy):
+                session.run()
+            with pytest.raises(gs.Busy):
+                session.fork()
+            with pytest.raises(gs.Busy):
+                session.submit(count=1, gpu=1, run_s=1)
+            raise KeyError("mine")
+
+    with gs.Session(cluster, on_event=on_event) as session:
+        with pytest.raises(KeyError, match="mine"):
+            session.submit(count=1, gpu=1, run_s=60)
+        assert session.run().ended == 1 and session.now_s == 60
+
+
+def test_a_policy_is_not_asked_about_nobody(cluster):
+    with gs.Session(cluster, policy=lambda view: view.run_s / view.run_s.max()) as session:
+        session.submit(count=1, gpu=1, run_s=60)
+        assert session.run().ended == 1
+
+
+def test_what_cannot_be_pickled_says_so(cluster):
+    with gs.Session(cluster) as session, session.forecast() as forecast:
+        for one, name in ((session, "session"), (forecast, "forecast")):
+            with pytest.raises(TypeError, match="a %s cannot be pickled" % name):
+                pickle.dumps(one)
+
+
+def test_the_clock_does_not_go_back(cluster):
+    """Failures that lay before the bound of a run, after all jobs were over, took it back."""
+    with gs.Session(cluster, node_mtbf_s=1000, node_repair_s=100, seed=3) as session:
+        session.submit(count=1, gpu=1, run_s=10)
+        assert session.run(until_s=100000).now_s == 100000
+        late = session.submit(count=1, gpu=1, run_s=50)
+        assert session.run().now_s >= 100050
+        assert session.job(late)["wait_s"] >= 0
+
+
+def test_the_clock_tells_where_it_begins(cluster):
+    """It went back from a job that was submitted before the first run, which had then waited for less than nothing."""
+    trace = gs.Trace([{"submit_s": -500, "run_s": 60, "tasks": 1, "gpus": 4}])
+    with gs.Session(cluster, trace) as session:
+        assert session.now_s == -500
+        early = session.submit(count=1, gpu=1, run_s=10)
+        session.run()
+        assert (session.job(early)["submit_s"], session.job(early)["wait_s"]) == (-500, 0)
+
+
+@pytest.mark.parametrize("mix", ["gpu", {"gpu": 1}, [1]])
+def test_a_mix_is_a_list_of_shapes(cluster, mix):
+    with pytest.raises(gs.InvalidArgument) as wrong:
+        gs.Session(cluster, mix=mix)
+    assert wrong.value.path == "shapes"
