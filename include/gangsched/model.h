@@ -351,6 +351,11 @@ enum {
  *     to a thousandth of the device; only devices whose memory is known, and for one task only
  *     devices of which it is the same share.
  * A share never spans devices, and a whole device is never shared.
+ * What gpu_memory_bytes comes to depends on the device. A queue (its quotas, its use) counts it at most: as
+ * the share of the device with the least memory in the cluster that has so much, whatever the state of its
+ * node and wherever the task runs; 1000 if none has. It follows the devices: when there are others, the next
+ * gang_sched_run() counts anew, and who then uses more than a limit keeps it. A planned start counts, on each
+ * node, the most that the task may need of that node's devices.
  * Of the free devices of a node a task of k whole ones gets the set with, in this order: the greatest
  * sum of link bandwidths over its pairs (in whole GB/s; any link counts as 1 at least); the most pairs
  * below one PCIe switch; in one NUMA domain; in one package; with near_nic, the most devices that have

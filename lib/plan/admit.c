@@ -27,8 +27,13 @@ static gang_result open_demand(struct gang__admission *a, struct gang__demand *d
     } else {
         memcpy(d->group, s->group, groups * sizeof(d->group[0]));
     }
-    d->ask = (struct gang__time_ask){d->group, groups, s->duration_ns,
-                                     d->named ? d->named : s->nodes, s->whole || s->node_count > 0};
+    d->ask = (struct gang__time_ask){d->group,
+                                     groups,
+                                     s->duration_ns,
+                                     d->named ? d->named : s->nodes,
+                                     s->whole || s->node_count > 0,
+                                     NULL,
+                                     NULL};
     return GANG_OK;
 }
 

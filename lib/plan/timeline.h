@@ -76,6 +76,11 @@ struct gang__time_ask {
     int64_t duration_ns;   /* > 0; GANG__NEVER: without end */
     const uint64_t *nodes; /* bit i % 64 of word i / 64: node i may be used; NULL: all may */
     bool whole;            /* on nodes of which nothing is taken, and which it then has alone */
+    /* Where a task takes of one node more than of another. Node i is of kind[i], and there a task of group g needs what
+     * variant[kind[i] * group_count + g] says: no less than group[g].need, with the same count and the same most.
+     * NULL: all nodes are alike. */
+    const struct gang__time_group *variant;
+    const uint32_t *kind;
 };
 
 /* Where a gang goes, and when. A buffer that is used again; begin with all zero. */

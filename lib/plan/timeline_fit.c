@@ -38,10 +38,17 @@ static int64_t tasks_in(const struct gang__time_group *g, const int64_t *unused)
     return tasks;
 }
 
-static bool takes_some(const struct search *s, const int64_t *unused)
+/* What tasks need there. */
+static const struct gang__time_group *groups_on(const struct gang__time_ask *ask, uint32_t node)
+{
+    return ask->variant ? ask->variant + ask->kind[node] * ask->group_count : ask->group;
+}
+
+static bool takes_some(const struct search *s, const struct gang__time_group *group,
+                       const int64_t *unused)
 {
     for (size_t i = 0; i < s->ask->group_count; i++)
-        if (tasks_in(&s->ask->group[i], unused) > 0)
+        if (tasks_in(&group[i], unused) > 0)
             return true;
     return false;
 }
@@ -58,8 +65,11 @@ static bool is_sane(const struct gang__time_group *g)
 static gang_result sum_up(struct search *s)
 {
     const struct gang__timeline *t = s->t;
+    /* on one node the sums are all that is asked */
+    const struct gang__time_group *group =
+        t->flat && t->first < t->nodes ? groups_on(s->ask, t->first) : s->ask->group;
     for (size_t i = 0; i < s->ask->group_count; i++) {
-        const struct gang__time_group *g = &s->ask->group[i];
+        const struct gang__time_group *g = &group[i];
         if (!is_sane(g))
             return GANG_ERANGE;
         int64_t on_one = tasks_in(g, t->most);
@@ -93,8 +103,9 @@ static int level_of(const struct search *s)
 
 static void count_tasks(struct search *s, const struct gang__candidate *c, int sign)
 {
+    const struct gang__time_group *group = groups_on(s->ask, c->node);
     for (size_t i = 0; i < s->ask->group_count; i++)
-        s->t->tasks[i] += sign * tasks_in(&s->ask->group[i], c->unused);
+        s->t->tasks[i] += sign * tasks_in(&group[i], c->unused);
 }
 
 static bool has_enough(const struct search *s)
@@ -135,7 +146,7 @@ static void look_at(struct search *s, uint32_t node)
     uint32_t at = t->candidate_of[node];
     if (at != GANG__NONE)
         drop(s, at);
-    if (c.until_ns < s->end_ns || !takes_some(s, c.unused))
+    if (c.until_ns < s->end_ns || !takes_some(s, groups_on(s->ask, node), c.unused))
         return;
     at = t->candidate_count++;
     t->candidate[at] = c;
@@ -172,7 +183,7 @@ static bool after_may(const struct gang__after_end *after, const void *ctx)
     const struct search *s = ctx;
     if (s->level >= 0 && after->reach_ns[s->level] < s->end_ns)
         return false;
-    return takes_some(s, after->best);
+    return takes_some(s, s->ask->group, after->best);
 }
 
 /* The first end in (since, to] that may help, or whose own start may be one. Recursive, as deep as the tree
@@ -258,9 +269,10 @@ static gang_result fill_node(struct search *s, struct gang__time_fit *fit, int64
                              const struct gang__candidate *c)
 {
     int64_t unused[GANG__FREE_KINDS];
+    const struct gang__time_group *group = groups_on(s->ask, c->node);
     memcpy(unused, c->unused, sizeof(unused));
     for (uint32_t i = 0; i < s->ask->group_count; i++) {
-        const struct gang__time_group *g = &s->ask->group[i];
+        const struct gang__time_group *g = &group[i];
         int64_t tasks = tasks_in(g, unused);
         tasks = tasks < left[i] ? tasks : left[i];
         if (tasks == 0)
@@ -484,6 +496,6 @@ int64_t gang__timeline_room(const struct gang__timeline *t, const struct gang__t
     int64_t tasks = 0;
     for (uint32_t node = t->first; node < t->nodes; node++)
         if (!ask->nodes || ask->nodes[node / 64] >> node % 64 & 1)
-            tasks += tasks_in(&ask->group[group], t->capacity[node]);
+            tasks += tasks_in(&groups_on(ask, node)[group], t->capacity[node]);
     return tasks;
 }

@@ -172,7 +172,7 @@ static bool reserve_groups(gang_sched *s, size_t count)
 }
 
 /* Of its request: what the timeline counts of a task of each group. What it does not know (sites' kinds,
- * instances of profiles, memory of GPUs) place decides when it starts. */
+ * instances of profiles) place decides when it starts. GPUs by memory: a bound, which ahead_memory.c makes exact. */
 bool gang__ahead_needs(gang_sched *s, const gang_request *q)
 {
     struct gang__ahead *a = s->ahead;
@@ -240,12 +240,16 @@ bool gang__ahead_lay_out(gang_sched *s, const struct gang__unit *u,
     const gang_request *q = gang__unit_request(u);
     if (!gang__ahead_needs(s, q))
         return false;
+    size_t groups = q->group_count;
     a->places = 0;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && !u->ask->by_memory; i++)
         if (!gang__ahead_place(s, place[i].node, (uint32_t)place[i].group))
             return false;
+    if (u->ask->by_memory && !gang__ahead_lay_out_memory(s, u, place, count, &groups))
+        return false;
     gang__ahead_merge(a);
     *o = gang__ahead_occupation(a, q, end_ns, s->now_ns);
+    o->group_count = groups;
     return true;
 }
 
@@ -255,16 +259,31 @@ struct holding {
     gang_sched *s;
     uint32_t lent; /* GANG__LEND_*: what is not its own */
     bool failed;
+    bool by_memory; /* tasks of one group may hold different shares */
+    size_t groups;
 };
+
+/* What the task holds, in a group that takes just that. */
+static int32_t hold_share(struct holding *h, const struct gang_task *task,
+                          const int64_t need[GANG__FREE_KINDS])
+{
+    uint32_t group;
+    h->failed = h->failed || !gang__ahead_like(h->s, need, &h->groups, &group) ||
+                !gang__ahead_place(h->s, task->node, group);
+    return h->failed;
+}
 
 static int32_t hold_task(const struct gang_task *task, void *user)
 {
     struct holding *h = user;
-    struct gang__time_group *g = &h->s->ahead->group[task->group];
-    g->need[GANG__FREE_CPU] = h->lent & GANG__LEND_CPU ? 0 : task->cpu_milli;
-    g->need[GANG__FREE_MEMORY] = task->memory_bytes;
-    g->need[GANG__FREE_GPU] =
-        h->lent & GANG__LEND_GPU ? 0 : (int64_t)task->gpu_count * task->gpu_share;
+    const int64_t need[GANG__FREE_KINDS] = {
+        [GANG__FREE_CPU] = h->lent & GANG__LEND_CPU ? 0 : task->cpu_milli,
+        [GANG__FREE_MEMORY] = task->memory_bytes,
+        [GANG__FREE_GPU] =
+            h->lent & GANG__LEND_GPU ? 0 : (int64_t)task->gpu_count * task->gpu_share};
+    if (h->by_memory)
+        return hold_share(h, task, need);
+    memcpy(h->s->ahead->group[task->group].need, need, sizeof(need));
     h->failed = h->failed || !gang__ahead_place(h->s, task->node, (uint32_t)task->group);
     return h->failed;
 }
@@ -273,8 +292,8 @@ static int32_t hold_task(const struct gang_task *task, void *user)
 bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int64_t end_ns)
 {
     struct gang__ahead *a = s->ahead;
-    struct holding h = {s, 0, false};
     const gang_request *q = gang__unit_request(u);
+    struct holding h = {s, 0, false, u->ask->by_memory, q->group_count};
     uint32_t id;
     gang__ahead_vacate(s, u);
     a->places = 0;
@@ -291,6 +310,7 @@ bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc
         return true;
     gang__ahead_merge(a);
     struct gang__occupation o = gang__ahead_occupation(a, q, end_ns, s->now_ns);
+    o.group_count = h.groups;
     if (!gang__reserve_keeps(s, u, &o))
         return false;
     if (gang__timeline_add(gang__ahead_when(s, u), &o, &id) != GANG_OK)
@@ -509,8 +529,8 @@ void gang__ahead_free(gang_sched *s)
         touched_take(a->touched);
     gang__time_fit_free(&a->fit, &s->mem);
     gang__time_fit_free(&a->other, &s->mem);
-    void *const scratch[] = {a->group,    a->place,    a->mask, a->part,
-                             a->capacity, a->group_of, a->exact};
+    void *const scratch[] = {a->group,    a->place, a->mask, a->part,   a->capacity,
+                             a->group_of, a->exact, a->kind, a->variant};
     for (size_t i = 0; i < sizeof(scratch) / sizeof(scratch[0]); i++)
         gang__release(&s->mem, scratch[i]);
     gang__release(&s->mem, a);
@@ -530,7 +550,7 @@ static void sums_of(const gang_sched *s, const struct gang__unit *u, int64_t nee
                 : d->kind == GANG_KIND_GPU    ? GANG__FREE_GPU
                                               : -1;
         if (k >= 0)
-            need[k] = t->amount;
+            need[k] = k == GANG__FREE_GPU && u->ask->by_memory ? u->ask->gang_gpu : t->amount;
     }
 }
 

@@ -56,6 +56,10 @@ struct gang__ahead {
     size_t mask_room, part_room;
     int64_t *capacity;
     size_t capacity_room;
+    /* Of one that asks for GPUs by memory, as gang__ahead_earliest() left it: see gang__time_ask. */
+    struct gang__time_group *variant;
+    uint32_t *kind;
+    size_t kinds, variant_room, kind_room;
 };
 
 /* Has its leaf planned starts? */
@@ -116,6 +120,21 @@ int64_t gang__ahead_free_ns(const gang_sched *s, const struct gang__unit *u);
 bool gang__ahead_may_plan(const struct gang__unit *u);
 /* Can it neither start now, nor have a plan? Then it need not be looked at. */
 bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u);
+
+/* ---- ahead_memory.c: GPUs by memory ---- */
+
+/* The group of a->group[0...*count - 1] that needs just that, or one more. False: out of memory. */
+bool gang__ahead_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
+                      uint32_t *group);
+/* What tasks at these places take at most goes into the list of places, after gang__ahead_needs(); *groups there are
+ * then. False: out of memory. */
+bool gang__ahead_lay_out_memory(gang_sched *s, const struct gang__unit *u,
+                                const struct gang_placement *place, size_t count, size_t *groups);
+/* What the groups that are asked for (a->group, a->groups, a->group_of) need on each node at most (a->kind, a->variant);
+ * in a->group where it is least. False: out of memory. O(nodes). */
+bool gang__ahead_kinds(gang_sched *s, const gang_request *q);
+/* What was found by that (a->fit) has these groups from now on. */
+void gang__ahead_by_kind(struct gang__ahead *a, struct gang__occupation *o);
 
 /* ---- ahead_start.c: who may start before ---- */
 

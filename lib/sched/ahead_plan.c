@@ -68,7 +68,8 @@ gang_result gang__ahead_earliest(gang_sched *s, const struct gang__unit *u, int6
 {
     struct gang__ahead *a = s->ahead;
     const gang_request *q = gang__unit_request(u);
-    struct gang__time_ask ask = {NULL, 0, gang__ahead_estimate(s, u), NULL, q->exclusive};
+    struct gang__time_ask ask = {NULL, 0,   gang__ahead_estimate(s, u), NULL, q->exclusive,
+                                 NULL, NULL};
     bool choosy = is_choosy(s, q);
     if (!gang__ahead_needs(s, q) || !gang__grow(&s->mem, (void **)&a->group_of, &a->group_of_room,
                                                 q->group_count, sizeof(*a->group_of)))
@@ -86,6 +87,10 @@ gang_result gang__ahead_earliest(gang_sched *s, const struct gang__unit *u, int6
     if (ask.group_count == 0) /* the last one, for whatever comes first */
         a->group[ask.group_count++].count = 1;
     a->groups = ask.group_count;
+    if (u->ask->by_memory && !gang__ahead_kinds(s, q))
+        return GANG_ENOMEM;
+    ask.variant = u->ask->by_memory ? a->variant : NULL;
+    ask.kind = a->kind;
     int32_t same = q->same != GANG__NO_LEVEL ? q->same
                    : q->group_count == 1     ? q->group[0].same
                                              : (int32_t)GANG__NO_LEVEL;
@@ -126,6 +131,8 @@ gang_result gang__ahead_put(gang_sched *s, struct gang__unit *u)
     uint32_t id;
     if (!note_slots(s, u))
         return GANG_ENOMEM;
+    if (u->ask->by_memory)
+        gang__ahead_by_kind(a, &o);
     gang_result r = gang__timeline_add(gang__ahead_when(s, u), &o, &id);
     if (r != GANG_OK) {
         gang__release(&s->mem, u->plan_slot);

@@ -202,29 +202,6 @@ void gang__wanted_put(const struct gang_mem *mem, struct gang__wanted *w)
 
 /* ---- what it takes --------------------------------------------------------------------------- */
 
-/* Milli-GPUs that a share of a device by memory comes to, before it is known on which. */
-static int64_t share_by_memory(gang_sched *s, int64_t asked)
-{
-    uint64_t epoch = gang__load(&s->cluster->epoch) + 1;
-    if (s->gpu_memory_epoch != epoch) {
-        s->gpu_memory = 0;
-        for (gang_node_id n = gang_node_next(s->cluster, GANG_ID_NONE); n != GANG_ID_NONE;
-             n = gang_node_next(s->cluster, n)) {
-            const struct gang__node *node = gang__node_at(s->cluster, (uint32_t)n);
-            for (size_t i = 0; node && i < node->shape->spec->gpu_count; i++) {
-                int64_t has = node->shape->spec->gpus[i].memory_bytes;
-                if (has >= asked && (s->gpu_memory == 0 || has < s->gpu_memory))
-                    s->gpu_memory = has;
-            }
-        }
-        s->gpu_memory_epoch = epoch;
-    }
-    int64_t memory = s->gpu_memory;
-    if (memory < asked)
-        return 1000;
-    return gang__mul_div_up(asked, 1000, memory);
-}
-
 static bool add_take(gang_sched *s, struct gang__asked *ask, uint32_t dim, int64_t amount)
 {
     if (amount == 0)
@@ -250,19 +227,26 @@ static bool add_amount(gang_sched *s, struct gang__asked *ask, const struct gang
     return true;
 }
 
-static int64_t gpus_of(gang_sched *s, const struct gang__group *g)
+static bool is_by_memory(const struct gang__group *g)
+{
+    return g->devices > 0 && g->share == 0;
+}
+
+/* Of one task: at most, or at least. The same where it does not ask by memory. */
+static int64_t gpus_of(const gang_sched *s, const struct gang__group *g, bool most)
 {
     if (g->devices == 0)
         return 0;
-    int64_t share = g->share ? (int64_t)g->share : share_by_memory(s, g->gpu_memory);
+    int64_t share = g->share ? (int64_t)g->share
+                    : most   ? gang__memory_most(s, g->gpu_memory)
+                             : gang__memory_least(s, g->gpu_memory);
     return (int64_t)g->devices * share * (int64_t)(g->profile ? g->width : 1);
 }
 
 static bool take_of_group(gang_sched *s, struct gang__asked *ask, uint32_t group)
 {
     const struct gang__group *g = &ask->q->group[group];
-    int64_t gpu = gpus_of(s, g), pages = (int64_t)g->pages, cpu = (int64_t)g->cpu;
-    ask->by_memory = ask->by_memory || (g->devices && !g->share);
+    int64_t gpu = gpus_of(s, g, true), pages = (int64_t)g->pages, cpu = (int64_t)g->cpu;
     ask->group[group].from = ask->take_count;
     bool ok = add_amount(s, ask, g, GANG_KIND_CPU, cpu) &&
               add_amount(s, ask, g, GANG_KIND_MEMORY, pages * GANG_PAGE_BYTES) &&
@@ -276,6 +260,7 @@ static bool take_of_group(gang_sched *s, struct gang__asked *ask, uint32_t group
         ask->least_cpu = cpu;
     if (group == 0 || pages < ask->least_pages)
         ask->least_pages = pages;
+    gpu = is_by_memory(g) ? gpus_of(s, g, false) : gpu;
     if (group == 0 || gpu < ask->least_gpu)
         ask->least_gpu = gpu;
     return ok;
@@ -318,22 +303,15 @@ bool gang__ask_refresh(gang_sched *s, struct gang__asked *ask)
             const struct gang__take *t = &ask->take[ask->group[g].from + i];
             sum[t->dim] += t->amount * ask->gang_of[g];
         }
+    ask->gang_gpu = 0;
+    for (uint32_t g = 0; ask->by_memory && g < q->group_count; g++)
+        ask->gang_gpu += ask->gang_of[g] * gpus_of(s, &q->group[g], false);
     ask->gang_count = 0;
     for (uint32_t d = 0; d < s->dims; d++)
         if (sum[d])
             ask->gang[ask->gang_count++] = (struct gang__take){d, sum[d]};
     ask->dims_of = s->config_count;
     return true;
-}
-
-void gang__ask_as(struct gang__asked *ask, const struct gang__asked *from)
-{
-    if (!from->by_memory || ask->take_count != from->take_count)
-        return;
-    memcpy(ask->take, from->take, from->take_count * sizeof(*ask->take));
-    memcpy(ask->gang, from->gang, from->gang_count * sizeof(*ask->gang));
-    ask->gang_count = from->gang_count;
-    ask->least_gpu = from->least_gpu;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -368,13 +346,17 @@ struct gang__asked *gang__ask_get(gang_sched *s, struct gang__wanted *w)
     ask->gang_of = (int64_t *)(void *)(ask->gang + GANG__DIMS);
     ask->group = (struct gang__span *)(void *)(ask->gang_of + groups);
     ask->q = w->q;
-    if (!gang__ask_refresh(s, ask) || gang__names_reserve(&s->asks, &s->mem) != GANG_OK) {
+    for (size_t g = 0; g < groups; g++)
+        ask->by_memory = ask->by_memory || is_by_memory(&w->q->group[g]);
+    if ((ask->by_memory && !gang__memories_begin(s)) || !gang__ask_refresh(s, ask) ||
+        gang__names_reserve(&s->asks, &s->mem) != GANG_OK) {
         gang__release(&s->mem, ask->take);
         gang__release(&s->mem, ask);
         return NULL;
     }
     ask->of = w;
     ask->refs = 1;
+    s->by_memory += ask->by_memory;
     gang__names_put(&s->asks, &ask->link, w->hash);
     return ask;
 }
@@ -384,6 +366,7 @@ void gang__ask_put(gang_sched *s, struct gang__asked *ask)
     if (--ask->refs > 0)
         return;
     gang__names_remove(&s->asks, &ask->link);
+    s->by_memory -= ask->by_memory;
     gang__wanted_put(&s->mem, ask->of);
     gang__release(&s->mem, ask->take);
     gang__release(&s->mem, ask);

@@ -325,10 +325,7 @@ static void settle(gang_sched *s, const gang_sched *from)
     s->untold = from->untold;
     s->retry = s->retry || from->retry;
     s->unfinished = from->unfinished;
-    s->gpu_memory = from->gpu_memory;
-    s->gpu_memory_epoch = from->gpu_memory_epoch == gang__load(&from->cluster->epoch) + 1
-                              ? gang__load(&s->cluster->epoch) + 1
-                              : 0;
+    gang__memories_settle(s, from);
 }
 
 /* What a host's has beside what a forecast needs: tasks that are watched. False: out of memory. */
@@ -350,6 +347,8 @@ static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang
     gang_result r = gang__config_copy(s, from, error);
     if (r == GANG_OK && (!gang__mixes_copy(s->cluster, from->cluster) ||
                          !gang__placer_copy(s->worker, from->worker)))
+        r = GANG_ENOMEM;
+    if (r == GANG_OK && !gang__memories_copy(s, from))
         r = GANG_ENOMEM;
     if (r == GANG_OK)
         r = gang__asks_copy(&c, from);

@@ -386,8 +386,6 @@ struct gang__asked *gang__asks_get(struct gang__asks_copy *c, const struct gang_
     struct gang__asked *ask = gang__ask_get(c->to, w);
     if (!ask)
         gang__wanted_put(&c->to->mem, w);
-    else if (ask->refs == 1)
-        gang__ask_as(ask, from);
     return ask;
 }
 

@@ -127,6 +127,8 @@ bool gang__amounts_suffice(const struct gang__eviction *p)
         int32_t kind = p->s->queues->dim[d].kind;
         if (p->s->matrices && (kind == GANG_KIND_CPU || kind == GANG_KIND_GPU))
             continue; /* they may be used more than once: the copy tells */
+        if (p->s->by_memory && kind == GANG_KIND_GPU)
+            continue; /* the books have what they take at most */
         if (p->s->total[d] - p->s->root.used[d] < p->take[i].amount)
             return false;
     }

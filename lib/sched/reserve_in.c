@@ -330,12 +330,11 @@ int64_t gang__reserve_stop_ns(const struct gang__job *job)
 bool gang__reserve_keeps(gang_sched *s, struct gang__unit *u, struct gang__occupation *o)
 {
     struct gang__ahead *a = s->ahead;
-    const gang_request *q = gang__unit_request(u);
     if (!u->in)
         return true;
-    size_t bytes = q->group_count * sizeof(*a->group), places = a->places;
+    size_t bytes = o->group_count * sizeof(*a->group), places = a->places;
     if (!u->in->inside) { /* making it takes the same arrays */
-        struct gang__time_group *group = gang__zalloc(&s->mem, q->group_count, sizeof(*group));
+        struct gang__time_group *group = gang__zalloc(&s->mem, o->group_count, sizeof(*group));
         struct gang__time_place *place = gang__zalloc(&s->mem, places + 1, sizeof(*place));
         bool done = group && place;
         if (done) {

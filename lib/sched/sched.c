@@ -141,6 +141,8 @@ void gang_sched_free(gang_sched *sched)
     gang__rules_free(s->rules, &mem);
     gang__names_free(&s->jobs, &mem);
     gang__names_free(&s->asks, &mem);
+    gang__release(&mem, s->memories.bytes);
+    gang__release(&mem, s->memories_next.bytes);
     gang__places_free(&s->told, &s->cluster->mem);
     gang__found_free(&s->found, &s->cluster->mem);
     gang__release(&mem, s->numbers);
@@ -352,6 +354,7 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
         return GANG_EINVAL;
     begin(s, now_ns, o.max_steps);
     retry(s);
+    gang__memories_refresh(s);
     grow_up(s);
     tell_states(s);
     cycle(s);

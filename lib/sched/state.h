@@ -62,8 +62,9 @@ struct gang__asked {
     struct gang__wanted *of; /* its key, and what `q` is held by */
     uint32_t refs;
     uint64_t dims_of; /* sched.config_count when `take` was made out */
-    bool by_memory;   /* GPUs are asked for by memory: what they come to depends on the devices */
-    bool exact;       /* `gang` is what every placement of the gang takes */
+    bool
+        by_memory; /* GPUs are asked for by memory: `take` and `gang` say what they come to at most (ask_memory.c) */
+    bool exact; /* `gang` is what every placement of the gang takes */
     struct gang__span {
         uint32_t from, count;
     } * group; /* of each group in `take` */
@@ -73,6 +74,7 @@ struct gang__asked {
     struct gang__take *gang; /* of the whole gang */
     uint32_t gang_count;
     int64_t *gang_of; /* tasks of each group in the gang, as far as is known */
+    int64_t gang_gpu; /* by_memory: milli-GPUs that `gang_of` takes at least */
     /* The least that any task asks: what came free and is less does not help. */
     int64_t least_cpu, least_pages, least_gpu;
     struct gang__bin *blocked;                      /* bins that wait for room for it */
@@ -331,7 +333,8 @@ struct gang__qs {
     struct gang__qs *next;                                    /* all, parents before children */
     int64_t *guarantee, *limit, *share, *used, *fixed, *want; /* dims each, in one block: */
     int64_t *block;
-    uint64_t moved; /* of the root: dimensions of which use or demand changed since shares were made */
+    uint64_t
+        moved; /* of the root: dimensions of which use or demand changed since shares were made */
     struct gang__decay *decayed; /* use of late; dims; NULL: off */
     struct gang__tree_link turn; /* in the parent's `ready`, while active */
     struct gang__turn_key key;   /* made out when it was put there, */
@@ -423,8 +426,13 @@ struct gang_sched {
     struct gang__ordered by_id, timers;
     int64_t job_count, age_low, age_high;
     struct gang__job *ended; /* in this run, to be forgotten at its end */
-    int64_t gpu_memory;      /* least memory of a GPU; 0: unknown */
-    uint64_t gpu_memory_epoch;
+    size_t by_memory;        /* asks that are */
+    /* ask_memory.c: how much memory GPUs have, each amount once, ascending; when that was looked up */
+    struct gang__memories {
+        int64_t *bytes;
+        size_t count, room;
+    } memories, memories_next; /* the other: scratch */
+    uint64_t memories_epoch;   /* cluster epoch + 1; 0: it is to be looked up */
 
     /* The cycle */
     int64_t now_ns;
@@ -482,9 +490,6 @@ struct gang__asked *gang__ask_get(gang_sched *s, struct gang__wanted *w);
 void gang__ask_put(gang_sched *s, struct gang__asked *ask);
 /* Make out what it takes, in the dimensions that are in force. False: out of memory. */
 bool gang__ask_refresh(gang_sched *s, struct gang__asked *ask);
-/* One of a copy is made out in the same dimensions as the one there, and takes what that does: how much of a device some
- * memory is may have been made out when there were others. */
-void gang__ask_as(struct gang__asked *ask, const struct gang__asked *from);
 /* The text of a request, by which asks are compared. Begun with the memory it may use; what it
  * needs beyond its own room is given back by gang__key_free(). */
 struct gang__key {
@@ -501,6 +506,21 @@ void gang__key_free(struct gang__key *k);
 /* Takes over the reference to the request. NULL: out of memory, it does not. Any thread. */
 struct gang__wanted *gang__wanted_new(const struct gang__key *k, gang_request *q);
 void gang__wanted_put(const struct gang_mem *mem, struct gang__wanted *w);
+
+/* ---- ask_memory.c ---- */
+
+/* Milli-GPUs that so much memory of one device comes to: of the least device that has it, of the largest. 1000: none
+ * has. */
+int64_t gang__memory_most(const gang_sched *s, int64_t asked);
+int64_t gang__memory_least(const gang_sched *s, int64_t asked);
+/* Before an ask by memory is made out: if it is the only one, by the nodes as they are. False: out of memory. */
+bool gang__memories_begin(gang_sched *s);
+/* At the beginning of a run: if there are other devices now, what asks by memory come to is made out anew, and with it
+ * what queues use. Out of memory: the next run does it. */
+void gang__memories_refresh(gang_sched *s);
+/* A copy goes by the same, before it has asks; and looks it up anew when the other does. False: out of memory. */
+bool gang__memories_copy(gang_sched *s, const gang_sched *from);
+void gang__memories_settle(gang_sched *s, const gang_sched *from);
 
 /* ---- books.c ---- */
 

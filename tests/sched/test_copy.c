@@ -37,7 +37,7 @@ static int64_t begins_seen, losses_seen, restores_seen, inside_seen, copies_rese
 static bool slicing;  /* gangs of some queues take turns */
 static bool reserves; /* in this world something is reserved now and then */
 static bool whole;    /* it is copied for a host */
-static bool memory;   /* devices are asked for by memory, and nothing is planned */
+static bool memory;   /* devices are asked for by memory */
 static bool starving; /* copies are tried with too little memory */
 static struct fail_mem heap;
 static int64_t messages_copied, beats_copied, changes_copied;
@@ -192,8 +192,10 @@ static void add_node(void)
     const char *const in[] = {part};
     size_t gpus = (size_t)below(5);
     const char *model = one_in(2) ? "h" : "v";
-    const int64_t bytes = (one_in(3) ? 16 : 40) * GIB;
+    int64_t bytes = (one_in(3) ? 16 : 40) * GIB;
     for (size_t i = 0; i < gpus; i++) {
+        if (memory && one_in(10)) /* also on one node, and as no other has it */
+            bytes = (4 + below(80)) * GIB;
         gpu[i] = (struct gang_gpu_spec)GANG_GPU_SPEC_INIT;
         gpu[i].model = model;
         gpu[i].memory_bytes = bytes;
@@ -426,7 +428,7 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.min_runtime_ns = one_in(5) ? 10 * SECOND : -1;
     q.max_running = one_in(8) ? 3 : 0;
     q.user_limit_percent = one_in(4) ? 50 : 0;
-    q.backfill = memory || one_in(2) ? GANG_BACKFILL_NONE : (int32_t)below(4);
+    q.backfill = one_in(2) ? GANG_BACKFILL_NONE : (int32_t)below(4);
     q.backfill_order = (int32_t)below(5);
     q.plan_depth = one_in(2) ? 0 : 1 + below(4);
     q.turn = (int32_t)below(3);
@@ -723,7 +725,7 @@ static void open_world(void)
     sides = 1;
     nodes_made = names_made = 0;
     memory = one_in(5);
-    reserves = !slicing && !memory && one_in(2);
+    reserves = !slicing && one_in(2);
     whole = one_in(2);
     now_ns = SECOND;
     cluster.levels = levels;
