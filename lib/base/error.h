@@ -16,12 +16,12 @@
 /* Reset `error` (NULL allowed) and fill code, path and text. Returns `code`, so that a check reads
  * `return gang__error(error, GANG_ERANGE, "cpu_milli", "negative");`. `path` may be NULL. */
 GANG__COLD gang_result gang__error(struct gang_error *error, gang_result code, const char *path,
-                        const char *fmt, ...) GANG__PRINTF(4, 5);
+                                   const char *fmt, ...) GANG__PRINTF(4, 5);
 
 /* Put `fmt` and a dot-free separator in front of the path of an error that a callee filled:
  * "gpus[3]" becomes "nodes[7].gpus[3]". NULL allowed. Returns error->code or `code` if NULL. */
-GANG__COLD gang_result gang__error_at(struct gang_error *error, gang_result code, const char *fmt, ...)
-    GANG__PRINTF(3, 4);
+GANG__COLD gang_result gang__error_at(struct gang_error *error, gang_result code, const char *fmt,
+                                      ...) GANG__PRINTF(3, 4);
 
 /* The sized-struct rule: copy a caller's struct of `size` bytes (its first member) into `dst` of
  * `known` bytes. Shorter: the tail is zero. Longer: the surplus must be zero, else GANG_E2BIG.
