@@ -206,7 +206,9 @@ enum {
 enum {
     GANG_RESERVATION_KEPT = 0,    /**< other nodes at the same time */
     GANG_RESERVATION_LATER = 1,   /**< another time in its window */
-    GANG_RESERVATION_REDUCED = 2, /**< what is left of it */
+    /** what is left of it. One whose nodes are not replaced (by name, whole domains) keeps them, and may have them again when they
+     *  are up: it is reduced, not dropped, though none of them be */
+    GANG_RESERVATION_REDUCED = 2,
     GANG_RESERVATION_DROPPED = 3  /**< nothing is left of it, this time */
 };
 
