@@ -5,11 +5,12 @@
 
 #include <gangsched/base.h>
 
+/* GANG__COLD: code that leads there is kept away from the rest: a run is short of instruction cache. */
 #if defined(__GNUC__)
-/* Code that leads there is kept away from the rest: a run is short of instruction cache. */
 #define GANG__COLD __attribute__((cold))
 #define GANG__PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
+#define GANG__COLD
 #define GANG__PRINTF(fmt, args)
 #endif
 

@@ -74,9 +74,8 @@ extern const struct gang__policy gang__policy_best_fit, gang__policy_dot_product
     gang__policy_gpu_packing, gang__policy_gpu_clustering, gang__policy_fgd, gang__policy_headroom,
     gang__policy_host;
 
-/* Scratch of policy_fgd.c and policy_headroom.c. */
-/* Of a copy of the cluster, which looks at what is learned again when the other one does. What was declared it looks at
- * anyway. False: out of memory. */
+/* Scratch of policy_fgd.c and policy_headroom.c. That of a copy of the cluster looks at what is learned again when the
+ * other one does; what was declared it looks at anyway. False: out of memory. */
 bool gang__fgd_copy(struct gang__plan *to, const struct gang__fgd *from);
 bool gang__headroom_copy(struct gang__plan *to, const struct gang__headroom *from);
 void gang__fgd_free(struct gang__fgd *f, const struct gang_mem *mem);

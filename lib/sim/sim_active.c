@@ -70,16 +70,14 @@ static void close_row(gang_sim *sim, size_t index)
 
 void gang__sim_activate(gang_sim *sim, size_t index)
 {
-    size_t at = sim->actives++; /* there is room for all rows */
+    size_t at = sim->actives; /* there is room for all rows */
     struct gang__sim_job *j = gang__sim_at(sim, index);
     if (gang__sim_has_scores(sim)) {
-        sim->actives--;
         at = place_of(sim, index);
-        size_t row = row_of(sim, index);
-        memmove(sim->active + at + 1, sim->active + at,
-                (sim->actives++ - at) * sizeof(*sim->active));
-        sim->viewed = row;
+        memmove(sim->active + at + 1, sim->active + at, (sim->actives - at) * sizeof(*sim->active));
+        sim->viewed = row_of(sim, index); /* those behind it are made out anew */
     }
+    sim->actives++;
     sim->active[at] = (uint32_t)index;
     j->active = (uint32_t)at + 1;
     sim->users_at_work += sim->user_jobs[j->user]++ == 0;

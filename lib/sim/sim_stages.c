@@ -80,12 +80,11 @@ static void put_in_order(struct gang__sim_stages *st)
     }
 }
 
-static struct gang__sim_stages *make(const gang_sim *sim, const struct gang_job_spec *spec,
-                                     uint32_t parts)
+/* Room for so many parts, and ways to wait, in one block. */
+static struct gang__sim_stages *make(const struct gang_mem *mem, uint32_t parts, size_t waits)
 {
-    size_t waits = spec->group_after_count;
-    struct gang__sim_stages *st = gang__zalloc(
-        &sim->mem, 1, sizeof(*st) + parts * sizeof(*st->part) + waits * sizeof(*st->wait));
+    struct gang__sim_stages *st =
+        gang__zalloc(mem, 1, sizeof(*st) + parts * sizeof(*st->part) + waits * sizeof(*st->wait));
     if (!st)
         return NULL;
     st->part = (struct gang__sim_part *)(st + 1);
@@ -101,7 +100,8 @@ struct gang__sim_stages *gang__sim_stages_new(const gang_sim *sim, const struct 
 {
     size_t groups = spec->request.group_count;
     uint32_t *part_of = gang__zalloc(&sim->mem, groups, sizeof(*part_of));
-    struct gang__sim_stages *st = part_of ? make(sim, spec, number_parts(spec, part_of)) : NULL;
+    struct gang__sim_stages *st =
+        part_of ? make(&sim->mem, number_parts(spec, part_of), spec->group_after_count) : NULL;
     for (size_t g = 0; st && g < groups; g++) {
         struct gang__sim_part *p = &st->part[part_of[g]];
         struct gang__sim_amounts all = gang__sim_group_takes(&spec->request, g);
@@ -128,15 +128,13 @@ struct gang__sim_stages *gang__sim_stages_new(const gang_sim *sim, const struct 
 struct gang__sim_stages *gang__sim_stages_copy(const struct gang__sim_stages *from,
                                                const struct gang_mem *mem)
 {
-    size_t parts = from->parts * sizeof(*from->part), waits = from->waits * sizeof(*from->wait);
-    struct gang__sim_stages *to = gang__alloc(mem, sizeof(*to) + parts + waits);
+    struct gang__sim_stages *to = make(mem, from->parts, from->waits);
     if (!to)
         return NULL;
-    *to = *from;
-    to->part = (struct gang__sim_part *)(to + 1);
-    to->wait = (struct gang__sim_wait *)(to->part + from->parts);
-    memcpy(to->part, from->part, parts);
-    memcpy(to->wait, from->wait, waits);
+    memcpy(to->part, from->part, from->parts * sizeof(*to->part));
+    memcpy(to->wait, from->wait, from->waits * sizeof(*to->wait));
+    to->waits = from->waits;
+    to->hit = from->hit;
     return to;
 }
 

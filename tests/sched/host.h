@@ -385,6 +385,24 @@ static inline gang_node_id host_node_of(struct host *h, gang_job_id id, int64_t 
     return GANG_ID_NONE;
 }
 
+/* A queue "default" that backfills, and "owner", to whom all GPUs are guaranteed, so that he displaces its jobs. */
+static inline void host_with_owner(struct host *h, size_t nodes, size_t gpus)
+{
+    struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    struct gang_quota all = {"gpu", (int64_t)(nodes * gpus) * 1000, NULL, 0, 0};
+    host_open(h, nodes, gpus);
+    h->now_ns = HOST_SECOND;
+    h->lingers = true;
+    q[0].name = "default";
+    q[0].backfill = GANG_BACKFILL_EASY;
+    q[0].grace_ns = INT64_C(30) * HOST_SECOND;
+    q[0].user_limit_percent = 50;
+    q[1].name = "owner";
+    q[1].guaranteed = &all;
+    q[1].guaranteed_count = 1;
+    MUST(gang_sched_set_queues(h->s, q, 2, NULL));
+}
+
 /* A reservation of so many whole nodes from then on, -1: not said; good until the next call. */
 static inline struct gang_reservation_spec *host_whole(const char *name, int64_t nodes,
                                                        int64_t start_s, int64_t seconds)

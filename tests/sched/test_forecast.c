@@ -463,19 +463,7 @@ END_TEST
 /* A life with all that a copy has to take along: what runs, waits, is planned, asked to stop, and claimed. */
 static void crowd(void)
 {
-    struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
-    struct gang_quota all = {"gpu", 24000, NULL, 0, 0};
-    host_open(&h, 3, 8);
-    h.now_ns = S;
-    h.lingers = true;
-    q[0].name = "default";
-    q[0].backfill = GANG_BACKFILL_EASY;
-    q[0].grace_ns = 30 * S;
-    q[0].user_limit_percent = 50;
-    q[1].name = "owner";
-    q[1].guaranteed = &all;
-    q[1].guaranteed_count = 1;
-    MUST(gang_sched_set_queues(h.s, q, 2, NULL));
+    host_with_owner(&h, 3, 8);
     submit(h.s, 1, 100);
     submit(h.s, 2, 100);
     host_run(&h, 0);

@@ -54,19 +54,7 @@ static void same_events(size_t from_here, size_t from_there)
 /* Four machines of four GPUs: one job runs, one is asked to stop for another one's sake, one waits for that. */
 static void crowd(void)
 {
-    struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
-    struct gang_quota all = {"gpu", 16000, NULL, 0, 0};
-    host_open(&here, 4, 4);
-    here.now_ns = S;
-    here.lingers = true;
-    q[0].name = "default";
-    q[0].backfill = GANG_BACKFILL_EASY;
-    q[0].grace_ns = 30 * S;
-    q[0].user_limit_percent = 50;
-    q[1].name = "owner";
-    q[1].guaranteed = &all;
-    q[1].guaranteed_count = 1;
-    MUST(gang_sched_set_queues(here.s, q, 2, NULL));
+    host_with_owner(&here, 4, 4);
     for (int i = 0; i < 4; i++)
         submit(&here, 4, 100);
     host_run(&here, 0);
