@@ -167,6 +167,8 @@ static gang_result check_unit(struct audit *a, struct gang__unit *u)
     snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", u->job->id, u->part);
     if (u->job->state == GANG_JOB_ENDED && (u->alloc != GANG_ID_NONE || u->leaves))
         return BAD(a, path, "the job has ended and holds something");
+    if (u->wanted && u->job->ending)
+        return BAD(a, path, "the job is to end, and wants more");
     if (u->falls != (u->alloc != GANG_ID_NONE))
         return BAD(a, path, "who would fall first is not kept of it as it runs");
     a->falls += u->falls;
@@ -257,12 +259,13 @@ static gang_result check_user(struct audit *a, const struct gang__qs *leaf,
                               const struct gang__user *user)
 {
     struct sums sum;
-    int64_t running = 0;
+    int64_t running = 0, waiting = 0;
     memset(&sum, 0, sizeof(sum));
     for (struct gang__tree_link *n = gang__ordered_first(&a->s->by_id); n;
          n = gang__ordered_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; job->user_in == user && i < job->unit_count; i++) {
+            waiting += job->unit[i].wanted;
             add_unit(a, &job->unit[i], &sum);
             add_claim(&job->unit[i], &sum);
         }
@@ -276,6 +279,9 @@ static gang_result check_user(struct audit *a, const struct gang__qs *leaf,
     if (user->running != running)
         return BAD(a, name_of(leaf), "user \"%s\" is said to run %" PRId64 " jobs, not %" PRId64,
                    user->name, user->running, running);
+    if (user->waiting != waiting)
+        return BAD(a, name_of(leaf), "user \"%s\" is said to want %" PRId64 " times, not %" PRId64,
+                   user->name, (int64_t)user->waiting, waiting);
     return GANG_OK;
 }
 

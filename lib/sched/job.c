@@ -490,6 +490,7 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
     for (uint32_t i = 0; i < job->unit_count && job->state != GANG_JOB_ENDED; i++) {
         struct gang__unit *u = &job->unit[i];
         gang__turn_leave(s, u);
+        gang__move_end(s, u); /* else it would start once more where it was to go */
         set_wanted(s, u, false);
         if (u->claim)
             gang__claim_give_up(s, u->claim);

@@ -4,7 +4,7 @@
  * where, when, on which devices. Half of them are copies for hosts (gang_sched_copy()), with messages that no run has
  * taken in, and heartbeats; the others those of forecasts. In all of them nodes may have changed since the last run.
  *   GANG_SEED           begins with this world
- *   GANG_TEST_SECONDS   how long each test, 1 unless told */
+ *   GANG_TEST_SECONDS   how long each test, 3 unless told */
 #include <gangsched/gangsched.h>
 
 #include <stdarg.h>
@@ -869,7 +869,7 @@ static void live(void)
 static void live_on(void)
 {
     const char *seconds = getenv("GANG_TEST_SECONDS");
-    time_t end = time(NULL) + (seconds ? atoi(seconds) : 1);
+    time_t end = time(NULL) + (seconds ? atoi(seconds) : 3);
     int64_t worlds = 0;
     world = test_seed();
     do {
