@@ -5,6 +5,7 @@
 #define GANG__BASE_BLOCK_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct gang__block {
@@ -12,10 +13,10 @@ struct gang__block {
     size_t used;
 };
 
-/* Room for anything. NULL while measuring. */
+/* Room for anything made of integers and pointers. NULL while measuring. */
 static inline void *gang__block_take(struct gang__block *b, size_t bytes)
 {
-    size_t align = _Alignof(max_align_t);
+    size_t align = _Alignof(uint64_t);
     b->used = (b->used + align - 1) / align * align;
     void *memory = b->base ? b->base + b->used : NULL;
     b->used += bytes;

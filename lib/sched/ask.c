@@ -8,6 +8,8 @@
 
 /* ---- the key: everything that a request is made of, as bytes --------------------------------- */
 
+enum { WISHES = 10 }; /* texts of a group, at most */
+
 static bool make_room(struct gang__key *k, size_t need)
 {
     unsigned char *more = gang__alloc(k->mem, need * 2);
@@ -44,6 +46,19 @@ static void put_text(struct gang__key *k, const char *text)
         put(k, text, (size_t)length);
 }
 
+/* As put_text() of each; most requests have none of them. */
+static void put_wishes(struct gang__key *k, const char *const *texts, size_t count)
+{
+    static const int64_t none[WISHES] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+    bool any = count > WISHES;
+    for (size_t i = 0; i < count; i++)
+        any = any || texts[i];
+    if (!any)
+        put(k, none, count * sizeof(*none));
+    for (size_t i = 0; any && i < count; i++)
+        put_text(k, texts[i]);
+}
+
 static void put_texts(struct gang__key *k, const char *const *texts, size_t count)
 {
     put_int(k, (int64_t)count);
@@ -73,8 +88,7 @@ static void put_group(struct gang__key *k, const struct gang_group_spec *g)
                                  g->where,  g->profile,   g->slice_same, g->slice_prefer,
                                  g->spread, g->most_level};
     put(k, numbers, sizeof(numbers));
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-        put_text(k, texts[i]);
+    put_wishes(k, texts, sizeof(texts) / sizeof(texts[0]));
     put_int(k, (int64_t)g->amount_count);
     for (size_t i = 0; i < g->amount_count; i++) {
         put_text(k, g->amounts[i].kind);
