@@ -195,6 +195,9 @@ static gang_result check_job(struct audit *a, struct gang__job *job)
         runs = runs || job->unit[i].alloc != GANG_ID_NONE || job->unit[i].leaves ||
                job->unit[i].moving;
     }
+    if (!a->s->untold && job->state != gang__job_state_now(job))
+        return BAD(a, "jobs", "job %" PRIu64 " is said to be in a state in which it is not",
+                   job->id);
     if (job->counted_running != (runs && !ended) || job->counted_pending != (!runs && !ended))
         return BAD(a, "jobs", "job %" PRIu64 " is counted as what it is not", job->id);
     for (const struct gang__qs *q = job->leaf; q; q = q->parent) {

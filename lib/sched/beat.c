@@ -23,8 +23,10 @@ static uint64_t hash_of(uint32_t part, int64_t task)
 
 static struct beat *find(const struct gang__job *job, uint32_t part, int64_t task)
 {
+    if (!job->beats)
+        return NULL;
     uint64_t hash = hash_of(part, task);
-    struct gang__name *n = job->beats ? gang__names_first(&job->beats->tasks, hash) : NULL;
+    struct gang__name *n = gang__names_first(&job->beats->tasks, hash);
     for (; n; n = n->next) {
         struct beat *b = GANG__OF(struct beat, link, n);
         if (n->hash == hash && b->part == part && b->task == task)

@@ -148,8 +148,36 @@ static void book(gang_sched *s, struct gang__unit *u, int64_t sign)
         at->tasks += sign * u->tasks;
 }
 
+/* What it takes of the cluster, in millionths, of the kind of which it takes most. */
+static int64_t dominant_part(const gang_sched *s, const struct gang__unit *u)
+{
+    int64_t most = 0;
+    for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++)
+        for (uint32_t i = 0; i < u->ask->group[g].count; i++) {
+            const struct gang__take *t = &u->ask->take[u->ask->group[g].from + i];
+            int64_t part = s->total[t->dim] > 0
+                               ? gang__mul_div(t->amount * u->has[g], GANG_WHOLE, s->total[t->dim])
+                               : 0;
+            most = part > most ? part : most;
+        }
+    return most;
+}
+
+/* What it used until now, for those who order by it: told whenever what it has is about to change. */
+static void note_service(const gang_sched *s, struct gang__unit *u)
+{
+    int64_t ran = s->now_ns - u->started_ns - gang__job_paused(s, u->job), since = u->served_ns;
+    if (ran <= since || !gang__slice_is_begun(u))
+        return;
+    u->served_ns = ran;
+    u->job->served =
+        gang__add_sat(u->job->served, gang__mul_div(dominant_part(s, u), ran - since, 1));
+}
+
 void gang__books_out(gang_sched *s, struct gang__unit *u)
 {
+    if (u->tasks > 0)
+        note_service(s, u);
     book(s, u, -1);
 }
 

@@ -88,6 +88,18 @@ static void ask_to_go(struct gang__eviction *p, struct gang__claim *c)
     }
 }
 
+/* Where the preempted end, a job ends with the first of its gangs: the others are asked to stop, too. They make room for
+ * nobody in particular. */
+static void stop_rest(struct gang__eviction *p)
+{
+    struct gang__victims *v = p->s->victims;
+    for (size_t i = 0; i < v->count; i++) {
+        struct gang__job *job = v->list[i].u->job;
+        if (job->ending && job->end_wanted == GANG_END_PREEMPTED)
+            gang__job_stop(p->s, job, GANG_REASON_END, GANG_END_PREEMPTED);
+    }
+}
+
 /* The books as they were; each victim then leaves them by itself. */
 static void restore_books(struct gang__eviction *p)
 {
@@ -119,6 +131,7 @@ bool gang__evict_carry_out(struct gang__eviction *p)
     gang__claim_begin(s, c);
     taker->took_in = s->runs;
     ask_to_go(p, c);
+    stop_rest(p);
     gang__claims_settle(s);
     gang__job_settle(s, taker->job);
     s->changes++;

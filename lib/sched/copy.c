@@ -85,6 +85,7 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->never_preempts = from->never_preempts;
     to->stale = from->stale;
     to->ending = from->ending;
+    to->limit_kept = from->limit_kept;
     to->undone = from->undone;
     to->unit_count = from->unit_count;
     to->group_count = from->group_count;
@@ -117,6 +118,7 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->refill_ns = from->refill_ns;
     to->max_restarts = from->max_restarts;
     to->attained = from->attained;
+    to->served = from->served;
     to->restarts = from->restarts;
     to->preemptions = from->preemptions;
 }
@@ -129,6 +131,7 @@ static void copy_unit(struct gang__unit *to, const struct gang__unit *from, stru
     to->alloc = from->alloc;
     to->tasks = from->tasks;
     to->started_ns = from->started_ns;
+    to->served_ns = from->served_ns;
     to->fell_in = from->fell_in;
     to->took_in = from->took_in;
     to->fell_at = from->fell_at;

@@ -237,11 +237,23 @@ static void end_moves(gang_sched *s, struct gang__job *job)
         }
 }
 
+/* What it used moves it back among those who wait: nobody lies in order while that changes. */
+static void count_service(gang_sched *s, struct gang__job *job)
+{
+    bool ordered = job->leaf->q->order == GANG_ORDER_LEAST_SERVED;
+    for (uint32_t i = 0; ordered && i < job->unit_count; i++)
+        gang__turn_leave(s, &job->unit[i]);
+    job->attained = gang__add_sat(job->attained, job->served);
+    job->served = 0;
+}
+
 void gang__job_settle(gang_sched *s, struct gang__job *job)
 {
     bool never = false, some = false;
     if (job->state == GANG_JOB_ENDED)
         return;
+    if (job->served > 0)
+        count_service(s, job);
     job->undone = job->undone && job->ending;
     if (job->held)
         end_moves(s, job);
@@ -329,26 +341,9 @@ int64_t gang__job_paused(const gang_sched *s, const struct gang__job *job)
     return gang__add_sat(job->paused_ns, now);
 }
 
-/* What it used so far, for those who order by it. */
-static void note_service(gang_sched *s, struct gang__unit *u)
-{
-    int64_t most = 0, ran = s->now_ns - u->started_ns - gang__job_paused(s, u->job);
-    ran = ran > 0 && gang__slice_is_begun(u) ? ran : 0;
-    for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++)
-        for (uint32_t i = 0; i < u->ask->group[g].count; i++) {
-            const struct gang__take *t = &u->ask->take[u->ask->group[g].from + i];
-            int64_t part = s->total[t->dim] > 0
-                               ? gang__mul_div(t->amount * u->has[g], GANG_WHOLE, s->total[t->dim])
-                               : 0;
-            most = part > most ? part : most;
-        }
-    u->job->attained = gang__add_sat(u->job->attained, gang__mul_div(most, ran, 1));
-}
-
 /* What runs of it leaves the books; its allocation is for others to free. */
 void gang__unit_clear(gang_sched *s, struct gang__unit *u)
 {
-    note_service(s, u);
     gang__books_out(s, u);
     memset(u->has, 0, gang__unit_request(u)->group_count * sizeof(*u->has));
     u->tasks = 0;
@@ -498,10 +493,14 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
             gang__leave_ask(s, u, NULL, 0, reason, GANG_ID_NONE, end) == GANG_ENOMEM)
             s->no_memory = job->undone = true;
     }
-    if (job->state != GANG_JOB_ENDED && is_idle(job))
+    if (job->state == GANG_JOB_ENDED)
+        return;
+    if (is_idle(job)) {
         all_stopped(s, job);
-    else if (job->state != GANG_JOB_ENDED)
-        gang__timer_set(s, job);
+        return;
+    }
+    gang__job_state(s, job, reason, "stopping"); /* also if all that is left was asked before */
+    gang__timer_set(s, job);
 }
 
 /* ---- taking one in --------------------------------------------------------------------------- */
@@ -557,6 +556,7 @@ static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
     u->alloc = alloc;
     gang__unit_count(s, u);
     u->started_ns = job->started_ns = s->now_ns;
+    u->served_ns = 0;
     gang__ahead_upset(s);
     gang__books_in(s, u);
     gang__fall_enter(s, u);

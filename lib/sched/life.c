@@ -143,6 +143,16 @@ static void note_freed(gang_sched *s, const struct gang__unit *u, gang_node_id n
     s->freed_gpu = n.gpu_free > s->freed_gpu ? n.gpu_free : s->freed_gpu;
 }
 
+/* Tasks hold nothing any more. */
+static void note_given(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        gang__beat_forget(s, u->job, u->part, f->task[i].task);
+        if (i == 0 || f->task[i].node != f->task[i - 1].node)
+            note_freed(s, u, f->task[i].node);
+    }
+}
+
 /* Give back what running tasks hold. False: not now, nothing was given back. */
 static bool give_back(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
 {
@@ -151,14 +161,9 @@ static bool give_back(gang_sched *s, struct gang__unit *u, const struct gang__fo
     int64_t *tasks = numbers_of(s, f);
     gang_result r = tasks ? gang__give_tasks(s, u->alloc, tasks, f->count) : GANG_ENOMEM;
     gang__release(&s->mem, tasks);
-    if (r != GANG_OK)
-        return false;
-    for (size_t i = 0; i < f->count; i++) {
-        gang__beat_forget(s, u->job, u->part, f->task[i].task);
-        if (i == 0 || f->task[i].node != f->task[i - 1].node)
-            note_freed(s, u, f->task[i].node);
-    }
-    return true;
+    if (r == GANG_OK)
+        note_given(s, u, f);
+    return r == GANG_OK;
 }
 
 /* What became of tasks. */
@@ -652,13 +657,27 @@ bool gang__life_report(gang_sched *s, struct gang__job *job, uint32_t part, gang
 
 /* ---- a whole job, a node ---------------------------------------------------------------------- */
 
+/* Nothing that it holds is asked to stop, is kept for others, or takes turns with others: its allocation ends with its
+ * tasks. */
+static bool ends_at_once(const struct gang__unit *u)
+{
+    return u->alloc != GANG_ID_NONE && u->ungiven == 0 && !u->leaves && !u->sliced;
+}
+
 /* All that a unit has. False: not now. */
 static bool end_unit(gang_sched *s, struct gang__unit *u, bool success)
 {
     struct report r = {u->job, u, {NULL, 0, 0}, {NULL, 0, 0}};
-    bool ok = look_up(s, &r, NULL, 0) && give_back(s, u, &r.run);
+    bool at_once = ends_at_once(u);
+    bool ok = look_up(s, &r, NULL, 0) &&
+              (at_once ? gang__give_all(s, u->alloc) == GANG_OK : give_back(s, u, &r.run));
+    if (ok && at_once) {
+        note_given(s, u, &r.run);
+        gang__turn_leave(s, u);
+        gang__unit_clear(s, u);
+    }
     if (ok) {
-        count_out(s, u, &r.run, true, success ? ENDS_WELL : ENDS_BADLY);
+        count_out(s, u, &r.run, !at_once, success ? ENDS_WELL : ENDS_BADLY);
         tell_gone(s, u, &r.leaves);
     }
     report_free(s, &r);

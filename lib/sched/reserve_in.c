@@ -137,6 +137,7 @@ void gang__reserve_keep_end(gang_sched *s, struct gang__unit *u)
     job->time_limit_ns = end_ns - job->leaf->q->grace_ns - job->started_ns;
     if (job->time_limit_ns < 1)
         job->time_limit_ns = 1;
+    job->limit_kept = true;
     gang__timer_set(s, job);
 }
 

@@ -231,6 +231,7 @@ bool gang__start_done(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, 
     if (!u->ask->exact || resumes)
         gang__unit_count(s, u);
     u->started_ns = s->now_ns;
+    u->served_ns = 0;
     if (reason != GANG_REASON_NONE) /* nobody asked the plans */
         gang__ahead_upset(s);
     gang__books_in(s, u);
@@ -270,6 +271,7 @@ bool gang__start_tell(gang_sched *s, struct gang__unit *u, int32_t reason)
         job->paused = false;
     }
     u->started_ns = s->now_ns;
+    u->served_ns = 0;
     s->info.started++;
     s->info.tasks_granted += u->tasks;
     if (!u->sliced)

@@ -130,12 +130,12 @@ struct gang__unit {
     struct gang__job *job;
     struct gang__asked *ask;
     gang_alloc_id alloc;
-    struct gang__claim *claim;  /* room is being made for it */
-    struct gang__leave *leaves; /* what of it was asked to stop and has not yet */
-    struct gang__leave *moving; /* it was asked to stop, to start again where this one says */
-    int64_t tasks;              /* sum of `has` */
-    int64_t taken_all;          /* sum of `taken` */
-    int64_t started_ns;
+    struct gang__claim *claim;     /* room is being made for it */
+    struct gang__leave *leaves;    /* what of it was asked to stop and has not yet */
+    struct gang__leave *moving;    /* it was asked to stop, to start again where this one says */
+    int64_t tasks;                 /* sum of `has` */
+    int64_t taken_all;             /* sum of `taken` */
+    int64_t started_ns, served_ns; /* served_ns: of the time that it ran, what job->served has */
     uint64_t fell_in, took_in; /* runs in which it was displaced for others, and displaced others */
     uint64_t fell_at;          /* sched.heard when it was displaced last, */
     uint32_t fell;             /* and how often it was since then */
@@ -249,7 +249,8 @@ struct gang__job {
     int32_t preemptible, loss;
     bool held, never_preempts, stale, running_at_first, refused_start, ending;
     bool counted_pending, counted_running;
-    bool undone; /* memory was short when it was to wait, or to stop: to be tried again */
+    bool limit_kept; /* it asked for no limit: time_limit_ns is what was left of its reservation */
+    bool undone;     /* memory was short when it was to wait, or to stop: to be tried again */
     uint32_t unit_count;
     struct gang__unit *unit;        /* unit_count of them */
     struct gang__user *user_in;     /* what its user has in the leaf; NULL: nobody asks */
@@ -288,7 +289,9 @@ struct gang__job {
     uint32_t at_door; /* under this queue */
     const char *name, *user;
     int64_t restart_delay_ns, refill_ns, max_restarts;
-    int64_t attained; /* dominant millionths of the cluster times ns, of former runs */
+    int64_t
+        attained; /* what it used, as its turn goes by: dominant millionths of the cluster times ns */
+    int64_t served; /* and since then */
     int64_t restarts, preemptions;
     const int64_t *group_order;
     const int32_t *roles;

@@ -6,7 +6,9 @@
 
 int64_t gang__term_run(const struct gang__job *job)
 {
-    int64_t limit = job->time_limit_ns > 0 ? job->time_limit_ns : INT64_MAX;
+    bool limited =
+        job->time_limit_ns > 0 && !job->limit_kept; /* else others of it would be out of order */
+    int64_t limit = limited ? job->time_limit_ns : INT64_MAX;
     return job->predicted_ns > 0 ? gang__least(job->predicted_ns, limit) : limit;
 }
 

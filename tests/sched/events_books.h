@@ -79,6 +79,7 @@ struct part {
     char displaced[MOST_NUMBERS]; /* by number: asked to stop, FOR_* */
     bool may_be_gone;             /* would not be suspended: it is asked to stop, or gone */
     gang_job_id because;
+    int64_t started_ns;
     bool kept_unsure; /* messages about it were under way when it was suspended */
     int kept;         /* where it was when it was suspended */
     struct place kept_place[MAX_TASKS];

@@ -50,11 +50,11 @@ static void read_part(struct part *p, gang_alloc_id alloc)
 }
 
 /* `again`: it resumes, and what it did before counts. */
-static void check_started(struct work *w, const struct part *p, bool again, bool moved)
+static void check_started(struct work *w, struct part *p, bool again, bool moved)
 {
     w->state = GANG_JOB_RUNNING;
     w->ever_started = true;
-    w->started_ns = now_ns;
+    w->started_ns = p->started_ns = now_ns;
     if (!again && p == w->part) { /* a part that follows another goes on from there */
         memset(w->lost, 0, sizeof(w->lost));
         memset(w->perhaps_lost, 0, sizeof(w->perhaps_lost));
@@ -105,7 +105,8 @@ static int32_t on_resume(const struct gang_event *e, void *user)
     struct work *w = begin_op(e, "resume");
     struct part *p = &w->part[e->part];
     w->start_asked = true;
-    CHECK(p->tasks == 0 && w->state == GANG_JOB_SUSPENDED, "job %d resumes", index_of(w));
+    CHECK(p->tasks == 0 && (w->state == GANG_JOB_SUSPENDED || w->in_parts),
+          "job %d resumes in state %d", index_of(w), w->state);
     if (refuses(12))
         return 1;
     read_part(p, e->alloc);
@@ -172,8 +173,8 @@ static void check_victim(const struct work *w, const struct gang_event *e, bool 
     int64_t shortest = -1; /* as the nearest ancestor that says */
     for (int q = w->queue; q >= 0 && shortest < 0; q = line[q].parent)
         shortest = line[q].min_runtime;
-    CHECK(shortest <= 0 || now_ns - w->started_ns >= shortest, "job %d ran for %" PRId64 " only",
-          index_of(w), now_ns - w->started_ns);
+    int64_t ran = now_ns - w->part[e->part].started_ns;
+    CHECK(shortest <= 0 || ran >= shortest, "job %d ran for %" PRId64 " only", index_of(w), ran);
     const struct line *of = &line[taker->queue];
     bool is_newer = w->id > taker->id, unsure = is_unsettled(w) || is_unsettled(taker);
     if (e->reason == GANG_REASON_PREEMPT) {

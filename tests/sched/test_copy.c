@@ -292,7 +292,7 @@ static void submit(void)
                                         0, one_in(2)};
     const char *models[] = {"h", "v"};
     struct gang_job_after after = {some_job(-1), (int32_t)below(3), 0};
-    struct gang_group_after then = {1, 0, GANG_AFTER_END, 0};
+    struct gang_group_after then = {1, 0, one_in(2) ? GANG_AFTER_START : GANG_AFTER_END, 0};
     size_t groups = one_in(4) ? 2 : 1;
     for (size_t i = 0; i < groups; i++) {
         group[i].min = one_in(2) ? group[i].count : 1;

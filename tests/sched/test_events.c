@@ -265,7 +265,7 @@ static void submit_as(struct work *w, int64_t copies)
     struct gang_group_spec group[2];
     struct gang_job_spec spec = GANG_JOB_SPEC_INIT;
     struct gang_job_after after = {w->after >= 0 ? work[w->after].id : 0, w->after_when, 0};
-    struct gang_group_after group_after = {1, 0, GANG_AFTER_END, 0};
+    struct gang_group_after group_after = {1, 0, one_in(2) ? GANG_AFTER_START : GANG_AFTER_END, 0};
     struct gang_error error = GANG_ERROR_INIT;
     int32_t roles[2] = {GANG_ROLE_MEMBER, (int32_t)below(5)};
     gang_job_id id = 7;

@@ -332,6 +332,41 @@ START_TEST(a_restart_waits_and_avoids_the_node_where_it_failed)
 }
 END_TEST
 
+/* What a job used before it failed counts where the least served come first: it starts again behind one that had
+ * nothing yet. So does what tasks used that have ended, or that it gave up. */
+START_TEST(what_was_used_before_a_failure_counts)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    struct gang_group_spec g = gpus("worker", 8, 8);
+    struct gang_job_spec job = host_job(&g, 1);
+    q.name = "default";
+    q.order = GANG_ORDER_LEAST_SERVED;
+    job.loss = GANG_LOSS_RESTART;
+    job.max_restarts = 5;
+    for (int how = 0; how < 3; how++) { /* the end of the job, of all tasks, of one of them */
+        host_queues(&h, &q, 1);
+        gang_job_id first = host_submit(&h, &job);
+        host_run(&h, 1);
+        gang_job_id second = host_submit(&h, &job);
+        host_run(&h, INT64_C(100) * HOST_SECOND);
+        ck_assert_int_eq(host_tasks(&h, first), 8);
+        if (how == 0)
+            MUST(gang_report_end(h.s, first, 0));
+        else if (how == 1)
+            host_report_all(&h, first, 0, GANG_TASK_FAILED);
+        else
+            host_report(&h, first, 0, GANG_TASK_FAILED);
+        host_run(&h, 1);
+        ck_assert_int_eq(host_tasks(&h, second), 8);
+        ck_assert_int_eq(host_job_state(&h, first), GANG_JOB_PENDING);
+        MUST(gang_report_end(h.s, second, 1));
+        host_run(&h, 1);
+        MUST(gang_report_end(h.s, first, 1));
+        host_run(&h, 1);
+    }
+}
+END_TEST
+
 START_TEST(a_restart_waits_for_those_who_are_slow_to_stop)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
@@ -779,6 +814,7 @@ static void add_losses(TCase *t)
 {
     tcase_add_test(t, a_loss_can_fail_the_job);
     tcase_add_test(t, a_restart_waits_and_avoids_the_node_where_it_failed);
+    tcase_add_test(t, what_was_used_before_a_failure_counts);
     tcase_add_test(t, a_restart_waits_for_those_who_are_slow_to_stop);
     tcase_add_test(t, lost_tasks_are_placed_again);
     tcase_add_test(t, a_gang_that_is_not_refilled_in_time_fails);
