@@ -202,7 +202,8 @@ static void take_turns(gang_sched *s)
         gang__start_try(s, u);
         if (s->shares_stale)
             gang__fair_refresh(s);
-        gang__turn_room(s);
+        if (s->freed) /* what others free is seen when turns begin */
+            gang__turn_room(s);
     }
 }
 

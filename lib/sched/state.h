@@ -249,6 +249,7 @@ struct gang__job {
     int32_t preemptible, loss;
     bool held, never_preempts, stale, running_at_first, refused_start, ending;
     bool counted_pending, counted_running;
+    bool paused;     /* this time it waits since paused_since_ns */
     bool limit_kept; /* it asked for no limit: time_limit_ns is what was left of its reservation */
     bool undone;     /* memory was short when it was to wait, or to stop: to be tried again */
     uint32_t unit_count;
@@ -264,7 +265,6 @@ struct gang__job {
     struct gang__name link;     /* in sched.jobs, by id */
     int64_t submitted_ns, started_ns;
     int64_t paused_ns, paused_since_ns; /* waited for turns since it started, without this time; */
-    bool paused;                        /* this time it waits since paused_since_ns */
     int64_t ready_ns;      /* since when it could have been granted; -1: it could not yet */
     int64_t not_before_ns; /* steps aside until then */
     int64_t due_ns;        /* of its timer */
