@@ -252,7 +252,7 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
     bool never = false, some = false;
     if (job->state == GANG_JOB_ENDED)
         return;
-    if (job->served > 0)
+    if (job->served > 0 && !s->like) /* in a copy when it is in the other one */
         count_service(s, job);
     job->undone = job->undone && job->ending;
     if (job->held)

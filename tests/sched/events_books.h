@@ -379,13 +379,22 @@ static int64_t jobs_at_work(int queue)
     return n;
 }
 
+/* Another part of it than the one that starts. */
+static bool works_already(const struct work *w)
+{
+    int parts = 0;
+    for (int k = 0; k < MAX_PARTS; k++)
+        parts += w->part[k].tasks > 0;
+    return parts > 1;
+}
+
 /* One that moves never ceased to run: it is not counted anew. */
 static void check_may_start(const struct work *w, bool moved)
 {
     CHECK(!(w->held && w->hold_run < runs), "job %d is held", index_of(w));
     CHECK(moved || line[w->queue].state != GANG_QUEUE_CLOSED, "queue %s is closed",
           line[w->queue].name);
-    for (int q = w->queue; q >= 0 && !moved; q = line[q].parent)
+    for (int q = w->queue; q >= 0 && !moved && !works_already(w); q = line[q].parent)
         CHECK(!line[q].max_running || jobs_at_work(q) <= line[q].max_running,
               "%" PRId64 " jobs run in %s", jobs_at_work(q), line[q].name);
     CHECK(!w->must_not_start, "job %d starts after a failure", index_of(w));
