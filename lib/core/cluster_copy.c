@@ -70,16 +70,13 @@ static gang_result copy_node(gang_cluster *from, gang_worker *w, uint32_t slot,
                              struct gang_error *error)
 {
     uint64_t payload[GANG__MAX_WORDS];
-    struct gang_node_spec *spec = NULL;
+    struct gang__described described;
     const struct gang__node *node = gang__node_at(from, slot);
-    gang_node_id id = node ? node->id : GANG_ID_NONE;
-    gang_result r = node && gang__node_read(from, id, payload) ? GANG_OK : GANG_ESTALE;
-    if (r == GANG_OK)
-        r = gang_node_get_spec(from, id, &spec);
-    if (r == GANG_OK)
-        r = gang__node_put(w, spec, id, payload, error);
-    gang_node_spec_free(spec);
-    return r == GANG_ESTALE ? GANG_OK : r; /* nobody is there */
+    node = node ? gang__node_read(from, node->id, payload) : NULL;
+    if (!node) /* nobody is there */
+        return GANG_OK;
+    gang__node_describe(from, node, &described);
+    return gang__node_put(w, &described.spec, node->id, payload, error);
 }
 
 /* Nodes at their slots; those of empty slots get the same ids as they would there. */

@@ -404,38 +404,42 @@ gang_result gang_node_get(gang_cluster *cluster, gang_node_id id, struct gang_no
     return gang__struct_out(info, info->size, sizeof(out), &out, sizeof(out));
 }
 
-/* What the node was last described with, put together again. Places in the topology come in the order
- * of the levels. */
+void gang__node_describe(gang_cluster *c, const struct gang__node *node, struct gang__described *d)
+{
+    struct gang_node_spec *spec = &d->spec;
+    *spec = *node->shape->spec;
+    spec->name = node->name;
+    spec->state = node->state;
+    for (size_t i = 0; i < spec->gpu_count; i++) {
+        d->gpu[i] = spec->gpus[i];
+        d->gpu[i].uuid = uuid_of(node, i);
+        if (gang__health_described(node) >> i & 1)
+            d->gpu[i].state = GANG_GPU_UNHEALTHY;
+    }
+    spec->gpus = d->gpu;
+    if (node->tags) {
+        spec->labels = node->tags->labels;
+        spec->label_count = node->tags->label_count;
+        spec->partitions = d->partition;
+        spec->partition_count = node->tags->partition_count;
+        for (size_t i = 0; i < spec->partition_count; i++)
+            d->partition[i] = node->tags->partitions[i]->name;
+    }
+    spec->topology = d->place;
+    for (uint32_t level = 0; level < c->level_count; level++)
+        if (node->domain[level] != GANG__NO_DOMAIN)
+            d->place[spec->topology_count++] = (struct gang_label){
+                c->level_name[level], gang__domain_value(c, node->domain[level])};
+}
+
+/* It was checked when it came. */
 static gang_result spec_copy(gang_cluster *c, const struct gang__node *node,
                              struct gang_node_spec **copy)
 {
-    struct gang_node_spec spec = *node->shape->spec;
-    struct gang_gpu_spec gpus[GANG_MAX_GPUS];
-    struct gang_label place[GANG_MAX_LEVELS];
-    const char *partitions[GANG_MAX_ITEMS];
-    spec.name = node->name;
-    spec.state = node->state;
-    for (size_t i = 0; i < spec.gpu_count; i++) {
-        gpus[i] = spec.gpus[i];
-        gpus[i].uuid = uuid_of(node, i);
-        if (gang__health_described(node) >> i & 1)
-            gpus[i].state = GANG_GPU_UNHEALTHY;
-    }
-    spec.gpus = gpus;
-    if (node->tags) {
-        spec.labels = node->tags->labels;
-        spec.label_count = node->tags->label_count;
-        spec.partitions = partitions;
-        spec.partition_count = node->tags->partition_count;
-        for (size_t i = 0; i < spec.partition_count; i++)
-            partitions[i] = node->tags->partitions[i]->name;
-    }
-    spec.topology = place;
-    for (uint32_t level = 0; level < c->level_count; level++)
-        if (node->domain[level] != GANG__NO_DOMAIN)
-            place[spec.topology_count++] = (struct gang_label){
-                c->level_name[level], gang__domain_value(c, node->domain[level])};
-    return gang_node_spec_copy(&spec, copy, NULL);
+    struct gang__described d;
+    gang__node_describe(c, node, &d);
+    *copy = gang__node_spec_lay_mem(&gang__mem_libc, &d.spec);
+    return *copy ? GANG_OK : GANG_ENOMEM;
 }
 
 gang_result gang_node_get_spec(gang_cluster *cluster, gang_node_id id, struct gang_node_spec **spec)

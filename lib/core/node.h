@@ -23,6 +23,16 @@ struct gang__node *gang__node_read(gang_cluster *c, gang_node_id id, uint64_t *p
 gang_result gang__node_new(gang_cluster *c, const struct gang_node_spec *spec,
                            struct gang__node **made, struct gang_error *error);
 
+/* What a node was last described with, put together again: checked, in the library's struct sizes; its texts are the
+ * node's and the cluster's. Places in the topology come in the order of the levels. Inside a read section. */
+struct gang__described {
+    struct gang_node_spec spec;
+    struct gang_gpu_spec gpu[GANG_MAX_GPUS];
+    struct gang_label place[GANG_MAX_LEVELS];
+    const char *partition[GANG_MAX_ITEMS];
+};
+void gang__node_describe(gang_cluster *c, const struct gang__node *node, struct gang__described *d);
+
 /* The node of a name, or NULL. Under the structure mutex. */
 struct gang__node *gang__node_by_name(gang_cluster *c, const char *name);
 

@@ -67,7 +67,7 @@ static gang_result plan_gang(gang_worker *w, gang_request *q)
     /* Refused already, and nothing was given back since: the refusal is true still. Asked only of
      * requests that were refused, since others write the stamps all the time. */
     uint64_t refused = gang__load(&q->refused_at), stamp = 0;
-    bool glance = q->glance && (q->plain || refused);
+    bool glance = q->glance && (q->large || refused);
     if (refused || glance)
         stamp = gang__stamp_read(w->cluster);
     if (refused && refused == stamp + 1)

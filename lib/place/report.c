@@ -12,13 +12,15 @@
 
 /* ---- one task, decoded ---------------------------------------------------------------------------- */
 
+/* What does not go into one of the task's words lies in the next one. */
 static void decode_cores(struct gang_task *out, unsigned first, uint64_t bits)
 {
-    for (; bits; bits &= bits - 1) {
-        unsigned core = first + (unsigned)__builtin_ctzll(bits);
-        out->cores[core / 64] |= UINT64_C(1) << (core % 64);
-        out->core_count++;
-    }
+    unsigned at = first % 64;
+    uint64_t rest = at ? bits >> (64 - at) : 0;
+    out->cores[first / 64] |= bits << at;
+    if (rest)
+        out->cores[first / 64 + 1] |= rest;
+    out->core_count += (int32_t)gang__popcount(bits);
 }
 
 static void decode_shares(struct gang_task *out, unsigned first, uint64_t payload)

@@ -790,7 +790,8 @@ static gang_result request_make(const struct job *job, gang_request **request)
                g->most_per_node == INT64_MAX && g->most_level < 0 && q->peer_count == 0 &&
                !q->exclusive && q->policy != GANG_POLICY_TOPOLOGY;
     q->in_domains = has_domains(q);
-    q->glance = q->plain ? q->min > MANY : is_in_one_domain(q);
+    q->glance = q->plain ? q->min > 1 : is_in_one_domain(q);
+    q->large = q->plain && q->min > MANY;
     *request = q;
     return GANG_OK;
 }

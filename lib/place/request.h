@@ -130,7 +130,8 @@ struct gang_request {
     bool uses_pool;    /* some group takes of a cluster-wide kind */
     bool bound;        /* some domain is demanded or wished */
     bool plain;  /* one group, no sets, no domains, no bounds: gang__search() alone places it */
-    bool glance; /* a gang that waits is asked for often: look at the index before a search */
+    bool glance; /* a gang that waits is asked for often: look at the index before a search, */
+    bool large;  /* also when it has not been refused yet */
     gang__a64 refused_at;  /* stamp + 1 at which it was refused with proof */
     gang__a64 fits_epoch;  /* cluster epoch + 1 at which it was seen to fit an empty cluster, */
     gang__a64 never_epoch; /* and at which it was not */

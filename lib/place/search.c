@@ -674,7 +674,7 @@ bool gang__search_is_vain(gang_cluster *c, const struct gang__group *g, int64_t 
         uint32_t gpus = bucket + 1u - GANG__GPU_WHOLE;
         int64_t each = (bucket + 1 == GANG__GPU_LEVELS ? GANG_MAX_GPUS : gpus) / g->devices;
         for (uint32_t k = 0; k < classes; k++)
-            if (gang__class_matches(c, g, k) && !gang__index_empty(c, k, bucket))
+            if (!gang__index_empty(c, k, bucket) && gang__class_matches(c, g, k))
                 most += each * count_nodes(c, k, bucket, want - most);
         if (most >= want)
             return false;
