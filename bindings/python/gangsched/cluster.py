@@ -487,7 +487,7 @@ class Cluster(Handle):
                 self._worker = out[0]
             yield self._worker
 
-    def _in_child(self) -> None:
+    def _in_child(self, why: str) -> None:
         # The cluster itself is whole; the worker may have been in the midst of something.
         self._worker = None
 

@@ -4,6 +4,7 @@
 import json
 import os
 import time
+import weakref
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -222,7 +223,8 @@ class Session(Reserving):
         stream: a directory: what has ended is written to ``jobs.csv``, ``allocations.csv`` and ``timeline.csv`` there (which are
             made anew) and forgotten, so that memory does not grow with it but for some 170 bytes a job, from which all
             statistics are the same. Jobs that have ended can then not be asked for any more (:class:`Stale`);
-            :meth:`result` ends the files, and reads them when its tables are asked for.
+            :meth:`result` ends the files, and reads them when its tables are asked for. As long as the session is open the
+            directory is its own (:class:`Busy`); after fork() the parent's.
         mix: of tasks that are expected, for clusters whose policy is ``fgd`` or ``headroom``, see :meth:`Cluster.set_mix`;
             None: that of the cluster.
         options: ``know`` what of run times: ``limit``, ``run``, ``predicted``; ``same_instant``: ``together``,
@@ -319,6 +321,8 @@ class Session(Reserving):
         from .streamed import Stream
 
         self._stream = Stream(directory)
+        # Who forgets the session without closing it leaves the directory to others.
+        weakref.finalize(self, self._stream.close).atexit = False
         self._keep.append(self._stream)
         with self._held() as sim:
             self._stream.begin(sim)
@@ -347,6 +351,15 @@ class Session(Reserving):
             stream = getattr(self, "_stream", None)
             if stream is not None:
                 stream.close()
+
+    def _stays(self) -> str:
+        return "" if getattr(self, "_stream", None) is None else "it was writing to files of the parent"
+
+    def _in_child(self, why: str) -> None:
+        super()._in_child(why)
+        stream = getattr(self, "_stream", None)
+        if stream is not None:
+            stream.leave()
 
     # ---- what comes ----------------------------------------------------------------------
 
