@@ -132,7 +132,7 @@ class Result:
         if scale == 0:
             return numpy.array([*self._word_list(name), ""], dtype=object)[raw]
         if scale == 1:
-            return raw
+            return raw.copy()
         return numpy.where(raw == lib.GANG_TRACE_UNKNOWN, numpy.nan, raw / scale)
 
     def _word_list(self, name: str) -> List[str]:
@@ -159,7 +159,8 @@ class Result:
             for name in ("wait_s", "jct_s"):
                 table.insert(table.columns.get_loc("run_s"), name, self.column(name))
             self._tables["jobs"] = table
-        return self._tables["jobs"].copy(deep=False)
+        # From pandas 3 on a copy shares what neither changes; before that what is done to it would be done to this one.
+        return self._tables["jobs"].copy(deep=_pandas_major() < 3)
 
     def _codes(self, name: str) -> Any:
         import numpy
@@ -351,6 +352,12 @@ def _advance(session: Session, at_s: Optional[float], until_ns: Optional[int], e
         return False
     session._go(until_ns, events)
     return True
+
+
+def _pandas_major() -> int:
+    import pandas
+
+    return int(pandas.__version__.split(".")[0])
 
 
 def _picklable(value: Any) -> bool:

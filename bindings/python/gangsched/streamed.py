@@ -206,7 +206,7 @@ class StreamedResult(Result):
         rows = numpy.zeros(len(table), dtype=_kind("gang_sim_allocation"))
         ids = {name: number for number, name in self._node_of.items()}
         rows["index"] = table["index"].to_numpy()
-        rows["node"] = table["node"].map(lambda name: ids.get(name, 0)).to_numpy(dtype=numpy.uint64)
+        rows["node"] = [ids.get(name, 0) for name in table["node"]]
         rows["begin_ns"], rows["end_ns"] = _ns(table["begin_s"]), _ns(table["end_s"])
         for name in ("tasks", "cpu_milli", "memory_bytes", "gpu_milli", "part"):
             rows[name] = table[name].to_numpy()
@@ -244,7 +244,7 @@ def _numbers_of(column: Any, words: List[str]) -> Any:
     import numpy
 
     place = {word: i for i, word in enumerate(words)}
-    return column.map(lambda word: place.get(word, -1)).to_numpy(dtype=numpy.int64)
+    return numpy.array([place.get(word, -1) for word in column], dtype=numpy.int64)
 
 
 def _ns(column: Any) -> Any:

@@ -51,6 +51,22 @@ def test_a_summary_agrees_with_the_tables(result):
         result.column("colour")
 
 
+def test_what_is_done_to_a_table_does_not_change_the_result(cluster, trace):
+    result = gs.simulate(cluster, trace)
+    before = result.jobs.copy(deep=True)
+    table = result.jobs
+    table.loc[0, "wait_s"] = 99.0
+    table["run_s"] = 7.0
+    table.iloc[1, table.columns.get_loc("tasks")] = 9
+    table.loc[2, "user"] = "u0"
+    for name in ("tasks", "preemptions", "jct_s", "user"):
+        result.column(name)[:] = result.column(name)[::-1].copy()
+    result.allocations.loc[:, "tasks"] = 77
+    result.timeline.loc[:, "running"] = 77
+    assert result.jobs.equals(before)
+    assert result.allocations.tasks.max() < 77 and result.timeline.running.max() < 77
+
+
 def test_a_summary_may_leave_jobs_out(result):
     assert result.summary(user="u1")["jobs"] == 20 and result.summary(warm_up_s=100)["jobs"] == 40
     assert result.summary(tau_s=1000)["bounded_slowdown"]["p50"] == 1.0
