@@ -348,7 +348,7 @@ def pictures(cluster: "Cluster", most: Optional[int]) -> Tuple[List[Dict[str, An
     """What is drawn of each machine, of ``most`` at most, and the sums over all.
 
     Beside a row of the table: ``shares`` (free of each device), ``broken`` (devices), ``islands`` (devices joined by
-    links), ``place`` (the path of domains).
+    links), ``steps`` (domains, the widest first), ``place`` (the same as one text).
     """
     found: List[Dict[str, Any]] = []
     out = ffi.new("struct gang_node_spec **")
@@ -360,14 +360,32 @@ def pictures(cluster: "Cluster", most: Optional[int]) -> Tuple[List[Dict[str, An
             if lib.gang_node_get_spec(pointer, info.id, out) != 0:
                 continue
             spec = ffi.gc(out[0], lib.gang_node_spec_free)
-            made: Dict[str, Any] = {**row(info), "gpu_model": model_of(spec)}
+            made: Dict[str, Any] = {**row(info), "gpu_model": model_of(spec), "steps": _steps(spec)}
             made["shares"], made["islands"] = shares(info), islands(spec)
             made["broken"] = {i for i in range(info.gpu_count) if info.gpu_unhealthy >> i & 1}
-            steps = [spec.topology[i] for i in range(spec.topology_count)]
-            made["place"] = " / ".join("%s=%s" % (text(step.key), text(step.value)) for step in steps)
+            made["place"] = " / ".join(made["steps"])
             found.append(made)
             ffi.release(spec)
     return found, total
+
+
+def _steps(spec: Any) -> List[str]:
+    steps = (spec.topology[i] for i in range(spec.topology_count))
+    return ["%s=%s" % (text(step.key), text(step.value)) for step in steps]
+
+
+def summed(cluster: "Cluster") -> List[Dict[str, Any]]:
+    """What is said of machines that are not drawn one by one: a row of the table with ``gpu_model`` and ``steps``."""
+    found: List[Dict[str, Any]] = []
+    out = ffi.new("struct gang_node_spec **")
+    with cluster._held() as pointer:
+        for info in infos(pointer):
+            if lib.gang_node_get_spec(pointer, info.id, out) != 0:
+                continue
+            spec = ffi.gc(out[0], lib.gang_node_spec_free)
+            found.append({**row(info), "gpu_model": model_of(spec), "steps": _steps(spec)})
+            ffi.release(spec)
+    return found
 
 
 def islands(spec: Any) -> List[List[int]]:

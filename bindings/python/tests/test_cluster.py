@@ -361,8 +361,32 @@ def test_names_are_escaped_in_html():
 
 def test_large_clusters_are_summed_up():
     with gs.Cluster.uniform(2000, racks=50) as made:
-        assert "and 976 more" in made._repr_html_()
-        assert len(str(made).splitlines()) < 60
+        made.allocate(count=8, gpu=1, same="node")
+        made.set_state("n1999", "down")
+        html, text = made._repr_html_(), str(made)
+        assert len(html) < 30000 and "http" not in html and "<script" not in html
+        assert "rack=r30" in html and "and 19 more" in html and "1 down" in html and "8 of 320" in html
+        assert len(text.splitlines()) < 60 and "8/320 GPUs, 40 nodes" in text and "and 3 more" in text
+    kinds = [{"name": "a%d" % i, "gpus": 4, "gpu_model": "<V100>"} for i in range(300)]
+    kinds += [{"name": "c%d" % i, "cpus": 8} for i in range(200)]
+    with gs.Cluster(kinds) as made:
+        made.allocate(count=100, cpu=8)
+        html, text = made._repr_html_(), str(made)
+        assert "4 x &lt;V100&gt;" in html and "no GPUs" in html and "800 of 1600" in html and len(html) < 10000
+        assert "800/1600 cores, 200 nodes" in text and "0/1200 GPUs, 300 nodes" in text
+    with gs.Cluster.uniform(20000) as made:
+        assert "a square 5 nodes" in made._repr_html_() and len(made._repr_html_()) < 10000
+
+
+def test_a_large_cluster_is_a_small_picture():
+    """At the most that is drawn machine by machine, and however mixed the loads of more."""
+    with gs.Cluster.uniform(128, racks=16) as made:
+        made.allocate(count=700, gpu=1)
+        assert made._repr_html_().count("<g transform") == 128 and len(made._repr_html_()) < 150000
+    with gs.Cluster.uniform(4096) as made:
+        for i in range(4096):
+            made.allocate(count=1 + i * 5 % 8, gpu=1, same="node", policy="spread")
+        assert len(made._repr_html_()) < 60000
 
 
 def test_an_empty_cluster_is_fine():
