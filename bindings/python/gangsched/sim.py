@@ -15,7 +15,7 @@ from .case import Case, Source, job_dict
 from .cluster import Cluster, Node
 from .errors import GangError, InvalidArgument, NotFound, OutOfRange, check, new_error, placed
 from .handle import Box
-from .policy import MODES, View, write_scores
+from .policy import MODES, Names, View, write_scores
 from .queues import Queues
 from .reservations import Reserving
 from .scheduling import JobRef, NodeNames
@@ -133,6 +133,7 @@ class _Host(Call):
         self.kept: Optional[List[Event]] = None
         self.cluster: Any = ffi.NULL
         self.sim: Any = None
+        self.names = Names(None)
         self.deadline: Optional[float] = None
         self.late = False
         self.tick: Optional[Callable[[], None]] = None
@@ -150,6 +151,10 @@ class _Host(Call):
         if self.restart is not None:
             ops.restart_ns = lib.gangsched_py_restart
         return ops
+
+    def begin(self, sim: Any) -> None:
+        """This is the simulation that calls."""
+        self.sim, self.names = sim, Names(sim)
 
     def twin(self) -> "_Host":
         """With the same functions, for a fork."""
@@ -338,7 +343,7 @@ class Session(Reserving):
             check(result, error)
         except Exception as failure:
             raise (tree.placed(failure) if tree is not None else failure) from None  # type: ignore[arg-type]
-        host.sim = out[0]
+        host.begin(out[0])
         return Box(out[0], lib.gang_sim_free, cluster._open())
 
     def close(self) -> None:
@@ -585,7 +590,8 @@ class Session(Reserving):
             for trace in self._boxes:
                 box.require(trace)
             other._made, other._log, other._host, other._keep = dict(self._made), list(self._log), host, [host]
-            host.sim, other._stream, other._said = out[0], None, dict(self._said)
+            host.begin(out[0])
+            other._stream, other._said = None, dict(self._said)
             other.cluster, other.tree, other._traces, other._boxes = own, self.tree, list(self._traces), list(self._boxes)
         Reserving.__init__(other, box)
         return other
@@ -844,7 +850,7 @@ def gangsched_py_go_on(now_ns: int, events: int, user: Any) -> int:
 def gangsched_py_score(view: Any, score: Any, user: Any) -> int:
     host: _Host = ffi.from_handle(user)
     assert host.score is not None
-    write_scores(view, score, host.score, host.sim)
+    write_scores(view, score, host.score, host.names)
     return 0
 
 

@@ -652,9 +652,40 @@ def test_a_policy_knows_users_and_queues_by_name(cluster):
 
     users = ["adam", "adam", "eve", None]
     trace = gs.Trace([{"submit_s": i, "run_s": 10, "tasks": 2, "gpus": 8, "user": user} for i, user in enumerate(users)])
-    for chosen in (policy, gs.per_job(lambda job: job.user != 1)):
+    kept = []
+
+    @gs.per_job
+    def one_by_one(job):
+        kept.append(job)
+        assert job.queue_name == "default"
+        return job.user_name != "eve"
+
+    for chosen in (policy, one_by_one, gs.per_job(lambda job: job.user != 1)):
         starts = gs.simulate(cluster, trace, policy=chosen).jobs.start_s
         assert starts.tolist() == [0, 20, 10, 30]
+    assert kept[0].user == 0 and kept[0].submit_s == 0
+    with pytest.raises(gs.Closed):
+        kept[0].user_name
+    for name in "user_name", "queue_name":
+        assert name not in kept[0]._fields
+
+
+def test_names_that_come_later_are_known_to_a_policy(cluster):
+    seen = []
+
+    def policy(view):
+        seen.append((sorted(set(view.user_name)), sorted({job.user_name for job in gs.per_job.jobs(view)})))
+        return view.submit_s
+
+    with gs.Session(cluster, policy=policy) as session:
+        for user in ("adam", "eve", "adam"):
+            session.submit(gpu=8, count=2, run_s=10, user=user)
+            session.run(until_s=session.now_s + 1)
+            with session.fork() as other:
+                other.submit(gpu=8, run_s=10, user="other")
+                other.run()
+    assert all(one == each for one, each in seen)
+    assert (["adam", "eve"], ["adam", "eve"]) in seen and any("other" in one for one, _ in seen)
 
 
 # ---- queues in the midst of it -------------------------------------------------------------------
