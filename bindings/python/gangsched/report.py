@@ -88,6 +88,8 @@ def _one(result: "Result", count: int, command: Optional[str]) -> List[str]:
     out.append(_section("By user", tables.groups(result, "user")))
     if has_gpus(result):
         out.append(_section("By GPU model", tables.models(result)))
+    if result.refused:
+        out.append(_section("Refused, and why", tables.refused(result)))
     if count > 0:
         out.append(_worst(result, count))
     out.append(_section("All numbers, and what they are", tables.definitions(result)))

@@ -140,6 +140,17 @@ def waited(result: "Result", listed: Sequence[Waited]) -> str:
     return table(["job", "user", "queue", "asked for", "waited", "why"], rows, words=3, last_word=True)
 
 
+def refused(result: "Result") -> str:
+    """Why jobs were not accepted: a row a reason, that of most jobs first; "": all were."""
+    found: Dict[str, List[int]] = {}
+    for index, why in result.refused.items():
+        found.setdefault(why, []).append(index)
+    listed = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+    rows = [[number(len(jobs)), escape(result.names[min(jobs)]), escape(why)] for why, jobs in listed[:MOST_ROWS]]
+    more = '<p class="note">and %s more reasons</p>' % number(len(listed) - MOST_ROWS) if len(listed) > MOST_ROWS else ""
+    return table(["refused", "the first", "why"], rows, words=0, last_word=True) + more if rows else ""
+
+
 # ---- numbers ---------------------------------------------------------------------------------
 
 
@@ -178,6 +189,7 @@ _COMPARED: Tuple[Tuple[Tuple[str, ...], str, Any, int], ...] = (
     (("goodput",), "goodput", part, 1),
     (("preemptions",), "preempted", number, 0),
     (("jain",), "Jain", number, 1),
+    (("refused",), "refused", number, 0),
     (("unfinished",), "left", number, 0),
 )
 

@@ -51,6 +51,7 @@ class Result:
         names: of the jobs, by index.
         capacity: ``gpus``, ``cpus``, ``mem_mib`` of all nodes.
         nodes: names of the nodes, in the order of the cluster, and the number of devices of each.
+        refused: by index of a job that was not accepted, why.
         interrupted: True: by Ctrl-C; it is that of what has happened until then.
     """
 
@@ -59,6 +60,7 @@ class Result:
         self.names: List[str] = []
         self.capacity: Dict[str, float] = {}
         self.nodes: Dict[str, int] = {}
+        self.refused: Dict[int, str] = {}
         self.interrupted = False
         self._raw: Dict[str, Any] = {}
         self._words: Dict[str, List[str]] = {}
@@ -91,6 +93,7 @@ class Result:
             self._words = {"queue": _names(sim, lib.gang_sim_queue_name), "user": _names(sim, lib.gang_sim_user_name)}
             self._made, self._log = dict(session._made), list(session._log)
             self._source = weakref.ref(session)
+            self.refused = dict(session._host.refused)
         self._summary = session.summary()
         table = session.cluster.table()
         self.nodes = dict(zip(table["name"], table["gpus"]))
@@ -206,7 +209,7 @@ class Result:
     # ---- why -----------------------------------------------------------------------------
 
     def explain(self, job: JobRef, at_s: float) -> Explanation:
-        """Why a job waited at a time. The simulation is run again up to that time and no further, which takes as long
+        """Why a job waited at a time, or was refused. The simulation is run again up to that time and no further, which takes as long
         as it took to get there.
 
         Args:

@@ -131,6 +131,8 @@ class _Host(Call):
         self.speed: Optional[Callable[[int, int, int], float]] = None
         self.restart: Optional[Callable[[int, float], float]] = None
         self.kept: Optional[List[Event]] = None
+        #: by index why a job was refused
+        self.refused: Dict[int, str] = {}
         self.cluster: Any = ffi.NULL
         self.sim: Any = None
         self.names = Names(None)
@@ -146,6 +148,8 @@ class _Host(Call):
             ops.score, ops.score_mode = lib.gangsched_py_score, mode
         if self.on_event is not None or self.kept is not None:
             ops.event = lib.gangsched_py_event
+        else:
+            ops.event = ffi.addressof(lib, "gangsched_py_refusal")
         if self.speed is not None:
             ops.speed_milli = lib.gangsched_py_speed
         if self.restart is not None:
@@ -161,9 +165,14 @@ class _Host(Call):
         made = _Host()
         made.score, made.on_event, made.speed, made.restart = self.score, self.on_event, self.speed, self.restart
         made.kept = None if self.kept is None else list(self.kept)
+        made.refused = dict(self.refused)
         return made
 
     def event(self, raw: Any) -> None:
+        if raw.what == lib.GANG_SIM_REFUSED:
+            self.refused[int(raw.index)] = text(raw.text)
+        if self.kept is None and self.on_event is None:
+            return
         node = ""
         if raw.node != lib.GANG_ID_NONE:
             info = new("gang_node_info")
@@ -708,10 +717,13 @@ class Session(Reserving):
             return found
 
     def explain(self, job: JobRef) -> Explanation:
-        """Why a job waits: all reasons, with numbers, as of the last cycle; of another its state."""
+        """Why a job waits: all reasons, with numbers, as of the last cycle; of one that was refused why; of another its state."""
         writer = Writer()
         with self._held() as sim, self._traces_held():
-            raw = self._job(sim, self.find(job))
+            index = self.find(job)
+            if index in self._host.refused:
+                return Explanation({"state": "ended", "text": "it was refused: %s" % self._host.refused[index], "reasons": []})
+            raw = self._job(sim, index)
             state = STATES.get(raw.state, "?")
             if raw.id == lib.GANG_ID_NONE or raw.state == lib.GANG_JOB_ENDED:
                 said = "it has not come" if raw.state != lib.GANG_JOB_ENDED else "it has ended: %s" % ENDS.get(raw.end)

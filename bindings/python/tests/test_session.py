@@ -645,6 +645,33 @@ def test_a_wrong_run_time_of_a_group_is_named(cluster, run_s, error, path):
         assert len(session) == 0
 
 
+@pytest.mark.parametrize("how", [{}, {"events": True}, {"on_event": lambda event: None}])
+def test_who_was_refused_is_told_why(cluster, how):
+    wrong = [
+        {"job": "wide", "gpus": 9},
+        {"job": "ok", "gpus": 1},
+        {"job": "above", "gpus": 4, "queue": "b"},
+        {"job": "late", "gpus": 1, "queue": "c"},
+    ]
+    trace = gs.Trace([{"submit_s": i, "run_s": 10, "tasks": 1, **job} for i, job in enumerate(wrong)])
+    tree = {"a": {}, "b": {"limit": {"gpu": 2}}, "c": {"state": "closed"}}
+    with gs.Session(cluster, trace, tree, default_queue="a", **how) as session:
+        session.run(until_s=2)
+        with session.fork() as other:
+            other.run()
+            assert sorted(other.result().refused) == [0, 2, 3]
+        assert sorted(session.result().refused) == [0, 2] and session.explain("wide")["state"] == "ended"
+        session.run()
+        said = {job: str(session.explain(job)) for job in session.names()}
+        result = session.result()
+    assert "gpu is short" in said["wide"] and "limit of queue" in said["above"] and "takes no new jobs" in said["late"]
+    assert all(said[job].startswith("it was refused: ") for job in ("wide", "above", "late")) and said["ok"].startswith("it has ended")
+    assert {result.names[i]: "it was refused: " + why for i, why in result.refused.items()} == {
+        job: said[job] for job in ("wide", "above", "late")
+    }
+    assert str(result.explain("above", 5)) == said["above"] and str(result.explain("above", 1)) == "it has not come"
+
+
 def test_a_policy_knows_users_and_queues_by_name(cluster):
     def policy(view):
         assert set(view.queue_name) <= {"default"}
