@@ -382,7 +382,8 @@ class Cluster(Handle):
         """
         from .mix import declare
 
-        given: List[Any] = [None] if isinstance(shapes, (str, Mapping)) else list(shapes or ())
+        wrong = isinstance(shapes, (str, Mapping)) or not (shapes is None or hasattr(shapes, "__iter__"))
+        given: List[Any] = [None] if wrong else list(shapes or ())
         listed = [dict(shape) for shape in given if isinstance(shape, Mapping)]
         if len(listed) < len(given):
             raise InvalidArgument("shapes: a list of dicts is wanted", path="shapes")

@@ -19,7 +19,7 @@ from .policy import MODES, Names, View, write_scores
 from .queues import Queues
 from .reservations import Reserving
 from .scheduling import JobRef, NodeNames
-from .trace import Trace
+from .trace import Trace, as_trace
 
 if TYPE_CHECKING:
     import pandas
@@ -350,8 +350,9 @@ class Session(Reserving):
         result = lib.gang_sim_new(pointer, opts, host.ops(mode), host.user, out, error)
         try:
             check(result, error)
-        except Exception as failure:
-            raise (tree.placed(failure) if tree is not None else failure) from None  # type: ignore[arg-type]
+        except GangError as failure:
+            failure = _options.said(failure, options)
+            raise (tree.placed(failure) if tree is not None else failure) from None
         host.begin(out[0])
         return Box(out[0], lib.gang_sim_free, cluster._open())
 
@@ -384,7 +385,7 @@ class Session(Reserving):
             NotFound: a queue, with its place. Busy: called from a callback. What :meth:`Trace.read` raises.
         """
         error, shift = new_error(), _options.ns(shift_s, "shift_s")
-        trace = trace if isinstance(trace, Trace) else Trace.read(trace)
+        trace = as_trace(trace)
         with self._held() as sim, trace._held() as pointer:
             check(lib.gang_sim_add_trace(sim, pointer, shift, error), error)
             self._open().require(trace._open())
@@ -450,7 +451,7 @@ class Session(Reserving):
 
     def set_target(self, job: JobRef, tasks: int) -> None:
         """So many tasks it is to have at most; -1: as many as it asked for."""
-        self._command("set_target", job, int(tasks))
+        self._command("set_target", job, _options.whole(tasks, "tasks"))
 
     def _command(self, name: str, job: JobRef, *values: int) -> None:
         """Commands take effect when the simulation goes on; about a job that has ended they do nothing."""
@@ -482,7 +483,7 @@ class Session(Reserving):
             KeyboardInterrupt: Ctrl-C; what has happened stays, and it can be gone on with. So it is with what a
                 function of yours raises.
         """
-        if events is not None and events < 1:
+        if events is not None and _options.whole(events, "events") < 1:
             raise InvalidArgument("events must be 1 or more", path="events")
         if seconds is not None and _options.ns(seconds, "seconds") < 0:
             raise OutOfRange("seconds: must be 0 or more", path="seconds")
@@ -919,7 +920,7 @@ def simulate(
     Raises:
         GangError: wrong input, with its place. What a function of yours raises.
     """
-    trace = trace if isinstance(trace, Trace) else Trace.read(trace)
+    trace = as_trace(trace)
     session = Session(cluster, trace, queues, policy=policy, **options)
     try:
         interrupted = False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List,
 from .errors import InvalidArgument
 from .result import Result, flat
 from .sim import simulate
-from .trace import Trace
+from .trace import Trace, as_trace
 
 if TYPE_CHECKING:
     import os
@@ -110,7 +110,7 @@ def compare(
         options: for all of them. With ``stream`` each has a folder of its own in that directory, called as it is.
     """
     listed = policies if isinstance(policies, Mapping) else _labelled([policies] if isinstance(policies, str) else policies)
-    trace = trace if isinstance(trace, Trace) else Trace.read(trace)
+    trace = as_trace(trace)
     common = {"cluster": cluster, "trace": trace, "queues": queues, **options}
     calls = [
         {**common, **(policy if isinstance(policy, Mapping) else {"policy": policy})} for policy in listed.values()

@@ -245,7 +245,7 @@ def test_groups_have_names_and_shapes(cluster):
         ({"tasks": [{"count": 1}, {}], "gpu": 1}, gs.NotFound, "gpu"),
         ({"tasks": [{}, {"gpu": -1}]}, gs.OutOfRange, "tasks[1].gpu"),
         ({"policy": "best"}, gs.InvalidArgument, "policy"),
-        ({"cpu": float("nan")}, gs.ParseError, ""),
+        ({"cpu": float("nan")}, gs.ParseError, "cpu"),
     ],
 )
 def test_a_wrong_request_names_its_place(cluster, wanted, error, path):

@@ -293,7 +293,7 @@ def test_queues_tell_what_they_use(cluster):
         ({"colour": 1}, "colour"),
         ({"know": "all"}, "know"),
         ({"tick_s": "x"}, "tick_s"),
-        ({"tick_s": -1}, "tick_ns"),
+        ({"tick_s": -1}, "tick_s"),
         ({"tick_s": float("inf")}, "tick_s"),
         ({"max_restarts": 1.5}, "max_restarts"),
         ({"elastic": -1}, "elastic"),
@@ -304,12 +304,37 @@ def test_queues_tell_what_they_use(cluster):
         ({"queues": {"a": {}}, "default_queue": "b"}, "default_queue"),
         ({"loss": "hope"}, "loss"),
         ({"seed": "x"}, "seed"),
+        ({"restart_s": -1}, "restart_s"),
+        ({"tick_s": -0.5}, "tick_s"),
+        ({"refused_s": -1}, "refused_s"),
+        ({"max_moves": -2}, "max_moves"),
+        ({"max_evictions": -1}, "max_evictions"),
+        ({"record": None}, "record"),
+        ({"record": 3}, "record"),
+        ({"mix": 3}, "shapes"),
     ],
 )
 def test_a_wrong_option_is_named(cluster, options, path):
     with pytest.raises(gs.GangError) as caught:
         gs.Session(cluster, **options)
     assert caught.value.path == path
+
+
+def test_wrong_numbers_are_told_by_their_name(cluster):
+    with gs.Session(cluster, jobs(4)) as session:
+        session.run(until_s=5)
+        for call, name in (
+            (lambda: session.run(events=1.5), "events"),
+            (lambda: session.run(events="x"), "events"),
+            (lambda: session.set_target(0, 1.5), "tasks"),
+            (lambda: session.set_target(0, 2**70), "tasks"),
+            (lambda: session.result().cdf("queue"), "queue"),
+            (lambda: session.result().gantt(begin_s=float("nan")), "begin_s"),
+            (lambda: session.result().gantt(end_s="x"), "end_s"),
+        ):
+            with pytest.raises(gs.GangError) as caught:
+                call()
+            assert caught.value.path == name and name in str(caught.value)
 
 
 def test_everything_a_simulation_may_be_told_can_be_said(cluster):
