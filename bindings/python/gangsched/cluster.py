@@ -215,7 +215,7 @@ class Cluster(Handle):
 
     def __contains__(self, name: object) -> bool:
         try:
-            self.node_id(name)  # type: ignore[arg-type]
+            self.node(name)  # type: ignore[arg-type]
             return True
         except (GangError, TypeError, ValueError):
             return False
@@ -265,9 +265,18 @@ class Cluster(Handle):
             return _nodes.one(cluster, number)
 
     def node_id(self, node: Node) -> int:
-        """The id of a node by its name. An id is given back as it is."""
-        if isinstance(node, int):
-            return node
+        """The id of a node by its name. An id is given back as it is.
+
+        Raises:
+            NotFound: no such name, or no id at all.
+        """
+        if not isinstance(node, str):
+            if isinstance(node, bool) or not hasattr(node, "__index__"):
+                raise TypeError("a node is told by its name or its id, not by %r" % (node,))
+            number = int(node)
+            if not 0 <= number < 2**64:
+                raise NotFound("node %d: no such id" % number)
+            return number
         out = ffi.new("gang_node_id *")
         with self._held() as cluster:
             check(lib.gang_node_find(cluster, utf8(node, "name"), out), what="node '%s'" % node)

@@ -233,7 +233,8 @@ class Session(Reserving):
         speed: ``speed(index, tasks, count)``, the part of its full speed that a job has with fewer tasks.
         restart: ``restart(index, gpus)``, seconds added to what is left of a job that was displaced.
         shift_s: added to the times of the trace.
-        default_queue: of jobs whose queue is none of the tree.
+        default_queue: of jobs that name no queue, or of a trace whose queue is none of the tree; None: an error, but for a tree
+            of one queue, which takes all.
         stream: a directory: what has ended is written to ``jobs.csv``, ``allocations.csv`` and ``timeline.csv`` there (which are
             made anew) and forgotten, so that memory does not grow with it but for some 170 bytes a job, from which all
             statistics are the same. Jobs that have ended can then not be asked for any more (:class:`Stale`);
@@ -318,6 +319,7 @@ class Session(Reserving):
         #: simulation is run again: a fork() with changes, Result.explain()
         self.cluster = own
         self.tree = tree
+        self._default_queue = default_queue
         self._traces: List[Trace] = []
         #: of them: they last, even if somebody closes a trace
         self._boxes: List[Box] = []
@@ -419,11 +421,13 @@ class Session(Reserving):
         """
         spec = job_dict(job, keywords)
         out, error = ffi.new("size_t *"), new_error()
+        # What is done again finds its queue again: the tree may be another one then.
+        asked = self._in_queue(spec)
         given: Any = run_s
         several = not isinstance(given, (int, float, str)) and hasattr(given, "__len__")
         runs = _options.runs(given, spec["tasks"]) if several else [_options.ns(given, "run_s")]
         with self._held() as sim:
-            case = Case({**self._frame(spec), "jobs": [spec]}, path_prefix="jobs[0]")
+            case = Case({**self._frame(asked), "jobs": [asked]}, path_prefix="jobs[0]")
             try:
                 if several:
                     check(lib.gang_sim_submit_groups(sim, case.c.jobs, runs, len(runs), out, error), error)
@@ -601,7 +605,7 @@ class Session(Reserving):
                 box.require(trace)
             other._made, other._log, other._host, other._keep = dict(self._made), list(self._log), host, [host]
             host.begin(out[0])
-            other._stream, other._said = None, dict(self._said)
+            other._stream, other._said, other._default_queue = None, dict(self._said), self._default_queue
             other.cluster, other.tree, other._traces, other._boxes = own, self.tree, list(self._traces), list(self._boxes)
         Reserving.__init__(other, box)
         return other

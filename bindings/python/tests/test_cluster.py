@@ -389,6 +389,20 @@ def test_a_large_cluster_is_a_small_picture():
         assert len(made._repr_html_()) < 60000
 
 
+def test_nodes_by_number():
+    import numpy
+
+    with gs.Cluster.uniform(2) as made:
+        number = made.node("n1")["id"]
+        assert made.node(number)["name"] == made.node(numpy.int64(number))["name"] == "n1"
+        assert number in made and "n1" in made and numpy.int64(number) in made
+        for wrong in (-1, 2**64, 2**40, 12345, numpy.int64(-5)):
+            assert wrong not in made
+            with pytest.raises((gs.Stale, gs.NotFound)):
+                made.node(wrong)
+        assert True not in made and None not in made and 1.0 not in made and "" not in made
+
+
 def test_an_empty_cluster_is_fine():
     with gs.Cluster() as made:
         assert len(made) == 0 and made.nodes.empty and str(made) and made._repr_html_() and len(made.copy()) == 0

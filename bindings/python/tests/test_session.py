@@ -743,6 +743,34 @@ def test_names_that_come_later_are_known_to_a_policy(cluster):
 # ---- queues in the midst of it -------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "tree, options, queue",
+    [
+        (None, {}, "default"),
+        ({"only": {}}, {}, "only"),
+        ({"a": {}, "b": {}}, {"default_queue": "b"}, "b"),
+        (gs.Queues([{"name": "a"}, {"name": "b"}], default_queue="a"), {}, "a"),
+    ],
+)
+def test_a_job_that_names_no_queue_is_in_that_of_those_of_a_trace(cluster, tree, options, queue):
+    with gs.Session(cluster, jobs(1), tree, **options) as session:
+        assert session.submit(gpu=8, count=2, run_s=10) == 1
+        with session.forecast() as ahead:
+            ahead.submit(gpu=1)
+            assert {row.queue for row in ahead.run()} <= {queue}
+        session.run()
+        assert {session.job(i)["queue"] for i in range(2)} == {queue}
+        with session.fork(policy="sjf") as other:
+            assert other.job(1)["queue"] == queue
+
+
+def test_a_job_must_name_a_queue_where_there_are_several(cluster):
+    with gs.Session(cluster, None, {"a": {}, "b": {}}) as session:
+        with pytest.raises(gs.InvalidArgument) as caught:
+            session.submit(gpu=1, run_s=1)
+        assert caught.value.path == "queue"
+
+
 def test_a_queue_is_changed_while_jobs_are_there(cluster):
     with gs.Session(cluster, jobs(4, queue="q"), {"q": {"limit": {"gpu": 4}}, "p": {"queues": {"r": {}}}}) as session:
         session.run(until_s=35)
