@@ -250,8 +250,7 @@ class Cluster(Handle):
     def table(self) -> Dict[str, List[Any]]:
         """The columns of :attr:`nodes` as lists, for those without pandas."""
         with self._held() as cluster:
-            kinds = [kind["name"] for kind in self._kinds(cluster) if kind["scope"] == "node"]
-            return _nodes.table(cluster, self._levels(cluster), kinds)
+            return _nodes.table(cluster, self._levels(cluster), self._site_kinds(cluster))
 
     def node(self, node: Node) -> Dict[str, Any]:
         """One node: a row of :attr:`nodes` with ``id``, ``gpu_share_free`` (devices, of each) and
@@ -262,7 +261,7 @@ class Cluster(Handle):
         """
         number = self.node_id(node)
         with self._held() as cluster:
-            return _nodes.one(cluster, number)
+            return _nodes.one(cluster, number, self._levels(cluster), self._site_kinds(cluster))
 
     def node_id(self, node: Node) -> int:
         """The id of a node by its name. An id is given back as it is.
@@ -506,6 +505,9 @@ class Cluster(Handle):
 
     def _kinds(self, cluster: Any) -> List[Dict[str, Any]]:
         return _nodes.kinds(cluster)
+
+    def _site_kinds(self, cluster: Any) -> List[str]:
+        return [kind["name"] for kind in self._kinds(cluster) if kind["scope"] == "node"]
 
     def _frame(self) -> Dict[str, Any]:
         """What the reader must know of the cluster to read nodes, requests and queues for it."""

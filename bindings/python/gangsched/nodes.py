@@ -203,12 +203,32 @@ def shares(info: Any) -> List[float]:
     return [info.gpu_share_free[i] / 1000 for i in range(info.gpu_count)]
 
 
-def one(cluster: Any, number: int) -> Dict[str, Any]:
-    """A node with what does not go into a table."""
-    info = new("gang_node_info")
+def one(cluster: Any, number: int, levels: Sequence[str], kind_names: Sequence[str]) -> Dict[str, Any]:
+    """A node, with what does not go into a table."""
+    info, out = new("gang_node_info"), ffi.new("struct gang_node_spec **")
     check(lib.gang_node_get(cluster, number, info), what="node")
+    check(lib.gang_node_get_spec(cluster, number, out), what="node")
+    made = _described(info, ffi.gc(out[0], lib.gang_node_spec_free), levels, _numbers(cluster, kind_names))
     broken = [i for i in range(info.gpu_count) if info.gpu_unhealthy >> i & 1]
-    return {"id": number, **row(info), "gpu_share_free": shares(info), "gpu_unhealthy": broken}
+    return {"id": number, **made, "gpu_share_free": shares(info), "gpu_unhealthy": broken}
+
+
+def _numbers(cluster: Any, kind_names: Sequence[str]) -> Dict[str, int]:
+    """Kinds of the site by name: where their amounts are."""
+    known = {kind["name"]: lib.GANG_KIND_SITE + number for number, kind in enumerate(kinds(cluster))}
+    return {name: known[name] for name in kind_names}
+
+
+def _described(info: Any, spec: Any, levels: Sequence[str], kind_numbers: Mapping[str, int]) -> Dict[str, Any]:
+    """A row of :attr:`gangsched.Cluster.nodes`."""
+    made = row(info)
+    made["gpu_model"] = model_of(spec)
+    place = {text(spec.topology[i].key): text(spec.topology[i].value) for i in range(spec.topology_count)}
+    for level in levels:
+        made[level] = place.get(level, "")
+    for name, at in kind_numbers.items():
+        made[name], made[name + "_free"] = info.amount[at], info.amount_free[at]
+    return made
 
 
 class Specs:
@@ -234,20 +254,12 @@ def table(cluster: Any, levels: Sequence[str], kind_names: Sequence[str]) -> Dic
     """The columns of :attr:`gangsched.Cluster.nodes`."""
     rows = []
     out = ffi.new("struct gang_node_spec **")
-    numbers = {name: number for number, name in enumerate(kind["name"] for kind in kinds(cluster))}
+    numbers = _numbers(cluster, kind_names)
     for info in infos(cluster):
-        made = row(info)
         if lib.gang_node_get_spec(cluster, info.id, out) != 0:
             continue
         spec = ffi.gc(out[0], lib.gang_node_spec_free)
-        made["gpu_model"] = model_of(spec)
-        place = {text(spec.topology[i].key): text(spec.topology[i].value) for i in range(spec.topology_count)}
-        for level in levels:
-            made[level] = place.get(level, "")
-        for name in kind_names:
-            at = lib.GANG_KIND_SITE + numbers[name]
-            made[name], made[name + "_free"] = info.amount[at], info.amount_free[at]
-        rows.append(made)
+        rows.append(_described(info, spec, levels, numbers))
         ffi.release(spec)
     columns = list(row(new("gang_node_info"))) + ["gpu_model", *levels]
     columns += [name + end for name in kind_names for end in ("", "_free")]

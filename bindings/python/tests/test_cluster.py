@@ -389,6 +389,15 @@ def test_a_large_cluster_is_a_small_picture():
         assert len(made._repr_html_()) < 60000
 
 
+def test_one_node_is_told_as_it_is_in_the_table():
+    machine = {"name": "a", "gpus": 2, "gpu_model": "T4", "topology": {"rack": "r1"}, "amounts": {"slots": 5}}
+    with gs.Cluster([machine, {"name": "b"}], levels=["rack"], kinds=[{"name": "slots"}]) as made:
+        for name in ("a", "b"):
+            row = made.nodes.loc[name].to_dict()
+            assert {key: made.node(name)[key] for key in row} == row
+        assert made.node("a")["gpu_model"] == "T4" and made.node("a")["slots_free"] == 5 and made.node("a")["rack"] == "r1"
+
+
 def test_nodes_by_number():
     import numpy
 
