@@ -178,9 +178,10 @@ class Cluster(Handle):
     def from_csv(cls, path: "Union[str, os.PathLike[str]]", levels: Sequence[str] = ()) -> "Cluster":
         """From a table with a header line: one machine a row.
 
-        Columns, by name: ``name`` (or ``sn``), ``cpus`` (or ``cpu_milli``), ``mem_mib`` (or ``memory_mib``),
-        ``gpus`` (or ``gpu``), ``gpu_model`` (or ``model``), ``gpu_mem_mib``; those in ``levels`` say where it
-        stands, and any other is a label. The node lists of Alibaba's openb are such tables. Compressed files
+        Columns, by name: ``name`` (or ``sn``, ``node_name``), ``cpus`` (or ``cpu_num``, ``cpu_milli``), ``mem_mib`` (or
+        ``memory_mib``), ``gpus`` (or ``gpu``, ``gpu_capacity_num``), ``gpu_model`` (or ``model``), ``gpu_mem_mib``, ``state``; those
+        in ``levels`` say where it stands, and any other is a label. The node lists of Alibaba's traces (openb of 2023, that of
+        spot jobs of 2026) are such tables. Compressed files
         (``.gz`` and its like) are read as they are.
 
         Raises:

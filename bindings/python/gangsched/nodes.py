@@ -55,12 +55,15 @@ def uniform(
 _COLUMNS = {
     "name": ("name", 1.0),
     "sn": ("name", 1.0),
+    "node_name": ("name", 1.0),
     "cpus": ("cpus", 1.0),
+    "cpu_num": ("cpus", 1.0),
     "cpu_milli": ("cpus", 0.001),
     "mem_mib": ("mem_mib", 1.0),
     "memory_mib": ("mem_mib", 1.0),
     "gpus": ("gpus", 1.0),
     "gpu": ("gpus", 1.0),
+    "gpu_capacity_num": ("gpus", 1.0),
     "gpu_model": ("gpu_model", 1.0),
     "model": ("gpu_model", 1.0),
     "gpu_mem_mib": ("gpu_mem_mib", 1.0),
@@ -73,7 +76,7 @@ def from_csv(path: "Union[str, os.PathLike[str]]", levels: Sequence[str]) -> Lis
     """The machines of :meth:`gangsched.Cluster.from_csv`."""
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
-        if not reader.fieldnames or not {"name", "sn"} & set(reader.fieldnames):
+        if not reader.fieldnames or not any(_COLUMNS.get(column, ("",))[0] == "name" for column in reader.fieldnames):
             raise ParseError("line 1: no column `name`", line=1)
         return [_row(row, levels, reader.line_num) for row in reader]
     except csv.Error as error:

@@ -128,6 +128,15 @@ def test_the_openb_nodes_are_read(shared):
         assert len(made) == 1213 and made.totals()["gpus"] == 6212
 
 
+def test_the_nodes_of_the_spot_trace_are_read(shared):
+    path = shared / "data" / "spot_gpu_2026" / "node_info_df.csv.gz"
+    if not path.exists():
+        pytest.skip("no such data")
+    with gs.Cluster.from_csv(path) as made:
+        assert len(made) == 4278 and made.totals()["gpus"] == 10412 and made.node("2")["gpu_model"] == "A10"
+        assert made.node("0")["cpus"] == 192 and len(made._repr_html_()) < 40000
+
+
 # ---- described and changed --------------------------------------------------------------------
 
 
