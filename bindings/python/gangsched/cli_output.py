@@ -91,16 +91,15 @@ def _columns(lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(out) + "\n"
 
 
-def refusals(found: "Mapping[str, Result]", several: bool) -> List[str]:
-    """A line a result that refused jobs: how many, and why the first one."""
-    lines = []
+def refusals(found: "Mapping[str, Result]", several: bool) -> str:
+    """Of the first result that refused jobs: how many, and why the first one; "": none did. It is simulated again for that."""
     for label, result in found.items():
-        if result.refused:
-            index = min(result.refused)
-            name = result.names[index]
-            said = "%d of %d jobs refused; '%s': %s" % (len(result.refused), len(result), name, result.refused[index])
-            lines.append("%s: %s" % (label, said) if several else said)
-    return lines
+        refused = result.refused if result.summary()["refused"] else {}
+        if refused:
+            index = min(refused)
+            said = "%d of %d jobs refused; '%s': %s" % (len(refused), len(result), result.names[index], refused[index])
+            return "%s: %s" % (label, said) if several else said
+    return ""
 
 
 def write_tables(result: "Result", folder: str, run: Mapping[str, Any]) -> None:

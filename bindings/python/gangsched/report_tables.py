@@ -4,6 +4,7 @@
 from html import escape
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Tuple
 
+from .errors import NotSupported
 from .report_why import Waited, waits
 from .report_words import NONE, SPREAD, defined, has_gpus, lookup, number, part, span
 
@@ -143,7 +144,11 @@ def waited(result: "Result", listed: Sequence[Waited]) -> str:
 def refused(result: "Result") -> str:
     """Why jobs were not accepted: a row a reason, that of most jobs first; "": all were."""
     found: Dict[str, List[int]] = {}
-    for index, why in result.refused.items():
+    try:
+        refusals = result.refused
+    except NotSupported as error:
+        return "<p>Not known: %s.</p>" % escape(str(error))
+    for index, why in refusals.items():
         found.setdefault(why, []).append(index)
     listed = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
     rows = [[number(len(jobs)), escape(result.names[min(jobs)]), escape(why)] for why, jobs in listed[:MOST_ROWS]]

@@ -11,7 +11,7 @@ from .allocation import Explanation
 from .errors import NotFound, NotSupported, check
 from .options import ns
 from .scheduling import JobRef
-from .sim import ENDS, STATES, Info, Session
+from .sim import _LISTENING, ENDS, STATES, Info, Session
 
 if TYPE_CHECKING:
     import os
@@ -51,7 +51,6 @@ class Result:
         names: of the jobs, by index.
         capacity: ``gpus``, ``cpus``, ``mem_mib`` of all nodes.
         nodes: names of the nodes, in the order of the cluster, and the number of devices of each.
-        refused: by index of a job that was not accepted, why.
         interrupted: True: by Ctrl-C; it is that of what has happened until then.
     """
 
@@ -60,7 +59,7 @@ class Result:
         self.names: List[str] = []
         self.capacity: Dict[str, float] = {}
         self.nodes: Dict[str, int] = {}
-        self.refused: Dict[int, str] = {}
+        self._refused: Optional[Dict[int, str]] = None
         self.interrupted = False
         self._raw: Dict[str, Any] = {}
         self._words: Dict[str, List[str]] = {}
@@ -93,7 +92,8 @@ class Result:
             self._words = {"queue": _names(sim, lib.gang_sim_queue_name), "user": _names(sim, lib.gang_sim_user_name)}
             self._made, self._log = dict(session._made), list(session._log)
             self._source = weakref.ref(session)
-            self.refused = dict(session._host.refused)
+            known = session._host.refused
+            self._refused = None if known is None else dict(known)
         self._summary = session.summary()
         table = session.cluster.table()
         self.nodes = dict(zip(table["name"], table["gpus"]))
@@ -208,6 +208,22 @@ class Result:
 
     # ---- why -----------------------------------------------------------------------------
 
+    @property
+    def refused(self) -> Dict[int, str]:
+        """By index of a job that was not accepted, why. If there are some the simulation is run again for that, once, unless
+        it told events.
+
+        Raises:
+            NotSupported: the policy was a function that could not be pickled.
+        """
+        if self._refused is None:
+            if not self._summary["refused"]:
+                self._refused = {}
+            else:
+                with self._again(listening=True) as session:
+                    self._refused = dict(session._host.refused or {})
+        return dict(self._refused)
+
     def explain(self, job: JobRef, at_s: float) -> Explanation:
         """Why a job waited at a time, or was refused. The simulation is run again up to that time and no further, which takes as long
         as it took to get there.
@@ -219,7 +235,7 @@ class Result:
             NotFound: no such job. NotSupported: the policy was a function that could not be pickled.
         """
         index = self._index(job)
-        with self._again(at_s) as session:
+        with self._again(at_s, listening=True) as session:
             return session.explain(index)
 
     def _index(self, job: JobRef) -> int:
@@ -251,11 +267,11 @@ class Result:
             same = not session.closed and not session._inside and len(session._log) == len(self._log)
             yield session if same else None
 
-    def _again(self, at_s: Optional[float] = None) -> Session:
+    def _again(self, at_s: Optional[float] = None, listening: bool = False) -> Session:
         lost = self._made.get("_lost")
         if lost:
             raise NotSupported("it cannot be run again: %s could not be pickled" % ", ".join(lost))
-        session = Session(**self._made)
+        session = Session(**{**self._made, **(_LISTENING if listening else {})})
         try:
             for name, arguments in self._log:
                 if name == "_go":

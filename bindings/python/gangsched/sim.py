@@ -121,6 +121,10 @@ class Info(NamedTuple):
     ended: int
 
 
+#: How a simulation is run again to hear of refusals alone.
+_LISTENING: Mapping[str, Any] = {"events": False, "on_event": None, "_refusals": True}
+
+
 class _Host(Call):
     """The side of Python in callbacks. It outlives the simulation."""
 
@@ -131,8 +135,8 @@ class _Host(Call):
         self.speed: Optional[Callable[[int, int, int], float]] = None
         self.restart: Optional[Callable[[int, float], float]] = None
         self.kept: Optional[List[Event]] = None
-        #: by index why a job was refused
-        self.refused: Dict[int, str] = {}
+        #: by index why a job was refused; None: nobody listens, since an op for events costs 1 us a job or more
+        self.refused: Optional[Dict[int, str]] = None
         self.cluster: Any = ffi.NULL
         self.sim: Any = None
         self.names = Names(None)
@@ -148,7 +152,7 @@ class _Host(Call):
             ops.score, ops.score_mode = lib.gangsched_py_score, mode
         if self.on_event is not None or self.kept is not None:
             ops.event = lib.gangsched_py_event
-        else:
+        elif self.refused is not None:
             ops.event = ffi.addressof(lib, "gangsched_py_refusal")
         if self.speed is not None:
             ops.speed_milli = lib.gangsched_py_speed
@@ -165,11 +169,11 @@ class _Host(Call):
         made = _Host()
         made.score, made.on_event, made.speed, made.restart = self.score, self.on_event, self.speed, self.restart
         made.kept = None if self.kept is None else list(self.kept)
-        made.refused = dict(self.refused)
+        made.refused = None if self.refused is None else dict(self.refused)
         return made
 
     def event(self, raw: Any) -> None:
-        if raw.what == lib.GANG_SIM_REFUSED:
+        if raw.what == lib.GANG_SIM_REFUSED and self.refused is not None:
             self.refused[int(raw.index)] = text(raw.text)
         if self.kept is None and self.on_event is None:
             return
@@ -276,6 +280,7 @@ class Session(Reserving):
         mix: Optional[Sequence[Mapping[str, Any]]] = None,
         **options: Any,
     ) -> None:
+        refusals = bool(options.pop("_refusals", False)) or events or on_event is not None
         for name, function in (("on_event", on_event), ("speed", speed), ("restart", restart)):
             if function is not None and not callable(function):
                 raise InvalidArgument("%s: %r is no function" % (name, function), path=name)
@@ -306,6 +311,7 @@ class Session(Reserving):
             self._host.score = policy if callable(policy) else None
             self._host.on_event, self._host.speed, self._host.restart = on_event, speed, restart
             self._host.kept = [] if events else None
+            self._host.refused = {} if refusals else None
             self._keep: List[Any] = [self._host]
             self._said = {}
             with own._held() as pointer:
@@ -722,13 +728,18 @@ class Session(Reserving):
             return found
 
     def explain(self, job: JobRef) -> Explanation:
-        """Why a job waits: all reasons, with numbers, as of the last cycle; of one that was refused why; of another its state."""
+        """Why a job waits: all reasons, with numbers, as of the last cycle; of another its state. Of one that was refused why: for
+        that it is run again, unless it tells events."""
         writer = Writer()
         with self._held() as sim, self._traces_held():
             index = self.find(job)
-            if index in self._host.refused:
-                return Explanation({"state": "ended", "text": "it was refused: %s" % self._host.refused[index], "reasons": []})
+            known = self._host.refused
+            if known is not None and index in known:
+                return Explanation({"state": "ended", "text": "it was refused: %s" % known[index], "reasons": []})
             raw = self._job(sim, index)
+            if known is None and raw.end == lib.GANG_END_REFUSED and raw.state == lib.GANG_JOB_ENDED:
+                with self._again(_LISTENING) as other:
+                    return other.explain(index)
             state = STATES.get(raw.state, "?")
             if raw.id == lib.GANG_ID_NONE or raw.state == lib.GANG_JOB_ENDED:
                 said = "it has not come" if raw.state != lib.GANG_JOB_ENDED else "it has ended: %s" % ENDS.get(raw.end)

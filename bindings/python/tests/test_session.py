@@ -682,6 +682,8 @@ def test_who_was_refused_is_told_why(cluster, how):
     tree = {"a": {}, "b": {"limit": {"gpu": 2}}, "c": {"state": "closed"}}
     with gs.Session(cluster, trace, tree, default_queue="a", **how) as session:
         session.run(until_s=2)
+        # Who does not ask for events is not slowed down by them.
+        assert (session._host.ops(0).event == gs.ffi.NULL) == (not how)
         with session.fork() as other:
             other.run()
             assert sorted(other.result().refused) == [0, 2, 3]
