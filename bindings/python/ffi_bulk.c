@@ -72,3 +72,10 @@ static gang_result gangsched_py_samples(const gang_sim *sim, size_t first, size_
     }
     return GANG_OK;
 }
+
+static int32_t gangsched_py_event(const struct gang_sim_event *event, void *user);
+
+static int32_t gangsched_py_refusal(const struct gang_sim_event *event, void *user)
+{
+    return event->what == GANG_SIM_REFUSED ? gangsched_py_event(event, user) : 0;
+}

@@ -8,3 +8,5 @@ gang_result gangsched_py_trace_words(gang_trace *trace, int32_t which, size_t co
 gang_result gangsched_py_allocations(const gang_sim *sim, size_t first, size_t count,
                                      struct gang_sim_allocation *rows);
 gang_result gangsched_py_samples(const gang_sim *sim, size_t first, size_t count, struct gang_sim_sample *rows);
+/* gangsched_py_event() for refusals alone: other events do not cost a call of Python. */
+int32_t gangsched_py_refusal(const struct gang_sim_event *event, void *user);

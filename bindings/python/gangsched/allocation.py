@@ -110,7 +110,7 @@ class Allocation:
 
     @property
     def tasks(self) -> List[Dict[str, Any]]:
-        """One dict a task: ``task``, ``group``, ``node``, ``gpus`` (numbers of devices), ``share``, ``cores``, and as
+        """One dict a task: ``task``, ``group``, ``node``, ``cpu_milli``, ``memory_bytes``, ``gpus`` (numbers of devices), ``share``, ``cores``, and as
         far as they are known ``pci``, ``uuids``, ``cpuset``, ``nodeset``. O(tasks)."""
         writer = Writer()
         with self.cluster._held() as cluster:

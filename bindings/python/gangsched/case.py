@@ -6,11 +6,12 @@ dicts goes through the library's own strict reader, whose errors name the place.
 """
 
 import json
+import math
 import os
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
 from ._native import ffi, lib, new
-from .errors import NotFound, ParseError, check, new_error
+from .errors import NotFound, ParseError, check, new_error, without
 from .files import read_text
 
 #: A case: a path, JSON text, or the dict that the text would be.
@@ -28,8 +29,8 @@ def plain(value: Any) -> Any:
     raise TypeError("%s cannot be written as JSON" % type(value).__name__)
 
 
-def dump(value: Any) -> bytes:
-    """JSON text.
+def dump(value: Any, path_prefix: str = "") -> bytes:
+    """JSON text. ``path_prefix``: as of :func:`gangsched.errors.detail_of`.
 
     Raises:
         ParseError: infinite, not a number, or in itself.
@@ -37,8 +38,28 @@ def dump(value: Any) -> bytes:
     """
     try:
         return json.dumps(value, allow_nan=False, default=plain, ensure_ascii=True).encode("ascii")
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
         raise ParseError(str(error)) from None
+    except ValueError as error:
+        path, number = _endless(value)
+        if not path:
+            raise ParseError(str(error)) from None
+        path = without(path_prefix, path)
+        raise ParseError("%s: %r is not finite" % (path, number), path=path, text="%r is not finite" % number) from None
+
+
+def _endless(value: Any, path: str = "") -> Tuple[str, float]:
+    """The place of the first number that JSON does not have, and the number; "": there is none."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float):
+        return ("", 0.0) if math.isfinite(value) else (path, value)
+    inside: Iterable[Tuple[str, Any]] = ()
+    if isinstance(value, Mapping):
+        inside = (("%s.%s" % (path, key) if path else str(key), one) for key, one in value.items())
+    elif isinstance(value, (list, tuple)):
+        inside = (("%s[%d]" % (path, i), one) for i, one in enumerate(value))
+    return next((found for found in (_endless(one, place) for place, one in inside) if found[0]), ("", 0.0))
 
 
 def load(source: Source) -> Dict[str, Any]:
@@ -80,7 +101,7 @@ class Case:
     """A case that the library has read. What it lends is valid while this is there. One thread at a time."""
 
     def __init__(self, value: Mapping[str, Any], path_prefix: str = "") -> None:
-        content = dump(value)
+        content = dump(value, path_prefix)
         out, error = ffi.new("gang_scenarios **"), new_error()
         result = lib.gang_scenarios_read(content, len(content), out, error)
         check(result, error, path_prefix=path_prefix)

@@ -263,6 +263,9 @@ def _finish(arguments: argparse.Namespace, run: "Run", found: "Mapping[str, Resu
     else:
         sys.stdout.write(cli_output.as_text(found, several))
     sys.stdout.flush()
+    refused = cli_output.refusals(found, several)
+    if refused:
+        _fail("note: " + refused, OK)
     if arguments.out:
         for label, result in found.items():
             folder = os.path.join(arguments.out, label) if several else arguments.out

@@ -53,6 +53,8 @@ def _long(lines: Sequence[Sequence[str]]) -> List[Sequence[str]]:
 #: Columns of a comparison: path, heading, how it is said.
 _BESIDE = (
     (("jobs",), "jobs", number),
+    (("failed",), "failed", number),
+    (("refused",), "refused", number),
     (("unfinished",), "left", number),
     (("wait_s", "mean"), "mean wait", span),
     (("wait_s", "p99"), "p99 wait", span),
@@ -67,7 +69,10 @@ _BESIDE = (
 
 def _beside(found: "Mapping[str, Result]") -> str:
     gpus = any(has_gpus(result) for result in found.values())
-    shown = [row for row in _BESIDE if row[0][0] != ("cpu_utilisation" if gpus else "gpu_utilisation")]
+    skip = {"cpu_utilisation" if gpus else "gpu_utilisation"}
+    # Two that are rarely there; where they are the others are not over all jobs.
+    skip |= {key for key in ("failed", "refused") if not any(result.summary()[key] for result in found.values())}
+    shown = [row for row in _BESIDE if row[0][0] not in skip]
     lines: List[Sequence[str]] = [["", *(head for _, head, _ in shown)]]
     for label, result in found.items():
         summary = result.summary()
@@ -84,6 +89,17 @@ def _columns(lines: Sequence[Sequence[str]]) -> str:
         cells = [line[0].ljust(wide[0])] + [cell.rjust(wide[i + 1]) for i, cell in enumerate(line[1:])]
         out.append("  ".join(cells).rstrip())
     return "\n".join(out) + "\n"
+
+
+def refusals(found: "Mapping[str, Result]", several: bool) -> str:
+    """Of the first result that refused jobs: how many, and why the first one; "": none did. It is simulated again for that."""
+    for label, result in found.items():
+        refused = result.refused if result.summary()["refused"] else {}
+        if refused:
+            index = min(refused)
+            said = "%d of %d jobs refused; '%s': %s" % (len(refused), len(result), result.names[index], refused[index])
+            return "%s: %s" % (label, said) if several else said
+    return ""
 
 
 def write_tables(result: "Result", folder: str, run: Mapping[str, Any]) -> None:

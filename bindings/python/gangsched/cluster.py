@@ -178,9 +178,10 @@ class Cluster(Handle):
     def from_csv(cls, path: "Union[str, os.PathLike[str]]", levels: Sequence[str] = ()) -> "Cluster":
         """From a table with a header line: one machine a row.
 
-        Columns, by name: ``name`` (or ``sn``), ``cpus`` (or ``cpu_milli``), ``mem_mib`` (or ``memory_mib``),
-        ``gpus`` (or ``gpu``), ``gpu_model`` (or ``model``), ``gpu_mem_mib``; those in ``levels`` say where it
-        stands, and any other is a label. The node lists of Alibaba's openb are such tables. Compressed files
+        Columns, by name: ``name`` (or ``sn``, ``node_name``), ``cpus`` (or ``cpu_num``, ``cpu_milli``), ``mem_mib`` (or
+        ``memory_mib``), ``gpus`` (or ``gpu``, ``gpu_capacity_num``), ``gpu_model`` (or ``model``), ``gpu_mem_mib``, ``state``; those
+        in ``levels`` say where it stands, and any other is a label. The node lists of Alibaba's traces (openb of 2023, that of
+        spot jobs of 2026) are such tables. Compressed files
         (``.gz`` and its like) are read as they are.
 
         Raises:
@@ -215,7 +216,7 @@ class Cluster(Handle):
 
     def __contains__(self, name: object) -> bool:
         try:
-            self.node_id(name)  # type: ignore[arg-type]
+            self.node(name)  # type: ignore[arg-type]
             return True
         except (GangError, TypeError, ValueError):
             return False
@@ -250,8 +251,7 @@ class Cluster(Handle):
     def table(self) -> Dict[str, List[Any]]:
         """The columns of :attr:`nodes` as lists, for those without pandas."""
         with self._held() as cluster:
-            kinds = [kind["name"] for kind in self._kinds(cluster) if kind["scope"] == "node"]
-            return _nodes.table(cluster, self._levels(cluster), kinds)
+            return _nodes.table(cluster, self._levels(cluster), self._site_kinds(cluster))
 
     def node(self, node: Node) -> Dict[str, Any]:
         """One node: a row of :attr:`nodes` with ``id``, ``gpu_share_free`` (devices, of each) and
@@ -262,12 +262,21 @@ class Cluster(Handle):
         """
         number = self.node_id(node)
         with self._held() as cluster:
-            return _nodes.one(cluster, number)
+            return _nodes.one(cluster, number, self._levels(cluster), self._site_kinds(cluster))
 
     def node_id(self, node: Node) -> int:
-        """The id of a node by its name. An id is given back as it is."""
-        if isinstance(node, int):
-            return node
+        """The id of a node by its name. An id is given back as it is.
+
+        Raises:
+            NotFound: no such name, or no id at all.
+        """
+        if not isinstance(node, str):
+            if isinstance(node, bool) or not hasattr(node, "__index__"):
+                raise TypeError("a node is told by its name or its id, not by %r" % (node,))
+            number = int(node)
+            if not 0 <= number < 2**64:
+                raise NotFound("node %d: no such id" % number)
+            return number
         out = ffi.new("gang_node_id *")
         with self._held() as cluster:
             check(lib.gang_node_find(cluster, utf8(node, "name"), out), what="node '%s'" % node)
@@ -382,7 +391,8 @@ class Cluster(Handle):
         """
         from .mix import declare
 
-        given: List[Any] = [None] if isinstance(shapes, (str, Mapping)) else list(shapes or ())
+        wrong = isinstance(shapes, (str, Mapping)) or not (shapes is None or hasattr(shapes, "__iter__"))
+        given: List[Any] = [None] if wrong else list(shapes or ())
         listed = [dict(shape) for shape in given if isinstance(shape, Mapping)]
         if len(listed) < len(given):
             raise InvalidArgument("shapes: a list of dicts is wanted", path="shapes")
@@ -487,7 +497,7 @@ class Cluster(Handle):
                 self._worker = out[0]
             yield self._worker
 
-    def _in_child(self) -> None:
+    def _in_child(self, why: str) -> None:
         # The cluster itself is whole; the worker may have been in the midst of something.
         self._worker = None
 
@@ -496,6 +506,9 @@ class Cluster(Handle):
 
     def _kinds(self, cluster: Any) -> List[Dict[str, Any]]:
         return _nodes.kinds(cluster)
+
+    def _site_kinds(self, cluster: Any) -> List[str]:
+        return [kind["name"] for kind in self._kinds(cluster) if kind["scope"] == "node"]
 
     def _frame(self) -> Dict[str, Any]:
         """What the reader must know of the cluster to read nodes, requests and queues for it."""

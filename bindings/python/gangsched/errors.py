@@ -176,6 +176,14 @@ def error_class(code: int) -> Type[GangError]:
     return _CLASSES.get(code, GangError)
 
 
+def without(path_prefix: str, path: str) -> str:
+    """A path without beginnings (with blanks between) that were made up for a call."""
+    for prefix in path_prefix.split():
+        if path.startswith(prefix):
+            path = path[len(prefix) :].lstrip(".")
+    return path
+
+
 def detail_of(error: Any, path_prefix: str = "") -> GangError:
     """The exception that a filled ``struct gang_error *`` describes.
 
@@ -183,10 +191,7 @@ def detail_of(error: Any, path_prefix: str = "") -> GangError:
         path_prefix: beginnings of the path, with blanks between, that were made up for the call and mean nothing to
             the caller.
     """
-    path = text(error.path)
-    for prefix in path_prefix.split():
-        if path.startswith(prefix):
-            path = path[len(prefix) :].lstrip(".")
+    path = without(path_prefix, text(error.path))
     said = text(error.text) or text(lib.gang_strerror(error.code))
     where = path
     if not where and error.line:

@@ -162,7 +162,7 @@ class Forecast(Reserving):
             check(lib.gang_forecast_new(sched, opts, out, error), error)
             super().__init__(Box(out[0], lib.gang_forecast_free))
             self.cluster = session.cluster._inside(lib.gang_forecast_cluster(out[0]), self._open())
-            self.tree = session.tree
+            self.tree, self._default_queue = session.tree, session._default_queue
             self._said = dict(session._said)
         self._ran: Optional[Rows[Expected]] = None
 
@@ -234,7 +234,7 @@ class Forecast(Reserving):
         Raises:
             NeverFits: it could not even run on all machines, empty. Others as :meth:`Session.submit`.
         """
-        spec = job_dict(job, keywords)
+        spec = self._in_queue(job_dict(job, keywords))
         with self._changing() as sched:
             case, out, error = self._job_case(spec), ffi.new("gang_job_id *"), new_error()
             raw = ffi.new("struct gang_job_spec *", case.c.jobs[0])

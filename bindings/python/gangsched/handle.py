@@ -7,7 +7,8 @@
   :class:`gangsched.errors.Closed`. What others still need of it stays until they have ended, too.
 * After ``fork()`` the child has a copy of its own, and goes on with it. An object that another thread was using
   at that moment is lost to the child, where it raises ``Closed``, since it may be half changed. A cluster is
-  not lost so: the library brings to its end what was under way (core.h, "fork()").
+  not lost so: the library brings to its end what was under way (core.h, "fork()"). Nor does a session go on in the
+  child that writes its tables to files: they belong to the parent.
 """
 
 import os
@@ -111,9 +112,13 @@ class Handle:
             raise Closed("the %s is %s" % (type(self).__name__.lower(), self._gone))
         return box
 
-    def _in_child(self) -> None:
-        """fork() has happened, and another thread was using it: it must not be touched, nor freed."""
-        self._gone = "lost: another thread was using it when this process was forked"
+    def _stays(self) -> str:
+        """Why it is lost to the child of a fork(), even if nobody was using it; "": it is not."""
+        return ""
+
+    def _in_child(self, why: str) -> None:
+        """fork() has happened, and it is lost to the child: it must not be touched, nor freed."""
+        self._gone = "lost: %s when this process was forked" % why
         self._box = None
         self._finalizer.detach()
 
@@ -135,9 +140,12 @@ def _after_fork() -> None:
             continue
         if handle._lock.acquire(blocking=False):
             handle._lock.release()
+            why = handle._stays()
         else:
             handle._lock = threading.RLock()
-            handle._in_child()
+            why = "another thread was using it"
+        if why:
+            handle._in_child(why)
 
 
 os.register_at_fork(after_in_child=_after_fork)

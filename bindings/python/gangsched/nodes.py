@@ -55,12 +55,15 @@ def uniform(
 _COLUMNS = {
     "name": ("name", 1.0),
     "sn": ("name", 1.0),
+    "node_name": ("name", 1.0),
     "cpus": ("cpus", 1.0),
+    "cpu_num": ("cpus", 1.0),
     "cpu_milli": ("cpus", 0.001),
     "mem_mib": ("mem_mib", 1.0),
     "memory_mib": ("mem_mib", 1.0),
     "gpus": ("gpus", 1.0),
     "gpu": ("gpus", 1.0),
+    "gpu_capacity_num": ("gpus", 1.0),
     "gpu_model": ("gpu_model", 1.0),
     "model": ("gpu_model", 1.0),
     "gpu_mem_mib": ("gpu_mem_mib", 1.0),
@@ -73,7 +76,7 @@ def from_csv(path: "Union[str, os.PathLike[str]]", levels: Sequence[str]) -> Lis
     """The machines of :meth:`gangsched.Cluster.from_csv`."""
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
-        if not reader.fieldnames or not {"name", "sn"} & set(reader.fieldnames):
+        if not reader.fieldnames or not any(_COLUMNS.get(column, ("",))[0] == "name" for column in reader.fieldnames):
             raise ParseError("line 1: no column `name`", line=1)
         return [_row(row, levels, reader.line_num) for row in reader]
     except csv.Error as error:
@@ -203,12 +206,32 @@ def shares(info: Any) -> List[float]:
     return [info.gpu_share_free[i] / 1000 for i in range(info.gpu_count)]
 
 
-def one(cluster: Any, number: int) -> Dict[str, Any]:
-    """A node with what does not go into a table."""
-    info = new("gang_node_info")
+def one(cluster: Any, number: int, levels: Sequence[str], kind_names: Sequence[str]) -> Dict[str, Any]:
+    """A node, with what does not go into a table."""
+    info, out = new("gang_node_info"), ffi.new("struct gang_node_spec **")
     check(lib.gang_node_get(cluster, number, info), what="node")
+    check(lib.gang_node_get_spec(cluster, number, out), what="node")
+    made = _described(info, ffi.gc(out[0], lib.gang_node_spec_free), levels, _numbers(cluster, kind_names))
     broken = [i for i in range(info.gpu_count) if info.gpu_unhealthy >> i & 1]
-    return {"id": number, **row(info), "gpu_share_free": shares(info), "gpu_unhealthy": broken}
+    return {"id": number, **made, "gpu_share_free": shares(info), "gpu_unhealthy": broken}
+
+
+def _numbers(cluster: Any, kind_names: Sequence[str]) -> Dict[str, int]:
+    """Kinds of the site by name: where their amounts are."""
+    known = {kind["name"]: lib.GANG_KIND_SITE + number for number, kind in enumerate(kinds(cluster))}
+    return {name: known[name] for name in kind_names}
+
+
+def _described(info: Any, spec: Any, levels: Sequence[str], kind_numbers: Mapping[str, int]) -> Dict[str, Any]:
+    """A row of :attr:`gangsched.Cluster.nodes`."""
+    made = row(info)
+    made["gpu_model"] = model_of(spec)
+    place = {text(spec.topology[i].key): text(spec.topology[i].value) for i in range(spec.topology_count)}
+    for level in levels:
+        made[level] = place.get(level, "")
+    for name, at in kind_numbers.items():
+        made[name], made[name + "_free"] = info.amount[at], info.amount_free[at]
+    return made
 
 
 class Specs:
@@ -234,20 +257,12 @@ def table(cluster: Any, levels: Sequence[str], kind_names: Sequence[str]) -> Dic
     """The columns of :attr:`gangsched.Cluster.nodes`."""
     rows = []
     out = ffi.new("struct gang_node_spec **")
-    numbers = {name: number for number, name in enumerate(kind["name"] for kind in kinds(cluster))}
+    numbers = _numbers(cluster, kind_names)
     for info in infos(cluster):
-        made = row(info)
         if lib.gang_node_get_spec(cluster, info.id, out) != 0:
             continue
         spec = ffi.gc(out[0], lib.gang_node_spec_free)
-        made["gpu_model"] = model_of(spec)
-        place = {text(spec.topology[i].key): text(spec.topology[i].value) for i in range(spec.topology_count)}
-        for level in levels:
-            made[level] = place.get(level, "")
-        for name in kind_names:
-            at = lib.GANG_KIND_SITE + numbers[name]
-            made[name], made[name + "_free"] = info.amount[at], info.amount_free[at]
-        rows.append(made)
+        rows.append(_described(info, spec, levels, numbers))
         ffi.release(spec)
     columns = list(row(new("gang_node_info"))) + ["gpu_model", *levels]
     columns += [name + end for name in kind_names for end in ("", "_free")]
@@ -348,7 +363,7 @@ def pictures(cluster: "Cluster", most: Optional[int]) -> Tuple[List[Dict[str, An
     """What is drawn of each machine, of ``most`` at most, and the sums over all.
 
     Beside a row of the table: ``shares`` (free of each device), ``broken`` (devices), ``islands`` (devices joined by
-    links), ``place`` (the path of domains).
+    links), ``steps`` (domains, the widest first), ``place`` (the same as one text).
     """
     found: List[Dict[str, Any]] = []
     out = ffi.new("struct gang_node_spec **")
@@ -360,14 +375,32 @@ def pictures(cluster: "Cluster", most: Optional[int]) -> Tuple[List[Dict[str, An
             if lib.gang_node_get_spec(pointer, info.id, out) != 0:
                 continue
             spec = ffi.gc(out[0], lib.gang_node_spec_free)
-            made: Dict[str, Any] = {**row(info), "gpu_model": model_of(spec)}
+            made: Dict[str, Any] = {**row(info), "gpu_model": model_of(spec), "steps": _steps(spec)}
             made["shares"], made["islands"] = shares(info), islands(spec)
             made["broken"] = {i for i in range(info.gpu_count) if info.gpu_unhealthy >> i & 1}
-            steps = [spec.topology[i] for i in range(spec.topology_count)]
-            made["place"] = " / ".join("%s=%s" % (text(step.key), text(step.value)) for step in steps)
+            made["place"] = " / ".join(made["steps"])
             found.append(made)
             ffi.release(spec)
     return found, total
+
+
+def _steps(spec: Any) -> List[str]:
+    steps = (spec.topology[i] for i in range(spec.topology_count))
+    return ["%s=%s" % (text(step.key), text(step.value)) for step in steps]
+
+
+def summed(cluster: "Cluster") -> List[Dict[str, Any]]:
+    """What is said of machines that are not drawn one by one: a row of the table with ``gpu_model`` and ``steps``."""
+    found: List[Dict[str, Any]] = []
+    out = ffi.new("struct gang_node_spec **")
+    with cluster._held() as pointer:
+        for info in infos(pointer):
+            if lib.gang_node_get_spec(pointer, info.id, out) != 0:
+                continue
+            spec = ffi.gc(out[0], lib.gang_node_spec_free)
+            found.append({**row(info), "gpu_model": model_of(spec), "steps": _steps(spec)})
+            ffi.release(spec)
+    return found
 
 
 def islands(spec: Any) -> List[List[int]]:

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from ._native import ffi, lib, new, utf8
 from .case import Case
-from .errors import InvalidArgument, OutOfRange
+from .errors import GangError, InvalidArgument, OutOfRange
 
 KNOW = {
     "limit": lib.GANG_SIM_KNOW_LIMIT,
@@ -106,7 +106,12 @@ def word(table: Mapping[str, int], value: Any, name: str) -> int:
     return table[value]
 
 
-def _whole(value: Any, name: str) -> int:
+def whole(value: Any, name: str) -> int:
+    """A whole number that the library takes.
+
+    Raises:
+        InvalidArgument: it is none. OutOfRange.
+    """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise InvalidArgument("%s: %r is no whole number" % (name, value), path=name)
     found = int(value)
@@ -151,19 +156,21 @@ def fill(
         elif name in _FLAGS:
             setattr(opts, name, 1 if value else 0)
         elif name in _NUMBERS:
-            setattr(opts, name, _whole(value, name))
+            setattr(opts, name, whole(value, name))
         elif name == "elastic":
             opts.elastic_milli = _elastic(value)
         elif name == "preemptible":
             opts.preemptible = 1 if value else -1
         elif name == "refused_s":
-            sched.refused_ns = ns(value, name)
+            sched.refused_ns = _at_least(0, ns(value, name), name)
         elif name in _SCHED_NUMBERS:
-            setattr(sched, name, _whole(value, name))
+            setattr(sched, name, _at_least(-1 if name == "max_moves" else 0, whole(value, name), name))
         else:
             setattr(sched, name, 1 if value else 0)
-    opts.seed = _whole(seed, "seed") % 2**64
+    opts.seed = whole(seed, "seed") % 2**64
     opts.policy = policy
+    if not hasattr(record, "__iter__"):
+        raise InvalidArgument("record: %r is no list of %s" % (record, ", ".join(RECORD)), path="record")
     for what in [record] if isinstance(record, str) else record:
         opts.record |= word(RECORD, what, "record")
     opts.sched = sched
@@ -176,6 +183,21 @@ def fill(
         opts.default_queue = keep[-1]
         sched.default_queue = keep[-1]
     return opts
+
+
+def _at_least(least: int, value: int, name: str) -> int:
+    """The library says of these only that one is negative."""
+    if value < least:
+        raise OutOfRange("%s: must be %d or more" % (name, least), path=name)
+    return value
+
+
+def said(error: GangError, options: Mapping[str, Any]) -> GangError:
+    """The same error about an option as it was given: in seconds."""
+    name = {member: name for name, member in _TIMES.items()}.get(error.path, "")
+    if name not in options:
+        return error
+    return type(error)("%s: %r is out of range" % (name, options[name]), error.code, path=name)
 
 
 def _elastic(value: Any) -> int:

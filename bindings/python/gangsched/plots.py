@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence
 
 from .errors import InvalidArgument
 from .lanes import lanes
+from .options import ns
 from .raster import paint
 
 if TYPE_CHECKING:
@@ -89,6 +90,9 @@ def gantt(
 
     if color not in ("queue", "user", "job"):
         raise InvalidArgument("color is queue, user or job")
+    for name, value in (("begin_s", begin_s), ("end_s", end_s)):
+        if value is not None:
+            ns(value, name)
     shown = lanes(result, nodes)
     if not len(shown.low):
         raise InvalidArgument("no allocations were recorded")
@@ -161,7 +165,10 @@ def cdf(results: Mapping[str, "Result"], column: str, axes: Any = None, title: O
     ax = _axes(axes)
     spans, values = [], {}
     for label, result in results.items():
-        found = numpy.sort(result.column(column))
+        found = result.column(column)
+        if found.dtype == object:
+            raise InvalidArgument("column: '%s' is no column of numbers" % column, path=column)
+        found = numpy.sort(found)
         values[label] = found[numpy.isfinite(found)]
         spans.append(float(values[label][-1]) if len(values[label]) else 0.0)
     scale, unit = _unit(max(spans, default=0.0)) if column.endswith("_s") else (1.0, "")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Policies written in Python: the order in which jobs are tried, and who runs."""
 
-from itertools import starmap
-from typing import Any, Callable, Iterator, List, NamedTuple
+from itertools import repeat, starmap
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 from ._native import ffi, lib, text
 from .errors import Closed, InvalidArgument
@@ -27,6 +27,37 @@ COLUMNS = (
 _MORE = ("gpus", "cpus", "queue_name", "user_name")
 
 
+class Names:
+    """What numbers of queues and users of a simulation stand for. They only become more, and are asked for once."""
+
+    def __init__(self, sim: Any) -> None:
+        self._sim = sim
+        self._found: Dict[str, List[str]] = {"queue": [], "user": []}
+        #: as numpy arrays with "" behind, for -1: that of so many
+        self._arrays: Dict[str, Tuple[int, Any]] = {}
+
+    def of(self, kind: str, number: int) -> str:
+        """Of one number, while the simulation is there."""
+        found = self._found[kind]
+        if number >= len(found):
+            get = lib.gang_sim_queue_name if kind == "queue" else lib.gang_sim_user_name
+            while get(self._sim, len(found)) != ffi.NULL:
+                found.append(text(get(self._sim, len(found))))
+        return found[number] if 0 <= number < len(found) else ""
+
+    def of_all(self, kind: str, numbers: Any) -> Any:
+        """Of an array of numbers."""
+        import numpy
+
+        self.of(kind, int(numbers.max(initial=-1)))
+        found = self._found[kind]
+        count, names = self._arrays.get(kind, (-1, None))
+        if count != len(found):
+            names = numpy.array([*found, ""], dtype=object)
+            self._arrays[kind] = len(found), names
+        return names[numbers]
+
+
 class View:
     """The jobs that a policy scores: those that wait or run.
 
@@ -39,9 +70,9 @@ class View:
         ``queue_name`` and ``user_name`` are what the numbers stand for, texts.
     """
 
-    def __init__(self, raw: Any, sim: Any = None) -> None:
+    def __init__(self, raw: Any, names: Names) -> None:
         self._raw: Any = raw
-        self._sim: Any = sim
+        self._names: Any = names
         self.now_ns = int(raw.now_ns)
         self.now_s = raw.now_ns / 1e9
         self._count = int(raw.count)
@@ -56,10 +87,10 @@ class View:
                 found = found != 0
         elif name.endswith("_s") and name[:-2] + "_ns" in COLUMNS:
             found = self._column(name[:-2] + "_ns") / 1e9
-        elif name == "queue_name":
-            found = self._words(self._column("queue"), lib.gang_sim_queue_name)
-        elif name == "user_name":
-            found = self._words(self._column("user"), lib.gang_sim_user_name)
+        elif name in ("queue_name", "user_name"):
+            kind = name[: -len("_name")]
+            numbers = self._column(kind)
+            found = self._names.of_all(kind, numbers)
         elif name in ("gpus", "cpus"):
             found = self._column(name[:-1] + "_milli") / 1e3
         else:
@@ -81,21 +112,19 @@ class View:
         memory = ffi.buffer(getattr(self._raw, name), 8 * self._count)
         return numpy.frombuffer(memory, dtype=numpy.int64).copy()
 
-    def _words(self, numbers: Any, get: Any) -> Any:
-        """What numbers stand for."""
-        import numpy
-
-        found: List[str] = []
-        while self._sim is not None and get(self._sim, len(found)) != ffi.NULL:
-            found.append(text(get(self._sim, len(found))))
-        return numpy.array([*found, ""], dtype=object)[numbers]
+    def _name(self, kind: str, number: int) -> str:
+        if self._names is None:
+            raise Closed("the view is over: keep names, not its jobs")
+        found: str = self._names.of(kind, number)
+        return found
 
     def _end(self) -> None:
-        self._raw = self._sim = None
+        self._raw = self._names = None
 
 
 class Job(NamedTuple):
-    """A job as a policy for one job sees it; see :class:`View` for what each is."""
+    """A job as a policy for one job sees it; see :class:`View` for what each is. ``queue_name`` and ``user_name`` are there
+    during the call only."""
 
     number: int  #: index in the simulation
     submit_ns: int
@@ -109,6 +138,15 @@ class Job(NamedTuple):
     queue: int
     running: int
     user: int
+    view: View
+
+    @property
+    def queue_name(self) -> str:
+        return self.view._name("queue", self.queue)
+
+    @property
+    def user_name(self) -> str:
+        return self.view._name("user", self.user)
 
     @property
     def submit_s(self) -> float:
@@ -165,13 +203,13 @@ class per_job:
             raise Closed("the view is over")
         count = len(view)
         columns = [ffi.unpack(getattr(raw, name), count) if count else [] for name in COLUMNS]
-        return starmap(Job, zip(*columns))
+        return starmap(Job, zip(*columns, repeat(view)))
 
     def __repr__(self) -> str:
         return "per_job(%s)" % getattr(self.score, "__name__", self.score)
 
 
-def write_scores(view: Any, room: Any, score: Callable[[View], Any], sim: Any = None) -> None:
+def write_scores(view: Any, room: Any, score: Callable[[View], Any], names: Names) -> None:
     """Ask a policy and put its answer where the library wants it. It is not asked about nobody.
 
     Raises:
@@ -179,7 +217,7 @@ def write_scores(view: Any, room: Any, score: Callable[[View], Any], sim: Any = 
     """
     if not view.count:
         return
-    seen = View(view, sim)
+    seen = View(view, names)
     try:
         found = score(seen)
     finally:

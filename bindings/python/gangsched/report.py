@@ -48,7 +48,7 @@ def html(results: Results, *, title: Optional[str] = None, worst_waits: int = 8,
     Args:
         title: above it all; None: one that says what it is.
         worst_waits: so many of the jobs that waited longest are listed, with the reason; 0: none, and nothing is
-            run again.
+            run again, so that it does not tell why jobs were refused either.
         command: the command line that made it, to be told on the page.
 
     Raises:
@@ -88,6 +88,8 @@ def _one(result: "Result", count: int, command: Optional[str]) -> List[str]:
     out.append(_section("By user", tables.groups(result, "user")))
     if has_gpus(result):
         out.append(_section("By GPU model", tables.models(result)))
+    if result.summary()["refused"] and count > 0:
+        out.append(_section("Refused, and why", tables.refused(result)))
     if count > 0:
         out.append(_worst(result, count))
     out.append(_section("All numbers, and what they are", tables.definitions(result)))

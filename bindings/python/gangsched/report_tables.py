@@ -4,6 +4,7 @@
 from html import escape
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Sequence, Tuple
 
+from .errors import NotSupported
 from .report_why import Waited, waits
 from .report_words import NONE, SPREAD, defined, has_gpus, lookup, number, part, span
 
@@ -140,6 +141,21 @@ def waited(result: "Result", listed: Sequence[Waited]) -> str:
     return table(["job", "user", "queue", "asked for", "waited", "why"], rows, words=3, last_word=True)
 
 
+def refused(result: "Result") -> str:
+    """Why jobs were not accepted: a row a reason, that of most jobs first; "": all were."""
+    found: Dict[str, List[int]] = {}
+    try:
+        refusals = result.refused
+    except NotSupported as error:
+        return "<p>Not known: %s.</p>" % escape(str(error))
+    for index, why in refusals.items():
+        found.setdefault(why, []).append(index)
+    listed = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+    rows = [[number(len(jobs)), escape(result.names[min(jobs)]), escape(why)] for why, jobs in listed[:MOST_ROWS]]
+    more = '<p class="note">and %s more reasons</p>' % number(len(listed) - MOST_ROWS) if len(listed) > MOST_ROWS else ""
+    return table(["refused", "the first", "why"], rows, words=0, last_word=True) + more if rows else ""
+
+
 # ---- numbers ---------------------------------------------------------------------------------
 
 
@@ -178,6 +194,7 @@ _COMPARED: Tuple[Tuple[Tuple[str, ...], str, Any, int], ...] = (
     (("goodput",), "goodput", part, 1),
     (("preemptions",), "preempted", number, 0),
     (("jain",), "Jain", number, 1),
+    (("refused",), "refused", number, 0),
     (("unfinished",), "left", number, 0),
 )
 

@@ -11,7 +11,7 @@ from .allocation import Explanation
 from .errors import NotFound, NotSupported, check
 from .options import ns
 from .scheduling import JobRef
-from .sim import ENDS, STATES, Info, Session
+from .sim import _LISTENING, ENDS, STATES, Info, Session
 
 if TYPE_CHECKING:
     import os
@@ -59,6 +59,7 @@ class Result:
         self.names: List[str] = []
         self.capacity: Dict[str, float] = {}
         self.nodes: Dict[str, int] = {}
+        self._refused: Optional[Dict[int, str]] = None
         self.interrupted = False
         self._raw: Dict[str, Any] = {}
         self._words: Dict[str, List[str]] = {}
@@ -91,6 +92,8 @@ class Result:
             self._words = {"queue": _names(sim, lib.gang_sim_queue_name), "user": _names(sim, lib.gang_sim_user_name)}
             self._made, self._log = dict(session._made), list(session._log)
             self._source = weakref.ref(session)
+            known = session._host.refused
+            self._refused = None if known is None else dict(known)
         self._summary = session.summary()
         table = session.cluster.table()
         self.nodes = dict(zip(table["name"], table["gpus"]))
@@ -132,7 +135,7 @@ class Result:
         if scale == 0:
             return numpy.array([*self._word_list(name), ""], dtype=object)[raw]
         if scale == 1:
-            return raw
+            return raw.copy()
         return numpy.where(raw == lib.GANG_TRACE_UNKNOWN, numpy.nan, raw / scale)
 
     def _word_list(self, name: str) -> List[str]:
@@ -159,7 +162,8 @@ class Result:
             for name in ("wait_s", "jct_s"):
                 table.insert(table.columns.get_loc("run_s"), name, self.column(name))
             self._tables["jobs"] = table
-        return self._tables["jobs"].copy(deep=False)
+        # From pandas 3 on a copy shares what neither changes; before that what is done to it would be done to this one.
+        return self._tables["jobs"].copy(deep=_pandas_major() < 3)
 
     def _codes(self, name: str) -> Any:
         import numpy
@@ -204,8 +208,24 @@ class Result:
 
     # ---- why -----------------------------------------------------------------------------
 
+    @property
+    def refused(self) -> Dict[int, str]:
+        """By index of a job that was not accepted, why. If there are some the simulation is run again for that, once, unless
+        it told events.
+
+        Raises:
+            NotSupported: the policy was a function that could not be pickled.
+        """
+        if self._refused is None:
+            if not self._summary["refused"]:
+                self._refused = {}
+            else:
+                with self._again(listening=True) as session:
+                    self._refused = dict(session._host.refused or {})
+        return dict(self._refused)
+
     def explain(self, job: JobRef, at_s: float) -> Explanation:
-        """Why a job waited at a time. The simulation is run again up to that time and no further, which takes as long
+        """Why a job waited at a time, or was refused. The simulation is run again up to that time and no further, which takes as long
         as it took to get there.
 
         Args:
@@ -215,7 +235,7 @@ class Result:
             NotFound: no such job. NotSupported: the policy was a function that could not be pickled.
         """
         index = self._index(job)
-        with self._again(at_s) as session:
+        with self._again(at_s, listening=True) as session:
             return session.explain(index)
 
     def _index(self, job: JobRef) -> int:
@@ -247,11 +267,11 @@ class Result:
             same = not session.closed and not session._inside and len(session._log) == len(self._log)
             yield session if same else None
 
-    def _again(self, at_s: Optional[float] = None) -> Session:
+    def _again(self, at_s: Optional[float] = None, listening: bool = False) -> Session:
         lost = self._made.get("_lost")
         if lost:
             raise NotSupported("it cannot be run again: %s could not be pickled" % ", ".join(lost))
-        session = Session(**self._made)
+        session = Session(**{**self._made, **(_LISTENING if listening else {})})
         try:
             for name, arguments in self._log:
                 if name == "_go":
@@ -351,6 +371,12 @@ def _advance(session: Session, at_s: Optional[float], until_ns: Optional[int], e
         return False
     session._go(until_ns, events)
     return True
+
+
+def _pandas_major() -> int:
+    import pandas
+
+    return int(pandas.__version__.split(".")[0])
 
 
 def _picklable(value: Any) -> bool:

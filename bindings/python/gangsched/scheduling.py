@@ -59,6 +59,19 @@ class Scheduling(Handle):
         """The index of a job of that id; None: there is none."""
         raise NotImplementedError
 
+    #: of jobs that name no queue, as the simulation was told
+    _default_queue: Optional[str] = None
+
+    def _in_queue(self, job: Dict[str, Any]) -> Dict[str, Any]:
+        """A job that names no queue in that where jobs of traces are then, if the tree does not say where."""
+        case = {} if self.tree is None else self.tree.to_dict()
+        names = [queue["name"] for queue in case.get("queues", ())]
+        if job.get("queue") or not names or case.get("default_queue") or case.get("rules"):
+            return job
+        only = names[0] if len(names) == 1 else None
+        default = self._default_queue or only
+        return job if default is None else {**job, "queue": default}
+
     def _frame(self, job: Mapping[str, Any]) -> Dict[str, Any]:
         """What the reader must know to read a job. The lock is held."""
         frame = {**self.cluster._frame(), **(self.tree.to_dict() if self.tree is not None else {})}

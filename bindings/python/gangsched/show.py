@@ -5,13 +5,14 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from . import nodes as _nodes
+from . import show_many as many
 
 if TYPE_CHECKING:
     from .cluster import Cluster
     from .queues import Queues
 
 #: Machines that are drawn one by one, at most.
-MOST_NODES = 1024
+MOST_NODES = 128
 
 #: Machines that a terminal is told of one by one, at most.
 MOST_LINES = 48
@@ -111,11 +112,15 @@ def _summary(totals: Mapping[str, float]) -> str:
 
 
 def cluster_html(cluster: "Cluster") -> str:
-    """A grid of machines by domain: devices coloured by load, islands underlined, bars of cores and memory."""
+    """A grid of machines by domain: devices coloured by load, islands underlined, bars of cores and memory. Of very many a
+    line a domain or a kind."""
     if cluster.closed:
         return "<p>%s</p>" % escape(repr(cluster))
-    nodes, total = _nodes.pictures(cluster, MOST_NODES)
+    count = len(cluster)
+    nodes, total = _nodes.pictures(cluster, MOST_NODES if count <= MOST_NODES else 0)
     out = ['<div style="font:12px sans-serif"><p><b>Cluster</b>: %s</p>' % escape(_summary(total))]
+    if count > MOST_NODES:
+        return "".join([*out, many.table(_nodes.summed(cluster)), "</div>"])
     for place, members in _by_domain(nodes).items():
         if place:
             out.append('<div style="margin:6px 0 2px">%s</div>' % escape(place))
@@ -127,19 +132,18 @@ def cluster_html(cluster: "Cluster") -> str:
         for i, node in enumerate(members):
             out.append(_node_svg(node, i % across * width, i // across * (height + 4), height))
         out.append("</svg>")
-    if total["nodes"] > len(nodes):
-        out.append("<p>and %d more</p>" % (total["nodes"] - len(nodes)))
     out.append("</div>")
     return "".join(out)
 
 
 def cluster_text(cluster: "Cluster") -> str:
-    """A line for all, and one a machine, or a domain if there are many."""
+    """A line for all, and one a machine; a domain, or a kind of machine, if there are many."""
     if cluster.closed:
         return repr(cluster)
-    nodes, total = _nodes.pictures(cluster, None)
+    count = len(cluster)
+    nodes, total = _nodes.pictures(cluster, None if count <= MOST_LINES else 0)
     lines = ["Cluster: " + _summary(total)]
-    if len(nodes) <= MOST_LINES:
+    if count <= MOST_LINES:
         width = max((len(node["name"]) for node in nodes), default=0)
         for place, members in _by_domain(nodes).items():
             lines += ["  " + place] if place else []
@@ -151,9 +155,14 @@ def cluster_text(cluster: "Cluster") -> str:
                     "    %-*s %s  %g/%g cores%s" % (width, node["name"], squares, round(used, 3), node["cpus"], state)
                 )
         return "\n".join(lines)
-    for place, members in list(_by_domain(nodes).items())[:MOST_LINES]:
-        gpus, free = (sum(node[key] for node in members) for key in ("gpus", "gpu_free"))
-        lines.append("  %s  %s %g/%d GPUs, %d nodes" % (place, _bar(gpus - free, gpus), gpus - free, gpus, len(members)))
+    groups = many.groups(_nodes.summed(cluster), MOST_LINES)
+    width = max(len(group.name) for group in groups)
+    for group in groups:
+        (used, all_of), unit = group.used("gpus"), "GPUs"
+        if not all_of:
+            (used, all_of), unit = group.used("cpus"), "cores"
+        said = (width, group.name, _bar(used, all_of), used, all_of, unit, len(group.nodes))
+        lines.append("  %-*s  %s %g/%g %s, %d nodes" % said)
     return "\n".join(lines)
 
 

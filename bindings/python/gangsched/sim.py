@@ -4,6 +4,7 @@
 import json
 import os
 import time
+import weakref
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -14,11 +15,11 @@ from .case import Case, Source, job_dict
 from .cluster import Cluster, Node
 from .errors import GangError, InvalidArgument, NotFound, OutOfRange, check, new_error, placed
 from .handle import Box
-from .policy import MODES, View, write_scores
+from .policy import MODES, Names, View, write_scores
 from .queues import Queues
 from .reservations import Reserving
 from .scheduling import JobRef, NodeNames
-from .trace import Trace
+from .trace import Trace, as_trace
 
 if TYPE_CHECKING:
     import pandas
@@ -120,6 +121,10 @@ class Info(NamedTuple):
     ended: int
 
 
+#: How a simulation is run again to hear of refusals alone.
+_LISTENING: Mapping[str, Any] = {"events": False, "on_event": None, "_refusals": True}
+
+
 class _Host(Call):
     """The side of Python in callbacks. It outlives the simulation."""
 
@@ -130,8 +135,11 @@ class _Host(Call):
         self.speed: Optional[Callable[[int, int, int], float]] = None
         self.restart: Optional[Callable[[int, float], float]] = None
         self.kept: Optional[List[Event]] = None
+        #: by index why a job was refused; None: nobody listens, since an op for events costs 1 us a job or more
+        self.refused: Optional[Dict[int, str]] = None
         self.cluster: Any = ffi.NULL
         self.sim: Any = None
+        self.names = Names(None)
         self.deadline: Optional[float] = None
         self.late = False
         self.tick: Optional[Callable[[], None]] = None
@@ -144,20 +152,31 @@ class _Host(Call):
             ops.score, ops.score_mode = lib.gangsched_py_score, mode
         if self.on_event is not None or self.kept is not None:
             ops.event = lib.gangsched_py_event
+        elif self.refused is not None:
+            ops.event = ffi.addressof(lib, "gangsched_py_refusal")
         if self.speed is not None:
             ops.speed_milli = lib.gangsched_py_speed
         if self.restart is not None:
             ops.restart_ns = lib.gangsched_py_restart
         return ops
 
+    def begin(self, sim: Any) -> None:
+        """This is the simulation that calls."""
+        self.sim, self.names = sim, Names(sim)
+
     def twin(self) -> "_Host":
         """With the same functions, for a fork."""
         made = _Host()
         made.score, made.on_event, made.speed, made.restart = self.score, self.on_event, self.speed, self.restart
         made.kept = None if self.kept is None else list(self.kept)
+        made.refused = None if self.refused is None else dict(self.refused)
         return made
 
     def event(self, raw: Any) -> None:
+        if raw.what == lib.GANG_SIM_REFUSED and self.refused is not None:
+            self.refused[int(raw.index)] = text(raw.text)
+        if self.kept is None and self.on_event is None:
+            return
         node = ""
         if raw.node != lib.GANG_ID_NONE:
             info = new("gang_node_info")
@@ -218,11 +237,13 @@ class Session(Reserving):
         speed: ``speed(index, tasks, count)``, the part of its full speed that a job has with fewer tasks.
         restart: ``restart(index, gpus)``, seconds added to what is left of a job that was displaced.
         shift_s: added to the times of the trace.
-        default_queue: of jobs whose queue is none of the tree.
+        default_queue: of jobs that name no queue, or of a trace whose queue is none of the tree; None: an error, but for a tree
+            of one queue, which takes all.
         stream: a directory: what has ended is written to ``jobs.csv``, ``allocations.csv`` and ``timeline.csv`` there (which are
             made anew) and forgotten, so that memory does not grow with it but for some 170 bytes a job, from which all
             statistics are the same. Jobs that have ended can then not be asked for any more (:class:`Stale`);
-            :meth:`result` ends the files, and reads them when its tables are asked for.
+            :meth:`result` ends the files, and reads them when its tables are asked for. As long as the session is open the
+            directory is its own (:class:`Busy`); after fork() the parent's.
         mix: of tasks that are expected, for clusters whose policy is ``fgd`` or ``headroom``, see :meth:`Cluster.set_mix`;
             None: that of the cluster.
         options: ``know`` what of run times: ``limit``, ``run``, ``predicted``; ``same_instant``: ``together``,
@@ -259,6 +280,7 @@ class Session(Reserving):
         mix: Optional[Sequence[Mapping[str, Any]]] = None,
         **options: Any,
     ) -> None:
+        refusals = bool(options.pop("_refusals", False)) or events or on_event is not None
         for name, function in (("on_event", on_event), ("speed", speed), ("restart", restart)):
             if function is not None and not callable(function):
                 raise InvalidArgument("%s: %r is no function" % (name, function), path=name)
@@ -289,6 +311,7 @@ class Session(Reserving):
             self._host.score = policy if callable(policy) else None
             self._host.on_event, self._host.speed, self._host.restart = on_event, speed, restart
             self._host.kept = [] if events else None
+            self._host.refused = {} if refusals else None
             self._keep: List[Any] = [self._host]
             self._said = {}
             with own._held() as pointer:
@@ -302,6 +325,7 @@ class Session(Reserving):
         #: simulation is run again: a fork() with changes, Result.explain()
         self.cluster = own
         self.tree = tree
+        self._default_queue = default_queue
         self._traces: List[Trace] = []
         #: of them: they last, even if somebody closes a trace
         self._boxes: List[Box] = []
@@ -319,6 +343,8 @@ class Session(Reserving):
         from .streamed import Stream
 
         self._stream = Stream(directory)
+        # Who forgets the session without closing it leaves the directory to others.
+        weakref.finalize(self, self._stream.close).atexit = False
         self._keep.append(self._stream)
         with self._held() as sim:
             self._stream.begin(sim)
@@ -332,9 +358,10 @@ class Session(Reserving):
         result = lib.gang_sim_new(pointer, opts, host.ops(mode), host.user, out, error)
         try:
             check(result, error)
-        except Exception as failure:
-            raise (tree.placed(failure) if tree is not None else failure) from None  # type: ignore[arg-type]
-        host.sim = out[0]
+        except GangError as failure:
+            failure = _options.said(failure, options)
+            raise (tree.placed(failure) if tree is not None else failure) from None
+        host.begin(out[0])
         return Box(out[0], lib.gang_sim_free, cluster._open())
 
     def close(self) -> None:
@@ -348,6 +375,15 @@ class Session(Reserving):
             if stream is not None:
                 stream.close()
 
+    def _stays(self) -> str:
+        return "" if getattr(self, "_stream", None) is None else "it was writing to files of the parent"
+
+    def _in_child(self, why: str) -> None:
+        super()._in_child(why)
+        stream = getattr(self, "_stream", None)
+        if stream is not None:
+            stream.leave()
+
     # ---- what comes ----------------------------------------------------------------------
 
     def add(self, trace: "Union[Trace, str, os.PathLike[str]]", shift_s: float = 0) -> None:
@@ -357,7 +393,7 @@ class Session(Reserving):
             NotFound: a queue, with its place. Busy: called from a callback. What :meth:`Trace.read` raises.
         """
         error, shift = new_error(), _options.ns(shift_s, "shift_s")
-        trace = trace if isinstance(trace, Trace) else Trace.read(trace)
+        trace = as_trace(trace)
         with self._held() as sim, trace._held() as pointer:
             check(lib.gang_sim_add_trace(sim, pointer, shift, error), error)
             self._open().require(trace._open())
@@ -391,11 +427,13 @@ class Session(Reserving):
         """
         spec = job_dict(job, keywords)
         out, error = ffi.new("size_t *"), new_error()
+        # What is done again finds its queue again: the tree may be another one then.
+        asked = self._in_queue(spec)
         given: Any = run_s
         several = not isinstance(given, (int, float, str)) and hasattr(given, "__len__")
         runs = _options.runs(given, spec["tasks"]) if several else [_options.ns(given, "run_s")]
         with self._held() as sim:
-            case = Case({**self._frame(spec), "jobs": [spec]}, path_prefix="jobs[0]")
+            case = Case({**self._frame(asked), "jobs": [asked]}, path_prefix="jobs[0]")
             try:
                 if several:
                     check(lib.gang_sim_submit_groups(sim, case.c.jobs, runs, len(runs), out, error), error)
@@ -423,7 +461,7 @@ class Session(Reserving):
 
     def set_target(self, job: JobRef, tasks: int) -> None:
         """So many tasks it is to have at most; -1: as many as it asked for."""
-        self._command("set_target", job, int(tasks))
+        self._command("set_target", job, _options.whole(tasks, "tasks"))
 
     def _command(self, name: str, job: JobRef, *values: int) -> None:
         """Commands take effect when the simulation goes on; about a job that has ended they do nothing."""
@@ -455,7 +493,7 @@ class Session(Reserving):
             KeyboardInterrupt: Ctrl-C; what has happened stays, and it can be gone on with. So it is with what a
                 function of yours raises.
         """
-        if events is not None and events < 1:
+        if events is not None and _options.whole(events, "events") < 1:
             raise InvalidArgument("events must be 1 or more", path="events")
         if seconds is not None and _options.ns(seconds, "seconds") < 0:
             raise OutOfRange("seconds: must be 0 or more", path="seconds")
@@ -572,7 +610,8 @@ class Session(Reserving):
             for trace in self._boxes:
                 box.require(trace)
             other._made, other._log, other._host, other._keep = dict(self._made), list(self._log), host, [host]
-            host.sim, other._stream, other._said = out[0], None, dict(self._said)
+            host.begin(out[0])
+            other._stream, other._said, other._default_queue = None, dict(self._said), self._default_queue
             other.cluster, other.tree, other._traces, other._boxes = own, self.tree, list(self._traces), list(self._boxes)
         Reserving.__init__(other, box)
         return other
@@ -689,10 +728,18 @@ class Session(Reserving):
             return found
 
     def explain(self, job: JobRef) -> Explanation:
-        """Why a job waits: all reasons, with numbers, as of the last cycle; of another its state."""
+        """Why a job waits: all reasons, with numbers, as of the last cycle; of another its state. Of one that was refused why: for
+        that it is run again, unless it tells events."""
         writer = Writer()
         with self._held() as sim, self._traces_held():
-            raw = self._job(sim, self.find(job))
+            index = self.find(job)
+            known = self._host.refused
+            if known is not None and index in known:
+                return Explanation({"state": "ended", "text": "it was refused: %s" % known[index], "reasons": []})
+            raw = self._job(sim, index)
+            if known is None and raw.end == lib.GANG_END_REFUSED and raw.state == lib.GANG_JOB_ENDED:
+                with self._again(_LISTENING) as other:
+                    return other.explain(index)
             state = STATES.get(raw.state, "?")
             if raw.id == lib.GANG_ID_NONE or raw.state == lib.GANG_JOB_ENDED:
                 said = "it has not come" if raw.state != lib.GANG_JOB_ENDED else "it has ended: %s" % ENDS.get(raw.end)
@@ -831,7 +878,7 @@ def gangsched_py_go_on(now_ns: int, events: int, user: Any) -> int:
 def gangsched_py_score(view: Any, score: Any, user: Any) -> int:
     host: _Host = ffi.from_handle(user)
     assert host.score is not None
-    write_scores(view, score, host.score, host.sim)
+    write_scores(view, score, host.score, host.names)
     return 0
 
 
@@ -888,7 +935,7 @@ def simulate(
     Raises:
         GangError: wrong input, with its place. What a function of yours raises.
     """
-    trace = trace if isinstance(trace, Trace) else Trace.read(trace)
+    trace = as_trace(trace)
     session = Session(cluster, trace, queues, policy=policy, **options)
     try:
         interrupted = False

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results whose tables lie in files: written while the simulation ran, read when they are asked for."""
 
+import fcntl
 import os
+import zlib
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, Dict, List, Optional, Tuple, Union
 
 from ._native import WRITE, Call, ffi, lib, new
-from .errors import InvalidArgument, check
+from .errors import Busy, InvalidArgument, Stale, check
 from .result import _COLUMNS, Result
 from .sim import ENDS, STATES, Session
 
@@ -24,22 +27,50 @@ _IN_FILE = {"cpus": "cpu_milli", "mem_mib": "memory_bytes", "gpus": "gpu_milli"}
 _LAZY = {"names": "_read_jobs", "_raw": "_read_jobs", "_allocations": "_read_allocations", "_samples": "_read_samples"}
 
 
+#: By which a result knows its file again: length and CRC-32.
+Mark = Tuple[int, int]
+
+
 class Sink(Call):
-    """A file that a table is written to (gang_write_fn). It outlives the simulation."""
+    """A file that a table is written to (gang_write_fn), for this session alone. It outlives the simulation.
+
+    Raises:
+        Busy: another session writes to it.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self.file: BinaryIO = open(path, "wb")
+        self.mark: Mark = (0, 0)
+        self.file: BinaryIO = open(path, "ab")  # not emptied before it is known to be ours
+        try:
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.file.close()
+            raise Busy("stream: another session, which is not closed, writes to %s" % path, path="stream") from None
+        except OSError:
+            pass  # a file system without locks
+        self.file.truncate(0)
 
     def take(self, piece: bytes) -> None:
         self.file.write(piece)
+        size, crc = self.mark
+        self.mark = size + len(piece), zlib.crc32(piece, crc)
+
+    def leave(self) -> None:
+        """In the child of a fork(): what is in the buffer is the parent's to write, and so is the lock."""
+        if self.file.closed:
+            return
+        nothing = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(nothing, self.file.fileno(), inheritable=False)
+        os.close(nothing)
+        self.file.close()
 
 
 class Stream:
     """The tables of a session on their way into files of one directory, which is made if it is not there.
 
     Raises:
-        OSError: they cannot be made.
+        OSError: they cannot be made. Busy: another session writes there.
     """
 
     def __init__(self, directory: "Union[str, os.PathLike[str]]") -> None:
@@ -84,15 +115,22 @@ class Stream:
         self.ended = now
 
     def close(self) -> None:
+        with ExitStack() as stack:  # all of them, also if one cannot write what it still has
+            for sink in self.sinks.values():
+                stack.callback(sink.file.close)
+
+    def leave(self) -> None:
+        """In the child of a fork()."""
         for sink in self.sinks.values():
-            sink.file.close()
+            sink.leave()
 
 
 class StreamedResult(Result):
     """A :class:`Result` whose tables are read from ``directory`` when they are asked for, and kept then.
 
     What it tells is the same; rows of :attr:`allocations` that begin in the same instant are in the order of the
-    jobs. It can be pickled; where it is unpickled the files must be.
+    jobs. It can be pickled; where it is unpickled the files must be. Tables raise :class:`Stale` if the files are not those
+    that it wrote: another session that streams to the same directory makes them anew.
 
     Attributes:
         directory: where ``jobs.csv``, ``allocations.csv`` and ``timeline.csv`` are.
@@ -102,6 +140,7 @@ class StreamedResult(Result):
         super().__init__()
         self.directory = Path()
         self._count = 0
+        self._marks: Dict[str, Mark] = {}
         for name in _LAZY:
             del self.__dict__[name]
 
@@ -113,6 +152,7 @@ class StreamedResult(Result):
         with session._held() as sim, session._traces_held():
             session._stream.end(sim)
         made.directory = session._stream.directory
+        made._marks = {name: sink.mark for name, sink in session._stream.sinks.items()}
         made._take(session)
         made._count = made.info.jobs
         return made
@@ -136,6 +176,8 @@ class StreamedResult(Result):
         import pandas
 
         path = self.directory / name
+        if _mark_of(path) != self._marks[name]:
+            raise Stale("%s is not what this result wrote: it was written anew, or changed" % path, path=str(path))
         columns = pandas.read_csv(path, nrows=0).columns
         missing = {column: [""] for column in columns if column not in texts}
         kinds = {column: str for column in texts}
@@ -164,7 +206,7 @@ class StreamedResult(Result):
         rows = numpy.zeros(len(table), dtype=_kind("gang_sim_allocation"))
         ids = {name: number for number, name in self._node_of.items()}
         rows["index"] = table["index"].to_numpy()
-        rows["node"] = table["node"].map(lambda name: ids.get(name, 0)).to_numpy(dtype=numpy.uint64)
+        rows["node"] = [ids.get(name, 0) for name in table["node"]]
         rows["begin_ns"], rows["end_ns"] = _ns(table["begin_s"]), _ns(table["end_s"])
         for name in ("tasks", "cpu_milli", "memory_bytes", "gpu_milli", "part"):
             rows[name] = table[name].to_numpy()
@@ -183,6 +225,14 @@ class StreamedResult(Result):
         self._samples = rows
 
 
+def _mark_of(path: Path) -> Mark:
+    size = crc = 0
+    with open(path, "rb") as file:
+        for piece in iter(lambda: file.read(1 << 20), b""):
+            size, crc = size + len(piece), zlib.crc32(piece, crc)
+    return size, crc
+
+
 def _kind(struct: str) -> Any:
     from .result import _rows
 
@@ -194,7 +244,7 @@ def _numbers_of(column: Any, words: List[str]) -> Any:
     import numpy
 
     place = {word: i for i, word in enumerate(words)}
-    return column.map(lambda word: place.get(word, -1)).to_numpy(dtype=numpy.int64)
+    return numpy.array([place.get(word, -1) for word in column], dtype=numpy.int64)
 
 
 def _ns(column: Any) -> Any:

@@ -3,7 +3,8 @@
 
 import itertools
 import re
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+import signal
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Union
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List,
 from .errors import InvalidArgument
 from .result import Result, flat
 from .sim import simulate
-from .trace import Trace
+from .trace import Trace, as_trace
 
 if TYPE_CHECKING:
     import os
@@ -110,7 +111,7 @@ def compare(
         options: for all of them. With ``stream`` each has a folder of its own in that directory, called as it is.
     """
     listed = policies if isinstance(policies, Mapping) else _labelled([policies] if isinstance(policies, str) else policies)
-    trace = trace if isinstance(trace, Trace) else Trace.read(trace)
+    trace = as_trace(trace)
     common = {"cluster": cluster, "trace": trace, "queues": queues, **options}
     calls = [
         {**common, **(policy if isinstance(policy, Mapping) else {"policy": policy})} for policy in listed.values()
@@ -284,22 +285,57 @@ def _in_processes(
     found: Dict[int, Any] = {}
     for last in (False, True):
         missing = [i for i in range(len(params)) if i not in found]
-        with ProcessPoolExecutor(workers) as pool:
-            futures = {i: _submit(pool, fn, params[i]) for i in missing}
-            try:
-                for i, future in futures.items():
-                    try:
-                        found[i] = future.result()
-                        step()
-                    except BrokenExecutor:
-                        if last:
-                            raise
-            except BaseException:
-                _cancel(pool, list(futures.values()))
-                raise
-        if len(found) == len(params):
+        if not missing:
             break
+        with ProcessPoolExecutor(min(workers, len(missing)), initializer=_deaf) as pool:
+            try:
+                _take(pool, fn, params, missing, workers, found, step)
+            except BrokenExecutor:
+                if last:
+                    raise
     return [found[i] for i in range(len(params))]
+
+
+def _take(
+    pool: ProcessPoolExecutor,
+    fn: Callable[..., Any],
+    params: List[Dict[str, Any]],
+    missing: List[int],
+    workers: int,
+    found: Dict[int, Any],
+    step: Callable[[], None],
+) -> None:
+    """Put what calls return into ``found``."""
+    running: Dict[Any, int] = {}
+    to_come = iter(missing)
+    try:
+        while True:
+            # No more than there are processes: of others the pool would keep some ready, which could not be cancelled.
+            for i in itertools.islice(to_come, workers - len(running)):
+                running[pool.submit(_heard, fn, params[i])] = i
+            if not running:
+                return
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=lambda one: running[one]):
+                i = running.pop(future)
+                found[i] = future.result()
+                step()
+    except BaseException:
+        _cancel(pool, list(running))
+        raise
+
+
+def _deaf() -> None:
+    """A process that has nothing to do is not to be ended by Ctrl-C: the pool would break."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _heard(fn: Callable[..., Any], params: Mapping[str, Any]) -> Any:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return fn(**params)
+    finally:
+        _deaf()
 
 
 @contextmanager

@@ -2,14 +2,16 @@
 """Workload traces: what was asked of a cluster, and when."""
 
 import json
+import numbers
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from ._native import WRITE, Writer, ffi, lib, new, text, texts, utf8
 from .case import dump
-from .errors import InvalidArgument, NotFound, check, new_error
+from .errors import GangError, InvalidArgument, NotFound, OutOfRange, ParseError, check, new_error, placed
 from .files import read_bytes, writer_for
 from .handle import Box, Handle
+from .options import whole
 
 if TYPE_CHECKING:
     import pandas
@@ -73,9 +75,15 @@ class Trace(Handle):
     """
 
     def __init__(self, jobs: Iterable[Mapping[str, Any]] = ()) -> None:
-        lines = [dump(job) for job in jobs]
+        lines: List[bytes] = []
+        for job in jobs:
+            try:
+                lines.append(dump(job))
+            except ParseError as error:
+                error.line = len(lines) + 1
+                raise _with_line(error, "job") from None
         if lines:
-            super().__init__(_read(b"\n".join(lines) + b"\n", lib.GANG_TRACE_JSONL, {}))
+            super().__init__(_read(b"\n".join(lines) + b"\n", lib.GANG_TRACE_JSONL, {}, "job"))
         else:
             super().__init__(_empty())
 
@@ -132,12 +140,17 @@ class Trace(Handle):
     def from_dataframe(cls, table: "pandas.DataFrame") -> "Trace":
         """From a table with the columns of our own CSV: ``submit_s``, ``run_s``, and at will the others of a
         job as a dict; a column ``job`` (else the index) has the names. What :meth:`to_dataframe` gives is taken
-        back, too.
+        back, too: where there is a column ``cpus``, amounts are those of all tasks. What a row does not tell (not a number,
+        None) is as if the column was not there.
 
         Raises:
             GangError: ``line`` is that of the row plus 2, as in a file with a header.
         """
+        if not hasattr(table, "to_csv") or not hasattr(table, "columns"):
+            raise InvalidArgument("a DataFrame is wanted, not %s" % type(table).__name__)
         made = table.copy(deep=False)
+        if "preemptible" in made.columns:
+            made = made.assign(preemptible=[_flag(value) for value in made["preemptible"]])
         if "job" not in made.columns:
             made.insert(0, "job", [str(name) for name in made.index])
         if "cpus" in made.columns and "cpu" not in made.columns:
@@ -167,11 +180,14 @@ class Trace(Handle):
         """
         members = {"submit_s": "submit_ns", "run_s": "run_ns", "limit_s": "limit_ns", "priority": "priority"}
         values: Dict[str, List[int]] = {}
+        called = {member: name for name, member in members.items()}
         count = len(self)
         for name, given in columns.items():
             if name not in members:
                 raise InvalidArgument("columns that can change are %s" % ", ".join(members))
-            listed = [given] * count if isinstance(given, (int, float)) else list(given)
+            if isinstance(given, numbers.Real):
+                given = [given] * count
+            listed = list(given) if hasattr(given, "__iter__") and not isinstance(given, (str, bytes)) else []
             if len(listed) != count:
                 raise InvalidArgument("%s: one number for each of %d jobs" % (name, count), path=name)
             scale = 1 if name == "priority" else _NS
@@ -181,9 +197,13 @@ class Trace(Handle):
             with self._held() as trace:
                 for i in range(count):
                     check(lib.gang_trace_get(trace, i, job))
-                    for member, numbers in values.items():
-                        setattr(job, member, numbers[i])
-                    check(lib.gang_trace_add(made.pointer, job, error), error)
+                    for member, column in values.items():
+                        setattr(job, member, column[i])
+                    try:
+                        check(lib.gang_trace_add(made.pointer, job, error), error)
+                    except GangError as wrong:
+                        which = called.get(wrong.path)
+                        raise placed(wrong, "%s[%d]" % (which, i) if which else wrong.path) from None
         except BaseException:
             made.release()
             raise
@@ -325,15 +345,46 @@ def _empty() -> Box:
     return Box(out[0], lib.gang_trace_free)
 
 
-def _read(content: bytes, format: int, options: Mapping[str, Any]) -> Box:
+def as_trace(given: Any) -> Trace:
+    """A trace, or that of a path.
+
+    Raises:
+        TypeError: neither; it says what makes one. What :meth:`Trace.read` raises.
+    """
+    if isinstance(given, Trace):
+        return given
+    if isinstance(given, (str, bytes, os.PathLike)):
+        return Trace.read(given)  # type: ignore[arg-type]
+    hint = ""
+    if hasattr(given, "to_csv"):
+        hint = ": Trace.from_dataframe() makes one of a table"
+    elif hasattr(given, "__iter__"):
+        hint = ": Trace(...) makes one of dicts"
+    raise TypeError("a Trace or the path of one is wanted, not %s%s" % (type(given).__name__, hint))
+
+
+def _with_line(error: GangError, what: str) -> GangError:
+    """The same, with the line in the text, where that names a member alone."""
+    if not error.line or not error.path:
+        return error
+    detail: Dict[str, Any] = dict(error.__dict__)
+    made = type(error)("%s %d: %s: %s" % (what, error.line, error.path, error.text), detail.pop("code"), **detail)
+    made.__dict__.update(error.__dict__)
+    return made
+
+
+def _read(content: bytes, format: int, options: Mapping[str, Any], what: str = "line") -> Box:
     opts = new("gang_trace_opts")
     opts.format = format
     for name, value in options.items():
-        setattr(opts, name, int(value))
+        setattr(opts, name, int(bool(value)) if name == "lenient" else whole(value, name))
     if not content and format == lib.GANG_TRACE_JSONL:
         return _empty()
     out, error = ffi.new("gang_trace **"), new_error()
-    check(lib.gang_trace_read(ffi.from_buffer(content), len(content), opts, out, error), error)
+    try:
+        check(lib.gang_trace_read(ffi.from_buffer(content), len(content), opts, out, error), error)
+    except GangError as wrong:
+        raise _with_line(wrong, what) from None
     return Box(out[0], lib.gang_trace_free)
 
 
@@ -364,25 +415,55 @@ def _words(trace: Any) -> Dict[str, List[str]]:
 
 
 def _whole(value: Any, scale: int, name: str, i: int) -> int:
+    path = "%s[%d]" % (name, i)
     try:
-        return int(value) * scale if isinstance(value, int) else int(round(float(value) * scale))
+        found = int(value) * scale if isinstance(value, int) else int(round(float(value) * scale))
     except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument("%s[%d]: %r is no number" % (name, i, value), path="%s[%d]" % (name, i)) from None
+        raise InvalidArgument("%s: %r is no number" % (path, value), path=path) from None
+    if abs(found) >= 2**63:
+        raise OutOfRange("%s: %s is too much" % (path, value), path=path)
+    return found
+
+
+def _flag(value: Any) -> Any:
+    """True and False, also those of numpy, as the text of our own CSV."""
+    return str(value).lower() if str(value) in ("True", "False") else value
 
 
 def _of_one_task(table: "pandas.DataFrame") -> "pandas.DataFrame":
     """Amounts of all tasks as those of one."""
-    tasks = table["tasks"] if "tasks" in table.columns else 1
-    table = table.assign(cpu=table["cpus"] / tasks)
+    import numpy
+
+    tasks = _numbers(table, "tasks", 1) if "tasks" in table.columns else numpy.ones(len(table))
+    each_of = numpy.where(tasks == 0, 1, tasks)  # which is told to be wrong when the table is read
+    table = table.assign(cpu=_numbers(table, "cpus", numpy.nan) / each_of)
     if "mem_mib" in table.columns:
-        table = table.assign(mem_mib=table["mem_mib"] / tasks)
+        table = table.assign(mem_mib=_numbers(table, "mem_mib", numpy.nan) / each_of)
     if "gpus" in table.columns:
-        each = table["gpus"] / tasks
-        devices = each.where(each == each.round(), 1.0)
-        milli = (each * 1000).round().where(each != each.round(), 1000)
-        table = table.assign(gpus=devices.astype("int64"), gpu_milli=milli.astype("int64"))
+        each = _numbers(table, "gpus", 0) / each_of
+        whole_ones = each == numpy.rint(each)
+        devices, milli = numpy.where(whole_ones, each, 1), numpy.where(whole_ones, 1000, numpy.rint(each * 1000))
+        table = table.assign(gpus=devices.astype(numpy.int64), gpu_milli=milli.astype(numpy.int64))
     return table.drop(columns=["cpus"])
 
 
-__all__ = ["Trace", "formats"]
+def _numbers(table: "pandas.DataFrame", name: str, missing: float) -> Any:
+    """A column as numbers, with another for what it does not tell.
+
+    Raises:
+        InvalidArgument: it has something else.
+    """
+    import numpy
+    import pandas
+
+    try:
+        found = pandas.to_numeric(table[name]).to_numpy(dtype=numpy.float64, na_value=numpy.nan)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument("%s: %s" % (name, error), path=name) from None
+    if not (abs(found[~numpy.isnan(found)]) < 2**53).all():
+        raise OutOfRange("%s: must be finite, and less than 2^53" % name, path=name)
+    return numpy.where(numpy.isnan(found), missing, found)
+
+
+__all__ = ["Trace", "as_trace", "formats"]
 

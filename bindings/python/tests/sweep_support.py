@@ -50,6 +50,11 @@ def fail_at(x):
     return x
 
 
+def sleeps(log, seed):
+    note(log, "begin", seed, os.getpid())
+    time.sleep(3)
+
+
 def main():
     from mpi4py.futures import MPIPoolExecutor
 

@@ -59,6 +59,20 @@ def python(line, **more):
 # ---- what it does ------------------------------------------------------------------------------
 
 
+def test_jobs_that_are_refused_are_told_with_the_reason(run):
+    why = "gpu is short (5000 milli-GPUs a task)"
+    status, out, err = run("simulate jobs.csv --nodes 2 --gpus 4 --report page.html")
+    assert status == 0 and re.search(r"^refused +20$", out, re.M)
+    assert err.startswith("note: 20 of 40 jobs refused; 'j4': ") and why in err and len(err.splitlines()) == 1
+    with open("page.html", encoding="utf-8") as file:
+        page = file.read()
+    assert "Refused, and why" in page and why in page
+    status, out, err = run("compare jobs.csv --nodes 2 --gpus 4 --policy fifo,sjf --jobs 2")
+    assert status == 0 and re.match(r" +jobs +refused +left ", out) and re.search(r"^sjf +20 +20 +0 ", out, re.M)
+    assert err.startswith("note: fifo: 20 of 40 jobs refused; 'j4': ") and len(err.splitlines()) == 1
+    assert "refused" not in run("compare jobs.csv --nodes 2 --policy fifo")[1]
+
+
 def test_a_trace_is_simulated(run):
     expected = gs.simulate(gs.Cluster.uniform(2), gs.Trace(JOBS), policy="sjf").summary()
     status, out, err = run("simulate jobs.csv.gz --nodes 2 --gpus 8 --policy sjf --json")
@@ -334,7 +348,8 @@ def test_help_teaches(run):
 def test_the_examples_of_the_help_run(run, there):
     """With the files that it shows."""
     for name, content in re.findall(r"^(site|queues)\.json is (\{.*?\})[;.]$", cli_help.SIMULATE, re.M):
-        (there / (name + ".json")).write_text(content.replace(", ...]", "]"))
+        more = "".join(', {"name": "n%d", "cpus": 64, "mem_mib": 524288, "gpus": 8}' % i for i in range(1, 9))
+        (there / (name + ".json")).write_text(content.replace(", ...]", more + "]"))
     jobs = re.search(r"^  (job,.*\n(?:  .*\n)+)", cli_help.ABOUT, re.M).group(1)
     (there / "jobs.csv").write_text(jobs.replace("\n  ", "\n"))
     (there / "jobs.csv.gz").write_bytes(gzip.compress((there / "jobs.csv").read_bytes()))

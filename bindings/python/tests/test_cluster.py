@@ -128,6 +128,15 @@ def test_the_openb_nodes_are_read(shared):
         assert len(made) == 1213 and made.totals()["gpus"] == 6212
 
 
+def test_the_nodes_of_the_spot_trace_are_read(shared):
+    path = shared / "data" / "spot_gpu_2026" / "node_info_df.csv.gz"
+    if not path.exists():
+        pytest.skip("no such data")
+    with gs.Cluster.from_csv(path) as made:
+        assert len(made) == 4278 and made.totals()["gpus"] == 10412 and made.node("2")["gpu_model"] == "A10"
+        assert made.node("0")["cpus"] == 192 and len(made._repr_html_()) < 40000
+
+
 # ---- described and changed --------------------------------------------------------------------
 
 
@@ -245,7 +254,7 @@ def test_groups_have_names_and_shapes(cluster):
         ({"tasks": [{"count": 1}, {}], "gpu": 1}, gs.NotFound, "gpu"),
         ({"tasks": [{}, {"gpu": -1}]}, gs.OutOfRange, "tasks[1].gpu"),
         ({"policy": "best"}, gs.InvalidArgument, "policy"),
-        ({"cpu": float("nan")}, gs.ParseError, ""),
+        ({"cpu": float("nan")}, gs.ParseError, "cpu"),
     ],
 )
 def test_a_wrong_request_names_its_place(cluster, wanted, error, path):
@@ -361,8 +370,55 @@ def test_names_are_escaped_in_html():
 
 def test_large_clusters_are_summed_up():
     with gs.Cluster.uniform(2000, racks=50) as made:
-        assert "and 976 more" in made._repr_html_()
-        assert len(str(made).splitlines()) < 60
+        made.allocate(count=8, gpu=1, same="node")
+        made.set_state("n1999", "down")
+        html, text = made._repr_html_(), str(made)
+        assert len(html) < 30000 and "http" not in html and "<script" not in html
+        assert "rack=r30" in html and "and 19 more" in html and "1 down" in html and "8 of 320" in html
+        assert len(text.splitlines()) < 60 and "8/320 GPUs, 40 nodes" in text and "and 3 more" in text
+    kinds = [{"name": "a%d" % i, "gpus": 4, "gpu_model": "<V100>"} for i in range(300)]
+    kinds += [{"name": "c%d" % i, "cpus": 8} for i in range(200)]
+    with gs.Cluster(kinds) as made:
+        made.allocate(count=100, cpu=8)
+        html, text = made._repr_html_(), str(made)
+        assert "4 x &lt;V100&gt;" in html and "no GPUs" in html and "800 of 1600" in html and len(html) < 10000
+        assert "800/1600 cores, 200 nodes" in text and "0/1200 GPUs, 300 nodes" in text
+    with gs.Cluster.uniform(20000) as made:
+        assert "a square 5 nodes" in made._repr_html_() and len(made._repr_html_()) < 10000
+
+
+def test_a_large_cluster_is_a_small_picture():
+    """At the most that is drawn machine by machine, and however mixed the loads of more."""
+    with gs.Cluster.uniform(128, racks=16) as made:
+        made.allocate(count=700, gpu=1)
+        assert made._repr_html_().count("<g transform") == 128 and len(made._repr_html_()) < 150000
+    with gs.Cluster.uniform(4096) as made:
+        for i in range(4096):
+            made.allocate(count=1 + i * 5 % 8, gpu=1, same="node", policy="spread")
+        assert len(made._repr_html_()) < 60000
+
+
+def test_one_node_is_told_as_it_is_in_the_table():
+    machine = {"name": "a", "gpus": 2, "gpu_model": "T4", "topology": {"rack": "r1"}, "amounts": {"slots": 5}}
+    with gs.Cluster([machine, {"name": "b"}], levels=["rack"], kinds=[{"name": "slots"}]) as made:
+        for name in ("a", "b"):
+            row = made.nodes.loc[name].to_dict()
+            assert {key: made.node(name)[key] for key in row} == row
+        assert made.node("a")["gpu_model"] == "T4" and made.node("a")["slots_free"] == 5 and made.node("a")["rack"] == "r1"
+
+
+def test_nodes_by_number():
+    import numpy
+
+    with gs.Cluster.uniform(2) as made:
+        number = made.node("n1")["id"]
+        assert made.node(number)["name"] == made.node(numpy.int64(number))["name"] == "n1"
+        assert number in made and "n1" in made and numpy.int64(number) in made
+        for wrong in (-1, 2**64, 2**40, 12345, numpy.int64(-5)):
+            assert wrong not in made
+            with pytest.raises((gs.Stale, gs.NotFound)):
+                made.node(wrong)
+        assert True not in made and None not in made and 1.0 not in made and "" not in made
 
 
 def test_an_empty_cluster_is_fine():

@@ -94,7 +94,7 @@ def test_it_says_what_the_tables_say(result):
     text = " ".join(page.text)
     table, summary = result.jobs, result.summary()
     assert page.row("jobs")[1] == "60" and page.row("wait")[1] == report.span(summary["wait_s"]["mean"])
-    for name, mine in table.groupby("queue"):
+    for name, mine in table.groupby("queue", observed=True):
         row = page.row(name)
         assert row[1:3] == [str(len(mine)), "0"]
         assert row[3] == report.span((mine.start_s - mine.submit_s).mean()) and row[5] == report.span(mine.jct_s.mean())

@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import csv
+import gc
 import gzip
 import json
 import os
@@ -48,6 +49,22 @@ def test_a_summary_agrees_with_the_tables(result):
     assert result.column("slowdown") == pytest.approx((table.jct_s / table.run_s).to_numpy())
     with pytest.raises(gs.NotFound):
         result.column("colour")
+
+
+def test_what_is_done_to_a_table_does_not_change_the_result(cluster, trace):
+    result = gs.simulate(cluster, trace)
+    before = result.jobs.copy(deep=True)
+    table = result.jobs
+    table.loc[0, "wait_s"] = 99.0
+    table["run_s"] = 7.0
+    table.iloc[1, table.columns.get_loc("tasks")] = 9
+    table.loc[2, "user"] = "u0"
+    for name in ("tasks", "preemptions", "jct_s", "user"):
+        result.column(name)[:] = result.column(name)[::-1].copy()
+    result.allocations.loc[:, "tasks"] = 77
+    result.timeline.loc[:, "running"] = 77
+    assert result.jobs.equals(before)
+    assert result.allocations.tasks.max() < 77 and result.timeline.running.max() < 77
 
 
 def test_a_summary_may_leave_jobs_out(result):
@@ -366,6 +383,61 @@ def test_a_session_that_writes_away_goes_on(tmp_path):
             other.run()
             assert other.result().info.ended == 300
         assert len((tmp_path / "jobs.csv").read_text().splitlines()) == 301
+
+
+def test_two_sessions_do_not_write_into_one_folder(tmp_path):
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
+        with gs.Session(cluster, crowd(), stream=tmp_path) as first:
+            first.run(until_s=500)
+            written = (tmp_path / "jobs.csv").read_bytes()
+            with pytest.raises(gs.Busy, match="another session") as caught:
+                gs.Session(cluster, crowd(), stream=tmp_path)
+            assert caught.value.path == "stream" and str(tmp_path) in str(caught.value)
+            code = "import sys, gangsched as gs; gs.Session(gs.Cluster.uniform(1), stream=sys.argv[1])"
+            told = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+            assert told.returncode == 1 and "Busy" in told.stderr
+            assert (tmp_path / "jobs.csv").read_bytes() == written
+            first.run()
+            assert len(first.result().jobs) == 300
+        for _ in range(2):  # those have ended, or nobody has them any more: the folder is free
+            forgotten = gs.Session(cluster, crowd(), stream=tmp_path)
+            forgotten.run()
+            del forgotten
+            assert len((tmp_path / "jobs.csv").read_text().splitlines()) > 200
+
+
+def test_a_result_whose_files_another_wrote_over_says_so(tmp_path):
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
+        early = gs.simulate(cluster, crowd(), stream=tmp_path)
+        late = gs.simulate(cluster, crowd(), policy="sjf", stream=tmp_path)
+        assert len(late.jobs) == 300 and len(late.allocations) and len(late.timeline)
+        for table in ("jobs", "allocations", "timeline"):
+            with pytest.raises(gs.Stale, match="is not what this result wrote"):
+                getattr(early, table)
+        assert early.summary()["jobs"] == 300
+        again = pickle.loads(pickle.dumps(late))
+        again.directory = late.directory.rename(tmp_path.parent / "moved")
+        assert again.jobs.equals(late.jobs)
+
+
+def test_a_child_does_not_write_into_the_files_of_its_parent(tmp_path):
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Session(cluster, crowd(), stream=tmp_path) as session:
+        session.run(until_s=500)
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                session.run()
+            except gs.Closed as error:
+                status = 0 if "fork" in str(error) and session.closed else 2
+            session.close()
+            del session
+            gc.collect()
+            os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        session.run()
+        result = session.result()
+        assert len(result.jobs) == 300 and len((tmp_path / "jobs.csv").read_text().splitlines()) == 301
 
 
 def test_a_disk_that_is_full_is_told(tmp_path):

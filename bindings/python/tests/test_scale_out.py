@@ -45,6 +45,22 @@ def test_processes(expected, tmp_path):
     assert gs.sweep(awkward, AWKWARD, executor=2).values == [list(one.values()) for one in AWKWARD]
 
 
+def test_ctrl_c_ends_a_sweep_on_processes_and_begins_nothing_more(tmp_path):
+    """A terminal tells all processes of it."""
+    log = tmp_path / "log"
+    log.touch()
+    code = "import sys, sweep_support as s, gangsched as gs; gs.sweep(s.sleeps, {'log': [sys.argv[1]], 'seed': range(8)}, executor=2)"
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENV, "start_new_session": True}
+    with subprocess.Popen([sys.executable, "-c", code, str(log)], **options) as process:
+        wait_for(lambda: len(calls(log)) == 2, 30, process)
+        time.sleep(0.2)
+        began = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+        assert time.monotonic() - began < 2.5 and len(calls(log)) == 2
+    assert said.rstrip().endswith("KeyboardInterrupt") and "Process " not in said
+
+
 # ---- Dask ----------------------------------------------------------------------------------------
 
 

@@ -293,7 +293,7 @@ def test_queues_tell_what_they_use(cluster):
         ({"colour": 1}, "colour"),
         ({"know": "all"}, "know"),
         ({"tick_s": "x"}, "tick_s"),
-        ({"tick_s": -1}, "tick_ns"),
+        ({"tick_s": -1}, "tick_s"),
         ({"tick_s": float("inf")}, "tick_s"),
         ({"max_restarts": 1.5}, "max_restarts"),
         ({"elastic": -1}, "elastic"),
@@ -304,12 +304,37 @@ def test_queues_tell_what_they_use(cluster):
         ({"queues": {"a": {}}, "default_queue": "b"}, "default_queue"),
         ({"loss": "hope"}, "loss"),
         ({"seed": "x"}, "seed"),
+        ({"restart_s": -1}, "restart_s"),
+        ({"tick_s": -0.5}, "tick_s"),
+        ({"refused_s": -1}, "refused_s"),
+        ({"max_moves": -2}, "max_moves"),
+        ({"max_evictions": -1}, "max_evictions"),
+        ({"record": None}, "record"),
+        ({"record": 3}, "record"),
+        ({"mix": 3}, "shapes"),
     ],
 )
 def test_a_wrong_option_is_named(cluster, options, path):
     with pytest.raises(gs.GangError) as caught:
         gs.Session(cluster, **options)
     assert caught.value.path == path
+
+
+def test_wrong_numbers_are_told_by_their_name(cluster):
+    with gs.Session(cluster, jobs(4)) as session:
+        session.run(until_s=5)
+        for call, name in (
+            (lambda: session.run(events=1.5), "events"),
+            (lambda: session.run(events="x"), "events"),
+            (lambda: session.set_target(0, 1.5), "tasks"),
+            (lambda: session.set_target(0, 2**70), "tasks"),
+            (lambda: session.result().cdf("queue"), "queue"),
+            (lambda: session.result().gantt(begin_s=float("nan")), "begin_s"),
+            (lambda: session.result().gantt(end_s="x"), "end_s"),
+        ):
+            with pytest.raises(gs.GangError) as caught:
+                call()
+            assert caught.value.path == name and name in str(caught.value)
 
 
 def test_everything_a_simulation_may_be_told_can_be_said(cluster):
@@ -645,6 +670,35 @@ def test_a_wrong_run_time_of_a_group_is_named(cluster, run_s, error, path):
         assert len(session) == 0
 
 
+@pytest.mark.parametrize("how", [{}, {"events": True}, {"on_event": lambda event: None}])
+def test_who_was_refused_is_told_why(cluster, how):
+    wrong = [
+        {"job": "wide", "gpus": 9},
+        {"job": "ok", "gpus": 1},
+        {"job": "above", "gpus": 4, "queue": "b"},
+        {"job": "late", "gpus": 1, "queue": "c"},
+    ]
+    trace = gs.Trace([{"submit_s": i, "run_s": 10, "tasks": 1, **job} for i, job in enumerate(wrong)])
+    tree = {"a": {}, "b": {"limit": {"gpu": 2}}, "c": {"state": "closed"}}
+    with gs.Session(cluster, trace, tree, default_queue="a", **how) as session:
+        session.run(until_s=2)
+        # Who does not ask for events is not slowed down by them.
+        assert (session._host.ops(0).event == gs.ffi.NULL) == (not how)
+        with session.fork() as other:
+            other.run()
+            assert sorted(other.result().refused) == [0, 2, 3]
+        assert sorted(session.result().refused) == [0, 2] and session.explain("wide")["state"] == "ended"
+        session.run()
+        said = {job: str(session.explain(job)) for job in session.names()}
+        result = session.result()
+    assert "gpu is short" in said["wide"] and "limit of queue" in said["above"] and "takes no new jobs" in said["late"]
+    assert all(said[job].startswith("it was refused: ") for job in ("wide", "above", "late")) and said["ok"].startswith("it has ended")
+    assert {result.names[i]: "it was refused: " + why for i, why in result.refused.items()} == {
+        job: said[job] for job in ("wide", "above", "late")
+    }
+    assert str(result.explain("above", 5)) == said["above"] and str(result.explain("above", 1)) == "it has not come"
+
+
 def test_a_policy_knows_users_and_queues_by_name(cluster):
     def policy(view):
         assert set(view.queue_name) <= {"default"}
@@ -652,12 +706,71 @@ def test_a_policy_knows_users_and_queues_by_name(cluster):
 
     users = ["adam", "adam", "eve", None]
     trace = gs.Trace([{"submit_s": i, "run_s": 10, "tasks": 2, "gpus": 8, "user": user} for i, user in enumerate(users)])
-    for chosen in (policy, gs.per_job(lambda job: job.user != 1)):
+    kept = []
+
+    @gs.per_job
+    def one_by_one(job):
+        kept.append(job)
+        assert job.queue_name == "default"
+        return job.user_name != "eve"
+
+    for chosen in (policy, one_by_one, gs.per_job(lambda job: job.user != 1)):
         starts = gs.simulate(cluster, trace, policy=chosen).jobs.start_s
         assert starts.tolist() == [0, 20, 10, 30]
+    assert kept[0].user == 0 and kept[0].submit_s == 0
+    with pytest.raises(gs.Closed):
+        kept[0].user_name
+    for name in "user_name", "queue_name":
+        assert name not in kept[0]._fields
+
+
+def test_names_that_come_later_are_known_to_a_policy(cluster):
+    seen = []
+
+    def policy(view):
+        seen.append((sorted(set(view.user_name)), sorted({job.user_name for job in gs.per_job.jobs(view)})))
+        return view.submit_s
+
+    with gs.Session(cluster, policy=policy) as session:
+        for user in ("adam", "eve", "adam"):
+            session.submit(gpu=8, count=2, run_s=10, user=user)
+            session.run(until_s=session.now_s + 1)
+            with session.fork() as other:
+                other.submit(gpu=8, run_s=10, user="other")
+                other.run()
+    assert all(one == each for one, each in seen)
+    assert (["adam", "eve"], ["adam", "eve"]) in seen and any("other" in one for one, _ in seen)
 
 
 # ---- queues in the midst of it -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "tree, options, queue",
+    [
+        (None, {}, "default"),
+        ({"only": {}}, {}, "only"),
+        ({"a": {}, "b": {}}, {"default_queue": "b"}, "b"),
+        (gs.Queues([{"name": "a"}, {"name": "b"}], default_queue="a"), {}, "a"),
+    ],
+)
+def test_a_job_that_names_no_queue_is_in_that_of_those_of_a_trace(cluster, tree, options, queue):
+    with gs.Session(cluster, jobs(1), tree, **options) as session:
+        assert session.submit(gpu=8, count=2, run_s=10) == 1
+        with session.forecast() as ahead:
+            ahead.submit(gpu=1)
+            assert {row.queue for row in ahead.run()} <= {queue}
+        session.run()
+        assert {session.job(i)["queue"] for i in range(2)} == {queue}
+        with session.fork(policy="sjf") as other:
+            assert other.job(1)["queue"] == queue
+
+
+def test_a_job_must_name_a_queue_where_there_are_several(cluster):
+    with gs.Session(cluster, None, {"a": {}, "b": {}}) as session:
+        with pytest.raises(gs.InvalidArgument) as caught:
+            session.submit(gpu=1, run_s=1)
+        assert caught.value.path == "queue"
 
 
 def test_a_queue_is_changed_while_jobs_are_there(cluster):

@@ -118,6 +118,84 @@ def test_a_wrong_job_is_named_by_its_line(jobs, error, line):
     assert caught.value.line == line
 
 
+def test_a_message_tells_the_line_and_the_member():
+    for make, said in (
+        (lambda: gs.Trace.from_text("job,submit_s,run_s\na,0,1\nb,x,1\n"), "line 3: submit_s: not a number"),
+        (lambda: gs.Trace([{"submit_s": 0, "run_s": 1}, {"submit_s": 0, "run_s": -1}]), "job 2: run_s: must be at least 0"),
+        (lambda: gs.Trace([{"submit_s": 0, "run_s": 1}, {"submit_s": math.nan, "run_s": 1}]), "job 2: submit_s: nan is not finite"),
+        (lambda: gs.Trace([{"submit_s": 0, "run_s": 1, "groups": [{"x": [1, {"y": -math.inf}]}]}]), "job 1: groups[0].x[1].y: -inf"),
+        (lambda: gs.Cluster.uniform(2, cpus=math.nan), "nodes[0].cpus: nan is not finite"),
+        (lambda: gs.Cluster.uniform(2).allocate(count=1, cpu=math.inf), "cpu: inf is not finite"),
+    ):
+        with pytest.raises(gs.GangError) as caught:
+            make()
+        assert str(caught.value).startswith(said) and caught.value.path in said and caught.value.path
+
+
+@pytest.mark.parametrize(
+    "name, value, error",
+    [
+        ("most", "x", gs.InvalidArgument),
+        ("most", 1.5, gs.InvalidArgument),
+        ("gpus_per_task", 2**70, gs.OutOfRange),
+        ("batsim_flops", None, gs.InvalidArgument),
+        ("most", -1, gs.OutOfRange),
+    ],
+)
+def test_a_wrong_option_of_reading_is_named(name, value, error):
+    with pytest.raises(error) as caught:
+        gs.Trace.from_text("job,submit_s,run_s\na,0,1\n", **{name: value})
+    assert caught.value.path == name
+
+
+def test_numbers_of_numpy_change_a_trace_and_wrong_ones_are_named(trace):
+    import numpy
+
+    assert trace.changed(run_s=numpy.int64(7)).column("run_s").tolist() == [7, 7, 7]
+    assert trace.changed(run_s=numpy.float32(2.5), priority=numpy.arange(3)).column("run_s").tolist() == [2.5] * 3
+    for columns, error, path in (
+        ({"submit_s": 1e12}, gs.OutOfRange, "submit_s[0]"),
+        ({"submit_s": [0, 1, 10**40]}, gs.OutOfRange, "submit_s[2]"),
+        ({"run_s": [1, 2, -1]}, gs.OutOfRange, "run_s[2]"),
+        ({"run_s": None}, gs.InvalidArgument, "run_s"),
+        ({"run_s": "123"}, gs.InvalidArgument, "run_s"),
+    ):
+        with pytest.raises(error) as caught:
+            trace.changed(**columns)
+        assert caught.value.path == path and path in str(caught.value)
+
+
+def test_tables_of_all_kinds_are_traces_or_say_what_is_wrong():
+    import pandas
+
+    def table(**more):
+        return pandas.DataFrame({"submit_s": [0, 1], "run_s": [5, 6], **more})
+
+    made = gs.Trace.from_dataframe(table(cpus=[4, 4], gpus=[2, None], mem_mib=[None, 512.0], tasks=[2, 1]))
+    assert made.column("gpus").tolist() == [2, 0] and made.column("cpus").tolist() == [4, 4]
+    assert made.column("mem_mib").tolist() == [0, 512]
+    flags = gs.Trace.from_dataframe(table(preemptible=[True, False]))
+    assert [job.get("preemptible", True) for job in flags] == [True, False]
+    for more, error, said in (
+        ({"cpus": [4, 4], "gpus": [1, math.inf]}, gs.GangError, "gpus"),
+        ({"cpus": ["a", "b"]}, gs.GangError, "cpus"),
+        ({"cpus": [4, 4], "tasks": [0, 1]}, gs.OutOfRange, "tasks"),
+    ):
+        with pytest.raises(error, match=said):
+            gs.Trace.from_dataframe(table(**more))
+    for wrong in ([1], None, {"submit_s": [0]}):
+        with pytest.raises(gs.InvalidArgument, match="DataFrame"):
+            gs.Trace.from_dataframe(wrong)
+
+
+def test_what_is_no_trace_is_told_what_makes_one(tmp_path):
+    with gs.Cluster.uniform(1) as cluster, gs.Trace([{"submit_s": 0, "run_s": 1}]) as trace:
+        for wrong, hint in ((trace.to_dataframe(), "Trace.from_dataframe"), ([{"submit_s": 0, "run_s": 1}], r"Trace\("), (3, "path")):
+            for use in (lambda: gs.simulate(cluster, wrong), lambda: gs.compare("fifo", cluster, wrong), lambda: gs.Session(cluster, wrong)):
+                with pytest.raises(TypeError, match=hint):
+                    use()
+
+
 def test_texts_that_are_no_traces():
     for content in ("", "nonsense\n1\n", "{", b"\xff\xfe"):
         with pytest.raises(gs.GangError):

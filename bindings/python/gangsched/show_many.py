@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clusters of very many machines as a picture: a line a domain or a kind of machine, a square a machine."""
+
+from html import escape
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+#: A row of nodes.summed() or nodes.pictures().
+Node = Mapping[str, Any]
+
+#: Groups that are shown, at most; squares of all of them, at most, and in a line.
+MOST_GROUPS, MOST_SQUARES, ACROSS = 32, 4096, 72
+
+_SIDE, _STEP = 6, 7  # pixels of a square, and from one to the next
+_FREE, _SHADES = "#d9dee3", ("#a9cce8", "#87b1d4", "#6496c1", "#427aad", "#1f5f99")
+_STATE = {"draining": "#d9822b", "down": "#c23030"}
+
+
+class Group(NamedTuple):
+    """Machines that are shown as one."""
+
+    name: str
+    nodes: List[Node]
+
+    def used(self, kind: str) -> Tuple[float, float]:
+        """How much of ``gpus`` or ``cpus`` is taken, and how much there is."""
+        free = {"gpus": "gpu_free", "cpus": "cpus_free"}[kind]
+        all_of = sum(node[kind] for node in self.nodes)
+        return round(all_of - sum(node[free] for node in self.nodes), 3), all_of
+
+
+def groups(nodes: Sequence[Node], most: int) -> List[Group]:
+    """By the narrowest domains of which there are ``most`` at most; of the widest the first ones and the rest. Machines
+    that stand nowhere are told apart by their GPUs."""
+    deepest = max((len(node["steps"]) for node in nodes), default=0)
+    found: Dict[str, List[Node]] = {}
+    for depth in range(deepest, 0, -1):
+        found = {}
+        for node in nodes:
+            found.setdefault(" / ".join(node["steps"][:depth]) or "elsewhere", []).append(node)
+        if len(found) <= most:
+            break
+    if not deepest:
+        for node in nodes:
+            found.setdefault(_kind(node), []).append(node)
+        found = dict(sorted(found.items(), key=lambda item: -len(item[1])))
+    made = [Group(name, members) for name, members in found.items()]
+    if len(made) > most:
+        rest = [node for group in made[most - 1 :] for node in group.nodes]
+        made[most - 1 :] = [Group("and %d more" % (len(made) - most + 1), rest)]
+    return made
+
+
+def _kind(node: Node) -> str:
+    if not node["gpus"]:
+        return "no GPUs"
+    return "%d x %s" % (node["gpus"], node["gpu_model"] or "GPU")
+
+
+def table(nodes: Sequence[Node]) -> str:
+    """A row a group: what is used of it, and its machines as squares, the darker the more is used."""
+    shown = groups(nodes, MOST_GROUPS)
+    each = -(-len(nodes) // MOST_SQUARES) or 1
+    kinds = [kind for kind in ("gpus", "cpus") if any(node[kind] for node in nodes)]
+    heads = ["", "nodes", *({"gpus": "GPUs", "cpus": "cores"}[kind] for kind in kinds)]
+    heads.append("a square a node" if each == 1 else "a square %d nodes" % each)
+    out = ['<table style="font:12px sans-serif;border-collapse:collapse"><tr>']
+    out += ['<th style="text-align:left">%s</th>' % head for head in heads] + ["</tr>"]
+    for group in shown:
+        cells = [escape(group.name), _states(group), *(_bar(*group.used(kind)) for kind in kinds), _squares(group, each)]
+        row = "".join('<td style="text-align:left;vertical-align:top;white-space:nowrap;padding:1px 12px 1px 0">%s</td>' % cell for cell in cells)
+        out.append("<tr>%s</tr>" % row)
+    return "".join([*out, "</table>"])
+
+
+def _states(group: Group) -> str:
+    said = ["%d" % len(group.nodes)]
+    for state, colour in _STATE.items():
+        there = sum(node["state"] == state for node in group.nodes)
+        if there:
+            said.append('<span style="color:%s">%d %s</span>' % (colour, there, state))
+    return ", ".join(said)
+
+
+def _bar(used: float, all_of: float) -> str:
+    if not all_of:
+        return ""
+    wide = 80 * min(max(used / all_of, 0.0), 1.0)
+    svg = '<svg width="80" height="9"><path d="M0 0h80v9H0z" fill="%s"/><path d="M0 0h%.1fv9H0z" fill="%s"/></svg>'
+    return "%s %g of %g" % (svg % (_FREE, wide, _SHADES[-1]), used, all_of)
+
+
+def _colour(nodes: Sequence[Node]) -> str:
+    states = {node["state"] for node in nodes}
+    if len(states) == 1 and states <= set(_STATE):
+        return _STATE[states.pop()]
+    used, all_of = Group("", list(nodes)).used("gpus" if any(node["gpus"] for node in nodes) else "cpus")
+    if used <= 0 or not all_of:
+        return _FREE
+    return _SHADES[min(int(len(_SHADES) * used / all_of), len(_SHADES) - 1)]
+
+
+def _squares(group: Group, each: int) -> str:
+    """Neighbours of one colour are one dashed line, so that it stays small."""
+    colours = [_colour(group.nodes[i : i + each]) for i in range(0, len(group.nodes), each)]
+    lines: Dict[str, List[str]] = {}
+    begin = 0
+    for i, colour in enumerate(colours):
+        after: Optional[str] = colours[i + 1] if i + 1 < len(colours) and (i + 1) % ACROSS else None
+        if colour != after:
+            y = begin // ACROSS * _STEP + _SIDE // 2
+            lines.setdefault(colour, []).append("M%d %dh%d" % (begin % ACROSS * _STEP, y, (i - begin) * _STEP + _SIDE))
+            begin = i + 1
+    wide, high = min(len(colours), ACROSS) * _STEP, -(-len(colours) // ACROSS) * _STEP
+    out = ['<svg width="%d" height="%d" role="img" fill="none" stroke-width="%d" stroke-dasharray="%d %d">'
+           % (wide, high, _SIDE, _SIDE, _STEP - _SIDE)]
+    out += ['<path stroke="%s" d="%s"/>' % (colour, "".join(found)) for colour, found in lines.items()]
+    return "".join([*out, "</svg>"])
+
+
+__all__ = ["Group", "groups", "table"]
