@@ -86,6 +86,9 @@ static void ask_to_go(struct gang__eviction *p, struct gang__claim *c)
         else if (l)
             gang__leave_drop(s, l);
     }
+    for (size_t i = 0; i < v->count; i++) /* in a queue that cancels: the other gangs, too */
+        if (v->list[i].u->job->ending && v->list[i].u->job->unit_count > 1)
+            gang__job_stop(s, v->list[i].u->job, GANG_REASON_END, GANG_END_PREEMPTED);
 }
 
 /* The books as they were; each victim then leaves them by itself. */

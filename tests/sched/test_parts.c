@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs of several gangs, and what is under way for a gang (others who leave for it, its old places, its first turn) when
+ * what it is to have changes. */
+#include "sched/host.h"
+
+enum { GRACE = 60 };
+
+static struct host h;
+
+static struct gang_queue_spec queue(void)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    q.name = "default";
+    q.grace_ns = GRACE;
+    return q;
+}
+
+/* Two nodes of four GPUs; who is asked to stop takes his time. */
+static void open_slow(void)
+{
+    struct gang_queue_spec q = queue();
+    host_open(&h, 2, 4);
+    host_queues(&h, &q, 1);
+    h.lingers = true;
+}
+
+static void close_it(void)
+{
+    host_close(&h);
+}
+
+/* Two gangs of so many tasks of one GPU, the second after the first has started. */
+static struct gang_job_spec *two_gangs(int64_t first, int64_t second, int32_t when)
+{
+    static struct gang_group_spec group[2];
+    static struct gang_group_after after;
+    static struct gang_job_spec job;
+    group[0] = host_gpus(first, first);
+    group[1] = host_gpus(second, second);
+    after = (struct gang_group_after){1, 0, when, 0};
+    job = host_job(group, 2);
+    job.group_after = &after;
+    job.group_after_count = 1;
+    return &job;
+}
+
+/* In a queue that cancels whom it preempts the job ends, all of it. */
+START_TEST(a_job_one_gang_of_which_is_preempted_ends_whole)
+{
+    struct gang_queue_spec q = queue();
+    q.preempt = GANG_PREEMPT_CANCEL;
+    q.grace_ns = GRACE;
+    host_queues(&h, &q, 1);
+    gang_job_id low = host_submit(&h, two_gangs(2, 2, GANG_AFTER_START));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, low), 4);
+    gang_job_id high = host_gang(&h, "", 6, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "preempt"), 2);
+    host_report_all(&h, low, 0, GANG_TASK_GONE);
+    host_report_all(&h, low, 1, GANG_TASK_GONE);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, low), GANG_END_PREEMPTED);
+    ck_assert(!host_has(&h, low));
+    ck_assert_int_eq(host_tasks(&h, high), 6);
+    ck_assert_int_eq(host_gpus_free(&h), 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("parts");
+    TCase *t = tcase_create("parts");
+    tcase_add_checked_fixture(t, open_slow, close_it);
+    tcase_add_test(t, a_job_one_gang_of_which_is_preempted_ends_whole);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}
