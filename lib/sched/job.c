@@ -226,6 +226,13 @@ static bool waits(gang_sched *s, struct gang__unit *u, int *may)
     return *may > 0 && may_start(s, job, &why);
 }
 
+/* Others leave so that it may grow, and meanwhile it is to have fewer tasks. */
+static bool wants_no_more(const struct gang__unit *u)
+{
+    int32_t group = u->claim->grow_group;
+    return group >= 0 && gang__unit_lacks(u, (uint32_t)group) == 0;
+}
+
 /* Who is held on his way to another place does not start there. */
 static void end_moves(gang_sched *s, struct gang__job *job)
 {
@@ -253,7 +260,7 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         struct gang__unit *u = &job->unit[i];
         int may = 1;
         int32_t why;
-        if (u->claim && !may_start(s, job, &why))
+        if (u->claim && (!may_start(s, job, &why) || wants_no_more(u)))
             gang__claim_give_up(s, u->claim);
         bool now = waits(s, u, &may);
         never = never || may < 0;

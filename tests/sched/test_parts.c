@@ -67,12 +67,33 @@ START_TEST(a_job_one_gang_of_which_is_preempted_ends_whole)
 }
 END_TEST
 
+/* Others leave so that it may grow; by then it wants no more. */
+START_TEST(who_wants_no_more_does_not_grow_when_others_have_left)
+{
+    gang_job_id low = host_gang(&h, "", 4, 0);
+    host_run(&h, 1);
+    gang_job_id high = host_submit(&h, host_spec("", 8, 4, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, high), 4);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
+    MUST(gang_job_set_target(h.s, high, 4));
+    host_run(&h, 1);
+    host_report_all(&h, low, 0, GANG_TASK_GONE);
+    for (int i = 0; i < 3; i++)
+        host_run(&h, GRACE);
+    ck_assert_int_eq(host_ops(&h, high, "grow"), 0);
+    ck_assert_int_eq(host_tasks(&h, high), 4);
+    ck_assert_int_eq(host_tasks(&h, low), 4); /* it is back */
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("parts");
     TCase *t = tcase_create("parts");
     tcase_add_checked_fixture(t, open_slow, close_it);
     tcase_add_test(t, a_job_one_gang_of_which_is_preempted_ends_whole);
+    tcase_add_test(t, who_wants_no_more_does_not_grow_when_others_have_left);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
