@@ -278,6 +278,8 @@ bool gang__start_tell(gang_sched *s, struct gang__unit *u, int32_t reason)
     gang__job_state(s, job, reason, "started");
     gang__job_settle(s, job);
     gang__job_wake(s, job);
+    if (resumes)
+        gang__life_trim(s, u);
     return true;
 }
 

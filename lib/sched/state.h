@@ -951,6 +951,8 @@ bool gang__life_target(gang_sched *s, struct gang__job *job, int64_t target);
 void gang__life_due(gang_sched *s, struct gang__job *job); /* heartbeats, stale, refill */
 int64_t gang__life_next(const gang_sched *s, const struct gang__job *job);
 void gang__life_started(gang_sched *s, struct gang__unit *u);
+/* It has its old places again, perhaps more than it is to have by now: the rest is given back. */
+void gang__life_trim(gang_sched *s, struct gang__unit *u);
 /* It waits to be started anew, whole: what ended before does not count. */
 void gang__life_again(gang_sched *s, struct gang__unit *u);
 void gang__life_free(gang_sched *s, struct gang__job *job);

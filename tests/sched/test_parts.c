@@ -87,6 +87,31 @@ START_TEST(who_wants_no_more_does_not_grow_when_others_have_left)
 }
 END_TEST
 
+/* Who resumes has no more than he is to have by then. */
+START_TEST(who_is_to_have_less_when_he_resumes_gives_the_rest_back)
+{
+    struct gang_queue_spec q = queue();
+    q.preempt = GANG_PREEMPT_SUSPEND;
+    host_queues(&h, &q, 1);
+    gang_job_id low = host_submit(&h, host_spec("", 8, 2, 0));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, low), 8);
+    gang_job_id high = host_gang(&h, "", 8, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "suspend"), 1);
+    host_report_all(&h, low, 0, GANG_TASK_GONE);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_SUSPENDED);
+    MUST(gang_job_set_target(h.s, low, 3));
+    host_run(&h, 1);
+    MUST(gang_report_end(h.s, high, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 1);
+    ck_assert_int_eq(host_job_info(&h, low).count, 3);
+    ck_assert_int_eq(host_tasks(&h, low), 3);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("parts");
@@ -94,6 +119,7 @@ int main(void)
     tcase_add_checked_fixture(t, open_slow, close_it);
     tcase_add_test(t, a_job_one_gang_of_which_is_preempted_ends_whole);
     tcase_add_test(t, who_wants_no_more_does_not_grow_when_others_have_left);
+    tcase_add_test(t, who_is_to_have_less_when_he_resumes_gives_the_rest_back);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
