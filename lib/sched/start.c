@@ -264,7 +264,7 @@ bool gang__start_tell(gang_sched *s, struct gang__unit *u, int32_t reason)
     u->begun = true;
     job->back_off_now = job->back_off_ns;
     job->ready_ns = -1;
-    if (job->started_ns == 0 || job->state != GANG_JOB_RUNNING) {
+    if (job->state != GANG_JOB_RUNNING) { /* not with another gang of it */
         gang__term_begin(s, job);
         job->paused_ns = 0;
         job->paused = false;

@@ -44,6 +44,11 @@ static struct gang_job_spec *two_gangs(int64_t first, int64_t second, int32_t wh
     return &job;
 }
 
+static bool holds(gang_job_id id, int32_t part)
+{
+    return gang_job_alloc(h.s, id, part) != GANG_ID_NONE;
+}
+
 /* In a queue that cancels whom it preempts the job ends, all of it. */
 START_TEST(a_job_one_gang_of_which_is_preempted_ends_whole)
 {
@@ -112,6 +117,27 @@ START_TEST(who_is_to_have_less_when_he_resumes_gives_the_rest_back)
 }
 END_TEST
 
+/* At the beginning of time as at any other: the time limit is of the job, from its start on. */
+START_TEST(a_second_gang_does_not_begin_the_time_of_the_job_anew)
+{
+    int64_t from = _i * 1000;
+    h.now_ns = from;
+    gang_job_id other = host_gang(&h, "", 4, 0);
+    host_run(&h, 0);
+    struct gang_job_spec *job = two_gangs(4, 4, GANG_AFTER_START);
+    job->time_limit_ns = 100;
+    gang_job_id id = host_submit(&h, job);
+    host_run(&h, 0);
+    ck_assert(holds(id, 0));
+    ck_assert(!holds(id, 1));
+    MUST(gang_report_end(h.s, other, 1));
+    host_run(&h, 50);
+    ck_assert(holds(id, 1));
+    ck_assert_int_eq(host_job_info(&h, id).ends_ns, from + 100);
+    ck_assert_int_eq(host_job_info(&h, id).started_ns, from);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("parts");
@@ -120,6 +146,7 @@ int main(void)
     tcase_add_test(t, a_job_one_gang_of_which_is_preempted_ends_whole);
     tcase_add_test(t, who_wants_no_more_does_not_grow_when_others_have_left);
     tcase_add_test(t, who_is_to_have_less_when_he_resumes_gives_the_rest_back);
+    tcase_add_loop_test(t, a_second_gang_does_not_begin_the_time_of_the_job_anew, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
