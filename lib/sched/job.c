@@ -349,7 +349,10 @@ static void note_service(gang_sched *s, struct gang__unit *u)
                                : 0;
             most = part > most ? part : most;
         }
-    u->job->attained = gang__add_sat(u->job->attained, gang__mul_div(most, ran, 1));
+    most = gang__mul_div(most, ran, 1);
+    for (uint32_t i = 0; i < u->job->unit_count && most > 0; i++)
+        gang__turn_leave(s, &u->job->unit[i]); /* gang__job_settle() puts them where they belong */
+    u->job->attained = gang__add_sat(u->job->attained, most);
 }
 
 /* What runs of it leaves the books; its allocation is for others to free. */

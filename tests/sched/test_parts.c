@@ -138,6 +138,48 @@ START_TEST(a_second_gang_does_not_begin_the_time_of_the_job_anew)
 }
 END_TEST
 
+/* Where who has had least comes first, what one gang used until it was displaced makes the others of its job come later,
+ * also those that wait already. */
+START_TEST(service_of_one_gang_counts_for_the_others_that_wait)
+{
+    struct gang_queue_spec q[2] = {queue(), queue()};
+    struct gang_quota four = {"gpu", 4000, NULL, 0, 0};
+    struct gang_group_spec group[3] = {host_gpus(2, 2), host_gpus(2, 2), host_gpus(4, 4)};
+    struct gang_group_after after[2] = {{1, 0, GANG_AFTER_START, 0}, {2, 0, GANG_AFTER_END, 0}};
+    struct gang_job_spec job = host_job(group, 3), *fixed;
+    q[0].order = GANG_ORDER_LEAST_SERVED;
+    q[1].name = "owner";
+    q[0].guaranteed = q[1].guaranteed = &four;
+    q[0].guaranteed_count = q[1].guaranteed_count = 1;
+    host_queues(&h, q, 2);
+    h.lingers = false;
+    fixed = host_spec("default", 4, 4, 0);
+    fixed->preemptible = GANG_NOT_PREEMPTIBLE;
+    host_submit(&h, fixed);
+    host_run(&h, 1);
+    job.group_after = after;
+    job.group_after_count = 2;
+    gang_job_id first = host_submit(&h, &job);
+    host_run(&h, 1);
+    ck_assert(holds(first, 0) && holds(first, 1));
+    group[0] = group[1] = group_of(1, 1000, 0);
+    gang_job_id second = host_submit(&h, &job);
+    host_run(&h, 1);
+    host_report_all(&h, first, 0, GANG_TASK_SUCCEEDED);
+    host_report_all(&h, second, 0, GANG_TASK_SUCCEEDED);
+    host_run(&h, 1000000);
+    ck_assert(holds(first, 1) && !holds(first, 2));
+    ck_assert(holds(second, 1) && !holds(second, 2));
+    gang_job_id owner = host_gang(&h, "owner", 4, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, owner), 4);
+    ck_assert_int_eq(host_tasks(&h, first), 0);
+    MUST(gang_report_end(h.s, owner, 1));
+    host_run(&h, 1);
+    ck_assert(holds(second, 2));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("parts");
@@ -147,6 +189,7 @@ int main(void)
     tcase_add_test(t, who_wants_no_more_does_not_grow_when_others_have_left);
     tcase_add_test(t, who_is_to_have_less_when_he_resumes_gives_the_rest_back);
     tcase_add_loop_test(t, a_second_gang_does_not_begin_the_time_of_the_job_anew, 0, 2);
+    tcase_add_test(t, service_of_one_gang_counts_for_the_others_that_wait);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
