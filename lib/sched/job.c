@@ -244,6 +244,14 @@ static void end_moves(gang_sched *s, struct gang__job *job)
         }
 }
 
+/* Nor does who takes turns and waits for his first one. */
+static void end_grants(gang_sched *s, struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (!gang__slice_is_begun(&job->unit[i]))
+            gang__start_undo(s, &job->unit[i], job->not_before_ns);
+}
+
 void gang__job_settle(gang_sched *s, struct gang__job *job)
 {
     bool never = false, some = false;
@@ -252,6 +260,8 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
     job->undone = job->undone && job->ending;
     if (job->held)
         end_moves(s, job);
+    if (job->held || job->leaf->q->open_state == GANG_QUEUE_CLOSED)
+        end_grants(s, job);
     if (job->counted_pending)
         may_start(s, job, &job->wait_why);
     else

@@ -180,6 +180,40 @@ START_TEST(service_of_one_gang_counts_for_the_others_that_wait)
 }
 END_TEST
 
+/* Who is held does not start, though it has its places and waits for its first turn. */
+START_TEST(who_is_held_before_his_first_turn_does_not_start)
+{
+    struct gang_queue_spec q = queue();
+    q.slice_ns = 100;
+    q.slice_rows = 2;
+    host_queues(&h, &q, 1);
+    gang_job_id first = host_gang(&h, "", 8, 0), second = host_gang(&h, "", 8, 0);
+    struct gang_group_spec g = group_of(8, 2000, 0);
+    struct gang_job_spec job = host_job(&g, 1);
+    MUST(gang_job_cancel(h.s, first));
+    MUST(gang_job_cancel(h.s, second));
+    first = host_submit(&h, &job);
+    second = host_submit(&h, &job);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, first), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_job_state(&h, second), GANG_JOB_SUSPENDED);
+    MUST(gang_job_hold(h.s, second));
+    for (int i = 0; i < 6; i++) {
+        host_run(&h, 50);
+        if (host_ops(&h, first, "suspend") > 0)
+            host_report_all(&h, first, 0, GANG_TASK_GONE);
+    }
+    ck_assert_int_eq(host_ops(&h, second, "start"), 0);
+    MUST(gang_job_release(h.s, second));
+    for (int i = 0; i < 6; i++) {
+        host_run(&h, 50);
+        if (host_job_state(&h, first) == GANG_JOB_RUNNING)
+            host_report_all(&h, first, 0, GANG_TASK_GONE);
+    }
+    ck_assert_int_eq(host_ops(&h, second, "start"), 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("parts");
@@ -190,6 +224,7 @@ int main(void)
     tcase_add_test(t, who_is_to_have_less_when_he_resumes_gives_the_rest_back);
     tcase_add_loop_test(t, a_second_gang_does_not_begin_the_time_of_the_job_anew, 0, 2);
     tcase_add_test(t, service_of_one_gang_counts_for_the_others_that_wait);
+    tcase_add_test(t, who_is_held_before_his_first_turn_does_not_start);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
