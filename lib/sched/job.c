@@ -226,6 +226,12 @@ static bool waits(gang_sched *s, struct gang__unit *u, int *may)
     return *may > 0 && may_start(s, job, &why);
 }
 
+bool gang__job_waits(gang_sched *s, struct gang__unit *u)
+{
+    int may;
+    return waits(s, u, &may);
+}
+
 /* Others leave so that it may grow, and meanwhile it is to have fewer tasks. */
 static bool wants_no_more(const struct gang__unit *u)
 {

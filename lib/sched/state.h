@@ -16,7 +16,7 @@
  *   overdue.c   bounded bypass: whom nothing passes any more
  *   life.c      reports: tasks and nodes;  timer.c  what is due when;  term.c  until when one may run
  *   copy.c      all of it once more, for forecasts and for hosts (copy.h)
- *   why_wait.c  why a job waits;  audit.c  the books against what is there
+ *   why_wait.c  why a job waits;  audit.c, audit_units.c  the books against what is there
  *
  * One thread at a time is in here (the owner), but for submit.c and inbox.c. */
 #ifndef GANG__SCHED_STATE_H
@@ -928,6 +928,8 @@ gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job
 /* What runs of a unit leaves the books; its allocation is left to the caller. */
 void gang__unit_clear(gang_sched *s, struct gang__unit *u);
 gang__tree_compare gang__job_order, gang__timer_order;
+/* Is it to wait for its turn? */
+bool gang__job_waits(gang_sched *s, struct gang__unit *u);
 void gang__jobs_forget(gang_sched *s); /* those that ended in this run */
 /* A unit has stopped wholly (it holds nothing, nothing of it leaves). */
 void gang__unit_stopped(gang_sched *s, struct gang__unit *u);
@@ -978,6 +980,7 @@ void gang__term_predict(gang_sched *s, struct gang__job *job); /* the host is as
 /* ---- timer.c ---- */
 
 void gang__timer_set(gang_sched *s, struct gang__job *job); /* anew, from what it waits for */
+int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job); /* as it would be set */
 void gang__timer_clear(gang_sched *s, struct gang__job *job);
 void gang__timers_run(gang_sched *s);
 int64_t gang__timers_next(const gang_sched *s);
@@ -1001,6 +1004,10 @@ void gang__inbox_take_out(gang_sched *s);
 void gang__inbox_run(gang_sched *s);
 bool gang__inbox_waits(const gang_sched *s);
 void gang__inbox_free(gang_sched *s);
+
+/* ---- audit_units.c ---- */
+
+gang_result gang__units_check(gang_sched *s, struct gang_error *error);
 
 /* ---- submit.c, config.c ---- */
 
