@@ -45,8 +45,11 @@ void gang__timer_clear(gang_sched *s, struct gang__job *job)
     job->due_ns = INT64_MAX;
 }
 
+/* What has come is done before anything else is waited for: it may be known by its time alone. */
 void gang__timer_set(gang_sched *s, struct gang__job *job)
 {
+    if (job->due_ns <= s->now_ns)
+        return;
     int64_t due = gang__timer_due(s, job);
     if (due == job->due_ns)
         return;
