@@ -526,8 +526,10 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
     }
     if (job->state != GANG_JOB_ENDED && is_idle(job))
         all_stopped(s, job);
-    else if (job->state != GANG_JOB_ENDED)
-        gang__timer_set(s, job);
+    if (job->state == GANG_JOB_ENDED || !job->ending)
+        return;
+    gang__job_state(s, job, reason, "stopping"); /* if another gang of it stopped before */
+    gang__timer_set(s, job);
 }
 
 /* ---- taking one in --------------------------------------------------------------------------- */

@@ -72,6 +72,28 @@ START_TEST(a_job_one_gang_of_which_is_preempted_ends_whole)
 }
 END_TEST
 
+/* All that ran of a job has failed, and another gang of it is still stopping: so is the job. */
+START_TEST(a_job_whose_last_gang_that_runs_fails_stops_with_the_others)
+{
+    struct gang_job_spec *job = two_gangs(2, 2, GANG_AFTER_START);
+    job->loss = GANG_LOSS_FAIL;
+    gang_job_id low = host_submit(&h, job);
+    host_run(&h, 1);
+    host_gang(&h, "", 6, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "preempt"), 1);
+    int32_t stops = host_last(&h, low, "preempt")->part;
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_RUNNING);
+    host_report_all(&h, low, 1 - stops, GANG_TASK_FAILED);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
+    ck_assert_int_eq(host_last(&h, low, "state")->state, GANG_JOB_STOPPING);
+    host_report_all(&h, low, stops, GANG_TASK_GONE);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, low), GANG_END_FAILED);
+}
+END_TEST
+
 /* Others leave so that it may grow; by then it wants no more. */
 START_TEST(who_wants_no_more_does_not_grow_when_others_have_left)
 {
@@ -220,6 +242,7 @@ int main(void)
     TCase *t = tcase_create("parts");
     tcase_add_checked_fixture(t, open_slow, close_it);
     tcase_add_test(t, a_job_one_gang_of_which_is_preempted_ends_whole);
+    tcase_add_test(t, a_job_whose_last_gang_that_runs_fails_stops_with_the_others);
     tcase_add_test(t, who_wants_no_more_does_not_grow_when_others_have_left);
     tcase_add_test(t, who_is_to_have_less_when_he_resumes_gives_the_rest_back);
     tcase_add_loop_test(t, a_second_gang_does_not_begin_the_time_of_the_job_anew, 0, 2);
