@@ -94,6 +94,40 @@ START_TEST(a_job_whose_last_gang_that_runs_fails_stops_with_the_others)
 }
 END_TEST
 
+/* A gang of a job that runs waits for a place alone, not for how many jobs may run, behind others who do. */
+START_TEST(how_many_jobs_may_run_does_not_keep_a_gang_from_its_job)
+{
+    struct gang_queue_spec q[2] = {queue(), queue()};
+    struct gang_quota four = {"gpu", 4000, NULL, 0, 0};
+    q[0].max_running = 1;
+    q[1].name = "owner";
+    q[1].guaranteed = &four;
+    q[1].guaranteed_count = 1;
+    host_queues(&h, q, 2);
+    gang_job_id low = host_submit(&h, two_gangs(4, 2, GANG_AFTER_START));
+    host_run(&h, 1);
+    ck_assert(holds(low, 0) && holds(low, 1));
+    gang_job_id owner = host_gang(&h, "owner", 2, 0);
+    struct gang_job_spec *same =
+        two_gangs(2, 2, GANG_AFTER_END); /* asks for the same, and has its turn first */
+    same->queue = "default";
+    same->priority = 5;
+    same->never_preempts = true;
+    gang_job_id waits = host_submit(&h, same);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, waits), GANG_JOB_PENDING);
+    host_gang(&h, "owner", 2, 0);
+    host_run(&h, 1);
+    host_report_all(&h, low, 1, GANG_TASK_GONE);
+    host_run(&h, 1);
+    ck_assert(holds(low, 0) && !holds(low, 1));
+    MUST(gang_report_end(h.s, owner, 1));
+    host_run(&h, 1);
+    ck_assert(holds(low, 1));
+    ck_assert_int_eq(host_job_state(&h, waits), GANG_JOB_PENDING);
+}
+END_TEST
+
 /* Others leave so that it may grow; by then it wants no more. */
 START_TEST(who_wants_no_more_does_not_grow_when_others_have_left)
 {
@@ -243,6 +277,7 @@ int main(void)
     tcase_add_checked_fixture(t, open_slow, close_it);
     tcase_add_test(t, a_job_one_gang_of_which_is_preempted_ends_whole);
     tcase_add_test(t, a_job_whose_last_gang_that_runs_fails_stops_with_the_others);
+    tcase_add_test(t, how_many_jobs_may_run_does_not_keep_a_gang_from_its_job);
     tcase_add_test(t, who_wants_no_more_does_not_grow_when_others_have_left);
     tcase_add_test(t, who_is_to_have_less_when_he_resumes_gives_the_rest_back);
     tcase_add_loop_test(t, a_second_gang_does_not_begin_the_time_of_the_job_anew, 0, 2);
