@@ -954,7 +954,7 @@ static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__res
 {
     for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        bool may = gang__reserve_allows(s, r, job), named = job->reserve == old;
+        bool may = gang__reserve_allows(s, r, job), named = job->reserve == old, inside = false;
         for (uint32_t i = 0; i < job->unit_count; i++) {
             struct gang__unit *u = &job->unit[i];
             if (u->in != old)
@@ -965,7 +965,10 @@ static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__res
                 gang__reserve_keep_end(s, u);
             u->in = may ? r : NULL;
             gang__ahead_touch(s, u);
+            inside = true;
         }
+        if (inside && job->state != GANG_JOB_ENDED)
+            gang__timer_set(s, job); /* it may end sooner now */
         if (named)
             job->reserve = may ? r : NULL;
         if (named)

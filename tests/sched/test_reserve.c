@@ -612,6 +612,29 @@ START_TEST(one_that_has_begun_may_shrink)
 }
 END_TEST
 
+/* Who was drawn into it and has no limit of his own ends with it as it is now. */
+START_TEST(who_was_drawn_in_ends_sooner_when_it_does)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    open_queue(2, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec spec = *host_whole("demo", 2, 0, 100);
+    spec.flags = GANG_RESERVATION_MAGNETIC;
+    gang_reservation_id id = reserve(&spec);
+    host_run(&h, 0);
+    gang_job_id in = put(8, 0, NULL);
+    test_assert(runs(in));
+    ck_assert_int_eq(info_of(id).running, 1);
+    spec.duration_ns = 60 * SECOND;
+    MUST(gang_reservation_change(h.s, id, &spec, NULL, &error));
+    host_run(&h, 0);
+    test_assert(runs(in));
+    ck_assert_int_le(gang_sched_next(h.s), 60 * SECOND);
+    run_until(60);
+    test_assert(!host_has(&h, in) && !is_there(id));
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(it_goes_with_the_job_that_it_was_made_for)
 {
     open_queue(1, GANG_BACKFILL_NONE);
@@ -1401,6 +1424,7 @@ int main(void)
     tcase_add_test(t, what_is_cancelled_is_free_at_once);
     tcase_add_test(t, a_change_that_does_not_fit_changes_nothing);
     tcase_add_test(t, one_that_has_begun_may_shrink);
+    tcase_add_test(t, who_was_drawn_in_ends_sooner_when_it_does);
     tcase_add_test(t, it_goes_with_the_job_that_it_was_made_for);
     tcase_add_test(t, a_user_may_have_so_much);
     tcase_add_test(t, other_nodes_take_the_place_of_lost_ones);
