@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sched/overdue.h"
+#include "sched/reserve.h"
 
 static gang_result wrong(struct gang_error *error, const struct gang__unit *u, const char *text)
 {
@@ -15,12 +16,18 @@ static gang_result wrong(struct gang_error *error, const struct gang__unit *u, c
 
 /* ---- who waits --------------------------------------------------------------------------------- */
 
+/* Those who wait are to be sorted anew, for what is reserved is other than it was. */
+static bool resorts(const gang_sched *s)
+{
+    return s->reserves && s->reserve_count > 0 && (s->reserves->rebin || s->reserves->upset);
+}
+
 /* Whose turn may come is in a bin, unless memory was short, or his time came and no run has been since. */
 static const char *wait_fault(gang_sched *s, struct gang__unit *u)
 {
     struct gang__job *job = u->job;
-    bool settled =
-        !s->untold && !s->unfinished && !s->no_memory && !job->undone && job->due_ns > s->now_ns;
+    bool settled = !s->untold && !s->unfinished && !s->no_memory && !job->undone &&
+                   job->due_ns > s->now_ns && !resorts(s);
     if (u->wanted != (u->bin || u->claim || u->moving) && settled)
         return "it is said to want more, and does not wait for it, or the reverse";
     if (settled && gang__job_waits(s, u) != (u->bin != NULL))
