@@ -197,6 +197,7 @@ static void note_user(gang_sched *s, const struct gang__job *job)
 void gang__start_undo(gang_sched *s, struct gang__unit *u, int64_t not_before_ns)
 {
     struct gang__job *job = u->job;
+    gang__turn_leave(s, u); /* it may wait to grow already: another gang of the job runs */
     gang__books_out(s, u);
     memset(u->has, 0, gang__unit_request(u)->group_count * sizeof(*u->has));
     u->tasks = 0;

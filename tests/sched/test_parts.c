@@ -270,6 +270,42 @@ START_TEST(who_is_held_before_his_first_turn_does_not_start)
 }
 END_TEST
 
+/* A gang that has its places, and waits to grow, for another one of its job runs already: when its places go before its first
+ * turn, it waits to start. */
+START_TEST(who_waits_to_grow_before_his_first_turn_lets_go_of_all)
+{
+    struct gang_queue_spec q = queue();
+    struct gang_group_spec group[2] = {group_of(1, 1000, 0), group_of(8, 2000, 0)};
+    struct gang_group_spec other = group_of(8, 2000, 0);
+    struct gang_group_after after = {1, 0, GANG_AFTER_START, 0};
+    struct gang_job_spec job = host_job(group, 2), fill = host_job(&other, 1);
+    group[1].min = 4;
+    other.count = other.min = 7; /* a core or two is left in its row */
+    q.slice_ns = 100;
+    q.slice_rows = 2;
+    host_queues(&h, &q, 1);
+    gang_job_id fills = host_submit(&h, &fill);
+    host_run(&h, 1);
+    job.group_after = &after;
+    job.group_after_count = 1;
+    gang_job_id id = host_submit(&h, &job);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_RUNNING);
+    ck_assert(holds(id, 1));
+    ck_assert_int_eq(host_ops(&h, id, "start"), 1);
+    for (gang_node_id n = gang_node_next(h.stage.c, GANG_ID_NONE); n != GANG_ID_NONE;
+         n = gang_node_next(h.stage.c, n))
+        MUST(gang_node_set_state(h.stage.w, n, GANG_NODE_DRAINING));
+    for (int i = 0; i < 6; i++) { /* its turn comes: its places are gone */
+        host_run(&h, 50);
+        host_report_all(&h, fills, 0, GANG_TASK_GONE);
+        host_report_all(&h, id, 0, GANG_TASK_GONE);
+    }
+    ck_assert(!holds(id, 1));
+    ck_assert_int_eq(host_ops(&h, id, "start"), 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("parts");
@@ -283,6 +319,7 @@ int main(void)
     tcase_add_loop_test(t, a_second_gang_does_not_begin_the_time_of_the_job_anew, 0, 2);
     tcase_add_test(t, service_of_one_gang_counts_for_the_others_that_wait);
     tcase_add_test(t, who_is_held_before_his_first_turn_does_not_start);
+    tcase_add_test(t, who_waits_to_grow_before_his_first_turn_lets_go_of_all);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
