@@ -120,7 +120,7 @@ static int make(struct forecast *f, bool changed, gang_forecast **made)
     gang_result result = gang_forecast_new(f->end->sched, &opts, made, &error);
     if (result == GANG_OK && changed) {
         status = what_if_apply(&what, &f->asked->more, f->end->scenario->job_count, f->asked->file,
-                               f->end->scenario, *made);
+                               f->end->scenario, *made, f->end->now_ns);
     }
     if (result == GANG_OK && status == CLI_OK) {
         result = gang_forecast_run(*made, &error);

@@ -18,6 +18,20 @@ static int64_t step_of(const struct run *run)
     return run->scenario->time_count > 0 ? 0 : STEP_NS;
 }
 
+/* When a time of the case is on the clock, which begins when the oldest of its jobs began. 0, and less: none. */
+static int64_t clock_of(const struct run *run, int64_t at_ns)
+{
+    return run->scenario->time_count > 0 && at_ns > 0 ? at_ns + run->start_ns : at_ns;
+}
+
+static void find_start(struct run *run)
+{
+    for (size_t i = 0; i < run->scenario->time_count; i++) {
+        int64_t at = STEP_NS + run->scenario->times[i].ran_ns;
+        run->start_ns = at > run->start_ns ? at : run->start_ns;
+    }
+}
+
 /* ---- names ---- */
 
 static int compare_entries(const void *a, const void *b)
@@ -152,7 +166,16 @@ static int make_sched(struct run *run)
     }
     for (size_t i = 0; i < c->reservation_count; i++) {
         gang_reservation_id id;
-        result = gang_reservation_add(run->sched, &c->reservations[i], &id, NULL, &error);
+        struct gang_reservation_spec spec = c->reservations[i];
+        spec.arrival_ns = clock_of(run, spec.arrival_ns);
+        spec.deadline_ns = clock_of(run, spec.deadline_ns);
+        spec.until_ns = clock_of(run, spec.until_ns);
+        spec.start_ns =
+            c->time_count > 0 && spec.start_ns == 0 ? run->start_ns : clock_of(run, spec.start_ns);
+        if (c->time_count > 0 && spec.arrival_ns == 0) {
+            spec.arrival_ns = run->start_ns;
+        }
+        result = gang_reservation_add(run->sched, &spec, &id, NULL, &error);
         if (result != GANG_OK) {
             return cli_failf(run->file, "case '%s': reservations[%zu]%s%s: %s", c->id, i,
                              error.path[0] != '\0' ? "." : "", error.path,
@@ -323,6 +346,8 @@ static int submit_as(struct run *run, size_t number, bool held)
     }
     if (status == CLI_OK && run->jobs[number].note == NULL) {
         spec.after = after;
+        spec.begin_ns = clock_of(run, spec.begin_ns);
+        spec.deadline_ns = clock_of(run, spec.deadline_ns);
         spec.cookie = number;
         spec.hold = spec.hold || held;
         status = submit_spec(run, number, &spec);
@@ -401,7 +426,6 @@ static int submit_aged(struct run *run, bool *done)
     }
     if (status == CLI_OK && count > 0) {
         qsort(times, count, sizeof *times, older_first);
-        run->start_ns += times[0].ran_ns;
     }
     for (size_t i = 0; i < count && status == CLI_OK && times[i].ran_ns > 0; i++) {
         status = submit_one_aged(run, &times[i]);
@@ -567,6 +591,7 @@ int scenario_run(const char *file, const struct gang_scenario *scenario, case_en
 {
     struct run run = {.file = file, .scenario = scenario, .start_ns = STEP_NS};
     *ran = (struct ran_case){.scenario = scenario};
+    find_start(&run);
     int status = make_cluster(&run);
     if (status == CLI_OK) {
         status = make_jobs(&run);

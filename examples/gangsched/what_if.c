@@ -16,6 +16,7 @@ struct change {
     const char *file;
     const struct gang_scenario *scenario;
     gang_forecast *forecast;
+    int64_t now_ns;
 };
 
 bool what_if_any(const struct what_if *what)
@@ -264,14 +265,17 @@ static int submit(const struct change *c, const char *text, const struct what_if
     spec.place_count = 0;
     spec.submit = -1;
     spec.cookie = cookie;
+    spec.begin_ns += spec.begin_ns > 0 ? c->now_ns : 0; /* its times are from now on */
+    spec.deadline_ns += spec.deadline_ns > 0 ? c->now_ns : 0;
     gang_result result = gang_job_submit(gang_forecast_sched(c->forecast), &spec, &id, &error);
     return result == GANG_OK ? CLI_OK : wrong("--submit", text, result, &error);
 }
 
 int what_if_apply(const struct what_if *what, const struct what_if_job *job, uint64_t cookie,
-                  const char *file, const struct gang_scenario *scenario, gang_forecast *forecast)
+                  const char *file, const struct gang_scenario *scenario, gang_forecast *forecast,
+                  int64_t now_ns)
 {
-    const struct change c = {file, scenario, forecast};
+    const struct change c = {file, scenario, forecast, now_ns};
     int status = CLI_OK;
     if (what->add_nodes != NULL) {
         status = add_nodes(&c, what->add_nodes, what->like);

@@ -120,7 +120,7 @@ struct gang_reservation_spec {
     int64_t deadline_ns;  /**< all of it has ended by then; 0: no deadline */
     int64_t start_ns;     /**< begins exactly then; -1: wherever it fits in the window */
     int64_t duration_ns;  /**< of stages that give none */
-    int64_t period_ns;    /**< > 0: again so much later, and so on */
+    int64_t period_ns;    /**< > 0: again so much later, and so on; each time has ended when the next one begins */
     int64_t repetitions;  /**< how often, with the first; 0: without end, or until until_ns */
     int64_t until_ns;     /**< none begins then or later; 0: no bound */
     int32_t prefer;       /**< GANG_PREFER_* */

@@ -154,9 +154,10 @@ void gang__memories_refresh(gang_sched *s)
     for (size_t b = 0; b < s->asks.room; b++)
         for (struct gang__name *n = s->asks.bucket[b]; n; n = n->next) {
             struct gang__asked *ask = GANG__OF(struct gang__asked, link, n);
-            if (!ask->by_memory || ask->dims_of != s->config_count)
-                continue; /* made out when it is needed */
-            ask->dims_of--;
+            if (!ask->by_memory)
+                continue;
+            ask->dims_of = s->config_count -
+                           1; /* also what queues that changed made old: it is in the books now */
             (void)!gang__ask_refresh(s, ask); /* as many amounts as before: there is room */
         }
     book_all(s, 1);

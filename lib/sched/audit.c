@@ -391,6 +391,8 @@ gang_result gang_sched_check(gang_sched *sched, struct gang_error *error)
     if (r == GANG_OK)
         r = check_timers(&a);
     if (r == GANG_OK)
+        r = gang__units_check(sched, error);
+    if (r == GANG_OK)
         r = gang__ahead_check(sched, error);
     if (r == GANG_OK)
         r = gang__kin_check(sched, error);

@@ -68,6 +68,10 @@ void gang__job_count(gang_sched *s, struct gang__job *job)
     }
     if (job->user_in)
         job->user_in->running += runs - job->counted_running;
+    bool starts = runs && !job->counted_running;
+    for (uint32_t i = 0; job->unit_count > 1 && starts && i < job->unit_count; i++)
+        gang__turn_leave(s,
+                         &job->unit[i]); /* it waits for something else now: gang__job_settle() */
     bool fewer = job->counted_running && !runs;
     job->counted_running = runs;
     job->counted_pending = waits;
@@ -226,15 +230,17 @@ static bool waits(gang_sched *s, struct gang__unit *u, int *may)
     return *may > 0 && may_start(s, job, &why);
 }
 
-/* Who is held on his way to another place does not start there. */
-static void end_moves(gang_sched *s, struct gang__job *job)
+bool gang__job_waits(gang_sched *s, struct gang__unit *u)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (job->unit[i].moving) {
-            gang__move_end(s, &job->unit[i]);
-            gang__job_count(s, job);
-            gang__job_state(s, job, GANG_REASON_NONE, "waits again");
-        }
+    int may;
+    return waits(s, u, &may);
+}
+
+/* Others leave so that it may grow, and meanwhile it is to have fewer tasks. */
+static bool wants_no_more(const struct gang__unit *u)
+{
+    int32_t group = u->claim->grow_group;
+    return group >= 0 && gang__unit_lacks(u, (uint32_t)group) == 0;
 }
 
 /* What it used moves it back among those who wait: nobody lies in order while that changes. */
@@ -247,6 +253,25 @@ static void count_service(gang_sched *s, struct gang__job *job)
     job->served = 0;
 }
 
+/* Who is held on his way to another place does not start there. */
+static void end_moves(gang_sched *s, struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (job->unit[i].moving) {
+            gang__move_end(s, &job->unit[i]);
+            gang__job_count(s, job);
+            gang__job_state(s, job, GANG_REASON_NONE, "waits again");
+        }
+}
+
+/* Nor does who takes turns and waits for his first one. */
+static void end_grants(gang_sched *s, struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (!gang__slice_is_begun(&job->unit[i]))
+            gang__start_undo(s, &job->unit[i], job->not_before_ns);
+}
+
 void gang__job_settle(gang_sched *s, struct gang__job *job)
 {
     bool never = false, some = false;
@@ -257,6 +282,8 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
     job->undone = job->undone && job->ending;
     if (job->held)
         end_moves(s, job);
+    if (job->held || job->leaf->q->open_state == GANG_QUEUE_CLOSED)
+        end_grants(s, job);
     if (job->counted_pending)
         may_start(s, job, &job->wait_why);
     else
@@ -265,7 +292,7 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         struct gang__unit *u = &job->unit[i];
         int may = 1;
         int32_t why;
-        if (u->claim && !may_start(s, job, &why))
+        if (u->claim && (!may_start(s, job, &why) || wants_no_more(u)))
             gang__claim_give_up(s, u->claim);
         bool now = waits(s, u, &may);
         never = never || may < 0;

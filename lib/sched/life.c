@@ -807,6 +807,12 @@ static bool stop_surplus(gang_sched *s, struct gang__unit *u)
     return ok;
 }
 
+void gang__life_trim(gang_sched *s, struct gang__unit *u)
+{
+    if (!stop_surplus(s, u))
+        s->no_memory = true;
+}
+
 /* What is wanted beyond the minima goes to the first units first. */
 bool gang__life_target(gang_sched *s, struct gang__job *job, int64_t target)
 {

@@ -604,6 +604,42 @@ gang_result gang_reservation_set_limit(gang_sched *sched, const char *owner,
 
 /* ---- placing ------------------------------------------------------------------------------------- */
 
+/* From the begin of its first time to the end of that. */
+static int64_t first_span(const struct gang__admitted *got, int64_t *end_ns)
+{
+    int64_t begin_ns = INT64_MAX;
+    *end_ns = INT64_MIN;
+    for (size_t i = 0; i < got->count; i++) {
+        const struct gang__admit_piece *p = &got->piece[i];
+        if (p->instance > 0)
+            continue;
+        begin_ns = gang__least(begin_ns, p->start_ns);
+        *end_ns = p->end_ns > *end_ns ? p->end_ns : *end_ns;
+    }
+    return *end_ns - begin_ns;
+}
+
+/* A time of it has ended when the next one begins: one alone is on at a time. Where pieces of the first are further
+ * apart than that, it begins later, as late as the last of them demands. */
+static gang_result ask_apart(gang_sched *s, struct gang__reserve *r, struct ask *k)
+{
+    enum { TRIES = 64 };
+    struct gang__admitted *got = &s->reserves->got;
+    int64_t end_ns;
+    if (r->period_ns && r->start_ns >= 0)
+        k->a.deadline_ns = gang__least(k->a.deadline_ns, gang__add_sat(r->start_ns, r->period_ns));
+    gang_result w = ask_whole(s, r, k);
+    for (int i = 0; w == GANG_OK && r->period_ns; i++) {
+        if (first_span(got, &end_ns) <= r->period_ns)
+            return w;
+        gang__admitted_undo(s->ahead->when, got);
+        k->a.arrival_ns = end_ns - r->period_ns;
+        got->why = GANG__ADMIT_BAD_PERIOD;
+        w = i < TRIES ? ask_whole(s, r, k) : GANG_ENOFIT;
+    }
+    return w;
+}
+
 /* The first times of it. */
 static gang_result place_first(gang_sched *s, struct gang__reserve *r, int64_t until_ns,
                                struct gang_error *error)
@@ -629,7 +665,7 @@ static gang_result place_first(gang_sched *s, struct gang__reserve *r, int64_t u
     }
     if (w == GANG_OK) {
         park(s, r, true);
-        w = ask_whole(s, r, &k);
+        w = ask_apart(s, r, &k);
         park(s, r, false);
     }
     gang__reserve_claims_out(s, &held);
@@ -918,7 +954,7 @@ static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__res
 {
     for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        bool may = gang__reserve_allows(s, r, job), named = job->reserve == old;
+        bool may = gang__reserve_allows(s, r, job), named = job->reserve == old, inside = false;
         for (uint32_t i = 0; i < job->unit_count; i++) {
             struct gang__unit *u = &job->unit[i];
             if (u->in != old)
@@ -929,7 +965,10 @@ static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__res
                 gang__reserve_keep_end(s, u);
             u->in = may ? r : NULL;
             gang__ahead_touch(s, u);
+            inside = true;
         }
+        if (inside && job->state != GANG_JOB_ENDED)
+            gang__timer_set(s, job); /* it may end sooner now */
         if (named)
             job->reserve = may ? r : NULL;
         if (named)

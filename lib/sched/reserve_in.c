@@ -180,6 +180,14 @@ void gang__reserve_renew(gang_sched *s, struct gang__reserve *r)
 {
     if (r->inside)
         close_inside(s, r, false);
+    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        bool some = false;
+        for (uint32_t i = 0; i < job->unit_count; i++)
+            some = some || job->unit[i].in == r;
+        if (some && job->state != GANG_JOB_ENDED)
+            gang__timer_set(s, job); /* it may end sooner than it did */
+    }
 }
 
 /* What is reserved of each node at a time, of this time of it. */

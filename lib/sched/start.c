@@ -197,6 +197,7 @@ static void note_user(gang_sched *s, const struct gang__job *job)
 void gang__start_undo(gang_sched *s, struct gang__unit *u, int64_t not_before_ns)
 {
     struct gang__job *job = u->job;
+    gang__turn_leave(s, u); /* it may wait to grow already: another gang of the job runs */
     gang__books_out(s, u);
     memset(u->has, 0, gang__unit_request(u)->group_count * sizeof(*u->has));
     u->tasks = 0;
@@ -265,7 +266,7 @@ bool gang__start_tell(gang_sched *s, struct gang__unit *u, int32_t reason)
     u->begun = true;
     job->back_off_now = job->back_off_ns;
     job->ready_ns = -1;
-    if (job->started_ns == 0 || job->state != GANG_JOB_RUNNING) {
+    if (job->state != GANG_JOB_RUNNING) { /* not with another gang of it */
         gang__term_begin(s, job);
         job->paused_ns = 0;
         job->paused = false;
@@ -280,6 +281,8 @@ bool gang__start_tell(gang_sched *s, struct gang__unit *u, int32_t reason)
     gang__job_state(s, job, reason, "started");
     gang__job_settle(s, job);
     gang__job_wake(s, job);
+    if (resumes)
+        gang__life_trim(s, u);
     return true;
 }
 

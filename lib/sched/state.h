@@ -16,7 +16,7 @@
  *   overdue.c   bounded bypass: whom nothing passes any more
  *   life.c      reports: tasks and nodes;  timer.c  what is due when;  term.c  until when one may run
  *   copy.c      all of it once more, for forecasts and for hosts (copy.h)
- *   why_wait.c  why a job waits;  audit.c  the books against what is there
+ *   why_wait.c  why a job waits;  audit.c, audit_units.c  the books against what is there
  *
  * One thread at a time is in here (the owner), but for submit.c and inbox.c. */
 #ifndef GANG__SCHED_STATE_H
@@ -101,7 +101,8 @@ struct gang__bin {
     bool fixed;                /* inside the guarantee alone */
     bool late;                 /* READY: tried after those that are not, by its key; then as ever */
     int64_t late_key;
-    uint64_t apart;      /* a leaf that backfills: how long they run, or who it is */
+    uint64_t
+        apart; /* a leaf that backfills: how long they run, or who it is; who is of a job that runs */
     uint8_t state;       /* GANG__BIN_* */
     int32_t why;         /* GANG_WAIT_*, while BLOCKED */
     struct gang__qs *by; /* the queue that blocks it; or NULL */
@@ -931,6 +932,8 @@ gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job
 /* What runs of a unit leaves the books; its allocation is left to the caller. */
 void gang__unit_clear(gang_sched *s, struct gang__unit *u);
 gang__tree_compare gang__job_order, gang__timer_order;
+/* Is it to wait for its turn? */
+bool gang__job_waits(gang_sched *s, struct gang__unit *u);
 void gang__jobs_forget(gang_sched *s); /* those that ended in this run */
 /* A unit has stopped wholly (it holds nothing, nothing of it leaves). */
 void gang__unit_stopped(gang_sched *s, struct gang__unit *u);
@@ -954,6 +957,8 @@ bool gang__life_target(gang_sched *s, struct gang__job *job, int64_t target);
 void gang__life_due(gang_sched *s, struct gang__job *job); /* heartbeats, stale, refill */
 int64_t gang__life_next(const gang_sched *s, const struct gang__job *job);
 void gang__life_started(gang_sched *s, struct gang__unit *u);
+/* It has its old places again, perhaps more than it is to have by now: the rest is given back. */
+void gang__life_trim(gang_sched *s, struct gang__unit *u);
 /* It waits to be started anew, whole: what ended before does not count. */
 void gang__life_again(gang_sched *s, struct gang__unit *u);
 void gang__life_free(gang_sched *s, struct gang__job *job);
@@ -979,6 +984,7 @@ void gang__term_predict(gang_sched *s, struct gang__job *job); /* the host is as
 /* ---- timer.c ---- */
 
 void gang__timer_set(gang_sched *s, struct gang__job *job); /* anew, from what it waits for */
+int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job); /* as it would be set */
 void gang__timer_clear(gang_sched *s, struct gang__job *job);
 void gang__timers_run(gang_sched *s);
 int64_t gang__timers_next(const gang_sched *s);
@@ -1002,6 +1008,10 @@ void gang__inbox_take_out(gang_sched *s);
 void gang__inbox_run(gang_sched *s);
 bool gang__inbox_waits(const gang_sched *s);
 void gang__inbox_free(gang_sched *s);
+
+/* ---- audit_units.c ---- */
+
+gang_result gang__units_check(gang_sched *s, struct gang_error *error);
 
 /* ---- submit.c, config.c ---- */
 

@@ -3,7 +3,7 @@
 #include "sched/overdue.h"
 #include "sched/state.h"
 
-static int64_t due_of(const gang_sched *s, const struct gang__job *job)
+int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
 {
     int64_t due = INT64_MAX;
     if (job->state == GANG_JOB_ENDED)
@@ -45,9 +45,12 @@ void gang__timer_clear(gang_sched *s, struct gang__job *job)
     job->due_ns = INT64_MAX;
 }
 
+/* What has come is done before anything else is waited for: it may be known by its time alone. */
 void gang__timer_set(gang_sched *s, struct gang__job *job)
 {
-    int64_t due = due_of(s, job);
+    if (job->due_ns <= s->now_ns)
+        return;
+    int64_t due = gang__timer_due(s, job);
     if (due == job->due_ns)
         return;
     gang__timer_clear(s, job);

@@ -690,6 +690,9 @@ static uint64_t apart_of(const gang_sched *s, const struct gang__unit *u)
     const struct gang__bin *there = bin_there(s, u);
     if (there)
         return there->apart;
+    if (u->job->unit_count > 1 &&
+        u->job->counted_running) /* how many jobs may run does not bind it */
+        return gang__hash_number(u->part, u->job->id) | 1;
     uint64_t reserved = s->reserve_count > 0 ? gang__reserve_apart(s, u) : 0;
     if (reserved || q->backfill == GANG_BACKFILL_NONE)
         return reserved;

@@ -63,6 +63,35 @@ racks_are_drawn_where_nodes_are_many() {
 }
 check racks_are_drawn_where_nodes_are_many racks_are_drawn_where_nodes_are_many
 
+# Times are of the moment that the case is about, however long its jobs have run.
+cat >"$scratch/moment.json" <<'END'
+{"id":"moment","nodes":[{"name":"n1","cpus":8,"gpus":4},{"name":"n2","cpus":8,"gpus":4}],
+ "queues":[{"name":"q","backfill":"easy"}],
+ "reservations":[{"name":"res","start_s":100,"duration_s":50,"stages":[{"nodes":["n1"]}]}],
+ "jobs":[{"name":"runs","queue":"q","state":"running","running_on":["n1"],"ran_s":3000,"time_limit_s":3060,
+          "tasks":[{"gpu":4}]},
+         {"name":"later","queue":"q","begin_s":30,"time_limit_s":40,"tasks":[{"count":2,"gpu":4}]}]}
+END
+check times_are_of_the_moment says 'case moment: the next 2 min 30 s, by node
+  n1           |aaaaaaaaaaaaaaaaaaaaaa...............bbbbbbbbbbbbbbbbbbb|
+  n2           |........................................................|
+    job              queue                  nodes         from        until
+  a runs             q            running       1            -    1 min 0 s
+  b res              -            reserved      1   1 min 40 s   2 min 30 s' --width 73 "$scratch/moment.json"
+later_begins() {
+    "$gangsched" forecast --json "$scratch/moment.json" >"$scratch/out"
+    grep -q '"job": "later", "queue": "q", "what": "starts", "start_s": 60.0' "$scratch/out"
+}
+check begins_are_of_the_moment later_begins
+another_begins() {
+    printf "%s" '{"id":"more","nodes":[{"name":"n"}],"jobs":[{"name":"more","queue":"r","begin_s":70,"time_limit_s":10,"tasks":[{"cpu":1}]}],"queues":[{"name":"r"}]}' \
+        >"$scratch/more.json"
+    sed -i 's/"queues":\[{"name":"q","backfill":"easy"}\]/"queues":[{"name":"q","backfill":"easy"},{"name":"r"}]/' "$scratch/moment.json"
+    "$gangsched" forecast --json --submit "$scratch/more.json/more" "$scratch/moment.json" >"$scratch/out"
+    grep -q '"job": "more", "queue": "r", "what": "starts", "start_s": 70.0' "$scratch/out"
+}
+check begins_of_another_job_are_from_now_on another_begins
+
 json_has_all() {
     "${plan[@]}" --json "$backlog" >"$scratch/out"
     is_json "$scratch/out"

@@ -53,6 +53,31 @@ static void sleep_until_next(void)
     host_run(&h, next - h.now_ns);
 }
 
+/* A run that is cut short before it comes to what is due, and has to make the timeline anew: that is done by the next. */
+START_TEST(a_begin_that_came_in_a_run_cut_short_is_not_missed)
+{
+    struct gang_run_opts opts = GANG_RUN_OPTS_INIT;
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    open_queue(2, GANG_BACKFILL_EASY, 0);
+    struct gang_job_spec *job = host_spec("q", 4, 4, 0);
+    job->begin_ns = 100 * SECOND;
+    gang_job_id id = host_submit(&h, job);
+    put("q", 4, 10, 0);
+    q.name = "q";
+    q.backfill = GANG_BACKFILL_EASY;
+    q.grace_ns = SECOND;
+    host_queues(&h, &q, 1);
+    host_submit(&h, host_spec("q", 1, 1, 0));
+    h.now_ns = 100 * SECOND;
+    opts.max_steps = 1 + _i;
+    MUST(gang_sched_run(h.s, h.now_ns, &opts, NULL));
+    host_check(&h);
+    host_run(&h, 0);
+    ck_assert(runs(id));
+    host_close(&h);
+}
+END_TEST
+
 /* ---- who has a plan, who passes ---------------------------------------------------------------- */
 
 START_TEST(easy_plans_for_the_first_and_lets_pass_who_is_in_nobodys_way)
@@ -572,7 +597,8 @@ static void let_slice(int32_t backfill, int64_t depth)
     q[0].name = "q";
     q[0].backfill = backfill;
     q[0].plan_depth = depth;
-    q[0].reclaim = GANG_DISPLACE_NEVER; /* room that is made for one is taken from plans of others */
+    q[0].reclaim =
+        GANG_DISPLACE_NEVER; /* room that is made for one is taken from plans of others */
     q[1].name = "turns";
     q[1].slice_ns = 10 * SECOND;
     host_queues(&h, q, 2);
@@ -688,6 +714,7 @@ int main(void)
     Suite *suite = suite_create("backfill");
     TCase *t = tcase_create("backfill");
     tcase_set_timeout(t, 300);
+    tcase_add_loop_test(t, a_begin_that_came_in_a_run_cut_short_is_not_missed, 0, 3);
     tcase_add_test(t, easy_plans_for_the_first_and_lets_pass_who_is_in_nobodys_way);
     tcase_add_test(t, without_backfill_nothing_is_planned_and_all_pass);
     tcase_add_test(t, conservative_plans_for_all);

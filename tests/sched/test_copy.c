@@ -73,11 +73,16 @@ static int32_t tell(const char *op, const struct gang_event *e, void *user)
     return 0;
 }
 
-/* Who takes turns is refused now and then, by both hosts. */
+/* Who takes turns is refused now and then, by both hosts; in some worlds anybody, whatever he is asked. */
 static int32_t refuse(const struct gang_event *e)
 {
     uint64_t x = (e->job ^ (uint64_t)e->now_ns) * UINT64_C(0x9e3779b97f4a7c15);
-    return slicing && x >> 60 == 0;
+    return (slicing || world % 3 == 0) && x >> 60 == 0;
+}
+
+static int32_t refuse_any(const struct gang_event *e)
+{
+    return world % 3 == 0 && refuse(e);
 }
 
 static int32_t on_start(const struct gang_event *e, void *user)
@@ -89,18 +94,21 @@ static int32_t on_start(const struct gang_event *e, void *user)
 
 static int32_t on_grow(const struct gang_event *e, void *user)
 {
-    return tell("grow", e, user);
+    (void)tell("grow", e, user);
+    return refuse_any(e);
 }
 
 static int32_t on_shrink(const struct gang_event *e, void *user)
 {
-    return tell("shrink", e, user);
+    (void)tell("shrink", e, user);
+    return refuse_any(e);
 }
 
 static int32_t on_preempt(const struct gang_event *e, void *user)
 {
     stops_seen++;
-    return tell("preempt", e, user);
+    (void)tell("preempt", e, user);
+    return refuse_any(e);
 }
 
 static int32_t on_kill(const struct gang_event *e, void *user)
@@ -285,15 +293,17 @@ static void submit(void)
 {
     gang_result result[2] = {0, 0};
     struct gang_job_spec job = GANG_JOB_SPEC_INIT;
-    struct gang_group_spec group[2] = {group_of(1 + below(4), 500 * below(5), 1000 * below(3)),
-                                       group_of(1 + below(3), 1000, 0)};
+    struct gang_group_spec group[3] = {group_of(1 + below(4), 500 * below(5), 1000 * below(3)),
+                                       group_of(1 + below(3), 1000, 0),
+                                       group_of(1 + below(3), 1000, 1000 * below(3))};
     const struct gang_label label = {"team", one_in(2) ? "x" : "y"};
     const struct gang_peer_rule peer = {"team", one_in(2) ? "x" : NULL, one_in(2) ? "rack" : NULL,
                                         0, one_in(2)};
     const char *models[] = {"h", "v"};
     struct gang_job_after after = {some_job(-1), (int32_t)below(3), 0};
-    struct gang_group_after then = {1, 0, one_in(2) ? GANG_AFTER_START : GANG_AFTER_END, 0};
-    size_t groups = one_in(4) ? 2 : 1;
+    struct gang_group_after then[2] = {{1, 0, (int32_t)below(3), 0},
+                                       {2, (int32_t)below(2), (int32_t)below(3), 0}};
+    size_t groups = one_in(3) ? 2 + (size_t)below(2) : 1;
     for (size_t i = 0; i < groups; i++) {
         group[i].min = one_in(2) ? group[i].count : 1;
         group[i].cpu_milli = slicing && !one_in(4) ? 1000 * (2 + below(7)) : group[i].cpu_milli;
@@ -335,8 +345,8 @@ static void submit(void)
     job.deadline_ns = one_in(12) ? now_ns + (20 + below(200)) * SECOND : 0;
     job.after = &after;
     job.after_count = after.job != GANG_ID_NONE && one_in(8);
-    job.group_after = &then;
-    job.group_after_count = groups == 2 && one_in(3) && !job.request.same;
+    job.group_after = then;
+    job.group_after_count = groups > 1 && one_in(2) && !job.request.same ? groups - 1 : 0;
     char named[32] = "";
     const char *name = NULL;
     if (reserves && one_in(2) && some_reservation(&name) != GANG_ID_NONE) {
@@ -363,9 +373,11 @@ static void task_ends(void)
     gang_result result[2] = {0, 0};
     gang_job_id id = some_job(GANG_JOB_RUNNING);
     int64_t task = below(3);
-    int32_t what = one_in(2) ? GANG_TASK_FAILED : GANG_TASK_SUCCEEDED;
+    int32_t part = (int32_t)below(3);
+    int32_t what = one_in(2) ? GANG_TASK_FAILED : one_in(4) ? GANG_TASK_IDLE : GANG_TASK_SUCCEEDED;
+    const int64_t *tasks = one_in(3) ? NULL : &task;
     if (id != GANG_ID_NONE)
-        BOTH(gang_report_tasks(at->s, id, 0, GANG_ID_NONE, &task, 1, what));
+        BOTH(gang_report_tasks(at->s, id, part, GANG_ID_NONE, tasks, tasks != NULL, what));
 }
 
 /* Its heartbeats are due from now on, or again. */
@@ -383,15 +395,16 @@ static void gone(void)
 {
     gang_result result[2] = {0, 0};
     gang_job_id id = some_job(one_in(2) ? GANG_JOB_STOPPING : GANG_JOB_RUNNING);
+    int32_t part = (int32_t)below(3);
     if (id != GANG_ID_NONE)
-        BOTH(gang_report_tasks(at->s, id, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_GONE));
+        BOTH(gang_report_tasks(at->s, id, part, GANG_ID_NONE, NULL, 0, GANG_TASK_GONE));
 }
 
 static void command(void)
 {
     gang_result result[2] = {0, 0};
     gang_job_id id = some_job(-1);
-    int64_t what = below(6), value = below(4);
+    int64_t what = below(7), value = below(4);
     if (id == GANG_ID_NONE)
         return;
     if (what == 0)
@@ -403,6 +416,8 @@ static void command(void)
     else if (what == 3)
         BOTH(gang_job_set_priority(at->s, id, value));
     else if (what == 4)
+        BOTH(gang_job_requeue(at->s, id));
+    else if (what == 5)
         BOTH(gang_job_set_target(at->s, id, value));
     else
         BOTH(gang_job_set_time_limit(at->s, id, (1 + value) * 20 * SECOND));
@@ -423,7 +438,9 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.grace_ns = one_in(2) ? 10 * SECOND : 0;
     q.order = (int32_t)below(5);
     q.block = one_in(6);
-    q.preempt = one_in(3) ? GANG_PREEMPT_SUSPEND : GANG_PREEMPT_REQUEUE;
+    q.preempt = one_in(3)   ? GANG_PREEMPT_SUSPEND
+                : one_in(6) ? GANG_PREEMPT_CANCEL
+                            : GANG_PREEMPT_REQUEUE;
     q.within = one_in(3) ? GANG_DISPLACE_LOWER : 0;
     q.min_runtime_ns = one_in(5) ? 10 * SECOND : -1;
     q.max_running = one_in(8) ? 3 : 0;
@@ -594,6 +611,16 @@ static void happen_to_reservations(void)
         limit_owner();
 }
 
+/* A leaf takes nobody, or starts nobody, for a while. */
+static void set_queue_state(void)
+{
+    gang_result result[2] = {0, 0};
+    gang_queue_id id;
+    int32_t state = one_in(2) ? GANG_QUEUE_OPEN : (int32_t)below(3);
+    MUST(gang_queue_find(side[0].s, leaf[below(4)], &id));
+    BOTH(gang_queue_set_state(at->s, id, state));
+}
+
 static void happen(void)
 {
     int64_t what = below(20);
@@ -617,6 +644,8 @@ static void happen(void)
         add_node();
     else if (one_in(20))
         set_queues();
+    else if (one_in(10))
+        set_queue_state();
 }
 
 /* ---- both sides ---- */

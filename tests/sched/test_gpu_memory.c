@@ -179,6 +179,30 @@ START_TEST(what_a_queue_uses_does_not_depend_on_who_asked_first)
 }
 END_TEST
 
+/* Queues that change in nothing that is counted change nothing of that. */
+START_TEST(what_a_queue_uses_follows_the_devices_when_its_state_has_changed)
+{
+    gang_queue_id q;
+    open_queue(GANG_BACKFILL_NONE, 0);
+    add("small", 1, 16, GANG_NODE_UP);
+    (void)run(by_memory(1, 8), 0);
+    gang_job_id waits = run(by_memory(1, 10), 0);
+    ck_assert_int_eq(used(), 500);
+    MUST(gang_queue_find(h.s, "q", &q));
+    MUST(gang_queue_set_state(h.s, q, GANG_QUEUE_DRAINING));
+    add("large", 1, 80, GANG_NODE_UP);
+    gang_node_id id = add("least", 1, 12, GANG_NODE_DOWN);
+    host_run(&h, 0);
+    test_assert(runs(waits));
+    ck_assert_int_eq(used(), 667 + 834);
+    MUST(gang_queue_set_state(h.s, q, GANG_QUEUE_OPEN));
+    MUST(gang_node_remove(h.stage.w, id));
+    host_run(&h, 0);
+    ck_assert_int_eq(used(), 500 + 625);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(whom_a_limit_refused_starts_when_it_comes_to_less)
 {
     open_queue(GANG_BACKFILL_NONE, 600);
@@ -253,6 +277,7 @@ int main(void)
     tcase_add_test(t, a_device_of_another_model_does_not_count);
     tcase_add_test(t, it_passes_a_plan_where_it_takes_less_than_at_most);
     tcase_add_loop_test(t, what_a_queue_uses_does_not_depend_on_who_asked_first, 0, 2);
+    tcase_add_test(t, what_a_queue_uses_follows_the_devices_when_its_state_has_changed);
     tcase_add_test(t, whom_a_limit_refused_starts_when_it_comes_to_less);
     tcase_add_loop_test(t, each_allocation_may_fail, 0, 2);
     suite_add_tcase(suite, t);

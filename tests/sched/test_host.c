@@ -641,37 +641,6 @@ START_TEST(who_is_cancelled_on_the_way_does_not_start_there)
 }
 END_TEST
 
-/* What runs of a job fails while the rest of it still stops for others: the job stops, and its time limit is not looked at
- * for ever. */
-START_TEST(what_is_left_of_a_job_that_stops_is_no_job_that_runs)
-{
-    const struct gang_group_spec g[] = {host_gpus(4, 4), host_gpus(4, 4)};
-    const struct gang_group_after after[] = {{1, 0, GANG_AFTER_START, 0}};
-    struct gang_job_spec job = host_job(g, 2);
-    job.group_after = after;
-    job.group_after_count = 1;
-    job.time_limit_ns = 10;
-    job.loss = GANG_LOSS_FAIL;
-    low = host_submit(&h, &job);
-    host_run(&h, 1);
-    ck_assert_int_eq(gpus_of(low), 8);
-    high = host_gang(&h, "", 4, 1);
-    host_run(&h, 1);
-    ck_assert_int_eq(host_ops(&h, low, "preempt"), 1);
-    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_RUNNING);
-    int32_t stops = host_last(&h, low, "preempt")->part;
-    host_report_all(&h, low, 1 - stops, GANG_TASK_FAILED);
-    host_run(&h, 1);
-    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
-    host_run(&h, 20); /* past its time limit */
-    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
-    host_report_all(&h, low, stops, GANG_TASK_GONE);
-    host_run(&h, 1);
-    ck_assert_int_eq(host_end(&h, low), GANG_END_FAILED);
-    ck_assert_int_eq(gpus_of(high), 4);
-}
-END_TEST
-
 /* Whom others make room for has his part of the guarantee already: it is not given to somebody who
  * comes meanwhile and fits elsewhere, or they would have stopped for nothing. */
 START_TEST(a_guarantee_that_is_waited_for_is_not_given_away)
@@ -887,33 +856,6 @@ START_TEST(of_a_queue_that_cancels_the_preempted_end)
 }
 END_TEST
 
-/* Of a job of several gangs all end, those that run and those that wait, though one was in the way. */
-START_TEST(of_a_queue_that_cancels_all_gangs_of_the_preempted_end)
-{
-    const struct gang_group_spec g[] = {host_gpus(4, 4), host_gpus(4, 4), host_gpus(4, 4)};
-    const struct gang_group_after after[] = {{1, 0, GANG_AFTER_START, 0},
-                                             {2, 1, GANG_AFTER_START, 0}};
-    struct gang_job_spec job = host_job(g, 3);
-    job.group_after = after;
-    job.group_after_count = 2;
-    set_preempt(GANG_PREEMPT_CANCEL);
-    h.lingers = true;
-    low = host_submit(&h, &job);
-    host_run(&h, 1);
-    ck_assert_int_eq(gpus_of(low), 8);
-    high = host_gang(&h, "", 4, 1);
-    host_run(&h, 1);
-    ck_assert_int_eq(host_ops(&h, low, "preempt"), 2);
-    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
-    for (int32_t part = 0; part < 2; part++)
-        host_report_all(&h, low, part, GANG_TASK_GONE);
-    host_run(&h, 1);
-    ck_assert_int_eq(host_end(&h, low), GANG_END_PREEMPTED);
-    ck_assert_int_eq(host_ops(&h, low, "start"), 2);
-    ck_assert_int_eq(gpus_of(high), 4);
-}
-END_TEST
-
 /* ---- bounds of preemption ---- */
 
 static void open_opts(const struct gang_sched_opts *opts)
@@ -1058,7 +1000,6 @@ int main(void)
     tcase_add_test(c, a_suspended_job_may_be_cancelled);
     tcase_add_test(c, a_suspended_job_survives_a_change_of_queues);
     tcase_add_test(c, of_a_queue_that_cancels_the_preempted_end);
-    tcase_add_test(c, of_a_queue_that_cancels_all_gangs_of_the_preempted_end);
     tcase_add_test(c, who_has_just_started_is_not_displaced);
     tcase_add_test(c, who_never_preempts_waits);
     tcase_add_test(c, who_is_not_preemptible_stays);
@@ -1085,7 +1026,6 @@ int main(void)
     tcase_add_test(g, a_place_that_one_is_moved_to_is_kept_for_him);
     tcase_add_test(g, who_is_not_moved_after_all_waits_like_others);
     tcase_add_test(g, who_is_cancelled_on_the_way_does_not_start_there);
-    tcase_add_test(g, what_is_left_of_a_job_that_stops_is_no_job_that_runs);
     tcase_add_test(g, room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop);
     tcase_add_test(g, growth_that_waits_for_others_survives_a_change_of_queues);
     tcase_add_test(g, a_callback_may_report_submit_and_cancel);

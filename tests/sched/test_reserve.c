@@ -612,6 +612,29 @@ START_TEST(one_that_has_begun_may_shrink)
 }
 END_TEST
 
+/* Who was drawn into it and has no limit of his own ends with it as it is now. */
+START_TEST(who_was_drawn_in_ends_sooner_when_it_does)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    open_queue(2, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec spec = *host_whole("demo", 2, 0, 100);
+    spec.flags = GANG_RESERVATION_MAGNETIC;
+    gang_reservation_id id = reserve(&spec);
+    host_run(&h, 0);
+    gang_job_id in = put(8, 0, NULL);
+    test_assert(runs(in));
+    ck_assert_int_eq(info_of(id).running, 1);
+    spec.duration_ns = 60 * SECOND;
+    MUST(gang_reservation_change(h.s, id, &spec, NULL, &error));
+    host_run(&h, 0);
+    test_assert(runs(in));
+    ck_assert_int_le(gang_sched_next(h.s), 60 * SECOND);
+    run_until(60);
+    test_assert(!host_has(&h, in) && !is_there(id));
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(it_goes_with_the_job_that_it_was_made_for)
 {
     open_queue(1, GANG_BACKFILL_NONE);
@@ -1150,6 +1173,57 @@ static void call_back(struct host *host, const struct host_event *e)
     ck_assert_int_eq(gang_reservation_cancel(host->s, 1), GANG_EBUSY);
 }
 
+/* A stage on one node, then one on both, again and again: the first does not begin so long before the second finds room
+ * that the next time of it would begin between them, for its members are inside of one time of it alone. */
+START_TEST(a_time_is_over_when_the_next_one_begins)
+{
+    struct gang_group_spec group[2];
+    struct gang_reservation_stage stage[2];
+    struct gang_reservation_spec spec = *host_whole("block", 1, 0, 200);
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_reservation_id id;
+    int64_t when_ns;
+    open_queue(2, GANG_BACKFILL_EASY);
+    reserve(&spec);
+    for (int i = 0; i < 2; i++) {
+        group[i] = *spec.stages->groups;
+        group[i].count = group[i].min = i + 1;
+        stage[i] = *spec.stages;
+        stage[i].groups = &group[i];
+    }
+    spec.name = "again";
+    spec.stages = stage;
+    spec.stage_count = 2;
+    spec.combine = GANG_STAGES_ORDER;
+    spec.start_ns = -1;
+    spec.duration_ns = 20 * SECOND;
+    spec.period_ns = 60 * SECOND;
+    spec.repetitions = 3;
+    gang_result r = gang_reservation_add(h.s, &spec, &id, &when_ns, &error);
+    ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
+    ck_assert_int_eq(when_ns, 160 * SECOND);
+    for (int64_t begin = 160; begin < 340; begin += 60) {
+        gang_job_id job = host_submit(&h, spec_of(4, 10, "again"));
+        host_run(&h, begin * SECOND - h.now_ns);
+        ck_assert_int_eq(host_job_state(&h, job), GANG_JOB_RUNNING);
+        MUST(gang_report_end(h.s, job, 1));
+        host_run(&h, 45 * SECOND); /* in its second stage */
+        job = host_submit(&h, spec_of(8, 10, "again"));
+        host_run(&h, 0);
+        ck_assert_int_eq(host_job_state(&h, job), GANG_JOB_RUNNING);
+        MUST(gang_report_end(h.s, job, 1));
+        host_run(&h, 0);
+    }
+    spec.name =
+        "at once"; /* it is to begin when its second stage has no room for longer than its period */
+    spec.start_ns = 400 * SECOND;
+    struct gang_reservation_spec *block = host_whole("later", 1, 400, 200);
+    reserve(block);
+    ck_assert_int_eq(refused(&spec, &when_ns, &error), GANG_ENOFIT);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(what_is_wrong_is_said_with_its_path)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -1350,6 +1424,7 @@ int main(void)
     tcase_add_test(t, what_is_cancelled_is_free_at_once);
     tcase_add_test(t, a_change_that_does_not_fit_changes_nothing);
     tcase_add_test(t, one_that_has_begun_may_shrink);
+    tcase_add_test(t, who_was_drawn_in_ends_sooner_when_it_does);
     tcase_add_test(t, it_goes_with_the_job_that_it_was_made_for);
     tcase_add_test(t, a_user_may_have_so_much);
     tcase_add_test(t, other_nodes_take_the_place_of_lost_ones);
@@ -1363,6 +1438,7 @@ int main(void)
     tcase_add_test(t, all_that_is_in_the_plan_is_told);
     tcase_add_test(t, whole_domains_are_reserved);
     tcase_add_test(t, between_stages_members_wait_as_before);
+    tcase_add_test(t, a_time_is_over_when_the_next_one_begins);
     tcase_add_test(t, a_domain_is_what_is_there_of_it);
     tcase_add_test(t, removed_nodes_are_not_told);
     tcase_add_test(t, a_gang_in_one_domain_is_reserved);

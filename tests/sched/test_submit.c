@@ -766,7 +766,8 @@ START_TEST(who_is_requeued_stops_and_waits_at_his_old_age)
     host_run(&h, 1);
     ck_assert_int_eq(host_ops(&h, first, "preempt"), 1);
     ck_assert_int_eq(host_last(&h, first, "preempt")->reason, GANG_REASON_REQUEUE);
-    ck_assert_int_eq(host_job_state(&h, first), GANG_JOB_RUNNING); /* there is room: at once again */
+    ck_assert_int_eq(host_job_state(&h, first),
+                     GANG_JOB_RUNNING); /* there is room: at once again */
     ck_assert_int_eq(host_ops(&h, first, "start"), 2);
     ck_assert_int_eq(host_job_info(&h, first).preemptions, 1);
     ck_assert_int_eq(host_job_info(&h, first).restarts, 0);

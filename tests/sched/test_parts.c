@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs of several gangs, and what is under way for a gang (others who leave for it, its old places, its first turn) when
+ * what it is to have changes. */
+#include "sched/host.h"
+
+enum { GRACE = 60 };
+
+static struct host h;
+
+static struct gang_queue_spec queue(void)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    q.name = "default";
+    q.grace_ns = GRACE;
+    return q;
+}
+
+/* Two nodes of four GPUs; who is asked to stop takes his time. */
+static void open_slow(void)
+{
+    struct gang_queue_spec q = queue();
+    host_open(&h, 2, 4);
+    host_queues(&h, &q, 1);
+    h.lingers = true;
+}
+
+static void close_it(void)
+{
+    host_close(&h);
+}
+
+/* Two gangs of so many tasks of one GPU, the second after the first has started. */
+static struct gang_job_spec *two_gangs(int64_t first, int64_t second, int32_t when)
+{
+    static struct gang_group_spec group[2];
+    static struct gang_group_after after;
+    static struct gang_job_spec job;
+    group[0] = host_gpus(first, first);
+    group[1] = host_gpus(second, second);
+    after = (struct gang_group_after){1, 0, when, 0};
+    job = host_job(group, 2);
+    job.group_after = &after;
+    job.group_after_count = 1;
+    return &job;
+}
+
+static bool holds(gang_job_id id, int32_t part)
+{
+    return gang_job_alloc(h.s, id, part) != GANG_ID_NONE;
+}
+
+/* In a queue that cancels whom it preempts the job ends, all of it. */
+START_TEST(a_job_one_gang_of_which_is_preempted_ends_whole)
+{
+    struct gang_queue_spec q = queue();
+    q.preempt = GANG_PREEMPT_CANCEL;
+    q.grace_ns = GRACE;
+    host_queues(&h, &q, 1);
+    gang_job_id low = host_submit(&h, two_gangs(2, 2, GANG_AFTER_START));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, low), 4);
+    gang_job_id high = host_gang(&h, "", 6, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "preempt"), 2);
+    host_report_all(&h, low, 0, GANG_TASK_GONE);
+    host_report_all(&h, low, 1, GANG_TASK_GONE);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, low), GANG_END_PREEMPTED);
+    ck_assert(!host_has(&h, low));
+    ck_assert_int_eq(host_tasks(&h, high), 6);
+    ck_assert_int_eq(host_gpus_free(&h), 2);
+}
+END_TEST
+
+/* All that ran of a job has failed, and another gang of it is still stopping: so is the job. */
+START_TEST(a_job_whose_last_gang_that_runs_fails_stops_with_the_others)
+{
+    struct gang_job_spec *job = two_gangs(2, 2, GANG_AFTER_START);
+    job->loss = GANG_LOSS_FAIL;
+    gang_job_id low = host_submit(&h, job);
+    host_run(&h, 1);
+    host_gang(&h, "", 6, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "preempt"), 1);
+    int32_t stops = host_last(&h, low, "preempt")->part;
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_RUNNING);
+    host_report_all(&h, low, 1 - stops, GANG_TASK_FAILED);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
+    ck_assert_int_eq(host_last(&h, low, "state")->state, GANG_JOB_STOPPING);
+    host_report_all(&h, low, stops, GANG_TASK_GONE);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, low), GANG_END_FAILED);
+}
+END_TEST
+
+/* A gang of a job that runs waits for a place alone, not for how many jobs may run, behind others who do. */
+START_TEST(how_many_jobs_may_run_does_not_keep_a_gang_from_its_job)
+{
+    struct gang_queue_spec q[2] = {queue(), queue()};
+    struct gang_quota four = {"gpu", 4000, NULL, 0, 0};
+    q[0].max_running = 1;
+    q[1].name = "owner";
+    q[1].guaranteed = &four;
+    q[1].guaranteed_count = 1;
+    host_queues(&h, q, 2);
+    gang_job_id low = host_submit(&h, two_gangs(4, 2, GANG_AFTER_START));
+    host_run(&h, 1);
+    ck_assert(holds(low, 0) && holds(low, 1));
+    gang_job_id owner = host_gang(&h, "owner", 2, 0);
+    struct gang_job_spec *same =
+        two_gangs(2, 2, GANG_AFTER_END); /* asks for the same, and has its turn first */
+    same->queue = "default";
+    same->priority = 5;
+    same->never_preempts = true;
+    gang_job_id waits = host_submit(&h, same);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, waits), GANG_JOB_PENDING);
+    host_gang(&h, "owner", 2, 0);
+    host_run(&h, 1);
+    host_report_all(&h, low, 1, GANG_TASK_GONE);
+    host_run(&h, 1);
+    ck_assert(holds(low, 0) && !holds(low, 1));
+    MUST(gang_report_end(h.s, owner, 1));
+    host_run(&h, 1);
+    ck_assert(holds(low, 1));
+    ck_assert_int_eq(host_job_state(&h, waits), GANG_JOB_PENDING);
+}
+END_TEST
+
+/* Others leave so that it may grow; by then it wants no more. */
+START_TEST(who_wants_no_more_does_not_grow_when_others_have_left)
+{
+    gang_job_id low = host_gang(&h, "", 4, 0);
+    host_run(&h, 1);
+    gang_job_id high = host_submit(&h, host_spec("", 8, 4, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, high), 4);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
+    MUST(gang_job_set_target(h.s, high, 4));
+    host_run(&h, 1);
+    host_report_all(&h, low, 0, GANG_TASK_GONE);
+    for (int i = 0; i < 3; i++)
+        host_run(&h, GRACE);
+    ck_assert_int_eq(host_ops(&h, high, "grow"), 0);
+    ck_assert_int_eq(host_tasks(&h, high), 4);
+    ck_assert_int_eq(host_tasks(&h, low), 4); /* it is back */
+}
+END_TEST
+
+/* Who resumes has no more than he is to have by then. */
+START_TEST(who_is_to_have_less_when_he_resumes_gives_the_rest_back)
+{
+    struct gang_queue_spec q = queue();
+    q.preempt = GANG_PREEMPT_SUSPEND;
+    host_queues(&h, &q, 1);
+    gang_job_id low = host_submit(&h, host_spec("", 8, 2, 0));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, low), 8);
+    gang_job_id high = host_gang(&h, "", 8, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "suspend"), 1);
+    host_report_all(&h, low, 0, GANG_TASK_GONE);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_SUSPENDED);
+    MUST(gang_job_set_target(h.s, low, 3));
+    host_run(&h, 1);
+    MUST(gang_report_end(h.s, high, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "resume"), 1);
+    ck_assert_int_eq(host_job_info(&h, low).count, 3);
+    ck_assert_int_eq(host_tasks(&h, low), 3);
+}
+END_TEST
+
+/* At the beginning of time as at any other: the time limit is of the job, from its start on. */
+START_TEST(a_second_gang_does_not_begin_the_time_of_the_job_anew)
+{
+    int64_t from = _i * 1000;
+    h.now_ns = from;
+    gang_job_id other = host_gang(&h, "", 4, 0);
+    host_run(&h, 0);
+    struct gang_job_spec *job = two_gangs(4, 4, GANG_AFTER_START);
+    job->time_limit_ns = 100;
+    gang_job_id id = host_submit(&h, job);
+    host_run(&h, 0);
+    ck_assert(holds(id, 0));
+    ck_assert(!holds(id, 1));
+    MUST(gang_report_end(h.s, other, 1));
+    host_run(&h, 50);
+    ck_assert(holds(id, 1));
+    ck_assert_int_eq(host_job_info(&h, id).ends_ns, from + 100);
+    ck_assert_int_eq(host_job_info(&h, id).started_ns, from);
+}
+END_TEST
+
+/* Where who has had least comes first, what one gang used until it was displaced makes the others of its job come later,
+ * also those that wait already. */
+START_TEST(service_of_one_gang_counts_for_the_others_that_wait)
+{
+    struct gang_queue_spec q[2] = {queue(), queue()};
+    struct gang_quota four = {"gpu", 4000, NULL, 0, 0};
+    struct gang_group_spec group[3] = {host_gpus(2, 2), host_gpus(2, 2), host_gpus(4, 4)};
+    struct gang_group_after after[2] = {{1, 0, GANG_AFTER_START, 0}, {2, 0, GANG_AFTER_END, 0}};
+    struct gang_job_spec job = host_job(group, 3), *fixed;
+    q[0].order = GANG_ORDER_LEAST_SERVED;
+    q[1].name = "owner";
+    q[0].guaranteed = q[1].guaranteed = &four;
+    q[0].guaranteed_count = q[1].guaranteed_count = 1;
+    host_queues(&h, q, 2);
+    h.lingers = false;
+    fixed = host_spec("default", 4, 4, 0);
+    fixed->preemptible = GANG_NOT_PREEMPTIBLE;
+    host_submit(&h, fixed);
+    host_run(&h, 1);
+    job.group_after = after;
+    job.group_after_count = 2;
+    gang_job_id first = host_submit(&h, &job);
+    host_run(&h, 1);
+    ck_assert(holds(first, 0) && holds(first, 1));
+    group[0] = group[1] = group_of(1, 1000, 0);
+    gang_job_id second = host_submit(&h, &job);
+    host_run(&h, 1);
+    host_report_all(&h, first, 0, GANG_TASK_SUCCEEDED);
+    host_report_all(&h, second, 0, GANG_TASK_SUCCEEDED);
+    host_run(&h, 1000000);
+    ck_assert(holds(first, 1) && !holds(first, 2));
+    ck_assert(holds(second, 1) && !holds(second, 2));
+    gang_job_id owner = host_gang(&h, "owner", 4, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, owner), 4);
+    ck_assert_int_eq(host_tasks(&h, first), 0);
+    MUST(gang_report_end(h.s, owner, 1));
+    host_run(&h, 1);
+    ck_assert(holds(second, 2));
+}
+END_TEST
+
+/* Who is held does not start, though it has its places and waits for its first turn. */
+START_TEST(who_is_held_before_his_first_turn_does_not_start)
+{
+    struct gang_queue_spec q = queue();
+    q.slice_ns = 100;
+    q.slice_rows = 2;
+    host_queues(&h, &q, 1);
+    gang_job_id first = host_gang(&h, "", 8, 0), second = host_gang(&h, "", 8, 0);
+    struct gang_group_spec g = group_of(8, 2000, 0);
+    struct gang_job_spec job = host_job(&g, 1);
+    MUST(gang_job_cancel(h.s, first));
+    MUST(gang_job_cancel(h.s, second));
+    first = host_submit(&h, &job);
+    second = host_submit(&h, &job);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, first), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_job_state(&h, second), GANG_JOB_SUSPENDED);
+    MUST(gang_job_hold(h.s, second));
+    for (int i = 0; i < 6; i++) {
+        host_run(&h, 50);
+        if (host_ops(&h, first, "suspend") > 0)
+            host_report_all(&h, first, 0, GANG_TASK_GONE);
+    }
+    ck_assert_int_eq(host_ops(&h, second, "start"), 0);
+    MUST(gang_job_release(h.s, second));
+    for (int i = 0; i < 6; i++) {
+        host_run(&h, 50);
+        if (host_job_state(&h, first) == GANG_JOB_RUNNING)
+            host_report_all(&h, first, 0, GANG_TASK_GONE);
+    }
+    ck_assert_int_eq(host_ops(&h, second, "start"), 1);
+}
+END_TEST
+
+/* A gang that has its places, and waits to grow, for another one of its job runs already: when its places go before its first
+ * turn, it waits to start. */
+START_TEST(who_waits_to_grow_before_his_first_turn_lets_go_of_all)
+{
+    struct gang_queue_spec q = queue();
+    struct gang_group_spec group[2] = {group_of(1, 1000, 0), group_of(8, 2000, 0)};
+    struct gang_group_spec other = group_of(8, 2000, 0);
+    struct gang_group_after after = {1, 0, GANG_AFTER_START, 0};
+    struct gang_job_spec job = host_job(group, 2), fill = host_job(&other, 1);
+    group[1].min = 4;
+    other.count = other.min = 7; /* a core or two is left in its row */
+    q.slice_ns = 100;
+    q.slice_rows = 2;
+    host_queues(&h, &q, 1);
+    gang_job_id fills = host_submit(&h, &fill);
+    host_run(&h, 1);
+    job.group_after = &after;
+    job.group_after_count = 1;
+    gang_job_id id = host_submit(&h, &job);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_RUNNING);
+    ck_assert(holds(id, 1));
+    ck_assert_int_eq(host_ops(&h, id, "start"), 1);
+    for (gang_node_id n = gang_node_next(h.stage.c, GANG_ID_NONE); n != GANG_ID_NONE;
+         n = gang_node_next(h.stage.c, n))
+        MUST(gang_node_set_state(h.stage.w, n, GANG_NODE_DRAINING));
+    for (int i = 0; i < 6; i++) { /* its turn comes: its places are gone */
+        host_run(&h, 50);
+        host_report_all(&h, fills, 0, GANG_TASK_GONE);
+        host_report_all(&h, id, 0, GANG_TASK_GONE);
+    }
+    ck_assert(!holds(id, 1));
+    ck_assert_int_eq(host_ops(&h, id, "start"), 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("parts");
+    TCase *t = tcase_create("parts");
+    tcase_add_checked_fixture(t, open_slow, close_it);
+    tcase_add_test(t, a_job_one_gang_of_which_is_preempted_ends_whole);
+    tcase_add_test(t, a_job_whose_last_gang_that_runs_fails_stops_with_the_others);
+    tcase_add_test(t, how_many_jobs_may_run_does_not_keep_a_gang_from_its_job);
+    tcase_add_test(t, who_wants_no_more_does_not_grow_when_others_have_left);
+    tcase_add_test(t, who_is_to_have_less_when_he_resumes_gives_the_rest_back);
+    tcase_add_loop_test(t, a_second_gang_does_not_begin_the_time_of_the_job_anew, 0, 2);
+    tcase_add_test(t, service_of_one_gang_counts_for_the_others_that_wait);
+    tcase_add_test(t, who_is_held_before_his_first_turn_does_not_start);
+    tcase_add_test(t, who_waits_to_grow_before_his_first_turn_lets_go_of_all);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}
