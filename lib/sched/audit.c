@@ -167,8 +167,6 @@ static gang_result check_unit(struct audit *a, struct gang__unit *u)
     snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", u->job->id, u->part);
     if (u->job->state == GANG_JOB_ENDED && (u->alloc != GANG_ID_NONE || u->leaves))
         return BAD(a, path, "the job has ended and holds something");
-    if (u->wanted && u->job->ending)
-        return BAD(a, path, "the job is to end, and wants more");
     if (u->falls != (u->alloc != GANG_ID_NONE))
         return BAD(a, path, "who would fall first is not kept of it as it runs");
     a->falls += u->falls;
@@ -195,9 +193,6 @@ static gang_result check_job(struct audit *a, struct gang__job *job)
         runs = runs || job->unit[i].alloc != GANG_ID_NONE || job->unit[i].leaves ||
                job->unit[i].moving;
     }
-    if (!a->s->untold && job->state != gang__job_state_now(job))
-        return BAD(a, "jobs", "job %" PRIu64 " is said to be in a state in which it is not",
-                   job->id);
     if (job->counted_running != (runs && !ended) || job->counted_pending != (!runs && !ended))
         return BAD(a, "jobs", "job %" PRIu64 " is counted as what it is not", job->id);
     for (const struct gang__qs *q = job->leaf; q; q = q->parent) {

@@ -70,8 +70,7 @@ void gang__job_count(gang_sched *s, struct gang__job *job)
         job->user_in->running += runs - job->counted_running;
     bool starts = runs && !job->counted_running;
     for (uint32_t i = 0; job->unit_count > 1 && starts && i < job->unit_count; i++)
-        gang__turn_leave(s,
-                         &job->unit[i]); /* it waits for something else now: gang__job_settle() */
+        gang__turn_leave(s, &job->unit[i]); /* waits apart now, see gang__job_settle() */
     bool fewer = job->counted_running && !runs;
     job->counted_running = runs;
     job->counted_pending = waits;

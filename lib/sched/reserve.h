@@ -248,7 +248,7 @@ void gang__reserve_keep_end(gang_sched *s, struct gang__unit *u);
 /* Its pieces are others: who lies inside is looked at again. */
 void gang__reserve_renew(gang_sched *s, struct gang__reserve *r);
 /* Those who wait for it, or may now, have their turn. */
-void gang__reserve_wake(gang_sched *s, const struct gang__reserve *r);
+void gang__reserve_wake(gang_sched *s, struct gang__reserve *r);
 bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
                           const struct gang__job *job);
 

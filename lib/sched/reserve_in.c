@@ -113,8 +113,9 @@ int64_t gang__reserve_waiting(const gang_sched *s, const struct gang__reserve *r
     return count;
 }
 
-void gang__reserve_wake(gang_sched *s, const struct gang__reserve *r)
+void gang__reserve_wake(gang_sched *s, struct gang__reserve *r)
 {
+    r->open = gang__reserve_active(s, r);
     for (struct gang__tree_link *n = gang__ordered_first(&s->by_id), *next; n; n = next) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         next = gang__ordered_next(n);

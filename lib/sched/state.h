@@ -101,8 +101,8 @@ struct gang__bin {
     bool fixed;                /* inside the guarantee alone */
     bool late;                 /* READY: tried after those that are not, by its key; then as ever */
     int64_t late_key;
-    uint64_t
-        apart; /* a leaf that backfills: how long they run, or who it is; who is of a job that runs */
+    /* a leaf that backfills: how long they run, or who it is; who is of a job that runs */
+    uint64_t apart;
     uint8_t state;       /* GANG__BIN_* */
     int32_t why;         /* GANG_WAIT_*, while BLOCKED */
     struct gang__qs *by; /* the queue that blocks it; or NULL */
