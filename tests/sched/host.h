@@ -368,6 +368,24 @@ static inline int64_t host_gpus_free(struct host *h)
     return sum / 1000;
 }
 
+/* The one queue, whose jobs have a grace. */
+static inline struct gang_queue_spec host_default_queue(int64_t grace_ns)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    q.name = "default";
+    q.grace_ns = grace_ns;
+    return q;
+}
+
+/* With that queue; who is asked to stop takes his time. */
+static inline void host_open_slow(struct host *h, size_t nodes, size_t gpus, int64_t grace_ns)
+{
+    struct gang_queue_spec q = host_default_queue(grace_ns);
+    host_open(h, nodes, gpus);
+    host_queues(h, &q, 1);
+    h->lingers = true;
+}
+
 /* Report about all that a part of a job has. */
 static inline void host_report_all(struct host *h, gang_job_id id, int32_t part, int32_t what)
 {

@@ -17,13 +17,9 @@ static void close_two(void)
     host_close(&h);
 }
 
-/* The one queue, whose jobs have a grace. */
 static struct gang_queue_spec default_queue(void)
 {
-    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
-    q.name = "default";
-    q.grace_ns = GRACE;
-    return q;
+    return host_default_queue(GRACE);
 }
 
 static void set_grace(void)
@@ -34,9 +30,7 @@ static void set_grace(void)
 
 static void open_slow(void)
 {
-    open_two();
-    set_grace();
-    h.lingers = true;
+    host_open_slow(&h, 2, 4, GRACE);
 }
 
 static int64_t gpus_of(gang_job_id id)
@@ -606,41 +600,6 @@ START_TEST(who_is_not_moved_after_all_waits_like_others)
 }
 END_TEST
 
-/* A job that is cancelled while one of its units is on the way elsewhere is to end: the unit does not start there, though
- * another one of the job takes its time. */
-START_TEST(who_is_cancelled_on_the_way_does_not_start_there)
-{
-    const struct gang_group_spec two[] = {host_gpus(2, 2), host_gpus(2, 2)};
-    const struct gang_group_after after[] = {{1, 0, GANG_AFTER_START, 0}};
-    const struct gang_group_spec four = group_of(1, 4000, 4000);
-    struct gang_job_spec job = host_job(two, 2), wide = host_job(&four, 1);
-    job.group_after = after;
-    job.group_after_count = 1;
-    gang_job_id other = host_gang(&h, "", 2, 0);
-    host_run(&h, 1);
-    low = host_submit(&h, &job); /* beside it, and on the other node */
-    host_run(&h, 1);
-    ck_assert_int_eq(gpus_of(low), 4);
-    MUST(gang_report_end(h.s, other, 1)); /* two and two are free */
-    host_run(&h, 1);
-    high = host_submit(&h, &wide);
-    host_run(&h, 1);
-    ck_assert_int_eq(host_ops(&h, low, "preempt"), 1);
-    int32_t moves = host_last(&h, low, "preempt")->part;
-    MUST(gang_job_cancel(h.s, low));
-    host_run(&h, 1);
-    ck_assert_int_eq(host_ops(&h, low, "preempt"), 2);
-    host_report_all(&h, low, moves, GANG_TASK_GONE);
-    host_run(&h, 1);
-    ck_assert_int_eq(host_job_state(&h, high), GANG_JOB_RUNNING);
-    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
-    ck_assert_int_eq(host_ops(&h, low, "start"), 2);
-    host_report_all(&h, low, 1 - moves, GANG_TASK_GONE);
-    host_run(&h, 1);
-    ck_assert_int_eq(host_end(&h, low), GANG_END_CANCELLED);
-}
-END_TEST
-
 /* Whom others make room for has his part of the guarantee already: it is not given to somebody who
  * comes meanwhile and fits elsewhere, or they would have stopped for nothing. */
 START_TEST(a_guarantee_that_is_waited_for_is_not_given_away)
@@ -1025,7 +984,6 @@ int main(void)
     tcase_add_test(g, what_ended_while_it_was_to_be_suspended_does_not_resume);
     tcase_add_test(g, a_place_that_one_is_moved_to_is_kept_for_him);
     tcase_add_test(g, who_is_not_moved_after_all_waits_like_others);
-    tcase_add_test(g, who_is_cancelled_on_the_way_does_not_start_there);
     tcase_add_test(g, room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop);
     tcase_add_test(g, growth_that_waits_for_others_survives_a_change_of_queues);
     tcase_add_test(g, a_callback_may_report_submit_and_cancel);

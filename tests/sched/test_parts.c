@@ -7,21 +7,10 @@ enum { GRACE = 60 };
 
 static struct host h;
 
-static struct gang_queue_spec queue(void)
-{
-    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
-    q.name = "default";
-    q.grace_ns = GRACE;
-    return q;
-}
-
-/* Two nodes of four GPUs; who is asked to stop takes his time. */
+/* Two nodes of four GPUs. */
 static void open_slow(void)
 {
-    struct gang_queue_spec q = queue();
-    host_open(&h, 2, 4);
-    host_queues(&h, &q, 1);
-    h.lingers = true;
+    host_open_slow(&h, 2, 4, GRACE);
 }
 
 static void close_it(void)
@@ -52,7 +41,7 @@ static bool holds(gang_job_id id, int32_t part)
 /* In a queue that cancels whom it preempts the job ends, all of it. */
 START_TEST(a_job_one_gang_of_which_is_preempted_ends_whole)
 {
-    struct gang_queue_spec q = queue();
+    struct gang_queue_spec q = host_default_queue(GRACE);
     q.preempt = GANG_PREEMPT_CANCEL;
     q.grace_ns = GRACE;
     host_queues(&h, &q, 1);
@@ -69,6 +58,38 @@ START_TEST(a_job_one_gang_of_which_is_preempted_ends_whole)
     ck_assert(!host_has(&h, low));
     ck_assert_int_eq(host_tasks(&h, high), 6);
     ck_assert_int_eq(host_gpus_free(&h), 2);
+}
+END_TEST
+
+/* A job that is cancelled while one of its units is on the way elsewhere is to end: the unit does not start there, though
+ * another one of the job takes its time. */
+START_TEST(who_is_cancelled_on_the_way_does_not_start_there)
+{
+    const struct gang_group_spec four = group_of(1, 4000, 4000);
+    struct gang_job_spec wide = host_job(&four, 1);
+    gang_job_id other = host_gang(&h, "", 2, 0);
+    host_run(&h, 1);
+    gang_job_id low =
+        host_submit(&h, two_gangs(2, 2, GANG_AFTER_START)); /* beside it, and on the other node */
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, low), 4);
+    MUST(gang_report_end(h.s, other, 1)); /* two and two are free */
+    host_run(&h, 1);
+    gang_job_id high = host_submit(&h, &wide);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "preempt"), 1);
+    int32_t moves = host_last(&h, low, "preempt")->part;
+    MUST(gang_job_cancel(h.s, low));
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, low, "preempt"), 2);
+    host_report_all(&h, low, moves, GANG_TASK_GONE);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, high), GANG_JOB_RUNNING);
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
+    ck_assert_int_eq(host_ops(&h, low, "start"), 2);
+    host_report_all(&h, low, 1 - moves, GANG_TASK_GONE);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_end(&h, low), GANG_END_CANCELLED);
 }
 END_TEST
 
@@ -97,7 +118,7 @@ END_TEST
 /* A gang of a job that runs waits for a place alone, not for how many jobs may run, behind others who do. */
 START_TEST(how_many_jobs_may_run_does_not_keep_a_gang_from_its_job)
 {
-    struct gang_queue_spec q[2] = {queue(), queue()};
+    struct gang_queue_spec q[2] = {host_default_queue(GRACE), host_default_queue(GRACE)};
     struct gang_quota four = {"gpu", 4000, NULL, 0, 0};
     q[0].max_running = 1;
     q[1].name = "owner";
@@ -151,7 +172,7 @@ END_TEST
 /* Who resumes has no more than he is to have by then. */
 START_TEST(who_is_to_have_less_when_he_resumes_gives_the_rest_back)
 {
-    struct gang_queue_spec q = queue();
+    struct gang_queue_spec q = host_default_queue(GRACE);
     q.preempt = GANG_PREEMPT_SUSPEND;
     host_queues(&h, &q, 1);
     gang_job_id low = host_submit(&h, host_spec("", 8, 2, 0));
@@ -198,7 +219,7 @@ END_TEST
  * also those that wait already. */
 START_TEST(service_of_one_gang_counts_for_the_others_that_wait)
 {
-    struct gang_queue_spec q[2] = {queue(), queue()};
+    struct gang_queue_spec q[2] = {host_default_queue(GRACE), host_default_queue(GRACE)};
     struct gang_quota four = {"gpu", 4000, NULL, 0, 0};
     struct gang_group_spec group[3] = {host_gpus(2, 2), host_gpus(2, 2), host_gpus(4, 4)};
     struct gang_group_after after[2] = {{1, 0, GANG_AFTER_START, 0}, {2, 0, GANG_AFTER_END, 0}};
@@ -239,7 +260,7 @@ END_TEST
 /* Who is held does not start, though it has its places and waits for its first turn. */
 START_TEST(who_is_held_before_his_first_turn_does_not_start)
 {
-    struct gang_queue_spec q = queue();
+    struct gang_queue_spec q = host_default_queue(GRACE);
     q.slice_ns = 100;
     q.slice_rows = 2;
     host_queues(&h, &q, 1);
@@ -274,7 +295,7 @@ END_TEST
  * turn, it waits to start. */
 START_TEST(who_waits_to_grow_before_his_first_turn_lets_go_of_all)
 {
-    struct gang_queue_spec q = queue();
+    struct gang_queue_spec q = host_default_queue(GRACE);
     struct gang_group_spec group[2] = {group_of(1, 1000, 0), group_of(8, 2000, 0)};
     struct gang_group_spec other = group_of(8, 2000, 0);
     struct gang_group_after after = {1, 0, GANG_AFTER_START, 0};
@@ -312,6 +333,7 @@ int main(void)
     TCase *t = tcase_create("parts");
     tcase_add_checked_fixture(t, open_slow, close_it);
     tcase_add_test(t, a_job_one_gang_of_which_is_preempted_ends_whole);
+    tcase_add_test(t, who_is_cancelled_on_the_way_does_not_start_there);
     tcase_add_test(t, a_job_whose_last_gang_that_runs_fails_stops_with_the_others);
     tcase_add_test(t, how_many_jobs_may_run_does_not_keep_a_gang_from_its_job);
     tcase_add_test(t, who_wants_no_more_does_not_grow_when_others_have_left);
