@@ -131,7 +131,8 @@ static gang_result check_job(gang_sched *s, struct gang__job *job, struct gang_e
         return wrong(error, job->unit, "its pause is not counted as it is");
     if (job->ready_ns >= 0 && !waits && !job->undone)
         return wrong(error, job->unit, "it could be granted, and does not wait");
-    if (!s->unfinished && job->due_ns > gang__timer_due(s, job))
+    int64_t due_ns = job->due_ns; /* by now: all of the job is looked at in the next run */
+    if (!s->unfinished && due_ns > s->now_ns && due_ns > gang__timer_due(s, job))
         return wrong(error, job->unit, "something of it is due before its timer");
     return GANG_OK;
 }
