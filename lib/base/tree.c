@@ -365,3 +365,13 @@ struct gang__tree_link *gang__ordered_lower_bound(struct gang__ordered *t,
     }
     return found;
 }
+
+bool gang__ordered_is_sorted(const struct gang__ordered *t)
+{
+    const struct gang__tree_link *before = NULL;
+    for (const struct gang__tree_link *n = gang__ordered_first(t); n;
+         before = n, n = gang__ordered_next(n))
+        if (before && t->compare(before, n, t->ctx) >= 0)
+            return false;
+    return true;
+}

@@ -66,6 +66,8 @@ static inline struct gang__tree_link *gang__ordered_last(const struct gang__orde
 
 /* The neighbours of an element; NULL: it is the last, the first. O(log n), amortised constant. */
 struct gang__tree_link *gang__ordered_next(const struct gang__tree_link *n);
+/* Is everybody where he belongs, by what his order depends on now? For audits: O(n). */
+bool gang__ordered_is_sorted(const struct gang__ordered *t);
 struct gang__tree_link *gang__ordered_prev(const struct gang__tree_link *n);
 
 /* Who walks on will ask for the next ones: a hint to the processor, nothing else. */

@@ -8,7 +8,7 @@
 
 /* ---- the key: everything that a request is made of, as bytes --------------------------------- */
 
-enum { WISHES = 10 }; /* texts of a group, at most */
+enum { WISHES = 10 }; /* texts of a group */
 
 static bool make_room(struct gang__key *k, size_t need)
 {
@@ -47,15 +47,15 @@ static void put_text(struct gang__key *k, const char *text)
 }
 
 /* As put_text() of each; most requests have none of them. */
-static void put_wishes(struct gang__key *k, const char *const *texts, size_t count)
+static void put_wishes(struct gang__key *k, const char *const texts[WISHES])
 {
     static const int64_t none[WISHES] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-    bool any = count > WISHES;
-    for (size_t i = 0; i < count; i++)
+    bool any = false;
+    for (size_t i = 0; i < WISHES; i++)
         any = any || texts[i];
     if (!any)
-        put(k, none, count * sizeof(*none));
-    for (size_t i = 0; any && i < count; i++)
+        put(k, none, sizeof(none));
+    for (size_t i = 0; any && i < WISHES; i++)
         put_text(k, texts[i]);
 }
 
@@ -84,11 +84,11 @@ static void put_group(struct gang__key *k, const struct gang_group_spec *g)
                                g->near_nic,     g->models_ranked, g->slice,
                                g->max_skew,     g->most_per_node, g->most_per_domain,
                                g->spread_wish};
-    const char *const texts[] = {g->name,   g->partition, g->same,       g->prefer,
-                                 g->where,  g->profile,   g->slice_same, g->slice_prefer,
-                                 g->spread, g->most_level};
+    const char *const texts[WISHES] = {g->name,   g->partition, g->same,       g->prefer,
+                                       g->where,  g->profile,   g->slice_same, g->slice_prefer,
+                                       g->spread, g->most_level};
     put(k, numbers, sizeof(numbers));
-    put_wishes(k, texts, sizeof(texts) / sizeof(texts[0]));
+    put_wishes(k, texts);
     put_int(k, (int64_t)g->amount_count);
     for (size_t i = 0; i < g->amount_count; i++) {
         put_text(k, g->amounts[i].kind);

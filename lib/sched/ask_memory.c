@@ -156,8 +156,8 @@ void gang__memories_refresh(gang_sched *s)
             struct gang__asked *ask = GANG__OF(struct gang__asked, link, n);
             if (!ask->by_memory)
                 continue;
-            ask->dims_of = s->config_count -
-                           1; /* also what queues that changed made old: it is in the books now */
+            /* Also what queues that changed made old: it is in the books now. */
+            ask->dims_of = s->config_count - 1;
             (void)!gang__ask_refresh(s, ask); /* as many amounts as before: there is room */
         }
     book_all(s, 1);

@@ -286,16 +286,15 @@ static gang_result check_user(struct audit *a, const struct gang__qs *leaf,
 /* Those that are READY are in order, and each bin has somebody in it. */
 static gang_result check_ready(struct audit *a, const struct gang__qs *leaf)
 {
-    const struct gang__tree_link *before = NULL;
     for (const struct gang__tree_link *n = gang__ordered_first(&leaf->ready); n;
-         before = n, n = gang__ordered_next(n)) {
+         n = gang__ordered_next(n)) {
         const struct gang__bin *bin = GANG__OF(struct gang__bin, order, n);
         if (leaf->ready_of_bins && (bin->state != GANG__BIN_READY || bin->units.count == 0))
             return BAD(a, name_of(leaf), "a bin has its turn that is not ready, or empty");
-        if (before && leaf->ready.compare(before, n, leaf->ready.ctx) >= 0)
-            return BAD(a, name_of(leaf), "whose turn it is is out of order");
     }
-    return GANG_OK;
+    return gang__ordered_is_sorted(&leaf->ready)
+               ? GANG_OK
+               : BAD(a, name_of(leaf), "whose turn it is is out of order");
 }
 
 static gang_result check_queue(struct audit *a, struct gang__qs *q)

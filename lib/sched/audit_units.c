@@ -43,7 +43,7 @@ static const char *wait_fault(gang_sched *s, struct gang__unit *u)
 
 static bool is_of(const struct gang__claim *c, const struct gang__leave *leave)
 {
-    const struct gang__leave *l = c ? c->leaves : NULL;
+    const struct gang__leave *l = c->leaves;
     while (l && l != leave)
         l = l->next_of_claim;
     return l != NULL;
@@ -131,7 +131,7 @@ static gang_result check_job(gang_sched *s, struct gang__job *job, struct gang_e
         return wrong(error, job->unit, "its pause is not counted as it is");
     if (job->ready_ns >= 0 && !waits && !job->undone)
         return wrong(error, job->unit, "it could be granted, and does not wait");
-    int64_t due_ns = job->due_ns; /* by now: all of the job is looked at in the next run */
+    int64_t due_ns = job->due_ns; /* what has come is kept, see gang__timer_set() */
     if (!s->unfinished && due_ns > s->now_ns && due_ns > gang__timer_due(s, job))
         return wrong(error, job->unit, "something of it is due before its timer");
     return GANG_OK;
@@ -179,25 +179,14 @@ static gang_result check_overdue(gang_sched *s, struct gang_error *error)
                : gang__error(error, GANG_EINVAL, "overdue", "%zu are, not %zu", count, listed);
 }
 
-/* In order, by what they are now. */
-static bool is_ordered(const struct gang__ordered *those)
-{
-    const struct gang__tree_link *before = NULL;
-    for (const struct gang__tree_link *n = gang__ordered_first(those); n;
-         before = n, n = gang__ordered_next(n))
-        if (before && those->compare(before, n, those->ctx) >= 0)
-            return false;
-    return true;
-}
-
 static gang_result check_leaf(const struct gang__qs *q, struct gang_error *error)
 {
-    if (!is_ordered(&q->fall) || !is_ordered(&q->shed))
+    if (!gang__ordered_is_sorted(&q->fall) || !gang__ordered_is_sorted(&q->shed))
         return gang__error(error, GANG_EINVAL, q->q->name, "who would fall first is out of order");
     for (size_t b = 0; b < q->bins.room; b++)
         for (const struct gang__name *n = q->bins.bucket[b]; n; n = n->next) {
             const struct gang__bin *bin = GANG__OF(struct gang__bin, link, n);
-            if (!is_ordered(&bin->units))
+            if (!gang__ordered_is_sorted(&bin->units))
                 return gang__error(error, GANG_EINVAL, q->q->name,
                                    "those who wait for the same are out of order");
         }

@@ -377,6 +377,14 @@ static inline struct gang_queue_spec host_default_queue(int64_t grace_ns)
     return q;
 }
 
+/* That queue preempts so. */
+static inline void host_preempts(struct host *h, int64_t grace_ns, int32_t preempt)
+{
+    struct gang_queue_spec q = host_default_queue(grace_ns);
+    q.preempt = preempt;
+    host_queues(h, &q, 1);
+}
+
 /* With that queue; who is asked to stop takes his time. */
 static inline void host_open_slow(struct host *h, size_t nodes, size_t gpus, int64_t grace_ns)
 {

@@ -700,9 +700,7 @@ END_TEST
 
 static void set_preempt(int32_t preempt)
 {
-    struct gang_queue_spec q = default_queue();
-    q.preempt = preempt;
-    host_queues(&h, &q, 1);
+    host_preempts(&h, GRACE, preempt);
 }
 
 static void copy_tasks(gang_job_id id, struct task_list *to)

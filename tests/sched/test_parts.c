@@ -41,10 +41,7 @@ static bool holds(gang_job_id id, int32_t part)
 /* In a queue that cancels whom it preempts the job ends, all of it. */
 START_TEST(a_job_one_gang_of_which_is_preempted_ends_whole)
 {
-    struct gang_queue_spec q = host_default_queue(GRACE);
-    q.preempt = GANG_PREEMPT_CANCEL;
-    q.grace_ns = GRACE;
-    host_queues(&h, &q, 1);
+    host_preempts(&h, GRACE, GANG_PREEMPT_CANCEL);
     gang_job_id low = host_submit(&h, two_gangs(2, 2, GANG_AFTER_START));
     host_run(&h, 1);
     ck_assert_int_eq(host_tasks(&h, low), 4);
@@ -172,9 +169,7 @@ END_TEST
 /* Who resumes has no more than he is to have by then. */
 START_TEST(who_is_to_have_less_when_he_resumes_gives_the_rest_back)
 {
-    struct gang_queue_spec q = host_default_queue(GRACE);
-    q.preempt = GANG_PREEMPT_SUSPEND;
-    host_queues(&h, &q, 1);
+    host_preempts(&h, GRACE, GANG_PREEMPT_SUSPEND);
     gang_job_id low = host_submit(&h, host_spec("", 8, 2, 0));
     host_run(&h, 1);
     ck_assert_int_eq(host_tasks(&h, low), 8);
