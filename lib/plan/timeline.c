@@ -301,11 +301,12 @@ static size_t add_up(const struct gang__occupation *o, size_t at, int64_t amount
         const struct gang__time_place *p = &o->place[i];
         *r = p->group >= o->group_count ? GANG_EINVAL : p->tasks < 0 ? GANG_ERANGE : GANG_OK;
         for (int k = 0; k < GANG__FREE_KINDS && *r == GANG_OK; k++) {
-            int64_t one = o->group[p->group].need[k];
-            if (one < 0 || (one > 0 && p->tasks > (GANG__AMOUNT_MAX - amount[k]) / one))
+            int64_t one = o->group[p->group].need[k], all;
+            if (one < 0 || __builtin_mul_overflow(one, p->tasks, &all) ||
+                all > GANG__AMOUNT_MAX - amount[k])
                 *r = GANG_ERANGE;
             else
-                amount[k] += one * p->tasks;
+                amount[k] += all;
         }
         if (*r != GANG_OK)
             return 0;

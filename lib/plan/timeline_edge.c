@@ -267,7 +267,13 @@ int64_t gang__timeline_sum_at(const struct gang__timeline *t, int64_t at_ns,
         return until;
     }
     memcpy(unused, t->before, sizeof(t->before));
-    for (const struct gang__tree_link *n = t->edges.root; n;) {
+    const struct gang__tree_link *first = gang__ordered_first(&t->edges), *n = t->edges.root;
+    if (first &&
+        gang__edge_of(first)->at_ns > at_ns) { /* who asks of the present mostly ends here */
+        until = gang__edge_of(first)->at_ns;
+        n = NULL;
+    }
+    while (n) {
         const struct gang__edge *e = gang__edge_of(n);
         bool past = e->at_ns <= at_ns;
         if (past)
@@ -341,25 +347,24 @@ static bool scan(const struct gang__tree_link *n, struct span *s, const int64_t 
 }
 
 /* Look for the first start >= start_ns; there is one if it is open then. */
-static struct span first_span(const struct gang__timeline *t, const int64_t *need, int64_t start_ns,
-                              int64_t duration_ns, bool at_once)
+static bool first_span(struct span *s, const struct gang__timeline *t, const int64_t *need,
+                       int64_t start_ns, int64_t duration_ns, bool at_once)
 {
     static const int64_t nothing[GANG__FREE_DIMS];
     int64_t unused[GANG__FREE_DIMS];
-    struct span s = {.need = need,
-                     .after_ns = start_ns,
-                     .duration_ns = duration_ns,
-                     .start_ns = start_ns,
-                     .lost_ns = start_ns,
-                     .at_once = at_once};
+    s->count = 0;
+    s->need = need;
+    s->after_ns = s->start_ns = s->lost_ns = start_ns;
+    s->duration_ns = duration_ns;
+    s->at_once = at_once;
     for (int k = 0; k < GANG__FREE_DIMS; k++)
         if (need[k] > 0)
-            s.kind[s.count++] = k;
+            s->kind[s->count++] = k;
     (void)gang__timeline_sum_at(t, start_ns, unused);
-    s.open = is_enough(&s, unused, nothing);
-    if (s.open || !at_once)
-        (void)scan(t->edges.root, &s, t->before);
-    return s;
+    s->open = is_enough(s, unused, nothing);
+    if (s->open || !at_once)
+        (void)scan(t->edges.root, s, t->before);
+    return s->open;
 }
 
 bool gang__timeline_fits_sum(const struct gang__timeline *t, const int64_t need[GANG__FREE_DIMS],
@@ -373,23 +378,24 @@ bool gang__timeline_fits_sum(const struct gang__timeline *t, const int64_t need[
         start_ns = t->now_ns;
     }
     int64_t duration = end_ns == GANG__NEVER ? GANG__NEVER : end_ns - start_ns;
-    return first_span(t, need, start_ns, duration, true).open;
+    struct span s;
+    return first_span(&s, t, need, start_ns, duration, true);
 }
 
 int64_t gang__timeline_until_sum(const struct gang__timeline *t,
                                  const int64_t need[GANG__FREE_DIMS], int64_t start_ns)
 {
-    struct span s = first_span(t, need, start_ns, GANG__NEVER, true);
-    return s.open ? GANG__NEVER : s.lost_ns;
+    struct span s;
+    return first_span(&s, t, need, start_ns, GANG__NEVER, true) ? GANG__NEVER : s.lost_ns;
 }
 
 int64_t gang__timeline_earliest_sum(const struct gang__timeline *t,
                                     const int64_t need[GANG__FREE_DIMS], int64_t from_ns,
                                     int64_t duration_ns)
 {
-    struct span s =
-        first_span(t, need, from_ns > t->now_ns ? from_ns : t->now_ns, duration_ns, false);
-    return s.open ? s.start_ns : GANG__NEVER;
+    struct span s;
+    from_ns = from_ns > t->now_ns ? from_ns : t->now_ns;
+    return first_span(&s, t, need, from_ns, duration_ns, false) ? s.start_ns : GANG__NEVER;
 }
 
 struct gang__edge *gang__edge_before(struct gang__timeline *t, int64_t at_ns)
@@ -404,8 +410,8 @@ int64_t gang__timeline_latest_sum(struct gang__timeline *t, const int64_t need[G
 {
     from_ns = from_ns > t->now_ns ? from_ns : t->now_ns;
     while (to_ns >= from_ns) {
-        struct span s = first_span(t, need, to_ns, duration_ns, true);
-        if (s.open)
+        struct span s;
+        if (first_span(&s, t, need, to_ns, duration_ns, true))
             return to_ns;
         /* It must have ended by then, or by the instant since when it is so. */
         struct gang__edge *e = s.lost_ns > to_ns ? NULL : gang__edge_before(t, to_ns + 1);

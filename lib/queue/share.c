@@ -106,6 +106,11 @@ static int64_t give_round(struct gang__share_slot *s, size_t *n, int64_t left, i
 /* Divide by weight; nobody gets more than it wants. Returns what is left. */
 static int64_t give_class(struct gang__share_slot *s, size_t n, int64_t total, int64_t unit)
 {
+    if (n == 1) { /* nobody to divide with */
+        int64_t give = least(s->want, total);
+        s->of->share += give;
+        return total - give;
+    }
     size_t before = n + 1;
     while (n > 0 && total > 0 && n < before) { /* who has all he wants leaves room to the others */
         before = n;

@@ -6,9 +6,7 @@
 #include "place/request.h"
 #include "sched/state.h"
 
-/* ---- the key: everything that a request is made of, as bytes --------------------------------- */
-
-enum { WISHES = 10 }; /* texts of a group */
+/* ---- the key: everything that a request is made of, as bytes, which copy_ask.c reads ----------- */
 
 static bool make_room(struct gang__key *k, size_t need)
 {
@@ -46,19 +44,6 @@ static void put_text(struct gang__key *k, const char *text)
         put(k, text, (size_t)length);
 }
 
-/* As put_text() of each; most requests have none of them. */
-static void put_wishes(struct gang__key *k, const char *const texts[WISHES])
-{
-    static const int64_t none[WISHES] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-    bool any = false;
-    for (size_t i = 0; i < WISHES; i++)
-        any = any || texts[i];
-    if (!any)
-        put(k, none, sizeof(none));
-    for (size_t i = 0; any && i < WISHES; i++)
-        put_text(k, texts[i]);
-}
-
 static void put_texts(struct gang__key *k, const char *const *texts, size_t count)
 {
     put_int(k, (int64_t)count);
@@ -76,19 +61,35 @@ static void put_labels(struct gang__key *k, const struct gang_label_rule *rules,
     }
 }
 
+/* Most have no text at all, which one number tells. */
 static void put_group(struct gang__key *k, const struct gang_group_spec *g)
 {
-    const int64_t numbers[] = {g->count,        g->min,           g->cpu_milli,
-                               g->memory_bytes, g->gpu_milli,     g->gpu_memory_bytes,
-                               g->gpu_devices,  g->set,           g->numa,
-                               g->near_nic,     g->models_ranked, g->slice,
-                               g->max_skew,     g->most_per_node, g->most_per_domain,
-                               g->spread_wish};
-    const char *const texts[WISHES] = {g->name,   g->partition, g->same,       g->prefer,
-                                       g->where,  g->profile,   g->slice_same, g->slice_prefer,
-                                       g->spread, g->most_level};
+    const char *const texts[] = {g->name,   g->partition, g->same,       g->prefer,
+                                 g->where,  g->profile,   g->slice_same, g->slice_prefer,
+                                 g->spread, g->most_level};
+    bool any = false;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        any |= texts[i] != NULL;
+    const int64_t numbers[] = {g->count,
+                               g->min,
+                               g->cpu_milli,
+                               g->memory_bytes,
+                               g->gpu_milli,
+                               g->gpu_memory_bytes,
+                               g->gpu_devices,
+                               g->set,
+                               g->numa,
+                               g->near_nic,
+                               g->models_ranked,
+                               g->slice,
+                               g->max_skew,
+                               g->most_per_node,
+                               g->most_per_domain,
+                               g->spread_wish,
+                               any};
     put(k, numbers, sizeof(numbers));
-    put_wishes(k, texts);
+    for (size_t i = 0; any && i < sizeof(texts) / sizeof(texts[0]); i++)
+        put_text(k, texts[i]);
     put_int(k, (int64_t)g->amount_count);
     for (size_t i = 0; i < g->amount_count; i++) {
         put_text(k, g->amounts[i].kind);
@@ -135,20 +136,21 @@ static void put_rest(struct gang__key *k, const struct gang_request_spec *q)
     put(k, &q->score, sizeof(q->score));
 }
 
-/* Eight bytes at a time: keys are long, and every submission has one. */
+/* Eight bytes at a time, for every submission has a key, and as few steps for each as rustc's FxHash takes: keys of the
+ * same hash are compared. */
 static uint64_t hash_of(const void *key, size_t bytes)
 {
+    const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
     const unsigned char *at = key;
     uint64_t hash = GANG__HASH_SEED ^ bytes, word;
     size_t left = bytes;
     for (; left >= sizeof(word); left -= sizeof(word), at += sizeof(word)) {
         memcpy(&word, at, sizeof(word));
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 32;
+        hash = ((hash << 5 | hash >> 59) ^ word) * odd;
     }
     word = 0;
     memcpy(&word, at, left);
-    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    hash = ((hash << 5 | hash >> 59) ^ word) * odd;
     return hash ^ hash >> 32;
 }
 
@@ -164,11 +166,14 @@ void gang__key_make(struct gang__key *k, const struct gang_mem *mem,
     k->failed = false;
     put_int(k, (int64_t)spec->group_count);
     for (size_t i = 0; i < spec->group_count; i++) {
-        struct gang_group_spec g;
-        memset(&g, 0, sizeof(g));
-        memcpy(&g, (const char *)spec->groups + i * spec->group_size,
-               spec->group_size < sizeof(g) ? spec->group_size : sizeof(g));
-        put_group(k, &g);
+        const void *at = (const char *)spec->groups + i * spec->group_size;
+        struct gang_group_spec known;
+        if (spec->group_size != sizeof(known)) {
+            memset(&known, 0, sizeof(known));
+            memcpy(&known, at, spec->group_size < sizeof(known) ? spec->group_size : sizeof(known));
+            at = &known;
+        }
+        put_group(k, at);
     }
     put_int(k, (int64_t)spec->set_count);
     for (size_t i = 0; i < spec->set_count; i++) {

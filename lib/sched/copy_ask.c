@@ -105,7 +105,8 @@ static struct gang_group_spec get_group(struct reader *r)
     const char **const texts[] = {&g.name,   &g.partition, &g.same,       &g.prefer,
                                   &g.where,  &g.profile,   &g.slice_same, &g.slice_prefer,
                                   &g.spread, &g.most_level};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+    bool any = get_int(r) != 0;
+    for (size_t i = 0; any && i < sizeof(texts) / sizeof(texts[0]); i++)
         *texts[i] = get_text(r);
     g.amounts = get_amounts(r, &g.amount_count);
     g.labels = get_rules(r, &g.label_count);

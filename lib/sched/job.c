@@ -63,8 +63,7 @@ void gang__job_count(gang_sched *s, struct gang__job *job)
     for (struct gang__qs *q = job->leaf; q; q = q->parent) {
         q->running += runs - job->counted_running;
         q->pending += waits - job->counted_pending;
-        atomic_fetch_add_explicit(&q->waiting, (uint64_t)((int64_t)waits - job->counted_pending),
-                                  memory_order_relaxed);
+        gang__store_relaxed(&q->waiting, (uint64_t)q->pending); /* nobody else writes it */
     }
     if (job->user_in)
         job->user_in->running += runs - job->counted_running;
