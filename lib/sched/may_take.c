@@ -180,7 +180,10 @@ bool gang__still_entitled(const struct gang__eviction *p)
 {
     const struct gang__victims *v = p->s->victims;
     struct gang__qs *a, *b, *leaf = p->taker->job->leaf;
-    for (size_t i = 0; i < v->count; i++) {
+    bool some = false; /* mostly none is, and there may be many victims */
+    for (const struct gang__qs *q = leaf; q->parent; q = q->parent)
+        some = some || is_beyond(p, q);
+    for (size_t i = 0; some && i < v->count; i++) {
         if (v->list[i].stays || v->list[i].u->job->leaf == leaf)
             continue;
         part(leaf, v->list[i].u->job->leaf, &a, &b);

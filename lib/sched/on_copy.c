@@ -412,6 +412,8 @@ bool gang__evict_move(struct gang__eviction *p)
     const struct gang__asked *full = NULL;
     bool lost = false;
     int64_t moved = 0;
+    if (p->mode == GANG__EVICT_MOVE && (uint64_t)v->count > (uint64_t)s->opts.max_moves)
+        return true; /* more than may move: some would be lost */
     for (size_t i = 0; i < v->count; i++) {
         struct gang__victim *x = &v->list[i];
         if (i + AHEAD < v->count)
