@@ -10,18 +10,23 @@
 
 #include "gangsched/cli.h"
 
-/* From one pass to the next. A case that tells times is about a moment: no time passes. */
+/* From one pass to the next. */
 #define STEP_NS INT64_C(1000000000)
 
+/* A case that tells run times is about a moment, and so is what is to come after it: no time passes. */
 static int64_t step_of(const struct run *run)
 {
-    return run->scenario->time_count > 0 ? 0 : STEP_NS;
+    return run->at_once || run->scenario->time_count > 0 ? 0 : STEP_NS;
 }
 
-/* When a time of the case is on the clock, which begins when the oldest of its jobs began. 0, and less: none. */
+/* When a time of the case is on the clock, which begins before the oldest of its jobs began: times of a case are
+ * from its first pass on. 0, and less: none. */
 static int64_t clock_of(const struct run *run, int64_t at_ns)
 {
-    return run->scenario->time_count > 0 && at_ns > 0 ? at_ns + run->start_ns : at_ns;
+    if (at_ns <= 0) {
+        return at_ns;
+    }
+    return at_ns < INT64_MAX - run->start_ns ? at_ns + run->start_ns : INT64_MAX;
 }
 
 static void find_start(struct run *run)
@@ -170,11 +175,8 @@ static int make_sched(struct run *run)
         spec.arrival_ns = clock_of(run, spec.arrival_ns);
         spec.deadline_ns = clock_of(run, spec.deadline_ns);
         spec.until_ns = clock_of(run, spec.until_ns);
-        spec.start_ns =
-            c->time_count > 0 && spec.start_ns == 0 ? run->start_ns : clock_of(run, spec.start_ns);
-        if (c->time_count > 0 && spec.arrival_ns == 0) {
-            spec.arrival_ns = run->start_ns;
-        }
+        spec.start_ns = spec.start_ns == 0 ? run->start_ns : clock_of(run, spec.start_ns);
+        spec.arrival_ns = spec.arrival_ns == 0 ? run->start_ns : spec.arrival_ns;
         result = gang_reservation_add(run->sched, &spec, &id, NULL, &error);
         if (result != GANG_OK) {
             return cli_failf(run->file, "case '%s': reservations[%zu]%s%s: %s", c->id, i,
@@ -586,10 +588,10 @@ static int show_end(const struct run *run, case_end_fn then, void *user)
     return status;
 }
 
-int scenario_run(const char *file, const struct gang_scenario *scenario, case_end_fn then,
-                 void *user, struct ran_case *ran)
+int scenario_run(const char *file, const struct gang_scenario *scenario, bool at_once,
+                 case_end_fn then, void *user, struct ran_case *ran)
 {
-    struct run run = {.file = file, .scenario = scenario, .start_ns = STEP_NS};
+    struct run run = {.file = file, .scenario = scenario, .at_once = at_once, .start_ns = STEP_NS};
     *ran = (struct ran_case){.scenario = scenario};
     find_start(&run);
     int status = make_cluster(&run);
@@ -616,7 +618,7 @@ int scenario_run(const char *file, const struct gang_scenario *scenario, case_en
 }
 
 int scenario_run_each(const char *file, const gang_scenarios *scenarios, const char *only_case,
-                      case_end_fn then, void *user)
+                      bool at_once, case_end_fn then, void *user)
 {
     int status = CLI_OK;
     bool some = false;
@@ -631,7 +633,7 @@ int scenario_run_each(const char *file, const gang_scenarios *scenarios, const c
             continue;
         }
         some = true;
-        status = scenario_run(file, &scenario, then, user, &ran);
+        status = scenario_run(file, &scenario, at_once, then, user, &ran);
         scenario_done(&ran);
     }
     if (status == CLI_OK && only_case != NULL && !some) {

@@ -117,8 +117,8 @@
  *           start_within_s, back_off_s, heartbeat_s
  *                             *  0 if not given
  *           begin_s, deadline_s
- *                             *  times, the case begins at 0, and if it tells run times is about that
- *                                moment, as are all times of reservations; 0 (if not given): none
+ *                             *  times, the first pass is at 0; so are all times of reservations; 0 (if
+ *                                not given): none
  *           reservation       *  name of one of `reservations`
  *           after             *  [{job: name, when: "start" | "end" | "success"}], without cycles:
  *                                gang_scenario.afters
