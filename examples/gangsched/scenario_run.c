@@ -351,6 +351,7 @@ static int submit_as(struct run *run, size_t number, bool held)
         spec.begin_ns = clock_of(run, spec.begin_ns);
         spec.deadline_ns = clock_of(run, spec.deadline_ns);
         spec.cookie = number;
+        run->jobs[number].held = held && !spec.hold;
         spec.hold = spec.hold || held;
         status = submit_spec(run, number, &spec);
     }
@@ -361,7 +362,8 @@ static int submit_as(struct run *run, size_t number, bool held)
 }
 
 /* A job after all that it waits for, for it names them by their ids. */
-static int submit_behind(struct run *run, size_t number, bool *done, size_t *path, size_t *next)
+static int submit_behind(struct run *run, size_t number, bool held, bool *done, size_t *path,
+                         size_t *next)
 {
     size_t depth = 1;
     int status = CLI_OK;
@@ -373,7 +375,7 @@ static int submit_behind(struct run *run, size_t number, bool *done, size_t *pat
             continue;
         }
         if (!done[at]) {
-            status = submit_as(run, at, false);
+            status = submit_as(run, at, held);
         }
         done[at] = true;
         depth--;
@@ -403,16 +405,12 @@ static int older_first(const void *a, const void *b)
     return left->job < right->job ? -1 : left->job > right->job;
 }
 
-/* It enters as long before the first pass as it has run, held so that it does not grow before the others are
- * there. */
+/* It enters as long before the first pass as it has run. */
 static int submit_one_aged(struct run *run, const struct gang_scenario_time *time)
 {
     int status = submit_as(run, time->job, true);
     if (status == CLI_OK && run->jobs[time->job].id != GANG_ID_NONE) {
         gang_result result = gang_sched_run(run->sched, run->start_ns - time->ran_ns, NULL, NULL);
-        if (result == GANG_OK && !run->scenario->jobs[time->job].hold) {
-            result = gang_job_release(run->sched, run->jobs[time->job].id);
-        }
         status = result == GANG_OK ? CLI_OK : scenario_fail_code(run, time->job, result);
     }
     return status;
@@ -437,6 +435,36 @@ static int submit_aged(struct run *run, bool *done)
     return status;
 }
 
+/* What was said to run at the start must have been able to. */
+static int check_start(const struct run *run)
+{
+    for (size_t i = 0; i < run->scenario->job_count; i++) {
+        const struct job *job = &run->jobs[i];
+        if (run->scenario->jobs[i].running && job->id == GANG_ID_NONE) {
+            return cli_failf(run->file, "case '%s': jobs[%zu]: runs, but %s", run->scenario->id, i,
+                             job->note);
+        }
+        if (job->end == GANG_END_REFUSED) {
+            return cli_failf(run->file, "case '%s': jobs[%zu]: %s", run->scenario->id, i,
+                             job->note);
+        }
+    }
+    return CLI_OK;
+}
+
+/* All who run are there: now they may grow. */
+static int release_held(struct run *run)
+{
+    int status = check_start(run);
+    for (size_t i = 0; i < run->scenario->job_count && status == CLI_OK; i++) {
+        if (run->jobs[i].held && run->jobs[i].id != GANG_ID_NONE) {
+            gang_result result = gang_job_release(run->sched, run->jobs[i].id);
+            status = result == GANG_OK ? CLI_OK : scenario_fail_code(run, i, result);
+        }
+    }
+    return status;
+}
+
 /* What runs and names its devices comes first, so that others get what is left; then what runs without;
  * then who waits. */
 static int submit_all(struct run *run)
@@ -453,10 +481,13 @@ static int submit_all(struct run *run)
         status = submit_aged(run, done);
     }
     for (int turn = 0; turn < 3 && status == CLI_OK; turn++) {
+        if (turn == 2) {
+            status = release_held(run);
+        }
         for (size_t i = 0; i < c->job_count && status == CLI_OK; i++) {
             const struct gang_job_spec *spec = &c->jobs[i];
             if ((spec->running ? names_devices(spec) ? 0 : 1 : 2) == turn) {
-                status = submit_behind(run, i, done, path, next);
+                status = submit_behind(run, i, turn < 2, done, path, next);
             }
         }
     }
@@ -495,23 +526,6 @@ static int pass(struct run *run, int64_t now_ns, bool *changed)
     *changed = info.started > 0 || info.tasks_granted > 0 || info.tasks_evicted > 0 ||
                info.moved > 0 || info.ended > 0;
     return run->no_memory ? cli_no_memory() : CLI_OK;
-}
-
-/* What was said to run at the start must have been able to. */
-static int check_start(const struct run *run)
-{
-    for (size_t i = 0; i < run->scenario->job_count; i++) {
-        const struct job *job = &run->jobs[i];
-        if (run->scenario->jobs[i].running && job->id == GANG_ID_NONE) {
-            return cli_failf(run->file, "case '%s': jobs[%zu]: runs, but %s", run->scenario->id, i,
-                             job->note);
-        }
-        if (job->end == GANG_END_REFUSED) {
-            return cli_failf(run->file, "case '%s': jobs[%zu]: %s", run->scenario->id, i,
-                             job->note);
-        }
-    }
-    return CLI_OK;
 }
 
 static int run_passes(struct run *run, struct ran_case *ran)

@@ -155,6 +155,12 @@ check a_lower_priority_is_preempted comes_out '{"id":"c","nodes":[{"name":"n","g
     "queues":[{"name":"q","guaranteed":{"gpu":1}}],"jobs":[{"name":"a","queue":"q","state":"running",
     "running_on":["n"],"tasks":[{"gpu":1}]},{"name":"b","queue":"q","priority":1,
     "tasks":[{"gpu":1}]}]}' 'a:preempted:0 b:running:1'
+# a could grow onto n2 as soon as it runs, which is before c has its place there.
+check nobody_grows_before_all_are_there_who_run comes_out '{"id":"c","nodes":[{"name":"n1","cpus":4},
+    {"name":"n2","cpus":4}],"jobs":[{"name":"a","state":"running","running_on":["n1"],"ran_s":3000,"min":1,
+    "tasks":[{"count":2,"cpu":4}]},{"name":"b","state":"running","running_on":["n1"],"ran_s":100,
+    "tasks":[{}]},{"name":"c","state":"running","running_on":["n2"],"ran_s":50,"tasks":[{"cpu":4}]}]}' \
+    'a:running:1 b:running:1 c:running:1'
 check jobs_wait_for_others comes_out '{"id":"c","rounds":3,"nodes":[{"name":"n","gpus":4}],"jobs":[
     {"name":"a","after":[{"job":"b","when":"success"}],"tasks":[{"gpu":1}]},
     {"name":"b","tasks":[{"gpu":1}]},{"name":"c","hold":true,"tasks":[{"gpu":1}]},
