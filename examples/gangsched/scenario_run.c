@@ -169,22 +169,68 @@ static int make_sched(struct run *run)
                          error.path[0] != '\0' ? ": " : "",
                          error.text[0] != '\0' ? error.text : gang_strerror(result));
     }
-    for (size_t i = 0; i < c->reservation_count; i++) {
-        gang_reservation_id id;
-        struct gang_reservation_spec spec = c->reservations[i];
-        spec.arrival_ns = clock_of(run, spec.arrival_ns);
-        spec.deadline_ns = clock_of(run, spec.deadline_ns);
-        spec.until_ns = clock_of(run, spec.until_ns);
-        spec.start_ns = spec.start_ns == 0 ? run->start_ns : clock_of(run, spec.start_ns);
-        spec.arrival_ns = spec.arrival_ns == 0 ? run->start_ns : spec.arrival_ns;
-        result = gang_reservation_add(run->sched, &spec, &id, NULL, &error);
-        if (result != GANG_OK) {
-            return cli_failf(run->file, "case '%s': reservations[%zu]%s%s: %s", c->id, i,
-                             error.path[0] != '\0' ? "." : "", error.path,
-                             error.text[0] != '\0' ? error.text : gang_strerror(result));
+    return CLI_OK;
+}
+
+/* ---- what is reserved ---- */
+
+static int reserve(struct run *run, size_t number)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    struct gang_reservation_spec spec = run->scenario->reservations[number];
+    gang_reservation_id id;
+    spec.arrival_ns = spec.arrival_ns == 0 ? run->start_ns : clock_of(run, spec.arrival_ns);
+    spec.deadline_ns = clock_of(run, spec.deadline_ns);
+    spec.until_ns = clock_of(run, spec.until_ns);
+    spec.start_ns = spec.start_ns == 0 ? run->start_ns : clock_of(run, spec.start_ns);
+    gang_result result = gang_reservation_add(run->sched, &spec, &id, NULL, &error);
+    run->reserved[number] = true;
+    if (result != GANG_OK) {
+        return cli_failf(run->file, "case '%s': reservations[%zu]%s%s: %s", run->scenario->id,
+                         number, error.path[0] != '\0' ? "." : "", error.path,
+                         error.text[0] != '\0' ? error.text : gang_strerror(result));
+    }
+    return CLI_OK;
+}
+
+/* What a job names must be there before it. */
+static int reserve_named(struct run *run, const char *name)
+{
+    const struct gang_scenario *c = run->scenario;
+    for (size_t i = 0; i < c->reservation_count && name != NULL; i++) {
+        if (!run->reserved[i] && strcmp(c->reservations[i].name, name) == 0) {
+            return reserve(run, i);
         }
     }
     return CLI_OK;
+}
+
+static bool has_runners(const struct gang_scenario *c, const char *name)
+{
+    for (size_t i = 0; i < c->job_count; i++) {
+        const struct gang_job_spec *spec = &c->jobs[i];
+        if (spec->running && spec->reservation != NULL && strcmp(spec->reservation, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Those inside which somebody runs come first of all, for he would be in the way of his own. */
+static int reserve_first(struct run *run)
+{
+    const struct gang_scenario *c = run->scenario;
+    int status = CLI_OK;
+    run->reserved = calloc(c->reservation_count + 1, sizeof *run->reserved);
+    if (run->reserved == NULL) {
+        return cli_no_memory();
+    }
+    for (size_t i = 0; i < c->reservation_count && status == CLI_OK; i++) {
+        if (has_runners(c, c->reservations[i].name)) {
+            status = reserve(run, i);
+        }
+    }
+    return status;
 }
 
 /* ---- what runs at the start ---- */
@@ -346,6 +392,9 @@ static int submit_as(struct run *run, size_t number, bool held)
         status = make_places(run, number, &places);
         spec.places = places.list;
     }
+    if (status == CLI_OK) {
+        status = reserve_named(run, spec.reservation);
+    }
     if (status == CLI_OK && run->jobs[number].note == NULL) {
         spec.after = after;
         spec.begin_ns = clock_of(run, spec.begin_ns);
@@ -452,10 +501,30 @@ static int check_start(const struct run *run)
     return CLI_OK;
 }
 
+/* The other reservations find all who run in their places, as in a system that lives: what they would be in the way of
+ * is refused. */
+static int reserve_rest(struct run *run)
+{
+    const struct gang_scenario *c = run->scenario;
+    int status = check_start(run);
+    if (status == CLI_OK && c->reservation_count > 0) {
+        gang_result result = gang_sched_run(run->sched, run->start_ns, NULL, NULL);
+        status = result == GANG_OK
+                     ? check_start(run)
+                     : cli_failf(run->file, "case '%s': %s", c->id, gang_strerror(result));
+    }
+    for (size_t i = 0; i < c->reservation_count && status == CLI_OK; i++) {
+        if (!run->reserved[i]) {
+            status = reserve(run, i);
+        }
+    }
+    return status;
+}
+
 /* All who run are there: now they may grow. */
 static int release_held(struct run *run)
 {
-    int status = check_start(run);
+    int status = CLI_OK;
     for (size_t i = 0; i < run->scenario->job_count && status == CLI_OK; i++) {
         if (run->jobs[i].held && run->jobs[i].id != GANG_ID_NONE) {
             gang_result result = gang_job_release(run->sched, run->jobs[i].id);
@@ -466,7 +535,7 @@ static int release_held(struct run *run)
 }
 
 /* What runs and names its devices comes first, so that others get what is left; then what runs without;
- * then who waits. */
+ * then what is reserved, but for that inside which somebody runs; then who waits. */
 static int submit_all(struct run *run)
 {
     const struct gang_scenario *c = run->scenario;
@@ -478,10 +547,16 @@ static int submit_all(struct run *run)
         next[i] = run->first_after[i];
     }
     if (status == CLI_OK) {
+        status = reserve_first(run);
+    }
+    if (status == CLI_OK) {
         status = submit_aged(run, done);
     }
     for (int turn = 0; turn < 3 && status == CLI_OK; turn++) {
         if (turn == 2) {
+            status = reserve_rest(run);
+        }
+        if (turn == 2 && status == CLI_OK) {
             status = release_held(run);
         }
         for (size_t i = 0; i < c->job_count && status == CLI_OK; i++) {
@@ -565,6 +640,7 @@ static void free_run(struct run *run)
     gang_cluster_free(run->cluster);
     free(run->jobs);
     free(run->first_after);
+    free(run->reserved);
     free(run->labels);
     free(run->ids);
     free(run->nodes);

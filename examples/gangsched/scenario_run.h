@@ -38,6 +38,7 @@ struct run {
     struct node *nodes;   /* by id */
     const char ***labels; /* of each node, by device: the label that stands for it; or NULL */
     struct job *jobs;
+    bool *reserved;      /* of each reservation of the case: it was added */
     size_t *first_after; /* of each job, and behind the last: where its scenario.afters begin */
     bool at_once;        /* its passes take no time */
     int64_t start_ns;    /* of the first pass; what has run for long began before */
