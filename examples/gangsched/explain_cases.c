@@ -401,7 +401,7 @@ static int explain_case(struct output *out, const struct gang_scenario *scenario
 {
     struct ran_case ran;
     out->told = 0;
-    int status = scenario_run(out->file, scenario, tell_case, out, &ran);
+    int status = scenario_run(out->file, scenario, false, tell_case, out, &ran);
     if (status == CLI_OK && !as_json && only_job == NULL && out->told == 0) {
         page_line(&out->page, "case %s: no job is waiting", scenario->id);
     }

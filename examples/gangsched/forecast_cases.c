@@ -343,7 +343,7 @@ int cmd_forecast(int argc, char **argv)
         status = cli_fail(argv[1], &error);
     }
     if (status == CLI_OK) {
-        status = scenario_run_each(asked.file, scenarios, only_case, tell_case, &asked);
+        status = scenario_run_each(asked.file, scenarios, only_case, true, tell_case, &asked);
     }
     gang_scenarios_free(scenarios);
     what_if_close(&asked.more);

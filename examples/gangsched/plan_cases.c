@@ -445,7 +445,7 @@ int cmd_plan(int argc, char **argv)
         status = cli_fail(argv[1], &error);
     }
     if (status == CLI_OK) {
-        status = scenario_run_each(d.file, scenarios, only_case, tell_case, &d);
+        status = scenario_run_each(d.file, scenarios, only_case, true, tell_case, &d);
     }
     gang_scenarios_free(scenarios);
     return page_finish(&d.page, status);

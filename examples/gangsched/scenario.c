@@ -156,7 +156,7 @@ static int run_case(const char *file, const struct gang_scenario *scenario, stru
 {
     struct ran_case ran;
     json_t *differences = NULL;
-    int status = scenario_run(file, scenario, NULL, NULL, &ran);
+    int status = scenario_run(file, scenario, false, NULL, NULL, &ran);
     if (status == CLI_OK && check) {
         status = scenario_compare(&ran, &differences);
     }

@@ -10,18 +10,23 @@
 
 #include "gangsched/cli.h"
 
-/* From one pass to the next. A case that tells times is about a moment: no time passes. */
+/* From one pass to the next. */
 #define STEP_NS INT64_C(1000000000)
 
+/* A case that tells run times is about a moment, and so is what is to come after it: no time passes. */
 static int64_t step_of(const struct run *run)
 {
-    return run->scenario->time_count > 0 ? 0 : STEP_NS;
+    return run->at_once || run->scenario->time_count > 0 ? 0 : STEP_NS;
 }
 
-/* When a time of the case is on the clock, which begins when the oldest of its jobs began. 0, and less: none. */
+/* When a time of the case is on the clock, which begins before the oldest of its jobs began: times of a case are
+ * from its first pass on. 0, and less: none. */
 static int64_t clock_of(const struct run *run, int64_t at_ns)
 {
-    return run->scenario->time_count > 0 && at_ns > 0 ? at_ns + run->start_ns : at_ns;
+    if (at_ns <= 0) {
+        return at_ns;
+    }
+    return at_ns < INT64_MAX - run->start_ns ? at_ns + run->start_ns : INT64_MAX;
 }
 
 static void find_start(struct run *run)
@@ -164,25 +169,68 @@ static int make_sched(struct run *run)
                          error.path[0] != '\0' ? ": " : "",
                          error.text[0] != '\0' ? error.text : gang_strerror(result));
     }
-    for (size_t i = 0; i < c->reservation_count; i++) {
-        gang_reservation_id id;
-        struct gang_reservation_spec spec = c->reservations[i];
-        spec.arrival_ns = clock_of(run, spec.arrival_ns);
-        spec.deadline_ns = clock_of(run, spec.deadline_ns);
-        spec.until_ns = clock_of(run, spec.until_ns);
-        spec.start_ns =
-            c->time_count > 0 && spec.start_ns == 0 ? run->start_ns : clock_of(run, spec.start_ns);
-        if (c->time_count > 0 && spec.arrival_ns == 0) {
-            spec.arrival_ns = run->start_ns;
-        }
-        result = gang_reservation_add(run->sched, &spec, &id, NULL, &error);
-        if (result != GANG_OK) {
-            return cli_failf(run->file, "case '%s': reservations[%zu]%s%s: %s", c->id, i,
-                             error.path[0] != '\0' ? "." : "", error.path,
-                             error.text[0] != '\0' ? error.text : gang_strerror(result));
+    return CLI_OK;
+}
+
+/* ---- what is reserved ---- */
+
+static int reserve(struct run *run, size_t number)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    struct gang_reservation_spec spec = run->scenario->reservations[number];
+    gang_reservation_id id;
+    spec.arrival_ns = spec.arrival_ns == 0 ? run->start_ns : clock_of(run, spec.arrival_ns);
+    spec.deadline_ns = clock_of(run, spec.deadline_ns);
+    spec.until_ns = clock_of(run, spec.until_ns);
+    spec.start_ns = spec.start_ns == 0 ? run->start_ns : clock_of(run, spec.start_ns);
+    gang_result result = gang_reservation_add(run->sched, &spec, &id, NULL, &error);
+    run->reserved[number] = true;
+    if (result != GANG_OK) {
+        return cli_failf(run->file, "case '%s': reservations[%zu]%s%s: %s", run->scenario->id,
+                         number, error.path[0] != '\0' ? "." : "", error.path,
+                         error.text[0] != '\0' ? error.text : gang_strerror(result));
+    }
+    return CLI_OK;
+}
+
+/* What a job names must be there before it. */
+static int reserve_named(struct run *run, const char *name)
+{
+    const struct gang_scenario *c = run->scenario;
+    for (size_t i = 0; i < c->reservation_count && name != NULL; i++) {
+        if (!run->reserved[i] && strcmp(c->reservations[i].name, name) == 0) {
+            return reserve(run, i);
         }
     }
     return CLI_OK;
+}
+
+static bool has_runners(const struct gang_scenario *c, const char *name)
+{
+    for (size_t i = 0; i < c->job_count; i++) {
+        const struct gang_job_spec *spec = &c->jobs[i];
+        if (spec->running && spec->reservation != NULL && strcmp(spec->reservation, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Those inside which somebody runs come first of all, for he would be in the way of his own. */
+static int reserve_first(struct run *run)
+{
+    const struct gang_scenario *c = run->scenario;
+    int status = CLI_OK;
+    run->reserved = calloc(c->reservation_count + 1, sizeof *run->reserved);
+    if (run->reserved == NULL) {
+        return cli_no_memory();
+    }
+    for (size_t i = 0; i < c->reservation_count && status == CLI_OK; i++) {
+        if (has_runners(c, c->reservations[i].name)) {
+            status = reserve(run, i);
+        }
+    }
+    return status;
 }
 
 /* ---- what runs at the start ---- */
@@ -344,11 +392,15 @@ static int submit_as(struct run *run, size_t number, bool held)
         status = make_places(run, number, &places);
         spec.places = places.list;
     }
+    if (status == CLI_OK) {
+        status = reserve_named(run, spec.reservation);
+    }
     if (status == CLI_OK && run->jobs[number].note == NULL) {
         spec.after = after;
         spec.begin_ns = clock_of(run, spec.begin_ns);
         spec.deadline_ns = clock_of(run, spec.deadline_ns);
         spec.cookie = number;
+        run->jobs[number].held = held && !spec.hold;
         spec.hold = spec.hold || held;
         status = submit_spec(run, number, &spec);
     }
@@ -359,7 +411,8 @@ static int submit_as(struct run *run, size_t number, bool held)
 }
 
 /* A job after all that it waits for, for it names them by their ids. */
-static int submit_behind(struct run *run, size_t number, bool *done, size_t *path, size_t *next)
+static int submit_behind(struct run *run, size_t number, bool held, bool *done, size_t *path,
+                         size_t *next)
 {
     size_t depth = 1;
     int status = CLI_OK;
@@ -371,7 +424,7 @@ static int submit_behind(struct run *run, size_t number, bool *done, size_t *pat
             continue;
         }
         if (!done[at]) {
-            status = submit_as(run, at, false);
+            status = submit_as(run, at, held);
         }
         done[at] = true;
         depth--;
@@ -401,16 +454,12 @@ static int older_first(const void *a, const void *b)
     return left->job < right->job ? -1 : left->job > right->job;
 }
 
-/* It enters as long before the first pass as it has run, held so that it does not grow before the others are
- * there. */
+/* It enters as long before the first pass as it has run. */
 static int submit_one_aged(struct run *run, const struct gang_scenario_time *time)
 {
     int status = submit_as(run, time->job, true);
     if (status == CLI_OK && run->jobs[time->job].id != GANG_ID_NONE) {
         gang_result result = gang_sched_run(run->sched, run->start_ns - time->ran_ns, NULL, NULL);
-        if (result == GANG_OK && !run->scenario->jobs[time->job].hold) {
-            result = gang_job_release(run->sched, run->jobs[time->job].id);
-        }
         status = result == GANG_OK ? CLI_OK : scenario_fail_code(run, time->job, result);
     }
     return status;
@@ -435,8 +484,58 @@ static int submit_aged(struct run *run, bool *done)
     return status;
 }
 
+/* What was said to run at the start must have been able to. */
+static int check_start(const struct run *run)
+{
+    for (size_t i = 0; i < run->scenario->job_count; i++) {
+        const struct job *job = &run->jobs[i];
+        if (run->scenario->jobs[i].running && job->id == GANG_ID_NONE) {
+            return cli_failf(run->file, "case '%s': jobs[%zu]: runs, but %s", run->scenario->id, i,
+                             job->note);
+        }
+        if (job->end == GANG_END_REFUSED) {
+            return cli_failf(run->file, "case '%s': jobs[%zu]: %s", run->scenario->id, i,
+                             job->note);
+        }
+    }
+    return CLI_OK;
+}
+
+/* The other reservations find all who run in their places, as in a system that lives: what they would be in the way of
+ * is refused. */
+static int reserve_rest(struct run *run)
+{
+    const struct gang_scenario *c = run->scenario;
+    int status = check_start(run);
+    if (status == CLI_OK && c->reservation_count > 0) {
+        gang_result result = gang_sched_run(run->sched, run->start_ns, NULL, NULL);
+        status = result == GANG_OK
+                     ? check_start(run)
+                     : cli_failf(run->file, "case '%s': %s", c->id, gang_strerror(result));
+    }
+    for (size_t i = 0; i < c->reservation_count && status == CLI_OK; i++) {
+        if (!run->reserved[i]) {
+            status = reserve(run, i);
+        }
+    }
+    return status;
+}
+
+/* All who run are there: now they may grow. */
+static int release_held(struct run *run)
+{
+    int status = CLI_OK;
+    for (size_t i = 0; i < run->scenario->job_count && status == CLI_OK; i++) {
+        if (run->jobs[i].held && run->jobs[i].id != GANG_ID_NONE) {
+            gang_result result = gang_job_release(run->sched, run->jobs[i].id);
+            status = result == GANG_OK ? CLI_OK : scenario_fail_code(run, i, result);
+        }
+    }
+    return status;
+}
+
 /* What runs and names its devices comes first, so that others get what is left; then what runs without;
- * then who waits. */
+ * then what is reserved, but for that inside which somebody runs; then who waits. */
 static int submit_all(struct run *run)
 {
     const struct gang_scenario *c = run->scenario;
@@ -448,13 +547,22 @@ static int submit_all(struct run *run)
         next[i] = run->first_after[i];
     }
     if (status == CLI_OK) {
+        status = reserve_first(run);
+    }
+    if (status == CLI_OK) {
         status = submit_aged(run, done);
     }
     for (int turn = 0; turn < 3 && status == CLI_OK; turn++) {
+        if (turn == 2) {
+            status = reserve_rest(run);
+        }
+        if (turn == 2 && status == CLI_OK) {
+            status = release_held(run);
+        }
         for (size_t i = 0; i < c->job_count && status == CLI_OK; i++) {
             const struct gang_job_spec *spec = &c->jobs[i];
             if ((spec->running ? names_devices(spec) ? 0 : 1 : 2) == turn) {
-                status = submit_behind(run, i, done, path, next);
+                status = submit_behind(run, i, turn < 2, done, path, next);
             }
         }
     }
@@ -495,23 +603,6 @@ static int pass(struct run *run, int64_t now_ns, bool *changed)
     return run->no_memory ? cli_no_memory() : CLI_OK;
 }
 
-/* What was said to run at the start must have been able to. */
-static int check_start(const struct run *run)
-{
-    for (size_t i = 0; i < run->scenario->job_count; i++) {
-        const struct job *job = &run->jobs[i];
-        if (run->scenario->jobs[i].running && job->id == GANG_ID_NONE) {
-            return cli_failf(run->file, "case '%s': jobs[%zu]: runs, but %s", run->scenario->id, i,
-                             job->note);
-        }
-        if (job->end == GANG_END_REFUSED) {
-            return cli_failf(run->file, "case '%s': jobs[%zu]: %s", run->scenario->id, i,
-                             job->note);
-        }
-    }
-    return CLI_OK;
-}
-
 static int run_passes(struct run *run, struct ran_case *ran)
 {
     bool changed = true;
@@ -549,6 +640,7 @@ static void free_run(struct run *run)
     gang_cluster_free(run->cluster);
     free(run->jobs);
     free(run->first_after);
+    free(run->reserved);
     free(run->labels);
     free(run->ids);
     free(run->nodes);
@@ -586,10 +678,10 @@ static int show_end(const struct run *run, case_end_fn then, void *user)
     return status;
 }
 
-int scenario_run(const char *file, const struct gang_scenario *scenario, case_end_fn then,
-                 void *user, struct ran_case *ran)
+int scenario_run(const char *file, const struct gang_scenario *scenario, bool at_once,
+                 case_end_fn then, void *user, struct ran_case *ran)
 {
-    struct run run = {.file = file, .scenario = scenario, .start_ns = STEP_NS};
+    struct run run = {.file = file, .scenario = scenario, .at_once = at_once, .start_ns = STEP_NS};
     *ran = (struct ran_case){.scenario = scenario};
     find_start(&run);
     int status = make_cluster(&run);
@@ -616,7 +708,7 @@ int scenario_run(const char *file, const struct gang_scenario *scenario, case_en
 }
 
 int scenario_run_each(const char *file, const gang_scenarios *scenarios, const char *only_case,
-                      case_end_fn then, void *user)
+                      bool at_once, case_end_fn then, void *user)
 {
     int status = CLI_OK;
     bool some = false;
@@ -631,7 +723,7 @@ int scenario_run_each(const char *file, const gang_scenarios *scenarios, const c
             continue;
         }
         some = true;
-        status = scenario_run(file, &scenario, then, user, &ran);
+        status = scenario_run(file, &scenario, at_once, then, user, &ran);
         scenario_done(&ran);
     }
     if (status == CLI_OK && only_case != NULL && !some) {

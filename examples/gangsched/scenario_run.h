@@ -17,6 +17,7 @@ struct start_place {
 struct job {
     gang_job_id id; /* GANG_ID_NONE: not taken */
     int32_t end;    /* GANG_END_* */
+    bool held;      /* until all are there who run */
     char *note;     /* why it was not taken, or has ended; or NULL */
     struct start_place *places;
     size_t place_count;
@@ -37,7 +38,9 @@ struct run {
     struct node *nodes;   /* by id */
     const char ***labels; /* of each node, by device: the label that stands for it; or NULL */
     struct job *jobs;
+    bool *reserved;      /* of each reservation of the case: it was added */
     size_t *first_after; /* of each job, and behind the last: where its scenario.afters begin */
+    bool at_once;        /* its passes take no time */
     int64_t start_ns;    /* of the first pass; what has run for long began before */
     int64_t now_ns;      /* of the last one */
     bool no_memory;      /* noticed in a callback */

@@ -20,7 +20,9 @@
  *                                "default"}]: where jobs go that name no queue (gang_queue_rule)
  *           excluded_kinds    *  [name]: "cpu", "memory", "gpu", or of `kinds`
  *           half_life_s       *  of the usage that counts; 0 (if not given): none does
- *           reservations      *  [reservation], accepted in this order before anything starts
+ *           reservations      *  [reservation], accepted in this order: first those that a job that runs
+ *                                names, then all that runs is put in its place, then the others, which
+ *                                are refused where it is in their way; then jobs start
  *           rounds               1 if it is not given
  *           expect               {jobs, queues, interchangeable, derived}, see scenario.h
  *   node    name                 the only one that must be there; amounts are 0 if not given
@@ -117,8 +119,8 @@
  *           start_within_s, back_off_s, heartbeat_s
  *                             *  0 if not given
  *           begin_s, deadline_s
- *                             *  times, the case begins at 0, and if it tells run times is about that
- *                                moment, as are all times of reservations; 0 (if not given): none
+ *                             *  times, the first pass is at 0; so are all times of reservations; 0 (if
+ *                                not given): none
  *           reservation       *  name of one of `reservations`
  *           after             *  [{job: name, when: "start" | "end" | "success"}], without cycles:
  *                                gang_scenario.afters

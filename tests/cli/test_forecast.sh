@@ -71,10 +71,10 @@ cat >"$scratch/course.json" <<'END'
 END
 check what_is_reserved_is_foretold says 'case course
   job              queue           starts in
-  short            -             49 min 59 s
-  long             -              3 h 59 min
-  exercise         -              1 h 59 min
-  second           -              2 h 59 min
+  short            -              50 min 0 s
+  long             -               4 h 0 min
+  exercise         -               2 h 0 min
+  second           -               3 h 0 min
   forever          -                   never  reserved
   wide             -                   never  reserved' "$scratch/course.json"
 check the_horizon_is_kept says 'case soon
@@ -104,8 +104,8 @@ check a_node_more_where_gangs_take_turns says 'case turns
   third            q                     0 s         45 s' --case turns --add-nodes 1 "$scratch/slices.json"
 check turns_without_end_are_no_hope says 'case for-ever
   job              queue           starts in
-  second           q                   9.0 s
-  third            q               2 min 9 s
+  second           q                    10 s
+  third            q              2 min 10 s
   fourth           q                   never  no room' --case for-ever "$scratch/slices.json"
 check a_limit_and_a_job_more says 'case backlog
   job              queue           starts in      without

@@ -155,6 +155,30 @@ check a_lower_priority_is_preempted comes_out '{"id":"c","nodes":[{"name":"n","g
     "queues":[{"name":"q","guaranteed":{"gpu":1}}],"jobs":[{"name":"a","queue":"q","state":"running",
     "running_on":["n"],"tasks":[{"gpu":1}]},{"name":"b","queue":"q","priority":1,
     "tasks":[{"gpu":1}]}]}' 'a:preempted:0 b:running:1'
+# Who runs is there before what is reserved, but for his own reservation, inside which he is.
+check a_job_that_ends_in_time_is_not_in_the_way comes_out '{"id":"c","nodes":[{"name":"n","cpus":4}],
+    "reservations":[{"name":"r","start_s":60,"duration_s":9,"stages":[{"nodes":["n"]}]}],
+    "jobs":[{"name":"a","state":"running","running_on":["n"],"time_limit_s":60,"tasks":[{"cpu":4}]}]}' \
+    'a:running:1'
+check a_job_runs_inside_its_reservation comes_out '{"id":"c","nodes":[{"name":"n","cpus":4},{"name":"m","cpus":4}],
+    "reservations":[{"name":"s","start_s":70,"duration_s":9,"stages":[{"nodes":["m"]}]},
+    {"name":"r","start_s":0,"duration_s":90,"stages":[{"nodes":["n"]}]}],
+    "jobs":[{"name":"a","state":"running","running_on":["n"],"ran_s":5,"time_limit_s":60,"reservation":"r",
+    "tasks":[{"cpu":4}]},{"name":"b","state":"running","running_on":["m"],"ran_s":5,"time_limit_s":60,
+    "tasks":[{"cpu":4}]},{"name":"c","time_limit_s":5,"reservation":"s","tasks":[{"cpu":4}]}]}' \
+    'a:running:1 b:running:1 c:pending:0'
+# One that runs waited for another one, which names what is reserved: it is there before that one.
+check what_a_job_names_is_there_before_it comes_out '{"id":"c","nodes":[{"name":"n","cpus":4},{"name":"m","cpus":4}],
+    "reservations":[{"name":"r","start_s":0,"duration_s":90,"stages":[{"nodes":["m"]}]}],
+    "jobs":[{"name":"a","time_limit_s":60,"reservation":"r","tasks":[{"cpu":4}]},
+    {"name":"b","state":"running","running_on":["n"],"after":[{"job":"a","when":"start"}],
+    "tasks":[{"cpu":4}]}]}' 'a:running:1 b:running:1'
+# a could grow onto n2 as soon as it runs, which is before c has its place there.
+check nobody_grows_before_all_are_there_who_run comes_out '{"id":"c","nodes":[{"name":"n1","cpus":4},
+    {"name":"n2","cpus":4}],"jobs":[{"name":"a","state":"running","running_on":["n1"],"ran_s":3000,"min":1,
+    "tasks":[{"count":2,"cpu":4}]},{"name":"b","state":"running","running_on":["n1"],"ran_s":100,
+    "tasks":[{}]},{"name":"c","state":"running","running_on":["n2"],"ran_s":50,"tasks":[{"cpu":4}]}]}' \
+    'a:running:1 b:running:1 c:running:1'
 check jobs_wait_for_others comes_out '{"id":"c","rounds":3,"nodes":[{"name":"n","gpus":4}],"jobs":[
     {"name":"a","after":[{"job":"b","when":"success"}],"tasks":[{"gpu":1}]},
     {"name":"b","tasks":[{"gpu":1}]},{"name":"c","hold":true,"tasks":[{"gpu":1}]},
@@ -246,6 +270,16 @@ refuses_text unknown_partition_of_a_quota '{"id":"x","queues":[{"name":"q","limi
     "case 'x': queues\\[0\\]\\.limit"
 refuses_text running_on_more_than_there_is '{"id":"x","nodes":[{"name":"a","gpus":1}],
 "jobs":[{"name":"j","state":"running","running_on":["a"],"tasks":[{"gpu":2}]}]}' "case 'x': jobs\\[0\\]"
+refuses_text reserved_where_somebody_runs '{"id":"x","nodes":[{"name":"a","cpus":4}],"reservations":[{"name":"r",
+"start_s":59,"duration_s":9,"stages":[{"nodes":["a"]}]}],"jobs":[{"name":"j","state":"running","running_on":["a"],
+"time_limit_s":60,"tasks":[{"cpu":1}]}]}' "case 'x': reservations\\[0\\]\\.stages\\[0\\]: too little is free"
+refuses_text reserved_where_somebody_has_run_long '{"id":"x","nodes":[{"name":"a","cpus":4}],"reservations":[{"name":"r",
+"start_s":0,"duration_s":9,"stages":[{"nodes":["a"]}]}],"jobs":[{"name":"j","state":"running","running_on":["a"],
+"ran_s":50,"time_limit_s":60,"tasks":[{"cpu":1}]}]}' "case 'x': reservations\\[0\\]\\.stages\\[0\\]: too little is free"
+refuses_text who_runs_is_told_of_first '{"id":"x","nodes":[{"name":"a","cpus":4}],"reservations":[{"name":"r",
+"start_s":0,"duration_s":9,"stages":[{"nodes":["a"]}]}],"jobs":[{"name":"j","state":"running","running_on":["a"],
+"tasks":[{"cpu":3}]},{"name":"k","state":"running","running_on":["a"],"tasks":[{"cpu":3}]}]}' \
+    "case 'x': jobs\\[1\\]: its places are not free"
 refuses_text too_many_devices '{"id":"x","nodes":[{"name":"a","gpus":1}],"jobs":[{"name":"j",
 "state":"running","running_on":["a","a"],"running_gpu":[["x"],["y"]],
 "tasks":[{"count":2,"gpu":0.5}]}]}' "case 'x': jobs\\[0\\]\\.running_gpu\\[1\\]: "

@@ -13,7 +13,7 @@ from ._native import WRITE, Call, Writer, callback, ffi, lib, new, text, texts, 
 from .allocation import Explanation
 from .case import Case, Source, job_dict
 from .cluster import Cluster, Node
-from .errors import GangError, InvalidArgument, NotFound, OutOfRange, check, new_error, placed
+from .errors import GangError, InvalidArgument, NotFound, OutOfRange, Stale, check, new_error, placed
 from .handle import Box
 from .policy import MODES, Names, View, write_scores
 from .queues import Queues
@@ -241,7 +241,8 @@ class Session(Reserving):
             of one queue, which takes all.
         stream: a directory: what has ended is written to ``jobs.csv``, ``allocations.csv`` and ``timeline.csv`` there (which are
             made anew) and forgotten, so that memory does not grow with it but for some 170 bytes a job, from which all
-            statistics are the same. Jobs that have ended can then not be asked for any more (:class:`Stale`);
+            statistics are the same. Jobs that have ended can then not be asked for any more (:class:`Stale`), but
+            :meth:`explain` tells why one was refused;
             :meth:`result` ends the files, and reads them when its tables are asked for. As long as the session is open the
             directory is its own (:class:`Busy`); after fork() the parent's.
         mix: of tasks that are expected, for clusters whose policy is ``fgd`` or ``headroom``, see :meth:`Cluster.set_mix`;
@@ -330,6 +331,8 @@ class Session(Reserving):
         #: of them: they last, even if somebody closes a trace
         self._boxes: List[Box] = []
         self._stream: "Optional[Stream]" = None
+        #: why jobs were refused, and the length of the log then
+        self._heard: Optional[Tuple[int, Dict[int, str]]] = None
         try:
             if stream is not None:
                 self._begin_stream(stream)
@@ -612,6 +615,7 @@ class Session(Reserving):
             other._made, other._log, other._host, other._keep = dict(self._made), list(self._log), host, [host]
             host.begin(out[0])
             other._stream, other._said, other._default_queue = None, dict(self._said), self._default_queue
+            other._heard = self._heard
             other.cluster, other.tree, other._traces, other._boxes = own, self.tree, list(self._traces), list(self._boxes)
         Reserving.__init__(other, box)
         return other
@@ -728,18 +732,21 @@ class Session(Reserving):
             return found
 
     def explain(self, job: JobRef) -> Explanation:
-        """Why a job waits: all reasons, with numbers, as of the last cycle; of another its state. Of one that was refused why: for
-        that it is run again, unless it tells events."""
+        """Why a job waits: all reasons, with numbers, as of the last cycle; of another its state. Of one that was refused why, also
+        with ``stream``: for that it is run again, unless it tells events.
+
+        Raises:
+            NotFound: no such job. Stale: it ended otherwise, and was written away (``stream``).
+        """
         writer = Writer()
         with self._held() as sim, self._traces_held():
             index = self.find(job)
             known = self._host.refused
+            if known is None and self._may_be_refused(sim, index):
+                known = self._heard_again()
             if known is not None and index in known:
                 return Explanation({"state": "ended", "text": "it was refused: %s" % known[index], "reasons": []})
             raw = self._job(sim, index)
-            if known is None and raw.end == lib.GANG_END_REFUSED and raw.state == lib.GANG_JOB_ENDED:
-                with self._again(_LISTENING) as other:
-                    return other.explain(index)
             state = STATES.get(raw.state, "?")
             if raw.id == lib.GANG_ID_NONE or raw.state == lib.GANG_JOB_ENDED:
                 said = "it has not come" if raw.state != lib.GANG_JOB_ENDED else "it has ended: %s" % ENDS.get(raw.end)
@@ -751,6 +758,21 @@ class Session(Reserving):
         if not found.get("text"):
             found["text"] = "it is %s" % state
         return Explanation(found)
+
+    def _may_be_refused(self, sim: Any, index: int) -> bool:
+        """Of one that was written away nobody knows; but perhaps none was."""
+        try:
+            raw = self._job(sim, index)
+        except Stale:
+            return bool(self.summary()["refused"])
+        return bool(raw.end == lib.GANG_END_REFUSED and raw.state == lib.GANG_JOB_ENDED)
+
+    def _heard_again(self) -> Dict[int, str]:
+        """By index why jobs were refused until now: it is run again for that, once for all that ask before it goes on."""
+        if self._heard is None or self._heard[0] != len(self._log):
+            with self._again(_LISTENING) as other:
+                self._heard = len(self._log), dict(other._host.refused or {})
+        return self._heard[1]
 
     def summary(
         self,

@@ -699,6 +699,37 @@ def test_who_was_refused_is_told_why(cluster, how):
     assert str(result.explain("above", 5)) == said["above"] and str(result.explain("above", 1)) == "it has not come"
 
 
+@pytest.mark.parametrize("how", [{}, {"events": True}])
+def test_who_was_refused_is_told_why_though_it_was_written_away(cluster, tmp_path, monkeypatch, how):
+    again = []
+    play = gs.Session._again
+    monkeypatch.setattr(gs.Session, "_again", lambda self, changes: again.append(changes) or play(self, changes))
+    wrong = [{"gpus": 9}, {"gpus": 1}, {"gpus": 10}, {"gpus": 1, "run_s": 500}]
+    trace = gs.Trace([{"submit_s": 5 * i, "run_s": 2, "tasks": 1, **job} for i, job in enumerate(wrong)])
+    with gs.Session(cluster, trace, stream=tmp_path, **how) as session:
+        session.run(until_s=1)
+        said = session.explain(0)
+        assert said["state"] == "ended" and "gpu is short" in str(said) and str(said).startswith("it was refused: ")
+        assert str(session.explain(2)) == "it has not come"
+        session.run(until_s=20)
+        assert session.explain(0) == said and str(session.explain(2)).startswith("it was refused: ")
+        assert str(session.explain(3)) == "it is running"
+        for call in (session.explain, session.job):  # of others that have ended nothing is known here
+            with pytest.raises(gs.Stale):
+                call(1)
+        # It is run again once for each time at which somebody asks, if at all, and where nothing is written.
+        assert len(again) == (0 if how else 2)
+        result = session.result()
+        assert sorted(result.refused) == [0, 2] and str(result.explain(0, 20)) == str(said)
+    # Where nobody was refused it is not run again.
+    with gs.Session(cluster, gs.Trace([{"submit_s": 0, "run_s": 2, "gpus": 1}]), stream=tmp_path, **how) as session:
+        session.run()
+        del again[:]
+        with pytest.raises(gs.Stale):
+            session.explain(0)
+        assert not again
+
+
 def test_a_policy_knows_users_and_queues_by_name(cluster):
     def policy(view):
         assert set(view.queue_name) <= {"default"}
