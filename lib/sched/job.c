@@ -400,8 +400,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
         gang_alloc_id alloc = u->alloc;
         if (alloc != GANG_ID_NONE) {
             gang__unit_clear(s, u);
-            if (gang__give_rest(s, alloc) != GANG_OK)
-                s->no_memory = true;
+            gang__give_rest(s, alloc);
             gang__freed(s);
         }
         u->over = true;
@@ -429,6 +428,9 @@ static void forget_in_claims(gang_sched *s, const struct gang__job *job)
         for (struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
             if (l->unit && l->unit->job == job)
                 l->unit = NULL;
+    for (struct gang__leave *l = s->owed; l; l = l->next_of_claim)
+        if (l->unit && l->unit->job == job)
+            l->unit = NULL;
 }
 
 void gang__jobs_forget(gang_sched *s)
