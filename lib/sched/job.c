@@ -281,6 +281,8 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
     job->undone = job->undone && job->ending;
     if (job->held)
         end_moves(s, job);
+    if (job->limit_kept)
+        gang__reserve_forget_end(s, job);
     if (job->held || job->leaf->q->open_state == GANG_QUEUE_CLOSED)
         end_grants(s, job);
     if (job->counted_pending)

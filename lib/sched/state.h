@@ -786,6 +786,9 @@ void gang__reserve_leave(gang_sched *s, const struct gang__job *job);
 int64_t gang__reserve_stop_ns(const struct gang__job *job);
 /* Would it be in the way of one if it ran until then? */
 bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t until_ns);
+/* When nothing of it runs any more the limit that it kept of what it lay in is gone. Not while a gang of it is on its way
+ * elsewhere: where it may go was found with the limit. */
+void gang__reserve_forget_end(gang_sched *s, struct gang__job *job);
 /* Do reservations bear on where tasks of it go from now on? */
 bool gang__reserve_binds(const gang_sched *s, const struct gang__unit *u);
 /* Nodes on which it must not lie are closed: for `more_ns` longer than it runs; those of which parts are reserved only
