@@ -297,7 +297,7 @@ static gang_result enter(gang_sched *s, struct gang__unit *u, gang_alloc_id id)
     if (gang__ahead_occupy(s, u, id, gang__add_sat(s->now_ns, gang__ahead_estimate(s, u))))
         return GANG_OK;
     gang__ahead_vacate(s, u);
-    (void)!gang_alloc_free(s->worker, id);
+    gang__give_surely(s, NULL, id, NULL, 0);
     return GANG_ENOMEM;
 }
 

@@ -50,7 +50,7 @@ static bool names(const struct gang__leave *l, int64_t task)
     return false;
 }
 
-/* Was it asked to stop? Also one that has stopped, whose place is kept for somebody. */
+/* Was it asked to stop? Also one that has stopped, whose place is kept for somebody or could not be given back yet. */
 static bool leaves(const struct count *c, int64_t task)
 {
     for (const struct gang__leave *l = c->u->leaves; l; l = l->next)
@@ -60,6 +60,9 @@ static bool leaves(const struct count *c, int64_t task)
         for (const struct gang__leave *l = claim->leaves; l; l = l->next_of_claim)
             if (l->gone && l->unit == c->u && l->alloc == c->u->alloc && names(l, task))
                 return true;
+    for (const struct gang__leave *l = c->a->s->owed; l; l = l->next_of_claim)
+        if (l->unit == c->u && l->alloc == c->u->alloc && names(l, task))
+            return true;
     return false;
 }
 

@@ -94,6 +94,8 @@ static const char *stop_fault(const gang_sched *s, const struct gang__unit *u)
                 ungiven += l->gone && !l->given;
                 moves = moves || (u->moving == l && l->to && l->claim == c);
             }
+    for (const struct gang__leave *l = s->owed; l; l = l->next_of_claim)
+        ungiven += l->unit == u && l->counted;
     if (ungiven != u->ungiven)
         return "what stops of it and is not given back was counted wrongly";
     if (u->moving && (!moves || u->alloc != GANG_ID_NONE || u->job->ending))

@@ -129,6 +129,7 @@ static void drop_all(gang_sched *s, const struct pairs *p)
             job->unit[i].claim = NULL;
         }
     }
+    s->owed = NULL;
     while (s->claims) {
         struct gang__claim *c = s->claims;
         s->claims = c->next;
@@ -148,6 +149,7 @@ bool gang__leaves_copy(gang_sched *to, const gang_sched *from)
 {
     struct pairs p = {to, NULL, 0, 0};
     struct gang__claim **last = &to->claims;
+    struct gang__leave **last_owed;
     bool ok = true;
     for (const struct gang__claim *c = from->claims; ok && c; c = c->next) {
         ok = copy_claim(&p, c, last);
@@ -159,6 +161,12 @@ bool gang__leaves_copy(gang_sched *to, const gang_sched *from)
         for (uint32_t i = 0; ok && i < job->unit_count; i++)
             if (job->unit[i].leaves || job->unit[i].moving)
                 ok = copy_unit(&p, unit_as(to, &job->unit[i]), &job->unit[i]);
+    }
+    last_owed = &to->owed;
+    for (const struct gang__leave *l = from->owed; ok && l; l = l->next_of_claim) {
+        *last_owed = copy_leave(&p, l);
+        ok = *last_owed != NULL;
+        last_owed = ok ? &(*last_owed)->next_of_claim : last_owed;
     }
     if (!ok)
         drop_all(to, &p);

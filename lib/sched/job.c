@@ -234,11 +234,12 @@ bool gang__job_waits(gang_sched *s, struct gang__unit *u)
     return waits(s, u, &may);
 }
 
-/* Others leave so that it may grow, and meanwhile it is to have fewer tasks. */
-static bool wants_no_more(const struct gang__unit *u)
+/* Others leave for it, and meanwhile it is not to start yet, for what it starts after does not run any more; or it
+ * is to have fewer tasks than it would grow to. */
+static bool claims_in_vain(const gang_sched *s, const struct gang__unit *u)
 {
     int32_t group = u->claim->grow_group;
-    return group >= 0 && gang__unit_lacks(u, (uint32_t)group) == 0;
+    return group >= 0 ? gang__unit_lacks(u, (uint32_t)group) == 0 : unit_may(s, u) <= 0;
 }
 
 /* What it used moves it back among those who wait: nobody lies in order while that changes. */
@@ -280,6 +281,8 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
     job->undone = job->undone && job->ending;
     if (job->held)
         end_moves(s, job);
+    if (job->limit_kept)
+        gang__reserve_forget_end(s, job);
     if (job->held || job->leaf->q->open_state == GANG_QUEUE_CLOSED)
         end_grants(s, job);
     if (job->counted_pending)
@@ -290,7 +293,7 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         struct gang__unit *u = &job->unit[i];
         int may = 1;
         int32_t why;
-        if (u->claim && (!may_start(s, job, &why) || wants_no_more(u)))
+        if (u->claim && (!may_start(s, job, &why) || claims_in_vain(s, u)))
             gang__claim_give_up(s, u->claim);
         bool now = waits(s, u, &may);
         never = never || may < 0;
@@ -400,8 +403,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
         gang_alloc_id alloc = u->alloc;
         if (alloc != GANG_ID_NONE) {
             gang__unit_clear(s, u);
-            if (gang__give_rest(s, alloc) != GANG_OK)
-                s->no_memory = true;
+            gang__give_rest(s, alloc);
             gang__freed(s);
         }
         u->over = true;
@@ -429,6 +431,9 @@ static void forget_in_claims(gang_sched *s, const struct gang__job *job)
         for (struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
             if (l->unit && l->unit->job == job)
                 l->unit = NULL;
+    for (struct gang__leave *l = s->owed; l; l = l->next_of_claim)
+        if (l->unit && l->unit->job == job)
+            l->unit = NULL;
 }
 
 void gang__jobs_forget(gang_sched *s)

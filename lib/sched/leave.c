@@ -64,7 +64,7 @@ static bool hold_piece(gang_sched *s, struct gang__claim *c, gang_node_id node, 
 static void let_go(gang_sched *s, struct gang__claim *c)
 {
     for (size_t i = 0; i < c->hold_count; i++)
-        (void)!gang_alloc_free(s->worker, c->holds[i]);
+        gang__give_surely(s, NULL, c->holds[i], NULL, 0);
     c->hold_count = 0;
 }
 
@@ -195,8 +195,18 @@ static void count_given(struct gang__leave *l)
     l->counted = false;
 }
 
+/* What it could not give back yet stays owed. */
 static void free_leave(gang_sched *s, struct gang__leave *l)
 {
+    if (l->owes) {
+        gang__release(&s->mem, l->to);
+        l->to = NULL;
+        l->claim = NULL;
+        l->next_of_claim = s->owed;
+        s->owed = l;
+        s->retry = true;
+        return;
+    }
     count_given(l);
     gang__release(&s->mem, l->own);
     gang__release(&s->mem, l->to);
@@ -242,21 +252,26 @@ static bool is_shared(const gang_sched *s, const struct gang__leave *l)
         for (const struct gang__leave *o = c->leaves; o; o = o->next_of_claim)
             if (o != l && o->alloc == l->alloc && !o->given)
                 return true;
+    for (const struct gang__leave *o = s->owed; o; o = o->next_of_claim)
+        if (o != l && o->alloc == l->alloc)
+            return true;
     return false;
 }
 
-/* Give back what it held; who is last ends the allocation. */
+/* Give back what it held; who is last ends the allocation. While another thread reads that it is owed. */
 static void give_back(gang_sched *s, struct gang__leave *l)
 {
     bool runs = l->unit && l->unit->alloc == l->alloc, last = !runs && !is_shared(s, l);
     gang_result r = last           ? gang__give_all(s, l->alloc)
                     : l->own_count ? gang__give_tasks(s, l->alloc, l->own, l->own_count)
                                    : GANG_OK;
-    l->given = true;
-    count_given(l);
+    l->owes = r == GANG_EBUSY || r == GANG_ENOMEM;
+    l->given = !l->owes;
+    if (l->given)
+        count_given(l);
     if (l->unit)
         gang__ahead_touch(s, l->unit);
-    if (r != GANG_OK && r != GANG_ESTALE)
+    if (r == GANG_ENOMEM)
         s->no_memory = true;
     gang__freed(s);
 }
@@ -265,6 +280,27 @@ int gang__by_number(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
+}
+
+void gang__owed_give(gang_sched *s)
+{
+    struct gang__leave *l = s->owed, *next;
+    for (s->owed = NULL; l; l = next) {
+        next = l->next_of_claim;
+        give_back(s, l);
+        free_leave(s, l);
+    }
+}
+
+void gang__owed_free(gang_sched *s)
+{
+    gang__owed_give(s);
+    while (s->owed) {
+        struct gang__leave *l = s->owed;
+        s->owed = l->next_of_claim;
+        l->owes = false;
+        free_leave(s, l);
+    }
 }
 
 /* Is the task one that has stopped, and whose place is kept for somebody? */
@@ -287,23 +323,26 @@ static bool keeps_some(const gang_sched *s, gang_alloc_id alloc)
     return false;
 }
 
-gang_result gang__give_rest(gang_sched *s, gang_alloc_id alloc)
+void gang__give_rest(gang_sched *s, gang_alloc_id alloc)
 {
     struct gang__found f = {NULL, 0, 0};
     size_t count = 0;
-    if (!keeps_some(s, alloc))
-        return gang__give_all(s, alloc);
+    if (!keeps_some(s, alloc)) {
+        gang__give_surely(s, NULL, alloc, NULL, 0);
+        return;
+    }
     gang_result r = gang__alloc_find(s->cluster, alloc, NULL, 0, &f);
     int64_t *tasks = r == GANG_OK ? gang__zalloc(&s->mem, f.count + 1, sizeof(*tasks)) : NULL;
     for (size_t i = 0; tasks && i < f.count; i++)
         if (!is_kept(s, alloc, f.task[i].task))
             tasks[count++] = f.task[i].task;
     gang__found_free(&f, &s->cluster->mem);
-    if (!tasks) /* then nothing can be kept */
-        return gang__give_all(s, alloc);
-    r = count ? gang__give_tasks(s, alloc, tasks, count) : GANG_OK;
+    r = !tasks ? GANG_ENOMEM : count ? gang__give_tasks(s, alloc, tasks, count) : GANG_OK;
+    if (r == GANG_EBUSY)
+        gang__give_surely(s, NULL, alloc, tasks, count);
+    else if (r != GANG_OK) /* then nothing can be kept */
+        gang__give_surely(s, NULL, alloc, NULL, 0);
     gang__release(&s->mem, tasks);
-    return r == GANG_OK ? r : gang__give_all(s, alloc);
 }
 
 static void unlink_claim(gang_sched *s, struct gang__claim *c)
@@ -585,6 +624,10 @@ bool gang__leave_asked(const gang_sched *s, const struct gang__unit *u, int64_t 
             if (l->alloc == u->alloc && !l->given &&
                 bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number))
                 return true;
+    for (const struct gang__leave *l = s->owed; l; l = l->next_of_claim)
+        if (l->alloc == u->alloc &&
+            bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number))
+            return true;
     return false;
 }
 
@@ -616,6 +659,37 @@ static bool name_some(gang_sched *s, struct gang__leave *l, const int64_t *tasks
     l->tasks = l->own;
     l->own_count = l->task_count = count;
     return true;
+}
+
+/* Without memory for the record it is waited for here. */
+void gang__give_surely(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc,
+                       const int64_t *tasks, size_t count)
+{
+    for (;;) {
+        gang_result r = tasks ? gang__give_tasks(s, alloc, tasks, count) : gang__give_all(s, alloc);
+        if (r != GANG_EBUSY && r != GANG_ENOMEM)
+            return;
+        struct gang__leave *l = gang__zalloc(&s->mem, 1, sizeof(*l));
+        if (l && room_for(s, l, count)) {
+            l->alloc = alloc;
+            l->gone = l->owes = true;
+            if (tasks) {
+                memcpy(l->own, tasks, count * sizeof(*tasks));
+                l->tasks = l->own;
+            }
+            l->own_count = l->task_count = count;
+            l->unit = u;
+            l->counted = u != NULL;
+            if (u)
+                u->ungiven++;
+            free_leave(s, l);
+            return;
+        }
+        gang__release(&s->mem, l);
+        s->no_memory = true;
+        if (r == GANG_ENOMEM) /* a part of what a job holds: it goes with the rest at the latest */
+            return;
+    }
 }
 
 static struct gang__leave *new_leave(gang_sched *s, struct gang__unit *u, const int64_t *tasks,

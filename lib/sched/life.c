@@ -58,6 +58,9 @@ static bool is_gone(const gang_sched *s, const struct gang__unit *u, int64_t tas
         for (const struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
             if (l->gone && is_own(l, u, task))
                 return true;
+    for (const struct gang__leave *l = s->owed; l; l = l->next_of_claim)
+        if (is_own(l, u, task))
+            return true;
     return false;
 }
 
@@ -296,8 +299,7 @@ static void let_go(gang_sched *s, struct gang__unit *u)
     gang_alloc_id alloc = u->alloc;
     gang__turn_leave(s, u);
     gang__unit_clear(s, u);
-    if (gang__give_rest(s, alloc) != GANG_OK)
-        s->no_memory = true; /* an empty record is left */
+    gang__give_rest(s, alloc);
 }
 
 static bool holds_nothing(const struct gang__unit *u)

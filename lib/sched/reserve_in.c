@@ -142,6 +142,20 @@ void gang__reserve_keep_end(gang_sched *s, struct gang__unit *u)
     gang__timer_set(s, job);
 }
 
+void gang__reserve_forget_end(gang_sched *s, struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        const struct gang__unit *u = &job->unit[i];
+        if (u->alloc != GANG_ID_NONE || u->leaves || u->moving)
+            return;
+    }
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        gang__turn_leave(s, &job->unit[i]);
+    job->time_limit_ns = 0;
+    job->limit_kept = false;
+    gang__ahead_upset(s);
+}
+
 /* Who lies inside is to be entered anew; `out`: outside. */
 static void clear(gang_sched *s, struct gang__reserve *r, bool out)
 {

@@ -131,6 +131,7 @@ void gang_sched_free(gang_sched *sched)
     memset(&s->ops, 0, sizeof(s->ops)); /* nobody is called any more */
     free_claims(s);
     free_jobs(s);
+    gang__owed_free(s);
     gang__inbox_free(s);
     gang__ahead_free(s);
     gang__slice_free(s);
@@ -355,6 +356,7 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
         return GANG_EINVAL;
     begin(s, now_ns, o.max_steps);
     retry(s);
+    gang__owed_give(s);
     gang__memories_refresh(s);
     grow_up(s);
     tell_states(s);

@@ -559,7 +559,7 @@ static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct g
         return r;
     r = collect(s, x, 0);
     if (r != GANG_OK)
-        (void)!gang__give_all(s, x->alloc);
+        gang__give_surely(s, NULL, x->alloc, NULL, 0);
     if (r != GANG_OK || gang__snapshot_retake(m->view, x->alloc) != GANG_OK)
         m->viewed_in = 0; /* it shows nothing any more that is so */
     x->row = row;
@@ -658,7 +658,7 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__unit *u, uint32_t group
         return r;
     for (int64_t i = 0; i < *granted; i++) {
         int64_t task = first + i;
-        (void)!gang__give_tasks(s, x->alloc, &task, 1);
+        gang__give_surely(s, u, x->alloc, &task, 1);
     }
     *granted = 0;
     return r;

@@ -203,8 +203,9 @@ void gang__start_undo(gang_sched *s, struct gang__unit *u, int64_t not_before_ns
     u->tasks = 0;
     gang__books_in(s, u);
     gang__fall_leave(u);
-    (void)!gang_alloc_free(s->worker, u->alloc);
-    gang__slice_gave(s, u->alloc, NULL, 0);
+    gang__slice_forsake(s, u);
+    gang__slice_quiet(s, u->alloc);
+    gang__give_surely(s, NULL, u->alloc, NULL, 0);
     u->alloc = GANG_ID_NONE;
     gang__ahead_touch(s, u);
     job->not_before_ns = not_before_ns;
@@ -298,8 +299,7 @@ static bool check_after(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc
     uint32_t n = sum_up(s, u, s->by_group, take);
     struct gang__qs *by = gang__books_refuse(s, u->job->leaf, take, n, u->bin->fixed, &dim, &why);
     if (by) {
-        (void)!gang_alloc_free(s->worker, alloc);
-        gang__slice_gave(s, alloc, NULL, 0);
+        gang__give_surely(s, NULL, alloc, NULL, 0);
         gang__ahead_touch(s, u);
         gang__turn_block(s, u->bin, why, by, dim);
     }
@@ -460,8 +460,7 @@ bool gang__grow_done(gang_sched *s, struct gang__unit *u, const int64_t *tasks, 
         }
         gang__books_in(s, u);
         note_user(s, u->job);
-        (void)!gang__alloc_shed(s->worker, u->alloc, tasks, count);
-        gang__slice_gave(s, u->alloc, tasks, count);
+        gang__give_surely(s, u, u->alloc, tasks, count);
         gang__log(s, 0, "the host refused more tasks of job %llu", (unsigned long long)u->job->id);
         u->job->not_before_ns = s->now_ns + s->opts.refused_ns;
         gang__freed(s);

@@ -458,8 +458,9 @@ struct gang_sched {
     bool freed;                     /* by us, since then: */
     int64_t freed_cpu, freed_pages, freed_gpu; /* at most so much on one node that gave */
     struct gang__claim *claims;
-    struct gang__ahead *ahead;               /* NULL: no queue backfills, and nothing is reserved */
-    struct gang__reserves *reserves;         /* NULL: there never were any */
+    struct gang__leave *owed;        /* gone, but somebody read what they held: by next_of_claim */
+    struct gang__ahead *ahead;       /* NULL: no queue backfills, and nothing is reserved */
+    struct gang__reserves *reserves; /* NULL: there never were any */
     _Atomic(struct gang__tickets *) tickets; /* reservations as submitters see them; NULL: none */
     uint32_t reserve_count;
     const gang_sched *like;        /* while jobs of a copy enter it: the original; else NULL */
@@ -785,6 +786,9 @@ void gang__reserve_leave(gang_sched *s, const struct gang__job *job);
 int64_t gang__reserve_stop_ns(const struct gang__job *job);
 /* Would it be in the way of one if it ran until then? */
 bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t until_ns);
+/* When nothing of it runs any more the limit that it kept of what it lay in is gone. Not while a gang of it is on its way
+ * elsewhere: where it may go was found with the limit. */
+void gang__reserve_forget_end(gang_sched *s, struct gang__job *job);
 /* Do reservations bear on where tasks of it go from now on? */
 bool gang__reserve_binds(const gang_sched *s, const struct gang__unit *u);
 /* Nodes on which it must not lie are closed: for `more_ns` longer than it runs; those of which parts are reserved only
@@ -843,7 +847,8 @@ struct gang__leave {
     int32_t reason;
     bool suspends;    /* its places were noted when it was made out */
     bool gone, given; /* it has stopped; what it held was given back */
-    bool counted;     /* in unit->ungiven */
+    bool owes; /* it has stopped, and could not give it back yet: in sched.owed, or about to be */
+    bool counted; /* in unit->ungiven */
 };
 
 /* Room that is being made for a unit: what leaves, and what was free already and is kept. */
@@ -878,8 +883,15 @@ int32_t gang__leave_ask(gang_sched *s, struct gang__unit *u, const int64_t *task
 gang_result gang__give_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
                              size_t count);
 gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc);
+/* Give it back in any case: tasks (of a unit that runs on, or NULL), or all (NULL) of an allocation that is no
+ * unit's. What cannot be given now, as somebody still reads it, is owed: it is given at the beginning of a later
+ * run, or with the scheduler. */
+void gang__give_surely(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc,
+                       const int64_t *tasks, size_t count);
+void gang__owed_give(gang_sched *s);
+void gang__owed_free(gang_sched *s);
 /* All of it but what has stopped and is kept for somebody; that is given back with the claim. */
-gang_result gang__give_rest(gang_sched *s, gang_alloc_id alloc);
+void gang__give_rest(gang_sched *s, gang_alloc_id alloc);
 /* What its tasks held came free: those who wait for room may try. */
 void gang__freed(gang_sched *s);
 /* Use of the leaf and those above went down: who waits for that may try. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the host may answer, and when: refusals, grace periods, what is kept for whom meanwhile, and the bounds of
  * preemption. */
+#include "place/table.h"
 #include "sched/host.h"
 
 enum { GRACE = 60 };
@@ -102,6 +103,135 @@ START_TEST(refused_growth_is_undone_and_tried_again_later)
     ck_assert_int_eq(gpus_of(id), 4); /* steps aside */
     host_run(&h, 10 * (int64_t)HOST_SECOND);
     ck_assert_int_eq(gpus_of(id), 8);
+}
+END_TEST
+
+/* Another thread reads an allocation, while the host is told of it and after that. */
+static struct gang__alloc *read_now;
+static const char *read_at;
+
+static void read_meanwhile(struct host *host, const struct host_event *e)
+{
+    if (!read_now && strcmp(e->op, read_at) == 0)
+        MUST(gang__alloc_read(host->stage.c, e->alloc, &read_now));
+}
+
+static void read_during(const char *op)
+{
+    read_now = NULL;
+    read_at = op;
+    h.during = read_meanwhile;
+}
+
+static void read_no_more(void)
+{
+    h.during = NULL;
+    gang__alloc_read_end(read_now);
+}
+
+START_TEST(a_start_that_is_refused_while_somebody_reads_it_is_given_back_later)
+{
+    read_during("start");
+    h.refuse = "start";
+    gang_job_id id = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_PENDING);
+    ck_assert_int_eq(host_gpus_free(&h), 0);
+    ck_assert_int_le(gang_sched_next(h.s), h.now_ns);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_gpus_free(&h), 0);
+    h.refuse = NULL;
+    read_no_more();
+    gang_job_id other = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(other), 8);
+    MUST(gang_report_end(h.s, other, 1));
+    host_run(&h, 20 * (int64_t)HOST_SECOND);
+    ck_assert_int_eq(gpus_of(id), 8);
+    MUST(gang_report_end(h.s, id, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq((int64_t)gang_alloc_next(h.stage.c, GANG_ID_NONE), (int64_t)GANG_ID_NONE);
+}
+END_TEST
+
+START_TEST(a_copy_gives_back_at_once_what_somebody_reads_in_the_original)
+{
+    gang_cluster *cluster;
+    gang_sched *copy;
+    read_during("start");
+    h.refuse = "start";
+    gang_job_id id = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    h.refuse = NULL;
+    MUST(gang_sched_copy(h.s, NULL, NULL, &cluster, &copy, NULL));
+    MUST(gang_job_cancel(copy, id));
+    MUST(gang_sched_run(copy, 2, NULL, NULL));
+    MUST(gang_sched_check(copy, NULL));
+    ck_assert_int_eq((int64_t)gang_alloc_next(cluster, GANG_ID_NONE), (int64_t)GANG_ID_NONE);
+    gang_sched_free(copy);
+    gang_cluster_free(cluster);
+    read_no_more();
+}
+END_TEST
+
+START_TEST(growth_that_is_refused_while_somebody_reads_it_is_given_back_later)
+{
+    gang_job_id block = host_gang(&h, "", 4, 0);
+    gang_job_id id = host_submit(&h, host_spec("", 8, 2, 0));
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(id), 4);
+    read_during("grow");
+    h.refuse = "grow";
+    MUST(gang_report_end(h.s, block, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(id), 4);
+    ck_assert_int_eq(host_gpus_free(&h), 3);
+    read_no_more();
+    host_run(&h, 1);
+    ck_assert_int_eq(host_gpus_free(&h), 4);
+    ck_assert_uint_eq(stage_tasks(&h.stage, gang_job_alloc(h.s, id, 0))->count, 4);
+    h.refuse = NULL;
+    host_run(&h, 20 * (int64_t)HOST_SECOND);
+    ck_assert_int_eq(gpus_of(id), 8);
+}
+END_TEST
+
+START_TEST(a_job_ends_though_tasks_it_was_refused_are_still_to_be_given_back)
+{
+    gang_job_id block = host_gang(&h, "", 4, 0);
+    gang_job_id id = host_submit(&h, host_spec("", 8, 2, 0));
+    host_run(&h, 1);
+    read_during("grow");
+    h.refuse = "grow";
+    MUST(gang_report_end(h.s, block, 1));
+    host_run(&h, 1);
+    MUST(gang_job_cancel(h.s, id));
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(id), -1);
+    ck_assert_int_eq(host_gpus_free(&h), 3);
+    read_no_more();
+    host_run(&h, 1);
+    ck_assert_int_eq((int64_t)gang_alloc_next(h.stage.c, GANG_ID_NONE), (int64_t)GANG_ID_NONE);
+    ck_assert_int_eq(host_gpus_free(&h), 8);
+}
+END_TEST
+
+START_TEST(who_was_displaced_while_somebody_reads_it_gives_back_later)
+{
+    gang_job_id low = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    read_during("preempt");
+    gang_job_id high = host_gang(&h, "", 8, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(low), 0);
+    ck_assert_int_eq(gpus_of(high), 0);
+    read_no_more();
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+    MUST(gang_report_end(h.s, high, 1));
+    MUST(gang_job_cancel(h.s, low));
+    host_run(&h, 1);
+    ck_assert_int_eq((int64_t)gang_alloc_next(h.stage.c, GANG_ID_NONE), (int64_t)GANG_ID_NONE);
 }
 END_TEST
 
@@ -960,6 +1090,11 @@ int main(void)
     tcase_add_test(c, who_has_just_started_is_not_displaced);
     tcase_add_test(c, who_never_preempts_waits);
     tcase_add_test(c, who_is_not_preemptible_stays);
+    tcase_add_test(c, a_start_that_is_refused_while_somebody_reads_it_is_given_back_later);
+    tcase_add_test(c, a_copy_gives_back_at_once_what_somebody_reads_in_the_original);
+    tcase_add_test(c, growth_that_is_refused_while_somebody_reads_it_is_given_back_later);
+    tcase_add_test(c, a_job_ends_though_tasks_it_was_refused_are_still_to_be_given_back);
+    tcase_add_test(c, who_was_displaced_while_somebody_reads_it_gives_back_later);
     suite_add_tcase(s, c);
     TCase *g = tcase_create("with a grace");
     tcase_add_checked_fixture(g, open_slow, close_two);

@@ -166,6 +166,39 @@ START_TEST(who_wants_no_more_does_not_grow_when_others_have_left)
 }
 END_TEST
 
+/* Others leave so that a second gang may start; by then the first, which is to start before it, is displaced itself. */
+START_TEST(who_is_to_start_after_a_gang_that_was_displaced_does_not_start_before_it)
+{
+    host_gang(&h, "", 2, 9);
+    host_run(&h, 1);
+    gang_job_id low = host_gang(&h, "", 4, 0);
+    host_run(&h, 1);
+    struct gang_job_spec *job = two_gangs(2, 4, GANG_AFTER_START);
+    job->priority = 1;
+    gang_job_id id = host_submit(&h, job);
+    host_run(&h, 1);
+    ck_assert(holds(id, 0) && !holds(id, 1));
+    ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
+    gang_job_id high = host_gang(&h, "", 2, 9);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_ops(&h, id, "preempt"), 1);
+    host_report_all(&h, id, 0, GANG_TASK_GONE);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_tasks(&h, high), 2);
+    host_report_all(&h, low, 0, GANG_TASK_GONE);
+    host_run(&h, 1);
+    ck_assert(holds(id, 0) || !holds(id, 1));
+    MUST(gang_report_end(h.s, high, 1));
+    host_run(&h, 1);
+    ck_assert(holds(id, 0));
+    for (int i = 0; i < 3; i++) {
+        host_run(&h, 1);
+        host_report_all(&h, low, 0, GANG_TASK_GONE);
+    }
+    ck_assert(holds(id, 0) && holds(id, 1));
+}
+END_TEST
+
 /* Who resumes has no more than he is to have by then. */
 START_TEST(who_is_to_have_less_when_he_resumes_gives_the_rest_back)
 {
@@ -332,6 +365,7 @@ int main(void)
     tcase_add_test(t, a_job_whose_last_gang_that_runs_fails_stops_with_the_others);
     tcase_add_test(t, how_many_jobs_may_run_does_not_keep_a_gang_from_its_job);
     tcase_add_test(t, who_wants_no_more_does_not_grow_when_others_have_left);
+    tcase_add_test(t, who_is_to_start_after_a_gang_that_was_displaced_does_not_start_before_it);
     tcase_add_test(t, who_is_to_have_less_when_he_resumes_gives_the_rest_back);
     tcase_add_loop_test(t, a_second_gang_does_not_begin_the_time_of_the_job_anew, 0, 2);
     tcase_add_test(t, service_of_one_gang_counts_for_the_others_that_wait);

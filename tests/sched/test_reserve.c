@@ -635,6 +635,34 @@ START_TEST(who_was_drawn_in_ends_sooner_when_it_does)
 }
 END_TEST
 
+/* Who has no limit of his own ends when what he was drawn into was to end, also when that is gone; started anew outside
+ * he has none again. */
+START_TEST(who_starts_anew_outside_has_no_limit_again)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec spec = *host_whole("demo", 1, 0, 100);
+    spec.flags = GANG_RESERVATION_MAGNETIC;
+    gang_reservation_id id = reserve(&spec);
+    host_run(&h, 0);
+    gang_job_id in = put(4, 0, NULL);
+    test_assert(runs(in));
+    ck_assert_int_eq(info_of(id).running, 1);
+    run_until(20);
+    MUST(gang_reservation_cancel(h.s, id));
+    host_run(&h, 0);
+    ck_assert_int_eq(host_job_info(&h, in).ends_ns, 100 * SECOND);
+    run_until(30);
+    MUST(gang_job_requeue(h.s, in));
+    host_run(&h, 0);
+    test_assert(runs(in));
+    ck_assert_int_eq(host_job_info(&h, in).started_ns, 30 * SECOND);
+    ck_assert_int_eq(host_job_info(&h, in).ends_ns, 0);
+    run_until(200);
+    test_assert(runs(in));
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(it_goes_with_the_job_that_it_was_made_for)
 {
     open_queue(1, GANG_BACKFILL_NONE);
@@ -1425,6 +1453,7 @@ int main(void)
     tcase_add_test(t, a_change_that_does_not_fit_changes_nothing);
     tcase_add_test(t, one_that_has_begun_may_shrink);
     tcase_add_test(t, who_was_drawn_in_ends_sooner_when_it_does);
+    tcase_add_test(t, who_starts_anew_outside_has_no_limit_again);
     tcase_add_test(t, it_goes_with_the_job_that_it_was_made_for);
     tcase_add_test(t, a_user_may_have_so_much);
     tcase_add_test(t, other_nodes_take_the_place_of_lost_ones);

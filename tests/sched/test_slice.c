@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time slicing: who takes turns with whom and for how long, what is held meanwhile, and what becomes of who is lost,
  * cancelled, refused or displaced on the way. */
+#include "place/table.h"
 #include "sched/host.h"
 
 static struct host h;
@@ -475,6 +476,41 @@ START_TEST(a_first_start_refused_is_undone_whole)
 }
 END_TEST
 
+/* Another thread reads what a first start is given, while the host refuses it and after that. */
+static struct gang__alloc *read_now;
+
+static void read_start(struct host *host, const struct host_event *e)
+{
+    if (!read_now && strcmp(e->op, "start") == 0)
+        MUST(gang__alloc_read(host->stage.c, e->alloc, &read_now));
+}
+
+START_TEST(a_first_start_refused_while_somebody_reads_it_is_given_back_later)
+{
+    open_queue(1, 0, 0);
+    gang_job_id a = put_nodes(1), b = put_nodes(1);
+    h.refuses = true;
+    h.during = read_start;
+    until_next();
+    test_assert(!runs(b));
+    ck_assert_int_eq(host_job_state(&h, b), GANG_JOB_PENDING);
+    host_run(&h, 1);
+    test_assert(runs(a));
+    h.refuses = false;
+    h.during = NULL;
+    gang__alloc_read_end(read_now);
+    host_run(&h, 1);
+    test_assert(runs(a));
+    ck_assert_int_eq(host_queue(&h, "q").rows, 1);
+    end(a);
+    host_run(&h, 20 * SECOND);
+    test_assert(runs(b));
+    end(b);
+    ck_assert_int_eq((int64_t)gang_alloc_next(h.stage.c, GANG_ID_NONE), (int64_t)GANG_ID_NONE);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(a_node_lost_is_lost_to_who_is_suspended_and_to_who_never_ran)
 {
     open_queue(2, 0, 0);
@@ -907,6 +943,7 @@ int main(void)
     tcase_add_test(t, a_suspension_refused_is_a_preemption);
     tcase_add_test(t, a_resumption_refused_waits_for_the_next_turn);
     tcase_add_test(t, a_first_start_refused_is_undone_whole);
+    tcase_add_test(t, a_first_start_refused_while_somebody_reads_it_is_given_back_later);
     tcase_add_test(t, a_node_lost_is_lost_to_who_is_suspended_and_to_who_never_ran);
     tcase_add_test(t, nobody_has_his_first_turn_on_a_node_that_is_drained);
     tcase_add_test(t, tasks_that_end_while_suspended_are_counted);
