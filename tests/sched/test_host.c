@@ -84,12 +84,19 @@ START_TEST(what_was_refused_goes_to_others_at_once)
 }
 END_TEST
 
-START_TEST(refused_growth_is_undone_and_tried_again_later)
+/* A job that has 4 of 8 GPUs, and would have the others, which `block` has. */
+static gang_job_id half_of_it(gang_job_id *block)
 {
-    gang_job_id block = host_gang(&h, "", 4, 0);
+    *block = host_gang(&h, "", 4, 0);
     gang_job_id id = host_submit(&h, host_spec("", 8, 2, 0));
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(id), 4);
+    return id;
+}
+
+START_TEST(refused_growth_is_undone_and_tried_again_later)
+{
+    gang_job_id block, id = half_of_it(&block);
     int before = host_ops(&h, id, "grow");
     h.refuse = "grow";
     MUST(gang_report_end(h.s, block, 1));
@@ -176,10 +183,7 @@ END_TEST
 
 START_TEST(growth_that_is_refused_while_somebody_reads_it_is_given_back_later)
 {
-    gang_job_id block = host_gang(&h, "", 4, 0);
-    gang_job_id id = host_submit(&h, host_spec("", 8, 2, 0));
-    host_run(&h, 1);
-    ck_assert_int_eq(gpus_of(id), 4);
+    gang_job_id block, id = half_of_it(&block);
     read_during("grow");
     h.refuse = "grow";
     MUST(gang_report_end(h.s, block, 1));
@@ -198,9 +202,7 @@ END_TEST
 
 START_TEST(a_job_ends_though_tasks_it_was_refused_are_still_to_be_given_back)
 {
-    gang_job_id block = host_gang(&h, "", 4, 0);
-    gang_job_id id = host_submit(&h, host_spec("", 8, 2, 0));
-    host_run(&h, 1);
+    gang_job_id block, id = half_of_it(&block);
     read_during("grow");
     h.refuse = "grow";
     MUST(gang_report_end(h.s, block, 1));
