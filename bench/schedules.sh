@@ -18,13 +18,15 @@ options=
 for policy; do
     options="$options --policy $policy"
 done
-status=0
+status=0 found=
 for log in KTH-SP2:100 SDSC-SP2:128 CTC-SP2:338 SDSC-BLUE:1152; do
     file=$logs/${log%%:*}.csv.gz
     [ -r "$file" ] || continue
+    found=1
     echo "${log%%:*}, ${log##*:} processors"
     # shellcheck disable=SC2086 # several words
     gzip -dc "$file" | "$tool" --processors "${log##*:}" $options || status=$?
     echo
 done
+[ -n "$found" ] || { echo "no KTH-SP2.csv.gz nor its like in $logs" >&2; exit 2; }
 exit $status
