@@ -534,6 +534,25 @@ static int release_held(struct run *run)
     return status;
 }
 
+enum turn { NAMES_DEVICES, RUNS, WAITS };
+
+static enum turn turn_of(const struct gang_job_spec *spec)
+{
+    return !spec->running ? WAITS : names_devices(spec) ? NAMES_DEVICES : RUNS;
+}
+
+static int submit_turn(struct run *run, enum turn turn, bool *done, size_t *path, size_t *next)
+{
+    const struct gang_scenario *c = run->scenario;
+    int status = CLI_OK;
+    for (size_t i = 0; i < c->job_count && status == CLI_OK; i++) {
+        if (turn_of(&c->jobs[i]) == turn) {
+            status = submit_behind(run, i, turn != WAITS, done, path, next);
+        }
+    }
+    return status;
+}
+
 /* What runs and names its devices comes first, so that others get what is left; then what runs without;
  * then what is reserved, but for that inside which somebody runs; then who waits. */
 static int submit_all(struct run *run)
@@ -552,19 +571,17 @@ static int submit_all(struct run *run)
     if (status == CLI_OK) {
         status = submit_aged(run, done);
     }
-    for (int turn = 0; turn < 3 && status == CLI_OK; turn++) {
-        if (turn == 2) {
-            status = reserve_rest(run);
-        }
-        if (turn == 2 && status == CLI_OK) {
-            status = release_held(run);
-        }
-        for (size_t i = 0; i < c->job_count && status == CLI_OK; i++) {
-            const struct gang_job_spec *spec = &c->jobs[i];
-            if ((spec->running ? names_devices(spec) ? 0 : 1 : 2) == turn) {
-                status = submit_behind(run, i, turn < 2, done, path, next);
-            }
-        }
+    for (enum turn turn = NAMES_DEVICES; turn <= RUNS && status == CLI_OK; turn++) {
+        status = submit_turn(run, turn, done, path, next);
+    }
+    if (status == CLI_OK) {
+        status = reserve_rest(run);
+    }
+    if (status == CLI_OK) {
+        status = release_held(run);
+    }
+    if (status == CLI_OK) {
+        status = submit_turn(run, WAITS, done, path, next);
     }
     free(done);
     free(path);

@@ -303,13 +303,19 @@ void gang__owed_free(gang_sched *s)
     }
 }
 
+/* Does it hold the task's place still? */
+static bool holds_still(const struct gang__leave *l, gang_alloc_id alloc, int64_t task)
+{
+    return l->alloc == alloc && !l->given &&
+           bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number);
+}
+
 /* Is the task one that has stopped, and whose place is kept for somebody? */
 static bool is_kept(const gang_sched *s, gang_alloc_id alloc, int64_t task)
 {
     for (const struct gang__claim *c = s->claims; c; c = c->next)
         for (const struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
-            if (l->alloc == alloc && !l->given &&
-                bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number))
+            if (holds_still(l, alloc, task))
                 return true;
     return false;
 }
@@ -619,16 +625,10 @@ bool gang__leave_asked(const gang_sched *s, const struct gang__unit *u, int64_t 
     for (const struct gang__leave *l = u->leaves; l; l = l->next)
         if (bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number))
             return true;
-    for (const struct gang__claim *c = s->claims; c; c = c->next)
-        for (const struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
-            if (l->alloc == u->alloc && !l->given &&
-                bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number))
-                return true;
     for (const struct gang__leave *l = s->owed; l; l = l->next_of_claim)
-        if (l->alloc == u->alloc &&
-            bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number))
+        if (holds_still(l, u->alloc, task))
             return true;
-    return false;
+    return is_kept(s, u->alloc, task);
 }
 
 /* Room for its own tasks, and as much for those of them that are still there. */
@@ -670,14 +670,9 @@ void gang__give_surely(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc,
         if (r != GANG_EBUSY && r != GANG_ENOMEM)
             return;
         struct gang__leave *l = gang__zalloc(&s->mem, 1, sizeof(*l));
-        if (l && room_for(s, l, count)) {
+        if (l && (tasks ? name_some(s, l, tasks, count) : room_for(s, l, 0))) {
             l->alloc = alloc;
             l->gone = l->owes = true;
-            if (tasks) {
-                memcpy(l->own, tasks, count * sizeof(*tasks));
-                l->tasks = l->own;
-            }
-            l->own_count = l->task_count = count;
             l->unit = u;
             l->counted = u != NULL;
             if (u)

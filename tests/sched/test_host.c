@@ -181,13 +181,20 @@ START_TEST(a_copy_gives_back_at_once_what_somebody_reads_in_the_original)
 }
 END_TEST
 
-START_TEST(growth_that_is_refused_while_somebody_reads_it_is_given_back_later)
+/* A job that has 4 of 8 GPUs, and whose host refused the others while somebody read what it has. */
+static gang_job_id refused_while_read(void)
 {
     gang_job_id block, id = half_of_it(&block);
     read_during("grow");
     h.refuse = "grow";
     MUST(gang_report_end(h.s, block, 1));
     host_run(&h, 1);
+    return id;
+}
+
+START_TEST(growth_that_is_refused_while_somebody_reads_it_is_given_back_later)
+{
+    gang_job_id id = refused_while_read();
     ck_assert_int_eq(gpus_of(id), 4);
     ck_assert_int_eq(host_gpus_free(&h), 3);
     read_no_more();
@@ -202,11 +209,7 @@ END_TEST
 
 START_TEST(a_job_ends_though_tasks_it_was_refused_are_still_to_be_given_back)
 {
-    gang_job_id block, id = half_of_it(&block);
-    read_during("grow");
-    h.refuse = "grow";
-    MUST(gang_report_end(h.s, block, 1));
-    host_run(&h, 1);
+    gang_job_id id = refused_while_read();
     MUST(gang_job_cancel(h.s, id));
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(id), -1);

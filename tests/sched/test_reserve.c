@@ -612,18 +612,28 @@ START_TEST(one_that_has_begun_may_shrink)
 }
 END_TEST
 
+/* All nodes are reserved for 100 s, and one who fills them and has no limit is drawn in. */
+static gang_job_id drawn_in(int64_t nodes, struct gang_reservation_spec *spec,
+                            gang_reservation_id *id)
+{
+    open_queue((size_t)nodes, GANG_BACKFILL_NONE);
+    *spec = *host_whole("demo", nodes, 0, 100);
+    spec->flags = GANG_RESERVATION_MAGNETIC;
+    *id = reserve(spec);
+    host_run(&h, 0);
+    gang_job_id in = put(4 * nodes, 0, NULL);
+    test_assert(runs(in));
+    ck_assert_int_eq(info_of(*id).running, 1);
+    return in;
+}
+
 /* Who was drawn into it and has no limit of his own ends with it as it is now. */
 START_TEST(who_was_drawn_in_ends_sooner_when_it_does)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    open_queue(2, GANG_BACKFILL_NONE);
-    struct gang_reservation_spec spec = *host_whole("demo", 2, 0, 100);
-    spec.flags = GANG_RESERVATION_MAGNETIC;
-    gang_reservation_id id = reserve(&spec);
-    host_run(&h, 0);
-    gang_job_id in = put(8, 0, NULL);
-    test_assert(runs(in));
-    ck_assert_int_eq(info_of(id).running, 1);
+    struct gang_reservation_spec spec;
+    gang_reservation_id id;
+    gang_job_id in = drawn_in(2, &spec, &id);
     spec.duration_ns = 60 * SECOND;
     MUST(gang_reservation_change(h.s, id, &spec, NULL, &error));
     host_run(&h, 0);
@@ -639,14 +649,9 @@ END_TEST
  * he has none again. */
 START_TEST(who_starts_anew_outside_has_no_limit_again)
 {
-    open_queue(1, GANG_BACKFILL_NONE);
-    struct gang_reservation_spec spec = *host_whole("demo", 1, 0, 100);
-    spec.flags = GANG_RESERVATION_MAGNETIC;
-    gang_reservation_id id = reserve(&spec);
-    host_run(&h, 0);
-    gang_job_id in = put(4, 0, NULL);
-    test_assert(runs(in));
-    ck_assert_int_eq(info_of(id).running, 1);
+    struct gang_reservation_spec spec;
+    gang_reservation_id id;
+    gang_job_id in = drawn_in(1, &spec, &id);
     run_until(20);
     MUST(gang_reservation_cancel(h.s, id));
     host_run(&h, 0);
