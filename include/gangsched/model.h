@@ -440,7 +440,9 @@ struct gang_set_spec {
 
 #define GANG_SET_SPEC_INIT {sizeof(struct gang_set_spec), NULL, -1, 0, 0, NULL, NULL}
 
-/** How a node is chosen among those that can take a task. Ties: the first in the cluster's order. */
+/** How a node is chosen among those that can take a task. Ties: the first in the cluster's order; that is counted from the
+ *  first node for a scheduler and on a snapshot, else round from a place of the worker's own, so that workers that allocate
+ *  at a time do not meet (from the first node for the first of a cluster). */
 enum {
     /** The cluster's (gang_cluster_opts.policy). There: GANG_POLICY_PACK, and GANG_POLICY_HEADROOM once the
      *  host declared a mix of shapes (gang_mix_set()); but a request with `same`, `prefer` or slices

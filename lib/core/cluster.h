@@ -128,6 +128,8 @@ struct gang_worker {
     gang__a64 stamp; /* raised before each decision that gives back; see core/index.h */
     gang__a32 in_use;
     uint32_t index; /* number of this worker, 0.. */
+    /* Its searches begin with the first node, not apart from those of other workers. */
+    bool from_first;
     gang_cluster *cluster;
     uint64_t seq;      /* of the last operation */
     uint64_t unagreed; /* what its words are before they are agreed */
@@ -319,7 +321,7 @@ struct gang_cluster {
     /* One more at each change of nodes, kinds or capacities, and before a node is given back: who saw it
      * stand still since he last entered a read section may use what he found before. */
     gang__a64 epoch;
-    gang__a64 states; /* one more at each change of a node's state */
+    gang__a64 states;                /* one more at each change of a node's state */
     gang__a64 changes[GANG__CHUNKS]; /* see gang__chunk_changed() */
 
     _Atomic(gang_worker *) worker[GANG__WORKERS];

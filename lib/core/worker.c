@@ -34,6 +34,7 @@ gang_result gang_worker_new(gang_cluster *cluster, gang_worker **worker)
         if (gang__load(&w->in_use) == 0 &&
             atomic_compare_exchange_strong(&w->in_use, &unused, 1u)) {
             memset(&w->stats, 0, sizeof(w->stats));
+            w->from_first = false;
             *worker = w;
             return GANG_OK;
         }

@@ -14,8 +14,8 @@
 
 void gang__plan_start(struct gang__plan *p, const gang_worker *w)
 {
-    enum { APART = 13 }; /* odd, so that 32 workers begin at 32 places of a word */
-    if (p->snap) {       /* nobody is beside us: the same question has the same answer */
+    enum { APART = 13 };            /* odd, so that 32 workers begin at 32 places of a word */
+    if (p->snap || w->from_first) { /* nobody is beside us: the same question has the same answer */
         p->start = p->turn = 0;
         return;
     }

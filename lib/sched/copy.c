@@ -264,43 +264,16 @@ static void drop_jobs(gang_sched *s)
 
 /* ---- the scheduler --------------------------------------------------------------------------- */
 
-/* Where a search begins depends on the number of the worker, so the scheduler is to have the same one. Workers
- * below it are taken while it is made. GANG_OK, or what gang_worker_new() says. */
-static gang_result hold_workers(gang_cluster *cluster, uint32_t count, gang_worker **held)
-{
-    gang_result r = GANG_OK;
-    for (uint32_t i = 0; i < count && r == GANG_OK; i++)
-        r = gang_worker_new(cluster, &held[i]);
-    return r;
-}
-
-static gang_result make_sched(gang_cluster *cluster, const gang_sched *from,
-                              const struct gang_host_ops *ops, void *user, gang_sched **made,
-                              struct gang_error *error)
-{
-    struct gang_sched_opts o = GANG_SCHED_OPTS_INIT;
-    uint32_t below = from->worker->index;
-    gang_worker **held = gang__zalloc(&from->mem, below + 1, sizeof(*held));
-    gang_result r = held ? hold_workers(cluster, below, held) : GANG_ENOMEM;
-    o.mem = &from->mem;
-    o.half_life_ns = from->opts.half_life_ns;
-    if (r == GANG_OK)
-        r = gang_sched_new(cluster, &o, ops, user, made, error);
-    else
-        gang__error(error, r, NULL, "%s", gang_strerror(r));
-    for (uint32_t i = 0; held && i < below; i++)
-        gang_worker_free(held[i]);
-    gang__release(&from->mem, held);
-    return r;
-}
-
 /* As it was made, on another cluster. */
 static gang_result make(gang_cluster *cluster, const gang_sched *from,
                         const struct gang_host_ops *ops, void *user, gang_sched **made,
                         struct gang_error *error)
 {
     struct gang__rules *rules = NULL;
-    gang_result r = make_sched(cluster, from, ops, user, made, error);
+    struct gang_sched_opts o = GANG_SCHED_OPTS_INIT;
+    o.mem = &from->mem;
+    o.half_life_ns = from->opts.half_life_ns;
+    gang_result r = gang_sched_new(cluster, &o, ops, user, made, error);
     if (r != GANG_OK)
         return r;
     gang_sched *s = *made;

@@ -57,8 +57,10 @@ static gang_result take_ops(gang_sched *s, const struct gang_host_ops *ops,
 static gang_result open_parts(gang_sched *s, struct gang_error *error)
 {
     gang_result r = gang_worker_new(s->cluster, &s->worker);
-    if (r == GANG_OK)
+    if (r == GANG_OK) {
+        s->worker->from_first = true; /* as in a copy and on a snapshot: one question, one answer */
         r = gang_snapshot_new(s->cluster, &s->scratch);
+    }
     if (r == GANG_OK)
         r = gang_snapshot_new(s->cluster, &s->base);
     if (r == GANG_OK && !gang__config_root(s))

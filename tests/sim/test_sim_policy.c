@@ -87,6 +87,24 @@ START_TEST(whole_nodes_come_first_and_in_order)
 }
 END_TEST
 
+START_TEST(of_equal_nodes_the_first_whatever_workers_there_are)
+{
+    gang_worker *other[8];
+    for (int i = 0; i < _i; i++)
+        MUST(gang_worker_new(s.stage.c, &other[i]));
+    add_cut(0, 100, 1);
+    add_cut(1, 100, 8);
+    add_cut(2, 100, 12);
+    sim_make(&s, NULL);
+    sim_run(&s, -1);
+    ck_assert_str_eq(places_of(0), "1 0 0 0");
+    ck_assert_str_eq(places_of(1), "0 8 0 0");
+    ck_assert_str_eq(places_of(2), "0 0 8 4");
+    for (int i = 0; i < _i; i++)
+        gang_worker_free(other[i]);
+}
+END_TEST
+
 START_TEST(options_out_of_range_are_refused_by_name)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -193,6 +211,7 @@ int main(void)
     tcase_add_checked_fixture(p, open_four, close_all);
     tcase_add_test(p, whole_nodes_and_the_rest_where_most_is_free);
     tcase_add_test(p, whole_nodes_come_first_and_in_order);
+    tcase_add_loop_test(p, of_equal_nodes_the_first_whatever_workers_there_are, 0, 8);
     tcase_add_test(p, options_out_of_range_are_refused_by_name);
     suite_add_tcase(suite, p);
     TCase *c = tcase_create("policies");

@@ -19,7 +19,7 @@ def cluster():
 
 @pytest.fixture
 def session(cluster):
-    """Two nodes are held until 1000 s, by a job with a limit of as much."""
+    """Two nodes, n0 and n1, are held until 1000 s, by a job with a limit of as much."""
     trace = gs.Trace([{"job": "long", "submit_s": 0, "run_s": 900, "limit_s": 1000, "tasks": 2, "gpus": 8, "queue": "q"}])
     with gs.Session(cluster, trace, {"q": {"backfill": "conservative"}, "demo": {}}) as made:
         made.run(until_s=10)
@@ -119,7 +119,7 @@ def test_one_is_changed_or_stays_as_it_was(session):
 
 
 def test_one_that_has_begun_is_made_longer(session):
-    session.reserve(name="r", nodes=["n1"], duration_s=100, start_s=20)
+    session.reserve(name="r", nodes=["n3"], duration_s=100, start_s=20)
     session.run(until_s=50)
     assert session.change_reservation("r", duration_s=500).end_s == 520
     assert session.reservations["r"].state == "active"
@@ -194,28 +194,28 @@ def test_what_is_wrong_is_said_with_its_place(session, fields, error, path):
 
 
 def test_names_are_unique_and_there(session):
-    session.reserve(name="r", nodes=["n1"], duration_s=10, start_s=100)
+    session.reserve(name="r", nodes=["n3"], duration_s=10, start_s=100)
     with pytest.raises(gs.AlreadyExists):
-        session.reserve(name="r", nodes=["n1"], duration_s=10, start_s=300)
+        session.reserve(name="r", nodes=["n3"], duration_s=10, start_s=300)
     with pytest.raises(gs.NotFound) as raised:
         session.submit(gpu=1, run_s=1, queue="q", reservation="s")
     assert raised.value.path == "reservation"
     with pytest.raises(gs.GangError):
-        session.reserve(nodes=["n1"], duration_s=10, start_s=500)
+        session.reserve(nodes=["n3"], duration_s=10, start_s=500)
 
 
 def test_for_users(session):
-    session.reserve(name="r", users=["ada"], nodes=["n0", "n1"], start_s=100, duration_s=100)
+    session.reserve(name="r", users=["ada"], nodes=["n2", "n3"], start_s=100, duration_s=100)
     hers = session.submit(count=2, gpu=8, run_s=10, time_limit_s=20, queue="q", user="ada", reservation="r")
     his = session.submit(count=2, gpu=8, run_s=10, time_limit_s=120, queue="q", user="bob")
     session.run()
     assert session.job(hers)["start_s"] == 100 and session.job(his)["start_s"] == 200
     with pytest.raises(gs.NotFound):
-        session.reserve(name="s", nodes=["n0"], duration_s=1, job=17)
+        session.reserve(name="s", nodes=["n2"], duration_s=1, job=17)
 
 
 def test_one_that_nobody_uses_is_given_up(session):
-    session.reserve(name="r", nodes=["n0", "n1"], start_s=100, duration_s=500, purge_s=50)
+    session.reserve(name="r", nodes=["n2", "n3"], start_s=100, duration_s=500, purge_s=50)
     job = session.submit(count=2, gpu=8, run_s=10, time_limit_s=400, queue="q")
     session.run()
     assert session.job(job)["start_s"] == 150
@@ -259,10 +259,10 @@ def test_the_plan_tells_who_starts_when(session):
 
 
 def test_what_was_reserved_is_in_a_fork_and_in_runs_again(session):
-    session.reserve(name="r", nodes=["n1"], duration_s=100, start_s=100, flags=["magnetic"])
+    session.reserve(name="r", nodes=["n3"], duration_s=100, start_s=100, flags=["magnetic"])
     session.change_reservation("r", start_s=200)
     session.limit_reservations("ada", most={"gpu": 8})
-    session.reserve(name="gone", nodes=["n0"], duration_s=100, start_s=100)
+    session.reserve(name="gone", nodes=["n2"], duration_s=100, start_s=100)
     session.cancel_reservation("gone")
     session.submit(name="in", gpu=8, run_s=10, time_limit_s=10, queue="q", reservation="r")
     with session.fork() as other:
@@ -317,7 +317,7 @@ def test_from_a_callback_and_of_what_is_closed(cluster):
 
 
 def test_rows_are_plain_data(session):
-    session.reserve(name="r", nodes=["n1"], duration_s=100, start_s=100)
+    session.reserve(name="r", nodes=["n3"], duration_s=100, start_s=100)
     rows = session.occurrences("r")
     assert pickle.loads(pickle.dumps(rows)) == rows and copy.copy(rows) == rows and rows != 3
     assert pickle.loads(pickle.dumps(session.reservations["r"])) == session.reservations["r"]
