@@ -59,12 +59,12 @@ def simulate(jobs, nodes, policy, give_up=None):
     now = coming[0]["submit"]
     while coming or waiting or running:
         for job in list(running):
-            if job["left"] == 0:
+            job["left"] -= 1
+            if job["left"] <= 0:
                 cluster.give_back(job["places"])
                 job["end"] = now
                 running.remove(job)
                 ended.append(job)
-            job["left"] -= 1
         while coming and coming[0]["submit"] <= now:
             waiting.append(coming.pop(0))
         waiting.sort(key=ORDER[policy])
