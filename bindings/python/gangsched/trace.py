@@ -77,6 +77,8 @@ class Trace(Handle):
     def __init__(self, jobs: Iterable[Mapping[str, Any]] = ()) -> None:
         lines: List[bytes] = []
         for job in jobs:
+            if not isinstance(job, Mapping):
+                raise _no_job(jobs, job, len(lines) + 1)
             try:
                 lines.append(dump(job))
             except ParseError as error:
@@ -343,6 +345,15 @@ def _empty() -> Box:
     out = ffi.new("gang_trace **")
     check(lib.gang_trace_new(ffi.NULL, out))
     return Box(out[0], lib.gang_trace_free)
+
+
+def _no_job(jobs: Any, job: Any, line: int) -> GangError:
+    hint = ""
+    if hasattr(jobs, "to_csv"):
+        hint = ": Trace.from_dataframe() makes one of a table"
+    elif isinstance(jobs, (str, bytes)):
+        hint = ": Trace.read() reads a file"
+    return InvalidArgument("job %d: a dict is wanted, not %s%s" % (line, type(job).__name__, hint), line=line)
 
 
 def as_trace(given: Any) -> Trace:

@@ -118,6 +118,17 @@ def test_a_wrong_job_is_named_by_its_line(jobs, error, line):
     assert caught.value.line == line
 
 
+def test_what_is_no_dict_is_told_what_makes_a_trace(trace):
+    for wrong, line, said in (
+        (trace.to_dataframe(), 1, "not str: Trace.from_dataframe"),
+        ("jobs.csv", 1, "not str: Trace.read"),
+        ([JOBS[0], 7], 2, "job 2: a dict is wanted, not int$"),
+    ):
+        with pytest.raises(gs.InvalidArgument, match=said) as caught:
+            gs.Trace(wrong)
+        assert caught.value.line == line
+
+
 def test_a_message_tells_the_line_and_the_member():
     for make, said in (
         (lambda: gs.Trace.from_text("job,submit_s,run_s\na,0,1\nb,x,1\n"), "line 3: submit_s: not a number"),
