@@ -69,7 +69,8 @@ enum {
      *  are not replaced. */
     GANG_RESERVATION_MAINTENANCE = 1,
     /** Accepted though other reservations are there at that time. Those keep their places; what is there is then
-     *  for whoever of the members of all of them comes first. */
+     *  for whoever of the members of all of them comes first. So are its later times, and what it gets for nodes that
+     *  it lost, where there is no room beside them; never over reservations accepted after it. */
     GANG_RESERVATION_OVERLAP = 2,
     /** Accepted though jobs run there that will not have ended. They run on; who they are is told by the event when
      *  it begins, and it is whole when the last of them has ended. Until then all that is reserved on these nodes

@@ -46,15 +46,20 @@ static gang_result move_plan(gang_sched *s, struct gang__unit *w, uint32_t added
     struct gang__ahead *a = s->ahead;
     int64_t was_ns = w->planned_ns;
     gang__ahead_drop(s, w);
+    gang__reserve_view(s, w, true); /* else a member of a flexible one finds no place again */
     gang_result r = gang__ahead_earliest(s, w, was_ns);
-    if (r == GANG_OK && a->fit.start_ns == was_ns && (r = gang__ahead_put(s, w)) == GANG_OK)
-        return GANG_OK;
-    gang__timeline_remove(gang__ahead_when(s, w), added);
-    if (r != GANG_ENOMEM)
-        r = gang__ahead_earliest(s, w, was_ns);
-    if (r == GANG_OK)
+    bool moved = r == GANG_OK && a->fit.start_ns == was_ns;
+    if (moved)
         r = gang__ahead_put(s, w);
-    return r == GANG_ENOMEM ? r : GANG_ENOFIT;
+    moved = moved && r == GANG_OK;
+    if (!moved)
+        gang__timeline_remove(gang__ahead_when(s, w), added);
+    if (!moved && r != GANG_ENOMEM)
+        r = gang__ahead_earliest(s, w, was_ns);
+    if (!moved && r == GANG_OK)
+        r = gang__ahead_put(s, w);
+    gang__reserve_view(s, w, false);
+    return moved ? GANG_OK : r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
 /* Do the reservations leave room for it, whatever is planned? Plans are moved behind all times, and back. */

@@ -136,6 +136,8 @@ struct gang__reserves {
     bool upset;        /* nodes are others */
     uint32_t magnetic; /* of them */
     size_t gaps;       /* in all */
+    struct gang__reserve
+        *parked; /* the flexible one, a member of which is being tried; NULL: none */
     struct gang__reserve_owner *owners;
     struct gang__usage_limit limit; /* of those who have none of their own, if `limited` */
     bool limited;
@@ -200,6 +202,10 @@ struct gang__reserve_held {
 gang_result gang__reserve_claims_in(gang_sched *s, struct gang__reserve_held *held);
 void gang__reserve_claims_out(gang_sched *s, struct gang__reserve_held *held);
 
+/* Is there room for it beside all others, or over those that it may overlap? */
+bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
+                        const struct gang__occupation *o);
+
 /* Place one time of it again, or what is lost of a piece: all or nothing. GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
 gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, int64_t instance);
 gang_result gang__reserve_place_part(gang_sched *s, struct gang__reserve *r, uint32_t stage,
@@ -208,7 +214,7 @@ gang_result gang__reserve_place_part(gang_sched *s, struct gang__reserve *r, uin
 /* Anywhere in its window, from now on. */
 gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r);
 
-/* Likewise at its time, as when it was accepted: planned starts make way, and with its flags others. */
+/* Likewise, as when it was accepted: planned starts make way, and with its flags what runs. */
 gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uint32_t stage,
                                      const int64_t *count, int64_t instance, int64_t start_ns,
                                      int64_t end_ns);
@@ -272,7 +278,7 @@ bool gang__reserve_due(gang_sched *s);
 gang_result gang__reserve_try(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why,
                               gang_result (*attempt)(gang_sched *, struct gang__unit *,
                                                      gang_alloc_id *, int32_t *));
-/* The timeline as a member of flexible ones sees it; and as all others do. */
+/* The timeline as a member of flexible ones sees it; and as whoever is being tried does, or all others do. */
 void gang__reserve_view(gang_sched *s, const struct gang__unit *u, bool own);
 /* There is room, but not beside what is planned: is it for reservations, or for planned starts? */
 int32_t gang__reserve_why(gang_sched *s, struct gang__unit *u);

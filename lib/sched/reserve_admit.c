@@ -12,8 +12,8 @@
 
 /* ---- what makes way while it is placed ----------------------------------------------------------- */
 
-/* Planned starts, which are made again; with its flags, what runs, and other reservations. They are moved behind
- * all times, and back: neither can fail. */
+/* Planned starts, which are made again; with its flags, what runs, and other reservations accepted before it. They are
+ * moved behind all times, and back: neither can fail. */
 static void park_units(gang_sched *s, const struct gang__reserve *r, bool away)
 {
     bool jobs = r->flags & GANG_RESERVATION_IGNORE_JOBS;
@@ -35,16 +35,31 @@ static void park_units(gang_sched *s, const struct gang__reserve *r, bool away)
     }
 }
 
-static void park(gang_sched *s, const struct gang__reserve *r, bool away)
+/* Whom it may overlap. One that is not accepted yet comes after all. */
+static void park_elders(gang_sched *s, const struct gang__reserve *r, bool away)
 {
-    park_units(s, r, away);
-    for (struct gang__reserve *o = s->reserves->first; o; o = o->next)
-        if (o != r && r->flags & GANG_RESERVATION_OVERLAP) {
-            if (away)
-                gang__reserve_park(s, o);
-            else
-                gang__reserve_unpark(s, o);
-        }
+    if (!(r->flags & GANG_RESERVATION_OVERLAP))
+        return;
+    for (struct gang__reserve *o = s->reserves->first; o; o = o->next) {
+        if (o == r || (r->accepted && o->accepted > r->accepted))
+            continue;
+        if (away)
+            gang__reserve_park(s, o);
+        else
+            gang__reserve_unpark(s, o);
+    }
+}
+
+bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
+                        const struct gang__occupation *o)
+{
+    bool fits = gang__timeline_fits(s->ahead->when, o);
+    if (fits || !(r->flags & GANG_RESERVATION_OVERLAP))
+        return fits;
+    park_elders(s, r, true);
+    fits = gang__timeline_fits(s->ahead->when, o);
+    park_elders(s, r, false);
+    return fits;
 }
 
 /* When all have stopped who were asked to by now, at the latest. */
@@ -664,9 +679,11 @@ static gang_result place_first(gang_sched *s, struct gang__reserve *r, int64_t u
         return gang__error(error, GANG_EINVAL, "until_ns", "before the first time");
     }
     if (w == GANG_OK) {
-        park(s, r, true);
+        park_units(s, r, true);
+        park_elders(s, r, true);
         w = ask_apart(s, r, &k);
-        park(s, r, false);
+        park_elders(s, r, false);
+        park_units(s, r, false);
     }
     gang__reserve_claims_out(s, &held);
     ask_free(s, &k);
@@ -707,6 +724,19 @@ static void name_groups(struct gang__admitted *got, const int64_t *count)
     }
 }
 
+/* Rather beside all others than over those that it may overlap. */
+static gang_result admit_more(gang_sched *s, const struct gang__reserve *r,
+                              const struct gang__admit_ask *a)
+{
+    gang_result w = gang__admit(s->ahead->when, a, &s->reserves->got);
+    if (w == GANG_OK || w == GANG_ENOMEM || !(r->flags & GANG_RESERVATION_OVERLAP))
+        return w;
+    park_elders(s, r, true);
+    w = gang__admit(s->ahead->when, a, &s->reserves->got);
+    park_elders(s, r, false);
+    return w;
+}
+
 gang_result gang__reserve_place_part(gang_sched *s, struct gang__reserve *r, uint32_t stage,
                                      const int64_t *count, int64_t gang, int64_t instance,
                                      int64_t start_ns, int64_t end_ns)
@@ -736,7 +766,7 @@ gang_result gang__reserve_place_part(gang_sched *s, struct gang__reserve *r, uin
         k.a.deadline_ns = end_ns;
         k.a.fixed = true;
         k.a.start_ns = start_ns;
-        w = gang__admit(s->ahead->when, &k.a, &s->reserves->got);
+        w = admit_more(s, r, &k.a);
         if (w == GANG_OK && r->stage[stage].q)
             name_groups(&s->reserves->got, count);
     }
@@ -750,9 +780,9 @@ gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uin
                                      const int64_t *count, int64_t instance, int64_t start_ns,
                                      int64_t end_ns)
 {
-    park(s, r, true);
+    park_units(s, r, true);
     gang_result w = gang__reserve_place_part(s, r, stage, count, 0, instance, start_ns, end_ns);
-    park(s, r, false);
+    park_units(s, r, false);
     return w;
 }
 
@@ -799,7 +829,11 @@ gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, in
 gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r)
 {
     struct ask k;
-    gang_result w = ask_make(s, r, &k) ? ask_whole(s, r, &k) : GANG_ENOMEM;
+    gang_result w = ask_make(s, r, &k) ? GANG_OK : GANG_ENOMEM;
+    park_elders(s, r, true);
+    if (w == GANG_OK)
+        w = ask_whole(s, r, &k);
+    park_elders(s, r, false);
     ask_free(s, &k);
     if (w == GANG_OK && !keep_pieces(s, r, r->current, UINT32_MAX))
         w = GANG_ENOMEM;

@@ -396,7 +396,9 @@ static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__u
 {
     if (r->flags & GANG_RESERVATION_FLEX) {
         gang__reserve_park(s, r);
+        s->reserves->parked = r;
         gang_result w = attempt(s, u, id, why);
+        s->reserves->parked = NULL;
         gang__reserve_unpark(s, r);
         return w;
     }
@@ -415,9 +417,9 @@ void gang__reserve_view(gang_sched *s, const struct gang__unit *u, bool own)
 {
     const struct gang__reserve *named = u->job->reserve;
     for (struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL; r; r = r->next) {
-        if (!(r->flags & GANG_RESERVATION_FLEX) || (named ? r != named : !draws(s, r, u->job)))
+        if (!(r->flags & GANG_RESERVATION_FLEX))
             continue;
-        if (own)
+        if (own ? named ? r == named : draws(s, r, u->job) : r == s->reserves->parked)
             gang__reserve_park(s, r);
         else
             gang__reserve_unpark(s, r);

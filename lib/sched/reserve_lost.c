@@ -201,8 +201,7 @@ static void set_aside(gang_sched *s, struct gang__reserve *r)
         bool known = gang__reserve_lay_out(s, r, p, &o);
         if (known)
             keep_whole(s, &o);
-        p->tight = p->was_in &&
-                   (!known || (o.place_count > 0 && !gang__timeline_fits(s->ahead->when, &o)));
+        p->tight = p->was_in && (!known || (o.place_count > 0 && !gang__reserve_fits(s, r, &o)));
     }
 }
 
@@ -218,7 +217,7 @@ static bool come_back(gang_sched *s, struct gang__reserve *r)
             return false;
         keep_whole(s, &o);
         bool fits = r->stage[p->stage].stays || p->tight || o.place_count == 0 ||
-                    gang__timeline_fits(s->ahead->when, &o);
+                    gang__reserve_fits(s, r, &o);
         if (fits && !gang__reserve_enter(s, r, p))
             return false;
     }
@@ -288,7 +287,7 @@ static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_
         return false;
     }
     gang__reserve_take_out(s, p);
-    if (!had && !gang__timeline_fits(s->ahead->when, &o)) /* others lie there now */
+    if (!had && !gang__reserve_fits(s, r, &o)) /* others lie there now */
         rest->run_count = 0;
     bool some = rest->run_count > 0;
     if (some && !gang__reserve_enter(s, r, rest)) {
@@ -319,7 +318,7 @@ static gang_result find_others(gang_sched *s, struct gang__reserve *r,
         struct gang__occupation o;
         if (!gang__reserve_lay_out(s, r, rest, &o))
             goto out;
-        w = had || gang__timeline_fits(s->ahead->when, &o) ? GANG_ENOMEM : GANG_ENOFIT;
+        w = had || gang__reserve_fits(s, r, &o) ? GANG_ENOMEM : GANG_ENOFIT;
         if (w == GANG_ENOFIT || !gang__reserve_enter(s, r, rest))
             goto out;
     }

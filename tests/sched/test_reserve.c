@@ -79,6 +79,7 @@ static void end(gang_job_id id)
 
 static void run_until(int64_t second)
 {
+    host_run(&h, 0); /* then the next event lies ahead */
     while (h.now_ns < second * SECOND) {
         int64_t next = gang_sched_next(h.s);
         next = next > h.now_ns && next < second * SECOND ? next : second * SECOND;
@@ -123,6 +124,18 @@ static gang_node_id node_at(int i)
     snprintf(name, sizeof(name), "n%d", i);
     MUST(gang_node_find(h.stage.c, name, &id));
     return id;
+}
+
+static void lose(int i)
+{
+    MUST(gang_report_node_lost(h.s, node_at(i)));
+    host_run(&h, 0);
+}
+
+static void bring_up(int i)
+{
+    MUST(gang_node_set_state(h.stage.w, node_at(i), GANG_NODE_UP));
+    host_run(&h, 0);
 }
 
 struct heard {
@@ -360,6 +373,39 @@ START_TEST(flexible_ones_let_members_out)
 }
 END_TEST
 
+/* Its plan lies in what is reserved for it, and moves there to other nodes for one who starts. */
+START_TEST(plans_of_members_of_flexible_ones_move)
+{
+    struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
+    gang_job_id running[3];
+    host_open(&h, 3, 4);
+    q[0].name = "q";
+    q[0].backfill = GANG_BACKFILL_CONSERVATIVE;
+    q[1].name = "other";
+    q[1].backfill = GANG_BACKFILL_NONE;
+    host_queues(&h, q, 2);
+    host_run(&h, 0);
+    struct gang_reservation_spec *spec = host_whole("flex", 2, 100, 100);
+    spec->flags = GANG_RESERVATION_FLEX;
+    (void)reserve(spec);
+    for (int i = 0; i < 3; i++)
+        running[i] = put(4, 50, NULL);
+    gang_job_id member = put(8, 60, "flex");
+    ck_assert_int_eq(host_job_info(&h, member).planned_ns, 50 * SECOND);
+    end(running[0]);
+    struct gang_job_spec *job = host_spec("other", 4, 4, 0);
+    job->time_limit_ns = 60 * SECOND;
+    gang_job_id other = host_submit(&h, job);
+    host_run(&h, 0);
+    test_assert(runs(other));
+    ck_assert_int_eq(host_job_info(&h, member).planned_ns, 50 * SECOND);
+    end(running[1]);
+    end(running[2]);
+    test_assert(runs(member));
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(limits_of_queues_hold_inside)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
@@ -552,6 +598,67 @@ START_TEST(others_are_in_the_way_unless_they_overlap)
 }
 END_TEST
 
+/* Who came later did not count on it: what it gets for what it lost is beside him. */
+START_TEST(one_that_overlaps_grows_beside_later_ones)
+{
+    open_queue(3, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec *spec = gpus("over", 8, 100, 100);
+    spec->flags = GANG_RESERVATION_OVERLAP;
+    gang_reservation_id id = reserve(spec);
+    gang_job_id other = put(4, 150, NULL); /* on the third node */
+    int own = host_node_of(&h, other, 0) == node_at(0) ? 1 : 0;
+    lose(own);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    gang_reservation_id later = reserve(host_whole("later", 1, 160, 20));
+    end(other);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 0);
+    MUST(gang_reservation_cancel(h.s, later));
+    host_run(&h, 0);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    host_close(&h);
+}
+END_TEST
+
+/* Those of before are overlapped whenever it is placed, but rather room that nobody has is taken. */
+START_TEST(one_that_overlaps_grows_over_earlier_ones)
+{
+    open_queue(3, GANG_BACKFILL_NONE);
+    gang_reservation_id first = reserve(host_whole("first", 1, 100, 100));
+    struct gang_reservation_spec *spec = gpus("over", 12, 100, 100);
+    spec->flags = GANG_RESERVATION_OVERLAP;
+    gang_reservation_id id = reserve(spec);
+    lose(0);
+    lose(1);
+    ck_assert_int_eq(info_of(first).nodes, 1);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    bring_up(0);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    bring_up(1);
+    ck_assert_int_eq(info_of(id).nodes, 3);
+    ck_assert_int_eq(info_of(first).nodes, 1);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(later_times_of_one_that_overlaps_lie_over_earlier_ones)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    (void)reserve(host_whole("first", 1, 1010, 20)); /* in its tenth time, */
+    struct gang_reservation_spec *spec = host_whole("over", 1, 10, 50);
+    spec->flags = GANG_RESERVATION_OVERLAP;
+    spec->period_ns = 100 * SECOND;
+    spec->repetitions = 12;
+    gang_reservation_id id = reserve(spec);
+    (void)reserve(host_whole("later", 1, 1110, 20)); /* in its eleventh */
+    run_until(1200);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 11);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 1);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_SKIPPED)->instance, 11);
+    host_close(&h);
+}
+END_TEST
+
 /* ---- changing, cancelling ---------------------------------------------------------------------------- */
 
 START_TEST(what_is_cancelled_is_free_at_once)
@@ -735,18 +842,6 @@ START_TEST(other_nodes_take_the_place_of_lost_ones)
 END_TEST
 
 /* ---- and it has them again ---------------------------------------------------------------------------- */
-
-static void lose(int i)
-{
-    MUST(gang_report_node_lost(h.s, node_at(i)));
-    host_run(&h, 0);
-}
-
-static void bring_up(int i)
-{
-    MUST(gang_node_set_state(h.stage.w, node_at(i), GANG_NODE_UP));
-    host_run(&h, 0);
-}
 
 START_TEST(what_is_reduced_has_its_node_again_when_it_is_up)
 {
@@ -1445,6 +1540,7 @@ int main(void)
     tcase_add_test(t, it_is_for_whom_it_is_made);
     tcase_add_test(t, magnetic_ones_draw_jobs_in);
     tcase_add_test(t, flexible_ones_let_members_out);
+    tcase_add_test(t, plans_of_members_of_flexible_ones_move);
     tcase_add_test(t, limits_of_queues_hold_inside);
     tcase_add_test(t, members_may_be_planned_inside);
     tcase_add_test(t, the_host_has_notice);
@@ -1454,6 +1550,9 @@ int main(void)
     tcase_add_test(t, maintenance_keeps_everybody_out);
     tcase_add_test(t, jobs_of_before_are_in_the_way_or_ignored);
     tcase_add_test(t, others_are_in_the_way_unless_they_overlap);
+    tcase_add_test(t, one_that_overlaps_grows_beside_later_ones);
+    tcase_add_test(t, one_that_overlaps_grows_over_earlier_ones);
+    tcase_add_test(t, later_times_of_one_that_overlaps_lie_over_earlier_ones);
     tcase_add_test(t, what_is_cancelled_is_free_at_once);
     tcase_add_test(t, a_change_that_does_not_fit_changes_nothing);
     tcase_add_test(t, one_that_has_begun_may_shrink);
