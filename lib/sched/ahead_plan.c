@@ -6,6 +6,7 @@
 #include "place/filter.h"
 #include "place/request.h"
 #include "sched/ahead.h"
+#include "sched/reserve.h"
 
 /* ---- asking ----------------------------------------------------------------------------------- */
 
@@ -151,6 +152,18 @@ gang_result gang__ahead_put(gang_sched *s, struct gang__unit *u)
     a->planned++;
     gang__timer_set(s, u->job);
     return GANG_OK;
+}
+
+void gang__ahead_park_plans(gang_sched *s, const struct gang__reserve *in, bool away)
+{
+    struct gang__timeline *when = in ? in->inside : s->ahead->when;
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        for (const struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned) {
+            int64_t end_ns = gang__add_sat(w->planned_ns, gang__ahead_estimate(s, w));
+            if (w->in == in)
+                gang__timeline_move(when, w->plan - 1, away ? GANG__NEVER - 2 : w->planned_ns,
+                                    away ? GANG__NEVER - 1 : end_ns);
+        }
 }
 
 /* It cannot start now, and has a plan from now on if it may have one (*why says). GANG_ENOFIT; GANG_ENOMEM. */

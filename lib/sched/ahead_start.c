@@ -62,19 +62,15 @@ static gang_result move_plan(gang_sched *s, struct gang__unit *w, uint32_t added
     return moved ? GANG_OK : r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
-/* Do the reservations leave room for it, whatever is planned? Plans are moved behind all times, and back. */
-static bool fits_but_for(gang_sched *s, struct gang__unit *const *list, size_t count,
-                         const struct gang__unit *u, const struct gang__occupation *o)
+/* Do the reservations leave room for it, whatever is planned? */
+static bool fits_but_for(gang_sched *s, const struct gang__unit *u,
+                         const struct gang__occupation *o)
 {
-    struct gang__timeline *when = gang__ahead_when(s, u);
     if (!gang__reserve_binds(s, u))
         return true;
-    for (size_t i = 0; i < count; i++)
-        gang__timeline_move(when, list[i]->plan - 1, GANG__NEVER - 2, GANG__NEVER - 1);
-    bool fits = gang__timeline_fits(when, o);
-    for (size_t i = 0; i < count; i++)
-        gang__timeline_move(when, list[i]->plan - 1, list[i]->planned_ns,
-                            gang__add_sat(list[i]->planned_ns, gang__ahead_estimate(s, list[i])));
+    gang__ahead_park_plans(s, u->in, true);
+    bool fits = gang__timeline_fits(gang__ahead_when(s, u), o);
+    gang__ahead_park_plans(s, u->in, false);
     return fits;
 }
 
@@ -97,7 +93,7 @@ static gang_result move_plans(gang_sched *s, const struct gang__unit *u,
         for (struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned)
             if (w != u && w->in == u->in)
                 list[n++] = w;
-    if (!fits_but_for(s, list, n, u, &o))
+    if (!fits_but_for(s, u, &o))
         return GANG_ENOFIT;
     if (gang__timeline_add(gang__ahead_when(s, u), &o, &added) != GANG_OK)
         return GANG_ENOMEM;

@@ -12,25 +12,22 @@
 
 /* ---- what makes way while it is placed ----------------------------------------------------------- */
 
-/* Planned starts, which are made again; with its flags, what runs, and other reservations accepted before it. They are
- * moved behind all times, and back: neither can fail. */
+/* Planned starts, which are made again; with its flags, what runs. They are moved behind all times, and back: neither can
+ * fail. */
 static void park_units(gang_sched *s, const struct gang__reserve *r, bool away)
 {
-    bool jobs = r->flags & GANG_RESERVATION_IGNORE_JOBS;
     struct gang__timeline *when = s->ahead->when;
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    struct gang__tree_link *n = NULL;
+    gang__ahead_park_plans(s, NULL, away);
+    if (r->flags & GANG_RESERVATION_IGNORE_JOBS)
+        n = gang__ordered_first(&s->by_id);
+    for (; n; n = gang__ordered_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
             const struct gang__unit *u = &job->unit[i];
-            int64_t from = away ? GANG__NEVER - 2 : s->now_ns, to = GANG__NEVER - 1;
-            if (u->in)
-                continue;
-            if (u->occupies && jobs)
-                gang__timeline_move(when, u->occupies - 1, from, away ? to : gang__ahead_end(s, u));
-            if (u->plan)
-                gang__timeline_move(
-                    when, u->plan - 1, away ? from : u->planned_ns,
-                    away ? to : gang__add_sat(u->planned_ns, gang__ahead_estimate(s, u)));
+            if (!u->in && u->occupies)
+                gang__timeline_move(when, u->occupies - 1, away ? GANG__NEVER - 2 : s->now_ns,
+                                    away ? GANG__NEVER - 1 : gang__ahead_end(s, u));
         }
     }
 }

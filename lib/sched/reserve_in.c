@@ -351,6 +351,18 @@ int64_t gang__reserve_stop_ns(const struct gang__job *job)
     return stop;
 }
 
+/* Beside the others who run there: plans are made anew where it is longer than was known. */
+static bool fits_inside(gang_sched *s, const struct gang__unit *u, const struct gang__occupation *o)
+{
+    bool fits = gang__timeline_fits(u->in->inside, o);
+    if (fits || s->ahead->planned == 0)
+        return fits;
+    gang__ahead_park_plans(s, u->in, true);
+    fits = gang__timeline_fits(u->in->inside, o);
+    gang__ahead_park_plans(s, u->in, false);
+    return fits;
+}
+
 bool gang__reserve_keeps(gang_sched *s, struct gang__unit *u, struct gang__occupation *o)
 {
     struct gang__ahead *a = s->ahead;
@@ -381,7 +393,7 @@ bool gang__reserve_keeps(gang_sched *s, struct gang__unit *u, struct gang__occup
         if (!done)
             return false;
     }
-    if (gang__timeline_fits(u->in->inside, o))
+    if (fits_inside(s, u, o))
         return true;
     gang__reserve_keep_end(s, u);
     u->in = NULL;

@@ -1071,6 +1071,32 @@ START_TEST(all_that_is_in_the_plan_is_told)
 }
 END_TEST
 
+/* Plans inside make way for who is there longer than was known, as plans outside do. */
+START_TEST(who_may_run_longer_inside_stays_inside)
+{
+    struct seen seen = {0};
+    open_queue(1, GANG_BACKFILL_CONSERVATIVE);
+    gang_reservation_id id = reserve(gpus("r", 2, 0, 200));
+    gang_job_id first = put(2, 20, "r"), next = put(2, 20, "r");
+    ck_assert_int_eq(host_job_info(&h, next).planned_ns, 20 * SECOND);
+    run_until(10);
+    MUST(gang_job_set_time_limit(h.s, first, 50 * SECOND));
+    run_until(25);
+    test_assert(runs(first));
+    MUST(gang_plan_each(h.s, see, &seen));
+    ck_assert_int_eq(seen.running, 1);
+    ck_assert_int_eq(seen.end_ns, 50 * SECOND);
+    ck_assert_uint_eq(seen.in, id);
+    ck_assert_int_eq(info_of(id).running, 1);
+    ck_assert_int_eq(host_job_info(&h, next).planned_ns, 50 * SECOND);
+    gang_job_id outside = put(2, 20, NULL); /* beside all that is reserved */
+    test_assert(runs(outside));
+    end(first);
+    test_assert(runs(next));
+    host_close(&h);
+}
+END_TEST
+
 /* ---- what may be asked for --------------------------------------------------------------------------- */
 
 /* Two racks of two nodes of four GPUs. */
@@ -1569,6 +1595,7 @@ int main(void)
     tcase_add_test(t, who_is_left_out_by_a_change_ends_as_before);
     tcase_add_test(t, one_that_has_a_window_moves_in_it);
     tcase_add_test(t, all_that_is_in_the_plan_is_told);
+    tcase_add_test(t, who_may_run_longer_inside_stays_inside);
     tcase_add_test(t, whole_domains_are_reserved);
     tcase_add_test(t, between_stages_members_wait_as_before);
     tcase_add_test(t, a_time_is_over_when_the_next_one_begins);
