@@ -641,8 +641,8 @@ GANG_API gang_result gang_reservation_add(gang_sched *sched, const struct gang_r
 
 /** Change one: `spec` is all that it is to be, its name too. It is placed anew as if it were not there; if that is
  *  refused, it stays as it was. One that has begun goes on where it is as far as the new one asks for it: from now to
- *  its new end; members whose place it has no more run on as jobs outside. As gang_reservation_add(); also
- *  GANG_ESTALE. Owner. */
+ *  its new end; members whose place it has no more run on as jobs outside, and until they end all that is reserved on
+ *  their nodes shares what is free. As gang_reservation_add(); also GANG_ESTALE. Owner. */
 GANG_API gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
                                              const struct gang_reservation_spec *spec, int64_t *when_ns,
                                              struct gang_error *error) GANG_MUST_CHECK;

@@ -288,15 +288,14 @@ static int32_t hold_task(const struct gang_task *task, void *user)
     return h->failed;
 }
 
-/* What it holds goes into the timeline anew. */
-bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int64_t end_ns)
+bool gang__ahead_hold(gang_sched *s, const struct gang__unit *u, gang_alloc_id alloc,
+                      int64_t end_ns, struct gang__occupation *o)
 {
     struct gang__ahead *a = s->ahead;
     const gang_request *q = gang__unit_request(u);
     struct holding h = {s, 0, false, u->ask->by_memory, q->group_count};
-    uint32_t id;
-    gang__ahead_vacate(s, u);
     a->places = 0;
+    memset(o, 0, sizeof(*o));
     if (alloc == GANG_ID_NONE)
         return true;
     h.lent = gang__slice_lent(s, alloc);
@@ -309,8 +308,21 @@ bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc
     if (r != GANG_OK || a->places == 0)
         return true;
     gang__ahead_merge(a);
-    struct gang__occupation o = gang__ahead_occupation(a, q, end_ns, s->now_ns);
-    o.group_count = h.groups;
+    *o = gang__ahead_occupation(a, q, end_ns, s->now_ns);
+    o->group_count = h.groups;
+    return true;
+}
+
+/* What it holds goes into the timeline anew. */
+bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int64_t end_ns)
+{
+    struct gang__occupation o;
+    uint32_t id;
+    gang__ahead_vacate(s, u);
+    if (!gang__ahead_hold(s, u, alloc, end_ns, &o))
+        return false;
+    if (o.place_count == 0)
+        return true;
     if (!gang__reserve_keeps(s, u, &o))
         return false;
     if (gang__timeline_add(gang__ahead_when(s, u), &o, &id) != GANG_OK)

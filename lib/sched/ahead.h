@@ -101,6 +101,9 @@ struct gang__occupation gang__ahead_occupation(const struct gang__ahead *a, cons
 bool gang__ahead_lay_out(gang_sched *s, const struct gang__unit *u,
                          const struct gang_placement *place, size_t count, int64_t end_ns,
                          struct gang__occupation *o);
+/* The same of what it holds, until then; without places: that takes nothing that counts. */
+bool gang__ahead_hold(gang_sched *s, const struct gang__unit *u, gang_alloc_id alloc,
+                      int64_t end_ns, struct gang__occupation *o);
 /* What it holds goes into the timeline anew; out of it. False: out of memory. */
 bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int64_t end_ns);
 void gang__ahead_vacate(gang_sched *s, struct gang__unit *u);

@@ -611,6 +611,23 @@ static int32_t stays_at(const struct gang_task *task, void *user)
     return at.found;
 }
 
+/* Could a member that runs inside stay where it is until then? Of one in several pieces, each ends at its time. */
+static bool could_stay(gang_sched *s, const struct gang__unit *u, int64_t until_ns)
+{
+    struct gang__timeline *inside = u->in->inside;
+    struct gang__occupation o;
+    if (gang__reserve_until(u) < until_ns)
+        return false;
+    if (!inside || !u->occupies)
+        return true;
+    if (!gang__ahead_hold(s, u, gang__unit_holds(u), until_ns, &o))
+        return false;
+    gang__timeline_move(inside, u->occupies - 1, GANG__NEVER - 2, GANG__NEVER - 1);
+    bool fits = fits_inside(s, u, &o);
+    gang__timeline_move(inside, u->occupies - 1, s->now_ns, gang__ahead_end(s, u));
+    return fits;
+}
+
 bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t until_ns)
 {
     struct staying w = {s, gang__add_sat(until_ns, job->leaf->q->grace_ns), false};
@@ -621,7 +638,7 @@ bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t unt
         if (u->alloc == GANG_ID_NONE)
             continue;
         if (u->in)
-            w.barred = gang__reserve_until(u) < w.until_ns;
+            w.barred = !could_stay(s, u, w.until_ns);
         else
             (void)!gang_alloc_each(s->cluster, u->alloc, stays_at, &w);
     }

@@ -1176,6 +1176,39 @@ START_TEST(whole_domains_are_reserved)
 END_TEST
 
 /* Who waits for the second stage is in nobody's way meanwhile, as he was not before the first one. */
+/* It goes on for longer than its limit inside its node's time alone, which may end before the last stage does. */
+START_TEST(who_overruns_inside_stops_when_its_stage_ends)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    struct gang_reservation_stage stage[2];
+    struct gang_group_spec one;
+    host_open(&h, 2, 4);
+    q.name = "q";
+    q.overrun = GANG_OVERRUN_EXTEND;
+    q.extend_ns = 15 * SECOND;
+    host_queues(&h, &q, 1);
+    host_run(&h, 0);
+    struct gang_reservation_spec *spec = host_whole("demo", 2, -1, 50);
+    stage[0] = stage[1] = *spec->stages;
+    one = *spec->stages->groups;
+    one.count = one.min = 1;
+    stage[1].groups = &one;
+    spec->stages = stage;
+    spec->stage_count = 2;
+    spec->combine = GANG_STAGES_ORDER_NO_GAP;
+    gang_reservation_id id = reserve(spec);
+    gang_job_id member = put(8, 30, "demo");
+    ck_assert_int_eq(info_of(id).end_ns, 100 * SECOND);
+    run_until(31);
+    test_assert(runs(member)); /* until 45 */
+    run_until(44);
+    test_assert(runs(member));
+    run_until(45);
+    test_assert(!runs(member)); /* 60 would be too long for one of its nodes */
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(between_stages_members_wait_as_before)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
@@ -1597,6 +1630,7 @@ int main(void)
     tcase_add_test(t, all_that_is_in_the_plan_is_told);
     tcase_add_test(t, who_may_run_longer_inside_stays_inside);
     tcase_add_test(t, whole_domains_are_reserved);
+    tcase_add_test(t, who_overruns_inside_stops_when_its_stage_ends);
     tcase_add_test(t, between_stages_members_wait_as_before);
     tcase_add_test(t, a_time_is_over_when_the_next_one_begins);
     tcase_add_test(t, a_domain_is_what_is_there_of_it);

@@ -159,6 +159,26 @@ static void reserve(void)
     made_count++;
 }
 
+struct inside {
+    gang_reservation_id id;
+    int64_t jobs;
+};
+
+static int32_t count_inside(const struct gang_plan_item *item, void *user)
+{
+    struct inside *in = user;
+    in->jobs += item->kind == GANG_PLAN_RUNNING && item->reservation == in->id;
+    return 0;
+}
+
+/* Who holds some of it, as a member. */
+static int64_t count_members(gang_reservation_id id)
+{
+    struct inside in = {id, 0};
+    MUST(gang_plan_each(h.s, count_inside, &in));
+    return in.jobs;
+}
+
 static void change(void)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -170,13 +190,19 @@ static void change(void)
         return;
     struct gang_reservation_spec spec = draw();
     spec.name = made[at].name;
-    gang_result r = one_in(3) ? gang_reservation_cancel(h.s, made[at].id)
-                              : gang_reservation_change(h.s, made[at].id, &spec, NULL, &error);
+    int64_t before = count_members(made[at].id);
+    bool cancel = one_in(3);
+    gang_result r = cancel ? gang_reservation_cancel(h.s, made[at].id)
+                           : gang_reservation_change(h.s, made[at].id, &spec, NULL, &error);
     host_check(&h);
     if (r != GANG_OK)
         return;
     note(at, &spec);
     made[at].spared = made[at].spared || info.state == GANG_RESERVATION_ACTIVE;
+    if (!cancel &&
+        count_members(made[at].id) < before) /* members left outside are in the way of all there */
+        for (size_t i = 0; i < made_count; i++)
+            made[i].spared = true;
 }
 
 static void end_job(void)
