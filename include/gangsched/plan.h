@@ -74,7 +74,7 @@ enum {
     GANG_RESERVATION_OVERLAP = 2,
     /** Accepted though jobs run there that will not have ended. They run on; who they are is told by the event when
      *  it begins, and it is whole when the last of them has ended. Until then all that is reserved on these nodes
-     *  shares what is free. */
+     *  shares what is free. So are its later times; but what it gets for nodes that it lost is beside those who run. */
     GANG_RESERVATION_IGNORE_JOBS = 4,
     /** Its members may also start before it, run on after it, and use other nodes, as far as others leave room:
      *  for them it is as if it were not there. What they hold counts beside what is reserved, so that on nodes of which

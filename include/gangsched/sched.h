@@ -621,7 +621,8 @@ GANG_API gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node)
  *   - whoever is in its way in spite of all that (a job of before, one that overran, one whose limit was raised) is
  *     not displaced: op reservation tells of him when it begins.
  * One that is repeated has its next 8 times planned at any time, the first of them when it is accepted: if one of
- * these does not fit it is refused. One that does not fit later is left out (GANG_RESERVATION_SKIPPED).
+ * these does not fit it is refused. One that does not fit later is left out (GANG_RESERVATION_SKIPPED); planned starts
+ * of jobs make way for it.
  * Cores, memory and GPUs are counted, by amounts: which GPUs are free together is seen when a member starts.
  * @param id       receives the id
  * @param when_ns  accepted: its start; refused with GANG_ENOFIT: the earliest start, not before arrival_ns, at

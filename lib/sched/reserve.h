@@ -206,18 +206,14 @@ void gang__reserve_claims_out(gang_sched *s, struct gang__reserve_held *held);
 bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
                         const struct gang__occupation *o);
 
-/* Place one time of it again, or what is lost of a piece: all or nothing. GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
+/* Place one time of it again, or what is lost of a piece, at its time: all or nothing. Planned starts make way.
+ * GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
 gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, int64_t instance);
-gang_result gang__reserve_place_part(gang_sched *s, struct gang__reserve *r, uint32_t stage,
-                                     const int64_t *count, int64_t gang, int64_t instance,
-                                     int64_t start_ns, int64_t end_ns);
-/* Anywhere in its window, from now on. */
-gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r);
-
-/* Likewise, as when it was accepted: planned starts make way, and with its flags what runs. */
 gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uint32_t stage,
                                      const int64_t *count, int64_t instance, int64_t start_ns,
                                      int64_t end_ns);
+/* Anywhere in its window, from now on. */
+gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r);
 
 /* ---- reserve_due.c ---- */
 

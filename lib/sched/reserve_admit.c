@@ -12,13 +12,13 @@
 
 /* ---- what makes way while it is placed ----------------------------------------------------------- */
 
-/* Planned starts, which are made again; with its flags, what runs. They are moved behind all times, and back: neither can
- * fail. */
-static void park_units(gang_sched *s, const struct gang__reserve *r, bool away)
+/* All that is parked is moved behind all times, and back: neither can fail.
+ *
+ * Whom it may ignore: what runs, until it has ended. */
+static void park_jobs(gang_sched *s, const struct gang__reserve *r, bool away)
 {
     struct gang__timeline *when = s->ahead->when;
     struct gang__tree_link *n = NULL;
-    gang__ahead_park_plans(s, NULL, away);
     if (r->flags & GANG_RESERVATION_IGNORE_JOBS)
         n = gang__ordered_first(&s->by_id);
     for (; n; n = gang__ordered_next(n)) {
@@ -676,11 +676,13 @@ static gang_result place_first(gang_sched *s, struct gang__reserve *r, int64_t u
         return gang__error(error, GANG_EINVAL, "until_ns", "before the first time");
     }
     if (w == GANG_OK) {
-        park_units(s, r, true);
+        gang__ahead_park_plans(s, NULL, true);
+        park_jobs(s, r, true);
         park_elders(s, r, true);
         w = ask_apart(s, r, &k);
         park_elders(s, r, false);
-        park_units(s, r, false);
+        park_jobs(s, r, false);
+        gang__ahead_park_plans(s, NULL, false);
     }
     gang__reserve_claims_out(s, &held);
     ask_free(s, &k);
@@ -721,22 +723,30 @@ static void name_groups(struct gang__admitted *got, const int64_t *count)
     }
 }
 
-/* Rather beside all others than over those that it may overlap. */
+/* Beside all others; else over those that it may overlap, and, with `jobs`, over those that it may ignore. Planned
+ * starts make way. */
 static gang_result admit_more(gang_sched *s, const struct gang__reserve *r,
-                              const struct gang__admit_ask *a)
+                              const struct gang__admit_ask *a, bool jobs)
 {
+    gang__ahead_park_plans(s, NULL, true);
     gang_result w = gang__admit(s->ahead->when, a, &s->reserves->got);
-    if (w == GANG_OK || w == GANG_ENOMEM || !(r->flags & GANG_RESERVATION_OVERLAP))
-        return w;
-    park_elders(s, r, true);
-    w = gang__admit(s->ahead->when, a, &s->reserves->got);
-    park_elders(s, r, false);
+    if (w != GANG_OK && w != GANG_ENOMEM &&
+        r->flags & (GANG_RESERVATION_OVERLAP | GANG_RESERVATION_IGNORE_JOBS)) {
+        park_elders(s, r, true);
+        if (jobs)
+            park_jobs(s, r, true);
+        w = gang__admit(s->ahead->when, a, &s->reserves->got);
+        if (jobs)
+            park_jobs(s, r, false);
+        park_elders(s, r, false);
+    }
+    gang__ahead_park_plans(s, NULL, false);
     return w;
 }
 
-gang_result gang__reserve_place_part(gang_sched *s, struct gang__reserve *r, uint32_t stage,
-                                     const int64_t *count, int64_t gang, int64_t instance,
-                                     int64_t start_ns, int64_t end_ns)
+static gang_result place_part(gang_sched *s, struct gang__reserve *r, uint32_t stage,
+                              const int64_t *count, int64_t instance, int64_t start_ns,
+                              int64_t end_ns, bool jobs)
 {
     struct ask k;
     gang_result w = GANG_ENOMEM;
@@ -754,7 +764,7 @@ gang_result gang__reserve_place_part(gang_sched *s, struct gang__reserve *r, uin
             }
         one->group_count = groups;
         one->duration_ns = end_ns - start_ns;
-        one->gang = gang;
+        one->gang = 0;
         k.a.stage = one;
         k.a.stage_count = 1;
         k.a.combine = GANG__ADMIT_ALL;
@@ -763,7 +773,7 @@ gang_result gang__reserve_place_part(gang_sched *s, struct gang__reserve *r, uin
         k.a.deadline_ns = end_ns;
         k.a.fixed = true;
         k.a.start_ns = start_ns;
-        w = admit_more(s, r, &k.a);
+        w = admit_more(s, r, &k.a, jobs);
         if (w == GANG_OK && r->stage[stage].q)
             name_groups(&s->reserves->got, count);
     }
@@ -777,10 +787,7 @@ gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uin
                                      const int64_t *count, int64_t instance, int64_t start_ns,
                                      int64_t end_ns)
 {
-    park_units(s, r, true);
-    gang_result w = gang__reserve_place_part(s, r, stage, count, 0, instance, start_ns, end_ns);
-    park_units(s, r, false);
-    return w;
+    return place_part(s, r, stage, count, instance, start_ns, end_ns, false);
 }
 
 static void drop_instance(gang_sched *s, struct gang__reserve *r, int64_t instance)
@@ -812,14 +819,15 @@ gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, in
         if (!count)
             return GANG_ENOMEM;
         scale(stage, part->gangs, count);
-        w = start_ns < s->now_ns
-                ? GANG_ENOFIT
-                : gang__reserve_place_part(s, r, part->stage, count, 0, instance, start_ns,
-                                           start_ns + stage->duration_ns);
+        w = start_ns < s->now_ns ? GANG_ENOFIT
+                                 : place_part(s, r, part->stage, count, instance, start_ns,
+                                              start_ns + stage->duration_ns, true);
         gang__release(&s->mem, count);
     }
     if (w != GANG_OK)
         drop_instance(s, r, instance);
+    if (s->ahead->planned > 0)
+        gang__ahead_upset(s); /* plans are made again where they were */
     return w;
 }
 

@@ -167,9 +167,9 @@ static gang_result move_lost(gang_sched *s, struct gang__reserve *r, struct gang
         lost[p->run[i].group] += (int64_t)p->run[i].tasks * p->run[i].nodes;
     if (some) {
         r->usage = NULL; /* it is booked as it is */
-        w = p->end_ns > start_ns ? gang__reserve_place_part(s, r, p->stage, lost, 0, p->instance,
-                                                            start_ns, p->end_ns)
-                                 : GANG_ENOFIT;
+        w = p->end_ns > start_ns
+                ? gang__reserve_place_lost(s, r, p->stage, lost, p->instance, start_ns, p->end_ns)
+                : GANG_ENOFIT;
         r->usage = usage;
     }
     gang__release(&s->mem, lost);

@@ -659,6 +659,62 @@ START_TEST(later_times_of_one_that_overlaps_lie_over_earlier_ones)
 }
 END_TEST
 
+/* Jobs of before its acceptance alone are ignored. */
+START_TEST(one_that_ignores_jobs_grows_beside_them)
+{
+    open_queue(3, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec *spec = gpus("r", 8, 10, 90);
+    spec->flags = GANG_RESERVATION_IGNORE_JOBS;
+    gang_reservation_id id = reserve(spec);
+    gang_job_id other = put(4, 200, NULL);
+    lose(host_node_of(&h, other, 0) == node_at(0) ? 1 : 0);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 0);
+    run_until(20);
+    end(other);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->now_ns, 20 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(later_times_of_one_that_ignores_jobs_ignore_them)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    gang_job_id endless = put(4, 0, NULL);
+    struct gang_reservation_spec *spec = host_whole("r", 1, 10, 50);
+    spec->flags = GANG_RESERVATION_IGNORE_JOBS;
+    spec->period_ns = 100 * SECOND;
+    spec->repetitions = 12;
+    gang_reservation_id id = reserve(spec);
+    run_until(1200);
+    test_assert(runs(endless));
+    ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 12);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 0);
+    host_close(&h);
+}
+END_TEST
+
+/* A plan is no promise: one without a limit would leave out all that come. */
+START_TEST(planned_starts_make_way_for_later_times)
+{
+    open_queue(1, GANG_BACKFILL_CONSERVATIVE);
+    struct gang_reservation_spec *spec = host_whole("r", 1, 10, 50);
+    spec->period_ns = 100 * SECOND;
+    spec->repetitions = 12;
+    gang_reservation_id id = reserve(spec);
+    gang_job_id endless = put(4, 0, NULL);
+    ck_assert_int_eq(host_job_info(&h, endless).planned_ns, 760 * SECOND);
+    run_until(60);
+    ck_assert_int_eq(host_job_info(&h, endless).planned_ns, 860 * SECOND);
+    run_until(1200);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 12);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 0);
+    test_assert(runs(endless));
+    host_close(&h);
+}
+END_TEST
+
 /* ---- changing, cancelling ---------------------------------------------------------------------------- */
 
 START_TEST(what_is_cancelled_is_free_at_once)
@@ -1612,6 +1668,9 @@ int main(void)
     tcase_add_test(t, one_that_overlaps_grows_beside_later_ones);
     tcase_add_test(t, one_that_overlaps_grows_over_earlier_ones);
     tcase_add_test(t, later_times_of_one_that_overlaps_lie_over_earlier_ones);
+    tcase_add_test(t, one_that_ignores_jobs_grows_beside_them);
+    tcase_add_test(t, later_times_of_one_that_ignores_jobs_ignore_them);
+    tcase_add_test(t, planned_starts_make_way_for_later_times);
     tcase_add_test(t, what_is_cancelled_is_free_at_once);
     tcase_add_test(t, a_change_that_does_not_fit_changes_nothing);
     tcase_add_test(t, one_that_has_begun_may_shrink);
