@@ -140,9 +140,7 @@ bool gang__evict_may(gang_sched *s, struct gang__bin *bin)
     if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->changes + 1 ||
         u->places || gang__slice_concerns(u) || gang__reserve_confines(u) ||
         u->in_vain == s->heard + 1 ||
-        (bin->why != GANG_WAIT_ROOM && bin->why != GANG_WAIT_LIMIT &&
-         bin->why != GANG_WAIT_GUARANTEE && bin->why != GANG_WAIT_LENDING &&
-         !(bin->why == GANG_WAIT_PLANNED && u->plan)))
+        !(gang__evict_helps(bin->why) || (bin->why == GANG_WAIT_PLANNED && u->plan)))
         return false;
     make_plan(&p, s, u);
     if (s->opts.max_moves > 0 && bin->why == GANG_WAIT_ROOM && gang__amounts_suffice(&p))

@@ -809,21 +809,23 @@ static void scale(const struct gang__reserve_stage *stage, int64_t gangs, int64_
 
 gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, int64_t instance)
 {
-    gang_result w = GANG_OK;
+    struct gang__reserve_held held = {NULL, 0, 0};
+    gang_result w = gang__reserve_claims_in(s, &held);
     for (size_t i = 0; i < r->part_count && w == GANG_OK; i++) {
         const struct gang__reserve_part *part = &r->part[i];
         const struct gang__reserve_stage *stage = &r->stage[part->stage];
         uint32_t groups = stage->q ? stage->q->group_count : 0;
         int64_t *count = gang__zalloc(&s->mem, groups + 1, sizeof(*count));
         int64_t start_ns = r->first_ns + instance * r->period_ns + part->offset_ns;
-        if (!count)
-            return GANG_ENOMEM;
-        scale(stage, part->gangs, count);
-        w = start_ns < s->now_ns ? GANG_ENOFIT
-                                 : place_part(s, r, part->stage, count, instance, start_ns,
-                                              start_ns + stage->duration_ns, true);
+        w = !count ? GANG_ENOMEM : start_ns < s->now_ns ? GANG_ENOFIT : GANG_OK;
+        if (count)
+            scale(stage, part->gangs, count);
+        if (w == GANG_OK)
+            w = place_part(s, r, part->stage, count, instance, start_ns,
+                           start_ns + stage->duration_ns, true);
         gang__release(&s->mem, count);
     }
+    gang__reserve_claims_out(s, &held);
     if (w != GANG_OK)
         drop_instance(s, r, instance);
     if (s->ahead->planned > 0)
@@ -988,21 +990,22 @@ static void go_on(gang_sched *s, const struct gang__reserve *old, struct gang__r
 }
 
 /* Jobs of the old one are the new one's, and what runs inside is looked at again: gang__reserve_keeps() has the last
- * word. */
+ * word. Nobody is inside a flexible one. */
 static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__reserve *r)
 {
     for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         bool may = gang__reserve_allows(s, r, job), named = job->reserve == old, inside = false;
+        bool stays = may && !(r->flags & GANG_RESERVATION_FLEX);
         for (uint32_t i = 0; i < job->unit_count; i++) {
             struct gang__unit *u = &job->unit[i];
             if (u->in != old)
                 continue;
             gang__ahead_drop(s, u);
             gang__ahead_vacate(s, u);
-            if (!may)
+            if (!stays)
                 gang__reserve_keep_end(s, u);
-            u->in = may ? r : NULL;
+            u->in = stays ? r : NULL;
             gang__ahead_touch(s, u);
             inside = true;
         }

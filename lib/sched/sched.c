@@ -254,8 +254,7 @@ static bool make_room(gang_sched *s)
         struct gang__bin *bin = u->bin;
         done = gang__start_try(s, u); /* what was done for one before may help it */
         if (!done && u->bin == bin && bin && bin->state == GANG__BIN_BLOCKED &&
-            (bin->why == GANG_WAIT_ROOM || bin->why == GANG_WAIT_LIMIT ||
-             bin->why == GANG_WAIT_GUARANTEE || bin->why == GANG_WAIT_LENDING ||
+            (gang__evict_helps(bin->why) ||
              (bin->why == GANG_WAIT_PLANNED && gang__ahead_lacks_room(s, u))))
             done = gang__evict_for(s, u);
         if (!done && u->bin == bin && bin)

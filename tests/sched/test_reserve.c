@@ -406,6 +406,24 @@ START_TEST(plans_of_members_of_flexible_ones_move)
 }
 END_TEST
 
+/* Members of a flexible one are seen by all, also by each other, when they started inside before it was one. */
+START_TEST(members_are_seen_when_it_becomes_flexible)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec *spec = gpus("r", 2, 0, 100);
+    gang_reservation_id id = reserve(spec);
+    gang_job_id first = put(2, 50, "r");
+    test_assert(runs(first));
+    (void)reserve(gpus("later", 2, 10, 50));
+    spec = gpus("r", 2, 0, 100);
+    spec->flags = GANG_RESERVATION_FLEX;
+    MUST(gang_reservation_change(h.s, id, spec, NULL, NULL));
+    gang_job_id next = put(2, 30, "r"), brief = put(2, 10, "r");
+    test_assert(runs(first) && !runs(next) && runs(brief));
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(limits_of_queues_hold_inside)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
@@ -711,6 +729,57 @@ START_TEST(planned_starts_make_way_for_later_times)
     ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 12);
     ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 0);
     test_assert(runs(endless));
+    host_close(&h);
+}
+END_TEST
+
+/* That a node is free, but reserved, keeps nobody from those who run on others. */
+START_TEST(room_is_made_beside_what_is_reserved)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(&h, 2, 4);
+    q.name = "q";
+    q.within = GANG_DISPLACE_LOWER;
+    host_queues(&h, &q, 1);
+    host_run(&h, 0);
+    (void)reserve(host_whole("r", 1, 10, 90));
+    gang_job_id victim = put(4, 9000, NULL);
+    gang_job_id taker = host_submit(&h, host_spec("q", 4, 4, 5));
+    host_run(&h, 0);
+    test_assert(runs(taker) && !runs(victim));
+    host_close(&h);
+}
+END_TEST
+
+/* He was promised it before that time was planned. */
+START_TEST(room_that_is_made_is_taken_for_later_times)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(&h, 2, 4);
+    q.name = "q";
+    q.within = GANG_DISPLACE_LOWER;
+    q.grace_ns = 10 * SECOND;
+    host_queues(&h, &q, 1);
+    h.lingers = true;
+    host_run(&h, 0);
+    (void)reserve(host_whole("other", 1, 800, 50)); /* there is one node for the ninth time */
+    struct gang_reservation_spec *spec = host_whole("r", 1, 10, 10);
+    spec->period_ns = 100 * SECOND;
+    spec->repetitions = 10;
+    gang_reservation_id id = reserve(spec);
+    gang_job_id victim = put(4, 9000, NULL);
+    run_until(15);
+    struct gang_job_spec *job = host_spec("q", 4, 4, 5);
+    job->time_limit_ns = 10000 * SECOND;
+    gang_job_id taker = host_submit(&h, job);
+    host_run(&h, 0);
+    ck_assert_int_eq(host_job_state(&h, victim), GANG_JOB_STOPPING);
+    run_until(20);
+    test_assert(!runs(taker));
+    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 1);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_SKIPPED)->instance, 8);
+    run_until(26);
+    test_assert(runs(taker));
     host_close(&h);
 }
 END_TEST
@@ -1656,6 +1725,7 @@ int main(void)
     tcase_add_test(t, magnetic_ones_draw_jobs_in);
     tcase_add_test(t, flexible_ones_let_members_out);
     tcase_add_test(t, plans_of_members_of_flexible_ones_move);
+    tcase_add_test(t, members_are_seen_when_it_becomes_flexible);
     tcase_add_test(t, limits_of_queues_hold_inside);
     tcase_add_test(t, members_may_be_planned_inside);
     tcase_add_test(t, the_host_has_notice);
@@ -1671,6 +1741,8 @@ int main(void)
     tcase_add_test(t, one_that_ignores_jobs_grows_beside_them);
     tcase_add_test(t, later_times_of_one_that_ignores_jobs_ignore_them);
     tcase_add_test(t, planned_starts_make_way_for_later_times);
+    tcase_add_test(t, room_is_made_beside_what_is_reserved);
+    tcase_add_test(t, room_that_is_made_is_taken_for_later_times);
     tcase_add_test(t, what_is_cancelled_is_free_at_once);
     tcase_add_test(t, a_change_that_does_not_fit_changes_nothing);
     tcase_add_test(t, one_that_has_begun_may_shrink);
