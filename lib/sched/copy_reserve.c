@@ -206,8 +206,10 @@ void gang__reserve_members_copy(gang_sched *s, const gang_sched *from)
         struct gang__job *job = gang__job_of(s, old->id);
         job->reserve_id = old->reserve_id;
         job->reserve = reserve_as(s, old->reserve);
-        for (uint32_t i = 0; i < job->unit_count; i++)
+        for (uint32_t i = 0; i < job->unit_count; i++) {
             job->unit[i].in = reserve_as(s, old->unit[i].in);
+            job->unit[i].in_until_ns = old->unit[i].in_until_ns;
+        }
     }
 }
 

@@ -108,7 +108,6 @@ struct gang__reserve {
     bool noticed, begun;   /* that one */
     int64_t woken_ns;      /* its members had their turn last */
     bool open;             /* its members could start inside it when that was looked at last */
-    int64_t until_ns;      /* that one lasted until then when somebody started inside last */
     int64_t before_ns;     /* it was changed, and lasted until then before; GANG__NEVER */
     bool over;             /* the job that it was made for has ended */
     bool aside;            /* makes way for one that lost nodes: see reserve_lost.c */

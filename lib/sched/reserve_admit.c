@@ -1006,6 +1006,7 @@ static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__res
             if (!stays)
                 gang__reserve_keep_end(s, u);
             u->in = stays ? r : NULL;
+            u->in_until_ns = gang__reserve_end_of(r, r->current);
             gang__ahead_touch(s, u);
             inside = true;
         }

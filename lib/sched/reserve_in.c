@@ -310,7 +310,6 @@ static bool make_inside(gang_sched *s, struct gang__reserve *r, int64_t *time, i
 static bool open_inside(gang_sched *s, struct gang__reserve *r)
 {
     size_t cells = (size_t)s->ahead->end * GANG__FREE_KINDS + 1;
-    r->until_ns = gang__reserve_end_of(r, r->current);
     if (r->inside) {
         gang__timeline_advance(r->inside, s->now_ns);
         return true;
@@ -336,7 +335,10 @@ int64_t gang__reserve_until(const struct gang__unit *u)
     if (!u->in)
         return GANG__NEVER;
     int64_t end_ns = gang__reserve_end_of(u->in, u->in->current);
-    return end_ns != INT64_MIN ? end_ns : u->in->until_ns; /* it may have lost all there was */
+    if (end_ns == INT64_MIN ||
+        end_ns > u->in_until_ns) /* it lost all there was, or has got more elsewhere */
+        end_ns = u->in_until_ns;
+    return end_ns;
 }
 
 int64_t gang__reserve_stop_ns(const struct gang__job *job)
@@ -419,6 +421,7 @@ static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__u
     if (!open_inside(s, r))
         return GANG_ENOMEM;
     u->in = r;
+    u->in_until_ns = gang__reserve_end_of(r, r->current);
     gang_result w = attempt(s, u, id, why);
     if (w != GANG_OK && !u->plan)
         u->in = NULL;

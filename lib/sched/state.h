@@ -179,6 +179,7 @@ struct gang__unit {
     uint32_t occupies, plan;
     int64_t planned_ns;
     struct gang__reserve *in; /* they lie inside this reservation; NULL: outside of all */
+    int64_t in_until_ns;      /* which lasted until then when it was tried there */
     uint32_t *plan_slot;      /* nodes that the plan counts on, ascending */
     size_t plan_slots;
     struct gang__unit *next_planned, **planned_at; /* in leaf->planned */

@@ -1301,6 +1301,45 @@ START_TEST(whole_domains_are_reserved)
 END_TEST
 
 /* Who waits for the second stage is in nobody's way meanwhile, as he was not before the first one. */
+static int32_t find_longest(const struct gang_plan_item *item, void *user)
+{
+    if (item->end_ns == 100 * SECOND)
+        *(gang_node_id *)user = item->nodes[0];
+    return 0;
+}
+
+/* It has time until what there was when it started ends, not until what comes again elsewhere does. */
+START_TEST(who_has_no_limit_ends_with_what_it_started_in)
+{
+    struct gang_reservation_stage stage[2];
+    gang_node_id lost = GANG_ID_NONE;
+    open_queue(2, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec *spec = host_whole("r", 1, 0, 50);
+    stage[0] = stage[1] = *spec->stages;
+    stage[1].duration_ns = 100 * SECOND;
+    spec->duration_ns = 0;
+    stage[0].duration_ns = 50 * SECOND;
+    spec->stages = stage;
+    spec->stage_count = 2;
+    gang_reservation_id id = reserve(spec);
+    MUST(gang_reservation_pieces(h.s, id, find_longest, &lost));
+    ck_assert_uint_ne(lost, GANG_ID_NONE);
+    MUST(gang_report_node_lost(h.s, lost));
+    gang_job_id member = put(4, 0, "r");
+    test_assert(runs(member));
+    ck_assert_int_eq(info_of(id).end_ns, 50 * SECOND);
+    MUST(gang_node_set_state(h.stage.w, lost, GANG_NODE_UP));
+    host_run(&h, 0);
+    ck_assert_int_eq(info_of(id).end_ns, 100 * SECOND);
+    (void)reserve(host_whole("later", 1, 50, 50));
+    run_until(49);
+    test_assert(runs(member));
+    run_until(50);
+    test_assert(!runs(member));
+    host_close(&h);
+}
+END_TEST
+
 /* It goes on for longer than its limit inside its node's time alone, which may end before the last stage does. */
 START_TEST(who_overruns_inside_stops_when_its_stage_ends)
 {
@@ -1761,6 +1800,7 @@ int main(void)
     tcase_add_test(t, all_that_is_in_the_plan_is_told);
     tcase_add_test(t, who_may_run_longer_inside_stays_inside);
     tcase_add_test(t, whole_domains_are_reserved);
+    tcase_add_test(t, who_has_no_limit_ends_with_what_it_started_in);
     tcase_add_test(t, who_overruns_inside_stops_when_its_stage_ends);
     tcase_add_test(t, between_stages_members_wait_as_before);
     tcase_add_test(t, a_time_is_over_when_the_next_one_begins);
