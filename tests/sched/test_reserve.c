@@ -1,166 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reservations: what is promised and to whom, what is in the way, what becomes of it. */
-#include "sched/host.h"
-
-static struct host h;
-static const int64_t SECOND = HOST_SECOND;
-
-/* One queue "q" on `nodes` nodes of four GPUs. */
-static void open_queue(size_t nodes, int32_t backfill)
-{
-    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
-    host_open(&h, nodes, 4);
-    q.name = "q";
-    q.backfill = backfill;
-    host_queues(&h, &q, 1);
-    host_run(&h, 0);
-}
-
-/* So many GPUs, one a task. */
-static struct gang_reservation_spec *gpus(const char *name, int64_t count, int64_t start_s,
-                                          int64_t seconds)
-{
-    static struct gang_group_spec group;
-    struct gang_reservation_spec *spec = host_whole(name, 1, start_s, seconds);
-    struct gang_reservation_stage *stage = (struct gang_reservation_stage *)(uintptr_t)spec->stages;
-    group = host_gpus(count, count);
-    stage->groups = &group;
-    stage->exclusive = 0;
-    return spec;
-}
-
-static gang_reservation_id reserve(const struct gang_reservation_spec *spec)
-{
-    struct gang_error error = GANG_ERROR_INIT;
-    gang_reservation_id id;
-    gang_result r = gang_reservation_add(h.s, spec, &id, NULL, &error);
-    ck_assert_msg(r == GANG_OK, "%s: %s: %s", gang_result_name(r), error.path, error.text);
-    host_check(&h);
-    return id;
-}
-
-static gang_result refused(const struct gang_reservation_spec *spec, int64_t *when_ns,
-                           struct gang_error *error)
-{
-    gang_reservation_id id;
-    gang_result r = gang_reservation_add(h.s, spec, &id, when_ns, error);
-    ck_assert_int_ne(r, GANG_OK);
-    ck_assert_uint_eq(id, GANG_ID_NONE);
-    host_check(&h);
-    return r;
-}
-
-/* A gang of so many tasks of one GPU each, that runs for so many seconds at most; 0: no limit. */
-static struct gang_job_spec *spec_of(int64_t tasks, int64_t limit_s, const char *in)
-{
-    struct gang_job_spec *job = host_spec("q", tasks, tasks, 0);
-    job->time_limit_ns = limit_s * SECOND;
-    job->reservation = in;
-    return job;
-}
-
-static gang_job_id put(int64_t tasks, int64_t limit_s, const char *in)
-{
-    gang_job_id id = host_submit(&h, spec_of(tasks, limit_s, in));
-    host_run(&h, 0);
-    return id;
-}
-
-static bool runs(gang_job_id id)
-{
-    return host_has(&h, id) && host_job_state(&h, id) == GANG_JOB_RUNNING;
-}
-
-static void end(gang_job_id id)
-{
-    MUST(gang_report_end(h.s, id, 1));
-    host_run(&h, 0);
-}
-
-static void run_until(int64_t second)
-{
-    host_run(&h, 0); /* then the next event lies ahead */
-    while (h.now_ns < second * SECOND) {
-        int64_t next = gang_sched_next(h.s);
-        next = next > h.now_ns && next < second * SECOND ? next : second * SECOND;
-        host_run(&h, next - h.now_ns);
-    }
-}
-
-static struct gang_reservation_info info_of(gang_reservation_id id)
-{
-    struct gang_reservation_info info = {.size = sizeof(info)};
-    MUST(gang_reservation_get(h.s, id, &info));
-    return info;
-}
-
-static bool is_there(gang_reservation_id id)
-{
-    struct gang_reservation_info info = {.size = sizeof(info)};
-    return gang_reservation_get(h.s, id, &info) == GANG_OK;
-}
-
-static int told(gang_reservation_id id, int32_t what)
-{
-    int n = 0;
-    for (size_t i = 0; i < h.reserve_count; i++)
-        n += h.reserve[i].id == id && h.reserve[i].what == what;
-    return n;
-}
-
-static const struct host_reserve *last_told(gang_reservation_id id, int32_t what)
-{
-    for (size_t i = h.reserve_count; i-- > 0;)
-        if (h.reserve[i].id == id && h.reserve[i].what == what)
-            return &h.reserve[i];
-    ck_abort_msg("never told %d", what);
-    return NULL;
-}
-
-static gang_node_id node_at(int i)
-{
-    char name[16];
-    gang_node_id id;
-    snprintf(name, sizeof(name), "n%d", i);
-    MUST(gang_node_find(h.stage.c, name, &id));
-    return id;
-}
-
-static void lose(int i)
-{
-    MUST(gang_report_node_lost(h.s, node_at(i)));
-    host_run(&h, 0);
-}
-
-static void bring_up(int i)
-{
-    MUST(gang_node_set_state(h.stage.w, node_at(i), GANG_NODE_UP));
-    host_run(&h, 0);
-}
-
-struct heard {
-    struct gang_wait wait;
-    char text[512];
-};
-
-static int32_t hear(const struct gang_wait *wait, void *user)
-{
-    struct heard *to = user;
-    if (to->text[0])
-        return 0;
-    to->wait = *wait;
-    snprintf(to->text, sizeof(to->text), "%s", wait->text);
-    return 0;
-}
-
-/* The decisive reason. */
-static struct heard why(gang_job_id id)
-{
-    struct heard to;
-    memset(&to, 0, sizeof(to));
-    MUST(gang_job_explain(h.s, id, hear, &to));
-    return to;
-}
+#include "sched/reserving.h"
 
 /* ---- what is kept free --------------------------------------------------------------------------- */
 
@@ -616,123 +456,6 @@ START_TEST(others_are_in_the_way_unless_they_overlap)
 }
 END_TEST
 
-/* Who came later did not count on it: what it gets for what it lost is beside him. */
-START_TEST(one_that_overlaps_grows_beside_later_ones)
-{
-    open_queue(3, GANG_BACKFILL_NONE);
-    struct gang_reservation_spec *spec = gpus("over", 8, 100, 100);
-    spec->flags = GANG_RESERVATION_OVERLAP;
-    gang_reservation_id id = reserve(spec);
-    gang_job_id other = put(4, 150, NULL); /* on the third node */
-    int own = host_node_of(&h, other, 0) == node_at(0) ? 1 : 0;
-    lose(own);
-    ck_assert_int_eq(info_of(id).nodes, 1);
-    gang_reservation_id later = reserve(host_whole("later", 1, 160, 20));
-    end(other);
-    ck_assert_int_eq(info_of(id).nodes, 1);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 0);
-    MUST(gang_reservation_cancel(h.s, later));
-    host_run(&h, 0);
-    ck_assert_int_eq(info_of(id).nodes, 2);
-    host_close(&h);
-}
-END_TEST
-
-/* Those of before are overlapped whenever it is placed, but rather room that nobody has is taken. */
-START_TEST(one_that_overlaps_grows_over_earlier_ones)
-{
-    open_queue(3, GANG_BACKFILL_NONE);
-    gang_reservation_id first = reserve(host_whole("first", 1, 100, 100));
-    struct gang_reservation_spec *spec = gpus("over", 12, 100, 100);
-    spec->flags = GANG_RESERVATION_OVERLAP;
-    gang_reservation_id id = reserve(spec);
-    lose(0);
-    lose(1);
-    ck_assert_int_eq(info_of(first).nodes, 1);
-    ck_assert_int_eq(info_of(id).nodes, 1);
-    bring_up(0);
-    ck_assert_int_eq(info_of(id).nodes, 2);
-    bring_up(1);
-    ck_assert_int_eq(info_of(id).nodes, 3);
-    ck_assert_int_eq(info_of(first).nodes, 1);
-    host_close(&h);
-}
-END_TEST
-
-START_TEST(later_times_of_one_that_overlaps_lie_over_earlier_ones)
-{
-    open_queue(1, GANG_BACKFILL_NONE);
-    (void)reserve(host_whole("first", 1, 1010, 20)); /* in its tenth time, */
-    struct gang_reservation_spec *spec = host_whole("over", 1, 10, 50);
-    spec->flags = GANG_RESERVATION_OVERLAP;
-    spec->period_ns = 100 * SECOND;
-    spec->repetitions = 12;
-    gang_reservation_id id = reserve(spec);
-    (void)reserve(host_whole("later", 1, 1110, 20)); /* in its eleventh */
-    run_until(1200);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 11);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 1);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_SKIPPED)->instance, 11);
-    host_close(&h);
-}
-END_TEST
-
-/* Jobs of before its acceptance alone are ignored. */
-START_TEST(one_that_ignores_jobs_grows_beside_them)
-{
-    open_queue(3, GANG_BACKFILL_NONE);
-    struct gang_reservation_spec *spec = gpus("r", 8, 10, 90);
-    spec->flags = GANG_RESERVATION_IGNORE_JOBS;
-    gang_reservation_id id = reserve(spec);
-    gang_job_id other = put(4, 200, NULL);
-    lose(host_node_of(&h, other, 0) == node_at(0) ? 1 : 0);
-    ck_assert_int_eq(info_of(id).nodes, 1);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 0);
-    run_until(20);
-    end(other);
-    ck_assert_int_eq(info_of(id).nodes, 2);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->now_ns, 20 * SECOND);
-    host_close(&h);
-}
-END_TEST
-
-START_TEST(later_times_of_one_that_ignores_jobs_ignore_them)
-{
-    open_queue(1, GANG_BACKFILL_NONE);
-    gang_job_id endless = put(4, 0, NULL);
-    struct gang_reservation_spec *spec = host_whole("r", 1, 10, 50);
-    spec->flags = GANG_RESERVATION_IGNORE_JOBS;
-    spec->period_ns = 100 * SECOND;
-    spec->repetitions = 12;
-    gang_reservation_id id = reserve(spec);
-    run_until(1200);
-    test_assert(runs(endless));
-    ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 12);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 0);
-    host_close(&h);
-}
-END_TEST
-
-/* A plan is no promise: one without a limit would leave out all that come. */
-START_TEST(planned_starts_make_way_for_later_times)
-{
-    open_queue(1, GANG_BACKFILL_CONSERVATIVE);
-    struct gang_reservation_spec *spec = host_whole("r", 1, 10, 50);
-    spec->period_ns = 100 * SECOND;
-    spec->repetitions = 12;
-    gang_reservation_id id = reserve(spec);
-    gang_job_id endless = put(4, 0, NULL);
-    ck_assert_int_eq(host_job_info(&h, endless).planned_ns, 760 * SECOND);
-    run_until(60);
-    ck_assert_int_eq(host_job_info(&h, endless).planned_ns, 860 * SECOND);
-    run_until(1200);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 12);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 0);
-    test_assert(runs(endless));
-    host_close(&h);
-}
-END_TEST
-
 /* That a node is free, but reserved, keeps nobody from those who run on others. */
 START_TEST(room_is_made_beside_what_is_reserved)
 {
@@ -747,39 +470,6 @@ START_TEST(room_is_made_beside_what_is_reserved)
     gang_job_id taker = host_submit(&h, host_spec("q", 4, 4, 5));
     host_run(&h, 0);
     test_assert(runs(taker) && !runs(victim));
-    host_close(&h);
-}
-END_TEST
-
-/* He was promised it before that time was planned. */
-START_TEST(room_that_is_made_is_taken_for_later_times)
-{
-    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
-    host_open(&h, 2, 4);
-    q.name = "q";
-    q.within = GANG_DISPLACE_LOWER;
-    q.grace_ns = 10 * SECOND;
-    host_queues(&h, &q, 1);
-    h.lingers = true;
-    host_run(&h, 0);
-    (void)reserve(host_whole("other", 1, 800, 50)); /* there is one node for the ninth time */
-    struct gang_reservation_spec *spec = host_whole("r", 1, 10, 10);
-    spec->period_ns = 100 * SECOND;
-    spec->repetitions = 10;
-    gang_reservation_id id = reserve(spec);
-    gang_job_id victim = put(4, 9000, NULL);
-    run_until(15);
-    struct gang_job_spec *job = host_spec("q", 4, 4, 5);
-    job->time_limit_ns = 10000 * SECOND;
-    gang_job_id taker = host_submit(&h, job);
-    host_run(&h, 0);
-    ck_assert_int_eq(host_job_state(&h, victim), GANG_JOB_STOPPING);
-    run_until(20);
-    test_assert(!runs(taker));
-    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 1);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_SKIPPED)->instance, 8);
-    run_until(26);
-    test_assert(runs(taker));
     host_close(&h);
 }
 END_TEST
@@ -940,163 +630,6 @@ START_TEST(a_user_may_have_so_much)
 }
 END_TEST
 
-/* ---- nodes are lost ---------------------------------------------------------------------------------- */
-
-START_TEST(other_nodes_take_the_place_of_lost_ones)
-{
-    open_queue(4, GANG_BACKFILL_NONE);
-    gang_reservation_id a = reserve(host_whole("a", 2, 100, 50)),
-                        b = reserve(host_whole("b", 1, 100, 50));
-    MUST(gang_report_node_lost(h.s, node_at(0)));
-    host_run(&h, 0);
-    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
-    ck_assert_int_eq(info_of(a).nodes, 2);
-    ck_assert_int_eq(told(b, GANG_RESERVATION_LOST), 0);
-    MUST(gang_report_node_lost(h.s, node_at(1))); /* now the newest makes way */
-    host_run(&h, 0);
-    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
-    ck_assert_int_eq(info_of(a).nodes, 2);
-    ck_assert_int_eq(last_told(b, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_DROPPED);
-    test_assert(!is_there(b));
-    MUST(gang_report_node_lost(h.s, node_at(2)));
-    host_run(&h, 0);
-    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
-    ck_assert_int_eq(info_of(a).nodes, 1);
-    host_close(&h);
-}
-END_TEST
-
-/* ---- and it has them again ---------------------------------------------------------------------------- */
-
-START_TEST(what_is_reduced_has_its_node_again_when_it_is_up)
-{
-    open_queue(3, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(host_whole("r", 3, 100, 50));
-    gang_job_id member = put(12, 20, "r");
-    lose(0);
-    lose(1);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
-    ck_assert_int_eq(info_of(id).nodes, 1);
-    bring_up(1); /* some of it */
-    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 1);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_REDUCED);
-    ck_assert_int_eq(info_of(id).nodes, 2);
-    bring_up(0);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 2);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_KEPT);
-    ck_assert_uint_eq(last_told(id, GANG_RESERVATION_RESTORED)->nodes, 3);
-    ck_assert_int_eq(info_of(id).nodes, 3);
-    gang_job_id long_one = put(4, 101, NULL);
-    test_assert(!runs(long_one)); /* it is for the members again */
-    run_until(100);
-    test_assert(runs(member));
-    run_until(150);
-    test_assert(!is_there(id));
-    host_close(&h);
-}
-END_TEST
-
-/* While it is on, with members inside and others that wait: what somebody leaves is its. */
-START_TEST(what_is_reduced_grows_where_others_leave)
-{
-    open_queue(3, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(host_whole("r", 2, 10, 90));
-    gang_job_id other = put(4, 200, NULL), wide = put(8, 20, "r"), small = put(2, 0, "r");
-    run_until(10);
-    test_assert(runs(wide) && runs(other));
-    int free_node = 0; /* one of its own, on which the small one does not run then */
-    while (host_node_of(&h, other, 0) == node_at(free_node))
-        free_node++;
-    run_until(30);
-    test_assert(runs(small));
-    if (host_node_of(&h, small, 0) == node_at(free_node))
-        free_node = 3 - free_node - (int)((uint32_t)host_node_of(&h, other, 0) - 1);
-    lose(free_node);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
-    gang_job_id waits = put(6, 20, "r");
-    test_assert(!runs(waits) && runs(small));
-    run_until(40);
-    end(other);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_KEPT);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->now_ns, 40 * SECOND);
-    test_assert(runs(waits) && runs(small));
-    ck_assert_int_eq(info_of(id).running, 2);
-    host_close(&h);
-}
-END_TEST
-
-/* It was promised first. */
-START_TEST(planned_starts_make_way_for_what_grows_again)
-{
-    open_queue(3, GANG_BACKFILL_EASY);
-    gang_reservation_id id = reserve(host_whole("r", 2, 10, 290));
-    gang_job_id other = put(4, 200, NULL);
-    test_assert(runs(other));
-    lose(host_node_of(&h, other, 0) == node_at(0) ? 1 : 0);
-    ck_assert_int_eq(info_of(id).nodes, 1);
-    gang_job_id next = put(4, 20, NULL);
-    ck_assert_int_eq(host_job_info(&h, next).planned_ns, 200 * SECOND);
-    run_until(40);
-    end(other);
-    ck_assert_int_eq(info_of(id).nodes, 2);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->now_ns, 40 * SECOND);
-    ck_assert_int_eq(host_job_info(&h, next).planned_ns, 300 * SECOND);
-    host_close(&h);
-}
-END_TEST
-
-/* What is over, dropped or changed is not made up for. */
-START_TEST(only_what_is_there_still_grows)
-{
-    open_queue(1, GANG_BACKFILL_NONE);
-    gang_reservation_id dropped = reserve(host_whole("a", 1, 100, 50));
-    lose(0);
-    test_assert(!is_there(dropped));
-    bring_up(0);
-    ck_assert_int_eq(told(dropped, GANG_RESERVATION_RESTORED), 0);
-    host_close(&h);
-    open_queue(2, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(host_whole("b", 2, 10, 20));
-    lose(0);
-    ck_assert_int_eq(info_of(id).nodes, 1);
-    MUST(gang_reservation_change(h.s, id, host_whole("b", 1, 10, 20), NULL, NULL));
-    bring_up(0);
-    ck_assert_int_eq(info_of(id).nodes, 1);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 0);
-    host_close(&h);
-}
-END_TEST
-
-/* Time by time, and this time alone. */
-START_TEST(times_of_a_repeated_one_grow_again)
-{
-    struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
-    struct gang_error error = GANG_ERROR_INIT;
-    open_queue(2, GANG_BACKFILL_NONE);
-    limit.most_gpu_milli = 8000;
-    MUST(gang_reservation_set_limit(h.s, "ann", &limit, NULL));
-    struct gang_reservation_spec *spec = host_whole("r", 2, 10, 20);
-    spec->owner = "ann";
-    spec->period_ns = 50 * SECOND;
-    spec->repetitions = 3;
-    gang_reservation_id id = reserve(spec);
-    run_until(15);
-    lose(1);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_LOST), 3);
-    run_until(40); /* the first time is over */
-    bring_up(1);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 2);
-    ck_assert_int_eq(info_of(id).instance, 1);
-    ck_assert_int_eq(info_of(id).nodes, 2);
-    spec = host_whole("more", 1, 60, 20);
-    spec->owner = "ann";
-    ck_assert_int_eq(refused(spec, NULL, &error), GANG_ENOFIT); /* no room, and */
-    spec->start_ns = 85 * SECOND;
-    (void)reserve(spec); /* nothing is booked twice */
-    host_close(&h);
-}
-END_TEST
-
 /* Others count on the end that he had: that of the reservation as it was, not as it is. Seed 106 of
  * test_reserve_random.c. */
 START_TEST(who_is_left_out_by_a_change_ends_as_before)
@@ -1121,30 +654,6 @@ START_TEST(who_is_left_out_by_a_change_ends_as_before)
     test_assert(!runs(member));
     ck_assert_uint_eq(last_told(next, GANG_RESERVATION_BEGIN)->jobs, 0);
     ck_assert_int_eq(info_of(id).end_ns, 60 * SECOND);
-    host_close(&h);
-}
-END_TEST
-
-START_TEST(one_that_has_a_window_moves_in_it)
-{
-    open_queue(2, GANG_BACKFILL_NONE);
-    gang_reservation_id a = reserve(host_whole("a", 1, 100, 50)),
-                        b = reserve(host_whole("b", 1, -1, 150));
-    ck_assert_int_eq(info_of(b).start_ns, 0);
-    MUST(gang_reservation_cancel(h.s, b));
-    b = reserve(host_whole("b", 2, -1, 100));
-    ck_assert_int_eq(info_of(b).start_ns, 0);
-    MUST(gang_reservation_cancel(h.s, b));
-    struct gang_reservation_spec *spec = host_whole("b", 1, -1, 50);
-    spec->arrival_ns = 100 * SECOND;
-    b = reserve(spec);
-    ck_assert_int_eq(info_of(b).start_ns, 100 * SECOND);
-    MUST(gang_report_node_lost(h.s, node_at(0)));
-    host_run(&h, 0);
-    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
-    ck_assert_int_eq(last_told(b, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_LATER);
-    ck_assert_int_eq(info_of(a).start_ns, 100 * SECOND);
-    ck_assert_int_eq(info_of(b).start_ns, 150 * SECOND);
     host_close(&h);
 }
 END_TEST
@@ -1301,45 +810,6 @@ START_TEST(whole_domains_are_reserved)
 END_TEST
 
 /* Who waits for the second stage is in nobody's way meanwhile, as he was not before the first one. */
-static int32_t find_longest(const struct gang_plan_item *item, void *user)
-{
-    if (item->end_ns == 100 * SECOND)
-        *(gang_node_id *)user = item->nodes[0];
-    return 0;
-}
-
-/* It has time until what there was when it started ends, not until what comes again elsewhere does. */
-START_TEST(who_has_no_limit_ends_with_what_it_started_in)
-{
-    struct gang_reservation_stage stage[2];
-    gang_node_id lost = GANG_ID_NONE;
-    open_queue(2, GANG_BACKFILL_NONE);
-    struct gang_reservation_spec *spec = host_whole("r", 1, 0, 50);
-    stage[0] = stage[1] = *spec->stages;
-    stage[1].duration_ns = 100 * SECOND;
-    spec->duration_ns = 0;
-    stage[0].duration_ns = 50 * SECOND;
-    spec->stages = stage;
-    spec->stage_count = 2;
-    gang_reservation_id id = reserve(spec);
-    MUST(gang_reservation_pieces(h.s, id, find_longest, &lost));
-    ck_assert_uint_ne(lost, GANG_ID_NONE);
-    MUST(gang_report_node_lost(h.s, lost));
-    gang_job_id member = put(4, 0, "r");
-    test_assert(runs(member));
-    ck_assert_int_eq(info_of(id).end_ns, 50 * SECOND);
-    MUST(gang_node_set_state(h.stage.w, lost, GANG_NODE_UP));
-    host_run(&h, 0);
-    ck_assert_int_eq(info_of(id).end_ns, 100 * SECOND);
-    (void)reserve(host_whole("later", 1, 50, 50));
-    run_until(49);
-    test_assert(runs(member));
-    run_until(50);
-    test_assert(!runs(member));
-    host_close(&h);
-}
-END_TEST
-
 /* It goes on for longer than its limit inside its node's time alone, which may end before the last stage does. */
 START_TEST(who_overruns_inside_stops_when_its_stage_ends)
 {
@@ -1625,42 +1095,6 @@ END_TEST
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
-/* Out of memory is said, nothing has changed, and doing it again does it. */
-static gang_reservation_id reserve_again(const struct gang_reservation_spec *spec)
-{
-    gang_reservation_id id;
-    gang_result r = gang_reservation_add(h.s, spec, &id, NULL, NULL);
-    if (r != GANG_OK) {
-        ck_assert_int_eq(r, GANG_ENOMEM);
-        h.stage.mem.fail_at = 0;
-        host_check(&h);
-        MUST(gang_reservation_add(h.s, spec, &id, NULL, NULL));
-    }
-    return id;
-}
-
-static void run_again(int64_t ns)
-{
-    h.now_ns += ns;
-    for (int i = 0; i < 5; i++) {
-        gang_result r = gang_sched_run(h.s, h.now_ns, NULL, NULL);
-        if (r == GANG_OK)
-            break;
-        ck_assert_int_eq(r, GANG_ENOMEM);
-        h.stage.mem.fail_at = 0;
-        host_check(&h);
-        h.now_ns++;
-    }
-}
-
-static gang_job_id submit_again(const struct gang_job_spec *job)
-{
-    gang_job_id id;
-    if (gang_job_submit(h.s, job, &id, NULL) != GANG_OK)
-        MUST(gang_job_submit(h.s, job, &id, NULL));
-    return id;
-}
-
 START_TEST(each_allocation_may_fail)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -1706,48 +1140,6 @@ START_TEST(each_allocation_may_fail)
 }
 END_TEST
 
-static int32_t sum_nodes(const struct gang_plan_item *item, void *user)
-{
-    *(int64_t *)user += (int64_t)item->node_count;
-    return 0;
-}
-
-START_TEST(growing_again_may_lack_memory)
-{
-    long calls = 1000;
-    for (long n = 1; n < calls; n++) {
-        open_queue(3, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
-        gang_reservation_id id = reserve(gpus("r", 10, 10, 40));
-        gang_job_id in = submit_again(spec_of(4, 0, "r")), wide = submit_again(spec_of(8, 5, NULL));
-        run_again(0);
-        run_again(10 * SECOND);
-        test_assert(runs(in));
-        long before = h.stage.mem.calls;
-        h.stage.mem.fail_at = before + n;
-        for (int i = 0; i < 3; i++)
-            if (host_node_of(&h, in, 0) != node_at(i) &&
-                gang_report_node_lost(h.s, node_at(i)) != GANG_OK)
-                MUST(gang_report_node_lost(h.s, node_at(i)));
-        run_again(SECOND);
-        for (int i = 0; i < 3; i++)
-            if (host_node_of(&h, in, 0) != node_at(i))
-                MUST(gang_node_set_state(h.stage.w, node_at(i), GANG_NODE_UP));
-        run_again(SECOND);
-        run_again(SECOND);
-        calls = h.stage.mem.calls - before;
-        h.stage.mem.fail_at = 0;
-        host_run(&h, SECOND);
-        int64_t reserved = 0;
-        MUST(gang_reservation_pieces(h.s, id, sum_nodes, &reserved));
-        ck_assert_int_ge(reserved, 3);
-        test_assert(is_there(id) && runs(in));
-        (void)wide;
-        host_close(&h);
-    }
-    ck_assert_int_gt(calls, 20);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("reserve");
@@ -1774,14 +1166,7 @@ int main(void)
     tcase_add_test(t, maintenance_keeps_everybody_out);
     tcase_add_test(t, jobs_of_before_are_in_the_way_or_ignored);
     tcase_add_test(t, others_are_in_the_way_unless_they_overlap);
-    tcase_add_test(t, one_that_overlaps_grows_beside_later_ones);
-    tcase_add_test(t, one_that_overlaps_grows_over_earlier_ones);
-    tcase_add_test(t, later_times_of_one_that_overlaps_lie_over_earlier_ones);
-    tcase_add_test(t, one_that_ignores_jobs_grows_beside_them);
-    tcase_add_test(t, later_times_of_one_that_ignores_jobs_ignore_them);
-    tcase_add_test(t, planned_starts_make_way_for_later_times);
     tcase_add_test(t, room_is_made_beside_what_is_reserved);
-    tcase_add_test(t, room_that_is_made_is_taken_for_later_times);
     tcase_add_test(t, what_is_cancelled_is_free_at_once);
     tcase_add_test(t, a_change_that_does_not_fit_changes_nothing);
     tcase_add_test(t, one_that_has_begun_may_shrink);
@@ -1789,18 +1174,10 @@ int main(void)
     tcase_add_test(t, who_starts_anew_outside_has_no_limit_again);
     tcase_add_test(t, it_goes_with_the_job_that_it_was_made_for);
     tcase_add_test(t, a_user_may_have_so_much);
-    tcase_add_test(t, other_nodes_take_the_place_of_lost_ones);
-    tcase_add_test(t, what_is_reduced_has_its_node_again_when_it_is_up);
-    tcase_add_test(t, what_is_reduced_grows_where_others_leave);
-    tcase_add_test(t, planned_starts_make_way_for_what_grows_again);
-    tcase_add_test(t, only_what_is_there_still_grows);
-    tcase_add_test(t, times_of_a_repeated_one_grow_again);
     tcase_add_test(t, who_is_left_out_by_a_change_ends_as_before);
-    tcase_add_test(t, one_that_has_a_window_moves_in_it);
     tcase_add_test(t, all_that_is_in_the_plan_is_told);
     tcase_add_test(t, who_may_run_longer_inside_stays_inside);
     tcase_add_test(t, whole_domains_are_reserved);
-    tcase_add_test(t, who_has_no_limit_ends_with_what_it_started_in);
     tcase_add_test(t, who_overruns_inside_stops_when_its_stage_ends);
     tcase_add_test(t, between_stages_members_wait_as_before);
     tcase_add_test(t, a_time_is_over_when_the_next_one_begins);
@@ -1809,7 +1186,6 @@ int main(void)
     tcase_add_test(t, a_gang_in_one_domain_is_reserved);
     tcase_add_test(t, stages_follow_one_another);
     tcase_add_test(t, what_is_wrong_is_said_with_its_path);
-    tcase_add_loop_test(t, growing_again_may_lack_memory, 0, 2);
     tcase_add_loop_test(t, each_allocation_may_fail, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);

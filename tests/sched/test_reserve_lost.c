@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reservations that lost nodes, and have them again; times of repeated ones that are planned later. */
+#include "sched/reserving.h"
+
+/* ---- nodes are lost ------------------------------------------------------------------------------------ */
+
+START_TEST(other_nodes_take_the_place_of_lost_ones)
+{
+    open_queue(4, GANG_BACKFILL_NONE);
+    gang_reservation_id a = reserve(host_whole("a", 2, 100, 50)),
+                        b = reserve(host_whole("b", 1, 100, 50));
+    MUST(gang_report_node_lost(h.s, node_at(0)));
+    host_run(&h, 0);
+    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_int_eq(info_of(a).nodes, 2);
+    ck_assert_int_eq(told(b, GANG_RESERVATION_LOST), 0);
+    MUST(gang_report_node_lost(h.s, node_at(1))); /* now the newest makes way */
+    host_run(&h, 0);
+    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_int_eq(info_of(a).nodes, 2);
+    ck_assert_int_eq(last_told(b, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_DROPPED);
+    test_assert(!is_there(b));
+    MUST(gang_report_node_lost(h.s, node_at(2)));
+    host_run(&h, 0);
+    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
+    ck_assert_int_eq(info_of(a).nodes, 1);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(one_that_has_a_window_moves_in_it)
+{
+    open_queue(2, GANG_BACKFILL_NONE);
+    gang_reservation_id a = reserve(host_whole("a", 1, 100, 50)),
+                        b = reserve(host_whole("b", 1, -1, 150));
+    ck_assert_int_eq(info_of(b).start_ns, 0);
+    MUST(gang_reservation_cancel(h.s, b));
+    b = reserve(host_whole("b", 2, -1, 100));
+    ck_assert_int_eq(info_of(b).start_ns, 0);
+    MUST(gang_reservation_cancel(h.s, b));
+    struct gang_reservation_spec *spec = host_whole("b", 1, -1, 50);
+    spec->arrival_ns = 100 * SECOND;
+    b = reserve(spec);
+    ck_assert_int_eq(info_of(b).start_ns, 100 * SECOND);
+    MUST(gang_report_node_lost(h.s, node_at(0)));
+    host_run(&h, 0);
+    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_int_eq(last_told(b, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_LATER);
+    ck_assert_int_eq(info_of(a).start_ns, 100 * SECOND);
+    ck_assert_int_eq(info_of(b).start_ns, 150 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
+/* ---- and it has them again ----------------------------------------------------------------------------- */
+
+START_TEST(what_is_reduced_has_its_node_again_when_it_is_up)
+{
+    open_queue(3, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(host_whole("r", 3, 100, 50));
+    gang_job_id member = put(12, 20, "r");
+    lose(0);
+    lose(1);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    bring_up(1); /* some of it */
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 1);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_REDUCED);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    bring_up(0);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 2);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_uint_eq(last_told(id, GANG_RESERVATION_RESTORED)->nodes, 3);
+    ck_assert_int_eq(info_of(id).nodes, 3);
+    gang_job_id long_one = put(4, 101, NULL);
+    test_assert(!runs(long_one)); /* it is for the members again */
+    run_until(100);
+    test_assert(runs(member));
+    run_until(150);
+    test_assert(!is_there(id));
+    host_close(&h);
+}
+END_TEST
+
+/* While it is on, with members inside and others that wait: what somebody leaves is its. */
+START_TEST(what_is_reduced_grows_where_others_leave)
+{
+    open_queue(3, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(host_whole("r", 2, 10, 90));
+    gang_job_id other = put(4, 200, NULL), wide = put(8, 20, "r"), small = put(2, 0, "r");
+    run_until(10);
+    test_assert(runs(wide) && runs(other));
+    int free_node = 0; /* one of its own, on which the small one does not run then */
+    while (host_node_of(&h, other, 0) == node_at(free_node))
+        free_node++;
+    run_until(30);
+    test_assert(runs(small));
+    if (host_node_of(&h, small, 0) == node_at(free_node))
+        free_node = 3 - free_node - (int)((uint32_t)host_node_of(&h, other, 0) - 1);
+    lose(free_node);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
+    gang_job_id waits = put(6, 20, "r");
+    test_assert(!runs(waits) && runs(small));
+    run_until(40);
+    end(other);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->now_ns, 40 * SECOND);
+    test_assert(runs(waits) && runs(small));
+    ck_assert_int_eq(info_of(id).running, 2);
+    host_close(&h);
+}
+END_TEST
+
+/* It was promised first. */
+START_TEST(planned_starts_make_way_for_what_grows_again)
+{
+    open_queue(3, GANG_BACKFILL_EASY);
+    gang_reservation_id id = reserve(host_whole("r", 2, 10, 290));
+    gang_job_id other = put(4, 200, NULL);
+    test_assert(runs(other));
+    lose(host_node_of(&h, other, 0) == node_at(0) ? 1 : 0);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    gang_job_id next = put(4, 20, NULL);
+    ck_assert_int_eq(host_job_info(&h, next).planned_ns, 200 * SECOND);
+    run_until(40);
+    end(other);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->now_ns, 40 * SECOND);
+    ck_assert_int_eq(host_job_info(&h, next).planned_ns, 300 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
+/* What is over, dropped or changed is not made up for. */
+START_TEST(only_what_is_there_still_grows)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    gang_reservation_id dropped = reserve(host_whole("a", 1, 100, 50));
+    lose(0);
+    test_assert(!is_there(dropped));
+    bring_up(0);
+    ck_assert_int_eq(told(dropped, GANG_RESERVATION_RESTORED), 0);
+    host_close(&h);
+    open_queue(2, GANG_BACKFILL_NONE);
+    gang_reservation_id id = reserve(host_whole("b", 2, 10, 20));
+    lose(0);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    MUST(gang_reservation_change(h.s, id, host_whole("b", 1, 10, 20), NULL, NULL));
+    bring_up(0);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 0);
+    host_close(&h);
+}
+END_TEST
+
+/* Time by time, and this time alone. */
+START_TEST(times_of_a_repeated_one_grow_again)
+{
+    struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
+    struct gang_error error = GANG_ERROR_INIT;
+    open_queue(2, GANG_BACKFILL_NONE);
+    limit.most_gpu_milli = 8000;
+    MUST(gang_reservation_set_limit(h.s, "ann", &limit, NULL));
+    struct gang_reservation_spec *spec = host_whole("r", 2, 10, 20);
+    spec->owner = "ann";
+    spec->period_ns = 50 * SECOND;
+    spec->repetitions = 3;
+    gang_reservation_id id = reserve(spec);
+    run_until(15);
+    lose(1);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_LOST), 3);
+    run_until(40); /* the first time is over */
+    bring_up(1);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 2);
+    ck_assert_int_eq(info_of(id).instance, 1);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    spec = host_whole("more", 1, 60, 20);
+    spec->owner = "ann";
+    ck_assert_int_eq(refused(spec, NULL, &error), GANG_ENOFIT); /* no room, and */
+    spec->start_ns = 85 * SECOND;
+    (void)reserve(spec); /* nothing is booked twice */
+    host_close(&h);
+}
+END_TEST
+
+/* ---- over whom, and beside whom ------------------------------------------------------------------------ */
+
+/* Who came later did not count on it: what it gets for what it lost is beside him. */
+START_TEST(one_that_overlaps_grows_beside_later_ones)
+{
+    open_queue(3, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec *spec = gpus("over", 8, 100, 100);
+    spec->flags = GANG_RESERVATION_OVERLAP;
+    gang_reservation_id id = reserve(spec);
+    gang_job_id other = put(4, 150, NULL); /* on the third node */
+    int own = host_node_of(&h, other, 0) == node_at(0) ? 1 : 0;
+    lose(own);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    gang_reservation_id later = reserve(host_whole("later", 1, 160, 20));
+    end(other);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 0);
+    MUST(gang_reservation_cancel(h.s, later));
+    host_run(&h, 0);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    host_close(&h);
+}
+END_TEST
+
+/* Those of before are overlapped whenever it is placed, but rather room that nobody has is taken. */
+START_TEST(one_that_overlaps_grows_over_earlier_ones)
+{
+    open_queue(3, GANG_BACKFILL_NONE);
+    gang_reservation_id first = reserve(host_whole("first", 1, 100, 100));
+    struct gang_reservation_spec *spec = gpus("over", 12, 100, 100);
+    spec->flags = GANG_RESERVATION_OVERLAP;
+    gang_reservation_id id = reserve(spec);
+    lose(0);
+    lose(1);
+    ck_assert_int_eq(info_of(first).nodes, 1);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    bring_up(0);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    bring_up(1);
+    ck_assert_int_eq(info_of(id).nodes, 3);
+    ck_assert_int_eq(info_of(first).nodes, 1);
+    host_close(&h);
+}
+END_TEST
+
+/* Jobs of before its acceptance alone are ignored. */
+START_TEST(one_that_ignores_jobs_grows_beside_them)
+{
+    open_queue(3, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec *spec = gpus("r", 8, 10, 90);
+    spec->flags = GANG_RESERVATION_IGNORE_JOBS;
+    gang_reservation_id id = reserve(spec);
+    gang_job_id other = put(4, 200, NULL);
+    lose(host_node_of(&h, other, 0) == node_at(0) ? 1 : 0);
+    ck_assert_int_eq(info_of(id).nodes, 1);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 0);
+    run_until(20);
+    end(other);
+    ck_assert_int_eq(info_of(id).nodes, 2);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->now_ns, 20 * SECOND);
+    host_close(&h);
+}
+END_TEST
+
+static int32_t find_longest(const struct gang_plan_item *item, void *user)
+{
+    if (item->end_ns == 100 * SECOND)
+        *(gang_node_id *)user = item->nodes[0];
+    return 0;
+}
+
+/* It has time until what there was when it started ends, not until what comes again elsewhere does. */
+START_TEST(who_has_no_limit_ends_with_what_it_started_in)
+{
+    struct gang_reservation_stage stage[2];
+    gang_node_id lost = GANG_ID_NONE;
+    open_queue(2, GANG_BACKFILL_NONE);
+    struct gang_reservation_spec *spec = host_whole("r", 1, 0, 50);
+    stage[0] = stage[1] = *spec->stages;
+    stage[1].duration_ns = 100 * SECOND;
+    spec->duration_ns = 0;
+    stage[0].duration_ns = 50 * SECOND;
+    spec->stages = stage;
+    spec->stage_count = 2;
+    gang_reservation_id id = reserve(spec);
+    MUST(gang_reservation_pieces(h.s, id, find_longest, &lost));
+    ck_assert_uint_ne(lost, GANG_ID_NONE);
+    MUST(gang_report_node_lost(h.s, lost));
+    gang_job_id member = put(4, 0, "r");
+    test_assert(runs(member));
+    ck_assert_int_eq(info_of(id).end_ns, 50 * SECOND);
+    MUST(gang_node_set_state(h.stage.w, lost, GANG_NODE_UP));
+    host_run(&h, 0);
+    ck_assert_int_eq(info_of(id).end_ns, 100 * SECOND);
+    (void)reserve(host_whole("later", 1, 50, 50));
+    run_until(49);
+    test_assert(runs(member));
+    run_until(50);
+    test_assert(!runs(member));
+    host_close(&h);
+}
+END_TEST
+
+/* ---- later times --------------------------------------------------------------------------------------- */
+
+START_TEST(later_times_of_one_that_overlaps_lie_over_earlier_ones)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    (void)reserve(host_whole("first", 1, 1010, 20)); /* in its tenth time, */
+    struct gang_reservation_spec *spec = host_whole("over", 1, 10, 50);
+    spec->flags = GANG_RESERVATION_OVERLAP;
+    spec->period_ns = 100 * SECOND;
+    spec->repetitions = 12;
+    gang_reservation_id id = reserve(spec);
+    (void)reserve(host_whole("later", 1, 1110, 20)); /* in its eleventh */
+    run_until(1200);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 11);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 1);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_SKIPPED)->instance, 11);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(later_times_of_one_that_ignores_jobs_ignore_them)
+{
+    open_queue(1, GANG_BACKFILL_NONE);
+    gang_job_id endless = put(4, 0, NULL);
+    struct gang_reservation_spec *spec = host_whole("r", 1, 10, 50);
+    spec->flags = GANG_RESERVATION_IGNORE_JOBS;
+    spec->period_ns = 100 * SECOND;
+    spec->repetitions = 12;
+    gang_reservation_id id = reserve(spec);
+    run_until(1200);
+    test_assert(runs(endless));
+    ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 12);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 0);
+    host_close(&h);
+}
+END_TEST
+
+/* A plan is no promise: one without a limit would leave out all that come. */
+START_TEST(planned_starts_make_way_for_later_times)
+{
+    open_queue(1, GANG_BACKFILL_CONSERVATIVE);
+    struct gang_reservation_spec *spec = host_whole("r", 1, 10, 50);
+    spec->period_ns = 100 * SECOND;
+    spec->repetitions = 12;
+    gang_reservation_id id = reserve(spec);
+    gang_job_id endless = put(4, 0, NULL);
+    ck_assert_int_eq(host_job_info(&h, endless).planned_ns, 760 * SECOND);
+    run_until(60);
+    ck_assert_int_eq(host_job_info(&h, endless).planned_ns, 860 * SECOND);
+    run_until(1200);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 12);
+    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 0);
+    test_assert(runs(endless));
+    host_close(&h);
+}
+END_TEST
+
+/* He was promised it before that time was planned. */
+START_TEST(room_that_is_made_is_taken_for_later_times)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(&h, 2, 4);
+    q.name = "q";
+    q.within = GANG_DISPLACE_LOWER;
+    q.grace_ns = 10 * SECOND;
+    host_queues(&h, &q, 1);
+    h.lingers = true;
+    host_run(&h, 0);
+    (void)reserve(host_whole("other", 1, 800, 50)); /* there is one node for the ninth time */
+    struct gang_reservation_spec *spec = host_whole("r", 1, 10, 10);
+    spec->period_ns = 100 * SECOND;
+    spec->repetitions = 10;
+    gang_reservation_id id = reserve(spec);
+    gang_job_id victim = put(4, 9000, NULL);
+    run_until(15);
+    struct gang_job_spec *job = host_spec("q", 4, 4, 5);
+    job->time_limit_ns = 10000 * SECOND;
+    gang_job_id taker = host_submit(&h, job);
+    host_run(&h, 0);
+    ck_assert_int_eq(host_job_state(&h, victim), GANG_JOB_STOPPING);
+    run_until(20);
+    test_assert(!runs(taker));
+    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 1);
+    ck_assert_int_eq(last_told(id, GANG_RESERVATION_SKIPPED)->instance, 8);
+    run_until(26);
+    test_assert(runs(taker));
+    host_close(&h);
+}
+END_TEST
+
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+static int32_t sum_nodes(const struct gang_plan_item *item, void *user)
+{
+    *(int64_t *)user += (int64_t)item->node_count;
+    return 0;
+}
+
+START_TEST(growing_again_may_lack_memory)
+{
+    long calls = 1000;
+    for (long n = 1; n < calls; n++) {
+        open_queue(3, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
+        gang_reservation_id id = reserve(gpus("r", 10, 10, 40));
+        gang_job_id in = submit_again(spec_of(4, 0, "r")), wide = submit_again(spec_of(8, 5, NULL));
+        run_again(0);
+        run_again(10 * SECOND);
+        test_assert(runs(in));
+        long before = h.stage.mem.calls;
+        h.stage.mem.fail_at = before + n;
+        for (int i = 0; i < 3; i++)
+            if (host_node_of(&h, in, 0) != node_at(i) &&
+                gang_report_node_lost(h.s, node_at(i)) != GANG_OK)
+                MUST(gang_report_node_lost(h.s, node_at(i)));
+        run_again(SECOND);
+        for (int i = 0; i < 3; i++)
+            if (host_node_of(&h, in, 0) != node_at(i))
+                MUST(gang_node_set_state(h.stage.w, node_at(i), GANG_NODE_UP));
+        run_again(SECOND);
+        run_again(SECOND);
+        calls = h.stage.mem.calls - before;
+        h.stage.mem.fail_at = 0;
+        host_run(&h, SECOND);
+        int64_t reserved = 0;
+        MUST(gang_reservation_pieces(h.s, id, sum_nodes, &reserved));
+        ck_assert_int_ge(reserved, 3);
+        test_assert(is_there(id) && runs(in));
+        (void)wide;
+        host_close(&h);
+    }
+    ck_assert_int_gt(calls, 20);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("reserve lost");
+    TCase *t = tcase_create("reserve lost");
+    tcase_set_timeout(t, 120);
+    tcase_add_test(t, other_nodes_take_the_place_of_lost_ones);
+    tcase_add_test(t, one_that_has_a_window_moves_in_it);
+    tcase_add_test(t, what_is_reduced_has_its_node_again_when_it_is_up);
+    tcase_add_test(t, what_is_reduced_grows_where_others_leave);
+    tcase_add_test(t, planned_starts_make_way_for_what_grows_again);
+    tcase_add_test(t, only_what_is_there_still_grows);
+    tcase_add_test(t, times_of_a_repeated_one_grow_again);
+    tcase_add_test(t, one_that_overlaps_grows_beside_later_ones);
+    tcase_add_test(t, one_that_overlaps_grows_over_earlier_ones);
+    tcase_add_test(t, one_that_ignores_jobs_grows_beside_them);
+    tcase_add_test(t, who_has_no_limit_ends_with_what_it_started_in);
+    tcase_add_test(t, later_times_of_one_that_overlaps_lie_over_earlier_ones);
+    tcase_add_test(t, later_times_of_one_that_ignores_jobs_ignore_them);
+    tcase_add_test(t, planned_starts_make_way_for_later_times);
+    tcase_add_test(t, room_that_is_made_is_taken_for_later_times);
+    tcase_add_loop_test(t, growing_again_may_lack_memory, 0, 2);
+    suite_add_tcase(suite, t);
+    return run_suite(suite);
+}
