@@ -131,12 +131,11 @@ struct gang__reserves {
     struct gang__reserve *first; /* count: sched.reserve_count */
     uint64_t last_id, accepted;
     int64_t due_ns;
-    bool rebin;        /* those who wait are to be sorted into bins anew */
-    bool upset;        /* nodes are others */
-    uint32_t magnetic; /* of them */
-    size_t gaps;       /* in all */
-    struct gang__reserve
-        *parked; /* the flexible one, a member of which is being tried; NULL: none */
+    bool rebin;                   /* those who wait are to be sorted into bins anew */
+    bool upset;                   /* nodes are others */
+    uint32_t magnetic;            /* of them */
+    size_t gaps;                  /* in all */
+    struct gang__reserve *parked; /* flexible, a member of it is being tried; NULL: none */
     struct gang__reserve_owner *owners;
     struct gang__usage_limit limit; /* of those who have none of their own, if `limited` */
     bool limited;
