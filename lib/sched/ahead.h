@@ -156,7 +156,7 @@ gang_result gang__ahead_earliest(gang_sched *s, const struct gang__unit *u, int6
 gang_result gang__ahead_put(gang_sched *s, struct gang__unit *u);
 /* It cannot start now, and has a plan from now on if it may have one (*why says). GANG_ENOFIT; GANG_ENOMEM. */
 gang_result gang__ahead_plan(gang_sched *s, struct gang__unit *u, int32_t *why);
-/* Planned starts in this reservation, or (NULL) outside all, are moved behind all times, and back: neither can fail. */
+/* Planned starts in this reservation, or (NULL) outside all, are parked, and moved back. */
 void gang__ahead_park_plans(gang_sched *s, const struct gang__reserve *in, bool away);
 
 #endif

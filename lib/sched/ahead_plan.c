@@ -159,10 +159,13 @@ void gang__ahead_park_plans(gang_sched *s, const struct gang__reserve *in, bool 
     struct gang__timeline *when = in ? in->inside : s->ahead->when;
     for (uint32_t i = 0; i < s->queues->count; i++)
         for (const struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned) {
-            int64_t end_ns = gang__add_sat(w->planned_ns, gang__ahead_estimate(s, w));
-            if (w->in == in)
-                gang__timeline_move(when, w->plan - 1, away ? GANG__NEVER - 2 : w->planned_ns,
-                                    away ? GANG__NEVER - 1 : end_ns);
+            if (w->in != in)
+                continue;
+            if (away)
+                gang__timeline_park(when, w->plan - 1);
+            else
+                gang__timeline_move(when, w->plan - 1, w->planned_ns,
+                                    gang__add_sat(w->planned_ns, gang__ahead_estimate(s, w)));
         }
 }
 

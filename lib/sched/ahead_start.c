@@ -48,16 +48,15 @@ static gang_result move_plan(gang_sched *s, struct gang__unit *w, uint32_t added
     gang__ahead_drop(s, w);
     gang__reserve_view(s, w, true); /* else a member of a flexible one finds no place again */
     gang_result r = gang__ahead_earliest(s, w, was_ns);
-    bool moved = r == GANG_OK && a->fit.start_ns == was_ns;
-    if (moved)
-        r = gang__ahead_put(s, w);
-    moved = moved && r == GANG_OK;
-    if (!moved)
+    bool moved =
+        r == GANG_OK && a->fit.start_ns == was_ns && (r = gang__ahead_put(s, w)) == GANG_OK;
+    if (!moved) {
         gang__timeline_remove(gang__ahead_when(s, w), added);
-    if (!moved && r != GANG_ENOMEM)
-        r = gang__ahead_earliest(s, w, was_ns);
-    if (!moved && r == GANG_OK)
-        r = gang__ahead_put(s, w);
+        if (r != GANG_ENOMEM)
+            r = gang__ahead_earliest(s, w, was_ns);
+        if (r == GANG_OK)
+            r = gang__ahead_put(s, w);
+    }
     gang__reserve_view(s, w, false);
     return moved ? GANG_OK : r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }

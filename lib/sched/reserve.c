@@ -133,7 +133,7 @@ void gang__reserve_park(gang_sched *s, const struct gang__reserve *r)
 {
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
         if (p->id)
-            gang__timeline_move(s->ahead->when, p->id - 1, GANG__NEVER - 2, GANG__NEVER - 1);
+            gang__timeline_park(s->ahead->when, p->id - 1);
 }
 
 void gang__reserve_unpark(gang_sched *s, const struct gang__reserve *r)

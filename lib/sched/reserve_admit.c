@@ -12,9 +12,7 @@
 
 /* ---- what makes way while it is placed ----------------------------------------------------------- */
 
-/* All that is parked is moved behind all times, and back: neither can fail.
- *
- * Whom it may ignore: what runs, until it has ended. */
+/* Whom it may ignore: what runs, until it has ended. */
 static void park_jobs(gang_sched *s, const struct gang__reserve *r, bool away)
 {
     struct gang__timeline *when = s->ahead->when;
@@ -25,9 +23,12 @@ static void park_jobs(gang_sched *s, const struct gang__reserve *r, bool away)
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
             const struct gang__unit *u = &job->unit[i];
-            if (!u->in && u->occupies)
-                gang__timeline_move(when, u->occupies - 1, away ? GANG__NEVER - 2 : s->now_ns,
-                                    away ? GANG__NEVER - 1 : gang__ahead_end(s, u));
+            if (u->in || !u->occupies)
+                continue;
+            if (away)
+                gang__timeline_park(when, u->occupies - 1);
+            else
+                gang__timeline_move(when, u->occupies - 1, s->now_ns, gang__ahead_end(s, u));
         }
     }
 }
@@ -728,10 +729,10 @@ static void name_groups(struct gang__admitted *got, const int64_t *count)
 static gang_result admit_more(gang_sched *s, const struct gang__reserve *r,
                               const struct gang__admit_ask *a, bool jobs)
 {
+    int32_t over = GANG_RESERVATION_OVERLAP | (jobs ? GANG_RESERVATION_IGNORE_JOBS : 0);
     gang__ahead_park_plans(s, NULL, true);
     gang_result w = gang__admit(s->ahead->when, a, &s->reserves->got);
-    if (w != GANG_OK && w != GANG_ENOMEM &&
-        r->flags & (GANG_RESERVATION_OVERLAP | GANG_RESERVATION_IGNORE_JOBS)) {
+    if (w != GANG_OK && w != GANG_ENOMEM && r->flags & over) {
         park_elders(s, r, true);
         if (jobs)
             park_jobs(s, r, true);

@@ -335,10 +335,9 @@ int64_t gang__reserve_until(const struct gang__unit *u)
     if (!u->in)
         return GANG__NEVER;
     int64_t end_ns = gang__reserve_end_of(u->in, u->in->current);
-    if (end_ns == INT64_MIN ||
-        end_ns > u->in_until_ns) /* it lost all there was, or has got more elsewhere */
-        end_ns = u->in_until_ns;
-    return end_ns;
+    if (end_ns == INT64_MIN) /* it lost all there was */
+        return u->in_until_ns;
+    return gang__least(end_ns, u->in_until_ns); /* it may have got more elsewhere */
 }
 
 int64_t gang__reserve_stop_ns(const struct gang__job *job)
@@ -625,7 +624,7 @@ static bool could_stay(gang_sched *s, const struct gang__unit *u, int64_t until_
         return true;
     if (!gang__ahead_hold(s, u, gang__unit_holds(u), until_ns, &o))
         return false;
-    gang__timeline_move(inside, u->occupies - 1, GANG__NEVER - 2, GANG__NEVER - 1);
+    gang__timeline_park(inside, u->occupies - 1);
     bool fits = fits_inside(s, u, &o);
     gang__timeline_move(inside, u->occupies - 1, s->now_ns, gang__ahead_end(s, u));
     return fits;
