@@ -358,6 +358,17 @@ static inline void host_queues(struct host *h, const struct gang_queue_spec *que
     host_check(h);
 }
 
+/* One queue "q" on `nodes` machines of four GPUs. */
+static inline void host_open_queue(struct host *h, size_t nodes, int32_t backfill)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open(h, nodes, 4);
+    q.name = "q";
+    q.backfill = backfill;
+    host_queues(h, &q, 1);
+    host_run(h, 0);
+}
+
 /* GPUs that nobody holds, on nodes of any state. */
 static inline int64_t host_gpus_free(struct host *h)
 {

@@ -8,17 +8,6 @@
 static struct host h;
 static const int64_t SECOND = HOST_SECOND;
 
-/* One queue "q" on `nodes` nodes of four GPUs. */
-static inline void open_queue(size_t nodes, int32_t backfill)
-{
-    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
-    host_open(&h, nodes, 4);
-    q.name = "q";
-    q.backfill = backfill;
-    host_queues(&h, &q, 1);
-    host_run(&h, 0);
-}
-
 /* So many GPUs, one a task. */
 static inline struct gang_reservation_spec *gpus(const char *name, int64_t count, int64_t start_s,
                                                  int64_t seconds)

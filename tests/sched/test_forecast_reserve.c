@@ -7,17 +7,6 @@
 
 static struct host h;
 
-/* One queue "q" on `nodes` nodes of four GPUs. */
-static void open_site(size_t nodes, int32_t backfill)
-{
-    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
-    host_open(&h, nodes, 4);
-    q.name = "q";
-    q.backfill = backfill;
-    host_queues(&h, &q, 1);
-    host_run(&h, 0);
-}
-
 static gang_result try_reserve(gang_sched *s, const struct gang_reservation_spec *spec,
                                gang_reservation_id *id)
 {
@@ -76,7 +65,7 @@ static gang_node_id node_at(int i)
 /* _i: in queues that backfill, and that do not. */
 START_TEST(members_start_inside_and_others_around)
 {
-    open_site(2, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
     reserve(host_whole("demo", 2, 100, 60));
     put(4, 40, NULL); /* one node until 40 */
     gang_job_id outsider = submit(h.s, 8, 50, NULL), longer = submit(h.s, 4, 101, NULL),
@@ -96,7 +85,7 @@ END_TEST
 
 START_TEST(nobody_starts_in_a_maintenance)
 {
-    open_site(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("repair", 2, 50, 100);
     const char *const nodes[] = {"n0", "n1"};
     struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
@@ -118,7 +107,7 @@ END_TEST
 
 START_TEST(while_it_is_on_its_members_are_copied_inside)
 {
-    open_site(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 1, 10, 100));
     gang_job_id first = submit(h.s, 4, 30, "demo");
     host_run(&h, 10 * S);
@@ -145,7 +134,7 @@ END_TEST
 START_TEST(members_without_a_limit_end_with_it)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
-    open_site(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     reserve(host_whole("demo", 1, 10, 100));
     gang_job_id first = submit(h.s, 4, 0, "demo");
     host_run(&h, 10 * S);
@@ -173,7 +162,7 @@ static int64_t ten_seconds(gang_job_id job, uint64_t cookie, int32_t sample, uin
 START_TEST(one_that_overran_its_prediction_has_until_the_end)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
-    open_site(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     reserve(host_whole("demo", 1, 10, 100));
     submit(h.s, 4, 0, "demo");
     host_run(&h, 10 * S);
@@ -191,7 +180,7 @@ END_TEST
 
 START_TEST(members_of_a_repeated_one_wait_for_the_next_time)
 {
-    open_site(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("daily", 1, 100, 20);
     spec->period_ns = 100 * S;
     reserve(spec);
@@ -214,7 +203,7 @@ END_TEST
 START_TEST(one_that_is_repeated_without_end_does_not_hold_a_forecast_up)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
-    open_site(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("daily", 1, 100, 20);
     spec->period_ns = 100 * S;
     spec->notice_ns = 10 * S;
@@ -235,7 +224,7 @@ END_TEST
 
 START_TEST(what_is_reduced_is_reduced_in_forecasts)
 {
-    open_site(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 2, 100, 50));
     gang_job_id wide = put(8, 20, "demo"), narrow = put(4, 20, "demo");
     gang_forecast *f = foretell(&h, NULL);
@@ -259,7 +248,7 @@ END_TEST
 /* A node goes in the forecast alone, and there is no other one for the reservation. */
 START_TEST(what_if_a_node_of_it_is_lost)
 {
-    open_site(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     reserve(host_whole("demo", 1, 100, 50));
     gang_job_id member = put(4, 20, "demo"), out = put(4, 120, NULL), wide = put(8, 10, NULL);
     ck_assert_int_eq(host_job_state(&h, out), GANG_JOB_RUNNING);
@@ -285,7 +274,7 @@ END_TEST
 
 START_TEST(what_if_a_lost_node_of_it_is_up_again)
 {
-    open_site(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     reserve(host_whole("demo", 2, 100, 50));
     gang_job_id wide = put(8, 20, "demo"), out = put(4, 200, NULL);
     MUST(gang_report_node_lost(h.s, node_at(0)));
@@ -306,7 +295,7 @@ END_TEST
 
 START_TEST(what_if_it_is_cancelled_or_another_one_made)
 {
-    open_site(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 1, 50, 50)), other;
     gang_job_id waits = put(4, 60, NULL);
     gang_forecast *f = forecast_with(&h, NULL);
@@ -338,7 +327,7 @@ START_TEST(limits_of_owners_hold_in_the_copy)
 {
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
     gang_reservation_id id;
-    open_site(3, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 3, GANG_BACKFILL_NONE);
     limit.most_gpu_milli = 8000;
     MUST(gang_reservation_set_limit(h.s, "ann", &limit, NULL));
     struct gang_reservation_spec *spec = host_whole("one", 1, 50, 50);
@@ -364,7 +353,7 @@ enum { JOBS = 24 };
 static void random_site(void)
 {
     char name[16];
-    open_site((size_t)(2 + below(3)), (int32_t)below(4));
+    host_open_queue(&h, (size_t)(2 + below(3)), (int32_t)below(4));
     for (int i = 0; i < 3; i++) {
         struct gang_reservation_spec *spec =
             host_whole("", 1 + below(2), 20 + below(100), 1 + below(60));
@@ -457,7 +446,7 @@ static void crowd(void)
     struct gang_reservation_stage stage[2] = {GANG_RESERVATION_STAGE_INIT,
                                               GANG_RESERVATION_STAGE_INIT};
     struct gang_group_spec group = host_gpus(2, 2);
-    open_site(3, GANG_BACKFILL_EASY);
+    host_open_queue(&h, 3, GANG_BACKFILL_EASY);
     limit.most_gpu_milli = 40000;
     MUST(gang_reservation_set_limit(h.s, NULL, &limit, NULL));
     reserve(host_whole("now", 1, 5, 60));

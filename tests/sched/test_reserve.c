@@ -7,7 +7,7 @@
 /* _i: in queues that backfill, and that do not. */
 START_TEST(nobody_starts_who_might_be_in_the_way)
 {
-    open_queue(2, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 2, 100, 50));
     gang_job_id unlimited = put(4, 0, NULL), longer = put(4, 101, NULL), fits = put(4, 100, NULL);
     test_assert(!runs(unlimited) && !runs(longer) && runs(fits));
@@ -32,7 +32,7 @@ START_TEST(slices_are_refused)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     struct gang_error error = GANG_ERROR_INIT;
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("r", 1, 100, 10));
     q.name = "q";
     q.slice_ns = SECOND;
@@ -47,7 +47,7 @@ END_TEST
 
 START_TEST(what_is_not_reserved_is_for_all)
 {
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     (void)reserve(host_whole("demo", 1, 100, 50));
     gang_job_id a = put(4, 0, NULL), c = put(4, 100, NULL), b = put(1, 0, NULL);
     test_assert(runs(a) && !runs(b) && runs(c));
@@ -65,7 +65,7 @@ END_TEST
 
 START_TEST(parts_of_nodes_are_reserved)
 {
-    open_queue(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     (void)reserve(gpus("demo", 3, 0, 100));
     gang_job_id out = put(1, 0, NULL), more = put(1, 50, NULL);
     test_assert(runs(out) && !runs(more));
@@ -84,7 +84,7 @@ END_TEST
 
 START_TEST(who_names_it_waits_for_its_begin)
 {
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 1, 100, 50));
     gang_job_id job = put(4, 50, "demo");
     test_assert(!runs(job)); /* though all is free */
@@ -106,7 +106,7 @@ END_TEST
 
 START_TEST(who_might_run_longer_than_it_does_not_start)
 {
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     (void)reserve(host_whole("demo", 1, 0, 50));
     gang_job_id longer = put(4, 51, "demo");
     test_assert(!runs(longer));
@@ -187,7 +187,7 @@ END_TEST
 
 START_TEST(magnetic_ones_draw_jobs_in)
 {
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("demo", 1, 0, 50);
     spec->flags = GANG_RESERVATION_MAGNETIC;
     gang_reservation_id id = reserve(spec);
@@ -203,7 +203,7 @@ END_TEST
 
 START_TEST(flexible_ones_let_members_out)
 {
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("demo", 1, 100, 50);
     spec->flags = GANG_RESERVATION_FLEX;
     (void)reserve(spec);
@@ -249,7 +249,7 @@ END_TEST
 /* Members of a flexible one are seen by all, also by each other, when they started inside before it was one. */
 START_TEST(members_are_seen_when_it_becomes_flexible)
 {
-    open_queue(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = gpus("r", 2, 0, 100);
     gang_reservation_id id = reserve(spec);
     gang_job_id first = put(2, 50, "r");
@@ -282,7 +282,7 @@ END_TEST
 
 START_TEST(members_may_be_planned_inside)
 {
-    open_queue(2, GANG_BACKFILL_EASY);
+    host_open_queue(&h, 2, GANG_BACKFILL_EASY);
     (void)reserve(host_whole("demo", 1, 0, 100));
     gang_job_id a = put(2, 40, "demo"), head = put(4, 40, "demo"), longer = put(2, 41, "demo"),
                 fits = put(2, 40, "demo"), out = put(4, 0, NULL);
@@ -298,7 +298,7 @@ END_TEST
 
 START_TEST(the_host_has_notice)
 {
-    open_queue(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("demo", 1, 100, 50);
     spec->notice_ns = 30 * SECOND;
     gang_reservation_id id = reserve(spec);
@@ -321,7 +321,7 @@ START_TEST(it_finds_a_window)
 {
     struct gang_error error = GANG_ERROR_INIT;
     int64_t when;
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     (void)put(4, 100, NULL);
     struct gang_reservation_spec *spec = host_whole("late", 2, -1, 50);
     gang_reservation_id id;
@@ -345,7 +345,7 @@ END_TEST
 
 START_TEST(repeated_ones_come_again)
 {
-    open_queue(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("demo", 1, 100, 50);
     spec->period_ns = 200 * SECOND;
     spec->repetitions = 12;
@@ -368,7 +368,7 @@ END_TEST
 
 START_TEST(one_that_is_not_used_is_given_up)
 {
-    open_queue(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("demo", 1, 10, 100);
     spec->purge_ns = 20 * SECOND;
     gang_reservation_id id = reserve(spec);
@@ -393,7 +393,7 @@ START_TEST(maintenance_keeps_everybody_out)
     struct gang_error error = GANG_ERROR_INIT;
     const char *nodes[] = {"n1", "n9"};
     gang_job_id id;
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     stage.nodes = nodes;
     stage.node_count = 2;
     spec.name = "repair";
@@ -421,7 +421,7 @@ START_TEST(jobs_of_before_are_in_the_way_or_ignored)
 {
     struct gang_error error = GANG_ERROR_INIT;
     int64_t when;
-    open_queue(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     gang_job_id job = put(3, 0, NULL);
     struct gang_reservation_spec *spec = host_whole("demo", 1, 10, 50);
     ck_assert_int_eq(refused(spec, &when, &error), GANG_ENEVER);
@@ -443,7 +443,7 @@ START_TEST(others_are_in_the_way_unless_they_overlap)
 {
     struct gang_error error = GANG_ERROR_INIT;
     int64_t when;
-    open_queue(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     (void)reserve(host_whole("first", 1, 10, 50));
     struct gang_reservation_spec *spec = host_whole("second", 1, 20, 50);
     ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
@@ -478,7 +478,7 @@ END_TEST
 
 START_TEST(what_is_cancelled_is_free_at_once)
 {
-    open_queue(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 1, 10, 50));
     gang_job_id in = put(4, 20, "demo"), out = put(4, 0, NULL);
     test_assert(!runs(in) && !runs(out));
@@ -497,7 +497,7 @@ START_TEST(a_change_that_does_not_fit_changes_nothing)
 {
     struct gang_error error = GANG_ERROR_INIT;
     int64_t when;
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 1, 100, 50));
     (void)reserve(host_whole("other", 1, 100, 50));
     ck_assert_int_eq(
@@ -518,7 +518,7 @@ END_TEST
 START_TEST(one_that_has_begun_may_shrink)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 2, 0, 100));
     gang_job_id in = put(4, 40, "demo"), out = put(4, 0, NULL);
     test_assert(runs(in) && !runs(out));
@@ -538,7 +538,7 @@ END_TEST
 static gang_job_id drawn_in(int64_t nodes, struct gang_reservation_spec *spec,
                             gang_reservation_id *id)
 {
-    open_queue((size_t)nodes, GANG_BACKFILL_NONE);
+    host_open_queue(&h, (size_t)nodes, GANG_BACKFILL_NONE);
     *spec = *host_whole("demo", nodes, 0, 100);
     spec->flags = GANG_RESERVATION_MAGNETIC;
     *id = reserve(spec);
@@ -592,7 +592,7 @@ END_TEST
 
 START_TEST(it_goes_with_the_job_that_it_was_made_for)
 {
-    open_queue(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     gang_job_id block = put(4, 10, NULL), job = put(2, 20, NULL);
     struct gang_reservation_spec *spec = host_whole("demo", 1, 10, 500);
     spec->job = job;
@@ -613,7 +613,7 @@ START_TEST(a_user_may_have_so_much)
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
     struct gang_error error = GANG_ERROR_INIT;
     int64_t when;
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     limit.most_gpu_milli = 4000;
     MUST(gang_reservation_set_limit(h.s, NULL, &limit, &error));
     struct gang_reservation_spec *spec = gpus("a", 3, 10, 10);
@@ -634,7 +634,7 @@ END_TEST
  * test_reserve_random.c. */
 START_TEST(who_is_left_out_by_a_change_ends_as_before)
 {
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("r", 2, 10, 20));
     run_until(10);
     gang_job_id member = put(4, 0, "r");
@@ -684,7 +684,7 @@ START_TEST(all_that_is_in_the_plan_is_told)
 {
     struct seen seen = {0};
     gang_reservation_id found;
-    open_queue(2, GANG_BACKFILL_EASY);
+    host_open_queue(&h, 2, GANG_BACKFILL_EASY);
     gang_reservation_id id = reserve(host_whole("demo", 2, 0, 100));
     (void)put(8, 40, "demo");
     (void)put(4, 40, "demo");
@@ -709,7 +709,7 @@ END_TEST
 START_TEST(who_may_run_longer_inside_stays_inside)
 {
     struct seen seen = {0};
-    open_queue(1, GANG_BACKFILL_CONSERVATIVE);
+    host_open_queue(&h, 1, GANG_BACKFILL_CONSERVATIVE);
     gang_reservation_id id = reserve(gpus("r", 2, 0, 200));
     gang_job_id first = put(2, 20, "r"), next = put(2, 20, "r");
     ck_assert_int_eq(host_job_info(&h, next).planned_ns, 20 * SECOND);
@@ -847,7 +847,7 @@ START_TEST(between_stages_members_wait_as_before)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     struct gang_reservation_stage stage[2];
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     q.name = "q";
     q.block = GANG_BLOCK_STRICT;
     host_queues(&h, &q, 1);
@@ -904,7 +904,7 @@ START_TEST(removed_nodes_are_not_told)
     struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
     const char *const nodes[] = {"n0", "n1"};
     size_t count = 0;
-    open_queue(3, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 3, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("r", 2, 10, 10);
     stage.nodes = nodes;
     stage.node_count = 2;
@@ -955,7 +955,7 @@ START_TEST(stages_follow_one_another)
     struct gang_group_spec group = host_gpus(4, 4);
     int64_t when;
     gang_reservation_id id;
-    open_queue(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     (void)reserve(gpus("full", 4, 30, 2));
     struct gang_reservation_spec spec = *gpus("chain", 4, -1, 10);
     for (int i = 0; i < 4; i++) {
@@ -1004,7 +1004,7 @@ START_TEST(a_time_is_over_when_the_next_one_begins)
     struct gang_error error = GANG_ERROR_INIT;
     gang_reservation_id id;
     int64_t when_ns;
-    open_queue(2, GANG_BACKFILL_EASY);
+    host_open_queue(&h, 2, GANG_BACKFILL_EASY);
     reserve(&spec);
     for (int i = 0; i < 2; i++) {
         group[i] = *spec.stages->groups;
@@ -1048,7 +1048,7 @@ END_TEST
 START_TEST(what_is_wrong_is_said_with_its_path)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
 #define WRONG(set, result, where)                                                           \
     do {                                                                                    \
         struct gang_reservation_spec *w = gpus("w", 4, -1, 10);                             \
@@ -1100,7 +1100,7 @@ START_TEST(each_allocation_may_fail)
     struct gang_error error = GANG_ERROR_INIT;
     long calls = 1000;
     for (long n = 1; n < calls; n++) {
-        open_queue(4, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
+        host_open_queue(&h, 4, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
         long before = h.stage.mem.calls;
         h.stage.mem.fail_at = before + n;
         struct gang_reservation_spec *spec = host_whole("a", 2, 10, 40);

@@ -6,7 +6,7 @@
 
 START_TEST(other_nodes_take_the_place_of_lost_ones)
 {
-    open_queue(4, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 4, GANG_BACKFILL_NONE);
     gang_reservation_id a = reserve(host_whole("a", 2, 100, 50)),
                         b = reserve(host_whole("b", 1, 100, 50));
     MUST(gang_report_node_lost(h.s, node_at(0)));
@@ -30,7 +30,7 @@ END_TEST
 
 START_TEST(one_that_has_a_window_moves_in_it)
 {
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id a = reserve(host_whole("a", 1, 100, 50)),
                         b = reserve(host_whole("b", 1, -1, 150));
     ck_assert_int_eq(info_of(b).start_ns, 0);
@@ -56,7 +56,7 @@ END_TEST
 
 START_TEST(what_is_reduced_has_its_node_again_when_it_is_up)
 {
-    open_queue(3, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 3, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("r", 3, 100, 50));
     gang_job_id member = put(12, 20, "r");
     lose(0);
@@ -85,7 +85,7 @@ END_TEST
 /* While it is on, with members inside and others that wait: what somebody leaves is its. */
 START_TEST(what_is_reduced_grows_where_others_leave)
 {
-    open_queue(3, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 3, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("r", 2, 10, 90));
     gang_job_id other = put(4, 200, NULL), wide = put(8, 20, "r"), small = put(2, 0, "r");
     run_until(10);
@@ -114,7 +114,7 @@ END_TEST
 /* It was promised first. */
 START_TEST(planned_starts_make_way_for_what_grows_again)
 {
-    open_queue(3, GANG_BACKFILL_EASY);
+    host_open_queue(&h, 3, GANG_BACKFILL_EASY);
     gang_reservation_id id = reserve(host_whole("r", 2, 10, 290));
     gang_job_id other = put(4, 200, NULL);
     test_assert(runs(other));
@@ -134,14 +134,14 @@ END_TEST
 /* What is over, dropped or changed is not made up for. */
 START_TEST(only_what_is_there_still_grows)
 {
-    open_queue(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     gang_reservation_id dropped = reserve(host_whole("a", 1, 100, 50));
     lose(0);
     test_assert(!is_there(dropped));
     bring_up(0);
     ck_assert_int_eq(told(dropped, GANG_RESERVATION_RESTORED), 0);
     host_close(&h);
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("b", 2, 10, 20));
     lose(0);
     ck_assert_int_eq(info_of(id).nodes, 1);
@@ -158,7 +158,7 @@ START_TEST(times_of_a_repeated_one_grow_again)
 {
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
     struct gang_error error = GANG_ERROR_INIT;
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     limit.most_gpu_milli = 8000;
     MUST(gang_reservation_set_limit(h.s, "ann", &limit, NULL));
     struct gang_reservation_spec *spec = host_whole("r", 2, 10, 20);
@@ -188,7 +188,7 @@ END_TEST
 /* Who came later did not count on it: what it gets for what it lost is beside him. */
 START_TEST(one_that_overlaps_grows_beside_later_ones)
 {
-    open_queue(3, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 3, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = gpus("over", 8, 100, 100);
     spec->flags = GANG_RESERVATION_OVERLAP;
     gang_reservation_id id = reserve(spec);
@@ -210,7 +210,7 @@ END_TEST
 /* Those of before are overlapped whenever it is placed, but rather room that nobody has is taken. */
 START_TEST(one_that_overlaps_grows_over_earlier_ones)
 {
-    open_queue(3, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 3, GANG_BACKFILL_NONE);
     gang_reservation_id first = reserve(host_whole("first", 1, 100, 100));
     struct gang_reservation_spec *spec = gpus("over", 12, 100, 100);
     spec->flags = GANG_RESERVATION_OVERLAP;
@@ -231,7 +231,7 @@ END_TEST
 /* Jobs of before its acceptance alone are ignored. */
 START_TEST(one_that_ignores_jobs_grows_beside_them)
 {
-    open_queue(3, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 3, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = gpus("r", 8, 10, 90);
     spec->flags = GANG_RESERVATION_IGNORE_JOBS;
     gang_reservation_id id = reserve(spec);
@@ -259,7 +259,7 @@ START_TEST(who_has_no_limit_ends_with_what_it_started_in)
 {
     struct gang_reservation_stage stage[2];
     gang_node_id lost = GANG_ID_NONE;
-    open_queue(2, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("r", 1, 0, 50);
     stage[0] = stage[1] = *spec->stages;
     stage[1].duration_ns = 100 * SECOND;
@@ -290,7 +290,7 @@ END_TEST
 
 START_TEST(later_times_of_one_that_overlaps_lie_over_earlier_ones)
 {
-    open_queue(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     (void)reserve(host_whole("first", 1, 1010, 20)); /* in its tenth time, */
     struct gang_reservation_spec *spec = host_whole("over", 1, 10, 50);
     spec->flags = GANG_RESERVATION_OVERLAP;
@@ -308,7 +308,7 @@ END_TEST
 
 START_TEST(later_times_of_one_that_ignores_jobs_ignore_them)
 {
-    open_queue(1, GANG_BACKFILL_NONE);
+    host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     gang_job_id endless = put(4, 0, NULL);
     struct gang_reservation_spec *spec = host_whole("r", 1, 10, 50);
     spec->flags = GANG_RESERVATION_IGNORE_JOBS;
@@ -326,7 +326,7 @@ END_TEST
 /* A plan is no promise: one without a limit would leave out all that come. */
 START_TEST(planned_starts_make_way_for_later_times)
 {
-    open_queue(1, GANG_BACKFILL_CONSERVATIVE);
+    host_open_queue(&h, 1, GANG_BACKFILL_CONSERVATIVE);
     struct gang_reservation_spec *spec = host_whole("r", 1, 10, 50);
     spec->period_ns = 100 * SECOND;
     spec->repetitions = 12;
@@ -388,7 +388,7 @@ START_TEST(growing_again_may_lack_memory)
 {
     long calls = 1000;
     for (long n = 1; n < calls; n++) {
-        open_queue(3, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
+        host_open_queue(&h, 3, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
         gang_reservation_id id = reserve(gpus("r", 10, 10, 40));
         gang_job_id in = submit_again(spec_of(4, 0, "r")), wide = submit_again(spec_of(8, 5, NULL));
         run_again(0);

@@ -159,24 +159,12 @@ static void reserve(void)
     made_count++;
 }
 
-struct inside {
-    gang_reservation_id id;
-    int64_t jobs;
-};
-
-static int32_t count_inside(const struct gang_plan_item *item, void *user)
+/* Who runs inside. Nobody is inside a flexible one. */
+static int64_t count_inside(gang_reservation_id id)
 {
-    struct inside *in = user;
-    in->jobs += item->kind == GANG_PLAN_RUNNING && item->reservation == in->id;
-    return 0;
-}
-
-/* Who holds some of it, as a member. */
-static int64_t count_members(gang_reservation_id id)
-{
-    struct inside in = {id, 0};
-    MUST(gang_plan_each(h.s, count_inside, &in));
-    return in.jobs;
+    struct gang_reservation_info info = {.size = sizeof(info)};
+    MUST(gang_reservation_get(h.s, id, &info));
+    return info.flags & GANG_RESERVATION_FLEX ? 0 : info.running;
 }
 
 static void change(void)
@@ -190,7 +178,7 @@ static void change(void)
         return;
     struct gang_reservation_spec spec = draw();
     spec.name = made[at].name;
-    int64_t before = count_members(made[at].id);
+    int64_t before = count_inside(made[at].id);
     bool cancel = one_in(3);
     gang_result r = cancel ? gang_reservation_cancel(h.s, made[at].id)
                            : gang_reservation_change(h.s, made[at].id, &spec, NULL, &error);
@@ -200,7 +188,7 @@ static void change(void)
     note(at, &spec);
     made[at].spared = made[at].spared || info.state == GANG_RESERVATION_ACTIVE;
     if (!cancel &&
-        count_members(made[at].id) < before) /* members left outside are in the way of all there */
+        count_inside(made[at].id) < before) /* members left outside are in the way of all there */
         for (size_t i = 0; i < made_count; i++)
             made[i].spared = true;
 }
