@@ -58,24 +58,24 @@ typedef int32_t gang_result;
  * appended. A refusal is not a failure: GANG_ENOFIT (not now) and GANG_ENEVER (no set of nodes,
  * all up and empty, could hold it) are answers.
  */
-#define GANG_RESULT_LIST(X)                                      \
-    X(GANG_OK, 0, "success")                                     \
-    X(GANG_EINVAL, -1, "invalid argument")                       \
-    X(GANG_ENOMEM, -2, "out of memory")                          \
-    X(GANG_ENOENT, -3, "no such name")                           \
-    X(GANG_EEXIST, -4, "name exists already")                    \
+#define GANG_RESULT_LIST(X)                                       \
+    X(GANG_OK, 0, "success")                                      \
+    X(GANG_EINVAL, -1, "invalid argument")                        \
+    X(GANG_ENOMEM, -2, "out of memory")                           \
+    X(GANG_ENOENT, -3, "no such name")                            \
+    X(GANG_EEXIST, -4, "name exists already")                     \
     X(GANG_ESTALE, -5, "the id refers to something that is gone") \
-    X(GANG_EBUSY, -6, "in use")                                  \
-    X(GANG_ERANGE, -7, "number out of range")                    \
-    X(GANG_ENOFIT, -8, "does not fit now")                       \
-    X(GANG_ENEVER, -9, "could never fit")                        \
-    X(GANG_E2BIG, -10, "struct is newer than this library")      \
-    X(GANG_ELIMIT, -11, "a limit of this library is reached")    \
-    X(GANG_EPARSE, -12, "malformed input")                       \
-    X(GANG_EIO, -13, "input or output failed")                   \
-    X(GANG_ENOTSUP, -14, "not supported")                        \
-    X(GANG_ECYCLE, -15, "a parent relation has a cycle")         \
-    X(GANG_EPERM, -16, "not allowed")                            \
+    X(GANG_EBUSY, -6, "in use")                                   \
+    X(GANG_ERANGE, -7, "number out of range")                     \
+    X(GANG_ENOFIT, -8, "does not fit now")                        \
+    X(GANG_ENEVER, -9, "could never fit")                         \
+    X(GANG_E2BIG, -10, "struct is newer than this library")       \
+    X(GANG_ELIMIT, -11, "a limit of this library is reached")     \
+    X(GANG_EPARSE, -12, "malformed input")                        \
+    X(GANG_EIO, -13, "input or output failed")                    \
+    X(GANG_ENOTSUP, -14, "not supported")                         \
+    X(GANG_ECYCLE, -15, "a parent relation has a cycle")          \
+    X(GANG_EPERM, -16, "not allowed")                             \
     X(GANG_ECLOSED, -17, "the queue takes no jobs")
 
 enum {
@@ -121,22 +121,25 @@ GANG_API const char *gang_why_name(int32_t constraint);
  * fills it whenever a call that takes one does not return GANG_OK, and leaves it alone otherwise.
  */
 struct gang_error {
-    size_t size;         /**< sizeof(struct gang_error) of the caller */
-    gang_result code;    /**< the same code as the call returned */
-    int32_t constraint;  /**< GANG_WHY_* for GANG_ENOFIT and GANG_ENEVER */
-    int32_t group;       /**< task group that does not fit, or -1 */
-    int32_t kind;        /**< resource kind that is short (see model.h), or -1 */
-    int64_t requested;   /**< amount asked, in the unit of the kind; 0 if it does not apply */
-    int64_t available;   /**< amount there is for it, in the same unit */
-    int64_t nodes;       /**< nodes that were looked at for this group */
-    uint64_t id;         /**< node or allocation the error is about, or 0 */
-    int64_t line;        /**< line of the input text, from 1; 0 if it does not apply */
-    int64_t column;      /**< column of the input text, from 1; 0 if it does not apply */
-    char path[160];      /**< place in the input, e.g. "queues[2].limit.gpu"; "" if none */
-    char text[256];      /**< one English line without line feed, path not repeated */
+    size_t size;        /**< sizeof(struct gang_error) of the caller */
+    gang_result code;   /**< the same code as the call returned */
+    int32_t constraint; /**< GANG_WHY_* for GANG_ENOFIT and GANG_ENEVER */
+    int32_t group;      /**< task group that does not fit, or -1 */
+    int32_t kind;       /**< resource kind that is short (see model.h), or -1 */
+    int64_t requested;  /**< amount asked, in the unit of the kind; 0 if it does not apply */
+    int64_t available;  /**< amount there is for it, in the same unit */
+    int64_t nodes;      /**< nodes that were looked at for this group */
+    uint64_t id;        /**< node or allocation the error is about, or 0 */
+    int64_t line;       /**< line of the input text, from 1; 0 if it does not apply */
+    int64_t column;     /**< column of the input text, from 1; 0 if it does not apply */
+    char path[160];     /**< place in the input, e.g. "queues[2].limit.gpu"; "" if none */
+    char text[256];     /**< one English line without line feed, path not repeated */
 };
 
-#define GANG_ERROR_INIT {sizeof(struct gang_error), 0, 0, -1, -1, 0, 0, 0, 0, 0, 0, "", ""}
+#define GANG_ERROR_INIT                                                   \
+    {                                                                     \
+        sizeof(struct gang_error), 0, 0, -1, -1, 0, 0, 0, 0, 0, 0, "", "" \
+    }
 
 /* ---- memory and output ----------------------------------------------------------------- */
 
@@ -147,13 +150,16 @@ struct gang_error {
  * (core.h). jansson and hwloc, used while reading and writing text, allocate on their own.
  */
 struct gang_mem {
-    size_t size;                             /**< sizeof(struct gang_mem) */
-    void *(*alloc)(size_t bytes, void *user); /**< NULL: malloc() */
+    size_t size;                               /**< sizeof(struct gang_mem) */
+    void *(*alloc)(size_t bytes, void *user);  /**< NULL: malloc() */
     void (*release)(void *memory, void *user); /**< NULL: free() */
-    void *user;                              /**< passed to both */
+    void *user;                                /**< passed to both */
 };
 
-#define GANG_MEM_INIT {sizeof(struct gang_mem), NULL, NULL, NULL}
+#define GANG_MEM_INIT                             \
+    {                                             \
+        sizeof(struct gang_mem), NULL, NULL, NULL \
+    }
 
 /**
  * Receives output text piece by piece, on the caller's thread, holding nothing of the library.

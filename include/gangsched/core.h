@@ -351,15 +351,15 @@ struct gang_node_info {
     int32_t state; /**< GANG_NODE_* */
     int32_t gpu_count;
     int32_t core_count;
-    int32_t gpus_free;                      /**< GPUs of which nothing is taken; slices count, too */
-    int64_t cpu_milli;                      /**< capacity */
-    int64_t memory_bytes;                   /**< capacity, whole pages */
-    int64_t cpu_free;                       /**< millicores */
-    int64_t memory_free;                    /**< bytes */
-    int64_t gpu_free;                       /**< milli-GPUs, over all devices */
-    uint64_t gpu_mask;                      /**< bit i: GPU i is wholly free */
-    int64_t amount[GANG_MAX_KINDS];         /**< capacity of each kind of the site, by number */
-    int64_t amount_free[GANG_MAX_KINDS];    /**< what is free of it */
+    int32_t gpus_free;                   /**< GPUs of which nothing is taken; slices count, too */
+    int64_t cpu_milli;                   /**< capacity */
+    int64_t memory_bytes;                /**< capacity, whole pages */
+    int64_t cpu_free;                    /**< millicores */
+    int64_t memory_free;                 /**< bytes */
+    int64_t gpu_free;                    /**< milli-GPUs, over all devices */
+    uint64_t gpu_mask;                   /**< bit i: GPU i is wholly free */
+    int64_t amount[GANG_MAX_KINDS];      /**< capacity of each kind of the site, by number */
+    int64_t amount_free[GANG_MAX_KINDS]; /**< what is free of it */
     uint16_t gpu_share_free[GANG_MAX_GPUS]; /**< milli-GPUs free of each device */
     char name[GANG_MAX_NAME + 1];
     uint64_t gpu_unhealthy; /**< bit i: GPU i is unhealthy */

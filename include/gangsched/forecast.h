@@ -67,7 +67,8 @@ typedef struct gang_forecast gang_forecast;
  * Called inside gang_forecast_run(), on its thread; once for each start. It may call nothing that changes
  * the forecast or its scheduler.
  */
-typedef int64_t (*gang_run_time_fn)(gang_job_id job, uint64_t cookie, int32_t sample, uint64_t draw, void *user);
+typedef int64_t (*gang_run_time_fn)(gang_job_id job, uint64_t cookie, int32_t sample, uint64_t draw,
+                                    void *user);
 
 /** Options; zero means the default. */
 struct gang_forecast_opts {
@@ -81,11 +82,11 @@ struct gang_forecast_opts {
     int32_t reserved0;  /**< 0 */
     uint64_t seed;      /**< of the draws */
     gang_run_time_fn run_time; /**< NULL: what op predict said counts, else time limits */
-    void *user;         /**< passed to it */
+    void *user;                /**< passed to it */
 };
 
-#define GANG_FORECAST_OPTS_INIT                                                \
-    {                                                                          \
+#define GANG_FORECAST_OPTS_INIT                                               \
+    {                                                                         \
         sizeof(struct gang_forecast_opts), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL \
     }
 
@@ -97,24 +98,29 @@ enum {
      *  reservations are repeated without end: nothing else is, and all times of them that were planned by then passed
      *  without anybody's starting */
     GANG_EXPECTED_NEVER = 2,
-    GANG_EXPECTED_END = 3    /**< it ends without having started: cancelled, or not started in time */
+    GANG_EXPECTED_END = 3 /**< it ends without having started: cancelled, or not started in time */
 };
 
 /** The expected start of a job that waits. Valid during the call. */
 struct gang_expected {
-    size_t size;      /**< sizeof(struct gang_expected) of the library */
+    size_t size; /**< sizeof(struct gang_expected) of the library */
     gang_job_id job;
-    uint64_t cookie;  /**< of the job */
-    int32_t what;     /**< GANG_EXPECTED_* of the median; of an even number of samples the earlier one */
-    int32_t wait;     /**< GANG_WAIT_*, decisive when the run ended; 0: it starts, or it is not known */
+    uint64_t cookie; /**< of the job */
+    int32_t
+        what; /**< GANG_EXPECTED_* of the median; of an even number of samples the earlier one */
+    int32_t wait; /**< GANG_WAIT_*, decisive when the run ended; 0: it starts, or it is not known */
     int64_t start_ns; /**< median of the samples; INT64_MAX: it does not start */
-    int64_t low_ns;   /**< in so many of the samples (low_milli) it starts until then; INT64_MAX: in fewer */
-    int64_t high_ns;  /**< likewise */
-    int32_t samples;  /**< in so many it starts */
+    int64_t
+        low_ns; /**< in so many of the samples (low_milli) it starts until then; INT64_MAX: in fewer */
+    int64_t high_ns; /**< likewise */
+    int32_t samples; /**< in so many it starts */
     int32_t reserved0;
 };
 
-#define GANG_EXPECTED_INIT {sizeof(struct gang_expected), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define GANG_EXPECTED_INIT                                      \
+    {                                                           \
+        sizeof(struct gang_expected), 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+    }
 
 typedef int32_t (*gang_expected_fn)(const struct gang_expected *expected, void *user);
 
@@ -129,7 +135,8 @@ typedef int32_t (*gang_expected_fn)(const struct gang_expected *expected, void *
  * block (as gang_node_add()). O(nodes + jobs + tasks that run + nodes of what is reserved), in time and memory.
  */
 GANG_API gang_result gang_forecast_new(gang_sched *sched, const struct gang_forecast_opts *opts,
-                                       gang_forecast **forecast, struct gang_error *error) GANG_MUST_CHECK;
+                                       gang_forecast **forecast, struct gang_error *error)
+    GANG_MUST_CHECK;
 
 /** End it. NULL is allowed. Workers that were made on its cluster end with it. No concurrent call. */
 GANG_API void gang_forecast_free(gang_forecast *forecast);
@@ -149,7 +156,8 @@ GANG_API gang_sched *gang_forecast_sched(const gang_forecast *forecast);
  * gang_cluster_free()). O(samples * (nodes + jobs) and what the runs cost); memory for one more copy and 8
  * bytes for each job that waits and sample.
  */
-GANG_API gang_result gang_forecast_run(gang_forecast *forecast, struct gang_error *error) GANG_MUST_CHECK;
+GANG_API gang_result gang_forecast_run(gang_forecast *forecast, struct gang_error *error)
+    GANG_MUST_CHECK;
 
 /** What the last run expects of each job that waited when it began, by id. A result other than 0 stops and is
  *  returned. Nothing before the first run. @return GANG_OK; GANG_EINVAL; the visitor's result. Owner. */

@@ -23,7 +23,7 @@ typedef uint64_t gang_job_id;
 
 /** Where a task of a running job is. */
 struct gang_running_spec {
-    const char *node;   /**< NULL: this task does not run */
+    const char *node; /**< NULL: this task does not run */
     /** Of a scenario: labels of devices; the same label on a node is the same device. Of a
      *  submitted job: numbers of devices in decimal. None: the library picks. */
     const char *const *devices;
@@ -70,19 +70,20 @@ struct gang_group_after {
 enum {
     /** the job has succeeded when all members ended, and not all failed */
     GANG_ROLE_MEMBER = 0,
-    GANG_ROLE_CHIEF = 1,     /**< when its tasks have ended the job has, with their result */
-    GANG_ROLE_CRITICAL = 2,  /**< a member; if one fails, the job fails at once (stop on failure) */
+    GANG_ROLE_CHIEF = 1,    /**< when its tasks have ended the job has, with their result */
+    GANG_ROLE_CRITICAL = 2, /**< a member; if one fails, the job fails at once (stop on failure) */
     /** nobody waits for their end (parameter servers); if one fails, the job fails */
     GANG_ROLE_UNTRACKED = 3,
-    GANG_ROLE_SIDECAR = 4    /**< neither end nor failure matters (TensorBoard) */
+    GANG_ROLE_SIDECAR = 4 /**< neither end nor failure matters (TensorBoard) */
 };
 
 /** What to do when tasks of a running job are lost: failed, silent, or their node is down.
  *  Applies to the losses that the role of the group does not decide. */
 enum {
-    GANG_LOSS_COUNT = 0,   /**< nothing: the rest goes on; the group's role decides at the end */
-    GANG_LOSS_FAIL = 1,    /**< the job fails */
-    GANG_LOSS_RESTART = 2, /**< everything stops and the whole gang is placed again, at most max_restarts times,
+    GANG_LOSS_COUNT = 0, /**< nothing: the rest goes on; the group's role decides at the end */
+    GANG_LOSS_FAIL = 1,  /**< the job fails */
+    GANG_LOSS_RESTART =
+        2, /**< everything stops and the whole gang is placed again, at most max_restarts times,
                             *   after a delay that doubles; the nodes where it failed are avoided */
     /** the lost tasks are placed again; if that fails for refill_ns, as FAIL */
     GANG_LOSS_REFILL = 3,
@@ -112,9 +113,9 @@ struct gang_job_spec {
     size_t user_group_count;
     /** how long it may run; 0: the queue's default. It is stopped then (grace, kill) */
     int64_t time_limit_ns;
-    int32_t hold;          /**< 1: waits for gang_job_release() */
-    int32_t loss;          /**< GANG_LOSS_* */
-    int64_t max_restarts;  /**< of GANG_LOSS_RESTART */
+    int32_t hold;             /**< 1: waits for gang_job_release() */
+    int32_t loss;             /**< GANG_LOSS_* */
+    int64_t max_restarts;     /**< of GANG_LOSS_RESTART */
     int64_t restart_delay_ns; /**< first delay of a restart; doubles; 0: none */
     /** of GANG_LOSS_REFILL; 0: no bound. The queue's stale_ns holds beside it. */
     int64_t refill_ns;
@@ -125,14 +126,14 @@ struct gang_job_spec {
     int64_t back_off_ns;
     /** a task that started and is silent so long is lost; 0: no heartbeats */
     int64_t heartbeat_ns;
-    size_t after_size;     /**< sizeof(struct gang_job_after) */
+    size_t after_size;                  /**< sizeof(struct gang_job_after) */
     const struct gang_job_after *after; /**< jobs; all must hold */
     size_t after_count;
-    size_t group_after_size; /**< sizeof(struct gang_group_after) */
+    size_t group_after_size;                    /**< sizeof(struct gang_group_after) */
     const struct gang_group_after *group_after; /**< groups of this job; all must hold */
     size_t group_after_count;
-    const int32_t *roles;  /**< one a group: GANG_ROLE_*; NULL: all members */
-    uint64_t cookie;       /**< the host's own; given back in callbacks and by gang_job_get() */
+    const int32_t *roles; /**< one a group: GANG_ROLE_*; NULL: all members */
+    uint64_t cookie;      /**< the host's own; given back in callbacks and by gang_job_get() */
     /** not started before this time on the host's clock (Slurm's begin time); 0: whenever */
     int64_t begin_ns;
     /** It must have ended by this time on the host's clock; 0: whenever. It is stopped then, as at
@@ -144,12 +145,12 @@ struct gang_job_spec {
     const char *reservation;
 };
 
-#define GANG_JOB_SPEC_INIT                                                                            \
-    {                                                                                                 \
-        sizeof(struct gang_job_spec), NULL, NULL, 0, -1, GANG_PREEMPTIBLE, 0, 0, 0,                   \
-            GANG_REQUEST_SPEC_INIT, NULL, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,    \
-            sizeof(struct gang_job_after), NULL, 0, sizeof(struct gang_group_after), NULL, 0, NULL, 0, 0, 0, \
-            NULL                                                                                      \
+#define GANG_JOB_SPEC_INIT                                                                         \
+    {                                                                                              \
+        sizeof(struct gang_job_spec), NULL, NULL, 0, -1, GANG_PREEMPTIBLE, 0, 0, 0,                \
+            GANG_REQUEST_SPEC_INIT, NULL, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+            sizeof(struct gang_job_after), NULL, 0, sizeof(struct gang_group_after), NULL, 0,      \
+            NULL, 0, 0, 0, NULL                                                                    \
     }
 
 #ifdef __cplusplus

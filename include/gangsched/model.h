@@ -37,15 +37,15 @@ enum {
 
 /** Limits of the model. A specification beyond them is refused with GANG_ELIMIT. */
 enum {
-    GANG_MAX_KINDS = 32,       /**< kinds, the three built-in ones included */
-    GANG_MAX_GPUS = 64,        /**< GPUs of one node */
-    GANG_MAX_CORES = 1024,     /**< cores of one node */
-    GANG_MAX_NUMAS = 256,      /**< NUMA domains of one node */
-    GANG_MAX_LEVELS = 16,      /**< topology levels above the node */
-    GANG_MAX_ITEMS = 1024,     /**< labels, partitions, network cards of one node, of each */
-    GANG_MAX_NAME = 255,       /**< bytes of any name, label or value, without the NUL */
-    GANG_MAX_WHERE = 4096,     /**< bytes of a label expression, without the NUL */
-    GANG_MAX_WHERE_DEPTH = 30  /**< parentheses in each other in one */
+    GANG_MAX_KINDS = 32,      /**< kinds, the three built-in ones included */
+    GANG_MAX_GPUS = 64,       /**< GPUs of one node */
+    GANG_MAX_CORES = 1024,    /**< cores of one node */
+    GANG_MAX_NUMAS = 256,     /**< NUMA domains of one node */
+    GANG_MAX_LEVELS = 16,     /**< topology levels above the node */
+    GANG_MAX_ITEMS = 1024,    /**< labels, partitions, network cards of one node, of each */
+    GANG_MAX_NAME = 255,      /**< bytes of any name, label or value, without the NUL */
+    GANG_MAX_WHERE = 4096,    /**< bytes of a label expression, without the NUL */
+    GANG_MAX_WHERE_DEPTH = 30 /**< parentheses in each other in one */
 };
 
 /** Memory is handed out in whole pages: capacities round down, requests round up. */
@@ -81,13 +81,16 @@ struct gang_gpu_spec {
      *  parent's PCI address or uuid). NULL: a device of its own. Slices are given only to tasks that
      *  ask for a profile (struct gang_profile_spec), and only such tasks get any. */
     const char *parent;
-    int32_t slice;        /**< its position in the parent, 0..63, unique in it; 0 without one */
+    int32_t slice; /**< its position in the parent, 0..63, unique in it; 0 without one */
     /** Number of the PCIe switch (or bridge) it is below, from 1, the same for all below it; 0: not known
      *  (gpu_near tells of pairs that no link joins). */
     int32_t pcie;
 };
 
-#define GANG_GPU_SPEC_INIT {NULL, NULL, NULL, 0, -1, GANG_GPU_OK, NULL, 0, 0}
+#define GANG_GPU_SPEC_INIT                               \
+    {                                                    \
+        NULL, NULL, NULL, 0, -1, GANG_GPU_OK, NULL, 0, 0 \
+    }
 
 /** Health of a device. */
 enum {
@@ -117,10 +120,10 @@ enum {
 
 /** A link between two GPUs; it holds in both directions. Pairs not listed share only PCIe. */
 struct gang_link_spec {
-    int32_t a;              /**< index of a GPU of the node */
-    int32_t b;              /**< index of another GPU of the node */
-    int32_t kind;           /**< GANG_LINK_* */
-    int32_t hops;           /**< 1 direct; 0: unknown */
+    int32_t a;    /**< index of a GPU of the node */
+    int32_t b;    /**< index of another GPU of the node */
+    int32_t kind; /**< GANG_LINK_* */
+    int32_t hops; /**< 1 direct; 0: unknown */
     /** Megabytes per second, one direction; 0: unknown. Sets of GPUs are compared by whole GB/s, so
      *  that a host which only knows numbers of links gives 1000 for each. */
     int64_t bandwidth_mbps;
@@ -135,28 +138,28 @@ struct gang_numa_spec {
 
 /** One core, the unit of exclusive CPU assignment. */
 struct gang_core_spec {
-    int32_t os_index;  /**< number of its first hardware thread, as used in cpusets; >= 0 */
-    int32_t numa;      /**< index into gang_node_spec.numas; -1: unknown */
-    int32_t threads;   /**< hardware threads, >= 1 */
-    int32_t reserved0; /**< 0 */
+    int32_t os_index;   /**< number of its first hardware thread, as used in cpusets; >= 0 */
+    int32_t numa;       /**< index into gang_node_spec.numas; -1: unknown */
+    int32_t threads;    /**< hardware threads, >= 1 */
+    int32_t reserved0;  /**< 0 */
     const char *cpuset; /**< its hardware threads as a Linux list, e.g. "0,64"; NULL: os_index */
 };
 
 /** One network card. */
 struct gang_nic_spec {
-    const char *name; /**< e.g. "mlx5_0" */
-    const char *pci;  /**< PCI address; NULL: unknown */
-    int32_t numa;     /**< index into gang_node_spec.numas; -1: unknown */
+    const char *name;  /**< e.g. "mlx5_0" */
+    const char *pci;   /**< PCI address; NULL: unknown */
+    int32_t numa;      /**< index into gang_node_spec.numas; -1: unknown */
     int32_t reserved0; /**< 0 */
 };
 
 /** How close two GPUs are, from the machine's real structure; a larger number is closer. */
 enum {
-    GANG_NEAR_SYSTEM = 0, /**< only the whole machine in common (across sockets) */
+    GANG_NEAR_SYSTEM = 0,  /**< only the whole machine in common (across sockets) */
     GANG_NEAR_PACKAGE = 1, /**< the same socket */
-    GANG_NEAR_NUMA = 2,   /**< the same NUMA domain */
-    GANG_NEAR_PCI = 3,    /**< a common PCIe bridge or switch */
-    GANG_NEAR_LINK = 4    /**< joined by a link (NVLink, XGMI, ...) */
+    GANG_NEAR_NUMA = 2,    /**< the same NUMA domain */
+    GANG_NEAR_PCI = 3,     /**< a common PCIe bridge or switch */
+    GANG_NEAR_LINK = 4     /**< joined by a link (NVLink, XGMI, ...) */
 };
 
 /** States of a node. Only nodes that are up take new work; running work stays in any state. */
@@ -169,7 +172,8 @@ enum {
 
 /** Who may use the nodes of a partition (gang_partition_set(), core.h). */
 enum {
-    GANG_PARTITION_SHARED = 0,    /**< also requests that name no partition, or another of the node's */
+    GANG_PARTITION_SHARED =
+        0, /**< also requests that name no partition, or another of the node's */
     GANG_PARTITION_EXCLUSIVE = 1, /**< requests that name it */
     GANG_PARTITION_LENDING = 2    /**< requests that name it; others when no other node has room */
 };
@@ -180,52 +184,52 @@ enum {
  * structs as the caller's headers know them; GANG_NODE_SPEC_INIT sets them.
  */
 struct gang_node_spec {
-    size_t size;        /**< sizeof(struct gang_node_spec) */
-    size_t gpu_size;    /**< sizeof(struct gang_gpu_spec) */
-    size_t link_size;   /**< sizeof(struct gang_link_spec) */
-    size_t numa_size;   /**< sizeof(struct gang_numa_spec) */
-    size_t core_size;   /**< sizeof(struct gang_core_spec) */
-    size_t nic_size;    /**< sizeof(struct gang_nic_spec) */
-    const char *name;   /**< unique in the cluster; 1..GANG_MAX_NAME bytes */
-    int64_t cpu_milli;  /**< millicores to hand out; may differ from 1000 * core_count */
+    size_t size;          /**< sizeof(struct gang_node_spec) */
+    size_t gpu_size;      /**< sizeof(struct gang_gpu_spec) */
+    size_t link_size;     /**< sizeof(struct gang_link_spec) */
+    size_t numa_size;     /**< sizeof(struct gang_numa_spec) */
+    size_t core_size;     /**< sizeof(struct gang_core_spec) */
+    size_t nic_size;      /**< sizeof(struct gang_nic_spec) */
+    const char *name;     /**< unique in the cluster; 1..GANG_MAX_NAME bytes */
+    int64_t cpu_milli;    /**< millicores to hand out; may differ from 1000 * core_count */
     int64_t memory_bytes; /**< bytes to hand out */
     const struct gang_gpu_spec *gpus;
-    size_t gpu_count;   /**< <= GANG_MAX_GPUS */
+    size_t gpu_count; /**< <= GANG_MAX_GPUS */
     const struct gang_link_spec *links;
     size_t link_count;
     const struct gang_numa_spec *numas;
-    size_t numa_count;  /**< <= GANG_MAX_NUMAS */
+    size_t numa_count; /**< <= GANG_MAX_NUMAS */
     /** None, or cpu_milli > 1000 * core_count: tasks get millicores but no named cores. */
     const struct gang_core_spec *cores;
-    size_t core_count;  /**< <= GANG_MAX_CORES */
+    size_t core_count; /**< <= GANG_MAX_CORES */
     const struct gang_nic_spec *nics;
     size_t nic_count;
     const struct gang_amount *amounts; /**< countables of the site on this node */
     size_t amount_count;
-    const struct gang_label *labels;   /**< keys are unique */
+    const struct gang_label *labels; /**< keys are unique */
     size_t label_count;
-    const char *const *partitions;     /**< partitions the node belongs to; none: the default */
+    const char *const *partitions; /**< partitions the node belongs to; none: the default */
     size_t partition_count;
     const struct gang_label *topology; /**< {level, value}; levels of the cluster, any order */
     size_t topology_count;
     /** GANG_NEAR_* of each pair of GPUs, gpu_count * gpu_count bytes, row by row; NULL: derived
      *  from links and NUMA domains. */
     const uint8_t *gpu_near;
-    int32_t state;      /**< GANG_NODE_UP, _DRAINING or _DOWN */
-    int32_t reserved0;  /**< 0 */
-    size_t profile_size; /**< sizeof(struct gang_profile_spec) */
+    int32_t state;                            /**< GANG_NODE_UP, _DRAINING or _DOWN */
+    int32_t reserved0;                        /**< 0 */
+    size_t profile_size;                      /**< sizeof(struct gang_profile_spec) */
     const struct gang_profile_spec *profiles; /**< how the slices may be joined; names are unique
                                                *   for one model, and one without for all */
-    size_t profile_count; /**< <= GANG_MAX_ITEMS */
+    size_t profile_count;                     /**< <= GANG_MAX_ITEMS */
 };
 
-#define GANG_NODE_SPEC_INIT                                                                    \
-    {                                                                                          \
-        sizeof(struct gang_node_spec), sizeof(struct gang_gpu_spec),                           \
-            sizeof(struct gang_link_spec), sizeof(struct gang_numa_spec),                      \
-            sizeof(struct gang_core_spec), sizeof(struct gang_nic_spec), NULL, 0, 0, NULL, 0,  \
+#define GANG_NODE_SPEC_INIT                                                                     \
+    {                                                                                           \
+        sizeof(struct gang_node_spec), sizeof(struct gang_gpu_spec),                            \
+            sizeof(struct gang_link_spec), sizeof(struct gang_numa_spec),                       \
+            sizeof(struct gang_core_spec), sizeof(struct gang_nic_spec), NULL, 0, 0, NULL, 0,   \
             NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 0, \
-            sizeof(struct gang_profile_spec), NULL, 0                                          \
+            sizeof(struct gang_profile_spec), NULL, 0                                           \
     }
 
 /**
@@ -246,8 +250,8 @@ GANG_API gang_result gang_node_spec_check(const struct gang_node_spec *spec,
  * Any thread. May allocate.
  */
 GANG_API gang_result gang_node_spec_copy(const struct gang_node_spec *spec,
-                                         struct gang_node_spec **copy,
-                                         struct gang_error *error) GANG_MUST_CHECK;
+                                         struct gang_node_spec **copy, struct gang_error *error)
+    GANG_MUST_CHECK;
 
 /** Free what the library returned as a `struct gang_node_spec *`. NULL is allowed. Any thread. */
 GANG_API void gang_node_spec_free(struct gang_node_spec *spec);
@@ -258,7 +262,8 @@ GANG_API void gang_node_spec_free(struct gang_node_spec *spec);
 enum {
     GANG_HWLOC_THIS = 0,     /**< the machine this process runs on; `source` is ignored */
     GANG_HWLOC_XML_FILE = 1, /**< `source` is the path of an hwloc XML file */
-    GANG_HWLOC_SYNTHETIC = 2 /**< `source` is a synthetic description, "pack:2 numa:1 core:8 pu:2" */
+    GANG_HWLOC_SYNTHETIC =
+        2 /**< `source` is a synthetic description, "pack:2 numa:1 core:8 pu:2" */
 };
 
 /**
@@ -286,9 +291,9 @@ GANG_API gang_result gang_node_spec_from_hwloc_source(int32_t kind, const char *
 
 /** How a label is compared. */
 enum {
-    GANG_LABEL_IN = 0,        /**< the node has the key, with one of the values */
-    GANG_LABEL_NOT_IN = 1,    /**< the node lacks the key or has another value */
-    GANG_LABEL_EXISTS = 2,    /**< the node has the key */
+    GANG_LABEL_IN = 0,         /**< the node has the key, with one of the values */
+    GANG_LABEL_NOT_IN = 1,     /**< the node lacks the key or has another value */
+    GANG_LABEL_EXISTS = 2,     /**< the node has the key */
     GANG_LABEL_NOT_EXISTS = 3, /**< the node lacks the key */
     /* Numbers: both sides decimal, "-12.5", compared exactly whatever their length; a node without the
      * key, or with other text, fails. */
@@ -303,8 +308,8 @@ struct gang_label_rule {
     const char *key;
     const char *const *values; /**< for IN and NOT_IN: at least one; for LT to GE: exactly one */
     size_t value_count;
-    int32_t op;                /**< GANG_LABEL_* */
-    int32_t reserved0;         /**< 0 */
+    int32_t op;        /**< GANG_LABEL_* */
+    int32_t reserved0; /**< 0 */
 };
 
 /**
@@ -368,15 +373,15 @@ enum {
  * known; any other amount runs in the cores that nobody owns.
  */
 struct gang_group_spec {
-    size_t size;          /**< sizeof(struct gang_group_spec) */
-    const char *name;     /**< for messages and output; NULL: "tasks" */
-    int64_t count;        /**< tasks wanted in all, 1..2^24 */
-    int64_t min;          /**< of which this many must start together, 0..count */
-    int64_t cpu_milli;    /**< millicores, >= 0 */
-    int64_t memory_bytes; /**< >= 0; rounded up to pages */
-    int64_t gpu_milli;    /**< see above, >= 0 */
-    int64_t gpu_memory_bytes; /**< see above, >= 0; excludes gpu_milli */
-    int64_t gpu_devices;  /**< see above; 0: 1 */
+    size_t size;                       /**< sizeof(struct gang_group_spec) */
+    const char *name;                  /**< for messages and output; NULL: "tasks" */
+    int64_t count;                     /**< tasks wanted in all, 1..2^24 */
+    int64_t min;                       /**< of which this many must start together, 0..count */
+    int64_t cpu_milli;                 /**< millicores, >= 0 */
+    int64_t memory_bytes;              /**< >= 0; rounded up to pages */
+    int64_t gpu_milli;                 /**< see above, >= 0 */
+    int64_t gpu_memory_bytes;          /**< see above, >= 0; excludes gpu_milli */
+    int64_t gpu_devices;               /**< see above; 0: 1 */
     const struct gang_amount *amounts; /**< kinds of the site; each at most once */
     size_t amount_count;
     const struct gang_label_rule *labels; /**< all must hold */
@@ -400,8 +405,9 @@ struct gang_group_spec {
     /** Partition of a device that one task takes, gpu_milli / 1000 times; NULL: whole devices. A name
      *  of gang_node_spec.profiles; gpu_milli must be 1000 * k. */
     const char *profile;
-    int32_t near_nic;      /**< 1: of equally good GPUs those near a network card, see above */
-    int32_t models_ranked; /**< 1: `gpu_models`, at most 64, are in the order of preference: nodes of a
+    int32_t near_nic; /**< 1: of equally good GPUs those near a network card, see above */
+    int32_t
+        models_ranked; /**< 1: `gpu_models`, at most 64, are in the order of preference: nodes of a
                             *   later one only when no node of an earlier one has room. Of a node with
                             *   several a task gets the first that are enough for it */
     /** Slices: the tasks come in portions of so many, each in one domain of slice_same (or, as a
@@ -414,16 +420,16 @@ struct gang_group_spec {
      *  wish with spread_wish. NULL: no. */
     const char *spread;
     int64_t max_skew;
-    int64_t most_per_node; /**< at most so many tasks of the group on a node; 0: no bound */
+    int64_t most_per_node;   /**< at most so many tasks of the group on a node; 0: no bound */
     int64_t most_per_domain; /**< and in a domain of most_level; 0: no bound */
     const char *most_level;
-    int32_t spread_wish;   /**< 1: the bound of max_skew gives way before the gang is refused */
-    int32_t reserved0;     /**< 0 */
+    int32_t spread_wish; /**< 1: the bound of max_skew gives way before the gang is refused */
+    int32_t reserved0;   /**< 0 */
 };
 
-#define GANG_GROUP_SPEC_INIT                                                                   \
-    {                                                                                          \
-        sizeof(struct gang_group_spec), NULL, 1, 1, 0, 0, 0, 0, 0, NULL, 0, NULL, 0, NULL, 0,  \
+#define GANG_GROUP_SPEC_INIT                                                                    \
+    {                                                                                           \
+        sizeof(struct gang_group_spec), NULL, 1, 1, 0, 0, 0, 0, 0, NULL, 0, NULL, 0, NULL, 0,   \
             NULL, NULL, NULL, -1, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, NULL, 0, 0 \
     }
 
@@ -438,7 +444,10 @@ struct gang_set_spec {
     const char *prefer; /**< the same as a wish */
 };
 
-#define GANG_SET_SPEC_INIT {sizeof(struct gang_set_spec), NULL, -1, 0, 0, NULL, NULL}
+#define GANG_SET_SPEC_INIT                                       \
+    {                                                            \
+        sizeof(struct gang_set_spec), NULL, -1, 0, 0, NULL, NULL \
+    }
 
 /** How a node is chosen among those that can take a task. Ties: the first in the cluster's order; that is counted from the
  *  first node for a scheduler and on a snapshot, else round from a place of the worker's own, so that workers that allocate
@@ -457,14 +466,14 @@ enum {
      *  group, in it as few nodes as do, equally filled; of equal ones the tightest. */
     GANG_POLICY_TOPOLOGY = 4,
     /* Those that score every node that can take the task, O(nodes) a task. */
-    GANG_POLICY_FGD = 5,           /**< least fragmentation added, for a mix of shapes (place.h) */
-    GANG_POLICY_BEST_FIT = 6,      /**< least left of cpu and GPUs together */
-    GANG_POLICY_DOT_PRODUCT = 7,   /**< smallest product of what is asked and what is free */
-    GANG_POLICY_GPU_PACKING = 8,   /**< shared devices before whole ones before idle nodes */
+    GANG_POLICY_FGD = 5,         /**< least fragmentation added, for a mix of shapes (place.h) */
+    GANG_POLICY_BEST_FIT = 6,    /**< least left of cpu and GPUs together */
+    GANG_POLICY_DOT_PRODUCT = 7, /**< smallest product of what is asked and what is free */
+    GANG_POLICY_GPU_PACKING = 8, /**< shared devices before whole ones before idle nodes */
     /** Beside tasks of the same number of GPUs, as far as they were placed by this policy. */
     GANG_POLICY_GPU_CLUSTERING = 9,
-    GANG_POLICY_HEADROOM = 10,     /**< most GPUs left usable for a mix of shapes (place.h) */
-    GANG_POLICY_HOST = 11          /**< gang_request_spec.score */
+    GANG_POLICY_HEADROOM = 10, /**< most GPUs left usable for a mix of shapes (place.h) */
+    GANG_POLICY_HOST = 11      /**< gang_request_spec.score */
 };
 
 /** What becomes of nodes with GPUs when the work needs none, under any policy. */
@@ -501,12 +510,12 @@ struct gang_peer_rule {
 
 /** A node that could take the next task of a group, as a host that scores sees it. */
 struct gang_candidate {
-    uint64_t node;        /**< gang_node_id */
-    int64_t cpu_free;     /**< millicores, before the task */
-    int64_t memory_free;  /**< bytes */
-    int64_t gpu_free;     /**< milli-GPUs over all devices */
-    int64_t gpus_free;    /**< devices of which nothing is taken */
-    int64_t tasks;        /**< tasks of this gang planned there so far */
+    uint64_t node;       /**< gang_node_id */
+    int64_t cpu_free;    /**< millicores, before the task */
+    int64_t memory_free; /**< bytes */
+    int64_t gpu_free;    /**< milli-GPUs over all devices */
+    int64_t gpus_free;   /**< devices of which nothing is taken */
+    int64_t tasks;       /**< tasks of this gang planned there so far */
 };
 
 /**
@@ -524,9 +533,9 @@ typedef int32_t (*gang_score_fn)(int32_t group, const struct gang_candidate *can
 /** A job's needs. All pointers are borrowed for the duration of the call, `score` and `score_user` for
  *  the life of the request. */
 struct gang_request_spec {
-    size_t size;        /**< sizeof(struct gang_request_spec) */
-    size_t group_size;  /**< sizeof(struct gang_group_spec) */
-    size_t set_size;    /**< sizeof(struct gang_set_spec) */
+    size_t size;       /**< sizeof(struct gang_request_spec) */
+    size_t group_size; /**< sizeof(struct gang_group_spec) */
+    size_t set_size;   /**< sizeof(struct gang_set_spec) */
     const struct gang_group_spec *groups;
     size_t group_count; /**< 1..4095 */
     const struct gang_set_spec *sets;
@@ -538,12 +547,12 @@ struct gang_request_spec {
     int32_t policy;     /**< GANG_POLICY_* */
     int32_t scarce;     /**< GANG_SCARCE_*, for the groups that ask for no GPU */
     const struct gang_label *labels; /**< of the job, for peer rules of others; keys are unique */
-    size_t label_count; /**< <= 64 */
-    size_t peer_size;   /**< sizeof(struct gang_peer_rule) */
+    size_t label_count;              /**< <= 64 */
+    size_t peer_size;                /**< sizeof(struct gang_peer_rule) */
     const struct gang_peer_rule *peers; /**< all must hold */
-    size_t peer_count;  /**< <= 64 */
-    gang_score_fn score; /**< with GANG_POLICY_HOST, else NULL */
-    void *score_user;   /**< passed to it */
+    size_t peer_count;                  /**< <= 64 */
+    gang_score_fn score;                /**< with GANG_POLICY_HOST, else NULL */
+    void *score_user;                   /**< passed to it */
     /** 1: its nodes are for this allocation alone: wholly free before, and wholly taken while it has a
      *  task there. What it holds beside its tasks is not told by gang_alloc_get() and its like; more tasks
      *  (gang_alloc_grow()) go there first; it goes back with the last task of the node. Tasks of others
@@ -551,14 +560,14 @@ struct gang_request_spec {
      *  later, until the allocation next grows there. gang_alloc_adopt() takes what is left of its nodes,
      *  free before or not. */
     int32_t exclusive;
-    int32_t reserved0;  /**< 0 */
+    int32_t reserved0; /**< 0 */
 };
 
-#define GANG_REQUEST_SPEC_INIT                                                           \
-    {                                                                                    \
-        sizeof(struct gang_request_spec), sizeof(struct gang_group_spec),                \
+#define GANG_REQUEST_SPEC_INIT                                                            \
+    {                                                                                     \
+        sizeof(struct gang_request_spec), sizeof(struct gang_group_spec),                 \
             sizeof(struct gang_set_spec), NULL, 0, NULL, 0, 0, NULL, NULL, 0, 0, NULL, 0, \
-            sizeof(struct gang_peer_rule), NULL, 0, NULL, NULL, 0, 0                     \
+            sizeof(struct gang_peer_rule), NULL, 0, NULL, NULL, 0, 0                      \
     }
 
 #ifdef __cplusplus

@@ -234,7 +234,7 @@ enum {
     /** A value for ROCR_VISIBLE_DEVICES, likewise; uuids begin with "GPU-", which is put before those
      *  that do not, as hwloc writes them. */
     GANG_TASK_ROCR = 5,
-    GANG_TASK_CPUSET = 6,  /**< hardware threads of its named cores (list); empty if it has none */
+    GANG_TASK_CPUSET = 6, /**< hardware threads of its named cores (list); empty if it has none */
     /** The NUMA domains of its named cores, or without them of its GPUs, as the operating system numbers
      *  them (list); without those of unknown number. Memory is to be bound to these. */
     GANG_TASK_NODESET = 7,
@@ -255,8 +255,9 @@ enum {
  *   *needed is 0 on any error but GANG_ELIMIT.
  * Any thread. Lock-free; does not allocate. O(specification of the node).
  */
-GANG_API gang_result gang_task_text(gang_cluster *cluster, const struct gang_task *task, int32_t what,
-                                    char *buffer, size_t room, size_t *needed) GANG_MUST_CHECK;
+GANG_API gang_result gang_task_text(gang_cluster *cluster, const struct gang_task *task,
+                                    int32_t what, char *buffer, size_t room, size_t *needed)
+    GANG_MUST_CHECK;
 
 /**
  * Write an allocation as one JSON object without line feed:
@@ -274,7 +275,8 @@ GANG_API gang_result gang_alloc_write_json(gang_cluster *cluster, gang_alloc_id 
 
 /** How gang_alloc_write_hosts() writes: where each rank runs, for those who start the processes. */
 enum {
-    GANG_HOSTS_PLAIN = 0,   /**< a line a task, "n1": MPICH's machine file, Slurm's node list expanded */
+    GANG_HOSTS_PLAIN =
+        0, /**< a line a task, "n1": MPICH's machine file, Slurm's node list expanded */
     GANG_HOSTS_HOROVOD = 1, /**< "n1:4,n2:4", without line feed: horovodrun -H */
     GANG_HOSTS_MPI = 2,     /**< a line a node, "n1 slots=4": Open MPI's hostfile */
     /** A line a task, "rank 0=n1 slot=0-3": Open MPI's rankfile. The slots are the task's own cores by
@@ -344,11 +346,14 @@ struct gang_why_kind {
     int32_t kind;      /**< number of the kind (core.h) */
     int32_t reserved0; /**< 0 */
     int64_t asked;     /**< by one task, in the unit of the kind; 0 of GPUs by memory: it depends */
-    int64_t most_free; /**< the most of it on one node that is up and that labels, partition and models
+    int64_t
+        most_free; /**< the most of it on one node that is up and that labels, partition and models
                         *   admit (of GPUs: what the group can use); cluster-wide: what is free */
-    int64_t nodes;     /**< that take no task and are short of it; a node may be short of several kinds */
+    int64_t
+        nodes; /**< that take no task and are short of it; a node may be short of several kinds */
     int64_t nodes_could; /**< of these, those that could take a task if they were empty */
-    int64_t nodes_full;  /**< that take a task, but not all that are left, and are short of it then */
+    int64_t
+        nodes_full; /**< that take a task, but not all that are left, and are short of it then */
 };
 
 /**
@@ -360,16 +365,18 @@ struct gang_why_kind {
  * nodes for the tasks, wherever they lie; bounds, spreading and slices; one domain; all groups together.
  */
 struct gang_explanation {
-    size_t size;        /**< sizeof(struct gang_explanation) of the library */
-    gang_result answer; /**< of the whole call: GANG_OK (fits now), GANG_ENOFIT (not now) or GANG_ENEVER */
+    size_t size; /**< sizeof(struct gang_explanation) of the library */
+    gang_result
+        answer; /**< of the whole call: GANG_OK (fits now), GANG_ENOFIT (not now) or GANG_ENEVER */
     gang_result result; /**< the same of this group, set or request by itself */
     int32_t group;      /**< index of the group, or -1 */
     int32_t set;        /**< index of the set, or -1; both -1: the request as a whole */
     const char *name;   /**< of the group or set; "" of the request */
-    int64_t want;   /**< tasks that must start together; of growth: tasks that the next step adds */
-    int64_t fit;    /**< of these, tasks that find a node each, wherever they lie; of sets and requests
+    int64_t want; /**< tasks that must start together; of growth: tasks that the next step adds */
+    int64_t fit; /**< of these, tasks that find a node each, wherever they lie; of sets and requests
                      *   as `placed` */
-    int64_t placed; /**< of these, tasks that go where bounds, spreading, slices and domains have them */
+    int64_t
+        placed; /**< of these, tasks that go where bounds, spreading, slices and domains have them */
     int64_t nodes;     /**< that were looked at, of any state */
     int64_t nodes_fit; /**< that take at least one task of the group; 0 of sets and requests, as all
                         *   that follows up to kind_size */
@@ -381,11 +388,11 @@ struct gang_explanation {
     size_t refused_count;
     const struct gang_why_kind *kinds; /**< the kinds that the group asks for */
     size_t kind_count;
-    size_t kind_size;     /**< sizeof(struct gang_why_kind) of the library: element i is so many bytes
+    size_t kind_size;   /**< sizeof(struct gang_why_kind) of the library: element i is so many bytes
                            *   times i from the first */
-    const char *level;    /**< narrowest level of which one domain is demanded, or that of a slice, if
+    const char *level;  /**< narrowest level of which one domain is demanded, or that of a slice, if
                            *   slices are the reason; NULL: none */
-    const char *domain;   /**< path of the domain in which most tasks go, "block=b1/rack=r2", with
+    const char *domain; /**< path of the domain in which most tasks go, "block=b1/rack=r2", with
                            *   "node=n3/numa=1" below; NULL: there is none. Of growth: where it runs */
     int64_t domain_want;  /**< tasks that are to go there: `want`, or those of one slice */
     int64_t domain_holds; /**< tasks that do, at most domain_want */
@@ -400,19 +407,20 @@ struct gang_explanation {
                               *   gone meanwhile, or gang_alloc() missed a way to place several groups */
     int64_t lack_amount;     /**< in the unit of lack_kind; 0 if that is -1 */
     int32_t kind;            /**< as in struct gang_error, or -1 */
-    int32_t because_group;   /**< of a request that does not fit: the group that does not fit by itself, */
-    int32_t because_set;     /**< or the set; both -1: each fits alone, but not all together */
-    int32_t reserved0;       /**< 0 */
-    int64_t requested;       /**< as in struct gang_error */
-    int64_t available;       /**< as in struct gang_error */
-    const char *text;        /**< one English line: the text of struct gang_error where that is about
+    int32_t
+        because_group; /**< of a request that does not fit: the group that does not fit by itself, */
+    int32_t because_set; /**< or the set; both -1: each fits alone, but not all together */
+    int32_t reserved0;   /**< 0 */
+    int64_t requested;   /**< as in struct gang_error */
+    int64_t available;   /**< as in struct gang_error */
+    const char *text;    /**< one English line: the text of struct gang_error where that is about
                               *   the same, else in the same words */
 };
 
-#define GANG_EXPLANATION_INIT                                                                     \
-    {                                                                                             \
-        sizeof(struct gang_explanation), 0, 0, -1, -1, NULL, 0, 0, 0, 0, 0, NULL, 0, NULL, 0, 0,  \
-            NULL, NULL, 0, 0, -1, 0, -1, 0, 0, -1, -1, -1, 0, 0, 0, NULL                          \
+#define GANG_EXPLANATION_INIT                                                                    \
+    {                                                                                            \
+        sizeof(struct gang_explanation), 0, 0, -1, -1, NULL, 0, 0, 0, 0, 0, NULL, 0, NULL, 0, 0, \
+            NULL, NULL, 0, 0, -1, 0, -1, 0, 0, -1, -1, -1, 0, 0, 0, NULL                         \
     }
 
 /** Receives explanations, on the caller's thread. What they point to is valid during the call. A result
@@ -483,8 +491,8 @@ struct gang_snapshot; /* snapshot.h */
  *  gang_snapshot_test(). @return also GANG_EINVAL for a snapshot that was never taken, or of another
  *  cluster. Owner of the worker, and no concurrent call on this snapshot. */
 GANG_API gang_result gang_snapshot_explain(gang_worker *worker, struct gang_snapshot *snapshot,
-                                           gang_request *request, gang_explain_fn visit,
-                                           void *user) GANG_MUST_CHECK;
+                                           gang_request *request, gang_explain_fn visit, void *user)
+    GANG_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -42,8 +42,8 @@ typedef uint64_t gang_queue_id;
 #define GANG_WHOLE ((int64_t)1000000)
 
 enum {
-    GANG_MAX_QUEUES = 65536,     /**< queues of one scheduler */
-    GANG_MAX_QUEUE_DEPTH = 32,   /**< queues on a path */
+    GANG_MAX_QUEUES = 65536,       /**< queues of one scheduler */
+    GANG_MAX_QUEUE_DEPTH = 32,     /**< queues on a path */
     GANG_MAX_QUEUE_DIMENSIONS = 64 /**< kinds, and pairs of kind and partition that quotas name */
 };
 
@@ -103,7 +103,7 @@ enum {
     /** Below its fair share first; then who stays inside his guarantee with the job at his head;
      *  then queue priority; then the smaller dominant share with the job. */
     GANG_TURN_FAIR = 0,
-    GANG_TURN_UTILIZATION = 1,         /**< smaller used over guaranteed (YARN) */
+    GANG_TURN_UTILIZATION = 1, /**< smaller used over guaranteed (YARN) */
     /** priority among those on the same side of their guarantee (YARN) */
     GANG_TURN_PRIORITY_UTILIZATION = 2
 };
@@ -129,7 +129,8 @@ enum {
 enum {
     GANG_BACKFILL_ORDER_DEFAULT = 0, /**< as the parent; at the top: that of the leaf */
     GANG_BACKFILL_ORDER_LEAF = 1,
-    GANG_BACKFILL_ORDER_SHORTEST = 2, /**< shortest time limit (without one: last); then that of the leaf */
+    GANG_BACKFILL_ORDER_SHORTEST =
+        2, /**< shortest time limit (without one: last); then that of the leaf */
     /** largest part of the cluster, in its dominant kind; then that of the leaf */
     GANG_BACKFILL_ORDER_WIDEST = 3,
     GANG_BACKFILL_ORDER_SMALLEST = 4 /**< smallest part of the cluster times time limit; likewise */
@@ -150,7 +151,7 @@ enum {
     GANG_PREEMPT_REQUEUE = 0, /**< it waits again as if it had never run; its age stays */
     /** it is suspended, and resumes on the very same places when they are free */
     GANG_PREEMPT_SUSPEND = 1,
-    GANG_PREEMPT_CANCEL = 2   /**< it ends, GANG_JOB_PREEMPTED */
+    GANG_PREEMPT_CANCEL = 2 /**< it ends, GANG_JOB_PREEMPTED */
 };
 
 /** Weight of a user in a queue. */
@@ -161,39 +162,39 @@ struct gang_user_weight {
 
 /** A queue, by value. All pointers are borrowed for the duration of the call. */
 struct gang_queue_spec {
-    size_t size;         /**< sizeof(struct gang_queue_spec) */
-    size_t quota_size;   /**< sizeof(struct gang_quota) */
-    const char *name;    /**< unique in the tree; 1..GANG_MAX_NAME bytes */
-    const char *parent;  /**< name of the parent; NULL: top */
+    size_t size;        /**< sizeof(struct gang_queue_spec) */
+    size_t quota_size;  /**< sizeof(struct gang_quota) */
+    const char *name;   /**< unique in the tree; 1..GANG_MAX_NAME bytes */
+    const char *parent; /**< name of the parent; NULL: top */
     const struct gang_quota *guaranteed;
     size_t guaranteed_count; /**< 0: nothing is guaranteed */
     const struct gang_quota *limit;
-    size_t limit_count;  /**< 0: no limit */
+    size_t limit_count; /**< 0: no limit */
     /** Kinds not named: all of the guarantee is lent. Amounts alone. */
     const struct gang_quota *lending_limit;
     size_t lending_limit_count;
-    double weight;       /**< 0 to 10^6, kept in millionths; for kinds not in `weights` */
+    double weight; /**< 0 to 10^6, kept in millionths; for kinds not in `weights` */
     const char *const *weight_kinds; /**< kinds with a weight of their own */
     const double *weights;
     size_t weight_count;
-    int64_t priority;    /**< default 100; higher first */
-    int32_t within;      /**< GANG_DISPLACE_*: whom in its own queue a job of it may displace */
-    int32_t reclaim;     /**< GANG_DISPLACE_*: whom in other queues */
+    int64_t priority; /**< default 100; higher first */
+    int32_t within;   /**< GANG_DISPLACE_*: whom in its own queue a job of it may displace */
+    int32_t reclaim;  /**< GANG_DISPLACE_*: whom in other queues */
     const struct gang_cell_spec *cells;
     size_t cell_count;
-    int32_t state;       /**< GANG_QUEUE_* */
-    int32_t order;       /**< GANG_ORDER_*; leaves */
-    int32_t turn;        /**< GANG_TURN_*, of its children */
-    int32_t block;       /**< GANG_BLOCK_*; leaves */
-    int32_t preempt;     /**< GANG_PREEMPT_* */
+    int32_t state;   /**< GANG_QUEUE_* */
+    int32_t order;   /**< GANG_ORDER_*; leaves */
+    int32_t turn;    /**< GANG_TURN_*, of its children */
+    int32_t block;   /**< GANG_BLOCK_*; leaves */
+    int32_t preempt; /**< GANG_PREEMPT_* */
     /** 1: nothing is ever taken from it by preemption or reclaim; inherited */
     int32_t fixed;
     int64_t max_running; /**< jobs that run at a time, in it and below; 0: no bound */
     /** jobs that wait, in it and below, from when they are submitted; 0: no bound */
     int64_t max_pending;
-    int64_t max_running_per_user; /**< leaves; 0: no bound */
+    int64_t max_running_per_user;  /**< leaves; 0: no bound */
     int64_t default_time_limit_ns; /**< of jobs that state none; 0: none. Inherited */
-    int64_t max_time_limit_ns; /**< jobs that state more are refused; 0: no bound. Inherited */
+    int64_t max_time_limit_ns;     /**< jobs that state more are refused; 0: no bound. Inherited */
     /** YARN's minimum-user-limit-percent: with n users at work each gets 1/n of the queue, but
      *  at least this many percent; more users wait. 0: no user limit. Leaves. */
     int64_t user_limit_percent;
@@ -229,9 +230,9 @@ struct gang_queue_spec {
     /** so many jobs of a leaf that cannot start have a planned start at a time; 0: as the parent, at the
      *  top 1 (EASY) or all (CONSERVATIVE) */
     int64_t plan_depth;
-    int32_t overrun;    /**< GANG_OVERRUN_*; inherited */
+    int32_t overrun; /**< GANG_OVERRUN_*; inherited */
     int32_t reserved1;
-    int64_t extend_ns;  /**< of GANG_OVERRUN_EXTEND; 0: as the parent, at the top 60 s */
+    int64_t extend_ns; /**< of GANG_OVERRUN_EXTEND; 0: as the parent, at the top 60 s */
     /** Bounded bypass: a job that waits for room becomes *overdue* when so many jobs of its leaf
      *  that are behind it in turn have started meanwhile, or when it has waited so long. (Those
      *  that wait for the same are counted one at a time, the first in turn.) Then it is first in its
@@ -253,12 +254,12 @@ struct gang_queue_spec {
     int32_t reserved2;
 };
 
-#define GANG_QUEUE_SPEC_INIT                                                                        \
-    {                                                                                               \
-        sizeof(struct gang_queue_spec), sizeof(struct gang_quota), NULL, NULL, NULL, 0, NULL, 0,    \
-            NULL, 0, 1.0, NULL, NULL, 0, 100, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-            NULL, 0, NULL, NULL, -1, -1, -1, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   \
-            0                                                                                       \
+#define GANG_QUEUE_SPEC_INIT                                                                       \
+    {                                                                                              \
+        sizeof(struct gang_queue_spec), sizeof(struct gang_quota), NULL, NULL, NULL, 0, NULL, 0,   \
+            NULL, 0, 1.0, NULL, NULL, 0, 100, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   \
+            0, NULL, 0, NULL, NULL, -1, -1, -1, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+            0                                                                                      \
     }
 
 /** What somebody may want to do in a queue. */
@@ -295,7 +296,10 @@ struct gang_queue_rule {
     const char *queue;
 };
 
-#define GANG_QUEUE_RULE_INIT {sizeof(struct gang_queue_rule), 0, 0, NULL, NULL}
+#define GANG_QUEUE_RULE_INIT                             \
+    {                                                    \
+        sizeof(struct gang_queue_rule), 0, 0, NULL, NULL \
+    }
 
 #ifdef __cplusplus
 }

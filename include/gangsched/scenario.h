@@ -47,8 +47,8 @@ enum {
  * Any thread. May allocate. O(length).
  */
 GANG_API gang_result gang_scenarios_read(const char *text, size_t length,
-                                         gang_scenarios **scenarios,
-                                         struct gang_error *error) GANG_MUST_CHECK;
+                                         gang_scenarios **scenarios, struct gang_error *error)
+    GANG_MUST_CHECK;
 
 /** As gang_scenarios_read(), from a file ("-": standard input). Also GANG_EIO (cannot be opened or
  *  read; a directory). May block. */
@@ -63,47 +63,47 @@ GANG_API size_t gang_scenarios_count(const gang_scenarios *scenarios);
 
 /** A kind of the site, as in gang_kind_add(). */
 struct gang_kind_spec {
-    size_t size;       /**< sizeof(struct gang_kind_spec) */
+    size_t size; /**< sizeof(struct gang_kind_spec) */
     const char *name;
-    const char *unit;  /**< NULL: not given */
-    int32_t scope;     /**< GANG_SCOPE_* */
+    const char *unit; /**< NULL: not given */
+    int32_t scope;    /**< GANG_SCOPE_* */
     int32_t reserved0;
     int64_t capacity;
 };
 
 /** A partition and its mode, as in gang_partition_set(). */
 struct gang_partition_spec {
-    size_t size;       /**< sizeof(struct gang_partition_spec) */
+    size_t size; /**< sizeof(struct gang_partition_spec) */
     const char *name;
-    int32_t mode;      /**< GANG_PARTITION_* */
+    int32_t mode; /**< GANG_PARTITION_* */
     int32_t reserved0;
 };
 
 /** A job that waits for another one of the case: gang_job_spec.after, before there are ids. The `after` of
  *  the jobs themselves is empty. */
 struct gang_scenario_after {
-    size_t size;       /**< sizeof(struct gang_scenario_after) */
-    size_t job;        /**< index of the job that waits */
-    size_t after;      /**< index of the one it waits for: */
-    int32_t when;      /**< GANG_AFTER_* */
+    size_t size;  /**< sizeof(struct gang_scenario_after) */
+    size_t job;   /**< index of the job that waits */
+    size_t after; /**< index of the one it waits for: */
+    int32_t when; /**< GANG_AFTER_* */
     int32_t reserved0;
 };
 
 /** What is known of the times of a job of the case, beside its limits: those that a forecast needs
  *  (forecast.h). */
 struct gang_scenario_time {
-    size_t size;       /**< sizeof(struct gang_scenario_time) */
-    size_t job;        /**< index of the job */
-    int64_t ran_ns;    /**< how long it has been running; 0: it begins now, or waits */
+    size_t size;                /**< sizeof(struct gang_scenario_time) */
+    size_t job;                 /**< index of the job */
+    int64_t ran_ns;             /**< how long it has been running; 0: it begins now, or waits */
     const int64_t *run_time_ns; /**< how long it runs, each as likely; ascending; > 0 */
     size_t run_time_count;      /**< 0: not known */
 };
 
 /** One case. */
 struct gang_scenario {
-    size_t size;        /**< sizeof(struct gang_scenario) */
-    const char *id;     /**< "" if not given */
-    const char *source; /**< "" if not given */
+    size_t size;              /**< sizeof(struct gang_scenario) */
+    const char *id;           /**< "" if not given */
+    const char *source;       /**< "" if not given */
     const char *const *needs; /**< capabilities beyond plain allocation; names of `needs` */
     size_t need_count;
     const char *const *levels;
@@ -158,8 +158,8 @@ GANG_API gang_result gang_scenarios_get(const gang_scenarios *scenarios, size_t 
  *   GANG_ENOMEM. Any thread. May allocate.
  */
 GANG_API gang_result gang_scenario_write(const struct gang_scenario *scenario, int32_t indent,
-                                         gang_write_fn write, void *user,
-                                         struct gang_error *error) GANG_MUST_CHECK;
+                                         gang_write_fn write, void *user, struct gang_error *error)
+    GANG_MUST_CHECK;
 
 #ifdef __cplusplus
 }

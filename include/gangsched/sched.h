@@ -59,8 +59,8 @@ typedef struct gang_sched gang_sched;
 
 /** States of a job. */
 enum {
-    GANG_JOB_PENDING = 0,   /**< waits to be granted */
-    GANG_JOB_RUNNING = 1,   /**< has an allocation */
+    GANG_JOB_PENDING = 0, /**< waits to be granted */
+    GANG_JOB_RUNNING = 1, /**< has an allocation */
     /** was asked to stop and still holds its allocation; or has stopped, and starts again elsewhere
      *  as soon as the others of the same plan have (GANG_REASON_MOVE) */
     GANG_JOB_STOPPING = 2,
@@ -72,7 +72,7 @@ enum {
 
 /** How a job ended, or why it is in its state. */
 enum {
-    GANG_END_NONE = 0,      /**< it has not ended */
+    GANG_END_NONE = 0, /**< it has not ended */
     GANG_END_SUCCESS = 1,
     GANG_END_FAILED = 2,    /**< tasks failed or were lost */
     GANG_END_CANCELLED = 3, /**< gang_job_cancel(), or one it waited for did not succeed */
@@ -81,20 +81,20 @@ enum {
     GANG_END_UNSTARTED = 6, /**< not granted within start_within_ns */
     /** the scheduler could not take it after all: see the text of op state */
     GANG_END_REFUSED = 7,
-    GANG_END_DEADLINE = 8    /**< it could not end by its deadline any more */
+    GANG_END_DEADLINE = 8 /**< it could not end by its deadline any more */
 };
 
 /** A job as it is. */
 struct gang_job_info {
-    size_t size;          /**< sizeof(struct gang_job_info) */
+    size_t size; /**< sizeof(struct gang_job_info) */
     gang_job_id id;
     gang_queue_id queue;
     uint64_t cookie;
     /** of its first gang; GANG_ID_NONE: holds nothing. See gang_job_alloc() */
     gang_alloc_id alloc;
-    int32_t state;        /**< GANG_JOB_* */
-    int32_t end;          /**< GANG_END_* */
-    int32_t held;         /**< 1: waits for gang_job_release() */
+    int32_t state; /**< GANG_JOB_* */
+    int32_t end;   /**< GANG_END_* */
+    int32_t held;  /**< 1: waits for gang_job_release() */
     int32_t preemptible;
     int64_t priority;
     int64_t tasks;        /**< that it has now */
@@ -120,22 +120,23 @@ struct gang_job_info {
      *  their turns in this order, round and round; they are numbered anew when one comes or goes */
     int32_t slice_row;
     int32_t reserved1;
-    int64_t suspended_ns; /**< since it started it waited so long for its turns; time limits do not count it */
+    int64_t
+        suspended_ns; /**< since it started it waited so long for its turns; time limits do not count it */
 };
 
 /* ---- callbacks ----------------------------------------------------------------------------- */
 
 /** What a callback is about. Valid during the call. */
 struct gang_event {
-    size_t size;         /**< sizeof(struct gang_event) of the library */
+    size_t size; /**< sizeof(struct gang_event) of the library */
     gang_job_id job;
-    uint64_t cookie;     /**< of the job */
+    uint64_t cookie; /**< of the job */
     /** the allocation concerned (gang_alloc_each() tells where); GANG_ID_NONE: none */
     gang_alloc_id alloc;
-    int32_t part;        /**< which gang of the job: 0, or more with gang_job_spec.group_after */
-    int32_t state;       /**< GANG_JOB_*, after the event */
-    int32_t end;         /**< GANG_END_* */
-    int32_t reason;      /**< GANG_REASON_* */
+    int32_t part;   /**< which gang of the job: 0, or more with gang_job_spec.group_after */
+    int32_t state;  /**< GANG_JOB_*, after the event */
+    int32_t end;    /**< GANG_END_* */
+    int32_t reason; /**< GANG_REASON_* */
     /** op grow and shrink: numbers of the tasks (gang_task.task); else NULL */
     const int64_t *tasks;
     size_t task_count;
@@ -148,19 +149,19 @@ struct gang_event {
 /** Why something is stopped. */
 enum {
     GANG_REASON_NONE = 0,
-    GANG_REASON_PREEMPT = 1,  /**< for a job of higher priority in its queue */
-    GANG_REASON_RECLAIM = 2,  /**< for a queue that is owed it */
+    GANG_REASON_PREEMPT = 1, /**< for a job of higher priority in its queue */
+    GANG_REASON_RECLAIM = 2, /**< for a queue that is owed it */
     /** it starts again elsewhere, where room is kept for it until all have stopped whom the same
      *  plan asked to; it runs all the while as far as its queues count, and stays STOPPING */
     GANG_REASON_MOVE = 3,
-    GANG_REASON_STALE = 4,    /**< its gang was below the minimum past the grace */
-    GANG_REASON_TIMEOUT = 5,  /**< its time limit */
-    GANG_REASON_CANCEL = 6,   /**< gang_job_cancel() */
-    GANG_REASON_LOSS = 7,     /**< tasks of it were lost */
-    GANG_REASON_TARGET = 8,   /**< gang_job_set_target() */
-    GANG_REASON_END = 9,      /**< the job is over (its chief ended, a critical task failed) */
-    GANG_REASON_SLICE = 10,   /**< its slice is over: others have their turn */
-    GANG_REASON_REQUEUE = 11  /**< gang_job_requeue() */
+    GANG_REASON_STALE = 4,   /**< its gang was below the minimum past the grace */
+    GANG_REASON_TIMEOUT = 5, /**< its time limit */
+    GANG_REASON_CANCEL = 6,  /**< gang_job_cancel() */
+    GANG_REASON_LOSS = 7,    /**< tasks of it were lost */
+    GANG_REASON_TARGET = 8,  /**< gang_job_set_target() */
+    GANG_REASON_END = 9,     /**< the job is over (its chief ended, a critical task failed) */
+    GANG_REASON_SLICE = 10,  /**< its slice is over: others have their turn */
+    GANG_REASON_REQUEUE = 11 /**< gang_job_requeue() */
 };
 
 /**
@@ -204,8 +205,8 @@ struct gang_host_ops {
     /** May this user, with these groups, do this in this queue? `action` is GANG_MAY_*. 0: yes.
      *  NULL: the access lists of the queues decide. This one alone is called by
      *  gang_job_submit() and gang_sched_may(), on their threads. */
-    int32_t (*may)(const char *queue, int32_t action, const char *user_name, const char *const *groups,
-                   size_t group_count, void *user);
+    int32_t (*may)(const char *queue, int32_t action, const char *user_name,
+                   const char *const *groups, size_t group_count, void *user);
     /** How long will it run, ns? Asked when a job is taken in, and told by gang_job_get(). Planned
      *  starts and the orders SHORTEST then go by it in place of the time limit (where that is
      *  less, by that). One that runs longer is expected to run for twice as long, and so on up to
@@ -220,35 +221,35 @@ struct gang_host_ops {
     int32_t (*reservation)(const struct gang_reservation_event *event, void *user);
 };
 
-#define GANG_HOST_OPS_INIT                                                                              \
-    {                                                                                                   \
-        sizeof(struct gang_host_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, NULL                                                                                  \
+#define GANG_HOST_OPS_INIT                                                                        \
+    {                                                                                             \
+        sizeof(struct gang_host_ops), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL, NULL, NULL                                                                      \
     }
 
 /* ---- the scheduler ------------------------------------------------------------------------- */
 
 /** Options; zero means the default. */
 struct gang_sched_opts {
-    size_t size;               /**< sizeof(struct gang_sched_opts) */
+    size_t size;                /**< sizeof(struct gang_sched_opts) */
     const struct gang_mem *mem; /**< allocator, copied; NULL: malloc and free */
     /** of jobs that name none and for which no rule does; NULL: they are refused */
     const char *default_queue;
     const struct gang_queue_rule *rules; /**< copied */
     size_t rule_count;
-    size_t rule_size;          /**< sizeof(struct gang_queue_rule) */
+    size_t rule_size;                  /**< sizeof(struct gang_queue_rule) */
     const char *const *excluded_kinds; /**< kinds that do not count in dominant shares */
     size_t excluded_kind_count;
     /** > 0: usage that decays with this half-life lowers weights; 0: off */
     int64_t half_life_ns;
     int64_t usage_weight_milli; /**< how much: KAI's k, in thousandths; 0: 1000 */
-    int64_t refused_ns;        /**< how long a job waits whose start the host refused; 0: 10 s */
-    int64_t max_evictions;     /**< tasks evicted in one run at most; 0: no bound */
+    int64_t refused_ns;         /**< how long a job waits whose start the host refused; 0: 10 s */
+    int64_t max_evictions;      /**< tasks evicted in one run at most; 0: no bound */
     /** 1: evictions are planned and told to op log, but not carried out */
     int32_t observe_only;
     /** 1: nothing is evicted for others: no preemption, reclaim, consolidation */
     int32_t no_preemption;
-    int64_t max_moves;         /**< gangs moved to make room for one; 0: 16; -1: none */
+    int64_t max_moves; /**< gangs moved to make room for one; 0: 16; -1: none */
     /** Reclaim: the taker must not end relatively fuller than the giver; his ratio is multiplied
      *  by this many thousandths first; 0: 1000. */
     int64_t saturation_milli;
@@ -261,8 +262,8 @@ struct gang_sched_opts {
 
 #define GANG_SCHED_OPTS_INIT                                                                       \
     {                                                                                              \
-        sizeof(struct gang_sched_opts), NULL, NULL, NULL, 0, sizeof(struct gang_queue_rule), NULL, 0, 0, 0, \
-            0, 0, 0, 0, 0, 0, 0, 0                                                                 \
+        sizeof(struct gang_sched_opts), NULL, NULL, NULL, 0, sizeof(struct gang_queue_rule), NULL, \
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                        \
     }
 
 /**
@@ -328,37 +329,44 @@ GANG_API gang_cluster *gang_sched_cluster(const gang_sched *sched);
  *   }
  * @endcode
  */
-GANG_API gang_result gang_sched_copy(gang_sched *sched, const struct gang_host_ops *ops, void *user, gang_cluster **cluster,
-                                     gang_sched **copy, struct gang_error *error) GANG_MUST_CHECK;
+GANG_API gang_result gang_sched_copy(gang_sched *sched, const struct gang_host_ops *ops, void *user,
+                                     gang_cluster **cluster, gang_sched **copy,
+                                     struct gang_error *error) GANG_MUST_CHECK;
 
 /** Bounds of one run; zero means the default. */
 struct gang_run_opts {
-    size_t size;       /**< sizeof(struct gang_run_opts) */
+    size_t size; /**< sizeof(struct gang_run_opts) */
     /** Messages taken, jobs looked at, victims considered; 0: no bound. Who is to go for a job
      *  is thought through to its end once it was begun, so that a run may take as many steps
      *  more as there are victims. */
     int64_t max_steps;
 };
 
-#define GANG_RUN_OPTS_INIT {sizeof(struct gang_run_opts), 0}
+#define GANG_RUN_OPTS_INIT              \
+    {                                   \
+        sizeof(struct gang_run_opts), 0 \
+    }
 
 /** What a run did. */
 struct gang_run_info {
-    size_t size;        /**< sizeof(struct gang_run_info) */
-    int64_t messages;   /**< taken in */
-    int64_t looked_at;  /**< jobs that were tried */
-    int64_t started;    /**< gangs granted */
+    size_t size;           /**< sizeof(struct gang_run_info) */
+    int64_t messages;      /**< taken in */
+    int64_t looked_at;     /**< jobs that were tried */
+    int64_t started;       /**< gangs granted */
     int64_t tasks_granted; /**< tasks in them, and by growth */
     int64_t tasks_evicted; /**< asked to stop, for others */
-    int64_t moved;      /**< gangs moved elsewhere */
-    int64_t ended;      /**< jobs */
-    int64_t steps;      /**< of max_steps */
+    int64_t moved;         /**< gangs moved elsewhere */
+    int64_t ended;         /**< jobs */
+    int64_t steps;         /**< of max_steps */
     /** 1: max_steps was reached; the next run goes on where this one stopped */
     int32_t more;
     int32_t reserved0;
 };
 
-#define GANG_RUN_INFO_INIT {sizeof(struct gang_run_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define GANG_RUN_INFO_INIT                                         \
+    {                                                              \
+        sizeof(struct gang_run_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+    }
 
 /**
  * The cycle: takes in messages, lets time pass, starts what can start, grows what can grow, then
@@ -419,8 +427,9 @@ struct gang_run_info {
  *   not be done for want of memory; nothing is lost or half done, and the next run tries again.
  *   Owner.
  */
-GANG_API gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_run_opts *opts,
-                                    struct gang_run_info *info) GANG_MUST_CHECK;
+GANG_API gang_result gang_sched_run(gang_sched *sched, int64_t now_ns,
+                                    const struct gang_run_opts *opts, struct gang_run_info *info)
+    GANG_MUST_CHECK;
 
 /** When the next run is due: INT64_MIN: now (messages wait, or a run stopped early); INT64_MAX:
  *  when something happens. Changes of nodes by core.h are not seen by it. Owner. O(1). */
@@ -448,8 +457,8 @@ GANG_API gang_result gang_queue_add(gang_sched *sched, const struct gang_queue_s
                                     gang_queue_id *id, struct gang_error *error) GANG_MUST_CHECK;
 GANG_API gang_result gang_queue_change(gang_sched *sched, const struct gang_queue_spec *spec,
                                        struct gang_error *error) GANG_MUST_CHECK;
-GANG_API gang_result gang_queue_remove(gang_sched *sched, gang_queue_id id, struct gang_error *error)
-    GANG_MUST_CHECK;
+GANG_API gang_result gang_queue_remove(gang_sched *sched, gang_queue_id id,
+                                       struct gang_error *error) GANG_MUST_CHECK;
 GANG_API gang_result gang_queue_set_state(gang_sched *sched, gang_queue_id id, int32_t state)
     GANG_MUST_CHECK;
 
@@ -470,32 +479,33 @@ struct gang_queue_info {
     gang_queue_id parent; /**< GANG_ID_NONE: top */
     int32_t state;        /**< GANG_QUEUE_* */
     int32_t is_leaf;
-    int64_t running;      /**< jobs, in it and below */
-    int64_t pending;      /**< jobs, in it and below */
-    int64_t tasks;        /**< that run, in it and below */
+    int64_t running;                   /**< jobs, in it and below */
+    int64_t pending;                   /**< jobs, in it and below */
+    int64_t tasks;                     /**< that run, in it and below */
     int64_t guarantee[GANG_MAX_KINDS]; /**< in force; GANG_UNLIMITED: not managed */
     int64_t limit[GANG_MAX_KINDS];     /**< in force; GANG_UNLIMITED: none */
     /** fair share, as of the last run; GANG_UNLIMITED: not managed */
     int64_t share[GANG_MAX_KINDS];
-    int64_t used[GANG_MAX_KINDS];      /**< by what runs, and is held for who is about to start */
+    int64_t used[GANG_MAX_KINDS];       /**< by what runs, and is held for who is about to start */
     int64_t used_fixed[GANG_MAX_KINDS]; /**< of that, by work that is not preemptible */
     /** used, and wanted by jobs that could run; the limit at most */
     int64_t demand[GANG_MAX_KINDS];
     char name[GANG_MAX_NAME + 1];
-    int32_t backfill;     /**< GANG_BACKFILL_*, in force */
+    int32_t backfill; /**< GANG_BACKFILL_*, in force */
     int32_t reserved0;
-    int64_t plan_depth;   /**< in force; 0: all */
-    int64_t planned;      /**< jobs of a leaf (gangs, where groups wait) that have a planned start */
-    int64_t slice_ns;     /**< in force; 0: its gangs take no turns */
-    int64_t slice_rows;   /**< of these there may be so many, */
-    int64_t rows;         /**< and are so many now, over all leaves that share their nodes with it */
-    int64_t active_row;   /**< whose turn it is, from 1; 0: there is none */
-    int64_t slice_end_ns; /**< when its turn ends; INT64_MAX: it does not, or not all of it run yet */
+    int64_t plan_depth; /**< in force; 0: all */
+    int64_t planned;    /**< jobs of a leaf (gangs, where groups wait) that have a planned start */
+    int64_t slice_ns;   /**< in force; 0: its gangs take no turns */
+    int64_t slice_rows; /**< of these there may be so many, */
+    int64_t rows;       /**< and are so many now, over all leaves that share their nodes with it */
+    int64_t active_row; /**< whose turn it is, from 1; 0: there is none */
+    int64_t
+        slice_end_ns; /**< when its turn ends; INT64_MAX: it does not, or not all of it run yet */
 };
 
 /** Read a queue. @return GANG_OK; GANG_EINVAL; GANG_ESTALE. Owner. O(kinds). */
-GANG_API gang_result gang_queue_get(gang_sched *sched, gang_queue_id id, struct gang_queue_info *info)
-    GANG_MUST_CHECK;
+GANG_API gang_result gang_queue_get(gang_sched *sched, gang_queue_id id,
+                                    struct gang_queue_info *info) GANG_MUST_CHECK;
 
 /** The next queue, parents before children; GANG_ID_NONE first and after the last. Owner. */
 GANG_API gang_queue_id gang_queue_next(gang_sched *sched, gang_queue_id id);
@@ -520,8 +530,8 @@ GANG_API gang_result gang_sched_may(gang_sched *sched, const char *queue, int32_
  *   ends GANG_END_REFUSED. Any thread; lock-free. May allocate. O(size of the specification), and
  *   that of gang_request_fits_ever().
  */
-GANG_API gang_result gang_job_submit(gang_sched *sched, const struct gang_job_spec *spec, gang_job_id *id,
-                                     struct gang_error *error) GANG_MUST_CHECK;
+GANG_API gang_result gang_job_submit(gang_sched *sched, const struct gang_job_spec *spec,
+                                     gang_job_id *id, struct gang_error *error) GANG_MUST_CHECK;
 
 /**
  * Submit an array: `count` jobs of one specification, all or none, with consecutive ids.
@@ -529,8 +539,8 @@ GANG_API gang_result gang_job_submit(gang_sched *sched, const struct gang_job_sp
  * As gang_job_submit(). Any thread; lock-free.
  */
 GANG_API gang_result gang_job_submit_array(gang_sched *sched, const struct gang_job_spec *spec,
-                                           int64_t count, gang_job_id *first, struct gang_error *error)
-    GANG_MUST_CHECK;
+                                           int64_t count, gang_job_id *first,
+                                           struct gang_error *error) GANG_MUST_CHECK;
 
 /**
  * Commands: they take effect in the next run; one about a job that has ended by then does nothing.
@@ -551,13 +561,17 @@ GANG_API gang_result gang_job_hold(gang_sched *sched, gang_job_id id) GANG_MUST_
 GANG_API gang_result gang_job_release(gang_sched *sched, gang_job_id id) GANG_MUST_CHECK;
 GANG_API gang_result gang_job_cancel(gang_sched *sched, gang_job_id id) GANG_MUST_CHECK;
 GANG_API gang_result gang_job_requeue(gang_sched *sched, gang_job_id id) GANG_MUST_CHECK;
-GANG_API gang_result gang_job_set_priority(gang_sched *sched, gang_job_id id, int64_t priority) GANG_MUST_CHECK;
-GANG_API gang_result gang_job_set_target(gang_sched *sched, gang_job_id id, int64_t tasks) GANG_MUST_CHECK;
-GANG_API gang_result gang_job_set_time_limit(gang_sched *sched, gang_job_id id, int64_t limit_ns) GANG_MUST_CHECK;
+GANG_API gang_result gang_job_set_priority(gang_sched *sched, gang_job_id id, int64_t priority)
+    GANG_MUST_CHECK;
+GANG_API gang_result gang_job_set_target(gang_sched *sched, gang_job_id id, int64_t tasks)
+    GANG_MUST_CHECK;
+GANG_API gang_result gang_job_set_time_limit(gang_sched *sched, gang_job_id id, int64_t limit_ns)
+    GANG_MUST_CHECK;
 
 /** A job as it is. @return GANG_OK; GANG_EINVAL; GANG_ESTALE (also: not yet taken in by a run).
  *  Owner. O(1). */
-GANG_API gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info *info) GANG_MUST_CHECK;
+GANG_API gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info *info)
+    GANG_MUST_CHECK;
 
 /** The allocation of a part of a job (gang_event.part); GANG_ID_NONE: holds nothing, or no such
  *  part. Owner. */
@@ -588,11 +602,13 @@ enum {
  * @param what   GANG_TASK_*
  * @return as the commands above. Any thread; lock-free.
  */
-GANG_API gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t part, gang_alloc_id alloc,
-                                       const int64_t *tasks, size_t count, int32_t what) GANG_MUST_CHECK;
+GANG_API gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t part,
+                                       gang_alloc_id alloc, const int64_t *tasks, size_t count,
+                                       int32_t what) GANG_MUST_CHECK;
 
 /** Report that a whole job ended, well or badly: as if all its tasks had. Any thread; lock-free. */
-GANG_API gang_result gang_report_end(gang_sched *sched, gang_job_id job, int32_t success) GANG_MUST_CHECK;
+GANG_API gang_result gang_report_end(gang_sched *sched, gang_job_id job, int32_t success)
+    GANG_MUST_CHECK;
 
 /** Report that a node is lost: its state becomes GANG_NODE_DOWN, and its tasks GANG_TASK_FAILED.
  *  Any thread; lock-free. */
@@ -636,21 +652,24 @@ GANG_API gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node)
  * Owner. May allocate: less than 1 KiB, 16 bytes a node, and 16 for each run of neighbouring nodes, a piece; while
  * members start in it, some 150 bytes a node of the cluster. O(nodes) and what plan/admit.h says.
  */
-GANG_API gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservation_spec *spec,
-                                          gang_reservation_id *id, int64_t *when_ns, struct gang_error *error)
-    GANG_MUST_CHECK;
+GANG_API gang_result gang_reservation_add(gang_sched *sched,
+                                          const struct gang_reservation_spec *spec,
+                                          gang_reservation_id *id, int64_t *when_ns,
+                                          struct gang_error *error) GANG_MUST_CHECK;
 
 /** Change one: `spec` is all that it is to be, its name too. It is placed anew as if it were not there; if that is
  *  refused, it stays as it was. One that has begun goes on where it is as far as the new one asks for it: from now to
  *  its new end; members whose place it has no more run on as jobs outside, and until they end all that is reserved on
  *  their nodes shares what is free. As gang_reservation_add(); also GANG_ESTALE. Owner. */
 GANG_API gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
-                                             const struct gang_reservation_spec *spec, int64_t *when_ns,
-                                             struct gang_error *error) GANG_MUST_CHECK;
+                                             const struct gang_reservation_spec *spec,
+                                             int64_t *when_ns, struct gang_error *error)
+    GANG_MUST_CHECK;
 
 /** Give one up, all its times. Members that run go on as jobs outside; those that wait do so as any other.
  *  @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (called from a callback). Owner. */
-GANG_API gang_result gang_reservation_cancel(gang_sched *sched, gang_reservation_id id) GANG_MUST_CHECK;
+GANG_API gang_result gang_reservation_cancel(gang_sched *sched, gang_reservation_id id)
+    GANG_MUST_CHECK;
 
 /** A reservation as it is. @return GANG_OK; GANG_EINVAL; GANG_ESTALE (over, cancelled). Owner. */
 GANG_API gang_result gang_reservation_get(gang_sched *sched, gang_reservation_id id,
@@ -660,16 +679,16 @@ GANG_API gang_result gang_reservation_get(gang_sched *sched, gang_reservation_id
 GANG_API gang_reservation_id gang_reservation_next(gang_sched *sched, gang_reservation_id id);
 
 /** Its id by name. @return GANG_OK; GANG_EINVAL; GANG_ENOENT. Owner. */
-GANG_API gang_result gang_reservation_find(gang_sched *sched, const char *name, gang_reservation_id *id)
-    GANG_MUST_CHECK;
+GANG_API gang_result gang_reservation_find(gang_sched *sched, const char *name,
+                                           gang_reservation_id *id) GANG_MUST_CHECK;
 
 typedef int32_t (*gang_plan_fn)(const struct gang_plan_item *item, void *user);
 
 /** Its pieces that are not over, by start: a time of it is one piece, or several where it has stages or where
  *  gangs of a stage are at different times. @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_ENOMEM; the visitor's
  *  result, which ends it if it is not 0. Owner. */
-GANG_API gang_result gang_reservation_pieces(gang_sched *sched, gang_reservation_id id, gang_plan_fn visit,
-                                             void *user) GANG_MUST_CHECK;
+GANG_API gang_result gang_reservation_pieces(gang_sched *sched, gang_reservation_id id,
+                                             gang_plan_fn visit, void *user) GANG_MUST_CHECK;
 
 /**
  * What a user may have reserved, from now on; what he has stays.
@@ -684,7 +703,8 @@ GANG_API gang_result gang_reservation_set_limit(gang_sched *sched, const char *o
 /** All that is in the plan as of the last run: gangs that hold nodes, in the order of jobs; then planned
  *  starts, likewise; then pieces of reservations. It may read, not change. @return GANG_OK; GANG_EINVAL; GANG_ENOMEM;
  *  the visitor's result, which ends it if it is not 0. Owner. O(everything). */
-GANG_API gang_result gang_plan_each(gang_sched *sched, gang_plan_fn visit, void *user) GANG_MUST_CHECK;
+GANG_API gang_result gang_plan_each(gang_sched *sched, gang_plan_fn visit, void *user)
+    GANG_MUST_CHECK;
 
 /* ---- why it waits -------------------------------------------------------------------------- */
 
@@ -709,15 +729,15 @@ enum {
     GANG_WAIT_BEHIND = 9,      /**< strict order: `blocker` is before it */
     /** steps aside until until_ns: the host refused, it was restarted, or timed out */
     GANG_WAIT_BACK_OFF = 10,
-    GANG_WAIT_VICTIMS = 11,    /**< those displaced for it have not stopped yet */
-    GANG_WAIT_CELLS = 12,      /**< its place would break the cells guaranteed to `queue` */
-    GANG_WAIT_LENDING = 13,    /**< what is idle is not lent by `queue` */
+    GANG_WAIT_VICTIMS = 11, /**< those displaced for it have not stopped yet */
+    GANG_WAIT_CELLS = 12,   /**< its place would break the cells guaranteed to `queue` */
+    GANG_WAIT_LENDING = 13, /**< what is idle is not lent by `queue` */
     /** not tried yet: the run was cut short, or it came after the last run */
     GANG_WAIT_TURN = 14,
     /** it starts at until_ns, unless something comes between, on nodes that the text names; or
      *  (until_ns is 0) it would delay `blocker`, which has such a planned start */
     GANG_WAIT_PLANNED = 15,
-    GANG_WAIT_BEGIN = 16,   /**< its begin_ns has not come: until_ns */
+    GANG_WAIT_BEGIN = 16, /**< its begin_ns has not come: until_ns */
     /** `blocker` is overdue, and nothing passes it (gang_queue_spec.max_overtakes) */
     GANG_WAIT_OVERDUE = 17,
     GANG_WAIT_SLICE = 18, /**< it has its places, and its turn at until_ns, if nothing changes */
@@ -728,18 +748,18 @@ enum {
 
 /** One reason. Valid during the call. */
 struct gang_wait {
-    size_t size;      /**< sizeof(struct gang_wait) of the library */
-    int32_t reason;   /**< GANG_WAIT_ROOM and its like */
-    int32_t cls;      /**< GANG_WAIT_NOT_NOW and its like */
+    size_t size;         /**< sizeof(struct gang_wait) of the library */
+    int32_t reason;      /**< GANG_WAIT_ROOM and its like */
+    int32_t cls;         /**< GANG_WAIT_NOT_NOW and its like */
     gang_queue_id queue; /**< or GANG_ID_NONE */
-    int32_t kind;     /**< number of the kind, or -1 */
-    int32_t group;    /**< group, or -1 */
-    int64_t requested; /**< by the gang, in the unit of the kind, or jobs */
-    int64_t used;     /**< of limit */
+    int32_t kind;        /**< number of the kind, or -1 */
+    int32_t group;       /**< group, or -1 */
+    int64_t requested;   /**< by the gang, in the unit of the kind, or jobs */
+    int64_t used;        /**< of limit */
     int64_t limit;
     gang_job_id blocker; /**< who is in the way, or GANG_ID_NONE */
-    int64_t until_ns; /**< or 0 */
-    const char *text; /**< one English line */
+    int64_t until_ns;    /**< or 0 */
+    const char *text;    /**< one English line */
 };
 
 typedef int32_t (*gang_wait_fn)(const struct gang_wait *wait, void *user);
@@ -748,8 +768,8 @@ typedef int32_t (*gang_wait_fn)(const struct gang_wait *wait, void *user);
  * Tell all reasons why a job waits, the decisive one first; none for one that does not wait.
  * @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_ENOMEM; the visitor's result. Owner. O(nodes).
  */
-GANG_API gang_result gang_job_explain(gang_sched *sched, gang_job_id id, gang_wait_fn visit, void *user)
-    GANG_MUST_CHECK;
+GANG_API gang_result gang_job_explain(gang_sched *sched, gang_job_id id, gang_wait_fn visit,
+                                      void *user) GANG_MUST_CHECK;
 
 /** The same as one JSON object without line feed:
  *  {"job":7,"name":"..","state":"pending","class":"not now",
@@ -758,8 +778,8 @@ GANG_API gang_result gang_job_explain(gang_sched *sched, gang_job_id id, gang_wa
  *  "limit":..,"text":".."}],"placement":{...}}: members that do not apply are left out;
  *  "placement" is what gang_request_write_why() says, if the reason is room. @return also
  *  GANG_EIO. Owner. */
-GANG_API gang_result gang_job_write_why(gang_sched *sched, gang_job_id id, gang_write_fn write, void *user)
-    GANG_MUST_CHECK;
+GANG_API gang_result gang_job_write_why(gang_sched *sched, gang_job_id id, gang_write_fn write,
+                                        void *user) GANG_MUST_CHECK;
 
 /** Audit: the scheduler's books against the sum of its jobs, its queues and their allocations.
  *  @return GANG_OK; GANG_EINVAL with the first discrepancy in `error`; GANG_ENOMEM. Owner.

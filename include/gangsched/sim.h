@@ -55,8 +55,8 @@ typedef struct gang_sim gang_sim;
 
 /** What the scheduler is told of run times. */
 enum {
-    GANG_SIM_KNOW_LIMIT = 0,   /**< what the users said: the time limits of the trace */
-    GANG_SIM_KNOW_RUN = 1,     /**< the truth (clairvoyant): the time limit is the run time */
+    GANG_SIM_KNOW_LIMIT = 0, /**< what the users said: the time limits of the trace */
+    GANG_SIM_KNOW_RUN = 1,   /**< the truth (clairvoyant): the time limit is the run time */
     /** the truth as a prediction (op predict), beside the time limits of the trace */
     GANG_SIM_KNOW_PREDICTED = 2
 };
@@ -72,7 +72,8 @@ enum {
 
 /** How a policy (gang_sim_ops.score) is used. */
 enum {
-    GANG_SIM_SCORE_ORDER = 0, /**< it orders those that wait: the score becomes the priority, lowest score first */
+    GANG_SIM_SCORE_ORDER =
+        0, /**< it orders those that wait: the score becomes the priority, lowest score first */
     /** It also says who runs: before a run all are walked by score, those that wait before those that run of equal
      *  ones, each taking its GPUs from a budget of all the queue may use; who gets none and runs is displaced, who gets
      *  none and waits is held (Tiresias, SRTF). Work that is displaced so is moved by nobody else. */
@@ -81,10 +82,11 @@ enum {
 
 /** Policies that are built in; they are given by gang_sim_opts.policy, beside those of the queues. */
 enum {
-    GANG_SIM_POLICY_QUEUES = 0, /**< what the queues say (gang_queue_spec.order...), or gang_sim_ops.score */
-    GANG_SIM_POLICY_FIFO = 1,   /**< by submission */
-    GANG_SIM_POLICY_SJF = 2,    /**< shortest run time first; it does not displace */
-    GANG_SIM_POLICY_SRTF = 3,   /**< shortest remaining time first; displaces (SCORE_SELECT) */
+    GANG_SIM_POLICY_QUEUES =
+        0, /**< what the queues say (gang_queue_spec.order...), or gang_sim_ops.score */
+    GANG_SIM_POLICY_FIFO = 1, /**< by submission */
+    GANG_SIM_POLICY_SJF = 2,  /**< shortest run time first; it does not displace */
+    GANG_SIM_POLICY_SRTF = 3, /**< shortest remaining time first; displaces (SCORE_SELECT) */
     /** two queues of attained service (GPUs times time): those that had more than `las_split_ns` come after the others;
      *  displaces (Gu et al., Tiresias, NSDI 2019: discretised least attained service). Both are in the order of submission */
     GANG_SIM_POLICY_LAS = 4,
@@ -110,7 +112,7 @@ enum {
 
 /** Options; zero means the default. */
 struct gang_sim_opts {
-    size_t size;                      /**< sizeof(struct gang_sim_opts) */
+    size_t size; /**< sizeof(struct gang_sim_opts) */
     /** Its allocator is used for the simulation, too. NULL: all defaults, but gangs are not moved to make room for others
      *  (max_moves -1): that would cost nothing here unless restart_ns says what it costs */
     const struct gang_sched_opts *sched;
@@ -124,31 +126,37 @@ struct gang_sim_opts {
     /** the clock begins then, or with the first job if that is earlier: of those that are known when it first runs, or when the
      *  first job is submitted */
     int64_t start_ns;
-    int32_t know;           /**< GANG_SIM_KNOW_* */
-    int32_t same_instant;   /**< GANG_SIM_TOGETHER and its like */
-    int64_t tick_ns;        /**< > 0: submissions and ends wait for the next multiple; 0: they count when they happen */
-    int64_t pass_ns;        /**< > 0: runs are at multiples of it alone; 0: whenever something happened */
-    int32_t policy;         /**< GANG_SIM_POLICY_* */
-    int32_t record;         /**< GANG_SIM_RECORD_*, or'ed */
-    int64_t las_split_ns;   /**< GPU-time; 0: 18,000 GPU-seconds */
-    int64_t restart_ns;     /**< added to what is left of a job that was displaced, each time, when it is */
+    int32_t know;         /**< GANG_SIM_KNOW_* */
+    int32_t same_instant; /**< GANG_SIM_TOGETHER and its like */
+    int64_t
+        tick_ns; /**< > 0: submissions and ends wait for the next multiple; 0: they count when they happen */
+    int64_t pass_ns; /**< > 0: runs are at multiples of it alone; 0: whenever something happened */
+    int32_t policy;  /**< GANG_SIM_POLICY_* */
+    int32_t record;  /**< GANG_SIM_RECORD_*, or'ed */
+    int64_t las_split_ns; /**< GPU-time; 0: 18,000 GPU-seconds */
+    int64_t
+        restart_ns; /**< added to what is left of a job that was displaced, each time, when it is */
     /** from being asked to stop to being gone, with its work saved; if the grace is shorter it is killed, unsaved */
     int64_t stop_ns;
     /** work is saved each time so much of it is done; 0: all the time (nothing is lost); -1: never */
     int64_t checkpoint_ns;
-    int64_t elastic_milli;  /**< see above; 0: 1000; -1: 0, a job is as fast with its minimum */
-    int64_t node_mtbf_ns;   /**< mean time between failures of a node, exponential; 0: they do not fail */
+    int64_t elastic_milli; /**< see above; 0: 1000; -1: 0, a job is as fast with its minimum */
+    int64_t
+        node_mtbf_ns; /**< mean time between failures of a node, exponential; 0: they do not fail */
     int64_t node_repair_ns; /**< mean time until it is up again, exponential; 0: an hour */
-    int64_t task_mtbf_ns;   /**< mean running time of a task until it fails, exponential; 0: they do not */
-    int32_t loss;           /**< GANG_LOSS_* of jobs of traces */
-    int32_t recorded_ends;  /**< 1: a job that failed in the trace fails at the end of its run time */
-    int64_t max_restarts;   /**< of GANG_LOSS_RESTART; 0: no bound */
-    int64_t sample_ns;      /**< least time between two samples of the timeline; 0: each change */
-    int32_t preemptible;    /**< 1: jobs of traces are preemptible whatever the trace says; -1: are not; 0: it decides */
-    int32_t no_limits;      /**< 1: nobody is stopped at a time limit; plans still go by it */
+    int64_t
+        task_mtbf_ns; /**< mean running time of a task until it fails, exponential; 0: they do not */
+    int32_t loss;     /**< GANG_LOSS_* of jobs of traces */
+    int32_t
+        recorded_ends;    /**< 1: a job that failed in the trace fails at the end of its run time */
+    int64_t max_restarts; /**< of GANG_LOSS_RESTART; 0: no bound */
+    int64_t sample_ns;    /**< least time between two samples of the timeline; 0: each change */
+    int32_t
+        preemptible; /**< 1: jobs of traces are preemptible whatever the trace says; -1: are not; 0: it decides */
+    int32_t no_limits; /**< 1: nobody is stopped at a time limit; plans still go by it */
     /** a job holds what it has so much longer than it works (simulators that tick see an end a tick later) */
     int64_t linger_ns;
-    int32_t place;          /**< GANG_SIM_PLACE_* */
+    int32_t place; /**< GANG_SIM_PLACE_* */
     int32_t reserved0;
 };
 
@@ -163,11 +171,11 @@ struct gang_sim_opts {
 /** What happened: to a job, a node, a reservation. */
 enum {
     GANG_SIM_SUBMITTED = 0,
-    GANG_SIM_REFUSED = 1,   /**< the scheduler did not take it: `text` */
-    GANG_SIM_STARTED = 2,   /**< also after it was displaced or restarted */
+    GANG_SIM_REFUSED = 1, /**< the scheduler did not take it: `text` */
+    GANG_SIM_STARTED = 2, /**< also after it was displaced or restarted */
     GANG_SIM_GREW = 3,
     GANG_SIM_SHRANK = 4,
-    GANG_SIM_STOPPED = 5,   /**< it was displaced, or lost tasks, and waits again */
+    GANG_SIM_STOPPED = 5, /**< it was displaced, or lost tasks, and waits again */
     GANG_SIM_SUSPENDED = 6,
     GANG_SIM_RESUMED = 7,
     GANG_SIM_ENDED = 8,
@@ -183,19 +191,19 @@ enum {
 
 /** One event. Valid during the call. */
 struct gang_sim_event {
-    size_t size;        /**< sizeof(struct gang_sim_event) of the library */
-    int32_t what;       /**< GANG_SIM_SUBMITTED and its like */
-    int32_t end;        /**< GANG_END_* */
+    size_t size;  /**< sizeof(struct gang_sim_event) of the library */
+    int32_t what; /**< GANG_SIM_SUBMITTED and its like */
+    int32_t end;  /**< GANG_END_* */
     int64_t now_ns;
-    size_t index;       /**< of the job in the simulation; SIZE_MAX: none */
+    size_t index; /**< of the job in the simulation; SIZE_MAX: none */
     gang_job_id job;
     gang_alloc_id alloc; /**< or GANG_ID_NONE */
-    gang_node_id node;  /**< or GANG_ID_NONE */
-    int64_t tasks;      /**< that it has now */
-    int32_t reason;     /**< GANG_REASON_* */
+    gang_node_id node;   /**< or GANG_ID_NONE */
+    int64_t tasks;       /**< that it has now */
+    int32_t reason;      /**< GANG_REASON_* */
     int32_t reserved0;
-    const char *text;   /**< one English line, never NULL */
-    int32_t part;       /**< which gang of the job, as gang_event.part; `alloc` is its own */
+    const char *text; /**< one English line, never NULL */
+    int32_t part;     /**< which gang of the job, as gang_event.part; `alloc` is its own */
     int32_t reserved1;
     /** of GANG_SIM_RESERVATION: which one (id, name), what happened to it (GANG_RESERVATION_BEGIN and its like), when and where;
      *  else NULL. Its jobs are ids: gang_sim_find_job() */
@@ -204,16 +212,17 @@ struct gang_sim_event {
 
 /** The jobs that a policy scores: those that wait or run, by index. Arrays of `count`, valid during the call. */
 struct gang_sim_view {
-    size_t size;              /**< sizeof(struct gang_sim_view) of the library */
+    size_t size; /**< sizeof(struct gang_sim_view) of the library */
     size_t count;
     int64_t now_ns;
-    const int64_t *index;     /**< of the job in the simulation, ascending */
+    const int64_t *index; /**< of the job in the simulation, ascending */
     const int64_t *submit_ns;
     const int64_t *run_ns;    /**< in truth; a policy that is not clairvoyant looks at limit_ns */
     const int64_t *limit_ns;  /**< 0: none */
     const int64_t *left_ns;   /**< of its work, in truth */
     const int64_t *served_ns; /**< that it has run, all starts together */
-    const int64_t *gpu_milli; /**< of all its tasks; where groups wait for each other, of those that run or may start now */
+    const int64_t *
+        gpu_milli; /**< of all its tasks; where groups wait for each other, of those that run or may start now */
     const int64_t *cpu_milli; /**< likewise */
     const int64_t *tasks;     /**< all */
     const int64_t *queue;     /**< number of its queue, from 0, as in gang_sim_queue_name() */
@@ -244,7 +253,10 @@ struct gang_sim_ops {
     int32_t reserved0;
 };
 
-#define GANG_SIM_OPS_INIT {sizeof(struct gang_sim_ops), NULL, NULL, NULL, NULL, NULL, 0, 0}
+#define GANG_SIM_OPS_INIT                                               \
+    {                                                                   \
+        sizeof(struct gang_sim_ops), NULL, NULL, NULL, NULL, NULL, 0, 0 \
+    }
 
 /* ---- the simulation ------------------------------------------------------------------------ */
 
@@ -258,8 +270,9 @@ struct gang_sim_ops {
  * @return GANG_OK; GANG_EINVAL; GANG_E2BIG; GANG_ERANGE (an option, by its path); the errors of gang_sched_new() and
  *   gang_sched_set_queues() (path "queues[2].limit.gpu"); GANG_ENOMEM. Any thread. May allocate.
  */
-GANG_API gang_result gang_sim_new(gang_cluster *cluster, const struct gang_sim_opts *opts, const struct gang_sim_ops *ops,
-                                  void *user, gang_sim **sim, struct gang_error *error) GANG_MUST_CHECK;
+GANG_API gang_result gang_sim_new(gang_cluster *cluster, const struct gang_sim_opts *opts,
+                                  const struct gang_sim_ops *ops, void *user, gang_sim **sim,
+                                  struct gang_error *error) GANG_MUST_CHECK;
 
 /** End it, with its scheduler: what its jobs hold is given back. NULL is allowed. No concurrent call. */
 GANG_API void gang_sim_free(gang_sim *sim);
@@ -305,8 +318,9 @@ GANG_API void gang_sim_free(gang_sim *sim);
  *       result = gang_sim_run(sim, NULL, NULL, &error);                    // as if nothing had been
  * @endcode
  */
-GANG_API gang_result gang_sim_fork(gang_sim *sim, const struct gang_sim_ops *ops, void *user, gang_cluster **cluster,
-                                   gang_sim **fork, struct gang_error *error) GANG_MUST_CHECK;
+GANG_API gang_result gang_sim_fork(gang_sim *sim, const struct gang_sim_ops *ops, void *user,
+                                   gang_cluster **cluster, gang_sim **fork,
+                                   struct gang_error *error) GANG_MUST_CHECK;
 
 /**
  * Let the jobs of a trace come, `shift_ns` later than it says; those whose time has passed come now. The trace is
@@ -327,8 +341,9 @@ GANG_API gang_result gang_sim_add_trace(gang_sim *sim, gang_trace *trace, int64_
  * @return as gang_job_submit(); GANG_ERANGE (run_ns); GANG_ENOTSUP (path "running"; "group_after": in a queue that
  *   slices); GANG_EBUSY (called from a callback). Owner.
  */
-GANG_API gang_result gang_sim_submit(gang_sim *sim, const struct gang_job_spec *spec, int64_t run_ns, size_t *index,
-                                     struct gang_error *error) GANG_MUST_CHECK;
+GANG_API gang_result gang_sim_submit(gang_sim *sim, const struct gang_job_spec *spec,
+                                     int64_t run_ns, size_t *index, struct gang_error *error)
+    GANG_MUST_CHECK;
 
 /**
  * The same, with a run time for each group. Groups that wait for the same groups are one gang (job.h), which runs as long
@@ -353,31 +368,37 @@ GANG_API gang_result gang_sim_submit(gang_sim *sim, const struct gang_job_spec *
  * @return as gang_sim_submit(); GANG_EINVAL (path "run_ns": as many as groups), GANG_ERANGE ("run_ns[1]"). Owner. It, and each event of
  *   such a job, O(groups and what they wait for).
  */
-GANG_API gang_result gang_sim_submit_groups(gang_sim *sim, const struct gang_job_spec *spec, const int64_t *run_ns,
-                                            size_t count, size_t *index, struct gang_error *error) GANG_MUST_CHECK;
+GANG_API gang_result gang_sim_submit_groups(gang_sim *sim, const struct gang_job_spec *spec,
+                                            const int64_t *run_ns, size_t count, size_t *index,
+                                            struct gang_error *error) GANG_MUST_CHECK;
 
 /** At a time to come (or now, if it has passed) a node gets a state, GANG_NODE_* (model.h): a failure, a drain, an end of
  *  either. What runs on one that goes down is lost. @return GANG_OK; GANG_EINVAL; GANG_ESTALE (no such node);
  *  GANG_EBUSY; GANG_ENOMEM. Owner. */
-GANG_API gang_result gang_sim_node_at(gang_sim *sim, int64_t at_ns, gang_node_id node, int32_t state) GANG_MUST_CHECK;
+GANG_API gang_result gang_sim_node_at(gang_sim *sim, int64_t at_ns, gang_node_id node,
+                                      int32_t state) GANG_MUST_CHECK;
 
 /** How far a run may go; zero means no bound. */
 struct gang_sim_bounds {
-    size_t size;        /**< sizeof(struct gang_sim_bounds) */
-    int32_t has_until;  /**< 1: */
+    size_t size;       /**< sizeof(struct gang_sim_bounds) */
+    int32_t has_until; /**< 1: */
     int32_t reserved0;
     /** up to and with this time; the clock is then there. Also when all jobs are over: until then nodes fail and are
      *  repaired, and reservations begin and end */
     int64_t until_ns;
-    int64_t max_events; /**< arrivals, ends, failures, repairs, and runs that were due by themselves */
-    int64_t every;      /**< events between two calls of op go_on; 0: 1024 */
+    int64_t
+        max_events; /**< arrivals, ends, failures, repairs, and runs that were due by themselves */
+    int64_t every;  /**< events between two calls of op go_on; 0: 1024 */
 };
 
-#define GANG_SIM_BOUNDS_INIT {sizeof(struct gang_sim_bounds), 0, 0, 0, 0, 0}
+#define GANG_SIM_BOUNDS_INIT                          \
+    {                                                 \
+        sizeof(struct gang_sim_bounds), 0, 0, 0, 0, 0 \
+    }
 
 /** Why a run returned. */
 enum {
-    GANG_SIM_DONE = 0,       /**< nothing more happens: all ended, or those that wait never start */
+    GANG_SIM_DONE = 0, /**< nothing more happens: all ended, or those that wait never start */
     GANG_SIM_AT_UNTIL = 1,
     GANG_SIM_AT_EVENTS = 2,
     GANG_SIM_INTERRUPTED = 3 /**< a callback said so */
@@ -385,21 +406,24 @@ enum {
 
 /** What a run did, and how things are. */
 struct gang_sim_info {
-    size_t size;       /**< sizeof(struct gang_sim_info) */
-    int32_t why;       /**< GANG_SIM_DONE and its like, of the last run */
+    size_t size; /**< sizeof(struct gang_sim_info) */
+    int32_t why; /**< GANG_SIM_DONE and its like, of the last run */
     int32_t reserved0;
     int64_t now_ns;
-    int64_t events;    /**< since the beginning */
-    int64_t runs;      /**< of the cycle, likewise */
-    int64_t jobs;      /**< known: of traces, also those to come, and submitted */
+    int64_t events; /**< since the beginning */
+    int64_t runs;   /**< of the cycle, likewise */
+    int64_t jobs;   /**< known: of traces, also those to come, and submitted */
     int64_t to_come;
     int64_t pending;
-    int64_t running;   /**< those that stop, too */
+    int64_t running; /**< those that stop, too */
     int64_t suspended;
-    int64_t ended;     /**< well or not, refused ones included */
+    int64_t ended; /**< well or not, refused ones included */
 };
 
-#define GANG_SIM_INFO_INIT {sizeof(struct gang_sim_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define GANG_SIM_INFO_INIT                                            \
+    {                                                                 \
+        sizeof(struct gang_sim_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+    }
 
 /**
  * Run until a bound is reached or nothing more happens.
@@ -408,11 +432,13 @@ struct gang_sim_info {
  * @return GANG_OK; GANG_EINVAL; GANG_EBUSY (called from a callback); GANG_ENOMEM (it may be gone on with); what a callback
  *   returned, if not 0. Owner. May allocate. What the cycle costs, and O(log jobs) an event.
  */
-GANG_API gang_result gang_sim_run(gang_sim *sim, const struct gang_sim_bounds *bounds, struct gang_sim_info *info,
-                                  struct gang_error *error) GANG_MUST_CHECK;
+GANG_API gang_result gang_sim_run(gang_sim *sim, const struct gang_sim_bounds *bounds,
+                                  struct gang_sim_info *info, struct gang_error *error)
+    GANG_MUST_CHECK;
 
 /** How things are. @return GANG_OK; GANG_EINVAL. Owner. O(1). */
-GANG_API gang_result gang_sim_get_info(const gang_sim *sim, struct gang_sim_info *info) GANG_MUST_CHECK;
+GANG_API gang_result gang_sim_get_info(const gang_sim *sim, struct gang_sim_info *info)
+    GANG_MUST_CHECK;
 
 /** Its scheduler and cluster, to be looked at and changed between runs, or from callbacks as host ops may. Commands to
  *  jobs take effect in the next run. gang_sched_run() and gang_sched_free() are not for it. Owner. */
@@ -423,28 +449,29 @@ GANG_API gang_cluster *gang_sim_cluster(const gang_sim *sim);
 
 /** A job of a simulation. Times that have not come are GANG_TRACE_UNKNOWN. */
 struct gang_sim_job {
-    size_t size;         /**< sizeof(struct gang_sim_job) */
+    size_t size; /**< sizeof(struct gang_sim_job) */
     size_t index;
     /** borrowed from the trace; of a submitted one until gang_sim_free(). "": it has none */
     const char *name;
-    const char *user;    /**< likewise */
-    const char *queue;   /**< likewise */
-    gang_job_id id;      /**< GANG_ID_NONE: it has not come, or was refused */
-    int32_t state;       /**< GANG_JOB_*; of one to come GANG_JOB_PENDING */
-    int32_t end;         /**< GANG_END_*; GANG_END_REFUSED: not taken */
+    const char *user;  /**< likewise */
+    const char *queue; /**< likewise */
+    gang_job_id id;    /**< GANG_ID_NONE: it has not come, or was refused */
+    int32_t state;     /**< GANG_JOB_*; of one to come GANG_JOB_PENDING */
+    int32_t end;       /**< GANG_END_*; GANG_END_REFUSED: not taken */
     int64_t submit_ns;
-    int64_t start_ns;    /**< the first one */
+    int64_t start_ns; /**< the first one */
     int64_t end_ns;
-    int64_t run_ns;      /**< its work */
-    int64_t limit_ns;    /**< 0: none */
-    int64_t tasks;       /**< that it asks for (count) */
-    int64_t cpu_milli;   /**< of all its tasks */
+    int64_t run_ns;    /**< its work */
+    int64_t limit_ns;  /**< 0: none */
+    int64_t tasks;     /**< that it asks for (count) */
+    int64_t cpu_milli; /**< of all its tasks */
     int64_t memory_bytes;
     int64_t gpu_milli;
-    int64_t ran_ns;      /**< all starts together, until now */
-    int64_t wait_ns;     /**< submitted and neither running nor suspended, until now: also between two starts */
+    int64_t ran_ns; /**< all starts together, until now */
+    int64_t
+        wait_ns; /**< submitted and neither running nor suspended, until now: also between two starts */
     int64_t suspended_ns;
-    int64_t lost_ns;     /**< work done twice, and restarts */
+    int64_t lost_ns; /**< work done twice, and restarts */
     int64_t starts;
     int64_t preemptions; /**< times it was displaced whole */
     int64_t failures;    /**< times it lost tasks */
@@ -452,11 +479,13 @@ struct gang_sim_job {
 
 /** One job, by index: those of a trace in its order, each behind what was there. @return GANG_OK; GANG_EINVAL; GANG_ENOENT
  *  (past the end); GANG_ESTALE (written away: gang_sim_stream()). Owner. O(1). */
-GANG_API gang_result gang_sim_get_job(const gang_sim *sim, size_t index, struct gang_sim_job *job) GANG_MUST_CHECK;
+GANG_API gang_result gang_sim_get_job(const gang_sim *sim, size_t index, struct gang_sim_job *job)
+    GANG_MUST_CHECK;
 
 /** Its index by id. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (also: written away,
  *  gang_sim_stream()). Owner. O(1); of one that has ended O(jobs). */
-GANG_API gang_result gang_sim_find_job(gang_sim *sim, gang_job_id id, size_t *index) GANG_MUST_CHECK;
+GANG_API gang_result gang_sim_find_job(gang_sim *sim, gang_job_id id, size_t *index)
+    GANG_MUST_CHECK;
 
 /** Columns of all jobs at once; the members of gang_sim_job of that name. */
 enum {
@@ -479,14 +508,15 @@ enum {
     GANG_SIM_JOB_STATE = 16,
     GANG_SIM_JOB_END = 17,
     GANG_SIM_JOB_ID = 18,
-    GANG_SIM_JOB_QUEUE = 19, /**< number of the queue, from 0; see gang_sim_queue_name(); -1: none */
-    GANG_SIM_JOB_USER = 20   /**< number of the user, from 0; see gang_sim_user_name() */
+    GANG_SIM_JOB_QUEUE =
+        19,                /**< number of the queue, from 0; see gang_sim_queue_name(); -1: none */
+    GANG_SIM_JOB_USER = 20 /**< number of the user, from 0; see gang_sim_user_name() */
 };
 
 /** value[i] of job first + i. @return GANG_OK; GANG_EINVAL; GANG_ENOENT (past the end); GANG_ESTALE (one was written away:
  *  gang_sim_stream(); `value` is as far as that one). Owner. O(count). */
-GANG_API gang_result gang_sim_job_column(const gang_sim *sim, int32_t column, size_t first, size_t count,
-                                         int64_t *value) GANG_MUST_CHECK;
+GANG_API gang_result gang_sim_job_column(const gang_sim *sim, int32_t column, size_t first,
+                                         size_t count, int64_t *value) GANG_MUST_CHECK;
 
 /** Names of queues and users of jobs, by number; NULL past the end. Borrowed until gang_sim_free(). Owner. */
 GANG_API const char *gang_sim_queue_name(const gang_sim *sim, size_t number);
@@ -494,39 +524,41 @@ GANG_API const char *gang_sim_user_name(const gang_sim *sim, size_t number);
 
 /** Who was where (GANG_SIM_RECORD_ALLOCATIONS): tasks of a job on a node, for a time. */
 struct gang_sim_allocation {
-    size_t size;        /**< sizeof(struct gang_sim_allocation) */
-    size_t index;       /**< of the job */
+    size_t size;  /**< sizeof(struct gang_sim_allocation) */
+    size_t index; /**< of the job */
     gang_node_id node;
     int64_t begin_ns;
-    int64_t end_ns;     /**< GANG_TRACE_UNKNOWN: it is still there */
+    int64_t end_ns; /**< GANG_TRACE_UNKNOWN: it is still there */
     int64_t tasks;
-    int64_t cpu_milli;  /**< of these tasks */
+    int64_t cpu_milli; /**< of these tasks */
     int64_t memory_bytes;
     int64_t gpu_milli;
-    uint64_t gpus;      /**< bit i: device i of the node; devices from 63 on share bit 63 */
-    int64_t part;       /**< which gang of the job; 0, unless groups of it wait for each other */
+    uint64_t gpus; /**< bit i: device i of the node; devices from 63 on share bit 63 */
+    int64_t part;  /**< which gang of the job; 0, unless groups of it wait for each other */
 };
 
 /** Rows so far, by begin. Those that have ended may be taken away (gang_sim_drop(), gang_sim_stream(): then the rows of those that
  *  have ended are GANG_ESTALE, and are used again). Owner. O(1). */
 GANG_API size_t gang_sim_allocation_count(const gang_sim *sim);
 GANG_API gang_result gang_sim_get_allocation(const gang_sim *sim, size_t row,
-                                             struct gang_sim_allocation *allocation) GANG_MUST_CHECK;
+                                             struct gang_sim_allocation *allocation)
+    GANG_MUST_CHECK;
 
 /** What was used (GANG_SIM_RECORD_TIMELINE): from `at_ns` until the next sample. */
 struct gang_sim_sample {
-    size_t size;        /**< sizeof(struct gang_sim_sample) */
+    size_t size; /**< sizeof(struct gang_sim_sample) */
     int64_t at_ns;
-    int64_t running;    /**< jobs */
+    int64_t running; /**< jobs */
     int64_t pending;
-    int64_t cpu_milli;  /**< used */
+    int64_t cpu_milli; /**< used */
     int64_t memory_bytes;
     int64_t gpu_milli;
     int64_t nodes_up;
 };
 
 GANG_API size_t gang_sim_sample_count(const gang_sim *sim);
-GANG_API gang_result gang_sim_get_sample(const gang_sim *sim, size_t row, struct gang_sim_sample *sample) GANG_MUST_CHECK;
+GANG_API gang_result gang_sim_get_sample(const gang_sim *sim, size_t row,
+                                         struct gang_sim_sample *sample) GANG_MUST_CHECK;
 
 /** Forget rows of allocations and samples that are complete: whoever writes them away as they come (op event, or
  *  between runs) keeps memory flat. Numbers of rows begin at 0 again. Owner. */
@@ -536,15 +568,20 @@ GANG_API void gang_sim_drop(gang_sim *sim);
 
 /** Of which jobs; zero means all. */
 struct gang_sim_stats_opts {
-    size_t size;          /**< sizeof(struct gang_sim_stats_opts) */
-    int64_t warm_up_ns;   /**< jobs submitted before (from the first submission) do not count; nor does that time */
-    int64_t cool_down_ns; /**< likewise those submitted so long before the last submission, or later */
-    int64_t tau_ns;       /**< of the bounded slowdown; 0: 10 s */
-    const char *queue;    /**< NULL: all */
-    const char *user;     /**< NULL: all */
+    size_t size; /**< sizeof(struct gang_sim_stats_opts) */
+    int64_t
+        warm_up_ns; /**< jobs submitted before (from the first submission) do not count; nor does that time */
+    int64_t
+        cool_down_ns;  /**< likewise those submitted so long before the last submission, or later */
+    int64_t tau_ns;    /**< of the bounded slowdown; 0: 10 s */
+    const char *queue; /**< NULL: all */
+    const char *user;  /**< NULL: all */
 };
 
-#define GANG_SIM_STATS_OPTS_INIT {sizeof(struct gang_sim_stats_opts), 0, 0, 0, NULL, NULL}
+#define GANG_SIM_STATS_OPTS_INIT                                \
+    {                                                           \
+        sizeof(struct gang_sim_stats_opts), 0, 0, 0, NULL, NULL \
+    }
 
 /** A distribution over jobs. Percentiles are those of the nearest rank. */
 struct gang_sim_spread {
@@ -555,25 +592,27 @@ struct gang_sim_spread {
 
 /** Over the jobs that ended well, or timed out; where said, others. In seconds. */
 struct gang_sim_stats {
-    size_t size;         /**< sizeof(struct gang_sim_stats) */
-    int64_t jobs;        /**< that ended well or timed out */
-    int64_t failed;      /**< ended otherwise */
+    size_t size;    /**< sizeof(struct gang_sim_stats) */
+    int64_t jobs;   /**< that ended well or timed out */
+    int64_t failed; /**< ended otherwise */
     int64_t refused;
     int64_t unfinished;
-    struct gang_sim_spread wait_s;     /**< from submission to the first start */
-    struct gang_sim_spread queue_s;    /**< neither running nor suspended: with waits between two starts */
-    struct gang_sim_spread jct_s;      /**< job completion time: from submission to the end */
-    struct gang_sim_spread slowdown;   /**< jct over run time; jobs of no run time are left out */
+    struct gang_sim_spread wait_s; /**< from submission to the first start */
+    struct gang_sim_spread
+        queue_s; /**< neither running nor suspended: with waits between two starts */
+    struct gang_sim_spread jct_s;    /**< job completion time: from submission to the end */
+    struct gang_sim_spread slowdown; /**< jct over run time; jobs of no run time are left out */
     /** max(1, jct over max(run time, tau)) (Feitelson et al. 1997) */
     struct gang_sim_spread bounded_slowdown;
-    double makespan_s;   /**< from the first submission to the last end */
+    double makespan_s; /**< from the first submission to the last end */
     /** Used over what was up, integrated from the first submission that counts to the last end; with cool_down_ns: to the
      *  last submission that counts */
     double cpu_utilisation, memory_utilisation, gpu_utilisation;
-    double goodput;      /**< of what was used, GPU-time (without GPUs: core-time), so much was work that counted: not lost, not a restart */
+    double
+        goodput; /**< of what was used, GPU-time (without GPUs: core-time), so much was work that counted: not lost, not a restart */
     int64_t preemptions; /**< over all jobs */
     int64_t failures;
-    double lost_gpu_s;   /**< GPU-time of lost work */
+    double lost_gpu_s; /**< GPU-time of lost work */
     /** Jain's index (Jain, Chiu, Hawe 1984) of users' mean bounded slowdowns: 1 is equal, 1/users the worst */
     double jain;
     /** finish-time fairness (Mahajan et al., Themis, NSDI 2020): the mean and the worst of jct over what it would be with 1/N of the
@@ -583,11 +622,15 @@ struct gang_sim_stats {
     double fragmentation;
 };
 
-#define GANG_SIM_SPREAD_INIT {0, 0, 0, 0, 0, 0}
-#define GANG_SIM_STATS_INIT                                                                                     \
-    {                                                                                                           \
-        sizeof(struct gang_sim_stats), 0, 0, 0, 0, GANG_SIM_SPREAD_INIT, GANG_SIM_SPREAD_INIT,                  \
-            GANG_SIM_SPREAD_INIT, GANG_SIM_SPREAD_INIT, GANG_SIM_SPREAD_INIT, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define GANG_SIM_SPREAD_INIT \
+    {                        \
+        0, 0, 0, 0, 0, 0     \
+    }
+#define GANG_SIM_STATS_INIT                                                                        \
+    {                                                                                              \
+        sizeof(struct gang_sim_stats), 0, 0, 0, 0, GANG_SIM_SPREAD_INIT, GANG_SIM_SPREAD_INIT,     \
+            GANG_SIM_SPREAD_INIT, GANG_SIM_SPREAD_INIT, GANG_SIM_SPREAD_INIT, 0, 0, 0, 0, 0, 0, 0, \
+            0, 0, 0, 0, 0                                                                          \
     }
 
 /** @return GANG_OK; GANG_EINVAL; GANG_ENOENT (queue, user); GANG_ENOMEM. Owner. O(jobs log jobs). */
@@ -596,7 +639,8 @@ GANG_API gang_result gang_sim_get_stats(const gang_sim *sim, const struct gang_s
 
 /** The same as one JSON object, with "queues" and "gpu_models" by name beside, which count from the beginning to now. @param indent spaces a level, 0: one line.
  *  @return also GANG_EIO. Owner. */
-GANG_API gang_result gang_sim_write_summary(const gang_sim *sim, const struct gang_sim_stats_opts *opts, int32_t indent,
+GANG_API gang_result gang_sim_write_summary(const gang_sim *sim,
+                                            const struct gang_sim_stats_opts *opts, int32_t indent,
                                             gang_write_fn write, void *user) GANG_MUST_CHECK;
 
 /** Tables that can be written. */
@@ -613,7 +657,8 @@ enum {
 
 /** Write one. @return GANG_OK; GANG_EINVAL; GANG_ESTALE (rows of it were written away: gang_sim_stream()); GANG_EIO;
  *  GANG_ENOMEM. Owner. O(rows). */
-GANG_API gang_result gang_sim_write(const gang_sim *sim, int32_t table, gang_write_fn write, void *user) GANG_MUST_CHECK;
+GANG_API gang_result gang_sim_write(const gang_sim *sim, int32_t table, gang_write_fn write,
+                                    void *user) GANG_MUST_CHECK;
 
 /**
  * Write a table as it comes, so that memory does not grow with what is over: its header now, and each row when it is complete,
@@ -644,7 +689,8 @@ GANG_API gang_result gang_sim_write(const gang_sim *sim, int32_t table, gang_wri
  *   end; it may be ended again, and writes what is not complete from its first row on); GANG_EBUSY (called from a callback);
  *   GANG_ENOMEM. On an error nothing changed. Owner. O(1) a row, O(jobs) at begin and end.
  */
-GANG_API gang_result gang_sim_stream(gang_sim *sim, int32_t table, gang_write_fn write, void *user) GANG_MUST_CHECK;
+GANG_API gang_result gang_sim_stream(gang_sim *sim, int32_t table, gang_write_fn write, void *user)
+    GANG_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -90,47 +90,50 @@ GANG_API const char *gang_trace_format_name(int32_t format);
 
 /** One job of a trace. */
 struct gang_trace_job {
-    size_t size;          /**< sizeof(struct gang_trace_job) */
-    const char *name;     /**< unique; NULL or "": its position, from 0, in decimal */
-    const char *queue;    /**< queue, partition, virtual cluster; NULL or "": none */
-    const char *user;     /**< NULL or "": none */
-    int64_t submit_ns;    /**< this and all times: within INT64_MAX / 2 of 0, 146 years */
-    int64_t run_ns;       /**< how long it runs with all its tasks, >= 0 */
-    int64_t limit_ns;     /**< time limit, as the user asked; 0: none */
+    size_t size;       /**< sizeof(struct gang_trace_job) */
+    const char *name;  /**< unique; NULL or "": its position, from 0, in decimal */
+    const char *queue; /**< queue, partition, virtual cluster; NULL or "": none */
+    const char *user;  /**< NULL or "": none */
+    int64_t submit_ns; /**< this and all times: within INT64_MAX / 2 of 0, 146 years */
+    int64_t run_ns;    /**< how long it runs with all its tasks, >= 0 */
+    int64_t limit_ns;  /**< time limit, as the user asked; 0: none */
     int64_t priority;
-    int32_t preemptible;  /**< GANG_PREEMPTIBLE and its like (job.h) */
-    int32_t end;          /**< GANG_END_* that is recorded (sched.h); 0: it is not */
-    int64_t started_ns;   /**< start that is recorded; GANG_TRACE_UNKNOWN */
-    size_t group_size;    /**< sizeof(struct gang_group_spec) */
+    int32_t preemptible; /**< GANG_PREEMPTIBLE and its like (job.h) */
+    int32_t end;         /**< GANG_END_* that is recorded (sched.h); 0: it is not */
+    int64_t started_ns;  /**< start that is recorded; GANG_TRACE_UNKNOWN */
+    size_t group_size;   /**< sizeof(struct gang_group_spec) */
     /** Of the members of gang_group_spec a trace keeps name, count, min, cpu_milli, memory_bytes, gpu_milli,
      *  gpu_devices and gpu_models (64 at most) */
     const struct gang_group_spec *groups;
-    size_t group_count;   /**< 1..4095 */
+    size_t group_count; /**< 1..4095 */
 };
 
-#define GANG_TRACE_JOB_INIT                                                                      \
-    {                                                                                            \
-        sizeof(struct gang_trace_job), NULL, NULL, NULL, 0, 0, 0, 0, 1, 0, GANG_TRACE_UNKNOWN,    \
-            sizeof(struct gang_group_spec), NULL, 0                                              \
+#define GANG_TRACE_JOB_INIT                                                                    \
+    {                                                                                          \
+        sizeof(struct gang_trace_job), NULL, NULL, NULL, 0, 0, 0, 0, 1, 0, GANG_TRACE_UNKNOWN, \
+            sizeof(struct gang_group_spec), NULL, 0                                            \
     }
 
 /** Options of reading; zero means the default. */
 struct gang_trace_opts {
-    size_t size;            /**< sizeof(struct gang_trace_opts) */
+    size_t size;                /**< sizeof(struct gang_trace_opts) */
     const struct gang_mem *mem; /**< allocator, copied; NULL: malloc and free */
-    int32_t format;         /**< GANG_TRACE_*; DETECT */
+    int32_t format;             /**< GANG_TRACE_*; DETECT */
     /** 1: a row that cannot be used (no tasks, a negative run time, something that is no number) is passed over and
      *  counted, and with it all of its job; a text that is broken as such (quotes, number of fields, JSON) stays an error,
      *  and so does a name twice. 0: it is an error, but for those that the format itself marks as not run (above) */
     int32_t lenient;
-    int64_t most;           /**< jobs at most, the first ones; what comes after is not looked at; 0: all */
+    int64_t most; /**< jobs at most, the first ones; what comes after is not looked at; 0: all */
     /** Formats that tell a number of GPUs alone (Philly, its log, Helios, Tiresias): it is cut into tasks of so many
      *  (one of all if there are fewer), and a group "rest" of one task with what is left; 1..64; 0: 8 */
     int64_t gpus_per_task;
-    int64_t batsim_flops;   /**< of a resource, a second; 0: 1,000,000,000 */
+    int64_t batsim_flops; /**< of a resource, a second; 0: 1,000,000,000 */
 };
 
-#define GANG_TRACE_OPTS_INIT {sizeof(struct gang_trace_opts), NULL, 0, 0, 0, 0, 0}
+#define GANG_TRACE_OPTS_INIT                                \
+    {                                                       \
+        sizeof(struct gang_trace_opts), NULL, 0, 0, 0, 0, 0 \
+    }
 
 /**
  * An empty trace, to be filled with gang_trace_add().
@@ -153,12 +156,14 @@ GANG_API void gang_trace_free(gang_trace *trace);
  *   On an error there is no trace.
  * Any thread. May allocate. O(length).
  */
-GANG_API gang_result gang_trace_read(const char *text, size_t length, const struct gang_trace_opts *opts,
-                                     gang_trace **trace, struct gang_error *error) GANG_MUST_CHECK;
+GANG_API gang_result gang_trace_read(const char *text, size_t length,
+                                     const struct gang_trace_opts *opts, gang_trace **trace,
+                                     struct gang_error *error) GANG_MUST_CHECK;
 
 /** As gang_trace_read(), from a file ("-": standard input). Also GANG_EIO. May block. */
-GANG_API gang_result gang_trace_read_file(const char *path, const struct gang_trace_opts *opts, gang_trace **trace,
-                                          struct gang_error *error) GANG_MUST_CHECK;
+GANG_API gang_result gang_trace_read_file(const char *path, const struct gang_trace_opts *opts,
+                                          gang_trace **trace, struct gang_error *error)
+    GANG_MUST_CHECK;
 
 /**
  * Add a job behind the others; it is copied. Jobs need not be in the order of submission.
@@ -181,10 +186,12 @@ GANG_API size_t gang_trace_skipped(const gang_trace *trace);
 /** One job by position, into `job`, whose `size` is set. Texts and lists of models that it points to are the trace's, for
  *  its life; the groups are overwritten by the next call, and gone with the next gang_trace_add().
  *  @return GANG_OK; GANG_EINVAL; GANG_ENOENT (past the end). Owner. O(groups). Does not allocate. */
-GANG_API gang_result gang_trace_get(gang_trace *trace, size_t index, struct gang_trace_job *job) GANG_MUST_CHECK;
+GANG_API gang_result gang_trace_get(gang_trace *trace, size_t index, struct gang_trace_job *job)
+    GANG_MUST_CHECK;
 
 /** Position of a job by name. @return GANG_OK; GANG_EINVAL; GANG_ENOENT. Owner. O(1). */
-GANG_API gang_result gang_trace_find(const gang_trace *trace, const char *name, size_t *index) GANG_MUST_CHECK;
+GANG_API gang_result gang_trace_find(const gang_trace *trace, const char *name, size_t *index)
+    GANG_MUST_CHECK;
 
 /** Numbers of all jobs at once. */
 enum {
@@ -192,8 +199,8 @@ enum {
     GANG_TRACE_RUN_NS = 1,
     GANG_TRACE_LIMIT_NS = 2,
     GANG_TRACE_PRIORITY = 3,
-    GANG_TRACE_TASKS = 4,       /**< over all groups */
-    GANG_TRACE_CPU_MILLI = 5,   /**< likewise, of all tasks */
+    GANG_TRACE_TASKS = 4,     /**< over all groups */
+    GANG_TRACE_CPU_MILLI = 5, /**< likewise, of all tasks */
     GANG_TRACE_MEMORY_BYTES = 6,
     GANG_TRACE_GPU_MILLI = 7,
     GANG_TRACE_STARTED_NS = 8
@@ -201,8 +208,8 @@ enum {
 
 /** Copy one column, GANG_TRACE_SUBMIT_NS or another: value[i] of job first + i. @return GANG_OK; GANG_EINVAL;
  *  GANG_ENOENT (past the end). Owner. O(count). */
-GANG_API gang_result gang_trace_column(const gang_trace *trace, int32_t column, size_t first, size_t count,
-                                       int64_t *value) GANG_MUST_CHECK;
+GANG_API gang_result gang_trace_column(const gang_trace *trace, int32_t column, size_t first,
+                                       size_t count, int64_t *value) GANG_MUST_CHECK;
 
 /** Write it: GANG_TRACE_CSV, _JSONL, _SWF or _BATSIM. What is read again from the first two is the same trace. The last two
  *  have tasks of one core that all start together, without priorities; SWF whole seconds from 0 on, and numbers for names,
@@ -210,8 +217,8 @@ GANG_API gang_result gang_trace_column(const gang_trace *trace, int32_t column, 
  *  either. Nothing is written of a trace that holds a job which SWF or Batsim cannot express.
  *  @return GANG_OK; GANG_EINVAL; GANG_ENOTSUP (a format that is not written; a job that it cannot express, by its path:
  *  "jobs[3].run_ns"); GANG_EIO (`write` refused); GANG_ENOMEM (Batsim alone). Owner. O(jobs), Batsim O(jobs log jobs). */
-GANG_API gang_result gang_trace_write(gang_trace *trace, int32_t format, gang_write_fn write, void *user,
-                                      struct gang_error *error) GANG_MUST_CHECK;
+GANG_API gang_result gang_trace_write(gang_trace *trace, int32_t format, gang_write_fn write,
+                                      void *user, struct gang_error *error) GANG_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -19,7 +19,7 @@ typedef _Atomic(uint32_t) gang__a32;
 #define gang__store(p, v) atomic_store_explicit((p), (v), memory_order_release)
 #define gang__store_relaxed(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
 
-/* Sequentially consistent: the proofs in core/commit.c and core/index.c order operations on
+/* Sequentially consistent: the proofs in core/commit/commit.c and core/commit/index.c order operations on
  * different words (a set bit before a decision, a stamp before a decision). */
 static inline bool gang__cas(gang__a64 *p, uint64_t old, uint64_t value)
 {

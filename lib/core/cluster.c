@@ -5,14 +5,14 @@
 
 #include "base/error.h"
 #include "base/rcu.h"
-#include "core/commit.h"
-#include "core/index.h"
-#include "core/instant.h"
-#include "core/kind.h"
-#include "core/node.h"
-#include "core/parent.h"
-#include "core/partition.h"
-#include "core/shape.h"
+#include "core/commit/commit.h"
+#include "core/commit/index.h"
+#include "core/commit/snapshot_save.h"
+#include "core/nodes/kind.h"
+#include "core/nodes/node.h"
+#include "core/nodes/node_type.h"
+#include "core/nodes/parent.h"
+#include "core/nodes/partition.h"
 
 enum { MAX_NODES = GANG__CHUNK * GANG__CHUNKS - 1, DEFAULT_WORKERS = 256 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a cluster: cells, descriptors, index, node table. Shared by the files of core/;
- * place/ uses it through core/commit.h, core/index.h and core/node.h. */
+ * place/ uses it through core/commit/commit.h, core/commit/index.h and core/nodes/node.h. */
 #ifndef GANG__CORE_CLUSTER_H
 #define GANG__CORE_CLUSTER_H
 
@@ -10,16 +10,16 @@
 
 #include "base/atomic.h"
 #include "base/fork.h"
+#include "base/hash_table.h"
 #include "base/mem.h"
-#include "base/names.h"
-#include "core/word.h"
+#include "core/commit/word.h"
 
 enum {
     GANG__CHUNK = 1024,    /* nodes a chunk */
     GANG__CHUNKS = 1024,   /* chunks a cluster: 2^20 slots, slot 0 is the pool */
     GANG__CELL_WORDS = 7,  /* words beside the owner in a cell's own cache line */
     GANG__CLASSES = 256,   /* class 0: nodes without GPUs */
-    GANG__GPU_LEVELS = 24, /* see gang__levels_of() in core/index.c */
+    GANG__GPU_LEVELS = 24, /* see gang__levels_of() in core/commit/index.c */
     GANG__CPU_LEVELS = 16,
     GANG__BUCKETS = GANG__GPU_LEVELS + GANG__CPU_LEVELS,
     GANG__FAN = 32,       /* children of an index word */
@@ -32,14 +32,14 @@ enum {
 
 /* ---- cells ----------------------------------------------------------------------------- */
 
-/* What is free on one node; protocol in core/commit.c. */
+/* What is free on one node; protocol in core/commit/commit.c. */
 struct gang__cell {
     gang__a64 owner; /* 0, or who claims it: {seq:52 | worker:11 | 1} */
     gang__a64 word[GANG__CELL_WORDS];
 };
 _Static_assert(sizeof(struct gang__cell) == 64, "a cell is one cache line");
 
-/* Index words of one class for the nodes of one chunk; see core/index.c. */
+/* Index words of one class for the nodes of one chunk; see core/commit/index.c. */
 struct gang__leaf {
     gang__a64 top[GANG__BUCKETS]; /* which words of `bits` hold something */
     /* One bit a node. The words of the same nodes lie together, whole GPUs (buckets 8-15) on one
@@ -118,14 +118,15 @@ struct gang__desc {
     _Atomic(struct gang__op *) ops; /* replaced by larger ones; old ones are kept */
     gang__a32 count;
     gang__a32 raises; /* 1: some operation gives something back */
-    gang__a64 when;   /* label: GANG__UNAGREED | seq, or an instant; see core/instant.c */
+    gang__a64
+        when; /* label: GANG__UNAGREED | seq, or an instant; see core/commit/snapshot_save.c */
     char pad[64 - 32];
 };
 _Static_assert(sizeof(struct gang__desc) == 64, "descriptors do not share cache lines");
 
 struct gang_worker {
     struct gang__desc desc;
-    gang__a64 stamp; /* raised before each decision that gives back; see core/index.h */
+    gang__a64 stamp; /* raised before each decision that gives back; see core/commit/index.h */
     gang__a32 in_use;
     uint32_t index; /* number of this worker, 0.. */
     /* Its searches begin with the first node, not apart from those of other workers. */
@@ -152,7 +153,7 @@ struct gang__parts {
     const uint64_t *cores; /* core words, at [i * core_words]; NULL: a matter of GPUs alone */
 };
 
-/* What machines of one make have in common; see core/shape.h. Immutable; freed after a grace period
+/* What machines of one make have in common; see core/nodes/node_type.h. Immutable; freed after a grace period
  * when no node refers to it any more. */
 struct gang__shape {
     struct gang_node_spec *spec; /* without what the site says of one node, and GPU uuids */
@@ -167,13 +168,13 @@ struct gang__shape {
     uint8_t kind_word[GANG_MAX_KINDS]; /* word that counts a kind of the site; 0: none */
     uint64_t serial;                   /* of the shapes of the cluster, from 1; never used again */
     uint64_t gpus;                     /* one bit a device of its own */
-    uint64_t slices;                   /* one bit a slice of a parent, see core/parent.h */
+    uint64_t slices;                   /* one bit a slice of a parent, see core/nodes/parent.h */
     uint64_t nic_gpus;                 /* those with a network card in their NUMA domain */
     struct gang__parents *parents;     /* NULL: no slices */
     const uint8_t *near;               /* GANG_NEAR_* of GPUs i, j at [i * gpus + j] */
-    const uint64_t *weight;            /* how well they are joined, likewise; see core/shape.h */
-    const uint64_t *numa_gpus;         /* of each domain */
-    const uint64_t *numa_cores;        /* core words of domain d at [d * core_words], ... */
+    const uint64_t *weight;     /* how well they are joined, likewise; see core/nodes/node_type.h */
+    const uint64_t *numa_gpus;  /* of each domain */
+    const uint64_t *numa_cores; /* core words of domain d at [d * core_words], ... */
     const uint8_t *numa_run; /* ... of which only those from [2 * d] to before [2 * d + 1] count */
     uint64_t *part_words;    /* a block of its own */
     struct gang__parts parts[GANG__INNER_LEVELS]; /* in the order of GANG_LEVEL_PACKAGE and on */
@@ -186,7 +187,7 @@ struct gang__shape {
 struct gang__tags {
     const struct gang_label *labels;
     size_t label_count;
-    struct gang__partition *const *partitions; /* core/partition.h */
+    struct gang__partition *const *partitions; /* core/nodes/partition.h */
     size_t partition_count;
     const char *const *uuids; /* of the GPUs, or NULL */
     uint64_t unhealthy;       /* devices that it was described with as such */
@@ -202,7 +203,7 @@ struct gang__node {
     struct gang__node *next_retired;
     uint32_t slot;
     int32_t state; /* GANG_NODE_* it was described with */
-    /* For snapshots that are being taken, see core/instant.c. */
+    /* For snapshots that are being taken, see core/commit/snapshot_save.c. */
     gang__a64 label;     /* of the commit since which this is said; GANG__PENDING before */
     gang__a64 newer_ref; /* commit that `newer` takes effect with, as in an owner word; or 0 */
     _Atomic(struct gang__node *) newer;
@@ -327,7 +328,7 @@ struct gang_cluster {
     _Atomic(gang_worker *) worker[GANG__WORKERS];
     gang__a32 worker_end;
 
-    /* {instant:48 | snapshots being taken:16}, see core/instant.c; on a line of its own. */
+    /* {instant:48 | snapshots being taken:16}, see core/commit/snapshot_save.c; on a line of its own. */
     _Alignas(64) gang__a64 snap;
     _Alignas(64) gang__a64 snap_slots; /* save areas in use */
     _Atomic(struct gang__area *) area[GANG__SNAPSHOTS];
@@ -349,7 +350,7 @@ struct gang_cluster {
     struct gang__names domain_names;
     struct gang__names shapes;
     _Atomic(struct gang__width *)
-        widths;                     /* of profiles, see core/parent.h; read without the mutex */
+        widths; /* of profiles, see core/nodes/parent.h; read without the mutex */
     struct gang__shape *last_shape; /* of the node described last; NULL: none */
     uint64_t shapes_made;
     uint32_t *free_slots; /* recycled slots */
@@ -382,7 +383,7 @@ static inline void gang__structure_unlock(gang_cluster *c)
 
 /* What is remembered of the descriptions of a chunk's nodes, or derived from them and the modes of
  * partitions, goes by a number that rises with each change of them: after a slot got a node or another
- * description, and before the stamp (core/index.h) tells of it. It is odd while the modes change. Under
+ * description, and before the stamp (core/commit/index.h) tells of it. It is odd while the modes change. Under
  * the structure mutex. */
 static inline void gang__chunk_changed(gang_cluster *c, uint32_t slot)
 {

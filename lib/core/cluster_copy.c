@@ -3,10 +3,10 @@
 
 #include "base/error.h"
 #include "base/rcu.h"
-#include "core/commit.h"
-#include "core/node.h"
-#include "core/partition.h"
-#include "core/shape.h"
+#include "core/commit/commit.h"
+#include "core/nodes/node.h"
+#include "core/nodes/node_type.h"
+#include "core/nodes/partition.h"
 
 /* Kinds under the same numbers, and as much of each pool taken. */
 static gang_result copy_kinds(gang_cluster *from, gang_worker *w)

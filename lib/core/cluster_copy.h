@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A cluster once more: the same kinds, partitions, topology and nodes, under the same ids and in the
  * same order, with the same taken and free. What is taken is said by the words alone: the records of
- * allocations are copied by place (place/table.h). */
+ * allocations are copied by place (place/state/table.h). */
 #ifndef GANG__CORE_CLUSTER_COPY_H
 #define GANG__CORE_CLUSTER_COPY_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The snapshot as an object: making, reading, changing a state in it. How one is taken stands in
- * core/instant.c. */
+ * core/commit/snapshot_save.c. */
 #include <gangsched/snapshot.h>
 
 #include <string.h>
 
 #include "base/error.h"
 #include "base/rcu.h"
-#include "core/instant.h"
-#include "core/node.h"
+#include "core/commit/snapshot_save.h"
+#include "core/nodes/node.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
 

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "base/block.h"
+#include "base/two_pass_block.h"
 
 /* What a node says of itself. */
 struct gang__labels {

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/block.h"
 #include "base/error.h"
+#include "base/two_pass_block.h"
 
 /* Sizes of the structs when they were first released: up to the last member of that time. A caller
  * may know less than the library, but not less than this. */

@@ -27,7 +27,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/tree.h"
+#include "base/ordered_set.h"
 #include "base/wide.h"
 #include "plan/timeline.h"
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/kind.h"
-#include "core/node.h"
-#include "core/partition.h"
+#include "core/nodes/kind.h"
+#include "core/nodes/node.h"
+#include "core/nodes/partition.h"
 #include "model/node_spec.h"
 #include "queue/access.h"
 #include "queue/queue_spec.h"

@@ -8,7 +8,7 @@
 
 #include <gangsched/queue.h>
 
-#include "base/block.h"
+#include "base/two_pass_block.h"
 #include "core/cluster.h"
 
 /* The greatest weight, in millionths: a million. */

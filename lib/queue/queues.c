@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/block.h"
 #include "base/error.h"
-#include "core/kind.h"
-#include "core/node.h"
-#include "place/request.h"
+#include "base/two_pass_block.h"
+#include "core/nodes/kind.h"
+#include "core/nodes/node.h"
+#include "place/request/request.h"
 #include "queue/queue_spec.h"
 
 /* Of a queue at the top that says nothing. */

@@ -12,9 +12,9 @@
 
 #include <gangsched/queue.h>
 
-#include "base/names.h"
+#include "base/hash_table.h"
 #include "core/cluster.h"
-#include "core/partition.h"
+#include "core/nodes/partition.h"
 
 enum { GANG__DIMS = GANG_MAX_QUEUE_DIMENSIONS };
 #define GANG__NO_QUEUE UINT32_MAX
@@ -40,7 +40,7 @@ struct gang__quota {
 };
 
 struct gang__cell_share {
-    int32_t level; /* GANG__LEVEL_NODE (place/request.h) or a level of the site */
+    int32_t level; /* GANG__LEVEL_NODE (place/request/request.h) or a level of the site */
     int64_t count;
 };
 

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/block.h"
 #include "base/error.h"
+#include "base/two_pass_block.h"
 #include "model/node_spec.h"
 #include "queue/queues.h"
 

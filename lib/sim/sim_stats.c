@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "sim/simulation.h"
 
 enum { WAIT, QUEUE, JCT, SLOWDOWN, BOUNDED, SPREADS };

@@ -30,8 +30,8 @@
 
 #include <stdbool.h>
 
+#include "base/hash_table.h"
 #include "base/mem.h"
-#include "base/names.h"
 
 enum gang__sim_event_class {
     GANG__SIM_END,       /* of a job's work */

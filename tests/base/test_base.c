@@ -4,7 +4,7 @@
 #include <gangsched/gangsched.h>
 
 #include "base/error.h"
-#include "base/names.h"
+#include "base/hash_table.h"
 #include "support.h"
 
 /* ---- version and results ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The strict JSON parser, cursor and writer of lib/base/json.c. */
-#include "base/json.h"
+/* The strict JSON parser, cursor and writer of lib/base/json/json.c. */
+#include "base/json/json.h"
 
 #include <locale.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ordered set: against a sorted array, with its heights and links checked after every step. */
-#include "base/tree.h"
+#include "base/ordered_set.h"
 
 #include "suite.h"
 

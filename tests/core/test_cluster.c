@@ -3,7 +3,7 @@
 #include <gangsched/gangsched.h>
 
 #include "core/cluster.h"
-#include "place/table.h"
+#include "place/state/table.h"
 #include "support.h"
 
 static struct stage s;

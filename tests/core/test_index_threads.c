@@ -5,7 +5,7 @@
 #include <semaphore.h>
 
 #include "core/cluster.h"
-#include "core/commit.h"
+#include "core/commit/commit.h"
 
 struct stepper {
     int at, first_stop, second_stop;
@@ -29,7 +29,7 @@ static int tick(void)
               : (void)0),       \
      atomic_load_explicit((p), memory_order_acquire))
 #define gang__cas(p, old, value) (tick(), (gang__cas)(p, old, value))
-#include "core/index.c"
+#include "core/commit/index.c"
 #undef gang__load
 #undef gang__cas
 

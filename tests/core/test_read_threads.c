@@ -13,7 +13,7 @@ static inline uint64_t load_and_stop(gang__a64 *word)
 }
 #undef gang__load_seq
 #define gang__load_seq(word) load_and_stop(word)
-#include "core/commit.c"
+#include "core/commit/commit.c"
 #undef gang__load_seq
 
 #include <check.h>

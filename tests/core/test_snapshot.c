@@ -3,7 +3,7 @@
  * taken, wrong input, no memory. */
 #include <gangsched/gangsched.h>
 
-#include "core/instant.h"
+#include "core/commit/snapshot_save.h"
 #include "support.h"
 
 static struct stage s;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "model/scenario_priv.h"
+#include "scenario/scenario_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

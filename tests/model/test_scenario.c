@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/scenario_priv.h"
+#include "scenario/scenario_priv.h"
 #include "support.h"
 
 static gang_scenarios *read_good(const char *text)

@@ -35,8 +35,7 @@ static void open_stage(const char *prefer, int32_t policy)
         struct gang_label rack = {"rack", rack_name};
         snprintf(name, sizeof(name), "n%d", i);
         snprintf(rack_name, sizeof(rack_name), "r%d", i / RACK);
-        struct box box = {
-            .name = name, .cpu = 64000, .gpus = 8, .place = &rack, .place_count = 1};
+        struct box box = {.name = name, .cpu = 64000, .gpus = 8, .place = &rack, .place_count = 1};
         node[i] = stage_add(&s, &box);
     }
     for (int i = 0; i < SIZES; i++) {

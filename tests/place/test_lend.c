@@ -2,7 +2,7 @@
 /* Allocations whose cores, or devices, are lent: they have them, and the nodes do not know. */
 #include <gangsched/gangsched.h>
 
-#include "place/lend.h"
+#include "place/whatif/timeshare.h"
 #include "suite.h"
 #include "support.h"
 

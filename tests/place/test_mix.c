@@ -3,7 +3,7 @@
  * in test_score.c. */
 #include <gangsched/gangsched.h>
 
-#include "place/table.h"
+#include "place/state/table.h"
 #include "support.h"
 
 static struct stage s;

@@ -647,8 +647,7 @@ START_TEST(policies_have_names)
 {
     static const char *const name[] = {
         "default",  "pack",        "spread",      "first",          "topology", "fgd",
-        "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "headroom",
-        "host"};
+        "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "headroom", "host"};
     enum { NAMES = sizeof(name) / sizeof(name[0]) };
     int32_t policy = 17;
     for (int32_t i = 0; i < NAMES; i++) {

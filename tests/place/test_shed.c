@@ -2,7 +2,7 @@
 /* Tasks of a gang that end one by one: given back below its minimum, and told where they are. */
 #include <gangsched/gangsched.h>
 
-#include "place/whatif.h"
+#include "place/whatif/whatif.h"
 #include "suite.h"
 #include "support.h"
 

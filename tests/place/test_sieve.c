@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What searches remember of nodes that do not match (lib/place/sieve.c): the same nodes are found as
+/* What searches remember of nodes that do not match (lib/place/search/match_cache.c): the same nodes are found as
  * without it, few others are met, and nothing that changes stays hidden. */
 #include <gangsched/gangsched.h>
 
-#include "place/sieve.h"
+#include "place/search/match_cache.h"
 #include "support.h"
 
 enum { NODES = 2500, RARE = 700 }; /* in three chunks; one of so many nodes is rare */

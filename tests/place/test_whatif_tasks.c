@@ -3,8 +3,8 @@
  * places told, and those places taken for real. The oracle is the cluster itself. */
 #include <gangsched/gangsched.h>
 
-#include "core/node.h"
-#include "place/whatif.h"
+#include "core/nodes/node.h"
+#include "place/whatif/whatif.h"
 #include "support.h"
 
 enum { NODES = 12, HELD = 48 };

@@ -11,8 +11,9 @@
 #include <string.h>
 
 #include "chance.h"
-#include "sched/copy.h"
-#include "sched/slice.h"
+#include "sched/copy/copy.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/slice/slice_in.h"
 #include "suite.h"
 #include "support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the host may answer, and when: refusals, grace periods, what is kept for whom meanwhile, and the bounds of
  * preemption. */
-#include "place/table.h"
+#include "place/state/table.h"
 #include "sched/host.h"
 
 enum { GRACE = 60 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Candidates of backfill by their kin (sched/kin.h) against a scheduler that tries every one of them: the same random
+/* Candidates of backfill by their kin (sched/backfill/candidates.h) against a scheduler that tries every one of them: the same random
  * life, and the same calls of the host in the same order. */
 #include "sched/host.h"
-#include "sched/state.h"
+#include "sched/record/state.h"
 
 enum { JOBS = 60, SHAPES = 5 };
 

@@ -2,7 +2,7 @@
 /* gang_sched_copy() as a host meets it: what is in the copy, whose it is, what is refused. That both decide the same in
  * random worlds is shown by test_copy.c. */
 #include "host.h"
-#include "place/table.h"
+#include "place/state/table.h"
 
 #define S INT64_C(1000000000)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time slicing: who takes turns with whom and for how long, what is held meanwhile, and what becomes of who is lost,
  * cancelled, refused or displaced on the way. */
-#include "place/table.h"
+#include "place/state/table.h"
 #include "sched/host.h"
 
 static struct host h;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "sim/trace_same.h"
 #include "sim/trace_texts.h"
 

@@ -3,9 +3,9 @@
 #include <locale.h>
 
 #include "chance.h"
-#include "sim/trace_in.h"
 #include "suite.h"
 #include "support.h"
+#include "trace/trace_in.h"
 
 #define S INT64_C(1000000000)
 #define MIB_SCALE (INT64_C(1) << 20)

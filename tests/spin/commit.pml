@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The multi-node commit of lib/core/commit.c as a Promela model, step for step.
+/* The multi-node commit of lib/core/commit/commit.c as a Promela model, step for step.
  *
  * Every load, store and compare-and-swap of a word that threads share is a step of its own. Local
  * work is joined to the step before it. What is joined beyond that, and why it loses nothing:

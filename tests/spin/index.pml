@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The free-capacity index of lib/core/index.c, and with it the promise that a refusal is true, as a
+/* The free-capacity index of lib/core/commit/index.c, and with it the promise that a refusal is true, as a
  * Promela model. Every load, store and compare-and-swap of an index word is a step of its own.
  *
  * Commits are one step here, that they are is what commit.pml shows; but one that gives back is seen

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/hash_table.h"
+
+uint64_t gang__hash(uint64_t seed, const void *bytes, size_t length)
+{
+    const unsigned char *p = bytes;
+    uint64_t h = seed;
+    for (size_t i = 0; i < length; i++)
+        h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static struct gang__name **bucket_of(const struct gang__names *t, uint64_t hash)
+{
+    return &t->bucket[(hash ^ hash >> 32) & (t->room - 1)];
+}
+
+gang_result gang__names_reserve(struct gang__names *t, const struct gang_mem *mem)
+{
+    if (t->count < t->room)
+        return GANG_OK;
+    struct gang__names bigger = {NULL, t->room ? t->room * 2 : 16, t->count};
+    bigger.bucket = gang__zalloc(mem, bigger.room, sizeof(*bigger.bucket));
+    if (!bigger.bucket)
+        return GANG_ENOMEM;
+    for (size_t i = 0; i < t->room; i++) {
+        struct gang__name *next;
+        for (struct gang__name *n = t->bucket[i]; n; n = next) {
+            next = n->next;
+            struct gang__name **b = bucket_of(&bigger, n->hash);
+            n->next = *b;
+            *b = n;
+        }
+    }
+    gang__release(mem, t->bucket);
+    *t = bigger;
+    return GANG_OK;
+}
+
+void gang__names_put(struct gang__names *t, struct gang__name *n, uint64_t hash)
+{
+    struct gang__name **b = bucket_of(t, hash);
+    n->hash = hash;
+    n->next = *b;
+    *b = n;
+    t->count++;
+}
+
+void gang__names_remove(struct gang__names *t, struct gang__name *n)
+{
+    for (struct gang__name **b = bucket_of(t, n->hash); *b; b = &(*b)->next) {
+        if (*b == n) {
+            *b = n->next;
+            t->count--;
+            return;
+        }
+    }
+}
+
+struct gang__name *gang__names_first(const struct gang__names *t, uint64_t hash)
+{
+    return t->room ? *bucket_of(t, hash) : NULL;
+}
+
+void gang__names_free(struct gang__names *t, const struct gang_mem *mem)
+{
+    gang__release(mem, t->bucket);
+    t->bucket = NULL;
+    t->room = t->count = 0;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Adelson-Velsky and Landis, "An algorithm for the organization of information", 1962: the
+ * heights of the two children of a link differ by at most 1. `side` is 0 for what goes before, 1
+ * for what goes after.
+ *
+ * A set begins as a row, each link beside its neighbours: child[0] is the one before, child[1] the
+ * one after. As long as all come at the ends, as those do who wait in the order of their age,
+ * nobody but the neighbours is touched when one comes or goes, and nothing is ever out of balance.
+ * The first one that belongs somewhere in between makes a tree of it, which it stays until it is
+ * empty; so each link is hung up once, as if it had come into a tree. A set that is told of all below is a
+ * tree from the first. */
+#include "base/ordered_set.h"
+
+#include <assert.h>
+
+/* The two low bits of `parent` hold the balance; of one in a row: */
+enum { ROW = 3 };
+_Static_assert(_Alignof(struct gang__tree_link) >= 4, "two bits of an address are free");
+_Static_assert(sizeof(struct gang__tree_link) == 3 * sizeof(void *), "no padding");
+
+static struct gang__tree_link *parent_of(const struct gang__tree_link *n)
+{
+    return (struct gang__tree_link *)(n->parent & ~(uintptr_t)3);
+}
+
+/* Height of what goes after less that of what goes before: -1, 0 or 1. */
+static int balance_of(const struct gang__tree_link *n)
+{
+    return (int)(n->parent & 3) - 1;
+}
+
+static void set_parent(struct gang__tree_link *n, const struct gang__tree_link *parent)
+{
+    n->parent = (uintptr_t)parent | (n->parent & 3);
+}
+
+static void set_balance(struct gang__tree_link *n, int balance)
+{
+    n->parent = (n->parent & ~(uintptr_t)3) | (uintptr_t)(balance + 1);
+}
+
+static int side_of(const struct gang__tree_link *n, const struct gang__tree_link *parent)
+{
+    return parent->child[1] == n;
+}
+
+/* Let `n`, or nothing, stand where `old` stood below `parent`. */
+static void replace(struct gang__ordered *t, struct gang__tree_link *parent,
+                    const struct gang__tree_link *old, struct gang__tree_link *n)
+{
+    if (parent)
+        parent->child[side_of(old, parent)] = n;
+    else
+        t->root = n;
+    if (n)
+        set_parent(n, parent);
+}
+
+/* p's child on `side` takes the place of p, and p that of its child on the other side. */
+static struct gang__tree_link *turn(struct gang__ordered *t, struct gang__tree_link *p, int side)
+{
+    struct gang__tree_link *c = p->child[side], *inner = c->child[!side];
+    replace(t, parent_of(p), p, c);
+    p->child[side] = inner;
+    if (inner)
+        set_parent(inner, p);
+    c->child[!side] = p;
+    set_parent(p, c);
+    if (t->refresh) { /* together they tell above what they told before */
+        t->refresh(p);
+        t->refresh(c);
+    }
+    return c;
+}
+
+/* The children of n, and perhaps of those above it, changed. */
+static void refresh_up(const struct gang__ordered *t, struct gang__tree_link *n)
+{
+    for (; t->refresh && n; n = parent_of(n))
+        t->refresh(n);
+}
+
+void gang__ordered_refresh(const struct gang__ordered *t, struct gang__tree_link *n)
+{
+    while (n && t->refresh(n))
+        n = parent_of(n);
+}
+
+/* p is too high by one on `side`: mend it. Returns what stands in its place; that is as high as
+ * p was before iff its balance is not 0. */
+static struct gang__tree_link *mend(struct gang__ordered *t, struct gang__tree_link *p, int side)
+{
+    int lean = side ? 1 : -1;
+    struct gang__tree_link *c = p->child[side];
+    if (balance_of(c) != -lean) {
+        bool level = balance_of(c) == 0;
+        turn(t, p, side);
+        set_balance(p, level ? lean : 0);
+        set_balance(c, level ? -lean : 0);
+        return c;
+    }
+    struct gang__tree_link *g = c->child[!side];
+    int was = balance_of(g);
+    turn(t, c, !side);
+    turn(t, p, side);
+    set_balance(p, was == lean ? -lean : 0);
+    set_balance(c, was == -lean ? lean : 0);
+    set_balance(g, 0);
+    return g;
+}
+
+/* It hangs below p, the root where that is NULL, on `side`, which was empty: note it, and mend what
+ * is too high now. */
+static void hang(struct gang__ordered *t, struct gang__tree_link *n, struct gang__tree_link *p,
+                 int side)
+{
+    *n = (struct gang__tree_link){{NULL, NULL}, (uintptr_t)p | 1};
+    if (p)
+        p->child[side] = n;
+    else
+        t->root = n;
+    for (int i = 0; i < 2; i++)
+        if (t->end[i] == p && (!p || side == i))
+            t->end[i] = n;
+    t->count++;
+    refresh_up(t, n);
+    for (; p; n = p, p = parent_of(n)) {
+        side = side_of(n, p);
+        int lean = side ? 1 : -1, balance = balance_of(p);
+        if (balance == lean) {
+            mend(t, p, side);
+            return;
+        }
+        set_balance(p, balance + lean);
+        if (balance != 0)
+            return;
+    }
+}
+
+/* May its links lie in a row, as long as they come at the ends? */
+static bool is_row(const struct gang__ordered *t)
+{
+    return !t->root && !t->refresh;
+}
+
+static bool is_in_row(const struct gang__tree_link *n)
+{
+    return (n->parent & 3) == ROW;
+}
+
+/* Between two neighbours, or (NULL) at an end. */
+static void row_put(struct gang__ordered *t, struct gang__tree_link *n,
+                    struct gang__tree_link *before, struct gang__tree_link *after)
+{
+    *n = (struct gang__tree_link){{before, after}, ROW};
+    *(before ? &before->child[1] : &t->end[0]) = n;
+    *(after ? &after->child[0] : &t->end[1]) = n;
+    t->count++;
+}
+
+static void row_take(struct gang__ordered *t, struct gang__tree_link *n)
+{
+    struct gang__tree_link *before = n->child[0], *after = n->child[1];
+    *(before ? &before->child[1] : &t->end[0]) = after;
+    *(after ? &after->child[0] : &t->end[1]) = before;
+    t->count--;
+}
+
+/* Does it belong beyond the end on this side? */
+static bool is_beyond(const struct gang__ordered *t, const struct gang__tree_link *n, int side)
+{
+    const struct gang__tree_link *end = t->end[side];
+    return !end || (t->compare(n, end, t->ctx) > 0) == (side == 1);
+}
+
+/* If it belongs to an end of a row: `side` is the likely one. */
+static bool row_insert(struct gang__ordered *t, struct gang__tree_link *n, int side)
+{
+    if (!is_beyond(t, n, side)) {
+        side = !side;
+        if (!is_beyond(t, n, side))
+            return false;
+    }
+    row_put(t, n, side ? t->end[1] : NULL, side ? NULL : t->end[0]);
+    return true;
+}
+
+static void row_to_tree(struct gang__ordered *t)
+{
+    struct gang__tree_link *next, *n = t->end[0];
+    t->end[0] = t->end[1] = NULL;
+    for (t->count = 0; n; n = next) {
+        next = n->child[1];
+        hang(t, n, t->end[1], 1);
+    }
+}
+
+static void tree_insert(struct gang__ordered *t, struct gang__tree_link *n)
+{
+    struct gang__tree_link *p = NULL;
+    int side = 0;
+    for (struct gang__tree_link *at = t->root; at; at = at->child[side]) {
+        int order = t->compare(n, at, t->ctx);
+        assert(order != 0);
+        p = at;
+        side = order > 0;
+    }
+    hang(t, n, p, side);
+}
+
+void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n)
+{
+    if (is_row(t)) {
+        if (row_insert(t, n, 1))
+            return;
+        row_to_tree(t);
+    }
+    tree_insert(t, n);
+}
+
+void gang__ordered_insert_end(struct gang__ordered *t, struct gang__tree_link *n, int side)
+{
+    if (is_row(t)) {
+        if (row_insert(t, n, side))
+            return;
+        row_to_tree(t);
+        tree_insert(t, n);
+    } else if (is_beyond(t, n, side)) {
+        hang(t, n, t->end[side], side); /* nothing hangs beyond the end */
+    } else {
+        tree_insert(t, n);
+    }
+}
+
+void gang__ordered_insert_before(struct gang__ordered *t, struct gang__tree_link *n,
+                                 struct gang__tree_link *next)
+{
+    if (is_row(t) && (!next || next == t->end[0])) {
+        row_put(t, n, next ? NULL : t->end[1], next);
+        return;
+    }
+    if (is_row(t))
+        row_to_tree(t);
+    if (!next)
+        hang(t, n, t->end[1], 1);
+    else if (!next->child[0])
+        hang(t, n, next, 0);
+    else
+        hang(t, n, gang__ordered_prev(next), 1); /* it is below `next`: nothing goes after it */
+}
+
+/* Something below p on `side` is lower by one than it was. */
+static void lower(struct gang__ordered *t, struct gang__tree_link *p, int side)
+{
+    while (p) {
+        int lean = side ? 1 : -1, balance = balance_of(p);
+        if (balance == -lean)
+            p = mend(t, p, !side);
+        else
+            set_balance(p, balance - lean);
+        if (balance_of(p) != 0)
+            return;
+        struct gang__tree_link *up = parent_of(p);
+        side = up && side_of(p, up);
+        p = up;
+    }
+}
+
+void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n)
+{
+    assert(t->count > 0);
+    if (is_in_row(n)) {
+        row_take(t, n);
+        return;
+    }
+    if (t->end[0] == n)
+        t->end[0] = gang__ordered_next(n);
+    if (t->end[1] == n)
+        t->end[1] = gang__ordered_prev(n);
+    t->count--;
+    struct gang__tree_link *p = parent_of(n);
+    if (!n->child[0] || !n->child[1]) {
+        int side = p && side_of(n, p);
+        replace(t, p, n, n->child[n->child[1] != NULL]);
+        refresh_up(t, p);
+        lower(t, p, side);
+        return;
+    }
+    /* The next one, which has nothing before it, takes the place of n. */
+    struct gang__tree_link *s = gang__ordered_next(n), *from = parent_of(s);
+    int side = from == n;
+    if (from == n) {
+        from = s;
+    } else {
+        replace(t, from, s, s->child[1]);
+        s->child[1] = n->child[1];
+        set_parent(s->child[1], s);
+    }
+    s->child[0] = n->child[0];
+    set_parent(s->child[0], s);
+    replace(t, p, n, s);
+    set_balance(s, balance_of(n));
+    refresh_up(t, from);
+    lower(t, from, side);
+}
+
+/* The neighbour on `side`. */
+static struct gang__tree_link *beside(const struct gang__tree_link *n, int side)
+{
+    struct gang__tree_link *at = n->child[side];
+    if (is_in_row(n))
+        return at;
+    if (at) {
+        while (at->child[!side])
+            at = at->child[!side];
+        return at;
+    }
+    at = parent_of(n);
+    while (at && at->child[side] == n) {
+        n = at;
+        at = parent_of(n);
+    }
+    return at;
+}
+
+struct gang__tree_link *gang__ordered_next(const struct gang__tree_link *n)
+{
+    return beside(n, 1);
+}
+
+struct gang__tree_link *gang__ordered_prev(const struct gang__tree_link *n)
+{
+    return beside(n, 0);
+}
+
+/* The walk has seen what is above. Below to the right, the child was asked for when the walk was at
+ * the one before; after one without, that of the one above is asked for. */
+void gang__ordered_expect(const struct gang__tree_link *n)
+{
+    if (is_in_row(n)) { /* the next one was asked for when the walk was at the one before */
+        if (n->child[1])
+            __builtin_prefetch(n->child[1]->child[1]);
+        return;
+    }
+    if (n->child[1]) {
+        __builtin_prefetch(n->child[1]->child[0]);
+        return;
+    }
+    const struct gang__tree_link *above = beside(n, 1);
+    if (above)
+        __builtin_prefetch(above->child[1]);
+}
+
+struct gang__tree_link *gang__ordered_lower_bound(struct gang__ordered *t,
+                                                  gang__tree_locate *locate, const void *key)
+{
+    if (!t->root)
+        row_to_tree(t);
+    struct gang__tree_link *found = NULL, *at = t->root;
+    while (at) {
+        bool before = locate(at, key) < 0;
+        if (!before)
+            found = at;
+        at = at->child[before];
+    }
+    return found;
+}
+
+bool gang__ordered_is_sorted(const struct gang__ordered *t)
+{
+    const struct gang__tree_link *before = NULL;
+    for (const struct gang__tree_link *n = gang__ordered_first(t); n;
+         before = n, n = gang__ordered_next(n))
+        if (before && t->compare(before, n, t->ctx) >= 0)
+            return false;
+    return true;
+}

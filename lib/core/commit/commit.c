@@ -1,0 +1,577 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The multi-node commit: claim, agree, decide, finish. Anyone can carry anyone's commit on.
+ *
+ * State
+ *   cell        owner word and value words, one row a node (core/commit/word.h)
+ *   descriptor  one a worker: ss = {seq, status}, and the operations, sorted by slot
+ *   status      BUILDING (idle or being filled), UNDECIDED, SUCCESS, REFUSED; LABELLED is a SUCCESS while
+ *               a snapshot was being taken
+ *
+ * Protocol, by the worker itself or by any helper (`run`)
+ *   claim    cell by cell in slot order: owner 0 -> ref of this operation. A cell claimed by another
+ *            operation that is not over: carry that one on first, then come back. A claim whose
+ *            operation is over is left by a late helper: clear it.
+ *   agree    while the operation is undecided its claimed cells cannot change, so every helper reads
+ *            the same words; the first one to note them in the descriptor wins, the others would
+ *            have noted the same.
+ *   raise    if the operation gives back: raise the index for every node it lifts, then the stamp.
+ *   label    if they fit, and a snapshot is being taken: which ones it belongs to (core/commit/snapshot_save.c).
+ *   decide   does every operation fit its agreed word? One compare-and-swap on ss, UNDECIDED ->
+ *            SUCCESS, LABELLED or REFUSED. This is the linearization point of success and of refusal.
+ *   finish   LABELLED: save the words of the cell for snapshots that need them (core/commit/snapshot_save.c).
+ *            LABELLED, SUCCESS: each word agreed -> new, by compare-and-swap (versions make a late
+ *            one fail). Then each owner ref -> 0. In this order, or another commit could slip in
+ *            between.
+ *
+ * Why it is atomic: a reader that meets a claimed cell finishes that commit before it believes the
+ * words (gang__cell_read), so nobody sees a word of a decided commit before it is written, and
+ * nobody sees one of an undecided commit at all.
+ *
+ * Why it is lock-free: run() goes round only when a compare-and-swap failed because another
+ * thread's succeeded on the same commit's claims, or when it met another commit, which it then
+ * carries on. Slots are claimed in one order, so the chain of commits that block each other ends at
+ * one whose claims are all free or held; some commit is decided in a bounded number of steps of
+ * anybody who runs. No stack: one follows the blocker, and starts again from one's own.
+ *
+ * Why reading a foreign descriptor is safe: descriptors and outgrown operation arrays are never
+ * freed before the cluster. The fields read may belong to a later operation; after reading them ss
+ * is read again, and nothing is done unless it still names this operation. The owner raises seq
+ * (BUILDING) before it overwrites a field. Field stores are releases and field loads are acquires,
+ * so whoever sees a new field sees the new ss in the check that follows.
+ *
+ * Why "agreed" is tagged with seq: a late helper's compare-and-swap from UNAGREED|seq fails on any
+ * later operation of the same descriptor. The owner itself, as long as it sees its operation
+ * undecided, may store plainly: what it stores is what every helper stores.
+ *
+ * A refusal is true: commit-level, by the decision above. Planner-level (place/): "no node has
+ * room" is said only if the stamp did not move while all candidates were looked at from the highest
+ * level down. Whatever gave back in between had raised its index bits and its stamp before the
+ * first read of the stamp, so its node was met, claimed, and its commit carried to its end before
+ * the node was judged. Everything else in between only took. Hence at the second read of the stamp
+ * no node has room.
+ *
+ * Sources: Shavit and Touitou 1995 (static transactions agree on old values), Harris, Fraser and
+ * Pratt 2002 (helping, two phases), Arbel-Raviv and Brown 2017 (reusable descriptors). What
+ * differs: requests are deltas, not expected values, so an unrelated change of the same node does
+ * not abort a gang; and the owner word is beside the values, so a planner reads one line. */
+#include "core/commit/commit.h"
+
+#include "core/commit/index.h"
+#include "core/commit/snapshot_save.h"
+
+enum { BUILDING = 0, UNDECIDED = 1, SUCCESS = 2, REFUSED = 3, LABELLED = 4 };
+
+#define STATUS_BITS 3
+#define SEQ_BITS 52
+#define SEQ_MASK ((UINT64_C(1) << SEQ_BITS) - 1)
+#define WORKER_MASK UINT64_C(0x7ff)
+#define AGREED_SEQ_MASK (~GANG__UNAGREED)
+
+static uint64_t ss_of(uint64_t seq, unsigned status)
+{
+    return seq << STATUS_BITS | status;
+}
+
+static uint64_t seq_of(uint64_t ss)
+{
+    return ss >> STATUS_BITS;
+}
+
+static unsigned status_of(uint64_t ss)
+{
+    return (unsigned)(ss & ((1u << STATUS_BITS) - 1));
+}
+
+static bool took_effect(uint64_t ss)
+{
+    return status_of(ss) == SUCCESS || status_of(ss) == LABELLED;
+}
+
+static uint64_t ref_of(uint32_t worker, uint64_t seq)
+{
+    return (seq & SEQ_MASK) << 12 | (uint64_t)worker << 1 | 1;
+}
+
+/* The commit being carried on: a descriptor and the sequence number it must still have. */
+struct target {
+    gang_worker *w;
+    uint64_t seq;
+    uint64_t ref;
+};
+
+static bool is_current(const struct target *t, uint64_t ss)
+{
+    return seq_of(ss) == t->seq && status_of(ss) != BUILDING;
+}
+
+static struct target target_of(gang_worker *w, uint64_t seq)
+{
+    struct target t = {w, seq, ref_of(w->index, seq)};
+    return t;
+}
+
+/* Who claims a cell, if that commit is not over. */
+static bool blocker_of(gang_cluster *c, uint64_t owner, struct target *t)
+{
+    gang_worker *w = gang__load(&c->worker[owner >> 1 & WORKER_MASK]);
+    uint64_t ss = gang__load(&w->desc.ss);
+    *t = target_of(w, seq_of(ss));
+    return t->ref == owner && status_of(ss) != BUILDING;
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+struct step {
+    uint32_t slot;
+    unsigned word;
+    enum gang__code code;
+    uint64_t arg;
+};
+
+static struct step step_of(struct gang__op *op)
+{
+    uint64_t where = gang__load(&op->where);
+    struct step s = {gang__where_slot(where), gang__where_word(where), gang__where_code(where),
+                     gang__load(&op->arg)};
+    return s;
+}
+
+/* The operation arrays of a target: valid memory always, valid content if ss is checked after. */
+struct list {
+    struct gang__op *ops;
+    uint32_t count;
+    bool raises;
+};
+
+static struct list list_of(const struct target *t)
+{
+    struct list l = {gang__load(&t->w->desc.ops), gang__load(&t->w->desc.count),
+                     gang__load(&t->w->desc.raises) != 0};
+    return l;
+}
+
+/* ---- finish ------------------------------------------------------------------------------------ */
+
+/* The changes of one cell, from operation `i` on. Returns the number of operations. */
+struct change {
+    unsigned word;
+    uint64_t from, to;
+};
+
+static uint32_t changes_of(const struct list *l, uint32_t i, uint32_t slot, struct change *change)
+{
+    uint32_t n = 0;
+    for (; i + n < l->count && n < GANG__MAX_WORDS; n++) {
+        struct step s = step_of(&l->ops[i + n]);
+        if (s.slot != slot)
+            break;
+        change[n].word = s.word;
+        change[n].from = gang__load(&l->ops[i + n].agreed);
+        change[n].to = gang__op_next(s.code, s.arg, change[n].from);
+    }
+    return n;
+}
+
+static void finish(gang_cluster *c, const struct target *t, uint64_t ss)
+{
+    struct list l = list_of(t);
+    struct change change[GANG__MAX_WORDS];
+    uint64_t snap = status_of(ss) == LABELLED ? gang__load_seq(&c->snap) : 0;
+    for (uint32_t i = 0, n; i < l.count; i += n) {
+        uint32_t slot = step_of(&l.ops[i]).slot;
+        uint64_t label = gang__load(&t->w->desc.when);
+        n = changes_of(&l, i, slot, change);
+        if (gang__load(&t->w->desc.ss) != ss || n == 0)
+            return;
+        if (gang__snap_mask(snap))
+            gang__instant_save(c, snap, label, slot);
+        struct gang__words words = gang__words_of(c, slot);
+        for (uint32_t k = 0; took_effect(ss) && k < n; k++) {
+            gang__hook(GANG__STEP_WRITE);
+            if (gang__payload(change[k].to) != gang__payload(change[k].from))
+                gang__cas(gang__word_in(&words, change[k].word), change[k].from, change[k].to);
+        }
+        gang__hook(GANG__STEP_RELEASE);
+        gang__cas(&words.cell->owner, t->ref, 0);
+    }
+}
+
+/* The owner, who agreed to all words himself, has noted what comes next. */
+static void finish_own(gang_cluster *c, const struct target *t, const struct list *l, uint64_t ss)
+{
+    uint64_t snap = status_of(ss) == LABELLED ? gang__load_seq(&c->snap) : 0;
+    for (uint32_t i = 0; i < l->count;) {
+        uint32_t slot = step_of(&l->ops[i]).slot;
+        struct gang__words words = gang__words_of(c, slot);
+        if (gang__snap_mask(snap))
+            gang__instant_save(c, snap, gang__load(&t->w->desc.when), slot);
+        for (; i < l->count; i++) {
+            struct gang__op *op = &l->ops[i];
+            uint64_t where = gang__load_relaxed(&op->where);
+            uint64_t agreed = gang__load_relaxed(&op->agreed);
+            if (gang__where_slot(where) != slot)
+                break;
+            gang__hook(GANG__STEP_WRITE);
+            if (gang__payload(op->next) != gang__payload(agreed))
+                gang__cas(gang__word_in(&words, gang__where_word(where)), agreed, op->next);
+        }
+        gang__hook(GANG__STEP_RELEASE);
+        gang__cas(&words.cell->owner, t->ref, 0);
+    }
+}
+
+/* ---- raise --------------------------------------------------------------------------------------- */
+
+/* All cells are claimed and their words stand still (or the target is over, and what is set here is
+ * a stale hint): raise the index to where the nodes will stand. False if the target is over. */
+static bool raise_index(gang_cluster *c, const struct target *t, const struct list *l)
+{
+    uint64_t undecided = ss_of(t->seq, UNDECIDED);
+    struct gang__lift lift;
+    struct gang__leveled last;
+    gang__leveled_begin(&last);
+    gang__lift_begin(&lift, c);
+    gang__hook(GANG__STEP_RAISE);
+    for (uint32_t i = 0; i < l->count;) {
+        uint64_t payload[GANG__MAX_WORDS];
+        uint32_t slot = step_of(&l->ops[i]).slot;
+        if (gang__load(&t->w->desc.ss) != undecided)
+            return false;
+        /* In this order: a layout's words are there before it. */
+        struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
+        struct gang__words at = gang__words_of(c, slot);
+        unsigned words = GANG__WORD_SHARES + gang__share_words(layout);
+        for (unsigned k = 0; k < words; k++)
+            payload[k] = gang__payload(gang__load(gang__word_in(&at, k)));
+        for (; i < l->count; i++) {
+            struct step s = step_of(&l->ops[i]);
+            if (s.slot != slot)
+                break;
+            if (s.word < words)
+                payload[s.word] = gang__op_apply(s.code, s.arg, payload[s.word]);
+        }
+        if (gang__load(&t->w->desc.ss) != undecided)
+            return false;
+        struct gang__levels after = gang__levels_again(layout, payload, &last);
+        if (slot != GANG__POOL)
+            gang__lift_add(&lift, slot, layout, after);
+    }
+    gang__lift_end(&lift);
+    gang__hook(GANG__STEP_STAMP);
+    gang__add_seq(&t->w->stamp, 1);
+    return true;
+}
+
+/* ---- claim, agree, decide ------------------------------------------------------------------------ */
+
+enum went { OVER, BLOCKED };
+
+/* All cells are claimed and agreed, and it fits: the status it may be decided with. Labels the commit if
+ * a snapshot is being taken. */
+static unsigned label(gang_cluster *c, const struct target *t)
+{
+    gang__hook(GANG__STEP_LABEL);
+    uint64_t snap = gang__load_seq(&c->snap);
+    if (!gang__snap_mask(snap))
+        return SUCCESS;
+    uint64_t unset = GANG__UNAGREED | (t->seq & AGREED_SEQ_MASK);
+    gang__cas(&t->w->desc.when, unset, gang__snap_instant(snap));
+    return LABELLED;
+}
+
+/* The words of a claimed cell, from operation `i` on, and whether all fit. Of words past the first that
+ * does not nobody asks. Returns the number of operations. */
+static uint32_t look(const struct list *l, uint32_t i, uint32_t slot,
+                     const struct gang__words *words, uint64_t *word, bool *fits)
+{
+    uint32_t n = 0;
+    for (; *fits && i + n < l->count && n < GANG__MAX_WORDS; n++) {
+        struct step s = step_of(&l->ops[i + n]);
+        if (s.slot != slot)
+            break;
+        word[n] = gang__load(gang__word_in(words, s.word));
+        *fits = gang__op_fits(s.code, s.arg, word[n]);
+    }
+    return n;
+}
+
+/* The same by the owner, who notes what comes next. Mostly he finds what he planned on: then taking is
+ * subtracting, for each code, and it fits. */
+static uint32_t look_own(const struct list *l, uint32_t i, uint32_t slot,
+                         const struct gang__words *words, uint64_t *word, bool *fits)
+{
+    const uint64_t version_one = UINT64_C(1) << GANG__PAYLOAD_BITS;
+    uint32_t n = 0;
+    for (; *fits && i + n < l->count; n++) {
+        struct gang__op *op = &l->ops[i + n];
+        uint64_t where = gang__load_relaxed(&op->where), arg = gang__load_relaxed(&op->arg);
+        if (gang__where_slot(where) != slot)
+            break;
+        uint64_t now = gang__load(gang__word_in(words, gang__where_word(where)));
+        if (gang__payload(now) == op->next) {
+            op->next = (now - gang__payload(arg) + version_one) & ~GANG__UNAGREED;
+        } else {
+            enum gang__code code = gang__where_code(where);
+            *fits = gang__op_fits(code, arg, now);
+            op->next = gang__op_next(code, arg, now);
+        }
+        word[n] = now;
+    }
+    return n;
+}
+
+/* Carry one commit on from operation *at until it is over (decided and finished), or blocked by
+ * another one, which is put into *blocker; *at then tells where to go on. `own`: the caller is the
+ * owner of the descriptor. */
+static enum went carry(gang_cluster *c, const struct target *t, bool own, uint32_t *at,
+                       struct target *blocker)
+{
+    struct list l = list_of(t);
+    uint64_t undecided = ss_of(t->seq, UNDECIDED);
+    uint64_t unagreed = GANG__UNAGREED | (t->seq & AGREED_SEQ_MASK);
+    uint64_t ss = gang__load(&t->w->desc.ss);
+    bool fits = true;
+    uint32_t i = *at;
+    while (ss == undecided && fits && i < l.count) {
+        uint32_t slot = step_of(&l.ops[i]).slot;
+        ss = gang__load(&t->w->desc.ss);
+        if (ss != undecided)
+            break;
+        struct gang__words words = gang__words_of(c, slot);
+        gang__a64 *owner = &words.cell->owner;
+        gang__hook(GANG__STEP_CLAIM);
+        uint64_t holder = gang__load(owner);
+        if (holder == 0) {
+            if (!gang__cas(owner, 0, t->ref))
+                continue;
+            holder = t->ref;
+        }
+        if (holder != t->ref) {
+            if (blocker_of(c, holder, blocker)) {
+                *at = i;
+                return BLOCKED;
+            }
+            gang__cas(owner, holder, 0);
+            continue;
+        }
+        gang__hook(GANG__STEP_AGREE);
+        uint64_t agreed[GANG__MAX_WORDS];
+        uint32_t n = own ? look_own(&l, i, slot, &words, agreed, &fits)
+                         : look(&l, i, slot, &words, agreed, &fits);
+        ss = gang__load(&t->w->desc.ss);
+        if (ss != undecided)
+            break;
+        /* Here these words are the one and only values they have had since the claim. */
+        for (uint32_t k = 0; k < n; k++) {
+            gang__hook(GANG__STEP_NOTE);
+            if (own)
+                gang__store(&l.ops[i + k].agreed, agreed[k]);
+            else
+                gang__cas(&l.ops[i + k].agreed, unagreed, agreed[k]);
+        }
+        i += n;
+    }
+    if (ss == undecided) {
+        if (!fits || !l.raises || raise_index(c, t, &l)) {
+            unsigned status = fits ? label(c, t) : REFUSED;
+            gang__hook(GANG__STEP_DECIDE);
+            gang__cas(&t->w->desc.ss, undecided, ss_of(t->seq, status));
+        }
+        ss = gang__load(&t->w->desc.ss);
+    }
+    if (own && fits && i == l.count && took_effect(ss))
+        finish_own(c, t, &l, ss);
+    else if (is_current(t, ss) && ss != undecided)
+        finish(c, t, ss);
+    return OVER;
+}
+
+/* Drive a commit to its end, and whatever stands in its way. Returns the number of others helped. */
+static int64_t run(gang_cluster *c, const struct target *mine, bool own)
+{
+    int64_t helped = 0;
+    uint32_t my_place = 0; /* claims cannot be lost while the commit is undecided */
+    struct target now = *mine;
+    uint32_t place = 0;
+    for (;;) {
+        bool is_mine = now.ref == mine->ref;
+        struct target blocker;
+        uint32_t *at = is_mine ? &my_place : &place;
+        if (carry(c, &now, own && is_mine, at, &blocker) == BLOCKED) {
+            now = blocker;
+            place = 0;
+        } else if (is_mine) {
+            return helped;
+        } else {
+            helped++;
+            now = *mine;
+        }
+    }
+}
+
+/* ---- the owner's side ------------------------------------------------------------------------------ */
+
+gang_result gang__commit_reserve(gang_worker *w, size_t ops)
+{
+    if (ops <= w->op_room)
+        return GANG_OK;
+    size_t room = w->op_room ? w->op_room : 64;
+    while (room < ops)
+        room *= 2;
+    struct gang__op *bigger = gang__zalloc_line(&w->cluster->mem, room, sizeof(*bigger));
+    if (!bigger)
+        return GANG_ENOMEM;
+    struct gang__op *old = gang__load(&w->desc.ops);
+    /* The last operation ends here: a late helper's claim must not be finished over new, empty
+     * operations, but be found over, and cleared. */
+    w->seq++;
+    gang__store(&w->desc.ss, ss_of(w->seq, BUILDING));
+    gang__store(&w->desc.count, 0);
+    gang__store(&w->desc.ops, bigger);
+    w->op_room = room;
+    if (old)
+        w->old_ops[w->old_count++] = old;
+    return GANG_OK;
+}
+
+void gang__commit_begin(gang_worker *w)
+{
+    w->seq++;
+    gang__store(&w->desc.ss, ss_of(w->seq, BUILDING));
+    w->op_count = 0;
+    w->unagreed = GANG__UNAGREED | (w->seq & AGREED_SEQ_MASK);
+    gang__store(&w->desc.when, w->unagreed);
+    gang__hook(GANG__STEP_BUILD);
+}
+
+gang_result gang__commit_run(gang_worker *w, bool raises, uint32_t *refused)
+{
+    gang__store(&w->desc.count, w->op_count);
+    gang__store(&w->desc.raises, raises ? 1u : 0u);
+    gang__store(&w->desc.ss, ss_of(w->seq, UNDECIDED));
+    struct target mine = target_of(w, w->seq);
+    w->stats.helps += run(w->cluster, &mine, true);
+    if (took_effect(gang__load(&w->desc.ss))) {
+        w->stats.commits++;
+        return GANG_OK;
+    }
+    if (refused) {
+        struct gang__op *ops = gang__load_relaxed(&w->desc.ops);
+        uint32_t count = gang__load_relaxed(&w->desc.count);
+        *refused = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            struct step s = step_of(&ops[i]);
+            uint64_t agreed = gang__load(&ops[i].agreed);
+            if (!(agreed & GANG__UNAGREED) && !gang__op_fits(s.code, s.arg, agreed)) {
+                *refused = i;
+                break;
+            }
+        }
+    }
+    return GANG_ENOFIT;
+}
+
+void gang__commit_op(const gang_worker *w, uint32_t i, uint32_t *slot, unsigned *word,
+                     uint64_t *payload)
+{
+    struct gang__op *op = gang__load_relaxed(&w->desc.ops) + i;
+    struct step s = step_of(op);
+    *slot = s.slot;
+    *word = s.word;
+    *payload = gang__payload(gang__load(&op->agreed));
+}
+
+/* ---- for snapshots ---------------------------------------------------------------------------------- */
+
+uint64_t gang__commit_label(const gang_worker *w)
+{
+    uint64_t ss = gang__load(&w->desc.ss);
+    return status_of(ss) == LABELLED ? gang__load(&w->desc.when) : 0;
+}
+
+uint64_t gang__commit_next_ref(const gang_worker *w)
+{
+    return ref_of(w->index, w->seq + 1);
+}
+
+enum gang__fate gang__commit_fate(gang_cluster *c, uint64_t ref, uint64_t *label)
+{
+    gang_worker *w = gang__load(&c->worker[ref >> 1 & WORKER_MASK]);
+    uint64_t seq = ref >> 12;
+    uint64_t ss = gang__load(&w->desc.ss);
+    *label = status_of(ss) == LABELLED ? gang__load(&w->desc.when) : 0;
+    if ((seq_of(ss) & SEQ_MASK) != seq)
+        return (seq_of(ss) & SEQ_MASK) < seq ? GANG__FATE_OPEN : GANG__FATE_OVER;
+    if (took_effect(ss))
+        return gang__load(&w->desc.ss) == ss ? GANG__FATE_DONE : GANG__FATE_OVER;
+    return status_of(ss) == REFUSED ? GANG__FATE_REFUSED : GANG__FATE_OPEN;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------- */
+
+/* A cell without a claim whose commit is under way; carries on what is in the way. */
+static void settle(gang_cluster *c, gang__a64 *owner)
+{
+    for (;;) {
+        uint64_t holder = gang__load_seq(owner);
+        if (holder == 0)
+            return;
+        struct target t;
+        if (blocker_of(c, holder, &t))
+            run(c, &t, false);
+        else
+            gang__cas(owner, holder, 0);
+    }
+}
+
+void gang__cell_settle(gang_cluster *c, uint32_t slot)
+{
+    settle(c, &gang__chunk_of(c, slot)->cell[slot % GANG__CHUNK].owner);
+}
+
+void gang__cell_read_from(gang_cluster *c, uint32_t slot, unsigned first, uint64_t *payload,
+                          unsigned words)
+{
+    struct gang__words at = gang__words_of(c, slot);
+    uint64_t changed;
+    do {
+        settle(c, &at.cell->owner);
+        for (unsigned i = 0; i < words; i++) {
+            gang__hook(GANG__STEP_READ);
+            payload[i] = gang__load(gang__word_in(&at, first + i));
+        }
+        gang__hook(GANG__STEP_READ);
+        changed = gang__load_seq(&at.cell->owner); /* as below */
+        for (unsigned i = 0; i < words; i++)
+            changed |= payload[i] ^ gang__load(gang__word_in(&at, first + i));
+    } while (changed);
+    for (unsigned i = 0; i < words; i++)
+        payload[i] = gang__payload(payload[i]);
+}
+
+void gang__cell_read(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned words)
+{
+    struct gang__words at = gang__words_of(c, slot);
+    unsigned own = words < GANG__CELL_WORDS ? words : GANG__CELL_WORDS;
+    for (;;) {
+        settle(c, &at.cell->owner);
+        for (unsigned i = 0; i < own; i++) {
+            gang__hook(GANG__STEP_READ);
+            payload[i] = gang__load(&at.cell->word[i]);
+        }
+        for (unsigned i = own; i < words; i++)
+            payload[i] = gang__load(gang__word_in(&at, i));
+        gang__hook(GANG__STEP_READ);
+        /* Unclaimed between the two looks: whatever was decided before was written before. Words
+         * carry versions: those that are the same twice were all there at that moment. */
+        uint64_t changed = gang__load_seq(&at.cell->owner);
+        for (unsigned i = 0; i < own; i++)
+            changed |= payload[i] ^ gang__load(&at.cell->word[i]);
+        for (unsigned i = own; i < words; i++)
+            changed |= payload[i] ^ gang__load(gang__word_in(&at, i));
+        if (!changed)
+            break;
+    }
+    for (unsigned i = 0; i < words; i++)
+        payload[i] = gang__payload(payload[i]);
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How nodes get in, one or many. First everything that may fail is done for all of them; until then
+ * nobody can see them but by name, which takes the mutex. Then they are published and brought up, which
+ * cannot fail. */
+#include <string.h>
+
+#include "base/error.h"
+#include "core/commit/commit.h"
+#include "core/commit/index.h"
+#include "core/nodes/health.h"
+#include "core/nodes/node.h"
+#include "core/nodes/node_type.h"
+#include "model/node_spec.h"
+
+/* ---- slots ------------------------------------------------------------------------------------- */
+
+/* The chunk of a slot, made if need be. */
+static struct gang__chunk *chunk_make(gang_cluster *c, uint32_t slot)
+{
+    struct gang__chunk *chunk = gang__chunk_of(c, slot);
+    if (!chunk) {
+        chunk = gang__zalloc_line(&c->mem, 1, sizeof(*chunk));
+        if (chunk)
+            gang__store(&c->chunk[slot / GANG__CHUNK], chunk);
+    }
+    return chunk;
+}
+
+/* A free slot with room for `words` words; it stays free until slot_use(). */
+static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
+{
+    uint32_t end = gang__load(&c->slot_end);
+    bool fresh = c->free_slot_count == 0;
+    uint32_t s = fresh ? end : c->free_slots[c->free_slot_count - 1];
+    if (fresh && s > c->max_slots)
+        return GANG_ELIMIT;
+    struct gang__chunk *chunk = chunk_make(c, s);
+    /* Room for every slot to be recycled, so that recycling cannot fail. */
+    if (!chunk || !gang__grow(&c->mem, (void **)&c->free_slots, &c->free_slot_room, s + 1,
+                              sizeof(*c->free_slots)))
+        return GANG_ENOMEM;
+    uint32_t i = s % GANG__CHUNK;
+    unsigned more = words > GANG__CELL_WORDS ? words - GANG__CELL_WORDS : 0;
+    if (more > chunk->slot[i].more_words) {
+        /* The old words are kept: whoever mends the index may look at a slot that has no node. */
+        gang__a64 *bigger = gang__zalloc_line(&c->mem, more, sizeof(*bigger));
+        if (!bigger || !gang__grow(&c->mem, (void **)&c->old_more, &c->old_more_room,
+                                   c->old_more_count + 1, sizeof(*c->old_more))) {
+            gang__release_line(&c->mem, bigger);
+            return GANG_ENOMEM;
+        }
+        /* Words keep their versions, also when they move: a helper may be about to write to the last
+         * node of this slot, for a commit long over. The slot is free, so that they stand still. */
+        gang__a64 *old = gang__load(&chunk->more[i]);
+        for (unsigned k = 0; k < chunk->slot[i].more_words; k++)
+            gang__store_relaxed(&bigger[k], gang__load(&old[k]));
+        c->old_more[c->old_more_count++] = old;
+        gang__store(&chunk->more[i], bigger);
+        chunk->slot[i].more_words = more;
+    }
+    uint32_t most = gang__load(&chunk->most_words);
+    if (words > most) /* seen by every snapshot of which the node can be part */
+        gang__add_seq(&chunk->most_words, words - most);
+    *slot = s;
+    return GANG_OK;
+}
+
+static void slot_use(gang_cluster *c, uint32_t slot)
+{
+    if (c->free_slot_count && c->free_slots[c->free_slot_count - 1] == slot)
+        c->free_slot_count--;
+    else
+        gang__add_seq(&c->slot_end, 1u); /* as with most_words */
+}
+
+/* ---- adding -------------------------------------------------------------------------------------- */
+
+gang_result gang__domains_reserve(gang_cluster *c, const struct gang__node *node)
+{
+    for (uint32_t level = 0; level < c->level_count; level++) {
+        if (node->domain[level] == GANG__NO_DOMAIN)
+            continue;
+        gang_result r = gang__domain_reserve(c, node->domain[level]);
+        if (r != GANG_OK)
+            return r;
+    }
+    return GANG_OK;
+}
+
+static gang_result check_name(gang_cluster *c, const struct gang__node *node,
+                              struct gang_error *error)
+{
+    if (!gang__node_by_name(c, node->name))
+        return GANG_OK;
+    return gang__error(error, GANG_EEXIST, "name", "there is a node \"%.64s\" already", node->name);
+}
+
+/* Room for a node: everything that may fail, in an order that leaves nothing to undo. */
+static gang_result make_room(gang_cluster *c, struct gang__node *node, struct gang_error *error)
+{
+    gang_result r = gang__names_reserve(&c->node_names, &c->mem);
+    if (r == GANG_OK)
+        r = slot_find(c, gang__all_words(node->shape->layout), &node->slot);
+    if (r == GANG_OK)
+        r = gang__domains_reserve(c, node);
+    if (r != GANG_OK)
+        gang__error(error, r, NULL, "%s", r == GANG_ELIMIT ? "too many nodes" : "out of memory");
+    return r;
+}
+
+/* Its name, slot and places in the topology; of the last ones readers see an empty slot so far. */
+static void settle_in(gang_cluster *c, struct gang__node *node)
+{
+    slot_use(c, node->slot);
+    gang__names_put(&c->node_names, &node->name_link,
+                    gang__hash(GANG__HASH_SEED, node->name, strlen(node->name)));
+    for (uint32_t level = 0; level < c->level_count; level++)
+        if (node->domain[level] != GANG__NO_DOMAIN)
+            gang__domain_add(c, node->domain[level], node->slot);
+}
+
+/* The node that settled in last moves out again. */
+static void move_out(gang_cluster *c, struct gang__node *node)
+{
+    for (uint32_t level = 0; level < c->level_count; level++)
+        if (node->domain[level] != GANG__NO_DOMAIN)
+            gang__domain_drop_last(c, node->domain[level]);
+    gang__names_remove(&c->node_names, &node->name_link);
+    c->free_slots[c->free_slot_count++] = node->slot;
+    gang__node_free(c, node);
+}
+
+/* Let planners see it. Nothing can be taken of it yet. */
+static void publish(gang_cluster *c, struct gang__node *node)
+{
+    struct gang__chunk *chunk = gang__chunk_of(c, node->slot);
+    struct gang__slot *slot = gang__slot_at(chunk, node->slot);
+    uint32_t generation = gang__load(&slot->generation) + 1;
+    node->id = (uint64_t)generation << 32 | node->slot;
+    gang__store(&node->label, GANG__PENDING);
+    gang__store(&chunk->described, GANG__PENDING);
+    gang__store(&slot->generation, generation);
+    gang__store(&slot->layout, gang__layout_pack(node->shape->layout));
+    gang__store(&slot->shape, node->shape);
+    gang__store(&slot->node, node);
+    gang__chunk_changed(c, node->slot);
+}
+
+/* Bring up nodes of ascending slots, `first` up to `end`, in one commit. Their cells are gone and nobody
+ * else's: it cannot be refused. */
+static void bring_up(gang_worker *w, struct gang__node *first, const struct gang__node *end)
+{
+    uint64_t key[GANG__NODES_AT_ONCE];
+    size_t count = 0;
+    gang__commit_begin(w);
+    for (struct gang__node *node = first; node != end; node = node->next_retired) {
+        const struct gang__shape *shape = node->shape;
+        unsigned words = gang__word_count(shape->layout);
+        gang__commit_add(w, node->slot, GANG__WORD_HEAD, GANG__OP_SET,
+                         gang__head(gang__state_word(node->state), shape->capacity[0]));
+        for (unsigned k = 1; k < words; k++)
+            gang__commit_add(w, node->slot, k, GANG__OP_SET, shape->capacity[k]);
+        gang__health_set(w, node);
+        key[count++] = (uint64_t)node->slot << 32;
+    }
+    gang__commit_run(w, true, NULL);
+    uint64_t label = gang__commit_label(w);
+    for (struct gang__node *node = first; node != end; node = node->next_retired) {
+        gang__store(&node->label, label);
+        gang__store(&gang__chunk_of(w->cluster, node->slot)->described, label);
+    }
+    gang__index_tidy(w->cluster, key, count);
+}
+
+static struct gang__node *reversed(struct gang__node *first)
+{
+    struct gang__node *before = NULL;
+    while (first) {
+        struct gang__node *next = first->next_retired;
+        first->next_retired = before;
+        before = first;
+        first = next;
+    }
+    return before;
+}
+
+/* The classes of all nodes, and room for them in the index. */
+static gang_result make_indexes(gang_cluster *c, const struct gang__node *node,
+                                struct gang_error *error, size_t *at)
+{
+    for (*at = 0; node; node = node->next_retired, ++*at) {
+        gang_result r = gang__shape_class(c, node->shape, error);
+        if (r != GANG_OK)
+            return r;
+        r = gang__index_make(c, node->shape->layout.class_id, gang__chunk_of(c, node->slot));
+        if (r != GANG_OK)
+            return gang__error(error, r, NULL, "out of memory");
+    }
+    return GANG_OK;
+}
+
+/* Make all nodes, or none. *made: their chain, by next_retired, in their order. */
+static gang_result make_all(gang_cluster *c, struct gang__specs specs, struct gang__node **made,
+                            struct gang_error *error, size_t *at)
+{
+    struct gang__node *first = NULL, **link = &first;
+    gang_result r = GANG_OK;
+    for (*at = 0; *at < specs.count; ++*at) {
+        struct gang__node *node = NULL;
+        const struct gang_node_spec *spec = gang__spec_at(specs, *at);
+        r = specs.stride && spec->size != specs.stride
+                ? gang__error(error, GANG_EINVAL, "size", "not that of the first")
+                : gang__node_new(c, spec, &node, error);
+        if (r == GANG_OK)
+            r = check_name(c, node, error);
+        if (r == GANG_OK)
+            r = make_room(c, node, error);
+        if (r != GANG_OK) {
+            gang__node_free(c, node);
+            break;
+        }
+        settle_in(c, node);
+        *link = node;
+        link = &node->next_retired;
+    }
+    if (r == GANG_OK)
+        r = make_indexes(c, first, error, at);
+    if (r != GANG_OK)
+        first = reversed(first);
+    while (r != GANG_OK && first) {
+        struct gang__node *next = first->next_retired;
+        move_out(c, first);
+        first = next;
+    }
+    *made = first;
+    return r;
+}
+
+gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_id *ids,
+                            struct gang_error *error, size_t *at)
+{
+    gang_cluster *c = w->cluster;
+    struct gang__node *node = NULL;
+    *at = 0;
+    gang__structure_lock(c);
+    gang__reclaim_some(c);
+    size_t most = specs.count < GANG__NODES_AT_ONCE ? specs.count : GANG__NODES_AT_ONCE;
+    gang_result r = gang__commit_reserve(w, most * GANG__MAX_WORDS);
+    if (r == GANG_OK)
+        r = make_all(c, specs, &node, error, at);
+    else
+        gang__error(error, r, NULL, "out of memory");
+    for (size_t i = 0; r == GANG_OK && node;) {
+        struct gang__node *first = node;
+        size_t count = 0;
+        uint32_t last = 0;
+        for (; node && node->slot > last && count < GANG__NODES_AT_ONCE; count++) {
+            last = node->slot;
+            publish(c, node);
+            if (ids)
+                ids[i++] = node->id;
+            node = node->next_retired;
+        }
+        atomic_fetch_add(&c->node_count, (uint32_t)count);
+        for (const struct gang__node *n = first; n != node; n = n->next_retired)
+            gang__health_expect(c, gang__health_described(n));
+        bring_up(w, first, node);
+        while (first != node) { /* from now on the link is for those that wait to be freed */
+            struct gang__node *next = first->next_retired;
+            first->next_retired = NULL;
+            first = next;
+        }
+    }
+    gang__add_seq(&c->epoch, 1);
+    gang__structure_unlock(c);
+    return r;
+}
+
+/* ---- as it is elsewhere ------------------------------------------------------------------------ */
+
+/* Slots below were used, or will be; the next one found is this. */
+static gang_result skip_to(gang_cluster *c, uint32_t slot)
+{
+    for (uint32_t s = gang__load(&c->slot_end); s < slot; s = (s / GANG__CHUNK + 1) * GANG__CHUNK)
+        if (!chunk_make(c, s))
+            return GANG_ENOMEM;
+    gang__store(&c->slot_end, slot);
+    return GANG_OK;
+}
+
+/* All words at once, in a cell that is gone and nobody else's. */
+static void bring_up_as(gang_worker *w, struct gang__node *node, const uint64_t *payload)
+{
+    uint64_t key = (uint64_t)node->slot << 32;
+    gang__commit_begin(w);
+    for (unsigned k = 0; k < gang__all_words(node->shape->layout); k++)
+        gang__commit_add(w, node->slot, k, GANG__OP_SET, payload[k]);
+    gang__commit_run(w, true, NULL);
+    gang__store(&node->label, gang__commit_label(w));
+    gang__store(&gang__chunk_of(w->cluster, node->slot)->described, gang__commit_label(w));
+    gang__index_tidy(w->cluster, &key, 1);
+}
+
+gang_result gang__node_put(gang_worker *w, const struct gang_node_spec *spec, gang_node_id id,
+                           const uint64_t *payload, struct gang_error *error)
+{
+    gang_cluster *c = w->cluster;
+    uint32_t slot = (uint32_t)id;
+    struct gang__node *node = NULL;
+    bool leaves = gang__head_state(payload[GANG__WORD_HEAD]) == GANG__STATE_GONE;
+    size_t at;
+    gang_result r = gang__commit_reserve(w, GANG__MAX_WORDS);
+    if (r == GANG_OK)
+        r = skip_to(c, slot);
+    if (r != GANG_OK)
+        return gang__error(error, r, NULL, "out of memory");
+    r = gang__node_new(c, spec, &node, error);
+    if (r == GANG_OK)
+        r = make_room(c, node, error);
+    if (r == GANG_OK)
+        r = make_indexes(c, node, error, &at);
+    if (r != GANG_OK) {
+        gang__node_free(c, node);
+        return r;
+    }
+    if (leaves) { /* it has neither name nor place any more */
+        slot_use(c, slot);
+        node->next_retired = c->leaving;
+        c->leaving = node;
+    } else {
+        settle_in(c, node);
+        atomic_fetch_add(&c->node_count, 1u);
+    }
+    gang__store(&gang__slot_at(gang__chunk_of(c, slot), slot)->generation,
+                (uint32_t)(id >> 32) - 1);
+    publish(c, node);
+    gang__health_expect(
+        c, gang__health_mask(node->shape->layout, payload + gang__word_count(node->shape->layout)));
+    bring_up_as(w, node, payload);
+    return GANG_OK;
+}
+
+gang_result gang__slots_put(gang_cluster *c, uint32_t end, const uint32_t *unused, size_t count)
+{
+    if (skip_to(c, end) != GANG_OK || !gang__grow(&c->mem, (void **)&c->free_slots,
+                                                  &c->free_slot_room, end, sizeof(*c->free_slots)))
+        return GANG_ENOMEM;
+    if (count)
+        memcpy(c->free_slots, unused, count * sizeof(*unused));
+    c->free_slot_count = count;
+    return GANG_OK;
+}
+
+gang_result gang_node_add(gang_worker *worker, const struct gang_node_spec *spec, gang_node_id *id,
+                          struct gang_error *error)
+{
+    size_t at;
+    if (id)
+        *id = GANG_ID_NONE;
+    if (!worker)
+        return gang__error(error, GANG_EINVAL, NULL, "no worker");
+    return gang__nodes_add(worker, (struct gang__specs){spec, 0, NULL, 1}, id, error, &at);
+}
+
+gang_result gang_nodes_add(gang_worker *worker, const struct gang_node_spec *specs, size_t count,
+                           gang_node_id *ids, struct gang_error *error)
+{
+    size_t at;
+    for (size_t i = 0; ids && i < count; i++)
+        ids[i] = GANG_ID_NONE;
+    if (!worker)
+        return gang__error(error, GANG_EINVAL, NULL, "no worker");
+    if (count && !specs)
+        return gang__error(error, GANG_EINVAL, "nodes", "NULL with a count above 0");
+    if (!count)
+        return GANG_OK;
+    struct gang__specs all = {specs, specs->size, NULL, count};
+    gang_result r = gang__nodes_add(worker, all, ids, error, &at);
+    if (r != GANG_OK)
+        gang__error_at(error, r, "nodes[%zu]", at);
+    return r;
+}

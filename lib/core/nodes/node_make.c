@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A node as it was described: its shape, its tags, its place in the topology. All under the structure
+ * mutex. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/two_pass_block.h"
+#include "core/nodes/node.h"
+#include "core/nodes/node_type.h"
+#include "core/nodes/partition.h"
+#include "model/node_spec.h"
+
+/* Resolve the place in the topology to domains, made if need be. */
+static gang_result find_domains(gang_cluster *c, const struct gang_node_spec *spec,
+                                struct gang__node *node, struct gang_error *error)
+{
+    const char *value[GANG_MAX_LEVELS] = {NULL};
+    for (unsigned i = 0; i < spec->topology_count; i++) {
+        int32_t level = gang__level_find(c, spec->topology[i].key);
+        if (level < 0) {
+            gang__error(error, GANG_ENOENT, "key", "no topology level \"%.64s\"",
+                        spec->topology[i].key);
+            return gang__error_at(error, GANG_ENOENT, "topology[%u]", i);
+        }
+        value[level] = spec->topology[i].value;
+    }
+    uint32_t parent = GANG__NO_DOMAIN;
+    for (uint32_t level = 0; level < c->level_count; level++) {
+        node->domain[level] = GANG__NO_DOMAIN;
+        if (!value[level])
+            continue;
+        gang_result r = gang__domain_get(c, level, parent, value[level], &node->domain[level]);
+        if (r != GANG_OK)
+            return gang__error(error, r, NULL, "out of memory");
+        parent = node->domain[level];
+    }
+    return GANG_OK;
+}
+
+/* The partitions are there already. */
+static struct gang__tags *tags_lay(const gang_cluster *c, struct gang__block *b,
+                                   const struct gang_node_spec *spec, const char *const *uuid,
+                                   uint64_t unhealthy)
+{
+    struct gang__tags *tags = gang__block_take(b, sizeof(*tags));
+    struct gang_label *labels = gang__block_take(b, spec->label_count * sizeof(*labels));
+    struct gang__partition **partitions =
+        gang__block_take(b, spec->partition_count * sizeof(*partitions));
+    const char **uuids = uuid ? gang__block_take(b, spec->gpu_count * sizeof(*uuids)) : NULL;
+    for (size_t i = 0; i < spec->label_count; i++) {
+        const char *key = gang__block_text(b, spec->labels[i].key);
+        const char *value = gang__block_text(b, spec->labels[i].value);
+        if (labels)
+            labels[i] = (struct gang_label){key, value};
+    }
+    for (size_t i = 0; partitions && i < spec->partition_count; i++)
+        partitions[i] = gang__partition_find(c, spec->partitions[i]);
+    for (size_t i = 0; uuid && i < spec->gpu_count; i++) {
+        const char *text = gang__block_text(b, uuid[i]);
+        if (uuids)
+            uuids[i] = text;
+    }
+    if (tags)
+        *tags = (struct gang__tags){labels, spec->label_count, partitions, spec->partition_count,
+                                    uuids,  unhealthy};
+    return tags;
+}
+
+static gang_result tags_new(gang_cluster *c, const struct gang_node_spec *spec,
+                            struct gang__tags **tags)
+{
+    const char *uuid[GANG_MAX_GPUS];
+    bool any = false;
+    *tags = NULL;
+    for (size_t i = 0; i < spec->gpu_count; i++) {
+        uuid[i] = gang__node_spec_uuid(spec, i);
+        any = any || uuid[i];
+    }
+    uint64_t unhealthy = gang__node_spec_unhealthy(spec);
+    if (!any && !unhealthy && !spec->label_count && !spec->partition_count)
+        return GANG_OK;
+    for (size_t i = 0; i < spec->partition_count; i++)
+        if (!gang__partition_get(c, spec->partitions[i]))
+            return GANG_ENOMEM;
+    struct gang__block b = {NULL, 0};
+    (void)tags_lay(c, &b, spec, any ? uuid : NULL, unhealthy);
+    b = (struct gang__block){gang__alloc(&c->mem, b.used), 0};
+    if (!b.base)
+        return GANG_ENOMEM;
+    *tags = tags_lay(c, &b, spec, any ? uuid : NULL, unhealthy);
+    return GANG_OK;
+}
+
+void gang__node_free(gang_cluster *c, struct gang__node *node)
+{
+    if (!node)
+        return;
+    if (node->shape)
+        gang__shape_put(c, node->shape);
+    gang__release(&c->mem, node->tags);
+    gang__release(&c->mem, node);
+}
+
+gang_result gang__node_new(gang_cluster *c, const struct gang_node_spec *from,
+                           struct gang__node **made, struct gang_error *error)
+{
+    struct gang_node_spec spec;
+    bool is_known;
+    gang_result r = gang__node_spec_in(from, c->last_shape ? c->last_shape->spec : NULL, &spec,
+                                       &is_known, error);
+    if (r != GANG_OK)
+        return r;
+    size_t levels = c->level_count * sizeof(uint32_t), bytes = strlen(spec.name) + 1;
+    struct gang__node *node = gang__zalloc(&c->mem, 1, sizeof(*node) + levels + bytes);
+    if (!node)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    node->name = memcpy((char *)node->domain + levels, spec.name, bytes);
+    node->state = spec.state;
+    if (is_known)
+        node->shape = gang__shape_again(c);
+    else
+        r = gang__shape_get(c, &spec, &node->shape, error);
+    if (r == GANG_OK) {
+        r = tags_new(c, &spec, &node->tags);
+        if (r != GANG_OK)
+            gang__error(error, r, NULL, "out of memory");
+    }
+    if (r == GANG_OK)
+        r = find_domains(c, &spec, node, error);
+    if (r != GANG_OK) {
+        gang__node_free(c, node);
+        return r;
+    }
+    *made = node;
+    return GANG_OK;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Partitions are found and made without the structure mutex, since requests are compiled by any thread:
+ * a few lists that only grow, at their heads. The modes change under the mutex, by publishing a new
+ * table: one step, which refusals look at like at all that may give room (core/commit/commit.c, "A refusal is
+ * true"). */
+#include "core/nodes/partition.h"
+
+#include <string.h>
+
+#include "base/hash_table.h"
+#include "base/rcu.h"
+#include "core/nodes/node.h"
+#include "model/node_spec.h"
+
+static size_t bucket_of(const char *name)
+{
+    return gang__hash(GANG__HASH_SEED, name, strlen(name)) % GANG__PARTITION_BUCKETS;
+}
+
+/* Look through a list as far as `end`. */
+static struct gang__partition *look(struct gang__partition *p, const struct gang__partition *end,
+                                    const char *name)
+{
+    while (p != end && strcmp(p->name, name) != 0)
+        p = p->next;
+    return p == end ? NULL : p;
+}
+
+struct gang__partition *gang__partition_find(const gang_cluster *c, const char *name)
+{
+    return look(gang__load(&c->partition[bucket_of(name)]), NULL, name);
+}
+
+struct gang__partition *gang__partition_get(gang_cluster *c, const char *name)
+{
+    _Atomic(struct gang__partition *) *head = &c->partition[bucket_of(name)];
+    struct gang__partition *first = gang__load(head), *seen = NULL;
+    struct gang__partition *there = look(first, NULL, name);
+    if (there)
+        return there;
+    size_t bytes = strlen(name) + 1;
+    struct gang__partition *made = gang__zalloc(&c->mem, 1, sizeof(*made) + bytes);
+    if (!made)
+        return NULL;
+    memcpy(made->name, name, bytes);
+    do {
+        /* What others put in front of what was looked through. */
+        there = look(first, seen, name);
+        if (there) {
+            gang__release(&c->mem, made);
+            return there;
+        }
+        made->next = seen = first;
+    } while (!atomic_compare_exchange_strong_explicit(head, &first, made, memory_order_acq_rel,
+                                                      memory_order_acquire));
+    return made;
+}
+
+/* A table that says so of one partition, and of the others as before. Gives the partition its number. */
+static struct gang__modes *modes_with(gang_cluster *c, struct gang__partition *p, int32_t mode)
+{
+    const struct gang__modes *old = gang__load(&c->modes);
+    uint32_t number = gang__load(&p->number), there = old ? old->count : 1;
+    uint32_t count = number ? there : there + 1;
+    struct gang__modes *m = gang__zalloc(&c->mem, 1, sizeof(*m) + count);
+    if (!m)
+        return NULL;
+    if (old)
+        memcpy(m->mode, old->mode, there);
+    if (!number) {
+        number = there;
+        gang__store(&p->number, number);
+    }
+    m->mode[number] = (uint8_t)mode;
+    m->count = count;
+    m->version = old ? old->version + 1 : 1;
+    for (uint32_t i = 1; i < count; i++) {
+        m->lending += m->mode[i] == GANG_PARTITION_LENDING;
+        m->exclusive += m->mode[i] == GANG_PARTITION_EXCLUSIVE;
+    }
+    return m;
+}
+
+/* Of all chunks: see gang__chunk_changed(). */
+static void step_changes(gang_cluster *c)
+{
+    for (uint32_t i = 0; i < GANG__CHUNKS; i++)
+        if (gang__load(&c->chunk[i]))
+            gang__add_seq(&c->changes[i], 1);
+}
+
+static void publish(gang_cluster *c, struct gang__modes *m)
+{
+    step_changes(c);
+    struct gang__modes *old = atomic_exchange(&c->modes, m);
+    step_changes(c);
+    if (old) {
+        old->next_retired = c->retired.modes;
+        c->retired.modes = old;
+        c->retired.count++;
+    }
+    /* After it: what is remembered as never fitting was then said of the new modes. */
+    gang__add_seq(&c->epoch, 1);
+}
+
+gang_result gang_partition_set(gang_worker *worker, const char *name, int32_t mode)
+{
+    if (!worker || gang__text_check(name, false) != GANG_OK || mode < GANG_PARTITION_SHARED ||
+        mode > GANG_PARTITION_LENDING)
+        return GANG_EINVAL;
+    gang_cluster *c = worker->cluster;
+    gang_result r = GANG_OK;
+    gang__structure_lock(c);
+    gang__reclaim_some(c);
+    struct gang__partition *p = gang__partition_get(c, name);
+    const struct gang__modes *now = gang__load(&c->modes);
+    if (!p) {
+        r = GANG_ENOMEM;
+    } else if (mode != (now ? gang__mode_of(now, p) : (int32_t)GANG_PARTITION_SHARED)) {
+        struct gang__modes *m = modes_with(c, p, mode);
+        if (m)
+            publish(c, m);
+        else
+            r = GANG_ENOMEM;
+    }
+    gang__structure_unlock(c);
+    return r;
+}
+
+gang_result gang_partition_get(gang_cluster *cluster, const char *name, int32_t *mode)
+{
+    if (mode)
+        *mode = GANG_PARTITION_SHARED;
+    if (!cluster || !mode || gang__text_check(name, false) != GANG_OK)
+        return GANG_EINVAL;
+    gang__rcu_enter();
+    const struct gang__partition *p = gang__partition_find(cluster, name);
+    const struct gang__modes *m = gang__load(&cluster->modes);
+    if (p && m)
+        *mode = gang__mode_of(m, p);
+    gang__rcu_leave();
+    return GANG_OK;
+}
+
+void gang__partitions_free(gang_cluster *c)
+{
+    gang__release(&c->mem, gang__load(&c->modes));
+    for (size_t i = 0; i < GANG__PARTITION_BUCKETS; i++) {
+        struct gang__partition *p = gang__load(&c->partition[i]), *next;
+        for (; p; p = next) {
+            next = p->next;
+            gang__release(&c->mem, p);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Partitions: one object a name, so that nodes and requests are matched by pointer, and how open they
+ * are. A name that was used once stays until the cluster ends. */
+#ifndef GANG__CORE_PARTITION_H
+#define GANG__CORE_PARTITION_H
+
+#include "core/cluster.h"
+
+struct gang__partition {
+    struct gang__partition *next; /* in its bucket */
+    gang__a32 number; /* its place in gang__modes.mode; 0: never had a mode of its own */
+    char name[];
+};
+
+/* The modes of all partitions at one time. Immutable; replaced (RCU) to change one, so that a plan goes
+ * by those of one instant. */
+struct gang__modes {
+    uint64_t version; /* one more at each change; part of the stamp (core/commit/index.h) */
+    struct gang__modes *next_retired;
+    uint32_t lending, exclusive; /* partitions of these modes */
+    uint32_t count;
+    uint8_t mode[]; /* GANG_PARTITION_*; [0] is for those without a number */
+};
+
+/* The partition of a name, made if it is not there. NULL: out of memory. Any thread; lock-free. */
+struct gang__partition *gang__partition_get(gang_cluster *c, const char *name);
+/* The same, or NULL if it is not there. */
+struct gang__partition *gang__partition_find(const gang_cluster *c, const char *name);
+
+/* The modes, or NULL while all partitions are shared. Inside a read section. */
+static inline const struct gang__modes *gang__modes_now(const gang_cluster *c)
+{
+    const struct gang__modes *m = gang__load(&c->modes);
+    return m && (m->lending || m->exclusive) ? m : NULL;
+}
+
+static inline int32_t gang__mode_of(const struct gang__modes *m, const struct gang__partition *p)
+{
+    uint32_t number = gang__load(&p->number);
+    return number < m->count ? m->mode[number] : (int32_t)GANG_PARTITION_SHARED;
+}
+
+void gang__partitions_free(gang_cluster *c);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Giving back what was unpublished: descriptions, tables, slots. All under the structure mutex, which
+ * is let go while a grace period is waited for. Commits never wait for any of this. */
+#include <string.h>
+
+#include "base/rcu.h"
+#include "core/commit/commit.h"
+#include "core/commit/snapshot_save.h"
+#include "core/nodes/health.h"
+#include "core/nodes/node.h"
+#include "core/nodes/partition.h"
+
+enum { RETIRED_ENOUGH = 64 }; /* reclaim when so many pieces wait */
+
+/* Removed, and nothing of it is held any more. Notes since when, for snapshots. */
+static bool is_over(gang_cluster *c, struct gang__node *node)
+{
+    uint64_t payload[GANG__MAX_WORDS];
+    if (node->over_at)
+        return true;
+    gang__cell_read(c, node->slot, payload, gang__word_count(node->shape->layout));
+    if (gang__node_is_free(node, payload))
+        node->over_at = gang__instant_now(c);
+    return node->over_at != 0;
+}
+
+void gang__reap(gang_cluster *c)
+{
+    struct gang__node **link = &c->leaving;
+    while (*link) {
+        struct gang__node *node = *link;
+        if (!is_over(c, node) || gang__instant_watched(c, node->over_at)) {
+            link = &node->next_retired;
+            continue;
+        }
+        *link = node->next_retired;
+        gang__health_forget(c, node);
+        gang__store(&gang__slot_at(gang__chunk_of(c, node->slot), node->slot)->node, NULL);
+        node->next_retired = c->retired.nodes;
+        c->retired.nodes = node;
+        c->retired.count++;
+        gang__add_seq(&c->epoch, 1);
+    }
+}
+
+static void free_nodes(gang_cluster *c, struct gang__node *node, bool recycle)
+{
+    while (node) {
+        struct gang__node *next = node->next_retired;
+        if (recycle) /* room was made when the slot was first used */
+            c->free_slots[c->free_slot_count++] = node->slot;
+        if (gang__snapshot_holds(c, node->over_at)) {
+            node->next_retired = c->held;
+            c->held = node;
+        } else {
+            gang__node_free(c, node);
+        }
+        node = next;
+    }
+}
+
+void gang__reclaim_held(gang_cluster *c)
+{
+    struct gang__node *node = c->held;
+    c->held = NULL;
+    free_nodes(c, node, false);
+}
+
+static void free_retired(gang_cluster *c, struct gang__retired *r)
+{
+    free_nodes(c, r->nodes, true);
+    free_nodes(c, r->descriptions, false);
+    while (r->members) {
+        struct gang__members *m = r->members;
+        r->members = m->next_retired;
+        gang__release(&c->mem, m);
+    }
+    while (r->tables) {
+        struct gang__table *t = r->tables;
+        r->tables = t->next_retired;
+        gang__release(&c->mem, t);
+    }
+    while (r->modes) {
+        struct gang__modes *m = r->modes;
+        r->modes = m->next_retired;
+        gang__release(&c->mem, m);
+    }
+    while (r->spent) {
+        struct gang__spent *s = r->spent;
+        r->spent = s->next;
+        gang__release(&c->mem, s);
+    }
+    memset(r, 0, sizeof(*r));
+}
+
+/* Not under the mutex: a thread that is stopped for ever would stop all who take it. */
+static void wait_unlocked(gang_cluster *c)
+{
+    gang__structure_unlock(c);
+    gang__rcu_wait();
+    gang__structure_lock(c);
+}
+
+/* A batch that belongs to nobody any more, or else a new one (*fresh) of all that is retired. NULL:
+ * there is nothing, or all batches are in use. */
+static struct gang__batch *batch_take(gang_cluster *c, bool *fresh)
+{
+    struct gang__batch *unused = NULL;
+    for (unsigned i = 0; i < GANG__BATCHES; i++) {
+        struct gang__batch *b = &c->batch[i];
+        if (!b->retired.count)
+            unused = b;
+        else if (b->fork != gang__fork_count())
+            return b;
+    }
+    if (!c->retired.count || !unused)
+        return NULL;
+    *fresh = true;
+    unused->retired = c->retired;
+    memset(&c->retired, 0, sizeof(c->retired));
+    return unused;
+}
+
+/* Batches stay in the cluster, where the child of a fork finds those of the threads that are no
+ * more there. */
+void gang__reclaim(gang_cluster *c)
+{
+    struct gang__batch *b;
+    bool fresh = false;
+    gang__reclaim_held(c);
+    while (!fresh && ((b = batch_take(c, &fresh)) || c->retired.count)) {
+        if (b)
+            b->fork = gang__fork_count();
+        wait_unlocked(c);
+        if (b)
+            free_retired(c, &b->retired);
+    }
+}
+
+void gang__retire(gang_cluster *c, struct gang__spent *block)
+{
+    block->next = c->retired.spent;
+    c->retired.spent = block;
+    c->retired.count++;
+}
+
+void gang__reclaim_some(gang_cluster *c)
+{
+    if (c->manual_reclaim)
+        return;
+    if (c->leaving)
+        gang__reap(c);
+    bool full = c->free_slot_count == 0 && gang__load(&c->slot_end) > c->max_slots;
+    if (c->retired.count >= RETIRED_ENOUGH || full)
+        gang__reclaim(c);
+}
+
+static bool over_but_watched(const gang_cluster *c)
+{
+    const struct gang__node *node = c->leaving;
+    while (node && !node->over_at)
+        node = node->next_retired;
+    return node != NULL;
+}
+
+gang_result gang_cluster_reclaim(gang_cluster *cluster)
+{
+    if (!cluster)
+        return GANG_EINVAL;
+    gang__structure_lock(cluster);
+    gang__reap(cluster);
+    gang__reclaim(cluster);
+    if (over_but_watched(cluster)) {
+        wait_unlocked(cluster); /* for snapshots that were being taken: they are read sections */
+        gang__reap(cluster);
+        gang__reclaim(cluster);
+    }
+    gang__structure_unlock(cluster);
+    return GANG_OK;
+}

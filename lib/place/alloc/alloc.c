@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gang: plan, commit, record; the dry run; the question whether it could ever fit. */
+#include "base/error.h"
+#include "base/rcu.h"
+#include "core/commit/commit.h"
+#include "core/commit/index.h"
+#include "place/explain/explain.h"
+#include "place/pack/pack.h"
+#include "place/record/record.h"
+#include "place/search/search.h"
+#include "place/whatif/whatif.h"
+
+/* ---- planning a gang --------------------------------------------------------------------------------- */
+
+void gang__plan_start(struct gang__plan *p, const gang_worker *w)
+{
+    enum { APART = 13 };            /* odd, so that 32 workers begin at 32 places of a word */
+    if (p->snap || w->from_first) { /* nobody is beside us: the same question has the same answer */
+        p->start = p->turn = 0;
+        return;
+    }
+    uint32_t end = gang__load(&w->cluster->slot_end);
+    p->start = (uint32_t)((uint64_t)(w->index * UINT32_C(0x9e3779b1)) * end >> 32);
+    p->turn = w->index * APART % GANG__FAN;
+}
+
+static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, bool empty)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    bool fits;
+    int tries = 0;
+    do {
+        if (gang__plan_begin(p, w->cluster, q, empty) != GANG_OK)
+            return GANG_ENOMEM;
+        gang__plan_start(p, w);
+        fits = gang__pack_request(p, proof);
+    } while (p->again && ++tries < GANG__SEARCHES);
+    return gang__plan_result(p, fits);
+}
+
+/* Does a glance at the index tell that there is no room? */
+static bool is_vain(gang_worker *w, const gang_request *q)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    if (q->plain)
+        return gang__search_is_vain(w->cluster, &q->group[0], q->min);
+    return gang__plan_begin(p, w->cluster, q, false) == GANG_OK && gang__choose_is_vain(p);
+}
+
+/* A plan that keeps as many wishes on other jobs as it can: the last one goes first. */
+static gang_result plan_wishes(gang_worker *w, const gang_request *q)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    gang_result r;
+    uint32_t wishes = q->wishes;
+    do {
+        p->others.wishes = wishes;
+        r = plan_once(w, q, false, false);
+    } while (r == GANG_ENOFIT && !p->host && wishes-- > 0);
+    p->others.wishes = 0;
+    return r;
+}
+
+/* A plan for the whole gang, or a refusal that is true (core/commit/commit.c). */
+static gang_result plan_gang(gang_worker *w, gang_request *q)
+{
+    /* Refused already, and nothing was given back since: the refusal is true still. Asked only of
+     * requests that were refused, since others write the stamps all the time. */
+    uint64_t refused = gang__load(&q->refused_at), stamp = 0;
+    bool glance = q->glance && (q->large || refused);
+    if (refused || glance)
+        stamp = gang__stamp_read(w->cluster);
+    if (refused && refused == stamp + 1)
+        return GANG_ENOFIT;
+    const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    bool proved = glance && is_vain(w, q) && gang__stamp_read(w->cluster) == stamp;
+    gang_result r = proved      ? GANG_ENOFIT
+                    : q->wishes ? plan_wishes(w, q)
+                                : plan_once(w, q, false, false);
+    for (int i = 0; i < GANG__SEARCHES && r == GANG_ENOFIT && !p->host && !proved; i++) {
+        /* Only a refusal looks at the stamps, which other threads write all the time. */
+        stamp = gang__stamp_read(w->cluster);
+        r = plan_once(w, q, true, false);
+        proved = r == GANG_ENOFIT && !p->host && gang__stamp_read(w->cluster) == stamp;
+        if (r == GANG_ENOFIT && !p->host && !proved)
+            r = plan_once(w, q, false, false);
+    }
+    /* What the host leaves out it may take the next time. */
+    uint64_t now = r == GANG_ENOFIT && proved && !q->score ? stamp + 1 : 0;
+    if (now != refused)
+        gang__store(&q->refused_at, now);
+    return r;
+}
+
+uint64_t gang__room_stamp(gang_cluster *c)
+{
+    gang__rcu_enter();
+    uint64_t stamp = gang__stamp_read(c);
+    gang__rcu_leave();
+    return stamp;
+}
+
+/* Note an answer for as long as the nodes do not change. */
+static void remember(gang__a64 *where, uint64_t epoch)
+{
+    if (gang__load(where) != epoch)
+        gang__store(where, epoch);
+}
+
+/* Could it ever fit? What was placed could. */
+static gang_result fits_ever(gang_worker *w, gang_request *q)
+{
+    uint64_t epoch = gang__load(&w->cluster->epoch) + 1;
+    if (gang__load(&q->fits_epoch) == epoch)
+        return GANG_OK;
+    if (gang__load(&q->never_epoch) == epoch)
+        return GANG_ENEVER;
+    gang_result r = plan_once(w, q, false, true);
+    if (r == GANG_ENOFIT && q->group_count > 1) /* as plan_gang() does */
+        r = plan_once(w, q, true, true);
+    if (r != GANG_ENOMEM)
+        remember(r == GANG_OK ? &q->fits_epoch : &q->never_epoch, epoch);
+    return r == GANG_ENOFIT ? GANG_ENEVER : r;
+}
+
+/* A refusal: tell why. `ever`: GANG_OK, GANG_ENEVER or GANG_ENOMEM. */
+static gang_result refuse(gang_worker *w, gang_request *q, gang_result ever,
+                          struct gang_error *error)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    w->stats.refusals++;
+    if (ever == GANG_ENOMEM)
+        return gang__error(error, ever, NULL, "out of memory");
+    gang_result code = ever == GANG_OK ? GANG_ENOFIT : GANG_ENEVER;
+    return error ? gang__explain(p, w->cluster, q, code, error) : code;
+}
+
+gang_result gang__check_call(gang_worker *w, const gang_request *q, struct gang_error *error)
+{
+    if (!w || !q)
+        return gang__error(error, GANG_EINVAL, NULL, "no worker or no request");
+    if (w->cluster != q->cluster)
+        return gang__error(error, GANG_EINVAL, NULL, "the request is of another cluster");
+    struct gang__placer *placer = gang__placer_of(w);
+    if (!placer)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    placer->plan.host = 0;
+    return GANG_OK;
+}
+
+gang_result gang__fail(const struct gang__plan *p, gang_result r, struct gang_error *error)
+{
+    if (p->host)
+        return gang__error(error, r, "score", "the host's function returned %d", (int)r);
+    return gang__error(error, r, NULL, "%s", gang_strerror(r));
+}
+
+/* ---- the gang ------------------------------------------------------------------------------------------ */
+
+/* Somebody who is asked about the places before they are taken. */
+struct asked {
+    struct gang__places *out;
+    gang__alloc_may *may;
+    void *user;
+    bool declined;
+};
+
+static gang_result ask(const struct gang__plan *p, struct asked *asked)
+{
+    gang_result r = gang__plan_tell(p, asked->out);
+    if (r == GANG_OK)
+        r = asked->may(asked->out, asked->user);
+    asked->declined = r != GANG_OK;
+    return r;
+}
+
+/* What is planned is recorded and taken, if who is asked agrees. GANG_ENOFIT: others were faster, or he does not. */
+static gang_result take_planned(gang_worker *w, gang_request *q, struct asked *asked,
+                                gang_alloc_id *id)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__alloc *a = NULL;
+    uint32_t slot = 0;
+    gang_result r = gang__record_new(w, q, &a);
+    if (r == GANG_OK && asked)
+        r = ask(p, asked);
+    if (r == GANG_OK)
+        r = gang__commit_plan(w, p, &slot);
+    if (r == GANG_OK) {
+        gang__record_append(a, p);
+        *id = gang__alloc_publish(a);
+    } else if (a) {
+        gang__alloc_drop(w, a);
+    }
+    return r;
+}
+
+/* Inside a read section. */
+static inline gang_result alloc(gang_worker *w, gang_request *q, struct asked *asked,
+                                gang_alloc_id *id)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    uint64_t epoch = gang__load(&w->cluster->epoch) + 1;
+    gang_result r;
+    p->others.clashes = 0;
+    do {
+        r = plan_gang(w, q);
+        if (r != GANG_OK)
+            return r;
+        r = take_planned(w, q, asked, id);
+    } while (r == GANG_ENOFIT && !p->host && !(asked && asked->declined) &&
+             p->others.clashes < GANG__SEARCHES);
+    if (r == GANG_OK)
+        remember(&q->fits_epoch, epoch);
+    return r;
+}
+
+gang_result gang_alloc(gang_worker *worker, gang_request *request, gang_alloc_id *id,
+                       struct gang_error *error)
+{
+    if (id)
+        *id = GANG_ID_NONE;
+    gang_result r = id ? gang__check_call(worker, request, error)
+                       : gang__error(error, GANG_EINVAL, NULL, "no place for the id");
+    if (r != GANG_OK)
+        return r;
+    const struct gang__plan *p = &((struct gang__placer *)worker->place)->plan;
+    gang__rcu_enter();
+    r = alloc(worker, request, NULL, id);
+    if (r == GANG_ENOFIT && !p->host)
+        r = refuse(worker, request, fits_ever(worker, request), error);
+    else if (r != GANG_OK)
+        gang__fail(p, r, error);
+    gang__rcu_leave();
+    return r;
+}
+
+gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places *out,
+                           gang__alloc_may *may, void *user, gang_alloc_id *id)
+{
+    struct asked asked = {out, may, user, false};
+    *id = GANG_ID_NONE;
+    gang_result r = gang__check_call(w, q, NULL);
+    if (r != GANG_OK)
+        return r;
+    gang__rcu_enter();
+    r = alloc(w, q, &asked, id);
+    gang__rcu_leave();
+    return r;
+}
+
+gang_result gang__request_class(gang_worker *w, gang_request *q)
+{
+    gang_result r = plan_gang(w, q);
+    if (r != GANG_ENOFIT || ((struct gang__placer *)w->place)->plan.host)
+        return r;
+    r = fits_ever(w, q);
+    return r == GANG_OK ? GANG_ENOFIT : r;
+}
+
+gang_result gang_alloc_test(gang_worker *worker, gang_request *request, struct gang_error *error)
+{
+    gang_result r = gang__check_call(worker, request, error);
+    if (r != GANG_OK)
+        return r;
+    const struct gang__plan *p = &((struct gang__placer *)worker->place)->plan;
+    gang__rcu_enter();
+    r = plan_gang(worker, request);
+    if (r == GANG_ENOFIT && !p->host)
+        r = refuse(worker, request, fits_ever(worker, request), error);
+    else if (r != GANG_OK)
+        gang__fail(p, r, error);
+    gang__rcu_leave();
+    return r;
+}
+
+gang_result gang_request_fits_ever(gang_worker *worker, gang_request *request,
+                                   struct gang_error *error)
+{
+    gang_result r = gang__check_call(worker, request, error);
+    if (r != GANG_OK)
+        return r;
+    gang__rcu_enter();
+    r = fits_ever(worker, request);
+    if (r == GANG_ENEVER && error)
+        gang__explain(&((struct gang__placer *)worker->place)->plan, worker->cluster, request, r,
+                      error);
+    else if (r != GANG_OK)
+        gang__error(error, r, NULL, "%s", gang_strerror(r));
+    gang__rcu_leave();
+    return r;
+}
+
+/* ---- room in advance ------------------------------------------------------------------------------------------- */
+
+gang_result gang_worker_reserve(gang_worker *worker, int64_t tasks)
+{
+    if (!worker)
+        return GANG_EINVAL;
+    if (tasks < 1 || tasks > 1 << 24)
+        return GANG_ERANGE;
+    if (!gang__placer_of(worker))
+        return GANG_ENOMEM;
+    struct gang__placer *placer = worker->place;
+    enum { USUAL_WORDS = 8 }; /* of a node with eight GPUs and named cores */
+    if (!gang__order_reserve(worker, (size_t)tasks) ||
+        !gang__plan_reserve(&placer->plan, &worker->cluster->mem, (size_t)tasks, USUAL_WORDS))
+        return GANG_ENOMEM;
+    return gang__commit_reserve(worker, (size_t)tasks * USUAL_WORDS);
+}

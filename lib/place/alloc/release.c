@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Giving back: named tasks, or all of an allocation. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/rcu.h"
+#include "core/commit/commit.h"
+#include "core/commit/index.h"
+#include "place/fit/affinity.h"
+#include "place/record/record.h"
+#include "place/whatif/whatif.h"
+
+/* Add what one task holds to the sums of the words of its cell, or of the pool's. Bits of different
+ * tasks never meet, so that adding is joining. */
+static void sum_task(const uint64_t *task, bool pool, uint64_t *sum)
+{
+    for (unsigned i = 0; i < gang__task_deltas(task); i++) {
+        uint64_t delta = task[GANG__TASK_HEAD + i];
+        if (((delta & GANG__DELTA_POOL) != 0) == pool && !(delta & GANG__DELTA_LENT))
+            sum[gang__delta_word(delta)] += gang__payload(delta);
+    }
+}
+
+/* The only task of a node: nothing to be summed up. */
+static void give_task(gang_worker *w, uint32_t slot, const uint64_t *task)
+{
+    struct gang__layout layout = gang__layout_at(gang__chunk_of(w->cluster, slot), slot);
+    for (unsigned i = 0; i < gang__task_deltas(task); i++) {
+        uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
+        unsigned word = gang__delta_word(delta);
+        if (delta & (GANG__DELTA_POOL | GANG__DELTA_LENT))
+            continue;
+        if (word == GANG__WORD_HEAD)
+            gang__commit_add(w, slot, word, GANG__OP_HEAD, payload | GANG__HEAD_GIVE);
+        else
+            gang__commit_add(w, slot, word, gang__code_of(layout, word, true), payload);
+    }
+}
+
+static void give_words(gang_worker *w, uint32_t slot, uint64_t *sum)
+{
+    struct gang__layout layout = gang__layout_at(gang__chunk_of(w->cluster, slot), slot);
+    bool pool = slot == GANG__POOL;
+    unsigned words = pool ? (unsigned)GANG__MAX_WORDS : gang__word_count(layout);
+    for (unsigned i = 0; i < words; i++) {
+        if (!sum[i])
+            continue;
+        if (i == GANG__WORD_HEAD)
+            gang__commit_add(w, slot, i, GANG__OP_HEAD, sum[i] | GANG__HEAD_GIVE);
+        else
+            gang__commit_add(w, slot, i, pool ? GANG__OP_GIVE : gang__code_of(layout, i, true),
+                             sum[i]);
+        sum[i] = 0;
+    }
+}
+
+/* Give back the tasks whose keys {slot, offset in data} stand in placer->order, in one commit; of the
+ * `kept` ones after them only what they have of the pool. */
+static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_t count,
+                              size_t kept)
+{
+    struct gang__placer *placer = w->place;
+    uint64_t sum[GANG__MAX_WORDS] = {0};
+    size_t ops = GANG__MAX_WORDS;
+    for (size_t i = 0; i < count; i++)
+        ops += gang__task_deltas(a->data + (uint32_t)placer->order[i]);
+    gang_result r = gang__commit_reserve(w, ops);
+    if (r != GANG_OK)
+        return r;
+    gang__sort_keys(placer->order, count);
+    for (size_t i = 0; a->q->policy == GANG_POLICY_GPU_CLUSTERING && i < count + kept; i++) {
+        const uint64_t *task = a->data + (uint32_t)placer->order[i];
+        if (!gang__task_is_holder(task))
+            gang__tally_add(w->cluster, (uint32_t)task[0], &a->q->group[gang__task_group(task)],
+                            true);
+    }
+    gang__commit_begin(w);
+    if (a->q->uses_pool) { /* the pool is slot 0: first */
+        for (size_t i = 0; i < count + kept; i++)
+            sum_task(a->data + (uint32_t)placer->order[i], true, sum);
+        give_words(w, GANG__POOL, sum);
+    }
+    uint32_t before = GANG__POOL;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t slot = (uint32_t)(placer->order[i] >> 32);
+        const uint64_t *task = a->data + (uint32_t)placer->order[i];
+        bool last = i + 1 == count || (uint32_t)(placer->order[i + 1] >> 32) != slot;
+        if (last && before != slot) {
+            give_task(w, slot, task);
+        } else {
+            sum_task(task, false, sum);
+            if (last)
+                give_words(w, slot, sum);
+        }
+        before = slot;
+    }
+    gang__commit_run(w, true, NULL); /* nothing in it can be refused */
+    gang__index_tidy(w->cluster, placer->order, count);
+    if (a->q->social)
+        gang__peers_release(w, a, placer->order, count + kept);
+    return GANG_OK;
+}
+
+gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
+{
+    if (!worker)
+        return GANG_EINVAL;
+    if (!gang__placer_of(worker))
+        return GANG_ENOMEM;
+    struct gang__placer *placer = worker->place;
+    gang__rcu_enter();
+    struct gang__alloc *a;
+    gang_result r = gang__alloc_lock(worker->cluster, id, &a);
+    if (r == GANG_OK) {
+        size_t count = 0;
+        if (!gang__order_reserve(worker, gang__alloc_entries(a)))
+            r = GANG_ENOMEM;
+        for (uint32_t at = 0; r == GANG_OK && at < a->used;
+             at += GANG__TASK_HEAD + gang__task_deltas(a->data + at))
+            placer->order[count++] = a->data[at] << 32 | at;
+        if (r == GANG_OK)
+            r = give_tasks(worker, a, count, 0);
+        if (r == GANG_OK)
+            gang__alloc_drop(worker, a);
+        else
+            gang__alloc_publish(a);
+    }
+    gang__rcu_leave();
+    return r;
+}
+
+/* Would a group, a set or the request fall below its minimum? `left`: tasks of each group after. */
+static bool below_min(const gang_request *q, const int64_t *held, const int64_t *left,
+                      int32_t *group)
+{
+    int64_t all = 0, all_held = 0;
+    *group = -1;
+    for (uint32_t g = 0; g < q->group_count; g++) {
+        all += left[g];
+        all_held += held[g];
+        if (left[g] < held[g] && left[g] < q->group[g].min) {
+            *group = (int32_t)g;
+            return true;
+        }
+    }
+    for (uint32_t s = 0; s < q->set_count; s++) {
+        int64_t in_set = 0, in_set_held = 0;
+        for (uint32_t g = 0; g < q->group_count; g++) {
+            int32_t at = q->group[g].set;
+            while (at >= 0 && at != (int32_t)s)
+                at = q->set[at].parent;
+            if (at >= 0) {
+                in_set += left[g];
+                in_set_held += held[g];
+            }
+        }
+        if (in_set < in_set_held && in_set < q->set[s].min)
+            return true;
+    }
+    return all < all_held && all < q->min;
+}
+
+/* Keys of the named tasks into placer->order. */
+static gang_result find_tasks(gang_worker *w, const struct gang__alloc *a, const int64_t *tasks,
+                              int64_t count, int64_t *left, struct gang_error *error)
+{
+    struct gang__placer *placer = w->place;
+    /* Tasks lie in the order of their numbers: sort the names and walk both. */
+    for (int64_t i = 0; i < count; i++) {
+        if (tasks[i] < 0 || tasks[i] > UINT32_MAX)
+            return gang__error(error, GANG_ENOENT, "tasks", "no task %lld", (long long)tasks[i]);
+        placer->order[i] = (uint64_t)tasks[i];
+    }
+    gang__sort_keys(placer->order, (size_t)count);
+    uint32_t at = 0;
+    for (int64_t i = 0; i < count; i++) {
+        while (at < a->used && (gang__task_is_holder(a->data + at) ||
+                                gang__task_number(a->data + at) < placer->order[i]))
+            at += GANG__TASK_HEAD + gang__task_deltas(a->data + at);
+        if (at >= a->used || gang__task_number(a->data + at) != placer->order[i])
+            return gang__error(error, GANG_ENOENT, "tasks", "no task %lld, or named twice",
+                               (long long)placer->order[i]);
+        left[gang__task_group(a->data + at)]--;
+        placer->order[i] = a->data[at] << 32 | at;
+        at += GANG__TASK_HEAD + gang__task_deltas(a->data + at);
+    }
+    return GANG_OK;
+}
+
+bool gang__is_among(const uint64_t *ids, size_t count, uint64_t id)
+{
+    size_t low = 0;
+    while (low < count) {
+        size_t mid = (low + count) / 2;
+        if (ids[mid] == id)
+            return true;
+        if (ids[mid] < id)
+            low = mid + 1;
+        else
+            count = mid;
+    }
+    return false;
+}
+
+/* The nodes on which an allocation has tasks without those of placer->order, which are by offset; sorted,
+ * in `ids`. Returns how many. */
+static size_t nodes_left(const struct gang__placer *placer, const struct gang__alloc *a,
+                         size_t count, uint64_t *ids)
+{
+    size_t next = 0, left = 0;
+    for (uint32_t at = 0; at < a->used; at += GANG__TASK_HEAD + gang__task_deltas(a->data + at)) {
+        if (next < count && (uint32_t)placer->order[next] == at)
+            next++;
+        else if (!gang__task_is_holder(a->data + at))
+            ids[left++] = a->data[at];
+    }
+    gang__sort_keys(ids, left);
+    return left;
+}
+
+/* Of an exclusive allocation: a node goes back as a whole, holders and all, with the last task there;
+ * what a task leaves before that, holders keep. Puts the entries that go into placer->order, and after
+ * them the tasks that become holders. False: out of memory. */
+static bool part_exclusive(gang_worker *w, const struct gang__alloc *a, size_t *count, size_t *kept)
+{
+    struct gang__placer *placer = w->place;
+    struct gang__plan *p = &placer->plan;
+    size_t tasks = *count, gone = 0;
+    size_t at = gang__plan_take(p, a->tasks + tasks);
+    if (p->failed || !gang__order_reserve(w, gang__alloc_entries(a)))
+        return false;
+    uint64_t *ids = p->word + at, *keep = ids + a->tasks;
+    size_t left = nodes_left(placer, a, tasks, ids);
+    *kept = 0;
+    for (size_t i = 0; i < tasks; i++) {
+        uint64_t key = placer->order[i];
+        if (gang__is_among(ids, left, a->data[(uint32_t)key]))
+            keep[(*kept)++] = key;
+        else
+            placer->order[gone++] = key;
+    }
+    for (uint32_t from = 0; from < a->used;
+         from += GANG__TASK_HEAD + gang__task_deltas(a->data + from))
+        if (gang__task_is_holder(a->data + from) && !gang__is_among(ids, left, a->data[from]))
+            placer->order[gone++] = a->data[from] << 32 | from;
+    memcpy(placer->order + gone, keep, *kept * sizeof(*keep));
+    *count = gone;
+    return true;
+}
+
+/* Copy a task as a holder, without what it had of the pool. Returns its words. */
+static uint32_t copy_as_holder(uint64_t *to, const uint64_t *task)
+{
+    unsigned deltas = gang__task_deltas(task), n = 0;
+    uint64_t node = task[0];
+    for (unsigned i = 0; i < deltas; i++)
+        if (!(task[GANG__TASK_HEAD + i] & GANG__DELTA_POOL))
+            to[GANG__TASK_HEAD + n++] = task[GANG__TASK_HEAD + i];
+    to[0] = node;
+    to[1] = GANG__NO_NUMBER | (uint64_t)n << 32 | (uint64_t)GANG__HOLDER << 48;
+    return n ? GANG__TASK_HEAD + n : 0;
+}
+
+/* Drop the entries of placer->order from the record; the `kept` ones after them become holders. */
+static void data_remove(gang_worker *w, struct gang__alloc *a, size_t count, size_t kept)
+{
+    struct gang__placer *placer = w->place;
+    for (size_t i = 0; i < count + kept; i++) /* offsets decide from now on */
+        placer->order[i] = placer->order[i] << 32 | (i >= count);
+    gang__sort_keys(placer->order, count + kept);
+    uint32_t to = 0, from = 0;
+    size_t next = 0;
+    while (from < a->used) {
+        uint32_t size = GANG__TASK_HEAD + gang__task_deltas(a->data + from);
+        if (next == count + kept || placer->order[next] >> 32 != from) {
+            memmove(a->data + to, a->data + from, size * sizeof(*a->data));
+            to += size;
+        } else if (placer->order[next++] & 1) {
+            to += copy_as_holder(a->data + to, a->data + from);
+        }
+        from += size;
+    }
+    a->used = to;
+    a->fits_epoch = 0;
+}
+
+/* `minima`: they are to be kept. */
+static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *tasks,
+                          int64_t count, bool minima, struct gang_error *error)
+{
+    const gang_request *q = a->q;
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    if (!gang__order_reserve(w, (size_t)count) ||
+        gang__plan_begin(p, w->cluster, q, false) != GANG_OK)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    size_t at = gang__plan_take(p, q->group_count);
+    if (p->failed)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    int64_t *held = p->in_group, *left = (int64_t *)&p->word[at];
+    for (const uint64_t *task = a->data; task < a->data + a->used;
+         task += GANG__TASK_HEAD + gang__task_deltas(task))
+        if (!gang__task_is_holder(task))
+            held[gang__task_group(task)]++;
+    memcpy(left, held, q->group_count * sizeof(*left));
+    gang_result r = find_tasks(w, a, tasks, count, left, error);
+    if (r != GANG_OK)
+        return r;
+    int32_t group;
+    if (minima && below_min(q, held, left, &group)) {
+        gang__error(error, GANG_ENOFIT, "tasks", "the gang would fall below its minimum");
+        if (error && error->size >= sizeof(*error)) {
+            error->constraint = GANG_WHY_MIN;
+            error->group = group;
+        }
+        return GANG_ENOFIT;
+    }
+    size_t entries = (size_t)count, kept = 0;
+    if (q->exclusive && !part_exclusive(w, a, &entries, &kept))
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    r = give_tasks(w, a, entries, kept);
+    if (r != GANG_OK)
+        return gang__error(error, r, NULL, "out of memory");
+    data_remove(w, a, entries, kept);
+    a->tasks -= (uint32_t)count;
+    return GANG_OK;
+}
+
+static gang_result shrink_by_id(gang_worker *worker, gang_alloc_id id, const int64_t *tasks,
+                                int64_t task_count, bool minima, struct gang_error *error)
+{
+    if (!worker || !tasks || task_count < 1)
+        return gang__error(error, GANG_EINVAL, "tasks", "none");
+    if (!gang__placer_of(worker))
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    gang__rcu_enter();
+    struct gang__alloc *a;
+    gang_result r = gang__alloc_lock(worker->cluster, id, &a);
+    if (r != GANG_OK) {
+        gang__error(error, r, NULL, "%s", gang_strerror(r));
+    } else if (task_count > a->tasks) {
+        r = gang__error(error, GANG_ENOENT, "tasks", "more than it holds");
+        gang__alloc_publish(a);
+    } else {
+        r = shrink(worker, a, tasks, task_count, minima, error);
+        gang__alloc_publish(a);
+    }
+    gang__rcu_leave();
+    return r;
+}
+
+gang_result gang_alloc_shrink(gang_worker *worker, gang_alloc_id id, const int64_t *tasks,
+                              int64_t task_count, struct gang_error *error)
+{
+    return shrink_by_id(worker, id, tasks, task_count, true, error);
+}
+
+gang_result gang__alloc_shed(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count)
+{
+    return shrink_by_id(w, id, tasks, (int64_t)count, false, NULL);
+}
+
+static bool found_put(struct gang__found *out, const struct gang_mem *mem, const uint64_t *task)
+{
+    if (!gang__grow(mem, (void **)&out->task, &out->room, out->count + 1, sizeof(*out->task)))
+        return false;
+    out->task[out->count++] = (struct gang__found_task){(int64_t)gang__task_number(task), task[0],
+                                                        gang__task_group(task)};
+    return true;
+}
+
+gang_result gang__alloc_find(gang_cluster *c, gang_alloc_id id, const int64_t *tasks, size_t count,
+                             struct gang__found *out)
+{
+    struct gang__alloc *a;
+    out->count = 0;
+    gang_result r = gang__alloc_read(c, id, &a);
+    if (r != GANG_OK)
+        return r;
+    size_t next = 0;
+    const uint64_t *end = a->data + a->used;
+    for (const uint64_t *task = a->data; task < end && r == GANG_OK;
+         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+        if (gang__task_is_holder(task))
+            continue;
+        while (tasks && next < count && tasks[next] < (int64_t)gang__task_number(task))
+            next++;
+        if (tasks && next == count)
+            break;
+        if ((!tasks || tasks[next] == (int64_t)gang__task_number(task)) &&
+            !found_put(out, &c->mem, task))
+            r = GANG_ENOMEM;
+    }
+    gang__alloc_read_end(a);
+    if (r != GANG_OK)
+        out->count = 0;
+    return r;
+}
+
+void gang__found_free(struct gang__found *found, const struct gang_mem *mem)
+{
+    gang__release(mem, found->task);
+    *found = (struct gang__found){NULL, 0, 0};
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules on other jobs: which nodes they bar, and keeping them while gangs are placed side by side. */
+#ifndef GANG__PLACE_PEERS_H
+#define GANG__PLACE_PEERS_H
+
+#include "place/state/table.h"
+
+/* Look around for a request with labels or rules, or one that wants nodes for itself: p->others as of
+ * now. Part of gang__plan_begin(). GANG_ENOMEM. */
+gang_result gang__peers_begin(struct gang__plan *p);
+
+/* Do the rules of the job, and those of others on it, admit a node? */
+bool gang__peers_admit(struct gang__plan *p, const struct gang__node *node);
+
+/* Before the commit of a plan: let others see its tasks, then look around once more. GANG_ENOFIT:
+ * another gang came between; GANG_ENOMEM; in both cases nothing of it is seen any more. */
+gang_result gang__peers_enter(gang_worker *w, struct gang__plan *p);
+/* After it: they run; or they do not. Neither can fail. */
+void gang__peers_settle(gang_worker *w, struct gang__plan *p);
+void gang__peers_leave(gang_worker *w, struct gang__plan *p);
+
+/* The tasks with these keys {slot, offset in data}, by slot, are given back. */
+void gang__peers_release(gang_worker *w, const struct gang__alloc *a, const uint64_t *keys,
+                         size_t count);
+
+/* Count the tasks of a record that was not made by a plan. False: out of memory, some are counted. */
+bool gang__peers_count(gang_cluster *c, const struct gang__alloc *a);
+
+/* Are the badges' numbers those of the live allocations? While nobody changes the cluster. */
+gang_result gang__peers_check(gang_cluster *c, struct gang_error *error);
+
+#endif

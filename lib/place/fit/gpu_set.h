@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The best set of GPUs of one node: a choice among numbers, of nodes and requests nothing is known here. */
+#ifndef GANG__PLACE_GPU_SET_H
+#define GANG__PLACE_GPU_SET_H
+
+#include "base/mem.h"
+#include "core/nodes/node_type.h"
+
+/* What is asked: `count` of the devices in `among`, 1 <= count <= their number. */
+struct gang__gpu_wish {
+    uint64_t shape;         /* serial number of whose devices they are */
+    const uint64_t *weight; /* of devices i, j at [i * gpus + j], symmetric, 0 if i == j */
+    uint64_t among;
+    uint64_t free; /* what stays of these is left to others; `among` and perhaps more */
+    uint64_t near; /* devices that are preferred among equally good ones; 0: none */
+    uint32_t gpus;
+    uint32_t count;
+};
+
+/* A set, and how good it is: in this order, the greatest `links`, the greatest `nears`, the least
+ * `broken`, the lowest numbers. */
+struct gang__gpu_set {
+    uint64_t gpus;
+    uint64_t links; /* sum of the weights of its pairs */
+    uint64_t
+        broken; /* sum over its devices of their weights to all free ones. Of equal links the least
+                      * leaves the greatest sum over the pairs that stay free */
+    uint64_t nears; /* how many of it are in `near` */
+};
+
+/* Is a better than b, but for the numbers? */
+static inline bool gang__gpu_set_wins(const struct gang__gpu_set *a, const struct gang__gpu_set *b)
+{
+    if (a->links != b->links)
+        return a->links > b->links;
+    return a->nears != b->nears ? a->nears > b->nears : a->broken < b->broken;
+}
+
+/* How good the set is. O(count * free). */
+struct gang__gpu_set gang__gpu_set_of(const struct gang__gpu_wish *wish, uint64_t gpus);
+
+/* Answers that were given, by what was asked; what was asked elsewhere in the table is forgotten. */
+enum { GANG__GPU_MEMOS = 128 };
+struct gang__gpu_memo {
+    uint64_t shape, among, free, near; /* shape 0: empty */
+    struct gang__gpu_set set;
+};
+_Static_assert(sizeof(struct gang__gpu_memo) == 64, "a memo is one cache line");
+
+/* Scratch of one worker. */
+struct gang__gpu_hunter {
+    uint64_t *heaviest;
+    size_t heaviest_room;
+    struct gang__gpu_memo memo[GANG__GPU_MEMOS];
+};
+
+static inline struct gang__gpu_memo *gang__gpu_memo_of(struct gang__gpu_hunter *h,
+                                                       const struct gang__gpu_wish *wish)
+{
+    uint64_t key = wish->among * UINT64_C(0x9e3779b97f4a7c15) + wish->count + wish->shape * 11;
+    return &h->memo[(key ^ key >> 32 ^ key >> 52) % GANG__GPU_MEMOS];
+}
+
+/* The best set, good until the next call. Exact for up to 16 devices to choose from; for more, which take
+ * longer, as long as the search ends within GANG__GPU_STEPS_MORE steps, which devices that can stand
+ * for each other hardly lengthen. After so many the best set met so far: at least as good as what greedy
+ * choice from every device finds, and no exchange of one device for another makes it better (unless
+ * GANG__GPU_ROUNDS of them did). NULL: out of memory. */
+enum {
+    GANG__GPU_EXACT = 16,
+    GANG__GPU_STEPS = 1 << GANG__GPU_EXACT,
+    GANG__GPU_STEPS_MORE = 1 << 13,
+    GANG__GPU_ROUNDS = 1 << 10
+};
+const struct gang__gpu_set *gang__gpu_set_hunt(struct gang__gpu_hunter *h,
+                                               const struct gang_mem *mem,
+                                               const struct gang__gpu_wish *wish);
+
+/* The same, remembered. */
+static inline const struct gang__gpu_set *gang__gpu_set_best(struct gang__gpu_hunter *h,
+                                                             const struct gang_mem *mem,
+                                                             const struct gang__gpu_wish *wish)
+{
+    const struct gang__gpu_memo *m = gang__gpu_memo_of(h, wish);
+    if (m->shape == wish->shape && m->among == wish->among && m->free == wish->free &&
+        m->near == wish->near && gang__popcount(m->set.gpus) == wish->count)
+        return &m->set;
+    return gang__gpu_set_hunt(h, mem, wish);
+}
+
+void gang__gpu_hunter_free(struct gang__gpu_hunter *h, const struct gang_mem *mem);
+
+#endif

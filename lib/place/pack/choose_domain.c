@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which domain: of those of a level that may hold a member, the one on whose fewest nodes it goes, and of
+ * these the one that it leaves least room in.
+ *
+ * Domains are told from each other by the room they have for the member's hardest group, which the index
+ * tells without looking at a node (room.c). Where there are many, the first good ones are enough: the
+ * best of SHORT_LIST, found from a place on that differs between workers. A refusal looks at all. */
+
+#include "place/pack/pack.h"
+
+#include "core/nodes/node.h"
+#include "place/search/domain_capacity.h"
+
+enum {
+    SHORT_LIST = 8,
+    FEW_NODES = 64, /* that are tried for a wish that nobody said */
+    GROUPS = 4,     /* of a member that are looked at, the hardest ones */
+    TRIALS = 8,     /* domains in which a member of several groups is tried to compare them */
+    RANK_BITS = 28
+};
+#define QUALITY_MOST ((INT64_C(1) << (64 - RANK_BITS)) - 1)
+
+uint64_t *gang__keys_push(struct gang__plan *p, size_t count, size_t *at)
+{
+    *at = p->keys;
+    if (!gang__grow(&p->c->mem, (void **)&p->key, &p->key_room, p->keys + count, sizeof(*p->key))) {
+        p->failed = true;
+        return NULL;
+    }
+    p->keys += count;
+    return p->key + *at;
+}
+
+/* ---- what a domain must have ---------------------------------------------------------------------- */
+
+struct choice {
+    struct gang__pack *k;
+    struct gang__member m;
+    int32_t level;
+    const struct gang__scope *scope;
+    gang__take_fn take;
+    void *user;
+    bool taken;
+    bool all;       /* the short list was no good */
+    uint32_t tries; /* nodes still to be offered */
+    uint32_t groups;
+    int64_t need[GROUPS];
+    struct gang__eyes eyes[GROUPS];
+};
+
+static void look_for(struct choice *x)
+{
+    struct gang__plan *p = x->k->p;
+    const gang_request *q = x->k->q;
+    int64_t nodes = p->snap ? p->snap->count : (int64_t)gang__load(&p->c->node_count);
+    x->groups = 0;
+    for (uint32_t i = 0; i < q->group_count && x->groups < GROUPS; i++) {
+        int64_t need = gang__member_need(q, x->m, q->by_size[i]);
+        if (need == 0)
+            continue;
+        x->need[x->groups] = need;
+        gang__eyes_open(&x->eyes[x->groups++], p, q->by_size[i], nodes);
+    }
+}
+
+/* How good a domain is, the less the better; -1: it cannot hold the member. */
+static int64_t quality(struct choice *x, uint32_t i)
+{
+    struct gang__room room;
+    int64_t nodes = 0, rest = 0;
+    for (uint32_t g = 0; g < x->groups; g++) {
+        gang__room_in(&x->eyes[g], (uint32_t)x->level, i, &room);
+        if (room.tasks < x->need[g])
+            return -1;
+        if (g)
+            continue;
+        rest = room.tasks - x->need[0];
+        nodes = gang__room_nodes(&room, x->need[0]);
+    }
+    enum { REST = (1 << 20) - 1, NODES = (1 << 16) - 1 };
+    rest = rest < REST ? rest : REST;
+    if (x->k->policy == GANG_POLICY_SPREAD)
+        return REST - rest;
+    if (x->k->policy == GANG_POLICY_FIRST || x->k->policy == GANG__ORDER_PROOF)
+        return 0;
+    nodes = x->groups == 1 && nodes < NODES ? nodes : x->groups == 1 ? NODES : 0;
+    return nodes << 20 | rest;
+}
+
+/* ---- domains of the site ---------------------------------------------------------------------------- */
+
+static struct gang__scope scope_of(const struct choice *x, uint32_t i)
+{
+    return gang__scope_domain(gang__domain_at(x->k->p->c, (uint32_t)x->level, i));
+}
+
+/* May the domain be chosen at all? A wish is inside of what is demanded, too. */
+static bool is_candidate(const struct choice *x, const struct gang__scope *s)
+{
+    struct gang__scope around;
+    int32_t same = gang__member_same(x->k->q, x->m);
+    return (x->scope->level < 0 || gang__scope_is_inside(x->k->p, s, x->scope)) &&
+           (same < 0 || gang__scope_at(x->k->p, s, same, &around));
+}
+
+/* The next domain that may have room for the hardest group. */
+static uint32_t next_domain(struct choice *x, uint32_t from, uint32_t end)
+{
+    if (x->groups == 0)
+        return from;
+    return gang__room_next(&x->eyes[0], x->scope, (uint32_t)x->level, from, end, x->need[0]);
+}
+
+/* Are the first good domains enough? A proof looks at all, as does who found the short list no good. */
+static bool is_short(const struct choice *x)
+{
+    return x->groups && x->eyes[0].by_index && x->k->policy != GANG__ORDER_PROOF && !x->all;
+}
+
+/* Keys of the candidates, best first. Returns how many. */
+static size_t list_domains(struct choice *x, uint64_t *key, uint32_t count)
+{
+    struct gang__plan *p = x->k->p;
+    bool some = is_short(x);
+    uint32_t end = gang__plan_end(p);
+    uint32_t from = some && count > SHORT_LIST ? (uint32_t)((uint64_t)p->start * count / end) : 0;
+    size_t found = 0;
+    for (int lap = 0; lap < (from ? 2 : 1); lap++) {
+        uint32_t i = lap ? 0 : from, end_of_lap = lap ? from : count;
+        for (; !p->failed; i++) {
+            i = next_domain(x, i, end_of_lap);
+            if (i == end_of_lap)
+                break;
+            struct gang__scope s = scope_of(x, i);
+            int64_t q = is_candidate(x, &s) ? quality(x, i) : -1;
+            if (q < 0)
+                continue;
+            key[found++] = (uint64_t)(q < QUALITY_MOST ? q : QUALITY_MOST) << RANK_BITS | i;
+            if (some && found == SHORT_LIST)
+                lap = 2;
+            if (lap == 2)
+                break;
+        }
+    }
+    if (found > 1 && !p->failed)
+        gang__sort_keys(key, found);
+    return found;
+}
+
+static bool offer_domains(struct choice *x)
+{
+    struct gang__plan *p = x->k->p;
+    uint32_t count = gang__domain_count(p->c, (uint32_t)x->level);
+    size_t at;
+    uint64_t *key = gang__keys_push(p, count, &at);
+    if (!key)
+        return false;
+    size_t found = list_domains(x, key, count);
+    bool taken = false;
+    for (size_t i = 0; i < found && !taken && !p->failed; i++) {
+        struct gang__scope s = scope_of(x, (uint32_t)p->key[at + i] & ((1u << RANK_BITS) - 1));
+        taken = x->take(x->user, &s);
+    }
+    gang__keys_pop(p, at);
+    /* The short list was no good: look at all. */
+    if (!taken && found == SHORT_LIST && !p->failed && is_short(x)) {
+        x->all = true;
+        if (x->k->policy != GANG_POLICY_HOST) /* who may leave some out */
+            x->k->policy = GANG__ORDER_PROOF;
+        taken = offer_domains(x);
+    }
+    return taken;
+}
+
+/* ---- nodes and their parts ---------------------------------------------------------------------------- */
+
+/* The parts of one node that lie in the scope, the one with least room for the lead first. */
+static bool offer_parts(struct choice *x, uint32_t slot)
+{
+    struct gang__plan *p = x->k->p;
+    const struct gang__node *node = gang__plan_node(p, slot);
+    uint32_t lead = gang__member_lead(x->k->q, x->m);
+    int64_t need = gang__member_need(x->k->q, x->m, lead);
+    if (!node)
+        return false;
+    const struct gang__parts *parts = gang__parts_of(node->shape, x->level - GANG__LEVEL_PACKAGE);
+    const struct gang__group *g = &x->k->q->group[lead];
+    if (g->share == 1000 && parts->most_gpus < (uint64_t)need * g->devices)
+        return false;
+    size_t at, found = 0;
+    uint64_t *key = gang__keys_push(p, parts->count, &at);
+    for (uint32_t i = 0; key && i < parts->count; i++) {
+        struct gang__scope s = gang__scope_part(slot, x->level, i);
+        if (!is_candidate(x, &s))
+            continue;
+        p->within = gang__within_part(node->shape, parts, i);
+        int64_t room = gang__plan_room(p, lead, slot);
+        p->within.on = false;
+        if (room >= need)
+            key[found++] = (uint64_t)(room < QUALITY_MOST ? room : QUALITY_MOST) << RANK_BITS | i;
+    }
+    if (found > 1)
+        gang__sort_keys(key, found);
+    bool taken = false;
+    for (size_t i = 0; i < found && !taken && !p->failed; i++) {
+        struct gang__scope s =
+            gang__scope_part(slot, x->level, (uint32_t)p->key[at + i] & ((1u << RANK_BITS) - 1));
+        taken = x->take(x->user, &s);
+    }
+    gang__keys_pop(p, at);
+    return taken;
+}
+
+static bool offer_node(void *user, uint32_t slot)
+{
+    struct choice *x = user;
+    struct gang__scope s = gang__scope_node(slot);
+    bool taken = x->level != GANG__LEVEL_NODE ? offer_parts(x, slot)
+                                              : is_candidate(x, &s) && x->take(x->user, &s);
+    x->taken = x->taken || taken;
+    return taken || --x->tries == 0;
+}
+
+static bool offer_nodes(struct choice *x)
+{
+    if (x->scope->level >= GANG__LEVEL_NODE)
+        return offer_node(x, x->scope->slot);
+    uint32_t lead = gang__member_lead(x->k->q, x->m);
+    int64_t need = gang__member_need(x->k->q, x->m, lead);
+    struct gang__walk walk = {x->k->policy, INT64_MAX, INT64_MAX, need, offer_node, x};
+    gang__search_walk(x->k->p, lead, 1, x->scope, &walk);
+    return x->taken;
+}
+
+/* ---- choosing ---------------------------------------------------------------------------------------------- */
+
+bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t level,
+                       const struct gang__scope *scope, gang__take_fn take, void *user)
+{
+    struct gang__pack own = *k;
+    struct choice x;
+    x.k = &own;
+    x.m = m;
+    x.level = level;
+    x.scope = scope;
+    x.take = take;
+    x.user = user;
+    x.taken = x.all = false;
+    x.tries = m.unsaid ? FEW_NODES : UINT32_MAX;
+    if (level >= GANG__LEVEL_NODE)
+        return offer_nodes(&x);
+    look_for(&x);
+    return offer_domains(&x);
+}
+
+struct placing {
+    struct gang__pack *k;
+    struct gang__member m;
+    /* Of several groups the fewest nodes are found by trying. */
+    uint32_t trials;
+    int64_t best_nodes;
+    struct gang__scope best;
+};
+
+static int64_t nodes_used(const struct gang__plan *p)
+{
+    int64_t nodes = 0;
+    for (size_t i = 0; i < p->views; i++)
+        nodes += p->view[i].node && p->view[i].used;
+    return nodes;
+}
+
+static bool place_here(void *user, const struct gang__scope *s)
+{
+    struct placing *x = user;
+    struct gang__plan *p = x->k->p;
+    size_t picks = p->picks, binds = p->binds;
+    if (!gang__place_bound(x->k, x->m, s))
+        return false;
+    if (x->trials == 0)
+        return true;
+    int64_t nodes = nodes_used(p);
+    if (nodes < x->best_nodes) {
+        x->best_nodes = nodes;
+        x->best = *s;
+    }
+    gang__undo(p, picks, binds);
+    return --x->trials == 0;
+}
+
+static bool has_many_groups(const struct gang__pack *k, struct gang__member m)
+{
+    uint32_t groups = 0;
+    for (uint32_t i = 0; i < k->q->group_count && groups < 2; i++)
+        groups += gang__member_need(k->q, m, i) > 0;
+    return groups > 1;
+}
+
+bool gang__choose_in_level(struct gang__pack *k, struct gang__member m, int32_t level,
+                           const struct gang__scope *scope)
+{
+    struct placing x = {k, m, 0, INT64_MAX, gang__scope_unbound()};
+    bool few = k->policy == GANG_POLICY_DEFAULT || k->policy == GANG_POLICY_TOPOLOGY;
+    if (few && level < GANG__LEVEL_NODE && !k->p->empty && has_many_groups(k, m)) {
+        x.trials = TRIALS;
+        gang__choose_each(k, m, level, scope, place_here, &x);
+        return gang__scope_is_bound(&x.best) && !k->p->failed && gang__place_bound(k, m, &x.best);
+    }
+    return gang__choose_each(k, m, level, scope, place_here, &x);
+}
+
+bool gang__choose_is_vain(struct gang__plan *p)
+{
+    const gang_request *q = p->q;
+    int32_t level = gang__demanded_level(q, 0);
+    struct gang__scope all = gang__scope_all();
+    struct gang__eyes eyes;
+    gang__eyes_open(&eyes, p, 0, gang__scope_nodes(p, &all));
+    if (!eyes.by_index || level < 0)
+        return false;
+    uint32_t count = gang__domain_count(p->c, (uint32_t)level);
+    return gang__room_next(&eyes, &all, (uint32_t)level, 0, count, q->min) == count;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Few domains, few nodes, as many tasks on each: what a ring of workers wants.
+ *
+ * From the outside in: if one of the domains of the next level holds all, the best of those (as in
+ * choose.c); else the largest, and so on until one holds what is left: the fewest domains there can be,
+ * as far as the room of each is known. In the innermost domain the same with nodes, after those that the
+ * plan uses already; if as many nodes as are needed can each take the same number, they do. */
+
+#include "core/commit/index.h"
+#include "core/nodes/node.h"
+#include "place/pack/pack.h"
+#include "place/search/domain_capacity.h"
+
+/* ---- nodes --------------------------------------------------------------------------------------- */
+
+/* On nodes that the plan uses already: they cost no new one. */
+static int64_t fill_used(struct gang__pack *k, uint32_t group, int64_t want,
+                         const struct gang__scope *scope)
+{
+    struct gang__plan *p = k->p;
+    int64_t done = 0;
+    size_t views = p->picks ? p->views : 0;
+    for (size_t i = 0; i < views && done < want; i++) {
+        if (!p->view[i].node || !p->view[i].used || !gang__scope_has(scope, p->view[i].node))
+            continue;
+        struct gang__scope node = gang__scope_node(p->view[i].slot);
+        done += gang__search(p, group, want - done, &node, GANG_POLICY_PACK);
+    }
+    return done;
+}
+
+/* ---- few nodes: each is looked at ---- */
+
+enum { SLOT_BITS = 20, TASKS_MOST = 1 << 24 };
+
+/* Nodes of a scope by their room, as keys in rising order. */
+static size_t list_nodes(struct gang__pack *k, uint32_t group, const struct gang__scope *scope,
+                         uint64_t *key)
+{
+    struct gang__plan *p = k->p;
+    struct gang__crowd m = {gang__plan_end(p) - 1, NULL, NULL};
+    size_t found = 0;
+    if (scope->domain)
+        m = gang__plan_members(p, scope->domain);
+    for (uint32_t i = 0; i < m.count; i++) {
+        uint32_t slot = scope->domain ? gang__crowd_slot(&m, i) : i + 1;
+        const struct gang__node *node = gang__plan_node(p, slot);
+        int64_t room = node && gang__scope_has(scope, node) ? gang__plan_room(p, group, slot) : 0;
+        if (room > 0)
+            key[found++] = (uint64_t)(room < TASKS_MOST ? room : TASKS_MOST) << SLOT_BITS | slot;
+    }
+    if (found > 1)
+        gang__sort_keys(key, found);
+    return found;
+}
+
+/* The first of keys in rising order with room for so many, else the last. */
+static size_t pick_room(const uint64_t *key, size_t count, int64_t want)
+{
+    size_t low = 0, high = count - 1;
+    while (low < high) {
+        size_t mid = (low + high) / 2;
+        if ((int64_t)(key[mid] >> SLOT_BITS) >= want)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return low;
+}
+
+/* Take a key out. Returns what it is of. */
+static uint32_t take_key(uint64_t *key, size_t *count, size_t i)
+{
+    uint32_t number = (uint32_t)key[i] & ((1u << SLOT_BITS) - 1);
+    for (--*count; i < *count; i++)
+        key[i] = key[i + 1];
+    return number;
+}
+
+/* How many tasks go on each of as few nodes as do, if they can be equally many; else 0. */
+static int64_t equal_share(const uint64_t *key, size_t count, int64_t want)
+{
+    int64_t sum = 0;
+    size_t nodes = 0;
+    while (nodes < count && sum < want)
+        sum += (int64_t)(key[count - ++nodes] >> SLOT_BITS);
+    if (sum < want || nodes < 2)
+        return 0;
+    int64_t each = (want + (int64_t)nodes - 1) / (int64_t)nodes;
+    return (int64_t)(key[count - nodes] >> SLOT_BITS) >= each ? each : 0;
+}
+
+static int64_t fill_listed(struct gang__pack *k, uint32_t group, int64_t want,
+                           const struct gang__scope *scope, uint32_t end)
+{
+    struct gang__plan *p = k->p;
+    size_t at;
+    uint64_t *key = gang__keys_push(p, end, &at);
+    size_t left = key ? list_nodes(k, group, scope, key) : 0;
+    int64_t done = 0, each = left ? equal_share(key, left, want) : 0;
+    while (done < want && left && !p->failed) {
+        int64_t most = each && each < want - done ? each : want - done;
+        uint32_t slot = take_key(p->key + at, &left, pick_room(p->key + at, left, most));
+        struct gang__scope node = gang__scope_node(slot);
+        done += gang__search(p, group, most, &node, GANG_POLICY_PACK);
+        if (each && done < want) { /* what is missing is shared out again: perhaps one less each */
+            int64_t nodes = (want - done + each - 1) / each;
+            each = (want - done + nodes - 1) / nodes;
+        }
+    }
+    gang__keys_pop(p, at);
+    return done;
+}
+
+/* ---- many nodes: by the index ---- */
+
+static int64_t walk_up(struct gang__pack *k, uint32_t group, int64_t want,
+                       const struct gang__scope *scope, int64_t each, int64_t nodes,
+                       int64_t at_least)
+{
+    struct gang__walk walk = {GANG_POLICY_PACK, each, nodes, at_least, NULL, NULL};
+    return gang__search_walk(k->p, group, want, scope, &walk);
+}
+
+/* On equally many tasks a node, on as few nodes as there can be. */
+static int64_t fill_equally(struct gang__pack *k, uint32_t group, int64_t want,
+                            const struct gang__scope *scope)
+{
+    struct gang__room room;
+    struct gang__eyes eyes;
+    gang__eyes_open(&eyes, k->p, group, gang__scope_nodes(k->p, scope));
+    gang__room_of(&eyes, scope, &room);
+    int64_t nodes = gang__room_nodes(&room, want);
+    if (nodes < 2 || nodes == INT64_MAX)
+        return 0;
+    int64_t each = (want + nodes - 1) / nodes, there = 0;
+    for (int64_t n = each; n <= GANG__ROOM_MOST; n++)
+        there += room.nodes[n];
+    if (there < nodes || each >= GANG__ROOM_MOST)
+        return 0;
+    int64_t full = want - nodes * (each - 1); /* nodes with `each`; the others have one less */
+    size_t picks = k->p->picks;
+    int64_t done = walk_up(k, group, full * each, scope, each, full, each);
+    if (done == full * each && full < nodes)
+        done += walk_up(k, group, want - done, scope, each - 1, nodes - full, each - 1);
+    if (done == want)
+        return done;
+    gang__plan_rollback(k->p, picks);
+    return 0;
+}
+
+/* The emptiest nodes, as many as are needed but for one; then the tightest that holds the rest. */
+static int64_t fill_largest(struct gang__pack *k, uint32_t group, int64_t want,
+                            const struct gang__scope *scope)
+{
+    struct gang__room room;
+    struct gang__eyes eyes;
+    gang__eyes_open(&eyes, k->p, group, gang__scope_nodes(k->p, scope));
+    gang__room_of(&eyes, scope, &room);
+    int64_t nodes = gang__room_nodes(&room, want), done = 0;
+    struct gang__walk down = {GANG__ORDER_PROOF, INT64_MAX, nodes - 1, 1, NULL, NULL};
+    if (nodes > 1 && nodes < INT64_MAX)
+        done = gang__search_walk(k->p, group, want, scope, &down);
+    if (done < want)
+        done += walk_up(k, group, want - done, scope, INT64_MAX, 1, want - done);
+    down.nodes = INT64_MAX;
+    return done < want ? done + gang__search_walk(k->p, group, want - done, scope, &down) : done;
+}
+
+static int64_t fill_indexed(struct gang__pack *k, uint32_t group, int64_t want,
+                            const struct gang__scope *scope)
+{
+    int64_t done = walk_up(k, group, want, scope, INT64_MAX, 1, want);
+    if (done < want)
+        done += fill_equally(k, group, want - done, scope);
+    return done < want ? done + fill_largest(k, group, want - done, scope) : done;
+}
+
+static int64_t fill_nodes(struct gang__pack *k, uint32_t group, int64_t want,
+                          const struct gang__scope *scope)
+{
+    struct gang__plan *p = k->p;
+    if (scope->level >= GANG__LEVEL_NODE)
+        return gang__search(p, group, want, scope, GANG_POLICY_PACK);
+    int64_t done = fill_used(k, group, want, scope);
+    if (done == want)
+        return done;
+    uint32_t end = scope->domain ? (uint32_t)gang__scope_nodes(p, scope) : gang__plan_end(p);
+    bool few = p->empty || p->snap || end <= GANG__FEW_NODES;
+    return done + (few ? fill_listed(k, group, want - done, scope, end)
+                       : fill_indexed(k, group, want - done, scope));
+}
+
+/* ---- domains -------------------------------------------------------------------------------------- */
+
+/* The next level with domains below a scope; GANG__LEVEL_NODE: none. */
+static int32_t next_level(const struct gang__plan *p, const struct gang__scope *s)
+{
+    for (int32_t level = s->level + 1; level < (int32_t)p->c->level_count; level++)
+        if (gang__domain_count(p->c, (uint32_t)level) > 0)
+            return level;
+    return GANG__LEVEL_NODE;
+}
+
+struct best {
+    uint32_t rank;
+    int64_t nodes, tasks;
+};
+
+/* The domains of a level inside a scope by their room, as keys; and the best that holds all. */
+static size_t list_rooms(struct gang__pack *k, uint32_t group, int64_t want, int32_t level,
+                         const struct gang__scope *scope, uint64_t *key, struct best *best)
+{
+    struct gang__plan *p = k->p;
+    struct gang__eyes eyes;
+    struct gang__room room;
+    uint32_t count = gang__domain_count(p->c, (uint32_t)level);
+    size_t found = 0;
+    best->nodes = best->tasks = INT64_MAX;
+    gang__eyes_open(&eyes, p, group, gang__scope_nodes(p, scope));
+    for (uint32_t i = 0; !p->failed; i++) {
+        i = gang__room_next(&eyes, scope, (uint32_t)level, i, count, 1);
+        if (i == count)
+            break;
+        struct gang__scope s = gang__scope_domain(gang__domain_at(p->c, (uint32_t)level, i));
+        if (scope->level >= 0 && !gang__scope_is_inside(p, &s, scope))
+            continue;
+        gang__room_in(&eyes, (uint32_t)level, i, &room);
+        if (room.tasks == 0)
+            continue;
+        int64_t tasks = room.tasks < TASKS_MOST ? room.tasks : TASKS_MOST;
+        key[found++] = (uint64_t)tasks << SLOT_BITS | i;
+        if (tasks < want)
+            continue;
+        int64_t nodes = gang__room_nodes(&room, want);
+        if (nodes < best->nodes || (nodes == best->nodes && tasks < best->tasks))
+            *best = (struct best){i, nodes, tasks};
+    }
+    if (found > 1 && !p->failed)
+        gang__sort_keys(key, found);
+    return found;
+}
+
+static int64_t in_domain(struct gang__pack *k, uint32_t group, int64_t want, int32_t level,
+                         uint32_t rank)
+{
+    struct gang__scope s = gang__scope_domain(gang__domain_at(k->p->c, (uint32_t)level, rank));
+    return gang__compact(k, group, want, &s);
+}
+
+int64_t gang__compact(struct gang__pack *k, uint32_t group, int64_t want,
+                      const struct gang__scope *scope)
+{
+    struct gang__plan *p = k->p;
+    if (k->policy == GANG__ORDER_PROOF || k->policy >= GANG_POLICY_FGD) /* or by score */
+        return gang__search(p, group, want, scope, k->policy);
+    int32_t level = scope->level >= GANG__LEVEL_NODE ? GANG__LEVEL_NODE : next_level(p, scope);
+    if (level == GANG__LEVEL_NODE)
+        return fill_nodes(k, group, want, scope);
+    size_t at;
+    if (!gang__keys_push(p, gang__domain_count(p->c, (uint32_t)level), &at))
+        return 0;
+    struct best best;
+    size_t left = list_rooms(k, group, want, level, scope, p->key + at, &best);
+    int64_t done = 0;
+    if (best.nodes != INT64_MAX)
+        done = in_domain(k, group, want, level, best.rank);
+    while (done < want && left && !p->failed) {
+        uint32_t rank = take_key(p->key + at, &left, pick_room(p->key + at, left, want - done));
+        done += in_domain(k, group, want - done, level, rank);
+    }
+    gang__keys_pop(p, at);
+    if (done < want && !p->failed) /* nodes that are in no domain of the level */
+        done += fill_nodes(k, group, want - done, scope);
+    return done;
+}

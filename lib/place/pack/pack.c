@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Groups, sets and domains: who is placed where.
+ *
+ * A request is a tree: sets of sets and groups, each of which may demand (`same`) or wish
+ * (`prefer`) a common domain. Domains nest, so choose from the outside in: for a member with a
+ * demand try the domains of that level inside the enclosing one, the best first (choose.c), and in
+ * each place everything inside; the first that holds it is taken. A wish tries the
+ * wished level, then wider ones, then goes without. What this misses, exhaust.c finds. */
+
+#include "place/pack/pack.h"
+
+#include "core/nodes/node.h"
+#include "place/fit/filter.h"
+#include "place/search/policy.h"
+
+/* ---- members ------------------------------------------------------------------------------------- */
+
+static bool set_is_inside(const gang_request *q, int32_t set, int32_t outer)
+{
+    while (set >= 0 && set != outer)
+        set = q->set[set].parent;
+    return set == outer;
+}
+
+int64_t gang__member_need(const gang_request *q, struct gang__member m, uint32_t group)
+{
+    if (m.group >= 0 || m.fill >= 0)
+        return (int32_t)group == (m.fill >= 0 ? m.fill : m.group) ? m.want : 0;
+    return m.set < 0 || set_is_inside(q, q->group[group].set, m.set) ? q->group[group].min : 0;
+}
+
+uint32_t gang__member_lead(const gang_request *q, struct gang__member m)
+{
+    for (uint32_t i = 0; i < q->group_count; i++)
+        if (gang__member_need(q, m, q->by_size[i]) > 0)
+            return q->by_size[i];
+    return q->by_size[0];
+}
+
+int32_t gang__member_same(const gang_request *q, struct gang__member m)
+{
+    if (m.slice)
+        return q->group[m.group].slice_same;
+    return m.group >= 0 ? q->group[m.group].same : m.set >= 0 ? q->set[m.set].same : q->same;
+}
+
+/* Is it a matter of domains at all where the tasks of a set or the request go beside each other? */
+static bool is_bound(const gang_request *q, int32_t set)
+{
+    bool bound = q->same >= 0 || q->prefer >= 0;
+    for (; set >= 0 && !bound; set = q->set[set].parent)
+        bound = q->set[set].same >= 0 || q->set[set].prefer >= 0;
+    return bound;
+}
+
+/* Is a member to lie on few nodes, by policy? */
+static bool wants_few(const struct gang__pack *k, struct gang__member m)
+{
+    const gang_request *q = k->q;
+    if (k->policy != GANG_POLICY_DEFAULT)
+        return k->policy == GANG_POLICY_TOPOLOGY;
+    if (m.group < 0)
+        return is_bound(q, m.set);
+    const struct gang__group *g = &q->group[m.group];
+    return g->same >= 0 || g->prefer >= 0 || is_bound(q, g->set);
+}
+
+/* The widest level over which a group of a member is to spread; INT32_MAX: none is. */
+static int32_t spread_in(const gang_request *q, struct gang__member m)
+{
+    int32_t widest = INT32_MAX;
+    for (uint32_t i = 0; i < q->group_count; i++) {
+        const struct gang__group *g = &q->group[i];
+        bool inside = m.group >= 0 ? (int32_t)i == m.group && !m.slice
+                                   : m.set < 0 || set_is_inside(q, g->set, m.set);
+        if (inside && g->spread >= 0 && g->spread < widest)
+            widest = g->spread;
+    }
+    return widest;
+}
+
+/* A wish that is said, or the one that goes without saying: the narrowest domain for whatever hangs
+ * together. For tasks that are to spread nothing goes without saying, and of what is said domains that
+ * would leave nothing to spread over do not count. */
+static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool *unsaid)
+{
+    const gang_request *q = k->q;
+    int32_t said = m.slice        ? q->group[m.group].slice_prefer
+                   : m.group >= 0 ? q->group[m.group].prefer
+                   : m.set >= 0   ? q->set[m.set].prefer
+                                  : q->prefer;
+    int32_t spread = spread_in(q, m);
+    *unsaid = said < GANG__LEVEL_NODE && spread == INT32_MAX && wants_few(k, m);
+    if (*unsaid)
+        return m.group >= 0 && q->group[m.group].devices ? GANG__LEVEL_ISLAND : GANG__LEVEL_NODE;
+    while (said >= 0 && said >= spread)
+        said = gang__level_wider(k->p->c, said);
+    return said;
+}
+
+/* ---- which scope a member is bound to ---------------------------------------------------------------- */
+
+bool gang__bind(struct gang__plan *p, struct gang__member m, const struct gang__scope *s)
+{
+    struct gang__scope *where = m.group >= 0 ? &p->scope_of_group[m.group]
+                                : m.set >= 0 ? &p->scope_of_set[m.set]
+                                             : &p->scope_of_request;
+    struct gang__bind before = {where, *where};
+    if (m.slice)
+        return true;
+    if (!gang__grow(&p->c->mem, (void **)&p->bind, &p->bind_room, p->binds + 1, sizeof(*p->bind))) {
+        p->failed = true;
+        return false;
+    }
+    p->bind[p->binds++] = before;
+    *where = *s;
+    return true;
+}
+
+void gang__undo(struct gang__plan *p, size_t picks, size_t binds)
+{
+    gang__plan_rollback(p, picks);
+    while (p->binds > binds) {
+        const struct gang__bind *b = &p->bind[--p->binds];
+        *b->where = b->was;
+    }
+}
+
+bool gang__place_bound(struct gang__pack *k, struct gang__member m, const struct gang__scope *s)
+{
+    size_t picks = k->p->picks, binds = k->p->binds;
+    if (gang__bind(k->p, m, s) && gang__place_inside(k, m, s))
+        return true;
+    gang__undo(k->p, picks, binds);
+    return false;
+}
+
+/* Place a member in the domain it wishes, or at least in the one it demands. */
+static bool place(struct gang__pack *k, struct gang__member m, const struct gang__scope *scope)
+{
+    int32_t same = gang__member_same(k->q, m), inside = scope->level;
+    int32_t widest = same > inside ? same : inside;
+    struct gang__member wish = m;
+    for (int32_t level = prefer_of(k, m, &wish.unsaid); level > widest;
+         level = gang__level_wider(k->p->c, level))
+        if (gang__choose_in_level(k, wish, level, scope))
+            return true;
+    if (same < 0)
+        return gang__place_inside(k, m, scope);
+    if (same > inside)
+        return gang__choose_in_level(k, m, same, scope);
+    /* A wider domain than the enclosing one was chosen from: there must be one. */
+    struct gang__scope around;
+    return gang__scope_at(k->p, scope, same, &around) && gang__place_bound(k, m, scope);
+}
+
+/* ---- inside a domain ------------------------------------------------------------------------------- */
+int32_t gang__demanded_around(const gang_request *q, int32_t set)
+{
+    int32_t level = q->same;
+    for (; set >= 0; set = q->set[set].parent)
+        if (q->set[set].same > level)
+            level = q->set[set].same;
+    return level;
+}
+
+int32_t gang__demanded_level(const gang_request *q, int32_t group)
+{
+    int32_t around = gang__demanded_around(q, q->group[group].set);
+    return around > q->group[group].same ? around : q->group[group].same;
+}
+
+struct gang__scope gang__scope_around(const struct gang__pack *k, int32_t set)
+{
+    for (; set >= 0; set = k->q->set[set].parent)
+        if (gang__scope_is_bound(&k->p->scope_of_set[set]))
+            return k->p->scope_of_set[set];
+    return gang__scope_is_bound(&k->p->scope_of_request) ? k->p->scope_of_request
+                                                         : gang__scope_all();
+}
+
+bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__member *m)
+{
+    const gang_request *q = k->q;
+    const struct gang__group *g = &q->group[group];
+    bool found = g->same >= 0 && !gang__scope_is_bound(&k->p->scope_of_group[group]);
+    *m = gang__member_group(group, 0);
+    for (int32_t s = g->set; s >= 0; s = q->set[s].parent) {
+        if (q->set[s].same >= 0 && !gang__scope_is_bound(&k->p->scope_of_set[s])) {
+            *m = gang__member_set(s);
+            found = true;
+        }
+    }
+    if (q->same >= 0 && !gang__scope_is_bound(&k->p->scope_of_request)) {
+        *m = gang__member_all();
+        found = true;
+    }
+    return found;
+}
+
+/* Choose a domain for a member that demands one, by the tasks of a group that are to go there: for
+ * all of them if it can be, else for half, and so on. Adds them. */
+static int64_t add_in_demand(struct gang__pack *k, struct gang__member m, uint32_t group,
+                             int64_t want)
+{
+    int32_t outer = m.group >= 0 ? k->q->group[group].set
+                    : m.set >= 0 ? k->q->set[m.set].parent
+                                 : GANG__NO_SET;
+    bool whole = m.group < 0 && m.set < 0;
+    struct gang__scope scope = whole ? gang__scope_all() : gang__scope_around(k, outer), around;
+    int32_t same = gang__member_same(k->q, m);
+    m.fill = (int32_t)group;
+    for (m.want = want; m.want > 0 && !k->p->failed; m.want /= 2) {
+        bool done = scope.level >= same ? gang__scope_at(k->p, &scope, same, &around) &&
+                                              gang__place_bound(k, m, &scope)
+                                        : gang__choose_in_level(k, m, same, &scope);
+        if (done)
+            return m.want + (m.want < want ? gang__add_tasks(k, group, want - m.want) : 0);
+    }
+    return 0;
+}
+
+/* In the domain that the group wishes, inside the one that binds it. */
+static bool add_in_wish(struct gang__pack *k, uint32_t group, int64_t want,
+                        const struct gang__scope *s)
+{
+    struct gang__member m = gang__member_group(group, want);
+    if (k->p->in_group[group] > 0)
+        return false;
+    for (int32_t level = prefer_of(k, m, &m.unsaid); level > s->level;
+         level = gang__level_wider(k->p->c, level))
+        if (gang__choose_in_level(k, m, level, s))
+            return true;
+    return false;
+}
+
+/* The next wider scope there is around one. */
+static struct gang__scope wider(const struct gang__plan *p, const struct gang__scope *s)
+{
+    struct gang__scope around = gang__scope_all();
+    for (int32_t level = gang__level_wider(p->c, s->level); level > GANG__NO_LEVEL;
+         level = gang__level_wider(p->c, level))
+        if (gang__scope_at(p, s, level, &around))
+            return around;
+    return gang__scope_all();
+}
+
+int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want)
+{
+    struct gang__plan *p = k->p;
+    struct gang__member m;
+    if (gang__next_demand(k, group, &m))
+        return add_in_demand(k, m, group, want);
+    struct gang__scope s = p->scope_of_group[group];
+    if (!gang__scope_is_bound(&s))
+        s = gang__scope_around(k, k->q->group[group].set);
+    if (add_in_wish(k, group, want, &s))
+        return want;
+    int32_t demanded = gang__demanded_level(k->q, (int32_t)group);
+    for (int64_t done = 0;;) {
+        done += gang__place_group(k, group, want - done, &s);
+        if (done == want || s.level <= demanded || p->failed)
+            return done;
+        s = wider(p, &s);
+    }
+}
+
+static int64_t tasks_inside(const struct gang__pack *k, int32_t set)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < k->q->group_count; i++)
+        if (set < 0 || set_is_inside(k->q, k->q->group[i].set, set))
+            sum += k->p->in_group[i];
+    return sum;
+}
+
+/* A set or the request: its sets, its groups' minima, then more tasks up to its own minimum. */
+static bool place_members(struct gang__pack *k, int32_t set, const struct gang__scope *s)
+{
+    const gang_request *q = k->q;
+    for (uint32_t i = 0; i < q->set_count; i++) {
+        if (q->set[i].parent == set && q->set[i].min > 0 &&
+            !place(k, gang__member_set((int32_t)i), s))
+            return false;
+    }
+    for (uint32_t i = 0; i < q->group_count; i++) {
+        uint32_t g = k->order ? k->order[i] : i;
+        if (q->group[g].set == set && q->group[g].min > 0 &&
+            !place(k, gang__member_group(g, q->group[g].min), s))
+            return false;
+    }
+    int64_t min = set < 0 ? q->min : q->set[set].min;
+    for (uint32_t i = 0; i < q->group_count; i++) {
+        uint32_t g = k->order ? k->order[i] : i;
+        int64_t missing = min - tasks_inside(k, set);
+        int64_t most = q->group[g].count - k->p->in_group[g];
+        if (missing <= 0)
+            return true;
+        if (most > 0 && (set < 0 || set_is_inside(q, q->group[g].set, set)))
+            gang__add_tasks(k, g, missing < most ? missing : most);
+    }
+    return tasks_inside(k, set) >= min;
+}
+
+bool gang__place_inside(struct gang__pack *k, struct gang__member m, const struct gang__scope *s)
+{
+    if (m.fill >= 0)
+        return gang__add_tasks(k, (uint32_t)m.fill, m.want) == m.want;
+    if (m.group < 0)
+        return place_members(k, m.set, s);
+    if (m.slice)
+        return gang__compact(k, (uint32_t)m.group, m.want, s) == m.want;
+    return gang__place_group(k, (uint32_t)m.group, m.want, s) == m.want;
+}
+
+/* ---- the tasks of one group -------------------------------------------------------------------------- */
+
+/* Slice by slice, each in a domain of its own level. */
+static int64_t place_slices(struct gang__pack *k, uint32_t group, int64_t want,
+                            const struct gang__scope *s)
+{
+    const struct gang__group *g = &k->q->group[group];
+    struct gang__member m = gang__member_group(group, g->slice);
+    m.slice = true;
+    int64_t done = 0;
+    size_t picks = k->p->picks, binds = k->p->binds;
+    for (; done + g->slice <= want && place(k, m, s); done += g->slice) {
+        picks = k->p->picks;
+        binds = k->p->binds;
+    }
+    if (done + g->slice <= want) /* a part of the slice that failed */
+        gang__undo(k->p, picks, binds);
+    return done;
+}
+
+int64_t gang__place_group(struct gang__pack *k, uint32_t group, int64_t want,
+                          const struct gang__scope *scope)
+{
+    const struct gang__group *g = &k->q->group[group];
+    if (g->slice)
+        return place_slices(k, group, want, scope);
+    if (g->spread >= 0)
+        return gang__spread(k, group, want, scope);
+    if (!wants_few(k, gang__member_group(group, want)))
+        return gang__search(k->p, group, want, scope, k->policy);
+    return gang__compact(k, group, want, scope);
+}
+
+/* ---- the request --------------------------------------------------------------------------------------- */
+
+/* One group, no domain. Packing need not take just this node and no other; if the nodes that others
+ * are at would be needed, it waits for them after all. */
+static bool place_plain(struct gang__pack *k)
+{
+    struct gang__plan *p = k->p;
+    int64_t want = k->q->min;
+    struct gang__scope all = gang__scope_all();
+    p->shy = k->policy == GANG_POLICY_PACK || k->policy == GANG_POLICY_DEFAULT;
+    if (gang__search(p, 0, want, &all, k->policy) == want)
+        return true;
+    if (!p->passed || p->failed)
+        return false;
+    gang__undo(p, 0, 0);
+    p->shy = false;
+    return gang__search(p, 0, want, &all, k->policy) == want;
+}
+
+/* As the policy has it, the groups in one order and then in the other. */
+static bool place_all(struct gang__pack *k)
+{
+    struct gang__scope all = gang__scope_all();
+    k->order = k->q->by_size;
+    if (place(k, gang__member_all(), &all))
+        return true;
+    gang__undo(k->p, 0, 0);
+    if (k->p->failed || k->q->group_count == 1) /* which every domain was tried for */
+        return false;
+    k->order = NULL;
+    if (place(k, gang__member_all(), &all))
+        return true;
+    gang__undo(k->p, 0, 0);
+    k->order = k->q->by_size;
+    return false;
+}
+
+/* Are all of the request's tasks to lie on few nodes? */
+static bool all_want_few(const struct gang__pack *k)
+{
+    return k->q->min > 1 && wants_few(k, gang__member_all());
+}
+
+/* The same, and then on fewer nodes, if that is wanted and can be. */
+static bool place_well(struct gang__pack *k, bool few)
+{
+    return place_all(k) && (!few || gang__improve(k) || (!k->p->failed && place_all(k)));
+}
+
+/* The highest tier of any group. Each search goes through the tiers by itself; but where domains are
+ * chosen, too, one without the nodes of high tiers comes before one with them. Not where all that
+ * matters is whether there is room. */
+static uint32_t highest_tier(const struct gang__plan *p, bool proof)
+{
+    const gang_request *q = p->q;
+    uint32_t most = 1;
+    if (!q->bound || proof || p->empty)
+        return 0;
+    for (uint32_t i = 0; i < q->group_count; i++) {
+        uint32_t here = gang__tier_count(gang__tiers_of(p, &q->group[i]));
+        most = here > most ? here : most;
+    }
+    return most - 1;
+}
+
+bool gang__pack_request(struct gang__plan *p, bool proof)
+{
+    const gang_request *q = p->q;
+    struct gang__pack k = {p, q, q->by_size, gang__policy_order(p, proof)};
+    uint32_t most = highest_tier(p, proof);
+    p->even = proof || p->empty;
+    p->settled = proof;
+    p->shy = p->passed = false;
+    if (q->plain) {
+        bool placed = place_plain(&k);
+        if (!placed)
+            gang__undo(p, 0, 0);
+        return placed;
+    }
+    bool few = !proof && !p->empty && all_want_few(&k), placed = false;
+    for (p->tier_limit = 0; p->tier_limit < most && !placed && !p->failed; p->tier_limit++)
+        placed = place_well(&k, few);
+    p->tier_limit = UINT32_MAX;
+    placed = placed || (!p->failed && place_well(&k, few));
+    if (placed || p->failed || q->group_count == 1 || q->score) /* it asks no host */
+        return placed;
+    return gang__exhaust(&k, gang__member_all()) &&
+           (!few || gang__improve(&k) || gang__exhaust(&k, gang__member_all()));
+}
+
+bool gang__pack_member(struct gang__plan *p, struct gang__member m)
+{
+    struct gang__pack k = {p, p->q, p->q->by_size, GANG__ORDER_PROOF};
+    struct gang__scope all = gang__scope_all();
+    bool placed = place(&k, m, &all);
+    if (!placed && !p->failed) {
+        gang__undo(p, 0, 0);
+        k.order = NULL;
+        placed = place(&k, m, &all);
+    }
+    if (placed || p->failed)
+        return placed;
+    gang__undo(p, 0, 0);
+    k.order = p->q->by_size;
+    return gang__exhaust(&k, m);
+}
+
+int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
+                        bool proof)
+{
+    struct gang__pack k = {p, p->q, p->q->by_size, gang__policy_order(p, proof)};
+    size_t picks = p->picks, binds = p->binds;
+    p->even = proof || p->empty;
+    p->settled = proof;
+    uint32_t most = highest_tier(p, proof);
+    int64_t done = 0;
+    for (p->tier_limit = 0; p->tier_limit < most && done < want && !p->failed; p->tier_limit++)
+        done += gang__add_tasks(&k, group, want - done);
+    p->tier_limit = UINT32_MAX;
+    if (done < want && !p->failed)
+        done += gang__add_tasks(&k, group, want - done);
+    if (done >= least)
+        return done;
+    gang__undo(p, picks, binds);
+    return 0;
+}

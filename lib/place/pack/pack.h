@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of packing share: pack.c (the tree of sets and groups), choose.c (which domain),
+ * compact.c (few domains, few nodes), spread.c (spreading and bounds), exhaust.c (when those fail). */
+#ifndef GANG__PLACE_PACK_H
+#define GANG__PLACE_PACK_H
+
+#include "place/search/search.h"
+
+struct gang__pack {
+    struct gang__plan *p;
+    const gang_request *q;
+    const uint32_t *order; /* of the groups; NULL: as they come */
+    int32_t policy;        /* of the searches: GANG_POLICY_*, or GANG__ORDER_PROOF */
+};
+
+/* What is placed inside a scope: a group (with a number of tasks), a set, or the request. */
+struct gang__member {
+    int32_t group; /* >= 0: this group */
+    int32_t set;   /* >= 0: this set; else the request */
+    int64_t want;  /* of the group */
+    int32_t fill;  /* >= 0: not the member whole, but `want` more tasks of this group in it */
+    bool slice;    /* not the group, but one slice of it: its own levels, bound to nothing */
+    bool unsaid;   /* its wish is the policy's: not worth a long search */
+};
+enum { GANG__NO_FILL = -1 };
+
+static inline struct gang__member gang__member_all(void)
+{
+    return (struct gang__member){-1, GANG__NO_SET, 0, GANG__NO_FILL, false, false};
+}
+static inline struct gang__member gang__member_set(int32_t set)
+{
+    return (struct gang__member){-1, set, 0, GANG__NO_FILL, false, false};
+}
+static inline struct gang__member gang__member_group(uint32_t group, int64_t want)
+{
+    return (struct gang__member){(int32_t)group, GANG__NO_SET, want, GANG__NO_FILL, false, false};
+}
+
+/* ---- pack.c ---- */
+
+/* Tasks of a group that a member needs at least; 0: the group is not in it. */
+int64_t gang__member_need(const gang_request *q, struct gang__member m, uint32_t group);
+
+/* The group of a member that is hardest to place. */
+uint32_t gang__member_lead(const gang_request *q, struct gang__member m);
+
+/* The level that is demanded of it, GANG__NO_LEVEL: none. */
+int32_t gang__member_same(const gang_request *q, struct gang__member m);
+
+/* Bind a member to a scope and place it there. */
+bool gang__place_bound(struct gang__pack *k, struct gang__member m, const struct gang__scope *s);
+
+/* Bind it, without placing. False: out of memory. */
+bool gang__bind(struct gang__plan *p, struct gang__member m, const struct gang__scope *s);
+
+/* Place what is inside a member in a scope. */
+bool gang__place_inside(struct gang__pack *k, struct gang__member m, const struct gang__scope *s);
+
+/* Up to `want` tasks of a group in a scope, by its slices, spreading and policy. */
+int64_t gang__place_group(struct gang__pack *k, uint32_t group, int64_t want,
+                          const struct gang__scope *scope);
+
+/* Up to `want` more tasks of a group, where those it has are: in the domains that are bound, as far
+ * as demanded; where a wish is the bound, then in wider ones. Domains that are demanded and not
+ * chosen yet are chosen, from the outside in. */
+int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want);
+
+/* Place a set, or the request, alone in the empty plan, as hard as can be tried. For messages. */
+bool gang__pack_member(struct gang__plan *p, struct gang__member m);
+
+/* What binds a member of a set from outside: the scope of that or an enclosing set, or the request's. */
+struct gang__scope gang__scope_around(const struct gang__pack *k, int32_t set);
+
+/* The outermost of a group, its sets and the request that demands a domain and has none yet. */
+bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__member *m);
+
+/* Back to where the plan was when it had so many picks and binds. */
+void gang__undo(struct gang__plan *p, size_t picks, size_t binds);
+
+/* ---- choose.c ---- */
+
+/* Place a member in one scope of a level inside `scope`: the best first. */
+bool gang__choose_in_level(struct gang__pack *k, struct gang__member m, int32_t level,
+                           const struct gang__scope *scope);
+
+/* Does the index show that no domain of the level that is demanded of all tasks of the (empty) plan's
+ * request has room for them? As true as a search through all. Only for requests of one group. */
+bool gang__choose_is_vain(struct gang__plan *p);
+
+/* Each scope of a level inside `scope` that may hold a member, the best first, until `take` is true of
+ * one. Returns whether it was. */
+typedef bool (*gang__take_fn)(void *user, const struct gang__scope *s);
+bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t level,
+                       const struct gang__scope *scope, gang__take_fn take, void *user);
+
+/* ---- compact.c ---- */
+
+/* Up to `want` tasks of a group in as few domains and nodes of a scope as do, equally many on each. */
+int64_t gang__compact(struct gang__pack *k, uint32_t group, int64_t want,
+                      const struct gang__scope *scope);
+
+/* ---- spread.c ---- */
+
+/* Up to `want` tasks over the domains of the group's `spread`, within its skew. */
+int64_t gang__spread(struct gang__pack *k, uint32_t group, int64_t want,
+                     const struct gang__scope *scope);
+
+/* ---- exhaust.c ---- */
+
+/* Try everything that a bounded number of steps allows, for a set or a request that the above did not
+ * place. The plan is empty. */
+bool gang__exhaust(struct gang__pack *k, struct gang__member m);
+
+/* The plan holds the whole request: is there one on fewer domains (of the narrowest level of the site) or
+ * nodes? Tried where there are few nodes at all. False: the plan is lost, make it again as before. */
+bool gang__improve(struct gang__pack *k);
+
+struct gang__cost {
+    int64_t domains, nodes;
+};
+struct gang__cost gang__plan_cost(const struct gang__plan *p);
+
+/* ---- scratch ---- */
+
+/* Keys on a stack of the plan's: reserve at the end, and give back down to where it was. */
+uint64_t *gang__keys_push(struct gang__plan *p, size_t count, size_t *at);
+static inline void gang__keys_pop(struct gang__plan *p, size_t at)
+{
+    p->keys = at;
+}
+
+#endif

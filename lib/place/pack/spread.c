@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spreading the tasks of a group over the domains of a level, and bounds on tasks a node and a domain.
+ *
+ * Task by task to a domain with the fewest, the one with the most room of these. No domain gets so many
+ * that it is more than the skew above the one with the fewest, full ones included, as Kubernetes'
+ * topology spread constraints have it: going up evenly, this finds room whenever there is any. */
+
+#include "core/commit/index.h"
+#include "core/nodes/node.h"
+#include "place/fit/filter.h"
+#include "place/pack/pack.h"
+
+/* ---- counting ------------------------------------------------------------------------------------ */
+
+/* Does a node lie in the same domain of a level (or is it the same) as another? */
+static bool is_beside(const struct gang__node *a, const struct gang__node *b, int32_t level)
+{
+    if (level >= GANG__LEVEL_NODE)
+        return a == b || a->slot == b->slot;
+    return a->domain[level] != GANG__NO_DOMAIN && a->domain[level] == b->domain[level];
+}
+
+int64_t gang__plan_beside(const struct gang__plan *p, uint32_t group, const struct gang__node *node,
+                          int32_t level)
+{
+    int64_t tasks = 0;
+    for (size_t i = 0; i < p->picks; i++)
+        tasks += p->pick[i].group == group && is_beside(p->view[p->pick[i].view].node, node, level);
+    for (size_t i = 0; i < p->helds; i++) {
+        const struct gang__node *held = gang__plan_node(p, p->held[i].slot);
+        tasks += p->held[i].group == group && held && is_beside(held, node, level);
+    }
+    return tasks;
+}
+
+int64_t gang__plan_allowance(const struct gang__plan *p, uint32_t group,
+                             const struct gang__node *node)
+{
+    const struct gang__group *g = &p->q->group[group];
+    int64_t left = INT64_MAX;
+    if (g->most_per_node < INT64_MAX)
+        left = g->most_per_node - gang__plan_beside(p, group, node, GANG__LEVEL_NODE);
+    if (g->most_level >= 0 && left > 0) {
+        bool outside =
+            g->most_level < GANG__LEVEL_NODE && node->domain[g->most_level] == GANG__NO_DOMAIN;
+        int64_t there = outside ? 0 : gang__plan_beside(p, group, node, g->most_level);
+        if (!outside && g->most_per_domain - there < left)
+            left = g->most_per_domain - there;
+    }
+    return left > 0 ? left : 0;
+}
+
+/* ---- spreading --------------------------------------------------------------------------------------- */
+
+struct spreading {
+    struct gang__pack *k;
+    uint32_t group;
+    int32_t level;
+    const struct gang__scope *scope;
+    size_t at, count; /* of plan.key: tasks << NUMBER_BITS | FULL | rank of the domain, or slot */
+};
+enum { NUMBER_BITS = 24 };
+#define FULL (UINT64_C(1) << (NUMBER_BITS - 1))
+
+static struct gang__scope scope_of(const struct spreading *x, uint32_t number)
+{
+    if (x->level >= GANG__LEVEL_NODE)
+        return gang__scope_node(number);
+    return gang__scope_domain(gang__domain_at(x->k->p->c, (uint32_t)x->level, number));
+}
+
+/* A node that the group may use, up or not: the domain counts. NULL: there is none. */
+static const struct gang__node *some_node(struct spreading *x, const struct gang__scope *s)
+{
+    struct gang__plan *p = x->k->p;
+    const struct gang__group *g = &x->k->q->group[x->group];
+    struct gang__misfit misfit;
+    if (s->level >= GANG__LEVEL_NODE) {
+        const struct gang__node *node = gang__plan_node(p, s->slot);
+        return node && gang__scope_has(x->scope, node) && gang__node_matches(p, g, node, &misfit)
+                   ? node
+                   : NULL;
+    }
+    struct gang__crowd m = gang__plan_members(p, s->domain);
+    for (uint32_t i = 0; i < m.count; i++) {
+        const struct gang__node *node = gang__plan_node(p, gang__crowd_slot(&m, i));
+        if (node && gang__scope_has(s, node) && gang__scope_has(x->scope, node) &&
+            gang__node_matches(p, g, node, &misfit))
+            return node;
+    }
+    return NULL;
+}
+
+static bool list(struct spreading *x)
+{
+    struct gang__plan *p = x->k->p;
+    bool nodes = x->level >= GANG__LEVEL_NODE;
+    uint32_t end = nodes ? gang__plan_end(p) : gang__domain_count(p->c, (uint32_t)x->level);
+    if (!gang__keys_push(p, end, &x->at))
+        return false;
+    x->count = 0;
+    for (uint32_t i = nodes; i < end && !p->failed; i++) {
+        struct gang__scope s = scope_of(x, i);
+        const struct gang__node *node = some_node(x, &s);
+        if (!node)
+            continue;
+        uint64_t tasks = (uint64_t)gang__plan_beside(p, x->group, node, x->level);
+        p->key[x->at + x->count++] = tasks << NUMBER_BITS | i;
+    }
+    return x->count > 0 && !p->failed;
+}
+
+/* One task in the domain with the fewest that has room. Which one; SIZE_MAX: none within the skew. */
+static size_t place_one(struct spreading *x, int64_t skew)
+{
+    struct gang__plan *p = x->k->p;
+    uint64_t *key = p->key + x->at;
+    uint64_t least = UINT64_MAX;
+    for (size_t i = 0; i < x->count; i++)
+        if (key[i] >> NUMBER_BITS < least)
+            least = key[i] >> NUMBER_BITS;
+    for (;;) {
+        size_t best = SIZE_MAX;
+        for (size_t i = 0; i < x->count; i++)
+            if (!(key[i] & FULL) && (best == SIZE_MAX || key[i] < key[best]))
+                best = i;
+        if (best == SIZE_MAX || (int64_t)((key[best] >> NUMBER_BITS) + 1 - least) > skew)
+            return SIZE_MAX;
+        struct gang__scope s =
+            scope_of(x, (uint32_t)(key[best] & ((UINT64_C(1) << NUMBER_BITS) - 1)));
+        /* A scope that is narrower than the domain: there, and nowhere else in the domain. */
+        const struct gang__scope *where = gang__scope_is_inside(p, x->scope, &s) ? x->scope : &s;
+        if (gang__search(p, x->group, 1, where, x->k->policy) == 1)
+            return best;
+        key = p->key + x->at;
+        key[best] |= FULL;
+        if (p->failed)
+            return SIZE_MAX;
+    }
+}
+
+int64_t gang__spread(struct gang__pack *k, uint32_t group, int64_t want,
+                     const struct gang__scope *scope)
+{
+    const struct gang__group *g = &k->q->group[group];
+    struct spreading x = {k, group, g->spread, scope, 0, 0};
+    struct gang__scope around;
+    if (scope->level >= g->spread) /* all in one domain: there is nothing to spread over */
+        return gang__scope_at(k->p, scope, g->spread, &around)
+                   ? gang__search(k->p, group, want, scope, k->policy)
+                   : 0;
+    int64_t done = 0;
+    if (list(&x)) {
+        size_t i;
+        for (; done < want && (i = place_one(&x, g->max_skew)) != SIZE_MAX; done++)
+            k->p->key[x.at + i] += UINT64_C(1) << NUMBER_BITS;
+        if (g->spread_wish)
+            for (; done < want && (i = place_one(&x, INT64_MAX)) != SIZE_MAX; done++)
+                k->p->key[x.at + i] += UINT64_C(1) << NUMBER_BITS;
+    }
+    gang__keys_pop(k->p, x.at);
+    return done;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tasks are planned in runs: one group, one node. The runs are sorted, not the tasks. */
+#include "place/record/rank.h"
+
+#include "core/nodes/node.h"
+
+/* Is view `a` before `b`, or the same? */
+static bool is_before(const struct gang__plan *p, uint32_t a, uint32_t b)
+{
+    const struct gang__view *x = &p->view[a], *y = &p->view[b];
+    for (uint32_t level = 0; level < p->c->level_count; level++)
+        if (x->node->domain[level] != y->node->domain[level])
+            return x->node->domain[level] < y->node->domain[level];
+    return x->slot <= y->slot;
+}
+
+static inline bool is_one_run(const struct gang__pick *a, const struct gang__pick *b)
+{
+    return a->view == b->view && a->group == b->group;
+}
+
+/* How many runs there are; 0: they are in order. */
+static size_t count_runs(const struct gang__plan *p)
+{
+    size_t runs = 1;
+    bool in_order = true;
+    for (const struct gang__pick *a = p->pick, *b = a + 1; b < p->pick + p->picks; a = b++) {
+        if (is_one_run(a, b))
+            continue;
+        runs++;
+        if (in_order)
+            in_order = a->group != b->group ? a->group < b->group : is_before(p, a->view, b->view);
+    }
+    return in_order ? 0 : runs;
+}
+
+/* What runs are sorted by, the field that counts least first: the slot, the domains from the narrowest
+ * level up, the group. */
+struct fields {
+    uint32_t levels;
+    unsigned slot, domain, group; /* bits of each */
+    uint32_t none;                /* what stands for no domain */
+};
+
+static unsigned bits_of(uint64_t most)
+{
+    return most ? 64 - (unsigned)__builtin_clzll(most) : 0;
+}
+
+static unsigned width_of(const struct fields *f, uint32_t field)
+{
+    return field == 0 ? f->slot : field > f->levels ? f->group : f->domain;
+}
+
+/* The fields [from, to) of a pick, beside each other. */
+static inline uint64_t key_of(const struct gang__plan *p, const struct fields *f, uint32_t from,
+                              uint32_t to, const struct gang__pick *pick)
+{
+    const struct gang__view *v = &p->view[pick->view];
+    uint64_t key = 0;
+    if (to > f->levels + 1)
+        key = pick->group;
+    for (uint32_t field = to < f->levels + 1 ? to : f->levels + 1; field-- > from && field > 0;) {
+        uint32_t domain = v->node->domain[f->levels - field];
+        key = key << f->domain | (domain < f->none ? domain : f->none);
+    }
+    return from == 0 ? key << f->slot | v->slot : key;
+}
+
+/* Sort runs, which begin at these picks. As many fields at a time as go into a key beside the place in
+ * the list, which keeps the order of the times before. */
+static void sort_runs(const struct gang__plan *p, uint64_t *run, uint64_t *key, size_t count)
+{
+    struct fields f = {.levels = p->c->level_count,
+                       .slot = bits_of(gang__plan_end(p)),
+                       .domain = bits_of(gang__domains_end(p->c)),
+                       .group = bits_of(p->q->group_count - 1)};
+    f.none = (UINT32_C(1) << f.domain) - 1;
+    unsigned place = bits_of(count - 1);
+    for (uint32_t from = 0, to = 0; from < f.levels + 2; from = to) {
+        for (unsigned bits = place; to < f.levels + 2 && bits + width_of(&f, to) <= 64; to++)
+            bits += width_of(&f, to);
+        for (size_t i = 0; i < count; i++)
+            key[i] = key_of(p, &f, from, to, &p->pick[run[i]]) << place | i;
+        gang__sort_keys(key, count);
+        for (size_t i = 0; i < count; i++)
+            key[i] = run[key[i] & ((UINT64_C(1) << place) - 1)];
+        for (size_t i = 0; i < count; i++)
+            run[i] = key[i];
+    }
+}
+
+/* Let pick i be the one that was from[i]; `from` is used up. */
+static void permute(struct gang__pick *pick, uint64_t *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (from[i] == i)
+            continue;
+        struct gang__pick first = pick[i];
+        size_t at = i;
+        while (from[at] != i) {
+            size_t next = from[at];
+            pick[at] = pick[next];
+            from[at] = at;
+            at = next;
+        }
+        pick[at] = first;
+        from[at] = at;
+    }
+}
+
+bool gang__rank_many(struct gang__plan *p)
+{
+    size_t runs = p->adopting ? 0 : count_runs(p), picks = p->picks, n = 0;
+    if (!runs)
+        return true;
+    size_t at = gang__plan_take(p, 2 * runs + picks);
+    if (p->failed)
+        return false;
+    uint64_t *run = p->word + at, *key = run + runs, *from = key + runs;
+    for (size_t i = 0; i < picks; i++)
+        if (i == 0 || !is_one_run(&p->pick[i - 1], &p->pick[i]))
+            run[n++] = i;
+    sort_runs(p, run, key, runs);
+    n = 0;
+    for (size_t i = 0; i < runs; i++) {
+        size_t next = run[i];
+        do {
+            from[n++] = next++;
+        } while (next < picks && is_one_run(&p->pick[next - 1], &p->pick[next]));
+    }
+    permute(p->pick, from, picks);
+    return true;
+}

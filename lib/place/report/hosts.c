@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of hosts for those who start the processes of a gang. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/rcu.h"
+#include "core/nodes/node.h"
+#include "core/nodes/node_type.h"
+#include "place/state/table.h"
+
+struct out {
+    gang_write_fn write;
+    void *user;
+    size_t used;
+    bool refused;
+    char text[1024];
+};
+
+static void flush(struct out *o)
+{
+    if (o->used && !o->refused)
+        o->refused = o->write(o->text, o->used, o->user) != 0;
+    o->used = 0;
+}
+
+static void put(struct out *o, const char *text)
+{
+    size_t length = strlen(text); /* a name, or less */
+    if (o->used + length > sizeof(o->text))
+        flush(o);
+    memcpy(o->text + o->used, text, length);
+    o->used += length;
+}
+
+static void put_number(struct out *o, uint64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+    put(o, text);
+}
+
+/* ---- nodes --------------------------------------------------------------------------------------- */
+
+static bool is_plain(const char *name)
+{
+    return name[0] != '+' && strpbrk(name, " ,:=#") == NULL;
+}
+
+struct host {
+    char name[GANG_MAX_NAME + 1];
+    uint64_t cores; /* of the node: those known, else as many as its millicores speak of */
+};
+
+static gang_result host_of(gang_cluster *c, gang_node_id id, struct host *host)
+{
+    gang__rcu_enter();
+    const struct gang__node *node = gang__node_of(c, id);
+    gang_result r = !node ? GANG_ESTALE : is_plain(node->name) ? GANG_OK : GANG_ENOTSUP;
+    if (r == GANG_OK) {
+        const struct gang_node_spec *spec = node->shape->spec;
+        memcpy(host->name, node->name, strlen(node->name) + 1);
+        host->cores =
+            spec->core_count ? spec->core_count : (uint64_t)(spec->cpu_milli + 999) / 1000;
+    }
+    gang__rcu_leave();
+    return r;
+}
+
+/* ---- cores --------------------------------------------------------------------------------------- */
+
+static bool has_core(const struct gang_task *task, unsigned core)
+{
+    return core < GANG_MAX_CORES && (task->cores[core / 64] >> (core % 64) & 1);
+}
+
+static void put_range(struct out *o, uint64_t first, uint64_t last)
+{
+    put_number(o, first);
+    if (last > first) {
+        put(o, "-");
+        put_number(o, last);
+    }
+}
+
+static void put_cores(struct out *o, const struct gang_task *task, uint64_t of_node)
+{
+    const char *comma = "";
+    if (task->core_count == 0)
+        put_range(o, 0, of_node ? of_node - 1 : 0);
+    for (unsigned core = 0; core < GANG_MAX_CORES; core++) {
+        unsigned first = core;
+        if (!has_core(task, core))
+            continue;
+        while (has_core(task, core + 1))
+            core++;
+        put(o, comma);
+        put_range(o, first, core);
+        comma = ",";
+    }
+}
+
+/* ---- the list ------------------------------------------------------------------------------------- */
+
+/* The next task at or after `at` that is listed; a->used: none. */
+static uint32_t next_task(const struct gang__alloc *a, uint32_t at, int32_t group)
+{
+    while (at < a->used && (gang__task_is_holder(a->data + at) ||
+                            (group >= 0 && gang__task_group(a->data + at) != (uint32_t)group)))
+        at += GANG__TASK_HEAD + gang__task_deltas(a->data + at);
+    return at;
+}
+
+static uint32_t task_after(const struct gang__alloc *a, uint32_t at, int32_t group)
+{
+    return next_task(a, at + GANG__TASK_HEAD + gang__task_deltas(a->data + at), group);
+}
+
+static void put_tasks(struct out *o, int32_t format, const struct host *host, uint64_t tasks,
+                      bool is_first)
+{
+    if (format == GANG_HOSTS_HOROVOD && !is_first)
+        put(o, ",");
+    put(o, host->name);
+    if (format != GANG_HOSTS_PLAIN) {
+        put(o, format == GANG_HOSTS_MPI ? " slots=" : ":");
+        put_number(o, tasks);
+    }
+    if (format != GANG_HOSTS_HOROVOD)
+        put(o, "\n");
+}
+
+static void put_rank(struct out *o, const struct host *host, const struct gang_task *task,
+                     uint64_t rank)
+{
+    put(o, "rank ");
+    put_number(o, rank);
+    put(o, "=");
+    put(o, host->name);
+    put(o, " slot=");
+    put_cores(o, task, host->cores);
+    put(o, "\n");
+}
+
+/* Tasks in a row on one node are joined by the formats that count them. */
+static gang_result write_all(gang_cluster *c, const struct gang__alloc *a, int32_t group,
+                             int32_t format, struct out *o)
+{
+    bool joins = format == GANG_HOSTS_HOROVOD || format == GANG_HOSTS_MPI;
+    struct host host;
+    gang_node_id last = GANG_ID_NONE;
+    uint64_t rank = 0, tasks = 0;
+    gang_result r = GANG_OK;
+    for (uint32_t at = next_task(a, 0, group); at < a->used && r == GANG_OK && !o->refused;) {
+        gang_node_id id = a->data[at];
+        uint32_t next = task_after(a, at, group);
+        if (id != last)
+            r = host_of(c, id, &host);
+        last = id;
+        tasks++;
+        if (r == GANG_OK && format == GANG_HOSTS_RANKFILE) {
+            struct gang_task task;
+            gang__task_decode(c, a->data + at, &task);
+            put_rank(o, &host, &task, rank);
+        } else if (r == GANG_OK && !(joins && next < a->used && a->data[next] == id)) {
+            put_tasks(o, format, &host, tasks, rank + 1 == tasks);
+            tasks = 0;
+        }
+        rank++;
+        at = next;
+    }
+    flush(o);
+    return r == GANG_OK && o->refused ? GANG_EIO : r;
+}
+
+/* Can all names be written? */
+static gang_result check_names(gang_cluster *c, const struct gang__alloc *a, int32_t group)
+{
+    struct host host;
+    gang_node_id last = GANG_ID_NONE;
+    gang_result r = GANG_OK;
+    for (uint32_t at = next_task(a, 0, group); at < a->used && r == GANG_OK;
+         at = task_after(a, at, group)) {
+        if (a->data[at] != last)
+            r = host_of(c, a->data[at], &host);
+        last = a->data[at];
+    }
+    return r;
+}
+
+gang_result gang_alloc_write_hosts(gang_cluster *cluster, gang_alloc_id id, int32_t group,
+                                   int32_t format, gang_write_fn write, void *user)
+{
+    if (!cluster || !write || format < GANG_HOSTS_PLAIN || format > GANG_HOSTS_RANKFILE)
+        return GANG_EINVAL;
+    struct gang__alloc *a;
+    gang_result r = gang__alloc_read(cluster, id, &a);
+    if (r != GANG_OK)
+        return r;
+    struct out o = {.write = write, .user = user};
+    if (group < -1 || group >= (int32_t)a->q->group_count)
+        r = GANG_EINVAL;
+    if (r == GANG_OK)
+        r = check_names(cluster, a, group);
+    if (r == GANG_OK)
+        r = write_all(cluster, a, group, format, &o);
+    gang__alloc_read_end(a);
+    return r;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading allocations: totals, enumeration, JSON. */
+#include <jansson.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/json/json.h"
+#include "base/rcu.h"
+#include "core/nodes/node.h"
+#include "place/report/task_location.h"
+#include "place/state/table.h"
+
+/* ---- one task, decoded ---------------------------------------------------------------------------- */
+
+/* What does not go into one of the task's words lies in the next one. */
+static void decode_cores(struct gang_task *out, unsigned first, uint64_t bits)
+{
+    unsigned at = first % 64;
+    uint64_t rest = at ? bits >> (64 - at) : 0;
+    out->cores[first / 64] |= bits << at;
+    if (rest)
+        out->cores[first / 64 + 1] |= rest;
+    out->core_count += (int32_t)gang__popcount(bits);
+}
+
+static void decode_shares(struct gang_task *out, unsigned first, uint64_t payload)
+{
+    for (unsigned i = 0; i < GANG__SHARES_PER_WORD; i++) {
+        uint32_t share = gang__share(payload, i);
+        if (!share)
+            continue;
+        out->gpus |= UINT64_C(1) << (first + i);
+        out->gpu_count++;
+        out->gpu_share = (int32_t)share;
+    }
+}
+
+/* The node still holds the task's words, so its layout is the one the task was placed with. */
+void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *out)
+{
+    uint32_t slot = (uint32_t)task[0];
+    struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
+    memset(out, 0, sizeof(*out));
+    out->size = sizeof(*out);
+    out->task = gang__task_number(task);
+    out->node = task[0];
+    out->group = (int32_t)gang__task_group(task);
+    for (unsigned i = 0; i < gang__task_deltas(task); i++) {
+        uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
+        unsigned word = gang__delta_word(delta);
+        if (delta & GANG__DELTA_POOL)
+            continue;
+        if (word == GANG__WORD_HEAD)
+            out->cpu_milli = (int64_t)payload;
+        else if (word == GANG__WORD_MEMORY)
+            out->memory_bytes = (int64_t)payload * GANG_PAGE_BYTES;
+        else if (word < gang__first_core(layout))
+            decode_shares(out, (word - GANG__WORD_SHARES) * GANG__SHARES_PER_WORD, payload);
+        else if (word < gang__first_amount(layout))
+            decode_cores(out, (word - gang__first_core(layout)) * GANG__CORES_PER_WORD, payload);
+    }
+}
+
+/* ---- public ------------------------------------------------------------------------------------------ */
+
+/* The visitor runs outside any read section of ours: the record is held by the reader count. */
+gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit, void *user)
+{
+    if (!cluster || !visit)
+        return GANG_EINVAL;
+    struct gang__alloc *a;
+    gang_result r = gang__alloc_read(cluster, id, &a);
+    if (r != GANG_OK)
+        return r;
+    for (const uint64_t *task = a->data; task < a->data + a->used && r == GANG_OK;
+         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+        struct gang_task out;
+        if (gang__task_is_holder(task))
+            continue;
+        gang__task_decode(cluster, task, &out);
+        r = visit(&out, user);
+    }
+    gang__alloc_read_end(a);
+    return r;
+}
+
+static int32_t add_totals(const struct gang_task *task, void *user)
+{
+    struct gang_alloc_info *sum = user;
+    sum->tasks++;
+    sum->cpu_milli += task->cpu_milli;
+    sum->memory_bytes += task->memory_bytes;
+    sum->gpu_milli += (int64_t)task->gpu_count * task->gpu_share;
+    return 0;
+}
+
+gang_result gang_alloc_get(gang_cluster *cluster, gang_alloc_id id, struct gang_alloc_info *info)
+{
+    if (!cluster || !info)
+        return GANG_EINVAL;
+    struct gang__alloc *a;
+    gang_result r = gang__alloc_read(cluster, id, &a);
+    if (r != GANG_OK)
+        return r;
+    struct gang_alloc_info out = GANG_ALLOC_INFO_INIT;
+    out.min = a->q->min;
+    out.count = a->q->count;
+    r = gang_alloc_each(cluster, id, add_totals, &out);
+    gang__alloc_read_end(a);
+    return r != GANG_OK ? r : gang__struct_out(info, info->size, sizeof(out), &out, sizeof(out));
+}
+
+/* ---- JSON ---------------------------------------------------------------------------------------------- */
+
+struct writer {
+    gang_cluster *c;
+    const gang_request *q;
+    json_t *tasks;
+};
+
+static json_t *mask_to_json(const uint64_t *mask, size_t words)
+{
+    json_t *list = json_array();
+    for (size_t w = 0; list && w < words; w++)
+        for (uint64_t bits = mask[w]; bits; bits &= bits - 1)
+            if (json_array_append_new(
+                    list, json_integer((json_int_t)(w * 64) + __builtin_ctzll(bits))) != 0) {
+                json_decref(list);
+                return NULL;
+            }
+    return list;
+}
+
+/* Set a new member; false if either is out of memory (NULL). Takes the value. */
+static bool set(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value) == 0;
+}
+
+static json_t *node_name(gang_cluster *c, gang_node_id id)
+{
+    gang__rcu_enter();
+    struct gang__node *node = gang__node_of(c, id);
+    json_t *name = json_string(node ? node->name : "");
+    gang__rcu_leave();
+    return name;
+}
+
+/* A name of each GPU of a task, if all are known. */
+static json_t *names_to_json(const struct gang__inside *in,
+                             const char *(*name_of)(const struct gang__inside *, size_t))
+{
+    json_t *list = json_array();
+    for (uint64_t left = in->task.gpus; left; left &= left - 1)
+        if (json_array_append_new(list, json_string(name_of(in, (size_t)__builtin_ctzll(left))))) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+static const char *pci_of(const struct gang__inside *in, size_t gpu)
+{
+    const char *pci = in->spec->gpus[gpu].pci;
+    return pci && pci[0] ? pci : NULL;
+}
+
+static bool add_names(json_t *o, const char *key, const struct gang__inside *in,
+                      const char *(*name_of)(const struct gang__inside *, size_t))
+{
+    for (uint64_t left = in->task.gpus; left; left &= left - 1)
+        if (!name_of(in, (size_t)__builtin_ctzll(left)))
+            return true;
+    return in->task.gpus == 0 || set(o, key, names_to_json(in, name_of));
+}
+
+static bool add_text(json_t *o, const char *key, struct writer *w, const struct gang_task *task,
+                     int32_t what)
+{
+    size_t bytes;
+    gang_result r = gang_task_text(w->c, task, what, NULL, 0, &bytes);
+    if (r != GANG_ELIMIT || bytes <= 1)
+        return true;
+    char *text = gang__alloc(&w->c->mem, bytes);
+    bool ok = text && gang_task_text(w->c, task, what, text, bytes, NULL) == GANG_OK &&
+              set(o, key, json_string(text));
+    gang__release(&w->c->mem, text);
+    return ok;
+}
+
+/* What a launcher needs. A node that was removed and of which the task takes nothing is gone. */
+static bool add_inside(json_t *o, struct writer *w, const struct gang_task *task)
+{
+    struct gang__inside in;
+    bool ok = true;
+    gang__rcu_enter();
+    if (gang__inside_find(w->c, task, &in) == GANG_OK)
+        ok = add_names(o, "pci", &in, pci_of) && add_names(o, "uuids", &in, gang__inside_uuid);
+    gang__rcu_leave();
+    return ok && add_text(o, "cpuset", w, task, GANG_TASK_CPUSET) &&
+           add_text(o, "nodeset", w, task, GANG_TASK_NODESET);
+}
+
+static int32_t add_task(const struct gang_task *task, void *user)
+{
+    struct writer *w = user;
+    json_t *o = json_object();
+    bool ok = set(o, "task", json_integer(task->task)) &&
+              set(o, "group", json_string(w->q->group[task->group].name)) &&
+              set(o, "node", node_name(w->c, task->node)) &&
+              set(o, "cpu_milli", json_integer(task->cpu_milli)) &&
+              set(o, "memory_bytes", json_integer(task->memory_bytes)) &&
+              set(o, "gpus", mask_to_json(&task->gpus, 1)) &&
+              set(o, "share", json_real(task->gpu_count ? task->gpu_share / 1000.0 : 0.0)) &&
+              set(o, "cores", mask_to_json(task->cores, GANG_MAX_CORES / 64)) &&
+              add_inside(o, w, task);
+    if (!ok) {
+        json_decref(o);
+        return GANG_ENOMEM;
+    }
+    return json_array_append_new(w->tasks, o) == 0 ? GANG_OK : GANG_ENOMEM;
+}
+
+gang_result gang_alloc_write_json(gang_cluster *cluster, gang_alloc_id id, gang_write_fn write,
+                                  void *user)
+{
+    if (!cluster || !write)
+        return GANG_EINVAL;
+    struct gang__alloc *a;
+    gang_result r = gang__alloc_read(cluster, id, &a);
+    if (r != GANG_OK)
+        return r;
+    struct gang_alloc_info sum = GANG_ALLOC_INFO_INIT;
+    struct writer w = {cluster, a->q, json_array()};
+    json_t *root = json_object();
+    r = w.tasks && root ? gang_alloc_each(cluster, id, add_task, &w) : GANG_ENOMEM;
+    if (r == GANG_OK)
+        r = gang_alloc_each(cluster, id, add_totals, &sum);
+    gang__alloc_read_end(a);
+    if (r == GANG_OK && !(json_object_set(root, "tasks", w.tasks) == 0 &&
+                          set(root, "gpu_milli", json_integer(sum.gpu_milli))))
+        r = GANG_ENOMEM;
+    if (r == GANG_OK)
+        r = gang__json_write(root, 0, write, user);
+    json_decref(w.tasks);
+    json_decref(root);
+    return r;
+}

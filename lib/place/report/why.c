@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a request fits or does not, for hosts: one explanation a group, a set, and the request. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/rcu.h"
+#include "place/explain/explain.h"
+#include "place/record/record.h"
+
+/* An explanation and what it points to. */
+struct told {
+    struct gang_explanation e;
+    int64_t refused[GANG__WHY_COUNT];
+    struct gang_why_kind kind[GANG_MAX_KINDS];
+    char text[512];
+    char path[GANG__PATH_ROOM];
+};
+
+struct telling {
+    struct gang__question ask;
+    gang_snapshot *snap;
+    gang_result answer;
+    struct told *told;
+    gang_explain_fn visit;
+    void *user;
+};
+
+/* ---- from a finding to an explanation ---------------------------------------------------------------- */
+
+static void tell_kinds(struct telling *t, const struct gang__finding *f)
+{
+    const struct gang__group *g = &t->ask.q->group[f->group];
+    struct gang_explanation *e = &t->told->e;
+    for (uint32_t kinds = gang__kinds_asked(g); kinds; kinds &= kinds - 1) {
+        int32_t kind = __builtin_ctz(kinds);
+        const struct gang__shortage *s = &f->survey.kind[kind];
+        struct gang_why_kind *k = &t->told->kind[e->kind_count++];
+        *k = (struct gang_why_kind){
+            kind, 0, gang__amount_asked(g, kind), s->most, s->nodes, s->could, s->full};
+    }
+    e->kinds = t->told->kind;
+    memcpy(t->told->refused, f->survey.refused, sizeof(t->told->refused));
+    e->refused = t->told->refused;
+    e->refused_count = GANG__WHY_COUNT;
+    e->nodes_fit = f->survey.fit_nodes;
+}
+
+/* The reason; of a request it may be that of a part of it. */
+static void tell_reason(struct telling *t, const struct gang__finding *f)
+{
+    struct gang_explanation *e = &t->told->e;
+    e->constraint = f->why.why;
+    e->kind = f->why.why == GANG_WHY_SAME ? f->lack.kind : f->why.kind;
+    e->requested = f->requested;
+    e->available = f->available;
+    gang__why_text(&t->ask, f, t->told->text, sizeof(t->told->text));
+    e->text = t->told->text;
+}
+
+static void tell(struct telling *t, const struct gang__finding *f)
+{
+    const gang_request *q = t->ask.q;
+    struct gang_explanation *e = &t->told->e;
+    *e = (struct gang_explanation)GANG_EXPLANATION_INIT;
+    e->answer = t->answer;
+    e->result = f->code;
+    e->group = f->group;
+    e->set = f->set;
+    e->name = f->group >= 0 ? q->group[f->group].name : f->set >= 0 ? q->set[f->set].name : "";
+    e->want = f->want;
+    e->fit = f->fit;
+    e->placed = f->placed;
+    e->nodes = f->survey.nodes;
+    e->kind_size = sizeof(struct gang_why_kind);
+    if (f->group >= 0)
+        tell_kinds(t, f);
+    if (f->level >= 0)
+        e->level = gang__level_word(t->ask.c, f->level);
+    if (f->level >= 0 && gang__scope_is_bound(&f->best)) {
+        gang__scope_path(t->ask.p, &f->best, true, t->told->path, sizeof(t->told->path));
+        e->domain = t->told->path;
+        e->domain_want = f->best_want;
+        e->domain_holds = f->best_holds;
+    }
+    e->lack_group = f->lack_group;
+    e->lack_constraint = f->lack.why;
+    e->lack_kind = f->lack.kind;
+    e->lack_amount = f->lack_amount;
+    tell_reason(t, f);
+}
+
+/* ---- one after the other --------------------------------------------------------------------------------- */
+
+/* The visitor runs outside of read sections: each part is found in one of its own. */
+static void enter(struct telling *t)
+{
+    gang__rcu_enter();
+    t->ask.p->snap = t->snap;
+}
+
+static gang_result leave(struct telling *t, gang_result r)
+{
+    t->ask.p->snap = NULL;
+    gang__rcu_leave();
+    return r == GANG_OK ? t->visit(&t->told->e, t->user) : r;
+}
+
+/* As things are, unless it could never be. */
+static gang_result find_group(struct telling *t, uint32_t group, int64_t want,
+                              struct gang__finding *f)
+{
+    struct gang__finding ever;
+    gang_result r = gang__find_group(&t->ask, group, want, false, true, f);
+    if (r != GANG_OK || f->code == GANG_OK)
+        return r;
+    r = gang__find_group(&t->ask, group, want, true, true, &ever);
+    if (r == GANG_OK && ever.code == GANG_ENEVER)
+        *f = ever;
+    return r;
+}
+
+static gang_result tell_group(struct telling *t, uint32_t group, int64_t want)
+{
+    struct gang__finding f;
+    enter(t);
+    gang_result r = find_group(t, group, want, &f);
+    if (r == GANG_OK)
+        tell(t, &f);
+    return leave(t, r);
+}
+
+static gang_result tell_set(struct telling *t, int32_t set)
+{
+    struct gang__finding f, ever;
+    enter(t);
+    bool fits = t->answer == GANG_OK; /* what is in a request that fits does, too */
+    gang_result r = gang__find_member(&t->ask, set, fits, false, &f);
+    if (r == GANG_OK && f.code != GANG_OK) {
+        r = gang__find_member(&t->ask, set, false, true, &ever);
+        if (r == GANG_OK && ever.code == GANG_ENEVER)
+            f = ever;
+    }
+    if (r == GANG_OK)
+        tell(t, &f);
+    return leave(t, r);
+}
+
+/* What the whole lacks is what some part of it lacks, or all of them together. */
+static gang_result tell_because(struct telling *t)
+{
+    struct gang__finding f;
+    gang_result r = gang__find_reason(&t->ask, t->answer, &f);
+    if (r != GANG_OK)
+        return r;
+    t->told->e.because_group = f.group;
+    t->told->e.because_set = f.set;
+    tell_reason(t, &f);
+    return GANG_OK;
+}
+
+static gang_result tell_request(struct telling *t)
+{
+    struct gang__finding f;
+    bool fits = t->answer == GANG_OK, never = t->answer == GANG_ENEVER;
+    enter(t);
+    gang_result r = gang__find_member(&t->ask, GANG__NO_SET, fits, never, &f);
+    if (r == GANG_OK) {
+        f.code = t->answer;
+        tell(t, &f);
+        if (!fits)
+            r = tell_because(t);
+    }
+    return leave(t, r);
+}
+
+static gang_result tell_all(struct telling *t)
+{
+    const gang_request *q = t->ask.q;
+    gang_result r = GANG_OK;
+    for (uint32_t i = 0; i < q->group_count && r == GANG_OK; i++)
+        r = tell_group(t, i, gang__tasks_needed(q, i));
+    for (uint32_t i = 0; i < q->set_count && r == GANG_OK; i++)
+        r = tell_set(t, (int32_t)i);
+    return r == GANG_OK ? tell_request(t) : r;
+}
+
+static bool is_answer(gang_result r)
+{
+    return r == GANG_OK || r == GANG_ENOFIT || r == GANG_ENEVER;
+}
+
+static gang_result explain(gang_worker *w, gang_snapshot *snap, gang_request *q,
+                           gang_explain_fn visit, void *user)
+{
+    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct telling t = {{p, w->cluster, q, NULL}, snap, GANG_OK, NULL, visit, user};
+    gang__rcu_enter();
+    t.answer = snap ? gang__snapshot_class(w, snap, q) : gang__request_class(w, q);
+    gang__rcu_leave();
+    if (!is_answer(t.answer) || p->host) /* its function may return anything */
+        return t.answer;
+    t.told = gang__alloc(&w->cluster->mem, sizeof(*t.told));
+    if (!t.told)
+        return GANG_ENOMEM;
+    gang_result r = tell_all(&t);
+    gang__release(&w->cluster->mem, t.told);
+    return r;
+}
+
+/* ---- public ------------------------------------------------------------------------------------------------ */
+
+gang_result gang_request_explain(gang_worker *worker, gang_request *request, gang_explain_fn visit,
+                                 void *user)
+{
+    if (!visit)
+        return GANG_EINVAL;
+    gang_result r = gang__check_call(worker, request, NULL);
+    return r == GANG_OK ? explain(worker, NULL, request, visit, user) : r;
+}
+
+gang_result gang_snapshot_explain(gang_worker *worker, struct gang_snapshot *snapshot,
+                                  gang_request *request, gang_explain_fn visit, void *user)
+{
+    if (!visit || !snapshot)
+        return GANG_EINVAL;
+    gang_result r = gang__check_call(worker, request, NULL);
+    if (r == GANG_OK && (snapshot->c != worker->cluster || snapshot->end == 0))
+        r = GANG_EINVAL;
+    return r == GANG_OK ? explain(worker, snapshot, request, visit, user) : r;
+}
+
+/* ---- growth ------------------------------------------------------------------------------------------------- */
+
+static gang_result tell_growth(gang_worker *w, struct telling *t, uint32_t group)
+{
+    const struct gang__alloc *a = t->ask.running;
+    struct gang__finding f;
+    enter(t);
+    t->ask.p->others.running = a;
+    t->ask.p->host = 0;
+    t->answer = gang__growth_class(w, a, group);
+    gang_result r = is_answer(t->answer) && !t->ask.p->host ? GANG_OK : t->answer;
+    if (r == GANG_OK)
+        r = gang__find_group(&t->ask, group, gang__tasks_more(a, group), t->answer == GANG_ENEVER,
+                             true, &f);
+    if (r == GANG_OK)
+        tell(t, &f);
+    t->ask.p->others.running = NULL;
+    return leave(t, r);
+}
+
+static gang_result tell_growths(gang_worker *w, struct telling *t, int32_t group)
+{
+    const gang_request *q = t->ask.q;
+    gang_result r = GANG_ERANGE;
+    if (group < -1 || group >= (int32_t)q->group_count)
+        return GANG_EINVAL;
+    for (uint32_t i = 0; i < q->group_count && (r == GANG_OK || r == GANG_ERANGE); i++)
+        if ((group < 0 || (int32_t)i == group) && gang__tasks_more(t->ask.running, i) > 0)
+            r = tell_growth(w, t, i);
+    return r;
+}
+
+gang_result gang_alloc_explain(gang_worker *worker, gang_alloc_id id, int32_t group,
+                               gang_explain_fn visit, void *user)
+{
+    if (!worker || !visit)
+        return GANG_EINVAL;
+    gang_cluster *c = worker->cluster;
+    struct gang__placer *placer = gang__placer_of(worker);
+    struct told *told = placer ? gang__alloc(&c->mem, sizeof(*told)) : NULL;
+    struct gang__alloc *a;
+    if (!told)
+        return GANG_ENOMEM;
+    gang_result r = gang__alloc_read(c, id, &a);
+    if (r == GANG_OK) {
+        struct telling t = {{&placer->plan, c, a->q, a}, NULL, GANG_OK, told, visit, user};
+        r = tell_growths(worker, &t, group);
+        gang__alloc_read_end(a);
+    }
+    gang__release(&c->mem, told);
+    return r;
+}

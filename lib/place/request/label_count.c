@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A tree has 32 children a level, four levels over all slots; at its leaves a word a slot:
+ * {generation of the node:32 | tasks:32}. The generation tells tasks that hold nothing, on a node that
+ * was removed under them, from those on the node that has the slot now. */
+#include "place/request/label_count.h"
+
+#include <string.h>
+
+#include "place/state/table.h"
+
+enum { FAN_LOG = 5, FAN = 1 << FAN_LOG, DEPTH = 4 };
+_Static_assert(GANG__CHUNK *GANG__CHUNKS <= 1 << DEPTH * FAN_LOG, "a tree covers all slots");
+
+struct branch {
+    _Atomic(void *) child[FAN];
+};
+struct leaf {
+    gang__a64 word[FAN];
+};
+
+static uint32_t generation_of(uint64_t word)
+{
+    return (uint32_t)(word >> 32);
+}
+
+/* ---- counting ------------------------------------------------------------------------------------ */
+
+/* Which child on the way to a slot, `below` levels above the leaf. */
+static unsigned turn_at(uint32_t slot, unsigned below)
+{
+    return slot >> (below * FAN_LOG) & (FAN - 1);
+}
+
+/* The word of a slot, or NULL if nothing was ever counted there. */
+static gang__a64 *word_of(struct gang__badge *badge, unsigned role, uint32_t slot)
+{
+    void *at = gang__load_seq(&badge->root[role]);
+    for (unsigned below = DEPTH - 1; at && below > 0; below--)
+        at = gang__load_seq(&((struct branch *)at)->child[turn_at(slot, below)]);
+    return at ? &((struct leaf *)at)->word[turn_at(slot, 0)] : NULL;
+}
+
+/* What hangs at a place of the tree, made if it is not there. */
+static void *child_make(_Atomic(void *) *where, const struct gang_mem *mem, size_t bytes)
+{
+    void *there = gang__load_seq(where);
+    if (there)
+        return there;
+    void *fresh = gang__zalloc(mem, 1, bytes);
+    if (!fresh)
+        return NULL;
+    if (atomic_compare_exchange_strong(where, &there, fresh))
+        return fresh;
+    gang__release(mem, fresh);
+    return there;
+}
+
+bool gang__badge_reserve(struct gang__badge *badge, const struct gang_mem *mem, unsigned role,
+                         uint32_t slot)
+{
+    _Atomic(void *) *where = &badge->root[role];
+    for (unsigned below = DEPTH - 1; below > 0; below--) {
+        struct branch *b = child_make(where, mem, sizeof(*b));
+        if (!b)
+            return false;
+        where = &b->child[turn_at(slot, below)];
+    }
+    return child_make(where, mem, sizeof(struct leaf)) != NULL;
+}
+
+void gang__badge_add(struct gang__badge *badge, unsigned role, gang_node_id node, uint32_t tasks)
+{
+    gang__a64 *word = word_of(badge, role, (uint32_t)node);
+    uint32_t generation = generation_of(node);
+    uint64_t was, now;
+    if (role >= GANG__ROLE_GUARD)
+        atomic_fetch_or(&badge->guarded, UINT32_C(1) << (role - GANG__ROLE_GUARD));
+    do {
+        was = gang__load(word);
+        if ((int32_t)(generation_of(was) - generation) > 0)
+            return; /* the node is no more */
+        now = generation_of(was) == generation ? was + tasks : (uint64_t)generation << 32 | tasks;
+    } while (!gang__cas(word, was, now));
+}
+
+void gang__badge_take(struct gang__badge *badge, unsigned role, gang_node_id node, uint32_t tasks)
+{
+    gang__a64 *word = word_of(badge, role, (uint32_t)node);
+    uint64_t was;
+    do {
+        was = gang__load(word);
+        if (generation_of(was) != generation_of(node))
+            return;
+    } while (!gang__cas(word, was, was - tasks));
+}
+
+uint32_t gang__badge_count(struct gang__badge *badge, unsigned role, gang_node_id node)
+{
+    gang__a64 *word = word_of(badge, role, (uint32_t)node);
+    uint64_t now = word ? gang__load_seq(word) : 0;
+    return generation_of(now) == generation_of(node) ? (uint32_t)now : 0;
+}
+
+static void each_below(void *at, unsigned below, uint32_t slot, gang__badge_fn visit, void *user)
+{
+    if (below == 0) {
+        const struct leaf *leaf = at;
+        for (unsigned i = 0; i < FAN; i++) {
+            uint64_t word = gang__load_seq(&leaf->word[i]);
+            if ((uint32_t)word)
+                visit((uint64_t)generation_of(word) << 32 | (slot + i), (uint32_t)word, user);
+        }
+        return;
+    }
+    struct branch *b = at;
+    for (unsigned i = 0; i < FAN; i++) {
+        void *child = gang__load_seq(&b->child[i]);
+        if (child)
+            each_below(child, below - 1, slot + (i << (below * FAN_LOG)), visit, user);
+    }
+}
+
+void gang__badge_each(struct gang__badge *badge, unsigned role, gang__badge_fn visit, void *user)
+{
+    void *root = gang__load_seq(&badge->root[role]);
+    if (root)
+        each_below(root, DEPTH - 1, 0, visit, user);
+}
+
+/* ---- finding badges -------------------------------------------------------------------------------- */
+
+static void tree_free(void *at, unsigned below, const struct gang_mem *mem)
+{
+    struct branch *b = at;
+    for (unsigned i = 0; at && below > 0 && i < FAN; i++)
+        tree_free(gang__load(&b->child[i]), below - 1, mem);
+    gang__release(mem, at);
+}
+
+static struct gang__badge *badge_of_link(struct gang__name *n)
+{
+    return (struct gang__badge *)((char *)n - offsetof(struct gang__badge, link));
+}
+
+static void badge_free(struct gang__badge *badge, const struct gang_mem *mem)
+{
+    for (unsigned role = 0; role < GANG__ROLES; role++)
+        tree_free(gang__load(&badge->root[role]), DEPTH - 1, mem);
+    gang__release(mem, badge);
+}
+
+static struct gang__badge *badge_new(const struct gang_mem *mem, const char *key, const char *value)
+{
+    size_t bytes = strlen(key) + 1, more = value ? strlen(value) + 1 : 0;
+    struct gang__badge *badge = gang__zalloc(mem, 1, sizeof(*badge) + bytes + more);
+    if (!badge)
+        return NULL;
+    char *text = (char *)(badge + 1);
+    badge->key = memcpy(text, key, bytes);
+    badge->value = value ? memcpy(text + bytes, value, more) : NULL;
+    return badge;
+}
+
+static bool same_value(const char *a, const char *b)
+{
+    return !a || !b ? a == b : strcmp(a, b) == 0;
+}
+
+/* Free those that nobody uses, when there are twice as many as were left the last time. Under the
+ * structure mutex, without which none is used again. */
+static void sweep(struct gang__badges *badges, const struct gang_mem *mem)
+{
+    enum { FEW = 64 };
+    if (badges->names.count < 2 * badges->swept + FEW)
+        return;
+    for (size_t i = 0; i < badges->names.room; i++) {
+        struct gang__name *next;
+        for (struct gang__name *n = badges->names.bucket[i]; n; n = next) {
+            struct gang__badge *badge = badge_of_link(n);
+            next = n->next;
+            if (gang__load(&badge->refs))
+                continue;
+            gang__names_remove(&badges->names, n);
+            badge_free(badge, mem);
+        }
+    }
+    badges->swept = badges->names.count;
+}
+
+/* The badge of a label, counted for the caller. Under the structure mutex. NULL: out of memory. */
+static struct gang__badge *badge_get(struct gang__badges *badges, const struct gang_mem *mem,
+                                     const char *key, const char *value)
+{
+    uint64_t hash = gang__hash(GANG__HASH_SEED, key, strlen(key) + 1);
+    hash = value ? gang__hash(hash, value, strlen(value) + 1) : hash;
+    for (struct gang__name *n = gang__names_first(&badges->names, hash); n; n = n->next) {
+        struct gang__badge *badge = badge_of_link(n);
+        if (n->hash == hash && strcmp(badge->key, key) == 0 && same_value(badge->value, value)) {
+            atomic_fetch_add(&badge->refs, 1u);
+            return badge;
+        }
+    }
+    sweep(badges, mem);
+    if (gang__names_reserve(&badges->names, mem) != GANG_OK)
+        return NULL;
+    struct gang__badge *badge = badge_new(mem, key, value);
+    if (!badge)
+        return NULL;
+    gang__store(&badge->refs, 1u);
+    gang__names_put(&badges->names, &badge->link, hash);
+    return badge;
+}
+
+gang_result gang__badges_bind(gang_request *q)
+{
+    gang_cluster *c = q->cluster;
+    struct gang__badges *badges = q->social ? gang__badges_of(c) : NULL;
+    bool bound = !q->social || badges;
+    if (!badges)
+        return bound ? GANG_OK : GANG_ENOMEM;
+    gang__structure_lock(c);
+    for (uint32_t i = 0; i < q->label_count && bound; i++) {
+        const struct gang_label *label = &q->labels[i];
+        q->badges[2 * i] = badge_get(badges, &c->mem, label->key, label->value);
+        q->badges[2 * i + 1] = badge_get(badges, &c->mem, label->key, NULL);
+        bound = q->badges[2 * i] && q->badges[2 * i + 1];
+    }
+    for (uint32_t i = 0; i < q->peer_count && bound; i++) {
+        struct gang__peer *peer = &q->peers[i];
+        peer->badge = badge_get(badges, &c->mem, peer->key, peer->value);
+        bound = peer->badge != NULL;
+        for (uint32_t k = 0; k < 2 * q->label_count; k++)
+            peer->own = peer->own || q->badges[k] == peer->badge;
+    }
+    gang__structure_unlock(c);
+    if (bound)
+        return GANG_OK;
+    gang__badges_unbind(q);
+    return GANG_ENOMEM;
+}
+
+static void badge_put(struct gang__badge *badge)
+{
+    if (badge)
+        atomic_fetch_sub(&badge->refs, 1u);
+}
+
+void gang__badges_unbind(gang_request *q)
+{
+    for (uint32_t i = 0; i < 2 * q->label_count; i++)
+        badge_put(q->badges[i]);
+    for (uint32_t i = 0; i < q->peer_count; i++)
+        badge_put(q->peers[i].badge);
+}
+
+void gang__badges_free(struct gang__badges *badges, const struct gang_mem *mem)
+{
+    for (size_t i = 0; i < badges->names.room; i++) {
+        struct gang__name *next;
+        for (struct gang__name *n = badges->names.bucket[i]; n; n = next) {
+            next = n->next;
+            badge_free(badge_of_link(n), mem);
+        }
+    }
+    gang__names_free(&badges->names, mem);
+}

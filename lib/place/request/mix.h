@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The mix of shapes that work is expected to have, for GANG_POLICY_FGD: declared by the host, or learned
+ * from the requests made so far. */
+#ifndef GANG__PLACE_MIX_H
+#define GANG__PLACE_MIX_H
+
+#include <string.h>
+
+#include "core/cluster.h"
+#include "place/request/request.h"
+
+enum { GANG__MIX_LEARNED = 256 }; /* shapes that are learned; a power of two */
+
+/* What one task of a shape asks for, as far as it matters to what is left of GPUs: the members of
+ * struct gang__group. */
+struct gang__ask {
+    uint64_t weight; /* tasks */
+    uint64_t cpu, pages;
+    uint32_t devices, share;
+    bool slices; /* instances of a profile: not of what is told here */
+    int64_t gpu_memory;
+    const char *const *models;
+    size_t model_count;
+};
+
+/* A declared mix, in one block of memory. Immutable; freed after a grace period. */
+struct gang__mix {
+    struct gang__spent spent;
+    uint64_t version; /* from 1 */
+    size_t count;
+    struct gang__ask ask[];
+};
+
+/* A shape that was seen. Kept until the cluster ends. */
+struct gang__seen {
+    struct gang__ask ask; /* its weight is not used */
+    gang__a64 tasks;
+};
+
+struct gang__mixes {
+    _Atomic(struct gang__mix *) declared; /* NULL: none */
+    uint64_t versions;                    /* so many were declared; under the structure mutex */
+    gang__a64 learned;                    /* tasks of all shapes below */
+    _Atomic(struct gang__seen *) seen[GANG__MIX_LEARNED]; /* a hash table, open addressing */
+};
+
+/* Note the groups of a new request. Shapes beyond the table's size are not learned. False: out of
+ * memory. Any thread; lock-free. */
+bool gang__mix_learn(gang_cluster *c, const gang_request *q);
+
+/* A copy of what was learned so far, in `*own`, which grows: others go on learning. False: out of memory. */
+bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__ask **own, size_t *room,
+                       size_t *count);
+
+/* Does a GPU of this model do for the shape? */
+static inline bool gang__ask_suits(const struct gang__ask *a, const char *model)
+{
+    for (size_t i = 0; i < a->model_count; i++)
+        if (model && strcmp(a->models[i], model) == 0)
+            return true;
+    return a->model_count == 0;
+}
+
+/* All that another cluster has learned and was told, in place of what this one has, which nobody uses yet.
+ * False: out of memory. */
+bool gang__mixes_copy(gang_cluster *to, gang_cluster *from);
+/* What somebody had learned of another cluster, in the shapes of this one, which has them all: gang__mixes_copy(). False:
+ * out of memory. */
+bool gang__mix_own_copy(gang_cluster *c, const struct gang__ask *from, size_t count,
+                        struct gang__ask **own, size_t *room);
+void gang__mixes_free(struct gang__mixes *m, const struct gang_mem *mem);
+
+#endif

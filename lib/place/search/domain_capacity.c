@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "place/search/domain_capacity.h"
+
+#include <string.h>
+
+#include "core/commit/index.h"
+#include "core/nodes/node.h"
+#include "place/fit/filter.h"
+#include "place/search/search.h"
+
+/* ---- by the index -------------------------------------------------------------------------------- */
+
+/* Tasks of the group that a node in this bucket can take at most. */
+static uint32_t tasks_in_bucket(const struct gang__group *g, unsigned bucket)
+{
+    enum { FIRST_CPU = 250, UNKNOWN = GANG_MAX_GPUS * 1000 };
+    if (g->gpu_level) {
+        bool last = bucket + 1 == GANG__GPU_LEVELS;
+        if (g->share == 1000)
+            return (last ? GANG_MAX_GPUS : bucket + 1u - GANG__GPU_WHOLE) / g->devices;
+        /* The bucket tells the largest part of a device, not how many there are. */
+        return g->share ? GANG_MAX_GPUS * (1000 / g->share) / g->devices : UNKNOWN;
+    }
+    unsigned level = bucket - GANG__GPU_LEVELS + 1;
+    if (g->cpu == 0 || level == GANG__CPU_LEVELS)
+        return UNKNOWN;
+    uint64_t below = level < 2 ? 1 : (uint64_t)FIRST_CPU << (level - 2);
+    return (uint32_t)((below - 1) / g->cpu);
+}
+
+void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group, int64_t nodes)
+{
+    const struct gang__group *g = &p->q->group[group];
+    e->p = p;
+    e->group = group;
+    e->pairs = 0;
+    /* The index shows as full what an exclusive allocation has left of its nodes. */
+    bool own = p->q->exclusive && p->others.owns > 0;
+    e->by_index = !p->empty && !p->snap && nodes > GANG__FEW_NODES && !own;
+    if (!e->by_index)
+        return;
+    uint32_t classes = gang__load(&p->c->class_count);
+    unsigned first = g->gpu_level ? gang__gpu_bucket(g->gpu_level) : gang__cpu_bucket(g->cpu_level);
+    unsigned end = g->gpu_level ? (unsigned)GANG__GPU_LEVELS : (unsigned)GANG__BUCKETS;
+    bool met[GANG__CLASSES] = {false};
+    /* From the emptiest down, as nodes go that are taken from: of a class that has nodes in one bucket, those
+     * below, too, empty as they may be now. */
+    for (unsigned bucket = end; bucket-- > first;) {
+        for (uint32_t k = 0; k < classes; k++) {
+            if (!gang__class_within_limit(p, g, k) ||
+                (!met[k] && gang__index_empty(p->c, k, bucket)))
+                continue;
+            met[k] = true;
+            if (e->pairs == GANG__CLASSES) {
+                e->by_index = false; /* of so many sorts that looking is no slower */
+                return;
+            }
+            e->pair[e->pairs].class_id = (uint8_t)k;
+            e->pair[e->pairs].bucket = (uint8_t)bucket;
+            e->each[bucket] = tasks_in_bucket(g, bucket);
+            e->pairs++;
+        }
+    }
+}
+
+/* The slots of [first, end) among the 32 from `base`. */
+static uint32_t slots_of_word(uint32_t base, uint32_t first, uint32_t end)
+{
+    uint32_t mask = UINT32_MAX;
+    if (base < first)
+        mask <<= first - base;
+    if (end - base < GANG__FAN)
+        mask &= ((uint32_t)1 << (end - base)) - 1;
+    return mask;
+}
+
+/* The leaves of the index that the pairs look at, in one chunk. */
+struct leaves {
+    uint32_t chunk;
+    const struct gang__leaf *leaf[GANG__CLASSES];
+};
+
+static void turn_to(const struct gang__eyes *e, struct leaves *l, uint32_t chunk)
+{
+    const struct gang__chunk *c = gang__load(&e->p->c->chunk[chunk]);
+    l->chunk = chunk;
+    for (uint32_t k = 0; k < e->pairs; k++)
+        l->leaf[k] = c ? gang__load(&c->leaf[e->pair[k].class_id]) : NULL;
+}
+
+/* Is there room for `want` in a row of slots, as the index has it? */
+static bool row_has(const struct gang__eyes *e, struct leaves *l, uint32_t first, uint32_t end,
+                    int64_t want)
+{
+    int64_t tasks = 0;
+    for (uint32_t base = first - first % GANG__FAN; base < end; base += GANG__FAN) {
+        uint32_t mask = slots_of_word(base, first, end), word = base % GANG__CHUNK / GANG__FAN;
+        if (base / GANG__CHUNK != l->chunk)
+            turn_to(e, l, base / GANG__CHUNK);
+        for (uint32_t k = 0; k < e->pairs; k++) {
+            if (!l->leaf[k])
+                continue;
+            uint32_t bits =
+                (uint32_t)gang__load_seq(&l->leaf[k]->bits[word][e->pair[k].bucket]) & mask;
+            if (bits)
+                tasks += (int64_t)e->each[e->pair[k].bucket] * gang__popcount(bits);
+        }
+        if (tasks >= want)
+            return true;
+    }
+    return false;
+}
+
+uint32_t gang__room_next(struct gang__eyes *e, const struct gang__scope *scope, uint32_t level,
+                         uint32_t from, uint32_t end, int64_t want)
+{
+    struct leaves l;
+    struct gang__spans spans = gang__domain_spans(e->p->c, level);
+    uint32_t least = 0, most = UINT32_MAX;
+    if (scope->domain && !e->p->snap) { /* in which nodes may have lain elsewhere */
+        const struct gang__domain *d = scope->domain;
+        uint64_t outer = gang__load(&gang__domain_spans(e->p->c, d->level).span[d->rank]);
+        least = gang__span_first(outer);
+        most = gang__span_last(outer);
+    }
+    l.chunk = UINT32_MAX;
+    for (uint32_t i = from; i < end && i < spans.count; i++) {
+        uint64_t span = gang__load(&spans.span[i]);
+        uint32_t first = gang__span_first(span), last = gang__span_last(span);
+        if (!e->p->snap && (!span || last < least || first > most))
+            continue;
+        if (!e->by_index || !gang__span_is_dense(span) || row_has(e, &l, first, last + 1, want))
+            return i;
+    }
+    return end;
+}
+
+/* Slots [first, end) as they stand in the index words. */
+static void count_row(struct gang__eyes *e, uint32_t first, uint32_t end, struct gang__room *room)
+{
+    for (uint32_t base = first - first % GANG__FAN; base < end; base += GANG__FAN) {
+        uint32_t mask = slots_of_word(base, first, end);
+        for (uint32_t i = 0; i < e->pairs; i++) {
+            uint32_t bits =
+                gang__index_word(e->p->c, e->pair[i].class_id, e->pair[i].bucket, base) & mask;
+            if (bits)
+                gang__room_add(room, e->each[e->pair[i].bucket], gang__popcount(bits));
+        }
+    }
+}
+
+static void count_slot(struct gang__eyes *e, uint32_t slot, struct gang__room *room)
+{
+    for (uint32_t i = 0; i < e->pairs; i++) {
+        uint32_t at = slot % GANG__FAN;
+        if (gang__index_word(e->p->c, e->pair[i].class_id, e->pair[i].bucket, slot - at) >> at &
+            1) {
+            gang__room_add(room, e->each[e->pair[i].bucket], 1);
+            return;
+        }
+    }
+}
+
+/* ---- both ways ------------------------------------------------------------------------------------- */
+
+static void count_members(struct gang__eyes *e, struct gang__domain *d, struct gang__room *room)
+{
+    struct gang__crowd m = gang__plan_members(e->p, d);
+    for (uint32_t i = 0; i < m.count; i++) {
+        uint32_t slot = gang__crowd_slot(&m, i);
+        const struct gang__node *node = gang__plan_node(e->p, slot);
+        if (!node || node->domain[d->level] != d->index)
+            continue;
+        if (e->by_index)
+            count_slot(e, slot, room);
+        else
+            gang__room_add(room, gang__plan_room(e->p, e->group, slot), 1);
+    }
+}
+
+void gang__room_in(struct gang__eyes *e, uint32_t level, uint32_t i, struct gang__room *room)
+{
+    memset(room, 0, sizeof(*room));
+    if (e->by_index) {
+        struct gang__spans spans = gang__domain_spans(e->p->c, level);
+        uint64_t span = i < spans.count ? gang__load(&spans.span[i]) : 0;
+        if (gang__span_is_dense(span)) {
+            count_row(e, gang__span_first(span), gang__span_last(span) + 1, room);
+            return;
+        }
+    }
+    count_members(e, gang__domain_at(e->p->c, level, i), room);
+}
+
+int64_t gang__room_nodes(const struct gang__room *room, int64_t want)
+{
+    int64_t nodes = 0;
+    for (int64_t each = room->most; each > 0 && want > 0; each--) {
+        int64_t need = (want + each - 1) / each;
+        int64_t take = need < room->nodes[each] ? need : room->nodes[each];
+        nodes += take;
+        want -= take * each;
+    }
+    return want > 0 ? INT64_MAX : nodes;
+}
+
+int64_t gang__scope_nodes(struct gang__plan *p, const struct gang__scope *scope)
+{
+    if (scope->level >= GANG__LEVEL_NODE)
+        return 1;
+    if (scope->domain)
+        return gang__plan_members(p, scope->domain).count;
+    return p->snap ? p->snap->count : (int64_t)gang__load(&p->c->node_count);
+}
+
+void gang__room_of(struct gang__eyes *e, const struct gang__scope *scope, struct gang__room *room)
+{
+    if (scope->domain) {
+        gang__room_in(e, scope->domain->level, scope->domain->rank, room);
+        return;
+    }
+    memset(room, 0, sizeof(*room));
+    uint32_t first = 1, end = gang__plan_end(e->p);
+    if (scope->level >= GANG__LEVEL_NODE) {
+        first = scope->slot;
+        end = first + 1;
+    }
+    if (e->by_index) {
+        count_row(e, first, end, room);
+        return;
+    }
+    for (uint32_t slot = first; slot < end; slot++)
+        gang__room_add(room, gang__plan_room(e->p, e->group, slot), 1);
+}

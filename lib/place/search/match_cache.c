@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sieve of a group: a part for each chunk of slots, in which bit i says that the node of slot i may
+ * match. It is filled part by part, from the nodes as they are described and the modes of partitions.
+ *
+ * A part is good if its stamp tells the present number of changes of its chunk (core/cluster.h):
+ *
+ *   fill   n = changes, even; modes are those of the plan; stamp is older than n
+ *          CAS stamp -> FILLING; for each word: look at the nodes, store it; stamp = n + 1
+ *   use    stamp == changes + 1; load words
+ *
+ * Stamps only rise, since a filling begins only at an older one: who has seen a part good at n and loads a
+ * word finds what was filled at n, or a younger filling. So he knows what the nodes and the modes were like
+ * when he read n, or later, as one who met each node himself.
+ * Never hides: say a node came to match, by a description or by modes, and `changes` rose. Who reads the new
+ * number finds no part good that was filled at an older one, and what is filled at the new one was looked at
+ * after it. Bits of nodes that are gone or no longer match are found wrong and cost a look.
+ * A refusal is true (core/commit/commit.c): `changes` rises before the stamp of the commit that brings a node up, or
+ * that of a change of labels. Who reads the stamp after that and then searches, reads the new `changes`.
+ * With the modes it is the other way round, they are their own stamp: so `changes` is odd from before they
+ * change until after it, and no part is good meanwhile.
+ * Lock-free: nobody waits for FILLING. A thread that stops there costs all others this part.
+ *
+ * The price. Looking at all nodes of a chunk takes about as long as meeting so many in vain. A part is
+ * filled only when that many were met in vain, and each counts for one filling alone. So whatever the labels,
+ * and however often they change, sieves no more than about double what a search costs without them. */
+#include "place/search/match_cache.h"
+
+#include "core/commit/index.h"
+#include "place/fit/filter.h"
+
+enum {
+#ifdef GANG_TEST_HOOKS
+    MANY = 1, /* the clusters of tests are small */
+    PRICE = 1
+#else
+    MANY = 16, /* nodes met by one search; fewer cost too little to remember */
+    PRICE = GANG__CHUNK
+#endif
+};
+
+#define FILLING UINT64_MAX /* above all other stamps */
+
+enum { WORDS = GANG__CHUNK / GANG__FAN };
+
+struct part {
+    gang__a64 stamp; /* 0: never filled; or FILLING; or changes + 1, odd */
+    gang__a32 top;   /* which words have a bit */
+    gang__a32 word[WORDS];
+};
+
+/* Outgrown ones are kept until the end, others may be using them; each is half as large again. */
+struct gang__sieve {
+    struct gang__sieve *older;
+    uint32_t chunks;
+    struct part part[];
+};
+
+#ifdef GANG_TEST_HOOKS
+_Atomic(bool) gang__sieve_off;
+_Atomic(uint64_t) gang__sieve_misses;
+#endif
+
+/* ---- making --------------------------------------------------------------------------------------- */
+
+static struct gang__sieve *make(const struct gang__plan *p, const struct gang__group *g,
+                                struct gang__sieve *now, uint32_t chunks)
+{
+    const struct gang_mem *mem = &p->c->mem;
+    chunks += chunks / 2;
+    if (chunks > GANG__CHUNKS)
+        chunks = GANG__CHUNKS;
+    struct gang__sieve *made = gang__zalloc(mem, 1, sizeof(*made) + chunks * sizeof(struct part));
+    if (!made)
+        return now;
+    made->older = now;
+    made->chunks = chunks;
+    if (!atomic_compare_exchange_strong_explicit(&g->sieve->now, &now, made, memory_order_acq_rel,
+                                                 memory_order_acquire)) {
+        gang__release(mem, made);
+        return now;
+    }
+    return made;
+}
+
+struct gang__sieve *gang__sieve_of(const struct gang__plan *p, const struct gang__group *g)
+{
+#ifdef GANG_TEST_HOOKS
+    if (atomic_load(&gang__sieve_off))
+        return NULL;
+#endif
+    if (p->snap || p->empty) /* the index does not count */
+        return NULL;
+    struct gang__sieve *now = gang__load(&g->sieve->now);
+    uint32_t chunks = (gang__load(&p->c->slot_end) + GANG__CHUNK - 1) / GANG__CHUNK;
+    if ((now && now->chunks >= chunks) || gang__load_relaxed(&g->sieve->missed) < PRICE)
+        return now;
+    return make(p, g, now, chunks);
+}
+
+void gang__sieve_missed(const struct gang__group *g, uint64_t nodes)
+{
+#ifdef GANG_TEST_HOOKS
+    atomic_fetch_add(&gang__sieve_misses, nodes);
+#endif
+    if (nodes >= MANY)
+        atomic_fetch_add_explicit(&g->sieve->missed, nodes, memory_order_relaxed);
+}
+
+void gang__sieves_free(gang_request *request)
+{
+    for (uint32_t i = 0; i < request->group_count; i++) {
+        struct gang__sieve *sieve = gang__load(&request->group[i].sieve->now);
+        while (sieve) {
+            struct gang__sieve *older = sieve->older;
+            gang__release(&request->cluster->mem, sieve);
+            sieve = older;
+        }
+    }
+}
+
+/* ---- filling -------------------------------------------------------------------------------------- */
+
+static bool pay(const struct gang__group *g)
+{
+    uint64_t missed = gang__load_relaxed(&g->sieve->missed);
+    return missed >= PRICE && gang__cas(&g->sieve->missed, missed, missed - PRICE);
+}
+
+/* Which of the 32 nodes from `base` match. */
+static uint32_t matching(const struct gang__plan *p, const struct gang__group *g, uint32_t base)
+{
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < GANG__FAN; i++) {
+        struct gang__misfit misfit;
+        const struct gang__node *node = gang__node_at(p->c, base + i);
+        if (node && gang__node_matches(p, g, node, &misfit))
+            bits |= UINT32_C(1) << i;
+    }
+    return bits;
+}
+
+/* Fill a part for a stamp that was just read. False: not now, or not by this plan. */
+static bool fill(struct part *part, const struct gang__plan *p, const struct gang__group *g,
+                 uint32_t chunk, uint64_t stamp)
+{
+    uint64_t old = gang__load(&part->stamp);
+    bool steady = stamp & 1;
+    if (!steady || old >= stamp || gang__modes_now(p->c) != p->modes || !pay(g) ||
+        !gang__cas(&part->stamp, old, FILLING))
+        return false;
+    uint32_t top = 0;
+    for (uint32_t i = 0; i < WORDS; i++) {
+        gang__hook(GANG__STEP_FIND);
+        uint32_t bits = matching(p, g, chunk * GANG__CHUNK + i * GANG__FAN);
+        gang__store(&part->word[i], bits);
+        top |= (uint32_t)(bits != 0) << i;
+    }
+    gang__store(&part->top, top);
+    gang__store(&part->stamp, stamp);
+    return true;
+}
+
+/* ---- using ---------------------------------------------------------------------------------------- */
+
+/* The part of a chunk if it is good at this moment, see above. NULL: anything may match. */
+static inline const struct part *part_of(struct gang__sieve *sieve, const struct gang__plan *p,
+                                         const struct gang__group *g, uint32_t chunk)
+{
+    if (chunk >= sieve->chunks)
+        return NULL;
+    struct part *part = &sieve->part[chunk];
+    uint64_t stamp = gang__load_seq(&p->c->changes[chunk]) + 1;
+    return gang__load(&part->stamp) == stamp || fill(part, p, g, chunk, stamp) ? part : NULL;
+}
+
+/* In one chunk, from its slot `from` on. */
+static inline uint32_t next_in(const struct part *part, gang_cluster *c, uint32_t class_id,
+                               unsigned bucket, uint32_t from, uint32_t *bits)
+{
+    uint32_t chunk = from / GANG__CHUNK, first = from % GANG__CHUNK / GANG__FAN;
+    uint32_t words = part ? gang__load(&part->top) : UINT32_MAX;
+    words &= UINT32_MAX << first;
+    if (words)
+        words &= gang__index_top(c, class_id, bucket, chunk);
+    for (; words; words &= words - 1) {
+        uint32_t i = (uint32_t)__builtin_ctz(words), base = chunk * GANG__CHUNK + i * GANG__FAN;
+        uint32_t here = part ? gang__load(&part->word[i]) : UINT32_MAX;
+        if (i == first)
+            here &= UINT32_MAX << from % GANG__FAN;
+        if (here)
+            here &= gang__index_word(c, class_id, bucket, base);
+        *bits = here;
+        if (here)
+            return base + (uint32_t)__builtin_ctz(here);
+    }
+    return GANG__NO_SLOT;
+}
+
+uint32_t gang__sieve_next(struct gang__sieve *sieve, const struct gang__plan *p,
+                          const struct gang__group *g, uint32_t class_id, unsigned bucket,
+                          uint32_t from, uint32_t end, uint32_t *bits)
+{
+    while (from < end) {
+        uint32_t chunk = gang__index_chunk(p->c, class_id, bucket, from / GANG__CHUNK);
+        if (chunk == GANG__CHUNKS)
+            return GANG__NO_SLOT;
+        if (from < chunk * GANG__CHUNK)
+            from = chunk * GANG__CHUNK;
+        const struct part *part = part_of(sieve, p, g, chunk);
+        uint32_t slot = next_in(part, p->c, class_id, bucket, from, bits);
+        if (slot != GANG__NO_SLOT)
+            return slot < end ? slot : GANG__NO_SLOT;
+        from = (chunk + 1) * GANG__CHUNK;
+    }
+    return GANG__NO_SLOT;
+}

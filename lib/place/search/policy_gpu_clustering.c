@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Beside tasks of the same number of GPUs, or of parts of one; among such nodes the fuller.
+ *
+ * Source: the artifact of Weng et al., USENIX ATC 2023 (see policy_best_fit.c), plugin
+ * GpuClusteringScore. Integers throughout. Work without GPUs has no preference.
+ *
+ * What a node holds is known of the allocations whose request has this policy (tally.h), as they are
+ * at the moment, also when the plan is on a snapshot; and of the tasks of the plan itself. */
+#include "place/search/policy.h"
+#include "place/state/task_count.h"
+
+/* Classes of the tasks that this plan has put on a node. */
+static uint64_t planned(const struct gang__plan *p, const struct gang__view *v)
+{
+    uint64_t classes = 0;
+    for (size_t i = 0; v->used && i < p->picks; i++) {
+        const struct gang__group *g = &p->q->group[p->pick[i].group];
+        if (p->pick[i].view == (uint32_t)(v - p->view) && g->devices)
+            classes |= UINT64_C(1) << gang__tally_class(g);
+    }
+    return classes;
+}
+
+static int64_t score(struct gang__plan *p, const struct gang__group *g, const struct gang__view *v,
+                     struct gang__seat *seat)
+{
+    enum { MOST_GPU = 8000, FULL = 25, ALIKE = 75, AMONG_OTHERS = 50, NOTHING = 25 };
+    (void)seat;
+    if (!g->devices)
+        return 0;
+    int64_t base = FULL * (MOST_GPU - gang__gpu_free(v, gang__view_now(p, v))) / MOST_GPU;
+    uint64_t own = UINT64_C(1) << gang__tally_class(g);
+    uint64_t there = gang__tally_read(p->c, v->slot) | planned(p, v);
+    if (there & own)
+        return base + (there == own ? ALIKE : AMONG_OTHERS);
+    return base + (there ? 0 : NOTHING);
+}
+
+const struct gang__policy gang__policy_gpu_clustering = {.way = GANG__WAY_SCORE, .score = score};

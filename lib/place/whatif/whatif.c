@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What if: the planner of production on a snapshot. What it plans is taken there alone. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/rcu.h"
+#include "place/explain/explain.h"
+#include "place/record/exclusive.h"
+#include "place/record/record.h"
+#include "place/search/search.h"
+#include "place/whatif/whatif.h"
+
+/* ---- placing --------------------------------------------------------------------------------- */
+
+static struct gang__plan *plan_of(const gang_worker *w)
+{
+    return &((struct gang__placer *)w->place)->plan;
+}
+
+static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, bool empty)
+{
+    struct gang__plan *p = plan_of(w);
+    if (gang__plan_begin(p, w->cluster, q, empty) != GANG_OK)
+        return GANG_ENOMEM;
+    gang__plan_start(p, w);
+    bool fits = gang__pack_request(p, proof);
+    return gang__plan_result(p, fits);
+}
+
+/* As gang_alloc() plans: in the order of the policy, then in the one that finds room if there is
+ * any. */
+gang_result gang__whatif_plan(gang_worker *w, const gang_request *q, bool empty)
+{
+    struct gang__plan *p = plan_of(w);
+    gang_result r;
+    uint32_t wishes = empty ? 0 : q->wishes;
+    do { /* the last wish on other jobs goes first */
+        p->others.wishes = wishes;
+        r = plan_once(w, q, false, empty);
+    } while (r == GANG_ENOFIT && !p->host && wishes-- > 0);
+    p->others.wishes = 0;
+    if (r == GANG_ENOFIT && !p->host && (!empty || q->group_count > 1))
+        r = plan_once(w, q, true, empty);
+    return r;
+}
+
+/* Copy what the plan leaves to the snapshot. Of a node without a planned task nothing changes; what its
+ * view shows as free may be what the growing allocation, an exclusive one, holds there. */
+static void take(struct gang__plan *p)
+{
+    for (size_t i = 0; i < p->views; i++) {
+        const struct gang__view *v = &p->view[i];
+        if (v->node && !v->used)
+            continue;
+        memcpy(gang__snapshot_words(p->snap, v->slot), gang__view_now(p, v),
+               v->words * sizeof(uint64_t));
+    }
+}
+
+static bool is_taken(const gang_snapshot *s, const gang_worker *w)
+{
+    return s && s->c == w->cluster && s->end > 0;
+}
+
+static gang_result place(gang_worker *w, gang_snapshot *s, gang_request *q, bool keep,
+                         struct gang_error *error)
+{
+    gang_result r = gang__check_call(w, q, error);
+    if (r != GANG_OK)
+        return r;
+    if (!is_taken(s, w))
+        return gang__error(error, GANG_EINVAL, NULL, "no snapshot of this cluster was taken");
+    struct gang__plan *p = plan_of(w);
+    gang__rcu_enter(); /* the tables of domains are those of now */
+    p->snap = s;
+    r = gang__whatif_plan(w, q, false);
+    if (r == GANG_OK && keep && q->exclusive && !gang__exclusive_hold(p))
+        r = GANG_ENOMEM;
+    if (r == GANG_OK && keep)
+        take(p);
+    bool host = p->host != 0;
+    if (r == GANG_ENOFIT && !host) {
+        r = gang__whatif_plan(w, q, true);
+        if (r != GANG_ENOMEM)
+            r = gang__explain(p, s->c, q, r == GANG_OK ? GANG_ENOFIT : GANG_ENEVER, error);
+    }
+    p->snap = NULL;
+    gang__rcu_leave();
+    if (r != GANG_OK && (host || (r != GANG_ENOFIT && r != GANG_ENEVER)))
+        gang__fail(p, r, error);
+    return r;
+}
+
+gang_result gang_snapshot_place(gang_worker *worker, gang_snapshot *snapshot,
+                                struct gang_request *request, struct gang_error *error)
+{
+    return place(worker, snapshot, request, true, error);
+}
+
+gang_result gang_snapshot_test(gang_worker *worker, gang_snapshot *snapshot,
+                               struct gang_request *request, struct gang_error *error)
+{
+    return place(worker, snapshot, request, false, error);
+}
+
+gang_result gang__snapshot_class(gang_worker *w, gang_snapshot *s, const gang_request *q)
+{
+    struct gang__plan *p = plan_of(w);
+    p->snap = s;
+    gang_result r = gang__whatif_plan(w, q, false);
+    if (r == GANG_ENOFIT && !p->host) {
+        r = gang__whatif_plan(w, q, true);
+        r = r == GANG_OK ? GANG_ENOFIT : r == GANG_ENOFIT ? GANG_ENEVER : r;
+    }
+    p->snap = NULL;
+    return r;
+}
+
+/* ---- telling where --------------------------------------------------------------------------- */
+
+void gang__places_free(struct gang__places *places, const struct gang_mem *mem)
+{
+    gang__release(mem, places->place);
+    *places = (struct gang__places){NULL, 0, 0};
+}
+
+gang_result gang__plan_tell(const struct gang__plan *p, struct gang__places *out)
+{
+    out->count = 0;
+    if (!gang__grow(&p->c->mem, (void **)&out->place, &out->room, p->picks, sizeof(*out->place)))
+        return GANG_ENOMEM;
+    for (size_t i = 0; i < p->picks; i++) {
+        const struct gang__pick *pick = &p->pick[i];
+        out->place[i] = (struct gang_placement){
+            .size = sizeof(struct gang_placement),
+            .group = (int32_t)pick->group,
+            .any_devices = pick->gpus == 0,
+            .node = p->view[pick->view].node->id,
+            .gpus = pick->gpus,
+        };
+    }
+    out->count = p->picks;
+    return GANG_OK;
+}
+
+/* The plan is complete: take it in the snapshot and tell its places. */
+static gang_result keep_told(struct gang__plan *p, struct gang__places *out)
+{
+    gang_result r = gang__plan_complete(p) ? gang__plan_tell(p, out) : GANG_ENOMEM;
+    if (r == GANG_OK)
+        take(p);
+    return r;
+}
+
+/* `out`: it is taken, and where; NULL: it is only asked. */
+static gang_result place_told(gang_worker *w, gang_snapshot *s, gang_request *q,
+                              struct gang__places *out)
+{
+    gang_result r = gang__check_call(w, q, NULL);
+    if (r != GANG_OK)
+        return r;
+    if (!is_taken(s, w))
+        return GANG_EINVAL;
+    struct gang__plan *p = plan_of(w);
+    gang__rcu_enter();
+    p->snap = s;
+    r = gang__whatif_plan(w, q, false);
+    if (r == GANG_OK && out)
+        r = keep_told(p, out);
+    p->snap = NULL;
+    gang__rcu_leave();
+    return r;
+}
+
+gang_result gang__snapshot_place_told(gang_worker *w, gang_snapshot *s, gang_request *q,
+                                      struct gang__places *out)
+{
+    out->count = 0;
+    return place_told(w, s, q, out);
+}
+
+gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *q)
+{
+    return place_told(w, s, q, NULL);
+}
+
+gang_result gang__snapshot_grow_told(gang_worker *w, gang_snapshot *s, gang_alloc_id id,
+                                     int32_t group, int64_t tasks, struct gang__places *out)
+{
+    out->count = 0;
+    if (!w || !is_taken(s, w))
+        return GANG_EINVAL;
+    if (tasks < 1)
+        return GANG_ERANGE;
+    if (!gang__placer_of(w))
+        return GANG_ENOMEM;
+    struct gang__plan *p = plan_of(w);
+    struct gang__alloc *a;
+    gang__rcu_enter();
+    gang_result r = gang__alloc_read(w->cluster, id, &a);
+    if (r == GANG_OK) {
+        p->snap = s;
+        p->others.running = a;
+        r = gang__growth_check(a, group, NULL);
+        if (r == GANG_OK)
+            r = gang__growth_look(w, a, group, tasks);
+        if (r == GANG_OK)
+            r = keep_told(p, out);
+        p->others.running = NULL;
+        p->snap = NULL;
+        gang__alloc_read_end(a);
+    }
+    gang__rcu_leave();
+    return r;
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/backfill/candidates.h"
+
+#include "sched/calendar/calendar_in.h"
+#include "sched/order/wait_order.h"
+
+/* ---- the tree of those that wait ----------------------------------------------------------------- */
+
+static struct gang__bin *bin_at(const struct gang__tree_link *n)
+{
+    return (struct gang__bin *)((char *)(uintptr_t)n - offsetof(struct gang__bin, place));
+}
+
+static int by_turn(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                   const void *ctx)
+{
+    const struct gang__qs *leaf = ctx;
+    return gang__unit_before(gang__bin_head(bin_at(a)), gang__bin_head(bin_at(b)), leaf->q->order);
+}
+
+static bool refresh(struct gang__tree_link *n)
+{
+    struct gang__bin *bin = bin_at(n);
+    int64_t least = bin->lasts_ns;
+    for (int side = 0; side < 2; side++)
+        if (n->child[side])
+            least = gang__least(least, bin_at(n->child[side])->least_ns);
+    bool changed = least != bin->least_ns;
+    bin->least_ns = least;
+    return changed;
+}
+
+/* The first in turn that runs for so long at most; NULL: none. */
+static struct gang__bin *first_within(const struct gang__kin *kin, int64_t most_ns)
+{
+    struct gang__tree_link *n = kin->waiting.root;
+    if (!n || bin_at(n)->least_ns > most_ns)
+        return NULL;
+    for (;;) {
+        if (n->child[0] && bin_at(n->child[0])->least_ns <= most_ns)
+            n = n->child[0];
+        else if (bin_at(n)->lasts_ns <= most_ns)
+            return bin_at(n);
+        else
+            n = n->child[1];
+    }
+}
+
+/* ---- kins ---------------------------------------------------------------------------------------- */
+
+static bool is_of(const struct gang__kin *kin, const struct gang__bin *bin)
+{
+    return kin->ask == bin->ask && kin->user == bin->user && kin->fixed == bin->fixed;
+}
+
+static struct gang__kin *new_kin(gang_sched *s, const struct gang__bin *bin, uint64_t hash)
+{
+    struct gang__qs *leaf = bin->leaf;
+    if (gang__names_reserve(&leaf->kin_of, &s->mem) != GANG_OK)
+        return NULL;
+    struct gang__kin *kin = gang__zalloc(&s->mem, 1, sizeof(*kin));
+    if (!kin)
+        return NULL;
+    kin->leaf = leaf;
+    kin->ask = bin->ask;
+    kin->user = bin->user;
+    kin->fixed = bin->fixed;
+    kin->most_ns = GANG__NEVER;
+    gang__ordered_init(&kin->waiting, by_turn, leaf);
+    kin->waiting.refresh = refresh;
+    gang__names_put(&leaf->kin_of, &kin->link, hash);
+    kin->next = leaf->kins;
+    kin->at = &leaf->kins;
+    if (leaf->kins)
+        leaf->kins->at = &kin->next;
+    leaf->kins = kin;
+    return kin;
+}
+
+/* That of a bin, which refers to it from now on. NULL: out of memory. */
+static struct gang__kin *kin_of(gang_sched *s, struct gang__bin *bin)
+{
+    if (bin->kin)
+        return bin->kin;
+    uint64_t hash =
+        gang__hash_number(gang__hash_number(bin->fixed, (uintptr_t)bin->ask), (uintptr_t)bin->user);
+    struct gang__name *n = gang__names_first(&bin->leaf->kin_of, hash);
+    while (n && !is_of(GANG__OF(struct gang__kin, link, n), bin))
+        n = n->next;
+    bin->kin = n ? GANG__OF(struct gang__kin, link, n) : new_kin(s, bin, hash);
+    if (bin->kin)
+        bin->kin->bins++;
+    return bin->kin;
+}
+
+static void due(struct gang__kin *kin)
+{
+    if (kin->due)
+        return;
+    kin->due = true;
+    kin->next_due = kin->leaf->kins_due;
+    kin->leaf->kins_due = kin;
+}
+
+static void not_due(struct gang__kin *kin)
+{
+    struct gang__kin **at = &kin->leaf->kins_due;
+    if (!kin->due)
+        return;
+    while (*at != kin)
+        at = &(*at)->next_due;
+    *at = kin->next_due;
+    kin->due = false;
+}
+
+void gang__kin_forget(gang_sched *s, struct gang__bin *bin)
+{
+    struct gang__kin *kin = bin->kin;
+    bin->kin = NULL;
+    if (!kin || --kin->bins > 0)
+        return;
+    not_due(kin);
+    *kin->at = kin->next;
+    if (kin->next)
+        kin->next->at = kin->at;
+    gang__names_remove(&kin->leaf->kin_of, &kin->link);
+    gang__release(&s->mem, kin);
+}
+
+/* ---- keeping ------------------------------------------------------------------------------------- */
+
+/* Is what is known of its kin all that decides whether it starts? */
+static bool may_keep(const gang_sched *s, const struct gang__bin *bin)
+{
+    const struct gang__queue *q = bin->leaf->q;
+    const struct gang__unit *head = gang__bin_head(bin);
+    const struct gang__job *job = head->job;
+    return bin->why == GANG_WAIT_PLANNED && q->backfill == GANG_BACKFILL_EASY &&
+           q->block != GANG_BLOCK_STRICT && q->max_overtakes == 0 && !bin->grower &&
+           s->reserve_count == 0 && !s->try_all && !head->plan && !head->overdue && !head->places &&
+           job->deadline_ns <= 0 && job->state != GANG_JOB_RUNNING;
+}
+
+static void put(struct gang__bin *bin, uint8_t where)
+{
+    struct gang__kin *kin = bin->kin;
+    bin->kept = where;
+    if (where == GANG__KEPT_WAITING) {
+        gang__ordered_insert(&kin->waiting, &bin->place);
+        return;
+    }
+    bin->next = kin->tried;
+    bin->at = &kin->tried;
+    if (kin->tried)
+        kin->tried->at = &bin->next;
+    kin->tried = bin;
+}
+
+bool gang__kin_keep_again(gang_sched *s, struct gang__bin *bin, uint8_t kept)
+{
+    if (!may_keep(s, bin) || !kin_of(s, bin))
+        return false;
+    bin->lasts_ns = gang__ahead_estimate(s, gang__bin_head(bin));
+    put(bin, kept);
+    return true;
+}
+
+bool gang__kin_keep(gang_sched *s, struct gang__bin *bin)
+{
+    if (!gang__kin_keep_again(s, bin, GANG__KEPT_TRIED))
+        return false;
+    bin->kin->most_ns = gang__least(bin->kin->most_ns, bin->lasts_ns - 1);
+    return true;
+}
+
+void gang__kin_let_go(struct gang__bin *bin)
+{
+    if (bin->kept == GANG__KEPT_WAITING) {
+        gang__ordered_remove(&bin->kin->waiting, &bin->place);
+    } else {
+        *bin->at = bin->next;
+        if (bin->next)
+            bin->next->at = bin->at;
+        bin->at = NULL;
+    }
+    bin->kept = GANG__KEPT_NOT;
+}
+
+void gang__kin_done(struct gang__bin *bin)
+{
+    struct gang__kin *kin = bin->kin;
+    if (!kin || kin->ready != bin)
+        return;
+    kin->ready = NULL;
+    due(kin);
+}
+
+void gang__kin_late(struct gang__bin *bin)
+{
+    struct gang__kin *kin = bin->kin;
+    if (kin && kin->ready == bin && kin->waiting.root &&
+        kin->leaf->q->backfill_order != GANG_BACKFILL_ORDER_WIDEST &&
+        bin_at(kin->waiting.root)->least_ns < bin->lasts_ns)
+        gang__kin_done(bin);
+}
+
+/* ---- who has his turn ---------------------------------------------------------------------------- */
+
+void gang__kin_stir(gang_sched *s, struct gang__qs *leaf)
+{
+    if (!leaf->kins)
+        return;
+    leaf->stirred = true;
+    if (leaf->looks)
+        return;
+    leaf->looks = true;
+    leaf->next_looks = s->looks;
+    s->looks = leaf;
+}
+
+void gang__kin_stir_all(gang_sched *s)
+{
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        gang__kin_stir(s, s->qs[i]);
+}
+
+/* There may be more room: who has his turn has it, but perhaps one before him has, too. */
+static void think_again(struct gang__kin *kin)
+{
+    kin->most_ns = GANG__NEVER;
+    kin->ready = NULL;
+    due(kin);
+}
+
+/* Something happened: all that were tried wait again. */
+static void begin_again(struct gang__kin *kin)
+{
+    while (kin->tried) {
+        struct gang__bin *bin = kin->tried;
+        gang__kin_let_go(bin);
+        put(bin, GANG__KEPT_WAITING);
+    }
+    think_again(kin);
+}
+
+/* Of those that wait, in an order of backfill that goes by how long they run: the longest that comes as early as the
+ * shortest does. */
+static int64_t first_in_order(const gang_sched *s, const struct gang__kin *kin)
+{
+    int64_t least = bin_at(kin->waiting.root)->least_ns;
+    const struct gang__unit *u = gang__bin_head(bin_at(kin->waiting.root));
+    switch (kin->leaf->q->backfill_order) {
+    case GANG_BACKFILL_ORDER_SHORTEST:
+        return least;
+    case GANG_BACKFILL_ORDER_SMALLEST:
+        return gang__ahead_alike_ns(s, u, least);
+    default: /* all come as they do in the leaf */
+        return GANG__NEVER;
+    }
+}
+
+/* Who is to have his turn next; NULL: nobody can start. */
+static struct gang__bin *next_of(gang_sched *s, const struct gang__kin *kin)
+{
+    const struct gang__ahead *a = s->ahead;
+    struct gang__tree_link *n = gang__ordered_first(&kin->waiting);
+    if (!n)
+        return NULL;
+    struct gang__bin *first = bin_at(n);
+    if (!a || !a->when || a->failed_in == s->runs || !gang__ahead_sync(s) ||
+        gang__ahead_may_plan(gang__bin_head(first)))
+        return first;
+    int64_t most = gang__least(kin->most_ns, gang__ahead_free_ns(s, gang__bin_head(first)));
+    if (bin_at(kin->waiting.root)->least_ns > most)
+        return NULL;
+    return first_within(kin, gang__least(most, first_in_order(s, kin)));
+}
+
+/* Is it the turn of one with a plan, in this leaf? Who comes behind all plans is looked for after it, when it is known
+ * what it leaves. */
+static bool is_planned_next(const struct gang__qs *leaf)
+{
+    struct gang__tree_link *n = gang__ordered_first(&leaf->ready);
+    return n && gang__bin_head(GANG__OF(struct gang__bin, order, n))->plan != 0;
+}
+
+/* Does it wait for that? */
+static bool comes_later(const struct gang__kin *kin)
+{
+    struct gang__tree_link *n = gang__ordered_first(&kin->waiting);
+    return n && !gang__ahead_may_plan(gang__bin_head(bin_at(n)));
+}
+
+static void look_at(gang_sched *s, struct gang__qs *leaf)
+{
+    bool planned = is_planned_next(leaf);
+    struct gang__kin *kin, *later = NULL;
+    while ((kin = leaf->kins_due) != NULL) {
+        leaf->kins_due = kin->next_due;
+        if (planned && comes_later(kin)) {
+            kin->next_due = later;
+            later = kin;
+            continue;
+        }
+        kin->due = false;
+        struct gang__bin *bin = kin->ready ? NULL : next_of(s, kin);
+        if (!bin)
+            continue;
+        gang__turn_unblock(s, bin);
+        kin->ready = bin;
+    }
+    leaf->kins_due = later;
+}
+
+void gang__kin_look(gang_sched *s)
+{
+    uint64_t moves = s->ahead ? s->ahead->moves : 0;
+    for (struct gang__qs **at = &s->looks, *leaf; (leaf = *at) != NULL;) {
+        for (struct gang__kin *kin = leaf->kins; kin; kin = kin->next) {
+            if (leaf->stirred)
+                begin_again(kin);
+            else if (moves != s->moves_seen)
+                think_again(kin);
+            else
+                break;
+        }
+        leaf->stirred = false;
+        look_at(s, leaf);
+        leaf->looks = leaf->ready.count > 0;
+        if (leaf->looks)
+            at = &leaf->next_looks;
+        else
+            *at = leaf->next_looks;
+    }
+    s->moves_seen = moves;
+}
+
+void gang__kin_dissolve(gang_sched *s)
+{
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        for (struct gang__kin *kin = s->qs[i]->kins; kin; kin = kin->next) {
+            begin_again(kin);
+            while (kin->waiting.count > 0)
+                gang__turn_unblock(s, bin_at(gang__ordered_first(&kin->waiting)));
+        }
+    for (; s->looks; s->looks = s->looks->next_looks)
+        s->looks->looks = s->looks->stirred = false;
+}
+
+bool gang__kin_some(const gang_sched *s)
+{
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        for (const struct gang__kin *kin = s->qs[i]->kins; kin; kin = kin->next)
+            if (kin->tried || kin->waiting.count > 0)
+                return true;
+    return false;
+}
+
+/* ---- in a copy ----------------------------------------------------------------------------------- */
+
+void gang__kin_copy(gang_sched *s, struct gang__bin *to, const struct gang__bin *from)
+{
+    if (!from->kin || !kin_of(s, to))
+        return;
+    to->kin->most_ns = from->kin->most_ns;
+    if (from->kin->ready == from)
+        to->kin->ready = to;
+    if (from->kin->due)
+        due(to->kin);
+    if (from->kept == GANG__KEPT_WAITING && to->kept == GANG__KEPT_TRIED) {
+        gang__kin_let_go(to);
+        put(to, GANG__KEPT_WAITING);
+    }
+}
+
+void gang__kin_copy_leaf(gang_sched *s, struct gang__qs *to, const struct gang__qs *from)
+{
+    if (from->looks)
+        gang__kin_stir(s, to);
+    to->stirred = from->stirred;
+}
+
+/* ---- audit --------------------------------------------------------------------------------------- */
+
+static bool is_right(const gang_sched *s, const struct gang__bin *bin, uint8_t kept)
+{
+    return bin->state == GANG__BIN_BLOCKED && bin->kept == kept && bin->units.count > 0 &&
+           may_keep(s, bin) && bin->lasts_ns == gang__ahead_estimate(s, gang__bin_head(bin));
+}
+
+static bool check_kin(const gang_sched *s, const struct gang__kin *kin)
+{
+    const struct gang__bin *before = NULL;
+    bool right = true;
+    for (const struct gang__bin *bin = kin->tried; bin && right; bin = bin->next)
+        right = is_right(s, bin, GANG__KEPT_TRIED) && bin->kin == kin;
+    for (struct gang__tree_link *n = gang__ordered_first(&kin->waiting); n && right;
+         n = gang__ordered_next(n)) {
+        const struct gang__bin *bin = bin_at(n);
+        right = is_right(s, bin, GANG__KEPT_WAITING) && bin->kin == kin &&
+                (!before || by_turn(&before->place, &bin->place, kin->leaf) < 0);
+        before = bin;
+    }
+    return right && (!kin->ready || kin->ready->state == GANG__BIN_READY);
+}
+
+gang_result gang__kin_check(gang_sched *s, struct gang_error *error)
+{
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        for (const struct gang__kin *kin = s->qs[i]->kins; kin; kin = kin->next)
+            if (!check_kin(s, kin))
+                return gang__error(error, GANG_EINVAL, s->qs[i]->q->name,
+                                   "who is kept for backfill is not what is known of him");
+    return GANG_OK;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When a unit that cannot start now would, and where: asked of the timeline, and planned there (ahead.h). */
+#include <string.h>
+
+#include "base/rcu.h"
+#include "place/fit/filter.h"
+#include "place/request/request.h"
+#include "sched/calendar/calendar_in.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/reserve/reserves.h"
+
+/* ---- asking ----------------------------------------------------------------------------------- */
+
+/* Does it matter to some group which node it is? */
+static bool is_choosy(const gang_sched *s, const gang_request *q)
+{
+    bool some = gang__modes_now(s->cluster) != NULL;
+    for (uint32_t g = 0; g < q->group_count; g++)
+        some = some || q->group[g].filters || q->group[g].same >= 0;
+    return some || q->same >= 0;
+}
+
+/* Nodes on which some group may run at all. */
+static void make_mask(gang_sched *s, const gang_request *q)
+{
+    struct gang__ahead *a = s->ahead;
+    memset(a->mask, 0, (a->end / 64 + 1) * sizeof(*a->mask));
+    gang__filter_mask(s->cluster, q, a->end, a->mask);
+}
+
+void gang__ahead_part(gang_sched *s, int32_t level, uint32_t index)
+{
+    struct gang__ahead *a = s->ahead;
+    memset(a->part, 0, (a->end / 64 + 1) * sizeof(*a->part));
+    gang__rcu_enter();
+    for (uint32_t slot = 0; slot < a->end; slot++) {
+        const struct gang__node *node =
+            a->mask[slot / 64] >> (slot % 64) & 1 ? gang__node_at(s->cluster, slot) : NULL;
+        if (node && node->domain[level] == index)
+            gang__mask_put(a->part, slot);
+    }
+    gang__rcu_leave();
+}
+
+/* In each domain of the level that it is to lie in: the earliest. */
+static gang_result earliest_in(gang_sched *s, const struct gang__unit *u,
+                               struct gang__time_ask *ask, int32_t level, int64_t from_ns)
+{
+    struct gang__ahead *a = s->ahead;
+    gang_result best = GANG_ENEVER;
+    uint32_t count = gang__domain_count(s->cluster, (uint32_t)level);
+    ask->nodes = a->part;
+    for (uint32_t i = 0; i < count; i++) {
+        gang__ahead_part(s, level, gang__domain_at(s->cluster, (uint32_t)level, i)->index);
+        gang_result r = gang__timeline_earliest(gang__ahead_when(s, u), ask, from_ns, &a->other);
+        if (r != GANG_OK && r != GANG_ENEVER)
+            return r;
+        if (r == GANG_OK && (best != GANG_OK || a->other.start_ns < a->fit.start_ns)) {
+            struct gang__time_fit swap = a->fit;
+            a->fit = a->other;
+            a->other = swap;
+            best = GANG_OK;
+        }
+    }
+    return best;
+}
+
+/* When its gang fits, and where (a->fit), beside all that is there and planned. */
+gang_result gang__ahead_earliest(gang_sched *s, const struct gang__unit *u, int64_t from_ns)
+{
+    struct gang__ahead *a = s->ahead;
+    const gang_request *q = gang__unit_request(u);
+    struct gang__time_ask ask = {NULL, 0,   gang__ahead_estimate(s, u), NULL, q->exclusive,
+                                 NULL, NULL};
+    bool choosy = is_choosy(s, q);
+    if (!gang__ahead_needs(s, q) || !gang__grow(&s->mem, (void **)&a->group_of, &a->group_of_room,
+                                                q->group_count, sizeof(*a->group_of)))
+        return GANG_ENOMEM;
+    ask.group = a->group; /* it may have grown */
+    if (choosy)
+        make_mask(s, q);
+    ask.nodes = choosy ? a->mask : NULL;            /* those that are not up have nothing */
+    for (uint32_t g = 0; g < q->group_count; g++) { /* those of which none must start come later */
+        a->group[ask.group_count] = a->group[g];
+        a->group[ask.group_count].count = u->ask->gang_of[g];
+        a->group_of[ask.group_count] = g;
+        ask.group_count += u->ask->gang_of[g] > 0;
+    }
+    if (ask.group_count == 0) /* the last one, for whatever comes first */
+        a->group[ask.group_count++].count = 1;
+    a->groups = ask.group_count;
+    if (u->ask->by_memory && !gang__ahead_kinds(s, q))
+        return GANG_ENOMEM;
+    ask.variant = u->ask->by_memory ? a->variant : NULL;
+    ask.kind = a->kind;
+    int32_t same = q->same != GANG__NO_LEVEL ? q->same
+                   : q->group_count == 1     ? q->group[0].same
+                                             : (int32_t)GANG__NO_LEVEL;
+    if (same >= 0 && same < GANG_MAX_LEVELS)
+        return earliest_in(s, u, &ask, same, from_ns);
+    return gang__timeline_earliest(gang__ahead_when(s, u), &ask, from_ns, &a->fit);
+}
+
+/* ---- planning --------------------------------------------------------------------------------- */
+
+/* The nodes it counts on, to be told. */
+static bool note_slots(gang_sched *s, struct gang__unit *u)
+{
+    const struct gang__time_fit *fit = &s->ahead->fit;
+    u->plan_slot = gang__zalloc(&s->mem, fit->count + 1, sizeof(*u->plan_slot));
+    if (!u->plan_slot)
+        return false;
+    for (size_t i = 0; i < fit->count; i++)
+        if (i == 0 || fit->place[i].node != fit->place[i - 1].node)
+            u->plan_slot[u->plan_slots++] = fit->place[i].node;
+    return true;
+}
+
+/* What gang__ahead_earliest() has found becomes its plan. a->group is still as that left it. */
+gang_result gang__ahead_put(gang_sched *s, struct gang__unit *u)
+{
+    struct gang__ahead *a = s->ahead;
+    const gang_request *q = gang__unit_request(u);
+    struct gang__qs *leaf = u->job->leaf;
+    struct gang__occupation o = {a->fit.start_ns,
+                                 gang__add_sat(a->fit.start_ns, gang__ahead_estimate(s, u)),
+                                 a->group,
+                                 a->groups,
+                                 a->fit.place,
+                                 a->fit.count,
+                                 0,
+                                 q->exclusive};
+    uint32_t id;
+    if (!note_slots(s, u))
+        return GANG_ENOMEM;
+    if (u->ask->by_memory)
+        gang__ahead_by_kind(a, &o);
+    gang_result r = gang__timeline_add(gang__ahead_when(s, u), &o, &id);
+    if (r != GANG_OK) {
+        gang__release(&s->mem, u->plan_slot);
+        u->plan_slot = NULL;
+        u->plan_slots = 0;
+        return r;
+    }
+    u->plan = id + 1;
+    u->planned_ns = a->fit.start_ns;
+    u->next_planned = leaf->planned;
+    u->planned_at = &leaf->planned;
+    if (leaf->planned)
+        leaf->planned->planned_at = &u->next_planned;
+    leaf->planned = u;
+    leaf->planned_count++;
+    a->planned++;
+    gang__timer_set(s, u->job);
+    return GANG_OK;
+}
+
+void gang__ahead_park_plans(gang_sched *s, const struct gang__reserve *in, bool away)
+{
+    struct gang__timeline *when = in ? in->inside : s->ahead->when;
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        for (const struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned) {
+            if (w->in != in)
+                continue;
+            if (away)
+                gang__timeline_park(when, w->plan - 1);
+            else
+                gang__timeline_move(when, w->plan - 1, w->planned_ns,
+                                    gang__add_sat(w->planned_ns, gang__ahead_estimate(s, w)));
+        }
+}
+
+/* It cannot start now, and has a plan from now on if it may have one (*why says). GANG_ENOFIT; GANG_ENOMEM. */
+gang_result gang__ahead_plan(gang_sched *s, struct gang__unit *u, int32_t *why)
+{
+    struct gang__ahead *a = s->ahead;
+    const struct gang__qs *leaf = u->job->leaf;
+    int64_t unused[GANG__FREE_DIMS];
+    *why = a->planned > 0 && gang__ahead_plans(u) ? GANG_WAIT_PLANNED : GANG_WAIT_ROOM;
+    if (!gang__ahead_plans(u) || leaf->planned_count >= leaf->q->plan_depth)
+        return GANG_ENOFIT;
+    gang_result r = gang__ahead_earliest(s, u, s->now_ns);
+    if (r == GANG_OK && a->fit.start_ns == s->now_ns) { /* place refuses what amounts allow */
+        int64_t next_ns = gang__timeline_sum_at(gang__ahead_when(s, u), s->now_ns, unused);
+        r = next_ns == GANG__NEVER ? GANG_ENEVER : gang__ahead_earliest(s, u, next_ns);
+    }
+    if (r == GANG_OK)
+        r = gang__ahead_put(s, u);
+    if (r == GANG_OK)
+        *why = GANG_WAIT_PLANNED;
+    return r == GANG_ENOMEM ? r : GANG_ENOFIT;
+}

@@ -1,0 +1,701 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is in the timeline: noted where it changes, put there before it is asked (ahead.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "place/whatif/timeshare.h"
+#include "sched/backfill/candidates.h"
+#include "sched/calendar/calendar.h"
+#include "sched/calendar/calendar_in.h"
+#include "sched/copy/copy.h"
+#include "sched/intake/intake.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/wait_order.h"
+#include "sched/reserve/reserve.h"
+#include "sched/reserve/reserves.h"
+#include "sched/slice/slice.h"
+
+struct gang__timeline *gang__ahead_when(const gang_sched *s, const struct gang__unit *u)
+{
+    return u->in ? u->in->inside : s->ahead->when;
+}
+
+/* ---- noting ---------------------------------------------------------------------------------- */
+
+static void touched_take(struct gang__unit *u)
+{
+    if (!u->touched_at)
+        return;
+    *u->touched_at = u->next_touched;
+    if (u->next_touched)
+        u->next_touched->touched_at = u->touched_at;
+    u->touched_at = NULL;
+}
+
+void gang__ahead_touch(gang_sched *s, struct gang__unit *u)
+{
+    struct gang__ahead *a = s->ahead;
+    if (!a || (u->alloc == GANG_ID_NONE && !u->leaves && !u->occupies && !u->touched_at))
+        return;
+    if (u == a->starting && u->alloc == a->started)
+        return;
+    a->stale = a->stale || u->occupies || u->touched_at;
+    if (u->touched_at)
+        return;
+    u->next_touched = a->touched;
+    u->touched_at = &a->touched;
+    if (a->touched)
+        a->touched->touched_at = &u->next_touched;
+    a->touched = u;
+}
+
+void gang__ahead_upset(gang_sched *s)
+{
+    if (s->ahead)
+        s->ahead->stale = s->ahead->upset = true;
+}
+
+bool gang__ahead_waits(const gang_sched *s)
+{
+    return s->ahead && s->ahead->stale && s->ahead->failed_in != s->runs;
+}
+
+void gang__ahead_drop(gang_sched *s, struct gang__unit *u)
+{
+    struct gang__ahead *a = s->ahead;
+    if (!u->plan)
+        return;
+    gang__timeline_remove(gang__ahead_when(s, u), u->plan - 1);
+    u->plan = 0;
+    u->planned_ns = 0;
+    gang__release(&s->mem, u->plan_slot);
+    u->plan_slot = NULL;
+    u->plan_slots = 0;
+    *u->planned_at = u->next_planned;
+    if (u->next_planned)
+        u->next_planned->planned_at = u->planned_at;
+    u->job->leaf->planned_count--;
+    a->planned--;
+    a->moves++;
+}
+
+void gang__ahead_unplan(gang_sched *s, struct gang__unit *u)
+{
+    if (!u->plan)
+        return;
+    gang__ahead_drop(s, u);
+    s->ahead->stale = true;
+    gang__timer_set(s, u->job);
+}
+
+void gang__ahead_vacate(gang_sched *s, struct gang__unit *u)
+{
+    if (u->occupies) {
+        gang__timeline_remove(gang__ahead_when(s, u), u->occupies - 1);
+        s->ahead->moves++;
+    }
+    u->occupies = 0;
+}
+
+void gang__ahead_forget(gang_sched *s, struct gang__unit *u)
+{
+    if (!s->ahead)
+        return;
+    touched_take(u);
+    gang__ahead_drop(s, u);
+    gang__ahead_vacate(s, u);
+    if (s->ahead->starting == u)
+        s->ahead->starting = NULL;
+}
+
+void gang__ahead_vacated(gang_sched *s, uint32_t occupies)
+{
+    if (!s->ahead || !occupies)
+        return;
+    gang__timeline_remove(s->ahead->when, occupies - 1);
+    s->ahead->moves++;
+    s->ahead->stale = true;
+}
+
+bool gang__ahead_binds(const gang_sched *s)
+{
+    return s->ahead && s->ahead->planned > 0;
+}
+
+void gang__ahead_due(gang_sched *s, const struct gang__job *job)
+{
+    for (uint32_t i = 0; s->ahead && i < job->unit_count; i++)
+        if (job->unit[i].plan && job->unit[i].planned_ns <= s->now_ns)
+            s->ahead->stale = true;
+}
+
+/* ---- what a unit takes, and until when ------------------------------------------------------- */
+
+/* When it is expected to have gone, if it started at `start_ns`: then its grace has passed, too. Where something is
+ * reserved, at the latest: a prediction that does not come true must not be in its way. */
+static int64_t gone_at(const gang_sched *s, const struct gang__unit *u, int64_t start_ns)
+{
+    const struct gang__job *job = u->job;
+    int64_t from = job->state == GANG_JOB_RUNNING ? job->started_ns : start_ns;
+    int64_t end =
+        gang__ahead_by_limit(s) ? gang__term_end(job, from) : gang__term_expected(job, from);
+    int64_t until = job->time_limit_ns <= 0 ? gang__reserve_until(u) : GANG__NEVER;
+    end = gang__add_sat(end, job->leaf->q->grace_ns);
+    return end < until ? end : until;
+}
+
+int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u)
+{
+    int64_t end = gone_at(s, u, s->now_ns);
+    if (end == INT64_MAX)
+        return GANG__NEVER;
+    if (u->in && u->job->time_limit_ns <= 0 && end - s->now_ns <= u->job->leaf->q->grace_ns)
+        return GANG__NEVER; /* not even time to stop */
+    return end > s->now_ns ? end - s->now_ns : 1;
+}
+
+int64_t gang__ahead_end_from(const gang_sched *s, const struct gang__unit *u, int64_t start_ns)
+{
+    return gone_at(s, u, start_ns);
+}
+
+int64_t gang__ahead_end(const gang_sched *s, const struct gang__unit *u)
+{
+    int64_t end = INT64_MIN;
+    if (u->alloc != GANG_ID_NONE) {
+        end = gone_at(s, u, u->started_ns);
+    } else {
+        for (const struct gang__leave *l = u->leaves; l; l = l->next)
+            end = l->deadline_ns > end ? l->deadline_ns : end;
+    }
+    return end > s->now_ns ? end : gang__add_sat(s->now_ns, GANG__OVERRUN_NS);
+}
+
+static bool reserve_groups(gang_sched *s, size_t count)
+{
+    struct gang__ahead *a = s->ahead;
+    return gang__grow(&s->mem, (void **)&a->group, &a->group_room, count, sizeof(*a->group));
+}
+
+/* Of its request: what the timeline counts of a task of each group. What it does not know (sites' kinds,
+ * instances of profiles) place decides when it starts. GPUs by memory: a bound, which ahead_memory.c makes exact. */
+bool gang__ahead_needs(gang_sched *s, const gang_request *q)
+{
+    struct gang__ahead *a = s->ahead;
+    if (!reserve_groups(s, q->group_count))
+        return false;
+    for (uint32_t g = 0; g < q->group_count; g++) {
+        const struct gang__group *from = &q->group[g];
+        struct gang__time_group *to = &a->group[g];
+        int64_t share = from->share ? from->share : 1;
+        *to = (struct gang__time_group){1, {0, 0, 0}, 0};
+        to->need[GANG__FREE_CPU] = (int64_t)from->cpu;
+        to->need[GANG__FREE_MEMORY] = (int64_t)from->pages * GANG_PAGE_BYTES;
+        to->need[GANG__FREE_GPU] = from->profile ? 0 : share * (int64_t)from->devices;
+        to->most = from->most_per_node < INT32_MAX ? from->most_per_node : 0;
+    }
+    return true;
+}
+
+bool gang__ahead_place(gang_sched *s, gang_node_id node, uint32_t group)
+{
+    struct gang__ahead *a = s->ahead;
+    if ((uint32_t)node >= a->end)
+        return true;
+    if (!gang__grow(&s->mem, (void **)&a->place, &a->place_room, a->places + 1, sizeof(*a->place)))
+        return false;
+    a->place[a->places++] = (struct gang__time_place){(uint32_t)node, group, 1};
+    return true;
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const struct gang__time_place *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return (x->group > y->group) - (x->group < y->group);
+}
+
+/* One entry for all tasks of a group on a node, in order. */
+void gang__ahead_merge(struct gang__ahead *a)
+{
+    size_t n = 0;
+    if (a->places > 1)
+        qsort(a->place, a->places, sizeof(*a->place), by_node);
+    for (size_t i = 0; i < a->places; i++) {
+        if (n > 0 && by_node(&a->place[n - 1], &a->place[i]) == 0)
+            a->place[n - 1].tasks += a->place[i].tasks;
+        else
+            a->place[n++] = a->place[i];
+    }
+    a->places = n;
+}
+
+struct gang__occupation gang__ahead_occupation(const struct gang__ahead *a, const gang_request *q,
+                                               int64_t end_ns, int64_t now_ns)
+{
+    return (struct gang__occupation){now_ns,   end_ns,    a->group, q->group_count,
+                                     a->place, a->places, 0,        q->exclusive};
+}
+
+bool gang__ahead_lay_out(gang_sched *s, const struct gang__unit *u,
+                         const struct gang_placement *place, size_t count, int64_t end_ns,
+                         struct gang__occupation *o)
+{
+    struct gang__ahead *a = s->ahead;
+    const gang_request *q = gang__unit_request(u);
+    if (!gang__ahead_needs(s, q))
+        return false;
+    size_t groups = q->group_count;
+    a->places = 0;
+    for (size_t i = 0; i < count && !u->ask->by_memory; i++)
+        if (!gang__ahead_place(s, place[i].node, (uint32_t)place[i].group))
+            return false;
+    if (u->ask->by_memory && !gang__ahead_lay_out_memory(s, u, place, count, &groups))
+        return false;
+    gang__ahead_merge(a);
+    *o = gang__ahead_occupation(a, q, end_ns, s->now_ns);
+    o->group_count = groups;
+    return true;
+}
+
+/* ---- what runs -------------------------------------------------------------------------------- */
+
+struct holding {
+    gang_sched *s;
+    uint32_t lent; /* GANG__LEND_*: what is not its own */
+    bool failed;
+    bool by_memory; /* tasks of one group may hold different shares */
+    size_t groups;
+};
+
+/* What the task holds, in a group that takes just that. */
+static int32_t hold_share(struct holding *h, const struct gang_task *task,
+                          const int64_t need[GANG__FREE_KINDS])
+{
+    uint32_t group;
+    h->failed = h->failed || !gang__ahead_like(h->s, need, &h->groups, &group) ||
+                !gang__ahead_place(h->s, task->node, group);
+    return h->failed;
+}
+
+static int32_t hold_task(const struct gang_task *task, void *user)
+{
+    struct holding *h = user;
+    const int64_t need[GANG__FREE_KINDS] = {
+        [GANG__FREE_CPU] = h->lent & GANG__LEND_CPU ? 0 : task->cpu_milli,
+        [GANG__FREE_MEMORY] = task->memory_bytes,
+        [GANG__FREE_GPU] =
+            h->lent & GANG__LEND_GPU ? 0 : (int64_t)task->gpu_count * task->gpu_share};
+    if (h->by_memory)
+        return hold_share(h, task, need);
+    memcpy(h->s->ahead->group[task->group].need, need, sizeof(need));
+    h->failed = h->failed || !gang__ahead_place(h->s, task->node, (uint32_t)task->group);
+    return h->failed;
+}
+
+bool gang__ahead_hold(gang_sched *s, const struct gang__unit *u, gang_alloc_id alloc,
+                      int64_t end_ns, struct gang__occupation *o)
+{
+    struct gang__ahead *a = s->ahead;
+    const gang_request *q = gang__unit_request(u);
+    struct holding h = {s, 0, false, u->ask->by_memory, q->group_count};
+    a->places = 0;
+    memset(o, 0, sizeof(*o));
+    if (alloc == GANG_ID_NONE)
+        return true;
+    h.lent = gang__slice_lent(s, alloc);
+    end_ns = h.lent ? GANG__NEVER : end_ns;
+    if (!gang__ahead_needs(s, q))
+        return false;
+    gang_result r = gang_alloc_each(s->cluster, alloc, hold_task, &h);
+    if (h.failed || r == GANG_EBUSY || r == GANG_ENOMEM)
+        return false;
+    if (r != GANG_OK || a->places == 0)
+        return true;
+    gang__ahead_merge(a);
+    *o = gang__ahead_occupation(a, q, end_ns, s->now_ns);
+    o->group_count = h.groups;
+    return true;
+}
+
+/* What it holds goes into the timeline anew. */
+bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int64_t end_ns)
+{
+    struct gang__occupation o;
+    uint32_t id;
+    gang__ahead_vacate(s, u);
+    if (!gang__ahead_hold(s, u, alloc, end_ns, &o))
+        return false;
+    if (o.place_count == 0)
+        return true;
+    if (!gang__reserve_keeps(s, u, &o))
+        return false;
+    if (gang__timeline_add(gang__ahead_when(s, u), &o, &id) != GANG_OK)
+        return false;
+    u->occupies = id + 1;
+    return true;
+}
+
+bool gang__ahead_sync(gang_sched *s)
+{
+    struct gang__ahead *a = s->ahead;
+    while (a->touched) {
+        struct gang__unit *u = a->touched;
+        if (!gang__ahead_occupy(s, u, gang__unit_holds(u), gang__ahead_end(s, u))) {
+            a->failed_in = s->runs;
+            return false;
+        }
+        touched_take(u);
+    }
+    if (gang__slice_occupy(s))
+        return true;
+    a->failed_in = s->runs;
+    return false;
+}
+
+/* ---- making it -------------------------------------------------------------------------------- */
+
+static void touch_all(gang_sched *s)
+{
+    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        for (uint32_t i = 0; i < job->unit_count; i++)
+            gang__ahead_touch(s, &job->unit[i]);
+        gang__timer_set(s, job); /* what was expected of it matters from now on */
+    }
+    s->ahead->stale = s->ahead->upset = true;
+}
+
+/* Nothing of the timeline is left in the units. */
+static void clear_all(gang_sched *s)
+{
+    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        for (uint32_t i = 0; i < job->unit_count; i++) {
+            gang__ahead_drop(s, &job->unit[i]);
+            gang__ahead_vacate(s, &job->unit[i]);
+        }
+    }
+    gang__reserve_withdraw(s);
+    gang__slice_vacate(s);
+    gang__timeline_free(s->ahead->when);
+    s->ahead->when = NULL;
+}
+
+static void take_capacity(struct gang__ahead *a, const gang_snapshot *snapshot)
+{
+    a->plain = true;
+    memset(a->capacity, 0, a->end * GANG__FREE_KINDS * sizeof(*a->capacity));
+    for (gang_node_id n = gang_snapshot_node_next(snapshot, GANG_ID_NONE); n != GANG_ID_NONE;
+         n = gang_snapshot_node_next(snapshot, n)) {
+        struct gang_node_info info = {.size = sizeof(info)};
+        if ((uint32_t)n >= a->end || gang_snapshot_node_get(snapshot, n, &info) != GANG_OK)
+            continue;
+        a->plain = a->plain && info.state == GANG_NODE_UP && !info.gpu_unhealthy;
+        if (info.state != GANG_NODE_UP)
+            continue;
+        int64_t *to = a->capacity + (size_t)(uint32_t)n * GANG__FREE_KINDS;
+        to[GANG__FREE_CPU] = info.cpu_milli;
+        to[GANG__FREE_MEMORY] = info.memory_bytes;
+        to[GANG__FREE_GPU] =
+            1000 * (int64_t)(info.gpu_count - __builtin_popcountll(info.gpu_unhealthy));
+    }
+}
+
+/* Room for what is kept of each slot below. */
+static bool reserve_slots(gang_sched *s, uint32_t end)
+{
+    struct gang__ahead *a = s->ahead;
+    size_t words = end / 64 + 1;
+    return gang__grow(&s->mem, (void **)&a->capacity, &a->capacity_room,
+                      (size_t)end * GANG__FREE_KINDS + 1, sizeof(*a->capacity)) &&
+           gang__grow(&s->mem, (void **)&a->mask, &a->mask_room, words, sizeof(*a->mask)) &&
+           gang__grow(&s->mem, (void **)&a->part, &a->part_room, words, sizeof(*a->part));
+}
+
+enum { FIRST_SLOT = GANG__POOL + 1 }; /* no node ever has one below */
+
+/* A timeline of the nodes as they are, with what runs. */
+static bool make_anew(gang_sched *s)
+{
+    struct gang__ahead *a = s->ahead;
+    struct gang__timeline *when;
+    uint64_t epoch = gang__load(&s->cluster->epoch) + 1, states = gang__load(&s->cluster->states);
+    if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
+        return false;
+    uint32_t end = s->scratch->end;
+    if (!reserve_slots(s, end))
+        return false;
+    uint32_t was = a->end;
+    a->end = end;
+    take_capacity(a, s->scratch);
+    if (gang__timeline_new(&s->mem, a->capacity, end, 0, s->now_ns, &when) != GANG_OK) {
+        a->end = was;
+        return false;
+    }
+    gang__timeline_skip(when, FIRST_SLOT);
+    clear_all(s);
+    a->when = when;
+    a->epoch = epoch;
+    a->states = states;
+    touch_all(s);
+    gang__reserve_upset(s);
+    return true;
+}
+
+/* ---- of another scheduler --------------------------------------------------------------------- */
+
+/* What is told of a plan; it lies in the timeline under the same number. */
+static bool copy_plan(gang_sched *s, struct gang__unit *u, const struct gang__unit *from,
+                      struct gang__unit **at)
+{
+    u->plan_slot = gang__zalloc(&s->mem, from->plan_slots + 1, sizeof(*u->plan_slot));
+    if (!u->plan_slot)
+        return false;
+    memcpy(u->plan_slot, from->plan_slot, from->plan_slots * sizeof(*u->plan_slot));
+    u->plan_slots = from->plan_slots;
+    u->plan = from->plan;
+    u->planned_ns = from->planned_ns;
+    u->planned_at = at;
+    u->next_planned = NULL;
+    *at = u;
+    u->job->leaf->planned_count++;
+    s->ahead->planned++;
+    return true;
+}
+
+static struct gang__unit *unit_as(const gang_sched *s, const struct gang__unit *from)
+{
+    return &gang__job_of(s, from->job->id)->unit[from->part];
+}
+
+/* Those of a leaf, in their order. */
+static bool copy_plans(gang_sched *s, const struct gang__qs *from)
+{
+    struct gang__unit **at = &gang__qs_of(s, from->q->id)->planned;
+    for (const struct gang__unit *old = from->planned; old; old = old->next_planned) {
+        struct gang__unit *u = unit_as(s, old);
+        if (!copy_plan(s, u, old, at))
+            return false;
+        at = &u->next_planned;
+    }
+    return true;
+}
+
+/* What runs has its number; what had changed there is still to be noted here, in the same order. */
+static void copy_stays(gang_sched *s, const gang_sched *from)
+{
+    struct gang__unit **at = &s->ahead->touched;
+    for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
+         n = gang__ordered_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        for (uint32_t i = 0; i < job->unit_count; i++) {
+            struct gang__unit *u = unit_as(s, &job->unit[i]);
+            u->occupies = job->unit[i].occupies;
+        }
+    }
+    for (const struct gang__unit *old = from->ahead->touched; old; old = old->next_touched) {
+        struct gang__unit *u = unit_as(s, old);
+        u->touched_at = at;
+        *at = u;
+        at = &u->next_touched;
+    }
+}
+
+bool gang__ahead_copy(gang_sched *s, const gang_sched *from)
+{
+    const struct gang__ahead *old = from->ahead;
+    if (!old || !old->when)
+        return true; /* there, too, it will be made */
+    bool current = gang__ahead_current(from);
+    struct gang__ahead *a = s->ahead = gang__zalloc(&s->mem, 1, sizeof(*s->ahead));
+    size_t numbers = (size_t)old->end * GANG__FREE_KINDS;
+    if (!a || !reserve_slots(s, old->end) ||
+        gang__timeline_copy(&s->mem, old->when, &a->when) != GANG_OK)
+        return false;
+    memcpy(a->capacity, old->capacity, numbers * sizeof(*a->capacity));
+    a->end = old->end;
+    a->plain = old->plain;
+    a->kept = old->kept;
+    a->moves = old->moves;
+    a->failed_in = old->failed_in;
+    a->epoch =
+        current ? gang__load(&s->cluster->epoch) + 1 : 0; /* else it is made anew, as there */
+    a->states = gang__load(&s->cluster->states);
+    a->by_limit = old->by_limit;
+    if (!gang__reserve_laid_copy(s, from))
+        return false;
+    copy_stays(s, from);
+    gang__slices_occupied_as(s, from);
+    for (uint32_t i = 0; i < from->queues->count; i++)
+        if (!copy_plans(s, from->qs[i]))
+            return false;
+    a->stale = old->stale;
+    a->upset = old->upset;
+    a->config = old->config == from->config_count ? s->config_count : 0;
+    return true;
+}
+
+void gang__ahead_free(gang_sched *s)
+{
+    struct gang__ahead *a = s->ahead;
+    if (!a)
+        return;
+    clear_all(s);
+    while (a->touched)
+        touched_take(a->touched);
+    gang__time_fit_free(&a->fit, &s->mem);
+    gang__time_fit_free(&a->other, &s->mem);
+    void *const scratch[] = {a->group,    a->place, a->mask, a->part,   a->capacity,
+                             a->group_of, a->exact, a->kind, a->variant};
+    for (size_t i = 0; i < sizeof(scratch) / sizeof(scratch[0]); i++)
+        gang__release(&s->mem, scratch[i]);
+    gang__release(&s->mem, a);
+    s->ahead = NULL;
+}
+
+/* By sums over all nodes: what a unit's gang takes of them, at least. */
+static void sums_of(const gang_sched *s, const struct gang__unit *u, int64_t need[GANG__FREE_DIMS])
+{
+    memset(need, 0, GANG__FREE_DIMS * sizeof(*need));
+    for (uint32_t i = 0; u->ask->exact && i < u->ask->gang_count; i++) {
+        const struct gang__take *t = &u->ask->gang[i];
+        const struct gang__dim *d = &s->queues->dim[t->dim];
+        int k = d->partition                  ? -1
+                : d->kind == GANG_KIND_CPU    ? GANG__FREE_CPU
+                : d->kind == GANG_KIND_MEMORY ? GANG__FREE_MEMORY
+                : d->kind == GANG_KIND_GPU    ? GANG__FREE_GPU
+                                              : -1;
+        if (k >= 0)
+            need[k] = k == GANG__FREE_GPU && u->ask->by_memory ? u->ask->gang_gpu : t->amount;
+    }
+}
+
+bool gang__ahead_fits_sums(const gang_sched *s, const struct gang__unit *u)
+{
+    int64_t need[GANG__FREE_DIMS], end = gang__add_sat(s->now_ns, gang__ahead_estimate(s, u));
+    sums_of(s, u, need);
+    return gang__timeline_fits_sum(gang__ahead_when(s, u), need, s->now_ns, end);
+}
+
+int64_t gang__ahead_free_ns(const gang_sched *s, const struct gang__unit *u)
+{
+    int64_t need[GANG__FREE_DIMS];
+    sums_of(s, u, need);
+    int64_t until = gang__timeline_until_sum(gang__ahead_when(s, u), need, s->now_ns);
+    uint64_t free_ns = (uint64_t)until - (uint64_t)s->now_ns;
+    return until == GANG__NEVER || free_ns > INT64_MAX ? GANG__NEVER : (int64_t)free_ns;
+}
+
+bool gang__ahead_may_plan(const struct gang__unit *u)
+{
+    const struct gang__qs *leaf = u->job->leaf;
+    if (!gang__ahead_plans(u) || leaf->planned_count < leaf->q->plan_depth)
+        return gang__ahead_plans(u);
+    for (const struct gang__unit *w = leaf->planned; w; w = w->next_planned)
+        if (gang__unit_before(u, w, leaf->q->order) < 0)
+            return true;
+    return false;
+}
+
+bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u)
+{
+    /* As long as nothing is planned or reserved place decides, which knows more than sums. */
+    return (s->ahead->planned > 0 || s->reserve_count > 0) && !u->plan && !u->places &&
+           !gang__ahead_may_plan(u) && !gang__reserve_drawn(s, u) && !gang__ahead_fits_sums(s, u);
+}
+
+/* It has a plan that is to come, and just before that too little is free by the sums: it cannot be earlier. */
+static bool is_settled(const gang_sched *s, const struct gang__unit *u)
+{
+    int64_t need[GANG__FREE_DIMS], unused[GANG__FREE_DIMS];
+    const struct gang__qs *leaf = u->job->leaf;
+    if (!u->plan || u->planned_ns <= s->now_ns || s->ahead->upset)
+        return false;
+    if (leaf->q->backfill == GANG_BACKFILL_EASY && leaf->planned_count > 1)
+        return false; /* plans of those behind it do not bind it */
+    sums_of(s, u, need);
+    (void)gang__timeline_sum_at(gang__ahead_when(s, u), u->planned_ns - 1, unused);
+    for (int k = 0; k < GANG__FREE_KINDS; k++)
+        if (need[k] > unused[k])
+            return true;
+    return false;
+}
+
+/* May it be worth it that it has its turn again? One behind the plans of its leaf has it in any case, as it has when
+ * somebody leaves (kin.h): the plans that are before it may move. */
+static bool may_look(const gang_sched *s, const struct gang__bin *bin)
+{
+    const struct gang__unit *head = gang__bin_head(bin);
+    if (bin->grower || gang__slice_concerns(head))
+        return true;
+    if (head->plan)
+        return !is_settled(s, head);
+    return (bin->why == GANG_WAIT_PLANNED && bin->leaf->q->backfill == GANG_BACKFILL_EASY) ||
+           !gang__ahead_hopeless(s, head);
+}
+
+/* Those who wait because of plans, or may have one, have their turn again. */
+static void let_look(gang_sched *s)
+{
+    struct gang__bin *next;
+    for (struct gang__bin *bin = s->blocked; bin; bin = next) {
+        next = bin->next_all;
+        if (bin->why != GANG_WAIT_PLANNED && bin->why != GANG_WAIT_RESERVATION &&
+            (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_ROOM))
+            continue;
+        if (may_look(s, bin))
+            gang__turn_unblock(s, bin);
+    }
+    if (s->reserve_count > 0)
+        gang__kin_dissolve(s);
+    else
+        gang__kin_stir_all(s);
+}
+
+bool gang__ahead_current(const gang_sched *s)
+{
+    const struct gang__ahead *a = s->ahead;
+    return a->when && a->epoch == gang__load(&s->cluster->epoch) + 1 &&
+           a->states == gang__load(&s->cluster->states);
+}
+
+bool gang__ahead_ready(gang_sched *s)
+{
+    if (!s->ahead)
+        s->ahead = gang__zalloc(&s->mem, 1, sizeof(*s->ahead));
+    struct gang__ahead *a = s->ahead;
+    if (!a || (!gang__ahead_current(s) && !make_anew(s)))
+        return false;
+    gang__timeline_advance(a->when, s->now_ns);
+    if (a->config != s->config_count || a->by_limit != gang__ahead_by_limit(s))
+        touch_all(s); /* graces may be others, or predictions count no more */
+    a->config = s->config_count;
+    a->by_limit = gang__ahead_by_limit(s);
+    return gang__ahead_sync(s);
+}
+
+void gang__ahead_refresh(gang_sched *s)
+{
+    struct gang__ahead *a = s->ahead;
+    if (!gang__ahead_on(s)) {
+        gang__ahead_free(s);
+        (void)!gang__reserve_due(s);
+        return;
+    }
+    if (a && a->failed_in == s->runs)
+        return;
+    if (a)
+        a->starting = NULL;
+    if (!gang__ahead_ready(s) || !gang__reserve_due(s)) {
+        if (s->ahead)
+            s->ahead->failed_in = s->runs;
+        s->no_memory = s->retry = true;
+        return;
+    }
+    a = s->ahead;
+    if (a->stale)
+        let_look(s);
+    a->stale = a->upset = false;
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/copy/copy.h"
+
+#include <string.h>
+
+#include "base/two_pass_block.h"
+#include "core/cluster_copy.h"
+#include "place/request/request.h"
+#include "place/state/table.h"
+#include "sched/calendar/calendar.h"
+#include "sched/intake/intake.h"
+#include "sched/lifecycle/heartbeat.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/wait_order.h"
+#include "sched/usage/usage.h"
+
+/* ---- a job ----------------------------------------------------------------------------------- */
+
+static void *copy_bytes(struct gang__block *b, const void *from, size_t bytes)
+{
+    void *to = from ? gang__block_take(b, bytes) : NULL;
+    if (to)
+        memcpy(to, from, bytes);
+    return to;
+}
+
+/* Of one that no run has taken in yet, too. */
+static size_t groups_of(const struct gang__job *job, uint32_t part)
+{
+    const struct gang__asked *ask = job->unit[part].ask;
+    return (ask ? ask->q : job->wanted[part]->q)->group_count;
+}
+
+/* What is needed until it is taken in. */
+static void lay_message(struct gang__block *b, struct gang__job *job, const struct gang__job *from)
+{
+    job->made_queue = gang__block_text(b, from->made_queue);
+    job->places = copy_bytes(b, from->places, from->place_count * sizeof(*job->places));
+}
+
+/* One block, measured first: the job, its units, texts and lists. */
+static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *from)
+{
+    struct gang__job none = {.group_count = 0}, *job = gang__block_take(b, sizeof(*job));
+    size_t groups = from->group_count;
+    job = job ? job : &none;
+    memset(job, 0, sizeof(*job));
+    job->unit = gang__block_take(b, from->unit_count * sizeof(*job->unit));
+    job->wanted = gang__block_take(b, from->unit_count * sizeof(*job->wanted));
+    job->name = gang__block_text(b, from->name);
+    job->user = gang__block_text(b, from->user);
+    job->protected_groups = copy_bytes(b, from->protected_groups, groups * sizeof(int32_t));
+    job->group_order = copy_bytes(b, from->group_order, groups * sizeof(int64_t));
+    job->roles = copy_bytes(b, from->roles, groups * sizeof(int32_t));
+    job->after = copy_bytes(b, from->after, from->after_count * sizeof(*job->after));
+    job->group_after =
+        copy_bytes(b, from->group_after, from->group_after_count * sizeof(*job->group_after));
+    if (!from->leaf)
+        lay_message(b, job, from);
+    if (b->base) {
+        memset(job->unit, 0, from->unit_count * sizeof(*job->unit));
+        memset(job->wanted, 0, from->unit_count * sizeof(*job->wanted));
+    }
+    for (uint32_t i = 0; i < from->unit_count; i++) {
+        const struct gang__unit *u = &from->unit[i];
+        size_t own = groups_of(from, i);
+        int64_t *counts = gang__block_take(b, 4 * own * sizeof(*counts));
+        int32_t *group_of = copy_bytes(b, u->group_of, own * sizeof(*group_of));
+        if (!b->base)
+            continue;
+        memset(counts, 0, 4 * own * sizeof(*counts));
+        job->unit[i].has = memcpy(counts, u->has, own * sizeof(*counts));
+        job->unit[i].done = memcpy(counts + own, u->done, own * sizeof(*counts));
+        job->unit[i].failed = memcpy(counts + 2 * own, u->failed, own * sizeof(*counts));
+        job->unit[i].taken = counts + 3 * own;
+        job->unit[i].group_of = group_of;
+    }
+    return (struct gang__job *)(void *)b->base; /* it lies first */
+}
+
+static void copy_members(struct gang__job *to, const struct gang__job *from)
+{
+    to->id = from->id;
+    to->queue_id = from->queue_id;
+    to->priority = from->priority;
+    to->age = from->age;
+    to->preemptible = from->preemptible;
+    to->loss = from->loss;
+    to->held = from->held;
+    to->never_preempts = from->never_preempts;
+    to->stale = from->stale;
+    to->ending = from->ending;
+    to->limit_kept = from->limit_kept;
+    to->undone = from->undone;
+    to->unit_count = from->unit_count;
+    to->group_count = from->group_count;
+    to->state = from->state;
+    to->end = from->end;
+    to->end_wanted = from->end_wanted;
+    to->wait_why = from->wait_why;
+    to->stop_reason = from->stop_reason;
+    to->submitted_ns = from->submitted_ns;
+    to->started_ns = from->started_ns;
+    to->paused_ns = from->paused_ns;
+    to->paused_since_ns = from->paused_since_ns;
+    to->paused = from->paused;
+    to->ready_ns = from->ready_ns;
+    to->not_before_ns = from->not_before_ns;
+    to->begin_ns = from->begin_ns;
+    to->deadline_ns = from->deadline_ns;
+    to->extended_ns = from->extended_ns;
+    to->predicted_ns = from->predicted_ns;
+    to->expected_ns = from->expected_ns;
+    to->due_ns = INT64_MAX;
+    to->time_limit_ns = from->time_limit_ns;
+    to->start_within_ns = from->start_within_ns;
+    to->back_off_ns = from->back_off_ns;
+    to->back_off_now = from->back_off_now;
+    to->after_count = from->after_count;
+    to->group_after_count = from->group_after_count;
+    to->cookie = from->cookie;
+    to->restart_delay_ns = from->restart_delay_ns;
+    to->refill_ns = from->refill_ns;
+    to->max_restarts = from->max_restarts;
+    to->attained = from->attained;
+    to->served = from->served;
+    to->restarts = from->restarts;
+    to->preemptions = from->preemptions;
+}
+
+/* What it holds, not where it waits. */
+static void copy_unit(struct gang__unit *to, const struct gang__unit *from, struct gang__job *job)
+{
+    to->job = job;
+    to->part = from->part;
+    to->alloc = from->alloc;
+    to->tasks = from->tasks;
+    to->started_ns = from->started_ns;
+    to->served_ns = from->served_ns;
+    to->fell_in = from->fell_in;
+    to->took_in = from->took_in;
+    to->fell_at = from->fell_at;
+    to->fell = from->fell;
+    to->ungiven = from->ungiven;
+    to->wanted = from->wanted;
+    to->over = from->over;
+    to->begun = from->begun;
+    to->overdue = from->overdue;
+    to->overtaken = from->overtaken;
+    to->in_vain = from->in_vain;
+    to->short_handed = from->short_handed;
+    to->refill = from->refill;
+    to->ended = from->ended;
+    to->target = from->target;
+    to->short_ns = from->short_ns;
+    to->refill_ns = from->refill_ns;
+}
+
+static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__job *from)
+{
+    if (from->bad_count) {
+        to->bad = gang__zalloc(&s->mem, from->bad_count, sizeof(*to->bad));
+        if (!to->bad)
+            return false;
+        memcpy(to->bad, from->bad, from->bad_count * sizeof(*to->bad));
+        to->bad_count = from->bad_count;
+    }
+    for (uint32_t i = 0; i < from->unit_count; i++) {
+        const struct gang__unit *u = &from->unit[i];
+        size_t count = (size_t)u->place_count;
+        if (!u->places)
+            continue;
+        to->unit[i].places = gang__zalloc(&s->mem, count + 1, sizeof(*u->places));
+        if (!to->unit[i].places)
+            return false;
+        memcpy(to->unit[i].places, u->places, count * sizeof(*u->places));
+        to->unit[i].place_count = u->place_count;
+    }
+    return true;
+}
+
+static bool copy_asks(struct gang__asks_copy *c, struct gang__job *to, const struct gang__job *from)
+{
+    gang_sched *s = c->to;
+    for (uint32_t i = 0; i < from->unit_count; i++) {
+        uint32_t groups = gang__unit_request(&from->unit[i])->group_count;
+        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_room, groups,
+                        sizeof(*s->by_group)))
+            return false;
+        to->unit[i].ask = gang__asks_get(c, from->unit[i].ask);
+        if (!to->unit[i].ask)
+            return false;
+    }
+    return true;
+}
+
+struct gang__job *gang__job_copy(gang_sched *s, const struct gang__job *from)
+{
+    struct gang__block b = {NULL, 0};
+    (void)lay_job(&b, from);
+    b.base = gang__alloc(&s->mem, b.used);
+    if (!b.base)
+        return NULL;
+    b.used = 0;
+    struct gang__job *job = lay_job(&b, from);
+    job->bytes = b.used;
+    copy_members(job, from);
+    for (uint32_t i = 0; i < from->unit_count; i++)
+        copy_unit(&job->unit[i], &from->unit[i], job);
+    return job;
+}
+
+/* Into the tables, and with all that it needs to enter the books. */
+static bool copy_job(struct gang__asks_copy *c, const struct gang__job *from)
+{
+    gang_sched *s = c->to;
+    struct gang__job *job =
+        gang__names_reserve(&s->jobs, &s->mem) == GANG_OK ? gang__job_copy(s, from) : NULL;
+    if (!job)
+        return false;
+    job->leaf = gang__qs_of(s, from->leaf->q->id);
+    gang__names_put(&s->jobs, &job->link, job->id);
+    gang__ordered_insert_end(&s->by_id, &job->all, 1);
+    s->job_count++;
+    return copy_lists(s, job, from) && copy_asks(c, job, from) &&
+           (!gang__asks_users(job->leaf->q) || gang__user_of(s, job->leaf, job->user));
+}
+
+/* Those that nothing passes, in their order. */
+static void copy_overdue(gang_sched *s, const gang_sched *from)
+{
+    struct gang__unit **at = &s->overdue;
+    for (const struct gang__unit *u = from->overdue; u; u = u->next_overdue) {
+        *at = &gang__job_of(s, u->job->id)->unit[u->part];
+        (*at)->overdue_at = at;
+        at = &(*at)->next_overdue;
+    }
+    *at = NULL;
+}
+
+static bool copy_jobs(struct gang__asks_copy *c, const gang_sched *from)
+{
+    gang_sched *s = c->to;
+    struct gang__tree_link *n = gang__ordered_first(&from->by_id);
+    for (; n; n = gang__ordered_next(n))
+        if (!copy_job(c, GANG__OF(struct gang__job, all, n)))
+            return false;
+    for (n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n))
+        if (!gang__job_waiters(s, GANG__OF(struct gang__job, all, n)))
+            return false;
+    copy_overdue(s, from);
+    return gang__slices_copy(s, from) && gang__leaves_copy(s, from);
+}
+
+/* Memory was short before they entered the books. */
+static void drop_jobs(gang_sched *s)
+{
+    struct gang__tree_link *n;
+    gang__slices_drop(s);
+    while ((n = gang__ordered_first(&s->by_id)) != NULL) {
+        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        gang__names_remove(&s->jobs, &job->link);
+        gang__ordered_remove(&s->by_id, &job->all);
+        gang__job_free(s, job);
+    }
+    s->job_count = 0;
+    s->overdue = NULL;
+}
+
+/* ---- the scheduler --------------------------------------------------------------------------- */
+
+/* As it was made, on another cluster. */
+static gang_result make(gang_cluster *cluster, const gang_sched *from,
+                        const struct gang_host_ops *ops, void *user, gang_sched **made,
+                        struct gang_error *error)
+{
+    struct gang__rules *rules = NULL;
+    struct gang_sched_opts o = GANG_SCHED_OPTS_INIT;
+    o.mem = &from->mem;
+    o.half_life_ns = from->opts.half_life_ns;
+    gang_result r = gang_sched_new(cluster, &o, ops, user, made, error);
+    if (r != GANG_OK)
+        return r;
+    gang_sched *s = *made;
+    s->opts = from->opts; /* as it was understood, not as it was given */
+    memcpy(s->excluded, from->excluded, sizeof(s->excluded));
+    s->now_ns = from->now_ns;
+    s->decayed_ns = from->decayed_ns;
+    s->runs = from->runs;
+    s->age_low = from->age_low;
+    s->age_high = from->age_high;
+    gang__store(&s->next_job, gang__load(&from->next_job));
+    r = gang__rules_copy(&s->mem, from->rules, &rules);
+    if (r != GANG_OK)
+        return gang__error(error, r, NULL, "out of memory");
+    gang__rules_free(s->rules, &s->mem);
+    s->rules = rules;
+    return GANG_OK;
+}
+
+/* What was counted by the copying itself. */
+static void settle(gang_sched *s, const gang_sched *from)
+{
+    s->heard = from->heard;
+    s->grown_up_ns = from->grown_up_ns;
+    s->untold = from->untold;
+    s->retry = s->retry || from->retry;
+    s->unfinished = from->unfinished;
+    gang__memories_settle(s, from);
+}
+
+/* What a host's has beside what a forecast needs: tasks that are watched. False: out of memory. */
+static bool copy_beats(gang_sched *s, const gang_sched *from)
+{
+    bool ok = true;
+    struct gang__tree_link *n = gang__ordered_first(&from->by_id);
+    for (; n && ok; n = gang__ordered_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        ok = gang__beat_copy(s, gang__job_of(s, job->id), job);
+    }
+    return ok;
+}
+
+/* `whole`: with what only a host's has, see copy.h. */
+static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang_error *error)
+{
+    struct gang__asks_copy c = {s, {NULL, 0, 0}};
+    gang_result r = gang__config_copy(s, from, error);
+    if (r == GANG_OK && (!gang__mixes_copy(s->cluster, from->cluster) ||
+                         !gang__placer_copy(s->worker, from->worker)))
+        r = GANG_ENOMEM;
+    if (r == GANG_OK && !gang__memories_copy(s, from))
+        r = GANG_ENOMEM;
+    if (r == GANG_OK)
+        r = gang__asks_copy(&c, from);
+    if (r == GANG_OK && !gang__recent_copy(&c, from))
+        r = GANG_ENOMEM;
+    if (r == GANG_OK)
+        r = gang__allocs_copy(s->worker, from->cluster, gang__asks_find, &c);
+    if (r == GANG_OK && !gang__reserves_copy(s, from))
+        r = GANG_ENOMEM;
+    if (r == GANG_OK && whole && !gang__backlog_copy(&c, from))
+        r = GANG_ENOMEM;
+    if (r == GANG_OK && !copy_jobs(&c, from)) {
+        drop_jobs(s);
+        r = GANG_ENOMEM;
+    }
+    gang__asks_end(&c);
+    if (r != GANG_OK)
+        return gang__error(error, r, NULL, "%s", gang_strerror(r));
+    gang__reserve_members_copy(s, from);
+    s->like = from;
+    gang__config_enter(s);
+    s->like = NULL;
+    gang__fair_copy(s, from);
+    if (s->no_memory || (whole && !copy_beats(s, from)) || !gang__ahead_copy(s, from))
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    gang__turns_copy(s, from);
+    settle(s, from);
+    return GANG_OK;
+}
+
+static gang_result copy(gang_sched *from, const struct gang_host_ops *ops, void *user, bool whole,
+                        gang_sched **made, struct gang_error *error)
+{
+    gang_cluster *cluster;
+    *made = NULL;
+    gang_result r = gang__cluster_copy(from->cluster, &cluster, error);
+    if (r != GANG_OK)
+        return r;
+    r = make(cluster, from, ops, user, made, error);
+    if (r == GANG_OK)
+        r = fill(*made, from, whole, error);
+    if (r == GANG_OK)
+        return r;
+    gang_sched_free(*made);
+    gang_cluster_free(cluster);
+    *made = NULL;
+    return r;
+}
+
+gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, void *user,
+                             gang_sched **made, struct gang_error *error)
+{
+    return copy(from, ops, user, false, made, error);
+}
+
+gang_result gang_sched_copy(gang_sched *sched, const struct gang_host_ops *ops, void *user,
+                            gang_cluster **cluster, gang_sched **made, struct gang_error *error)
+{
+    if (cluster)
+        *cluster = NULL;
+    if (made)
+        *made = NULL;
+    if (!sched || !cluster || !made)
+        return gang__error(error, GANG_EINVAL, NULL, "no scheduler, or no place for the copy");
+    if (sched->running)
+        return gang__error(error, GANG_EBUSY, NULL, "called from a callback");
+    gang__inbox_take_out(sched); /* others may go on leaving messages: these are in both */
+    gang_result r = copy(sched, ops, user, true, made, error);
+    *cluster = gang_sched_cluster(*made);
+    return r;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages that no run has taken in, for a copy (copy.h): jobs that were submitted, commands, reports. */
+#include <string.h>
+
+#include "sched/copy/copy.h"
+#include "sched/intake/intake.h"
+#include "sched/lifecycle/lifecycle.h"
+
+/* It counts among those on their way in where it does in the other one. */
+static void copy_door(gang_sched *s, struct gang__job *job, const gang_sched *from,
+                      const struct gang__job *old)
+{
+    const struct gang__door *door = gang__load_relaxed(&from->door);
+    const struct gang__qs *q =
+        old->door == door->number ? gang__qs_of(s, door->queues->queue[old->at_door].id) : NULL;
+    if (q)
+        gang__job_arrives(s, job, q->q->index);
+}
+
+static struct gang__job *copy_submitted(struct gang__asks_copy *c, const gang_sched *from,
+                                        const struct gang__job *old)
+{
+    gang_sched *s = c->to;
+    struct gang__job *job = gang__job_copy(s, old);
+    if (!job)
+        return NULL;
+    job->place_count = old->place_count;
+    job->heartbeat_ns = old->heartbeat_ns;
+    job->reserve_id = old->reserve_id;
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        const struct gang__asked *ask =
+            old->unit[i].ask; /* memory was short when it was taken in */
+        job->wanted[i] = gang__asks_wanted(c, ask ? ask->of : old->wanted[i]);
+        if (!job->wanted[i]) {
+            gang__job_free(s, job);
+            return NULL;
+        }
+    }
+    copy_door(s, job, from, old);
+    return job;
+}
+
+/* All whom a message brings. It is in *at even if memory was short, and ended with what is there. */
+static bool copy_arrivals(struct gang__asks_copy *c, const gang_sched *from,
+                          const struct gang__job *old, struct gang__message **at)
+{
+    struct gang__job *first = copy_submitted(c, from, old), *last = first;
+    if (!first)
+        return false;
+    first->submit.what = GANG__MESSAGE_SUBMIT;
+    *at = &first->submit;
+    while ((old = old->next) != NULL) {
+        last->next = copy_submitted(c, from, old);
+        last = last->next;
+        if (!last)
+            return false;
+    }
+    return true;
+}
+
+static bool copy_order(gang_sched *s, const struct gang__order *old, struct gang__message **at)
+{
+    size_t tasks = old->count == SIZE_MAX ? 0 : old->count;
+    size_t bytes = sizeof(*old) + tasks * sizeof(old->tasks[0]);
+    struct gang__order *m = gang__alloc(&s->mem, bytes);
+    if (!m)
+        return false;
+    memcpy(m, old, bytes);
+    m->head.next = NULL;
+    *at = &m->head;
+    return true;
+}
+
+bool gang__backlog_copy(struct gang__asks_copy *c, const gang_sched *from)
+{
+    struct gang__message **at = &c->to->backlog;
+    bool ok = true;
+    for (struct gang__message *m = from->backlog; m && ok; m = m->next) {
+        ok = m->what == GANG__MESSAGE_SUBMIT ? copy_arrivals(c, from, gang__submitted(m), at)
+                                             : copy_order(c->to, gang__order_of(m), at);
+        at = *at ? &(*at)->next : at;
+    }
+    return ok;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Those who were asked to stop, and who waits for them, in a copy (copy.h). What they hold lies in records that
+ * have the same ids. */
+#include <string.h>
+
+#include "sched/copy/copy.h"
+#include "sched/lifecycle/lifecycle.h"
+
+/* What stands for what. */
+struct pair {
+    const void *from;
+    void *to;
+};
+struct pairs {
+    gang_sched *s;
+    struct pair *pair;
+    size_t count, room;
+};
+
+static bool pair_put(struct pairs *p, const void *from, void *to)
+{
+    if (!gang__grow(&p->s->mem, (void **)&p->pair, &p->room, p->count + 1, sizeof(*p->pair)))
+        return false;
+    p->pair[p->count++] = (struct pair){from, to};
+    return true;
+}
+
+static void *pair_of(const struct pairs *p, const void *from)
+{
+    size_t i = 0;
+    while (i < p->count && p->pair[i].from != from)
+        i++;
+    return i < p->count ? p->pair[i].to : NULL;
+}
+
+static void *copy_array(gang_sched *s, const void *from, size_t count, size_t element)
+{
+    void *to = gang__zalloc(&s->mem, count + 1, element);
+    if (to && count)
+        memcpy(to, from, count * element);
+    return to;
+}
+
+static struct gang__unit *unit_as(const gang_sched *s, const struct gang__unit *from)
+{
+    struct gang__job *job = from ? gang__job_of(s, from->job->id) : NULL;
+    return job ? &job->unit[from->part] : NULL;
+}
+
+static void drop_leave(gang_sched *s, struct gang__leave *l)
+{
+    gang__release(&s->mem, l->own);
+    gang__release(&s->mem, l->to);
+    gang__release(&s->mem, l);
+}
+
+/* `still` lies behind `own`, with room for as many. */
+static struct gang__leave *copy_leave(struct pairs *p, const struct gang__leave *from)
+{
+    gang_sched *s = p->s;
+    struct gang__leave *l = gang__zalloc(&s->mem, 1, sizeof(*l));
+    if (!l)
+        return NULL;
+    *l = *from;
+    size_t room = (size_t)(from->still - from->own);
+    l->next = l->next_of_claim = NULL;
+    l->claim = from->claim ? pair_of(p, from->claim) : NULL;
+    l->unit = unit_as(s, from->unit);
+    l->own = gang__zalloc(&s->mem, 2 * room + 1, sizeof(*l->own));
+    l->to = from->to ? copy_array(s, from->to, (size_t)from->to_count, sizeof(*l->to)) : NULL;
+    if (!l->own || (from->to && !l->to) || !pair_put(p, from, l)) {
+        drop_leave(s, l);
+        return NULL;
+    }
+    memcpy(l->own, from->own, from->own_count * sizeof(*l->own));
+    l->still = l->own + room;
+    memcpy(l->still, from->still, from->left * sizeof(*l->still));
+    l->tasks = from->tasks ? l->own : NULL;
+    return l;
+}
+
+static bool copy_claim(struct pairs *p, const struct gang__claim *from, struct gang__claim **at)
+{
+    gang_sched *s = p->s;
+    struct gang__claim *c = gang__zalloc(&s->mem, 1, sizeof(*c));
+    if (!c)
+        return false;
+    *at = c;
+    *c = *from;
+    c->next = NULL;
+    c->leaves = NULL;
+    c->hold_room = from->hold_count + 1;
+    c->taker = unit_as(s, from->taker);
+    c->places = copy_array(s, from->places, (size_t)from->place_count, sizeof(*c->places));
+    c->holds = copy_array(s, from->holds, from->hold_count, sizeof(*c->holds));
+    if (c->taker)
+        c->taker->claim = c;
+    bool ok = c->places && c->holds && pair_put(p, from, c);
+    struct gang__leave **last = &c->leaves;
+    for (const struct gang__leave *l = from->leaves; ok && l; l = l->next_of_claim) {
+        *last = copy_leave(p, l);
+        ok = *last != NULL;
+        last = ok ? &(*last)->next_of_claim : last;
+    }
+    return ok;
+}
+
+/* Those that have not stopped yet, in their order; some are a claim's. */
+static bool copy_unit(struct pairs *p, struct gang__unit *u, const struct gang__unit *from)
+{
+    struct gang__leave **last = &u->leaves;
+    for (const struct gang__leave *l = from->leaves; l; l = l->next) {
+        struct gang__leave *copy = pair_of(p, l);
+        if (!copy && !(copy = copy_leave(p, l)))
+            return false;
+        *last = copy;
+        last = &copy->next;
+    }
+    u->moving = from->moving ? pair_of(p, from->moving) : NULL;
+    return true;
+}
+
+/* Memory ran short: nobody has entered the books with them. */
+static void drop_all(gang_sched *s, const struct pairs *p)
+{
+    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        for (uint32_t i = 0; i < job->unit_count; i++) {
+            job->unit[i].leaves = job->unit[i].moving = NULL;
+            job->unit[i].claim = NULL;
+        }
+    }
+    s->owed = NULL;
+    while (s->claims) {
+        struct gang__claim *c = s->claims;
+        s->claims = c->next;
+        gang__release(&s->mem, c->places);
+        gang__release(&s->mem, c->holds);
+        for (size_t i = 0; i < p->count; i++)
+            if (p->pair[i].to == c)
+                p->pair[i].to = NULL;
+        gang__release(&s->mem, c);
+    }
+    for (size_t i = 0; i < p->count; i++)
+        if (p->pair[i].to)
+            drop_leave(s, p->pair[i].to);
+}
+
+bool gang__leaves_copy(gang_sched *to, const gang_sched *from)
+{
+    struct pairs p = {to, NULL, 0, 0};
+    struct gang__claim **last = &to->claims;
+    struct gang__leave **last_owed;
+    bool ok = true;
+    for (const struct gang__claim *c = from->claims; ok && c; c = c->next) {
+        ok = copy_claim(&p, c, last);
+        last = ok ? &(*last)->next : last;
+    }
+    for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); ok && n;
+         n = gang__ordered_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        for (uint32_t i = 0; ok && i < job->unit_count; i++)
+            if (job->unit[i].leaves || job->unit[i].moving)
+                ok = copy_unit(&p, unit_as(to, &job->unit[i]), &job->unit[i]);
+    }
+    last_owed = &to->owed;
+    for (const struct gang__leave *l = from->owed; ok && l; l = l->next_of_claim) {
+        *last_owed = copy_leave(&p, l);
+        ok = *last_owed != NULL;
+        last_owed = ok ? &(*last_owed)->next_of_claim : last_owed;
+    }
+    if (!ok)
+        drop_all(to, &p);
+    gang__release(&to->mem, p.pair);
+    return ok;
+}

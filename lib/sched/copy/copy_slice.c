@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time slicing in a copy (copy.h): the matrices, who is in which row, whose turn it is and until when, and who is on
+ * his way out of his turn. What the columns are held by, and what gangs have lent, lies in records that have the same
+ * ids. The view in which gangs are placed is not copied: it is good for one run. */
+#include <string.h>
+
+#include "sched/copy/copy.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/slice/slice.h"
+#include "sched/slice/slice_in.h"
+
+static bool copy_column(gang_sched *s, struct gang__matrix *m, const struct gang__column *from)
+{
+    size_t bytes = sizeof(*from) + 3 * from->words * sizeof(*from->full);
+    struct gang__column *c =
+        gang__names_reserve(&m->columns, &s->mem) == GANG_OK ? gang__alloc(&s->mem, bytes) : NULL;
+    if (!c)
+        return false;
+    memcpy(c, from, bytes);
+    gang__column_lay(c);
+    c->occupies = 0;
+    m->came = true;
+    gang__names_put(&m->columns, &c->link, from->link.hash);
+    return true;
+}
+
+static bool copy_columns(gang_sched *s, struct gang__matrix *m, const struct gang__matrix *from)
+{
+    for (size_t b = 0; b < from->columns.room; b++)
+        for (const struct gang__name *n = from->columns.bucket[b]; n; n = n->next)
+            if (!copy_column(s, m, GANG__OF(struct gang__column, link, n)))
+                return false;
+    return true;
+}
+
+static bool copy_use(gang_sched *s, struct gang__sliced *x, const struct gang__sliced *from)
+{
+    if (!gang__grow(&s->mem, (void **)&x->use, &x->use_room, from->uses, sizeof(*x->use)))
+        return false;
+    for (; x->uses < from->uses; x->uses++) {
+        x->use[x->uses] = from->use[x->uses];
+        x->use[x->uses].column = gang__column_at(x->matrix, from->use[x->uses].column->node);
+    }
+    return true;
+}
+
+static bool copy_still(gang_sched *s, struct gang__sliced *x, const struct gang__sliced *from)
+{
+    if (!gang__grow(&s->mem, (void **)&x->still, &x->still_room, from->left, sizeof(*x->still)))
+        return false;
+    if (from->left)
+        memcpy(x->still, from->still, from->left * sizeof(*x->still));
+    x->left = from->left;
+    return true;
+}
+
+/* Behind those that are there, so that it is found, and freed, if memory is short for its lists. */
+static bool copy_gang(gang_sched *s, struct gang__matrix *m, const struct gang__sliced *from)
+{
+    struct gang__sliced *x = gang__names_reserve(&s->sliced, &s->mem) == GANG_OK
+                                 ? gang__zalloc(&s->mem, 1, sizeof(*x))
+                                 : NULL;
+    if (!x)
+        return false;
+    x->matrix = m;
+    x->alloc = from->alloc;
+    x->row = from->row;
+    x->state = from->state;
+    x->wanted = from->wanted;
+    x->refused = from->refused;
+    x->quiet = from->quiet;
+    x->deadline_ns = from->deadline_ns;
+    x->cpu = from->cpu;
+    gang__sliced_enter(s, x);
+    if (from->unit) {
+        x->unit = &gang__job_of(s, from->unit->job->id)->unit[from->unit->part];
+        x->unit->sliced = x;
+    }
+    return copy_use(s, x, from) && copy_still(s, x, from);
+}
+
+static bool copy_matrix(gang_sched *s, struct gang__matrix **at, const struct gang__matrix *from)
+{
+    struct gang__matrix *m = gang__zalloc(&s->mem, 1, sizeof(*m));
+    if (!m)
+        return false;
+    m->queue = from->queue;
+    m->slice_ns = from->slice_ns;
+    m->most = from->most;
+    m->lent = from->lent;
+    m->rows = from->rows;
+    m->active = from->active;
+    m->begun = from->begun;
+    m->fresh = from->fresh;
+    m->until_ns = from->until_ns;
+    m->due_ns = from->due_ns;
+    m->last = &m->first;
+    *at = m;
+    bool ok = copy_columns(s, m, from);
+    for (const struct gang__sliced *x = from->first; ok && x; x = x->next)
+        ok = copy_gang(s, m, x);
+    return ok;
+}
+
+bool gang__slices_copy(gang_sched *to, const gang_sched *from)
+{
+    struct gang__matrix **at = &to->matrices;
+    for (const struct gang__matrix *m = from->matrices; m; m = m->next) {
+        if (!copy_matrix(to, at, m))
+            return false;
+        at = &(*at)->next;
+    }
+    to->slices_moved = from->slices_moved;
+    return true;
+}
+
+void gang__slices_occupied_as(gang_sched *to, const gang_sched *from)
+{
+    struct gang__matrix *m = to->matrices;
+    for (const struct gang__matrix *old = from->matrices; old; old = old->next, m = m->next) {
+        m->came = old->came;
+        for (size_t b = 0; b < old->columns.room; b++)
+            for (const struct gang__name *n = old->columns.bucket[b]; n; n = n->next) {
+                const struct gang__column *c = GANG__OF(struct gang__column, link, n);
+                gang__column_at(m, c->node)->occupies = c->occupies;
+            }
+    }
+}
+
+void gang__slices_drop(gang_sched *s)
+{
+    for (struct gang__matrix *m = s->matrices; m; m = m->next)
+        for (struct gang__sliced *x = m->first; x; x = x->next)
+            if (x->unit)
+                gang__slice_forsake(s, x->unit);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who waits for what, in a copy (copy.h). All lie in their bins and may be tried; those who are known not to fit, or
+ * come later, are put where they are in the other one. Else each would be tried once, and who is overlooked
+ * there would start here. */
+#include "core/commit/index.h"
+#include "sched/backfill/candidates.h"
+#include "sched/copy/copy.h"
+#include "sched/intake/intake.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/wait_order.h"
+
+static struct gang__qs *queue_as(gang_sched *s, const struct gang__qs *from)
+{
+    return !from ? NULL : from->q ? gang__qs_of(s, from->q->id) : &s->root;
+}
+
+/* A bin, met at the one in front. */
+static void copy_bin(gang_sched *s, struct gang__bin *to, const struct gang__bin *from)
+{
+    if (from->state == GANG__BIN_BLOCKED) {
+        gang__turn_block(s, to, from->why, queue_as(s, from->by), from->dim);
+        gang__turn_set_bar(to, from->at_bar != NULL);
+        gang__turn_rekey(s, to->leaf);
+    } else if (from->late) {
+        gang__turn_late(s, to, from->late_key);
+    }
+    to->tried = from->tried;
+    gang__kin_copy(s, to, from);
+}
+
+/* When something of it was last said to be due, be it over by now. */
+static void copy_timer(gang_sched *s, struct gang__job *to, const struct gang__job *from)
+{
+    if (to->due_ns == from->due_ns)
+        return;
+    gang__timer_clear(s, to);
+    to->due_ns = from->due_ns;
+    if (to->due_ns != INT64_MAX)
+        gang__ordered_insert(&s->timers, &to->timer);
+}
+
+static bool is_head(const struct gang__unit *u)
+{
+    return u->bin && gang__ordered_first(&u->bin->units) == &u->turn;
+}
+
+/* What has come free since they were looked at last. */
+static void copy_freed(gang_sched *s, const gang_sched *from)
+{
+    bool others = gang__room_stamp(from->cluster) - from->room_stamp !=
+                  gang__worker_stamp(from->worker) - from->own_stamp;
+    s->own_stamp = gang__worker_stamp(s->worker);
+    s->room_stamp = gang__room_stamp(s->cluster) - others;
+    s->freed = from->freed;
+    s->freed_cpu = from->freed_cpu;
+    s->freed_pages = from->freed_pages;
+    s->freed_gpu = from->freed_gpu;
+}
+
+/* Of those in front, the ones that are overdue, or the others. */
+static void copy_heads(gang_sched *s, const gang_sched *from, bool overdue)
+{
+    for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
+         n = gang__ordered_next(n)) {
+        const struct gang__job *from_job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = gang__job_of(s, from_job->id);
+        for (uint32_t i = 0; i < job->unit_count; i++)
+            if (from_job->unit[i].overdue == overdue && is_head(&from_job->unit[i]) &&
+                job->unit[i].bin)
+                copy_bin(s, job->unit[i].bin, from_job->unit[i].bin);
+    }
+}
+
+void gang__turns_copy(gang_sched *s, const gang_sched *from)
+{
+    for (uint32_t i = 0; i < from->queues->count; i++)
+        gang__turn_users_as(s, queue_as(s, from->qs[i]), from->qs[i]);
+    copy_heads(s, from,
+               true); /* first: one that bars nobody now lets those look again that it barred */
+    copy_heads(s, from, false);
+    for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
+         n = gang__ordered_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        copy_timer(s, gang__job_of(s, job->id), job);
+    }
+    for (uint32_t i = 0; i < from->queues->count; i++)
+        gang__kin_copy_leaf(s, queue_as(s, from->qs[i]), from->qs[i]);
+    s->moves_seen = from->moves_seen;
+    copy_freed(s, from);
+    s->changes = from->changes;
+    s->changes_done = from->changes_done;
+    s->untried = from->untried;
+}

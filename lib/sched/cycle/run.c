@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The scheduler as an object, and the run: messages, what is due, then turns until nobody can
+ * start; then room is made for those who are entitled to it, and whoever is helped by what came
+ * free has his turn again. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/nodes/kind.h"
+#include "sched/backfill/backfill.h"
+#include "sched/calendar/calendar.h"
+#include "sched/cycle/cycle.h"
+#include "sched/intake/intake.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/bypass.h"
+#include "sched/order/wait_order.h"
+#include "sched/preempt/preempt.h"
+#include "sched/record/state.h"
+#include "sched/reserve/reserve.h"
+#include "sched/slice/slice.h"
+#include "sched/stop/stop.h"
+#include "sched/usage/usage.h"
+
+/* ---- making and ending it -------------------------------------------------------------------- */
+
+static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
+                             struct gang_error *error)
+{
+    struct gang_sched_opts o = GANG_SCHED_OPTS_INIT;
+    gang_result r =
+        from ? gang__struct_in(&o, sizeof(o), offsetof(struct gang_sched_opts, saturation_milli),
+                               from, from->size)
+             : GANG_OK;
+    if (r != GANG_OK)
+        return gang__error(error, r, NULL, "struct gang_sched_opts is not set up");
+    if (o.half_life_ns < 0 || o.usage_weight_milli < 0 || o.refused_ns < 0 || o.max_evictions < 0 ||
+        o.max_moves < -1 || o.saturation_milli < 0)
+        return gang__error(error, GANG_ERANGE, NULL, "an option is negative");
+    if (o.reserved0)
+        return gang__error(error, GANG_EINVAL, "reserved0", "is not 0");
+    r = gang__mem_init(&s->mem, o.mem);
+    for (size_t i = 0; r == GANG_OK && i < o.excluded_kind_count; i++) {
+        int32_t kind = o.excluded_kinds[i] ? gang__kind_find(s->cluster, o.excluded_kinds[i]) : -1;
+        if (kind < 0) {
+            gang__error(error, GANG_ENOENT, NULL, "no such kind");
+            return gang__error_at(error, GANG_ENOENT, "excluded_kinds[%zu]", i);
+        }
+        s->excluded[kind] = true;
+    }
+    s->opts = o;
+    s->opts.usage_weight_milli = o.usage_weight_milli ? o.usage_weight_milli : 1000;
+    s->opts.refused_ns = o.refused_ns ? o.refused_ns : INT64_C(10000000000);
+    s->opts.max_moves = o.max_moves == 0 ? 16 : o.max_moves < 0 ? 0 : o.max_moves;
+    s->opts.saturation_milli = o.saturation_milli ? o.saturation_milli : 1000;
+    return r;
+}
+
+static gang_result take_ops(gang_sched *s, const struct gang_host_ops *ops,
+                            struct gang_error *error)
+{
+    if (!ops)
+        return GANG_OK;
+    gang_result r = gang__struct_in(&s->ops, sizeof(s->ops),
+                                    sizeof(s->ops.size) + sizeof(s->ops.start), ops, ops->size);
+    return r == GANG_OK ? r : gang__error(error, r, NULL, "struct gang_host_ops is not set up");
+}
+
+static gang_result open_parts(gang_sched *s, struct gang_error *error)
+{
+    gang_result r = gang_worker_new(s->cluster, &s->worker);
+    if (r == GANG_OK) {
+        s->worker->from_first = true; /* as in a copy and on a snapshot: one question, one answer */
+        r = gang_snapshot_new(s->cluster, &s->scratch);
+    }
+    if (r == GANG_OK)
+        r = gang_snapshot_new(s->cluster, &s->base);
+    if (r == GANG_OK && !gang__config_root(s))
+        r = GANG_ENOMEM;
+    if (r != GANG_OK)
+        return gang__error(error, r, NULL, "%s", gang_strerror(r));
+    return gang__config_default(s, error);
+}
+
+gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *opts,
+                           const struct gang_host_ops *ops, void *user, gang_sched **sched,
+                           struct gang_error *error)
+{
+    gang_sched first, *s = &first;
+    if (sched)
+        *sched = NULL;
+    if (!cluster || !sched)
+        return gang__error(error, GANG_EINVAL, NULL, "no cluster, or no place for the scheduler");
+    memset(&first, 0, sizeof(first));
+    first.cluster = cluster;
+    gang_result r = take_opts(&first, opts, error);
+    if (r == GANG_OK)
+        r = take_ops(&first, ops, error);
+    if (r != GANG_OK)
+        return r;
+    s = gang__zalloc(&first.mem, 1, sizeof(*s));
+    if (!s)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    memcpy(s, &first, sizeof(first));
+    s->user = user;
+    s->next_queue = 1; /* 0 is GANG_ID_NONE */
+    s->now_ns = s->decayed_ns = INT64_MIN / 4;
+    s->grown_up_ns = INT64_MAX;
+    gang__ordered_init(&s->by_id, gang__job_order, NULL);
+    gang__ordered_init(&s->timers, gang__timer_order, NULL);
+    r = gang__rules_new(&s->mem, s->opts.rules, s->opts.rule_size, s->opts.rule_count,
+                        s->opts.default_queue, &s->rules, error);
+    if (r == GANG_OK)
+        r = open_parts(s, error);
+    if (r != GANG_OK) {
+        gang_sched_free(s);
+        return r;
+    }
+    *sched = s;
+    return GANG_OK;
+}
+
+static void free_claims(gang_sched *s)
+{
+    while (s->claims)
+        gang__claim_give_up(s, s->claims);
+}
+
+static void free_jobs(gang_sched *s)
+{
+    struct gang__tree_link *n;
+    while ((n = gang__ordered_first(&s->by_id)) != NULL) {
+        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        gang__job_end(s, job, GANG_END_CANCELLED, "");
+        gang__jobs_forget(s);
+    }
+}
+
+void gang_sched_free(gang_sched *sched)
+{
+    gang_sched *s = sched;
+    if (!s)
+        return;
+    struct gang_mem mem = s->mem;
+    memset(&s->ops, 0, sizeof(s->ops)); /* nobody is called any more */
+    free_claims(s);
+    free_jobs(s);
+    gang__owed_free(s);
+    gang__inbox_free(s);
+    gang__ahead_free(s);
+    gang__slice_free(s);
+    gang__reserve_free(s);
+    gang__config_free(s);
+    gang__evict_free(s);
+    gang__recent_free(s);
+    gang__rules_free(s->rules, &mem);
+    gang__names_free(&s->jobs, &mem);
+    gang__names_free(&s->asks, &mem);
+    gang__release(&mem, s->memories.bytes);
+    gang__release(&mem, s->memories_next.bytes);
+    gang__places_free(&s->told, &s->cluster->mem);
+    gang__found_free(&s->found, &s->cluster->mem);
+    gang__release(&mem, s->numbers);
+    gang__release(&mem, s->mask);
+    gang__release(&mem, s->by_group);
+    gang_snapshot_free(s->scratch);
+    gang_snapshot_free(s->base);
+    for (size_t i = 0; i < sizeof(s->submit_worker) / sizeof(s->submit_worker[0]); i++)
+        gang_worker_free(s->submit_worker[i]);
+    gang_worker_free(s->worker);
+    gang__release(&mem, s);
+}
+
+gang_cluster *gang_sched_cluster(const gang_sched *sched)
+{
+    return sched ? sched->cluster : NULL;
+}
+
+void gang__log(gang_sched *s, int32_t level, const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+    if (!s->ops.log)
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    (void)s->ops.log(level, text, s->user);
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+/* Use of late is an exact integral: it need not be told often, but before use changes. */
+static void decay(gang_sched *s)
+{
+    if (s->opts.half_life_ns <= 0)
+        return;
+    for (uint32_t i = 0; i <= s->queues->count; i++) {
+        struct gang__qs *q = i < s->queues->count ? s->qs[i] : &s->root;
+        for (uint32_t d = 0; d < s->dims; d++)
+            gang__decay_advance(&q->decayed[d], s->now_ns, q == &s->root ? s->total[d] : q->used[d],
+                                s->opts.half_life_ns);
+    }
+    s->shares_stale = true;
+    s->root.moved = UINT64_MAX;
+}
+
+/* Turns until nobody can start, or no steps are left. */
+static void take_turns(gang_sched *s)
+{
+    struct gang__unit *u;
+    gang__ahead_refresh(s);
+    gang__turn_room(s);
+    gang__fair_refresh(s);
+    while ((u = gang__turn_next(s)) != NULL && gang__step(s)) {
+        s->info.looked_at++;
+        gang__start_try(s, u);
+        if (s->shares_stale)
+            gang__fair_refresh(s);
+        if (s->freed) /* what others free is seen when turns begin */
+            gang__turn_room(s);
+    }
+}
+
+static bool is_over_somewhere(const gang_sched *s)
+{
+    for (uint32_t i = 0; i < s->queues->count; i++) {
+        const struct gang__qs *q = s->qs[i];
+        for (uint32_t d = 0; d < s->dims; d++)
+            if (q->guarantee[d] != GANG__NO_BOUND &&
+                (q->used[d] > q->share[d] || q->used[d] > q->guarantee[d]))
+                return true;
+    }
+    return false;
+}
+
+/* Those who are blocked, and for whom it may be worth it, have a turn at having room made. */
+static bool let_try(gang_sched *s)
+{
+    struct gang__bin *next, *chosen = NULL;
+    s->some_over = is_over_somewhere(s);
+    gang__falls_sort(s);
+    for (struct gang__bin *bin = s->blocked; bin; bin = next) {
+        next = bin->next_all;
+        if (gang__evict_may(s, bin)) {
+            gang__turn_unblock(s, bin);
+            chosen = bin;
+        }
+    }
+    return chosen != NULL;
+}
+
+/* One after the other, in turn. True: something was done, so that others may have their turn. */
+static bool make_room(gang_sched *s)
+{
+    struct gang__unit *u;
+    bool done = false;
+    if ((s->changes == s->changes_done && !s->untried) || s->opts.no_preemption || !s->blocked)
+        return false;
+    s->changes_done = s->changes;
+    s->untried = false;
+    if (!let_try(s))
+        return false;
+    s->making_room = true;
+    while (!done && (u = gang__turn_next(s)) != NULL && gang__step(s)) {
+        struct gang__bin *bin = u->bin;
+        done = gang__start_try(s, u); /* what was done for one before may help it */
+        if (!done && u->bin == bin && bin && bin->state == GANG__BIN_BLOCKED &&
+            (gang__evict_helps(bin->why) ||
+             (bin->why == GANG_WAIT_PLANNED && gang__ahead_lacks_room(s, u))))
+            done = gang__evict_for(s, u);
+        if (!done && u->bin == bin && bin)
+            bin->tried = s->changes + 1;
+    }
+    s->making_room = false;
+    if (!done && gang__turn_next(s)) /* cut short: the rest has its turn in the next run */
+        s->changes_done--;
+    return done;
+}
+
+static void retry(gang_sched *s)
+{
+    if (!s->retry)
+        return;
+    s->retry = false;
+    s->slices_moved = s->matrices != NULL;
+    struct gang__bin *next;
+    for (struct gang__bin *bin = s->blocked; bin; bin = next) {
+        next = bin->next_all;
+        if (bin->why == GANG_WAIT_TURN)
+            gang__turn_unblock(s, bin);
+    }
+    s->changes++;
+}
+
+/* Who was too young to be displaced may have come of age. */
+static void grow_up(gang_sched *s)
+{
+    if (s->grown_up_ns > s->now_ns)
+        return;
+    s->grown_up_ns = INT64_MAX;
+    s->changes++;
+}
+
+/* States that changed with the queues, between runs. */
+static void tell_states(gang_sched *s)
+{
+    struct gang__tree_link *n = s->untold ? gang__ordered_first(&s->by_id) : NULL;
+    s->untold = false;
+    for (; n; n = gang__ordered_next(n))
+        gang__job_state(s, GANG__OF(struct gang__job, all, n), GANG_REASON_NONE, "waits again");
+}
+
+static bool steps_left(const gang_sched *s)
+{
+    return s->max_steps == 0 || s->steps < s->max_steps;
+}
+
+static void cycle(gang_sched *s)
+{
+    gang__inbox_run(s);
+    gang__timers_run(s);
+    gang__claims_settle(s);
+    gang__config_idle(s);
+    do {
+        take_turns(s);
+        gang__slice_run(s);
+        gang__inbox_run(s);     /* callbacks may have left something, */
+        gang__claims_settle(s); /* also that the last one has gone who stood in the way */
+    } while (steps_left(s) &&
+             (make_room(s) || gang__turn_next(s) || gang__ahead_waits(s) || gang__slice_waits(s)));
+}
+
+static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
+{
+    s->running = true;
+    s->runs++;
+    s->now_ns = now_ns;
+    s->steps = 0;
+    s->max_steps = max_steps;
+    s->evicted = 0;
+    s->no_memory = false;
+    memset(&s->info, 0, sizeof(s->info));
+    decay(s);
+}
+
+gang_result gang__sched_take_in(gang_sched *s, int64_t now_ns)
+{
+    begin(s, now_ns, 0);
+    gang__inbox_run(s);
+    gang__jobs_forget(s);
+    s->running = false;
+    return s->no_memory ? GANG_ENOMEM : GANG_OK;
+}
+
+gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_run_opts *opts,
+                           struct gang_run_info *info)
+{
+    gang_sched *s = sched;
+    struct gang_run_opts o = GANG_RUN_OPTS_INIT;
+    if (!s)
+        return GANG_EINVAL;
+    gang_result r = opts ? gang__struct_in(&o, sizeof(o), sizeof(o), opts, opts->size) : GANG_OK;
+    if (r != GANG_OK)
+        return r;
+    if (s->running)
+        return GANG_EBUSY;
+    if (o.max_steps < 0 || now_ns < s->now_ns || (info && info->size < sizeof(*info)))
+        return GANG_EINVAL;
+    begin(s, now_ns, o.max_steps);
+    retry(s);
+    gang__owed_give(s);
+    gang__memories_refresh(s);
+    grow_up(s);
+    tell_states(s);
+    cycle(s);
+    s->unfinished = !steps_left(s);
+    s->retry = s->retry || s->no_memory;
+    gang__jobs_forget(s);
+    s->running = false;
+    s->info.steps = s->steps;
+    s->info.more = s->unfinished;
+    if (info) {
+        struct gang_run_info out = s->info;
+        out.size = info->size;
+        (void)!gang__struct_out(info, info->size, sizeof(out), &out, sizeof(out));
+    }
+    return s->no_memory ? GANG_ENOMEM : GANG_OK;
+}
+
+int64_t gang__sched_due(gang_sched *s)
+{
+    if (gang__inbox_waits(s) || s->unfinished || s->retry || s->untold || gang__turn_next(s))
+        return INT64_MIN;
+    int64_t next = gang__least(gang__timers_next(s), gang__config_next(s));
+    return gang__least(gang__least(next, gang__reserve_next(s)), s->grown_up_ns);
+}
+
+int64_t gang_sched_next(gang_sched *sched)
+{
+    return sched ? gang__least(gang__sched_due(sched), gang__slice_next(sched)) : INT64_MAX;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The books against what there is: everything that is kept up to date at each change is made out
+ * anew from the jobs and their allocations, and compared. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "place/request/request.h"
+#include "sched/backfill/candidates.h"
+#include "sched/calendar/calendar.h"
+#include "sched/cycle/cycle.h"
+#include "sched/explain/explain.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/wait_order.h"
+#include "sched/reserve/reserve.h"
+#include "sched/slice/slice.h"
+#include "sched/usage/usage.h"
+
+/* What a queue should say. */
+struct sums {
+    int64_t used[GANG__DIMS], fixed[GANG__DIMS], want[GANG__DIMS];
+    int64_t jobs, running, pending, tasks;
+};
+
+struct audit {
+    gang_sched *s;
+    struct gang_error *error;
+    struct sums *sum;  /* of each queue; that of the root is last */
+    int64_t *by_group; /* of the unit at hand */
+    size_t group_room;
+    size_t falls; /* units that are in the order of falling */
+};
+
+#define BAD(a, path, ...) gang__error((a)->error, GANG_EINVAL, (path), __VA_ARGS__)
+
+static size_t index_of(const gang_sched *s, const struct gang__qs *q)
+{
+    return q->parent ? q->q->index : s->queues->count;
+}
+
+static const char *name_of(const struct gang__qs *q)
+{
+    return q->q ? q->q->name : "(all)";
+}
+
+/* ---- a unit ---------------------------------------------------------------------------------- */
+
+struct count {
+    const struct audit *a;
+    const struct gang__unit *u;
+};
+
+static bool names(const struct gang__leave *l, int64_t task)
+{
+    for (size_t i = 0; l->tasks && i < l->task_count; i++)
+        if (l->tasks[i] == task)
+            return true;
+    return false;
+}
+
+/* Was it asked to stop? Also one that has stopped, whose place is kept for somebody or could not be given back yet. */
+static bool leaves(const struct count *c, int64_t task)
+{
+    for (const struct gang__leave *l = c->u->leaves; l; l = l->next)
+        if (l->alloc == c->u->alloc && names(l, task))
+            return true;
+    for (const struct gang__claim *claim = c->a->s->claims; claim; claim = claim->next)
+        for (const struct gang__leave *l = claim->leaves; l; l = l->next_of_claim)
+            if (l->gone && l->unit == c->u && l->alloc == c->u->alloc && names(l, task))
+                return true;
+    for (const struct gang__leave *l = c->a->s->owed; l; l = l->next_of_claim)
+        if (l->unit == c->u && l->alloc == c->u->alloc && names(l, task))
+            return true;
+    return false;
+}
+
+static int32_t count_task(const struct gang_task *task, void *user)
+{
+    struct count *c = user;
+    c->a->by_group[task->group] += !leaves(c, task->task);
+    return 0;
+}
+
+static gang_result check_counts(struct audit *a, const struct gang__unit *u, const char *path)
+{
+    const gang_request *q = gang__unit_request(u);
+    struct count c = {a, u};
+    int64_t tasks = 0, ended = 0;
+    if (!gang__grow(&a->s->mem, (void **)&a->by_group, &a->group_room, q->group_count,
+                    sizeof(*a->by_group)))
+        return gang__error(a->error, GANG_ENOMEM, NULL, "out of memory");
+    memset(a->by_group, 0, q->group_count * sizeof(*a->by_group));
+    if (u->alloc != GANG_ID_NONE) {
+        gang_result r = gang_alloc_each(a->s->cluster, u->alloc, count_task, &c);
+        if (r != GANG_OK)
+            return BAD(a, path, "its allocation: %s", gang_strerror(r));
+    }
+    for (uint32_t g = 0; g < q->group_count; g++) {
+        tasks += u->has[g];
+        ended += u->done[g];
+        if (u->has[g] != a->by_group[g])
+            return BAD(a, path, "group %u is said to have %" PRId64 " tasks, and has %" PRId64, g,
+                       u->has[g], a->by_group[g]);
+        if (u->done[g] < 0 || u->failed[g] < 0 || u->failed[g] > u->done[g])
+            return BAD(a, path, "group %u: %" PRId64 " ended, %" PRId64 " badly", g, u->done[g],
+                       u->failed[g]);
+    }
+    if (tasks != u->tasks || ended != u->ended)
+        return BAD(a, path,
+                   "%" PRId64 " tasks and %" PRId64 " that ended, not %" PRId64 ", %" PRId64, tasks,
+                   ended, u->tasks, u->ended);
+    return GANG_OK;
+}
+
+/* Where it waits. */
+static gang_result check_bin(struct audit *a, const struct gang__unit *u, const char *path)
+{
+    const struct gang__bin *bin = u->bin;
+    if (!bin)
+        return GANG_OK;
+    if (u->claim || u->moving || u->over || u->job->state == GANG_JOB_ENDED)
+        return BAD(a, path, "it waits, but is not to");
+    if (bin->leaf != u->job->leaf || bin->ask != u->ask || bin->user != u->job->user_in)
+        return BAD(a, path, "it lies in the bin of others");
+    if ((bin->grower != NULL) != (u->alloc != GANG_ID_NONE || u->places) ||
+        (bin->grower && bin->grower != u))
+        return BAD(a, path, "it waits to start where one grows or resumes, or the reverse");
+    if (bin->state == GANG__BIN_EMPTY || bin->units.count == 0)
+        return BAD(a, path, "it lies in a bin that is said to be empty");
+    for (const struct gang__tree_link *n = gang__ordered_first(&bin->units); n;
+         n = gang__ordered_next(n))
+        if (n == &u->turn)
+            return GANG_OK;
+    return BAD(a, path, "it is not in the bin in which it says it is");
+}
+
+/* Its part in what its queues should say, as the books have it. */
+static void add_unit(struct audit *a, const struct gang__unit *u, struct sums *sum)
+{
+    const gang_request *q = gang__unit_request(u);
+    int64_t rest = gang__unit_fixed_rest(u), left = u->wanted ? gang__unit_lacks_all(u) : 0;
+    for (uint32_t g = 0; g < q->group_count; g++) {
+        int64_t kept = gang__unit_fixed(u, g, &rest);
+        int64_t lacks = q->group[g].count - u->has[g] - u->done[g];
+        lacks = lacks < 0 ? 0 : lacks < left ? lacks : left;
+        left -= lacks;
+        for (uint32_t i = 0; i < u->ask->group[g].count; i++) {
+            const struct gang__take *t = &u->ask->take[u->ask->group[g].from + i];
+            sum->used[t->dim] += t->amount * u->has[g];
+            sum->fixed[t->dim] += t->amount * kept;
+            sum->want[t->dim] += t->amount * lacks;
+        }
+    }
+    sum->tasks += u->tasks;
+    (void)a;
+}
+
+/* What is on its way to who waits for others to leave, or moves, is charged to his queues already. */
+static void add_claim(const struct gang__unit *u, struct sums *sum)
+{
+    const struct gang__claim *c = u->claim;
+    if (!u->moving && (!c || !c->charged))
+        return;
+    bool gang = u->moving || c->grow_group < 0, fixed = gang__unit_is_fixed(u, !gang);
+    const struct gang__asked *ask = u->ask;
+    uint32_t count;
+    const struct gang__take *t = gang__asked_takes(ask, gang ? -1 : c->grow_group, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t amount = t[i].amount * (gang ? 1 : c->place_count);
+        sum->used[t[i].dim] += amount;
+        sum->fixed[t[i].dim] += fixed ? amount : 0;
+    }
+}
+
+static gang_result check_unit(struct audit *a, struct gang__unit *u)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", u->job->id, u->part);
+    if (u->job->state == GANG_JOB_ENDED && (u->alloc != GANG_ID_NONE || u->leaves))
+        return BAD(a, path, "the job has ended and holds something");
+    if (u->falls != (u->alloc != GANG_ID_NONE))
+        return BAD(a, path, "who would fall first is not kept of it as it runs");
+    a->falls += u->falls;
+    if (u->sheds != (u->falls && u->tasks + u->ended > gang__unit_request(u)->min))
+        return BAD(a, path, "what it could give up task by task is not kept of it as it runs");
+    gang_result r = check_counts(a, u, path);
+    return r == GANG_OK ? check_bin(a, u, path) : r;
+}
+
+/* ---- a job ----------------------------------------------------------------------------------- */
+
+static gang_result check_job(struct audit *a, struct gang__job *job)
+{
+    bool runs = false, ended = job->state == GANG_JOB_ENDED;
+    struct sums own;
+    memset(&own, 0, sizeof(own));
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        gang_result r = check_unit(a, &job->unit[i]);
+        if (r != GANG_OK)
+            return r;
+        add_unit(a, &job->unit[i], &own);
+        add_claim(&job->unit[i], &own);
+        /* It runs until it has stopped, for those who count. */
+        runs = runs || job->unit[i].alloc != GANG_ID_NONE || job->unit[i].leaves ||
+               job->unit[i].moving;
+    }
+    if (job->counted_running != (runs && !ended) || job->counted_pending != (!runs && !ended))
+        return BAD(a, "jobs", "job %" PRIu64 " is counted as what it is not", job->id);
+    for (const struct gang__qs *q = job->leaf; q; q = q->parent) {
+        struct sums *sum = &a->sum[index_of(a->s, q)];
+        for (uint32_t d = 0; d < a->s->dims; d++) {
+            sum->used[d] += own.used[d];
+            sum->fixed[d] += own.fixed[d];
+            sum->want[d] += own.want[d];
+        }
+        sum->tasks += own.tasks;
+        sum->jobs += !ended;
+        sum->running += job->counted_running;
+        sum->pending += job->counted_pending;
+    }
+    return GANG_OK;
+}
+
+static gang_result check_jobs(struct audit *a)
+{
+    size_t count = 0;
+    gang_job_id before = GANG_ID_NONE;
+    for (struct gang__tree_link *n = gang__ordered_first(&a->s->by_id); n;
+         n = gang__ordered_next(n)) {
+        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        if (job->id <= before)
+            return BAD(a, "jobs", "job %" PRIu64 " is out of order", job->id);
+        if (gang__job_of(a->s, job->id) != job)
+            return BAD(a, "jobs", "job %" PRIu64 " is not found by its id", job->id);
+        gang_result r = check_job(a, job);
+        if (r != GANG_OK)
+            return r;
+        before = job->id;
+        count++;
+    }
+    if (count != (size_t)a->s->job_count || count != a->s->jobs.count)
+        return BAD(a, "jobs", "%zu there, %" PRId64 " counted, %zu in the table", count,
+                   a->s->job_count, a->s->jobs.count);
+    return GANG_OK;
+}
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
+static gang_result check_amounts(struct audit *a, const struct gang__qs *q, const struct sums *sum)
+{
+    for (uint32_t d = 0; d < a->s->dims; d++) {
+        const char *kind = a->s->cluster->kind[a->s->queues->dim[d].kind].name;
+        if (q->used[d] != sum->used[d])
+            return BAD(a, name_of(q), "uses %" PRId64 " of %s, the books say %" PRId64,
+                       sum->used[d], kind, q->used[d]);
+        if (q->fixed[d] != sum->fixed[d])
+            return BAD(a, name_of(q), "has %" PRId64 " of %s fixed, the books say %" PRId64,
+                       sum->fixed[d], kind, q->fixed[d]);
+        if (q->want[d] != sum->want[d])
+            return BAD(a, name_of(q), "wants %" PRId64 " of %s, the books say %" PRId64,
+                       sum->want[d], kind, q->want[d]);
+    }
+    return GANG_OK;
+}
+
+/* What a user is said to have in a leaf. */
+static gang_result check_user(struct audit *a, const struct gang__qs *leaf,
+                              const struct gang__user *user)
+{
+    struct sums sum;
+    int64_t running = 0, waiting = 0;
+    memset(&sum, 0, sizeof(sum));
+    for (struct gang__tree_link *n = gang__ordered_first(&a->s->by_id); n;
+         n = gang__ordered_next(n)) {
+        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        for (uint32_t i = 0; job->user_in == user && i < job->unit_count; i++) {
+            waiting += job->unit[i].wanted;
+            add_unit(a, &job->unit[i], &sum);
+            add_claim(&job->unit[i], &sum);
+        }
+        running += job->user_in == user && job->counted_running;
+    }
+    for (uint32_t d = 0; d < a->s->dims; d++)
+        if (user->used[d] != sum.used[d])
+            return BAD(a, name_of(leaf),
+                       "user \"%s\" is said to use %" PRId64 ", and uses %" PRId64, user->name,
+                       user->used[d], sum.used[d]);
+    if (user->running != running)
+        return BAD(a, name_of(leaf), "user \"%s\" is said to run %" PRId64 " jobs, not %" PRId64,
+                   user->name, user->running, running);
+    if (user->waiting != waiting)
+        return BAD(a, name_of(leaf), "user \"%s\" is said to want %" PRId64 " times, not %" PRId64,
+                   user->name, (int64_t)user->waiting, waiting);
+    return GANG_OK;
+}
+
+/* Those that are READY are in order, and each bin has somebody in it. */
+static gang_result check_ready(struct audit *a, const struct gang__qs *leaf)
+{
+    for (const struct gang__tree_link *n = gang__ordered_first(&leaf->ready); n;
+         n = gang__ordered_next(n)) {
+        const struct gang__bin *bin = GANG__OF(struct gang__bin, order, n);
+        if (leaf->ready_of_bins && (bin->state != GANG__BIN_READY || bin->units.count == 0))
+            return BAD(a, name_of(leaf), "a bin has its turn that is not ready, or empty");
+    }
+    return gang__ordered_is_sorted(&leaf->ready)
+               ? GANG_OK
+               : BAD(a, name_of(leaf), "whose turn it is is out of order");
+}
+
+static gang_result check_queue(struct audit *a, struct gang__qs *q)
+{
+    const struct sums *sum = &a->sum[index_of(a->s, q)];
+    gang_result r = check_amounts(a, q, sum);
+    if (r != GANG_OK)
+        return r;
+    if (q->tasks != sum->tasks || q->running != sum->running || q->pending != sum->pending ||
+        q->jobs != sum->jobs)
+        return BAD(a, name_of(q),
+                   "%" PRId64 " tasks, %" PRId64 " jobs run, %" PRId64 " wait, of %" PRId64
+                   "; the books say %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64,
+                   sum->tasks, sum->running, sum->pending, sum->jobs, q->tasks, q->running,
+                   q->pending, q->jobs);
+    r = check_ready(a, q);
+    for (size_t b = 0; r == GANG_OK && b < q->users.room; b++)
+        for (struct gang__name *n = q->users.bucket[b]; n && r == GANG_OK; n = n->next)
+            r = check_user(a, q, GANG__OF(struct gang__user, link, n));
+    a->falls -= q->fall.count;
+    return r;
+}
+
+/* ---- what is blocked, what is due ------------------------------------------------------------ */
+
+/* Would the queue that is said to block it still do so? Not asked of lending: once who lends
+ * uses all of it himself, it is room that is short, and comes back at the same time. */
+static bool is_refused(gang_sched *s, const struct gang__bin *bin)
+{
+    struct gang__unit *u = gang__bin_head(bin);
+    if (bin->why != GANG_WAIT_LIMIT && bin->why != GANG_WAIT_GUARANTEE &&
+        bin->why != GANG_WAIT_MAX_RUNNING)
+        return true;
+    if (u->alloc == GANG_ID_NONE) /* what the groups get may be known only when they have it */
+        return !u->ask->exact || !gang__start_may(s, u, -1, 1);
+    for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++)
+        if (gang__unit_lacks(u, g) > 0 && !gang__start_may(s, u, (int32_t)g, gang__unit_step(u, g)))
+            return true;
+    return false;
+}
+
+static gang_result check_blocked(struct audit *a)
+{
+    for (const struct gang__bin *bin = a->s->blocked; bin; bin = bin->next_all) {
+        if (bin->state != GANG__BIN_BLOCKED || bin->units.count == 0 || !bin->at ||
+            *bin->at != bin || *bin->at_all != bin)
+            return BAD(a, name_of(bin->leaf), "a bin is said to be blocked and is not");
+        if (!is_refused(a->s, bin))
+            return BAD(a, name_of(bin->leaf), "it waits for reason %d, which is gone", bin->why);
+    }
+    return GANG_OK;
+}
+
+static gang_result check_timers(struct audit *a)
+{
+    const struct gang__job *before = NULL;
+    for (struct gang__tree_link *n = gang__ordered_first(&a->s->timers); n;
+         n = gang__ordered_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, timer, n);
+        if (job->due_ns == INT64_MAX || job->state == GANG_JOB_ENDED)
+            return BAD(a, "timers", "nothing of job %" PRIu64 " is due", job->id);
+        if (before && before->due_ns > job->due_ns)
+            return BAD(a, "timers", "job %" PRIu64 " is out of order", job->id);
+        before = job;
+    }
+    return GANG_OK;
+}
+
+gang_result gang_sched_check(gang_sched *sched, struct gang_error *error)
+{
+    if (!sched)
+        return gang__error(error, GANG_EINVAL, NULL, "no scheduler");
+    struct audit a = {.s = sched, .error = error};
+    uint32_t queues = sched->queues->count;
+    gang__falls_sort(sched);
+    a.sum = gang__zalloc(&sched->mem, queues + 1, sizeof(*a.sum));
+    if (!a.sum)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    gang_result r = check_jobs(&a);
+    for (uint32_t i = 0; r == GANG_OK && i < queues; i++)
+        r = check_queue(&a, sched->qs[i]);
+    if (r == GANG_OK)
+        r = check_queue(&a, &sched->root);
+    if (r == GANG_OK && a.falls != 0)
+        r = BAD(&a, "fall", "more or fewer would fall than run");
+    if (r == GANG_OK)
+        r = check_blocked(&a);
+    if (r == GANG_OK)
+        r = check_timers(&a);
+    if (r == GANG_OK)
+        r = gang__units_check(sched, error);
+    if (r == GANG_OK)
+        r = gang__ahead_check(sched, error);
+    if (r == GANG_OK)
+        r = gang__kin_check(sched, error);
+    if (r == GANG_OK)
+        r = gang__slice_check(sched, error);
+    if (r == GANG_OK)
+        r = gang__reserve_check(sched, error);
+    gang__release(&sched->mem, a.by_group);
+    gang__release(&sched->mem, a.sum);
+    return r;
+}

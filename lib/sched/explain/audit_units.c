@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Audit of units: who waits, who stops, who is waited for, what is due (state.h). */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sched/explain/explain.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/bypass.h"
+#include "sched/reserve/reserves.h"
+
+static gang_result wrong(struct gang_error *error, const struct gang__unit *u, const char *text)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", u->job->id, u->part);
+    return gang__error(error, GANG_EINVAL, path, "%s", text);
+}
+
+/* ---- who waits --------------------------------------------------------------------------------- */
+
+/* Those who wait are to be sorted anew, for what is reserved is other than it was. */
+static bool resorts(const gang_sched *s)
+{
+    return s->reserves && s->reserve_count > 0 && (s->reserves->rebin || s->reserves->upset);
+}
+
+/* Whose turn may come is in a bin, unless memory was short, or his time came and no run has been since. */
+static const char *wait_fault(gang_sched *s, struct gang__unit *u)
+{
+    struct gang__job *job = u->job;
+    bool settled = !s->untold && !s->unfinished && !s->no_memory && !job->undone &&
+                   job->due_ns > s->now_ns && !resorts(s);
+    if (u->wanted != (u->bin || u->claim || u->moving) && settled)
+        return "it is said to want more, and does not wait for it, or the reverse";
+    if (settled && gang__job_waits(s, u) != (u->bin != NULL))
+        return "it is to wait for its turn, and does not, or the reverse";
+    if (job->ending && u->alloc != GANG_ID_NONE && !job->undone)
+        return "the job is to end, and nobody asked it to stop";
+    if (u->overdue && u->alloc != GANG_ID_NONE)
+        return "it is overdue, and runs";
+    return NULL;
+}
+
+/* ---- who stops --------------------------------------------------------------------------------- */
+
+static bool is_of(const struct gang__claim *c, const struct gang__leave *leave)
+{
+    const struct gang__leave *l = c->leaves;
+    while (l && l != leave)
+        l = l->next_of_claim;
+    return l != NULL;
+}
+
+static bool is_there(const gang_sched *s, const struct gang__claim *claim)
+{
+    const struct gang__claim *c = s->claims;
+    while (c && c != claim)
+        c = c->next;
+    return c != NULL;
+}
+
+static bool ascends(const int64_t *task, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (task[i - 1] >= task[i])
+            return false;
+    return true;
+}
+
+static const char *leave_fault(const gang_sched *s, const struct gang__leave *l)
+{
+    if (l->gone || l->given || !l->counted)
+        return "it stops, and is said to have stopped";
+    if (l->left == 0 || l->left > l->own_count)
+        return "nothing of what stops is left";
+    if (!ascends(l->own, l->own_count) || !ascends(l->still, l->left))
+        return "the tasks that stop are out of order";
+    if (l->claim && (!is_there(s, l->claim) || !is_of(l->claim, l)))
+        return "it stops for somebody who does not know of it";
+    return NULL;
+}
+
+static const char *stop_fault(const gang_sched *s, const struct gang__unit *u)
+{
+    uint32_t ungiven = 0;
+    bool moves = false;
+    for (const struct gang__leave *l = u->leaves; l; l = l->next) {
+        const char *fault = l->unit == u ? leave_fault(s, l) : "what stops of it is another's";
+        if (fault)
+            return fault;
+        ungiven++;
+    }
+    for (const struct gang__claim *c = s->claims; c; c = c->next)
+        for (const struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
+            if (l->unit == u) {
+                ungiven += l->gone && !l->given;
+                moves = moves || (u->moving == l && l->to && l->claim == c);
+            }
+    for (const struct gang__leave *l = s->owed; l; l = l->next_of_claim)
+        ungiven += l->unit == u && l->counted;
+    if (ungiven != u->ungiven)
+        return "what stops of it and is not given back was counted wrongly";
+    if (u->moving && (!moves || u->alloc != GANG_ID_NONE || u->job->ending))
+        return "it is said to move, and does not";
+    if (u->claim && (!is_there(s, u->claim) || u->claim->taker != u || u->job->ending))
+        return "it waits for others to stop who do not stop for it";
+    if (u->claim && (u->claim->grow_group >= 0) != (u->alloc != GANG_ID_NONE))
+        return "it waits for others to stop so that it may grow, and does not run, or the reverse";
+    return NULL;
+}
+
+/* ---- jobs -------------------------------------------------------------------------------------- */
+
+static gang_result check_unit(gang_sched *s, struct gang__unit *u, struct gang_error *error)
+{
+    const char *fault = wait_fault(s, u);
+    if (!fault)
+        fault = stop_fault(s, u);
+    return fault ? wrong(error, u, fault) : GANG_OK;
+}
+
+static gang_result check_job(gang_sched *s, struct gang__job *job, struct gang_error *error)
+{
+    gang_result r = GANG_OK;
+    bool waits = false;
+    for (uint32_t i = 0; i < job->unit_count && r == GANG_OK; i++) {
+        r = check_unit(s, &job->unit[i], error);
+        waits = waits || job->unit[i].bin || job->unit[i].claim;
+    }
+    if (r != GANG_OK)
+        return r;
+    if (!s->untold && job->state != gang__job_state_now(job))
+        return wrong(error, job->unit, "its state is another one than was told");
+    if (!s->untold && job->paused != (job->state == GANG_JOB_SUSPENDED))
+        return wrong(error, job->unit, "its pause is not counted as it is");
+    if (job->ready_ns >= 0 && !waits && !job->undone)
+        return wrong(error, job->unit, "it could be granted, and does not wait");
+    int64_t due_ns = job->due_ns; /* what has come is kept, see gang__timer_set() */
+    if (!s->unfinished && due_ns > s->now_ns && due_ns > gang__timer_due(s, job))
+        return wrong(error, job->unit, "something of it is due before its timer");
+    return GANG_OK;
+}
+
+/* ---- lists ------------------------------------------------------------------------------------- */
+
+static gang_result check_claims(gang_sched *s, struct gang_error *error)
+{
+    int64_t coming = 0;
+    for (const struct gang__claim *c = s->claims; c; c = c->next) {
+        coming += c->comes;
+        if (!c->taker || c->taker->claim != c || !c->charged || c->place_count <= 0)
+            return gang__error(error, GANG_EINVAL, "claims", "one is nobody's");
+        if (c->comes && c->taker->job->counted_running)
+            return gang__error(error, GANG_EINVAL, "claims", "one that runs is said to come");
+        for (size_t i = 0; i < c->hold_count; i++) {
+            struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
+            if (gang_alloc_get(s->cluster, c->holds[i], &info) != GANG_OK)
+                return gang__error(error, GANG_EINVAL, "claims", "what is kept is not held");
+        }
+        for (const struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
+            if (l->claim != c)
+                return gang__error(error, GANG_EINVAL, "claims", "one has what is another's");
+    }
+    if (coming != s->root.coming)
+        return gang__error(error, GANG_EINVAL, "claims", "%" PRId64 " come, not %" PRId64, coming,
+                           s->root.coming);
+    return GANG_OK;
+}
+
+static gang_result check_overdue(gang_sched *s, struct gang_error *error)
+{
+    size_t count = 0, listed = 0;
+    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        for (uint32_t i = 0; i < job->unit_count; i++)
+            count += job->unit[i].overdue;
+    }
+    for (struct gang__unit **at = &s->overdue; *at; at = &(*at)->next_overdue, listed++)
+        if (!(*at)->overdue || (*at)->overdue_at != at)
+            return wrong(error, *at, "it is not overdue as it is said to be");
+    return count == listed
+               ? GANG_OK
+               : gang__error(error, GANG_EINVAL, "overdue", "%zu are, not %zu", count, listed);
+}
+
+static gang_result check_leaf(const struct gang__qs *q, struct gang_error *error)
+{
+    if (!gang__ordered_is_sorted(&q->fall) || !gang__ordered_is_sorted(&q->shed))
+        return gang__error(error, GANG_EINVAL, q->q->name, "who would fall first is out of order");
+    for (size_t b = 0; b < q->bins.room; b++)
+        for (const struct gang__name *n = q->bins.bucket[b]; n; n = n->next) {
+            const struct gang__bin *bin = GANG__OF(struct gang__bin, link, n);
+            if (!gang__ordered_is_sorted(&bin->units))
+                return gang__error(error, GANG_EINVAL, q->q->name,
+                                   "those who wait for the same are out of order");
+        }
+    return GANG_OK;
+}
+
+gang_result gang__units_check(gang_sched *s, struct gang_error *error)
+{
+    gang_result r = check_claims(s, error);
+    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n && r == GANG_OK;
+         n = gang__ordered_next(n)) {
+        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        if (job->state != GANG_JOB_ENDED)
+            r = check_job(s, job, error);
+    }
+    for (uint32_t i = 0; i < s->queues->count && r == GANG_OK; i++)
+        r = check_leaf(s->qs[i], error);
+    return r == GANG_OK ? check_overdue(s, error) : r;
+}

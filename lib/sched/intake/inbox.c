@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages of other threads: a list that anybody may put himself in front of, and that the owner
+ * takes as a whole. Whoever is stopped for ever on the way keeps nobody else from leaving his. */
+#include <string.h>
+
+#include "sched/calendar/calendar.h"
+#include "sched/cycle/cycle.h"
+#include "sched/intake/intake.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/wait_order.h"
+#include "sched/record/state.h"
+
+void gang__inbox_put(gang_sched *s, struct gang__message *m)
+{
+    struct gang__message *first = gang__load(&s->inbox);
+    do
+        m->next = first;
+    while (!atomic_compare_exchange_weak_explicit(&s->inbox, &first, m, memory_order_release,
+                                                  memory_order_relaxed));
+}
+
+bool gang__inbox_waits(const gang_sched *s)
+{
+    return s->backlog || gang__load(&s->inbox);
+}
+
+void gang__inbox_take_out(gang_sched *s)
+{
+    struct gang__message *m = gang__swap(&s->inbox, NULL), *ordered = NULL;
+    while (m) {
+        struct gang__message *next = m->next;
+        m->next = ordered;
+        ordered = m;
+        m = next;
+    }
+    struct gang__message **end = &s->backlog;
+    while (*end)
+        end = &(*end)->next;
+    *end = ordered;
+}
+
+/* The first message of the backlog brings these. Who is taken may be gone at once, and the message
+ * with him: the next one brings the rest. False: not now, the rest is left. */
+static bool take_jobs(gang_sched *s, struct gang__job *job)
+{
+    struct gang__message *after = s->backlog->next;
+    while (job) {
+        struct gang__job *next = job->next;
+        job->next = NULL;
+        if (!gang__job_take(s, job)) {
+            job->next = next;
+            job->submit = (struct gang__message){after, GANG__MESSAGE_SUBMIT, 0};
+            s->backlog = &job->submit;
+            return false;
+        }
+        job = next;
+    }
+    s->backlog = after;
+    return true;
+}
+
+static void set_priority(gang_sched *s, struct gang__job *job, int64_t priority)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        gang__turn_leave(s, &job->unit[i]);
+        gang__fall_leave(&job->unit[i]);
+    }
+    job->priority = priority;
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (job->unit[i].alloc != GANG_ID_NONE)
+            gang__fall_enter(s, &job->unit[i]);
+    s->changes++;
+    gang__job_settle(s, job);
+}
+
+static void set_time_limit(gang_sched *s, struct gang__job *job, int64_t limit)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        gang__turn_leave(s, &job->unit[i]);
+    job->time_limit_ns = limit;
+    job->limit_kept = false;
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        gang__ahead_touch(s, &job->unit[i]);
+    gang__ahead_upset(s);
+    gang__job_settle(s, job);
+}
+
+static bool holds_something(const struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (job->unit[i].alloc != GANG_ID_NONE)
+            return true;
+    return false;
+}
+
+/* False: not now. */
+static bool command(gang_sched *s, struct gang__job *job, const struct gang__order *m)
+{
+    bool all = m->count == SIZE_MAX;
+    switch (m->head.what) {
+    case GANG__MESSAGE_HOLD:
+    case GANG__MESSAGE_RELEASE:
+        job->held = m->head.what == GANG__MESSAGE_HOLD;
+        gang__job_settle(s, job);
+        return true;
+    case GANG__MESSAGE_CANCEL:
+        gang__job_stop(s, job, GANG_REASON_CANCEL, GANG_END_CANCELLED);
+        return true;
+    case GANG__MESSAGE_REQUEUE:
+        if (holds_something(job) && !job->ending)
+            gang__job_stop(s, job, GANG_REASON_REQUEUE, GANG_END_NONE);
+        return true;
+    case GANG__MESSAGE_PRIORITY:
+        set_priority(s, job, m->value);
+        return true;
+    case GANG__MESSAGE_TARGET:
+        return gang__life_target(s, job, m->value);
+    case GANG__MESSAGE_TIME_LIMIT:
+        set_time_limit(s, job, m->value);
+        return true;
+    case GANG__MESSAGE_TASKS:
+        return gang__life_report(s, job, m->part, m->alloc, all ? NULL : m->tasks,
+                                 all ? 0 : m->count, m->head.how);
+    case GANG__MESSAGE_END:
+        return gang__life_end(s, job, m->head.how != 0);
+    default:
+        return true;
+    }
+}
+
+static bool carry_out(gang_sched *s, const struct gang__order *m)
+{
+    enum gang__message_what what = m->head.what;
+    if (what == GANG__MESSAGE_NODE_LOST)
+        return gang__life_node_lost(s, (gang_node_id)m->value);
+    struct gang__job *job = gang__job_of(s, m->job);
+    if (job && job->state != GANG_JOB_ENDED)
+        return command(s, job, m);
+    if (what == GANG__MESSAGE_TASKS || what == GANG__MESSAGE_END)
+        gang__log(s, 0, "a report about job %llu, which is not there", (unsigned long long)m->job);
+    return true;
+}
+
+/* The first message of the backlog, which leaves it if it was taken. */
+static bool take_first(gang_sched *s)
+{
+    struct gang__message *m = s->backlog;
+    if (m->what == GANG__MESSAGE_SUBMIT)
+        return take_jobs(s, gang__submitted(m));
+    if (!carry_out(s, gang__order_of(m)))
+        return false;
+    s->backlog = m->next;
+    gang__release(&s->mem, m);
+    return true;
+}
+
+/* Who submits has made it long ago, or another processor has: what the next one says, and whom it
+ * brings, is on its way while this one is taken. */
+static void fetch_next(const struct gang__message *m)
+{
+    const struct gang__message *next = m->next;
+    if (!next)
+        return;
+    if (next->next)
+        __builtin_prefetch(next->next);
+    for (size_t at = 64; next->what == GANG__MESSAGE_SUBMIT &&
+                         at < sizeof(struct gang__job) + sizeof(struct gang__unit);
+         at += 64)
+        __builtin_prefetch((const char *)gang__submitted(next) + at, 1);
+}
+
+void gang__inbox_run(gang_sched *s)
+{
+    if (gang__load(&s->inbox))
+        gang__inbox_take_out(s);
+    while (s->backlog && gang__step(s)) {
+        const struct gang__message *m = s->backlog;
+        bool answers = m->what == GANG__MESSAGE_TASKS && m->how == GANG_TASK_GONE;
+        fetch_next(m);
+        if (!take_first(s)) { /* again in the next run, and before all that came after it */
+            s->no_memory = s->unfinished = true;
+            return;
+        }
+        s->info.messages++;
+        s->heard += !answers; /* what we asked for is no news */
+    }
+}
+
+void gang__inbox_free(gang_sched *s)
+{
+    gang__inbox_take_out(s);
+    while (s->backlog) {
+        struct gang__message *m = s->backlog;
+        s->backlog = m->next;
+        if (m->what != GANG__MESSAGE_SUBMIT) {
+            gang__release(&s->mem, m);
+            continue;
+        }
+        for (struct gang__job *next, *job = gang__submitted(m); job; job = next) {
+            next = job->next;
+            gang__job_free(s, job);
+        }
+    }
+}
+
+/* ---- commands and reports -------------------------------------------------------------------- */
+
+static gang_result post(gang_sched *s, enum gang__message_what what, gang_job_id job, int64_t value,
+                        const int64_t *tasks, size_t count, struct gang__order **out)
+{
+    if (!s)
+        return GANG_EINVAL;
+    if (what != GANG__MESSAGE_NODE_LOST && (job == GANG_ID_NONE || job > gang__load(&s->next_job)))
+        return GANG_ESTALE;
+    if (tasks && count > GANG_MAX_AMOUNT / (int64_t)sizeof(*tasks))
+        return GANG_ERANGE;
+    struct gang__order *m =
+        gang__zalloc(&s->mem, 1, sizeof(*m) + (tasks ? count * sizeof(*tasks) : 0));
+    if (!m)
+        return GANG_ENOMEM;
+    m->head.what = what;
+    m->job = job;
+    m->value = value;
+    m->count = tasks ? count : SIZE_MAX;
+    if (tasks)
+        memcpy(m->tasks, tasks, count * sizeof(*tasks));
+    if (out)
+        *out = m;
+    else
+        gang__inbox_put(s, &m->head);
+    return GANG_OK;
+}
+
+gang_result gang_job_hold(gang_sched *sched, gang_job_id id)
+{
+    return post(sched, GANG__MESSAGE_HOLD, id, 0, NULL, 0, NULL);
+}
+
+gang_result gang_job_release(gang_sched *sched, gang_job_id id)
+{
+    return post(sched, GANG__MESSAGE_RELEASE, id, 0, NULL, 0, NULL);
+}
+
+gang_result gang_job_cancel(gang_sched *sched, gang_job_id id)
+{
+    return post(sched, GANG__MESSAGE_CANCEL, id, 0, NULL, 0, NULL);
+}
+
+gang_result gang_job_requeue(gang_sched *sched, gang_job_id id)
+{
+    return post(sched, GANG__MESSAGE_REQUEUE, id, 0, NULL, 0, NULL);
+}
+
+gang_result gang_job_set_priority(gang_sched *sched, gang_job_id id, int64_t priority)
+{
+    return post(sched, GANG__MESSAGE_PRIORITY, id, priority, NULL, 0, NULL);
+}
+
+gang_result gang_job_set_target(gang_sched *sched, gang_job_id id, int64_t tasks)
+{
+    if (tasks < -1)
+        return GANG_ERANGE;
+    return post(sched, GANG__MESSAGE_TARGET, id, tasks, NULL, 0, NULL);
+}
+
+gang_result gang_job_set_time_limit(gang_sched *sched, gang_job_id id, int64_t limit_ns)
+{
+    if (limit_ns < 0)
+        return GANG_ERANGE;
+    return post(sched, GANG__MESSAGE_TIME_LIMIT, id, limit_ns, NULL, 0, NULL);
+}
+
+gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t part, gang_alloc_id alloc,
+                              const int64_t *tasks, size_t count, int32_t what)
+{
+    struct gang__order *m;
+    if (part < 0 || what < GANG_TASK_STARTED || what > GANG_TASK_IDLE || (tasks && count == 0))
+        return GANG_EINVAL;
+    gang_result r = post(sched, GANG__MESSAGE_TASKS, job, 0, tasks, count, &m);
+    if (r != GANG_OK)
+        return r;
+    m->part = (uint32_t)part;
+    m->alloc = alloc;
+    m->head.how = what;
+    gang__inbox_put(sched, &m->head);
+    return GANG_OK;
+}
+
+gang_result gang_report_end(gang_sched *sched, gang_job_id job, int32_t success)
+{
+    struct gang__order *m;
+    gang_result r = post(sched, GANG__MESSAGE_END, job, 0, NULL, 0, &m);
+    if (r != GANG_OK)
+        return r;
+    m->head.how = success != 0;
+    gang__inbox_put(sched, &m->head);
+    return GANG_OK;
+}
+
+gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node)
+{
+    if (node == GANG_ID_NONE)
+        return GANG_EINVAL;
+    return post(sched, GANG__MESSAGE_NODE_LOST, GANG_ID_NONE, (int64_t)node, NULL, 0, NULL);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef GANG__SCHED_INTAKE_H
+#define GANG__SCHED_INTAKE_H
+
+#include "sched/record/state.h"
+
+
+/* Of those that are on their way in it is one no more. */
+void gang__job_arrived(gang_sched *s,
+                       struct gang__job *job); /* running and pending of its queues */
+
+/* It is one of them, below the queue of this index. */
+void gang__job_arrives(gang_sched *s, struct gang__job *job, uint32_t at);
+void gang__inbox_put(gang_sched *s, struct gang__message *m);
+
+/* Into the backlog, in the order in which they came, after those that are left there. */
+void gang__inbox_take_out(gang_sched *s);
+
+/* Take messages in until there are none, or no steps are left. */
+void gang__inbox_run(gang_sched *s);
+bool gang__inbox_waits(const gang_sched *s);
+void gang__inbox_free(gang_sched *s);
+void gang__recent_free(gang_sched *s);
+gang_result gang__config_default(gang_sched *s, struct gang_error *error);
+bool gang__config_root(gang_sched *s); /* false: out of memory */
+void gang__config_free(gang_sched *s);
+void gang__config_resolve(gang_sched *s); /* amounts in force, from what there is */
+
+/* Is it this queue, or below it? */
+bool gang__qs_below(const struct gang__qs *q, const struct gang__qs *top);
+struct gang__qs *gang__qs_of(const gang_sched *s, gang_queue_id id);
+
+/* Make a queue on demand, if it is not there. GANG_OK; GANG_ENOMEM; other errors: it cannot be
+ * made. */
+gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *name,
+                              struct gang__qs **leaf);
+
+/* The tree of another scheduler, with the same ids; nobody is in it yet. Then everybody who is in the table of jobs
+ * enters the books, the leaf of each being set, and waits where he belongs. */
+gang_result gang__config_copy(gang_sched *s, gang_sched *from, struct gang_error *error);
+void gang__config_enter(gang_sched *s);
+void gang__config_idle(gang_sched *s); /* remove made queues that were idle long enough */
+int64_t gang__config_next(const gang_sched *s);
+
+#endif

@@ -1,0 +1,770 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of jobs, what they wait for before their turn can come, and their states. */
+#include <string.h>
+
+#include "place/request/request.h"
+#include "sched/backfill/candidates.h"
+#include "sched/calendar/calendar.h"
+#include "sched/cycle/cycle.h"
+#include "sched/intake/intake.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/bypass.h"
+#include "sched/order/wait_order.h"
+#include "sched/reserve/reserve.h"
+#include "sched/slice/slice.h"
+#include "sched/stop/stop.h"
+#include "sched/usage/usage.h"
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+int gang__job_order(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                    const void *ctx)
+{
+    gang_job_id x = GANG__OF(struct gang__job, all, a)->id,
+                y = GANG__OF(struct gang__job, all, b)->id;
+    (void)ctx;
+    return x < y ? -1 : x > y;
+}
+
+struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id)
+{
+    struct gang__name *n = gang__names_first(&s->jobs, id);
+    for (; n; n = n->next) {
+        struct gang__job *job = GANG__OF(struct gang__job, link, n);
+        if (job->id == id)
+            return job;
+    }
+    return NULL;
+}
+
+void gang__job_free(gang_sched *s, struct gang__job *job)
+{
+    while (job->waiters) {
+        struct gang__waiter *w = job->waiters;
+        job->waiters = w->next;
+        gang__release(&s->mem, w);
+    }
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        struct gang__unit *u = &job->unit[i];
+        gang__ahead_forget(s, u);
+        if (u->ask)
+            gang__ask_put(s, u->ask);
+        gang__wanted_put(&s->mem, job->wanted[i]);
+        gang__release(&s->mem, u->grow_bin);
+        gang__release(&s->mem, u->places);
+    }
+    gang__life_free(s, job);
+    gang__release(&s->mem, job->bad);
+    gang__release(&s->mem, job);
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+/* One that stops runs until it has stopped, and one that moves until it runs there. */
+void gang__job_count(gang_sched *s, struct gang__job *job)
+{
+    bool runs = false, ended = job->state == GANG_JOB_ENDED;
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        runs = runs || job->unit[i].alloc != GANG_ID_NONE || job->unit[i].leaves ||
+               job->unit[i].moving;
+    runs = runs && !ended;
+    bool waits = !runs && !ended;
+    for (struct gang__qs *q = job->leaf; q; q = q->parent) {
+        q->running += runs - job->counted_running;
+        q->pending += waits - job->counted_pending;
+        gang__store_relaxed(&q->waiting, (uint64_t)q->pending); /* nobody else writes it */
+    }
+    if (job->user_in)
+        job->user_in->running += runs - job->counted_running;
+    bool starts = runs && !job->counted_running;
+    for (uint32_t i = 0; job->unit_count > 1 && starts && i < job->unit_count; i++)
+        gang__turn_leave(s, &job->unit[i]); /* waits apart now, see gang__job_settle() */
+    bool fewer = job->counted_running && !runs;
+    job->counted_running = runs;
+    job->counted_pending = waits;
+    if (fewer)
+        gang__eased(s, job->leaf);
+}
+
+void gang__eased(gang_sched *s, struct gang__qs *leaf)
+{
+    for (struct gang__qs *q = leaf; q; q = q->parent)
+        gang__turn_unblock_all(s, &q->blocked);
+    gang__kin_stir(s, leaf);
+    s->changes++;
+}
+
+/* How much became free on one node is not known here: anybody may try. */
+void gang__freed(gang_sched *s)
+{
+    s->freed = true;
+    s->freed_cpu = s->freed_pages = s->freed_gpu = INT64_MAX;
+    s->changes++;
+}
+
+/* ---- waiting for others ---------------------------------------------------------------------- */
+
+static bool has_started(const struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (job->unit[i].begun)
+            return true;
+    return false;
+}
+
+/* 1: it holds; 0: not yet; -1: it never will. */
+static int after_job(const gang_sched *s, const struct gang__after *after)
+{
+    const struct gang__job *job = gang__job_of(s, after->job);
+    if (!job)
+        return 1;
+    if (job->state == GANG_JOB_ENDED)
+        return after->when != GANG_AFTER_SUCCESS || job->end == GANG_END_SUCCESS ? 1 : -1;
+    return after->when == GANG_AFTER_START && has_started(job);
+}
+
+static const struct gang__unit *unit_with(const struct gang__job *job, int32_t group, uint32_t *at)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        for (uint32_t g = 0; g < gang__unit_request(&job->unit[i])->group_count; g++)
+            if ((job->unit[i].group_of ? job->unit[i].group_of[g] : (int32_t)g) == group) {
+                *at = g;
+                return &job->unit[i];
+            }
+    return NULL;
+}
+
+static bool has_group(const struct gang__unit *u, int32_t group)
+{
+    uint32_t at;
+    return unit_with(u->job, group, &at) == u;
+}
+
+static int after_group(const struct gang__job *job, const struct gang_group_after *after)
+{
+    uint32_t g = 0;
+    const struct gang__unit *u = unit_with(job, after->after, &g);
+    int64_t count = gang__unit_request(u)->group[g].count;
+    bool over = u->over || u->done[g] >= count; /* or all that a lowered target left of it */
+    switch (after->when) {
+    case GANG_AFTER_START:
+        return over || (u->begun && u->has[g] + u->done[g] >= count);
+    case GANG_AFTER_END:
+        return over;
+    default:
+        return !over ? 0 : u->failed[g] == 0 ? 1 : -1;
+    }
+}
+
+/* As after_job(), of all that a unit waits for. */
+static int unit_may(const gang_sched *s, const struct gang__unit *u)
+{
+    const struct gang__job *job = u->job;
+    int may = 1;
+    for (size_t i = 0; i < job->after_count && may > 0; i++)
+        may = after_job(s, &job->after[i]);
+    for (size_t i = 0; i < job->group_after_count && may > 0; i++)
+        if (has_group(u, job->group_after[i].group))
+            may = after_group(job, &job->group_after[i]);
+    return may;
+}
+
+/* The job that is waited for, if any; for explaining. */
+gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job)
+{
+    for (size_t i = 0; i < job->after_count; i++)
+        if (after_job(s, &job->after[i]) <= 0)
+            return job->after[i].job;
+    return GANG_ID_NONE;
+}
+
+void gang__job_wake(gang_sched *s, struct gang__job *job)
+{
+    for (struct gang__waiter *w = job->waiters; w; w = w->next) {
+        struct gang__job *waiting = gang__job_of(s, w->job);
+        if (waiting && waiting->state != GANG_JOB_ENDED)
+            gang__job_settle(s, waiting);
+    }
+}
+
+/* ---- where its units belong ------------------------------------------------------------------ */
+
+static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t *why)
+{
+    *why = job->held                                       ? GANG_WAIT_HOLD
+           : job->leaf->q->open_state == GANG_QUEUE_CLOSED ? GANG_WAIT_QUEUE
+           : job->begin_ns > s->now_ns                     ? GANG_WAIT_BEGIN
+           : job->not_before_ns > s->now_ns                ? GANG_WAIT_BACK_OFF
+           : !gang__reserve_holds(s, job)                  ? GANG_WAIT_RESERVATION
+                                                           : 0;
+    return *why == 0;
+}
+
+static void set_wanted(gang_sched *s, struct gang__unit *u, bool wanted)
+{
+    if (u->wanted == wanted)
+        return;
+    bool lacks = gang__unit_lacks_all(u) > 0;
+    if (lacks)
+        gang__books_out(s, u);
+    u->wanted = wanted;
+    if (lacks)
+        gang__books_in(s, u);
+    s->shares_stale = s->shares_stale || lacks;
+    struct gang__user *user = u->job->user_in;
+    if (!user)
+        return;
+    user->waiting += wanted ? 1 : -1;
+    if (user->waiting == 0)
+        gang__turn_user(s, u->job->leaf, user);
+}
+
+/* Does it wait for its turn? */
+static bool waits(gang_sched *s, struct gang__unit *u, int *may)
+{
+    struct gang__job *job = u->job;
+    int32_t why;
+    *may = 1;
+    if (u->over || u->claim || u->moving || job->ending)
+        return false;
+    if (u->alloc != GANG_ID_NONE) /* it grows, unless it is stopping */
+        return may_start(s, job, &why) && gang__unit_lacks_all(u) > 0 &&
+               job->state == GANG_JOB_RUNNING;
+    if (u->leaves) /* still stops: it cannot run twice */
+        return false;
+    *may = unit_may(
+        s, u); /* also of one that is held: those it waits for are forgotten when they end */
+    return *may > 0 && may_start(s, job, &why);
+}
+
+bool gang__job_waits(gang_sched *s, struct gang__unit *u)
+{
+    int may;
+    return waits(s, u, &may);
+}
+
+/* Others leave for it, and meanwhile it is not to start yet, for what it starts after does not run any more; or it
+ * is to have fewer tasks than it would grow to. */
+static bool claims_in_vain(const gang_sched *s, const struct gang__unit *u)
+{
+    int32_t group = u->claim->grow_group;
+    return group >= 0 ? gang__unit_lacks(u, (uint32_t)group) == 0 : unit_may(s, u) <= 0;
+}
+
+/* What it used moves it back among those who wait: nobody lies in order while that changes. */
+static void count_service(gang_sched *s, struct gang__job *job)
+{
+    bool ordered = job->leaf->q->order == GANG_ORDER_LEAST_SERVED;
+    for (uint32_t i = 0; ordered && i < job->unit_count; i++)
+        gang__turn_leave(s, &job->unit[i]);
+    job->attained = gang__add_sat(job->attained, job->served);
+    job->served = 0;
+}
+
+/* Who is held on his way to another place does not start there. */
+static void end_moves(gang_sched *s, struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (job->unit[i].moving) {
+            gang__move_end(s, &job->unit[i]);
+            gang__job_count(s, job);
+            gang__job_state(s, job, GANG_REASON_NONE, "waits again");
+        }
+}
+
+/* Nor does who takes turns and waits for his first one. */
+static void end_grants(gang_sched *s, struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (!gang__slice_is_begun(&job->unit[i]))
+            gang__start_undo(s, &job->unit[i], job->not_before_ns);
+}
+
+void gang__job_settle(gang_sched *s, struct gang__job *job)
+{
+    bool never = false, some = false;
+    if (job->state == GANG_JOB_ENDED)
+        return;
+    if (job->served > 0 && !s->like) /* in a copy when it is in the other one */
+        count_service(s, job);
+    job->undone = job->undone && job->ending;
+    if (job->held)
+        end_moves(s, job);
+    if (job->limit_kept)
+        gang__reserve_forget_end(s, job);
+    if (job->held || job->leaf->q->open_state == GANG_QUEUE_CLOSED)
+        end_grants(s, job);
+    if (job->counted_pending)
+        may_start(s, job, &job->wait_why);
+    else
+        job->wait_why = 0;
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        struct gang__unit *u = &job->unit[i];
+        int may = 1;
+        int32_t why;
+        if (u->claim && (!may_start(s, job, &why) || claims_in_vain(s, u)))
+            gang__claim_give_up(s, u->claim);
+        bool now = waits(s, u, &may);
+        never = never || may < 0;
+        if (may == 0 && job->counted_pending && !job->wait_why)
+            job->wait_why = GANG_WAIT_AFTER;
+        some = some || (now && u->alloc == GANG_ID_NONE);
+        set_wanted(s, u, now || u->claim || u->moving);
+        if (!now)
+            gang__turn_leave(s, u);
+        else if (!gang__turn_enter(s, u))
+            s->no_memory = job->undone = true;
+    }
+    if (some && job->counted_pending && job->ready_ns < 0)
+        job->ready_ns = s->now_ns;
+    else if (!some)
+        job->ready_ns = -1;
+    if (never)
+        gang__job_stop(s, job, GANG_REASON_END, GANG_END_CANCELLED);
+    else
+        gang__timer_set(s, job);
+}
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+int32_t gang__job_state_now(const struct gang__job *job)
+{
+    bool runs = false, stops = false, suspended = false;
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        const struct gang__unit *u = &job->unit[i];
+        bool out = gang__slice_is_out(u);
+        runs = runs || (u->alloc != GANG_ID_NONE && !out);
+        suspended = suspended || u->places || out;
+        stops = stops || u->leaves || u->moving;
+    }
+    return job->end != GANG_END_NONE ? GANG_JOB_ENDED
+           : runs                    ? GANG_JOB_RUNNING
+           : stops                   ? GANG_JOB_STOPPING
+           : suspended               ? GANG_JOB_SUSPENDED
+                                     : GANG_JOB_PENDING;
+}
+
+/* Time in which it waits for its turns is not counted, from its start on. */
+static void note_pause(const gang_sched *s, struct gang__job *job, int32_t state)
+{
+    bool pauses = state == GANG_JOB_SUSPENDED;
+    if (job->paused && !pauses)
+        job->paused_ns = gang__add_sat(job->paused_ns, s->now_ns - job->paused_since_ns);
+    if (!job->paused && pauses)
+        job->paused_since_ns = s->now_ns;
+    job->paused = pauses;
+}
+
+void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const char *text)
+{
+    int32_t state = gang__job_state_now(job);
+    if (state == job->state)
+        return;
+    if (!s->running) { /* the host is told in a run alone, and nobody before him */
+        s->untold = true;
+        return;
+    }
+    note_pause(s, job, state);
+    job->state = state;
+    if (!s->ops.state)
+        return;
+    struct gang_event e = gang__event_of(s, &job->unit[0], reason, text);
+    (void)s->ops.state(&e, s->user);
+}
+
+int64_t gang__job_paused(const gang_sched *s, const struct gang__job *job)
+{
+    int64_t now = job->paused ? s->now_ns - job->paused_since_ns : 0;
+    return gang__add_sat(job->paused_ns, now);
+}
+
+/* What runs of it leaves the books; its allocation is for others to free. */
+void gang__unit_clear(gang_sched *s, struct gang__unit *u)
+{
+    gang__books_out(s, u);
+    memset(u->has, 0, gang__unit_request(u)->group_count * sizeof(*u->has));
+    u->tasks = 0;
+    u->alloc = GANG_ID_NONE;
+    u->short_handed = u->refill = false;
+    gang__books_in(s, u);
+    gang__fall_leave(u);
+    gang__slice_forsake(s, u);
+    s->shares_stale = true;
+    if (u->job->user_in)
+        gang__turn_user(s, u->job->leaf, u->job->user_in);
+}
+
+void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char *text)
+{
+    if (job->state == GANG_JOB_ENDED)
+        return;
+    job->ending = true;
+    job->end = end; /* its units that stop now need not ask what becomes of it */
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        struct gang__unit *u = &job->unit[i];
+        gang__turn_free_bin(s, u);
+        gang__overdue_over(u);
+        if (u->claim)
+            gang__claim_give_up(s, u->claim);
+        gang__move_end(s, u);
+        gang__leave_gone(s, u, NULL, 0);
+        set_wanted(s, u, false);
+        gang_alloc_id alloc = u->alloc;
+        if (alloc != GANG_ID_NONE) {
+            gang__unit_clear(s, u);
+            gang__give_rest(s, alloc);
+            gang__freed(s);
+        }
+        u->over = true;
+    }
+    gang__job_state(s, job, GANG_REASON_END, text);
+    gang__timer_clear(s, job);
+    gang__job_count(s, job);
+    gang__eased(s, job->leaf);
+    for (struct gang__qs *q = job->leaf; q; q = q->parent)
+        q->jobs--;
+    job->leaf->idle_since_ns = job->leaf->jobs == 0 ? s->now_ns : INT64_MAX;
+    s->shares_stale = true;
+    s->heard++;
+    s->info.ended++;
+    job->next = s->ended;
+    s->ended = job;
+    gang__reserve_leave(s, job);
+    gang__job_wake(s, job);
+}
+
+/* Claims may still keep what units of it held. */
+static void forget_in_claims(gang_sched *s, const struct gang__job *job)
+{
+    for (struct gang__claim *c = s->claims; c; c = c->next)
+        for (struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
+            if (l->unit && l->unit->job == job)
+                l->unit = NULL;
+    for (struct gang__leave *l = s->owed; l; l = l->next_of_claim)
+        if (l->unit && l->unit->job == job)
+            l->unit = NULL;
+}
+
+void gang__jobs_forget(gang_sched *s)
+{
+    while (s->ended) {
+        struct gang__job *job = s->ended;
+        s->ended = job->next;
+        forget_in_claims(s, job);
+        gang__names_remove(&s->jobs, &job->link);
+        gang__ordered_remove(&s->by_id, &job->all);
+        s->job_count--;
+        gang__job_free(s, job);
+    }
+}
+
+/* What becomes of it now that nothing of it runs or stops. */
+static void all_stopped(gang_sched *s, struct gang__job *job)
+{
+    static const char *const text[] = {"",
+                                       "succeeded",
+                                       "failed",
+                                       "cancelled",
+                                       "preempted",
+                                       "timed out",
+                                       "not started in time",
+                                       "refused",
+                                       "cannot end by its deadline any more"};
+    if (job->end_wanted != GANG_END_NONE) {
+        gang__job_end(s, job, job->end_wanted, text[job->end_wanted]);
+        return;
+    }
+    job->ending = false;
+    job->extended_ns = 0; /* what it was given more was for that run */
+    job->expected_ns = job->predicted_ns;
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (!job->unit[i].places)
+            gang__life_again(s, &job->unit[i]);
+    gang__job_count(s, job);
+    gang__job_state(s, job, GANG_REASON_NONE, "waits again");
+    gang__job_settle(s, job);
+}
+
+static bool is_idle(const struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (job->unit[i].alloc != GANG_ID_NONE || job->unit[i].leaves)
+            return false;
+    return true;
+}
+
+void gang__unit_stopped(gang_sched *s, struct gang__unit *u)
+{
+    struct gang__job *job = u->job;
+    if (job->end != GANG_END_NONE)
+        return;
+    if (job->ending && !is_idle(job)) { /* tasks that were asked before the rest may still stop */
+        gang__job_state(s, job, job->stop_reason, "stopping");
+        return;
+    }
+    if (job->ending || is_idle(job)) {
+        all_stopped(s, job);
+        return;
+    }
+    if (u->alloc == GANG_ID_NONE && !u->leaves && !u->places)
+        gang__life_again(s, u);
+    gang__job_state(s, job, GANG_REASON_NONE, "");
+    gang__job_settle(s, job);
+}
+
+void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t end)
+{
+    if (job->state == GANG_JOB_ENDED)
+        return;
+    if (job->end_wanted == GANG_END_NONE)
+        job->end_wanted = end;
+    job->ending = true;
+    job->undone = false;
+    job->stop_reason = reason;
+    for (uint32_t i = 0; i < job->unit_count && job->state != GANG_JOB_ENDED; i++) {
+        struct gang__unit *u = &job->unit[i];
+        gang__turn_leave(s, u);
+        gang__move_end(s, u); /* else it would start once more where it was to go */
+        set_wanted(s, u, false);
+        if (u->claim)
+            gang__claim_give_up(s, u->claim);
+        if (u->alloc != GANG_ID_NONE &&
+            gang__leave_ask(s, u, NULL, 0, reason, GANG_ID_NONE, end) == GANG_ENOMEM)
+            s->no_memory = job->undone = true;
+    }
+    if (job->state == GANG_JOB_ENDED)
+        return;
+    if (is_idle(job)) {
+        all_stopped(s, job);
+        return;
+    }
+    gang__job_state(s, job, reason, "stopping"); /* also if all that is left was asked before */
+    gang__timer_set(s, job);
+}
+
+/* ---- taking one in --------------------------------------------------------------------------- */
+
+static bool make_asks(gang_sched *s, struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        struct gang__unit *u = &job->unit[i];
+        struct gang__wanted *w = job->wanted[i];
+        if (u->ask)
+            continue;
+        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_room, w->q->group_count,
+                        sizeof(*s->by_group)))
+            return false;
+        u->ask = gang__ask_get(s, w);
+        if (!u->ask)
+            return false;
+        job->wanted[i] = NULL;
+    }
+    return true;
+}
+
+bool gang__job_waiters(gang_sched *s, struct gang__job *job)
+{
+    for (size_t i = 0; i < job->after_count; i++) {
+        struct gang__job *first = gang__job_of(s, job->after[i].job);
+        struct gang__waiter *w;
+        if (!first || first == job || first->state == GANG_JOB_ENDED)
+            continue;
+        w = gang__zalloc(&s->mem, 1, sizeof(*w));
+        if (!w)
+            return false;
+        w->job = job->id;
+        w->next = first->waiters;
+        first->waiters = w;
+    }
+    return true;
+}
+
+static void set_age(gang_sched *s, struct gang__job *job)
+{
+    if (job->age < 0)
+        job->age = s->age_high;
+    if (job->age >= s->age_high)
+        s->age_high = job->age + 1;
+}
+
+/* It runs already: it has got its places. Such a job has one unit. */
+static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
+{
+    struct gang__unit *u = &job->unit[0];
+    gang__books_out(s, u);
+    u->alloc = alloc;
+    gang__unit_count(s, u);
+    u->started_ns = job->started_ns = s->now_ns;
+    u->served_ns = 0;
+    gang__ahead_upset(s);
+    gang__books_in(s, u);
+    gang__fall_enter(s, u);
+    if (job->user_in)
+        gang__turn_user(s, job->leaf, job->user_in);
+    u->begun = true;
+    gang__life_started(s, u);
+    gang__life_short(s, u);
+    if (job->stale)
+        u->short_ns = INT64_MIN / 2;
+}
+
+/* Its leaf; NULL: it is gone. False: out of memory. */
+static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__qs **leaf)
+{
+    gang_result r = GANG_OK;
+    *leaf = gang__qs_of(s, job->queue_id);
+    if (*leaf && job->made_queue)
+        r = gang__config_make(s, job->queue_id, job->made_queue, leaf);
+    if (*leaf && !(*leaf)->q->leaf)
+        *leaf = NULL;
+    return r != GANG_ENOMEM;
+}
+
+/* All that it needs, so that it can enter whole. False: out of memory; what was got is used the
+ * next time. */
+static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__qs *leaf)
+{
+    if (!make_asks(s, job) || gang__names_reserve(&s->jobs, &s->mem) != GANG_OK)
+        return false;
+    if (gang__asks_users(leaf->q) && !(job->user_in = gang__user_of(s, leaf, job->user)))
+        return false;
+    return gang__job_waiters(s, job);
+}
+
+bool gang__job_take(gang_sched *s, struct gang__job *job)
+{
+    struct gang__qs *leaf;
+    gang_alloc_id alloc = GANG_ID_NONE;
+    gang_result adopted = GANG_OK;
+    if (!leaf_of(s, job, &leaf))
+        return false;
+    if (!leaf) {
+        gang__job_refuse(s, job, "its queue is gone");
+        return true;
+    }
+    if (!gang__reserve_join(s, job)) {
+        gang__job_refuse(s, job, "its reservation is over");
+        return true;
+    }
+    if (!make_ready(s, job, leaf))
+        return false;
+    if (job->places)
+        adopted = gang_alloc_adopt(s->worker, job->unit[0].ask->q, job->places,
+                                   (int64_t)job->place_count, &alloc, NULL);
+    if (adopted == GANG_ENOMEM)
+        return false;
+    job->leaf = leaf;
+    job->submitted_ns = s->now_ns;
+    job->due_ns = INT64_MAX;
+    set_age(s, job);
+    gang__term_predict(s, job);
+    gang__names_put(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
+    gang__ordered_insert_end(&s->by_id, &job->all, 1);
+    s->job_count++;
+    for (struct gang__qs *q = leaf; q; q = q->parent)
+        q->jobs++;
+    leaf->idle_since_ns = INT64_MAX;
+    s->shares_stale = true;
+    if (adopted != GANG_OK) {
+        gang__job_count(s, job);
+        gang__job_end(s, job, GANG_END_REFUSED, "its places are not free");
+        return true;
+    }
+    if (alloc != GANG_ID_NONE)
+        adopt(s, job, alloc);
+    gang__job_count(s, job);
+    gang__job_arrived(s, job);
+    if (job->counted_running)
+        gang__job_state(s, job, GANG_REASON_NONE, "runs already");
+    gang__job_settle(s, job);
+    return true;
+}
+
+/* Not taken in: the host is told, nothing of it remains. */
+void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text)
+{
+    struct gang_event e;
+    memset(&e, 0, sizeof(e));
+    e.size = sizeof(e);
+    e.job = job->id;
+    e.cookie = job->cookie;
+    e.state = GANG_JOB_ENDED;
+    e.end = GANG_END_REFUSED;
+    e.now_ns = s->now_ns;
+    e.text = text;
+    if (s->ops.state)
+        (void)s->ops.state(&e, s->user);
+    s->info.ended++;
+    gang__job_arrived(s, job);
+    gang__job_free(s, job);
+}
+
+/* ---- queries --------------------------------------------------------------------------------- */
+
+gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info *info)
+{
+    struct gang_job_info out;
+    if (!sched || !info)
+        return GANG_EINVAL;
+    const struct gang__job *job = gang__job_of(sched, id);
+    if (!job)
+        return GANG_ESTALE;
+    memset(&out, 0, sizeof(out));
+    out.size = info->size;
+    out.id = id;
+    out.queue = job->leaf->q->id;
+    out.cookie = job->cookie;
+    out.alloc = gang__unit_holds(&job->unit[0]);
+    out.state = job->state;
+    out.end = job->end;
+    out.held = job->held;
+    out.preemptible = job->preemptible;
+    out.priority = job->priority;
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        out.tasks += job->unit[i].tasks;
+        out.min += gang__unit_request(&job->unit[i])->min;
+        out.count += job->unit[i].target;
+    }
+    for (uint32_t i = 0; i < job->unit_count && !out.slice_row; i++)
+        out.slice_row = (int32_t)gang__slice_row(&job->unit[i]);
+    out.suspended_ns = gang__job_paused(sched, job);
+    out.submitted_ns = job->submitted_ns;
+    out.started_ns = job->started_ns;
+    out.restarts = job->restarts;
+    out.preemptions = job->preemptions;
+    out.name = job->name;
+    out.user = job->user;
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (job->unit[i].plan && (!out.planned_ns || job->unit[i].planned_ns < out.planned_ns))
+            out.planned_ns = job->unit[i].planned_ns;
+    int64_t ends = job->state == GANG_JOB_RUNNING ? gang__term_end(job, gang__term_from(sched, job))
+                                                  : INT64_MAX;
+    out.ends_ns = ends == INT64_MAX ? 0 : ends;
+    out.predicted_ns = job->predicted_ns;
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        const struct gang__unit *u = &job->unit[i];
+        out.overdue = out.overdue || u->overdue;
+        out.overtaken = u->overtaken > out.overtaken ? u->overtaken : out.overtaken;
+    }
+    return gang__struct_out(info, info->size, offsetof(struct gang_job_info, user), &out,
+                            sizeof(out));
+}
+
+gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t part)
+{
+    const struct gang__job *job = sched ? gang__job_of(sched, id) : NULL;
+    return job && part >= 0 && (uint32_t)part < job->unit_count ? gang__unit_holds(&job->unit[part])
+                                                                : GANG_ID_NONE;
+}
+
+static int before_id(const struct gang__tree_link *n, const void *key)
+{
+    return GANG__OF(struct gang__job, all, n)->id <= *(const gang_job_id *)key ? -1 : 1;
+}
+
+gang_job_id gang_job_next(gang_sched *sched, gang_job_id id)
+{
+    struct gang__tree_link *n =
+        sched ? gang__ordered_lower_bound(&sched->by_id, before_id, &id) : NULL;
+    return n ? GANG__OF(struct gang__job, all, n)->id : GANG_ID_NONE;
+}

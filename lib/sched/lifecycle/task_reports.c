@@ -1,0 +1,912 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of running jobs: what the host reports of tasks and nodes, and what becomes of a job then.
+ *
+ * What a task held is given back as soon as it has ended, however many run on: it counts as done, and for the
+ * minimum of the gang as if it still ran. A task that was lost and is to come again just is not there. Tasks
+ * that were asked to stop have left the books already: whatever is reported of them, they are gone.
+ *
+ * A report is taken whole or, when memory is short or somebody reads the allocation at this moment, not at
+ * all; then these functions return false, and the report is to be given again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/wide.h"
+#include "place/request/request.h"
+#include "sched/cycle/cycle.h"
+#include "sched/lifecycle/heartbeat.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/wait_order.h"
+#include "sched/record/state.h"
+#include "sched/slice/slice.h"
+#include "sched/stop/stop.h"
+#include "sched/usage/usage.h"
+
+/* ---- the tasks that a report names ------------------------------------------------------------ */
+
+struct report {
+    struct gang__job *job;
+    struct gang__unit *unit;
+    struct gang__found run;    /* those that run */
+    struct gang__found leaves; /* those that were asked to stop, and have not yet */
+};
+
+static void report_free(gang_sched *s, struct report *r)
+{
+    gang__found_free(&r->run, &s->cluster->mem);
+    gang__found_free(&r->leaves, &s->cluster->mem);
+}
+
+static bool is_leaving(const struct gang__unit *u, int64_t task)
+{
+    for (const struct gang__leave *l = u->leaves; l; l = l->next)
+        if (bsearch(&task, l->still, l->left, sizeof(task), gang__by_number))
+            return true;
+    return false;
+}
+
+/* Not of an allocation that it had before, whose tasks have the same numbers. */
+static bool is_own(const struct gang__leave *l, const struct gang__unit *u, int64_t task)
+{
+    return l->unit == u && !l->given && l->alloc == gang__unit_holds(u) &&
+           bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number) != NULL;
+}
+
+/* It was asked to stop and has, but what it held goes back with others, or is kept for whom it went: it is no
+ * task any more. */
+static bool is_gone(const gang_sched *s, const struct gang__unit *u, int64_t task)
+{
+    if (u->ungiven == 0)
+        return false;
+    for (const struct gang__leave *l = u->leaves; l; l = l->next)
+        if (is_own(l, u, task))
+            return !bsearch(&task, l->still, l->left, sizeof(task), gang__by_number);
+    for (const struct gang__claim *c = s->claims; c; c = c->next)
+        for (const struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
+            if (l->gone && is_own(l, u, task))
+                return true;
+    for (const struct gang__leave *l = s->owed; l; l = l->next_of_claim)
+        if (is_own(l, u, task))
+            return true;
+    return false;
+}
+
+/* Part the tasks that were found. False: out of memory. */
+static bool part(gang_sched *s, struct report *r)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < r->run.count; i++) {
+        struct gang__found_task t = r->run.task[i];
+        if (is_gone(s, r->unit, t.task))
+            continue;
+        if (!is_leaving(r->unit, t.task)) {
+            r->run.task[kept++] = t;
+            continue;
+        }
+        if (!gang__grow(&s->cluster->mem, (void **)&r->leaves.task, &r->leaves.room,
+                        r->leaves.count + 1, sizeof(t)))
+            return false;
+        r->leaves.task[r->leaves.count++] = t;
+    }
+    r->run.count = kept;
+    return true;
+}
+
+/* Look up the tasks of these numbers; NULL: all. False: not now. */
+static bool look_up(gang_sched *s, struct report *r, const int64_t *tasks, size_t count)
+{
+    gang_alloc_id alloc = gang__unit_holds(r->unit);
+    int64_t *sorted = NULL;
+    if (alloc == GANG_ID_NONE)
+        return true;
+    if (tasks && count > 1) {
+        sorted = gang__zalloc(&s->mem, count, sizeof(*sorted));
+        if (!sorted)
+            return false;
+        memcpy(sorted, tasks, count * sizeof(*sorted));
+        qsort(sorted, count, sizeof(*sorted), gang__by_number);
+        tasks = sorted;
+    }
+    gang_result found = gang__alloc_find(s->cluster, alloc, tasks, count, &r->run);
+    gang__release(&s->mem, sorted);
+    if (found != GANG_OK && found != GANG_ESTALE)
+        return false;
+    if (tasks && r->run.count < count)
+        gang__log(s, 0, "a report about %zu tasks of job %llu that it does not have",
+                  count - r->run.count, (unsigned long long)r->job->id);
+    return part(s, r);
+}
+
+/* The numbers of tasks, to be given up with gang__release(). NULL: out of memory. */
+static int64_t *numbers_of(gang_sched *s, const struct gang__found *f)
+{
+    int64_t *tasks = gang__zalloc(&s->mem, f->count ? f->count : 1, sizeof(*tasks));
+    for (size_t i = 0; tasks && i < f->count; i++)
+        tasks[i] = f->task[i].task;
+    return tasks;
+}
+
+/* ---- giving back ------------------------------------------------------------------------------ */
+
+/* Something came free on a node: those whose tasks could fit there may try. Amounts of the whole cluster, nodes
+ * that others keep free of somebody, may help anywhere. */
+static void note_freed(gang_sched *s, const struct gang__unit *u, gang_node_id node)
+{
+    const gang_request *q = gang__unit_request(u);
+    struct gang_node_info n;
+    n.size = sizeof(n);
+    if (q->uses_pool || q->social) {
+        gang__freed(s);
+        return;
+    }
+    if (!s->blocked_asks) { /* how much it is matters to nobody */
+        s->freed = true;
+        s->freed_cpu = s->freed_pages = s->freed_gpu = INT64_MAX;
+        return;
+    }
+    if (gang_node_get(s->cluster, node, &n) != GANG_OK)
+        return;
+    int64_t pages = n.memory_free / GANG_PAGE_BYTES;
+    s->freed = true;
+    s->freed_cpu = n.cpu_free > s->freed_cpu ? n.cpu_free : s->freed_cpu;
+    s->freed_pages = pages > s->freed_pages ? pages : s->freed_pages;
+    s->freed_gpu = n.gpu_free > s->freed_gpu ? n.gpu_free : s->freed_gpu;
+}
+
+/* Tasks hold nothing any more. */
+static void note_given(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        gang__beat_forget(s, u->job, u->part, f->task[i].task);
+        if (i == 0 || f->task[i].node != f->task[i - 1].node)
+            note_freed(s, u, f->task[i].node);
+    }
+}
+
+/* Give back what running tasks hold. False: not now, nothing was given back. */
+static bool give_back(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
+{
+    if (f->count == 0)
+        return true;
+    int64_t *tasks = numbers_of(s, f);
+    gang_result r = tasks ? gang__give_tasks(s, u->alloc, tasks, f->count) : GANG_ENOMEM;
+    gang__release(&s->mem, tasks);
+    if (r == GANG_OK)
+        note_given(s, u, f);
+    return r == GANG_OK;
+}
+
+/* What became of tasks. */
+enum fate { GOES, ENDS_WELL, ENDS_BADLY };
+
+static void count_one(struct gang__unit *u, uint32_t group, bool ran, enum fate fate)
+{
+    u->has[group] -= ran;
+    u->tasks -= ran;
+    u->done[group] += fate != GOES;
+    u->ended += fate != GOES;
+    u->failed[group] += fate == ENDS_BADLY;
+}
+
+/* Demand changed, and there may be room inside the limits. */
+static void note_change(gang_sched *s, struct gang__unit *u)
+{
+    s->shares_stale = true;
+    gang__eased(s, u->job->leaf);
+    if (u->job->user_in)
+        gang__turn_user(s, u->job->leaf, u->job->user_in);
+    gang__turn_rekey(s, u->job->leaf);
+}
+
+/* It waits for more in an order that depends on what it has: it is out of turn during the change, and
+ * gang__job_settle() puts it back. */
+static void count_out(gang_sched *s, struct gang__unit *u, const struct gang__found *f, bool ran,
+                      enum fate fate)
+{
+    if (f->count == 0)
+        return;
+    gang__turn_leave(s, u);
+    gang__books_out(s, u);
+    for (size_t i = 0; i < f->count; i++)
+        count_one(u, f->task[i].group, ran, fate);
+    gang__books_in(s, u);
+    note_change(s, u);
+}
+
+/* Tasks that had been asked to stop. */
+static void tell_gone(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
+{
+    int64_t *tasks = f->count ? numbers_of(s, f) : NULL;
+    if (tasks)
+        gang__leave_gone(s, u, tasks, f->count);
+    else if (f->count) /* one by one needs no memory */
+        for (size_t i = 0; i < f->count; i++)
+            gang__leave_gone(s, u, &f->task[i].task, 1);
+    gang__release(&s->mem, tasks);
+}
+
+/* ---- is it over? ------------------------------------------------------------------------------ */
+
+static int32_t role_of(const struct gang__unit *u, uint32_t group)
+{
+    const struct gang__job *job = u->job;
+    if (!job->roles)
+        return GANG_ROLE_MEMBER;
+    return job->roles[u->group_of ? u->group_of[group] : (int32_t)group];
+}
+
+/* Its tasks have all ended, and none is to come. */
+static bool group_over(const struct gang__unit *u, uint32_t group)
+{
+    if (u->over)
+        return true;
+    return gang__unit_holds(u) != GANG_ID_NONE && u->has[group] == 0 &&
+           gang__unit_lacks(u, group) == 0;
+}
+
+/* How the groups of a role stand, over all units. */
+struct tally {
+    bool any, over;
+    int64_t done, failed;
+};
+
+static void tally_up(struct tally *t, const struct gang__unit *u, uint32_t group)
+{
+    t->over = t->over && group_over(u, group);
+    t->any = true;
+    t->done += u->done[group];
+    t->failed += u->failed[group];
+}
+
+/* A group waits for the success of one that is over and had failures. */
+static bool waits_in_vain(const struct gang__job *job)
+{
+    bool vain = false;
+    for (size_t i = 0; i < job->group_after_count; i++)
+        for (uint32_t k = 0; k < job->unit_count; k++)
+            for (uint32_t g = 0; g < gang__unit_request(&job->unit[k])->group_count; g++) {
+                const struct gang__unit *u = &job->unit[k];
+                int32_t group = u->group_of ? u->group_of[g] : (int32_t)g;
+                vain = vain || (job->group_after[i].after == group &&
+                                job->group_after[i].when == GANG_AFTER_SUCCESS &&
+                                u->failed[g] > 0 && group_over(u, g));
+            }
+    return vain;
+}
+
+/* How the job ended; GANG_END_NONE: it has not. Chiefs that fail end it before this is asked, as do critical and
+ * untracked tasks. */
+static int32_t result_of(const struct gang__job *job)
+{
+    struct tally chiefs = {.over = true}, members = {.over = true}, all = {.over = true};
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        for (uint32_t g = 0; g < gang__unit_request(&job->unit[i])->group_count; g++) {
+            const struct gang__unit *u = &job->unit[i];
+            int32_t role = role_of(u, g);
+            tally_up(&all, u, g);
+            if (role == GANG_ROLE_CHIEF)
+                tally_up(&chiefs, u, g);
+            if (role == GANG_ROLE_MEMBER || role == GANG_ROLE_CRITICAL)
+                tally_up(&members, u, g);
+        }
+    /* A target below all that it wants may leave nothing to groups that have not run yet. */
+    if (chiefs.any && chiefs.over && chiefs.done > 0)
+        return GANG_END_SUCCESS;
+    if (waits_in_vain(job))
+        return GANG_END_FAILED;
+    const struct tally *those = members.any ? &members : &all;
+    if (chiefs.any || !those->over || those->done == 0)
+        return GANG_END_NONE;
+    return members.done > 0 && members.failed == members.done ? GANG_END_FAILED : GANG_END_SUCCESS;
+}
+
+/* An allocation that holds nothing any more. */
+static void let_go(gang_sched *s, struct gang__unit *u)
+{
+    gang_alloc_id alloc = u->alloc;
+    gang__turn_leave(s, u);
+    gang__unit_clear(s, u);
+    gang__give_rest(s, alloc);
+}
+
+static bool holds_nothing(const struct gang__unit *u)
+{
+    return u->alloc != GANG_ID_NONE && u->tasks == 0 && !u->leaves;
+}
+
+/* Units that hold nothing and want nothing are over. */
+static void close_units(gang_sched *s, struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        struct gang__unit *u = &job->unit[i];
+        if (holds_nothing(u) && u->ended > 0 && gang__unit_lacks_all(u) == 0) {
+            let_go(s, u);
+            u->over = true;
+        }
+    }
+}
+
+/* All of a job is to stop: nobody is asked to stop what holds nothing. */
+static void stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t end)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (holds_nothing(&job->unit[i]))
+            let_go(s, &job->unit[i]);
+    gang__job_stop(s, job, reason, end);
+}
+
+void gang__life_again(gang_sched *s, struct gang__unit *u)
+{
+    size_t bytes = gang__unit_request(u)->group_count * sizeof(*u->done);
+    if (u->over || u->ended == 0)
+        return;
+    gang__books_out(s, u);
+    memset(u->done, 0, bytes);
+    memset(u->failed, 0, bytes);
+    u->ended = 0;
+    gang__books_in(s, u);
+    s->shares_stale = true;
+}
+
+/* After tasks ended: the job has, or the rest goes on. */
+static void go_on(gang_sched *s, struct gang__job *job)
+{
+    if (job->state == GANG_JOB_ENDED || job->ending)
+        return;
+    int32_t result = result_of(job);
+    close_units(s, job);
+    if (result != GANG_END_NONE) {
+        stop(s, job, GANG_REASON_END, result);
+        return;
+    }
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        gang__life_short(s, &job->unit[i]);
+    gang__job_count(s, job);
+    gang__job_state(s, job, GANG_REASON_NONE, "tasks ended");
+    gang__job_settle(s, job);
+}
+
+/* ---- below the minimum ------------------------------------------------------------------------ */
+
+static bool is_inside(const gang_request *q, int32_t set, uint32_t of)
+{
+    while (set >= 0 && set != (int32_t)of)
+        set = q->set[set].parent;
+    return set >= 0;
+}
+
+/* Is a group, a set or the unit below its minimum? */
+static bool below_minimum(const struct gang__unit *u)
+{
+    const gang_request *q = gang__unit_request(u);
+    int64_t all = 0;
+    for (uint32_t g = 0; g < q->group_count; g++) {
+        int64_t there = u->has[g] + gang__unit_counts(u, g);
+        if (there < q->group[g].min)
+            return true;
+        all += there;
+    }
+    for (uint32_t i = 0; i < q->set_count; i++) {
+        int64_t in_set = 0;
+        for (uint32_t g = 0; g < q->group_count; g++)
+            if (is_inside(q, q->group[g].set, i))
+                in_set += u->has[g] + gang__unit_counts(u, g);
+        if (in_set < q->set[i].min)
+            return true;
+    }
+    return all < q->min;
+}
+
+void gang__life_short(gang_sched *s, struct gang__unit *u)
+{
+    bool is_short = u->alloc != GANG_ID_NONE && !u->over && below_minimum(u);
+    if (is_short && !u->short_handed)
+        u->short_ns = s->now_ns;
+    if (!is_short)
+        u->refill = false;
+    u->short_handed = is_short;
+}
+
+void gang__life_started(gang_sched *s, struct gang__unit *u)
+{
+    gang__beat_forget_part(s, u->job, u->part);
+    u->refill = u->short_handed = false;
+    gang__life_short(s, u);
+}
+
+/* ---- losses ----------------------------------------------------------------------------------- */
+
+/* Nodes where it failed are avoided when it is placed again. Without memory for that they are not. */
+static void avoid(gang_sched *s, struct gang__job *job, const struct gang__found *f)
+{
+    gang_node_id *bad = gang__zalloc(&s->mem, job->bad_count + f->count + 1, sizeof(*bad));
+    if (!bad)
+        return;
+    size_t count = job->bad_count;
+    if (count)
+        memcpy(bad, job->bad, count * sizeof(*bad));
+    for (size_t i = 0; i < f->count; i++) {
+        size_t at = 0;
+        while (at < count && bad[at] != f->task[i].node)
+            at++;
+        if (at == count)
+            bad[count++] = f->task[i].node;
+    }
+    gang__release(&s->mem, job->bad);
+    job->bad = bad;
+    job->bad_count = count;
+}
+
+static void restart(gang_sched *s, struct gang__job *job, const struct gang__found *f)
+{
+    if (job->restarts >= job->max_restarts) {
+        stop(s, job, GANG_REASON_LOSS, GANG_END_FAILED);
+        return;
+    }
+    int64_t delay = job->restart_delay_ns;
+    for (int64_t i = 0; i < job->restarts && delay < INT64_MAX && delay > 0; i++)
+        delay = gang__add_sat(delay, delay);
+    job->restarts++;
+    if (delay > 0)
+        job->not_before_ns = gang__add_sat(s->now_ns, delay);
+    avoid(s, job, f);
+    stop(s, job, GANG_REASON_LOSS, GANG_END_NONE);
+}
+
+static bool is_decisive(int32_t role)
+{
+    return role == GANG_ROLE_CHIEF || role == GANG_ROLE_CRITICAL || role == GANG_ROLE_UNTRACKED;
+}
+
+/* Lost tasks leave the books. Returns the strictest role among them. */
+static int32_t count_lost(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
+{
+    int32_t strictest = GANG_ROLE_SIDECAR;
+    gang__turn_leave(s, u);
+    gang__books_out(s, u);
+    for (size_t i = 0; i < f->count; i++) {
+        int32_t role = role_of(u, f->task[i].group);
+        bool again = role == GANG_ROLE_MEMBER && u->job->loss == GANG_LOSS_REFILL;
+        count_one(u, f->task[i].group, true, again ? GOES : ENDS_BADLY);
+        if (is_decisive(role) || (role == GANG_ROLE_MEMBER && !is_decisive(strictest)))
+            strictest = role;
+    }
+    gang__books_in(s, u);
+    note_change(s, u);
+    return strictest;
+}
+
+/* Members were lost: what the job has said is done. */
+static void lose_members(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
+{
+    struct gang__job *job = u->job;
+    switch (job->loss) {
+    case GANG_LOSS_FAIL:
+        stop(s, job, GANG_REASON_LOSS, GANG_END_FAILED);
+        break;
+    case GANG_LOSS_RESTART:
+        restart(s, job, f);
+        break;
+    case GANG_LOSS_REFILL:
+        if (!u->refill)
+            u->refill_ns =
+                job->refill_ns > 0 ? gang__add_sat(s->now_ns, job->refill_ns) : INT64_MAX;
+        u->refill = true; /* gang__life_short() takes it back if the minimum runs */
+        break;
+    case GANG_LOSS_SHRINK:
+        if (below_minimum(u))
+            restart(s, job, f);
+        break;
+    default:
+        break;
+    }
+}
+
+/* The role of a group decides first. */
+static bool take_failed(gang_sched *s, struct report *r)
+{
+    struct gang__unit *u = r->unit;
+    if (!give_back(s, u, &r->run))
+        return false;
+    tell_gone(s, u, &r->leaves);
+    if (r->run.count == 0 || r->job->state == GANG_JOB_ENDED)
+        return true;
+    int32_t role = count_lost(s, u, &r->run);
+    if (is_decisive(role))
+        stop(s, r->job, GANG_REASON_END, GANG_END_FAILED);
+    else if (role == GANG_ROLE_MEMBER)
+        lose_members(s, u, &r->run);
+    go_on(s, r->job);
+    return true;
+}
+
+/* ---- reports about tasks ---------------------------------------------------------------------- */
+
+/* Tasks that ended well while they were to be suspended do not resume. */
+static void forget_places(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
+{
+    for (size_t i = 0; u->places && i < f->count; i++)
+        for (int64_t k = 0; k < u->place_count; k++)
+            if (u->places[k].node == f->task[i].node &&
+                u->places[k].group == (int32_t)f->task[i].group) {
+                u->places[k] = u->places[--u->place_count];
+                break;
+            }
+    if (u->places && u->place_count == 0) {
+        gang__release(&s->mem, u->places);
+        u->places = NULL;
+    }
+    u->over = u->over || (u->alloc == GANG_ID_NONE && gang__unit_lacks_all(u) == 0);
+}
+
+/* Also of tasks that were asked to stop, which ended well all the same: if the job is over by that,
+ * it has succeeded, and does not wait again. */
+static bool take_succeeded(gang_sched *s, struct report *r)
+{
+    struct gang__job *job = r->job;
+    if (!give_back(s, r->unit, &r->run))
+        return false;
+    count_out(s, r->unit, &r->run, true, ENDS_WELL);
+    count_out(s, r->unit, &r->leaves, false, ENDS_WELL);
+    if (r->leaves.count > 0)
+        forget_places(s, r->unit, &r->leaves);
+    int32_t result = r->unit->alloc == GANG_ID_NONE ? result_of(job) : (int32_t)GANG_END_NONE;
+    if (result != GANG_END_NONE) /* before it is told that it has stopped, and waits again */
+        gang__job_stop(s, job, GANG_REASON_END, result);
+    tell_gone(s, r->unit, &r->leaves);
+    go_on(s, job);
+    return true;
+}
+
+/* Of these tasks keep those that it can do without, above all minima. */
+static void keep_idle(struct gang__unit *u, struct gang__found *f)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < f->count; i++) {
+        u->has[f->task[i].group]--;
+        if (below_minimum(u))
+            u->has[f->task[i].group]++;
+        else
+            f->task[kept++] = f->task[i];
+    }
+    f->count = kept;
+    for (size_t i = 0; i < kept; i++)
+        u->has[f->task[i].group]++;
+}
+
+/* It has no work for more tasks than are left: it gets none again until its target is set anew. If all are idle that is so
+ * at its minimum, too. */
+static bool take_idle(gang_sched *s, struct report *r, bool all)
+{
+    struct gang__unit *u = r->unit;
+    keep_idle(u, &r->run);
+    if (r->run.count == 0 && (!all || u->alloc == GANG_ID_NONE))
+        return true;
+    if (!give_back(s, u, &r->run))
+        return false;
+    gang__turn_leave(s, u);
+    count_out(s, u, &r->run, true, GOES);
+    gang__books_out(s, u);
+    u->target = u->tasks + u->ended;
+    gang__books_in(s, u);
+    go_on(s, r->job);
+    return true;
+}
+
+/* Heartbeats. Nobody is asked where the task is while it is known. */
+static bool take_alive(gang_sched *s, struct report *r, const int64_t *tasks, size_t count)
+{
+    struct gang__job *job = r->job;
+    if (job->heartbeat_ns <= 0 || gang__slice_is_out(r->unit))
+        return true;
+    if (tasks && count == 1 && gang__beat_known(job, r->unit->part, tasks[0]))
+        return gang__beat_heard(s, job, r->unit->part, tasks[0]);
+    if (!look_up(s, r, tasks, count))
+        return false;
+    bool ok = true;
+    for (size_t i = 0; i < r->run.count; i++)
+        ok = gang__beat_heard(s, job, r->unit->part, r->run.task[i].task) && ok;
+    if (gang__life_next(s, job) < job->due_ns)
+        gang__timer_set(s, job);
+    return ok;
+}
+
+static bool take(gang_sched *s, struct report *r, const int64_t *tasks, size_t count, int32_t what)
+{
+    if (what == GANG_TASK_STARTED || what == GANG_TASK_ALIVE)
+        return take_alive(s, r, tasks, count);
+    if (what == GANG_TASK_GONE) {
+        if (!gang__slice_report(s, r->unit, tasks, count) && !r->unit->leaves)
+            gang__log(s, 0, "tasks of job %llu were reported gone that nobody asked to stop",
+                      (unsigned long long)r->job->id);
+        gang__leave_gone(s, r->unit, tasks, count);
+        return true;
+    }
+    if (!look_up(s, r, tasks, count))
+        return false;
+    return what == GANG_TASK_SUCCEEDED ? take_succeeded(s, r)
+           : what == GANG_TASK_FAILED  ? take_failed(s, r)
+                                       : take_idle(s, r, tasks == NULL);
+}
+
+/* The unit that a report is about. NULL: it has nothing, or something else by now. */
+static struct gang__unit *unit_of(struct gang__job *job, uint32_t part, gang_alloc_id alloc)
+{
+    struct gang__unit *u = part < job->unit_count ? &job->unit[part] : NULL;
+    if (!u || job->state == GANG_JOB_ENDED || gang__unit_holds(u) == GANG_ID_NONE)
+        return NULL;
+    if (alloc == GANG_ID_NONE || alloc == u->alloc)
+        return u;
+    for (const struct gang__leave *l = u->leaves; l; l = l->next)
+        if (l->alloc == alloc)
+            return u;
+    return NULL;
+}
+
+bool gang__life_report(gang_sched *s, struct gang__job *job, uint32_t part, gang_alloc_id alloc,
+                       const int64_t *tasks, size_t count, int32_t what)
+{
+    struct report r;
+    memset(&r, 0, sizeof(r));
+    r.job = job;
+    r.unit = unit_of(job, part, alloc);
+    if (count == SIZE_MAX)
+        tasks = NULL;
+    if (!tasks)
+        count = 0;
+    if (!r.unit) {
+        gang__log(s, 0, "a report about tasks of job %llu that are gone",
+                  (unsigned long long)job->id);
+        return true;
+    }
+    bool ok = take(s, &r, tasks, count, what);
+    report_free(s, &r);
+    return ok;
+}
+
+/* ---- a whole job, a node ---------------------------------------------------------------------- */
+
+/* Nothing that it holds is asked to stop, is kept for others, or takes turns with others: its allocation ends with its
+ * tasks. */
+static bool ends_at_once(const struct gang__unit *u)
+{
+    return u->alloc != GANG_ID_NONE && u->ungiven == 0 && !u->leaves && !u->sliced;
+}
+
+/* All that a unit has. False: not now. */
+static bool end_unit(gang_sched *s, struct gang__unit *u, bool success)
+{
+    struct report r = {u->job, u, {NULL, 0, 0}, {NULL, 0, 0}};
+    bool at_once = ends_at_once(u);
+    bool ok = look_up(s, &r, NULL, 0) &&
+              (at_once ? gang__give_all(s, u->alloc) == GANG_OK : give_back(s, u, &r.run));
+    if (ok && at_once) {
+        note_given(s, u, &r.run);
+        gang__turn_leave(s, u);
+        gang__unit_clear(s, u);
+    }
+    if (ok) {
+        count_out(s, u, &r.run, !at_once, success ? ENDS_WELL : ENDS_BADLY);
+        tell_gone(s, u, &r.leaves);
+    }
+    report_free(s, &r);
+    return ok;
+}
+
+/* All is lost: does that only make it wait again? The role of a group decides first. */
+static bool starts_again(const struct gang__job *job)
+{
+    for (uint32_t g = 0; job->roles && g < job->group_count; g++)
+        if (is_decisive(job->roles[g]))
+            return false;
+    return (job->loss == GANG_LOSS_RESTART || job->loss == GANG_LOSS_SHRINK) &&
+           job->restarts < job->max_restarts;
+}
+
+bool gang__life_end(gang_sched *s, struct gang__job *job, bool success)
+{
+    const struct gang__found nowhere = {NULL, 0, 0};
+    bool runs = false, stops = job->ending || job->state == GANG_JOB_STOPPING;
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        runs = runs || gang__unit_holds(&job->unit[i]) != GANG_ID_NONE;
+    if (!runs || job->state == GANG_JOB_ENDED) {
+        gang__log(s, 0, "job %llu was reported to have ended, but does not run",
+                  (unsigned long long)job->id);
+        return true;
+    }
+    if (stops && success)
+        gang__job_stop(s, job, GANG_REASON_END, GANG_END_SUCCESS);
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (!end_unit(s, &job->unit[i], success))
+            return false;
+    if (stops || job->state == GANG_JOB_ENDED)
+        return true;
+    if (!success && starts_again(job)) {
+        restart(s, job, &nowhere);
+        return true;
+    }
+    stop(s, job, GANG_REASON_END, success ? GANG_END_SUCCESS : GANG_END_FAILED);
+    return true;
+}
+
+static void keep_on(struct gang__found *f, gang_node_id node)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < f->count; i++)
+        if (f->task[i].node == node)
+            f->task[kept++] = f->task[i];
+    f->count = kept;
+}
+
+static bool lose_on(gang_sched *s, struct gang__unit *u, gang_node_id node)
+{
+    struct report r = {u->job, u, {NULL, 0, 0}, {NULL, 0, 0}};
+    bool ok = look_up(s, &r, NULL, 0);
+    keep_on(&r.run, node);
+    keep_on(&r.leaves, node);
+    if (ok && r.run.count + r.leaves.count > 0 && !gang__slice_is_begun(u))
+        gang__slice_ungrant(s, u);
+    else if (ok && r.run.count + r.leaves.count > 0)
+        ok = take_failed(s, &r);
+    report_free(s, &r);
+    return ok;
+}
+
+/* Only who holds something has a task there. One that fails may end others of its job, but none goes before the
+ * end of the run. */
+bool gang__life_node_lost(gang_sched *s, gang_node_id node)
+{
+    gang_result r = gang_node_set_state(s->worker, node, GANG_NODE_DOWN);
+    if (r == GANG_ENOMEM)
+        return false;
+    if (r != GANG_OK) {
+        gang__log(s, 0, "a node was reported lost that is not there");
+        return true;
+    }
+    s->changes++;
+    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        for (uint32_t i = 0; i < job->unit_count && job->state != GANG_JOB_ENDED; i++)
+            if (gang__unit_holds(&job->unit[i]) != GANG_ID_NONE && !lose_on(s, &job->unit[i], node))
+                return false;
+    }
+    return true;
+}
+
+/* ---- the target ------------------------------------------------------------------------------- */
+
+/* Of the tasks that run choose as many to be stopped, the last groups first, in a group the newest; they are
+ * marked by having no node. Returns how many. */
+static size_t choose(struct gang__unit *u, struct gang__found *f, int64_t surplus)
+{
+    size_t chosen = 0;
+    for (uint32_t g = gang__unit_request(u)->group_count; g-- > 0 && (int64_t)chosen < surplus;)
+        for (size_t i = f->count; i-- > 0 && (int64_t)chosen < surplus;) {
+            if (f->task[i].group != g)
+                continue;
+            u->has[g]--;
+            if (below_minimum(u)) {
+                u->has[g]++;
+                break; /* nor can an older one of this group be missed */
+            }
+            f->task[i].node = GANG_ID_NONE;
+            chosen++;
+        }
+    for (size_t i = 0; i < f->count; i++)
+        u->has[f->task[i].group] += f->task[i].node == GANG_ID_NONE;
+    return chosen;
+}
+
+/* More run than are wanted. False: not now. */
+static bool stop_surplus(gang_sched *s, struct gang__unit *u)
+{
+    struct report r = {u->job, u, {NULL, 0, 0}, {NULL, 0, 0}};
+    int64_t surplus = u->tasks + u->ended - u->target;
+    if (u->alloc == GANG_ID_NONE || surplus <= 0)
+        return true;
+    bool ok = look_up(s, &r, NULL, 0);
+    if (ok && choose(u, &r.run, surplus) > 0) {
+        keep_on(&r.run, GANG_ID_NONE);
+        int64_t *tasks = numbers_of(s, &r.run);
+        ok = tasks && gang__leave_ask(s, u, tasks, r.run.count, GANG_REASON_TARGET, GANG_ID_NONE,
+                                      GANG_END_NONE) != GANG_ENOMEM;
+        gang__release(&s->mem, tasks);
+    }
+    report_free(s, &r);
+    return ok;
+}
+
+void gang__life_trim(gang_sched *s, struct gang__unit *u)
+{
+    if (!stop_surplus(s, u))
+        s->no_memory = true;
+}
+
+/* What is wanted beyond the minima goes to the first units first. */
+bool gang__life_target(gang_sched *s, struct gang__job *job, int64_t target)
+{
+    int64_t min = 0, count = 0;
+    if (job->state == GANG_JOB_ENDED)
+        return true;
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        min += gang__unit_request(&job->unit[i])->min;
+        count += gang__unit_request(&job->unit[i])->count;
+    }
+    target = target < 0 || target > count ? count : target < min ? min : target;
+    int64_t rest = target - min;
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        struct gang__unit *u = &job->unit[i];
+        const gang_request *q = gang__unit_request(u);
+        int64_t more = q->count - q->min < rest ? q->count - q->min : rest;
+        gang__turn_leave(s, u);
+        gang__books_out(s, u);
+        u->target = q->min + more;
+        gang__books_in(s, u);
+        rest -= more;
+        note_change(s, u);
+        if (!stop_surplus(s, u)) {
+            gang__job_settle(s, job);
+            return false;
+        }
+    }
+    go_on(s, job);
+    return true;
+}
+
+/* ---- what is due ------------------------------------------------------------------------------ */
+
+/* Tasks that are silent for too long are lost. False: not now. */
+static bool lose_silent(gang_sched *s, struct gang__job *job)
+{
+    int64_t tasks[64];
+    uint32_t part_of;
+    size_t count;
+    while ((count = gang__beat_late(s, job, &part_of, tasks, 64)) > 0) {
+        if (unit_of(job, part_of, GANG_ID_NONE) &&
+            !gang__life_report(s, job, part_of, GANG_ID_NONE, tasks, count, GANG_TASK_FAILED))
+            return false;
+        for (size_t i = 0; i < count; i++)
+            gang__beat_forget(s, job, part_of, tasks[i]);
+    }
+    return true;
+}
+
+static int64_t stale_at(const struct gang__unit *u)
+{
+    return u->short_handed ? gang__add_sat(u->short_ns, u->job->leaf->q->stale_ns) : INT64_MAX;
+}
+
+void gang__life_due(gang_sched *s, struct gang__job *job)
+{
+    if (!lose_silent(s, job))
+        s->no_memory = true;
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        const struct gang__unit *u = &job->unit[i];
+        if (job->state != GANG_JOB_RUNNING || job->ending)
+            return;
+        if (u->refill && u->refill_ns <= s->now_ns)
+            stop(s, job, GANG_REASON_LOSS, GANG_END_FAILED);
+        else if (stale_at(u) <= s->now_ns)
+            stop(s, job, GANG_REASON_STALE, GANG_END_NONE);
+    }
+}
+
+int64_t gang__life_next(const gang_sched *s, const struct gang__job *job)
+{
+    int64_t next = gang__beat_next(job);
+    if (job->state != GANG_JOB_RUNNING || job->ending)
+        return next;
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        const struct gang__unit *u = &job->unit[i];
+        if (u->refill && u->refill_ns < next)
+            next = u->refill_ns;
+        if (stale_at(u) < next)
+            next = stale_at(u);
+    }
+    (void)s;
+    return next;
+}
+
+void gang__life_free(gang_sched *s, struct gang__job *job)
+{
+    gang__beat_free(s, job);
+}

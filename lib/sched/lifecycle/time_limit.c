@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long a job may run, and how long it is expected to: time limit, deadline, what it is given more when it
+ * overruns, prediction. */
+#include "sched/backfill/candidates.h"
+#include "sched/calendar/calendar.h"
+#include "sched/cycle/cycle.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/bypass.h"
+#include "sched/reserve/reserve.h"
+#include "sched/slice/slice.h"
+
+int64_t gang__term_run(const struct gang__job *job)
+{
+    bool limited =
+        job->time_limit_ns > 0 && !job->limit_kept; /* else others of it would be out of order */
+    int64_t limit = limited ? job->time_limit_ns : INT64_MAX;
+    return job->predicted_ns > 0 ? gang__least(job->predicted_ns, limit) : limit;
+}
+
+int64_t gang__term_end(const struct gang__job *job, int64_t from_ns)
+{
+    int64_t end = job->deadline_ns > 0 ? job->deadline_ns : INT64_MAX;
+    if (job->time_limit_ns > 0)
+        end = gang__least(
+            end, gang__add_sat(gang__add_sat(from_ns, job->time_limit_ns), job->extended_ns));
+    return end;
+}
+
+int64_t gang__term_expected(const struct gang__job *job, int64_t from_ns)
+{
+    int64_t end = gang__term_end(job, from_ns);
+    return job->expected_ns > 0 ? gang__least(end, gang__add_sat(from_ns, job->expected_ns)) : end;
+}
+
+/* The last moment at which it can start and still has all its time. */
+static int64_t latest_start(const struct gang__job *job)
+{
+    if (job->deadline_ns <= 0)
+        return INT64_MAX;
+    return job->time_limit_ns > 0 ? job->deadline_ns - job->time_limit_ns : job->deadline_ns - 1;
+}
+
+/* It ran, and waits for its next turn: it has no start to come. */
+static bool is_between_turns(const struct gang__job *job)
+{
+    bool some = false;
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        some = some || (gang__slice_is_out(&job->unit[i]) && gang__slice_is_begun(&job->unit[i]));
+    return some && job->state != GANG_JOB_RUNNING;
+}
+
+static bool waits_to_run(const struct gang__job *job)
+{
+    return job->state != GANG_JOB_RUNNING &&
+           !job->ending && /* also one that is displaced, or moved */
+           !is_between_turns(job);
+}
+
+int64_t gang__term_from(const gang_sched *s, const struct gang__job *job)
+{
+    return gang__add_sat(job->started_ns, gang__job_paused(s, job));
+}
+
+int64_t gang__term_next(const gang_sched *s, const struct gang__job *job)
+{
+    int64_t next = INT64_MAX;
+    if (job->begin_ns > s->now_ns)
+        next = job->begin_ns;
+    if (job->state == GANG_JOB_RUNNING) {
+        next = gang__least(next, gang__term_end(job, gang__term_from(s, job)));
+        if (s->ahead && job->predicted_ns > 0)
+            next = gang__least(next, gang__term_expected(job, gang__term_from(s, job)));
+    } else if (job->deadline_ns > 0 && waits_to_run(job)) {
+        next = gang__least(next, gang__add_sat(latest_start(job), 1));
+    } else if (job->deadline_ns > 0 && !job->ending && is_between_turns(job)) {
+        next = gang__least(next, job->deadline_ns);
+    }
+    return next;
+}
+
+/* Does anybody wait for room? */
+static bool somebody_waits(const gang_sched *s)
+{
+    for (const struct gang__bin *bin = s->blocked; bin; bin = bin->next_all)
+        if (!bin->grower && gang__waits_for_room(bin->why))
+            return true;
+    return gang__kin_some(s);
+}
+
+/* How much longer it may run, beyond its limit, which has come. */
+static int64_t more_for(gang_sched *s, struct gang__job *job)
+{
+    const struct gang__queue *q = job->leaf->q;
+    if (q->overrun == GANG_OVERRUN_EXTEND)
+        return somebody_waits(s) ? 0 : q->extend_ns;
+    if (q->overrun != GANG_OVERRUN_ASK || !s->ops.overrun)
+        return 0;
+    struct gang_event e =
+        gang__event_of(s, &job->unit[0], GANG_REASON_TIMEOUT, "ran for its time limit");
+    return s->ops.overrun(&e, s->user);
+}
+
+/* Than the plans count on. */
+static void lasts_longer(gang_sched *s, struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        gang__ahead_touch(s, &job->unit[i]);
+    gang__ahead_upset(s);
+}
+
+/* Past its limit: it has more time now, or is stopped. */
+static void overrun(gang_sched *s, struct gang__job *job)
+{
+    int64_t more = job->deadline_ns > 0 && s->now_ns >= job->deadline_ns ? 0 : more_for(s, job);
+    if (more <= 0 || gang__reserve_stops(s, job, gang__add_sat(s->now_ns, more))) {
+        gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
+        return;
+    }
+    int64_t over = s->now_ns - gang__add_sat(gang__term_from(s, job), job->time_limit_ns);
+    job->extended_ns = gang__add_sat(over, more);
+    lasts_longer(s, job);
+}
+
+/* It runs longer than was expected. */
+static void expect_more(gang_sched *s, struct gang__job *job)
+{
+    while (gang__add_sat(gang__term_from(s, job), job->expected_ns) <= s->now_ns)
+        job->expected_ns = gang__add_sat(job->expected_ns, job->expected_ns);
+    lasts_longer(s, job);
+}
+
+void gang__term_due(gang_sched *s, struct gang__job *job)
+{
+    if (job->state == GANG_JOB_RUNNING) {
+        if (s->now_ns >= gang__term_end(job, gang__term_from(s, job)))
+            overrun(s, job);
+        if (job->expected_ns > 0 && s->now_ns >= gang__term_expected(job, gang__term_from(s, job)))
+            expect_more(s, job);
+    } else if (s->now_ns > latest_start(job) && waits_to_run(job)) {
+        gang__job_stop(s, job, GANG_REASON_END, GANG_END_DEADLINE);
+    } else if (job->deadline_ns > 0 && s->now_ns >= job->deadline_ns && !job->ending &&
+               is_between_turns(job)) {
+        gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
+    }
+}
+
+void gang__term_predict(gang_sched *s, struct gang__job *job)
+{
+    if (!s->ops.predict)
+        return;
+    struct gang_event e =
+        gang__event_of(s, &job->unit[0], GANG_REASON_NONE, "how long will it run");
+    int64_t ns = s->ops.predict(&e, s->user);
+    job->predicted_ns = job->expected_ns = ns > 0 ? ns : 0;
+}
+
+void gang__term_begin(gang_sched *s, struct gang__job *job)
+{
+    job->started_ns = s->now_ns;
+    job->extended_ns = 0;
+    job->expected_ns = job->predicted_ns;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is due when: one timer a job, for whatever comes first. */
+#include "sched/calendar/calendar.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/bypass.h"
+#include "sched/record/state.h"
+#include "sched/reserve/reserve.h"
+#include "sched/stop/stop.h"
+
+int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
+{
+    int64_t due = INT64_MAX;
+    if (job->state == GANG_JOB_ENDED)
+        return due;
+    if (job->undone && s->now_ns < INT64_MAX - 1) /* not in this run: memory is still short */
+        due = s->now_ns + 1;
+    if (job->not_before_ns > s->now_ns)
+        due = gang__least(due, job->not_before_ns);
+    if (job->start_within_ns > 0 && job->ready_ns >= 0)
+        due = gang__least(due, gang__add_sat(job->ready_ns, job->start_within_ns));
+    if (job->state == GANG_JOB_RUNNING && !job->ending)
+        due = gang__least(due, gang__reserve_stop_ns(job));
+    due = gang__least(due, gang__term_next(s, job));
+    due = gang__least(due, gang__overdue_next(job));
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        if (job->unit[i].plan && job->unit[i].planned_ns > s->now_ns)
+            due = gang__least(due, job->unit[i].planned_ns);
+    for (uint32_t i = 0; i < job->unit_count; i++)
+        for (const struct gang__leave *l = job->unit[i].leaves; l; l = l->next)
+            due = l->gone ? due : gang__least(due, l->deadline_ns);
+    return gang__least(due, gang__life_next(s, job));
+}
+
+int gang__timer_order(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                      const void *ctx)
+{
+    const struct gang__job *x = GANG__OF(struct gang__job, timer, a);
+    const struct gang__job *y = GANG__OF(struct gang__job, timer, b);
+    (void)ctx;
+    if (x->due_ns != y->due_ns)
+        return x->due_ns < y->due_ns ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+void gang__timer_clear(gang_sched *s, struct gang__job *job)
+{
+    if (job->due_ns != INT64_MAX)
+        gang__ordered_remove(&s->timers, &job->timer);
+    job->due_ns = INT64_MAX;
+}
+
+/* What has come is done before anything else is waited for: it may be known by its time alone. */
+void gang__timer_set(gang_sched *s, struct gang__job *job)
+{
+    if (job->due_ns <= s->now_ns)
+        return;
+    int64_t due = gang__timer_due(s, job);
+    if (due == job->due_ns)
+        return;
+    gang__timer_clear(s, job);
+    job->due_ns = due;
+    if (due != INT64_MAX)
+        gang__ordered_insert(&s->timers, &job->timer);
+}
+
+/* It waited too long: it steps aside, or is given up. */
+static void unstarted(gang_sched *s, struct gang__job *job)
+{
+    if (job->back_off_ns <= 0) {
+        gang__job_stop(s, job, GANG_REASON_END, GANG_END_UNSTARTED);
+        return;
+    }
+    int64_t wait = job->back_off_now > 0 ? job->back_off_now : job->back_off_ns;
+    job->back_off_now = wait > INT64_MAX / 2 ? INT64_MAX : wait * 2;
+    job->not_before_ns = gang__add_sat(s->now_ns, wait);
+    job->ready_ns = -1;
+}
+
+static void fire(gang_sched *s, struct gang__job *job)
+{
+    if (job->start_within_ns > 0 && job->ready_ns >= 0 &&
+        s->now_ns >= gang__add_sat(job->ready_ns, job->start_within_ns))
+        unstarted(s, job);
+    gang__term_due(s, job);
+    if (job->state == GANG_JOB_RUNNING && !job->ending && s->now_ns >= gang__reserve_stop_ns(job))
+        gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
+    if (job->undone && job->ending)
+        gang__job_stop(s, job, job->stop_reason, job->end_wanted);
+    gang__leave_due(s, job);
+    gang__ahead_due(s, job);
+    if (job->state != GANG_JOB_ENDED)
+        gang__life_due(s, job);
+    if (job->state != GANG_JOB_ENDED)
+        gang__job_settle(s, job);
+    if (job->state != GANG_JOB_ENDED)
+        gang__overdue_due(s, job);
+}
+
+void gang__timers_run(gang_sched *s)
+{
+    struct gang__tree_link *n;
+    while ((n = gang__ordered_first(&s->timers)) != NULL) {
+        struct gang__job *job = GANG__OF(struct gang__job, timer, n);
+        if (job->due_ns > s->now_ns || !gang__step(s))
+            return;
+        gang__timer_clear(s, job);
+        fire(s, job);
+        gang__timer_set(s, job);
+    }
+}
+
+int64_t gang__timers_next(const gang_sched *s)
+{
+    struct gang__tree_link *n = gang__ordered_first(&s->timers);
+    return n ? GANG__OF(struct gang__job, timer, n)->due_ns : INT64_MAX;
+}

@@ -1,0 +1,937 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is next. Those of a leaf who wait for the same thing lie in one *bin*, in the order of the
+ * leaf; the first of the bin stands for all. Bins that may be tried are READY and lie in the
+ * leaf's order by their heads; leaves with such, and queues above them, lie in the order of
+ * their parent. A bin whose head cannot start is BLOCKED and hangs in the list of what blocks it
+ * (a shape that finds no room, a queue at its limit, a user at his), until that changes. So a
+ * run looks at nobody for whom nothing changed.
+ *
+ * What a queue's turn depends on is kept in a key that is made out when it is put into order.
+ * Whoever changes one of the inputs calls gang__turn_rekey(), which only notes the queue: it is
+ * put where it belongs before somebody is asked whose turn it is, once for all that happened to
+ * it. A queue that has no sibling in order needs no key until one comes. */
+#include <string.h>
+
+#include "place/request/request.h"
+#include "sched/backfill/candidates.h"
+#include "sched/calendar/calendar.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/bypass.h"
+#include "sched/order/wait_order.h"
+#include "sched/reserve/reserve.h"
+#include "sched/usage/usage.h"
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+static int by_number(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static bool lacks_minimum(const struct gang__unit *u)
+{
+    return u->tasks + u->ended < gang__unit_request(u)->min;
+}
+
+/* Service in classes that double, so that jobs of like service keep their order. */
+static int service_class(const struct gang__job *job)
+{
+    int class = 0;
+    for (int64_t left = job->attained; left > 0; left >>= 1)
+        class ++;
+    return class;
+}
+
+int gang__unit_before(const struct gang__unit *a, const struct gang__unit *b, int32_t order)
+{
+    const struct gang__job *x = a->job, *y = b->job;
+    int c = b->overdue - a->overdue;
+    if (c != 0)
+        return c;
+    if (order == GANG_ORDER_SHORTEST) {
+        c = by_number(gang__term_run(x), gang__term_run(y));
+    } else if (order == GANG_ORDER_DEADLINE) {
+        uint64_t left = (uint64_t)x->deadline_ns - 1, right = (uint64_t)y->deadline_ns - 1;
+        c = left < right ? -1 : left > right; /* 0, none, is the last */
+    } else if (order == GANG_ORDER_LEAST_SERVED) {
+        c = service_class(x) - service_class(y);
+    }
+    if (c == 0 && order != GANG_ORDER_FIFO)
+        c = by_number(y->priority, x->priority);
+    if (c == 0 && order != GANG_ORDER_FIFO)
+        c = lacks_minimum(b) - lacks_minimum(a);
+    if (c == 0)
+        c = by_number(x->age, y->age);
+    if (c == 0)
+        c = by_number((int64_t)x->id, (int64_t)y->id);
+    return c ? c : by_number(a->part, b->part);
+}
+
+static int compare_units(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                         const void *ctx)
+{
+    const struct gang__qs *leaf = ctx;
+    return gang__unit_before(GANG__OF(struct gang__unit, turn, a),
+                             GANG__OF(struct gang__unit, turn, b), leaf->q->order);
+}
+
+/* Who uses least for his weight, over all that there is. */
+static int compare_users(const struct gang__user *a, const struct gang__user *b)
+{
+    if (!a || !b || a == b)
+        return 0;
+    return gang__ratio_compare(a->key, b->key);
+}
+
+static int compare_bins(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                        const void *ctx)
+{
+    const struct gang__qs *leaf = ctx;
+    const struct gang__bin *x = GANG__OF(struct gang__bin, order, a);
+    const struct gang__bin *y = GANG__OF(struct gang__bin, order, b);
+    int c = gang__bin_head(y)->overdue - gang__bin_head(x)->overdue;
+    if (c != 0)
+        return c;
+    c = x->late - y->late;
+    if (c == 0 && x->late)
+        c = by_number(x->late_key, y->late_key);
+    if (c == 0 && leaf->q->order == GANG_ORDER_FAIR)
+        c = compare_users(x->user, y->user);
+    return c ? c : gang__unit_before(gang__bin_head(x), gang__bin_head(y), leaf->q->order);
+}
+
+static int compare_fair(const struct gang__turn_key *x, const struct gang__turn_key *y)
+{
+    int c = x->over_share - y->over_share;
+    if (c == 0)
+        c = x->over_guarantee - y->over_guarantee;
+    if (c == 0)
+        c = by_number(y->priority, x->priority);
+    if (c == 0)
+        c = gang__ratio_compare(x->with, y->with);
+    if (c == 0)
+        c = gang__ratio_compare(x->used, y->used);
+    return c ? c : gang__ratio_compare(x->whole, y->whole);
+}
+
+/* How the children of a queue take turns; `q->q` is NULL at the root. */
+static int32_t turn_below(const struct gang__qs *q)
+{
+    return q->q ? q->q->turn : (int32_t)GANG_TURN_FAIR;
+}
+
+static int compare_queues(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                          const void *ctx)
+{
+    const struct gang__qs *p = GANG__OF(struct gang__qs, turn, a),
+                          *q = GANG__OF(struct gang__qs, turn, b);
+    int c;
+    switch (turn_below(ctx)) {
+    case GANG_TURN_UTILIZATION:
+        c = gang__order_utilization(&p->key.yarn, &q->key.yarn);
+        break;
+    case GANG_TURN_PRIORITY_UTILIZATION:
+        c = gang__order_priority_utilization(&p->key.yarn, &q->key.yarn);
+        break;
+    default:
+        c = compare_fair(&p->key, &q->key);
+    }
+    return c ? c : by_number((int64_t)p->q->id, (int64_t)q->q->id);
+}
+
+/* Victims: lowest priority first, of equals the newest. */
+static int falls_before(const struct gang__unit *x, const struct gang__unit *y)
+{
+    int c = by_number(x->job->priority, y->job->priority);
+    if (c == 0)
+        c = by_number(y->job->age, x->job->age);
+    if (c == 0)
+        c = by_number((int64_t)y->job->id, (int64_t)x->job->id);
+    return c ? c : by_number(y->part, x->part);
+}
+
+static int compare_falls(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                         const void *ctx)
+{
+    (void)ctx;
+    return falls_before(GANG__OF(struct gang__unit, fall, a), GANG__OF(struct gang__unit, fall, b));
+}
+
+static int compare_sheds(const struct gang__tree_link *a, const struct gang__tree_link *b,
+                         const void *ctx)
+{
+    (void)ctx;
+    return falls_before(GANG__OF(struct gang__unit, shed, a), GANG__OF(struct gang__unit, shed, b));
+}
+
+void gang__turn_init(struct gang__qs *q)
+{
+    q->ready_of_bins = q->q && q->q->leaf;
+    gang__ordered_init(&q->ready, q->ready_of_bins ? compare_bins : compare_queues, q);
+    gang__ordered_init(&q->fall, compare_falls, q);
+    gang__ordered_init(&q->shed, compare_sheds, q);
+}
+
+static void fresh_put(gang_sched *s, struct gang__unit *u)
+{
+    u->in_fresh.next = s->fresh;
+    u->in_fresh.at = &s->fresh;
+    if (s->fresh)
+        s->fresh->in_fresh.at = &u->in_fresh.next;
+    s->fresh = u;
+    u->fresh = true;
+}
+
+static void fresh_take(struct gang__unit *u)
+{
+    *u->in_fresh.at = u->in_fresh.next;
+    if (u->in_fresh.next)
+        u->in_fresh.next->in_fresh.at = u->in_fresh.at;
+    u->fresh = false;
+}
+
+/* While room is made somebody may look at any moment. */
+void gang__fall_enter(gang_sched *s, struct gang__unit *u)
+{
+    if (u->falls)
+        return;
+    u->falls = true;
+    if (s->making_room)
+        gang__ordered_insert_end(&u->job->leaf->fall, &u->fall, 0);
+    else
+        fresh_put(s, u);
+    gang__shed_settle(u);
+}
+
+void gang__fall_leave(struct gang__unit *u)
+{
+    if (u->falls && u->fresh)
+        fresh_take(u);
+    else if (u->falls)
+        gang__ordered_remove(&u->job->leaf->fall, &u->fall);
+    u->falls = false;
+    gang__shed_settle(u);
+}
+
+void gang__shed_settle(struct gang__unit *u)
+{
+    bool sheds = u->falls && u->tasks + u->ended > gang__unit_request(u)->min;
+    if (sheds && !u->sheds)
+        gang__ordered_insert(&u->job->leaf->shed, &u->shed);
+    else if (!sheds && u->sheds)
+        gang__ordered_remove(&u->job->leaf->shed, &u->shed);
+    u->sheds = sheds;
+}
+
+void gang__falls_sort(gang_sched *s)
+{
+    struct gang__unit *oldest = NULL;
+    while (s->fresh) { /* turned round: the newest comes last, and before all others */
+        struct gang__unit *u = s->fresh;
+        s->fresh = u->in_fresh.next;
+        u->in_fresh.next = oldest;
+        oldest = u;
+    }
+    while (oldest) {
+        struct gang__unit *u = oldest;
+        oldest = u->in_fresh.next;
+        u->fresh = false;
+        gang__ordered_insert_end(&u->job->leaf->fall, &u->fall, 0);
+    }
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+/* The unit at the head of a queue; it is active. */
+static struct gang__unit *head_below(const struct gang__qs *q)
+{
+    while (!q->ready_of_bins)
+        q = GANG__OF(struct gang__qs, turn, gang__ordered_first(&q->ready));
+    return gang__bin_head(GANG__OF(struct gang__bin, order, gang__ordered_first(&q->ready)));
+}
+
+const struct gang__take *gang__unit_asks(const struct gang__unit *u, uint32_t *count)
+{
+    if (u->alloc == GANG_ID_NONE)
+        return gang__asked_takes(u->ask, -1, count);
+    const gang_request *q = gang__unit_request(u);
+    uint32_t g = 0;
+    while (g + 1 < q->group_count && gang__unit_lacks(u, g) == 0)
+        g++;
+    return gang__asked_takes(u->ask, (int32_t)g, count);
+}
+
+static void key_fair(gang_sched *s, struct gang__qs *q)
+{
+    uint32_t count;
+    const struct gang__take *take = gang__unit_asks(head_below(q), &count);
+    struct gang__turn_key *k = &q->key;
+    k->over_share = gang__over(s, q, q->share, take, count);
+    k->over_guarantee = !gang__stays(q, q->guarantee, q->used, take, count);
+    k->priority = q->q->priority;
+    k->with = gang__fair_ratio(s, q, q->share, take, count);
+    k->used = gang__fair_ratio(s, q, q->share, NULL, 0);
+    k->whole = gang__fair_ratio(s, q, s->total, take, count);
+}
+
+static void key_yarn(gang_sched *s, struct gang__qs *q)
+{
+    struct gang__queue_turn *k = &q->key.yarn;
+    k->used = gang__fair_ratio(s, q, q->guarantee, NULL, 0);
+    k->absolute = gang__fair_ratio(s, q, s->total, NULL, 0);
+    k->capacity = gang__fair_capacity(s, q);
+    k->priority = q->q->priority;
+}
+
+static void make_key(gang_sched *s, struct gang__qs *q)
+{
+    if (turn_below(q->parent) == GANG_TURN_FAIR)
+        key_fair(s, q);
+    else
+        key_yarn(s, q);
+}
+
+/* ---- activity -------------------------------------------------------------------------------- */
+
+/* Strict order, or one that is overdue: blocked heads bar those behind them. There may be several, for who comes later may
+ * come before those that are blocked already, and be blocked too. */
+const struct gang__bin *gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin)
+{
+    const struct gang__bin *first = NULL;
+    for (const struct gang__bin *b = leaf->ready_of_bins ? leaf->barring : NULL; b; b = b->next_bar)
+        if (b != bin && b->units.count > 0 &&
+            (leaf->q->block == GANG_BLOCK_STRICT || gang__bin_head(b)->overdue) &&
+            compare_bins(&b->order, first ? &first->order : &bin->order, leaf) < 0)
+            first = b;
+    return first;
+}
+
+static bool is_barred(const struct gang__qs *leaf)
+{
+    return leaf->ready_of_bins &&
+           gang__turn_bars(leaf,
+                           GANG__OF(struct gang__bin, order, gang__ordered_first(&leaf->ready)));
+}
+
+static bool has_turn(const struct gang__qs *q)
+{
+    return q->ready.count > 0 && !is_barred(q);
+}
+
+static void out_of_order(struct gang__qs *q)
+{
+    if (q->active)
+        gang__ordered_remove(&q->parent->ready, &q->turn);
+    q->active = false;
+}
+
+static void ensure_key(gang_sched *s, struct gang__qs *q)
+{
+    if (!q->has_key)
+        make_key(s, q);
+    q->has_key = true;
+}
+
+static void into_order(gang_sched *s, struct gang__qs *q)
+{
+    struct gang__ordered *ready = &q->parent->ready;
+    q->active = has_turn(q);
+    if (!q->active)
+        return;
+    q->has_key = false;
+    if (ready->count > 0) {
+        ensure_key(s, q);
+        ensure_key(s, GANG__OF(struct gang__qs, turn, gang__ordered_first(ready)));
+    }
+    gang__ordered_insert_end(ready, &q->turn, 1); /* who was just served goes last */
+}
+
+void gang__turn_rekey(gang_sched *s, struct gang__qs *q)
+{
+    if (q->noted || !q->parent)
+        return;
+    q->noted = true;
+    q->next_noted = s->noted;
+    s->noted = q;
+}
+
+/* All paths are taken out first, so that nobody looks for a head below a queue that has none. */
+static void rekey_noted(gang_sched *s)
+{
+    for (struct gang__qs *q = s->noted; q; q = q->next_noted)
+        for (struct gang__qs *at = q; at->parent; at = at->parent)
+            out_of_order(at);
+    while (s->noted) {
+        struct gang__qs *q = s->noted;
+        s->noted = q->next_noted;
+        q->noted = false;
+        for (; q->parent; q = q->parent) {
+            out_of_order(q);
+            into_order(s, q);
+        }
+    }
+}
+
+void gang__turn_forget(gang_sched *s)
+{
+    for (; s->noted; s->noted = s->noted->next_noted)
+        s->noted->noted = false;
+    for (uint32_t i = s->queues ? s->queues->count : 0; i-- > 0;)
+        out_of_order(s->qs[i]);
+}
+
+/* From the leaves up: parents lie before their children. */
+void gang__turn_rekey_all(gang_sched *s)
+{
+    gang__turn_forget(s);
+    for (uint32_t i = s->queues->count; i-- > 0;)
+        into_order(s, s->qs[i]);
+}
+
+/* ---- bins ------------------------------------------------------------------------------------ */
+
+static void list_put(struct gang__bin **list, struct gang__bin *bin)
+{
+    bin->next = *list;
+    bin->at = list;
+    if (*list)
+        (*list)->at = &bin->next;
+    *list = bin;
+}
+
+static void list_take(struct gang__bin *bin)
+{
+    *bin->at = bin->next;
+    if (bin->next)
+        bin->next->at = bin->at;
+    bin->at = NULL;
+}
+
+static void all_put(gang_sched *s, struct gang__bin *bin)
+{
+    bin->next_all = s->blocked;
+    bin->at_all = &s->blocked;
+    if (s->blocked)
+        s->blocked->at_all = &bin->next_all;
+    s->blocked = bin;
+}
+
+static void all_take(struct gang__bin *bin)
+{
+    *bin->at_all = bin->next_all;
+    if (bin->next_all)
+        bin->next_all->at_all = bin->at_all;
+}
+
+static void asks_put(gang_sched *s, struct gang__asked *ask)
+{
+    if (ask->blocked_at)
+        return;
+    ask->next_blocked = s->blocked_asks;
+    ask->blocked_at = &s->blocked_asks;
+    if (s->blocked_asks)
+        s->blocked_asks->blocked_at = &ask->next_blocked;
+    s->blocked_asks = ask;
+}
+
+static void asks_take(struct gang__asked *ask)
+{
+    if (!ask->blocked_at)
+        return;
+    *ask->blocked_at = ask->next_blocked;
+    if (ask->next_blocked)
+        ask->next_blocked->blocked_at = ask->blocked_at;
+    ask->blocked_at = NULL;
+}
+
+void gang__turn_set_bar(struct gang__bin *bin, bool bars)
+{
+    struct gang__bin **list = &bin->leaf->barring;
+    if (bars == (bin->at_bar != NULL))
+        return;
+    if (bars) {
+        bin->next_bar = *list;
+        bin->at_bar = list;
+        if (*list)
+            (*list)->at_bar = &bin->next_bar;
+        *list = bin;
+        return;
+    }
+    *bin->at_bar = bin->next_bar;
+    if (bin->next_bar)
+        bin->next_bar->at_bar = bin->at_bar;
+    bin->at_bar = NULL;
+}
+
+/* Out of whatever it hangs in. */
+static void bin_out(struct gang__bin *bin)
+{
+    if (bin->state == GANG__BIN_READY) {
+        gang__ordered_remove(&bin->leaf->ready, &bin->order);
+        list_take(bin);
+    }
+    if (bin->kept != GANG__KEPT_NOT) {
+        gang__kin_let_go(bin);
+    } else if (bin->state == GANG__BIN_BLOCKED) {
+        list_take(bin);
+        all_take(bin);
+        if (!bin->ask->blocked)
+            asks_take(bin->ask);
+    }
+    gang__kin_done(bin);
+    gang__turn_set_bar(bin, false);
+    bin->state = GANG__BIN_EMPTY;
+    bin->late = false;
+}
+
+static void bin_ready(struct gang__bin *bin)
+{
+    bin_out(bin);
+    if (bin->units.count > 0) {
+        gang__ordered_insert(&bin->leaf->ready, &bin->order);
+        list_put(&bin->ask->ready, bin);
+        bin->state = GANG__BIN_READY;
+    }
+}
+
+/* In the list of what blocks it. */
+static void hang_blocked(gang_sched *s, struct gang__bin *bin)
+{
+    if (bin->why == GANG_WAIT_ROOM || bin->why == GANG_WAIT_CELLS) {
+        list_put(&bin->ask->blocked, bin);
+        asks_put(s, bin->ask);
+    } else if (bin->why == GANG_WAIT_LENDING) { /* whoever gives back leaves more to be lent */
+        list_put(&s->root.blocked, bin);
+    } else {
+        list_put(&(bin->by ? bin->by : bin->leaf)->blocked, bin);
+    }
+    all_put(s, bin);
+}
+
+/* Its head is about to be another; how it was kept is to be told when that has come. */
+static uint8_t unhang(struct gang__bin *bin)
+{
+    uint8_t kept = bin->kept;
+    if (kept != GANG__KEPT_NOT)
+        gang__kin_let_go(bin);
+    return kept;
+}
+
+static void rehang(gang_sched *s, struct gang__bin *bin, uint8_t kept)
+{
+    if (kept == GANG__KEPT_NOT)
+        return;
+    if (bin->units.count == 0)
+        bin->state = GANG__BIN_EMPTY;
+    else if (!gang__kin_keep_again(s, bin, kept))
+        hang_blocked(s, bin);
+}
+
+void gang__turn_block(gang_sched *s, struct gang__bin *bin, int32_t why, struct gang__qs *by,
+                      uint32_t dim)
+{
+    struct gang__qs *leaf = bin->leaf;
+    bin_out(bin);
+    if (bin->units.count == 0) {
+        gang__turn_rekey(s, leaf);
+        return;
+    }
+    bin->state = GANG__BIN_BLOCKED;
+    bin->why = why;
+    bin->by = by;
+    bin->dim = dim;
+    if (gang__kin_keep(s, bin)) {
+        gang__turn_rekey(s, leaf);
+        return;
+    }
+    s->untried = s->untried || bin->tried != s->changes + 1;
+    hang_blocked(s, bin);
+    bool overdue = gang__bin_head(bin)->overdue;
+    bool bars = overdue ? gang__waits_for_room(why) : leaf->q->block == GANG_BLOCK_STRICT;
+    if (overdue && !bars)
+        gang__overdue_ease(s);
+    gang__turn_set_bar(bin, bars && !bin->grower);
+    gang__turn_rekey(s, leaf);
+}
+
+void gang__turn_block_alike(gang_sched *s, struct gang__asked *ask)
+{
+    for (struct gang__bin *bin = ask->ready, *next; bin; bin = next) {
+        next = bin->next;
+        if (!bin->grower)
+            gang__turn_block(s, bin, GANG_WAIT_ROOM, NULL, 0);
+    }
+}
+
+void gang__turn_unblock(gang_sched *s, struct gang__bin *bin)
+{
+    if (bin->state != GANG__BIN_BLOCKED)
+        return;
+    bin_ready(bin);
+    gang__turn_rekey(s, bin->leaf);
+}
+
+void gang__turn_late(gang_sched *s, struct gang__bin *bin, int64_t key)
+{
+    gang__ordered_remove(&bin->leaf->ready, &bin->order);
+    bin->late = true;
+    bin->late_key = key;
+    gang__ordered_insert(&bin->leaf->ready, &bin->order);
+    gang__kin_late(bin);
+    gang__turn_rekey(s, bin->leaf);
+}
+
+void gang__turn_unblock_all(gang_sched *s, struct gang__bin **list)
+{
+    while (*list)
+        gang__turn_unblock(s, *list);
+}
+
+static bool may_help(const gang_sched *s, const struct gang__asked *ask)
+{
+    return ask->least_cpu <= s->freed_cpu && ask->least_pages <= s->freed_pages &&
+           ask->least_gpu <= s->freed_gpu;
+}
+
+/* What came free by our own doing is known; if others freed something, or nodes came, anybody
+ * may try. */
+void gang__turn_room(gang_sched *s)
+{
+    uint64_t stamp = gang__room_stamp(s->cluster), own = gang__worker_stamp(s->worker);
+    bool others = stamp - s->room_stamp != own - s->own_stamp;
+    s->room_stamp = stamp;
+    s->own_stamp = own;
+    if (!others && !s->freed)
+        return;
+    s->heard += others;
+    for (struct gang__asked *ask = s->blocked_asks, *next; ask; ask = next) {
+        next = ask->next_blocked;
+        if (others || may_help(s, ask))
+            gang__turn_unblock_all(s, &ask->blocked);
+    }
+    if (s->overdue) /* room that those leave alone */
+        gang__overdue_ease(s);
+    s->freed = false;
+    s->freed_cpu = s->freed_pages = s->freed_gpu = 0;
+    s->changes++;
+}
+
+/* ---- users ----------------------------------------------------------------------------------- */
+
+bool gang__asks_users(const struct gang__queue *q)
+{
+    return q->order == GANG_ORDER_FAIR || q->user_limit_percent || q->user_limit_factor_milli ||
+           q->max_running_per_user != GANG__NO_BOUND;
+}
+
+static int64_t weight_of(const struct gang__queue *q, const char *name)
+{
+    for (size_t i = 0; i < q->user_count; i++)
+        if (strcmp(q->users[i].user, name) == 0)
+            return q->users[i].weight;
+    return GANG_WHOLE;
+}
+
+static struct gang__user *user_in(const struct gang__qs *leaf, const char *name, uint64_t hash)
+{
+    for (struct gang__name *n = gang__names_first(&leaf->users, hash); n; n = n->next) {
+        struct gang__user *user = GANG__OF(struct gang__user, link, n);
+        if (n->hash == hash && strcmp(user->name, name) == 0)
+            return user;
+    }
+    return NULL;
+}
+
+struct gang__user *gang__user_of(gang_sched *s, struct gang__qs *leaf, const char *name)
+{
+    size_t length = strlen(name);
+    uint64_t hash = gang__hash(GANG__HASH_SEED, name, length);
+    struct gang__user *there = user_in(leaf, name, hash);
+    if (there)
+        return there;
+    size_t amounts = GANG__DIMS * sizeof(int64_t);
+    struct gang__user *user = gang__zalloc(&s->mem, 1, sizeof(*user) + amounts + length + 1);
+    if (!user || gang__names_reserve(&leaf->users, &s->mem) != GANG_OK) {
+        gang__release(&s->mem, user);
+        return NULL;
+    }
+    user->used = (int64_t *)(void *)(user + 1);
+    user->name = (char *)user->used + amounts;
+    memcpy(user->name, name, length + 1);
+    user->weight = weight_of(leaf->q, name);
+    user->key = (struct gang__ratio){0, 1};
+    gang__names_put(&leaf->users, &user->link, hash);
+    return user;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static struct gang__bin *new_bin(gang_sched *s, struct gang__unit *u, bool grows)
+{
+    struct gang__bin *bin = gang__zalloc(&s->mem, 1, sizeof(*bin));
+    if (!bin)
+        return NULL;
+    bin->leaf = u->job->leaf;
+    bin->ask = u->ask;
+    bin->user = u->job->user_in;
+    bin->fixed = gang__unit_is_fixed(u, grows);
+    bin->grower = grows || u->places ? u : NULL;
+    gang__ordered_init(&bin->units, compare_units, bin->leaf);
+    return bin;
+}
+
+/* In a copy, as it is where it was copied from: there those who wait may not have been sorted anew yet. */
+static const struct gang__bin *bin_there(const gang_sched *s, const struct gang__unit *u)
+{
+    const struct gang__job *job = s->like ? gang__job_of(s->like, u->job->id) : NULL;
+    return job ? job->unit[u->part].bin : NULL;
+}
+
+/* Where starts are planned, who runs for less may start when another may not; and where several may have a plan, so may
+ * several that are alike. */
+static uint64_t apart_of(const gang_sched *s, const struct gang__unit *u)
+{
+    const struct gang__queue *q = u->job->leaf->q;
+    const struct gang__bin *there = bin_there(s, u);
+    if (there)
+        return there->apart;
+    if (u->job->unit_count > 1 &&
+        u->job->counted_running) /* how many jobs may run does not bind it */
+        return gang__hash_number(u->part, u->job->id) | 1;
+    uint64_t reserved = s->reserve_count > 0 ? gang__reserve_apart(s, u) : 0;
+    if (reserved || q->backfill == GANG_BACKFILL_NONE)
+        return reserved;
+    return q->plan_depth > 1 ? gang__hash_number(u->part, u->job->id) | 1
+                             : (uint64_t)gang__term_run(u->job) << 1;
+}
+
+/* The bin of those that wait to start; made if it is not there. */
+static struct gang__bin *bin_of(gang_sched *s, struct gang__unit *u)
+{
+    struct gang__qs *leaf = u->job->leaf;
+    bool fixed = gang__unit_is_fixed(u, false);
+    uint64_t apart = apart_of(s, u);
+    uint64_t hash =
+        gang__hash_number(gang__hash_number(fixed, (uintptr_t)u->ask), (uintptr_t)u->job->user_in);
+    if (apart)
+        hash = gang__hash_number(hash, apart);
+    for (struct gang__name *n = gang__names_first(&leaf->bins, hash); n; n = n->next) {
+        struct gang__bin *bin = GANG__OF(struct gang__bin, link, n);
+        if (n->hash == hash && bin->ask == u->ask && bin->user == u->job->user_in &&
+            bin->fixed == fixed && bin->apart == apart)
+            return bin;
+    }
+    if (gang__names_reserve(&leaf->bins, &s->mem) != GANG_OK)
+        return NULL;
+    struct gang__bin *bin = new_bin(s, u, false);
+    if (bin) {
+        bin->apart = apart;
+        gang__names_put(&leaf->bins, &bin->link, hash);
+    }
+    return bin;
+}
+
+bool gang__turn_enter(gang_sched *s, struct gang__unit *u)
+{
+    bool grows = u->alloc != GANG_ID_NONE;
+    struct gang__bin *bin;
+    if (u->bin)
+        return true;
+    if (grows || u->places) { /* what it waits for is its own affair */
+        if (!u->grow_bin)
+            u->grow_bin = new_bin(s, u, grows);
+        bin = u->grow_bin;
+        if (bin) {
+            bin->fixed = gang__unit_is_fixed(u, grows);
+            bin->user = u->job->user_in; /* its leaf may ask since who that is */
+        }
+    } else {
+        bin = bin_of(s, u);
+    }
+    if (!bin)
+        return false;
+    bool was_ready = bin->state == GANG__BIN_READY;
+    uint8_t kept = unhang(bin);
+    if (was_ready) /* its head may become another */
+        gang__ordered_remove(&bin->leaf->ready, &bin->order);
+    gang__ordered_insert_end(&bin->units, &u->turn, 1);
+    u->bin = bin;
+    rehang(s, bin, kept);
+    if (was_ready) {
+        gang__ordered_insert(&bin->leaf->ready, &bin->order);
+    } else if (bin->state == GANG__BIN_EMPTY) {
+        bin->state = GANG__BIN_READY;
+        gang__ordered_insert(&bin->leaf->ready, &bin->order);
+        list_put(&bin->ask->ready, bin);
+    } else if (gang__bin_head(bin) == u) { /* making room may be worth it for this one */
+        bin->tried = 0;
+        s->changes++;
+    }
+    gang__turn_rekey(s, bin->leaf);
+    return true;
+}
+
+/* It is soon its turn: what is looked at of it then is on its way. */
+static void fetch(const struct gang__unit *u)
+{
+    for (size_t at = 0; at < offsetof(struct gang__unit, grow_bin); at += 64)
+        __builtin_prefetch((const char *)u + at, 1);
+    for (size_t at = 0; at < offsetof(struct gang__job, timer); at += 64)
+        __builtin_prefetch((const char *)u->job + at, 1);
+}
+
+void gang__turn_first(gang_sched *s, struct gang__unit *u)
+{
+    struct gang__bin *bin = u->bin;
+    bool was_ready = bin->state == GANG__BIN_READY;
+    uint8_t kept = unhang(bin);
+    if (was_ready)
+        gang__ordered_remove(&bin->leaf->ready, &bin->order);
+    gang__ordered_remove(&bin->units, &u->turn);
+    u->overdue = true;
+    gang__ordered_insert(&bin->units, &u->turn);
+    rehang(s, bin, kept);
+    if (was_ready)
+        gang__ordered_insert(&bin->leaf->ready, &bin->order);
+    gang__turn_rekey(s, bin->leaf);
+}
+
+void gang__turn_leave(gang_sched *s, struct gang__unit *u)
+{
+    struct gang__bin *bin = u->bin;
+    if (!bin)
+        return;
+    struct gang__qs *leaf = bin->leaf;
+    bool was_ready = bin->state == GANG__BIN_READY;
+    gang__ahead_unplan(s, u);
+    uint8_t kept = unhang(bin);
+    if (was_ready)
+        gang__ordered_remove(&leaf->ready, &bin->order);
+    gang__ordered_remove(&bin->units, &u->turn);
+    u->bin = NULL;
+    rehang(s, bin, kept);
+    if (bin->units.count > 0)
+        fetch(gang__bin_head(bin));
+    if (was_ready && bin->units.count > 0) {
+        gang__ordered_insert(&leaf->ready, &bin->order);
+        gang__kin_done(bin); /* others may come before who is its head now */
+    } else if (bin->units.count == 0) {
+        if (was_ready) {
+            bin->state = GANG__BIN_EMPTY;
+            list_take(bin);
+        }
+        bin_out(bin);
+        if (!bin->grower) {
+            gang__names_remove(&leaf->bins, &bin->link);
+            gang__kin_forget(s, bin);
+            gang__release(&s->mem, bin);
+        }
+    }
+    gang__turn_rekey(s, leaf);
+    if (u->overdue)
+        gang__overdue_ease(s);
+}
+
+void gang__turn_free_bin(gang_sched *s, struct gang__unit *u)
+{
+    gang__turn_leave(s, u);
+    gang__release(&s->mem, u->grow_bin);
+    u->grow_bin = NULL;
+}
+
+struct gang__unit *gang__turn_next(gang_sched *s)
+{
+    gang__kin_look(s);
+    rekey_noted(s);
+    return s->root.ready.count > 0 ? head_below(&s->root) : NULL;
+}
+
+/* ---- users change ---------------------------------------------------------------------------- */
+
+static void make_user_key(const gang_sched *s, struct gang__user *user)
+{
+    user->key = (struct gang__ratio){0, 1};
+    for (uint32_t d = 0; d < s->dims; d++) {
+        int64_t of = gang__mul_div(s->total[d], user->weight, GANG_WHOLE);
+        struct gang__ratio r = {user->used[d], of};
+        if (user->used[d] > 0 && !s->excluded[s->queues->dim[d].kind] &&
+            gang__ratio_compare(r, user->key) > 0)
+            user->key = r;
+    }
+}
+
+/* All bins of the leaf go where they belong; `as`: by the keys that its users have there. */
+static void order_users(gang_sched *s, struct gang__qs *leaf, const struct gang__qs *as)
+{
+    struct gang__bin *all = NULL;
+    struct gang__tree_link *n;
+    if (!leaf->q->leaf || !gang__asks_users(leaf->q))
+        return;
+    while ((n = gang__ordered_first(&leaf->ready)) != NULL) {
+        struct gang__bin *bin = GANG__OF(struct gang__bin, order, n);
+        gang__ordered_remove(&leaf->ready, n);
+        bin->next_moved = all;
+        all = bin;
+    }
+    for (size_t b = 0; b < leaf->users.room; b++)
+        for (struct gang__name *at = leaf->users.bucket[b]; at; at = at->next) {
+            struct gang__user *user = GANG__OF(struct gang__user, link, at);
+            user->weight = weight_of(leaf->q, user->name);
+            const struct gang__user *other = as ? user_in(as, user->name, user->link.hash) : NULL;
+            if (other)
+                user->key = other->key;
+            else
+                make_user_key(s, user);
+        }
+    for (; all; all = all->next_moved)
+        gang__ordered_insert(&leaf->ready, &all->order);
+    gang__turn_rekey(s, leaf);
+}
+
+void gang__turn_users(gang_sched *s, struct gang__qs *leaf)
+{
+    order_users(s, leaf, NULL);
+}
+
+void gang__turn_users_as(gang_sched *s, struct gang__qs *leaf, const struct gang__qs *from)
+{
+    order_users(s, leaf, from);
+}
+
+/* The limit of each user follows what all of them use, and how many of them want more. */
+static void limits_moved(gang_sched *s, struct gang__qs *leaf)
+{
+    if (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli)
+        return;
+    for (struct gang__bin *bin = leaf->blocked, *next; bin; bin = next) {
+        next = bin->next;
+        if (bin->why == GANG_WAIT_USER_LIMIT)
+            gang__turn_unblock(s, bin);
+    }
+}
+
+/* What a user uses changed, or whether he wants more: his bins of the leaf go where they belong. */
+void gang__turn_user(gang_sched *s, struct gang__qs *leaf, struct gang__user *user)
+{
+    limits_moved(s, leaf);
+    if (leaf->q->order != GANG_ORDER_FAIR)
+        return;
+    struct gang__bin *moved = NULL;
+    struct gang__tree_link *n = gang__ordered_first(&leaf->ready);
+    while (n) {
+        struct gang__bin *bin = GANG__OF(struct gang__bin, order, n);
+        n = gang__ordered_next(n);
+        if (bin->user == user) {
+            gang__ordered_remove(&leaf->ready, &bin->order);
+            bin->next_moved = moved;
+            moved = bin;
+        }
+    }
+    make_user_key(s, user);
+    while (moved) {
+        struct gang__bin *bin = moved;
+        moved = bin->next_moved;
+        gang__ordered_insert(&leaf->ready, &bin->order);
+    }
+    gang__turn_rekey(s, leaf);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making room: who is displaced so that a unit, which found none, starts.
+ *
+ * Everything is planned on a copy of the cluster and on the books, which are put back when the plan
+ * fails:
+ *   1. Victims are taken in order (lowest priority, tasks above a minimum before whole gangs,
+ *      newest first), as far as the rules let the taker take them, until he fits his queue's limits
+ *      and a place is found. The place is looked for when the amounts suffice, and then each time
+ *      as many more victims were taken as there are.
+ *   2. From the last victim to the first: who can stay where he is does; whoever fits elsewhere is
+ *      moved.
+ *   3. The rest is asked to go, for this taker and this place (leave.c).
+ * Nobody goes unless the taker then starts. Consolidation is the same with everybody as a
+ * candidate, and fails if anybody is lost. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/cycle/cycle.h"
+#include "sched/order/wait_order.h"
+#include "sched/preempt/consolidate.h"
+#include "sched/preempt/dry_run.h"
+#include "sched/preempt/preempt.h"
+#include "sched/preempt/preempt_commit.h"
+#include "sched/preempt/preempt_in.h"
+#include "sched/preempt/preempt_rules.h"
+#include "sched/preempt/victims.h"
+#include "sched/reserve/reserve.h"
+#include "sched/slice/slice.h"
+#include "sched/usage/usage.h"
+
+/* ---- one attempt ----------------------------------------------------------------------------- */
+
+static bool count_allows(struct gang__eviction *p)
+{
+    const gang_sched *s = p->s;
+    if (s->opts.max_evictions > 0 && s->evicted + p->tasks > s->opts.max_evictions) {
+        p->s->retry = p->s->retry || s->evicted > 0; /* alone it may be few enough */
+        return false;
+    }
+    if (s->opts.observe_only) {
+        gang__log(p->s, 1, "observe only: %lld tasks would be evicted for job %llu",
+                  (long long)p->tasks, (unsigned long long)p->taker->job->id);
+        return false;
+    }
+    return true;
+}
+
+static void charge_taker(struct gang__eviction *p, int64_t sign)
+{
+    for (struct gang__qs *q = p->taker->job->leaf; q; q = q->parent)
+        for (uint32_t i = 0; i < p->count; i++)
+            q->used[p->take[i].dim] += sign * p->take[i].amount;
+}
+
+bool gang__evict_begin(struct gang__eviction *p, enum gang__evict_mode mode)
+{
+    gang_sched *s = p->s;
+    p->mode = mode;
+    p->tasks = 0;
+    p->fair = p->again = false;
+    s->victims->count = 0;
+    if (!p->looked && gang_snapshot_take(s->worker, s->base) != GANG_OK)
+        s->victims->failed = true;
+    if (!p->looked && !s->victims->failed)
+        gang__reserve_close(s, p->taker, gang__longest_grace(s), true, s->base);
+    p->looked = true;
+    if (!s->victims->failed && gang__snapshot_copy(s->scratch, s->base) != GANG_OK)
+        s->victims->failed = true;
+    gang__slice_copy_begin(s);
+    return !s->victims->failed; /* then nothing that is planned is what it should be */
+}
+
+/* The taker has a place: who need not go stays, who can move does. False: the rules forbid it after
+ * all. */
+bool gang__evict_settle(struct gang__eviction *p)
+{
+    gang_sched *s = p->s;
+    charge_taker(p, 1);
+    gang__evict_spare(p);
+    bool lost = gang__evict_move(p), ok = !(p->mode == GANG__EVICT_MOVE && lost);
+    const struct gang__qs *asked = NULL; /* many victims come from few leaves */
+    for (size_t i = 0; ok && p->mode != GANG__EVICT_MOVE && i < s->victims->count; i++) {
+        const struct gang__victim *x = &s->victims->list[i];
+        if (x->to.count > 0 || x->u->job->leaf == asked)
+            continue;
+        asked = x->u->job->leaf;
+        ok = !gang__overshoots(p, x->u);
+    }
+    charge_taker(p, -1);
+    return ok;
+}
+
+bool gang__evict_end(struct gang__eviction *p, bool ok)
+{
+    gang_sched *s = p->s;
+    ok = ok && !s->victims->failed && count_allows(p) && gang__evict_carry_out(p);
+    if (!ok)
+        gang__evict_put_back(p);
+    for (size_t i = 0; i < s->victims->count; i++)
+        gang__places_free(&s->victims->list[i].to, &s->cluster->mem);
+    s->victims->count = 0;
+    return ok;
+}
+
+static bool try_mode(struct gang__eviction *p, enum gang__evict_mode mode)
+{
+    if (!gang__evict_begin(p, mode))
+        return false;
+    bool found = gang__evict_take_until(p, mode == GANG__EVICT_PREEMPT || mode == GANG__EVICT_BOTH,
+                                        mode == GANG__EVICT_RECLAIM);
+    if (!found && mode == GANG__EVICT_BOTH && !p->deferred && gang__is_entitled(p))
+        found = gang__evict_take_until(p, false, true);
+    return gang__evict_end(p, found && gang__evict_settle(p));
+}
+
+/* ---- who may ask ----------------------------------------------------------------------------- */
+
+static bool begin(gang_sched *s)
+{
+    if (!s->victims)
+        s->victims = gang__zalloc(&s->mem, 1, sizeof(*s->victims));
+    return s->victims != NULL;
+}
+
+static void make_plan(struct gang__eviction *p, gang_sched *s, struct gang__unit *u)
+{
+    memset(p, 0, sizeof(*p));
+    p->s = s;
+    p->taker = u;
+    p->take = gang__unit_asks(u, &p->count);
+    p->grow_group = -1;
+    if (u->alloc != GANG_ID_NONE) {
+        p->grow_group = 0;
+        while (gang__unit_lacks(u, (uint32_t)p->grow_group) == 0)
+            p->grow_group++;
+        p->step = gang__unit_step(u, (uint32_t)p->grow_group);
+        p->count = gang__asked_times(u->ask, p->grow_group, p->step, p->of_step);
+        p->take = p->of_step;
+    }
+}
+
+bool gang__evict_may(gang_sched *s, struct gang__bin *bin)
+{
+    struct gang__unit *u = gang__bin_head(bin);
+    struct gang__eviction p;
+    if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->changes + 1 ||
+        u->places || gang__slice_concerns(u) || gang__reserve_confines(u) ||
+        u->in_vain == s->heard + 1 ||
+        !(gang__evict_helps(bin->why) || (bin->why == GANG_WAIT_PLANNED && u->plan)))
+        return false;
+    make_plan(&p, s, u);
+    if (s->opts.max_moves > 0 && bin->why == GANG_WAIT_ROOM && gang__amounts_suffice(&p))
+        return true;
+    struct gang__tree_link *first = gang__ordered_first(&bin->leaf->fall);
+    if (first && gang__may_preempt(&p, GANG__OF(struct gang__unit, fall, first)))
+        return true;
+    return bin->leaf->q->reclaim != GANG_DISPLACE_NEVER && s->some_over && gang__is_entitled(&p);
+}
+
+static bool make_room(struct gang__eviction *p)
+{
+    const gang_sched *s = p->s;
+    const struct gang__queue *q = p->taker->job->leaf->q;
+    bool reclaims = q->reclaim != GANG_DISPLACE_NEVER, preempts = q->within != GANG_DISPLACE_NEVER;
+    bool planned = p->taker->plan != 0; /* it has its time, and the others have theirs */
+    if (s->opts.max_moves > 0 && !planned && gang__amounts_suffice(p) && gang__quota_suffices(p) &&
+        gang__evict_consolidate(p))
+        return true;
+    if (reclaims && gang__is_entitled(p) && try_mode(p, GANG__EVICT_RECLAIM))
+        return true;
+    if (preempts && !p->deferred && try_mode(p, GANG__EVICT_PREEMPT))
+        return true;
+    return reclaims && preempts && !p->deferred && try_mode(p, GANG__EVICT_BOTH);
+}
+
+/* No two take turns without end: who was displaced displaces nobody in this run. And where guarantees
+ * exceed what there is, three may by the rules: who was displaced so often displaces nobody before
+ * something came from outside, or a job has ended. */
+enum { MOST_FALLS = 3 };
+
+bool gang__evict_for(gang_sched *s, struct gang__unit *u)
+{
+    struct gang__eviction p;
+    if (u->places ||
+        u->in) /* who was suspended resumes on his places, who has reserved waits for them */
+        return false;
+    if (gang__slice_concerns(u)) /* who takes turns waits for a row */
+        return false;
+    if (u->job->never_preempts)
+        return false;
+    if (u->fell_at == s->heard && u->fell >= MOST_FALLS)
+        return false;
+    if (u->fell_in == s->runs) {
+        s->grown_up_ns = s->now_ns; /* the next run may look again */
+        return false;
+    }
+    if (!begin(s)) {
+        s->no_memory = true;
+        return false;
+    }
+    s->victims->failed = false;
+    make_plan(&p, s, u);
+    bool made = make_room(&p);
+    if (p.deferred)
+        s->grown_up_ns = s->now_ns;
+    s->no_memory = s->no_memory || s->victims->failed;
+    return made;
+}
+
+void gang__evict_free(gang_sched *s)
+{
+    struct gang__victims *v = s->victims;
+    if (!v)
+        return;
+    gang__victims_close(s);
+    gang__release(&s->mem, v->list);
+    gang__release(&s->mem, v->tasks);
+    gang__release(&s->mem, v->kept);
+    gang__release(&s->mem, v->cursor);
+    gang__release(&s->mem, v);
+}

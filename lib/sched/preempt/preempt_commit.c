@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Carrying out what was planned: all that needs memory first, then asking, which cannot fail. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/preempt/dry_run.h"
+#include "sched/preempt/preempt_commit.h"
+#include "sched/stop/stop.h"
+
+/* Numbers of the tasks of a unit that go one by one, ascending. 0: out of memory. */
+static size_t single_tasks(gang_sched *s, const struct gang__unit *u)
+{
+    struct gang__victims *v = s->victims;
+    size_t count = 0;
+    for (size_t i = 0; i < v->count; i++)
+        if (v->list[i].u == u && !v->list[i].whole) {
+            if (!gang__grow(&s->mem, (void **)&v->tasks, &v->task_room, count + 1,
+                            sizeof(*v->tasks)))
+                return 0;
+            v->tasks[count++] = v->list[i].task;
+            v->list[i].told = true;
+        }
+    qsort(v->tasks, count, sizeof(*v->tasks), gang__by_number);
+    return count;
+}
+
+static int32_t reason_of(const struct gang__eviction *p, const struct gang__victim *x)
+{
+    if (x->to.count > 0)
+        return GANG_REASON_MOVE;
+    return x->u->job->leaf == p->taker->job->leaf ? GANG_REASON_PREEMPT : GANG_REASON_RECLAIM;
+}
+
+static bool note_target(gang_sched *s, struct gang__leave *l, const struct gang__places *to)
+{
+    if (to->count == 0)
+        return true;
+    l->to = gang__zalloc(&s->mem, to->count, sizeof(*l->to));
+    if (!l->to)
+        return false;
+    memcpy(l->to, to->place, to->count * sizeof(*l->to));
+    l->to_count = (int64_t)to->count;
+    return true;
+}
+
+/* Who falls whole is asked once, also for those of its tasks that were taken before. */
+static bool make_leave(struct gang__eviction *p, struct gang__victim *x)
+{
+    gang_sched *s = p->s;
+    size_t count = 0;
+    if (x->told || (!x->whole && x->u->doomed))
+        return true;
+    if (!x->whole && (count = single_tasks(s, x->u)) == 0)
+        return false;
+    x->leave =
+        gang__leave_new(s, x->u, x->whole ? NULL : s->victims->tasks, count, reason_of(p, x));
+    return x->leave && note_target(s, x->leave, &x->to);
+}
+
+static bool make_leaves(struct gang__eviction *p)
+{
+    struct gang__victims *v = p->s->victims;
+    for (size_t i = 0; i < v->count; i++)
+        if (!make_leave(p, &v->list[i]))
+            return false;
+    return true;
+}
+
+static void drop_leaves(struct gang__eviction *p)
+{
+    struct gang__victims *v = p->s->victims;
+    for (size_t i = 0; i < v->count; i++)
+        if (v->list[i].leave)
+            gang__leave_drop(p->s, v->list[i].leave);
+    v->failed = true;
+}
+
+/* One may have stopped because another one did. */
+static void ask_to_go(struct gang__eviction *p, struct gang__claim *c)
+{
+    gang_sched *s = p->s;
+    struct gang__victims *v = s->victims;
+    for (size_t i = 0; i < v->count; i++) {
+        struct gang__leave *l = v->list[i].leave;
+        if (l && l->unit->alloc == l->alloc)
+            (void)!gang__leave_go(s, l, p->taker->job->id, c, GANG_END_NONE);
+        else if (l)
+            gang__leave_drop(s, l);
+    }
+}
+
+/* Where the preempted end, a job ends with the first of its gangs: the others are asked to stop, too. They make room for
+ * nobody in particular. */
+static void stop_rest(struct gang__eviction *p)
+{
+    struct gang__victims *v = p->s->victims;
+    for (size_t i = 0; i < v->count; i++) {
+        struct gang__job *job = v->list[i].u->job;
+        if (job->ending && job->end_wanted == GANG_END_PREEMPTED)
+            gang__job_stop(p->s, job, GANG_REASON_END, GANG_END_PREEMPTED);
+    }
+}
+
+/* The books as they were; each victim then leaves them by itself. */
+static void restore_books(struct gang__eviction *p)
+{
+    struct gang__victims *v = p->s->victims;
+    for (size_t i = v->count; i-- > 0;) {
+        struct gang__victim *x = &v->list[i];
+        if (x->to.count == 0)
+            gang__evict_untake(p, x);
+        else
+            x->u->doomed = false; /* in the books it is where it moves to */
+    }
+}
+
+bool gang__evict_carry_out(struct gang__eviction *p)
+{
+    gang_sched *s = p->s;
+    struct gang__victims *v = s->victims;
+    struct gang__unit *taker = p->taker;
+    int32_t reason = v->count ? reason_of(p, &v->list[v->count - 1]) : GANG_REASON_NONE;
+    struct gang__claim *c = NULL;
+    if (make_leaves(p))
+        c = gang__claim_new(s, taker, &s->told, p->grow_group, reason);
+    if (!c) {
+        drop_leaves(p);
+        return false;
+    }
+    s->evicted += p->tasks;
+    restore_books(p);
+    gang__claim_begin(s, c);
+    taker->took_in = s->runs;
+    ask_to_go(p, c);
+    stop_rest(p);
+    gang__claims_settle(s);
+    gang__job_settle(s, taker->job);
+    s->changes++;
+    return true;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may be displaced, and in which order. */
+#include <string.h>
+
+#include "place/request/request.h"
+#include "sched/preempt/victims.h"
+#include "sched/stop/stop.h"
+#include "sched/usage/usage.h"
+
+/* ---- may it be displaced at all? ------------------------------------------------------------- */
+
+static bool is_sacred(gang_sched *s, const struct gang__unit *u)
+{
+    const struct gang__queue *q = u->job->leaf->q;
+    if (u->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || u->leaves || u->claim ||
+        u->alloc == GANG_ID_NONE || u->job->ending ||
+        u->tasks == 0) /* nothing of it runs: nothing is gained */
+        return true;
+    int64_t until = gang__add_sat(u->started_ns, q->min_runtime_ns);
+    if (q->min_runtime_ns <= 0 || until <= s->now_ns)
+        return false;
+    s->grown_up_ns = until < s->grown_up_ns ? until : s->grown_up_ns;
+    return true;
+}
+
+static bool group_is_protected(const struct gang__unit *u, uint32_t group)
+{
+    const int32_t *protected_groups = u->job->protected_groups;
+    return protected_groups && protected_groups[u->group_of ? u->group_of[group] : (int32_t)group];
+}
+
+static int64_t group_rank(const struct gang__unit *u, uint32_t group)
+{
+    const int64_t *order = u->job->group_order;
+    return order ? order[u->group_of ? u->group_of[group] : (int32_t)group] : 0;
+}
+
+bool gang__may_fall_whole(const struct gang__unit *u)
+{
+    if (u->job->preemptible != GANG_PREEMPTIBLE)
+        return false;
+    if (!u->job->protected_groups)
+        return true;
+    for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++)
+        if (u->has[g] > 0 && group_is_protected(u, g))
+            return false;
+    return true;
+}
+
+/* ---- tasks above the minimum ----------------------------------------------------------------- */
+
+struct gather {
+    struct gang__cursor *c;
+    gang_sched *s;
+    const struct gang__unit *u;
+    bool failed;
+};
+
+static int32_t gather_task(const struct gang_task *task, void *user)
+{
+    struct gather *g = user;
+    if (gang__leave_asked(g->s, g->u, task->task))
+        return 0;
+    if (!gang__grow(&g->s->mem, (void **)&g->c->spare, &g->c->spare_room, g->c->spares + 1,
+                    sizeof(*g->c->spare)) ||
+        !gang__grow(&g->s->mem, (void **)&g->c->spare_group, &g->c->group_room, g->c->spares + 1,
+                    sizeof(*g->c->spare_group)))
+        g->failed = true;
+    if (g->failed)
+        return 1;
+    g->c->spare[g->c->spares] = task->task;
+    g->c->spare_group[g->c->spares++] = (uint32_t)task->group;
+    return 0;
+}
+
+/* Could one task of the group go without the group, a set or the unit falling below its minimum? */
+static bool can_spare(const struct gang__unit *u, const int64_t *left, int64_t all, uint32_t group)
+{
+    const gang_request *q = gang__unit_request(u);
+    for (uint32_t g = 0; g < q->group_count; g++)
+        all += gang__unit_counts(u, g);
+    if (all <= q->min || left[group] + gang__unit_counts(u, group) <= q->group[group].min ||
+        group_is_protected(u, group))
+        return false;
+    for (int32_t at = q->group[group].set; at >= 0; at = q->set[at].parent) {
+        int64_t in_set = 0;
+        for (uint32_t g = 0; g < q->group_count; g++) {
+            int32_t k = q->group[g].set;
+            while (k >= 0 && k != at)
+                k = q->set[k].parent;
+            in_set += k == at ? left[g] + gang__unit_counts(u, g) : 0;
+        }
+        if (in_set <= q->set[at].min)
+            return false;
+    }
+    return true;
+}
+
+/* Put what may go into the order in which it goes: groups that are given up first, in a group the
+ * newest. */
+static size_t order_spares(struct gang__unit *u, struct gang__cursor *c, int64_t *left)
+{
+    size_t kept = 0;
+    int64_t all = u->tasks;
+    memcpy(left, u->has, gang__unit_request(u)->group_count * sizeof(*left));
+    for (;;) {
+        size_t best = SIZE_MAX;
+        for (size_t i = kept; i < c->spares; i++) {
+            if (!can_spare(u, left, all, c->spare_group[i]))
+                continue;
+            int64_t rank = group_rank(u, c->spare_group[i]);
+            int64_t other = best == SIZE_MAX ? 0 : group_rank(u, c->spare_group[best]);
+            if (best == SIZE_MAX || rank < other || (rank == other && c->spare[i] > c->spare[best]))
+                best = i;
+        }
+        if (best == SIZE_MAX)
+            return kept;
+        int64_t task = c->spare[best];
+        uint32_t group = c->spare_group[best];
+        c->spare[best] = c->spare[kept];
+        c->spare_group[best] = c->spare_group[kept];
+        c->spare[kept] = task;
+        c->spare_group[kept++] = group;
+        left[group]--;
+        all--;
+    }
+}
+
+static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__unit *u)
+{
+    struct gather g = {c, s, u, false};
+    c->spares = c->next = 0;
+    if (is_sacred(s, u) || u->tasks + u->ended <= gang__unit_request(u)->min)
+        return;
+    if (gang_alloc_each(s->cluster, u->alloc, gather_task, &g) != GANG_OK) {
+        s->victims->failed = s->victims->failed || g.failed;
+        c->spares = 0;
+        return;
+    }
+    c->spares = order_spares(u, c, s->by_group);
+}
+
+/* ---- cursors --------------------------------------------------------------------------------- */
+
+static struct gang__unit *unit_of(const struct gang__cursor *c, struct gang__tree_link *n)
+{
+    return c->whole ? GANG__OF(struct gang__unit, fall, n) : GANG__OF(struct gang__unit, shed, n);
+}
+
+static struct gang__unit *unit_at(const struct gang__cursor *c)
+{
+    return unit_of(c, c->at);
+}
+
+enum { FAR = GANG__VICTIMS_AHEAD / 2, NEAR = GANG__VICTIMS_AHEAD / 4 };
+
+static const struct gang__unit *coming(const struct gang__cursor *c, uint32_t i)
+{
+    return unit_of(c, c->coming[(c->first + i) % GANG__VICTIMS_AHEAD]);
+}
+
+/* Thousands of victims lie all over the memory, and what is waited for is hardly more than that:
+ * ask for it in time. Two at once, so that who looks at few only does not look far. */
+static void look_ahead(gang_sched *s, struct gang__cursor *c)
+{
+    for (int i = 0; i < 2 && c->known < GANG__VICTIMS_AHEAD && c->last; i++) {
+        c->last = gang__ordered_next(c->last);
+        if (!c->last)
+            return;
+        const struct gang__unit *u = unit_of(c, c->last);
+        gang__ordered_expect(c->last);
+        c->coming[(c->first + c->known++) % GANG__VICTIMS_AHEAD] = c->last;
+        __builtin_prefetch(&u->leaves);
+        __builtin_prefetch(&u->doomed);
+        __builtin_prefetch(u->job);
+    }
+    if (c->known > FAR)
+        gang__alloc_expect(s->cluster, coming(c, FAR)->alloc);
+    if (c->known > NEAR)
+        gang__snapshot_expect(s->scratch, coming(c, NEAR)->alloc);
+}
+
+static struct gang__tree_link *next_of(gang_sched *s, struct gang__cursor *c)
+{
+    struct gang__tree_link *next = NULL;
+    look_ahead(s, c);
+    if (c->known > 0) {
+        next = c->coming[c->first];
+        c->first = (c->first + 1) % GANG__VICTIMS_AHEAD;
+        c->known--;
+    }
+    return next;
+}
+
+/* On to something that could fall. False: there is nothing more. */
+static bool settle_cursor(gang_sched *s, struct gang__cursor *c)
+{
+    for (; c->at; c->at = next_of(s, c)) {
+        struct gang__unit *u = unit_at(c);
+        if (c->whole && !is_sacred(s, u) && gang__may_fall_whole(u))
+            return true;
+        if (!c->whole)
+            load_spares(s, c, u);
+        if (c->next < c->spares)
+            return true;
+    }
+    return false;
+}
+
+/* Which of two cursors has the next victim? */
+static bool comes_before(const struct gang__cursor *a, const struct gang__cursor *b)
+{
+    const struct gang__job *x = unit_at(a)->job, *y = unit_at(b)->job;
+    if (x->priority != y->priority)
+        return x->priority < y->priority;
+    if (a->whole != b->whole)
+        return !a->whole;
+    return x->age != y->age ? x->age > y->age : x->id > y->id;
+}
+
+static void sift(struct gang__victims *v, size_t at)
+{
+    for (;;) {
+        size_t least = at, child = 2 * at + 1;
+        for (size_t k = child; k < child + 2 && k < v->cursors; k++)
+            if (comes_before(&v->cursor[k], &v->cursor[least]))
+                least = k;
+        if (least == at)
+            return;
+        struct gang__cursor swap = v->cursor[at];
+        v->cursor[at] = v->cursor[least];
+        v->cursor[least] = swap;
+        at = least;
+    }
+}
+
+static void free_cursor(gang_sched *s, struct gang__cursor *c)
+{
+    gang__release(&s->mem, c->spare);
+    gang__release(&s->mem, c->spare_group);
+}
+
+void gang__victims_close(gang_sched *s)
+{
+    struct gang__victims *v = s->victims;
+    for (size_t i = 0; i < v->cursors; i++)
+        free_cursor(s, &v->cursor[i]);
+    v->cursors = 0;
+    v->told = v->passed = false;
+}
+
+static bool add_cursor(gang_sched *s, const struct gang__ordered *units, bool whole)
+{
+    struct gang__victims *v = s->victims;
+    if (units->count == 0)
+        return true;
+    if (!gang__grow(&s->mem, (void **)&v->cursor, &v->cursor_room, v->cursors + 1,
+                    sizeof(*v->cursor)))
+        return false;
+    struct gang__cursor *c = &v->cursor[v->cursors];
+    memset(c, 0, sizeof(*c));
+    c->whole = whole;
+    c->at = c->last = gang__ordered_first(units);
+    if (settle_cursor(s, c))
+        v->cursors++;
+    else
+        free_cursor(s, c);
+    return true;
+}
+
+bool gang__victims_open(gang_sched *s, const struct gang__qs *mine, bool own, bool others)
+{
+    for (uint32_t i = 0; i < s->queues->count; i++) {
+        const struct gang__qs *leaf = s->qs[i];
+        if (!leaf->q->leaf || (leaf == mine ? !own : !others))
+            continue;
+        if (!add_cursor(s, &leaf->shed, false) || !add_cursor(s, &leaf->fall, true))
+            return false;
+    }
+    for (size_t i = s->victims->cursors / 2; i-- > 0;)
+        sift(s->victims, i);
+    return true;
+}
+
+/* Past the one that it is at. False: there is nothing more. */
+static bool step_cursor(gang_sched *s, struct gang__cursor *c)
+{
+    if (!c->whole && ++c->next < c->spares)
+        return true;
+    c->at = next_of(s, c);
+    return settle_cursor(s, c);
+}
+
+/* Past the last one that was told. */
+static void step(gang_sched *s, struct gang__victims *v)
+{
+    struct gang__cursor *c = &v->cursor[0];
+    if (v->passed || !step_cursor(s, c)) {
+        free_cursor(s, c);
+        *c = v->cursor[--v->cursors];
+    }
+    v->told = v->passed = false;
+    sift(v, 0);
+}
+
+bool gang__victims_next(gang_sched *s, struct gang__victim *out)
+{
+    struct gang__victims *v = s->victims;
+    if (v->told)
+        step(s, v);
+    if (v->cursors == 0)
+        return false;
+    const struct gang__cursor *c = &v->cursor[0];
+    memset(out, 0, sizeof(*out));
+    out->u = unit_at(c);
+    out->whole = c->whole;
+    if (!c->whole) {
+        out->task = c->spare[c->next];
+        out->group = c->spare_group[c->next];
+    }
+    v->told = true;
+    return true;
+}
+
+void gang__victims_pass(gang_sched *s)
+{
+    s->victims->passed = true;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Audit of reservations: pieces in order, who lies inside, and that what is reserved is there (reserve.h). */
+#include "sched/reserve/reserve.h"
+#include "sched/reserve/reserves.h"
+
+static gang_result wrong(struct gang_error *error, const struct gang__reserve *r, const char *text)
+{
+    return gang__error(error, GANG_EINVAL, "reservations", "\"%s\": %s", r->name, text);
+}
+
+static gang_result check_one(const gang_sched *s, const struct gang__reserve *r,
+                             struct gang_error *error)
+{
+    int64_t last = INT64_MIN;
+    bool settled = s->ahead && s->ahead->when && !s->reserves->upset;
+    if (!r->piece && !r->over && s->reserves->due_ns > s->now_ns)
+        return wrong(error, r, "nothing of it is planned, and it is there");
+    if (r->aside)
+        return wrong(error, r, "it made way, and did not come back");
+    for (const struct gang__reserve_piece *p = r->piece; p; p = p->next) {
+        if (p->start_ns < last || p->start_ns >= p->end_ns || p->stage >= r->stage_count)
+            return wrong(error, r, "its pieces are out of order");
+        if (settled && !p->id && p->run_count > 0)
+            return wrong(error, r, "a piece of it is not in the plan");
+        last = p->start_ns;
+    }
+    for (const struct gang__reserve_gap *gap = r->gap; gap; gap = gap->next)
+        for (uint32_t g = 0; g < gap->groups; g++)
+            if (gap->stage >= r->stage_count || gap->count[g] < 0)
+                return wrong(error, r, "less than nothing is missing of it");
+    return GANG_OK;
+}
+
+static gang_result check_members(const gang_sched *s, struct gang_error *error)
+{
+    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        const struct gang__reserve *named = job->reserve;
+        if (named && gang__reserve_of(s, named->id) != named)
+            return gang__error(error, GANG_EINVAL, "reservations",
+                               "job %llu waits for one that is not there",
+                               (unsigned long long)job->id);
+        for (uint32_t i = 0; i < job->unit_count; i++) {
+            const struct gang__unit *u = &job->unit[i];
+            if (u->in && gang__reserve_of(s, u->in->id) != u->in)
+                return gang__error(error, GANG_EINVAL, "reservations",
+                                   "job %llu lies in one that is not there",
+                                   (unsigned long long)job->id);
+            if (u->in && !u->in->inside && (u->occupies || u->plan))
+                return wrong(error, u->in, "who lies inside has no place there");
+        }
+    }
+    return GANG_OK;
+}
+
+gang_result gang__reserve_check(gang_sched *s, struct gang_error *error)
+{
+    uint32_t count = 0, magnetic = 0;
+    size_t gaps = 0;
+    gang_result r = check_members(s, error);
+    for (const struct gang__reserve *v = s->reserves ? s->reserves->first : NULL; v && r == GANG_OK;
+         v = v->next) {
+        count++;
+        magnetic += (v->flags & GANG_RESERVATION_MAGNETIC) != 0;
+        for (const struct gang__reserve_gap *gap = v->gap; gap; gap = gap->next)
+            gaps++;
+        r = check_one(s, v, error);
+    }
+    if (r == GANG_OK && s->reserves && gaps != s->reserves->gaps)
+        return gang__error(error, GANG_EINVAL, "reservations", "%zu things are missing", gaps);
+    if (r == GANG_OK && (count != s->reserve_count || (count && magnetic != s->reserves->magnetic)))
+        return gang__error(error, GANG_EINVAL, "reservations", "they are %u", count);
+    return r;
+}

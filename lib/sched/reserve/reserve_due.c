@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happens to reservations as time passes (reserve.h). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/nodes/node.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/wait_order.h"
+#include "sched/reserve/reserve.h"
+#include "sched/reserve/reserves.h"
+
+/* ---- when ---------------------------------------------------------------------------------------- */
+
+/* Pieces of it may end one after the other. */
+static int64_t due_of(const struct gang__reserve *r)
+{
+    int64_t due = INT64_MAX;
+    int64_t begin = gang__reserve_begin_of(r, r->current);
+    if (r->over || !r->piece)
+        return INT64_MIN;
+    for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
+        due = gang__least(due, p->end_ns);
+    if (!r->begun)
+        due = gang__least(due, begin);
+    if (!r->begun && !r->noticed && r->notice_ns)
+        due = gang__least(due, begin - r->notice_ns);
+    for (const struct gang__reserve_piece *p = r->piece; p && r->begun; p = p->next)
+        if (p->instance == r->current && p->start_ns > r->woken_ns)
+            due = gang__least(due, p->start_ns);
+    if (r->begun && r->purge_ns && r->idle_since_ns != INT64_MAX)
+        due = gang__least(due, gang__add_sat(r->idle_since_ns, r->purge_ns));
+    return due;
+}
+
+void gang__reserve_schedule(gang_sched *s)
+{
+    s->reserves->due_ns = INT64_MAX;
+    for (const struct gang__reserve *r = s->reserves->first; r; r = r->next)
+        s->reserves->due_ns = gang__least(s->reserves->due_ns, due_of(r));
+}
+
+int64_t gang__reserve_next(const gang_sched *s)
+{
+    if (!s->reserves)
+        return INT64_MAX;
+    return s->reserves->rebin || s->reserves->upset ? INT64_MIN
+           : s->reserve_count                       ? s->reserves->due_ns
+                                                    : INT64_MAX;
+}
+
+int64_t gang__reserve_endless(const gang_sched *s)
+{
+    int64_t last = INT64_MIN;
+    for (const struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL; r;
+         r = r->next) {
+        if (r->instances != INT64_MAX)
+            return INT64_MAX;
+        for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
+            last = p->end_ns > last ? p->end_ns : last;
+    }
+    return s->reserve_count ? last : INT64_MAX;
+}
+
+/* ---- telling ------------------------------------------------------------------------------------- */
+
+struct listing {
+    gang_sched *s;
+    size_t count;
+};
+
+static bool list_node(uint32_t slot, void *user)
+{
+    struct listing *l = user;
+    struct gang__reserves *all = l->s->reserves;
+    gang_node_id node = gang__node_there(l->s->cluster, slot);
+    if (!gang__grow(&l->s->mem, (void **)&all->node, &all->node_room, l->count + 1,
+                    sizeof(*all->node)))
+        return false;
+    if (node != GANG_ID_NONE)
+        all->node[l->count++] = node;
+    return true;
+}
+
+static int by_slot(const void *a, const void *b)
+{
+    uint32_t x = (uint32_t) * (const gang_node_id *)a, y = (uint32_t) * (const gang_node_id *)b;
+    return (x > y) - (x < y);
+}
+
+/* Its nodes, this time, each once. */
+static size_t list_nodes(gang_sched *s, const struct gang__reserve *r)
+{
+    struct gang__reserves *all = s->reserves;
+    struct listing l = {s, 0};
+    size_t n = 0;
+    for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
+        if (p->instance == r->current)
+            gang__reserve_each_node(p, list_node, &l);
+    if (l.count > 1)
+        qsort(all->node, l.count, sizeof(*all->node), by_slot);
+    for (size_t i = 0; i < l.count; i++)
+        if (n == 0 || all->node[n - 1] != all->node[i])
+            all->node[n++] = all->node[i];
+    return n;
+}
+
+struct standing {
+    gang_sched *s;
+    size_t nodes;
+    bool there;
+};
+
+static int32_t is_there(const struct gang_task *task, void *user)
+{
+    struct standing *w = user;
+    gang_node_id node = task->node;
+    w->there = w->nodes > 0 &&
+               bsearch(&node, w->s->reserves->node, w->nodes, sizeof(node), by_slot) != NULL;
+    return w->there;
+}
+
+/* Who holds some of its nodes and is none of its members. */
+static size_t list_jobs(gang_sched *s, const struct gang__reserve *r, size_t nodes)
+{
+    struct gang__reserves *all = s->reserves;
+    size_t count = 0;
+    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct standing w = {s, nodes, false};
+        for (uint32_t i = 0; i < job->unit_count && !w.there; i++) {
+            gang_alloc_id held = gang__unit_holds(&job->unit[i]);
+            if (held != GANG_ID_NONE && job->unit[i].in != r)
+                (void)!gang_alloc_each(s->cluster, held, is_there, &w);
+        }
+        if (w.there &&
+            gang__grow(&s->mem, (void **)&all->jobs, &all->job_room, count + 1, sizeof(*all->jobs)))
+            all->jobs[count++] = job->id;
+    }
+    return count;
+}
+
+void gang__reserve_tell(gang_sched *s, const struct gang__reserve *r, int32_t what, int32_t outcome,
+                        const char *text)
+{
+    struct gang_reservation_event e;
+    if (!s->ops.reservation || !s->running)
+        return;
+    memset(&e, 0, sizeof(e));
+    e.size = sizeof(e);
+    e.id = r->id;
+    e.name = r->name;
+    e.what = what;
+    e.outcome = outcome;
+    e.instance = r->current;
+    e.start_ns = gang__reserve_begin_of(r, r->current);
+    e.end_ns = gang__reserve_end_of(r, r->current);
+    if (e.start_ns == INT64_MAX) /* nothing of it is left */
+        e.start_ns = e.end_ns = r->first_ns + r->current * r->period_ns;
+    e.node_count = list_nodes(s, r);
+    e.nodes = s->reserves->node;
+    if (what == GANG_RESERVATION_BEGIN)
+        e.job_count = list_jobs(s, r, e.node_count);
+    e.jobs = s->reserves->jobs;
+    e.now_ns = s->now_ns;
+    e.text = text;
+    (void)s->ops.reservation(&e, s->user);
+}
+
+/* ---- one ----------------------------------------------------------------------------------------- */
+
+/* This time of it is over: the next one comes. */
+static void go_to_next(gang_sched *s, struct gang__reserve *r)
+{
+    gang__reserve_empty(s, r);
+    r->begun = r->noticed = false;
+    r->idle_since_ns = INT64_MAX;
+    r->current = r->piece ? r->piece->instance : r->next_instance;
+    gang__reserve_wake(s, r);
+}
+
+/* As many times ahead as there are to be. False: out of memory. */
+static bool place_more(gang_sched *s, struct gang__reserve *r)
+{
+    while (r->next_instance < r->instances && r->next_instance < r->current + GANG__RESERVE_AHEAD) {
+        int64_t instance = r->next_instance;
+        if (r->first_ns > (INT64_C(1) << 61) - (instance + 1) * r->period_ns)
+            r->instances = instance; /* the end of time */
+        gang_result w = gang__reserve_place_again(s, r, instance);
+        if (w == GANG_ENOMEM)
+            return false;
+        r->next_instance++;
+        if (w == GANG_OK)
+            continue;
+        int64_t current = r->current;
+        r->current = instance;
+        gang__reserve_tell(s, r, GANG_RESERVATION_SKIPPED, 0, "there is no room for it this time");
+        r->current = current;
+    }
+    if (r->period_ns && !gang__reserve_now(r) && !r->begun)
+        r->current = r->piece ? r->piece->instance : r->next_instance;
+    return true;
+}
+
+static void end_pieces(gang_sched *s, struct gang__reserve *r, int64_t instance)
+{
+    for (struct gang__reserve_piece *p = r->piece, *next; p; p = next) {
+        next = p->next;
+        if (p->instance == instance || p->end_ns <= s->now_ns)
+            gang__reserve_drop(s, r, p);
+    }
+}
+
+/* Does a member run or wait? */
+static void look_idle(gang_sched *s, struct gang__reserve *r)
+{
+    if (!r->purge_ns || !r->begun)
+        return;
+    bool used = gang__reserve_running(s, r) > 0 || gang__reserve_waiting(s, r) > 0;
+    if (used)
+        r->idle_since_ns = INT64_MAX;
+    else if (r->idle_since_ns == INT64_MAX)
+        r->idle_since_ns = s->now_ns;
+}
+
+/* Those who wait for it, or for its next stage, have their turn. */
+static void wake(gang_sched *s, struct gang__reserve *r)
+{
+    bool some = false;
+    for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
+        some = some ||
+               (p->instance == r->current && p->start_ns <= s->now_ns && p->start_ns > r->woken_ns);
+    r->woken_ns = s->now_ns;
+    if (some)
+        gang__reserve_wake(s, r);
+}
+
+/* Between two stages, or when all is lost that was on, its members wait for it again, and for nothing else. */
+static void look_open(gang_sched *s, struct gang__reserve *r)
+{
+    bool open = gang__reserve_active(s, r);
+    if (r->open && !open)
+        gang__reserve_wake(s, r);
+    r->open = open;
+}
+
+static void begin(gang_sched *s, struct gang__reserve *r)
+{
+    r->begun = r->noticed = true;
+    r->woken_ns = INT64_MIN;
+    gang__reserve_tell(s, r, GANG_RESERVATION_BEGIN, 0, "it begins");
+}
+
+static void finish_time(gang_sched *s, struct gang__reserve *r, int32_t what, const char *text)
+{
+    gang__reserve_tell(s, r, what, 0, text);
+    end_pieces(s, r, r->current);
+    go_to_next(s, r);
+}
+
+/* What is due of it. False: out of memory. */
+static bool tend(gang_sched *s, struct gang__reserve *r)
+{
+    for (;;) {
+        const struct gang__reserve_piece *now = gang__reserve_now(r);
+        if (!now)
+            break;
+        int64_t start_ns = gang__reserve_begin_of(r, r->current);
+        if (!r->noticed && r->notice_ns && s->now_ns >= start_ns - r->notice_ns) {
+            r->noticed = true;
+            gang__reserve_tell(s, r, GANG_RESERVATION_NOTICE, 0, "it begins soon");
+        }
+        if (!r->begun && s->now_ns >= start_ns)
+            begin(s, r);
+        if (r->begun)
+            wake(s, r);
+        look_idle(s, r);
+        if (r->begun && s->now_ns >= gang__reserve_end_of(r, r->current))
+            finish_time(s, r, GANG_RESERVATION_END, "it is over");
+        else if (r->begun && r->purge_ns && r->idle_since_ns != INT64_MAX &&
+                 s->now_ns >= gang__add_sat(r->idle_since_ns, r->purge_ns))
+            finish_time(s, r, GANG_RESERVATION_PURGED, "it was not used");
+        else
+            break;
+    }
+    end_pieces(s, r, -1);
+    if (!gang__reserve_now(r) && (r->begun || r->piece))
+        go_to_next(s, r);
+    look_open(s, r);
+    return !r->period_ns || place_more(s, r);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------------- */
+
+/* Those who wait are in bins with others for whom reservations do not mean the same. */
+static void rebin(gang_sched *s)
+{
+    s->reserves->rebin = false;
+    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id), *next; n; n = next) {
+        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        bool some = false;
+        next = gang__ordered_next(n);
+        for (uint32_t i = 0; i < job->unit_count; i++) {
+            struct gang__unit *u = &job->unit[i];
+            if (!u->bin || u->bin->grower)
+                continue;
+            gang__turn_leave(s, u);
+            some = true;
+        }
+        if (some && job->state != GANG_JOB_ENDED)
+            gang__job_settle(s, job);
+    }
+}
+
+/* False: out of memory. */
+static bool tend_all(gang_sched *s)
+{
+    struct gang__reserves *all = s->reserves;
+    for (struct gang__reserve *r = all->first, *next; r; r = next) {
+        next = r->next;
+        if (!r->over && !tend(s, r)) {
+            gang__reserve_schedule(s);
+            return false;
+        }
+        if (r->over && r->piece)
+            gang__reserve_tell(s, r, GANG_RESERVATION_END, 0, "the job that it was for has ended");
+        if (r->over || !r->piece)
+            gang__reserve_end(s, r);
+    }
+    gang__reserve_schedule(s);
+    return gang__ahead_sync(s);
+}
+
+bool gang__reserve_due(gang_sched *s)
+{
+    struct gang__reserves *all = s->reserves;
+    if (!all)
+        return true;
+    if (all->upset && s->reserve_count > 0 && !gang__reserve_restore(s))
+        return false;
+    all->upset = false;
+    if (all->rebin)
+        rebin(s);
+    if (s->reserve_count > 0 && all->due_ns <= s->now_ns && !tend_all(s))
+        return false;
+    if (all->gaps == 0 || !s->ahead->stale) /* nothing has come free */
+        return true;
+    return gang__reserve_grow_again(s) && gang__ahead_sync(s);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was reduced grows again (reserve.h): a *gap* is what a piece lost, at the same time. It is placed when that fits, on
+ * nodes that are up again or have come free, as what was lost is moved to others: whoever holds room keeps it, planned
+ * starts make way. All of it, or as many tasks of each group as fit. Slurm swaps lost nodes of a reservation for
+ * others whenever there are some, too (REPLACE_DOWN). */
+#include <string.h>
+
+#include "sched/reserve/reserves.h"
+
+/* ---- what is missing ----------------------------------------------------------------------------- */
+
+struct gang__reserve_gap *gang__reserve_gap_new(gang_sched *s, const struct gang__reserve *r,
+                                                const struct gang__reserve_piece *p)
+{
+    uint32_t groups = r->stage[p->stage].q ? r->stage[p->stage].q->group_count : 1;
+    struct gang__reserve_gap *gap =
+        gang__zalloc(&s->mem, 1, sizeof(*gap) + groups * sizeof(gap->count[0]));
+    if (!gap)
+        return NULL;
+    gap->instance = p->instance;
+    gap->start_ns = p->start_ns;
+    gap->end_ns = p->end_ns;
+    gap->stage = p->stage;
+    gap->groups = groups;
+    for (uint32_t i = 0; i < p->run_count; i++)
+        gap->count[p->run[i].group] += (int64_t)p->run[i].tasks * p->run[i].nodes;
+    return gap;
+}
+
+void gang__reserve_gap_keep(gang_sched *s, struct gang__reserve *r, struct gang__reserve_gap *gap,
+                            const struct gang__reserve_piece *rest)
+{
+    for (uint32_t i = 0; rest && i < rest->run_count; i++)
+        gap->count[rest->run[i].group] -= (int64_t)rest->run[i].tasks * rest->run[i].nodes;
+    gap->next = r->gap;
+    r->gap = gap;
+    s->reserves->gaps++;
+}
+
+static void drop_gap(gang_sched *s, struct gang__reserve_gap **at)
+{
+    struct gang__reserve_gap *gap = *at;
+    *at = gap->next;
+    gang__release(&s->mem, gap);
+    s->reserves->gaps--;
+}
+
+void gang__reserve_gaps_drop(gang_sched *s, struct gang__reserve *r)
+{
+    while (r->gap)
+        drop_gap(s, &r->gap);
+}
+
+static bool is_empty(const struct gang__reserve_gap *gap)
+{
+    int64_t left = 0;
+    for (uint32_t g = 0; g < gap->groups; g++)
+        left += gap->count[g];
+    return left == 0;
+}
+
+/* Of a time that is over, or of which nothing is left that could grow. */
+static bool is_over(const gang_sched *s, const struct gang__reserve *r,
+                    const struct gang__reserve_gap *gap)
+{
+    const struct gang__reserve_piece *p = r->piece;
+    while (p && p->instance != gap->instance)
+        p = p->next;
+    return !p || gap->end_ns <= s->now_ns || is_empty(gap);
+}
+
+/* ---- growing ------------------------------------------------------------------------------------- */
+
+/* What is left of the piece may have its booking still, as large as it was. */
+static bool is_booked(const struct gang__reserve *r, const struct gang__reserve_gap *gap)
+{
+    bool some = false;
+    for (const struct gang__reserve_piece *p = r->piece; p && !some; p = p->next)
+        some = p->booking && p->instance == gap->instance && p->stage == gap->stage;
+    return some;
+}
+
+static gang_result place(gang_sched *s, struct gang__reserve *r,
+                         const struct gang__reserve_gap *gap, const int64_t *count)
+{
+    struct gang__usage *usage = r->usage;
+    int64_t start_ns = gap->start_ns > s->now_ns ? gap->start_ns : s->now_ns;
+    if (is_booked(r, gap))
+        r->usage = NULL;
+    gang_result w =
+        gang__reserve_place_lost(s, r, gap->stage, count, gap->instance, start_ns, gap->end_ns);
+    r->usage = usage;
+    return w;
+}
+
+/* As many tasks of a group as there is room for: so many at a time, then half as many. */
+static gang_result fill_group(gang_sched *s, struct gang__reserve *r, struct gang__reserve_gap *gap,
+                              uint32_t group, int64_t *count, bool *some)
+{
+    int64_t n = gap->groups > 1 ? gap->count[group] : gap->count[group] / 2; /* all did not fit */
+    gang_result w = GANG_OK;
+    while (n > 0 && w != GANG_ENOMEM) {
+        count[group] = n;
+        w = place(s, r, gap, count);
+        gap->count[group] -= w == GANG_OK ? n : 0;
+        *some = *some || w == GANG_OK;
+        n = w == GANG_OK ? gang__least(n, gap->count[group]) : n / 2;
+    }
+    count[group] = 0;
+    return w == GANG_ENOMEM ? w : GANG_OK;
+}
+
+/* GANG_OK; GANG_ENOMEM, of which some may have been placed. */
+static gang_result fill(gang_sched *s, struct gang__reserve *r, struct gang__reserve_gap *gap,
+                        bool *some)
+{
+    size_t bytes = gap->groups * sizeof(gap->count[0]);
+    gang_result w = place(s, r, gap, gap->count);
+    if (w == GANG_OK)
+        memset(gap->count, 0, bytes);
+    *some = *some || w == GANG_OK;
+    if (w != GANG_ENOFIT)
+        return w;
+    int64_t *count = gang__zalloc(&s->mem, 1, bytes);
+    w = count ? GANG_OK : GANG_ENOMEM;
+    for (uint32_t g = 0; g < gap->groups && w == GANG_OK; g++)
+        w = fill_group(s, r, gap, g, count, some);
+    gang__release(&s->mem, count);
+    return w;
+}
+
+/* Is anything still missing of this time? */
+static bool lacks(const struct gang__reserve *r, int64_t instance)
+{
+    bool some = false;
+    for (const struct gang__reserve_gap *gap = r->gap; gap; gap = gap->next)
+        some = some || (gap->instance == instance && !is_empty(gap));
+    return some;
+}
+
+static void tell(gang_sched *s, struct gang__reserve *r, int64_t instance)
+{
+    bool all = !lacks(r, instance);
+    int64_t current = r->current;
+    r->current = instance;
+    gang__reserve_tell(
+        s, r, GANG_RESERVATION_RESTORED, all ? GANG_RESERVATION_KEPT : GANG_RESERVATION_REDUCED,
+        all ? "it has again what it had lost" : "it has again some of what it had lost");
+    r->current = current;
+}
+
+static gang_result grow_one(gang_sched *s, struct gang__reserve *r)
+{
+    gang_result w = GANG_OK;
+    bool grown = false;
+    for (struct gang__reserve_gap **at = &r->gap; *at && w == GANG_OK;) {
+        struct gang__reserve_gap *gap = *at;
+        int64_t instance = gap->instance;
+        bool some = false;
+        if (!is_over(s, r, gap))
+            w = fill(s, r, gap, &some);
+        if (is_over(s, r, gap))
+            drop_gap(s, at);
+        else
+            at = &gap->next;
+        if (some)
+            tell(s, r, instance);
+        grown = grown || some;
+    }
+    if (!grown)
+        return w;
+    gang__reserve_renew(s, r);
+    gang__reserve_wake(s, r);
+    gang__reserve_schedule(s);
+    return w;
+}
+
+bool gang__reserve_grow_again(gang_sched *s)
+{
+    struct gang__reserve_held held = {NULL, 0, 0};
+    gang_result w = gang__reserve_claims_in(s, &held);
+    for (struct gang__reserve *r = s->reserves->first; r && w == GANG_OK; r = r->next)
+        if (!r->over)
+            w = grow_one(s, r);
+    gang__reserve_claims_out(s, &held);
+    return w == GANG_OK;
+}

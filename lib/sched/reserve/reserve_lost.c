@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes are others than they were: what is reserved is put back into the timeline, which was made anew, where it can be.
+ *
+ * All that is as it was goes back first. Then each that has lost nodes, in the order of acceptance, gets others for
+ * what lay there, at the same time; if there are none, those that were accepted later make way, the newest
+ * first, and each of them that does not fit any more where it was is in the same case. As with the re-planner of
+ * YARN, who came first is served first; unlike there, what still has room somewhere is moved, not deleted. */
+#include <string.h>
+
+#include "sched/reserve/reserves.h"
+
+void gang__reserve_withdraw(gang_sched *s)
+{
+    for (struct gang__reserve *r = s->reserves ? s->reserves->first : NULL; r; r = r->next) {
+        for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
+            p->id = 0;
+        gang__timeline_free(r->inside); /* nobody lies there any more */
+        r->inside = NULL;
+    }
+}
+
+void gang__reserve_upset(gang_sched *s)
+{
+    if (s->reserves)
+        s->reserves->upset = s->reserve_count > 0;
+}
+
+/* ---- what is lost --------------------------------------------------------------------------------- */
+
+/* Has this node what so many tasks of a group take? */
+static bool is_whole(const gang_sched *s, const struct gang__occupation *o, size_t place)
+{
+    const struct gang__ahead *a = s->ahead;
+    const struct gang__time_place *at = &o->place[place];
+    const int64_t *has = a->capacity + (size_t)at->node * GANG__FREE_KINDS;
+    bool up = false, enough = true;
+    for (int k = 0; k < GANG__FREE_KINDS; k++) {
+        up = up || has[k] > 0;
+        enough = enough && has[k] >= o->group[at->group].need[k] * at->tasks;
+    }
+    return up && enough;
+}
+
+/* What lies on nodes that have it still. Its places are scratch. */
+static void keep_whole(const gang_sched *s, struct gang__occupation *o)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < o->place_count; i++)
+        if (is_whole(s, o, i))
+            s->ahead->place[n++] = o->place[i];
+    o->place_count = n;
+}
+
+/* Of each group, so many tasks are lost. Returns how many in all; -1: out of memory. */
+static int64_t count_lost(gang_sched *s, const struct gang__reserve *r,
+                          const struct gang__reserve_piece *p, int64_t *lost)
+{
+    struct gang__occupation o;
+    int64_t sum = 0;
+    size_t length = 0;
+    if (!gang__reserve_lay_out(s, r, p, &o))
+        return -1;
+    for (uint32_t i = 0; i < p->run_count; i++)
+        length += p->run[i].nodes;
+    for (size_t i = 0; i < o.place_count; i++)
+        if (!is_whole(s, &o, i)) {
+            sum += o.place[i].tasks;
+            if (lost)
+                lost[o.place[i].group] += o.place[i].tasks;
+        }
+    return sum + (int64_t)(length - o.place_count); /* nodes that are not even there */
+}
+
+static void tell_of(gang_sched *s, struct gang__reserve *r, int64_t instance, int32_t outcome,
+                    const char *text)
+{
+    int64_t current = r->current;
+    r->current = instance;
+    gang__reserve_tell(s, r, GANG_RESERVATION_LOST, outcome, text);
+    r->current = current;
+}
+
+bool gang__reserve_put_back(gang_sched *s)
+{
+    for (struct gang__reserve *r = s->reserves->first; r; r = r->next) {
+        if (r->aside) /* of a time when memory was short */
+            r->aside = false;
+        for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
+            if (!p->id &&
+                !gang__reserve_enter(s, r, p)) /* the lost nodes, too: they have nothing */
+                return false;
+    }
+    return true;
+}
+
+/* Which pieces are hurt. One that stays on its nodes, whatever they are, is told of, once. */
+static bool look_at(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
+{
+    bool told = p->hurt;
+    int64_t lost = count_lost(s, r, p, NULL);
+    p->hurt = lost > 0;
+    if (r->stage[p->stage].stays && p->hurt && !told && !(r->flags & GANG_RESERVATION_MAINTENANCE))
+        tell_of(s, r, p->instance, GANG_RESERVATION_REDUCED, "some of its nodes are not up");
+    return lost >= 0;
+}
+
+/* ---- one piece ------------------------------------------------------------------------------------ */
+
+/* The part of it that is there still; NULL: out of memory. It is not in the timeline yet. */
+static struct gang__reserve_piece *rest_of(gang_sched *s, const struct gang__reserve *r,
+                                           const struct gang__reserve_piece *p)
+{
+    struct gang__occupation o;
+    size_t runs = 0;
+    if (!gang__reserve_lay_out(s, r, p, &o))
+        return NULL;
+    struct gang__reserve_piece *rest =
+        gang__zalloc(&s->mem, 1, sizeof(*rest) + (o.place_count + 1) * sizeof(rest->run[0]));
+    if (!rest)
+        return NULL;
+    *rest = *p;
+    for (size_t i = 0; i < o.place_count; i++) {
+        struct gang__reserve_run *last = runs ? &rest->run[runs - 1] : NULL;
+        const struct gang__time_place *at = &o.place[i];
+        if (!is_whole(s, &o, i))
+            continue;
+        if (last && last->node + last->nodes == at->node && last->group == at->group &&
+            last->tasks == (uint32_t)at->tasks)
+            last->nodes++;
+        else
+            rest->run[runs++] =
+                (struct gang__reserve_run){at->node, 1, at->group, (uint32_t)at->tasks};
+    }
+    rest->run_count = (uint32_t)runs;
+    rest->hurt = false;
+    rest->id = 0;
+    return rest;
+}
+
+static void replace(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p,
+                    struct gang__reserve_piece *rest)
+{
+    p->booking = 0; /* the rest has it */
+    gang__reserve_drop(s, r, p);
+    if (rest->run_count > 0) {
+        gang__reserve_insert(r, rest);
+        return;
+    }
+    if (rest->booking)
+        gang__usage_remove(r->usage, rest->booking - 1);
+    gang__release(&s->mem, rest);
+}
+
+/* Other nodes for what is lost, at the same time, beside the rest. */
+static gang_result move_lost(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p,
+                             const struct gang__reserve_piece *rest)
+{
+    uint32_t groups = r->stage[p->stage].q->group_count;
+    struct gang__usage *usage = r->usage;
+    int64_t *lost = gang__zalloc(&s->mem, groups, sizeof(*lost));
+    int64_t start_ns = p->start_ns > s->now_ns ? p->start_ns : s->now_ns;
+    gang_result w = GANG_ENOMEM;
+    bool some = false;
+    if (lost && rest->run_count > 0 && count_lost(s, r, p, lost) >= 0)
+        some = true;
+    for (uint32_t i = 0; lost && rest->run_count == 0 && i < p->run_count; i++, some = true)
+        lost[p->run[i].group] += (int64_t)p->run[i].tasks * p->run[i].nodes;
+    if (some) {
+        r->usage = NULL; /* it is booked as it is */
+        w = p->end_ns > start_ns
+                ? gang__reserve_place_lost(s, r, p->stage, lost, p->instance, start_ns, p->end_ns)
+                : GANG_ENOFIT;
+        r->usage = usage;
+    }
+    gang__release(&s->mem, lost);
+    return w;
+}
+
+/* ---- who makes way ---------------------------------------------------------------------------------- */
+
+/* One inside which somebody runs stays where it is. */
+static struct gang__reserve *newest_after(const gang_sched *s, const struct gang__reserve *r)
+{
+    struct gang__reserve *newest = NULL;
+    for (struct gang__reserve *o = s->reserves->first; o; o = o->next)
+        if (o->accepted > r->accepted && !o->aside && gang__reserve_running(s, o) == 0 &&
+            (!newest || o->accepted > newest->accepted))
+            newest = o;
+    return newest;
+}
+
+static void set_aside(gang_sched *s, struct gang__reserve *r)
+{
+    struct gang__occupation o;
+    r->aside = true;
+    for (struct gang__reserve_piece *p = r->piece; p; p = p->next) {
+        p->was_in = p->id != 0;
+        gang__reserve_take_out(s, p);
+    }
+    for (struct gang__reserve_piece *p = r->piece; p; p = p->next) {
+        bool known = gang__reserve_lay_out(s, r, p, &o);
+        if (known)
+            keep_whole(s, &o);
+        p->tight = p->was_in && (!known || (o.place_count > 0 && !gang__reserve_fits(s, r, &o)));
+    }
+}
+
+/* Where it was, as far as that is free; what is not has to be mended. */
+static bool come_back(gang_sched *s, struct gang__reserve *r)
+{
+    struct gang__occupation o;
+    r->aside = false;
+    for (struct gang__reserve_piece *p = r->piece; p; p = p->next) {
+        if (p->id)
+            continue;
+        if (!gang__reserve_lay_out(s, r, p, &o))
+            return false;
+        keep_whole(s, &o);
+        bool fits = r->stage[p->stage].stays || p->tight || o.place_count == 0 ||
+                    gang__reserve_fits(s, r, &o);
+        if (fits && !gang__reserve_enter(s, r, p))
+            return false;
+    }
+    return true;
+}
+
+static bool all_back(gang_sched *s)
+{
+    for (struct gang__reserve *r = s->reserves->first; r; r = r->next)
+        if (r->aside && !come_back(s, r))
+            return false;
+    return true;
+}
+
+/* ---- one reservation ------------------------------------------------------------------------------- */
+
+static void drop_time(gang_sched *s, struct gang__reserve *r, int64_t instance)
+{
+    for (struct gang__reserve_piece *p = r->piece, *next; p; p = next) {
+        next = p->next;
+        if (p->instance == instance)
+            gang__reserve_drop(s, r, p);
+    }
+}
+
+/* All of it at another time: one that has not begun, is not repeated, and need not begin at its time. */
+static gang_result move_all(gang_sched *s, struct gang__reserve *r)
+{
+    struct gang__reserve_piece *old = r->piece;
+    if (r->begun || r->period_ns || r->start_ns >= 0)
+        return GANG_ENOFIT;
+    for (struct gang__reserve_piece *p = old; p; p = p->next) {
+        p->was_in = p->id != 0;
+        gang__reserve_take_out(s, p);
+    }
+    r->piece = NULL;
+    struct gang__usage *usage = r->usage;
+    r->usage = NULL;
+    r->arrival_ns = r->arrival_ns > s->now_ns ? r->arrival_ns : s->now_ns;
+    gang_result w = gang__reserve_place_later(s, r);
+    r->usage = usage;
+    struct gang__reserve_piece *kept = w == GANG_OK ? old : NULL, *fresh = r->piece;
+    if (w == GANG_OK)
+        gang__reserve_gaps_drop(s, r);
+    if (w != GANG_OK)
+        fresh = old;
+    r->piece = kept;
+    while (r->piece)
+        gang__reserve_drop(s, r, r->piece);
+    r->piece = fresh;
+    for (struct gang__reserve_piece *p = old; w == GANG_ENOFIT && p; p = p->next)
+        if (p->was_in && !gang__reserve_enter(s, r, p))
+            w = GANG_ENOMEM;
+    return w;
+}
+
+/* It is left with what is there: a part of a piece, or nothing. False: out of memory. */
+static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p, bool had)
+{
+    int64_t instance = p->instance;
+    struct gang__occupation o;
+    struct gang__reserve_piece *rest = rest_of(s, r, p);
+    struct gang__reserve_gap *gap = gang__reserve_gap_new(s, r, p);
+    if (!rest || !gap || !gang__reserve_lay_out(s, r, rest, &o)) {
+        gang__release(&s->mem, rest);
+        gang__release(&s->mem, gap);
+        return false;
+    }
+    gang__reserve_take_out(s, p);
+    if (!had && !gang__reserve_fits(s, r, &o)) /* others lie there now */
+        rest->run_count = 0;
+    bool some = rest->run_count > 0;
+    if (some && !gang__reserve_enter(s, r, rest)) {
+        gang__release(&s->mem, rest);
+        gang__release(&s->mem, gap);
+        return false;
+    }
+    gang__reserve_gap_keep(s, r, gap, rest);
+    replace(s, r, p, rest);
+    for (const struct gang__reserve_piece *q = r->piece; q && !some; q = q->next)
+        some = q->instance == instance;
+    tell_of(s, r, instance, some ? GANG_RESERVATION_REDUCED : GANG_RESERVATION_DROPPED,
+            some ? "there are no other nodes for some of it" : "there are no other nodes for it");
+    return true;
+}
+
+/* Other nodes, others making way if need be. GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
+static gang_result find_others(gang_sched *s, struct gang__reserve *r,
+                               struct gang__reserve_piece *p, bool had)
+{
+    struct gang__reserve_piece *rest = rest_of(s, r, p);
+    gang_result w = GANG_ENOMEM;
+    if (!rest)
+        return w;
+    rest->run_count = p->hurt ? rest->run_count : 0; /* else others have all of it */
+    gang__reserve_take_out(s, p);
+    if (rest->run_count > 0) {
+        struct gang__occupation o;
+        if (!gang__reserve_lay_out(s, r, rest, &o))
+            goto out;
+        w = had || gang__reserve_fits(s, r, &o) ? GANG_ENOMEM : GANG_ENOFIT;
+        if (w == GANG_ENOFIT || !gang__reserve_enter(s, r, rest))
+            goto out;
+    }
+    while ((w = move_lost(s, r, p, rest)) == GANG_ENOFIT) {
+        struct gang__reserve *newest = newest_after(s, r);
+        if (!newest)
+            break;
+        set_aside(s, newest);
+    }
+    if (w == GANG_OK) {
+        replace(s, r, p, rest);
+        return w;
+    }
+    gang__reserve_take_out(s, rest);
+out:
+    gang__release(&s->mem, rest);
+    return w;
+}
+
+/* A piece that is not in the timeline: hurt, or its nodes were given to an older one. */
+static bool mend(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
+{
+    int64_t instance = p->instance;
+    bool given = !p->hurt; /* its nodes are there, and others' now */
+    bool had = p->id != 0; /* what is left of it lies there still */
+    gang_result w = find_others(s, r, p, had);
+    if (w == GANG_ENOMEM || !all_back(s))
+        return false;
+    if (w == GANG_OK) {
+        tell_of(s, r, instance, GANG_RESERVATION_KEPT, "other nodes at the same time");
+        return true;
+    }
+    w = move_all(s, r);
+    if (w == GANG_OK)
+        tell_of(s, r, instance, GANG_RESERVATION_LATER, "another time");
+    if (w != GANG_ENOFIT)
+        return w == GANG_OK;
+    if (r->period_ns && given && !r->begun) { /* this time falls out */
+        tell_of(s, r, instance, GANG_RESERVATION_DROPPED, "there is no room for it this time");
+        drop_time(s, r, instance);
+        return true;
+    }
+    return reduce(s, r, p, had);
+}
+
+/* A piece that is to be mended. */
+static struct gang__reserve_piece *broken(const struct gang__reserve *r)
+{
+    struct gang__reserve_piece *p = r->piece;
+    while (p && (p->run_count == 0 || r->stage[p->stage].stays || (p->id && !p->hurt)))
+        p = p->next;
+    return p;
+}
+
+/* Who was accepted first is mended first. */
+static struct gang__reserve *first_broken(const gang_sched *s)
+{
+    struct gang__reserve *first = NULL;
+    for (struct gang__reserve *r = s->reserves->first; r; r = r->next)
+        if ((!first || r->accepted < first->accepted) && broken(r))
+            first = r;
+    return first;
+}
+
+static bool mend_all(gang_sched *s)
+{
+    struct gang__reserve *r;
+    for (r = s->reserves->first; r; r = r->next)
+        for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
+            if (!look_at(s, r, p))
+                return false;
+    while ((r = first_broken(s)) != NULL) {
+        struct gang__reserve_piece *p = broken(r);
+        if (p->end_ns <= s->now_ns)
+            gang__reserve_drop(s, r, p);
+        else if (!mend(s, r, p))
+            return false;
+    }
+    return true;
+}
+
+bool gang__reserve_restore(gang_sched *s)
+{
+    struct gang__reserve_held held = {NULL, 0, 0};
+    bool done =
+        gang__reserve_put_back(s) && gang__reserve_claims_in(s, &held) == GANG_OK && mend_all(s);
+    gang__reserve_claims_out(s, &held);
+    if (!done)
+        return false;
+    for (struct gang__reserve *r = s->reserves->first; r; r = r->next)
+        gang__reserve_renew(s, r);
+    s->reserves->due_ns = s->now_ns; /* one of which nothing is left is over */
+    return true;
+}

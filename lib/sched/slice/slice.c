@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Turns in a matrix (Ousterhout 1982). A pass over it
+ *   1. kills who was to have stopped by now, and notes who has;
+ *   2. goes to the next row, if the slice is over, and lets gangs move to rows that come before theirs;
+ *   3. decides who is to run: the active row, and who fits beside it (alternates);
+ *   4. suspends those who run and are not to, and lets run who is to and whose places are free.
+ * It is made again when something came of it, until nothing does. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/cycle/cycle.h"
+#include "sched/lifecycle/heartbeat.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/wait_order.h"
+#include "sched/slice/slice.h"
+#include "sched/slice/slice_in.h"
+#include "sched/stop/stop.h"
+
+/* ---- one gang -------------------------------------------------------------------------------- */
+
+static void tell(gang_sched *s, struct gang__unit *u, const char *text)
+{
+    gang__job_state(s, u->job, GANG_REASON_SLICE, text);
+    gang__job_settle(s, u->job);
+}
+
+/* All of its tasks have stopped. */
+static void is_out(gang_sched *s, struct gang__sliced *x)
+{
+    x->state = GANG__SLICED_OUT;
+    gang__beat_forget_part(s, x->unit->job, x->unit->part); /* of late reports */
+    tell(s, x->unit, "its slice is over");
+}
+
+/* Its tasks, but for those that were asked to stop on their own. False: not now. */
+static bool list_tasks(gang_sched *s, struct gang__sliced *x)
+{
+    struct gang__found *f = &s->found;
+    gang_result r = gang__alloc_find(s->cluster, x->alloc, NULL, 0, f);
+    if (r == GANG_OK &&
+        !gang__grow(&s->mem, (void **)&x->still, &x->still_room, f->count + 1, sizeof(*x->still)))
+        r = GANG_ENOMEM;
+    if (r != GANG_OK) { /* the next run tries again */
+        s->no_memory = s->no_memory || r == GANG_ENOMEM;
+        s->retry = true;
+        return false;
+    }
+    x->left = 0;
+    for (size_t i = 0; i < f->count; i++)
+        if (!gang__leave_asked(s, x->unit, f->task[i].task))
+            x->still[x->left++] = f->task[i].task;
+    return true;
+}
+
+static struct gang_event event_of(const gang_sched *s, const struct gang__sliced *x,
+                                  const char *text)
+{
+    struct gang_event e = gang__event_of(s, x->unit, GANG_REASON_SLICE, text);
+    e.deadline_ns = x->state == GANG__SLICED_STOPS ? x->deadline_ns : 0;
+    return e;
+}
+
+/* The host did not suspend it: it is preempted, as it is where it is displaced. */
+static void preempt(gang_sched *s, struct gang__sliced *x)
+{
+    struct gang__unit *u = x->unit;
+    x->state = GANG__SLICED_RUNS;
+    x->left = 0;
+    gang__log(s, 0, "the host refused to suspend job %llu: it is preempted",
+              (unsigned long long)u->job->id);
+    u->job->not_before_ns = gang__add_sat(s->now_ns, s->opts.refused_ns);
+    if (gang__leave_ask(s, u, NULL, 0, GANG_REASON_SLICE, GANG_ID_NONE, GANG_END_NONE) ==
+        GANG_ENOMEM)
+        s->no_memory = true;
+    else
+        s->slices_moved = true;
+}
+
+static void suspend(gang_sched *s, struct gang__sliced *x)
+{
+    int64_t grace = x->unit->job->leaf->q->grace_ns;
+    if (!list_tasks(s, x))
+        return;
+    x->state = GANG__SLICED_STOPS;
+    x->deadline_ns = gang__add_sat(s->now_ns, grace);
+    gang__beat_forget_part(s, x->unit->job, x->unit->part);
+    struct gang_event e = event_of(s, x, "its slice is over");
+    if (s->ops.suspend && x->left > 0 && s->ops.suspend(&e, s->user) != 0) {
+        preempt(s, x);
+        return;
+    }
+    if (!s->ops.suspend || grace <= 0)
+        x->left = 0;
+}
+
+static void kill_late(gang_sched *s, struct gang__sliced *x)
+{
+    if (!x->unit || x->state != GANG__SLICED_STOPS || x->left == 0 || x->deadline_ns > s->now_ns)
+        return;
+    struct gang_event e = event_of(s, x, "the grace has passed");
+    x->left = 0;
+    if (s->ops.kill)
+        (void)s->ops.kill(&e, s->user);
+}
+
+static void resume(gang_sched *s, struct gang__sliced *x)
+{
+    struct gang__unit *u = x->unit;
+    x->state = GANG__SLICED_RUNS;
+    struct gang_event e = event_of(s, x, "it has its turn");
+    e.state = GANG_JOB_RUNNING;
+    if (s->ops.resume && s->ops.resume(&e, s->user) != 0) {
+        gang__log(s, 0, "the host refused to resume job %llu", (unsigned long long)u->job->id);
+        x->state = GANG__SLICED_OUT;
+        x->refused = true;
+        return;
+    }
+    tell(s, u, "it has its turn");
+}
+
+static int32_t is_up(gang_node_id node, unsigned word, uint64_t payload, int64_t task, void *user)
+{
+    struct gang_node_info info = {.size = sizeof(info)};
+    (void)word, (void)payload, (void)task;
+    return gang_node_get(user, node, &info) == GANG_OK && info.state == GANG_NODE_UP ? 0 : 1;
+}
+
+/* Its first turn. Who cannot start any more where it is waits again. */
+static void start(gang_sched *s, struct gang__sliced *x)
+{
+    struct gang__unit *u = x->unit;
+    if (gang__alloc_each_lent(s->cluster, x->alloc, is_up, s->cluster) > 0) {
+        gang__slice_ungrant(s, u);
+        return;
+    }
+    x->state = GANG__SLICED_RUNS;
+    (void)gang__start_tell(s, u, GANG_REASON_NONE);
+}
+
+void gang__slice_ungrant(gang_sched *s, struct gang__unit *u)
+{
+    gang__log(s, 1, "the places of job %llu went before its first turn: it waits again",
+              (unsigned long long)u->job->id);
+    gang__start_undo(s, u, s->now_ns);
+}
+
+void gang__slice_gone(gang_sched *s, struct gang__sliced *x, const int64_t *tasks, size_t count)
+{
+    if (x->state != GANG__SLICED_STOPS)
+        return;
+    size_t kept = 0;
+    for (size_t i = 0; tasks && i < x->left; i++)
+        if (!bsearch(&x->still[i], tasks, count, sizeof(*tasks), gang__by_number))
+            x->still[kept++] = x->still[i];
+    x->left = kept;
+    s->slices_moved = s->slices_moved || kept == 0;
+}
+
+/* ---- who is to run --------------------------------------------------------------------------- */
+
+typedef void (*each_fn)(gang_sched *s, struct gang__sliced *x);
+
+/* What is done may end gangs, but brings none. */
+static void each(gang_sched *s, struct gang__matrix *m, each_fn act)
+{
+    m->walkers++;
+    for (struct gang__sliced *x = m->first; x; x = x->next)
+        if (!x->gone)
+            act(s, x);
+    m->walkers--;
+    if (m->walkers == 0)
+        gang__sliced_bury(s, m);
+}
+
+static void note_out(gang_sched *s, struct gang__sliced *x)
+{
+    if (x->unit && x->state == GANG__SLICED_STOPS && x->left == 0 && !x->unit->leaves)
+        is_out(s, x);
+}
+
+/* In the order of turns: gangs of another row that fit beside those chosen so far. `run`: of those that run, or of the
+ * others, or (< 0) of all. */
+static void choose_alternates(struct gang__matrix *m, int run)
+{
+    for (uint32_t d = 1; d < m->rows; d++)
+        for (struct gang__sliced *x = m->first; x; x = x->next) {
+            bool runs = x->state == GANG__SLICED_RUNS;
+            if (x->wanted || !x->unit || gang__row_distance(m, x->row) != d ||
+                (run >= 0 && runs != (run > 0)) || !gang__columns_fit(x, false))
+                continue;
+            gang__columns_put(x, false);
+            x->wanted = true;
+        }
+}
+
+/* In the middle of a slice nobody is suspended for another alternate. */
+static void choose(struct gang__matrix *m)
+{
+    gang__columns_reset(m, false);
+    for (struct gang__sliced *x = m->first; x; x = x->next) {
+        x->wanted = x->row == m->active && x->unit;
+        if (x->wanted || (x->row == m->active && gang__sliced_is_busy(x)))
+            gang__columns_put(x, false);
+    }
+    if (m->fresh) {
+        choose_alternates(m, -1);
+    } else {
+        choose_alternates(m, 1);
+        choose_alternates(m, 0);
+    }
+    m->fresh = false;
+}
+
+static void clear_way(gang_sched *s, struct gang__sliced *x)
+{
+    if (x->unit && x->state == GANG__SLICED_RUNS && !x->wanted)
+        suspend(s, x);
+}
+
+static void let_run(gang_sched *s, struct gang__sliced *x)
+{
+    bool waits = x->state == GANG__SLICED_WAITS || x->state == GANG__SLICED_OUT;
+    if (!x->unit || !x->wanted || !waits || x->refused || x->unit->job->ending ||
+        !gang__columns_fit(x, true))
+        return;
+    gang__columns_put(x, true);
+    if (x->state == GANG__SLICED_WAITS)
+        start(s, x);
+    else
+        resume(s, x);
+}
+
+static void let_active_run(gang_sched *s, struct gang__sliced *x)
+{
+    if (x->row == x->matrix->active)
+        let_run(s, x);
+}
+
+static void note_busy(struct gang__matrix *m)
+{
+    gang__columns_reset(m, true);
+    for (struct gang__sliced *x = m->first; x; x = x->next)
+        if (gang__sliced_is_busy(x))
+            gang__columns_put(x, true);
+}
+
+/* ---- the turn -------------------------------------------------------------------------------- */
+
+/* Gangs move to rows that have their turn before theirs does. */
+static bool merge_rows(struct gang__matrix *m)
+{
+    for (uint32_t d = 0; d + 1 < m->rows; d++) {
+        uint32_t row = (m->active + d) % m->rows;
+        gang__columns_reset(m, false);
+        for (struct gang__sliced *x = m->first; x; x = x->next)
+            if (x->row == row)
+                gang__columns_put(x, false);
+        for (uint32_t from = d + 1; from < m->rows; from++)
+            for (struct gang__sliced *x = m->first; x; x = x->next)
+                if (gang__row_distance(m, x->row) == from && x->unit &&
+                    gang__columns_fit(x, false)) {
+                    gang__columns_put(x, false);
+                    x->row = row;
+                }
+    }
+    return gang__rows_sweep(m);
+}
+
+/* Has it gangs that are not just leaving? */
+static bool is_alive(const struct gang__matrix *m, uint32_t row)
+{
+    for (const struct gang__sliced *x = m->first; x; x = x->next)
+        if (x->row == row && x->unit)
+            return true;
+    return false;
+}
+
+static void next_turn(gang_sched *s, struct gang__matrix *m)
+{
+    uint32_t before = m->active;
+    do
+        m->active = (m->active + 1) % m->rows;
+    while (m->active != before && !is_alive(m, m->active));
+    m->begun = false;
+    m->until_ns = INT64_MAX;
+    m->fresh = true;
+    for (struct gang__sliced *x = m->first; x; x = x->next)
+        x->refused = false;
+    if (merge_rows(m))
+        gang__freed(s); /* there may be another row */
+}
+
+/* Who of the active row waits to grow may try now. */
+static void wake_growers(gang_sched *s, const struct gang__matrix *m)
+{
+    for (const struct gang__sliced *x = m->first; x; x = x->next)
+        if (x->unit && x->unit->bin && x->row == m->active)
+            gang__turn_unblock(s, x->unit->bin);
+}
+
+/* The slice is counted from when all of its row run. Where there is one row it has no end, unless somebody was refused
+ * and is to be tried again. */
+static void count_slice(gang_sched *s, struct gang__matrix *m)
+{
+    bool all = true, refused = false;
+    for (const struct gang__sliced *x = m->first; x; x = x->next)
+        if (x->row == m->active && x->unit) {
+            refused = refused || x->refused;
+            all = all && (x->state == GANG__SLICED_RUNS || x->refused || x->unit->job->ending);
+        }
+    if (all && !m->begun) {
+        m->begun = true;
+        wake_growers(s, m);
+    }
+    if (!m->begun || (m->rows <= 1 && !refused))
+        m->until_ns = INT64_MAX;
+    else if (m->until_ns == INT64_MAX)
+        m->until_ns = gang__add_sat(s->now_ns, m->slice_ns);
+}
+
+static void pass(gang_sched *s, struct gang__matrix *m)
+{
+    each(s, m, kill_late);
+    each(s, m, note_out);
+    if (gang__rows_sweep(m)) {
+        for (struct gang__sliced *x = m->first; x && m->fresh; x = x->next)
+            x->refused = false;
+        if (m->fresh && m->rows > 0)
+            (void)merge_rows(m);
+        gang__freed(s);
+    }
+    if (m->until_ns <= s->now_ns || (m->rows > 1 && !is_alive(m, m->active)))
+        next_turn(s, m);
+    choose(m);
+    each(s, m, clear_way);
+    each(s, m, note_out);
+    note_busy(m);
+    each(s, m, let_active_run);
+    each(s, m, let_run);
+    count_slice(s, m);
+    gang__columns_sweep(s, m);
+}
+
+/* Those who wait for their first turn are told so. */
+static void tell_waiting(gang_sched *s, struct gang__sliced *x)
+{
+    if (x->unit && x->state == GANG__SLICED_WAITS)
+        tell(s, x->unit, "it has its places, and waits for its turn");
+}
+
+static void note_due(struct gang__matrix *m)
+{
+    m->due_ns = m->until_ns;
+    for (const struct gang__sliced *x = m->first; x; x = x->next)
+        if (x->state == GANG__SLICED_STOPS && x->unit && x->left > 0)
+            m->due_ns = gang__least(m->due_ns, x->deadline_ns);
+}
+
+void gang__slice_run(gang_sched *s)
+{
+    bool moved = s->slices_moved;
+    s->slices_moved = false;
+    for (struct gang__matrix *m = s->matrices, *next; m; m = next) {
+        next = m->next;
+        if (!moved && m->due_ns > s->now_ns)
+            continue;
+        pass(s, m);
+        each(s, m, tell_waiting);
+        note_due(m);
+        if (!m->first && m->columns.count == 0)
+            gang__matrix_empty(s, m);
+    }
+}
+
+int64_t gang__slice_next(const gang_sched *s)
+{
+    int64_t next = s->slices_moved ? INT64_MIN : INT64_MAX;
+    for (const struct gang__matrix *m = s->matrices; m; m = m->next)
+        next = gang__least(next, m->due_ns);
+    return next;
+}
+
+/* Also where turns let go of a row or a node after all had looked for room. */
+bool gang__slice_waits(const gang_sched *s)
+{
+    return s->slices_moved || (s->matrices && s->freed && s->blocked_asks);
+}
+
+bool gang__slice_is_out(const struct gang__unit *u)
+{
+    return u->sliced && !gang__sliced_runs(u->sliced);
+}
+
+bool gang__slice_is_begun(const struct gang__unit *u)
+{
+    return !u->sliced || u->sliced->state != GANG__SLICED_WAITS;
+}
+
+bool gang__slice_report(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count)
+{
+    bool asked = u->sliced && u->sliced->state == GANG__SLICED_STOPS;
+    if (asked)
+        gang__slice_gone(s, u->sliced, tasks, count);
+    return asked;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What others ask of a matrix: who makes room on a copy of the cluster, who explains, who reads, who audits. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sched/calendar/calendar_in.h"
+#include "sched/slice/slice.h"
+#include "sched/slice/slice_in.h"
+
+/* ---- making room ----------------------------------------------------------------------------- */
+
+void gang__slice_copy_begin(gang_sched *s)
+{
+    for (struct gang__matrix *m = s->matrices; m; m = m->next)
+        for (struct gang__sliced *x = m->first; x; x = x->next)
+            for (size_t i = 0; i < x->uses; i++)
+                x->use[i].column->doomed = 0;
+}
+
+/* One use less, or more, of a column by those who stay: with the last one it is given back. */
+static gang_result doom(gang_sched *s, struct gang__column *c, bool back)
+{
+    gang_result r = GANG_OK;
+    if (back && c->doomed == c->uses)
+        r = gang__snapshot_retake(s->scratch, c->held);
+    if (r == GANG_OK)
+        c->doomed += back ? (uint32_t)-1 : 1;
+    if (r == GANG_OK && !back && c->doomed == c->uses)
+        (void)!gang_snapshot_release(s->scratch, c->held);
+    return r;
+}
+
+gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__unit *u, bool back)
+{
+    const struct gang__sliced *x = u->sliced;
+    gang_result r = GANG_OK;
+    size_t done = 0;
+    for (; x && r == GANG_OK && done < x->uses; done += r == GANG_OK)
+        r = doom(s, x->use[done].column, back);
+    while (r != GANG_OK && done > 0)
+        (void)doom(s, x->use[--done].column, !back);
+    return r;
+}
+
+/* ---- planned starts -------------------------------------------------------------------------- */
+
+uint32_t gang__slice_lent(const gang_sched *s, gang_alloc_id alloc)
+{
+    const struct gang__sliced *x = s->matrices ? gang__sliced_of(s, alloc) : NULL;
+    return x ? x->matrix->lent : 0;
+}
+
+bool gang__slice_has_node(const gang_sched *s, gang_node_id node)
+{
+    const struct gang__matrix *m = s->matrices;
+    while (m && !gang__column_at(m, node))
+        m = m->next;
+    return m != NULL;
+}
+
+/* Whoever runs there, all of it is theirs, and nobody knows until when. */
+static bool occupy(gang_sched *s, struct gang__column *c)
+{
+    struct gang__ahead *a = s->ahead;
+    const struct gang__time_place place = {(uint32_t)c->node, 0, 1};
+    const struct gang__occupation o = {s->now_ns, GANG__NEVER, NULL, 0, &place, 1, 0, true};
+    uint32_t id;
+    if (c->occupies || place.node >= a->end)
+        return true;
+    if (gang__timeline_add(a->when, &o, &id) != GANG_OK)
+        return false;
+    c->occupies = id + 1;
+    return true;
+}
+
+bool gang__slice_occupy(gang_sched *s)
+{
+    for (struct gang__matrix *m = s->matrices; m; m = m->next) {
+        for (size_t b = 0; m->came && b < m->columns.room; b++)
+            for (struct gang__name *n = m->columns.bucket[b]; n; n = n->next)
+                if (!occupy(s, GANG__OF(struct gang__column, link, n)))
+                    return false;
+        m->came = false;
+    }
+    return true;
+}
+
+bool gang__slice_occupied(const gang_sched *s)
+{
+    const struct gang__matrix *m = s->matrices;
+    while (m && !m->came)
+        m = m->next;
+    return !m;
+}
+
+void gang__slice_vacate(gang_sched *s)
+{
+    for (struct gang__matrix *m = s->matrices; m; m = m->next) {
+        for (size_t b = 0; b < m->columns.room; b++)
+            for (struct gang__name *n = m->columns.bucket[b]; n; n = n->next)
+                GANG__OF(struct gang__column, link, n)->occupies = 0;
+        m->came = true;
+    }
+}
+
+/* ---- explaining and reading ------------------------------------------------------------------ */
+
+uint32_t gang__slice_row(const struct gang__unit *u)
+{
+    return u->sliced ? u->sliced->row + 1 : 0;
+}
+
+uint32_t gang__slice_when(const gang_sched *s, const struct gang__unit *u, int64_t *until_ns)
+{
+    const struct gang__sliced *x = u->sliced;
+    const struct gang__matrix *m = x->matrix;
+    uint32_t distance = gang__row_distance(m, x->row);
+    bool counted = m->until_ns != INT64_MAX;
+    int64_t at = counted ? m->until_ns : s->now_ns;
+    if (distance == 0 && x->refused) /* the next one but all others */
+        distance = m->rows;
+    for (uint32_t d = counted ? 1 : 0; d < distance; d++)
+        at = gang__add_sat(at, m->slice_ns);
+    *until_ns = distance == 0 ? 0 : at;
+    return m->rows;
+}
+
+/* How long until then; all of it matters, for two matrices may take turns of different lengths. */
+static uint64_t print_until(const gang_sched *s, uint64_t print, int64_t until_ns)
+{
+    return gang__hash_number(print, until_ns == INT64_MAX ? 0 : (uint64_t)(until_ns - s->now_ns));
+}
+
+uint64_t gang__slice_print(const gang_sched *s, uint64_t seed)
+{
+    uint64_t print = gang__hash_number(GANG__HASH_SEED, seed);
+    for (const struct gang__matrix *m = s->matrices; m; m = m->next) {
+        print = gang__hash_number(print, (uint64_t)m->active << 32 | m->rows);
+        print = gang__hash_number(print, (uint64_t)m->begun << 1 | m->fresh);
+        print = print_until(s, print, m->until_ns);
+        for (const struct gang__sliced *x = m->first; x; x = x->next) {
+            uint64_t state = (uint64_t)x->row << 32 | (uint64_t)x->state << 1 | x->refused;
+            print = gang__hash_number(gang__hash_number(print, x->alloc), x->uses);
+            print = gang__hash_number(print, state);
+            print = print_until(s, print, x->left > 0 ? x->deadline_ns : INT64_MAX);
+        }
+    }
+    return print;
+}
+
+void gang__slice_info(const gang_sched *s, const struct gang__qs *q, struct gang_queue_info *out)
+{
+    const struct gang__matrix *m = gang__slice_matrix(s, q);
+    out->slice_end_ns = INT64_MAX;
+    if (q->q->slicer == GANG__NO_QUEUE)
+        return;
+    out->slice_ns = q->q->slice_ns;
+    out->slice_rows = q->q->slice_rows;
+    out->rows = m ? m->rows : 0;
+    out->active_row = m && m->rows ? m->active + 1 : 0;
+    if (m)
+        out->slice_end_ns = m->until_ns;
+}
+
+/* ---- the audit ------------------------------------------------------------------------------- */
+
+#define BAD(...) gang__error(error, GANG_EINVAL, "slices", __VA_ARGS__)
+
+struct count {
+    const struct gang__sliced *x;
+    size_t at;
+    bool same;
+};
+
+static int32_t same_use(gang_node_id node, unsigned word, uint64_t payload, int64_t task,
+                        void *user)
+{
+    struct count *c = user;
+    const struct gang__use *use = c->at < c->x->uses ? &c->x->use[c->at] : NULL;
+    c->same = c->same && use && use->column->node == node && use->word == word &&
+              use->payload == payload && use->task == task;
+    c->at++;
+    return 0;
+}
+
+static gang_result check_gang(const gang_sched *s, const struct gang__sliced *x,
+                              struct gang_error *error)
+{
+    struct count c = {x, 0, true};
+    const struct gang__unit *u = x->unit;
+    unsigned long long id = u ? (unsigned long long)u->job->id : 0;
+    if (x->row >= x->matrix->rows)
+        return BAD("job %llu is in a row that is not there", id);
+    if (u && (u->sliced != x || u->alloc != x->alloc))
+        return BAD("job %llu is not what the matrix takes it for", id);
+    if (!u && !x->quiet && x->state == GANG__SLICED_RUNS && x->left > 0)
+        return BAD("one that let go is expected to stop");
+    gang_result r = gang__alloc_each_lent(s->cluster, x->alloc, same_use, &c);
+    if (r != GANG_OK)
+        return BAD("the allocation of job %llu: %s", id, gang_strerror(r));
+    if (!c.same || c.at != x->uses)
+        return BAD("job %llu has other cores lent than the matrix says", id);
+    for (size_t i = 0; i < x->uses; i++)
+        x->use[i].column->doomed++;
+    return GANG_OK;
+}
+
+/* What is together fits. */
+static gang_result check_row(struct gang__matrix *m, uint32_t row, bool busy,
+                             struct gang_error *error)
+{
+    bool any = false;
+    gang__columns_reset(m, busy);
+    for (const struct gang__sliced *x = m->first; x; x = x->next) {
+        if (busy ? !gang__sliced_is_busy(x) : x->row != row)
+            continue;
+        any = true;
+        if (!gang__columns_fit(x, busy))
+            return BAD(busy ? "gangs run that do not fit beside each other"
+                            : "gangs of row %" PRIu32 " do not fit beside each other",
+                       row + 1);
+        gang__columns_put(x, busy);
+    }
+    return any || busy ? GANG_OK : BAD("row %" PRIu32 " is empty", row + 1);
+}
+
+/* `doomed` was made to count the uses anew. */
+static gang_result check_columns(const gang_sched *s, struct gang__matrix *m,
+                                 struct gang_error *error)
+{
+    for (size_t b = 0; b < m->columns.room; b++)
+        for (struct gang__name *n = m->columns.bucket[b]; n; n = n->next) {
+            struct gang__column *c = GANG__OF(struct gang__column, link, n);
+            struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
+            uint32_t there = c->doomed;
+            c->doomed = 0;
+            if (there != c->uses || c->leaving > c->uses)
+                return BAD("a node is said to be used %" PRIu32 " times, not %" PRIu32, c->uses,
+                           there);
+            if (gang_alloc_get(s->cluster, c->held, &info) != GANG_OK)
+                return BAD("a node of the matrix is not held");
+        }
+    return GANG_OK;
+}
+
+static gang_result check_matrix(const gang_sched *s, struct gang__matrix *m,
+                                struct gang_error *error)
+{
+    gang_result r = GANG_OK;
+    if (m->rows > 0 ? m->active >= m->rows : m->first != NULL)
+        return BAD("row %" PRIu32 " of %" PRIu32 " has its turn", m->active + 1, m->rows);
+    gang__slice_copy_begin((gang_sched *)s);
+    for (const struct gang__sliced *x = m->first; x && r == GANG_OK; x = x->next)
+        r = check_gang(s, x, error);
+    if (r == GANG_OK)
+        r = check_columns(s, m, error);
+    for (uint32_t row = 0; r == GANG_OK && !s->slices_moved && row < m->rows; row++)
+        r = check_row(m, row, false, error);
+    return r == GANG_OK ? check_row(m, 0, true, error) : r;
+}
+
+gang_result gang__slice_check(gang_sched *s, struct gang_error *error)
+{
+    gang_result r = GANG_OK;
+    for (struct gang__matrix *m = s->matrices; m && r == GANG_OK; m = m->next)
+        r = check_matrix(s, m, error);
+    return r;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that are alike are one: what did not fit for one job does not fit for the others. And
+ * what a request takes of each dimension of the queues. */
+#include <string.h>
+
+#include "place/request/request.h"
+#include "sched/record/state.h"
+#include "sched/usage/usage.h"
+
+/* ---- the key: everything that a request is made of, as bytes, which copy_ask.c reads ----------- */
+
+static bool make_room(struct gang__key *k, size_t need)
+{
+    unsigned char *more = gang__alloc(k->mem, need * 2);
+    if (!more)
+        return false;
+    memcpy(more, k->bytes, k->used);
+    gang__key_free(k);
+    k->bytes = more;
+    k->room = need * 2;
+    return true;
+}
+
+static inline void put(struct gang__key *k, const void *bytes, size_t count)
+{
+    if (k->failed || (k->used + count > k->room && !make_room(k, k->used + count))) {
+        k->failed = true;
+        return;
+    }
+    memcpy(k->bytes + k->used, bytes, count);
+    k->used += count;
+}
+
+static void put_int(struct gang__key *k, int64_t value)
+{
+    put(k, &value, sizeof(value));
+}
+
+/* With its length, so that no two lists of texts are the same bytes. */
+static void put_text(struct gang__key *k, const char *text)
+{
+    int64_t length = text ? (int64_t)strlen(text) : -1;
+    put_int(k, length);
+    if (text)
+        put(k, text, (size_t)length);
+}
+
+static void put_texts(struct gang__key *k, const char *const *texts, size_t count)
+{
+    put_int(k, (int64_t)count);
+    for (size_t i = 0; i < count; i++)
+        put_text(k, texts[i]);
+}
+
+static void put_labels(struct gang__key *k, const struct gang_label_rule *rules, size_t count)
+{
+    put_int(k, (int64_t)count);
+    for (size_t i = 0; i < count; i++) {
+        put_text(k, rules[i].key);
+        put_int(k, rules[i].op);
+        put_texts(k, rules[i].values, rules[i].value_count);
+    }
+}
+
+/* Most have no text at all, which one number tells. */
+static void put_group(struct gang__key *k, const struct gang_group_spec *g)
+{
+    const char *const texts[] = {g->name,   g->partition, g->same,       g->prefer,
+                                 g->where,  g->profile,   g->slice_same, g->slice_prefer,
+                                 g->spread, g->most_level};
+    bool any = false;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        any |= texts[i] != NULL;
+    const int64_t numbers[] = {g->count,
+                               g->min,
+                               g->cpu_milli,
+                               g->memory_bytes,
+                               g->gpu_milli,
+                               g->gpu_memory_bytes,
+                               g->gpu_devices,
+                               g->set,
+                               g->numa,
+                               g->near_nic,
+                               g->models_ranked,
+                               g->slice,
+                               g->max_skew,
+                               g->most_per_node,
+                               g->most_per_domain,
+                               g->spread_wish,
+                               any};
+    put(k, numbers, sizeof(numbers));
+    for (size_t i = 0; any && i < sizeof(texts) / sizeof(texts[0]); i++)
+        put_text(k, texts[i]);
+    put_int(k, (int64_t)g->amount_count);
+    for (size_t i = 0; i < g->amount_count; i++) {
+        put_text(k, g->amounts[i].kind);
+        put_int(k, g->amounts[i].amount);
+    }
+    put_labels(k, g->labels, g->label_count);
+    put_texts(k, g->gpu_models, g->gpu_model_count);
+}
+
+static void put_set(struct gang__key *k, const struct gang_set_spec *set)
+{
+    put_text(k, set->name);
+    put_int(k, set->parent);
+    put_int(k, set->min);
+    put_text(k, set->same);
+    put_text(k, set->prefer);
+}
+
+static void put_rest(struct gang__key *k, const struct gang_request_spec *q)
+{
+    put_int(k, q->min);
+    put_text(k, q->same);
+    put_text(k, q->prefer);
+    put_int(k, q->policy);
+    put_int(k, q->scarce);
+    put_int(k, q->exclusive);
+    put_int(k, (int64_t)q->label_count);
+    for (size_t i = 0; i < q->label_count; i++) {
+        put_text(k, q->labels[i].key);
+        put_text(k, q->labels[i].value);
+    }
+    put_int(k, (int64_t)q->peer_count);
+    for (size_t i = 0; i < q->peer_count; i++) {
+        struct gang_peer_rule p = {NULL, NULL, NULL, 0, 0};
+        memcpy(&p, (const char *)q->peers + i * q->peer_size,
+               q->peer_size < sizeof(p) ? q->peer_size : sizeof(p));
+        put_text(k, p.key);
+        put_text(k, p.value);
+        put_text(k, p.level);
+        put_int(k, p.near);
+        put_int(k, p.wish);
+    }
+    put_int(k, (int64_t)(uintptr_t)q->score_user);
+    put(k, &q->score, sizeof(q->score));
+}
+
+/* Eight bytes at a time, for every submission has a key, and as few steps for each as rustc's FxHash takes: keys of the
+ * same hash are compared. */
+static uint64_t hash_of(const void *key, size_t bytes)
+{
+    const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
+    const unsigned char *at = key;
+    uint64_t hash = GANG__HASH_SEED ^ bytes, word;
+    size_t left = bytes;
+    for (; left >= sizeof(word); left -= sizeof(word), at += sizeof(word)) {
+        memcpy(&word, at, sizeof(word));
+        hash = ((hash << 5 | hash >> 59) ^ word) * odd;
+    }
+    word = 0;
+    memcpy(&word, at, left);
+    hash = ((hash << 5 | hash >> 59) ^ word) * odd;
+    return hash ^ hash >> 32;
+}
+
+/* Elements of the caller's size are read as the library knows them: what his headers do not have
+ * is zero. */
+void gang__key_make(struct gang__key *k, const struct gang_mem *mem,
+                    const struct gang_request_spec *spec)
+{
+    k->mem = mem;
+    k->bytes = k->own;
+    k->used = 0;
+    k->room = sizeof(k->own);
+    k->failed = false;
+    put_int(k, (int64_t)spec->group_count);
+    for (size_t i = 0; i < spec->group_count; i++) {
+        const void *at = (const char *)spec->groups + i * spec->group_size;
+        struct gang_group_spec known;
+        if (spec->group_size != sizeof(known)) {
+            memset(&known, 0, sizeof(known));
+            memcpy(&known, at, spec->group_size < sizeof(known) ? spec->group_size : sizeof(known));
+            at = &known;
+        }
+        put_group(k, at);
+    }
+    put_int(k, (int64_t)spec->set_count);
+    for (size_t i = 0; i < spec->set_count; i++) {
+        struct gang_set_spec set;
+        memset(&set, 0, sizeof(set));
+        memcpy(&set, (const char *)spec->sets + i * spec->set_size,
+               spec->set_size < sizeof(set) ? spec->set_size : sizeof(set));
+        put_set(k, &set);
+    }
+    put_rest(k, spec);
+    k->failed = k->failed || k->used > UINT32_MAX;
+    k->hash = hash_of(k->bytes, k->used);
+}
+
+void gang__key_free(struct gang__key *k)
+{
+    if (k->bytes != k->own)
+        gang__release(k->mem, k->bytes);
+    k->bytes = k->own;
+}
+
+/* ---- what is wanted -------------------------------------------------------------------------- */
+
+struct gang__wanted *gang__wanted_new(const struct gang__key *k, gang_request *q)
+{
+    struct gang__wanted *w = k->failed ? NULL : gang__alloc(k->mem, sizeof(*w) + k->used);
+    if (!w)
+        return NULL;
+    w->q = q;
+    w->hash = k->hash;
+    atomic_init(&w->refs, 1);
+    w->bytes = (uint32_t)k->used;
+    memcpy(w->key, k->bytes, k->used);
+    return w;
+}
+
+void gang__wanted_put(const struct gang_mem *mem, struct gang__wanted *w)
+{
+    /* release: what was read of it was read before; acquire: by all who had it, when it is freed */
+    if (!w || atomic_fetch_sub_explicit(&w->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    gang_request_put(w->q);
+    gang__release(mem, w);
+}
+
+/* ---- what it takes --------------------------------------------------------------------------- */
+
+static bool add_take(gang_sched *s, struct gang__asked *ask, uint32_t dim, int64_t amount)
+{
+    if (amount == 0)
+        return true;
+    if (!gang__grow(&s->mem, (void **)&ask->take, &ask->take_room, ask->take_count + 1,
+                    sizeof(*ask->take)))
+        return false;
+    ask->take[ask->take_count++] = (struct gang__take){dim, amount};
+    return true;
+}
+
+/* An amount of a kind counts in its dimension, and in that of the partition that the group
+ * names. */
+static bool add_amount(gang_sched *s, struct gang__asked *ask, const struct gang__group *g,
+                       int32_t kind, int64_t amount)
+{
+    for (uint32_t d = 0; d < s->dims; d++) {
+        const struct gang__dim *dim = &s->queues->dim[d];
+        if (dim->kind == kind && (!dim->partition || dim->partition == g->partition) &&
+            !add_take(s, ask, d, amount))
+            return false;
+    }
+    return true;
+}
+
+static bool is_by_memory(const struct gang__group *g)
+{
+    return g->devices > 0 && g->share == 0;
+}
+
+/* Of one task: at most, or at least. The same where it does not ask by memory. */
+static int64_t gpus_of(const gang_sched *s, const struct gang__group *g, bool most)
+{
+    if (g->devices == 0)
+        return 0;
+    int64_t share = g->share ? (int64_t)g->share
+                    : most   ? gang__memory_most(s, g->gpu_memory)
+                             : gang__memory_least(s, g->gpu_memory);
+    return (int64_t)g->devices * share * (int64_t)(g->profile ? g->width : 1);
+}
+
+static bool take_of_group(gang_sched *s, struct gang__asked *ask, uint32_t group)
+{
+    const struct gang__group *g = &ask->q->group[group];
+    int64_t gpu = gpus_of(s, g, true), pages = (int64_t)g->pages, cpu = (int64_t)g->cpu;
+    ask->group[group].from = ask->take_count;
+    bool ok = add_amount(s, ask, g, GANG_KIND_CPU, cpu) &&
+              add_amount(s, ask, g, GANG_KIND_MEMORY, pages * GANG_PAGE_BYTES) &&
+              add_amount(s, ask, g, GANG_KIND_GPU, gpu);
+    for (size_t i = 0; ok && i < g->node_need_count; i++)
+        ok = add_amount(s, ask, g, g->node_needs[i].kind, g->node_needs[i].amount);
+    for (size_t i = 0; ok && i < g->pool_need_count; i++)
+        ok = add_amount(s, ask, g, g->pool_needs[i].kind, g->pool_needs[i].amount);
+    ask->group[group].count = ask->take_count - ask->group[group].from;
+    if (group == 0 || cpu < ask->least_cpu)
+        ask->least_cpu = cpu;
+    if (group == 0 || pages < ask->least_pages)
+        ask->least_pages = pages;
+    gpu = is_by_memory(g) ? gpus_of(s, g, false) : gpu;
+    if (group == 0 || gpu < ask->least_gpu)
+        ask->least_gpu = gpu;
+    return ok;
+}
+
+/* How many tasks of each group start together: their minima; what the request wants beyond, of
+ * the groups in order. Which groups it will be is known once they are placed. */
+static void gang_of(struct gang__asked *ask)
+{
+    const gang_request *q = ask->q;
+    int64_t sum = 0;
+    for (uint32_t g = 0; g < q->group_count; g++)
+        sum += ask->gang_of[g] = q->group[g].min;
+    ask->exact = sum >= q->min;
+    for (uint32_t g = 0; g < q->group_count && sum < q->min; g++) {
+        int64_t more = q->group[g].count - ask->gang_of[g];
+        more = more < q->min - sum ? more : q->min - sum;
+        ask->gang_of[g] += more;
+        sum += more;
+    }
+    /* Sets with minima of their own are met by tasks that nobody can name yet. */
+    for (uint32_t i = 0; i < q->set_count; i++)
+        ask->exact = ask->exact && q->set[i].min <= q->set[i].inside;
+    ask->exact = ask->exact || q->group_count == 1;
+}
+
+bool gang__ask_refresh(gang_sched *s, struct gang__asked *ask)
+{
+    const gang_request *q = ask->q;
+    if (ask->dims_of == s->config_count)
+        return true;
+    ask->take_count = 0;
+    for (uint32_t g = 0; g < q->group_count; g++)
+        if (!take_of_group(s, ask, g))
+            return false;
+    gang_of(ask);
+    int64_t sum[GANG__DIMS] = {0};
+    for (uint32_t g = 0; g < q->group_count; g++)
+        for (uint32_t i = 0; i < ask->group[g].count; i++) {
+            const struct gang__take *t = &ask->take[ask->group[g].from + i];
+            sum[t->dim] += t->amount * ask->gang_of[g];
+        }
+    ask->gang_gpu = 0;
+    for (uint32_t g = 0; ask->by_memory && g < q->group_count; g++)
+        ask->gang_gpu += ask->gang_of[g] * gpus_of(s, &q->group[g], false);
+    ask->gang_count = 0;
+    for (uint32_t d = 0; d < s->dims; d++)
+        if (sum[d])
+            ask->gang[ask->gang_count++] = (struct gang__take){d, sum[d]};
+    ask->dims_of = s->config_count;
+    return true;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static struct gang__asked *find(gang_sched *s, const struct gang__wanted *w)
+{
+    struct gang__name *n = gang__names_first(&s->asks, w->hash);
+    for (; n; n = n->next) {
+        struct gang__asked *ask = GANG__OF(struct gang__asked, link, n);
+        if (ask->of == w || (n->hash == w->hash && ask->of->bytes == w->bytes &&
+                             memcmp(ask->of->key, w->key, w->bytes) == 0))
+            return ask;
+    }
+    return NULL;
+}
+
+struct gang__asked *gang__ask_get(gang_sched *s, struct gang__wanted *w)
+{
+    struct gang__asked *ask = find(s, w);
+    if (ask) {
+        ask->refs++;
+        gang__wanted_put(&s->mem, w);
+        return ask;
+    }
+    size_t groups = w->q->group_count;
+    ask = gang__zalloc(&s->mem, 1,
+                       sizeof(*ask) + groups * (sizeof(*ask->group) + sizeof(*ask->gang_of)) +
+                           GANG__DIMS * sizeof(*ask->gang));
+    if (!ask)
+        return NULL;
+    ask->gang = (struct gang__take *)(void *)(ask + 1);
+    ask->gang_of = (int64_t *)(void *)(ask->gang + GANG__DIMS);
+    ask->group = (struct gang__span *)(void *)(ask->gang_of + groups);
+    ask->q = w->q;
+    for (size_t g = 0; g < groups; g++)
+        ask->by_memory = ask->by_memory || is_by_memory(&w->q->group[g]);
+    if ((ask->by_memory && !gang__memories_begin(s)) || !gang__ask_refresh(s, ask) ||
+        gang__names_reserve(&s->asks, &s->mem) != GANG_OK) {
+        gang__release(&s->mem, ask->take);
+        gang__release(&s->mem, ask);
+        return NULL;
+    }
+    ask->of = w;
+    ask->refs = 1;
+    s->by_memory += ask->by_memory;
+    gang__names_put(&s->asks, &ask->link, w->hash);
+    return ask;
+}
+
+void gang__ask_put(gang_sched *s, struct gang__asked *ask)
+{
+    if (--ask->refs > 0)
+        return;
+    gang__names_remove(&s->asks, &ask->link);
+    s->by_memory -= ask->by_memory;
+    gang__wanted_put(&s->mem, ask->of);
+    gang__release(&s->mem, ask->take);
+    gang__release(&s->mem, ask);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What GPUs that are asked for by memory come to, before it is known which they are.
+ *
+ * So much memory is a smaller share of a device that has more, so a task takes more or fewer milli-GPUs, depending on
+ * where it lands. Queues count what it takes at most, that is of the least device in the cluster that has so much,
+ * whatever its state and wherever the task runs: so what a queue uses, and whether somebody may start, depends
+ * on the request and the devices alone. The books keep to one list of devices at a time. It is looked up anew at the
+ * beginning of a run, and where it has changed, all that asks by memory leaves the books, and enters them anew. Where
+ * a bound must not be too high (what came free, sums of the timeline) the largest device counts. */
+#include <string.h>
+
+#include "base/rcu.h"
+#include "place/request/request.h"
+#include "sched/record/state.h"
+#include "sched/stop/stop.h"
+#include "sched/usage/usage.h"
+
+/* ---- devices ---------------------------------------------------------------------------------- */
+
+static int64_t share_of(int64_t asked, int64_t has)
+{
+    return has < asked ? 1000 : gang__mul_div_up(asked, 1000, has);
+}
+
+int64_t gang__memory_most(const gang_sched *s, int64_t asked)
+{
+    const struct gang__memories *m = &s->memories;
+    size_t low = 0, high = m->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (m->bytes[middle] < asked)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < m->count ? share_of(asked, m->bytes[low]) : 1000;
+}
+
+int64_t gang__memory_least(const gang_sched *s, int64_t asked)
+{
+    const struct gang__memories *m = &s->memories;
+    return m->count ? share_of(asked, m->bytes[m->count - 1]) : 1000;
+}
+
+static bool note(gang_sched *s, struct gang__memories *m, int64_t bytes)
+{
+    size_t at = m->count;
+    while (at > 0 && m->bytes[at - 1] > bytes)
+        at--;
+    if (bytes <= 0 || (at > 0 && m->bytes[at - 1] == bytes))
+        return true;
+    if (!gang__grow(&s->mem, (void **)&m->bytes, &m->room, m->count + 1, sizeof(*m->bytes)))
+        return false;
+    memmove(m->bytes + at + 1, m->bytes + at, (m->count - at) * sizeof(*m->bytes));
+    m->bytes[at] = bytes;
+    m->count++;
+    return true;
+}
+
+/* Those of a node, if it is of another make than the last one. */
+static size_t read_node(const gang_sched *s, uint32_t slot, uint64_t *serial,
+                        int64_t bytes[GANG_MAX_GPUS])
+{
+    size_t count = 0;
+    gang__rcu_enter();
+    const struct gang__node *node = gang__node_at(s->cluster, slot);
+    if (node && node->shape->serial != *serial) {
+        *serial = node->shape->serial;
+        for (; count < node->shape->spec->gpu_count && count < GANG_MAX_GPUS; count++)
+            bytes[count] = node->shape->spec->gpus[count].memory_bytes;
+    }
+    gang__rcu_leave();
+    return count;
+}
+
+/* Of the nodes as they are, into the scratch. */
+static bool look_up(gang_sched *s)
+{
+    int64_t bytes[GANG_MAX_GPUS];
+    uint64_t serial = 0;
+    uint32_t end = gang__load(&s->cluster->slot_end);
+    s->memories_next.count = 0;
+    for (uint32_t slot = 1; slot < end; slot++) {
+        size_t count = read_node(s, slot, &serial, bytes);
+        for (size_t i = 0; i < count; i++)
+            if (!note(s, &s->memories_next, bytes[i]))
+                return false;
+    }
+    return true;
+}
+
+static void take_up(gang_sched *s)
+{
+    struct gang__memories was = s->memories;
+    s->memories = s->memories_next;
+    s->memories_next = was;
+}
+
+static bool is_other(const struct gang__memories *a, const struct gang__memories *b)
+{
+    return a->count != b->count ||
+           (a->count > 0 && memcmp(a->bytes, b->bytes, a->count * sizeof(*a->bytes)) != 0);
+}
+
+bool gang__memories_begin(gang_sched *s)
+{
+    uint64_t epoch = gang__load(&s->cluster->epoch) + 1;
+    if (s->by_memory > 0 || s->memories_epoch == epoch)
+        return true;
+    if (!look_up(s))
+        return false;
+    take_up(s);
+    s->memories_epoch = epoch;
+    return true;
+}
+
+/* ---- counting anew ---------------------------------------------------------------------------- */
+
+/* All that the books have of a unit. */
+static void book(gang_sched *s, struct gang__unit *u, int64_t sign)
+{
+    if (sign > 0)
+        gang__books_in(s, u);
+    else
+        gang__books_out(s, u);
+    if (u->claim && u->claim->charged)
+        gang__claim_book(u->claim, sign);
+    if (u->moving)
+        gang__books_promise(u, -1, sign);
+}
+
+static void book_all(gang_sched *s, int64_t sign)
+{
+    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        for (uint32_t i = 0; i < job->unit_count && job->state != GANG_JOB_ENDED; i++)
+            if (job->unit[i].ask->by_memory)
+                book(s, &job->unit[i], sign);
+    }
+}
+
+void gang__memories_refresh(gang_sched *s)
+{
+    uint64_t epoch = gang__load(&s->cluster->epoch) + 1;
+    if (s->by_memory == 0 || s->memories_epoch == epoch)
+        return;
+    if (!look_up(s)) {
+        s->no_memory = s->retry = true;
+        return;
+    }
+    s->memories_epoch = epoch;
+    if (!is_other(&s->memories, &s->memories_next))
+        return;
+    book_all(s, -1);
+    take_up(s);
+    for (size_t b = 0; b < s->asks.room; b++)
+        for (struct gang__name *n = s->asks.bucket[b]; n; n = n->next) {
+            struct gang__asked *ask = GANG__OF(struct gang__asked, link, n);
+            if (!ask->by_memory)
+                continue;
+            /* Also what queues that changed made old: it is in the books now. */
+            ask->dims_of = s->config_count - 1;
+            (void)!gang__ask_refresh(s, ask); /* as many amounts as before: there is room */
+        }
+    book_all(s, 1);
+    s->total_epoch = 0; /* who was refused may not be now */
+    gang__fair_refresh(s);
+}
+
+/* ---- copies ----------------------------------------------------------------------------------- */
+
+bool gang__memories_copy(gang_sched *s, const gang_sched *from)
+{
+    for (size_t i = 0; i < from->memories.count; i++)
+        if (!note(s, &s->memories, from->memories.bytes[i]))
+            return false;
+    s->memories_epoch = gang__load(&s->cluster->epoch) + 1;
+    return true;
+}
+
+void gang__memories_settle(gang_sched *s, const gang_sched *from)
+{
+    if (from->memories_epoch != gang__load(&from->cluster->epoch) + 1)
+        s->memories_epoch = 0;
+}

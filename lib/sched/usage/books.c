@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each queue uses and wants: kept up to date at every change, so that nobody ever has to
+ * add it up.
+ *
+ * A unit counts in its leaf and in every queue above: what it *uses* is what its running tasks
+ * take (tasks that were asked to stop no longer count, tasks that are about to start do); what
+ * it *wants* is what it lacks, while it may be tried. The part of its use that is never taken
+ * from it is also *fixed*. */
+#include "place/request/request.h"
+#include "sched/calendar/calendar.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/wait_order.h"
+#include "sched/record/state.h"
+#include "sched/slice/slice.h"
+#include "sched/usage/usage.h"
+
+int64_t gang__unit_lacks_all(const struct gang__unit *u)
+{
+    int64_t lacks = u->target - u->tasks - u->ended;
+    return lacks > 0 && !u->over ? lacks : 0;
+}
+
+/* Of what it lacks in all, the first groups come first. */
+int64_t gang__unit_lacks(const struct gang__unit *u, uint32_t group)
+{
+    const gang_request *q = gang__unit_request(u);
+    int64_t left = gang__unit_lacks_all(u);
+    for (uint32_t g = 0; g <= group; g++) {
+        int64_t lacks = q->group[g].count - u->has[g] - u->done[g];
+        lacks = lacks < left ? lacks : left;
+        if (g == group)
+            return lacks > 0 ? lacks : 0;
+        left -= lacks > 0 ? lacks : 0;
+    }
+    return 0;
+}
+
+/* A target below all tasks of several groups is wanted of the first ones, whatever runs of the
+ * others. */
+bool gang__unit_is_steady(const struct gang__unit *u)
+{
+    const gang_request *q = gang__unit_request(u);
+    int64_t count = 0;
+    for (uint32_t g = 0; g < q->group_count; g++)
+        count += q->group[g].count;
+    return q->group_count == 1 || count == u->target;
+}
+
+int64_t gang__unit_counts(const struct gang__unit *u, uint32_t group)
+{
+    return u->done[group] - (u->job->loss == GANG_LOSS_SHRINK ? u->failed[group] : 0);
+}
+
+/* Of a group alone, whatever the unit as a whole needs beyond it. */
+static int64_t fixed_of_group(const struct gang__unit *u, uint32_t group)
+{
+    int64_t min = gang__unit_request(u)->group[group].min - gang__unit_counts(u, group);
+    min = min > 0 ? min : 0;
+    return u->has[group] < min ? u->has[group] : min;
+}
+
+int64_t gang__unit_fixed_rest(const struct gang__unit *u)
+{
+    const gang_request *q = gang__unit_request(u);
+    int64_t rest = q->min;
+    if (u->job->preemptible != GANG_SEMI_PREEMPTIBLE)
+        return 0;
+    for (uint32_t g = 0; g < q->group_count; g++)
+        rest -= gang__unit_counts(u, g) + fixed_of_group(u, g);
+    return rest > 0 ? rest : 0;
+}
+
+int64_t gang__unit_fixed(const struct gang__unit *u, uint32_t group, int64_t *rest)
+{
+    if (u->job->preemptible == GANG_PREEMPTIBLE)
+        return 0;
+    if (u->job->preemptible == GANG_NOT_PREEMPTIBLE)
+        return u->has[group];
+    int64_t fixed = fixed_of_group(u, group), more = u->has[group] - fixed;
+    more = more < *rest ? more : *rest;
+    *rest -= more;
+    return fixed + more;
+}
+
+bool gang__unit_is_fixed(const struct gang__unit *u, bool grows)
+{
+    return u->job->preemptible == GANG_NOT_PREEMPTIBLE ||
+           (u->job->preemptible == GANG_SEMI_PREEMPTIBLE && !grows);
+}
+
+static void add(struct gang__qs *leaf, size_t which, const struct gang__asked *ask, uint32_t group,
+                int64_t times)
+{
+    const struct gang__take *take = ask->take + ask->group[group].from;
+    if (times == 0)
+        return;
+    for (struct gang__qs *q = leaf; q; q = q->parent) {
+        int64_t *amount = which == 0 ? q->used : which == 1 ? q->fixed : q->want;
+        for (uint32_t i = 0; i < ask->group[group].count; i++) {
+            amount[take[i].dim] += take[i].amount * times;
+            q->moved |= UINT64_C(1) << take[i].dim;
+        }
+    }
+}
+
+void gang__books_shift(struct gang__qs *leaf, const struct gang__asked *ask, uint32_t group,
+                       int64_t times)
+{
+    add(leaf, 0, ask, group, times);
+}
+
+void gang__books_promise(struct gang__unit *u, int32_t grow_group, int64_t times)
+{
+    const struct gang__asked *ask = u->ask;
+    bool fixed = gang__unit_is_fixed(u, grow_group >= 0);
+    uint32_t count;
+    const struct gang__take *take = gang__asked_takes(ask, grow_group, &count);
+    for (uint32_t i = 0; i < count; i++) {
+        for (struct gang__qs *q = u->job->leaf; q; q = q->parent) {
+            q->used[take[i].dim] += take[i].amount * times;
+            q->fixed[take[i].dim] += fixed ? take[i].amount * times : 0;
+            q->moved |= UINT64_C(1) << take[i].dim;
+        }
+        if (u->job->user_in)
+            u->job->user_in->used[take[i].dim] += take[i].amount * times;
+    }
+}
+
+static void book(gang_sched *s, struct gang__unit *u, int64_t sign)
+{
+    struct gang__qs *leaf = u->job->leaf;
+    const struct gang__asked *ask = u->ask;
+    const gang_request *q = ask->q;
+    int64_t rest = gang__unit_fixed_rest(u), left = u->wanted ? gang__unit_lacks_all(u) : 0;
+    gang__turn_rekey(s, leaf);
+    if (u->tasks == 0 && left == 0) /* nothing of it counts */
+        return;
+    for (uint32_t g = 0; g < q->group_count; g++) {
+        int64_t kept = gang__unit_fixed(u, g, &rest);
+        int64_t lacks = q->group[g].count - u->has[g] - u->done[g];
+        lacks = lacks < left ? lacks : left;
+        lacks = lacks > 0 ? lacks : 0;
+        left -= lacks;
+        add(leaf, 0, ask, g, sign * u->has[g]);
+        add(leaf, 1, ask, g, sign * kept);
+        add(leaf, 2, ask, g, sign * lacks);
+        struct gang__user *user = u->job->user_in;
+        for (uint32_t i = 0; user && u->has[g] && i < ask->group[g].count; i++)
+            user->used[ask->take[ask->group[g].from + i].dim] +=
+                sign * u->has[g] * ask->take[ask->group[g].from + i].amount;
+    }
+    for (struct gang__qs *at = leaf; at; at = at->parent)
+        at->tasks += sign * u->tasks;
+}
+
+/* What it takes of the cluster, in millionths, of the kind of which it takes most. */
+static int64_t dominant_part(const gang_sched *s, const struct gang__unit *u)
+{
+    int64_t most = 0;
+    for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++)
+        for (uint32_t i = 0; i < u->ask->group[g].count; i++) {
+            const struct gang__take *t = &u->ask->take[u->ask->group[g].from + i];
+            int64_t part = s->total[t->dim] > 0
+                               ? gang__mul_div(t->amount * u->has[g], GANG_WHOLE, s->total[t->dim])
+                               : 0;
+            most = part > most ? part : most;
+        }
+    return most;
+}
+
+/* What it used until now, for those who order by it: told whenever what it has is about to change. */
+static void note_service(const gang_sched *s, struct gang__unit *u)
+{
+    int64_t ran = s->now_ns - u->started_ns - gang__job_paused(s, u->job), since = u->served_ns;
+    if (ran <= since || !gang__slice_is_begun(u))
+        return;
+    u->served_ns = ran;
+    u->job->served =
+        gang__add_sat(u->job->served, gang__mul_div(dominant_part(s, u), ran - since, 1));
+}
+
+void gang__books_out(gang_sched *s, struct gang__unit *u)
+{
+    if (u->tasks > 0)
+        note_service(s, u);
+    book(s, u, -1);
+}
+
+void gang__books_in(gang_sched *s, struct gang__unit *u)
+{
+    book(s, u, 1);
+    gang__shed_settle(u);
+    gang__ahead_touch(s, u);
+}
+
+/* ---- may it be more? ------------------------------------------------------------------------- */
+
+/* What is kept of a dimension for a queue and those below, which are not on the path of who
+ * asks: the part of their idle guarantees that is not lent. */
+static int64_t kept_for(const gang_sched *s, const struct gang__qs *q, uint32_t dim)
+{
+    const struct gang__quota *lends = &q->q->lending[dim];
+    int64_t own = 0, below = 0;
+    if (lends->how == GANG__QUOTA_AMOUNT && lends->amount != GANG__NO_BOUND &&
+        q->guarantee[dim] != GANG__NO_BOUND) {
+        own = q->guarantee[dim] - lends->amount - q->used[dim];
+        own = own > 0 ? own : 0;
+    }
+    for (uint32_t c = q->q->first_child; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
+        below += kept_for(s, s->qs[c], dim);
+    return own > below ? own : below;
+}
+
+/* At each level: is what the others do not lend still there? */
+static bool lends(const gang_sched *s, const struct gang__qs *leaf, uint32_t dim, int64_t amount,
+                  struct gang__qs **by)
+{
+    int64_t kept = 0;
+    for (const struct gang__qs *q = leaf; q->parent; q = q->parent) {
+        uint32_t c = q->parent->q ? q->parent->q->first_child : 0;
+        for (; c != GANG__NO_QUEUE && c < s->queues->count; c = s->qs[c]->q->next_sibling)
+            if (s->qs[c] != q && s->qs[c]->q->parent == q->q->parent) {
+                int64_t more = kept_for(s, s->qs[c], dim);
+                kept += more;
+                *by = more ? s->qs[c] : *by;
+            }
+    }
+    return kept == 0 || s->root.used[dim] + amount + kept <= s->total[dim];
+}
+
+struct gang__qs *gang__books_refuse(gang_sched *s, struct gang__qs *leaf,
+                                    const struct gang__take *take, uint32_t count, bool fixed,
+                                    uint32_t *dim, int32_t *why)
+{
+    for (struct gang__qs *q = leaf; q->parent; q = q->parent)
+        for (uint32_t i = 0; i < count; i++) {
+            *dim = take[i].dim;
+            *why = GANG_WAIT_LIMIT;
+            if (take[i].amount > q->limit[*dim] - q->used[*dim])
+                return q;
+            *why = GANG_WAIT_GUARANTEE;
+            if (fixed && q->guarantee[*dim] != GANG__NO_BOUND &&
+                q->fixed[*dim] + take[i].amount > q->guarantee[*dim])
+                return q;
+        }
+    *why = GANG_WAIT_LENDING;
+    for (uint32_t i = 0; s->queues->lends && i < count; i++) {
+        struct gang__qs *by = NULL;
+        *dim = take[i].dim;
+        if (!lends(s, leaf, *dim, take[i].amount, &by))
+            return by;
+    }
+    return NULL;
+}

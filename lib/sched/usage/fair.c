@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fair shares: what there is, divided down the tree among those who use and want it. The
+ * division of one kind among siblings stands in queue/share.c; here it is asked for each queue
+ * and dimension. */
+#include <string.h>
+
+#include "base/rcu.h"
+#include "core/commit/commit.h"
+#include "core/nodes/kind.h"
+#include "queue/dominant.h"
+#include "sched/intake/intake.h"
+#include "sched/order/wait_order.h"
+#include "sched/record/state.h"
+#include "sched/usage/usage.h"
+
+/* ---- what there is --------------------------------------------------------------------------- */
+
+static bool in_partition(const struct gang__node *node, const struct gang__partition *p)
+{
+    for (size_t i = 0; node->tags && i < node->tags->partition_count; i++)
+        if (node->tags->partitions[i] == p)
+            return true;
+    return false;
+}
+
+static int64_t capacity_of(const struct gang__node *node, int32_t kind, const char *name)
+{
+    const struct gang__shape *shape = node->shape;
+    if (kind == GANG_KIND_CPU)
+        return (int64_t)shape->capacity[GANG__WORD_HEAD];
+    if (kind == GANG_KIND_MEMORY)
+        return (int64_t)shape->capacity[GANG__WORD_MEMORY] * GANG_PAGE_BYTES;
+    if (kind == GANG_KIND_GPU)
+        return (int64_t)shape->layout.gpus * 1000;
+    for (size_t i = 0; i < shape->spec->amount_count; i++)
+        if (strcmp(shape->spec->amounts[i].kind, name) == 0)
+            return shape->spec->amounts[i].amount;
+    return 0;
+}
+
+static void add_node(gang_sched *s, const struct gang__node *node)
+{
+    for (uint32_t d = 0; d < s->dims; d++) {
+        const struct gang__dim *dim = &s->queues->dim[d];
+        if (s->cluster->kind[dim->kind].scope == GANG_SCOPE_NODE &&
+            (!dim->partition || in_partition(node, dim->partition)))
+            s->total[d] += capacity_of(node, dim->kind, s->cluster->kind[dim->kind].name);
+    }
+}
+
+/* Nodes that are up; those that are draining or down are promised to nobody. */
+static void sum_up(gang_sched *s)
+{
+    memset(s->total, 0, sizeof(s->total));
+    for (uint32_t d = 0; d < s->dims; d++) {
+        struct gang_kind_info info = GANG_KIND_INFO_INIT;
+        if (gang_kind_get(s->cluster, s->queues->dim[d].kind, &info) == GANG_OK &&
+            info.scope == GANG_SCOPE_CLUSTER)
+            s->total[d] = info.capacity;
+    }
+    gang__rcu_enter();
+    uint32_t end = gang__load(&s->cluster->slot_end);
+    for (uint32_t slot = 1; slot < end; slot++) {
+        const struct gang__node *node = gang__node_at(s->cluster, slot);
+        uint64_t head;
+        if (!node)
+            continue;
+        gang__cell_read(s->cluster, slot, &head, 1);
+        if (gang__head_state(head) == GANG__STATE_UP)
+            add_node(s, node);
+    }
+    gang__rcu_leave();
+}
+
+static bool is_current(const gang_sched *s)
+{
+    return s->total_epoch == gang__load(&s->cluster->epoch) + 1 &&
+           s->total_stamp == gang__load(&s->cluster->states);
+}
+
+static void set_current(gang_sched *s)
+{
+    s->total_epoch = gang__load(&s->cluster->epoch) + 1;
+    s->total_stamp = gang__load(&s->cluster->states);
+}
+
+/* ---- dividing it ----------------------------------------------------------------------------- */
+
+static int64_t unit_of(const gang_sched *s, uint32_t dim)
+{
+    switch (s->queues->dim[dim].kind) {
+    case GANG_KIND_CPU:
+    case GANG_KIND_GPU:
+        return 1000;
+    case GANG_KIND_MEMORY:
+        return INT64_C(1) << 20;
+    default:
+        return 1;
+    }
+}
+
+static int64_t demand_of(const struct gang__qs *q, uint32_t dim)
+{
+    int64_t demand = q->used[dim] + q->want[dim];
+    return demand < q->limit[dim] ? demand : q->limit[dim];
+}
+
+/* The weight of a queue, lowered by what it used of late; `sum`: that of all siblings. */
+static int64_t weight_of(const gang_sched *s, const struct gang__qs *q, uint32_t dim, int64_t sum)
+{
+    int64_t weight = q->q->weight[dim];
+    if (!q->decayed || s->total[dim] == 0)
+        return weight;
+    struct gang__ratio used = {gang__decay_mean(&q->decayed[dim]),
+                               gang__decay_mean(&s->root.decayed[dim])};
+    return gang__decay_weight(weight, sum, used, s->opts.usage_weight_milli * 1000);
+}
+
+static void set_share(gang_sched *s, struct gang__qs *q, uint32_t dim, int64_t share)
+{
+    if (q->share[dim] == share)
+        return;
+    q->share[dim] = share;
+    gang__turn_rekey(s, q);
+}
+
+/* Do the demands of these siblings fit, and has everybody a weight who wants more than his
+ * guarantee? Then each gets what it wants, by share.h. Weights that follow use of late are not
+ * looked at here. */
+static bool all_fit(const gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
+{
+    int64_t left = total;
+    for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling) {
+        const struct gang__qs *q = s->qs[c];
+        int64_t demand = demand_of(q, dim);
+        left -= demand;
+        if (left < 0 || (demand > q->guarantee[dim] && (q->decayed || q->q->weight[dim] == 0)))
+            return false;
+    }
+    return true;
+}
+
+/* Among the children of a queue that has `total`. */
+static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
+{
+    size_t n = 0;
+    int64_t weights = 0;
+    struct gang__sharer *sharer = s->sharer;
+    if (all_fit(s, first, dim, total)) {
+        for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
+            set_share(s, s->qs[c], dim, demand_of(s->qs[c], dim));
+        return;
+    }
+    for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
+        weights += s->qs[c]->q->weight[dim];
+    for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling) {
+        const struct gang__qs *q = s->qs[c];
+        sharer[n++] = (struct gang__sharer){q->guarantee[dim], demand_of(q, dim),
+                                            q->q->priority,    weight_of(s, q, dim, weights),
+                                            q->q->id,          0};
+    }
+    gang__share_divide(sharer, n, total, unit_of(s, dim), s->share_slot);
+    n = 0;
+    for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
+        set_share(s, s->qs[c], dim, sharer[n++].share);
+}
+
+void gang__fair_refresh(gang_sched *s)
+{
+    bool all = !is_current(s);
+    if (all) {
+        set_current(s);
+        sum_up(s);
+        gang__config_resolve(s);
+    }
+    if (!s->shares_stale)
+        return;
+    uint64_t moved = all ? UINT64_MAX : s->root.moved;
+    s->shares_stale = false;
+    s->root.moved = 0;
+    for (uint32_t d = 0; d < s->dims; d++) {
+        if (!(moved >> d & 1))
+            continue;
+        divide(s, 0, d, s->total[d]);
+        for (uint32_t i = 0; i < s->queues->count; i++)
+            if (s->qs[i]->q->first_child != GANG__NO_QUEUE)
+                divide(s, s->qs[i]->q->first_child, d, s->qs[i]->share[d]);
+    }
+    if (all) /* guarantees are others */
+        gang__turn_rekey_all(s);
+}
+
+void gang__fair_copy(gang_sched *s, const gang_sched *from)
+{
+    memcpy(s->total, from->total, sizeof(s->total));
+    gang__config_resolve(s);
+    set_current(s);
+    gang__fair_refresh(s);
+    gang__turn_rekey_all(s);
+    if (!is_current(from))
+        s->total_epoch = 0;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+static bool counts(const gang_sched *s, uint32_t dim)
+{
+    return !s->excluded[s->queues->dim[dim].kind];
+}
+
+struct gang__ratio gang__fair_ratio(const gang_sched *s, const struct gang__qs *q,
+                                    const int64_t *over, const struct gang__take *take,
+                                    uint32_t count)
+{
+    struct gang__ratio most = {0, 1};
+    uint32_t next = 0;
+    for (uint32_t d = 0; d < s->dims; d++) {
+        int64_t used = q->used[d];
+        if (next < count && take[next].dim == d)
+            used += take[next++].amount;
+        if (used <= 0 || !counts(s, d) || over[d] == GANG__NO_BOUND)
+            continue;
+        struct gang__ratio r = {used, over[d]};
+        if (gang__ratio_compare(r, most) > 0)
+            most = r;
+    }
+    return most;
+}
+
+struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__qs *q)
+{
+    struct gang__ratio most = {0, 1};
+    bool managed = false;
+    for (uint32_t d = 0; d < s->dims; d++) {
+        struct gang__ratio r = {q->guarantee[d], s->total[d]};
+        if (!counts(s, d) || r.num == GANG__NO_BOUND)
+            continue;
+        managed = true;
+        if (gang__ratio_compare(r, most) > 0)
+            most = r;
+    }
+    return managed ? most : (struct gang__ratio){1, 0};
+}
+
+bool gang__over(const gang_sched *s, const struct gang__qs *q, const int64_t *bound,
+                const struct gang__take *take, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t d = take[i].dim;
+        if (counts(s, d) && q->guarantee[d] != GANG__NO_BOUND && q->used[d] > bound[d])
+            return true;
+    }
+    return false;
+}
+
+bool gang__stays(const struct gang__qs *q, const int64_t *bound, const int64_t *used,
+                 const struct gang__take *take, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t d = take[i].dim;
+        if (q->guarantee[d] != GANG__NO_BOUND && bound[d] != GANG__NO_BOUND &&
+            used[d] + take[i].amount > bound[d])
+            return false;
+    }
+    return true;
+}
