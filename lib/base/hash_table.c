@@ -10,24 +10,24 @@ uint64_t gang__hash(uint64_t seed, const void *bytes, size_t length)
     return h;
 }
 
-static struct gang__name **bucket_of(const struct gang__names *t, uint64_t hash)
+static struct gang__hash_link **bucket_of(const struct gang__hash_table *t, uint64_t hash)
 {
     return &t->bucket[(hash ^ hash >> 32) & (t->room - 1)];
 }
 
-gang_result gang__names_reserve(struct gang__names *t, const struct gang_mem *mem)
+gang_result gang__hash_reserve(struct gang__hash_table *t, const struct gang_mem *mem)
 {
     if (t->count < t->room)
         return GANG_OK;
-    struct gang__names bigger = {NULL, t->room ? t->room * 2 : 16, t->count};
+    struct gang__hash_table bigger = {NULL, t->room ? t->room * 2 : 16, t->count};
     bigger.bucket = gang__zalloc(mem, bigger.room, sizeof(*bigger.bucket));
     if (!bigger.bucket)
         return GANG_ENOMEM;
     for (size_t i = 0; i < t->room; i++) {
-        struct gang__name *next;
-        for (struct gang__name *n = t->bucket[i]; n; n = next) {
+        struct gang__hash_link *next;
+        for (struct gang__hash_link *n = t->bucket[i]; n; n = next) {
             next = n->next;
-            struct gang__name **b = bucket_of(&bigger, n->hash);
+            struct gang__hash_link **b = bucket_of(&bigger, n->hash);
             n->next = *b;
             *b = n;
         }
@@ -37,18 +37,18 @@ gang_result gang__names_reserve(struct gang__names *t, const struct gang_mem *me
     return GANG_OK;
 }
 
-void gang__names_put(struct gang__names *t, struct gang__name *n, uint64_t hash)
+void gang__hash_insert(struct gang__hash_table *t, struct gang__hash_link *n, uint64_t hash)
 {
-    struct gang__name **b = bucket_of(t, hash);
+    struct gang__hash_link **b = bucket_of(t, hash);
     n->hash = hash;
     n->next = *b;
     *b = n;
     t->count++;
 }
 
-void gang__names_remove(struct gang__names *t, struct gang__name *n)
+void gang__hash_remove(struct gang__hash_table *t, struct gang__hash_link *n)
 {
-    for (struct gang__name **b = bucket_of(t, n->hash); *b; b = &(*b)->next) {
+    for (struct gang__hash_link **b = bucket_of(t, n->hash); *b; b = &(*b)->next) {
         if (*b == n) {
             *b = n->next;
             t->count--;
@@ -57,12 +57,12 @@ void gang__names_remove(struct gang__names *t, struct gang__name *n)
     }
 }
 
-struct gang__name *gang__names_first(const struct gang__names *t, uint64_t hash)
+struct gang__hash_link *gang__hash_first(const struct gang__hash_table *t, uint64_t hash)
 {
     return t->room ? *bucket_of(t, hash) : NULL;
 }
 
-void gang__names_free(struct gang__names *t, const struct gang_mem *mem)
+void gang__hash_free(struct gang__hash_table *t, const struct gang_mem *mem)
 {
     gang__release(mem, t->bucket);
     t->bucket = NULL;

@@ -5,13 +5,13 @@
 
 #include "base/mem.h"
 
-struct gang__name {
-    struct gang__name *next;
+struct gang__hash_link {
+    struct gang__hash_link *next;
     uint64_t hash;
 };
 
-struct gang__names {
-    struct gang__name **bucket;
+struct gang__hash_table {
+    struct gang__hash_link **bucket;
     size_t room; /* a power of two, or 0 */
     size_t count;
 };
@@ -27,11 +27,11 @@ static inline uint64_t gang__hash_number(uint64_t seed, uint64_t number)
 }
 
 /* Room for one more, so that the following put cannot fail. */
-gang_result gang__names_reserve(struct gang__names *t, const struct gang_mem *mem);
-void gang__names_put(struct gang__names *t, struct gang__name *n, uint64_t hash);
-void gang__names_remove(struct gang__names *t, struct gang__name *n);
+gang_result gang__hash_reserve(struct gang__hash_table *t, const struct gang_mem *mem);
+void gang__hash_insert(struct gang__hash_table *t, struct gang__hash_link *n, uint64_t hash);
+void gang__hash_remove(struct gang__hash_table *t, struct gang__hash_link *n);
 /* First link of the chain of a hash; walk ->next and compare ->hash and the key. */
-struct gang__name *gang__names_first(const struct gang__names *t, uint64_t hash);
-void gang__names_free(struct gang__names *t, const struct gang_mem *mem);
+struct gang__hash_link *gang__hash_first(const struct gang__hash_table *t, uint64_t hash);
+void gang__hash_free(struct gang__hash_table *t, const struct gang_mem *mem);
 
 #endif

@@ -15,38 +15,38 @@
 
 /* The two low bits of `parent` hold the balance; of one in a row: */
 enum { ROW = 3 };
-_Static_assert(_Alignof(struct gang__tree_link) >= 4, "two bits of an address are free");
-_Static_assert(sizeof(struct gang__tree_link) == 3 * sizeof(void *), "no padding");
+_Static_assert(_Alignof(struct gang__set_link) >= 4, "two bits of an address are free");
+_Static_assert(sizeof(struct gang__set_link) == 3 * sizeof(void *), "no padding");
 
-static struct gang__tree_link *parent_of(const struct gang__tree_link *n)
+static struct gang__set_link *parent_of(const struct gang__set_link *n)
 {
-    return (struct gang__tree_link *)(n->parent & ~(uintptr_t)3);
+    return (struct gang__set_link *)(n->parent & ~(uintptr_t)3);
 }
 
 /* Height of what goes after less that of what goes before: -1, 0 or 1. */
-static int balance_of(const struct gang__tree_link *n)
+static int balance_of(const struct gang__set_link *n)
 {
     return (int)(n->parent & 3) - 1;
 }
 
-static void set_parent(struct gang__tree_link *n, const struct gang__tree_link *parent)
+static void set_parent(struct gang__set_link *n, const struct gang__set_link *parent)
 {
     n->parent = (uintptr_t)parent | (n->parent & 3);
 }
 
-static void set_balance(struct gang__tree_link *n, int balance)
+static void set_balance(struct gang__set_link *n, int balance)
 {
     n->parent = (n->parent & ~(uintptr_t)3) | (uintptr_t)(balance + 1);
 }
 
-static int side_of(const struct gang__tree_link *n, const struct gang__tree_link *parent)
+static int side_of(const struct gang__set_link *n, const struct gang__set_link *parent)
 {
     return parent->child[1] == n;
 }
 
 /* Let `n`, or nothing, stand where `old` stood below `parent`. */
-static void replace(struct gang__ordered *t, struct gang__tree_link *parent,
-                    const struct gang__tree_link *old, struct gang__tree_link *n)
+static void replace(struct gang__ordered_set *t, struct gang__set_link *parent,
+                    const struct gang__set_link *old, struct gang__set_link *n)
 {
     if (parent)
         parent->child[side_of(old, parent)] = n;
@@ -57,9 +57,9 @@ static void replace(struct gang__ordered *t, struct gang__tree_link *parent,
 }
 
 /* p's child on `side` takes the place of p, and p that of its child on the other side. */
-static struct gang__tree_link *turn(struct gang__ordered *t, struct gang__tree_link *p, int side)
+static struct gang__set_link *turn(struct gang__ordered_set *t, struct gang__set_link *p, int side)
 {
-    struct gang__tree_link *c = p->child[side], *inner = c->child[!side];
+    struct gang__set_link *c = p->child[side], *inner = c->child[!side];
     replace(t, parent_of(p), p, c);
     p->child[side] = inner;
     if (inner)
@@ -74,13 +74,13 @@ static struct gang__tree_link *turn(struct gang__ordered *t, struct gang__tree_l
 }
 
 /* The children of n, and perhaps of those above it, changed. */
-static void refresh_up(const struct gang__ordered *t, struct gang__tree_link *n)
+static void refresh_up(const struct gang__ordered_set *t, struct gang__set_link *n)
 {
     for (; t->refresh && n; n = parent_of(n))
         t->refresh(n);
 }
 
-void gang__ordered_refresh(const struct gang__ordered *t, struct gang__tree_link *n)
+void gang__set_refresh_node(const struct gang__ordered_set *t, struct gang__set_link *n)
 {
     while (n && t->refresh(n))
         n = parent_of(n);
@@ -88,10 +88,10 @@ void gang__ordered_refresh(const struct gang__ordered *t, struct gang__tree_link
 
 /* p is too high by one on `side`: mend it. Returns what stands in its place; that is as high as
  * p was before iff its balance is not 0. */
-static struct gang__tree_link *mend(struct gang__ordered *t, struct gang__tree_link *p, int side)
+static struct gang__set_link *mend(struct gang__ordered_set *t, struct gang__set_link *p, int side)
 {
     int lean = side ? 1 : -1;
-    struct gang__tree_link *c = p->child[side];
+    struct gang__set_link *c = p->child[side];
     if (balance_of(c) != -lean) {
         bool level = balance_of(c) == 0;
         turn(t, p, side);
@@ -99,7 +99,7 @@ static struct gang__tree_link *mend(struct gang__ordered *t, struct gang__tree_l
         set_balance(c, level ? -lean : 0);
         return c;
     }
-    struct gang__tree_link *g = c->child[!side];
+    struct gang__set_link *g = c->child[!side];
     int was = balance_of(g);
     turn(t, c, !side);
     turn(t, p, side);
@@ -111,10 +111,10 @@ static struct gang__tree_link *mend(struct gang__ordered *t, struct gang__tree_l
 
 /* It hangs below p, the root where that is NULL, on `side`, which was empty: note it, and mend what
  * is too high now. */
-static void hang(struct gang__ordered *t, struct gang__tree_link *n, struct gang__tree_link *p,
+static void hang(struct gang__ordered_set *t, struct gang__set_link *n, struct gang__set_link *p,
                  int side)
 {
-    *n = (struct gang__tree_link){{NULL, NULL}, (uintptr_t)p | 1};
+    *n = (struct gang__set_link){{NULL, NULL}, (uintptr_t)p | 1};
     if (p)
         p->child[side] = n;
     else
@@ -138,43 +138,43 @@ static void hang(struct gang__ordered *t, struct gang__tree_link *n, struct gang
 }
 
 /* May its links lie in a row, as long as they come at the ends? */
-static bool is_row(const struct gang__ordered *t)
+static bool is_row(const struct gang__ordered_set *t)
 {
     return !t->root && !t->refresh;
 }
 
-static bool is_in_row(const struct gang__tree_link *n)
+static bool is_in_row(const struct gang__set_link *n)
 {
     return (n->parent & 3) == ROW;
 }
 
 /* Between two neighbours, or (NULL) at an end. */
-static void row_put(struct gang__ordered *t, struct gang__tree_link *n,
-                    struct gang__tree_link *before, struct gang__tree_link *after)
+static void row_put(struct gang__ordered_set *t, struct gang__set_link *n,
+                    struct gang__set_link *before, struct gang__set_link *after)
 {
-    *n = (struct gang__tree_link){{before, after}, ROW};
+    *n = (struct gang__set_link){{before, after}, ROW};
     *(before ? &before->child[1] : &t->end[0]) = n;
     *(after ? &after->child[0] : &t->end[1]) = n;
     t->count++;
 }
 
-static void row_take(struct gang__ordered *t, struct gang__tree_link *n)
+static void row_take(struct gang__ordered_set *t, struct gang__set_link *n)
 {
-    struct gang__tree_link *before = n->child[0], *after = n->child[1];
+    struct gang__set_link *before = n->child[0], *after = n->child[1];
     *(before ? &before->child[1] : &t->end[0]) = after;
     *(after ? &after->child[0] : &t->end[1]) = before;
     t->count--;
 }
 
 /* Does it belong beyond the end on this side? */
-static bool is_beyond(const struct gang__ordered *t, const struct gang__tree_link *n, int side)
+static bool is_beyond(const struct gang__ordered_set *t, const struct gang__set_link *n, int side)
 {
-    const struct gang__tree_link *end = t->end[side];
+    const struct gang__set_link *end = t->end[side];
     return !end || (t->compare(n, end, t->ctx) > 0) == (side == 1);
 }
 
 /* If it belongs to an end of a row: `side` is the likely one. */
-static bool row_insert(struct gang__ordered *t, struct gang__tree_link *n, int side)
+static bool row_insert(struct gang__ordered_set *t, struct gang__set_link *n, int side)
 {
     if (!is_beyond(t, n, side)) {
         side = !side;
@@ -185,9 +185,9 @@ static bool row_insert(struct gang__ordered *t, struct gang__tree_link *n, int s
     return true;
 }
 
-static void row_to_tree(struct gang__ordered *t)
+static void row_to_tree(struct gang__ordered_set *t)
 {
-    struct gang__tree_link *next, *n = t->end[0];
+    struct gang__set_link *next, *n = t->end[0];
     t->end[0] = t->end[1] = NULL;
     for (t->count = 0; n; n = next) {
         next = n->child[1];
@@ -195,11 +195,11 @@ static void row_to_tree(struct gang__ordered *t)
     }
 }
 
-static void tree_insert(struct gang__ordered *t, struct gang__tree_link *n)
+static void tree_insert(struct gang__ordered_set *t, struct gang__set_link *n)
 {
-    struct gang__tree_link *p = NULL;
+    struct gang__set_link *p = NULL;
     int side = 0;
-    for (struct gang__tree_link *at = t->root; at; at = at->child[side]) {
+    for (struct gang__set_link *at = t->root; at; at = at->child[side]) {
         int order = t->compare(n, at, t->ctx);
         assert(order != 0);
         p = at;
@@ -208,7 +208,7 @@ static void tree_insert(struct gang__ordered *t, struct gang__tree_link *n)
     hang(t, n, p, side);
 }
 
-void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n)
+void gang__set_insert(struct gang__ordered_set *t, struct gang__set_link *n)
 {
     if (is_row(t)) {
         if (row_insert(t, n, 1))
@@ -218,7 +218,7 @@ void gang__ordered_insert(struct gang__ordered *t, struct gang__tree_link *n)
     tree_insert(t, n);
 }
 
-void gang__ordered_insert_end(struct gang__ordered *t, struct gang__tree_link *n, int side)
+void gang__set_insert_end(struct gang__ordered_set *t, struct gang__set_link *n, int side)
 {
     if (is_row(t)) {
         if (row_insert(t, n, side))
@@ -232,8 +232,8 @@ void gang__ordered_insert_end(struct gang__ordered *t, struct gang__tree_link *n
     }
 }
 
-void gang__ordered_insert_before(struct gang__ordered *t, struct gang__tree_link *n,
-                                 struct gang__tree_link *next)
+void gang__set_insert_before(struct gang__ordered_set *t, struct gang__set_link *n,
+                             struct gang__set_link *next)
 {
     if (is_row(t) && (!next || next == t->end[0])) {
         row_put(t, n, next ? NULL : t->end[1], next);
@@ -246,11 +246,11 @@ void gang__ordered_insert_before(struct gang__ordered *t, struct gang__tree_link
     else if (!next->child[0])
         hang(t, n, next, 0);
     else
-        hang(t, n, gang__ordered_prev(next), 1); /* it is below `next`: nothing goes after it */
+        hang(t, n, gang__set_prev(next), 1); /* it is below `next`: nothing goes after it */
 }
 
 /* Something below p on `side` is lower by one than it was. */
-static void lower(struct gang__ordered *t, struct gang__tree_link *p, int side)
+static void lower(struct gang__ordered_set *t, struct gang__set_link *p, int side)
 {
     while (p) {
         int lean = side ? 1 : -1, balance = balance_of(p);
@@ -260,13 +260,13 @@ static void lower(struct gang__ordered *t, struct gang__tree_link *p, int side)
             set_balance(p, balance - lean);
         if (balance_of(p) != 0)
             return;
-        struct gang__tree_link *up = parent_of(p);
+        struct gang__set_link *up = parent_of(p);
         side = up && side_of(p, up);
         p = up;
     }
 }
 
-void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n)
+void gang__set_remove(struct gang__ordered_set *t, struct gang__set_link *n)
 {
     assert(t->count > 0);
     if (is_in_row(n)) {
@@ -274,11 +274,11 @@ void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n)
         return;
     }
     if (t->end[0] == n)
-        t->end[0] = gang__ordered_next(n);
+        t->end[0] = gang__set_next(n);
     if (t->end[1] == n)
-        t->end[1] = gang__ordered_prev(n);
+        t->end[1] = gang__set_prev(n);
     t->count--;
-    struct gang__tree_link *p = parent_of(n);
+    struct gang__set_link *p = parent_of(n);
     if (!n->child[0] || !n->child[1]) {
         int side = p && side_of(n, p);
         replace(t, p, n, n->child[n->child[1] != NULL]);
@@ -287,7 +287,7 @@ void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n)
         return;
     }
     /* The next one, which has nothing before it, takes the place of n. */
-    struct gang__tree_link *s = gang__ordered_next(n), *from = parent_of(s);
+    struct gang__set_link *s = gang__set_next(n), *from = parent_of(s);
     int side = from == n;
     if (from == n) {
         from = s;
@@ -305,9 +305,9 @@ void gang__ordered_remove(struct gang__ordered *t, struct gang__tree_link *n)
 }
 
 /* The neighbour on `side`. */
-static struct gang__tree_link *beside(const struct gang__tree_link *n, int side)
+static struct gang__set_link *beside(const struct gang__set_link *n, int side)
 {
-    struct gang__tree_link *at = n->child[side];
+    struct gang__set_link *at = n->child[side];
     if (is_in_row(n))
         return at;
     if (at) {
@@ -323,19 +323,19 @@ static struct gang__tree_link *beside(const struct gang__tree_link *n, int side)
     return at;
 }
 
-struct gang__tree_link *gang__ordered_next(const struct gang__tree_link *n)
+struct gang__set_link *gang__set_next(const struct gang__set_link *n)
 {
     return beside(n, 1);
 }
 
-struct gang__tree_link *gang__ordered_prev(const struct gang__tree_link *n)
+struct gang__set_link *gang__set_prev(const struct gang__set_link *n)
 {
     return beside(n, 0);
 }
 
 /* The walk has seen what is above. Below to the right, the child was asked for when the walk was at
  * the one before; after one without, that of the one above is asked for. */
-void gang__ordered_expect(const struct gang__tree_link *n)
+void gang__set_expect(const struct gang__set_link *n)
 {
     if (is_in_row(n)) { /* the next one was asked for when the walk was at the one before */
         if (n->child[1])
@@ -346,17 +346,17 @@ void gang__ordered_expect(const struct gang__tree_link *n)
         __builtin_prefetch(n->child[1]->child[0]);
         return;
     }
-    const struct gang__tree_link *above = beside(n, 1);
+    const struct gang__set_link *above = beside(n, 1);
     if (above)
         __builtin_prefetch(above->child[1]);
 }
 
-struct gang__tree_link *gang__ordered_lower_bound(struct gang__ordered *t,
-                                                  gang__tree_locate *locate, const void *key)
+struct gang__set_link *gang__set_lower_bound(struct gang__ordered_set *t, gang__set_locate *locate,
+                                             const void *key)
 {
     if (!t->root)
         row_to_tree(t);
-    struct gang__tree_link *found = NULL, *at = t->root;
+    struct gang__set_link *found = NULL, *at = t->root;
     while (at) {
         bool before = locate(at, key) < 0;
         if (!before)
@@ -366,11 +366,10 @@ struct gang__tree_link *gang__ordered_lower_bound(struct gang__ordered *t,
     return found;
 }
 
-bool gang__ordered_is_sorted(const struct gang__ordered *t)
+bool gang__set_is_sorted(const struct gang__ordered_set *t)
 {
-    const struct gang__tree_link *before = NULL;
-    for (const struct gang__tree_link *n = gang__ordered_first(t); n;
-         before = n, n = gang__ordered_next(n))
+    const struct gang__set_link *before = NULL;
+    for (const struct gang__set_link *n = gang__set_first(t); n; before = n, n = gang__set_next(n))
         if (before && t->compare(before, n, t->ctx) >= 0)
             return false;
     return true;

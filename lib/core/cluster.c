@@ -184,7 +184,7 @@ void gang_cluster_free(gang_cluster *cluster)
     gang__instant_free(c);
     gang__topology_free(c);
     gang__partitions_free(c);
-    gang__names_free(&c->node_names, &c->mem);
+    gang__hash_free(&c->node_names, &c->mem);
     gang__release(&c->mem, c->free_slots);
     for (size_t i = 0; i < c->old_more_count; i++)
         gang__release_line(&c->mem, c->old_more[i]);

@@ -178,7 +178,7 @@ struct gang__shape {
     const uint8_t *numa_run; /* ... of which only those from [2 * d] to before [2 * d + 1] count */
     uint64_t *part_words;    /* a block of its own */
     struct gang__parts parts[GANG__INNER_LEVELS]; /* in the order of GANG_LEVEL_PACKAGE and on */
-    struct gang__name link;                       /* under the structure mutex, as all below */
+    struct gang__hash_link link;                  /* under the structure mutex, as all below */
     size_t refs;
     uint64_t capacity[]; /* payload of each word when nothing is taken; of the head: millicores */
 };
@@ -199,7 +199,7 @@ struct gang__node {
     struct gang__shape *shape;
     struct gang__tags *tags; /* NULL: none */
     const char *name;
-    struct gang__name name_link; /* under the structure mutex */
+    struct gang__hash_link name_link; /* under the structure mutex */
     struct gang__node *next_retired;
     uint32_t slot;
     int32_t state; /* GANG_NODE_* it was described with */
@@ -227,10 +227,10 @@ struct gang__members {
 struct gang__domain {
     uint32_t index;
     uint32_t level;
-    struct gang__name name_link; /* under the structure mutex */
-    uint32_t parent;             /* nearest wider domain on the path, or GANG__NO_DOMAIN */
-    uint32_t rank;               /* its place in the table of its level */
-    uint32_t first, last;        /* slots, if it has any; under the structure mutex */
+    struct gang__hash_link name_link; /* under the structure mutex */
+    uint32_t parent;                  /* nearest wider domain on the path, or GANG__NO_DOMAIN */
+    uint32_t rank;                    /* its place in the table of its level */
+    uint32_t first, last;             /* slots, if it has any; under the structure mutex */
     _Atomic(struct gang__members *) members;
     char value[GANG_MAX_NAME + 1];
 };
@@ -346,9 +346,9 @@ struct gang_cluster {
 
     /* The structure mutex and what it guards. No commit takes it. */
     pthread_mutex_t structure;
-    struct gang__names node_names;
-    struct gang__names domain_names;
-    struct gang__names shapes;
+    struct gang__hash_table node_names;
+    struct gang__hash_table domain_names;
+    struct gang__hash_table shapes;
     _Atomic(struct gang__width *)
         widths; /* of profiles, see core/nodes/parent.h; read without the mutex */
     struct gang__shape *last_shape; /* of the node described last; NULL: none */

@@ -7,15 +7,14 @@
 
 enum { CHUNK = 64 };
 
-static int by_time(const struct gang__tree_link *a, const struct gang__tree_link *b,
-                   const void *ctx)
+static int by_time(const struct gang__set_link *a, const struct gang__set_link *b, const void *ctx)
 {
     int64_t x = gang__edge_of(a)->at_ns, y = gang__edge_of(b)->at_ns;
     (void)ctx;
     return (x > y) - (x < y);
 }
 
-static int at_time(const struct gang__tree_link *n, const void *key)
+static int at_time(const struct gang__set_link *n, const void *key)
 {
     int64_t x = gang__edge_of(n)->at_ns, y = *(const int64_t *)key;
     return (x > y) - (x < y);
@@ -56,7 +55,7 @@ static inline bool refresh_sums(struct gang__edge *e, const struct gang__edge *a
     return changed;
 }
 
-static bool refresh(struct gang__tree_link *n)
+static bool refresh(struct gang__set_link *n)
 {
     struct gang__edge *e = gang__edge_of(n);
     const struct gang__edge *a = n->child[0] ? gang__edge_of(n->child[0]) : NULL;
@@ -68,7 +67,7 @@ static bool refresh(struct gang__tree_link *n)
 }
 
 /* On a flat machine: no bounds, and only what something was ever taken of. */
-static bool refresh_flat(struct gang__tree_link *n)
+static bool refresh_flat(struct gang__set_link *n)
 {
     struct gang__edge *e = gang__edge_of(n);
     const struct gang__edge *a = n->child[0] ? gang__edge_of(n->child[0]) : NULL;
@@ -81,7 +80,7 @@ static bool refresh_flat(struct gang__tree_link *n)
 
 void gang__edges_init(struct gang__timeline *t)
 {
-    gang__ordered_init(&t->edges, by_time, NULL);
+    gang__set_init(&t->edges, by_time, NULL);
     t->edges.refresh = t->flat ? refresh_flat : refresh;
 }
 
@@ -126,7 +125,7 @@ static void bound(struct gang__timeline *t, struct gang__edge *e)
 static void enter(struct gang__timeline *t, struct gang__occupant *o, int side, int64_t at_ns,
                   const int64_t change[GANG__FREE_DIMS])
 {
-    struct gang__tree_link *n = gang__ordered_lower_bound(&t->edges, at_time, &at_ns);
+    struct gang__set_link *n = gang__set_lower_bound(&t->edges, at_time, &at_ns);
     bool there = n && gang__edge_of(n)->at_ns == at_ns;
     struct gang__edge *e = there ? gang__edge_of(n) : t->spare;
     assert(e); /* two were kept for each occupation */
@@ -148,7 +147,7 @@ static void enter(struct gang__timeline *t, struct gang__occupant *o, int side, 
     if (there)
         gang__edge_refresh(t, e);
     else
-        gang__ordered_insert_before(&t->edges, &e->link, n);
+        gang__set_insert_before(&t->edges, &e->link, n);
 }
 
 static void leave(struct gang__timeline *t, struct gang__occupant *o, int side,
@@ -171,7 +170,7 @@ static void leave(struct gang__timeline *t, struct gang__occupant *o, int side,
     }
     for (int k = 0; k < GANG__FREE_DIMS; k++)
         assert(e->change[k] == 0);
-    gang__ordered_remove(&t->edges, &e->link);
+    gang__set_remove(&t->edges, &e->link);
     put_spare(t, e);
 }
 
@@ -211,7 +210,7 @@ void gang__edge_pass(struct gang__timeline *t, struct gang__edge *e)
     for (int side = 0; side < 2; side++)
         for (struct gang__occupant *o = e->first[side]; o; o = o->next[side])
             o->edge[side] = NULL;
-    gang__ordered_remove(&t->edges, &e->link);
+    gang__set_remove(&t->edges, &e->link);
     put_spare(t, e);
 }
 
@@ -229,7 +228,7 @@ struct gang__edge *gang__edge_after(struct gang__timeline *t, int64_t at_ns)
     if (at_ns == GANG__NEVER)
         return NULL;
     int64_t key = at_ns + 1;
-    struct gang__tree_link *n = gang__ordered_lower_bound(&t->edges, at_time, &key);
+    struct gang__set_link *n = gang__set_lower_bound(&t->edges, at_time, &key);
     return n ? gang__edge_of(n) : NULL;
 }
 
@@ -267,7 +266,7 @@ int64_t gang__timeline_sum_at(const struct gang__timeline *t, int64_t at_ns,
         return until;
     }
     memcpy(unused, t->before, sizeof(t->before));
-    const struct gang__tree_link *first = gang__ordered_first(&t->edges), *n = t->edges.root;
+    const struct gang__set_link *first = gang__set_first(&t->edges), *n = t->edges.root;
     if (first &&
         gang__edge_of(first)->at_ns > at_ns) { /* who asks of the present mostly ends here */
         until = gang__edge_of(first)->at_ns;
@@ -324,7 +323,7 @@ static bool step(struct span *s, int64_t at_ns, bool enough)
 /* Go over all instants below n that are after after_ns, but for subtrees where nothing begins or ends to be
  * enough. True: the search is over. Recursive, as deep as the tree is high.
  *   before  what is free before all that is below n */
-static bool scan(const struct gang__tree_link *n, struct span *s, const int64_t *before)
+static bool scan(const struct gang__set_link *n, struct span *s, const int64_t *before)
 {
     static const int64_t nothing[GANG__FREE_DIMS];
     int64_t here[GANG__FREE_DIMS];
@@ -400,8 +399,8 @@ int64_t gang__timeline_earliest_sum(const struct gang__timeline *t,
 
 struct gang__edge *gang__edge_before(struct gang__timeline *t, int64_t at_ns)
 {
-    struct gang__tree_link *n = gang__ordered_lower_bound(&t->edges, at_time, &at_ns);
-    n = n ? gang__ordered_prev(n) : gang__ordered_last(&t->edges);
+    struct gang__set_link *n = gang__set_lower_bound(&t->edges, at_time, &at_ns);
+    n = n ? gang__set_prev(n) : gang__set_last(&t->edges);
     return n ? gang__edge_of(n) : NULL;
 }
 

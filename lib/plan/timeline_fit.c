@@ -188,7 +188,7 @@ static bool after_may(const struct gang__after_end *after, const void *ctx)
 
 /* The first end in (since, to] that may help, or whose own start may be one. Recursive, as deep as the tree
  * is high. */
-static struct gang__edge *next_end(struct gang__tree_link *n, const struct search *s, int64_t to)
+static struct gang__edge *next_end(struct gang__set_link *n, const struct search *s, int64_t to)
 {
     while (n) {
         struct gang__edge *e = gang__edge_of(n), *found;

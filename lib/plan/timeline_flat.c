@@ -35,8 +35,8 @@ void gang__flat_change(const struct gang__timeline *t, const struct gang__occupa
 
 void gang__flat_advance(struct gang__timeline *t)
 {
-    struct gang__tree_link *n;
-    while ((n = gang__ordered_first(&t->edges)) != NULL && gang__edge_of(n)->at_ns <= t->now_ns)
+    struct gang__set_link *n;
+    while ((n = gang__set_first(&t->edges)) != NULL && gang__edge_of(n)->at_ns <= t->now_ns)
         gang__edge_pass(t, gang__edge_of(n));
 }
 

@@ -52,7 +52,7 @@ enum { GANG__STARTS, GANG__ENDS };
 
 /* An instant at which something begins or ends. */
 struct gang__edge {
-    struct gang__tree_link link;
+    struct gang__set_link link;
     int64_t at_ns;
     struct gang__occupant *first[2]; /* that start here, that end here */
     int64_t change[GANG__FREE_DIMS]; /* of what is free */
@@ -121,7 +121,7 @@ struct gang__timeline {
     uint32_t *stale;             /* nodes of which that is to be made out anew, */
     uint64_t *is_stale;          /* as bits, */
     size_t stale_count;          /* and how many */
-    struct gang__ordered edges;
+    struct gang__ordered_set edges;
     struct gang__edge *spare; /* by link.child[0]; with those in use twice the occupations */
     struct gang__edge_chunk *chunks;
     size_t edge_count;
@@ -147,7 +147,7 @@ struct gang__timeline {
     size_t tasks_room;
 };
 
-static inline struct gang__edge *gang__edge_of(const struct gang__tree_link *link)
+static inline struct gang__edge *gang__edge_of(const struct gang__set_link *link)
 {
     return (struct gang__edge *)((char *)(uintptr_t)link - offsetof(struct gang__edge, link));
 }
@@ -165,7 +165,7 @@ void gang__edges_leave(struct gang__timeline *t, struct gang__occupant *o,
 /* The changes of an edge changed. */
 static inline void gang__edge_refresh(struct gang__timeline *t, struct gang__edge *e)
 {
-    gang__ordered_refresh(&t->edges, &e->link);
+    gang__set_refresh_node(&t->edges, &e->link);
 }
 /* What an occupation leaves behind is this, at most. */
 void gang__edge_bound(struct gang__timeline *t, struct gang__occupant *o,

@@ -22,7 +22,7 @@
 
 /* A queue while it is compiled, by its place among the specifications. */
 struct seat {
-    struct gang__name link;
+    struct gang__hash_link link;
     struct gang_queue_spec spec; /* in the library's size; the arrays are the caller's */
     uint32_t parent;             /* seat */
     uint32_t depth;
@@ -42,7 +42,7 @@ struct tree {
     struct seat *seat;
     struct seat **order; /* parents before children */
     struct seat **by_id;
-    struct gang__names names;
+    struct gang__hash_table names;
     gang_queue_id next_id;
     uint32_t dims;
     struct gang__dim dim[GANG__DIMS];
@@ -70,7 +70,7 @@ static uint64_t hash_of(const char *name)
 static struct seat *seat_of(const struct tree *t, const char *name)
 {
     uint64_t hash = hash_of(name);
-    for (struct gang__name *n = gang__names_first(&t->names, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&t->names, hash); n; n = n->next) {
         struct seat *s = (struct seat *)((char *)n - offsetof(struct seat, link));
         if (n->hash == hash && strcmp(s->spec.name, name) == 0)
             return s;
@@ -95,9 +95,9 @@ static gang_result seat_in(struct tree *t, struct seat *s, const struct gang_que
         return gang__error_at(t->error, r, "queues[%zu]", i);
     if (seat_of(t, s->spec.name))
         return refuse(t, s, GANG_EEXIST, "name", "of two queues");
-    if (gang__names_reserve(&t->names, t->mem) != GANG_OK)
+    if (gang__hash_reserve(&t->names, t->mem) != GANG_OK)
         return refuse_memory(t);
-    gang__names_put(&t->names, &s->link, hash_of(s->spec.name));
+    gang__hash_insert(&t->names, &s->link, hash_of(s->spec.name));
     const struct gang__queue *before = t->old ? gang__queue_by_name(t->old, s->spec.name) : NULL;
     s->id = before ? before->id : t->next_id++;
     return GANG_OK;
@@ -472,9 +472,9 @@ static gang_result write_down(struct tree *t, struct gang__queues **out)
     link_queues(t, qs);
     *out = qs;
     for (uint32_t i = 0; i < qs->count; i++) {
-        if (gang__names_reserve(&qs->names, t->mem) != GANG_OK)
+        if (gang__hash_reserve(&qs->names, t->mem) != GANG_OK)
             return refuse_memory(t);
-        gang__names_put(&qs->names, &qs->queue[i].name_link, hash_of(qs->queue[i].name));
+        gang__hash_insert(&qs->names, &qs->queue[i].name_link, hash_of(qs->queue[i].name));
     }
     return GANG_OK;
 }
@@ -648,7 +648,7 @@ gang_result gang__queues_new(gang_cluster *c, const struct gang_mem *mem,
         gang__queues_free(*queues, mem);
         *queues = NULL;
     }
-    gang__names_free(&t.names, mem);
+    gang__hash_free(&t.names, mem);
     gang__release(mem, t.by_id);
     gang__release(mem, t.order);
     gang__release(mem, t.seat);
@@ -659,14 +659,14 @@ void gang__queues_free(struct gang__queues *queues, const struct gang_mem *mem)
 {
     if (!queues)
         return;
-    gang__names_free(&queues->names, mem);
+    gang__hash_free(&queues->names, mem);
     gang__release(mem, queues);
 }
 
 const struct gang__queue *gang__queue_by_name(const struct gang__queues *qs, const char *name)
 {
     uint64_t hash = hash_of(name);
-    for (struct gang__name *n = gang__names_first(&qs->names, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&qs->names, hash); n; n = n->next) {
         struct gang__queue *q =
             (struct gang__queue *)((char *)n - offsetof(struct gang__queue, name_link));
         if (n->hash == hash && strcmp(q->name, name) == 0)

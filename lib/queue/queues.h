@@ -46,7 +46,7 @@ struct gang__cell_share {
 
 struct gang__queue {
     gang_queue_id id;
-    struct gang__name name_link;
+    struct gang__hash_link name_link;
     const char *name;
     uint32_t index;       /* in gang__queues.queue: parents before their children */
     uint32_t parent;      /* index, or GANG__NO_QUEUE */
@@ -88,7 +88,7 @@ struct gang__queues {
     uint32_t count;
     struct gang__queue *queue; /* by depth, then by id */
     const uint32_t *by_id;     /* indices, in the order of ids */
-    struct gang__names names;
+    struct gang__hash_table names;
     uint32_t dims;
     struct gang__dim dim[GANG__DIMS];
     bool lends;                   /* some lending limit is given */

@@ -157,7 +157,7 @@ static gang_result name_groups(struct gang__reader *r, const struct gang__json *
     }
     if (!gang__lookup_build(&groups->names, &r->scratch, texts, sizeof(*texts), named, &twice))
         return gang__json_fail(at, GANG_ENOMEM, "out of memory");
-    const struct gang__name *list = groups->names.list;
+    const struct gang__named_entry *list = groups->names.list;
     for (size_t i = 1; i < groups->names.count; i++)
         if (strcmp(list[i - 1].text, list[i].text) == 0)
             groups->named[list[i - 1].index] = groups->named[list[i].index] = SIZE_MAX;

@@ -319,20 +319,20 @@ static bool same_job(const struct gang_job_spec *a, const struct gang_job_spec *
 
 /* ---- the case -------------------------------------------------------------------------- */
 
-static bool differ(struct gang__where *where, const char *room)
+static bool differ(struct gang__scenario_path *where, const char *room)
 {
     snprintf(where->path, sizeof(where->path), "%s", room);
     return false;
 }
 
-static bool differ_at(struct gang__where *where, const char *room, size_t index)
+static bool differ_at(struct gang__scenario_path *where, const char *room, size_t index)
 {
     snprintf(where->path, sizeof(where->path), "%s[%zu]", room, index);
     return false;
 }
 
 static bool same_lists(const struct gang_scenario *a, const struct gang_scenario *b,
-                       struct gang__where *where)
+                       struct gang__scenario_path *where)
 {
     for (size_t i = 0; i < a->kind_count; i++) {
         struct gang_kind_spec x;
@@ -407,7 +407,7 @@ static bool same_reservation(const struct gang_reservation_spec *a,
 }
 
 static bool same_reservations(const struct gang_scenario *a, const struct gang_scenario *b,
-                              struct gang__where *where)
+                              struct gang__scenario_path *where)
 {
     if (a->reservation_count != b->reservation_count)
         return differ(where, "reservations");
@@ -423,7 +423,7 @@ static bool same_reservations(const struct gang_scenario *a, const struct gang_s
 
 /* How jobs come to queues, and what they wait for. */
 static bool same_mapping(const struct gang_scenario *a, const struct gang_scenario *b,
-                         struct gang__where *where)
+                         struct gang__scenario_path *where)
 {
     if (!gang__same_or_empty(a->default_queue, b->default_queue))
         return differ(where, "default_queue");
@@ -464,7 +464,7 @@ static bool same_mapping(const struct gang_scenario *a, const struct gang_scenar
 }
 
 bool gang__scenario_equal(const struct gang_scenario *a, const struct gang_scenario *b,
-                          struct gang__where *where)
+                          struct gang__scenario_path *where)
 {
     if (!gang__same_or_empty(a->id, b->id))
         return differ(where, "id");

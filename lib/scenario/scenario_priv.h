@@ -86,14 +86,14 @@ struct gang_scenarios {
 
 /* ---- names ---- */
 
-struct gang__name {
+struct gang__named_entry {
     const char *text;
     size_t index;
 };
 
 /* Sorted names, to find one and to find out that one is there twice. */
 struct gang__lookup {
-    struct gang__name *list;
+    struct gang__named_entry *list;
     size_t count;
 };
 
@@ -262,13 +262,14 @@ gang_result gang__scenario_write_mem(const struct gang_mem *mem,
 
 /* The element `index` of a caller's array into a struct of `known` bytes of ours. The elements are
  * `stride` bytes apart, at least `least`: what the struct had when it was first released. */
-gang_result gang__load(void *to, size_t known, size_t least, const void *array, size_t index,
-                       size_t stride);
+gang_result gang__scenario_load_array(void *to, size_t known, size_t least, const void *array,
+                                      size_t index, size_t stride);
 /* `last`: the member that was the last one then. */
-#define GANG__LOAD_BY(to, last, array, index, stride)                                        \
-    gang__load(&(to), sizeof(to),                                                            \
-               (size_t)((const char *)&(to).last - (const char *)&(to)) + sizeof((to).last), \
-               (array), (index), (stride))
+#define GANG__LOAD_BY(to, last, array, index, stride)                                    \
+    gang__scenario_load_array(&(to), sizeof(to),                                         \
+                              (size_t)((const char *)&(to).last - (const char *)&(to)) + \
+                                  sizeof((to).last),                                     \
+                              (array), (index), (stride))
 /* Load element `i` of both arrays, whose strides stand beside them; false if that fails. */
 #define GANG__LOAD2_BY(x, y, last, a, b, i, stride_a, stride_b) \
     (GANG__LOAD_BY(x, last, a, i, stride_a) == GANG_OK &&       \
@@ -278,10 +279,10 @@ gang_result gang__load(void *to, size_t known, size_t least, const void *array, 
     ((array) ? GANG__LOAD_BY(to, last, array, index, (array)->size) : GANG_EINVAL)
 
 /* Do two cases say the same? If not, `where` tells the first place where they differ. */
-struct gang__where {
+struct gang__scenario_path {
     char path[64];
 };
 bool gang__scenario_equal(const struct gang_scenario *a, const struct gang_scenario *b,
-                          struct gang__where *where);
+                          struct gang__scenario_path *where);
 
 #endif

@@ -79,8 +79,8 @@ void gang__arena_free(struct gang__arena *arena)
 
 static int compare_names(const void *a, const void *b)
 {
-    const struct gang__name *left = a;
-    const struct gang__name *right = b;
+    const struct gang__named_entry *left = a;
+    const struct gang__named_entry *right = b;
     int order = strcmp(left->text, right->text);
     if (order == 0)
         order = left->index < right->index ? -1 : left->index > right->index;
@@ -101,7 +101,7 @@ bool gang__lookup_build(struct gang__lookup *names, struct gang__arena *arena,
     for (size_t i = 0; i < count; i++) {
         const char *text;
         memcpy(&text, (const char *)first + i * stride, sizeof(text));
-        names->list[i] = (struct gang__name){text, i};
+        names->list[i] = (struct gang__named_entry){text, i};
     }
     /* Sorting, not hashing: no input makes it slow. */
     qsort(names->list, count, sizeof(*names->list), compare_names);

@@ -14,13 +14,13 @@
 struct writer {
     struct gang__json_maker maker;
     const struct gang_mem *mem;
-    bool max_tasks;           /* the kind "tasks" can be said with `max_tasks` */
-    struct gang__where where; /* what is being written */
-    char *expect;             /* the member in the form the reader gives it */
+    bool max_tasks;                   /* the kind "tasks" can be said with `max_tasks` */
+    struct gang__scenario_path where; /* what is being written */
+    char *expect;                     /* the member in the form the reader gives it */
 };
 
-gang_result gang__load(void *to, size_t known, size_t least, const void *array, size_t index,
-                       size_t stride)
+gang_result gang__scenario_load_array(void *to, size_t known, size_t least, const void *array,
+                                      size_t index, size_t stride)
 {
     if (!array)
         return GANG_EINVAL;
@@ -1191,7 +1191,7 @@ static gang_result check_tree(const struct gang_mem *mem, json_t *tree,
     struct gang__json at = gang__json_root(tree, &detail);
     struct gang__arena arena = {mem, NULL};
     struct gang_scenario copy;
-    struct gang__where where = {""};
+    struct gang__scenario_path where = {""};
     gang_result result = gang__read_case(&arena, &at, &copy);
     if (result == GANG_ENOMEM)
         gang__error(error, GANG_ENOMEM, NULL, "out of memory");

@@ -180,7 +180,7 @@ void gang_sim_free(gang_sim *sim)
     gang__sim_words_free(sim, &sim->queues);
     gang__sim_words_free(sim, &sim->users);
     gang__sim_words_free(sim, &sim->models);
-    gang__names_free(&sim->node_by_id, &sim->mem);
+    gang__hash_free(&sim->node_by_id, &sim->mem);
     void *const blocks[] = {sim->job,          sim->active,    sim->source,     sim->order,
                             sim->heap,         sim->node,      sim->by_queue,   sim->by_model,
                             sim->at_submit,    sim->user_jobs, sim->allocation, sim->sample,

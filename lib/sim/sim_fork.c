@@ -149,10 +149,10 @@ static bool copy_sources(gang_sim *to, const gang_sim *from)
 static bool copy_nodes(gang_sim *to, const gang_sim *from)
 {
     for (; to->nodes < from->nodes; to->nodes++) {
-        struct gang__name *link = &to->node[to->nodes].link;
-        if (gang__names_reserve(&to->node_by_id, &to->mem) != GANG_OK)
+        struct gang__hash_link *link = &to->node[to->nodes].link;
+        if (gang__hash_reserve(&to->node_by_id, &to->mem) != GANG_OK)
             return false;
-        gang__names_put(&to->node_by_id, link, link->hash);
+        gang__hash_insert(&to->node_by_id, link, link->hash);
     }
     return true;
 }

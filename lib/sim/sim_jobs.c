@@ -16,7 +16,8 @@ enum { MOST_JOBS = INT32_MAX };
 static struct gang__sim_word *word_of(const struct gang__sim_words *words, const char *text,
                                       uint64_t hash)
 {
-    for (struct gang__name *n = words->table.count ? gang__names_first(&words->table, hash) : NULL;
+    for (struct gang__hash_link *n = words->table.count ? gang__hash_first(&words->table, hash)
+                                                        : NULL;
          n; n = n->next) {
         struct gang__sim_word *w = (struct gang__sim_word *)n;
         if (n->hash == hash && strcmp(w->text, text) == 0)
@@ -39,7 +40,7 @@ int32_t gang__sim_word(gang_sim *sim, struct gang__sim_words *words, const char 
     struct gang__sim_word *w = word_of(words, text, hash);
     if (w)
         return w->number;
-    if (gang__names_reserve(&words->table, &sim->mem) != GANG_OK ||
+    if (gang__hash_reserve(&words->table, &sim->mem) != GANG_OK ||
         !gang__grow(&sim->mem, (void **)&words->list, &words->room, count + 1,
                     sizeof(struct gang__sim_word *)) ||
         !(w = gang__alloc(&sim->mem, sizeof(*w) + length + 1)))
@@ -47,7 +48,7 @@ int32_t gang__sim_word(gang_sim *sim, struct gang__sim_words *words, const char 
     memcpy(w->text, text, length + 1);
     w->number = (int32_t)count;
     words->list[count] = w;
-    gang__names_put(&words->table, &w->link, hash);
+    gang__hash_insert(&words->table, &w->link, hash);
     return w->number;
 }
 
@@ -56,7 +57,7 @@ void gang__sim_words_free(const gang_sim *sim, struct gang__sim_words *words)
     for (size_t i = 0; i < words->table.count; i++)
         gang__release(&sim->mem, words->list[i]);
     gang__release(&sim->mem, words->list);
-    gang__names_free(&words->table, &sim->mem);
+    gang__hash_free(&words->table, &sim->mem);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */

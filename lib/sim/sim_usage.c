@@ -65,8 +65,8 @@ static bool make_shares(const gang_sim *sim, struct gang__sim_share **list, size
 int64_t gang__sim_node_index(const gang_sim *sim, gang_node_id id)
 {
     uint64_t hash = gang__hash_number(GANG__HASH_SEED, id);
-    for (struct gang__name *n = sim->node_by_id.count ? gang__names_first(&sim->node_by_id, hash)
-                                                      : NULL;
+    for (struct gang__hash_link *n =
+             sim->node_by_id.count ? gang__hash_first(&sim->node_by_id, hash) : NULL;
          n; n = n->next) {
         const struct gang__sim_node *node = (const struct gang__sim_node *)n;
         if (node->id == id)
@@ -129,7 +129,7 @@ static gang_result add_node(gang_sim *sim, gang_node_id id)
 {
     struct gang__sim_node *was = sim->node;
     int32_t model = model_of(sim, id);
-    if (model == -2 || gang__names_reserve(&sim->node_by_id, &sim->mem) != GANG_OK ||
+    if (model == -2 || gang__hash_reserve(&sim->node_by_id, &sim->mem) != GANG_OK ||
         !gang__grow(&sim->mem, (void **)&sim->node, &sim->node_room, sim->nodes + 1,
                     sizeof(*sim->node)))
         return GANG_ENOMEM;
@@ -137,11 +137,11 @@ static gang_result add_node(gang_sim *sim, gang_node_id id)
         memset(sim->node_by_id.bucket, 0, sim->node_by_id.room * sizeof(*sim->node_by_id.bucket));
         sim->node_by_id.count = 0;
         for (size_t i = 0; i < sim->nodes; i++)
-            gang__names_put(&sim->node_by_id, &sim->node[i].link, sim->node[i].link.hash);
+            gang__hash_insert(&sim->node_by_id, &sim->node[i].link, sim->node[i].link.hash);
     }
     sim->node[sim->nodes] = (struct gang__sim_node){.id = id, .model = model};
-    gang__names_put(&sim->node_by_id, &sim->node[sim->nodes].link,
-                    gang__hash_number(GANG__HASH_SEED, id));
+    gang__hash_insert(&sim->node_by_id, &sim->node[sim->nodes].link,
+                      gang__hash_number(GANG__HASH_SEED, id));
     sim->nodes++;
     return GANG_OK;
 }

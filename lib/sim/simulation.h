@@ -167,19 +167,19 @@ struct gang__sim_stream;
 
 /* A word that jobs have in common: a queue, a user, a model. */
 struct gang__sim_word {
-    struct gang__name link;
+    struct gang__hash_link link;
     int32_t number;
     char text[];
 };
 
 struct gang__sim_words {
-    struct gang__names table;
+    struct gang__hash_table table;
     struct gang__sim_word **list;
     size_t room;
 };
 
 struct gang__sim_node {
-    struct gang__name link;
+    struct gang__hash_link link;
     gang_node_id id;
     int64_t cpu_milli, memory_bytes, gpu_milli;
     int64_t gpu_used;
@@ -254,7 +254,7 @@ struct gang_sim {
 
     struct gang__sim_node *node;
     size_t nodes, node_room;
-    struct gang__names node_by_id;
+    struct gang__hash_table node_by_id;
 
     int64_t cpu_used, memory_used, gpu_used;
     int64_t cpu_all, memory_all, gpu_all, nodes_up, gpu_stray;

@@ -47,11 +47,11 @@ void gang_trace_free(gang_trace *trace)
         gang__release(&mem, trace->rows[i]);
     gang__release(&mem, trace->rows);
     gang__release(&mem, trace->slots);
-    gang__names_free(&trace->symbol_names, &mem);
+    gang__hash_free(&trace->symbol_names, &mem);
     gang__release(&mem, trace->symbols);
-    gang__names_free(&trace->model_names, &mem);
+    gang__hash_free(&trace->model_names, &mem);
     gang__release(&mem, trace->models);
-    gang__names_free(&trace->shape_names, &mem);
+    gang__hash_free(&trace->shape_names, &mem);
     gang__release(&mem, trace->shapes);
     gang__release(&mem, trace->scratch);
     gang__release(&mem, trace);

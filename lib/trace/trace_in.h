@@ -62,14 +62,14 @@ struct gang__trace_chunk {
 /* ---- what is kept once ---- */
 
 struct gang__trace_symbol {
-    struct gang__name link;
+    struct gang__hash_link link;
     uint32_t number;
     uint32_t length;
     char text[];
 };
 
 struct gang__trace_models {
-    struct gang__name link;
+    struct gang__hash_link link;
     uint32_t number;
     uint32_t count;
     const char *name[];
@@ -89,7 +89,7 @@ struct gang__trace_group {
 _Static_assert(sizeof(struct gang__trace_group) == 56, "no padding");
 
 struct gang__trace_shape {
-    struct gang__name link;
+    struct gang__hash_link link;
     uint32_t number;
     uint32_t count;
     int64_t tasks; /* of all groups; so are the amounts */
@@ -147,13 +147,13 @@ struct gang_trace {
     size_t rows_room;
     uint64_t *slots; /* upper half: hash of a name, lower half: position + 1; 0: free */
     size_t slots_room;
-    struct gang__names symbol_names;
+    struct gang__hash_table symbol_names;
     struct gang__trace_symbol **symbols; /* [number - 1]; so are the next two */
     size_t symbol_room;
-    struct gang__names model_names;
+    struct gang__hash_table model_names;
     struct gang__trace_models **models;
     size_t model_room;
-    struct gang__names shape_names;
+    struct gang__hash_table shape_names;
     struct gang__trace_shape **shapes;
     size_t shape_room;
     void *scratch; /* struct gang_group_spec[], of the job that was asked for last */

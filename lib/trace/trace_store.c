@@ -55,7 +55,7 @@ gang_result gang__trace_word(gang_trace *t, struct gang__slice text, uint32_t *w
     if (text.n == 0)
         return GANG_OK;
     uint64_t hash = gang__hash(GANG__HASH_SEED, text.s, text.n);
-    struct gang__name *n = gang__names_first(&t->symbol_names, hash);
+    struct gang__hash_link *n = gang__hash_first(&t->symbol_names, hash);
     for (; n; n = n->next) {
         const struct gang__trace_symbol *have = (const struct gang__trace_symbol *)n;
         if (n->hash == hash && have->length == text.n && memcmp(have->text, text.s, text.n) == 0) {
@@ -64,7 +64,7 @@ gang_result gang__trace_word(gang_trace *t, struct gang__slice text, uint32_t *w
         }
     }
     GANG__TRACE_TRY(gang__trace_check_text(text));
-    GANG__TRACE_TRY(gang__names_reserve(&t->symbol_names, &t->mem));
+    GANG__TRACE_TRY(gang__hash_reserve(&t->symbol_names, &t->mem));
     size_t count = t->symbol_names.count;
     void *list = t->symbols;
     if (!gang__grow(&t->mem, &list, &t->symbol_room, count + 1, sizeof(*t->symbols)))
@@ -79,7 +79,7 @@ gang_result gang__trace_word(gang_trace *t, struct gang__slice text, uint32_t *w
     memcpy(symbol->text, text.s, text.n);
     symbol->text[text.n] = '\0';
     t->symbols[count] = symbol;
-    gang__names_put(&t->symbol_names, &symbol->link, hash);
+    gang__hash_insert(&t->symbol_names, &symbol->link, hash);
     *word = symbol->number;
     return GANG_OK;
 }
@@ -103,7 +103,7 @@ static gang_result add_models(gang_trace *t, const struct gang__slice *models, s
 {
     size_t known = t->model_names.count;
     void *list = t->models;
-    GANG__TRACE_TRY(gang__names_reserve(&t->model_names, &t->mem));
+    GANG__TRACE_TRY(gang__hash_reserve(&t->model_names, &t->mem));
     if (!gang__grow(&t->mem, &list, &t->model_room, known + 1, sizeof(*t->models)))
         return GANG_ENOMEM;
     t->models = list;
@@ -119,7 +119,7 @@ static gang_result add_models(gang_trace *t, const struct gang__slice *models, s
     *number = add->number = (uint32_t)known + 1;
     add->count = (uint32_t)count;
     t->models[known] = add;
-    gang__names_put(&t->model_names, &add->link, hash);
+    gang__hash_insert(&t->model_names, &add->link, hash);
     return GANG_OK;
 }
 
@@ -132,7 +132,7 @@ gang_result gang__trace_models_put(gang_trace *t, const struct gang__slice *mode
     uint64_t hash = GANG__HASH_SEED;
     for (size_t i = 0; i < count; i++)
         hash = gang__hash_number(gang__hash(hash, models[i].s, models[i].n), models[i].n);
-    for (struct gang__name *n = gang__names_first(&t->model_names, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&t->model_names, hash); n; n = n->next) {
         const struct gang__trace_models *have = (const struct gang__trace_models *)n;
         if (n->hash == hash && same_models(have, models, count)) {
             *number = have->number;
@@ -186,7 +186,7 @@ gang_result gang__trace_shape_put(gang_trace *t, const struct gang__trace_group 
 {
     size_t bytes = count * sizeof(*groups);
     uint64_t hash = hash_groups(groups, count);
-    for (struct gang__name *n = gang__names_first(&t->shape_names, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&t->shape_names, hash); n; n = n->next) {
         const struct gang__trace_shape *have = (const struct gang__trace_shape *)n;
         if (n->hash == hash && have->count == count && memcmp(have->group, groups, bytes) == 0) {
             *number = have->number;
@@ -195,7 +195,7 @@ gang_result gang__trace_shape_put(gang_trace *t, const struct gang__trace_group 
     }
     size_t known = t->shape_names.count;
     void *list = t->shapes;
-    GANG__TRACE_TRY(gang__names_reserve(&t->shape_names, &t->mem));
+    GANG__TRACE_TRY(gang__hash_reserve(&t->shape_names, &t->mem));
     if (!gang__grow(&t->mem, &list, &t->shape_room, known + 1, sizeof(*t->shapes)))
         return GANG_ENOMEM;
     t->shapes = list;
@@ -209,7 +209,7 @@ gang_result gang__trace_shape_put(gang_trace *t, const struct gang__trace_group 
     if (!sum_groups(shape))
         return GANG_ERANGE;
     t->shapes[known] = shape;
-    gang__names_put(&t->shape_names, &shape->link, hash);
+    gang__hash_insert(&t->shape_names, &shape->link, hash);
     *number = shape->number;
     return GANG_OK;
 }

@@ -427,14 +427,14 @@ END_TEST
 /* ---- names ---- */
 
 struct named {
-    struct gang__name link;
+    struct gang__hash_link link;
     char key[16];
 };
 
-static struct named *named_find(const struct gang__names *t, const char *key)
+static struct named *named_find(const struct gang__hash_table *t, const char *key)
 {
     uint64_t hash = gang__hash(GANG__HASH_SEED, key, strlen(key));
-    for (struct gang__name *n = gang__names_first(t, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(t, hash); n; n = n->next) {
         struct named *named = (struct named *)n; /* the link is the first member */
         if (n->hash == hash && strcmp(named->key, key) == 0)
             return named;
@@ -446,22 +446,22 @@ START_TEST(names_are_found_until_they_are_removed)
 {
     enum { COUNT = 500 };
     static struct named all[COUNT];
-    struct gang__names t = {NULL, 0, 0};
+    struct gang__hash_table t = {NULL, 0, 0};
     struct fail_mem fail;
     fail_mem_init(&fail, 0);
     ck_assert_ptr_null(named_find(&t, "n0"));
     for (int i = 0; i < COUNT; i++) {
         snprintf(all[i].key, sizeof(all[i].key), "n%d", i);
-        ck_assert_int_eq(gang__names_reserve(&t, &fail.mem), GANG_OK);
-        gang__names_put(&t, &all[i].link,
-                        gang__hash(GANG__HASH_SEED, all[i].key, strlen(all[i].key)));
+        ck_assert_int_eq(gang__hash_reserve(&t, &fail.mem), GANG_OK);
+        gang__hash_insert(&t, &all[i].link,
+                          gang__hash(GANG__HASH_SEED, all[i].key, strlen(all[i].key)));
     }
     for (int i = 0; i < COUNT; i += 2)
-        gang__names_remove(&t, &all[i].link);
+        gang__hash_remove(&t, &all[i].link);
     ck_assert_uint_eq(t.count, COUNT / 2);
     for (int i = 0; i < COUNT; i++)
         ck_assert_ptr_eq(named_find(&t, all[i].key), i % 2 ? &all[i] : NULL);
-    gang__names_free(&t, &fail.mem);
+    gang__hash_free(&t, &fail.mem);
     ck_assert_int_eq(fail.live, 0);
 }
 END_TEST
@@ -469,24 +469,24 @@ END_TEST
 START_TEST(names_stay_when_their_table_cannot_grow)
 {
     static struct named all[64];
-    struct gang__names t = {NULL, 0, 0};
+    struct gang__hash_table t = {NULL, 0, 0};
     struct fail_mem fail;
     int put = 0;
     fail_mem_init(&fail, 2); /* the second table */
     for (; put < 64; put++) {
         snprintf(all[put].key, sizeof(all[put].key), "n%d", put);
-        if (gang__names_reserve(&t, &fail.mem) != GANG_OK)
+        if (gang__hash_reserve(&t, &fail.mem) != GANG_OK)
             break;
-        gang__names_put(&t, &all[put].link,
-                        gang__hash(GANG__HASH_SEED, all[put].key, strlen(all[put].key)));
+        gang__hash_insert(&t, &all[put].link,
+                          gang__hash(GANG__HASH_SEED, all[put].key, strlen(all[put].key)));
     }
     ck_assert_int_lt(put, 64);
     for (int i = 0; i < put; i++)
         ck_assert_ptr_eq(named_find(&t, all[i].key), &all[i]);
-    ck_assert_int_eq(gang__names_reserve(&t, &fail.mem), GANG_OK);
+    ck_assert_int_eq(gang__hash_reserve(&t, &fail.mem), GANG_OK);
     for (int i = 0; i < put; i++)
         ck_assert_ptr_eq(named_find(&t, all[i].key), &all[i]);
-    gang__names_free(&t, &fail.mem);
+    gang__hash_free(&t, &fail.mem);
     ck_assert_int_eq(fail.live, 0);
 }
 END_TEST

@@ -57,7 +57,7 @@ static void check_case(const gang_scenarios *scenarios, size_t index)
     struct gang_scenario c = GANG_SCENARIO_INIT;
     struct gang_scenario copy = GANG_SCENARIO_INIT;
     struct gang_error error = GANG_ERROR_INIT;
-    struct gang__where where = {""};
+    struct gang__scenario_path where = {""};
     struct text text = {NULL, 0, 0};
     gang_scenarios *again;
     if (gang_scenarios_get(scenarios, index, &c) != GANG_OK)

@@ -1328,7 +1328,7 @@ static int keep(const char *bytes, size_t length, void *user)
 static char *round_trip(const struct gang_scenario *c, int32_t indent)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    struct gang__where where = {""};
+    struct gang__scenario_path where = {""};
     struct text text = {NULL, 0, 0};
     struct text again = {NULL, 0, 0};
     gang_result result = gang_scenario_write(c, indent, keep, &text, &error);

@@ -98,7 +98,7 @@ static gang_result check_name(gang_cluster *c, const struct gang__node *node,
 /* Room for a node: everything that may fail, in an order that leaves nothing to undo. */
 static gang_result make_room(gang_cluster *c, struct gang__node *node, struct gang_error *error)
 {
-    gang_result r = gang__names_reserve(&c->node_names, &c->mem);
+    gang_result r = gang__hash_reserve(&c->node_names, &c->mem);
     if (r == GANG_OK)
         r = slot_find(c, gang__all_words(node->shape->layout), &node->slot);
     if (r == GANG_OK)
@@ -112,8 +112,8 @@ static gang_result make_room(gang_cluster *c, struct gang__node *node, struct ga
 static void settle_in(gang_cluster *c, struct gang__node *node)
 {
     slot_use(c, node->slot);
-    gang__names_put(&c->node_names, &node->name_link,
-                    gang__hash(GANG__HASH_SEED, node->name, strlen(node->name)));
+    gang__hash_insert(&c->node_names, &node->name_link,
+                      gang__hash(GANG__HASH_SEED, node->name, strlen(node->name)));
     for (uint32_t level = 0; level < c->level_count; level++)
         if (node->domain[level] != GANG__NO_DOMAIN)
             gang__domain_add(c, node->domain[level], node->slot);
@@ -125,7 +125,7 @@ static void move_out(gang_cluster *c, struct gang__node *node)
     for (uint32_t level = 0; level < c->level_count; level++)
         if (node->domain[level] != GANG__NO_DOMAIN)
             gang__domain_drop_last(c, node->domain[level]);
-    gang__names_remove(&c->node_names, &node->name_link);
+    gang__hash_remove(&c->node_names, &node->name_link);
     c->free_slots[c->free_slot_count++] = node->slot;
     gang__node_free(c, node);
 }

@@ -45,7 +45,7 @@ int32_t gang__level_find(const gang_cluster *c, const char *name)
     return -1;
 }
 
-static struct gang__node *node_of_link(struct gang__name *n)
+static struct gang__node *node_of_link(struct gang__hash_link *n)
 {
     return (struct gang__node *)((char *)n - offsetof(struct gang__node, name_link));
 }
@@ -54,7 +54,7 @@ static struct gang__node *node_of_link(struct gang__name *n)
 struct gang__node *gang__node_by_name(gang_cluster *c, const char *name)
 {
     uint64_t hash = gang__hash(GANG__HASH_SEED, name, strlen(name));
-    for (struct gang__name *n = gang__names_first(&c->node_names, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&c->node_names, hash); n; n = n->next) {
         struct gang__node *node = node_of_link(n);
         if (n->hash == hash && strcmp(node->name, name) == 0)
             return node;
@@ -210,8 +210,8 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     gang__chunk_changed(c, node->slot);
     gang__store(&chunk->described, gang__commit_label(w));
     old->over_at = gang__instant_now(c);
-    gang__names_remove(&c->node_names, &old->name_link);
-    gang__names_put(&c->node_names, &node->name_link, old->name_link.hash);
+    gang__hash_remove(&c->node_names, &old->name_link);
+    gang__hash_insert(&c->node_names, &node->name_link, old->name_link.hash);
     move_domains(c, old, node);
     old->next_retired = c->retired.descriptions;
     c->retired.descriptions = old;
@@ -287,7 +287,7 @@ gang_result gang_node_remove(gang_worker *worker, gang_node_id id)
         for (uint32_t level = 0; level < c->level_count; level++)
             if (node->domain[level] != GANG__NO_DOMAIN)
                 gang__domain_remove(c, node->domain[level], node->slot);
-        gang__names_remove(&c->node_names, &node->name_link);
+        gang__hash_remove(&c->node_names, &node->name_link);
         node->next_retired = c->leaving;
         c->leaving = node;
         atomic_fetch_sub(&c->node_count, 1);

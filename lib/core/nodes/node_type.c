@@ -366,7 +366,7 @@ gang_result gang__classes_copy(gang_cluster *c, const gang_cluster *from)
 
 /* ---- one of each -------------------------------------------------------------------------------- */
 
-static struct gang__shape *shape_of_link(struct gang__name *n)
+static struct gang__shape *shape_of_link(struct gang__hash_link *n)
 {
     return (struct gang__shape *)((char *)n - offsetof(struct gang__shape, link));
 }
@@ -466,7 +466,7 @@ static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
                         ? gang__error(error, GANG_ENOMEM, NULL, "out of memory")
                         : find_kinds(c, shape, error);
     if (r == GANG_OK) {
-        r = gang__names_reserve(&c->shapes, &c->mem);
+        r = gang__hash_reserve(&c->shapes, &c->mem);
         if (r == GANG_OK)
             r = make_parts(c, shape);
         if (r != GANG_OK)
@@ -525,7 +525,7 @@ gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
     if (!machine)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     uint64_t hash = machine_hash(machine);
-    for (struct gang__name *n = gang__names_first(&c->shapes, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&c->shapes, hash); n; n = n->next) {
         struct gang__shape *there = shape_of_link(n);
         if (n->hash == hash && gang__same_machine(there->spec, machine)) {
             gang__release(&c->mem, machine);
@@ -539,7 +539,7 @@ gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
         gang__release(&c->mem, machine);
         return r;
     }
-    gang__names_put(&c->shapes, &(*shape)->link, hash);
+    gang__hash_insert(&c->shapes, &(*shape)->link, hash);
     c->last_shape = *shape;
     (*shape)->refs = 1;
     return GANG_OK;
@@ -549,7 +549,7 @@ void gang__shape_put(gang_cluster *c, struct gang__shape *shape)
 {
     if (--shape->refs)
         return;
-    gang__names_remove(&c->shapes, &shape->link);
+    gang__hash_remove(&c->shapes, &shape->link);
     if (c->last_shape == shape)
         c->last_shape = NULL;
     gang__release(&c->mem, shape->spec);
@@ -559,13 +559,13 @@ void gang__shape_put(gang_cluster *c, struct gang__shape *shape)
 void gang__shapes_free(gang_cluster *c)
 {
     for (size_t i = 0; i < c->shapes.room; i++) {
-        struct gang__name *next;
-        for (struct gang__name *n = c->shapes.bucket[i]; n; n = next) {
+        struct gang__hash_link *next;
+        for (struct gang__hash_link *n = c->shapes.bucket[i]; n; n = next) {
             next = n->next;
             struct gang__shape *shape = shape_of_link(n);
             gang__release(&c->mem, shape->spec);
             shape_free(c, shape);
         }
     }
-    gang__names_free(&c->shapes, &c->mem);
+    gang__hash_free(&c->shapes, &c->mem);
 }

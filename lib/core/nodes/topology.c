@@ -136,7 +136,7 @@ static uint64_t domain_hash(uint32_t level, uint32_t parent, const char *value)
     return gang__hash(h, value, strlen(value));
 }
 
-static struct gang__domain *domain_of_link(struct gang__name *n)
+static struct gang__domain *domain_of_link(struct gang__hash_link *n)
 {
     return (struct gang__domain *)((char *)n - offsetof(struct gang__domain, name_link));
 }
@@ -145,7 +145,7 @@ gang_result gang__domain_get(gang_cluster *c, uint32_t level, uint32_t parent, c
                              uint32_t *index)
 {
     uint64_t hash = domain_hash(level, parent, value);
-    for (struct gang__name *n = gang__names_first(&c->domain_names, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&c->domain_names, hash); n; n = n->next) {
         struct gang__domain *d = domain_of_link(n);
         if (n->hash == hash && d->level == level && d->parent == parent &&
             strcmp(d->value, value) == 0) {
@@ -157,7 +157,7 @@ gang_result gang__domain_get(gang_cluster *c, uint32_t level, uint32_t parent, c
     if (r == GANG_OK)
         r = table_reserve(c, &c->level_domains[level]);
     if (r == GANG_OK)
-        r = gang__names_reserve(&c->domain_names, &c->mem);
+        r = gang__hash_reserve(&c->domain_names, &c->mem);
     if (r != GANG_OK)
         return r;
     struct gang__domain *d = gang__zalloc(&c->mem, 1, sizeof(*d));
@@ -173,7 +173,7 @@ gang_result gang__domain_get(gang_cluster *c, uint32_t level, uint32_t parent, c
     d->rank = table_count(&c->level_domains[level]);
     memcpy(d->value, value, strlen(value) + 1);
     gang__store(&d->members, members);
-    gang__names_put(&c->domain_names, &d->name_link, hash);
+    gang__hash_insert(&c->domain_names, &d->name_link, hash);
     table_add(&c->domains, d);
     table_add(&c->level_domains[level], d);
     *index = d->index;
@@ -254,7 +254,7 @@ void gang__domain_remove(gang_cluster *c, uint32_t index, uint32_t slot)
 
 void gang__topology_free(gang_cluster *c)
 {
-    gang__names_free(&c->domain_names, &c->mem);
+    gang__hash_free(&c->domain_names, &c->mem);
     struct gang__table *all = gang__load(&c->domains);
     for (uint32_t i = 0; all && i < gang__load(&all->count); i++) {
         struct gang__domain *d = gang__load(&all->entry[i]);

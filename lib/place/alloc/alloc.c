@@ -249,7 +249,7 @@ gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places 
     return r;
 }
 
-gang_result gang__request_class(gang_worker *w, gang_request *q)
+gang_result gang__request_verdict(gang_worker *w, gang_request *q)
 {
     gang_result r = plan_gang(w, q);
     if (r != GANG_ENOFIT || ((struct gang__placer *)w->place)->plan.host)

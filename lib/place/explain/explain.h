@@ -97,7 +97,7 @@ gang_result gang__growth_class(gang_worker *w, const struct gang__alloc *a, uint
 /* ---- alloc.c, whatif.c ---- */
 
 /* What gang_alloc_test() says: GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. And gang_snapshot_test(). */
-gang_result gang__request_class(gang_worker *w, gang_request *q);
+gang_result gang__request_verdict(gang_worker *w, gang_request *q);
 gang_result gang__snapshot_class(gang_worker *w, gang_snapshot *s, const gang_request *q);
 
 /* ---- why_text.c ---- */

@@ -495,7 +495,7 @@ static bool audit_badges(struct audit *t, const struct gang__badges *badges)
 {
     t->same = true;
     for (size_t i = 0; i < badges->names.room; i++)
-        for (struct gang__name *n = badges->names.bucket[i]; n; n = n->next) {
+        for (struct gang__hash_link *n = badges->names.bucket[i]; n; n = n->next) {
             struct gang__badge *badge =
                 (struct gang__badge *)((char *)n - offsetof(struct gang__badge, link));
             t->badge = badge;
@@ -523,7 +523,7 @@ static size_t entries_needed(gang_cluster *c, const struct gang__badges *badges)
         if (a->data)
             need += a->tasks * words_of_job(a->q);
     for (size_t i = 0; i < badges->names.room; i++)
-        for (struct gang__name *n = badges->names.bucket[i]; n; n = n->next)
+        for (struct gang__hash_link *n = badges->names.bucket[i]; n; n = n->next)
             for (unsigned role = 0; role < GANG__ROLES; role++)
                 gang__badge_each(
                     (struct gang__badge *)((char *)n - offsetof(struct gang__badge, link)), role,

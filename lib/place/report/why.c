@@ -195,7 +195,7 @@ static gang_result explain(gang_worker *w, gang_snapshot *snap, gang_request *q,
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     struct telling t = {{p, w->cluster, q, NULL}, snap, GANG_OK, NULL, visit, user};
     gang__rcu_enter();
-    t.answer = snap ? gang__snapshot_class(w, snap, q) : gang__request_class(w, q);
+    t.answer = snap ? gang__snapshot_class(w, snap, q) : gang__request_verdict(w, q);
     gang__rcu_leave();
     if (!is_answer(t.answer) || p->host) /* its function may return anything */
         return t.answer;

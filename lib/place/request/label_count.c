@@ -137,7 +137,7 @@ static void tree_free(void *at, unsigned below, const struct gang_mem *mem)
     gang__release(mem, at);
 }
 
-static struct gang__badge *badge_of_link(struct gang__name *n)
+static struct gang__badge *badge_of_link(struct gang__hash_link *n)
 {
     return (struct gang__badge *)((char *)n - offsetof(struct gang__badge, link));
 }
@@ -174,13 +174,13 @@ static void sweep(struct gang__badges *badges, const struct gang_mem *mem)
     if (badges->names.count < 2 * badges->swept + FEW)
         return;
     for (size_t i = 0; i < badges->names.room; i++) {
-        struct gang__name *next;
-        for (struct gang__name *n = badges->names.bucket[i]; n; n = next) {
+        struct gang__hash_link *next;
+        for (struct gang__hash_link *n = badges->names.bucket[i]; n; n = next) {
             struct gang__badge *badge = badge_of_link(n);
             next = n->next;
             if (gang__load(&badge->refs))
                 continue;
-            gang__names_remove(&badges->names, n);
+            gang__hash_remove(&badges->names, n);
             badge_free(badge, mem);
         }
     }
@@ -193,7 +193,7 @@ static struct gang__badge *badge_get(struct gang__badges *badges, const struct g
 {
     uint64_t hash = gang__hash(GANG__HASH_SEED, key, strlen(key) + 1);
     hash = value ? gang__hash(hash, value, strlen(value) + 1) : hash;
-    for (struct gang__name *n = gang__names_first(&badges->names, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&badges->names, hash); n; n = n->next) {
         struct gang__badge *badge = badge_of_link(n);
         if (n->hash == hash && strcmp(badge->key, key) == 0 && same_value(badge->value, value)) {
             atomic_fetch_add(&badge->refs, 1u);
@@ -201,13 +201,13 @@ static struct gang__badge *badge_get(struct gang__badges *badges, const struct g
         }
     }
     sweep(badges, mem);
-    if (gang__names_reserve(&badges->names, mem) != GANG_OK)
+    if (gang__hash_reserve(&badges->names, mem) != GANG_OK)
         return NULL;
     struct gang__badge *badge = badge_new(mem, key, value);
     if (!badge)
         return NULL;
     gang__store(&badge->refs, 1u);
-    gang__names_put(&badges->names, &badge->link, hash);
+    gang__hash_insert(&badges->names, &badge->link, hash);
     return badge;
 }
 
@@ -256,11 +256,11 @@ void gang__badges_unbind(gang_request *q)
 void gang__badges_free(struct gang__badges *badges, const struct gang_mem *mem)
 {
     for (size_t i = 0; i < badges->names.room; i++) {
-        struct gang__name *next;
-        for (struct gang__name *n = badges->names.bucket[i]; n; n = next) {
+        struct gang__hash_link *next;
+        for (struct gang__hash_link *n = badges->names.bucket[i]; n; n = next) {
             next = n->next;
             badge_free(badge_of_link(n), mem);
         }
     }
-    gang__names_free(&badges->names, mem);
+    gang__hash_free(&badges->names, mem);
 }

@@ -21,9 +21,9 @@ enum {
 };
 
 struct gang__badge {
-    struct gang__name link; /* under the structure mutex */
-    gang__a32 refs;         /* of requests; raised under the structure mutex */
-    gang__a32 guarded;      /* bit L: something was ever counted as guard at level L */
+    struct gang__hash_link link; /* under the structure mutex */
+    gang__a32 refs;              /* of requests; raised under the structure mutex */
+    gang__a32 guarded;           /* bit L: something was ever counted as guard at level L */
     const char *key;
     const char *value; /* NULL: any */
     _Atomic(void *) root[GANG__ROLES];
@@ -31,8 +31,8 @@ struct gang__badge {
 
 /* All badges of a cluster. */
 struct gang__badges {
-    struct gang__names names; /* under the structure mutex */
-    size_t swept;             /* badges that were left when those without use were freed */
+    struct gang__hash_table names; /* under the structure mutex */
+    size_t swept;                  /* badges that were left when those without use were freed */
 };
 
 /* Find or make the badges of a request's labels and rules. GANG_ENOMEM: nothing is bound. Any thread;

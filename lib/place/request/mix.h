@@ -53,7 +53,7 @@ bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__ask 
                        size_t *count);
 
 /* Does a GPU of this model do for the shape? */
-static inline bool gang__ask_suits(const struct gang__ask *a, const char *model)
+static inline bool gang__class_suits(const struct gang__ask *a, const char *model)
 {
     for (size_t i = 0; i < a->model_count; i++)
         if (model && strcmp(a->models[i], model) == 0)

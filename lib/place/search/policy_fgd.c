@@ -165,7 +165,7 @@ static const bool *access_of(struct gang__plan *p, struct gang__fgd *f, uint8_t 
         return NULL;
     }
     for (size_t i = 0; i < f->typicals; i++)
-        a->shape[i] = gang__ask_suits(f->typical[i], model);
+        a->shape[i] = gang__class_suits(f->typical[i], model);
     a->known = true;
     return a->shape;
 }
@@ -221,7 +221,7 @@ static double fragment_of_any(const struct gang__fgd *f, const struct state *s)
         uint32_t count = 0, free = 0, use = 0;
         bool access = false;
         for (unsigned k = 0; k < s->gpus; k++) {
-            bool suits = gang__ask_suits(a, gpu[k].model);
+            bool suits = gang__class_suits(a, gpu[k].model);
             uint32_t share = suits ? gang__share_asked(a->share, a->gpu_memory, &gpu[k]) : 0;
             access |= share != 0;
             free += s->part[k];

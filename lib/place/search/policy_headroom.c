@@ -187,7 +187,7 @@ static uint8_t suits(gang_cluster *c, struct worth *w, uint8_t class_id)
 {
     const char *model = gang__load(&c->class[class_id])->model;
     if (w->suits[class_id] == UNASKED && model[0])
-        w->suits[class_id] = gang__ask_suits(w->ask, model) ? YES : NO;
+        w->suits[class_id] = gang__class_suits(w->ask, model) ? YES : NO;
     return w->suits[class_id];
 }
 
@@ -202,7 +202,7 @@ static int64_t worth_to(gang_cluster *c, const struct gang__headroom *h, struct 
     if (s->cpu < a->cpu || s->pages < a->pages || all == NO)
         return 0;
     for (unsigned i = 0; i < s->gpus; i++) {
-        uint32_t share = all == YES || gang__ask_suits(a, gpu[i].model)
+        uint32_t share = all == YES || gang__class_suits(a, gpu[i].model)
                              ? gang__share_asked(a->share, a->gpu_memory, &gpu[i])
                              : 0;
         if (share == 0 || s->part[i] < share)

@@ -4,22 +4,22 @@
 
 #include "sched/record/state.h"
 
-
 /* Grant its gang if that leaves room for all plans; else plan its start, if it may have a plan. As
  * gang__alloc_gang(); GANG_ENOMEM also where memory was short earlier in the run. */
-gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why);
-void gang__ahead_over(gang_sched *s); /* what was granted has been told, or undone */
+gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
+                                 int32_t *why);
+void gang__backfill_over(gang_sched *s); /* what was granted has been told, or undone */
 
 /* Is it to be tried after others of its leaf? Then that has been seen to. */
-bool gang__ahead_defer(gang_sched *s, struct gang__unit *u);
+bool gang__backfill_defer(gang_sched *s, struct gang__gang *u);
 
 /* Has it a plan, and is it room that it lacks now, not only room that others are to have? */
-bool gang__ahead_lacks_room(gang_sched *s, const struct gang__unit *u);
+bool gang__backfill_lacks_room(gang_sched *s, const struct gang__gang *u);
 
 /* Do more tasks of it leave room for all plans? */
-bool gang__ahead_may_grow(gang_sched *s, const struct gang__unit *u);
+bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *u);
 
 /* He had a plan until now, and by the sums he does not start yet. */
-bool gang__ahead_refuses(const gang_sched *s, const struct gang__unit *u);
+bool gang__backfill_refuses(const gang_sched *s, const struct gang__gang *u);
 
 #endif

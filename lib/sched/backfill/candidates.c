@@ -6,21 +6,22 @@
 
 /* ---- the tree of those that wait ----------------------------------------------------------------- */
 
-static struct gang__bin *bin_at(const struct gang__tree_link *n)
+static struct gang__wait_class *bin_at(const struct gang__set_link *n)
 {
-    return (struct gang__bin *)((char *)(uintptr_t)n - offsetof(struct gang__bin, place));
+    return (struct gang__wait_class *)((char *)(uintptr_t)n -
+                                       offsetof(struct gang__wait_class, place));
 }
 
-static int by_turn(const struct gang__tree_link *a, const struct gang__tree_link *b,
-                   const void *ctx)
+static int by_turn(const struct gang__set_link *a, const struct gang__set_link *b, const void *ctx)
 {
-    const struct gang__qs *leaf = ctx;
-    return gang__unit_before(gang__bin_head(bin_at(a)), gang__bin_head(bin_at(b)), leaf->q->order);
+    const struct gang__queue_state *leaf = ctx;
+    return gang__gang_before(gang__wait_class_head(bin_at(a)), gang__wait_class_head(bin_at(b)),
+                             leaf->q->order);
 }
 
-static bool refresh(struct gang__tree_link *n)
+static bool refresh(struct gang__set_link *n)
 {
-    struct gang__bin *bin = bin_at(n);
+    struct gang__wait_class *bin = bin_at(n);
     int64_t least = bin->lasts_ns;
     for (int side = 0; side < 2; side++)
         if (n->child[side])
@@ -31,9 +32,9 @@ static bool refresh(struct gang__tree_link *n)
 }
 
 /* The first in turn that runs for so long at most; NULL: none. */
-static struct gang__bin *first_within(const struct gang__kin *kin, int64_t most_ns)
+static struct gang__wait_class *first_within(const struct gang__candidates *kin, int64_t most_ns)
 {
-    struct gang__tree_link *n = kin->waiting.root;
+    struct gang__set_link *n = kin->waiting.root;
     if (!n || bin_at(n)->least_ns > most_ns)
         return NULL;
     for (;;) {
@@ -48,17 +49,18 @@ static struct gang__bin *first_within(const struct gang__kin *kin, int64_t most_
 
 /* ---- kins ---------------------------------------------------------------------------------------- */
 
-static bool is_of(const struct gang__kin *kin, const struct gang__bin *bin)
+static bool is_of(const struct gang__candidates *kin, const struct gang__wait_class *bin)
 {
     return kin->ask == bin->ask && kin->user == bin->user && kin->fixed == bin->fixed;
 }
 
-static struct gang__kin *new_kin(gang_sched *s, const struct gang__bin *bin, uint64_t hash)
+static struct gang__candidates *new_kin(gang_sched *s, const struct gang__wait_class *bin,
+                                        uint64_t hash)
 {
-    struct gang__qs *leaf = bin->leaf;
-    if (gang__names_reserve(&leaf->kin_of, &s->mem) != GANG_OK)
+    struct gang__queue_state *leaf = bin->leaf;
+    if (gang__hash_reserve(&leaf->kin_of, &s->mem) != GANG_OK)
         return NULL;
-    struct gang__kin *kin = gang__zalloc(&s->mem, 1, sizeof(*kin));
+    struct gang__candidates *kin = gang__zalloc(&s->mem, 1, sizeof(*kin));
     if (!kin)
         return NULL;
     kin->leaf = leaf;
@@ -66,9 +68,9 @@ static struct gang__kin *new_kin(gang_sched *s, const struct gang__bin *bin, uin
     kin->user = bin->user;
     kin->fixed = bin->fixed;
     kin->most_ns = GANG__NEVER;
-    gang__ordered_init(&kin->waiting, by_turn, leaf);
+    gang__set_init(&kin->waiting, by_turn, leaf);
     kin->waiting.refresh = refresh;
-    gang__names_put(&leaf->kin_of, &kin->link, hash);
+    gang__hash_insert(&leaf->kin_of, &kin->link, hash);
     kin->next = leaf->kins;
     kin->at = &leaf->kins;
     if (leaf->kins)
@@ -78,22 +80,22 @@ static struct gang__kin *new_kin(gang_sched *s, const struct gang__bin *bin, uin
 }
 
 /* That of a bin, which refers to it from now on. NULL: out of memory. */
-static struct gang__kin *kin_of(gang_sched *s, struct gang__bin *bin)
+static struct gang__candidates *kin_of(gang_sched *s, struct gang__wait_class *bin)
 {
     if (bin->kin)
         return bin->kin;
     uint64_t hash =
         gang__hash_number(gang__hash_number(bin->fixed, (uintptr_t)bin->ask), (uintptr_t)bin->user);
-    struct gang__name *n = gang__names_first(&bin->leaf->kin_of, hash);
-    while (n && !is_of(GANG__OF(struct gang__kin, link, n), bin))
+    struct gang__hash_link *n = gang__hash_first(&bin->leaf->kin_of, hash);
+    while (n && !is_of(GANG__OF(struct gang__candidates, link, n), bin))
         n = n->next;
-    bin->kin = n ? GANG__OF(struct gang__kin, link, n) : new_kin(s, bin, hash);
+    bin->kin = n ? GANG__OF(struct gang__candidates, link, n) : new_kin(s, bin, hash);
     if (bin->kin)
         bin->kin->bins++;
     return bin->kin;
 }
 
-static void due(struct gang__kin *kin)
+static void due(struct gang__candidates *kin)
 {
     if (kin->due)
         return;
@@ -102,9 +104,9 @@ static void due(struct gang__kin *kin)
     kin->leaf->kins_due = kin;
 }
 
-static void not_due(struct gang__kin *kin)
+static void not_due(struct gang__candidates *kin)
 {
-    struct gang__kin **at = &kin->leaf->kins_due;
+    struct gang__candidates **at = &kin->leaf->kins_due;
     if (!kin->due)
         return;
     while (*at != kin)
@@ -113,9 +115,9 @@ static void not_due(struct gang__kin *kin)
     kin->due = false;
 }
 
-void gang__kin_forget(gang_sched *s, struct gang__bin *bin)
+void gang__candidates_forget(gang_sched *s, struct gang__wait_class *bin)
 {
-    struct gang__kin *kin = bin->kin;
+    struct gang__candidates *kin = bin->kin;
     bin->kin = NULL;
     if (!kin || --kin->bins > 0)
         return;
@@ -123,17 +125,17 @@ void gang__kin_forget(gang_sched *s, struct gang__bin *bin)
     *kin->at = kin->next;
     if (kin->next)
         kin->next->at = kin->at;
-    gang__names_remove(&kin->leaf->kin_of, &kin->link);
+    gang__hash_remove(&kin->leaf->kin_of, &kin->link);
     gang__release(&s->mem, kin);
 }
 
 /* ---- keeping ------------------------------------------------------------------------------------- */
 
 /* Is what is known of its kin all that decides whether it starts? */
-static bool may_keep(const gang_sched *s, const struct gang__bin *bin)
+static bool may_keep(const gang_sched *s, const struct gang__wait_class *bin)
 {
     const struct gang__queue *q = bin->leaf->q;
-    const struct gang__unit *head = gang__bin_head(bin);
+    const struct gang__gang *head = gang__wait_class_head(bin);
     const struct gang__job *job = head->job;
     return bin->why == GANG_WAIT_PLANNED && q->backfill == GANG_BACKFILL_EASY &&
            q->block != GANG_BLOCK_STRICT && q->max_overtakes == 0 && !bin->grower &&
@@ -141,12 +143,12 @@ static bool may_keep(const gang_sched *s, const struct gang__bin *bin)
            job->deadline_ns <= 0 && job->state != GANG_JOB_RUNNING;
 }
 
-static void put(struct gang__bin *bin, uint8_t where)
+static void put(struct gang__wait_class *bin, uint8_t where)
 {
-    struct gang__kin *kin = bin->kin;
+    struct gang__candidates *kin = bin->kin;
     bin->kept = where;
     if (where == GANG__KEPT_WAITING) {
-        gang__ordered_insert(&kin->waiting, &bin->place);
+        gang__set_insert(&kin->waiting, &bin->place);
         return;
     }
     bin->next = kin->tried;
@@ -156,27 +158,27 @@ static void put(struct gang__bin *bin, uint8_t where)
     kin->tried = bin;
 }
 
-bool gang__kin_keep_again(gang_sched *s, struct gang__bin *bin, uint8_t kept)
+bool gang__candidates_keep_again(gang_sched *s, struct gang__wait_class *bin, uint8_t kept)
 {
     if (!may_keep(s, bin) || !kin_of(s, bin))
         return false;
-    bin->lasts_ns = gang__ahead_estimate(s, gang__bin_head(bin));
+    bin->lasts_ns = gang__calendar_estimate(s, gang__wait_class_head(bin));
     put(bin, kept);
     return true;
 }
 
-bool gang__kin_keep(gang_sched *s, struct gang__bin *bin)
+bool gang__candidates_keep(gang_sched *s, struct gang__wait_class *bin)
 {
-    if (!gang__kin_keep_again(s, bin, GANG__KEPT_TRIED))
+    if (!gang__candidates_keep_again(s, bin, GANG__KEPT_TRIED))
         return false;
     bin->kin->most_ns = gang__least(bin->kin->most_ns, bin->lasts_ns - 1);
     return true;
 }
 
-void gang__kin_let_go(struct gang__bin *bin)
+void gang__candidates_let_go(struct gang__wait_class *bin)
 {
     if (bin->kept == GANG__KEPT_WAITING) {
-        gang__ordered_remove(&bin->kin->waiting, &bin->place);
+        gang__set_remove(&bin->kin->waiting, &bin->place);
     } else {
         *bin->at = bin->next;
         if (bin->next)
@@ -186,27 +188,27 @@ void gang__kin_let_go(struct gang__bin *bin)
     bin->kept = GANG__KEPT_NOT;
 }
 
-void gang__kin_done(struct gang__bin *bin)
+void gang__candidates_done(struct gang__wait_class *bin)
 {
-    struct gang__kin *kin = bin->kin;
+    struct gang__candidates *kin = bin->kin;
     if (!kin || kin->ready != bin)
         return;
     kin->ready = NULL;
     due(kin);
 }
 
-void gang__kin_late(struct gang__bin *bin)
+void gang__candidates_late(struct gang__wait_class *bin)
 {
-    struct gang__kin *kin = bin->kin;
+    struct gang__candidates *kin = bin->kin;
     if (kin && kin->ready == bin && kin->waiting.root &&
         kin->leaf->q->backfill_order != GANG_BACKFILL_ORDER_WIDEST &&
         bin_at(kin->waiting.root)->least_ns < bin->lasts_ns)
-        gang__kin_done(bin);
+        gang__candidates_done(bin);
 }
 
 /* ---- who has his turn ---------------------------------------------------------------------------- */
 
-void gang__kin_stir(gang_sched *s, struct gang__qs *leaf)
+void gang__candidates_stir(gang_sched *s, struct gang__queue_state *leaf)
 {
     if (!leaf->kins)
         return;
@@ -218,14 +220,14 @@ void gang__kin_stir(gang_sched *s, struct gang__qs *leaf)
     s->looks = leaf;
 }
 
-void gang__kin_stir_all(gang_sched *s)
+void gang__candidates_stir_all(gang_sched *s)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
-        gang__kin_stir(s, s->qs[i]);
+        gang__candidates_stir(s, s->qs[i]);
 }
 
 /* There may be more room: who has his turn has it, but perhaps one before him has, too. */
-static void think_again(struct gang__kin *kin)
+static void think_again(struct gang__candidates *kin)
 {
     kin->most_ns = GANG__NEVER;
     kin->ready = NULL;
@@ -233,11 +235,11 @@ static void think_again(struct gang__kin *kin)
 }
 
 /* Something happened: all that were tried wait again. */
-static void begin_again(struct gang__kin *kin)
+static void begin_again(struct gang__candidates *kin)
 {
     while (kin->tried) {
-        struct gang__bin *bin = kin->tried;
-        gang__kin_let_go(bin);
+        struct gang__wait_class *bin = kin->tried;
+        gang__candidates_let_go(bin);
         put(bin, GANG__KEPT_WAITING);
     }
     think_again(kin);
@@ -245,32 +247,33 @@ static void begin_again(struct gang__kin *kin)
 
 /* Of those that wait, in an order of backfill that goes by how long they run: the longest that comes as early as the
  * shortest does. */
-static int64_t first_in_order(const gang_sched *s, const struct gang__kin *kin)
+static int64_t first_in_order(const gang_sched *s, const struct gang__candidates *kin)
 {
     int64_t least = bin_at(kin->waiting.root)->least_ns;
-    const struct gang__unit *u = gang__bin_head(bin_at(kin->waiting.root));
+    const struct gang__gang *u = gang__wait_class_head(bin_at(kin->waiting.root));
     switch (kin->leaf->q->backfill_order) {
     case GANG_BACKFILL_ORDER_SHORTEST:
         return least;
     case GANG_BACKFILL_ORDER_SMALLEST:
-        return gang__ahead_alike_ns(s, u, least);
+        return gang__backfill_alike_ns(s, u, least);
     default: /* all come as they do in the leaf */
         return GANG__NEVER;
     }
 }
 
 /* Who is to have his turn next; NULL: nobody can start. */
-static struct gang__bin *next_of(gang_sched *s, const struct gang__kin *kin)
+static struct gang__wait_class *next_of(gang_sched *s, const struct gang__candidates *kin)
 {
-    const struct gang__ahead *a = s->ahead;
-    struct gang__tree_link *n = gang__ordered_first(&kin->waiting);
+    const struct gang__calendar *a = s->ahead;
+    struct gang__set_link *n = gang__set_first(&kin->waiting);
     if (!n)
         return NULL;
-    struct gang__bin *first = bin_at(n);
-    if (!a || !a->when || a->failed_in == s->runs || !gang__ahead_sync(s) ||
-        gang__ahead_may_plan(gang__bin_head(first)))
+    struct gang__wait_class *first = bin_at(n);
+    if (!a || !a->when || a->failed_in == s->runs || !gang__calendar_sync(s) ||
+        gang__calendar_may_plan(gang__wait_class_head(first)))
         return first;
-    int64_t most = gang__least(kin->most_ns, gang__ahead_free_ns(s, gang__bin_head(first)));
+    int64_t most =
+        gang__least(kin->most_ns, gang__calendar_free_ns(s, gang__wait_class_head(first)));
     if (bin_at(kin->waiting.root)->least_ns > most)
         return NULL;
     return first_within(kin, gang__least(most, first_in_order(s, kin)));
@@ -278,23 +281,23 @@ static struct gang__bin *next_of(gang_sched *s, const struct gang__kin *kin)
 
 /* Is it the turn of one with a plan, in this leaf? Who comes behind all plans is looked for after it, when it is known
  * what it leaves. */
-static bool is_planned_next(const struct gang__qs *leaf)
+static bool is_planned_next(const struct gang__queue_state *leaf)
 {
-    struct gang__tree_link *n = gang__ordered_first(&leaf->ready);
-    return n && gang__bin_head(GANG__OF(struct gang__bin, order, n))->plan != 0;
+    struct gang__set_link *n = gang__set_first(&leaf->ready);
+    return n && gang__wait_class_head(GANG__OF(struct gang__wait_class, order, n))->plan != 0;
 }
 
 /* Does it wait for that? */
-static bool comes_later(const struct gang__kin *kin)
+static bool comes_later(const struct gang__candidates *kin)
 {
-    struct gang__tree_link *n = gang__ordered_first(&kin->waiting);
-    return n && !gang__ahead_may_plan(gang__bin_head(bin_at(n)));
+    struct gang__set_link *n = gang__set_first(&kin->waiting);
+    return n && !gang__calendar_may_plan(gang__wait_class_head(bin_at(n)));
 }
 
-static void look_at(gang_sched *s, struct gang__qs *leaf)
+static void look_at(gang_sched *s, struct gang__queue_state *leaf)
 {
     bool planned = is_planned_next(leaf);
-    struct gang__kin *kin, *later = NULL;
+    struct gang__candidates *kin, *later = NULL;
     while ((kin = leaf->kins_due) != NULL) {
         leaf->kins_due = kin->next_due;
         if (planned && comes_later(kin)) {
@@ -303,20 +306,20 @@ static void look_at(gang_sched *s, struct gang__qs *leaf)
             continue;
         }
         kin->due = false;
-        struct gang__bin *bin = kin->ready ? NULL : next_of(s, kin);
+        struct gang__wait_class *bin = kin->ready ? NULL : next_of(s, kin);
         if (!bin)
             continue;
-        gang__turn_unblock(s, bin);
+        gang__order_unblock(s, bin);
         kin->ready = bin;
     }
     leaf->kins_due = later;
 }
 
-void gang__kin_look(gang_sched *s)
+void gang__candidates_look(gang_sched *s)
 {
     uint64_t moves = s->ahead ? s->ahead->moves : 0;
-    for (struct gang__qs **at = &s->looks, *leaf; (leaf = *at) != NULL;) {
-        for (struct gang__kin *kin = leaf->kins; kin; kin = kin->next) {
+    for (struct gang__queue_state **at = &s->looks, *leaf; (leaf = *at) != NULL;) {
+        for (struct gang__candidates *kin = leaf->kins; kin; kin = kin->next) {
             if (leaf->stirred)
                 begin_again(kin);
             else if (moves != s->moves_seen)
@@ -335,22 +338,22 @@ void gang__kin_look(gang_sched *s)
     s->moves_seen = moves;
 }
 
-void gang__kin_dissolve(gang_sched *s)
+void gang__candidates_dissolve(gang_sched *s)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (struct gang__kin *kin = s->qs[i]->kins; kin; kin = kin->next) {
+        for (struct gang__candidates *kin = s->qs[i]->kins; kin; kin = kin->next) {
             begin_again(kin);
             while (kin->waiting.count > 0)
-                gang__turn_unblock(s, bin_at(gang__ordered_first(&kin->waiting)));
+                gang__order_unblock(s, bin_at(gang__set_first(&kin->waiting)));
         }
     for (; s->looks; s->looks = s->looks->next_looks)
         s->looks->looks = s->looks->stirred = false;
 }
 
-bool gang__kin_some(const gang_sched *s)
+bool gang__candidates_some(const gang_sched *s)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__kin *kin = s->qs[i]->kins; kin; kin = kin->next)
+        for (const struct gang__candidates *kin = s->qs[i]->kins; kin; kin = kin->next)
             if (kin->tried || kin->waiting.count > 0)
                 return true;
     return false;
@@ -358,7 +361,8 @@ bool gang__kin_some(const gang_sched *s)
 
 /* ---- in a copy ----------------------------------------------------------------------------------- */
 
-void gang__kin_copy(gang_sched *s, struct gang__bin *to, const struct gang__bin *from)
+void gang__candidates_copy(gang_sched *s, struct gang__wait_class *to,
+                           const struct gang__wait_class *from)
 {
     if (!from->kin || !kin_of(s, to))
         return;
@@ -368,46 +372,48 @@ void gang__kin_copy(gang_sched *s, struct gang__bin *to, const struct gang__bin 
     if (from->kin->due)
         due(to->kin);
     if (from->kept == GANG__KEPT_WAITING && to->kept == GANG__KEPT_TRIED) {
-        gang__kin_let_go(to);
+        gang__candidates_let_go(to);
         put(to, GANG__KEPT_WAITING);
     }
 }
 
-void gang__kin_copy_leaf(gang_sched *s, struct gang__qs *to, const struct gang__qs *from)
+void gang__candidates_copy_leaf(gang_sched *s, struct gang__queue_state *to,
+                                const struct gang__queue_state *from)
 {
     if (from->looks)
-        gang__kin_stir(s, to);
+        gang__candidates_stir(s, to);
     to->stirred = from->stirred;
 }
 
 /* ---- audit --------------------------------------------------------------------------------------- */
 
-static bool is_right(const gang_sched *s, const struct gang__bin *bin, uint8_t kept)
+static bool is_right(const gang_sched *s, const struct gang__wait_class *bin, uint8_t kept)
 {
-    return bin->state == GANG__BIN_BLOCKED && bin->kept == kept && bin->units.count > 0 &&
-           may_keep(s, bin) && bin->lasts_ns == gang__ahead_estimate(s, gang__bin_head(bin));
+    return bin->state == GANG__CLASS_BLOCKED && bin->kept == kept && bin->units.count > 0 &&
+           may_keep(s, bin) &&
+           bin->lasts_ns == gang__calendar_estimate(s, gang__wait_class_head(bin));
 }
 
-static bool check_kin(const gang_sched *s, const struct gang__kin *kin)
+static bool check_kin(const gang_sched *s, const struct gang__candidates *kin)
 {
-    const struct gang__bin *before = NULL;
+    const struct gang__wait_class *before = NULL;
     bool right = true;
-    for (const struct gang__bin *bin = kin->tried; bin && right; bin = bin->next)
+    for (const struct gang__wait_class *bin = kin->tried; bin && right; bin = bin->next)
         right = is_right(s, bin, GANG__KEPT_TRIED) && bin->kin == kin;
-    for (struct gang__tree_link *n = gang__ordered_first(&kin->waiting); n && right;
-         n = gang__ordered_next(n)) {
-        const struct gang__bin *bin = bin_at(n);
+    for (struct gang__set_link *n = gang__set_first(&kin->waiting); n && right;
+         n = gang__set_next(n)) {
+        const struct gang__wait_class *bin = bin_at(n);
         right = is_right(s, bin, GANG__KEPT_WAITING) && bin->kin == kin &&
                 (!before || by_turn(&before->place, &bin->place, kin->leaf) < 0);
         before = bin;
     }
-    return right && (!kin->ready || kin->ready->state == GANG__BIN_READY);
+    return right && (!kin->ready || kin->ready->state == GANG__CLASS_READY);
 }
 
-gang_result gang__kin_check(gang_sched *s, struct gang_error *error)
+gang_result gang__candidates_check(gang_sched *s, struct gang_error *error)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__kin *kin = s->qs[i]->kins; kin; kin = kin->next)
+        for (const struct gang__candidates *kin = s->qs[i]->kins; kin; kin = kin->next)
             if (!check_kin(s, kin))
                 return gang__error(error, GANG_EINVAL, s->qs[i]->q->name,
                                    "who is kept for backfill is not what is known of him");

@@ -6,7 +6,7 @@
  * those bins that wait because of plans lie by their *kin*: what they ask for, and who does. Of a kin one at a time is
  * given its turn, the first of which it is not known beforehand that it cannot start:
  *   - By sums over all nodes enough is free for the gang from now on up to an instant, the same for all of a kin. Who runs
- *     beyond that is hopeless (gang__ahead_hopeless()).
+ *     beyond that is hopeless (gang__calendar_hopeless()).
  *   - Where one could not start though sums would let it, none that runs as long or longer can: what they would take is
  *     more.
  * Both are looked at again when a plan goes or is another, for what they say may be less than true then.
@@ -26,49 +26,51 @@
 
 enum { GANG__KEPT_NOT = 0, GANG__KEPT_TRIED, GANG__KEPT_WAITING };
 
-struct gang__kin {
-    struct gang__name link;       /* in leaf->kin_of */
-    struct gang__kin *next, **at; /* in leaf->kins */
-    struct gang__kin *next_due;   /* in leaf->kins_due, while `due` */
-    struct gang__qs *leaf;
-    struct gang__asked *ask;
+struct gang__candidates {
+    struct gang__hash_link link;         /* in leaf->kin_of */
+    struct gang__candidates *next, **at; /* in leaf->kins */
+    struct gang__candidates *next_due;   /* in leaf->kins_due, while `due` */
+    struct gang__queue_state *leaf;
+    struct gang__request_class *ask;
     struct gang__user *user;
     bool fixed;
-    bool due;                     /* is to give one of it its turn */
-    uint32_t bins;                /* that refer to it */
-    struct gang__ordered waiting; /* by the order of the leaf */
-    struct gang__bin *tried;
-    struct gang__bin *ready; /* has its turn for the kin; NULL: none */
-    int64_t most_ns;         /* those that run longer cannot start, as one has shown */
+    bool due;                         /* is to give one of it its turn */
+    uint32_t bins;                    /* that refer to it */
+    struct gang__ordered_set waiting; /* by the order of the leaf */
+    struct gang__wait_class *tried;
+    struct gang__wait_class *ready; /* has its turn for the kin; NULL: none */
+    int64_t most_ns;                /* those that run longer cannot start, as one has shown */
 };
 
 /* A bin is BLOCKED, for it was tried: it is kept, and those that run as long are not looked at again before something
  * changes. False: it is not of that sort, or there is no memory: it is to hang in lists. */
-bool gang__kin_keep(gang_sched *s, struct gang__bin *bin);
+bool gang__candidates_keep(gang_sched *s, struct gang__wait_class *bin);
 /* Its head has changed; it was kept like this (GANG__KEPT_*), and let go meanwhile. False: it is to hang in lists. */
-bool gang__kin_keep_again(gang_sched *s, struct gang__bin *bin, uint8_t kept);
+bool gang__candidates_keep_again(gang_sched *s, struct gang__wait_class *bin, uint8_t kept);
 /* It is not kept any more. */
-void gang__kin_let_go(struct gang__bin *bin);
+void gang__candidates_let_go(struct gang__wait_class *bin);
 /* It is READY no more, or has another head: another of its kin may have its turn. */
-void gang__kin_done(struct gang__bin *bin);
+void gang__candidates_done(struct gang__wait_class *bin);
 /* It comes after others of the leaf, by how long it runs: shorter ones of its kin come before it. */
-void gang__kin_late(struct gang__bin *bin);
+void gang__candidates_late(struct gang__wait_class *bin);
 /* It is about to be freed. */
-void gang__kin_forget(gang_sched *s, struct gang__bin *bin);
+void gang__candidates_forget(gang_sched *s, struct gang__wait_class *bin);
 
 /* All of the leaf (of all leaves) may have their turn again. */
-void gang__kin_stir(gang_sched *s, struct gang__qs *leaf);
-void gang__kin_stir_all(gang_sched *s);
+void gang__candidates_stir(gang_sched *s, struct gang__queue_state *leaf);
+void gang__candidates_stir_all(gang_sched *s);
 /* Whoever is to have his turn is READY, before it is asked whose turn it is. */
-void gang__kin_look(gang_sched *s);
+void gang__candidates_look(gang_sched *s);
 /* All that are kept are READY, and nothing is noted: queues are about to change, or something is reserved. */
-void gang__kin_dissolve(gang_sched *s);
+void gang__candidates_dissolve(gang_sched *s);
 /* Is anybody kept? */
-bool gang__kin_some(const gang_sched *s);
+bool gang__candidates_some(const gang_sched *s);
 /* The same in a copy: of a bin that is READY or BLOCKED like the other one, and of a leaf. */
-void gang__kin_copy(gang_sched *s, struct gang__bin *to, const struct gang__bin *from);
-void gang__kin_copy_leaf(gang_sched *s, struct gang__qs *to, const struct gang__qs *from);
+void gang__candidates_copy(gang_sched *s, struct gang__wait_class *to,
+                           const struct gang__wait_class *from);
+void gang__candidates_copy_leaf(gang_sched *s, struct gang__queue_state *to,
+                                const struct gang__queue_state *from);
 /* Audit. */
-gang_result gang__kin_check(gang_sched *s, struct gang_error *error);
+gang_result gang__candidates_check(gang_sched *s, struct gang_error *error);
 
 #endif

@@ -23,14 +23,14 @@ static bool is_choosy(const gang_sched *s, const gang_request *q)
 /* Nodes on which some group may run at all. */
 static void make_mask(gang_sched *s, const gang_request *q)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     memset(a->mask, 0, (a->end / 64 + 1) * sizeof(*a->mask));
     gang__filter_mask(s->cluster, q, a->end, a->mask);
 }
 
-void gang__ahead_part(gang_sched *s, int32_t level, uint32_t index)
+void gang__backfill_part(gang_sched *s, int32_t level, uint32_t index)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     memset(a->part, 0, (a->end / 64 + 1) * sizeof(*a->part));
     gang__rcu_enter();
     for (uint32_t slot = 0; slot < a->end; slot++) {
@@ -43,16 +43,16 @@ void gang__ahead_part(gang_sched *s, int32_t level, uint32_t index)
 }
 
 /* In each domain of the level that it is to lie in: the earliest. */
-static gang_result earliest_in(gang_sched *s, const struct gang__unit *u,
+static gang_result earliest_in(gang_sched *s, const struct gang__gang *u,
                                struct gang__time_ask *ask, int32_t level, int64_t from_ns)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     gang_result best = GANG_ENEVER;
     uint32_t count = gang__domain_count(s->cluster, (uint32_t)level);
     ask->nodes = a->part;
     for (uint32_t i = 0; i < count; i++) {
-        gang__ahead_part(s, level, gang__domain_at(s->cluster, (uint32_t)level, i)->index);
-        gang_result r = gang__timeline_earliest(gang__ahead_when(s, u), ask, from_ns, &a->other);
+        gang__backfill_part(s, level, gang__domain_at(s->cluster, (uint32_t)level, i)->index);
+        gang_result r = gang__timeline_earliest(gang__calendar_when(s, u), ask, from_ns, &a->other);
         if (r != GANG_OK && r != GANG_ENEVER)
             return r;
         if (r == GANG_OK && (best != GANG_OK || a->other.start_ns < a->fit.start_ns)) {
@@ -66,15 +66,16 @@ static gang_result earliest_in(gang_sched *s, const struct gang__unit *u,
 }
 
 /* When its gang fits, and where (a->fit), beside all that is there and planned. */
-gang_result gang__ahead_earliest(gang_sched *s, const struct gang__unit *u, int64_t from_ns)
+gang_result gang__backfill_earliest(gang_sched *s, const struct gang__gang *u, int64_t from_ns)
 {
-    struct gang__ahead *a = s->ahead;
-    const gang_request *q = gang__unit_request(u);
-    struct gang__time_ask ask = {NULL, 0,   gang__ahead_estimate(s, u), NULL, q->exclusive,
+    struct gang__calendar *a = s->ahead;
+    const gang_request *q = gang__gang_request(u);
+    struct gang__time_ask ask = {NULL, 0,   gang__calendar_estimate(s, u), NULL, q->exclusive,
                                  NULL, NULL};
     bool choosy = is_choosy(s, q);
-    if (!gang__ahead_needs(s, q) || !gang__grow(&s->mem, (void **)&a->group_of, &a->group_of_room,
-                                                q->group_count, sizeof(*a->group_of)))
+    if (!gang__calendar_needs(s, q) ||
+        !gang__grow(&s->mem, (void **)&a->group_of, &a->group_of_room, q->group_count,
+                    sizeof(*a->group_of)))
         return GANG_ENOMEM;
     ask.group = a->group; /* it may have grown */
     if (choosy)
@@ -89,7 +90,7 @@ gang_result gang__ahead_earliest(gang_sched *s, const struct gang__unit *u, int6
     if (ask.group_count == 0) /* the last one, for whatever comes first */
         a->group[ask.group_count++].count = 1;
     a->groups = ask.group_count;
-    if (u->ask->by_memory && !gang__ahead_kinds(s, q))
+    if (u->ask->by_memory && !gang__calendar_kinds(s, q))
         return GANG_ENOMEM;
     ask.variant = u->ask->by_memory ? a->variant : NULL;
     ask.kind = a->kind;
@@ -98,13 +99,13 @@ gang_result gang__ahead_earliest(gang_sched *s, const struct gang__unit *u, int6
                                              : (int32_t)GANG__NO_LEVEL;
     if (same >= 0 && same < GANG_MAX_LEVELS)
         return earliest_in(s, u, &ask, same, from_ns);
-    return gang__timeline_earliest(gang__ahead_when(s, u), &ask, from_ns, &a->fit);
+    return gang__timeline_earliest(gang__calendar_when(s, u), &ask, from_ns, &a->fit);
 }
 
 /* ---- planning --------------------------------------------------------------------------------- */
 
 /* The nodes it counts on, to be told. */
-static bool note_slots(gang_sched *s, struct gang__unit *u)
+static bool note_slots(gang_sched *s, struct gang__gang *u)
 {
     const struct gang__time_fit *fit = &s->ahead->fit;
     u->plan_slot = gang__zalloc(&s->mem, fit->count + 1, sizeof(*u->plan_slot));
@@ -116,14 +117,14 @@ static bool note_slots(gang_sched *s, struct gang__unit *u)
     return true;
 }
 
-/* What gang__ahead_earliest() has found becomes its plan. a->group is still as that left it. */
-gang_result gang__ahead_put(gang_sched *s, struct gang__unit *u)
+/* What gang__backfill_earliest() has found becomes its plan. a->group is still as that left it. */
+gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u)
 {
-    struct gang__ahead *a = s->ahead;
-    const gang_request *q = gang__unit_request(u);
-    struct gang__qs *leaf = u->job->leaf;
+    struct gang__calendar *a = s->ahead;
+    const gang_request *q = gang__gang_request(u);
+    struct gang__queue_state *leaf = u->job->leaf;
     struct gang__occupation o = {a->fit.start_ns,
-                                 gang__add_sat(a->fit.start_ns, gang__ahead_estimate(s, u)),
+                                 gang__add_sat(a->fit.start_ns, gang__calendar_estimate(s, u)),
                                  a->group,
                                  a->groups,
                                  a->fit.place,
@@ -134,8 +135,8 @@ gang_result gang__ahead_put(gang_sched *s, struct gang__unit *u)
     if (!note_slots(s, u))
         return GANG_ENOMEM;
     if (u->ask->by_memory)
-        gang__ahead_by_kind(a, &o);
-    gang_result r = gang__timeline_add(gang__ahead_when(s, u), &o, &id);
+        gang__calendar_by_kind(a, &o);
+    gang_result r = gang__timeline_add(gang__calendar_when(s, u), &o, &id);
     if (r != GANG_OK) {
         gang__release(&s->mem, u->plan_slot);
         u->plan_slot = NULL;
@@ -155,37 +156,37 @@ gang_result gang__ahead_put(gang_sched *s, struct gang__unit *u)
     return GANG_OK;
 }
 
-void gang__ahead_park_plans(gang_sched *s, const struct gang__reserve *in, bool away)
+void gang__backfill_park_plans(gang_sched *s, const struct gang__reserve *in, bool away)
 {
     struct gang__timeline *when = in ? in->inside : s->ahead->when;
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned) {
+        for (const struct gang__gang *w = s->qs[i]->planned; w; w = w->next_planned) {
             if (w->in != in)
                 continue;
             if (away)
                 gang__timeline_park(when, w->plan - 1);
             else
                 gang__timeline_move(when, w->plan - 1, w->planned_ns,
-                                    gang__add_sat(w->planned_ns, gang__ahead_estimate(s, w)));
+                                    gang__add_sat(w->planned_ns, gang__calendar_estimate(s, w)));
         }
 }
 
 /* It cannot start now, and has a plan from now on if it may have one (*why says). GANG_ENOFIT; GANG_ENOMEM. */
-gang_result gang__ahead_plan(gang_sched *s, struct gang__unit *u, int32_t *why)
+gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *u, int32_t *why)
 {
-    struct gang__ahead *a = s->ahead;
-    const struct gang__qs *leaf = u->job->leaf;
+    struct gang__calendar *a = s->ahead;
+    const struct gang__queue_state *leaf = u->job->leaf;
     int64_t unused[GANG__FREE_DIMS];
-    *why = a->planned > 0 && gang__ahead_plans(u) ? GANG_WAIT_PLANNED : GANG_WAIT_ROOM;
-    if (!gang__ahead_plans(u) || leaf->planned_count >= leaf->q->plan_depth)
+    *why = a->planned > 0 && gang__calendar_plans(u) ? GANG_WAIT_PLANNED : GANG_WAIT_ROOM;
+    if (!gang__calendar_plans(u) || leaf->planned_count >= leaf->q->plan_depth)
         return GANG_ENOFIT;
-    gang_result r = gang__ahead_earliest(s, u, s->now_ns);
+    gang_result r = gang__backfill_earliest(s, u, s->now_ns);
     if (r == GANG_OK && a->fit.start_ns == s->now_ns) { /* place refuses what amounts allow */
-        int64_t next_ns = gang__timeline_sum_at(gang__ahead_when(s, u), s->now_ns, unused);
-        r = next_ns == GANG__NEVER ? GANG_ENEVER : gang__ahead_earliest(s, u, next_ns);
+        int64_t next_ns = gang__timeline_sum_at(gang__calendar_when(s, u), s->now_ns, unused);
+        r = next_ns == GANG__NEVER ? GANG_ENEVER : gang__backfill_earliest(s, u, next_ns);
     }
     if (r == GANG_OK)
-        r = gang__ahead_put(s, u);
+        r = gang__backfill_put(s, u);
     if (r == GANG_OK)
         *why = GANG_WAIT_PLANNED;
     return r == GANG_ENOMEM ? r : GANG_ENOFIT;

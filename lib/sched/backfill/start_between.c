@@ -19,7 +19,7 @@
 /* All but the nodes that the timeline gives are closed. */
 static void close_others(gang_sched *s)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     memset(a->part, 0, (a->end / 64 + 1) * sizeof(*a->part));
     for (size_t i = 0; i < a->fit.count; i++)
         gang__mask_put(a->part, a->fit.place[i].node);
@@ -32,111 +32,111 @@ static void close_others(gang_sched *s)
 }
 
 /* Do these places leave room for all plans? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
-static gang_result leaves_plans(gang_sched *s, const struct gang__unit *u,
+static gang_result leaves_plans(gang_sched *s, const struct gang__gang *u,
                                 const struct gang_placement *place, size_t count)
 {
     struct gang__occupation o;
-    int64_t end_ns = gang__add_sat(s->now_ns, gang__ahead_estimate(s, u));
-    if (!gang__ahead_lay_out(s, u, place, count, end_ns, &o))
+    int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
+    if (!gang__calendar_lay_out(s, u, place, count, end_ns, &o))
         return GANG_ENOMEM;
-    return gang__timeline_fits(gang__ahead_when(s, u), &o) ? GANG_OK : GANG_ENOFIT;
+    return gang__timeline_fits(gang__calendar_when(s, u), &o) ? GANG_OK : GANG_ENOFIT;
 }
 
 enum { MOST_MOVED = 16 }; /* plans that move to other nodes for one who starts */
 
 /* A plan is found another place beside what was `added`, at its time; if there is none, that is taken out (GANG_ENOFIT,
  * or GANG_ENOMEM), and the plan is made again. */
-static gang_result move_plan(gang_sched *s, struct gang__unit *w, uint32_t added)
+static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     int64_t was_ns = w->planned_ns;
-    gang__ahead_drop(s, w);
-    gang__reserve_view(s, w, true); /* else a member of a flexible one finds no place again */
-    gang_result r = gang__ahead_earliest(s, w, was_ns);
+    gang__calendar_drop(s, w);
+    gang__reserve_show(s, w, true); /* else a member of a flexible one finds no place again */
+    gang_result r = gang__backfill_earliest(s, w, was_ns);
     bool moved =
-        r == GANG_OK && a->fit.start_ns == was_ns && (r = gang__ahead_put(s, w)) == GANG_OK;
+        r == GANG_OK && a->fit.start_ns == was_ns && (r = gang__backfill_put(s, w)) == GANG_OK;
     if (!moved) {
-        gang__timeline_remove(gang__ahead_when(s, w), added);
+        gang__timeline_remove(gang__calendar_when(s, w), added);
         if (r != GANG_ENOMEM)
-            r = gang__ahead_earliest(s, w, was_ns);
+            r = gang__backfill_earliest(s, w, was_ns);
         if (r == GANG_OK)
-            r = gang__ahead_put(s, w);
+            r = gang__backfill_put(s, w);
     }
-    gang__reserve_view(s, w, false);
+    gang__reserve_show(s, w, false);
     return moved ? GANG_OK : r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
 /* Do the reservations leave room for it, whatever is planned? */
-static bool fits_but_for(gang_sched *s, const struct gang__unit *u,
+static bool fits_but_for(gang_sched *s, const struct gang__gang *u,
                          const struct gang__occupation *o)
 {
     if (!gang__reserve_binds(s, u))
         return true;
-    gang__ahead_park_plans(s, u->in, true);
-    bool fits = gang__timeline_fits(gang__ahead_when(s, u), o);
-    gang__ahead_park_plans(s, u->in, false);
+    gang__backfill_park_plans(s, u->in, true);
+    bool fits = gang__timeline_fits(gang__calendar_when(s, u), o);
+    gang__backfill_park_plans(s, u->in, false);
     return fits;
 }
 
 /* Could the plans go elsewhere, at the same times? The gang is added where it would be; each plan in turn sees it,
  * and the other plans. */
-static gang_result move_plans(gang_sched *s, const struct gang__unit *u,
+static gang_result move_plans(gang_sched *s, const struct gang__gang *u,
                               const struct gang_placement *place, size_t count)
 {
-    struct gang__ahead *a = s->ahead;
-    struct gang__unit *list[MOST_MOVED];
+    struct gang__calendar *a = s->ahead;
+    struct gang__gang *list[MOST_MOVED];
     struct gang__occupation o;
-    int64_t end_ns = gang__add_sat(s->now_ns, gang__ahead_estimate(s, u));
+    int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
     uint32_t added;
     size_t n = 0;
     if (a->planned > MOST_MOVED)
         return GANG_ENOFIT;
-    if (!gang__ahead_lay_out(s, u, place, count, end_ns, &o))
+    if (!gang__calendar_lay_out(s, u, place, count, end_ns, &o))
         return GANG_ENOMEM;
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned)
+        for (struct gang__gang *w = s->qs[i]->planned; w; w = w->next_planned)
             if (w != u && w->in == u->in)
                 list[n++] = w;
     if (!fits_but_for(s, u, &o))
         return GANG_ENOFIT;
-    if (gang__timeline_add(gang__ahead_when(s, u), &o, &added) != GANG_OK)
+    if (gang__timeline_add(gang__calendar_when(s, u), &o, &added) != GANG_OK)
         return GANG_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         gang_result r = list[i]->planned_ns < o.end_ns ? move_plan(s, list[i], added) : GANG_OK;
         if (r != GANG_OK)
             return r;
     }
-    gang__timeline_remove(gang__ahead_when(s, u), added);
+    gang__timeline_remove(gang__calendar_when(s, u), added);
     return GANG_OK;
 }
 
-static gang_result adopt_told(gang_sched *s, const struct gang__unit *u, gang_alloc_id *id)
+static gang_result adopt_told(gang_sched *s, const struct gang__gang *u, gang_alloc_id *id)
 {
     return gang_alloc_adopt(s->worker, u->ask->q, s->told.place, (int64_t)s->told.count, id, NULL);
 }
 
 /* Where it likes best now, whatever is planned (sched.told); or, `picky`, on the nodes that the timeline gave. */
-static gang_result place_now(gang_sched *s, const struct gang__unit *u, bool picky)
+static gang_result place_now(gang_sched *s, const struct gang__gang *u, bool picky)
 {
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return GANG_ENOMEM;
     if (picky)
         close_others(s);
     gang__reserve_close(s, u, 0, false, s->scratch);
-    gang_result r = gang__overdue_keep(s, u, s->scratch);
+    gang_result r = gang__bypass_keep(s, u, s->scratch);
     if (r == GANG_OK)
         r = gang__cells_keep(s, u, s->scratch);
     return r == GANG_OK ? gang__snapshot_place_told(s->worker, s->scratch, u->ask->q, &s->told) : r;
 }
 
 /* Task by task where the timeline has it, where nothing but amounts and nodes matters. */
-static gang_result adopt_exactly(gang_sched *s, const struct gang__unit *u, gang_alloc_id *id)
+static gang_result adopt_exactly(gang_sched *s, const struct gang__gang *u, gang_alloc_id *id)
 {
-    struct gang__ahead *a = s->ahead;
-    const gang_request *q = gang__unit_request(u);
+    struct gang__calendar *a = s->ahead;
+    const gang_request *q = gang__gang_request(u);
     int64_t count = 0;
     if (!q->plain || q->social || q->exclusive || q->group[0].profile || q->group[0].model_count ||
-        gang__cells_concern(s, u) || gang__overdue_concerns(s, u))
+        gang__cells_concern(s, u) || gang__bypass_concerns(s, u))
         return GANG_ENOFIT;
     for (size_t i = 0; i < a->fit.count; i++)
         for (int64_t t = 0; t < a->fit.place[i].tasks; t++) {
@@ -155,18 +155,18 @@ static gang_result adopt_exactly(gang_sched *s, const struct gang__unit *u, gang
 
 /* May it go to any node that is up, as far as others are concerned? Then it is placed where it is taken, and no copy of
  * the cluster need be made. */
-static bool may_go_anywhere(const gang_sched *s, const struct gang__unit *u)
+static bool may_go_anywhere(const gang_sched *s, const struct gang__gang *u)
 {
-    return s->reserve_count == 0 && !gang__cells_concern(s, u) && !gang__overdue_concerns(s, u);
+    return s->reserve_count == 0 && !gang__cells_concern(s, u) && !gang__bypass_concerns(s, u);
 }
 
 /* Do the plans allow these places? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
-typedef gang_result plans_allow(gang_sched *s, const struct gang__unit *u,
+typedef gang_result plans_allow(gang_sched *s, const struct gang__gang *u,
                                 const struct gang_placement *place, size_t count);
 
 struct agreeing {
     gang_sched *s;
-    const struct gang__unit *u;
+    const struct gang__gang *u;
     plans_allow *may;
 };
 
@@ -177,7 +177,7 @@ static gang_result agree(const struct gang__places *places, void *user)
 }
 
 /* Where it likes best, if `may` agrees. */
-static gang_result alloc_if(gang_sched *s, struct gang__unit *u, plans_allow *may,
+static gang_result alloc_if(gang_sched *s, struct gang__gang *u, plans_allow *may,
                             gang_alloc_id *id)
 {
     struct agreeing a = {s, u, may};
@@ -190,7 +190,7 @@ static gang_result alloc_if(gang_sched *s, struct gang__unit *u, plans_allow *ma
 }
 
 /* Where it likes best, if that leaves room for the plans; else on the nodes that the timeline gave. */
-static gang_result alloc_between(gang_sched *s, struct gang__unit *u, gang_alloc_id *id)
+static gang_result alloc_between(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
 {
     gang_result r = alloc_if(s, u, leaves_plans, id);
     if (r != GANG_ENOFIT)
@@ -204,45 +204,45 @@ static gang_result alloc_between(gang_sched *s, struct gang__unit *u, gang_alloc
 }
 
 /* The plans, as they lie, leave no room for it: perhaps they do elsewhere. */
-static gang_result alloc_moving(gang_sched *s, struct gang__unit *u, gang_alloc_id *id)
+static gang_result alloc_moving(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
 {
-    if (s->ahead->planned > MOST_MOVED || !gang__ahead_fits_sums(s, u))
+    if (s->ahead->planned > MOST_MOVED || !gang__calendar_fits_sums(s, u))
         return GANG_ENOFIT;
     return alloc_if(s, u, move_plans, id);
 }
 
 /* Is it only for plans that it does not start? */
-static bool has_room(gang_sched *s, const struct gang__unit *u)
+static bool has_room(gang_sched *s, const struct gang__gang *u)
 {
     return gang_snapshot_take(s->worker, s->scratch) == GANG_OK &&
            gang__snapshot_fits(s->worker, s->scratch, u->ask->q) == GANG_OK;
 }
 
 /* Of one that does not start: does it, or may it, wait for plans? In a leaf without them: if there is room. */
-static bool is_for_plans(gang_sched *s, const struct gang__unit *u)
+static bool is_for_plans(gang_sched *s, const struct gang__gang *u)
 {
-    return s->ahead->planned > 0 && (gang__ahead_plans(u) || has_room(s, u));
+    return s->ahead->planned > 0 && (gang__calendar_plans(u) || has_room(s, u));
 }
 
-bool gang__ahead_lacks_room(gang_sched *s, const struct gang__unit *u)
+bool gang__backfill_lacks_room(gang_sched *s, const struct gang__gang *u)
 {
     return u->plan && !u->places && !has_room(s, u);
 }
 
-static gang_result start_now(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
+static gang_result start_now(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
 {
     if (s->ahead->planned == 0 && !gang__reserve_binds(s, u))
         return gang__alloc_gang(s, u, id, why);
     if (u->places) {
         gang_result r = leaves_plans(s, u, u->places, (size_t)u->place_count);
         *why = GANG_WAIT_PLANNED;
-        if (r == GANG_OK && gang__overdue_on(s, u))
+        if (r == GANG_OK && gang__bypass_on(s, u))
             r = GANG_ENOFIT;
         return r == GANG_OK ? gang__alloc_gang(s, u, id, why) : r;
     }
-    if (!gang__ahead_fits_sums(s, u))
+    if (!gang__calendar_fits_sums(s, u))
         return GANG_ENOFIT;
-    gang_result r = gang__ahead_earliest(s, u, s->now_ns);
+    gang_result r = gang__backfill_earliest(s, u, s->now_ns);
     if (r == GANG_OK && s->ahead->fit.start_ns == s->now_ns)
         return alloc_between(s, u, id);
     return r == GANG_ENOMEM ? r : GANG_ENOFIT;
@@ -252,17 +252,17 @@ static gang_result start_now(gang_sched *s, struct gang__unit *u, gang_alloc_id 
 
 /* Of a leaf that plans for its first ones alone, the plans of those behind `u` do not bind it. They are taken out,
  * and listed. */
-static struct gang__unit *set_aside(gang_sched *s, const struct gang__unit *u)
+static struct gang__gang *set_aside(gang_sched *s, const struct gang__gang *u)
 {
-    struct gang__unit *list = NULL, *next;
+    struct gang__gang *list = NULL, *next;
     const struct gang__queue *q = u->job->leaf->q;
-    for (struct gang__unit *w = u->job->leaf->planned; w; w = next) {
+    for (struct gang__gang *w = u->job->leaf->planned; w; w = next) {
         next = w->next_planned;
-        if (q->backfill != GANG_BACKFILL_EASY || gang__unit_before(u, w, q->order) >= 0)
+        if (q->backfill != GANG_BACKFILL_EASY || gang__gang_before(u, w, q->order) >= 0)
             continue;
-        gang__ahead_drop(s, w);
-        struct gang__unit **at = &list;
-        while (*at && gang__unit_before(*at, w, q->order) < 0)
+        gang__calendar_drop(s, w);
+        struct gang__gang **at = &list;
+        while (*at && gang__gang_before(*at, w, q->order) < 0)
             at = &(*at)->next_planned;
         w->next_planned = *at;
         *at = w;
@@ -272,18 +272,18 @@ static struct gang__unit *set_aside(gang_sched *s, const struct gang__unit *u)
 
 /* They are planned anew at once, before anybody else has his turn, as far as the depth goes; the others have their
  * turn again. */
-static bool take_back(gang_sched *s, struct gang__unit *list)
+static bool take_back(gang_sched *s, struct gang__gang *list)
 {
     bool done = true;
     while (list) {
-        struct gang__unit *w = list;
+        struct gang__gang *w = list;
         int32_t why = 0;
         list = w->next_planned;
-        gang__reserve_view(s, w, true);
-        done = done && gang__ahead_plan(s, w, &why) != GANG_ENOMEM;
-        gang__reserve_view(s, w, false);
+        gang__reserve_show(s, w, true);
+        done = done && gang__backfill_plan(s, w, &why) != GANG_ENOMEM;
+        gang__reserve_show(s, w, false);
         if (!w->plan && w->bin)
-            gang__turn_unblock(s, w->bin);
+            gang__order_unblock(s, w->bin);
     }
     return done;
 }
@@ -295,38 +295,38 @@ static gang_result fail(gang_sched *s)
 }
 
 /* What it got is in the timeline before anybody else looks there. */
-static gang_result enter(gang_sched *s, struct gang__unit *u, gang_alloc_id id)
+static gang_result enter(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
 {
     s->ahead->starting = u;
     s->ahead->started = id;
-    if (gang__ahead_occupy(s, u, id, gang__add_sat(s->now_ns, gang__ahead_estimate(s, u))))
+    if (gang__calendar_occupy(s, u, id, gang__add_sat(s->now_ns, gang__calendar_estimate(s, u))))
         return GANG_OK;
-    gang__ahead_vacate(s, u);
+    gang__calendar_vacate(s, u);
     gang__give_surely(s, NULL, id, NULL, 0);
     return GANG_ENOMEM;
 }
 
 /* It does not start, as the plans lie: it gets one itself, if it may, and with that in its place looks whether others
  * could make room. */
-static gang_result wait_or_move(gang_sched *s, struct gang__unit *u, gang_alloc_id *id,
+static gang_result wait_or_move(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
                                 int32_t *why)
 {
     bool bound = s->ahead->planned > 0;
-    gang_result r = gang__ahead_plan(s, u, why);
+    gang_result r = gang__backfill_plan(s, u, why);
     if (r == GANG_ENOFIT && s->ahead->planned > (u->plan != 0))
         r = alloc_moving(s, u, id);
     if (r == GANG_ENOFIT && bound && s->ahead->planned == 0 &&
         !gang__reserve_binds(s, u)) /* nothing is in its way any more */
         r = gang__alloc_gang(s, u, id, why);
     if (r == GANG_OK)
-        gang__ahead_drop(s, u);
-    else if (r == GANG_ENOFIT && !gang__ahead_plans(u) && is_for_plans(s, u))
+        gang__calendar_drop(s, u);
+    else if (r == GANG_ENOFIT && !gang__calendar_plans(u) && is_for_plans(s, u))
         *why = GANG_WAIT_PLANNED;
     return r;
 }
 
 /* What it takes of the cluster, in millionths, of the kind of which it takes most. */
-static int64_t part_of(const gang_sched *s, const struct gang__unit *u)
+static int64_t part_of(const gang_sched *s, const struct gang__gang *u)
 {
     int64_t most = 0;
     for (uint32_t i = 0; i < u->ask->gang_count; i++) {
@@ -338,7 +338,7 @@ static int64_t part_of(const gang_sched *s, const struct gang__unit *u)
     return most;
 }
 
-int64_t gang__ahead_alike_ns(const gang_sched *s, const struct gang__unit *u, int64_t lasts_ns)
+int64_t gang__backfill_alike_ns(const gang_sched *s, const struct gang__gang *u, int64_t lasts_ns)
 {
     int64_t part = part_of(s, u);
     int64_t key = gang__mul_div(part, lasts_ns, GANG_WHOLE);
@@ -348,33 +348,33 @@ int64_t gang__ahead_alike_ns(const gang_sched *s, const struct gang__unit *u, in
     return longer == INT64_MAX ? GANG__NEVER : longer - 1;
 }
 
-bool gang__ahead_defer(gang_sched *s, struct gang__unit *u)
+bool gang__backfill_defer(gang_sched *s, struct gang__gang *u)
 {
-    const struct gang__qs *leaf = u->job->leaf;
+    const struct gang__queue_state *leaf = u->job->leaf;
     const struct gang__queue *q = leaf->q;
     int64_t key;
     if (q->backfill != GANG_BACKFILL_EASY || q->backfill_order == GANG_BACKFILL_ORDER_LEAF ||
         u->bin->late || u->bin->grower || u->plan || leaf->planned_count < q->plan_depth)
         return false;
-    for (const struct gang__unit *w = leaf->planned; w; w = w->next_planned)
-        if (gang__unit_before(u, w, q->order) < 0)
+    for (const struct gang__gang *w = leaf->planned; w; w = w->next_planned)
+        if (gang__gang_before(u, w, q->order) < 0)
             return false; /* it is one of the first itself */
     switch (q->backfill_order) {
     case GANG_BACKFILL_ORDER_SHORTEST:
-        key = gang__ahead_estimate(s, u);
+        key = gang__calendar_estimate(s, u);
         break;
     case GANG_BACKFILL_ORDER_WIDEST:
         key = -part_of(s, u);
         break;
     default:
-        key = gang__mul_div(part_of(s, u), gang__ahead_estimate(s, u), GANG_WHOLE);
+        key = gang__mul_div(part_of(s, u), gang__calendar_estimate(s, u), GANG_WHOLE);
     }
-    gang__turn_late(s, u->bin, key);
+    gang__order_defer(s, u->bin, key);
     return true;
 }
 
 /* In the timeline in which it is placed now. */
-static gang_result attempt(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
+static gang_result attempt(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
 {
     gang_result r = start_now(s, u, id, why);
     if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->places && *why != GANG_WAIT_CELLS)
@@ -383,7 +383,7 @@ static gang_result attempt(gang_sched *s, struct gang__unit *u, gang_alloc_id *i
 }
 
 /* It was refused: where there is room on the nodes as they are, it is reserved. */
-static gang_result blame_reservations(gang_sched *s, struct gang__unit *u, gang_result r,
+static gang_result blame_reservations(gang_sched *s, struct gang__gang *u, gang_result r,
                                       int32_t *why)
 {
     if (*why == GANG_WAIT_RESERVATION || *why == GANG_WAIT_CELLS || !gang__reserve_binds(s, u))
@@ -396,23 +396,24 @@ static gang_result blame_reservations(gang_sched *s, struct gang__unit *u, gang_
     return room == GANG_ENOMEM ? room : r; /* then it is tried again */
 }
 
-gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why)
+gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
+                                 int32_t *why)
 {
-    struct gang__ahead *a = s->ahead; /* NULL: there was no memory for it */
+    struct gang__calendar *a = s->ahead; /* NULL: there was no memory for it */
     *why = GANG_WAIT_ROOM;
-    if (!a || a->failed_in == s->runs || !a->when || !gang__ahead_sync(s))
+    if (!a || a->failed_in == s->runs || !a->when || !gang__calendar_sync(s))
         return GANG_ENOMEM;
     bool planned = u->plan != 0;
     int64_t before = a->planned, planned_ns = u->planned_ns;
     uint64_t moves = a->moves;
-    if (gang__ahead_hopeless(s, u)) {
+    if (gang__calendar_hopeless(s, u)) {
         *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_ROOM;
         gang_result w = blame_reservations(s, u, GANG_ENOFIT, why);
         return w == GANG_ENOMEM ? fail(s) : w;
     }
-    gang__ahead_drop(s, u);
+    gang__calendar_drop(s, u);
     a->again = planned ? u : NULL;
-    struct gang__unit *aside = set_aside(s, u);
+    struct gang__gang *aside = set_aside(s, u);
     struct gang__reserve_held held = {NULL, 0, 0};
     gang_result r = s->reserve_count > 0 ? gang__reserve_claims_in(s, &held) : GANG_OK;
     if (r == GANG_OK)
@@ -427,42 +428,42 @@ gang_result gang__ahead_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
         a->moves = moves; /* it was taken out, and lies again where it lay */
     a->kept = planned && r == GANG_OK;
     a->stale = a->stale || a->planned + a->kept < before; /* a plan comes to nothing */
-    if (r == GANG_ENOFIT && !u->plan && gang__overdue_concerns(s, u))
+    if (r == GANG_ENOFIT && !u->plan && gang__bypass_concerns(s, u))
         *why = GANG_WAIT_OVERDUE;
     return r == GANG_ENOMEM ? fail(s) : r;
 }
 
-bool gang__ahead_refuses(const gang_sched *s, const struct gang__unit *u)
+bool gang__backfill_refuses(const gang_sched *s, const struct gang__gang *u)
 {
-    return s->ahead && s->ahead->again == u && !gang__ahead_fits_sums(s, u);
+    return s->ahead && s->ahead->again == u && !gang__calendar_fits_sums(s, u);
 }
 
-bool gang__ahead_may_grow(gang_sched *s, const struct gang__unit *u)
+bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *u)
 {
-    const struct gang__ahead *a = s->ahead;
+    const struct gang__calendar *a = s->ahead;
     if (!a || a->planned == 0)
         return true;
-    int64_t end_ns = gang__ahead_end(s, u);
+    int64_t end_ns = gang__calendar_end(s, u);
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned)
+        for (const struct gang__gang *w = s->qs[i]->planned; w; w = w->next_planned)
             if (w->planned_ns < end_ns && w->in == u->in)
                 return false;
     return true;
 }
 
-void gang__ahead_over(gang_sched *s)
+void gang__backfill_over(gang_sched *s)
 {
-    struct gang__ahead *a = s->ahead;
-    struct gang__bin *next;
+    struct gang__calendar *a = s->ahead;
+    struct gang__wait_class *next;
     if (!a)
         return;
     a->starting = NULL;
-    for (struct gang__bin *bin = a->kept ? s->blocked : NULL; bin; bin = next) {
+    for (struct gang__wait_class *bin = a->kept ? s->blocked : NULL; bin; bin = next) {
         next = bin->next_all;
-        if (bin->why == GANG_WAIT_PLANNED && !gang__bin_head(bin)->plan)
-            gang__turn_unblock(s, bin);
+        if (bin->why == GANG_WAIT_PLANNED && !gang__wait_class_head(bin)->plan)
+            gang__order_unblock(s, bin);
     }
     if (a->kept)
-        gang__kin_stir_all(s);
+        gang__candidates_stir_all(s);
     a->kept = false;
 }

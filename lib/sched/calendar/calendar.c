@@ -15,14 +15,14 @@
 #include "sched/reserve/reserves.h"
 #include "sched/slice/slice.h"
 
-struct gang__timeline *gang__ahead_when(const gang_sched *s, const struct gang__unit *u)
+struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gang__gang *u)
 {
     return u->in ? u->in->inside : s->ahead->when;
 }
 
 /* ---- noting ---------------------------------------------------------------------------------- */
 
-static void touched_take(struct gang__unit *u)
+static void touched_take(struct gang__gang *u)
 {
     if (!u->touched_at)
         return;
@@ -32,9 +32,9 @@ static void touched_take(struct gang__unit *u)
     u->touched_at = NULL;
 }
 
-void gang__ahead_touch(gang_sched *s, struct gang__unit *u)
+void gang__calendar_touch(gang_sched *s, struct gang__gang *u)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     if (!a || (u->alloc == GANG_ID_NONE && !u->leaves && !u->occupies && !u->touched_at))
         return;
     if (u == a->starting && u->alloc == a->started)
@@ -49,23 +49,23 @@ void gang__ahead_touch(gang_sched *s, struct gang__unit *u)
     a->touched = u;
 }
 
-void gang__ahead_upset(gang_sched *s)
+void gang__calendar_upset(gang_sched *s)
 {
     if (s->ahead)
         s->ahead->stale = s->ahead->upset = true;
 }
 
-bool gang__ahead_waits(const gang_sched *s)
+bool gang__calendar_waits(const gang_sched *s)
 {
     return s->ahead && s->ahead->stale && s->ahead->failed_in != s->runs;
 }
 
-void gang__ahead_drop(gang_sched *s, struct gang__unit *u)
+void gang__calendar_drop(gang_sched *s, struct gang__gang *u)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     if (!u->plan)
         return;
-    gang__timeline_remove(gang__ahead_when(s, u), u->plan - 1);
+    gang__timeline_remove(gang__calendar_when(s, u), u->plan - 1);
     u->plan = 0;
     u->planned_ns = 0;
     gang__release(&s->mem, u->plan_slot);
@@ -79,36 +79,36 @@ void gang__ahead_drop(gang_sched *s, struct gang__unit *u)
     a->moves++;
 }
 
-void gang__ahead_unplan(gang_sched *s, struct gang__unit *u)
+void gang__calendar_unplan(gang_sched *s, struct gang__gang *u)
 {
     if (!u->plan)
         return;
-    gang__ahead_drop(s, u);
+    gang__calendar_drop(s, u);
     s->ahead->stale = true;
     gang__timer_set(s, u->job);
 }
 
-void gang__ahead_vacate(gang_sched *s, struct gang__unit *u)
+void gang__calendar_vacate(gang_sched *s, struct gang__gang *u)
 {
     if (u->occupies) {
-        gang__timeline_remove(gang__ahead_when(s, u), u->occupies - 1);
+        gang__timeline_remove(gang__calendar_when(s, u), u->occupies - 1);
         s->ahead->moves++;
     }
     u->occupies = 0;
 }
 
-void gang__ahead_forget(gang_sched *s, struct gang__unit *u)
+void gang__calendar_forget(gang_sched *s, struct gang__gang *u)
 {
     if (!s->ahead)
         return;
     touched_take(u);
-    gang__ahead_drop(s, u);
-    gang__ahead_vacate(s, u);
+    gang__calendar_drop(s, u);
+    gang__calendar_vacate(s, u);
     if (s->ahead->starting == u)
         s->ahead->starting = NULL;
 }
 
-void gang__ahead_vacated(gang_sched *s, uint32_t occupies)
+void gang__calendar_vacated(gang_sched *s, uint32_t occupies)
 {
     if (!s->ahead || !occupies)
         return;
@@ -117,12 +117,12 @@ void gang__ahead_vacated(gang_sched *s, uint32_t occupies)
     s->ahead->stale = true;
 }
 
-bool gang__ahead_binds(const gang_sched *s)
+bool gang__calendar_binds(const gang_sched *s)
 {
     return s->ahead && s->ahead->planned > 0;
 }
 
-void gang__ahead_due(gang_sched *s, const struct gang__job *job)
+void gang__calendar_due(gang_sched *s, const struct gang__job *job)
 {
     for (uint32_t i = 0; s->ahead && i < job->unit_count; i++)
         if (job->unit[i].plan && job->unit[i].planned_ns <= s->now_ns)
@@ -133,18 +133,18 @@ void gang__ahead_due(gang_sched *s, const struct gang__job *job)
 
 /* When it is expected to have gone, if it started at `start_ns`: then its grace has passed, too. Where something is
  * reserved, at the latest: a prediction that does not come true must not be in its way. */
-static int64_t gone_at(const gang_sched *s, const struct gang__unit *u, int64_t start_ns)
+static int64_t gone_at(const gang_sched *s, const struct gang__gang *u, int64_t start_ns)
 {
     const struct gang__job *job = u->job;
     int64_t from = job->state == GANG_JOB_RUNNING ? job->started_ns : start_ns;
-    int64_t end =
-        gang__ahead_by_limit(s) ? gang__term_end(job, from) : gang__term_expected(job, from);
+    int64_t end = gang__calendar_by_limit(s) ? gang__time_limit_end(job, from)
+                                             : gang__time_limit_expected(job, from);
     int64_t until = job->time_limit_ns <= 0 ? gang__reserve_until(u) : GANG__NEVER;
     end = gang__add_sat(end, job->leaf->q->grace_ns);
     return end < until ? end : until;
 }
 
-int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u)
+int64_t gang__calendar_estimate(const gang_sched *s, const struct gang__gang *u)
 {
     int64_t end = gone_at(s, u, s->now_ns);
     if (end == INT64_MAX)
@@ -154,18 +154,18 @@ int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u)
     return end > s->now_ns ? end - s->now_ns : 1;
 }
 
-int64_t gang__ahead_end_from(const gang_sched *s, const struct gang__unit *u, int64_t start_ns)
+int64_t gang__calendar_end_from(const gang_sched *s, const struct gang__gang *u, int64_t start_ns)
 {
     return gone_at(s, u, start_ns);
 }
 
-int64_t gang__ahead_end(const gang_sched *s, const struct gang__unit *u)
+int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *u)
 {
     int64_t end = INT64_MIN;
     if (u->alloc != GANG_ID_NONE) {
         end = gone_at(s, u, u->started_ns);
     } else {
-        for (const struct gang__leave *l = u->leaves; l; l = l->next)
+        for (const struct gang__stop *l = u->leaves; l; l = l->next)
             end = l->deadline_ns > end ? l->deadline_ns : end;
     }
     return end > s->now_ns ? end : gang__add_sat(s->now_ns, GANG__OVERRUN_NS);
@@ -173,15 +173,15 @@ int64_t gang__ahead_end(const gang_sched *s, const struct gang__unit *u)
 
 static bool reserve_groups(gang_sched *s, size_t count)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     return gang__grow(&s->mem, (void **)&a->group, &a->group_room, count, sizeof(*a->group));
 }
 
 /* Of its request: what the timeline counts of a task of each group. What it does not know (sites' kinds,
  * instances of profiles) place decides when it starts. GPUs by memory: a bound, which ahead_memory.c makes exact. */
-bool gang__ahead_needs(gang_sched *s, const gang_request *q)
+bool gang__calendar_needs(gang_sched *s, const gang_request *q)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     if (!reserve_groups(s, q->group_count))
         return false;
     for (uint32_t g = 0; g < q->group_count; g++) {
@@ -197,9 +197,9 @@ bool gang__ahead_needs(gang_sched *s, const gang_request *q)
     return true;
 }
 
-bool gang__ahead_place(gang_sched *s, gang_node_id node, uint32_t group)
+bool gang__calendar_place(gang_sched *s, gang_node_id node, uint32_t group)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     if ((uint32_t)node >= a->end)
         return true;
     if (!gang__grow(&s->mem, (void **)&a->place, &a->place_room, a->places + 1, sizeof(*a->place)))
@@ -217,7 +217,7 @@ static int by_node(const void *a, const void *b)
 }
 
 /* One entry for all tasks of a group on a node, in order. */
-void gang__ahead_merge(struct gang__ahead *a)
+void gang__calendar_merge(struct gang__calendar *a)
 {
     size_t n = 0;
     if (a->places > 1)
@@ -231,30 +231,31 @@ void gang__ahead_merge(struct gang__ahead *a)
     a->places = n;
 }
 
-struct gang__occupation gang__ahead_occupation(const struct gang__ahead *a, const gang_request *q,
-                                               int64_t end_ns, int64_t now_ns)
+struct gang__occupation gang__calendar_occupation(const struct gang__calendar *a,
+                                                  const gang_request *q, int64_t end_ns,
+                                                  int64_t now_ns)
 {
     return (struct gang__occupation){now_ns,   end_ns,    a->group, q->group_count,
                                      a->place, a->places, 0,        q->exclusive};
 }
 
-bool gang__ahead_lay_out(gang_sched *s, const struct gang__unit *u,
-                         const struct gang_placement *place, size_t count, int64_t end_ns,
-                         struct gang__occupation *o)
+bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *u,
+                            const struct gang_placement *place, size_t count, int64_t end_ns,
+                            struct gang__occupation *o)
 {
-    struct gang__ahead *a = s->ahead;
-    const gang_request *q = gang__unit_request(u);
-    if (!gang__ahead_needs(s, q))
+    struct gang__calendar *a = s->ahead;
+    const gang_request *q = gang__gang_request(u);
+    if (!gang__calendar_needs(s, q))
         return false;
     size_t groups = q->group_count;
     a->places = 0;
     for (size_t i = 0; i < count && !u->ask->by_memory; i++)
-        if (!gang__ahead_place(s, place[i].node, (uint32_t)place[i].group))
+        if (!gang__calendar_place(s, place[i].node, (uint32_t)place[i].group))
             return false;
-    if (u->ask->by_memory && !gang__ahead_lay_out_memory(s, u, place, count, &groups))
+    if (u->ask->by_memory && !gang__calendar_lay_out_memory(s, u, place, count, &groups))
         return false;
-    gang__ahead_merge(a);
-    *o = gang__ahead_occupation(a, q, end_ns, s->now_ns);
+    gang__calendar_merge(a);
+    *o = gang__calendar_occupation(a, q, end_ns, s->now_ns);
     o->group_count = groups;
     return true;
 }
@@ -274,8 +275,8 @@ static int32_t hold_share(struct holding *h, const struct gang_task *task,
                           const int64_t need[GANG__FREE_KINDS])
 {
     uint32_t group;
-    h->failed = h->failed || !gang__ahead_like(h->s, need, &h->groups, &group) ||
-                !gang__ahead_place(h->s, task->node, group);
+    h->failed = h->failed || !gang__calendar_like(h->s, need, &h->groups, &group) ||
+                !gang__calendar_place(h->s, task->node, group);
     return h->failed;
 }
 
@@ -290,15 +291,15 @@ static int32_t hold_task(const struct gang_task *task, void *user)
     if (h->by_memory)
         return hold_share(h, task, need);
     memcpy(h->s->ahead->group[task->group].need, need, sizeof(need));
-    h->failed = h->failed || !gang__ahead_place(h->s, task->node, (uint32_t)task->group);
+    h->failed = h->failed || !gang__calendar_place(h->s, task->node, (uint32_t)task->group);
     return h->failed;
 }
 
-bool gang__ahead_hold(gang_sched *s, const struct gang__unit *u, gang_alloc_id alloc,
-                      int64_t end_ns, struct gang__occupation *o)
+bool gang__calendar_hold(gang_sched *s, const struct gang__gang *u, gang_alloc_id alloc,
+                         int64_t end_ns, struct gang__occupation *o)
 {
-    struct gang__ahead *a = s->ahead;
-    const gang_request *q = gang__unit_request(u);
+    struct gang__calendar *a = s->ahead;
+    const gang_request *q = gang__gang_request(u);
     struct holding h = {s, 0, false, u->ask->by_memory, q->group_count};
     a->places = 0;
     memset(o, 0, sizeof(*o));
@@ -306,43 +307,43 @@ bool gang__ahead_hold(gang_sched *s, const struct gang__unit *u, gang_alloc_id a
         return true;
     h.lent = gang__slice_lent(s, alloc);
     end_ns = h.lent ? GANG__NEVER : end_ns;
-    if (!gang__ahead_needs(s, q))
+    if (!gang__calendar_needs(s, q))
         return false;
     gang_result r = gang_alloc_each(s->cluster, alloc, hold_task, &h);
     if (h.failed || r == GANG_EBUSY || r == GANG_ENOMEM)
         return false;
     if (r != GANG_OK || a->places == 0)
         return true;
-    gang__ahead_merge(a);
-    *o = gang__ahead_occupation(a, q, end_ns, s->now_ns);
+    gang__calendar_merge(a);
+    *o = gang__calendar_occupation(a, q, end_ns, s->now_ns);
     o->group_count = h.groups;
     return true;
 }
 
 /* What it holds goes into the timeline anew. */
-bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int64_t end_ns)
+bool gang__calendar_occupy(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc, int64_t end_ns)
 {
     struct gang__occupation o;
     uint32_t id;
-    gang__ahead_vacate(s, u);
-    if (!gang__ahead_hold(s, u, alloc, end_ns, &o))
+    gang__calendar_vacate(s, u);
+    if (!gang__calendar_hold(s, u, alloc, end_ns, &o))
         return false;
     if (o.place_count == 0)
         return true;
     if (!gang__reserve_keeps(s, u, &o))
         return false;
-    if (gang__timeline_add(gang__ahead_when(s, u), &o, &id) != GANG_OK)
+    if (gang__timeline_add(gang__calendar_when(s, u), &o, &id) != GANG_OK)
         return false;
     u->occupies = id + 1;
     return true;
 }
 
-bool gang__ahead_sync(gang_sched *s)
+bool gang__calendar_sync(gang_sched *s)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     while (a->touched) {
-        struct gang__unit *u = a->touched;
-        if (!gang__ahead_occupy(s, u, gang__unit_holds(u), gang__ahead_end(s, u))) {
+        struct gang__gang *u = a->touched;
+        if (!gang__calendar_occupy(s, u, gang__gang_holds(u), gang__calendar_end(s, u))) {
             a->failed_in = s->runs;
             return false;
         }
@@ -358,10 +359,10 @@ bool gang__ahead_sync(gang_sched *s)
 
 static void touch_all(gang_sched *s)
 {
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++)
-            gang__ahead_touch(s, &job->unit[i]);
+            gang__calendar_touch(s, &job->unit[i]);
         gang__timer_set(s, job); /* what was expected of it matters from now on */
     }
     s->ahead->stale = s->ahead->upset = true;
@@ -370,11 +371,11 @@ static void touch_all(gang_sched *s)
 /* Nothing of the timeline is left in the units. */
 static void clear_all(gang_sched *s)
 {
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
-            gang__ahead_drop(s, &job->unit[i]);
-            gang__ahead_vacate(s, &job->unit[i]);
+            gang__calendar_drop(s, &job->unit[i]);
+            gang__calendar_vacate(s, &job->unit[i]);
         }
     }
     gang__reserve_withdraw(s);
@@ -383,7 +384,7 @@ static void clear_all(gang_sched *s)
     s->ahead->when = NULL;
 }
 
-static void take_capacity(struct gang__ahead *a, const gang_snapshot *snapshot)
+static void take_capacity(struct gang__calendar *a, const gang_snapshot *snapshot)
 {
     a->plain = true;
     memset(a->capacity, 0, a->end * GANG__FREE_KINDS * sizeof(*a->capacity));
@@ -406,7 +407,7 @@ static void take_capacity(struct gang__ahead *a, const gang_snapshot *snapshot)
 /* Room for what is kept of each slot below. */
 static bool reserve_slots(gang_sched *s, uint32_t end)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     size_t words = end / 64 + 1;
     return gang__grow(&s->mem, (void **)&a->capacity, &a->capacity_room,
                       (size_t)end * GANG__FREE_KINDS + 1, sizeof(*a->capacity)) &&
@@ -419,7 +420,7 @@ enum { FIRST_SLOT = GANG__POOL + 1 }; /* no node ever has one below */
 /* A timeline of the nodes as they are, with what runs. */
 static bool make_anew(gang_sched *s)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     struct gang__timeline *when;
     uint64_t epoch = gang__load(&s->cluster->epoch) + 1, states = gang__load(&s->cluster->states);
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
@@ -447,8 +448,8 @@ static bool make_anew(gang_sched *s)
 /* ---- of another scheduler --------------------------------------------------------------------- */
 
 /* What is told of a plan; it lies in the timeline under the same number. */
-static bool copy_plan(gang_sched *s, struct gang__unit *u, const struct gang__unit *from,
-                      struct gang__unit **at)
+static bool copy_plan(gang_sched *s, struct gang__gang *u, const struct gang__gang *from,
+                      struct gang__gang **at)
 {
     u->plan_slot = gang__zalloc(&s->mem, from->plan_slots + 1, sizeof(*u->plan_slot));
     if (!u->plan_slot)
@@ -465,17 +466,17 @@ static bool copy_plan(gang_sched *s, struct gang__unit *u, const struct gang__un
     return true;
 }
 
-static struct gang__unit *unit_as(const gang_sched *s, const struct gang__unit *from)
+static struct gang__gang *unit_as(const gang_sched *s, const struct gang__gang *from)
 {
     return &gang__job_of(s, from->job->id)->unit[from->part];
 }
 
 /* Those of a leaf, in their order. */
-static bool copy_plans(gang_sched *s, const struct gang__qs *from)
+static bool copy_plans(gang_sched *s, const struct gang__queue_state *from)
 {
-    struct gang__unit **at = &gang__qs_of(s, from->q->id)->planned;
-    for (const struct gang__unit *old = from->planned; old; old = old->next_planned) {
-        struct gang__unit *u = unit_as(s, old);
+    struct gang__gang **at = &gang__queue_state_of(s, from->q->id)->planned;
+    for (const struct gang__gang *old = from->planned; old; old = old->next_planned) {
+        struct gang__gang *u = unit_as(s, old);
         if (!copy_plan(s, u, old, at))
             return false;
         at = &u->next_planned;
@@ -486,30 +487,29 @@ static bool copy_plans(gang_sched *s, const struct gang__qs *from)
 /* What runs has its number; what had changed there is still to be noted here, in the same order. */
 static void copy_stays(gang_sched *s, const gang_sched *from)
 {
-    struct gang__unit **at = &s->ahead->touched;
-    for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
-         n = gang__ordered_next(n)) {
+    struct gang__gang **at = &s->ahead->touched;
+    for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
-            struct gang__unit *u = unit_as(s, &job->unit[i]);
+            struct gang__gang *u = unit_as(s, &job->unit[i]);
             u->occupies = job->unit[i].occupies;
         }
     }
-    for (const struct gang__unit *old = from->ahead->touched; old; old = old->next_touched) {
-        struct gang__unit *u = unit_as(s, old);
+    for (const struct gang__gang *old = from->ahead->touched; old; old = old->next_touched) {
+        struct gang__gang *u = unit_as(s, old);
         u->touched_at = at;
         *at = u;
         at = &u->next_touched;
     }
 }
 
-bool gang__ahead_copy(gang_sched *s, const gang_sched *from)
+bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
 {
-    const struct gang__ahead *old = from->ahead;
+    const struct gang__calendar *old = from->ahead;
     if (!old || !old->when)
         return true; /* there, too, it will be made */
-    bool current = gang__ahead_current(from);
-    struct gang__ahead *a = s->ahead = gang__zalloc(&s->mem, 1, sizeof(*s->ahead));
+    bool current = gang__calendar_current(from);
+    struct gang__calendar *a = s->ahead = gang__zalloc(&s->mem, 1, sizeof(*s->ahead));
     size_t numbers = (size_t)old->end * GANG__FREE_KINDS;
     if (!a || !reserve_slots(s, old->end) ||
         gang__timeline_copy(&s->mem, old->when, &a->when) != GANG_OK)
@@ -537,9 +537,9 @@ bool gang__ahead_copy(gang_sched *s, const gang_sched *from)
     return true;
 }
 
-void gang__ahead_free(gang_sched *s)
+void gang__calendar_free(gang_sched *s)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     if (!a)
         return;
     clear_all(s);
@@ -556,7 +556,7 @@ void gang__ahead_free(gang_sched *s)
 }
 
 /* By sums over all nodes: what a unit's gang takes of them, at least. */
-static void sums_of(const gang_sched *s, const struct gang__unit *u, int64_t need[GANG__FREE_DIMS])
+static void sums_of(const gang_sched *s, const struct gang__gang *u, int64_t need[GANG__FREE_DIMS])
 {
     memset(need, 0, GANG__FREE_DIMS * sizeof(*need));
     for (uint32_t i = 0; u->ask->exact && i < u->ask->gang_count; i++) {
@@ -572,51 +572,52 @@ static void sums_of(const gang_sched *s, const struct gang__unit *u, int64_t nee
     }
 }
 
-bool gang__ahead_fits_sums(const gang_sched *s, const struct gang__unit *u)
+bool gang__calendar_fits_sums(const gang_sched *s, const struct gang__gang *u)
 {
-    int64_t need[GANG__FREE_DIMS], end = gang__add_sat(s->now_ns, gang__ahead_estimate(s, u));
+    int64_t need[GANG__FREE_DIMS], end = gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
     sums_of(s, u, need);
-    return gang__timeline_fits_sum(gang__ahead_when(s, u), need, s->now_ns, end);
+    return gang__timeline_fits_sum(gang__calendar_when(s, u), need, s->now_ns, end);
 }
 
-int64_t gang__ahead_free_ns(const gang_sched *s, const struct gang__unit *u)
+int64_t gang__calendar_free_ns(const gang_sched *s, const struct gang__gang *u)
 {
     int64_t need[GANG__FREE_DIMS];
     sums_of(s, u, need);
-    int64_t until = gang__timeline_until_sum(gang__ahead_when(s, u), need, s->now_ns);
+    int64_t until = gang__timeline_until_sum(gang__calendar_when(s, u), need, s->now_ns);
     uint64_t free_ns = (uint64_t)until - (uint64_t)s->now_ns;
     return until == GANG__NEVER || free_ns > INT64_MAX ? GANG__NEVER : (int64_t)free_ns;
 }
 
-bool gang__ahead_may_plan(const struct gang__unit *u)
+bool gang__calendar_may_plan(const struct gang__gang *u)
 {
-    const struct gang__qs *leaf = u->job->leaf;
-    if (!gang__ahead_plans(u) || leaf->planned_count < leaf->q->plan_depth)
-        return gang__ahead_plans(u);
-    for (const struct gang__unit *w = leaf->planned; w; w = w->next_planned)
-        if (gang__unit_before(u, w, leaf->q->order) < 0)
+    const struct gang__queue_state *leaf = u->job->leaf;
+    if (!gang__calendar_plans(u) || leaf->planned_count < leaf->q->plan_depth)
+        return gang__calendar_plans(u);
+    for (const struct gang__gang *w = leaf->planned; w; w = w->next_planned)
+        if (gang__gang_before(u, w, leaf->q->order) < 0)
             return true;
     return false;
 }
 
-bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u)
+bool gang__calendar_hopeless(const gang_sched *s, const struct gang__gang *u)
 {
     /* As long as nothing is planned or reserved place decides, which knows more than sums. */
     return (s->ahead->planned > 0 || s->reserve_count > 0) && !u->plan && !u->places &&
-           !gang__ahead_may_plan(u) && !gang__reserve_drawn(s, u) && !gang__ahead_fits_sums(s, u);
+           !gang__calendar_may_plan(u) && !gang__reserve_drawn(s, u) &&
+           !gang__calendar_fits_sums(s, u);
 }
 
 /* It has a plan that is to come, and just before that too little is free by the sums: it cannot be earlier. */
-static bool is_settled(const gang_sched *s, const struct gang__unit *u)
+static bool is_settled(const gang_sched *s, const struct gang__gang *u)
 {
     int64_t need[GANG__FREE_DIMS], unused[GANG__FREE_DIMS];
-    const struct gang__qs *leaf = u->job->leaf;
+    const struct gang__queue_state *leaf = u->job->leaf;
     if (!u->plan || u->planned_ns <= s->now_ns || s->ahead->upset)
         return false;
     if (leaf->q->backfill == GANG_BACKFILL_EASY && leaf->planned_count > 1)
         return false; /* plans of those behind it do not bind it */
     sums_of(s, u, need);
-    (void)gang__timeline_sum_at(gang__ahead_when(s, u), u->planned_ns - 1, unused);
+    (void)gang__timeline_sum_at(gang__calendar_when(s, u), u->planned_ns - 1, unused);
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         if (need[k] > unused[k])
             return true;
@@ -625,62 +626,62 @@ static bool is_settled(const gang_sched *s, const struct gang__unit *u)
 
 /* May it be worth it that it has its turn again? One behind the plans of its leaf has it in any case, as it has when
  * somebody leaves (kin.h): the plans that are before it may move. */
-static bool may_look(const gang_sched *s, const struct gang__bin *bin)
+static bool may_look(const gang_sched *s, const struct gang__wait_class *bin)
 {
-    const struct gang__unit *head = gang__bin_head(bin);
+    const struct gang__gang *head = gang__wait_class_head(bin);
     if (bin->grower || gang__slice_concerns(head))
         return true;
     if (head->plan)
         return !is_settled(s, head);
     return (bin->why == GANG_WAIT_PLANNED && bin->leaf->q->backfill == GANG_BACKFILL_EASY) ||
-           !gang__ahead_hopeless(s, head);
+           !gang__calendar_hopeless(s, head);
 }
 
 /* Those who wait because of plans, or may have one, have their turn again. */
 static void let_look(gang_sched *s)
 {
-    struct gang__bin *next;
-    for (struct gang__bin *bin = s->blocked; bin; bin = next) {
+    struct gang__wait_class *next;
+    for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
         if (bin->why != GANG_WAIT_PLANNED && bin->why != GANG_WAIT_RESERVATION &&
             (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_ROOM))
             continue;
         if (may_look(s, bin))
-            gang__turn_unblock(s, bin);
+            gang__order_unblock(s, bin);
     }
     if (s->reserve_count > 0)
-        gang__kin_dissolve(s);
+        gang__candidates_dissolve(s);
     else
-        gang__kin_stir_all(s);
+        gang__candidates_stir_all(s);
 }
 
-bool gang__ahead_current(const gang_sched *s)
+bool gang__calendar_current(const gang_sched *s)
 {
-    const struct gang__ahead *a = s->ahead;
+    const struct gang__calendar *a = s->ahead;
     return a->when && a->epoch == gang__load(&s->cluster->epoch) + 1 &&
            a->states == gang__load(&s->cluster->states);
 }
 
-bool gang__ahead_ready(gang_sched *s)
+bool gang__calendar_ready(gang_sched *s)
 {
     if (!s->ahead)
         s->ahead = gang__zalloc(&s->mem, 1, sizeof(*s->ahead));
-    struct gang__ahead *a = s->ahead;
-    if (!a || (!gang__ahead_current(s) && !make_anew(s)))
+    struct gang__calendar *a = s->ahead;
+    if (!a || (!gang__calendar_current(s) && !make_anew(s)))
         return false;
     gang__timeline_advance(a->when, s->now_ns);
-    if (a->config != s->config_count || a->by_limit != gang__ahead_by_limit(s))
+    if (a->config != s->config_count || a->by_limit != gang__calendar_by_limit(s))
         touch_all(s); /* graces may be others, or predictions count no more */
     a->config = s->config_count;
-    a->by_limit = gang__ahead_by_limit(s);
-    return gang__ahead_sync(s);
+    a->by_limit = gang__calendar_by_limit(s);
+    return gang__calendar_sync(s);
 }
 
-void gang__ahead_refresh(gang_sched *s)
+void gang__calendar_refresh(gang_sched *s)
 {
-    struct gang__ahead *a = s->ahead;
-    if (!gang__ahead_on(s)) {
-        gang__ahead_free(s);
+    struct gang__calendar *a = s->ahead;
+    if (!gang__calendar_on(s)) {
+        gang__calendar_free(s);
         (void)!gang__reserve_due(s);
         return;
     }
@@ -688,7 +689,7 @@ void gang__ahead_refresh(gang_sched *s)
         return;
     if (a)
         a->starting = NULL;
-    if (!gang__ahead_ready(s) || !gang__reserve_due(s)) {
+    if (!gang__calendar_ready(s) || !gang__reserve_due(s)) {
         if (s->ahead)
             s->ahead->failed_in = s->runs;
         s->no_memory = s->retry = true;

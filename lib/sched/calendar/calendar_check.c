@@ -32,20 +32,20 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
     static const char *const word[] = {"cpu", "memory", "gpu"};
     int64_t unused[GANG__FREE_DIMS], left[GANG__FREE_KINDS] = {0, 0, 0};
     struct leftover sum = {s, left};
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     for (gang_node_id n = gang_node_next(s->cluster, GANG_ID_NONE); n != GANG_ID_NONE;
          n = gang_node_next(s->cluster, n))
         for (int k = 0; (uint32_t)n < a->end && !gang__slice_has_node(s, n) && k < GANG__FREE_KINDS;
              k++)
             left[k] += a->capacity[(size_t)(uint32_t)n * GANG__FREE_KINDS + (size_t)k];
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
-            const struct gang__unit *u = &job->unit[i];
-            gang_alloc_id held = gang__unit_holds(u);
+            const struct gang__gang *u = &job->unit[i];
+            gang_alloc_id held = gang__gang_holds(u);
             /* One that is past its end, in a run that was cut short, may be counted or not. */
             if (held == GANG_ID_NONE ||
-                gang__ahead_end(s, u) == gang__add_sat(s->now_ns, GANG__OVERRUN_NS))
+                gang__calendar_end(s, u) == gang__add_sat(s->now_ns, GANG__OVERRUN_NS))
                 continue;
             gang_result r = gang_alloc_each(s->cluster, held, subtract_task, &sum);
             if (r != GANG_OK)
@@ -61,22 +61,22 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
     return GANG_OK;
 }
 
-gang_result gang__ahead_check(gang_sched *s, struct gang_error *error)
+gang_result gang__calendar_check(gang_sched *s, struct gang_error *error)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     int64_t planned = 0;
     bool whole = false, undone = false;
     if (!a)
         return GANG_OK;
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
-            const struct gang__unit *u = &job->unit[i];
-            bool holds = gang__unit_holds(u) != GANG_ID_NONE;
-            whole = whole || gang__unit_request(u)->exclusive;
+            const struct gang__gang *u = &job->unit[i];
+            bool holds = gang__gang_holds(u) != GANG_ID_NONE;
+            whole = whole || gang__gang_request(u)->exclusive;
             planned += u->plan != 0;
             undone = undone || job->undone;
-            if (u->plan && (!u->bin || !gang__ahead_plans(u) || holds))
+            if (u->plan && (!u->bin || !gang__calendar_plans(u) || holds))
                 return gang__error(error, GANG_EINVAL, "plan",
                                    "job %llu has a planned start and does not wait for one",
                                    (unsigned long long)job->id);
@@ -89,9 +89,9 @@ gang_result gang__ahead_check(gang_sched *s, struct gang_error *error)
         }
     }
     for (uint32_t i = 0; i < s->queues->count; i++) {
-        const struct gang__qs *q = s->qs[i];
+        const struct gang__queue_state *q = s->qs[i];
         int64_t count = 0;
-        for (const struct gang__unit *u = q->planned; u; u = u->next_planned)
+        for (const struct gang__gang *u = q->planned; u; u = u->next_planned)
             count++;
         planned -= count;
         if (count != q->planned_count || count > q->q->plan_depth)
@@ -102,6 +102,6 @@ gang_result gang__ahead_check(gang_sched *s, struct gang_error *error)
         return gang__error(error, GANG_EINVAL, "plan", "a planned start is of no queue");
     bool upset = s->reserves && s->reserves->upset; /* what is reserved is not there yet */
     bool asked = a->when && !a->touched && gang__slice_occupied(s) && a->plain && !whole &&
-                 !undone && !upset && gang__ahead_current(s);
+                 !undone && !upset && gang__calendar_current(s);
     return asked ? check_free(s, error) : GANG_OK;
 }

@@ -27,21 +27,21 @@
 #include "plan/timeline.h"
 #include "sched/record/state.h"
 
-struct gang__ahead {
+struct gang__calendar {
     struct gang__timeline *when; /* NULL: it could not be made */
     uint32_t end;                /* slots below are in it */
     uint64_t epoch, states, config;
     int64_t planned;                /* units that have a planned start */
     uint64_t failed_in;             /* the run in which memory was short */
-    const struct gang__unit *again; /* who is tried, if he had a plan; NULL */
+    const struct gang__gang *again; /* who is tried, if he had a plan; NULL */
     uint64_t moves; /* rises when a plan goes, or is another: there may be more room now */
     bool by_limit;  /* ends in it are the latest ones, not those predicted */
     bool stale;     /* plans are to be looked at again: they may be earlier */
     bool upset;     /* and whether they still fit */
     bool kept;      /* a plan has become a start: who waited for it without one may look again */
-    bool plain;     /* all nodes are up: see gang__ahead_check() */
-    struct gang__unit *touched;
-    const struct gang__unit *starting; /* its gang is in the timeline already, as this: */
+    bool plain;     /* all nodes are up: see gang__calendar_check() */
+    struct gang__gang *touched;
+    const struct gang__gang *starting; /* its gang is in the timeline already, as this: */
     gang_alloc_id started;
     struct gang__time_fit fit, other;
     struct gang__time_group *group; /* scratch, as all below */
@@ -56,14 +56,14 @@ struct gang__ahead {
     size_t mask_room, part_room;
     int64_t *capacity;
     size_t capacity_room;
-    /* Of one that asks for GPUs by memory, as gang__ahead_earliest() left it: see gang__time_ask. */
+    /* Of one that asks for GPUs by memory, as gang__backfill_earliest() left it: see gang__time_ask. */
     struct gang__time_group *variant;
     uint32_t *kind;
     size_t kinds, variant_room, kind_room;
 };
 
 /* Has its leaf planned starts? */
-static inline bool gang__ahead_plans(const struct gang__unit *u)
+static inline bool gang__calendar_plans(const struct gang__gang *u)
 {
     return u->job->leaf->q->backfill != GANG_BACKFILL_NONE;
 }
@@ -76,87 +76,90 @@ static inline void gang__mask_put(uint64_t *mask, uint32_t slot)
 /* ---- ahead.c: what is in the timeline ---- */
 
 /* The one in which it is placed: that of its reservation, or the one of all. */
-struct gang__timeline *gang__ahead_when(const gang_sched *s, const struct gang__unit *u);
+struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gang__gang *u);
 /* It is there, of the nodes as they are, with all that was noted. False: out of memory. */
-bool gang__ahead_ready(gang_sched *s);
+bool gang__calendar_ready(gang_sched *s);
 
 enum {
     GANG__OVERRUN_NS = 1000000000
 }; /* one that should have gone is looked for again after this */
 
 /* How long it runs if it starts now: its time limit, and the grace in which it then stops. */
-int64_t gang__ahead_estimate(const gang_sched *s, const struct gang__unit *u);
+int64_t gang__calendar_estimate(const gang_sched *s, const struct gang__gang *u);
 /* When it ends at the latest if it starts then; GANG__NEVER: it has no limit. */
-int64_t gang__ahead_end_from(const gang_sched *s, const struct gang__unit *u, int64_t start_ns);
+int64_t gang__calendar_end_from(const gang_sched *s, const struct gang__gang *u, int64_t start_ns);
 /* When what it holds comes free at the latest. */
-int64_t gang__ahead_end(const gang_sched *s, const struct gang__unit *u);
+int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *u);
 /* Of its request: what the timeline counts of a task of each group (a->group). False: out of memory. */
-bool gang__ahead_needs(gang_sched *s, const gang_request *q);
+bool gang__calendar_needs(gang_sched *s, const gang_request *q);
 /* The list of places (a->place): one task more; in order, one entry for all tasks of a group on a node. */
-bool gang__ahead_place(gang_sched *s, gang_node_id node, uint32_t group);
-void gang__ahead_merge(struct gang__ahead *a);
-struct gang__occupation gang__ahead_occupation(const struct gang__ahead *a, const gang_request *q,
-                                               int64_t end_ns, int64_t now_ns);
+bool gang__calendar_place(gang_sched *s, gang_node_id node, uint32_t group);
+void gang__calendar_merge(struct gang__calendar *a);
+struct gang__occupation gang__calendar_occupation(const struct gang__calendar *a,
+                                                  const gang_request *q, int64_t end_ns,
+                                                  int64_t now_ns);
 /* What it would have at these places from now on; its arrays are scratch. False: out of memory. */
-bool gang__ahead_lay_out(gang_sched *s, const struct gang__unit *u,
-                         const struct gang_placement *place, size_t count, int64_t end_ns,
-                         struct gang__occupation *o);
+bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *u,
+                            const struct gang_placement *place, size_t count, int64_t end_ns,
+                            struct gang__occupation *o);
 /* The same of what it holds, until then; without places: that takes nothing that counts. */
-bool gang__ahead_hold(gang_sched *s, const struct gang__unit *u, gang_alloc_id alloc,
-                      int64_t end_ns, struct gang__occupation *o);
+bool gang__calendar_hold(gang_sched *s, const struct gang__gang *u, gang_alloc_id alloc,
+                         int64_t end_ns, struct gang__occupation *o);
 /* What it holds goes into the timeline anew; out of it. False: out of memory. */
-bool gang__ahead_occupy(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc, int64_t end_ns);
-void gang__ahead_vacate(gang_sched *s, struct gang__unit *u);
+bool gang__calendar_occupy(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
+                           int64_t end_ns);
+void gang__calendar_vacate(gang_sched *s, struct gang__gang *u);
 /* All that was noted is put into the timeline. False: out of memory; nobody starts in this run who has to ask. */
-bool gang__ahead_sync(gang_sched *s);
+bool gang__calendar_sync(gang_sched *s);
 /* Is the timeline of the nodes as they are? */
-bool gang__ahead_current(const gang_sched *s);
+bool gang__calendar_current(const gang_sched *s);
 /* Its plan is taken out, and nobody is told. */
-void gang__ahead_drop(gang_sched *s, struct gang__unit *u);
+void gang__calendar_drop(gang_sched *s, struct gang__gang *u);
 
 /* By sums over all nodes, wherever things lie: is enough free for a unit's gang from now until it ends, beside all
  * plans? */
-bool gang__ahead_fits_sums(const gang_sched *s, const struct gang__unit *u);
+bool gang__calendar_fits_sums(const gang_sched *s, const struct gang__gang *u);
 /* By the same sums: for how long from now on is so much free; those that run longer do not fit. */
-int64_t gang__ahead_free_ns(const gang_sched *s, const struct gang__unit *u);
+int64_t gang__calendar_free_ns(const gang_sched *s, const struct gang__gang *u);
 /* May it have a plan, beside those that its leaf has, or in the place of one behind it? */
-bool gang__ahead_may_plan(const struct gang__unit *u);
+bool gang__calendar_may_plan(const struct gang__gang *u);
 /* Can it neither start now, nor have a plan? Then it need not be looked at. */
-bool gang__ahead_hopeless(const gang_sched *s, const struct gang__unit *u);
+bool gang__calendar_hopeless(const gang_sched *s, const struct gang__gang *u);
 
 /* ---- ahead_memory.c: GPUs by memory ---- */
 
 /* The group of a->group[0...*count - 1] that needs just that, or one more. False: out of memory. */
-bool gang__ahead_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
-                      uint32_t *group);
-/* What tasks at these places take at most goes into the list of places, after gang__ahead_needs(); *groups there are
+bool gang__calendar_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
+                         uint32_t *group);
+/* What tasks at these places take at most goes into the list of places, after gang__calendar_needs(); *groups there are
  * then. False: out of memory. */
-bool gang__ahead_lay_out_memory(gang_sched *s, const struct gang__unit *u,
-                                const struct gang_placement *place, size_t count, size_t *groups);
+bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *u,
+                                   const struct gang_placement *place, size_t count,
+                                   size_t *groups);
 /* What the groups that are asked for (a->group, a->groups, a->group_of) need on each node at most (a->kind, a->variant);
  * in a->group where it is least. False: out of memory. O(nodes). */
-bool gang__ahead_kinds(gang_sched *s, const gang_request *q);
+bool gang__calendar_kinds(gang_sched *s, const gang_request *q);
 /* What was found by that (a->fit) has these groups from now on. */
-void gang__ahead_by_kind(struct gang__ahead *a, struct gang__occupation *o);
+void gang__calendar_by_kind(struct gang__calendar *a, struct gang__occupation *o);
 
 /* ---- ahead_start.c: who may start before ---- */
 
 /* In the order of the smallest area: the longest that comes as early as one that runs for so long, and asks for the
  * same. */
-int64_t gang__ahead_alike_ns(const gang_sched *s, const struct gang__unit *u, int64_t lasts_ns);
+int64_t gang__backfill_alike_ns(const gang_sched *s, const struct gang__gang *u, int64_t lasts_ns);
 
 /* ---- ahead_plan.c: when it would start, and where ---- */
 
 /* Those of them in a domain (a->part). */
-void gang__ahead_part(gang_sched *s, int32_t level, uint32_t index);
+void gang__backfill_part(gang_sched *s, int32_t level, uint32_t index);
 
 /* When its gang fits, and where (a->fit), beside all that is there and planned. */
-gang_result gang__ahead_earliest(gang_sched *s, const struct gang__unit *u, int64_t from_ns);
-/* What gang__ahead_earliest() has found becomes its plan. a->group is still as that left it. */
-gang_result gang__ahead_put(gang_sched *s, struct gang__unit *u);
+gang_result gang__backfill_earliest(gang_sched *s, const struct gang__gang *u, int64_t from_ns);
+/* What gang__backfill_earliest() has found becomes its plan. a->group is still as that left it. */
+gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u);
 /* It cannot start now, and has a plan from now on if it may have one (*why says). GANG_ENOFIT; GANG_ENOMEM. */
-gang_result gang__ahead_plan(gang_sched *s, struct gang__unit *u, int32_t *why);
+gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *u, int32_t *why);
 /* Planned starts in this reservation, or (NULL) outside all, are parked, and moved back. */
-void gang__ahead_park_plans(gang_sched *s, const struct gang__reserve *in, bool away);
+void gang__backfill_park_plans(gang_sched *s, const struct gang__reserve *in, bool away);
 
 #endif

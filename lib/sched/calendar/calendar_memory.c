@@ -15,10 +15,10 @@
 enum { NO_SHARE = 0 };
 #define MORE_THAN_ANY (INT64_C(1) << 40) /* milli-GPUs: no node has so many */
 
-bool gang__ahead_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
-                      uint32_t *group)
+bool gang__calendar_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
+                         uint32_t *group)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     size_t bytes = GANG__FREE_KINDS * sizeof(*need), g = *count;
     while (g > 0 && memcmp(a->group[g - 1].need, need, bytes) != 0)
         g--;
@@ -59,10 +59,10 @@ static int64_t gpus_at(const gang_sched *s, const struct gang__group *g,
     return (int64_t)g->devices * (share == NO_SHARE ? 1000 : share);
 }
 
-bool gang__ahead_lay_out_memory(gang_sched *s, const struct gang__unit *u,
-                                const struct gang_placement *place, size_t count, size_t *groups)
+bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *u,
+                                   const struct gang_placement *place, size_t count, size_t *groups)
 {
-    const gang_request *q = gang__unit_request(u);
+    const gang_request *q = gang__gang_request(u);
     *groups = q->group_count;
     for (size_t i = 0; i < count; i++) {
         int64_t need[GANG__FREE_KINDS];
@@ -71,8 +71,8 @@ bool gang__ahead_lay_out_memory(gang_sched *s, const struct gang__unit *u,
         memcpy(need, s->ahead->group[group].need, sizeof(need));
         if (g->devices > 0 && g->share == 0)
             need[GANG__FREE_GPU] = gpus_at(s, g, &place[i]);
-        if (!gang__ahead_like(s, need, groups, &group) ||
-            !gang__ahead_place(s, place[i].node, group))
+        if (!gang__calendar_like(s, need, groups, &group) ||
+            !gang__calendar_place(s, place[i].node, group))
             return false;
     }
     return true;
@@ -84,7 +84,7 @@ bool gang__ahead_lay_out_memory(gang_sched *s, const struct gang__unit *u,
  * or there is none. */
 static bool read_kind(gang_sched *s, const gang_request *q, uint32_t slot, uint64_t *serial)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     struct gang__time_group *to = a->variant + a->kinds * a->groups;
     gang__rcu_enter();
     const struct gang__node *node = gang__node_at(s->cluster, slot);
@@ -104,7 +104,7 @@ static bool read_kind(gang_sched *s, const gang_request *q, uint32_t slot, uint6
 }
 
 /* The number of what was read. */
-static uint32_t kind_of(struct gang__ahead *a)
+static uint32_t kind_of(struct gang__calendar *a)
 {
     size_t kind = 0, bytes = a->groups * sizeof(*a->variant);
     while (memcmp(a->variant + kind * a->groups, a->variant + a->kinds * a->groups, bytes) != 0)
@@ -114,7 +114,7 @@ static uint32_t kind_of(struct gang__ahead *a)
 }
 
 /* A bound for all nodes: what is needed where it is least. */
-static void lower(struct gang__ahead *a)
+static void lower(struct gang__calendar *a)
 {
     for (size_t i = 0; i < a->groups && a->kinds > 0; i++)
         for (size_t kind = 0; kind < a->kinds; kind++) {
@@ -124,9 +124,9 @@ static void lower(struct gang__ahead *a)
         }
 }
 
-bool gang__ahead_kinds(gang_sched *s, const gang_request *q)
+bool gang__calendar_kinds(gang_sched *s, const gang_request *q)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     uint64_t serial = 0;
     uint32_t kind = 0;
     a->kinds = 0;
@@ -148,7 +148,7 @@ bool gang__ahead_kinds(gang_sched *s, const gang_request *q)
     return true;
 }
 
-void gang__ahead_by_kind(struct gang__ahead *a, struct gang__occupation *o)
+void gang__calendar_by_kind(struct gang__calendar *a, struct gang__occupation *o)
 {
     for (size_t i = 0; i < a->fit.count; i++)
         a->fit.place[i].group += a->kind[a->fit.place[i].node] * (uint32_t)a->groups;

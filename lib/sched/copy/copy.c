@@ -27,7 +27,7 @@ static void *copy_bytes(struct gang__block *b, const void *from, size_t bytes)
 /* Of one that no run has taken in yet, too. */
 static size_t groups_of(const struct gang__job *job, uint32_t part)
 {
-    const struct gang__asked *ask = job->unit[part].ask;
+    const struct gang__request_class *ask = job->unit[part].ask;
     return (ask ? ask->q : job->wanted[part]->q)->group_count;
 }
 
@@ -62,7 +62,7 @@ static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *
         memset(job->wanted, 0, from->unit_count * sizeof(*job->wanted));
     }
     for (uint32_t i = 0; i < from->unit_count; i++) {
-        const struct gang__unit *u = &from->unit[i];
+        const struct gang__gang *u = &from->unit[i];
         size_t own = groups_of(from, i);
         int64_t *counts = gang__block_take(b, 4 * own * sizeof(*counts));
         int32_t *group_of = copy_bytes(b, u->group_of, own * sizeof(*group_of));
@@ -129,7 +129,7 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
 }
 
 /* What it holds, not where it waits. */
-static void copy_unit(struct gang__unit *to, const struct gang__unit *from, struct gang__job *job)
+static void copy_unit(struct gang__gang *to, const struct gang__gang *from, struct gang__job *job)
 {
     to->job = job;
     to->part = from->part;
@@ -166,7 +166,7 @@ static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__j
         to->bad_count = from->bad_count;
     }
     for (uint32_t i = 0; i < from->unit_count; i++) {
-        const struct gang__unit *u = &from->unit[i];
+        const struct gang__gang *u = &from->unit[i];
         size_t count = (size_t)u->place_count;
         if (!u->places)
             continue;
@@ -183,7 +183,7 @@ static bool copy_asks(struct gang__asks_copy *c, struct gang__job *to, const str
 {
     gang_sched *s = c->to;
     for (uint32_t i = 0; i < from->unit_count; i++) {
-        uint32_t groups = gang__unit_request(&from->unit[i])->group_count;
+        uint32_t groups = gang__gang_request(&from->unit[i])->group_count;
         if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_room, groups,
                         sizeof(*s->by_group)))
             return false;
@@ -215,12 +215,12 @@ static bool copy_job(struct gang__asks_copy *c, const struct gang__job *from)
 {
     gang_sched *s = c->to;
     struct gang__job *job =
-        gang__names_reserve(&s->jobs, &s->mem) == GANG_OK ? gang__job_copy(s, from) : NULL;
+        gang__hash_reserve(&s->jobs, &s->mem) == GANG_OK ? gang__job_copy(s, from) : NULL;
     if (!job)
         return false;
-    job->leaf = gang__qs_of(s, from->leaf->q->id);
-    gang__names_put(&s->jobs, &job->link, job->id);
-    gang__ordered_insert_end(&s->by_id, &job->all, 1);
+    job->leaf = gang__queue_state_of(s, from->leaf->q->id);
+    gang__hash_insert(&s->jobs, &job->link, job->id);
+    gang__set_insert_end(&s->by_id, &job->all, 1);
     s->job_count++;
     return copy_lists(s, job, from) && copy_asks(c, job, from) &&
            (!gang__asks_users(job->leaf->q) || gang__user_of(s, job->leaf, job->user));
@@ -229,8 +229,8 @@ static bool copy_job(struct gang__asks_copy *c, const struct gang__job *from)
 /* Those that nothing passes, in their order. */
 static void copy_overdue(gang_sched *s, const gang_sched *from)
 {
-    struct gang__unit **at = &s->overdue;
-    for (const struct gang__unit *u = from->overdue; u; u = u->next_overdue) {
+    struct gang__gang **at = &s->overdue;
+    for (const struct gang__gang *u = from->overdue; u; u = u->next_overdue) {
         *at = &gang__job_of(s, u->job->id)->unit[u->part];
         (*at)->overdue_at = at;
         at = &(*at)->next_overdue;
@@ -241,26 +241,26 @@ static void copy_overdue(gang_sched *s, const gang_sched *from)
 static bool copy_jobs(struct gang__asks_copy *c, const gang_sched *from)
 {
     gang_sched *s = c->to;
-    struct gang__tree_link *n = gang__ordered_first(&from->by_id);
-    for (; n; n = gang__ordered_next(n))
+    struct gang__set_link *n = gang__set_first(&from->by_id);
+    for (; n; n = gang__set_next(n))
         if (!copy_job(c, GANG__OF(struct gang__job, all, n)))
             return false;
-    for (n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n))
+    for (n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
         if (!gang__job_waiters(s, GANG__OF(struct gang__job, all, n)))
             return false;
     copy_overdue(s, from);
-    return gang__slices_copy(s, from) && gang__leaves_copy(s, from);
+    return gang__slices_copy(s, from) && gang__stops_copy(s, from);
 }
 
 /* Memory was short before they entered the books. */
 static void drop_jobs(gang_sched *s)
 {
-    struct gang__tree_link *n;
+    struct gang__set_link *n;
     gang__slices_drop(s);
-    while ((n = gang__ordered_first(&s->by_id)) != NULL) {
+    while ((n = gang__set_first(&s->by_id)) != NULL) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        gang__names_remove(&s->jobs, &job->link);
-        gang__ordered_remove(&s->by_id, &job->all);
+        gang__hash_remove(&s->jobs, &job->link);
+        gang__set_remove(&s->by_id, &job->all);
         gang__job_free(s, job);
     }
     s->job_count = 0;
@@ -313,10 +313,10 @@ static void settle(gang_sched *s, const gang_sched *from)
 static bool copy_beats(gang_sched *s, const gang_sched *from)
 {
     bool ok = true;
-    struct gang__tree_link *n = gang__ordered_first(&from->by_id);
-    for (; n && ok; n = gang__ordered_next(n)) {
+    struct gang__set_link *n = gang__set_first(&from->by_id);
+    for (; n && ok; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        ok = gang__beat_copy(s, gang__job_of(s, job->id), job);
+        ok = gang__heartbeat_copy(s, gang__job_of(s, job->id), job);
     }
     return ok;
 }
@@ -353,9 +353,9 @@ static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang
     gang__config_enter(s);
     s->like = NULL;
     gang__fair_copy(s, from);
-    if (s->no_memory || (whole && !copy_beats(s, from)) || !gang__ahead_copy(s, from))
+    if (s->no_memory || (whole && !copy_beats(s, from)) || !gang__calendar_copy(s, from))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    gang__turns_copy(s, from);
+    gang__order_copy(s, from);
     settle(s, from);
     return GANG_OK;
 }

@@ -36,18 +36,21 @@ struct gang__job *gang__job_copy(gang_sched *s, const struct gang__job *from);
 /* Requests of one scheduler, and what stands for them in the other. */
 struct gang__asks_copy {
     gang_sched *to;
-    struct gang__names of; /* by the address of the request */
+    struct gang__hash_table of; /* by the address of the request */
 };
 gang_result gang__asks_copy(struct gang__asks_copy *c, const gang_sched *from);
 /* What stands for a request (gang__request_map). One that is no job's, because somebody has allocated by
  * himself or room is kept free with it, is made when it is met; it is never asked for again. */
 gang_result gang__asks_find(gang_request *from, void *ctx, gang_request **to);
 /* References to what a job wants, and to what it asks for. NULL: out of memory. */
-struct gang__wanted *gang__asks_wanted(struct gang__asks_copy *c, const struct gang__wanted *from);
-struct gang__asked *gang__asks_get(struct gang__asks_copy *c, const struct gang__asked *from);
+struct gang__request_text *gang__asks_wanted(struct gang__asks_copy *c,
+                                             const struct gang__request_text *from);
+struct gang__request_class *gang__asks_get(struct gang__asks_copy *c,
+                                           const struct gang__request_class *from);
 void gang__asks_end(struct gang__asks_copy *c);
 /* One that stands for no ask. NULL: out of memory. */
-struct gang__wanted *gang__wanted_copy(gang_sched *to, const struct gang__wanted *from);
+struct gang__request_text *gang__request_text_copy(gang_sched *to,
+                                                   const struct gang__request_text *from);
 
 /* ---- submit.c ---- */
 
@@ -58,7 +61,7 @@ bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from);
 /* ---- copy_turn.c ---- */
 
 /* They are in their bins already. Cannot fail. */
-void gang__turns_copy(gang_sched *to, const gang_sched *from);
+void gang__order_copy(gang_sched *to, const gang_sched *from);
 
 /* ---- copy_inbox.c ---- */
 
@@ -68,7 +71,7 @@ bool gang__backlog_copy(struct gang__asks_copy *c, const gang_sched *from);
 /* ---- copy_leave.c ---- */
 
 /* The jobs are there already. False: out of memory. */
-bool gang__leaves_copy(gang_sched *to, const gang_sched *from);
+bool gang__stops_copy(gang_sched *to, const gang_sched *from);
 
 /* ---- copy_reserve.c ---- */
 

@@ -187,7 +187,7 @@ static struct gang_request_spec get_request(struct reader *r)
     return q;
 }
 
-static gang_result compile(gang_sched *s, const struct gang__wanted *w, gang_request **q)
+static gang_result compile(gang_sched *s, const struct gang__request_text *w, gang_request **q)
 {
     struct gang__block b = {NULL, 0};
     struct reader r = {w->key, &b};
@@ -280,10 +280,10 @@ static gang_result compile_held(gang_sched *s, const gang_request *from, gang_re
 /* ---- what stands for what -------------------------------------------------------------------- */
 
 struct entry {
-    struct gang__name link;
+    struct gang__hash_link link;
     const gang_request *from;
-    gang_request *to;            /* a reference, unless `wanted` has it */
-    struct gang__wanted *wanted; /* of a job; likewise. NULL: of nobody */
+    gang_request *to;                  /* a reference, unless `wanted` has it */
+    struct gang__request_text *wanted; /* of a job; likewise. NULL: of nobody */
 };
 
 static uint64_t hash_of(const gang_request *q)
@@ -293,7 +293,7 @@ static uint64_t hash_of(const gang_request *q)
 
 static struct entry *find(const struct gang__asks_copy *c, const gang_request *q)
 {
-    struct gang__name *n = gang__names_first(&c->of, hash_of(q));
+    struct gang__hash_link *n = gang__hash_first(&c->of, hash_of(q));
     while (n && GANG__OF(struct entry, link, n)->from != q)
         n = n->next;
     return n ? GANG__OF(struct entry, link, n) : NULL;
@@ -303,17 +303,17 @@ static struct entry *make(struct gang__asks_copy *c, const gang_request *from)
 {
     const struct gang_mem *mem = &c->to->mem;
     struct entry *e =
-        gang__names_reserve(&c->of, mem) == GANG_OK ? gang__zalloc(mem, 1, sizeof(*e)) : NULL;
+        gang__hash_reserve(&c->of, mem) == GANG_OK ? gang__zalloc(mem, 1, sizeof(*e)) : NULL;
     if (!e)
         return NULL;
     e->from = from;
-    gang__names_put(&c->of, &e->link, hash_of(from));
+    gang__hash_insert(&c->of, &e->link, hash_of(from));
     return e;
 }
 
 /* The same text, so that a job which asks for the same later on shares it. */
-static struct gang__wanted *wanted_of(gang_sched *s, const struct gang__wanted *from,
-                                      gang_request *q)
+static struct gang__request_text *wanted_of(gang_sched *s, const struct gang__request_text *from,
+                                            gang_request *q)
 {
     struct gang__key k;
     k.mem = &s->mem;
@@ -321,21 +321,22 @@ static struct gang__wanted *wanted_of(gang_sched *s, const struct gang__wanted *
     k.used = from->bytes;
     k.failed = false;
     k.hash = from->hash;
-    return gang__wanted_new(&k, q);
+    return gang__request_text_new(&k, q);
 }
 
-struct gang__wanted *gang__wanted_copy(gang_sched *s, const struct gang__wanted *from)
+struct gang__request_text *gang__request_text_copy(gang_sched *s,
+                                                   const struct gang__request_text *from)
 {
     gang_request *q;
     if (compile(s, from, &q) != GANG_OK)
         return NULL;
-    struct gang__wanted *w = wanted_of(s, from, q);
+    struct gang__request_text *w = wanted_of(s, from, q);
     if (!w)
         gang_request_put(q);
     return w;
 }
 
-static gang_result copy_wanted(struct gang__asks_copy *c, const struct gang__wanted *from)
+static gang_result copy_wanted(struct gang__asks_copy *c, const struct gang__request_text *from)
 {
     struct entry *e = make(c, from->q);
     if (!e)
@@ -351,8 +352,8 @@ gang_result gang__asks_copy(struct gang__asks_copy *c, const gang_sched *from)
 {
     gang_result r = GANG_OK;
     for (size_t i = 0; i < from->asks.room && r == GANG_OK; i++)
-        for (struct gang__name *n = from->asks.bucket[i]; n && r == GANG_OK; n = n->next)
-            r = copy_wanted(c, GANG__OF(struct gang__asked, link, n)->of);
+        for (struct gang__hash_link *n = from->asks.bucket[i]; n && r == GANG_OK; n = n->next)
+            r = copy_wanted(c, GANG__OF(struct gang__request_class, link, n)->of);
     return r;
 }
 
@@ -369,25 +370,27 @@ gang_result gang__asks_find(gang_request *from, void *ctx, gang_request **to)
     return r;
 }
 
-struct gang__wanted *gang__asks_wanted(struct gang__asks_copy *c, const struct gang__wanted *from)
+struct gang__request_text *gang__asks_wanted(struct gang__asks_copy *c,
+                                             const struct gang__request_text *from)
 {
     struct entry *e = find(c, from->q);
     if (!e && copy_wanted(c, from) == GANG_OK)
         e = find(c, from->q);
-    struct gang__wanted *w = e ? e->wanted : NULL;
+    struct gang__request_text *w = e ? e->wanted : NULL;
     if (w)
         (void)atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
     return w;
 }
 
-struct gang__asked *gang__asks_get(struct gang__asks_copy *c, const struct gang__asked *from)
+struct gang__request_class *gang__asks_get(struct gang__asks_copy *c,
+                                           const struct gang__request_class *from)
 {
-    struct gang__wanted *w = gang__asks_wanted(c, from->of);
+    struct gang__request_text *w = gang__asks_wanted(c, from->of);
     if (!w)
         return NULL;
-    struct gang__asked *ask = gang__ask_get(c->to, w);
+    struct gang__request_class *ask = gang__class_ref(c->to, w);
     if (!ask)
-        gang__wanted_put(&c->to->mem, w);
+        gang__request_text_unref(&c->to->mem, w);
     return ask;
 }
 
@@ -396,12 +399,12 @@ void gang__asks_end(struct gang__asks_copy *c)
     for (size_t i = 0; i < c->of.room; i++)
         while (c->of.bucket[i]) {
             struct entry *e = GANG__OF(struct entry, link, c->of.bucket[i]);
-            gang__names_remove(&c->of, &e->link);
+            gang__hash_remove(&c->of, &e->link);
             if (e->wanted)
-                gang__wanted_put(&c->to->mem, e->wanted);
+                gang__request_text_unref(&c->to->mem, e->wanted);
             else
                 gang_request_put(e->to);
             gang__release(&c->to->mem, e);
         }
-    gang__names_free(&c->of, &c->to->mem);
+    gang__hash_free(&c->of, &c->to->mem);
 }

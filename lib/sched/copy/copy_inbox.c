@@ -10,9 +10,10 @@
 static void copy_door(gang_sched *s, struct gang__job *job, const gang_sched *from,
                       const struct gang__job *old)
 {
-    const struct gang__door *door = gang__load_relaxed(&from->door);
-    const struct gang__qs *q =
-        old->door == door->number ? gang__qs_of(s, door->queues->queue[old->at_door].id) : NULL;
+    const struct gang__submit_view *door = gang__load_relaxed(&from->door);
+    const struct gang__queue_state *q =
+        old->door == door->number ? gang__queue_state_of(s, door->queues->queue[old->at_door].id)
+                                  : NULL;
     if (q)
         gang__job_arrives(s, job, q->q->index);
 }
@@ -28,7 +29,7 @@ static struct gang__job *copy_submitted(struct gang__asks_copy *c, const gang_sc
     job->heartbeat_ns = old->heartbeat_ns;
     job->reserve_id = old->reserve_id;
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        const struct gang__asked *ask =
+        const struct gang__request_class *ask =
             old->unit[i].ask; /* memory was short when it was taken in */
         job->wanted[i] = gang__asks_wanted(c, ask ? ask->of : old->wanted[i]);
         if (!job->wanted[i]) {
@@ -58,11 +59,11 @@ static bool copy_arrivals(struct gang__asks_copy *c, const gang_sched *from,
     return true;
 }
 
-static bool copy_order(gang_sched *s, const struct gang__order *old, struct gang__message **at)
+static bool copy_order(gang_sched *s, const struct gang__command *old, struct gang__message **at)
 {
     size_t tasks = old->count == SIZE_MAX ? 0 : old->count;
     size_t bytes = sizeof(*old) + tasks * sizeof(old->tasks[0]);
-    struct gang__order *m = gang__alloc(&s->mem, bytes);
+    struct gang__command *m = gang__alloc(&s->mem, bytes);
     if (!m)
         return false;
     memcpy(m, old, bytes);
@@ -77,7 +78,7 @@ bool gang__backlog_copy(struct gang__asks_copy *c, const gang_sched *from)
     bool ok = true;
     for (struct gang__message *m = from->backlog; m && ok; m = m->next) {
         ok = m->what == GANG__MESSAGE_SUBMIT ? copy_arrivals(c, from, gang__submitted(m), at)
-                                             : copy_order(c->to, gang__order_of(m), at);
+                                             : copy_order(c->to, gang__command_of(m), at);
         at = *at ? &(*at)->next : at;
     }
     return ok;

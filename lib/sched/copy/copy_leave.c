@@ -41,13 +41,13 @@ static void *copy_array(gang_sched *s, const void *from, size_t count, size_t el
     return to;
 }
 
-static struct gang__unit *unit_as(const gang_sched *s, const struct gang__unit *from)
+static struct gang__gang *unit_as(const gang_sched *s, const struct gang__gang *from)
 {
     struct gang__job *job = from ? gang__job_of(s, from->job->id) : NULL;
     return job ? &job->unit[from->part] : NULL;
 }
 
-static void drop_leave(gang_sched *s, struct gang__leave *l)
+static void drop_leave(gang_sched *s, struct gang__stop *l)
 {
     gang__release(&s->mem, l->own);
     gang__release(&s->mem, l->to);
@@ -55,10 +55,10 @@ static void drop_leave(gang_sched *s, struct gang__leave *l)
 }
 
 /* `still` lies behind `own`, with room for as many. */
-static struct gang__leave *copy_leave(struct pairs *p, const struct gang__leave *from)
+static struct gang__stop *copy_leave(struct pairs *p, const struct gang__stop *from)
 {
     gang_sched *s = p->s;
-    struct gang__leave *l = gang__zalloc(&s->mem, 1, sizeof(*l));
+    struct gang__stop *l = gang__zalloc(&s->mem, 1, sizeof(*l));
     if (!l)
         return NULL;
     *l = *from;
@@ -79,10 +79,11 @@ static struct gang__leave *copy_leave(struct pairs *p, const struct gang__leave 
     return l;
 }
 
-static bool copy_claim(struct pairs *p, const struct gang__claim *from, struct gang__claim **at)
+static bool copy_claim(struct pairs *p, const struct gang__handover *from,
+                       struct gang__handover **at)
 {
     gang_sched *s = p->s;
-    struct gang__claim *c = gang__zalloc(&s->mem, 1, sizeof(*c));
+    struct gang__handover *c = gang__zalloc(&s->mem, 1, sizeof(*c));
     if (!c)
         return false;
     *at = c;
@@ -96,8 +97,8 @@ static bool copy_claim(struct pairs *p, const struct gang__claim *from, struct g
     if (c->taker)
         c->taker->claim = c;
     bool ok = c->places && c->holds && pair_put(p, from, c);
-    struct gang__leave **last = &c->leaves;
-    for (const struct gang__leave *l = from->leaves; ok && l; l = l->next_of_claim) {
+    struct gang__stop **last = &c->leaves;
+    for (const struct gang__stop *l = from->leaves; ok && l; l = l->next_of_claim) {
         *last = copy_leave(p, l);
         ok = *last != NULL;
         last = ok ? &(*last)->next_of_claim : last;
@@ -106,11 +107,11 @@ static bool copy_claim(struct pairs *p, const struct gang__claim *from, struct g
 }
 
 /* Those that have not stopped yet, in their order; some are a claim's. */
-static bool copy_unit(struct pairs *p, struct gang__unit *u, const struct gang__unit *from)
+static bool copy_unit(struct pairs *p, struct gang__gang *u, const struct gang__gang *from)
 {
-    struct gang__leave **last = &u->leaves;
-    for (const struct gang__leave *l = from->leaves; l; l = l->next) {
-        struct gang__leave *copy = pair_of(p, l);
+    struct gang__stop **last = &u->leaves;
+    for (const struct gang__stop *l = from->leaves; l; l = l->next) {
+        struct gang__stop *copy = pair_of(p, l);
         if (!copy && !(copy = copy_leave(p, l)))
             return false;
         *last = copy;
@@ -123,7 +124,7 @@ static bool copy_unit(struct pairs *p, struct gang__unit *u, const struct gang__
 /* Memory ran short: nobody has entered the books with them. */
 static void drop_all(gang_sched *s, const struct pairs *p)
 {
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
             job->unit[i].leaves = job->unit[i].moving = NULL;
@@ -132,7 +133,7 @@ static void drop_all(gang_sched *s, const struct pairs *p)
     }
     s->owed = NULL;
     while (s->claims) {
-        struct gang__claim *c = s->claims;
+        struct gang__handover *c = s->claims;
         s->claims = c->next;
         gang__release(&s->mem, c->places);
         gang__release(&s->mem, c->holds);
@@ -146,25 +147,24 @@ static void drop_all(gang_sched *s, const struct pairs *p)
             drop_leave(s, p->pair[i].to);
 }
 
-bool gang__leaves_copy(gang_sched *to, const gang_sched *from)
+bool gang__stops_copy(gang_sched *to, const gang_sched *from)
 {
     struct pairs p = {to, NULL, 0, 0};
-    struct gang__claim **last = &to->claims;
-    struct gang__leave **last_owed;
+    struct gang__handover **last = &to->claims;
+    struct gang__stop **last_owed;
     bool ok = true;
-    for (const struct gang__claim *c = from->claims; ok && c; c = c->next) {
+    for (const struct gang__handover *c = from->claims; ok && c; c = c->next) {
         ok = copy_claim(&p, c, last);
         last = ok ? &(*last)->next : last;
     }
-    for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); ok && n;
-         n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&from->by_id); ok && n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; ok && i < job->unit_count; i++)
             if (job->unit[i].leaves || job->unit[i].moving)
                 ok = copy_unit(&p, unit_as(to, &job->unit[i]), &job->unit[i]);
     }
     last_owed = &to->owed;
-    for (const struct gang__leave *l = from->owed; ok && l; l = l->next_of_claim) {
+    for (const struct gang__stop *l = from->owed; ok && l; l = l->next_of_claim) {
         *last_owed = copy_leave(&p, l);
         ok = *last_owed != NULL;
         last_owed = ok ? &(*last_owed)->next_of_claim : last_owed;

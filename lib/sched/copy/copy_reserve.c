@@ -96,7 +96,7 @@ static bool copy_stages(gang_sched *s, struct gang__reserve *r, const struct gan
     for (size_t i = 0; i < r->stage_count; i++) {
         if (!from->stage[i].wanted)
             continue;
-        r->stage[i].wanted = gang__wanted_copy(s, from->stage[i].wanted);
+        r->stage[i].wanted = gang__request_text_copy(s, from->stage[i].wanted);
         if (!r->stage[i].wanted)
             return false;
         r->stage[i].q = r->stage[i].wanted->q;
@@ -165,7 +165,7 @@ static bool copy_one(gang_sched *s, const struct gang__reserves *all,
 bool gang__reserves_copy(gang_sched *s, const gang_sched *from)
 {
     const struct gang__reserves *old = from->reserves;
-    struct gang__tickets *tickets;
+    struct gang__reserve_view *tickets;
     if (!old)
         return true;
     struct gang__reserves *all = s->reserves = gang__zalloc(&s->mem, 1, sizeof(*all));
@@ -188,9 +188,9 @@ bool gang__reserves_copy(gang_sched *s, const gang_sched *from)
         s->reserve_count++;
         at = &(*at)->next;
     }
-    if (!gang__tickets_make(s, NULL, NULL, &tickets))
+    if (!gang__reserve_view_make(s, NULL, NULL, &tickets))
         return false;
-    gang__tickets_set(s, tickets);
+    gang__reserve_view_set(s, tickets);
     return true;
 }
 
@@ -201,8 +201,7 @@ static struct gang__reserve *reserve_as(const gang_sched *s, const struct gang__
 
 void gang__reserve_members_copy(gang_sched *s, const gang_sched *from)
 {
-    for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
-         n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *old = GANG__OF(struct gang__job, all, n);
         struct gang__job *job = gang__job_of(s, old->id);
         job->reserve_id = old->reserve_id;

@@ -13,21 +13,21 @@ static bool copy_column(gang_sched *s, struct gang__matrix *m, const struct gang
 {
     size_t bytes = sizeof(*from) + 3 * from->words * sizeof(*from->full);
     struct gang__column *c =
-        gang__names_reserve(&m->columns, &s->mem) == GANG_OK ? gang__alloc(&s->mem, bytes) : NULL;
+        gang__hash_reserve(&m->columns, &s->mem) == GANG_OK ? gang__alloc(&s->mem, bytes) : NULL;
     if (!c)
         return false;
     memcpy(c, from, bytes);
     gang__column_lay(c);
     c->occupies = 0;
     m->came = true;
-    gang__names_put(&m->columns, &c->link, from->link.hash);
+    gang__hash_insert(&m->columns, &c->link, from->link.hash);
     return true;
 }
 
 static bool copy_columns(gang_sched *s, struct gang__matrix *m, const struct gang__matrix *from)
 {
     for (size_t b = 0; b < from->columns.room; b++)
-        for (const struct gang__name *n = from->columns.bucket[b]; n; n = n->next)
+        for (const struct gang__hash_link *n = from->columns.bucket[b]; n; n = n->next)
             if (!copy_column(s, m, GANG__OF(struct gang__column, link, n)))
                 return false;
     return true;
@@ -57,7 +57,7 @@ static bool copy_still(gang_sched *s, struct gang__sliced *x, const struct gang_
 /* Behind those that are there, so that it is found, and freed, if memory is short for its lists. */
 static bool copy_gang(gang_sched *s, struct gang__matrix *m, const struct gang__sliced *from)
 {
-    struct gang__sliced *x = gang__names_reserve(&s->sliced, &s->mem) == GANG_OK
+    struct gang__sliced *x = gang__hash_reserve(&s->sliced, &s->mem) == GANG_OK
                                  ? gang__zalloc(&s->mem, 1, sizeof(*x))
                                  : NULL;
     if (!x)
@@ -120,7 +120,7 @@ void gang__slices_occupied_as(gang_sched *to, const gang_sched *from)
     for (const struct gang__matrix *old = from->matrices; old; old = old->next, m = m->next) {
         m->came = old->came;
         for (size_t b = 0; b < old->columns.room; b++)
-            for (const struct gang__name *n = old->columns.bucket[b]; n; n = n->next) {
+            for (const struct gang__hash_link *n = old->columns.bucket[b]; n; n = n->next) {
                 const struct gang__column *c = GANG__OF(struct gang__column, link, n);
                 gang__column_at(m, c->node)->occupies = c->occupies;
             }

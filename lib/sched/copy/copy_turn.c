@@ -9,23 +9,24 @@
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
 
-static struct gang__qs *queue_as(gang_sched *s, const struct gang__qs *from)
+static struct gang__queue_state *queue_as(gang_sched *s, const struct gang__queue_state *from)
 {
-    return !from ? NULL : from->q ? gang__qs_of(s, from->q->id) : &s->root;
+    return !from ? NULL : from->q ? gang__queue_state_of(s, from->q->id) : &s->root;
 }
 
 /* A bin, met at the one in front. */
-static void copy_bin(gang_sched *s, struct gang__bin *to, const struct gang__bin *from)
+static void copy_bin(gang_sched *s, struct gang__wait_class *to,
+                     const struct gang__wait_class *from)
 {
-    if (from->state == GANG__BIN_BLOCKED) {
-        gang__turn_block(s, to, from->why, queue_as(s, from->by), from->dim);
-        gang__turn_set_bar(to, from->at_bar != NULL);
-        gang__turn_rekey(s, to->leaf);
+    if (from->state == GANG__CLASS_BLOCKED) {
+        gang__order_block(s, to, from->why, queue_as(s, from->by), from->dim);
+        gang__order_set_bar(to, from->at_bar != NULL);
+        gang__order_rekey(s, to->leaf);
     } else if (from->late) {
-        gang__turn_late(s, to, from->late_key);
+        gang__order_defer(s, to, from->late_key);
     }
     to->tried = from->tried;
-    gang__kin_copy(s, to, from);
+    gang__candidates_copy(s, to, from);
 }
 
 /* When something of it was last said to be due, be it over by now. */
@@ -36,12 +37,12 @@ static void copy_timer(gang_sched *s, struct gang__job *to, const struct gang__j
     gang__timer_clear(s, to);
     to->due_ns = from->due_ns;
     if (to->due_ns != INT64_MAX)
-        gang__ordered_insert(&s->timers, &to->timer);
+        gang__set_insert(&s->timers, &to->timer);
 }
 
-static bool is_head(const struct gang__unit *u)
+static bool is_head(const struct gang__gang *u)
 {
-    return u->bin && gang__ordered_first(&u->bin->units) == &u->turn;
+    return u->bin && gang__set_first(&u->bin->units) == &u->turn;
 }
 
 /* What has come free since they were looked at last. */
@@ -60,8 +61,7 @@ static void copy_freed(gang_sched *s, const gang_sched *from)
 /* Of those in front, the ones that are overdue, or the others. */
 static void copy_heads(gang_sched *s, const gang_sched *from, bool overdue)
 {
-    for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
-         n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *from_job = GANG__OF(struct gang__job, all, n);
         struct gang__job *job = gang__job_of(s, from_job->id);
         for (uint32_t i = 0; i < job->unit_count; i++)
@@ -71,20 +71,19 @@ static void copy_heads(gang_sched *s, const gang_sched *from, bool overdue)
     }
 }
 
-void gang__turns_copy(gang_sched *s, const gang_sched *from)
+void gang__order_copy(gang_sched *s, const gang_sched *from)
 {
     for (uint32_t i = 0; i < from->queues->count; i++)
-        gang__turn_users_as(s, queue_as(s, from->qs[i]), from->qs[i]);
+        gang__order_users_as(s, queue_as(s, from->qs[i]), from->qs[i]);
     copy_heads(s, from,
                true); /* first: one that bars nobody now lets those look again that it barred */
     copy_heads(s, from, false);
-    for (struct gang__tree_link *n = gang__ordered_first(&from->by_id); n;
-         n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         copy_timer(s, gang__job_of(s, job->id), job);
     }
     for (uint32_t i = 0; i < from->queues->count; i++)
-        gang__kin_copy_leaf(s, queue_as(s, from->qs[i]), from->qs[i]);
+        gang__candidates_copy_leaf(s, queue_as(s, from->qs[i]), from->qs[i]);
     s->moves_seen = from->moves_seen;
     copy_freed(s, from);
     s->changes = from->changes;

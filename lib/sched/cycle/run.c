@@ -105,8 +105,8 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
     s->next_queue = 1; /* 0 is GANG_ID_NONE */
     s->now_ns = s->decayed_ns = INT64_MIN / 4;
     s->grown_up_ns = INT64_MAX;
-    gang__ordered_init(&s->by_id, gang__job_order, NULL);
-    gang__ordered_init(&s->timers, gang__timer_order, NULL);
+    gang__set_init(&s->by_id, gang__job_order, NULL);
+    gang__set_init(&s->timers, gang__timer_order, NULL);
     r = gang__rules_new(&s->mem, s->opts.rules, s->opts.rule_size, s->opts.rule_count,
                         s->opts.default_queue, &s->rules, error);
     if (r == GANG_OK)
@@ -122,13 +122,13 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
 static void free_claims(gang_sched *s)
 {
     while (s->claims)
-        gang__claim_give_up(s, s->claims);
+        gang__handover_give_up(s, s->claims);
 }
 
 static void free_jobs(gang_sched *s)
 {
-    struct gang__tree_link *n;
-    while ((n = gang__ordered_first(&s->by_id)) != NULL) {
+    struct gang__set_link *n;
+    while ((n = gang__set_first(&s->by_id)) != NULL) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         gang__job_end(s, job, GANG_END_CANCELLED, "");
         gang__jobs_forget(s);
@@ -144,17 +144,17 @@ void gang_sched_free(gang_sched *sched)
     memset(&s->ops, 0, sizeof(s->ops)); /* nobody is called any more */
     free_claims(s);
     free_jobs(s);
-    gang__owed_free(s);
+    gang__deferred_releases_free(s);
     gang__inbox_free(s);
-    gang__ahead_free(s);
+    gang__calendar_free(s);
     gang__slice_free(s);
     gang__reserve_free(s);
     gang__config_free(s);
-    gang__evict_free(s);
+    gang__preempt_free(s);
     gang__recent_free(s);
     gang__rules_free(s->rules, &mem);
-    gang__names_free(&s->jobs, &mem);
-    gang__names_free(&s->asks, &mem);
+    gang__hash_free(&s->jobs, &mem);
+    gang__hash_free(&s->asks, &mem);
     gang__release(&mem, s->memories.bytes);
     gang__release(&mem, s->memories_next.bytes);
     gang__places_free(&s->told, &s->cluster->mem);
@@ -195,7 +195,7 @@ static void decay(gang_sched *s)
     if (s->opts.half_life_ns <= 0)
         return;
     for (uint32_t i = 0; i <= s->queues->count; i++) {
-        struct gang__qs *q = i < s->queues->count ? s->qs[i] : &s->root;
+        struct gang__queue_state *q = i < s->queues->count ? s->qs[i] : &s->root;
         for (uint32_t d = 0; d < s->dims; d++)
             gang__decay_advance(&q->decayed[d], s->now_ns, q == &s->root ? s->total[d] : q->used[d],
                                 s->opts.half_life_ns);
@@ -207,24 +207,24 @@ static void decay(gang_sched *s)
 /* Turns until nobody can start, or no steps are left. */
 static void take_turns(gang_sched *s)
 {
-    struct gang__unit *u;
-    gang__ahead_refresh(s);
-    gang__turn_room(s);
+    struct gang__gang *u;
+    gang__calendar_refresh(s);
+    gang__order_room(s);
     gang__fair_refresh(s);
-    while ((u = gang__turn_next(s)) != NULL && gang__step(s)) {
+    while ((u = gang__order_next(s)) != NULL && gang__step(s)) {
         s->info.looked_at++;
         gang__start_try(s, u);
         if (s->shares_stale)
             gang__fair_refresh(s);
         if (s->freed) /* what others free is seen when turns begin */
-            gang__turn_room(s);
+            gang__order_room(s);
     }
 }
 
 static bool is_over_somewhere(const gang_sched *s)
 {
     for (uint32_t i = 0; i < s->queues->count; i++) {
-        const struct gang__qs *q = s->qs[i];
+        const struct gang__queue_state *q = s->qs[i];
         for (uint32_t d = 0; d < s->dims; d++)
             if (q->guarantee[d] != GANG__NO_BOUND &&
                 (q->used[d] > q->share[d] || q->used[d] > q->guarantee[d]))
@@ -236,13 +236,13 @@ static bool is_over_somewhere(const gang_sched *s)
 /* Those who are blocked, and for whom it may be worth it, have a turn at having room made. */
 static bool let_try(gang_sched *s)
 {
-    struct gang__bin *next, *chosen = NULL;
+    struct gang__wait_class *next, *chosen = NULL;
     s->some_over = is_over_somewhere(s);
-    gang__falls_sort(s);
-    for (struct gang__bin *bin = s->blocked; bin; bin = next) {
+    gang__victims_sort(s);
+    for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
-        if (gang__evict_may(s, bin)) {
-            gang__turn_unblock(s, bin);
+        if (gang__preempt_may(s, bin)) {
+            gang__order_unblock(s, bin);
             chosen = bin;
         }
     }
@@ -252,7 +252,7 @@ static bool let_try(gang_sched *s)
 /* One after the other, in turn. True: something was done, so that others may have their turn. */
 static bool make_room(gang_sched *s)
 {
-    struct gang__unit *u;
+    struct gang__gang *u;
     bool done = false;
     if ((s->changes == s->changes_done && !s->untried) || s->opts.no_preemption || !s->blocked)
         return false;
@@ -261,18 +261,18 @@ static bool make_room(gang_sched *s)
     if (!let_try(s))
         return false;
     s->making_room = true;
-    while (!done && (u = gang__turn_next(s)) != NULL && gang__step(s)) {
-        struct gang__bin *bin = u->bin;
+    while (!done && (u = gang__order_next(s)) != NULL && gang__step(s)) {
+        struct gang__wait_class *bin = u->bin;
         done = gang__start_try(s, u); /* what was done for one before may help it */
-        if (!done && u->bin == bin && bin && bin->state == GANG__BIN_BLOCKED &&
-            (gang__evict_helps(bin->why) ||
-             (bin->why == GANG_WAIT_PLANNED && gang__ahead_lacks_room(s, u))))
-            done = gang__evict_for(s, u);
+        if (!done && u->bin == bin && bin && bin->state == GANG__CLASS_BLOCKED &&
+            (gang__preempt_helps(bin->why) ||
+             (bin->why == GANG_WAIT_PLANNED && gang__backfill_lacks_room(s, u))))
+            done = gang__preempt_for(s, u);
         if (!done && u->bin == bin && bin)
             bin->tried = s->changes + 1;
     }
     s->making_room = false;
-    if (!done && gang__turn_next(s)) /* cut short: the rest has its turn in the next run */
+    if (!done && gang__order_next(s)) /* cut short: the rest has its turn in the next run */
         s->changes_done--;
     return done;
 }
@@ -283,11 +283,11 @@ static void retry(gang_sched *s)
         return;
     s->retry = false;
     s->slices_moved = s->matrices != NULL;
-    struct gang__bin *next;
-    for (struct gang__bin *bin = s->blocked; bin; bin = next) {
+    struct gang__wait_class *next;
+    for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
         if (bin->why == GANG_WAIT_TURN)
-            gang__turn_unblock(s, bin);
+            gang__order_unblock(s, bin);
     }
     s->changes++;
 }
@@ -304,9 +304,9 @@ static void grow_up(gang_sched *s)
 /* States that changed with the queues, between runs. */
 static void tell_states(gang_sched *s)
 {
-    struct gang__tree_link *n = s->untold ? gang__ordered_first(&s->by_id) : NULL;
+    struct gang__set_link *n = s->untold ? gang__set_first(&s->by_id) : NULL;
     s->untold = false;
-    for (; n; n = gang__ordered_next(n))
+    for (; n; n = gang__set_next(n))
         gang__job_state(s, GANG__OF(struct gang__job, all, n), GANG_REASON_NONE, "waits again");
 }
 
@@ -319,15 +319,15 @@ static void cycle(gang_sched *s)
 {
     gang__inbox_run(s);
     gang__timers_run(s);
-    gang__claims_settle(s);
+    gang__handovers_settle(s);
     gang__config_idle(s);
     do {
         take_turns(s);
         gang__slice_run(s);
-        gang__inbox_run(s);     /* callbacks may have left something, */
-        gang__claims_settle(s); /* also that the last one has gone who stood in the way */
-    } while (steps_left(s) &&
-             (make_room(s) || gang__turn_next(s) || gang__ahead_waits(s) || gang__slice_waits(s)));
+        gang__inbox_run(s);        /* callbacks may have left something, */
+        gang__handovers_settle(s); /* also that the last one has gone who stood in the way */
+    } while (steps_left(s) && (make_room(s) || gang__order_next(s) || gang__calendar_waits(s) ||
+                               gang__slice_waits(s)));
 }
 
 static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
@@ -368,7 +368,7 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
         return GANG_EINVAL;
     begin(s, now_ns, o.max_steps);
     retry(s);
-    gang__owed_give(s);
+    gang__deferred_releases_run(s);
     gang__memories_refresh(s);
     grow_up(s);
     tell_states(s);
@@ -389,7 +389,7 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
 
 int64_t gang__sched_due(gang_sched *s)
 {
-    if (gang__inbox_waits(s) || s->unfinished || s->retry || s->untold || gang__turn_next(s))
+    if (gang__inbox_waits(s) || s->unfinished || s->retry || s->untold || gang__order_next(s))
         return INT64_MIN;
     int64_t next = gang__least(gang__timers_next(s), gang__config_next(s));
     return gang__least(gang__least(next, gang__reserve_next(s)), s->grown_up_ns);

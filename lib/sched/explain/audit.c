@@ -33,12 +33,12 @@ struct audit {
 
 #define BAD(a, path, ...) gang__error((a)->error, GANG_EINVAL, (path), __VA_ARGS__)
 
-static size_t index_of(const gang_sched *s, const struct gang__qs *q)
+static size_t index_of(const gang_sched *s, const struct gang__queue_state *q)
 {
     return q->parent ? q->q->index : s->queues->count;
 }
 
-static const char *name_of(const struct gang__qs *q)
+static const char *name_of(const struct gang__queue_state *q)
 {
     return q->q ? q->q->name : "(all)";
 }
@@ -47,10 +47,10 @@ static const char *name_of(const struct gang__qs *q)
 
 struct count {
     const struct audit *a;
-    const struct gang__unit *u;
+    const struct gang__gang *u;
 };
 
-static bool names(const struct gang__leave *l, int64_t task)
+static bool names(const struct gang__stop *l, int64_t task)
 {
     for (size_t i = 0; l->tasks && i < l->task_count; i++)
         if (l->tasks[i] == task)
@@ -61,14 +61,14 @@ static bool names(const struct gang__leave *l, int64_t task)
 /* Was it asked to stop? Also one that has stopped, whose place is kept for somebody or could not be given back yet. */
 static bool leaves(const struct count *c, int64_t task)
 {
-    for (const struct gang__leave *l = c->u->leaves; l; l = l->next)
+    for (const struct gang__stop *l = c->u->leaves; l; l = l->next)
         if (l->alloc == c->u->alloc && names(l, task))
             return true;
-    for (const struct gang__claim *claim = c->a->s->claims; claim; claim = claim->next)
-        for (const struct gang__leave *l = claim->leaves; l; l = l->next_of_claim)
+    for (const struct gang__handover *claim = c->a->s->claims; claim; claim = claim->next)
+        for (const struct gang__stop *l = claim->leaves; l; l = l->next_of_claim)
             if (l->gone && l->unit == c->u && l->alloc == c->u->alloc && names(l, task))
                 return true;
-    for (const struct gang__leave *l = c->a->s->owed; l; l = l->next_of_claim)
+    for (const struct gang__stop *l = c->a->s->owed; l; l = l->next_of_claim)
         if (l->unit == c->u && l->alloc == c->u->alloc && names(l, task))
             return true;
     return false;
@@ -81,9 +81,9 @@ static int32_t count_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-static gang_result check_counts(struct audit *a, const struct gang__unit *u, const char *path)
+static gang_result check_counts(struct audit *a, const struct gang__gang *u, const char *path)
 {
-    const gang_request *q = gang__unit_request(u);
+    const gang_request *q = gang__gang_request(u);
     struct count c = {a, u};
     int64_t tasks = 0, ended = 0;
     if (!gang__grow(&a->s->mem, (void **)&a->by_group, &a->group_room, q->group_count,
@@ -113,9 +113,9 @@ static gang_result check_counts(struct audit *a, const struct gang__unit *u, con
 }
 
 /* Where it waits. */
-static gang_result check_bin(struct audit *a, const struct gang__unit *u, const char *path)
+static gang_result check_bin(struct audit *a, const struct gang__gang *u, const char *path)
 {
-    const struct gang__bin *bin = u->bin;
+    const struct gang__wait_class *bin = u->bin;
     if (!bin)
         return GANG_OK;
     if (u->claim || u->moving || u->over || u->job->state == GANG_JOB_ENDED)
@@ -125,22 +125,21 @@ static gang_result check_bin(struct audit *a, const struct gang__unit *u, const 
     if ((bin->grower != NULL) != (u->alloc != GANG_ID_NONE || u->places) ||
         (bin->grower && bin->grower != u))
         return BAD(a, path, "it waits to start where one grows or resumes, or the reverse");
-    if (bin->state == GANG__BIN_EMPTY || bin->units.count == 0)
+    if (bin->state == GANG__CLASS_EMPTY || bin->units.count == 0)
         return BAD(a, path, "it lies in a bin that is said to be empty");
-    for (const struct gang__tree_link *n = gang__ordered_first(&bin->units); n;
-         n = gang__ordered_next(n))
+    for (const struct gang__set_link *n = gang__set_first(&bin->units); n; n = gang__set_next(n))
         if (n == &u->turn)
             return GANG_OK;
     return BAD(a, path, "it is not in the bin in which it says it is");
 }
 
 /* Its part in what its queues should say, as the books have it. */
-static void add_unit(struct audit *a, const struct gang__unit *u, struct sums *sum)
+static void add_unit(struct audit *a, const struct gang__gang *u, struct sums *sum)
 {
-    const gang_request *q = gang__unit_request(u);
-    int64_t rest = gang__unit_fixed_rest(u), left = u->wanted ? gang__unit_lacks_all(u) : 0;
+    const gang_request *q = gang__gang_request(u);
+    int64_t rest = gang__gang_fixed_rest(u), left = u->wanted ? gang__gang_lacks_all(u) : 0;
     for (uint32_t g = 0; g < q->group_count; g++) {
-        int64_t kept = gang__unit_fixed(u, g, &rest);
+        int64_t kept = gang__gang_fixed(u, g, &rest);
         int64_t lacks = q->group[g].count - u->has[g] - u->done[g];
         lacks = lacks < 0 ? 0 : lacks < left ? lacks : left;
         left -= lacks;
@@ -156,15 +155,15 @@ static void add_unit(struct audit *a, const struct gang__unit *u, struct sums *s
 }
 
 /* What is on its way to who waits for others to leave, or moves, is charged to his queues already. */
-static void add_claim(const struct gang__unit *u, struct sums *sum)
+static void add_claim(const struct gang__gang *u, struct sums *sum)
 {
-    const struct gang__claim *c = u->claim;
+    const struct gang__handover *c = u->claim;
     if (!u->moving && (!c || !c->charged))
         return;
-    bool gang = u->moving || c->grow_group < 0, fixed = gang__unit_is_fixed(u, !gang);
-    const struct gang__asked *ask = u->ask;
+    bool gang = u->moving || c->grow_group < 0, fixed = gang__gang_is_fixed(u, !gang);
+    const struct gang__request_class *ask = u->ask;
     uint32_t count;
-    const struct gang__take *t = gang__asked_takes(ask, gang ? -1 : c->grow_group, &count);
+    const struct gang__take *t = gang__class_takes(ask, gang ? -1 : c->grow_group, &count);
     for (uint32_t i = 0; i < count; i++) {
         int64_t amount = t[i].amount * (gang ? 1 : c->place_count);
         sum->used[t[i].dim] += amount;
@@ -172,7 +171,7 @@ static void add_claim(const struct gang__unit *u, struct sums *sum)
     }
 }
 
-static gang_result check_unit(struct audit *a, struct gang__unit *u)
+static gang_result check_unit(struct audit *a, struct gang__gang *u)
 {
     char path[64];
     snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", u->job->id, u->part);
@@ -181,7 +180,7 @@ static gang_result check_unit(struct audit *a, struct gang__unit *u)
     if (u->falls != (u->alloc != GANG_ID_NONE))
         return BAD(a, path, "who would fall first is not kept of it as it runs");
     a->falls += u->falls;
-    if (u->sheds != (u->falls && u->tasks + u->ended > gang__unit_request(u)->min))
+    if (u->sheds != (u->falls && u->tasks + u->ended > gang__gang_request(u)->min))
         return BAD(a, path, "what it could give up task by task is not kept of it as it runs");
     gang_result r = check_counts(a, u, path);
     return r == GANG_OK ? check_bin(a, u, path) : r;
@@ -206,7 +205,7 @@ static gang_result check_job(struct audit *a, struct gang__job *job)
     }
     if (job->counted_running != (runs && !ended) || job->counted_pending != (!runs && !ended))
         return BAD(a, "jobs", "job %" PRIu64 " is counted as what it is not", job->id);
-    for (const struct gang__qs *q = job->leaf; q; q = q->parent) {
+    for (const struct gang__queue_state *q = job->leaf; q; q = q->parent) {
         struct sums *sum = &a->sum[index_of(a->s, q)];
         for (uint32_t d = 0; d < a->s->dims; d++) {
             sum->used[d] += own.used[d];
@@ -225,8 +224,7 @@ static gang_result check_jobs(struct audit *a)
 {
     size_t count = 0;
     gang_job_id before = GANG_ID_NONE;
-    for (struct gang__tree_link *n = gang__ordered_first(&a->s->by_id); n;
-         n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&a->s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         if (job->id <= before)
             return BAD(a, "jobs", "job %" PRIu64 " is out of order", job->id);
@@ -246,7 +244,8 @@ static gang_result check_jobs(struct audit *a)
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
-static gang_result check_amounts(struct audit *a, const struct gang__qs *q, const struct sums *sum)
+static gang_result check_amounts(struct audit *a, const struct gang__queue_state *q,
+                                 const struct sums *sum)
 {
     for (uint32_t d = 0; d < a->s->dims; d++) {
         const char *kind = a->s->cluster->kind[a->s->queues->dim[d].kind].name;
@@ -264,14 +263,13 @@ static gang_result check_amounts(struct audit *a, const struct gang__qs *q, cons
 }
 
 /* What a user is said to have in a leaf. */
-static gang_result check_user(struct audit *a, const struct gang__qs *leaf,
+static gang_result check_user(struct audit *a, const struct gang__queue_state *leaf,
                               const struct gang__user *user)
 {
     struct sums sum;
     int64_t running = 0, waiting = 0;
     memset(&sum, 0, sizeof(sum));
-    for (struct gang__tree_link *n = gang__ordered_first(&a->s->by_id); n;
-         n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&a->s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; job->user_in == user && i < job->unit_count; i++) {
             waiting += job->unit[i].wanted;
@@ -295,20 +293,19 @@ static gang_result check_user(struct audit *a, const struct gang__qs *leaf,
 }
 
 /* Those that are READY are in order, and each bin has somebody in it. */
-static gang_result check_ready(struct audit *a, const struct gang__qs *leaf)
+static gang_result check_ready(struct audit *a, const struct gang__queue_state *leaf)
 {
-    for (const struct gang__tree_link *n = gang__ordered_first(&leaf->ready); n;
-         n = gang__ordered_next(n)) {
-        const struct gang__bin *bin = GANG__OF(struct gang__bin, order, n);
-        if (leaf->ready_of_bins && (bin->state != GANG__BIN_READY || bin->units.count == 0))
+    for (const struct gang__set_link *n = gang__set_first(&leaf->ready); n; n = gang__set_next(n)) {
+        const struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, order, n);
+        if (leaf->ready_of_bins && (bin->state != GANG__CLASS_READY || bin->units.count == 0))
             return BAD(a, name_of(leaf), "a bin has its turn that is not ready, or empty");
     }
-    return gang__ordered_is_sorted(&leaf->ready)
+    return gang__set_is_sorted(&leaf->ready)
                ? GANG_OK
                : BAD(a, name_of(leaf), "whose turn it is is out of order");
 }
 
-static gang_result check_queue(struct audit *a, struct gang__qs *q)
+static gang_result check_queue(struct audit *a, struct gang__queue_state *q)
 {
     const struct sums *sum = &a->sum[index_of(a->s, q)];
     gang_result r = check_amounts(a, q, sum);
@@ -323,7 +320,7 @@ static gang_result check_queue(struct audit *a, struct gang__qs *q)
                    q->pending, q->jobs);
     r = check_ready(a, q);
     for (size_t b = 0; r == GANG_OK && b < q->users.room; b++)
-        for (struct gang__name *n = q->users.bucket[b]; n && r == GANG_OK; n = n->next)
+        for (struct gang__hash_link *n = q->users.bucket[b]; n && r == GANG_OK; n = n->next)
             r = check_user(a, q, GANG__OF(struct gang__user, link, n));
     a->falls -= q->fall.count;
     return r;
@@ -333,24 +330,24 @@ static gang_result check_queue(struct audit *a, struct gang__qs *q)
 
 /* Would the queue that is said to block it still do so? Not asked of lending: once who lends
  * uses all of it himself, it is room that is short, and comes back at the same time. */
-static bool is_refused(gang_sched *s, const struct gang__bin *bin)
+static bool is_refused(gang_sched *s, const struct gang__wait_class *bin)
 {
-    struct gang__unit *u = gang__bin_head(bin);
+    struct gang__gang *u = gang__wait_class_head(bin);
     if (bin->why != GANG_WAIT_LIMIT && bin->why != GANG_WAIT_GUARANTEE &&
         bin->why != GANG_WAIT_MAX_RUNNING)
         return true;
     if (u->alloc == GANG_ID_NONE) /* what the groups get may be known only when they have it */
         return !u->ask->exact || !gang__start_may(s, u, -1, 1);
-    for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++)
-        if (gang__unit_lacks(u, g) > 0 && !gang__start_may(s, u, (int32_t)g, gang__unit_step(u, g)))
+    for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
+        if (gang__gang_lacks(u, g) > 0 && !gang__start_may(s, u, (int32_t)g, gang__gang_step(u, g)))
             return true;
     return false;
 }
 
 static gang_result check_blocked(struct audit *a)
 {
-    for (const struct gang__bin *bin = a->s->blocked; bin; bin = bin->next_all) {
-        if (bin->state != GANG__BIN_BLOCKED || bin->units.count == 0 || !bin->at ||
+    for (const struct gang__wait_class *bin = a->s->blocked; bin; bin = bin->next_all) {
+        if (bin->state != GANG__CLASS_BLOCKED || bin->units.count == 0 || !bin->at ||
             *bin->at != bin || *bin->at_all != bin)
             return BAD(a, name_of(bin->leaf), "a bin is said to be blocked and is not");
         if (!is_refused(a->s, bin))
@@ -362,8 +359,7 @@ static gang_result check_blocked(struct audit *a)
 static gang_result check_timers(struct audit *a)
 {
     const struct gang__job *before = NULL;
-    for (struct gang__tree_link *n = gang__ordered_first(&a->s->timers); n;
-         n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&a->s->timers); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, timer, n);
         if (job->due_ns == INT64_MAX || job->state == GANG_JOB_ENDED)
             return BAD(a, "timers", "nothing of job %" PRIu64 " is due", job->id);
@@ -380,7 +376,7 @@ gang_result gang_sched_check(gang_sched *sched, struct gang_error *error)
         return gang__error(error, GANG_EINVAL, NULL, "no scheduler");
     struct audit a = {.s = sched, .error = error};
     uint32_t queues = sched->queues->count;
-    gang__falls_sort(sched);
+    gang__victims_sort(sched);
     a.sum = gang__zalloc(&sched->mem, queues + 1, sizeof(*a.sum));
     if (!a.sum)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
@@ -396,11 +392,11 @@ gang_result gang_sched_check(gang_sched *sched, struct gang_error *error)
     if (r == GANG_OK)
         r = check_timers(&a);
     if (r == GANG_OK)
-        r = gang__units_check(sched, error);
+        r = gang__gangs_check(sched, error);
     if (r == GANG_OK)
-        r = gang__ahead_check(sched, error);
+        r = gang__calendar_check(sched, error);
     if (r == GANG_OK)
-        r = gang__kin_check(sched, error);
+        r = gang__candidates_check(sched, error);
     if (r == GANG_OK)
         r = gang__slice_check(sched, error);
     if (r == GANG_OK)

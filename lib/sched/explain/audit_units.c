@@ -9,7 +9,7 @@
 #include "sched/order/bypass.h"
 #include "sched/reserve/reserves.h"
 
-static gang_result wrong(struct gang_error *error, const struct gang__unit *u, const char *text)
+static gang_result wrong(struct gang_error *error, const struct gang__gang *u, const char *text)
 {
     char path[64];
     snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", u->job->id, u->part);
@@ -25,7 +25,7 @@ static bool resorts(const gang_sched *s)
 }
 
 /* Whose turn may come is in a bin, unless memory was short, or his time came and no run has been since. */
-static const char *wait_fault(gang_sched *s, struct gang__unit *u)
+static const char *wait_fault(gang_sched *s, struct gang__gang *u)
 {
     struct gang__job *job = u->job;
     bool settled = !s->untold && !s->unfinished && !s->no_memory && !job->undone &&
@@ -43,17 +43,17 @@ static const char *wait_fault(gang_sched *s, struct gang__unit *u)
 
 /* ---- who stops --------------------------------------------------------------------------------- */
 
-static bool is_of(const struct gang__claim *c, const struct gang__leave *leave)
+static bool is_of(const struct gang__handover *c, const struct gang__stop *leave)
 {
-    const struct gang__leave *l = c->leaves;
+    const struct gang__stop *l = c->leaves;
     while (l && l != leave)
         l = l->next_of_claim;
     return l != NULL;
 }
 
-static bool is_there(const gang_sched *s, const struct gang__claim *claim)
+static bool is_there(const gang_sched *s, const struct gang__handover *claim)
 {
-    const struct gang__claim *c = s->claims;
+    const struct gang__handover *c = s->claims;
     while (c && c != claim)
         c = c->next;
     return c != NULL;
@@ -67,7 +67,7 @@ static bool ascends(const int64_t *task, size_t count)
     return true;
 }
 
-static const char *leave_fault(const gang_sched *s, const struct gang__leave *l)
+static const char *leave_fault(const gang_sched *s, const struct gang__stop *l)
 {
     if (l->gone || l->given || !l->counted)
         return "it stops, and is said to have stopped";
@@ -80,23 +80,23 @@ static const char *leave_fault(const gang_sched *s, const struct gang__leave *l)
     return NULL;
 }
 
-static const char *stop_fault(const gang_sched *s, const struct gang__unit *u)
+static const char *stop_fault(const gang_sched *s, const struct gang__gang *u)
 {
     uint32_t ungiven = 0;
     bool moves = false;
-    for (const struct gang__leave *l = u->leaves; l; l = l->next) {
+    for (const struct gang__stop *l = u->leaves; l; l = l->next) {
         const char *fault = l->unit == u ? leave_fault(s, l) : "what stops of it is another's";
         if (fault)
             return fault;
         ungiven++;
     }
-    for (const struct gang__claim *c = s->claims; c; c = c->next)
-        for (const struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
+    for (const struct gang__handover *c = s->claims; c; c = c->next)
+        for (const struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
             if (l->unit == u) {
                 ungiven += l->gone && !l->given;
                 moves = moves || (u->moving == l && l->to && l->claim == c);
             }
-    for (const struct gang__leave *l = s->owed; l; l = l->next_of_claim)
+    for (const struct gang__stop *l = s->owed; l; l = l->next_of_claim)
         ungiven += l->unit == u && l->counted;
     if (ungiven != u->ungiven)
         return "what stops of it and is not given back was counted wrongly";
@@ -111,7 +111,7 @@ static const char *stop_fault(const gang_sched *s, const struct gang__unit *u)
 
 /* ---- jobs -------------------------------------------------------------------------------------- */
 
-static gang_result check_unit(gang_sched *s, struct gang__unit *u, struct gang_error *error)
+static gang_result check_unit(gang_sched *s, struct gang__gang *u, struct gang_error *error)
 {
     const char *fault = wait_fault(s, u);
     if (!fault)
@@ -146,7 +146,7 @@ static gang_result check_job(gang_sched *s, struct gang__job *job, struct gang_e
 static gang_result check_claims(gang_sched *s, struct gang_error *error)
 {
     int64_t coming = 0;
-    for (const struct gang__claim *c = s->claims; c; c = c->next) {
+    for (const struct gang__handover *c = s->claims; c; c = c->next) {
         coming += c->comes;
         if (!c->taker || c->taker->claim != c || !c->charged || c->place_count <= 0)
             return gang__error(error, GANG_EINVAL, "claims", "one is nobody's");
@@ -157,7 +157,7 @@ static gang_result check_claims(gang_sched *s, struct gang_error *error)
             if (gang_alloc_get(s->cluster, c->holds[i], &info) != GANG_OK)
                 return gang__error(error, GANG_EINVAL, "claims", "what is kept is not held");
         }
-        for (const struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
+        for (const struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
             if (l->claim != c)
                 return gang__error(error, GANG_EINVAL, "claims", "one has what is another's");
     }
@@ -170,12 +170,12 @@ static gang_result check_claims(gang_sched *s, struct gang_error *error)
 static gang_result check_overdue(gang_sched *s, struct gang_error *error)
 {
     size_t count = 0, listed = 0;
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++)
             count += job->unit[i].overdue;
     }
-    for (struct gang__unit **at = &s->overdue; *at; at = &(*at)->next_overdue, listed++)
+    for (struct gang__gang **at = &s->overdue; *at; at = &(*at)->next_overdue, listed++)
         if (!(*at)->overdue || (*at)->overdue_at != at)
             return wrong(error, *at, "it is not overdue as it is said to be");
     return count == listed
@@ -183,25 +183,25 @@ static gang_result check_overdue(gang_sched *s, struct gang_error *error)
                : gang__error(error, GANG_EINVAL, "overdue", "%zu are, not %zu", count, listed);
 }
 
-static gang_result check_leaf(const struct gang__qs *q, struct gang_error *error)
+static gang_result check_leaf(const struct gang__queue_state *q, struct gang_error *error)
 {
-    if (!gang__ordered_is_sorted(&q->fall) || !gang__ordered_is_sorted(&q->shed))
+    if (!gang__set_is_sorted(&q->fall) || !gang__set_is_sorted(&q->shed))
         return gang__error(error, GANG_EINVAL, q->q->name, "who would fall first is out of order");
     for (size_t b = 0; b < q->bins.room; b++)
-        for (const struct gang__name *n = q->bins.bucket[b]; n; n = n->next) {
-            const struct gang__bin *bin = GANG__OF(struct gang__bin, link, n);
-            if (!gang__ordered_is_sorted(&bin->units))
+        for (const struct gang__hash_link *n = q->bins.bucket[b]; n; n = n->next) {
+            const struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, link, n);
+            if (!gang__set_is_sorted(&bin->units))
                 return gang__error(error, GANG_EINVAL, q->q->name,
                                    "those who wait for the same are out of order");
         }
     return GANG_OK;
 }
 
-gang_result gang__units_check(gang_sched *s, struct gang_error *error)
+gang_result gang__gangs_check(gang_sched *s, struct gang_error *error)
 {
     gang_result r = check_claims(s, error);
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n && r == GANG_OK;
-         n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n && r == GANG_OK;
+         n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         if (job->state != GANG_JOB_ENDED)
             r = check_job(s, job, error);

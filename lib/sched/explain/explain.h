@@ -4,6 +4,6 @@
 
 #include "sched/record/state.h"
 
-gang_result gang__units_check(gang_sched *s, struct gang_error *error);
+gang_result gang__gangs_check(gang_sched *s, struct gang_error *error);
 
 #endif

@@ -27,14 +27,14 @@ enum rank { RANK_HELD, RANK_CLAIM, RANK_NEVER, RANK_LAST, RANK_OTHER, RANK_TURN 
 struct reason {
     struct gang_wait wait;
     enum rank rank;
-    const struct gang__qs *queue; /* NULL: none */
-    const char *group;            /* NULL: none */
+    const struct gang__queue_state *queue; /* NULL: none */
+    const char *group;                     /* NULL: none */
     char text[512];
 };
 
 struct list {
     gang_sched *s;
-    struct gang__unit *unit; /* that is being asked about */
+    struct gang__gang *unit; /* that is being asked about */
     struct reason *reason;
     size_t count, room;
     bool failed;
@@ -113,14 +113,15 @@ static void amount_of(const gang_sched *s, int32_t kind, int64_t amount, char *t
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static struct reason *add(struct list *l, int32_t why, int32_t cls, const struct gang__qs *queue)
+static struct reason *add(struct list *l, int32_t why, int32_t cls,
+                          const struct gang__queue_state *queue)
 {
     if (!gang__grow(&l->s->mem, (void **)&l->reason, &l->room, l->count + 1, sizeof(*l->reason))) {
         l->failed = true;
         return NULL;
     }
     struct reason *r = &l->reason[l->count++];
-    const struct gang__bin *bin = l->unit->bin;
+    const struct gang__wait_class *bin = l->unit->bin;
     memset(r, 0, sizeof(*r));
     r->wait.size = sizeof(r->wait);
     r->wait.reason = why;
@@ -128,9 +129,9 @@ static struct reason *add(struct list *l, int32_t why, int32_t cls, const struct
     r->wait.kind = r->wait.group = -1;
     r->wait.queue = queue && queue->q ? queue->q->id : GANG_ID_NONE;
     r->queue = queue && queue->q ? queue : NULL;
-    r->rank = cls == GANG_WAIT_NEVER                                      ? RANK_NEVER
-              : bin && bin->state == GANG__BIN_BLOCKED && bin->why == why ? RANK_LAST
-                                                                          : RANK_OTHER;
+    r->rank = cls == GANG_WAIT_NEVER                                        ? RANK_NEVER
+              : bin && bin->state == GANG__CLASS_BLOCKED && bin->why == why ? RANK_LAST
+                                                                            : RANK_OTHER;
     return r;
 }
 
@@ -161,7 +162,7 @@ static struct reason *add_held(struct list *l, int32_t why)
 
 /* ---- held ------------------------------------------------------------------------------------ */
 
-static int32_t group_in_job(const struct gang__unit *u, uint32_t group)
+static int32_t group_in_job(const struct gang__gang *u, uint32_t group)
 {
     return u->group_of ? u->group_of[group] : (int32_t)group;
 }
@@ -169,9 +170,9 @@ static int32_t group_in_job(const struct gang__unit *u, uint32_t group)
 static const char *name_of_group(const struct gang__job *job, int32_t group)
 {
     for (uint32_t i = 0; i < job->unit_count; i++)
-        for (uint32_t g = 0; g < gang__unit_request(&job->unit[i])->group_count; g++)
+        for (uint32_t g = 0; g < gang__gang_request(&job->unit[i])->group_count; g++)
             if (group_in_job(&job->unit[i], g) == group)
-                return gang__unit_request(&job->unit[i])->group[g].name;
+                return gang__gang_request(&job->unit[i])->group[g].name;
     return "";
 }
 
@@ -183,10 +184,10 @@ static const char *until_when(int32_t when)
 /* Groups of the unit that wait for others of the job. */
 static void tell_group_after(struct list *l)
 {
-    const struct gang__unit *u = l->unit;
+    const struct gang__gang *u = l->unit;
     const struct gang__job *job = u->job;
     for (size_t i = 0; i < job->group_after_count; i++)
-        for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++) {
+        for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++) {
             const struct gang_group_after *after = &job->group_after[i];
             if (after->group != group_in_job(u, g))
                 continue;
@@ -258,11 +259,11 @@ static void tell_held(struct list *l)
 }
 
 /* Those who are leaving for it, or that it may start again elsewhere. */
-static void tell_claim(struct list *l, const struct gang__claim *claim)
+static void tell_claim(struct list *l, const struct gang__handover *claim)
 {
     int64_t tasks = 0, until = 0;
     gang_job_id blocker = GANG_ID_NONE;
-    for (const struct gang__leave *v = claim->leaves; v; v = v->next_of_claim) {
+    for (const struct gang__stop *v = claim->leaves; v; v = v->next_of_claim) {
         if (v->gone)
             continue;
         tasks += (int64_t)v->left;
@@ -282,10 +283,10 @@ static void tell_claim(struct list *l, const struct gang__claim *claim)
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
-static int64_t held_by(const struct gang__unit *u, uint32_t dim)
+static int64_t held_by(const struct gang__gang *u, uint32_t dim)
 {
     int64_t sum = 0;
-    for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++)
+    for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
         for (uint32_t i = 0; i < u->ask->group[g].count; i++) {
             const struct gang__take *t = &u->ask->take[u->ask->group[g].from + i];
             sum += t->dim == dim ? t->amount * u->has[g] : 0;
@@ -294,19 +295,19 @@ static int64_t held_by(const struct gang__unit *u, uint32_t dim)
 }
 
 /* Who has most of it, among the first some that would fall. */
-static gang_job_id holder_of(gang_sched *s, const struct gang__qs *top, uint32_t dim)
+static gang_job_id holder_of(gang_sched *s, const struct gang__queue_state *top, uint32_t dim)
 {
     int64_t most = 0;
     int looked = 0;
     gang_job_id id = GANG_ID_NONE;
-    gang__falls_sort(s);
+    gang__victims_sort(s);
     for (uint32_t i = 0; i < s->queues->count && looked < 256; i++) {
-        const struct gang__qs *q = s->qs[i];
-        if (!q->q->leaf || !gang__qs_below(q, top))
+        const struct gang__queue_state *q = s->qs[i];
+        if (!q->q->leaf || !gang__queue_is_below(q, top))
             continue;
-        struct gang__tree_link *n = gang__ordered_first(&q->fall);
-        for (; n && looked < 256; n = gang__ordered_next(n), looked++) {
-            const struct gang__unit *u = GANG__OF(struct gang__unit, fall, n);
+        struct gang__set_link *n = gang__set_first(&q->fall);
+        for (; n && looked < 256; n = gang__set_next(n), looked++) {
+            const struct gang__gang *u = GANG__OF(struct gang__gang, fall, n);
             if (held_by(u, dim) > most) {
                 most = held_by(u, dim);
                 id = u->job->id;
@@ -317,7 +318,7 @@ static gang_job_id holder_of(gang_sched *s, const struct gang__qs *top, uint32_t
 }
 
 /* An amount of a dimension is more than the queue has left. */
-static void tell_bound(struct list *l, int32_t why, const struct gang__qs *q, uint32_t dim,
+static void tell_bound(struct list *l, int32_t why, const struct gang__queue_state *q, uint32_t dim,
                        int64_t asked, int64_t used, int64_t bound)
 {
     const struct gang__dim *of = &l->s->queues->dim[dim];
@@ -345,7 +346,7 @@ static void tell_bound(struct list *l, int32_t why, const struct gang__qs *q, ui
         number(of->kind, asked).s);
 }
 
-static bool is_fixed(const struct gang__unit *u)
+static bool is_fixed(const struct gang__gang *u)
 {
     if (u->bin)
         return u->bin->fixed;
@@ -357,7 +358,7 @@ static bool is_fixed(const struct gang__unit *u)
 static void tell_bounds(struct list *l, const struct gang__take *take, uint32_t count)
 {
     bool fixed = is_fixed(l->unit);
-    for (const struct gang__qs *q = l->unit->job->leaf; q->parent; q = q->parent)
+    for (const struct gang__queue_state *q = l->unit->job->leaf; q->parent; q = q->parent)
         for (uint32_t i = 0; i < count; i++) {
             uint32_t d = take[i].dim;
             int64_t asked = take[i].amount;
@@ -374,8 +375,8 @@ static void tell_lending(struct list *l, const struct gang__take *take, uint32_t
 {
     uint32_t dim = 0;
     int32_t why = 0;
-    const struct gang__qs *by =
-        gang__books_refuse(l->s, l->unit->job->leaf, take, count, is_fixed(l->unit), &dim, &why);
+    const struct gang__queue_state *by =
+        gang__usage_refuse(l->s, l->unit->job->leaf, take, count, is_fixed(l->unit), &dim, &why);
     if (!by || why != GANG_WAIT_LENDING)
         return;
     struct reason *r = add(l, GANG_WAIT_LENDING, GANG_WAIT_POLICY, by);
@@ -393,7 +394,7 @@ static void tell_lending(struct list *l, const struct gang__take *take, uint32_t
 
 static void tell_user(struct list *l, const struct gang__take *take, uint32_t count)
 {
-    const struct gang__unit *u = l->unit;
+    const struct gang__gang *u = l->unit;
     const struct gang__user *user = u->job->user_in;
     int64_t gang[GANG_MAX_KINDS] = {0}, limit[GANG_MAX_KINDS] = {0};
     if (!user)
@@ -409,8 +410,8 @@ static void tell_user(struct list *l, const struct gang__take *take, uint32_t co
             tell_bound(l, GANG_WAIT_USER_LIMIT, u->job->leaf, k, gang[k], user->used[k], limit[k]);
 }
 
-static void tell_running(struct list *l, const struct gang__qs *q, int64_t running, int64_t most,
-                         const char *whose)
+static void tell_running(struct list *l, const struct gang__queue_state *q, int64_t running,
+                         int64_t most, const char *whose)
 {
     struct reason *r = add(l, GANG_WAIT_MAX_RUNNING, GANG_WAIT_NOT_NOW, q);
     if (!r)
@@ -425,10 +426,10 @@ static void tell_running(struct list *l, const struct gang__qs *q, int64_t runni
 static void tell_max_running(struct list *l)
 {
     const struct gang__job *job = l->unit->job;
-    const struct gang__qs *leaf = job->leaf;
+    const struct gang__queue_state *leaf = job->leaf;
     if (job->counted_running)
         return;
-    for (const struct gang__qs *q = leaf; q->parent; q = q->parent)
+    for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent)
         if (q->running >= q->q->max_running)
             tell_running(l, q, q->running, q->q->max_running, "");
     if (job->user_in && job->user_in->running >= leaf->q->max_running_per_user)
@@ -436,9 +437,10 @@ static void tell_max_running(struct list *l)
 }
 
 /* The head of a bin of its leaf bars it. */
-static void tell_barred(struct list *l, const struct gang__qs *leaf, const struct gang__bin *bars)
+static void tell_barred(struct list *l, const struct gang__queue_state *leaf,
+                        const struct gang__wait_class *bars)
 {
-    const struct gang__unit *u = l->unit, *head = gang__bin_head(bars);
+    const struct gang__gang *u = l->unit, *head = gang__wait_class_head(bars);
     if (head->job == u->job)
         return;
     struct reason *r =
@@ -457,18 +459,18 @@ static void tell_barred(struct list *l, const struct gang__qs *leaf, const struc
 
 static void tell_behind(struct list *l)
 {
-    const struct gang__unit *u = l->unit;
-    const struct gang__qs *leaf = u->job->leaf;
+    const struct gang__gang *u = l->unit;
+    const struct gang__queue_state *leaf = u->job->leaf;
     if (!u->bin)
         return;
-    const struct gang__bin *bars = gang__turn_bars(leaf, u->bin);
+    const struct gang__wait_class *bars = gang__order_bars(leaf, u->bin);
     if (bars) {
         tell_barred(l, leaf, bars);
         return;
     }
-    if (u->bin->state != GANG__BIN_BLOCKED || u->bin->why != GANG_WAIT_OVERDUE)
+    if (u->bin->state != GANG__CLASS_BLOCKED || u->bin->why != GANG_WAIT_OVERDUE)
         return;
-    const struct gang__unit *first = gang__overdue_concerns(l->s, u);
+    const struct gang__gang *first = gang__bypass_concerns(l->s, u);
     struct reason *r = first ? add(l, GANG_WAIT_OVERDUE, GANG_WAIT_POLICY, first->job->leaf) : NULL;
     if (!r)
         return;
@@ -502,7 +504,7 @@ static int32_t take_room(const struct gang_explanation *e, void *user)
     int32_t group = grows ? e->group : e->because_group;
     if (group >= 0) {
         r->wait.group = group_in_job(l->unit, (uint32_t)group);
-        r->group = gang__unit_request(l->unit)->group[group].name;
+        r->group = gang__gang_request(l->unit)->group[group].name;
     }
     r->wait.kind = e->kind;
     r->wait.requested = e->requested;
@@ -526,7 +528,7 @@ static bool node_name(const gang_sched *s, uint32_t slot, char *name)
 }
 
 /* "n0, n1 and 3 more" */
-static void nodes_of(const gang_sched *s, const struct gang__unit *u, char *text, size_t room)
+static void nodes_of(const gang_sched *s, const struct gang__gang *u, char *text, size_t room)
 {
     enum { NAMED = 4 };
     size_t named = 0, used = 0;
@@ -551,11 +553,12 @@ static int64_t seconds_until(const struct list *l, int64_t at_ns)
 }
 
 /* Whose plan it would delay: the first of its own leaf, or of any. */
-static const struct gang__unit *first_planned(const gang_sched *s, const struct gang__qs *leaf)
+static const struct gang__gang *first_planned(const gang_sched *s,
+                                              const struct gang__queue_state *leaf)
 {
-    const struct gang__unit *first = NULL;
+    const struct gang__gang *first = NULL;
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__unit *u = s->qs[i]->planned; u; u = u->next_planned) {
+        for (const struct gang__gang *u = s->qs[i]->planned; u; u = u->next_planned) {
             bool own = s->qs[i] == leaf, had = first && first->job->leaf == leaf;
             if (!first || (own && !had) || (own == had && u->planned_ns < first->planned_ns))
                 first = u;
@@ -565,9 +568,9 @@ static const struct gang__unit *first_planned(const gang_sched *s, const struct 
 
 static void tell_planned(struct list *l)
 {
-    const struct gang__unit *u = l->unit, *first;
-    const struct gang__bin *bin = u->bin;
-    bool behind = bin && bin->state == GANG__BIN_BLOCKED && bin->why == GANG_WAIT_PLANNED;
+    const struct gang__gang *u = l->unit, *first;
+    const struct gang__wait_class *bin = u->bin;
+    bool behind = bin && bin->state == GANG__CLASS_BLOCKED && bin->why == GANG_WAIT_PLANNED;
     if (u->plan) {
         char nodes[160];
         struct reason *r = add(l, GANG_WAIT_PLANNED, GANG_WAIT_NOT_NOW, u->job->leaf);
@@ -610,8 +613,8 @@ static void tell_reservation(struct list *l)
 /* It goes back to where it was suspended, or nowhere. */
 static void tell_suspended(struct list *l)
 {
-    const struct gang__bin *bin = l->unit->bin;
-    if (!bin || bin->state != GANG__BIN_BLOCKED || bin->why != GANG_WAIT_ROOM)
+    const struct gang__wait_class *bin = l->unit->bin;
+    if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_ROOM)
         return;
     struct reason *r = add(l, GANG_WAIT_ROOM, GANG_WAIT_NOT_NOW, NULL);
     if (r)
@@ -620,8 +623,8 @@ static void tell_suspended(struct list *l)
 
 static void tell_cells(struct list *l)
 {
-    const struct gang__bin *bin = l->unit->bin;
-    if (!bin || bin->state != GANG__BIN_BLOCKED || bin->why != GANG_WAIT_CELLS)
+    const struct gang__wait_class *bin = l->unit->bin;
+    if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CELLS)
         return;
     struct reason *r = add(l, GANG_WAIT_CELLS, GANG_WAIT_POLICY, bin->by);
     if (r)
@@ -632,7 +635,7 @@ static void tell_cells(struct list *l)
 /* It has its places: its turn is to come. */
 static void tell_slice(struct list *l)
 {
-    const struct gang__unit *u = l->unit;
+    const struct gang__gang *u = l->unit;
     int64_t until = 0;
     uint32_t rows = gang__slice_when(l->s, u, &until);
     struct reason *r = add(l, GANG_WAIT_SLICE, GANG_WAIT_POLICY, u->job->leaf);
@@ -652,10 +655,10 @@ static void tell_slice(struct list *l)
 /* No row has room for it, beside what the others hold. */
 static bool tell_rows(struct list *l)
 {
-    const struct gang__bin *bin = l->unit->bin;
+    const struct gang__wait_class *bin = l->unit->bin;
     struct gang_queue_info info;
     if (!gang__slice_concerns(l->unit) || l->unit->alloc != GANG_ID_NONE || !bin ||
-        bin->state != GANG__BIN_BLOCKED || bin->why != GANG_WAIT_ROOM)
+        bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_ROOM)
         return false;
     memset(&info, 0, sizeof(info));
     gang__slice_info(l->s, l->unit->job->leaf, &info);
@@ -671,7 +674,7 @@ static bool tell_rows(struct list *l)
 static gang_result tell_room(struct list *l)
 {
     struct room room = {l, true};
-    struct gang__unit *u = l->unit;
+    struct gang__gang *u = l->unit;
     if (u->places) {
         tell_suspended(l);
         return GANG_OK;
@@ -680,10 +683,10 @@ static gang_result tell_room(struct list *l)
         return GANG_OK;
     gang_result r = GANG_OK;
     if (u->alloc == GANG_ID_NONE) {
-        r = gang_request_explain(l->s->worker, gang__unit_request(u), take_room, &room);
+        r = gang_request_explain(l->s->worker, gang__gang_request(u), take_room, &room);
     } else {
         int32_t group = 0;
-        while (gang__unit_lacks(u, (uint32_t)group) == 0)
+        while (gang__gang_lacks(u, (uint32_t)group) == 0)
             group++;
         r = gang_alloc_explain(l->s->worker, u->alloc, group, take_room, &room);
         r = r == GANG_ERANGE ? GANG_OK : r;
@@ -694,7 +697,7 @@ static gang_result tell_room(struct list *l)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static bool waits(const struct gang__unit *u)
+static bool waits(const struct gang__gang *u)
 {
     const struct gang__job *job = u->job;
     if (job->state == GANG_JOB_ENDED || job->ending || u->over)
@@ -706,7 +709,7 @@ static bool waits(const struct gang__unit *u)
 
 static gang_result tell_unit(struct list *l)
 {
-    const struct gang__unit *u = l->unit;
+    const struct gang__gang *u = l->unit;
     uint32_t count;
     if (u->job->wait_why && l->count == 0)
         tell_held(l);
@@ -723,9 +726,9 @@ static gang_result tell_unit(struct list *l)
     struct gang__take of_places[GANG__DIMS];
     const struct gang__take *take = of_places;
     if (u->places)
-        count = gang__unit_resumes_with(l->s, u, of_places);
+        count = gang__gang_resumes_with(l->s, u, of_places);
     else
-        take = gang__unit_asks(u, &count);
+        take = gang__gang_asks(u, &count);
     tell_bounds(l, take, count);
     tell_lending(l, take, count);
     tell_user(l, take, count);
@@ -843,7 +846,7 @@ static json_t *list_json(struct gang__json_maker *m, const struct gang__job *job
 }
 
 /* The unit whose placement is to be told: the first that waits to start, if there is no room. */
-static struct gang__unit *placed_in_vain(const struct gang__job *job, const struct list *l)
+static struct gang__gang *placed_in_vain(const struct gang__job *job, const struct list *l)
 {
     for (uint32_t i = 0; has(l, GANG_WAIT_ROOM) && i < job->unit_count; i++)
         if (waits(&job->unit[i]) && job->unit[i].alloc == GANG_ID_NONE && !job->unit[i].places)
@@ -854,14 +857,14 @@ static struct gang__unit *placed_in_vain(const struct gang__job *job, const stru
 static gang_result write_all(gang_sched *s, const struct gang__job *job, const struct list *l,
                              const char *text, gang_write_fn write, void *user)
 {
-    struct gang__unit *u = placed_in_vain(job, l);
+    struct gang__gang *u = placed_in_vain(job, l);
     size_t length = strlen(text);
     if (!u)
         return write(text, length, user) == 0 ? GANG_OK : GANG_EIO;
     static const char member[] = ",\"placement\":";
     if (write(text, length - 1, user) != 0 || write(member, sizeof(member) - 1, user) != 0)
         return GANG_EIO;
-    gang_result r = gang_request_write_why(s->worker, gang__unit_request(u), write, user);
+    gang_result r = gang_request_write_why(s->worker, gang__gang_request(u), write, user);
     if (r != GANG_OK)
         return r;
     return write("}", 1, user) == 0 ? GANG_OK : GANG_EIO;

@@ -110,7 +110,7 @@ static bool list_waiting(gang_forecast *f)
 {
     gang_sched *s = f->own.s;
     f->count = 0;
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         if (!is_waiting(job))
             continue;
@@ -131,7 +131,7 @@ static bool list_waiting(gang_forecast *f)
 static gang_result run_sample(gang_forecast *f, int32_t sample, bool consume,
                               struct gang_error *error)
 {
-    struct gang__ahead_run copy = {.s = NULL}, *run = consume ? &f->own : &copy;
+    struct gang__calendar_run copy = {.s = NULL}, *run = consume ? &f->own : &copy;
     gang_result r = GANG_OK;
     if (!consume) {
         r = gang__sched_copy(f->own.s, &gang__forecast_ops, &copy, &copy.s, error);

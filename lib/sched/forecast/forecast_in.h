@@ -15,7 +15,7 @@ struct gang__expected {
 };
 
 /* A scheduler on its way: what the ops are called with. */
-struct gang__ahead_run {
+struct gang__calendar_run {
     gang_sched *s;
     struct gang_forecast *f; /* NULL: it is not run now, but changed by the host */
     int32_t sample;
@@ -25,14 +25,14 @@ struct gang__ahead_run {
     bool moved; /* somebody has started, stopped or ended since that was looked at */
     int64_t
         round_ns; /* if nobody does until then nobody ever will; INT64_MAX: other things are to come */
-    struct gang__names stays;  /* how long jobs run, by job */
-    struct gang__ordered ends; /* of those that run, by time */
+    struct gang__hash_table stays; /* how long jobs run, by job */
+    struct gang__ordered_set ends; /* of those that run, by time */
 };
 
 struct gang_forecast {
     struct gang_mem mem;
     struct gang_forecast_opts opts; /* with its defaults */
-    struct gang__ahead_run own;     /* of the private scheduler */
+    struct gang__calendar_run own;  /* of the private scheduler */
     bool running;
     struct gang__expected *expected; /* by job */
     size_t count, room;
@@ -44,6 +44,6 @@ struct gang_forecast {
 extern const struct gang_host_ops gang__forecast_ops;
 
 /* Run run->s ahead, for run->sample; run->start_ns and the others' reasons are noted. */
-gang_result gang__forecast_ahead(struct gang__ahead_run *run);
+gang_result gang__forecast_ahead(struct gang__calendar_run *run);
 
 #endif

@@ -15,8 +15,8 @@
 
 /* How long a job runs, from when that is known until it waits to start anew. */
 struct stay {
-    struct gang__name link;      /* in run->stays, by job */
-    struct gang__tree_link turn; /* in run->ends, while `ends` */
+    struct gang__hash_link link; /* in run->stays, by job */
+    struct gang__set_link turn;  /* in run->ends, while `ends` */
     gang_job_id job;
     int64_t started_ns; /* it runs from this start on, */
     int64_t run_ns;     /* so long, without pauses between its turns; 0: not known */
@@ -25,7 +25,7 @@ struct stay {
     bool ends;
 };
 
-static int by_end(const struct gang__tree_link *a, const struct gang__tree_link *b, const void *ctx)
+static int by_end(const struct gang__set_link *a, const struct gang__set_link *b, const void *ctx)
 {
     const struct stay *x = GANG__OF(const struct stay, turn, a);
     const struct stay *y = GANG__OF(const struct stay, turn, b);
@@ -34,75 +34,75 @@ static int by_end(const struct gang__tree_link *a, const struct gang__tree_link 
                                 : (x->job > y->job) - (x->job < y->job);
 }
 
-static struct stay *stay_of(const struct gang__ahead_run *run, gang_job_id job)
+static struct stay *stay_of(const struct gang__calendar_run *run, gang_job_id job)
 {
-    struct gang__name *n = gang__names_first(&run->stays, job);
+    struct gang__hash_link *n = gang__hash_first(&run->stays, job);
     while (n && GANG__OF(struct stay, link, n)->job != job)
         n = n->next;
     return n ? GANG__OF(struct stay, link, n) : NULL;
 }
 
 /* NULL: out of memory. */
-static struct stay *stay_make(struct gang__ahead_run *run, gang_job_id job)
+static struct stay *stay_make(struct gang__calendar_run *run, gang_job_id job)
 {
     const struct gang_mem *mem = &run->f->mem;
     struct stay *x =
-        gang__names_reserve(&run->stays, mem) == GANG_OK ? gang__zalloc(mem, 1, sizeof(*x)) : NULL;
+        gang__hash_reserve(&run->stays, mem) == GANG_OK ? gang__zalloc(mem, 1, sizeof(*x)) : NULL;
     if (!x) {
         run->no_memory = true;
         return NULL;
     }
     x->job = job;
-    gang__names_put(&run->stays, &x->link, job);
+    gang__hash_insert(&run->stays, &x->link, job);
     return x;
 }
 
 /* It runs until then; or not any more. */
-static void ends_at(struct gang__ahead_run *run, struct stay *x, int64_t at_ns)
+static void ends_at(struct gang__calendar_run *run, struct stay *x, int64_t at_ns)
 {
     x->at_ns = at_ns;
     x->ends = true;
-    gang__ordered_insert(&run->ends, &x->turn);
+    gang__set_insert(&run->ends, &x->turn);
 }
 
-static void ends_not(struct gang__ahead_run *run, struct stay *x)
+static void ends_not(struct gang__calendar_run *run, struct stay *x)
 {
     if (x->ends)
-        gang__ordered_remove(&run->ends, &x->turn);
+        gang__set_remove(&run->ends, &x->turn);
     x->ends = false;
 }
 
-static void stay_free(struct gang__ahead_run *run, struct stay *x)
+static void stay_free(struct gang__calendar_run *run, struct stay *x)
 {
     ends_not(run, x);
-    gang__names_remove(&run->stays, &x->link);
+    gang__hash_remove(&run->stays, &x->link);
     gang__release(&run->f->mem, x);
 }
 
-static void stays_free(struct gang__ahead_run *run)
+static void stays_free(struct gang__calendar_run *run)
 {
     for (size_t i = 0; i < run->stays.room; i++)
         while (run->stays.bucket[i])
             stay_free(run, GANG__OF(struct stay, link, run->stays.bucket[i]));
-    gang__names_free(&run->stays, &run->f->mem);
+    gang__hash_free(&run->stays, &run->f->mem);
 }
 
 /* When the next one ends; INT64_MAX: none is known to. */
-static int64_t next_end(const struct gang__ahead_run *run)
+static int64_t next_end(const struct gang__calendar_run *run)
 {
-    struct gang__tree_link *n = gang__ordered_first(&run->ends);
+    struct gang__set_link *n = gang__set_first(&run->ends);
     return n ? GANG__OF(struct stay, turn, n)->at_ns : INT64_MAX;
 }
 
 /* ---- how long it runs ------------------------------------------------------------------------ */
 
-static uint64_t draw_of(const struct gang__ahead_run *run, gang_job_id job, uint64_t attempt)
+static uint64_t draw_of(const struct gang__calendar_run *run, gang_job_id job, uint64_t attempt)
 {
     return gang__draw(run->f->opts.seed, (uint64_t)run->sample + 1, job, attempt);
 }
 
 /* Of a run that has lasted `ran_ns` already. 0: it is not known. -1: it should have ended. */
-static int64_t predict(const struct gang__ahead_run *run, const struct gang__job *job,
+static int64_t predict(const struct gang__calendar_run *run, const struct gang__job *job,
                        int64_t ran_ns)
 {
     enum { ATTEMPTS = 16 };
@@ -117,10 +117,10 @@ static int64_t predict(const struct gang__ahead_run *run, const struct gang__job
 }
 
 /* Counted from its start, with what it ran already in turns of its own. 0: not known. */
-static int64_t run_of(const struct gang__ahead_run *run, const struct gang__job *job,
+static int64_t run_of(const struct gang__calendar_run *run, const struct gang__job *job,
                       const struct stay *x)
 {
-    int64_t ran = run->s->now_ns - gang__term_from(run->s, job);
+    int64_t ran = run->s->now_ns - gang__time_limit_from(run->s, job);
     if (x && x->run_ns && x->started_ns == job->started_ns) /* it goes on with a turn */
         return x->run_ns;
     if (x && x->rest_ns)
@@ -128,13 +128,13 @@ static int64_t run_of(const struct gang__ahead_run *run, const struct gang__job 
     int64_t all = predict(run, job, ran);
     if (all >= 0)
         return all;
-    bool stopped = gang__term_end(job, job->started_ns) != INT64_MAX ||
+    bool stopped = gang__time_limit_end(job, job->started_ns) != INT64_MAX ||
                    gang__reserve_stop_ns(job) != INT64_MAX;
     return stopped ? 0 : ran;
 }
 
 /* It runs now: note its end. Limit, deadline and the end of a reservation are the scheduler's own affair. */
-static void expect_end(struct gang__ahead_run *run, const struct gang__job *job)
+static void expect_end(struct gang__calendar_run *run, const struct gang__job *job)
 {
     struct stay *x = stay_of(run, job->id);
     int64_t all = run_of(run, job, x);
@@ -144,11 +144,11 @@ static void expect_end(struct gang__ahead_run *run, const struct gang__job *job)
         return;
     x->started_ns = job->started_ns;
     x->run_ns = all;
-    ends_at(run, x, gang__add_sat(gang__term_from(run->s, job), all));
+    ends_at(run, x, gang__add_sat(gang__time_limit_from(run->s, job), all));
 }
 
 /* It runs no more; only who is suspended, or waits for his turn, goes on where he stopped. */
-static void expect_no_end(struct gang__ahead_run *run, gang_job_id job, int32_t state)
+static void expect_no_end(struct gang__calendar_run *run, gang_job_id job, int32_t state)
 {
     struct stay *x = stay_of(run, job);
     if (!x)
@@ -160,7 +160,7 @@ static void expect_no_end(struct gang__ahead_run *run, gang_job_id job, int32_t 
 
 /* ---- the host -------------------------------------------------------------------------------- */
 
-static struct gang__expected *entry_of(const struct gang__ahead_run *run, gang_job_id job)
+static struct gang__expected *entry_of(const struct gang__calendar_run *run, gang_job_id job)
 {
     size_t low = 0, high = run->f->count;
     while (low < high) {
@@ -175,7 +175,7 @@ static struct gang__expected *entry_of(const struct gang__ahead_run *run, gang_j
 
 static int32_t on_state(const struct gang_event *e, void *user)
 {
-    struct gang__ahead_run *run = user;
+    struct gang__calendar_run *run = user;
     struct gang__expected *x = run->f ? entry_of(run, e->job) : NULL;
     bool runs = e->state == GANG_JOB_RUNNING, ended = e->state == GANG_JOB_ENDED;
     if (x && (runs || ended) && run->start_ns[x - run->f->expected] == INT64_MAX &&
@@ -197,7 +197,7 @@ static int32_t on_state(const struct gang_event *e, void *user)
 /* It stops at once, and has the rest to run when it resumes. */
 static int32_t on_suspend(const struct gang_event *e, void *user)
 {
-    struct gang__ahead_run *run = user;
+    struct gang__calendar_run *run = user;
     struct stay *x = run->f ? stay_of(run, e->job) : NULL;
     if (x && x->ends)
         x->rest_ns = x->at_ns > e->now_ns ? x->at_ns - e->now_ns : 1;
@@ -210,10 +210,10 @@ const struct gang_host_ops gang__forecast_ops = {
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* Those that run already. */
-static void expect_ends(struct gang__ahead_run *run)
+static void expect_ends(struct gang__calendar_run *run)
 {
     gang_sched *s = run->s;
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         if (job->state == GANG_JOB_RUNNING)
             expect_end(run, job);
@@ -221,11 +221,11 @@ static void expect_ends(struct gang__ahead_run *run)
 }
 
 /* Those whose end has come. */
-static gang_result report_ends(struct gang__ahead_run *run, int64_t now_ns)
+static gang_result report_ends(struct gang__calendar_run *run, int64_t now_ns)
 {
     gang_result r = GANG_OK;
     while (r == GANG_OK && next_end(run) <= now_ns) {
-        struct stay *x = GANG__OF(struct stay, turn, gang__ordered_first(&run->ends));
+        struct stay *x = GANG__OF(struct stay, turn, gang__set_first(&run->ends));
         ends_not(run, x);
         r = gang_report_end(run->s, x->job, 1);
     }
@@ -236,7 +236,7 @@ static gang_result report_ends(struct gang__ahead_run *run, int64_t now_ns)
 static int32_t wait_of(const gang_sched *s, gang_job_id id)
 {
     const struct gang__job *job = gang__job_of(s, id);
-    const struct gang__unit *u = job ? &job->unit[0] : NULL;
+    const struct gang__gang *u = job ? &job->unit[0] : NULL;
     if (!u)
         return 0;
     if (job->wait_why)
@@ -245,10 +245,10 @@ static int32_t wait_of(const gang_sched *s, gang_job_id id)
         return GANG_WAIT_VICTIMS;
     if (gang__slice_is_out(u))
         return GANG_WAIT_SLICE;
-    return u->bin && u->bin->state == GANG__BIN_BLOCKED ? u->bin->why : 0;
+    return u->bin && u->bin->state == GANG__CLASS_BLOCKED ? u->bin->why : 0;
 }
 
-static void note_rest(struct gang__ahead_run *run, bool cut)
+static void note_rest(struct gang__calendar_run *run, bool cut)
 {
     for (size_t i = 0; i < run->f->count; i++) {
         struct gang__expected *x = &run->f->expected[i];
@@ -267,7 +267,7 @@ struct round {
 
 /* Is all as it was before? Then turns go round, and nothing else will ever happen. Brent (1980): the moment with which
  * now is compared is moved up after 1, 2, 4, ... turns. */
-static bool goes_round(const struct gang__ahead_run *run, struct round *round)
+static bool goes_round(const struct gang__calendar_run *run, struct round *round)
 {
     if (next_end(run) != INT64_MAX || gang__sched_due(run->s) != INT64_MAX) {
         round->most = 0;
@@ -286,7 +286,7 @@ static bool goes_round(const struct gang__ahead_run *run, struct round *round)
 
 /* Reservations that are repeated without end go on for ever. When nothing else is to happen any more, and all that is
  * planned of them by then has passed without anybody's starting or stopping, it will not be otherwise later. */
-static bool repeats_in_vain(struct gang__ahead_run *run)
+static bool repeats_in_vain(struct gang__calendar_run *run)
 {
     gang_sched *s = run->s;
     int64_t last = gang__reserve_endless(s);
@@ -300,7 +300,7 @@ static bool repeats_in_vain(struct gang__ahead_run *run)
     return s->now_ns >= run->round_ns;
 }
 
-gang_result gang__forecast_ahead(struct gang__ahead_run *run)
+gang_result gang__forecast_ahead(struct gang__calendar_run *run)
 {
     const struct gang_forecast_opts *o = &run->f->opts;
     int64_t now = o->now_ns > run->s->now_ns ? o->now_ns : run->s->now_ns;
@@ -313,7 +313,7 @@ gang_result gang__forecast_ahead(struct gang__ahead_run *run)
     run->round_ns = INT64_MAX;
     run->s->now_ns = now;
     memset(&run->stays, 0, sizeof(run->stays));
-    gang__ordered_init(&run->ends, by_end, NULL);
+    gang__set_init(&run->ends, by_end, NULL);
     expect_ends(run);
     while (run->left > 0 && r == GANG_OK && !cut) {
         r = report_ends(run, now);

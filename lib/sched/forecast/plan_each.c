@@ -46,7 +46,7 @@ static int32_t note_task(const struct gang_task *task, void *user)
     return !note_node(user, task->node);
 }
 
-static struct gang_plan_item item_of(const struct gang__unit *u, int32_t kind)
+static struct gang_plan_item item_of(const struct gang__gang *u, int32_t kind)
 {
     struct gang_plan_item item;
     memset(&item, 0, sizeof(item));
@@ -70,14 +70,14 @@ static int32_t tell(struct telling *t, struct gang_plan_item *item)
     return t->visit(item, t->user);
 }
 
-static int32_t tell_running(struct telling *t, const struct gang__unit *u)
+static int32_t tell_running(struct telling *t, const struct gang__gang *u)
 {
-    gang_alloc_id held = gang__unit_holds(u);
+    gang_alloc_id held = gang__gang_holds(u);
     struct gang_plan_item item = item_of(u, GANG_PLAN_RUNNING);
     if (held == GANG_ID_NONE)
         return 0;
     item.start_ns = u->started_ns;
-    item.end_ns = gang__ahead_end(t->s, u);
+    item.end_ns = gang__calendar_end(t->s, u);
     t->count = 0;
     gang_result r = gang_alloc_each(t->s->cluster, held, note_task, t);
     if (r == GANG_EBUSY || r == GANG_ENOMEM)
@@ -85,13 +85,13 @@ static int32_t tell_running(struct telling *t, const struct gang__unit *u)
     return tell(t, &item);
 }
 
-static int32_t tell_planned(struct telling *t, const struct gang__unit *u)
+static int32_t tell_planned(struct telling *t, const struct gang__gang *u)
 {
     struct gang_plan_item item = item_of(u, GANG_PLAN_START);
     if (!u->plan)
         return 0;
     item.start_ns = u->planned_ns;
-    item.end_ns = gang__ahead_end_from(t->s, u, u->planned_ns);
+    item.end_ns = gang__calendar_end_from(t->s, u, u->planned_ns);
     t->count = 0;
     for (size_t i = 0; i < u->plan_slots; i++) {
         gang_node_id node = gang__node_there(t->s->cluster, u->plan_slot[i]);
@@ -102,11 +102,11 @@ static int32_t tell_planned(struct telling *t, const struct gang__unit *u)
 }
 
 static int32_t tell_units(struct telling *t,
-                          int32_t (*one)(struct telling *, const struct gang__unit *))
+                          int32_t (*one)(struct telling *, const struct gang__gang *))
 {
-    struct gang__tree_link *n = gang__ordered_first(&t->s->by_id);
+    struct gang__set_link *n = gang__set_first(&t->s->by_id);
     int32_t r = 0;
-    for (; n && r == 0; n = gang__ordered_next(n)) {
+    for (; n && r == 0; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count && r == 0; i++)
             r = one(t, &job->unit[i]);

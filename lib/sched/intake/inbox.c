@@ -62,13 +62,13 @@ static bool take_jobs(gang_sched *s, struct gang__job *job)
 static void set_priority(gang_sched *s, struct gang__job *job, int64_t priority)
 {
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        gang__turn_leave(s, &job->unit[i]);
-        gang__fall_leave(&job->unit[i]);
+        gang__order_leave(s, &job->unit[i]);
+        gang__victims_leave(&job->unit[i]);
     }
     job->priority = priority;
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (job->unit[i].alloc != GANG_ID_NONE)
-            gang__fall_enter(s, &job->unit[i]);
+            gang__victims_enter(s, &job->unit[i]);
     s->changes++;
     gang__job_settle(s, job);
 }
@@ -76,12 +76,12 @@ static void set_priority(gang_sched *s, struct gang__job *job, int64_t priority)
 static void set_time_limit(gang_sched *s, struct gang__job *job, int64_t limit)
 {
     for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__turn_leave(s, &job->unit[i]);
+        gang__order_leave(s, &job->unit[i]);
     job->time_limit_ns = limit;
     job->limit_kept = false;
     for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__ahead_touch(s, &job->unit[i]);
-    gang__ahead_upset(s);
+        gang__calendar_touch(s, &job->unit[i]);
+    gang__calendar_upset(s);
     gang__job_settle(s, job);
 }
 
@@ -94,7 +94,7 @@ static bool holds_something(const struct gang__job *job)
 }
 
 /* False: not now. */
-static bool command(gang_sched *s, struct gang__job *job, const struct gang__order *m)
+static bool command(gang_sched *s, struct gang__job *job, const struct gang__command *m)
 {
     bool all = m->count == SIZE_MAX;
     switch (m->head.what) {
@@ -114,25 +114,25 @@ static bool command(gang_sched *s, struct gang__job *job, const struct gang__ord
         set_priority(s, job, m->value);
         return true;
     case GANG__MESSAGE_TARGET:
-        return gang__life_target(s, job, m->value);
+        return gang__reports_target(s, job, m->value);
     case GANG__MESSAGE_TIME_LIMIT:
         set_time_limit(s, job, m->value);
         return true;
     case GANG__MESSAGE_TASKS:
-        return gang__life_report(s, job, m->part, m->alloc, all ? NULL : m->tasks,
-                                 all ? 0 : m->count, m->head.how);
+        return gang__reports_tasks(s, job, m->part, m->alloc, all ? NULL : m->tasks,
+                                   all ? 0 : m->count, m->head.how);
     case GANG__MESSAGE_END:
-        return gang__life_end(s, job, m->head.how != 0);
+        return gang__reports_end(s, job, m->head.how != 0);
     default:
         return true;
     }
 }
 
-static bool carry_out(gang_sched *s, const struct gang__order *m)
+static bool carry_out(gang_sched *s, const struct gang__command *m)
 {
     enum gang__message_what what = m->head.what;
     if (what == GANG__MESSAGE_NODE_LOST)
-        return gang__life_node_lost(s, (gang_node_id)m->value);
+        return gang__reports_node_lost(s, (gang_node_id)m->value);
     struct gang__job *job = gang__job_of(s, m->job);
     if (job && job->state != GANG_JOB_ENDED)
         return command(s, job, m);
@@ -147,7 +147,7 @@ static bool take_first(gang_sched *s)
     struct gang__message *m = s->backlog;
     if (m->what == GANG__MESSAGE_SUBMIT)
         return take_jobs(s, gang__submitted(m));
-    if (!carry_out(s, gang__order_of(m)))
+    if (!carry_out(s, gang__command_of(m)))
         return false;
     s->backlog = m->next;
     gang__release(&s->mem, m);
@@ -164,7 +164,7 @@ static void fetch_next(const struct gang__message *m)
     if (next->next)
         __builtin_prefetch(next->next);
     for (size_t at = 64; next->what == GANG__MESSAGE_SUBMIT &&
-                         at < sizeof(struct gang__job) + sizeof(struct gang__unit);
+                         at < sizeof(struct gang__job) + sizeof(struct gang__gang);
          at += 64)
         __builtin_prefetch((const char *)gang__submitted(next) + at, 1);
 }
@@ -206,7 +206,7 @@ void gang__inbox_free(gang_sched *s)
 /* ---- commands and reports -------------------------------------------------------------------- */
 
 static gang_result post(gang_sched *s, enum gang__message_what what, gang_job_id job, int64_t value,
-                        const int64_t *tasks, size_t count, struct gang__order **out)
+                        const int64_t *tasks, size_t count, struct gang__command **out)
 {
     if (!s)
         return GANG_EINVAL;
@@ -214,7 +214,7 @@ static gang_result post(gang_sched *s, enum gang__message_what what, gang_job_id
         return GANG_ESTALE;
     if (tasks && count > GANG_MAX_AMOUNT / (int64_t)sizeof(*tasks))
         return GANG_ERANGE;
-    struct gang__order *m =
+    struct gang__command *m =
         gang__zalloc(&s->mem, 1, sizeof(*m) + (tasks ? count * sizeof(*tasks) : 0));
     if (!m)
         return GANG_ENOMEM;
@@ -273,7 +273,7 @@ gang_result gang_job_set_time_limit(gang_sched *sched, gang_job_id id, int64_t l
 gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t part, gang_alloc_id alloc,
                               const int64_t *tasks, size_t count, int32_t what)
 {
-    struct gang__order *m;
+    struct gang__command *m;
     if (part < 0 || what < GANG_TASK_STARTED || what > GANG_TASK_IDLE || (tasks && count == 0))
         return GANG_EINVAL;
     gang_result r = post(sched, GANG__MESSAGE_TASKS, job, 0, tasks, count, &m);
@@ -288,7 +288,7 @@ gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t part, 
 
 gang_result gang_report_end(gang_sched *sched, gang_job_id job, int32_t success)
 {
-    struct gang__order *m;
+    struct gang__command *m;
     gang_result r = post(sched, GANG__MESSAGE_END, job, 0, NULL, 0, &m);
     if (r != GANG_OK)
         return r;

@@ -4,7 +4,6 @@
 
 #include "sched/record/state.h"
 
-
 /* Of those that are on their way in it is one no more. */
 void gang__job_arrived(gang_sched *s,
                        struct gang__job *job); /* running and pending of its queues */
@@ -27,13 +26,13 @@ void gang__config_free(gang_sched *s);
 void gang__config_resolve(gang_sched *s); /* amounts in force, from what there is */
 
 /* Is it this queue, or below it? */
-bool gang__qs_below(const struct gang__qs *q, const struct gang__qs *top);
-struct gang__qs *gang__qs_of(const gang_sched *s, gang_queue_id id);
+bool gang__queue_is_below(const struct gang__queue_state *q, const struct gang__queue_state *top);
+struct gang__queue_state *gang__queue_state_of(const gang_sched *s, gang_queue_id id);
 
 /* Make a queue on demand, if it is not there. GANG_OK; GANG_ENOMEM; other errors: it cannot be
  * made. */
 gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *name,
-                              struct gang__qs **leaf);
+                              struct gang__queue_state **leaf);
 
 /* The tree of another scheduler, with the same ids; nobody is in it yet. Then everybody who is in the table of jobs
  * enters the books, the leaf of each being set, and waits where he belongs. */

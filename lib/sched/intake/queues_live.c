@@ -21,7 +21,7 @@
 enum { AMOUNTS = 6 }; /* arrays of a queue */
 
 /* As many as there could ever be, so that other dimensions need no memory. */
-static bool make_amounts(gang_sched *s, struct gang__qs *q)
+static bool make_amounts(gang_sched *s, struct gang__queue_state *q)
 {
     int64_t **const arrays[AMOUNTS] = {&q->guarantee, &q->limit, &q->share,
                                        &q->used,      &q->fixed, &q->want};
@@ -37,35 +37,36 @@ static bool make_amounts(gang_sched *s, struct gang__qs *q)
 
 bool gang__config_root(gang_sched *s)
 {
-    gang__turn_init(&s->root);
+    gang__order_init(&s->root);
     return make_amounts(s, &s->root);
 }
 
-static void free_users(gang_sched *s, struct gang__qs *q)
+static void free_users(gang_sched *s, struct gang__queue_state *q)
 {
     for (size_t b = 0; b < q->users.room; b++)
         while (q->users.bucket[b]) {
             struct gang__user *user = GANG__OF(struct gang__user, link, q->users.bucket[b]);
-            gang__names_remove(&q->users, &user->link);
+            gang__hash_remove(&q->users, &user->link);
             gang__release(&s->mem, user);
         }
-    gang__names_free(&q->users, &s->mem);
+    gang__hash_free(&q->users, &s->mem);
     memset(&q->users, 0, sizeof(q->users));
 }
 
-static void free_qs(gang_sched *s, struct gang__qs *q)
+static void free_qs(gang_sched *s, struct gang__queue_state *q)
 {
     if (!q)
         return;
     for (size_t b = 0; b < q->bins.room; b++)
         while (q->bins.bucket[b]) {
-            struct gang__bin *bin = GANG__OF(struct gang__bin, link, q->bins.bucket[b]);
-            gang__names_remove(&q->bins, &bin->link);
-            gang__kin_forget(s, bin);
+            struct gang__wait_class *bin =
+                GANG__OF(struct gang__wait_class, link, q->bins.bucket[b]);
+            gang__hash_remove(&q->bins, &bin->link);
+            gang__candidates_forget(s, bin);
             gang__release(&s->mem, bin);
         }
-    gang__names_free(&q->bins, &s->mem);
-    gang__names_free(&q->kin_of, &s->mem);
+    gang__hash_free(&q->bins, &s->mem);
+    gang__hash_free(&q->kin_of, &s->mem);
     free_users(s, q);
     gang__release(&s->mem, q->block);
     gang__release(&s->mem, q->decayed);
@@ -73,13 +74,13 @@ static void free_qs(gang_sched *s, struct gang__qs *q)
         gang__release(&s->mem, q);
 }
 
-struct gang__qs *gang__qs_of(const gang_sched *s, gang_queue_id id)
+struct gang__queue_state *gang__queue_state_of(const gang_sched *s, gang_queue_id id)
 {
     const struct gang__queue *q = gang__queue_by_id(s->queues, id);
     return q ? s->qs[q->index] : NULL;
 }
 
-bool gang__qs_below(const struct gang__qs *q, const struct gang__qs *top)
+bool gang__queue_is_below(const struct gang__queue_state *q, const struct gang__queue_state *top)
 {
     while (q && q != top)
         q = q->parent;
@@ -88,7 +89,7 @@ bool gang__qs_below(const struct gang__qs *q, const struct gang__qs *top)
 
 /* ---- doors ----------------------------------------------------------------------------------- */
 
-static void release_door(const struct gang_mem *mem, struct gang__door *d)
+static void release_door(const struct gang_mem *mem, struct gang__submit_view *d)
 {
     gang__release(mem, d->limit);
     gang__release(mem, d->pending);
@@ -96,10 +97,10 @@ static void release_door(const struct gang_mem *mem, struct gang__door *d)
     gang__release(mem, d);
 }
 
-static struct gang__door *new_door(gang_sched *s, struct gang__queues *queues)
+static struct gang__submit_view *new_door(gang_sched *s, struct gang__queues *queues)
 {
     size_t amounts = (size_t)queues->count * queues->dims;
-    struct gang__door *d = gang__zalloc(&s->mem, 1, sizeof(*d));
+    struct gang__submit_view *d = gang__zalloc(&s->mem, 1, sizeof(*d));
     if (!d)
         return NULL;
     d->limit = gang__zalloc(&s->mem, amounts + 1, sizeof(*d->limit));
@@ -114,10 +115,10 @@ static struct gang__door *new_door(gang_sched *s, struct gang__queues *queues)
     return d;
 }
 
-static void free_door(gang_sched *s, struct gang__door *d)
+static void free_door(gang_sched *s, struct gang__submit_view *d)
 {
     while (d->gone) {
-        struct gang__qs *q = d->gone;
+        struct gang__queue_state *q = d->gone;
         d->gone = q->next;
         free_qs(s, q);
     }
@@ -132,7 +133,7 @@ static void free_retired(gang_sched *s)
         return;
     gang__rcu_wait();
     while (s->retired) {
-        struct gang__door *d = s->retired;
+        struct gang__submit_view *d = s->retired;
         s->retired = d->retired;
         free_door(s, d);
     }
@@ -145,7 +146,7 @@ void gang__config_resolve(gang_sched *s)
 {
     size_t n = s->queues->count, dims = s->dims;
     int64_t *guarantee = s->resolved, *limit = s->resolved + n * dims;
-    struct gang__door *door = gang__load_relaxed(&s->door);
+    struct gang__submit_view *door = gang__load_relaxed(&s->door);
     gang__queues_resolve(s->queues, s->total, s->opts.scale_guarantees != 0, guarantee, limit);
     for (size_t i = 0; i < n; i++) {
         memcpy(s->qs[i]->guarantee, guarantee + i * dims, dims * sizeof(*guarantee));
@@ -158,10 +159,10 @@ void gang__config_resolve(gang_sched *s)
         s->root.share[d] = s->total[d];
     }
     while (s->blocked)
-        gang__turn_unblock(s, s->blocked);
-    gang__kin_dissolve(s);
+        gang__order_unblock(s, s->blocked);
+    gang__candidates_dissolve(s);
     for (size_t i = 0; i < n; i++)
-        gang__turn_users(s, s->qs[i]);
+        gang__order_users(s, s->qs[i]);
     s->shares_stale = true;
     s->root.moved = UINT64_MAX;
     s->changes++;
@@ -172,8 +173,8 @@ void gang__config_resolve(gang_sched *s)
 struct swap {
     gang_sched *s;
     struct gang__queues *queues;
-    struct gang__qs **qs;
-    struct gang__door *door;
+    struct gang__queue_state **qs;
+    struct gang__submit_view *door;
     struct gang__sharer *sharer;
     struct gang__share_slot *slot;
     int64_t *resolved;
@@ -197,7 +198,7 @@ static gang_result check_jobs(const gang_sched *s, const struct gang__queues *qu
                               struct gang_error *error)
 {
     for (uint32_t i = 0; s->queues && i < s->queues->count; i++) {
-        const struct gang__qs *old = s->qs[i];
+        const struct gang__queue_state *old = s->qs[i];
         const struct gang__queue *now = gang__queue_by_id(queues, old->q->id);
         if (old->jobs > 0 && !now)
             return index_error(error, GANG_EBUSY, old->q->name, "has jobs");
@@ -247,7 +248,8 @@ static bool make_qs(struct swap *w)
 {
     gang_sched *s = w->s;
     for (uint32_t i = 0; i < w->queues->count; i++) {
-        struct gang__qs *q = s->queues ? gang__qs_of(s, w->queues->queue[i].id) : NULL;
+        struct gang__queue_state *q =
+            s->queues ? gang__queue_state_of(s, w->queues->queue[i].id) : NULL;
         if (!q) {
             q = gang__zalloc(&s->mem, 1, sizeof(*q));
             if (!q)
@@ -267,13 +269,13 @@ static bool make_room(struct swap *w)
 {
     gang_sched *s = w->s;
     for (size_t b = 0; b < s->asks.room; b++)
-        for (struct gang__name *n = s->asks.bucket[b]; n; n = n->next) {
-            struct gang__asked *ask = GANG__OF(struct gang__asked, link, n);
+        for (struct gang__hash_link *n = s->asks.bucket[b]; n; n = n->next) {
+            struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
             if (!gang__grow(&s->mem, (void **)&ask->take, &ask->take_room,
                             (size_t)ask->q->group_count * w->queues->dims, sizeof(*ask->take)))
                 return false;
         }
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         const struct gang__queue *q = gang__queue_by_id(w->queues, job->leaf->q->id);
         if (q && gang__asks_users(q) && !gang__user_of(s, job->leaf, job->user))
@@ -286,7 +288,7 @@ static bool prepare(struct swap *w)
 {
     const struct gang_mem *mem = &w->s->mem;
     size_t n = w->queues->count + 1;
-    w->qs = gang__zalloc(mem, n, sizeof(struct gang__qs *));
+    w->qs = gang__zalloc(mem, n, sizeof(struct gang__queue_state *));
     w->sharer = gang__zalloc(mem, n, sizeof(*w->sharer));
     w->slot = gang__zalloc(mem, n, sizeof(*w->slot));
     w->resolved = gang__zalloc(mem, 2 * n * w->queues->dims, sizeof(*w->resolved));
@@ -298,17 +300,17 @@ static bool prepare(struct swap *w)
 
 static void all_leave(gang_sched *s)
 {
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
-            gang__turn_leave(s, &job->unit[i]);
-            gang__fall_leave(&job->unit[i]);
+            gang__order_leave(s, &job->unit[i]);
+            gang__victims_leave(&job->unit[i]);
         }
     }
 }
 
 /* A queue begins to count anew, in the dimensions in force. */
-static void count_anew(struct gang__qs *q)
+static void count_anew(struct gang__queue_state *q)
 {
     memset(q->block, 0, AMOUNTS * (size_t)GANG__DIMS * sizeof(*q->block));
     q->tasks = q->running = q->pending = q->jobs = q->coming = 0;
@@ -316,9 +318,9 @@ static void count_anew(struct gang__qs *q)
     q->blocked = NULL;
     q->barring = NULL;
     q->active = false;
-    gang__turn_init(q);
+    gang__order_init(q);
     for (size_t b = 0; b < q->users.room; b++)
-        for (struct gang__name *n = q->users.bucket[b]; n; n = n->next) {
+        for (struct gang__hash_link *n = q->users.bucket[b]; n; n = n->next) {
             struct gang__user *user = GANG__OF(struct gang__user, link, n);
             memset(user->used, 0, GANG__DIMS * sizeof(*user->used));
             user->running = user->waiting = user->coming = 0;
@@ -327,52 +329,52 @@ static void count_anew(struct gang__qs *q)
 
 static void enter_books(gang_sched *s, struct gang__job *job)
 {
-    struct gang__qs *leaf = job->leaf;
+    struct gang__queue_state *leaf = job->leaf;
     job->user_in = gang__asks_users(leaf->q) ? gang__user_of(s, leaf, job->user) : NULL;
     job->counted_pending = job->counted_running = false;
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__unit *u = &job->unit[i];
-        (void)gang__ask_refresh(s, u->ask);
+        struct gang__gang *u = &job->unit[i];
+        (void)gang__class_refresh(s, u->ask);
         if (job->state == GANG_JOB_ENDED)
             continue;
         if (job->user_in)
             job->user_in->waiting += u->wanted;
-        gang__books_in(s, u);
+        gang__usage_in(s, u);
         if (u->claim && u->claim->charged)
-            gang__claim_book(u->claim, 1);
+            gang__handover_charge(u->claim, 1);
         if (u->moving)
-            gang__books_promise(u, -1, 1);
+            gang__usage_promise(u, -1, 1);
         if (u->claim && u->claim->comes) {
             u->claim->comes = false; /* nobody counts it any more */
-            gang__claim_comes(u->claim, true);
+            gang__handover_comes(u->claim, true);
         }
         if (u->alloc != GANG_ID_NONE)
-            gang__fall_enter(s, u);
+            gang__victims_enter(s, u);
     }
     if (job->state == GANG_JOB_ENDED)
         return;
     gang__job_count(s, job);
-    for (struct gang__qs *q = leaf; q; q = q->parent)
+    for (struct gang__queue_state *q = leaf; q; q = q->parent)
         q->jobs++;
 }
 
 static void all_enter(gang_sched *s)
 {
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n))
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
         enter_books(s, GANG__OF(struct gang__job, all, n));
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n))
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
         gang__job_settle(s, GANG__OF(struct gang__job, all, n));
 }
 
 static void link_queues(gang_sched *s)
 {
     for (uint32_t i = 0; i < s->queues->count; i++) {
-        struct gang__qs *q = s->qs[i];
+        struct gang__queue_state *q = s->qs[i];
         bool is_new = !q->q;
         q->q = &s->queues->queue[i];
         q->parent = q->q->parent == GANG__NO_QUEUE ? &s->root : s->qs[q->q->parent];
         if (is_new) {
-            gang__turn_init(q);
+            gang__order_init(q);
             q->idle_since_ns = s->now_ns;
         }
         gang__load_relaxed(&s->door)->pending[i] = &q->waiting;
@@ -392,15 +394,15 @@ void gang__config_enter(gang_sched *s)
 static void commit(struct swap *w)
 {
     gang_sched *s = w->s;
-    struct gang__door *before = gang__load_relaxed(&s->door);
-    struct gang__qs **old = s->qs;
+    struct gang__submit_view *before = gang__load_relaxed(&s->door);
+    struct gang__queue_state **old = s->qs;
     uint32_t count = s->queues ? s->queues->count : 0;
     s->heard++;
     if (s->queues)
-        gang__kin_dissolve(s);
+        gang__candidates_dissolve(s);
     if (w->rebuild && s->queues)
         all_leave(s);
-    gang__turn_forget(s);
+    gang__order_forget(s);
     for (uint32_t i = 0; i < count; i++)
         if (!gang__queue_by_id(w->queues, old[i]->q->id)) {
             old[i]->next = before->gone;
@@ -446,8 +448,7 @@ static gang_result swap_in(gang_sched *s, struct gang__queues *queues, struct ga
     if (w.rebuild) {
         gang__config_enter(s);
     } else {
-        for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n;
-             n = gang__ordered_next(n))
+        for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
             gang__job_settle(s, GANG__OF(struct gang__job, all, n));
     }
     s->shares_stale = true;
@@ -691,7 +692,7 @@ gang_result gang_queue_set_state(gang_sched *sched, gang_queue_id id, int32_t st
 /* ---- of another scheduler -------------------------------------------------------------------- */
 
 /* What a queue has that neither its description nor its jobs tell. */
-static void copy_past(struct gang__qs *to, const struct gang__qs *from)
+static void copy_past(struct gang__queue_state *to, const struct gang__queue_state *from)
 {
     to->idle_since_ns = from->idle_since_ns;
     if (to->decayed && from->decayed)
@@ -713,7 +714,7 @@ gang_result gang__config_copy(gang_sched *s, gang_sched *from, struct gang_error
     free_retired(s);
     s->next_queue = next;
     for (uint32_t i = 0; r == GANG_OK && i < s->queues->count; i++)
-        copy_past(s->qs[i], gang__qs_of(from, s->queues->queue[i].id));
+        copy_past(s->qs[i], gang__queue_state_of(from, s->queues->queue[i].id));
     if (r == GANG_OK)
         copy_past(&s->root, &from->root);
     return r;
@@ -722,7 +723,7 @@ gang_result gang__config_copy(gang_sched *s, gang_sched *from, struct gang_error
 /* ---- made on demand -------------------------------------------------------------------------- */
 
 gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *name,
-                              struct gang__qs **leaf)
+                              struct gang__queue_state **leaf)
 {
     const struct gang__queue *q = gang__queue_by_name(s->queues, name);
     const struct gang__queue *up = gang__queue_by_id(s->queues, parent);
@@ -748,7 +749,7 @@ gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *n
     return r;
 }
 
-static int64_t idle_until(const struct gang__qs *q)
+static int64_t idle_until(const struct gang__queue_state *q)
 {
     const struct gang__queue *up = q->q->made ? q->parent->q : NULL;
     int64_t after = up ? up->spec->child_idle_ns : 0;
@@ -801,7 +802,7 @@ gang_result gang_queue_get(gang_sched *sched, gang_queue_id id, struct gang_queu
 {
     if (!sched || !info)
         return GANG_EINVAL;
-    struct gang__qs *q = gang__qs_of(sched, id);
+    struct gang__queue_state *q = gang__queue_state_of(sched, id);
     if (!q)
         return GANG_ESTALE;
     if (!sched->running)
@@ -850,7 +851,7 @@ gang_queue_id gang_queue_next(gang_sched *sched, gang_queue_id id)
 
 void gang__config_free(gang_sched *s)
 {
-    struct gang__door *door = gang__load_relaxed(&s->door);
+    struct gang__submit_view *door = gang__load_relaxed(&s->door);
     for (uint32_t i = 0; s->queues && i < s->queues->count; i++)
         free_qs(s, s->qs[i]);
     free_qs(s, &s->root);

@@ -239,7 +239,7 @@ static struct gang__job *lay_out(const struct make *m, struct gang__block *b)
         job = &none;
     else
         memset(job, 0, sizeof(*job));
-    job->unit = gang__block_take(b, m->parts * sizeof(struct gang__unit));
+    job->unit = gang__block_take(b, m->parts * sizeof(struct gang__gang));
     job->wanted = gang__block_take(b, m->parts * sizeof(*job->wanted));
     int64_t *counts = gang__block_take(b, 4 * groups * sizeof(*counts));
     int32_t *group_of = m->parts == 1 ? NULL : gang__block_take(b, groups * sizeof(*group_of));
@@ -261,7 +261,7 @@ static struct gang__job *lay_out(const struct make *m, struct gang__block *b)
     job->unit_count = m->parts;
     job->group_count = (uint32_t)groups;
     for (uint32_t p = 0; p < m->parts; p++) {
-        struct gang__unit *u = &job->unit[p];
+        struct gang__gang *u = &job->unit[p];
         size_t n = 0;
         u->job = job;
         u->part = p;
@@ -356,7 +356,7 @@ static gang_result set_places(gang_sched *s, struct gang__job *job, const struct
 /* ---- requests -------------------------------------------------------------------------------- */
 
 /* Could the gang ever start inside the limits of its queue and of those above? */
-static gang_result check_limits(gang_sched *s, const struct gang__door *door,
+static gang_result check_limits(gang_sched *s, const struct gang__submit_view *door,
                                 const struct gang__queue *q, const gang_request *request,
                                 struct gang_error *error)
 {
@@ -417,18 +417,18 @@ static struct gang__recent *lock_recent(gang_sched *s, uint64_t hash)
 }
 
 /* relaxed: whoever gives out a reference has one himself */
-static struct gang__wanted *get_wanted(struct gang__wanted *w)
+static struct gang__request_text *get_wanted(struct gang__request_text *w)
 {
     (void)atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
     return w;
 }
 
-static struct gang__wanted *take_recent(gang_sched *s, const struct gang__key *k)
+static struct gang__request_text *take_recent(gang_sched *s, const struct gang__key *k)
 {
     struct gang__recent *at = lock_recent(s, k->hash);
     if (!at)
         return NULL;
-    struct gang__wanted *w = at->wanted;
+    struct gang__request_text *w = at->wanted;
     bool same = w && w->hash == k->hash && w->bytes == k->used &&
                 at->epoch == gang__load(&s->cluster->epoch) &&
                 memcmp(w->key, k->bytes, k->used) == 0;
@@ -438,16 +438,16 @@ static struct gang__wanted *take_recent(gang_sched *s, const struct gang__key *k
 }
 
 /* In the place of what was there. */
-static void put_recent(gang_sched *s, struct gang__wanted *w, uint64_t epoch)
+static void put_recent(gang_sched *s, struct gang__request_text *w, uint64_t epoch)
 {
     struct gang__recent *at = lock_recent(s, w->hash);
     if (!at)
         return;
-    struct gang__wanted *before = at->wanted;
+    struct gang__request_text *before = at->wanted;
     at->wanted = get_wanted(w);
     at->epoch = epoch;
     gang__store(&at->lock, 0);
-    gang__wanted_put(&s->mem, before);
+    gang__request_text_unref(&s->mem, before);
 }
 
 bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from)
@@ -471,11 +471,11 @@ bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from)
 void gang__recent_free(gang_sched *s)
 {
     for (size_t i = 0; i < sizeof(s->recent) / sizeof(s->recent[0]); i++)
-        gang__wanted_put(&s->mem, s->recent[i].wanted);
+        gang__request_text_unref(&s->mem, s->recent[i].wanted);
 }
 
 static gang_result make_wanted(gang_sched *s, const struct gang_request_spec *spec,
-                               struct gang__key *k, struct gang__wanted **wanted,
+                               struct gang__key *k, struct gang__request_text **wanted,
                                struct gang_error *error)
 {
     bool plain = is_plain(spec);
@@ -491,7 +491,7 @@ static gang_result make_wanted(gang_sched *s, const struct gang_request_spec *sp
         return gang__error_at(error, r, "request");
     if (!plain)
         gang__key_make(k, &s->mem, spec);
-    *wanted = gang__wanted_new(k, q);
+    *wanted = gang__request_text_new(k, q);
     if (!*wanted) {
         gang_request_put(q);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
@@ -502,8 +502,8 @@ static gang_result make_wanted(gang_sched *s, const struct gang_request_spec *sp
 }
 
 static gang_result make_request(gang_sched *s, const struct gang__queue *q,
-                                const struct gang_request_spec *spec, struct gang__wanted **wanted,
-                                struct gang_error *error)
+                                const struct gang_request_spec *spec,
+                                struct gang__request_text **wanted, struct gang_error *error)
 {
     struct gang_request_spec with = *spec;
     struct gang__key k;
@@ -527,7 +527,7 @@ static gang_result fits_ever(gang_sched *s, gang_request *q, struct gang_error *
 }
 
 static gang_result make_requests(struct make *m, struct gang__job *job,
-                                 const struct gang__door *door, const struct gang__queue *q,
+                                 const struct gang__submit_view *door, const struct gang__queue *q,
                                  struct gang_error *error)
 {
     const struct gang_job_spec *j = m->spec;
@@ -561,7 +561,7 @@ static gang_result may(gang_sched *s, const struct gang__queues *qs, const struc
     return gang__queue_may(qs, q, action, user, groups, count) ? GANG_OK : GANG_EPERM;
 }
 
-static gang_result check_queue(gang_sched *s, const struct gang__door *door,
+static gang_result check_queue(gang_sched *s, const struct gang__submit_view *door,
                                const struct gang_job_spec *j, const struct gang__queue *q,
                                struct gang_error *error)
 {
@@ -578,7 +578,7 @@ static gang_result check_queue(gang_sched *s, const struct gang__door *door,
 }
 
 /* So many are on their way in, below this queue and up to `end`. */
-static void arrive(const struct gang__door *door, uint32_t at, uint32_t end, int64_t jobs)
+static void arrive(const struct gang__submit_view *door, uint32_t at, uint32_t end, int64_t jobs)
 {
     for (; at != end; at = door->queues->queue[at].parent)
         atomic_fetch_add(&door->arriving[at], (uint64_t)jobs);
@@ -586,7 +586,7 @@ static void arrive(const struct gang__door *door, uint32_t at, uint32_t end, int
 
 void gang__job_arrives(gang_sched *s, struct gang__job *job, uint32_t at)
 {
-    const struct gang__door *door = gang__load_relaxed(&s->door);
+    const struct gang__submit_view *door = gang__load_relaxed(&s->door);
     arrive(door, at, GANG__NO_QUEUE, 1);
     job->door = door->number;
     job->at_door = at;
@@ -594,14 +594,14 @@ void gang__job_arrives(gang_sched *s, struct gang__job *job, uint32_t at)
 
 void gang__job_arrived(gang_sched *s, struct gang__job *job)
 {
-    const struct gang__door *door = gang__load_relaxed(&s->door);
+    const struct gang__submit_view *door = gang__load_relaxed(&s->door);
     if (job->door == door->number) /* an older one counts nobody any more */
         arrive(door, job->at_door, GANG__NO_QUEUE, -1);
     job->door = 0;
 }
 
 /* May so many more wait? Then they are counted, before others ask. */
-static gang_result may_wait(const struct gang__door *door, const struct gang__queue *q,
+static gang_result may_wait(const struct gang__submit_view *door, const struct gang__queue *q,
                             int64_t jobs, struct gang_error *error)
 {
     for (uint32_t at = q->index; at != GANG__NO_QUEUE; at = door->queues->queue[at].parent) {
@@ -616,7 +616,7 @@ static gang_result may_wait(const struct gang__door *door, const struct gang__qu
     return GANG_OK;
 }
 
-static gang_result make_job(struct make *m, const struct gang__door *door,
+static gang_result make_job(struct make *m, const struct gang__submit_view *door,
                             const struct gang__queue *q, struct gang__job **out,
                             struct gang_error *error)
 {
@@ -685,7 +685,7 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
             goto out;
     }
     gang__rcu_enter();
-    const struct gang__door *door = gang__load(&s->door);
+    const struct gang__submit_view *door = gang__load(&s->door);
     const struct gang__submitter who = {j->user ? j->user : "", j->user_groups,
                                         j->user_group_count,    j->name ? j->name : "",
                                         j->request.labels,      j->request.label_count};
@@ -694,7 +694,7 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
         r = check_queue(s, door, j, q, error);
     gang_reservation_id reserved = GANG_ID_NONE;
     if (r == GANG_OK && j->reservation && j->reservation[0])
-        r = gang__ticket_find(s, door, q, j, &reserved, error);
+        r = gang__reserve_view_find(s, door, q, j, &reserved, error);
     bool counted = r == GANG_OK && !j->running;
     if (counted)
         r = may_wait(door, q, count, error);
@@ -763,7 +763,7 @@ gang_result gang_sched_may(gang_sched *sched, const char *queue, int32_t action,
     if (!sched || !queue || !user || action < GANG_MAY_SUBMIT || action > GANG_MAY_ADMINISTER)
         return GANG_EINVAL;
     gang__rcu_enter();
-    const struct gang__door *door = gang__load(&sched->door);
+    const struct gang__submit_view *door = gang__load(&sched->door);
     const struct gang__queue *q = gang__queue_by_name(door->queues, queue);
     gang_result r =
         q ? may(sched, door->queues, q, action, user, groups, group_count) : GANG_ENOENT;

@@ -4,14 +4,14 @@
 #include "base/wide.h"
 
 struct beat {
-    struct gang__name link;
+    struct gang__hash_link link;
     struct beat *before, *after;
     int64_t task, heard_ns;
     uint32_t part;
 };
 
-struct gang__beat {
-    struct gang__names tasks;
+struct gang__heartbeat {
+    struct gang__hash_table tasks;
     struct beat *oldest, *newest;
 };
 
@@ -26,7 +26,7 @@ static struct beat *find(const struct gang__job *job, uint32_t part, int64_t tas
     if (!job->beats)
         return NULL;
     uint64_t hash = hash_of(part, task);
-    struct gang__name *n = gang__names_first(&job->beats->tasks, hash);
+    struct gang__hash_link *n = gang__hash_first(&job->beats->tasks, hash);
     for (; n; n = n->next) {
         struct beat *b = GANG__OF(struct beat, link, n);
         if (n->hash == hash && b->part == part && b->task == task)
@@ -35,13 +35,13 @@ static struct beat *find(const struct gang__job *job, uint32_t part, int64_t tas
     return NULL;
 }
 
-static void unlink_beat(struct gang__beat *all, struct beat *b)
+static void unlink_beat(struct gang__heartbeat *all, struct beat *b)
 {
     *(b->before ? &b->before->after : &all->oldest) = b->after;
     *(b->after ? &b->after->before : &all->newest) = b->before;
 }
 
-static void append(struct gang__beat *all, struct beat *b)
+static void append(struct gang__heartbeat *all, struct beat *b)
 {
     b->before = all->newest;
     b->after = NULL;
@@ -53,23 +53,23 @@ static struct beat *make(gang_sched *s, struct gang__job *job, uint32_t part, in
 {
     if (!job->beats)
         job->beats = gang__zalloc(&s->mem, 1, sizeof(*job->beats));
-    if (!job->beats || gang__names_reserve(&job->beats->tasks, &s->mem) != GANG_OK)
+    if (!job->beats || gang__hash_reserve(&job->beats->tasks, &s->mem) != GANG_OK)
         return NULL;
     struct beat *b = gang__zalloc(&s->mem, 1, sizeof(*b));
     if (!b)
         return NULL;
     b->part = part;
     b->task = task;
-    gang__names_put(&job->beats->tasks, &b->link, hash_of(part, task));
+    gang__hash_insert(&job->beats->tasks, &b->link, hash_of(part, task));
     return b;
 }
 
-bool gang__beat_known(const struct gang__job *job, uint32_t part, int64_t task)
+bool gang__heartbeat_known(const struct gang__job *job, uint32_t part, int64_t task)
 {
     return find(job, part, task) != NULL;
 }
 
-bool gang__beat_heard(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task)
+bool gang__heartbeat_heard(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task)
 {
     struct beat *b = find(job, part, task);
     if (b)
@@ -81,21 +81,21 @@ bool gang__beat_heard(gang_sched *s, struct gang__job *job, uint32_t part, int64
     return true;
 }
 
-static void drop(gang_sched *s, struct gang__beat *all, struct beat *b)
+static void drop(gang_sched *s, struct gang__heartbeat *all, struct beat *b)
 {
     unlink_beat(all, b);
-    gang__names_remove(&all->tasks, &b->link);
+    gang__hash_remove(&all->tasks, &b->link);
     gang__release(&s->mem, b);
 }
 
-void gang__beat_forget(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task)
+void gang__heartbeat_forget(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task)
 {
     struct beat *b = find(job, part, task);
     if (b)
         drop(s, job->beats, b);
 }
 
-void gang__beat_forget_part(gang_sched *s, struct gang__job *job, uint32_t part)
+void gang__heartbeat_forget_part(gang_sched *s, struct gang__job *job, uint32_t part)
 {
     for (struct beat *b = job->beats ? job->beats->oldest : NULL, *after; b; b = after) {
         after = b->after;
@@ -104,18 +104,18 @@ void gang__beat_forget_part(gang_sched *s, struct gang__job *job, uint32_t part)
     }
 }
 
-int64_t gang__beat_next(const struct gang__job *job)
+int64_t gang__heartbeat_next(const struct gang__job *job)
 {
     if (!job->beats || !job->beats->oldest)
         return INT64_MAX;
     return gang__add_sat(job->beats->oldest->heard_ns, job->heartbeat_ns);
 }
 
-size_t gang__beat_late(const gang_sched *s, const struct gang__job *job, uint32_t *part,
-                       int64_t *tasks, size_t room)
+size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, uint32_t *part,
+                            int64_t *tasks, size_t room)
 {
     size_t count = 0;
-    if (gang__beat_next(job) > s->now_ns)
+    if (gang__heartbeat_next(job) > s->now_ns)
         return 0;
     const struct beat *b = job->beats->oldest;
     *part = b->part;
@@ -131,7 +131,7 @@ size_t gang__beat_late(const gang_sched *s, const struct gang__job *job, uint32_
     return count;
 }
 
-bool gang__beat_copy(gang_sched *s, struct gang__job *to, const struct gang__job *from)
+bool gang__heartbeat_copy(gang_sched *s, struct gang__job *to, const struct gang__job *from)
 {
     to->heartbeat_ns = from->heartbeat_ns;
     for (const struct beat *b = from->beats ? from->beats->oldest : NULL; b; b = b->after) {
@@ -144,13 +144,13 @@ bool gang__beat_copy(gang_sched *s, struct gang__job *to, const struct gang__job
     return true;
 }
 
-void gang__beat_free(gang_sched *s, struct gang__job *job)
+void gang__heartbeat_free(gang_sched *s, struct gang__job *job)
 {
     if (!job->beats)
         return;
     while (job->beats->oldest)
         drop(s, job->beats, job->beats->oldest);
-    gang__names_free(&job->beats->tasks, &s->mem);
+    gang__hash_free(&job->beats->tasks, &s->mem);
     gang__release(&s->mem, job->beats);
     job->beats = NULL;
 }

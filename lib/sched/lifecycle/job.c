@@ -17,8 +17,7 @@
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-int gang__job_order(const struct gang__tree_link *a, const struct gang__tree_link *b,
-                    const void *ctx)
+int gang__job_order(const struct gang__set_link *a, const struct gang__set_link *b, const void *ctx)
 {
     gang_job_id x = GANG__OF(struct gang__job, all, a)->id,
                 y = GANG__OF(struct gang__job, all, b)->id;
@@ -28,7 +27,7 @@ int gang__job_order(const struct gang__tree_link *a, const struct gang__tree_lin
 
 struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id)
 {
-    struct gang__name *n = gang__names_first(&s->jobs, id);
+    struct gang__hash_link *n = gang__hash_first(&s->jobs, id);
     for (; n; n = n->next) {
         struct gang__job *job = GANG__OF(struct gang__job, link, n);
         if (job->id == id)
@@ -45,15 +44,15 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
         gang__release(&s->mem, w);
     }
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__unit *u = &job->unit[i];
-        gang__ahead_forget(s, u);
+        struct gang__gang *u = &job->unit[i];
+        gang__calendar_forget(s, u);
         if (u->ask)
-            gang__ask_put(s, u->ask);
-        gang__wanted_put(&s->mem, job->wanted[i]);
+            gang__class_unref(s, u->ask);
+        gang__request_text_unref(&s->mem, job->wanted[i]);
         gang__release(&s->mem, u->grow_bin);
         gang__release(&s->mem, u->places);
     }
-    gang__life_free(s, job);
+    gang__reports_free(s, job);
     gang__release(&s->mem, job->bad);
     gang__release(&s->mem, job);
 }
@@ -69,7 +68,7 @@ void gang__job_count(gang_sched *s, struct gang__job *job)
                job->unit[i].moving;
     runs = runs && !ended;
     bool waits = !runs && !ended;
-    for (struct gang__qs *q = job->leaf; q; q = q->parent) {
+    for (struct gang__queue_state *q = job->leaf; q; q = q->parent) {
         q->running += runs - job->counted_running;
         q->pending += waits - job->counted_pending;
         gang__store_relaxed(&q->waiting, (uint64_t)q->pending); /* nobody else writes it */
@@ -78,7 +77,7 @@ void gang__job_count(gang_sched *s, struct gang__job *job)
         job->user_in->running += runs - job->counted_running;
     bool starts = runs && !job->counted_running;
     for (uint32_t i = 0; job->unit_count > 1 && starts && i < job->unit_count; i++)
-        gang__turn_leave(s, &job->unit[i]); /* waits apart now, see gang__job_settle() */
+        gang__order_leave(s, &job->unit[i]); /* waits apart now, see gang__job_settle() */
     bool fewer = job->counted_running && !runs;
     job->counted_running = runs;
     job->counted_pending = waits;
@@ -86,11 +85,11 @@ void gang__job_count(gang_sched *s, struct gang__job *job)
         gang__eased(s, job->leaf);
 }
 
-void gang__eased(gang_sched *s, struct gang__qs *leaf)
+void gang__eased(gang_sched *s, struct gang__queue_state *leaf)
 {
-    for (struct gang__qs *q = leaf; q; q = q->parent)
-        gang__turn_unblock_all(s, &q->blocked);
-    gang__kin_stir(s, leaf);
+    for (struct gang__queue_state *q = leaf; q; q = q->parent)
+        gang__order_unblock_all(s, &q->blocked);
+    gang__candidates_stir(s, leaf);
     s->changes++;
 }
 
@@ -123,10 +122,10 @@ static int after_job(const gang_sched *s, const struct gang__after *after)
     return after->when == GANG_AFTER_START && has_started(job);
 }
 
-static const struct gang__unit *unit_with(const struct gang__job *job, int32_t group, uint32_t *at)
+static const struct gang__gang *unit_with(const struct gang__job *job, int32_t group, uint32_t *at)
 {
     for (uint32_t i = 0; i < job->unit_count; i++)
-        for (uint32_t g = 0; g < gang__unit_request(&job->unit[i])->group_count; g++)
+        for (uint32_t g = 0; g < gang__gang_request(&job->unit[i])->group_count; g++)
             if ((job->unit[i].group_of ? job->unit[i].group_of[g] : (int32_t)g) == group) {
                 *at = g;
                 return &job->unit[i];
@@ -134,7 +133,7 @@ static const struct gang__unit *unit_with(const struct gang__job *job, int32_t g
     return NULL;
 }
 
-static bool has_group(const struct gang__unit *u, int32_t group)
+static bool has_group(const struct gang__gang *u, int32_t group)
 {
     uint32_t at;
     return unit_with(u->job, group, &at) == u;
@@ -143,8 +142,8 @@ static bool has_group(const struct gang__unit *u, int32_t group)
 static int after_group(const struct gang__job *job, const struct gang_group_after *after)
 {
     uint32_t g = 0;
-    const struct gang__unit *u = unit_with(job, after->after, &g);
-    int64_t count = gang__unit_request(u)->group[g].count;
+    const struct gang__gang *u = unit_with(job, after->after, &g);
+    int64_t count = gang__gang_request(u)->group[g].count;
     bool over = u->over || u->done[g] >= count; /* or all that a lowered target left of it */
     switch (after->when) {
     case GANG_AFTER_START:
@@ -157,7 +156,7 @@ static int after_group(const struct gang__job *job, const struct gang_group_afte
 }
 
 /* As after_job(), of all that a unit waits for. */
-static int unit_may(const gang_sched *s, const struct gang__unit *u)
+static int unit_may(const gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__job *job = u->job;
     int may = 1;
@@ -200,27 +199,27 @@ static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t 
     return *why == 0;
 }
 
-static void set_wanted(gang_sched *s, struct gang__unit *u, bool wanted)
+static void set_wanted(gang_sched *s, struct gang__gang *u, bool wanted)
 {
     if (u->wanted == wanted)
         return;
-    bool lacks = gang__unit_lacks_all(u) > 0;
+    bool lacks = gang__gang_lacks_all(u) > 0;
     if (lacks)
-        gang__books_out(s, u);
+        gang__usage_out(s, u);
     u->wanted = wanted;
     if (lacks)
-        gang__books_in(s, u);
+        gang__usage_in(s, u);
     s->shares_stale = s->shares_stale || lacks;
     struct gang__user *user = u->job->user_in;
     if (!user)
         return;
     user->waiting += wanted ? 1 : -1;
     if (user->waiting == 0)
-        gang__turn_user(s, u->job->leaf, user);
+        gang__order_user(s, u->job->leaf, user);
 }
 
 /* Does it wait for its turn? */
-static bool waits(gang_sched *s, struct gang__unit *u, int *may)
+static bool waits(gang_sched *s, struct gang__gang *u, int *may)
 {
     struct gang__job *job = u->job;
     int32_t why;
@@ -228,7 +227,7 @@ static bool waits(gang_sched *s, struct gang__unit *u, int *may)
     if (u->over || u->claim || u->moving || job->ending)
         return false;
     if (u->alloc != GANG_ID_NONE) /* it grows, unless it is stopping */
-        return may_start(s, job, &why) && gang__unit_lacks_all(u) > 0 &&
+        return may_start(s, job, &why) && gang__gang_lacks_all(u) > 0 &&
                job->state == GANG_JOB_RUNNING;
     if (u->leaves) /* still stops: it cannot run twice */
         return false;
@@ -237,7 +236,7 @@ static bool waits(gang_sched *s, struct gang__unit *u, int *may)
     return *may > 0 && may_start(s, job, &why);
 }
 
-bool gang__job_waits(gang_sched *s, struct gang__unit *u)
+bool gang__job_waits(gang_sched *s, struct gang__gang *u)
 {
     int may;
     return waits(s, u, &may);
@@ -245,10 +244,10 @@ bool gang__job_waits(gang_sched *s, struct gang__unit *u)
 
 /* Others leave for it, and meanwhile it is not to start yet, for what it starts after does not run any more; or it
  * is to have fewer tasks than it would grow to. */
-static bool claims_in_vain(const gang_sched *s, const struct gang__unit *u)
+static bool claims_in_vain(const gang_sched *s, const struct gang__gang *u)
 {
     int32_t group = u->claim->grow_group;
-    return group >= 0 ? gang__unit_lacks(u, (uint32_t)group) == 0 : unit_may(s, u) <= 0;
+    return group >= 0 ? gang__gang_lacks(u, (uint32_t)group) == 0 : unit_may(s, u) <= 0;
 }
 
 /* What it used moves it back among those who wait: nobody lies in order while that changes. */
@@ -256,7 +255,7 @@ static void count_service(gang_sched *s, struct gang__job *job)
 {
     bool ordered = job->leaf->q->order == GANG_ORDER_LEAST_SERVED;
     for (uint32_t i = 0; ordered && i < job->unit_count; i++)
-        gang__turn_leave(s, &job->unit[i]);
+        gang__order_leave(s, &job->unit[i]);
     job->attained = gang__add_sat(job->attained, job->served);
     job->served = 0;
 }
@@ -299,11 +298,11 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
     else
         job->wait_why = 0;
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__unit *u = &job->unit[i];
+        struct gang__gang *u = &job->unit[i];
         int may = 1;
         int32_t why;
         if (u->claim && (!may_start(s, job, &why) || claims_in_vain(s, u)))
-            gang__claim_give_up(s, u->claim);
+            gang__handover_give_up(s, u->claim);
         bool now = waits(s, u, &may);
         never = never || may < 0;
         if (may == 0 && job->counted_pending && !job->wait_why)
@@ -311,8 +310,8 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         some = some || (now && u->alloc == GANG_ID_NONE);
         set_wanted(s, u, now || u->claim || u->moving);
         if (!now)
-            gang__turn_leave(s, u);
-        else if (!gang__turn_enter(s, u))
+            gang__order_leave(s, u);
+        else if (!gang__order_enter(s, u))
             s->no_memory = job->undone = true;
     }
     if (some && job->counted_pending && job->ready_ns < 0)
@@ -331,7 +330,7 @@ int32_t gang__job_state_now(const struct gang__job *job)
 {
     bool runs = false, stops = false, suspended = false;
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        const struct gang__unit *u = &job->unit[i];
+        const struct gang__gang *u = &job->unit[i];
         bool out = gang__slice_is_out(u);
         runs = runs || (u->alloc != GANG_ID_NONE && !out);
         suspended = suspended || u->places || out;
@@ -379,19 +378,19 @@ int64_t gang__job_paused(const gang_sched *s, const struct gang__job *job)
 }
 
 /* What runs of it leaves the books; its allocation is for others to free. */
-void gang__unit_clear(gang_sched *s, struct gang__unit *u)
+void gang__gang_clear(gang_sched *s, struct gang__gang *u)
 {
-    gang__books_out(s, u);
-    memset(u->has, 0, gang__unit_request(u)->group_count * sizeof(*u->has));
+    gang__usage_out(s, u);
+    memset(u->has, 0, gang__gang_request(u)->group_count * sizeof(*u->has));
     u->tasks = 0;
     u->alloc = GANG_ID_NONE;
     u->short_handed = u->refill = false;
-    gang__books_in(s, u);
-    gang__fall_leave(u);
+    gang__usage_in(s, u);
+    gang__victims_leave(u);
     gang__slice_forsake(s, u);
     s->shares_stale = true;
     if (u->job->user_in)
-        gang__turn_user(s, u->job->leaf, u->job->user_in);
+        gang__order_user(s, u->job->leaf, u->job->user_in);
 }
 
 void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char *text)
@@ -401,17 +400,17 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
     job->ending = true;
     job->end = end; /* its units that stop now need not ask what becomes of it */
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__unit *u = &job->unit[i];
-        gang__turn_free_bin(s, u);
-        gang__overdue_over(u);
+        struct gang__gang *u = &job->unit[i];
+        gang__order_free_class(s, u);
+        gang__bypass_over(u);
         if (u->claim)
-            gang__claim_give_up(s, u->claim);
+            gang__handover_give_up(s, u->claim);
         gang__move_end(s, u);
-        gang__leave_gone(s, u, NULL, 0);
+        gang__stop_tasks_gone(s, u, NULL, 0);
         set_wanted(s, u, false);
         gang_alloc_id alloc = u->alloc;
         if (alloc != GANG_ID_NONE) {
-            gang__unit_clear(s, u);
+            gang__gang_clear(s, u);
             gang__give_rest(s, alloc);
             gang__freed(s);
         }
@@ -421,7 +420,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
     gang__timer_clear(s, job);
     gang__job_count(s, job);
     gang__eased(s, job->leaf);
-    for (struct gang__qs *q = job->leaf; q; q = q->parent)
+    for (struct gang__queue_state *q = job->leaf; q; q = q->parent)
         q->jobs--;
     job->leaf->idle_since_ns = job->leaf->jobs == 0 ? s->now_ns : INT64_MAX;
     s->shares_stale = true;
@@ -436,11 +435,11 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
 /* Claims may still keep what units of it held. */
 static void forget_in_claims(gang_sched *s, const struct gang__job *job)
 {
-    for (struct gang__claim *c = s->claims; c; c = c->next)
-        for (struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
+    for (struct gang__handover *c = s->claims; c; c = c->next)
+        for (struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
             if (l->unit && l->unit->job == job)
                 l->unit = NULL;
-    for (struct gang__leave *l = s->owed; l; l = l->next_of_claim)
+    for (struct gang__stop *l = s->owed; l; l = l->next_of_claim)
         if (l->unit && l->unit->job == job)
             l->unit = NULL;
 }
@@ -451,8 +450,8 @@ void gang__jobs_forget(gang_sched *s)
         struct gang__job *job = s->ended;
         s->ended = job->next;
         forget_in_claims(s, job);
-        gang__names_remove(&s->jobs, &job->link);
-        gang__ordered_remove(&s->by_id, &job->all);
+        gang__hash_remove(&s->jobs, &job->link);
+        gang__set_remove(&s->by_id, &job->all);
         s->job_count--;
         gang__job_free(s, job);
     }
@@ -479,7 +478,7 @@ static void all_stopped(gang_sched *s, struct gang__job *job)
     job->expected_ns = job->predicted_ns;
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (!job->unit[i].places)
-            gang__life_again(s, &job->unit[i]);
+            gang__reports_again(s, &job->unit[i]);
     gang__job_count(s, job);
     gang__job_state(s, job, GANG_REASON_NONE, "waits again");
     gang__job_settle(s, job);
@@ -493,7 +492,7 @@ static bool is_idle(const struct gang__job *job)
     return true;
 }
 
-void gang__unit_stopped(gang_sched *s, struct gang__unit *u)
+void gang__gang_stopped(gang_sched *s, struct gang__gang *u)
 {
     struct gang__job *job = u->job;
     if (job->end != GANG_END_NONE)
@@ -507,7 +506,7 @@ void gang__unit_stopped(gang_sched *s, struct gang__unit *u)
         return;
     }
     if (u->alloc == GANG_ID_NONE && !u->leaves && !u->places)
-        gang__life_again(s, u);
+        gang__reports_again(s, u);
     gang__job_state(s, job, GANG_REASON_NONE, "");
     gang__job_settle(s, job);
 }
@@ -522,14 +521,14 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
     job->undone = false;
     job->stop_reason = reason;
     for (uint32_t i = 0; i < job->unit_count && job->state != GANG_JOB_ENDED; i++) {
-        struct gang__unit *u = &job->unit[i];
-        gang__turn_leave(s, u);
+        struct gang__gang *u = &job->unit[i];
+        gang__order_leave(s, u);
         gang__move_end(s, u); /* else it would start once more where it was to go */
         set_wanted(s, u, false);
         if (u->claim)
-            gang__claim_give_up(s, u->claim);
+            gang__handover_give_up(s, u->claim);
         if (u->alloc != GANG_ID_NONE &&
-            gang__leave_ask(s, u, NULL, 0, reason, GANG_ID_NONE, end) == GANG_ENOMEM)
+            gang__stop_ask(s, u, NULL, 0, reason, GANG_ID_NONE, end) == GANG_ENOMEM)
             s->no_memory = job->undone = true;
     }
     if (job->state == GANG_JOB_ENDED)
@@ -547,14 +546,14 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
 static bool make_asks(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__unit *u = &job->unit[i];
-        struct gang__wanted *w = job->wanted[i];
+        struct gang__gang *u = &job->unit[i];
+        struct gang__request_text *w = job->wanted[i];
         if (u->ask)
             continue;
         if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_room, w->q->group_count,
                         sizeof(*s->by_group)))
             return false;
-        u->ask = gang__ask_get(s, w);
+        u->ask = gang__class_ref(s, w);
         if (!u->ask)
             return false;
         job->wanted[i] = NULL;
@@ -590,29 +589,29 @@ static void set_age(gang_sched *s, struct gang__job *job)
 /* It runs already: it has got its places. Such a job has one unit. */
 static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
 {
-    struct gang__unit *u = &job->unit[0];
-    gang__books_out(s, u);
+    struct gang__gang *u = &job->unit[0];
+    gang__usage_out(s, u);
     u->alloc = alloc;
-    gang__unit_count(s, u);
+    gang__gang_count(s, u);
     u->started_ns = job->started_ns = s->now_ns;
     u->served_ns = 0;
-    gang__ahead_upset(s);
-    gang__books_in(s, u);
-    gang__fall_enter(s, u);
+    gang__calendar_upset(s);
+    gang__usage_in(s, u);
+    gang__victims_enter(s, u);
     if (job->user_in)
-        gang__turn_user(s, job->leaf, job->user_in);
+        gang__order_user(s, job->leaf, job->user_in);
     u->begun = true;
-    gang__life_started(s, u);
-    gang__life_short(s, u);
+    gang__reports_started(s, u);
+    gang__reports_short(s, u);
     if (job->stale)
         u->short_ns = INT64_MIN / 2;
 }
 
 /* Its leaf; NULL: it is gone. False: out of memory. */
-static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__qs **leaf)
+static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__queue_state **leaf)
 {
     gang_result r = GANG_OK;
-    *leaf = gang__qs_of(s, job->queue_id);
+    *leaf = gang__queue_state_of(s, job->queue_id);
     if (*leaf && job->made_queue)
         r = gang__config_make(s, job->queue_id, job->made_queue, leaf);
     if (*leaf && !(*leaf)->q->leaf)
@@ -622,9 +621,9 @@ static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__qs 
 
 /* All that it needs, so that it can enter whole. False: out of memory; what was got is used the
  * next time. */
-static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__qs *leaf)
+static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__queue_state *leaf)
 {
-    if (!make_asks(s, job) || gang__names_reserve(&s->jobs, &s->mem) != GANG_OK)
+    if (!make_asks(s, job) || gang__hash_reserve(&s->jobs, &s->mem) != GANG_OK)
         return false;
     if (gang__asks_users(leaf->q) && !(job->user_in = gang__user_of(s, leaf, job->user)))
         return false;
@@ -633,7 +632,7 @@ static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__qs *le
 
 bool gang__job_take(gang_sched *s, struct gang__job *job)
 {
-    struct gang__qs *leaf;
+    struct gang__queue_state *leaf;
     gang_alloc_id alloc = GANG_ID_NONE;
     gang_result adopted = GANG_OK;
     if (!leaf_of(s, job, &leaf))
@@ -657,11 +656,11 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     job->submitted_ns = s->now_ns;
     job->due_ns = INT64_MAX;
     set_age(s, job);
-    gang__term_predict(s, job);
-    gang__names_put(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
-    gang__ordered_insert_end(&s->by_id, &job->all, 1);
+    gang__time_limit_predict(s, job);
+    gang__hash_insert(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
+    gang__set_insert_end(&s->by_id, &job->all, 1);
     s->job_count++;
-    for (struct gang__qs *q = leaf; q; q = q->parent)
+    for (struct gang__queue_state *q = leaf; q; q = q->parent)
         q->jobs++;
     leaf->idle_since_ns = INT64_MAX;
     s->shares_stale = true;
@@ -714,7 +713,7 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.id = id;
     out.queue = job->leaf->q->id;
     out.cookie = job->cookie;
-    out.alloc = gang__unit_holds(&job->unit[0]);
+    out.alloc = gang__gang_holds(&job->unit[0]);
     out.state = job->state;
     out.end = job->end;
     out.held = job->held;
@@ -722,7 +721,7 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.priority = job->priority;
     for (uint32_t i = 0; i < job->unit_count; i++) {
         out.tasks += job->unit[i].tasks;
-        out.min += gang__unit_request(&job->unit[i])->min;
+        out.min += gang__gang_request(&job->unit[i])->min;
         out.count += job->unit[i].target;
     }
     for (uint32_t i = 0; i < job->unit_count && !out.slice_row; i++)
@@ -737,12 +736,13 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (job->unit[i].plan && (!out.planned_ns || job->unit[i].planned_ns < out.planned_ns))
             out.planned_ns = job->unit[i].planned_ns;
-    int64_t ends = job->state == GANG_JOB_RUNNING ? gang__term_end(job, gang__term_from(sched, job))
-                                                  : INT64_MAX;
+    int64_t ends = job->state == GANG_JOB_RUNNING
+                       ? gang__time_limit_end(job, gang__time_limit_from(sched, job))
+                       : INT64_MAX;
     out.ends_ns = ends == INT64_MAX ? 0 : ends;
     out.predicted_ns = job->predicted_ns;
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        const struct gang__unit *u = &job->unit[i];
+        const struct gang__gang *u = &job->unit[i];
         out.overdue = out.overdue || u->overdue;
         out.overtaken = u->overtaken > out.overtaken ? u->overtaken : out.overtaken;
     }
@@ -753,18 +753,17 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
 gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t part)
 {
     const struct gang__job *job = sched ? gang__job_of(sched, id) : NULL;
-    return job && part >= 0 && (uint32_t)part < job->unit_count ? gang__unit_holds(&job->unit[part])
+    return job && part >= 0 && (uint32_t)part < job->unit_count ? gang__gang_holds(&job->unit[part])
                                                                 : GANG_ID_NONE;
 }
 
-static int before_id(const struct gang__tree_link *n, const void *key)
+static int before_id(const struct gang__set_link *n, const void *key)
 {
     return GANG__OF(struct gang__job, all, n)->id <= *(const gang_job_id *)key ? -1 : 1;
 }
 
 gang_job_id gang_job_next(gang_sched *sched, gang_job_id id)
 {
-    struct gang__tree_link *n =
-        sched ? gang__ordered_lower_bound(&sched->by_id, before_id, &id) : NULL;
+    struct gang__set_link *n = sched ? gang__set_lower_bound(&sched->by_id, before_id, &id) : NULL;
     return n ? GANG__OF(struct gang__job, all, n)->id : GANG_ID_NONE;
 }

@@ -4,12 +4,11 @@
 
 #include "sched/record/state.h"
 
-
 /* What its tasks held came free: those who wait for room may try. */
 void gang__freed(gang_sched *s);
 
 /* Use of the leaf and those above went down: who waits for that may try. */
-void gang__eased(gang_sched *s, struct gang__qs *leaf);
+void gang__eased(gang_sched *s, struct gang__queue_state *leaf);
 struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id);
 
 /* It may wait for jobs that are there: they are to wake it. False: out of memory. */
@@ -39,55 +38,55 @@ void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text);
 gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job);
 
 /* What runs of a unit leaves the books; its allocation is left to the caller. */
-void gang__unit_clear(gang_sched *s, struct gang__unit *u);
-gang__tree_compare gang__job_order, gang__timer_order;
+void gang__gang_clear(gang_sched *s, struct gang__gang *u);
+gang__set_compare gang__job_order, gang__timer_order;
 
 /* Is it to wait for its turn? */
-bool gang__job_waits(gang_sched *s, struct gang__unit *u);
+bool gang__job_waits(gang_sched *s, struct gang__gang *u);
 void gang__jobs_forget(gang_sched *s); /* those that ended in this run */
 
 /* A unit has stopped wholly (it holds nothing, nothing of it leaves). */
-void gang__unit_stopped(gang_sched *s, struct gang__unit *u);
+void gang__gang_stopped(gang_sched *s, struct gang__gang *u);
 void gang__job_count(gang_sched *s, struct gang__job *job);
 
 /* What the host reported takes effect. False: not now, for want of memory or because another
  * thread reads the allocation; nothing that it cannot do again has happened, and the report is
  * to be given again. */
-bool gang__life_report(gang_sched *s, struct gang__job *job, uint32_t part, gang_alloc_id alloc,
-                       const int64_t *tasks, size_t count, int32_t what);
-bool gang__life_end(gang_sched *s, struct gang__job *job, bool success);
-bool gang__life_node_lost(gang_sched *s, gang_node_id node);
-bool gang__life_target(gang_sched *s, struct gang__job *job, int64_t target);
-void gang__life_due(gang_sched *s, struct gang__job *job); /* heartbeats, stale, refill */
-int64_t gang__life_next(const gang_sched *s, const struct gang__job *job);
-void gang__life_started(gang_sched *s, struct gang__unit *u);
+bool gang__reports_tasks(gang_sched *s, struct gang__job *job, uint32_t part, gang_alloc_id alloc,
+                         const int64_t *tasks, size_t count, int32_t what);
+bool gang__reports_end(gang_sched *s, struct gang__job *job, bool success);
+bool gang__reports_node_lost(gang_sched *s, gang_node_id node);
+bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target);
+void gang__reports_due(gang_sched *s, struct gang__job *job); /* heartbeats, stale, refill */
+int64_t gang__reports_next(const gang_sched *s, const struct gang__job *job);
+void gang__reports_started(gang_sched *s, struct gang__gang *u);
 
 /* It has its old places again, perhaps more than it is to have by now: the rest is given back. */
-void gang__life_trim(gang_sched *s, struct gang__unit *u);
+void gang__reports_trim(gang_sched *s, struct gang__gang *u);
 
 /* It waits to be started anew, whole: what ended before does not count. */
-void gang__life_again(gang_sched *s, struct gang__unit *u);
-void gang__life_free(gang_sched *s, struct gang__job *job);
+void gang__reports_again(gang_sched *s, struct gang__gang *u);
+void gang__reports_free(gang_sched *s, struct gang__job *job);
 
 /* A unit began to run, got tasks or lost some: is it below its minimum? */
-void gang__life_short(gang_sched *s, struct gang__unit *u);
+void gang__reports_short(gang_sched *s, struct gang__gang *u);
 
 /* How long it is expected to run once it starts; INT64_MAX: no bound. */
-int64_t gang__term_run(const struct gang__job *job);
+int64_t gang__time_limit_run(const struct gang__job *job);
 
 /* When it is stopped, and when it is expected to end, if it started at `from_ns`; INT64_MAX: never.
  * A grace comes on top. */
-int64_t gang__term_end(const struct gang__job *job, int64_t from_ns);
-int64_t gang__term_expected(const struct gang__job *job, int64_t from_ns);
+int64_t gang__time_limit_end(const struct gang__job *job, int64_t from_ns);
+int64_t gang__time_limit_expected(const struct gang__job *job, int64_t from_ns);
 
 /* When something of that is due; and what is due is done. */
-int64_t gang__term_next(const gang_sched *s, const struct gang__job *job);
+int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job);
 
 /* When it would have started if it had had no pauses between its turns. */
-int64_t gang__term_from(const gang_sched *s, const struct gang__job *job);
-void gang__term_due(gang_sched *s, struct gang__job *job);
-void gang__term_begin(gang_sched *s, struct gang__job *job);   /* it runs from now on */
-void gang__term_predict(gang_sched *s, struct gang__job *job); /* the host is asked */
+int64_t gang__time_limit_from(const gang_sched *s, const struct gang__job *job);
+void gang__time_limit_due(gang_sched *s, struct gang__job *job);
+void gang__time_limit_begin(gang_sched *s, struct gang__job *job);   /* it runs from now on */
+void gang__time_limit_predict(gang_sched *s, struct gang__job *job); /* the host is asked */
 void gang__timer_set(gang_sched *s, struct gang__job *job); /* anew, from what it waits for */
 int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job); /* as it would be set */
 void gang__timer_clear(gang_sched *s, struct gang__job *job);

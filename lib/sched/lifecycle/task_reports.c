@@ -25,7 +25,7 @@
 
 struct report {
     struct gang__job *job;
-    struct gang__unit *unit;
+    struct gang__gang *unit;
     struct gang__found run;    /* those that run */
     struct gang__found leaves; /* those that were asked to stop, and have not yet */
 };
@@ -36,35 +36,35 @@ static void report_free(gang_sched *s, struct report *r)
     gang__found_free(&r->leaves, &s->cluster->mem);
 }
 
-static bool is_leaving(const struct gang__unit *u, int64_t task)
+static bool is_leaving(const struct gang__gang *u, int64_t task)
 {
-    for (const struct gang__leave *l = u->leaves; l; l = l->next)
+    for (const struct gang__stop *l = u->leaves; l; l = l->next)
         if (bsearch(&task, l->still, l->left, sizeof(task), gang__by_number))
             return true;
     return false;
 }
 
 /* Not of an allocation that it had before, whose tasks have the same numbers. */
-static bool is_own(const struct gang__leave *l, const struct gang__unit *u, int64_t task)
+static bool is_own(const struct gang__stop *l, const struct gang__gang *u, int64_t task)
 {
-    return l->unit == u && !l->given && l->alloc == gang__unit_holds(u) &&
+    return l->unit == u && !l->given && l->alloc == gang__gang_holds(u) &&
            bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number) != NULL;
 }
 
 /* It was asked to stop and has, but what it held goes back with others, or is kept for whom it went: it is no
  * task any more. */
-static bool is_gone(const gang_sched *s, const struct gang__unit *u, int64_t task)
+static bool is_gone(const gang_sched *s, const struct gang__gang *u, int64_t task)
 {
     if (u->ungiven == 0)
         return false;
-    for (const struct gang__leave *l = u->leaves; l; l = l->next)
+    for (const struct gang__stop *l = u->leaves; l; l = l->next)
         if (is_own(l, u, task))
             return !bsearch(&task, l->still, l->left, sizeof(task), gang__by_number);
-    for (const struct gang__claim *c = s->claims; c; c = c->next)
-        for (const struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
+    for (const struct gang__handover *c = s->claims; c; c = c->next)
+        for (const struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
             if (l->gone && is_own(l, u, task))
                 return true;
-    for (const struct gang__leave *l = s->owed; l; l = l->next_of_claim)
+    for (const struct gang__stop *l = s->owed; l; l = l->next_of_claim)
         if (is_own(l, u, task))
             return true;
     return false;
@@ -94,7 +94,7 @@ static bool part(gang_sched *s, struct report *r)
 /* Look up the tasks of these numbers; NULL: all. False: not now. */
 static bool look_up(gang_sched *s, struct report *r, const int64_t *tasks, size_t count)
 {
-    gang_alloc_id alloc = gang__unit_holds(r->unit);
+    gang_alloc_id alloc = gang__gang_holds(r->unit);
     int64_t *sorted = NULL;
     if (alloc == GANG_ID_NONE)
         return true;
@@ -129,9 +129,9 @@ static int64_t *numbers_of(gang_sched *s, const struct gang__found *f)
 
 /* Something came free on a node: those whose tasks could fit there may try. Amounts of the whole cluster, nodes
  * that others keep free of somebody, may help anywhere. */
-static void note_freed(gang_sched *s, const struct gang__unit *u, gang_node_id node)
+static void note_freed(gang_sched *s, const struct gang__gang *u, gang_node_id node)
 {
-    const gang_request *q = gang__unit_request(u);
+    const gang_request *q = gang__gang_request(u);
     struct gang_node_info n;
     n.size = sizeof(n);
     if (q->uses_pool || q->social) {
@@ -153,17 +153,17 @@ static void note_freed(gang_sched *s, const struct gang__unit *u, gang_node_id n
 }
 
 /* Tasks hold nothing any more. */
-static void note_given(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
+static void note_given(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
 {
     for (size_t i = 0; i < f->count; i++) {
-        gang__beat_forget(s, u->job, u->part, f->task[i].task);
+        gang__heartbeat_forget(s, u->job, u->part, f->task[i].task);
         if (i == 0 || f->task[i].node != f->task[i - 1].node)
             note_freed(s, u, f->task[i].node);
     }
 }
 
 /* Give back what running tasks hold. False: not now, nothing was given back. */
-static bool give_back(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
+static bool give_back(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
 {
     if (f->count == 0)
         return true;
@@ -178,7 +178,7 @@ static bool give_back(gang_sched *s, struct gang__unit *u, const struct gang__fo
 /* What became of tasks. */
 enum fate { GOES, ENDS_WELL, ENDS_BADLY };
 
-static void count_one(struct gang__unit *u, uint32_t group, bool ran, enum fate fate)
+static void count_one(struct gang__gang *u, uint32_t group, bool ran, enum fate fate)
 {
     u->has[group] -= ran;
     u->tasks -= ran;
@@ -188,45 +188,45 @@ static void count_one(struct gang__unit *u, uint32_t group, bool ran, enum fate 
 }
 
 /* Demand changed, and there may be room inside the limits. */
-static void note_change(gang_sched *s, struct gang__unit *u)
+static void note_change(gang_sched *s, struct gang__gang *u)
 {
     s->shares_stale = true;
     gang__eased(s, u->job->leaf);
     if (u->job->user_in)
-        gang__turn_user(s, u->job->leaf, u->job->user_in);
-    gang__turn_rekey(s, u->job->leaf);
+        gang__order_user(s, u->job->leaf, u->job->user_in);
+    gang__order_rekey(s, u->job->leaf);
 }
 
 /* It waits for more in an order that depends on what it has: it is out of turn during the change, and
  * gang__job_settle() puts it back. */
-static void count_out(gang_sched *s, struct gang__unit *u, const struct gang__found *f, bool ran,
+static void count_out(gang_sched *s, struct gang__gang *u, const struct gang__found *f, bool ran,
                       enum fate fate)
 {
     if (f->count == 0)
         return;
-    gang__turn_leave(s, u);
-    gang__books_out(s, u);
+    gang__order_leave(s, u);
+    gang__usage_out(s, u);
     for (size_t i = 0; i < f->count; i++)
         count_one(u, f->task[i].group, ran, fate);
-    gang__books_in(s, u);
+    gang__usage_in(s, u);
     note_change(s, u);
 }
 
 /* Tasks that had been asked to stop. */
-static void tell_gone(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
+static void tell_gone(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
 {
     int64_t *tasks = f->count ? numbers_of(s, f) : NULL;
     if (tasks)
-        gang__leave_gone(s, u, tasks, f->count);
+        gang__stop_tasks_gone(s, u, tasks, f->count);
     else if (f->count) /* one by one needs no memory */
         for (size_t i = 0; i < f->count; i++)
-            gang__leave_gone(s, u, &f->task[i].task, 1);
+            gang__stop_tasks_gone(s, u, &f->task[i].task, 1);
     gang__release(&s->mem, tasks);
 }
 
 /* ---- is it over? ------------------------------------------------------------------------------ */
 
-static int32_t role_of(const struct gang__unit *u, uint32_t group)
+static int32_t role_of(const struct gang__gang *u, uint32_t group)
 {
     const struct gang__job *job = u->job;
     if (!job->roles)
@@ -235,12 +235,12 @@ static int32_t role_of(const struct gang__unit *u, uint32_t group)
 }
 
 /* Its tasks have all ended, and none is to come. */
-static bool group_over(const struct gang__unit *u, uint32_t group)
+static bool group_over(const struct gang__gang *u, uint32_t group)
 {
     if (u->over)
         return true;
-    return gang__unit_holds(u) != GANG_ID_NONE && u->has[group] == 0 &&
-           gang__unit_lacks(u, group) == 0;
+    return gang__gang_holds(u) != GANG_ID_NONE && u->has[group] == 0 &&
+           gang__gang_lacks(u, group) == 0;
 }
 
 /* How the groups of a role stand, over all units. */
@@ -249,7 +249,7 @@ struct tally {
     int64_t done, failed;
 };
 
-static void tally_up(struct tally *t, const struct gang__unit *u, uint32_t group)
+static void tally_up(struct tally *t, const struct gang__gang *u, uint32_t group)
 {
     t->over = t->over && group_over(u, group);
     t->any = true;
@@ -263,8 +263,8 @@ static bool waits_in_vain(const struct gang__job *job)
     bool vain = false;
     for (size_t i = 0; i < job->group_after_count; i++)
         for (uint32_t k = 0; k < job->unit_count; k++)
-            for (uint32_t g = 0; g < gang__unit_request(&job->unit[k])->group_count; g++) {
-                const struct gang__unit *u = &job->unit[k];
+            for (uint32_t g = 0; g < gang__gang_request(&job->unit[k])->group_count; g++) {
+                const struct gang__gang *u = &job->unit[k];
                 int32_t group = u->group_of ? u->group_of[g] : (int32_t)g;
                 vain = vain || (job->group_after[i].after == group &&
                                 job->group_after[i].when == GANG_AFTER_SUCCESS &&
@@ -279,8 +279,8 @@ static int32_t result_of(const struct gang__job *job)
 {
     struct tally chiefs = {.over = true}, members = {.over = true}, all = {.over = true};
     for (uint32_t i = 0; i < job->unit_count; i++)
-        for (uint32_t g = 0; g < gang__unit_request(&job->unit[i])->group_count; g++) {
-            const struct gang__unit *u = &job->unit[i];
+        for (uint32_t g = 0; g < gang__gang_request(&job->unit[i])->group_count; g++) {
+            const struct gang__gang *u = &job->unit[i];
             int32_t role = role_of(u, g);
             tally_up(&all, u, g);
             if (role == GANG_ROLE_CHIEF)
@@ -300,15 +300,15 @@ static int32_t result_of(const struct gang__job *job)
 }
 
 /* An allocation that holds nothing any more. */
-static void let_go(gang_sched *s, struct gang__unit *u)
+static void let_go(gang_sched *s, struct gang__gang *u)
 {
     gang_alloc_id alloc = u->alloc;
-    gang__turn_leave(s, u);
-    gang__unit_clear(s, u);
+    gang__order_leave(s, u);
+    gang__gang_clear(s, u);
     gang__give_rest(s, alloc);
 }
 
-static bool holds_nothing(const struct gang__unit *u)
+static bool holds_nothing(const struct gang__gang *u)
 {
     return u->alloc != GANG_ID_NONE && u->tasks == 0 && !u->leaves;
 }
@@ -317,8 +317,8 @@ static bool holds_nothing(const struct gang__unit *u)
 static void close_units(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__unit *u = &job->unit[i];
-        if (holds_nothing(u) && u->ended > 0 && gang__unit_lacks_all(u) == 0) {
+        struct gang__gang *u = &job->unit[i];
+        if (holds_nothing(u) && u->ended > 0 && gang__gang_lacks_all(u) == 0) {
             let_go(s, u);
             u->over = true;
         }
@@ -334,16 +334,16 @@ static void stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t e
     gang__job_stop(s, job, reason, end);
 }
 
-void gang__life_again(gang_sched *s, struct gang__unit *u)
+void gang__reports_again(gang_sched *s, struct gang__gang *u)
 {
-    size_t bytes = gang__unit_request(u)->group_count * sizeof(*u->done);
+    size_t bytes = gang__gang_request(u)->group_count * sizeof(*u->done);
     if (u->over || u->ended == 0)
         return;
-    gang__books_out(s, u);
+    gang__usage_out(s, u);
     memset(u->done, 0, bytes);
     memset(u->failed, 0, bytes);
     u->ended = 0;
-    gang__books_in(s, u);
+    gang__usage_in(s, u);
     s->shares_stale = true;
 }
 
@@ -359,7 +359,7 @@ static void go_on(gang_sched *s, struct gang__job *job)
         return;
     }
     for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__life_short(s, &job->unit[i]);
+        gang__reports_short(s, &job->unit[i]);
     gang__job_count(s, job);
     gang__job_state(s, job, GANG_REASON_NONE, "tasks ended");
     gang__job_settle(s, job);
@@ -375,12 +375,12 @@ static bool is_inside(const gang_request *q, int32_t set, uint32_t of)
 }
 
 /* Is a group, a set or the unit below its minimum? */
-static bool below_minimum(const struct gang__unit *u)
+static bool below_minimum(const struct gang__gang *u)
 {
-    const gang_request *q = gang__unit_request(u);
+    const gang_request *q = gang__gang_request(u);
     int64_t all = 0;
     for (uint32_t g = 0; g < q->group_count; g++) {
-        int64_t there = u->has[g] + gang__unit_counts(u, g);
+        int64_t there = u->has[g] + gang__gang_counts(u, g);
         if (there < q->group[g].min)
             return true;
         all += there;
@@ -389,14 +389,14 @@ static bool below_minimum(const struct gang__unit *u)
         int64_t in_set = 0;
         for (uint32_t g = 0; g < q->group_count; g++)
             if (is_inside(q, q->group[g].set, i))
-                in_set += u->has[g] + gang__unit_counts(u, g);
+                in_set += u->has[g] + gang__gang_counts(u, g);
         if (in_set < q->set[i].min)
             return true;
     }
     return all < q->min;
 }
 
-void gang__life_short(gang_sched *s, struct gang__unit *u)
+void gang__reports_short(gang_sched *s, struct gang__gang *u)
 {
     bool is_short = u->alloc != GANG_ID_NONE && !u->over && below_minimum(u);
     if (is_short && !u->short_handed)
@@ -406,11 +406,11 @@ void gang__life_short(gang_sched *s, struct gang__unit *u)
     u->short_handed = is_short;
 }
 
-void gang__life_started(gang_sched *s, struct gang__unit *u)
+void gang__reports_started(gang_sched *s, struct gang__gang *u)
 {
-    gang__beat_forget_part(s, u->job, u->part);
+    gang__heartbeat_forget_part(s, u->job, u->part);
     u->refill = u->short_handed = false;
-    gang__life_short(s, u);
+    gang__reports_short(s, u);
 }
 
 /* ---- losses ----------------------------------------------------------------------------------- */
@@ -458,11 +458,11 @@ static bool is_decisive(int32_t role)
 }
 
 /* Lost tasks leave the books. Returns the strictest role among them. */
-static int32_t count_lost(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
+static int32_t count_lost(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
 {
     int32_t strictest = GANG_ROLE_SIDECAR;
-    gang__turn_leave(s, u);
-    gang__books_out(s, u);
+    gang__order_leave(s, u);
+    gang__usage_out(s, u);
     for (size_t i = 0; i < f->count; i++) {
         int32_t role = role_of(u, f->task[i].group);
         bool again = role == GANG_ROLE_MEMBER && u->job->loss == GANG_LOSS_REFILL;
@@ -470,13 +470,13 @@ static int32_t count_lost(gang_sched *s, struct gang__unit *u, const struct gang
         if (is_decisive(role) || (role == GANG_ROLE_MEMBER && !is_decisive(strictest)))
             strictest = role;
     }
-    gang__books_in(s, u);
+    gang__usage_in(s, u);
     note_change(s, u);
     return strictest;
 }
 
 /* Members were lost: what the job has said is done. */
-static void lose_members(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
+static void lose_members(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
 {
     struct gang__job *job = u->job;
     switch (job->loss) {
@@ -490,7 +490,7 @@ static void lose_members(gang_sched *s, struct gang__unit *u, const struct gang_
         if (!u->refill)
             u->refill_ns =
                 job->refill_ns > 0 ? gang__add_sat(s->now_ns, job->refill_ns) : INT64_MAX;
-        u->refill = true; /* gang__life_short() takes it back if the minimum runs */
+        u->refill = true; /* gang__reports_short() takes it back if the minimum runs */
         break;
     case GANG_LOSS_SHRINK:
         if (below_minimum(u))
@@ -504,7 +504,7 @@ static void lose_members(gang_sched *s, struct gang__unit *u, const struct gang_
 /* The role of a group decides first. */
 static bool take_failed(gang_sched *s, struct report *r)
 {
-    struct gang__unit *u = r->unit;
+    struct gang__gang *u = r->unit;
     if (!give_back(s, u, &r->run))
         return false;
     tell_gone(s, u, &r->leaves);
@@ -522,7 +522,7 @@ static bool take_failed(gang_sched *s, struct report *r)
 /* ---- reports about tasks ---------------------------------------------------------------------- */
 
 /* Tasks that ended well while they were to be suspended do not resume. */
-static void forget_places(gang_sched *s, struct gang__unit *u, const struct gang__found *f)
+static void forget_places(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
 {
     for (size_t i = 0; u->places && i < f->count; i++)
         for (int64_t k = 0; k < u->place_count; k++)
@@ -535,7 +535,7 @@ static void forget_places(gang_sched *s, struct gang__unit *u, const struct gang
         gang__release(&s->mem, u->places);
         u->places = NULL;
     }
-    u->over = u->over || (u->alloc == GANG_ID_NONE && gang__unit_lacks_all(u) == 0);
+    u->over = u->over || (u->alloc == GANG_ID_NONE && gang__gang_lacks_all(u) == 0);
 }
 
 /* Also of tasks that were asked to stop, which ended well all the same: if the job is over by that,
@@ -558,7 +558,7 @@ static bool take_succeeded(gang_sched *s, struct report *r)
 }
 
 /* Of these tasks keep those that it can do without, above all minima. */
-static void keep_idle(struct gang__unit *u, struct gang__found *f)
+static void keep_idle(struct gang__gang *u, struct gang__found *f)
 {
     size_t kept = 0;
     for (size_t i = 0; i < f->count; i++) {
@@ -577,17 +577,17 @@ static void keep_idle(struct gang__unit *u, struct gang__found *f)
  * at its minimum, too. */
 static bool take_idle(gang_sched *s, struct report *r, bool all)
 {
-    struct gang__unit *u = r->unit;
+    struct gang__gang *u = r->unit;
     keep_idle(u, &r->run);
     if (r->run.count == 0 && (!all || u->alloc == GANG_ID_NONE))
         return true;
     if (!give_back(s, u, &r->run))
         return false;
-    gang__turn_leave(s, u);
+    gang__order_leave(s, u);
     count_out(s, u, &r->run, true, GOES);
-    gang__books_out(s, u);
+    gang__usage_out(s, u);
     u->target = u->tasks + u->ended;
-    gang__books_in(s, u);
+    gang__usage_in(s, u);
     go_on(s, r->job);
     return true;
 }
@@ -598,14 +598,14 @@ static bool take_alive(gang_sched *s, struct report *r, const int64_t *tasks, si
     struct gang__job *job = r->job;
     if (job->heartbeat_ns <= 0 || gang__slice_is_out(r->unit))
         return true;
-    if (tasks && count == 1 && gang__beat_known(job, r->unit->part, tasks[0]))
-        return gang__beat_heard(s, job, r->unit->part, tasks[0]);
+    if (tasks && count == 1 && gang__heartbeat_known(job, r->unit->part, tasks[0]))
+        return gang__heartbeat_heard(s, job, r->unit->part, tasks[0]);
     if (!look_up(s, r, tasks, count))
         return false;
     bool ok = true;
     for (size_t i = 0; i < r->run.count; i++)
-        ok = gang__beat_heard(s, job, r->unit->part, r->run.task[i].task) && ok;
-    if (gang__life_next(s, job) < job->due_ns)
+        ok = gang__heartbeat_heard(s, job, r->unit->part, r->run.task[i].task) && ok;
+    if (gang__reports_next(s, job) < job->due_ns)
         gang__timer_set(s, job);
     return ok;
 }
@@ -618,7 +618,7 @@ static bool take(gang_sched *s, struct report *r, const int64_t *tasks, size_t c
         if (!gang__slice_report(s, r->unit, tasks, count) && !r->unit->leaves)
             gang__log(s, 0, "tasks of job %llu were reported gone that nobody asked to stop",
                       (unsigned long long)r->job->id);
-        gang__leave_gone(s, r->unit, tasks, count);
+        gang__stop_tasks_gone(s, r->unit, tasks, count);
         return true;
     }
     if (!look_up(s, r, tasks, count))
@@ -629,21 +629,21 @@ static bool take(gang_sched *s, struct report *r, const int64_t *tasks, size_t c
 }
 
 /* The unit that a report is about. NULL: it has nothing, or something else by now. */
-static struct gang__unit *unit_of(struct gang__job *job, uint32_t part, gang_alloc_id alloc)
+static struct gang__gang *unit_of(struct gang__job *job, uint32_t part, gang_alloc_id alloc)
 {
-    struct gang__unit *u = part < job->unit_count ? &job->unit[part] : NULL;
-    if (!u || job->state == GANG_JOB_ENDED || gang__unit_holds(u) == GANG_ID_NONE)
+    struct gang__gang *u = part < job->unit_count ? &job->unit[part] : NULL;
+    if (!u || job->state == GANG_JOB_ENDED || gang__gang_holds(u) == GANG_ID_NONE)
         return NULL;
     if (alloc == GANG_ID_NONE || alloc == u->alloc)
         return u;
-    for (const struct gang__leave *l = u->leaves; l; l = l->next)
+    for (const struct gang__stop *l = u->leaves; l; l = l->next)
         if (l->alloc == alloc)
             return u;
     return NULL;
 }
 
-bool gang__life_report(gang_sched *s, struct gang__job *job, uint32_t part, gang_alloc_id alloc,
-                       const int64_t *tasks, size_t count, int32_t what)
+bool gang__reports_tasks(gang_sched *s, struct gang__job *job, uint32_t part, gang_alloc_id alloc,
+                         const int64_t *tasks, size_t count, int32_t what)
 {
     struct report r;
     memset(&r, 0, sizeof(r));
@@ -667,13 +667,13 @@ bool gang__life_report(gang_sched *s, struct gang__job *job, uint32_t part, gang
 
 /* Nothing that it holds is asked to stop, is kept for others, or takes turns with others: its allocation ends with its
  * tasks. */
-static bool ends_at_once(const struct gang__unit *u)
+static bool ends_at_once(const struct gang__gang *u)
 {
     return u->alloc != GANG_ID_NONE && u->ungiven == 0 && !u->leaves && !u->sliced;
 }
 
 /* All that a unit has. False: not now. */
-static bool end_unit(gang_sched *s, struct gang__unit *u, bool success)
+static bool end_unit(gang_sched *s, struct gang__gang *u, bool success)
 {
     struct report r = {u->job, u, {NULL, 0, 0}, {NULL, 0, 0}};
     bool at_once = ends_at_once(u);
@@ -681,8 +681,8 @@ static bool end_unit(gang_sched *s, struct gang__unit *u, bool success)
               (at_once ? gang__give_all(s, u->alloc) == GANG_OK : give_back(s, u, &r.run));
     if (ok && at_once) {
         note_given(s, u, &r.run);
-        gang__turn_leave(s, u);
-        gang__unit_clear(s, u);
+        gang__order_leave(s, u);
+        gang__gang_clear(s, u);
     }
     if (ok) {
         count_out(s, u, &r.run, !at_once, success ? ENDS_WELL : ENDS_BADLY);
@@ -702,12 +702,12 @@ static bool starts_again(const struct gang__job *job)
            job->restarts < job->max_restarts;
 }
 
-bool gang__life_end(gang_sched *s, struct gang__job *job, bool success)
+bool gang__reports_end(gang_sched *s, struct gang__job *job, bool success)
 {
     const struct gang__found nowhere = {NULL, 0, 0};
     bool runs = false, stops = job->ending || job->state == GANG_JOB_STOPPING;
     for (uint32_t i = 0; i < job->unit_count; i++)
-        runs = runs || gang__unit_holds(&job->unit[i]) != GANG_ID_NONE;
+        runs = runs || gang__gang_holds(&job->unit[i]) != GANG_ID_NONE;
     if (!runs || job->state == GANG_JOB_ENDED) {
         gang__log(s, 0, "job %llu was reported to have ended, but does not run",
                   (unsigned long long)job->id);
@@ -737,7 +737,7 @@ static void keep_on(struct gang__found *f, gang_node_id node)
     f->count = kept;
 }
 
-static bool lose_on(gang_sched *s, struct gang__unit *u, gang_node_id node)
+static bool lose_on(gang_sched *s, struct gang__gang *u, gang_node_id node)
 {
     struct report r = {u->job, u, {NULL, 0, 0}, {NULL, 0, 0}};
     bool ok = look_up(s, &r, NULL, 0);
@@ -753,7 +753,7 @@ static bool lose_on(gang_sched *s, struct gang__unit *u, gang_node_id node)
 
 /* Only who holds something has a task there. One that fails may end others of its job, but none goes before the
  * end of the run. */
-bool gang__life_node_lost(gang_sched *s, gang_node_id node)
+bool gang__reports_node_lost(gang_sched *s, gang_node_id node)
 {
     gang_result r = gang_node_set_state(s->worker, node, GANG_NODE_DOWN);
     if (r == GANG_ENOMEM)
@@ -763,10 +763,10 @@ bool gang__life_node_lost(gang_sched *s, gang_node_id node)
         return true;
     }
     s->changes++;
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count && job->state != GANG_JOB_ENDED; i++)
-            if (gang__unit_holds(&job->unit[i]) != GANG_ID_NONE && !lose_on(s, &job->unit[i], node))
+            if (gang__gang_holds(&job->unit[i]) != GANG_ID_NONE && !lose_on(s, &job->unit[i], node))
                 return false;
     }
     return true;
@@ -776,10 +776,10 @@ bool gang__life_node_lost(gang_sched *s, gang_node_id node)
 
 /* Of the tasks that run choose as many to be stopped, the last groups first, in a group the newest; they are
  * marked by having no node. Returns how many. */
-static size_t choose(struct gang__unit *u, struct gang__found *f, int64_t surplus)
+static size_t choose(struct gang__gang *u, struct gang__found *f, int64_t surplus)
 {
     size_t chosen = 0;
-    for (uint32_t g = gang__unit_request(u)->group_count; g-- > 0 && (int64_t)chosen < surplus;)
+    for (uint32_t g = gang__gang_request(u)->group_count; g-- > 0 && (int64_t)chosen < surplus;)
         for (size_t i = f->count; i-- > 0 && (int64_t)chosen < surplus;) {
             if (f->task[i].group != g)
                 continue;
@@ -797,7 +797,7 @@ static size_t choose(struct gang__unit *u, struct gang__found *f, int64_t surplu
 }
 
 /* More run than are wanted. False: not now. */
-static bool stop_surplus(gang_sched *s, struct gang__unit *u)
+static bool stop_surplus(gang_sched *s, struct gang__gang *u)
 {
     struct report r = {u->job, u, {NULL, 0, 0}, {NULL, 0, 0}};
     int64_t surplus = u->tasks + u->ended - u->target;
@@ -807,40 +807,40 @@ static bool stop_surplus(gang_sched *s, struct gang__unit *u)
     if (ok && choose(u, &r.run, surplus) > 0) {
         keep_on(&r.run, GANG_ID_NONE);
         int64_t *tasks = numbers_of(s, &r.run);
-        ok = tasks && gang__leave_ask(s, u, tasks, r.run.count, GANG_REASON_TARGET, GANG_ID_NONE,
-                                      GANG_END_NONE) != GANG_ENOMEM;
+        ok = tasks && gang__stop_ask(s, u, tasks, r.run.count, GANG_REASON_TARGET, GANG_ID_NONE,
+                                     GANG_END_NONE) != GANG_ENOMEM;
         gang__release(&s->mem, tasks);
     }
     report_free(s, &r);
     return ok;
 }
 
-void gang__life_trim(gang_sched *s, struct gang__unit *u)
+void gang__reports_trim(gang_sched *s, struct gang__gang *u)
 {
     if (!stop_surplus(s, u))
         s->no_memory = true;
 }
 
 /* What is wanted beyond the minima goes to the first units first. */
-bool gang__life_target(gang_sched *s, struct gang__job *job, int64_t target)
+bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target)
 {
     int64_t min = 0, count = 0;
     if (job->state == GANG_JOB_ENDED)
         return true;
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        min += gang__unit_request(&job->unit[i])->min;
-        count += gang__unit_request(&job->unit[i])->count;
+        min += gang__gang_request(&job->unit[i])->min;
+        count += gang__gang_request(&job->unit[i])->count;
     }
     target = target < 0 || target > count ? count : target < min ? min : target;
     int64_t rest = target - min;
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__unit *u = &job->unit[i];
-        const gang_request *q = gang__unit_request(u);
+        struct gang__gang *u = &job->unit[i];
+        const gang_request *q = gang__gang_request(u);
         int64_t more = q->count - q->min < rest ? q->count - q->min : rest;
-        gang__turn_leave(s, u);
-        gang__books_out(s, u);
+        gang__order_leave(s, u);
+        gang__usage_out(s, u);
         u->target = q->min + more;
-        gang__books_in(s, u);
+        gang__usage_in(s, u);
         rest -= more;
         note_change(s, u);
         if (!stop_surplus(s, u)) {
@@ -860,27 +860,27 @@ static bool lose_silent(gang_sched *s, struct gang__job *job)
     int64_t tasks[64];
     uint32_t part_of;
     size_t count;
-    while ((count = gang__beat_late(s, job, &part_of, tasks, 64)) > 0) {
+    while ((count = gang__heartbeat_late(s, job, &part_of, tasks, 64)) > 0) {
         if (unit_of(job, part_of, GANG_ID_NONE) &&
-            !gang__life_report(s, job, part_of, GANG_ID_NONE, tasks, count, GANG_TASK_FAILED))
+            !gang__reports_tasks(s, job, part_of, GANG_ID_NONE, tasks, count, GANG_TASK_FAILED))
             return false;
         for (size_t i = 0; i < count; i++)
-            gang__beat_forget(s, job, part_of, tasks[i]);
+            gang__heartbeat_forget(s, job, part_of, tasks[i]);
     }
     return true;
 }
 
-static int64_t stale_at(const struct gang__unit *u)
+static int64_t stale_at(const struct gang__gang *u)
 {
     return u->short_handed ? gang__add_sat(u->short_ns, u->job->leaf->q->stale_ns) : INT64_MAX;
 }
 
-void gang__life_due(gang_sched *s, struct gang__job *job)
+void gang__reports_due(gang_sched *s, struct gang__job *job)
 {
     if (!lose_silent(s, job))
         s->no_memory = true;
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        const struct gang__unit *u = &job->unit[i];
+        const struct gang__gang *u = &job->unit[i];
         if (job->state != GANG_JOB_RUNNING || job->ending)
             return;
         if (u->refill && u->refill_ns <= s->now_ns)
@@ -890,13 +890,13 @@ void gang__life_due(gang_sched *s, struct gang__job *job)
     }
 }
 
-int64_t gang__life_next(const gang_sched *s, const struct gang__job *job)
+int64_t gang__reports_next(const gang_sched *s, const struct gang__job *job)
 {
-    int64_t next = gang__beat_next(job);
+    int64_t next = gang__heartbeat_next(job);
     if (job->state != GANG_JOB_RUNNING || job->ending)
         return next;
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        const struct gang__unit *u = &job->unit[i];
+        const struct gang__gang *u = &job->unit[i];
         if (u->refill && u->refill_ns < next)
             next = u->refill_ns;
         if (stale_at(u) < next)
@@ -906,7 +906,7 @@ int64_t gang__life_next(const gang_sched *s, const struct gang__job *job)
     return next;
 }
 
-void gang__life_free(gang_sched *s, struct gang__job *job)
+void gang__reports_free(gang_sched *s, struct gang__job *job)
 {
-    gang__beat_free(s, job);
+    gang__heartbeat_free(s, job);
 }

@@ -9,7 +9,7 @@
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 
-int64_t gang__term_run(const struct gang__job *job)
+int64_t gang__time_limit_run(const struct gang__job *job)
 {
     bool limited =
         job->time_limit_ns > 0 && !job->limit_kept; /* else others of it would be out of order */
@@ -17,7 +17,7 @@ int64_t gang__term_run(const struct gang__job *job)
     return job->predicted_ns > 0 ? gang__least(job->predicted_ns, limit) : limit;
 }
 
-int64_t gang__term_end(const struct gang__job *job, int64_t from_ns)
+int64_t gang__time_limit_end(const struct gang__job *job, int64_t from_ns)
 {
     int64_t end = job->deadline_ns > 0 ? job->deadline_ns : INT64_MAX;
     if (job->time_limit_ns > 0)
@@ -26,9 +26,9 @@ int64_t gang__term_end(const struct gang__job *job, int64_t from_ns)
     return end;
 }
 
-int64_t gang__term_expected(const struct gang__job *job, int64_t from_ns)
+int64_t gang__time_limit_expected(const struct gang__job *job, int64_t from_ns)
 {
-    int64_t end = gang__term_end(job, from_ns);
+    int64_t end = gang__time_limit_end(job, from_ns);
     return job->expected_ns > 0 ? gang__least(end, gang__add_sat(from_ns, job->expected_ns)) : end;
 }
 
@@ -56,20 +56,20 @@ static bool waits_to_run(const struct gang__job *job)
            !is_between_turns(job);
 }
 
-int64_t gang__term_from(const gang_sched *s, const struct gang__job *job)
+int64_t gang__time_limit_from(const gang_sched *s, const struct gang__job *job)
 {
     return gang__add_sat(job->started_ns, gang__job_paused(s, job));
 }
 
-int64_t gang__term_next(const gang_sched *s, const struct gang__job *job)
+int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job)
 {
     int64_t next = INT64_MAX;
     if (job->begin_ns > s->now_ns)
         next = job->begin_ns;
     if (job->state == GANG_JOB_RUNNING) {
-        next = gang__least(next, gang__term_end(job, gang__term_from(s, job)));
+        next = gang__least(next, gang__time_limit_end(job, gang__time_limit_from(s, job)));
         if (s->ahead && job->predicted_ns > 0)
-            next = gang__least(next, gang__term_expected(job, gang__term_from(s, job)));
+            next = gang__least(next, gang__time_limit_expected(job, gang__time_limit_from(s, job)));
     } else if (job->deadline_ns > 0 && waits_to_run(job)) {
         next = gang__least(next, gang__add_sat(latest_start(job), 1));
     } else if (job->deadline_ns > 0 && !job->ending && is_between_turns(job)) {
@@ -81,10 +81,10 @@ int64_t gang__term_next(const gang_sched *s, const struct gang__job *job)
 /* Does anybody wait for room? */
 static bool somebody_waits(const gang_sched *s)
 {
-    for (const struct gang__bin *bin = s->blocked; bin; bin = bin->next_all)
+    for (const struct gang__wait_class *bin = s->blocked; bin; bin = bin->next_all)
         if (!bin->grower && gang__waits_for_room(bin->why))
             return true;
-    return gang__kin_some(s);
+    return gang__candidates_some(s);
 }
 
 /* How much longer it may run, beyond its limit, which has come. */
@@ -104,8 +104,8 @@ static int64_t more_for(gang_sched *s, struct gang__job *job)
 static void lasts_longer(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__ahead_touch(s, &job->unit[i]);
-    gang__ahead_upset(s);
+        gang__calendar_touch(s, &job->unit[i]);
+    gang__calendar_upset(s);
 }
 
 /* Past its limit: it has more time now, or is stopped. */
@@ -116,7 +116,7 @@ static void overrun(gang_sched *s, struct gang__job *job)
         gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
         return;
     }
-    int64_t over = s->now_ns - gang__add_sat(gang__term_from(s, job), job->time_limit_ns);
+    int64_t over = s->now_ns - gang__add_sat(gang__time_limit_from(s, job), job->time_limit_ns);
     job->extended_ns = gang__add_sat(over, more);
     lasts_longer(s, job);
 }
@@ -124,17 +124,18 @@ static void overrun(gang_sched *s, struct gang__job *job)
 /* It runs longer than was expected. */
 static void expect_more(gang_sched *s, struct gang__job *job)
 {
-    while (gang__add_sat(gang__term_from(s, job), job->expected_ns) <= s->now_ns)
+    while (gang__add_sat(gang__time_limit_from(s, job), job->expected_ns) <= s->now_ns)
         job->expected_ns = gang__add_sat(job->expected_ns, job->expected_ns);
     lasts_longer(s, job);
 }
 
-void gang__term_due(gang_sched *s, struct gang__job *job)
+void gang__time_limit_due(gang_sched *s, struct gang__job *job)
 {
     if (job->state == GANG_JOB_RUNNING) {
-        if (s->now_ns >= gang__term_end(job, gang__term_from(s, job)))
+        if (s->now_ns >= gang__time_limit_end(job, gang__time_limit_from(s, job)))
             overrun(s, job);
-        if (job->expected_ns > 0 && s->now_ns >= gang__term_expected(job, gang__term_from(s, job)))
+        if (job->expected_ns > 0 &&
+            s->now_ns >= gang__time_limit_expected(job, gang__time_limit_from(s, job)))
             expect_more(s, job);
     } else if (s->now_ns > latest_start(job) && waits_to_run(job)) {
         gang__job_stop(s, job, GANG_REASON_END, GANG_END_DEADLINE);
@@ -144,7 +145,7 @@ void gang__term_due(gang_sched *s, struct gang__job *job)
     }
 }
 
-void gang__term_predict(gang_sched *s, struct gang__job *job)
+void gang__time_limit_predict(gang_sched *s, struct gang__job *job)
 {
     if (!s->ops.predict)
         return;
@@ -154,7 +155,7 @@ void gang__term_predict(gang_sched *s, struct gang__job *job)
     job->predicted_ns = job->expected_ns = ns > 0 ? ns : 0;
 }
 
-void gang__term_begin(gang_sched *s, struct gang__job *job)
+void gang__time_limit_begin(gang_sched *s, struct gang__job *job)
 {
     job->started_ns = s->now_ns;
     job->extended_ns = 0;

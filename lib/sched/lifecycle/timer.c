@@ -20,18 +20,18 @@ int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
         due = gang__least(due, gang__add_sat(job->ready_ns, job->start_within_ns));
     if (job->state == GANG_JOB_RUNNING && !job->ending)
         due = gang__least(due, gang__reserve_stop_ns(job));
-    due = gang__least(due, gang__term_next(s, job));
-    due = gang__least(due, gang__overdue_next(job));
+    due = gang__least(due, gang__time_limit_next(s, job));
+    due = gang__least(due, gang__bypass_next(job));
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (job->unit[i].plan && job->unit[i].planned_ns > s->now_ns)
             due = gang__least(due, job->unit[i].planned_ns);
     for (uint32_t i = 0; i < job->unit_count; i++)
-        for (const struct gang__leave *l = job->unit[i].leaves; l; l = l->next)
+        for (const struct gang__stop *l = job->unit[i].leaves; l; l = l->next)
             due = l->gone ? due : gang__least(due, l->deadline_ns);
-    return gang__least(due, gang__life_next(s, job));
+    return gang__least(due, gang__reports_next(s, job));
 }
 
-int gang__timer_order(const struct gang__tree_link *a, const struct gang__tree_link *b,
+int gang__timer_order(const struct gang__set_link *a, const struct gang__set_link *b,
                       const void *ctx)
 {
     const struct gang__job *x = GANG__OF(struct gang__job, timer, a);
@@ -45,7 +45,7 @@ int gang__timer_order(const struct gang__tree_link *a, const struct gang__tree_l
 void gang__timer_clear(gang_sched *s, struct gang__job *job)
 {
     if (job->due_ns != INT64_MAX)
-        gang__ordered_remove(&s->timers, &job->timer);
+        gang__set_remove(&s->timers, &job->timer);
     job->due_ns = INT64_MAX;
 }
 
@@ -60,7 +60,7 @@ void gang__timer_set(gang_sched *s, struct gang__job *job)
     gang__timer_clear(s, job);
     job->due_ns = due;
     if (due != INT64_MAX)
-        gang__ordered_insert(&s->timers, &job->timer);
+        gang__set_insert(&s->timers, &job->timer);
 }
 
 /* It waited too long: it steps aside, or is given up. */
@@ -81,25 +81,25 @@ static void fire(gang_sched *s, struct gang__job *job)
     if (job->start_within_ns > 0 && job->ready_ns >= 0 &&
         s->now_ns >= gang__add_sat(job->ready_ns, job->start_within_ns))
         unstarted(s, job);
-    gang__term_due(s, job);
+    gang__time_limit_due(s, job);
     if (job->state == GANG_JOB_RUNNING && !job->ending && s->now_ns >= gang__reserve_stop_ns(job))
         gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
     if (job->undone && job->ending)
         gang__job_stop(s, job, job->stop_reason, job->end_wanted);
-    gang__leave_due(s, job);
-    gang__ahead_due(s, job);
+    gang__stop_due(s, job);
+    gang__calendar_due(s, job);
     if (job->state != GANG_JOB_ENDED)
-        gang__life_due(s, job);
+        gang__reports_due(s, job);
     if (job->state != GANG_JOB_ENDED)
         gang__job_settle(s, job);
     if (job->state != GANG_JOB_ENDED)
-        gang__overdue_due(s, job);
+        gang__bypass_due(s, job);
 }
 
 void gang__timers_run(gang_sched *s)
 {
-    struct gang__tree_link *n;
-    while ((n = gang__ordered_first(&s->timers)) != NULL) {
+    struct gang__set_link *n;
+    while ((n = gang__set_first(&s->timers)) != NULL) {
         struct gang__job *job = GANG__OF(struct gang__job, timer, n);
         if (job->due_ns > s->now_ns || !gang__step(s))
             return;
@@ -111,6 +111,6 @@ void gang__timers_run(gang_sched *s)
 
 int64_t gang__timers_next(const gang_sched *s)
 {
-    struct gang__tree_link *n = gang__ordered_first(&s->timers);
+    struct gang__set_link *n = gang__set_first(&s->timers);
     return n ? GANG__OF(struct gang__job, timer, n)->due_ns : INT64_MAX;
 }

@@ -20,23 +20,23 @@ static inline bool gang__waits_for_room(int32_t why)
 
 /* One of another leaf, of whatever it now takes: has it to leave somebody overdue his nodes? The first of those, or
  * NULL. */
-const struct gang__unit *gang__overdue_before(const gang_sched *s, const struct gang__unit *u,
-                                              const struct gang__take *take, uint32_t count);
+const struct gang__gang *gang__bypass_before(const gang_sched *s, const struct gang__gang *u,
+                                             const struct gang__take *take, uint32_t count);
 /* Likewise, of its gang. */
-const struct gang__unit *gang__overdue_concerns(const gang_sched *s, const struct gang__unit *u);
+const struct gang__gang *gang__bypass_concerns(const gang_sched *s, const struct gang__gang *u);
 /* If so: in a snapshot, those nodes are closed. GANG_OK; GANG_ENOMEM. */
-gang_result gang__overdue_keep(gang_sched *s, const struct gang__unit *u, gang_snapshot *snapshot);
+gang_result gang__bypass_keep(gang_sched *s, const struct gang__gang *u, gang_snapshot *snapshot);
 /* The places to which it would return are such nodes. */
-bool gang__overdue_on(gang_sched *s, const struct gang__unit *u);
+bool gang__bypass_on(gang_sched *s, const struct gang__gang *u);
 
 /* It has started: those before it in turn who wait for room were passed. */
-void gang__overdue_passed(gang_sched *s, const struct gang__unit *u);
+void gang__bypass_passed(gang_sched *s, const struct gang__gang *u);
 /* When one of its units becomes overdue by waiting; and if that has come, it does. */
-int64_t gang__overdue_next(const struct gang__job *job);
-void gang__overdue_due(gang_sched *s, struct gang__job *job);
+int64_t gang__bypass_next(const struct gang__job *job);
+void gang__bypass_due(gang_sched *s, struct gang__job *job);
 /* It starts, or is no more; it has left its bin. */
-void gang__overdue_over(struct gang__unit *u);
+void gang__bypass_over(struct gang__gang *u);
 /* Somebody overdue does not bar others any more: they have their turn again. */
-void gang__overdue_ease(gang_sched *s);
+void gang__bypass_ease(gang_sched *s);
 
 #endif

@@ -7,7 +7,7 @@
  * run looks at nobody for whom nothing changed.
  *
  * What a queue's turn depends on is kept in a key that is made out when it is put into order.
- * Whoever changes one of the inputs calls gang__turn_rekey(), which only notes the queue: it is
+ * Whoever changes one of the inputs calls gang__order_rekey(), which only notes the queue: it is
  * put where it belongs before somebody is asked whose turn it is, once for all that happened to
  * it. A queue that has no sibling in order needs no key until one comes. */
 #include <string.h>
@@ -28,9 +28,9 @@ static int by_number(int64_t a, int64_t b)
     return a < b ? -1 : a > b;
 }
 
-static bool lacks_minimum(const struct gang__unit *u)
+static bool lacks_minimum(const struct gang__gang *u)
 {
-    return u->tasks + u->ended < gang__unit_request(u)->min;
+    return u->tasks + u->ended < gang__gang_request(u)->min;
 }
 
 /* Service in classes that double, so that jobs of like service keep their order. */
@@ -42,14 +42,14 @@ static int service_class(const struct gang__job *job)
     return class;
 }
 
-int gang__unit_before(const struct gang__unit *a, const struct gang__unit *b, int32_t order)
+int gang__gang_before(const struct gang__gang *a, const struct gang__gang *b, int32_t order)
 {
     const struct gang__job *x = a->job, *y = b->job;
     int c = b->overdue - a->overdue;
     if (c != 0)
         return c;
     if (order == GANG_ORDER_SHORTEST) {
-        c = by_number(gang__term_run(x), gang__term_run(y));
+        c = by_number(gang__time_limit_run(x), gang__time_limit_run(y));
     } else if (order == GANG_ORDER_DEADLINE) {
         uint64_t left = (uint64_t)x->deadline_ns - 1, right = (uint64_t)y->deadline_ns - 1;
         c = left < right ? -1 : left > right; /* 0, none, is the last */
@@ -67,12 +67,12 @@ int gang__unit_before(const struct gang__unit *a, const struct gang__unit *b, in
     return c ? c : by_number(a->part, b->part);
 }
 
-static int compare_units(const struct gang__tree_link *a, const struct gang__tree_link *b,
+static int compare_units(const struct gang__set_link *a, const struct gang__set_link *b,
                          const void *ctx)
 {
-    const struct gang__qs *leaf = ctx;
-    return gang__unit_before(GANG__OF(struct gang__unit, turn, a),
-                             GANG__OF(struct gang__unit, turn, b), leaf->q->order);
+    const struct gang__queue_state *leaf = ctx;
+    return gang__gang_before(GANG__OF(struct gang__gang, turn, a),
+                             GANG__OF(struct gang__gang, turn, b), leaf->q->order);
 }
 
 /* Who uses least for his weight, over all that there is. */
@@ -83,13 +83,13 @@ static int compare_users(const struct gang__user *a, const struct gang__user *b)
     return gang__ratio_compare(a->key, b->key);
 }
 
-static int compare_bins(const struct gang__tree_link *a, const struct gang__tree_link *b,
+static int compare_bins(const struct gang__set_link *a, const struct gang__set_link *b,
                         const void *ctx)
 {
-    const struct gang__qs *leaf = ctx;
-    const struct gang__bin *x = GANG__OF(struct gang__bin, order, a);
-    const struct gang__bin *y = GANG__OF(struct gang__bin, order, b);
-    int c = gang__bin_head(y)->overdue - gang__bin_head(x)->overdue;
+    const struct gang__queue_state *leaf = ctx;
+    const struct gang__wait_class *x = GANG__OF(struct gang__wait_class, order, a);
+    const struct gang__wait_class *y = GANG__OF(struct gang__wait_class, order, b);
+    int c = gang__wait_class_head(y)->overdue - gang__wait_class_head(x)->overdue;
     if (c != 0)
         return c;
     c = x->late - y->late;
@@ -97,10 +97,12 @@ static int compare_bins(const struct gang__tree_link *a, const struct gang__tree
         c = by_number(x->late_key, y->late_key);
     if (c == 0 && leaf->q->order == GANG_ORDER_FAIR)
         c = compare_users(x->user, y->user);
-    return c ? c : gang__unit_before(gang__bin_head(x), gang__bin_head(y), leaf->q->order);
+    return c ? c
+             : gang__gang_before(gang__wait_class_head(x), gang__wait_class_head(y),
+                                 leaf->q->order);
 }
 
-static int compare_fair(const struct gang__turn_key *x, const struct gang__turn_key *y)
+static int compare_fair(const struct gang__child_key *x, const struct gang__child_key *y)
 {
     int c = x->over_share - y->over_share;
     if (c == 0)
@@ -115,16 +117,16 @@ static int compare_fair(const struct gang__turn_key *x, const struct gang__turn_
 }
 
 /* How the children of a queue take turns; `q->q` is NULL at the root. */
-static int32_t turn_below(const struct gang__qs *q)
+static int32_t turn_below(const struct gang__queue_state *q)
 {
     return q->q ? q->q->turn : (int32_t)GANG_TURN_FAIR;
 }
 
-static int compare_queues(const struct gang__tree_link *a, const struct gang__tree_link *b,
+static int compare_queues(const struct gang__set_link *a, const struct gang__set_link *b,
                           const void *ctx)
 {
-    const struct gang__qs *p = GANG__OF(struct gang__qs, turn, a),
-                          *q = GANG__OF(struct gang__qs, turn, b);
+    const struct gang__queue_state *p = GANG__OF(struct gang__queue_state, turn, a),
+                                   *q = GANG__OF(struct gang__queue_state, turn, b);
     int c;
     switch (turn_below(ctx)) {
     case GANG_TURN_UTILIZATION:
@@ -140,7 +142,7 @@ static int compare_queues(const struct gang__tree_link *a, const struct gang__tr
 }
 
 /* Victims: lowest priority first, of equals the newest. */
-static int falls_before(const struct gang__unit *x, const struct gang__unit *y)
+static int falls_before(const struct gang__gang *x, const struct gang__gang *y)
 {
     int c = by_number(x->job->priority, y->job->priority);
     if (c == 0)
@@ -150,29 +152,29 @@ static int falls_before(const struct gang__unit *x, const struct gang__unit *y)
     return c ? c : by_number(y->part, x->part);
 }
 
-static int compare_falls(const struct gang__tree_link *a, const struct gang__tree_link *b,
+static int compare_falls(const struct gang__set_link *a, const struct gang__set_link *b,
                          const void *ctx)
 {
     (void)ctx;
-    return falls_before(GANG__OF(struct gang__unit, fall, a), GANG__OF(struct gang__unit, fall, b));
+    return falls_before(GANG__OF(struct gang__gang, fall, a), GANG__OF(struct gang__gang, fall, b));
 }
 
-static int compare_sheds(const struct gang__tree_link *a, const struct gang__tree_link *b,
+static int compare_sheds(const struct gang__set_link *a, const struct gang__set_link *b,
                          const void *ctx)
 {
     (void)ctx;
-    return falls_before(GANG__OF(struct gang__unit, shed, a), GANG__OF(struct gang__unit, shed, b));
+    return falls_before(GANG__OF(struct gang__gang, shed, a), GANG__OF(struct gang__gang, shed, b));
 }
 
-void gang__turn_init(struct gang__qs *q)
+void gang__order_init(struct gang__queue_state *q)
 {
     q->ready_of_bins = q->q && q->q->leaf;
-    gang__ordered_init(&q->ready, q->ready_of_bins ? compare_bins : compare_queues, q);
-    gang__ordered_init(&q->fall, compare_falls, q);
-    gang__ordered_init(&q->shed, compare_sheds, q);
+    gang__set_init(&q->ready, q->ready_of_bins ? compare_bins : compare_queues, q);
+    gang__set_init(&q->fall, compare_falls, q);
+    gang__set_init(&q->shed, compare_sheds, q);
 }
 
-static void fresh_put(gang_sched *s, struct gang__unit *u)
+static void fresh_put(gang_sched *s, struct gang__gang *u)
 {
     u->in_fresh.next = s->fresh;
     u->in_fresh.at = &s->fresh;
@@ -182,7 +184,7 @@ static void fresh_put(gang_sched *s, struct gang__unit *u)
     u->fresh = true;
 }
 
-static void fresh_take(struct gang__unit *u)
+static void fresh_take(struct gang__gang *u)
 {
     *u->in_fresh.at = u->in_fresh.next;
     if (u->in_fresh.next)
@@ -191,81 +193,82 @@ static void fresh_take(struct gang__unit *u)
 }
 
 /* While room is made somebody may look at any moment. */
-void gang__fall_enter(gang_sched *s, struct gang__unit *u)
+void gang__victims_enter(gang_sched *s, struct gang__gang *u)
 {
     if (u->falls)
         return;
     u->falls = true;
     if (s->making_room)
-        gang__ordered_insert_end(&u->job->leaf->fall, &u->fall, 0);
+        gang__set_insert_end(&u->job->leaf->fall, &u->fall, 0);
     else
         fresh_put(s, u);
-    gang__shed_settle(u);
+    gang__victims_settle_elastic(u);
 }
 
-void gang__fall_leave(struct gang__unit *u)
+void gang__victims_leave(struct gang__gang *u)
 {
     if (u->falls && u->fresh)
         fresh_take(u);
     else if (u->falls)
-        gang__ordered_remove(&u->job->leaf->fall, &u->fall);
+        gang__set_remove(&u->job->leaf->fall, &u->fall);
     u->falls = false;
-    gang__shed_settle(u);
+    gang__victims_settle_elastic(u);
 }
 
-void gang__shed_settle(struct gang__unit *u)
+void gang__victims_settle_elastic(struct gang__gang *u)
 {
-    bool sheds = u->falls && u->tasks + u->ended > gang__unit_request(u)->min;
+    bool sheds = u->falls && u->tasks + u->ended > gang__gang_request(u)->min;
     if (sheds && !u->sheds)
-        gang__ordered_insert(&u->job->leaf->shed, &u->shed);
+        gang__set_insert(&u->job->leaf->shed, &u->shed);
     else if (!sheds && u->sheds)
-        gang__ordered_remove(&u->job->leaf->shed, &u->shed);
+        gang__set_remove(&u->job->leaf->shed, &u->shed);
     u->sheds = sheds;
 }
 
-void gang__falls_sort(gang_sched *s)
+void gang__victims_sort(gang_sched *s)
 {
-    struct gang__unit *oldest = NULL;
+    struct gang__gang *oldest = NULL;
     while (s->fresh) { /* turned round: the newest comes last, and before all others */
-        struct gang__unit *u = s->fresh;
+        struct gang__gang *u = s->fresh;
         s->fresh = u->in_fresh.next;
         u->in_fresh.next = oldest;
         oldest = u;
     }
     while (oldest) {
-        struct gang__unit *u = oldest;
+        struct gang__gang *u = oldest;
         oldest = u->in_fresh.next;
         u->fresh = false;
-        gang__ordered_insert_end(&u->job->leaf->fall, &u->fall, 0);
+        gang__set_insert_end(&u->job->leaf->fall, &u->fall, 0);
     }
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 /* The unit at the head of a queue; it is active. */
-static struct gang__unit *head_below(const struct gang__qs *q)
+static struct gang__gang *head_below(const struct gang__queue_state *q)
 {
     while (!q->ready_of_bins)
-        q = GANG__OF(struct gang__qs, turn, gang__ordered_first(&q->ready));
-    return gang__bin_head(GANG__OF(struct gang__bin, order, gang__ordered_first(&q->ready)));
+        q = GANG__OF(struct gang__queue_state, turn, gang__set_first(&q->ready));
+    return gang__wait_class_head(
+        GANG__OF(struct gang__wait_class, order, gang__set_first(&q->ready)));
 }
 
-const struct gang__take *gang__unit_asks(const struct gang__unit *u, uint32_t *count)
+const struct gang__take *gang__gang_asks(const struct gang__gang *u, uint32_t *count)
 {
     if (u->alloc == GANG_ID_NONE)
-        return gang__asked_takes(u->ask, -1, count);
-    const gang_request *q = gang__unit_request(u);
+        return gang__class_takes(u->ask, -1, count);
+    const gang_request *q = gang__gang_request(u);
     uint32_t g = 0;
-    while (g + 1 < q->group_count && gang__unit_lacks(u, g) == 0)
+    while (g + 1 < q->group_count && gang__gang_lacks(u, g) == 0)
         g++;
-    return gang__asked_takes(u->ask, (int32_t)g, count);
+    return gang__class_takes(u->ask, (int32_t)g, count);
 }
 
-static void key_fair(gang_sched *s, struct gang__qs *q)
+static void key_fair(gang_sched *s, struct gang__queue_state *q)
 {
     uint32_t count;
-    const struct gang__take *take = gang__unit_asks(head_below(q), &count);
-    struct gang__turn_key *k = &q->key;
+    const struct gang__take *take = gang__gang_asks(head_below(q), &count);
+    struct gang__child_key *k = &q->key;
     k->over_share = gang__over(s, q, q->share, take, count);
     k->over_guarantee = !gang__stays(q, q->guarantee, q->used, take, count);
     k->priority = q->q->priority;
@@ -274,7 +277,7 @@ static void key_fair(gang_sched *s, struct gang__qs *q)
     k->whole = gang__fair_ratio(s, q, s->total, take, count);
 }
 
-static void key_yarn(gang_sched *s, struct gang__qs *q)
+static void key_yarn(gang_sched *s, struct gang__queue_state *q)
 {
     struct gang__queue_turn *k = &q->key.yarn;
     k->used = gang__fair_ratio(s, q, q->guarantee, NULL, 0);
@@ -283,7 +286,7 @@ static void key_yarn(gang_sched *s, struct gang__qs *q)
     k->priority = q->q->priority;
 }
 
-static void make_key(gang_sched *s, struct gang__qs *q)
+static void make_key(gang_sched *s, struct gang__queue_state *q)
 {
     if (turn_below(q->parent) == GANG_TURN_FAIR)
         key_fair(s, q);
@@ -295,58 +298,59 @@ static void make_key(gang_sched *s, struct gang__qs *q)
 
 /* Strict order, or one that is overdue: blocked heads bar those behind them. There may be several, for who comes later may
  * come before those that are blocked already, and be blocked too. */
-const struct gang__bin *gang__turn_bars(const struct gang__qs *leaf, const struct gang__bin *bin)
+const struct gang__wait_class *gang__order_bars(const struct gang__queue_state *leaf,
+                                                const struct gang__wait_class *bin)
 {
-    const struct gang__bin *first = NULL;
-    for (const struct gang__bin *b = leaf->ready_of_bins ? leaf->barring : NULL; b; b = b->next_bar)
+    const struct gang__wait_class *first = NULL;
+    for (const struct gang__wait_class *b = leaf->ready_of_bins ? leaf->barring : NULL; b;
+         b = b->next_bar)
         if (b != bin && b->units.count > 0 &&
-            (leaf->q->block == GANG_BLOCK_STRICT || gang__bin_head(b)->overdue) &&
+            (leaf->q->block == GANG_BLOCK_STRICT || gang__wait_class_head(b)->overdue) &&
             compare_bins(&b->order, first ? &first->order : &bin->order, leaf) < 0)
             first = b;
     return first;
 }
 
-static bool is_barred(const struct gang__qs *leaf)
+static bool is_barred(const struct gang__queue_state *leaf)
 {
-    return leaf->ready_of_bins &&
-           gang__turn_bars(leaf,
-                           GANG__OF(struct gang__bin, order, gang__ordered_first(&leaf->ready)));
+    return leaf->ready_of_bins && gang__order_bars(leaf, GANG__OF(struct gang__wait_class, order,
+                                                                  gang__set_first(&leaf->ready)));
 }
 
-static bool has_turn(const struct gang__qs *q)
+static bool has_turn(const struct gang__queue_state *q)
 {
     return q->ready.count > 0 && !is_barred(q);
 }
 
-static void out_of_order(struct gang__qs *q)
+static void out_of_order(struct gang__queue_state *q)
 {
     if (q->active)
-        gang__ordered_remove(&q->parent->ready, &q->turn);
+        gang__set_remove(&q->parent->ready, &q->turn);
     q->active = false;
 }
 
-static void ensure_key(gang_sched *s, struct gang__qs *q)
+static void ensure_key(gang_sched *s, struct gang__queue_state *q)
 {
     if (!q->has_key)
         make_key(s, q);
     q->has_key = true;
 }
 
-static void into_order(gang_sched *s, struct gang__qs *q)
+static void into_order(gang_sched *s, struct gang__queue_state *q)
 {
-    struct gang__ordered *ready = &q->parent->ready;
+    struct gang__ordered_set *ready = &q->parent->ready;
     q->active = has_turn(q);
     if (!q->active)
         return;
     q->has_key = false;
     if (ready->count > 0) {
         ensure_key(s, q);
-        ensure_key(s, GANG__OF(struct gang__qs, turn, gang__ordered_first(ready)));
+        ensure_key(s, GANG__OF(struct gang__queue_state, turn, gang__set_first(ready)));
     }
-    gang__ordered_insert_end(ready, &q->turn, 1); /* who was just served goes last */
+    gang__set_insert_end(ready, &q->turn, 1); /* who was just served goes last */
 }
 
-void gang__turn_rekey(gang_sched *s, struct gang__qs *q)
+void gang__order_rekey(gang_sched *s, struct gang__queue_state *q)
 {
     if (q->noted || !q->parent)
         return;
@@ -358,11 +362,11 @@ void gang__turn_rekey(gang_sched *s, struct gang__qs *q)
 /* All paths are taken out first, so that nobody looks for a head below a queue that has none. */
 static void rekey_noted(gang_sched *s)
 {
-    for (struct gang__qs *q = s->noted; q; q = q->next_noted)
-        for (struct gang__qs *at = q; at->parent; at = at->parent)
+    for (struct gang__queue_state *q = s->noted; q; q = q->next_noted)
+        for (struct gang__queue_state *at = q; at->parent; at = at->parent)
             out_of_order(at);
     while (s->noted) {
-        struct gang__qs *q = s->noted;
+        struct gang__queue_state *q = s->noted;
         s->noted = q->next_noted;
         q->noted = false;
         for (; q->parent; q = q->parent) {
@@ -372,7 +376,7 @@ static void rekey_noted(gang_sched *s)
     }
 }
 
-void gang__turn_forget(gang_sched *s)
+void gang__order_forget(gang_sched *s)
 {
     for (; s->noted; s->noted = s->noted->next_noted)
         s->noted->noted = false;
@@ -381,16 +385,16 @@ void gang__turn_forget(gang_sched *s)
 }
 
 /* From the leaves up: parents lie before their children. */
-void gang__turn_rekey_all(gang_sched *s)
+void gang__order_rekey_all(gang_sched *s)
 {
-    gang__turn_forget(s);
+    gang__order_forget(s);
     for (uint32_t i = s->queues->count; i-- > 0;)
         into_order(s, s->qs[i]);
 }
 
 /* ---- bins ------------------------------------------------------------------------------------ */
 
-static void list_put(struct gang__bin **list, struct gang__bin *bin)
+static void list_put(struct gang__wait_class **list, struct gang__wait_class *bin)
 {
     bin->next = *list;
     bin->at = list;
@@ -399,7 +403,7 @@ static void list_put(struct gang__bin **list, struct gang__bin *bin)
     *list = bin;
 }
 
-static void list_take(struct gang__bin *bin)
+static void list_take(struct gang__wait_class *bin)
 {
     *bin->at = bin->next;
     if (bin->next)
@@ -407,7 +411,7 @@ static void list_take(struct gang__bin *bin)
     bin->at = NULL;
 }
 
-static void all_put(gang_sched *s, struct gang__bin *bin)
+static void all_put(gang_sched *s, struct gang__wait_class *bin)
 {
     bin->next_all = s->blocked;
     bin->at_all = &s->blocked;
@@ -416,14 +420,14 @@ static void all_put(gang_sched *s, struct gang__bin *bin)
     s->blocked = bin;
 }
 
-static void all_take(struct gang__bin *bin)
+static void all_take(struct gang__wait_class *bin)
 {
     *bin->at_all = bin->next_all;
     if (bin->next_all)
         bin->next_all->at_all = bin->at_all;
 }
 
-static void asks_put(gang_sched *s, struct gang__asked *ask)
+static void asks_put(gang_sched *s, struct gang__request_class *ask)
 {
     if (ask->blocked_at)
         return;
@@ -434,7 +438,7 @@ static void asks_put(gang_sched *s, struct gang__asked *ask)
     s->blocked_asks = ask;
 }
 
-static void asks_take(struct gang__asked *ask)
+static void asks_take(struct gang__request_class *ask)
 {
     if (!ask->blocked_at)
         return;
@@ -444,9 +448,9 @@ static void asks_take(struct gang__asked *ask)
     ask->blocked_at = NULL;
 }
 
-void gang__turn_set_bar(struct gang__bin *bin, bool bars)
+void gang__order_set_bar(struct gang__wait_class *bin, bool bars)
 {
-    struct gang__bin **list = &bin->leaf->barring;
+    struct gang__wait_class **list = &bin->leaf->barring;
     if (bars == (bin->at_bar != NULL))
         return;
     if (bars) {
@@ -464,38 +468,38 @@ void gang__turn_set_bar(struct gang__bin *bin, bool bars)
 }
 
 /* Out of whatever it hangs in. */
-static void bin_out(struct gang__bin *bin)
+static void bin_out(struct gang__wait_class *bin)
 {
-    if (bin->state == GANG__BIN_READY) {
-        gang__ordered_remove(&bin->leaf->ready, &bin->order);
+    if (bin->state == GANG__CLASS_READY) {
+        gang__set_remove(&bin->leaf->ready, &bin->order);
         list_take(bin);
     }
     if (bin->kept != GANG__KEPT_NOT) {
-        gang__kin_let_go(bin);
-    } else if (bin->state == GANG__BIN_BLOCKED) {
+        gang__candidates_let_go(bin);
+    } else if (bin->state == GANG__CLASS_BLOCKED) {
         list_take(bin);
         all_take(bin);
         if (!bin->ask->blocked)
             asks_take(bin->ask);
     }
-    gang__kin_done(bin);
-    gang__turn_set_bar(bin, false);
-    bin->state = GANG__BIN_EMPTY;
+    gang__candidates_done(bin);
+    gang__order_set_bar(bin, false);
+    bin->state = GANG__CLASS_EMPTY;
     bin->late = false;
 }
 
-static void bin_ready(struct gang__bin *bin)
+static void bin_ready(struct gang__wait_class *bin)
 {
     bin_out(bin);
     if (bin->units.count > 0) {
-        gang__ordered_insert(&bin->leaf->ready, &bin->order);
+        gang__set_insert(&bin->leaf->ready, &bin->order);
         list_put(&bin->ask->ready, bin);
-        bin->state = GANG__BIN_READY;
+        bin->state = GANG__CLASS_READY;
     }
 }
 
 /* In the list of what blocks it. */
-static void hang_blocked(gang_sched *s, struct gang__bin *bin)
+static void hang_blocked(gang_sched *s, struct gang__wait_class *bin)
 {
     if (bin->why == GANG_WAIT_ROOM || bin->why == GANG_WAIT_CELLS) {
         list_put(&bin->ask->blocked, bin);
@@ -509,85 +513,85 @@ static void hang_blocked(gang_sched *s, struct gang__bin *bin)
 }
 
 /* Its head is about to be another; how it was kept is to be told when that has come. */
-static uint8_t unhang(struct gang__bin *bin)
+static uint8_t unhang(struct gang__wait_class *bin)
 {
     uint8_t kept = bin->kept;
     if (kept != GANG__KEPT_NOT)
-        gang__kin_let_go(bin);
+        gang__candidates_let_go(bin);
     return kept;
 }
 
-static void rehang(gang_sched *s, struct gang__bin *bin, uint8_t kept)
+static void rehang(gang_sched *s, struct gang__wait_class *bin, uint8_t kept)
 {
     if (kept == GANG__KEPT_NOT)
         return;
     if (bin->units.count == 0)
-        bin->state = GANG__BIN_EMPTY;
-    else if (!gang__kin_keep_again(s, bin, kept))
+        bin->state = GANG__CLASS_EMPTY;
+    else if (!gang__candidates_keep_again(s, bin, kept))
         hang_blocked(s, bin);
 }
 
-void gang__turn_block(gang_sched *s, struct gang__bin *bin, int32_t why, struct gang__qs *by,
-                      uint32_t dim)
+void gang__order_block(gang_sched *s, struct gang__wait_class *bin, int32_t why,
+                       struct gang__queue_state *by, uint32_t dim)
 {
-    struct gang__qs *leaf = bin->leaf;
+    struct gang__queue_state *leaf = bin->leaf;
     bin_out(bin);
     if (bin->units.count == 0) {
-        gang__turn_rekey(s, leaf);
+        gang__order_rekey(s, leaf);
         return;
     }
-    bin->state = GANG__BIN_BLOCKED;
+    bin->state = GANG__CLASS_BLOCKED;
     bin->why = why;
     bin->by = by;
     bin->dim = dim;
-    if (gang__kin_keep(s, bin)) {
-        gang__turn_rekey(s, leaf);
+    if (gang__candidates_keep(s, bin)) {
+        gang__order_rekey(s, leaf);
         return;
     }
     s->untried = s->untried || bin->tried != s->changes + 1;
     hang_blocked(s, bin);
-    bool overdue = gang__bin_head(bin)->overdue;
+    bool overdue = gang__wait_class_head(bin)->overdue;
     bool bars = overdue ? gang__waits_for_room(why) : leaf->q->block == GANG_BLOCK_STRICT;
     if (overdue && !bars)
-        gang__overdue_ease(s);
-    gang__turn_set_bar(bin, bars && !bin->grower);
-    gang__turn_rekey(s, leaf);
+        gang__bypass_ease(s);
+    gang__order_set_bar(bin, bars && !bin->grower);
+    gang__order_rekey(s, leaf);
 }
 
-void gang__turn_block_alike(gang_sched *s, struct gang__asked *ask)
+void gang__order_block_alike(gang_sched *s, struct gang__request_class *ask)
 {
-    for (struct gang__bin *bin = ask->ready, *next; bin; bin = next) {
+    for (struct gang__wait_class *bin = ask->ready, *next; bin; bin = next) {
         next = bin->next;
         if (!bin->grower)
-            gang__turn_block(s, bin, GANG_WAIT_ROOM, NULL, 0);
+            gang__order_block(s, bin, GANG_WAIT_ROOM, NULL, 0);
     }
 }
 
-void gang__turn_unblock(gang_sched *s, struct gang__bin *bin)
+void gang__order_unblock(gang_sched *s, struct gang__wait_class *bin)
 {
-    if (bin->state != GANG__BIN_BLOCKED)
+    if (bin->state != GANG__CLASS_BLOCKED)
         return;
     bin_ready(bin);
-    gang__turn_rekey(s, bin->leaf);
+    gang__order_rekey(s, bin->leaf);
 }
 
-void gang__turn_late(gang_sched *s, struct gang__bin *bin, int64_t key)
+void gang__order_defer(gang_sched *s, struct gang__wait_class *bin, int64_t key)
 {
-    gang__ordered_remove(&bin->leaf->ready, &bin->order);
+    gang__set_remove(&bin->leaf->ready, &bin->order);
     bin->late = true;
     bin->late_key = key;
-    gang__ordered_insert(&bin->leaf->ready, &bin->order);
-    gang__kin_late(bin);
-    gang__turn_rekey(s, bin->leaf);
+    gang__set_insert(&bin->leaf->ready, &bin->order);
+    gang__candidates_late(bin);
+    gang__order_rekey(s, bin->leaf);
 }
 
-void gang__turn_unblock_all(gang_sched *s, struct gang__bin **list)
+void gang__order_unblock_all(gang_sched *s, struct gang__wait_class **list)
 {
     while (*list)
-        gang__turn_unblock(s, *list);
+        gang__order_unblock(s, *list);
 }
 
-static bool may_help(const gang_sched *s, const struct gang__asked *ask)
+static bool may_help(const gang_sched *s, const struct gang__request_class *ask)
 {
     return ask->least_cpu <= s->freed_cpu && ask->least_pages <= s->freed_pages &&
            ask->least_gpu <= s->freed_gpu;
@@ -595,7 +599,7 @@ static bool may_help(const gang_sched *s, const struct gang__asked *ask)
 
 /* What came free by our own doing is known; if others freed something, or nodes came, anybody
  * may try. */
-void gang__turn_room(gang_sched *s)
+void gang__order_room(gang_sched *s)
 {
     uint64_t stamp = gang__room_stamp(s->cluster), own = gang__worker_stamp(s->worker);
     bool others = stamp - s->room_stamp != own - s->own_stamp;
@@ -604,13 +608,13 @@ void gang__turn_room(gang_sched *s)
     if (!others && !s->freed)
         return;
     s->heard += others;
-    for (struct gang__asked *ask = s->blocked_asks, *next; ask; ask = next) {
+    for (struct gang__request_class *ask = s->blocked_asks, *next; ask; ask = next) {
         next = ask->next_blocked;
         if (others || may_help(s, ask))
-            gang__turn_unblock_all(s, &ask->blocked);
+            gang__order_unblock_all(s, &ask->blocked);
     }
     if (s->overdue) /* room that those leave alone */
-        gang__overdue_ease(s);
+        gang__bypass_ease(s);
     s->freed = false;
     s->freed_cpu = s->freed_pages = s->freed_gpu = 0;
     s->changes++;
@@ -632,9 +636,10 @@ static int64_t weight_of(const struct gang__queue *q, const char *name)
     return GANG_WHOLE;
 }
 
-static struct gang__user *user_in(const struct gang__qs *leaf, const char *name, uint64_t hash)
+static struct gang__user *user_in(const struct gang__queue_state *leaf, const char *name,
+                                  uint64_t hash)
 {
-    for (struct gang__name *n = gang__names_first(&leaf->users, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&leaf->users, hash); n; n = n->next) {
         struct gang__user *user = GANG__OF(struct gang__user, link, n);
         if (n->hash == hash && strcmp(user->name, name) == 0)
             return user;
@@ -642,7 +647,7 @@ static struct gang__user *user_in(const struct gang__qs *leaf, const char *name,
     return NULL;
 }
 
-struct gang__user *gang__user_of(gang_sched *s, struct gang__qs *leaf, const char *name)
+struct gang__user *gang__user_of(gang_sched *s, struct gang__queue_state *leaf, const char *name)
 {
     size_t length = strlen(name);
     uint64_t hash = gang__hash(GANG__HASH_SEED, name, length);
@@ -651,7 +656,7 @@ struct gang__user *gang__user_of(gang_sched *s, struct gang__qs *leaf, const cha
         return there;
     size_t amounts = GANG__DIMS * sizeof(int64_t);
     struct gang__user *user = gang__zalloc(&s->mem, 1, sizeof(*user) + amounts + length + 1);
-    if (!user || gang__names_reserve(&leaf->users, &s->mem) != GANG_OK) {
+    if (!user || gang__hash_reserve(&leaf->users, &s->mem) != GANG_OK) {
         gang__release(&s->mem, user);
         return NULL;
     }
@@ -660,28 +665,28 @@ struct gang__user *gang__user_of(gang_sched *s, struct gang__qs *leaf, const cha
     memcpy(user->name, name, length + 1);
     user->weight = weight_of(leaf->q, name);
     user->key = (struct gang__ratio){0, 1};
-    gang__names_put(&leaf->users, &user->link, hash);
+    gang__hash_insert(&leaf->users, &user->link, hash);
     return user;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static struct gang__bin *new_bin(gang_sched *s, struct gang__unit *u, bool grows)
+static struct gang__wait_class *new_bin(gang_sched *s, struct gang__gang *u, bool grows)
 {
-    struct gang__bin *bin = gang__zalloc(&s->mem, 1, sizeof(*bin));
+    struct gang__wait_class *bin = gang__zalloc(&s->mem, 1, sizeof(*bin));
     if (!bin)
         return NULL;
     bin->leaf = u->job->leaf;
     bin->ask = u->ask;
     bin->user = u->job->user_in;
-    bin->fixed = gang__unit_is_fixed(u, grows);
+    bin->fixed = gang__gang_is_fixed(u, grows);
     bin->grower = grows || u->places ? u : NULL;
-    gang__ordered_init(&bin->units, compare_units, bin->leaf);
+    gang__set_init(&bin->units, compare_units, bin->leaf);
     return bin;
 }
 
 /* In a copy, as it is where it was copied from: there those who wait may not have been sorted anew yet. */
-static const struct gang__bin *bin_there(const gang_sched *s, const struct gang__unit *u)
+static const struct gang__wait_class *bin_there(const gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__job *job = s->like ? gang__job_of(s->like, u->job->id) : NULL;
     return job ? job->unit[u->part].bin : NULL;
@@ -689,10 +694,10 @@ static const struct gang__bin *bin_there(const gang_sched *s, const struct gang_
 
 /* Where starts are planned, who runs for less may start when another may not; and where several may have a plan, so may
  * several that are alike. */
-static uint64_t apart_of(const gang_sched *s, const struct gang__unit *u)
+static uint64_t apart_of(const gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__queue *q = u->job->leaf->q;
-    const struct gang__bin *there = bin_there(s, u);
+    const struct gang__wait_class *there = bin_there(s, u);
     if (there)
         return there->apart;
     if (u->job->unit_count > 1 &&
@@ -702,39 +707,39 @@ static uint64_t apart_of(const gang_sched *s, const struct gang__unit *u)
     if (reserved || q->backfill == GANG_BACKFILL_NONE)
         return reserved;
     return q->plan_depth > 1 ? gang__hash_number(u->part, u->job->id) | 1
-                             : (uint64_t)gang__term_run(u->job) << 1;
+                             : (uint64_t)gang__time_limit_run(u->job) << 1;
 }
 
 /* The bin of those that wait to start; made if it is not there. */
-static struct gang__bin *bin_of(gang_sched *s, struct gang__unit *u)
+static struct gang__wait_class *bin_of(gang_sched *s, struct gang__gang *u)
 {
-    struct gang__qs *leaf = u->job->leaf;
-    bool fixed = gang__unit_is_fixed(u, false);
+    struct gang__queue_state *leaf = u->job->leaf;
+    bool fixed = gang__gang_is_fixed(u, false);
     uint64_t apart = apart_of(s, u);
     uint64_t hash =
         gang__hash_number(gang__hash_number(fixed, (uintptr_t)u->ask), (uintptr_t)u->job->user_in);
     if (apart)
         hash = gang__hash_number(hash, apart);
-    for (struct gang__name *n = gang__names_first(&leaf->bins, hash); n; n = n->next) {
-        struct gang__bin *bin = GANG__OF(struct gang__bin, link, n);
+    for (struct gang__hash_link *n = gang__hash_first(&leaf->bins, hash); n; n = n->next) {
+        struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, link, n);
         if (n->hash == hash && bin->ask == u->ask && bin->user == u->job->user_in &&
             bin->fixed == fixed && bin->apart == apart)
             return bin;
     }
-    if (gang__names_reserve(&leaf->bins, &s->mem) != GANG_OK)
+    if (gang__hash_reserve(&leaf->bins, &s->mem) != GANG_OK)
         return NULL;
-    struct gang__bin *bin = new_bin(s, u, false);
+    struct gang__wait_class *bin = new_bin(s, u, false);
     if (bin) {
         bin->apart = apart;
-        gang__names_put(&leaf->bins, &bin->link, hash);
+        gang__hash_insert(&leaf->bins, &bin->link, hash);
     }
     return bin;
 }
 
-bool gang__turn_enter(gang_sched *s, struct gang__unit *u)
+bool gang__order_enter(gang_sched *s, struct gang__gang *u)
 {
     bool grows = u->alloc != GANG_ID_NONE;
-    struct gang__bin *bin;
+    struct gang__wait_class *bin;
     if (u->bin)
         return true;
     if (grows || u->places) { /* what it waits for is its own affair */
@@ -742,7 +747,7 @@ bool gang__turn_enter(gang_sched *s, struct gang__unit *u)
             u->grow_bin = new_bin(s, u, grows);
         bin = u->grow_bin;
         if (bin) {
-            bin->fixed = gang__unit_is_fixed(u, grows);
+            bin->fixed = gang__gang_is_fixed(u, grows);
             bin->user = u->job->user_in; /* its leaf may ask since who that is */
         }
     } else {
@@ -750,98 +755,98 @@ bool gang__turn_enter(gang_sched *s, struct gang__unit *u)
     }
     if (!bin)
         return false;
-    bool was_ready = bin->state == GANG__BIN_READY;
+    bool was_ready = bin->state == GANG__CLASS_READY;
     uint8_t kept = unhang(bin);
     if (was_ready) /* its head may become another */
-        gang__ordered_remove(&bin->leaf->ready, &bin->order);
-    gang__ordered_insert_end(&bin->units, &u->turn, 1);
+        gang__set_remove(&bin->leaf->ready, &bin->order);
+    gang__set_insert_end(&bin->units, &u->turn, 1);
     u->bin = bin;
     rehang(s, bin, kept);
     if (was_ready) {
-        gang__ordered_insert(&bin->leaf->ready, &bin->order);
-    } else if (bin->state == GANG__BIN_EMPTY) {
-        bin->state = GANG__BIN_READY;
-        gang__ordered_insert(&bin->leaf->ready, &bin->order);
+        gang__set_insert(&bin->leaf->ready, &bin->order);
+    } else if (bin->state == GANG__CLASS_EMPTY) {
+        bin->state = GANG__CLASS_READY;
+        gang__set_insert(&bin->leaf->ready, &bin->order);
         list_put(&bin->ask->ready, bin);
-    } else if (gang__bin_head(bin) == u) { /* making room may be worth it for this one */
+    } else if (gang__wait_class_head(bin) == u) { /* making room may be worth it for this one */
         bin->tried = 0;
         s->changes++;
     }
-    gang__turn_rekey(s, bin->leaf);
+    gang__order_rekey(s, bin->leaf);
     return true;
 }
 
 /* It is soon its turn: what is looked at of it then is on its way. */
-static void fetch(const struct gang__unit *u)
+static void fetch(const struct gang__gang *u)
 {
-    for (size_t at = 0; at < offsetof(struct gang__unit, grow_bin); at += 64)
+    for (size_t at = 0; at < offsetof(struct gang__gang, grow_bin); at += 64)
         __builtin_prefetch((const char *)u + at, 1);
     for (size_t at = 0; at < offsetof(struct gang__job, timer); at += 64)
         __builtin_prefetch((const char *)u->job + at, 1);
 }
 
-void gang__turn_first(gang_sched *s, struct gang__unit *u)
+void gang__order_first(gang_sched *s, struct gang__gang *u)
 {
-    struct gang__bin *bin = u->bin;
-    bool was_ready = bin->state == GANG__BIN_READY;
+    struct gang__wait_class *bin = u->bin;
+    bool was_ready = bin->state == GANG__CLASS_READY;
     uint8_t kept = unhang(bin);
     if (was_ready)
-        gang__ordered_remove(&bin->leaf->ready, &bin->order);
-    gang__ordered_remove(&bin->units, &u->turn);
+        gang__set_remove(&bin->leaf->ready, &bin->order);
+    gang__set_remove(&bin->units, &u->turn);
     u->overdue = true;
-    gang__ordered_insert(&bin->units, &u->turn);
+    gang__set_insert(&bin->units, &u->turn);
     rehang(s, bin, kept);
     if (was_ready)
-        gang__ordered_insert(&bin->leaf->ready, &bin->order);
-    gang__turn_rekey(s, bin->leaf);
+        gang__set_insert(&bin->leaf->ready, &bin->order);
+    gang__order_rekey(s, bin->leaf);
 }
 
-void gang__turn_leave(gang_sched *s, struct gang__unit *u)
+void gang__order_leave(gang_sched *s, struct gang__gang *u)
 {
-    struct gang__bin *bin = u->bin;
+    struct gang__wait_class *bin = u->bin;
     if (!bin)
         return;
-    struct gang__qs *leaf = bin->leaf;
-    bool was_ready = bin->state == GANG__BIN_READY;
-    gang__ahead_unplan(s, u);
+    struct gang__queue_state *leaf = bin->leaf;
+    bool was_ready = bin->state == GANG__CLASS_READY;
+    gang__calendar_unplan(s, u);
     uint8_t kept = unhang(bin);
     if (was_ready)
-        gang__ordered_remove(&leaf->ready, &bin->order);
-    gang__ordered_remove(&bin->units, &u->turn);
+        gang__set_remove(&leaf->ready, &bin->order);
+    gang__set_remove(&bin->units, &u->turn);
     u->bin = NULL;
     rehang(s, bin, kept);
     if (bin->units.count > 0)
-        fetch(gang__bin_head(bin));
+        fetch(gang__wait_class_head(bin));
     if (was_ready && bin->units.count > 0) {
-        gang__ordered_insert(&leaf->ready, &bin->order);
-        gang__kin_done(bin); /* others may come before who is its head now */
+        gang__set_insert(&leaf->ready, &bin->order);
+        gang__candidates_done(bin); /* others may come before who is its head now */
     } else if (bin->units.count == 0) {
         if (was_ready) {
-            bin->state = GANG__BIN_EMPTY;
+            bin->state = GANG__CLASS_EMPTY;
             list_take(bin);
         }
         bin_out(bin);
         if (!bin->grower) {
-            gang__names_remove(&leaf->bins, &bin->link);
-            gang__kin_forget(s, bin);
+            gang__hash_remove(&leaf->bins, &bin->link);
+            gang__candidates_forget(s, bin);
             gang__release(&s->mem, bin);
         }
     }
-    gang__turn_rekey(s, leaf);
+    gang__order_rekey(s, leaf);
     if (u->overdue)
-        gang__overdue_ease(s);
+        gang__bypass_ease(s);
 }
 
-void gang__turn_free_bin(gang_sched *s, struct gang__unit *u)
+void gang__order_free_class(gang_sched *s, struct gang__gang *u)
 {
-    gang__turn_leave(s, u);
+    gang__order_leave(s, u);
     gang__release(&s->mem, u->grow_bin);
     u->grow_bin = NULL;
 }
 
-struct gang__unit *gang__turn_next(gang_sched *s)
+struct gang__gang *gang__order_next(gang_sched *s)
 {
-    gang__kin_look(s);
+    gang__candidates_look(s);
     rekey_noted(s);
     return s->root.ready.count > 0 ? head_below(&s->root) : NULL;
 }
@@ -861,20 +866,21 @@ static void make_user_key(const gang_sched *s, struct gang__user *user)
 }
 
 /* All bins of the leaf go where they belong; `as`: by the keys that its users have there. */
-static void order_users(gang_sched *s, struct gang__qs *leaf, const struct gang__qs *as)
+static void order_users(gang_sched *s, struct gang__queue_state *leaf,
+                        const struct gang__queue_state *as)
 {
-    struct gang__bin *all = NULL;
-    struct gang__tree_link *n;
+    struct gang__wait_class *all = NULL;
+    struct gang__set_link *n;
     if (!leaf->q->leaf || !gang__asks_users(leaf->q))
         return;
-    while ((n = gang__ordered_first(&leaf->ready)) != NULL) {
-        struct gang__bin *bin = GANG__OF(struct gang__bin, order, n);
-        gang__ordered_remove(&leaf->ready, n);
+    while ((n = gang__set_first(&leaf->ready)) != NULL) {
+        struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, order, n);
+        gang__set_remove(&leaf->ready, n);
         bin->next_moved = all;
         all = bin;
     }
     for (size_t b = 0; b < leaf->users.room; b++)
-        for (struct gang__name *at = leaf->users.bucket[b]; at; at = at->next) {
+        for (struct gang__hash_link *at = leaf->users.bucket[b]; at; at = at->next) {
             struct gang__user *user = GANG__OF(struct gang__user, link, at);
             user->weight = weight_of(leaf->q, user->name);
             const struct gang__user *other = as ? user_in(as, user->name, user->link.hash) : NULL;
@@ -884,54 +890,55 @@ static void order_users(gang_sched *s, struct gang__qs *leaf, const struct gang_
                 make_user_key(s, user);
         }
     for (; all; all = all->next_moved)
-        gang__ordered_insert(&leaf->ready, &all->order);
-    gang__turn_rekey(s, leaf);
+        gang__set_insert(&leaf->ready, &all->order);
+    gang__order_rekey(s, leaf);
 }
 
-void gang__turn_users(gang_sched *s, struct gang__qs *leaf)
+void gang__order_users(gang_sched *s, struct gang__queue_state *leaf)
 {
     order_users(s, leaf, NULL);
 }
 
-void gang__turn_users_as(gang_sched *s, struct gang__qs *leaf, const struct gang__qs *from)
+void gang__order_users_as(gang_sched *s, struct gang__queue_state *leaf,
+                          const struct gang__queue_state *from)
 {
     order_users(s, leaf, from);
 }
 
 /* The limit of each user follows what all of them use, and how many of them want more. */
-static void limits_moved(gang_sched *s, struct gang__qs *leaf)
+static void limits_moved(gang_sched *s, struct gang__queue_state *leaf)
 {
     if (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli)
         return;
-    for (struct gang__bin *bin = leaf->blocked, *next; bin; bin = next) {
+    for (struct gang__wait_class *bin = leaf->blocked, *next; bin; bin = next) {
         next = bin->next;
         if (bin->why == GANG_WAIT_USER_LIMIT)
-            gang__turn_unblock(s, bin);
+            gang__order_unblock(s, bin);
     }
 }
 
 /* What a user uses changed, or whether he wants more: his bins of the leaf go where they belong. */
-void gang__turn_user(gang_sched *s, struct gang__qs *leaf, struct gang__user *user)
+void gang__order_user(gang_sched *s, struct gang__queue_state *leaf, struct gang__user *user)
 {
     limits_moved(s, leaf);
     if (leaf->q->order != GANG_ORDER_FAIR)
         return;
-    struct gang__bin *moved = NULL;
-    struct gang__tree_link *n = gang__ordered_first(&leaf->ready);
+    struct gang__wait_class *moved = NULL;
+    struct gang__set_link *n = gang__set_first(&leaf->ready);
     while (n) {
-        struct gang__bin *bin = GANG__OF(struct gang__bin, order, n);
-        n = gang__ordered_next(n);
+        struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, order, n);
+        n = gang__set_next(n);
         if (bin->user == user) {
-            gang__ordered_remove(&leaf->ready, &bin->order);
+            gang__set_remove(&leaf->ready, &bin->order);
             bin->next_moved = moved;
             moved = bin;
         }
     }
     make_user_key(s, user);
     while (moved) {
-        struct gang__bin *bin = moved;
+        struct gang__wait_class *bin = moved;
         moved = bin->next_moved;
-        gang__ordered_insert(&leaf->ready, &bin->order);
+        gang__set_insert(&leaf->ready, &bin->order);
     }
-    gang__turn_rekey(s, leaf);
+    gang__order_rekey(s, leaf);
 }

@@ -6,6 +6,6 @@
 #include "sched/preempt/preempt_in.h"
 
 /* Move others so that the taker starts and nobody is lost. True: it was carried out. */
-bool gang__evict_consolidate(struct gang__eviction *p);
+bool gang__preempt_consolidate(struct gang__preemption *p);
 
 #endif

@@ -13,18 +13,18 @@
 
 /* ---- taking and putting back, on the copy and the books -------------------------------------- */
 
-static void shift(struct gang__eviction *p, const struct gang__victim *v, int64_t sign)
+static void shift(struct gang__preemption *p, const struct gang__victim *v, int64_t sign)
 {
-    struct gang__unit *u = v->u;
-    const struct gang__asked *ask = u->ask;
+    struct gang__gang *u = v->u;
+    const struct gang__request_class *ask = u->ask;
     p->tasks -= sign * (v->whole ? u->tasks - u->taken_all : 1);
     if (!v->whole)
-        gang__books_shift(u->job->leaf, ask, v->group, sign);
+        gang__usage_shift(u->job->leaf, ask, v->group, sign);
     else if (ask->q->group_count == 1) /* most are such: spare them two more places in memory */
-        gang__books_shift(u->job->leaf, ask, 0, sign * (u->tasks - u->taken_all));
+        gang__usage_shift(u->job->leaf, ask, 0, sign * (u->tasks - u->taken_all));
     else
         for (uint32_t g = 0; g < ask->q->group_count; g++)
-            gang__books_shift(u->job->leaf, ask, g, sign * (u->has[g] - u->taken[g]));
+            gang__usage_shift(u->job->leaf, ask, g, sign * (u->has[g] - u->taken[g]));
 }
 
 /* One that goes alone is counted as gone, or (-1) no more. */
@@ -40,12 +40,12 @@ static void count_taken(const struct gang__victim *v, int64_t sign)
 
 struct rest {
     gang_sched *s;
-    const struct gang__unit *u;
+    const struct gang__gang *u;
     size_t count;
     bool failed;
 };
 
-static bool is_taken_alone(const gang_sched *s, const struct gang__unit *u, int64_t task)
+static bool is_taken_alone(const gang_sched *s, const struct gang__gang *u, int64_t task)
 {
     const struct gang__victims *v = s->victims;
     for (size_t i = 0; i < v->count; i++)
@@ -58,7 +58,7 @@ static int32_t rest_task(const struct gang_task *task, void *user)
 {
     struct rest *r = user;
     struct gang__victims *v = r->s->victims;
-    if (is_taken_alone(r->s, r->u, task->task) || gang__leave_asked(r->s, r->u, task->task))
+    if (is_taken_alone(r->s, r->u, task->task) || gang__stop_asked(r->s, r->u, task->task))
         return 0;
     if (!gang__grow(&r->s->mem, (void **)&v->tasks, &v->task_room, r->count + 1,
                     sizeof(*v->tasks))) {
@@ -70,7 +70,7 @@ static int32_t rest_task(const struct gang_task *task, void *user)
 }
 
 /* Release what its allocation holds, or take it back. */
-static gang_result own_on_copy(struct gang__eviction *p, struct gang__victim *v, bool back)
+static gang_result own_on_copy(struct gang__preemption *p, struct gang__victim *v, bool back)
 {
     gang_sched *s = p->s;
     gang_alloc_id id = v->u->alloc;
@@ -92,7 +92,7 @@ static gang_result own_on_copy(struct gang__eviction *p, struct gang__victim *v,
 }
 
 /* The same with what it has of nodes that are shared in time. */
-static gang_result on_copy(struct gang__eviction *p, struct gang__victim *v, bool back)
+static gang_result on_copy(struct gang__preemption *p, struct gang__victim *v, bool back)
 {
     bool shares = v->whole && v->u->sliced;
     gang_result r = shares && back ? gang__slice_copy_turn(p->s, v->u, true) : GANG_OK;
@@ -107,7 +107,7 @@ static gang_result on_copy(struct gang__eviction *p, struct gang__victim *v, boo
     return r;
 }
 
-bool gang__evict_take(struct gang__eviction *p, struct gang__victim *v)
+bool gang__preempt_take(struct gang__preemption *p, struct gang__victim *v)
 {
     struct gang__victims *vs = p->s->victims;
     gang_result r = GANG_ENOMEM;
@@ -122,7 +122,7 @@ bool gang__evict_take(struct gang__eviction *p, struct gang__victim *v)
     return true;
 }
 
-void gang__evict_untake(struct gang__eviction *p, const struct gang__victim *v)
+void gang__preempt_untake(struct gang__preemption *p, const struct gang__victim *v)
 {
     count_taken(v, -1);
     shift(p, v, 1);
@@ -130,7 +130,7 @@ void gang__evict_untake(struct gang__eviction *p, const struct gang__victim *v)
 
 /* ---- placing the taker ----------------------------------------------------------------------- */
 
-static gang_result grow_on_copy(struct gang__eviction *p)
+static gang_result grow_on_copy(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
     gang_result r = gang__growth_ended(s->worker, p->taker->done);
@@ -141,7 +141,7 @@ static gang_result grow_on_copy(struct gang__eviction *p)
     return r;
 }
 
-bool gang__evict_place(struct gang__eviction *p)
+bool gang__preempt_place(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
     if (!gang__amounts_suffice(p) || !gang__quota_suffices(p))
@@ -157,9 +157,9 @@ bool gang__evict_place(struct gang__eviction *p)
 
 /* Do they share a queue above them? Then the taker's branch gets emptier without it: others whom the
  * branch was too full for may be taken then. */
-static bool is_kin(const struct gang__eviction *p, const struct gang__unit *victim)
+static bool is_kin(const struct gang__preemption *p, const struct gang__gang *victim)
 {
-    const struct gang__qs *a = p->taker->job->leaf, *b = victim->job->leaf;
+    const struct gang__queue_state *a = p->taker->job->leaf, *b = victim->job->leaf;
     while (a->parent->parent)
         a = a->parent;
     while (b->parent->parent)
@@ -169,14 +169,14 @@ static bool is_kin(const struct gang__eviction *p, const struct gang__unit *vict
 
 /* ---- taking victims until he has a place ----------------------------------------------------- */
 
-static void open_victims(struct gang__eviction *p, bool own, bool others)
+static void open_victims(struct gang__preemption *p, bool own, bool others)
 {
     if (!gang__victims_open(p->s, p->taker->job->leaf, own, others))
         p->s->victims->failed = true;
 }
 
 /* Take victims until the taker has a place. */
-static bool take_some(struct gang__eviction *p, bool own, bool others)
+static bool take_some(struct gang__preemption *p, bool own, bool others)
 {
     gang_sched *s = p->s;
     struct gang__victim v;
@@ -196,7 +196,7 @@ static bool take_some(struct gang__eviction *p, bool own, bool others)
         if (may != GANG__MAY ||
             (p->again && !v.whole && v.u->taken[v.group] && is_taken_alone(s, v.u, v.task)))
             continue;
-        if (!gang__evict_take(p, &v))
+        if (!gang__preempt_take(p, &v))
             continue;
         if (refused && is_kin(p, v.u)) { /* from the first again */
             gang__victims_close(s);
@@ -206,19 +206,19 @@ static bool take_some(struct gang__eviction *p, bool own, bool others)
         }
         if (s->victims->count < next || !gang__amounts_suffice(p) || !gang__quota_suffices(p))
             continue;
-        found = gang__evict_place(p);
+        found = gang__preempt_place(p);
         tested = s->victims->count;
         next = tested * 2;
     }
     gang__victims_close(s);
     if (p->deferred)
         return false;
-    return found || (s->victims->count > tested && gang__evict_place(p));
+    return found || (s->victims->count > tested && gang__preempt_place(p));
 }
 
 /* From others, first from those above their fair shares: who keeps to his would take it back from
  * them, and more would be displaced than need be. */
-bool gang__evict_take_until(struct gang__eviction *p, bool own, bool others)
+bool gang__preempt_take_until(struct gang__preemption *p, bool own, bool others)
 {
     p->fair = others;
     bool found = take_some(p, own, others);
@@ -232,13 +232,13 @@ bool gang__evict_take_until(struct gang__eviction *p, bool own, bool others)
 }
 
 /* Everybody back, in the books; the copy is thrown away. */
-void gang__evict_put_back(struct gang__eviction *p)
+void gang__preempt_put_back(struct gang__preemption *p)
 {
     struct gang__victims *v = p->s->victims;
     while (v->count > 0) {
         struct gang__victim *x = &v->list[--v->count];
         if (x->to.count == 0)
-            gang__evict_untake(p, x);
+            gang__preempt_untake(p, x);
         else
             x->u->doomed = false; /* in the books it is where it moves to */
         gang__places_free(&x->to, &p->s->cluster->mem);
@@ -282,13 +282,13 @@ static void expect(const struct gang__victim *v)
 
 /* With the taker and this one in the books: do the rules let it run, here or elsewhere? One of the
  * taker's own branch counts against what he may take from others. */
-static bool may_keep(struct gang__eviction *p, const struct gang__victim *x)
+static bool may_keep(struct gang__preemption *p, const struct gang__victim *x)
 {
     return gang__may_stay(p, x) && (!is_kin(p, x->u) || gang__still_entitled(p));
 }
 
 /* With the taker in the books: it stays, if it can. */
-static bool stays(struct gang__eviction *p, struct gang__victim *x, bool is_back)
+static bool stays(struct gang__preemption *p, struct gang__victim *x, bool is_back)
 {
     struct gang__victims *v = p->s->victims;
     if (!x->whole && x->u->doomed) /* it goes with the rest */
@@ -316,7 +316,7 @@ static void forget_spared(struct gang__victims *v)
 }
 
 /* Many: who stays is decided for the place that was found. */
-static void spare_many(struct gang__eviction *p)
+static void spare_many(struct gang__preemption *p)
 {
     struct gang__victims *v = p->s->victims;
     if (!put_back_others(p->s)) {
@@ -336,7 +336,7 @@ static void spare_many(struct gang__eviction *p)
 }
 
 /* Few: who could come back so that the taker still has a place, wherever that is then. */
-static void spare_few(struct gang__eviction *p)
+static void spare_few(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
     struct gang__victims *v = s->victims;
@@ -364,7 +364,7 @@ static void spare_few(struct gang__eviction *p)
 
 enum { FEW = 32 };
 
-void gang__evict_spare(struct gang__eviction *p)
+void gang__preempt_spare(struct gang__preemption *p)
 {
     const struct gang__victims *v = p->s->victims;
     bool tries = p->mode != GANG__EVICT_MOVE && p->grow_group < 0;
@@ -376,11 +376,11 @@ void gang__evict_spare(struct gang__eviction *p)
 
 /* Find a place for a victim on the copy. It only gets fuller, so that what found none finds none
  * again, unless it goes by who is near. `full`: the ask that found none last. */
-static bool fits_elsewhere(struct gang__eviction *p, struct gang__victim *x,
-                           const struct gang__asked **full)
+static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
+                           const struct gang__request_class **full)
 {
     gang_sched *s = p->s;
-    const struct gang__asked *ask = x->u->ask;
+    const struct gang__request_class *ask = x->u->ask;
     if (ask == *full)
         return false;
     gang_result r = gang__snapshot_place_told(s->worker, s->scratch, ask->q, &x->to);
@@ -397,11 +397,11 @@ static bool fits_elsewhere(struct gang__eviction *p, struct gang__victim *x,
 
 /* Does it run exactly what it starts with? What moves starts anew: tasks that have ended would run
  * again, tasks above its gang would be lost. */
-static bool is_as_started(const struct gang__unit *u)
+static bool is_as_started(const struct gang__gang *u)
 {
-    if (u->ended > 0 || u->taken_all > 0 || u->tasks != gang__unit_request(u)->min)
+    if (u->ended > 0 || u->taken_all > 0 || u->tasks != gang__gang_request(u)->min)
         return false;
-    for (uint32_t g = 0; u->ask->exact && g < gang__unit_request(u)->group_count; g++)
+    for (uint32_t g = 0; u->ask->exact && g < gang__gang_request(u)->group_count; g++)
         if (u->has[g] != u->ask->gang_of[g])
             return false;
     return true;
@@ -409,11 +409,11 @@ static bool is_as_started(const struct gang__unit *u)
 
 /* Whole gangs that fit elsewhere move there. Returns whether anybody is lost; where nobody may be, the rest is
  * not looked at then. */
-bool gang__evict_move(struct gang__eviction *p)
+bool gang__preempt_move(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
     struct gang__victims *v = s->victims;
-    const struct gang__asked *full = NULL;
+    const struct gang__request_class *full = NULL;
     bool lost = false;
     int64_t moved = 0;
     if (p->mode == GANG__EVICT_MOVE && (uint64_t)v->count > (uint64_t)s->opts.max_moves)

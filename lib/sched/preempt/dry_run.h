@@ -7,18 +7,18 @@
 #include "sched/preempt/preempt_in.h"
 
 /* Take a victim, who is copied. False: it is not taken. */
-bool gang__evict_take(struct gang__eviction *p, struct gang__victim *v);
+bool gang__preempt_take(struct gang__preemption *p, struct gang__victim *v);
 /* It is back in the books, and no victim. */
-void gang__evict_untake(struct gang__eviction *p, const struct gang__victim *v);
+void gang__preempt_untake(struct gang__preemption *p, const struct gang__victim *v);
 /* Take victims, of his own leaf (own) or others, until the taker has a place: sched.told. */
-bool gang__evict_take_until(struct gang__eviction *p, bool own, bool others);
+bool gang__preempt_take_until(struct gang__preemption *p, bool own, bool others);
 /* Has he a place now? */
-bool gang__evict_place(struct gang__eviction *p);
+bool gang__preempt_place(struct gang__preemption *p);
 /* From the last to the first: who can stay does, and is no victim any more. */
-void gang__evict_spare(struct gang__eviction *p);
+void gang__preempt_spare(struct gang__preemption *p);
 /* Whole gangs that fit elsewhere move there. Returns whether anybody is lost. */
-bool gang__evict_move(struct gang__eviction *p);
+bool gang__preempt_move(struct gang__preemption *p);
 /* Everybody back, in the books; the copy is thrown away. */
-void gang__evict_put_back(struct gang__eviction *p);
+void gang__preempt_put_back(struct gang__preemption *p);
 
 #endif

@@ -30,7 +30,7 @@
 
 /* ---- one attempt ----------------------------------------------------------------------------- */
 
-static bool count_allows(struct gang__eviction *p)
+static bool count_allows(struct gang__preemption *p)
 {
     const gang_sched *s = p->s;
     if (s->opts.max_evictions > 0 && s->evicted + p->tasks > s->opts.max_evictions) {
@@ -45,14 +45,14 @@ static bool count_allows(struct gang__eviction *p)
     return true;
 }
 
-static void charge_taker(struct gang__eviction *p, int64_t sign)
+static void charge_taker(struct gang__preemption *p, int64_t sign)
 {
-    for (struct gang__qs *q = p->taker->job->leaf; q; q = q->parent)
+    for (struct gang__queue_state *q = p->taker->job->leaf; q; q = q->parent)
         for (uint32_t i = 0; i < p->count; i++)
             q->used[p->take[i].dim] += sign * p->take[i].amount;
 }
 
-bool gang__evict_begin(struct gang__eviction *p, enum gang__evict_mode mode)
+bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mode)
 {
     gang_sched *s = p->s;
     p->mode = mode;
@@ -72,13 +72,13 @@ bool gang__evict_begin(struct gang__eviction *p, enum gang__evict_mode mode)
 
 /* The taker has a place: who need not go stays, who can move does. False: the rules forbid it after
  * all. */
-bool gang__evict_settle(struct gang__eviction *p)
+bool gang__preempt_settle(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
     charge_taker(p, 1);
-    gang__evict_spare(p);
-    bool lost = gang__evict_move(p), ok = !(p->mode == GANG__EVICT_MOVE && lost);
-    const struct gang__qs *asked = NULL; /* many victims come from few leaves */
+    gang__preempt_spare(p);
+    bool lost = gang__preempt_move(p), ok = !(p->mode == GANG__EVICT_MOVE && lost);
+    const struct gang__queue_state *asked = NULL; /* many victims come from few leaves */
     for (size_t i = 0; ok && p->mode != GANG__EVICT_MOVE && i < s->victims->count; i++) {
         const struct gang__victim *x = &s->victims->list[i];
         if (x->to.count > 0 || x->u->job->leaf == asked)
@@ -90,27 +90,27 @@ bool gang__evict_settle(struct gang__eviction *p)
     return ok;
 }
 
-bool gang__evict_end(struct gang__eviction *p, bool ok)
+bool gang__preempt_end(struct gang__preemption *p, bool ok)
 {
     gang_sched *s = p->s;
-    ok = ok && !s->victims->failed && count_allows(p) && gang__evict_carry_out(p);
+    ok = ok && !s->victims->failed && count_allows(p) && gang__preempt_commit(p);
     if (!ok)
-        gang__evict_put_back(p);
+        gang__preempt_put_back(p);
     for (size_t i = 0; i < s->victims->count; i++)
         gang__places_free(&s->victims->list[i].to, &s->cluster->mem);
     s->victims->count = 0;
     return ok;
 }
 
-static bool try_mode(struct gang__eviction *p, enum gang__evict_mode mode)
+static bool try_mode(struct gang__preemption *p, enum gang__preempt_mode mode)
 {
-    if (!gang__evict_begin(p, mode))
+    if (!gang__preempt_begin(p, mode))
         return false;
-    bool found = gang__evict_take_until(p, mode == GANG__EVICT_PREEMPT || mode == GANG__EVICT_BOTH,
-                                        mode == GANG__EVICT_RECLAIM);
+    bool found = gang__preempt_take_until(
+        p, mode == GANG__EVICT_PREEMPT || mode == GANG__EVICT_BOTH, mode == GANG__EVICT_RECLAIM);
     if (!found && mode == GANG__EVICT_BOTH && !p->deferred && gang__is_entitled(p))
-        found = gang__evict_take_until(p, false, true);
-    return gang__evict_end(p, found && gang__evict_settle(p));
+        found = gang__preempt_take_until(p, false, true);
+    return gang__preempt_end(p, found && gang__preempt_settle(p));
 }
 
 /* ---- who may ask ----------------------------------------------------------------------------- */
@@ -122,49 +122,49 @@ static bool begin(gang_sched *s)
     return s->victims != NULL;
 }
 
-static void make_plan(struct gang__eviction *p, gang_sched *s, struct gang__unit *u)
+static void make_plan(struct gang__preemption *p, gang_sched *s, struct gang__gang *u)
 {
     memset(p, 0, sizeof(*p));
     p->s = s;
     p->taker = u;
-    p->take = gang__unit_asks(u, &p->count);
+    p->take = gang__gang_asks(u, &p->count);
     p->grow_group = -1;
     if (u->alloc != GANG_ID_NONE) {
         p->grow_group = 0;
-        while (gang__unit_lacks(u, (uint32_t)p->grow_group) == 0)
+        while (gang__gang_lacks(u, (uint32_t)p->grow_group) == 0)
             p->grow_group++;
-        p->step = gang__unit_step(u, (uint32_t)p->grow_group);
-        p->count = gang__asked_times(u->ask, p->grow_group, p->step, p->of_step);
+        p->step = gang__gang_step(u, (uint32_t)p->grow_group);
+        p->count = gang__class_takes_times(u->ask, p->grow_group, p->step, p->of_step);
         p->take = p->of_step;
     }
 }
 
-bool gang__evict_may(gang_sched *s, struct gang__bin *bin)
+bool gang__preempt_may(gang_sched *s, struct gang__wait_class *bin)
 {
-    struct gang__unit *u = gang__bin_head(bin);
-    struct gang__eviction p;
+    struct gang__gang *u = gang__wait_class_head(bin);
+    struct gang__preemption p;
     if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->changes + 1 ||
         u->places || gang__slice_concerns(u) || gang__reserve_confines(u) ||
         u->in_vain == s->heard + 1 ||
-        !(gang__evict_helps(bin->why) || (bin->why == GANG_WAIT_PLANNED && u->plan)))
+        !(gang__preempt_helps(bin->why) || (bin->why == GANG_WAIT_PLANNED && u->plan)))
         return false;
     make_plan(&p, s, u);
     if (s->opts.max_moves > 0 && bin->why == GANG_WAIT_ROOM && gang__amounts_suffice(&p))
         return true;
-    struct gang__tree_link *first = gang__ordered_first(&bin->leaf->fall);
-    if (first && gang__may_preempt(&p, GANG__OF(struct gang__unit, fall, first)))
+    struct gang__set_link *first = gang__set_first(&bin->leaf->fall);
+    if (first && gang__may_preempt(&p, GANG__OF(struct gang__gang, fall, first)))
         return true;
     return bin->leaf->q->reclaim != GANG_DISPLACE_NEVER && s->some_over && gang__is_entitled(&p);
 }
 
-static bool make_room(struct gang__eviction *p)
+static bool make_room(struct gang__preemption *p)
 {
     const gang_sched *s = p->s;
     const struct gang__queue *q = p->taker->job->leaf->q;
     bool reclaims = q->reclaim != GANG_DISPLACE_NEVER, preempts = q->within != GANG_DISPLACE_NEVER;
     bool planned = p->taker->plan != 0; /* it has its time, and the others have theirs */
     if (s->opts.max_moves > 0 && !planned && gang__amounts_suffice(p) && gang__quota_suffices(p) &&
-        gang__evict_consolidate(p))
+        gang__preempt_consolidate(p))
         return true;
     if (reclaims && gang__is_entitled(p) && try_mode(p, GANG__EVICT_RECLAIM))
         return true;
@@ -178,9 +178,9 @@ static bool make_room(struct gang__eviction *p)
  * something came from outside, or a job has ended. */
 enum { MOST_FALLS = 3 };
 
-bool gang__evict_for(gang_sched *s, struct gang__unit *u)
+bool gang__preempt_for(gang_sched *s, struct gang__gang *u)
 {
-    struct gang__eviction p;
+    struct gang__preemption p;
     if (u->places ||
         u->in) /* who was suspended resumes on his places, who has reserved waits for them */
         return false;
@@ -207,7 +207,7 @@ bool gang__evict_for(gang_sched *s, struct gang__unit *u)
     return made;
 }
 
-void gang__evict_free(gang_sched *s)
+void gang__preempt_free(gang_sched *s)
 {
     struct gang__victims *v = s->victims;
     if (!v)

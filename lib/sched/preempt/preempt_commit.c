@@ -9,7 +9,7 @@
 #include "sched/stop/stop.h"
 
 /* Numbers of the tasks of a unit that go one by one, ascending. 0: out of memory. */
-static size_t single_tasks(gang_sched *s, const struct gang__unit *u)
+static size_t single_tasks(gang_sched *s, const struct gang__gang *u)
 {
     struct gang__victims *v = s->victims;
     size_t count = 0;
@@ -25,14 +25,14 @@ static size_t single_tasks(gang_sched *s, const struct gang__unit *u)
     return count;
 }
 
-static int32_t reason_of(const struct gang__eviction *p, const struct gang__victim *x)
+static int32_t reason_of(const struct gang__preemption *p, const struct gang__victim *x)
 {
     if (x->to.count > 0)
         return GANG_REASON_MOVE;
     return x->u->job->leaf == p->taker->job->leaf ? GANG_REASON_PREEMPT : GANG_REASON_RECLAIM;
 }
 
-static bool note_target(gang_sched *s, struct gang__leave *l, const struct gang__places *to)
+static bool note_target(gang_sched *s, struct gang__stop *l, const struct gang__places *to)
 {
     if (to->count == 0)
         return true;
@@ -45,7 +45,7 @@ static bool note_target(gang_sched *s, struct gang__leave *l, const struct gang_
 }
 
 /* Who falls whole is asked once, also for those of its tasks that were taken before. */
-static bool make_leave(struct gang__eviction *p, struct gang__victim *x)
+static bool make_leave(struct gang__preemption *p, struct gang__victim *x)
 {
     gang_sched *s = p->s;
     size_t count = 0;
@@ -53,12 +53,11 @@ static bool make_leave(struct gang__eviction *p, struct gang__victim *x)
         return true;
     if (!x->whole && (count = single_tasks(s, x->u)) == 0)
         return false;
-    x->leave =
-        gang__leave_new(s, x->u, x->whole ? NULL : s->victims->tasks, count, reason_of(p, x));
+    x->leave = gang__stop_new(s, x->u, x->whole ? NULL : s->victims->tasks, count, reason_of(p, x));
     return x->leave && note_target(s, x->leave, &x->to);
 }
 
-static bool make_leaves(struct gang__eviction *p)
+static bool make_leaves(struct gang__preemption *p)
 {
     struct gang__victims *v = p->s->victims;
     for (size_t i = 0; i < v->count; i++)
@@ -67,32 +66,32 @@ static bool make_leaves(struct gang__eviction *p)
     return true;
 }
 
-static void drop_leaves(struct gang__eviction *p)
+static void drop_leaves(struct gang__preemption *p)
 {
     struct gang__victims *v = p->s->victims;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].leave)
-            gang__leave_drop(p->s, v->list[i].leave);
+            gang__stop_drop(p->s, v->list[i].leave);
     v->failed = true;
 }
 
 /* One may have stopped because another one did. */
-static void ask_to_go(struct gang__eviction *p, struct gang__claim *c)
+static void ask_to_go(struct gang__preemption *p, struct gang__handover *c)
 {
     gang_sched *s = p->s;
     struct gang__victims *v = s->victims;
     for (size_t i = 0; i < v->count; i++) {
-        struct gang__leave *l = v->list[i].leave;
+        struct gang__stop *l = v->list[i].leave;
         if (l && l->unit->alloc == l->alloc)
-            (void)!gang__leave_go(s, l, p->taker->job->id, c, GANG_END_NONE);
+            (void)!gang__stop_begin(s, l, p->taker->job->id, c, GANG_END_NONE);
         else if (l)
-            gang__leave_drop(s, l);
+            gang__stop_drop(s, l);
     }
 }
 
 /* Where the preempted end, a job ends with the first of its gangs: the others are asked to stop, too. They make room for
  * nobody in particular. */
-static void stop_rest(struct gang__eviction *p)
+static void stop_rest(struct gang__preemption *p)
 {
     struct gang__victims *v = p->s->victims;
     for (size_t i = 0; i < v->count; i++) {
@@ -103,38 +102,38 @@ static void stop_rest(struct gang__eviction *p)
 }
 
 /* The books as they were; each victim then leaves them by itself. */
-static void restore_books(struct gang__eviction *p)
+static void restore_books(struct gang__preemption *p)
 {
     struct gang__victims *v = p->s->victims;
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
         if (x->to.count == 0)
-            gang__evict_untake(p, x);
+            gang__preempt_untake(p, x);
         else
             x->u->doomed = false; /* in the books it is where it moves to */
     }
 }
 
-bool gang__evict_carry_out(struct gang__eviction *p)
+bool gang__preempt_commit(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
     struct gang__victims *v = s->victims;
-    struct gang__unit *taker = p->taker;
+    struct gang__gang *taker = p->taker;
     int32_t reason = v->count ? reason_of(p, &v->list[v->count - 1]) : GANG_REASON_NONE;
-    struct gang__claim *c = NULL;
+    struct gang__handover *c = NULL;
     if (make_leaves(p))
-        c = gang__claim_new(s, taker, &s->told, p->grow_group, reason);
+        c = gang__handover_new(s, taker, &s->told, p->grow_group, reason);
     if (!c) {
         drop_leaves(p);
         return false;
     }
     s->evicted += p->tasks;
     restore_books(p);
-    gang__claim_begin(s, c);
+    gang__handover_begin(s, c);
     taker->took_in = s->runs;
     ask_to_go(p, c);
     stop_rest(p);
-    gang__claims_settle(s);
+    gang__handovers_settle(s);
     gang__job_settle(s, taker->job);
     s->changes++;
     return true;

@@ -7,6 +7,6 @@
 
 /* Ask the victims to go, for this taker and the place in sched.told. False: out of memory, nobody
  * was. */
-bool gang__evict_carry_out(struct gang__eviction *p);
+bool gang__preempt_commit(struct gang__preemption *p);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "sched/record/state.h"
 
-enum gang__evict_mode {
+enum gang__preempt_mode {
     GANG__EVICT_MOVE,    /* consolidation */
     GANG__EVICT_RECLAIM, /* from other queues */
     GANG__EVICT_PREEMPT, /* in its own queue */
@@ -22,15 +22,15 @@ enum gang__evict_mode {
 };
 
 struct gang__victim {
-    struct gang__unit *u;
+    struct gang__gang *u;
     bool whole;
     bool stays; /* it need not go: forgotten when all are looked through */
     bool told;  /* one that goes alone: it is among those of a leave */
     uint32_t group;
-    int64_t task;              /* one above the minimum, if not whole */
-    gang_node_id node;         /* all of it is there; GANG_ID_NONE: it is not so simple */
-    struct gang__leave *leave; /* made out, before anybody is asked */
-    struct gang__places to;    /* moved there */
+    int64_t task;             /* one above the minimum, if not whole */
+    gang_node_id node;        /* all of it is there; GANG_ID_NONE: it is not so simple */
+    struct gang__stop *leave; /* made out, before anybody is asked */
+    struct gang__places to;   /* moved there */
 };
 
 /* What is taken of a unit, in this plan: its tasks that are victims on their own. */
@@ -53,21 +53,21 @@ enum { GANG__VICTIMS_AHEAD = 16 };
 /* Where a leaf's victims are: whole gangs, or tasks above a minimum. */
 struct gang__cursor {
     bool whole;
-    struct gang__tree_link *at; /* the unit that is next, in leaf->fall, or leaf->shed */
+    struct gang__set_link *at; /* the unit that is next, in leaf->fall, or leaf->shed */
     /* Those after it, as far as they are known already: a ring. */
-    struct gang__tree_link *coming[GANG__VICTIMS_AHEAD];
+    struct gang__set_link *coming[GANG__VICTIMS_AHEAD];
     uint32_t first, known;
-    struct gang__tree_link *last;
+    struct gang__set_link *last;
     /* Tasks of the unit that may go one by one, in this order. */
     int64_t *spare;
     uint32_t *spare_group;
     size_t spares, spare_room, group_room, next;
 };
 
-struct gang__eviction {
+struct gang__preemption {
     gang_sched *s;
-    struct gang__unit *taker;
-    enum gang__evict_mode mode;
+    struct gang__gang *taker;
+    enum gang__preempt_mode mode;
     const struct gang__take *take; /* what he asks for */
     uint32_t count;
     int32_t grow_group;                    /* -1: his gang; */
@@ -84,10 +84,10 @@ struct gang__eviction {
 
 /* Begin an attempt: the copy is the cluster as it is, and nobody is a victim. False: no memory;
  * then nothing that is planned is what it should be. */
-bool gang__evict_begin(struct gang__eviction *p, enum gang__evict_mode mode);
+bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mode);
 /* The taker has a place: who need not go stays, who can move does. False: the rules forbid it. */
-bool gang__evict_settle(struct gang__eviction *p);
+bool gang__preempt_settle(struct gang__preemption *p);
 /* Carry it out (ok), or put all back. True: it was carried out. */
-bool gang__evict_end(struct gang__eviction *p, bool ok);
+bool gang__preempt_end(struct gang__preemption *p, bool ok);
 
 #endif

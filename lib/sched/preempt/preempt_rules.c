@@ -5,8 +5,8 @@
 #include "sched/usage/usage.h"
 
 /* The two children of the queue where the branches of two leaves part. */
-static void part(struct gang__qs *a, struct gang__qs *b, struct gang__qs **taker,
-                 struct gang__qs **giver)
+static void part(struct gang__queue_state *a, struct gang__queue_state *b,
+                 struct gang__queue_state **taker, struct gang__queue_state **giver)
 {
     while (a->q->depth > b->q->depth)
         a = a->parent;
@@ -21,7 +21,7 @@ static void part(struct gang__qs *a, struct gang__qs *b, struct gang__qs **taker
 }
 
 /* Does a queue manage some of what is asked for, and use no more of that than it was promised? */
-static bool is_inside_guarantee(const struct gang__eviction *p, const struct gang__qs *q)
+static bool is_inside_guarantee(const struct gang__preemption *p, const struct gang__queue_state *q)
 {
     bool managed = false;
     for (uint32_t i = 0; i < p->count; i++)
@@ -32,10 +32,10 @@ static bool is_inside_guarantee(const struct gang__eviction *p, const struct gan
 /* Below the queue that gives: who keeps to his guarantee does not pay for a sibling that does not;
  * and as long as there are others, nor who keeps to his share, for he would take it back from
  * them. */
-static bool may_give(const struct gang__eviction *p, const struct gang__qs *leaf,
-                     const struct gang__qs *giver)
+static bool may_give(const struct gang__preemption *p, const struct gang__queue_state *leaf,
+                     const struct gang__queue_state *giver)
 {
-    for (const struct gang__qs *q = leaf; q != giver; q = q->parent)
+    for (const struct gang__queue_state *q = leaf; q != giver; q = q->parent)
         if (is_inside_guarantee(p, q) ||
             (p->fair && !gang__over(p->s, q, q->share, p->take, p->count)))
             return false;
@@ -45,9 +45,9 @@ static bool may_give(const struct gang__eviction *p, const struct gang__qs *leaf
 /* Reclaim, with what was taken from the giver so far: who stays inside his fair share may take from
  * one above his; who stays inside his guarantee may take from one above his. A giver only gets
  * emptier: what he cannot give now he cannot give later. The taker's branch may, too. */
-static enum gang__may may_reclaim(const struct gang__eviction *p, const struct gang__unit *victim)
+static enum gang__may may_reclaim(const struct gang__preemption *p, const struct gang__gang *victim)
 {
-    struct gang__qs *a, *b, *leaf = p->taker->job->leaf;
+    struct gang__queue_state *a, *b, *leaf = p->taker->job->leaf;
     if (leaf->q->reclaim == GANG_DISPLACE_NEVER ||
         (leaf->q->reclaim == GANG_DISPLACE_LOWER &&
          victim->job->priority >= p->taker->job->priority))
@@ -66,7 +66,7 @@ static enum gang__may may_reclaim(const struct gang__eviction *p, const struct g
                : GANG__MAY_NOT;
 }
 
-bool gang__may_preempt(const struct gang__eviction *p, const struct gang__unit *victim)
+bool gang__may_preempt(const struct gang__preemption *p, const struct gang__gang *victim)
 {
     const struct gang__job *x = p->taker->job, *y = victim->job;
     switch (x->leaf->q->within) {
@@ -79,7 +79,7 @@ bool gang__may_preempt(const struct gang__eviction *p, const struct gang__unit *
     }
 }
 
-enum gang__may gang__may_take(const struct gang__eviction *p, const struct gang__unit *victim)
+enum gang__may gang__may_take(const struct gang__preemption *p, const struct gang__gang *victim)
 {
     if (victim == p->taker || victim->job == p->taker->job || victim->doomed ||
         victim->in) /* what is reserved is not for others */
@@ -92,7 +92,7 @@ enum gang__may gang__may_take(const struct gang__eviction *p, const struct gang_
 }
 
 /* Is the taker's branch, with him, inside its guarantee? */
-static bool is_inside(const struct gang__qs *a, const struct gang__eviction *p)
+static bool is_inside(const struct gang__queue_state *a, const struct gang__preemption *p)
 {
     for (uint32_t i = 0; i < p->count; i++)
         if (a->used[p->take[i].dim] > a->guarantee[p->take[i].dim])
@@ -102,9 +102,9 @@ static bool is_inside(const struct gang__qs *a, const struct gang__eviction *p)
 
 /* Would the taker end relatively fuller than a giver? Compared where their branches part, after it
  * all. */
-bool gang__overshoots(const struct gang__eviction *p, const struct gang__unit *victim)
+bool gang__overshoots(const struct gang__preemption *p, const struct gang__gang *victim)
 {
-    struct gang__qs *a, *b;
+    struct gang__queue_state *a, *b;
     struct gang__ratio taker, giver;
     if (victim->job->leaf == p->taker->job->leaf)
         return false;
@@ -121,7 +121,7 @@ bool gang__overshoots(const struct gang__eviction *p, const struct gang__unit *v
 
 /* ---- does it suffice? ------------------------------------------------------------------------ */
 
-bool gang__amounts_suffice(const struct gang__eviction *p)
+bool gang__amounts_suffice(const struct gang__preemption *p)
 {
     for (uint32_t i = 0; i < p->count; i++) {
         uint32_t d = p->take[i].dim;
@@ -136,18 +136,18 @@ bool gang__amounts_suffice(const struct gang__eviction *p)
     return true;
 }
 
-bool gang__quota_suffices(const struct gang__eviction *p)
+bool gang__quota_suffices(const struct gang__preemption *p)
 {
     uint32_t dim;
     int32_t why;
-    return gang__books_refuse(p->s, p->taker->job->leaf, p->take, p->count, p->taker->bin->fixed,
+    return gang__usage_refuse(p->s, p->taker->job->leaf, p->take, p->count, p->taker->bin->fixed,
                               &dim, &why) == NULL;
 }
 
 /* Does its leaf stay inside its share with him, or inside its guarantee? */
-bool gang__is_entitled(const struct gang__eviction *p)
+bool gang__is_entitled(const struct gang__preemption *p)
 {
-    const struct gang__qs *leaf = p->taker->job->leaf;
+    const struct gang__queue_state *leaf = p->taker->job->leaf;
     return gang__stays(leaf, leaf->share, leaf->used, p->take, p->count) ||
            gang__stays(leaf, leaf->guarantee, leaf->used, p->take, p->count);
 }
@@ -155,9 +155,9 @@ bool gang__is_entitled(const struct gang__eviction *p)
 /* ---- may one stay after all? ----------------------------------------------------------------- */
 
 /* With the taker in the books: may this much come back to its queue? */
-bool gang__may_stay(const struct gang__eviction *p, const struct gang__victim *v)
+bool gang__may_stay(const struct gang__preemption *p, const struct gang__victim *v)
 {
-    for (const struct gang__qs *q = v->u->job->leaf; q->parent; q = q->parent)
+    for (const struct gang__queue_state *q = v->u->job->leaf; q->parent; q = q->parent)
         for (uint32_t d = 0; d < p->s->dims; d++)
             if (q->used[d] > q->limit[d])
                 return false;
@@ -165,7 +165,7 @@ bool gang__may_stay(const struct gang__eviction *p, const struct gang__victim *v
 }
 
 /* With the taker in the books: is a queue of his above what it may take from others for? */
-static bool is_beyond(const struct gang__eviction *p, const struct gang__qs *q)
+static bool is_beyond(const struct gang__preemption *p, const struct gang__queue_state *q)
 {
     for (uint32_t k = 0; k < p->count; k++) {
         uint32_t d = p->take[k].dim;
@@ -177,12 +177,12 @@ static bool is_beyond(const struct gang__eviction *p, const struct gang__qs *q)
 
 /* With the taker in the books, and one of his own queue back: is he still entitled to what others
  * gave? */
-bool gang__still_entitled(const struct gang__eviction *p)
+bool gang__still_entitled(const struct gang__preemption *p)
 {
     const struct gang__victims *v = p->s->victims;
-    struct gang__qs *a, *b, *leaf = p->taker->job->leaf;
+    struct gang__queue_state *a, *b, *leaf = p->taker->job->leaf;
     bool some = false; /* mostly none is, and there may be many victims */
-    for (const struct gang__qs *q = leaf; q->parent; q = q->parent)
+    for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent)
         some = some || is_beyond(p, q);
     for (size_t i = 0; some && i < v->count; i++) {
         if (v->list[i].stays || v->list[i].u->job->leaf == leaf)

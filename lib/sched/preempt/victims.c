@@ -9,7 +9,7 @@
 
 /* ---- may it be displaced at all? ------------------------------------------------------------- */
 
-static bool is_sacred(gang_sched *s, const struct gang__unit *u)
+static bool is_sacred(gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__queue *q = u->job->leaf->q;
     if (u->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || u->leaves || u->claim ||
@@ -23,25 +23,25 @@ static bool is_sacred(gang_sched *s, const struct gang__unit *u)
     return true;
 }
 
-static bool group_is_protected(const struct gang__unit *u, uint32_t group)
+static bool group_is_protected(const struct gang__gang *u, uint32_t group)
 {
     const int32_t *protected_groups = u->job->protected_groups;
     return protected_groups && protected_groups[u->group_of ? u->group_of[group] : (int32_t)group];
 }
 
-static int64_t group_rank(const struct gang__unit *u, uint32_t group)
+static int64_t group_rank(const struct gang__gang *u, uint32_t group)
 {
     const int64_t *order = u->job->group_order;
     return order ? order[u->group_of ? u->group_of[group] : (int32_t)group] : 0;
 }
 
-bool gang__may_fall_whole(const struct gang__unit *u)
+bool gang__may_fall_whole(const struct gang__gang *u)
 {
     if (u->job->preemptible != GANG_PREEMPTIBLE)
         return false;
     if (!u->job->protected_groups)
         return true;
-    for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++)
+    for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
         if (u->has[g] > 0 && group_is_protected(u, g))
             return false;
     return true;
@@ -52,14 +52,14 @@ bool gang__may_fall_whole(const struct gang__unit *u)
 struct gather {
     struct gang__cursor *c;
     gang_sched *s;
-    const struct gang__unit *u;
+    const struct gang__gang *u;
     bool failed;
 };
 
 static int32_t gather_task(const struct gang_task *task, void *user)
 {
     struct gather *g = user;
-    if (gang__leave_asked(g->s, g->u, task->task))
+    if (gang__stop_asked(g->s, g->u, task->task))
         return 0;
     if (!gang__grow(&g->s->mem, (void **)&g->c->spare, &g->c->spare_room, g->c->spares + 1,
                     sizeof(*g->c->spare)) ||
@@ -74,12 +74,12 @@ static int32_t gather_task(const struct gang_task *task, void *user)
 }
 
 /* Could one task of the group go without the group, a set or the unit falling below its minimum? */
-static bool can_spare(const struct gang__unit *u, const int64_t *left, int64_t all, uint32_t group)
+static bool can_spare(const struct gang__gang *u, const int64_t *left, int64_t all, uint32_t group)
 {
-    const gang_request *q = gang__unit_request(u);
+    const gang_request *q = gang__gang_request(u);
     for (uint32_t g = 0; g < q->group_count; g++)
-        all += gang__unit_counts(u, g);
-    if (all <= q->min || left[group] + gang__unit_counts(u, group) <= q->group[group].min ||
+        all += gang__gang_counts(u, g);
+    if (all <= q->min || left[group] + gang__gang_counts(u, group) <= q->group[group].min ||
         group_is_protected(u, group))
         return false;
     for (int32_t at = q->group[group].set; at >= 0; at = q->set[at].parent) {
@@ -88,7 +88,7 @@ static bool can_spare(const struct gang__unit *u, const int64_t *left, int64_t a
             int32_t k = q->group[g].set;
             while (k >= 0 && k != at)
                 k = q->set[k].parent;
-            in_set += k == at ? left[g] + gang__unit_counts(u, g) : 0;
+            in_set += k == at ? left[g] + gang__gang_counts(u, g) : 0;
         }
         if (in_set <= q->set[at].min)
             return false;
@@ -98,11 +98,11 @@ static bool can_spare(const struct gang__unit *u, const int64_t *left, int64_t a
 
 /* Put what may go into the order in which it goes: groups that are given up first, in a group the
  * newest. */
-static size_t order_spares(struct gang__unit *u, struct gang__cursor *c, int64_t *left)
+static size_t order_spares(struct gang__gang *u, struct gang__cursor *c, int64_t *left)
 {
     size_t kept = 0;
     int64_t all = u->tasks;
-    memcpy(left, u->has, gang__unit_request(u)->group_count * sizeof(*left));
+    memcpy(left, u->has, gang__gang_request(u)->group_count * sizeof(*left));
     for (;;) {
         size_t best = SIZE_MAX;
         for (size_t i = kept; i < c->spares; i++) {
@@ -126,11 +126,11 @@ static size_t order_spares(struct gang__unit *u, struct gang__cursor *c, int64_t
     }
 }
 
-static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__unit *u)
+static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__gang *u)
 {
     struct gather g = {c, s, u, false};
     c->spares = c->next = 0;
-    if (is_sacred(s, u) || u->tasks + u->ended <= gang__unit_request(u)->min)
+    if (is_sacred(s, u) || u->tasks + u->ended <= gang__gang_request(u)->min)
         return;
     if (gang_alloc_each(s->cluster, u->alloc, gather_task, &g) != GANG_OK) {
         s->victims->failed = s->victims->failed || g.failed;
@@ -142,19 +142,19 @@ static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__unit
 
 /* ---- cursors --------------------------------------------------------------------------------- */
 
-static struct gang__unit *unit_of(const struct gang__cursor *c, struct gang__tree_link *n)
+static struct gang__gang *unit_of(const struct gang__cursor *c, struct gang__set_link *n)
 {
-    return c->whole ? GANG__OF(struct gang__unit, fall, n) : GANG__OF(struct gang__unit, shed, n);
+    return c->whole ? GANG__OF(struct gang__gang, fall, n) : GANG__OF(struct gang__gang, shed, n);
 }
 
-static struct gang__unit *unit_at(const struct gang__cursor *c)
+static struct gang__gang *unit_at(const struct gang__cursor *c)
 {
     return unit_of(c, c->at);
 }
 
 enum { FAR = GANG__VICTIMS_AHEAD / 2, NEAR = GANG__VICTIMS_AHEAD / 4 };
 
-static const struct gang__unit *coming(const struct gang__cursor *c, uint32_t i)
+static const struct gang__gang *coming(const struct gang__cursor *c, uint32_t i)
 {
     return unit_of(c, c->coming[(c->first + i) % GANG__VICTIMS_AHEAD]);
 }
@@ -164,11 +164,11 @@ static const struct gang__unit *coming(const struct gang__cursor *c, uint32_t i)
 static void look_ahead(gang_sched *s, struct gang__cursor *c)
 {
     for (int i = 0; i < 2 && c->known < GANG__VICTIMS_AHEAD && c->last; i++) {
-        c->last = gang__ordered_next(c->last);
+        c->last = gang__set_next(c->last);
         if (!c->last)
             return;
-        const struct gang__unit *u = unit_of(c, c->last);
-        gang__ordered_expect(c->last);
+        const struct gang__gang *u = unit_of(c, c->last);
+        gang__set_expect(c->last);
         c->coming[(c->first + c->known++) % GANG__VICTIMS_AHEAD] = c->last;
         __builtin_prefetch(&u->leaves);
         __builtin_prefetch(&u->doomed);
@@ -180,9 +180,9 @@ static void look_ahead(gang_sched *s, struct gang__cursor *c)
         gang__snapshot_expect(s->scratch, coming(c, NEAR)->alloc);
 }
 
-static struct gang__tree_link *next_of(gang_sched *s, struct gang__cursor *c)
+static struct gang__set_link *next_of(gang_sched *s, struct gang__cursor *c)
 {
-    struct gang__tree_link *next = NULL;
+    struct gang__set_link *next = NULL;
     look_ahead(s, c);
     if (c->known > 0) {
         next = c->coming[c->first];
@@ -196,7 +196,7 @@ static struct gang__tree_link *next_of(gang_sched *s, struct gang__cursor *c)
 static bool settle_cursor(gang_sched *s, struct gang__cursor *c)
 {
     for (; c->at; c->at = next_of(s, c)) {
-        struct gang__unit *u = unit_at(c);
+        struct gang__gang *u = unit_at(c);
         if (c->whole && !is_sacred(s, u) && gang__may_fall_whole(u))
             return true;
         if (!c->whole)
@@ -249,7 +249,7 @@ void gang__victims_close(gang_sched *s)
     v->told = v->passed = false;
 }
 
-static bool add_cursor(gang_sched *s, const struct gang__ordered *units, bool whole)
+static bool add_cursor(gang_sched *s, const struct gang__ordered_set *units, bool whole)
 {
     struct gang__victims *v = s->victims;
     if (units->count == 0)
@@ -260,7 +260,7 @@ static bool add_cursor(gang_sched *s, const struct gang__ordered *units, bool wh
     struct gang__cursor *c = &v->cursor[v->cursors];
     memset(c, 0, sizeof(*c));
     c->whole = whole;
-    c->at = c->last = gang__ordered_first(units);
+    c->at = c->last = gang__set_first(units);
     if (settle_cursor(s, c))
         v->cursors++;
     else
@@ -268,10 +268,10 @@ static bool add_cursor(gang_sched *s, const struct gang__ordered *units, bool wh
     return true;
 }
 
-bool gang__victims_open(gang_sched *s, const struct gang__qs *mine, bool own, bool others)
+bool gang__victims_open(gang_sched *s, const struct gang__queue_state *mine, bool own, bool others)
 {
     for (uint32_t i = 0; i < s->queues->count; i++) {
-        const struct gang__qs *leaf = s->qs[i];
+        const struct gang__queue_state *leaf = s->qs[i];
         if (!leaf->q->leaf || (leaf == mine ? !own : !others))
             continue;
         if (!add_cursor(s, &leaf->shed, false) || !add_cursor(s, &leaf->fall, true))

@@ -37,11 +37,11 @@
 #include "queue/share.h"
 
 struct gang__job;
-struct gang__unit;
-struct gang__bin;
-struct gang__qs;
-struct gang__ahead;
-struct gang__kin;
+struct gang__gang;
+struct gang__wait_class;
+struct gang__queue_state;
+struct gang__calendar;
+struct gang__candidates;
 struct gang__matrix;
 struct gang__sliced;
 struct gang__reserve;
@@ -56,10 +56,10 @@ struct gang__take {
 
 /* A request, and what it comes to in the dimensions of the queues. Jobs that ask for the same
  * share one, so that a shape that did not fit is remembered for all of them. */
-struct gang__asked {
-    struct gang__name link; /* by the hash of its key */
+struct gang__request_class {
+    struct gang__hash_link link; /* by the hash of its key */
     gang_request *q;
-    struct gang__wanted *of; /* its key, and what `q` is held by */
+    struct gang__request_text *of; /* its key, and what `q` is held by */
     uint32_t refs;
     uint64_t dims_of; /* sched.config_count when `take` was made out */
     bool
@@ -77,63 +77,65 @@ struct gang__asked {
     int64_t gang_gpu; /* by_memory: milli-GPUs that `gang_of` takes at least */
     /* The least that any task asks: what came free and is less does not help. */
     int64_t least_cpu, least_pages, least_gpu;
-    struct gang__bin *blocked;                      /* bins that wait for room for it */
-    struct gang__bin *ready;                        /* its bins that may be tried */
-    struct gang__asked *next_blocked, **blocked_at; /* in sched.blocked_asks; NULL: is not */
+    struct gang__wait_class *blocked; /* bins that wait for room for it */
+    struct gang__wait_class *ready;   /* its bins that may be tried */
+    struct gang__request_class *next_blocked,
+        **blocked_at; /* in sched.blocked_asks; NULL: is not */
 };
 
 /* ---- who waits ---- */
 
-enum { GANG__BIN_EMPTY = 0, GANG__BIN_READY, GANG__BIN_BLOCKED };
+enum { GANG__CLASS_EMPTY = 0, GANG__CLASS_READY, GANG__CLASS_BLOCKED };
 
 /* Those of a leaf who wait for the same thing: if the first cannot start, none can. */
-struct gang__bin {
-    struct gang__name link;               /* in qs.bins */
-    struct gang__tree_link order;         /* in qs.ready, while READY */
-    struct gang__bin *next, **at;         /* in the list of what blocks it; READY: in ask->ready */
-    struct gang__bin *next_moved;         /* scratch of turn.c */
-    struct gang__bin *next_all, **at_all; /* in sched.blocked */
-    struct gang__bin *next_bar, **at_bar; /* in qs.barring; NULL: in none */
-    struct gang__qs *leaf;
-    struct gang__asked *ask;
+struct gang__wait_class {
+    struct gang__hash_link link;         /* in qs.bins */
+    struct gang__set_link order;         /* in qs.ready, while READY */
+    struct gang__wait_class *next, **at; /* in the list of what blocks it; READY: in ask->ready */
+    struct gang__wait_class *next_moved; /* scratch of turn.c */
+    struct gang__wait_class *next_all, **at_all; /* in sched.blocked */
+    struct gang__wait_class *next_bar, **at_bar; /* in qs.barring; NULL: in none */
+    struct gang__queue_state *leaf;
+    struct gang__request_class *ask;
     struct gang__user *user;   /* NULL: the leaf does not ask who it is */
-    struct gang__unit *grower; /* it is this one's, to grow or resume; NULL: they wait to start */
+    struct gang__gang *grower; /* it is this one's, to grow or resume; NULL: they wait to start */
     bool fixed;                /* inside the guarantee alone */
     bool late;                 /* READY: tried after those that are not, by its key; then as ever */
     int64_t late_key;
     /* a leaf that backfills: how long they run, or who it is; who is of a job that runs */
     uint64_t apart;
-    uint8_t state;       /* GANG__BIN_* */
-    int32_t why;         /* GANG_WAIT_*, while BLOCKED */
-    struct gang__qs *by; /* the queue that blocks it; or NULL */
-    uint32_t dim;        /* in which dimension */
-    uint64_t tried;      /* sched.changes + 1 when making room for it was tried in vain */
-    struct gang__ordered units;
+    uint8_t state;                /* GANG__BIN_* */
+    int32_t why;                  /* GANG_WAIT_*, while BLOCKED */
+    struct gang__queue_state *by; /* the queue that blocks it; or NULL */
+    uint32_t dim;                 /* in which dimension */
+    uint64_t tried;               /* sched.changes + 1 when making room for it was tried in vain */
+    struct gang__ordered_set units;
     /* kin.c: */
-    struct gang__kin *kin; /* those of the leaf that ask for the same; NULL: it was never kept */
-    struct gang__tree_link place; /* in kin->waiting, */
-    int64_t lasts_ns, least_ns;   /* by how long it runs, and the shortest there below */
-    uint8_t kept;                 /* GANG__KEPT_*: while BLOCKED in no list but its kin's */
+    struct gang__candidates
+        *kin; /* those of the leaf that ask for the same; NULL: it was never kept */
+    struct gang__set_link place; /* in kin->waiting, */
+    int64_t lasts_ns, least_ns;  /* by how long it runs, and the shortest there below */
+    uint8_t kept;                /* GANG__KEPT_*: while BLOCKED in no list but its kin's */
 };
 
 /* ---- jobs ---- */
 
 /* A gang of a job: all of it, unless groups wait for each other. What is touched when it is taken
  * in and started stands before what is not. */
-struct gang__unit {
+struct gang__gang {
     /* What is read of each when many are asked whether they may fall stands together. */
     union {
-        struct gang__tree_link fall; /* in leaf->fall, while it runs; */
-        struct {                     /* `fresh`: not yet, it is in sched.fresh */
-            struct gang__unit *next, **at;
+        struct gang__set_link fall; /* in leaf->fall, while it runs; */
+        struct {                    /* `fresh`: not yet, it is in sched.fresh */
+            struct gang__gang *next, **at;
         } in_fresh;
     };
     struct gang__job *job;
-    struct gang__asked *ask;
+    struct gang__request_class *ask;
     gang_alloc_id alloc;
-    struct gang__claim *claim;     /* room is being made for it */
-    struct gang__leave *leaves;    /* what of it was asked to stop and has not yet */
-    struct gang__leave *moving;    /* it was asked to stop, to start again where this one says */
+    struct gang__handover *claim;  /* room is being made for it */
+    struct gang__stop *leaves;     /* what of it was asked to stop and has not yet */
+    struct gang__stop *moving;     /* it was asked to stop, to start again where this one says */
     int64_t tasks;                 /* sum of `has` */
     int64_t taken_all;             /* sum of `taken` */
     int64_t started_ns, served_ns; /* served_ns: of the time that it ran, what job->served has */
@@ -153,12 +155,12 @@ struct gang__unit {
      * with who left): until something new is heard nobody leaves for it again. */
     uint64_t in_vain;
     int64_t overtaken;                             /* by so many, since it waits for room */
-    struct gang__unit *next_overdue, **overdue_at; /* in sched.overdue */
+    struct gang__gang *next_overdue, **overdue_at; /* in sched.overdue */
     bool short_handed; /* lost members: below its minimum since short_ns */
     bool refill;       /* lost members are to come back */
     uint32_t part;
-    struct gang__tree_link turn;   /* in bin->units */
-    struct gang__bin *bin;         /* it waits there; NULL: it does not */
+    struct gang__set_link turn;    /* in bin->units */
+    struct gang__wait_class *bin;  /* it waits there; NULL: it does not */
     struct gang_placement *places; /* where it was when it was suspended */
     int64_t *has;                  /* running tasks of each group, without those asked to stop */
     int64_t *done;                 /* tasks of each group that ended and do not come again */
@@ -168,8 +170,8 @@ struct gang__unit {
     int64_t short_ns;
     int64_t refill_ns; /* until then; INT64_MAX: whenever */
 
-    struct gang__bin *grow_bin;  /* its own, made when it first could grow */
-    struct gang__tree_link shed; /* in leaf->shed, while it runs with tasks above its minimum */
+    struct gang__wait_class *grow_bin; /* its own, made when it first could grow */
+    struct gang__set_link shed; /* in leaf->shed, while it runs with tasks above its minimum */
     int64_t place_count;
     const int32_t *group_of; /* its groups in the job; NULL: the same */
     int64_t *taken;          /* of `has`, victims on their own in the plan that is being made */
@@ -182,8 +184,8 @@ struct gang__unit {
     int64_t in_until_ns;      /* which lasted until then when it was tried there */
     uint32_t *plan_slot;      /* nodes that the plan counts on, ascending */
     size_t plan_slots;
-    struct gang__unit *next_planned, **planned_at; /* in leaf->planned */
-    struct gang__unit *next_touched, **touched_at; /* what it holds changed; NULL: it did not */
+    struct gang__gang *next_planned, **planned_at; /* in leaf->planned */
+    struct gang__gang *next_touched, **touched_at; /* what it holds changed; NULL: it did not */
 
     struct gang__sliced *sliced; /* it takes turns: what `alloc` has of the matrix; slice.c */
 };
@@ -191,7 +193,7 @@ struct gang__unit {
 /* What a unit asks for, as its submitter made it out, and the text by which it is compared: jobs
  * that ask for the same one after the other have one of them. Its references are counted on any
  * thread. */
-struct gang__wanted {
+struct gang__request_text {
     gang_request *q;
     uint64_t hash;
     gang__a32 refs;
@@ -204,7 +206,7 @@ struct gang__wanted {
 struct gang__recent {
     gang__a32 lock; /* 1: somebody is here; nobody waits for him */
     uint64_t epoch; /* of the cluster when it was made: names may mean something else later */
-    struct gang__wanted *wanted; /* NULL: none */
+    struct gang__request_text *wanted; /* NULL: none */
 };
 
 struct gang__waiter {
@@ -217,7 +219,7 @@ struct gang__after {
     int32_t when;
 };
 
-struct gang__beat; /* heartbeats of a job's tasks; life.c */
+struct gang__heartbeat; /* heartbeats of a job's tasks; life.c */
 
 enum gang__message_what {
     GANG__MESSAGE_SUBMIT,
@@ -244,7 +246,7 @@ struct gang__message {
 struct gang__job {
     struct gang__message submit; /* it and those after it, by `next`, are submitted: in the inbox */
     gang_job_id id;
-    struct gang__qs *leaf;
+    struct gang__queue_state *leaf;
     int64_t priority;
     int64_t age; /* smaller is older; unique with the id */
     const int32_t *protected_groups;
@@ -255,7 +257,7 @@ struct gang__job {
     bool limit_kept; /* it asked for no limit: time_limit_ns is what was left of its reservation */
     bool undone;     /* memory was short when it was to wait, or to stop: to be tried again */
     uint32_t unit_count;
-    struct gang__unit *unit;        /* unit_count of them */
+    struct gang__gang *unit;        /* unit_count of them */
     struct gang__user *user_in;     /* what its user has in the leaf; NULL: nobody asks */
     struct gang__job *next;         /* in a message, a list of the ended */
     int32_t state, end, end_wanted; /* end_wanted: what it becomes once it has stopped */
@@ -263,8 +265,8 @@ struct gang__job {
     int32_t wait_why;
     int32_t stop_reason; /* GANG_REASON_*, while it is `ending` */
     uint32_t group_count;
-    struct gang__tree_link all; /* in sched.by_id */
-    struct gang__name link;     /* in sched.jobs, by id */
+    struct gang__set_link all;   /* in sched.by_id */
+    struct gang__hash_link link; /* in sched.jobs, by id */
     int64_t submitted_ns, started_ns;
     int64_t paused_ns, paused_since_ns; /* waited for turns since it started, without this time; */
     int64_t ready_ns;      /* since when it could have been granted; -1: it could not yet */
@@ -276,17 +278,17 @@ struct gang__job {
     int64_t predicted_ns;              /* run time; 0: not */
     int64_t expected_ns;               /* the same, or more since it runs longer */
     int64_t back_off_ns, back_off_now; /* back_off_now: the next one */
-    struct gang__beat *beats;
+    struct gang__heartbeat *beats;
     struct gang__waiter *waiters; /* jobs that wait for this one */
     size_t after_count, group_after_count, place_count, bad_count;
     uint64_t cookie;
-    struct gang__wanted **wanted; /* of each; NULL when its unit has an ask */
+    struct gang__request_text **wanted; /* of each; NULL when its unit has an ask */
     gang_queue_id queue_id;
     const char *made_queue; /* its leaf is to be made under this name below queue_id; NULL: it is
                              * there */
     struct gang_placement *places; /* of a job that runs already, by unit */
 
-    struct gang__tree_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
+    struct gang__set_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
     uint64_t door;    /* number of the one that it came through, while it is counted there; 0 */
     uint32_t at_door; /* under this queue */
     const char *name, *user;
@@ -309,7 +311,7 @@ struct gang__job {
 
 /* What a user has in a leaf. */
 struct gang__user {
-    struct gang__name link;
+    struct gang__hash_link link;
     char *name;
     int64_t weight;         /* millionths */
     int64_t running;        /* jobs */
@@ -321,7 +323,7 @@ struct gang__user {
 
 /* What decides whose turn it is among siblings; made when a queue is put into its parent's
  * order. */
-struct gang__turn_key {
+struct gang__child_key {
     int32_t over_share;     /* 1: used is above its fair share */
     int32_t over_guarantee; /* 1: with the job at its head it leaves its guarantee */
     int64_t priority;
@@ -332,54 +334,55 @@ struct gang__turn_key {
 };
 
 /* A queue as it is now. */
-struct gang__qs {
+struct gang__queue_state {
     const struct gang__queue *q;
-    struct gang__qs *parent;
-    struct gang__qs *next;                                    /* all, parents before children */
+    struct gang__queue_state *parent;
+    struct gang__queue_state *next;                           /* all, parents before children */
     int64_t *guarantee, *limit, *share, *used, *fixed, *want; /* dims each, in one block: */
     int64_t *block;
     uint64_t
         moved; /* of the root: dimensions of which use or demand changed since shares were made */
     struct gang__decay *decayed; /* use of late; dims; NULL: off */
-    struct gang__tree_link turn; /* in the parent's `ready`, while active */
-    struct gang__turn_key key;   /* made out when it was put there, */
+    struct gang__set_link turn;  /* in the parent's `ready`, while active */
+    struct gang__child_key key;  /* made out when it was put there, */
     bool has_key;                /* unless it was alone */
     bool noted;                  /* in sched.noted: */
-    struct gang__qs *next_noted;
-    struct gang__ordered ready; /* children that are active, or READY bins */
+    struct gang__queue_state *next_noted;
+    struct gang__ordered_set ready; /* children that are active, or READY bins */
     bool active;
     bool ready_of_bins;
-    struct gang__bin *barring; /* BLOCKED bins of a leaf that bar those behind them */
-    struct gang__names bins;   /* of a leaf, by what they wait for */
-    struct gang__names users;  /* of a leaf */
-    struct gang__names kin_of; /* of a leaf: kin.c; */
-    struct gang__kin *kins,
+    struct gang__wait_class *barring; /* BLOCKED bins of a leaf that bar those behind them */
+    struct gang__hash_table bins;     /* of a leaf, by what they wait for */
+    struct gang__hash_table users;    /* of a leaf */
+    struct gang__hash_table kin_of;   /* of a leaf: kin.c; */
+    struct gang__candidates *kins,
         *kins_due;       /* all of them; those of whom another one is to have his turn */
     bool stirred, looks; /* all are to be asked anew; is in sched.looks */
-    struct gang__qs *next_looks;
-    struct gang__ordered fall; /* units that run, in the order in which they would fall; some may
-                                * still be in sched.fresh: gang__falls_sort() */
-    struct gang__ordered shed; /* those of them that have tasks above their minimum */
-    struct gang__bin *blocked; /* bins below that this queue blocks */
-    int64_t jobs;              /* in it and below, of any state */
-    int64_t running, pending;  /* jobs, in it and below */
-    int64_t coming;            /* those for whose start others are leaving */
+    struct gang__queue_state *next_looks;
+    struct gang__ordered_set
+        fall; /* units that run, in the order in which they would fall; some may
+                                * still be in sched.fresh: gang__victims_sort() */
+    struct gang__ordered_set shed;    /* those of them that have tasks above their minimum */
+    struct gang__wait_class *blocked; /* bins below that this queue blocks */
+    int64_t jobs;                     /* in it and below, of any state */
+    int64_t running, pending;         /* jobs, in it and below */
+    int64_t coming;                   /* those for whose start others are leaving */
     int64_t tasks;
-    struct gang__unit *planned; /* those of a leaf that have a planned start, */
+    struct gang__gang *planned; /* those of a leaf that have a planned start, */
     int64_t planned_count;      /* and how many */
-    gang__a64 waiting;          /* jobs that wait, as submitters see it: see gang__door */
+    gang__a64 waiting;          /* jobs that wait, as submitters see it: see gang__submit_view */
     int64_t idle_since_ns;      /* a made one without jobs; INT64_MAX: it has some */
 };
 
 /* What submitters see of the queues: the tree, and how many jobs wait in each. */
-struct gang__door {
+struct gang__submit_view {
     struct gang__queues *queues;
-    gang__a64 *limit;      /* count * dims: limits in force */
-    gang__a64 **pending;   /* of each queue: jobs that wait, */
-    gang__a64 *arriving;   /* and those that came through this door and no run has taken in yet */
-    uint64_t number;       /* from 1 */
-    struct gang__qs *gone; /* queues that went when the next door came */
-    struct gang__door *retired;
+    gang__a64 *limit;    /* count * dims: limits in force */
+    gang__a64 **pending; /* of each queue: jobs that wait, */
+    gang__a64 *arriving; /* and those that came through this door and no run has taken in yet */
+    uint64_t number;     /* from 1 */
+    struct gang__queue_state *gone; /* queues that went when the next door came */
+    struct gang__submit_view *retired;
 };
 
 /* ---- the scheduler ---- */
@@ -401,7 +404,7 @@ struct gang_sched {
     struct gang__message *backlog;         /* taken out, first first */
     gang__a64 next_job;
     uint64_t heard; /* what came from outside, or ended: rises */
-    _Atomic(struct gang__door *) door;
+    _Atomic(struct gang__submit_view *) door;
     uint64_t doors;            /* there were so far */
     gang__a32 submit_lock[16]; /* which of submit_worker are in use */
     gang_worker *submit_worker[16];
@@ -409,7 +412,7 @@ struct gang_sched {
 
     /* Queues */
     struct gang__queues *queues;
-    struct gang__door *retired; /* that readers may still be at */
+    struct gang__submit_view *retired; /* that readers may still be at */
     uint32_t retired_count;
     gang_queue_id next_queue;
     uint64_t config_count;
@@ -418,17 +421,17 @@ struct gang_sched {
     int64_t decayed_ns;        /* up to when use of late was counted */
     uint64_t total_epoch;      /* cluster epoch at which it was summed; see gang__fair_refresh() */
     uint64_t total_stamp;
-    struct gang__qs root;   /* above the top queues */
-    struct gang__qs **qs;   /* count of them, as in queues->queue */
-    struct gang__qs *noted; /* to be put into order anew; turn.c */
+    struct gang__queue_state root;   /* above the top queues */
+    struct gang__queue_state **qs;   /* count of them, as in queues->queue */
+    struct gang__queue_state *noted; /* to be put into order anew; turn.c */
     int64_t *resolved; /* scratch of config.c: guarantees and limits in force, queue after queue */
     bool shares_stale; /* of the dimensions that root.moved tells */
     struct gang__sharer *sharer; /* scratch of fair.c, one a queue */
     struct gang__share_slot *share_slot;
 
     /* Jobs */
-    struct gang__names jobs, asks;
-    struct gang__ordered by_id, timers;
+    struct gang__hash_table jobs, asks;
+    struct gang__ordered_set by_id, timers;
     int64_t job_count, age_low, age_high;
     struct gang__job *ended; /* in this run, to be forgotten at its end */
     size_t by_memory;        /* asks that are */
@@ -450,29 +453,30 @@ struct gang_sched {
     bool untried;    /* for some that are blocked making room was not tried since the last change */
     bool unfinished; /* the last run stopped early */
     bool no_memory;  /* in this run */
-    struct gang__bin *blocked; /* all blocked bins */
-    struct gang__asked *blocked_asks;
-    struct gang__qs *looks;         /* leaves in which kins may have somebody's turn to give */
-    uint64_t moves_seen;            /* of plans, when that was looked at */
-    bool try_all;                   /* for tests: nobody is kept by his kin */
-    uint64_t room_stamp, own_stamp; /* when bins that wait for room were last looked at */
-    bool freed;                     /* by us, since then: */
+    struct gang__wait_class *blocked; /* all blocked bins */
+    struct gang__request_class *blocked_asks;
+    struct gang__queue_state *looks; /* leaves in which kins may have somebody's turn to give */
+    uint64_t moves_seen;             /* of plans, when that was looked at */
+    bool try_all;                    /* for tests: nobody is kept by his kin */
+    uint64_t room_stamp, own_stamp;  /* when bins that wait for room were last looked at */
+    bool freed;                      /* by us, since then: */
     int64_t freed_cpu, freed_pages, freed_gpu; /* at most so much on one node that gave */
-    struct gang__claim *claims;
-    struct gang__leave *owed;        /* gone, but somebody read what they held: by next_of_claim */
-    struct gang__ahead *ahead;       /* NULL: no queue backfills, and nothing is reserved */
+    struct gang__handover *claims;
+    struct gang__stop *owed;         /* gone, but somebody read what they held: by next_of_claim */
+    struct gang__calendar *ahead;    /* NULL: no queue backfills, and nothing is reserved */
     struct gang__reserves *reserves; /* NULL: there never were any */
-    _Atomic(struct gang__tickets *) tickets; /* reservations as submitters see them; NULL: none */
+    _Atomic(struct gang__reserve_view *)
+        tickets; /* reservations as submitters see them; NULL: none */
     uint32_t reserve_count;
-    const gang_sched *like;        /* while jobs of a copy enter it: the original; else NULL */
-    bool reserving;                /* one is being placed */
-    struct gang__matrix *matrices; /* of queues that slice, made with their first gang */
-    struct gang__names sliced;     /* gangs in them, by allocation */
-    bool slices_moved;             /* something happened by which somebody may run */
-    struct gang__unit *overdue;    /* who waits and is not to be passed, first first */
-    uint64_t *mask;                /* scratch: nodes, as bits */
+    const gang_sched *like;         /* while jobs of a copy enter it: the original; else NULL */
+    bool reserving;                 /* one is being placed */
+    struct gang__matrix *matrices;  /* of queues that slice, made with their first gang */
+    struct gang__hash_table sliced; /* gangs in them, by allocation */
+    bool slices_moved;              /* something happened by which somebody may run */
+    struct gang__gang *overdue;     /* who waits and is not to be passed, first first */
+    uint64_t *mask;                 /* scratch: nodes, as bits */
     size_t mask_room;
-    struct gang__unit *fresh;      /* run, and are in no order of falling yet; last started first */
+    struct gang__gang *fresh;      /* run, and are in no order of falling yet; last started first */
     gang_snapshot *base, *scratch; /* the cluster when planning began, and as it would be */
     struct gang__places told;
     struct gang__victims *victims; /* scratch of evict.c */
@@ -508,11 +512,11 @@ struct gang__reserve_reason {
 
 /* Some tasks of a running unit, or all of it, were asked to stop; what they hold stays taken
  * until they have. */
-struct gang__leave {
-    struct gang__leave *next; /* of the unit */
-    struct gang__leave *next_of_claim;
-    struct gang__unit *unit;
-    struct gang__claim
+struct gang__stop {
+    struct gang__stop *next; /* of the unit */
+    struct gang__stop *next_of_claim;
+    struct gang__gang *unit;
+    struct gang__handover
         *claim; /* for whom; NULL: for nobody, it is freed at once when they have stopped */
     gang_alloc_id alloc;
     int64_t *tasks;          /* numbers, ascending; NULL: all */
@@ -531,10 +535,10 @@ struct gang__leave {
 };
 
 /* Room that is being made for a unit: what leaves, and what was free already and is kept. */
-struct gang__claim {
-    struct gang__claim *next;
-    struct gang__unit *taker; /* NULL: it gave up */
-    struct gang__leave *leaves;
+struct gang__handover {
+    struct gang__handover *next;
+    struct gang__gang *taker; /* NULL: it gave up */
+    struct gang__stop *leaves;
     struct gang_placement *places; /* where it is to go */
     int64_t place_count;
     int32_t grow_group;   /* of a unit that runs; -1: the gang */
@@ -546,7 +550,7 @@ struct gang__claim {
 };
 
 /* Any message but of jobs that are submitted, which lies in the first of them. */
-struct gang__order {
+struct gang__command {
     struct gang__message head;
     gang_job_id job;
     int64_t value;
@@ -559,12 +563,12 @@ struct gang__order {
 #define GANG__OF(type, member, link) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
 /* Is there a timeline? */
-static inline bool gang__ahead_on(const gang_sched *s)
+static inline bool gang__calendar_on(const gang_sched *s)
 {
     return s->queues->backfills || s->reserve_count > 0;
 }
 /* Are predictions left out of account? */
-static inline bool gang__ahead_by_limit(const gang_sched *s)
+static inline bool gang__calendar_by_limit(const gang_sched *s)
 {
     return s->reserve_count > 0 || s->reserving;
 }
@@ -575,28 +579,28 @@ static inline bool gang__step(gang_sched *s) /* false: no more in this run */
     s->steps++;
     return true;
 }
-static inline gang_request *gang__unit_request(const struct gang__unit *u)
+static inline gang_request *gang__gang_request(const struct gang__gang *u)
 {
     return u->ask->q;
 }
 /* The allocation in which lies what it holds: also while all of it stops. */
-static inline gang_alloc_id gang__unit_holds(const struct gang__unit *u)
+static inline gang_alloc_id gang__gang_holds(const struct gang__gang *u)
 {
     return u->alloc != GANG_ID_NONE ? u->alloc : u->leaves ? u->leaves->alloc : GANG_ID_NONE;
 }
 /* What its gang takes (group < 0), or a task of a group: `count` kinds. */
-static inline const struct gang__take *gang__asked_takes(const struct gang__asked *ask,
+static inline const struct gang__take *gang__class_takes(const struct gang__request_class *ask,
                                                          int32_t group, uint32_t *count)
 {
     *count = group < 0 ? ask->gang_count : ask->group[group].count;
     return group < 0 ? ask->gang : ask->take + ask->group[group].from;
 }
 /* What so many tasks of a group take. Returns how many kinds. */
-static inline uint32_t gang__asked_times(const struct gang__asked *ask, int32_t group,
-                                         int64_t times, struct gang__take take[GANG__DIMS])
+static inline uint32_t gang__class_takes_times(const struct gang__request_class *ask, int32_t group,
+                                               int64_t times, struct gang__take take[GANG__DIMS])
 {
     uint32_t count;
-    const struct gang__take *one = gang__asked_takes(ask, group, &count);
+    const struct gang__take *one = gang__class_takes(ask, group, &count);
     for (uint32_t i = 0; i < count; i++)
         take[i] = (struct gang__take){one[i].dim, one[i].amount * times};
     return count;
@@ -606,9 +610,9 @@ static inline struct gang__job *gang__submitted(const struct gang__message *m)
 {
     return GANG__OF(struct gang__job, submit, m);
 }
-static inline struct gang__order *gang__order_of(struct gang__message *m)
+static inline struct gang__command *gang__command_of(struct gang__message *m)
 {
-    return (struct gang__order *)(void *)m;
+    return (struct gang__command *)(void *)m;
 }
 /* Who is asked to stop may take so long until he has, at most. */
 static inline int64_t gang__longest_grace(const gang_sched *s)
@@ -619,9 +623,9 @@ static inline int64_t gang__longest_grace(const gang_sched *s)
     return most;
 }
 /* The first in turn of those that wait for the same; there is one. */
-static inline struct gang__unit *gang__bin_head(const struct gang__bin *bin)
+static inline struct gang__gang *gang__wait_class_head(const struct gang__wait_class *bin)
 {
-    return GANG__OF(struct gang__unit, turn, gang__ordered_first(&bin->units));
+    return GANG__OF(struct gang__gang, turn, gang__set_first(&bin->units));
 }
 
 #endif

@@ -51,10 +51,10 @@ int64_t gang__reserve_end_of(const struct gang__reserve *r, int64_t instance)
 bool gang__reserve_lay_out(gang_sched *s, const struct gang__reserve *r,
                            const struct gang__reserve_piece *p, struct gang__occupation *o)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     const struct gang__reserve_stage *stage = &r->stage[p->stage];
     size_t groups = stage->q ? stage->q->group_count : 1;
-    if (stage->q && !gang__ahead_needs(s, stage->q))
+    if (stage->q && !gang__calendar_needs(s, stage->q))
         return false;
     if (!gang__grow(&s->mem, (void **)&a->group, &a->group_room, 1, sizeof(*a->group)))
         return false;
@@ -116,7 +116,7 @@ void gang__reserve_drop(gang_sched *s, struct gang__reserve *r, struct gang__res
     if (p->booking)
         gang__usage_remove(r->usage, p->booking - 1);
     gang__release(&s->mem, p);
-    gang__ahead_upset(s);
+    gang__calendar_upset(s);
 }
 
 void gang__reserve_each_node(const struct gang__reserve_piece *p,
@@ -159,7 +159,7 @@ struct ticket {
     bool closed; /* maintenance */
 };
 
-struct gang__tickets {
+struct gang__reserve_view {
     size_t count;
     struct ticket *of;
 };
@@ -183,11 +183,12 @@ static void lay_out_ticket(struct gang__block *b, const struct gang__reserve *r,
 }
 
 /* In one block: measured, then made. */
-static struct gang__tickets *lay_out_tickets(const gang_sched *s, const struct gang__reserve *more,
-                                             const struct gang__reserve *less,
-                                             struct gang__block *b)
+static struct gang__reserve_view *lay_out_tickets(const gang_sched *s,
+                                                  const struct gang__reserve *more,
+                                                  const struct gang__reserve *less,
+                                                  struct gang__block *b)
 {
-    struct gang__tickets *all = gang__block_take(b, sizeof(*all));
+    struct gang__reserve_view *all = gang__block_take(b, sizeof(*all));
     struct ticket *of = gang__block_take(b, (s->reserve_count + 1) * sizeof(*of));
     size_t n = 0;
     const struct gang__reserve *first = s->reserves ? s->reserves->first : NULL;
@@ -197,12 +198,12 @@ static struct gang__tickets *lay_out_tickets(const gang_sched *s, const struct g
     if (more)
         lay_out_ticket(b, more, of ? &of[n++] : NULL);
     if (all)
-        *all = (struct gang__tickets){n, of};
+        *all = (struct gang__reserve_view){n, of};
     return all;
 }
 
-bool gang__tickets_make(gang_sched *s, const struct gang__reserve *more,
-                        const struct gang__reserve *less, struct gang__tickets **out)
+bool gang__reserve_view_make(gang_sched *s, const struct gang__reserve *more,
+                             const struct gang__reserve *less, struct gang__reserve_view **out)
 {
     struct gang__block b = {NULL, 0};
     (void)lay_out_tickets(s, more, less, &b);
@@ -216,9 +217,9 @@ bool gang__tickets_make(gang_sched *s, const struct gang__reserve *more,
 }
 
 /* Waits until nobody reads the old ones. */
-void gang__tickets_set(gang_sched *s, struct gang__tickets *tickets)
+void gang__reserve_view_set(gang_sched *s, struct gang__reserve_view *tickets)
 {
-    struct gang__tickets *before = gang__load_relaxed(&s->tickets);
+    struct gang__reserve_view *before = gang__load_relaxed(&s->tickets);
     gang__store(&s->tickets, tickets);
     if (before)
         gang__rcu_wait();
@@ -243,11 +244,11 @@ static bool is_for(const struct ticket *t, const struct gang__queues *qs,
            (t->queue == GANG_ID_NONE || is_below(qs, q, t->queue));
 }
 
-gang_result gang__ticket_find(gang_sched *s, const struct gang__door *door,
-                              const struct gang__queue *q, const struct gang_job_spec *j,
-                              gang_reservation_id *id, struct gang_error *error)
+gang_result gang__reserve_view_find(gang_sched *s, const struct gang__submit_view *door,
+                                    const struct gang__queue *q, const struct gang_job_spec *j,
+                                    gang_reservation_id *id, struct gang_error *error)
 {
-    const struct gang__tickets *all = gang__load(&s->tickets);
+    const struct gang__reserve_view *all = gang__load(&s->tickets);
     for (size_t i = 0; all && i < all->count; i++) {
         const struct ticket *t = &all->of[i];
         if (strcmp(t->name, j->reservation) != 0)
@@ -274,7 +275,7 @@ void gang__reserve_record_free(gang_sched *s, struct gang__reserve *r)
     gang__reserve_gaps_drop(s, r);
     gang__timeline_free(r->inside);
     for (size_t i = 0; i < r->stage_count; i++)
-        gang__wanted_put(&s->mem, r->stage[i].wanted);
+        gang__request_text_unref(&s->mem, r->stage[i].wanted);
     gang__release(&s->mem, r->part);
     gang__release(&s->mem, r->block);
     gang__release(&s->mem, r);
@@ -293,7 +294,7 @@ static void unlink_it(gang_sched *s, struct gang__reserve *r)
 
 static void let_go_of(gang_sched *s, const struct gang__reserve *r)
 {
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         if (job->reserve != r)
             continue;
@@ -304,12 +305,12 @@ static void let_go_of(gang_sched *s, const struct gang__reserve *r)
 
 void gang__reserve_end(gang_sched *s, struct gang__reserve *r)
 {
-    struct gang__tickets *tickets;
+    struct gang__reserve_view *tickets;
     gang__reserve_empty(s, r);
     unlink_it(s, r);
     let_go_of(s, r);
-    if (gang__tickets_make(s, NULL, r, &tickets))
-        gang__tickets_set(s, tickets); /* else its jobs are refused when they are taken in */
+    if (gang__reserve_view_make(s, NULL, r, &tickets))
+        gang__reserve_view_set(s, tickets); /* else its jobs are refused when they are taken in */
     gang__reserve_record_free(s, r);
     gang__reserve_schedule(s);
 }

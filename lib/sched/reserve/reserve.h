@@ -4,7 +4,6 @@
 
 #include "sched/record/state.h"
 
-
 /* When something is due about reservations. */
 int64_t gang__reserve_next(const gang_sched *s);
 
@@ -12,16 +11,16 @@ int64_t gang__reserve_next(const gang_sched *s);
 int64_t gang__reserve_endless(const gang_sched *s);
 
 /* What its bin is not to share with others for the sake of reservations; 0: nothing. */
-uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__unit *u);
+uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__gang *u);
 
 /* May it start inside of some? */
-bool gang__reserve_drawn(const gang_sched *s, const struct gang__unit *u);
+bool gang__reserve_drawn(const gang_sched *s, const struct gang__gang *u);
 
 /* It named one: may it be tried now? */
 bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job);
 
 /* Does it start inside of one alone? Nobody is displaced for it, then. */
-bool gang__reserve_confines(const struct gang__unit *u);
+bool gang__reserve_confines(const struct gang__gang *u);
 
 /* It was taken in: its reservation is looked up. False: that is over. */
 bool gang__reserve_join(gang_sched *s, struct gang__job *job);
@@ -40,27 +39,27 @@ bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t unt
 void gang__reserve_forget_end(gang_sched *s, struct gang__job *job);
 
 /* Do reservations bear on where tasks of it go from now on? */
-bool gang__reserve_binds(const gang_sched *s, const struct gang__unit *u);
+bool gang__reserve_binds(const gang_sched *s, const struct gang__gang *u);
 
 /* Nodes on which it must not lie are closed: for `more_ns` longer than it runs; those of which parts are reserved only
  * with `parts`. */
-void gang__reserve_close(gang_sched *s, const struct gang__unit *u, int64_t more_ns, bool parts,
+void gang__reserve_close(gang_sched *s, const struct gang__gang *u, int64_t more_ns, bool parts,
                          gang_snapshot *snapshot);
 
 /* Is one of these places reserved for others, from now until it ends? */
-bool gang__reserve_bars(const gang_sched *s, const struct gang__unit *u,
+bool gang__reserve_bars(const gang_sched *s, const struct gang__gang *u,
                         const struct gang_placement *place, size_t count);
 
 /* More tasks of a group, where reservations leave room: as gang_alloc_grow(). */
-gang_result gang__reserve_grow(gang_sched *s, struct gang__unit *u, uint32_t group, int64_t step,
+gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
                                int64_t *granted);
 
 /* Of those who submit: may it start inside the one of this name? GANG_OK and its id; GANG_ENOENT, GANG_EPERM. Inside a
  * read section. */
-gang_result gang__ticket_find(gang_sched *s, const struct gang__door *door,
-                              const struct gang__queue *q, const struct gang_job_spec *j,
-                              gang_reservation_id *id, struct gang_error *error);
-bool gang__reserve_explain(gang_sched *s, struct gang__unit *u, struct gang__reserve_reason *why);
+gang_result gang__reserve_view_find(gang_sched *s, const struct gang__submit_view *door,
+                                    const struct gang__queue *q, const struct gang_job_spec *j,
+                                    gang_reservation_id *id, struct gang_error *error);
+bool gang__reserve_explain(gang_sched *s, struct gang__gang *u, struct gang__reserve_reason *why);
 void gang__reserve_free(gang_sched *s);
 gang_result gang__reserve_check(gang_sched *s, struct gang_error *error);
 

@@ -19,19 +19,19 @@
 static void park_jobs(gang_sched *s, const struct gang__reserve *r, bool away)
 {
     struct gang__timeline *when = s->ahead->when;
-    struct gang__tree_link *n = NULL;
+    struct gang__set_link *n = NULL;
     if (r->flags & GANG_RESERVATION_IGNORE_JOBS)
-        n = gang__ordered_first(&s->by_id);
-    for (; n; n = gang__ordered_next(n)) {
+        n = gang__set_first(&s->by_id);
+    for (; n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
-            const struct gang__unit *u = &job->unit[i];
+            const struct gang__gang *u = &job->unit[i];
             if (u->in || !u->occupies)
                 continue;
             if (away)
                 gang__timeline_park(when, u->occupies - 1);
             else
-                gang__timeline_move(when, u->occupies - 1, s->now_ns, gang__ahead_end(s, u));
+                gang__timeline_move(when, u->occupies - 1, s->now_ns, gang__calendar_end(s, u));
         }
     }
 }
@@ -70,13 +70,13 @@ static int64_t last_grace(const gang_sched *s)
 }
 
 /* Room that is being made for somebody is as good as taken: until he ends, if he starts at last. */
-static gang_result enter_claim(gang_sched *s, const struct gang__unit *u,
+static gang_result enter_claim(gang_sched *s, const struct gang__gang *u,
                                const struct gang_placement *place, int64_t count, uint32_t *id)
 {
     struct gang__occupation o;
-    int64_t end_ns = gang__add_sat(last_grace(s), gang__ahead_estimate(s, u));
+    int64_t end_ns = gang__add_sat(last_grace(s), gang__calendar_estimate(s, u));
     *id = 0;
-    if (!gang__ahead_lay_out(s, u, place, (size_t)count, end_ns, &o))
+    if (!gang__calendar_lay_out(s, u, place, (size_t)count, end_ns, &o))
         return GANG_ENOMEM;
     gang_result r = o.place_count ? gang__timeline_add(s->ahead->when, &o, id) : GANG_OK;
     *id += r == GANG_OK && o.place_count;
@@ -85,7 +85,7 @@ static gang_result enter_claim(gang_sched *s, const struct gang__unit *u,
 
 struct keeping {
     gang_sched *s;
-    const struct gang__leave *leave;
+    const struct gang__stop *leave;
     bool failed;
 };
 
@@ -93,15 +93,15 @@ struct keeping {
 static int32_t keep_task(const struct gang_task *task, void *user)
 {
     struct keeping *k = user;
-    struct gang__ahead *a = k->s->ahead;
-    const struct gang__leave *l = k->leave;
+    struct gang__calendar *a = k->s->ahead;
+    const struct gang__stop *l = k->leave;
     int64_t number = task->task;
     if (!bsearch(&number, l->own, l->own_count, sizeof(number), gang__by_number))
         return 0;
     uint32_t n = (uint32_t)a->places;
     k->failed = !gang__grow(&k->s->mem, (void **)&a->group, &a->group_room, (size_t)n + 1,
                             sizeof(*a->group)) ||
-                !gang__ahead_place(k->s, task->node, n);
+                !gang__calendar_place(k->s, task->node, n);
     if (!k->failed)
         a->group[n] = (struct gang__time_group){
             1,
@@ -111,9 +111,9 @@ static int32_t keep_task(const struct gang_task *task, void *user)
 }
 
 /* What has stopped, and is kept until all have who were asked for the same claim: it is nobody's, and not free. */
-static gang_result enter_kept(gang_sched *s, const struct gang__leave *l, uint32_t *id)
+static gang_result enter_kept(gang_sched *s, const struct gang__stop *l, uint32_t *id)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     struct keeping k = {s, l, false};
     *id = 0;
     a->places = 0;
@@ -123,7 +123,7 @@ static gang_result enter_kept(gang_sched *s, const struct gang__leave *l, uint32
     if (a->places == 0)
         return GANG_OK;
     size_t groups = a->places;
-    gang__ahead_merge(a);
+    gang__calendar_merge(a);
     struct gang__occupation o = {
         s->now_ns, gang__add_sat(last_grace(s), 1), a->group, groups, a->place, a->places, 0,
         false};
@@ -146,7 +146,7 @@ static bool more_held(gang_sched *s, struct gang__reserve_held *held)
 }
 
 static gang_result hold_one(gang_sched *s, struct gang__reserve_held *held,
-                            const struct gang__unit *u, const struct gang_placement *place,
+                            const struct gang__gang *u, const struct gang_placement *place,
                             int64_t count)
 {
     if (!more_held(s, held))
@@ -157,10 +157,10 @@ static gang_result hold_one(gang_sched *s, struct gang__reserve_held *held,
 gang_result gang__reserve_claims_in(gang_sched *s, struct gang__reserve_held *held)
 {
     gang_result r = GANG_OK;
-    for (const struct gang__claim *c = s->claims; c && r == GANG_OK; c = c->next) {
+    for (const struct gang__handover *c = s->claims; c && r == GANG_OK; c = c->next) {
         if (c->taker)
             r = hold_one(s, held, c->taker, c->places, c->place_count);
-        for (const struct gang__leave *l = c->leaves; l && r == GANG_OK; l = l->next_of_claim) {
+        for (const struct gang__stop *l = c->leaves; l && r == GANG_OK; l = l->next_of_claim) {
             if (l->to && l->unit)
                 r = hold_one(s, held, l->unit, l->to, l->to_count);
             if (r == GANG_OK && l->gone && !l->given && l->own_count > 0)
@@ -206,7 +206,7 @@ static size_t domain_nodes(gang_sched *s, int32_t level, uint32_t index, uint32_
 /* Nodes that are up and on which its groups may lie. */
 static void stage_mask(gang_sched *s, const gang_request *q, uint64_t *mask)
 {
-    const struct gang__ahead *a = s->ahead;
+    const struct gang__calendar *a = s->ahead;
     gang__filter_mask(s->cluster, q, a->end, mask);
     for (uint32_t slot = 0; slot < a->end; slot++) {
         const int64_t *has = a->capacity + (size_t)slot * GANG__FREE_KINDS;
@@ -221,7 +221,7 @@ static bool ask_stage(gang_sched *s, const struct gang__reserve_stage *from,
 {
     *to = (struct gang__admit_stage){.duration_ns = from->duration_ns, .whole = from->whole};
     if (from->q) {
-        if (!gang__ahead_needs(s, from->q))
+        if (!gang__calendar_needs(s, from->q))
             return false;
         memcpy(group, s->ahead->group, from->q->group_count * sizeof(*group));
         for (uint32_t g = 0; g < from->q->group_count; g++)
@@ -366,7 +366,7 @@ static bool keep_parts(gang_sched *s, struct gang__reserve *r)
 static size_t domains_at(gang_sched *s, const struct gang__reserve_stage *stage, int64_t start_ns,
                          uint32_t *node)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     uint32_t count = gang__domain_count(s->cluster, (uint32_t)stage->level);
     int64_t found = 0;
     memset(a->part, 0, (a->end / 64 + 1) * sizeof(*a->part));
@@ -405,7 +405,7 @@ static int64_t next_step(gang_sched *s, int64_t at_ns)
 /* So many domains at the earliest time at which so many are free: a stage of named nodes, at a fixed start. */
 static gang_result pick_domains(gang_sched *s, struct gang__reserve *r, struct ask *k)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     const struct gang__reserve_stage *stage = &r->stage[0];
     int64_t at = r->start_ns >= 0 ? r->start_ns : r->arrival_ns;
     size_t n = 0, words = a->end / 64 + 1;
@@ -434,7 +434,7 @@ static gang_result pick_domains(gang_sched *s, struct gang__reserve *r, struct a
 /* All tasks of the only group in one domain: the one in which they can begin first. */
 static gang_result pick_same(gang_sched *s, struct gang__reserve *r, struct ask *k)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     struct gang__admitted *got = &s->reserves->got;
     int32_t level = r->stage[0].q->group[0].same;
     uint32_t count = gang__domain_count(s->cluster, (uint32_t)level), best = UINT32_MAX;
@@ -450,7 +450,7 @@ static gang_result pick_same(gang_sched *s, struct gang__reserve *r, struct ask 
         if (at == UINT32_MAX)
             break;
         memcpy(a->mask, all, words * sizeof(*all));
-        gang__ahead_part(s, level, gang__domain_at(s->cluster, (uint32_t)level, at)->index);
+        gang__backfill_part(s, level, gang__domain_at(s->cluster, (uint32_t)level, at)->index);
         memcpy(k->mask, a->part, words * sizeof(*all));
         gang_result w = gang__admit(a->when, &k->a, got);
         if (w == GANG_OK && i == count) {
@@ -680,13 +680,13 @@ static gang_result place_first(gang_sched *s, struct gang__reserve *r, int64_t u
         return gang__error(error, GANG_EINVAL, "until_ns", "before the first time");
     }
     if (w == GANG_OK) {
-        gang__ahead_park_plans(s, NULL, true);
+        gang__backfill_park_plans(s, NULL, true);
         park_jobs(s, r, true);
         park_elders(s, r, true);
         w = ask_apart(s, r, &k);
         park_elders(s, r, false);
         park_jobs(s, r, false);
-        gang__ahead_park_plans(s, NULL, false);
+        gang__backfill_park_plans(s, NULL, false);
     }
     gang__reserve_claims_out(s, &held);
     ask_free(s, &k);
@@ -733,7 +733,7 @@ static gang_result admit_more(gang_sched *s, const struct gang__reserve *r,
                               const struct gang__admit_ask *a, bool jobs)
 {
     int32_t over = GANG_RESERVATION_OVERLAP | (jobs ? GANG_RESERVATION_IGNORE_JOBS : 0);
-    gang__ahead_park_plans(s, NULL, true);
+    gang__backfill_park_plans(s, NULL, true);
     gang_result w = gang__admit(s->ahead->when, a, &s->reserves->got);
     if (w != GANG_OK && w != GANG_ENOMEM && r->flags & over) {
         park_elders(s, r, true);
@@ -744,7 +744,7 @@ static gang_result admit_more(gang_sched *s, const struct gang__reserve *r,
             park_jobs(s, r, false);
         park_elders(s, r, false);
     }
-    gang__ahead_park_plans(s, NULL, false);
+    gang__backfill_park_plans(s, NULL, false);
     return w;
 }
 
@@ -833,7 +833,7 @@ gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, in
     if (w != GANG_OK)
         drop_instance(s, r, instance);
     if (s->ahead->planned > 0)
-        gang__ahead_upset(s); /* plans are made again where they were */
+        gang__calendar_upset(s); /* plans are made again where they were */
     return w;
 }
 
@@ -887,7 +887,7 @@ static gang_result prepare(gang_sched *s, const struct gang_reservation_spec *sp
         if (o != before && strcmp(o->name, spec->name) == 0)
             w = gang__error(error, GANG_EEXIST, "name", "there is one of this name");
     struct gang__reserve_owner *owner = w == GANG_OK ? owner_get(s, (*r)->owner) : NULL;
-    if (w == GANG_OK && (!owner || !gang__ahead_ready(s) || !gang__reserve_put_back(s)))
+    if (w == GANG_OK && (!owner || !gang__calendar_ready(s) || !gang__reserve_put_back(s)))
         w = out_of_memory(error);
     if (w == GANG_OK) {
         (*r)->usage = owner->usage;
@@ -906,8 +906,8 @@ static gang_result refuse(gang_sched *s, struct gang__reserve *r, gang_result w,
         *when_ns = s->reserves && w == GANG_ENOFIT ? s->reserves->got.next_ns : INT64_MAX;
     gang__reserve_record_free(s, r);
     s->reserving = false;
-    if (!gang__ahead_on(s))
-        gang__ahead_free(s);
+    if (!gang__calendar_on(s))
+        gang__calendar_free(s);
     return w;
 }
 
@@ -918,10 +918,10 @@ static void link_last(gang_sched *s, struct gang__reserve *r)
         at = &(*at)->next;
     *at = r;
     if (s->reserve_count++ == 0)
-        gang__kin_dissolve(s);
+        gang__candidates_dissolve(s);
     s->reserves->magnetic += (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
     s->reserves->rebin = true;
-    gang__ahead_upset(s);
+    gang__calendar_upset(s);
     gang__reserve_schedule(s);
 }
 
@@ -941,7 +941,7 @@ gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservatio
 {
     struct gang_reservation_spec t;
     struct gang__reserve *r = NULL;
-    struct gang__tickets *tickets = NULL;
+    struct gang__reserve_view *tickets = NULL;
     if (id)
         *id = GANG_ID_NONE;
     if (when_ns)
@@ -957,7 +957,7 @@ gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservatio
         w = place_first(sched, r, t.until_ns, error);
     if (w == GANG_OK) {
         r->id = sched->reserves->last_id + 1;
-        w = gang__tickets_make(sched, r, NULL, &tickets) ? GANG_OK : out_of_memory(error);
+        w = gang__reserve_view_make(sched, r, NULL, &tickets) ? GANG_OK : out_of_memory(error);
     }
     if (w != GANG_OK)
         return refuse(sched, r, w, when_ns);
@@ -965,7 +965,7 @@ gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservatio
     r->accepted = ++sched->reserves->accepted;
     link_last(sched, r);
     sched->reserving = false;
-    gang__tickets_set(sched, tickets);
+    gang__reserve_view_set(sched, tickets);
     bind_job(sched, r);
     if (when_ns)
         *when_ns = r->piece->start_ns;
@@ -997,21 +997,21 @@ static void go_on(gang_sched *s, const struct gang__reserve *old, struct gang__r
  * word. Nobody is inside a flexible one. */
 static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__reserve *r)
 {
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         bool may = gang__reserve_allows(s, r, job), named = job->reserve == old, inside = false;
         bool stays = may && !(r->flags & GANG_RESERVATION_FLEX);
         for (uint32_t i = 0; i < job->unit_count; i++) {
-            struct gang__unit *u = &job->unit[i];
+            struct gang__gang *u = &job->unit[i];
             if (u->in != old)
                 continue;
-            gang__ahead_drop(s, u);
-            gang__ahead_vacate(s, u);
+            gang__calendar_drop(s, u);
+            gang__calendar_vacate(s, u);
             if (!stays)
                 gang__reserve_keep_end(s, u);
             u->in = stays ? r : NULL;
             u->in_until_ns = gang__reserve_end_of(r, r->current);
-            gang__ahead_touch(s, u);
+            gang__calendar_touch(s, u);
             inside = true;
         }
         if (inside && job->state != GANG_JOB_ENDED)
@@ -1038,7 +1038,7 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
 {
     struct gang_reservation_spec t;
     struct gang__reserve *r = NULL;
-    struct gang__tickets *tickets = NULL;
+    struct gang__reserve_view *tickets = NULL;
     if (when_ns)
         *when_ns = INT64_MAX;
     gang_result w = take_in(sched, spec, &t, error);
@@ -1061,19 +1061,20 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
     gang__reserve_unpark(sched, old);
     book_away(old, false);
     if (w == GANG_OK)
-        w = gang__tickets_make(sched, r, old, &tickets) ? GANG_OK : out_of_memory(error);
+        w = gang__reserve_view_make(sched, r, old, &tickets) ? GANG_OK : out_of_memory(error);
     if (w != GANG_OK)
         return refuse(sched, r, w, when_ns);
     r->accepted = ++sched->reserves->accepted;
     int64_t before_ns = gang__reserve_end_of(old, old->current);
     hand_over(sched, old, r);
     r->before_ns = before_ns;
-    if (gang__ahead_sync(sched)) /* who does not lie inside any more is outside now, until then */
+    if (gang__calendar_sync(
+            sched)) /* who does not lie inside any more is outside now, until then */
         r->before_ns = GANG__NEVER;
-    gang__tickets_set(sched, tickets);
+    gang__reserve_view_set(sched, tickets);
     gang__reserve_record_free(sched, old);
     bind_job(sched, r);
-    gang__ahead_upset(sched);
+    gang__calendar_upset(sched);
     gang__reserve_schedule(sched);
     if (when_ns)
         *when_ns = r->piece->start_ns;

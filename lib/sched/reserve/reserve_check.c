@@ -33,7 +33,7 @@ static gang_result check_one(const gang_sched *s, const struct gang__reserve *r,
 
 static gang_result check_members(const gang_sched *s, struct gang_error *error)
 {
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         const struct gang__reserve *named = job->reserve;
         if (named && gang__reserve_of(s, named->id) != named)
@@ -41,7 +41,7 @@ static gang_result check_members(const gang_sched *s, struct gang_error *error)
                                "job %llu waits for one that is not there",
                                (unsigned long long)job->id);
         for (uint32_t i = 0; i < job->unit_count; i++) {
-            const struct gang__unit *u = &job->unit[i];
+            const struct gang__gang *u = &job->unit[i];
             if (u->in && gang__reserve_of(s, u->in->id) != u->in)
                 return gang__error(error, GANG_EINVAL, "reservations",
                                    "job %llu lies in one that is not there",

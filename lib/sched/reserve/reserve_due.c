@@ -124,11 +124,11 @@ static size_t list_jobs(gang_sched *s, const struct gang__reserve *r, size_t nod
 {
     struct gang__reserves *all = s->reserves;
     size_t count = 0;
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         struct standing w = {s, nodes, false};
         for (uint32_t i = 0; i < job->unit_count && !w.there; i++) {
-            gang_alloc_id held = gang__unit_holds(&job->unit[i]);
+            gang_alloc_id held = gang__gang_holds(&job->unit[i]);
             if (held != GANG_ID_NONE && job->unit[i].in != r)
                 (void)!gang_alloc_each(s->cluster, held, is_there, &w);
         }
@@ -295,15 +295,15 @@ static bool tend(gang_sched *s, struct gang__reserve *r)
 static void rebin(gang_sched *s)
 {
     s->reserves->rebin = false;
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id), *next; n; n = next) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id), *next; n; n = next) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         bool some = false;
-        next = gang__ordered_next(n);
+        next = gang__set_next(n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
-            struct gang__unit *u = &job->unit[i];
+            struct gang__gang *u = &job->unit[i];
             if (!u->bin || u->bin->grower)
                 continue;
-            gang__turn_leave(s, u);
+            gang__order_leave(s, u);
             some = true;
         }
         if (some && job->state != GANG_JOB_ENDED)
@@ -327,7 +327,7 @@ static bool tend_all(gang_sched *s)
             gang__reserve_end(s, r);
     }
     gang__reserve_schedule(s);
-    return gang__ahead_sync(s);
+    return gang__calendar_sync(s);
 }
 
 bool gang__reserve_due(gang_sched *s)
@@ -344,5 +344,5 @@ bool gang__reserve_due(gang_sched *s)
         return false;
     if (all->gaps == 0 || !s->ahead->stale) /* nothing has come free */
         return true;
-    return gang__reserve_grow_again(s) && gang__ahead_sync(s);
+    return gang__reserve_grow_again(s) && gang__calendar_sync(s);
 }

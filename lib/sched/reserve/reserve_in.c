@@ -23,9 +23,10 @@ bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
         return false;
     for (size_t i = 0; i < r->user_count && !named; i++)
         named = strcmp(r->user[i], job->user) == 0;
-    const struct gang__qs *queue = r->queue == GANG_ID_NONE ? NULL : gang__qs_of(s, r->queue);
+    const struct gang__queue_state *queue =
+        r->queue == GANG_ID_NONE ? NULL : gang__queue_state_of(s, r->queue);
     return named && (r->job == GANG_ID_NONE || r->job == job->id) &&
-           (r->queue == GANG_ID_NONE || (queue && gang__qs_below(job->leaf, queue)));
+           (r->queue == GANG_ID_NONE || (queue && gang__queue_is_below(job->leaf, queue)));
 }
 
 static bool draws(const gang_sched *s, const struct gang__reserve *r, const struct gang__job *job)
@@ -33,7 +34,7 @@ static bool draws(const gang_sched *s, const struct gang__reserve *r, const stru
     return r->flags & GANG_RESERVATION_MAGNETIC && gang__reserve_allows(s, r, job);
 }
 
-bool gang__reserve_drawn(const gang_sched *s, const struct gang__unit *u)
+bool gang__reserve_drawn(const gang_sched *s, const struct gang__gang *u)
 {
     bool drawn = u->job->reserve != NULL;
     for (const struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL;
@@ -42,7 +43,7 @@ bool gang__reserve_drawn(const gang_sched *s, const struct gang__unit *u)
     return drawn;
 }
 
-uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__unit *u)
+uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__job *job = u->job;
     bool drawn = false;
@@ -65,7 +66,7 @@ bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job)
     return gang__reserve_active(s, r);
 }
 
-bool gang__reserve_confines(const struct gang__unit *u)
+bool gang__reserve_confines(const struct gang__gang *u)
 {
     const struct gang__reserve *r = u->job->reserve;
     return u->in || (r && !(r->flags & GANG_RESERVATION_FLEX));
@@ -99,11 +100,11 @@ int64_t gang__reserve_running(const gang_sched *s, const struct gang__reserve *r
 {
     int64_t count = 0;
     bool flexible = r->flags & GANG_RESERVATION_FLEX;
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++)
             count += (job->unit[i].in == r || (flexible && job->reserve == r)) &&
-                     gang__unit_holds(&job->unit[i]) != GANG_ID_NONE;
+                     gang__gang_holds(&job->unit[i]) != GANG_ID_NONE;
     }
     return count;
 }
@@ -111,7 +112,7 @@ int64_t gang__reserve_running(const gang_sched *s, const struct gang__reserve *r
 int64_t gang__reserve_waiting(const gang_sched *s, const struct gang__reserve *r)
 {
     int64_t count = 0;
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         count += job->reserve == r && job->counted_pending;
     }
@@ -121,18 +122,18 @@ int64_t gang__reserve_waiting(const gang_sched *s, const struct gang__reserve *r
 void gang__reserve_wake(gang_sched *s, struct gang__reserve *r)
 {
     r->open = gang__reserve_active(s, r);
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id), *next; n; n = next) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id), *next; n; n = next) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        next = gang__ordered_next(n);
+        next = gang__set_next(n);
         if (job->reserve == r && job->state != GANG_JOB_ENDED)
             gang__job_settle(s, job);
     }
-    gang__ahead_upset(s);
+    gang__calendar_upset(s);
 }
 
 /* ---- the timeline inside --------------------------------------------------------------------------- */
 
-void gang__reserve_keep_end(gang_sched *s, struct gang__unit *u)
+void gang__reserve_keep_end(gang_sched *s, struct gang__gang *u)
 {
     struct gang__job *job = u->job;
     int64_t end_ns = gang__reserve_until(u);
@@ -150,33 +151,33 @@ void gang__reserve_keep_end(gang_sched *s, struct gang__unit *u)
 void gang__reserve_forget_end(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        const struct gang__unit *u = &job->unit[i];
+        const struct gang__gang *u = &job->unit[i];
         if (u->alloc != GANG_ID_NONE || u->leaves || u->moving)
             return;
     }
     for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__turn_leave(s, &job->unit[i]);
+        gang__order_leave(s, &job->unit[i]);
     job->time_limit_ns = 0;
     job->limit_kept = false;
-    gang__ahead_upset(s);
+    gang__calendar_upset(s);
 }
 
 /* Who lies inside is to be entered anew; `out`: outside. */
 static void clear(gang_sched *s, struct gang__reserve *r, bool out)
 {
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         bool some = false;
         for (uint32_t i = 0; i < job->unit_count; i++) {
-            struct gang__unit *u = &job->unit[i];
+            struct gang__gang *u = &job->unit[i];
             if (u->in != r)
                 continue;
-            gang__ahead_drop(s, u);
-            gang__ahead_vacate(s, u);
+            gang__calendar_drop(s, u);
+            gang__calendar_vacate(s, u);
             if (out)
                 gang__reserve_keep_end(s, u);
             u->in = out ? NULL : r;
-            gang__ahead_touch(s, u);
+            gang__calendar_touch(s, u);
             some = true;
         }
         if (some && out && job->state != GANG_JOB_ENDED)
@@ -200,7 +201,7 @@ void gang__reserve_renew(gang_sched *s, struct gang__reserve *r)
 {
     if (r->inside)
         close_inside(s, r, false);
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         bool some = false;
         for (uint32_t i = 0; i < job->unit_count; i++)
@@ -213,7 +214,7 @@ void gang__reserve_renew(gang_sched *s, struct gang__reserve *r)
 /* What is reserved of each node at a time, of this time of it. */
 static bool amounts_at(gang_sched *s, const struct gang__reserve *r, int64_t at_ns, int64_t *amount)
 {
-    const struct gang__ahead *a = s->ahead;
+    const struct gang__calendar *a = s->ahead;
     struct gang__occupation o;
     memset(amount, 0, (size_t)a->end * GANG__FREE_KINDS * sizeof(*amount));
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next) {
@@ -335,7 +336,7 @@ static bool open_inside(gang_sched *s, struct gang__reserve *r)
 
 /* ---- for planned starts ------------------------------------------------------------------------------ */
 
-int64_t gang__reserve_until(const struct gang__unit *u)
+int64_t gang__reserve_until(const struct gang__gang *u)
 {
     if (!u->in)
         return GANG__NEVER;
@@ -349,7 +350,7 @@ int64_t gang__reserve_stop_ns(const struct gang__job *job)
 {
     int64_t stop = INT64_MAX;
     for (uint32_t i = 0; i < job->unit_count && job->time_limit_ns <= 0; i++) {
-        const struct gang__unit *u = &job->unit[i];
+        const struct gang__gang *u = &job->unit[i];
         int64_t end = u->alloc != GANG_ID_NONE ? gang__reserve_until(u) : GANG__NEVER;
         if (end != GANG__NEVER && end - job->leaf->q->grace_ns < stop)
             stop = end - job->leaf->q->grace_ns;
@@ -358,20 +359,20 @@ int64_t gang__reserve_stop_ns(const struct gang__job *job)
 }
 
 /* Beside the others who run there: plans are made anew where it is longer than was known. */
-static bool fits_inside(gang_sched *s, const struct gang__unit *u, const struct gang__occupation *o)
+static bool fits_inside(gang_sched *s, const struct gang__gang *u, const struct gang__occupation *o)
 {
     bool fits = gang__timeline_fits(u->in->inside, o);
     if (fits || s->ahead->planned == 0)
         return fits;
-    gang__ahead_park_plans(s, u->in, true);
+    gang__backfill_park_plans(s, u->in, true);
     fits = gang__timeline_fits(u->in->inside, o);
-    gang__ahead_park_plans(s, u->in, false);
+    gang__backfill_park_plans(s, u->in, false);
     return fits;
 }
 
-bool gang__reserve_keeps(gang_sched *s, struct gang__unit *u, struct gang__occupation *o)
+bool gang__reserve_keeps(gang_sched *s, struct gang__gang *u, struct gang__occupation *o)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     if (!u->in)
         return true;
     size_t bytes = o->group_count * sizeof(*a->group), places = a->places;
@@ -407,9 +408,9 @@ bool gang__reserve_keeps(gang_sched *s, struct gang__unit *u, struct gang__occup
 }
 
 /* Inside it, or, of one that is flexible, as if it were not there. GANG_ENOFIT: it is not on. */
-static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__unit *u,
+static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__gang *u,
                           gang_alloc_id *id, int32_t *why,
-                          gang_result (*attempt)(gang_sched *, struct gang__unit *, gang_alloc_id *,
+                          gang_result (*attempt)(gang_sched *, struct gang__gang *, gang_alloc_id *,
                                                  int32_t *))
 {
     if (r->flags & GANG_RESERVATION_FLEX) {
@@ -432,7 +433,7 @@ static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__u
     return w;
 }
 
-void gang__reserve_view(gang_sched *s, const struct gang__unit *u, bool own)
+void gang__reserve_show(gang_sched *s, const struct gang__gang *u, bool own)
 {
     const struct gang__reserve *named = u->job->reserve;
     for (struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL; r; r = r->next) {
@@ -450,8 +451,8 @@ static bool refused(gang_result w)
     return w == GANG_ENOFIT || w == GANG_ENEVER;
 }
 
-gang_result gang__reserve_try(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why,
-                              gang_result (*attempt)(gang_sched *, struct gang__unit *,
+gang_result gang__reserve_try(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why,
+                              gang_result (*attempt)(gang_sched *, struct gang__gang *,
                                                      gang_alloc_id *, int32_t *))
 {
     struct gang__reserve *named = u->job->reserve;
@@ -470,14 +471,14 @@ gang_result gang__reserve_try(gang_sched *s, struct gang__unit *u, gang_alloc_id
     return w;
 }
 
-int32_t gang__reserve_why(gang_sched *s, struct gang__unit *u)
+int32_t gang__reserve_why(gang_sched *s, struct gang__gang *u)
 {
     if (s->ahead->planned == 0)
         return GANG_WAIT_RESERVATION;
     for (struct gang__reserve *r = s->reserves->first; r; r = r->next)
         gang__reserve_park(s, r);
     bool fits =
-        gang__ahead_earliest(s, u, s->now_ns) == GANG_OK && s->ahead->fit.start_ns == s->now_ns;
+        gang__backfill_earliest(s, u, s->now_ns) == GANG_OK && s->ahead->fit.start_ns == s->now_ns;
     for (struct gang__reserve *r = s->reserves->first; r; r = r->next)
         gang__reserve_unpark(s, r);
     return fits ? GANG_WAIT_RESERVATION : GANG_WAIT_PLANNED;
@@ -486,15 +487,15 @@ int32_t gang__reserve_why(gang_sched *s, struct gang__unit *u)
 /* ---- placing on the cluster as it is ------------------------------------------------------------------ */
 
 /* Does it need room before all that is reserved has ended? */
-bool gang__reserve_binds(const gang_sched *s, const struct gang__unit *u)
+bool gang__reserve_binds(const gang_sched *s, const struct gang__gang *u)
 {
     int64_t end_ns = INT64_MIN;
     if (s->reserve_count == 0)
         return false;
     if (u->in)
         return true;
-    end_ns = u->alloc != GANG_ID_NONE ? gang__ahead_end(s, u)
-                                      : gang__add_sat(s->now_ns, gang__ahead_estimate(s, u));
+    end_ns = u->alloc != GANG_ID_NONE ? gang__calendar_end(s, u)
+                                      : gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
     for (const struct gang__reserve *r = s->reserves->first; r; r = r->next)
         if (r->piece && r->piece->start_ns < end_ns)
             return true;
@@ -516,7 +517,7 @@ static bool mark(uint32_t slot, void *user)
 }
 
 /* Nodes that it may not touch from now to then; inside: those that it may. */
-static bool mark_nodes(gang_sched *s, const struct gang__unit *u, int64_t end_ns, bool parts,
+static bool mark_nodes(gang_sched *s, const struct gang__gang *u, int64_t end_ns, bool parts,
                        uint32_t end, bool *inside)
 {
     struct gang__reserves *all = s->reserves;
@@ -537,15 +538,15 @@ static bool mark_nodes(gang_sched *s, const struct gang__unit *u, int64_t end_ns
     return true;
 }
 
-void gang__reserve_close(gang_sched *s, const struct gang__unit *u, int64_t more_ns, bool parts,
+void gang__reserve_close(gang_sched *s, const struct gang__gang *u, int64_t more_ns, bool parts,
                          gang_snapshot *snapshot)
 {
     bool inside;
     if (s->reserve_count == 0)
         return;
     int64_t end_ns = u->alloc != GANG_ID_NONE
-                         ? gang__ahead_end(s, u)
-                         : gang__add_sat(s->now_ns, gang__ahead_estimate(s, u));
+                         ? gang__calendar_end(s, u)
+                         : gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
     end_ns = gang__add_sat(end_ns, more_ns);
     if (!mark_nodes(s, u, end_ns, parts, snapshot->end, &inside))
         return;
@@ -572,7 +573,7 @@ static bool look_for(uint32_t slot, void *user)
     return !b->found;
 }
 
-bool gang__reserve_bars(const gang_sched *s, const struct gang__unit *u,
+bool gang__reserve_bars(const gang_sched *s, const struct gang__gang *u,
                         const struct gang_placement *place, size_t count)
 {
     struct barring b = {place, count, false};
@@ -619,7 +620,7 @@ static int32_t stays_at(const struct gang_task *task, void *user)
 }
 
 /* Could a member that runs inside stay where it is until then? Of one in several pieces, each ends at its time. */
-static bool could_stay(gang_sched *s, const struct gang__unit *u, int64_t until_ns)
+static bool could_stay(gang_sched *s, const struct gang__gang *u, int64_t until_ns)
 {
     struct gang__timeline *inside = u->in->inside;
     struct gang__occupation o;
@@ -627,11 +628,11 @@ static bool could_stay(gang_sched *s, const struct gang__unit *u, int64_t until_
         return false;
     if (!inside || !u->occupies)
         return true;
-    if (!gang__ahead_hold(s, u, gang__unit_holds(u), until_ns, &o))
+    if (!gang__calendar_hold(s, u, gang__gang_holds(u), until_ns, &o))
         return false;
     gang__timeline_park(inside, u->occupies - 1);
     bool fits = fits_inside(s, u, &o);
-    gang__timeline_move(inside, u->occupies - 1, s->now_ns, gang__ahead_end(s, u));
+    gang__timeline_move(inside, u->occupies - 1, s->now_ns, gang__calendar_end(s, u));
     return fits;
 }
 
@@ -641,7 +642,7 @@ bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t unt
     if (s->reserve_count == 0)
         return false;
     for (uint32_t i = 0; i < job->unit_count && !w.barred; i++) {
-        const struct gang__unit *u = &job->unit[i];
+        const struct gang__gang *u = &job->unit[i];
         if (u->alloc == GANG_ID_NONE)
             continue;
         if (u->in)
@@ -655,20 +656,20 @@ bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t unt
 /* ---- growing ---------------------------------------------------------------------------------------- */
 
 /* Do these places leave room, until the unit ends? */
-static gang_result leaves_room(gang_sched *s, const struct gang__unit *u,
+static gang_result leaves_room(gang_sched *s, const struct gang__gang *u,
                                const struct gang__places *told)
 {
     struct gang__occupation o;
-    if (!gang__ahead_lay_out(s, u, told->place, told->count, gang__ahead_end(s, u), &o))
+    if (!gang__calendar_lay_out(s, u, told->place, told->count, gang__calendar_end(s, u), &o))
         return GANG_ENOMEM;
-    return gang__timeline_fits(gang__ahead_when(s, u), &o) ? GANG_OK : GANG_ENOFIT;
+    return gang__timeline_fits(gang__calendar_when(s, u), &o) ? GANG_OK : GANG_ENOFIT;
 }
 
-gang_result gang__reserve_grow(gang_sched *s, struct gang__unit *u, uint32_t group, int64_t step,
+gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
                                int64_t *granted)
 {
     *granted = 0;
-    if (!s->ahead || s->ahead->failed_in == s->runs || !s->ahead->when || !gang__ahead_sync(s))
+    if (!s->ahead || s->ahead->failed_in == s->runs || !s->ahead->when || !gang__calendar_sync(s))
         return GANG_ENOMEM;
     if (u->in && !open_inside(s, u->in))
         return GANG_ENOMEM;

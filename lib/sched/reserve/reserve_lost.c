@@ -30,7 +30,7 @@ void gang__reserve_upset(gang_sched *s)
 /* Has this node what so many tasks of a group take? */
 static bool is_whole(const gang_sched *s, const struct gang__occupation *o, size_t place)
 {
-    const struct gang__ahead *a = s->ahead;
+    const struct gang__calendar *a = s->ahead;
     const struct gang__time_place *at = &o->place[place];
     const int64_t *has = a->capacity + (size_t)at->node * GANG__FREE_KINDS;
     bool up = false, enough = true;

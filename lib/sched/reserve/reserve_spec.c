@@ -126,7 +126,7 @@ static gang_result check_group(const struct gang_group_spec *g, bool same, struc
 
 /* With all that it is made of: a copy of the scheduler compiles it anew. */
 static gang_result compile(gang_sched *s, const struct gang_request_spec *spec,
-                           struct gang__wanted **wanted, struct gang_error *error)
+                           struct gang__request_text **wanted, struct gang_error *error)
 {
     struct gang__key k;
     gang_request *q;
@@ -134,7 +134,7 @@ static gang_result compile(gang_sched *s, const struct gang_request_spec *spec,
     if (r != GANG_OK)
         return r;
     gang__key_make(&k, &s->mem, spec);
-    *wanted = gang__wanted_new(&k, q);
+    *wanted = gang__request_text_new(&k, q);
     gang__key_free(&k);
     if (*wanted)
         return GANG_OK;
@@ -144,7 +144,7 @@ static gang_result compile(gang_sched *s, const struct gang_request_spec *spec,
 
 /* Groups as a request: all that they ask for at once. */
 static gang_result make_request(gang_sched *s, const struct gang_reservation_stage *from, bool same,
-                                struct gang__wanted **wanted, struct gang_error *error)
+                                struct gang__request_text **wanted, struct gang_error *error)
 {
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     gang_result r = GANG_OK;

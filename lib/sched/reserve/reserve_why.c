@@ -65,18 +65,18 @@ static void tell_member(const gang_sched *s, const struct gang__job *job,
 }
 
 /* The one without which it could start; else the first that begins before it would have ended. */
-static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__unit *u)
+static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__gang *u)
 {
     const struct gang__reserve *first = NULL;
-    int64_t first_ns = INT64_MAX, end_ns = gang__add_sat(s->now_ns, gang__ahead_estimate(s, u));
-    bool ready = gang__ahead_ready(s);
+    int64_t first_ns = INT64_MAX, end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
+    bool ready = gang__calendar_ready(s);
     for (const struct gang__reserve *r = s->reserves->first; r; r = r->next) {
         int64_t begin_ns = r->piece ? r->piece->start_ns : INT64_MAX;
         if (begin_ns >= end_ns || r == u->job->reserve)
             continue;
         if (ready) {
             gang__reserve_park(s, r);
-            bool fits = gang__ahead_earliest(s, u, s->now_ns) == GANG_OK &&
+            bool fits = gang__backfill_earliest(s, u, s->now_ns) == GANG_OK &&
                         s->ahead->fit.start_ns == s->now_ns;
             gang__reserve_unpark(s, r);
             if (fits)
@@ -90,10 +90,10 @@ static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__unit *
     return first;
 }
 
-bool gang__reserve_explain(gang_sched *s, struct gang__unit *u, struct gang__reserve_reason *why)
+bool gang__reserve_explain(gang_sched *s, struct gang__gang *u, struct gang__reserve_reason *why)
 {
-    const struct gang__bin *bin = u->bin;
-    bool blocked = bin && bin->state == GANG__BIN_BLOCKED && bin->why == GANG_WAIT_RESERVATION;
+    const struct gang__wait_class *bin = u->bin;
+    bool blocked = bin && bin->state == GANG__CLASS_BLOCKED && bin->why == GANG_WAIT_RESERVATION;
     why->until_ns = 0;
     why->never = false;
     why->text[0] = 0;

@@ -17,7 +17,7 @@
  *
  * Who is inside is not in that timeline. While members start in it, a reservation has a timeline of its own
  * (*inside*): its nodes are those of the cluster by number, what they have is what is reserved, and before and
- * after its pieces it is taken as a whole. What members hold and plan lies there; `gang__unit.in` says so. A unit
+ * after its pieces it is taken as a whole. What members hold and plan lies there; `gang__gang.in` says so. A unit
  * of which what it holds does not lie inside any more (the reservation was changed, lost the node, or is over) is
  * outside from then on, which is found out whenever what it holds is entered (gang__reserve_keeps()).
  *
@@ -66,8 +66,8 @@ struct gang__reserve_gap {
 };
 
 struct gang__reserve_stage {
-    struct gang__wanted *wanted; /* its groups, as they were asked for; NULL: it has none */
-    gang_request *q;             /* the same; NULL: nodes by name, or domains */
+    struct gang__request_text *wanted; /* its groups, as they were asked for; NULL: it has none */
+    gang_request *q;                   /* the same; NULL: nodes by name, or domains */
     int64_t duration_ns;
     int64_t gang;
     int64_t *count; /* of each group */
@@ -174,9 +174,9 @@ void gang__reserve_drop(gang_sched *s, struct gang__reserve *r, struct gang__res
 void gang__reserve_end(gang_sched *s, struct gang__reserve *r);
 void gang__reserve_record_free(gang_sched *s, struct gang__reserve *r);
 /* Submitters see all but those that are over. False: out of memory, nothing changed. */
-bool gang__tickets_make(gang_sched *s, const struct gang__reserve *more,
-                        const struct gang__reserve *less, struct gang__tickets **out);
-void gang__tickets_set(gang_sched *s, struct gang__tickets *tickets);
+bool gang__reserve_view_make(gang_sched *s, const struct gang__reserve *more,
+                             const struct gang__reserve *less, struct gang__reserve_view **out);
+void gang__reserve_view_set(gang_sched *s, struct gang__reserve_view *tickets);
 /* Something changed that is looked for by time. */
 void gang__reserve_schedule(gang_sched *s);
 /* Nodes of a piece, each once; `each` returns false to end it. */
@@ -244,7 +244,7 @@ int64_t gang__reserve_waiting(const gang_sched *s, const struct gang__reserve *r
 /* Who lies inside is outside now; its timeline goes. */
 void gang__reserve_empty(gang_sched *s, struct gang__reserve *r);
 /* It leaves what it runs in. One without a limit keeps the end that it had: others may count on it. */
-void gang__reserve_keep_end(gang_sched *s, struct gang__unit *u);
+void gang__reserve_keep_end(gang_sched *s, struct gang__gang *u);
 /* Its pieces are others: who lies inside is looked at again. */
 void gang__reserve_renew(gang_sched *s, struct gang__reserve *r);
 /* Those who wait for it, or may now, have their turn. */
@@ -259,9 +259,9 @@ bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
 bool gang__reserve_laid_copy(gang_sched *s, const gang_sched *from);
 
 /* Until when what it is placed in lasts; GANG__NEVER: it is outside. */
-int64_t gang__reserve_until(const struct gang__unit *u);
+int64_t gang__reserve_until(const struct gang__gang *u);
 /* What it holds lies inside still, or it is outside from now on. False: out of memory. */
-bool gang__reserve_keeps(gang_sched *s, struct gang__unit *u, struct gang__occupation *o);
+bool gang__reserve_keeps(gang_sched *s, struct gang__gang *u, struct gang__occupation *o);
 /* The timeline is about to be made anew. */
 void gang__reserve_withdraw(gang_sched *s);
 /* It was: what is reserved is to be put there, as far as nodes allow (gang__reserve_due()). */
@@ -269,13 +269,13 @@ void gang__reserve_upset(gang_sched *s);
 /* What is due. False: out of memory. */
 bool gang__reserve_due(gang_sched *s);
 /* In each timeline in which it may be placed, one after the other. */
-gang_result gang__reserve_try(gang_sched *s, struct gang__unit *u, gang_alloc_id *id, int32_t *why,
-                              gang_result (*attempt)(gang_sched *, struct gang__unit *,
+gang_result gang__reserve_try(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why,
+                              gang_result (*attempt)(gang_sched *, struct gang__gang *,
                                                      gang_alloc_id *, int32_t *));
 /* The timeline as a member of flexible ones sees it; and as whoever is being tried does, or all others do. */
-void gang__reserve_view(gang_sched *s, const struct gang__unit *u, bool own);
+void gang__reserve_show(gang_sched *s, const struct gang__gang *u, bool own);
 /* There is room, but not beside what is planned: is it for reservations, or for planned starts? */
-int32_t gang__reserve_why(gang_sched *s, struct gang__unit *u);
+int32_t gang__reserve_why(gang_sched *s, struct gang__gang *u);
 /* Until then nothing of it is in the timeline; and it is again. */
 void gang__reserve_park(gang_sched *s, const struct gang__reserve *r);
 void gang__reserve_unpark(gang_sched *s, const struct gang__reserve *r);

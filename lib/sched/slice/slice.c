@@ -18,7 +18,7 @@
 
 /* ---- one gang -------------------------------------------------------------------------------- */
 
-static void tell(gang_sched *s, struct gang__unit *u, const char *text)
+static void tell(gang_sched *s, struct gang__gang *u, const char *text)
 {
     gang__job_state(s, u->job, GANG_REASON_SLICE, text);
     gang__job_settle(s, u->job);
@@ -28,7 +28,7 @@ static void tell(gang_sched *s, struct gang__unit *u, const char *text)
 static void is_out(gang_sched *s, struct gang__sliced *x)
 {
     x->state = GANG__SLICED_OUT;
-    gang__beat_forget_part(s, x->unit->job, x->unit->part); /* of late reports */
+    gang__heartbeat_forget_part(s, x->unit->job, x->unit->part); /* of late reports */
     tell(s, x->unit, "its slice is over");
 }
 
@@ -47,7 +47,7 @@ static bool list_tasks(gang_sched *s, struct gang__sliced *x)
     }
     x->left = 0;
     for (size_t i = 0; i < f->count; i++)
-        if (!gang__leave_asked(s, x->unit, f->task[i].task))
+        if (!gang__stop_asked(s, x->unit, f->task[i].task))
             x->still[x->left++] = f->task[i].task;
     return true;
 }
@@ -63,13 +63,13 @@ static struct gang_event event_of(const gang_sched *s, const struct gang__sliced
 /* The host did not suspend it: it is preempted, as it is where it is displaced. */
 static void preempt(gang_sched *s, struct gang__sliced *x)
 {
-    struct gang__unit *u = x->unit;
+    struct gang__gang *u = x->unit;
     x->state = GANG__SLICED_RUNS;
     x->left = 0;
     gang__log(s, 0, "the host refused to suspend job %llu: it is preempted",
               (unsigned long long)u->job->id);
     u->job->not_before_ns = gang__add_sat(s->now_ns, s->opts.refused_ns);
-    if (gang__leave_ask(s, u, NULL, 0, GANG_REASON_SLICE, GANG_ID_NONE, GANG_END_NONE) ==
+    if (gang__stop_ask(s, u, NULL, 0, GANG_REASON_SLICE, GANG_ID_NONE, GANG_END_NONE) ==
         GANG_ENOMEM)
         s->no_memory = true;
     else
@@ -83,7 +83,7 @@ static void suspend(gang_sched *s, struct gang__sliced *x)
         return;
     x->state = GANG__SLICED_STOPS;
     x->deadline_ns = gang__add_sat(s->now_ns, grace);
-    gang__beat_forget_part(s, x->unit->job, x->unit->part);
+    gang__heartbeat_forget_part(s, x->unit->job, x->unit->part);
     struct gang_event e = event_of(s, x, "its slice is over");
     if (s->ops.suspend && x->left > 0 && s->ops.suspend(&e, s->user) != 0) {
         preempt(s, x);
@@ -105,7 +105,7 @@ static void kill_late(gang_sched *s, struct gang__sliced *x)
 
 static void resume(gang_sched *s, struct gang__sliced *x)
 {
-    struct gang__unit *u = x->unit;
+    struct gang__gang *u = x->unit;
     x->state = GANG__SLICED_RUNS;
     struct gang_event e = event_of(s, x, "it has its turn");
     e.state = GANG_JOB_RUNNING;
@@ -128,7 +128,7 @@ static int32_t is_up(gang_node_id node, unsigned word, uint64_t payload, int64_t
 /* Its first turn. Who cannot start any more where it is waits again. */
 static void start(gang_sched *s, struct gang__sliced *x)
 {
-    struct gang__unit *u = x->unit;
+    struct gang__gang *u = x->unit;
     if (gang__alloc_each_lent(s->cluster, x->alloc, is_up, s->cluster) > 0) {
         gang__slice_ungrant(s, u);
         return;
@@ -137,7 +137,7 @@ static void start(gang_sched *s, struct gang__sliced *x)
     (void)gang__start_tell(s, u, GANG_REASON_NONE);
 }
 
-void gang__slice_ungrant(gang_sched *s, struct gang__unit *u)
+void gang__slice_ungrant(gang_sched *s, struct gang__gang *u)
 {
     gang__log(s, 1, "the places of job %llu went before its first turn: it waits again",
               (unsigned long long)u->job->id);
@@ -295,7 +295,7 @@ static void wake_growers(gang_sched *s, const struct gang__matrix *m)
 {
     for (const struct gang__sliced *x = m->first; x; x = x->next)
         if (x->unit && x->unit->bin && x->row == m->active)
-            gang__turn_unblock(s, x->unit->bin);
+            gang__order_unblock(s, x->unit->bin);
 }
 
 /* The slice is counted from when all of its row run. Where there is one row it has no end, unless somebody was refused
@@ -386,17 +386,17 @@ bool gang__slice_waits(const gang_sched *s)
     return s->slices_moved || (s->matrices && s->freed && s->blocked_asks);
 }
 
-bool gang__slice_is_out(const struct gang__unit *u)
+bool gang__slice_is_out(const struct gang__gang *u)
 {
     return u->sliced && !gang__sliced_runs(u->sliced);
 }
 
-bool gang__slice_is_begun(const struct gang__unit *u)
+bool gang__slice_is_begun(const struct gang__gang *u)
 {
     return !u->sliced || u->sliced->state != GANG__SLICED_WAITS;
 }
 
-bool gang__slice_report(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count)
+bool gang__slice_report(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count)
 {
     bool asked = u->sliced && u->sliced->state == GANG__SLICED_STOPS;
     if (asked)

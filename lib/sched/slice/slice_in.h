@@ -17,7 +17,7 @@
 
 /* A node that is in a matrix. */
 struct gang__column {
-    struct gang__name link; /* in the matrix, by the node */
+    struct gang__hash_link link; /* in the matrix, by the node */
     gang_node_id node;
     gang_alloc_id held; /* what takes turns on it */
     uint32_t uses;      /* of gangs in the matrix, in any row */
@@ -48,11 +48,11 @@ enum {
 
 /* A gang in a matrix. */
 struct gang__sliced {
-    struct gang__name link;          /* in sched.sliced, by its allocation */
+    struct gang__hash_link link;     /* in sched.sliced, by its allocation */
     struct gang__sliced *next, **at; /* of the matrix, as they came */
     struct gang__sliced *next_gone;
     struct gang__matrix *matrix;
-    struct gang__unit *unit; /* NULL: it let go, and what it held is not given back yet */
+    struct gang__gang *unit; /* NULL: it let go, and what it held is not given back yet */
     gang_alloc_id alloc;
     uint32_t row;
     uint8_t state; /* GANG__SLICED_* */
@@ -74,7 +74,7 @@ struct gang__matrix {
     gang_queue_id queue;
     int64_t slice_ns, most;
     uint32_t lent; /* GANG__LEND_*: what takes turns */
-    struct gang__names columns;
+    struct gang__hash_table columns;
     bool came; /* some of them are not in the timeline yet */
     struct gang__sliced *first, **last, *gone;
     uint32_t rows, active;

@@ -20,7 +20,7 @@
 struct gang__column *gang__column_at(const struct gang__matrix *m, gang_node_id node)
 {
     uint64_t hash = gang__hash_number(GANG__HASH_SEED, node);
-    for (struct gang__name *n = gang__names_first(&m->columns, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&m->columns, hash); n; n = n->next) {
         struct gang__column *c = GANG__OF(struct gang__column, link, n);
         if (c->node == node)
             return c;
@@ -100,7 +100,7 @@ static gang_result get_column(gang_sched *s, struct gang__matrix *m, gang_node_i
     *column = gang__column_at(m, node);
     if (*column)
         return GANG_OK;
-    if (gang__names_reserve(&m->columns, &s->mem) != GANG_OK)
+    if (gang__hash_reserve(&m->columns, &s->mem) != GANG_OK)
         return GANG_ENOMEM;
     struct gang__column *c = new_column(s, node);
     gang_result r = c ? hold_column(s, m, c) : GANG_ENOMEM;
@@ -108,7 +108,7 @@ static gang_result get_column(gang_sched *s, struct gang__matrix *m, gang_node_i
         gang__release(&s->mem, c);
         return r;
     }
-    gang__names_put(&m->columns, &c->link, gang__hash_number(GANG__HASH_SEED, node));
+    gang__hash_insert(&m->columns, &c->link, gang__hash_number(GANG__HASH_SEED, node));
     m->came = true;
     *column = c;
     return GANG_OK;
@@ -123,8 +123,8 @@ static bool drop_column(gang_sched *s, struct gang__matrix *m, struct gang__colu
         s->retry = true; /* the next run looks again */
         return false;
     }
-    gang__names_remove(&m->columns, &c->link);
-    gang__ahead_vacated(s, c->occupies);
+    gang__hash_remove(&m->columns, &c->link);
+    gang__calendar_vacated(s, c->occupies);
     gang__release(&s->mem, c);
     gang__freed(s);
     return true;
@@ -133,7 +133,7 @@ static bool drop_column(gang_sched *s, struct gang__matrix *m, struct gang__colu
 void gang__columns_sweep(gang_sched *s, struct gang__matrix *m)
 {
     for (size_t b = 0; b < m->columns.room; b++)
-        for (struct gang__name *n = m->columns.bucket[b], *next; n; n = next) {
+        for (struct gang__hash_link *n = m->columns.bucket[b], *next; n; n = next) {
             struct gang__column *c = GANG__OF(struct gang__column, link, n);
             next = n->next;
             if (c->uses == 0)
@@ -144,7 +144,7 @@ void gang__columns_sweep(gang_sched *s, struct gang__matrix *m)
 void gang__columns_reset(struct gang__matrix *m, bool busy)
 {
     for (size_t b = 0; b < m->columns.room; b++)
-        for (struct gang__name *n = m->columns.bucket[b]; n; n = n->next) {
+        for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next) {
             struct gang__column *c = GANG__OF(struct gang__column, link, n);
             memcpy(busy ? c->busy : c->row, c->full, c->words * sizeof(*c->full));
         }
@@ -250,18 +250,19 @@ static void forget_use(gang_sched *s, struct gang__sliced *x, size_t i)
 
 /* ---- the matrix, and who is in it ------------------------------------------------------------ */
 
-static const struct gang__queue *slicer_of(const gang_sched *s, const struct gang__qs *leaf)
+static const struct gang__queue *slicer_of(const gang_sched *s,
+                                           const struct gang__queue_state *leaf)
 {
     return leaf->q->slicer == GANG__NO_QUEUE ? NULL : &s->queues->queue[leaf->q->slicer];
 }
 
-bool gang__slice_concerns(const struct gang__unit *u)
+bool gang__slice_concerns(const struct gang__gang *u)
 {
     bool slices = u->job->leaf->q->slicer != GANG__NO_QUEUE;
-    return u->sliced || (slices && !u->places && !gang__unit_request(u)->exclusive);
+    return u->sliced || (slices && !u->places && !gang__gang_request(u)->exclusive);
 }
 
-struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__qs *leaf)
+struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__queue_state *leaf)
 {
     const struct gang__queue *q = slicer_of(s, leaf);
     struct gang__matrix *m = s->matrices;
@@ -289,7 +290,7 @@ void gang__slice_configure(gang_sched *s)
     }
 }
 
-static struct gang__matrix *get_matrix(gang_sched *s, const struct gang__qs *leaf)
+static struct gang__matrix *get_matrix(gang_sched *s, const struct gang__queue_state *leaf)
 {
     const struct gang__queue *q = slicer_of(s, leaf);
     struct gang__matrix *m = gang__slice_matrix(s, leaf);
@@ -314,7 +315,7 @@ static uint64_t hash_of(gang_alloc_id alloc)
 
 struct gang__sliced *gang__sliced_of(const gang_sched *s, gang_alloc_id alloc)
 {
-    for (struct gang__name *n = gang__names_first(&s->sliced, hash_of(alloc)); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&s->sliced, hash_of(alloc)); n; n = n->next) {
         struct gang__sliced *x = GANG__OF(struct gang__sliced, link, n);
         if (x->alloc == alloc)
             return x;
@@ -325,7 +326,7 @@ struct gang__sliced *gang__sliced_of(const gang_sched *s, gang_alloc_id alloc)
 void gang__sliced_enter(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__matrix *m = x->matrix;
-    gang__names_put(&s->sliced, &x->link, hash_of(x->alloc));
+    gang__hash_insert(&s->sliced, &x->link, hash_of(x->alloc));
     x->at = m->last;
     *m->last = x;
     m->last = &x->next;
@@ -342,7 +343,7 @@ static void free_sliced(gang_sched *s, struct gang__sliced *x)
 static void leave_matrix(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__matrix *m = x->matrix;
-    gang__names_remove(&s->sliced, &x->link);
+    gang__hash_remove(&s->sliced, &x->link);
     while (x->uses > 0)
         forget_use(s, x, --x->uses);
     if (x->unit)
@@ -378,7 +379,7 @@ static void free_columns(gang_sched *s, struct gang__matrix *m)
     for (size_t b = 0; b < m->columns.room; b++)
         while (m->columns.bucket[b]) {
             struct gang__column *c = GANG__OF(struct gang__column, link, m->columns.bucket[b]);
-            gang__names_remove(&m->columns, &c->link);
+            gang__hash_remove(&m->columns, &c->link);
             gang__release(&s->mem, c);
         }
 }
@@ -390,7 +391,7 @@ static void free_matrix(gang_sched *s, struct gang__matrix *m)
         at = &(*at)->next;
     *at = m->next;
     free_columns(s, m);
-    gang__names_free(&m->columns, &s->mem);
+    gang__hash_free(&m->columns, &s->mem);
     gang_snapshot_free(m->view);
     gang__release(&s->mem, m);
 }
@@ -413,7 +414,7 @@ void gang__slice_free(gang_sched *s)
         gang__columns_sweep(s, m);
         free_matrix(s, m);
     }
-    gang__names_free(&s->sliced, &s->mem);
+    gang__hash_free(&s->sliced, &s->mem);
 }
 
 bool gang__rows_sweep(struct gang__matrix *m)
@@ -468,7 +469,7 @@ static bool is_untouched(const struct gang__matrix *m, const struct gang__node *
 static void close_planned(const gang_sched *s, gang_snapshot *v)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__unit *w = s->qs[i]->planned; w; w = w->next_planned)
+        for (const struct gang__gang *w = s->qs[i]->planned; w; w = w->next_planned)
             for (size_t k = 0; k < w->plan_slots; k++)
                 if (w->plan_slot[k] < v->end && gang__snapshot_node(v, w->plan_slot[k]))
                     close_node(v, w->plan_slot[k]);
@@ -499,14 +500,14 @@ static bool is_fresh(const gang_sched *s, const struct gang__matrix *m)
 }
 
 /* Are there nodes that it alone is to keep away from, or such as may be others for the next one? */
-static bool has_own_view(gang_sched *s, struct gang__unit *u)
+static bool has_own_view(gang_sched *s, struct gang__gang *u)
 {
-    return u->job->bad_count > 0 || gang__ahead_binds(s) || gang__cells_concern(s, u) ||
-           gang__overdue_concerns(s, u);
+    return u->job->bad_count > 0 || gang__calendar_binds(s) || gang__cells_concern(s, u) ||
+           gang__bypass_concerns(s, u);
 }
 
 /* The cluster with all columns empty, and open no other nodes than those a gang may come to. */
-static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__unit *u)
+static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__gang *u)
 {
     bool own = has_own_view(s, u);
     if (!m->view && gang_snapshot_new(s->cluster, &m->view) != GANG_OK)
@@ -519,7 +520,7 @@ static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__unit
     for (size_t i = 0; i < u->job->bad_count; i++)
         (void)!gang_snapshot_set_state(m->view, u->job->bad[i], GANG_NODE_DOWN);
     m->viewed_in = own ? 0 : s->runs; /* others may come to the nodes that it is to avoid */
-    gang_result r = gang__overdue_keep(s, u, m->view);
+    gang_result r = gang__bypass_keep(s, u, m->view);
     return r == GANG_OK && gang__cells_concern(s, u) ? gang__cells_keep(s, u, m->view) : r;
 }
 
@@ -552,11 +553,11 @@ static bool suffices(const struct gang__matrix *m, uint32_t row, int64_t cpu)
 }
 
 /* GANG_EBUSY: a node was taken meanwhile that is shown as free. */
-static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct gang__unit *u,
+static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct gang__gang *u,
                            uint32_t row, bool all)
 {
     struct gang__matrix *m = x->matrix;
-    gang_request *q = gang__unit_request(u);
+    gang_request *q = gang__gang_request(u);
     gang_result r = suffices(m, row, least_cpu(q)) ? show_row(s, m, row, all) : GANG_ENOFIT;
     if (r == GANG_OK)
         r = gang__alloc_lend(s->worker, s->scratch, q, m->lent, &x->alloc);
@@ -589,7 +590,7 @@ static bool has_alternates(const struct gang__matrix *m)
     return false;
 }
 
-static gang_result try_rows(gang_sched *s, struct gang__sliced *x, const struct gang__unit *u)
+static gang_result try_rows(gang_sched *s, struct gang__sliced *x, const struct gang__gang *u)
 {
     struct gang__matrix *m = x->matrix;
     gang_result r = GANG_ENOFIT;
@@ -606,7 +607,7 @@ static gang_result try_rows(gang_sched *s, struct gang__sliced *x, const struct 
 }
 
 /* What was seen before is good enough to find a place, and not to say that there is none. */
-static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__unit *u)
+static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__gang *u)
 {
     struct gang__matrix *m = x->matrix;
     gang_result r = GANG_ENOFIT;
@@ -618,14 +619,14 @@ static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__
     return r == GANG_OK ? try_rows(s, x, u) : r;
 }
 
-gang_result gang__slice_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id *id)
+gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
 {
     struct gang__matrix *m = get_matrix(s, u->job->leaf);
     struct gang__sliced *x = m ? gang__zalloc(&s->mem, 1, sizeof(*x)) : NULL;
     if (!x)
         return GANG_ENOMEM;
     x->matrix = m;
-    gang_result r = gang__names_reserve(&s->sliced, &s->mem);
+    gang_result r = gang__hash_reserve(&s->sliced, &s->mem);
     if (r == GANG_OK)
         r = find_row(s, x, u);
     if (r != GANG_OK) {
@@ -640,7 +641,7 @@ gang_result gang__slice_alloc(gang_sched *s, struct gang__unit *u, gang_alloc_id
     return GANG_OK;
 }
 
-gang_result gang__slice_grow(gang_sched *s, struct gang__unit *u, uint32_t group, int64_t step,
+gang_result gang__slice_grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
                              int64_t *granted)
 {
     struct gang__sliced *x = u->sliced;
@@ -671,7 +672,7 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__unit *u, uint32_t group
 
 /* ---- going ----------------------------------------------------------------------------------- */
 
-void gang__slice_forsake(gang_sched *s, struct gang__unit *u)
+void gang__slice_forsake(gang_sched *s, struct gang__gang *u)
 {
     struct gang__sliced *x = u->sliced;
     if (!x)

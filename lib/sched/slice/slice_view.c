@@ -30,7 +30,7 @@ static gang_result doom(gang_sched *s, struct gang__column *c, bool back)
     return r;
 }
 
-gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__unit *u, bool back)
+gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__gang *u, bool back)
 {
     const struct gang__sliced *x = u->sliced;
     gang_result r = GANG_OK;
@@ -61,7 +61,7 @@ bool gang__slice_has_node(const gang_sched *s, gang_node_id node)
 /* Whoever runs there, all of it is theirs, and nobody knows until when. */
 static bool occupy(gang_sched *s, struct gang__column *c)
 {
-    struct gang__ahead *a = s->ahead;
+    struct gang__calendar *a = s->ahead;
     const struct gang__time_place place = {(uint32_t)c->node, 0, 1};
     const struct gang__occupation o = {s->now_ns, GANG__NEVER, NULL, 0, &place, 1, 0, true};
     uint32_t id;
@@ -77,7 +77,7 @@ bool gang__slice_occupy(gang_sched *s)
 {
     for (struct gang__matrix *m = s->matrices; m; m = m->next) {
         for (size_t b = 0; m->came && b < m->columns.room; b++)
-            for (struct gang__name *n = m->columns.bucket[b]; n; n = n->next)
+            for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next)
                 if (!occupy(s, GANG__OF(struct gang__column, link, n)))
                     return false;
         m->came = false;
@@ -97,7 +97,7 @@ void gang__slice_vacate(gang_sched *s)
 {
     for (struct gang__matrix *m = s->matrices; m; m = m->next) {
         for (size_t b = 0; b < m->columns.room; b++)
-            for (struct gang__name *n = m->columns.bucket[b]; n; n = n->next)
+            for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next)
                 GANG__OF(struct gang__column, link, n)->occupies = 0;
         m->came = true;
     }
@@ -105,12 +105,12 @@ void gang__slice_vacate(gang_sched *s)
 
 /* ---- explaining and reading ------------------------------------------------------------------ */
 
-uint32_t gang__slice_row(const struct gang__unit *u)
+uint32_t gang__slice_row(const struct gang__gang *u)
 {
     return u->sliced ? u->sliced->row + 1 : 0;
 }
 
-uint32_t gang__slice_when(const gang_sched *s, const struct gang__unit *u, int64_t *until_ns)
+uint32_t gang__slice_when(const gang_sched *s, const struct gang__gang *u, int64_t *until_ns)
 {
     const struct gang__sliced *x = u->sliced;
     const struct gang__matrix *m = x->matrix;
@@ -148,7 +148,8 @@ uint64_t gang__slice_print(const gang_sched *s, uint64_t seed)
     return print;
 }
 
-void gang__slice_info(const gang_sched *s, const struct gang__qs *q, struct gang_queue_info *out)
+void gang__slice_info(const gang_sched *s, const struct gang__queue_state *q,
+                      struct gang_queue_info *out)
 {
     const struct gang__matrix *m = gang__slice_matrix(s, q);
     out->slice_end_ns = INT64_MAX;
@@ -187,7 +188,7 @@ static gang_result check_gang(const gang_sched *s, const struct gang__sliced *x,
                               struct gang_error *error)
 {
     struct count c = {x, 0, true};
-    const struct gang__unit *u = x->unit;
+    const struct gang__gang *u = x->unit;
     unsigned long long id = u ? (unsigned long long)u->job->id : 0;
     if (x->row >= x->matrix->rows)
         return BAD("job %llu is in a row that is not there", id);
@@ -229,7 +230,7 @@ static gang_result check_columns(const gang_sched *s, struct gang__matrix *m,
                                  struct gang_error *error)
 {
     for (size_t b = 0; b < m->columns.room; b++)
-        for (struct gang__name *n = m->columns.bucket[b]; n; n = n->next) {
+        for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next) {
             struct gang__column *c = GANG__OF(struct gang__column, link, n);
             struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
             uint32_t there = c->doomed;

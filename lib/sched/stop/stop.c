@@ -38,7 +38,8 @@ static void add_need(const struct gang_placement *p, const gang_request *q, stru
         need->gpus |= p->gpus;
 }
 
-static bool hold_piece(gang_sched *s, struct gang__claim *c, gang_node_id node, struct piece need)
+static bool hold_piece(gang_sched *s, struct gang__handover *c, gang_node_id node,
+                       struct piece need)
 {
     struct gang_node_info info = {.size = sizeof(info)};
     if (gang_node_get(s->cluster, node, &info) != GANG_OK)
@@ -69,7 +70,7 @@ static bool hold_piece(gang_sched *s, struct gang__claim *c, gang_node_id node, 
     return true;
 }
 
-static void let_go(gang_sched *s, struct gang__claim *c)
+static void let_go(gang_sched *s, struct gang__handover *c)
 {
     for (size_t i = 0; i < c->hold_count; i++)
         gang__give_surely(s, NULL, c->holds[i], NULL, 0);
@@ -78,10 +79,10 @@ static void let_go(gang_sched *s, struct gang__claim *c)
 
 /* Of the places that one of `u` is to get. Anew after each that has gone would be more; what others
  * could take meanwhile is what was free before. */
-static void hold(gang_sched *s, struct gang__claim *c, const struct gang__unit *u,
+static void hold(gang_sched *s, struct gang__handover *c, const struct gang__gang *u,
                  const struct gang_placement *places, int64_t place_count)
 {
-    const gang_request *q = gang__unit_request(u);
+    const gang_request *q = gang__gang_request(u);
     size_t count = (size_t)place_count;
     if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, count, sizeof(*s->numbers))) {
         s->no_memory = true;
@@ -102,11 +103,11 @@ static void hold(gang_sched *s, struct gang__claim *c, const struct gang__unit *
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-struct gang__claim *gang__claim_new(gang_sched *s, struct gang__unit *taker,
-                                    const struct gang__places *told, int32_t grow_group,
-                                    int32_t reason)
+struct gang__handover *gang__handover_new(gang_sched *s, struct gang__gang *taker,
+                                          const struct gang__places *told, int32_t grow_group,
+                                          int32_t reason)
 {
-    struct gang__claim *c = gang__zalloc(&s->mem, 1, sizeof(*c));
+    struct gang__handover *c = gang__zalloc(&s->mem, 1, sizeof(*c));
     if (!c)
         return NULL;
     c->places = gang__zalloc(&s->mem, told->count, sizeof(*c->places));
@@ -124,16 +125,16 @@ struct gang__claim *gang__claim_new(gang_sched *s, struct gang__unit *taker,
     return c;
 }
 
-void gang__claim_book(struct gang__claim *c, int64_t sign)
+void gang__handover_charge(struct gang__handover *c, int64_t sign)
 {
-    gang__books_promise(c->taker, c->grow_group, c->grow_group < 0 ? sign : sign * c->place_count);
+    gang__usage_promise(c->taker, c->grow_group, c->grow_group < 0 ? sign : sign * c->place_count);
 }
 
-void gang__claim_comes(struct gang__claim *c, bool comes)
+void gang__handover_comes(struct gang__handover *c, bool comes)
 {
     struct gang__job *job = c->taker->job;
     int64_t more = comes - c->comes;
-    for (struct gang__qs *q = job->leaf; q; q = q->parent)
+    for (struct gang__queue_state *q = job->leaf; q; q = q->parent)
         q->coming += more;
     if (job->user_in)
         job->user_in->coming += more;
@@ -141,21 +142,21 @@ void gang__claim_comes(struct gang__claim *c, bool comes)
 }
 
 /* Its queues count what it is about to get, so that nobody else counts on it. */
-static void charge(gang_sched *s, struct gang__claim *c, int64_t sign)
+static void charge(gang_sched *s, struct gang__handover *c, int64_t sign)
 {
     if (c->charged == (sign > 0))
         return;
-    gang__claim_book(c, sign);
+    gang__handover_charge(c, sign);
     c->charged = sign > 0;
-    gang__claim_comes(c, sign > 0 && !c->taker->job->counted_running);
+    gang__handover_comes(c, sign > 0 && !c->taker->job->counted_running);
     if (c->taker->job->user_in)
-        gang__turn_user(s, c->taker->job->leaf, c->taker->job->user_in);
-    gang__turn_rekey(s, c->taker->job->leaf);
+        gang__order_user(s, c->taker->job->leaf, c->taker->job->user_in);
+    gang__order_rekey(s, c->taker->job->leaf);
 }
 
-void gang__claim_begin(gang_sched *s, struct gang__claim *c)
+void gang__handover_begin(gang_sched *s, struct gang__handover *c)
 {
-    gang__turn_leave(s, c->taker);
+    gang__order_leave(s, c->taker);
     c->taker->claim = c;
     charge(s, c, 1);
     hold(s, c, c->taker, c->places, c->place_count);
@@ -165,38 +166,38 @@ void gang__claim_begin(gang_sched *s, struct gang__claim *c)
 
 /* Who is asked to go elsewhere is not lost meanwhile: what is free there is kept for him, too, and his
  * queues count it. */
-static void begin_move(gang_sched *s, struct gang__leave *l)
+static void begin_move(gang_sched *s, struct gang__stop *l)
 {
     l->unit->moving = l;
-    gang__books_promise(l->unit, -1, 1);
+    gang__usage_promise(l->unit, -1, 1);
     hold(s, l->claim, l->unit, l->to, l->to_count);
 }
 
-void gang__move_end(gang_sched *s, struct gang__unit *u)
+void gang__move_end(gang_sched *s, struct gang__gang *u)
 {
     if (!u->moving)
         return;
     u->moving = NULL;
-    gang__books_promise(u, -1, -1);
-    gang__turn_rekey(s, u->job->leaf);
+    gang__usage_promise(u, -1, -1);
+    gang__order_rekey(s, u->job->leaf);
     gang__eased(s, u->job->leaf);
 }
 
 /* He is not moved after all, or did not get there: he waits like others. */
-static void wait_again(gang_sched *s, struct gang__unit *u)
+static void wait_again(gang_sched *s, struct gang__gang *u)
 {
     gang__job_count(s, u->job);
     gang__job_state(s, u->job, GANG_REASON_NONE, "waits again");
     gang__job_settle(s, u->job);
 }
 
-static bool is_moving(const struct gang__leave *l)
+static bool is_moving(const struct gang__stop *l)
 {
     return l->unit && l->unit->moving == l;
 }
 
 /* It holds nothing any more. */
-static void count_given(struct gang__leave *l)
+static void count_given(struct gang__stop *l)
 {
     if (l->unit && l->counted)
         l->unit->ungiven--;
@@ -204,7 +205,7 @@ static void count_given(struct gang__leave *l)
 }
 
 /* What it could not give back yet stays owed. */
-static void free_leave(gang_sched *s, struct gang__leave *l)
+static void free_leave(gang_sched *s, struct gang__stop *l)
 {
     if (l->owes) {
         gang__release(&s->mem, l->to);
@@ -249,25 +250,25 @@ gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc)
 
 /* Does somebody else hold something of its allocation: tasks that were asked to stop on their own,
  * before the rest was? */
-static bool is_shared(const gang_sched *s, const struct gang__leave *l)
+static bool is_shared(const gang_sched *s, const struct gang__stop *l)
 {
     if (l->unit && l->unit->ungiven <= l->counted)
         return false;
-    for (const struct gang__leave *o = l->unit ? l->unit->leaves : NULL; o; o = o->next)
+    for (const struct gang__stop *o = l->unit ? l->unit->leaves : NULL; o; o = o->next)
         if (o != l && o->alloc == l->alloc && !o->given)
             return true;
-    for (const struct gang__claim *c = s->claims; c; c = c->next)
-        for (const struct gang__leave *o = c->leaves; o; o = o->next_of_claim)
+    for (const struct gang__handover *c = s->claims; c; c = c->next)
+        for (const struct gang__stop *o = c->leaves; o; o = o->next_of_claim)
             if (o != l && o->alloc == l->alloc && !o->given)
                 return true;
-    for (const struct gang__leave *o = s->owed; o; o = o->next_of_claim)
+    for (const struct gang__stop *o = s->owed; o; o = o->next_of_claim)
         if (o != l && o->alloc == l->alloc)
             return true;
     return false;
 }
 
 /* Give back what it held; who is last ends the allocation. While another thread reads that it is owed. */
-static void give_back(gang_sched *s, struct gang__leave *l)
+static void give_back(gang_sched *s, struct gang__stop *l)
 {
     bool runs = l->unit && l->unit->alloc == l->alloc, last = !runs && !is_shared(s, l);
     gang_result r = last           ? gang__give_all(s, l->alloc)
@@ -278,7 +279,7 @@ static void give_back(gang_sched *s, struct gang__leave *l)
     if (l->given)
         count_given(l);
     if (l->unit)
-        gang__ahead_touch(s, l->unit);
+        gang__calendar_touch(s, l->unit);
     if (r == GANG_ENOMEM)
         s->no_memory = true;
     gang__freed(s);
@@ -290,9 +291,9 @@ int gang__by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void gang__owed_give(gang_sched *s)
+void gang__deferred_releases_run(gang_sched *s)
 {
-    struct gang__leave *l = s->owed, *next;
+    struct gang__stop *l = s->owed, *next;
     for (s->owed = NULL; l; l = next) {
         next = l->next_of_claim;
         give_back(s, l);
@@ -300,11 +301,11 @@ void gang__owed_give(gang_sched *s)
     }
 }
 
-void gang__owed_free(gang_sched *s)
+void gang__deferred_releases_free(gang_sched *s)
 {
-    gang__owed_give(s);
+    gang__deferred_releases_run(s);
     while (s->owed) {
-        struct gang__leave *l = s->owed;
+        struct gang__stop *l = s->owed;
         s->owed = l->next_of_claim;
         l->owes = false;
         free_leave(s, l);
@@ -312,7 +313,7 @@ void gang__owed_free(gang_sched *s)
 }
 
 /* Does it hold the task's place still? */
-static bool holds_still(const struct gang__leave *l, gang_alloc_id alloc, int64_t task)
+static bool holds_still(const struct gang__stop *l, gang_alloc_id alloc, int64_t task)
 {
     return l->alloc == alloc && !l->given &&
            bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number);
@@ -321,8 +322,8 @@ static bool holds_still(const struct gang__leave *l, gang_alloc_id alloc, int64_
 /* Is the task one that has stopped, and whose place is kept for somebody? */
 static bool is_kept(const gang_sched *s, gang_alloc_id alloc, int64_t task)
 {
-    for (const struct gang__claim *c = s->claims; c; c = c->next)
-        for (const struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
+    for (const struct gang__handover *c = s->claims; c; c = c->next)
+        for (const struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
             if (holds_still(l, alloc, task))
                 return true;
     return false;
@@ -330,8 +331,8 @@ static bool is_kept(const gang_sched *s, gang_alloc_id alloc, int64_t task)
 
 static bool keeps_some(const gang_sched *s, gang_alloc_id alloc)
 {
-    for (const struct gang__claim *c = s->claims; c; c = c->next)
-        for (const struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
+    for (const struct gang__handover *c = s->claims; c; c = c->next)
+        for (const struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
             if (l->alloc == alloc && !l->given)
                 return true;
     return false;
@@ -359,9 +360,9 @@ void gang__give_rest(gang_sched *s, gang_alloc_id alloc)
     gang__release(&s->mem, tasks);
 }
 
-static void unlink_claim(gang_sched *s, struct gang__claim *c)
+static void unlink_claim(gang_sched *s, struct gang__handover *c)
 {
-    struct gang__claim **at = &s->claims;
+    struct gang__handover **at = &s->claims;
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
@@ -371,7 +372,7 @@ static void unlink_claim(gang_sched *s, struct gang__claim *c)
     gang__release(&s->mem, c);
 }
 
-void gang__claim_give_up(gang_sched *s, struct gang__claim *c)
+void gang__handover_give_up(gang_sched *s, struct gang__handover *c)
 {
     if (!c->taker)
         return;
@@ -381,7 +382,7 @@ void gang__claim_give_up(gang_sched *s, struct gang__claim *c)
     c->taker = NULL;
     let_go(s, c);
     while (c->leaves) { /* what is given up is seen by nobody who walks the claims */
-        struct gang__leave *l = c->leaves;
+        struct gang__stop *l = c->leaves;
         c->leaves = l->next_of_claim;
         l->claim = NULL;
         if (is_moving(l)) {
@@ -398,12 +399,12 @@ void gang__claim_give_up(gang_sched *s, struct gang__claim *c)
 }
 
 /* Those who were moved start where they are to. */
-static bool start_moved(gang_sched *s, struct gang__leave *l)
+static bool start_moved(gang_sched *s, struct gang__stop *l)
 {
-    struct gang__unit *u = l->unit;
+    struct gang__gang *u = l->unit;
     gang_alloc_id id;
     if (u->job->held || gang__places_up(s, l->to, l->to_count) != GANG_OK ||
-        !gang__ask_refresh(s, u->ask) || !gang__start_may(s, u, -1, 1) ||
+        !gang__class_refresh(s, u->ask) || !gang__start_may(s, u, -1, 1) ||
         gang_alloc_adopt(s->worker, u->ask->q, l->to, l->to_count, &id, NULL) != GANG_OK ||
         !gang__start_done(s, u, id, GANG_REASON_MOVE))
         return false;
@@ -411,7 +412,7 @@ static bool start_moved(gang_sched *s, struct gang__leave *l)
     return true;
 }
 
-static void finish_move(gang_sched *s, struct gang__leave *l)
+static void finish_move(gang_sched *s, struct gang__stop *l)
 {
     if (!is_moving(l))
         return;
@@ -421,12 +422,12 @@ static void finish_move(gang_sched *s, struct gang__leave *l)
 }
 
 /* False: he gets nothing, and what his queues counted for him is there for others. */
-static bool start_taker(gang_sched *s, struct gang__claim *c)
+static bool start_taker(gang_sched *s, struct gang__handover *c)
 {
-    struct gang__unit *u = c->taker;
+    struct gang__gang *u = c->taker;
     gang_alloc_id id;
     bool up = gang__places_up(s, c->places, c->place_count) == GANG_OK;
-    if (!gang__ask_refresh(s, u->ask) || !gang__start_may(s, u, c->grow_group, c->place_count))
+    if (!gang__class_refresh(s, u->ask) || !gang__start_may(s, u, c->grow_group, c->place_count))
         return false; /* queues changed meanwhile */
     if (c->grow_group >= 0) {
         if (!up)
@@ -435,12 +436,12 @@ static bool start_taker(gang_sched *s, struct gang__claim *c)
         if (gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, (size_t)c->place_count,
                        sizeof(*s->numbers)) &&
             gang__alloc_adopt_more(s->worker, u->alloc, c->places, c->place_count) == GANG_OK) {
-            memset(s->by_group, 0, gang__unit_request(u)->group_count * sizeof(*s->by_group));
+            memset(s->by_group, 0, gang__gang_request(u)->group_count * sizeof(*s->by_group));
             for (int64_t i = 0; i < c->place_count; i++) {
                 s->numbers[i] = first + i;
                 s->by_group[c->places[i].group]++;
             }
-            gang__ahead_upset(s); /* nobody asked the plans */
+            gang__calendar_upset(s); /* nobody asked the plans */
             return gang__grow_done(s, u, s->numbers, (size_t)c->place_count, s->by_group);
         }
         return false;
@@ -452,13 +453,13 @@ static bool start_taker(gang_sched *s, struct gang__claim *c)
            gang__start_done(s, u, id, c->reason);
 }
 
-static void settle(gang_sched *s, struct gang__claim *c)
+static void settle(gang_sched *s, struct gang__handover *c)
 {
-    struct gang__unit *u = c->taker;
+    struct gang__gang *u = c->taker;
     charge(s, c, -1);
     u->claim = NULL;
     let_go(s, c);
-    for (struct gang__leave *l = c->leaves; l; l = l->next_of_claim)
+    for (struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
         give_back(s, l);
     if (!start_taker(s, c)) {
         u->in_vain = s->heard + 1;
@@ -466,7 +467,7 @@ static void settle(gang_sched *s, struct gang__claim *c)
     }
     gang__job_settle(s, u->job);
     while (c->leaves) {
-        struct gang__leave *l = c->leaves;
+        struct gang__stop *l = c->leaves;
         c->leaves = l->next_of_claim;
         finish_move(s, l);
         free_leave(s, l);
@@ -474,12 +475,12 @@ static void settle(gang_sched *s, struct gang__claim *c)
     unlink_claim(s, c);
 }
 
-void gang__claims_settle(gang_sched *s)
+void gang__handovers_settle(gang_sched *s)
 {
-    for (struct gang__claim *c = s->claims, *next; c; c = next) {
+    for (struct gang__handover *c = s->claims, *next; c; c = next) {
         bool all = true;
         next = c->next;
-        for (struct gang__leave *l = c->leaves; l && all; l = l->next_of_claim)
+        for (struct gang__stop *l = c->leaves; l && all; l = l->next_of_claim)
             all = l->gone;
         if (all && c->taker) {
             settle(s, c);
@@ -490,31 +491,31 @@ void gang__claims_settle(gang_sched *s)
 
 /* ---- leaving --------------------------------------------------------------------------------- */
 
-static void unlink_leave(struct gang__leave *l)
+static void unlink_leave(struct gang__stop *l)
 {
-    struct gang__leave **at = &l->unit->leaves;
+    struct gang__stop **at = &l->unit->leaves;
     while (*at != l)
         at = &(*at)->next;
     *at = l->next;
 }
 
 /* It has stopped: what it held is given back, or kept for whom it was asked to go. */
-static void gone(gang_sched *s, struct gang__leave *l)
+static void gone(gang_sched *s, struct gang__stop *l)
 {
-    struct gang__unit *u = l->unit;
+    struct gang__gang *u = l->unit;
     l->gone = true;
     unlink_leave(l);
-    gang__ahead_touch(s, u);
+    gang__calendar_touch(s, u);
     gang__slice_quiet(s, l->alloc);
     if (!l->claim) {
         give_back(s, l);
         free_leave(s, l);
     }
-    gang__unit_stopped(s, u);
+    gang__gang_stopped(s, u);
 }
 
 /* One that is reported twice is gone once. */
-static void one_gone(struct gang__leave *l, int64_t task)
+static void one_gone(struct gang__stop *l, int64_t task)
 {
     int64_t *at = l->left ? bsearch(&task, l->still, l->left, sizeof(task), gang__by_number) : NULL;
     if (!at)
@@ -523,10 +524,10 @@ static void one_gone(struct gang__leave *l, int64_t task)
     memmove(at, at + 1, (l->left - (size_t)(at - l->still)) * sizeof(*at));
 }
 
-void gang__leave_gone(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count)
+void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count)
 {
-    struct gang__leave *next;
-    for (struct gang__leave *l = u->leaves; l; l = next) {
+    struct gang__stop *next;
+    for (struct gang__stop *l = u->leaves; l; l = next) {
         next = l->next;
         for (size_t i = 0; tasks && i < count; i++)
             one_gone(l, tasks[i]);
@@ -539,7 +540,7 @@ void gang__leave_gone(gang_sched *s, struct gang__unit *u, const int64_t *tasks,
     }
 }
 
-static void kill_now(gang_sched *s, struct gang__leave *l)
+static void kill_now(gang_sched *s, struct gang__stop *l)
 {
     struct gang_event e = gang__event_of(s, l->unit, l->reason, "the grace has passed");
     e.alloc = l->alloc;
@@ -550,16 +551,16 @@ static void kill_now(gang_sched *s, struct gang__leave *l)
     if (l->tasks)
         gone(s, l);
     else /* with it those that were asked before the rest was */
-        gang__leave_gone(s, l->unit, NULL, 0);
+        gang__stop_tasks_gone(s, l->unit, NULL, 0);
 }
 
-void gang__leave_due(gang_sched *s, struct gang__job *job)
+void gang__stop_due(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__leave *l = job->unit[i].leaves;
+        struct gang__stop *l = job->unit[i].leaves;
         while (l) {
             bool due = l->deadline_ns <= s->now_ns;
-            struct gang__leave *next = due ? NULL : l->next;
+            struct gang__stop *next = due ? NULL : l->next;
             if (due) {
                 kill_now(s, l);
                 next = job->state == GANG_JOB_ENDED ? NULL : job->unit[i].leaves;
@@ -570,15 +571,15 @@ void gang__leave_due(gang_sched *s, struct gang__job *job)
 }
 
 struct noting {
-    struct gang__unit *unit;
-    const struct gang__leave *leave;
+    struct gang__gang *unit;
+    const struct gang__stop *leave;
 };
 
 /* Not those that were asked to stop on their own before: they do not come back. */
 static int32_t add_place(const struct gang_task *task, void *user)
 {
     const struct noting *n = user;
-    struct gang__unit *u = n->unit;
+    struct gang__gang *u = n->unit;
     if (!bsearch(&task->task, n->leave->own, n->leave->own_count, sizeof(task->task),
                  gang__by_number))
         return 0;
@@ -592,7 +593,7 @@ static int32_t add_place(const struct gang_task *task, void *user)
 }
 
 /* Suspended work comes back to the very same places: note them. False: out of memory. */
-static bool note_places(gang_sched *s, struct gang__unit *u, const struct gang__leave *l)
+static bool note_places(gang_sched *s, struct gang__gang *u, const struct gang__stop *l)
 {
     struct noting n = {u, l};
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
@@ -615,7 +616,7 @@ static bool is_for_others(int32_t reason)
 }
 
 /* The op to ask with, and what becomes of it, as the queue has it. */
-static int32_t (*op_for(gang_sched *s, struct gang__unit *u, bool all,
+static int32_t (*op_for(gang_sched *s, struct gang__gang *u, bool all,
                         int32_t reason))(const struct gang_event *, void *)
 {
     if (!all)
@@ -626,21 +627,21 @@ static int32_t (*op_for(gang_sched *s, struct gang__unit *u, bool all,
 }
 
 /* Was it asked to stop before? Also if it has, and what it held is kept for somebody. */
-bool gang__leave_asked(const gang_sched *s, const struct gang__unit *u, int64_t task)
+bool gang__stop_asked(const gang_sched *s, const struct gang__gang *u, int64_t task)
 {
     if (u->ungiven == 0)
         return false;
-    for (const struct gang__leave *l = u->leaves; l; l = l->next)
+    for (const struct gang__stop *l = u->leaves; l; l = l->next)
         if (bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number))
             return true;
-    for (const struct gang__leave *l = s->owed; l; l = l->next_of_claim)
+    for (const struct gang__stop *l = s->owed; l; l = l->next_of_claim)
         if (holds_still(l, u->alloc, task))
             return true;
     return is_kept(s, u->alloc, task);
 }
 
 /* Room for its own tasks, and as much for those of them that are still there. */
-static bool room_for(gang_sched *s, struct gang__leave *l, size_t tasks)
+static bool room_for(gang_sched *s, struct gang__stop *l, size_t tasks)
 {
     l->own = gang__zalloc(&s->mem, 2 * tasks + 1, sizeof(*l->own));
     l->still = l->own ? l->own + tasks : NULL;
@@ -648,18 +649,18 @@ static bool room_for(gang_sched *s, struct gang__leave *l, size_t tasks)
 }
 
 /* The tasks of a unit that is to stop whole, without those that were asked before. */
-static bool name_all(gang_sched *s, struct gang__leave *l)
+static bool name_all(gang_sched *s, struct gang__stop *l)
 {
     struct gang__found *f = &s->found;
     if (gang__alloc_find(s->cluster, l->alloc, NULL, 0, f) != GANG_OK || !room_for(s, l, f->count))
         return false;
     for (size_t i = 0; i < f->count; i++)
-        if (!gang__leave_asked(s, l->unit, f->task[i].task))
+        if (!gang__stop_asked(s, l->unit, f->task[i].task))
             l->own[l->own_count++] = f->task[i].task;
     return true;
 }
 
-static bool name_some(gang_sched *s, struct gang__leave *l, const int64_t *tasks, size_t count)
+static bool name_some(gang_sched *s, struct gang__stop *l, const int64_t *tasks, size_t count)
 {
     if (!room_for(s, l, count))
         return false;
@@ -670,14 +671,14 @@ static bool name_some(gang_sched *s, struct gang__leave *l, const int64_t *tasks
 }
 
 /* Without memory for the record it is waited for here. */
-void gang__give_surely(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc,
+void gang__give_surely(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
                        const int64_t *tasks, size_t count)
 {
     for (;;) {
         gang_result r = tasks ? gang__give_tasks(s, alloc, tasks, count) : gang__give_all(s, alloc);
         if (r != GANG_EBUSY && r != GANG_ENOMEM)
             return;
-        struct gang__leave *l = gang__zalloc(&s->mem, 1, sizeof(*l));
+        struct gang__stop *l = gang__zalloc(&s->mem, 1, sizeof(*l));
         if (l && (tasks ? name_some(s, l, tasks, count) : room_for(s, l, 0))) {
             l->alloc = alloc;
             l->gone = l->owes = true;
@@ -695,10 +696,10 @@ void gang__give_surely(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc,
     }
 }
 
-static struct gang__leave *new_leave(gang_sched *s, struct gang__unit *u, const int64_t *tasks,
-                                     size_t count)
+static struct gang__stop *new_leave(gang_sched *s, struct gang__gang *u, const int64_t *tasks,
+                                    size_t count)
 {
-    struct gang__leave *l = gang__zalloc(&s->mem, 1, sizeof(*l));
+    struct gang__stop *l = gang__zalloc(&s->mem, 1, sizeof(*l));
     if (!l)
         return NULL;
     l->unit = u;
@@ -715,7 +716,7 @@ static struct gang__leave *new_leave(gang_sched *s, struct gang__unit *u, const 
 }
 
 struct tally {
-    const struct gang__leave *leave;
+    const struct gang__stop *leave;
     int64_t *by_group;
     size_t next;
 };
@@ -731,32 +732,32 @@ static int32_t tally_task(const struct gang_task *task, void *user)
 }
 
 /* They leave the books, and whoever waits for that may try. */
-static void leave_books(gang_sched *s, struct gang__unit *u, const struct gang__leave *l)
+static void leave_books(gang_sched *s, struct gang__gang *u, const struct gang__stop *l)
 {
-    uint32_t groups = gang__unit_request(u)->group_count;
+    uint32_t groups = gang__gang_request(u)->group_count;
     gang__eased(s, u->job->leaf);
     if (!l->tasks) {
-        gang__unit_clear(s, u);
+        gang__gang_clear(s, u);
         return;
     }
     struct tally t = {l, s->by_group, 0};
     memset(s->by_group, 0, groups * sizeof(*s->by_group));
     (void)!gang_alloc_each(s->cluster, u->alloc, tally_task, &t);
-    gang__books_out(s, u);
+    gang__usage_out(s, u);
     for (uint32_t g = 0; g < groups; g++) {
         u->has[g] -= s->by_group[g];
         u->tasks -= s->by_group[g];
     }
-    gang__books_in(s, u);
+    gang__usage_in(s, u);
     s->shares_stale = true;
     if (u->job->user_in)
-        gang__turn_user(s, u->job->leaf, u->job->user_in);
+        gang__order_user(s, u->job->leaf, u->job->user_in);
 }
 
-struct gang__leave *gang__leave_new(gang_sched *s, struct gang__unit *u, const int64_t *tasks,
-                                    size_t count, int32_t reason)
+struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *u, const int64_t *tasks,
+                                  size_t count, int32_t reason)
 {
-    struct gang__leave *l = new_leave(s, u, tasks, count);
+    struct gang__stop *l = new_leave(s, u, tasks, count);
     if (!l)
         return NULL;
     l->reason = reason;
@@ -769,7 +770,7 @@ struct gang__leave *gang__leave_new(gang_sched *s, struct gang__unit *u, const i
     return l;
 }
 
-void gang__leave_drop(gang_sched *s, struct gang__leave *l)
+void gang__stop_drop(gang_sched *s, struct gang__stop *l)
 {
     if (l->suspends && l->unit->alloc == l->alloc) {
         gang__release(&s->mem, l->unit->places);
@@ -778,24 +779,24 @@ void gang__leave_drop(gang_sched *s, struct gang__leave *l)
     free_leave(s, l);
 }
 
-int32_t gang__leave_ask(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count,
-                        int32_t reason, gang_job_id because, int32_t end)
+int32_t gang__stop_ask(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count,
+                       int32_t reason, gang_job_id because, int32_t end)
 {
-    struct gang__leave *l = gang__leave_new(s, u, tasks, count, reason);
-    return l ? gang__leave_go(s, l, because, NULL, end) : (int32_t)GANG_ENOMEM;
+    struct gang__stop *l = gang__stop_new(s, u, tasks, count, reason);
+    return l ? gang__stop_begin(s, l, because, NULL, end) : (int32_t)GANG_ENOMEM;
 }
 
-static void note_fall(const gang_sched *s, struct gang__unit *u)
+static void note_fall(const gang_sched *s, struct gang__gang *u)
 {
     u->fell = u->fell_at == s->heard ? u->fell + 1 : 1;
     u->fell_at = s->heard;
     u->fell_in = s->runs;
 }
 
-int32_t gang__leave_go(gang_sched *s, struct gang__leave *l, gang_job_id because,
-                       struct gang__claim *claim, int32_t end)
+int32_t gang__stop_begin(gang_sched *s, struct gang__stop *l, gang_job_id because,
+                         struct gang__handover *claim, int32_t end)
 {
-    struct gang__unit *u = l->unit;
+    struct gang__gang *u = l->unit;
     struct gang__job *job = u->job;
     const struct gang__queue *q = job->leaf->q;
     int32_t reason = l->reason;
@@ -808,7 +809,7 @@ int32_t gang__leave_go(gang_sched *s, struct gang__leave *l, gang_job_id because
     }
     l->next = u->leaves;
     u->leaves = l;
-    gang__turn_leave(s, u);
+    gang__order_leave(s, u);
     leave_books(s, u, l);
     if (l->to && claim)
         begin_move(s, l);
@@ -845,7 +846,7 @@ int32_t gang__leave_go(gang_sched *s, struct gang__leave *l, gang_job_id because
         if (!some || !all)
             gone(s, l);
         else /* and with it those that were asked before */
-            gang__leave_gone(s, u, NULL, 0);
+            gang__stop_tasks_gone(s, u, NULL, 0);
         return GANG_OK;
     }
     if (q->grace_ns <= 0) {

@@ -4,20 +4,19 @@
 
 #include "sched/record/state.h"
 
-
 /* Asking tasks (NULL: all) of a unit to stop, in two steps: all that needs memory (NULL: there
  * is none), and then the asking, which cannot fail. Whose asking is not come to is dropped. */
-struct gang__leave *gang__leave_new(gang_sched *s, struct gang__unit *u, const int64_t *tasks,
-                                    size_t count, int32_t reason);
-void gang__leave_drop(gang_sched *s, struct gang__leave *leave);
-int32_t gang__leave_go(gang_sched *s, struct gang__leave *leave, gang_job_id because,
-                       struct gang__claim *claim, int32_t end);
+struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *u, const int64_t *tasks,
+                                  size_t count, int32_t reason);
+void gang__stop_drop(gang_sched *s, struct gang__stop *leave);
+int32_t gang__stop_begin(gang_sched *s, struct gang__stop *leave, gang_job_id because,
+                         struct gang__handover *claim, int32_t end);
 
 /* Both, for nobody. Ask tasks (NULL: all) of a unit to stop. What they hold leaves the books
  * now. end: what becomes of the job when all of it has stopped (GANG_END_NONE: it waits again).
  * GANG_OK: gone at once; 1: they are stopping; GANG_ENOMEM: nothing happened. */
-int32_t gang__leave_ask(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count,
-                        int32_t reason, gang_job_id because, int32_t end);
+int32_t gang__stop_ask(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count,
+                       int32_t reason, gang_job_id because, int32_t end);
 
 /* Give back tasks of an allocation whatever minima say, and all of it: as gang__alloc_shed() and
  * gang_alloc_free(), but with some patience for threads that read it just now. */
@@ -28,42 +27,42 @@ gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc);
 /* Give it back in any case: tasks (of a unit that runs on, or NULL), or all (NULL) of an allocation that is no
  * unit's. What cannot be given now, as somebody still reads it, is owed: it is given at the beginning of a later
  * run, or with the scheduler. */
-void gang__give_surely(gang_sched *s, struct gang__unit *u, gang_alloc_id alloc,
+void gang__give_surely(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
                        const int64_t *tasks, size_t count);
-void gang__owed_give(gang_sched *s);
-void gang__owed_free(gang_sched *s);
+void gang__deferred_releases_run(gang_sched *s);
+void gang__deferred_releases_free(gang_sched *s);
 
 /* All of it but what has stopped and is kept for somebody; that is given back with the claim. */
 void gang__give_rest(gang_sched *s, gang_alloc_id alloc);
 
 /* Was this task of its allocation asked to stop? Also if it has, and what it held is kept for
  * somebody. */
-bool gang__leave_asked(const gang_sched *s, const struct gang__unit *u, int64_t task);
+bool gang__stop_asked(const gang_sched *s, const struct gang__gang *u, int64_t task);
 
 /* These tasks (NULL: all) of a unit that was asked to stop have. */
-void gang__leave_gone(gang_sched *s, struct gang__unit *u, const int64_t *tasks, size_t count);
-void gang__leave_due(gang_sched *s, struct gang__job *job); /* deadlines that have passed */
-void gang__claim_give_up(gang_sched *s, struct gang__claim *claim);
+void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count);
+void gang__stop_due(gang_sched *s, struct gang__job *job); /* deadlines that have passed */
+void gang__handover_give_up(gang_sched *s, struct gang__handover *claim);
 
 /* It is not on its way to another place any more, if it was. */
-void gang__move_end(gang_sched *s, struct gang__unit *u);
+void gang__move_end(gang_sched *s, struct gang__gang *u);
 
 /* What it is about to get enters (or, -1, leaves) the books of its queues. */
-void gang__claim_book(struct gang__claim *claim, int64_t sign);
+void gang__handover_charge(struct gang__handover *claim, int64_t sign);
 
 /* Its job is to run, and does not yet: those that may run at once are only so many. */
-void gang__claim_comes(struct gang__claim *claim, bool comes);
+void gang__handover_comes(struct gang__handover *claim, bool comes);
 
 /* All who stood in the way have gone: start the taker. */
-void gang__claims_settle(gang_sched *s);
+void gang__handovers_settle(gang_sched *s);
 
 /* Order of numbers of tasks, for bsearch() and qsort(). */
 int gang__by_number(const void *a, const void *b);
 
 /* Begin to wait: the taker is out of turn, and what is free already of its places is kept. */
-void gang__claim_begin(gang_sched *s, struct gang__claim *claim);
-struct gang__claim *gang__claim_new(gang_sched *s, struct gang__unit *taker,
-                                    const struct gang__places *told, int32_t grow_group,
-                                    int32_t reason);
+void gang__handover_begin(gang_sched *s, struct gang__handover *claim);
+struct gang__handover *gang__handover_new(gang_sched *s, struct gang__gang *taker,
+                                          const struct gang__places *told, int32_t grow_group,
+                                          int32_t reason);
 
 #endif

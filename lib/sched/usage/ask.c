@@ -198,9 +198,9 @@ void gang__key_free(struct gang__key *k)
 
 /* ---- what is wanted -------------------------------------------------------------------------- */
 
-struct gang__wanted *gang__wanted_new(const struct gang__key *k, gang_request *q)
+struct gang__request_text *gang__request_text_new(const struct gang__key *k, gang_request *q)
 {
-    struct gang__wanted *w = k->failed ? NULL : gang__alloc(k->mem, sizeof(*w) + k->used);
+    struct gang__request_text *w = k->failed ? NULL : gang__alloc(k->mem, sizeof(*w) + k->used);
     if (!w)
         return NULL;
     w->q = q;
@@ -211,7 +211,7 @@ struct gang__wanted *gang__wanted_new(const struct gang__key *k, gang_request *q
     return w;
 }
 
-void gang__wanted_put(const struct gang_mem *mem, struct gang__wanted *w)
+void gang__request_text_unref(const struct gang_mem *mem, struct gang__request_text *w)
 {
     /* release: what was read of it was read before; acquire: by all who had it, when it is freed */
     if (!w || atomic_fetch_sub_explicit(&w->refs, 1, memory_order_acq_rel) > 1)
@@ -222,7 +222,7 @@ void gang__wanted_put(const struct gang_mem *mem, struct gang__wanted *w)
 
 /* ---- what it takes --------------------------------------------------------------------------- */
 
-static bool add_take(gang_sched *s, struct gang__asked *ask, uint32_t dim, int64_t amount)
+static bool add_take(gang_sched *s, struct gang__request_class *ask, uint32_t dim, int64_t amount)
 {
     if (amount == 0)
         return true;
@@ -235,7 +235,7 @@ static bool add_take(gang_sched *s, struct gang__asked *ask, uint32_t dim, int64
 
 /* An amount of a kind counts in its dimension, and in that of the partition that the group
  * names. */
-static bool add_amount(gang_sched *s, struct gang__asked *ask, const struct gang__group *g,
+static bool add_amount(gang_sched *s, struct gang__request_class *ask, const struct gang__group *g,
                        int32_t kind, int64_t amount)
 {
     for (uint32_t d = 0; d < s->dims; d++) {
@@ -263,7 +263,7 @@ static int64_t gpus_of(const gang_sched *s, const struct gang__group *g, bool mo
     return (int64_t)g->devices * share * (int64_t)(g->profile ? g->width : 1);
 }
 
-static bool take_of_group(gang_sched *s, struct gang__asked *ask, uint32_t group)
+static bool take_of_group(gang_sched *s, struct gang__request_class *ask, uint32_t group)
 {
     const struct gang__group *g = &ask->q->group[group];
     int64_t gpu = gpus_of(s, g, true), pages = (int64_t)g->pages, cpu = (int64_t)g->cpu;
@@ -288,7 +288,7 @@ static bool take_of_group(gang_sched *s, struct gang__asked *ask, uint32_t group
 
 /* How many tasks of each group start together: their minima; what the request wants beyond, of
  * the groups in order. Which groups it will be is known once they are placed. */
-static void gang_of(struct gang__asked *ask)
+static void gang_of(struct gang__request_class *ask)
 {
     const gang_request *q = ask->q;
     int64_t sum = 0;
@@ -307,7 +307,7 @@ static void gang_of(struct gang__asked *ask)
     ask->exact = ask->exact || q->group_count == 1;
 }
 
-bool gang__ask_refresh(gang_sched *s, struct gang__asked *ask)
+bool gang__class_refresh(gang_sched *s, struct gang__request_class *ask)
 {
     const gang_request *q = ask->q;
     if (ask->dims_of == s->config_count)
@@ -336,11 +336,11 @@ bool gang__ask_refresh(gang_sched *s, struct gang__asked *ask)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static struct gang__asked *find(gang_sched *s, const struct gang__wanted *w)
+static struct gang__request_class *find(gang_sched *s, const struct gang__request_text *w)
 {
-    struct gang__name *n = gang__names_first(&s->asks, w->hash);
+    struct gang__hash_link *n = gang__hash_first(&s->asks, w->hash);
     for (; n; n = n->next) {
-        struct gang__asked *ask = GANG__OF(struct gang__asked, link, n);
+        struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
         if (ask->of == w || (n->hash == w->hash && ask->of->bytes == w->bytes &&
                              memcmp(ask->of->key, w->key, w->bytes) == 0))
             return ask;
@@ -348,12 +348,12 @@ static struct gang__asked *find(gang_sched *s, const struct gang__wanted *w)
     return NULL;
 }
 
-struct gang__asked *gang__ask_get(gang_sched *s, struct gang__wanted *w)
+struct gang__request_class *gang__class_ref(gang_sched *s, struct gang__request_text *w)
 {
-    struct gang__asked *ask = find(s, w);
+    struct gang__request_class *ask = find(s, w);
     if (ask) {
         ask->refs++;
-        gang__wanted_put(&s->mem, w);
+        gang__request_text_unref(&s->mem, w);
         return ask;
     }
     size_t groups = w->q->group_count;
@@ -368,8 +368,8 @@ struct gang__asked *gang__ask_get(gang_sched *s, struct gang__wanted *w)
     ask->q = w->q;
     for (size_t g = 0; g < groups; g++)
         ask->by_memory = ask->by_memory || is_by_memory(&w->q->group[g]);
-    if ((ask->by_memory && !gang__memories_begin(s)) || !gang__ask_refresh(s, ask) ||
-        gang__names_reserve(&s->asks, &s->mem) != GANG_OK) {
+    if ((ask->by_memory && !gang__memories_begin(s)) || !gang__class_refresh(s, ask) ||
+        gang__hash_reserve(&s->asks, &s->mem) != GANG_OK) {
         gang__release(&s->mem, ask->take);
         gang__release(&s->mem, ask);
         return NULL;
@@ -377,17 +377,17 @@ struct gang__asked *gang__ask_get(gang_sched *s, struct gang__wanted *w)
     ask->of = w;
     ask->refs = 1;
     s->by_memory += ask->by_memory;
-    gang__names_put(&s->asks, &ask->link, w->hash);
+    gang__hash_insert(&s->asks, &ask->link, w->hash);
     return ask;
 }
 
-void gang__ask_put(gang_sched *s, struct gang__asked *ask)
+void gang__class_unref(gang_sched *s, struct gang__request_class *ask)
 {
     if (--ask->refs > 0)
         return;
-    gang__names_remove(&s->asks, &ask->link);
+    gang__hash_remove(&s->asks, &ask->link);
     s->by_memory -= ask->by_memory;
-    gang__wanted_put(&s->mem, ask->of);
+    gang__request_text_unref(&s->mem, ask->of);
     gang__release(&s->mem, ask->take);
     gang__release(&s->mem, ask);
 }

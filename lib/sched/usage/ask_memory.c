@@ -117,21 +117,21 @@ bool gang__memories_begin(gang_sched *s)
 /* ---- counting anew ---------------------------------------------------------------------------- */
 
 /* All that the books have of a unit. */
-static void book(gang_sched *s, struct gang__unit *u, int64_t sign)
+static void book(gang_sched *s, struct gang__gang *u, int64_t sign)
 {
     if (sign > 0)
-        gang__books_in(s, u);
+        gang__usage_in(s, u);
     else
-        gang__books_out(s, u);
+        gang__usage_out(s, u);
     if (u->claim && u->claim->charged)
-        gang__claim_book(u->claim, sign);
+        gang__handover_charge(u->claim, sign);
     if (u->moving)
-        gang__books_promise(u, -1, sign);
+        gang__usage_promise(u, -1, sign);
 }
 
 static void book_all(gang_sched *s, int64_t sign)
 {
-    for (struct gang__tree_link *n = gang__ordered_first(&s->by_id); n; n = gang__ordered_next(n)) {
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count && job->state != GANG_JOB_ENDED; i++)
             if (job->unit[i].ask->by_memory)
@@ -154,13 +154,13 @@ void gang__memories_refresh(gang_sched *s)
     book_all(s, -1);
     take_up(s);
     for (size_t b = 0; b < s->asks.room; b++)
-        for (struct gang__name *n = s->asks.bucket[b]; n; n = n->next) {
-            struct gang__asked *ask = GANG__OF(struct gang__asked, link, n);
+        for (struct gang__hash_link *n = s->asks.bucket[b]; n; n = n->next) {
+            struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
             if (!ask->by_memory)
                 continue;
             /* Also what queues that changed made old: it is in the books now. */
             ask->dims_of = s->config_count - 1;
-            (void)!gang__ask_refresh(s, ask); /* as many amounts as before: there is room */
+            (void)!gang__class_refresh(s, ask); /* as many amounts as before: there is room */
         }
     book_all(s, 1);
     s->total_epoch = 0; /* who was refused may not be now */

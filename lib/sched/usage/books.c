@@ -14,17 +14,17 @@
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"
 
-int64_t gang__unit_lacks_all(const struct gang__unit *u)
+int64_t gang__gang_lacks_all(const struct gang__gang *u)
 {
     int64_t lacks = u->target - u->tasks - u->ended;
     return lacks > 0 && !u->over ? lacks : 0;
 }
 
 /* Of what it lacks in all, the first groups come first. */
-int64_t gang__unit_lacks(const struct gang__unit *u, uint32_t group)
+int64_t gang__gang_lacks(const struct gang__gang *u, uint32_t group)
 {
-    const gang_request *q = gang__unit_request(u);
-    int64_t left = gang__unit_lacks_all(u);
+    const gang_request *q = gang__gang_request(u);
+    int64_t left = gang__gang_lacks_all(u);
     for (uint32_t g = 0; g <= group; g++) {
         int64_t lacks = q->group[g].count - u->has[g] - u->done[g];
         lacks = lacks < left ? lacks : left;
@@ -37,40 +37,40 @@ int64_t gang__unit_lacks(const struct gang__unit *u, uint32_t group)
 
 /* A target below all tasks of several groups is wanted of the first ones, whatever runs of the
  * others. */
-bool gang__unit_is_steady(const struct gang__unit *u)
+bool gang__gang_is_steady(const struct gang__gang *u)
 {
-    const gang_request *q = gang__unit_request(u);
+    const gang_request *q = gang__gang_request(u);
     int64_t count = 0;
     for (uint32_t g = 0; g < q->group_count; g++)
         count += q->group[g].count;
     return q->group_count == 1 || count == u->target;
 }
 
-int64_t gang__unit_counts(const struct gang__unit *u, uint32_t group)
+int64_t gang__gang_counts(const struct gang__gang *u, uint32_t group)
 {
     return u->done[group] - (u->job->loss == GANG_LOSS_SHRINK ? u->failed[group] : 0);
 }
 
 /* Of a group alone, whatever the unit as a whole needs beyond it. */
-static int64_t fixed_of_group(const struct gang__unit *u, uint32_t group)
+static int64_t fixed_of_group(const struct gang__gang *u, uint32_t group)
 {
-    int64_t min = gang__unit_request(u)->group[group].min - gang__unit_counts(u, group);
+    int64_t min = gang__gang_request(u)->group[group].min - gang__gang_counts(u, group);
     min = min > 0 ? min : 0;
     return u->has[group] < min ? u->has[group] : min;
 }
 
-int64_t gang__unit_fixed_rest(const struct gang__unit *u)
+int64_t gang__gang_fixed_rest(const struct gang__gang *u)
 {
-    const gang_request *q = gang__unit_request(u);
+    const gang_request *q = gang__gang_request(u);
     int64_t rest = q->min;
     if (u->job->preemptible != GANG_SEMI_PREEMPTIBLE)
         return 0;
     for (uint32_t g = 0; g < q->group_count; g++)
-        rest -= gang__unit_counts(u, g) + fixed_of_group(u, g);
+        rest -= gang__gang_counts(u, g) + fixed_of_group(u, g);
     return rest > 0 ? rest : 0;
 }
 
-int64_t gang__unit_fixed(const struct gang__unit *u, uint32_t group, int64_t *rest)
+int64_t gang__gang_fixed(const struct gang__gang *u, uint32_t group, int64_t *rest)
 {
     if (u->job->preemptible == GANG_PREEMPTIBLE)
         return 0;
@@ -82,19 +82,19 @@ int64_t gang__unit_fixed(const struct gang__unit *u, uint32_t group, int64_t *re
     return fixed + more;
 }
 
-bool gang__unit_is_fixed(const struct gang__unit *u, bool grows)
+bool gang__gang_is_fixed(const struct gang__gang *u, bool grows)
 {
     return u->job->preemptible == GANG_NOT_PREEMPTIBLE ||
            (u->job->preemptible == GANG_SEMI_PREEMPTIBLE && !grows);
 }
 
-static void add(struct gang__qs *leaf, size_t which, const struct gang__asked *ask, uint32_t group,
-                int64_t times)
+static void add(struct gang__queue_state *leaf, size_t which, const struct gang__request_class *ask,
+                uint32_t group, int64_t times)
 {
     const struct gang__take *take = ask->take + ask->group[group].from;
     if (times == 0)
         return;
-    for (struct gang__qs *q = leaf; q; q = q->parent) {
+    for (struct gang__queue_state *q = leaf; q; q = q->parent) {
         int64_t *amount = which == 0 ? q->used : which == 1 ? q->fixed : q->want;
         for (uint32_t i = 0; i < ask->group[group].count; i++) {
             amount[take[i].dim] += take[i].amount * times;
@@ -103,20 +103,20 @@ static void add(struct gang__qs *leaf, size_t which, const struct gang__asked *a
     }
 }
 
-void gang__books_shift(struct gang__qs *leaf, const struct gang__asked *ask, uint32_t group,
-                       int64_t times)
+void gang__usage_shift(struct gang__queue_state *leaf, const struct gang__request_class *ask,
+                       uint32_t group, int64_t times)
 {
     add(leaf, 0, ask, group, times);
 }
 
-void gang__books_promise(struct gang__unit *u, int32_t grow_group, int64_t times)
+void gang__usage_promise(struct gang__gang *u, int32_t grow_group, int64_t times)
 {
-    const struct gang__asked *ask = u->ask;
-    bool fixed = gang__unit_is_fixed(u, grow_group >= 0);
+    const struct gang__request_class *ask = u->ask;
+    bool fixed = gang__gang_is_fixed(u, grow_group >= 0);
     uint32_t count;
-    const struct gang__take *take = gang__asked_takes(ask, grow_group, &count);
+    const struct gang__take *take = gang__class_takes(ask, grow_group, &count);
     for (uint32_t i = 0; i < count; i++) {
-        for (struct gang__qs *q = u->job->leaf; q; q = q->parent) {
+        for (struct gang__queue_state *q = u->job->leaf; q; q = q->parent) {
             q->used[take[i].dim] += take[i].amount * times;
             q->fixed[take[i].dim] += fixed ? take[i].amount * times : 0;
             q->moved |= UINT64_C(1) << take[i].dim;
@@ -126,17 +126,17 @@ void gang__books_promise(struct gang__unit *u, int32_t grow_group, int64_t times
     }
 }
 
-static void book(gang_sched *s, struct gang__unit *u, int64_t sign)
+static void book(gang_sched *s, struct gang__gang *u, int64_t sign)
 {
-    struct gang__qs *leaf = u->job->leaf;
-    const struct gang__asked *ask = u->ask;
+    struct gang__queue_state *leaf = u->job->leaf;
+    const struct gang__request_class *ask = u->ask;
     const gang_request *q = ask->q;
-    int64_t rest = gang__unit_fixed_rest(u), left = u->wanted ? gang__unit_lacks_all(u) : 0;
-    gang__turn_rekey(s, leaf);
+    int64_t rest = gang__gang_fixed_rest(u), left = u->wanted ? gang__gang_lacks_all(u) : 0;
+    gang__order_rekey(s, leaf);
     if (u->tasks == 0 && left == 0) /* nothing of it counts */
         return;
     for (uint32_t g = 0; g < q->group_count; g++) {
-        int64_t kept = gang__unit_fixed(u, g, &rest);
+        int64_t kept = gang__gang_fixed(u, g, &rest);
         int64_t lacks = q->group[g].count - u->has[g] - u->done[g];
         lacks = lacks < left ? lacks : left;
         lacks = lacks > 0 ? lacks : 0;
@@ -149,15 +149,15 @@ static void book(gang_sched *s, struct gang__unit *u, int64_t sign)
             user->used[ask->take[ask->group[g].from + i].dim] +=
                 sign * u->has[g] * ask->take[ask->group[g].from + i].amount;
     }
-    for (struct gang__qs *at = leaf; at; at = at->parent)
+    for (struct gang__queue_state *at = leaf; at; at = at->parent)
         at->tasks += sign * u->tasks;
 }
 
 /* What it takes of the cluster, in millionths, of the kind of which it takes most. */
-static int64_t dominant_part(const gang_sched *s, const struct gang__unit *u)
+static int64_t dominant_part(const gang_sched *s, const struct gang__gang *u)
 {
     int64_t most = 0;
-    for (uint32_t g = 0; g < gang__unit_request(u)->group_count; g++)
+    for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
         for (uint32_t i = 0; i < u->ask->group[g].count; i++) {
             const struct gang__take *t = &u->ask->take[u->ask->group[g].from + i];
             int64_t part = s->total[t->dim] > 0
@@ -169,7 +169,7 @@ static int64_t dominant_part(const gang_sched *s, const struct gang__unit *u)
 }
 
 /* What it used until now, for those who order by it: told whenever what it has is about to change. */
-static void note_service(const gang_sched *s, struct gang__unit *u)
+static void note_service(const gang_sched *s, struct gang__gang *u)
 {
     int64_t ran = s->now_ns - u->started_ns - gang__job_paused(s, u->job), since = u->served_ns;
     if (ran <= since || !gang__slice_is_begun(u))
@@ -179,25 +179,25 @@ static void note_service(const gang_sched *s, struct gang__unit *u)
         gang__add_sat(u->job->served, gang__mul_div(dominant_part(s, u), ran - since, 1));
 }
 
-void gang__books_out(gang_sched *s, struct gang__unit *u)
+void gang__usage_out(gang_sched *s, struct gang__gang *u)
 {
     if (u->tasks > 0)
         note_service(s, u);
     book(s, u, -1);
 }
 
-void gang__books_in(gang_sched *s, struct gang__unit *u)
+void gang__usage_in(gang_sched *s, struct gang__gang *u)
 {
     book(s, u, 1);
-    gang__shed_settle(u);
-    gang__ahead_touch(s, u);
+    gang__victims_settle_elastic(u);
+    gang__calendar_touch(s, u);
 }
 
 /* ---- may it be more? ------------------------------------------------------------------------- */
 
 /* What is kept of a dimension for a queue and those below, which are not on the path of who
  * asks: the part of their idle guarantees that is not lent. */
-static int64_t kept_for(const gang_sched *s, const struct gang__qs *q, uint32_t dim)
+static int64_t kept_for(const gang_sched *s, const struct gang__queue_state *q, uint32_t dim)
 {
     const struct gang__quota *lends = &q->q->lending[dim];
     int64_t own = 0, below = 0;
@@ -212,11 +212,11 @@ static int64_t kept_for(const gang_sched *s, const struct gang__qs *q, uint32_t 
 }
 
 /* At each level: is what the others do not lend still there? */
-static bool lends(const gang_sched *s, const struct gang__qs *leaf, uint32_t dim, int64_t amount,
-                  struct gang__qs **by)
+static bool lends(const gang_sched *s, const struct gang__queue_state *leaf, uint32_t dim,
+                  int64_t amount, struct gang__queue_state **by)
 {
     int64_t kept = 0;
-    for (const struct gang__qs *q = leaf; q->parent; q = q->parent) {
+    for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent) {
         uint32_t c = q->parent->q ? q->parent->q->first_child : 0;
         for (; c != GANG__NO_QUEUE && c < s->queues->count; c = s->qs[c]->q->next_sibling)
             if (s->qs[c] != q && s->qs[c]->q->parent == q->q->parent) {
@@ -228,11 +228,11 @@ static bool lends(const gang_sched *s, const struct gang__qs *leaf, uint32_t dim
     return kept == 0 || s->root.used[dim] + amount + kept <= s->total[dim];
 }
 
-struct gang__qs *gang__books_refuse(gang_sched *s, struct gang__qs *leaf,
-                                    const struct gang__take *take, uint32_t count, bool fixed,
-                                    uint32_t *dim, int32_t *why)
+struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_state *leaf,
+                                             const struct gang__take *take, uint32_t count,
+                                             bool fixed, uint32_t *dim, int32_t *why)
 {
-    for (struct gang__qs *q = leaf; q->parent; q = q->parent)
+    for (struct gang__queue_state *q = leaf; q->parent; q = q->parent)
         for (uint32_t i = 0; i < count; i++) {
             *dim = take[i].dim;
             *why = GANG_WAIT_LIMIT;
@@ -245,7 +245,7 @@ struct gang__qs *gang__books_refuse(gang_sched *s, struct gang__qs *leaf,
         }
     *why = GANG_WAIT_LENDING;
     for (uint32_t i = 0; s->queues->lends && i < count; i++) {
-        struct gang__qs *by = NULL;
+        struct gang__queue_state *by = NULL;
         *dim = take[i].dim;
         if (!lends(s, leaf, *dim, take[i].amount, &by))
             return by;

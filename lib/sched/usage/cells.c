@@ -12,14 +12,14 @@
 #include "sched/intake/intake.h"
 #include "sched/order/wait_order.h"
 
-bool gang__cells_concern(const gang_sched *s, const struct gang__unit *u)
+bool gang__cells_concern(const gang_sched *s, const struct gang__gang *u)
 {
     return s->queues->cells && u->bin->fixed;
 }
 
 struct mark {
     gang_sched *s;
-    const struct gang__qs *leaf;
+    const struct gang__queue_state *leaf;
     uint8_t
         *by_slot; /* 1: work that cannot be taken back, of another queue; 2: of the queue itself */
     uint32_t end;
@@ -40,14 +40,14 @@ static void mark_nodes(struct mark *m)
 {
     gang_sched *s = m->s;
     memset(m->by_slot, 0, m->end);
-    gang__falls_sort(s);
+    gang__victims_sort(s);
     for (uint32_t i = 0; i < s->queues->count; i++) {
-        struct gang__tree_link *n = gang__ordered_first(&s->qs[i]->fall);
-        for (; n; n = gang__ordered_next(n)) {
-            struct gang__unit *u = GANG__OF(struct gang__unit, fall, n);
+        struct gang__set_link *n = gang__set_first(&s->qs[i]->fall);
+        for (; n; n = gang__set_next(n)) {
+            struct gang__gang *u = GANG__OF(struct gang__gang, fall, n);
             if (u->job->preemptible == GANG_PREEMPTIBLE)
                 continue;
-            m->value = gang__qs_below(s->qs[i], m->leaf) ? 2 : 1;
+            m->value = gang__queue_is_below(s->qs[i], m->leaf) ? 2 : 1;
             (void)!gang_alloc_each(s->cluster, u->alloc, mark_task, m);
         }
     }
@@ -164,7 +164,7 @@ static gang_result keep_some(gang_sched *s, gang_snapshot *snapshot, const struc
     return GANG_OK;
 }
 
-gang_result gang__cells_keep(gang_sched *s, const struct gang__unit *u, gang_snapshot *snapshot)
+gang_result gang__cells_keep(gang_sched *s, const struct gang__gang *u, gang_snapshot *snapshot)
 {
     struct mark m = {s, NULL, NULL, snapshot->end, 0};
     if (!gang__cells_concern(s, u))
@@ -173,8 +173,8 @@ gang_result gang__cells_keep(gang_sched *s, const struct gang__unit *u, gang_sna
     if (!m.by_slot)
         return GANG_ENOMEM;
     for (uint32_t i = 0; i < s->queues->count; i++) {
-        const struct gang__qs *q = s->qs[i];
-        if (q->q->cell_count == 0 || gang__qs_below(u->job->leaf, q))
+        const struct gang__queue_state *q = s->qs[i];
+        if (q->q->cell_count == 0 || gang__queue_is_below(u->job->leaf, q))
             continue;
         m.leaf = q;
         mark_nodes(&m);

@@ -99,14 +99,15 @@ static int64_t unit_of(const gang_sched *s, uint32_t dim)
     }
 }
 
-static int64_t demand_of(const struct gang__qs *q, uint32_t dim)
+static int64_t demand_of(const struct gang__queue_state *q, uint32_t dim)
 {
     int64_t demand = q->used[dim] + q->want[dim];
     return demand < q->limit[dim] ? demand : q->limit[dim];
 }
 
 /* The weight of a queue, lowered by what it used of late; `sum`: that of all siblings. */
-static int64_t weight_of(const gang_sched *s, const struct gang__qs *q, uint32_t dim, int64_t sum)
+static int64_t weight_of(const gang_sched *s, const struct gang__queue_state *q, uint32_t dim,
+                         int64_t sum)
 {
     int64_t weight = q->q->weight[dim];
     if (!q->decayed || s->total[dim] == 0)
@@ -116,12 +117,12 @@ static int64_t weight_of(const gang_sched *s, const struct gang__qs *q, uint32_t
     return gang__decay_weight(weight, sum, used, s->opts.usage_weight_milli * 1000);
 }
 
-static void set_share(gang_sched *s, struct gang__qs *q, uint32_t dim, int64_t share)
+static void set_share(gang_sched *s, struct gang__queue_state *q, uint32_t dim, int64_t share)
 {
     if (q->share[dim] == share)
         return;
     q->share[dim] = share;
-    gang__turn_rekey(s, q);
+    gang__order_rekey(s, q);
 }
 
 /* Do the demands of these siblings fit, and has everybody a weight who wants more than his
@@ -131,7 +132,7 @@ static bool all_fit(const gang_sched *s, uint32_t first, uint32_t dim, int64_t t
 {
     int64_t left = total;
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling) {
-        const struct gang__qs *q = s->qs[c];
+        const struct gang__queue_state *q = s->qs[c];
         int64_t demand = demand_of(q, dim);
         left -= demand;
         if (left < 0 || (demand > q->guarantee[dim] && (q->decayed || q->q->weight[dim] == 0)))
@@ -154,7 +155,7 @@ static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
         weights += s->qs[c]->q->weight[dim];
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling) {
-        const struct gang__qs *q = s->qs[c];
+        const struct gang__queue_state *q = s->qs[c];
         sharer[n++] = (struct gang__sharer){q->guarantee[dim], demand_of(q, dim),
                                             q->q->priority,    weight_of(s, q, dim, weights),
                                             q->q->id,          0};
@@ -187,7 +188,7 @@ void gang__fair_refresh(gang_sched *s)
                 divide(s, s->qs[i]->q->first_child, d, s->qs[i]->share[d]);
     }
     if (all) /* guarantees are others */
-        gang__turn_rekey_all(s);
+        gang__order_rekey_all(s);
 }
 
 void gang__fair_copy(gang_sched *s, const gang_sched *from)
@@ -196,7 +197,7 @@ void gang__fair_copy(gang_sched *s, const gang_sched *from)
     gang__config_resolve(s);
     set_current(s);
     gang__fair_refresh(s);
-    gang__turn_rekey_all(s);
+    gang__order_rekey_all(s);
     if (!is_current(from))
         s->total_epoch = 0;
 }
@@ -208,7 +209,7 @@ static bool counts(const gang_sched *s, uint32_t dim)
     return !s->excluded[s->queues->dim[dim].kind];
 }
 
-struct gang__ratio gang__fair_ratio(const gang_sched *s, const struct gang__qs *q,
+struct gang__ratio gang__fair_ratio(const gang_sched *s, const struct gang__queue_state *q,
                                     const int64_t *over, const struct gang__take *take,
                                     uint32_t count)
 {
@@ -227,7 +228,7 @@ struct gang__ratio gang__fair_ratio(const gang_sched *s, const struct gang__qs *
     return most;
 }
 
-struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__qs *q)
+struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__queue_state *q)
 {
     struct gang__ratio most = {0, 1};
     bool managed = false;
@@ -242,7 +243,7 @@ struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__q
     return managed ? most : (struct gang__ratio){1, 0};
 }
 
-bool gang__over(const gang_sched *s, const struct gang__qs *q, const int64_t *bound,
+bool gang__over(const gang_sched *s, const struct gang__queue_state *q, const int64_t *bound,
                 const struct gang__take *take, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -253,7 +254,7 @@ bool gang__over(const gang_sched *s, const struct gang__qs *q, const int64_t *bo
     return false;
 }
 
-bool gang__stays(const struct gang__qs *q, const int64_t *bound, const int64_t *used,
+bool gang__stays(const struct gang__queue_state *q, const int64_t *bound, const int64_t *used,
                  const struct gang__take *take, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {

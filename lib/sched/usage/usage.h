@@ -4,21 +4,20 @@
 
 #include "sched/record/state.h"
 
-
 /* The ask of what is wanted; takes over the reference to it. NULL: out of memory, nothing was
  * taken. */
-struct gang__asked *gang__ask_get(gang_sched *s, struct gang__wanted *w);
-void gang__ask_put(gang_sched *s, struct gang__asked *ask);
+struct gang__request_class *gang__class_ref(gang_sched *s, struct gang__request_text *w);
+void gang__class_unref(gang_sched *s, struct gang__request_class *ask);
 
 /* Make out what it takes, in the dimensions that are in force. False: out of memory. */
-bool gang__ask_refresh(gang_sched *s, struct gang__asked *ask);
+bool gang__class_refresh(gang_sched *s, struct gang__request_class *ask);
 void gang__key_make(struct gang__key *k, const struct gang_mem *mem,
                     const struct gang_request_spec *spec);
 void gang__key_free(struct gang__key *k);
 
 /* Takes over the reference to the request. NULL: out of memory, it does not. Any thread. */
-struct gang__wanted *gang__wanted_new(const struct gang__key *k, gang_request *q);
-void gang__wanted_put(const struct gang_mem *mem, struct gang__wanted *w);
+struct gang__request_text *gang__request_text_new(const struct gang__key *k, gang_request *q);
+void gang__request_text_unref(const struct gang_mem *mem, struct gang__request_text *w);
 
 /* Milli-GPUs that so much memory of one device comes to: of the least device that has it, of the largest. 1000: none
  * has. */
@@ -38,43 +37,43 @@ void gang__memories_settle(gang_sched *s, const gang_sched *from);
 
 /* What a unit holds and lacks leaves the books of its queues, and enters them. Around every
  * change of what they are made from: has, done, target, wanted, the job's preemptible, the leaf. */
-void gang__books_out(gang_sched *s, struct gang__unit *u);
-void gang__books_in(gang_sched *s, struct gang__unit *u);
+void gang__usage_out(gang_sched *s, struct gang__gang *u);
+void gang__usage_in(gang_sched *s, struct gang__gang *u);
 
 /* Add (or with sign -1 take) `times` what a group's task takes, to what the leaf and all above
  * use. */
-void gang__books_shift(struct gang__qs *leaf, const struct gang__asked *ask, uint32_t group,
-                       int64_t times);
+void gang__usage_shift(struct gang__queue_state *leaf, const struct gang__request_class *ask,
+                       uint32_t group, int64_t times);
 
 /* Add `times` (or, negative, take) what is promised to a unit and not yet held: its gang
  * (grow_group < 0), or a task of that group. Its queues and its user use it, and have it fixed
  * if nobody is to take it from him. */
-void gang__books_promise(struct gang__unit *u, int32_t grow_group, int64_t times);
+void gang__usage_promise(struct gang__gang *u, int32_t grow_group, int64_t times);
 
 /* Is what it gets never taken from it: its gang, or (grows) a task more? */
-bool gang__unit_is_fixed(const struct gang__unit *u, bool grows);
+bool gang__gang_is_fixed(const struct gang__gang *u, bool grows);
 
 /* Would the amounts exceed a limit, or (fixed) a guarantee of the leaf or a queue above? NULL:
  * no. Else the queue; *dim and *why (GANG_WAIT_LIMIT, _GUARANTEE, _LENDING). */
-struct gang__qs *gang__books_refuse(gang_sched *s, struct gang__qs *leaf,
-                                    const struct gang__take *take, uint32_t count, bool fixed,
-                                    uint32_t *dim, int32_t *why);
+struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_state *leaf,
+                                             const struct gang__take *take, uint32_t count,
+                                             bool fixed, uint32_t *dim, int32_t *why);
 
 /* Tasks of a group that a unit still lacks. */
-int64_t gang__unit_lacks(const struct gang__unit *u, uint32_t group);
-int64_t gang__unit_lacks_all(const struct gang__unit *u);
+int64_t gang__gang_lacks(const struct gang__gang *u, uint32_t group);
+int64_t gang__gang_lacks_all(const struct gang__gang *u);
 
 /* Is what it uses and wants together the same, however many of its tasks run? */
-bool gang__unit_is_steady(const struct gang__unit *u);
+bool gang__gang_is_steady(const struct gang__gang *u);
 
 /* Tasks of a group that ended, and count for its minimum as if they ran. */
-int64_t gang__unit_counts(const struct gang__unit *u, uint32_t group);
+int64_t gang__gang_counts(const struct gang__gang *u, uint32_t group);
 
 /* Of the running tasks of a group, how many are protected (not preemptible). `rest`: what the
  * unit needs beyond the minima of its groups, which the first groups give; begun by
- * gang__unit_fixed_rest(), for all groups in turn. */
-int64_t gang__unit_fixed(const struct gang__unit *u, uint32_t group, int64_t *rest);
-int64_t gang__unit_fixed_rest(const struct gang__unit *u);
+ * gang__gang_fixed_rest(), for all groups in turn. */
+int64_t gang__gang_fixed(const struct gang__gang *u, uint32_t group, int64_t *rest);
+int64_t gang__gang_fixed_rest(const struct gang__gang *u);
 
 /* Sum up what there is, and divide it, if something changed. */
 void gang__fair_refresh(gang_sched *s);
@@ -84,21 +83,21 @@ void gang__fair_copy(gang_sched *s, const gang_sched *from);
 
 /* used (+ take, by ascending dimension) over `over`: the dominant one. Where nothing is given of
  * a dimension, any use is infinitely much. */
-struct gang__ratio gang__fair_ratio(const gang_sched *s, const struct gang__qs *q,
+struct gang__ratio gang__fair_ratio(const gang_sched *s, const struct gang__queue_state *q,
                                     const int64_t *over, const struct gang__take *take,
                                     uint32_t count);
 
 /* What it is guaranteed, of all there is: the dominant one. Infinite if nothing of it is
  * managed. */
-struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__qs *q);
+struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__queue_state *q);
 
 /* Is it above its share (or guarantee) in a dimension that counts; of `take` alone, if that is
  * given? */
-bool gang__over(const gang_sched *s, const struct gang__qs *q, const int64_t *bound,
+bool gang__over(const gang_sched *s, const struct gang__queue_state *q, const int64_t *bound,
                 const struct gang__take *take, uint32_t count);
 
 /* With these amounts more, does it stay inside, in the dimensions of `take`? */
-bool gang__stays(const struct gang__qs *q, const int64_t *bound, const int64_t *used,
+bool gang__stays(const struct gang__queue_state *q, const int64_t *bound, const int64_t *used,
                  const struct gang__take *take, uint32_t count);
 
 #endif
