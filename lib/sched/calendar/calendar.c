@@ -422,7 +422,8 @@ static bool make_anew(gang_sched *s)
 {
     struct gang__calendar *a = s->ahead;
     struct gang__timeline *when;
-    uint64_t epoch = gang__load(&s->cluster->epoch) + 1, states = gang__load(&s->cluster->states);
+    uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1,
+             states = gang__load(&s->cluster->nodes.states);
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return false;
     uint32_t end = s->scratch->end;
@@ -521,8 +522,8 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
     a->moves = old->moves;
     a->failed_in = old->failed_in;
     a->epoch =
-        current ? gang__load(&s->cluster->epoch) + 1 : 0; /* else it is made anew, as there */
-    a->states = gang__load(&s->cluster->states);
+        current ? gang__load(&s->cluster->nodes.epoch) + 1 : 0; /* else it is made anew, as there */
+    a->states = gang__load(&s->cluster->nodes.states);
     a->by_limit = old->by_limit;
     if (!gang__reserve_laid_copy(s, from))
         return false;
@@ -658,8 +659,8 @@ static void let_look(gang_sched *s)
 bool gang__calendar_current(const gang_sched *s)
 {
     const struct gang__calendar *a = s->ahead;
-    return a->when && a->epoch == gang__load(&s->cluster->epoch) + 1 &&
-           a->states == gang__load(&s->cluster->states);
+    return a->when && a->epoch == gang__load(&s->cluster->nodes.epoch) + 1 &&
+           a->states == gang__load(&s->cluster->nodes.states);
 }
 
 bool gang__calendar_ready(gang_sched *s)

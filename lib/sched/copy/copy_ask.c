@@ -206,7 +206,8 @@ static gang_result compile(gang_sched *s, const struct gang__request_text *w, ga
 
 static const char *level_name(const gang_cluster *c, int32_t level)
 {
-    return level >= 0 && level < (int32_t)c->level_count ? c->level_name[level] : GANG_LEVEL_NODE;
+    return level >= 0 && level < (int32_t)c->nodes.level_count ? c->nodes.level_name[level]
+                                                               : GANG_LEVEL_NODE;
 }
 
 /* What the tasks of a group hold; where they might go does not matter any more. */
@@ -230,7 +231,7 @@ static struct gang_group_spec held_group(struct gang__block *b, const gang_reque
         const struct gang__need *need = i < from->node_need_count
                                             ? &from->node_needs[i]
                                             : &from->pool_needs[i - from->node_need_count];
-        amounts[i] = (struct gang_amount){q->cluster->kind[need->kind].name, need->amount};
+        amounts[i] = (struct gang_amount){q->cluster->nodes.kind[need->kind].name, need->amount};
     }
     g.amounts = amounts;
     return g;

@@ -376,7 +376,7 @@ static gang_result check_limits(gang_sched *s, const struct gang__submit_view *d
                 continue;
             gang__error(error, GANG_ENEVER, "queue",
                         "the gang is above the limit of queue \"%s\" (%s)", qs->queue[at].name,
-                        s->cluster->kind[k].name);
+                        s->cluster->nodes.kind[k].name);
             if (error && error->size >= sizeof(*error)) {
                 error->kind = (int32_t)k;
                 error->requested = sum[k];
@@ -430,7 +430,7 @@ static struct gang__request_text *take_recent(gang_sched *s, const struct gang__
         return NULL;
     struct gang__request_text *w = at->wanted;
     bool same = w && w->hash == k->hash && w->bytes == k->used &&
-                at->epoch == gang__load(&s->cluster->epoch) &&
+                at->epoch == gang__load(&s->cluster->nodes.epoch) &&
                 memcmp(w->key, k->bytes, k->used) == 0;
     w = same ? get_wanted(w) : NULL;
     gang__store(&at->lock, 0);
@@ -452,13 +452,13 @@ static void put_recent(gang_sched *s, struct gang__request_text *w, uint64_t epo
 
 bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from)
 {
-    uint64_t epoch = gang__load(&c->to->cluster->epoch);
+    uint64_t epoch = gang__load(&c->to->cluster->nodes.epoch);
     bool ok = true;
     for (size_t i = 0; i < sizeof(from->recent) / sizeof(from->recent[0]) && ok; i++) {
         struct gang__recent *at = &from->recent[i], *to = &c->to->recent[i];
         if (!lock_at(at))
             continue; /* somebody is about to put another one there */
-        if (at->wanted && at->epoch == gang__load(&from->cluster->epoch)) {
+        if (at->wanted && at->epoch == gang__load(&from->cluster->nodes.epoch)) {
             to->wanted = gang__asks_wanted(c, at->wanted);
             to->epoch = epoch;
             ok = to->wanted != NULL;
@@ -484,7 +484,7 @@ static gang_result make_wanted(gang_sched *s, const struct gang_request_spec *sp
         if (!k->failed && (*wanted = take_recent(s, k)) != NULL)
             return GANG_OK;
     }
-    uint64_t epoch = gang__load(&s->cluster->epoch);
+    uint64_t epoch = gang__load(&s->cluster->nodes.epoch);
     gang_request *q;
     gang_result r = gang_request_new(s->cluster, spec, &q, error);
     if (r != GANG_OK)
