@@ -162,4 +162,7 @@ gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *u, int32_t *wh
 /* Planned starts in this reservation, or (NULL) outside all, are parked, and moved back. */
 void gang__backfill_park_plans(gang_sched *s, const struct gang__reserve *in, bool away);
 
+/* Arrays for nodes below this slot. False: out of memory. */
+bool gang__calendar_reserve_slots(gang_sched *s, uint32_t end);
+
 #endif
