@@ -386,6 +386,23 @@ struct gang__submit_view {
     struct gang__submit_view *retired;
 };
 
+/* What undoes one change of a trial (calendar/trial.h). */
+struct gang__trial_record;
+typedef void gang__trial_undo(gang_sched *s, const struct gang__trial_record *r);
+struct gang__trial_record {
+    gang__trial_undo *undo;
+    void *what;
+    const void *with;
+    int64_t a, b;
+};
+
+/* The changes of all open trials, the oldest first. */
+struct gang__trial_journal {
+    struct gang__trial_record *record;
+    size_t count, cap;
+    uint32_t open; /* trials */
+};
+
 /* ---- the scheduler ---- */
 
 struct gang_sched {
@@ -465,6 +482,7 @@ struct gang_sched {
     struct gang__handover *claims;
     struct gang__stop *owed;         /* gone, but somebody read what they held: by next_of_claim */
     struct gang__calendar *ahead;    /* NULL: no queue backfills, and nothing is reserved */
+    struct gang__trial_journal journal;
     struct gang__reserves *reserves; /* NULL: there never were any */
     _Atomic(struct gang__reserve_view *)
         tickets; /* reservations as submitters see them; NULL: none */
