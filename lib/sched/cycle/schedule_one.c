@@ -17,6 +17,7 @@
 #include "sched/stop/stop.h"
 #include "sched/usage/cells.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* ---- gates ----------------------------------------------------------------------------------- */
 
@@ -217,12 +218,12 @@ void gang__start_undo(gang_sched *s, struct gang__gang *u, int64_t not_before_ns
     gang__slice_quiet(s, u->alloc);
     gang__give_surely(s, NULL, u->alloc, NULL, 0);
     u->alloc = GANG_ID_NONE;
-    gang__calendar_touch(s, u);
+    gang__wake_holding(s, u);
     job->not_before_ns = not_before_ns;
     gang__job_count(s, job);
     gang__job_state(s, job, GANG_REASON_NONE, "waits again");
     note_user(s, job);
-    gang__freed(s);
+    gang__wake_room_any(s);
     gang__eased(s, job->leaf);
     gang__job_settle(s, job);
 }
@@ -245,13 +246,13 @@ bool gang__start_done(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc, 
     u->started_ns = s->now_ns;
     u->served_ns = 0;
     if (reason != GANG_REASON_NONE) /* nobody asked the plans */
-        gang__calendar_upset(s);
+        gang__wake_calendar(s);
     gang__usage_in(s, u);
-    s->shares_stale = s->shares_stale || !gang__gang_is_steady(u);
+    s->wake.shares = s->wake.shares || !gang__gang_is_steady(u);
     gang__victims_enter(s, u);
     gang__job_count(s, job);
     note_user(s, job);
-    s->changes++;
+    s->wake.changes++;
     if (!u->sliced)
         return gang__start_tell(s, u, reason);
     job->ready_ns = -1;
@@ -311,7 +312,7 @@ static bool check_after(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc
         gang__usage_refuse(s, u->job->leaf, take, n, u->bin->fixed, &dim, &why);
     if (by) {
         gang__give_surely(s, NULL, alloc, NULL, 0);
-        gang__calendar_touch(s, u);
+        gang__wake_holding(s, u);
         gang__order_block(s, u->bin, why, by, dim);
     }
     return !by;
@@ -437,7 +438,7 @@ static bool try_start(gang_sched *s, struct gang__gang *u)
     }
     if (r == GANG_ENOMEM)
         s->no_memory = true;
-    s->retry = true;
+    s->wake.retry = true;
     gang__order_block(s, u->bin, GANG_WAIT_TURN, NULL, 0);
     return false;
 }
@@ -455,9 +456,9 @@ bool gang__grow_done(gang_sched *s, struct gang__gang *u, const int64_t *tasks, 
         u->tasks += by_group[g];
     }
     gang__usage_in(s, u);
-    s->shares_stale = s->shares_stale || !gang__gang_is_steady(u);
+    s->wake.shares = s->wake.shares || !gang__gang_is_steady(u);
     note_user(s, u->job);
-    s->changes++;
+    s->wake.changes++;
     /* With more of its first groups less of the others is protected: that may be what others wait for. */
     if (groups > 1 && u->job->preemptible == GANG_SEMI_PREEMPTIBLE)
         gang__eased(s, u->job->leaf);
@@ -475,7 +476,7 @@ bool gang__grow_done(gang_sched *s, struct gang__gang *u, const int64_t *tasks, 
         gang__give_surely(s, u, u->alloc, tasks, count);
         gang__log(s, 0, "the host refused more tasks of job %llu", (unsigned long long)u->job->id);
         u->job->not_before_ns = s->now_ns + s->opts.refused_ns;
-        gang__freed(s);
+        gang__wake_room_any(s);
         gang__eased(s, u->job->leaf);
         gang__job_settle(s, u->job);
         return false;
@@ -552,7 +553,7 @@ static bool try_group(gang_sched *s, struct gang__gang *u, uint32_t group, bool 
     if (*last) { /* nothing is known about the room there is: the next run tries again */
         if (r == GANG_ENOMEM)
             s->no_memory = true;
-        s->retry = true;
+        s->wake.retry = true;
         gang__order_block(s, u->bin, GANG_WAIT_TURN, NULL, 0);
     }
     return false;
@@ -581,7 +582,7 @@ static bool try_grow(gang_sched *s, struct gang__gang *u)
 bool gang__start_try(gang_sched *s, struct gang__gang *u)
 {
     if (!gang__class_refresh(s, u->ask)) {
-        s->no_memory = s->retry = true;
+        s->no_memory = s->wake.retry = true;
         gang__order_block(s, u->bin, GANG_WAIT_TURN, NULL, 0);
         return false;
     }

@@ -163,9 +163,9 @@ void gang__config_resolve(gang_sched *s)
     gang__candidates_dissolve(s);
     for (size_t i = 0; i < n; i++)
         gang__order_users(s, s->qs[i]);
-    s->shares_stale = true;
+    s->wake.shares = true;
     s->root.moved = UINT64_MAX;
-    s->changes++;
+    s->wake.changes++;
 }
 
 /* ---- the swap -------------------------------------------------------------------------------- */
@@ -451,7 +451,7 @@ static gang_result swap_in(gang_sched *s, struct gang__queues *queues, struct ga
         for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
             gang__job_settle(s, GANG__OF(struct gang__job, all, n));
     }
-    s->shares_stale = true;
+    s->wake.shares = true;
     s->root.moved = UINT64_MAX;
     gang__fair_refresh(s);
     return GANG_OK;

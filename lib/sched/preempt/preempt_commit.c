@@ -135,6 +135,6 @@ bool gang__preempt_commit(struct gang__preemption *p)
     stop_rest(p);
     gang__handovers_settle(s);
     gang__job_settle(s, taker->job);
-    s->changes++;
+    s->wake.changes++;
     return true;
 }
