@@ -9,6 +9,7 @@
 #include "base/json/json.h"
 #include "model/node_spec.h"
 #include "model/policy_words.h"
+#include "model/spec_array.h"
 
 #define GANG__MIB ((int64_t)1048576)
 /* Largest amount of memory of a task, in bytes; it is rounded up to pages. */
@@ -259,24 +260,6 @@ gang_result gang__scenarios_read_mem(const struct gang_mem *mem, const char *tex
 gang_result gang__scenario_write_mem(const struct gang_mem *mem,
                                      const struct gang_scenario *scenario, int32_t indent,
                                      gang_write_fn write, void *user, struct gang_error *error);
-
-/* The element `index` of a caller's array into a struct of `known` bytes of ours. The elements are
- * `stride` bytes apart, at least `least`: what the struct had when it was first released. */
-gang_result gang__scenario_load_array(void *to, size_t known, size_t least, const void *array,
-                                      size_t index, size_t stride);
-/* `last`: the member that was the last one then. */
-#define GANG__LOAD_BY(to, last, array, index, stride)                                    \
-    gang__scenario_load_array(&(to), sizeof(to),                                         \
-                              (size_t)((const char *)&(to).last - (const char *)&(to)) + \
-                                  sizeof((to).last),                                     \
-                              (array), (index), (stride))
-/* Load element `i` of both arrays, whose strides stand beside them; false if that fails. */
-#define GANG__LOAD2_BY(x, y, last, a, b, i, stride_a, stride_b) \
-    (GANG__LOAD_BY(x, last, a, i, stride_a) == GANG_OK &&       \
-     GANG__LOAD_BY(y, last, b, i, stride_b) == GANG_OK)
-/* The same where the first element says by its `size` how far they are apart. */
-#define GANG__LOAD(to, last, array, index) \
-    ((array) ? GANG__LOAD_BY(to, last, array, index, (array)->size) : GANG_EINVAL)
 
 /* Do two cases say the same? If not, `where` tells the first place where they differ. */
 struct gang__scenario_path {

@@ -16,9 +16,6 @@ const char *const gang__op_words[8] = {"in", "not_in", "exists", "not_exists",
 const char *const gang__numa_words[3] = {"prefer", "none", "strict"};
 const char *const gang__scarce_words[3] = {"prefer", "off", "strict"};
 const char *const gang__mode_words[3] = {"shared", "exclusive", "lending"};
-const char *const gang__policy_words[GANG_POLICY_HOST + 1] = {
-    "default",  "pack",        "spread",      "first",          "topology", "fgd",
-    "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "headroom", "host"};
 const char *const gang__within_words[3] = {"never", "lower", "lower-or-newer"};
 const char *const gang__reclaim_words[3] = {"never", "lower", "any"};
 const int32_t gang__reclaim_numbers[3] = {GANG_DISPLACE_NEVER, GANG_DISPLACE_LOWER,

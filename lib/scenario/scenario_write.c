@@ -19,14 +19,6 @@ struct writer {
     char *expect;                     /* the member in the form the reader gives it */
 };
 
-gang_result gang__scenario_load_array(void *to, size_t known, size_t least, const void *array,
-                                      size_t index, size_t stride)
-{
-    if (!array)
-        return GANG_EINVAL;
-    return gang__struct_in(to, known, least, (const char *)array + index * stride, stride);
-}
-
 /* Load an element of a caller's array; a failure is noted. */
 #define LOAD(w, to, last, array, index) load_noted(w, GANG__LOAD(to, last, array, index))
 

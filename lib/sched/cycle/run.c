@@ -9,6 +9,7 @@
 #include "core/nodes/kind.h"
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
+#include "sched/calendar/trial.h"
 #include "sched/cycle/cycle.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
@@ -147,6 +148,7 @@ void gang_sched_free(gang_sched *sched)
     gang__deferred_releases_free(s);
     gang__inbox_free(s);
     gang__calendar_free(s);
+    gang__trial_free(s);
     gang__slice_free(s);
     gang__reserve_free(s);
     gang__config_free(s);

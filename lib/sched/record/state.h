@@ -353,8 +353,8 @@ struct gang__queue_state {
     struct gang__child_key key;  /* made out when it was put there, */
     bool has_key;                /* unless it was alone */
     struct gang__queue_wake {
-        struct gang__queue_state *next; /* in sched.wake.queues, */
-        bool noted;                     /* as it is in it */
+        struct gang__queue_state *next;            /* in sched.wake.queues, */
+        bool noted;                                /* as it is in it */
         struct gang__queue_state *next_candidates; /* in sched.wake.candidates, */
         bool candidates;                           /* as it is in it */
         bool stirred;                              /* and all its candidates look again */
@@ -367,7 +367,7 @@ struct gang__queue_state {
     struct gang__hash_table users;    /* of a leaf */
     struct gang__hash_table kin_of;   /* of a leaf: kin.c; */
     struct gang__candidates *kins,
-        *kins_due;       /* all of them; those of whom another one is to have his turn */
+        *kins_due; /* all of them; those of whom another one is to have his turn */
     struct gang__ordered_set
         fall; /* units that run, in the order in which they would fall; some may
                                 * still be in sched.fresh: gang__victims_sort() */
@@ -411,22 +411,39 @@ enum {
 
 /* What changed since the last drain. Notes are intrusive lists, bits and sums: noting cannot fail. */
 struct gang__wake {
-    struct gang__job *jobs, **jobs_end;      /* by job->wake.next, first noted first */
-    struct gang__queue_state *queues;        /* to be put into order anew: by q->wake.next */
-    bool all_queues;                         /* so are all queues */
-    struct gang__gang *holdings;             /* what they hold changed: by u->wake.next; */
-    const struct gang__gang *starting;       /* but not of this one, which is in the timeline */
-    gang_alloc_id started;                   /* already with this allocation */
-    struct gang__queue_state *candidates;    /* leaves whose candidates of backfill look again */
-    bool room;                               /* capacity came free by our own doing: */
-    int64_t room_cpu, room_pages, room_gpu;  /* at most so much on one of the nodes that gave */
-    bool shares;                             /* use or demand changed: divide shares anew */
-    bool slices;                             /* some gang of a matrix may run, or has stopped */
-    bool retry; /* classes are blocked until the next run alone */
-    bool run;   /* the next run is due now */
-    uint32_t plans;                          /* GANG__PLANS_*; 0 while there is no calendar */
-    uint64_t changes;     /* rises with each event after which preemption may help */
+    struct gang__job *jobs, **jobs_end;     /* by job->wake.next, first noted first */
+    struct gang__queue_state *queues;       /* to be put into order anew: by q->wake.next */
+    bool all_queues;                        /* so are all queues */
+    struct gang__gang *holdings;            /* what they hold changed: by u->wake.next; */
+    const struct gang__gang *starting;      /* but not of this one, which is in the timeline */
+    gang_alloc_id started;                  /* already with this allocation */
+    struct gang__queue_state *candidates;   /* leaves whose candidates of backfill look again */
+    bool room;                              /* capacity came free by our own doing: */
+    int64_t room_cpu, room_pages, room_gpu; /* at most so much on one of the nodes that gave */
+    bool shares;                            /* use or demand changed: divide shares anew */
+    bool slices;                            /* some gang of a matrix may run, or has stopped */
+    bool retry;                             /* classes are blocked until the next run alone */
+    bool run;                               /* the next run is due now */
+    uint32_t plans;                         /* GANG__PLANS_*; 0 while there is no calendar */
+    uint64_t changes;      /* rises with each event after which preemption may help */
     uint64_t changes_done; /* those for which preemption was tried */
+};
+
+/* What undoes one change of a trial (calendar/trial.h). */
+struct gang__trial_record;
+typedef void gang__trial_undo(gang_sched *s, const struct gang__trial_record *r);
+struct gang__trial_record {
+    gang__trial_undo *undo;
+    void *what;
+    const void *with;
+    int64_t a, b;
+};
+
+/* The changes of all open trials, the oldest first. */
+struct gang__trial_journal {
+    struct gang__trial_record *record;
+    size_t count, cap;
+    uint32_t open; /* trials */
 };
 
 /* ---- the scheduler ---- */
@@ -465,8 +482,8 @@ struct gang_sched {
     int64_t decayed_ns;        /* up to when use of late was counted */
     uint64_t total_epoch;      /* cluster epoch at which it was summed; see gang__fair_refresh() */
     uint64_t total_stamp;
-    struct gang__queue_state root;   /* above the top queues */
-    struct gang__queue_state **qs;   /* count of them, as in queues->queue */
+    struct gang__queue_state root; /* above the top queues */
+    struct gang__queue_state **qs; /* count of them, as in queues->queue */
     int64_t *resolved; /* scratch of config.c: guarantees and limits in force, queue after queue */
     struct gang__sharer *sharer; /* scratch of fair.c, one a queue */
     struct gang__share_slot *share_slot;
@@ -489,18 +506,19 @@ struct gang_sched {
     uint64_t runs; /* so far */
     int64_t steps, max_steps;
     struct gang_run_info info;
-    bool making_room;      /* bins are READY to have room made for them */
+    bool making_room; /* bins are READY to have room made for them */
     bool untried;    /* for some that are blocked making room was not tried since the last change */
     bool unfinished; /* the last run stopped early */
     bool no_memory;  /* in this run */
     struct gang__wait_class *blocked; /* all blocked bins */
     struct gang__request_class *blocked_asks;
-    uint64_t moves_seen;             /* of plans, when that was looked at */
-    bool try_all;                    /* for tests: nobody is kept by his kin */
-    uint64_t room_stamp, own_stamp;  /* when bins that wait for room were last looked at */
+    uint64_t moves_seen;            /* of plans, when that was looked at */
+    bool try_all;                   /* for tests: nobody is kept by his kin */
+    uint64_t room_stamp, own_stamp; /* when bins that wait for room were last looked at */
     struct gang__handover *claims;
-    struct gang__stop *owed;         /* gone, but somebody read what they held: by next_of_claim */
-    struct gang__calendar *ahead;    /* NULL: no queue backfills, and nothing is reserved */
+    struct gang__stop *owed;      /* gone, but somebody read what they held: by next_of_claim */
+    struct gang__calendar *ahead; /* NULL: no queue backfills, and nothing is reserved */
+    struct gang__trial_journal journal;
     struct gang__reserves *reserves; /* NULL: there never were any */
     _Atomic(struct gang__reserve_view *)
         tickets; /* reservations as submitters see them; NULL: none */
@@ -517,7 +535,7 @@ struct gang_sched {
     struct gang__places told;
     struct gang__victims *victims; /* scratch of evict.c */
     bool some_over;                /* a leaf is above its share, in this making of room */
-    int64_t evicted; /* tasks, in this run, of max_evictions */
+    int64_t evicted;               /* tasks, in this run, of max_evictions */
     int64_t
         grown_up_ns; /* when somebody may be displaced, or displace, who may not yet; INT64_MAX */
     struct gang__found found; /* scratch: tasks of an allocation */

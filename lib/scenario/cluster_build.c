@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a description of a cluster (scenario.h) to a cluster. */
+/* Builds a cluster from a scenario: levels, kinds, partitions and nodes. */
 #include <gangsched/scenario.h>
 
 #include <stdlib.h>
