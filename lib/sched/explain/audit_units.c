@@ -136,7 +136,7 @@ static gang_result check_job(gang_sched *s, struct gang__job *job, struct gang_e
     if (job->ready_ns >= 0 && !waits && !job->undone)
         return wrong(error, job->unit, "it could be granted, and does not wait");
     int64_t due_ns = job->due_ns; /* what has come is kept, see gang__timer_set() */
-    if (!s->unfinished && due_ns > s->now_ns && due_ns > gang__timer_due(s, job))
+    if (!s->unfinished && !job->wake.at && due_ns > s->now_ns && due_ns > gang__timer_due(s, job))
         return wrong(error, job->unit, "something of it is due before its timer");
     return GANG_OK;
 }

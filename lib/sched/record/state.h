@@ -45,6 +45,7 @@ struct gang__candidates;
 struct gang__matrix;
 struct gang__sliced;
 struct gang__reserve;
+struct gang__first_quantum;
 
 /* ---- what is asked for ---- */
 
@@ -527,8 +528,9 @@ struct gang_sched {
     bool reserving;                 /* one is being placed */
     struct gang__matrix *matrices;  /* of queues that slice, made with their first gang */
     struct gang__hash_table sliced; /* gangs in them, by allocation */
-    struct gang__gang *overdue;     /* who waits and is not to be passed, first first */
-    uint64_t *mask;                 /* scratch: nodes, as bits */
+    const struct gang__first_quantum *first_quantum; /* what starts a gang in a matrix: slice.h */
+    struct gang__gang *overdue; /* who waits and is not to be passed, first first */
+    uint64_t *mask;             /* scratch: nodes, as bits */
     size_t mask_room;
     struct gang__gang *fresh;      /* run, and are in no order of falling yet; last started first */
     gang_snapshot *base, *scratch; /* the cluster when planning began, and as it would be */
