@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "scenario/scenario_priv.h"
+#include "scenario/scenario_file.h"
 #include "support.h"
 
 static gang_scenarios *read_good(const char *text)

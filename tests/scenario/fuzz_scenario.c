@@ -15,7 +15,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "scenario/scenario_priv.h"
+#include "base/json/json.h"
+#include "scenario/scenario_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,8 +14,8 @@
 #include <time.h>
 
 #include "base/json/json.h"
-#include "sim/trace_same.h"
-#include "sim/trace_texts.h"
+#include "trace/trace_same.h"
+#include "trace/trace_texts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
 
 #include "support.h"
 
-#include "sim/trace_same.h"
-#include "sim/trace_texts.h"
+#include "trace/trace_same.h"
+#include "trace/trace_texts.h"
 
 /* _i: the text, and whether all later allocations fail, too */
 START_TEST(reading_fails_whole_at_each_allocation)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading what is known of the times of jobs: how long they have run, and are going to. */
-#include "scenario/scenario_priv.h"
+#include "scenario/read.h"
 
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static gang_result read_run_times(struct gang__reader *r, const struct gang__jso
         GANG__TRY(gang__json_array(at, GANG__MAX_LIST, &count));
     if (count == 0)
         return gang__json_fail(at, GANG_EINVAL, "is empty");
-    GANG__TAKE(list, r, at, count);
+    GANG__KEEP(list, r, at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = is_list ? gang__json_element(at, i) : *at;
         GANG__TRY(gang__json_scaled(&element, SECOND, 1, LONGEST, &list[i]));
@@ -50,7 +50,7 @@ gang_result gang__read_job_times(struct gang__reader *r, const struct gang__json
 {
     struct gang_scenario_time *list;
     size_t count = r->out->job_count, used = 0;
-    GANG__TAKE(list, r, jobs, count);
+    GANG__KEEP(list, r, jobs, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(jobs, i), at;
         struct gang_scenario_time time = {sizeof(time), i, 0, NULL, 0};

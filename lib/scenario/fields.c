@@ -1,46 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Members of queues and jobs that are a number or a word of their own: a table says how each is read,
  * written and compared. */
-#include "scenario/scenario_priv.h"
+#include "scenario/read.h"
 
 #include <string.h>
 
 #define SECOND ((int64_t)1000000000)
 
-static const char *const state_words[] = {"open", "draining", "closed"};
-static const char *const order_words[] = {"priority", "fifo",         "fair",
+static const char *const state_names[] = {"open", "draining", "closed"};
+static const struct gang__words state_words = GANG__WORDS(state_names, 0);
+static const char *const order_names[] = {"priority", "fifo",         "fair",
                                           "shortest", "least-served", "deadline"};
-static const char *const turn_words[] = {"fair", "utilization", "priority-utilization"};
-static const char *const block_words[] = {"none", "strict"};
-static const char *const preempt_words[] = {"requeue", "suspend", "cancel"};
-static const char *const backfill_words[] = {"default", "none", "easy", "conservative"};
-static const char *const backfill_order_words[] = {"default", "leaf", "shortest", "widest",
+static const struct gang__words order_words = GANG__WORDS(order_names, 0);
+static const char *const turn_names[] = {"fair", "utilization", "priority-utilization"};
+static const struct gang__words turn_words = GANG__WORDS(turn_names, 0);
+static const char *const block_names[] = {"none", "strict"};
+static const struct gang__words block_words = GANG__WORDS(block_names, 0);
+static const char *const preempt_names[] = {"requeue", "suspend", "cancel"};
+static const struct gang__words preempt_words = GANG__WORDS(preempt_names, 0);
+static const char *const backfill_names[] = {"default", "none", "easy", "conservative"};
+static const struct gang__words backfill_words = GANG__WORDS(backfill_names, 0);
+static const char *const backfill_order_names[] = {"default", "leaf", "shortest", "widest",
                                                    "smallest"};
-static const char *const overrun_words[] = {"default", "kill", "extend", "ask"};
-static const char *const loss_words[] = {"count", "fail", "restart", "refill", "shrink"};
+static const struct gang__words backfill_order_words = GANG__WORDS(backfill_order_names, 0);
+static const char *const overrun_names[] = {"default", "kill", "extend", "ask"};
+static const struct gang__words overrun_words = GANG__WORDS(overrun_names, 0);
+static const char *const loss_names[] = {"count", "fail", "restart", "refill", "shrink"};
+static const struct gang__words loss_words = GANG__WORDS(loss_names, 0);
 
 #define QUEUE(member) offsetof(struct gang_queue_spec, member)
 #define JOB(member) offsetof(struct gang_job_spec, member)
-#define WORD(key, offset, words)                                          \
-    {                                                                     \
-        key, GANG__FIELD_WORD, offset, words, GANG__COUNT(words), 0, 0, 0 \
+#define WORD(key, offset, words)                         \
+    {                                                    \
+        key, GANG__FIELD_WORD, offset, &(words), 0, 0, 0 \
     }
-#define FLAG(key, offset)                               \
-    {                                                   \
-        key, GANG__FIELD_FLAG, offset, NULL, 0, 0, 1, 0 \
+#define FLAG(key, offset)                            \
+    {                                                \
+        key, GANG__FIELD_FLAG, offset, NULL, 0, 1, 0 \
     }
-#define NUMBER(key, offset, least, most, absent)                      \
-    {                                                                 \
-        key, GANG__FIELD_NUMBER, offset, NULL, 0, least, most, absent \
+#define NUMBER(key, offset, least, most, absent)                   \
+    {                                                              \
+        key, GANG__FIELD_NUMBER, offset, NULL, least, most, absent \
     }
 #define COUNT(key, offset) NUMBER(key, offset, 0, GANG_MAX_AMOUNT, 0)
-#define SECONDS(key, offset, absent)                                        \
-    {                                                                       \
-        key, GANG__FIELD_SECONDS, offset, NULL, 0, 0, INT64_MAX / 2, absent \
+#define SECONDS(key, offset, absent)                                     \
+    {                                                                    \
+        key, GANG__FIELD_SECONDS, offset, NULL, 0, INT64_MAX / 2, absent \
     }
-#define TEXT(key, offset)                                               \
-    {                                                                   \
-        key, GANG__FIELD_TEXT, offset, NULL, 0, 0, GANG__MAX_COMMENT, 0 \
+#define TEXT(key, offset)                                            \
+    {                                                                \
+        key, GANG__FIELD_TEXT, offset, NULL, 0, GANG__MAX_COMMENT, 0 \
     }
 
 static const struct gang__field queue_list[] = {
@@ -57,7 +66,7 @@ static const struct gang__field queue_list[] = {
     SECONDS("extend_s", QUEUE(extend_ns), 0),
     COUNT("max_overtakes", QUEUE(max_overtakes)),
     SECONDS("max_wait_s", QUEUE(max_wait_ns), 0),
-    {"slice_s", GANG__FIELD_SECONDS, QUEUE(slice_ns), NULL, 0, -1, INT64_MAX / 2, 0},
+    {"slice_s", GANG__FIELD_SECONDS, QUEUE(slice_ns), NULL, -1, INT64_MAX / 2, 0},
     NUMBER("slice_rows", QUEUE(slice_rows), 0, UINT16_MAX, 0),
     FLAG("slice_gpus", QUEUE(slice_gpus)),
     FLAG("fixed", QUEUE(fixed)),
@@ -67,7 +76,7 @@ static const struct gang__field queue_list[] = {
     SECONDS("default_time_limit_s", QUEUE(default_time_limit_ns), 0),
     SECONDS("max_time_limit_s", QUEUE(max_time_limit_ns), 0),
     NUMBER("user_limit_percent", QUEUE(user_limit_percent), 0, 100, 0),
-    {"user_limit_factor", GANG__FIELD_MILLI, QUEUE(user_limit_factor_milli), NULL, 0, 0,
+    {"user_limit_factor", GANG__FIELD_MILLI, QUEUE(user_limit_factor_milli), NULL, 0,
      GANG_MAX_AMOUNT, 0},
     TEXT("submit_acl", QUEUE(submit_acl)),
     TEXT("admin_acl", QUEUE(admin_acl)),
@@ -76,7 +85,7 @@ static const struct gang__field queue_list[] = {
     SECONDS("stale_s", QUEUE(stale_ns), -1),
     COUNT("max_children", QUEUE(max_children)),
     SECONDS("child_idle_s", QUEUE(child_idle_ns), 0),
-    {"policy", GANG__FIELD_WORD, QUEUE(policy), gang__policy_words, GANG_POLICY_HOST, 0, 0, 0}};
+    WORD("policy", QUEUE(policy), gang__place_policy_words)};
 
 static const struct gang__field job_list[] = {FLAG("stale", JOB(stale)),
                                               FLAG("never_preempts", JOB(never_preempts)),
@@ -94,8 +103,10 @@ static const struct gang__field job_list[] = {FLAG("stale", JOB(stale)),
 
 #define RESERVE(member) offsetof(struct gang_reservation_spec, member)
 #define STAGE(member) offsetof(struct gang_reservation_stage, member)
-static const char *const prefer_words[] = {"earliest", "latest", "cheapest"};
-static const char *const combine_words[] = {"all", "any", "order", "order-no-gap"};
+static const char *const prefer_names[] = {"earliest", "latest", "cheapest"};
+static const struct gang__words prefer_words = GANG__WORDS(prefer_names, 0);
+static const char *const combine_names[] = {"all", "any", "order", "order-no-gap"};
+static const struct gang__words combine_words = GANG__WORDS(combine_names, 0);
 const char *const gang__reserve_flag_words[gang__reserve_flag_count] = {
     "maintenance", "overlap", "ignore-jobs", "flex", "magnetic"};
 
@@ -157,7 +168,7 @@ static gang_result read_text(struct gang__reader *r, const struct gang__json *at
 {
     const char *text;
     GANG__TRY(gang__json_name(at, 0, (size_t)field->most, &text));
-    GANG__TRY(gang__take_copy(r, at, text, &text));
+    GANG__TRY(gang__keep_text(r, at, text, &text));
     memcpy(member, &text, sizeof(text));
     return GANG_OK;
 }
@@ -173,8 +184,8 @@ static gang_result read_value(const struct gang__json *at, const struct gang__fi
         *value = flag;
         return GANG_OK;
     case GANG__FIELD_WORD:
-        GANG__TRY(gang__json_choice(at, field->words, field->word_count, &index));
-        *value = (int64_t)index;
+        GANG__TRY(gang__json_choice(at, field->words->list, field->words->count, &index));
+        *value = field->words->first + (int64_t)index;
         return GANG_OK;
     case GANG__FIELD_MILLI:
         return gang__json_milli(at, field->least, field->most, value);
@@ -222,9 +233,10 @@ static json_t *json_of(struct gang__json_maker *maker, const struct gang__field 
     case GANG__FIELD_FLAG:
         return value == 1 ? json_true() : json_integer(value);
     case GANG__FIELD_WORD:
-        if (value < 0 || (size_t)value >= field->word_count)
+        value -= field->words->first;
+        if (value < 0 || (size_t)value >= field->words->count)
             return json_integer(value);
-        return gang__json_new_text(maker, field->words[value]);
+        return gang__json_new_text(maker, field->words->list[value]);
     case GANG__FIELD_MILLI:
         return gang__json_new_milli(value);
     case GANG__FIELD_SECONDS:
@@ -234,8 +246,8 @@ static json_t *json_of(struct gang__json_maker *maker, const struct gang__field 
     }
 }
 
-void gang__fields_put(struct gang__json_maker *maker, json_t *object,
-                      const struct gang__fields *fields, const void *from)
+void gang__fields_write(struct gang__json_maker *maker, json_t *object,
+                        const struct gang__fields *fields, const void *from)
 {
     for (size_t i = 0; i < fields->count; i++) {
         const struct gang__field *field = &fields->list[i];

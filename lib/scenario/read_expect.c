@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checking the `expect` member of a case. The library hands it on as text. */
-#include "scenario/scenario_priv.h"
+#include "scenario/read.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ static gang_result check_job(struct gang__reader *r, const struct gang__json *at
     if (gang__json_get(at, "state", &member))
         GANG__TRY(gang__json_choice(&member, states, GANG__COUNT(states), &index));
     if (gang__json_get(at, "nodes", &member)) {
-        GANG__TRY(gang__take_names(r, &member, GANG__MAX_NODES, &names, &count));
+        GANG__TRY(gang__read_names(r, &member, GANG__MAX_NODES, &names, &count));
         for (size_t i = 0; i < count; i++) {
             struct gang__json element = gang__json_element(&member, i);
             if (!gang__lookup_find(&r->nodes, names[i], &index))
@@ -56,7 +56,7 @@ static gang_result check_job_list(struct gang__reader *r, const struct gang__jso
     const char *const *names;
     size_t index;
     size_t count;
-    GANG__TRY(gang__take_names(r, at, GANG__MAX_JOBS, &names, &count));
+    GANG__TRY(gang__read_names(r, at, GANG__MAX_JOBS, &names, &count));
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(at, i);
         if (!gang__lookup_find(&r->jobs, names[i], &index))
@@ -65,7 +65,7 @@ static gang_result check_job_list(struct gang__reader *r, const struct gang__jso
     return GANG_OK;
 }
 
-gang_result gang__check_expect(struct gang__reader *r, const struct gang__json *expect)
+gang_result gang__read_expect(struct gang__reader *r, const struct gang__json *expect)
 {
     static const char *const keys[] = {"jobs", "queues", "interchangeable", "derived"};
     struct gang__json at;

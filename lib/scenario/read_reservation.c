@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading reservations. */
-#include "scenario/scenario_priv.h"
+#include "scenario/read.h"
 
 #include <string.h>
 
@@ -35,7 +35,7 @@ static gang_result read_tasks(struct gang__reader *r, const struct gang__json *a
     GANG__TRY(gang__json_array(at, GANG__MAX_GROUPS, &count));
     if (count == 0)
         return gang__json_fail(at, GANG_EINVAL, "must not be empty");
-    GANG__TAKE(list, r, at, count);
+    GANG__KEEP(list, r, at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(at, i);
         GANG__TRY(gang__read_group(r, &element, &list[i]));
@@ -48,7 +48,7 @@ static gang_result read_tasks(struct gang__reader *r, const struct gang__json *a
 static gang_result read_nodes(struct gang__reader *r, const struct gang__json *at,
                               struct gang_reservation_stage *stage)
 {
-    GANG__TRY(gang__take_names(r, at, GANG__MAX_LIST, &stage->nodes, &stage->node_count));
+    GANG__TRY(gang__read_names(r, at, GANG__MAX_LIST, &stage->nodes, &stage->node_count));
     for (size_t i = 0; i < stage->node_count; i++) {
         struct gang__json element = gang__json_element(at, i);
         size_t index;
@@ -68,8 +68,8 @@ static gang_result read_stage(struct gang__reader *r, const struct gang__json *a
     GANG__TRY(gang__fields_read(r, at, &gang__stage_fields, stage));
     if (gang__json_get(at, "tasks", &member))
         GANG__TRY(read_tasks(r, &member, stage));
-    GANG__TRY(gang__take_level(r, at, "level", GANG__LEVELS_SITE, &stage->level));
-    GANG__TRY(gang__take_name_of(r, at, "domain", &stage->domain));
+    GANG__TRY(gang__read_level(r, at, "level", GANG__LEVELS_SITE, &stage->level));
+    GANG__TRY(gang__read_name_member(r, at, "domain", &stage->domain));
     if (gang__json_get(at, "nodes", &member))
         GANG__TRY(read_nodes(r, &member, stage));
     if ((stage->group_count > 0) + (stage->level != NULL) + (stage->node_count > 0) != 1)
@@ -87,7 +87,7 @@ static gang_result read_stages(struct gang__reader *r, const struct gang__json *
     GANG__TRY(gang__json_array(&stages, 64, &count));
     if (count == 0)
         return gang__json_fail(&stages, GANG_EINVAL, "must not be empty");
-    GANG__TAKE(list, r, &stages, count);
+    GANG__KEEP(list, r, &stages, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&stages, i);
         GANG__TRY(read_stage(r, &element, &list[i]));
@@ -105,18 +105,18 @@ static gang_result read_one(struct gang__reader *r, const struct gang__json *at,
     *out = (struct gang_reservation_spec)GANG_RESERVATION_SPEC_INIT;
     GANG__TRY(gang__json_object(at, reserve_keys, GANG__COUNT(reserve_keys)));
     GANG__TRY(gang__json_need(at, "name", &member));
-    GANG__TRY(gang__take_name(r, &member, &out->name));
-    GANG__TRY(gang__take_name_of(r, at, "owner", &out->owner));
+    GANG__TRY(gang__read_name(r, &member, &out->name));
+    GANG__TRY(gang__read_name_member(r, at, "owner", &out->owner));
     GANG__TRY(gang__fields_read(r, at, &gang__reserve_fields, out));
     if (gang__json_get(at, "flags", &member))
         GANG__TRY(read_flags(&member, &out->flags));
-    GANG__TRY(gang__take_name_of(r, at, "queue", &out->queue));
+    GANG__TRY(gang__read_name_member(r, at, "queue", &out->queue));
     if (out->queue && !gang__lookup_find(&r->queues, out->queue, &index)) {
         gang__json_get(at, "queue", &member);
         return gang__json_fail(&member, GANG_ENOENT, "no queue '%s'", gang__word(out->queue).s);
     }
     if (gang__json_get(at, "users", &member))
-        GANG__TRY(gang__take_names(r, &member, GANG__MAX_LIST, &out->users, &out->user_count));
+        GANG__TRY(gang__read_names(r, &member, GANG__MAX_LIST, &out->users, &out->user_count));
     return read_stages(r, at, out);
 }
 
@@ -136,7 +136,7 @@ gang_result gang__read_reservations(struct gang__reader *r, const struct gang__j
     if (!gang__json_get(at, "reservations", &all))
         return GANG_OK;
     GANG__TRY(gang__json_array(&all, GANG__MAX_LIST, &count));
-    GANG__TAKE(list, r, &all, count + 1);
+    GANG__KEEP(list, r, &all, count + 1);
     r->out->reservations = list;
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&all, i), name;
@@ -150,11 +150,11 @@ gang_result gang__read_reservations(struct gang__reader *r, const struct gang__j
     return GANG_OK;
 }
 
-gang_result gang__take_reservation(struct gang__reader *r, const struct gang__json *job,
-                                   const char **name)
+gang_result gang__read_reservation_name(struct gang__reader *r, const struct gang__json *job,
+                                        const char **name)
 {
     struct gang__json member;
-    GANG__TRY(gang__take_name_of(r, job, "reservation", name));
+    GANG__TRY(gang__read_name_member(r, job, "reservation", name));
     if (!*name || find(r->out, *name))
         return GANG_OK;
     gang__json_get(job, "reservation", &member);

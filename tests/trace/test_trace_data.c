@@ -5,7 +5,7 @@
 
 #include "support.h"
 
-#include "sim/trace_same.h"
+#include "trace/trace_same.h"
 
 #define S INT64_C(1000000000)
 

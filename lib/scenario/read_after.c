@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading what waits for what: groups of a job, and jobs of a case. */
-#include "scenario/scenario_priv.h"
+#include "scenario/read.h"
 
 #include <string.h>
 
@@ -17,10 +17,10 @@ static gang_result waits_room(struct gang__reader *r, const struct gang__json *a
                               size_t edges, struct waits *w)
 {
     w->count = count;
-    w->begin = gang__arena_get(&r->scratch, count + 1, sizeof(*w->begin));
-    w->to = gang__arena_get(&r->scratch, edges, sizeof(*w->to));
-    w->when = gang__arena_get(&r->scratch, edges, sizeof(*w->when));
-    w->last = gang__arena_get(&r->scratch, count, sizeof(*w->last));
+    w->begin = gang__arena_alloc(&r->scratch, count + 1, sizeof(*w->begin));
+    w->to = gang__arena_alloc(&r->scratch, edges, sizeof(*w->to));
+    w->when = gang__arena_alloc(&r->scratch, edges, sizeof(*w->when));
+    w->last = gang__arena_alloc(&r->scratch, count, sizeof(*w->last));
     if (!w->begin || !w->to || !w->when || !w->last)
         return gang__json_fail(at, GANG_ENOMEM, "out of memory");
     return GANG_OK;
@@ -57,19 +57,16 @@ static gang_result read_edges(const struct gang__json *object, const char *const
     for (size_t k = 0; k < count; k++) {
         struct gang__json element = gang__json_element(&after, k);
         struct gang__json member;
-        size_t when = 0;
         size_t to = 0;
         GANG__TRY(gang__json_object(&element, keys, 2));
         GANG__TRY(gang__json_need(&element, keys[1], &member));
-        GANG__TRY(
-            gang__json_choice(&member, gang__when_words, GANG__COUNT(gang__when_words), &when));
+        GANG__TRY(gang__read_word(&element, keys[1], &gang__when_words, &w->when[w->begin[i] + k]));
         GANG__TRY(gang__json_need(&element, keys[0], &member));
         GANG__TRY(find(&member, user, &to));
         if (w->last[to] == i + 1)
             return gang__json_fail(&member, GANG_EEXIST, "is there twice");
         w->last[to] = i + 1;
         w->to[w->begin[i] + k] = to;
-        w->when[w->begin[i] + k] = (int32_t)when;
     }
     return GANG_OK;
 }
@@ -112,9 +109,9 @@ static bool walk_from(const struct waits *w, struct walk *walk, size_t start, si
 static gang_result check_cycles(struct gang__reader *r, const struct gang__json *list,
                                 const struct waits *w)
 {
-    struct walk walk = {gang__arena_get(&r->scratch, w->count, sizeof(*walk.path)),
-                        gang__arena_get(&r->scratch, w->count, sizeof(*walk.next)),
-                        gang__arena_get(&r->scratch, w->count, sizeof(*walk.state))};
+    struct walk walk = {gang__arena_alloc(&r->scratch, w->count, sizeof(*walk.path)),
+                        gang__arena_alloc(&r->scratch, w->count, sizeof(*walk.next)),
+                        gang__arena_alloc(&r->scratch, w->count, sizeof(*walk.state))};
     if (!walk.path || !walk.next || !walk.state)
         return gang__json_fail(list, GANG_ENOMEM, "out of memory");
     for (size_t i = 0; i < w->count; i++) {
@@ -143,8 +140,8 @@ static gang_result name_groups(struct gang__reader *r, const struct gang__json *
                                struct group_names *groups)
 {
     size_t count = groups->job->request.group_count;
-    const char **texts = gang__arena_get(&r->scratch, count, sizeof(*texts));
-    groups->named = gang__arena_get(&r->scratch, count, sizeof(*groups->named));
+    const char **texts = gang__arena_alloc(&r->scratch, count, sizeof(*texts));
+    groups->named = gang__arena_alloc(&r->scratch, count, sizeof(*groups->named));
     size_t named = 0;
     size_t twice;
     if (!texts || !groups->named)
@@ -201,7 +198,7 @@ gang_result gang__read_group_after(struct gang__reader *r, const struct gang__js
         return GANG_OK;
     GANG__TRY(name_groups(r, tasks, &groups));
     GANG__TRY(waits_room(r, tasks, count, edges, &w));
-    GANG__TAKE(list, r, tasks, edges);
+    GANG__KEEP(list, r, tasks, edges);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(tasks, i);
         GANG__TRY(read_edges(&element, keys, find_group, &groups, i, &w));
@@ -237,7 +234,7 @@ gang_result gang__read_job_after(struct gang__reader *r, const struct gang__json
     if (edges == 0)
         return GANG_OK;
     GANG__TRY(waits_room(r, jobs, count, edges, &w));
-    GANG__TAKE(list, r, jobs, edges);
+    GANG__KEEP(list, r, jobs, edges);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(jobs, i);
         GANG__TRY(read_edges(&element, keys, find_job, &r->jobs, i, &w));

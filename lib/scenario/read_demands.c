@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/label_expr.h"
-#include "scenario/scenario_priv.h"
+#include "scenario/read.h"
 
 /* ---- labels of nodes --------------------------------------------------------------------- */
 
@@ -19,12 +19,12 @@ static gang_result read_values(struct gang__reader *r, const struct gang__json *
         GANG__TRY(gang__json_array(at, GANG__MAX_LIST, &count));
     if (count == 0)
         return gang__json_fail(at, GANG_EINVAL, "must not be empty");
-    GANG__TAKE(list, r, at, count);
+    GANG__KEEP(list, r, at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = single ? *at : gang__json_element(at, i);
         const char *text;
         GANG__TRY(gang__json_name(&element, 0, GANG_MAX_NAME, &text));
-        GANG__TRY(gang__take_copy(r, &element, text, &list[i]));
+        GANG__TRY(gang__keep_text(r, &element, text, &list[i]));
     }
     rule->values = list;
     rule->value_count = count;
@@ -37,17 +37,15 @@ static gang_result read_rule(struct gang__reader *r, const struct gang__json *at
 {
     static const char *const keys[] = {"key", "op", "values"};
     struct gang__json member;
-    size_t op = 0;
     GANG__TRY(gang__json_object(at, keys, GANG__COUNT(keys)));
     GANG__TRY(gang__json_need(at, "key", &member));
-    GANG__TRY(gang__take_name(r, &member, &rule->key));
+    GANG__TRY(gang__read_name(r, &member, &rule->key));
     GANG__TRY(gang__json_need(at, "op", &member));
-    GANG__TRY(gang__json_choice(&member, gang__op_words, GANG__COUNT(gang__op_words), &op));
-    rule->op = (int32_t)op;
+    GANG__TRY(gang__read_word(at, "op", &gang__op_words, &rule->op));
     if (rule->op == GANG_LABEL_EXISTS || rule->op == GANG_LABEL_NOT_EXISTS) {
         if (gang__json_get(at, "values", &member))
             return gang__json_fail(&member, GANG_EINVAL, "does not go with '%s'",
-                                   gang__op_words[op]);
+                                   gang__op_words.list[rule->op - gang__op_words.first]);
         return GANG_OK;
     }
     GANG__TRY(gang__json_need(at, "values", &member));
@@ -67,7 +65,7 @@ static gang_result read_expression(struct gang__reader *r, const struct gang__js
     GANG__TRY(gang__json_text(at, 0, GANG_MAX_WHERE, &text));
     gang_result result = gang__label_expr_compile(text, &size, &expr, &detail);
     if (result == GANG_OK)
-        return gang__take_copy(r, at, text, where);
+        return gang__keep_text(r, at, text, where);
     gang__json_fail(at, result, "%s", detail.text);
     if (at->error && at->error->size >= sizeof(*at->error))
         at->error->column = detail.column;
@@ -105,12 +103,12 @@ gang_result gang__read_labels(struct gang__reader *r, const struct gang__json *o
     if (where.value && !text)
         GANG__TRY(gang__json_array(&where, GANG__MAX_LIST, &more));
     size_t selected = json_object_size(selector.value);
-    GANG__TAKE(list, r, object, selected + more);
+    GANG__KEEP(list, r, object, selected + more);
     struct gang__json member = {NULL, NULL, NULL, 0, NULL};
     for (; rules < selected && gang__json_next(&selector, &member); rules++) {
         list[rules].op = GANG_LABEL_IN;
         GANG__TRY(gang__json_key(&member, GANG_MAX_NAME));
-        GANG__TRY(gang__take_copy(r, &member, member.key, &list[rules].key));
+        GANG__TRY(gang__keep_text(r, &member, member.key, &list[rules].key));
         GANG__TRY(read_values(r, &member, &list[rules]));
     }
     if (text)
@@ -128,10 +126,9 @@ static gang_result read_device_demands(struct gang__reader *r, const struct gang
                                        struct gang_group_spec *group)
 {
     struct gang__json at;
-    GANG__TRY(gang__take_choice(object, "numa", gang__numa_words, GANG__COUNT(gang__numa_words),
-                                &group->numa));
-    GANG__TRY(gang__take_bool(object, "near_nic", &group->near_nic));
-    GANG__TRY(gang__take_bool(object, "models_ranked", &group->models_ranked));
+    GANG__TRY(gang__read_word(object, "numa", &gang__numa_words, &group->numa));
+    GANG__TRY(gang__read_bool(object, "near_nic", &group->near_nic));
+    GANG__TRY(gang__read_bool(object, "models_ranked", &group->models_ranked));
     if (group->models_ranked && group->gpu_model_count > GANG__MAX_RANKS) {
         gang__json_get(object, "gpu_models", &at);
         return gang__json_fail(&at, GANG_ELIMIT, "more than %d in an order", GANG__MAX_RANKS);
@@ -140,15 +137,15 @@ static gang_result read_device_demands(struct gang__reader *r, const struct gang
         return GANG_OK;
     if (group->gpu_milli < 1000 || group->gpu_devices)
         return gang__json_fail(&at, GANG_EINVAL, "asks for whole 'gpu', without 'gpu_devices'");
-    return gang__take_name(r, &at, &group->profile);
+    return gang__read_name(r, &at, &group->profile);
 }
 
 /* A level for the tasks of a group: those without GPUs have no place among switches and links. */
-static gang_result take_task_level(struct gang__reader *r, const struct gang__json *object,
+static gang_result read_task_level(struct gang__reader *r, const struct gang__json *object,
                                    const char *key, const struct gang_group_spec *group,
                                    const char **level)
 {
-    GANG__TRY(gang__take_level(r, object, key, GANG__LEVELS_ALL, level));
+    GANG__TRY(gang__read_level(r, object, key, GANG__LEVELS_ALL, level));
     bool gpus = group->gpu_milli || group->gpu_memory_bytes;
     if (!gpus && *level && gang__level_needs_gpus(*level)) {
         struct gang__json at;
@@ -162,8 +159,8 @@ static gang_result read_slice(struct gang__reader *r, const struct gang__json *o
                               struct gang_group_spec *group)
 {
     struct gang__json at;
-    GANG__TRY(take_task_level(r, object, "slice_same", group, &group->slice_same));
-    GANG__TRY(take_task_level(r, object, "slice_prefer", group, &group->slice_prefer));
+    GANG__TRY(read_task_level(r, object, "slice_same", group, &group->slice_same));
+    GANG__TRY(read_task_level(r, object, "slice_prefer", group, &group->slice_prefer));
     if (!gang__json_get(object, "slice", &at)) {
         const char *level = group->slice_same ? "slice_same" : "slice_prefer";
         if (!group->slice_same && !group->slice_prefer)
@@ -183,9 +180,9 @@ static gang_result read_slice(struct gang__reader *r, const struct gang__json *o
 static gang_result read_bounds(struct gang__reader *r, const struct gang__json *object,
                                struct gang_group_spec *group)
 {
-    GANG__TRY(gang__take_level(r, object, "spread", GANG__LEVELS_WIDE, &group->spread));
-    GANG__TRY(gang__take_int(object, "max_skew", 1, GANG__MAX_TASKS, &group->max_skew));
-    GANG__TRY(gang__take_bool(object, "spread_wish", &group->spread_wish));
+    GANG__TRY(gang__read_level(r, object, "spread", GANG__LEVELS_WIDE, &group->spread));
+    GANG__TRY(gang__read_int(object, "max_skew", 1, GANG__MAX_TASKS, &group->max_skew));
+    GANG__TRY(gang__read_bool(object, "spread_wish", &group->spread_wish));
     if (!group->spread) {
         const char *key = group->max_skew ? "max_skew" : "spread_wish";
         struct gang__json at;
@@ -193,10 +190,10 @@ static gang_result read_bounds(struct gang__reader *r, const struct gang__json *
         if (group->max_skew || group->spread_wish)
             return gang__json_fail(&at, GANG_EINVAL, "given without 'spread'");
     }
-    GANG__TRY(gang__take_int(object, "most_per_node", 1, GANG__MAX_TASKS, &group->most_per_node));
+    GANG__TRY(gang__read_int(object, "most_per_node", 1, GANG__MAX_TASKS, &group->most_per_node));
     GANG__TRY(
-        gang__take_int(object, "most_per_domain", 1, GANG__MAX_TASKS, &group->most_per_domain));
-    GANG__TRY(gang__take_level(r, object, "most_level", GANG__LEVELS_WIDE, &group->most_level));
+        gang__read_int(object, "most_per_domain", 1, GANG__MAX_TASKS, &group->most_per_domain));
+    GANG__TRY(gang__read_level(r, object, "most_level", GANG__LEVELS_WIDE, &group->most_level));
     /* The values, not the keys: a level of null says as little as none. */
     if (!group->most_per_domain == !group->most_level)
         return GANG_OK;
@@ -210,10 +207,10 @@ static gang_result read_bounds(struct gang__reader *r, const struct gang__json *
 gang_result gang__read_demands(struct gang__reader *r, const struct gang__json *object,
                                struct gang_group_spec *group)
 {
-    GANG__TRY(gang__take_name_of(r, object, "partition", &group->partition));
+    GANG__TRY(gang__read_name_member(r, object, "partition", &group->partition));
     GANG__TRY(read_device_demands(r, object, group));
-    GANG__TRY(take_task_level(r, object, "same", group, &group->same));
-    GANG__TRY(take_task_level(r, object, "prefer", group, &group->prefer));
+    GANG__TRY(read_task_level(r, object, "same", group, &group->same));
+    GANG__TRY(read_task_level(r, object, "prefer", group, &group->prefer));
     GANG__TRY(read_slice(r, object, group));
     return read_bounds(r, object, group);
 }
@@ -227,15 +224,15 @@ static gang_result read_peer(struct gang__reader *r, const struct gang__json *at
     struct gang__json member;
     GANG__TRY(gang__json_object(at, keys, GANG__COUNT(keys)));
     GANG__TRY(gang__json_need(at, "key", &member));
-    GANG__TRY(gang__take_name(r, &member, &peer->key));
+    GANG__TRY(gang__read_name(r, &member, &peer->key));
     if (gang__json_get_or_null(at, "value", &member)) {
         const char *value;
         GANG__TRY(gang__json_name(&member, 0, GANG_MAX_NAME, &value));
-        GANG__TRY(gang__take_copy(r, &member, value, &peer->value));
+        GANG__TRY(gang__keep_text(r, &member, value, &peer->value));
     }
-    GANG__TRY(gang__take_level(r, at, "level", GANG__LEVELS_WIDE, &peer->level));
-    GANG__TRY(gang__take_bool(at, "near", &peer->near));
-    return gang__take_bool(at, "wish", &peer->wish);
+    GANG__TRY(gang__read_level(r, at, "level", GANG__LEVELS_WIDE, &peer->level));
+    GANG__TRY(gang__read_bool(at, "near", &peer->near));
+    return gang__read_bool(at, "wish", &peer->wish);
 }
 
 static gang_result read_peers(struct gang__reader *r, const struct gang__json *job,
@@ -247,7 +244,7 @@ static gang_result read_peers(struct gang__reader *r, const struct gang__json *j
     if (!gang__json_get(job, "peers", &at))
         return GANG_OK;
     GANG__TRY(gang__json_array(&at, GANG__MAX_JOB_LABELS, &count));
-    GANG__TAKE(list, r, &at, count);
+    GANG__KEEP(list, r, &at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&at, i);
         GANG__TRY(read_peer(r, &element, &list[i]));
@@ -260,14 +257,12 @@ static gang_result read_peers(struct gang__reader *r, const struct gang__json *j
 gang_result gang__read_job_demands(struct gang__reader *r, const struct gang__json *job,
                                    struct gang_request_spec *request)
 {
-    GANG__TRY(gang__take_level(r, job, "same", GANG__LEVELS_ALL, &request->same));
-    GANG__TRY(gang__take_level(r, job, "prefer", GANG__LEVELS_ALL, &request->prefer));
-    GANG__TRY(
-        gang__take_choice(job, "policy", gang__policy_words, GANG_POLICY_HOST, &request->policy));
-    GANG__TRY(gang__take_choice(job, "scarce", gang__scarce_words, GANG__COUNT(gang__scarce_words),
-                                &request->scarce));
-    GANG__TRY(gang__take_bool(job, "exclusive", &request->exclusive));
-    GANG__TRY(
-        gang__take_labels(r, job, GANG__MAX_JOB_LABELS, &request->labels, &request->label_count));
+    GANG__TRY(gang__read_level(r, job, "same", GANG__LEVELS_ALL, &request->same));
+    GANG__TRY(gang__read_level(r, job, "prefer", GANG__LEVELS_ALL, &request->prefer));
+    GANG__TRY(gang__read_word(job, "policy", &gang__place_policy_words, &request->policy));
+    GANG__TRY(gang__read_word(job, "scarce", &gang__scarce_words, &request->scarce));
+    GANG__TRY(gang__read_bool(job, "exclusive", &request->exclusive));
+    GANG__TRY(gang__read_label_map(r, job, GANG__MAX_JOB_LABELS, &request->labels,
+                                   &request->label_count));
     return read_peers(r, job, request);
 }

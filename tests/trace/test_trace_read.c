@@ -4,8 +4,8 @@
 
 #include <unistd.h>
 
-#include "sim/trace_texts.h"
 #include "support.h"
+#include "trace/trace_texts.h"
 
 #define S INT64_C(1000000000)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading one queue of a scenario, and the tree of queues. */
-#include "scenario/scenario_priv.h"
+#include "scenario/read.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -76,7 +76,7 @@ struct quota_key {
 };
 
 /* The name of a kind may have an '@' in it, too: the first way to take the key apart counts. */
-static void take_apart(const struct gang__reader *r, const char *key, struct quota_key *out)
+static void split_key(const struct gang__reader *r, const char *key, struct quota_key *out)
 {
     const char *end = key + strlen(key);
     *out = (struct quota_key){"", NULL, NULL};
@@ -96,7 +96,7 @@ static gang_result read_quota_key(struct gang__reader *r, const struct gang__jso
                                   const struct gang__json *member, struct quota_key *key)
 {
     char mib[GANG_MAX_NAME + sizeof("mem_mib@")];
-    take_apart(r, member->key, key);
+    split_key(r, member->key, key);
     if (!key->kind)
         return gang__json_fail(member, GANG_ENOENT, "no such resource");
     GANG__TRY(gang__json_key(member, 2 * GANG_MAX_NAME + 1));
@@ -104,7 +104,7 @@ static gang_result read_quota_key(struct gang__reader *r, const struct gang__jso
         size_t length = strlen(key->partition);
         if (length == 0 || length > GANG_MAX_NAME)
             return gang__json_fail(member, GANG_EINVAL, "'@' without the name of a partition");
-        GANG__TRY(gang__take_copy(r, member, key->partition, &key->partition));
+        GANG__TRY(gang__keep_text(r, member, key->partition, &key->partition));
     }
     if (strcmp(key->word, "mem_bytes") != 0)
         return GANG_OK;
@@ -157,7 +157,7 @@ static gang_result read_quota(struct gang__reader *r, const struct gang__json *a
     struct quota_key key;
     GANG__TRY(gang__json_map(at, GANG__MAX_LIST));
     size_t count = json_object_size(at->value);
-    GANG__TAKE(list, r, at, count);
+    GANG__KEEP(list, r, at, count);
     struct gang__json member = {NULL, NULL, NULL, 0, NULL};
     for (size_t i = 0; i < count && gang__json_next(at, &member); i++) {
         GANG__TRY(read_quota_key(r, at, &member, &key));
@@ -194,8 +194,8 @@ static gang_result read_weights(struct gang__reader *r, const struct gang__json 
     double *weights;
     GANG__TRY(gang__json_map(at, GANG__MAX_LIST));
     size_t count = json_object_size(at->value);
-    GANG__TAKE(kinds, r, at, count);
-    GANG__TAKE(weights, r, at, count);
+    GANG__KEEP(kinds, r, at, count);
+    GANG__KEEP(weights, r, at, count);
     struct gang__json member = {NULL, NULL, NULL, 0, NULL};
     size_t used = 0;
     while (gang__json_next(at, &member)) {
@@ -239,7 +239,7 @@ static gang_result read_cells(struct gang__reader *r, const struct gang__json *o
     if (!gang__json_get(object, "cells", &at))
         return GANG_OK;
     GANG__TRY(gang__json_array(&at, GANG__MAX_LIST, &count));
-    GANG__TAKE(list, r, &at, count);
+    GANG__KEEP(list, r, &at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&at, i);
         GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
@@ -248,7 +248,7 @@ static gang_result read_cells(struct gang__reader *r, const struct gang__json *o
             strcmp(json_string_value(member.value), GANG__NODE_LEVEL) == 0)
             list[i].level = GANG__NODE_LEVEL;
         else
-            GANG__TRY(gang__take_level(r, &element, "level", GANG__LEVELS_SITE, &list[i].level));
+            GANG__TRY(gang__read_level(r, &element, "level", GANG__LEVELS_SITE, &list[i].level));
         if (!list[i].level)
             return gang__json_fail(&member, GANG_EINVAL, "must be a string, not null");
         GANG__TRY(gang__json_need(&element, "count", &member));
@@ -264,11 +264,7 @@ static gang_result read_displace(const struct gang__json *object, struct gang_qu
 {
     struct gang__json at;
     size_t index = 0;
-    if (gang__json_get(object, "within", &at)) {
-        GANG__TRY(
-            gang__json_choice(&at, gang__within_words, GANG__COUNT(gang__within_words), &index));
-        queue->within = GANG_DISPLACE_NEVER + (int32_t)index;
-    }
+    GANG__TRY(gang__read_word(object, "within", &gang__within_words, &queue->within));
     if (gang__json_get(object, "reclaim", &at)) {
         GANG__TRY(
             gang__json_choice(&at, gang__reclaim_words, GANG__COUNT(gang__reclaim_words), &index));
@@ -288,10 +284,10 @@ static gang_result read_users(struct gang__reader *r, const struct gang__json *o
         return GANG_OK;
     GANG__TRY(gang__json_map(&at, GANG__MAX_LIST));
     size_t count = json_object_size(at.value);
-    GANG__TAKE(list, r, &at, count);
+    GANG__KEEP(list, r, &at, count);
     for (size_t i = 0; i < count && gang__json_next(&at, &member); i++) {
         GANG__TRY(gang__json_key(&member, GANG_MAX_NAME));
-        GANG__TRY(gang__take_copy(r, &member, member.key, &list[i].user));
+        GANG__TRY(gang__keep_text(r, &member, member.key, &list[i].user));
         GANG__TRY(gang__json_scaled(&member, GANG_WHOLE, 1, GANG_MAX_AMOUNT, &list[i].weight));
     }
     queue->users = list;
@@ -316,7 +312,7 @@ static gang_result read_body(struct gang__reader *r, const struct gang__json *at
     if (depth + 1 >= GANG_MAX_QUEUE_DEPTH)
         return gang__json_fail(&member, GANG_ELIMIT, "more than %d queues on a path",
                                GANG_MAX_QUEUE_DEPTH);
-    GANG__TAKE(child, r, &member, 1);
+    GANG__KEEP(child, r, &member, 1);
     *child = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
     queue->child = child;
     GANG__TRY(
@@ -331,9 +327,9 @@ gang_result gang__read_queue(struct gang__reader *r, const struct gang__json *at
     *queue = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
     GANG__TRY(gang__json_object(at, queue_keys, GANG__COUNT(queue_keys)));
     GANG__TRY(gang__json_need(at, "name", &member));
-    GANG__TRY(gang__take_name(r, &member, &queue->name));
+    GANG__TRY(gang__read_name(r, &member, &queue->name));
     if (gang__json_get_or_null(at, "parent", &member))
-        GANG__TRY(gang__take_name(r, &member, &queue->parent));
+        GANG__TRY(gang__read_name(r, &member, &queue->parent));
     return read_body(r, at, 0, queue);
 }
 
@@ -355,9 +351,9 @@ static size_t find_cycle(const size_t *parent, size_t *seen, size_t count)
 gang_result gang__link_queues(struct gang__reader *r, const struct gang__json *queues,
                               const struct gang_queue_spec *list, size_t count)
 {
-    size_t *parent = gang__arena_get(&r->scratch, count, sizeof(*parent));
-    size_t *seen = gang__arena_get(&r->scratch, count, sizeof(*seen));
-    r->queue_inner = gang__arena_get(&r->scratch, count, sizeof(*r->queue_inner));
+    size_t *parent = gang__arena_alloc(&r->scratch, count, sizeof(*parent));
+    size_t *seen = gang__arena_alloc(&r->scratch, count, sizeof(*seen));
+    r->queue_inner = gang__arena_alloc(&r->scratch, count, sizeof(*r->queue_inner));
     if (!parent || !seen || !r->queue_inner)
         return gang__json_fail(queues, GANG_ENOMEM, "out of memory");
     for (size_t i = 0; i < count; i++) {
@@ -379,75 +375,5 @@ gang_result gang__link_queues(struct gang__reader *r, const struct gang__json *q
         gang__json_get(&queue, "parent", &at);
         return gang__json_fail(&at, GANG_ECYCLE, "the queue is its own ancestor");
     }
-    return GANG_OK;
-}
-
-/* ---- jobs and queues ---- */
-
-/* "parent.name", where the parent makes queues on demand. The rest of it is for the scheduler. */
-static bool can_be_made(const struct gang__reader *r, const char *text)
-{
-    char front[GANG_MAX_NAME + 1];
-    for (const char *dot = strchr(text, '.'); dot; dot = strchr(dot + 1, '.')) {
-        size_t index;
-        size_t length = (size_t)(dot - text);
-        memcpy(front, text, length);
-        front[length] = '\0';
-        if (dot[1] && gang__lookup_find(&r->queues, front, &index) && r->out->queues[index].child)
-            return true;
-    }
-    return false;
-}
-
-gang_result gang__take_leaf(struct gang__reader *r, const struct gang__json *at, const char **queue)
-{
-    const char *text;
-    size_t index;
-    GANG__TRY(gang__json_name(at, 1, GANG_MAX_NAME, &text));
-    if (!gang__lookup_find(&r->queues, text, &index)) {
-        if (can_be_made(r, text))
-            return gang__take_copy(r, at, text, queue);
-        return gang__json_fail(at, GANG_ENOENT, "no queue '%s'", gang__word(text).s);
-    }
-    if (r->queue_inner[index])
-        return gang__json_fail(at, GANG_EINVAL, "queue '%s' has queues below it",
-                               gang__word(text).s);
-    *queue = r->out->queues[index].name;
-    return GANG_OK;
-}
-
-static gang_result read_rule(struct gang__reader *r, const struct gang__json *at,
-                             struct gang_queue_rule *rule)
-{
-    static const char *const keys[] = {"match", "pattern", "queue", "fallback"};
-    struct gang__json member;
-    *rule = (struct gang_queue_rule)GANG_QUEUE_RULE_INIT;
-    GANG__TRY(gang__json_object(at, keys, GANG__COUNT(keys)));
-    GANG__TRY(gang__take_choice(at, "match", gang__match_words, GANG__COUNT(gang__match_words),
-                                &rule->match));
-    GANG__TRY(gang__take_choice(at, "fallback", gang__fallback_words,
-                                GANG__COUNT(gang__fallback_words), &rule->fallback));
-    GANG__TRY(gang__take_name_of(r, at, "pattern", &rule->pattern));
-    GANG__TRY(gang__json_need(at, "queue", &member));
-    return gang__take_name(r, &member, &rule->queue);
-}
-
-gang_result gang__read_mapping(struct gang__reader *r, const struct gang__json *at)
-{
-    struct gang__json member;
-    struct gang_queue_rule *list;
-    size_t count;
-    if (gang__json_get(at, "default_queue", &member))
-        GANG__TRY(gang__take_leaf(r, &member, &r->out->default_queue));
-    if (!gang__json_get(at, "rules", &member))
-        return GANG_OK;
-    GANG__TRY(gang__json_array(&member, GANG__MAX_RULES, &count));
-    GANG__TAKE(list, r, &member, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(&member, i);
-        GANG__TRY(read_rule(r, &element, &list[i]));
-    }
-    r->out->rules = list;
-    r->out->rule_count = count;
     return GANG_OK;
 }

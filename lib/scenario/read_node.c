@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading one node of a scenario. */
-#include "scenario/scenario_priv.h"
+#include "scenario/read.h"
 
 #include <string.h>
 
@@ -10,7 +10,7 @@ static const char *const node_keys[] = {
     "cores",         "nics",          "amounts", "labels",    "topology", "partitions",
     "max_tasks",     "unschedulable", "state",   "profiles"};
 
-static gang_result take_numa_index(const struct gang__json *object,
+static gang_result read_numa_index(const struct gang__json *object,
                                    const struct gang_node_spec *node, int32_t *numa)
 {
     struct gang__json at;
@@ -32,14 +32,14 @@ static gang_result read_numas(struct gang__reader *r, const struct gang__json *o
     if (!gang__json_get(object, "numas", &at))
         return GANG_OK;
     GANG__TRY(gang__json_array(&at, GANG_MAX_NUMAS, &count));
-    GANG__TAKE(list, r, &at, count);
+    GANG__KEEP(list, r, &at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&at, i);
         GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
         list[i].os_index = list[i].package = -1;
-        GANG__TRY(gang__take_int32(&element, "os_index", 0, INT32_MAX, &list[i].os_index));
-        GANG__TRY(gang__take_int32(&element, "package", 0, INT32_MAX, &list[i].package));
-        GANG__TRY(gang__take_memory(&element, "mem_mib", "mem_bytes", GANG__MAX_MEMORY,
+        GANG__TRY(gang__read_int32(&element, "os_index", 0, INT32_MAX, &list[i].os_index));
+        GANG__TRY(gang__read_int32(&element, "package", 0, INT32_MAX, &list[i].package));
+        GANG__TRY(gang__read_memory(&element, "mem_mib", "mem_bytes", GANG__MAX_MEMORY,
                                     &list[i].memory_bytes));
     }
     node->numas = list;
@@ -48,11 +48,11 @@ static gang_result read_numas(struct gang__reader *r, const struct gang__json *o
 }
 
 /* Which slice of which parent it is. */
-static gang_result take_slice(struct gang__reader *r, const struct gang__json *object,
-                              struct gang_gpu_spec *gpu)
+static gang_result read_mig_index(struct gang__reader *r, const struct gang__json *object,
+                                  struct gang_gpu_spec *gpu)
 {
     struct gang__json at;
-    GANG__TRY(gang__take_name_of(r, object, "parent", &gpu->parent));
+    GANG__TRY(gang__read_name_member(r, object, "parent", &gpu->parent));
     if (!gang__json_get(object, "slice", &at))
         return GANG_OK;
     if (!gpu->parent)
@@ -68,21 +68,21 @@ static gang_result read_devices(struct gang__reader *r, const struct gang__json 
     struct gang_gpu_spec *list;
     size_t count;
     GANG__TRY(gang__json_array(at, GANG_MAX_GPUS, &count));
-    GANG__TAKE(list, r, at, count);
+    GANG__KEEP(list, r, at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(at, i);
         GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
-        GANG__TRY(gang__take_name_of(r, &element, "model", &list[i].model));
-        GANG__TRY(gang__take_name_of(r, &element, "pci", &list[i].pci));
-        GANG__TRY(gang__take_name_of(r, &element, "uuid", &list[i].uuid));
-        GANG__TRY(gang__take_memory(&element, "mem_mib", "mem_bytes", GANG__MAX_MEMORY,
+        GANG__TRY(gang__read_name_member(r, &element, "model", &list[i].model));
+        GANG__TRY(gang__read_name_member(r, &element, "pci", &list[i].pci));
+        GANG__TRY(gang__read_name_member(r, &element, "uuid", &list[i].uuid));
+        GANG__TRY(gang__read_memory(&element, "mem_mib", "mem_bytes", GANG__MAX_MEMORY,
                                     &list[i].memory_bytes));
-        GANG__TRY(take_numa_index(&element, node, &list[i].numa));
+        GANG__TRY(read_numa_index(&element, node, &list[i].numa));
         int32_t healthy = 1;
-        GANG__TRY(gang__take_bool(&element, "healthy", &healthy));
+        GANG__TRY(gang__read_bool(&element, "healthy", &healthy));
         list[i].state = healthy ? GANG_GPU_OK : GANG_GPU_UNHEALTHY;
-        GANG__TRY(take_slice(r, &element, &list[i]));
-        GANG__TRY(gang__take_int32(&element, "pcie", 1, INT32_MAX, &list[i].pcie));
+        GANG__TRY(read_mig_index(r, &element, &list[i]));
+        GANG__TRY(gang__read_int32(&element, "pcie", 1, INT32_MAX, &list[i].pcie));
     }
     node->gpus = list;
     node->gpu_count = count;
@@ -105,7 +105,7 @@ static gang_result read_gpus_alike(struct gang__reader *r, const struct gang__js
     GANG__TRY(gang__json_int(at, 0, INT64_MAX, &count));
     if (count > GANG_MAX_GPUS)
         return gang__json_fail(at, GANG_ELIMIT, "a node has at most %d GPUs", GANG_MAX_GPUS);
-    GANG__TRY(gang__take_memory(object, "gpu_mem_mib", "gpu_mem_bytes", GANG__MAX_MEMORY, &memory));
+    GANG__TRY(gang__read_memory(object, "gpu_mem_mib", "gpu_mem_bytes", GANG__MAX_MEMORY, &memory));
     if (gang__json_get(object, "gpu_model", &model_at))
         GANG__TRY(gang__json_name(&model_at, 1, GANG_MAX_NAME, &model));
     if (count == 0)
@@ -113,9 +113,9 @@ static gang_result read_gpus_alike(struct gang__reader *r, const struct gang__js
     const struct gang_gpu_spec *alike = r->alike[count];
     if (!alike || alike->memory_bytes != memory || !same_model(alike->model, model)) {
         struct gang_gpu_spec *list;
-        GANG__TAKE(list, r, at, (size_t)count);
+        GANG__KEEP(list, r, at, (size_t)count);
         if (model)
-            GANG__TRY(gang__take_copy(r, &model_at, model, &model));
+            GANG__TRY(gang__keep_text(r, &model_at, model, &model));
         for (int64_t i = 0; i < count; i++) {
             list[i].model = model;
             list[i].memory_bytes = memory;
@@ -148,7 +148,7 @@ static gang_result read_gpus(struct gang__reader *r, const struct gang__json *ob
     return GANG_OK;
 }
 
-static gang_result take_gpu_index(const struct gang__json *object, const char *key,
+static gang_result read_gpu_index(const struct gang__json *object, const char *key,
                                   const struct gang_node_spec *node, int32_t *gpu)
 {
     struct gang__json at;
@@ -166,24 +166,21 @@ static gang_result read_links(struct gang__reader *r, const struct gang__json *o
     struct gang__json member;
     struct gang_link_spec *list;
     size_t count;
-    size_t kind = 0;
     if (!gang__json_get(object, "links", &at))
         return GANG_OK;
     GANG__TRY(gang__json_array(&at, GANG__MAX_LIST, &count));
-    GANG__TAKE(list, r, &at, count);
+    GANG__KEEP(list, r, &at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&at, i);
         GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
-        GANG__TRY(take_gpu_index(&element, "a", node, &list[i].a));
-        GANG__TRY(take_gpu_index(&element, "b", node, &list[i].b));
+        GANG__TRY(read_gpu_index(&element, "a", node, &list[i].a));
+        GANG__TRY(read_gpu_index(&element, "b", node, &list[i].b));
         if (list[i].a == list[i].b)
             return gang__json_fail(&element, GANG_EINVAL, "links a GPU to itself");
         GANG__TRY(gang__json_need(&element, "kind", &member));
-        GANG__TRY(
-            gang__json_choice(&member, gang__link_words, GANG__COUNT(gang__link_words), &kind));
-        list[i].kind = GANG_LINK_NVLINK + (int32_t)kind;
-        GANG__TRY(gang__take_int32(&element, "hops", 0, INT32_MAX, &list[i].hops));
-        GANG__TRY(gang__take_int(&element, "bandwidth_mbps", 0, GANG_MAX_AMOUNT,
+        GANG__TRY(gang__read_word(&element, "kind", &gang__link_words, &list[i].kind));
+        GANG__TRY(gang__read_int32(&element, "hops", 0, INT32_MAX, &list[i].hops));
+        GANG__TRY(gang__read_int(&element, "bandwidth_mbps", 0, GANG_MAX_AMOUNT,
                                  &list[i].bandwidth_mbps));
     }
     node->links = list;
@@ -204,7 +201,7 @@ static gang_result read_near(struct gang__reader *r, const struct gang__json *ob
     if (rows == 0 || rows != node->gpu_count)
         return gang__json_fail(&at, GANG_EINVAL, "must have a row for each of %zu GPUs",
                                node->gpu_count);
-    GANG__TAKE(near, r, &at, rows * rows);
+    GANG__KEEP(near, r, &at, rows * rows);
     for (size_t i = 0; i < rows; i++) {
         struct gang__json row = gang__json_element(&at, i);
         const char *digits;
@@ -232,16 +229,16 @@ static gang_result read_cores(struct gang__reader *r, const struct gang__json *o
     if (!gang__json_get(object, "cores", &at))
         return GANG_OK;
     GANG__TRY(gang__json_array(&at, GANG_MAX_CORES, &count));
-    GANG__TAKE(list, r, &at, count);
+    GANG__KEEP(list, r, &at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&at, i);
         GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
         GANG__TRY(gang__json_need(&element, "os_index", &member));
         GANG__TRY(gang__json_int32(&member, 0, INT32_MAX, &list[i].os_index));
-        GANG__TRY(take_numa_index(&element, node, &list[i].numa));
+        GANG__TRY(read_numa_index(&element, node, &list[i].numa));
         list[i].threads = 1;
-        GANG__TRY(gang__take_int32(&element, "threads", 1, INT32_MAX, &list[i].threads));
-        GANG__TRY(gang__take_name_of(r, &element, "cpuset", &list[i].cpuset));
+        GANG__TRY(gang__read_int32(&element, "threads", 1, INT32_MAX, &list[i].threads));
+        GANG__TRY(gang__read_name_member(r, &element, "cpuset", &list[i].cpuset));
     }
     node->cores = list;
     node->core_count = count;
@@ -259,14 +256,14 @@ static gang_result read_nics(struct gang__reader *r, const struct gang__json *ob
     if (!gang__json_get(object, "nics", &at))
         return GANG_OK;
     GANG__TRY(gang__json_array(&at, GANG_MAX_ITEMS, &count));
-    GANG__TAKE(list, r, &at, count);
+    GANG__KEEP(list, r, &at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&at, i);
         GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
         GANG__TRY(gang__json_need(&element, "name", &member));
-        GANG__TRY(gang__take_name(r, &member, &list[i].name));
-        GANG__TRY(gang__take_name_of(r, &element, "pci", &list[i].pci));
-        GANG__TRY(take_numa_index(&element, node, &list[i].numa));
+        GANG__TRY(gang__read_name(r, &member, &list[i].name));
+        GANG__TRY(gang__read_name_member(r, &element, "pci", &list[i].pci));
+        GANG__TRY(read_numa_index(&element, node, &list[i].numa));
     }
     node->nics = list;
     node->nic_count = count;
@@ -301,13 +298,13 @@ static gang_result read_profiles(struct gang__reader *r, const struct gang__json
     if (!gang__json_get(object, "profiles", &at))
         return GANG_OK;
     GANG__TRY(gang__json_array(&at, GANG_MAX_ITEMS, &count));
-    GANG__TAKE(list, r, &at, count);
+    GANG__KEEP(list, r, &at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&at, i);
         GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
         GANG__TRY(gang__json_need(&element, "name", &member));
-        GANG__TRY(gang__take_name(r, &member, &list[i].name));
-        GANG__TRY(gang__take_name_of(r, &element, "model", &list[i].model));
+        GANG__TRY(gang__read_name(r, &member, &list[i].name));
+        GANG__TRY(gang__read_name_member(r, &element, "model", &list[i].model));
         GANG__TRY(gang__json_need(&element, "width", &member));
         GANG__TRY(gang__json_int(&member, 1, GANG__MAX_SLICES, &list[i].width));
         GANG__TRY(read_starts(&element, &list[i]));
@@ -326,7 +323,7 @@ static gang_result read_topology(struct gang__reader *r, const struct gang__json
         return GANG_OK;
     GANG__TRY(gang__json_map(&at, GANG__MAX_LIST));
     size_t count = json_object_size(at.value);
-    GANG__TAKE(list, r, &at, count);
+    GANG__KEEP(list, r, &at, count);
     struct gang__json member = {NULL, NULL, NULL, 0, NULL};
     for (size_t i = 0; i < count && gang__json_next(&at, &member); i++) {
         for (size_t level = 0; level < r->out->level_count && !list[i].key; level++)
@@ -334,7 +331,7 @@ static gang_result read_topology(struct gang__reader *r, const struct gang__json
                 list[i].key = r->out->levels[level];
         if (!list[i].key)
             return gang__json_fail(&member, GANG_ENOENT, "no such level in `levels`");
-        GANG__TRY(gang__take_name(r, &member, &list[i].value));
+        GANG__TRY(gang__read_name(r, &member, &list[i].value));
     }
     node->topology = list;
     node->topology_count = count;
@@ -347,10 +344,10 @@ static gang_result read_amounts(struct gang__reader *r, const struct gang__json 
 {
     struct gang_amount *list;
     size_t count;
-    GANG__TRY(gang__take_amounts(r, object, true, r->counts_tasks, &list, &count));
+    GANG__TRY(gang__read_amounts(r, object, true, r->counts_tasks, &list, &count));
     if (r->counts_tasks) {
         int64_t most = GANG_MAX_AMOUNT;
-        GANG__TRY(gang__take_int(object, "max_tasks", 0, GANG_MAX_AMOUNT, &most));
+        GANG__TRY(gang__read_int(object, "max_tasks", 0, GANG_MAX_AMOUNT, &most));
         list[count++] = (struct gang_amount){gang__find_kind(r, GANG__TASKS)->name, most};
     }
     node->amounts = list;
@@ -363,15 +360,15 @@ static gang_result read_state(const struct gang__json *object, struct gang_node_
     struct gang__json at;
     struct gang__json flag;
     int32_t closed = 0;
-    size_t state = GANG_NODE_UP;
-    GANG__TRY(gang__take_bool(object, "unschedulable", &closed));
+    node->state = GANG_NODE_UP;
+    GANG__TRY(gang__read_bool(object, "unschedulable", &closed));
     if (gang__json_get(object, "state", &at)) {
         if (gang__json_get(object, "unschedulable", &flag))
             return gang__json_fail(&at, GANG_EINVAL, "given beside 'unschedulable'");
-        GANG__TRY(
-            gang__json_choice(&at, gang__state_words, GANG__COUNT(gang__state_words), &state));
+        GANG__TRY(gang__read_word(object, "state", &gang__state_words, &node->state));
     }
-    node->state = closed ? GANG_NODE_DRAINING : (int32_t)state;
+    if (closed)
+        node->state = GANG_NODE_DRAINING;
     return GANG_OK;
 }
 
@@ -382,10 +379,10 @@ gang_result gang__read_node(struct gang__reader *r, const struct gang__json *at,
     *node = (struct gang_node_spec)GANG_NODE_SPEC_INIT;
     GANG__TRY(gang__json_object(at, node_keys, GANG__COUNT(node_keys)));
     GANG__TRY(gang__json_need(at, "name", &member));
-    GANG__TRY(gang__take_name(r, &member, &node->name));
+    GANG__TRY(gang__read_name(r, &member, &node->name));
     if (gang__json_get(at, "cpus", &member))
         GANG__TRY(gang__json_milli(&member, 0, GANG_MAX_CPU_MILLI, &node->cpu_milli));
-    GANG__TRY(gang__take_memory(at, "mem_mib", "mem_bytes", GANG__MAX_MEMORY, &node->memory_bytes));
+    GANG__TRY(gang__read_memory(at, "mem_mib", "mem_bytes", GANG__MAX_MEMORY, &node->memory_bytes));
     GANG__TRY(read_numas(r, at, node));
     GANG__TRY(read_gpus(r, at, node));
     GANG__TRY(read_links(r, at, node));
@@ -394,10 +391,10 @@ gang_result gang__read_node(struct gang__reader *r, const struct gang__json *at,
     GANG__TRY(read_nics(r, at, node));
     GANG__TRY(read_profiles(r, at, node));
     GANG__TRY(read_amounts(r, at, node));
-    GANG__TRY(gang__take_labels(r, at, GANG_MAX_ITEMS, &node->labels, &node->label_count));
+    GANG__TRY(gang__read_label_map(r, at, GANG_MAX_ITEMS, &node->labels, &node->label_count));
     GANG__TRY(read_topology(r, at, node));
     if (gang__json_get(at, "partitions", &member))
-        GANG__TRY(gang__take_names(r, &member, GANG_MAX_ITEMS, &node->partitions,
+        GANG__TRY(gang__read_names(r, &member, GANG_MAX_ITEMS, &node->partitions,
                                    &node->partition_count));
     GANG__TRY(read_state(at, node));
     /* The same judge as for every other node: what it finds was not looked for above. */

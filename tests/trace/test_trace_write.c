@@ -5,8 +5,8 @@
 #include "chance.h"
 #include "support.h"
 
-#include "sim/trace_same.h"
-#include "sim/trace_texts.h"
+#include "trace/trace_same.h"
+#include "trace/trace_texts.h"
 
 #define S INT64_C(1000000000)
 

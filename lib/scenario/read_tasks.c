@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading one job of a scenario. */
-#include "scenario/scenario_priv.h"
+/* Reads the groups of tasks of a job, and its sets: the gangs inside the gang. */
+#include "scenario/read.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-static const char *const job_keys[] = {
-    "name",         "queue",           "priority",     "preemptible",    "submit",
-    "min",          "tasks",           "same",         "prefer",         "groups",
-    "state",        "running_on",      "running_gpu",  "stale",          "never_preempts",
-    "policy",       "labels",          "peers",        "exclusive",      "scarce",
-    "user",         "user_groups",     "time_limit_s", "hold",           "loss",
-    "max_restarts", "restart_delay_s", "refill_s",     "start_within_s", "back_off_s",
-    "heartbeat_s",  "after",           "begin_s",      "deadline_s",     "ran_s",
-    "run_time_s",   "reservation"};
 
 static const char *const task_keys[] = {
     "name",        "count",         "min",           "cpu",
@@ -42,7 +32,8 @@ struct sets {
 /* ---- sets ------------------------------------------------------------------------------ */
 
 /* A reference to a group: its name, or its index. */
-static gang_result take_set(const struct sets *sets, const struct gang__json *at, size_t *index)
+static gang_result read_set_reference(const struct sets *sets, const struct gang__json *at,
+                                      size_t *index)
 {
     if (json_is_string(at->value)) {
         size_t found;
@@ -65,17 +56,17 @@ static gang_result take_set(const struct sets *sets, const struct gang__json *at
 
 static bool sets_room(struct gang__reader *r, struct sets *sets)
 {
-    sets->named = gang__arena_get(&r->scratch, sets->count, sizeof(*sets->named));
-    sets->parent = gang__arena_get(&r->scratch, sets->count, sizeof(*sets->parent));
-    sets->place = gang__arena_get(&r->scratch, sets->count, sizeof(*sets->place));
-    sets->has_min = gang__arena_get(&r->scratch, sets->count, sizeof(*sets->has_min));
-    sets->tasks = gang__arena_get(&r->scratch, sets->count, sizeof(*sets->tasks));
+    sets->named = gang__arena_alloc(&r->scratch, sets->count, sizeof(*sets->named));
+    sets->parent = gang__arena_alloc(&r->scratch, sets->count, sizeof(*sets->parent));
+    sets->place = gang__arena_alloc(&r->scratch, sets->count, sizeof(*sets->place));
+    sets->has_min = gang__arena_alloc(&r->scratch, sets->count, sizeof(*sets->has_min));
+    sets->tasks = gang__arena_alloc(&r->scratch, sets->count, sizeof(*sets->tasks));
     return sets->named && sets->parent && sets->place && sets->has_min && sets->tasks;
 }
 
 static gang_result name_sets(struct gang__reader *r, const struct gang__json *at, struct sets *sets)
 {
-    const char **texts = gang__arena_get(&r->scratch, sets->count, sizeof(*texts));
+    const char **texts = gang__arena_alloc(&r->scratch, sets->count, sizeof(*texts));
     size_t named = 0;
     size_t twice;
     if (!texts)
@@ -130,10 +121,10 @@ static gang_result fill_set(struct gang__reader *r, const struct gang__json *at,
                             const struct sets *sets, size_t index, struct gang_set_spec *set)
 {
     *set = (struct gang_set_spec)GANG_SET_SPEC_INIT;
-    GANG__TRY(gang__take_name_of(r, at, "name", &set->name));
-    GANG__TRY(gang__take_int(at, "min", 0, GANG__MAX_TASKS, &set->min));
-    GANG__TRY(gang__take_level(r, at, "same", GANG__LEVELS_ALL, &set->same));
-    GANG__TRY(gang__take_level(r, at, "prefer", GANG__LEVELS_ALL, &set->prefer));
+    GANG__TRY(gang__read_name_member(r, at, "name", &set->name));
+    GANG__TRY(gang__read_int(at, "min", 0, GANG__MAX_TASKS, &set->min));
+    GANG__TRY(gang__read_level(r, at, "same", GANG__LEVELS_ALL, &set->same));
+    GANG__TRY(gang__read_level(r, at, "prefer", GANG__LEVELS_ALL, &set->prefer));
     if (sets->parent[index] != SIZE_MAX)
         set->parent = (int32_t)sets->place[sets->parent[index]];
     return GANG_OK;
@@ -156,13 +147,13 @@ static gang_result read_sets(struct gang__reader *r, const struct gang__json *jo
         struct gang__json parent;
         sets->parent[i] = SIZE_MAX;
         if (gang__json_get_or_null(&element, "parent", &parent))
-            GANG__TRY(take_set(sets, &parent, &sets->parent[i]));
+            GANG__TRY(read_set_reference(sets, &parent, &sets->parent[i]));
     }
-    size_t *way = gang__arena_get(&r->scratch, sets->count, sizeof(*way));
+    size_t *way = gang__arena_alloc(&r->scratch, sets->count, sizeof(*way));
     if (!way)
         return gang__json_fail(&at, GANG_ENOMEM, "out of memory");
     GANG__TRY(order_sets(&at, sets, way));
-    GANG__TAKE(list, r, &at, sets->count);
+    GANG__KEEP(list, r, &at, sets->count);
     for (size_t i = 0; i < sets->count; i++)
         way[sets->place[i]] = i;
     for (size_t i = 0; i < sets->count; i++) { /* in their new order, parents first */
@@ -219,7 +210,7 @@ static gang_result read_gpu(const struct gang__json *object, struct gang_group_s
             return gang__json_fail(&at, GANG_EINVAL, "must be whole devices or a share below 1");
     }
     group->gpu_milli = milli;
-    GANG__TRY(gang__take_memory(object, "gpu_mem_mib", "gpu_mem_bytes", GANG__MAX_MEMORY,
+    GANG__TRY(gang__read_memory(object, "gpu_mem_mib", "gpu_mem_bytes", GANG__MAX_MEMORY,
                                 &group->gpu_memory_bytes));
     if (milli > 0 && group->gpu_memory_bytes > 0)
         return gang__json_fail(&at, GANG_EINVAL, "given beside GPU memory");
@@ -238,7 +229,7 @@ static gang_result read_task_amounts(struct gang__reader *r, const struct gang__
 {
     struct gang_amount *list;
     size_t count;
-    GANG__TRY(gang__take_amounts(r, object, false, r->counts_tasks, &list, &count));
+    GANG__TRY(gang__read_amounts(r, object, false, r->counts_tasks, &list, &count));
     if (r->counts_tasks)
         list[count++] = (struct gang_amount){gang__find_kind(r, GANG__TASKS)->name, 1};
     group->amounts = list;
@@ -252,10 +243,10 @@ static gang_result read_count(const struct gang__json *object, bool job_has_min,
 {
     struct gang__json at;
     bool has_min = job_has_min;
-    GANG__TRY(gang__take_int(object, "count", 1, GANG__MAX_TASKS, &group->count));
+    GANG__TRY(gang__read_int(object, "count", 1, GANG__MAX_TASKS, &group->count));
     if (gang__json_get(object, "group", &at)) {
         size_t index = 0;
-        GANG__TRY(take_set(sets, &at, &index));
+        GANG__TRY(read_set_reference(sets, &at, &index));
         group->set = (int32_t)sets->place[index];
         sets->tasks[group->set] += group->count;
         has_min = has_min || sets->has_min[index];
@@ -275,15 +266,15 @@ static gang_result read_group(struct gang__reader *r, const struct gang__json *a
     struct gang__json member;
     *group = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
     GANG__TRY(gang__json_object(at, task_keys, GANG__COUNT(task_keys)));
-    GANG__TRY(gang__take_name_of(r, at, "name", &group->name));
+    GANG__TRY(gang__read_name_member(r, at, "name", &group->name));
     GANG__TRY(read_count(at, job_has_min, sets, group));
     if (gang__json_get(at, "cpu", &member))
         GANG__TRY(gang__json_milli(&member, 0, GANG_MAX_CPU_MILLI, &group->cpu_milli));
     GANG__TRY(
-        gang__take_memory(at, "mem_mib", "mem_bytes", GANG__MAX_TASK_MEMORY, &group->memory_bytes));
+        gang__read_memory(at, "mem_mib", "mem_bytes", GANG__MAX_TASK_MEMORY, &group->memory_bytes));
     GANG__TRY(read_gpu(at, group));
     if (gang__json_get(at, "gpu_models", &member))
-        GANG__TRY(gang__take_names(r, &member, GANG__MAX_LIST, &group->gpu_models,
+        GANG__TRY(gang__read_names(r, &member, GANG__MAX_LIST, &group->gpu_models,
                                    &group->gpu_model_count));
     GANG__TRY(gang__read_labels(r, at, group));
     GANG__TRY(read_task_amounts(r, at, group));
@@ -302,18 +293,8 @@ gang_result gang__read_group(struct gang__reader *r, const struct gang__json *at
     return read_group(r, at, false, NULL, group);
 }
 
-static gang_result read_role(const struct gang__json *object, int32_t *role)
-{
-    struct gang__json at;
-    size_t index = 0;
-    if (gang__json_get(object, "role", &at))
-        GANG__TRY(gang__json_choice(&at, gang__role_words, GANG__COUNT(gang__role_words), &index));
-    *role = (int32_t)index;
-    return GANG_OK;
-}
-
-static gang_result read_tasks(struct gang__reader *r, const struct gang__json *job,
-                              struct sets *sets, struct gang_job_spec *out, int64_t *tasks)
+static gang_result read_groups(struct gang__reader *r, const struct gang__json *job,
+                               struct sets *sets, struct gang_job_spec *out, int64_t *tasks)
 {
     struct gang__json at;
     struct gang_group_spec *list;
@@ -326,16 +307,16 @@ static gang_result read_tasks(struct gang__reader *r, const struct gang__json *j
     GANG__TRY(gang__json_array(&at, GANG__MAX_GROUPS, &count));
     if (count == 0)
         return gang__json_fail(&at, GANG_EINVAL, "must not be empty");
-    GANG__TAKE(list, r, &at, count);
-    GANG__TAKE(protected_groups, r, &at, count);
-    GANG__TAKE(order, r, &at, count);
-    GANG__TAKE(roles, r, &at, count);
+    GANG__KEEP(list, r, &at, count);
+    GANG__KEEP(protected_groups, r, &at, count);
+    GANG__KEEP(order, r, &at, count);
+    GANG__KEEP(roles, r, &at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&at, i);
         GANG__TRY(read_group(r, &element, has_min, sets, &list[i]));
-        GANG__TRY(gang__take_bool(&element, "protected", &protected_groups[i]));
-        GANG__TRY(gang__take_int(&element, "order", INT64_MIN, INT64_MAX, &order[i]));
-        GANG__TRY(read_role(&element, &roles[i]));
+        GANG__TRY(gang__read_bool(&element, "protected", &protected_groups[i]));
+        GANG__TRY(gang__read_int(&element, "order", INT64_MIN, INT64_MAX, &order[i]));
+        GANG__TRY(gang__read_word(&element, "role", &gang__role_words, &roles[i]));
         *tasks += list[i].count;
         if (*tasks > GANG__MAX_TASKS)
             return gang__json_fail(&at, GANG_ERANGE, "more than %d tasks", GANG__MAX_TASKS);
@@ -348,188 +329,11 @@ static gang_result read_tasks(struct gang__reader *r, const struct gang__json *j
     return gang__read_group_after(r, &at, out);
 }
 
-/* ---- where it runs --------------------------------------------------------------------- */
-
-/* Devices that a task of a group holds or shares. */
-static size_t devices_of(const struct gang_group_spec *group)
-{
-    if (group->gpu_milli >= 1000)
-        return (size_t)(group->gpu_milli / 1000);
-    if (group->gpu_milli == 0 && group->gpu_memory_bytes == 0)
-        return 0;
-    return group->gpu_devices ? (size_t)group->gpu_devices : 1;
-}
-
-static gang_result read_devices(struct gang__reader *r, const struct gang__json *at,
-                                const struct gang_group_spec *group,
-                                struct gang_running_spec *place)
-{
-    if (!at->value || json_is_null(at->value))
-        return GANG_OK;
-    GANG__TRY(gang__take_names(r, at, GANG__MAX_LIST, &place->devices, &place->device_count));
-    if (place->device_count > 0 && !place->node)
-        return gang__json_fail(at, GANG_EINVAL, "the task does not run");
-    if (place->device_count > 0 && place->device_count != devices_of(group))
-        return gang__json_fail(at, GANG_EINVAL, "the task holds %zu devices", devices_of(group));
-    return GANG_OK;
-}
-
-static gang_result read_node_name(struct gang__reader *r, const struct gang__json *at,
-                                  const char **node)
-{
-    const char *text;
-    size_t index;
-    if (json_is_null(at->value))
-        return GANG_OK;
-    GANG__TRY(gang__json_name(at, 1, GANG_MAX_NAME, &text));
-    if (!gang__lookup_find(&r->nodes, text, &index))
-        return gang__json_fail(at, GANG_ENOENT, "no node '%s'", gang__word(text).s);
-    *node = r->out->nodes[index].name;
-    return GANG_OK;
-}
-
-static gang_result read_places(struct gang__reader *r, const struct gang__json *job,
-                               const struct gang__json *on, int64_t tasks,
-                               struct gang_job_spec *out)
-{
-    struct gang__json gpus;
-    struct gang_running_spec *list;
-    size_t count;
-    size_t device_lists = 0;
-    bool runs = false;
-    GANG__TRY(gang__json_array(on, GANG__MAX_TASKS, &count));
-    if (count > (size_t)tasks)
-        return gang__json_fail(on, GANG_EINVAL, "the job has only %" PRId64 " tasks", tasks);
-    if (gang__json_get(job, "running_gpu", &gpus))
-        GANG__TRY(gang__json_array(&gpus, GANG__MAX_TASKS, &device_lists));
-    if (device_lists > count)
-        return gang__json_fail(&gpus, GANG_EINVAL, "is longer than 'running_on'");
-    GANG__TAKE(list, r, on, count);
-    const struct gang_group_spec *group = out->request.groups;
-    int64_t left = group->count;
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(on, i);
-        for (; left == 0; left = group->count)
-            group++;
-        left--;
-        GANG__TRY(read_node_name(r, &element, &list[i].node));
-        runs = runs || list[i].node;
-        if (i < device_lists) {
-            struct gang__json devices = gang__json_element(&gpus, i);
-            GANG__TRY(read_devices(r, &devices, group, &list[i]));
-        }
-    }
-    if (!runs)
-        return gang__json_fail(on, GANG_EINVAL, "a running job needs a task that runs");
-    out->places = list;
-    out->place_count = count;
-    return GANG_OK;
-}
-
-static gang_result read_state(struct gang__reader *r, const struct gang__json *job, int64_t tasks,
-                              struct gang_job_spec *out)
-{
-    static const char *const states[] = {"pending", "running"};
-    struct gang__json at;
-    size_t state = 0;
-    if (gang__json_get(job, "state", &at))
-        GANG__TRY(gang__json_choice(&at, states, GANG__COUNT(states), &state));
-    out->running = (int32_t)state;
-    if (out->running) {
-        GANG__TRY(gang__json_need(job, "running_on", &at));
-        return read_places(r, job, &at, tasks, out);
-    }
-    if (gang__json_get(job, "running_on", &at) || gang__json_get(job, "running_gpu", &at))
-        return gang__json_fail(&at, GANG_EINVAL, "the job does not run");
-    return GANG_OK;
-}
-
-/* ---- the job --------------------------------------------------------------------------- */
-
-static gang_result take_queue(struct gang__reader *r, const struct gang__json *job,
-                              const char **queue)
-{
-    const struct gang_scenario *c = r->out;
-    struct gang__json at;
-    bool mapped = c->queue_count == 0 || c->default_queue || c->rule_count > 0;
-    if (!gang__json_get(job, "queue", &at) && mapped)
-        return GANG_OK;
-    GANG__TRY(gang__json_need(job, "queue", &at));
-    return gang__take_leaf(r, &at, queue);
-}
-
-static gang_result read_preemptible(const struct gang__json *job, int32_t *preemptible)
-{
-    static const char *const words[] = {GANG__ABOVE_MIN};
-    struct gang__json at;
-    size_t index = 0;
-    if (!gang__json_get(job, "preemptible", &at))
-        return GANG_OK;
-    if (!json_is_string(at.value))
-        return gang__json_bool(&at, preemptible);
-    GANG__TRY(gang__json_choice(&at, words, GANG__COUNT(words), &index));
-    *preemptible = GANG_SEMI_PREEMPTIBLE;
-    return GANG_OK;
-}
-
-/* What is the job's alone: who it is, and its place in order. */
-static gang_result read_head(struct gang__reader *r, const struct gang__json *at,
-                             struct gang_job_spec *job)
-{
-    struct gang__json member;
-    GANG__TRY(gang__json_need(at, "name", &member));
-    GANG__TRY(gang__take_name(r, &member, &job->name));
-    GANG__TRY(take_queue(r, at, &job->queue));
-    GANG__TRY(gang__take_int(at, "priority", INT64_MIN, INT64_MAX, &job->priority));
-    GANG__TRY(gang__take_int(at, "submit", 0, INT64_MAX, &job->submit));
-    GANG__TRY(read_preemptible(at, &job->preemptible));
-    GANG__TRY(gang__take_name_of(r, at, "user", &job->user));
-    if (gang__json_get(at, "user_groups", &member))
-        GANG__TRY(gang__take_names(r, &member, GANG__MAX_LIST, &job->user_groups,
-                                   &job->user_group_count));
-    GANG__TRY(gang__take_reservation(r, at, &job->reservation));
-    return gang__fields_read(r, at, &gang__job_fields, job);
-}
-
-/* Does a group or a set have a minimum? */
-static bool minimum_inside(const struct gang_request_spec *request)
-{
-    bool found = false;
-    for (size_t i = 0; i < request->group_count; i++)
-        found = found || request->groups[i].min > 0;
-    for (size_t i = 0; i < request->set_count; i++)
-        found = found || request->sets[i].min > 0;
-    return found;
-}
-
-static gang_result read_min(const struct gang__json *job, int64_t tasks,
-                            struct gang_request_spec *request)
-{
-    struct gang__json at;
-    if (!gang__json_get(job, "min", &at)) {
-        if (!minimum_inside(request))
-            return gang__json_fail(&at, GANG_EINVAL, "missing: no task would have to run");
-        return GANG_OK;
-    }
-    GANG__TRY(gang__json_int(&at, 1, GANG__MAX_TASKS, &request->min));
-    if (request->min > tasks)
-        return gang__json_fail(&at, GANG_ERANGE, "the job has only %" PRId64 " tasks", tasks);
-    return GANG_OK;
-}
-
-gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, size_t index,
-                           struct gang_job_spec *job)
+gang_result gang__read_tasks(struct gang__reader *r, const struct gang__json *job,
+                             struct gang_job_spec *out, int64_t *tasks)
 {
     struct sets sets;
-    int64_t tasks = 0;
-    *job = (struct gang_job_spec)GANG_JOB_SPEC_INIT;
-    job->submit = (int64_t)index;
-    GANG__TRY(gang__json_object(at, job_keys, GANG__COUNT(job_keys)));
-    GANG__TRY(read_head(r, at, job));
-    GANG__TRY(gang__read_job_demands(r, at, &job->request));
-    GANG__TRY(read_sets(r, at, &sets, &job->request));
-    GANG__TRY(read_tasks(r, at, &sets, job, &tasks));
-    GANG__TRY(check_sets(at, &sets, &job->request));
-    GANG__TRY(read_min(at, tasks, &job->request));
-    return read_state(r, at, tasks, job);
+    GANG__TRY(read_sets(r, job, &sets, &out->request));
+    GANG__TRY(read_groups(r, job, &sets, out, tasks));
+    return check_sets(job, &sets, &out->request);
 }
