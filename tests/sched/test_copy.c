@@ -813,7 +813,7 @@ static void count_slices(void)
 /* What no run has seen yet; in a copy for a host this includes messages. */
 static void happen_before(void)
 {
-    uint64_t epoch = side[0].c->epoch, states = side[0].c->states;
+    uint64_t epoch = side[0].c->nodes.epoch, states = side[0].c->nodes.states;
     if (reserves && one_in(2))
         happen_to_reservations();
     for (int64_t n = whole && one_in(2) ? 1 + below(6) : 0; n > 0; n--)
@@ -826,7 +826,7 @@ static void happen_before(void)
         gang_node_id id = some_node();
         BOTH(gang_node_set_state(at->w, id, state));
     }
-    changes_copied += epoch != side[0].c->epoch || states != side[0].c->states;
+    changes_copied += epoch != side[0].c->nodes.epoch || states != side[0].c->nodes.states;
 }
 
 static void count_messages(void)
