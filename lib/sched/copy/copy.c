@@ -90,7 +90,7 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->never_preempts = from->never_preempts;
     to->stale = from->stale;
     to->ending = from->ending;
-    to->limit_kept = from->limit_kept;
+    to->reserve.limit_kept = from->reserve.limit_kept;
     to->undone = from->undone;
     to->unit_count = from->unit_count;
     to->group_count = from->group_count;

@@ -27,7 +27,7 @@ static struct gang__job *copy_submitted(struct gang__asks_copy *c, const gang_sc
         return NULL;
     job->place_count = old->place_count;
     job->heartbeat_ns = old->heartbeat_ns;
-    job->reserve_id = old->reserve_id;
+    job->reserve.id = old->reserve.id;
     for (uint32_t i = 0; i < job->unit_count; i++) {
         const struct gang__request_class *ask =
             old->unit[i].ask; /* memory was short when it was taken in */

@@ -84,7 +84,7 @@ void gang__order_copy(gang_sched *s, const gang_sched *from)
     }
     for (uint32_t i = 0; i < from->queues->count; i++)
         gang__candidates_copy_leaf(s, queue_as(s, from->qs[i]), from->qs[i]);
-    s->moves_seen = from->moves_seen;
+    s->backfill.moves_seen = from->backfill.moves_seen;
     copy_freed(s, from);
     s->changes = from->changes;
     s->changes_done = from->changes_done;

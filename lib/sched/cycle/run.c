@@ -284,7 +284,7 @@ static void retry(gang_sched *s)
     if (!s->retry)
         return;
     s->retry = false;
-    s->slices_moved = s->matrices != NULL;
+    s->slices_moved = s->slice.matrices != NULL;
     struct gang__wait_class *next;
     for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;

@@ -78,7 +78,7 @@ static void set_time_limit(gang_sched *s, struct gang__job *job, int64_t limit)
     for (uint32_t i = 0; i < job->unit_count; i++)
         gang__order_leave(s, &job->unit[i]);
     job->time_limit_ns = limit;
-    job->limit_kept = false;
+    job->reserve.limit_kept = false;
     for (uint32_t i = 0; i < job->unit_count; i++)
         gang__calendar_touch(s, &job->unit[i]);
     gang__calendar_upset(s);
