@@ -160,4 +160,7 @@ gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u);
 /* It cannot start now, and has a plan from now on if it may have one (*why says). GANG_ENOFIT; GANG_ENOMEM. */
 gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *u, int32_t *why);
 
+/* Arrays for nodes below this slot. False: out of memory. */
+bool gang__calendar_reserve_slots(gang_sched *s, uint32_t end);
+
 #endif

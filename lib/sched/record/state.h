@@ -45,6 +45,7 @@ struct gang__candidates;
 struct gang__matrix;
 struct gang__sliced;
 struct gang__reserve;
+struct gang__first_quantum;
 
 /* ---- what is asked for ---- */
 
@@ -531,6 +532,7 @@ struct gang_sched {
     struct gang__reserve_sched reserve;
     const gang_sched *like; /* while jobs of a copy enter it: the original; else NULL */
     struct gang__slice_sched slice;
+    const struct gang__first_quantum *first_quantum; /* what starts a gang in a matrix: slice.h */
     bool slices_moved;          /* something happened by which somebody may run */
     struct gang__gang *overdue; /* who waits and is not to be passed, first first */
     uint64_t *mask;             /* scratch: nodes, as bits */

@@ -7,9 +7,9 @@
 #include "core/nodes/node.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
-#include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/reserve/reserves.h"
 

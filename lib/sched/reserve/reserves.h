@@ -249,10 +249,6 @@ bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
 
 /* ---- for ahead.c and ahead_start.c ---- */
 
-/* What is reserved lies in the copy's timeline as in that of `from`, under the same numbers; and the timelines inside.
- * False: out of memory. */
-bool gang__reserve_laid_copy(gang_sched *s, const gang_sched *from);
-
 /* Until when what it is placed in lasts; GANG__NEVER: it is outside. */
 int64_t gang__reserve_until(const struct gang__gang *u);
 /* What it holds lies inside still, or it is outside from now on. False: out of memory. */
