@@ -422,7 +422,7 @@ static bool make_anew(gang_sched *s)
 {
     struct gang__calendar *a = s->calendar;
     struct gang__timeline *when;
-    uint64_t epoch = gang__load(&s->cluster->epoch) + 1, states = gang__load(&s->cluster->states);
+    uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1, states = gang__load(&s->cluster->nodes.states);
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return false;
     uint32_t end = s->scratch->end;
@@ -565,9 +565,9 @@ static void let_look(gang_sched *s)
 
 bool gang__calendar_current(const gang_sched *s)
 {
-    const struct gang__calendar *a = s->calendar;
-    return a->when && a->epoch == gang__load(&s->cluster->epoch) + 1 &&
-           a->states == gang__load(&s->cluster->states);
+    const struct gang__calendar *a = s->ahead;
+    return a->when && a->epoch == gang__load(&s->cluster->nodes.epoch) + 1 &&
+           a->states == gang__load(&s->cluster->nodes.states);
 }
 
 bool gang__calendar_ready(gang_sched *s)

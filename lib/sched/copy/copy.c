@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/two_pass_block.h"
-#include "core/cluster_copy.h"
+#include "core/cluster.h"
 #include "place/request/request.h"
 #include "place/state/table.h"
 #include "sched/calendar/calendar.h"

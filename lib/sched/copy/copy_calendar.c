@@ -85,8 +85,8 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
     a->moves = old->moves;
     a->failed_in = old->failed_in;
     a->epoch =
-        current ? gang__load(&s->cluster->epoch) + 1 : 0; /* else it is made anew, as there */
-    a->states = gang__load(&s->cluster->states);
+        current ? gang__load(&s->cluster->nodes.epoch) + 1 : 0; /* else it is made anew, as there */
+    a->states = gang__load(&s->cluster->nodes.states);
     a->by_limit = old->by_limit;
     if (!gang__reserve_laid_copy(s, from))
         return false;

@@ -2,7 +2,7 @@
 /* Who waits for what, in a copy (copy.h). All lie in their bins and may be tried; those who are known not to fit, or
  * come later, are put where they are in the other one. Else each would be tried once, and who is overlooked
  * there would start here. */
-#include "core/commit/index.h"
+#include "core/commit/commit.h"
 #include "sched/backfill/candidates.h"
 #include "sched/copy/copy.h"
 #include "sched/intake/intake.h"

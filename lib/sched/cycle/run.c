@@ -4,7 +4,7 @@
  * free has his turn again. */
 #include <string.h>
 
-#include "core/nodes/kind.h"
+#include "core/nodes/nodes.h"
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
 #include "sched/calendar/trial.h"

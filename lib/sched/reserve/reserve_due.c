@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
 #include "sched/reserve/reserve.h"

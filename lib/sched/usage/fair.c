@@ -6,7 +6,7 @@
 
 #include "base/rcu.h"
 #include "core/commit/commit.h"
-#include "core/nodes/kind.h"
+#include "core/nodes/nodes.h"
 #include "queue/dominant.h"
 #include "sched/backfill/candidates.h"
 #include "sched/order/wait_order.h"
@@ -42,9 +42,9 @@ static void add_node(gang_sched *s, const struct gang__node *node)
 {
     for (uint32_t d = 0; d < s->dims; d++) {
         const struct gang__dim *dim = &s->queues->dim[d];
-        if (s->cluster->kind[dim->kind].scope == GANG_SCOPE_NODE &&
+        if (s->cluster->nodes.kind[dim->kind].scope == GANG_SCOPE_NODE &&
             (!dim->partition || in_partition(node, dim->partition)))
-            s->total[d] += capacity_of(node, dim->kind, s->cluster->kind[dim->kind].name);
+            s->total[d] += capacity_of(node, dim->kind, s->cluster->nodes.kind[dim->kind].name);
     }
 }
 
@@ -59,13 +59,13 @@ static void sum_up(gang_sched *s)
             s->total[d] = info.capacity;
     }
     gang__rcu_enter();
-    uint32_t end = gang__load(&s->cluster->slot_end);
+    uint32_t end = gang__load(&s->cluster->commit.slot_end);
     for (uint32_t slot = 1; slot < end; slot++) {
         const struct gang__node *node = gang__node_at(s->cluster, slot);
         uint64_t head;
         if (!node)
             continue;
-        gang__cell_read(s->cluster, slot, &head, 1);
+        gang__cell_read(&s->cluster->commit, slot, &head, 1);
         if (gang__head_state(head) == GANG__STATE_UP)
             add_node(s, node);
     }
@@ -74,14 +74,14 @@ static void sum_up(gang_sched *s)
 
 static bool is_current(const gang_sched *s)
 {
-    return s->total_epoch == gang__load(&s->cluster->epoch) + 1 &&
-           s->total_stamp == gang__load(&s->cluster->states);
+    return s->total_epoch == gang__load(&s->cluster->nodes.epoch) + 1 &&
+           s->total_stamp == gang__load(&s->cluster->nodes.states);
 }
 
 static void set_current(gang_sched *s)
 {
-    s->total_epoch = gang__load(&s->cluster->epoch) + 1;
-    s->total_stamp = gang__load(&s->cluster->states);
+    s->total_epoch = gang__load(&s->cluster->nodes.epoch) + 1;
+    s->total_stamp = gang__load(&s->cluster->nodes.states);
 }
 
 /* ---- dividing it ----------------------------------------------------------------------------- */
