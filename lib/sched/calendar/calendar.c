@@ -565,7 +565,7 @@ static void let_look(gang_sched *s)
 
 bool gang__calendar_current(const gang_sched *s)
 {
-    const struct gang__calendar *a = s->ahead;
+    const struct gang__calendar *a = s->calendar;
     return a->when && a->epoch == gang__load(&s->cluster->nodes.epoch) + 1 &&
            a->states == gang__load(&s->cluster->nodes.states);
 }
