@@ -13,6 +13,7 @@
 #include "sched/reserve/reserve.h"
 #include "sched/reserve/reserves.h"
 #include "sched/slice/slice.h"
+#include "sched/wake/wake.h"
 
 struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gang__gang *u)
 {
@@ -21,42 +22,9 @@ struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gan
 
 /* ---- noting ---------------------------------------------------------------------------------- */
 
-static void touched_take(struct gang__gang *u)
-{
-    if (!u->touched_at)
-        return;
-    *u->touched_at = u->next_touched;
-    if (u->next_touched)
-        u->next_touched->touched_at = u->touched_at;
-    u->touched_at = NULL;
-}
-
-void gang__calendar_touch(gang_sched *s, struct gang__gang *u)
-{
-    struct gang__calendar *a = s->calendar;
-    if (!a || (u->alloc == GANG_ID_NONE && !u->leaves && !u->calendar.occupies && !u->touched_at))
-        return;
-    if (u == a->starting && u->alloc == a->started)
-        return;
-    a->stale = a->stale || u->calendar.occupies || u->touched_at;
-    if (u->touched_at)
-        return;
-    u->next_touched = a->touched;
-    u->touched_at = &a->touched;
-    if (a->touched)
-        a->touched->touched_at = &u->next_touched;
-    a->touched = u;
-}
-
-void gang__calendar_upset(gang_sched *s)
-{
-    if (s->calendar)
-        s->calendar->stale = s->calendar->upset = true;
-}
-
 bool gang__calendar_waits(const gang_sched *s)
 {
-    return s->calendar && s->calendar->stale && s->calendar->failed_in != s->runs;
+    return s->wake.plans && s->calendar && s->calendar->failed_in != s->runs;
 }
 
 void gang__calendar_drop(gang_sched *s, struct gang__gang *u)
@@ -83,8 +51,8 @@ void gang__calendar_unplan(gang_sched *s, struct gang__gang *u)
     if (!u->calendar.plan)
         return;
     gang__calendar_drop(s, u);
-    s->calendar->stale = true;
-    gang__timer_set(s, u->job);
+    gang__wake_plans(s, GANG__PLANS_EARLIER);
+    gang__wake_job(s, u->job, GANG__WAKE_TIMER);
 }
 
 void gang__calendar_vacate(gang_sched *s, struct gang__gang *u)
@@ -100,11 +68,11 @@ void gang__calendar_forget(gang_sched *s, struct gang__gang *u)
 {
     if (!s->calendar)
         return;
-    touched_take(u);
+    gang__wake_forget_holding(u);
     gang__calendar_drop(s, u);
     gang__calendar_vacate(s, u);
-    if (s->calendar->starting == u)
-        s->calendar->starting = NULL;
+    if (s->wake.starting == u)
+        s->wake.starting = NULL;
 }
 
 void gang__calendar_vacated(gang_sched *s, uint32_t occupies)
@@ -113,7 +81,7 @@ void gang__calendar_vacated(gang_sched *s, uint32_t occupies)
         return;
     gang__timeline_remove(s->calendar->when, occupies - 1);
     s->calendar->moves++;
-    s->calendar->stale = true;
+    gang__wake_plans(s, GANG__PLANS_EARLIER);
 }
 
 bool gang__calendar_binds(const gang_sched *s)
@@ -125,7 +93,7 @@ void gang__calendar_due(gang_sched *s, const struct gang__job *job)
 {
     for (uint32_t i = 0; s->calendar && i < job->unit_count; i++)
         if (job->unit[i].calendar.plan && job->unit[i].calendar.planned_ns <= s->now_ns)
-            s->calendar->stale = true;
+            gang__wake_plans(s, GANG__PLANS_EARLIER);
 }
 
 /* ---- what a unit takes, and until when ------------------------------------------------------- */
@@ -341,13 +309,13 @@ bool gang__calendar_occupy(gang_sched *s, struct gang__gang *u, gang_alloc_id al
 bool gang__calendar_sync(gang_sched *s)
 {
     struct gang__calendar *a = s->calendar;
-    while (a->touched) {
-        struct gang__gang *u = a->touched;
+    while (s->wake.holdings) {
+        struct gang__gang *u = s->wake.holdings;
         if (!gang__calendar_occupy(s, u, gang__gang_holds(u), gang__calendar_end(s, u))) {
             a->failed_in = s->runs;
             return false;
         }
-        touched_take(u);
+        gang__wake_forget_holding(u);
     }
     if (gang__slice_occupy(s))
         return true;
@@ -362,10 +330,10 @@ static void touch_all(gang_sched *s)
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++)
-            gang__calendar_touch(s, &job->unit[i]);
-        gang__timer_set(s, job); /* what was expected of it matters from now on */
+            gang__wake_holding(s, &job->unit[i]);
+        gang__wake_job(s, job, GANG__WAKE_TIMER); /* what was expected of it matters from now on */
     }
-    s->calendar->stale = s->calendar->upset = true;
+    gang__wake_calendar(s);
 }
 
 /* Nothing of the timeline is left in the units. */
@@ -422,7 +390,8 @@ static bool make_anew(gang_sched *s)
 {
     struct gang__calendar *a = s->calendar;
     struct gang__timeline *when;
-    uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1, states = gang__load(&s->cluster->nodes.states);
+    uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1,
+             states = gang__load(&s->cluster->nodes.states);
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return false;
     uint32_t end = s->scratch->end;
@@ -451,8 +420,10 @@ void gang__calendar_free(gang_sched *s)
     if (!a)
         return;
     clear_all(s);
-    while (a->touched)
-        touched_take(a->touched);
+    while (s->wake.holdings)
+        gang__wake_forget_holding(s->wake.holdings);
+    s->wake.plans = 0;
+    s->wake.starting = NULL;
     gang__time_fit_free(&a->fit, &s->mem);
     gang__time_fit_free(&a->other, &s->mem);
     void *const scratch[] = {a->group,    a->place, a->mask, a->part,   a->capacity,
@@ -520,7 +491,8 @@ static bool is_settled(const gang_sched *s, const struct gang__gang *u)
 {
     int64_t need[GANG__FREE_DIMS], unused[GANG__FREE_DIMS];
     const struct gang__queue_state *leaf = u->job->leaf;
-    if (!u->calendar.plan || u->calendar.planned_ns <= s->now_ns || s->calendar->upset)
+    if (!u->calendar.plan || u->calendar.planned_ns <= s->now_ns ||
+        (s->wake.plans & GANG__PLANS_MISFIT))
         return false;
     if (leaf->q->backfill == GANG_BACKFILL_EASY && leaf->calendar.planned_count > 1)
         return false; /* plans of those behind it do not bind it */
@@ -560,7 +532,7 @@ static void let_look(gang_sched *s)
     if (s->reserve.count > 0)
         gang__candidates_dissolve(s);
     else
-        gang__candidates_stir_all(s);
+        gang__wake_all_candidates(s);
 }
 
 bool gang__calendar_current(const gang_sched *s)
@@ -596,15 +568,15 @@ void gang__calendar_refresh(gang_sched *s)
     if (a && a->failed_in == s->runs)
         return;
     if (a)
-        a->starting = NULL;
+        s->wake.starting = NULL;
     if (!gang__calendar_ready(s) || !gang__reserve_due(s)) {
         if (s->calendar)
             s->calendar->failed_in = s->runs;
-        s->no_memory = s->retry = true;
+        s->no_memory = s->wake.retry = true;
         return;
     }
     a = s->calendar;
-    if (a->stale)
+    if (s->wake.plans)
         let_look(s);
-    a->stale = a->upset = false;
+    s->wake.plans = 0;
 }

@@ -12,6 +12,7 @@
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/reserve/reserves.h"
 #include "sched/stop/stop.h"
+#include "sched/wake/wake.h"
 
 /* ---- what makes way while it is placed ----------------------------------------------------------- */
 
@@ -796,7 +797,7 @@ gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, in
     if (w != GANG_OK)
         drop_instance(s, r, instance);
     if (s->calendar->planned > 0)
-        gang__calendar_upset(s); /* plans are made again where they were */
+        gang__wake_calendar(s); /* plans are made again where they were */
     return w;
 }
 
@@ -886,7 +887,7 @@ static void link_last(gang_sched *s, struct gang__reserve *r)
         gang__candidates_dissolve(s);
     s->reserve.all->magnetic += (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
     s->reserve.all->rebin = true;
-    gang__calendar_upset(s);
+    gang__wake_calendar(s);
     gang__reserve_schedule(s);
 }
 
@@ -977,7 +978,7 @@ static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__res
                 gang__reserve_keep_end(s, u);
             u->reserve.inside_of = stays ? r : NULL;
             u->reserve.until_ns = gang__reserve_end_of(r, r->current);
-            gang__calendar_touch(s, u);
+            gang__wake_holding(s, u);
             inside = true;
         }
         if (inside && job->state != GANG_JOB_ENDED)
@@ -1042,7 +1043,7 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
     gang__reserve_view_set(sched, tickets);
     gang__reserve_record_free(sched, old);
     bind_job(sched, r);
-    gang__calendar_upset(sched);
+    gang__wake_calendar(sched);
     gang__reserve_schedule(sched);
     if (when_ns)
         *when_ns = r->piece->start_ns;

@@ -342,7 +342,7 @@ bool gang__reserve_due(gang_sched *s)
         rebin(s);
     if (s->reserve.count > 0 && all->due_ns <= s->now_ns && !tend_all(s))
         return false;
-    if (all->gaps == 0 || !s->calendar->stale) /* nothing has come free */
+    if (all->gaps == 0 || !s->wake.plans) /* nothing has come free */
         return true;
     return gang__reserve_grow_again(s) && gang__calendar_sync(s);
 }

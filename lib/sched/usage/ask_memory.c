@@ -145,7 +145,7 @@ void gang__memories_refresh(gang_sched *s)
     if (s->by_memory == 0 || s->memories_epoch == epoch)
         return;
     if (!look_up(s)) {
-        s->no_memory = s->retry = true;
+        s->no_memory = s->wake.retry = true;
         return;
     }
     s->memories_epoch = epoch;

@@ -12,6 +12,7 @@
 #include "sched/order/wait_order.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
@@ -122,7 +123,7 @@ static void set_share(gang_sched *s, struct gang__queue_state *q, uint32_t dim, 
     if (q->share[dim] == share)
         return;
     q->share[dim] = share;
-    gang__order_rekey(s, q);
+    gang__wake_queue(s, q);
 }
 
 /* Do the demands of these siblings fit, and has everybody a weight who wants more than his
@@ -188,9 +189,9 @@ void gang__bounds_resolve(gang_sched *s)
     gang__candidates_dissolve(s);
     for (size_t i = 0; i < n; i++)
         gang__order_users(s, s->qs[i]);
-    s->shares_stale = true;
+    s->wake.shares = true;
     s->root.moved = UINT64_MAX;
-    s->changes++;
+    s->wake.changes++;
 }
 
 void gang__fair_refresh(gang_sched *s)
@@ -201,10 +202,10 @@ void gang__fair_refresh(gang_sched *s)
         sum_up(s);
         gang__bounds_resolve(s);
     }
-    if (!s->shares_stale)
+    if (!s->wake.shares)
         return;
     uint64_t moved = all ? UINT64_MAX : s->root.moved;
-    s->shares_stale = false;
+    s->wake.shares = false;
     s->root.moved = 0;
     for (uint32_t d = 0; d < s->dims; d++) {
         if (!(moved >> d & 1))
