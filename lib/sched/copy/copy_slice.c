@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time slicing in a copy (copy.h): the matrices, who is in which row, whose turn it is and until when, and who is on
- * his way out of his turn. What the columns are held by, and what gangs have lent, lies in records that have the same
- * ids. The view in which gangs are placed is not copied: it is good for one run. */
+/* Time slicing in a copy (copy.h): the matrices, the row of each gang, the current row and its end, and
+ * the gangs that are suspending. The allocations of columns and the time-shared parts of gangs lie in
+ * records with the same ids. The view in which gangs are placed is not copied: it serves one run. */
 #include <string.h>
 
 #include "sched/copy/copy.h"

@@ -9,7 +9,7 @@ struct telling {
     gang_sched *s;
     gang_plan_fn visit;
     void *user;
-    gang_node_id *node; /* of the one that is told */
+    gang_node_id *node; /* of the reported entry */
     size_t count, room;
     bool failed;
 };
