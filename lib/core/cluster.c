@@ -18,7 +18,7 @@
 
 enum { MAX_NODES = GANG__CHUNK * GANG__CHUNKS - 1, DEFAULT_WORKERS = 256 };
 
-/* ---- making ------------------------------------------------------------------------------------ */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static gang_result check_levels(const struct gang_cluster_opts *o, struct gang_error *error)
 {
@@ -135,7 +135,7 @@ gang_result gang_cluster_new(const struct gang_cluster_opts *opts, gang_cluster 
     return GANG_OK;
 }
 
-/* ---- ending ------------------------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 static void free_workers(gang_cluster *c)
 {
@@ -199,7 +199,7 @@ void gang_cluster_free(gang_cluster *cluster)
     gang__release_line(&mem, c);
 }
 
-/* ---- asking -------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 int32_t gang_cluster_level_count(const gang_cluster *cluster)
 {

@@ -54,7 +54,7 @@ static gang_result copy_partitions(gang_cluster *from, gang_worker *w)
     return GANG_OK;
 }
 
-/* ---- inside a read section, with the mutex of the copy ---------------------------------------- */
+/* ---- inside a read section, with the mutex of the copy --------------------------------------- */
 
 /* Domains under the same numbers. */
 static gang_result copy_domains(gang_cluster *from, gang_cluster *to)

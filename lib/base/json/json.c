@@ -18,7 +18,7 @@ static const double EXACT_MAX = 9007199254740992.0;
 /* 2^50: up to so many parts a number and a whole number of parts give each other back. */
 static const double FINE_MAX = 1125899906842624.0;
 
-/* ---- UTF-8 ----------------------------------------------------------------------------- */
+/* ---- UTF-8 ----------------------------------------------------------------------------------- */
 
 /* Is there a control character, U+0000..1F or U+007F..9F, at `text`? */
 static bool is_control(const char *text)
@@ -111,7 +111,7 @@ struct gang__word gang__word(const char *text)
     return word;
 }
 
-/* ---- paths ----------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 static bool plain_key(const char *key)
 {
@@ -165,7 +165,7 @@ gang_result gang__json_fail(const struct gang__json *at, gang_result code, const
     return gang__error(at->error, code, path, "%s", text);
 }
 
-/* ---- cursor ---------------------------------------------------------------------------- */
+/* ---- cursor ---------------------------------------------------------------------------------- */
 
 struct gang__json gang__json_root(json_t *root, struct gang_error *error)
 {

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-/* ---- text to tree ---- */
+/* ---- text to tree ---------------------------------------------------------------------------- */
 
 /* What a text may not exceed. */
 struct gang__json_limits {
@@ -48,7 +48,7 @@ struct gang__word {
 };
 struct gang__word gang__word(const char *text);
 
-/* ---- cursor ---- */
+/* ---- cursor ---------------------------------------------------------------------------------- */
 
 /* A value and the way to it. Made on the stack; a child points to its parent, which must outlive
  * it. Nothing is owned. */
@@ -121,7 +121,7 @@ gang_result gang__json_choice(const struct gang__json *at, const char *const *wo
 /* A key of a map is checked like a name. */
 gang_result gang__json_key(const struct gang__json *member, size_t most);
 
-/* ---- tree to text ---- */
+/* ---- tree to text ---------------------------------------------------------------------------- */
 
 /* Collects the first failure of a tree under construction. */
 struct gang__json_maker {

@@ -17,7 +17,7 @@
 
 enum { NUMBER_MAX = 255 }; /* characters of one number */
 
-/* ---- parser ---------------------------------------------------------------------------- */
+/* ---- parser ---------------------------------------------------------------------------------- */
 
 struct parser {
     const char *text;
@@ -514,7 +514,7 @@ gang_result gang__json_parse(const char *text, size_t length,
     return GANG_OK;
 }
 
-/* ---- files ----------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static gang_result file_fail(struct gang_error *error, const char *what, int number)
 {

@@ -53,7 +53,7 @@ uint64_t gang__health_read(gang_cluster *c, uint32_t slot, struct gang__layout l
     return gang__health_mask(layout, payload);
 }
 
-/* ---- public ------------------------------------------------------------------------------------ */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 /* One commit that marks or unmarks one device of a node that is not gone. The agreed word tells which of
  * several that do the same at once made the difference: that one counts. */

@@ -14,7 +14,7 @@
 #include "core/nodes/topology.h"
 #include "model/node_spec.h"
 
-/* ---- slots ------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 /* The chunk of a slot, made if need be. */
 static struct gang__chunk *chunk_make(gang_cluster *c, uint32_t slot)
@@ -75,7 +75,7 @@ static void slot_use(gang_cluster *c, uint32_t slot)
         gang__add_seq(&c->commit.slot_end, 1u); /* as with most_words */
 }
 
-/* ---- adding -------------------------------------------------------------------------------------- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 gang_result gang__domains_reserve(gang_cluster *c, const struct gang__node *node)
 {
@@ -279,7 +279,7 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
     return r;
 }
 
-/* ---- as it is elsewhere ------------------------------------------------------------------------ */
+/* ---- as it is elsewhere ---------------------------------------------------------------------- */
 
 /* Slots below were used, or will be; the next one found is this. */
 static gang_result skip_to(gang_cluster *c, uint32_t slot)

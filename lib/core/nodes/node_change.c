@@ -22,7 +22,7 @@
 #include "core/nodes/topology.h"
 #include "model/node_spec.h"
 
-/* ---- lookups ------------------------------------------------------------------------------- */
+/* ---- lookups --------------------------------------------------------------------------------- */
 
 struct gang__node *gang__node_at(gang_cluster *c, uint32_t slot)
 {
@@ -82,7 +82,7 @@ static int32_t state_public(uint32_t word)
                                           : GANG_NODE_GONE;
 }
 
-/* ---- changing -------------------------------------------------------------------------------------- */
+/* ---- changing -------------------------------------------------------------------------------- */
 
 static const char *uuid_of(const struct gang__node *node, size_t gpu)
 {
@@ -300,7 +300,7 @@ gang_result gang_node_remove(gang_worker *worker, gang_node_id id)
     return r;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 gang_result gang_node_find(gang_cluster *cluster, const char *name, gang_node_id *id)
 {

@@ -90,7 +90,7 @@ const char *gang__domain_value(gang_cluster *c, uint32_t index);
 /* Slots of the nodes of a domain; a slot may hold no node any more. Inside a read section. */
 struct gang__members *gang__domain_members(struct gang__domain *d);
 
-/* ---- topology.c: under the structure mutex ------------------------------------------------ */
+/* ---- topology.c: under the structure mutex --------------------------------------------------- */
 
 /* The domain {level, value} below `parent` (GANG__NO_DOMAIN: top), made if it is not there. */
 gang_result gang__domain_intern(gang_cluster *c, uint32_t level, uint32_t parent, const char *value,
