@@ -68,7 +68,7 @@ static gang_result copy_levels(gang_cluster *c, const struct gang_cluster_opts *
     return GANG_OK;
 }
 
-/* The pool: slot 0 holds the cluster-wide kinds, one a word after the first two. */
+/* Makes the pool: slot 0 counts the cluster-wide kinds, one a word after the first two. */
 static gang_result make_pool(gang_cluster *c)
 {
     struct gang__chunk *chunk = gang__zalloc_line(&c->mem, 1, sizeof(*chunk));

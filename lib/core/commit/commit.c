@@ -48,11 +48,11 @@
  * undecided, may store plainly: it stores what every helper stores.
  *
  * A refusal is true. On the level of commits, by the decision above. On the level of planners
- * (place/): a planner says "no node has room" only if the stamp did not move while it looked at all
+ * (place/): a planner says "no node has cap" only if the stamp did not move while it looked at all
  * candidates from the highest bucket down. A commit that gave back in between had raised its index
  * bits and its stamp before the first read of the stamp. So the planner met its node, found it
  * claimed, and carried the commit to its end before it judged the node. All other commits in
- * between only took. Hence at the second read of the stamp no node has room.
+ * between only took. Hence at the second read of the stamp no node has cap.
  *
  * Sources: Shavit and Touitou 1995 (static transactions agree on old values), Harris, Fraser and
  * Pratt 2002 (helping, two phases), Arbel-Raviv and Brown 2017 (reusable descriptors). Two
@@ -426,10 +426,10 @@ gang_result gang__commit_reserve(struct gang__committer *w, size_t ops)
 {
     if (ops <= w->op_cap)
         return GANG_OK;
-    size_t room = w->op_cap ? w->op_cap : 64;
-    while (room < ops)
-        room *= 2;
-    struct gang__op *bigger = gang__zalloc_line(w->cells->mem, room, sizeof(*bigger));
+    size_t cap = w->op_cap ? w->op_cap : 64;
+    while (cap < ops)
+        cap *= 2;
+    struct gang__op *bigger = gang__zalloc_line(w->cells->mem, cap, sizeof(*bigger));
     if (!bigger)
         return GANG_ENOMEM;
     struct gang__op *old = gang__load(&w->desc.ops);
@@ -439,7 +439,7 @@ gang_result gang__commit_reserve(struct gang__committer *w, size_t ops)
     gang__store(&w->desc.ss, ss_of(w->seq, BUILDING));
     gang__store(&w->desc.count, 0);
     gang__store(&w->desc.ops, bigger);
-    w->op_cap = room;
+    w->op_cap = cap;
     if (old)
         w->old_ops[w->old_count++] = old;
     return GANG_OK;

@@ -11,8 +11,8 @@
 #include "core/nodes/parent.h"
 #include "model/node_spec.h"
 
-/* Resolve the amounts to kinds. Their words stand in the order of the kinds, however they were
- * listed. */
+/* Resolves the amounts to kinds. Their words stand in the order of the kinds, in whatever order
+ * they were listed. */
 static gang_result find_kinds(gang_cluster *c, struct gang__node_type *type,
                               struct gang_error *error)
 {
@@ -37,9 +37,9 @@ static gang_result find_kinds(gang_cluster *c, struct gang__node_type *type,
     return GANG_OK;
 }
 
-/* The class of a node is its GPUs' model, and whether it has devices of their own, slices, or both, since
- * no task takes of both. A node with several models, or an unknown one, stands in class "": a search for a
- * model looks there too, and at each device. NULL: no GPUs. */
+/* The class of a node is the model of its GPUs, and whether it has whole GPUs, slices, or both,
+ * since no task takes both. A node with several models, or an unknown one, is in class "": a search
+ * for a model looks there too, and at each device. NULL: no GPUs. */
 static const char *class_model(const struct gang_node_spec *spec)
 {
     if (spec->gpu_count == 0)
@@ -51,7 +51,7 @@ static const char *class_model(const struct gang_node_spec *spec)
     return model;
 }
 
-/* The number of a class, made if need be. */
+/* Finds or makes the number of a class. */
 static gang_result class_of(gang_cluster *c, const char *model, uint8_t holds, uint8_t *class_id)
 {
     uint32_t count = gang__load(&c->commit.gpu_class_count);
@@ -108,7 +108,7 @@ static uint64_t hash_number(uint64_t h, int64_t number)
     return gang__hash(h, &number, sizeof(number));
 }
 
-/* Not of everything: what mostly tells machines apart. */
+/* Hashes only what mostly differs between machines. */
 static uint64_t machine_hash(const struct gang_node_spec *spec)
 {
     uint64_t h = GANG__HASH_SEED;
@@ -134,7 +134,7 @@ static uint64_t machine_hash(const struct gang_node_spec *spec)
     return h;
 }
 
-/* The specification of the machine alone, in the library's struct sizes. */
+/* A copy of the specification of the machine alone, in the library's struct sizes. */
 static struct gang_node_spec *machine_of(gang_cluster *c, const struct gang_node_spec *spec)
 {
     struct gang_gpu_spec gpus[GANG_MAX_GPUS];
@@ -182,7 +182,7 @@ static gang_result type_new(gang_cluster *c, struct gang_node_spec *machine,
     return GANG_OK;
 }
 
-/* The buckets of the index in which such a node stands when it is wholly free. */
+/* Notes the rows of the index in which such a node stands when it is wholly free. */
 static void note_whole(gang_cluster *c, const struct gang__node_type *type)
 {
     uint64_t payload[GANG__BUCKET_WORDS], whole = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from the specification of a machine alone: its words, closeness of its GPUs, and the domains
- * inside of it. */
+/* What follows from the specification of a machine alone: its words, the closeness of its GPUs, and
+ * the domains inside of it. */
 #include "core/nodes/node_type_fill.h"
 
 #include <string.h>
@@ -11,8 +11,8 @@
 
 static struct gang__layout layout_of(const struct gang_node_spec *spec)
 {
-    /* Cores are handed out by name only where they cover the millicores: a core that is not owned
-     * is then always left for the tasks that share. */
+    /* Cores have names only where they cover the millicores: then a core without an owner is always
+     * left for the tasks that share. */
     bool named = spec->cpu_milli <= 1000 * (int64_t)spec->core_count;
     size_t cores = named ? spec->core_count : 0;
     struct gang__layout l = {(uint8_t)spec->gpu_count,
@@ -21,7 +21,7 @@ static struct gang__layout layout_of(const struct gang_node_spec *spec)
     return l;
 }
 
-/* Payloads of the node when nothing is taken. */
+/* The payloads of the node when all is free. */
 static void fill_capacity(struct gang__node_type *type)
 {
     const struct gang_node_spec *spec = type->spec;
@@ -36,7 +36,7 @@ static void fill_capacity(struct gang__node_type *type)
             UINT64_C(1) << (i % GANG__CORES_PER_WORD);
 }
 
-/* Which devices are of their own, and which slices of others. */
+/* Which devices are whole GPUs, and which are slices. */
 static void fill_devices(struct gang__node_type *type)
 {
     const struct gang_node_spec *spec = type->spec;
@@ -49,8 +49,8 @@ static int32_t package_of(const struct gang_node_spec *spec, int32_t numa)
     return numa >= 0 ? spec->numas[numa].package : -1;
 }
 
-/* What two GPUs have in common besides a link. What is said of a linked pair's closeness hides it: there
- * their switches and NUMA domains tell. */
+/* What two GPUs have in common besides a link. The closeness of a linked pair hides it; there their
+ * switches and NUMA domains decide. */
 static uint64_t common_of(const struct gang_node_spec *spec, size_t i, size_t j, uint8_t near)
 {
     int32_t a = spec->gpus[i].numa, b = spec->gpus[j].numa;
@@ -74,7 +74,7 @@ static uint64_t link_weight(int64_t bandwidth_mbps)
     return (uint64_t)(gbps ? gbps : 1) << GANG__WEIGHT_LINK;
 }
 
-/* Closeness and weight of each pair of GPUs. */
+/* Fills in closeness and weight of each pair of GPUs. */
 static void fill_near(struct gang__node_type *type, uint8_t *near, uint64_t *weight)
 {
     const struct gang_node_spec *spec = type->spec;
@@ -98,7 +98,7 @@ static void fill_near(struct gang__node_type *type, uint8_t *near, uint64_t *wei
     }
 }
 
-/* Are all pairs of GPUs joined alike, and all in one domain? */
+/* Do all pairs of GPUs have the same weight, and are all in one NUMA domain? */
 static bool gpus_are_alike(const struct gang__node_type *type)
 {
     size_t gpus = type->spec->gpu_count;
@@ -110,7 +110,7 @@ static bool gpus_are_alike(const struct gang__node_type *type)
     return true;
 }
 
-/* Are all GPUs and named cores in one domain? */
+/* Are all GPUs and named cores in one NUMA domain? */
 static bool is_flat(const struct gang__node_type *type)
 {
     const struct gang_node_spec *spec = type->spec;
@@ -125,7 +125,7 @@ static bool is_flat(const struct gang__node_type *type)
     return true;
 }
 
-/* What lies in each domain. */
+/* Fills in the GPUs and cores of each NUMA domain. */
 static void fill_numas(struct gang__node_type *type, uint64_t *gpus, uint64_t *cores, uint8_t *run)
 {
     const struct gang_node_spec *spec = type->spec;
@@ -166,16 +166,16 @@ static void fill_numas(struct gang__node_type *type, uint64_t *gpus, uint64_t *c
 
 enum { PACKAGES, NUMAS, SWITCHES, ISLANDS };
 
-/* Which part each GPU and each core is in, on one level; -1: none. */
+/* The inner domain of each GPU and each core, on one level; -1: none. */
 struct inner_map {
     uint32_t count;
     int32_t gpu[GANG_MAX_GPUS];
     int32_t core[GANG_MAX_CORES];
 };
 
-/* By what the description says of NUMA domains. `number` of a domain is its part. */
+/* Packages and NUMA domains, as described; `number` is the inner domain of a NUMA domain. */
 static void inner_by_numa(const struct gang_node_spec *spec, const int32_t *number, uint32_t count,
-                         struct inner_map *p)
+                          struct inner_map *p)
 {
     p->count = count;
     for (size_t i = 0; i < spec->gpu_count; i++)
@@ -184,7 +184,7 @@ static void inner_by_numa(const struct gang_node_spec *spec, const int32_t *numb
         p->core[i] = spec->cores[i].numa < 0 ? -1 : number[spec->cores[i].numa];
 }
 
-/* GPUs below each switch, where the description numbers them. */
+/* GPUs below each switch, if the description numbers the switches. */
 static bool inner_by_switch(const struct gang_node_spec *spec, struct inner_map *p)
 {
     int32_t number[GANG_MAX_GPUS];
@@ -203,7 +203,7 @@ static bool inner_by_switch(const struct gang_node_spec *spec, struct inner_map 
     return p->count > 0;
 }
 
-/* GPUs that hang together by pairs of a closeness. */
+/* GPUs that are connected by pairs of a closeness. */
 static void inner_by_near(const struct gang__node_type *type, uint8_t near, struct inner_map *p)
 {
     int32_t gpus = (int32_t)type->spec->gpu_count;
@@ -249,7 +249,7 @@ static void inner_of(const struct gang__node_type *type, int level, struct inner
     inner_by_numa(spec, number, level == NUMAS ? (uint32_t)spec->numa_count : packages, p);
 }
 
-/* Lay the parts of all levels behind each other at `room`; NULL: only count the words. */
+/* Lays the inner domains of all levels one after the other at `at`; NULL: only counts the words. */
 static size_t lay_inner(struct gang__node_type *type, uint64_t *at)
 {
     size_t words = type->layout.core_words, used = 0;

@@ -4,8 +4,8 @@
 
 #include "core/nodes/node_type.h"
 
-/* A type with all that follows from a checked specification of a machine, which it refers to. Kinds, slices
- * and class are still missing. NULL: out of memory. */
+/* Makes a type with all that follows from a checked specification of a machine, which it refers to.
+ * The caller adds kinds, slices and class. NULL: out of memory. */
 struct gang__node_type *gang__node_type_build(const struct gang_mem *mem,
                                               struct gang_node_spec *machine);
 
