@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "model/node_spec.h"
-#include "scenario/scenario_priv.h"
+#include "model/spec_array.h"
 
 /* Elements i of two arrays, in place if they are of the library's own size, as most are. */
 #define ELEMENTS(type, last, a, b, i, stride_a, stride_b)                               \

@@ -4,11 +4,6 @@
 
 #include "sched/record/state.h"
 
-/* What it holds, or how long, has changed. Cannot fail. */
-void gang__calendar_touch(gang_sched *s, struct gang__gang *u);
-
-/* Something else happened after which the plans are to be looked at again. */
-void gang__calendar_upset(gang_sched *s);
 void gang__calendar_due(gang_sched *s, const struct gang__job *job); /* perhaps its planned start */
 
 /* Before turns are taken: the timeline follows the queues, the nodes, the time, and what runs. */
@@ -18,9 +13,6 @@ bool gang__calendar_waits(const gang_sched *s); /* is it worth it to take turns 
 /* It has no planned start any more; and (forget) it is no more. */
 void gang__calendar_unplan(gang_sched *s, struct gang__gang *u);
 void gang__calendar_forget(gang_sched *s, struct gang__gang *u);
-
-/* The plans of another scheduler, whose jobs and nodes this one has, too. False: out of memory. */
-bool gang__calendar_copy(gang_sched *s, const gang_sched *from);
 
 /* A node that gangs shared in time is not theirs any more: what it had in the timeline (0: nothing). */
 void gang__calendar_vacated(gang_sched *s, uint32_t occupies);

@@ -12,6 +12,7 @@
 #include "sched/explain/explain.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"
@@ -248,7 +249,7 @@ static gang_result check_amounts(struct audit *a, const struct gang__queue_state
                                  const struct sums *sum)
 {
     for (uint32_t d = 0; d < a->s->dims; d++) {
-        const char *kind = a->s->cluster->kind[a->s->queues->dim[d].kind].name;
+        const char *kind = a->s->cluster->nodes.kind[a->s->queues->dim[d].kind].name;
         if (q->used[d] != sum->used[d])
             return BAD(a, name_of(q), "uses %" PRId64 " of %s, the books say %" PRId64,
                        sum->used[d], kind, q->used[d]);
@@ -337,9 +338,10 @@ static bool is_refused(gang_sched *s, const struct gang__wait_class *bin)
         bin->why != GANG_WAIT_MAX_RUNNING)
         return true;
     if (u->alloc == GANG_ID_NONE) /* what the groups get may be known only when they have it */
-        return !u->ask->exact || !gang__start_may(s, u, -1, 1);
+        return !u->ask->exact || !gang__limits_allow(s, u, -1, 1);
     for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
-        if (gang__gang_lacks(u, g) > 0 && !gang__start_may(s, u, (int32_t)g, gang__gang_step(u, g)))
+        if (gang__gang_lacks(u, g) > 0 &&
+            !gang__limits_allow(s, u, (int32_t)g, gang__gang_step(u, g)))
             return true;
     return false;
 }

@@ -12,6 +12,7 @@
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
@@ -66,25 +67,12 @@ static void free_qs(gang_sched *s, struct gang__queue_state *q)
             gang__release(&s->mem, bin);
         }
     gang__hash_free(&q->bins, &s->mem);
-    gang__hash_free(&q->kin_of, &s->mem);
+    gang__hash_free(&q->backfill.by_key, &s->mem);
     free_users(s, q);
     gang__release(&s->mem, q->block);
     gang__release(&s->mem, q->decayed);
     if (q != &s->root)
         gang__release(&s->mem, q);
-}
-
-struct gang__queue_state *gang__queue_state_of(const gang_sched *s, gang_queue_id id)
-{
-    const struct gang__queue *q = gang__queue_by_id(s->queues, id);
-    return q ? s->qs[q->index] : NULL;
-}
-
-bool gang__queue_is_below(const struct gang__queue_state *q, const struct gang__queue_state *top)
-{
-    while (q && q != top)
-        q = q->parent;
-    return q != NULL;
 }
 
 /* ---- doors ----------------------------------------------------------------------------------- */
@@ -138,34 +126,6 @@ static void free_retired(gang_sched *s)
         free_door(s, d);
     }
     s->retired_count = 0;
-}
-
-/* ---- amounts in force ------------------------------------------------------------------------ */
-
-void gang__config_resolve(gang_sched *s)
-{
-    size_t n = s->queues->count, dims = s->dims;
-    int64_t *guarantee = s->resolved, *limit = s->resolved + n * dims;
-    struct gang__submit_view *door = gang__load_relaxed(&s->door);
-    gang__queues_resolve(s->queues, s->total, s->opts.scale_guarantees != 0, guarantee, limit);
-    for (size_t i = 0; i < n; i++) {
-        memcpy(s->qs[i]->guarantee, guarantee + i * dims, dims * sizeof(*guarantee));
-        memcpy(s->qs[i]->limit, limit + i * dims, dims * sizeof(*limit));
-    }
-    for (size_t i = 0; i < n * dims; i++)
-        gang__store_relaxed(&door->limit[i], (uint64_t)limit[i]);
-    for (size_t d = 0; d < dims; d++) {
-        s->root.guarantee[d] = s->root.limit[d] = GANG__NO_BOUND;
-        s->root.share[d] = s->total[d];
-    }
-    while (s->blocked)
-        gang__order_unblock(s, s->blocked);
-    gang__candidates_dissolve(s);
-    for (size_t i = 0; i < n; i++)
-        gang__order_users(s, s->qs[i]);
-    s->shares_stale = true;
-    s->root.moved = UINT64_MAX;
-    s->changes++;
 }
 
 /* ---- the swap -------------------------------------------------------------------------------- */
@@ -436,7 +396,7 @@ static gang_result swap_in(gang_sched *s, struct gang__queues *queues, struct ga
 {
     struct swap w = {s, queues, NULL, NULL, NULL, NULL, NULL, false};
     gang_result r = check_jobs(s, queues, error);
-    if (r == GANG_OK && queues->slices && s->reserve_count > 0)
+    if (r == GANG_OK && queues->slices && s->reserve.count > 0)
         r = gang__error(error, GANG_ENOTSUP, NULL, "no time slices where something is reserved");
     if (r == GANG_OK && !prepare(&w))
         r = gang__error(error, GANG_ENOMEM, NULL, "out of memory");
@@ -451,7 +411,7 @@ static gang_result swap_in(gang_sched *s, struct gang__queues *queues, struct ga
         for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
             gang__job_settle(s, GANG__OF(struct gang__job, all, n));
     }
-    s->shares_stale = true;
+    s->wake.shares = true;
     s->root.moved = UINT64_MAX;
     gang__fair_refresh(s);
     return GANG_OK;
@@ -832,7 +792,7 @@ gang_result gang_queue_get(gang_sched *sched, gang_queue_id id, struct gang_queu
     strncpy(out.name, q->q->name, sizeof(out.name) - 1);
     out.backfill = q->q->backfill;
     out.plan_depth = q->q->plan_depth == GANG__NO_BOUND ? 0 : q->q->plan_depth;
-    out.planned = q->planned_count;
+    out.planned = q->calendar.planned_count;
     gang__slice_info(sched, q, &out);
     return gang__struct_out(info, info->size, offsetof(struct gang_queue_info, backfill), &out,
                             sizeof(out));

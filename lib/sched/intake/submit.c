@@ -8,7 +8,6 @@
 #include "base/rcu.h"
 #include "base/two_pass_block.h"
 #include "place/request/request.h"
-#include "sched/copy/copy.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/reserve/reserve.h"
@@ -376,7 +375,7 @@ static gang_result check_limits(gang_sched *s, const struct gang__submit_view *d
                 continue;
             gang__error(error, GANG_ENEVER, "queue",
                         "the gang is above the limit of queue \"%s\" (%s)", qs->queue[at].name,
-                        s->cluster->kind[k].name);
+                        s->cluster->nodes.kind[k].name);
             if (error && error->size >= sizeof(*error)) {
                 error->kind = (int32_t)k;
                 error->requested = sum[k];
@@ -404,7 +403,7 @@ static bool is_plain(const struct gang_request_spec *q)
     return true;
 }
 
-static bool lock_at(struct gang__recent *at)
+bool gang__recent_lock(struct gang__recent *at)
 {
     uint32_t is_free = 0;
     return atomic_compare_exchange_strong(&at->lock, &is_free, 1);
@@ -413,7 +412,7 @@ static bool lock_at(struct gang__recent *at)
 static struct gang__recent *lock_recent(gang_sched *s, uint64_t hash)
 {
     struct gang__recent *at = &s->recent[hash % (sizeof(s->recent) / sizeof(s->recent[0]))];
-    return lock_at(at) ? at : NULL;
+    return gang__recent_lock(at) ? at : NULL;
 }
 
 /* relaxed: whoever gives out a reference has one himself */
@@ -430,7 +429,7 @@ static struct gang__request_text *take_recent(gang_sched *s, const struct gang__
         return NULL;
     struct gang__request_text *w = at->wanted;
     bool same = w && w->hash == k->hash && w->bytes == k->used &&
-                at->epoch == gang__load(&s->cluster->epoch) &&
+                at->epoch == gang__load(&s->cluster->nodes.epoch) &&
                 memcmp(w->key, k->bytes, k->used) == 0;
     w = same ? get_wanted(w) : NULL;
     gang__store(&at->lock, 0);
@@ -450,24 +449,6 @@ static void put_recent(gang_sched *s, struct gang__request_text *w, uint64_t epo
     gang__request_text_unref(&s->mem, before);
 }
 
-bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from)
-{
-    uint64_t epoch = gang__load(&c->to->cluster->epoch);
-    bool ok = true;
-    for (size_t i = 0; i < sizeof(from->recent) / sizeof(from->recent[0]) && ok; i++) {
-        struct gang__recent *at = &from->recent[i], *to = &c->to->recent[i];
-        if (!lock_at(at))
-            continue; /* somebody is about to put another one there */
-        if (at->wanted && at->epoch == gang__load(&from->cluster->epoch)) {
-            to->wanted = gang__asks_wanted(c, at->wanted);
-            to->epoch = epoch;
-            ok = to->wanted != NULL;
-        }
-        gang__store(&at->lock, 0);
-    }
-    return ok;
-}
-
 void gang__recent_free(gang_sched *s)
 {
     for (size_t i = 0; i < sizeof(s->recent) / sizeof(s->recent[0]); i++)
@@ -484,7 +465,7 @@ static gang_result make_wanted(gang_sched *s, const struct gang_request_spec *sp
         if (!k->failed && (*wanted = take_recent(s, k)) != NULL)
             return GANG_OK;
     }
-    uint64_t epoch = gang__load(&s->cluster->epoch);
+    uint64_t epoch = gang__load(&s->cluster->nodes.epoch);
     gang_request *q;
     gang_result r = gang_request_new(s->cluster, spec, &q, error);
     if (r != GANG_OK)
@@ -705,7 +686,7 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
         if (r == GANG_OK) {
             job->door = counted ? door->number : 0;
             job->at_door = q->index;
-            job->reserve_id = reserved;
+            job->reserve.id = reserved;
             job->next = jobs;
             jobs = job;
         }

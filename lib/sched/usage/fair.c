@@ -6,12 +6,13 @@
 
 #include "base/rcu.h"
 #include "core/commit/commit.h"
-#include "core/nodes/kind.h"
+#include "core/nodes/nodes.h"
 #include "queue/dominant.h"
-#include "sched/intake/intake.h"
+#include "sched/backfill/candidates.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
@@ -42,9 +43,9 @@ static void add_node(gang_sched *s, const struct gang__node *node)
 {
     for (uint32_t d = 0; d < s->dims; d++) {
         const struct gang__dim *dim = &s->queues->dim[d];
-        if (s->cluster->kind[dim->kind].scope == GANG_SCOPE_NODE &&
+        if (s->cluster->nodes.kind[dim->kind].scope == GANG_SCOPE_NODE &&
             (!dim->partition || in_partition(node, dim->partition)))
-            s->total[d] += capacity_of(node, dim->kind, s->cluster->kind[dim->kind].name);
+            s->total[d] += capacity_of(node, dim->kind, s->cluster->nodes.kind[dim->kind].name);
     }
 }
 
@@ -59,13 +60,13 @@ static void sum_up(gang_sched *s)
             s->total[d] = info.capacity;
     }
     gang__rcu_enter();
-    uint32_t end = gang__load(&s->cluster->slot_end);
+    uint32_t end = gang__load(&s->cluster->commit.slot_end);
     for (uint32_t slot = 1; slot < end; slot++) {
         const struct gang__node *node = gang__node_at(s->cluster, slot);
         uint64_t head;
         if (!node)
             continue;
-        gang__cell_read(s->cluster, slot, &head, 1);
+        gang__cell_read(&s->cluster->commit, slot, &head, 1);
         if (gang__head_state(head) == GANG__STATE_UP)
             add_node(s, node);
     }
@@ -74,14 +75,14 @@ static void sum_up(gang_sched *s)
 
 static bool is_current(const gang_sched *s)
 {
-    return s->total_epoch == gang__load(&s->cluster->epoch) + 1 &&
-           s->total_stamp == gang__load(&s->cluster->states);
+    return s->total_epoch == gang__load(&s->cluster->nodes.epoch) + 1 &&
+           s->total_stamp == gang__load(&s->cluster->nodes.states);
 }
 
 static void set_current(gang_sched *s)
 {
-    s->total_epoch = gang__load(&s->cluster->epoch) + 1;
-    s->total_stamp = gang__load(&s->cluster->states);
+    s->total_epoch = gang__load(&s->cluster->nodes.epoch) + 1;
+    s->total_stamp = gang__load(&s->cluster->nodes.states);
 }
 
 /* ---- dividing it ----------------------------------------------------------------------------- */
@@ -122,7 +123,7 @@ static void set_share(gang_sched *s, struct gang__queue_state *q, uint32_t dim, 
     if (q->share[dim] == share)
         return;
     q->share[dim] = share;
-    gang__order_rekey(s, q);
+    gang__wake_queue(s, q);
 }
 
 /* Do the demands of these siblings fit, and has everybody a weight who wants more than his
@@ -166,18 +167,45 @@ static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
         set_share(s, s->qs[c], dim, sharer[n++].share);
 }
 
+/* Guarantees and limits in force, by what there is. All wait classes may be tried again. */
+void gang__bounds_resolve(gang_sched *s)
+{
+    size_t n = s->queues->count, dims = s->dims;
+    int64_t *guarantee = s->resolved, *limit = s->resolved + n * dims;
+    struct gang__submit_view *door = gang__load_relaxed(&s->door);
+    gang__queues_resolve(s->queues, s->total, s->opts.scale_guarantees != 0, guarantee, limit);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(s->qs[i]->guarantee, guarantee + i * dims, dims * sizeof(*guarantee));
+        memcpy(s->qs[i]->limit, limit + i * dims, dims * sizeof(*limit));
+    }
+    for (size_t i = 0; i < n * dims; i++)
+        gang__store_relaxed(&door->limit[i], (uint64_t)limit[i]);
+    for (size_t d = 0; d < dims; d++) {
+        s->root.guarantee[d] = s->root.limit[d] = GANG__NO_BOUND;
+        s->root.share[d] = s->total[d];
+    }
+    while (s->blocked)
+        gang__order_unblock(s, s->blocked);
+    gang__candidates_dissolve(s);
+    for (size_t i = 0; i < n; i++)
+        gang__order_users(s, s->qs[i]);
+    s->wake.shares = true;
+    s->root.moved = UINT64_MAX;
+    s->wake.changes++;
+}
+
 void gang__fair_refresh(gang_sched *s)
 {
     bool all = !is_current(s);
     if (all) {
         set_current(s);
         sum_up(s);
-        gang__config_resolve(s);
+        gang__bounds_resolve(s);
     }
-    if (!s->shares_stale)
+    if (!s->wake.shares)
         return;
     uint64_t moved = all ? UINT64_MAX : s->root.moved;
-    s->shares_stale = false;
+    s->wake.shares = false;
     s->root.moved = 0;
     for (uint32_t d = 0; d < s->dims; d++) {
         if (!(moved >> d & 1))
@@ -194,7 +222,7 @@ void gang__fair_refresh(gang_sched *s)
 void gang__fair_copy(gang_sched *s, const gang_sched *from)
 {
     memcpy(s->total, from->total, sizeof(s->total));
-    gang__config_resolve(s);
+    gang__bounds_resolve(s);
     set_current(s);
     gang__fair_refresh(s);
     gang__order_rekey_all(s);
