@@ -259,7 +259,7 @@ def test_threads_and_garbage(simulation):
 
 
 def test_the_readme_shows_what_its_example_prints(root, capsys):
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", (root / "README.md").read_text(encoding="utf-8"), re.S | re.M)
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", (root / "bindings" / "python" / "README.md").read_text(encoding="utf-8"), re.S | re.M)
     at = next(i for i, (kind, body) in enumerate(blocks) if kind == "python" and ".reserve(" in body)
     exec(compile("import gangsched as gs\ncluster = gs.Cluster.uniform(nodes=4, gpus=8)\n" + blocks[at][1], "README.md", "exec"), {})
     shown = [line.rstrip() for line in blocks[at + 1][1].splitlines()]
