@@ -405,6 +405,17 @@ struct gang__trial_journal {
 
 /* ---- the scheduler ---- */
 
+/* sched/where: the vetoes of higher folders, and scratch: the states of nodes before some were
+ * closed. */
+struct gang__veto;
+enum { GANG__REGISTERED_VETOES = 4 };
+struct gang__where_state {
+    const struct gang__veto *registered[GANG__REGISTERED_VETOES];
+    uint32_t count;
+    uint8_t *state;
+    size_t state_cap;
+};
+
 struct gang_sched {
     struct gang_mem mem;
     gang_cluster *cluster;
@@ -480,8 +491,8 @@ struct gang_sched {
     bool freed;                      /* by us, since then: */
     int64_t freed_cpu, freed_pages, freed_gpu; /* at most so much on one node that gave */
     struct gang__handover *claims;
-    struct gang__stop *owed;         /* gone, but somebody read what they held: by next_of_claim */
-    struct gang__calendar *ahead;    /* NULL: no queue backfills, and nothing is reserved */
+    struct gang__stop *owed;      /* gone, but somebody read what they held: by next_of_claim */
+    struct gang__calendar *ahead; /* NULL: no queue backfills, and nothing is reserved */
     struct gang__trial_journal journal;
     struct gang__reserves *reserves; /* NULL: there never were any */
     _Atomic(struct gang__reserve_view *)
@@ -496,7 +507,8 @@ struct gang_sched {
     struct gang__gang *overdue; /* who waits and is not to be passed, first first */
     uint64_t *mask;             /* scratch: nodes, as bits */
     size_t mask_room;
-    struct gang__gang *fresh;      /* run, and are in no order of falling yet; last started first */
+    struct gang__gang *fresh; /* run, and are in no order of falling yet; last started first */
+    struct gang__where_state where;
     gang_snapshot *base, *scratch; /* the cluster when planning began, and as it would be */
     struct gang__places told;
     struct gang__victims *victims; /* scratch of evict.c */
