@@ -18,14 +18,14 @@ enum {
     GANG__CHUNK = 1024,    /* nodes a chunk */
     GANG__CHUNKS = 1024,   /* chunks a cluster: 2^20 slots, slot 0 is the pool */
     GANG__CELL_WORDS = 7,  /* words beside the owner in a cell's own cache line */
-    GANG__CLASSES = 256,   /* class 0: nodes without GPUs */
-    GANG__GPU_LEVELS = 24, /* see gang__levels_of() in core/commit/index.c */
-    GANG__CPU_LEVELS = 16,
-    GANG__BUCKETS = GANG__GPU_LEVELS + GANG__CPU_LEVELS,
+    GANG__GPU_CLASSES = 256,   /* class 0: nodes without GPUs */
+    GANG__GPU_BUCKETS = 24, /* see gang__buckets_of() in core/commit/index.c */
+    GANG__CPU_BUCKETS = 16,
+    GANG__INDEX_ROWS = GANG__GPU_BUCKETS + GANG__CPU_BUCKETS,
     GANG__FAN = 32,       /* children of an index word */
     GANG__WORKERS = 2048, /* as many as an owner word can name */
     GANG__SNAPSHOTS = 16, /* as many can be taken at once */
-    GANG__BATCHES = 4,    /* threads that wait for a grace period to reclaim */
+    GANG__GRACE_BATCHES = 4,    /* threads that wait for a grace period to reclaim */
     GANG__PARTITION_BUCKETS = 64,
     GANG__POOL = 0 /* slot whose cell holds the cluster-wide kinds */
 };
@@ -41,16 +41,16 @@ _Static_assert(sizeof(struct gang__cell) == 64, "a cell is one cache line");
 
 /* Index words of one class for the nodes of one chunk; see core/commit/index.c. */
 struct gang__leaf {
-    gang__a64 top[GANG__BUCKETS]; /* which words of `bits` hold something */
+    gang__a64 top[GANG__INDEX_ROWS]; /* which words of `bits` hold something */
     /* One bit a node. The words of the same nodes lie together, whole GPUs (buckets 8-15) on one
      * cache line: a node moves between neighbours. */
-    gang__a64 bits[GANG__FAN][GANG__BUCKETS];
+    gang__a64 bits[GANG__FAN][GANG__INDEX_ROWS];
 };
 
 /* Who is in a slot. All that a planner needs beside the cell, on half a cache line. */
 struct gang__slot {
     _Atomic(struct gang__node *) node;   /* RCU; NULL: slot is free */
-    _Atomic(struct gang__shape *) shape; /* of the node */
+    _Atomic(struct gang__node_type *) shape; /* of the node */
     gang__a32 layout;                    /* gang__layout_pack(); changes while nobody looks */
     gang__a32 placed;                    /* hint: buckets last tidied, gpu | cpu << 8 */
     gang__a32 generation;                /* upper half of the node's id */
@@ -63,7 +63,7 @@ struct gang__chunk {
     struct gang__cell cell[GANG__CHUNK];
     struct gang__slot slot[GANG__CHUNK];
     _Atomic(gang__a64 *) more[GANG__CHUNK]; /* words past GANG__CELL_WORDS */
-    _Atomic(struct gang__leaf *) leaf[GANG__CLASSES];
+    _Atomic(struct gang__leaf *) leaf[GANG__GPU_CLASSES];
     gang__a64
         described; /* label of the last change of a slot's node, or GANG__PENDING during one */
     gang__a32 most_words; /* of a node that was ever here; only grows */
@@ -72,9 +72,9 @@ struct gang__chunk {
 enum { GANG__HOLDS_DEVICES = 1, GANG__HOLDS_SLICES = 2 }; /* of their own, of parents */
 
 /* Upper index words of one class. */
-struct gang__class {
-    gang__a64 root[GANG__BUCKETS];
-    gang__a64 mid[GANG__BUCKETS][GANG__FAN];
+struct gang__gpu_class {
+    gang__a64 root[GANG__INDEX_ROWS];
+    gang__a64 mid[GANG__INDEX_ROWS][GANG__FAN];
     gang__a64 whole; /* buckets in which nodes stand that are wholly free; only grows */
     char model[GANG_MAX_NAME + 1]; /* GPU model; "" for class 0 and for unknown models */
     uint8_t holds;                 /* GANG__HOLDS_*: what its nodes have */
@@ -84,7 +84,7 @@ struct gang__class {
 
 /* One operation on one word. Operations of a commit are sorted by slot. */
 struct gang__op {
-    gang__a64 where; /* gang__where() */
+    gang__a64 where; /* gang__op_where() */
     gang__a64 arg;
     gang__a64 agreed; /* GANG__UNAGREED | seq, or the word all helpers agree on */
     /* The owner's own: first the payload that it expects to find, or GANG__UNFORESEEN; then the word
@@ -95,19 +95,19 @@ struct gang__op {
 #define GANG__UNFORESEEN UINT64_MAX
 
 /* Slot, word and code of an operation, packed into one number so that they are read together. */
-static inline uint64_t gang__where(uint32_t slot, unsigned word, enum gang__code code)
+static inline uint64_t gang__op_where(uint32_t slot, unsigned word, enum gang__code code)
 {
     return (uint64_t)slot | (uint64_t)word << 32 | (uint64_t)code << 40;
 }
-static inline uint32_t gang__where_slot(uint64_t where)
+static inline uint32_t gang__op_slot(uint64_t where)
 {
     return (uint32_t)where;
 }
-static inline unsigned gang__where_word(uint64_t where)
+static inline unsigned gang__op_word(uint64_t where)
 {
     return (unsigned)(where >> 32 & 0xff);
 }
-static inline enum gang__code gang__where_code(uint64_t where)
+static inline enum gang__code gang__op_code(uint64_t where)
 {
     return (enum gang__code)(where >> 40 & 0xff);
 }
@@ -146,7 +146,7 @@ struct gang_worker {
 
 /* The domains of one level inside a machine (packages, NUMA domains, PCIe switches, islands). */
 enum { GANG__INNER_LEVELS = 4 };
-struct gang__parts {
+struct gang__inner_domains {
     uint32_t count;
     uint32_t most_gpus;    /* of one part */
     const uint64_t *gpus;  /* devices of each */
@@ -155,7 +155,7 @@ struct gang__parts {
 
 /* What machines of one make have in common; see core/nodes/node_type.h. Immutable; freed after a grace period
  * when no node refers to it any more. */
-struct gang__shape {
+struct gang__node_type {
     struct gang_node_spec *spec; /* without what the site says of one node, and GPU uuids */
     struct gang__layout layout;
     bool has_class;  /* layout.class_id is set */
@@ -177,7 +177,7 @@ struct gang__shape {
     const uint64_t *numa_cores; /* core words of domain d at [d * core_words], ... */
     const uint8_t *numa_run; /* ... of which only those from [2 * d] to before [2 * d + 1] count */
     uint64_t *part_words;    /* a block of its own */
-    struct gang__parts parts[GANG__INNER_LEVELS]; /* in the order of GANG_LEVEL_PACKAGE and on */
+    struct gang__inner_domains parts[GANG__INNER_LEVELS]; /* in the order of GANG_LEVEL_PACKAGE and on */
     struct gang__hash_link link;                  /* under the structure mutex, as all below */
     size_t refs;
     uint64_t capacity[]; /* payload of each word when nothing is taken; of the head: millicores */
@@ -196,7 +196,7 @@ struct gang__tags {
 /* A node. Does not change while it is published. Freed after a grace period. */
 struct gang__node {
     gang_node_id id;
-    struct gang__shape *shape;
+    struct gang__node_type *shape;
     struct gang__tags *tags; /* NULL: none */
     const char *name;
     struct gang__hash_link name_link; /* under the structure mutex */
@@ -237,10 +237,10 @@ struct gang__domain {
 
 /* A growing array of pointers that readers walk; replaced (RCU) to grow. Beside each entry of a level's
  * table stands the span of the domain, so that a search over all of them reads numbers in a row. */
-struct gang__table {
+struct gang__domain_table {
     gang__a32 count;
     uint32_t room;
-    struct gang__table *next_retired;
+    struct gang__domain_table *next_retired;
     gang__a64 *span; /* gang__span() of each; in the same block */
     _Atomic(void *) entry[];
 };
@@ -284,8 +284,8 @@ struct gang__place_ops {
 };
 
 /* A block of memory of another room that readers may still look at; its first member. */
-struct gang__spent {
-    struct gang__spent *next;
+struct gang__rcu_block {
+    struct gang__rcu_block *next;
 };
 
 /* Unpublished, waiting for a grace period. */
@@ -293,15 +293,15 @@ struct gang__retired {
     struct gang__node *nodes;        /* and their slots */
     struct gang__node *descriptions; /* the node lives on with a newer one */
     struct gang__members *members;
-    struct gang__table *tables;
+    struct gang__domain_table *tables;
     struct gang__modes *modes;
-    struct gang__spent *spent;
+    struct gang__rcu_block *spent;
     size_t count;
 };
 
 /* What a thread waits for a grace period for, and gang__fork_count() of the process in which it does:
  * in a child of that process the thread is no more. */
-struct gang__batch {
+struct gang__grace_batch {
     struct gang__retired retired;
     uint64_t fork;
 };
@@ -314,7 +314,7 @@ struct gang_cluster {
     int32_t policy; /* of requests that name none */
 
     _Atomic(struct gang__chunk *) chunk[GANG__CHUNKS];
-    _Atomic(struct gang__class *) class[GANG__CLASSES];
+    _Atomic(struct gang__gpu_class *) class[GANG__GPU_CLASSES];
     gang__a32 class_count;
     gang__a32 slot_end; /* slots below were used at least once */
     gang__a32 node_count;
@@ -331,15 +331,15 @@ struct gang_cluster {
     /* {instant:48 | snapshots being taken:16}, see core/commit/snapshot_save.c; on a line of its own. */
     _Alignas(64) gang__a64 snap;
     _Alignas(64) gang__a64 snap_slots; /* save areas in use */
-    _Atomic(struct gang__area *) area[GANG__SNAPSHOTS];
+    _Atomic(struct gang__save_area *) area[GANG__SNAPSHOTS];
 
     struct gang__kind kind[GANG_MAX_KINDS];
     gang__a32 kind_count;
 
     uint32_t level_count;
     char *level_name[GANG_MAX_LEVELS];
-    _Atomic(struct gang__table *) domains;                        /* all, by index */
-    _Atomic(struct gang__table *) level_domains[GANG_MAX_LEVELS]; /* those of one level */
+    _Atomic(struct gang__domain_table *) domains;                        /* all, by index */
+    _Atomic(struct gang__domain_table *) level_domains[GANG_MAX_LEVELS]; /* those of one level */
 
     _Atomic(struct gang__partition *) partition[GANG__PARTITION_BUCKETS]; /* lists that only grow */
     _Atomic(struct gang__modes *) modes; /* of partitions; NULL: none was ever set */
@@ -351,7 +351,7 @@ struct gang_cluster {
     struct gang__hash_table shapes;
     _Atomic(struct gang__width *)
         widths; /* of profiles, see core/nodes/parent.h; read without the mutex */
-    struct gang__shape *last_shape; /* of the node described last; NULL: none */
+    struct gang__node_type *last_shape; /* of the node described last; NULL: none */
     uint64_t shapes_made;
     uint32_t *free_slots; /* recycled slots */
     size_t free_slot_count, free_slot_room;
@@ -359,7 +359,7 @@ struct gang_cluster {
     struct gang__retired retired;
     struct gang_snapshot *snapshots; /* all that exist */
     struct gang__node *held;         /* unpublished long ago, but in a snapshot */
-    struct gang__batch batch[GANG__BATCHES];
+    struct gang__grace_batch batch[GANG__GRACE_BATCHES];
     gang__a64 **old_more; /* outgrown words: a late reader may still look at them */
     size_t old_more_count, old_more_room;
 

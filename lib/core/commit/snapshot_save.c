@@ -57,7 +57,7 @@
  *
  * Nodes: which node, described how, a slot had at n is told by labels, too: node_then() below. A
  * node is taken out of the table only when no snapshot that is being taken can need it
- * (gang__instant_watched()), and freed only when no snapshot that exists has it
+ * (gang__snapshot_under_way()), and freed only when no snapshot that exists has it
  * (gang__snapshot_holds()). */
 #include "core/commit/snapshot_save.h"
 
@@ -69,19 +69,19 @@ enum { TAG_BITS = 64 - GANG__PAYLOAD_BITS };
 #define TAG_MASK ((UINT64_C(1) << TAG_BITS) - 1)
 
 /* Saved words of the cells of a chunk. */
-struct gang__saved {
+struct gang__saved_chunk {
     gang__a64 last; /* number of the snapshot for which a cell of this chunk was last saved */
     uint32_t stride;
-    struct gang__saved *outgrown;
+    struct gang__saved_chunk *outgrown;
     gang__a64 mark[GANG__CHUNK]; /* number of the snapshot for which the cell was last saved */
     gang__a64 word[];
 };
 
-struct gang__area {
+struct gang__save_area {
     gang__a64 instant;
     gang__a64 fork; /* process, by gang__fork_count(), whose thread takes the snapshot */
     uint64_t round; /* instant >> TAG_BITS when it was last cleared; its taker's */
-    _Atomic(struct gang__saved *) saved[GANG__CHUNKS];
+    _Atomic(struct gang__saved_chunk *) saved[GANG__CHUNKS];
 };
 
 static uint64_t tag_of(uint64_t word)
@@ -89,19 +89,19 @@ static uint64_t tag_of(uint64_t word)
     return word >> GANG__PAYLOAD_BITS;
 }
 
-void gang__instant_init(gang_cluster *c)
+void gang__snapshot_save_init(gang_cluster *c)
 {
     gang__store(&c->snap, UINT64_C(1) << GANG__SNAPSHOTS);
 }
 
-void gang__instant_free(gang_cluster *c)
+void gang__snapshot_save_free(gang_cluster *c)
 {
     for (unsigned k = 0; k < GANG__SNAPSHOTS; k++) {
-        struct gang__area *area = gang__load(&c->area[k]);
+        struct gang__save_area *area = gang__load(&c->area[k]);
         for (unsigned i = 0; area && i < GANG__CHUNKS; i++) {
-            struct gang__saved *saved = gang__load(&area->saved[i]);
+            struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
             while (saved) {
-                struct gang__saved *outgrown = saved->outgrown;
+                struct gang__saved_chunk *outgrown = saved->outgrown;
                 gang__release_line(&c->mem, saved);
                 saved = outgrown;
             }
@@ -110,10 +110,10 @@ void gang__instant_free(gang_cluster *c)
     }
 }
 
-bool gang__instant_watched(gang_cluster *c, uint64_t instant)
+bool gang__snapshot_under_way(gang_cluster *c, uint64_t instant)
 {
     for (uint32_t left = gang__snap_mask(gang__load_seq(&c->snap)); left; left &= left - 1) {
-        const struct gang__area *area = gang__load(&c->area[__builtin_ctz(left)]);
+        const struct gang__save_area *area = gang__load(&c->area[__builtin_ctz(left)]);
         /* To the child of a fork the takers of before are no more. */
         if (gang__load(&area->fork) == gang__fork_count() && gang__load(&area->instant) < instant)
             return true;
@@ -124,7 +124,7 @@ bool gang__instant_watched(gang_cluster *c, uint64_t instant)
 /* ---- saving ---------------------------------------------------------------------------------- */
 
 /* Let a mark say n. False: the snapshot n is over. */
-static bool mark(const struct gang__area *area, uint64_t n, gang__a64 *where)
+static bool mark(const struct gang__save_area *area, uint64_t n, gang__a64 *where)
 {
     for (;;) {
         uint64_t old = gang__load(where);
@@ -136,7 +136,7 @@ static bool mark(const struct gang__area *area, uint64_t n, gang__a64 *where)
     }
 }
 
-static bool save_word(const struct gang__area *area, uint64_t n, gang__a64 *where, gang__a64 *word)
+static bool save_word(const struct gang__save_area *area, uint64_t n, gang__a64 *where, gang__a64 *word)
 {
     for (;;) {
         uint64_t old = gang__load(where);
@@ -151,12 +151,12 @@ static bool save_word(const struct gang__area *area, uint64_t n, gang__a64 *wher
     }
 }
 
-static void save_cell(const struct gang__area *area, uint64_t n, struct gang__chunk *chunk,
+static void save_cell(const struct gang__save_area *area, uint64_t n, struct gang__chunk *chunk,
                       uint32_t slot)
 {
     uint32_t i = slot % GANG__CHUNK;
     /* None: the chunk, or the node, is younger than the snapshot. The same for too many words. */
-    struct gang__saved *saved = gang__load(&area->saved[slot / GANG__CHUNK]);
+    struct gang__saved_chunk *saved = gang__load(&area->saved[slot / GANG__CHUNK]);
     if (!saved || gang__load(&saved->mark[i]) == n)
         return;
     unsigned words = gang__cell_words(chunk, slot);
@@ -168,11 +168,11 @@ static void save_cell(const struct gang__area *area, uint64_t n, struct gang__ch
         mark(area, n, &saved->last);
 }
 
-void gang__instant_save(gang_cluster *c, uint64_t snap, uint64_t label, uint32_t slot)
+void gang__snapshot_save(gang_cluster *c, uint64_t snap, uint64_t label, uint32_t slot)
 {
     struct gang__chunk *chunk = gang__chunk_of(c, slot);
     for (uint32_t left = gang__snap_mask(snap); left; left &= left - 1) {
-        const struct gang__area *area = gang__load(&c->area[__builtin_ctz(left)]);
+        const struct gang__save_area *area = gang__load(&c->area[__builtin_ctz(left)]);
         uint64_t n = gang__load(&area->instant);
         if (n < label)
             save_cell(area, n, chunk, slot);
@@ -202,9 +202,9 @@ static void slot_give(gang_cluster *c, unsigned k)
     while (!gang__cas(&c->snap_slots, taken, taken & ~(UINT64_C(1) << k)));
 }
 
-static struct gang__area *area_make(gang_cluster *c, unsigned k)
+static struct gang__save_area *area_make(gang_cluster *c, unsigned k)
 {
-    struct gang__area *area = gang__load(&c->area[k]);
+    struct gang__save_area *area = gang__load(&c->area[k]);
     if (!area) {
         area = gang__zalloc_line(&c->mem, 1, sizeof(*area));
         gang__store(&c->area[k], area);
@@ -213,10 +213,10 @@ static struct gang__area *area_make(gang_cluster *c, unsigned k)
 }
 
 /* Is there room to save all cells below `end`? */
-static bool is_covered(gang_cluster *c, struct gang__area *area, uint32_t end)
+static bool is_covered(gang_cluster *c, struct gang__save_area *area, uint32_t end)
 {
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end; i++) {
-        struct gang__saved *saved = gang__load(&area->saved[i]);
+        struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
         uint32_t most = gang__load_seq(&gang__load(&c->chunk[i])->most_words);
         if (!saved || saved->stride < most)
             return false;
@@ -224,15 +224,15 @@ static bool is_covered(gang_cluster *c, struct gang__area *area, uint32_t end)
     return true;
 }
 
-static bool cover(gang_cluster *c, struct gang__area *area, uint32_t end)
+static bool cover(gang_cluster *c, struct gang__save_area *area, uint32_t end)
 {
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end; i++) {
-        struct gang__saved *saved = gang__load(&area->saved[i]);
+        struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
         uint32_t most = gang__load_seq(&gang__load(&c->chunk[i])->most_words);
         if (saved && saved->stride >= most)
             continue;
         size_t bytes = sizeof(*saved) + (size_t)GANG__CHUNK * most * sizeof(saved->word[0]);
-        struct gang__saved *larger = gang__zalloc_line(&c->mem, 1, bytes);
+        struct gang__saved_chunk *larger = gang__zalloc_line(&c->mem, 1, bytes);
         if (!larger)
             return false;
         larger->stride = most;
@@ -243,10 +243,10 @@ static bool cover(gang_cluster *c, struct gang__area *area, uint32_t end)
 }
 
 /* Tags come round: leave none of the last round. Late helpers expect no such value. */
-static void clear(struct gang__area *area, uint64_t round)
+static void clear(struct gang__save_area *area, uint64_t round)
 {
     for (uint32_t i = 0; i < GANG__CHUNKS; i++) {
-        struct gang__saved *saved = gang__load(&area->saved[i]);
+        struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
         for (size_t k = 0; saved && k < (size_t)GANG__CHUNK * saved->stride; k++)
             gang__store(&saved->word[k], round); /* tag 0 is nobody's */
     }
@@ -255,10 +255,10 @@ static void clear(struct gang__area *area, uint64_t round)
 
 /* ---- begin and end of a take ----------------------------------------------------------------- */
 
-static uint64_t begin(gang_cluster *c, struct gang__area *area, unsigned k)
+static uint64_t begin(gang_cluster *c, struct gang__save_area *area, unsigned k)
 {
     for (;;) {
-        uint64_t snap = gang__load_seq(&c->snap), n = gang__snap_instant(snap);
+        uint64_t snap = gang__load_seq(&c->snap), n = gang__snap_number(snap);
         uint64_t next = snap + (UINT64_C(1) << GANG__SNAPSHOTS);
         if ((n & TAG_MASK) == 0) {
             gang__cas(&c->snap, snap, next);
@@ -336,14 +336,14 @@ static struct gang__node *node_then(gang_cluster *c, struct gang__chunk *chunk, 
             return node;
         /* Being described anew: the commit of it tells whether that is so at n. */
         struct gang__node *newer = gang__load(&node->newer);
-        enum gang__fate fate = gang__commit_fate(c, ref, &label);
-        if (fate != GANG__FATE_OVER)
-            return fate == GANG__FATE_DONE && label <= n ? newer : node;
+        enum gang__outcome fate = gang__commit_outcome(c, ref, &label);
+        if (fate != GANG__OUTCOME_OVER)
+            return fate == GANG__OUTCOME_DONE && label <= n ? newer : node;
     }
 }
 
 /* The words of a cell at instant n, in whatever order they are read (see above). */
-static void copy_cell(struct gang__chunk *chunk, uint32_t slot, const struct gang__saved *saved,
+static void copy_cell(struct gang__chunk *chunk, uint32_t slot, const struct gang__saved_chunk *saved,
                       uint64_t n, uint64_t *to, uint32_t stride)
 {
     uint32_t i = slot % GANG__CHUNK;
@@ -364,7 +364,7 @@ static void copy_cell(struct gang__chunk *chunk, uint32_t slot, const struct gan
 }
 
 /* One slot. Returns whether it has a node that is not removed. */
-static bool walk_slot(gang_cluster *c, struct gang__chunk *chunk, const struct gang__saved *saved,
+static bool walk_slot(gang_cluster *c, struct gang__chunk *chunk, const struct gang__saved_chunk *saved,
                       uint64_t n, gang_snapshot *s, uint32_t slot, uint64_t *to, uint32_t stride)
 {
     uint32_t i = slot % GANG__CHUNK;
@@ -379,20 +379,20 @@ static bool walk_slot(gang_cluster *c, struct gang__chunk *chunk, const struct g
     if (described > n || gang__load(&chunk->described) != described)
         node = node ? node_then(c, chunk, slot, n, to[GANG__WORD_HEAD]) : NULL;
     bool there = node && gang__head_state(to[GANG__WORD_HEAD]) != GANG__STATE_GONE;
-    if (node && !there && gang__node_is_over(node, to))
+    if (node && !there && gang__node_is_drained(node, to))
         node = NULL;
     s->node[slot] = node;
     return there;
 }
 
-static void walk(gang_cluster *c, struct gang__area *area, uint64_t n, gang_snapshot *s,
+static void walk(gang_cluster *c, struct gang__save_area *area, uint64_t n, gang_snapshot *s,
                  uint32_t end_slot)
 {
     size_t at = 0;
     int64_t count = 0;
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end_slot; i++) {
         struct gang__chunk *chunk = gang__load(&c->chunk[i]);
-        const struct gang__saved *saved = gang__load(&area->saved[i]);
+        const struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
         uint32_t first = i * GANG__CHUNK, left = end_slot - first;
         /* Not most_words, which may have grown: by nodes that are younger than n. */
         uint32_t stride = saved->stride;
@@ -411,13 +411,13 @@ static void walk(gang_cluster *c, struct gang__area *area, uint64_t n, gang_snap
     s->listed = false;
 }
 
-gang_result gang__instant_take(gang_cluster *c, gang_snapshot *s)
+gang_result gang__snapshot_fill(gang_cluster *c, gang_snapshot *s)
 {
     unsigned k;
     if (!slot_take(c, &k))
         return GANG_EBUSY;
     gang_result r = GANG_OK;
-    struct gang__area *area = area_make(c, k);
+    struct gang__save_area *area = area_make(c, k);
     uint32_t end_slot = gang__load_seq(&c->slot_end);
     for (;;) {
         if (!area || !cover(c, area, end_slot) || !make_room(s, c, end_slot)) {

@@ -8,7 +8,7 @@
 #include "core/cluster.h"
 
 /* The word gang_cluster.snap. */
-static inline uint64_t gang__snap_instant(uint64_t snap)
+static inline uint64_t gang__snap_number(uint64_t snap)
 {
     return snap >> GANG__SNAPSHOTS;
 }
@@ -29,7 +29,7 @@ struct gang_snapshot {
     size_t node_room;
     uint64_t *word; /* payloads, chunk after chunk, `stride` a slot */
     size_t word_room;
-    struct gang__part {
+    struct gang__snapshot_chunk {
         size_t at; /* in `word` */
         uint32_t stride;
     } * part;
@@ -43,25 +43,25 @@ struct gang_snapshot {
     bool listed;
 };
 
-void gang__instant_init(gang_cluster *c);
-void gang__instant_free(gang_cluster *c);
+void gang__snapshot_save_init(gang_cluster *c);
+void gang__snapshot_save_free(gang_cluster *c);
 
 /* The instant to come: a snapshot that begins after this has this one or a later one. */
-static inline uint64_t gang__instant_now(gang_cluster *c)
+static inline uint64_t gang__snapshot_number(gang_cluster *c)
 {
-    return gang__snap_instant(gang__load_seq(&c->snap));
+    return gang__snap_number(gang__load_seq(&c->snap));
 }
 
 /* Is a snapshot being taken whose instant is before this one? */
-bool gang__instant_watched(gang_cluster *c, uint64_t instant);
+bool gang__snapshot_under_way(gang_cluster *c, uint64_t instant);
 
 /* A commit of this label was decided and is about to write a cell that it claims, or is over: save
  * the words for those of the snapshots in `snap` that do not hold it. Lock-free. */
-void gang__instant_save(gang_cluster *c, uint64_t snap, uint64_t label, uint32_t slot);
+void gang__snapshot_save(gang_cluster *c, uint64_t snap, uint64_t label, uint32_t slot);
 
 /* Fill a snapshot. GANG_EBUSY, GANG_ENOMEM: its content is the former one. Inside a read section.
  * Lock-free. */
-gang_result gang__instant_take(gang_cluster *c, gang_snapshot *s);
+gang_result gang__snapshot_fill(gang_cluster *c, gang_snapshot *s);
 
 /* Does a snapshot that exists have an instant before this one? Under the structure mutex. */
 bool gang__snapshot_holds(gang_cluster *c, uint64_t instant);
@@ -89,7 +89,7 @@ static inline struct gang__node *gang__snapshot_node(const gang_snapshot *s, uin
 }
 static inline uint64_t *gang__snapshot_words(const gang_snapshot *s, uint32_t slot)
 {
-    const struct gang__part *part = &s->part[slot / GANG__CHUNK];
+    const struct gang__snapshot_chunk *part = &s->part[slot / GANG__CHUNK];
     return s->word + part->at + (size_t)(slot % GANG__CHUNK) * part->stride;
 }
 

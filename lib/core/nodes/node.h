@@ -10,7 +10,7 @@
 struct gang__node *gang__node_at(gang_cluster *c, uint32_t slot);
 
 /* The id of the node there; GANG_ID_NONE: none, or one that was removed, which may lie there for a while. Lock-free. */
-gang_node_id gang__node_there(gang_cluster *c, uint32_t slot);
+gang_node_id gang__node_id_at(gang_cluster *c, uint32_t slot);
 
 /* The node of an id, or NULL if it is stale. Inside a read section. */
 struct gang__node *gang__node_of(gang_cluster *c, gang_node_id id);
@@ -57,9 +57,9 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
 /* Add a node with the id and the words (gang__all_words() of them) that it has in another cluster: in
  * ascending slots, to a cluster that has none beyond. One that is gone has no name. Then: slots below
  * `end` were used, and these are free (copied). Under the structure mutex. */
-gang_result gang__node_put(gang_worker *w, const struct gang_node_spec *spec, gang_node_id id,
+gang_result gang__node_insert_as(gang_worker *w, const struct gang_node_spec *spec, gang_node_id id,
                            const uint64_t *payload, struct gang_error *error);
-gang_result gang__slots_put(gang_cluster *c, uint32_t end, const uint32_t *unused, size_t count);
+gang_result gang__slots_copy(gang_cluster *c, uint32_t end, const uint32_t *unused, size_t count);
 
 /* Room in all domains of a node. Under the structure mutex. */
 gang_result gang__domains_reserve(gang_cluster *c, const struct gang__node *node);
@@ -80,7 +80,7 @@ void gang__node_free(gang_cluster *c, struct gang__node *node);
 bool gang__node_is_free(const struct gang__node *node, const uint64_t *payload);
 
 /* Removed, and nobody holds anything of it: its id is stale, reaped or not. */
-bool gang__node_is_over(const struct gang__node *node, const uint64_t *payload);
+bool gang__node_is_drained(const struct gang__node *node, const uint64_t *payload);
 
 /* All of *info but its size, which must be zero before; of all words, those of health too. */
 void gang__node_info(const struct gang__node *node, const uint64_t *payload,
@@ -105,7 +105,7 @@ struct gang__spans gang__domain_spans(gang_cluster *c, uint32_t level);
 /* Domains of all levels: their indexes are below it. */
 static inline uint32_t gang__domains_end(const gang_cluster *c)
 {
-    struct gang__table *all = gang__load(&c->domains);
+    struct gang__domain_table *all = gang__load(&c->domains);
     return all ? gang__load(&all->count) : 0;
 }
 
@@ -118,7 +118,7 @@ struct gang__members *gang__domain_members(struct gang__domain *d);
 /* ---- topology.c: under the structure mutex ------------------------------------------------ */
 
 /* The domain {level, value} below `parent` (GANG__NO_DOMAIN: top), made if it is not there. */
-gang_result gang__domain_get(gang_cluster *c, uint32_t level, uint32_t parent, const char *value,
+gang_result gang__domain_intern(gang_cluster *c, uint32_t level, uint32_t parent, const char *value,
                              uint32_t *index);
 /* Make room so that the following add cannot fail. */
 gang_result gang__domain_reserve(gang_cluster *c, uint32_t index);
@@ -135,14 +135,14 @@ void gang__topology_free(gang_cluster *c);
 /* ---- reclaim.c: under the structure mutex ------------------------------------------------- */
 
 /* Take removed nodes that hold nothing any more out of the node table. */
-void gang__reap(gang_cluster *c);
+void gang__drain_removed(gang_cluster *c);
 /* Free everything that was retired, and recycle the slots, after a grace period, for which the mutex
  * is let go: call it where nothing is half done. */
 void gang__reclaim(gang_cluster *c);
 /* Free what only snapshots held, as far as they do not any more. */
 void gang__reclaim_held(gang_cluster *c);
 /* Free a block after a grace period: it is unpublished. Under the structure mutex. */
-void gang__retire(gang_cluster *c, struct gang__spent *block);
+void gang__retire(gang_cluster *c, struct gang__rcu_block *block);
 /* Called by add, change and remove: reclaim now and then, unless the host wants to do it. */
 void gang__reclaim_some(gang_cluster *c);
 

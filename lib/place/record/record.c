@@ -88,7 +88,7 @@ static inline gang_result commit(gang_worker *w, struct gang__plan *p, uint32_t 
             gang__commit_op(w, refused, slot, &word, &payload);
         return r;
     }
-    gang__index_tidy(w->cluster, placer->order, touched);
+    gang__index_update(w->cluster, placer->order, touched);
     return GANG_OK;
 }
 
