@@ -8,6 +8,7 @@
 #include "core/nodes/node.h"
 #include "core/nodes/node_type.h"
 #include "core/nodes/partition.h"
+#include "core/nodes/topology.h"
 #include "model/node_spec.h"
 
 /* Resolve the place in the topology to domains, made if need be. */
@@ -25,7 +26,7 @@ static gang_result find_domains(gang_cluster *c, const struct gang_node_spec *sp
         value[level] = spec->topology[i].value;
     }
     uint32_t parent = GANG__NO_DOMAIN;
-    for (uint32_t level = 0; level < c->level_count; level++) {
+    for (uint32_t level = 0; level < c->nodes.level_count; level++) {
         node->domain[level] = GANG__NO_DOMAIN;
         if (!value[level])
             continue;
@@ -95,8 +96,8 @@ void gang__node_free(gang_cluster *c, struct gang__node *node)
 {
     if (!node)
         return;
-    if (node->shape)
-        gang__node_type_unref(c, node->shape);
+    if (node->type)
+        gang__node_type_unref(c, node->type);
     gang__release(&c->mem, node->tags);
     gang__release(&c->mem, node);
 }
@@ -106,20 +107,20 @@ gang_result gang__node_new(gang_cluster *c, const struct gang_node_spec *from,
 {
     struct gang_node_spec spec;
     bool is_known;
-    gang_result r = gang__node_spec_in(from, c->last_shape ? c->last_shape->spec : NULL, &spec,
-                                       &is_known, error);
+    gang_result r = gang__node_spec_in(from, c->nodes.last_type ? c->nodes.last_type->spec : NULL,
+                                       &spec, &is_known, error);
     if (r != GANG_OK)
         return r;
-    size_t levels = c->level_count * sizeof(uint32_t), bytes = strlen(spec.name) + 1;
+    size_t levels = c->nodes.level_count * sizeof(uint32_t), bytes = strlen(spec.name) + 1;
     struct gang__node *node = gang__zalloc(&c->mem, 1, sizeof(*node) + levels + bytes);
     if (!node)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     node->name = memcpy((char *)node->domain + levels, spec.name, bytes);
     node->state = spec.state;
     if (is_known)
-        node->shape = gang__node_type_ref_last(c);
+        node->type = gang__node_type_ref_last(c);
     else
-        r = gang__node_type_intern(c, &spec, &node->shape, error);
+        r = gang__node_type_intern(c, &spec, &node->type, error);
     if (r == GANG_OK) {
         r = tags_new(c, &spec, &node->tags);
         if (r != GANG_OK)

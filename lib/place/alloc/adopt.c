@@ -2,7 +2,7 @@
 /* Taking exact places, for a host that restores its state or places by its own means. */
 #include "base/error.h"
 #include "base/rcu.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/record/record.h"
 #include "place/whatif/whatif.h"
 
@@ -10,7 +10,7 @@ static gang_result adopt_refused(gang_worker *w, const struct gang_placement *pl
                                  struct gang__misfit m, struct gang_error *error)
 {
     gang__error(error, GANG_ENOFIT, NULL, "%s is taken already",
-                m.kind < 0 ? "what the profile asks for" : w->cluster->kind[m.kind].name);
+                m.kind < 0 ? "what the profile asks for" : w->cluster->nodes.kind[m.kind].name);
     gang__error_at(error, GANG_ENOFIT, "places[%lld]", (long long)i);
     if (error && error->size >= sizeof(*error)) {
         error->constraint = m.why;
@@ -25,8 +25,8 @@ static gang_result adopt_refused(gang_worker *w, const struct gang_placement *pl
 static bool devices_suit(const struct gang__group *g, const struct gang__node *node, uint64_t gpus)
 {
     if (g->profile)
-        return gang__are_instances(g, node->shape, gpus);
-    return gang__popcount(gpus) == g->devices && !(gpus & node->shape->slices);
+        return gang__are_instances(g, node->type, gpus);
+    return gang__popcount(gpus) == g->devices && !(gpus & node->type->slices);
 }
 
 static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang_placement *from,

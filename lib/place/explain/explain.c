@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/nodes/kind.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/search/domain_capacity.h"
 
 int64_t gang__tasks_needed(const gang_request *q, uint32_t group)
@@ -211,7 +210,7 @@ static bool try_node(struct each *e, uint32_t slot, int32_t level)
     struct gang__scope s = gang__scope_node(slot);
     if (level == GANG__LEVEL_NODE)
         return try_scope(e, &s);
-    uint32_t parts = gang__inner_domains_of(node->shape, level - GANG__LEVEL_PACKAGE)->count;
+    uint32_t parts = gang__inner_domains_of(node->type, level - GANG__LEVEL_PACKAGE)->count;
     for (uint32_t i = 0; i < parts; i++) {
         s = gang__scope_part(slot, level, i);
         if (try_scope(e, &s))

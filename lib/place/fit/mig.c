@@ -8,7 +8,7 @@
  * costs the least of all profiles together; the fullest parent; the lowest. */
 #include <string.h>
 
-#include "core/nodes/parent.h"
+#include "core/nodes/nodes.h"
 #include "model/node_spec.h"
 #include "place/fit/node_plan.h"
 
@@ -67,8 +67,8 @@ struct choice {
 
 /* The best start of a profile in a parent. `free`: slices that anybody could take; `mine`: devices that
  * the task may use. */
-static void try_starts(const struct gang__node_type *shape, uint32_t k, uint32_t parent, uint64_t free,
-                       uint64_t mine, struct choice *best)
+static void try_starts(const struct gang__node_type *shape, uint32_t k, uint32_t parent,
+                       uint64_t free, uint64_t mine, struct choice *best)
 {
     const struct gang__parents *p = shape->parents;
     const struct gang_profile_spec *profile = &shape->spec->profiles[k];

@@ -7,8 +7,8 @@
 #ifndef GANG__PLACE_NODE_PLAN_H
 #define GANG__PLACE_NODE_PLAN_H
 
-#include "core/commit/snapshot_save.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
+#include "core/snapshot.h"
 #include "place/fit/gpu_set.h"
 #include "place/fit/scope.h"
 #include "place/request/request.h"
@@ -69,7 +69,8 @@ struct gang__within {
 };
 
 static inline struct gang__within gang__within_part(const struct gang__node_type *shape,
-                                                    const struct gang__inner_domains *parts, uint32_t i)
+                                                    const struct gang__inner_domains *parts,
+                                                    uint32_t i)
 {
     const uint64_t *cores = parts->cores ? parts->cores + i * shape->layout.core_words : NULL;
     return (struct gang__within){true, parts->gpus[i], cores};
@@ -203,7 +204,7 @@ static inline struct gang__node *gang__plan_node(const struct gang__plan *p, uin
 }
 static inline uint32_t gang__plan_end(const struct gang__plan *p)
 {
-    return p->snap ? p->snap->end : gang__load(&p->c->slot_end);
+    return p->snap ? p->snap->end : gang__load(&p->c->commit.slot_end);
 }
 struct gang__crowd {
     uint32_t count;

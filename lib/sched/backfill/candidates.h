@@ -27,9 +27,9 @@
 enum { GANG__KEPT_NOT = 0, GANG__KEPT_TRIED, GANG__KEPT_WAITING };
 
 struct gang__candidates {
-    struct gang__hash_link link;         /* in leaf->kin_of */
-    struct gang__candidates *next, **at; /* in leaf->kins */
-    struct gang__candidates *next_due;   /* in leaf->kins_due, while `due` */
+    struct gang__hash_link link;         /* in leaf->backfill.by_key */
+    struct gang__candidates *next, **at; /* in leaf->backfill.all */
+    struct gang__candidates *next_due;   /* in leaf->backfill.due, while `due` */
     struct gang__queue_state *leaf;
     struct gang__request_class *ask;
     struct gang__user *user;
@@ -56,9 +56,6 @@ void gang__candidates_late(struct gang__wait_class *bin);
 /* It is about to be freed. */
 void gang__candidates_forget(gang_sched *s, struct gang__wait_class *bin);
 
-/* All of the leaf (of all leaves) may have their turn again. */
-void gang__candidates_stir(gang_sched *s, struct gang__queue_state *leaf);
-void gang__candidates_stir_all(gang_sched *s);
 /* Whoever is to have his turn is READY, before it is asked whose turn it is. */
 void gang__candidates_look(gang_sched *s);
 /* All that are kept are READY, and nothing is noted: queues are about to change, or something is reserved. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/two_pass_block.h"
-#include "core/cluster_copy.h"
+#include "core/cluster.h"
 #include "place/request/request.h"
 #include "place/state/table.h"
 #include "sched/calendar/calendar.h"
@@ -14,6 +14,7 @@
 #include "sched/order/wait_order.h"
 #include "sched/record/record.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* ---- a job ----------------------------------------------------------------------------------- */
 
@@ -25,14 +26,14 @@ static void *copy_bytes(struct gang__block *b, const void *from, size_t bytes)
     return to;
 }
 
-/* Of one that no run has taken in yet, too. */
+/* Also for a job that no run has accepted yet. */
 static size_t groups_of(const struct gang__job *job, uint32_t part)
 {
     const struct gang__request_class *ask = job->unit[part].ask;
     return (ask ? ask->q : job->wanted[part]->q)->group_count;
 }
 
-/* What is needed until it is taken in. */
+/* The parts that a job needs until a run accepts it. */
 static void lay_message(struct gang__block *b, struct gang__job *job, const struct gang__job *from)
 {
     job->made_queue = gang__block_text(b, from->made_queue);
@@ -91,7 +92,7 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->never_preempts = from->never_preempts;
     to->stale = from->stale;
     to->ending = from->ending;
-    to->limit_kept = from->limit_kept;
+    to->reserve.limit_kept = from->reserve.limit_kept;
     to->undone = from->undone;
     to->unit_count = from->unit_count;
     to->group_count = from->group_count;
@@ -299,18 +300,29 @@ static gang_result make(gang_cluster *cluster, const gang_sched *from,
     return GANG_OK;
 }
 
+/* Jobs that were noted in the original: copying has noted others. */
+static void copy_notes(gang_sched *s, const gang_sched *from)
+{
+    uint32_t causes;
+    while (gang__wake_next_job(s, &causes))
+        continue;
+    for (const struct gang__job *job = from->wake.jobs; job; job = job->wake.next)
+        gang__wake_job(s, gang__job_of(s, job->id), job->wake.causes);
+    s->wake.run = from->wake.run;
+}
+
 /* What was counted by the copying itself. */
 static void settle(gang_sched *s, const gang_sched *from)
 {
     s->heard = from->heard;
     s->grown_up_ns = from->grown_up_ns;
-    s->untold = from->untold;
-    s->retry = s->retry || from->retry;
+    copy_notes(s, from);
+    s->wake.retry = s->wake.retry || from->wake.retry;
     s->unfinished = from->unfinished;
     gang__memories_settle(s, from);
 }
 
-/* What a host's has beside what a forecast needs: tasks that are watched. False: out of memory. */
+/* A copy for a host also has the watched tasks. False: out of memory. */
 static bool copy_beats(gang_sched *s, const gang_sched *from)
 {
     bool ok = true;

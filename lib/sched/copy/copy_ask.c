@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests for a copy (copy.h). What a job asks for is read from the text by which requests are compared,
- * which says all of it (ask.c). */
+/* Requests for a copy (copy.h). The request of a job is read from its request text, which is complete
+ * (usage/). */
 #include <string.h>
 
 #include "base/two_pass_block.h"
@@ -207,7 +207,8 @@ static gang_result compile(gang_sched *s, const struct gang__request_text *w, ga
 
 static const char *level_name(const gang_cluster *c, int32_t level)
 {
-    return level >= 0 && level < (int32_t)c->level_count ? c->level_name[level] : GANG_LEVEL_NODE;
+    return level >= 0 && level < (int32_t)c->nodes.level_count ? c->nodes.level_name[level]
+                                                               : GANG_LEVEL_NODE;
 }
 
 /* What the tasks of a group hold; where they might go does not matter any more. */
@@ -231,7 +232,7 @@ static struct gang_group_spec held_group(struct gang__block *b, const gang_reque
         const struct gang__need *need = i < from->node_need_count
                                             ? &from->node_needs[i]
                                             : &from->pool_needs[i - from->node_need_count];
-        amounts[i] = (struct gang_amount){q->cluster->kind[need->kind].name, need->amount};
+        amounts[i] = (struct gang_amount){q->cluster->nodes.kind[need->kind].name, need->amount};
     }
     g.amounts = amounts;
     return g;
@@ -284,7 +285,7 @@ struct entry {
     struct gang__hash_link link;
     const gang_request *from;
     gang_request *to;                  /* a reference, unless `wanted` has it */
-    struct gang__request_text *wanted; /* of a job; likewise. NULL: of nobody */
+    struct gang__request_text *wanted; /* of a job; the same. NULL: without a job */
 };
 
 static uint64_t hash_of(const gang_request *q)
@@ -352,7 +353,7 @@ static gang_result copy_wanted(struct gang__asks_copy *c, const struct gang__req
 gang_result gang__asks_copy(struct gang__asks_copy *c, const gang_sched *from)
 {
     gang_result r = GANG_OK;
-    for (size_t i = 0; i < from->asks.room && r == GANG_OK; i++)
+    for (size_t i = 0; i < from->asks.cap && r == GANG_OK; i++)
         for (struct gang__hash_link *n = from->asks.bucket[i]; n && r == GANG_OK; n = n->next)
             r = copy_wanted(c, GANG__OF(struct gang__request_class, link, n)->of);
     return r;
@@ -397,7 +398,7 @@ struct gang__request_class *gang__asks_get(struct gang__asks_copy *c,
 
 void gang__asks_end(struct gang__asks_copy *c)
 {
-    for (size_t i = 0; i < c->of.room; i++)
+    for (size_t i = 0; i < c->of.cap; i++)
         while (c->of.bucket[i]) {
             struct entry *e = GANG__OF(struct entry, link, c->of.bucket[i]);
             gang__hash_remove(&c->of, &e->link);
@@ -414,13 +415,13 @@ void gang__asks_end(struct gang__asks_copy *c)
 
 bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from)
 {
-    uint64_t epoch = gang__load(&c->to->cluster->epoch);
+    uint64_t epoch = gang__load(&c->to->cluster->nodes.epoch);
     bool ok = true;
     for (size_t i = 0; i < sizeof(from->recent) / sizeof(from->recent[0]) && ok; i++) {
         struct gang__recent *at = &from->recent[i], *to = &c->to->recent[i];
         if (!gang__recent_lock(at))
-            continue; /* somebody is about to put another one there */
-        if (at->wanted && at->epoch == gang__load(&from->cluster->epoch)) {
+            continue; /* a thread is about to put another one there */
+        if (at->wanted && at->epoch == gang__load(&from->cluster->nodes.epoch)) {
             to->wanted = gang__asks_wanted(c, at->wanted);
             to->epoch = epoch;
             ok = to->wanted != NULL;

@@ -249,7 +249,7 @@ static gang_result check_amounts(struct audit *a, const struct gang__queue_state
                                  const struct sums *sum)
 {
     for (uint32_t d = 0; d < a->s->dims; d++) {
-        const char *kind = a->s->cluster->kind[a->s->queues->dim[d].kind].name;
+        const char *kind = a->s->cluster->nodes.kind[a->s->queues->dim[d].kind].name;
         if (q->used[d] != sum->used[d])
             return BAD(a, name_of(q), "uses %" PRId64 " of %s, the books say %" PRId64,
                        sum->used[d], kind, q->used[d]);
@@ -320,7 +320,7 @@ static gang_result check_queue(struct audit *a, struct gang__queue_state *q)
                    sum->tasks, sum->running, sum->pending, sum->jobs, q->tasks, q->running,
                    q->pending, q->jobs);
     r = check_ready(a, q);
-    for (size_t b = 0; r == GANG_OK && b < q->users.room; b++)
+    for (size_t b = 0; r == GANG_OK && b < q->users.cap; b++)
         for (struct gang__hash_link *n = q->users.bucket[b]; n && r == GANG_OK; n = n->next)
             r = check_user(a, q, GANG__OF(struct gang__user, link, n));
     a->falls -= q->fall.count;

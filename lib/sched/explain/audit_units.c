@@ -21,14 +21,15 @@ static gang_result wrong(struct gang_error *error, const struct gang__gang *u, c
 /* Those who wait are to be sorted anew, for what is reserved is other than it was. */
 static bool resorts(const gang_sched *s)
 {
-    return s->reserves && s->reserve_count > 0 && (s->reserves->rebin || s->reserves->upset);
+    return s->reserve.all && s->reserve.count > 0 &&
+           (s->reserve.all->rebin || s->reserve.all->upset);
 }
 
 /* Whose turn may come is in a bin, unless memory was short, or his time came and no run has been since. */
 static const char *wait_fault(gang_sched *s, struct gang__gang *u)
 {
     struct gang__job *job = u->job;
-    bool settled = !s->untold && !s->unfinished && !s->no_memory && !job->undone &&
+    bool settled = !s->wake.jobs && !s->unfinished && !s->no_memory && !job->undone &&
                    job->due_ns > s->now_ns && !resorts(s);
     if (u->wanted != (u->bin || u->claim || u->moving) && settled)
         return "it is said to want more, and does not wait for it, or the reverse";
@@ -129,14 +130,14 @@ static gang_result check_job(gang_sched *s, struct gang__job *job, struct gang_e
     }
     if (r != GANG_OK)
         return r;
-    if (!s->untold && job->state != gang__job_state_now(job))
+    if (!s->wake.jobs && job->state != gang__job_state_now(job))
         return wrong(error, job->unit, "its state is another one than was told");
-    if (!s->untold && job->paused != (job->state == GANG_JOB_SUSPENDED))
+    if (!s->wake.jobs && job->paused != (job->state == GANG_JOB_SUSPENDED))
         return wrong(error, job->unit, "its pause is not counted as it is");
     if (job->ready_ns >= 0 && !waits && !job->undone)
         return wrong(error, job->unit, "it could be granted, and does not wait");
     int64_t due_ns = job->due_ns; /* what has come is kept, see gang__timer_set() */
-    if (!s->unfinished && due_ns > s->now_ns && due_ns > gang__timer_due(s, job))
+    if (!s->unfinished && !job->wake.at && due_ns > s->now_ns && due_ns > gang__timer_due(s, job))
         return wrong(error, job->unit, "something of it is due before its timer");
     return GANG_OK;
 }
@@ -187,7 +188,7 @@ static gang_result check_leaf(const struct gang__queue_state *q, struct gang_err
 {
     if (!gang__set_is_sorted(&q->fall) || !gang__set_is_sorted(&q->shed))
         return gang__error(error, GANG_EINVAL, q->q->name, "who would fall first is out of order");
-    for (size_t b = 0; b < q->bins.room; b++)
+    for (size_t b = 0; b < q->bins.cap; b++)
         for (const struct gang__hash_link *n = q->bins.bucket[b]; n; n = n->next) {
             const struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, link, n);
             if (!gang__set_is_sorted(&bin->units))

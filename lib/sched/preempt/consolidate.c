@@ -3,12 +3,11 @@
  * lost. */
 #include "sched/preempt/consolidate.h"
 
-#include <string.h>
-
-#include "core/commit/snapshot_save.h"
+#include "core/snapshot.h"
 #include "sched/preempt/dry_run.h"
 #include "sched/preempt/preempt_rules.h"
 #include "sched/preempt/victims.h"
+#include <string.h>
 
 enum { MOST_MOVABLE = 1024 }; /* candidates of a consolidation */
 

@@ -88,6 +88,14 @@ struct gang__request_class {
 
 enum { GANG__CLASS_EMPTY = 0, GANG__CLASS_READY, GANG__CLASS_BLOCKED };
 
+/* A wait class among backfill candidates (backfill/candidates.h). */
+struct gang__backfill_class {
+    struct gang__candidates *candidates; /* NULL: it was never kept */
+    struct gang__set_link link;          /* in candidates->waiting, */
+    int64_t run_ns, shortest_ns;         /* by how long it runs, and the shortest there below */
+    uint8_t kept; /* GANG__KEPT_*: while BLOCKED in no list but that of its candidates */
+};
+
 /* Those of a leaf who wait for the same thing: if the first cannot start, none can. */
 struct gang__wait_class {
     struct gang__hash_link link;         /* in qs.bins */
@@ -111,15 +119,33 @@ struct gang__wait_class {
     uint32_t dim;                 /* in which dimension */
     uint64_t tried;               /* sched.changes + 1 when making room for it was tried in vain */
     struct gang__ordered_set units;
-    /* kin.c: */
-    struct gang__candidates
-        *kin; /* those of the leaf that ask for the same; NULL: it was never kept */
-    struct gang__set_link place; /* in kin->waiting, */
-    int64_t lasts_ns, least_ns;  /* by how long it runs, and the shortest there below */
-    uint8_t kept;                /* GANG__KEPT_*: while BLOCKED in no list but its kin's */
+    struct gang__backfill_class backfill;
 };
 
 /* ---- jobs ---- */
+
+/* A gang in the calendar; all 0 without one. An occupation is its number in the timeline, and 1; 0: none. */
+struct gang__calendar_gang {
+    uint32_t occupies; /* what it holds */
+    uint32_t plan;     /* its planned start, */
+    int64_t planned_ns;
+    uint32_t *node; /* and the nodes that the plan counts on, ascending */
+    size_t node_count;
+    struct gang__gang *next_planned, **planned_at; /* in leaf->calendar.planned */
+};
+
+/* A gang and reservations. */
+struct gang__reserve_gang {
+    struct gang__reserve *inside_of; /* its occupations lie inside; NULL: outside of all */
+    int64_t until_ns;                /* when that ended, as far as was known when it was placed */
+};
+
+/* A job and reservations. */
+struct gang__reserve_job {
+    gang_reservation_id id;      /* that it named; GANG_ID_NONE: none */
+    struct gang__reserve *named; /* inside which alone it starts; NULL: none */
+    bool limit_kept; /* it asked for no limit: time_limit_ns is what was left of its reservation */
+};
 
 /* A gang of a job: all of it, unless groups wait for each other. What is touched when it is taken
  * in and started stands before what is not. */
@@ -177,16 +203,11 @@ struct gang__gang {
     const int32_t *group_of; /* its groups in the job; NULL: the same */
     int64_t *taken;          /* of `has`, victims on their own in the plan that is being made */
 
-    /* ahead.c; all 0 unless some queue backfills. What it holds, and what is planned for it, in the timeline:
-     * the number there and 1. */
-    uint32_t occupies, plan;
-    int64_t planned_ns;
-    struct gang__reserve *in; /* they lie inside this reservation; NULL: outside of all */
-    int64_t in_until_ns;      /* which lasted until then when it was tried there */
-    uint32_t *plan_slot;      /* nodes that the plan counts on, ascending */
-    size_t plan_slots;
-    struct gang__gang *next_planned, **planned_at; /* in leaf->planned */
-    struct gang__gang *next_touched, **touched_at; /* what it holds changed; NULL: it did not */
+    struct gang__calendar_gang calendar;
+    struct gang__reserve_gang reserve;
+    struct gang__gang_wake {
+        struct gang__gang *next, **at; /* in sched.wake.holdings; at is NULL: it is not in it */
+    } wake;
 
     struct gang__sliced *sliced; /* it takes turns: what `alloc` has of the matrix; slice.c */
 };
@@ -254,9 +275,8 @@ struct gang__job {
     int32_t preemptible, loss;
     bool held, never_preempts, stale, running_at_first, refused_start, ending;
     bool counted_pending, counted_running;
-    bool paused;     /* this time it waits since paused_since_ns */
-    bool limit_kept; /* it asked for no limit: time_limit_ns is what was left of its reservation */
-    bool undone;     /* memory was short when it was to wait, or to stop: to be tried again */
+    bool paused; /* this time it waits since paused_since_ns */
+    bool undone; /* memory was short when it was to wait, or to stop: to be tried again */
     uint32_t unit_count;
     struct gang__gang *unit;        /* unit_count of them */
     struct gang__user *user_in;     /* what its user has in the leaf; NULL: nobody asks */
@@ -290,6 +310,10 @@ struct gang__job {
     struct gang_placement *places; /* of a job that runs already, by unit */
 
     struct gang__set_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
+    struct gang__job_wake {
+        struct gang__job *next, **at; /* in sched.wake.jobs; at is NULL: it is not in it */
+        uint32_t causes;              /* GANG__WAKE_*, as bits */
+    } wake;
     uint64_t door;    /* number of the one that it came through, while it is counted there; 0 */
     uint32_t at_door; /* under this queue */
     const char *name, *user;
@@ -302,10 +326,9 @@ struct gang__job {
     const int32_t *roles;
     struct gang__after *after;
     const struct gang_group_after *group_after;
-    gang_node_id *bad;              /* nodes where it failed */
-    gang_reservation_id reserve_id; /* that it named; GANG_ID_NONE: none */
-    struct gang__reserve *reserve;  /* inside which alone it starts; NULL: none */
-    size_t bytes;                   /* of the block it lies in, with its units and texts */
+    gang_node_id *bad; /* nodes where it failed */
+    struct gang__reserve_job reserve;
+    size_t bytes; /* of the block it lies in, with its units and texts */
 };
 
 /* ---- queues ---- */
@@ -334,6 +357,19 @@ struct gang__child_key {
     struct gang__queue_turn yarn; /* of GANG_TURN_UTILIZATION and its like, in place of all that */
 };
 
+/* The gangs of a leaf that have a planned start. */
+struct gang__calendar_leaf {
+    struct gang__gang *planned;
+    int64_t planned_count;
+};
+
+/* The backfill candidates of a leaf (backfill/candidates.h). */
+struct gang__backfill_leaf {
+    struct gang__hash_table by_key;
+    struct gang__candidates *all;
+    struct gang__candidates *due; /* the next wait class of these is to be READY */
+};
+
 /* A queue as it is now. */
 struct gang__queue_state {
     const struct gang__queue *q;
@@ -347,19 +383,20 @@ struct gang__queue_state {
     struct gang__set_link turn;  /* in the parent's `ready`, while active */
     struct gang__child_key key;  /* made out when it was put there, */
     bool has_key;                /* unless it was alone */
-    bool noted;                  /* in sched.noted: */
-    struct gang__queue_state *next_noted;
+    struct gang__queue_wake {
+        struct gang__queue_state *next;            /* in sched.wake.queues, */
+        bool noted;                                /* as it is in it */
+        struct gang__queue_state *next_candidates; /* in sched.wake.candidates, */
+        bool candidates;                           /* as it is in it */
+        bool stirred;                              /* and all its candidates look again */
+    } wake;
     struct gang__ordered_set ready; /* children that are active, or READY bins */
     bool active;
     bool ready_of_bins;
     struct gang__wait_class *barring; /* BLOCKED bins of a leaf that bar those behind them */
     struct gang__hash_table bins;     /* of a leaf, by what they wait for */
     struct gang__hash_table users;    /* of a leaf */
-    struct gang__hash_table kin_of;   /* of a leaf: kin.c; */
-    struct gang__candidates *kins,
-        *kins_due;       /* all of them; those of whom another one is to have his turn */
-    bool stirred, looks; /* all are to be asked anew; is in sched.looks */
-    struct gang__queue_state *next_looks;
+    struct gang__backfill_leaf backfill;
     struct gang__ordered_set
         fall; /* units that run, in the order in which they would fall; some may
                                 * still be in sched.fresh: gang__victims_sort() */
@@ -369,10 +406,9 @@ struct gang__queue_state {
     int64_t running, pending;         /* jobs, in it and below */
     int64_t coming;                   /* those for whose start others are leaving */
     int64_t tasks;
-    struct gang__gang *planned; /* those of a leaf that have a planned start, */
-    int64_t planned_count;      /* and how many */
-    gang__a64 waiting;          /* jobs that wait, as submitters see it: see gang__submit_view */
-    int64_t idle_since_ns;      /* a made one without jobs; INT64_MAX: it has some */
+    struct gang__calendar_leaf calendar;
+    gang__a64 waiting;     /* jobs that wait, as submitters see it: see gang__submit_view */
+    int64_t idle_since_ns; /* a made one without jobs; INT64_MAX: it has some */
 };
 
 /* What submitters see of the queues: the tree, and how many jobs wait in each. */
@@ -384,6 +420,41 @@ struct gang__submit_view {
     uint64_t number;     /* from 1 */
     struct gang__queue_state *gone; /* queues that went when the next door came */
     struct gang__submit_view *retired;
+};
+
+/* ---- what happened (owner: wake) ---- */
+
+/* Why a job was noted: what is to be done with it, as bits. */
+enum {
+    GANG__WAKE_SETTLE = 1, /* put its gangs where they belong: gang__job_settle() */
+    GANG__WAKE_TIMER = 2,  /* make out anew when something of it is due: gang__timer_set() */
+    GANG__WAKE_STATE = 4   /* tell the host its state, if that is another */
+};
+
+/* Why the plans are looked at again. */
+enum {
+    GANG__PLANS_EARLIER = 1, /* something came free, or a plan went: they may be earlier */
+    GANG__PLANS_MISFIT = 2   /* something was taken that no plan knew of: do they still fit? */
+};
+
+/* What changed since the last drain. Notes are intrusive lists, bits and sums: noting cannot fail. */
+struct gang__wake {
+    struct gang__job *jobs, **jobs_end;     /* by job->wake.next, first noted first */
+    struct gang__queue_state *queues;       /* to be put into order anew: by q->wake.next */
+    bool all_queues;                        /* so are all queues */
+    struct gang__gang *holdings;            /* what they hold changed: by u->wake.next; */
+    const struct gang__gang *starting;      /* but not of this one, which is in the timeline */
+    gang_alloc_id started;                  /* already with this allocation */
+    struct gang__queue_state *candidates;   /* leaves whose candidates of backfill look again */
+    bool room;                              /* capacity came free by our own doing: */
+    int64_t room_cpu, room_pages, room_gpu; /* at most so much on one of the nodes that gave */
+    bool shares;                            /* use or demand changed: divide shares anew */
+    bool slices;                            /* some gang of a matrix may run, or has stopped */
+    bool retry;                             /* classes are blocked until the next run alone */
+    bool run;                               /* the next run is due now */
+    uint32_t plans;                         /* GANG__PLANS_*; 0 while there is no calendar */
+    uint64_t changes;      /* rises with each event after which preemption may help */
+    uint64_t changes_done; /* those for which preemption was tried */
 };
 
 /* What undoes one change of a trial (calendar/trial.h). */
@@ -403,6 +474,26 @@ struct gang__trial_journal {
     uint32_t open; /* trials */
 };
 
+/* Time slicing (slice/slice.h). */
+struct gang__slice_sched {
+    struct gang__matrix *matrices; /* of queues that slice, made with their first gang */
+    struct gang__hash_table gangs; /* in them, by allocation */
+};
+
+/* Reservations (reserve/reserve.h). */
+struct gang__reserve_sched {
+    struct gang__reserves *all;                /* NULL: there never were any */
+    _Atomic(struct gang__reserve_view *) view; /* as submitters see them; NULL: none */
+    uint32_t count;
+    bool placing; /* one is being placed */
+};
+
+/* Backfill (backfill/backfill.h). */
+struct gang__backfill_sched {
+    uint64_t moves_seen; /* calendar.moves when candidates were looked at last */
+    bool try_all;        /* for tests: no wait class is kept among candidates */
+};
+
 /* ---- the scheduler ---- */
 
 /* sched/where: the vetoes of higher folders, and scratch: the states of nodes before some were
@@ -417,6 +508,7 @@ struct gang__where_state {
 };
 
 struct gang_sched {
+    struct gang__wake wake;
     struct gang_mem mem;
     gang_cluster *cluster;
     gang_worker *worker;
@@ -426,7 +518,6 @@ struct gang_sched {
     struct gang__rules *rules;
     bool excluded[GANG_MAX_KINDS]; /* kinds that do not count in dominant shares */
     bool running;                  /* inside gang_sched_run() */
-    bool retry;                    /* some bins are blocked for this run only */
 
     /* Other threads */
     _Atomic(struct gang__message *) inbox; /* last first */
@@ -450,11 +541,9 @@ struct gang_sched {
     int64_t decayed_ns;        /* up to when use of late was counted */
     uint64_t total_epoch;      /* cluster epoch at which it was summed; see gang__fair_refresh() */
     uint64_t total_stamp;
-    struct gang__queue_state root;   /* above the top queues */
-    struct gang__queue_state **qs;   /* count of them, as in queues->queue */
-    struct gang__queue_state *noted; /* to be put into order anew; turn.c */
+    struct gang__queue_state root; /* above the top queues */
+    struct gang__queue_state **qs; /* count of them, as in queues->queue */
     int64_t *resolved; /* scratch of config.c: guarantees and limits in force, queue after queue */
-    bool shares_stale; /* of the dimensions that root.moved tells */
     struct gang__sharer *sharer; /* scratch of fair.c, one a queue */
     struct gang__share_slot *share_slot;
 
@@ -476,34 +565,22 @@ struct gang_sched {
     uint64_t runs; /* so far */
     int64_t steps, max_steps;
     struct gang_run_info info;
-    uint64_t changes;      /* one more when something happened that may let room be made */
-    uint64_t changes_done; /* those for which making room was tried */
-    bool making_room;      /* bins are READY to have room made for them */
+    bool making_room; /* bins are READY to have room made for them */
     bool untried;    /* for some that are blocked making room was not tried since the last change */
     bool unfinished; /* the last run stopped early */
     bool no_memory;  /* in this run */
     struct gang__wait_class *blocked; /* all blocked bins */
     struct gang__request_class *blocked_asks;
-    struct gang__queue_state *looks; /* leaves in which kins may have somebody's turn to give */
-    uint64_t moves_seen;             /* of plans, when that was looked at */
-    bool try_all;                    /* for tests: nobody is kept by his kin */
-    uint64_t room_stamp, own_stamp;  /* when bins that wait for room were last looked at */
-    bool freed;                      /* by us, since then: */
-    int64_t freed_cpu, freed_pages, freed_gpu; /* at most so much on one node that gave */
+    struct gang__backfill_sched backfill;
+    uint64_t room_stamp, own_stamp; /* when bins that wait for room were last looked at */
     struct gang__handover *claims;
-    struct gang__stop *owed;      /* gone, but somebody read what they held: by next_of_claim */
-    struct gang__calendar *ahead; /* NULL: no queue backfills, and nothing is reserved */
+    struct gang__stop *owed;         /* gone, but somebody read what they held: by next_of_claim */
+    struct gang__calendar *calendar; /* NULL: no queue backfills, and nothing is reserved */
     struct gang__trial_journal journal;
-    struct gang__reserves *reserves; /* NULL: there never were any */
-    _Atomic(struct gang__reserve_view *)
-        tickets; /* reservations as submitters see them; NULL: none */
-    uint32_t reserve_count;
-    const gang_sched *like;         /* while jobs of a copy enter it: the original; else NULL */
-    bool reserving;                 /* one is being placed */
-    struct gang__matrix *matrices;  /* of queues that slice, made with their first gang */
-    struct gang__hash_table sliced; /* gangs in them, by allocation */
+    struct gang__reserve_sched reserve;
+    const gang_sched *like; /* while jobs of a copy enter it: the original; else NULL */
+    struct gang__slice_sched slice;
     const struct gang__first_quantum *first_quantum; /* what starts a gang in a matrix: slice.h */
-    bool slices_moved;          /* something happened by which somebody may run */
     struct gang__gang *overdue; /* who waits and is not to be passed, first first */
     uint64_t *mask;             /* scratch: nodes, as bits */
     size_t mask_room;
@@ -513,8 +590,7 @@ struct gang_sched {
     struct gang__places told;
     struct gang__victims *victims; /* scratch of evict.c */
     bool some_over;                /* a leaf is above its share, in this making of room */
-    bool untold; /* the state of some jobs changed between runs, and the host is to hear of it */
-    int64_t evicted; /* tasks, in this run, of max_evictions */
+    int64_t evicted;               /* tasks, in this run, of max_evictions */
     int64_t
         grown_up_ns; /* when somebody may be displaced, or displace, who may not yet; INT64_MAX */
     struct gang__found found; /* scratch: tasks of an allocation */
@@ -597,12 +673,12 @@ struct gang__command {
 /* Is there a timeline? */
 static inline bool gang__calendar_on(const gang_sched *s)
 {
-    return s->queues->backfills || s->reserve_count > 0;
+    return s->queues->backfills || s->reserve.count > 0;
 }
 /* Are predictions left out of account? */
 static inline bool gang__calendar_by_limit(const gang_sched *s)
 {
-    return s->reserve_count > 0 || s->reserving;
+    return s->reserve.count > 0 || s->reserve.placing;
 }
 static inline bool gang__step(gang_sched *s) /* false: no more in this run */
 {

@@ -64,10 +64,10 @@ static size_t read_node(const gang_sched *s, uint32_t slot, uint64_t *serial,
     size_t count = 0;
     gang__rcu_enter();
     const struct gang__node *node = gang__node_at(s->cluster, slot);
-    if (node && node->shape->serial != *serial) {
-        *serial = node->shape->serial;
-        for (; count < node->shape->spec->gpu_count && count < GANG_MAX_GPUS; count++)
-            bytes[count] = node->shape->spec->gpus[count].memory_bytes;
+    if (node && node->type->serial != *serial) {
+        *serial = node->type->serial;
+        for (; count < node->type->spec->gpu_count && count < GANG_MAX_GPUS; count++)
+            bytes[count] = node->type->spec->gpus[count].memory_bytes;
     }
     gang__rcu_leave();
     return count;
@@ -78,7 +78,7 @@ static bool look_up(gang_sched *s)
 {
     int64_t bytes[GANG_MAX_GPUS];
     uint64_t serial = 0;
-    uint32_t end = gang__load(&s->cluster->slot_end);
+    uint32_t end = gang__load(&s->cluster->commit.slot_end);
     s->memories_next.count = 0;
     for (uint32_t slot = 1; slot < end; slot++) {
         size_t count = read_node(s, slot, &serial, bytes);
@@ -104,7 +104,7 @@ static bool is_other(const struct gang__memories *a, const struct gang__memories
 
 bool gang__memories_begin(gang_sched *s)
 {
-    uint64_t epoch = gang__load(&s->cluster->epoch) + 1;
+    uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1;
     if (s->by_memory > 0 || s->memories_epoch == epoch)
         return true;
     if (!look_up(s))
@@ -141,11 +141,11 @@ static void book_all(gang_sched *s, int64_t sign)
 
 void gang__memories_refresh(gang_sched *s)
 {
-    uint64_t epoch = gang__load(&s->cluster->epoch) + 1;
+    uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1;
     if (s->by_memory == 0 || s->memories_epoch == epoch)
         return;
     if (!look_up(s)) {
-        s->no_memory = s->retry = true;
+        s->no_memory = s->wake.retry = true;
         return;
     }
     s->memories_epoch = epoch;
@@ -153,7 +153,7 @@ void gang__memories_refresh(gang_sched *s)
         return;
     book_all(s, -1);
     take_up(s);
-    for (size_t b = 0; b < s->asks.room; b++)
+    for (size_t b = 0; b < s->asks.cap; b++)
         for (struct gang__hash_link *n = s->asks.bucket[b]; n; n = n->next) {
             struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
             if (!ask->by_memory)
@@ -174,12 +174,12 @@ bool gang__memories_copy(gang_sched *s, const gang_sched *from)
     for (size_t i = 0; i < from->memories.count; i++)
         if (!note(s, &s->memories, from->memories.bytes[i]))
             return false;
-    s->memories_epoch = gang__load(&s->cluster->epoch) + 1;
+    s->memories_epoch = gang__load(&s->cluster->nodes.epoch) + 1;
     return true;
 }
 
 void gang__memories_settle(gang_sched *s, const gang_sched *from)
 {
-    if (from->memories_epoch != gang__load(&from->cluster->epoch) + 1)
+    if (from->memories_epoch != gang__load(&from->cluster->nodes.epoch) + 1)
         s->memories_epoch = 0;
 }

@@ -31,9 +31,10 @@ static bool planned_concerns(const struct gang__where *w)
 static gang_result planned_apply(const struct gang__where *w)
 {
     for (uint32_t i = 0; i < w->s->queues->count; i++)
-        for (const struct gang__gang *p = w->s->qs[i]->planned; p; p = p->next_planned)
-            for (size_t k = 0; k < p->plan_slots; k++) {
-                const struct gang__node *node = gang__snapshot_node(w->on, p->plan_slot[k]);
+        for (const struct gang__gang *p = w->s->qs[i]->calendar.planned; p;
+             p = p->calendar.next_planned)
+            for (size_t k = 0; k < p->calendar.node_count; k++) {
+                const struct gang__node *node = gang__snapshot_node(w->on, p->calendar.node[k]);
                 if (node)
                     (void)!gang_snapshot_set_state(w->on, node->id, GANG_NODE_DRAINING);
             }
