@@ -135,7 +135,7 @@ START_TEST(node_that_was_removed_since_stays_in_it)
 }
 END_TEST
 
-/* A planner that takes its snapshot anew all the time does not keep all nodes that ever were. */
+/* A planner that renews its snapshot all the time does not keep all nodes there ever were. */
 START_TEST(taking_anew_lets_removed_nodes_go)
 {
     long live[3];
@@ -383,7 +383,7 @@ START_TEST(what_begins_after_the_instant_is_not_in_it)
 }
 END_TEST
 
-/* Before the instant, but after the taker made his preparations: all of it is in it. */
+/* Before the instant, but after the preparations: the snapshot holds all of it. */
 START_TEST(what_returned_before_the_instant_is_in_it)
 {
     prepare();
@@ -480,7 +480,7 @@ START_TEST(out_of_memory_leaves_the_former_content)
     s.mem.fail_at = 0;
     gang_node_id a = add("a");
     for (int round = 0; round < 2; round++) {
-        /* What was made before the failure is kept: let one more succeed each time. */
+        /* Work done before the failure is kept: one more allocation succeeds each time. */
         for (long at = 1;; at = 3 - at) {
             s.mem.fail_at = s.mem.calls + at;
             gang_result r = gang_snapshot_take(s.w, snap);

@@ -22,15 +22,15 @@
 
 /* ---- what a plugin has of the library ------------------------------------------------------------ */
 
-#define EACH_FUNCTION(X)                                                                       \
-    X(gang_cluster_new)                                                                        \
-    X(gang_cluster_free)                                                                       \
-    X(gang_cluster_check)                                                                      \
-    X(gang_cluster_reclaim)                                                                    \
-    X(gang_worker_new)                                                                         \
-    X(gang_worker_free)                                                                        \
-    X(gang_node_add) X(gang_node_remove) X(gang_request_new) X(gang_request_put) X(gang_alloc) \
-        X(gang_alloc_free)
+#define EACH_FUNCTION(X)    \
+    X(gang_cluster_new)     \
+    X(gang_cluster_free)    \
+    X(gang_cluster_check)   \
+    X(gang_cluster_reclaim) \
+    X(gang_worker_new)      \
+    X(gang_worker_free)     \
+    X(gang_node_add)        \
+    X(gang_node_remove) X(gang_request_new) X(gang_request_put) X(gang_alloc) X(gang_alloc_free)
 
 struct plugin {
     void *handle;

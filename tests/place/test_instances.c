@@ -21,7 +21,7 @@ static void close_stage(void)
 
 /* ---- machines ---- */
 
-/* An A100 of 40 GB: eight slices of memory; the seven of computing are told by where "1g" may begin. */
+/* An A100 of 40 GB: eight slices of memory; the starts of "1g" give the seven of computing. */
 static const struct gang_profile_spec a100[] = {
     {"1g.5gb", "A100", 1, 0x7f},  {"1g.10gb", "A100", 2, 0x55}, {"2g.10gb", "A100", 2, 0x15},
     {"3g.20gb", "A100", 4, 0x11}, {"4g.20gb", "A100", 4, 0x01}, {"7g.40gb", "A100", 8, 0x01},

@@ -340,7 +340,7 @@ START_TEST(only_the_gang_on_the_lost_node_starts_anew)
     struct gang_sim_job j = sim_get(&s, 0);
     ck_assert_int_eq(j.end, GANG_END_SUCCESS);
     ck_assert_int_eq(j.failures, 1);
-    ck_assert_time(j.end_ns, 190); /* 50 s of training once more, no data */
+    ck_assert_time(j.end_ns, 190); /* 50 s of training again, no data */
     ck_assert_time(j.lost_ns, 50);
     ck_assert_int_eq(j.starts, 4);
     ck_assert_double_eq_tol(stats().lost_gpu_s, 200, 1e-9);
@@ -414,7 +414,7 @@ START_TEST(slices_of_a_run_change_nothing)
 }
 END_TEST
 
-/* All its gangs together would not fit the machine: a policy that selects goes by those that may run. */
+/* All its gangs together would not fit the machine: a selecting policy counts those that may run. */
 START_TEST(policies_that_select_look_at_the_gangs_that_may_run)
 {
     static const int32_t policy[] = {GANG_SIM_POLICY_SRTF, GANG_SIM_POLICY_LAS,

@@ -18,7 +18,7 @@ enum { NO_SHARE = 0 };
 bool gang__calendar_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
                          uint32_t *group)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     size_t bytes = GANG__FREE_KINDS * sizeof(*need), g = *count;
     while (g > 0 && memcmp(a->group[g - 1].need, need, bytes) != 0)
         g--;
@@ -68,7 +68,7 @@ bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *u,
         int64_t need[GANG__FREE_KINDS];
         uint32_t group = (uint32_t)place[i].group;
         const struct gang__group *g = &q->group[group];
-        memcpy(need, s->ahead->group[group].need, sizeof(need));
+        memcpy(need, s->calendar->group[group].need, sizeof(need));
         if (g->devices > 0 && g->share == 0)
             need[GANG__FREE_GPU] = gpus_at(s, g, &place[i]);
         if (!gang__calendar_like(s, need, groups, &group) ||
@@ -84,7 +84,7 @@ bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *u,
  * or there is none. */
 static bool read_kind(gang_sched *s, const gang_request *q, uint32_t slot, uint64_t *serial)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     struct gang__time_group *to = a->variant + a->kinds * a->groups;
     gang__rcu_enter();
     const struct gang__node *node = gang__node_at(s->cluster, slot);
@@ -126,7 +126,7 @@ static void lower(struct gang__calendar *a)
 
 bool gang__calendar_kinds(gang_sched *s, const gang_request *q)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     uint64_t serial = 0;
     uint32_t kind = 0;
     a->kinds = 0;

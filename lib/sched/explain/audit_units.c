@@ -22,7 +22,8 @@ static gang_result wrong(struct gang_error *error, const struct gang__gang *u, c
 /* Those who wait are to be sorted anew, for what is reserved is other than it was. */
 static bool resorts(const gang_sched *s)
 {
-    return s->reserves && s->reserve_count > 0 && (s->reserves->rebin || s->reserves->upset);
+    return s->reserve.all && s->reserve.count > 0 &&
+           (s->reserve.all->rebin || s->reserve.all->upset);
 }
 
 /* Whose turn may come is in a bin, unless memory was short, or his time came and no run has been since. */

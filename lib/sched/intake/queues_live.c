@@ -67,7 +67,7 @@ static void free_qs(gang_sched *s, struct gang__queue_state *q)
             gang__release(&s->mem, bin);
         }
     gang__hash_free(&q->bins, &s->mem);
-    gang__hash_free(&q->kin_of, &s->mem);
+    gang__hash_free(&q->backfill.by_key, &s->mem);
     free_users(s, q);
     gang__release(&s->mem, q->block);
     gang__release(&s->mem, q->decayed);
@@ -396,7 +396,7 @@ static gang_result swap_in(gang_sched *s, struct gang__queues *queues, struct ga
 {
     struct swap w = {s, queues, NULL, NULL, NULL, NULL, NULL, false};
     gang_result r = check_jobs(s, queues, error);
-    if (r == GANG_OK && queues->slices && s->reserve_count > 0)
+    if (r == GANG_OK && queues->slices && s->reserve.count > 0)
         r = gang__error(error, GANG_ENOTSUP, NULL, "no time slices where something is reserved");
     if (r == GANG_OK && !prepare(&w))
         r = gang__error(error, GANG_ENOMEM, NULL, "out of memory");
@@ -792,7 +792,7 @@ gang_result gang_queue_get(gang_sched *sched, gang_queue_id id, struct gang_queu
     strncpy(out.name, q->q->name, sizeof(out.name) - 1);
     out.backfill = q->q->backfill;
     out.plan_depth = q->q->plan_depth == GANG__NO_BOUND ? 0 : q->q->plan_depth;
-    out.planned = q->planned_count;
+    out.planned = q->calendar.planned_count;
     gang__slice_info(sched, q, &out);
     return gang__struct_out(info, info->size, offsetof(struct gang_queue_info, backfill), &out,
                             sizeof(out));

@@ -364,7 +364,7 @@ void gang__order_set_bar(struct gang__wait_class *bin, bool bars)
 
 static void done(gang_sched *s, struct gang__wait_class *bin)
 {
-    if (bin->kin)
+    if (bin->backfill.candidates)
         s->order_hooks->done(bin);
 }
 
@@ -375,7 +375,7 @@ static void bin_out(gang_sched *s, struct gang__wait_class *bin)
         gang__set_remove(&bin->leaf->ready, &bin->order);
         list_take(bin);
     }
-    if (bin->kept != GANG__KEPT_NOT) {
+    if (bin->backfill.kept != GANG__KEPT_NOT) {
         s->order_hooks->let_go(bin);
     } else if (bin->state == GANG__CLASS_BLOCKED) {
         list_take(bin);
@@ -416,7 +416,7 @@ static void hang_blocked(gang_sched *s, struct gang__wait_class *bin)
 /* Its head is about to be another; how it was kept is to be told when that has come. */
 static uint8_t unhang(gang_sched *s, struct gang__wait_class *bin)
 {
-    uint8_t kept = bin->kept;
+    uint8_t kept = bin->backfill.kept;
     if (kept != GANG__KEPT_NOT)
         s->order_hooks->let_go(bin);
     return kept;
@@ -604,7 +604,7 @@ static uint64_t apart_of(const gang_sched *s, const struct gang__gang *u)
     if (u->job->unit_count > 1 &&
         u->job->counted_running) /* how many jobs may run does not bind it */
         return gang__hash_number(u->part, u->job->id) | 1;
-    uint64_t reserved = s->reserve_count > 0 ? s->order_hooks->class_salt(s, u) : 0;
+    uint64_t reserved = s->reserve.count > 0 ? s->order_hooks->class_salt(s, u) : 0;
     if (reserved || q->backfill == GANG_BACKFILL_NONE)
         return reserved;
     return q->plan_depth > 1 ? gang__hash_number(u->part, u->job->id) | 1
@@ -709,7 +709,7 @@ void gang__order_leave(gang_sched *s, struct gang__gang *u)
         return;
     struct gang__queue_state *leaf = bin->leaf;
     bool was_ready = bin->state == GANG__CLASS_READY;
-    if (u->plan)
+    if (u->calendar.plan)
         s->order_hooks->unplan(s, u);
     uint8_t kept = unhang(s, bin);
     if (was_ready)

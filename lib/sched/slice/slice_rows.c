@@ -266,7 +266,7 @@ bool gang__slice_concerns(const struct gang__gang *u)
 struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__queue_state *leaf)
 {
     const struct gang__queue *q = slicer_of(s, leaf);
-    struct gang__matrix *m = s->matrices;
+    struct gang__matrix *m = s->slice.matrices;
     while (m && (!q || m->queue != q->id))
         m = m->next;
     return q ? m : NULL;
@@ -283,7 +283,7 @@ static void take_settings(struct gang__matrix *m, const struct gang__queue *q)
 /* Those of queues that slice no more go on as they are until they are empty. */
 void gang__slice_configure(gang_sched *s)
 {
-    for (struct gang__matrix *m = s->matrices; m; m = m->next) {
+    for (struct gang__matrix *m = s->slice.matrices; m; m = m->next) {
         const struct gang__queue *q = gang__queue_by_id(s->queues, m->queue);
         if (q && q->slicer == q->index)
             take_settings(m, q);
@@ -304,8 +304,8 @@ static struct gang__matrix *get_matrix(gang_sched *s, const struct gang__queue_s
     m->last = &m->first;
     m->until_ns = m->due_ns = INT64_MAX;
     take_settings(m, q);
-    m->next = s->matrices;
-    s->matrices = m;
+    m->next = s->slice.matrices;
+    s->slice.matrices = m;
     return m;
 }
 
@@ -316,7 +316,8 @@ static uint64_t hash_of(gang_alloc_id alloc)
 
 struct gang__sliced *gang__sliced_of(const gang_sched *s, gang_alloc_id alloc)
 {
-    for (struct gang__hash_link *n = gang__hash_first(&s->sliced, hash_of(alloc)); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&s->slice.gangs, hash_of(alloc)); n;
+         n = n->next) {
         struct gang__sliced *x = GANG__OF(struct gang__sliced, link, n);
         if (x->alloc == alloc)
             return x;
@@ -327,7 +328,7 @@ struct gang__sliced *gang__sliced_of(const gang_sched *s, gang_alloc_id alloc)
 void gang__sliced_enter(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__matrix *m = x->matrix;
-    gang__hash_insert(&s->sliced, &x->link, hash_of(x->alloc));
+    gang__hash_insert(&s->slice.gangs, &x->link, hash_of(x->alloc));
     x->at = m->last;
     *m->last = x;
     m->last = &x->next;
@@ -344,7 +345,7 @@ static void free_sliced(gang_sched *s, struct gang__sliced *x)
 static void leave_matrix(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__matrix *m = x->matrix;
-    gang__hash_remove(&s->sliced, &x->link);
+    gang__hash_remove(&s->slice.gangs, &x->link);
     while (x->uses > 0)
         forget_use(s, x, --x->uses);
     if (x->unit)
@@ -387,7 +388,7 @@ static void free_columns(gang_sched *s, struct gang__matrix *m)
 
 static void free_matrix(gang_sched *s, struct gang__matrix *m)
 {
-    struct gang__matrix **at = &s->matrices;
+    struct gang__matrix **at = &s->slice.matrices;
     while (*at != m)
         at = &(*at)->next;
     *at = m->next;
@@ -408,14 +409,14 @@ void gang__matrix_empty(gang_sched *s, struct gang__matrix *m)
 
 void gang__slice_free(gang_sched *s)
 {
-    while (s->matrices) {
-        struct gang__matrix *m = s->matrices;
+    while (s->slice.matrices) {
+        struct gang__matrix *m = s->slice.matrices;
         while (m->first)
             leave_matrix(s, m->first);
         gang__columns_sweep(s, m);
         free_matrix(s, m);
     }
-    gang__hash_free(&s->sliced, &s->mem);
+    gang__hash_free(&s->slice.gangs, &s->mem);
 }
 
 bool gang__rows_sweep(struct gang__matrix *m)
@@ -470,10 +471,11 @@ static bool is_untouched(const struct gang__matrix *m, const struct gang__node *
 static void close_planned(const gang_sched *s, gang_snapshot *v)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__gang *w = s->qs[i]->planned; w; w = w->next_planned)
-            for (size_t k = 0; k < w->plan_slots; k++)
-                if (w->plan_slot[k] < v->end && gang__snapshot_node(v, w->plan_slot[k]))
-                    close_node(v, w->plan_slot[k]);
+        for (const struct gang__gang *w = s->qs[i]->calendar.planned; w;
+             w = w->calendar.next_planned)
+            for (size_t k = 0; k < w->calendar.node_count; k++)
+                if (w->calendar.node[k] < v->end && gang__snapshot_node(v, w->calendar.node[k]))
+                    close_node(v, w->calendar.node[k]);
 }
 
 /* Close all nodes but those that a gang may come to. */
@@ -627,7 +629,7 @@ gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id
     if (!x)
         return GANG_ENOMEM;
     x->matrix = m;
-    gang_result r = gang__hash_reserve(&s->sliced, &s->mem);
+    gang_result r = gang__hash_reserve(&s->slice.gangs, &s->mem);
     if (r == GANG_OK)
         r = find_row(s, x, u);
     if (r != GANG_OK) {
@@ -689,7 +691,7 @@ void gang__slice_forsake(gang_sched *s, struct gang__gang *u)
 
 void gang__slice_quiet(gang_sched *s, gang_alloc_id alloc)
 {
-    struct gang__sliced *x = s->matrices ? gang__sliced_of(s, alloc) : NULL;
+    struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
     if (x && !x->unit)
         x->quiet = true;
     s->wake.slices = s->wake.slices || x;
@@ -702,7 +704,7 @@ static bool is_among(const int64_t *tasks, size_t count, int64_t task)
 
 void gang__slice_gave(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, size_t count)
 {
-    struct gang__sliced *x = s->matrices ? gang__sliced_of(s, alloc) : NULL;
+    struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
     if (!x)
         return;
     size_t kept = 0;
