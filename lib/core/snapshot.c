@@ -49,7 +49,7 @@ gang_result gang_snapshot_take(gang_worker *worker, gang_snapshot *snapshot)
     if (!worker || !snapshot || worker->cluster != snapshot->c)
         return GANG_EINVAL;
     gang__rcu_enter();
-    gang_result r = gang__instant_take(worker->cluster, snapshot);
+    gang_result r = gang__snapshot_fill(worker->cluster, snapshot);
     gang__rcu_leave();
     return r;
 }

@@ -22,7 +22,7 @@ struct gang_snapshot {
     size_t node_room;
     uint64_t *word; /* payloads, chunk after chunk, `stride` a slot */
     size_t word_room;
-    struct gang__part {
+    struct gang__snapshot_chunk {
         size_t at; /* in `word` */
         uint32_t stride;
     } * part;
@@ -38,7 +38,7 @@ struct gang_snapshot {
 
 /* Fill a snapshot. GANG_EBUSY, GANG_ENOMEM: its content is the former one. Inside a read section.
  * Lock-free. */
-gang_result gang__instant_take(gang_cluster *c, gang_snapshot *s);
+gang_result gang__snapshot_fill(gang_cluster *c, gang_snapshot *s);
 
 /* Make `to` equal to `from`, which stays as it is; both were made by gang_snapshot_new() for the same
  * cluster, and `to` may be one that was never taken. So a snapshot that was changed is put back by
@@ -63,7 +63,7 @@ static inline struct gang__node *gang__snapshot_node(const gang_snapshot *s, uin
 }
 static inline uint64_t *gang__snapshot_words(const gang_snapshot *s, uint32_t slot)
 {
-    const struct gang__part *part = &s->part[slot / GANG__CHUNK];
+    const struct gang__snapshot_chunk *part = &s->part[slot / GANG__CHUNK];
     return s->word + part->at + (size_t)(slot % GANG__CHUNK) * part->stride;
 }
 

@@ -156,7 +156,7 @@ static void bring_up(gang_worker *w, struct gang__node *first, const struct gang
     size_t count = 0;
     gang__commit_begin(&w->commit);
     for (struct gang__node *node = first; node != end; node = node->next_retired) {
-        const struct gang__shape *shape = node->shape;
+        const struct gang__node_type *shape = node->shape;
         unsigned words = gang__word_count(shape->layout);
         gang__commit_add(&w->commit, node->slot, GANG__WORD_HEAD, GANG__OP_SET,
                          gang__head(gang__state_word(node->state), shape->capacity[0]));
@@ -171,7 +171,7 @@ static void bring_up(gang_worker *w, struct gang__node *first, const struct gang
         gang__store(&node->label, label);
         gang__store(&gang__chunk_of(&w->cluster->commit, node->slot)->described, label);
     }
-    gang__index_tidy(&w->cluster->commit, key, count);
+    gang__index_update(&w->cluster->commit, key, count);
 }
 
 static struct gang__node *reversed(struct gang__node *first)
@@ -191,7 +191,7 @@ static gang_result make_indexes(gang_cluster *c, const struct gang__node *node,
                                 struct gang_error *error, size_t *at)
 {
     for (*at = 0; node; node = node->next_retired, ++*at) {
-        gang_result r = gang__shape_class(c, node->shape, error);
+        gang_result r = gang__node_type_gpu_class(c, node->shape, error);
         if (r != GANG_OK)
             return r;
         r = gang__index_make(&c->commit, node->shape->layout.class_id,
@@ -303,10 +303,10 @@ static void bring_up_as(gang_worker *w, struct gang__node *node, const uint64_t 
     gang__store(&node->label, gang__commit_label(&w->commit));
     gang__store(&gang__chunk_of(&w->cluster->commit, node->slot)->described,
                 gang__commit_label(&w->commit));
-    gang__index_tidy(&w->cluster->commit, &key, 1);
+    gang__index_update(&w->cluster->commit, &key, 1);
 }
 
-gang_result gang__node_put(gang_worker *w, const struct gang_node_spec *spec, gang_node_id id,
+gang_result gang__node_insert_as(gang_worker *w, const struct gang_node_spec *spec, gang_node_id id,
                            const uint64_t *payload, struct gang_error *error)
 {
     gang_cluster *c = w->cluster;
@@ -345,7 +345,7 @@ gang_result gang__node_put(gang_worker *w, const struct gang_node_spec *spec, ga
     return GANG_OK;
 }
 
-gang_result gang__slots_put(gang_cluster *c, uint32_t end, const uint32_t *unused, size_t count)
+gang_result gang__slots_copy(gang_cluster *c, uint32_t end, const uint32_t *unused, size_t count)
 {
     if (skip_to(c, end) != GANG_OK ||
         !gang__grow(&c->mem, (void **)&c->nodes.free_slots, &c->nodes.free_slot_cap, end,

@@ -66,7 +66,7 @@ struct gang__node *gang__node_by_name(gang_cluster *c, const char *name)
 
 bool gang__node_is_free(const struct gang__node *node, const uint64_t *payload)
 {
-    const struct gang__shape *shape = node->shape;
+    const struct gang__node_type *shape = node->shape;
     unsigned words = gang__word_count(shape->layout);
     for (unsigned i = 1; i < words; i++)
         if (payload[i] != shape->capacity[i])
@@ -186,7 +186,7 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     if (!same_kinds(old, node))
         return gang__error(error, GANG_EINVAL, "amounts",
                            "the kinds differ: remove the node and add it");
-    gang_result r = gang__shape_class(c, node->shape, error);
+    gang_result r = gang__node_type_gpu_class(c, node->shape, error);
     if (r != GANG_OK)
         return r;
     r = gang__domains_reserve(c, node);
@@ -211,7 +211,7 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     gang__store(&slot->node, node);
     gang__chunk_changed(c, node->slot);
     gang__store(&chunk->described, gang__commit_label(&w->commit));
-    old->over_at = gang__instant_now(&c->commit);
+    old->over_at = gang__snapshot_number(&c->commit);
     gang__hash_remove(&c->nodes.node_names, &old->name_link);
     gang__hash_insert(&c->nodes.node_names, &node->name_link, old->name_link.hash);
     move_domains(c, old, node);
@@ -220,7 +220,7 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     c->nodes.retired.count++;
     /* Labels count as capacity for a search that is under way: let it look again. */
     gang__add_seq(&w->commit.stamp, 1);
-    gang__index_tidy_slot(&c->commit, node->slot);
+    gang__index_update_slot(&c->commit, node->slot);
     gang__add_seq(&c->nodes.epoch, 1);
     return GANG_OK;
 }
@@ -260,7 +260,7 @@ static gang_result commit_state(gang_worker *w, uint32_t slot, uint32_t state)
     if (gang__commit_run(&w->commit, state == GANG__STATE_UP, NULL) != GANG_OK)
         return GANG_ESTALE;
     gang__add_seq(&w->cluster->nodes.states, 1);
-    gang__index_tidy_slot(&w->cluster->commit, slot);
+    gang__index_update_slot(&w->cluster->commit, slot);
     return GANG_OK;
 }
 
@@ -319,7 +319,7 @@ gang_result gang_node_find(gang_cluster *cluster, const char *name, gang_node_id
 void gang__node_info(const struct gang__node *node, const uint64_t *payload,
                      struct gang_node_info *info)
 {
-    const struct gang__shape *shape = node->shape;
+    const struct gang__node_type *shape = node->shape;
     struct gang__layout l = shape->layout;
     info->id = node->id;
     info->state = state_public(gang__head_state(payload[GANG__WORD_HEAD]));
@@ -348,7 +348,7 @@ void gang__node_info(const struct gang__node *node, const uint64_t *payload,
     memcpy(info->name, node->name, strlen(node->name) + 1);
 }
 
-bool gang__node_is_over(const struct gang__node *node, const uint64_t *payload)
+bool gang__node_is_drained(const struct gang__node *node, const uint64_t *payload)
 {
     return gang__head_state(payload[GANG__WORD_HEAD]) == GANG__STATE_GONE &&
            gang__node_is_free(node, payload);
@@ -363,19 +363,19 @@ struct gang__node *gang__node_read(gang_cluster *c, gang_node_id id, uint64_t *p
         if (!node)
             return NULL;
         uint64_t label, ref = gang__load(&node->newer_ref);
-        enum gang__fate before = ref ? gang__commit_fate(&c->commit, ref, &label) : GANG__FATE_OPEN;
+        enum gang__outcome before = ref ? gang__commit_outcome(&c->commit, ref, &label) : GANG__OUTCOME_OPEN;
         gang__cell_read(&c->commit, node->slot, payload, gang__all_words(node->shape->layout));
-        enum gang__fate after = ref ? gang__commit_fate(&c->commit, ref, &label) : GANG__FATE_OPEN;
+        enum gang__outcome after = ref ? gang__commit_outcome(&c->commit, ref, &label) : GANG__OUTCOME_OPEN;
         bool same =
             before == after && gang__load(&node->newer_ref) == ref && gang__node_of(c, id) == node;
-        if (same && before == GANG__FATE_DONE)
+        if (same && before == GANG__OUTCOME_DONE)
             node = gang__load(&node->newer);
-        if (same && before != GANG__FATE_OVER)
-            return gang__node_is_over(node, payload) ? NULL : node;
+        if (same && before != GANG__OUTCOME_OVER)
+            return gang__node_is_drained(node, payload) ? NULL : node;
     }
 }
 
-gang_node_id gang__node_there(gang_cluster *c, uint32_t slot)
+gang_node_id gang__node_id_at(gang_cluster *c, uint32_t slot)
 {
     uint64_t payload[GANG__MAX_WORDS];
     gang__rcu_enter();

@@ -25,7 +25,7 @@ static struct gang__layout layout_of(const struct gang_node_spec *spec)
 }
 
 /* Payloads of the node when nothing is taken. */
-static void fill_capacity(struct gang__shape *shape)
+static void fill_capacity(struct gang__node_type *shape)
 {
     const struct gang_node_spec *spec = shape->spec;
     struct gang__layout l = shape->layout;
@@ -40,7 +40,7 @@ static void fill_capacity(struct gang__shape *shape)
 }
 
 /* Which devices are of their own, and which slices of others. */
-static void fill_devices(struct gang__shape *shape)
+static void fill_devices(struct gang__node_type *shape)
 {
     const struct gang_node_spec *spec = shape->spec;
     for (size_t i = 0; i < spec->gpu_count; i++)
@@ -78,7 +78,7 @@ static uint64_t link_weight(int64_t bandwidth_mbps)
 }
 
 /* Closeness and weight of each pair of GPUs. */
-static void fill_near(struct gang__shape *shape, uint8_t *near, uint64_t *weight)
+static void fill_near(struct gang__node_type *shape, uint8_t *near, uint64_t *weight)
 {
     const struct gang_node_spec *spec = shape->spec;
     size_t gpus = spec->gpu_count;
@@ -102,7 +102,7 @@ static void fill_near(struct gang__shape *shape, uint8_t *near, uint64_t *weight
 }
 
 /* Are all pairs of GPUs joined alike, and all in one domain? */
-static bool gpus_are_alike(const struct gang__shape *shape)
+static bool gpus_are_alike(const struct gang__node_type *shape)
 {
     size_t gpus = shape->spec->gpu_count;
     for (size_t i = 0; i < gpus; i++)
@@ -114,7 +114,7 @@ static bool gpus_are_alike(const struct gang__shape *shape)
 }
 
 /* Are all GPUs and named cores in one domain? */
-static bool is_flat(const struct gang__shape *shape)
+static bool is_flat(const struct gang__node_type *shape)
 {
     const struct gang_node_spec *spec = shape->spec;
     size_t cores = shape->layout.core_words ? spec->core_count : 0;
@@ -129,7 +129,7 @@ static bool is_flat(const struct gang__shape *shape)
 }
 
 /* What lies in each domain. */
-static void fill_numas(struct gang__shape *shape, uint64_t *gpus, uint64_t *cores, uint8_t *run)
+static void fill_numas(struct gang__node_type *shape, uint64_t *gpus, uint64_t *cores, uint8_t *run)
 {
     const struct gang_node_spec *spec = shape->spec;
     unsigned words = shape->layout.core_words;
@@ -138,12 +138,12 @@ static void fill_numas(struct gang__shape *shape, uint64_t *gpus, uint64_t *core
     shape->numa_cores = cores;
     shape->numa_run = run;
     for (size_t i = 0; i < spec->nic_count; i++) {
-        int32_t d = gang__domain_of(shape, spec->nics[i].numa);
+        int32_t d = gang__numa_index(shape, spec->nics[i].numa);
         if (d >= 0)
             nics[d / 64] |= UINT64_C(1) << d % 64;
     }
     for (size_t i = 0; i < spec->gpu_count; i++) {
-        int32_t d = gang__domain_of(shape, spec->gpus[i].numa);
+        int32_t d = gang__numa_index(shape, spec->gpus[i].numa);
         if (d < 0)
             continue;
         gpus[d] |= UINT64_C(1) << i;
@@ -152,7 +152,7 @@ static void fill_numas(struct gang__shape *shape, uint64_t *gpus, uint64_t *core
         shape->nic_gpus |= (nics[d / 64] >> d % 64 & 1) << i;
     }
     for (size_t k = 0; words && k < spec->core_count; k++) {
-        int32_t d = gang__domain_of(shape, spec->cores[k].numa);
+        int32_t d = gang__numa_index(shape, spec->cores[k].numa);
         uint8_t word = (uint8_t)(k / GANG__CORES_PER_WORD);
         if (d < 0)
             continue;
@@ -207,7 +207,7 @@ static bool part_by_switch(const struct gang_node_spec *spec, struct parting *p)
 }
 
 /* GPUs that hang together by pairs of a closeness. */
-static void part_by_near(const struct gang__shape *shape, uint8_t near, struct parting *p)
+static void part_by_near(const struct gang__node_type *shape, uint8_t near, struct parting *p)
 {
     int32_t gpus = (int32_t)shape->spec->gpu_count;
     p->count = 0;
@@ -230,7 +230,7 @@ static void part_by_near(const struct gang__shape *shape, uint8_t near, struct p
     }
 }
 
-static void part(const struct gang__shape *shape, int level, struct parting *p)
+static void part(const struct gang__node_type *shape, int level, struct parting *p)
 {
     const struct gang_node_spec *spec = shape->spec;
     int32_t number[GANG_MAX_NUMAS], package[GANG_MAX_NUMAS];
@@ -253,7 +253,7 @@ static void part(const struct gang__shape *shape, int level, struct parting *p)
 }
 
 /* Lay the parts of all levels behind each other at `room`; NULL: only count the words. */
-static size_t lay_parts(struct gang__shape *shape, uint64_t *room)
+static size_t lay_parts(struct gang__node_type *shape, uint64_t *room)
 {
     size_t words = shape->layout.core_words, used = 0;
     struct parting p;
@@ -269,7 +269,7 @@ static size_t lay_parts(struct gang__shape *shape, uint64_t *room)
                 if (p.core[i] >= 0)
                     cores[(size_t)p.core[i] * core_words + i / GANG__CORES_PER_WORD] |=
                         UINT64_C(1) << (i % GANG__CORES_PER_WORD);
-            struct gang__parts made = {p.count, 0, gpus, level <= NUMAS ? cores : NULL};
+            struct gang__inner_domains made = {p.count, 0, gpus, level <= NUMAS ? cores : NULL};
             for (uint32_t k = 0; k < p.count; k++)
                 if (gang__popcount(gpus[k]) > made.most_gpus)
                     made.most_gpus = gang__popcount(gpus[k]);
@@ -282,7 +282,7 @@ static size_t lay_parts(struct gang__shape *shape, uint64_t *room)
 
 /* Resolve the amounts to kinds. Their words stand in the order of the kinds, however they were
  * listed. */
-static gang_result find_kinds(gang_cluster *c, struct gang__shape *shape, struct gang_error *error)
+static gang_result find_kinds(gang_cluster *c, struct gang__node_type *shape, struct gang_error *error)
 {
     const struct gang_amount *amount[GANG_MAX_KINDS] = {NULL};
     for (unsigned i = 0; i < shape->spec->amount_count; i++) {
@@ -326,18 +326,18 @@ static gang_result class_of(gang_cluster *c, const char *model, uint8_t holds, u
     uint32_t id = 0;
     if (model) {
         for (id = 1; id < count; id++) {
-            const struct gang__class *class = gang__load(&c->commit.class[id]);
+            const struct gang__gpu_class *class = gang__load(&c->commit.class[id]);
             if (class->holds == holds && strcmp(class->model, model) == 0)
                 break;
         }
     }
-    if (id >= GANG__CLASSES)
+    if (id >= GANG__GPU_CLASSES)
         return GANG_ELIMIT;
     gang_result r = gang__index_make(&c->commit, id, NULL);
     if (r != GANG_OK)
         return r;
     if (id == count) {
-        struct gang__class *class = gang__load(&c->commit.class[id]);
+        struct gang__gpu_class *class = gang__load(&c->commit.class[id]);
         memcpy(class->model, model, strlen(model) + 1);
         class->holds = holds;
         gang__store(&c->commit.class_count, count + 1);
@@ -346,19 +346,19 @@ static gang_result class_of(gang_cluster *c, const char *model, uint8_t holds, u
     return GANG_OK;
 }
 
-static gang_result class_get(gang_cluster *c, const struct gang__shape *shape, uint8_t *class_id)
+static gang_result class_get(gang_cluster *c, const struct gang__node_type *shape, uint8_t *class_id)
 {
     uint8_t holds = (uint8_t)((shape->gpus ? GANG__HOLDS_DEVICES : 0) |
                               (shape->slices ? GANG__HOLDS_SLICES : 0));
     return class_of(c, class_model(shape->spec), holds, class_id);
 }
 
-gang_result gang__classes_copy(gang_cluster *c, const gang_cluster *from)
+gang_result gang__gpu_classes_copy(gang_cluster *c, const gang_cluster *from)
 {
     uint8_t made;
     gang_result r = GANG_OK;
     for (uint32_t id = 1; id < gang__load(&from->commit.class_count) && r == GANG_OK; id++) {
-        const struct gang__class *class = gang__load(&from->commit.class[id]);
+        const struct gang__gpu_class *class = gang__load(&from->commit.class[id]);
         r = class_of(c, class->model, class->holds, &made);
     }
     return r;
@@ -366,9 +366,9 @@ gang_result gang__classes_copy(gang_cluster *c, const gang_cluster *from)
 
 /* ---- one of each -------------------------------------------------------------------------------- */
 
-static struct gang__shape *shape_of_link(struct gang__hash_link *n)
+static struct gang__node_type *shape_of_link(struct gang__hash_link *n)
 {
-    return (struct gang__shape *)((char *)n - offsetof(struct gang__shape, link));
+    return (struct gang__node_type *)((char *)n - offsetof(struct gang__node_type, link));
 }
 
 static uint64_t hash_number(uint64_t h, int64_t number)
@@ -420,7 +420,7 @@ static struct gang_node_spec *machine_of(gang_cluster *c, const struct gang_node
     return gang__node_spec_lay_mem(&c->mem, &machine);
 }
 
-static gang_result make_parts(gang_cluster *c, struct gang__shape *shape)
+static gang_result make_parts(gang_cluster *c, struct gang__node_type *shape)
 {
     size_t words = lay_parts(shape, NULL);
     if (!words)
@@ -432,7 +432,7 @@ static gang_result make_parts(gang_cluster *c, struct gang__shape *shape)
     return GANG_OK;
 }
 
-static void shape_free(gang_cluster *c, struct gang__shape *shape)
+static void shape_free(gang_cluster *c, struct gang__node_type *shape)
 {
     gang__release(&c->mem, shape->parents);
     gang__release(&c->mem, shape->part_words);
@@ -440,13 +440,13 @@ static void shape_free(gang_cluster *c, struct gang__shape *shape)
 }
 
 static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
-                             struct gang__shape **made, struct gang_error *error)
+                             struct gang__node_type **made, struct gang_error *error)
 {
     struct gang__layout layout = layout_of(machine);
     size_t words = gang__word_count(layout), pairs = machine->gpu_count * machine->gpu_count;
     size_t numas = machine->numa_count ? machine->numa_count : 1, cores = numas * layout.core_words;
     size_t numbers = words + pairs + numas + cores;
-    struct gang__shape *shape =
+    struct gang__node_type *shape =
         gang__zalloc(&c->mem, 1, sizeof(*shape) + numbers * sizeof(uint64_t) + pairs + 2 * numas);
     if (!shape)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
@@ -482,22 +482,22 @@ static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
 }
 
 /* The buckets of the index in which such a node stands when it is wholly free. */
-static void note_whole(gang_cluster *c, const struct gang__shape *shape)
+static void note_whole(gang_cluster *c, const struct gang__node_type *shape)
 {
-    uint64_t payload[GANG__LEVEL_WORDS], whole = 0;
+    uint64_t payload[GANG__BUCKET_WORDS], whole = 0;
     unsigned words = GANG__WORD_SHARES + gang__share_words(shape->layout);
     for (unsigned i = 0; i < words; i++)
         payload[i] = shape->capacity[i];
     payload[GANG__WORD_HEAD] = gang__head(GANG__STATE_UP, payload[GANG__WORD_HEAD]);
-    struct gang__levels levels = gang__levels_of(shape->layout, payload);
+    struct gang__buckets levels = gang__buckets_of(shape->layout, payload);
     if (levels.gpu)
-        whole |= UINT64_C(1) << gang__gpu_bucket(levels.gpu);
+        whole |= UINT64_C(1) << gang__gpu_row(levels.gpu);
     if (levels.cpu)
-        whole |= UINT64_C(1) << gang__cpu_bucket(levels.cpu);
+        whole |= UINT64_C(1) << gang__cpu_row(levels.cpu);
     atomic_fetch_or(&gang__load(&c->commit.class[shape->layout.class_id])->whole, whole);
 }
 
-gang_result gang__shape_class(gang_cluster *c, struct gang__shape *shape, struct gang_error *error)
+gang_result gang__node_type_gpu_class(gang_cluster *c, struct gang__node_type *shape, struct gang_error *error)
 {
     if (shape->has_class)
         return GANG_OK;
@@ -511,14 +511,14 @@ gang_result gang__shape_class(gang_cluster *c, struct gang__shape *shape, struct
     return r;
 }
 
-struct gang__shape *gang__shape_again(gang_cluster *c)
+struct gang__node_type *gang__node_type_ref_last(gang_cluster *c)
 {
     c->nodes.last_shape->refs++;
     return c->nodes.last_shape;
 }
 
-gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
-                            struct gang__shape **shape, struct gang_error *error)
+gang_result gang__node_type_intern(gang_cluster *c, const struct gang_node_spec *spec,
+                            struct gang__node_type **shape, struct gang_error *error)
 {
     *shape = NULL;
     struct gang_node_spec *machine = machine_of(c, spec);
@@ -526,11 +526,11 @@ gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     uint64_t hash = machine_hash(machine);
     for (struct gang__hash_link *n = gang__hash_first(&c->nodes.shapes, hash); n; n = n->next) {
-        struct gang__shape *there = shape_of_link(n);
+        struct gang__node_type *there = shape_of_link(n);
         if (n->hash == hash && gang__same_machine(there->spec, machine)) {
             gang__release(&c->mem, machine);
             c->nodes.last_shape = there;
-            *shape = gang__shape_again(c);
+            *shape = gang__node_type_ref_last(c);
             return GANG_OK;
         }
     }
@@ -545,7 +545,7 @@ gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
     return GANG_OK;
 }
 
-void gang__shape_put(gang_cluster *c, struct gang__shape *shape)
+void gang__node_type_unref(gang_cluster *c, struct gang__node_type *shape)
 {
     if (--shape->refs)
         return;
@@ -556,13 +556,13 @@ void gang__shape_put(gang_cluster *c, struct gang__shape *shape)
     shape_free(c, shape);
 }
 
-void gang__shapes_free(gang_cluster *c)
+void gang__node_types_free(gang_cluster *c)
 {
     for (size_t i = 0; i < c->nodes.shapes.room; i++) {
         struct gang__hash_link *next;
         for (struct gang__hash_link *n = c->nodes.shapes.bucket[i]; n; n = next) {
             next = n->next;
-            struct gang__shape *shape = shape_of_link(n);
+            struct gang__node_type *shape = shape_of_link(n);
             gang__release(&c->mem, shape->spec);
             shape_free(c, shape);
         }

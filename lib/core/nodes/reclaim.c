@@ -23,16 +23,16 @@ static bool is_over(gang_cluster *c, struct gang__node *node)
         return true;
     gang__cell_read(&c->commit, node->slot, payload, gang__word_count(node->shape->layout));
     if (gang__node_is_free(node, payload))
-        node->over_at = gang__instant_now(&c->commit);
+        node->over_at = gang__snapshot_number(&c->commit);
     return node->over_at != 0;
 }
 
-void gang__reap(gang_cluster *c)
+void gang__drain_removed(gang_cluster *c)
 {
     struct gang__node **link = &c->nodes.leaving;
     while (*link) {
         struct gang__node *node = *link;
-        if (!is_over(c, node) || gang__instant_watched(&c->commit, node->over_at)) {
+        if (!is_over(c, node) || gang__snapshot_under_way(&c->commit, node->over_at)) {
             link = &node->next_retired;
             continue;
         }
@@ -118,7 +118,7 @@ static void free_retired(gang_cluster *c, struct gang__retired *r)
         gang__release(&c->mem, m);
     }
     while (r->tables) {
-        struct gang__table *t = r->tables;
+        struct gang__domain_table *t = r->tables;
         r->tables = t->next_retired;
         gang__release(&c->mem, t);
     }
@@ -128,7 +128,7 @@ static void free_retired(gang_cluster *c, struct gang__retired *r)
         gang__release(&c->mem, m);
     }
     while (r->spent) {
-        struct gang__spent *s = r->spent;
+        struct gang__rcu_block *s = r->spent;
         r->spent = s->next;
         gang__release(&c->mem, s);
     }
@@ -145,11 +145,11 @@ static void wait_unlocked(gang_cluster *c)
 
 /* A batch that belongs to nobody any more, or else a new one (*fresh) of all that is retired. NULL:
  * there is nothing, or all batches are in use. */
-static struct gang__batch *batch_take(gang_cluster *c, bool *fresh)
+static struct gang__grace_batch *batch_take(gang_cluster *c, bool *fresh)
 {
-    struct gang__batch *unused = NULL;
-    for (unsigned i = 0; i < GANG__BATCHES; i++) {
-        struct gang__batch *b = &c->nodes.batch[i];
+    struct gang__grace_batch *unused = NULL;
+    for (unsigned i = 0; i < GANG__GRACE_BATCHES; i++) {
+        struct gang__grace_batch *b = &c->nodes.batch[i];
         if (!b->retired.count)
             unused = b;
         else if (b->fork != gang__fork_count())
@@ -167,7 +167,7 @@ static struct gang__batch *batch_take(gang_cluster *c, bool *fresh)
  * more there. */
 void gang__reclaim(gang_cluster *c)
 {
-    struct gang__batch *b;
+    struct gang__grace_batch *b;
     bool fresh = false;
     reclaim_held(c);
     while (!fresh && ((b = batch_take(c, &fresh)) || c->nodes.retired.count)) {
@@ -179,7 +179,7 @@ void gang__reclaim(gang_cluster *c)
     }
 }
 
-void gang__retire(gang_cluster *c, struct gang__spent *block)
+void gang__retire(gang_cluster *c, struct gang__rcu_block *block)
 {
     block->next = c->nodes.retired.spent;
     c->nodes.retired.spent = block;
@@ -191,7 +191,7 @@ void gang__reclaim_some(gang_cluster *c)
     if (c->nodes.manual_reclaim)
         return;
     if (c->nodes.leaving)
-        gang__reap(c);
+        gang__drain_removed(c);
     bool full =
         c->nodes.free_slot_count == 0 && gang__load(&c->commit.slot_end) > c->nodes.max_slots;
     if (c->nodes.retired.count >= RETIRED_ENOUGH || full)
@@ -211,11 +211,11 @@ gang_result gang_cluster_reclaim(gang_cluster *cluster)
     if (!cluster)
         return GANG_EINVAL;
     gang__structure_lock(cluster);
-    gang__reap(cluster);
+    gang__drain_removed(cluster);
     gang__reclaim(cluster);
     if (over_but_watched(cluster)) {
         wait_unlocked(cluster); /* for snapshots that were being taken: they are read sections */
-        gang__reap(cluster);
+        gang__drain_removed(cluster);
         gang__reclaim(cluster);
     }
     gang__structure_unlock(cluster);

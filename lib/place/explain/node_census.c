@@ -293,8 +293,8 @@ static void keep_inside(struct gang__plan *p, const struct gang__scope *scope)
     const struct gang__node *node = gang__plan_node(p, scope->slot);
     if (!node)
         return;
-    const struct gang__parts *parts =
-        gang__parts_of(node->shape, scope->level - GANG__LEVEL_PACKAGE);
+    const struct gang__inner_domains *parts =
+        gang__inner_domains_of(node->shape, scope->level - GANG__LEVEL_PACKAGE);
     p->within = gang__within_part(node->shape, parts, scope->part);
 }
 

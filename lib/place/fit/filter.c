@@ -17,7 +17,7 @@ static size_t rank_of(const struct gang__group *g, const struct gang_gpu_spec *g
     return rank;
 }
 
-uint64_t gang__devices_of_models(const struct gang__group *g, const struct gang__shape *shape,
+uint64_t gang__devices_of_models(const struct gang__group *g, const struct gang__node_type *shape,
                                  size_t models)
 {
     uint64_t mask = 0, left = g->profile ? shape->slices : shape->gpus;
@@ -35,7 +35,7 @@ uint64_t gang__devices_of_models(const struct gang__group *g, const struct gang_
 /* The first of the group's models that a node has, from `rank` on. */
 static size_t first_model(const struct gang__group *g, const struct gang__node *node, size_t rank)
 {
-    const struct gang__shape *shape = node->shape;
+    const struct gang__node_type *shape = node->shape;
     size_t first = g->model_count;
     uint64_t left = g->profile ? shape->slices : shape->gpus;
     for (; left && first > rank; left &= left - 1) {

@@ -240,9 +240,9 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
     struct gang__node *node = slot == GANG__POOL ? NULL : gang__plan_node(p, slot);
     if (slot != GANG__POOL && !node)
         return NULL;
-    const struct gang__shape *shape = NULL;
+    const struct gang__node_type *shape = NULL;
     if (node)
-        shape = p->snap ? node->shape : gang__shape_at(gang__chunk_of(&p->c->commit, slot), slot);
+        shape = p->snap ? node->shape : gang__node_type_at(gang__chunk_of(&p->c->commit, slot), slot);
     unsigned words = shape ? gang__word_count(shape->layout) : (unsigned)GANG__POOL_WORDS;
     if (!gang__grow(mem, (void **)&p->view, &p->view_room, p->views + 1, sizeof(*p->view)) ||
         !gang__grow(mem, (void **)&p->word, &p->word_room, p->words + 2 * words,
@@ -635,7 +635,7 @@ static struct gang__gpu_set worth_of(struct gang__plan *p, const struct gang__gr
                                      const struct gang__view *v, uint32_t domain, uint64_t gpus)
 {
     const uint64_t *now = gang__view_now(p, v);
-    const struct gang__shape *shape = v->shape;
+    const struct gang__node_type *shape = v->shape;
     struct gang__gpu_wish wish = {shape->serial,
                                   shape->weight,
                                   gpus,

@@ -183,7 +183,7 @@ static bool offer_parts(struct choice *x, uint32_t slot)
     int64_t need = gang__member_need(x->k->q, x->m, lead);
     if (!node)
         return false;
-    const struct gang__parts *parts = gang__parts_of(node->shape, x->level - GANG__LEVEL_PACKAGE);
+    const struct gang__inner_domains *parts = gang__inner_domains_of(node->shape, x->level - GANG__LEVEL_PACKAGE);
     const struct gang__group *g = &x->k->q->group[lead];
     if (g->share == 1000 && parts->most_gpus < (uint64_t)need * g->devices)
         return false;

@@ -65,7 +65,7 @@ struct gang__fgd {
     size_t typicals, typical_room, p_room;
     struct gang__ask *own; /* what was learned */
     size_t owns, own_room;
-    struct access of_class[GANG__CLASSES];
+    struct access of_class[GANG__GPU_CLASSES];
     struct entry cache[1 << CACHE_LOG];
 };
 
@@ -73,7 +73,7 @@ void gang__fgd_free(struct gang__fgd *f, const struct gang_mem *mem)
 {
     if (!f)
         return;
-    for (unsigned i = 0; i < GANG__CLASSES; i++)
+    for (unsigned i = 0; i < GANG__GPU_CLASSES; i++)
         gang__release(mem, f->of_class[i].shape);
     gang__release(mem, f->typical);
     gang__release(mem, f->p);
@@ -107,7 +107,7 @@ static bool find_typical(struct gang__plan *p, struct gang__fgd *f, const struct
         f->p[i] = part / ((double)sum / (double)all);
         f->by_memory = f->by_memory || f->typical[i]->gpu_memory;
     }
-    for (unsigned i = 0; i < GANG__CLASSES; i++)
+    for (unsigned i = 0; i < GANG__GPU_CLASSES; i++)
         f->of_class[i].known = false;
     for (unsigned i = 0; i < 1 << CACHE_LOG; i++)
         f->cache[i].a = 0;

@@ -43,7 +43,7 @@ struct worth {
     uint64_t weight; /* with the root of its size */
     uint64_t demand; /* milli-GPUs a task; by memory: a guess, half of each device */
     /* Do the devices of a class do? Asked once: of a class of one model. */
-    uint8_t suits[GANG__CLASSES];
+    uint8_t suits[GANG__GPU_CLASSES];
 };
 enum { UNASKED, NO, YES };
 

@@ -33,7 +33,7 @@ bool gang__calendar_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], si
 }
 
 /* Milli-GPUs of one of these devices, at most. NO_SHARE: none of them has so much. */
-static int64_t most_of(const struct gang__group *g, const struct gang__shape *shape, uint64_t gpus)
+static int64_t most_of(const struct gang__group *g, const struct gang__node_type *shape, uint64_t gpus)
 {
     uint32_t most = NO_SHARE;
     for (; gpus; gpus &= gpus - 1) {

@@ -456,7 +456,7 @@ static void close_node(gang_snapshot *v, uint32_t slot)
 static bool is_untouched(const struct gang__matrix *m, const struct gang__node *node,
                          const uint64_t *word)
 {
-    const struct gang__shape *shape = node->shape;
+    const struct gang__node_type *shape = node->shape;
     unsigned cores = gang__first_core(shape->layout), amounts = gang__first_amount(shape->layout);
     bool gpus = (m->lent & GANG__LEND_GPU) != 0;
     if (gang__head_cpu(word[0]) != gang__head_cpu(shape->capacity[0]) || (gpus && shape->slices))
