@@ -80,12 +80,12 @@ static gang_result make_pool(gang_cluster *c)
     if (!more)
         return GANG_ENOMEM;
     gang__store(&chunk->more[GANG__POOL], more);
-    gang__store(&chunk->most_words, (uint32_t)GANG__POOL_WORDS);
+    gang__store(&chunk->max_words, (uint32_t)GANG__POOL_WORDS);
     gang__store(&c->commit.slot_end, 1u);
     gang__snapshot_save_init(&c->commit);
     gang_result r = gang__index_make(&c->commit, 0, chunk);
     if (r == GANG_OK)
-        gang__store(&c->commit.class_count, 1u);
+        gang__store(&c->commit.gpu_class_count, 1u);
     return r;
 }
 
@@ -181,7 +181,7 @@ void gang_cluster_free(gang_cluster *cluster)
             free_chunk(c, chunk);
     }
     for (uint32_t i = 0; i < GANG__GPU_CLASSES; i++)
-        gang__release_line(&c->mem, gang__load(&c->commit.class[i]));
+        gang__release_line(&c->mem, gang__load(&c->commit.gpu_class[i]));
     gang__node_types_free(c);
     gang__widths_free(c);
     gang__snapshot_save_free(&c->commit);

@@ -14,11 +14,11 @@ struct gang__node;
 struct gang__node_type;
 
 enum {
-    GANG__CHUNK = 1024,    /* nodes a chunk */
-    GANG__CHUNKS = 1024,   /* chunks a cluster: 2^20 slots, slot 0 is the pool */
-    GANG__CELL_WORDS = 7,  /* words beside the owner in a cell's own cache line */
-    GANG__GPU_CLASSES = 256,   /* class 0: nodes without GPUs */
-    GANG__GPU_BUCKETS = 24, /* see gang__buckets_of() in core/commit/index.c */
+    GANG__CHUNK = 1024,      /* nodes a chunk */
+    GANG__CHUNKS = 1024,     /* chunks a cluster: 2^20 slots, slot 0 is the pool */
+    GANG__CELL_WORDS = 7,    /* words beside the owner in a cell's own cache line */
+    GANG__GPU_CLASSES = 256, /* class 0: nodes without GPUs */
+    GANG__GPU_BUCKETS = 24,  /* see gang__buckets_of() in core/commit/index.c */
     GANG__CPU_BUCKETS = 16,
     GANG__INDEX_ROWS = GANG__GPU_BUCKETS + GANG__CPU_BUCKETS,
     GANG__FAN = 32,       /* children of an index word */
@@ -46,12 +46,12 @@ struct gang__leaf {
 
 /* Who is in a slot. All that a planner needs beside the cell, on half a cache line. */
 struct gang__slot {
-    _Atomic(struct gang__node *) node;   /* RCU; NULL: slot is free */
-    _Atomic(struct gang__node_type *) shape; /* of the node */
-    gang__a32 layout;                    /* gang__layout_pack(); changes while nobody looks */
-    gang__a32 placed;                    /* hint: buckets last tidied, gpu | cpu << 8 */
-    gang__a32 generation;                /* upper half of the node's id */
-    uint32_t more_words;                 /* room in chunk->more; under the structure mutex */
+    _Atomic(struct gang__node *) node;      /* RCU; NULL: slot is free */
+    _Atomic(struct gang__node_type *) type; /* of the node */
+    gang__a32 layout;                       /* gang__layout_pack(); changes while nobody looks */
+    gang__a32 bucket_hint;                  /* hint: buckets last tidied, gpu | cpu << 8 */
+    gang__a32 generation;                   /* upper half of the node's id */
+    uint32_t more_words;                    /* room in chunk->more; under the structure mutex */
 };
 _Static_assert(sizeof(struct gang__slot) == 32, "slots do not straddle cache lines");
 
@@ -63,7 +63,7 @@ struct gang__chunk {
     _Atomic(struct gang__leaf *) leaf[GANG__GPU_CLASSES];
     gang__a64
         described; /* label of the last change of a slot's node, or GANG__PENDING during one */
-    gang__a32 most_words; /* of a node that was ever here; only grows */
+    gang__a32 max_words; /* of a node that was ever here; only grows */
 };
 
 enum { GANG__HOLDS_DEVICES = 1, GANG__HOLDS_SLICES = 2 }; /* of their own, of parents */
@@ -149,8 +149,8 @@ struct gang__node_rules {
 struct gang__cells {
     const struct gang_mem *mem;
     _Atomic(struct gang__chunk *) chunk[GANG__CHUNKS];
-    _Atomic(struct gang__gpu_class *) class[GANG__GPU_CLASSES];
-    gang__a32 class_count;
+    _Atomic(struct gang__gpu_class *) gpu_class[GANG__GPU_CLASSES];
+    gang__a32 gpu_class_count;
     gang__a32 slot_end; /* slots below were used at least once */
 
     _Atomic(struct gang__committer *) worker[GANG__WORKERS];
@@ -160,7 +160,7 @@ struct gang__cells {
     /* {number:48 | snapshots being taken:16}, see core/commit/snapshot_save.c; on a line of its own. */
     _Alignas(64) gang__a64 snap;
     _Alignas(64) gang__a64 snap_slots; /* save areas in use */
-    _Atomic(struct gang__save_area *) area[GANG__SNAPSHOTS];
+    _Atomic(struct gang__save_area *) save_area[GANG__SNAPSHOTS];
 };
 
 /* ---- where things are ------------------------------------------------------------------- */

@@ -46,7 +46,12 @@ uint64_t gang__commit_next_ref(const struct gang__committer *w);
 
 /* What became of a commit. GANG__OUTCOME_OVER: its owner has moved on, so that whatever the owner did
  * after it can be seen. */
-enum gang__outcome { GANG__OUTCOME_OVER, GANG__OUTCOME_OPEN, GANG__OUTCOME_REFUSED, GANG__OUTCOME_DONE };
+enum gang__outcome {
+    GANG__OUTCOME_OVER,
+    GANG__OUTCOME_OPEN,
+    GANG__OUTCOME_REFUSED,
+    GANG__OUTCOME_DONE
+};
 enum gang__outcome gang__commit_outcome(struct gang__cells *c, uint64_t ref, uint64_t *label);
 
 /* Slot, word and agreed payload of an operation of the last commit (after a refusal: payload only

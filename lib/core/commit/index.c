@@ -62,7 +62,7 @@ static gang__a64 *word_of(struct gang__cells *c, uint32_t class_id, unsigned buc
                           unsigned level, unsigned *bit)
 {
     if (level >= 2) {
-        struct gang__gpu_class *class = gang__load(&c->class[class_id]);
+        struct gang__gpu_class *class = gang__load(&c->gpu_class[class_id]);
         uint32_t chunk = slot / GANG__CHUNK;
         *bit = level == 2 ? chunk % GANG__FAN : chunk / GANG__FAN;
         return level == 2 ? &class->mid[bucket][chunk / GANG__FAN] : &class->root[bucket];
@@ -197,11 +197,11 @@ uint32_t gang__index_word(struct gang__cells *c, uint32_t class_id, unsigned buc
 
 gang_result gang__index_make(struct gang__cells *c, uint32_t class_id, struct gang__chunk *chunk)
 {
-    if (!gang__load(&c->class[class_id])) {
+    if (!gang__load(&c->gpu_class[class_id])) {
         struct gang__gpu_class *class = gang__zalloc_line(c->mem, 1, sizeof(*class));
         if (!class)
             return GANG_ENOMEM;
-        gang__store(&c->class[class_id], class);
+        gang__store(&c->gpu_class[class_id], class);
     }
     if (chunk && !gang__load(&chunk->leaf[class_id])) {
         struct gang__leaf *leaf = gang__zalloc_line(c->mem, 1, sizeof(*leaf));
@@ -286,7 +286,7 @@ static inline bool read_quiet(struct gang__cells *c, uint32_t slot, uint64_t *wo
 }
 
 struct gang__buckets gang__buckets_of_like(struct gang__layout layout, const uint64_t *payload,
-                                       struct gang__bucket_memo *last)
+                                           struct gang__bucket_memo *last)
 {
     unsigned end = GANG__WORD_SHARES + gang__share_words(layout);
     uint64_t differ = last->end != end;
@@ -311,7 +311,7 @@ static void read_for_levels(struct gang__cells *c, uint32_t slot, struct gang__l
 }
 
 static struct gang__buckets levels_now(struct gang__cells *c, uint32_t slot,
-                                      struct gang__layout layout)
+                                       struct gang__layout layout)
 {
     uint64_t payload[GANG__BUCKET_WORDS];
     read_for_levels(c, slot, layout, payload);
@@ -344,7 +344,7 @@ static void lift_bit(struct gang__index_batch *l, unsigned bucket, uint32_t slot
 }
 
 void gang__index_batch_add(struct gang__index_batch *l, uint32_t slot, struct gang__layout layout,
-                    struct gang__buckets levels)
+                           struct gang__buckets levels)
 {
     uint32_t base = slot - slot % GANG__FAN;
     if (l->buckets && (base != l->base || layout.class_id != l->class_id))
@@ -453,7 +453,7 @@ static void tidy_flock(struct gang__cells *c, const struct flock *f)
             to.cpu = now.cpu;
         }
         uint32_t before =
-            gang__swap(&gang__slot_at(gang__chunk_of(c, slot), slot)->placed, placed_of(now));
+            gang__swap(&gang__slot_at(gang__chunk_of(c, slot), slot)->bucket_hint, placed_of(now));
         gang__index_batch_add(&lift, slot, f->layout, to);
         if (before != f->placed) { /* somebody tidied it meanwhile: not where we were told */
             gang__index_batch_end(&lift);
@@ -479,7 +479,7 @@ void gang__index_update(struct gang__cells *c, const uint64_t *keys, size_t coun
             continue;
         struct gang__slot *s = gang__slot_at(gang__chunk_of(c, slot), slot);
         struct flock its = {slot - slot % GANG__FAN, gang__layout_unpack(gang__load(&s->layout)),
-                            gang__load(&s->placed), UINT32_C(1) << (slot % GANG__FAN)};
+                            gang__load(&s->bucket_hint), UINT32_C(1) << (slot % GANG__FAN)};
         bool same = f.bits && its.base == f.base && its.placed == f.placed &&
                     gang__layout_pack(its.layout) == gang__layout_pack(f.layout);
         if (same) {

@@ -48,7 +48,7 @@ static inline void gang__bucket_memo_init(struct gang__bucket_memo *last)
     last->end = last->levels.gpu = last->levels.cpu = 0;
 }
 struct gang__buckets gang__buckets_of_like(struct gang__layout layout, const uint64_t *payload,
-                                       struct gang__bucket_memo *last);
+                                           struct gang__bucket_memo *last);
 
 /* Make sure that nodes are found at levels. Called before a decision that raises the nodes to them,
  * while their cells are claimed. What falls into one word of the index is gathered and set at once:
@@ -62,7 +62,7 @@ struct gang__index_batch {
 };
 void gang__index_batch_begin(struct gang__index_batch *l, struct gang__cells *c);
 void gang__index_batch_add(struct gang__index_batch *l, uint32_t slot, struct gang__layout layout,
-                    struct gang__buckets levels);
+                           struct gang__buckets levels);
 void gang__index_batch_end(struct gang__index_batch *l);
 
 /* Bring the index up to date after nodes changed: found where they stand, and no longer where they
@@ -77,7 +77,7 @@ void gang__index_repair(struct gang__cells *c, uint32_t class_id, uint32_t slot,
 /* Is there no node at all in a bucket of a class? */
 static inline bool gang__index_empty(struct gang__cells *c, uint32_t class_id, unsigned bucket)
 {
-    return (uint32_t)gang__load_seq(&gang__load(&c->class[class_id])->root[bucket]) == 0;
+    return (uint32_t)gang__load_seq(&gang__load(&c->gpu_class[class_id])->root[bucket]) == 0;
 }
 
 /* The first slot >= from in a bucket of a class, or GANG__NO_SLOT. *more: those right after it, bit 0
@@ -100,7 +100,7 @@ static inline uint32_t gang__index_top(struct gang__cells *c, uint32_t class_id,
 static inline uint32_t gang__index_chunk(struct gang__cells *c, uint32_t class_id, unsigned bucket,
                                          uint32_t from)
 {
-    struct gang__gpu_class *class = gang__load(&c->class[class_id]);
+    struct gang__gpu_class *class = gang__load(&c->gpu_class[class_id]);
     uint32_t at = from / GANG__FAN, least = from % GANG__FAN;
     for (; at < GANG__CHUNKS / GANG__FAN; at++, least = 0) {
         uint32_t rest = (uint32_t)gang__load_seq(&class->mid[bucket][at]) & UINT32_MAX << least;

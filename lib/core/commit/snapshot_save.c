@@ -80,7 +80,7 @@ void gang__snapshot_save_init(struct gang__cells *c)
 void gang__snapshot_save_free(struct gang__cells *c)
 {
     for (unsigned k = 0; k < GANG__SNAPSHOTS; k++) {
-        struct gang__save_area *area = gang__load(&c->area[k]);
+        struct gang__save_area *area = gang__load(&c->save_area[k]);
         for (unsigned i = 0; area && i < GANG__CHUNKS; i++) {
             struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
             while (saved) {
@@ -96,9 +96,9 @@ void gang__snapshot_save_free(struct gang__cells *c)
 bool gang__snapshot_under_way(struct gang__cells *c, uint64_t instant)
 {
     for (uint32_t left = gang__snap_mask(gang__load_seq(&c->snap)); left; left &= left - 1) {
-        const struct gang__save_area *area = gang__load(&c->area[__builtin_ctz(left)]);
+        const struct gang__save_area *area = gang__load(&c->save_area[__builtin_ctz(left)]);
         /* To the child of a fork the takers of before are no more. */
-        if (gang__load(&area->fork) == gang__fork_count() && gang__load(&area->instant) < instant)
+        if (gang__load(&area->fork) == gang__fork_count() && gang__load(&area->number) < instant)
             return true;
     }
     return false;
@@ -113,19 +113,20 @@ static bool mark(const struct gang__save_area *area, uint64_t n, gang__a64 *wher
         uint64_t old = gang__load(where);
         if (old == n)
             return true;
-        if (gang__load(&area->instant) != n)
+        if (gang__load(&area->number) != n)
             return false;
         gang__cas(where, old, n);
     }
 }
 
-static bool save_word(const struct gang__save_area *area, uint64_t n, gang__a64 *where, gang__a64 *word)
+static bool save_word(const struct gang__save_area *area, uint64_t n, gang__a64 *where,
+                      gang__a64 *word)
 {
     for (;;) {
         uint64_t old = gang__load(where);
         if (tag_of(old) == (n & TAG_MASK))
             return true;
-        if (gang__load(&area->instant) != n)
+        if (gang__load(&area->number) != n)
             return false;
         /* After `old`: if that is still there below, nobody has written the word yet. */
         uint64_t payload = gang__payload(gang__load(word));
@@ -155,8 +156,8 @@ void gang__snapshot_save(struct gang__cells *c, uint64_t snap, uint64_t label, u
 {
     struct gang__chunk *chunk = gang__chunk_of(c, slot);
     for (uint32_t left = gang__snap_mask(snap); left; left &= left - 1) {
-        const struct gang__save_area *area = gang__load(&c->area[__builtin_ctz(left)]);
-        uint64_t n = gang__load(&area->instant);
+        const struct gang__save_area *area = gang__load(&c->save_area[__builtin_ctz(left)]);
+        uint64_t n = gang__load(&area->number);
         if (n < label)
             save_cell(area, n, chunk, slot);
     }
@@ -186,10 +187,10 @@ void gang__save_slot_release(struct gang__cells *c, unsigned k)
 
 struct gang__save_area *gang__save_area_make(struct gang__cells *c, unsigned k)
 {
-    struct gang__save_area *area = gang__load(&c->area[k]);
+    struct gang__save_area *area = gang__load(&c->save_area[k]);
     if (!area) {
         area = gang__zalloc_line(c->mem, 1, sizeof(*area));
-        gang__store(&c->area[k], area);
+        gang__store(&c->save_area[k], area);
     }
     return area;
 }
@@ -198,7 +199,7 @@ bool gang__save_area_covers(struct gang__cells *c, struct gang__save_area *area,
 {
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end; i++) {
         struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
-        uint32_t most = gang__load_seq(&gang__load(&c->chunk[i])->most_words);
+        uint32_t most = gang__load_seq(&gang__load(&c->chunk[i])->max_words);
         if (!saved || saved->stride < most)
             return false;
     }
@@ -209,7 +210,7 @@ bool gang__save_area_cover(struct gang__cells *c, struct gang__save_area *area, 
 {
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end; i++) {
         struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
-        uint32_t most = gang__load_seq(&gang__load(&c->chunk[i])->most_words);
+        uint32_t most = gang__load_seq(&gang__load(&c->chunk[i])->max_words);
         if (saved && saved->stride >= most)
             continue;
         size_t bytes = sizeof(*saved) + (size_t)GANG__CHUNK * most * sizeof(saved->word[0]);
@@ -247,7 +248,7 @@ uint64_t gang__save_begin(struct gang__cells *c, struct gang__save_area *area, u
         }
         /* Before the words: who read one before it was cleared then finds that he is late. */
         gang__store(&area->fork, gang__fork_count());
-        gang__store(&area->instant, n);
+        gang__store(&area->number, n);
         if (area->round != n >> TAG_BITS)
             clear(area, n >> TAG_BITS);
         gang__hook(GANG__STEP_TAKE);

@@ -41,7 +41,7 @@ struct gang__saved_chunk {
 };
 
 struct gang__save_area {
-    gang__a64 instant;
+    gang__a64 number;
     gang__a64 fork; /* process, by gang__fork_count(), whose thread takes the snapshot */
     uint64_t round; /* instant >> TAG_BITS when it was last cleared; its taker's */
     _Atomic(struct gang__saved_chunk *) saved[GANG__CHUNKS];

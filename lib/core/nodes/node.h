@@ -19,7 +19,7 @@ struct gang__tags {
 /* A node. Does not change while it is published. Freed after a grace period. */
 struct gang__node {
     gang_node_id id;
-    struct gang__node_type *shape;
+    struct gang__node_type *type;
     struct gang__tags *tags; /* NULL: none */
     const char *name;
     struct gang__hash_link name_link; /* under the structure mutex */
@@ -31,7 +31,7 @@ struct gang__node {
     gang__a64 newer_ref; /* commit that `newer` takes effect with, as in an owner word; or 0 */
     _Atomic(struct gang__node *) newer;
     struct gang__node *older; /* good as long as somebody can need it */
-    uint64_t over_at;  /* at this instant and after it nobody sees it; under the structure mutex */
+    uint64_t gone_at;  /* at this instant and after it nobody sees it; under the structure mutex */
     uint32_t domain[]; /* index of its domain on each level of the cluster; GANG__NO_DOMAIN */
 };
 
@@ -87,7 +87,7 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
  * ascending slots, to a cluster that has none beyond. One that is gone has no name. Then: slots below
  * `end` were used, and these are free (copied). Under the structure mutex. */
 gang_result gang__node_insert_as(gang_worker *w, const struct gang_node_spec *spec, gang_node_id id,
-                           const uint64_t *payload, struct gang_error *error);
+                                 const uint64_t *payload, struct gang_error *error);
 gang_result gang__slots_copy(gang_cluster *c, uint32_t end, const uint32_t *unused, size_t count);
 
 /* Room in all domains of a node. Under the structure mutex. */

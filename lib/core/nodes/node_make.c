@@ -96,8 +96,8 @@ void gang__node_free(gang_cluster *c, struct gang__node *node)
 {
     if (!node)
         return;
-    if (node->shape)
-        gang__node_type_unref(c, node->shape);
+    if (node->type)
+        gang__node_type_unref(c, node->type);
     gang__release(&c->mem, node->tags);
     gang__release(&c->mem, node);
 }
@@ -107,7 +107,7 @@ gang_result gang__node_new(gang_cluster *c, const struct gang_node_spec *from,
 {
     struct gang_node_spec spec;
     bool is_known;
-    gang_result r = gang__node_spec_in(from, c->nodes.last_shape ? c->nodes.last_shape->spec : NULL,
+    gang_result r = gang__node_spec_in(from, c->nodes.last_type ? c->nodes.last_type->spec : NULL,
                                        &spec, &is_known, error);
     if (r != GANG_OK)
         return r;
@@ -118,9 +118,9 @@ gang_result gang__node_new(gang_cluster *c, const struct gang_node_spec *from,
     node->name = memcpy((char *)node->domain + levels, spec.name, bytes);
     node->state = spec.state;
     if (is_known)
-        node->shape = gang__node_type_ref_last(c);
+        node->type = gang__node_type_ref_last(c);
     else
-        r = gang__node_type_intern(c, &spec, &node->shape, error);
+        r = gang__node_type_intern(c, &spec, &node->type, error);
     if (r == GANG_OK) {
         r = tags_new(c, &spec, &node->tags);
         if (r != GANG_OK)

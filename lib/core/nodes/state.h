@@ -38,7 +38,7 @@ struct gang__retired {
     struct gang__members *members;
     struct gang__domain_table *tables;
     struct gang__modes *modes;
-    struct gang__rcu_block *spent;
+    struct gang__rcu_block *blocks;
     size_t count;
 };
 
@@ -80,18 +80,18 @@ struct gang__nodes {
     pthread_mutex_t structure;
     struct gang__hash_table node_names;
     struct gang__hash_table domain_names;
-    struct gang__hash_table shapes;
+    struct gang__hash_table types;
     _Atomic(struct gang__width *)
         widths; /* of profiles, see core/nodes/parent.h; read without the mutex */
-    struct gang__node_type *last_shape; /* of the node described last; NULL: none */
-    uint64_t shapes_made;
+    struct gang__node_type *last_type; /* of the node described last; NULL: none */
+    uint64_t types_made;
     uint32_t *free_slots; /* recycled slots */
     size_t free_slot_count, free_slot_cap;
-    struct gang__node *leaving; /* removed, perhaps still holding allocations */
+    struct gang__node *removed; /* removed, perhaps still holding allocations */
     struct gang__retired retired;
     struct gang__holder *holders; /* snapshots that exist */
     struct gang__node *held;      /* unpublished long ago, but in a snapshot */
-    struct gang__grace_batch batch[GANG__GRACE_BATCHES];
+    struct gang__grace_batch grace_batch[GANG__GRACE_BATCHES];
     gang__a64 **old_more; /* outgrown words: a late reader may still look at them */
     size_t old_more_count, old_more_cap;
 };

@@ -13,7 +13,7 @@ static struct gang__domain_table *table_new(const struct gang_mem *mem, uint32_t
     size_t each = sizeof(((struct gang__domain_table *)0)->entry[0]) + sizeof(gang__a64);
     struct gang__domain_table *t = gang__zalloc(mem, 1, sizeof(*t) + room * each);
     if (t) {
-        t->room = room;
+        t->cap = room;
         t->span = (gang__a64 *)(void *)&t->entry[room];
     }
     return t;
@@ -24,7 +24,7 @@ static gang_result table_reserve(gang_cluster *c, _Atomic(struct gang__domain_ta
 {
     struct gang__domain_table *old = gang__load(where);
     uint32_t count = old ? gang__load(&old->count) : 0;
-    if (old && count < old->room)
+    if (old && count < old->cap)
         return GANG_OK;
     struct gang__domain_table *bigger = table_new(&c->mem, count ? count * 2 : 8);
     if (!bigger)
@@ -98,7 +98,7 @@ static struct gang__members *members_new(const struct gang_mem *mem, uint32_t ro
 {
     struct gang__members *m = gang__zalloc(mem, 1, sizeof(*m) + room * sizeof(m->slot[0]));
     if (m)
-        m->room = room;
+        m->cap = room;
     return m;
 }
 
@@ -143,7 +143,7 @@ static struct gang__domain *domain_of_link(struct gang__hash_link *n)
 }
 
 gang_result gang__domain_intern(gang_cluster *c, uint32_t level, uint32_t parent, const char *value,
-                             uint32_t *index)
+                                uint32_t *index)
 {
     uint64_t hash = domain_hash(level, parent, value);
     for (struct gang__hash_link *n = gang__hash_first(&c->nodes.domain_names, hash); n;
@@ -187,7 +187,7 @@ gang_result gang__domain_reserve(gang_cluster *c, uint32_t index)
     struct gang__domain *d = domain_by_index(c, index);
     struct gang__members *old = gang__load(&d->members);
     uint32_t count = gang__load(&old->count);
-    if (count < old->room)
+    if (count < old->cap)
         return GANG_OK;
     struct gang__members *bigger = members_new(&c->mem, count * 2);
     if (!bigger)
@@ -239,7 +239,7 @@ void gang__domain_remove(gang_cluster *c, uint32_t index, uint32_t slot)
     struct gang__domain *d = domain_by_index(c, index);
     struct gang__members *old = gang__load(&d->members);
     uint32_t count = gang__load(&old->count);
-    struct gang__members *m = members_new(&c->mem, old->room);
+    struct gang__members *m = members_new(&c->mem, old->cap);
     if (!m)
         return;
     uint32_t kept = 0;

@@ -10,7 +10,7 @@
 /* Slots of the nodes of a domain. Appended to in place; replaced (RCU) to grow or to remove. */
 struct gang__members {
     gang__a32 count;
-    uint32_t room;
+    uint32_t cap;
     struct gang__members *next_retired;
     gang__a32 slot[];
 };
@@ -31,7 +31,7 @@ struct gang__domain {
  * table stands the span of the domain, so that a search over all of them reads numbers in a row. */
 struct gang__domain_table {
     gang__a32 count;
-    uint32_t room;
+    uint32_t cap;
     struct gang__domain_table *next_retired;
     gang__a64 *span; /* gang__span() of each; in the same block */
     _Atomic(void *) entry[];
@@ -94,7 +94,7 @@ struct gang__members *gang__domain_members(struct gang__domain *d);
 
 /* The domain {level, value} below `parent` (GANG__NO_DOMAIN: top), made if it is not there. */
 gang_result gang__domain_intern(gang_cluster *c, uint32_t level, uint32_t parent, const char *value,
-                             uint32_t *index);
+                                uint32_t *index);
 /* Make room so that the following add cannot fail. */
 gang_result gang__domain_reserve(gang_cluster *c, uint32_t index);
 void gang__domain_add(gang_cluster *c, uint32_t index, uint32_t slot);

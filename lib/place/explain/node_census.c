@@ -294,8 +294,8 @@ static void keep_inside(struct gang__plan *p, const struct gang__scope *scope)
     if (!node)
         return;
     const struct gang__inner_domains *parts =
-        gang__inner_domains_of(node->shape, scope->level - GANG__LEVEL_PACKAGE);
-    p->within = gang__within_part(node->shape, parts, scope->part);
+        gang__inner_domains_of(node->type, scope->level - GANG__LEVEL_PACKAGE);
+    p->within = gang__within_part(node->type, parts, scope->part);
 }
 
 void gang__survey(struct gang__plan *p, uint32_t group, int64_t want,

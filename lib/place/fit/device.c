@@ -4,7 +4,8 @@
 
 /* ---- GPUs ---------------------------------------------------------------------------------------- */
 
-static const struct gang__gpu_set *best_of(struct gang__plan *p, const struct gang__node_type *shape,
+static const struct gang__gpu_set *best_of(struct gang__plan *p,
+                                           const struct gang__node_type *shape,
                                            const struct gang__group *g, uint64_t free,
                                            uint64_t among)
 {
@@ -83,8 +84,8 @@ static uint32_t take_in(const struct gang__node_type *shape, uint32_t domain, co
 
 /* Cores of the GPUs' domains, of each as many as it has of the GPUs, then of any of these domains.
  * Returns how many are missing. */
-static uint32_t take_beside(const struct gang__node_type *shape, const uint64_t *free, uint64_t gpus,
-                            uint32_t count, uint64_t *taken)
+static uint32_t take_beside(const struct gang__node_type *shape, const uint64_t *free,
+                            uint64_t gpus, uint32_t count, uint64_t *taken)
 {
     uint32_t left = count, all = gang__popcount(gpus);
     for (int round = 0; round < 2 && left; round++) {
@@ -103,8 +104,8 @@ static uint32_t take_beside(const struct gang__node_type *shape, const uint64_t 
 
 /* Cores of as few domains as do: the one that is left with least if one suffices, else the one with
  * most and so on. Returns how many are missing: those of unknown domain are left. */
-static uint32_t take_together(const struct gang__node_type *shape, const uint64_t *free, uint32_t count,
-                              uint64_t *taken)
+static uint32_t take_together(const struct gang__node_type *shape, const uint64_t *free,
+                              uint32_t count, uint64_t *taken)
 {
     uint64_t open[GANG__MAX_WORDS];
     uint16_t there[GANG_MAX_NUMAS];
@@ -151,8 +152,8 @@ bool gang__choose_cores(const struct gang__node_type *shape, const uint64_t *fre
     return true;
 }
 
-void gang__choose_cores_in(const struct gang__node_type *shape, const uint64_t *free, uint32_t domain,
-                           uint32_t count, uint64_t *taken)
+void gang__choose_cores_in(const struct gang__node_type *shape, const uint64_t *free,
+                           uint32_t domain, uint32_t count, uint64_t *taken)
 {
     for (unsigned i = 0; i < shape->layout.core_words; i++)
         taken[i] = 0;

@@ -23,8 +23,8 @@ bool gang__choose_cores(const struct gang__node_type *shape, const uint64_t *fre
                         uint32_t count, int32_t numa, uint64_t *taken);
 
 /* The lowest ones of a domain that has so many free. */
-void gang__choose_cores_in(const struct gang__node_type *shape, const uint64_t *free, uint32_t domain,
-                           uint32_t count, uint64_t *taken);
+void gang__choose_cores_in(const struct gang__node_type *shape, const uint64_t *free,
+                           uint32_t domain, uint32_t count, uint64_t *taken);
 
 /* How many cores of a domain are free. */
 uint32_t gang__cores_in(const struct gang__node_type *shape, uint32_t domain, const uint64_t *free);

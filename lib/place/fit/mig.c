@@ -67,8 +67,8 @@ struct choice {
 
 /* The best start of a profile in a parent. `free`: slices that anybody could take; `mine`: devices that
  * the task may use. */
-static void try_starts(const struct gang__node_type *shape, uint32_t k, uint32_t parent, uint64_t free,
-                       uint64_t mine, struct choice *best)
+static void try_starts(const struct gang__node_type *shape, uint32_t k, uint32_t parent,
+                       uint64_t free, uint64_t mine, struct choice *best)
 {
     const struct gang__parents *p = shape->parents;
     const struct gang_profile_spec *profile = &shape->spec->profiles[k];

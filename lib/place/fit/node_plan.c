@@ -242,7 +242,8 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
         return NULL;
     const struct gang__node_type *shape = NULL;
     if (node)
-        shape = p->snap ? node->shape : gang__node_type_at(gang__chunk_of(&p->c->commit, slot), slot);
+        shape =
+            p->snap ? node->type : gang__node_type_at(gang__chunk_of(&p->c->commit, slot), slot);
     unsigned words = shape ? gang__word_count(shape->layout) : (unsigned)GANG__POOL_WORDS;
     if (!gang__grow(mem, (void **)&p->view, &p->view_room, p->views + 1, sizeof(*p->view)) ||
         !gang__grow(mem, (void **)&p->word, &p->word_room, p->words + 2 * words,
@@ -743,7 +744,7 @@ static void move_together(struct gang__plan *p, const struct gang__group *g,
 static bool may_move(const struct gang__plan *p, const struct gang__group *g,
                      const struct gang__view *v, uint64_t wanted)
 {
-    return g->share == 1000 && g->devices <= v->shape->numa_most_gpus && !v->shape->flat &&
+    return g->share == 1000 && g->devices <= v->shape->max_numa_gpus && !v->shape->flat &&
            g->numa != GANG_NUMA_NONE && !g->profile && !wanted && !p->empty;
 }
 
@@ -993,7 +994,7 @@ int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot)
         seen.node = gang__plan_node(p, slot);
         if (!seen.node)
             return 0;
-        seen.shape = seen.node->shape;
+        seen.shape = seen.node->type;
         seen.layout = seen.shape->layout;
         seen.words = gang__word_count(seen.layout);
         seen.used = 0;

@@ -69,7 +69,8 @@ struct gang__within {
 };
 
 static inline struct gang__within gang__within_part(const struct gang__node_type *shape,
-                                                    const struct gang__inner_domains *parts, uint32_t i)
+                                                    const struct gang__inner_domains *parts,
+                                                    uint32_t i)
 {
     const uint64_t *cores = parts->cores ? parts->cores + i * shape->layout.core_words : NULL;
     return (struct gang__within){true, parts->gpus[i], cores};

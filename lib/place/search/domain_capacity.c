@@ -39,7 +39,7 @@ void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group,
     e->by_index = !p->empty && !p->snap && nodes > GANG__FEW_NODES && !own;
     if (!e->by_index)
         return;
-    uint32_t classes = gang__load(&p->c->commit.class_count);
+    uint32_t classes = gang__load(&p->c->commit.gpu_class_count);
     unsigned first = g->gpu_level ? gang__gpu_row(g->gpu_level) : gang__cpu_row(g->cpu_level);
     unsigned end = g->gpu_level ? (unsigned)GANG__GPU_BUCKETS : (unsigned)GANG__INDEX_ROWS;
     bool met[GANG__GPU_CLASSES] = {false};

@@ -14,7 +14,7 @@ struct search {
     struct gang__plan *p;
     uint32_t classes; /* that can hold the group */
     uint8_t class_id[GANG__GPU_CLASSES];
-    bool alone;                   /* nodes have to be wholly free: */
+    bool alone;                       /* nodes have to be wholly free: */
     uint8_t whole[GANG__GPU_CLASSES]; /* the lowest bucket in which one of the class can be */
     uint32_t group;
     const struct gang__group *g;
@@ -197,7 +197,7 @@ static uint8_t lowest_whole(const struct search *s, uint32_t class_id)
 {
     unsigned first, end;
     buckets_of(s, &first, &end);
-    uint64_t whole = gang__load(&gang__load(&s->p->c->commit.class[class_id])->whole);
+    uint64_t whole = gang__load(&gang__load(&s->p->c->commit.gpu_class[class_id])->whole);
     unsigned lowest = s->g->gpu_level ? 0 : (unsigned)GANG__GPU_BUCKETS;
     whole = (whole & ((UINT64_C(1) << end) - 1)) >> lowest << lowest;
     return whole ? (uint8_t)__builtin_ctzll(whole) : (uint8_t)end;
@@ -267,7 +267,7 @@ enum { SLOT_BITS = 21 };
 static uint64_t place_in_order(struct search *s, const struct gang__node *node, int32_t policy)
 {
     const uint32_t mask = (1u << SLOT_BITS) - 1, slot = node->slot;
-    struct gang__layout layout = node->shape->layout;
+    struct gang__layout layout = node->type->layout;
     const uint64_t *was;
     if (s->p->snap && !s->p->empty) { /* without a view of each node */
         was = gang__snapshot_words(s->p->snap, slot);
@@ -390,11 +390,11 @@ static int64_t one_node(struct search *s)
     if (!node)
         return 0;
     const struct gang__inner_domains *parts =
-        gang__inner_domains_of(node->shape, s->scope->level - GANG__LEVEL_PACKAGE);
+        gang__inner_domains_of(node->type, s->scope->level - GANG__LEVEL_PACKAGE);
     uint32_t i = s->scope->part;
     if (i >= parts->count)
         return 0;
-    p->within = gang__within_part(node->shape, parts, i);
+    p->within = gang__within_part(node->type, parts, i);
     int64_t done = visit_scope(s);
     p->within.on = false;
     return done;
@@ -430,7 +430,7 @@ static int64_t own_nodes(struct search *s)
 /* Classes of nodes that can hold the group, in this tier. */
 static void find_classes(struct search *s)
 {
-    uint32_t classes = gang__load(&s->p->c->commit.class_count);
+    uint32_t classes = gang__load(&s->p->c->commit.gpu_class_count);
     s->classes = 0;
     for (uint32_t k = 0; k < classes; k++)
         if (s->tiers.inner == 1 ? gang__class_matches(s->p->c, s->g, k)
@@ -663,7 +663,7 @@ static int64_t count_nodes(gang_cluster *c, uint32_t class_id, unsigned bucket, 
 
 bool gang__search_is_vain(gang_cluster *c, const struct gang__group *g, int64_t want)
 {
-    uint32_t classes = gang__load(&c->commit.class_count);
+    uint32_t classes = gang__load(&c->commit.gpu_class_count);
     int64_t most = 0;
     if (g->devices == 0 || g->share != 1000)
         return false;
