@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "sched/order/wait_order.h"
 #include "sched/record/record.h"
+#include "sched/usage/usage.h"
 
 struct mark {
     gang_sched *s;
