@@ -9,6 +9,7 @@
 #include "sched/order/wait_order.h"
 #include "sched/record/record.h"
 #include "sched/record/state.h"
+#include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
 void gang__inbox_put(gang_sched *s, struct gang__message *m)

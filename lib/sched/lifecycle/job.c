@@ -17,25 +17,6 @@
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-int gang__job_order(const struct gang__set_link *a, const struct gang__set_link *b, const void *ctx)
-{
-    gang_job_id x = GANG__OF(struct gang__job, all, a)->id,
-                y = GANG__OF(struct gang__job, all, b)->id;
-    (void)ctx;
-    return x < y ? -1 : x > y;
-}
-
-struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id)
-{
-    struct gang__hash_link *n = gang__hash_first(&s->jobs, id);
-    for (; n; n = n->next) {
-        struct gang__job *job = GANG__OF(struct gang__job, link, n);
-        if (job->id == id)
-            return job;
-    }
-    return NULL;
-}
-
 void gang__job_free(gang_sched *s, struct gang__job *job)
 {
     while (job->waiters) {
@@ -353,57 +334,6 @@ void gang__jobs_drain(gang_sched *s)
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */
-
-int32_t gang__job_state_now(const struct gang__job *job)
-{
-    bool runs = false, stops = false, suspended = false;
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        const struct gang__gang *u = &job->unit[i];
-        bool out = gang__slice_is_out(u);
-        runs = runs || (u->alloc != GANG_ID_NONE && !out);
-        suspended = suspended || u->places || out;
-        stops = stops || u->leaves || u->moving;
-    }
-    return job->end != GANG_END_NONE ? GANG_JOB_ENDED
-           : runs                    ? GANG_JOB_RUNNING
-           : stops                   ? GANG_JOB_STOPPING
-           : suspended               ? GANG_JOB_SUSPENDED
-                                     : GANG_JOB_PENDING;
-}
-
-/* Time in which it waits for its turns is not counted, from its start on. */
-static void note_pause(const gang_sched *s, struct gang__job *job, int32_t state)
-{
-    bool pauses = state == GANG_JOB_SUSPENDED;
-    if (job->paused && !pauses)
-        job->paused_ns = gang__add_sat(job->paused_ns, s->now_ns - job->paused_since_ns);
-    if (!job->paused && pauses)
-        job->paused_since_ns = s->now_ns;
-    job->paused = pauses;
-}
-
-void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const char *text)
-{
-    int32_t state = gang__job_state_now(job);
-    if (state == job->state)
-        return;
-    if (!s->running) { /* the host is told in a run alone, and nobody before him */
-        gang__wake_job(s, job, GANG__WAKE_STATE);
-        return;
-    }
-    note_pause(s, job, state);
-    job->state = state;
-    if (!s->ops.state)
-        return;
-    struct gang_event e = gang__event_of(s, &job->unit[0], reason, text);
-    (void)s->ops.state(&e, s->user);
-}
-
-int64_t gang__job_paused(const gang_sched *s, const struct gang__job *job)
-{
-    int64_t now = job->paused ? s->now_ns - job->paused_since_ns : 0;
-    return gang__add_sat(job->paused_ns, now);
-}
 
 /* What runs of it leaves the books; its allocation is for others to free. */
 void gang__gang_clear(gang_sched *s, struct gang__gang *u)

@@ -126,11 +126,6 @@ struct gang__handover *gang__handover_new(gang_sched *s, struct gang__gang *take
     return c;
 }
 
-void gang__handover_charge(struct gang__handover *c, int64_t sign)
-{
-    gang__usage_promise(c->taker, c->grow_group, c->grow_group < 0 ? sign : sign * c->place_count);
-}
-
 void gang__handover_comes(struct gang__handover *c, bool comes)
 {
     struct gang__job *job = c->taker->job;

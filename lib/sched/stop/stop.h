@@ -47,9 +47,6 @@ void gang__handover_give_up(gang_sched *s, struct gang__handover *claim);
 /* It is not on its way to another place any more, if it was. */
 void gang__move_end(gang_sched *s, struct gang__gang *u);
 
-/* What it is about to get enters (or, -1, leaves) the books of its queues. */
-void gang__handover_charge(struct gang__handover *claim, int64_t sign);
-
 /* Its job is to run, and does not yet: those that may run at once are only so many. */
 void gang__handover_comes(struct gang__handover *claim, bool comes);
 
