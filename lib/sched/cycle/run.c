@@ -22,6 +22,7 @@
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
+#include "sched/where/where.h"
 
 /* ---- making and ending it -------------------------------------------------------------------- */
 
@@ -133,6 +134,7 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
     memcpy(s, &first, sizeof(first));
     s->user = user;
     s->first_quantum = &first_quantum;
+    gang__where_register(s, &gang__reserve_veto);
     s->order_hooks = &order_hooks;
     s->stop_hooks = &stop_hooks;
     s->next_queue = 1; /* 0 is GANG_ID_NONE */
@@ -179,6 +181,7 @@ void gang_sched_free(gang_sched *sched)
     free_jobs(s);
     gang__deferred_releases_free(s);
     gang__inbox_free(s);
+    gang__where_free(s);
     gang__calendar_free(s);
     gang__trial_free(s);
     gang__slice_free(s);

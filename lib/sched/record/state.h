@@ -535,6 +535,17 @@ struct gang__backfill_sched {
 
 /* ---- the scheduler ---- */
 
+/* sched/where: the vetoes of higher folders, and scratch: the states of nodes before some were
+ * closed. */
+struct gang__veto;
+enum { GANG__REGISTERED_VETOES = 4 };
+struct gang__where_state {
+    const struct gang__veto *registered[GANG__REGISTERED_VETOES];
+    uint32_t count;
+    uint8_t *state;
+    size_t state_cap;
+};
+
 struct gang_sched {
     struct gang__wake wake;
     struct gang_mem mem;
@@ -614,7 +625,8 @@ struct gang_sched {
     struct gang__gang *overdue; /* who waits and is not to be passed, first first */
     uint64_t *mask;             /* scratch: nodes, as bits */
     size_t mask_room;
-    struct gang__gang *fresh;      /* run, and are in no order of falling yet; last started first */
+    struct gang__gang *fresh; /* run, and are in no order of falling yet; last started first */
+    struct gang__where_state where;
     gang_snapshot *base, *scratch; /* the cluster when planning began, and as it would be */
     struct gang__places told;
     struct gang__victims *victims; /* scratch of evict.c */

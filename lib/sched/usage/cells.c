@@ -12,11 +12,6 @@
 #include "sched/record/record.h"
 #include "sched/usage/usage.h"
 
-bool gang__cells_concern(const gang_sched *s, const struct gang__gang *u)
-{
-    return s->queues->cells && u->bin->fixed;
-}
-
 struct mark {
     gang_sched *s;
     const struct gang__queue_state *leaf;
@@ -167,8 +162,6 @@ static gang_result keep_some(gang_sched *s, gang_snapshot *snapshot, const struc
 gang_result gang__cells_keep(gang_sched *s, const struct gang__gang *u, gang_snapshot *snapshot)
 {
     struct mark m = {s, NULL, NULL, snapshot->end, 0};
-    if (!gang__cells_concern(s, u))
-        return GANG_OK;
     m.by_slot = gang__zalloc(&s->mem, snapshot->end + 1, 1);
     if (!m.by_slot)
         return GANG_ENOMEM;
