@@ -48,11 +48,11 @@
  * undecided, may store plainly: it stores what every helper stores.
  *
  * A refusal is true. On the level of commits, by the decision above. On the level of planners
- * (place/): a planner says "no node has cap" only if the stamp did not move while it looked at all
+ * (place/): a planner says "no node fits" only if the stamp did not move while it looked at all
  * candidates from the highest bucket down. A commit that gave back in between had raised its index
  * bits and its stamp before the first read of the stamp. So the planner met its node, found it
  * claimed, and carried the commit to its end before it judged the node. All other commits in
- * between only took. Hence at the second read of the stamp no node has cap.
+ * between only took. Hence at the second read of the stamp no node fits.
  *
  * Sources: Shavit and Touitou 1995 (static transactions agree on old values), Harris, Fraser and
  * Pratt 2002 (helping, two phases), Arbel-Raviv and Brown 2017 (reusable descriptors). Two
