@@ -3,9 +3,10 @@
 
 Where the library is:
 
-* ``GANGSCHED_BUILD=build/dev`` names a build folder of the source tree. The extension then the static library,
-  so that the wheel needs nothing but Debian's libjansson, libhwloc and liburcu.
-* Otherwise ``pkg-config gangsched`` tells of an installed one, and the extension uses the shared library.
+* ``GANGSCHED_BUILD=build/dev`` names a build folder of the source tree. The extension then the
+  static library, so that the wheel needs nothing but Debian's libjansson, libhwloc and liburcu.
+* Otherwise ``pkg-config gangsched`` tells of an installed one, and the extension uses the shared
+  library.
 
 One extension serves all versions of Python from 3.9 on (the limited API, ``abi3``).
 """

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The public headers as cffi takes them: declarations without comments and preprocessor.
 
-The C headers are the one description of the interface; nothing is written twice. What is taken from them:
+The C headers are the one description of the interface; nothing is written twice. What is taken from
+them:
 
 * typedefs, structs, enums and functions, as they are;
 * macros that are numbers or texts (``GANG_UNLIMITED``, ``GANG_LEVEL_NODE``), as constants;
@@ -110,7 +111,8 @@ def _take(out: Declarations, text: str, names: Optional[Set[str]]) -> None:
                 kept.append(stripped)
             continue
         if re.match(r"#\s*if", stripped):
-            # The include guard comes first and holds everything; other conditions are about compilers.
+            # The include guard comes first and holds everything; other conditions are about
+            # compilers.
             if guard:
                 guard = False
             else:

@@ -8,10 +8,10 @@
     cluster = gs.Cluster.uniform(nodes=16, gpus=8, racks=4)
     job = cluster.allocate(count=16, gpu=1, cpu=8, same="rack")
 
-What is where: :class:`Cluster` (machines, allocations), :class:`Request` (what a job needs), :class:`Queues`
-(who shares what), :class:`Trace` (jobs of the past), :func:`simulate`, :class:`Simulation` and :class:`Result`
-(what would happen), :class:`GangError` (what goes wrong). ``lib`` and ``ffi`` are the whole C interface, by
-cffi.
+What is where: :class:`Cluster` (machines, allocations), :class:`Request` (what a job needs),
+:class:`Queues` (who shares what), :class:`Trace` (jobs of the past), :func:`simulate`,
+:class:`Simulation` and :class:`Result` (what would happen), :class:`GangError` (what goes wrong).
+``lib`` and ``ffi`` are the whole C interface, by cffi.
 
 Importing this is cheap: what is needed is loaded when it is first used.
 """

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C library as it is: ``ffi`` and ``lib``, and the few ways in which all other modules use them."""
+"""The C library as it is: ``ffi`` and ``lib``, and the few ways in which all other modules use
+them.
+"""
 
 from typing import Any, Callable, List, Optional
 
@@ -9,7 +11,9 @@ __all__ = ["callback", "ffi", "lib", "new", "text", "texts", "utf8", "Writer", "
 
 
 def new(name: str) -> Any:
-    """A ``struct name *`` set up as its ``_INIT`` macro does; without one, zero but for its ``size``."""
+    """A ``struct name *`` set up as its ``_INIT`` macro does; without one, zero but for its
+    ``size``.
+    """
     init = getattr(lib, name + "_init", None)
     if init is not None:
         return ffi.new("struct %s *" % name, init)
@@ -29,9 +33,12 @@ def text(pointer: Any) -> str:
 def utf8(value: str, what: str = "text") -> bytes:
     """Text as C has it, which ends at a NUL.
 
-    Raises:
-        TypeError: it is no text.
-        ValueError: it has a NUL, or half of a surrogate pair.
+    Raises
+    ------
+    TypeError
+        It is no text.
+    ValueError
+        It has a NUL, or half of a surrogate pair.
     """
     if not isinstance(value, str):
         raise TypeError("%s must be str, not %s" % (what, type(value).__name__))
@@ -43,13 +50,19 @@ def utf8(value: str, what: str = "text") -> bytes:
 def texts(count: int, fill: Callable[[Any, int, Any], int]) -> List[str]:
     """Many texts from one call of C.
 
-    Args:
-        fill: puts them one after the other into a room of so many bytes, and where each ends into an array; if
-            the room is
-            too small it returns GANG_ELIMIT, and the last end tells what would do.
+    Parameters
+    ----------
+    fill
+        Puts them one after the other into a room of so many bytes, and where each ends into an
+        array; if the room is too small it returns GANG_ELIMIT, and the last end tells what would
+        do.
 
-    Raises:
-        MemoryError: there is no such room. RuntimeError: what is read has changed meanwhile.
+    Raises
+    ------
+    MemoryError
+        There is no such room.
+    RuntimeError
+        What is read has changed meanwhile.
     """
     ends = ffi.new("int64_t[]", max(count, 1))
     size = 32 * count
@@ -72,8 +85,8 @@ def texts(count: int, fill: Callable[[Any, int, Any], int]) -> List[str]:
 class Call:
     """One call that calls back: keeps what a Python function raised, to raise it again at the call.
 
-    C code cannot be unwound, so that an exception ends at the border, the library is told to stop, and it goes
-    on from here with its own traceback.
+    C code cannot be unwound, so that an exception ends at the border, the library is told to stop,
+    and it goes on from here with its own traceback.
     """
 
     def __init__(self) -> None:
@@ -107,13 +120,16 @@ class Writer(Call):
 
 
 def callback(failed: int) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Makes a function the body of the ``extern "Python"`` function of its name. Its last argument is ``user``, the
-    handle of a :class:`Call`, which keeps what it raises.
+    """Makes a function the body of the ``extern "Python"`` function of its name.
+
+    Its last argument is ``user``, the handle of a :class:`Call`, which keeps what it raises.
 
     Not by "try" in the function: Ctrl-C may come before its first line.
 
-    Args:
-        failed: what the library gets then.
+    Parameters
+    ----------
+    failed
+        What the library gets then.
     """
 
     def keep(kind: Any, error: BaseException, trace: Any) -> None:

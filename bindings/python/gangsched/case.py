@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON format of the library, as dicts: how clusters, requests, queues and jobs are written in Python.
+"""The JSON format of the library, as dicts: how clusters, requests, queues and jobs are written in
+Python.
 
-There is one description of each thing, that of ARCHITECTURE.md ("Formats"); what Python gives as keywords or
-dicts goes through the library's own strict reader, whose errors name the place.
+There is one description of each thing, that of ARCHITECTURE.md ("Formats"); what Python gives as
+keywords or dicts goes through the library's own strict reader, whose errors name the place.
 """
 
 import json
@@ -19,7 +20,9 @@ Source = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 
 def plain(value: Any) -> Any:
-    """For json: numbers of numpy and the like, and anything else that is iterable, as JSON has them."""
+    """For json: numbers of numpy and the like, and anything else that is iterable, as JSON has
+    them.
+    """
     if hasattr(value, "item"):
         return value.item()
     if isinstance(value, Mapping):
@@ -30,11 +33,16 @@ def plain(value: Any) -> Any:
 
 
 def dump(value: Any, path_prefix: str = "") -> bytes:
-    """JSON text. ``path_prefix``: as of :func:`gangsched.errors.detail_of`.
+    """JSON text.
 
-    Raises:
-        ParseError: infinite, not a number, or in itself.
-        TypeError: what JSON does not have.
+    ``path_prefix``: as of :func:`gangsched.errors.detail_of`.
+
+    Raises
+    ------
+    ParseError
+        Infinite, not a number, or in itself.
+    TypeError
+        What JSON does not have.
     """
     try:
         return json.dumps(value, allow_nan=False, default=plain, ensure_ascii=True).encode("ascii")
@@ -65,9 +73,14 @@ def _endless(value: Any, path: str = "") -> Tuple[str, float]:
 def load(source: Source) -> Dict[str, Any]:
     """A case as a dict, from a path, JSON text (which begins with a brace), or a dict.
 
-    Raises:
-        ParseError: no JSON object. TypeError: something else.
-        FileNotFoundError: and its like, of a path.
+    Raises
+    ------
+    ParseError
+        No JSON object.
+    TypeError
+        Something else.
+    FileNotFoundError
+        And its like, of a path.
     """
     if isinstance(source, Mapping):
         return dict(source)
@@ -98,7 +111,10 @@ def _unique(pairs: List[Any]) -> Dict[str, Any]:
 
 
 class Case:
-    """A case that the library has read. What it lends is valid while this is there. One thread at a time."""
+    """A case that the library has read.
+
+    What it lends is valid while this is there. One thread at a time.
+    """
 
     def __init__(self, value: Mapping[str, Any], path_prefix: str = "") -> None:
         content = dump(value, path_prefix)
@@ -113,7 +129,8 @@ class Case:
         return int(self.c.node_count)
 
 
-#: What a job may say beside its tasks; the rest of the keywords of a request are of its one group of tasks.
+#: What a job may say beside its tasks; the rest of the keywords of a request are of its one group
+#: of tasks.
 JOB_KEYS = frozenset(
     """name queue priority submit preemptible user user_groups min tasks same prefer groups policy scarce exclusive
     labels peers state running_on running_gpu stale never_preempts hold time_limit_s loss max_restarts

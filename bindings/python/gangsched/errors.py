@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes wrong: one exception for each result of the library, below one that is all of them.
 
-Each is also the builtin that says the same, so that ``except LookupError`` works as one would think.
+Each is also the builtin that says the same, so that ``except LookupError`` works as one would
+think.
 """
 
 from typing import Any, Dict, Optional, Type
@@ -10,20 +11,34 @@ from ._native import lib, new, text
 
 
 class GangError(Exception):
-    """A call did not do what it was asked to. Nothing has changed.
+    """A call did not do what it was asked to.
 
-    Attributes:
-        code: the negative number of the result, e.g. -8.
-        name: its name, e.g. ``"GANG_ENOFIT"``.
-        text: one English line, without the path.
-        path: the place in the input, e.g. ``"queues[2].limit.gpu"``; ``""`` if there is none.
-        line, column: of the input text, from 1; 0 if that does not apply.
-        constraint: of a refusal, which one: ``"kind"``, ``"same"``...; ``"none"``.
-        group: index of the task group that does not fit, or -1.
-        kind: number of the resource kind that is short, or -1.
-        requested, available: amounts in the unit of the kind (millicores, bytes, milli-GPUs).
-        nodes: that were looked at.
-        id: of the node or allocation it is about, or 0.
+    Nothing has changed.
+
+    Attributes
+    ----------
+    code
+        The negative number of the result, e.g. -8.
+    name
+        Its name, e.g. ``"GANG_ENOFIT"``.
+    text
+        One English line, without the path.
+    path
+        The place in the input, e.g. ``"queues[2].limit.gpu"``; ``""`` if there is none.
+    line, column
+        Of the input text, from 1; 0 if that does not apply.
+    constraint
+        Of a refusal, which one: ``"kind"``, ``"same"``...; ``"none"``.
+    group
+        Index of the task group that does not fit, or -1.
+    kind
+        Number of the resource kind that is short, or -1.
+    requested, available
+        Amounts in the unit of the kind (millicores, bytes, milli-GPUs).
+    nodes
+        That were looked at.
+    id
+        Of the node or allocation it is about, or 0.
     """
 
     #: What a result is, if nothing else is said.
@@ -91,11 +106,15 @@ class OutOfRange(GangError, ValueError):
 
 
 class DoesNotFit(GangError, RuntimeError):
-    """GANG_ENOFIT: not now. A refusal is an answer; its reason is in ``constraint`` and its like.
+    """GANG_ENOFIT: not now.
 
-    Attributes:
-        next_start_s: of a reservation that was refused: the earliest time (seconds of the simulation) at which it would be
-            accepted as things are; None: none is known, or it is about something else.
+    A refusal is an answer; its reason is in ``constraint`` and its like.
+
+    Attributes
+    ----------
+    next_start_s
+        Of a reservation that was refused: the earliest time (seconds of the simulation) at which it
+        would be accepted as things are; None: none is known, or it is about something else.
     """
 
     default_code = -8
@@ -172,7 +191,9 @@ _CLASSES: Dict[int, Type[GangError]] = {
 
 
 def error_class(code: int) -> Type[GangError]:
-    """The exception for a result of the library; :class:`GangError` itself for one that is newer than this."""
+    """The exception for a result of the library; :class:`GangError` itself for one that is newer
+    than this.
+    """
     return _CLASSES.get(code, GangError)
 
 
@@ -187,9 +208,11 @@ def without(path_prefix: str, path: str) -> str:
 def detail_of(error: Any, path_prefix: str = "") -> GangError:
     """The exception that a filled ``struct gang_error *`` describes.
 
-    Args:
-        path_prefix: beginnings of the path, with blanks between, that were made up for the call and mean nothing to
-            the caller.
+    Parameters
+    ----------
+    path_prefix
+        Beginnings of the path, with blanks between, that were made up for the call and mean nothing
+        to the caller.
     """
     path = without(path_prefix, text(error.path))
     said = text(error.text) or text(lib.gang_strerror(error.code))
@@ -226,10 +249,14 @@ def placed(error: GangError, path: str) -> GangError:
 def check(result: int, error: Any = None, what: str = "", path_prefix: str = "") -> None:
     """Raise unless a call went well.
 
-    Args:
-        result: what it returned.
-        error: the ``struct gang_error *`` it was given, if it takes one.
-        what: what was asked, for results that come without detail: ``"node 'n7'"``.
+    Parameters
+    ----------
+    result
+        What it returned.
+    error
+        The ``struct gang_error *`` it was given, if it takes one.
+    what
+        What was asked, for results that come without detail: ``"node 'n7'"``.
     """
     if result == 0:
         return

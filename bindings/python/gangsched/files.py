@@ -22,10 +22,13 @@ _MAGIC: Tuple[Tuple[bytes, Callable[..., Any]], ...] = (
 
 
 def open_bytes(path: "Union[str, os.PathLike[str]]") -> IO[bytes]:
-    """Open to read; what is compressed by gzip, bzip2 or xz, by its first bytes, is read as it was before.
+    """Open to read; what is compressed by gzip, bzip2 or xz, by its first bytes, is read as it was
+    before.
 
-    Raises:
-        OSError: it cannot be opened.
+    Raises
+    ------
+    OSError
+        It cannot be opened.
     """
     path = os.fspath(path)  # a number, which open() takes, is no path
     file = open(path, "rb")
@@ -39,7 +42,9 @@ def open_bytes(path: "Union[str, os.PathLike[str]]") -> IO[bytes]:
 
 @contextmanager
 def plain_file(path: "Optional[Union[str, os.PathLike[str]]]") -> "Iterator[Optional[Union[str, os.PathLike[str]]]]":
-    """A path for those who read files themselves: of what is compressed, that of a copy which is not."""
+    """A path for those who read files themselves: of what is compressed, that of a copy which is
+    not.
+    """
     if path is None or not os.path.isfile(path):
         yield path
         return
@@ -56,8 +61,12 @@ def plain_file(path: "Optional[Union[str, os.PathLike[str]]]") -> "Iterator[Opti
 def read_bytes(path: "Union[str, os.PathLike[str]]") -> bytes:
     """All of a file, as :func:`open_bytes`.
 
-    Raises:
-        ParseError: what is compressed is damaged. OSError: it cannot be read.
+    Raises
+    ------
+    ParseError
+        What is compressed is damaged.
+    OSError
+        It cannot be read.
     """
     try:
         with open_bytes(path) as file:
@@ -69,8 +78,10 @@ def read_bytes(path: "Union[str, os.PathLike[str]]") -> bytes:
 def read_text(path: "Union[str, os.PathLike[str]]") -> str:
     """The same, as text in UTF-8.
 
-    Raises:
-        ParseError: it is no such text.
+    Raises
+    ------
+    ParseError
+        It is no such text.
     """
     try:
         return read_bytes(path).decode("utf-8-sig")

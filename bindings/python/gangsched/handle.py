@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Life of the objects: who owns what of the library, which thread may use it, and what fork() leaves.
+"""Life of the objects: who owns what of the library, which thread may use it, and what fork()
+leaves.
 
-* Each object has a lock of its own and is used by one thread at a time; others wait. Calls from inside a
-  callback, on the same thread, are let through, and the library says which of them it takes.
-* ``close()`` ends an object, and so does the end of a ``with`` block; whatever is done with it then raises
-  :class:`gangsched.errors.Closed`. What others still need of it stays until they have ended, too.
-* After ``fork()`` the child has a copy of its own, and goes on with it. An object that another thread was using
-  at that moment is lost to the child, where it raises ``Closed``, since it may be half changed. A cluster is
-  not lost so: the library brings to its end what was under way (core.h, "fork()"). Nor does a session go on in the
-  child that writes its tables to files: they belong to the parent.
+* Each object has a lock of its own and is used by one thread at a time; others wait. Calls from
+  inside a callback, on the same thread, are let through, and the library says which of them it
+  takes.
+* ``close()`` ends an object, and so does the end of a ``with`` block; whatever is done with it then
+  raises :class:`gangsched.errors.Closed`. What others still need of it stays until they have ended,
+  too.
+* After ``fork()`` the child has a copy of its own, and goes on with it. An object that another
+  thread was using at that moment is lost to the child, where it raises ``Closed``, since it may be
+  half changed. A cluster is not lost so: the library brings to its end what was under way (core.h,
+  "fork()"). Nor does a session go on in the child that writes its tables to files: they belong to
+  the parent.
 """
 
 import os
@@ -24,14 +28,17 @@ _Self = TypeVar("_Self", bound="Handle")
 
 
 class Box:
-    """A pointer of the library, freed when nobody needs it any more: its own object, and the boxes inside."""
+    """A pointer of the library, freed when nobody needs it any more: its own object, and the boxes
+    inside.
+    """
 
     def __init__(self, pointer: Any, free: Callable[[Any], None], parent: Optional["Box"] = None) -> None:
         self.pointer = pointer
         self._free = free
         self._needs: List[Box] = []
-        # One element for each user but the last. Lists are changed in one step, which a lock would not be for
-        # the garbage collector: it may end another object of the same parent in the midst of retain().
+        # One element for each user but the last. Lists are changed in one step, which a lock would
+        # not be for the garbage collector: it may end another object of the same parent in the
+        # midst of retain().
         self._others: List[None] = []
         if parent is not None:
             self.require(parent)
@@ -86,7 +93,10 @@ class Handle:
         return self._box is None
 
     def close(self) -> None:
-        """End it; a second time does nothing. Waits for a call that is under way in another thread."""
+        """End it; a second time does nothing.
+
+        Waits for a call that is under way in another thread.
+        """
         with self._lock:
             self._box = None
             self._finalizer()
@@ -102,7 +112,10 @@ class Handle:
 
     @contextmanager
     def _held(self) -> Iterator[Any]:
-        """The pointer, for this thread alone. It lasts until the end, even if a callback closes the object."""
+        """The pointer, for this thread alone.
+
+        It lasts until the end, even if a callback closes the object.
+        """
         with self._lock, self._open().kept() as pointer:
             yield pointer
 

@@ -24,19 +24,27 @@ class Queues(Mapping[str, Dict[str, Any]]):
         Queues([{"name": "a", "guaranteed": {"gpu": 8}}, {"name": "b", "parent": "a"}])
         Queues("cluster.json")
 
-    Units: ``gpu`` devices, ``cpu`` cores, ``mem_mib`` MiB, other kinds as they are counted; times end in
-        ``_s``, seconds.
+    Units: ``gpu`` devices, ``cpu`` cores, ``mem_mib`` MiB, other kinds as they are counted; times
+    end in ``_s``, seconds.
 
-    Args:
-        source: nested dicts, where the children of a queue are its ``queues``; a list, where each names its
-            ``parent``; a case (dict with a list ``queues``); its path or JSON text; or other Queues.
-        default_queue: of jobs that name none, and for which no rule does.
-        rules: ``[{"match", "pattern", "queue", "fallback"}]``: where jobs go that name no queue.
-        excluded_kinds: kinds that do not count in dominant shares.
-        half_life_s: > 0: usage that decays with this half-life lowers weights.
+    Parameters
+    ----------
+    source
+        Nested dicts, where the children of a queue are its ``queues``; a list, where each names its
+        ``parent``; a case (dict with a list ``queues``); its path or JSON text; or other Queues.
+    default_queue
+        Of jobs that name none, and for which no rule does.
+    rules
+        ``[{"match", "pattern", "queue", "fallback"}]``: where jobs go that name no queue.
+    excluded_kinds
+        Kinds that do not count in dominant shares.
+    half_life_s
+        > 0: usage that decays with this half-life lowers weights.
 
-    Raises:
-        GangError: with the place in what was given: ``prod.queues.web.limit.gpu``, ``queues[2].limit.gpu``.
+    Raises
+    ------
+    GangError
+        With the place in what was given: ``prod.queues.web.limit.gpu``, ``queues[2].limit.gpu``.
     """
 
     def __init__(
@@ -99,7 +107,9 @@ class Queues(Mapping[str, Dict[str, Any]]):
             yield from self._nested(children, name, "%s%s.queues." % (place, name))
 
     def _check(self) -> None:
-        """As far as that goes without a cluster: levels and kinds that are named are taken to be there."""
+        """As far as that goes without a cluster: levels and kinds that are named are taken to be
+        there.
+        """
         levels: Set[str] = set()
         kinds: Set[str] = set()
         for queue in self._list:
@@ -118,11 +128,15 @@ class Queues(Mapping[str, Dict[str, Any]]):
     def case(self, frame: Mapping[str, Any]) -> Case:
         """The tree as the library reads it.
 
-        Args:
-            frame: levels and kinds of the cluster it is for.
+        Parameters
+        ----------
+        frame
+            Levels and kinds of the cluster it is for.
 
-        Raises:
-            GangError: with the place in what was given.
+        Raises
+        ------
+        GangError
+            With the place in what was given.
         """
         try:
             return Case({**frame, **self._case, "queues": self._list})
@@ -188,8 +202,10 @@ class Queues(Mapping[str, Dict[str, Any]]):
     def changed(self, name: str, **fields: Any) -> "Queues":
         """The same tree with other members of one queue; a member that is None is left out.
 
-        Raises:
-            NotFound: no such queue; others as the constructor.
+        Raises
+        ------
+        NotFound
+            No such queue; others as the constructor.
         """
         if name not in self._index:
             raise NotFound("no queue '%s'" % name)

@@ -11,7 +11,10 @@ _Row = TypeVar("_Row", bound=Tuple[Any, ...])
 
 
 class Rows(Sequence[_Row]):
-    """A list of named tuples that does not change, and can be seen as a table. Plain data of any thread."""
+    """A list of named tuples that does not change, and can be seen as a table.
+
+    Plain data of any thread.
+    """
 
     def __init__(self, kind: Type[_Row], rows: Iterable[_Row]) -> None:
         self.kind = kind

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many simulations: the same with other policies, and functions over grids of parameters, on any executor."""
+"""Many simulations: the same with other policies, and functions over grids of parameters, on any
+executor.
+"""
 
 import itertools
 import re
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
 
     import pandas
 
-#: Where calls run: None: here; a number: so many processes; or what has submit(): an executor of concurrent.futures
-#: (mpi4py's MPIPoolExecutor is one), a client of Dask.
+#: Where calls run: None: here; a number: so many processes; or what has submit(): an executor of
+#: concurrent.futures (mpi4py's MPIPoolExecutor is one), a client of Dask.
 Executor = Any
 
 
@@ -41,13 +43,18 @@ class Comparison(Mapping[str, Result]):
 
     @property
     def table(self) -> "pandas.DataFrame":
-        """One row a label, the numbers of the summaries as columns: ``wait_s_mean``, ``jct_s_p99``, ``gpu_utilisation``..."""
+        """One row a label, the numbers of the summaries as columns: ``wait_s_mean``, ``jct_s_p99``,
+        ``gpu_utilisation``...
+        """
         import pandas
 
         return pandas.DataFrame.from_dict({label: flat(one.summary()) for label, one in self.items()}, orient="index")
 
     def cdf(self, column: str = "wait_s", axes: Any = None, title: Optional[str] = None) -> Any:
-        """The distributions of a column of jobs beside each other. Returns the matplotlib axes. ``title``: as of :meth:`Result.cdf`."""
+        """The distributions of a column of jobs beside each other.
+
+        Returns the matplotlib axes. ``title``: as of :meth:`Result.cdf`.
+        """
         from .viz.plots import cdf
 
         return cdf(self, column, axes, title)
@@ -104,11 +111,16 @@ def compare(
         gs.compare(["fifo", "sjf", "srtf"], cluster, trace).table
         gs.compare({"strict": {"queues": tree.everywhere(block="strict")}, "mine": my_policy}, cluster, trace)
 
-    Args:
-        policies: names or functions, whose labels are their names; or by label a name, a function, or a dict of arguments of
-            :func:`simulate`.
-        executor: see :func:`sweep`. Functions must be such as can be pickled then.
-        options: for all of them. With ``stream`` each has a folder of its own in that directory, called as it is.
+    Parameters
+    ----------
+    policies
+        Names or functions, whose labels are their names; or by label a name, a function, or a dict
+        of arguments of :func:`simulate`.
+    executor
+        See :func:`sweep`. Functions must be such as can be pickled then.
+    options
+        For all of them. With ``stream`` each has a folder of its own in that directory, called as
+        it is.
     """
     listed = policies if isinstance(policies, Mapping) else _labelled([policies] if isinstance(policies, str) else policies)
     trace = as_trace(trace)
@@ -153,8 +165,10 @@ def _label(policy: Any) -> str:
 class Sweep:
     """What calls of a function gave, in the order of the grid.
 
-    Attributes:
-        params: a dict a call. values: what it returned, in the same order.
+    Attributes
+    ----------
+    params
+        A dict a call. values: what it returned, in the same order.
     """
 
     def __init__(self, params: List[Dict[str, Any]], values: List[Any]) -> None:
@@ -169,8 +183,9 @@ class Sweep:
 
     @property
     def table(self) -> "pandas.DataFrame":
-        """One row a call: its parameters, and what it returned: of a :class:`Result` its summary, of a dict its
-        members, of anything else the column ``value``."""
+        """One row a call: its parameters, and what it returned: of a :class:`Result` its summary,
+        of a dict its members, of anything else the column ``value``.
+        """
         import pandas
 
         return pandas.DataFrame([{**params, **_row(value)} for params, value in self])
@@ -188,7 +203,9 @@ def _row(value: Any) -> Dict[str, Any]:
 
 
 def grid_of(grid: Union[Mapping[str, Iterable[Any]], Iterable[Mapping[str, Any]]]) -> List[Dict[str, Any]]:
-    """All combinations of a dict of lists, the last varying fastest; a list of dicts is taken as it is."""
+    """All combinations of a dict of lists, the last varying fastest; a list of dicts is taken as it
+    is.
+    """
     if isinstance(grid, Mapping):
         names = list(grid)
         return [dict(zip(names, values)) for values in itertools.product(*(list(grid[name]) for name in names))]
@@ -211,16 +228,22 @@ def sweep(
 
         gs.sweep(run, {"gpus": [4, 8], "seed": range(5)}, executor=4).table
 
-    Args:
-        fn: for other processes one that can be pickled; what it returns, too.
-        grid: a dict of lists, or a list of dicts.
-        executor: None: one after the other, here; a number: so many processes; an executor of
-            ``concurrent.futures`` or
-            ``mpi4py.futures``; a client of Dask. Those that were given are not shut down.
-        progress: True: show a bar (tqdm).
+    Parameters
+    ----------
+    fn
+        For other processes one that can be pickled; what it returns, too.
+    grid
+        A dict of lists, or a list of dicts.
+    executor
+        None: one after the other, here; a number: so many processes; an executor of
+        ``concurrent.futures`` or ``mpi4py.futures``; a client of Dask. Those that were given are
+        not shut down.
+    progress
+        True: show a bar (tqdm).
 
-    Raises:
-        What a call raises, with its own traceback; the calls that have not begun are cancelled.
+    Raises
+    ------
+    What a call raises, with its own traceback; the calls that have not begun are cancelled.
     """
     params = grid_of(grid)
     values: List[Any] = []
@@ -239,8 +262,8 @@ def sweep(
 
 
 def _submit(executor: Any, fn: Callable[..., Any], params: Mapping[str, Any]) -> Any:
-    # Not as keywords: submit() has some of its own (Dask "workers", "priority", "key"..., mpi4py "fn").
-    # Dask gives the same future to equal calls, unless it is told that they are not pure.
+    # Not as keywords: submit() has some of its own (Dask "workers", "priority", "key"..., mpi4py
+    # "fn"). Dask gives the same future to equal calls, unless it is told that they are not pure.
     if type(executor).__module__.split(".")[0] == "distributed":
         return executor.submit(_call, fn, params, pure=False)
     return executor.submit(_call, fn, params)
@@ -254,8 +277,8 @@ def _cancel(executor: Any, futures: List[Any]) -> None:
     for future in futures:
         future.cancel()
     if isinstance(executor, ProcessPoolExecutor):
-        # Before 3.11.4 a pool whose last calls were cancelled is never shut down: it waits for one that is not.
-        # https://github.com/python/cpython/issues/94440
+        # Before 3.11.4 a pool whose last calls were cancelled is never shut down: it waits for one
+        # that is not. https://github.com/python/cpython/issues/94440
         with suppress(RuntimeError):
             executor.submit(int)
 
@@ -266,8 +289,8 @@ def _gather(executor: Any, futures: List[Any], step: Callable[[], None]) -> List
     try:
         while futures:
             values.append(futures[-1].result())
-            # Dask keeps a result where it was made as long as somebody has its future, and makes it again when
-            # that process dies: what is here already must not be.
+            # Dask keeps a result where it was made as long as somebody has its future, and makes it
+            # again when that process dies: what is here already must not be.
             futures.pop()
             step()
     except BaseException:
@@ -279,7 +302,10 @@ def _gather(executor: Any, futures: List[Any], step: Callable[[], None]) -> List
 def _in_processes(
     fn: Callable[..., Any], params: List[Dict[str, Any]], workers: int, step: Callable[[], None]
 ) -> List[Any]:
-    """A pool of our own. A process that dies takes the pool with it: what is missing then is tried once more."""
+    """A pool of our own.
+
+    A process that dies takes the pool with it: what is missing then is tried once more.
+    """
     if workers < 1:
         raise InvalidArgument("executor: 1 process or more")
     found: Dict[int, Any] = {}
@@ -310,7 +336,8 @@ def _take(
     to_come = iter(missing)
     try:
         while True:
-            # No more than there are processes: of others the pool would keep some ready, which could not be cancelled.
+            # No more than there are processes: of others the pool would keep some ready, which
+            # could not be cancelled.
             for i in itertools.islice(to_come, workers - len(running)):
                 running[pool.submit(_heard, fn, params[i])] = i
             if not running:

@@ -20,7 +20,8 @@ Path = Union[str, "os.PathLike[str]"]
 
 _NS = 10**9
 
-#: Columns of gang_trace_column(): name in tables, number, and how many of it are one of the library's.
+#: Columns of gang_trace_column(): name in tables, number, and how many of it are one of the
+#: library's.
 _COLUMNS: Tuple[Tuple[str, int, float], ...] = (
     ("submit_s", lib.GANG_TRACE_SUBMIT_NS, 1e9),
     ("run_s", lib.GANG_TRACE_RUN_NS, 1e9),
@@ -54,7 +55,9 @@ def _format(name: Optional[str]) -> int:
 
 
 class Trace(Handle):
-    """Jobs, with the time at which each came and how long it ran. It never changes.
+    """Jobs, with the time at which each came and how long it ran.
+
+    It never changes.
 
     ::
 
@@ -62,16 +65,18 @@ class Trace(Handle):
         trace = gs.Trace([{"submit_s": 0, "run_s": 60, "tasks": 4, "gpus": 1}, ...])
         trace.to_dataframe().groupby("queue").gpus.sum()
 
-    A job as a dict has the members of our own JSON lines (trace.h): ``job`` (its name), ``submit_s``,
-    ``run_s``, and at will ``queue``, ``user``, ``limit_s``, ``priority``, ``preemptible``, ``tasks``, ``min``,
-    and of one task ``cpu`` (cores), ``mem_mib``, ``gpus`` (devices), ``gpu_milli`` (of each device),
-    ``gpu_models``; ``start_s``, ``end``; several groups as ``groups``. Times are seconds from the trace's own
-    zero.
+    A job as a dict has the members of our own JSON lines (trace.h): ``job`` (its name),
+    ``submit_s``, ``run_s``, and at will ``queue``, ``user``, ``limit_s``, ``priority``,
+    ``preemptible``, ``tasks``, ``min``, and of one task ``cpu`` (cores), ``mem_mib``, ``gpus``
+    (devices), ``gpu_milli`` (of each device), ``gpu_models``; ``start_s``, ``end``; several groups
+    as ``groups``. Times are seconds from the trace's own zero.
 
     Threads: any; one at a time, also while a simulation of it runs.
 
-    Raises:
-        GangError: a job that cannot be; ``line`` is its number, from 1.
+    Raises
+    ------
+    GangError
+        A job that cannot be; ``line`` is its number, from 1.
     """
 
     def __init__(self, jobs: Iterable[Mapping[str, Any]] = ()) -> None:
@@ -110,18 +115,29 @@ class Trace(Handle):
     ) -> "Trace":
         """Read a file, compressed (gzip, bzip2, xz) or not.
 
-        Args:
-            format: ``csv``, ``jsonl``, ``swf``, ``procs``, ``philly``, ``philly-log``, ``helios``, ``pai``,
-                ``openb``, ``batsim``,
-                ``tiresias``; None: by the first lines.
-            lenient: pass over rows that cannot be used, and count them (:attr:`skipped`); else they are errors.
-            most: > 0: only so many jobs, the first ones.
-            gpus_per_task: of formats that tell a number of GPUs alone: it is cut into tasks of so many; 0: 8.
-            batsim_flops: of a resource, a second; 0: 10^9.
+        Parameters
+        ----------
+        format
+            ``csv``, ``jsonl``, ``swf``, ``procs``, ``philly``, ``philly-log``, ``helios``, ``pai``,
+            ``openb``, ``batsim``, ``tiresias``; None: by the first lines.
+        lenient
+            Pass over rows that cannot be used, and count them (:attr:`skipped`); else they are
+            errors.
+        most
+            > 0: only so many jobs, the first ones.
+        gpus_per_task
+            Of formats that tell a number of GPUs alone: it is cut into tasks of so many; 0: 8.
+        batsim_flops
+            Of a resource, a second; 0: 10^9.
 
-        Raises:
-            ParseError, OutOfRange, InvalidArgument: with line and column. NotSupported: a format that is not known.
-            OSError: the file cannot be read.
+        Raises
+        ------
+        ParseError, OutOfRange, InvalidArgument
+            With line and column.
+        NotSupported
+            A format that is not known.
+        OSError
+            The file cannot be read.
         """
         content = read_bytes(path)
         options = {"lenient": lenient, "most": most, "gpus_per_task": gpus_per_task, "batsim_flops": batsim_flops}
@@ -140,13 +156,17 @@ class Trace(Handle):
 
     @classmethod
     def from_dataframe(cls, table: "pandas.DataFrame") -> "Trace":
-        """From a table with the columns of our own CSV: ``submit_s``, ``run_s``, and at will the others of a
-        job as a dict; a column ``job`` (else the index) has the names. What :meth:`to_dataframe` gives is taken
-        back, too: where there is a column ``cpus``, amounts are those of all tasks. What a row does not tell (not a number,
-        None) is as if the column was not there.
+        """From a table with the columns of our own CSV: ``submit_s``, ``run_s``, and at will the
+        others of a job as a dict; a column ``job`` (else the index) has the names.
 
-        Raises:
-            GangError: ``line`` is that of the row plus 2, as in a file with a header.
+        What :meth:`to_dataframe` gives is taken back, too: where there is a column ``cpus``,
+        amounts are those of all tasks. What a row does not tell (not a number, None) is as if the
+        column was not there.
+
+        Raises
+        ------
+        GangError
+            ``line`` is that of the row plus 2, as in a file with a header.
         """
         if not hasattr(table, "to_csv") or not hasattr(table, "columns"):
             raise InvalidArgument("a DataFrame is wanted, not %s" % type(table).__name__)
@@ -173,8 +193,8 @@ class Trace(Handle):
         return Trace._of(made)
 
     def changed(self, **columns: Any) -> "Trace":
-        """Another one with other numbers: ``submit_s``, ``run_s``, ``limit_s``, ``priority``, each an array or
-        one number.
+        """Another one with other numbers: ``submit_s``, ``run_s``, ``limit_s``, ``priority``, each
+        an array or one number.
 
         ::
 
@@ -231,8 +251,10 @@ class Trace(Handle):
     def __getitem__(self, which: Union[int, str, slice]) -> Any:
         """One job as a dict, by position or name; or, of a slice, another trace.
 
-        Raises:
-            IndexError, NotFound: there is none.
+        Raises
+        ------
+        IndexError, NotFound
+            There is none.
         """
         if isinstance(which, slice):
             return self.select(range(*which.indices(len(self))))
@@ -242,10 +264,14 @@ class Trace(Handle):
             return next(iter(one))
 
     def find(self, name: str) -> int:
-        """The position of a job by its name. O(1).
+        """The position of a job by its name.
 
-        Raises:
-            NotFound: there is none.
+        O(1).
+
+        Raises
+        ------
+        NotFound
+            There is none.
         """
         out = ffi.new("size_t *")
         with self._held() as trace:
@@ -265,10 +291,13 @@ class Trace(Handle):
             return int(lib.gang_trace_skipped(trace))
 
     def column(self, name: str) -> Any:
-        """One column of numbers of all jobs, as a numpy array of float: seconds, devices, cores, MiB; not a
-        number where the trace does not tell. ``tasks`` and ``priority`` are whole. Names: ``submit_s``,
-        ``run_s``, ``limit_s``, ``priority``, ``tasks``, ``cpus``, ``mem_mib``, ``gpus`` (of all tasks),
-        ``start_s``. O(jobs)."""
+        """One column of numbers of all jobs, as a numpy array of float: seconds, devices, cores,
+        MiB; not a number where the trace does not tell.
+
+        ``tasks`` and ``priority`` are whole. Names: ``submit_s``, ``run_s``, ``limit_s``,
+        ``priority``, ``tasks``, ``cpus``, ``mem_mib``, ``gpus`` (of all tasks), ``start_s``.
+        O(jobs).
+        """
         found = next((column for column in _COLUMNS if column[0] == name), None)
         if found is None:
             raise NotFound("columns are %s" % ", ".join(column[0] for column in _COLUMNS))
@@ -276,7 +305,11 @@ class Trace(Handle):
             return _column(trace, found[1], found[2])
 
     def to_dataframe(self) -> "pandas.DataFrame":
-        """One row a job: ``job``, ``queue``, ``user``, and the columns of :meth:`column`; amounts are those of all its tasks. O(jobs)."""
+        """One row a job: ``job``, ``queue``, ``user``, and the columns of :meth:`column`; amounts
+        are those of all its tasks.
+
+        O(jobs).
+        """
         import pandas
 
         with self._held() as trace:
@@ -287,8 +320,10 @@ class Trace(Handle):
     def to_text(self, format: str = "csv") -> str:
         """It as text: ``csv``, ``jsonl``, ``swf`` or ``batsim``.
 
-        Raises:
-            NotSupported: what the format cannot express, with the job.
+        Raises
+        ------
+        NotSupported
+            What the format cannot express, with the job.
         """
         writer = Writer()
         self._write(_format(format), writer)
@@ -297,8 +332,10 @@ class Trace(Handle):
     def write(self, path: Path, format: Optional[str] = None) -> None:
         """Write it to a file; a name that ends in ``.gz``, ``.bz2`` or ``.xz`` is compressed.
 
-        Args:
-            format: None: by the name, ``.jsonl``, ``.swf``, ``.json`` (Batsim), else CSV.
+        Parameters
+        ----------
+        format
+            None: by the name, ``.jsonl``, ``.swf``, ``.json`` (Batsim), else CSV.
         """
         if format is None:
             stem = os.fspath(path)
@@ -359,8 +396,10 @@ def _no_job(jobs: Any, job: Any, line: int) -> GangError:
 def as_trace(given: Any) -> Trace:
     """A trace, or that of a path.
 
-    Raises:
-        TypeError: neither; it says what makes one. What :meth:`Trace.read` raises.
+    Raises
+    ------
+    TypeError
+        Neither; it says what makes one. What :meth:`Trace.read` raises.
     """
     if isinstance(given, Trace):
         return given
@@ -461,8 +500,10 @@ def _of_one_task(table: "pandas.DataFrame") -> "pandas.DataFrame":
 def _numbers(table: "pandas.DataFrame", name: str, missing: float) -> Any:
     """A column as numbers, with another for what it does not tell.
 
-    Raises:
-        InvalidArgument: it has something else.
+    Raises
+    ------
+    InvalidArgument
+        It has something else.
     """
     import numpy
     import pandas

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m gangsched``: simulate, compare, convert and report, for people without a notebook.
 
-The exit status is 0; 1 for input that is wrong or output that cannot be written, said in one line with its place; 2 for
-wrong usage; 130 after Ctrl-C, when what had happened until then is printed and written all the same.
+The exit status is 0; 1 for input that is wrong or output that cannot be written, said in one line
+with its place; 2 for wrong usage; 130 after Ctrl-C, when what had happened until then is printed
+and written all the same.
 """
 
 import argparse
@@ -64,7 +65,9 @@ def _fail(line: str, status: int) -> int:
 
 
 def _said(error: Exception) -> Optional[str]:
-    """What is wrong with the input, in one line; None: it is a defect of ours, which wants its traceback."""
+    """What is wrong with the input, in one line; None: it is a defect of ours, which wants its
+    traceback.
+    """
     from .input import Wrong
     from ..errors import GangError
 
@@ -217,8 +220,10 @@ def _report(arguments: argparse.Namespace) -> int:
 def _ready(folder: Optional[str], page: Optional[str]) -> None:
     """What could not be written is said before it is simulated, not after.
 
-    Raises:
-        OSError: with the path.
+    Raises
+    ------
+    OSError
+        With the path.
     """
     if folder is not None:
         os.makedirs(folder, exist_ok=True)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line teaches. The first paragraph of each text stands before the arguments, the rest after."""
+"""What the command line teaches.
+
+The first paragraph of each text stands before the arguments, the rest after.
+"""
 
 #: Options of ``--set``: name and what it is. Times are seconds.
 OPTIONS = {

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line reads: trace, cluster, queues, options. Errors name the file and the place in it."""
+"""What the command line reads: trace, cluster, queues, options.
+
+Errors name the file and the place in it.
+"""
 
 import argparse
 import hashlib
@@ -103,8 +106,10 @@ def _name(path: str) -> str:
 def read(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Run:
     """What the arguments say.
 
-    Raises:
-        Wrong: with file and place.
+    Raises
+    ------
+    Wrong
+        With file and place.
     """
     if arguments.trace == "-" and arguments.cluster == "-":
         raise Misused("standard input is either the trace or the cluster")
@@ -165,8 +170,10 @@ def _case(arguments: argparse.Namespace) -> Optional[Dict[str, Any]]:
 def load_bytes(content: bytes) -> Dict[str, Any]:
     """A JSON object.
 
-    Raises:
-        GangError: it is none.
+    Raises
+    ------
+    GangError
+        It is none.
     """
     text = content.decode("utf-8-sig")
     # load() would take what does not begin with a brace for a path.
@@ -226,8 +233,10 @@ _TOLD = ("cluster", "nodes", "gpus", "cpus", "mem_gib", "gpu_model", "racks", "q
 def written(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Run:
     """What ``--out`` wrote: the same run again, or under these policies.
 
-    Raises:
-        Wrong: it is no such folder; the trace is another one now.
+    Raises
+    ------
+    Wrong
+        It is no such folder; the trace is another one now.
     """
     place = os.path.join(arguments.trace, "run.json")
     for name in _TOLD:

@@ -92,7 +92,10 @@ def _columns(lines: Sequence[Sequence[str]]) -> str:
 
 
 def refusals(found: "Mapping[str, Result]", several: bool) -> str:
-    """Of the first result that refused jobs: how many, and why the first one; "": none did. It is simulated again for that."""
+    """Of the first result that refused jobs: how many, and why the first one; "": none did.
+
+    It is simulated again for that.
+    """
     for label, result in found.items():
         refused = result.refused if result.summary()["refused"] else {}
         if refused:
@@ -105,8 +108,10 @@ def refusals(found: "Mapping[str, Result]", several: bool) -> str:
 def write_tables(result: "Result", folder: str, run: Mapping[str, Any]) -> None:
     """jobs.csv, allocations.csv, timeline.csv, summary.json, run.json.
 
-    Raises:
-        OSError: with the path.
+    Raises
+    ------
+    OSError
+        With the path.
     """
     os.makedirs(folder, exist_ok=True)
     for name in ("jobs", "allocations", "timeline"):

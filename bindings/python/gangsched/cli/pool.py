@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``compare --jobs N``: a policy a process. After Ctrl-C those that run are told as far as they got."""
+"""``compare --jobs N``: a policy a process.
+
+After Ctrl-C those that run are told as far as they got.
+"""
 
 import signal
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -11,16 +14,19 @@ if TYPE_CHECKING:
 
 
 def simulate(run: "Run", jobs: int) -> "Tuple[Dict[str, Result], bool]":
-    """A result a policy, by name, in their order; and whether some are missing, or stopped, after Ctrl-C.
+    """A result a policy, by name, in their order; and whether some are missing, or stopped, after
+    Ctrl-C.
 
-    Raises:
-        What a simulation raises.
+    Raises
+    ------
+    What a simulation raises.
     """
     begun: "Dict[str, Future[Optional[Result]]]" = {}
     to_come: List[Optional[str]] = list(run.policies)
     with ProcessPoolExecutor(min(jobs, len(to_come)), initializer=_deaf) as pool:
         try:
-            # Not all at once: the pool would hold one more ready than it has processes, which then could not be stopped.
+            # Not all at once: the pool would hold one more ready than it has processes, which then
+            # could not be stopped.
             while to_come:
                 if sum(not future.done() for future in begun.values()) >= jobs:
                     wait([future for future in begun.values() if not future.done()], return_when=FIRST_COMPLETED)

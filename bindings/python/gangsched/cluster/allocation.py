@@ -49,9 +49,12 @@ class Explanation(Mapping[str, Any]):
 
 
 class Allocation:
-    """What :meth:`gangsched.Cluster.allocate` gave. It lives in the cluster, until it is released.
+    """What :meth:`gangsched.Cluster.allocate` gave.
 
-    ``with cluster.allocate(...) as a:`` releases it at the end. Calls on it take the cluster's lock.
+    It lives in the cluster, until it is released.
+
+    ``with cluster.allocate(...) as a:`` releases it at the end. Calls on it take the cluster's
+    lock.
     """
 
     def __init__(self, cluster: "Cluster", number: int) -> None:
@@ -85,10 +88,14 @@ class Allocation:
             return False
 
     def info(self) -> Dict[str, Any]:
-        """Totals: ``tasks``, ``min``, ``count``, ``cpus`` (cores), ``mem_mib``, ``gpus`` (devices). O(tasks).
+        """Totals: ``tasks``, ``min``, ``count``, ``cpus`` (cores), ``mem_mib``, ``gpus`` (devices).
 
-        Raises:
-            Stale: it was released.
+        O(tasks).
+
+        Raises
+        ------
+        Stale
+            It was released.
         """
         out = new("gang_alloc_info")
         with self.cluster._held() as cluster:
@@ -104,8 +111,12 @@ class Allocation:
 
     @property
     def tasks(self) -> List[Dict[str, Any]]:
-        """One dict a task: ``task``, ``group``, ``node``, ``cpu_milli``, ``memory_bytes``, ``gpus`` (numbers of devices), ``share``, ``cores``, and as
-        far as they are known ``pci``, ``uuids``, ``cpuset``, ``nodeset``. O(tasks)."""
+        """One dict a task: ``task``, ``group``, ``node``, ``cpu_milli``, ``memory_bytes``, ``gpus``
+        (numbers of devices), ``share``, ``cores``, and as far as they are known ``pci``, ``uuids``,
+        ``cpuset``, ``nodeset``.
+
+        O(tasks).
+        """
         writer = Writer()
         with self.cluster._held() as cluster:
             result = lib.gang_alloc_write_json(cluster, self.id, WRITE, writer.user)
@@ -122,9 +133,12 @@ class Allocation:
     def hosts(self, format: str = "plain", group: int = -1) -> str:
         """Where each rank runs, for who starts the processes.
 
-        Args:
-            format: ``plain`` (machine file), ``horovod`` (``-H``), ``mpi`` (hostfile), ``rankfile``.
-            group: index of a group; -1: all.
+        Parameters
+        ----------
+        format
+            ``plain`` (machine file), ``horovod`` (``-H``), ``mpi`` (hostfile), ``rankfile``.
+        group
+            Index of a group; -1: all.
         """
         number = HostsFormat.number_of(format, "format")
         writer = Writer()
@@ -137,12 +151,16 @@ class Allocation:
     def grow(self, tasks: int = 1, group: int = -1) -> int:
         """Add up to so many tasks, one by one, until the group has its ``count``.
 
-        Returns:
-            The number that was added, at least 1.
+        Returns
+        -------
+        The number that was added, at least 1.
 
-        Raises:
-            DoesNotFit: none fits now.
-            OutOfRange: it has its ``count``.
+        Raises
+        ------
+        DoesNotFit
+            None fits now.
+        OutOfRange
+            It has its ``count``.
         """
         granted, error = ffi.new("int64_t *"), new_error()
         with self.cluster._working() as worker:
@@ -156,9 +174,12 @@ class Allocation:
     def shrink(self, tasks: Iterable[int]) -> None:
         """Give back named tasks (``task`` of :attr:`tasks`), all in one step.
 
-        Raises:
-            DoesNotFit: it would fall below its minimum; release it instead.
-            NotFound: no such task.
+        Raises
+        ------
+        DoesNotFit
+            It would fall below its minimum; release it instead.
+        NotFound
+            No such task.
         """
         numbers, error = [int(task) for task in tasks], new_error()
         with self.cluster._working() as worker:
@@ -168,17 +189,22 @@ class Allocation:
     def release(self) -> None:
         """Give back everything and end it, in one step.
 
-        Raises:
-            Stale: that was done before.
+        Raises
+        ------
+        Stale
+            That was done before.
         """
         with self.cluster._working() as worker:
             check(lib.gang_alloc_free(worker, self.id), what="allocation")
             self.cluster._forget(self.id)
 
     def explain(self, group: int = -1) -> List[str]:
-        """Why it can or cannot grow: one English line for each group that has fewer tasks than its ``count``.
+        """Why it can or cannot grow: one English line for each group that has fewer tasks than its
+        ``count``.
 
-        Raises:
-            OutOfRange: all have.
+        Raises
+        ------
+        OutOfRange
+            All have.
         """
         return self.cluster._explain_growth(self.id, group)

@@ -39,17 +39,27 @@ class Cluster(Handle):
 
     Units: ``cpus`` cores, ``mem_mib`` MiB, ``gpus`` devices.
 
-    Threads: any; calls on one cluster go one at a time. After fork() parent and child each have their own.
+    Threads: any; calls on one cluster go one at a time. After fork() parent and child each have
+    their own.
 
-    Args:
-        nodes: the machines.
-        levels: of the topology, widest first, e.g. ``["zone", "rack"]``.
-        kinds: ``[{"name", "unit", "scope": "node" | "cluster", "capacity"}]``, resources beside cpu, memory and gpu.
-        partitions: ``[{"name", "mode": "shared" | "exclusive" | "lending"}]``.
-        policy: of requests that name none: ``pack``, ``spread``, ``topology``, ``fgd``...
+    Parameters
+    ----------
+    nodes
+        The machines.
+    levels
+        Of the topology, widest first, e.g. ``["zone", "rack"]``.
+    kinds
+        ``[{"name", "unit", "scope": "node" | "cluster", "capacity"}]``, resources beside cpu,
+        memory and gpu.
+    partitions
+        ``[{"name", "mode": "shared" | "exclusive" | "lending"}]``.
+    policy
+        Of requests that name none: ``pack``, ``spread``, ``topology``, ``fgd``...
 
-    Raises:
-        GangError: with the path of what is wrong, e.g. ``nodes[3].gpus``.
+    Raises
+    ------
+    GangError
+        With the path of what is wrong, e.g. ``nodes[3].gpus``.
     """
 
     def __init__(
@@ -89,7 +99,9 @@ class Cluster(Handle):
         self._mix: Optional[List[Dict[str, Any]]] = None
 
     def _inside(self, pointer: Any, owner: Box) -> "Cluster":
-        """Another object for a cluster of the same kinds and levels that somebody else of the library owns."""
+        """Another object for a cluster of the same kinds and levels that somebody else of the
+        library owns.
+        """
         return self._like(Box(pointer, lambda _: None, owner))
 
     def _like(self, box: Box) -> "Cluster":
@@ -119,23 +131,34 @@ class Cluster(Handle):
     ) -> "Cluster":
         """So many equal machines, ``n0``, ``n1``...
 
-        Args:
-            gpus: devices of each; ``gpu_model`` and ``gpu_mem_gib`` (GiB of one) describe them.
-            cpus: cores of each.
-            mem_gib: GiB of each.
-            racks: > 0: they stand in so many racks, of which neighbours share one; the level is ``rack``.
-            island: > 0: so many GPUs, one after the other, are joined by NVLink.
-            fields: what else a node may have, the same for each.
+        Parameters
+        ----------
+        gpus
+            Devices of each; ``gpu_model`` and ``gpu_mem_gib`` (GiB of one) describe them.
+        cpus
+            Cores of each.
+        mem_gib
+            GiB of each.
+        racks
+            > 0: they stand in so many racks, of which neighbours share one; the level is ``rack``.
+        island
+            > 0: so many GPUs, one after the other, are joined by NVLink.
+        fields
+            What else a node may have, the same for each.
         """
         made = _nodes.uniform(nodes, gpus, cpus, mem_gib, gpu_model, gpu_mem_gib, racks, island, name, fields)
         return cls(made, levels=["rack"] if racks else [])
 
     @classmethod
     def from_json(cls, source: Source) -> "Cluster":
-        """From a case in the JSON format: a path, text, or a dict. Its queues and jobs are not looked at.
+        """From a case in the JSON format: a path, text, or a dict.
 
-        Raises:
-            ParseError: with line and column; other errors with the path.
+        Its queues and jobs are not looked at.
+
+        Raises
+        ------
+        ParseError
+            With line and column; other errors with the path.
         """
         value = load(source)
         known = ("nodes", "levels", "kinds", "partitions", "policy")
@@ -150,15 +173,22 @@ class Cluster(Handle):
         count: int = 1,
         name: Optional[str] = None,
     ) -> "Cluster":
-        """So many machines of the structure that hwloc tells: this one, an XML file, or a synthetic description.
+        """So many machines of the structure that hwloc tells: this one, an XML file, or a synthetic
+        description.
 
-        Args:
-            xml: path of a file of ``lstopo``; None: the machine this runs on.
-            synthetic: instead, ``"pack:2 numa:1 core:8 pu:2"``.
-            count: of equal machines; more than one are called ``name0``, ``name1``...
+        Parameters
+        ----------
+        xml
+            Path of a file of ``lstopo``; None: the machine this runs on.
+        synthetic
+            Instead, ``"pack:2 numa:1 core:8 pu:2"``.
+        count
+            Of equal machines; more than one are called ``name0``, ``name1``...
 
-        Raises:
-            InputOutput, ParseError: no such file, or no topology.
+        Raises
+        ------
+        InputOutput, ParseError
+            No such file, or no topology.
         """
         made = cls()
         try:
@@ -172,14 +202,17 @@ class Cluster(Handle):
     def from_csv(cls, path: "Union[str, os.PathLike[str]]", levels: Sequence[str] = ()) -> "Cluster":
         """From a table with a header line: one machine a row.
 
-        Columns, by name: ``name`` (or ``sn``, ``node_name``), ``cpus`` (or ``cpu_num``, ``cpu_milli``), ``mem_mib`` (or
-        ``memory_mib``), ``gpus`` (or ``gpu``, ``gpu_capacity_num``), ``gpu_model`` (or ``model``), ``gpu_mem_mib``, ``state``; those
-        in ``levels`` say where it stands, and any other is a label. The node lists of Alibaba's traces (openb of 2023, that of
-        spot jobs of 2026) are such tables. Compressed files
-        (``.gz`` and its like) are read as they are.
+        Columns, by name: ``name`` (or ``sn``, ``node_name``), ``cpus`` (or ``cpu_num``,
+        ``cpu_milli``), ``mem_mib`` (or ``memory_mib``), ``gpus`` (or ``gpu``,
+        ``gpu_capacity_num``), ``gpu_model`` (or ``model``), ``gpu_mem_mib``, ``state``; those in
+        ``levels`` say where it stands, and any other is a label. The node lists of Alibaba's traces
+        (openb of 2023, that of spot jobs of 2026) are such tables. Compressed files (``.gz`` and
+        its like) are read as they are.
 
-        Raises:
-            ParseError: with the line.
+        Raises
+        ------
+        ParseError
+            With the line.
         """
         return cls(_nodes.from_csv(path, levels), levels=levels)
 
@@ -188,7 +221,11 @@ class Cluster(Handle):
         return _again, (self.to_dict(), self._mix)
 
     def copy(self) -> "Cluster":
-        """Another one with the same machines in their states and the same mix, of which nothing is taken. O(nodes)."""
+        """Another one with the same machines in their states and the same mix, of which nothing is
+        taken.
+
+        O(nodes).
+        """
         return _again(self.to_dict(), self._mix)
 
     def to_dict(self) -> Dict[str, Any]:
@@ -223,7 +260,9 @@ class Cluster(Handle):
 
     @property
     def kinds(self) -> List[Dict[str, Any]]:
-        """Resources beside cpu, memory and gpu: name, unit, scope, and of pools capacity and ``available``."""
+        """Resources beside cpu, memory and gpu: name, unit, scope, and of pools capacity and
+        ``available``.
+        """
         with self._held() as cluster:
             return self._kinds(cluster)
 
@@ -235,9 +274,12 @@ class Cluster(Handle):
 
     @property
     def nodes(self) -> "pandas.DataFrame":
-        """One row a node, by name: ``state``, and capacity and what is free of it: ``cpus`` (cores),
-        ``mem_mib``, ``gpus`` (devices), ``gpus_free`` (wholly free), ``gpu_free`` (shares included),
-        ``gpu_model``; levels and kinds of the site. O(nodes)."""
+        """One row a node, by name: ``state``, and capacity and what is free of it: ``cpus``
+        (cores), ``mem_mib``, ``gpus`` (devices), ``gpus_free`` (wholly free), ``gpu_free`` (shares
+        included), ``gpu_model``; levels and kinds of the site.
+
+        O(nodes).
+        """
         import pandas
 
         return pandas.DataFrame(self.table()).set_index("name")
@@ -251,18 +293,24 @@ class Cluster(Handle):
         """One node: a row of :attr:`nodes` with ``id``, ``gpu_share_free`` (devices, of each) and
         ``gpu_unhealthy`` (numbers).
 
-        Raises:
-            NotFound, Stale: no such name, or gone.
+        Raises
+        ------
+        NotFound, Stale
+            No such name, or gone.
         """
         number = self.node_id(node)
         with self._held() as cluster:
             return _nodes.one(cluster, number, self._levels(cluster), self._site_kinds(cluster))
 
     def node_id(self, node: Node) -> int:
-        """The id of a node by its name. An id is given back as it is.
+        """The id of a node by its name.
 
-        Raises:
-            NotFound: no such name, or no id at all.
+        An id is given back as it is.
+
+        Raises
+        ------
+        NotFound
+            No such name, or no id at all.
         """
         if not isinstance(node, str):
             if isinstance(node, bool) or not hasattr(node, "__index__"):
@@ -288,11 +336,14 @@ class Cluster(Handle):
         return Snapshot(self)
 
     def check(self) -> None:
-        """Audit the records against the sum of the allocations. Nobody may change the cluster meanwhile.
-        O(nodes + tasks).
+        """Audit the records against the sum of the allocations.
 
-        Raises:
-            InvalidArgument: the first discrepancy.
+        Nobody may change the cluster meanwhile. O(nodes + tasks).
+
+        Raises
+        ------
+        InvalidArgument
+            The first discrepancy.
         """
         error = new_error()
         with self._held() as cluster:
@@ -303,24 +354,33 @@ class Cluster(Handle):
     def add(self, spec: Optional[Mapping[str, Any]] = None, **fields: Any) -> int:
         """Add a machine: ``cluster.add(name="n9", cpus=64, gpus=8, topology={"rack": "r1"})``.
 
-        Returns:
-            Its id.
+        Returns
+        -------
+        Its id.
 
-        Raises:
-            AlreadyExists: the name; others with the path of the member.
+        Raises
+        ------
+        AlreadyExists
+            The name; others with the path of the member.
         """
         return self._add([{**(spec or {}), **fields}], "nodes[0]")[0]
 
     def add_many(self, specs: Iterable[Mapping[str, Any]]) -> List[int]:
-        """Add machines, all or none. An error's path begins with ``nodes[i]``. Returns their ids."""
+        """Add machines, all or none.
+
+        An error's path begins with ``nodes[i]``. Returns their ids.
+        """
         return self._add(list(specs), "")
 
     def change(self, node: Node, **fields: Any) -> None:
-        """Describe a machine anew: fields that are given replace those there were. Its GPUs, links and cores
-        cannot change.
+        """Describe a machine anew: fields that are given replace those there were.
 
-        Raises:
-            Busy: more is taken than it is to have.
+        Its GPUs, links and cores cannot change.
+
+        Raises
+        ------
+        Busy
+            More is taken than it is to have.
         """
         number = self.node_id(node)
         with self._working() as worker:
@@ -359,26 +419,33 @@ class Cluster(Handle):
             check(lib.gang_gpu_set_state(worker, number, gpu, state), what="gpu %d of node %r" % (gpu, node))
 
     def set_partition(self, name: str, mode: str) -> None:
-        """Who may use the nodes of a partition: ``shared`` (all), ``exclusive`` (who names it), ``lending``
-        (others when no other node has room)."""
+        """Who may use the nodes of a partition: ``shared`` (all), ``exclusive`` (who names it),
+        ``lending`` (others when no other node has room).
+        """
         value = PartitionMode.number_of(mode, "mode")
         with self._working() as worker:
             check(lib.gang_partition_set(worker, utf8(name, "name"), value), what="partition '%s'" % name)
             self._partitions.add(name)
 
     def set_mix(self, shapes: Optional[Iterable[Mapping[str, Any]]]) -> None:
-        """Declare the mix of tasks that work is expected to have, for the policies ``fgd`` and ``headroom``, which keep free what
-        such tasks can use::
+        """Declare the mix of tasks that work is expected to have, for the policies ``fgd`` and
+        ``headroom``, which keep free what such tasks can use::
 
             cluster.set_mix([{"count": 70, "gpu": 1, "cpu": 8}, {"count": 30, "gpu": 0.5, "cpu": 4}])
 
-        Args:
-            shapes: one task of each as in a request (``cpu`` cores, ``gpu`` devices or a share, ``mem_mib``, ``gpu_models``), at most
-                4095; ``count`` is the weight beside the others. None, or none: forget what was declared, and go by the
-                requests that came.
+        Parameters
+        ----------
+        shapes
+            One task of each as in a request (``cpu`` cores, ``gpu`` devices or a share,
+            ``mem_mib``, ``gpu_models``), at most 4095; ``count`` is the weight beside the others.
+            None, or none: forget what was declared, and go by the requests that came.
 
-        Raises:
-            GangError: what is wrong with a shape, with the place (``shapes[2].gpu``). LimitReached: too many, or weights of more than 2^24.
+        Raises
+        ------
+        GangError
+            What is wrong with a shape, with the place (``shapes[2].gpu``).
+        LimitReached
+            Too many, or weights of more than 2^24.
         """
         from .mix import declare
 
@@ -394,14 +461,22 @@ class Cluster(Handle):
     # ---- allocating ----------------------------------------------------------------------
 
     def allocate(self, request: Wanted = None, **keywords: Any) -> Allocation:
-        """Place a whole gang now, in one step, or nothing: ``cluster.allocate(count=16, gpu=1, cpu=8)``.
+        """Place a whole gang now, in one step, or nothing: ``cluster.allocate(count=16, gpu=1,
+        cpu=8)``.
 
-        Args:
-            request: a :class:`Request`, or a dict that makes one; keywords come before it.
+        Parameters
+        ----------
+        request
+            A :class:`Request`, or a dict that makes one; keywords come before it.
 
-        Raises:
-            DoesNotFit: not now; NeverFits: not even if all nodes were up and empty. Both say why.
-            GangError: a request that is wrong, with the path.
+        Raises
+        ------
+        DoesNotFit
+            Not now;
+        NeverFits
+            Not even if all nodes were up and empty. Both say why.
+        GangError
+            A request that is wrong, with the path.
         """
         out, error = ffi.new("gang_alloc_id *"), new_error()
         with self._working() as worker:
@@ -470,7 +545,10 @@ class Cluster(Handle):
         return cluster_html(self)
 
     def close(self) -> None:
-        """End it, with all allocations; a second time does nothing. Waits for a call under way in another thread."""
+        """End it, with all allocations; a second time does nothing.
+
+        Waits for a call under way in another thread.
+        """
         with self._lock:
             self._compiled.clear()
             self._scored.clear()

@@ -10,10 +10,14 @@ from ..errors import GangError, InvalidArgument, check, new_error, placed
 
 
 def declare(worker: Any, shapes: List[Dict[str, Any]], frame: Mapping[str, Any]) -> None:
-    """Declare it, by a worker. The caller has it for himself.
+    """Declare it, by a worker.
 
-    Raises:
-        GangError: with the place: ``shapes[2].gpu``.
+    The caller has it for himself.
+
+    Raises
+    ------
+    GangError
+        With the place: ``shapes[2].gpu``.
     """
     # A job of each: a job has fewer groups than a mix has shapes.
     jobs = [{**job_dict(shape, {}), "name": str(i)} for i, shape in enumerate(shapes)]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes, between the structs of the library and the dicts of Python. No locks: who calls holds the cluster's."""
+"""Nodes, between the structs of the library and the dicts of Python.
+
+No locks: who calls holds the cluster's.
+"""
 
 import csv
 import io
@@ -336,7 +339,10 @@ def _write(
 
 
 def _as_now(cluster: Any, spec: Any) -> None:
-    """State and health are not those it was described with, but those of now. The specification is our own copy."""
+    """State and health are not those it was described with, but those of now.
+
+    The specification is our own copy.
+    """
     number, info = ffi.new("gang_node_id *"), new("gang_node_info")
     if lib.gang_node_find(cluster, spec.name, number) != 0 or lib.gang_node_get(cluster, number[0], info) != 0:
         return
@@ -362,8 +368,9 @@ def _modes(cluster: Any, specs: List[Any], named: Set[str]) -> Dict[str, int]:
 def pictures(cluster: "Cluster", most: Optional[int]) -> Tuple[List[Dict[str, Any]], Dict[str, float]]:
     """What is drawn of each machine, of ``most`` at most, and the sums over all.
 
-    Beside a row of the table: ``shares`` (free of each device), ``broken`` (devices), ``islands`` (devices joined by
-    links), ``steps`` (domains, the widest first), ``place`` (the same as one text).
+    Beside a row of the table: ``shares`` (free of each device), ``broken`` (devices), ``islands``
+    (devices joined by links), ``steps`` (domains, the widest first), ``place`` (the same as one
+    text).
     """
     found: List[Dict[str, Any]] = []
     out = ffi.new("struct gang_node_spec **")
@@ -390,7 +397,9 @@ def _steps(spec: Any) -> List[str]:
 
 
 def summed(cluster: "Cluster") -> List[Dict[str, Any]]:
-    """What is said of machines that are not drawn one by one: a row of the table with ``gpu_model`` and ``steps``."""
+    """What is said of machines that are not drawn one by one: a row of the table with ``gpu_model``
+    and ``steps``.
+    """
     found: List[Dict[str, Any]] = []
     out = ffi.new("struct gang_node_spec **")
     with cluster._held() as pointer:

@@ -9,31 +9,36 @@ from ..case import Case, job_dict
 from ..errors import InvalidArgument, check, new_error
 from ..handle import Box
 
-#: Scores candidate nodes for one task of a group: ``score(group, candidates) -> scores``, the highest wins.
+#: Scores candidate nodes for one task of a group: ``score(group, candidates) -> scores``, the
+#: highest wins.
 Score = Callable[[int, Any], Any]
 
 
 class Request(Mapping[str, Any]):
     """A request, by value: it can be used on any cluster, any number of times, by any thread.
 
-    The members are those of a job in the JSON format (ARCHITECTURE.md, "Formats"). A request of one group may
-    be written flat::
+    The members are those of a job in the JSON format (ARCHITECTURE.md, "Formats"). A request of one
+    group may be written flat::
 
         Request(count=16, gpu=1, cpu=8, mem_mib=65536, same="rack")
         Request(tasks=[{"name": "ps", "count": 2, "cpu": 4}, {"name": "worker", "count": 8, "gpu": 1}])
 
-    Units: ``cpu`` cores (decimals allowed), ``mem_mib`` MiB, ``gpu`` devices (below 1: a share of one).
+    Units: ``cpu`` cores (decimals allowed), ``mem_mib`` MiB, ``gpu`` devices (below 1: a share of
+    one).
 
-    Args:
-        spec: a dict of them; keywords come before it.
-        score: with it nodes are chosen by a function of yours (policy ``host``)::
+    Parameters
+    ----------
+    spec
+        A dict of them; keywords come before it.
+    score
+        With it nodes are chosen by a function of yours (policy ``host``)::
 
-                def emptiest(group, candidates):      # a numpy record array, one row a node
-                    return candidates["gpus_free"]    # the highest is taken; least int64: never
+            def emptiest(group, candidates):      # a numpy record array, one row a node
+                return candidates["gpus_free"]    # the highest is taken; least int64: never
 
-            The fields are those of ``struct gang_candidate``. It is called while nodes are searched, on the
-            thread of the call, and must not change the cluster. What it raises ends the call, which changes
-            nothing, and comes out of it.
+        The fields are those of ``struct gang_candidate``. It is called while nodes are searched, on
+        the thread of the call, and must not change the cluster. What it raises ends the call, which
+        changes nothing, and comes out of it.
     """
 
     def __init__(
@@ -110,11 +115,15 @@ class Compiled:
 def compile_for(cluster: Box, request: Request, frame: Mapping[str, Any]) -> Compiled:
     """Check a request for a cluster.
 
-    Args:
-        frame: levels and kinds of the cluster, which the reader wants to know.
+    Parameters
+    ----------
+    frame
+        Levels and kinds of the cluster, which the reader wants to know.
 
-    Raises:
-        InvalidArgument, OutOfRange, NotFound, ParseError: with the path, e.g. ``tasks[1].gpu``.
+    Raises
+    ------
+    InvalidArgument, OutOfRange, NotFound, ParseError
+        With the path, e.g. ``tasks[1].gpu``.
     """
     prefix = "jobs[0] tasks[0]" if request._flat else "jobs[0]"
     case = Case({**frame, "jobs": [dict(request)]}, path_prefix=prefix)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class Snapshot(Handle):
-    """All nodes as they were at one instant. What is done to it changes nothing of the cluster.
+    """All nodes as they were at one instant.
+
+    What is done to it changes nothing of the cluster.
 
     ::
 
@@ -64,9 +66,12 @@ class Snapshot(Handle):
         return pandas.DataFrame(rows, columns=columns).set_index("name")
 
     def totals(self) -> Dict[str, float]:
-        """Sums: ``nodes``, ``nodes_up``, ``nodes_draining``, ``nodes_down``; ``cpus``, ``mem_mib``, ``gpus``
-        (devices), and of these what is free (``cpus_free``, ``mem_mib_free``, ``gpu_free`` with shares,
-        ``gpus_free`` whole ones), and on nodes that are up (``cpus_free_up``...). O(nodes)."""
+        """Sums: ``nodes``, ``nodes_up``, ``nodes_draining``, ``nodes_down``; ``cpus``, ``mem_mib``,
+        ``gpus`` (devices), and of these what is free (``cpus_free``, ``mem_mib_free``, ``gpu_free``
+        with shares, ``gpus_free`` whole ones), and on nodes that are up (``cpus_free_up``...).
+
+        O(nodes).
+        """
         out = new("gang_totals")
         with self._held() as snapshot:
             check(lib.gang_snapshot_totals(snapshot, out))
@@ -84,8 +89,10 @@ class Snapshot(Handle):
     def place(self, request: "Wanted" = None, **keywords: Any) -> None:
         """Take what a gang needs, in the snapshot, so that later questions see it.
 
-        Raises:
-            DoesNotFit, NeverFits: with the reason.
+        Raises
+        ------
+        DoesNotFit, NeverFits
+            With the reason.
         """
         self._ask(lib.gang_snapshot_place, request, keywords)
 
@@ -100,8 +107,10 @@ class Snapshot(Handle):
     def release(self, allocation: "Union[Allocation, int]") -> None:
         """What if an allocation were gone: give back, in the snapshot, what it holds now.
 
-        Raises:
-            OutOfRange: it is younger than the snapshot, or was given back in it before.
+        Raises
+        ------
+        OutOfRange
+            It is younger than the snapshot, or was given back in it before.
         """
         with self._held() as snapshot:
             number = allocation if isinstance(allocation, int) else allocation.id

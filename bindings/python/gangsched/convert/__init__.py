@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From configuration of other systems to scenarios.
 
->>> from gangsched.convert import convert
->>> converted = convert("slurm.conf", "gres.conf", "topology.conf")    # doctest: +SKIP
->>> converted.scenario["nodes"]                                        # doctest: +SKIP
->>> for warning in converted.warnings: print(warning)                  # doctest: +SKIP
+>>> from gangsched.convert import convert >>> converted = convert("slurm.conf", "gres.conf",
+"topology.conf") # doctest: +SKIP >>> converted.scenario["nodes"] # doctest: +SKIP >>> for warning
+in converted.warnings: print(warning) # doctest: +SKIP
 
 One module a format; each says in its documentation what becomes of what:
 

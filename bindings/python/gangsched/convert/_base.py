@@ -10,7 +10,8 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 
 Json = Dict[str, Any]
 
-#: Bounds of the scenario format (include/gangsched/model.h); what is beyond them is refused here, with its place.
+#: Bounds of the scenario format (include/gangsched/model.h); what is beyond them is refused here,
+#: with its place.
 MAX_NAME = 255
 MAX_AMOUNT = (1 << 40) - 1
 MAX_CPUS = ((1 << 32) - 1) // 1000
@@ -286,8 +287,8 @@ _NAMED = {"nodes": "node", "queues": "queue", "jobs": "job", "reservations": "re
 def merge(into: Json, more: Mapping[str, Any], place: str) -> None:
     """Put what a converter made into the scenario; elements of one name must be the same.
 
-    Where both describe a node, the members of both are its members: "topology" and "labels" from one file, amounts
-    from another.
+    Where both describe a node, the members of both are its members: "topology" and "labels" from
+    one file, amounts from another.
     """
     for key, value in more.items():
         if key in _NAMED:
@@ -400,8 +401,8 @@ def settle_jobs(scenario: Json, report: Report) -> None:
 def place_jobs(scenario: Json, wanted: Sequence[Tuple[Json, str, str]]) -> None:
     """Give jobs the queues that they name: (job, queue, place of the name).
 
-    Queues of YARN are known by their whole path here; a job may name the last word alone. Without any queues those
-    named are made, with nothing guaranteed.
+    Queues of YARN are known by their whole path here; a job may name the last word alone. Without
+    any queues those named are made, with nothing guaranteed.
     """
     if not scenario.get("queues") and wanted:
         scenario["queues"] = [{"name": queue} for queue in dict.fromkeys(queue for _, queue, _ in wanted)]

@@ -32,8 +32,8 @@ Input = Union[str, bytes, "os.PathLike[str]", IO[str], IO[bytes]]
 class Converted:
     """What inputs were converted to.
 
-    ``scenario`` is a JSON object of the scenario format, with any of its members; ``warnings`` tells what it does
-    not say, or says in another way than the inputs.
+    ``scenario`` is a JSON object of the scenario format, with any of its members; ``warnings``
+    tells what it does not say, or says in another way than the inputs.
     """
 
     scenario: Json
@@ -261,18 +261,19 @@ def _settle_sites(by_format: Dict[str, List[Source]]) -> None:
 def convert(*inputs: Input, format: Optional[str] = None) -> Converted:
     """Convert configuration of other systems to a scenario.
 
-    Each input is a path, an open file, or text (bytes; or ``str`` that has a line break or begins with ``<``, ``{``
-    or ``[``). What it is in is seen from what it says, unless ``format``, one of FORMATS, tells ("slurm": any of
-    its three files). In messages an input is called by its file, text by the file that it usually is in:
-    ``capacity-scheduler.xml (text)``. Inputs that belong
-    together are read together: ``slurm.conf`` with ``gres.conf`` and ``topology.conf``, a scheduler's file with
-    ``yarn-site.xml``. Of different systems, queues of one, nodes of another and jobs of a third are put into one
-    scenario; with the same node in two, the members of both are its members.
+    Each input is a path, an open file, or text (bytes; or ``str`` that has a line break or begins
+    with ``<``, ``{`` or ``[``). What it is in is seen from what it says, unless ``format``, one of
+    FORMATS, tells ("slurm": any of its three files). In messages an input is called by its file,
+    text by the file that it usually is in: ``capacity-scheduler.xml (text)``. Inputs that belong
+    together are read together: ``slurm.conf`` with ``gres.conf`` and ``topology.conf``, a
+    scheduler's file with ``yarn-site.xml``. Of different systems, queues of one, nodes of another
+    and jobs of a third are put into one scenario; with the same node in two, the members of both
+    are its members.
 
     Raises ConvertError for what cannot be converted, and nothing is returned then.
 
-    >>> convert("<allocations><queue name='a'><weight>2</weight></queue></allocations>").scenario["queues"][1]["weight"]
-    2
+    >>> convert("<allocations><queue
+    name='a'><weight>2</weight></queue></allocations>").scenario["queues"][1]["weight"] 2
     """
     if format is not None and format not in FORMATS:
         raise ValueError("format: one of %s, not %r" % (", ".join(FORMATS), format))
@@ -289,7 +290,8 @@ def convert(*inputs: Input, format: Optional[str] = None) -> Converted:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """``convert FILE... [-o OUT] [--format F]``: the scenario to standard output, warnings to standard error.
+    """``convert FILE... [-o OUT] [--format F]``: the scenario to standard output, warnings to
+    standard error.
 
     The exit status is 0, 1 for input that cannot be converted, 2 for wrong usage.
     """

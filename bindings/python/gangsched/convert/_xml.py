@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """XML with line numbers, and Hadoop's configuration files.
 
-expat is used directly because elements are to know their lines. A document with a DOCTYPE is refused: nothing that is
-converted needs one, and without it there are no entities that could expand without bound.
+expat is used directly because elements are to know their lines. A document with a DOCTYPE is
+refused: nothing that is converted needs one, and without it there are no entities that could expand
+without bound.
 """
 from __future__ import annotations
 

@@ -66,7 +66,9 @@ def pairs(place: str, text: str) -> Dict[str, Fraction]:
 
 
 def acl(place: str, text: str) -> str:
-    """An ACL, "users groups", without blanks and empty words in the two; "*" for all, " " for nobody."""
+    """An ACL, "users groups", without blanks and empty words in the two; "*" for all, " " for
+    nobody.
+    """
     if text.strip() == "*":
         return "*"
     users, _, groups = text.partition(" ")

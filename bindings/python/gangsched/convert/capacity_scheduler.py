@@ -3,45 +3,37 @@
 
 Queues are named by their whole path, "root.a.b". ``P`` is ``yarn.scheduler.capacity.<path>.``.
 
-=====================================================  =======================================================
-Hadoop                                                 scenario
-=====================================================  =======================================================
-``P queues``                                           ``queues[].name``, ``.parent``
-``P capacity`` = 25                                    ``guaranteed: {cpu, mem_mib, gpu: {"part": 0.25}}``, and
-                                                       each kind that some queue names
-``P capacity`` = 2.5w                                  ``guaranteed: {...: {"weight": 5}}``, siblings made whole
-                                                       numbers together
-``P capacity`` = [memory=..,vcores=..,yarn.io/gpu=..]  ``guaranteed: {mem_mib, cpu, gpu}``; 0 of what is not
-                                                       named; scaled down, resource by resource, where nodes are
-                                                       given that have less
-``P maximum-capacity``                                 ``limit``: ``{"part": ..}`` of the parent's, or amounts
-``P accessible-node-labels[.L.capacity, ...]``         partitions; quotas are of ``KIND@L``, and ``KIND@default`` for
-                                                       nodes in no other partition; ``P accessible-node-labels``
-                                                       without L: nothing there, and a limit of 0
-``P state`` = STOPPED                                  ``state: draining``, of queues below, too
-``P ordering-policy`` of a parent                      ``turn: utilization`` (default) or ``priority-utilization``
-``P ordering-policy`` of a leaf                        ``order: priority`` (fifo) or ``fair``
-``P priority``                                         ``priority``, where siblings take turns by it
-``P user-limit-factor`` (1)                            ``user_limit_factor``; -1: none
-``P minimum-user-limit-percent`` (100)                 ``user_limit_percent``
-``P user-settings.U.weight``                           ``users: {U: weight}``, of queues below, too
-``P maximum-applications``                             ``max_pending``; the global one times the queue's part
-``P max-parallel-apps``                                ``max_running``
-``P maximum-/default-application-lifetime``            ``max_time_limit_s``, ``default_time_limit_s``
-``P acl_submit_applications``, ``acl_administer_queue``  ``submit_acl``, ``admin_acl``
-``P disable_preemption``                               ``fixed`` of the leaves below
-``P auto-create-child-queue.*``, ``leaf-queue-template.*``,
-``auto-queue-creation-v2.*``                           ``child``, ``max_children``
-``queue-mappings``, ``mapping-rule-json``,
-``...queue-placement-rules.app-name``                  ``rules``
-a leaf ``root.default``                                ``default_queue``
-``yarn.resourcemanager.scheduler.monitor.enable``      not true: ``reclaim: never`` and ``within: never``
-``...preemption.max_wait_before_kill`` (15 s)          ``grace_s`` of the root
-``...preemption.intra-queue-preemption.enabled``       ``within: lower``
-=====================================================  =======================================================
+=====================================================
+======================================================= Hadoop scenario
+=====================================================
+======================================================= ``P queues`` ``queues[].name``, ``.parent``
+``P capacity`` = 25 ``guaranteed: {cpu, mem_mib, gpu: {"part": 0.25}}``, and each kind that some
+queue names ``P capacity`` = 2.5w ``guaranteed: {...: {"weight": 5}}``, siblings made whole numbers
+together ``P capacity`` = [memory=..,vcores=..,yarn.io/gpu=..] ``guaranteed: {mem_mib, cpu, gpu}``;
+0 of what is not named; scaled down, resource by resource, where nodes are given that have less ``P
+maximum-capacity`` ``limit``: ``{"part": ..}`` of the parent's, or amounts ``P
+accessible-node-labels[.L.capacity, ...]`` partitions; quotas are of ``KIND@L``, and
+``KIND@default`` for nodes in no other partition; ``P accessible-node-labels`` without L: nothing
+there, and a limit of 0 ``P state`` = STOPPED ``state: draining``, of queues below, too ``P
+ordering-policy`` of a parent ``turn: utilization`` (default) or ``priority-utilization`` ``P
+ordering-policy`` of a leaf ``order: priority`` (fifo) or ``fair`` ``P priority`` ``priority``,
+where siblings take turns by it ``P user-limit-factor`` (1) ``user_limit_factor``; -1: none ``P
+minimum-user-limit-percent`` (100) ``user_limit_percent`` ``P user-settings.U.weight`` ``users: {U:
+weight}``, of queues below, too ``P maximum-applications`` ``max_pending``; the global one times the
+queue's part ``P max-parallel-apps`` ``max_running`` ``P maximum-/default-application-lifetime``
+``max_time_limit_s``, ``default_time_limit_s`` ``P acl_submit_applications``,
+``acl_administer_queue`` ``submit_acl``, ``admin_acl`` ``P disable_preemption`` ``fixed`` of the
+leaves below ``P auto-create-child-queue.*``, ``leaf-queue-template.*``,
+``auto-queue-creation-v2.*`` ``child``, ``max_children`` ``queue-mappings``, ``mapping-rule-json``,
+``...queue-placement-rules.app-name`` ``rules`` a leaf ``root.default`` ``default_queue``
+``yarn.resourcemanager.scheduler.monitor.enable`` not true: ``reclaim: never`` and ``within: never``
+``...preemption.max_wait_before_kill`` (15 s) ``grace_s`` of the root
+``...preemption.intra-queue-preemption.enabled`` ``within: lower``
+=====================================================
+=======================================================
 
-All kinds count, whatever ``resource-calculator`` says: a guarantee of GPUs that nothing enforces helps nobody.
-Everything else is warned of.
+All kinds count, whatever ``resource-calculator`` says: a guarantee of GPUs that nothing enforces
+helps nobody. Everything else is warned of.
 """
 from __future__ import annotations
 

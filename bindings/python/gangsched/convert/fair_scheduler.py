@@ -3,23 +3,20 @@
 
 Queues are named by their whole path, "root.a.b".
 
-==================================================  ==========================================================
-Hadoop                                              scenario
-==================================================  ==========================================================
-``<queue name=>``, ``<pool>``                       ``queues[].name``, ``.parent``
-``weight`` (1)                                      ``weight``
-``minResources``                                    ``guaranteed``
-``maxResources``, ``queueMaxResourcesDefault``      ``limit``; percentages are of the cluster
-``maxRunningApps``, ``queueMaxAppsDefault``         ``max_running``
-``userMaxAppsDefault``                              ``max_running_per_user``, leaf by leaf
-``schedulingPolicy`` of a leaf                      ``order: priority`` (fifo) or ``fair`` (fair, drf)
-``aclSubmitApps``, ``aclAdministerApps``            ``submit_acl``, ``admin_acl``
-``allowPreemptionFrom`` = false                     ``fixed``
-``type="parent"`` without queues                    ``child``
-``<queuePlacementPolicy>``                          ``rules``; with ``create`` the parents make queues: ``child``
-rule ``default``, or a leaf ``root.default``        ``default_queue``
-``yarn.scheduler.fair.preemption`` (false)          ``reclaim: any`` or ``never``; ``within: never``
-==================================================  ==========================================================
+==================================================
+========================================================== Hadoop scenario
+==================================================
+========================================================== ``<queue name=>``, ``<pool>``
+``queues[].name``, ``.parent`` ``weight`` (1) ``weight`` ``minResources`` ``guaranteed``
+``maxResources``, ``queueMaxResourcesDefault`` ``limit``; percentages are of the cluster
+``maxRunningApps``, ``queueMaxAppsDefault`` ``max_running`` ``userMaxAppsDefault``
+``max_running_per_user``, leaf by leaf ``schedulingPolicy`` of a leaf ``order: priority`` (fifo) or
+``fair`` (fair, drf) ``aclSubmitApps``, ``aclAdministerApps`` ``submit_acl``, ``admin_acl``
+``allowPreemptionFrom`` = false ``fixed`` ``type="parent"`` without queues ``child``
+``<queuePlacementPolicy>`` ``rules``; with ``create`` the parents make queues: ``child`` rule
+``default``, or a leaf ``root.default`` ``default_queue`` ``yarn.scheduler.fair.preemption`` (false)
+``reclaim: any`` or ``never``; ``within: never`` ==================================================
+==========================================================
 
 Everything else is warned of.
 """
@@ -199,7 +196,9 @@ class _Converter:
         return None, self.place(queue, key)
 
     def quotas(self, queue: _Queue, above: Dict[str, Fraction]) -> Dict[str, Fraction]:
-        """Guarantee and limit; `above` and the result are the parts of the cluster that limits leave."""
+        """Guarantee and limit; `above` and the result are the parts of the cluster that limits
+        leave.
+        """
         text, place = self.text(queue, "minResources")
         minimum = resources(place, text) if text is not None else {}
         text, place = self.text(queue, "maxResources", "queueMaxResourcesDefault" if queue.parent else None)

@@ -1,36 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gangs of Kubernetes: PodGroup, Volcano Job, TFJob, PyTorchJob and their kin, Job, Pod.
 
-====================================================  ========================================================
-Kubernetes                                            scenario
-====================================================  ========================================================
-``metadata.name``; with the namespace where two
-are called the same                                   ``jobs[].name``
-``metadata.namespace``                                ``user``
-requests (else limits) of containers; the largest
-of init containers; overhead                          ``cpu``, ``mem_mib``, ``gpu``, ``amounts``
-annotation gpu-fraction, gpu-memory                   ``gpu`` below 1, ``gpu_mem_mib``
-``nodeSelector``                                      ``selector``
-required node affinity                                ``where``
-``priorityClassName`` with a PriorityClass            ``priority``; also of Kueue's WorkloadPriorityClass
-annotations kueue.x-k8s.io/podset-required-topology,
--preferred-topology, -slice-...                       ``same``, ``prefer``, ``slice``, ``slice_same``
-label kueue.x-k8s.io/queue-name; Volcano queue        ``queue``; without one a queue called default
-**PodGroup** ``minMember``, ``minTaskMember``         ``min``, of groups, too; its pods are tasks; without any there
-                                                      are ``minMember`` that share ``minResources``
-``scheduleTimeoutSeconds``                            ``start_within_s``
-**Volcano Job** ``tasks[].replicas``,
-``minAvailable``, ``dependsOn``                       ``tasks``, ``min``, ``after``
-``maxRetry``                                          ``loss: restart``, ``max_restarts``
-**TFJob**, **PyTorchJob**, MPIJob, XGBoostJob,
-PaddleJob: ``...ReplicaSpecs``                        ``tasks``; Chief, Master, Launcher: ``role: chief``; Worker
-                                                      member; PS untracked; Evaluator sidecar
-``runPolicy.schedulingPolicy.minAvailable``,
-``elasticPolicy.minReplicas``                         ``min``
-``activeDeadlineSeconds``, ``backoffLimit``           ``time_limit_s``, ``max_restarts``
-**Job** ``parallelism``                               ``count``; all are the gang in a queue of Kueue, else ``min`` 1
-**Pod**                                               a job of one task, or one of its PodGroup
-====================================================  ========================================================
+====================================================
+======================================================== Kubernetes scenario
+====================================================
+======================================================== ``metadata.name``; with the namespace where
+two are called the same ``jobs[].name`` ``metadata.namespace`` ``user`` requests (else limits) of
+containers; the largest of init containers; overhead ``cpu``, ``mem_mib``, ``gpu``, ``amounts``
+annotation gpu-fraction, gpu-memory ``gpu`` below 1, ``gpu_mem_mib`` ``nodeSelector`` ``selector``
+required node affinity ``where`` ``priorityClassName`` with a PriorityClass ``priority``; also of
+Kueue's WorkloadPriorityClass annotations kueue.x-k8s.io/podset-required-topology,
+-preferred-topology, -slice-... ``same``, ``prefer``, ``slice``, ``slice_same`` label
+kueue.x-k8s.io/queue-name; Volcano queue ``queue``; without one a queue called default **PodGroup**
+``minMember``, ``minTaskMember`` ``min``, of groups, too; its pods are tasks; without any there are
+``minMember`` that share ``minResources`` ``scheduleTimeoutSeconds`` ``start_within_s`` **Volcano
+Job** ``tasks[].replicas``, ``minAvailable``, ``dependsOn`` ``tasks``, ``min``, ``after``
+``maxRetry`` ``loss: restart``, ``max_restarts`` **TFJob**, **PyTorchJob**, MPIJob, XGBoostJob,
+PaddleJob: ``...ReplicaSpecs`` ``tasks``; Chief, Master, Launcher: ``role: chief``; Worker member;
+PS untracked; Evaluator sidecar ``runPolicy.schedulingPolicy.minAvailable``,
+``elasticPolicy.minReplicas`` ``min`` ``activeDeadlineSeconds``, ``backoffLimit`` ``time_limit_s``,
+``max_restarts`` **Job** ``parallelism`` ``count``; all are the gang in a queue of Kueue, else
+``min`` 1 **Pod** a job of one task, or one of its PodGroup
+====================================================
+========================================================
 """
 from __future__ import annotations
 
@@ -162,7 +154,8 @@ class _Jobs:
         aside: Dict[str, Fraction] = {}
         for container in pod.get("initContainers").items():
             for key, value in self._container(container).items():
-                if container.get("restartPolicy").value == "Always":  # a sidecar goes on beside the containers
+                # a sidecar goes on beside the containers
+                if container.get("restartPolicy").value == "Always":
                     aside[key] = aside.get(key, Fraction(0)) + value
                 else:
                     first[key] = max(first.get(key, Fraction(0)), value)
@@ -629,7 +622,9 @@ def _expression(rule: Json) -> str:
 
 
 def convert(objects: Dict[str, List[At]], scenario: Json, report: Report) -> _Jobs:
-    """Put the jobs of manifests into the scenario; their queues are settled when all inputs are merged."""
+    """Put the jobs of manifests into the scenario; their queues are settled when all inputs are
+    merged.
+    """
     out = _Jobs(objects, scenario, report)
     out.convert()
     return out

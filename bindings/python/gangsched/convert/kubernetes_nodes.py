@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kubernetes nodes, as ``kubectl get nodes -o json`` (or ``yaml``) prints them.
 
-====================================================  ========================================================
-Kubernetes                                            scenario
-====================================================  ========================================================
-``metadata.name``                                     ``nodes[].name``
-``status.allocatable`` (else ``capacity``): cpu,
-memory, pods                                          ``cpus``, ``mem_mib``, ``max_tasks``
-nvidia.com/gpu, amd.com/gpu, gpu.intel.com/i915       ``gpus``
-other resources, with whole amounts                   ``kinds``, ``amounts``; of ephemeral-storage and hugepages
-                                                      MiB
-``metadata.labels``                                   ``labels``
-label nvidia.com/gpu.product, gpu.memory              ``gpu_model``, ``gpu_mem_mib``
-labels of region and zone, of a Kueue Topology        ``levels``, ``topology``
-``spec.unschedulable``                                ``unschedulable``
-condition Ready not True                              ``state: down``
-====================================================  ========================================================
+====================================================
+======================================================== Kubernetes scenario
+====================================================
+======================================================== ``metadata.name`` ``nodes[].name``
+``status.allocatable`` (else ``capacity``): cpu, memory, pods ``cpus``, ``mem_mib``, ``max_tasks``
+nvidia.com/gpu, amd.com/gpu, gpu.intel.com/i915 ``gpus`` other resources, with whole amounts
+``kinds``, ``amounts``; of ephemeral-storage and hugepages MiB ``metadata.labels`` ``labels`` label
+nvidia.com/gpu.product, gpu.memory ``gpu_model``, ``gpu_mem_mib`` labels of region and zone, of a
+Kueue Topology ``levels``, ``topology`` ``spec.unschedulable`` ``unschedulable`` condition Ready not
+True ``state: down`` ====================================================
+========================================================
 
 Taints are warned of: who tolerates them cannot be said here.
 """

@@ -1,36 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queues of Kueue and Volcano.
 
-====================================================  ========================================================
-Kueue                                                 scenario
-====================================================  ========================================================
-ClusterQueue                                          a leaf of ``queues``
-``spec.cohort``, ``cohortName``; Cohort               ``parent``; what it has is the sum of what its members have,
-                                                      and its own quotas
-``resourceGroups[].flavors[].resources[]``:
-``nominalQuota``                                      ``guaranteed``
-``borrowingLimit``                                    ``limit`` = nominal + borrowing; outside a cohort: nominal
-``lendingLimit``                                      ``lending_limit``
-flavors with ``nodeLabels``, ResourceFlavor           ``partitions``, of nodes that have all these labels; quotas are
-                                                      of ``KIND@FLAVOR``
-``preemption.withinClusterQueue`` (Never)             ``within``: never, lower, lower-or-newer
-``preemption.reclaimWithinCohort`` (Never)            ``reclaim``: never, lower, any
-``queueingStrategy``                                  ``block``: strict (StrictFIFO) or none
-``fairSharing.weight``                                ``weight``
-``stopPolicy``                                        ``state: closed``
-LocalQueue                                            another name of its ClusterQueue
-====================================================  ========================================================
+====================================================
+======================================================== Kueue scenario
+====================================================
+======================================================== ClusterQueue a leaf of ``queues``
+``spec.cohort``, ``cohortName``; Cohort ``parent``; what it has is the sum of what its members have,
+and its own quotas ``resourceGroups[].flavors[].resources[]``: ``nominalQuota`` ``guaranteed``
+``borrowingLimit`` ``limit`` = nominal + borrowing; outside a cohort: nominal ``lendingLimit``
+``lending_limit`` flavors with ``nodeLabels``, ResourceFlavor ``partitions``, of nodes that have all
+these labels; quotas are of ``KIND@FLAVOR`` ``preemption.withinClusterQueue`` (Never) ``within``:
+never, lower, lower-or-newer ``preemption.reclaimWithinCohort`` (Never) ``reclaim``: never, lower,
+any ``queueingStrategy`` ``block``: strict (StrictFIFO) or none ``fairSharing.weight`` ``weight``
+``stopPolicy`` ``state: closed`` LocalQueue another name of its ClusterQueue
+====================================================
+========================================================
 
-====================================================  ========================================================
-Volcano Queue                                         scenario
-====================================================  ========================================================
-``spec.weight``, ``priority``, ``parent``             ``weight``, ``priority``, ``parent``
-``spec.capability``                                   ``limit``
-``spec.deserved``                                     ``guaranteed``
-``spec.guarantee.resource``                           ``guaranteed``, if nothing is deserved; not lent
-``spec.reclaimable`` = false                          ``fixed``
-``status.state`` Closed, Closing                      ``state``
-====================================================  ========================================================
+====================================================
+======================================================== Volcano Queue scenario
+====================================================
+======================================================== ``spec.weight``, ``priority``, ``parent``
+``weight``, ``priority``, ``parent`` ``spec.capability`` ``limit`` ``spec.deserved`` ``guaranteed``
+``spec.guarantee.resource`` ``guaranteed``, if nothing is deserved; not lent ``spec.reclaimable`` =
+false ``fixed`` ``status.state`` Closed, Closing ``state``
+====================================================
+========================================================
 """
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The matrix that ``nvidia-smi topo -m`` prints.
 
-====================================================  ========================================================
-nvidia-smi                                            scenario
-====================================================  ========================================================
-NV#                                                   ``links`` of kind nvlink, 1000 MB/s for each of the #, so that
-                                                      sets compare by numbers of links; ``near`` 4
-PIX, PXB                                              ``near`` 3; devices joined by PIX have one ``pcie`` number
-PHB, NODE                                             ``near`` 2: one NUMA domain
-SYS (SOC)                                             ``near`` 0
-CPU Affinity, NUMA Affinity                           ``numas``, ``devices[].numa``; the CPUs named are ``cpus``
-NIC#, mlx5_#                                          ``nics``, with the NUMA domain of the GPUs near them
-====================================================  ========================================================
+====================================================
+======================================================== nvidia-smi scenario
+====================================================
+======================================================== NV# ``links`` of kind nvlink, 1000 MB/s for
+each of the #, so that sets compare by numbers of links; ``near`` 4 PIX, PXB ``near`` 3; devices
+joined by PIX have one ``pcie`` number PHB, NODE ``near`` 2: one NUMA domain SYS (SOC) ``near`` 0
+CPU Affinity, NUMA Affinity ``numas``, ``devices[].numa``; the CPUs named are ``cpus`` NIC#, mlx5_#
+``nics``, with the NUMA domain of the GPUs near them
+====================================================
+========================================================
 
-Beside other inputs, the devices of every node that has as many GPUs are described; alone, one node is made.
+Beside other inputs, the devices of every node that has as many GPUs are described; alone, one node
+is made.
 """
 from __future__ import annotations
 

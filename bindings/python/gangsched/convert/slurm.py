@@ -1,42 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slurm's ``slurm.conf``, ``gres.conf`` and ``topology.conf``.
 
-====================================================  ========================================================
-Slurm                                                 scenario
-====================================================  ========================================================
-``NodeName`` (ranges, DEFAULT)                        ``nodes[].name``
-``CPUs``, or ``Boards`` x ``Sockets`` x
-``CoresPerSocket`` x ``ThreadsPerCore``               ``cpus``: what Slurm counts as CPUs, less
-                                                      ``CoreSpecCount``
-``RealMemory`` - ``MemSpecLimit``                     ``mem_mib``
-``Sockets``                                           ``numas``, where ``Cores`` of a device names some
-``Gres`` = gpu:TYPE:N                                 ``gpus``, ``gpu_model``; ``devices`` where they differ
-``Gres`` = other:N                                    ``kinds``, ``amounts``
-``gres.conf`` ``Links``, ``Cores``                    ``links`` (1000 MB/s for each), ``devices[].numa``
-``Feature``                                           ``labels``, without a value
-``State``                                             ``state``; nodes that are FUTURE are left out
-``PartitionName``, ``Nodes``                          ``partitions``, of nodes, too; a queue of the same name: a job
-                                                      goes in the queue, its tasks ask for the partition
-``PriorityTier`` (1)                                  ``priority``: fair shares by tier, as all is left over
-``PreemptType`` = preempt/partition_prio              ``reclaim: any``; otherwise ``never``
-``PreemptMode``                                       ``preempt``; OFF: ``fixed``
-``OverSubscribe`` = FORCE:n with GANG                 ``slice_s`` (``SchedulerTimeSlice``), ``slice_rows``
-``GraceTime``, ``PreemptExemptTime``                  ``grace_s``, ``min_runtime_s``
-``MaxTime``, ``DefaultTime``                          ``max_time_limit_s``, ``default_time_limit_s``
-``NodeSet``                                           the nodes that it names, or that have its feature
-``State`` of a partition                              ``state``
-``AllowGroups``                                       ``submit_acl``
-``Default`` = YES                                     ``default_queue``
-``PriorityType``                                      ``order: priority`` (multifactor) or ``fifo`` (basic)
-``SchedulerType`` = sched/backfill (default)          ``backfill: conservative``, ``plan_depth`` = ``bf_max_job_test``
-``SchedulerType`` = sched/builtin                     ``block: strict``
-``PriorityDecayHalfLife``                             ``half_life_s``, with ``PriorityWeightFairshare``
-``Licenses``                                          ``kinds`` of the cluster
-``SwitchName``                                        ``levels`` switchN ... switch1, ``topology`` of nodes
-``BlockName``, ``BlockSizes``                         ``levels`` block, blocks of larger sizes before it
-====================================================  ========================================================
+====================================================
+======================================================== Slurm scenario
+====================================================
+======================================================== ``NodeName`` (ranges, DEFAULT)
+``nodes[].name`` ``CPUs``, or ``Boards`` x ``Sockets`` x ``CoresPerSocket`` x ``ThreadsPerCore``
+``cpus``: what Slurm counts as CPUs, less ``CoreSpecCount`` ``RealMemory`` - ``MemSpecLimit``
+``mem_mib`` ``Sockets`` ``numas``, where ``Cores`` of a device names some ``Gres`` = gpu:TYPE:N
+``gpus``, ``gpu_model``; ``devices`` where they differ ``Gres`` = other:N ``kinds``, ``amounts``
+``gres.conf`` ``Links``, ``Cores`` ``links`` (1000 MB/s for each), ``devices[].numa`` ``Feature``
+``labels``, without a value ``State`` ``state``; nodes that are FUTURE are left out
+``PartitionName``, ``Nodes`` ``partitions``, of nodes, too; a queue of the same name: a job goes in
+the queue, its tasks ask for the partition ``PriorityTier`` (1) ``priority``: fair shares by tier,
+as all is left over ``PreemptType`` = preempt/partition_prio ``reclaim: any``; otherwise ``never``
+``PreemptMode`` ``preempt``; OFF: ``fixed`` ``OverSubscribe`` = FORCE:n with GANG ``slice_s``
+(``SchedulerTimeSlice``), ``slice_rows`` ``GraceTime``, ``PreemptExemptTime`` ``grace_s``,
+``min_runtime_s`` ``MaxTime``, ``DefaultTime`` ``max_time_limit_s``, ``default_time_limit_s``
+``NodeSet`` the nodes that it names, or that have its feature ``State`` of a partition ``state``
+``AllowGroups`` ``submit_acl`` ``Default`` = YES ``default_queue`` ``PriorityType`` ``order:
+priority`` (multifactor) or ``fifo`` (basic) ``SchedulerType`` = sched/backfill (default)
+``backfill: conservative``, ``plan_depth`` = ``bf_max_job_test`` ``SchedulerType`` = sched/builtin
+``block: strict`` ``PriorityDecayHalfLife`` ``half_life_s``, with ``PriorityWeightFairshare``
+``Licenses`` ``kinds`` of the cluster ``SwitchName`` ``levels`` switchN ... switch1, ``topology`` of
+nodes ``BlockName``, ``BlockSizes`` ``levels`` block, blocks of larger sizes before it
+====================================================
+========================================================
 
-Limits of accounts and QOS are in Slurm's database, not in these files. Everything else is warned of.
+Limits of accounts and QOS are in Slurm's database, not in these files. Everything else is warned
+of.
 """
 from __future__ import annotations
 
@@ -73,7 +65,9 @@ class Line:
 
 
 def read_lines(source: Source, report: Report) -> List[Line]:
-    """Lines of ``Key=Value``: # begins a comment, a backslash at the end continues, quotes hold blanks."""
+    """Lines of ``Key=Value``: # begins a comment, a backslash at the end continues, quotes hold
+    blanks.
+    """
     out: List[Line] = []
     text, first = "", 0
     for count, raw in enumerate(source.text.split("\n"), 1):
@@ -188,7 +182,8 @@ class _Node:
         self.gres = gres_
         self.sockets = sockets
         self.cores = cores  #: of a socket; 0: not known
-        self.links: List[Tuple[str, List[int], List[int]]] = []  #: a device each: place, Links, Cores
+        #: a device each: place, Links, Cores
+        self.links: List[Tuple[str, List[int], List[int]]] = []
         self.types: List[str] = []  #: of those devices
 
 
@@ -439,7 +434,8 @@ class _Converter:
                              % (quote(node.json["name"]), len(models), len(node.types)))
             node.types, node.links = [], []
         elif node.types:
-            # One list may leave the types to the other; where both have them, gres.conf has the order.
+            # One list may leave the types to the other; where both have them, gres.conf has the
+            # order.
             if any(node.types) and (not any(models) or sorted(node.types) == sorted(models)):
                 models = list(node.types)
             elif any(node.types) and sorted(node.types) != sorted(models):

@@ -3,30 +3,26 @@
 
 ``X`` is a job type: worker, ps, chief, ...
 
-====================================================  ========================================================
-TonY                                                  scenario
-====================================================  ========================================================
-``tony.application.name``                             ``jobs[].name``; else the name of the file
-``tony.X.instances``                                  a task group X with ``count``; none of a type with 0
-``tony.X.memory`` (2g), ``.vcores`` (1), ``.gpus``    ``mem_mib``, ``cpu``, ``gpu``
-``tony.X.node-label``, ``tony.application.node-label``  ``partition``
-``tony.application.distributed-mode`` = GANG          all tasks are the gang; FCFS: ``min`` 1
-``tony.application.prepare-stage``, ``training-stage``  ``after``: the types of the second wait for the end of those
-                                                      of the first that are tracked
-``tony.X.depends-on``                                 ``after``
-``tony.application.untracked.jobtypes`` (ps)          ``role: untracked``
-``tony.application.sidecar.jobtypes`` (tensorboard)   ``role: sidecar``
-``tony.application.stop-on-failure-jobtypes``,
-``...fail-on-worker-failure-enabled``                 ``role: critical``
-type chief                                            ``role: chief``
-``tony.yarn.queue`` (default)                         ``queue``
-``tony.application.timeout``                          ``time_limit_s``
-``tony.container.allocation.timeout``                 ``start_within_s``, in mode GANG
-``tony.task.heartbeat-interval-ms`` times the larger
-of 3 and ``max-missed-heartbeats`` (25)               ``heartbeat_s``
-``tony.am.retry-count``                               ``loss: restart``, ``max_restarts``
-``tony.task.max-total-*``, ``tony.X.max-instances``   checked: a job above them is refused, as TonY does
-====================================================  ========================================================
+====================================================
+======================================================== TonY scenario
+====================================================
+======================================================== ``tony.application.name`` ``jobs[].name``;
+else the name of the file ``tony.X.instances`` a task group X with ``count``; none of a type with 0
+``tony.X.memory`` (2g), ``.vcores`` (1), ``.gpus`` ``mem_mib``, ``cpu``, ``gpu``
+``tony.X.node-label``, ``tony.application.node-label`` ``partition``
+``tony.application.distributed-mode`` = GANG all tasks are the gang; FCFS: ``min`` 1
+``tony.application.prepare-stage``, ``training-stage`` ``after``: the types of the second wait for
+the end of those of the first that are tracked ``tony.X.depends-on`` ``after``
+``tony.application.untracked.jobtypes`` (ps) ``role: untracked``
+``tony.application.sidecar.jobtypes`` (tensorboard) ``role: sidecar``
+``tony.application.stop-on-failure-jobtypes``, ``...fail-on-worker-failure-enabled`` ``role:
+critical`` type chief ``role: chief`` ``tony.yarn.queue`` (default) ``queue``
+``tony.application.timeout`` ``time_limit_s`` ``tony.container.allocation.timeout``
+``start_within_s``, in mode GANG ``tony.task.heartbeat-interval-ms`` times the larger of 3 and
+``max-missed-heartbeats`` (25) ``heartbeat_s`` ``tony.am.retry-count`` ``loss: restart``,
+``max_restarts`` ``tony.task.max-total-*``, ``tony.X.max-instances`` checked: a job above them is
+refused, as TonY does ====================================================
+========================================================
 
 Everything else is warned of.
 """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of a report: SVG that is part of the page, and takes its colours from the page's style sheet.
+"""Pictures of a report: SVG that is part of the page, and takes its colours from the page's style
+sheet.
 
-Series are classes ``c0`` to ``c9``, which the page colours; text has the page's colour. So one picture serves for
-light, dark and paper.
+Series are classes ``c0`` to ``c9``, which the page colours; text has the page's colour. So one
+picture serves for light, dark and paper.
 """
 
 import base64
@@ -16,7 +17,8 @@ from .words import number, span, step_of
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 960, 58, 12, 10, 34
 
-#: Colours of series that read well on white and on black alike; the Gantt chart's picture has them, too.
+#: Colours of series that read well on white and on black alike; the Gantt chart's picture has them,
+#: too.
 PALETTE = ("#4c84c4", "#e8872b", "#4fa364", "#d65557", "#9a77c2", "#3fa9a5", "#c9a227", "#b5679a", "#7b8794", "#8c6d4f")
 
 #: Points across, at most: more cannot be seen.
@@ -37,7 +39,9 @@ class Series(NamedTuple):
 
 
 def mean_over(at: Any, value: Any, edges: Any) -> Any:
-    """Means over time between ``edges`` of what has ``value[i]`` from ``at[i]`` on; 0 before the first."""
+    """Means over time between ``edges`` of what has ``value[i]`` from ``at[i]`` on; 0 before the
+    first.
+    """
     import numpy
 
     area = numpy.concatenate([[0.0], numpy.cumsum(value[:-1] * numpy.diff(at))])
@@ -174,11 +178,14 @@ _MARKS = ((1.0, "1 s"), (10.0, "10 s"), (60.0, "1 min"), (600.0, "10 min"), (360
 
 
 def cdf(values: Mapping[str, Any], label: str, codes: Optional[Sequence[int]] = None, height: int = 230) -> str:
-    """The part of jobs with at most so many seconds, a line each. The axis is logarithmic from one second on; all that
-    is shorter is at its left edge.
+    """The part of jobs with at most so many seconds, a line each.
 
-    Args:
-        codes: colours of the lines; None: one after the other.
+    The axis is logarithmic from one second on; all that is shorter is at its left edge.
+
+    Parameters
+    ----------
+    codes
+        Colours of the lines; None: one after the other.
     """
     import numpy
 
@@ -273,8 +280,11 @@ def _nodes(frame: _Frame, boxes: Boxes) -> None:
 
 
 def picture(boxes: Boxes, last_s: float, width: int, height: int) -> bytes:
-    """The boxes as a PNG: a pixel shows who was at its centre, so that the parts of the colours are right however many
-    boxes there are. What is free is transparent."""
+    """The boxes as a PNG: a pixel shows who was at its centre, so that the parts of the colours are
+    right however many boxes there are.
+
+    What is free is transparent.
+    """
     x0, x1, y0, y1 = boxes.x0 / last_s, boxes.x1 / last_s, boxes.low / boxes.lanes, boxes.high / boxes.lanes
     return _png(paint(x0, x1, y0, y1, boxes.code % 10 + 1, width, height))
 

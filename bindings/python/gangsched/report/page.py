@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run, or several beside each other, as one HTML page that needs nothing else: no network, no script.
+"""A run, or several beside each other, as one HTML page that needs nothing else: no network, no
+script.
 
 ::
 
@@ -29,30 +30,46 @@ Results = Union["Result", Mapping[str, "Result"]]
 def write(results: Results, path: "Union[str, os.PathLike[str]]", **options: Any) -> None:
     """Write the page to a file, compressed if its name ends in ``.gz``.
 
-    Args:
-        results: a :class:`Result`; or several by label, as :func:`compare` gives them.
-        options: as of :func:`html`.
+    Parameters
+    ----------
+    results
+        A :class:`Result`; or several by label, as :func:`compare` gives them.
+    options
+        As of :func:`html`.
 
-    Raises:
-        InvalidArgument: of no result. OSError: the file cannot be written.
+    Raises
+    ------
+    InvalidArgument
+        Of no result.
+    OSError
+        The file cannot be written.
     """
-    content = html(results, **options).encode("utf-8", "replace")  # whole before the file is touched
+    # whole before the file is touched
+    content = html(results, **options).encode("utf-8", "replace")
     with writer_for(path) as file:
         file.write(content)
 
 
 def html(results: Results, *, title: Optional[str] = None, worst_waits: int = 8, command: Optional[str] = None) -> str:
-    """The page as text. The same results give the same page. O(jobs + allocations), and a second run of the
-    simulation for ``worst_waits``.
+    """The page as text.
 
-    Args:
-        title: above it all; None: one that says what it is.
-        worst_waits: so many of the jobs that waited longest are listed, with the reason; 0: none, and nothing is
-            run again, so that it does not tell why jobs were refused either.
-        command: the command line that made it, to be told on the page.
+    The same results give the same page. O(jobs + allocations), and a second run of the simulation
+    for ``worst_waits``.
 
-    Raises:
-        InvalidArgument: of no result.
+    Parameters
+    ----------
+    title
+        Above it all; None: one that says what it is.
+    worst_waits
+        So many of the jobs that waited longest are listed, with the reason; 0: none, and nothing is
+        run again, so that it does not tell why jobs were refused either.
+    command
+        The command line that made it, to be told on the page.
+
+    Raises
+    ------
+    InvalidArgument
+        Of no result.
     """
     if isinstance(results, Mapping):
         if not results:

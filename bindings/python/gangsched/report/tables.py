@@ -18,8 +18,11 @@ MOST_ROWS = 25
 def table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1, last_word: bool = False, few: bool = False
 ) -> str:
-    """Cells are HTML already. The first ``words`` columns, and the last one at will, are text, the others numbers;
-    ``few``: no wider than it must be."""
+    """Cells are HTML already.
+
+    The first ``words`` columns, and the last one at will, are text, the others numbers; ``few``: no
+    wider than it must be.
+    """
     wordy = [i < words or (last_word and i == len(heads) - 1) for i in range(len(heads))]
     head = "".join("<th%s>%s</th>" % (' class="w"' if text else "", escape(name)) for name, text in zip(heads, wordy))
     out = ['<div class="wide"><table%s><thead><tr>%s</tr></thead><tbody>' % (' class="few"' if few else "", head)]
@@ -38,7 +41,9 @@ def _bar(value: float) -> str:
 
 
 def _used_s(result: "Result", kind: str) -> Any:
-    """Device-seconds (core-seconds) of each job: as recorded, else what it asked for times how long it ran."""
+    """Device-seconds (core-seconds) of each job: as recorded, else what it asked for times how long
+    it ran.
+    """
     import numpy
 
     rows = result._allocations
@@ -180,7 +185,8 @@ def meanings(result: "Result") -> str:
 
 # ---- several results -------------------------------------------------------------------------
 
-#: Columns of a comparison: path, heading, how it is said, which is best (1: the largest, -1: the smallest, 0: none).
+#: Columns of a comparison: path, heading, how it is said, which is best (1: the largest, -1: the
+#: smallest, 0: none).
 _COMPARED: Tuple[Tuple[Tuple[str, ...], str, Any, int], ...] = (
     (("jobs",), "jobs", number, 0),
     (("wait_s", "mean"), "mean wait", span, -1),

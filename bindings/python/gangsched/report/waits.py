@@ -20,8 +20,9 @@ class Waited(NamedTuple):
 
 
 def waits(result: "Result") -> Any:
-    """Seconds from submission to the first start; of those that still wait, to the end of the simulation; not a
-    number of those that never did: refused, ended before, still to come."""
+    """Seconds from submission to the first start; of those that still wait, to the end of the
+    simulation; not a number of those that never did: refused, ended before, still to come.
+    """
     import numpy
 
     submit, start = result.column("submit_s"), result.column("start_s")
@@ -32,7 +33,9 @@ def waits(result: "Result") -> Any:
 
 
 def worst(result: "Result", count: int) -> List[Waited]:
-    """The jobs that waited longest, and why they did: half way through their wait, or at the end if it goes on."""
+    """The jobs that waited longest, and why they did: half way through their wait, or at the end if
+    it goes on.
+    """
     import numpy
 
     found = waits(result)

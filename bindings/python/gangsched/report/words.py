@@ -38,7 +38,9 @@ def part(value: Any) -> str:
 
 
 def step_of(last: float, most: int = 8) -> Tuple[float, float, str]:
-    """Marks of a time axis that goes up to ``last`` seconds: seconds between two, seconds of their unit, its name."""
+    """Marks of a time axis that goes up to ``last`` seconds: seconds between two, seconds of their
+    unit, its name.
+    """
     scale, unit = next((pair for pair in _UNITS if last >= 3 * pair[0]), _UNITS[-1])
     wanted = last / scale / most
     steps: Sequence[float] = (0.001, 0.01, 0.1, 0.2, 0.5, 1, 2, 3, 5, 6, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000, 2000, 5000, 1e4)

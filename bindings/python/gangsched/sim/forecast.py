@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When will it start, and what if: the scheduler of a simulation run ahead, on a copy of everything."""
+"""When will it start, and what if: the scheduler of a simulation run ahead, on a copy of
+everything.
+"""
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
@@ -29,13 +31,17 @@ class Expected(NamedTuple):
     job: int  #: its index
     name: str
     queue: str
-    what: str  #: ``start``, ``later`` (not before the horizon), ``never`` (as things are), ``end`` (without having started)
+    #: ``start``, ``later`` (not before the horizon), ``never`` (as things are), ``end`` (without
+    #: having started)
+    what: str
     start_s: Optional[float]  #: median of the samples; None: it does not start
     low_s: Optional[float]  #: by then it starts in the part ``low`` of the samples; None: in fewer
     high_s: Optional[float]  #: likewise ``high``
     wait_s: Optional[float]  #: from its submission to ``start_s``
     samples: int  #: in so many it starts
-    wait: str  #: the decisive reason when the run ended: ``room``, ``limit``, ``hold``...; "": it starts, or it is not known
+    #: the decisive reason when the run ended: ``room``, ``limit``, ``hold``...; "": it starts, or
+    #: it is not known
+    wait: str
 
 
 class _Job(NamedTuple):
@@ -101,7 +107,8 @@ def _job(simulation: "Simulation", number: int) -> _Job:
 
 
 class Forecast(Reserving):
-    """A private copy of a simulation's scheduler and cluster, to be changed and run ahead; made by :meth:`Simulation.forecast`.
+    """A private copy of a simulation's scheduler and cluster, to be changed and run ahead; made by
+    :meth:`Simulation.forecast`.
 
     ::
 
@@ -113,14 +120,18 @@ class Forecast(Reserving):
             gang = ahead.submit(count=16, gpu=8, time_limit_s=3600, queue="research")
             print(ahead.run()[-1].start_s, ahead.start_of(gang))
 
-    Jobs run for as long as is expected of them (``run_time``, else what the scheduler was told: ``know`` of the simulation), at most for their
-    time limits; one of which nothing is known never ends. All end well, no node fails, and nobody submits anything: jobs
-    of the trace that have not come are not part of it. The simulation may go on and end meanwhile; what happens to it is not
+    Jobs run for as long as is expected of them (``run_time``, else what the scheduler was told:
+    ``know`` of the simulation), at most for their time limits; one of which nothing is known never
+    ends. All end well, no node fails, and nobody submits anything: jobs of the trace that have not
+    come are not part of it. The simulation may go on and end meanwhile; what happens to it is not
     seen, nor the reverse. Same input, same output. Threads: any, one at a time.
 
-    Attributes:
-        cluster: the machines of the copy, which can be changed like others.
-        tree: its queues.
+    Attributes
+    ----------
+    cluster
+        The machines of the copy, which can be changed like others.
+    tree
+        Its queues.
     """
 
     def __init__(
@@ -187,7 +198,10 @@ class Forecast(Reserving):
             opts.run_time, opts.user = lib.gangsched_py_run_time, self._times.user
 
     def close(self) -> None:
-        """End it; a second time does nothing. Waits for a run that is under way in another thread."""
+        """End it; a second time does nothing.
+
+        Waits for a run that is under way in another thread.
+        """
         with self._lock:
             cluster = getattr(self, "cluster", None)
             if cluster is not None:
@@ -197,24 +211,34 @@ class Forecast(Reserving):
     # ---- what if -------------------------------------------------------------------------
 
     def add_nodes(self, nodes: Any) -> None:
-        """Add machines: dicts of the JSON format, as :meth:`Cluster.add_many` takes them; all or none."""
+        """Add machines: dicts of the JSON format, as :meth:`Cluster.add_many` takes them; all or
+        none.
+        """
         with self._held():
             self.cluster.add_many(nodes)
 
     def drain(self, node: Node) -> None:
-        """A machine takes nothing new; what runs there stays. For other states see :attr:`cluster`."""
+        """A machine takes nothing new; what runs there stays.
+
+        For other states see :attr:`cluster`.
+        """
         with self._held():
             self.cluster.drain(node)
 
     def submit(self, job: Optional[Mapping[str, Any]] = None, **keywords: Any) -> int:
-        """Submit a job to the copy, with all that a job of the JSON format can say: ``submit(count=4, gpu=8, time_limit_s=600)``.
+        """Submit a job to the copy, with all that a job of the JSON format can say:
+        ``submit(count=4, gpu=8, time_limit_s=600)``.
+
         It runs for ``time_limit_s``, if ``run_time`` does not say otherwise.
 
-        Returns:
-            Its index: those of the simulation's jobs go on.
+        Returns
+        -------
+        Its index: those of the simulation's jobs go on.
 
-        Raises:
-            NeverFits: it could not even run on all machines, empty. Others as :meth:`Simulation.submit`.
+        Raises
+        ------
+        NeverFits
+            It could not even run on all machines, empty. Others as :meth:`Simulation.submit`.
         """
         spec = self._in_queue(job_dict(job, keywords))
         with self._changing() as sched:
@@ -238,13 +262,19 @@ class Forecast(Reserving):
     # ---- running -------------------------------------------------------------------------
 
     def run(self) -> Rows[Expected]:
-        """Run ahead from the state that the copy is in, once for each sample; it may be changed and run again.
+        """Run ahead from the state that the copy is in, once for each sample; it may be changed and
+        run again.
 
-        Returns:
-            A row a job that waited, in the order of submission; ``run().table`` is a DataFrame.
+        Returns
+        -------
+        A row a job that waited, in the order of submission; ``run().table`` is a DataFrame.
 
-        Raises:
-            OutOfMemory; what ``run_time`` raises; Busy: called from it.
+        Raises
+        ------
+        OutOfMemory
+            What ``run_time`` raises;
+        Busy
+            Called from it.
         """
         expectations, error = _Expectations(), new_error()
         with self._held() as forecast, self.cluster._held():
@@ -274,8 +304,10 @@ class Forecast(Reserving):
     def start_of(self, job: JobRef) -> Optional[float]:
         """When a job is expected to start, by the last run (seconds); None: it does not.
 
-        Raises:
-            NotFound: it did not wait when that began, or there was no run.
+        Raises
+        ------
+        NotFound
+            It did not wait when that began, or there was no run.
         """
         with self._held():
             for row in self._ran or ():

@@ -164,7 +164,10 @@ Policy = Union[str, Callable[..., Any], None]
 
 
 def policy_number(policy: Policy) -> int:
-    """The number of a policy for ``gang_sim_opts.policy``. A function scores on top of the order of the queues."""
+    """The number of a policy for ``gang_sim_opts.policy``.
+
+    A function scores on top of the order of the queues.
+    """
     if policy is None or callable(policy):
         return PolicyName.QUEUES.number
     return PolicyName.number_of(policy, "policy")

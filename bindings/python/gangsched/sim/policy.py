@@ -28,7 +28,10 @@ _MORE = ("gpus", "cpus", "queue_name", "user_name")
 
 
 class Names:
-    """What numbers of queues and users of a simulation stand for. They only become more, and are asked for once."""
+    """What numbers of queues and users of a simulation stand for.
+
+    They only become more, and are asked for once.
+    """
 
     def __init__(self, sim: Any) -> None:
         self._sim = sim
@@ -61,13 +64,14 @@ class Names:
 class View:
     """The jobs that a policy scores: those that wait or run.
 
-    Each column is a numpy array of its own, made when it is first asked for: ``submit_s``, ``run_s`` (in truth;
-        a policy that is not clairvoyant looks at ``limit_s``, 0: none), ``left_s`` (of its work, in truth),
-        ``served_s`` (that it has run), ``gpus`` and ``cpus`` (of all its tasks), ``tasks``, ``queue`` (number),
-        ``user`` (number), ``running`` (True: it runs), ``index`` (of the job in the simulation). Where groups of a job wait for
-        each other ``gpus`` and ``cpus`` are those of the groups that run or may start. The same as the library has
-        them, whole numbers: ``submit_ns``, ``gpu_milli``... Only during the call; arrays may be kept.
-        ``queue_name`` and ``user_name`` are what the numbers stand for, texts.
+    Each column is a numpy array of its own, made when it is first asked for: ``submit_s``,
+    ``run_s`` (in truth; a policy that is not clairvoyant looks at ``limit_s``, 0: none), ``left_s``
+    (of its work, in truth), ``served_s`` (that it has run), ``gpus`` and ``cpus`` (of all its
+    tasks), ``tasks``, ``queue`` (number), ``user`` (number), ``running`` (True: it runs), ``index``
+    (of the job in the simulation). Where groups of a job wait for each other ``gpus`` and ``cpus``
+    are those of the groups that run or may start. The same as the library has them, whole numbers:
+    ``submit_ns``, ``gpu_milli``... Only during the call; arrays may be kept. ``queue_name`` and
+    ``user_name`` are what the numbers stand for, texts.
     """
 
     def __init__(self, raw: Any, names: Names) -> None:
@@ -123,8 +127,10 @@ class View:
 
 
 class Job(NamedTuple):
-    """A job as a policy for one job sees it; see :class:`View` for what each is. ``queue_name`` and ``user_name`` are there
-    during the call only."""
+    """A job as a policy for one job sees it; see :class:`View` for what each is.
+
+    ``queue_name`` and ``user_name`` are there during the call only.
+    """
 
     number: int  #: index in the simulation
     submit_ns: int
@@ -210,10 +216,14 @@ class per_job:
 
 
 def write_scores(view: Any, room: Any, score: Callable[[View], Any], names: Names) -> None:
-    """Ask a policy and put its answer where the library wants it. It is not asked about nobody.
+    """Ask a policy and put its answer where the library wants it.
 
-    Raises:
-        InvalidArgument: not one number for each job. What the policy raises.
+    It is not asked about nobody.
+
+    Raises
+    ------
+    InvalidArgument
+        Not one number for each job. What the policy raises.
     """
     if not view.count:
         return

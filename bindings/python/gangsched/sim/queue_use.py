@@ -15,8 +15,11 @@ _AMOUNTS = ("used", "guarantee", "limit", "share", "demand")
 
 
 class QueueUse(Mapping[str, Dict[str, Any]]):
-    """By name a dict of ``running``, ``pending`` (jobs), ``tasks``, and of each kind ``used``, ``guarantee``,
-    ``limit``, ``share``, ``demand`` (cores, MiB, devices; None: there is none). Plain data, of one instant."""
+    """By name a dict of ``running``, ``pending`` (jobs), ``tasks``, and of each kind ``used``,
+    ``guarantee``, ``limit``, ``share``, ``demand`` (cores, MiB, devices; None: there is none).
+
+    Plain data, of one instant.
+    """
 
     def __init__(self, tree: Queues, rows: Mapping[str, Dict[str, Any]]) -> None:
         self.tree = tree

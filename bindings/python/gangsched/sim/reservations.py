@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations: capacity promised for a time to come; and the plan, which tells who is where until when."""
+"""Reservations: capacity promised for a time to come; and the plan, which tells who is where until
+when.
+"""
 
 import re
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
@@ -15,15 +17,16 @@ from .scheduling import JobRef, NodeNames, Scheduling
 if TYPE_CHECKING:
     import pandas
 
-#: Members of a reservation in the JSON format; those of its only stage may be beside them, and so may those of its only
-#: group of tasks.
+#: Members of a reservation in the JSON format; those of its only stage may be beside them, and so
+#: may those of its only group of tasks.
 KEYS = frozenset(
     """name owner arrival_s deadline_s start_s duration_s period_s repetitions until_s prefer combine flags queue users
     job purge_s notice_s stages""".split()
 )
 STAGE_KEYS = frozenset("gang exclusive tasks nodes level domain domain_count".split())
 
-#: Of limits: resources as Python names them, the member of gang_reservation_limit, units of it in one of Python's.
+#: Of limits: resources as Python names them, the member of gang_reservation_limit, units of it in
+#: one of Python's.
 _LIMITED = {"cpu": ("cpu_milli", 1e3), "mem_mib": ("memory_bytes", 2.0**20), "gpu": ("gpu_milli", 1e3)}
 
 
@@ -49,7 +52,9 @@ class Reservation(NamedTuple):
 class PlanItem(NamedTuple):
     """Somebody's places for a time."""
 
-    kind: str  #: ``running`` (holds them until then, at the latest), ``start`` (is planned to), ``reservation``
+    #: ``running`` (holds them until then, at the latest), ``start`` (is planned to),
+    #: ``reservation``
+    kind: str
     name: str  #: of the job, or of the reservation
     job: Optional[int]  #: index of the job; None: a reservation
     part: int  #: which gang of the job; which stage of the reservation, from 0
@@ -61,7 +66,10 @@ class PlanItem(NamedTuple):
 
 
 class Reservations(Mapping[str, Reservation]):
-    """Reservations by name, in the order in which they were accepted. Plain data, of one instant."""
+    """Reservations by name, in the order in which they were accepted.
+
+    Plain data, of one instant.
+    """
 
     def __init__(self, rows: List[Reservation]) -> None:
         self._rows = {row.name: row for row in rows}
@@ -89,13 +97,17 @@ class Reservations(Mapping[str, Reservation]):
 
 
 def as_case(given: Mapping[str, Any]) -> Tuple[Dict[str, Any], str]:
-    """A reservation of the JSON format from what Python gives, and the beginnings of paths that were made up.
+    """A reservation of the JSON format from what Python gives, and the beginnings of paths that
+    were made up.
 
-    ``{"stages": [...], ...}`` is taken as it is. Else what is of a stage is of its only one, and what is of neither of the
-    stage's one group of tasks: ``{"name": "r", "start_s": 60, "duration_s": 60, "count": 4, "gpu": 8}``.
+    ``{"stages": [...], ...}`` is taken as it is. Else what is of a stage is of its only one, and
+    what is of neither of the stage's one group of tasks: ``{"name": "r", "start_s": 60,
+    "duration_s": 60, "count": 4, "gpu": 8}``.
 
-    Raises:
-        NotFound: a member that is nowhere, with its name as path.
+    Raises
+    ------
+    NotFound
+        A member that is nowhere, with its name as path.
     """
     spec = {key: value for key, value in given.items() if key in KEYS and key != "job"}
     stage = {key: value for key, value in given.items() if key in STAGE_KEYS}
@@ -154,8 +166,9 @@ def gangsched_py_plan(item: Any, user: Any) -> int:
 class Reserving(Scheduling):
     """An object in whose scheduler capacity can be reserved.
 
-    Reservations are asked for and placed at once, also between runs. A job is told its own by ``submit(reservation="demo",
-    ...)``; those of a trace are drawn into one with the flag ``magnetic``.
+    Reservations are asked for and placed at once, also between runs. A job is told its own by
+    ``submit(reservation="demo", ...)``; those of a trace are drawn into one with the flag
+    ``magnetic``.
     """
 
     #: what was said of each reservation, by id
@@ -166,7 +179,8 @@ class Reserving(Scheduling):
         raise NotImplementedError
 
     def reserve(self, reservation: Optional[Mapping[str, Any]] = None, **fields: Any) -> Reservation:
-        """Reserve capacity for a time to come, for jobs of a queue, of users, or one job; or take it out of use.
+        """Reserve capacity for a time to come, for jobs of a queue, of users, or one job; or take
+        it out of use.
 
         ::
 
@@ -177,29 +191,49 @@ class Reserving(Scheduling):
                 {"duration_s": 600, "tasks": [{"count": 1, "cpu": 8}]}, {"duration_s": 3600, "level": "rack", "domain": "r0"}])
             session.reserve(name="repair", start_s=3600, duration_s=3600, nodes=["n7"], flags=["maintenance"])
 
-        All of it lies in the window from ``arrival_s`` (not given: now) to ``deadline_s`` (not given: no bound), or begins
-        exactly at ``start_s``. Once accepted it is kept free: nobody starts who might still be there.
+        All of it lies in the window from ``arrival_s`` (not given: now) to ``deadline_s`` (not
+        given: no bound), or begins exactly at ``start_s``. Once accepted it is kept free: nobody
+        starts who might still be there.
 
-        Args:
-            reservation: a dict of members; keywords come before it.
-            fields: members of the JSON format (ARCHITECTURE.md, "Formats"; plan.h says what they do): ``name``, and
-                of when: ``start_s``, or ``arrival_s``, ``deadline_s`` and ``prefer`` (``earliest``, ``latest``, ``cheapest``);
-                ``duration_s``; ``period_s``, ``repetitions``, ``until_s``. For whom: ``queue``, ``users``, ``job`` (index or
-                name of one that has come). ``owner``: whose limits count. ``flags``: of ``maintenance``, ``overlap``,
-                ``ignore-jobs``, ``flex``, ``magnetic``. ``purge_s``, ``notice_s``. What: ``stages``, which ``combine`` joins
-                (``all``, ``any``, ``order``, ``order-no-gap``); of one stage its members may be given as they are: ``nodes``, ``level``
-                with ``domain`` or ``domain_count``, or those of its tasks (``count``, ``cpu``, ``gpu``...), with ``gang`` (so many
-                at a time) and ``exclusive``. Times are seconds of the simulation.
+        Parameters
+        ----------
+        reservation
+            A dict of members; keywords come before it.
+        fields
+            Members of the JSON format (ARCHITECTURE.md, "Formats"; plan.h says what they do):
+            ``name``, and of when: ``start_s``, or ``arrival_s``, ``deadline_s`` and ``prefer``
+            (``earliest``, ``latest``, ``cheapest``); ``duration_s``; ``period_s``, ``repetitions``,
+            ``until_s``. For whom: ``queue``, ``users``, ``job`` (index or name of one that has
+            come). ``owner``: whose limits count. ``flags``: of ``maintenance``, ``overlap``,
+            ``ignore-jobs``, ``flex``, ``magnetic``. ``purge_s``, ``notice_s``. What: ``stages``,
+            which ``combine`` joins (``all``, ``any``, ``order``, ``order-no-gap``); of one stage
+            its members may be given as they are: ``nodes``, ``level`` with ``domain`` or
+            ``domain_count``, or those of its tasks (``count``, ``cpu``, ``gpu``...), with ``gang``
+            (so many at a time) and ``exclusive``. Times are seconds of the simulation.
 
-        Returns:
-            It as it is planned: ``start_s``, ``end_s``.
+        Returns
+        -------
+        It as it is planned: ``start_s``, ``end_s``.
 
-        Raises:
-            DoesNotFit: not in this window. ``next_start_s`` is the earliest time at which it would be accepted as things
-                are, also beyond the window; None: there is none. Its text says why.
-            NeverFits: larger than what there is. LimitReached: beyond what its owner may have.
-            AlreadyExists: the name. NotFound: a job, queue, node, domain... GangError: what is wrong, with the member as path
-                (``stages[0].nodes[3]``). Busy: called from a callback. On an error nothing changed.
+        Raises
+        ------
+        DoesNotFit
+            Not in this window. ``next_start_s`` is the earliest time at which it would be accepted
+            as things are, also beyond the window;
+        None
+            There is none. Its text says why.
+        NeverFits
+            Larger than what there is.
+        LimitReached
+            Beyond what its owner may have.
+        AlreadyExists
+            The name.
+        NotFound
+            A job, queue, node, domain...
+        GangError
+            What is wrong, with the member as path (``stages[0].nodes[3]``).
+        Busy
+            Called from a callback. On an error nothing changed.
         """
         given = {key: value for key, value in {**(reservation or {}), **fields}.items() if value is not None}
         with self._changing() as sched:
@@ -211,12 +245,16 @@ class Reserving(Scheduling):
             return self._reservation(sched, number)
 
     def change_reservation(self, reservation: str, /, **fields: Any) -> Reservation:
-        """Change one: members that are given replace those it was made with, None takes one away; ``name=`` calls it
-        otherwise. It is placed anew, as if it were not there; if that is refused it stays as it was. One that has begun goes on where
-        it is, as far as what is asked for now allows.
+        """Change one: members that are given replace those it was made with, None takes one away;
+        ``name=`` calls it otherwise.
 
-        Raises:
-            NotFound: no such reservation. Others as :meth:`reserve`.
+        It is placed anew, as if it were not there; if that is refused it stays as it was. One that
+        has begun goes on where it is, as far as what is asked for now allows.
+
+        Raises
+        ------
+        NotFound
+            No such reservation. Others as :meth:`reserve`.
         """
         with self._changing() as sched:
             number = self._reservation_id(sched, reservation)
@@ -230,10 +268,16 @@ class Reserving(Scheduling):
             return self._reservation(sched, number)
 
     def cancel_reservation(self, name: str) -> None:
-        """Give one up, all its times. Members that run go on as jobs outside; those that wait do so as any other.
+        """Give one up, all its times.
 
-        Raises:
-            NotFound: no such reservation. Busy: called from a callback.
+        Members that run go on as jobs outside; those that wait do so as any other.
+
+        Raises
+        ------
+        NotFound
+            No such reservation.
+        Busy
+            Called from a callback.
         """
         with self._changing() as sched:
             number = self._reservation_id(sched, name)
@@ -249,15 +293,27 @@ class Reserving(Scheduling):
         average: Optional[Mapping[str, float]] = None,
         window_s: float = 0,
     ) -> None:
-        """What an owner may have reserved from now on: ``limit_reservations("ada", most={"gpu": 16})``.
+        """What an owner may have reserved from now on: ``limit_reservations("ada", most={"gpu":
+        16})``.
 
-        Args:
-            owner: as reservations name it; None: each of those that have no limit of their own.
-            most: at any instant: ``cpu`` (cores), ``mem_mib``, ``gpu`` (devices); what is not named: any amount.
-            average: likewise, over any ``window_s`` (seconds), wherever it begins. Neither: no limit.
+        Parameters
+        ----------
+        owner
+            As reservations name it; None: each of those that have no limit of their own.
+        most
+            At any instant: ``cpu`` (cores), ``mem_mib``, ``gpu`` (devices); what is not named: any
+            amount.
+        average
+            Likewise, over any ``window_s`` (seconds), wherever it begins. Neither: no limit.
 
-        Raises:
-            NotFound: no such resource. OutOfRange: a negative amount or window. Busy: called from a callback.
+        Raises
+        ------
+        NotFound
+            No such resource.
+        OutOfRange
+            A negative amount or window.
+        Busy
+            Called from a callback.
         """
         limit = new("gang_reservation_limit")
         limit.window_ns = ns(window_s, "window_s")
@@ -283,7 +339,10 @@ class Reserving(Scheduling):
 
     @property
     def reservations(self) -> Reservations:
-        """Those that are not over, by name: when, where they stand, who runs inside. O(reservations)."""
+        """Those that are not over, by name: when, where they stand, who runs inside.
+
+        O(reservations).
+        """
         with self._scheduler() as sched:
             found = []
             number = lib.gang_reservation_next(sched, lib.GANG_ID_NONE)
@@ -296,11 +355,16 @@ class Reserving(Scheduling):
             return Reservations(found)
 
     def occurrences(self, name: str) -> Rows[PlanItem]:
-        """Where and when one is, by start: what is not over of all times that are planned (of one that is repeated the
-        next 8). A time of it is one row, or several where it has stages, or where gangs of a stage are at different times.
+        """Where and when one is, by start: what is not over of all times that are planned (of one
+        that is repeated the next 8).
 
-        Raises:
-            NotFound: no such reservation.
+        A time of it is one row, or several where it has stages, or where gangs of a stage are at
+        different times.
+
+        Raises
+        ------
+        NotFound
+            No such reservation.
         """
         with self._scheduler() as sched:
             number = self._reservation_id(sched, name)
@@ -309,8 +373,11 @@ class Reserving(Scheduling):
             return self._items(sched, items, result)
 
     def plan(self) -> Rows[PlanItem]:
-        """All that is in the plan as of the last cycle: who holds nodes until when, at the latest; planned starts (of queues with
-        ``backfill``); pieces of reservations. ``session.plan().table`` is a DataFrame. O(everything)."""
+        """All that is in the plan as of the last cycle: who holds nodes until when, at the latest;
+        planned starts (of queues with ``backfill``); pieces of reservations.
+
+        ``session.plan().table`` is a DataFrame. O(everything).
+        """
         with self._scheduler() as sched:
             items = _Items(NodeNames(lib.gang_sched_cluster(sched)))
             return self._items(sched, items, lib.gang_plan_each(sched, lib.gangsched_py_plan, items.user))
@@ -333,7 +400,8 @@ class Reserving(Scheduling):
             spec.job = self._job_id(given["job"])
         begun = number is not None and self._reservation(sched, number).state == "active"
         if spec.start_ns < 0 and not begun:
-            spec.arrival_ns = max(spec.arrival_ns, self._now_ns())  # the scheduler itself knows its last cycle alone
+            # the scheduler itself knows its last cycle alone
+            spec.arrival_ns = max(spec.arrival_ns, self._now_ns())
         out, when, error = ffi.new("gang_reservation_id *"), ffi.new("int64_t *"), new_error()
         if number is None:
             result = lib.gang_reservation_add(sched, spec, out, when, error)

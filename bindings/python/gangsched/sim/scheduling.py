@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a session and a forecast have in common: a scheduler whose queues can be changed while jobs are there."""
+"""What a session and a forecast have in common: a scheduler whose queues can be changed while jobs
+are there.
+"""
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple, Union
@@ -58,7 +60,9 @@ class Scheduling(Handle):
     _default_queue: Optional[str] = None
 
     def _in_queue(self, job: Dict[str, Any]) -> Dict[str, Any]:
-        """A job that names no queue in that where jobs of traces are then, if the tree does not say where."""
+        """A job that names no queue in that where jobs of traces are then, if the tree does not say
+        where.
+        """
         case = {} if self.tree is None else self.tree.to_dict()
         names = [queue["name"] for queue in case.get("queues", ())]
         if job.get("queue") or not names or case.get("default_queue") or case.get("rules"):
@@ -113,19 +117,25 @@ class Scheduling(Handle):
             return QueueUse.of(sched, self.tree)
 
     def set_queues(self, queues: Any) -> None:
-        """Set another tree, as a whole: queues of the same name go on as the same, with their jobs; others are new, or go.
+        """Set another tree, as a whole: queues of the same name go on as the same, with their jobs;
+        others are new, or go.
 
         ::
 
             session.set_queues(session.tree.added("late", parent="research", weight=2))
 
-        Args:
-            queues: the tree, or what makes one (:class:`Queues`). Its ``default_queue``, ``rules``,
-                ``excluded_kinds`` and ``half_life_s`` are those of before.
+        Parameters
+        ----------
+        queues
+            The tree, or what makes one (:class:`Queues`). Its ``default_queue``, ``rules``,
+            ``excluded_kinds`` and ``half_life_s`` are those of before.
 
-        Raises:
-            Busy: a queue that would go has jobs; or called from a callback. GangError: what is wrong with it, with the place. Nothing
-                has changed then.
+        Raises
+        ------
+        Busy
+            A queue that would go has jobs; or called from a callback.
+        GangError
+            What is wrong with it, with the place. Nothing has changed then.
         """
         given = queues if isinstance(queues, Queues) else Queues(queues)
         with self._changing() as sched:
@@ -152,13 +162,16 @@ class Scheduling(Handle):
 
             session.change_queue("research", limit={"gpu": 32}, weight=3)
 
-        With another ``parent`` it moves, with all below. ``state`` is ``open``, ``draining`` (takes no new job; those it has
-        start and end as ever) or ``closed`` (starts none either). Who runs goes on: where a limit is now below what is used,
-        nobody starts until it fits again.
+        With another ``parent`` it moves, with all below. ``state`` is ``open``, ``draining`` (takes
+        no new job; those it has start and end as ever) or ``closed`` (starts none either). Who runs
+        goes on: where a limit is now below what is used, nobody starts until it fits again.
 
-        Raises:
-            NotFound: no such queue. GangError: what is wrong, with the member as path (``limit.gpu``). Nothing has changed
-                then.
+        Raises
+        ------
+        NotFound
+            No such queue.
+        GangError
+            What is wrong, with the member as path (``limit.gpu``). Nothing has changed then.
         """
         with self._changing() as sched:
             was = self.tree or _alone()

@@ -17,7 +17,9 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 def perfetto(result: "Result", path: Path) -> None:
-    """See :meth:`gangsched.Result.to_perfetto`: the JSON trace events of Chrome, times in microseconds."""
+    """See :meth:`gangsched.Result.to_perfetto`: the JSON trace events of Chrome, times in
+    microseconds.
+    """
     with writer_for(path) as raw, io.TextIOWrapper(raw, encoding="utf-8") as file:
         file.write('{"displayTimeUnit":"ms","traceEvents":[\n')
         for i, event in enumerate(_events(result)):

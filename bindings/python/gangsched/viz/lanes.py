@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 
 class Lanes(NamedTuple):
-    """Rectangles: row ``i`` is of job ``job[i]``, from lane ``low[i]`` up to ``high[i]``, not included."""
+    """Rectangles: row ``i`` is of job ``job[i]``, from lane ``low[i]`` up to ``high[i]``, not
+    included.
+    """
 
     job: Any
     node: Any  #: number of the node in ``nodes``
@@ -23,12 +25,17 @@ class Lanes(NamedTuple):
 
 
 def lanes(result: "Result", nodes: Optional[Sequence[str]] = None) -> Lanes:
-    """All that was recorded, on these nodes (None: all), in their order. O(rows); of jobs on cores O(cores) a row.
+    """All that was recorded, on these nodes (None: all), in their order.
 
-    Devices are those they had. Which cores a job had is not recorded: it gets the lowest lanes that are free.
+    O(rows); of jobs on cores O(cores) a row.
 
-    Raises:
-        NotFound: no such node.
+    Devices are those they had. Which cores a job had is not recorded: it gets the lowest lanes that
+    are free.
+
+    Raises
+    ------
+    NotFound
+        No such node.
     """
     import numpy
 
@@ -117,8 +124,11 @@ def _of_cores(rows: Any, at: Any) -> Tuple[Any, Any, Any]:
 
 
 def _in_order(begin: Any, end: Any) -> List[int]:
-    """Begins and ends of rows by time, ends first: ``i`` is the end of row ``i``, with so many rows added its begin.
-    What takes no time, or does not end, has no end here."""
+    """Begins and ends of rows by time, ends first: ``i`` is the end of row ``i``, with so many rows
+    added its begin.
+
+    What takes no time, or does not end, has no end here.
+    """
     import numpy
 
     ends = numpy.nonzero((end != -(2**63)) & (end != begin))[0]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters of very many machines as a picture: a line a domain or a kind of machine, a square a machine."""
+"""Clusters of very many machines as a picture: a line a domain or a kind of machine, a square a
+machine.
+"""
 
 from html import escape
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -29,8 +31,11 @@ class Group(NamedTuple):
 
 
 def groups(nodes: Sequence[Node], most: int) -> List[Group]:
-    """By the narrowest domains of which there are ``most`` at most; of the widest the first ones and the rest. Machines
-    that stand nowhere are told apart by their GPUs."""
+    """By the narrowest domains of which there are ``most`` at most; of the widest the first ones
+    and the rest.
+
+    Machines that stand nowhere are told apart by their GPUs.
+    """
     deepest = max((len(node["steps"]) for node in nodes), default=0)
     found: Dict[str, List[Node]] = {}
     for depth in range(deepest, 0, -1):

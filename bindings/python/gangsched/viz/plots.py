@@ -12,7 +12,8 @@ from .raster import paint
 if TYPE_CHECKING:
     from ..sim.result import Result
 
-#: Boxes of a Gantt chart that are drawn one by one, at most; of more an image is made, of so many pixels.
+#: Boxes of a Gantt chart that are drawn one by one, at most; of more an image is made, of so many
+#: pixels.
 MOST_BOXES = 20000
 PIXELS = (2400, 1400)
 

@@ -5,11 +5,16 @@ from typing import Any
 
 
 def paint(x0: Any, x1: Any, y0: Any, y1: Any, code: Any, width: int, height: int) -> Any:
-    """A picture of ``height`` rows of ``width`` pixels: a pixel is that code (1 to 255) whose rectangle its centre is
-    in, 0 where there is none. So each colour has its part of the whole, however many rectangles share a pixel.
+    """A picture of ``height`` rows of ``width`` pixels: a pixel is that code (1 to 255) whose
+    rectangle its centre is in, 0 where there is none.
 
-    Args:
-        x0, x1: where each begins and ends, as parts of the width, from 0 to 1. y0, y1: likewise, from the top.
+    So each colour has its part of the whole, however many rectangles share a pixel.
+
+    Parameters
+    ----------
+    x0, x1
+        Where each begins and ends, as parts of the width, from 0 to 1. y0, y1: likewise, from the
+        top.
     """
     import numpy
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters and queues as pictures for notebooks and as text for terminals. Nothing is loaded from anywhere."""
+"""Clusters and queues as pictures for notebooks and as text for terminals.
+
+Nothing is loaded from anywhere.
+"""
 
 from html import escape
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
@@ -112,8 +115,11 @@ def _summary(totals: Mapping[str, float]) -> str:
 
 
 def cluster_html(cluster: "Cluster") -> str:
-    """A grid of machines by domain: devices coloured by load, islands underlined, bars of cores and memory. Of very many a
-    line a domain or a kind."""
+    """A grid of machines by domain: devices coloured by load, islands underlined, bars of cores and
+    memory.
+
+    Of very many a line a domain or a kind.
+    """
     if cluster.closed:
         return "<p>%s</p>" % escape(repr(cluster))
     count = len(cluster)
@@ -179,7 +185,8 @@ def _bar(used: float, all_of: float, width: int = 20) -> str:
 
 # ---- queues ----------------------------------------------------------------------------------
 
-#: How much of a resource a queue has: ``used``, ``guarantee``, ``limit``, ``demand``; None: not there.
+#: How much of a resource a queue has: ``used``, ``guarantee``, ``limit``, ``demand``; None: not
+#: there.
 Amounts = Mapping[str, Optional[float]]
 
 
@@ -242,7 +249,9 @@ def _scale(all_of: Iterable[Amounts]) -> float:
 
 
 def queues_html(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amounts]]] = None) -> str:
-    """The tree as a table with a bar a resource: used (blue), guarantee (green line), limit (red line)."""
+    """The tree as a table with a bar a resource: used (blue), guarantee (green line), limit (red
+    line).
+    """
     amounts = _amounts(queues, use)
     kinds = list(dict.fromkeys(kind for has in amounts.values() for kind in has))
     scale = {kind: _scale(has[kind] for has in amounts.values() if kind in has) for kind in kinds}
