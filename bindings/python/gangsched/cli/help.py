@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line teaches.
+"""The help texts of the command line.
 
-The first paragraph of each text stands before the arguments, the rest after.
+The first paragraph of each text stands before the arguments, the rest after them.
 """
 
-#: Options of ``--set``: name and what it is. Times are seconds.
+#: Options of ``--set``: name and description. Times are seconds.
 OPTIONS = {
     "know": "what is known of run times: limit (the job's time limit), run (all), predicted",
     "place": "cluster: as its policy says; consolidated: gangs of one group on the fullest node, the rest of others on the emptiest",

@@ -7,7 +7,7 @@
 * PodGroup, Volcano Job, TFJob, PyTorchJob, MPIJob, XGBoostJob, PaddleJob, JAXJob, Job, Pod,
   PriorityClass: :mod:`gangsched.convert.kubernetes_jobs`
 
-Objects of other kinds are warned of. YAML needs PyYAML; JSON needs nothing.
+Objects of other kinds become warnings. YAML needs PyYAML.
 """
 from __future__ import annotations
 
