@@ -38,6 +38,13 @@ static const struct gang__order_hooks order_hooks = {
     .dissolve = gang__candidates_dissolve,
 };
 
+/* What stopping asks of time slices. */
+static const struct gang__stop_hooks stop_hooks = {
+    .detached = gang__slice_forsake,
+    .stopped = gang__slice_quiet,
+    .released = gang__slice_gave,
+};
+
 static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
                              struct gang_error *error)
 {
@@ -120,6 +127,7 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
     s->first_quantum = &first_quantum;
     gang__where_register(s, &gang__reserve_veto);
     s->order_hooks = &order_hooks;
+    s->stop_hooks = &stop_hooks;
     s->next_queue = 1; /* 0 is GANG_ID_NONE */
     s->now_ns = s->decayed_ns = INT64_MIN / 4;
     s->grown_up_ns = INT64_MAX;

@@ -7,6 +7,7 @@
 #include "sched/calendar/calendar.h"
 #include "sched/grant/grant.h"
 #include "sched/lifecycle/lifecycle.h"
+#include "sched/order/wait_order.h"
 #include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/stop/stop.h"

@@ -183,6 +183,7 @@ void gang__inbox_run(gang_sched *s)
             s->no_memory = s->unfinished = true;
             return;
         }
+        gang__jobs_drain(s);
         s->info.messages++;
         s->heard += !answers; /* what we asked for is no news */
     }

@@ -4,9 +4,6 @@
 
 #include "sched/record/state.h"
 
-/* Use of the leaf and those above went down: who waits for that may try. */
-void gang__eased(gang_sched *s, struct gang__queue_state *leaf);
-
 /* It may wait for jobs that are there: they are to wake it. False: out of memory. */
 bool gang__job_waiters(gang_sched *s, struct gang__job *job);
 
@@ -25,8 +22,6 @@ void gang__job_wake(gang_sched *s, struct gang__job *job); /* those who wait for
 void gang__job_free(gang_sched *s, struct gang__job *job);
 gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job);
 
-/* What runs of a unit leaves the books; its allocation is left to the caller. */
-void gang__gang_clear(gang_sched *s, struct gang__gang *u);
 /* A gang that holds its places but does not run gives them back; it waits again, not before then. */
 void gang__start_undo(gang_sched *s, struct gang__gang *u, int64_t not_before_ns);
 gang__set_compare gang__timer_order;
@@ -34,10 +29,6 @@ gang__set_compare gang__timer_order;
 /* Is it to wait for its turn? */
 bool gang__job_waits(gang_sched *s, struct gang__gang *u);
 void gang__jobs_forget(gang_sched *s); /* those that ended in this run */
-
-/* A unit has stopped wholly (it holds nothing, nothing of it leaves). */
-void gang__gang_stopped(gang_sched *s, struct gang__gang *u);
-void gang__job_count(gang_sched *s, struct gang__job *job);
 
 /* What the host reported takes effect. False: not now, for want of memory or because another
  * thread reads the allocation; nothing that it cannot do again has happened, and the report is

@@ -80,4 +80,13 @@ void gang__order_bounds(gang_sched *s);
 /* Divide shares, if something changed, and order by them. */
 void gang__order_refresh(gang_sched *s);
 
+/* ---- job_count.c ---- */
+
+/* Use of the leaf and of those above went down, or the number of jobs that run there: all classes
+ * that these queues block may be tried again. */
+void gang__eased(gang_sched *s, struct gang__queue_state *leaf);
+
+/* Whether the job runs or waits may have changed: its queues and its user count it anew. */
+void gang__job_count(gang_sched *s, struct gang__job *job);
+
 #endif

@@ -48,6 +48,7 @@ struct gang__sliced;
 struct gang__reserve;
 struct gang__first_quantum;
 struct gang__order_hooks;
+struct gang__stop_hooks;
 
 /* ---- what is asked for ---- */
 
@@ -462,9 +463,10 @@ struct gang__submit_view {
 
 /* Why a job was noted: what is to be done with it, as bits. */
 enum {
-    GANG__WAKE_SETTLE = 1, /* put its gangs where they belong: gang__job_settle() */
-    GANG__WAKE_TIMER = 2,  /* make out anew when something of it is due: gang__timer_set() */
-    GANG__WAKE_STATE = 4   /* tell the host its state, if that is another */
+    GANG__WAKE_SETTLE = 1,  /* put its gangs where they belong: gang__job_settle() */
+    GANG__WAKE_TIMER = 2,   /* make out anew when something of it is due: gang__timer_set() */
+    GANG__WAKE_STOPPED = 8, /* a gang of it has stopped: it waits again, goes on, or ends */
+    GANG__WAKE_STATE = 4    /* tell the host its state, if that is another */
 };
 
 /* Why the plans are looked at again. */
@@ -617,7 +619,8 @@ struct gang_sched {
     struct gang__reserve_sched reserve;
     const gang_sched *like; /* while jobs of a copy enter it: the original; else NULL */
     struct gang__slice_sched slice;
-    const struct gang__order_hooks *order_hooks; /* what backfill does when classes move */
+    const struct gang__stop_hooks *stop_hooks;       /* what slices do when an allocation goes */
+    const struct gang__order_hooks *order_hooks;     /* what backfill does when classes move */
     const struct gang__first_quantum *first_quantum; /* what starts a gang in a matrix: slice.h */
     struct gang__gang *overdue; /* who waits and is not to be passed, first first */
     uint64_t *mask;             /* scratch: nodes, as bits */

@@ -4,6 +4,15 @@
 
 #include "sched/record/state.h"
 
+/* What a higher floor does when a gang stops or an allocation is given back. Set once, by
+ * gang_sched_new(). */
+struct gang__stop_hooks {
+    void (*detached)(gang_sched *s, struct gang__gang *u); /* it lets go of its allocation */
+    void (*stopped)(gang_sched *s, gang_alloc_id alloc);   /* what held it has stopped */
+    void (*released)(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
+                     size_t count); /* tasks (NULL: all) were given back */
+};
+
 /* Asking tasks (NULL: all) of a unit to stop, in two steps: all that needs memory (NULL: there
  * is none), and then the asking, which cannot fail. Whose asking is not come to is dropped. */
 struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *u, const int64_t *tasks,
@@ -72,5 +81,8 @@ void gang__stop_free(gang_sched *s, struct gang__stop *l);
 /* Is its gang to start again elsewhere? It could not: it waits like others. */
 bool gang__stop_is_moving(const struct gang__stop *l);
 void gang__move_failed(gang_sched *s, struct gang__gang *u);
+
+/* What runs of the gang leaves usage and the orders; its allocation is for the caller to free. */
+void gang__gang_clear(gang_sched *s, struct gang__gang *u);
 
 #endif
