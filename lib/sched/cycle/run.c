@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "core/nodes/nodes.h"
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
 #include "sched/calendar/trial.h"

@@ -3,6 +3,7 @@
  * the host's word. */
 #include <string.h>
 
+#include "place/alloc/alloc.h"
 #include "place/request/request.h"
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
