@@ -12,6 +12,7 @@
  * it. A queue that has no sibling in order needs no key until one comes. */
 #include <string.h>
 
+#include "place/alloc/alloc.h"
 #include "place/request/request.h"
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
@@ -183,7 +184,7 @@ static void key_fair(gang_sched *s, struct gang__queue_state *q)
 
 static void key_yarn(gang_sched *s, struct gang__queue_state *q)
 {
-    struct gang__queue_turn *k = &q->key.yarn;
+    struct gang__sibling *k = &q->key.yarn;
     k->used = gang__fair_ratio(s, q, q->guarantee, NULL, 0);
     k->absolute = gang__fair_ratio(s, q, s->total, NULL, 0);
     k->capacity = gang__fair_capacity(s, q);
