@@ -15,6 +15,7 @@
  * A gang is preempted only if the taker then starts. */
 #include <string.h>
 
+#include "place/record/places.h"
 #include "sched/order/wait_order.h"
 #include "sched/preempt/preempt_in.h"
 #include "sched/record/record.h"

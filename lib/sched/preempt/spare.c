@@ -3,6 +3,8 @@
  * the last victim to the first, each is put back if the rules and the place of the taker allow it. */
 #include <string.h>
 
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
 #include "place/request/request.h"
 #include "sched/preempt/preempt_in.h"
 #include "sched/slice/slice.h"
