@@ -94,7 +94,7 @@ def load(source: Source) -> Dict[str, Any]:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):
-        raise ParseError("one JSON object is wanted")
+        raise ParseError("expected one JSON object")
     return value
 
 
@@ -103,7 +103,7 @@ def _unique(pairs: List[Any]) -> Dict[str, Any]:
     if len(made) != len(pairs):
         names = [key for key, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ParseError("the key '%s' is there twice" % twice)
+        raise ParseError("the key '%s' is repeated" % twice)
     return made
 
 
@@ -150,7 +150,7 @@ def job_dict(spec: Optional[Mapping[str, Any]], keywords: Mapping[str, Any]) -> 
     alone = isinstance(groups, (list, tuple)) and len(groups) == 1 and isinstance(groups[0], Mapping)
     if not alone and task:
         raise NotFound(
-            "%s: with several groups it belongs into one of them" % ", ".join(sorted(task)), path=sorted(task)[0]
+            "%s: with several groups, give it in one of them" % ", ".join(sorted(task)), path=sorted(task)[0]
         )
     if alone:
         if "tasks" not in given or "min" in keywords:

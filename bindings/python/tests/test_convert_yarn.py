@@ -204,7 +204,7 @@ def test_variables_final_and_includes() -> None:
             "<property><name>%sroot.a.capacity</name><value>100</value></property></configuration>") % ((CAPACITY,) * 3)
     converted = convert(text)
     assert [q["name"] for q in converted.scenario["queues"]] == ["root", "root.a"]
-    assert "not taken: final" in texts(converted) and '"more.xml" is not read' in texts(converted)
+    assert "ignored: final" in texts(converted) and '"more.xml" is not read' in texts(converted)
 
 
 @pytest.mark.parametrize("values, place, reason", [

@@ -92,7 +92,7 @@ def _row(row: Mapping[Any, Any], levels: Sequence[str], line: int) -> Dict[str, 
     topology: Dict[str, str] = {}
     for column, value in row.items():
         if not isinstance(column, str) or not isinstance(value, str):
-            raise ParseError("line %d: not as many fields as the header has" % line, line=line)
+            raise ParseError("line %d: the number of fields differs from the header" % line, line=line)
         if not value:
             continue
         if column in _COLUMNS:

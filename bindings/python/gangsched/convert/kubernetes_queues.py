@@ -255,8 +255,8 @@ class _Kueue:
                 raise word.fail("not one of %s: %s" % (", ".join(values), quote(word.value)))
             out[member] = values[word.text("Never")]
         if preemption.way("borrowWithinCohort.policy").text("Never") != "Never":
-            self.report.warn(preemption.get("borrowWithinCohort").place, "no counterpart: who borrows displaces nobody "
-                             "who is inside his guarantee")
+            self.report.warn(preemption.get("borrowWithinCohort").place, "no counterpart: a borrowing queue preempts no job "
+                             "of a queue within its guarantee")
         preemption.done()
         strategy = spec.get("queueingStrategy")
         if strategy.text("BestEffortFIFO") == "StrictFIFO":

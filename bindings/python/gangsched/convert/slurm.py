@@ -444,7 +444,7 @@ class _Converter:
         if not models:
             return
         if node.types and len(node.types) != len(models):
-            self.report.warn(place, "node %s has %d GPUs here, %d in gres.conf, which is not taken"
+            self.report.warn(place, "node %s has %d GPUs here, %d in gres.conf, which is ignored"
                              % (quote(node.json["name"]), len(models), len(node.types)))
             node.types, node.links = [], []
         elif node.types:
@@ -453,7 +453,7 @@ class _Converter:
             if any(node.types) and (not any(models) or sorted(node.types) == sorted(models)):
                 models = list(node.types)
             elif any(node.types) and sorted(node.types) != sorted(models):
-                self.report.warn(place, "node %s has other types of GPUs in gres.conf, which are not taken"
+                self.report.warn(place, "node %s has other types of GPUs in gres.conf, which are ignored"
                                  % quote(node.json["name"]))
         self._put_devices(node, models)
 
@@ -562,7 +562,7 @@ class _Converter:
                     continue
                 if "topology" in json:
                     self.report.warn(line.place("nodes"),
-                                     "node %s is on another switch, too, which is taken" % quote(node))
+                                     "node %s is on another switch, too, which is used instead" % quote(node))
                 else:
                     json["topology"] = dict(path)
 
@@ -622,7 +622,7 @@ class _Converter:
             if len(names) > 1:
                 text = "have one PriorityTier: they take turns by fair share, in Slurm by the priority of jobs"
                 if any(q.get("reclaim") == "any" for q in self.scenario["queues"]):
-                    text += "; and they may displace what is above its share, in Slurm they may not"
+                    text += "; and they may preempt jobs above their share, in Slurm they may not"
                 self.report.warn("%s: PartitionName" % self.file, "%s %s" % (", ".join(names[:5]), text))
 
     def _put_nodes(self, partition: str, keys: Dict[str, Tuple[str, Line]]) -> None:
@@ -686,7 +686,7 @@ class _Converter:
         if states[text.upper()]:
             out["state"] = states[text.upper()]
         if text.upper() == "DOWN":
-            self.report.warn(place, "takes no jobs here; in Slurm they wait")
+            self.report.warn(place, "refuses jobs; in Slurm they wait")
 
     def _times(self, value: Any, out: Json) -> None:
         text, place = value("maxtime", "UNLIMITED")
@@ -716,7 +716,7 @@ class _Converter:
         if kind not in ("preempt/none", "preempt/partition_prio", "preempt/qos"):
             raise ConvertError(self.place("preempttype"), "not a PreemptType: %s" % quote(kind))
         if kind == "preempt/qos":
-            self.report.warn(self.place("preempttype"), "QOS are not in these files; nobody is displaced")
+            self.report.warn(self.place("preempttype"), "QOS are not in these files; nothing is preempted")
         by_tier = kind == "preempt/partition_prio"
         everywhere = self.setting("preemptmode", "OFF")
         text, place = value("preemptmode", everywhere)
@@ -733,7 +733,7 @@ class _Converter:
         for word, mode in (("CANCEL", "cancel"), ("SUSPEND", "suspend")):
             if word in words and by_tier:
                 if mode == "suspend" and sliced:
-                    self.report.warn(place, "suspends nobody where gangs take turns: who is displaced is requeued")
+                    self.report.warn(place, "suspends no job where gangs take turns: preempted jobs are requeued")
                 else:
                     out["preempt"] = mode
 
@@ -746,7 +746,7 @@ class _Converter:
         if word == "EXCLUSIVE":
             self.report.warn(place, "EXCLUSIVE: let jobs say `exclusive`")
         elif word == "YES" and rows > 1:
-            self.report.warn(place, "YES: no counterpart: jobs share nothing that they do not ask to share")
+            self.report.warn(place, "YES: no counterpart: jobs only share what they request to share")
         elif word == "FORCE" and rows > 1 and not gang:
             self.report.warn(place, "FORCE without gang scheduling: no counterpart")
         elif word == "FORCE" and rows > 1:

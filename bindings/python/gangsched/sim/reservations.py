@@ -109,7 +109,7 @@ def as_case(given: Mapping[str, Any]) -> Tuple[Dict[str, Any], str]:
     lost = {**stage, **task} if "stages" in spec else task if "tasks" in stage else {}
     if lost:
         key, into = sorted(lost)[0], "stages" if "stages" in spec else "tasks"
-        raise NotFound("%s: with '%s' it belongs into one of them" % (key, into), path=key)
+        raise NotFound("%s: with '%s', give it in one of them" % (key, into), path=key)
     prefix = "reservations[0]"
     if "stages" not in spec:
         prefix += " stages[0]"
@@ -333,7 +333,7 @@ class Reserving(Scheduling):
                 path = "%s.%s" % (part, kind)
                 value = round(ns(amount, path) * scale / 1e9)  # ns() checks that it is a number
                 if not 0 <= value < 2**62:
-                    raise OutOfRange("%s: must be 0 or more, and not so much" % path, path=path)
+                    raise OutOfRange("%s: must be 0 or more, and below 2^62" % path, path=path)
                 setattr(limit, "%s_%s" % (part, member), value)
         with self._changing() as sched:
             name = ffi.NULL if owner is None else utf8(owner, "owner")
