@@ -133,8 +133,9 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
     s->grown_up_ns = INT64_MAX;
     gang__set_init(&s->by_id, gang__job_order, NULL);
     gang__set_init(&s->timers, gang__timer_order, NULL);
-    r = gang__rules_new(&s->mem, s->opts.rules, s->opts.rule_size, s->opts.rule_count,
-                        s->opts.default_queue, &s->rules, error);
+    const struct gang__rules_source rules = {s->opts.rules, s->opts.rule_size, s->opts.rule_count,
+                                             s->opts.default_queue};
+    r = gang__rules_new(&s->mem, &rules, &s->rules, error);
     if (r == GANG_OK)
         r = open_parts(s, error);
     if (r != GANG_OK) {
