@@ -43,7 +43,7 @@ def uniform(
         one["gpu_mem_mib"] = round(gpu_mem_gib * 1024)
     if island > 1:
         pairs = [(a, b) for a in range(gpus) for b in range(a + 1, gpus) if a // island == b // island]
-        one["links"] = [{"a": a, "b": b, "kind": "nvlink"} for a, b in pairs]
+        one["links"] = [{"a": a, "b": b, "type": "nvlink"} for a, b in pairs]
     one.update(fields)
     made = []
     for i in range(nodes):

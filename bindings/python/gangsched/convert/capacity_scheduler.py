@@ -7,21 +7,21 @@ Queues are named by their whole path, "root.a.b". ``P`` is ``yarn.scheduler.capa
 Hadoop                                          scenario
 ==============================================  ====================================================
 ``P queues``                                    ``queues[].name``, ``.parent``
-``P capacity`` = 25                             ``guaranteed: {cpu, mem_mib, gpu: {"part": 0.25}}``,
+``P capacity`` = 25                             ``guaranteed: {cpu, mem_mib, gpu: {"fraction": 0.25}}``,
                                                 and each kind that some queue names
 ``P capacity`` = 2.5w                           ``guaranteed: {...: {"weight": 5}}``, siblings made
                                                 whole numbers together
 ``P capacity`` =                                ``guaranteed: {mem_mib, cpu, gpu}``; 0 of what is
 [memory=..,vcores=..,yarn.io/gpu=..]            not named; scaled down, resource by resource, where
                                                 nodes are given that have less
-``P maximum-capacity``                          ``limit``: ``{"part": ..}`` of the parent's, or
+``P maximum-capacity``                          ``limit``: ``{"fraction": ..}`` of the parent's, or
                                                 amounts
 ``P accessible-node-labels[.L.capacity, ...]``  partitions; quotas are of ``KIND@L``, and
                                                 ``KIND@default`` for nodes in no other partition;
                                                 ``P accessible-node-labels`` without L: nothing
                                                 there, and a limit of 0
 ``P state`` = STOPPED                           ``state: draining``, of queues below, too
-``P ordering-policy`` of a parent               ``turn: utilization`` (default) or
+``P ordering-policy`` of a parent               ``child_order: utilization`` (default) or
                                                 ``priority-utilization``
 ``P ordering-policy`` of a leaf                 ``order: priority`` (fifo) or ``fair``
 ``P priority``                                  ``priority``, where siblings take turns by it
@@ -33,7 +33,7 @@ Hadoop                                          scenario
 ``P max-parallel-apps``                         ``max_running``
 ``P maximum-/default-application-lifetime``     ``max_time_limit_s``, ``default_time_limit_s``
 ``P acl_submit_applications``,                  ``submit_acl``, ``admin_acl``
-``acl_administer_queue``                        ``fixed`` of the leaves below
+``acl_administer_queue``                        ``no_preemption`` of the leaves below
 ``P disable_preemption``
 ``P auto-create-child-queue.*``,                ``child``, ``max_children``
 ``leaf-queue-template.*``,                      ``rules``
@@ -263,7 +263,7 @@ class _Converter:
         if capacity.mode == "weights":
             return {"weight": max(1, int(capacity.weight * self.weights))} if capacity.weight else 0
         share = part((capacity.part or Fraction(0)) * shrink)
-        return {"part": share} if share else 0
+        return {"fraction": share} if share else 0
 
     def guarantee(self, queue: _Queue, label: Optional[str], above: Optional[_Capacity]) -> None:
         """The guarantees of the children of a queue, and of all queues below."""
@@ -305,7 +305,7 @@ class _Converter:
             most = number(self.place(queue, key), text, 0, 100) / 100
             if capacity.part is not None and capacity.part > most:
                 raise ConvertError(self.place(queue, key), "below the capacity")
-            into = {self.dimension(kind, label): {"part": part(most)} if part(most) else 0 for kind in self.kinds}
+            into = {self.dimension(kind, label): {"fraction": part(most)} if part(most) else 0 for kind in self.kinds}
         if into:
             queue.json.setdefault("limit", {}).update(into)
 
@@ -345,7 +345,7 @@ class _Converter:
             out["max_running"] = integer(self.place(queue, "max-parallel-apps"), running, 1)
         child = self._template(queue)
         if queue.children or child is not None:
-            out["turn"] = self._turn(queue)
+            out["child_order"] = self._child_order(queue)
         else:
             self.leaf(lambda key: self.inherited(queue, key) if key == "" else
                       (self.get(queue, key), self.place(queue, key)), out, True)
@@ -370,13 +370,13 @@ class _Converter:
     def _priority(self, queue: _Queue) -> None:
         text = self.get(queue, "priority")
         priority = integer(self.place(queue, "priority"), text, -2 ** 31, 2 ** 31 - 1) if text is not None else 0
-        if queue.parent and self._turn(queue.parent) == "priority-utilization":
+        if queue.parent and self._child_order(queue.parent) == "priority-utilization":
             queue.json["priority"] = priority
         elif priority:
             self.report.warn(self.place(queue, "priority"),
                              "does not count: the parent's ordering-policy is utilization")
 
-    def _turn(self, queue: _Queue) -> str:
+    def _child_order(self, queue: _Queue) -> str:
         text = self.get(queue, "ordering-policy") or "utilization"
         if text not in ("utilization", "priority-utilization"):
             if text not in ("fifo", "fair"):
@@ -505,7 +505,7 @@ class _Converter:
         if text is not None and not text.startswith("["):
             share = part(number(place, text, -1, 100) / 100)
             if 0 < share < 1:
-                child["limit"] = {self.dimension(kind, None): {"part": share} for kind in self.kinds}
+                child["limit"] = {self.dimension(kind, None): {"fraction": share} for kind in self.kinds}
         elif text is not None:
             child["limit"] = {self.dimension(kind, None): quota_number(place, kind, most_of)
                               for kind, most_of in sorted(bracketed(place, text).items())
@@ -548,7 +548,7 @@ class _Converter:
             into["reclaim"] = "any" if enabled else "never"
             text, place = self.inherited(queue, "disable_preemption")
             if text is not None and boolean(place, text) and enabled:
-                into["fixed"] = True
+                into["no_preemption"] = True
 
     # -- rules --
 
@@ -690,7 +690,7 @@ class _Converter:
         root = self.capacity_of(self.root, None)
         if root.mode != "percentages" or root.part != 1:
             self.report.warn(root.place, "the root has all there is")
-        self.root.json["guaranteed"] = {self.dimension(kind, label): {"part": 1}
+        self.root.json["guaranteed"] = {self.dimension(kind, label): {"fraction": 1}
                                         for label in [None, *self.labels] for kind in self.kinds}
         for label in [None, *self.labels]:
             self.guarantee(self.root, label, None)

@@ -14,7 +14,7 @@ Hadoop                                          scenario
 ``userMaxAppsDefault``                          ``max_running_per_user``, leaf by leaf
 ``schedulingPolicy`` of a leaf                  ``order: priority`` (fifo) or ``fair`` (fair, drf)
 ``aclSubmitApps``, ``aclAdministerApps``        ``submit_acl``, ``admin_acl``
-``allowPreemptionFrom`` = false                 ``fixed``
+``allowPreemptionFrom`` = false                 ``no_preemption``
 ``type="parent"`` without queues                ``child``
 ``<queuePlacementPolicy>``                      ``rules``; with ``create`` the parents make queues:
                                                 ``child``
@@ -244,7 +244,7 @@ class _Converter:
         percent, value = stated
         if percent:
             share = part(value / around) if around else 0
-            return {"part": share} if share else 0
+            return {"fraction": share} if share else 0
         return quota_number(place, key, value)
 
     def members(self, queue: _Queue) -> None:
@@ -265,7 +265,7 @@ class _Converter:
                 out[member] = acl(self.place(queue, key), queue.words[key].text)
         text, place = self.text(queue, "allowPreemptionFrom")
         if text is not None and not boolean(place, text):
-            out["fixed"] = True
+            out["no_preemption"] = True
         self._policy(queue)
         for key, element in queue.words.items():
             if key in _ASIDE:

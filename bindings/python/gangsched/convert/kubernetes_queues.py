@@ -29,7 +29,7 @@ Volcano Queue                              scenario
 ``spec.capability``                        ``limit``
 ``spec.deserved``                          ``guaranteed``
 ``spec.guarantee.resource``                ``guaranteed``, if nothing is deserved; not lent
-``spec.reclaimable`` = false               ``fixed``
+``spec.reclaimable`` = false               ``no_preemption``
 ``status.state`` Closed, Closing           ``state``
 =========================================  =========================================================
 """
@@ -376,7 +376,7 @@ def _volcano(at: At, scenario: Json, report: Report) -> Json:
     if most:
         out["limit"] = quotas(most)
     if not spec.get("reclaimable").flag(True):
-        out["fixed"] = True
+        out["no_preemption"] = True
     state = at.way("status.state").text("Open")
     if state in ("Closed", "Closing"):
         out["state"] = "draining" if state == "Closing" else "closed"

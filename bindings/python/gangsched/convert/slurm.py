@@ -21,8 +21,8 @@ Slurm                                           scenario
 ``PriorityTier`` (1)                            ``priority``: fair shares by tier, as all is left
                                                 over
 ``PreemptType`` = preempt/partition_prio        ``reclaim: any``; otherwise ``never``
-``PreemptMode``                                 ``preempt``; OFF: ``fixed``
-``OverSubscribe`` = FORCE:n with GANG           ``slice_s`` (``SchedulerTimeSlice``), ``slice_rows``
+``PreemptMode``                                 ``preempt_mode``; OFF: ``no_preemption``
+``OverSubscribe`` = FORCE:n with GANG           ``quantum_s`` (``SchedulerTimeSlice``), ``quantum_rows``
 ``GraceTime``, ``PreemptExemptTime``            ``grace_s``, ``min_runtime_s``
 ``MaxTime``, ``DefaultTime``                    ``max_time_limit_s``, ``default_time_limit_s``
 ``NodeSet``                                     the nodes that it names, or that have its feature
@@ -481,7 +481,7 @@ class _Converter:
                 other = node.links[b][1]
                 count = max(row[b], other[a] if len(other) == len(models) else 0)
                 if count > 0:
-                    links.append({"a": a, "b": b, "kind": "nvlink", "bandwidth_mbps": 1000 * count})
+                    links.append({"a": a, "b": b, "type": "nvlink", "bandwidth_mbps": 1000 * count})
         if links:
             node.json["links"] = links
 
@@ -728,14 +728,14 @@ class _Converter:
         out["within"] = "lower" if "WITHIN" in words and by_tier else "never"
         out["reclaim"] = "any" if by_tier else "never"
         if by_tier and ("OFF" in words or words <= {"GANG", "WITHIN"}):
-            out["fixed"] = True
+            out["no_preemption"] = True
         sliced = self._slices(value, gang, out)
         for word, mode in (("CANCEL", "cancel"), ("SUSPEND", "suspend")):
             if word in words and by_tier:
                 if mode == "suspend" and sliced:
                     self.report.warn(place, "suspends no job where gangs take turns: preempted jobs are requeued")
                 else:
-                    out["preempt"] = mode
+                    out["preempt_mode"] = mode
 
     def _slices(self, value: Any, gang: bool, out: Json) -> bool:
         text, place = value("oversubscribe", value("shared", "NO")[0])
@@ -750,9 +750,9 @@ class _Converter:
         elif word == "FORCE" and rows > 1 and not gang:
             self.report.warn(place, "FORCE without gang scheduling: no counterpart")
         elif word == "FORCE" and rows > 1:
-            out["slice_s"] = seconds(self.place("schedulertimeslice"), number(
+            out["quantum_s"] = seconds(self.place("schedulertimeslice"), number(
                 self.place("schedulertimeslice"), self.setting("schedulertimeslice", "30"), 1, 65533))
-            out["slice_rows"] = rows
+            out["quantum_rows"] = rows
             return True
         return False
 
@@ -768,7 +768,7 @@ class _Converter:
             return
         if kind != "sched/backfill":
             raise ConvertError(self.place("schedulertype"), "not a SchedulerType: %s" % quote(kind))
-        if "slice_s" in out:
+        if "quantum_s" in out:
             self.report.warn(self.place("schedulertype"), "no backfill where gangs take turns")
             return
         out["backfill"] = "conservative"
