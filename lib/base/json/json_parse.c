@@ -525,40 +525,33 @@ static gang_result file_fail(struct gang_error *error, const char *what, int num
     return gang__error(error, GANG_EIO, NULL, "%s: %s", what, reason);
 }
 
+struct buffer {
+    const struct gang_mem *mem;
+    void *text;
+    size_t cap, used;
+};
+
 /* Reads on until the end of the file or until there are more than `most` bytes. */
-static gang_result slurp(int file, size_t most, size_t guess, const struct gang_mem *mem,
-                         char **text, size_t *length, struct gang_error *error)
+static gang_result slurp(int file, size_t most, size_t guess, struct buffer *b,
+                         struct gang_error *error)
 {
-    void *buffer = NULL;
-    size_t room = 0;
-    size_t used = 0;
     while (true) {
-        size_t need = used < guess ? guess : used + 4096;
-        if (used == room &&
-            !gang__grow(mem, &buffer, &room, need > most + 1 ? most + 1 : need, 1)) {
-            gang__release(mem, buffer);
+        size_t need = b->used < guess ? guess : b->used + 4096;
+        if (b->used == b->cap &&
+            !gang__grow(b->mem, &b->text, &b->cap, need > most + 1 ? most + 1 : need, 1))
             return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-        }
-        size_t left = room - used < most + 1 - used ? room - used : most + 1 - used;
-        ssize_t got = read(file, (char *)buffer + used, left);
+        size_t left = (b->cap < most + 1 ? b->cap : most + 1) - b->used;
+        ssize_t got = read(file, (char *)b->text + b->used, left);
         if (got < 0 && errno == EINTR)
             continue;
-        if (got < 0) {
-            int number = errno;
-            gang__release(mem, buffer);
-            return file_fail(error, "cannot be read", number);
-        }
-        used += (size_t)got;
-        if (used > most) {
-            gang__release(mem, buffer);
+        if (got < 0)
+            return file_fail(error, "cannot be read", errno);
+        b->used += (size_t)got;
+        if (b->used > most)
             return gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", most);
-        }
         if (got == 0)
-            break;
+            return GANG_OK;
     }
-    *text = buffer;
-    *length = used;
-    return GANG_OK;
 }
 
 gang_result gang__read_file(const char *path, size_t most, const struct gang_mem *mem, char **text,
@@ -571,6 +564,7 @@ gang_result gang__read_file(const char *path, size_t most, const struct gang_mem
     if (file < 0)
         return file_fail(error, "cannot be opened", errno);
     gang_result r;
+    struct buffer b = {mem, NULL, 0, 0};
     struct stat status;
     if (fstat(file, &status) != 0)
         r = file_fail(error, "cannot be read", errno);
@@ -579,9 +573,15 @@ gang_result gang__read_file(const char *path, size_t most, const struct gang_mem
     else if (S_ISREG(status.st_mode) && (uintmax_t)status.st_size > most)
         r = gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", most);
     else
-        r = slurp(file, most, S_ISREG(status.st_mode) ? (size_t)status.st_size + 1 : 65536, mem,
-                  text, length, error);
+        r = slurp(file, most, S_ISREG(status.st_mode) ? (size_t)status.st_size + 1 : 65536, &b,
+                  error);
     if (!standard)
         close(file);
+    if (r == GANG_OK) {
+        *text = b.text;
+        *length = b.used;
+    } else {
+        gang__release(mem, b.text);
+    }
     return r;
 }
