@@ -6,7 +6,7 @@
 #include "base/two_pass_block.h"
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve_in.h"
 
 /* ---- what owners have ------------------------------------------------------------------------ */
 

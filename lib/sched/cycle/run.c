@@ -110,6 +110,8 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
     memcpy(s, &first, sizeof(first));
     s->user = user;
     s->first_quantum = &first_quantum;
+    s->source[GANG__SOURCE_SLICE] = &gang__slice_source;
+    s->source[GANG__SOURCE_RESERVE] = &gang__reserve_source;
     s->next_queue = 1; /* 0 is GANG_ID_NONE */
     s->now_ns = s->decayed_ns = INT64_MIN / 4;
     s->grown_up_ns = INT64_MAX;
@@ -205,7 +207,7 @@ static void decay(gang_sched *s)
 static void take_turns(gang_sched *s)
 {
     struct gang__gang *u;
-    gang__calendar_refresh(s);
+    gang__backfill_refresh(s);
     gang__jobs_drain(s); /* refreshing may give plans up, or move gangs to other classes */
     gang__order_room(s);
     gang__fair_refresh(s);
