@@ -58,6 +58,11 @@ GANG_API gang_result gang_scenarios_read_file(const char *path, gang_scenarios *
 /** End cases and everything that was borrowed from them. NULL is allowed. */
 GANG_API void gang_scenarios_free(gang_scenarios *scenarios);
 
+/** What the reader has to say of a text that it could read, such as a key that has a newer name: "jobs[0]: 'a'
+ *  is now 'b'". @return the warning, in the order of the text; NULL past the last one. Any thread;
+ *  wait-free. Since 0.2. */
+GANG_API const char *gang_scenarios_warning(const gang_scenarios *scenarios, size_t index);
+
 /** Number of cases. Any thread; wait-free. */
 GANG_API size_t gang_scenarios_count(const gang_scenarios *scenarios);
 

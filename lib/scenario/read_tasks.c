@@ -5,16 +5,18 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const task_keys[] = {
-    "name",        "count",         "min",           "cpu",
-    "mem_mib",     "mem_bytes",     "gpu",           "gpu_devices",
-    "gpu_mem_mib", "gpu_mem_bytes", "gpu_models",    "selector",
-    "where",       "partition",     "same",          "prefer",
-    "group",       "protected",     "order",         "amounts",
-    "numa",        "near_nic",      "profile",       "models_ranked",
-    "slice",       "slice_same",    "slice_prefer",  "spread",
-    "max_skew",    "spread_wish",   "most_per_node", "most_per_domain",
-    "most_level",  "role",          "after"};
+static const char *const task_keys[] = {"name",          "count",          "min",
+                                        "cpu",           "mem_mib",        "mem_bytes",
+                                        "gpu",           "gpu_devices",    "gpu_mem_mib",
+                                        "gpu_mem_bytes", "gpu_models",     "selector",
+                                        "where",         "partition",      "same",
+                                        "prefer",        "group",          "protected",
+                                        "order",         "amounts",        "numa",
+                                        "near_nic",      "profile",        "models_ranked",
+                                        "subgroup_size", "subgroup_same",  "subgroup_prefer",
+                                        "spread",        "max_skew",       "spread_soft",
+                                        "max_per_node",  "max_per_domain", "domain_level",
+                                        "role",          "after"};
 
 static const char *const group_keys[] = {"name", "parent", "min", "same", "prefer"};
 
@@ -265,6 +267,7 @@ static gang_result read_group(struct gang__reader *r, const struct gang__json *a
 {
     struct gang__json member;
     *group = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_TASK));
     GANG__TRY(gang__json_object(at, task_keys, GANG__COUNT(task_keys)));
     GANG__TRY(gang__read_name_member(r, at, "name", &group->name));
     GANG__TRY(read_count(at, job_has_min, sets, group));
@@ -286,6 +289,7 @@ gang_result gang__read_group(struct gang__reader *r, const struct gang__json *at
 {
     static const char *const of_jobs[] = {"group", "protected", "order", "role", "after", "min"};
     struct gang__json member;
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_TASK));
     GANG__TRY(gang__json_object(at, task_keys, GANG__COUNT(task_keys)));
     for (size_t i = 0; i < GANG__COUNT(of_jobs); i++)
         if (gang__json_get(at, of_jobs[i], &member))

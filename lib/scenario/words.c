@@ -19,7 +19,7 @@ const struct gang__words gang__op_words = GANG__WORDS(op_list, GANG_LABEL_IN);
 static const char *const numa_list[] = {"prefer", "none", "strict"};
 const struct gang__words gang__numa_words = GANG__WORDS(numa_list, GANG_NUMA_PREFER);
 
-static const char *const scarce_list[] = {"prefer", "off", "strict"};
+static const char *const scarce_list[] = {"avoid", "allow", "exclude"};
 const struct gang__words gang__scarce_words = GANG__WORDS(scarce_list, GANG_SCARCE_PREFER);
 
 static const char *const mode_list[] = {"shared", "exclusive", "lending"};

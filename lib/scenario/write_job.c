@@ -44,11 +44,11 @@ static void write_peers(struct gang__writer *w, json_t *object,
         if (peer.value)
             gang__write_text(w, item, "value", peer.value);
         gang__write_given(w, item, "level", peer.level);
-        gang__write_flag(w, item, "near", peer.near);
-        gang__write_flag(w, item, "wish", peer.wish);
+        gang__write_flag(w, item, "colocate", peer.near);
+        gang__write_flag(w, item, "soft", peer.wish);
         gang__json_push(&w->maker, list, item);
     }
-    gang__write_value(w, object, "peers", list);
+    gang__write_value(w, object, "affinity", list);
 }
 
 /* Of the job as a whole, as far as it is not the default. */
@@ -60,7 +60,7 @@ static void write_job_demands(struct gang__writer *w, json_t *object,
     if (request->policy != GANG_POLICY_DEFAULT) /* that of the host has a function */
         gang__write_word(w, object, "policy", &gang__place_policy_words, request->policy);
     if (request->scarce != GANG_SCARCE_PREFER)
-        gang__write_word(w, object, "scarce", &gang__scarce_words, request->scarce);
+        gang__write_word(w, object, "gpu_nodes", &gang__scarce_words, request->scarce);
     gang__write_flag(w, object, "exclusive", request->exclusive);
     if (request->label_count > 0)
         gang__write_labels(w, object, "labels", request->labels, request->label_count);

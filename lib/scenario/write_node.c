@@ -43,7 +43,7 @@ static void write_slice(struct gang__writer *w, json_t *item, const struct gang_
         gang__json_note(&w->maker, GANG_EINVAL);
     gang__write_nonempty(w, item, "parent", gpu->parent);
     if (gpu->slice)
-        gang__write_int(w, item, "slice", gpu->slice);
+        gang__write_int(w, item, "mig_index", gpu->slice);
 }
 
 static void write_profiles(struct gang__writer *w, json_t *object,
@@ -116,7 +116,7 @@ static void write_links(struct gang__writer *w, json_t *object, const struct gan
         json_t *item = json_object();
         gang__write_int(w, item, "a", link.a);
         gang__write_int(w, item, "b", link.b);
-        gang__write_word(w, item, "kind", &gang__link_words, link.kind);
+        gang__write_word(w, item, "type", &gang__link_words, link.kind);
         if (link.hops)
             gang__write_int(w, item, "hops", link.hops);
         if (link.bandwidth_mbps)
@@ -141,7 +141,7 @@ static void write_near(struct gang__writer *w, json_t *object, const struct gang
         row[count] = '\0';
         gang__json_push(&w->maker, list, gang__json_new_text(&w->maker, row));
     }
-    gang__write_value(w, object, "near", list);
+    gang__write_value(w, object, "gpu_locality", list);
 }
 
 static void write_numas(struct gang__writer *w, json_t *object, const struct gang_node_spec *node)

@@ -49,7 +49,7 @@ static void write_quota(struct gang__writer *w, json_t *map, const struct gang_q
     if (quota->part || quota->by_weight) {
         value = json_object();
         if (quota->part)
-            gang__write_value(w, value, "part", gang__json_new_scaled(quota->part, GANG_WHOLE));
+            gang__write_value(w, value, "fraction", gang__json_new_scaled(quota->part, GANG_WHOLE));
         if (quota->by_weight)
             gang__write_int(w, value, "weight", quota->by_weight);
     } else {

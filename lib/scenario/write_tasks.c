@@ -145,15 +145,15 @@ static void write_demands(struct gang__writer *w, json_t *object,
     gang__write_given(w, object, "profile", group->profile);
     gang__write_given(w, object, "same", group->same);
     gang__write_given(w, object, "prefer", group->prefer);
-    gang__write_nonzero(w, object, "slice", group->slice);
-    gang__write_given(w, object, "slice_same", group->slice_same);
-    gang__write_given(w, object, "slice_prefer", group->slice_prefer);
+    gang__write_nonzero(w, object, "subgroup_size", group->slice);
+    gang__write_given(w, object, "subgroup_same", group->slice_same);
+    gang__write_given(w, object, "subgroup_prefer", group->slice_prefer);
     gang__write_given(w, object, "spread", group->spread);
     gang__write_nonzero(w, object, "max_skew", group->max_skew);
-    gang__write_flag(w, object, "spread_wish", group->spread_wish);
-    gang__write_nonzero(w, object, "most_per_node", group->most_per_node);
-    gang__write_nonzero(w, object, "most_per_domain", group->most_per_domain);
-    gang__write_given(w, object, "most_level", group->most_level);
+    gang__write_flag(w, object, "spread_soft", group->spread_wish);
+    gang__write_nonzero(w, object, "max_per_node", group->most_per_node);
+    gang__write_nonzero(w, object, "max_per_domain", group->most_per_domain);
+    gang__write_given(w, object, "domain_level", group->most_level);
 }
 
 json_t *gang__make_group(struct gang__writer *w, const struct gang_request_spec *request,

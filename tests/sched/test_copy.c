@@ -17,6 +17,7 @@
 #include "sched/slice/slice_in.h"
 #include "suite.h"
 #include "support.h"
+#include "sched/record/record.h"
 
 enum { LOG = 1 << 20, NODES = 10, STEPS = 40, MOST_STEPS = 100000 };
 #define SECOND INT64_C(1000000000)

@@ -35,8 +35,8 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
     struct gang__calendar *cal = s->calendar;
     for (gang_node_id n = gang_node_next(s->cluster, GANG_ID_NONE); n != GANG_ID_NONE;
          n = gang_node_next(s->cluster, n))
-        for (int k = 0; (uint32_t)n < cal->end && !gang__slice_has_node(s, n) && k < GANG__FREE_KINDS;
-             k++)
+        for (int k = 0;
+             (uint32_t)n < cal->end && !gang__slice_has_node(s, n) && k < GANG__FREE_KINDS; k++)
             left[k] += cal->capacity[(size_t)(uint32_t)n * GANG__FREE_KINDS + (size_t)k];
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
@@ -101,7 +101,7 @@ gang_result gang__backfill_check(gang_sched *s, struct gang_error *error)
     if (planned != 0)
         return gang__error(error, GANG_EINVAL, "plan", "a planned start is of no queue");
     bool upset = s->reserve.all && s->reserve.all->upset; /* what is reserved is not there yet */
-    bool asked = cal->when && !s->wake.holdings && gang__slice_occupied(s) && cal->plain && !whole &&
-                 !undone && !upset && gang__calendar_current(s);
+    bool asked = cal->when && !s->wake.holdings && gang__slice_occupied(s) && cal->plain &&
+                 !whole && !undone && !upset && gang__calendar_current(s);
     return asked ? check_free(s, error) : GANG_OK;
 }

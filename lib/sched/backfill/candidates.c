@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/backfill/candidates.h"
 #include "sched/backfill/backfill.h"
 #include "sched/backfill/backfill_in.h"
-#include "sched/backfill/candidates.h"
 
 #include "sched/calendar/calendar.h"
 #include "sched/order/wait_order.h"

@@ -196,7 +196,8 @@ bool gang__calendar_reserve_slots(gang_sched *s, uint32_t end)
     return gang__grow(&s->mem, (void **)&cal->capacity, &cal->capacity_cap,
                       (size_t)end * GANG__FREE_KINDS + 1, sizeof(*cal->capacity)) &&
            gang__grow(&s->mem, (void **)&cal->mask, &cal->mask_cap, words, sizeof(*cal->mask)) &&
-           gang__grow(&s->mem, (void **)&cal->domain, &cal->domain_cap, words, sizeof(*cal->domain));
+           gang__grow(&s->mem, (void **)&cal->domain, &cal->domain_cap, words,
+                      sizeof(*cal->domain));
 }
 
 enum { FIRST_SLOT = GANG__POOL + 1 }; /* no node ever has one below */
@@ -271,7 +272,7 @@ void gang__calendar_free(gang_sched *s)
     s->wake.starting = NULL;
     gang__time_fit_free(&cal->fit, &s->mem);
     gang__time_fit_free(&cal->other, &s->mem);
-    void *const scratch[] = {cal->group,    cal->place, cal->mask, cal->domain,   cal->capacity,
+    void *const scratch[] = {cal->group,    cal->place, cal->mask, cal->domain, cal->capacity,
                              cal->group_of, cal->exact, cal->kind, cal->variant};
     for (size_t i = 0; i < sizeof(scratch) / sizeof(scratch[0]); i++)
         gang__release(&s->mem, scratch[i]);

@@ -18,12 +18,12 @@
 #include "sched/record/state.h"
 
 struct gang__calendar {
-    struct gang__timeline *when; /* NULL: it could not be made */
-    uint32_t end;                /* slots below are in it */
-    uint64_t epoch, states;      /* of the cluster when it was made */
-    uint64_t config;             /* sched.config_count that it follows */
-    int64_t planned;             /* gangs that have a planned start */
-    uint64_t failed_in;          /* the run in which memory was short */
+    struct gang__timeline *when;    /* NULL: it could not be made */
+    uint32_t end;                   /* slots below are in it */
+    uint64_t epoch, states;         /* of the cluster when it was made */
+    uint64_t config;                /* sched.config_count that it follows */
+    int64_t planned;                /* gangs that have a planned start */
+    uint64_t failed_in;             /* the run in which memory was short */
     const struct gang__gang *again; /* had a plan, and is being tried; NULL */
     uint64_t moves; /* rises when a plan or a holding goes or changes: there may be more room now */
     bool by_limit;  /* its ends are the latest ones, not those predicted */

@@ -48,7 +48,8 @@ static gang_result earliest_in(gang_sched *s, const struct gang__gang *u,
     ask->nodes = cal->domain;
     for (uint32_t i = 0; i < count; i++) {
         gang__calendar_domain(s, level, gang__domain_at(s->cluster, (uint32_t)level, i)->index);
-        gang_result r = gang__timeline_earliest(gang__calendar_when(s, u), ask, from_ns, &cal->other);
+        gang_result r =
+            gang__timeline_earliest(gang__calendar_when(s, u), ask, from_ns, &cal->other);
         if (r != GANG_OK && r != GANG_ENEVER)
             return r;
         if (r == GANG_OK && (best != GANG_OK || cal->other.start_ns < cal->fit.start_ns)) {
@@ -75,7 +76,7 @@ gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *u, i
     ask.group = cal->group; /* it may have grown */
     if (choosy)
         make_mask(s, q);
-    ask.nodes = choosy ? cal->mask : NULL;            /* those that are not up have nothing */
+    ask.nodes = choosy ? cal->mask : NULL;          /* those that are not up have nothing */
     for (uint32_t g = 0; g < q->group_count; g++) { /* those of which none must start come later */
         cal->group[ask.group_count] = cal->group[g];
         cal->group[ask.group_count].count = u->ask->gang_of[g];

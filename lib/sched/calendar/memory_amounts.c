@@ -25,7 +25,8 @@ bool gang__calendar_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], si
     *group = g > 0 ? (uint32_t)(g - 1) : (uint32_t)*count;
     if (g > 0)
         return true;
-    if (!gang__grow(&s->mem, (void **)&cal->group, &cal->group_cap, *count + 1, sizeof(*cal->group)))
+    if (!gang__grow(&s->mem, (void **)&cal->group, &cal->group_cap, *count + 1,
+                    sizeof(*cal->group)))
         return false;
     cal->group[*count] = (struct gang__time_group){1, {0, 0, 0}, 0};
     memcpy(cal->group[(*count)++].need, need, bytes);
@@ -33,7 +34,8 @@ bool gang__calendar_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], si
 }
 
 /* Milli-GPUs of one of these devices, at most. NO_SHARE: none of them has so much. */
-static int64_t most_of(const struct gang__group *g, const struct gang__shape *shape, uint64_t gpus)
+static int64_t most_of(const struct gang__group *g, const struct gang__node_type *shape,
+                       uint64_t gpus)
 {
     uint32_t most = NO_SHARE;
     for (; gpus; gpus &= gpus - 1) {
@@ -52,8 +54,8 @@ static int64_t gpus_at(const gang_sched *s, const struct gang__group *g,
     gang__rcu_enter();
     const struct gang__node *node = gang__node_at(s->cluster, (uint32_t)place->node);
     if (node && node->id == place->node) {
-        uint64_t may = gang__devices_of_models(g, node->shape, SIZE_MAX);
-        share = most_of(g, node->shape, place->any_devices ? may : may & place->gpus);
+        uint64_t may = gang__devices_of_models(g, node->type, SIZE_MAX);
+        share = most_of(g, node->type, place->any_devices ? may : may & place->gpus);
     }
     gang__rcu_leave();
     return (int64_t)g->devices * (share == NO_SHARE ? 1000 : share);
@@ -88,14 +90,14 @@ static bool read_kind(gang_sched *s, const gang_request *q, uint32_t slot, uint6
     struct gang__time_group *to = cal->variant + cal->kinds * cal->groups;
     gang__rcu_enter();
     const struct gang__node *node = gang__node_at(s->cluster, slot);
-    bool other = node && node->shape->serial != *serial;
+    bool other = node && node->type->serial != *serial;
     for (size_t i = 0; other && i < cal->groups; i++) {
         const struct gang__group *g = &q->group[cal->group_of[i]];
-        *serial = node->shape->serial;
+        *serial = node->type->serial;
         to[i] = cal->group[i];
         if (g->devices == 0 || g->share > 0)
             continue;
-        int64_t share = most_of(g, node->shape, gang__devices_of_models(g, node->shape, SIZE_MAX));
+        int64_t share = most_of(g, node->type, gang__devices_of_models(g, node->type, SIZE_MAX));
         to[i].need[GANG__FREE_GPU] =
             share == NO_SHARE ? MORE_THAN_ANY : share * (int64_t)g->devices;
     }
@@ -107,7 +109,8 @@ static bool read_kind(gang_sched *s, const gang_request *q, uint32_t slot, uint6
 static uint32_t kind_of(struct gang__calendar *cal)
 {
     size_t kind = 0, bytes = cal->groups * sizeof(*cal->variant);
-    while (memcmp(cal->variant + kind * cal->groups, cal->variant + cal->kinds * cal->groups, bytes) != 0)
+    while (memcmp(cal->variant + kind * cal->groups, cal->variant + cal->kinds * cal->groups,
+                  bytes) != 0)
         kind++;
     cal->kinds += kind == cal->kinds;
     return (uint32_t)kind;
@@ -135,8 +138,8 @@ bool gang__calendar_kinds(gang_sched *s, const gang_request *q)
         return false;
     for (uint32_t slot = 0; slot <= cal->end;
          slot++) { /* one more: so that there is room if there is none */
-        if (!gang__grow(&s->mem, (void **)&cal->variant, &cal->variant_cap, (cal->kinds + 1) * cal->groups,
-                        sizeof(*cal->variant)))
+        if (!gang__grow(&s->mem, (void **)&cal->variant, &cal->variant_cap,
+                        (cal->kinds + 1) * cal->groups, sizeof(*cal->variant)))
             return false;
         if (slot < cal->end && read_kind(s, q, slot, &serial))
             kind = kind_of(cal);

@@ -40,7 +40,8 @@ bool gang__calendar_place(gang_sched *s, gang_node_id node, uint32_t group)
     struct gang__calendar *cal = s->calendar;
     if ((uint32_t)node >= cal->end)
         return true;
-    if (!gang__grow(&s->mem, (void **)&cal->place, &cal->place_cap, cal->places + 1, sizeof(*cal->place)))
+    if (!gang__grow(&s->mem, (void **)&cal->place, &cal->place_cap, cal->places + 1,
+                    sizeof(*cal->place)))
         return false;
     cal->place[cal->places++] = (struct gang__time_place){(uint32_t)node, group, 1};
     return true;
@@ -72,8 +73,8 @@ struct gang__occupation gang__calendar_occupation(const struct gang__calendar *c
                                                   const gang_request *q, int64_t end_ns,
                                                   int64_t now_ns)
 {
-    return (struct gang__occupation){now_ns,   end_ns,    cal->group, q->group_count,
-                                     cal->place, cal->places, 0,        q->exclusive};
+    return (struct gang__occupation){now_ns,     end_ns,      cal->group, q->group_count,
+                                     cal->place, cal->places, 0,          q->exclusive};
 }
 
 bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *u,

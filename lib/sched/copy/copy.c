@@ -9,9 +9,9 @@
 #include "place/state/table.h"
 #include "sched/calendar/calendar.h"
 #include "sched/intake/intake.h"
-#include "sched/lifecycle/heartbeat.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/heartbeat.h"
 #include "sched/record/record.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
@@ -26,14 +26,14 @@ static void *copy_bytes(struct gang__block *b, const void *from, size_t bytes)
     return to;
 }
 
-/* Of one that no run has taken in yet, too. */
+/* Also for a job that no run has accepted yet. */
 static size_t groups_of(const struct gang__job *job, uint32_t part)
 {
     const struct gang__request_class *ask = job->unit[part].ask;
     return (ask ? ask->q : job->wanted[part]->q)->group_count;
 }
 
-/* What is needed until it is taken in. */
+/* The parts that a job needs until a run accepts it. */
 static void lay_message(struct gang__block *b, struct gang__job *job, const struct gang__job *from)
 {
     job->made_queue = gang__block_text(b, from->made_queue);
@@ -322,7 +322,7 @@ static void settle(gang_sched *s, const gang_sched *from)
     gang__memories_settle(s, from);
 }
 
-/* What a host's has beside what a forecast needs: tasks that are watched. False: out of memory. */
+/* A copy for a host also has the watched tasks. False: out of memory. */
 static bool copy_beats(gang_sched *s, const gang_sched *from)
 {
     bool ok = true;
@@ -366,6 +366,7 @@ static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang
     gang__config_enter(s);
     s->like = NULL;
     gang__fair_copy(s, from);
+    gang__order_bounds(s);
     if (s->no_memory || (whole && !copy_beats(s, from)) || !gang__calendar_copy(s, from))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     gang__order_copy(s, from);

@@ -8,7 +8,7 @@
 #include "sched/record/record.h"
 #include "sched/reserve/reserve_in.h"
 
-/* What is told of a plan; it lies in the timeline under the same number. */
+/* The record of a plan; the timeline holds it under the same number. */
 static bool copy_plan(gang_sched *s, struct gang__gang *u, const struct gang__gang *from,
                       struct gang__gang **at)
 {
@@ -48,7 +48,8 @@ static bool copy_plans(gang_sched *s, const struct gang__queue_state *from)
     return true;
 }
 
-/* What runs has its number; what had changed there is still to be noted here, in the same order. */
+/* Running gangs have their numbers; changes that the original noted are noted here in the same
+ * order. */
 static void copy_stays(gang_sched *s, const gang_sched *from)
 {
     struct gang__gang **at = &s->wake.holdings;
@@ -84,8 +85,8 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
     cal->kept = old->kept;
     cal->moves = old->moves;
     cal->failed_in = old->failed_in;
-    cal->epoch =
-        current ? gang__load(&s->cluster->nodes.epoch) + 1 : 0; /* else it is made anew, as there */
+    cal->epoch = current ? gang__load(&s->cluster->nodes.epoch) + 1
+                         : 0; /* else it is rebuilt, as in the original */
     cal->states = gang__load(&s->cluster->nodes.states);
     cal->by_limit = old->by_limit;
     if (!gang__reserve_laid_copy(s, from))

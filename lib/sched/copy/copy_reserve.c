@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is reserved, in a copy (copy.h): the records are copied before the jobs, who lies inside after them, and what lies
- * in timelines when those are. */
+/* Reservations in a copy (copy.h): their records are copied before the jobs, their members after them,
+ * and their occupations together with the timelines. */
 #include <string.h>
 
 #include "base/two_pass_block.h"
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
+#include "sched/record/record.h"
 #include "sched/reserve/reserve_in.h"
 
 /* ---- what owners have ------------------------------------------------------------------------ */

@@ -28,7 +28,7 @@ size_t gang__reserve_domain_nodes(gang_sched *s, int32_t level, uint32_t index, 
     gang__rcu_enter();
     for (uint32_t slot = 0; slot < s->calendar->end; slot++) {
         const struct gang__node *at = gang__node_at(s->cluster, slot);
-        if (at && at->domain[level] == index && gang__node_there(s->cluster, slot) != GANG_ID_NONE)
+        if (at && at->domain[level] == index && gang__node_id_at(s->cluster, slot) != GANG_ID_NONE)
             node[n++] = slot;
     }
     gang__rcu_leave();
@@ -74,7 +74,8 @@ static bool ask_stage(gang_sched *s, const struct gang__reserve_stage *from,
     return true;
 }
 
-bool gang__reserve_ask_make(gang_sched *s, const struct gang__reserve *r, struct gang__reserve_ask *k)
+bool gang__reserve_ask_make(gang_sched *s, const struct gang__reserve *r,
+                            struct gang__reserve_ask *k)
 {
     size_t groups = 0, words = s->calendar->end / 64 + 1;
     memset(k, 0, sizeof(*k));

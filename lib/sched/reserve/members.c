@@ -26,7 +26,8 @@ bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
 }
 
 /* Does a magnetic reservation match the job? */
-bool gang__reserve_draws(const gang_sched *s, const struct gang__reserve *r, const struct gang__job *job)
+bool gang__reserve_draws(const gang_sched *s, const struct gang__reserve *r,
+                         const struct gang__job *job)
 {
     return r->flags & GANG_RESERVATION_MAGNETIC && gang__reserve_allows(s, r, job);
 }

@@ -231,7 +231,8 @@ gang_result gang__reserve_place_first(gang_sched *s, struct gang__reserve *r, in
     struct gang__trial t;
     int64_t ahead = r->instances < GANG__RESERVE_AHEAD ? r->instances : GANG__RESERVE_AHEAD;
     gang__trial_begin(&t, s, s->calendar->when);
-    gang_result w = gang__reserve_ask_make(s, r, &k) ? gang__reserve_put_handovers(&t) : GANG_ENOMEM;
+    gang_result w =
+        gang__reserve_ask_make(s, r, &k) ? gang__reserve_put_handovers(&t) : GANG_ENOMEM;
     k.a.period_ns = r->period_ns;
     k.a.instances = ahead;
     s->reserve.all->got.why = GANG__ADMIT_FITS;

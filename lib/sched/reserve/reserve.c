@@ -71,8 +71,8 @@ bool gang__reserve_lay_out(gang_sched *s, const struct gang__reserve *r,
             cal->place[cal->places++] =
                 (struct gang__time_place){run->node + k, run->group, run->tasks};
     }
-    *o = (struct gang__occupation){p->start_ns, p->end_ns, cal->group, groups,
-                                   cal->place,    cal->places, 0,        stage->whole};
+    *o = (struct gang__occupation){p->start_ns, p->end_ns,   cal->group, groups,
+                                   cal->place,  cal->places, 0,          stage->whole};
     return true;
 }
 

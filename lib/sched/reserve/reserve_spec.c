@@ -8,7 +8,6 @@
 #include "core/nodes/nodes.h"
 #include "place/request/request.h"
 #include "sched/record/record.h"
-#include "sched/lifecycle/lifecycle.h"
 #include "sched/reserve/reserve_in.h"
 #include "sched/usage/usage.h"
 

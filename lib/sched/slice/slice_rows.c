@@ -8,13 +8,12 @@
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/order/bypass.h"
 #include "sched/record/record.h"
 #include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 #include "sched/stop/stop.h"
-#include "sched/usage/cells.h"
 #include "sched/wake/wake.h"
+#include "sched/where/where.h"
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
@@ -39,9 +38,9 @@ void gang__column_lay(struct gang__column *c)
 /* All millicores, all devices, all cores: what is not lent of them is not asked about. */
 static void fill_column(struct gang__column *c, const struct gang__node *node)
 {
-    struct gang__layout layout = node->shape->layout;
+    struct gang__layout layout = node->type->layout;
     for (uint32_t i = 0; i < c->words; i++)
-        c->full[i] = i == GANG__WORD_HEAD           ? gang__head_cpu(node->shape->capacity[i])
+        c->full[i] = i == GANG__WORD_HEAD           ? gang__head_cpu(node->type->capacity[i])
                      : i == GANG__WORD_MEMORY       ? 0
                      : i < gang__first_core(layout) ? gang__shares_of(15, 1000)
                                                     : GANG__PAYLOAD;
@@ -52,7 +51,7 @@ static struct gang__column *new_column(gang_sched *s, gang_node_id id)
     struct gang__column *c = NULL;
     gang__rcu_enter();
     const struct gang__node *node = gang__node_of(s->cluster, id);
-    uint32_t words = node ? gang__first_amount(node->shape->layout) : 0;
+    uint32_t words = node ? gang__first_amount(node->type->layout) : 0;
     if (node)
         c = gang__zalloc(&s->mem, 1, sizeof(*c) + 3 * words * sizeof(*c->full));
     if (c) {
@@ -133,7 +132,7 @@ static bool drop_column(gang_sched *s, struct gang__matrix *m, struct gang__colu
 
 void gang__columns_sweep(gang_sched *s, struct gang__matrix *m)
 {
-    for (size_t b = 0; b < m->columns.room; b++)
+    for (size_t b = 0; b < m->columns.cap; b++)
         for (struct gang__hash_link *n = m->columns.bucket[b], *next; n; n = next) {
             struct gang__column *c = GANG__OF(struct gang__column, link, n);
             next = n->next;
@@ -144,7 +143,7 @@ void gang__columns_sweep(gang_sched *s, struct gang__matrix *m)
 
 void gang__columns_reset(struct gang__matrix *m, bool busy)
 {
-    for (size_t b = 0; b < m->columns.room; b++)
+    for (size_t b = 0; b < m->columns.cap; b++)
         for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next) {
             struct gang__column *c = GANG__OF(struct gang__column, link, n);
             memcpy(busy ? c->busy : c->row, c->full, c->words * sizeof(*c->full));
@@ -212,9 +211,8 @@ static int32_t collect_use(gang_node_id node, unsigned word, uint64_t payload, i
         return 1;
     gang__rcu_enter();
     const struct gang__node *n = gang__node_of(c->s->cluster, node);
-    enum gang__code code = word == GANG__WORD_HEAD || !n
-                               ? GANG__OP_TAKE
-                               : gang__code_of(n->shape->layout, word, false);
+    enum gang__code code =
+        word == GANG__WORD_HEAD || !n ? GANG__OP_TAKE : gang__code_of(n->type->layout, word, false);
     gang__rcu_leave();
     column->uses++;
     x->cpu += word == GANG__WORD_HEAD ? (int64_t)payload : 0;
@@ -378,7 +376,7 @@ void gang__sliced_bury(gang_sched *s, struct gang__matrix *m)
 /* Those that could not be given back stay held; nothing is known of them any more. */
 static void free_columns(gang_sched *s, struct gang__matrix *m)
 {
-    for (size_t b = 0; b < m->columns.room; b++)
+    for (size_t b = 0; b < m->columns.cap; b++)
         while (m->columns.bucket[b]) {
             struct gang__column *c = GANG__OF(struct gang__column, link, m->columns.bucket[b]);
             gang__hash_remove(&m->columns, &c->link);
@@ -456,7 +454,7 @@ static void close_node(gang_snapshot *v, uint32_t slot)
 static bool is_untouched(const struct gang__matrix *m, const struct gang__node *node,
                          const uint64_t *word)
 {
-    const struct gang__shape *shape = node->shape;
+    const struct gang__node_type *shape = node->type;
     unsigned cores = gang__first_core(shape->layout), amounts = gang__first_amount(shape->layout);
     bool gpus = (m->lent & GANG__LEND_GPU) != 0;
     if (gang__head_cpu(word[0]) != gang__head_cpu(shape->capacity[0]) || (gpus && shape->slices))
@@ -467,23 +465,11 @@ static bool is_untouched(const struct gang__matrix *m, const struct gang__node *
     return true;
 }
 
-/* What planned starts count on is not to be taken by who has no end in their timeline. */
-static void close_planned(const gang_sched *s, gang_snapshot *v)
-{
-    for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__gang *w = s->qs[i]->calendar.planned; w;
-             w = w->calendar.next_planned)
-            for (size_t k = 0; k < w->calendar.node_count; k++)
-                if (w->calendar.node[k] < v->end && gang__snapshot_node(v, w->calendar.node[k]))
-                    close_node(v, w->calendar.node[k]);
-}
-
 /* Close all nodes but those that a gang may come to. */
-static void open_columns(const gang_sched *s, struct gang__matrix *m)
+static void open_columns(struct gang__matrix *m)
 {
     gang_snapshot *v = m->view;
     m->open_cpu = 0;
-    close_planned(s, v);
     for (uint32_t slot = 0; slot < v->end; slot++) {
         const struct gang__node *node = gang__snapshot_node(v, slot);
         const struct gang__column *c = node ? gang__column_at(m, node->id) : NULL;
@@ -502,29 +488,32 @@ static bool is_fresh(const gang_sched *s, const struct gang__matrix *m)
     return m->viewed_in == s->runs && m->viewed_stamp == gang__room_stamp(s->cluster);
 }
 
-/* Are there nodes that it alone is to keep away from, or such as may be others for the next one? */
-static bool has_own_view(gang_sched *s, struct gang__gang *u)
+static struct gang__where where(gang_sched *s, const struct gang__matrix *m, struct gang__gang *u)
 {
-    return u->job->bad_count > 0 || gang__calendar_binds(s) || gang__cells_concern(s, u) ||
-           gang__bypass_concerns(s, u);
+    return (struct gang__where){.s = s, .u = u, .on = m->view, .parts = true, .plans = true};
+}
+
+/* Are there nodes that this gang alone must avoid, or that may be others for the next one? */
+static bool has_own_view(gang_sched *s, const struct gang__matrix *m, struct gang__gang *u)
+{
+    struct gang__where w = where(s, m, u);
+    return gang__where_concerned(&w);
 }
 
 /* The cluster with all columns empty, and open no other nodes than those a gang may come to. */
-static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__gang *u)
+static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__gang *u, bool soft)
 {
-    bool own = has_own_view(s, u);
+    bool own = has_own_view(s, m, u);
     if (!m->view && gang_snapshot_new(s->cluster, &m->view) != GANG_OK)
         return GANG_ENOMEM;
     m->viewed_in = 0;
     m->viewed_stamp = gang__room_stamp(s->cluster);
     if (gang_snapshot_take(s->worker, m->view) != GANG_OK)
         return GANG_ENOMEM;
-    open_columns(s, m);
-    for (size_t i = 0; i < u->job->bad_count; i++)
-        (void)!gang_snapshot_set_state(m->view, u->job->bad[i], GANG_NODE_DOWN);
+    open_columns(m);
     m->viewed_in = own ? 0 : s->runs; /* others may come to the nodes that it is to avoid */
-    gang_result r = gang__bypass_keep(s, u, m->view);
-    return r == GANG_OK && gang__cells_concern(s, u) ? gang__cells_keep(s, u, m->view) : r;
+    struct gang__where w = where(s, m, u);
+    return gang__where_close(&w, soft);
 }
 
 /* Show what a row leaves; `all`: and those who run beside it. */
@@ -614,11 +603,17 @@ static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__
 {
     struct gang__matrix *m = x->matrix;
     gang_result r = GANG_ENOFIT;
-    if (is_fresh(s, m) && !has_own_view(s, u))
+    if (is_fresh(s, m) && !has_own_view(s, m, u))
         r = try_rows(s, x, u);
     if (r != GANG_ENOFIT && r != GANG_EBUSY)
         return r;
-    r = look(s, m, u);
+    r = look(s, m, u, true);
+    if (r == GANG_OK)
+        r = try_rows(s, x, u);
+    struct gang__where w = where(s, m, u);
+    if (r != GANG_ENOFIT || !gang__where_is_soft(&w))
+        return r;
+    r = look(s, m, u, false);
     return r == GANG_OK ? try_rows(s, x, u) : r;
 }
 
@@ -653,7 +648,7 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__gang *u, uint32_t group
     if (x->row != m->active || x->state != GANG__SLICED_RUNS)
         return GANG_ENOFIT;
     int64_t first = gang__next_number(s, x->alloc);
-    gang_result r = look(s, m, u);
+    gang_result r = look(s, m, u, true);
     if (r == GANG_OK)
         r = show_row(s, m, x->row, true);
     if (r == GANG_OK)
