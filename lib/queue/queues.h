@@ -30,7 +30,7 @@ enum gang__quota_how {
      * anything, else 0. */
     GANG__QUOTA_NONE = 0,
     GANG__QUOTA_AMOUNT, /* GANG__NO_BOUND: unlimited */
-    GANG__QUOTA_PART,   /* millionths of the parent's */
+    GANG__QUOTA_FRACTION,   /* millionths of the parent's */
     GANG__QUOTA_WEIGHT  /* over the sum of the siblings' */
 };
 struct gang__quota {
@@ -146,10 +146,10 @@ void gang__queues_resolve(const struct gang__queues *qs, const int64_t *total, b
                           int64_t *guarantee, int64_t *limit);
 
 /* May one more queue be made on demand below this one? */
-bool gang__queue_has_room(const struct gang__queues *qs, const struct gang__queue *parent);
+bool gang__queue_can_make_child(const struct gang__queues *qs, const struct gang__queue *parent);
 
 /* May the user do the action by the access lists? */
-bool gang__queue_may(const struct gang__queues *qs, const struct gang__queue *q, int32_t action,
+bool gang__queue_allows(const struct gang__queues *qs, const struct gang__queue *q, int32_t action,
                      const char *user, const char *const *groups, size_t group_count);
 
 /* Who submits, for rules. */

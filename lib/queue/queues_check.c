@@ -35,7 +35,7 @@ static const char *sibling_fault(struct siblings *before, struct gang__quota q, 
         (before->how == GANG__QUOTA_WEIGHT) != (q.how == GANG__QUOTA_WEIGHT))
         return "some siblings by weight, some not";
     before->how = q.how;
-    if (q.how == GANG__QUOTA_PART && !made)
+    if (q.how == GANG__QUOTA_FRACTION && !made)
         before->parts += q.amount; /* of 2^16 queues at most */
     return before->parts > GANG_WHOLE ? "the parts of the siblings are more than the whole" : NULL;
 }

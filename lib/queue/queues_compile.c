@@ -17,7 +17,7 @@
 struct gang__quota gang__quota_compile(const struct gang_quota *q)
 {
     if (q->part)
-        return (struct gang__quota){q->part, GANG__QUOTA_PART};
+        return (struct gang__quota){q->part, GANG__QUOTA_FRACTION};
     if (q->by_weight)
         return (struct gang__quota){q->by_weight, GANG__QUOTA_WEIGHT};
     return (struct gang__quota){q->amount == GANG_UNLIMITED ? GANG__NO_BOUND : q->amount,

@@ -273,7 +273,7 @@ struct found {
     const char *text;
 };
 
-bool gang__queue_has_room(const struct gang__queues *qs, const struct gang__queue *parent)
+bool gang__queue_can_make_child(const struct gang__queues *qs, const struct gang__queue *parent)
 {
     int64_t most = parent->spec->max_children ? parent->spec->max_children : CHILDREN, n = 0;
     for (uint32_t i = parent->first_child; i != GANG__NO_QUEUE; i = qs->queue[i].next_sibling)
@@ -313,7 +313,7 @@ static struct found look(const struct gang__queues *qs, const char *name)
     const struct gang__queue *parent = parent_of(qs, name);
     if (!parent)
         return f;
-    if (!gang__queue_has_room(qs, parent))
+    if (!gang__queue_can_make_child(qs, parent))
         return (struct found){NULL, false, GANG_ELIMIT, "is one more than can be made there"};
     if (qs->count == GANG_MAX_QUEUES)
         return (struct found){NULL, false, GANG_ELIMIT, "is one more than there can be"};

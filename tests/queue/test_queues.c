@@ -443,7 +443,7 @@ START_TEST(quotas_are_written_by_dimension)
     ck_assert_int_eq(a->guarantee[GANG_KIND_GPU].how, GANG__QUOTA_AMOUNT);
     ck_assert_int_eq(a->guarantee[GANG_KIND_CPU].how, GANG__QUOTA_NONE);
     ck_assert_int_eq(a->guarantee[fast].amount, 2000);
-    ck_assert_int_eq(a->limit[GANG_KIND_CPU].how, GANG__QUOTA_PART);
+    ck_assert_int_eq(a->limit[GANG_KIND_CPU].how, GANG__QUOTA_FRACTION);
     ck_assert_int_eq(a->limit[GANG_KIND_CPU].amount, 500000);
     ck_assert_int_eq(a->limit[GANG_KIND_SITE].amount, GANG__NO_BOUND);
     ck_assert_int_eq(a->lending[GANG_KIND_GPU].amount, 1000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calendar: what runs, is reserved and is planned, over time. README.md draws it.
  *
- * It exists while a leaf backfills, or something is reserved. Its timeline (plan/timeline.h) has the nodes of the
+ * It exists while a leaf backfills, or something is reserved. Its timeline (plan/timeline/timeline.h) has the nodes of the
  * cluster as slots; a node that is not up has no capacity there. Three kinds of occupation lie in it:
  *   - what each gang holds, until its expected end (occupation.c, expected_end.c);
  *   - what sources put there: nodes that gangs share in time (slice), and reservations (reserve);
@@ -10,11 +10,11 @@
  * gang__calendar_sync() puts it into the timeline before the timeline is asked again. If memory is short then, no
  * gang that has to ask starts in this run.
  *
- * The queries: gang__calendar_earliest(), bounds by sums, and whatever plan/timeline.h answers. What-ifs: trial.h. */
+ * The queries: gang__calendar_earliest(), bounds by sums, and whatever plan/timeline/timeline.h answers. What-ifs: trial.h. */
 #ifndef GANG__SCHED_CALENDAR_H
 #define GANG__SCHED_CALENDAR_H
 
-#include "plan/timeline.h"
+#include "plan/timeline/timeline.h"
 #include "sched/record/state.h"
 
 struct gang__calendar {

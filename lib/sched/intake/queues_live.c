@@ -692,7 +692,7 @@ gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *n
     struct list l;
     *leaf = NULL;
     if (!q) {
-        if (!up || !up->spec->child || !gang__queue_has_room(s->queues, up))
+        if (!up || !up->spec->child || !gang__queue_can_make_child(s->queues, up))
             return GANG_ENOENT;
         if (!list_now(s, 1, &l))
             return GANG_ENOMEM;

@@ -140,7 +140,7 @@ static void book_away(struct gang__reserve *r, bool away)
     const int64_t far = INT64_C(1) << 61;
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
         if (p->booking)
-            gang__usage_move(r->usage, p->booking - 1, away ? far : p->start_ns,
+            gang__bookings_move(r->usage, p->booking - 1, away ? far : p->start_ns,
                              away ? far + 1 : p->end_ns);
 }
 

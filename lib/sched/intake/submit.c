@@ -539,7 +539,7 @@ static gang_result may(gang_sched *s, const struct gang__queues *qs, const struc
     if (s->ops.may)
         return s->ops.may(q->name, action, user, groups, count, s->user) == 0 ? GANG_OK
                                                                               : GANG_EPERM;
-    return gang__queue_may(qs, q, action, user, groups, count) ? GANG_OK : GANG_EPERM;
+    return gang__queue_allows(qs, q, action, user, groups, count) ? GANG_OK : GANG_EPERM;
 }
 
 static gang_result check_queue(gang_sched *s, const struct gang__submit_view *door,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stages of a reservation as plan/admit.h asks for them, and what was found as pieces of the reservation. */
+/* The stages of a reservation as plan/admit/admit.h asks for them, and what was found as pieces of the reservation. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,7 @@
 
 #include "sched/reserve/reserve_in.h"
 
-/* The stages of a reservation as plan/admit.h asks for them. */
+/* The stages of a reservation as plan/admit/admit.h asks for them. */
 struct gang__reserve_ask {
     struct gang__admit_ask a;
     struct gang__admit_stage *stage;
