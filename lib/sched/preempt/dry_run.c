@@ -2,6 +2,8 @@
 /* Victims on the copy of the cluster, and in the books. */
 #include <string.h>
 
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
 #include "place/request/request.h"
 #include "sched/preempt/dry_run.h"
 #include "sched/preempt/preempt_rules.h"

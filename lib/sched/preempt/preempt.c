@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "place/record/places.h"
 #include "sched/order/wait_order.h"
 #include "sched/preempt/consolidate.h"
 #include "sched/preempt/dry_run.h"

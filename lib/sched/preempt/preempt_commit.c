@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "place/record/places.h"
 #include "sched/grant/grant.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/preempt/dry_run.h"
