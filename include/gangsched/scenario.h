@@ -61,6 +61,13 @@ GANG_API void gang_scenarios_free(gang_scenarios *scenarios);
 /** Number of cases. Any thread; wait-free. */
 GANG_API size_t gang_scenarios_count(const gang_scenarios *scenarios);
 
+/**
+ * Some keys had other names before version 0.2; they are still read.
+ * @return NULL if a text has none of them; else one English line about the first: its place and its new
+ *   name. Valid until gang_scenarios_free(). Any thread; wait-free.
+ */
+GANG_API const char *gang_scenarios_warning(const gang_scenarios *scenarios);
+
 /** A kind of the site, as in gang_kind_add(). */
 struct gang_kind_spec {
     size_t size; /**< sizeof(struct gang_kind_spec) */

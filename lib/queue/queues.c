@@ -252,8 +252,8 @@ static gang_result tree_in(struct tree *t, const struct gang_queue_spec *specs, 
 
 static struct gang__quota quota_of(const struct gang_quota *q)
 {
-    if (q->part)
-        return (struct gang__quota){q->part, GANG__QUOTA_PART};
+    if (q->fraction)
+        return (struct gang__quota){q->fraction, GANG__QUOTA_PART};
     if (q->by_weight)
         return (struct gang__quota){q->by_weight, GANG__QUOTA_WEIGHT};
     return (struct gang__quota){q->amount == GANG_UNLIMITED ? GANG__NO_BOUND : q->amount,
@@ -364,13 +364,13 @@ static void set_own(struct gang__queue *q)
 {
     const struct gang_queue_spec *s = q->spec;
     q->priority = s->priority;
-    q->within = s->within ? s->within : GANG_DISPLACE_LOWER;
-    q->reclaim = s->reclaim ? s->reclaim : GANG_DISPLACE_ANY;
+    q->within = s->within ? s->within : GANG_PREEMPT_LOWER;
+    q->reclaim = s->reclaim ? s->reclaim : GANG_PREEMPT_ANY;
     q->state = s->state;
     q->order = s->order;
-    q->turn = s->turn;
+    q->turn = s->child_order;
     q->block = s->block;
-    q->preempt = s->preempt;
+    q->preempt = s->preempt_mode;
     q->max_running = bound_of(s->max_running);
     q->max_pending = bound_of(s->max_pending);
     q->max_running_per_user = bound_of(s->max_running_per_user);
@@ -408,7 +408,7 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
                                            .backfill_order = GANG_BACKFILL_ORDER_LEAF};
     const struct gang_queue_spec *s = q->spec;
     const struct gang__queue *from = parent ? parent : &top;
-    q->fixed = s->fixed || from->fixed;
+    q->fixed = s->no_preemption || from->fixed;
     q->open_state = s->state > from->open_state ? s->state : from->open_state;
     q->policy = s->policy ? s->policy : from->policy;
     q->grace_ns = time_of(s->grace_ns, -1, from->grace_ns);
@@ -423,7 +423,7 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
     q->backfill_order = s->backfill_order ? s->backfill_order : from->backfill_order;
     q->overrun = s->overrun ? s->overrun : from->overrun;
     q->extend_ns = time_of(s->extend_ns, 0, from->extend_ns);
-    q->max_overtakes = s->max_overtakes ? s->max_overtakes : from->max_overtakes;
+    q->max_bypasses = s->max_bypasses ? s->max_bypasses : from->max_bypasses;
     q->max_wait_ns = time_of(s->max_wait_ns, 0, from->max_wait_ns);
     q->depth_given = s->plan_depth ? s->plan_depth : from->depth_given;
     q->plan_depth = q->depth_given                              ? q->depth_given
@@ -579,8 +579,9 @@ static gang_result slices_check(const struct tree *t, const struct gang__queues 
         const struct seat *s = t->order[i];
         if (q->backfill != GANG_BACKFILL_NONE)
             return refuse(t, s, GANG_EINVAL, "backfill", "not where gangs take turns");
-        if (q->preempt == GANG_PREEMPT_SUSPEND)
-            return refuse(t, s, GANG_EINVAL, "preempt", "not to suspend where gangs take turns");
+        if (q->preempt == GANG_PREEMPT_MODE_SUSPEND)
+            return refuse(t, s, GANG_EINVAL, "preempt_mode",
+                          "not to suspend where gangs take turns");
     }
     return GANG_OK;
 }

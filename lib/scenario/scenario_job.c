@@ -9,22 +9,24 @@ static const char *const job_keys[] = {
     "name",         "queue",           "priority",     "preemptible",    "submit",
     "min",          "tasks",           "same",         "prefer",         "groups",
     "state",        "running_on",      "running_gpu",  "stale",          "never_preempts",
-    "policy",       "labels",          "peers",        "exclusive",      "scarce",
+    "policy",       "labels",          "affinity",     "exclusive",      "gpu_nodes",
     "user",         "user_groups",     "time_limit_s", "hold",           "loss",
     "max_restarts", "restart_delay_s", "refill_s",     "start_within_s", "back_off_s",
     "heartbeat_s",  "after",           "begin_s",      "deadline_s",     "ran_s",
     "run_time_s",   "reservation"};
 
-static const char *const task_keys[] = {
-    "name",        "count",         "min",           "cpu",
-    "mem_mib",     "mem_bytes",     "gpu",           "gpu_devices",
-    "gpu_mem_mib", "gpu_mem_bytes", "gpu_models",    "selector",
-    "where",       "partition",     "same",          "prefer",
-    "group",       "protected",     "order",         "amounts",
-    "numa",        "near_nic",      "profile",       "models_ranked",
-    "slice",       "slice_same",    "slice_prefer",  "spread",
-    "max_skew",    "spread_wish",   "most_per_node", "most_per_domain",
-    "most_level",  "role",          "after"};
+static const char *const task_keys[] = {"name",          "count",          "min",
+                                        "cpu",           "mem_mib",        "mem_bytes",
+                                        "gpu",           "gpu_devices",    "gpu_mem_mib",
+                                        "gpu_mem_bytes", "gpu_models",     "selector",
+                                        "where",         "partition",      "same",
+                                        "prefer",        "group",          "protected",
+                                        "order",         "amounts",        "numa",
+                                        "near_nic",      "profile",        "models_ranked",
+                                        "subgroup_size", "subgroup_same",  "subgroup_prefer",
+                                        "spread",        "max_skew",       "spread_soft",
+                                        "max_per_node",  "max_per_domain", "domain_level",
+                                        "role",          "after"};
 
 static const char *const group_keys[] = {"name", "parent", "min", "same", "prefer"};
 
@@ -127,9 +129,9 @@ static gang_result order_sets(const struct gang__json *at, struct sets *sets, si
 }
 
 static gang_result fill_set(struct gang__reader *r, const struct gang__json *at,
-                            const struct sets *sets, size_t index, struct gang_set_spec *set)
+                            const struct sets *sets, size_t index, struct gang_group_set_spec *set)
 {
-    *set = (struct gang_set_spec)GANG_SET_SPEC_INIT;
+    *set = (struct gang_group_set_spec)GANG_GROUP_SET_SPEC_INIT;
     GANG__TRY(gang__take_name_of(r, at, "name", &set->name));
     GANG__TRY(gang__take_int(at, "min", 0, GANG__MAX_TASKS, &set->min));
     GANG__TRY(gang__take_level(r, at, "same", GANG__LEVELS_ALL, &set->same));
@@ -143,7 +145,7 @@ static gang_result read_sets(struct gang__reader *r, const struct gang__json *jo
                              struct sets *sets, struct gang_request_spec *request)
 {
     struct gang__json at;
-    struct gang_set_spec *list;
+    struct gang_group_set_spec *list;
     *sets = (struct sets){0};
     if (!gang__json_get(job, "groups", &at))
         return GANG_OK;
@@ -173,8 +175,8 @@ static gang_result read_sets(struct gang__reader *r, const struct gang__json *jo
         sets->has_min[index] = json_object_get(element.value, "min") != NULL ||
                                (parent != SIZE_MAX && sets->has_min[parent]);
     }
-    request->sets = list;
-    request->set_count = sets->count;
+    request->group_sets = list;
+    request->group_set_count = sets->count;
     return GANG_OK;
 }
 
@@ -185,13 +187,13 @@ static gang_result check_sets(const struct gang__json *job, struct sets *sets,
     struct gang__json groups;
     gang__json_get(job, "groups", &groups);
     for (size_t place = sets->count; place-- > 0;) { /* children before parents */
-        int32_t parent = request->sets[place].parent;
+        int32_t parent = request->group_sets[place].parent;
         if (parent >= 0)
             sets->tasks[parent] += sets->tasks[place];
     }
     for (size_t i = 0; i < sets->count; i++) {
         size_t place = sets->place[i];
-        if (request->sets[place].min <= sets->tasks[place])
+        if (request->group_sets[place].min <= sets->tasks[place])
             continue;
         struct gang__json element = gang__json_element(&groups, i);
         struct gang__json at;
@@ -256,8 +258,8 @@ static gang_result read_count(const struct gang__json *object, bool job_has_min,
     if (gang__json_get(object, "group", &at)) {
         size_t index = 0;
         GANG__TRY(take_set(sets, &at, &index));
-        group->set = (int32_t)sets->place[index];
-        sets->tasks[group->set] += group->count;
+        group->group_set = (int32_t)sets->place[index];
+        sets->tasks[group->group_set] += group->count;
         has_min = has_min || sets->has_min[index];
     }
     group->min = has_min ? 0 : group->count;
@@ -274,6 +276,7 @@ static gang_result read_group(struct gang__reader *r, const struct gang__json *a
 {
     struct gang__json member;
     *group = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
+    GANG__TRY(gang__take_new_keys(r, at, GANG__OBJECT_TASK));
     GANG__TRY(gang__json_object(at, task_keys, GANG__COUNT(task_keys)));
     GANG__TRY(gang__take_name_of(r, at, "name", &group->name));
     GANG__TRY(read_count(at, job_has_min, sets, group));
@@ -295,6 +298,7 @@ gang_result gang__read_group(struct gang__reader *r, const struct gang__json *at
 {
     static const char *const of_jobs[] = {"group", "protected", "order", "role", "after", "min"};
     struct gang__json member;
+    GANG__TRY(gang__take_new_keys(r, at, GANG__OBJECT_TASK));
     GANG__TRY(gang__json_object(at, task_keys, GANG__COUNT(task_keys)));
     for (size_t i = 0; i < GANG__COUNT(of_jobs); i++)
         if (gang__json_get(at, of_jobs[i], &member))
@@ -497,8 +501,8 @@ static bool minimum_inside(const struct gang_request_spec *request)
     bool found = false;
     for (size_t i = 0; i < request->group_count; i++)
         found = found || request->groups[i].min > 0;
-    for (size_t i = 0; i < request->set_count; i++)
-        found = found || request->sets[i].min > 0;
+    for (size_t i = 0; i < request->group_set_count; i++)
+        found = found || request->group_sets[i].min > 0;
     return found;
 }
 
@@ -524,6 +528,7 @@ gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, 
     int64_t tasks = 0;
     *job = (struct gang_job_spec)GANG_JOB_SPEC_INIT;
     job->submit = (int64_t)index;
+    GANG__TRY(gang__take_new_keys(r, at, GANG__OBJECT_JOB));
     GANG__TRY(gang__json_object(at, job_keys, GANG__COUNT(job_keys)));
     GANG__TRY(read_head(r, at, job));
     GANG__TRY(gang__read_job_demands(r, at, &job->request));

@@ -43,15 +43,15 @@ enum {
 extern const struct gang__json_limits gang__scenario_limits;
 
 /* Words of the format; an index is the number of the constant minus the first one given. */
-extern const char *const gang__scope_words[2];   /* GANG_SCOPE_NODE ... */
-extern const char *const gang__link_words[3];    /* GANG_LINK_NVLINK ... */
-extern const char *const gang__state_words[3];   /* GANG_NODE_UP ... */
-extern const char *const gang__op_words[8];      /* GANG_LABEL_IN ... */
-extern const char *const gang__numa_words[3];    /* GANG_NUMA_PREFER ... */
-extern const char *const gang__scarce_words[3];  /* GANG_SCARCE_PREFER ... */
-extern const char *const gang__mode_words[3];    /* GANG_PARTITION_SHARED ... */
-extern const char *const gang__within_words[3];  /* GANG_DISPLACE_NEVER ... */
-extern const char *const gang__reclaim_words[3]; /* the numbers of gang__reclaim_numbers */
+extern const char *const gang__scope_words[2];     /* GANG_SCOPE_NODE ... */
+extern const char *const gang__link_words[3];      /* GANG_LINK_NVLINK ... */
+extern const char *const gang__state_words[3];     /* GANG_NODE_UP ... */
+extern const char *const gang__op_words[8];        /* GANG_LABEL_IN ... */
+extern const char *const gang__numa_words[3];      /* GANG_NUMA_PREFER ... */
+extern const char *const gang__gpu_nodes_words[3]; /* GANG_GPU_NODES_AVOID ... */
+extern const char *const gang__mode_words[3];      /* GANG_PARTITION_SHARED ... */
+extern const char *const gang__within_words[3];    /* GANG_PREEMPT_NEVER ... */
+extern const char *const gang__reclaim_words[3];   /* the numbers of gang__reclaim_numbers */
 extern const int32_t gang__reclaim_numbers[3];
 extern const char *const gang__when_words[3];     /* GANG_AFTER_START ... */
 extern const char *const gang__role_words[5];     /* GANG_ROLE_MEMBER ... */
@@ -78,11 +78,18 @@ struct gang__arena {
 void *gang__arena_get(struct gang__arena *arena, size_t count, size_t bytes);
 void gang__arena_free(struct gang__arena *arena);
 
+/* The first key of a text with an old name, and how many there are. */
+struct gang__key_warning {
+    size_t count;
+    char text[256];
+};
+
 struct gang_scenarios {
     struct gang_mem mem;
     struct gang__arena arena;
     struct gang_scenario *cases;
     size_t count;
+    struct gang__key_warning warning;
 };
 
 /* ---- names ---- */
@@ -110,6 +117,7 @@ struct gang__reader {
     struct gang__arena *keep;   /* lives as long as the scenarios */
     struct gang__arena scratch; /* lives for one case */
     struct gang_scenario *out;  /* the case */
+    struct gang__key_warning *warning;
     struct gang_kind_spec *kinds;
     struct gang__lookup nodes;
     struct gang__lookup queues;
@@ -119,6 +127,25 @@ struct gang__reader {
     /* The GPUs of the last node with so many of them in the short form: most are alike. */
     const struct gang_gpu_spec *alike[GANG_MAX_GPUS + 1];
 };
+
+/* Objects of a scenario that have keys with old names. */
+enum gang__object {
+    GANG__OBJECT_QUEUE,
+    GANG__OBJECT_QUOTA,
+    GANG__OBJECT_JOB,
+    GANG__OBJECT_RULE,
+    GANG__OBJECT_TASK,
+    GANG__OBJECT_NODE,
+    GANG__OBJECT_DEVICE,
+    GANG__OBJECT_LINK,
+    GANG__OBJECT_RESERVATION,
+    GANG__OBJECT_STAGE
+};
+
+/* Gives the old keys of an object their new names and notes the first. Called before the keys are
+ * checked. Old and new in one object: the old one stays, and is then an unknown key. */
+gang_result gang__take_new_keys(struct gang__reader *r, const struct gang__json *at,
+                                enum gang__object object);
 
 /* One of `words`, by its index; *number stays as it is if the member is absent. */
 gang_result gang__take_choice(const struct gang__json *object, const char *key,
@@ -248,7 +275,7 @@ gang_result gang__check_expect(struct gang__reader *r, const struct gang__json *
 
 /* One case from a tree. */
 gang_result gang__read_case(struct gang__arena *keep, const struct gang__json *at,
-                            struct gang_scenario *out);
+                            struct gang_scenario *out, struct gang__key_warning *warning);
 
 /* gang_scenarios_read() with an allocator. */
 gang_result gang__scenarios_read_mem(const struct gang_mem *mem, const char *text, size_t length,

@@ -35,7 +35,7 @@
  *                                healthy (true), parent, slice (0), pcie}]; with `parent` a slice of it
  *           profiles          *  [{name, model, width, starts: [number]}]: how slices may be joined
  *           links             *  [{a, b, kind: "nvlink" | "xgmi" | "other", hops, bandwidth_mbps}]
- *           near              *  a string a GPU, in it a digit (GANG_NEAR_*) a GPU
+ *           near              *  a string a GPU, in it a digit (GANG_LOCALITY_*) a GPU
  *           numas             *  [{os_index, package, mem_mib | mem_bytes}]; `numa` is an index here
  *           cores             *  [{os_index, numa, threads, cpuset}]
  *           nics              *  [{name, pci, numa}]
@@ -51,7 +51,7 @@
  *           guaranteed, limit, lending_limit
  *                                {gpu, cpu, mem_mib | mem_bytes *, or a kind of `kinds` *: number};
  *                                -1: unlimited; the last two may be null. "gpu@NAME" *: of what is in
- *                                a partition. Instead of a number in the first two {"part": 0.25} *:
+ *                                a partition. Instead of a number in the first two {"fraction": 0.25} *:
  *                                of what the parent has, down to millionths; in the first
  *                                {"weight": 2} *, a whole number: over the sum of the siblings'
  *           weight               number (1 if not given), or one a resource: {gpu, cpu, mem_mib,
@@ -62,9 +62,9 @@
  *           state             *  "open" (if not given), "draining" or "closed"
  *           order             *  "priority" (if not given), "fifo", "fair", "shortest", "least-served",
  *                                "deadline"
- *           turn              *  "fair" (if not given), "utilization" or "priority-utilization"
+ *           child_order       *  "fair" (if not given), "utilization" or "priority-utilization"
  *           block             *  "none" (if not given) or "strict"
- *           preempt           *  "requeue" (if not given), "suspend" or "cancel"
+ *           preempt_mode      *  "requeue" (if not given), "suspend" or "cancel"
  *           backfill          *  "default" (if not given): the parent's, "none", "easy", "conservative"
  *           backfill_order    *  "default" (if not given): the parent's, "leaf", "shortest", "widest", "smallest"
  *           slice_s           *  turns of so long; 0 (if not given): as the parent, -1: none
@@ -72,9 +72,9 @@
  *           slice_gpus        *  true: GPUs take turns, too
  *           plan_depth        *  jobs that have a planned start; 0 (if not given): as the parent
  *           overrun           *  "default" (if not given): the parent's, "kill", "extend" or "ask"
- *           extend_s, max_overtakes, max_wait_s
+ *           extend_s, max_bypasses, max_wait_s
  *                             *  0 (if not given): as the parent
- *           fixed             *  true: nothing is ever taken from it
+ *           no_preemption     *  true: nothing is ever taken from it
  *           max_running, max_pending, max_running_per_user
  *                             *  jobs; 0 (if not given): no bound
  *           default_time_limit_s, max_time_limit_s
@@ -102,11 +102,11 @@
  *           groups               [{name, parent, min, same, prefer}] in any order; they become sets
  *                                with parents first; without a name they go by index *
  *           policy            *  a name of gang_policy_name() but "host"; "default" if not given
- *           scarce            *  "prefer" (if not given), "off" or "strict": GANG_SCARCE_*
+ *           gpu_nodes         *  "avoid" (if not given), "allow" or "exclude": GANG_GPU_NODES_*
  *           exclusive         *  true: its nodes are for this job alone
  *           labels            *  {key: text} of the job, for the rules of others
- *           peers             *  [{key, value (null: any), level ("node", or of `levels`), near, wish}]:
- *                                rules on other jobs; near and wish are true or false (if not given)
+ *           affinity          *  [{key, value (null: any), level ("node", or of `levels`), colocate, soft}]:
+ *                                rules on other jobs; colocate and soft are true or false (if not given)
  *           state                "pending" (if not given) or "running"
  *           running_on           [node or null], one a task; may be shorter than the tasks
  *           running_gpu          [[label of a device]], one a task
@@ -136,12 +136,12 @@
  *           duration_s           of stages that give none
  *           period_s, repetitions, until_s
  *                                0 (if not given): once; without end; no bound
- *           prefer               "earliest" (if not given), "latest" or "cheapest"
+ *           objective            "earliest" (if not given), "latest" or "cheapest"
  *           combine              "all" (if not given), "any", "order" or "order-no-gap"
  *           flags                ["maintenance", "overlap", "ignore-jobs", "flex", "magnetic"]
  *           queue, users         for whom: name, [name]
  *           purge_s, notice_s    0 (if not given): never, none
- *           stages               [{duration_s, gang, exclusive, and one of tasks: [task], nodes: [name],
+ *           stages               [{duration_s, gang_size, exclusive, and one of tasks: [task], nodes: [name],
  *                                level with domain (a path: "z1/r3") or domain_count}]; of a task
  *                                what gang_reservation_stage.groups reads, and no `min`
  *   task    count                1 if it is not given
@@ -164,12 +164,12 @@
  *           numa              *  "prefer" (if not given), "none" or "strict"
  *           near_nic          *  true: GPUs near a network card
  *           models_ranked     *  true: gpu_models are in the order of preference, at most 64
- *           slice, slice_same, slice_prefer
+ *           subgroup_size, subgroup_same, subgroup_prefer
  *                             *  tasks of one, levels
- *           spread, max_skew, spread_wish
+ *           spread, max_skew, spread_soft
  *                             *  level ("node", or of `levels`), number, true or false
- *           most_per_node     *
- *           most_per_domain, most_level
+ *           max_per_node      *
+ *           max_per_domain, domain_level
  *                             *  number, level ("node", or of `levels`)
  *           name              *
  *           protected, order
@@ -457,9 +457,10 @@ static gang_result read_members(struct gang__reader *r, const struct gang__json 
 }
 
 gang_result gang__read_case(struct gang__arena *keep, const struct gang__json *at,
-                            struct gang_scenario *out)
+                            struct gang_scenario *out, struct gang__key_warning *warning)
 {
-    struct gang__reader r = {.keep = keep, .scratch = {keep->mem, NULL}, .out = out};
+    struct gang__reader r = {
+        .keep = keep, .scratch = {keep->mem, NULL}, .out = out, .warning = warning};
     *out = (struct gang_scenario)GANG_SCENARIO_INIT;
     out->rounds = 1;
     gang_result result = read_members(&r, at);
@@ -476,7 +477,7 @@ static gang_result read_cases(struct gang_scenarios *scenarios, const struct gan
         if (!scenarios->cases)
             return gang__json_fail(root, GANG_ENOMEM, "out of memory");
         scenarios->count = 1;
-        return gang__read_case(&scenarios->arena, root, &scenarios->cases[0]);
+        return gang__read_case(&scenarios->arena, root, &scenarios->cases[0], &scenarios->warning);
     }
     GANG__TRY(gang__json_array(root, GANG__MAX_CASES, &scenarios->count));
     scenarios->cases =
@@ -485,7 +486,8 @@ static gang_result read_cases(struct gang_scenarios *scenarios, const struct gan
         return gang__json_fail(root, GANG_ENOMEM, "out of memory");
     for (size_t i = 0; i < scenarios->count; i++) {
         struct gang__json element = gang__json_element(root, i);
-        GANG__TRY(gang__read_case(&scenarios->arena, &element, &scenarios->cases[i]));
+        GANG__TRY(gang__read_case(&scenarios->arena, &element, &scenarios->cases[i],
+                                  &scenarios->warning));
     }
     return GANG_OK;
 }

@@ -158,24 +158,24 @@ static gang_result take_task_level(struct gang__reader *r, const struct gang__js
     return GANG_OK;
 }
 
-static gang_result read_slice(struct gang__reader *r, const struct gang__json *object,
-                              struct gang_group_spec *group)
+static gang_result read_subgroups(struct gang__reader *r, const struct gang__json *object,
+                                  struct gang_group_spec *group)
 {
     struct gang__json at;
-    GANG__TRY(take_task_level(r, object, "slice_same", group, &group->slice_same));
-    GANG__TRY(take_task_level(r, object, "slice_prefer", group, &group->slice_prefer));
-    if (!gang__json_get(object, "slice", &at)) {
-        const char *level = group->slice_same ? "slice_same" : "slice_prefer";
-        if (!group->slice_same && !group->slice_prefer)
+    GANG__TRY(take_task_level(r, object, "subgroup_same", group, &group->subgroup_same));
+    GANG__TRY(take_task_level(r, object, "subgroup_prefer", group, &group->subgroup_prefer));
+    if (!gang__json_get(object, "subgroup_size", &at)) {
+        const char *level = group->subgroup_same ? "subgroup_same" : "subgroup_prefer";
+        if (!group->subgroup_same && !group->subgroup_prefer)
             return GANG_OK;
         gang__json_get(object, level, &at);
-        return gang__json_fail(&at, GANG_EINVAL, "given without 'slice'");
+        return gang__json_fail(&at, GANG_EINVAL, "given without 'subgroup_size'");
     }
-    GANG__TRY(gang__json_int(&at, 1, group->count, &group->slice));
-    if (group->count % group->slice || group->min % group->slice)
+    GANG__TRY(gang__json_int(&at, 1, group->count, &group->subgroup_size));
+    if (group->count % group->subgroup_size || group->min % group->subgroup_size)
         return gang__json_fail(&at, GANG_EINVAL, "does not divide 'count' and 'min'");
-    if (!group->slice_same && !group->slice_prefer)
-        return gang__json_fail(&at, GANG_EINVAL, "given without a level of the slices");
+    if (!group->subgroup_same && !group->subgroup_prefer)
+        return gang__json_fail(&at, GANG_EINVAL, "given without a level of the subgroups");
     return GANG_OK;
 }
 
@@ -185,26 +185,25 @@ static gang_result read_bounds(struct gang__reader *r, const struct gang__json *
 {
     GANG__TRY(gang__take_level(r, object, "spread", GANG__LEVELS_WIDE, &group->spread));
     GANG__TRY(gang__take_int(object, "max_skew", 1, GANG__MAX_TASKS, &group->max_skew));
-    GANG__TRY(gang__take_bool(object, "spread_wish", &group->spread_wish));
+    GANG__TRY(gang__take_bool(object, "spread_soft", &group->spread_soft));
     if (!group->spread) {
-        const char *key = group->max_skew ? "max_skew" : "spread_wish";
+        const char *key = group->max_skew ? "max_skew" : "spread_soft";
         struct gang__json at;
         gang__json_get(object, key, &at);
-        if (group->max_skew || group->spread_wish)
+        if (group->max_skew || group->spread_soft)
             return gang__json_fail(&at, GANG_EINVAL, "given without 'spread'");
     }
-    GANG__TRY(gang__take_int(object, "most_per_node", 1, GANG__MAX_TASKS, &group->most_per_node));
-    GANG__TRY(
-        gang__take_int(object, "most_per_domain", 1, GANG__MAX_TASKS, &group->most_per_domain));
-    GANG__TRY(gang__take_level(r, object, "most_level", GANG__LEVELS_WIDE, &group->most_level));
+    GANG__TRY(gang__take_int(object, "max_per_node", 1, GANG__MAX_TASKS, &group->max_per_node));
+    GANG__TRY(gang__take_int(object, "max_per_domain", 1, GANG__MAX_TASKS, &group->max_per_domain));
+    GANG__TRY(gang__take_level(r, object, "domain_level", GANG__LEVELS_WIDE, &group->domain_level));
     /* The values, not the keys: a level of null says as little as none. */
-    if (!group->most_per_domain == !group->most_level)
+    if (!group->max_per_domain == !group->domain_level)
         return GANG_OK;
-    const char *given = group->most_level ? "most_level" : "most_per_domain";
+    const char *given = group->domain_level ? "domain_level" : "max_per_domain";
     struct gang__json at;
     gang__json_get(object, given, &at);
     return gang__json_fail(&at, GANG_EINVAL, "given without '%s'",
-                           group->most_level ? "most_per_domain" : "most_level");
+                           group->domain_level ? "max_per_domain" : "domain_level");
 }
 
 gang_result gang__read_demands(struct gang__reader *r, const struct gang__json *object,
@@ -214,46 +213,47 @@ gang_result gang__read_demands(struct gang__reader *r, const struct gang__json *
     GANG__TRY(read_device_demands(r, object, group));
     GANG__TRY(take_task_level(r, object, "same", group, &group->same));
     GANG__TRY(take_task_level(r, object, "prefer", group, &group->prefer));
-    GANG__TRY(read_slice(r, object, group));
+    GANG__TRY(read_subgroups(r, object, group));
     return read_bounds(r, object, group);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-static gang_result read_peer(struct gang__reader *r, const struct gang__json *at,
-                             struct gang_peer_rule *peer)
+static gang_result read_affinity_rule(struct gang__reader *r, const struct gang__json *at,
+                                      struct gang_affinity_rule *rule)
 {
-    static const char *const keys[] = {"key", "value", "level", "near", "wish"};
+    static const char *const keys[] = {"key", "value", "level", "colocate", "soft"};
     struct gang__json member;
+    GANG__TRY(gang__take_new_keys(r, at, GANG__OBJECT_RULE));
     GANG__TRY(gang__json_object(at, keys, GANG__COUNT(keys)));
     GANG__TRY(gang__json_need(at, "key", &member));
-    GANG__TRY(gang__take_name(r, &member, &peer->key));
+    GANG__TRY(gang__take_name(r, &member, &rule->key));
     if (gang__json_get_or_null(at, "value", &member)) {
         const char *value;
         GANG__TRY(gang__json_name(&member, 0, GANG_MAX_NAME, &value));
-        GANG__TRY(gang__take_copy(r, &member, value, &peer->value));
+        GANG__TRY(gang__take_copy(r, &member, value, &rule->value));
     }
-    GANG__TRY(gang__take_level(r, at, "level", GANG__LEVELS_WIDE, &peer->level));
-    GANG__TRY(gang__take_bool(at, "near", &peer->near));
-    return gang__take_bool(at, "wish", &peer->wish);
+    GANG__TRY(gang__take_level(r, at, "level", GANG__LEVELS_WIDE, &rule->level));
+    GANG__TRY(gang__take_bool(at, "colocate", &rule->colocate));
+    return gang__take_bool(at, "soft", &rule->soft);
 }
 
-static gang_result read_peers(struct gang__reader *r, const struct gang__json *job,
-                              struct gang_request_spec *request)
+static gang_result read_affinity(struct gang__reader *r, const struct gang__json *job,
+                                 struct gang_request_spec *request)
 {
     struct gang__json at;
-    struct gang_peer_rule *list;
+    struct gang_affinity_rule *list;
     size_t count;
-    if (!gang__json_get(job, "peers", &at))
+    if (!gang__json_get(job, "affinity", &at))
         return GANG_OK;
     GANG__TRY(gang__json_array(&at, GANG__MAX_JOB_LABELS, &count));
     GANG__TAKE(list, r, &at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&at, i);
-        GANG__TRY(read_peer(r, &element, &list[i]));
+        GANG__TRY(read_affinity_rule(r, &element, &list[i]));
     }
-    request->peers = list;
-    request->peer_count = count;
+    request->affinity = list;
+    request->affinity_count = count;
     return GANG_OK;
 }
 
@@ -264,10 +264,10 @@ gang_result gang__read_job_demands(struct gang__reader *r, const struct gang__js
     GANG__TRY(gang__take_level(r, job, "prefer", GANG__LEVELS_ALL, &request->prefer));
     GANG__TRY(
         gang__take_choice(job, "policy", gang__policy_words, GANG_POLICY_HOST, &request->policy));
-    GANG__TRY(gang__take_choice(job, "scarce", gang__scarce_words, GANG__COUNT(gang__scarce_words),
-                                &request->scarce));
+    GANG__TRY(gang__take_choice(job, "gpu_nodes", gang__gpu_nodes_words,
+                                GANG__COUNT(gang__gpu_nodes_words), &request->gpu_nodes));
     GANG__TRY(gang__take_bool(job, "exclusive", &request->exclusive));
     GANG__TRY(
         gang__take_labels(r, job, GANG__MAX_JOB_LABELS, &request->labels, &request->label_count));
-    return read_peers(r, job, request);
+    return read_affinity(r, job, request);
 }

@@ -14,12 +14,11 @@ const char *const gang__state_words[3] = {"up", "draining", "down"};
 const char *const gang__op_words[8] = {"in", "not_in", "exists", "not_exists",
                                        "lt", "le",     "gt",     "ge"};
 const char *const gang__numa_words[3] = {"prefer", "none", "strict"};
-const char *const gang__scarce_words[3] = {"prefer", "off", "strict"};
+const char *const gang__gpu_nodes_words[3] = {"avoid", "allow", "exclude"};
 const char *const gang__mode_words[3] = {"shared", "exclusive", "lending"};
 const char *const gang__within_words[3] = {"never", "lower", "lower-or-newer"};
 const char *const gang__reclaim_words[3] = {"never", "lower", "any"};
-const int32_t gang__reclaim_numbers[3] = {GANG_DISPLACE_NEVER, GANG_DISPLACE_LOWER,
-                                          GANG_DISPLACE_ANY};
+const int32_t gang__reclaim_numbers[3] = {GANG_PREEMPT_NEVER, GANG_PREEMPT_LOWER, GANG_PREEMPT_ANY};
 
 const char *const gang__when_words[3] = {"start", "end", "success"};
 const char *const gang__role_words[5] = {"member", "chief", "critical", "untracked", "sidecar"};

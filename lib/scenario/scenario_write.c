@@ -238,8 +238,8 @@ static void put_slice(struct writer *w, json_t *item, const struct gang_gpu_spec
     else if (gpu->state != GANG_GPU_OK)
         gang__json_note(&w->maker, GANG_EINVAL);
     put_optional(w, item, "parent", gpu->parent);
-    if (gpu->slice)
-        put_int(w, item, "slice", gpu->slice);
+    if (gpu->mig_index)
+        put_int(w, item, "mig_index", gpu->mig_index);
 }
 
 static void put_profiles(struct writer *w, json_t *object, const struct gang_node_spec *node)
@@ -309,8 +309,8 @@ static void put_links(struct writer *w, json_t *object, const struct gang_node_s
         json_t *item = json_object();
         put_int(w, item, "a", link.a);
         put_int(w, item, "b", link.b);
-        put_word(w, item, "kind", gang__link_words, GANG__COUNT(gang__link_words), GANG_LINK_NVLINK,
-                 link.kind);
+        put_word(w, item, "type", gang__link_words, GANG__COUNT(gang__link_words), GANG_LINK_NVLINK,
+                 link.type);
         if (link.hops)
             put_int(w, item, "hops", link.hops);
         if (link.bandwidth_mbps)
@@ -323,19 +323,19 @@ static void put_links(struct writer *w, json_t *object, const struct gang_node_s
 static void put_near(struct writer *w, json_t *object, const struct gang_node_spec *node)
 {
     size_t count = node->gpu_count;
-    if (!node->gpu_near || count == 0 || count > GANG_MAX_GPUS)
+    if (!node->gpu_locality || count == 0 || count > GANG_MAX_GPUS)
         return; /* more GPUs than that are refused when they are read back */
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         char row[GANG_MAX_GPUS + 1];
         for (size_t j = 0; j < count; j++) {
-            uint8_t near = node->gpu_near[i * count + j];
+            uint8_t near = node->gpu_locality[i * count + j];
             row[j] = near <= 9 ? (char)('0' + near) : '?';
         }
         row[count] = '\0';
         gang__json_push(&w->maker, list, gang__json_new_text(&w->maker, row));
     }
-    put(w, object, "near", list);
+    put(w, object, "gpu_locality", list);
 }
 
 static void put_numas(struct writer *w, json_t *object, const struct gang_node_spec *node)
@@ -477,10 +477,10 @@ static void put_quota(struct writer *w, json_t *map, const struct gang_quota *qu
     }
     if (quota->partition)
         kind = key;
-    if (quota->part || quota->by_weight) {
+    if (quota->fraction || quota->by_weight) {
         value = json_object();
-        if (quota->part)
-            put(w, value, "part", gang__json_new_scaled(quota->part, GANG_WHOLE));
+        if (quota->fraction)
+            put(w, value, "fraction", gang__json_new_scaled(quota->fraction, GANG_WHOLE));
         if (quota->by_weight)
             put_int(w, value, "weight", quota->by_weight);
     } else {
@@ -554,13 +554,13 @@ static void put_users(struct writer *w, json_t *object, const struct gang_queue_
 
 static void put_displace(struct writer *w, json_t *object, const struct gang_queue_spec *queue)
 {
-    if (queue->within != GANG_DISPLACE_DEFAULT)
+    if (queue->within != GANG_PREEMPT_DEFAULT)
         put_word(w, object, "within", gang__within_words, GANG__COUNT(gang__within_words),
-                 GANG_DISPLACE_NEVER, queue->within);
-    if (queue->reclaim == GANG_DISPLACE_ANY)
+                 GANG_PREEMPT_NEVER, queue->within);
+    if (queue->reclaim == GANG_PREEMPT_ANY)
         put_text(w, object, "reclaim", gang__reclaim_words[2]);
-    else if (queue->reclaim != GANG_DISPLACE_DEFAULT)
-        put_word(w, object, "reclaim", gang__reclaim_words, 2, GANG_DISPLACE_NEVER, queue->reclaim);
+    else if (queue->reclaim != GANG_PREEMPT_DEFAULT)
+        put_word(w, object, "reclaim", gang__reclaim_words, 2, GANG_PREEMPT_NEVER, queue->reclaim);
 }
 
 static void put_queue_body(struct writer *w, json_t *object, const struct gang_queue_spec *queue)
@@ -636,16 +636,17 @@ static void put_mapping(struct writer *w, json_t *object, const struct gang_scen
 /* ---- jobs ------------------------------------------------------------------------------ */
 
 static bool load_set(const struct gang_request_spec *request, int32_t index,
-                     struct gang_set_spec *set)
+                     struct gang_group_set_spec *set)
 {
-    return index >= 0 && (size_t)index < request->set_count &&
-           GANG__LOAD_BY(*set, prefer, request->sets, (size_t)index, request->set_size) == GANG_OK;
+    return index >= 0 && (size_t)index < request->group_set_count &&
+           GANG__LOAD_BY(*set, prefer, request->group_sets, (size_t)index,
+                         request->group_set_size) == GANG_OK;
 }
 
 /* Is there a `min` in the set or in one around it? Parents have smaller indices. */
 static bool set_has_min(const struct gang_request_spec *request, int32_t index)
 {
-    struct gang_set_spec set;
+    struct gang_group_set_spec set;
     while (load_set(request, index, &set)) {
         if (set.min != 0)
             return true;
@@ -660,7 +661,7 @@ static bool set_has_min(const struct gang_request_spec *request, int32_t index)
 static void put_set_reference(struct writer *w, json_t *object, const char *key,
                               const struct gang_request_spec *request, int32_t index)
 {
-    struct gang_set_spec set;
+    struct gang_group_set_spec set;
     if (!load_set(request, index, &set))
         gang__json_note(&w->maker, GANG_EINVAL);
     else if (set.name)
@@ -671,12 +672,13 @@ static void put_set_reference(struct writer *w, json_t *object, const char *key,
 
 static void put_sets(struct writer *w, json_t *object, const struct gang_request_spec *request)
 {
-    if (request->set_count == 0)
+    if (request->group_set_count == 0)
         return;
     json_t *list = json_array();
-    for (size_t i = 0; i < request->set_count; i++) {
-        struct gang_set_spec set;
-        if (!load_noted(w, GANG__LOAD_BY(set, prefer, request->sets, i, request->set_size)))
+    for (size_t i = 0; i < request->group_set_count; i++) {
+        struct gang_group_set_spec set;
+        if (!load_noted(
+                w, GANG__LOAD_BY(set, prefer, request->group_sets, i, request->group_set_size)))
             break;
         json_t *item = json_object();
         if (set.name)
@@ -785,15 +787,15 @@ static void put_demands(struct writer *w, json_t *object, const struct gang_grou
     put_level(w, object, "profile", group->profile);
     put_level(w, object, "same", group->same);
     put_level(w, object, "prefer", group->prefer);
-    put_number(w, object, "slice", group->slice);
-    put_level(w, object, "slice_same", group->slice_same);
-    put_level(w, object, "slice_prefer", group->slice_prefer);
+    put_number(w, object, "subgroup_size", group->subgroup_size);
+    put_level(w, object, "subgroup_same", group->subgroup_same);
+    put_level(w, object, "subgroup_prefer", group->subgroup_prefer);
     put_level(w, object, "spread", group->spread);
     put_number(w, object, "max_skew", group->max_skew);
-    put_flag(w, object, "spread_wish", group->spread_wish);
-    put_number(w, object, "most_per_node", group->most_per_node);
-    put_number(w, object, "most_per_domain", group->most_per_domain);
-    put_level(w, object, "most_level", group->most_level);
+    put_flag(w, object, "spread_soft", group->spread_soft);
+    put_number(w, object, "max_per_node", group->max_per_node);
+    put_number(w, object, "max_per_domain", group->max_per_domain);
+    put_level(w, object, "domain_level", group->domain_level);
 }
 
 static json_t *group_of(struct writer *w, const struct gang_request_spec *request,
@@ -803,7 +805,7 @@ static json_t *group_of(struct writer *w, const struct gang_request_spec *reques
     if (group->name)
         put_text(w, object, "name", group->name);
     put_int(w, object, "count", group->count);
-    bool has_min = request->min != 0 || set_has_min(request, group->set);
+    bool has_min = request->min != 0 || set_has_min(request, group->group_set);
     if (group->min != (has_min ? 0 : group->count))
         put_int(w, object, "min", group->min);
     put(w, object, "cpu", gang__json_new_milli(group->cpu_milli));
@@ -815,8 +817,8 @@ static json_t *group_of(struct writer *w, const struct gang_request_spec *reques
         put_amounts(w, object, group->amounts, group->amount_count - (w->max_tasks ? 1 : 0));
     put_rules(w, object, group);
     put_demands(w, object, group);
-    if (group->set != -1)
-        put_set_reference(w, object, "group", request, group->set);
+    if (group->group_set != -1)
+        put_set_reference(w, object, "group", request, group->group_set);
     return object;
 }
 
@@ -895,23 +897,23 @@ static void put_places(struct writer *w, json_t *object, const struct gang_job_s
 
 static void put_peers(struct writer *w, json_t *object, const struct gang_request_spec *request)
 {
-    if (request->peer_count == 0)
+    if (request->affinity_count == 0)
         return;
     json_t *list = json_array();
-    for (size_t i = 0; i < request->peer_count; i++) {
-        struct gang_peer_rule peer;
-        if (!load_noted(w, GANG__LOAD_BY(peer, wish, request->peers, i, request->peer_size)))
+    for (size_t i = 0; i < request->affinity_count; i++) {
+        struct gang_affinity_rule peer;
+        if (!load_noted(w, GANG__LOAD_BY(peer, soft, request->affinity, i, request->affinity_size)))
             break;
         json_t *item = json_object();
         put_text(w, item, "key", peer.key);
         if (peer.value)
             put_text(w, item, "value", peer.value);
         put_level(w, item, "level", peer.level);
-        put_flag(w, item, "near", peer.near);
-        put_flag(w, item, "wish", peer.wish);
+        put_flag(w, item, "colocate", peer.colocate);
+        put_flag(w, item, "soft", peer.soft);
         gang__json_push(&w->maker, list, item);
     }
-    put(w, object, "peers", list);
+    put(w, object, "affinity", list);
 }
 
 /* Of the job as a whole, as far as it is not the default. */
@@ -923,9 +925,9 @@ static void put_job_demands(struct writer *w, json_t *object,
     if (request->policy != GANG_POLICY_DEFAULT) /* that of the host has a function */
         put_word(w, object, "policy", gang__policy_words, GANG_POLICY_HOST, GANG_POLICY_DEFAULT,
                  request->policy);
-    if (request->scarce != GANG_SCARCE_PREFER)
-        put_word(w, object, "scarce", gang__scarce_words, GANG__COUNT(gang__scarce_words),
-                 GANG_SCARCE_PREFER, request->scarce);
+    if (request->gpu_nodes != GANG_GPU_NODES_AVOID)
+        put_word(w, object, "gpu_nodes", gang__gpu_nodes_words, GANG__COUNT(gang__gpu_nodes_words),
+                 GANG_GPU_NODES_AVOID, request->gpu_nodes);
     put_flag(w, object, "exclusive", request->exclusive);
     if (request->label_count > 0)
         put_labels(w, object, "labels", request->labels, request->label_count);
@@ -1183,8 +1185,9 @@ static gang_result check_tree(const struct gang_mem *mem, json_t *tree,
     struct gang__json at = gang__json_root(tree, &detail);
     struct gang__arena arena = {mem, NULL};
     struct gang_scenario copy;
+    struct gang__key_warning unused = {0, ""};
     struct gang__scenario_path where = {""};
-    gang_result result = gang__read_case(&arena, &at, &copy);
+    gang_result result = gang__read_case(&arena, &at, &copy, &unused);
     if (result == GANG_ENOMEM)
         gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     else if (result != GANG_OK)

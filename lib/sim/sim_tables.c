@@ -137,7 +137,7 @@ void gang__sim_put_allocation(struct gang__sim_out *o, const gang_sim *sim,
             say(o, "%s%d", between, bit);
             between = " ";
         }
-    say(o, ",%" PRId64 ",%zu\n", a->part, a->index);
+    say(o, ",%" PRId64 ",%zu\n", a->gang, a->index);
 }
 
 void gang__sim_put_sample(struct gang__sim_out *o, const struct gang_sim_sample *s)

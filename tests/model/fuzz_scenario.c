@@ -121,11 +121,11 @@ static const char *const built_in[] = {
     "\"groups\":[{},{\"parent\":0}],\"tasks\":[{\"gpu_mem_mib\":5,\"group\":1,\"min\":0},"
     "{\"count\":3}]}]}",
     "{\"levels\":[\"r\"],\"policy\":\"fgd\",\"partitions\":[{\"name\":\"p\",\"mode\":\"le"
-    "nding\"}],\"nodes\":[{\"name\":\"n\",\"gpus\":1}],\"jobs\":[{\"name\":\"j\",\"scarce"
+    "nding\"}],\"nodes\":[{\"name\":\"n\",\"gpus\":1}],\"jobs\":[{\"name\":\"j\",\"gpu_nodes"
     "\":\"off\",\"exclusive\":true,\"labels\":{\"a\":\"b\"},\"peers\":[{\"key\":\"a\",\"l"
     "evel\":\"node\",\"near\":true}],\"tasks\":[{\"count\":4,\"gpu\":1,\"where\":\"a = b "
-    "or not (c < 3)\",\"numa\":\"strict\",\"slice\":2,\"slice_same\":\"island\",\"spread\""
-    ":\"r\",\"max_skew\":2,\"most_per_node\":3,\"most_per_domain\":3,\"most_level\":\"r\""
+    "or not (c < 3)\",\"numa\":\"strict\",\"slice\":2,\"subgroup_same\":\"island\",\"spread\""
+    ":\"r\",\"max_skew\":2,\"max_per_node\":3,\"max_per_domain\":3,\"domain_level\":\"r\""
     "},{\"where\":[{\"key\":\"a\",\"op\":\"lt\",\"values\":[\"1\"]},\"x in (y)\"]}]}]}",
     "{\"queues\":[{\"name\":\"q\",\"guaranteed\":{\"gpu\":{\"part\":0.25},\"cpu@a\":"
     "{\"weight\":2},\"mem_mib@b\":1.5e1},\"limit\":{\"mem_bytes@b\":7},\"state\":\"open\","

@@ -144,7 +144,7 @@ START_TEST(turns_that_go_round_for_ever_are_no_hope)
     ck_assert_int_eq(start_of(f, second), 11 * S);
     struct gang_expected e = expected_of(f, never);
     ck_assert_int_eq(e.what, GANG_EXPECTED_NEVER);
-    ck_assert_int_eq(e.wait, GANG_WAIT_ROOM);
+    ck_assert_int_eq(e.wait, GANG_WAIT_CAPACITY);
     gang_forecast_free(f);
     opts.max_events = 2;
     f = forecast_with(&h, &opts);

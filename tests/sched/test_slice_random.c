@@ -275,7 +275,7 @@ static void report_stopped(void)
         if (j->id == GANG_ID_NONE || !j->stops || j->gone_ns > h.now_ns)
             continue;
         stop_all(j);
-        host_report_all(&h, j->id, 0, GANG_TASK_GONE);
+        host_report_all(&h, j->id, 0, GANG_TASK_STOPPED);
     }
 }
 

@@ -46,7 +46,7 @@ static int32_t by_hash(const struct gang_sim_view *v, double *score, void *user)
                       v->gpu_milli[i] + v->cpu_milli[i] + v->tasks[i] + v->queue[i] + v->user[i] +
                       v->running[i];
         score[i] = (double)(((uint64_t)v->index[i] + (uint64_t)sum) * 2654435761u % 97) -
-                   (double)v->served_ns[i] / 1e9;
+                   (double)v->ran_ns[i] / 1e9;
     }
     return 0;
 }
@@ -74,7 +74,7 @@ static int32_t by_the_book(const struct gang_sim_view *v, double *score, void *u
         ck_assert_int_eq(v->tasks[at], j.tasks);
         ck_assert_int_eq(v->queue[at], queue);
         ck_assert_int_eq(v->user[at], of);
-        ck_assert_int_eq(v->served_ns[at], j.ran_ns);
+        ck_assert_int_eq(v->ran_ns[at], j.ran_ns);
         ck_assert_int_eq(v->running[at], j.state == GANG_JOB_RUNNING);
         ck_assert_int_ge(v->left_ns[at], 0);
         at++;
@@ -124,7 +124,7 @@ static void make_world(uint64_t world)
 {
     static const char *const names[] = {"a", "b"};
     struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
-    struct gang_quota half = {.kind = "gpu", .part = GANG_WHOLE / 2};
+    struct gang_quota half = {.kind = "gpu", .fraction = GANG_WHOLE / 2};
     chance_state = world;
     sim_open(&s, 1 + (int)below(4), 4);
     make_trace();
@@ -463,7 +463,8 @@ static void act(gang_sim *sim, const struct cut *cut)
         else if (what == 2)
             reserve(sim, cut->at_s);
         else if (what == 3)
-            MUST(gang_sim_node_at(sim, (cut->at_s + below(20)) * SECOND, node, (int32_t)below(3)));
+            MUST(gang_sim_set_node_state(sim, (cut->at_s + below(20)) * SECOND, node,
+                                         (int32_t)below(3)));
         else if (id == GANG_ID_NONE)
             continue;
         else if (what < 6)

@@ -20,7 +20,7 @@ static int32_t note(const struct gang_sim_event *e, void *user)
     if (e->index != 0 || used + 64 > sizeof(said))
         return 0;
     snprintf(said + used, sizeof(said) - used, "%" PRId64 " %s %d\n", e->now_ns / SECOND,
-             name[e->what], e->part);
+             name[e->what], e->gang);
     return 0;
 }
 
@@ -134,11 +134,11 @@ START_TEST(rows_of_allocations_are_those_of_gangs)
         ck_assert_time(a.begin_ns, begin[i]);
         ck_assert_time(a.end_ns, end[i]);
         ck_assert_int_eq(a.gpu_milli, gpus[i] * 1000);
-        ck_assert_int_eq(a.part, (int64_t)i);
-        a.size = offsetof(struct gang_sim_allocation, part); /* as it was once */
-        a.part = 77;
+        ck_assert_int_eq(a.gang, (int64_t)i);
+        a.size = offsetof(struct gang_sim_allocation, gang); /* as it was once */
+        a.gang = 77;
         MUST(gang_sim_get_allocation(s.sim, i, &a));
-        ck_assert_int_eq(a.part, 77);
+        ck_assert_int_eq(a.gang, 77);
         a.size--;
         ck_assert_int_eq(gang_sim_get_allocation(s.sim, i, &a), GANG_EINVAL);
     }
@@ -335,7 +335,7 @@ START_TEST(only_the_gang_on_the_lost_node_starts_anew)
     sim_run(&s, 60);
     struct gang_sim_allocation a = {.size = sizeof(a)};
     MUST(gang_sim_get_allocation(s.sim, 1, &a));
-    MUST(gang_sim_node_at(s.sim, 60 * SECOND, a.node, GANG_NODE_DOWN));
+    MUST(gang_sim_set_node_state(s.sim, 60 * SECOND, a.node, GANG_NODE_DOWN));
     sim_run(&s, -1);
     struct gang_sim_job j = sim_get(&s, 0);
     ck_assert_int_eq(j.end, GANG_END_SUCCESS);

@@ -19,7 +19,7 @@ Importing this is cheap: what is needed is loaded when it is first used.
 import importlib
 from typing import TYPE_CHECKING, Any, List
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: Where each name is.
 _WHERE = {

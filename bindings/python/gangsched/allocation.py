@@ -20,7 +20,7 @@ _HOSTS = {
 
 
 class Explanation(Mapping[str, Any]):
-    """Why something fits or does not: the members of gang_request_write_why(), as they are.
+    """Why something fits or does not: the members of gang_request_write_explanation(), as they are.
 
     ``str(e)`` is one English line. Plain data, of any thread.
     """

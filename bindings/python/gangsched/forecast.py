@@ -33,7 +33,7 @@ WHAT = {
 WAITS = (
     "",
     *"room limit guarantee user-limit max-running hold after queue behind back-off victims cells lending".split(),
-    *"turn planned begin overdue slice reservation".split(),
+    *"turn planned begin starved slice reservation".split(),
 )
 
 

@@ -54,7 +54,7 @@ _NUMBERS = ("max_restarts",)
 #: Of the scheduler itself: members of gang_sched_opts, times in seconds.
 _SCHED_NUMBERS = (
     "usage_weight_milli",
-    "max_evictions",
+    "max_preempted_tasks",
     "max_moves",
     "saturation_milli",
 )

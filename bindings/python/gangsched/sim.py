@@ -254,7 +254,7 @@ class Session(Reserving):
             ``node_repair_s``, ``task_mtbf_s``, ``loss`` (``count``, ``fail``, ``restart``, ``refill``,
             ``shrink``), ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``, ``no_limits``,
             ``linger_s``; of the scheduler ``no_preemption``, ``observe_only``, ``scale_guarantees``,
-            ``refused_s``, ``max_evictions``, ``max_moves``, ``saturation_milli``, ``usage_weight_milli``. As
+            ``refused_s``, ``max_preempted_tasks``, ``max_moves``, ``saturation_milli``, ``usage_weight_milli``. As
             the structs gang_sim_opts and gang_sched_opts say.
 
     Exceptions of functions come out of the call in which they were called; everything is consistent then, and
@@ -455,7 +455,7 @@ class Session(Reserving):
         value = _options.word(states, state, "state")
         with self._held() as sim:
             at = self._info(sim).now_ns if at_s is None else _options.ns(at_s, "at_s")
-            check(lib.gang_sim_node_at(sim, at, number, value), what="node %r" % (node,))
+            check(lib.gang_sim_set_node_state(sim, at, number, value), what="node %r" % (node,))
             self._log.append(("set_node", (node, state, at_s)))
 
     def requeue(self, job: JobRef) -> None:
@@ -751,7 +751,7 @@ class Session(Reserving):
             if raw.id == lib.GANG_ID_NONE or raw.state == lib.GANG_JOB_ENDED:
                 said = "it has not come" if raw.state != lib.GANG_JOB_ENDED else "it has ended: %s" % ENDS.get(raw.end)
                 return Explanation({"state": state, "text": said, "reasons": []})
-            result = lib.gang_job_write_why(lib.gang_sim_sched(sim), raw.id, WRITE, writer.user)
+            result = lib.gang_job_write_explanation(lib.gang_sim_sched(sim), raw.id, WRITE, writer.user)
         writer.settle()
         check(result, what="job %r" % (job,))
         found = json.loads(writer.value())

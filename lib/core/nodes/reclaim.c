@@ -146,7 +146,7 @@ void gang__retire(gang_cluster *c, struct gang__spent *block)
 
 void gang__reclaim_some(gang_cluster *c)
 {
-    if (c->manual_reclaim)
+    if (c->manual_recycle)
         return;
     if (c->leaving)
         gang__reap(c);
@@ -163,7 +163,7 @@ static bool over_but_watched(const gang_cluster *c)
     return node != NULL;
 }
 
-gang_result gang_cluster_reclaim(gang_cluster *cluster)
+gang_result gang_cluster_recycle(gang_cluster *cluster)
 {
     if (!cluster)
         return GANG_EINVAL;

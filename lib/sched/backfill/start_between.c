@@ -400,14 +400,14 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc
                                  int32_t *why)
 {
     struct gang__calendar *a = s->ahead; /* NULL: there was no memory for it */
-    *why = GANG_WAIT_ROOM;
+    *why = GANG_WAIT_CAPACITY;
     if (!a || a->failed_in == s->runs || !a->when || !gang__calendar_sync(s))
         return GANG_ENOMEM;
     bool planned = u->plan != 0;
     int64_t before = a->planned, planned_ns = u->planned_ns;
     uint64_t moves = a->moves;
     if (gang__calendar_hopeless(s, u)) {
-        *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_ROOM;
+        *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
         gang_result w = blame_reservations(s, u, GANG_ENOFIT, why);
         return w == GANG_ENOMEM ? fail(s) : w;
     }
@@ -429,7 +429,7 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc
     a->kept = planned && r == GANG_OK;
     a->stale = a->stale || a->planned + a->kept < before; /* a plan comes to nothing */
     if (r == GANG_ENOFIT && !u->plan && gang__bypass_concerns(s, u))
-        *why = GANG_WAIT_OVERDUE;
+        *why = GANG_WAIT_STARVED;
     return r == GANG_ENOMEM ? fail(s) : r;
 }
 

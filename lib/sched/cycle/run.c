@@ -33,8 +33,8 @@ static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
              : GANG_OK;
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "struct gang_sched_opts is not set up");
-    if (o.half_life_ns < 0 || o.usage_weight_milli < 0 || o.refused_ns < 0 || o.max_evictions < 0 ||
-        o.max_moves < -1 || o.saturation_milli < 0)
+    if (o.half_life_ns < 0 || o.usage_weight_milli < 0 || o.refused_ns < 0 ||
+        o.max_preempted_tasks < 0 || o.max_moves < -1 || o.saturation_milli < 0)
         return gang__error(error, GANG_ERANGE, NULL, "an option is negative");
     if (o.reserved0)
         return gang__error(error, GANG_EINVAL, "reserved0", "is not 0");
@@ -212,7 +212,7 @@ static void take_turns(gang_sched *s)
     gang__order_room(s);
     gang__fair_refresh(s);
     while ((u = gang__order_next(s)) != NULL && gang__step(s)) {
-        s->info.looked_at++;
+        s->info.jobs_tried++;
         gang__start_try(s, u);
         if (s->shares_stale)
             gang__fair_refresh(s);
@@ -286,7 +286,7 @@ static void retry(gang_sched *s)
     struct gang__wait_class *next;
     for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
-        if (bin->why == GANG_WAIT_TURN)
+        if (bin->why == GANG_WAIT_NOT_TRIED)
             gang__order_unblock(s, bin);
     }
     s->changes++;

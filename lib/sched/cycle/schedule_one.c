@@ -167,7 +167,7 @@ struct gang_event gang__event_of(const gang_sched *s, const struct gang__gang *u
     e.job = job->id;
     e.cookie = job->cookie;
     e.alloc = u->alloc;
-    e.part = (int32_t)u->part;
+    e.gang = (int32_t)u->part;
     e.state = job->state;
     e.end = job->end;
     e.reason = reason;
@@ -369,23 +369,23 @@ static gang_result alloc_again(gang_sched *s, struct gang__gang *u, gang_alloc_i
 gang_result gang__alloc_gang(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
 {
     gang_result r = GANG_ENOFIT;
-    *why = GANG_WAIT_ROOM;
+    *why = GANG_WAIT_CAPACITY;
     bool cells = gang__cells_concern(s, u), yields = gang__bypass_concerns(s, u) != NULL;
     if (u->places) {
         bool on = yields && gang__bypass_on(s, u);
-        *why = on ? GANG_WAIT_OVERDUE : GANG_WAIT_ROOM;
+        *why = on ? GANG_WAIT_STARVED : GANG_WAIT_CAPACITY;
         return on ? GANG_ENOFIT : alloc_again(s, u, id);
     }
     if (gang__slice_concerns(u)) {
-        *why = yields                    ? GANG_WAIT_OVERDUE
+        *why = yields                    ? GANG_WAIT_STARVED
                : cells                   ? GANG_WAIT_CELLS
                : gang__calendar_binds(s) ? GANG_WAIT_PLANNED
-                                         : GANG_WAIT_ROOM;
+                                         : GANG_WAIT_CAPACITY;
         return gang__slice_alloc(s, u, id);
     }
     if (cells || yields || u->job->bad_count) {
         r = alloc_away(s, u, id);
-        *why = yields ? GANG_WAIT_OVERDUE : cells ? GANG_WAIT_CELLS : GANG_WAIT_ROOM;
+        *why = yields ? GANG_WAIT_STARVED : cells ? GANG_WAIT_CELLS : GANG_WAIT_CAPACITY;
         if (r == GANG_OK || cells || yields)
             return r;
     }
@@ -401,7 +401,7 @@ gang_result gang__alloc_gang(gang_sched *s, struct gang__gang *u, gang_alloc_id 
 static bool holds_for_all(const gang_sched *s, const struct gang__gang *u)
 {
     return !s->making_room && !gang__calendar_on(s) && !s->queues->slices && !u->places &&
-           !s->queues->cells && u->ask->q->policy != GANG_POLICY_HOST && !s->overdue;
+           !s->queues->cells && u->ask->q->policy != GANG_POLICY_HOST && !s->starved;
 }
 
 static bool try_start(gang_sched *s, struct gang__gang *u)
@@ -438,7 +438,7 @@ static bool try_start(gang_sched *s, struct gang__gang *u)
     if (r == GANG_ENOMEM)
         s->no_memory = true;
     s->retry = true;
-    gang__order_block(s, u->bin, GANG_WAIT_TURN, NULL, 0);
+    gang__order_block(s, u->bin, GANG_WAIT_NOT_TRIED, NULL, 0);
     return false;
 }
 
@@ -530,7 +530,7 @@ static bool try_group(gang_sched *s, struct gang__gang *u, uint32_t group, bool 
     if (!pass(s, u, take, count))
         return false;
     if (gang__bypass_before(s, u, take, count)) {
-        gang__order_block(s, u->bin, GANG_WAIT_OVERDUE, NULL, 0);
+        gang__order_block(s, u->bin, GANG_WAIT_STARVED, NULL, 0);
         return false;
     }
     uint32_t first = gang__next_number(s, u->alloc);
@@ -553,7 +553,7 @@ static bool try_group(gang_sched *s, struct gang__gang *u, uint32_t group, bool 
         if (r == GANG_ENOMEM)
             s->no_memory = true;
         s->retry = true;
-        gang__order_block(s, u->bin, GANG_WAIT_TURN, NULL, 0);
+        gang__order_block(s, u->bin, GANG_WAIT_NOT_TRIED, NULL, 0);
     }
     return false;
 }
@@ -574,7 +574,7 @@ static bool try_grow(gang_sched *s, struct gang__gang *u)
             return false; /* it is blocked, or out of turn */
     }
     if (u->bin)
-        gang__order_block(s, u->bin, GANG_WAIT_ROOM, NULL, 0);
+        gang__order_block(s, u->bin, GANG_WAIT_CAPACITY, NULL, 0);
     return false;
 }
 
@@ -582,7 +582,7 @@ bool gang__start_try(gang_sched *s, struct gang__gang *u)
 {
     if (!gang__class_refresh(s, u->ask)) {
         s->no_memory = s->retry = true;
-        gang__order_block(s, u->bin, GANG_WAIT_TURN, NULL, 0);
+        gang__order_block(s, u->bin, GANG_WAIT_NOT_TRIED, NULL, 0);
         return false;
     }
     return u->alloc == GANG_ID_NONE ? try_start(s, u) : try_grow(s, u);

@@ -89,7 +89,7 @@ static gang_result hold_column(gang_sched *s, const struct gang__matrix *m, stru
     if (r != GANG_OK)
         return GANG_ENOMEM;
     r = gang_alloc_adopt(s->worker, q, &place, 1, &c->held, NULL);
-    gang_request_put(q);
+    gang_request_free(q);
     return r == GANG_OK || r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
