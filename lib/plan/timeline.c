@@ -437,10 +437,20 @@ gang_result gang__timeline_add(struct gang__timeline *t, const struct gang__occu
     return GANG_OK;
 }
 
+static void unlink_withdrawn(struct gang__occupant *o)
+{
+    *o->withdrawn_at = o->withdrawn_next;
+    if (o->withdrawn_next)
+        o->withdrawn_next->withdrawn_at = o->withdrawn_at;
+    o->withdrawn = 0;
+}
+
 void gang__timeline_remove(struct gang__timeline *t, uint32_t id)
 {
     struct gang__occupant *o = t->occupant[id];
     assert(id < t->occupant_end && o);
+    if (o->withdrawn)
+        unlink_withdrawn(o);
     go(t, o);
     t->occupant[id] = NULL;
     t->occupant_count--;
@@ -456,6 +466,44 @@ void gang__timeline_move(struct gang__timeline *t, uint32_t id, int64_t start_ns
     o->start_ns = start_ns;
     o->end_ns = end_ns;
     come(t, o);
+}
+
+void gang__timeline_withdraw(struct gang__timeline *t, uint32_t id)
+{
+    struct gang__occupant *o = t->occupant[id];
+    assert(id < t->occupant_end && o);
+    if (o->withdrawn)
+        return;
+    o->kept_start_ns = o->start_ns;
+    o->kept_end_ns = o->end_ns;
+    o->withdrawn = ++t->withdrawals;
+    o->withdrawn_next = t->withdrawn;
+    o->withdrawn_at = &t->withdrawn;
+    if (t->withdrawn)
+        t->withdrawn->withdrawn_at = &o->withdrawn_next;
+    t->withdrawn = o;
+    gang__timeline_move(t, id, GANG__NEVER - 2, GANG__NEVER - 1);
+}
+
+void gang__timeline_restore(struct gang__timeline *t, uint32_t id)
+{
+    struct gang__occupant *o = t->occupant[id];
+    assert(id < t->occupant_end && o);
+    if (!o->withdrawn)
+        return;
+    unlink_withdrawn(o);
+    gang__timeline_move(t, id, o->kept_start_ns, o->kept_end_ns);
+}
+
+uint64_t gang__timeline_mark(const struct gang__timeline *t)
+{
+    return t->withdrawals;
+}
+
+void gang__timeline_restore_to(struct gang__timeline *t, uint64_t mark)
+{
+    while (t->withdrawn && t->withdrawn->withdrawn > mark)
+        gang__timeline_restore(t, t->withdrawn->id);
 }
 
 void gang__timeline_advance(struct gang__timeline *t, int64_t now_ns)

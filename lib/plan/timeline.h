@@ -123,11 +123,14 @@ gang_result gang__timeline_add(struct gang__timeline *t, const struct gang__occu
 void gang__timeline_remove(struct gang__timeline *t, uint32_t id);
 /* The same at another time: a job that ends later than expected, a plan that shifts. start < end. */
 void gang__timeline_move(struct gang__timeline *t, uint32_t id, int64_t start_ns, int64_t end_ns);
-/* Out of the way, behind all times, until it is moved back: neither can fail. */
-static inline void gang__timeline_park(struct gang__timeline *t, uint32_t id)
-{
-    gang__timeline_move(t, id, GANG__NEVER - 2, GANG__NEVER - 1);
-}
+/* Withdraw an occupation: it takes nothing, and its times are kept for gang__timeline_restore(). Neither
+ * call can fail. Withdrawing what is withdrawn, and restoring what is not, does nothing. A withdrawn occupation
+ * is restored before it is moved; it may be removed. As _move(). */
+void gang__timeline_withdraw(struct gang__timeline *t, uint32_t id);
+void gang__timeline_restore(struct gang__timeline *t, uint32_t id);
+/* Restore what was withdrawn after the mark was read, the last one first. */
+uint64_t gang__timeline_mark(const struct gang__timeline *t);
+void gang__timeline_restore_to(struct gang__timeline *t, uint64_t mark);
 
 /* Time has passed: nothing is looked for before `now_ns` any more, and it is not before the last one.
  * Occupations whose end has passed take nothing, but stay until they are removed. O(log P), and

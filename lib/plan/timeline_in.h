@@ -81,7 +81,10 @@ struct gang__occupant {
     struct gang__occupant *next[2], *prev[2]; /* at its edges */
     struct gang__after_end after;
     int64_t pool;
-    uint64_t serial; /* who came later has a larger one */
+    uint64_t withdrawn;                 /* number of its withdrawal; 0: it is not withdrawn */
+    int64_t kept_start_ns, kept_end_ns; /* while it is: its times, */
+    struct gang__occupant *withdrawn_next, **withdrawn_at; /* and its place in timeline.withdrawn */
+    uint64_t serial;                                       /* who came later has a larger one */
     uint32_t id, stay_count;
     int64_t (*amount)[GANG__FREE_KINDS];
     struct gang__stay stay[];
@@ -129,6 +132,8 @@ struct gang__timeline {
     size_t occupant_room, occupant_end, occupant_count;
     struct gang__occupant *vacant; /* small ones that are kept for others, by next[0] */
     uint32_t vacant_count;
+    struct gang__occupant *withdrawn; /* the last one first */
+    uint64_t withdrawals;
     uint64_t serials;
     uint32_t *free_id;
     size_t free_id_room, free_id_count;

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What README.md shows is examples/first_gang.c, which the build compiles, and stays short; the
-# example programs run and succeed.
+# README.md shows examples/first_gang.c, which the build compiles, and stays short. What README.md and
+# examples/README.md show of programs is their output. The example programs run and succeed. The
+# pages that everybody reads keep their size.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 bin=${GANG_BIN_DIR:-$root/build/dev/examples}
@@ -23,11 +24,11 @@ else
     failed=1
 fi
 
-# What the README shows of the command line: each block that begins with such a line.
+# Each block of examples/README.md that begins with a command line shows its output.
 shows() { # COMMAND OPTION...
     awk -v wanted="\$ gangsched $*" '$0 == wanted { inside = 1; next }
         inside && /^```$/ { exit }
-        inside' "$root/README.md" >shown.txt
+        inside' "$root/examples/README.md" >shown.txt
     (cd "$root" && "$bin/gangsched" "$@") >printed.txt
     if [[ -s shown.txt ]] && diff shown.txt printed.txt; then echo "ok readme_shows_$1"; else
         echo "not ok readme_shows_$1"
@@ -39,7 +40,7 @@ shows plan examples/backlog.json
 
 awk '/^\(`examples\/reserve\.c`\):$/ { wanted = 1; next }
      wanted && /^```$/ { inside = !inside; if (!inside) exit; next }
-     inside' "$root/README.md" >shown.txt
+     inside' "$root/examples/README.md" >shown.txt
 if [[ -s shown.txt ]] && "$bin/reserve" | diff shown.txt -; then echo "ok readme_shows_reserve"; else
     echo "not ok readme_shows_reserve"
     failed=1
@@ -52,6 +53,15 @@ if [[ -s shown.txt ]] && "$bin/simulate" | diff shown.txt -; then echo "ok readm
     echo "not ok readme_shows_simulate"
     failed=1
 fi
+
+for page in README.md ARCHITECTURE.md; do
+    size=$(wc -c <"$root/$page")
+    if ((size <= 12 * 1024)); then echo "ok ${page%.md}_is_at_most_12_KiB"; else
+        echo "not ok ${page%.md}_is_at_most_12_KiB"
+        echo "  it has $size bytes"
+        failed=1
+    fi
+done
 
 lines=$(wc -l <"$root/examples/first_gang.c" || echo 999)
 if [[ $lines -lt 40 ]]; then echo "ok first_gang_is_under_40_lines"; else

@@ -156,21 +156,6 @@ gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u)
     return GANG_OK;
 }
 
-void gang__backfill_park_plans(gang_sched *s, const struct gang__reserve *in, bool away)
-{
-    struct gang__timeline *when = in ? in->inside : s->ahead->when;
-    for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__gang *w = s->qs[i]->planned; w; w = w->next_planned) {
-            if (w->in != in)
-                continue;
-            if (away)
-                gang__timeline_park(when, w->plan - 1);
-            else
-                gang__timeline_move(when, w->plan - 1, w->planned_ns,
-                                    gang__add_sat(w->planned_ns, gang__calendar_estimate(s, w)));
-        }
-}
-
 /* It cannot start now, and has a plan from now on if it may have one (*why says). GANG_ENOFIT; GANG_ENOMEM. */
 gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *u, int32_t *why)
 {

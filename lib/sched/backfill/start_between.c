@@ -6,6 +6,7 @@
 #include "sched/backfill/backfill.h"
 #include "sched/backfill/candidates.h"
 #include "sched/calendar/calendar_in.h"
+#include "sched/calendar/trial.h"
 #include "sched/cycle/cycle.h"
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
@@ -51,7 +52,7 @@ static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added
     struct gang__calendar *a = s->ahead;
     int64_t was_ns = w->planned_ns;
     gang__calendar_drop(s, w);
-    gang__reserve_show(s, w, true); /* else a member of a flexible one finds no place again */
+    gang__reserve_show_for(s, w); /* else a member of a flexible one finds no place again */
     gang_result r = gang__backfill_earliest(s, w, was_ns);
     bool moved =
         r == GANG_OK && a->fit.start_ns == was_ns && (r = gang__backfill_put(s, w)) == GANG_OK;
@@ -62,7 +63,7 @@ static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added
         if (r == GANG_OK)
             r = gang__backfill_put(s, w);
     }
-    gang__reserve_show(s, w, false);
+    gang__reserve_show_for(s, NULL);
     return moved ? GANG_OK : r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
@@ -72,9 +73,11 @@ static bool fits_but_for(gang_sched *s, const struct gang__gang *u,
 {
     if (!gang__reserve_binds(s, u))
         return true;
-    gang__backfill_park_plans(s, u->in, true);
-    bool fits = gang__timeline_fits(gang__calendar_when(s, u), o);
-    gang__backfill_park_plans(s, u->in, false);
+    struct gang__trial t;
+    gang__trial_begin(&t, s, gang__calendar_when(s, u));
+    gang__trial_withdraw_plans(&t, u->in);
+    bool fits = gang__timeline_fits(t.when, o);
+    gang__trial_drop(&t);
     return fits;
 }
 
@@ -279,9 +282,9 @@ static bool take_back(gang_sched *s, struct gang__gang *list)
         struct gang__gang *w = list;
         int32_t why = 0;
         list = w->next_planned;
-        gang__reserve_show(s, w, true);
+        gang__reserve_show_for(s, w);
         done = done && gang__backfill_plan(s, w, &why) != GANG_ENOMEM;
-        gang__reserve_show(s, w, false);
+        gang__reserve_show_for(s, NULL);
         if (!w->plan && w->bin)
             gang__order_unblock(s, w->bin);
     }
@@ -414,11 +417,12 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc
     gang__calendar_drop(s, u);
     a->again = planned ? u : NULL;
     struct gang__gang *aside = set_aside(s, u);
-    struct gang__reserve_held held = {NULL, 0, 0};
-    gang_result r = s->reserve_count > 0 ? gang__reserve_claims_in(s, &held) : GANG_OK;
+    struct gang__trial t;
+    gang__trial_begin(&t, s, a->when);
+    gang_result r = s->reserve_count > 0 ? gang__reserve_put_handovers(&t) : GANG_OK;
     if (r == GANG_OK)
         r = gang__reserve_try(s, u, id, why, attempt);
-    gang__reserve_claims_out(s, &held);
+    gang__trial_drop(&t);
     a->again = NULL;
     if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->plan)
         r = blame_reservations(s, u, r, why);

@@ -19,9 +19,6 @@ bool gang__calendar_waits(const gang_sched *s); /* is it worth it to take turns 
 void gang__calendar_unplan(gang_sched *s, struct gang__gang *u);
 void gang__calendar_forget(gang_sched *s, struct gang__gang *u);
 
-/* The plans of another scheduler, whose jobs and nodes this one has, too. False: out of memory. */
-bool gang__calendar_copy(gang_sched *s, const gang_sched *from);
-
 /* A node that gangs shared in time is not theirs any more: what it had in the timeline (0: nothing). */
 void gang__calendar_vacated(gang_sched *s, uint32_t occupies);
 bool gang__calendar_binds(const gang_sched *s); /* is anything planned? */

@@ -159,7 +159,8 @@ gang_result gang__backfill_earliest(gang_sched *s, const struct gang__gang *u, i
 gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u);
 /* It cannot start now, and has a plan from now on if it may have one (*why says). GANG_ENOFIT; GANG_ENOMEM. */
 gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *u, int32_t *why);
-/* Planned starts in this reservation, or (NULL) outside all, are parked, and moved back. */
-void gang__backfill_park_plans(gang_sched *s, const struct gang__reserve *in, bool away);
+
+/* Arrays for nodes below this slot. False: out of memory. */
+bool gang__calendar_reserve_slots(gang_sched *s, uint32_t end);
 
 #endif

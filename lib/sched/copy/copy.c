@@ -12,6 +12,7 @@
 #include "sched/lifecycle/heartbeat.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/usage/usage.h"
 
 /* ---- a job ----------------------------------------------------------------------------------- */

@@ -52,8 +52,6 @@ void gang__asks_end(struct gang__asks_copy *c);
 struct gang__request_text *gang__request_text_copy(gang_sched *to,
                                                    const struct gang__request_text *from);
 
-/* ---- submit.c ---- */
-
 /* What was asked for of late, for those who ask for the same again: who finds it there teaches the mix nothing. False:
  * out of memory. */
 bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from);
@@ -80,6 +78,14 @@ bool gang__stops_copy(gang_sched *to, const gang_sched *from);
 bool gang__reserves_copy(gang_sched *to, const gang_sched *from);
 /* Which jobs named one, and who lies inside one. Jobs and reservations are there already. Cannot fail. */
 void gang__reserve_members_copy(gang_sched *to, const gang_sched *from);
+
+/* Its reservations lie in the copied timeline under the same numbers. False: out of memory. */
+bool gang__reserve_laid_copy(gang_sched *s, const gang_sched *from);
+
+/* ---- copy_calendar.c ---- */
+
+/* The calendar, with its planned starts; the jobs are there already. False: out of memory. */
+bool gang__calendar_copy(gang_sched *s, const gang_sched *from);
 
 /* ---- copy_slice.c ---- */
 

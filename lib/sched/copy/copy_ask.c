@@ -6,6 +6,7 @@
 #include "base/two_pass_block.h"
 #include "place/request/request.h"
 #include "sched/copy/copy.h"
+#include "sched/intake/intake.h"
 #include "sched/usage/usage.h"
 
 /* ---- reading what ask.c wrote ---------------------------------------------------------------- */
@@ -407,4 +408,24 @@ void gang__asks_end(struct gang__asks_copy *c)
             gang__release(&c->to->mem, e);
         }
     gang__hash_free(&c->of, &c->to->mem);
+}
+
+/* ---- requests of late ------------------------------------------------------------------------ */
+
+bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from)
+{
+    uint64_t epoch = gang__load(&c->to->cluster->epoch);
+    bool ok = true;
+    for (size_t i = 0; i < sizeof(from->recent) / sizeof(from->recent[0]) && ok; i++) {
+        struct gang__recent *at = &from->recent[i], *to = &c->to->recent[i];
+        if (!gang__recent_lock(at))
+            continue; /* somebody is about to put another one there */
+        if (at->wanted && at->epoch == gang__load(&from->cluster->epoch)) {
+            to->wanted = gang__asks_wanted(c, at->wanted);
+            to->epoch = epoch;
+            ok = to->wanted != NULL;
+        }
+        gang__store(&at->lock, 0);
+    }
+    return ok;
 }

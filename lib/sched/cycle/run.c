@@ -2,14 +2,14 @@
 /* The scheduler as an object, and the run: messages, what is due, then turns until nobody can
  * start; then room is made for those who are entitled to it, and whoever is helped by what came
  * free has his turn again. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/nodes/kind.h"
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
+#include "sched/calendar/trial.h"
 #include "sched/cycle/cycle.h"
+#include "sched/grant/grant.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/bypass.h"
@@ -22,6 +22,13 @@
 #include "sched/usage/usage.h"
 
 /* ---- making and ending it -------------------------------------------------------------------- */
+
+static void start_first_quantum(gang_sched *s, struct gang__gang *u)
+{
+    (void)gang__grant_tell(s, u, GANG_REASON_NONE);
+}
+
+static const struct gang__first_quantum first_quantum = {start_first_quantum, gang__start_undo};
 
 static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
                              struct gang_error *error)
@@ -102,6 +109,7 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     memcpy(s, &first, sizeof(first));
     s->user = user;
+    s->first_quantum = &first_quantum;
     s->next_queue = 1; /* 0 is GANG_ID_NONE */
     s->now_ns = s->decayed_ns = INT64_MIN / 4;
     s->grown_up_ns = INT64_MAX;
@@ -147,6 +155,7 @@ void gang_sched_free(gang_sched *sched)
     gang__deferred_releases_free(s);
     gang__inbox_free(s);
     gang__calendar_free(s);
+    gang__trial_free(s);
     gang__slice_free(s);
     gang__reserve_free(s);
     gang__config_free(s);
@@ -173,18 +182,6 @@ void gang_sched_free(gang_sched *sched)
 gang_cluster *gang_sched_cluster(const gang_sched *sched)
 {
     return sched ? sched->cluster : NULL;
-}
-
-void gang__log(gang_sched *s, int32_t level, const char *fmt, ...)
-{
-    char text[256];
-    va_list args;
-    if (!s->ops.log)
-        return;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    (void)s->ops.log(level, text, s->user);
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -319,13 +316,13 @@ static void cycle(gang_sched *s)
 {
     gang__inbox_run(s);
     gang__timers_run(s);
-    gang__handovers_settle(s);
+    gang__handovers_finish(s);
     gang__config_idle(s);
     do {
         take_turns(s);
         gang__slice_run(s);
         gang__inbox_run(s);        /* callbacks may have left something, */
-        gang__handovers_settle(s); /* also that the last one has gone who stood in the way */
+        gang__handovers_finish(s); /* also that the last one has gone who stood in the way */
     } while (steps_left(s) && (make_room(s) || gang__order_next(s) || gang__calendar_waits(s) ||
                                gang__slice_waits(s)));
 }

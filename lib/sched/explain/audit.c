@@ -12,6 +12,7 @@
 #include "sched/explain/explain.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"
@@ -337,9 +338,10 @@ static bool is_refused(gang_sched *s, const struct gang__wait_class *bin)
         bin->why != GANG_WAIT_MAX_RUNNING)
         return true;
     if (u->alloc == GANG_ID_NONE) /* what the groups get may be known only when they have it */
-        return !u->ask->exact || !gang__start_may(s, u, -1, 1);
+        return !u->ask->exact || !gang__limits_allow(s, u, -1, 1);
     for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
-        if (gang__gang_lacks(u, g) > 0 && !gang__start_may(s, u, (int32_t)g, gang__gang_step(u, g)))
+        if (gang__gang_lacks(u, g) > 0 &&
+            !gang__limits_allow(s, u, (int32_t)g, gang__gang_step(u, g)))
             return true;
     return false;
 }

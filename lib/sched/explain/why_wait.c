@@ -17,6 +17,7 @@
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"

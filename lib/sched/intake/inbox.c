@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "sched/calendar/calendar.h"
-#include "sched/cycle/cycle.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/record/state.h"
 
 void gang__inbox_put(gang_sched *s, struct gang__message *m)

@@ -10,6 +10,11 @@ void gang__job_arrived(gang_sched *s,
 
 /* It is one of them, below the queue of this index. */
 void gang__job_arrives(gang_sched *s, struct gang__job *job, uint32_t at);
+/* A submitted job enters, or is refused. False: out of memory, it is to be taken in again. */
+bool gang__job_take(gang_sched *s, struct gang__job *job);
+
+/* Not taken in: the host gets the event, and the record is freed. */
+void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text);
 void gang__inbox_put(gang_sched *s, struct gang__message *m);
 
 /* Into the backlog, in the order in which they came, after those that are left there. */
@@ -19,15 +24,12 @@ void gang__inbox_take_out(gang_sched *s);
 void gang__inbox_run(gang_sched *s);
 bool gang__inbox_waits(const gang_sched *s);
 void gang__inbox_free(gang_sched *s);
+/* False: another thread has it; nothing waits for the lock. Unlock: store 0. */
+bool gang__recent_lock(struct gang__recent *at);
 void gang__recent_free(gang_sched *s);
 gang_result gang__config_default(gang_sched *s, struct gang_error *error);
 bool gang__config_root(gang_sched *s); /* false: out of memory */
 void gang__config_free(gang_sched *s);
-void gang__config_resolve(gang_sched *s); /* amounts in force, from what there is */
-
-/* Is it this queue, or below it? */
-bool gang__queue_is_below(const struct gang__queue_state *q, const struct gang__queue_state *top);
-struct gang__queue_state *gang__queue_state_of(const gang_sched *s, gang_queue_id id);
 
 /* Make a queue on demand, if it is not there. GANG_OK; GANG_ENOMEM; other errors: it cannot be
  * made. */

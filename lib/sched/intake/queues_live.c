@@ -12,6 +12,7 @@
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
@@ -74,19 +75,6 @@ static void free_qs(gang_sched *s, struct gang__queue_state *q)
         gang__release(&s->mem, q);
 }
 
-struct gang__queue_state *gang__queue_state_of(const gang_sched *s, gang_queue_id id)
-{
-    const struct gang__queue *q = gang__queue_by_id(s->queues, id);
-    return q ? s->qs[q->index] : NULL;
-}
-
-bool gang__queue_is_below(const struct gang__queue_state *q, const struct gang__queue_state *top)
-{
-    while (q && q != top)
-        q = q->parent;
-    return q != NULL;
-}
-
 /* ---- doors ----------------------------------------------------------------------------------- */
 
 static void release_door(const struct gang_mem *mem, struct gang__submit_view *d)
@@ -138,34 +126,6 @@ static void free_retired(gang_sched *s)
         free_door(s, d);
     }
     s->retired_count = 0;
-}
-
-/* ---- amounts in force ------------------------------------------------------------------------ */
-
-void gang__config_resolve(gang_sched *s)
-{
-    size_t n = s->queues->count, dims = s->dims;
-    int64_t *guarantee = s->resolved, *limit = s->resolved + n * dims;
-    struct gang__submit_view *door = gang__load_relaxed(&s->door);
-    gang__queues_resolve(s->queues, s->total, s->opts.scale_guarantees != 0, guarantee, limit);
-    for (size_t i = 0; i < n; i++) {
-        memcpy(s->qs[i]->guarantee, guarantee + i * dims, dims * sizeof(*guarantee));
-        memcpy(s->qs[i]->limit, limit + i * dims, dims * sizeof(*limit));
-    }
-    for (size_t i = 0; i < n * dims; i++)
-        gang__store_relaxed(&door->limit[i], (uint64_t)limit[i]);
-    for (size_t d = 0; d < dims; d++) {
-        s->root.guarantee[d] = s->root.limit[d] = GANG__NO_BOUND;
-        s->root.share[d] = s->total[d];
-    }
-    while (s->blocked)
-        gang__order_unblock(s, s->blocked);
-    gang__candidates_dissolve(s);
-    for (size_t i = 0; i < n; i++)
-        gang__order_users(s, s->qs[i]);
-    s->shares_stale = true;
-    s->root.moved = UINT64_MAX;
-    s->changes++;
 }
 
 /* ---- the swap -------------------------------------------------------------------------------- */

@@ -8,7 +8,6 @@
 #include "base/rcu.h"
 #include "base/two_pass_block.h"
 #include "place/request/request.h"
-#include "sched/copy/copy.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/reserve/reserve.h"
@@ -404,7 +403,7 @@ static bool is_plain(const struct gang_request_spec *q)
     return true;
 }
 
-static bool lock_at(struct gang__recent *at)
+bool gang__recent_lock(struct gang__recent *at)
 {
     uint32_t is_free = 0;
     return atomic_compare_exchange_strong(&at->lock, &is_free, 1);
@@ -413,7 +412,7 @@ static bool lock_at(struct gang__recent *at)
 static struct gang__recent *lock_recent(gang_sched *s, uint64_t hash)
 {
     struct gang__recent *at = &s->recent[hash % (sizeof(s->recent) / sizeof(s->recent[0]))];
-    return lock_at(at) ? at : NULL;
+    return gang__recent_lock(at) ? at : NULL;
 }
 
 /* relaxed: whoever gives out a reference has one himself */
@@ -448,24 +447,6 @@ static void put_recent(gang_sched *s, struct gang__request_text *w, uint64_t epo
     at->epoch = epoch;
     gang__store(&at->lock, 0);
     gang__request_text_unref(&s->mem, before);
-}
-
-bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from)
-{
-    uint64_t epoch = gang__load(&c->to->cluster->epoch);
-    bool ok = true;
-    for (size_t i = 0; i < sizeof(from->recent) / sizeof(from->recent[0]) && ok; i++) {
-        struct gang__recent *at = &from->recent[i], *to = &c->to->recent[i];
-        if (!lock_at(at))
-            continue; /* somebody is about to put another one there */
-        if (at->wanted && at->epoch == gang__load(&from->cluster->epoch)) {
-            to->wanted = gang__asks_wanted(c, at->wanted);
-            to->epoch = epoch;
-            ok = to->wanted != NULL;
-        }
-        gang__store(&at->lock, 0);
-    }
-    return ok;
 }
 
 void gang__recent_free(gang_sched *s)

@@ -5,11 +5,10 @@
 #include "place/request/request.h"
 #include "sched/backfill/candidates.h"
 #include "sched/calendar/calendar.h"
-#include "sched/cycle/cycle.h"
-#include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
@@ -175,6 +174,23 @@ gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job
         if (after_job(s, &job->after[i]) <= 0)
             return job->after[i].job;
     return GANG_ID_NONE;
+}
+
+bool gang__job_waiters(gang_sched *s, struct gang__job *job)
+{
+    for (size_t i = 0; i < job->after_count; i++) {
+        struct gang__job *first = gang__job_of(s, job->after[i].job);
+        struct gang__waiter *w;
+        if (!first || first == job || first->state == GANG_JOB_ENDED)
+            continue;
+        w = gang__zalloc(&s->mem, 1, sizeof(*w));
+        if (!w)
+            return false;
+        w->job = job->id;
+        w->next = first->waiters;
+        first->waiters = w;
+    }
+    return true;
 }
 
 void gang__job_wake(gang_sched *s, struct gang__job *job)
@@ -539,163 +555,6 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
     }
     gang__job_state(s, job, reason, "stopping"); /* also if all that is left was asked before */
     gang__timer_set(s, job);
-}
-
-/* ---- taking one in --------------------------------------------------------------------------- */
-
-static bool make_asks(gang_sched *s, struct gang__job *job)
-{
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__gang *u = &job->unit[i];
-        struct gang__request_text *w = job->wanted[i];
-        if (u->ask)
-            continue;
-        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_room, w->q->group_count,
-                        sizeof(*s->by_group)))
-            return false;
-        u->ask = gang__class_ref(s, w);
-        if (!u->ask)
-            return false;
-        job->wanted[i] = NULL;
-    }
-    return true;
-}
-
-bool gang__job_waiters(gang_sched *s, struct gang__job *job)
-{
-    for (size_t i = 0; i < job->after_count; i++) {
-        struct gang__job *first = gang__job_of(s, job->after[i].job);
-        struct gang__waiter *w;
-        if (!first || first == job || first->state == GANG_JOB_ENDED)
-            continue;
-        w = gang__zalloc(&s->mem, 1, sizeof(*w));
-        if (!w)
-            return false;
-        w->job = job->id;
-        w->next = first->waiters;
-        first->waiters = w;
-    }
-    return true;
-}
-
-static void set_age(gang_sched *s, struct gang__job *job)
-{
-    if (job->age < 0)
-        job->age = s->age_high;
-    if (job->age >= s->age_high)
-        s->age_high = job->age + 1;
-}
-
-/* It runs already: it has got its places. Such a job has one unit. */
-static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
-{
-    struct gang__gang *u = &job->unit[0];
-    gang__usage_out(s, u);
-    u->alloc = alloc;
-    gang__gang_count(s, u);
-    u->started_ns = job->started_ns = s->now_ns;
-    u->served_ns = 0;
-    gang__calendar_upset(s);
-    gang__usage_in(s, u);
-    gang__victims_enter(s, u);
-    if (job->user_in)
-        gang__order_user(s, job->leaf, job->user_in);
-    u->begun = true;
-    gang__reports_started(s, u);
-    gang__reports_short(s, u);
-    if (job->stale)
-        u->short_ns = INT64_MIN / 2;
-}
-
-/* Its leaf; NULL: it is gone. False: out of memory. */
-static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__queue_state **leaf)
-{
-    gang_result r = GANG_OK;
-    *leaf = gang__queue_state_of(s, job->queue_id);
-    if (*leaf && job->made_queue)
-        r = gang__config_make(s, job->queue_id, job->made_queue, leaf);
-    if (*leaf && !(*leaf)->q->leaf)
-        *leaf = NULL;
-    return r != GANG_ENOMEM;
-}
-
-/* All that it needs, so that it can enter whole. False: out of memory; what was got is used the
- * next time. */
-static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__queue_state *leaf)
-{
-    if (!make_asks(s, job) || gang__hash_reserve(&s->jobs, &s->mem) != GANG_OK)
-        return false;
-    if (gang__asks_users(leaf->q) && !(job->user_in = gang__user_of(s, leaf, job->user)))
-        return false;
-    return gang__job_waiters(s, job);
-}
-
-bool gang__job_take(gang_sched *s, struct gang__job *job)
-{
-    struct gang__queue_state *leaf;
-    gang_alloc_id alloc = GANG_ID_NONE;
-    gang_result adopted = GANG_OK;
-    if (!leaf_of(s, job, &leaf))
-        return false;
-    if (!leaf) {
-        gang__job_refuse(s, job, "its queue is gone");
-        return true;
-    }
-    if (!gang__reserve_join(s, job)) {
-        gang__job_refuse(s, job, "its reservation is over");
-        return true;
-    }
-    if (!make_ready(s, job, leaf))
-        return false;
-    if (job->places)
-        adopted = gang_alloc_adopt(s->worker, job->unit[0].ask->q, job->places,
-                                   (int64_t)job->place_count, &alloc, NULL);
-    if (adopted == GANG_ENOMEM)
-        return false;
-    job->leaf = leaf;
-    job->submitted_ns = s->now_ns;
-    job->due_ns = INT64_MAX;
-    set_age(s, job);
-    gang__time_limit_predict(s, job);
-    gang__hash_insert(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
-    gang__set_insert_end(&s->by_id, &job->all, 1);
-    s->job_count++;
-    for (struct gang__queue_state *q = leaf; q; q = q->parent)
-        q->jobs++;
-    leaf->idle_since_ns = INT64_MAX;
-    s->shares_stale = true;
-    if (adopted != GANG_OK) {
-        gang__job_count(s, job);
-        gang__job_end(s, job, GANG_END_REFUSED, "its places are not free");
-        return true;
-    }
-    if (alloc != GANG_ID_NONE)
-        adopt(s, job, alloc);
-    gang__job_count(s, job);
-    gang__job_arrived(s, job);
-    if (job->counted_running)
-        gang__job_state(s, job, GANG_REASON_NONE, "runs already");
-    gang__job_settle(s, job);
-    return true;
-}
-
-/* Not taken in: the host is told, nothing of it remains. */
-void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text)
-{
-    struct gang_event e;
-    memset(&e, 0, sizeof(e));
-    e.size = sizeof(e);
-    e.job = job->id;
-    e.cookie = job->cookie;
-    e.state = GANG_JOB_ENDED;
-    e.end = GANG_END_REFUSED;
-    e.now_ns = s->now_ns;
-    e.text = text;
-    if (s->ops.state)
-        (void)s->ops.state(&e, s->user);
-    s->info.ended++;
-    gang__job_arrived(s, job);
-    gang__job_free(s, job);
 }
 
 /* ---- queries --------------------------------------------------------------------------------- */

@@ -14,9 +14,6 @@ struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id);
 /* It may wait for jobs that are there: they are to wake it. False: out of memory. */
 bool gang__job_waiters(gang_sched *s, struct gang__job *job);
 
-/* A submitted one enters, or is refused. False: out of memory, it is to be taken again. */
-bool gang__job_take(gang_sched *s, struct gang__job *job);
-
 /* May its units be tried? Puts them where they belong: into their bins, or out of them. */
 void gang__job_settle(gang_sched *s, struct gang__job *job);
 void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char *text);
@@ -34,11 +31,12 @@ int32_t gang__job_state_now(const struct gang__job *job);
 /* It changed, perhaps: tell the host. */
 void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const char *text);
 void gang__job_free(gang_sched *s, struct gang__job *job);
-void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text);
 gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job);
 
 /* What runs of a unit leaves the books; its allocation is left to the caller. */
 void gang__gang_clear(gang_sched *s, struct gang__gang *u);
+/* A gang that holds its places but does not run gives them back; it waits again, not before then. */
+void gang__start_undo(gang_sched *s, struct gang__gang *u, int64_t not_before_ns);
 gang__set_compare gang__job_order, gang__timer_order;
 
 /* Is it to wait for its turn? */

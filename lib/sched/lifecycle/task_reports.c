@@ -12,10 +12,10 @@
 
 #include "base/wide.h"
 #include "place/request/request.h"
-#include "sched/cycle/cycle.h"
 #include "sched/lifecycle/heartbeat.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/record/state.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"

@@ -3,9 +3,9 @@
  * overruns, prediction. */
 #include "sched/backfill/candidates.h"
 #include "sched/calendar/calendar.h"
-#include "sched/cycle/cycle.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/bypass.h"
+#include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 

@@ -3,8 +3,8 @@
 
 #include "core/nodes/node.h"
 #include "place/fit/filter.h"
-#include "sched/cycle/cycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/usage/usage.h"
 
 /* ---- who bars whom ----------------------------------------------------------------------------- */

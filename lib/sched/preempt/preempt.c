@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/cycle/cycle.h"
 #include "sched/order/wait_order.h"
 #include "sched/preempt/consolidate.h"
 #include "sched/preempt/dry_run.h"
@@ -24,6 +23,7 @@
 #include "sched/preempt/preempt_in.h"
 #include "sched/preempt/preempt_rules.h"
 #include "sched/preempt/victims.h"
+#include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"

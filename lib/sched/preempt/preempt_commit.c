@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/grant/grant.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/preempt/dry_run.h"
 #include "sched/preempt/preempt_commit.h"
@@ -133,7 +134,7 @@ bool gang__preempt_commit(struct gang__preemption *p)
     taker->took_in = s->runs;
     ask_to_go(p, c);
     stop_rest(p);
-    gang__handovers_settle(s);
+    gang__handovers_finish(s);
     gang__job_settle(s, taker->job);
     s->changes++;
     return true;

@@ -45,6 +45,7 @@ struct gang__candidates;
 struct gang__matrix;
 struct gang__sliced;
 struct gang__reserve;
+struct gang__first_quantum;
 
 /* ---- what is asked for ---- */
 
@@ -154,7 +155,7 @@ struct gang__gang {
     /* sched.heard and 1 when others had left for it and it could not start after all (a limit of its user that moved
      * with who left): until something new is heard nobody leaves for it again. */
     uint64_t in_vain;
-    int64_t bypassed;                              /* by so many, since it waits for room */
+    int64_t bypassed;                             /* by so many, since it waits for room */
     struct gang__gang *next_overdue, **overdue_at; /* in sched.starved */
     bool short_handed; /* lost members: below its minimum since short_ns */
     bool refill;       /* lost members are to come back */
@@ -330,8 +331,7 @@ struct gang__child_key {
     struct gang__ratio with, used; /* dominant share with the job and without */
     struct gang__ratio
         whole; /* with the job, of all that there is: where no share is left to compare */
-    struct gang__queue_turn
-        yarn; /* of GANG_CHILD_ORDER_UTILIZATION and its like, in place of all that */
+    struct gang__queue_turn yarn; /* of GANG_CHILD_ORDER_UTILIZATION and its like, in place of all that */
 };
 
 /* A queue as it is now. */
@@ -384,6 +384,23 @@ struct gang__submit_view {
     uint64_t number;     /* from 1 */
     struct gang__queue_state *gone; /* queues that went when the next door came */
     struct gang__submit_view *retired;
+};
+
+/* What undoes one change of a trial (calendar/trial.h). */
+struct gang__trial_record;
+typedef void gang__trial_undo(gang_sched *s, const struct gang__trial_record *r);
+struct gang__trial_record {
+    gang__trial_undo *undo;
+    void *what;
+    const void *with;
+    int64_t a, b;
+};
+
+/* The changes of all open trials, the oldest first. */
+struct gang__trial_journal {
+    struct gang__trial_record *record;
+    size_t count, cap;
+    uint32_t open; /* trials */
 };
 
 /* ---- the scheduler ---- */
@@ -465,6 +482,7 @@ struct gang_sched {
     struct gang__handover *claims;
     struct gang__stop *owed;         /* gone, but somebody read what they held: by next_of_claim */
     struct gang__calendar *ahead;    /* NULL: no queue backfills, and nothing is reserved */
+    struct gang__trial_journal journal;
     struct gang__reserves *reserves; /* NULL: there never were any */
     _Atomic(struct gang__reserve_view *)
         tickets; /* reservations as submitters see them; NULL: none */
@@ -473,9 +491,10 @@ struct gang_sched {
     bool reserving;                 /* one is being placed */
     struct gang__matrix *matrices;  /* of queues that slice, made with their first gang */
     struct gang__hash_table sliced; /* gangs in them, by allocation */
-    bool slices_moved;              /* something happened by which somebody may run */
-    struct gang__gang *starved;     /* who waits and is not to be passed, first first */
-    uint64_t *mask;                 /* scratch: nodes, as bits */
+    const struct gang__first_quantum *first_quantum; /* what starts a gang in a matrix: slice.h */
+    bool slices_moved;          /* something happened by which somebody may run */
+    struct gang__gang *starved; /* who waits and is not to be passed, first first */
+    uint64_t *mask;             /* scratch: nodes, as bits */
     size_t mask_room;
     struct gang__gang *fresh;      /* run, and are in no order of falling yet; last started first */
     gang_snapshot *base, *scratch; /* the cluster when planning began, and as it would be */

@@ -132,19 +132,11 @@ void gang__reserve_each_node(const struct gang__reserve_piece *p,
         }
 }
 
-/* Until then nothing of it is in the way of anybody. Times after all that is planned. */
-void gang__reserve_park(gang_sched *s, const struct gang__reserve *r)
+void gang__reserve_withdraw_from(struct gang__trial *t, const struct gang__reserve *r)
 {
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
         if (p->id)
-            gang__timeline_park(s->ahead->when, p->id - 1);
-}
-
-void gang__reserve_unpark(gang_sched *s, const struct gang__reserve *r)
-{
-    for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
-        if (p->id)
-            gang__timeline_move(s->ahead->when, p->id - 1, p->start_ns, p->end_ns);
+            gang__trial_withdraw(t, p->id - 1);
 }
 
 /* ---- what submitters see --------------------------------------------------------------------- */

@@ -15,40 +15,28 @@
 
 /* ---- what makes way while it is placed ----------------------------------------------------------- */
 
-/* Whom it may ignore: what runs, until it has ended. */
-static void park_jobs(gang_sched *s, const struct gang__reserve *r, bool away)
+/* The running jobs that it may ignore. */
+static void withdraw_jobs(struct gang__trial *t, const struct gang__reserve *r)
 {
-    struct gang__timeline *when = s->ahead->when;
     struct gang__set_link *n = NULL;
     if (r->flags & GANG_RESERVATION_IGNORE_JOBS)
-        n = gang__set_first(&s->by_id);
+        n = gang__set_first(&t->s->by_id);
     for (; n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            const struct gang__gang *u = &job->unit[i];
-            if (u->in || !u->occupies)
-                continue;
-            if (away)
-                gang__timeline_park(when, u->occupies - 1);
-            else
-                gang__timeline_move(when, u->occupies - 1, s->now_ns, gang__calendar_end(s, u));
-        }
+        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        for (uint32_t i = 0; i < job->unit_count; i++)
+            if (!job->unit[i].in && job->unit[i].occupies)
+                gang__trial_withdraw(t, job->unit[i].occupies - 1);
     }
 }
 
-/* Whom it may overlap. One that is not accepted yet comes after all. */
-static void park_elders(gang_sched *s, const struct gang__reserve *r, bool away)
+/* The reservations that it may overlap: those that were accepted before it. */
+static void withdraw_older(struct gang__trial *t, const struct gang__reserve *r)
 {
     if (!(r->flags & GANG_RESERVATION_OVERLAP))
         return;
-    for (struct gang__reserve *o = s->reserves->first; o; o = o->next) {
-        if (o == r || (r->accepted && o->accepted > r->accepted))
-            continue;
-        if (away)
-            gang__reserve_park(s, o);
-        else
-            gang__reserve_unpark(s, o);
-    }
+    for (const struct gang__reserve *o = t->s->reserves->first; o; o = o->next)
+        if (o != r && (!r->accepted || o->accepted <= r->accepted))
+            gang__reserve_withdraw_from(t, o);
 }
 
 bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
@@ -57,9 +45,11 @@ bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
     bool fits = gang__timeline_fits(s->ahead->when, o);
     if (fits || !(r->flags & GANG_RESERVATION_OVERLAP))
         return fits;
-    park_elders(s, r, true);
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->ahead->when);
+    withdraw_older(&t, r);
     fits = gang__timeline_fits(s->ahead->when, o);
-    park_elders(s, r, false);
+    gang__trial_drop(&t);
     return fits;
 }
 
@@ -69,18 +59,16 @@ static int64_t last_grace(const gang_sched *s)
     return gang__add_sat(s->now_ns, gang__longest_grace(s));
 }
 
-/* Room that is being made for somebody is as good as taken: until he ends, if he starts at last. */
-static gang_result enter_claim(gang_sched *s, const struct gang__gang *u,
-                               const struct gang_placement *place, int64_t count, uint32_t *id)
+/* Capacity on its way to a gang is taken until the gang ends, if it starts as late as it can. */
+static gang_result put_places(struct gang__trial *t, const struct gang__gang *u,
+                              const struct gang_placement *place, int64_t count)
 {
+    gang_sched *s = t->s;
     struct gang__occupation o;
     int64_t end_ns = gang__add_sat(last_grace(s), gang__calendar_estimate(s, u));
-    *id = 0;
     if (!gang__calendar_lay_out(s, u, place, (size_t)count, end_ns, &o))
         return GANG_ENOMEM;
-    gang_result r = o.place_count ? gang__timeline_add(s->ahead->when, &o, id) : GANG_OK;
-    *id += r == GANG_OK && o.place_count;
-    return r;
+    return o.place_count ? gang__trial_put(t, &o, NULL) : GANG_OK;
 }
 
 struct keeping {
@@ -110,12 +98,12 @@ static int32_t keep_task(const struct gang_task *task, void *user)
     return k->failed;
 }
 
-/* What has stopped, and is kept until all have who were asked for the same claim: it is nobody's, and not free. */
-static gang_result enter_kept(gang_sched *s, const struct gang__stop *l, uint32_t *id)
+/* Tasks that have stopped are kept until all tasks have that stop for the same handover. */
+static gang_result put_kept(struct gang__trial *t, const struct gang__stop *l)
 {
+    gang_sched *s = t->s;
     struct gang__calendar *a = s->ahead;
     struct keeping k = {s, l, false};
-    *id = 0;
     a->places = 0;
     gang_result r = gang_alloc_each(s->cluster, l->alloc, keep_task, &k);
     if (k.failed || r == GANG_EBUSY || r == GANG_ENOMEM)
@@ -127,44 +115,20 @@ static gang_result enter_kept(gang_sched *s, const struct gang__stop *l, uint32_
     struct gang__occupation o = {
         s->now_ns, gang__add_sat(last_grace(s), 1), a->group, groups, a->place, a->places, 0,
         false};
-    r = gang__timeline_add(a->when, &o, id);
-    *id += r == GANG_OK;
-    return r;
+    return gang__trial_put(t, &o, NULL);
 }
 
-void gang__reserve_claims_out(gang_sched *s, struct gang__reserve_held *held)
-{
-    for (size_t i = 0; i < held->count; i++)
-        if (held->id[i])
-            gang__timeline_remove(s->ahead->when, held->id[i] - 1);
-    gang__release(&s->mem, held->id);
-}
-
-static bool more_held(gang_sched *s, struct gang__reserve_held *held)
-{
-    return gang__grow(&s->mem, (void **)&held->id, &held->room, held->count + 1, sizeof(*held->id));
-}
-
-static gang_result hold_one(gang_sched *s, struct gang__reserve_held *held,
-                            const struct gang__gang *u, const struct gang_placement *place,
-                            int64_t count)
-{
-    if (!more_held(s, held))
-        return GANG_ENOMEM;
-    return enter_claim(s, u, place, count, &held->id[held->count++]);
-}
-
-gang_result gang__reserve_claims_in(gang_sched *s, struct gang__reserve_held *held)
+gang_result gang__reserve_put_handovers(struct gang__trial *t)
 {
     gang_result r = GANG_OK;
-    for (const struct gang__handover *c = s->claims; c && r == GANG_OK; c = c->next) {
+    for (const struct gang__handover *c = t->s->claims; c && r == GANG_OK; c = c->next) {
         if (c->taker)
-            r = hold_one(s, held, c->taker, c->places, c->place_count);
+            r = put_places(t, c->taker, c->places, c->place_count);
         for (const struct gang__stop *l = c->leaves; l && r == GANG_OK; l = l->next_of_claim) {
             if (l->to && l->unit)
-                r = hold_one(s, held, l->unit, l->to, l->to_count);
+                r = put_places(t, l->unit, l->to, l->to_count);
             if (r == GANG_OK && l->gone && !l->given && l->own_count > 0)
-                r = more_held(s, held) ? enter_kept(s, l, &held->id[held->count++]) : GANG_ENOMEM;
+                r = put_kept(t, l);
         }
     }
     return r;
@@ -661,9 +625,10 @@ static gang_result place_first(gang_sched *s, struct gang__reserve *r, int64_t u
                                struct gang_error *error)
 {
     struct ask k;
-    struct gang__reserve_held held = {NULL, 0, 0};
+    struct gang__trial t;
     int64_t ahead = r->instances < GANG__RESERVE_AHEAD ? r->instances : GANG__RESERVE_AHEAD;
-    gang_result w = ask_make(s, r, &k) ? gang__reserve_claims_in(s, &held) : GANG_ENOMEM;
+    gang__trial_begin(&t, s, s->ahead->when);
+    gang_result w = ask_make(s, r, &k) ? gang__reserve_put_handovers(&t) : GANG_ENOMEM;
     k.a.period_ns = r->period_ns;
     k.a.instances = ahead;
     s->reserves->got.why = GANG__ADMIT_FITS;
@@ -675,20 +640,17 @@ static gang_result place_first(gang_sched *s, struct gang__reserve *r, int64_t u
         k.a.instances = times < ahead ? times : ahead;
     }
     if (w == GANG_OK && r->period_ns && k.a.instances < 1) {
-        gang__reserve_claims_out(s, &held);
+        gang__trial_drop(&t);
         ask_free(s, &k);
         return gang__error(error, GANG_EINVAL, "until_ns", "before the first time");
     }
     if (w == GANG_OK) {
-        gang__backfill_park_plans(s, NULL, true);
-        park_jobs(s, r, true);
-        park_elders(s, r, true);
+        gang__trial_withdraw_plans(&t, NULL);
+        withdraw_jobs(&t, r);
+        withdraw_older(&t, r);
         w = ask_apart(s, r, &k);
-        park_elders(s, r, false);
-        park_jobs(s, r, false);
-        gang__backfill_park_plans(s, NULL, false);
     }
-    gang__reserve_claims_out(s, &held);
+    gang__trial_drop(&t);
     ask_free(s, &k);
     if (w != GANG_OK)
         return say_why(&s->reserves->got, r, w, error);
@@ -733,18 +695,17 @@ static gang_result admit_more(gang_sched *s, const struct gang__reserve *r,
                               const struct gang__admit_ask *a, bool jobs)
 {
     int32_t over = GANG_RESERVATION_OVERLAP | (jobs ? GANG_RESERVATION_IGNORE_JOBS : 0);
-    gang__backfill_park_plans(s, NULL, true);
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->ahead->when);
+    gang__trial_withdraw_plans(&t, NULL);
     gang_result w = gang__admit(s->ahead->when, a, &s->reserves->got);
     if (w != GANG_OK && w != GANG_ENOMEM && r->flags & over) {
-        park_elders(s, r, true);
+        withdraw_older(&t, r);
         if (jobs)
-            park_jobs(s, r, true);
+            withdraw_jobs(&t, r);
         w = gang__admit(s->ahead->when, a, &s->reserves->got);
-        if (jobs)
-            park_jobs(s, r, false);
-        park_elders(s, r, false);
     }
-    gang__backfill_park_plans(s, NULL, false);
+    gang__trial_drop(&t);
     return w;
 }
 
@@ -813,8 +774,9 @@ static void scale(const struct gang__reserve_stage *stage, int64_t gangs, int64_
 
 gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, int64_t instance)
 {
-    struct gang__reserve_held held = {NULL, 0, 0};
-    gang_result w = gang__reserve_claims_in(s, &held);
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->ahead->when);
+    gang_result w = gang__reserve_put_handovers(&t);
     for (size_t i = 0; i < r->part_count && w == GANG_OK; i++) {
         const struct gang__reserve_part *part = &r->part[i];
         const struct gang__reserve_stage *stage = &r->stage[part->stage];
@@ -829,7 +791,7 @@ gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, in
                            start_ns + stage->duration_ns, true);
         gang__release(&s->mem, count);
     }
-    gang__reserve_claims_out(s, &held);
+    gang__trial_drop(&t);
     if (w != GANG_OK)
         drop_instance(s, r, instance);
     if (s->ahead->planned > 0)
@@ -841,10 +803,12 @@ gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r)
 {
     struct ask k;
     gang_result w = ask_make(s, r, &k) ? GANG_OK : GANG_ENOMEM;
-    park_elders(s, r, true);
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->ahead->when);
+    withdraw_older(&t, r);
     if (w == GANG_OK)
         w = ask_whole(s, r, &k);
-    park_elders(s, r, false);
+    gang__trial_drop(&t);
     ask_free(s, &k);
     if (w == GANG_OK && !keep_pieces(s, r, r->current, UINT32_MAX))
         w = GANG_ENOMEM;
@@ -1055,10 +1019,12 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
         return w;
     go_on(sched, old, r);
     r->id = old->id;
-    gang__reserve_park(sched, old);
+    struct gang__trial without;
+    gang__trial_begin(&without, sched, sched->ahead->when);
+    gang__reserve_withdraw_from(&without, old);
     book_away(old, true);
     w = place_first(sched, r, t.until_ns, error);
-    gang__reserve_unpark(sched, old);
+    gang__trial_drop(&without);
     book_away(old, false);
     if (w == GANG_OK)
         w = gang__reserve_view_make(sched, r, old, &tickets) ? GANG_OK : out_of_memory(error);

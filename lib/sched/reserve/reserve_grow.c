@@ -177,11 +177,12 @@ static gang_result grow_one(gang_sched *s, struct gang__reserve *r)
 
 bool gang__reserve_grow_again(gang_sched *s)
 {
-    struct gang__reserve_held held = {NULL, 0, 0};
-    gang_result w = gang__reserve_claims_in(s, &held);
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->ahead->when);
+    gang_result w = gang__reserve_put_handovers(&t);
     for (struct gang__reserve *r = s->reserves->first; r && w == GANG_OK; r = r->next)
         if (!r->over)
             w = grow_one(s, r);
-    gang__reserve_claims_out(s, &held);
+    gang__trial_drop(&t);
     return w == GANG_OK;
 }

@@ -7,9 +7,9 @@
 #include "core/nodes/node.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
-#include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/reserve/reserves.h"
 
@@ -364,9 +364,11 @@ static bool fits_inside(gang_sched *s, const struct gang__gang *u, const struct 
     bool fits = gang__timeline_fits(u->in->inside, o);
     if (fits || s->ahead->planned == 0)
         return fits;
-    gang__backfill_park_plans(s, u->in, true);
+    struct gang__trial t;
+    gang__trial_begin(&t, s, u->in->inside);
+    gang__trial_withdraw_plans(&t, u->in);
     fits = gang__timeline_fits(u->in->inside, o);
-    gang__backfill_park_plans(s, u->in, false);
+    gang__trial_drop(&t);
     return fits;
 }
 
@@ -414,11 +416,13 @@ static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__g
                                                  int32_t *))
 {
     if (r->flags & GANG_RESERVATION_FLEX) {
-        gang__reserve_park(s, r);
-        s->reserves->parked = r;
+        struct gang__trial t;
+        gang__trial_begin(&t, s, s->ahead->when);
+        gang__reserve_withdraw_from(&t, r);
+        s->reserves->tried = r;
         gang_result w = attempt(s, u, id, why);
-        s->reserves->parked = NULL;
-        gang__reserve_unpark(s, r);
+        s->reserves->tried = NULL;
+        gang__trial_drop(&t);
         return w;
     }
     if (!gang__reserve_active(s, r))
@@ -433,16 +437,26 @@ static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__g
     return w;
 }
 
-void gang__reserve_show(gang_sched *s, const struct gang__gang *u, bool own)
+/* May the gang use the flexible reservation? NULL: the gang that is being tried. */
+static bool uses_flexible(const gang_sched *s, const struct gang__reserve *r,
+                          const struct gang__gang *u)
 {
-    const struct gang__reserve *named = u->job->reserve;
+    if (!u)
+        return r == s->reserves->tried;
+    return u->job->reserve ? r == u->job->reserve : draws(s, r, u->job);
+}
+
+void gang__reserve_show_for(gang_sched *s, const struct gang__gang *u)
+{
     for (struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL; r; r = r->next) {
         if (!(r->flags & GANG_RESERVATION_FLEX))
             continue;
-        if (own ? named ? r == named : draws(s, r, u->job) : r == s->reserves->parked)
-            gang__reserve_park(s, r);
-        else
-            gang__reserve_unpark(s, r);
+        bool uses = uses_flexible(s, r, u);
+        for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
+            if (p->id && uses)
+                gang__timeline_withdraw(s->ahead->when, p->id - 1);
+            else if (p->id)
+                gang__timeline_restore(s->ahead->when, p->id - 1);
     }
 }
 
@@ -475,12 +489,13 @@ int32_t gang__reserve_why(gang_sched *s, struct gang__gang *u)
 {
     if (s->ahead->planned == 0)
         return GANG_WAIT_RESERVATION;
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->ahead->when);
     for (struct gang__reserve *r = s->reserves->first; r; r = r->next)
-        gang__reserve_park(s, r);
+        gang__reserve_withdraw_from(&t, r);
     bool fits =
         gang__backfill_earliest(s, u, s->now_ns) == GANG_OK && s->ahead->fit.start_ns == s->now_ns;
-    for (struct gang__reserve *r = s->reserves->first; r; r = r->next)
-        gang__reserve_unpark(s, r);
+    gang__trial_drop(&t);
     return fits ? GANG_WAIT_RESERVATION : GANG_WAIT_PLANNED;
 }
 
@@ -630,9 +645,11 @@ static bool could_stay(gang_sched *s, const struct gang__gang *u, int64_t until_
         return true;
     if (!gang__calendar_hold(s, u, gang__gang_holds(u), until_ns, &o))
         return false;
-    gang__timeline_park(inside, u->occupies - 1);
+    struct gang__trial t;
+    gang__trial_begin(&t, s, inside);
+    gang__trial_withdraw(&t, u->occupies - 1);
     bool fits = fits_inside(s, u, &o);
-    gang__timeline_move(inside, u->occupies - 1, s->now_ns, gang__calendar_end(s, u));
+    gang__trial_drop(&t);
     return fits;
 }
 
@@ -681,12 +698,13 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t gro
     if (r == GANG_OK)
         r = gang__snapshot_grow_told(s->worker, s->scratch, u->alloc, (int32_t)group, step,
                                      &s->told);
-    struct gang__reserve_held held = {NULL, 0, 0};
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->ahead->when);
     if (r == GANG_OK)
-        r = gang__reserve_claims_in(s, &held);
+        r = gang__reserve_put_handovers(&t);
     if (r == GANG_OK)
         r = leaves_room(s, u, &s->told);
-    gang__reserve_claims_out(s, &held);
+    gang__trial_drop(&t);
     if (r == GANG_OK)
         r = gang__alloc_adopt_more(s->worker, u->alloc, s->told.place, (int64_t)s->told.count);
     *granted = r == GANG_OK ? (int64_t)s->told.count : 0;

@@ -402,10 +402,11 @@ static bool mend_all(gang_sched *s)
 
 bool gang__reserve_restore(gang_sched *s)
 {
-    struct gang__reserve_held held = {NULL, 0, 0};
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->ahead->when);
     bool done =
-        gang__reserve_put_back(s) && gang__reserve_claims_in(s, &held) == GANG_OK && mend_all(s);
-    gang__reserve_claims_out(s, &held);
+        gang__reserve_put_back(s) && gang__reserve_put_handovers(&t) == GANG_OK && mend_all(s);
+    gang__trial_drop(&t);
     if (!done)
         return false;
     for (struct gang__reserve *r = s->reserves->first; r; r = r->next)

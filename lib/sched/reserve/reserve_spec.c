@@ -89,8 +89,10 @@ static gang_result check_words(const struct gang_reservation_spec *t, struct gan
 static gang_result check_members(gang_sched *s, const struct gang_reservation_spec *t,
                                  gang_queue_id *queue, struct gang_error *error)
 {
-    *queue = GANG_ID_NONE;
-    if (t->queue && t->queue[0] && gang_queue_find(s, t->queue, queue) != GANG_OK)
+    bool named = t->queue && t->queue[0];
+    const struct gang__queue *q = named ? gang__queue_by_name(s->queues, t->queue) : NULL;
+    *queue = q ? q->id : GANG_ID_NONE;
+    if (named && !q)
         return gang__error(error, GANG_ENOENT, "queue", "there is no queue \"%s\"", t->queue);
     if (t->user_count && !t->users)
         return bad(error, GANG_EINVAL, "users", "none");

@@ -75,10 +75,12 @@ static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__gang *
         if (begin_ns >= end_ns || r == u->job->reserve)
             continue;
         if (ready) {
-            gang__reserve_park(s, r);
+            struct gang__trial t;
+            gang__trial_begin(&t, s, s->ahead->when);
+            gang__reserve_withdraw_from(&t, r);
             bool fits = gang__backfill_earliest(s, u, s->now_ns) == GANG_OK &&
                         s->ahead->fit.start_ns == s->now_ns;
-            gang__reserve_unpark(s, r);
+            gang__trial_drop(&t);
             if (fits)
                 return r;
         }

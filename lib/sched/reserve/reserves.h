@@ -35,6 +35,7 @@
 
 #include "plan/admit.h"
 #include "sched/calendar/calendar_in.h"
+#include "sched/calendar/trial.h"
 
 enum { GANG__RESERVE_AHEAD = 8 };
 
@@ -131,11 +132,11 @@ struct gang__reserves {
     struct gang__reserve *first; /* count: sched.reserve_count */
     uint64_t last_id, accepted;
     int64_t due_ns;
-    bool rebin;                   /* those who wait are to be sorted into bins anew */
-    bool upset;                   /* nodes are others */
-    uint32_t magnetic;            /* of them */
-    size_t gaps;                  /* in all */
-    struct gang__reserve *parked; /* flexible, a member of it is being tried; NULL: none */
+    bool rebin;                  /* those who wait are to be sorted into bins anew */
+    bool upset;                  /* nodes are others */
+    uint32_t magnetic;           /* of them */
+    size_t gaps;                 /* in all */
+    struct gang__reserve *tried; /* flexible: a member of it is being placed; NULL: none is */
     struct gang__reserve_owner *owners;
     struct gang__usage_limit limit; /* of those who have none of their own, if `limited` */
     bool limited;
@@ -191,14 +192,8 @@ gang_result gang__reserve_new(gang_sched *s, const struct gang_reservation_spec 
 
 /* ---- reserve_admit.c ---- */
 
-/* Room that is being made for somebody is as good as taken while reservations are placed. It must be taken out again,
- * also after an error (GANG_ENOMEM). */
-struct gang__reserve_held {
-    uint32_t *id;
-    size_t count, room;
-};
-gang_result gang__reserve_claims_in(gang_sched *s, struct gang__reserve_held *held);
-void gang__reserve_claims_out(gang_sched *s, struct gang__reserve_held *held);
+/* In the trial, capacity that is on its way to a gang for which others stop is taken. GANG_OK; GANG_ENOMEM. */
+gang_result gang__reserve_put_handovers(struct gang__trial *t);
 
 /* Is there room for it beside all others, or over those that it may overlap? */
 bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
@@ -254,10 +249,6 @@ bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
 
 /* ---- for ahead.c and ahead_start.c ---- */
 
-/* What is reserved lies in the copy's timeline as in that of `from`, under the same numbers; and the timelines inside.
- * False: out of memory. */
-bool gang__reserve_laid_copy(gang_sched *s, const gang_sched *from);
-
 /* Until when what it is placed in lasts; GANG__NEVER: it is outside. */
 int64_t gang__reserve_until(const struct gang__gang *u);
 /* What it holds lies inside still, or it is outside from now on. False: out of memory. */
@@ -272,12 +263,12 @@ bool gang__reserve_due(gang_sched *s);
 gang_result gang__reserve_try(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why,
                               gang_result (*attempt)(gang_sched *, struct gang__gang *,
                                                      gang_alloc_id *, int32_t *));
-/* The timeline as a member of flexible ones sees it; and as whoever is being tried does, or all others do. */
-void gang__reserve_show(gang_sched *s, const struct gang__gang *u, bool own);
+/* The calendar shows the flexible reservations as this gang sees them: without those that it may use. NULL: as the
+ * gang sees them that gang__reserve_try() tries, if it tries one. */
+void gang__reserve_show_for(gang_sched *s, const struct gang__gang *u);
 /* There is room, but not beside what is planned: is it for reservations, or for planned starts? */
 int32_t gang__reserve_why(gang_sched *s, struct gang__gang *u);
-/* Until then nothing of it is in the timeline; and it is again. */
-void gang__reserve_park(gang_sched *s, const struct gang__reserve *r);
-void gang__reserve_unpark(gang_sched *s, const struct gang__reserve *r);
+/* In the trial nothing of it is in the calendar. */
+void gang__reserve_withdraw_from(struct gang__trial *t, const struct gang__reserve *r);
 
 #endif

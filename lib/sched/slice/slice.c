@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/cycle/cycle.h"
 #include "sched/lifecycle/heartbeat.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 #include "sched/stop/stop.h"
@@ -134,14 +134,14 @@ static void start(gang_sched *s, struct gang__sliced *x)
         return;
     }
     x->state = GANG__SLICED_RUNS;
-    (void)gang__start_tell(s, u, GANG_REASON_NONE);
+    s->first_quantum->start(s, u);
 }
 
 void gang__slice_ungrant(gang_sched *s, struct gang__gang *u)
 {
     gang__log(s, 1, "the places of job %llu went before its first turn: it waits again",
               (unsigned long long)u->job->id);
-    gang__start_undo(s, u, s->now_ns);
+    s->first_quantum->undo(s, u, s->now_ns);
 }
 
 void gang__slice_gone(gang_sched *s, struct gang__sliced *x, const int64_t *tasks, size_t count)

@@ -4,6 +4,13 @@
 
 #include "sched/record/state.h"
 
+/* What a higher floor does when the first quantum of a gang has come: start the gang; or take back
+ * its grant, because its places are gone. */
+struct gang__first_quantum {
+    void (*start)(gang_sched *s, struct gang__gang *u);
+    void (*undo)(gang_sched *s, struct gang__gang *u, int64_t not_before_ns);
+};
+
 /* Does it take turns, or will it when it starts? */
 bool gang__slice_concerns(const struct gang__gang *u);
 

@@ -12,9 +12,9 @@
 
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
-#include "sched/cycle/cycle.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
@@ -70,7 +70,7 @@ static bool hold_piece(gang_sched *s, struct gang__handover *c, gang_node_id nod
     return true;
 }
 
-static void let_go(gang_sched *s, struct gang__handover *c)
+void gang__handover_release_holds(gang_sched *s, struct gang__handover *c)
 {
     for (size_t i = 0; i < c->hold_count; i++)
         gang__give_surely(s, NULL, c->holds[i], NULL, 0);
@@ -142,7 +142,7 @@ void gang__handover_comes(struct gang__handover *c, bool comes)
 }
 
 /* Its queues count what it is about to get, so that nobody else counts on it. */
-static void charge(gang_sched *s, struct gang__handover *c, int64_t sign)
+void gang__handover_count(gang_sched *s, struct gang__handover *c, int64_t sign)
 {
     if (c->charged == (sign > 0))
         return;
@@ -158,7 +158,7 @@ void gang__handover_begin(gang_sched *s, struct gang__handover *c)
 {
     gang__order_leave(s, c->taker);
     c->taker->claim = c;
-    charge(s, c, 1);
+    gang__handover_count(s, c, 1);
     hold(s, c, c->taker, c->places, c->place_count);
 }
 
@@ -184,14 +184,14 @@ void gang__move_end(gang_sched *s, struct gang__gang *u)
 }
 
 /* He is not moved after all, or did not get there: he waits like others. */
-static void wait_again(gang_sched *s, struct gang__gang *u)
+void gang__move_failed(gang_sched *s, struct gang__gang *u)
 {
     gang__job_count(s, u->job);
     gang__job_state(s, u->job, GANG_REASON_NONE, "waits again");
     gang__job_settle(s, u->job);
 }
 
-static bool is_moving(const struct gang__stop *l)
+bool gang__stop_is_moving(const struct gang__stop *l)
 {
     return l->unit && l->unit->moving == l;
 }
@@ -205,7 +205,7 @@ static void count_given(struct gang__stop *l)
 }
 
 /* What it could not give back yet stays owed. */
-static void free_leave(gang_sched *s, struct gang__stop *l)
+void gang__stop_free(gang_sched *s, struct gang__stop *l)
 {
     if (l->owes) {
         gang__release(&s->mem, l->to);
@@ -268,7 +268,7 @@ static bool is_shared(const gang_sched *s, const struct gang__stop *l)
 }
 
 /* Give back what it held; who is last ends the allocation. While another thread reads that it is owed. */
-static void give_back(gang_sched *s, struct gang__stop *l)
+void gang__stop_release(gang_sched *s, struct gang__stop *l)
 {
     bool runs = l->unit && l->unit->alloc == l->alloc, last = !runs && !is_shared(s, l);
     gang_result r = last           ? gang__give_all(s, l->alloc)
@@ -296,8 +296,8 @@ void gang__deferred_releases_run(gang_sched *s)
     struct gang__stop *l = s->owed, *next;
     for (s->owed = NULL; l; l = next) {
         next = l->next_of_claim;
-        give_back(s, l);
-        free_leave(s, l);
+        gang__stop_release(s, l);
+        gang__stop_free(s, l);
     }
 }
 
@@ -308,7 +308,7 @@ void gang__deferred_releases_free(gang_sched *s)
         struct gang__stop *l = s->owed;
         s->owed = l->next_of_claim;
         l->owes = false;
-        free_leave(s, l);
+        gang__stop_free(s, l);
     }
 }
 
@@ -360,13 +360,13 @@ void gang__give_rest(gang_sched *s, gang_alloc_id alloc)
     gang__release(&s->mem, tasks);
 }
 
-static void unlink_claim(gang_sched *s, struct gang__handover *c)
+void gang__handover_free(gang_sched *s, struct gang__handover *c)
 {
     struct gang__handover **at = &s->claims;
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
-    let_go(s, c);
+    gang__handover_release_holds(s, c);
     gang__release(&s->mem, c->holds);
     gang__release(&s->mem, c->places);
     gang__release(&s->mem, c);
@@ -376,117 +376,26 @@ void gang__handover_give_up(gang_sched *s, struct gang__handover *c)
 {
     if (!c->taker)
         return;
-    charge(s, c, -1);
+    gang__handover_count(s, c, -1);
     gang__eased(s, c->taker->job->leaf);
     c->taker->claim = NULL;
     c->taker = NULL;
-    let_go(s, c);
+    gang__handover_release_holds(s, c);
     while (c->leaves) { /* what is given up is seen by nobody who walks the claims */
         struct gang__stop *l = c->leaves;
         c->leaves = l->next_of_claim;
         l->claim = NULL;
-        if (is_moving(l)) {
+        if (gang__stop_is_moving(l)) {
             gang__move_end(s, l->unit);
-            wait_again(s, l->unit);
+            gang__move_failed(s, l->unit);
         }
         if (l->gone) {
-            give_back(s, l);
-            free_leave(s, l);
+            gang__stop_release(s, l);
+            gang__stop_free(s, l);
         }
     }
-    unlink_claim(s, c);
+    gang__handover_free(s, c);
     gang__freed(s);
-}
-
-/* Those who were moved start where they are to. */
-static bool start_moved(gang_sched *s, struct gang__stop *l)
-{
-    struct gang__gang *u = l->unit;
-    gang_alloc_id id;
-    if (u->job->held || gang__places_up(s, l->to, l->to_count) != GANG_OK ||
-        !gang__class_refresh(s, u->ask) || !gang__start_may(s, u, -1, 1) ||
-        gang_alloc_adopt(s->worker, u->ask->q, l->to, l->to_count, &id, NULL) != GANG_OK ||
-        !gang__start_done(s, u, id, GANG_REASON_MOVE))
-        return false;
-    s->info.moved++;
-    return true;
-}
-
-static void finish_move(gang_sched *s, struct gang__stop *l)
-{
-    if (!is_moving(l))
-        return;
-    gang__move_end(s, l->unit);
-    if (!start_moved(s, l))
-        wait_again(s, l->unit);
-}
-
-/* False: he gets nothing, and what his queues counted for him is there for others. */
-static bool start_taker(gang_sched *s, struct gang__handover *c)
-{
-    struct gang__gang *u = c->taker;
-    gang_alloc_id id;
-    bool up = gang__places_up(s, c->places, c->place_count) == GANG_OK;
-    if (!gang__class_refresh(s, u->ask) || !gang__start_may(s, u, c->grow_group, c->place_count))
-        return false; /* queues changed meanwhile */
-    if (c->grow_group >= 0) {
-        if (!up)
-            return false;
-        int64_t first = gang__next_number(s, u->alloc);
-        if (gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, (size_t)c->place_count,
-                       sizeof(*s->numbers)) &&
-            gang__alloc_adopt_more(s->worker, u->alloc, c->places, c->place_count) == GANG_OK) {
-            memset(s->by_group, 0, gang__gang_request(u)->group_count * sizeof(*s->by_group));
-            for (int64_t i = 0; i < c->place_count; i++) {
-                s->numbers[i] = first + i;
-                s->by_group[c->places[i].group]++;
-            }
-            gang__calendar_upset(s); /* nobody asked the plans */
-            return gang__grow_done(s, u, s->numbers, (size_t)c->place_count, s->by_group);
-        }
-        return false;
-    }
-    return ((up && gang_alloc_adopt(s->worker, u->ask->q, c->places, c->place_count, &id, NULL) ==
-                       GANG_OK) ||
-            (!gang__reserve_binds(s, u) && /* else it has its turn */
-             gang_alloc(s->worker, u->ask->q, &id, NULL) == GANG_OK)) &&
-           gang__start_done(s, u, id, c->reason);
-}
-
-static void settle(gang_sched *s, struct gang__handover *c)
-{
-    struct gang__gang *u = c->taker;
-    charge(s, c, -1);
-    u->claim = NULL;
-    let_go(s, c);
-    for (struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
-        give_back(s, l);
-    if (!start_taker(s, c)) {
-        u->in_vain = s->heard + 1;
-        gang__eased(s, u->job->leaf);
-    }
-    gang__job_settle(s, u->job);
-    while (c->leaves) {
-        struct gang__stop *l = c->leaves;
-        c->leaves = l->next_of_claim;
-        finish_move(s, l);
-        free_leave(s, l);
-    }
-    unlink_claim(s, c);
-}
-
-void gang__handovers_settle(gang_sched *s)
-{
-    for (struct gang__handover *c = s->claims, *next; c; c = next) {
-        bool all = true;
-        next = c->next;
-        for (struct gang__stop *l = c->leaves; l && all; l = l->next_of_claim)
-            all = l->gone;
-        if (all && c->taker) {
-            settle(s, c);
-            next = s->claims; /* callbacks may have changed the list */
-        }
-    }
 }
 
 /* ---- leaving --------------------------------------------------------------------------------- */
@@ -508,8 +417,8 @@ static void gone(gang_sched *s, struct gang__stop *l)
     gang__calendar_touch(s, u);
     gang__slice_quiet(s, l->alloc);
     if (!l->claim) {
-        give_back(s, l);
-        free_leave(s, l);
+        gang__stop_release(s, l);
+        gang__stop_free(s, l);
     }
     gang__gang_stopped(s, u);
 }
@@ -686,7 +595,7 @@ void gang__give_surely(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
             l->counted = u != NULL;
             if (u)
                 u->ungiven++;
-            free_leave(s, l);
+            gang__stop_free(s, l);
             return;
         }
         gang__release(&s->mem, l);
@@ -705,7 +614,7 @@ static struct gang__stop *new_leave(gang_sched *s, struct gang__gang *u, const i
     l->unit = u;
     l->alloc = u->alloc;
     if (!(tasks ? name_some(s, l, tasks, count) : name_all(s, l))) {
-        free_leave(s, l);
+        gang__stop_free(s, l);
         return NULL;
     }
     memcpy(l->still, l->own, l->own_count * sizeof(*l->still));
@@ -764,7 +673,7 @@ struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *u, const int
     l->suspends =
         !tasks && is_for_others(reason) && u->job->leaf->q->preempt == GANG_PREEMPT_MODE_SUSPEND;
     if (l->suspends && s->ops.suspend && !note_places(s, u, l)) {
-        free_leave(s, l);
+        gang__stop_free(s, l);
         return NULL;
     }
     return l;
@@ -776,7 +685,7 @@ void gang__stop_drop(gang_sched *s, struct gang__stop *l)
         gang__release(&s->mem, l->unit->places);
         l->unit->places = NULL;
     }
-    free_leave(s, l);
+    gang__stop_free(s, l);
 }
 
 int32_t gang__stop_ask(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count,

@@ -53,9 +53,6 @@ void gang__handover_charge(struct gang__handover *claim, int64_t sign);
 /* Its job is to run, and does not yet: those that may run at once are only so many. */
 void gang__handover_comes(struct gang__handover *claim, bool comes);
 
-/* All who stood in the way have gone: start the taker. */
-void gang__handovers_settle(gang_sched *s);
-
 /* Order of numbers of tasks, for bsearch() and qsort(). */
 int gang__by_number(const void *a, const void *b);
 
@@ -64,5 +61,19 @@ void gang__handover_begin(gang_sched *s, struct gang__handover *claim);
 struct gang__handover *gang__handover_new(gang_sched *s, struct gang__gang *taker,
                                           const struct gang__places *told, int32_t grow_group,
                                           int32_t reason);
+
+/* For grant/handover_finish.c: */
+
+/* Count what the taker is about to get in the usage of its queues (1), or no more (-1). */
+void gang__handover_count(gang_sched *s, struct gang__handover *c, int64_t sign);
+/* Release what is kept free for the taker; and the record. */
+void gang__handover_release_holds(gang_sched *s, struct gang__handover *c);
+void gang__handover_free(gang_sched *s, struct gang__handover *c);
+/* Release what a stopped gang or task held; and the record. */
+void gang__stop_release(gang_sched *s, struct gang__stop *l);
+void gang__stop_free(gang_sched *s, struct gang__stop *l);
+/* Is its gang to start again elsewhere? It could not: it waits like others. */
+bool gang__stop_is_moving(const struct gang__stop *l);
+void gang__move_failed(gang_sched *s, struct gang__gang *u);
 
 #endif

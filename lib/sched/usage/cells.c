@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "sched/intake/intake.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 
 bool gang__cells_concern(const gang_sched *s, const struct gang__gang *u)
 {

@@ -8,7 +8,7 @@
 #include "core/commit/commit.h"
 #include "core/nodes/kind.h"
 #include "queue/dominant.h"
-#include "sched/intake/intake.h"
+#include "sched/backfill/candidates.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
@@ -166,13 +166,40 @@ static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
         set_share(s, s->qs[c], dim, sharer[n++].share);
 }
 
+/* Guarantees and limits in force, by what there is. All wait classes may be tried again. */
+void gang__bounds_resolve(gang_sched *s)
+{
+    size_t n = s->queues->count, dims = s->dims;
+    int64_t *guarantee = s->resolved, *limit = s->resolved + n * dims;
+    struct gang__submit_view *door = gang__load_relaxed(&s->door);
+    gang__queues_resolve(s->queues, s->total, s->opts.scale_guarantees != 0, guarantee, limit);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(s->qs[i]->guarantee, guarantee + i * dims, dims * sizeof(*guarantee));
+        memcpy(s->qs[i]->limit, limit + i * dims, dims * sizeof(*limit));
+    }
+    for (size_t i = 0; i < n * dims; i++)
+        gang__store_relaxed(&door->limit[i], (uint64_t)limit[i]);
+    for (size_t d = 0; d < dims; d++) {
+        s->root.guarantee[d] = s->root.limit[d] = GANG__NO_BOUND;
+        s->root.share[d] = s->total[d];
+    }
+    while (s->blocked)
+        gang__order_unblock(s, s->blocked);
+    gang__candidates_dissolve(s);
+    for (size_t i = 0; i < n; i++)
+        gang__order_users(s, s->qs[i]);
+    s->shares_stale = true;
+    s->root.moved = UINT64_MAX;
+    s->changes++;
+}
+
 void gang__fair_refresh(gang_sched *s)
 {
     bool all = !is_current(s);
     if (all) {
         set_current(s);
         sum_up(s);
-        gang__config_resolve(s);
+        gang__bounds_resolve(s);
     }
     if (!s->shares_stale)
         return;
@@ -194,7 +221,7 @@ void gang__fair_refresh(gang_sched *s)
 void gang__fair_copy(gang_sched *s, const gang_sched *from)
 {
     memcpy(s->total, from->total, sizeof(s->total));
-    gang__config_resolve(s);
+    gang__bounds_resolve(s);
     set_current(s);
     gang__fair_refresh(s);
     gang__order_rekey_all(s);

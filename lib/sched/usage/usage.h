@@ -75,6 +75,9 @@ int64_t gang__gang_counts(const struct gang__gang *u, uint32_t group);
 int64_t gang__gang_fixed(const struct gang__gang *u, uint32_t group, int64_t *rest);
 int64_t gang__gang_fixed_rest(const struct gang__gang *u);
 
+/* Guarantees and limits in force follow what there is. */
+void gang__bounds_resolve(gang_sched *s);
+
 /* Sum up what there is, and divide it, if something changed. */
 void gang__fair_refresh(gang_sched *s);
 
@@ -99,5 +102,29 @@ bool gang__over(const gang_sched *s, const struct gang__queue_state *q, const in
 /* With these amounts more, does it stay inside, in the dimensions of `take`? */
 bool gang__stays(const struct gang__queue_state *q, const int64_t *bound, const int64_t *used,
                  const struct gang__take *take, uint32_t count);
+
+/* ---- limits.c ---- */
+
+/* What so many tasks of each group take together. Returns how many kinds. */
+uint32_t gang__takes_sum(const gang_sched *s, const struct gang__gang *u, const int64_t *tasks,
+                         struct gang__take take[GANG__DIMS]);
+
+/* What a suspended gang takes when it resumes: all that it had. Returns how many kinds. */
+uint32_t gang__gang_resumes_with(gang_sched *s, const struct gang__gang *u,
+                                 struct gang__take take[GANG__DIMS]);
+
+/* Which queue refuses these amounts to the gang: by the number of running jobs, by its limits or
+ * guarantee, or by the user limit (GANG_WAIT_* in *why). NULL: none. */
+struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *u,
+                                              const struct gang__take *take, uint32_t count,
+                                              bool fixed, uint32_t *dim, int32_t *why);
+
+/* Do queues and users allow its gang (grow_group < 0), or so many tasks of a group? */
+bool gang__limits_allow(gang_sched *s, struct gang__gang *u, int32_t grow_group, int64_t times);
+
+/* YARN's user limit for the gang's user, by kind; `gang`: what it asks for. True: the request is
+ * beyond it. False, with nothing in `limit`, also where there is none. */
+bool gang__user_limits(gang_sched *s, const struct gang__gang *u, const int64_t *gang,
+                       int64_t *limit);
 
 #endif

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The order of the rooms: each file includes only what its room may know. Prints one line for each
-# violation, "FILE:LINE: what", and exits with 1 if there is any.
-#   check_layers.sh [ROOT]
+# Includes between the folders of lib/: a file includes its own folder and lower ones only
+# (tests/layers/floors). Public headers follow the same order; examples and bindings see nothing
+# but public headers. Prints one line for each violation, "FILE:LINE: what", and exits with 1 if
+# there is any.
+#   check_includes.sh [ROOT]    ROOT: the project; it holds include/, lib/, tests/layers/floors
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cd "${1:-$here/../..}"
@@ -30,23 +32,28 @@ all_includes() {
         done
 }
 
-all_includes | awk '
+all_includes | awk -v floors=tests/layers/floors '
     function fail(what) { print $1 ":" $2 ": " what; bad = 1 }
     function stem(path) { sub(/.*\//, "", path); sub(/\.h$/, "", path); return path }
+    function folder(path) { sub(/^lib\//, "", path); sub(/\/[^\/]*$/, "", path); return path }
+    function room(path) { sub(/\/.*/, "", path); return path }
     BEGIN {
-        n = split("base model core place queue plan record sched sim", rooms, " ")
-        for (i = 1; i <= n; i++) rank[rooms[i]] = i
+        while ((getline line < floors) > 0) {
+            if (line ~ /^#/ || line == "") continue
+            rank[line] = ++ranks
+            top[room(line)] = ranks # of a room: its highest folder
+        }
         n = split("assert complex ctype errno fenv float inttypes iso646 limits locale math " \
                   "setjmp signal stdarg stdbool stddef stdint stdio stdlib string tgmath time " \
                   "wchar wctype", names, " ")
         for (i = 1; i <= n; i++) c_library["" names[i] ".h"] = 1
+        # These rooms are hosts like others: they know the public headers and the tools of base/.
+        host["trace"] = host["sim"] = 1
     }
     {
         path = $4
         public = path ~ /^gangsched\/[a-z0-9_]+\.h$/ && !($3 == "\"" && $5 == 1)
-        n = split($1, part, "/")
-        head = path
-        sub(/\/.*/, "", head)
+        split($1, part, "/")
     }
 
     # Public headers: the C library and each other, in the order of the rooms.
@@ -56,7 +63,7 @@ all_includes | awk '
             other = stem(path)
             if (other == "hwloc")
                 fail("a public header must not include <" path ">")
-            else if ((me in rank) && ((other in rank && rank[other] > rank[me]) || other == "gangsched"))
+            else if ((me in top) && ((other in top && top[other] > top[me]) || other == "gangsched"))
                 fail("public header of " me " includes the higher one of " other)
         } else if (!(path in c_library) && !(me == "hwloc" && path == "hwloc.h" && $3 == "<"))
             fail("a public header must not include " path)
@@ -70,22 +77,24 @@ all_includes | awk '
         next
     }
 
-    # Rooms of the library.
+    # Folders of the library.
     part[1] == "lib" {
-        me = part[2]
-        if (!(me in rank)) { fail("no room is called " me); next }
+        me = folder($1)
+        if (!(me in rank)) { fail("the folder " me " is not in the list of floors"); next }
         if (public) {
             other = stem(path)
-            if (me != "sim" && ((other in rank && rank[other] > rank[me]) || other == "gangsched"))
-                fail("room " me " includes the higher public header <" path ">")
+            if (!(room(me) in host) &&
+                ((other in top && top[other] > top[room(me)]) || other == "gangsched"))
+                fail("room " room(me) " includes the higher public header <" path ">")
         } else if ($3 == "\"") {
-            if (!(head in rank) || head == path)
-                fail("write \"room/file.h\", not \"" path "\"")
-            else if (me == "sim" && head != "sim" && head != "base")
-                fail("sim uses the public headers and base only, not \"" path "\"")
-            else if (rank[head] > rank[me])
-                fail("room " me " includes the higher room " head " (\"" path "\")")
-        } else if (head in rank) {
+            other = folder(path)
+            if (other == path || !(other in rank))
+                fail("write \"folder/file.h\", not \"" path "\"")
+            else if (rank[other] > rank[me])
+                fail("folder " me " includes the higher folder " other " (\"" path "\")")
+            else if ((room(me) in host) && !(room(other) in host) && room(other) != "base")
+                fail(room(me) " uses the public headers and base only, not \"" path "\"")
+        } else if (room(path) in top) {
             fail("write \"" path "\", not <" path ">")
         }
     }

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/calendar/trial.h"
+
+#include <assert.h>
+
+#include "sched/calendar/calendar_in.h"
+#include "sched/usage/usage.h"
+
+/* ---- the journal ------------------------------------------------------------------------------- */
+
+void gang__trial_begin(struct gang__trial *t, gang_sched *s, struct gang__timeline *when)
+{
+    *t = (struct gang__trial){s, when, when ? gang__timeline_mark(when) : 0, s->journal.count};
+    s->journal.open++;
+}
+
+void gang__trial_commit(struct gang__trial *t)
+{
+    if (t->when)
+        gang__timeline_restore_to(t->when, t->mark);
+    if (--t->s->journal.open == 0)
+        t->s->journal.count = 0;
+}
+
+void gang__trial_drop(struct gang__trial *t)
+{
+    struct gang__trial_journal *j = &t->s->journal;
+    if (t->when)
+        gang__timeline_restore_to(t->when, t->mark);
+    while (j->count > t->first) {
+        const struct gang__trial_record *r = &j->record[--j->count];
+        r->undo(t->s, r);
+    }
+    j->open--;
+}
+
+bool gang__trial_reserve(struct gang__trial *t, size_t records)
+{
+    struct gang__trial_journal *j = &t->s->journal;
+    return gang__grow(&t->s->mem, (void **)&j->record, &j->cap, j->count + records,
+                      sizeof(*j->record));
+}
+
+void gang__trial_note(struct gang__trial *t, gang__trial_undo *undo, void *what, const void *with,
+                      int64_t a, int64_t b)
+{
+    struct gang__trial_journal *j = &t->s->journal;
+    assert(j->count < j->cap);
+    j->record[j->count++] = (struct gang__trial_record){undo, what, with, a, b};
+}
+
+void gang__trial_free(gang_sched *s)
+{
+    gang__release(&s->mem, s->journal.record);
+    s->journal = (struct gang__trial_journal){NULL, 0, 0, 0};
+}
+
+/* ---- the calendar ------------------------------------------------------------------------------ */
+
+void gang__trial_withdraw(struct gang__trial *t, uint32_t id)
+{
+    gang__timeline_withdraw(t->when, id);
+}
+
+void gang__trial_withdraw_plans(struct gang__trial *t, const struct gang__reserve *in)
+{
+    gang_sched *s = t->s;
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        for (const struct gang__gang *u = s->qs[i]->planned; u; u = u->next_planned)
+            if (u->in == in)
+                gang__timeline_withdraw(t->when, u->plan - 1);
+}
+
+static void undo_put(gang_sched *s, const struct gang__trial_record *r)
+{
+    (void)s;
+    gang__timeline_remove(r->what, (uint32_t)r->a);
+}
+
+gang_result gang__trial_put(struct gang__trial *t, const struct gang__occupation *o, uint32_t *id)
+{
+    uint32_t put;
+    if (!gang__trial_reserve(t, 1))
+        return GANG_ENOMEM;
+    gang_result r = gang__timeline_add(t->when, o, &put);
+    if (r == GANG_OK)
+        gang__trial_note(t, undo_put, t->when, NULL, put, 0);
+    if (r == GANG_OK && id)
+        *id = put;
+    return r;
+}
+
+/* ---- the usage of queues, and live counters ---------------------------------------------------- */
+
+static void undo_use(gang_sched *s, const struct gang__trial_record *r)
+{
+    (void)s;
+    gang__usage_shift(r->what, r->with, (uint32_t)r->a, -r->b);
+}
+
+bool gang__trial_use(struct gang__trial *t, struct gang__queue_state *leaf,
+                     const struct gang__request_class *ask, uint32_t group, int64_t times)
+{
+    if (!gang__trial_reserve(t, 1))
+        return false;
+    gang__usage_shift(leaf, ask, group, times);
+    gang__trial_note(t, undo_use, leaf, ask, group, times);
+    return true;
+}
+
+static void charge(struct gang__queue_state *leaf, const struct gang__take *take, int64_t count,
+                   int64_t sign)
+{
+    for (struct gang__queue_state *q = leaf; q; q = q->parent)
+        for (int64_t i = 0; i < count; i++)
+            q->used[take[i].dim] += sign * take[i].amount;
+}
+
+static void undo_charge(gang_sched *s, const struct gang__trial_record *r)
+{
+    (void)s;
+    charge(r->what, r->with, r->a, -r->b);
+}
+
+bool gang__trial_charge(struct gang__trial *t, struct gang__queue_state *leaf,
+                        const struct gang__take *take, uint32_t count, int64_t sign)
+{
+    if (!gang__trial_reserve(t, 1))
+        return false;
+    charge(leaf, take, count, sign);
+    gang__trial_note(t, undo_charge, leaf, take, count, sign);
+    return true;
+}
+
+static void undo_count(gang_sched *s, const struct gang__trial_record *r)
+{
+    (void)s;
+    *(int64_t *)r->what -= r->a;
+}
+
+bool gang__trial_count(struct gang__trial *t, int64_t *counter, int64_t more)
+{
+    if (!gang__trial_reserve(t, 1))
+        return false;
+    *counter += more;
+    gang__trial_note(t, undo_count, counter, NULL, more, 0);
+    return true;
+}
+
+static void undo_flag(gang_sched *s, const struct gang__trial_record *r)
+{
+    (void)s;
+    *(bool *)r->what = r->a != 0;
+}
+
+bool gang__trial_flag(struct gang__trial *t, bool *flag, bool value)
+{
+    if (!gang__trial_reserve(t, 1))
+        return false;
+    gang__trial_note(t, undo_flag, flag, NULL, *flag, 0);
+    *flag = value;
+    return true;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calendar of another scheduler: its timeline under the same numbers, and its planned starts. */
+#include <string.h>
+
+#include "sched/calendar/calendar_in.h"
+#include "sched/copy/copy.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/record/record.h"
+#include "sched/reserve/reserves.h"
+
+/* What is told of a plan; it lies in the timeline under the same number. */
+static bool copy_plan(gang_sched *s, struct gang__gang *u, const struct gang__gang *from,
+                      struct gang__gang **at)
+{
+    u->plan_slot = gang__zalloc(&s->mem, from->plan_slots + 1, sizeof(*u->plan_slot));
+    if (!u->plan_slot)
+        return false;
+    memcpy(u->plan_slot, from->plan_slot, from->plan_slots * sizeof(*u->plan_slot));
+    u->plan_slots = from->plan_slots;
+    u->plan = from->plan;
+    u->planned_ns = from->planned_ns;
+    u->planned_at = at;
+    u->next_planned = NULL;
+    *at = u;
+    u->job->leaf->planned_count++;
+    s->ahead->planned++;
+    return true;
+}
+
+static struct gang__gang *unit_as(const gang_sched *s, const struct gang__gang *from)
+{
+    return &gang__job_of(s, from->job->id)->unit[from->part];
+}
+
+/* Those of a leaf, in their order. */
+static bool copy_plans(gang_sched *s, const struct gang__queue_state *from)
+{
+    struct gang__gang **at = &gang__queue_state_of(s, from->q->id)->planned;
+    for (const struct gang__gang *old = from->planned; old; old = old->next_planned) {
+        struct gang__gang *u = unit_as(s, old);
+        if (!copy_plan(s, u, old, at))
+            return false;
+        at = &u->next_planned;
+    }
+    return true;
+}
+
+/* What runs has its number; what had changed there is still to be noted here, in the same order. */
+static void copy_stays(gang_sched *s, const gang_sched *from)
+{
+    struct gang__gang **at = &s->ahead->touched;
+    for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        for (uint32_t i = 0; i < job->unit_count; i++) {
+            struct gang__gang *u = unit_as(s, &job->unit[i]);
+            u->occupies = job->unit[i].occupies;
+        }
+    }
+    for (const struct gang__gang *old = from->ahead->touched; old; old = old->next_touched) {
+        struct gang__gang *u = unit_as(s, old);
+        u->touched_at = at;
+        *at = u;
+        at = &u->next_touched;
+    }
+}
+
+bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
+{
+    const struct gang__calendar *old = from->ahead;
+    if (!old || !old->when)
+        return true; /* there, too, it will be made */
+    bool current = gang__calendar_current(from);
+    struct gang__calendar *a = s->ahead = gang__zalloc(&s->mem, 1, sizeof(*s->ahead));
+    size_t numbers = (size_t)old->end * GANG__FREE_KINDS;
+    if (!a || !gang__calendar_reserve_slots(s, old->end) ||
+        gang__timeline_copy(&s->mem, old->when, &a->when) != GANG_OK)
+        return false;
+    memcpy(a->capacity, old->capacity, numbers * sizeof(*a->capacity));
+    a->end = old->end;
+    a->plain = old->plain;
+    a->kept = old->kept;
+    a->moves = old->moves;
+    a->failed_in = old->failed_in;
+    a->epoch =
+        current ? gang__load(&s->cluster->epoch) + 1 : 0; /* else it is made anew, as there */
+    a->states = gang__load(&s->cluster->states);
+    a->by_limit = old->by_limit;
+    if (!gang__reserve_laid_copy(s, from))
+        return false;
+    copy_stays(s, from);
+    gang__slices_occupied_as(s, from);
+    for (uint32_t i = 0; i < from->queues->count; i++)
+        if (!copy_plans(s, from->qs[i]))
+            return false;
+    a->stale = old->stale;
+    a->upset = old->upset;
+    a->config = old->config == from->config_count ? s->config_count : 0;
+    return true;
+}

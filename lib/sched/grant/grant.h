@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a gang has got takes effect: a start, more tasks, the places of a handover. */
+#ifndef GANG__SCHED_GRANT_H
+#define GANG__SCHED_GRANT_H
+
+#include "sched/record/state.h"
+
+/* The gang has got this allocation: usage and orders count it, and the host starts it. False: the
+ * host refused, all is undone. A gang in a matrix of time slices is started by its first quantum
+ * instead. */
+bool gang__grant_start(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc, int32_t reason);
+
+/* The rest of it: the host starts or resumes the gang. */
+bool gang__grant_tell(gang_sched *s, struct gang__gang *u, int32_t reason);
+
+/* More tasks were granted: `count` numbers, so many of each group. False: the host refused, all is
+ * undone. */
+bool gang__grant_growth(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count,
+                        const int64_t *by_group);
+
+/* Start the takers of all handovers whose victims have stopped. */
+void gang__handovers_finish(gang_sched *s);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The owner takes in a submitted job: into the table of jobs, the usage of its queues and the order;
+ * or refuses it. */
+#include <string.h>
+
+#include "sched/calendar/calendar.h"
+#include "sched/intake/intake.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/wait_order.h"
+#include "sched/record/record.h"
+#include "sched/reserve/reserve.h"
+#include "sched/usage/usage.h"
+
+static bool make_asks(gang_sched *s, struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        struct gang__gang *u = &job->unit[i];
+        struct gang__request_text *w = job->wanted[i];
+        if (u->ask)
+            continue;
+        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_room, w->q->group_count,
+                        sizeof(*s->by_group)))
+            return false;
+        u->ask = gang__class_ref(s, w);
+        if (!u->ask)
+            return false;
+        job->wanted[i] = NULL;
+    }
+    return true;
+}
+
+static void set_age(gang_sched *s, struct gang__job *job)
+{
+    if (job->age < 0)
+        job->age = s->age_high;
+    if (job->age >= s->age_high)
+        s->age_high = job->age + 1;
+}
+
+/* It runs already: it has got its places. Such a job has one unit. */
+static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
+{
+    struct gang__gang *u = &job->unit[0];
+    gang__usage_out(s, u);
+    u->alloc = alloc;
+    gang__gang_count(s, u);
+    u->started_ns = job->started_ns = s->now_ns;
+    u->served_ns = 0;
+    gang__calendar_upset(s);
+    gang__usage_in(s, u);
+    gang__victims_enter(s, u);
+    if (job->user_in)
+        gang__order_user(s, job->leaf, job->user_in);
+    u->begun = true;
+    gang__reports_started(s, u);
+    gang__reports_short(s, u);
+    if (job->stale)
+        u->short_ns = INT64_MIN / 2;
+}
+
+/* Its leaf; NULL: it is gone. False: out of memory. */
+static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__queue_state **leaf)
+{
+    gang_result r = GANG_OK;
+    *leaf = gang__queue_state_of(s, job->queue_id);
+    if (*leaf && job->made_queue)
+        r = gang__config_make(s, job->queue_id, job->made_queue, leaf);
+    if (*leaf && !(*leaf)->q->leaf)
+        *leaf = NULL;
+    return r != GANG_ENOMEM;
+}
+
+/* All that it needs, so that it can enter whole. False: out of memory; what was got is used the
+ * next time. */
+static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__queue_state *leaf)
+{
+    if (!make_asks(s, job) || gang__hash_reserve(&s->jobs, &s->mem) != GANG_OK)
+        return false;
+    if (gang__asks_users(leaf->q) && !(job->user_in = gang__user_of(s, leaf, job->user)))
+        return false;
+    return gang__job_waiters(s, job);
+}
+
+bool gang__job_take(gang_sched *s, struct gang__job *job)
+{
+    struct gang__queue_state *leaf;
+    gang_alloc_id alloc = GANG_ID_NONE;
+    gang_result adopted = GANG_OK;
+    if (!leaf_of(s, job, &leaf))
+        return false;
+    if (!leaf) {
+        gang__job_refuse(s, job, "its queue is gone");
+        return true;
+    }
+    if (!gang__reserve_join(s, job)) {
+        gang__job_refuse(s, job, "its reservation is over");
+        return true;
+    }
+    if (!make_ready(s, job, leaf))
+        return false;
+    if (job->places)
+        adopted = gang_alloc_adopt(s->worker, job->unit[0].ask->q, job->places,
+                                   (int64_t)job->place_count, &alloc, NULL);
+    if (adopted == GANG_ENOMEM)
+        return false;
+    job->leaf = leaf;
+    job->submitted_ns = s->now_ns;
+    job->due_ns = INT64_MAX;
+    set_age(s, job);
+    gang__time_limit_predict(s, job);
+    gang__hash_insert(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
+    gang__set_insert_end(&s->by_id, &job->all, 1);
+    s->job_count++;
+    for (struct gang__queue_state *q = leaf; q; q = q->parent)
+        q->jobs++;
+    leaf->idle_since_ns = INT64_MAX;
+    s->shares_stale = true;
+    if (adopted != GANG_OK) {
+        gang__job_count(s, job);
+        gang__job_end(s, job, GANG_END_REFUSED, "its places are not free");
+        return true;
+    }
+    if (alloc != GANG_ID_NONE)
+        adopt(s, job, alloc);
+    gang__job_count(s, job);
+    gang__job_arrived(s, job);
+    if (job->counted_running)
+        gang__job_state(s, job, GANG_REASON_NONE, "runs already");
+    gang__job_settle(s, job);
+    return true;
+}
+
+/* Not taken in: the host is told, nothing of it remains. */
+void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text)
+{
+    struct gang_event e;
+    memset(&e, 0, sizeof(e));
+    e.size = sizeof(e);
+    e.job = job->id;
+    e.cookie = job->cookie;
+    e.state = GANG_JOB_ENDED;
+    e.end = GANG_END_REFUSED;
+    e.now_ns = s->now_ns;
+    e.text = text;
+    if (s->ops.state)
+        (void)s->ops.state(&e, s->user);
+    s->info.ended++;
+    gang__job_arrived(s, job);
+    gang__job_free(s, job);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A gang holds its places, but does not run after all: it gives them back and waits again. */
+#include <string.h>
+
+#include "place/request/request.h"
+#include "sched/calendar/calendar.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/wait_order.h"
+#include "sched/record/record.h"
+#include "sched/slice/slice.h"
+#include "sched/stop/stop.h"
+#include "sched/usage/usage.h"
+
+void gang__start_undo(gang_sched *s, struct gang__gang *u, int64_t not_before_ns)
+{
+    struct gang__job *job = u->job;
+    gang__order_leave(s, u); /* it may wait to grow already: another gang of the job runs */
+    gang__usage_out(s, u);
+    memset(u->has, 0, gang__gang_request(u)->group_count * sizeof(*u->has));
+    u->tasks = 0;
+    gang__usage_in(s, u);
+    gang__victims_leave(u);
+    gang__slice_forsake(s, u);
+    gang__slice_quiet(s, u->alloc);
+    gang__give_surely(s, NULL, u->alloc, NULL, 0);
+    u->alloc = GANG_ID_NONE;
+    gang__calendar_touch(s, u);
+    job->not_before_ns = not_before_ns;
+    gang__job_count(s, job);
+    gang__job_state(s, job, GANG_REASON_NONE, "waits again");
+    if (job->user_in)
+        gang__order_user(s, job->leaf, job->user_in);
+    gang__freed(s);
+    gang__eased(s, job->leaf);
+    gang__job_settle(s, job);
+}

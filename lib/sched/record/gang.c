@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the cluster knows of a gang: its tasks, and the nodes of its places. */
+#include <string.h>
+
+#include "place/request/request.h"
+#include "sched/record/record.h"
+
+int32_t gang__count_task(const struct gang_task *task, void *by_group)
+{
+    int64_t *has = by_group;
+    has[task->group]++;
+    return 0;
+}
+
+bool gang__gang_count(gang_sched *s, struct gang__gang *u)
+{
+    uint32_t groups = gang__gang_request(u)->group_count;
+    memset(u->has, 0, groups * sizeof(*u->has));
+    u->tasks = 0;
+    if (gang_alloc_each(s->cluster, u->alloc, gang__count_task, u->has) != GANG_OK)
+        return false;
+    for (uint32_t g = 0; g < groups; g++)
+        u->tasks += u->has[g];
+    return true;
+}
+
+gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, int64_t count)
+{
+    gang_result r = GANG_OK;
+    for (int64_t i = 0; i < count; i++) {
+        struct gang_node_info info = {.size = sizeof(info)};
+        if (gang_node_get(s->cluster, place[i].node, &info) != GANG_OK)
+            return GANG_ESTALE;
+        if (info.state != GANG_NODE_UP)
+            r = GANG_ENOFIT;
+    }
+    return r;
+}
+
+uint32_t gang__next_number(gang_sched *s, gang_alloc_id id)
+{
+    struct gang__alloc *a;
+    uint32_t number = 0;
+    if (gang__alloc_read(s->cluster, id, &a) == GANG_OK) {
+        number = a->next_number;
+        gang__alloc_read_end(a);
+    }
+    return number;
+}
+
+int64_t gang__gang_step(const struct gang__gang *u, uint32_t group)
+{
+    const struct gang__group *g = &gang__gang_request(u)->group[group];
+    int64_t below = g->min - u->has[group] - u->done[group], step = below > 1 ? below : 1;
+    if (g->slice)
+        step = (step + g->slice - 1) / g->slice * g->slice;
+    return step;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is read of jobs, gangs and queues without deciding anything, and the calls to the host that
+ * every floor makes. */
+#ifndef GANG__SCHED_RECORD_H
+#define GANG__SCHED_RECORD_H
+
+#include "sched/record/state.h"
+
+/* ---- host.c ---- */
+
+/* Level 0: a warning; 1: for information. */
+void gang__log(gang_sched *s, int32_t level, const char *fmt, ...) GANG__PRINTF(3, 4);
+
+/* The members that every event about a gang has. */
+struct gang_event gang__event_of(const gang_sched *s, const struct gang__gang *u, int32_t reason,
+                                 const char *text);
+
+/* ---- gang.c ---- */
+
+/* For gang_alloc_each(): counts tasks in an array of int64_t, one number for each group. */
+int32_t gang__count_task(const struct gang_task *task, void *by_group);
+
+/* Set u->has and u->tasks from the gang's allocation. False: the allocation is gone. */
+bool gang__gang_count(gang_sched *s, struct gang__gang *u);
+
+/* Are the nodes of these places up? GANG_OK; GANG_ENOFIT: not now; GANG_ESTALE: one was removed. */
+gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, int64_t count);
+
+/* The number that the next task of an allocation gets. */
+uint32_t gang__next_number(gang_sched *s, gang_alloc_id id);
+
+/* How many tasks of a group are granted together when the gang grows: one, a subgroup, or what the
+ * group lacks of its minimum. */
+int64_t gang__gang_step(const struct gang__gang *u, uint32_t group);
+
+/* ---- queue_state.c ---- */
+
+struct gang__queue_state *gang__queue_state_of(const gang_sched *s, gang_queue_id id);
+
+/* Is `q` the queue `top`, or below it? */
+bool gang__queue_is_below(const struct gang__queue_state *q, const struct gang__queue_state *top);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limits of queues and users that a gang must keep when it starts or grows: running jobs,
+ * amounts, and YARN's user limit. */
+#include <string.h>
+
+#include "place/request/request.h"
+#include "queue/user_limit.h"
+#include "sched/record/record.h"
+#include "sched/usage/usage.h"
+
+static struct gang__queue_state *too_many_run(struct gang__gang *u, int32_t *why)
+{
+    *why = GANG_WAIT_MAX_RUNNING;
+    if (u->job->counted_running)
+        return NULL;
+    for (struct gang__queue_state *q = u->job->leaf; q->parent; q = q->parent)
+        if (q->running + q->coming >= q->q->max_running)
+            return q;
+    const struct gang__user *user = u->job->user_in;
+    if (user && user->running + user->coming >= u->job->leaf->q->max_running_per_user)
+        return u->job->leaf;
+    return NULL;
+}
+
+/* YARN's user limit, over all kinds, with the whole gang. */
+bool gang__user_limits(gang_sched *s, const struct gang__gang *u, const int64_t *gang,
+                       int64_t *limit)
+{
+    const struct gang__queue_state *leaf = u->job->leaf;
+    const struct gang__user *user = u->job->user_in;
+    int64_t dominant[GANG_MAX_KINDS] = {0}, active[GANG_MAX_KINDS] = {0}, weights = 0;
+    uint32_t kinds = 0;
+    if (!user || (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli))
+        return false;
+    uint32_t count = gang__load(&s->cluster->kind_count);
+    for (uint32_t k = 0; k < count; k++)
+        kinds |= leaf->guarantee[k] != GANG__NO_BOUND && !s->excluded[k] ? UINT32_C(1) << k : 0;
+    for (size_t b = 0; b < leaf->users.room; b++)
+        for (struct gang__hash_link *n = leaf->users.bucket[b]; n; n = n->next) {
+            const struct gang__user *other = GANG__OF(struct gang__user, link, n);
+            gang__user_limit_add(dominant, other->used, s->total, kinds);
+            if (other->waiting == 0)
+                continue;
+            weights += other->weight;
+            for (uint32_t k = 0; k < count; k++)
+                active[k] += other->used[k];
+        }
+    /* Each has an nth of the queue in any case, whatever the others have taken of theirs. */
+    for (uint32_t k = 0; k < count && weights > 0; k++) {
+        int64_t nth = leaf->guarantee[k] - gang__mul_div(gang[k], weights, user->weight);
+        if (leaf->guarantee[k] != GANG__NO_BOUND && nth > active[k])
+            active[k] = nth;
+    }
+    int64_t percent = leaf->q->user_limit_percent ? leaf->q->user_limit_percent : 100;
+    int64_t factor =
+        leaf->q->user_limit_factor_milli ? leaf->q->user_limit_factor_milli * 1000 : -1;
+    struct gang__user_limit in = {kinds,
+                                  leaf->guarantee,
+                                  leaf->limit,
+                                  s->total,
+                                  gang,
+                                  dominant,
+                                  active,
+                                  weights,
+                                  percent * (GANG_WHOLE / 100),
+                                  factor,
+                                  user->weight};
+    gang__user_limit(&in, limit);
+    return !gang__within(user->used, gang, limit, kinds);
+}
+
+static bool beyond_user_limit(gang_sched *s, const struct gang__gang *u,
+                              const struct gang__take *take, uint32_t count)
+{
+    int64_t gang[GANG_MAX_KINDS] = {0}, limit[GANG_MAX_KINDS];
+    for (uint32_t i = 0; i < count; i++)
+        if (take[i].dim < GANG_MAX_KINDS && !s->queues->dim[take[i].dim].partition)
+            gang[take[i].dim] = take[i].amount;
+    return gang__user_limits(s, u, gang, limit);
+}
+
+/* What so many tasks of each group take together. */
+uint32_t gang__takes_sum(const gang_sched *s, const struct gang__gang *u, const int64_t *tasks,
+                         struct gang__take take[GANG__DIMS])
+{
+    int64_t sum[GANG__DIMS] = {0};
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++) {
+        const struct gang__take *t = u->ask->take + u->ask->group[g].from;
+        for (uint32_t i = 0; i < u->ask->group[g].count; i++)
+            sum[t[i].dim] += t[i].amount * tasks[g];
+    }
+    for (uint32_t d = 0; d < s->dims; d++)
+        if (sum[d])
+            take[n++] = (struct gang__take){d, sum[d]};
+    return n;
+}
+
+uint32_t gang__gang_resumes_with(gang_sched *s, const struct gang__gang *u,
+                                 struct gang__take take[GANG__DIMS])
+{
+    memset(s->by_group, 0, gang__gang_request(u)->group_count * sizeof(*s->by_group));
+    for (int64_t i = 0; i < u->place_count; i++)
+        s->by_group[u->places[i].group]++;
+    return gang__takes_sum(s, u, s->by_group, take);
+}
+
+/* Which queue forbids it; NULL: none. */
+struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *u,
+                                              const struct gang__take *take, uint32_t count,
+                                              bool fixed, uint32_t *dim, int32_t *why)
+{
+    struct gang__queue_state *by = too_many_run(u, why);
+    if (!by)
+        by = gang__usage_refuse(s, u->job->leaf, take, count, fixed, dim, why);
+    if (!by && u->job->user_in && beyond_user_limit(s, u, take, count)) {
+        *why = GANG_WAIT_USER_LIMIT;
+        by = u->job->leaf;
+    }
+    return by;
+}
+
+bool gang__limits_allow(gang_sched *s, struct gang__gang *u, int32_t grow_group, int64_t times)
+{
+    uint32_t dim = 0;
+    int32_t why = 0;
+    struct gang__take take[GANG__DIMS];
+    bool fixed = gang__gang_is_fixed(u, grow_group >= 0);
+    uint32_t count =
+        u->places ? gang__gang_resumes_with(s, u, take)
+                  : gang__class_takes_times(u->ask, grow_group, grow_group < 0 ? 1 : times, take);
+    return !gang__limits_refuse(s, u, take, count, fixed, &dim, &why);
+}
