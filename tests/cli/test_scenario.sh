@@ -57,7 +57,7 @@ check higher_priority_first_and_nobody_is_blocked higher_priority_first
 write_case '{"name":"own","cpus":8,"partitions":["own"]},{"name":"lent","cpus":8,"partitions":["lent"]},
 {"name":"gpu","cpus":8,"gpus":1,"labels":{"age":"12"}},{"name":"cpu","cpus":8,"labels":{"age":"9"}}' \
 '{"name":"plain","queue":"q","priority":9,"tasks":[{"cpu":8}]},
-{"name":"strict","queue":"q","priority":8,"gpu_nodes":"strict","tasks":[{"cpu":8}]},
+{"name":"strict","queue":"q","priority":8,"gpu_nodes":"exclude","tasks":[{"cpu":8}]},
 {"name":"older","queue":"q","priority":7,"tasks":[{"cpu":8,"where":"age > 10"}]},
 {"name":"owner","queue":"q","priority":6,"tasks":[{"cpu":8,"partition":"own"}]},
 {"name":"last","queue":"q","priority":5,"tasks":[{"cpu":8}]}' \

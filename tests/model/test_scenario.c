@@ -114,21 +114,21 @@ static const struct bad bad_texts[] = {
     {NODE("\"devices\":[{\"numa\":0}]"), GANG_EINVAL, "nodes[0].devices[0].numa"},
     {NODE("\"numas\":[{}],\"devices\":[{\"numa\":1}]"), GANG_ERANGE, "nodes[0].devices[0].numa"},
     {NODE("\"numas\":[{\"os_index\":-1}]"), GANG_ERANGE, "nodes[0].numas[0].os_index"},
-    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":2,\"kind\":\"nvlink\"}]"), GANG_ERANGE,
+    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":2,\"type\":\"nvlink\"}]"), GANG_ERANGE,
      "nodes[0].links[0].b"},
-    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":1}]"), GANG_EINVAL, "nodes[0].links[0].kind"},
-    {NODE("\"gpus\":2,\"links\":[{\"a\":1,\"b\":1,\"kind\":\"xgmi\"}]"), GANG_EINVAL,
+    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":1}]"), GANG_EINVAL, "nodes[0].links[0].type"},
+    {NODE("\"gpus\":2,\"links\":[{\"a\":1,\"b\":1,\"type\":\"xgmi\"}]"), GANG_EINVAL,
      "nodes[0].links[0]"},
-    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":1,\"kind\":\"wire\"}]"), GANG_EINVAL,
-     "nodes[0].links[0].kind"},
-    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":1,\"kind\":\"xgmi\"},"
-          "{\"a\":1,\"b\":0,\"kind\":\"xgmi\"}]"),
+    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":1,\"type\":\"wire\"}]"), GANG_EINVAL,
+     "nodes[0].links[0].type"},
+    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":1,\"type\":\"xgmi\"},"
+          "{\"a\":1,\"b\":0,\"type\":\"xgmi\"}]"),
      GANG_EINVAL, "nodes[0].links[1]"},
-    {NODE("\"links\":[{\"a\":0,\"b\":1,\"kind\":\"xgmi\"}]"), GANG_EINVAL, "nodes[0].links[0].a"},
-    {NODE("\"gpus\":2,\"near\":[\"04\"]"), GANG_EINVAL, "nodes[0].near"},
-    {NODE("\"gpus\":2,\"near\":[\"04\",\"4\"]"), GANG_EINVAL, "nodes[0].near[1]"},
-    {NODE("\"gpus\":2,\"near\":[\"04\",\"50\"]"), GANG_EINVAL, "nodes[0].near[1]"},
-    {NODE("\"gpus\":2,\"near\":[\"04\",\"30\"]"), GANG_EINVAL, "nodes[0].near[1]"},
+    {NODE("\"links\":[{\"a\":0,\"b\":1,\"type\":\"xgmi\"}]"), GANG_EINVAL, "nodes[0].links[0].a"},
+    {NODE("\"gpus\":2,\"gpu_locality\":[\"04\"]"), GANG_EINVAL, "nodes[0].gpu_locality"},
+    {NODE("\"gpus\":2,\"gpu_locality\":[\"04\",\"4\"]"), GANG_EINVAL, "nodes[0].gpu_locality[1]"},
+    {NODE("\"gpus\":2,\"gpu_locality\":[\"04\",\"50\"]"), GANG_EINVAL, "nodes[0].gpu_locality[1]"},
+    {NODE("\"gpus\":2,\"gpu_locality\":[\"04\",\"30\"]"), GANG_EINVAL, "nodes[0].gpu_locality[1]"},
     {NODE("\"cores\":[{}]"), GANG_EINVAL, "nodes[0].cores[0].os_index"},
     {NODE("\"cores\":[{\"os_index\":0,\"threads\":0}]"), GANG_ERANGE, "nodes[0].cores[0].threads"},
     {NODE("\"cores\":[{\"os_index\":0},{\"os_index\":0}]"), GANG_EINVAL,
@@ -137,11 +137,11 @@ static const struct bad bad_texts[] = {
      "nodes[0].cores[0].cpuset"},
     {NODE("\"nics\":[{\"numa\":0}]"), GANG_EINVAL, "nodes[0].nics[0].name"},
     {NODE("\"devices\":[{\"healthy\":1}]"), GANG_EINVAL, "nodes[0].devices[0].healthy"},
-    {NODE("\"devices\":[{\"slice\":0}]"), GANG_EINVAL, "nodes[0].devices[0].slice"},
-    {NODE("\"devices\":[{\"parent\":\"p\",\"slice\":64}]"), GANG_ERANGE,
-     "nodes[0].devices[0].slice"},
+    {NODE("\"devices\":[{\"mig_index\":0}]"), GANG_EINVAL, "nodes[0].devices[0].mig_index"},
+    {NODE("\"devices\":[{\"parent\":\"p\",\"mig_index\":64}]"), GANG_ERANGE,
+     "nodes[0].devices[0].mig_index"},
     {NODE("\"devices\":[{\"parent\":\"p\"},{\"parent\":\"p\"}]"), GANG_EINVAL,
-     "nodes[0].gpus[1].slice"},
+     "nodes[0].gpus[1].mig_index"},
     {NODE("\"profiles\":[{\"width\":1,\"starts\":[0]}]"), GANG_EINVAL, "nodes[0].profiles[0].name"},
     {NODE("\"profiles\":[{\"name\":\"a\",\"starts\":[0]}]"), GANG_EINVAL,
      "nodes[0].profiles[0].width"},
@@ -209,27 +209,28 @@ static const struct bad bad_texts[] = {
     {QUEUE("\"limit\":{\"mem_mib@p\":1,\"mem_bytes@p\":1}"), GANG_EINVAL,
      "queues[0].limit[\"mem_bytes@p\"]"},
     {QUEUE("\"guaranteed\":{\"gpu\":{}}"), GANG_EINVAL, "queues[0].guaranteed.gpu"},
-    {QUEUE("\"guaranteed\":{\"gpu\":{\"part\":0}}"), GANG_ERANGE, "queues[0].guaranteed.gpu.part"},
-    {QUEUE("\"guaranteed\":{\"gpu\":{\"part\":1.1}}"), GANG_ERANGE,
-     "queues[0].guaranteed.gpu.part"},
-    {QUEUE("\"guaranteed\":{\"gpu\":{\"part\":\"half\"}}"), GANG_EINVAL,
-     "queues[0].guaranteed.gpu.part"},
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"fraction\":0}}"), GANG_ERANGE,
+     "queues[0].guaranteed.gpu.fraction"},
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"fraction\":1.1}}"), GANG_ERANGE,
+     "queues[0].guaranteed.gpu.fraction"},
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"fraction\":\"half\"}}"), GANG_EINVAL,
+     "queues[0].guaranteed.gpu.fraction"},
     {QUEUE("\"guaranteed\":{\"gpu\":{\"weight\":0}}"), GANG_ERANGE,
      "queues[0].guaranteed.gpu.weight"},
     {QUEUE("\"guaranteed\":{\"gpu\":{\"weight\":0.5}}"), GANG_EINVAL,
      "queues[0].guaranteed.gpu.weight"},
-    {QUEUE("\"guaranteed\":{\"gpu\":{\"part\":0.5,\"weight\":1}}"), GANG_EINVAL,
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"fraction\":0.5,\"weight\":1}}"), GANG_EINVAL,
      "queues[0].guaranteed.gpu.weight"},
     {QUEUE("\"guaranteed\":{\"gpu\":{\"amount\":1}}"), GANG_EINVAL,
      "queues[0].guaranteed.gpu.amount"},
     {QUEUE("\"limit\":{\"gpu\":{\"weight\":1}}"), GANG_EINVAL, "queues[0].limit.gpu.weight"},
-    {QUEUE("\"lending_limit\":{\"gpu\":{\"part\":0.5}}"), GANG_EINVAL,
+    {QUEUE("\"lending_limit\":{\"gpu\":{\"fraction\":0.5}}"), GANG_EINVAL,
      "queues[0].lending_limit.gpu"},
     {QUEUE("\"state\":\"shut\""), GANG_EINVAL, "queues[0].state"},
     {QUEUE("\"order\":\"random\""), GANG_EINVAL, "queues[0].order"},
-    {QUEUE("\"turn\":1"), GANG_EINVAL, "queues[0].turn"},
+    {QUEUE("\"child_order\":1"), GANG_EINVAL, "queues[0].child_order"},
     {QUEUE("\"block\":true"), GANG_EINVAL, "queues[0].block"},
-    {QUEUE("\"preempt\":\"kill\""), GANG_EINVAL, "queues[0].preempt"},
+    {QUEUE("\"preempt_mode\":\"kill\""), GANG_EINVAL, "queues[0].preempt_mode"},
     {QUEUE("\"backfill\":\"some\""), GANG_EINVAL, "queues[0].backfill"},
     {QUEUE("\"backfill_order\":\"fifo\""), GANG_EINVAL, "queues[0].backfill_order"},
     {QUEUE("\"plan_depth\":-1"), GANG_ERANGE, "queues[0].plan_depth"},
@@ -242,7 +243,7 @@ static const struct bad bad_texts[] = {
     {QUEUE("\"slice_s\":\"short\""), GANG_EINVAL, "queues[0].slice_s"},
     {QUEUE("\"slice_rows\":65536"), GANG_ERANGE, "queues[0].slice_rows"},
     {QUEUE("\"slice_gpus\":2"), GANG_EINVAL, "queues[0].slice_gpus"},
-    {QUEUE("\"fixed\":1"), GANG_EINVAL, "queues[0].fixed"},
+    {QUEUE("\"no_preemption\":1"), GANG_EINVAL, "queues[0].no_preemption"},
     {QUEUE("\"max_running\":-1"), GANG_ERANGE, "queues[0].max_running"},
     {QUEUE("\"max_pending\":0.5"), GANG_EINVAL, "queues[0].max_pending"},
     {QUEUE("\"max_running_per_user\":\"1\""), GANG_EINVAL, "queues[0].max_running_per_user"},
@@ -310,7 +311,7 @@ static const struct bad bad_texts[] = {
     {RESERVE("\"stages\":[{\"tasks\":[{\"role\":\"chief\"}]}]"), GANG_EINVAL,
      "reservations[0].stages[0].tasks[0].role"},
     {RESERVE("\"start_s\":-1"), GANG_ERANGE, "reservations[0].start_s"},
-    {RESERVE("\"prefer\":\"best\""), GANG_EINVAL, "reservations[0].prefer"},
+    {RESERVE("\"objective\":\"best\""), GANG_EINVAL, "reservations[0].objective"},
     {RESERVE("\"flags\":[\"flex\",\"flex\"]"), GANG_EEXIST, "reservations[0].flags[1]"},
     {RESERVE("\"flags\":[\"float\"]"), GANG_EINVAL, "reservations[0].flags[0]"},
     {RESERVE("\"queue\":\"q\""), GANG_ENOENT, "reservations[0].queue"},
@@ -408,19 +409,20 @@ static const struct bad bad_texts[] = {
     {TASK("\"same\":\"pcie\""), GANG_EINVAL, "jobs[0].tasks[0].same"},
     {TASK("\"prefer\":\"island\""), GANG_EINVAL, "jobs[0].tasks[0].prefer"},
     {TASK("\"same\":\"socket\""), GANG_ENOENT, "jobs[0].tasks[0].same"},
-    {TASK("\"slice\":2,\"subgroup_same\":\"rack\""), GANG_ERANGE, "jobs[0].tasks[0].slice"},
-    {TASK("\"count\":4,\"slice\":0,\"subgroup_same\":\"rack\""), GANG_ERANGE,
-     "jobs[0].tasks[0].slice"},
-    {TASK("\"count\":4,\"slice\":3,\"subgroup_same\":\"rack\""), GANG_EINVAL,
-     "jobs[0].tasks[0].slice"},
-    {TASK("\"count\":4,\"min\":3,\"slice\":2,\"subgroup_same\":\"rack\""), GANG_EINVAL,
-     "jobs[0].tasks[0].slice"},
-    {TASK("\"count\":4,\"slice\":2"), GANG_EINVAL, "jobs[0].tasks[0].slice"},
+    {TASK("\"subgroup_size\":2,\"subgroup_same\":\"rack\""), GANG_ERANGE,
+     "jobs[0].tasks[0].subgroup_size"},
+    {TASK("\"count\":4,\"subgroup_size\":0,\"subgroup_same\":\"rack\""), GANG_ERANGE,
+     "jobs[0].tasks[0].subgroup_size"},
+    {TASK("\"count\":4,\"subgroup_size\":3,\"subgroup_same\":\"rack\""), GANG_EINVAL,
+     "jobs[0].tasks[0].subgroup_size"},
+    {TASK("\"count\":4,\"min\":3,\"subgroup_size\":2,\"subgroup_same\":\"rack\""), GANG_EINVAL,
+     "jobs[0].tasks[0].subgroup_size"},
+    {TASK("\"count\":4,\"subgroup_size\":2"), GANG_EINVAL, "jobs[0].tasks[0].subgroup_size"},
     {TASK("\"subgroup_same\":\"rack\""), GANG_EINVAL, "jobs[0].tasks[0].subgroup_same"},
     {TASK("\"subgroup_prefer\":\"rack\""), GANG_EINVAL, "jobs[0].tasks[0].subgroup_prefer"},
-    {TASK("\"slice\":1,\"subgroup_same\":\"island\""), GANG_EINVAL,
+    {TASK("\"subgroup_size\":1,\"subgroup_same\":\"island\""), GANG_EINVAL,
      "jobs[0].tasks[0].subgroup_same"},
-    {TASK("\"slice\":1,\"subgroup_prefer\":\"row\""), GANG_ENOENT,
+    {TASK("\"subgroup_size\":1,\"subgroup_prefer\":\"row\""), GANG_ENOENT,
      "jobs[0].tasks[0].subgroup_prefer"},
     {TASK("\"spread\":\"numa\""), GANG_EINVAL, "jobs[0].tasks[0].spread"},
     {TASK("\"spread\":\"row\""), GANG_ENOENT, "jobs[0].tasks[0].spread"},
@@ -440,15 +442,18 @@ static const struct bad bad_texts[] = {
     {JOB("\"labels\":[]"), GANG_EINVAL, "jobs[0].labels"},
     {JOB("\"labels\":{\"a\":7}"), GANG_EINVAL, "jobs[0].labels.a"},
     {JOB("\"labels\":{\"\":\"b\"}"), GANG_EINVAL, "jobs[0].labels[\"\"]"},
-    {JOB("\"peers\":{}"), GANG_EINVAL, "jobs[0].peers"},
-    {JOB("\"peers\":[{}]"), GANG_EINVAL, "jobs[0].peers[0].key"},
-    {JOB("\"peers\":[{\"key\":\"\"}]"), GANG_EINVAL, "jobs[0].peers[0].key"},
-    {JOB("\"peers\":[{\"key\":\"a\",\"value\":7}]"), GANG_EINVAL, "jobs[0].peers[0].value"},
-    {JOB("\"peers\":[{\"key\":\"a\",\"level\":\"numa\"}]"), GANG_EINVAL, "jobs[0].peers[0].level"},
-    {JOB("\"peers\":[{\"key\":\"a\",\"level\":\"row\"}]"), GANG_ENOENT, "jobs[0].peers[0].level"},
-    {JOB("\"peers\":[{\"key\":\"a\",\"near\":1}]"), GANG_EINVAL, "jobs[0].peers[0].near"},
-    {JOB("\"peers\":[{\"key\":\"a\",\"wish\":\"x\"}]"), GANG_EINVAL, "jobs[0].peers[0].wish"},
-    {JOB("\"peers\":[{\"key\":\"a\",\"far\":true}]"), GANG_EINVAL, "jobs[0].peers[0].far"},
+    {JOB("\"affinity\":{}"), GANG_EINVAL, "jobs[0].affinity"},
+    {JOB("\"affinity\":[{}]"), GANG_EINVAL, "jobs[0].affinity[0].key"},
+    {JOB("\"affinity\":[{\"key\":\"\"}]"), GANG_EINVAL, "jobs[0].affinity[0].key"},
+    {JOB("\"affinity\":[{\"key\":\"a\",\"value\":7}]"), GANG_EINVAL, "jobs[0].affinity[0].value"},
+    {JOB("\"affinity\":[{\"key\":\"a\",\"level\":\"numa\"}]"), GANG_EINVAL,
+     "jobs[0].affinity[0].level"},
+    {JOB("\"affinity\":[{\"key\":\"a\",\"level\":\"row\"}]"), GANG_ENOENT,
+     "jobs[0].affinity[0].level"},
+    {JOB("\"affinity\":[{\"key\":\"a\",\"colocate\":1}]"), GANG_EINVAL,
+     "jobs[0].affinity[0].colocate"},
+    {JOB("\"affinity\":[{\"key\":\"a\",\"soft\":\"x\"}]"), GANG_EINVAL, "jobs[0].affinity[0].soft"},
+    {JOB("\"affinity\":[{\"key\":\"a\",\"far\":true}]"), GANG_EINVAL, "jobs[0].affinity[0].far"},
     {"{\"policy\":\"host\"}", GANG_EINVAL, "policy"},
     {"{\"policy\":1}", GANG_EINVAL, "policy"},
     {"{\"partitions\":{}}", GANG_EINVAL, "partitions"},
@@ -706,13 +711,13 @@ static const char everything[] =
     "\"gpu_model\":\"V100\",\"labels\":{\"sku\":\"a\",\"empty\":\"\"},"
     "\"topology\":{\"zone\":\"z\",\"rack\":\"r0\"},\"max_tasks\":40,\"amounts\":{\"nic\":2},"
     "\"partitions\":[\"batch\",\"debug\"],\"unschedulable\":true,"
-    "\"links\":[{\"a\":0,\"b\":1,\"kind\":\"nvlink\",\"hops\":1,\"bandwidth_mbps\":25000},"
-    "{\"a\":2,\"b\":3,\"kind\":\"other\"}],\"near\":[\"4400\",\"4400\",\"0044\",\"0044\"]},"
+    "\"links\":[{\"a\":0,\"b\":1,\"type\":\"nvlink\",\"hops\":1,\"bandwidth_mbps\":25000},"
+    "{\"a\":2,\"b\":3,\"type\":\"other\"}],\"gpu_locality\":[\"4400\",\"4400\",\"0044\",\"0044\"]},"
     "{\"name\":\"n1\",\"cpus\":2.8000000000000003,\"mem_bytes\":1025,\"state\":\"down\","
     "\"numas\":[{\"os_index\":0,\"package\":0,\"mem_mib\":512},{\"mem_bytes\":7}],"
     "\"devices\":[{\"model\":\"A\",\"mem_bytes\":1000,\"numa\":1,\"pci\":\"0000:07:00.0\","
     "\"uuid\":\"GPU-1\",\"healthy\":true},{\"healthy\":false},"
-    "{\"parent\":\"p\"},{\"parent\":\"p\",\"slice\":7,\"healthy\":false}],"
+    "{\"parent\":\"p\"},{\"parent\":\"p\",\"mig_index\":7,\"healthy\":false}],"
     "\"profiles\":[{\"name\":\"1g\",\"model\":\"A\",\"width\":1,\"starts\":[0,6]},"
     "{\"name\":\"all\",\"width\":64,\"starts\":[0]}],"
     "\"cores\":[{\"os_index\":0,\"numa\":0,\"threads\":2,\"cpuset\":\"0,64\"},{\"os_index\":1}],"
@@ -744,14 +749,15 @@ static const char everything[] =
     "\"running_gpu\":[null,[\"x\",\"y\"],[\"z\",\"x\"]]},"
     "{\"name\":\"j1\",\"queue\":\"q0\",\"tasks\":[{\"count\":5},{\"min\":0,\"gpu\":3,"
     "\"profile\":\"1g\"}]},"
-    "{\"name\":\"j2\",\"queue\":\"q0\",\"policy\":\"best-fit\",\"gpu_nodes\":\"strict\",\"ex"
+    "{\"name\":\"j2\",\"queue\":\"q0\",\"policy\":\"best-fit\",\"gpu_nodes\":\"exclude\",\"ex"
     "clusive\":true,\"same\":\"island\",\"prefer\":\"rack\",\"labels\":{\"app\":\"db\",\""
-    "x\":\"\"},\"peers\":[{\"key\":\"app\",\"value\":\"db\",\"level\":\"rack\",\"near\":t"
-    "rue,\"wish\":true},{\"key\":\"app\"},{\"key\":\"x\",\"value\":\"\",\"level\":\"node\""
+    "x\":\"\"},\"affinity\":[{\"key\":\"app\",\"value\":\"db\",\"level\":\"rack\",\"colocate\":t"
+    "rue,\"soft\":true},{\"key\":\"app\"},{\"key\":\"x\",\"value\":\"\",\"level\":\"node\""
     "}],\"groups\":[{\"same\":\"node\"}],\"tasks\":[{\"count\":8,\"min\":4,\"gpu\":1,\"gr"
     "oup\":0,\"where\":\"sku = a and not x > 3\",\"numa\":\"strict\",\"near_nic\":true,\""
     "profile\":\"1g.5gb\",\"models_ranked\":true,\"gpu_models\":[\"A\",\"V100\"],\"same\""
-    ":\"island\",\"prefer\":\"pcie\",\"slice\":2,\"subgroup_same\":\"numa\",\"subgroup_prefer\""
+    ":\"island\",\"prefer\":\"pcie\",\"subgroup_size\":2,\"subgroup_same\":\"numa\",\"subgroup_"
+    "prefer\""
     ":\"package\",\"spread\":\"rack\",\"max_skew\":1,\"spread_soft\":true,\"max_per_node"
     "\":2,\"max_per_domain\":3,\"domain_level\":\"zone\"},{\"numa\":\"none\",\"selector\":"
     "{\"sku\":\"a\"},\"where\":[{\"key\":\"mem\",\"op\":\"ge\",\"values\":[\"-12.5\"]},\""
@@ -768,12 +774,12 @@ static const char scheduling[] =
     "{\"id\":\"sched\",\"levels\":[\"rack\"],\"kinds\":[{\"name\":\"nic\"}],"
     "\"nodes\":[{\"name\":\"m\"}],"
     "\"queues\":[{\"name\":\"q0\",\"parent\":\"p\",\"slice_s\":-1},{\"name\":\"p\"},"
-    "{\"name\":\"q1\",\"parent\":\"p\",\"guaranteed\":{\"gpu\":{\"part\":0.25},"
-    "\"cpu\":{\"weight\":2},\"gpu@batch\":1.5,\"mem_mib@batch\":{\"part\":1},"
-    "\"nic@idle\":-1},\"limit\":{\"gpu\":{\"part\":0.000001},\"mem_bytes@a@b\":77,"
+    "{\"name\":\"q1\",\"parent\":\"p\",\"guaranteed\":{\"gpu\":{\"fraction\":0.25},"
+    "\"cpu\":{\"weight\":2},\"gpu@batch\":1.5,\"mem_mib@batch\":{\"fraction\":1},"
+    "\"nic@idle\":-1},\"limit\":{\"gpu\":{\"fraction\":0.000001},\"mem_bytes@a@b\":77,"
     "\"mem_mib\":3},\"lending_limit\":{\"cpu@batch\":1},\"state\":\"draining\","
-    "\"order\":\"least-served\",\"turn\":\"priority-utilization\",\"block\":\"strict\","
-    "\"preempt\":\"cancel\",\"fixed\":true,\"max_running\":5,\"max_pending\":6,"
+    "\"order\":\"least-served\",\"child_order\":\"priority-utilization\",\"block\":\"strict\","
+    "\"preempt_mode\":\"cancel\",\"no_preemption\":true,\"max_running\":5,\"max_pending\":6,"
     "\"max_running_per_user\":7,\"default_time_limit_s\":0.1,\"max_time_limit_s\":86400,"
     "\"user_limit_percent\":25,\"user_limit_factor\":1.5,\"users\":{\"ann\":0.5,\"bob\":3},"
     "\"submit_acl\":\"ann,bob staff\",\"admin_acl\":\" \",\"grace_s\":30,"
@@ -791,10 +797,11 @@ static const char scheduling[] =
     "\"half_life_s\":604800,"
     "\"reservations\":[{\"name\":\"r0\",\"owner\":\"ann\",\"arrival_s\":1,\"deadline_s\":90000,"
     "\"duration_s\":60.5,\"period_s\":3600,\"repetitions\":5,\"until_s\":9999,"
-    "\"prefer\":\"cheapest\",\"combine\":\"order-no-gap\",\"flags\":[\"ignore-jobs\",\"magnetic\"],"
+    "\"objective\":\"cheapest\",\"combine\":\"order-no-gap\",\"flags\":[\"ignore-jobs\","
+    "\"magnetic\"],"
     "\"queue\":\"q0\",\"users\":[\"ann\",\"bob\"],\"purge_s\":7,\"notice_s\":8,\"stages\":["
-    "{\"duration_s\":30,\"gang\":4,\"exclusive\":true,\"tasks\":[{\"count\":8,\"cpu\":1.5,"
-    "\"max_per_node\":2},{\"gpu\":1}]},{\"gang\":1,\"tasks\":[{}]}]},"
+    "{\"duration_s\":30,\"gang_size\":4,\"exclusive\":true,\"tasks\":[{\"count\":8,\"cpu\":1.5,"
+    "\"max_per_node\":2},{\"gpu\":1}]},{\"gang_size\":1,\"tasks\":[{}]}]},"
     "{\"name\":\"r1\",\"start_s\":0,\"stages\":[{\"tasks\":[{}]}]}],"
     "\"jobs\":[{\"name\":\"j0\",\"run_time_s\":[2,1.5,9],\"tasks\":[{}]},"
     "{\"name\":\"j1\",\"state\":\"running\",\"running_on\":[\"m\"],\"ran_s\":7.25,\"tasks\":[{}]},"
@@ -817,6 +824,39 @@ static const char scheduling[] =
 
 static const char *const full_texts[] = {everything, scheduling};
 enum { FULL_TEXTS = sizeof(full_texts) / sizeof(full_texts[0]) };
+
+START_TEST(reads_keys_with_old_names)
+{
+    gang_scenarios *scenarios =
+        read_good("[{\"nodes\":[{\"name\":\"n\",\"gpus\":2,\"near\":[\"44\",\"44\"]}]},{\"levels\":"
+                  "[\"rack\"],"
+                  "\"queues\":[{\"name\":\"q\",\"turn\":\"utilization\",\"fixed\":true,"
+                  "\"guaranteed\":{\"gpu\":{\"part\":0.5}}}],"
+                  "\"jobs\":[{\"name\":\"j\",\"queue\":\"q\",\"sca" /* one word, which is old */
+                  "rce\":\"off\",\"peers\":[{\"key\":\"a\",\"near\":true,\"wish\":true}],"
+                  "\"tasks\":[{\"count\":2,\"slice\":2,\"subgroup_same\":\"rack\"}]}]}]");
+    ck_assert_str_eq(gang_scenarios_warning(scenarios),
+                     "[0].nodes[0].near: an old name of 'gpu_locality'");
+    struct gang_scenario c = get(scenarios, 0);
+    ck_assert_int_eq(c.nodes[0].gpu_locality[1], GANG_LOCALITY_LINK);
+    c = get(scenarios, 1);
+    ck_assert_int_eq(c.queues[0].child_order, GANG_CHILD_ORDER_UTILIZATION);
+    ck_assert_int_eq(c.queues[0].no_preemption, 1);
+    ck_assert_int_eq(c.queues[0].guaranteed[0].fraction, GANG_WHOLE / 2);
+    const struct gang_request_spec *r = &c.jobs[0].request;
+    ck_assert_int_eq(r->gpu_nodes, GANG_GPU_NODES_ALLOW);
+    ck_assert_int_eq(r->affinity[0].colocate, 1);
+    ck_assert_int_eq(r->affinity[0].soft, 1);
+    ck_assert_int_eq(r->groups[0].subgroup_size, 2);
+    gang_scenarios_free(scenarios);
+    scenarios = read_good(scheduling);
+    ck_assert_ptr_null(gang_scenarios_warning(scenarios));
+    ck_assert_ptr_null(gang_scenarios_warning(NULL));
+    gang_scenarios_free(scenarios);
+    const char *both = "{\"queues\":[{\"name\":\"q\",\"turn\":\"fair\",\"child_order\":\"fair\"}]}";
+    ck_assert_int_eq(gang_scenarios_read(both, strlen(both), &scenarios, NULL), GANG_EINVAL);
+}
+END_TEST
 
 START_TEST(reads_the_times)
 {
@@ -1589,7 +1629,7 @@ START_TEST(what_files_cannot_say_of_queues_is_refused)
     is_refused(&c, "queues[0].order");
     queue.order = 0;
     queue.no_preemption = 2;
-    is_refused(&c, "queues[0].fixed");
+    is_refused(&c, "queues[0].no_preemption");
     queue.no_preemption = 0;
     queue.grace_ns = -2;
     is_refused(&c, "queues[0].grace_s");
@@ -1879,6 +1919,7 @@ int main(void)
     tcase_add_test(tests, refuses_a_text_beyond_the_limit_unread);
     tcase_add_test(tests, syntax_errors_have_line_and_column);
     tcase_add_test(tests, wrong_arguments_are_refused);
+    tcase_add_test(tests, reads_keys_with_old_names);
     tcase_add_test(tests, reads_the_times);
     tcase_add_test(tests, reads_the_case);
     tcase_add_test(tests, reads_nodes);

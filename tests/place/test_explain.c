@@ -971,7 +971,7 @@ START_TEST(as_json)
                     "answer", &answer, "constraint", &constraint, "because", "group", &because,
                     "groups", "want", &want, "refused", "kind", &down, "domain", "level", &level,
                     "path", &path, "holds", &holds, "lack", "constraint", &lack, "kind", &kind,
-                    "amount", &amount, "sets", "set", &set_name, "answer", &set_answer),
+                    "amount", &amount, "group_sets", "group_set", &set_name, "answer", &set_answer),
         -1); /* nothing is refused by kind */
     ck_assert_int_eq(
         json_unpack(root,
@@ -980,7 +980,7 @@ START_TEST(as_json)
                     "answer", &answer, "constraint", &constraint, "because", "group", &because,
                     "groups", "want", &want, "refused", "domain", "level", &level, "path", &path,
                     "holds", &holds, "lack", "constraint", &lack, "kind", &kind, "amount", &amount,
-                    "sets", "set", &set_name, "answer", &set_answer),
+                    "group_sets", "group_set", &set_name, "answer", &set_answer),
         0);
     ck_assert_str_eq(answer, "never");
     ck_assert_str_eq(constraint, "same");

@@ -517,14 +517,14 @@ START_TEST(a_rule_is_checked)
         gang_result result;
         const char *path;
     } cases[] = {
-        {{NULL, NULL, NULL, 0, 0}, GANG_EINVAL, "peers[1].key"},
-        {{"", NULL, NULL, 0, 0}, GANG_EINVAL, "peers[1].key"},
-        {{longer, NULL, NULL, 0, 0}, GANG_ELIMIT, "peers[1].key"},
-        {{"a", "\n", NULL, 0, 0}, GANG_EINVAL, "peers[1].value"},
-        {{"a", NULL, "row", 0, 0}, GANG_ENOENT, "peers[1].level"},
-        {{"a", NULL, "numa", 0, 0}, GANG_EINVAL, "peers[1].level"},
-        {{"a", NULL, NULL, 2, 0}, GANG_EINVAL, "peers[1].near"},
-        {{"a", NULL, NULL, 0, -1}, GANG_EINVAL, "peers[1].wish"},
+        {{NULL, NULL, NULL, 0, 0}, GANG_EINVAL, "affinity[1].key"},
+        {{"", NULL, NULL, 0, 0}, GANG_EINVAL, "affinity[1].key"},
+        {{longer, NULL, NULL, 0, 0}, GANG_ELIMIT, "affinity[1].key"},
+        {{"a", "\n", NULL, 0, 0}, GANG_EINVAL, "affinity[1].value"},
+        {{"a", NULL, "row", 0, 0}, GANG_ENOENT, "affinity[1].level"},
+        {{"a", NULL, "numa", 0, 0}, GANG_EINVAL, "affinity[1].level"},
+        {{"a", NULL, NULL, 2, 0}, GANG_EINVAL, "affinity[1].colocate"},
+        {{"a", NULL, NULL, 0, -1}, GANG_EINVAL, "affinity[1].soft"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         *bad = cases[i].rule;
@@ -533,13 +533,13 @@ START_TEST(a_rule_is_checked)
     *bad = (struct gang_affinity_rule)FAR("a", "", "node");
     ck_assert_int_eq(compile(&spec, ""), GANG_OK);
     spec.affinity_size = 8;
-    ck_assert_int_eq(compile(&spec, "peers[0]"), GANG_EINVAL);
+    ck_assert_int_eq(compile(&spec, "affinity[0]"), GANG_EINVAL);
     spec.affinity_size = sizeof(rules[0]);
     spec.affinity_count = 65;
-    ck_assert_int_eq(compile(&spec, "peers"), GANG_ELIMIT);
+    ck_assert_int_eq(compile(&spec, "affinity"), GANG_ELIMIT);
     spec.affinity_count = 1;
     spec.affinity = NULL;
-    ck_assert_int_eq(compile(&spec, "peers"), GANG_EINVAL);
+    ck_assert_int_eq(compile(&spec, "affinity"), GANG_EINVAL);
 }
 END_TEST
 

@@ -98,13 +98,13 @@ struct fault {
 static const struct fault faults[] = {
     {GANG_EINVAL, "groups", .size = &spec.group_count, .number = 0},
     {GANG_ELIMIT, "groups", .size = &spec.group_count, .number = 4096},
-    {GANG_ELIMIT, "sets", .size = &spec.group_set_count, .number = 4096},
+    {GANG_ELIMIT, "group_sets", .size = &spec.group_set_count, .number = 4096},
     {GANG_EINVAL, "policy", .narrow = &spec.policy, .number = GANG_POLICY_HOST + 1},
     {GANG_EINVAL, "score", .narrow = &spec.policy, .number = GANG_POLICY_HOST},
     {GANG_EINVAL, "gpu_nodes", .narrow = &spec.gpu_nodes, .number = 3},
     {GANG_EINVAL, "exclusive", .narrow = &spec.exclusive, .number = 2},
     {GANG_EINVAL, "labels", .size = &spec.label_count, .number = 1},
-    {GANG_EINVAL, "peers", .size = &spec.affinity_count, .number = 1},
+    {GANG_EINVAL, "affinity", .size = &spec.affinity_count, .number = 1},
     {GANG_EINVAL, "policy", .narrow = &spec.policy, .number = -1},
     {GANG_EINVAL, "reserved0", .narrow = &spec.reserved0, .number = 1},
     {GANG_ERANGE, "min", .wide = &spec.min, .number = -1},
@@ -140,15 +140,15 @@ static const struct fault faults[] = {
     {GANG_EINVAL, "groups[1].models_ranked", .narrow = &G.models_ranked, .number = -1},
     {GANG_EINVAL, "groups[1].spread_soft", .narrow = &G.spread_soft, .number = 1},
     {GANG_EINVAL, "groups[1].profile", .text = &G.profile, .word = "1g.5gb"}, /* of half a GPU */
-    {GANG_ERANGE, "groups[1].slice", .wide = &G.subgroup_size, .number = -1},
-    {GANG_EINVAL, "groups[1].slice", .wide = &G.subgroup_size, .number = 1}, /* of no level */
-    {GANG_EINVAL, "groups[1].slice", .text = &G.subgroup_same, .word = "rack"},
+    {GANG_ERANGE, "groups[1].subgroup_size", .wide = &G.subgroup_size, .number = -1},
+    {GANG_EINVAL, "groups[1].subgroup_size", .wide = &G.subgroup_size, .number = 1}, /* of no level */
+    {GANG_EINVAL, "groups[1].subgroup_size", .text = &G.subgroup_same, .word = "rack"},
     {GANG_ERANGE, "groups[1].max_skew", .wide = &G.max_skew, .number = -1},
     {GANG_EINVAL, "groups[1].max_skew", .wide = &G.max_skew, .number = 1},
     {GANG_ERANGE, "groups[1].max_per_node", .wide = &G.max_per_node, .number = -1},
     {GANG_EINVAL, "groups[1].max_per_domain", .wide = &G.max_per_domain, .number = 1},
-    {GANG_EINVAL, "groups[1].set", .narrow = &G.group_set, .number = 2},
-    {GANG_EINVAL, "groups[1].set", .narrow = &G.group_set, .number = -2},
+    {GANG_EINVAL, "groups[1].group_set", .narrow = &G.group_set, .number = 2},
+    {GANG_EINVAL, "groups[1].group_set", .narrow = &G.group_set, .number = -2},
     {GANG_ENOENT, "groups[1].same", .text = &G.same, .word = "row"},
     {GANG_ENOENT, "groups[1].prefer", .text = &G.prefer, .word = "row"},
     {GANG_EINVAL, "groups[1].partition", .text = &G.partition, .word = ""},
@@ -182,17 +182,17 @@ static const struct fault faults[] = {
     {GANG_EINVAL, "groups[1].gpu_models[1]", .text = &model[1], .word = NULL},
     {GANG_EINVAL, "groups[1].gpu_models[1]", .text = &model[1], .word = ""},
     {GANG_ELIMIT, "groups[1].gpu_models[1]", .text = &model[1], .word = long_name},
-    {GANG_EINVAL, "sets[1].name", .text = &set[1].name, .word = ""},
-    {GANG_ELIMIT, "sets[1].name", .text = &set[1].name, .word = long_name},
-    {GANG_ECYCLE, "sets[1].parent", .narrow = &set[1].parent, .number = 1},
-    {GANG_ECYCLE, "sets[0].parent", .narrow = &set[0].parent, .number = 1},
-    {GANG_EINVAL, "sets[1].parent", .narrow = &set[1].parent, .number = 2},
-    {GANG_EINVAL, "sets[1].parent", .narrow = &set[1].parent, .number = -2},
-    {GANG_EINVAL, "sets[1].reserved0", .narrow = &set[1].reserved0, .number = 1},
-    {GANG_ERANGE, "sets[1].min", .wide = &set[1].min, .number = -1},
-    {GANG_ERANGE, "sets[1].min", .wide = &set[1].min, .number = 9},
-    {GANG_ENOENT, "sets[1].same", .text = &set[1].same, .word = "row"},
-    {GANG_ENOENT, "sets[1].prefer", .text = &set[1].prefer, .word = "row"},
+    {GANG_EINVAL, "group_sets[1].name", .text = &set[1].name, .word = ""},
+    {GANG_ELIMIT, "group_sets[1].name", .text = &set[1].name, .word = long_name},
+    {GANG_ECYCLE, "group_sets[1].parent", .narrow = &set[1].parent, .number = 1},
+    {GANG_ECYCLE, "group_sets[0].parent", .narrow = &set[0].parent, .number = 1},
+    {GANG_EINVAL, "group_sets[1].parent", .narrow = &set[1].parent, .number = 2},
+    {GANG_EINVAL, "group_sets[1].parent", .narrow = &set[1].parent, .number = -2},
+    {GANG_EINVAL, "group_sets[1].reserved0", .narrow = &set[1].reserved0, .number = 1},
+    {GANG_ERANGE, "group_sets[1].min", .wide = &set[1].min, .number = -1},
+    {GANG_ERANGE, "group_sets[1].min", .wide = &set[1].min, .number = 9},
+    {GANG_ENOENT, "group_sets[1].same", .text = &set[1].same, .word = "row"},
+    {GANG_ENOENT, "group_sets[1].prefer", .text = &set[1].prefer, .word = "row"},
 };
 #undef G
 enum { FAULTS = sizeof(faults) / sizeof(faults[0]) };
@@ -444,7 +444,7 @@ START_TEST(elements_follow_the_size_rule)
     groups[1].more[1] = 0;
     sets[1].more[0] = 1;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_E2BIG);
-    ck_assert_int_eq(strncmp(error.path, "sets[1]", 7), 0);
+    ck_assert_int_eq(strncmp(error.path, "group_sets[1]", 13), 0);
     sets[1].more[0] = 0;
     groups[0].known.size = 0;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
@@ -452,7 +452,7 @@ START_TEST(elements_follow_the_size_rule)
     groups[0].known.size = sizeof(groups[0]);
     sets[0].known.size = sizeof(sets[0].known) - 1;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
-    ck_assert_int_eq(strncmp(error.path, "sets[0]", 7), 0);
+    ck_assert_int_eq(strncmp(error.path, "group_sets[0]", 13), 0);
     sets[0].known.size = sizeof(sets[0]);
     spec.group_size = sizeof(group[0]) - 8;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);

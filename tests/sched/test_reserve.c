@@ -1067,7 +1067,7 @@ START_TEST(what_is_wrong_is_said_with_its_path)
     WRONG(w->deadline_ns = 9 * SECOND, GANG_EINVAL, "deadline_ns");
     WRONG(w->repetitions = 2, GANG_EINVAL, "repetitions");
     WRONG(w->period_ns = SECOND, GANG_EINVAL, "period_ns");
-    WRONG(w->objective = 3, GANG_EINVAL, "prefer");
+    WRONG(w->objective = 3, GANG_EINVAL, "objective");
     WRONG(w->combine = -1, GANG_EINVAL, "combine");
     WRONG(w->flags = 1 << 9, GANG_EINVAL, "flags");
     WRONG(w->flags = GANG_RESERVATION_MAINTENANCE | GANG_RESERVATION_FLEX, GANG_EINVAL, "flags");
@@ -1076,7 +1076,7 @@ START_TEST(what_is_wrong_is_said_with_its_path)
     WRONG(w->stage_size = 8, GANG_EINVAL, "stage_size");
     WRONG(w->queue = "nowhere", GANG_ENOENT, "queue");
     WRONG(w->job = 77, GANG_ENOENT, "job");
-    WRONG(stage->gang_size = 3, GANG_EINVAL, "stages[0].gang");
+    WRONG(stage->gang_size = 3, GANG_EINVAL, "stages[0].gang_size");
     WRONG(stage->level = "rack", GANG_EINVAL, "stages[0]");
     WRONG(group->count = 0, GANG_ERANGE, "stages[0].groups[0].count");
     WRONG(group->subgroup_size = 2, GANG_ENOTSUP, "stages[0].groups[0].slice");
