@@ -13,6 +13,8 @@
 #include "core/nodes/node_type.h"
 #include "core/nodes/parent.h"
 #include "core/nodes/partition.h"
+#include "core/nodes/reclaim.h"
+#include "core/nodes/topology.h"
 
 enum { MAX_NODES = GANG__CHUNK * GANG__CHUNKS - 1, DEFAULT_WORKERS = 256 };
 
@@ -58,10 +60,10 @@ static gang_result check_opts(struct gang_cluster_opts *o, struct gang_error *er
 static gang_result copy_levels(gang_cluster *c, const struct gang_cluster_opts *o)
 {
     for (size_t i = 0; i < o->level_count; i++) {
-        c->level_name[i] = gang__strdup(&c->mem, o->levels[i]);
-        if (!c->level_name[i])
+        c->nodes.level_name[i] = gang__strdup(&c->mem, o->levels[i]);
+        if (!c->nodes.level_name[i])
             return GANG_ENOMEM;
-        c->level_count++;
+        c->nodes.level_count++;
     }
     return GANG_OK;
 }
@@ -72,18 +74,18 @@ static gang_result make_pool(gang_cluster *c)
     struct gang__chunk *chunk = gang__zalloc_line(&c->mem, 1, sizeof(*chunk));
     if (!chunk)
         return GANG_ENOMEM;
-    gang__store(&c->chunk[0], chunk);
+    gang__store(&c->commit.chunk[0], chunk);
     gang__a64 *more =
         gang__zalloc_line(&c->mem, GANG__POOL_WORDS - GANG__CELL_WORDS, sizeof(*more));
     if (!more)
         return GANG_ENOMEM;
     gang__store(&chunk->more[GANG__POOL], more);
     gang__store(&chunk->most_words, (uint32_t)GANG__POOL_WORDS);
-    gang__store(&c->slot_end, 1u);
-    gang__instant_init(c);
-    gang_result r = gang__index_make(c, 0, chunk);
+    gang__store(&c->commit.slot_end, 1u);
+    gang__instant_init(&c->commit);
+    gang_result r = gang__index_make(&c->commit, 0, chunk);
     if (r == GANG_OK)
-        gang__store(&c->class_count, 1u);
+        gang__store(&c->commit.class_count, 1u);
     return r;
 }
 
@@ -112,12 +114,13 @@ gang_result gang_cluster_new(const struct gang_cluster_opts *opts, gang_cluster 
     if (!c)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     c->mem = mem;
-    c->max_slots = o.max_nodes ? (uint32_t)o.max_nodes : MAX_NODES;
+    c->commit.mem = &c->mem;
+    c->nodes.max_slots = o.max_nodes ? (uint32_t)o.max_nodes : MAX_NODES;
     c->max_workers = o.max_workers ? (uint32_t)o.max_workers : DEFAULT_WORKERS;
-    c->manual_recycle = o.manual_recycle != 0;
+    c->nodes.manual_recycle = o.manual_recycle != 0;
     c->policy = o.policy;
     gang__kinds_init(c);
-    if (pthread_mutex_init(&c->structure, NULL) != 0) {
+    if (pthread_mutex_init(&c->nodes.structure, NULL) != 0) {
         gang__release_line(&mem, c);
         return gang__error(error, GANG_ENOMEM, NULL, "no mutex");
     }
@@ -136,14 +139,14 @@ gang_result gang_cluster_new(const struct gang_cluster_opts *opts, gang_cluster 
 
 static void free_workers(gang_cluster *c)
 {
-    for (uint32_t i = 0; i < gang__load(&c->worker_end); i++) {
-        gang_worker *w = gang__load(&c->worker[i]);
+    for (uint32_t i = 0; i < gang__load(&c->commit.worker_end); i++) {
+        gang_worker *w = gang__worker_of(gang__load(&c->commit.worker[i]));
         const struct gang__place_ops *ops = gang__load(&c->place_ops);
         if (ops)
             ops->free_worker(w);
-        for (uint32_t k = 0; k < w->old_count; k++)
-            gang__release_line(&c->mem, w->old_ops[k]);
-        gang__release_line(&c->mem, gang__load(&w->desc.ops));
+        for (uint32_t k = 0; k < w->commit.old_count; k++)
+            gang__release_line(&c->mem, w->commit.old_ops[k]);
+        gang__release_line(&c->mem, gang__load(&w->commit.desc.ops));
         gang__release_line(&c->mem, w);
     }
 }
@@ -173,25 +176,25 @@ void gang_cluster_free(gang_cluster *cluster)
     if (ops)
         ops->free_table(c);
     for (uint32_t i = 0; i < GANG__CHUNKS; i++) {
-        struct gang__chunk *chunk = gang__load(&c->chunk[i]);
+        struct gang__chunk *chunk = gang__load(&c->commit.chunk[i]);
         if (chunk)
             free_chunk(c, chunk);
     }
     for (uint32_t i = 0; i < GANG__CLASSES; i++)
-        gang__release_line(&c->mem, gang__load(&c->class[i]));
+        gang__release_line(&c->mem, gang__load(&c->commit.class[i]));
     gang__shapes_free(c);
     gang__widths_free(c);
-    gang__instant_free(c);
+    gang__instant_free(&c->commit);
     gang__topology_free(c);
     gang__partitions_free(c);
-    gang__hash_free(&c->node_names, &c->mem);
-    gang__release(&c->mem, c->free_slots);
-    for (size_t i = 0; i < c->old_more_count; i++)
-        gang__release_line(&c->mem, c->old_more[i]);
-    gang__release(&c->mem, c->old_more);
-    for (uint32_t i = 0; i < c->level_count; i++)
-        gang__release(&c->mem, c->level_name[i]);
-    pthread_mutex_destroy(&c->structure);
+    gang__hash_free(&c->nodes.node_names, &c->mem);
+    gang__release(&c->mem, c->nodes.free_slots);
+    for (size_t i = 0; i < c->nodes.old_more_count; i++)
+        gang__release_line(&c->mem, c->nodes.old_more[i]);
+    gang__release(&c->mem, c->nodes.old_more);
+    for (uint32_t i = 0; i < c->nodes.level_count; i++)
+        gang__release(&c->mem, c->nodes.level_name[i]);
+    pthread_mutex_destroy(&c->nodes.structure);
     struct gang_mem mem = c->mem;
     gang__release_line(&mem, c);
 }
@@ -200,20 +203,20 @@ void gang_cluster_free(gang_cluster *cluster)
 
 int32_t gang_cluster_level_count(const gang_cluster *cluster)
 {
-    return cluster ? (int32_t)cluster->level_count : 0;
+    return cluster ? (int32_t)cluster->nodes.level_count : 0;
 }
 
 const char *gang_cluster_level_name(const gang_cluster *cluster, int32_t level)
 {
-    return cluster && level >= 0 && (uint32_t)level < cluster->level_count
-               ? cluster->level_name[level]
+    return cluster && level >= 0 && (uint32_t)level < cluster->nodes.level_count
+               ? cluster->nodes.level_name[level]
                : NULL;
 }
 
 static gang_result check_node(gang_cluster *c, const struct gang__node *node,
                               struct gang_error *error)
 {
-    if (gang__index_covers(c, node->slot))
+    if (gang__index_covers(&c->commit, node->slot))
         return GANG_OK;
     gang__error(error, GANG_EINVAL, NULL, "node \"%.64s\" is hidden by the index", node->name);
     if (error && error->size >= sizeof(*error))
@@ -227,7 +230,7 @@ gang_result gang_cluster_check(gang_cluster *cluster, struct gang_error *error)
         return gang__error(error, GANG_EINVAL, NULL, "no cluster");
     gang_result r = GANG_OK;
     gang__rcu_enter();
-    uint32_t end = gang__load(&cluster->slot_end);
+    uint32_t end = gang__load(&cluster->commit.slot_end);
     for (uint32_t slot = 1; slot < end && r == GANG_OK; slot++) {
         struct gang__node *node = gang__node_at(cluster, slot);
         if (node)

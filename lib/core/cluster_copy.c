@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/cluster_copy.h"
+#include "core/cluster.h"
 
 #include "base/error.h"
 #include "base/rcu.h"
 #include "core/commit/commit.h"
 #include "core/nodes/node.h"
 #include "core/nodes/node_type.h"
+#include "core/nodes/parent.h"
 #include "core/nodes/partition.h"
+#include "core/nodes/topology.h"
 
 /* Kinds under the same numbers, and as much of each pool taken. */
 static gang_result copy_kinds(gang_cluster *from, gang_worker *w)
@@ -26,22 +28,22 @@ static gang_result copy_pool(gang_cluster *from, gang_worker *w)
 {
     uint64_t payload[GANG__POOL_WORDS];
     gang__rcu_enter();
-    gang__cell_read(from, GANG__POOL, payload, GANG__POOL_WORDS);
+    gang__cell_read(&from->commit, GANG__POOL, payload, GANG__POOL_WORDS);
     gang__rcu_leave();
-    gang_result r = gang__commit_reserve(w, GANG__POOL_WORDS);
+    gang_result r = gang__commit_reserve(&w->commit, GANG__POOL_WORDS);
     if (r != GANG_OK)
         return r;
-    gang__commit_begin(w);
+    gang__commit_begin(&w->commit);
     for (unsigned k = 1; k < GANG__POOL_WORDS; k++)
-        gang__commit_add(w, GANG__POOL, k, GANG__OP_SET, payload[k]);
-    return gang__commit_run(w, true, NULL);
+        gang__commit_add(&w->commit, GANG__POOL, k, GANG__OP_SET, payload[k]);
+    return gang__commit_run(&w->commit, true, NULL);
 }
 
 /* Also those that are named by requests alone. */
 static gang_result copy_partitions(gang_cluster *from, gang_worker *w)
 {
     for (size_t i = 0; i < GANG__PARTITION_BUCKETS; i++)
-        for (struct gang__partition *p = gang__load(&from->partition[i]); p; p = p->next) {
+        for (struct gang__partition *p = gang__load(&from->nodes.partition[i]); p; p = p->next) {
             int32_t mode;
             gang_result r = gang_partition_get(from, p->name, &mode);
             if (r == GANG_OK)
@@ -83,18 +85,19 @@ static gang_result copy_node(gang_cluster *from, gang_worker *w, uint32_t slot,
 static gang_result copy_nodes(gang_cluster *from, gang_worker *w, struct gang_error *error)
 {
     gang_cluster *to = w->cluster;
-    uint32_t end = gang__load(&from->slot_end);
+    uint32_t end = gang__load(&from->commit.slot_end);
     gang_result r = GANG_OK;
     for (uint32_t slot = 1; slot < end && r == GANG_OK; slot++)
         r = copy_node(from, w, slot, error);
     if (r != GANG_OK)
         return r;
     gang__structure_lock(from);
-    r = gang__slots_put(to, end, from->free_slots, from->free_slot_count);
+    r = gang__slots_put(to, end, from->nodes.free_slots, from->nodes.free_slot_count);
     gang__structure_unlock(from);
     for (uint32_t slot = 1; slot < end && r == GANG_OK; slot++)
-        gang__store(&gang__slot_at(gang__chunk_of(to, slot), slot)->generation,
-                    gang__load(&gang__slot_at(gang__chunk_of(from, slot), slot)->generation));
+        gang__store(
+            &gang__slot_at(gang__chunk_of(&to->commit, slot), slot)->generation,
+            gang__load(&gang__slot_at(gang__chunk_of(&from->commit, slot), slot)->generation));
     for (uint32_t i = 0; i < gang__domains_end(from) && r == GANG_OK; i++)
         gang__domain_order(to, i, gang__domain_members(gang__domain_with(from, i)));
     return r;
@@ -115,7 +118,7 @@ static gang_result copy_into(gang_cluster *from, gang_worker *w, struct gang_err
         r = gang__classes_copy(w->cluster, from);
     if (r == GANG_OK)
         r = copy_nodes(from, w, error);
-    gang__add_seq(&w->cluster->epoch, 1);
+    gang__add_seq(&w->cluster->nodes.epoch, 1);
     gang__structure_unlock(w->cluster);
     gang__rcu_leave();
     return r;
@@ -126,14 +129,14 @@ gang_result gang__cluster_copy(gang_cluster *from, gang_cluster **copy, struct g
     struct gang_cluster_opts o = GANG_CLUSTER_OPTS_INIT;
     const char *level[GANG_MAX_LEVELS];
     gang_worker *w = NULL;
-    for (uint32_t i = 0; i < from->level_count; i++)
-        level[i] = from->level_name[i];
+    for (uint32_t i = 0; i < from->nodes.level_count; i++)
+        level[i] = from->nodes.level_name[i];
     o.levels = level;
-    o.level_count = from->level_count;
+    o.level_count = from->nodes.level_count;
     o.mem = &from->mem;
-    o.max_nodes = from->max_slots;
+    o.max_nodes = from->nodes.max_slots;
     o.max_workers = (int32_t)from->max_workers;
-    o.manual_recycle = from->manual_recycle;
+    o.manual_recycle = from->nodes.manual_recycle;
     o.policy = from->policy;
     gang_result r = gang_cluster_new(&o, copy, error);
     if (r != GANG_OK)

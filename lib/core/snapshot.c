@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 #include "base/rcu.h"
-#include "core/commit/snapshot_save.h"
-#include "core/nodes/node.h"
+#include "core/snapshot.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
@@ -22,10 +21,8 @@ gang_result gang_snapshot_new(gang_cluster *cluster, gang_snapshot **snapshot)
     if (!s)
         return GANG_ENOMEM;
     s->c = cluster;
-    gang__store(&s->holds, GANG__PENDING);
     gang__structure_lock(cluster);
-    s->next = cluster->snapshots;
-    cluster->snapshots = s;
+    gang__holder_add(cluster, &s->hold);
     gang__structure_unlock(cluster);
     *snapshot = s;
     return GANG_OK;
@@ -37,11 +34,7 @@ void gang_snapshot_free(gang_snapshot *snapshot)
         return;
     gang_cluster *c = snapshot->c;
     gang__structure_lock(c);
-    gang_snapshot **link = &c->snapshots;
-    while (*link != snapshot)
-        link = &(*link)->next;
-    *link = snapshot->next;
-    gang__reclaim_held(c);
+    gang__holder_remove(c, &snapshot->hold);
     gang__structure_unlock(c);
     gang__release(&c->mem, snapshot->node);
     gang__release(&c->mem, snapshot->word);
@@ -49,16 +42,6 @@ void gang_snapshot_free(gang_snapshot *snapshot)
     gang__release(&c->mem, snapshot->member);
     gang__release(&c->mem, snapshot->member_from);
     gang__release(&c->mem, snapshot);
-}
-
-/* One that is being filled for the first time holds nothing yet; the read section it is in keeps
- * the nodes for it. */
-bool gang__snapshot_holds(gang_cluster *c, uint64_t instant)
-{
-    for (const gang_snapshot *s = c->snapshots; s; s = s->next)
-        if (gang__load(&s->holds) < instant)
-            return true;
-    return false;
 }
 
 gang_result gang_snapshot_take(gang_worker *worker, gang_snapshot *snapshot)
@@ -118,30 +101,17 @@ static void copy_members(gang_snapshot *to, const gang_snapshot *from)
     to->listed = true;
 }
 
-/* The nodes are kept for `from` until now, and from now on for `to` as well. Who frees nodes looks at one
- * snapshot after the other: he might have passed `to` before it shows an earlier instant, and come to
- * `from` when it is taken anew after that. So that is not done while he looks. */
-static void hold(gang_snapshot *to, uint64_t instant)
-{
-    bool earlier = instant < gang__load(&to->holds);
-    if (earlier)
-        gang__structure_lock(to->c);
-    gang__store(&to->holds, instant);
-    if (earlier)
-        gang__structure_unlock(to->c);
-}
-
 gang_result gang__snapshot_copy(gang_snapshot *to, const gang_snapshot *from)
 {
     if (!to || !from || to->c != from->c || from->end == 0)
         return GANG_EINVAL;
     if (to == from)
         return GANG_OK;
-    uint64_t instant = gang__load(&from->holds); /* no two takes have the same */
-    if (gang__load(&to->holds) != instant) {
+    uint64_t instant = gang__load(&from->hold.number); /* no two takes have the same */
+    if (gang__load(&to->hold.number) != instant) {
         if (!copy_nodes(to, from))
             return GANG_ENOMEM;
-        hold(to, instant);
+        gang__holder_set(to->c, &to->hold, instant);
     }
     if (from->listed && !to->listed)
         copy_members(to, from);
@@ -256,7 +226,7 @@ gang_result gang_snapshot_totals(const gang_snapshot *snapshot, struct gang_tota
 static bool list_members(gang_snapshot *s)
 {
     const struct gang_mem *mem = &s->c->mem;
-    uint32_t levels = s->c->level_count;
+    uint32_t levels = s->c->nodes.level_count;
     size_t domains = 0, members = 0;
     for (uint32_t slot = 1; slot < s->end; slot++)
         for (uint32_t level = 0; s->node[slot] && level < levels; level++) {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/commit/commit.h"
+#include "core/nodes/state.h"
 
 gang_result gang_worker_new(gang_cluster *cluster, gang_worker **worker)
 {
@@ -11,29 +11,32 @@ gang_result gang_worker_new(gang_cluster *cluster, gang_worker **worker)
     if (!cluster || !worker)
         return GANG_EINVAL;
     for (uint32_t i = 0; i < cluster->max_workers; i++) {
-        gang_worker *w = gang__load(&cluster->worker[i]);
+        gang_worker *w = gang__worker_of(gang__load(&cluster->commit.worker[i]));
         if (!w) {
             gang_worker *fresh = gang__zalloc_line(&cluster->mem, 1, sizeof(*fresh));
             if (!fresh)
                 return GANG_ENOMEM;
-            fresh->index = i;
+            fresh->commit.index = i;
+            fresh->commit.cells = &cluster->commit;
             fresh->cluster = cluster;
-            gang_worker *none = NULL;
-            if (atomic_compare_exchange_strong(&cluster->worker[i], &none, fresh)) {
+            struct gang__committer *none = NULL;
+            if (atomic_compare_exchange_strong(&cluster->commit.worker[i], &none, &fresh->commit)) {
                 w = fresh;
             } else {
                 gang__release_line(&cluster->mem, fresh);
-                w = none;
+                w = gang__worker_of(none);
             }
         }
         /* Whoever made it: its stamp counts before anyone can use it. */
-        uint32_t end = gang__load(&cluster->worker_end);
-        while (end < i + 1 && !atomic_compare_exchange_weak(&cluster->worker_end, &end, i + 1))
+        uint32_t end = gang__load(&cluster->commit.worker_end);
+        while (end < i + 1 &&
+               !atomic_compare_exchange_weak(&cluster->commit.worker_end, &end, i + 1))
             continue;
         uint32_t unused = 0;
         if (gang__load(&w->in_use) == 0 &&
             atomic_compare_exchange_strong(&w->in_use, &unused, 1u)) {
             memset(&w->stats, 0, sizeof(w->stats));
+            w->commit.commits = w->commit.helps = 0;
             w->from_first = false;
             *worker = w;
             return GANG_OK;
@@ -57,6 +60,8 @@ gang_result gang_worker_get_stats(const gang_worker *worker, struct gang_worker_
 {
     if (!worker || !stats)
         return GANG_EINVAL;
-    return gang__struct_out(stats, stats->size, sizeof(*stats), &worker->stats,
-                            sizeof(worker->stats));
+    struct gang_worker_stats out = worker->stats;
+    out.commits = worker->commit.commits;
+    out.helps = worker->commit.helps;
+    return gang__struct_out(stats, stats->size, sizeof(out), &out, sizeof(out));
 }

@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/nodes/kind.h"
-#include "core/nodes/node.h"
-#include "core/nodes/partition.h"
+#include "core/nodes/nodes.h"
 #include "model/node_spec.h"
 #include "queue/access.h"
 #include "queue/queue_spec.h"

@@ -9,7 +9,7 @@
 #include <gangsched/queue.h>
 
 #include "base/two_pass_block.h"
-#include "core/cluster.h"
+#include "core/nodes/nodes.h"
 
 /* The greatest weight, in millionths: a million. */
 #define GANG__MAX_MILLIONTHS (GANG_WHOLE * GANG_WHOLE)

@@ -11,8 +11,7 @@
 
 #include "base/error.h"
 #include "base/two_pass_block.h"
-#include "core/nodes/kind.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/request/request.h"
 #include "queue/queue_spec.h"
 
@@ -234,7 +233,7 @@ static gang_result tree_in(struct tree *t, const struct gang_queue_spec *specs, 
         t->seat[i].made = made && made[i];
         r = seat_in(t, &t->seat[i], specs);
     }
-    uint32_t kinds = gang__load(&t->c->kind_count);
+    uint32_t kinds = gang__load(&t->c->nodes.kind_count);
     for (t->dims = 0; t->dims < kinds; t->dims++)
         t->dim[t->dims] = (struct gang__dim){(int32_t)t->dims, NULL};
     for (uint32_t i = 0; r == GANG_OK && i < t->count; i++)
@@ -493,7 +492,7 @@ static gang_result refuse_dim(const struct tree *t, const struct seat *s, bool i
 {
     const char *partition = dim->partition ? dim->partition->name : NULL;
     gang_result r = gang__quota_refuse(t->error, GANG_EINVAL, "guaranteed",
-                                       t->c->kind[dim->kind].name, partition, text);
+                                       t->c->nodes.kind[dim->kind].name, partition, text);
     return gang__error_at(t->error, r, "queues[%zu]%s", (size_t)(s - t->seat),
                           is_template ? ".child" : "");
 }

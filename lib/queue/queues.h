@@ -13,8 +13,7 @@
 #include <gangsched/queue.h>
 
 #include "base/hash_table.h"
-#include "core/cluster.h"
-#include "core/nodes/partition.h"
+#include "core/nodes/nodes.h"
 
 enum { GANG__DIMS = GANG_MAX_QUEUE_DIMENSIONS };
 #define GANG__NO_QUEUE UINT32_MAX

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 
 /* A node and where it was in the text, to be sorted by its place in the topology: neighbours in a
  * rack become neighbours in the node table and in the words of the index. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys that had another name before version 0.2: a file with old names is read as one with new names,
  * and gang_scenarios_warning() names the first of them. */
-#include "scenario/scenario_priv.h"
+#include "scenario/read.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void warn(struct gang__reader *r, const struct gang__json *member, const 
     snprintf(r->warning->text, sizeof(r->warning->text), "%s: an old name of '%s'", path, to);
 }
 
-gang_result gang__take_new_keys(struct gang__reader *r, const struct gang__json *at,
+gang_result gang__read_old_keys(struct gang__reader *r, const struct gang__json *at,
                                 enum gang__object object)
 {
     for (size_t i = 0; json_is_object(at->value) && i < GANG__COUNT(keys); i++) {
@@ -72,9 +72,4 @@ gang_result gang__take_new_keys(struct gang__reader *r, const struct gang__json 
         json_object_del(at->value, keys[i].from);
     }
     return GANG_OK;
-}
-
-const char *gang_scenarios_warning(const gang_scenarios *scenarios)
-{
-    return scenarios && scenarios->warning.count > 0 ? scenarios->warning.text : NULL;
 }

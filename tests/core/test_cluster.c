@@ -2,7 +2,7 @@
 /* core.h: the cluster as a whole. */
 #include <gangsched/gangsched.h>
 
-#include "core/cluster.h"
+#include "core/nodes/nodes.h"
 #include "place/state/table.h"
 #include "support.h"
 
@@ -306,7 +306,7 @@ END_TEST
 
 static gang__a64 *word_of(uint32_t slot, unsigned i)
 {
-    struct gang__words words = gang__words_of(s.c, slot);
+    struct gang__words words = gang__words_of(&s.c->commit, slot);
     return gang__word_in(&words, i);
 }
 
@@ -335,7 +335,7 @@ START_TEST(the_audit_sees_a_wrong_word)
     stage_alloc_group(&s, &g);
     stage_check(&s);
     uint32_t slot = (uint32_t)id;
-    struct gang__chunk *chunk = gang__chunk_of(s.c, slot);
+    struct gang__chunk *chunk = gang__chunk_of(&s.c->commit, slot);
     unsigned words = gang__word_count(gang__layout_at(chunk, slot));
     ck_assert_uint_eq(words, 2 + 2 + 2 + 1);
     for (unsigned i = 0; i < words; i++) {
@@ -395,7 +395,7 @@ START_TEST(the_audit_sees_a_node_that_the_index_hides)
     struct box box = {.name = "n1", .cpu = 1000, .gpus = 2};
     gang_node_id id = stage_add(&s, &box);
     uint32_t slot = (uint32_t)id;
-    struct gang__chunk *chunk = gang__chunk_of(s.c, slot);
+    struct gang__chunk *chunk = gang__chunk_of(&s.c->commit, slot);
     struct gang__leaf *leaf = gang__load(&chunk->leaf[gang__layout_at(chunk, slot).class_id]);
     int hidden = 0;
     for (unsigned bucket = 0; bucket < GANG__BUCKETS; bucket++) {

@@ -2,7 +2,7 @@
 /* core.h: the health of devices. */
 #include <gangsched/gangsched.h>
 
-#include "core/cluster.h"
+#include "core/nodes/nodes.h"
 #include "support.h"
 
 static struct stage s;
@@ -84,9 +84,9 @@ START_TEST(health_is_read_as_it_was_set)
     set_health(a, 0, GANG_GPU_OK);
     set_health(a, 1, GANG_GPU_OK); /* as it is */
     ck_assert_uint_eq(unhealthy(a), 8);
-    ck_assert_uint_eq(gang__load(&s.c->unhealthy), 1);
+    ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 1);
     set_health(a, 3, GANG_GPU_OK);
-    ck_assert_uint_eq(gang__load(&s.c->unhealthy), 0); /* nobody looks any more */
+    ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 0); /* nobody looks any more */
 }
 END_TEST
 
@@ -118,7 +118,7 @@ START_TEST(the_first_health_is_that_of_the_description)
     gang_node_id a = add_sick("a", 4, 5), b = add_sick("b", 4, 0);
     ck_assert_uint_eq(unhealthy(a), 5);
     ck_assert_uint_eq(unhealthy(b), 0);
-    ck_assert_uint_eq(gang__load(&s.c->unhealthy), 2);
+    ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 2);
     ck_assert_int_eq(try_gpus(7, 1000, 0).result, GANG_ENOFIT);
     ck_assert_int_eq(try_gpus(6, 1000, 0).result, GANG_OK);
 }
@@ -146,7 +146,7 @@ START_TEST(a_new_description_sets_it_anew)
     set_health(id, 1, GANG_GPU_UNHEALTHY);
     MUST(gang_node_change(s.w, id, &spec, NULL));
     ck_assert_uint_eq(unhealthy(id), 12);
-    ck_assert_uint_eq(gang__load(&s.c->unhealthy), 2);
+    ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 2);
     struct gang_group_spec g = group_of(1, 1000, 1000);
     MUST(gang_alloc_free(s.w, one));
     gang_alloc_id held = stage_alloc_group(&s, &g);
@@ -154,11 +154,11 @@ START_TEST(a_new_description_sets_it_anew)
     healthy.cpu_milli = 500; /* of which a thousand are taken */
     ck_assert_int_eq(gang_node_change(s.w, id, &healthy, NULL), GANG_EBUSY);
     ck_assert_uint_eq(unhealthy(id), 12); /* nothing changed */
-    ck_assert_uint_eq(gang__load(&s.c->unhealthy), 2);
+    ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 2);
     MUST(gang_alloc_free(s.w, held));
     MUST(gang_node_change(s.w, id, &healthy, NULL));
     ck_assert_uint_eq(unhealthy(id), 0);
-    ck_assert_uint_eq(gang__load(&s.c->unhealthy), 0);
+    ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 0);
 }
 END_TEST
 
@@ -167,7 +167,7 @@ START_TEST(a_new_node_in_an_old_slot_is_well)
     gang_node_id a = add_sick("a", 64, UINT64_MAX);
     MUST(gang_node_remove(s.w, a));
     MUST(gang_cluster_recycle(s.c));
-    ck_assert_uint_eq(gang__load(&s.c->unhealthy), 0);
+    ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 0);
     gang_node_id b = add_box("b", 64);
     ck_assert_uint_eq((uint32_t)a, (uint32_t)b);
     ck_assert_uint_eq(unhealthy(b), 0);
@@ -201,11 +201,11 @@ START_TEST(a_removed_node_is_stale_even_if_it_is_held)
     ck_assert_int_eq(gang_gpu_set_state(s.w, id, 0, GANG_GPU_OK), GANG_ESTALE);
     ck_assert_int_eq(gang_gpu_set_state(s.w, id, 1, GANG_GPU_UNHEALTHY), GANG_ESTALE);
     ck_assert_uint_eq(unhealthy(id), 1);
-    ck_assert_uint_eq(gang__load(&s.c->unhealthy), 1);
+    ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 1);
     MUST(gang_alloc_free(s.w, held));
     MUST(gang_cluster_recycle(s.c));
     ck_assert_int_eq(gang_gpu_set_state(s.w, id, 0, GANG_GPU_OK), GANG_ESTALE);
-    ck_assert_uint_eq(gang__load(&s.c->unhealthy), 0);
+    ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 0);
 }
 END_TEST
 
@@ -217,7 +217,7 @@ START_TEST(memory_is_wanted_at_the_first_call_alone)
     s.mem.fail_at = s.mem.calls + 1;
     ck_assert_int_eq(gang_gpu_set_state(w, id, 0, GANG_GPU_UNHEALTHY), GANG_ENOMEM);
     ck_assert_uint_eq(unhealthy(id), 0);
-    ck_assert_uint_eq(gang__load(&s.c->unhealthy), 0);
+    ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 0);
     s.mem.fail_at = 0;
     MUST(gang_gpu_set_state(w, id, 0, GANG_GPU_UNHEALTHY));
     s.mem.fail_at = s.mem.calls + 1;
@@ -429,7 +429,7 @@ START_TEST(words_of_health_have_a_place_on_nodes_of_any_size)
             ck_assert_int_eq(info.amount_free[GANG_KIND_SITE + k], k < i % 4 ? k + 1 : 0);
         set_health(id[i], 0, GANG_GPU_OK);
     }
-    ck_assert_uint_eq(gang__load(&s.c->unhealthy), 0);
+    ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 0);
 }
 END_TEST
 

@@ -4,7 +4,7 @@
 #include <gangsched/gangsched.h>
 
 #include "base/atomic.h"
-#include "core/commit/index.h"
+#include "core/commit/commit.h"
 #include "support.h"
 
 static struct stage s;

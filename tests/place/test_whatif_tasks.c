@@ -3,7 +3,7 @@
  * places told, and those places taken for real. The oracle is the cluster itself. */
 #include <gangsched/gangsched.h>
 
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/whatif/whatif.h"
 #include "support.h"
 
@@ -446,7 +446,7 @@ END_TEST
 
 static struct gang__domain *some_domain(void) /* block=b0 */
 {
-    return gang__load(&gang__load(&s.c->domains)->entry[0]);
+    return gang__load(&gang__load(&s.c->nodes.domains)->entry[0]);
 }
 
 START_TEST(a_copy_answers_as_the_original)

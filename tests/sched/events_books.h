@@ -112,7 +112,7 @@ struct work {
     struct part part[MAX_PARTS];
 };
 
-/* An eviction for somebody else in this run. */
+/* A preemption for another job in this run. */
 struct eviction {
     int victim, taker;
 };
@@ -149,7 +149,7 @@ static const char *doing;
         }                                                                                       \
     } while (0)
 
-/* What happened lately, told when $GANG_TEST_TRACE is set. */
+/* The latest events, printed when $GANG_TEST_TRACE is set. */
 #define TRACE(...)                                  \
     do {                                            \
         if (getenv("GANG_TEST_TRACE")) {            \
@@ -201,7 +201,7 @@ static bool is_in(int queue, int ancestor)
     return false;
 }
 
-/* What a queue and all below it use for certain. Who was asked to stop leaves the books at once. */
+/* What a queue and all below it certainly use. A stopping task leaves the books at once. */
 static int64_t used_in(int queue, int kind)
 {
     int64_t sum = 0;
@@ -215,8 +215,8 @@ static int64_t used_in(int queue, int kind)
     return sum;
 }
 
-/* Of that, by work that nobody may displace: all of one that is not preemptible, and the minimum of
- * one that is so in part. */
+/* The part of that used by work that no job may preempt: all of a non-preemptible job, and the minimum
+ * of a semi-preemptible one. */
 static int64_t fixed_in(int queue, int kind)
 {
     int64_t sum = 0;
@@ -227,7 +227,7 @@ static int64_t fixed_in(int queue, int kind)
         int64_t counted[2] = {0, 0};
         for (int t = 0; t < w->part[0].tasks; t++) {
             const struct place *p = &w->part[0].place[t];
-            if (p->stopping) /* who was asked to stop leaves the books at once */
+            if (p->stopping) /* a stopping task leaves the books at once */
                 continue;
             bool core =
                 counted[p->group]++ + w->done[p->group] + w->lost[p->group] < w->min[p->group];
@@ -325,7 +325,7 @@ static void check_minima(const struct work *w)
     }
 }
 
-/* For the one who reads the trace. */
+/* For the reader of the trace. */
 static void tell_queue(int queue)
 {
     for (int i = 0; i < works; i++) {
@@ -388,7 +388,7 @@ static bool works_already(const struct work *w)
     return parts > 1;
 }
 
-/* One that moves never ceased to run: it is not counted anew. */
+/* A moving job never ceased to run: it is not counted twice. */
 static void check_may_start(const struct work *w, bool moved)
 {
     CHECK(!(w->held && w->hold_run < runs), "job %d is held", index_of(w));

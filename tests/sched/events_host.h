@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host of test_events.c, as the scheduler sees it: it does what it is told, now and then
- * refuses, and checks that the scheduler may ask for it. */
+/* The host of test_events.c as the scheduler sees it: it does what callbacks ask, refuses now and then,
+ * and checks that the scheduler may ask for it. */
 #ifndef GANG_TESTS_EVENTS_HOST_H
 #define GANG_TESTS_EVENTS_HOST_H
 
@@ -15,7 +15,7 @@ static bool refuses(int64_t n)
     return !host_is_kind && one_in(n);
 }
 
-/* What all callbacks have in common. */
+/* Common to all callbacks. */
 static struct work *begin_op(const struct gang_event *e, const char *name)
 {
     CHECK(in_run, "%s outside of a run", name);
@@ -77,7 +77,7 @@ static int32_t on_start(const struct gang_event *e, void *user)
     struct work *w = begin_op(e, "start");
     struct part *p = &w->part[e->gang];
     w->start_asked = true;
-    if (is_unsettled(w)) /* it ended, but grew before the scheduler was told */
+    if (is_unsettled(w)) /* the job ended, but grew before the report */
         p->tasks = 0;
     CHECK(p->tasks == 0, "job %d starts, but runs", index_of(w));
     CHECK(e->state == GANG_JOB_RUNNING, "state %d", e->state);
@@ -90,7 +90,7 @@ static int32_t on_start(const struct gang_event *e, void *user)
     return 0;
 }
 
-/* Of these places, how many are of that group and on that node. */
+/* Counts the places of that group on that node. */
 static int alike(const struct place *place, int count, const struct place *to)
 {
     int n = 0;
@@ -112,7 +112,7 @@ static int32_t on_resume(const struct gang_event *e, void *user)
     read_part(p, e->alloc);
     CHECK(p->kept_unsure || p->tasks == p->kept, "job %d resumes with %d of %d tasks", index_of(w),
           p->tasks, p->kept);
-    for (int i = 0; i < p->kept && !p->kept_unsure; i++) /* its tasks may be numbered anew */
+    for (int i = 0; i < p->kept && !p->kept_unsure; i++) /* its tasks may get new numbers */
         CHECK(alike(p->place, p->tasks, &p->kept_place[i]) ==
                   alike(p->kept_place, p->kept, &p->kept_place[i]),
               "job %d resumes elsewhere", index_of(w));
@@ -236,7 +236,7 @@ static int32_t on_shrink(const struct gang_event *e, void *user)
     return e->deadline_ns > now_ns && at_once;
 }
 
-/* It is to stop whole. Returns whether it is gone at once, which who is suspended cannot say. */
+/* The whole job is to stop. Returns whether it is gone at once, which a suspended job cannot say. */
 static bool stop_whole(struct work *w, const struct gang_event *e, bool may_refuse)
 {
     struct part *p = &w->part[e->gang];
@@ -348,8 +348,8 @@ static void check_end(const struct work *w, int32_t end)
           "job %d did not succeed", index_of(w));
 }
 
-/* Forget tasks that were to stop and whose node is lost: they have, though what they held may be
- * kept for others. */
+/* Forgets stopping tasks of a lost node: they have stopped, though their places may be kept for a
+ * handover. */
 static void drop_silent(struct work *w, struct part *p)
 {
     for (int i = p->tasks - 1; i >= 0; i--)
@@ -364,7 +364,9 @@ static int32_t on_state(const struct gang_event *e, void *user)
     (void)user;
     struct work *w = begin_op(e, "state");
     bool is_over = e->state != GANG_JOB_RUNNING && e->state != GANG_JOB_STOPPING;
-    if (is_over && is_unsettled(w)) /* it was told to have ended, and grew before that was heard */
+    if (is_over &&
+        is_unsettled(
+            w)) /* its end was reported, and it grew before the scheduler processed the report */
         w->part[0].tasks = w->part[1].tasks = 0;
     for (int k = 0; is_over && k < MAX_PARTS; k++)
         drop_silent(w, &w->part[k]);

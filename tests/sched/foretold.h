@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of forecasts have in common. Each function is for one host, or one forecast. */
+/* Shared by the tests of forecasts. Each function is for one host or one forecast. */
 #ifndef SCHED_FORETOLD_H
 #define SCHED_FORETOLD_H
 
@@ -67,7 +67,7 @@ static inline int32_t count_expected(const struct gang_expected *e, void *user)
     return 0;
 }
 
-/* With memory short at each allocation in turn nothing is told, and nothing lost. */
+/* Each allocation fails in turn: no result is given, and nothing is lost. */
 static inline void check_without_memory(struct host *h, const struct gang_forecast_opts *opts)
 {
     gang_result r = GANG_ENOMEM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host in small: it does what the scheduler says, notes it, and stops tasks when it is told to. */
+/* A small host: it does what the scheduler says, records it, and stops tasks on request. */
 #ifndef GANG_TESTS_SCHED_HOST_H
 #define GANG_TESTS_SCHED_HOST_H
 
@@ -14,7 +14,7 @@ enum { HOST_EVENTS = 4096, HOST_SECOND = 1000000000 };
 
 struct host;
 
-/* What the host was told, in order. */
+/* The callbacks, in order. */
 struct host_event {
     char op[8]; /* "start", "grow", "shrink", "preempt", "suspend", "resume", "kill", "state" */
     gang_job_id job;
@@ -26,7 +26,7 @@ struct host_event {
     int64_t deadline_ns;
 };
 
-/* What it was told of reservations. */
+/* The callbacks about reservations. */
 struct host_reserve {
     gang_reservation_id id;
     int32_t what, outcome;
@@ -39,7 +39,7 @@ struct host {
     struct stage stage;
     gang_sched *s;
     int64_t now_ns;
-    bool lingers;       /* who is asked to stop takes his time */
+    bool lingers;       /* a stopping job uses its grace */
     bool refuses;       /* starts are refused */
     const char *refuse; /* an op that is refused; NULL: none */
     void (*during)(struct host *h,
@@ -263,7 +263,7 @@ static inline int32_t host_job_state(struct host *h, gang_job_id id)
     return host_job_info(h, id).state;
 }
 
-/* How it ended, as the host was told; GANG_END_NONE: it was not. */
+/* How the job ended according to the callbacks; GANG_END_NONE: no callback yet. */
 static inline int32_t host_end(const struct host *h, gang_job_id id)
 {
     for (size_t i = h->count; i-- > 0;)
@@ -369,7 +369,7 @@ static inline void host_open_queue(struct host *h, size_t nodes, int32_t backfil
     host_run(h, 0);
 }
 
-/* GPUs that nobody holds, on nodes of any state. */
+/* Free GPUs, on nodes of any state. */
 static inline int64_t host_gpus_free(struct host *h)
 {
     int64_t sum = 0;
@@ -379,7 +379,7 @@ static inline int64_t host_gpus_free(struct host *h)
     return sum / 1000;
 }
 
-/* The one queue, whose jobs have a grace. */
+/* One queue; its jobs have a grace. */
 static inline struct gang_queue_spec host_default_queue(int64_t grace_ns)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
@@ -396,7 +396,7 @@ static inline void host_preempts(struct host *h, int64_t grace_ns, int32_t preem
     host_queues(h, &q, 1);
 }
 
-/* With that queue; who is asked to stop takes his time. */
+/* With that queue; a stopping job uses its grace. */
 static inline void host_open_slow(struct host *h, size_t nodes, size_t gpus, int64_t grace_ns)
 {
     struct gang_queue_spec q = host_default_queue(grace_ns);
@@ -422,7 +422,8 @@ static inline gang_node_id host_node_of(struct host *h, gang_job_id id, int64_t 
     return GANG_ID_NONE;
 }
 
-/* A queue "default" that backfills, and "owner", to whom all GPUs are guaranteed, so that he displaces its jobs. */
+/* A queue "default" that backfills, and "owner", which is guaranteed all GPUs and so preempts the jobs
+ * of "default". */
 static inline void host_with_owner(struct host *h, size_t nodes, size_t gpus)
 {
     struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};

@@ -44,7 +44,7 @@ static int64_t used(const struct oracle *o, int queue, int kind)
     return sum;
 }
 
-/* By work that nobody may displace. */
+/* By work that no job may preempt. */
 static int64_t used_nonpreemptible(const struct oracle *o, int queue, int kind)
 {
     int64_t sum = 0;
@@ -59,7 +59,8 @@ static int64_t used_nonpreemptible(const struct oracle *o, int queue, int kind)
     return sum;
 }
 
-/* What is used, and wanted by all that wait, also beyond limits of queues below; at most its own. */
+/* Use plus the demand of all waiting jobs, also beyond limits of lower queues; at most its own
+ * limit. */
 static int64_t demand(const struct oracle *o, int queue, int kind)
 {
     int64_t sum = 0, limit = o->queue[queue].limit[kind];
@@ -90,7 +91,7 @@ static int64_t all_there_is(const struct oracle *o, int kind)
 }
 
 /* One round among the queues of a priority: each gets its part by weight, in whole units, at most
- * what it still wants. Returns whether somebody has all he wants now, so that there is another
+ * what it still wants. Returns whether some queue now has all it wants, so that there is another
  * round. */
 static bool share_round(struct oracle *o, int parent, int64_t priority, int kind, int64_t *rest,
                         const int64_t want[], int64_t remainder[])
@@ -245,7 +246,7 @@ static bool start(struct oracle *o, struct oracle_job *job)
     return forbidden_by(o, job) == NOBODY && place(o, job, 0, 0, tasks);
 }
 
-/* ---- whose turn: rules 7 and 9 ---- */
+/* ---- order: rules 7 and 9 ---- */
 
 static bool wants_more(const struct oracle_job *job)
 {
@@ -254,7 +255,7 @@ static bool wants_more(const struct oracle_job *job)
     return tasks[0] + tasks[1] > 0;
 }
 
-/* Which of two jobs of a leaf is first? */
+/* Compares two jobs of a leaf. */
 static bool job_before(const struct oracle *o, int a, int b)
 {
     const struct oracle_job *x = &o->job[a], *y = &o->job[b];
@@ -287,7 +288,7 @@ static bool stays_inside(const struct oracle *o, int queue, const struct oracle_
 }
 
 /* The largest part of its share, or of all there is, that a queue uses, with the job if there is one.
- * Of small numbers, hence exact enough. */
+ * The numbers are small, so doubles are exact enough. */
 static double dominant_part(const struct oracle *o, int queue, const struct oracle_job *job,
                             bool of_all)
 {
@@ -406,8 +407,8 @@ static bool is_above(const struct oracle *o, int queue, const struct oracle_job 
     return false;
 }
 
-/* Below the queue that gives, who keeps to his guarantee does not pay for a sibling; nor, as long as
- * there are others, who keeps to his share. */
+/* Below the giving queue, a queue within its guarantee does not pay for a sibling. Nor does a queue
+ * within its share, as long as there are others. */
 static bool may_give(const struct oracle *o, int leaf, int giver, const struct oracle_job *taker,
                      bool fair)
 {
@@ -486,7 +487,7 @@ static struct victim take(struct oracle *o, int j, bool whole)
     return v;
 }
 
-/* With the taker: is a queue of his above its share, and its guarantee? */
+/* With the preemptor: is one of its queues above its share, and above its guarantee? */
 static bool is_beyond(const struct oracle *o, int queue, const struct oracle_job *taker)
 {
     const struct oracle_queue *u = &o->queue[queue];
@@ -499,7 +500,8 @@ static bool is_beyond(const struct oracle *o, int queue, const struct oracle_job
     return false;
 }
 
-/* With him: is he entitled to what others gave, in his queue and where his branch parts from theirs? */
+/* With the preemptor: is it entitled to what the victims held, in its own queue and where the branches
+ * part? */
 static bool still_entitled(const struct oracle *o, int taker, const struct victim *victim,
                            int victims)
 {
@@ -543,7 +545,7 @@ static void put_back(struct oracle *o, int taker, struct victim *victim, int vic
     }
 }
 
-/* A queue uses less, and there is more room: those who waited for that are looked at again. */
+/* A queue uses less, and more is free: jobs that waited for that are tried again. */
 static void try_again_below(struct oracle *o, int queue)
 {
     for (int j = 0; j < o->jobs; j++)
@@ -551,8 +553,8 @@ static void try_again_below(struct oracle *o, int queue)
             o->job[j].tried = false;
 }
 
-/* Takes one victim after the other until the taker can start; those above their shares first, or those
- * of its own queue. */
+/* Takes one victim after the other until the preemptor can start: first from queues above their
+ * shares, or from its own queue. */
 static bool make_room(struct oracle *o, int taker, int first, int then)
 {
     struct victim victim[128];
@@ -577,8 +579,8 @@ static bool make_room(struct oracle *o, int taker, int first, int then)
     return false;
 }
 
-/* For who waits or could grow, in turn: from others, or else in its own queue, or else from both.
- * Returns whether anybody got something. */
+/* For each job that waits or could grow, in order: take from other queues, else from its own, else from
+ * both. Returns whether any job got something. */
 static bool displace(struct oracle *o)
 {
     int j;

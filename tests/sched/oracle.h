@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small, slow scheduler that follows the rules word by word and knows nothing of the library:
- * who runs with how many tasks once nothing changes any more. Amounts are whole units: cores, GiB,
- * GPUs; a node has so many of each, and which devices they are is left out. All sums are made anew
- * whenever they are needed.
+/* A small, slow scheduler that follows the rules word by word and knows nothing of the library. It
+ * computes which jobs run with how many tasks once nothing changes any more. Amounts are whole units:
+ * cores, GiB, GPUs. A node has a number of each; devices have no identity. All sums are computed from
+ * scratch whenever they are needed.
  *
- * Where the rules leave something open it does as the library says it does (ARCHITECTURE.md, "Whose
- * turn, and making room"). */
+ * Where the rules leave something open it follows the library's documentation (lib/sched/README.md). */
 #ifndef GANG_TESTS_ORACLE_H
 #define GANG_TESTS_ORACLE_H
 
@@ -36,7 +35,7 @@ struct oracle_job {
     int64_t priority;
     int preemptible;
     int64_t on[ORACLE_GROUPS][ORACLE_NODES]; /* tasks that run */
-    /* Tried in vain: not looked at again until something comes free, or `by` uses less. */
+    /* The last try failed: not tried again until capacity comes free or `by` uses less. */
     bool tried;
     int by;     /* the queue that forbade it; -1: there was no room */
     bool asked; /* tried to make room for it */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of reservations share: a host, reservations and jobs in a line, and what is told of them. */
+/* Shared by the tests of reservations: a host, reservations and jobs in one line each, and the
+ * callbacks about them. */
 #ifndef GANG_TESTS_SCHED_RESERVING_H
 #define GANG_TESTS_SCHED_RESERVING_H
 

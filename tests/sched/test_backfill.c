@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planned starts: who has one, who may pass, what changes it; that it never moves later; and that memory may run out
- * at any moment. */
+/* Planned starts: which jobs have one, which may start before it, and what changes it. A plan never
+ * moves later, and memory may run out at any moment. */
 #include "sched/host.h"
 
 static struct host h;
@@ -53,7 +53,7 @@ static void sleep_until_next(void)
     host_run(&h, next - h.now_ns);
 }
 
-/* A run that is cut short before it comes to what is due, and has to make the timeline anew: that is done by the next. */
+/* A run is cut short before it rebuilds the timeline: the next run does it. */
 START_TEST(a_begin_that_came_in_a_run_cut_short_is_not_missed)
 {
     struct gang_run_opts opts = GANG_RUN_OPTS_INIT;
@@ -78,7 +78,7 @@ START_TEST(a_begin_that_came_in_a_run_cut_short_is_not_missed)
 }
 END_TEST
 
-/* ---- who has a plan, who passes ---------------------------------------------------------------- */
+/* ---- planned and backfilled jobs ------------------------------------------------------------- */
 
 START_TEST(easy_plans_for_the_first_and_lets_pass_who_is_in_nobodys_way)
 {
@@ -118,7 +118,7 @@ START_TEST(conservative_plans_for_all)
     ck_assert_int_eq(planned(b), 100);
     ck_assert_int_eq(planned(c), 150);
     test_assert(runs(d));
-    ck_assert_int_eq(planned(e), 180); /* behind all of them: nobody has to wait for it */
+    ck_assert_int_eq(planned(e), 180); /* behind all of them: it delays no job */
     ck_assert_int_eq(host_queue(&h, "q").planned, 3);
     ck_assert_int_eq(host_queue(&h, "q").plan_depth, 0);
     host_close(&h);
@@ -186,7 +186,7 @@ START_TEST(where_no_end_is_known_nothing_is_planned)
     ck_assert_int_eq(planned(never), 0);
     gang_job_id passes = put("q", 2, 10, 0), head = put("q", 4, 10, 0);
     test_assert(runs(passes));
-    ck_assert_int_eq(planned(head), 10); /* the first of those for whom there is a time */
+    ck_assert_int_eq(planned(head), 10); /* the first job that has a time */
     host_close(&h);
 }
 END_TEST
@@ -247,8 +247,8 @@ START_TEST(other_queues_leave_room_for_plans_too)
 }
 END_TEST
 
-/* Others, of whom the plan does not know, have taken a GPU: at its time the plan comes to nothing. Who had his turn
- * before that, and waited for the plan, has it again. */
+/* An allocation outside the scheduler took a GPU: the plan fails when it is due. A job that was tried
+ * before and waited for the plan is tried again. */
 START_TEST(a_plan_that_comes_to_nothing_is_in_nobodys_way)
 {
     struct gang_queue_spec q[] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
@@ -305,7 +305,7 @@ START_TEST(growing_leaves_room_for_plans)
 }
 END_TEST
 
-/* ---- what changes plans ------------------------------------------------------------------------ */
+/* ---- changes of plans ------------------------------------------------------------------------ */
 
 START_TEST(who_ends_early_brings_plans_forward)
 {
@@ -453,7 +453,7 @@ START_TEST(a_start_that_is_refused_leaves_nothing_behind)
 }
 END_TEST
 
-/* ---- why ---------------------------------------------------------------------------------------- */
+/* ---- why ------------------------------------------------------------------------------------- */
 
 static struct gang_wait seen;
 static char seen_text[512];
@@ -485,7 +485,7 @@ START_TEST(a_plan_is_told_with_its_time_and_nodes)
 }
 END_TEST
 
-/* ---- random ------------------------------------------------------------------------------------- */
+/* ---- random ---------------------------------------------------------------------------------- */
 
 enum { JOBS = 120, NODES = 5 };
 
@@ -542,7 +542,8 @@ static void note_starts(uint64_t *seed, size_t count)
             jobs[i].ends_ns = h.now_ns + (int64_t)(next_random(seed) % 250) * SECOND + 1;
 }
 
-/* A node is lost, with all that ran there, or is back. Plans are made again, so that what was known of them is not. */
+/* A node is lost with all that ran there, or comes back. All plans are rebuilt, so the recorded starts
+ * no longer hold. */
 static bool change_nodes(uint64_t *seed, gang_node_id *down, size_t count)
 {
     if (next_random(seed) % 30)
@@ -570,8 +571,8 @@ static int64_t rows_of_turns(void)
     return info.rows;
 }
 
-/* With EASY, of the first that has a plan; else of all: it is not later than it was, and who had one has one until
- * he starts. */
+/* With EASY the first plan, otherwise each plan, does not move later. A planned job stays planned until
+ * it starts. */
 static void check_plans(bool all, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -590,7 +591,7 @@ static void check_plans(bool all, size_t count)
     }
 }
 
-/* A queue whose gangs take turns, beside "q". */
+/* A time-slicing queue beside "q". */
 static void let_slice(int32_t backfill, int64_t depth)
 {
     struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
@@ -603,8 +604,8 @@ static void let_slice(int32_t backfill, int64_t depth)
     host_queues(&h, q, 2);
 }
 
-/* _i: EASY, EASY for three, conservative; then the same with constraints and nodes that are lost; then with gangs that take
- * turns */
+/* _i: EASY, EASY for three, conservative; then the same with constraints and lost nodes; then with
+ * time-sliced gangs */
 START_TEST(a_plan_never_moves_later)
 {
     uint64_t seed = test_seed();
@@ -647,9 +648,9 @@ START_TEST(a_plan_never_moves_later)
 }
 END_TEST
 
-/* ---- memory ------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Again until it is done; whoever had to wait for memory may come later than others. */
+/* Runs until all is done; a job that waited for memory may start after others. */
 static void run_again(void)
 {
     gang_result r = gang_sched_run(h.s, h.now_ns, NULL, NULL);

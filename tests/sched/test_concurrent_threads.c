@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads submit jobs, command them and report about them, while the owner of the scheduler runs
- * it. All come out in the end: every job that was accepted ends once and as somebody wanted, and
- * nothing stays taken, neither of the cluster nor of memory.
+ * it. In the end every accepted job has ended once, as some thread
+ * asked, and no capacity and no memory stays taken.
  *   GANG_SEED           where the threads' chances begin
  *   GANG_TEST_SECONDS   how long, 2 unless told */
 #include <gangsched/gangsched.h>
@@ -25,10 +25,11 @@ enum {
 
 #define SECOND ((int64_t)1000000000)
 
-/* What threads and host know of a job; its cookie is its index plus one. Of an array the jobs have
- * the cookie of the first, so they are counted together. */
+/* What threads and host know of a job; its cookie is its index plus one. The jobs of an array share the
+ * cookie of the first, so they are counted together. */
 struct job {
-    _Atomic gang_job_id id; /* release when submitted: pairs with the acquire of who commands it */
+    _Atomic gang_job_id
+        id; /* release when submitted: pairs with the acquire in the commanding thread */
     _Atomic gang_alloc_id alloc;
     atomic_int part_of; /* jobs of this cookie */
     atomic_int ended;
@@ -131,7 +132,7 @@ struct thread {
     int number, next;
 };
 
-/* A job of anybody's that was submitted, or NULL. */
+/* A submitted job of any thread, or NULL. */
 static struct job *some_job(struct thread *t)
 {
     struct job *job = &jobs[dice(&t->seed) % (THREADS * JOBS)];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A copy of a scheduler decides as the original: random worlds are copied in the midst of whatever is under
- * way, and both go on with the same events. What they tell their hosts must be the same, call by call: who,
- * where, when, on which devices. Half of them are copies for hosts (gang_sched_copy()), with messages that no run has
- * taken in, and heartbeats; the others those of forecasts. In all of them nodes may have changed since the last run.
+ * way, and both go on with the same events. Their callbacks must be the same, call by call: jobs, places,
+ * times, devices. Half of them are copies for hosts (gang_sched_copy()), with messages that no run has
+ * processed and with heartbeats. The others are copies for forecasts. Nodes may have changed since
+ * the last run.
  *   GANG_SEED           begins with this world
  *   GANG_TEST_SECONDS   how long each test, 3 unless told */
 #include <gangsched/gangsched.h>
@@ -25,7 +26,7 @@ struct side {
     gang_worker *w;
     gang_sched *s;
     size_t used;
-    char log[LOG]; /* what its host was told in this step */
+    char log[LOG]; /* the callbacks of this step */
 };
 
 static struct side side[2];
@@ -74,7 +75,8 @@ static int32_t tell(const char *op, const struct gang_event *e, void *user)
     return 0;
 }
 
-/* Who takes turns is refused now and then, by both hosts; in some worlds anybody, whatever he is asked. */
+/* Both hosts refuse a time-sliced gang now and then; in some worlds they refuse any gang any
+ * request. */
 static int32_t refuse(const struct gang_event *e)
 {
     uint64_t x = (e->job ^ (uint64_t)e->now_ns) * UINT64_C(0x9e3779b97f4a7c15);
@@ -613,7 +615,7 @@ static void happen_to_reservations(void)
         limit_owner();
 }
 
-/* A leaf takes nobody, or starts nobody, for a while. */
+/* A leaf accepts no job, or starts none, for a while. */
 static void set_queue_state(void)
 {
     gang_result result[2] = {0, 0};
@@ -669,7 +671,7 @@ static int32_t put_text(const char *text, size_t length, void *user)
     return fwrite(text, 1, length, stderr) == length ? 0 : -1;
 }
 
-/* When something differs: why those who wait do. */
+/* When something differs: the reasons of the waiting jobs. */
 static void tell_why(void)
 {
     for (int k = 0; k < sides; k++)
@@ -796,7 +798,7 @@ static void take_step(void)
     run_both();
 }
 
-/* Is the copy of gangs in a matrix; of some that were asked to suspend, and have not stopped yet? */
+/* Does the copy hold gangs in a matrix? Are some of them still suspending? */
 static void count_slices(void)
 {
     bool sliced = false, midway = false;
@@ -809,10 +811,10 @@ static void count_slices(void)
     copies_midway += midway;
 }
 
-/* What no run has seen yet: in a copy for a host also messages. */
+/* What no run has seen yet; in a copy for a host this includes messages. */
 static void happen_before(void)
 {
-    uint64_t epoch = side[0].c->epoch, states = side[0].c->states;
+    uint64_t epoch = side[0].c->nodes.epoch, states = side[0].c->nodes.states;
     if (reserves && one_in(2))
         happen_to_reservations();
     for (int64_t n = whole && one_in(2) ? 1 + below(6) : 0; n > 0; n--)
@@ -825,7 +827,7 @@ static void happen_before(void)
         gang_node_id id = some_node();
         BOTH(gang_node_set_state(at->w, id, state));
     }
-    changes_copied += epoch != side[0].c->epoch || states != side[0].c->states;
+    changes_copied += epoch != side[0].c->nodes.epoch || states != side[0].c->nodes.states;
 }
 
 static void count_messages(void)

@@ -32,7 +32,7 @@ static void *submit_many(void *user)
     return NULL;
 }
 
-/* Nobody ends: all that were submitted before are there, once, and nobody who came after it. */
+/* No job ends: each job submitted before the copy is in it once, and none submitted after. */
 static void check_copy(int64_t now_ns)
 {
     struct gang_error error = GANG_ERROR_INIT;

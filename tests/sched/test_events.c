@@ -60,7 +60,8 @@ static size_t choose_tasks(const struct part *p, bool stopping, int64_t tasks[MA
 static void report_tasks(struct work *w, int part, const int64_t *tasks, size_t count, int32_t what)
 {
     struct part *p = &w->part[part];
-    /* In a run it may start anew before this is heard, which is then about what it holds by then. */
+    /* Within a run the gang may restart before this report arrives; the report then concerns the
+     * new start. */
     gang_alloc_id alloc = !in_run && one_in(4) ? GANG_ID_NONE : p->alloc;
     TRACE("report %zu tasks of job %d: %d", count, index_of(w), what);
     must(gang_report_tasks(sched, w->id, part, alloc, tasks, count, what));
@@ -528,7 +529,7 @@ static void set_queue_state(void)
     must(gang_queue_set_state(sched, id, l->state));
 }
 
-/* The whole tree anew; at first until it is accepted. */
+/* Replaces the whole tree; the first time it tries until a tree is accepted. */
 static gang_result set_queues(void)
 {
     struct gang_queue_spec spec[MAX_QUEUES];
@@ -662,7 +663,8 @@ static void check_forgotten(const struct work *w)
     CHECK(gang_job_get(sched, w->id, &info) == GANG_ESTALE, "job %d ended, but is there",
           index_of(w));
     for (int k = 0; k < MAX_PARTS; k++)
-        if (w->part[k].alloc != GANG_ID_NONE && !w->part[k].because) /* it may be kept for him */
+        if (w->part[k].alloc != GANG_ID_NONE &&
+            !w->part[k].because) /* it may be kept for that job */
             CHECK(gang_alloc_get(stage.c, w->part[k].alloc, &alloc) == GANG_ESTALE,
                   "job %d ended, but holds something", index_of(w));
 }
@@ -703,8 +705,8 @@ static void compare_work(struct work *w)
     }
 }
 
-/* No one is displaced but for somebody who then starts or grows, or waits for those who take their
- * time, or whose end the scheduler has not heard of yet. */
+/* A job is preempted only for a gang that then starts or grows, or that waits for victims in their grace
+ * or for ends that the scheduler has not seen yet. */
 static void check_evictions(void)
 {
     if (settled < runs) /* cut short: the rest comes in the next run */
@@ -724,7 +726,7 @@ static void check_evictions(void)
     }
 }
 
-/* Nothing is taken but by whom we know. Only when no task is under way. */
+/* Every allocation belongs to a known job. Checked only while no task is starting or stopping. */
 static void check_free(void)
 {
     for (int i = 0; i < works; i++)
@@ -909,7 +911,7 @@ static int32_t note_reason(const struct gang_wait *wait, void *user)
     return 0;
 }
 
-/* Whoever waits knows why, and the reason holds. */
+/* Each waiting job has a reason, and the reason holds. */
 static void check_reasons(void)
 {
     for (int i = 0; i < works; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forecasts: when those who wait start, and what if. That a copy decides as the original is the matter of
- * test_copy.c. */
+/* Forecasts: expected starts of waiting jobs, and what-if. test_copy.c shows that a copy decides like
+ * its original. */
 #include "sched/foretold.h"
 
 #define S INT64_C(1000000000)
@@ -203,7 +203,7 @@ START_TEST(what_if_there_were_more_nodes_and_jobs)
     run_forecast(f);
     ck_assert_int_eq(start_of(f, waits), S);
     ck_assert_int_eq(start_of(f, wide), 101 * S);
-    MUST(gang_job_cancel(gang_forecast_sched(f), waits)); /* and once more, otherwise */
+    MUST(gang_job_cancel(gang_forecast_sched(f), waits)); /* and again with other values */
     run_forecast(f);
     struct gang_expected e = GANG_EXPECTED_INIT;
     ck_assert_int_eq(gang_forecast_get(f, waits, &e), GANG_ENOENT);
@@ -460,7 +460,7 @@ END_TEST
 
 /* ---- memory ---- */
 
-/* A life with all that a copy has to take along: what runs, waits, is planned, asked to stop, and claimed. */
+/* A life with all that a copy holds: running, waiting, planned and stopping gangs, and handovers. */
 static void crowd(void)
 {
     host_with_owner(&h, 3, 8);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forecasts where something is reserved. That a copy decides as the original is the matter of test_copy.c. */
+/* Forecasts beside reservations. test_copy.c shows that a copy decides like its original. */
 #include "chance.h"
 #include "sched/foretold.h"
 
@@ -60,7 +60,7 @@ static gang_node_id node_at(int i)
     return id;
 }
 
-/* ---- members and others ---------------------------------------------------------------------------- */
+/* ---- members and others ---------------------------------------------------------------------- */
 
 /* _i: in queues that backfill, and that do not. */
 START_TEST(members_start_inside_and_others_around)
@@ -130,7 +130,7 @@ START_TEST(while_it_is_on_its_members_are_copied_inside)
 }
 END_TEST
 
-/* Of whoever runs inside without a limit: he is stopped so that his grace ends with it. */
+/* A member without a limit is stopped so that its grace ends with the reservation. */
 START_TEST(members_without_a_limit_end_with_it)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
@@ -176,7 +176,7 @@ START_TEST(one_that_overran_its_prediction_has_until_the_end)
 }
 END_TEST
 
-/* ---- again and again ------------------------------------------------------------------------------- */
+/* ---- again and again ------------------------------------------------------------------------- */
 
 START_TEST(members_of_a_repeated_one_wait_for_the_next_time)
 {
@@ -220,7 +220,7 @@ START_TEST(one_that_is_repeated_without_end_does_not_hold_a_forecast_up)
 }
 END_TEST
 
-/* ---- with fewer nodes -------------------------------------------------------------------------------- */
+/* ---- with fewer nodes ------------------------------------------------------------------------ */
 
 START_TEST(what_is_reduced_is_reduced_in_forecasts)
 {
@@ -261,7 +261,7 @@ START_TEST(what_if_a_node_of_it_is_lost)
     }
     run_forecast(f);
     ck_assert_int_eq(start_s_of(f, member),
-                     120); /* nothing is left of it: he waits as all others */
+                     120); /* nothing is left of it: the job waits like all others */
     ck_assert_int_eq(start_s_of(f, wide), -1);
     gang_forecast_free(f);
     f = foretell(&h, NULL); /* and here nothing has happened */
@@ -291,7 +291,7 @@ START_TEST(what_if_a_lost_node_of_it_is_up_again)
 }
 END_TEST
 
-/* ---- what if ----------------------------------------------------------------------------------------- */
+/* ---- what if --------------------------------------------------------------------------------- */
 
 START_TEST(what_if_it_is_cancelled_or_another_one_made)
 {
@@ -322,7 +322,7 @@ START_TEST(what_if_it_is_cancelled_or_another_one_made)
 }
 END_TEST
 
-/* What an owner has reserved already counts in the copy. */
+/* Earlier reservations of an owner count in the copy. */
 START_TEST(limits_of_owners_hold_in_the_copy)
 {
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
@@ -346,7 +346,7 @@ START_TEST(limits_of_owners_hold_in_the_copy)
 }
 END_TEST
 
-/* ---- it comes true ------------------------------------------------------------------------------------- */
+/* ---- it comes true --------------------------------------------------------------------------- */
 
 enum { JOBS = 24 };
 
@@ -386,7 +386,7 @@ static void note_start(struct host *host, const struct host_event *e)
         started[e->job] = host->now_ns;
 }
 
-/* What is foretold, and then run to the end with nothing but ends at limits, is what happens. */
+/* A forecast comes true when jobs end at their limits and nothing else happens. */
 START_TEST(what_is_foretold_comes_true)
 {
     uint64_t seed = test_seed();
@@ -434,10 +434,10 @@ START_TEST(what_is_foretold_comes_true)
 }
 END_TEST
 
-/* ---- memory ------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Reservations of all kinds: one that is on, with members that run and wait inside; one that is repeated; one of
- * nodes; one of several stages; one that is reduced; owners with limits; notices that were given. */
+/* Reservations of all kinds: an active one with running and waiting members, a repeated one, one of named
+ * nodes, one of several stages, a reduced one; owners with limits; notices that were given. */
 static void crowd(void)
 {
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;

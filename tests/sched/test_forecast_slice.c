@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forecasts where gangs take turns: run times are used up in turns alone, who waits for a row or a turn gets his start,
- * turns that go round for ever are no hope; and what is foretold is what comes. That a copy takes the same turns is the
- * matter of test_copy.c. */
+/* Forecasts of time-sliced gangs: run time passes only in a gang's own slices, a gang that waits for a
+ * row or a slice gets its start, and endless rotation is recognised. Forecasts come true. test_copy.c
+ * shows that a copy rotates like its original. */
 #include "chance.h"
 #include "sched/foretold.h"
 
@@ -117,8 +117,9 @@ START_TEST(draws_of_one_that_has_had_turns_go_beyond_what_it_ran)
     host_run(&h, 10 * S); /* the first has run for 10 s of at most 40, and begins its second turn */
     gang_forecast *f = forecast_with(&h, &opts);
     run_forecast(f);
-    /* It ends evenly in its three turns to come, 21 to 31, 41 to 51, 61 to 71; then the third has its row. A tenth is 3 s
-     * of that time, within what 300 draws stray. The other one hardly ever ends before. */
+    /* It ends evenly in its next three slices, 21 to 31, 41 to 51, 61 to 71; then the third gets its
+     * row. A tenth is 3 s of that time, within the spread of 300 draws. The other one hardly ever ends
+     * earlier. */
     struct gang_expected e = expected_of(f, third);
     ck_assert_int_eq(e.samples, 300);
     ck_assert_int_lt(llabs(e.low_ns - 24 * S), 3 * S);
@@ -337,15 +338,16 @@ static void compare(gang_forecast *f, uint64_t seed, int64_t *foretold)
     }
 }
 
-/* Is somebody displaced? Who has places, but had no turn yet, has nothing to stop, and waits again at once. */
+/* Is a gang preempted? One with places but no slice yet has nothing to stop and waits again at
+ * once. */
 static bool displaces(const struct host_event *e)
 {
     return strcmp(e->op, "preempt") == 0 || strcmp(e->op, "shrink") == 0 ||
            (strcmp(e->op, "state") == 0 && e->state == GANG_JOB_PENDING);
 }
 
-/* Nobody has places to be given who did not get them in the last run. Who was displaced there may displace in the next,
- * though; then it goes on until all is settled. */
+/* No gang waits whose places are free after the last run. A gang preempted there may preempt in the
+ * next, though; then runs follow until all is settled. */
 static void check_nothing_is_left(uint64_t seed)
 {
     for (int i = 0; i < 9; i++) {
@@ -392,7 +394,7 @@ END_TEST
 
 /* ---- memory ---- */
 
-/* Two rows that run and are asked to suspend, one that waits for a row, one that others leave for. */
+/* Two rows that run and suspend, one gang that waits for a row, one that waits for a handover. */
 static void crowd(void)
 {
     struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};

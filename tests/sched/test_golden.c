@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worked numbers of YARN, Mesos, Peloton, Spark, Hops and TonY, driven through the scheduler. Where a
- * row has other numbers than theirs, that is meant, and the row says why; ARCHITECTURE.md has the list. */
+ * row differs on purpose, the row says why; tests/sched/README.md has the list. */
 #include <gangsched/gangsched.h>
 
 #include <string.h>
@@ -11,7 +11,7 @@
 enum { MOST_QUEUES = 12, MOST_STARTS = 256 };
 static const int64_t SECOND = 1000000000;
 
-/* ---- a scheduler in small --------------------------------------------------------------------- */
+/* ---- a scheduler in small -------------------------------------------------------------------- */
 
 /* A queue with one-task jobs of one unit. Its weight, if none is given, is its guarantee. */
 struct line {
@@ -29,7 +29,7 @@ static struct stage stage;
 static gang_sched *sched;
 static int64_t now_ns;
 static int asked, killed; /* tasks told to stop, jobs killed */
-static bool lingers;      /* who is asked to stop takes his time */
+static bool lingers;      /* a stopping job uses its grace */
 static size_t start_count;
 static struct start {
     char queue[GANG_MAX_NAME + 1], user[GANG_MAX_NAME + 1];
@@ -230,7 +230,7 @@ static int32_t state_of(gang_job_id id)
     return info.state;
 }
 
-/* ---- YARN: preemption (TestProportionalCapacityPreemptionPolicy and its like) -------------------- */
+/* ---- YARN: preemption (TestProportionalCapacityPreemptionPolicy and relatives) --------------- */
 
 struct row {
     const char *what;
@@ -268,7 +268,7 @@ static const struct row rows[] = {
      {{"a", NULL, 40, 0, 10, .after = 10},
       {"b", NULL, 40, 60, 0, .after = 60},
       {"c", NULL, 20, 40, 0, .after = 30}}},
-    /* There nobody: both are within a tenth of their guarantees. Here A gets the 4 it is owed. */
+    /* YARN preempts nothing: both are within a tenth of their guarantees. Here A gets its 4. */
     {"testDeadzone, with 36 for A, as there are only 100",
      100,
      3,
@@ -476,7 +476,7 @@ static const struct row rows[] = {
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-/* The fixed point, whoever is older; and nobody is displaced who is back in the end. */
+/* The fixed point for either age order; no job is preempted that runs again in the end. */
 static void check_row(const struct row *row, bool backwards)
 {
     int64_t lost = 0, evicted;
@@ -538,8 +538,8 @@ START_TEST(no_dead_zone_strands_a_gang)
 }
 END_TEST
 
-/* As testPerQueueDisablePreemption with B fixed, where A wants its 10 at once: what C has above its
- * share does not suffice, and nobody is counted twice. */
+/* As testPerQueueDisablePreemption with B fixed, where A wants its 10 at once: what C has above its share does not suffice, and no
+ * victim is counted twice. */
 START_TEST(a_gang_takes_from_above_shares_and_then_from_above_guarantees)
 {
     static const struct line lines[] = {{"a", NULL, 55, .after = 0},
@@ -560,7 +560,7 @@ START_TEST(a_gang_takes_from_above_shares_and_then_from_above_guarantees)
 }
 END_TEST
 
-/* testSkipAMContainer: four applications of 25, of which the first container is spared. */
+/* testSkipAMContainer: four applications of 25; the first container of each is spared. */
 START_TEST(minima_are_spared_while_there_is_more)
 {
     static const struct line lines[] = {{"a", NULL, 50, .after = 0}, {"b", NULL, 50, .after = 0}};
@@ -607,7 +607,7 @@ START_TEST(who_does_not_stop_is_killed_after_his_grace)
 }
 END_TEST
 
-/* ---- several kinds ------------------------------------------------------------------------------ */
+/* ---- several kinds --------------------------------------------------------------------------- */
 
 enum { KINDS = 3 };
 
@@ -654,7 +654,7 @@ static void submit_tasks(const char *queue, int64_t jobs, int64_t cores, int64_t
 }
 
 /* testInterQueuePreemption...DRF: only GPUs are short, and B is above its share of them, as the odd
- * one goes to the older of equals. Who is newer does not matter. */
+ * one goes to the older of equals. The newer one does not matter. */
 START_TEST(the_kind_that_is_short_decides_who_gives)
 {
     static const struct client clients[] = {{"a", NULL, {7, 10, 2}, 1, {0}},
@@ -727,7 +727,7 @@ START_TEST(room_is_made_on_one_node)
 }
 END_TEST
 
-/* ---- YARN: capacities ----------------------------------------------------------------------------- */
+/* ---- YARN: capacities ------------------------------------------------------------------------ */
 
 /* TestAbsoluteResourceConfiguration: of two nodes of 125 GB and 20 cores one is lost. There whole
  * cores, here thousandths; and unless the host asks for it promises stand, as in KAI. */
@@ -784,7 +784,7 @@ START_TEST(weights_are_of_what_there_is)
 }
 END_TEST
 
-/* ---- YARN: whose turn ------------------------------------------------------------------------------ */
+/* ---- YARN: queue order ----------------------------------------------------------------------- */
 
 /* The initials of the queues in which jobs start, in order. */
 static const char *order_now(void)
@@ -857,7 +857,7 @@ START_TEST(utilization_and_priority_order_queues)
 }
 END_TEST
 
-/* ---- dominant kinds: YARN's calculator, Mesos's sorter --------------------------------------------- */
+/* ---- dominant kinds: YARN's calculator, Mesos's sorter --------------------------------------- */
 
 /* Clients with what they use, then one small job each, and one of everything, which never fits and
  * makes each want more than there is. The order in which the small ones start. */
@@ -1098,7 +1098,7 @@ START_TEST(idle_guarantees_are_lent_unless_they_are_not_to_be)
 }
 END_TEST
 
-/* ---- YARN: users and jobs -------------------------------------------------------------------------- */
+/* ---- YARN: users and jobs -------------------------------------------------------------------- */
 
 static gang_job_id submit_of(const char *user, int64_t cores)
 {
@@ -1139,8 +1139,8 @@ static void set_user_limits(int64_t guarantee, int64_t percent, int64_t factor_m
     set_queues(&q, 1);
 }
 
-/* testUserLimits: u0 wants 3 twice, u1 1 twice. There u0 3, u1 1, u0 3, as it asks what u0 has and
- * not what he would have; here u0's second waits until u1 has no less than he. */
+/* testUserLimits: u0 wants 3 twice, u1 1 twice. YARN gives u0 3, u1 1, u0 3, because it compares what
+ * u0 has before the start. Here the gang counts: u0's second waits until u1 has no less. */
 START_TEST(users_take_turns)
 {
     static const char *const order[] = {"u0", "u1", "u1", "u0"};
@@ -1157,7 +1157,7 @@ START_TEST(users_take_turns)
 }
 END_TEST
 
-/* The factor bounds the sum, with the gang: there u0 would start a second 3 while he has 3 of 4. */
+/* The factor bounds the sum with the gang: in YARN u0 would start a second 3 with 3 of 4 in use. */
 START_TEST(a_user_does_not_overshoot_his_factor)
 {
     add_node("n", 16, 1, 0);
@@ -1172,8 +1172,8 @@ START_TEST(a_user_does_not_overshoot_his_factor)
 }
 END_TEST
 
-/* testUserSpecificUserLimits: a weight of 1.5. There u0 takes 4 twice before u1 gets his 1; here his
- * second 4 waits until u1 wants no more. */
+/* testUserSpecificUserLimits: a weight of 1.5. In YARN u0 takes 4 twice before u1 gets 1.
+ * Here the second 4 of u0 waits until u1 wants no more. */
 START_TEST(a_users_weight_multiplies_his_limit)
 {
     const struct gang_user_weight weight = {"u0", GANG_WHOLE * 3 / 2};
@@ -1208,8 +1208,8 @@ START_TEST(a_minimum_for_users_has_its_shape)
 }
 END_TEST
 
-/* ...IntraQueueUserLimit: there 30 of u0 go for u1. Here a user's limit keeps from starting, and
- * displaces nobody: inside a queue only priority does. */
+/* ...IntraQueueUserLimit: in YARN 30 of u0 go for u1. Here a user's limit keeps jobs from starting and
+ * preempts nothing: inside a queue only priority preempts. */
 START_TEST(a_user_limit_displaces_nobody)
 {
     add_node("n", 100, 1, 0);
@@ -1247,12 +1247,12 @@ START_TEST(jobs_wait_for_their_user_and_for_the_queue)
     ck_assert_int_eq(try_job(&job, &more), GANG_ELIMIT);
     MUST(gang_report_end(sched, of[3], 1));
     settle();
-    ck_assert_int_eq(state_of(of[2]), GANG_JOB_PENDING); /* his user has two */
+    ck_assert_int_eq(state_of(of[2]), GANG_JOB_PENDING); /* two of that user run */
     ck_assert_int_eq(state_of(of[5]), GANG_JOB_RUNNING);
 }
 END_TEST
 
-/* ---- fair shares: YARN's FairScheduler, Peloton ----------------------------------------------------- */
+/* ---- fair shares: YARN's FairScheduler, Peloton ---------------------------------------------- */
 
 struct share_line {
     const char *name, *parent;
@@ -1318,7 +1318,7 @@ static const struct share_row share_rows[] = {
      100,
      3,
      {{"a", NULL, 20, 0, 1, 10, 10}, {"b", NULL, 20, 0, 1, 80, 45}, {"c", NULL, 20, 0, 1, 80, 45}}},
-    /* There 33 each, and 1 for nobody. */
+    /* Peloton: 33 each, and 1 unassigned. */
     {"Peloton: 33/33/33",
      100,
      3,
@@ -1327,13 +1327,13 @@ static const struct share_row share_rows[] = {
      64,
      3,
      {{"a", NULL, 16, 0, 1, 8, 8}, {"b", NULL, 16, 0, 1, 40, 24}, {"c", NULL, 16, 0, 2, 40, 32}}},
-    /* There 24/5/30, and 5 for nobody. */
+    /* Peloton: 24/5/30, and 5 unassigned. */
     {"Peloton: a limit",
      64,
      3,
      {{"a", NULL, 16, 24, 1, 60, 24}, {"b", NULL, 16, 0, 1, 0, 0}, {"c", NULL, 8, 0, 2, 20, 20}}},
-    /* TestEntitlement: there r11 33, r12 13; 30/10/30; 26/26/26: what nobody wants is handed out in
-     * advance. Here a share is what work has a claim to against others, and what is idle is free. */
+    /* TestEntitlement: Peloton has r11 33, r12 13; 30/10/30; 26/26/26, because it hands out idle capacity
+     * in advance. Here a share is an entitlement against others, and idle capacity is free. */
     {"Peloton: 20 at r11",
      100,
      7,
@@ -1393,7 +1393,7 @@ START_TEST(shares_are_guarantees_and_parts_of_the_rest)
 }
 END_TEST
 
-/* ---- Spark, Hops, TonY ------------------------------------------------------------------------------- */
+/* ---- Spark, Hops, TonY ----------------------------------------------------------------------- */
 
 static gang_result refusal_of(const struct gang_group_spec *groups, size_t n)
 {
@@ -1440,7 +1440,7 @@ START_TEST(gpu_work_waits_for_gpus)
 }
 END_TEST
 
-/* Hops: a trial that ends gives its GPU to who waits, in the same run. */
+/* Hops: a trial that ends gives its GPU to a waiting trial in the same run. */
 START_TEST(a_trial_that_ends_gives_its_gpu_at_once)
 {
     static const struct line q[] = {{"q", NULL, 0, .weight = 1, .after = 0}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPUs that are asked for by memory: a task takes a smaller share of a device that has more. What runs and what is
- * planned of it, what queues use of it, and that it does not matter who asked first. */
+/* GPUs requested by memory: a task takes a smaller share of a device with more memory. Running and
+ * planned gangs, the usage of queues; the order of requests does not matter. */
 #include <limits.h>
 
 #include "sched/host.h"
@@ -71,7 +71,7 @@ static int64_t used(void)
     return host_queue(&h, "q").used[GANG_KIND_GPU];
 }
 
-/* ---- the timeline ------------------------------------------------------------------------------ */
+/* ---- the timeline ---------------------------------------------------------------------------- */
 
 /* Whichever of the two comes last. */
 START_TEST(what_runs_has_on_each_node_what_it_holds_there)
@@ -157,7 +157,7 @@ START_TEST(it_passes_a_plan_where_it_takes_less_than_at_most)
 }
 END_TEST
 
-/* ---- queues ------------------------------------------------------------------------------------ */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 START_TEST(what_a_queue_uses_does_not_depend_on_who_asked_first)
 {
@@ -224,7 +224,7 @@ START_TEST(whom_a_limit_refused_starts_when_it_comes_to_less)
 }
 END_TEST
 
-/* ---- memory ------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* The n-th allocation fails. Returns how many there were. */
 static long run_short(long n)
@@ -241,7 +241,7 @@ static long run_short(long n)
     return calls;
 }
 
-/* Of the first run (_i: 0), or of the one in which the devices have become others. */
+/* In the first run (_i: 0), or in the run after the devices changed. */
 START_TEST(each_allocation_may_fail)
 {
     long calls = LONG_MAX;
@@ -256,7 +256,7 @@ START_TEST(each_allocation_may_fail)
         gang_job_id third = put(by_memory(12, 8), 50);
         calls = _i == 1 ? run_short(n) : calls;
         host_run(&h, 1);
-        /* who came first may have been late, and find no whole device */
+        /* the first job may have been late and find no whole device */
         test_assert(runs(second) && (runs(first) || _i == 0));
         ck_assert_int_eq(used(), 1000 * runs(first) + 3 * 667);
         ck_assert_msg(planned(third) == (runs(first) ? 100 : 200), "%ld of %ld: %" PRId64, n, calls,

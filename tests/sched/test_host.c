@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host may answer, and when: refusals, grace periods, what is kept for whom meanwhile, and the bounds of
+/* What the host may answer, and when: refusals, grace periods, handovers, and the bounds of
  * preemption. */
 #include "place/state/table.h"
 #include "sched/host.h"
@@ -113,7 +113,7 @@ START_TEST(refused_growth_is_undone_and_tried_again_later)
 }
 END_TEST
 
-/* Another thread reads an allocation, while the host is told of it and after that. */
+/* Another thread reads an allocation during the callback about it and afterwards. */
 static struct gang__alloc *read_now;
 static const char *read_at;
 
@@ -181,7 +181,7 @@ START_TEST(a_copy_gives_back_at_once_what_somebody_reads_in_the_original)
 }
 END_TEST
 
-/* A job that has 4 of 8 GPUs, and whose host refused the others while somebody read what it has. */
+/* A job with 4 of 8 GPUs: the host refused the other 4 while a thread read the allocation. */
 static gang_job_id refused_while_read(void)
 {
     gang_job_id block, id = half_of_it(&block);
@@ -602,7 +602,7 @@ START_TEST(queues_that_change_during_the_grace_change_nothing_of_it)
 {
     displace_half();
     struct gang_queue_spec q[2] = {default_queue(), GANG_QUEUE_SPEC_INIT};
-    q[0].order = GANG_ORDER_FIFO; /* everybody enters the books anew */
+    q[0].order = GANG_ORDER_FIFO; /* the usage of all jobs is counted from scratch */
     q[1].name = "other";
     q[1].reclaim = GANG_PREEMPT_NEVER;
     host_queues(&h, q, 2);
@@ -636,7 +636,8 @@ START_TEST(limits_lowered_during_the_grace_hold_for_who_waits)
 }
 END_TEST
 
-/* Who is asked to stop no longer counts in his queue: others of it need not wait until he has. */
+/* A stopping job no longer counts in its queue: other jobs of the queue need not wait for its
+ * end. */
 START_TEST(room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop)
 {
     struct gang_quota eight = {"cpu", 8000, NULL, 0, 0}, two = {"gpu", 2000, NULL, 0, 0};
@@ -653,7 +654,7 @@ START_TEST(room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop)
     struct gang_group_spec cores = group_of(2, 1000, 0);
     struct gang_job_spec job = host_job(&cores, 1);
     job.queue = "default";
-    job.never_preempts = true; /* who may is tried again for another reason */
+    job.never_preempts = true; /* the allowed job is tried again for another reason */
     gang_job_id waits = host_submit(&h, &job);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, waits), GANG_JOB_PENDING); /* its queue is full */
@@ -684,7 +685,7 @@ START_TEST(what_ended_while_it_was_to_be_suspended_does_not_resume)
 }
 END_TEST
 
-/* Who is asked to go elsewhere is not lost because others come meanwhile: his new place is kept. */
+/* A moved gang is not lost when other jobs arrive: its new places are kept for it. */
 START_TEST(a_place_that_one_is_moved_to_is_kept_for_him)
 {
     struct gang_group_spec four = group_of(1, 4000, 4000);
@@ -712,7 +713,7 @@ START_TEST(a_place_that_one_is_moved_to_is_kept_for_him)
 }
 END_TEST
 
-/* And if he for whom it was gives up, he waits like others. */
+/* If the preemptor gives up, the moved gang waits like others. */
 START_TEST(who_is_not_moved_after_all_waits_like_others)
 {
     struct gang_group_spec four = group_of(1, 4000, 4000);
@@ -735,8 +736,8 @@ START_TEST(who_is_not_moved_after_all_waits_like_others)
 }
 END_TEST
 
-/* Whom others make room for has his part of the guarantee already: it is not given to somebody who
- * comes meanwhile and fits elsewhere, or they would have stopped for nothing. */
+/* A preemptor uses its part of the guarantee from the start of the handover. A job that arrives
+ * meanwhile does not get that part, or the victims would have stopped for nothing. */
 START_TEST(a_guarantee_that_is_waited_for_is_not_given_away)
 {
     struct gang_quota six = {"cpu", 6000, NULL, 0, 0}, eight = {"gpu", 8000, NULL, 0, 0};

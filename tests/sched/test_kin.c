@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Candidates of backfill by their kin (sched/backfill/candidates.h) against a scheduler that tries every one of them: the same random
+/* Candidates of backfill by class (sched/backfill/candidates.h) against a scheduler that tries every one of them: the same random
  * life, and the same calls of the host in the same order. */
 #include "sched/host.h"
 #include "sched/record/state.h"
 
 enum { JOBS = 60, SHAPES = 5 };
 
-static struct host one, all; /* `all` tries everybody */
+static struct host one, all; /* `all` tries every candidate */
 static const int64_t SECOND = HOST_SECOND;
 
 static uint64_t next_random(uint64_t *state)
@@ -22,7 +22,7 @@ static uint64_t below(uint64_t *seed, uint64_t n)
     return next_random(seed) % n;
 }
 
-/* What both worlds have in common. */
+/* Shared by both worlds. */
 struct life {
     uint64_t seed;
     size_t nodes, queues;

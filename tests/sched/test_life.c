@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of running jobs when tasks end, fail, fall silent, or their nodes are lost; roles and
- * dependencies as TonY has them. */
+/* Running jobs when tasks end, fail, fall silent or lose their nodes; roles and dependencies of
+ * TonY. */
 #include "sched/host.h"
 
 static struct host h;
@@ -242,7 +242,7 @@ START_TEST(a_group_is_requested_at_the_last_completion_before_it)
 }
 END_TEST
 
-/* All that a lowered target left of a group has succeeded: the next one need not wait for the rest. */
+/* After a lowered target all remaining tasks of a group succeeded: the next group need not wait. */
 START_TEST(a_group_is_over_at_its_target)
 {
     const struct gang_group_spec g[] = {gpus("prepare", 4, 2), gpus("worker", 2, 2)};
@@ -332,8 +332,8 @@ START_TEST(a_restart_waits_and_avoids_the_node_where_it_failed)
 }
 END_TEST
 
-/* What a job used before it failed counts where the least served come first: it starts again behind one that had
- * nothing yet. So does what tasks used that have ended, or that it gave up. */
+/* With least attained service, use before a failure counts: the job restarts behind one that had nothing
+ * yet. The use of ended and released tasks counts, too. */
 START_TEST(what_was_used_before_a_failure_counts)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
@@ -518,7 +518,7 @@ START_TEST(heartbeats_end_with_the_task)
     host_run(&h, HOST_SECOND); /* the other one is silent: both start again */
     ck_assert_int_eq(host_tasks(&h, id), 2);
     ck_assert_int_eq(host_job_info(&h, id).restarts, 1);
-    host_run(&h, 5 * (int64_t)HOST_SECOND); /* nobody asks for the old ones */
+    host_run(&h, 5 * (int64_t)HOST_SECOND); /* the old ones are not asked for */
     ck_assert_int_eq(host_tasks(&h, id), 2);
 }
 END_TEST
@@ -555,7 +555,8 @@ START_TEST(an_idle_task_of_the_minimum_is_kept)
 }
 END_TEST
 
-/* Of all tasks, at the minimum: nobody is given back, and nobody comes; so its end need not wait for the rest. */
+/* All tasks, at the minimum: no task is released and none comes, so the end need not wait for the
+ * rest. */
 START_TEST(a_gang_that_is_idle_at_its_minimum_grows_no_more)
 {
     gang_job_id other = submit_gpus(5, 5, 0);
@@ -655,7 +656,7 @@ START_TEST(what_stops_alone_is_not_given_away_with_the_rest)
 }
 END_TEST
 
-/* A lower target leaves nothing to the chief of one that is just stopping: he has not ended for that. */
+/* A lower target leaves the stopping chief nothing to do; the chief has not ended by that. */
 START_TEST(who_has_not_run_has_not_succeeded)
 {
     set_grace();
@@ -704,7 +705,8 @@ END_TEST
 
 /* ---- without memory ---- */
 
-/* One run in which the n-th allocation fails, then one that has what it needs. True: it did not fail. */
+/* One run in which the n-th allocation fails, then one with enough memory. True: no allocation
+ * failed. */
 static bool run_short(long n)
 {
     h.stage.mem.calls = 0;
@@ -766,7 +768,7 @@ START_TEST(reports_about_what_is_not_there_are_dropped)
     MUST(gang_report_tasks(h.s, id, 0, alloc + 12345, &one, 1, GANG_TASK_FAILED));
     host_report(&h, id, 7, GANG_TASK_FAILED);
     host_report_part(&h, id, 3, 0, GANG_TASK_FAILED);
-    host_report(&h, id, 0, GANG_TASK_STOPPED); /* nobody asked */
+    host_report(&h, id, 0, GANG_TASK_STOPPED); /* not asked */
     host_report(&h, waits, 0, GANG_TASK_FAILED);
     MUST(gang_report_end(h.s, waits, 1));
     host_run(&h, 1);

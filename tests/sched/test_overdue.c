@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bounded bypass: who was passed too often, or waited too long, is passed by nobody any more; and he does start.
+/* Bounded bypass: no gang passes one that was passed too often or waited too long, and it does start.
  *   GANG_SEED   of the random jobs */
 #include "chance.h"
 #include "sched/host.h"
@@ -227,7 +227,7 @@ START_TEST(children_have_the_bounds_of_their_parent)
 }
 END_TEST
 
-/* ---- nobody starves ------------------------------------------------------------------------------ */
+/* ---- no starvation --------------------------------------------------------------------------- */
 
 enum { JOBS = 300 };
 
@@ -237,7 +237,7 @@ static struct {
     bool began;
 } all[JOBS];
 
-/* In one queue, whose order is that of age alone: those behind it that began while it waited. */
+/* One queue in FIFO order: counts jobs behind it that started while it waited. */
 static void count_passed(int n, const bool *began_before)
 {
     for (int i = 0; i < n; i++)
@@ -245,8 +245,8 @@ static void count_passed(int n, const bool *began_before)
             all[i].passed += all[k].began && !began_before[k];
 }
 
-/* A wide gang among small ones that never leave enough free by chance: with the bound, each is passed so often at most
- * since it was the first to wait (that is the bound of all before it, summed up). */
+/* A wide gang among small ones that never leave enough free by chance. With the bound each gang is
+ * passed at most so often since it became the first to wait: the sum of all bounds before it. */
 static void run_one(uint64_t seed)
 {
     bool before[JOBS];
@@ -262,7 +262,7 @@ static void run_one(uint64_t seed)
     host_queues(&h, &q, 1);
     memset(all, 0, sizeof(all));
     for (int step = 0; n < JOBS || gang_job_next(h.s, GANG_ID_NONE) != GANG_ID_NONE; step++) {
-        test_assert(step < 20 * JOBS); /* nobody starves */
+        test_assert(step < 20 * JOBS); /* no job starves */
         for (int i = 0; i < n; i++)
             before[i] = all[i].began;
         if (n < JOBS && one_in(2)) {
@@ -305,7 +305,7 @@ START_TEST(nobody_starves)
 }
 END_TEST
 
-/* With a bound on the wait alone, the first in turn is passed by nobody once he has waited so long. */
+/* With a bound on the wait alone, no job passes the head once it has waited so long. */
 START_TEST(after_the_wait_nobody_passes)
 {
     chance_state = test_seed();

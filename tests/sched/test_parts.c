@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs of several gangs, and what is under way for a gang (others who leave for it, its old places, its first turn) when
- * what it is to have changes. */
+/* Jobs of several gangs: what is under way for a gang (a handover, its old places, its first slice) when
+ * its target changes. */
 #include "sched/host.h"
 
 enum { GRACE = 60 };
@@ -38,7 +38,7 @@ static bool holds(gang_job_id id, int32_t part)
     return gang_job_alloc(h.s, id, part) != GANG_ID_NONE;
 }
 
-/* In a queue that cancels whom it preempts the job ends, all of it. */
+/* In a queue that cancels preempted jobs, the whole job ends. */
 START_TEST(a_job_one_gang_of_which_is_preempted_ends_whole)
 {
     host_preempts(&h, GRACE, GANG_PREEMPT_MODE_CANCEL);
@@ -58,8 +58,8 @@ START_TEST(a_job_one_gang_of_which_is_preempted_ends_whole)
 }
 END_TEST
 
-/* A job that is cancelled while one of its units is on the way elsewhere is to end: the unit does not start there, though
- * another one of the job takes its time. */
+/* A job is cancelled while one of its gangs moves: the gang does not start at its new place, though
+ * another gang of the job is still in its grace. */
 START_TEST(who_is_cancelled_on_the_way_does_not_start_there)
 {
     const struct gang_group_spec four = group_of(1, 4000, 4000);
@@ -112,7 +112,7 @@ START_TEST(a_job_whose_last_gang_that_runs_fails_stops_with_the_others)
 }
 END_TEST
 
-/* A gang of a job that runs waits for a place alone, not for how many jobs may run, behind others who do. */
+/* A gang of a running job waits for capacity only: max_running does not block it. */
 START_TEST(how_many_jobs_may_run_does_not_keep_a_gang_from_its_job)
 {
     struct gang_queue_spec q[2] = {host_default_queue(GRACE), host_default_queue(GRACE)};
@@ -166,7 +166,8 @@ START_TEST(who_wants_no_more_does_not_grow_when_others_have_left)
 }
 END_TEST
 
-/* Others leave so that a second gang may start; by then the first, which is to start before it, is displaced itself. */
+/* Victims stop for the second gang of a job; meanwhile the first gang, its dependency, is
+ * preempted. */
 START_TEST(who_is_to_start_after_a_gang_that_was_displaced_does_not_start_before_it)
 {
     host_gang(&h, "", 2, 9);
@@ -199,7 +200,7 @@ START_TEST(who_is_to_start_after_a_gang_that_was_displaced_does_not_start_before
 }
 END_TEST
 
-/* Who resumes has no more than he is to have by then. */
+/* A resumed gang has no more tasks than its current target. */
 START_TEST(who_is_to_have_less_when_he_resumes_gives_the_rest_back)
 {
     host_preempts(&h, GRACE, GANG_PREEMPT_MODE_SUSPEND);
@@ -243,8 +244,8 @@ START_TEST(a_second_gang_does_not_begin_the_time_of_the_job_anew)
 }
 END_TEST
 
-/* Where who has had least comes first, what one gang used until it was displaced makes the others of its job come later,
- * also those that wait already. */
+/* With least attained service, the use of a preempted gang moves the other gangs of its job back, also
+ * those that wait already. */
 START_TEST(service_of_one_gang_counts_for_the_others_that_wait)
 {
     struct gang_queue_spec q[2] = {host_default_queue(GRACE), host_default_queue(GRACE)};
@@ -285,7 +286,7 @@ START_TEST(service_of_one_gang_counts_for_the_others_that_wait)
 }
 END_TEST
 
-/* Who is held does not start, though it has its places and waits for its first turn. */
+/* A held gang does not start, though it has its places and waits for its first slice. */
 START_TEST(who_is_held_before_his_first_turn_does_not_start)
 {
     struct gang_queue_spec q = host_default_queue(GRACE);
@@ -319,8 +320,8 @@ START_TEST(who_is_held_before_his_first_turn_does_not_start)
 }
 END_TEST
 
-/* A gang that has its places, and waits to grow, for another one of its job runs already: when its places go before its first
- * turn, it waits to start. */
+/* A gang has its places and waits to grow, because another gang of its job runs. When it loses the
+ * places before its first slice, it waits to start. */
 START_TEST(who_waits_to_grow_before_his_first_turn_lets_go_of_all)
 {
     struct gang_queue_spec q = host_default_queue(GRACE);

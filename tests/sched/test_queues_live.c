@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues with jobs in them: changes at run time, amounts that follow the nodes, limits, users, orders and turns. */
+/* Queues with jobs in them: changes at run time, amounts that follow the nodes, limits, users, job order
+ * and queue order. */
 #include "sched/host.h"
 
 static struct host h;
@@ -237,7 +238,7 @@ START_TEST(a_queue_that_moves_takes_its_jobs_with_it)
     host_check(&h);
     ck_assert_uint_eq(id_of("leaf"), id);
     ck_assert_int_eq(tasks_in("p"), 0);
-    ck_assert_int_eq(tasks_in("o"), 8); /* above its limit: who runs goes on */
+    ck_assert_int_eq(tasks_in("o"), 8); /* above its limit: running jobs go on */
     ck_assert_int_eq(host_queue(&h, "o").used[GANG_KIND_GPU], 8000);
     ck_assert_int_eq(host_queue(&h, "o").limit[GANG_KIND_GPU], 4000);
     gang_job_id third = host_gang(&h, "leaf", 1, 0);
@@ -717,8 +718,8 @@ START_TEST(in_strict_order_nobody_overtakes)
 }
 END_TEST
 
-/* Somebody more urgent came, waited in front, and has started; who waited before is not tried again, for what came
- * free is too little for him. */
+/* A more urgent job came, waited in front and started. The earlier job is not tried again, because the
+ * capacity that came free is too little for it. */
 START_TEST(in_strict_order_the_one_behind_the_first_bars_when_the_first_has_started)
 {
     set_order(GANG_ORDER_PRIORITY, GANG_BLOCK_STRICT);
@@ -752,7 +753,7 @@ START_TEST(in_strict_order_the_one_behind_the_first_bars_when_the_first_has_star
 }
 END_TEST
 
-/* The same where the other one becomes urgent only later: by joining those who wait for the same as he. */
+/* The same where the other job becomes urgent later, by joining a wait class. */
 START_TEST(in_strict_order_who_comes_first_among_the_blocked_bars)
 {
     set_order(GANG_ORDER_PRIORITY, GANG_BLOCK_STRICT);
@@ -877,7 +878,7 @@ START_TEST(the_rest_goes_by_weight)
 }
 END_TEST
 
-/* ---- whose it is ---- */
+/* ---- ownership ---- */
 
 START_TEST(what_is_owed_is_taken_back)
 {

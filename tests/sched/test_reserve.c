@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reservations: what is promised and to whom, what is in the way, what becomes of it. */
+/* Reservations: promises and their owners, conflicts, and how a reservation ends. */
 #include "sched/reserving.h"
 
-/* ---- what is kept free --------------------------------------------------------------------------- */
+/* ---- what is kept free ----------------------------------------------------------------------- */
 
 /* _i: in queues that backfill, and that do not. */
 START_TEST(nobody_starts_who_might_be_in_the_way)
@@ -80,7 +80,7 @@ START_TEST(parts_of_nodes_are_reserved)
 }
 END_TEST
 
-/* ---- members ------------------------------------------------------------------------------------- */
+/* ---- members --------------------------------------------------------------------------------- */
 
 START_TEST(who_names_it_waits_for_its_begin)
 {
@@ -213,7 +213,7 @@ START_TEST(flexible_ones_let_members_out)
 }
 END_TEST
 
-/* Its plan lies in what is reserved for it, and moves there to other nodes for one who starts. */
+/* Its plan lies inside its reservation and moves there to other nodes when a job starts. */
 START_TEST(plans_of_members_of_flexible_ones_move)
 {
     struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
@@ -246,7 +246,8 @@ START_TEST(plans_of_members_of_flexible_ones_move)
 }
 END_TEST
 
-/* Members of a flexible one are seen by all, also by each other, when they started inside before it was one. */
+/* A reservation becomes flexible: all jobs, its members included, see members that started
+ * earlier. */
 START_TEST(members_are_seen_when_it_becomes_flexible)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
@@ -294,7 +295,7 @@ START_TEST(members_may_be_planned_inside)
 }
 END_TEST
 
-/* ---- time ---------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 START_TEST(the_host_has_notice)
 {
@@ -384,7 +385,7 @@ START_TEST(one_that_is_not_used_is_given_up)
 }
 END_TEST
 
-/* ---- what is in the way ---------------------------------------------------------------------------- */
+/* ---- conflicts ---------------------------------------------------------------------------- */
 
 START_TEST(maintenance_keeps_everybody_out)
 {
@@ -409,7 +410,7 @@ START_TEST(maintenance_keeps_everybody_out)
     gang_job_id all = put(8, 51, NULL), half = put(4, 51, NULL);
     test_assert(!runs(all) && runs(half));
     ck_assert_int_eq(gang_job_submit(h.s, spec_of(1, 1, "repair"), &id, &error), GANG_EPERM);
-    MUST(gang_report_node_lost(h.s, node_at(1))); /* it is switched off: nobody minds */
+    MUST(gang_report_node_lost(h.s, node_at(1))); /* it is switched off: no job depends on it */
     run_until(60);
     ck_assert_int_eq(told(m, GANG_RESERVATION_LOST), 0);
     ck_assert_int_eq(info_of(m).state, GANG_RESERVATION_ACTIVE);
@@ -456,7 +457,7 @@ START_TEST(others_are_in_the_way_unless_they_overlap)
 }
 END_TEST
 
-/* That a node is free, but reserved, keeps nobody from those who run on others. */
+/* A free but reserved node does not protect jobs on other nodes from preemption. */
 START_TEST(room_is_made_beside_what_is_reserved)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
@@ -474,7 +475,7 @@ START_TEST(room_is_made_beside_what_is_reserved)
 }
 END_TEST
 
-/* ---- changing, cancelling ---------------------------------------------------------------------------- */
+/* ---- changing, cancelling -------------------------------------------------------------------- */
 
 START_TEST(what_is_cancelled_is_free_at_once)
 {
@@ -534,7 +535,7 @@ START_TEST(one_that_has_begun_may_shrink)
 }
 END_TEST
 
-/* All nodes are reserved for 100 s, and one who fills them and has no limit is drawn in. */
+/* All nodes are reserved for 100 s; a job without a limit that fills them starts inside. */
 static gang_job_id drawn_in(int64_t nodes, struct gang_reservation_spec *spec,
                             gang_reservation_id *id)
 {
@@ -549,7 +550,7 @@ static gang_job_id drawn_in(int64_t nodes, struct gang_reservation_spec *spec,
     return in;
 }
 
-/* Who was drawn into it and has no limit of his own ends with it as it is now. */
+/* A magnetic member without a limit of its own ends with the reservation as it is now. */
 START_TEST(who_was_drawn_in_ends_sooner_when_it_does)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -567,8 +568,8 @@ START_TEST(who_was_drawn_in_ends_sooner_when_it_does)
 }
 END_TEST
 
-/* Who has no limit of his own ends when what he was drawn into was to end, also when that is gone; started anew outside
- * he has none again. */
+/* A magnetic member without a limit ends when its reservation was to end, even if that was cancelled.
+ * Restarted outside, the job has no limit again. */
 START_TEST(who_starts_anew_outside_has_no_limit_again)
 {
     struct gang_reservation_spec spec;
@@ -630,8 +631,8 @@ START_TEST(a_user_may_have_so_much)
 }
 END_TEST
 
-/* Others count on the end that he had: that of the reservation as it was, not as it is. Seed 106 of
- * test_reserve_random.c. */
+/* Other jobs count on the end that the member had: that of the reservation before the change. Seed 106
+ * of test_reserve_random.c. */
 START_TEST(who_is_left_out_by_a_change_ends_as_before)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
@@ -658,7 +659,7 @@ START_TEST(who_is_left_out_by_a_change_ends_as_before)
 }
 END_TEST
 
-/* ---- lists ------------------------------------------------------------------------------------------ */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 struct seen {
     int running, planned, reserved;
@@ -705,7 +706,7 @@ START_TEST(all_that_is_in_the_plan_is_told)
 }
 END_TEST
 
-/* Plans inside make way for who is there longer than was known, as plans outside do. */
+/* Plans inside make way for a member that overruns, as plans outside do. */
 START_TEST(who_may_run_longer_inside_stays_inside)
 {
     struct seen seen = {0};
@@ -731,7 +732,7 @@ START_TEST(who_may_run_longer_inside_stays_inside)
 }
 END_TEST
 
-/* ---- what may be asked for --------------------------------------------------------------------------- */
+/* ---- what may be asked for ------------------------------------------------------------------- */
 
 /* Two racks of two nodes of four GPUs. */
 static void open_racks(void)
@@ -809,8 +810,8 @@ START_TEST(whole_domains_are_reserved)
 }
 END_TEST
 
-/* Who waits for the second stage is in nobody's way meanwhile, as he was not before the first one. */
-/* It goes on for longer than its limit inside its node's time alone, which may end before the last stage does. */
+/* A job that waits for the second stage blocks no other job, as it did before the first stage. */
+/* A member that overruns stays until its node's stage ends, which may be before the last stage. */
 START_TEST(who_overruns_inside_stops_when_its_stage_ends)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
@@ -870,7 +871,7 @@ START_TEST(between_stages_members_wait_as_before)
 }
 END_TEST
 
-/* A node that was removed stays in the tables as long as somebody runs on it; it is no part of its domain any more. */
+/* A removed node stays in the tables while a job runs on it; it has left its domain. */
 START_TEST(a_domain_is_what_is_there_of_it)
 {
     struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
@@ -948,7 +949,8 @@ START_TEST(a_gang_in_one_domain_is_reserved)
 }
 END_TEST
 
-/* As YARN's greedy agent: around a full segment [30,32), stages of 10, 20, 10 and 10 begin at 0, 10, 32, 42. */
+/* Like YARN's greedy agent: around a full segment [30,32), stages of 10, 20, 10 and 10 begin at 0, 10,
+ * 32 and 42. */
 START_TEST(stages_follow_one_another)
 {
     struct gang_reservation_stage stage[4];
@@ -994,8 +996,8 @@ static void call_back(struct host *host, const struct host_event *e)
     ck_assert_int_eq(gang_reservation_cancel(host->s, 1), GANG_EBUSY);
 }
 
-/* A stage on one node, then one on both, again and again: the first does not begin so long before the second finds room
- * that the next time of it would begin between them, for its members are inside of one time of it alone. */
+/* A stage on one node, then one on both, repeated: the first stage does not begin so early that the next
+ * repetition would begin between the two. A member belongs to one repetition only. */
 START_TEST(a_time_is_over_when_the_next_one_begins)
 {
     struct gang_group_spec group[2];
@@ -1093,7 +1095,7 @@ START_TEST(what_is_wrong_is_said_with_its_path)
 }
 END_TEST
 
-/* ---- memory ------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 START_TEST(each_allocation_may_fail)
 {

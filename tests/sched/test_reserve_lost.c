@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reservations that lost nodes, and have them again; times of repeated ones that are planned later. */
+/* Reservations that lost nodes and regain them; later times of repeated reservations. */
 #include "sched/reserving.h"
 
-/* ---- nodes are lost ------------------------------------------------------------------------------------ */
+/* ---- nodes are lost -------------------------------------------------------------------------- */
 
 START_TEST(other_nodes_take_the_place_of_lost_ones)
 {
@@ -52,7 +52,7 @@ START_TEST(one_that_has_a_window_moves_in_it)
 }
 END_TEST
 
-/* ---- and it has them again ----------------------------------------------------------------------------- */
+/* ---- nodes are regained ---------------------------------------------------------------------- */
 
 START_TEST(what_is_reduced_has_its_node_again_when_it_is_up)
 {
@@ -82,7 +82,7 @@ START_TEST(what_is_reduced_has_its_node_again_when_it_is_up)
 }
 END_TEST
 
-/* While it is on, with members inside and others that wait: what somebody leaves is its. */
+/* During the reservation, with running and waiting members: it takes what a job releases. */
 START_TEST(what_is_reduced_grows_where_others_leave)
 {
     host_open_queue(&h, 3, GANG_BACKFILL_NONE);
@@ -131,7 +131,7 @@ START_TEST(planned_starts_make_way_for_what_grows_again)
 }
 END_TEST
 
-/* What is over, dropped or changed is not made up for. */
+/* A finished, dropped or changed piece regains nothing. */
 START_TEST(only_what_is_there_still_grows)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
@@ -183,9 +183,9 @@ START_TEST(times_of_a_repeated_one_grow_again)
 }
 END_TEST
 
-/* ---- over whom, and beside whom ------------------------------------------------------------------------ */
+/* ---- overlaps ------------------------------------------------------------------------ */
 
-/* Who came later did not count on it: what it gets for what it lost is beside him. */
+/* A later reservation did not agree to an overlap: regained nodes lie beside it. */
 START_TEST(one_that_overlaps_grows_beside_later_ones)
 {
     host_open_queue(&h, 3, GANG_BACKFILL_NONE);
@@ -207,7 +207,7 @@ START_TEST(one_that_overlaps_grows_beside_later_ones)
 }
 END_TEST
 
-/* Those of before are overlapped whenever it is placed, but rather room that nobody has is taken. */
+/* Earlier reservations may be overlapped whenever it is placed, but free capacity comes first. */
 START_TEST(one_that_overlaps_grows_over_earlier_ones)
 {
     host_open_queue(&h, 3, GANG_BACKFILL_NONE);
@@ -254,7 +254,7 @@ static int32_t find_longest(const struct gang_plan_item *item, void *user)
     return 0;
 }
 
-/* It has time until what there was when it started ends, not until what comes again elsewhere does. */
+/* A member ends with the piece in which it started, not with a piece regained elsewhere. */
 START_TEST(who_has_no_limit_ends_with_what_it_started_in)
 {
     struct gang_reservation_stage stage[2];
@@ -286,7 +286,7 @@ START_TEST(who_has_no_limit_ends_with_what_it_started_in)
 }
 END_TEST
 
-/* ---- later times --------------------------------------------------------------------------------------- */
+/* ---- later times ----------------------------------------------------------------------------- */
 
 START_TEST(later_times_of_one_that_overlaps_lie_over_earlier_ones)
 {
@@ -376,7 +376,7 @@ START_TEST(room_that_is_made_is_taken_for_later_times)
 }
 END_TEST
 
-/* ---- memory -------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static int32_t sum_nodes(const struct gang_plan_item *item, void *user)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random reservations, jobs, ends and lost nodes. An accepted reservation is honoured: from its begin to its end, at every
- * instant, what it has is free or its members' - unless nodes were lost, and then the host was told. */
+/* Random reservations, jobs, ends and lost nodes. An accepted reservation is honoured: at every instant
+ * from its begin to its end, its capacity is free or held by its members. Only lost nodes may reduce it,
+ * and a callback announces that. */
 #include "chance.h"
 #include "sched/host.h"
 
@@ -24,7 +25,7 @@ static size_t job_count, node_count;
 static gang_node_id node[8];
 static bool down[8];
 
-/* ---- the world ------------------------------------------------------------------------------------- */
+/* ---- the world ------------------------------------------------------------------------------- */
 
 static void open_world(void)
 {
@@ -62,7 +63,7 @@ static size_t find(gang_reservation_id id)
     return i;
 }
 
-/* ---- what may happen ---------------------------------------------------------------------------------- */
+/* ---- what may happen ------------------------------------------------------------------------- */
 
 static void submit(void)
 {
@@ -159,7 +160,7 @@ static void reserve(void)
     made_count++;
 }
 
-/* Who runs inside. Nobody is inside a flexible one. */
+/* Jobs that run inside. A flexible reservation has none. */
 static int64_t count_inside(gang_reservation_id id)
 {
     struct gang_reservation_info info = {.size = sizeof(info)};
@@ -209,7 +210,7 @@ static void change_node(void)
     down[at] = !down[at];
 }
 
-/* Who was asked to stop does, sooner or later. */
+/* Stopping jobs stop, sooner or later. */
 static void stop_some(void)
 {
     for (size_t i = 0; i < job_count; i++)
@@ -217,7 +218,7 @@ static void stop_some(void)
             MUST(gang_report_tasks(h.s, job[i], 0, GANG_ID_NONE, NULL, 0, GANG_TASK_STOPPED));
 }
 
-/* ---- what must hold ----------------------------------------------------------------------------------- */
+/* ---- what must hold -------------------------------------------------------------------------- */
 
 struct piece {
     gang_reservation_id id;
@@ -271,7 +272,8 @@ static bool was_told(gang_reservation_id id)
     return h.reserve_count >= sizeof(h.reserve) / sizeof(h.reserve[0]);
 }
 
-/* Is what this piece has free, or its members'? A member that lost a node with it runs on outside. */
+/* Is the capacity of this piece free or its members'? A member that lost a node with it runs
+ * outside. */
 static int32_t check_piece(const struct gang_plan_item *item, void *user)
 {
     struct piece p = {item->id, item->nodes, item->node_count, 0, false};
@@ -294,8 +296,8 @@ static int32_t check_piece(const struct gang_plan_item *item, void *user)
     return 0;
 }
 
-/* Has one that is under way lost something? Members that lay there with it are outside now: as long as they run or stop
- * they may be in the way of another on the same node, when members of the first start in what is left of it. */
+/* Has an active reservation lost something? Its members there are outside now. While they run or stop,
+ * they may take nodes of another reservation when members of the first start in its rest. */
 static bool some_lost(void)
 {
     for (size_t i = 0; i < made_count; i++) {
@@ -307,7 +309,7 @@ static bool some_lost(void)
     return false;
 }
 
-/* All of it, unless it was told that some is lost. */
+/* All of it, unless a callback announced a loss. */
 static void check_all(void)
 {
     bool lost = some_lost();

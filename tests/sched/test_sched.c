@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scheduler as an object: how it is made and ended, what a run may and may not, and what it tells of itself. */
+/* The scheduler as an object: making and freeing it, the bounds of a run, and its own figures. */
 #include "sched/host.h"
 
 static struct host h;
@@ -308,7 +308,7 @@ END_TEST
 
 /* ---- bounded runs ---- */
 
-/* Many jobs of many shapes and priorities, in two queues that reclaim and preempt, and some that end. */
+/* Many jobs of many shapes and priorities in two queues that reclaim and preempt; some jobs end. */
 static void submit_mixture(void)
 {
     struct gang_quota half = {"gpu", 0, NULL, GANG_WHOLE / 2, 0};
@@ -334,13 +334,13 @@ static int64_t run_bounded(int64_t max_steps)
         host_check(&h);
         ck_assert_int_eq(info.more, gang_sched_next(h.s) == INT64_MIN);
         ck_assert_int_lt(++runs, 100000);
-        if (max_steps) /* who is to go for one job is thought through to its end */
+        if (max_steps) /* the victims of one job are computed in one step */
             ck_assert_int_lt(info.steps, max_steps + 64);
     } while (info.more);
     return runs;
 }
 
-/* Who runs, with how many tasks, as one text. */
+/* The running jobs with their numbers of tasks, as one text. */
 static void end_state(char *text, size_t room, int64_t max_steps)
 {
     size_t n = 0;

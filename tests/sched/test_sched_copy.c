@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gang_sched_copy() as a host meets it: what is in the copy, whose it is, what is refused. That both decide the same in
- * random worlds is shown by test_copy.c. */
+/* gang_sched_copy() as a host sees it: contents, ownership, refusals. test_copy.c shows that both decide
+ * the same in random worlds. */
 #include "host.h"
 #include "place/state/table.h"
 
@@ -51,7 +51,8 @@ static void same_events(size_t from_here, size_t from_there)
     }
 }
 
-/* Four machines of four GPUs: one job runs, one is asked to stop for another one's sake, one waits for that. */
+/* Four machines of four GPUs: one job runs, one is stopping for another, which waits for the
+ * handover. */
 static void crowd(void)
 {
     host_with_owner(&here, 4, 4);
@@ -194,7 +195,7 @@ START_TEST(tasks_that_are_watched_are_late_at_the_same_time)
 }
 END_TEST
 
-/* A queue that takes two waiting jobs takes as many in the copy, whose messages count. */
+/* A queue that accepts two waiting jobs accepts as many in the copy; its messages count. */
 START_TEST(jobs_on_their_way_in_count_in_both)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
@@ -217,7 +218,7 @@ START_TEST(jobs_on_their_way_in_count_in_both)
 }
 END_TEST
 
-/* Without ops nobody is asked: not those of the original, either. */
+/* Without ops no callback runs, not even one of the original. */
 START_TEST(ops_are_not_shared)
 {
     crowd();
@@ -235,7 +236,7 @@ START_TEST(ops_are_not_shared)
 }
 END_TEST
 
-/* What others have allocated is given back by its id. */
+/* An allocation outside the scheduler is freed by its id. */
 START_TEST(what_others_hold_stays_taken)
 {
     struct gang_group_spec g = group_of(1, 0, 3000);
@@ -324,7 +325,8 @@ START_TEST(wrong_arguments_are_refused)
 }
 END_TEST
 
-/* Each allocation fails in turn, with messages and heartbeats; afterwards the original goes on as a copy of before does. */
+/* Each allocation fails in turn, with messages and heartbeats. Afterwards the original goes on like an
+ * earlier copy. */
 START_TEST(out_of_memory_leaves_nothing)
 {
     gang_result r = GANG_ENOMEM;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that runs out: every allocation of a busy life fails in turn, alone or with all of the same call after it. The
- * call says so, or does without; nothing is half done, nothing leaks, and doing it again leads to the same end. */
+/* Out of memory: every allocation of a busy life fails in turn, alone or with all later ones of the call.
+ * The call reports it or does without; nothing is half done, nothing leaks, and a second call leads to
+ * the same end. */
 #include "sched/host.h"
 
 static struct host h;
@@ -20,7 +21,7 @@ static bool met(gang_result r)
     return true;
 }
 
-/* What is checked between calls needs memory of its own, which is not of the life. */
+/* The checks between calls use memory that does not count. */
 static void check_all(void)
 {
     long calls = h.stage.mem.calls, fail_at = h.stage.mem.fail_at;
@@ -227,8 +228,8 @@ static void live(void)
     MUST(gang_node_set_state(h.stage.w, gang_node_next(h.stage.c, GANG_ID_NONE), GANG_NODE_UP));
 }
 
-/* All that runs ends well, until nothing is left. Who was faster depends on when memory was short; what comes of
- * each job in the end does not. */
+/* All running jobs succeed until none is left. Their order depends on when memory was short; the end of
+ * each job does not. */
 static void finish(void)
 {
     h.lingers = false;

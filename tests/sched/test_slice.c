@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time slicing: who takes turns with whom and for how long, what is held meanwhile, and what becomes of who is lost,
- * cancelled, refused or displaced on the way. */
+/* Time slicing: which gangs share nodes and for how long, what they hold meanwhile, and what follows
+ * when a gang is lost, cancelled, refused or preempted. */
 #include "place/state/table.h"
 #include "sched/host.h"
 
@@ -77,7 +77,7 @@ static void until_next(void)
     host_run(&h, next - h.now_ns);
 }
 
-/* ---- turns --------------------------------------------------------------------------------------- */
+/* ---- turns ----------------------------------------------------------------------------------- */
 
 START_TEST(two_gangs_of_the_whole_cluster_take_turns)
 {
@@ -296,7 +296,7 @@ START_TEST(who_waits_for_a_row_becomes_overdue_and_gets_the_next)
 }
 END_TEST
 
-/* ---- GPUs ---------------------------------------------------------------------------------------- */
+/* ---- GPUs ------------------------------------------------------------------------------------ */
 
 START_TEST(gpus_take_turns_only_where_the_queue_says_so)
 {
@@ -327,7 +327,7 @@ START_TEST(gpus_take_turns_only_where_the_queue_says_so)
 }
 END_TEST
 
-/* ---- whose nodes they are ------------------------------------------------------------------------ */
+/* ---- nodes of the matrix --------------------------------------------------------------------- */
 
 START_TEST(others_have_no_cores_of_their_nodes_and_they_none_of_others)
 {
@@ -387,7 +387,7 @@ START_TEST(one_that_wants_its_nodes_alone_takes_no_turns)
 }
 END_TEST
 
-/* ---- what goes wrong ------------------------------------------------------------------------------ */
+/* ---- failures ------------------------------------------------------------------------------ */
 
 START_TEST(who_is_cancelled_while_he_waits_for_his_turn_goes_at_once)
 {
@@ -400,7 +400,7 @@ START_TEST(who_is_cancelled_while_he_waits_for_his_turn_goes_at_once)
     test_assert(!host_has(&h, a) && !host_has(&h, c) && runs(b));
     ck_assert_int_eq(host_ops(&h, a, "preempt"), 1);
     ck_assert_int_eq(host_ops(&h, c, "start"), 0);
-    ck_assert_int_eq(host_ops(&h, c, "preempt"), 0); /* nobody was told that it was there */
+    ck_assert_int_eq(host_ops(&h, c, "preempt"), 0); /* no callback announced it */
     ck_assert_int_eq(host_queue(&h, "q").rows, 1);
     host_close(&h);
 }
@@ -419,7 +419,7 @@ START_TEST(one_cancelled_while_suspended_may_take_its_grace)
     host_run(&h, 0);
     ck_assert_int_eq(host_job_state(&h, a), GANG_JOB_STOPPING);
     test_assert(runs(b));
-    gang_job_id c = put_nodes(1); /* no new one comes to a node that somebody leaves */
+    gang_job_id c = put_nodes(1); /* no new gang joins a node that a gang is leaving */
     ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);
     host_report(&h, a, 0, GANG_TASK_STOPPED);
     host_run(&h, 0);
@@ -588,7 +588,7 @@ START_TEST(no_heartbeat_is_expected_of_the_suspended)
 }
 END_TEST
 
-/* ---- others who want the room ---------------------------------------------------------------------- */
+/* ---- competing jobs ---------------------------------------------------------------------- */
 
 START_TEST(a_queue_takes_back_what_it_is_guaranteed_from_all_rows)
 {
@@ -657,7 +657,7 @@ START_TEST(elastic_gangs_grow_in_their_own_turns)
 }
 END_TEST
 
-/* ---- limits, explaining, configuring ---------------------------------------------------------------- */
+/* ---- limits, explaining, configuring --------------------------------------------------------- */
 
 START_TEST(a_limit_bounds_all_rows_together)
 {
@@ -704,7 +704,7 @@ START_TEST(it_is_told_what_is_waited_for)
 }
 END_TEST
 
-/* ---- beside planned starts -------------------------------------------------------------------------- */
+/* ---- beside planned starts ------------------------------------------------------------------- */
 
 /* Queue "p", which backfills, beside "q". */
 static void open_both(size_t nodes)
@@ -816,7 +816,7 @@ START_TEST(plans_count_on_no_node_while_gangs_share_it)
     gang_job_id a = put_timed("q", 1, 0), b = put_timed("q", 1, 20);
     test_assert(runs(a) && runs(b)); /* each on a node of its own */
     gang_job_id one = put_timed("p", 1, 30), two = put_timed("p", 2, 30);
-    ck_assert_int_eq(planned(one), 0); /* nobody knows until when they share */
+    ck_assert_int_eq(planned(one), 0); /* the end of the sharing is unknown */
     host_run(&h, 20 * SECOND);
     test_assert(!host_has(&h, b) && runs(one));
     ck_assert_int_eq(planned(two), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time slicing under random gangs, ends, losses and refusals, against a host that knows only what it was told: at no
- * moment do gangs run that do not fit beside each other; a gang runs whole or not at all; what all rows hold of memory
- * fits; each gang has a whole slice in each round; nothing is left behind. And a life in which each allocation fails in
- * turn. */
+/* Time slicing under random gangs, ends, losses and refusals. The host knows its callbacks only: running
+ * gangs fit beside each other at every moment; a gang runs whole or not at all; the memory of all rows
+ * fits; each gang has a whole slice in each round; nothing is left behind. In one more life each
+ * allocation fails in turn. */
 #include "chance.h"
 #include "sched/host.h"
 
@@ -11,7 +11,7 @@ static const int64_t SECOND = HOST_SECOND;
 
 enum { NODES = 6, CORES = 8, GPUS = 4, JOBS = 400, SLICE = 10, MOST_TASKS = 8 };
 
-/* ---- what the host knows ----------------------------------------------------------------------- */
+/* ---- what the host knows --------------------------------------------------------------------- */
 
 struct seen_task {
     int64_t number;
@@ -27,7 +27,7 @@ struct seen_job {
     size_t tasks;
     struct seen_task task[MOST_TASKS];
     int64_t since_ns; /* it runs without a break since then; -1: it does not */
-    int64_t fed_ns;   /* until then nobody owes it a slice */
+    int64_t fed_ns;   /* no slice is due before that */
     int64_t most_rows;
     int64_t gone_ns;
 };
@@ -57,7 +57,7 @@ static uint32_t index_of_node(gang_node_id id)
     return 0;
 }
 
-/* All that run: on each node together no more than it has, and nobody's cores or devices twice. */
+/* All running gangs together: no node is over-committed, and no core or device is used twice. */
 static void check_what_runs(void)
 {
     int64_t cpu[NODES] = {0};
@@ -116,7 +116,7 @@ static void grow_by(struct seen_job *j, const struct host_event *e)
                 j->task[j->tasks++] = (struct seen_task){
                     t->task, index_of_node(t->node), t->cpu_milli, t->cores[0], t->gpus, true};
             }
-    if (j->since_ns < 0) /* all that it had ended: it has begun anew */
+    if (j->since_ns < 0) /* all its tasks ended: it has restarted */
         j->since_ns = j->fed_ns = h.now_ns;
     check_what_runs();
 }
@@ -177,9 +177,10 @@ static void listen(struct host *host, const struct host_event *e)
     }
 }
 
-/* ---- what is checked at each moment ---------------------------------------------------------------- */
+/* ---- what is checked at each moment ---------------------------------------------------------- */
 
-/* A whole slice in each round: one of so many rows as there were at most, and one's own, each with its grace. */
+/* A whole slice in each round: the slices of the most rows there were plus its own, each with its
+ * grace. */
 static void check_round(struct seen_job *j, const struct gang_job_info *info, int64_t rows)
 {
     int64_t turn = SLICE * SECOND + 2 * grace;
@@ -229,7 +230,7 @@ static void check_all(void)
     }
 }
 
-/* ---- what happens ------------------------------------------------------------------------------------ */
+/* ---- what happens ---------------------------------------------------------------------------- */
 
 static void submit_some(void)
 {
@@ -336,7 +337,7 @@ static void change_nodes(void)
     }
 }
 
-/* ---- a world --------------------------------------------------------------------------------------------- */
+/* ---- a world --------------------------------------------------------------------------------- */
 
 static void set_queues(bool slices)
 {
@@ -398,7 +399,7 @@ static void run_world(int64_t ns)
     check_all();
 }
 
-/* To the next moment at which something is due, or somebody has stopped; not further than `most`. */
+/* Moves to the next moment at which something is due or a gang has stopped, at most to `most`. */
 static void pass_time(int64_t most)
 {
     int64_t next = gang_sched_next(h.s), to = h.now_ns + most;
@@ -459,7 +460,7 @@ START_TEST(gangs_take_turns_whole_and_each_in_each_round)
 }
 END_TEST
 
-/* ---- memory runs out ---------------------------------------------------------------------------------------- */
+/* ---- memory runs out ------------------------------------------------------------------------- */
 
 static void run_again(void)
 {
@@ -502,7 +503,7 @@ static void cancel_again(gang_job_id id)
     }
 }
 
-/* Three rows of gangs and a job of another queue that takes one of them back; all are run for a while. */
+/* Three rows of gangs, and a job of another queue that reclaims one of them; all run for a while. */
 static void live_short(void)
 {
     static const int64_t tasks[] = {6, 4, 2, 6, 3};

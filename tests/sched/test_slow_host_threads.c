@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A callback that takes for ever keeps nobody else waiting: while the owner is stuck in one, other threads submit,
- * command and report, and all of it is there when the owner comes back. */
+/* A callback that never returns delays no other thread: while the owner is stuck in it, other threads
+ * submit, command and report. The owner finds all of it when the callback returns. */
 #include <gangsched/gangsched.h>
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Submitting: all that is refused and where it says so, how a job finds its queue, arrays, jobs that run already, and
+/* Submitting: refusals and the place they name, the queue of a job, arrays, jobs that run already, and
  * commands. */
 #include "sched/host.h"
 
@@ -56,7 +56,7 @@ static void refused(const struct gang_job_spec *job, gang_result code, const cha
     ck_assert_int_eq(error.code, code);
     ck_assert_str_eq(error.path, path);
     ck_assert_int_ne(error.text[0], 0);
-    ck_assert_int_eq(gang_job_submit(h.s, job, &id, NULL), code); /* nobody need ask why */
+    ck_assert_int_eq(gang_job_submit(h.s, job, &id, NULL), code); /* no explanation is needed */
 }
 
 static struct gang_job_spec *job_of(const char *user, const char *queue, int64_t count)
@@ -169,7 +169,7 @@ START_TEST(no_more_wait_than_may_between_runs)
     for (int i = 0; i < 3; i++)
         refused(job_of("boss", "b", 7), GANG_ENEVER, "queue");
     host_submit(&h, job_of("boss", "b", 5));
-    set_tree(); /* who has come through the old door is not forgotten once a run has taken him in */
+    set_tree(); /* a job submitted under the old view still counts after a run has accepted it */
     host_run(&h, 1);
     host_submit(&h, job_of("boss", "b", 5));
     host_submit(&h, job_of("boss", "b", 5));
@@ -420,7 +420,7 @@ static const struct gang_queue_rule *rules_of(int which)
     return rule + which;
 }
 
-/* a, b, and team, whose children are made on demand, two at most. */
+/* a, b, and team; the children of team are made on demand, two at most. */
 static void open_rules(void)
 {
     static struct gang_queue_spec child = GANG_QUEUE_SPEC_INIT;
@@ -477,7 +477,7 @@ START_TEST(the_first_rule_that_leads_to_a_queue_wins)
     job->name = "other";
     ck_assert_str_eq(led(job), "a");
     ck_assert_str_eq(led(job_of("u", "", 1)), "a");  /* the default */
-    ck_assert_str_eq(led(job_of("u", "b", 1)), "b"); /* rules are for those who name none */
+    ck_assert_str_eq(led(job_of("u", "b", 1)), "b"); /* rules apply to jobs that name no queue */
     refused(job_of("eve", NULL, 1), GANG_EPERM, "queue");
 }
 END_TEST

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a job may begin, by when it must have ended, how long it is expected to run, and what becomes of it when it has
- * run for its time limit. */
+/* Begin times, deadlines, expected run times, and what happens at the time limit. */
 #include "sched/host.h"
 
 static struct host h;
@@ -76,7 +75,7 @@ static int32_t see(const struct gang_wait *wait, void *user)
     return 0;
 }
 
-/* ---- when ------------------------------------------------------------------------------------- */
+/* ---- when ------------------------------------------------------------------------------------ */
 
 START_TEST(a_job_waits_for_its_begin)
 {
@@ -181,7 +180,7 @@ START_TEST(the_earliest_deadline_is_first)
 }
 END_TEST
 
-/* ---- overrun ----------------------------------------------------------------------------------- */
+/* ---- overrun --------------------------------------------------------------------------------- */
 
 START_TEST(the_host_says_how_much_longer)
 {
@@ -264,7 +263,7 @@ START_TEST(a_plan_moves_with_whom_it_waits_for)
 }
 END_TEST
 
-/* ---- prediction -------------------------------------------------------------------------------- */
+/* ---- prediction ------------------------------------------------------------------------------ */
 
 START_TEST(plans_go_by_what_is_predicted)
 {

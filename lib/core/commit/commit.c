@@ -94,7 +94,7 @@ static uint64_t ref_of(uint32_t worker, uint64_t seq)
 
 /* The commit being carried on: a descriptor and the sequence number it must still have. */
 struct target {
-    gang_worker *w;
+    struct gang__committer *w;
     uint64_t seq;
     uint64_t ref;
 };
@@ -104,16 +104,16 @@ static bool is_current(const struct target *t, uint64_t ss)
     return seq_of(ss) == t->seq && status_of(ss) != BUILDING;
 }
 
-static struct target target_of(gang_worker *w, uint64_t seq)
+static struct target target_of(struct gang__committer *w, uint64_t seq)
 {
     struct target t = {w, seq, ref_of(w->index, seq)};
     return t;
 }
 
 /* Who claims a cell, if that commit is not over. */
-static bool blocker_of(gang_cluster *c, uint64_t owner, struct target *t)
+static bool blocker_of(struct gang__cells *c, uint64_t owner, struct target *t)
 {
-    gang_worker *w = gang__load(&c->worker[owner >> 1 & WORKER_MASK]);
+    struct gang__committer *w = gang__load(&c->worker[owner >> 1 & WORKER_MASK]);
     uint64_t ss = gang__load(&w->desc.ss);
     *t = target_of(w, seq_of(ss));
     return t->ref == owner && status_of(ss) != BUILDING;
@@ -172,7 +172,7 @@ static uint32_t changes_of(const struct list *l, uint32_t i, uint32_t slot, stru
     return n;
 }
 
-static void finish(gang_cluster *c, const struct target *t, uint64_t ss)
+static void finish(struct gang__cells *c, const struct target *t, uint64_t ss)
 {
     struct list l = list_of(t);
     struct change change[GANG__MAX_WORDS];
@@ -197,7 +197,8 @@ static void finish(gang_cluster *c, const struct target *t, uint64_t ss)
 }
 
 /* The owner, who agreed to all words himself, has noted what comes next. */
-static void finish_own(gang_cluster *c, const struct target *t, const struct list *l, uint64_t ss)
+static void finish_own(struct gang__cells *c, const struct target *t, const struct list *l,
+                       uint64_t ss)
 {
     uint64_t snap = status_of(ss) == LABELLED ? gang__load_seq(&c->snap) : 0;
     for (uint32_t i = 0; i < l->count;) {
@@ -224,7 +225,7 @@ static void finish_own(gang_cluster *c, const struct target *t, const struct lis
 
 /* All cells are claimed and their words stand still (or the target is over, and what is set here is
  * a stale hint): raise the index to where the nodes will stand. False if the target is over. */
-static bool raise_index(gang_cluster *c, const struct target *t, const struct list *l)
+static bool raise_index(struct gang__cells *c, const struct target *t, const struct list *l)
 {
     uint64_t undecided = ss_of(t->seq, UNDECIDED);
     struct gang__lift lift;
@@ -268,7 +269,7 @@ enum went { OVER, BLOCKED };
 
 /* All cells are claimed and agreed, and it fits: the status it may be decided with. Labels the commit if
  * a snapshot is being taken. */
-static unsigned label(gang_cluster *c, const struct target *t)
+static unsigned label(struct gang__cells *c, const struct target *t)
 {
     gang__hook(GANG__STEP_LABEL);
     uint64_t snap = gang__load_seq(&c->snap);
@@ -323,7 +324,7 @@ static uint32_t look_own(const struct list *l, uint32_t i, uint32_t slot,
 /* Carry one commit on from operation *at until it is over (decided and finished), or blocked by
  * another one, which is put into *blocker; *at then tells where to go on. `own`: the caller is the
  * owner of the descriptor. */
-static enum went carry(gang_cluster *c, const struct target *t, bool own, uint32_t *at,
+static enum went carry(struct gang__cells *c, const struct target *t, bool own, uint32_t *at,
                        struct target *blocker)
 {
     struct list l = list_of(t);
@@ -387,7 +388,7 @@ static enum went carry(gang_cluster *c, const struct target *t, bool own, uint32
 }
 
 /* Drive a commit to its end, and whatever stands in its way. Returns the number of others helped. */
-static int64_t run(gang_cluster *c, const struct target *mine, bool own)
+static int64_t run(struct gang__cells *c, const struct target *mine, bool own)
 {
     int64_t helped = 0;
     uint32_t my_place = 0; /* claims cannot be lost while the commit is undecided */
@@ -411,14 +412,14 @@ static int64_t run(gang_cluster *c, const struct target *mine, bool own)
 
 /* ---- the owner's side ------------------------------------------------------------------------------ */
 
-gang_result gang__commit_reserve(gang_worker *w, size_t ops)
+gang_result gang__commit_reserve(struct gang__committer *w, size_t ops)
 {
-    if (ops <= w->op_room)
+    if (ops <= w->op_cap)
         return GANG_OK;
-    size_t room = w->op_room ? w->op_room : 64;
+    size_t room = w->op_cap ? w->op_cap : 64;
     while (room < ops)
         room *= 2;
-    struct gang__op *bigger = gang__zalloc_line(&w->cluster->mem, room, sizeof(*bigger));
+    struct gang__op *bigger = gang__zalloc_line(w->cells->mem, room, sizeof(*bigger));
     if (!bigger)
         return GANG_ENOMEM;
     struct gang__op *old = gang__load(&w->desc.ops);
@@ -428,13 +429,13 @@ gang_result gang__commit_reserve(gang_worker *w, size_t ops)
     gang__store(&w->desc.ss, ss_of(w->seq, BUILDING));
     gang__store(&w->desc.count, 0);
     gang__store(&w->desc.ops, bigger);
-    w->op_room = room;
+    w->op_cap = room;
     if (old)
         w->old_ops[w->old_count++] = old;
     return GANG_OK;
 }
 
-void gang__commit_begin(gang_worker *w)
+void gang__commit_begin(struct gang__committer *w)
 {
     w->seq++;
     gang__store(&w->desc.ss, ss_of(w->seq, BUILDING));
@@ -444,15 +445,15 @@ void gang__commit_begin(gang_worker *w)
     gang__hook(GANG__STEP_BUILD);
 }
 
-gang_result gang__commit_run(gang_worker *w, bool raises, uint32_t *refused)
+gang_result gang__commit_run(struct gang__committer *w, bool raises, uint32_t *refused)
 {
     gang__store(&w->desc.count, w->op_count);
     gang__store(&w->desc.raises, raises ? 1u : 0u);
     gang__store(&w->desc.ss, ss_of(w->seq, UNDECIDED));
     struct target mine = target_of(w, w->seq);
-    w->stats.helps += run(w->cluster, &mine, true);
+    w->helps += run(w->cells, &mine, true);
     if (took_effect(gang__load(&w->desc.ss))) {
-        w->stats.commits++;
+        w->commits++;
         return GANG_OK;
     }
     if (refused) {
@@ -471,7 +472,7 @@ gang_result gang__commit_run(gang_worker *w, bool raises, uint32_t *refused)
     return GANG_ENOFIT;
 }
 
-void gang__commit_op(const gang_worker *w, uint32_t i, uint32_t *slot, unsigned *word,
+void gang__commit_op(const struct gang__committer *w, uint32_t i, uint32_t *slot, unsigned *word,
                      uint64_t *payload)
 {
     struct gang__op *op = gang__load_relaxed(&w->desc.ops) + i;
@@ -483,20 +484,20 @@ void gang__commit_op(const gang_worker *w, uint32_t i, uint32_t *slot, unsigned 
 
 /* ---- for snapshots ---------------------------------------------------------------------------------- */
 
-uint64_t gang__commit_label(const gang_worker *w)
+uint64_t gang__commit_label(const struct gang__committer *w)
 {
     uint64_t ss = gang__load(&w->desc.ss);
     return status_of(ss) == LABELLED ? gang__load(&w->desc.when) : 0;
 }
 
-uint64_t gang__commit_next_ref(const gang_worker *w)
+uint64_t gang__commit_next_ref(const struct gang__committer *w)
 {
     return ref_of(w->index, w->seq + 1);
 }
 
-enum gang__fate gang__commit_fate(gang_cluster *c, uint64_t ref, uint64_t *label)
+enum gang__fate gang__commit_fate(struct gang__cells *c, uint64_t ref, uint64_t *label)
 {
-    gang_worker *w = gang__load(&c->worker[ref >> 1 & WORKER_MASK]);
+    struct gang__committer *w = gang__load(&c->worker[ref >> 1 & WORKER_MASK]);
     uint64_t seq = ref >> 12;
     uint64_t ss = gang__load(&w->desc.ss);
     *label = status_of(ss) == LABELLED ? gang__load(&w->desc.when) : 0;
@@ -510,7 +511,7 @@ enum gang__fate gang__commit_fate(gang_cluster *c, uint64_t ref, uint64_t *label
 /* ---- reading ----------------------------------------------------------------------------------------- */
 
 /* A cell without a claim whose commit is under way; carries on what is in the way. */
-static void settle(gang_cluster *c, gang__a64 *owner)
+static void settle(struct gang__cells *c, gang__a64 *owner)
 {
     for (;;) {
         uint64_t holder = gang__load_seq(owner);
@@ -524,12 +525,12 @@ static void settle(gang_cluster *c, gang__a64 *owner)
     }
 }
 
-void gang__cell_settle(gang_cluster *c, uint32_t slot)
+void gang__cell_settle(struct gang__cells *c, uint32_t slot)
 {
     settle(c, &gang__chunk_of(c, slot)->cell[slot % GANG__CHUNK].owner);
 }
 
-void gang__cell_read_from(gang_cluster *c, uint32_t slot, unsigned first, uint64_t *payload,
+void gang__cell_read_from(struct gang__cells *c, uint32_t slot, unsigned first, uint64_t *payload,
                           unsigned words)
 {
     struct gang__words at = gang__words_of(c, slot);
@@ -549,7 +550,7 @@ void gang__cell_read_from(gang_cluster *c, uint32_t slot, unsigned first, uint64
         payload[i] = gang__payload(payload[i]);
 }
 
-void gang__cell_read(gang_cluster *c, uint32_t slot, uint64_t *payload, unsigned words)
+void gang__cell_read(struct gang__cells *c, uint32_t slot, uint64_t *payload, unsigned words)
 {
     struct gang__words at = gang__words_of(c, slot);
     unsigned own = words < GANG__CELL_WORDS ? words : GANG__CELL_WORDS;

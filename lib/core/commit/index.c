@@ -38,7 +38,6 @@
 #include "core/commit/index.h"
 
 #include "core/commit/commit.h"
-#include "core/nodes/partition.h"
 
 #define STATE_SHIFT 32
 #define STATE(word) ((unsigned)((word) >> STATE_SHIFT) & 3u)
@@ -59,7 +58,7 @@ static uint64_t with_state(uint64_t word, unsigned state)
 
 /* The word on tree level 0 (leaf bits) .. 3 (root) that covers a slot; NULL if the class has no
  * node in this chunk. *bit: the slot's child in it. */
-static gang__a64 *word_of(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t slot,
+static gang__a64 *word_of(struct gang__cells *c, uint32_t class_id, unsigned bucket, uint32_t slot,
                           unsigned level, unsigned *bit)
 {
     if (level >= 2) {
@@ -78,7 +77,7 @@ static gang__a64 *word_of(gang_cluster *c, uint32_t class_id, unsigned bucket, u
 }
 
 /* Set bits of the leaf word that covers a slot. */
-static void set_bits(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t slot,
+static void set_bits(struct gang__cells *c, uint32_t class_id, unsigned bucket, uint32_t slot,
                      uint32_t bits)
 {
     gang__a64 *word[TREE_LEVELS];
@@ -108,7 +107,7 @@ static void set_bits(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32
 }
 
 /* A word lost its last bit: close it and clear its mark in the parent, and so on upwards. */
-static void close_empty(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t slot,
+static void close_empty(struct gang__cells *c, uint32_t class_id, unsigned bucket, uint32_t slot,
                         unsigned level)
 {
     for (; level + 1 < TREE_LEVELS; level++) {
@@ -133,7 +132,7 @@ static void close_empty(gang_cluster *c, uint32_t class_id, unsigned bucket, uin
 }
 
 /* Clear bits of the leaf word that covers a slot, if it is as it was seen. */
-static bool clear_bits(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t slot,
+static bool clear_bits(struct gang__cells *c, uint32_t class_id, unsigned bucket, uint32_t slot,
                        uint64_t seen, uint32_t bits)
 {
     unsigned bit;
@@ -146,7 +145,7 @@ static bool clear_bits(gang_cluster *c, uint32_t class_id, unsigned bucket, uint
     return true;
 }
 
-uint32_t gang__index_next(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t from,
+uint32_t gang__index_next(struct gang__cells *c, uint32_t class_id, unsigned bucket, uint32_t from,
                           uint32_t *more)
 {
     *more = 0;
@@ -189,23 +188,23 @@ uint32_t gang__index_next(gang_cluster *c, uint32_t class_id, unsigned bucket, u
     }
 }
 
-uint32_t gang__index_word(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t base)
+uint32_t gang__index_word(struct gang__cells *c, uint32_t class_id, unsigned bucket, uint32_t base)
 {
     const struct gang__chunk *chunk = gang__chunk_of(c, base);
     struct gang__leaf *leaf = chunk ? gang__load(&chunk->leaf[class_id]) : NULL;
     return leaf ? BITS(gang__load_seq(&leaf->bits[base % GANG__CHUNK / GANG__FAN][bucket])) : 0;
 }
 
-gang_result gang__index_make(gang_cluster *c, uint32_t class_id, struct gang__chunk *chunk)
+gang_result gang__index_make(struct gang__cells *c, uint32_t class_id, struct gang__chunk *chunk)
 {
     if (!gang__load(&c->class[class_id])) {
-        struct gang__class *class = gang__zalloc_line(&c->mem, 1, sizeof(*class));
+        struct gang__class *class = gang__zalloc_line(c->mem, 1, sizeof(*class));
         if (!class)
             return GANG_ENOMEM;
         gang__store(&c->class[class_id], class);
     }
     if (chunk && !gang__load(&chunk->leaf[class_id])) {
-        struct gang__leaf *leaf = gang__zalloc_line(&c->mem, 1, sizeof(*leaf));
+        struct gang__leaf *leaf = gang__zalloc_line(c->mem, 1, sizeof(*leaf));
         if (!leaf)
             return GANG_ENOMEM;
         gang__store(&chunk->leaf[class_id], leaf);
@@ -272,7 +271,7 @@ struct gang__levels gang__levels_of(struct gang__layout layout, const uint64_t *
 }
 
 /* As gang__cell_read() of words in the cell's own line, but gives up if anything goes on there. */
-static inline bool read_quiet(gang_cluster *c, uint32_t slot, uint64_t *word, unsigned words)
+static inline bool read_quiet(struct gang__cells *c, uint32_t slot, uint64_t *word, unsigned words)
 {
     const struct gang__cell *cell = &gang__chunk_of(c, slot)->cell[slot % GANG__CHUNK];
     uint64_t changed = gang__load_seq(&cell->owner);
@@ -303,7 +302,7 @@ struct gang__levels gang__levels_again(struct gang__layout layout, const uint64_
 }
 
 /* The words of a slot that tell its levels. */
-static void read_for_levels(gang_cluster *c, uint32_t slot, struct gang__layout layout,
+static void read_for_levels(struct gang__cells *c, uint32_t slot, struct gang__layout layout,
                             uint64_t *payload)
 {
     unsigned words = GANG__WORD_SHARES + gang__share_words(layout);
@@ -311,7 +310,8 @@ static void read_for_levels(gang_cluster *c, uint32_t slot, struct gang__layout 
         gang__cell_read(c, slot, payload, words);
 }
 
-static struct gang__levels levels_now(gang_cluster *c, uint32_t slot, struct gang__layout layout)
+static struct gang__levels levels_now(struct gang__cells *c, uint32_t slot,
+                                      struct gang__layout layout)
 {
     uint64_t payload[GANG__LEVEL_WORDS];
     read_for_levels(c, slot, layout, payload);
@@ -320,7 +320,7 @@ static struct gang__levels levels_now(gang_cluster *c, uint32_t slot, struct gan
 
 /* ---- raising ----------------------------------------------------------------------------------- */
 
-void gang__lift_begin(struct gang__lift *l, gang_cluster *c)
+void gang__lift_begin(struct gang__lift *l, struct gang__cells *c)
 {
     l->c = c;
     l->buckets = 0;
@@ -360,7 +360,7 @@ void gang__lift_add(struct gang__lift *l, uint32_t slot, struct gang__layout lay
 /* ---- mending ----------------------------------------------------------------------------------- */
 
 /* Steps 1 to 4 of the proof above. */
-void gang__index_mend(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigned bucket)
+void gang__index_mend(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned bucket)
 {
     struct gang__chunk *chunk = gang__chunk_of(c, slot);
     unsigned bit;
@@ -404,15 +404,15 @@ static uint32_t placed_of(struct gang__levels levels)
     return (uint32_t)levels.gpu | (uint32_t)levels.cpu << 8;
 }
 
-static void mend_all(gang_cluster *c, const struct flock *f, unsigned bucket, uint32_t bits)
+static void mend_all(struct gang__cells *c, const struct flock *f, unsigned bucket, uint32_t bits)
 {
     for (; bits; bits &= bits - 1)
         gang__index_mend(c, f->layout.class_id, f->base + (uint32_t)__builtin_ctz(bits), bucket);
 }
 
 /* Step 4 for one axis: `bits` left the bucket. If the word has changed, each on its own. */
-static void leave_bucket(gang_cluster *c, const struct flock *f, unsigned bucket, uint64_t seen,
-                         uint32_t bits)
+static void leave_bucket(struct gang__cells *c, const struct flock *f, unsigned bucket,
+                         uint64_t seen, uint32_t bits)
 {
     bits &= BITS(seen);
     gang__hook(GANG__STEP_MEND);
@@ -422,7 +422,7 @@ static void leave_bucket(gang_cluster *c, const struct flock *f, unsigned bucket
 
 /* Steps 1 to 4 of the proof above, for all nodes of a flock at once. Their layouts were read before
  * step 1: the caller is in a read section, or has the structure mutex, so no slot gets another node. */
-static void tidy_flock(gang_cluster *c, const struct flock *f)
+static void tidy_flock(struct gang__cells *c, const struct flock *f)
 {
     uint32_t class_id = f->layout.class_id;
     uint8_t gpu = (uint8_t)f->placed, cpu = (uint8_t)(f->placed >> 8);
@@ -470,7 +470,7 @@ static void tidy_flock(gang_cluster *c, const struct flock *f)
         leave_bucket(c, f, gang__cpu_bucket(cpu), seen_cpu, cpu_left);
 }
 
-void gang__index_tidy(gang_cluster *c, const uint64_t *keys, size_t count)
+void gang__index_tidy(struct gang__cells *c, const uint64_t *keys, size_t count)
 {
     struct flock f = {0, {0, 0, 0, 0}, 0, 0};
     for (size_t i = 0; i < count; i++) {
@@ -495,14 +495,15 @@ void gang__index_tidy(gang_cluster *c, const uint64_t *keys, size_t count)
         tidy_flock(c, &f);
 }
 
-void gang__index_tidy_slot(gang_cluster *c, uint32_t slot)
+void gang__index_tidy_slot(struct gang__cells *c, uint32_t slot)
 {
     uint64_t key = (uint64_t)slot << 32;
     gang__index_tidy(c, &key, 1);
 }
 
 /* Does a search from the root meet the node in one of the buckets? */
-static bool covers(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigned first, unsigned end)
+static bool covers(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned first,
+                   unsigned end)
 {
     for (unsigned bucket = first; bucket < end; bucket++) {
         unsigned level = 0, bit;
@@ -517,7 +518,7 @@ static bool covers(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigned f
     return false;
 }
 
-bool gang__index_covers(gang_cluster *c, uint32_t slot)
+bool gang__index_covers(struct gang__cells *c, uint32_t slot)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
     struct gang__levels now = levels_now(c, slot, layout);
@@ -526,14 +527,13 @@ bool gang__index_covers(gang_cluster *c, uint32_t slot)
            (!now.cpu || covers(c, layout.class_id, slot, gang__cpu_bucket(now.cpu), GANG__BUCKETS));
 }
 
-uint64_t gang__stamp_read(gang_cluster *c)
+uint64_t gang__stamp_read(struct gang__cells *c)
 {
-    /* The version goes with the modes themselves: it is what they were changed by. */
-    const struct gang__modes *modes = gang__load_seq(&c->modes);
-    uint64_t sum = modes ? modes->version : 0;
+    const struct gang__node_rules *rules = gang__load_seq(&c->rules);
+    uint64_t sum = rules ? rules->version : 0;
     uint32_t end = gang__load_seq(&c->worker_end);
     for (uint32_t i = 0; i < end; i++) {
-        gang_worker *w = gang__load(&c->worker[i]);
+        struct gang__committer *w = gang__load(&c->worker[i]);
         gang__hook(GANG__STEP_SUM);
         if (w)
             sum += gang__load_seq(&w->stamp);

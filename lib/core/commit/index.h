@@ -4,7 +4,7 @@
 #ifndef GANG__CORE_INDEX_H
 #define GANG__CORE_INDEX_H
 
-#include "core/cluster.h"
+#include "core/commit/cell.h"
 
 /* Where a node stands in the index: level 0 is in no bucket. */
 struct gang__levels {
@@ -54,13 +54,13 @@ struct gang__levels gang__levels_again(struct gang__layout layout, const uint64_
  * while their cells are claimed. What falls into one word of the index is gathered and set at once:
  * all is done when gang__lift_end() returns. Lock-free. */
 struct gang__lift {
-    gang_cluster *c;
+    struct gang__cells *c;
     uint32_t base; /* first slot of the word */
     uint32_t class_id;
     uint64_t buckets; /* of these buckets there are bits to set */
     uint32_t bits[GANG__BUCKETS];
 };
-void gang__lift_begin(struct gang__lift *l, gang_cluster *c);
+void gang__lift_begin(struct gang__lift *l, struct gang__cells *c);
 void gang__lift_add(struct gang__lift *l, uint32_t slot, struct gang__layout layout,
                     struct gang__levels levels);
 void gang__lift_end(struct gang__lift *l);
@@ -68,36 +68,36 @@ void gang__lift_end(struct gang__lift *l);
 /* Bring the index up to date after nodes changed: found where they stand, and no longer where they
  * stood. Cheap if nothing changed. Lock-free.
  *   keys  slots in the upper halves, ascending; a slot may come several times */
-void gang__index_tidy(gang_cluster *c, const uint64_t *keys, size_t count);
-void gang__index_tidy_slot(gang_cluster *c, uint32_t slot);
+void gang__index_tidy(struct gang__cells *c, const uint64_t *keys, size_t count);
+void gang__index_tidy_slot(struct gang__cells *c, uint32_t slot);
 
 /* A search met the node in a bucket of a class where it does not belong: take it out. Lock-free. */
-void gang__index_mend(gang_cluster *c, uint32_t class_id, uint32_t slot, unsigned bucket);
+void gang__index_mend(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned bucket);
 
 /* Is there no node at all in a bucket of a class? */
-static inline bool gang__index_empty(gang_cluster *c, uint32_t class_id, unsigned bucket)
+static inline bool gang__index_empty(struct gang__cells *c, uint32_t class_id, unsigned bucket)
 {
     return (uint32_t)gang__load_seq(&gang__load(&c->class[class_id])->root[bucket]) == 0;
 }
 
 /* The first slot >= from in a bucket of a class, or GANG__NO_SLOT. *more: those right after it, bit 0
  * for the next slot, as far as they were read with it. */
-uint32_t gang__index_next(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t from,
+uint32_t gang__index_next(struct gang__cells *c, uint32_t class_id, unsigned bucket, uint32_t from,
                           uint32_t *more);
 
 /* The nodes among the 32 slots from `base` (a multiple of 32) in a bucket of a class, as bits. */
-uint32_t gang__index_word(gang_cluster *c, uint32_t class_id, unsigned bucket, uint32_t base);
+uint32_t gang__index_word(struct gang__cells *c, uint32_t class_id, unsigned bucket, uint32_t base);
 
 /* The same of a chunk: which of its 32 words hold something; and the first chunk >= from with a word that
  * does, or GANG__CHUNKS. */
-static inline uint32_t gang__index_top(gang_cluster *c, uint32_t class_id, unsigned bucket,
+static inline uint32_t gang__index_top(struct gang__cells *c, uint32_t class_id, unsigned bucket,
                                        uint32_t chunk)
 {
     const struct gang__chunk *its = gang__load(&c->chunk[chunk]);
     struct gang__leaf *leaf = its ? gang__load(&its->leaf[class_id]) : NULL;
     return leaf ? (uint32_t)gang__load_seq(&leaf->top[bucket]) : 0;
 }
-static inline uint32_t gang__index_chunk(gang_cluster *c, uint32_t class_id, unsigned bucket,
+static inline uint32_t gang__index_chunk(struct gang__cells *c, uint32_t class_id, unsigned bucket,
                                          uint32_t from)
 {
     struct gang__class *class = gang__load(&c->class[class_id]);
@@ -112,14 +112,14 @@ static inline uint32_t gang__index_chunk(gang_cluster *c, uint32_t class_id, uns
 
 /* Index words for a class and for a chunk: made before the first node of the class appears there,
  * under the structure mutex. */
-gang_result gang__index_make(gang_cluster *c, uint32_t class_id, struct gang__chunk *chunk);
+gang_result gang__index_make(struct gang__cells *c, uint32_t class_id, struct gang__chunk *chunk);
 
 /* Is the node in a bucket at or above each of its levels? For gang_cluster_check(). */
-bool gang__index_covers(gang_cluster *c, uint32_t slot);
+bool gang__index_covers(struct gang__cells *c, uint32_t slot);
 
 /* The stamp: any number that grows between two reads if, meanwhile, an operation that gives
  * something back came to its decision and had not raised the stamp before the first read; or if the
  * modes of partitions changed. See "A refusal is true" in core/commit/commit.c. Inside a read section. */
-uint64_t gang__stamp_read(gang_cluster *c);
+uint64_t gang__stamp_read(struct gang__cells *c);
 
 #endif

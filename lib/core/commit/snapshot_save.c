@@ -63,38 +63,21 @@
 
 #include "base/fork.h"
 #include "core/commit/commit.h"
-#include "core/nodes/node.h"
 
 enum { TAG_BITS = 64 - GANG__PAYLOAD_BITS };
 #define TAG_MASK ((UINT64_C(1) << TAG_BITS) - 1)
-
-/* Saved words of the cells of a chunk. */
-struct gang__saved {
-    gang__a64 last; /* number of the snapshot for which a cell of this chunk was last saved */
-    uint32_t stride;
-    struct gang__saved *outgrown;
-    gang__a64 mark[GANG__CHUNK]; /* number of the snapshot for which the cell was last saved */
-    gang__a64 word[];
-};
-
-struct gang__area {
-    gang__a64 instant;
-    gang__a64 fork; /* process, by gang__fork_count(), whose thread takes the snapshot */
-    uint64_t round; /* instant >> TAG_BITS when it was last cleared; its taker's */
-    _Atomic(struct gang__saved *) saved[GANG__CHUNKS];
-};
 
 static uint64_t tag_of(uint64_t word)
 {
     return word >> GANG__PAYLOAD_BITS;
 }
 
-void gang__instant_init(gang_cluster *c)
+void gang__instant_init(struct gang__cells *c)
 {
     gang__store(&c->snap, UINT64_C(1) << GANG__SNAPSHOTS);
 }
 
-void gang__instant_free(gang_cluster *c)
+void gang__instant_free(struct gang__cells *c)
 {
     for (unsigned k = 0; k < GANG__SNAPSHOTS; k++) {
         struct gang__area *area = gang__load(&c->area[k]);
@@ -102,15 +85,15 @@ void gang__instant_free(gang_cluster *c)
             struct gang__saved *saved = gang__load(&area->saved[i]);
             while (saved) {
                 struct gang__saved *outgrown = saved->outgrown;
-                gang__release_line(&c->mem, saved);
+                gang__release_line(c->mem, saved);
                 saved = outgrown;
             }
         }
-        gang__release_line(&c->mem, area);
+        gang__release_line(c->mem, area);
     }
 }
 
-bool gang__instant_watched(gang_cluster *c, uint64_t instant)
+bool gang__instant_watched(struct gang__cells *c, uint64_t instant)
 {
     for (uint32_t left = gang__snap_mask(gang__load_seq(&c->snap)); left; left &= left - 1) {
         const struct gang__area *area = gang__load(&c->area[__builtin_ctz(left)]);
@@ -168,7 +151,7 @@ static void save_cell(const struct gang__area *area, uint64_t n, struct gang__ch
         mark(area, n, &saved->last);
 }
 
-void gang__instant_save(gang_cluster *c, uint64_t snap, uint64_t label, uint32_t slot)
+void gang__instant_save(struct gang__cells *c, uint64_t snap, uint64_t label, uint32_t slot)
 {
     struct gang__chunk *chunk = gang__chunk_of(c, slot);
     for (uint32_t left = gang__snap_mask(snap); left; left &= left - 1) {
@@ -181,8 +164,7 @@ void gang__instant_save(gang_cluster *c, uint64_t snap, uint64_t label, uint32_t
 
 /* ---- areas ----------------------------------------------------------------------------------- */
 
-/* An area for a taker alone. */
-static bool slot_take(gang_cluster *c, unsigned *k)
+bool gang__save_slot_acquire(struct gang__cells *c, unsigned *k)
 {
     for (;;) {
         uint64_t taken = gang__load(&c->snap_slots);
@@ -194,7 +176,7 @@ static bool slot_take(gang_cluster *c, unsigned *k)
     }
 }
 
-static void slot_give(gang_cluster *c, unsigned k)
+void gang__save_slot_release(struct gang__cells *c, unsigned k)
 {
     uint64_t taken;
     do
@@ -202,18 +184,17 @@ static void slot_give(gang_cluster *c, unsigned k)
     while (!gang__cas(&c->snap_slots, taken, taken & ~(UINT64_C(1) << k)));
 }
 
-static struct gang__area *area_make(gang_cluster *c, unsigned k)
+struct gang__area *gang__save_area_make(struct gang__cells *c, unsigned k)
 {
     struct gang__area *area = gang__load(&c->area[k]);
     if (!area) {
-        area = gang__zalloc_line(&c->mem, 1, sizeof(*area));
+        area = gang__zalloc_line(c->mem, 1, sizeof(*area));
         gang__store(&c->area[k], area);
     }
     return area;
 }
 
-/* Is there room to save all cells below `end`? */
-static bool is_covered(gang_cluster *c, struct gang__area *area, uint32_t end)
+bool gang__save_area_covers(struct gang__cells *c, struct gang__area *area, uint32_t end)
 {
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end; i++) {
         struct gang__saved *saved = gang__load(&area->saved[i]);
@@ -224,7 +205,7 @@ static bool is_covered(gang_cluster *c, struct gang__area *area, uint32_t end)
     return true;
 }
 
-static bool cover(gang_cluster *c, struct gang__area *area, uint32_t end)
+bool gang__save_area_cover(struct gang__cells *c, struct gang__area *area, uint32_t end)
 {
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end; i++) {
         struct gang__saved *saved = gang__load(&area->saved[i]);
@@ -232,7 +213,7 @@ static bool cover(gang_cluster *c, struct gang__area *area, uint32_t end)
         if (saved && saved->stride >= most)
             continue;
         size_t bytes = sizeof(*saved) + (size_t)GANG__CHUNK * most * sizeof(saved->word[0]);
-        struct gang__saved *larger = gang__zalloc_line(&c->mem, 1, bytes);
+        struct gang__saved *larger = gang__zalloc_line(c->mem, 1, bytes);
         if (!larger)
             return false;
         larger->stride = most;
@@ -255,7 +236,7 @@ static void clear(struct gang__area *area, uint64_t round)
 
 /* ---- begin and end of a take ----------------------------------------------------------------- */
 
-static uint64_t begin(gang_cluster *c, struct gang__area *area, unsigned k)
+uint64_t gang__save_begin(struct gang__cells *c, struct gang__area *area, unsigned k)
 {
     for (;;) {
         uint64_t snap = gang__load_seq(&c->snap), n = gang__snap_instant(snap);
@@ -275,168 +256,11 @@ static uint64_t begin(gang_cluster *c, struct gang__area *area, unsigned k)
     }
 }
 
-static void end(gang_cluster *c, unsigned k)
+void gang__save_end(struct gang__cells *c, unsigned k)
 {
     uint64_t snap;
     gang__hook(GANG__STEP_SCAN);
     do
         snap = gang__load(&c->snap);
     while (!gang__cas(&c->snap, snap, snap & ~(UINT64_C(1) << k)));
-}
-
-/* ---- room in the snapshot -------------------------------------------------------------------- */
-
-static size_t words_below(gang_cluster *c, uint32_t end_slot)
-{
-    size_t words = 0;
-    for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end_slot; i++)
-        words += (size_t)GANG__CHUNK * gang__load_seq(&gang__load(&c->chunk[i])->most_words);
-    return words;
-}
-
-static bool has_room(const gang_snapshot *s, gang_cluster *c, uint32_t end_slot)
-{
-    return s->node_room >= end_slot && s->part_room > end_slot / GANG__CHUNK &&
-           s->word_room >= words_below(c, end_slot);
-}
-
-static bool make_room(gang_snapshot *s, gang_cluster *c, uint32_t end_slot)
-{
-    return gang__grow(&c->mem, (void **)&s->node, &s->node_room, end_slot,
-                      sizeof(struct gang__node *)) &&
-           gang__grow(&c->mem, (void **)&s->part, &s->part_room, end_slot / GANG__CHUNK + 1,
-                      sizeof(*s->part)) &&
-           gang__grow(&c->mem, (void **)&s->word, &s->word_room, words_below(c, end_slot),
-                      sizeof(*s->word));
-}
-
-/* ---- the walk -------------------------------------------------------------------------------- */
-
-/* Which node, described how, a slot had at instant n. `head`: its head word then. */
-static struct gang__node *node_then(gang_cluster *c, struct gang__chunk *chunk, uint32_t slot,
-                                    uint64_t n, uint64_t head)
-{
-    bool gone = gang__head_state(head) == GANG__STATE_GONE;
-    for (;;) {
-        struct gang__node *node = gang__load(&gang__slot_at(chunk, slot)->node);
-        if (!node)
-            return NULL;
-        uint64_t label = gang__load(&node->label);
-        /* It was never removed since its label is not even set: gone means, not there yet. */
-        if (label == GANG__PENDING)
-            return gone ? NULL : node;
-        if (label > n) {
-            /* What was replaced after n was retired after the read section began. */
-            while (node && gang__load(&node->label) > n)
-                node = node->older;
-            return node;
-        }
-        uint64_t ref = gang__load(&node->newer_ref);
-        if (!ref)
-            return node;
-        /* Being described anew: the commit of it tells whether that is so at n. */
-        struct gang__node *newer = gang__load(&node->newer);
-        enum gang__fate fate = gang__commit_fate(c, ref, &label);
-        if (fate != GANG__FATE_OVER)
-            return fate == GANG__FATE_DONE && label <= n ? newer : node;
-    }
-}
-
-/* The words of a cell at instant n, in whatever order they are read (see above). */
-static void copy_cell(struct gang__chunk *chunk, uint32_t slot, const struct gang__saved *saved,
-                      uint64_t n, uint64_t *to, uint32_t stride)
-{
-    uint32_t i = slot % GANG__CHUNK;
-    const struct gang__cell *cell = &chunk->cell[i];
-    if (stride <= GANG__CELL_WORDS) {
-        for (unsigned k = 0; k < stride; k++)
-            to[k] = gang__payload(gang__load(&cell->word[k]));
-    } else {
-        unsigned words = gang__cell_words(chunk, slot);
-        struct gang__words at = gang__words_in(chunk, slot);
-        for (unsigned k = 0; k < words && k < stride; k++)
-            to[k] = gang__payload(gang__load(gang__word_in(&at, k)));
-    }
-    if (gang__load(&saved->last) != n || gang__load(&saved->mark[i]) != n)
-        return;
-    for (unsigned k = 0; k < stride && k < saved->stride; k++)
-        to[k] = gang__payload(gang__load(&saved->word[(size_t)i * saved->stride + k]));
-}
-
-/* One slot. Returns whether it has a node that is not removed. */
-static bool walk_slot(gang_cluster *c, struct gang__chunk *chunk, const struct gang__saved *saved,
-                      uint64_t n, gang_snapshot *s, uint32_t slot, uint64_t *to, uint32_t stride)
-{
-    uint32_t i = slot % GANG__CHUNK;
-    gang__hook(GANG__STEP_SCAN);
-    if (gang__load_seq(&chunk->cell[i].owner))
-        gang__cell_settle(c, slot);
-    gang__hook(GANG__STEP_COPY);
-    uint64_t described = gang__load(&chunk->described);
-    struct gang__node *node = gang__load(&chunk->slot[i].node);
-    if (node || slot == GANG__POOL)
-        copy_cell(chunk, slot, saved, n, to, stride);
-    if (described > n || gang__load(&chunk->described) != described)
-        node = node ? node_then(c, chunk, slot, n, to[GANG__WORD_HEAD]) : NULL;
-    bool there = node && gang__head_state(to[GANG__WORD_HEAD]) != GANG__STATE_GONE;
-    if (node && !there && gang__node_is_over(node, to))
-        node = NULL;
-    s->node[slot] = node;
-    return there;
-}
-
-static void walk(gang_cluster *c, struct gang__area *area, uint64_t n, gang_snapshot *s,
-                 uint32_t end_slot)
-{
-    size_t at = 0;
-    int64_t count = 0;
-    for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end_slot; i++) {
-        struct gang__chunk *chunk = gang__load(&c->chunk[i]);
-        const struct gang__saved *saved = gang__load(&area->saved[i]);
-        uint32_t first = i * GANG__CHUNK, left = end_slot - first;
-        /* Not most_words, which may have grown: by nodes that are younger than n. */
-        uint32_t stride = saved->stride;
-        s->part[i].at = at;
-        s->part[i].stride = stride;
-        for (uint32_t k = 0; k < left && k < GANG__CHUNK; k++)
-            count += walk_slot(c, chunk, saved, n, s, first + k, s->word + at + (size_t)k * stride,
-                               stride);
-        at += (size_t)GANG__CHUNK * stride;
-    }
-    s->end = end_slot;
-    s->count = count;
-    s->kinds = gang__load(&c->kind_count);
-    for (uint32_t k = 0; k < s->kinds; k++)
-        s->pool[k] = gang__load(&c->kind[k].capacity);
-    s->listed = false;
-}
-
-gang_result gang__instant_take(gang_cluster *c, gang_snapshot *s)
-{
-    unsigned k;
-    if (!slot_take(c, &k))
-        return GANG_EBUSY;
-    gang_result r = GANG_OK;
-    struct gang__area *area = area_make(c, k);
-    uint32_t end_slot = gang__load_seq(&c->slot_end);
-    for (;;) {
-        if (!area || !cover(c, area, end_slot) || !make_room(s, c, end_slot)) {
-            r = GANG_ENOMEM;
-            break;
-        }
-        uint64_t n = begin(c, area, k);
-        /* All that is there at n can be seen to be there now: c->slot_end and most_words were
-         * changed, like c->snap, in the one order of all sequentially consistent operations. */
-        end_slot = gang__load_seq(&c->slot_end);
-        bool fits = is_covered(c, area, end_slot) && has_room(s, c, end_slot);
-        if (fits) {
-            walk(c, area, n, s, end_slot);
-            gang__store(&s->holds, n);
-        }
-        end(c, k);
-        if (fits)
-            break;
-    }
-    slot_give(c, k);
-    return r;
 }

@@ -3,9 +3,7 @@
 #ifndef GANG__CORE_INSTANT_H
 #define GANG__CORE_INSTANT_H
 
-#include <gangsched/snapshot.h>
-
-#include "core/cluster.h"
+#include "core/commit/cell.h"
 
 /* The word gang_cluster.snap. */
 static inline uint64_t gang__snap_instant(uint64_t snap)
@@ -17,98 +15,56 @@ static inline uint32_t gang__snap_mask(uint64_t snap)
     return (uint32_t)snap & ((1u << GANG__SNAPSHOTS) - 1);
 }
 
-/* A snapshot: a copy of all cells at an instant, and the nodes they belonged to. Its owner alone
- * looks at it, but for `holds` and the links. */
-struct gang_snapshot {
-    gang_cluster *c;
-    gang__a64 holds;          /* its instant; GANG__PENDING: it was never taken */
-    gang_snapshot *next;      /* under the structure mutex */
-    uint32_t end;             /* slots below are in it */
-    int64_t count;            /* nodes that are not removed */
-    struct gang__node **node; /* of each slot; NULL: none */
-    size_t node_room;
-    uint64_t *word; /* payloads, chunk after chunk, `stride` a slot */
-    size_t word_room;
-    struct gang__part {
-        size_t at; /* in `word` */
-        uint32_t stride;
-    } * part;
-    size_t part_room;
-    uint32_t kinds;
-    uint64_t pool[GANG_MAX_KINDS]; /* capacity of the cluster-wide kinds */
-    /* Slots of each domain's nodes, listed when somebody asks. */
-    uint32_t *member;
-    size_t *member_from; /* domains + 1 of them */
-    size_t member_room, from_room, domains;
-    bool listed;
-};
-
-void gang__instant_init(gang_cluster *c);
-void gang__instant_free(gang_cluster *c);
+void gang__instant_init(struct gang__cells *c);
+void gang__instant_free(struct gang__cells *c);
 
 /* The instant to come: a snapshot that begins after this has this one or a later one. */
-static inline uint64_t gang__instant_now(gang_cluster *c)
+static inline uint64_t gang__instant_now(struct gang__cells *c)
 {
     return gang__snap_instant(gang__load_seq(&c->snap));
 }
 
 /* Is a snapshot being taken whose instant is before this one? */
-bool gang__instant_watched(gang_cluster *c, uint64_t instant);
+bool gang__instant_watched(struct gang__cells *c, uint64_t instant);
 
 /* A commit of this label was decided and is about to write a cell that it claims, or is over: save
  * the words for those of the snapshots in `snap` that do not hold it. Lock-free. */
-void gang__instant_save(gang_cluster *c, uint64_t snap, uint64_t label, uint32_t slot);
+void gang__instant_save(struct gang__cells *c, uint64_t snap, uint64_t label, uint32_t slot);
 
-/* Fill a snapshot. GANG_EBUSY, GANG_ENOMEM: its content is the former one. Inside a read section.
- * Lock-free. */
-gang_result gang__instant_take(gang_cluster *c, gang_snapshot *s);
+/* Saved words of the cells of a chunk. */
+struct gang__saved {
+    gang__a64 last; /* number of the snapshot for which a cell of this chunk was last saved */
+    uint32_t stride;
+    struct gang__saved *outgrown;
+    gang__a64 mark[GANG__CHUNK]; /* number of the snapshot for which the cell was last saved */
+    gang__a64 word[];
+};
 
-/* Does a snapshot that exists have an instant before this one? Under the structure mutex. */
-bool gang__snapshot_holds(gang_cluster *c, uint64_t instant);
+struct gang__area {
+    gang__a64 instant;
+    gang__a64 fork; /* process, by gang__fork_count(), whose thread takes the snapshot */
+    uint64_t round; /* instant >> TAG_BITS when it was last cleared; its taker's */
+    _Atomic(struct gang__saved *) saved[GANG__CHUNKS];
+};
 
-/* Make `to` equal to `from`, which stays as it is; both were made by gang_snapshot_new() for the same
- * cluster, and `to` may be one that was never taken. So a snapshot that was changed is put back by
- * copying the unchanged one over it; where both come from the same take, only words are copied.
- * @return GANG_OK; GANG_EINVAL (other clusters; `from` was never taken); GANG_ENOMEM: `to` is as
- *   before.
- * No concurrent call on either. Outside of read sections. O(nodes), some 64 bytes a node. Allocates
- * when `to` never had so many nodes; blocks (structure mutex, for one store) when it has to show an
- * earlier instant than before. */
-gang_result gang__snapshot_copy(gang_snapshot *to, const gang_snapshot *from);
+/* ---- the taker's side: in this order ------------------------------------------------------ */
 
-/* Put back the nodes of `to`, a copy of `from` that was changed, but for those that are kept, and the
- * pools.
- *   kept  of each slot below to->end, whether it is kept
- * O(nodes). */
-void gang__snapshot_put_back(gang_snapshot *to, const gang_snapshot *from, const bool *kept);
+/* Reserve save area *k for one take. False: all are in use. */
+bool gang__save_slot_acquire(struct gang__cells *c, unsigned *k);
 
-/* The node of a slot in a snapshot, or NULL; and its payloads, or the pool's. */
-static inline struct gang__node *gang__snapshot_node(const gang_snapshot *s, uint32_t slot)
-{
-    return slot < s->end ? s->node[slot] : NULL;
-}
-static inline uint64_t *gang__snapshot_words(const gang_snapshot *s, uint32_t slot)
-{
-    const struct gang__part *part = &s->part[slot / GANG__CHUNK];
-    return s->word + part->at + (size_t)(slot % GANG__CHUNK) * part->stride;
-}
+/* Area k, made if there is none. NULL: out of memory. */
+struct gang__area *gang__save_area_make(struct gang__cells *c, unsigned k);
 
-/* The state of a node in it, GANG__STATE_*; another one. There is a node. */
-static inline uint32_t gang__snapshot_state(const gang_snapshot *s, uint32_t slot)
-{
-    return gang__head_state(gang__snapshot_words(s, slot)[GANG__WORD_HEAD]);
-}
-static inline void gang__snapshot_state_as(gang_snapshot *s, uint32_t slot, uint32_t state)
-{
-    uint64_t *head = &gang__snapshot_words(s, slot)[GANG__WORD_HEAD];
-    *head = gang__head(state, gang__head_cpu(*head));
-}
+/* Allocate what saves all cells below slot `end`. False: out of memory. */
+bool gang__save_area_cover(struct gang__cells *c, struct gang__area *area, uint32_t end);
 
-/* Slots of the nodes of a domain, and how many. NULL: out of memory. */
-const uint32_t *gang__snapshot_members(gang_snapshot *s, const struct gang__domain *d,
-                                       uint32_t *count);
+/* Does the area have memory to save all cells below slot `end`? */
+bool gang__save_area_covers(struct gang__cells *c, struct gang__area *area, uint32_t end);
 
-/* The node of an id in a snapshot, or NULL. */
-struct gang__node *gang__snapshot_node_of(const gang_snapshot *s, gang_node_id id);
+/* The snapshot begins: returns its number. Commits save for it until gang__save_end(). */
+uint64_t gang__save_begin(struct gang__cells *c, struct gang__area *area, unsigned k);
+void gang__save_end(struct gang__cells *c, unsigned k);
+
+void gang__save_slot_release(struct gang__cells *c, unsigned k);
 
 #endif

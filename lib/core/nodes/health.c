@@ -4,13 +4,14 @@
 #include "base/rcu.h"
 #include "core/commit/commit.h"
 #include "core/nodes/node.h"
+#include "core/nodes/node_type.h"
 
 uint32_t gang__health_set(gang_worker *w, const struct gang__node *node)
 {
     struct gang__layout l = node->shape->layout;
-    uint32_t first = w->op_count;
+    uint32_t first = w->commit.op_count;
     for (unsigned i = 0; i < gang__health_words(l); i++)
-        gang__commit_add(w, node->slot, gang__word_count(l) + i, GANG__OP_SET,
+        gang__commit_add(&w->commit, node->slot, gang__word_count(l) + i, GANG__OP_SET,
                          gang__health_part(gang__health_described(node), i));
     return first;
 }
@@ -23,7 +24,7 @@ static uint64_t found_by_commit(const gang_worker *w, struct gang__layout l, uin
     for (unsigned i = 0; i < gang__health_words(l); i++) {
         uint32_t slot;
         unsigned word;
-        gang__commit_op(w, first + i, &slot, &word, &payload[i]);
+        gang__commit_op(&w->commit, first + i, &slot, &word, &payload[i]);
     }
     return gang__health_mask(l, payload);
 }
@@ -43,9 +44,9 @@ uint64_t gang__health_read(gang_cluster *c, uint32_t slot, struct gang__layout l
     uint64_t payload[2] = {0, 0};
     unsigned first = gang__word_count(layout), words = gang__health_words(layout);
     if (exact) {
-        gang__cell_read_from(c, slot, first, payload, words);
+        gang__cell_read_from(&c->commit, slot, first, payload, words);
     } else {
-        struct gang__words at = gang__words_of(c, slot);
+        struct gang__words at = gang__words_of(&c->commit, slot);
         for (unsigned i = 0; i < words; i++)
             payload[i] = gang__payload(gang__load(gang__word_in(&at, first + i)));
     }
@@ -61,18 +62,18 @@ static gang_result commit_health(gang_worker *w, const struct gang__node *node, 
 {
     gang_cluster *c = w->cluster;
     struct gang__layout l = node->shape->layout;
-    gang_result r = gang__commit_reserve(w, 1 + gang__health_words(l));
+    gang_result r = gang__commit_reserve(&w->commit, 1 + gang__health_words(l));
     if (r != GANG_OK)
         return r;
     if (!heal)
         gang__health_expect(c, device);
-    gang__commit_begin(w);
-    gang__commit_add(w, node->slot, GANG__WORD_HEAD, GANG__OP_HEAD, GANG__HEAD_IF_THERE);
+    gang__commit_begin(&w->commit);
+    gang__commit_add(&w->commit, node->slot, GANG__WORD_HEAD, GANG__OP_HEAD, GANG__HEAD_IF_THERE);
     for (unsigned i = 0; i < gang__health_words(l); i++)
-        gang__commit_add(w, node->slot, gang__word_count(l) + i,
+        gang__commit_add(&w->commit, node->slot, gang__word_count(l) + i,
                          heal ? GANG__OP_UNMARK_BITS : GANG__OP_MARK_BITS,
                          gang__health_part(device, i));
-    if (gang__commit_run(w, heal, NULL) != GANG_OK) {
+    if (gang__commit_run(&w->commit, heal, NULL) != GANG_OK) {
         if (!heal)
             gang__health_unexpect(c, device);
         return GANG_ESTALE;

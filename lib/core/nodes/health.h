@@ -8,7 +8,7 @@
 #ifndef GANG__CORE_HEALTH_H
 #define GANG__CORE_HEALTH_H
 
-#include "core/cluster.h"
+#include "core/nodes/node.h"
 
 /* The devices that a node was described with as unhealthy. */
 static inline uint64_t gang__health_described(const struct gang__node *node)
@@ -20,12 +20,12 @@ static inline uint64_t gang__health_described(const struct gang__node *node)
 static inline void gang__health_expect(gang_cluster *c, uint64_t devices)
 {
     if (devices)
-        gang__add_seq(&c->unhealthy, gang__popcount(devices));
+        gang__add_seq(&c->nodes.unhealthy, gang__popcount(devices));
 }
 static inline void gang__health_unexpect(gang_cluster *c, uint64_t devices)
 {
     if (devices)
-        atomic_fetch_sub(&c->unhealthy, gang__popcount(devices));
+        atomic_fetch_sub(&c->nodes.unhealthy, gang__popcount(devices));
 }
 
 /* Add operations to a commit that set the health of a node to what it is described with. Returns the

@@ -2,7 +2,7 @@
 #ifndef GANG__CORE_KIND_H
 #define GANG__CORE_KIND_H
 
-#include "core/cluster.h"
+#include "core/nodes/state.h"
 
 /* The built-in kinds of a new cluster. */
 void gang__kinds_init(gang_cluster *c);

@@ -4,7 +4,36 @@
 #ifndef GANG__CORE_NODE_H
 #define GANG__CORE_NODE_H
 
-#include "core/cluster.h"
+#include "core/nodes/state.h"
+
+/* What the site says of one node beside its name and place; all in one block. */
+struct gang__tags {
+    const struct gang_label *labels;
+    size_t label_count;
+    struct gang__partition *const *partitions; /* core/nodes/partition.h */
+    size_t partition_count;
+    const char *const *uuids; /* of the GPUs, or NULL */
+    uint64_t unhealthy;       /* devices that it was described with as such */
+};
+
+/* A node. Does not change while it is published. Freed after a grace period. */
+struct gang__node {
+    gang_node_id id;
+    struct gang__shape *shape;
+    struct gang__tags *tags; /* NULL: none */
+    const char *name;
+    struct gang__hash_link name_link; /* under the structure mutex */
+    struct gang__node *next_retired;
+    uint32_t slot;
+    int32_t state; /* GANG_NODE_* it was described with */
+    /* For snapshots that are being taken, see core/commit/snapshot_save.c. */
+    gang__a64 label;     /* of the commit since which this is said; GANG__PENDING before */
+    gang__a64 newer_ref; /* commit that `newer` takes effect with, as in an owner word; or 0 */
+    _Atomic(struct gang__node *) newer;
+    struct gang__node *older; /* good as long as somebody can need it */
+    uint64_t over_at;  /* at this instant and after it nobody sees it; under the structure mutex */
+    uint32_t domain[]; /* index of its domain on each level of the cluster; GANG__NO_DOMAIN */
+};
 
 /* The node of a slot, or NULL. Inside a read section. */
 struct gang__node *gang__node_at(gang_cluster *c, uint32_t slot);
@@ -85,65 +114,5 @@ bool gang__node_is_over(const struct gang__node *node, const uint64_t *payload);
 /* All of *info but its size, which must be zero before; of all words, those of health too. */
 void gang__node_info(const struct gang__node *node, const uint64_t *payload,
                      struct gang_node_info *info);
-
-/* Number of a topology level by name, or -1. */
-int32_t gang__level_find(const gang_cluster *c, const char *name);
-
-/* Domains of a level: how many, and the i-th. Inside a read section. */
-uint32_t gang__domain_count(gang_cluster *c, uint32_t level);
-struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i);
-/* That of an index, as nodes keep it. */
-struct gang__domain *gang__domain_with(gang_cluster *c, uint32_t index);
-
-/* Their spans beside each other, and how many there are. */
-struct gang__spans {
-    const gang__a64 *span;
-    uint32_t count;
-};
-struct gang__spans gang__domain_spans(gang_cluster *c, uint32_t level);
-
-/* Domains of all levels: their indexes are below it. */
-static inline uint32_t gang__domains_end(const gang_cluster *c)
-{
-    struct gang__table *all = gang__load(&c->domains);
-    return all ? gang__load(&all->count) : 0;
-}
-
-/* What a domain is called on its level. Valid while the cluster lives. */
-const char *gang__domain_value(gang_cluster *c, uint32_t index);
-
-/* Slots of the nodes of a domain; a slot may hold no node any more. Inside a read section. */
-struct gang__members *gang__domain_members(struct gang__domain *d);
-
-/* ---- topology.c: under the structure mutex ------------------------------------------------ */
-
-/* The domain {level, value} below `parent` (GANG__NO_DOMAIN: top), made if it is not there. */
-gang_result gang__domain_get(gang_cluster *c, uint32_t level, uint32_t parent, const char *value,
-                             uint32_t *index);
-/* Make room so that the following add cannot fail. */
-gang_result gang__domain_reserve(gang_cluster *c, uint32_t index);
-void gang__domain_add(gang_cluster *c, uint32_t index, uint32_t slot);
-/* Undo the last add, of a slot that never had a node since. */
-void gang__domain_drop_last(gang_cluster *c, uint32_t index);
-/* The members in another order: that of a list of as many, with the same slots. */
-void gang__domain_order(gang_cluster *c, uint32_t index, const struct gang__members *as);
-/* Take a slot out: publishes a new list. Out of memory the old one stays, which is allowed: readers
- * check that a slot's node belongs to the domain, and bear one that is listed twice. */
-void gang__domain_remove(gang_cluster *c, uint32_t index, uint32_t slot);
-void gang__topology_free(gang_cluster *c);
-
-/* ---- reclaim.c: under the structure mutex ------------------------------------------------- */
-
-/* Take removed nodes that hold nothing any more out of the node table. */
-void gang__reap(gang_cluster *c);
-/* Free everything that was retired, and recycle the slots, after a grace period, for which the mutex
- * is let go: call it where nothing is half done. */
-void gang__reclaim(gang_cluster *c);
-/* Free what only snapshots held, as far as they do not any more. */
-void gang__reclaim_held(gang_cluster *c);
-/* Free a block after a grace period: it is unpublished. Under the structure mutex. */
-void gang__retire(gang_cluster *c, struct gang__spent *block);
-/* Called by add, change and remove: reclaim now and then, unless the host wants to do it. */
-void gang__reclaim_some(gang_cluster *c);
 
 #endif

@@ -10,6 +10,8 @@
 #include "core/nodes/health.h"
 #include "core/nodes/node.h"
 #include "core/nodes/node_type.h"
+#include "core/nodes/reclaim.h"
+#include "core/nodes/topology.h"
 #include "model/node_spec.h"
 
 /* ---- slots ------------------------------------------------------------------------------------- */
@@ -17,11 +19,11 @@
 /* The chunk of a slot, made if need be. */
 static struct gang__chunk *chunk_make(gang_cluster *c, uint32_t slot)
 {
-    struct gang__chunk *chunk = gang__chunk_of(c, slot);
+    struct gang__chunk *chunk = gang__chunk_of(&c->commit, slot);
     if (!chunk) {
         chunk = gang__zalloc_line(&c->mem, 1, sizeof(*chunk));
         if (chunk)
-            gang__store(&c->chunk[slot / GANG__CHUNK], chunk);
+            gang__store(&c->commit.chunk[slot / GANG__CHUNK], chunk);
     }
     return chunk;
 }
@@ -29,23 +31,23 @@ static struct gang__chunk *chunk_make(gang_cluster *c, uint32_t slot)
 /* A free slot with room for `words` words; it stays free until slot_use(). */
 static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
 {
-    uint32_t end = gang__load(&c->slot_end);
-    bool fresh = c->free_slot_count == 0;
-    uint32_t s = fresh ? end : c->free_slots[c->free_slot_count - 1];
-    if (fresh && s > c->max_slots)
+    uint32_t end = gang__load(&c->commit.slot_end);
+    bool fresh = c->nodes.free_slot_count == 0;
+    uint32_t s = fresh ? end : c->nodes.free_slots[c->nodes.free_slot_count - 1];
+    if (fresh && s > c->nodes.max_slots)
         return GANG_ELIMIT;
     struct gang__chunk *chunk = chunk_make(c, s);
     /* Room for every slot to be recycled, so that recycling cannot fail. */
-    if (!chunk || !gang__grow(&c->mem, (void **)&c->free_slots, &c->free_slot_room, s + 1,
-                              sizeof(*c->free_slots)))
+    if (!chunk || !gang__grow(&c->mem, (void **)&c->nodes.free_slots, &c->nodes.free_slot_cap,
+                              s + 1, sizeof(*c->nodes.free_slots)))
         return GANG_ENOMEM;
     uint32_t i = s % GANG__CHUNK;
     unsigned more = words > GANG__CELL_WORDS ? words - GANG__CELL_WORDS : 0;
     if (more > chunk->slot[i].more_words) {
         /* The old words are kept: whoever mends the index may look at a slot that has no node. */
         gang__a64 *bigger = gang__zalloc_line(&c->mem, more, sizeof(*bigger));
-        if (!bigger || !gang__grow(&c->mem, (void **)&c->old_more, &c->old_more_room,
-                                   c->old_more_count + 1, sizeof(*c->old_more))) {
+        if (!bigger || !gang__grow(&c->mem, (void **)&c->nodes.old_more, &c->nodes.old_more_cap,
+                                   c->nodes.old_more_count + 1, sizeof(*c->nodes.old_more))) {
             gang__release_line(&c->mem, bigger);
             return GANG_ENOMEM;
         }
@@ -54,7 +56,7 @@ static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
         gang__a64 *old = gang__load(&chunk->more[i]);
         for (unsigned k = 0; k < chunk->slot[i].more_words; k++)
             gang__store_relaxed(&bigger[k], gang__load(&old[k]));
-        c->old_more[c->old_more_count++] = old;
+        c->nodes.old_more[c->nodes.old_more_count++] = old;
         gang__store(&chunk->more[i], bigger);
         chunk->slot[i].more_words = more;
     }
@@ -67,17 +69,17 @@ static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
 
 static void slot_use(gang_cluster *c, uint32_t slot)
 {
-    if (c->free_slot_count && c->free_slots[c->free_slot_count - 1] == slot)
-        c->free_slot_count--;
+    if (c->nodes.free_slot_count && c->nodes.free_slots[c->nodes.free_slot_count - 1] == slot)
+        c->nodes.free_slot_count--;
     else
-        gang__add_seq(&c->slot_end, 1u); /* as with most_words */
+        gang__add_seq(&c->commit.slot_end, 1u); /* as with most_words */
 }
 
 /* ---- adding -------------------------------------------------------------------------------------- */
 
 gang_result gang__domains_reserve(gang_cluster *c, const struct gang__node *node)
 {
-    for (uint32_t level = 0; level < c->level_count; level++) {
+    for (uint32_t level = 0; level < c->nodes.level_count; level++) {
         if (node->domain[level] == GANG__NO_DOMAIN)
             continue;
         gang_result r = gang__domain_reserve(c, node->domain[level]);
@@ -98,7 +100,7 @@ static gang_result check_name(gang_cluster *c, const struct gang__node *node,
 /* Room for a node: everything that may fail, in an order that leaves nothing to undo. */
 static gang_result make_room(gang_cluster *c, struct gang__node *node, struct gang_error *error)
 {
-    gang_result r = gang__hash_reserve(&c->node_names, &c->mem);
+    gang_result r = gang__hash_reserve(&c->nodes.node_names, &c->mem);
     if (r == GANG_OK)
         r = slot_find(c, gang__all_words(node->shape->layout), &node->slot);
     if (r == GANG_OK)
@@ -112,9 +114,9 @@ static gang_result make_room(gang_cluster *c, struct gang__node *node, struct ga
 static void settle_in(gang_cluster *c, struct gang__node *node)
 {
     slot_use(c, node->slot);
-    gang__hash_insert(&c->node_names, &node->name_link,
+    gang__hash_insert(&c->nodes.node_names, &node->name_link,
                       gang__hash(GANG__HASH_SEED, node->name, strlen(node->name)));
-    for (uint32_t level = 0; level < c->level_count; level++)
+    for (uint32_t level = 0; level < c->nodes.level_count; level++)
         if (node->domain[level] != GANG__NO_DOMAIN)
             gang__domain_add(c, node->domain[level], node->slot);
 }
@@ -122,18 +124,18 @@ static void settle_in(gang_cluster *c, struct gang__node *node)
 /* The node that settled in last moves out again. */
 static void move_out(gang_cluster *c, struct gang__node *node)
 {
-    for (uint32_t level = 0; level < c->level_count; level++)
+    for (uint32_t level = 0; level < c->nodes.level_count; level++)
         if (node->domain[level] != GANG__NO_DOMAIN)
             gang__domain_drop_last(c, node->domain[level]);
-    gang__hash_remove(&c->node_names, &node->name_link);
-    c->free_slots[c->free_slot_count++] = node->slot;
+    gang__hash_remove(&c->nodes.node_names, &node->name_link);
+    c->nodes.free_slots[c->nodes.free_slot_count++] = node->slot;
     gang__node_free(c, node);
 }
 
 /* Let planners see it. Nothing can be taken of it yet. */
 static void publish(gang_cluster *c, struct gang__node *node)
 {
-    struct gang__chunk *chunk = gang__chunk_of(c, node->slot);
+    struct gang__chunk *chunk = gang__chunk_of(&c->commit, node->slot);
     struct gang__slot *slot = gang__slot_at(chunk, node->slot);
     uint32_t generation = gang__load(&slot->generation) + 1;
     node->id = (uint64_t)generation << 32 | node->slot;
@@ -152,24 +154,24 @@ static void bring_up(gang_worker *w, struct gang__node *first, const struct gang
 {
     uint64_t key[GANG__NODES_AT_ONCE];
     size_t count = 0;
-    gang__commit_begin(w);
+    gang__commit_begin(&w->commit);
     for (struct gang__node *node = first; node != end; node = node->next_retired) {
         const struct gang__shape *shape = node->shape;
         unsigned words = gang__word_count(shape->layout);
-        gang__commit_add(w, node->slot, GANG__WORD_HEAD, GANG__OP_SET,
+        gang__commit_add(&w->commit, node->slot, GANG__WORD_HEAD, GANG__OP_SET,
                          gang__head(gang__state_word(node->state), shape->capacity[0]));
         for (unsigned k = 1; k < words; k++)
-            gang__commit_add(w, node->slot, k, GANG__OP_SET, shape->capacity[k]);
+            gang__commit_add(&w->commit, node->slot, k, GANG__OP_SET, shape->capacity[k]);
         gang__health_set(w, node);
         key[count++] = (uint64_t)node->slot << 32;
     }
-    gang__commit_run(w, true, NULL);
-    uint64_t label = gang__commit_label(w);
+    gang__commit_run(&w->commit, true, NULL);
+    uint64_t label = gang__commit_label(&w->commit);
     for (struct gang__node *node = first; node != end; node = node->next_retired) {
         gang__store(&node->label, label);
-        gang__store(&gang__chunk_of(w->cluster, node->slot)->described, label);
+        gang__store(&gang__chunk_of(&w->cluster->commit, node->slot)->described, label);
     }
-    gang__index_tidy(w->cluster, key, count);
+    gang__index_tidy(&w->cluster->commit, key, count);
 }
 
 static struct gang__node *reversed(struct gang__node *first)
@@ -192,7 +194,8 @@ static gang_result make_indexes(gang_cluster *c, const struct gang__node *node,
         gang_result r = gang__shape_class(c, node->shape, error);
         if (r != GANG_OK)
             return r;
-        r = gang__index_make(c, node->shape->layout.class_id, gang__chunk_of(c, node->slot));
+        r = gang__index_make(&c->commit, node->shape->layout.class_id,
+                             gang__chunk_of(&c->commit, node->slot));
         if (r != GANG_OK)
             return gang__error(error, r, NULL, "out of memory");
     }
@@ -245,7 +248,7 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
     gang__structure_lock(c);
     gang__reclaim_some(c);
     size_t most = specs.count < GANG__NODES_AT_ONCE ? specs.count : GANG__NODES_AT_ONCE;
-    gang_result r = gang__commit_reserve(w, most * GANG__MAX_WORDS);
+    gang_result r = gang__commit_reserve(&w->commit, most * GANG__MAX_WORDS);
     if (r == GANG_OK)
         r = make_all(c, specs, &node, error, at);
     else
@@ -261,7 +264,7 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
                 ids[i++] = node->id;
             node = node->next_retired;
         }
-        atomic_fetch_add(&c->node_count, (uint32_t)count);
+        atomic_fetch_add(&c->nodes.node_count, (uint32_t)count);
         for (const struct gang__node *n = first; n != node; n = n->next_retired)
             gang__health_expect(c, gang__health_described(n));
         bring_up(w, first, node);
@@ -271,7 +274,7 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
             first = next;
         }
     }
-    gang__add_seq(&c->epoch, 1);
+    gang__add_seq(&c->nodes.epoch, 1);
     gang__structure_unlock(c);
     return r;
 }
@@ -281,10 +284,11 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
 /* Slots below were used, or will be; the next one found is this. */
 static gang_result skip_to(gang_cluster *c, uint32_t slot)
 {
-    for (uint32_t s = gang__load(&c->slot_end); s < slot; s = (s / GANG__CHUNK + 1) * GANG__CHUNK)
+    for (uint32_t s = gang__load(&c->commit.slot_end); s < slot;
+         s = (s / GANG__CHUNK + 1) * GANG__CHUNK)
         if (!chunk_make(c, s))
             return GANG_ENOMEM;
-    gang__store(&c->slot_end, slot);
+    gang__store(&c->commit.slot_end, slot);
     return GANG_OK;
 }
 
@@ -292,13 +296,14 @@ static gang_result skip_to(gang_cluster *c, uint32_t slot)
 static void bring_up_as(gang_worker *w, struct gang__node *node, const uint64_t *payload)
 {
     uint64_t key = (uint64_t)node->slot << 32;
-    gang__commit_begin(w);
+    gang__commit_begin(&w->commit);
     for (unsigned k = 0; k < gang__all_words(node->shape->layout); k++)
-        gang__commit_add(w, node->slot, k, GANG__OP_SET, payload[k]);
-    gang__commit_run(w, true, NULL);
-    gang__store(&node->label, gang__commit_label(w));
-    gang__store(&gang__chunk_of(w->cluster, node->slot)->described, gang__commit_label(w));
-    gang__index_tidy(w->cluster, &key, 1);
+        gang__commit_add(&w->commit, node->slot, k, GANG__OP_SET, payload[k]);
+    gang__commit_run(&w->commit, true, NULL);
+    gang__store(&node->label, gang__commit_label(&w->commit));
+    gang__store(&gang__chunk_of(&w->cluster->commit, node->slot)->described,
+                gang__commit_label(&w->commit));
+    gang__index_tidy(&w->cluster->commit, &key, 1);
 }
 
 gang_result gang__node_put(gang_worker *w, const struct gang_node_spec *spec, gang_node_id id,
@@ -309,7 +314,7 @@ gang_result gang__node_put(gang_worker *w, const struct gang_node_spec *spec, ga
     struct gang__node *node = NULL;
     bool leaves = gang__head_state(payload[GANG__WORD_HEAD]) == GANG__STATE_GONE;
     size_t at;
-    gang_result r = gang__commit_reserve(w, GANG__MAX_WORDS);
+    gang_result r = gang__commit_reserve(&w->commit, GANG__MAX_WORDS);
     if (r == GANG_OK)
         r = skip_to(c, slot);
     if (r != GANG_OK)
@@ -325,13 +330,13 @@ gang_result gang__node_put(gang_worker *w, const struct gang_node_spec *spec, ga
     }
     if (leaves) { /* it has neither name nor place any more */
         slot_use(c, slot);
-        node->next_retired = c->leaving;
-        c->leaving = node;
+        node->next_retired = c->nodes.leaving;
+        c->nodes.leaving = node;
     } else {
         settle_in(c, node);
-        atomic_fetch_add(&c->node_count, 1u);
+        atomic_fetch_add(&c->nodes.node_count, 1u);
     }
-    gang__store(&gang__slot_at(gang__chunk_of(c, slot), slot)->generation,
+    gang__store(&gang__slot_at(gang__chunk_of(&c->commit, slot), slot)->generation,
                 (uint32_t)(id >> 32) - 1);
     publish(c, node);
     gang__health_expect(
@@ -342,12 +347,13 @@ gang_result gang__node_put(gang_worker *w, const struct gang_node_spec *spec, ga
 
 gang_result gang__slots_put(gang_cluster *c, uint32_t end, const uint32_t *unused, size_t count)
 {
-    if (skip_to(c, end) != GANG_OK || !gang__grow(&c->mem, (void **)&c->free_slots,
-                                                  &c->free_slot_room, end, sizeof(*c->free_slots)))
+    if (skip_to(c, end) != GANG_OK ||
+        !gang__grow(&c->mem, (void **)&c->nodes.free_slots, &c->nodes.free_slot_cap, end,
+                    sizeof(*c->nodes.free_slots)))
         return GANG_ENOMEM;
     if (count)
-        memcpy(c->free_slots, unused, count * sizeof(*unused));
-    c->free_slot_count = count;
+        memcpy(c->nodes.free_slots, unused, count * sizeof(*unused));
+    c->nodes.free_slot_count = count;
     return GANG_OK;
 }
 

@@ -18,20 +18,22 @@
 #include "core/nodes/node.h"
 #include "core/nodes/node_type.h"
 #include "core/nodes/partition.h"
+#include "core/nodes/reclaim.h"
+#include "core/nodes/topology.h"
 #include "model/node_spec.h"
 
 /* ---- lookups ------------------------------------------------------------------------------- */
 
 struct gang__node *gang__node_at(gang_cluster *c, uint32_t slot)
 {
-    struct gang__chunk *chunk = gang__chunk_of(c, slot);
+    struct gang__chunk *chunk = gang__chunk_of(&c->commit, slot);
     return chunk ? gang__load(&gang__slot_at(chunk, slot)->node) : NULL;
 }
 
 struct gang__node *gang__node_of(gang_cluster *c, gang_node_id id)
 {
     uint32_t slot = (uint32_t)id;
-    if (slot == GANG__POOL || slot >= gang__load(&c->slot_end))
+    if (slot == GANG__POOL || slot >= gang__load(&c->commit.slot_end))
         return NULL;
     struct gang__node *node = gang__node_at(c, slot);
     return node && node->id == id ? node : NULL;
@@ -39,8 +41,8 @@ struct gang__node *gang__node_of(gang_cluster *c, gang_node_id id)
 
 int32_t gang__level_find(const gang_cluster *c, const char *name)
 {
-    for (uint32_t i = 0; i < c->level_count; i++)
-        if (strcmp(c->level_name[i], name) == 0)
+    for (uint32_t i = 0; i < c->nodes.level_count; i++)
+        if (strcmp(c->nodes.level_name[i], name) == 0)
             return (int32_t)i;
     return -1;
 }
@@ -54,7 +56,7 @@ static struct gang__node *node_of_link(struct gang__hash_link *n)
 struct gang__node *gang__node_by_name(gang_cluster *c, const char *name)
 {
     uint64_t hash = gang__hash(GANG__HASH_SEED, name, strlen(name));
-    for (struct gang__hash_link *n = gang__hash_first(&c->node_names, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&c->nodes.node_names, hash); n; n = n->next) {
         struct gang__node *node = node_of_link(n);
         if (n->hash == hash && strcmp(node->name, name) == 0)
             return node;
@@ -115,28 +117,28 @@ static gang_result commit_change(gang_worker *w, struct gang__node *old, struct 
                                  struct gang_error *error)
 {
     unsigned words = gang__word_count(node->shape->layout);
-    gang_result r = gang__commit_reserve(w, gang__all_words(node->shape->layout));
+    gang_result r = gang__commit_reserve(&w->commit, gang__all_words(node->shape->layout));
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "out of memory");
     gang__health_expect(w->cluster, gang__health_described(node));
     gang__store(&old->newer, node);
-    gang__store(&old->newer_ref, gang__commit_next_ref(w));
-    gang__commit_begin(w);
+    gang__store(&old->newer_ref, gang__commit_next_ref(&w->commit));
+    gang__commit_begin(&w->commit);
     for (unsigned k = 0; k < words; k++) {
         uint64_t from = old->shape->capacity[k], to = node->shape->capacity[k];
         uint64_t difference = to > from ? to - from : from - to;
         if (k == GANG__WORD_HEAD)
-            gang__commit_add(w, node->slot, k, GANG__OP_HEAD,
+            gang__commit_add(&w->commit, node->slot, k, GANG__OP_HEAD,
                              gang__head(gang__state_word(node->state), difference) |
                                  (to > from ? GANG__HEAD_GIVE : 0) | GANG__HEAD_IF_THERE |
                                  GANG__HEAD_SET_STATE);
         else if (difference)
-            gang__commit_add(w, node->slot, k, to > from ? GANG__OP_GIVE : GANG__OP_TAKE,
+            gang__commit_add(&w->commit, node->slot, k, to > from ? GANG__OP_GIVE : GANG__OP_TAKE,
                              difference);
     }
     uint32_t health = gang__health_set(w, node);
     uint32_t refused = 0;
-    r = gang__commit_run(w, true, &refused);
+    r = gang__commit_run(&w->commit, true, &refused);
     if (r == GANG_OK) {
         gang__health_replaced(w, node, health);
         return r;
@@ -146,10 +148,10 @@ static gang_result commit_change(gang_worker *w, struct gang__node *old, struct 
     uint32_t slot;
     unsigned word;
     uint64_t payload;
-    gang__commit_op(w, refused, &slot, &word, &payload);
+    gang__commit_op(&w->commit, refused, &slot, &word, &payload);
     int32_t kind = kind_of_word(node, word);
     gang__error(error, GANG_EBUSY, NULL, "more %s is taken than the new capacity",
-                w->cluster->kind[kind].name);
+                w->cluster->nodes.kind[kind].name);
     if (error && error->size >= sizeof(*error)) {
         error->kind = kind;
         error->constraint = GANG_CONSTRAINT_KIND;
@@ -161,7 +163,7 @@ static gang_result commit_change(gang_worker *w, struct gang__node *old, struct 
 static void move_domains(gang_cluster *c, const struct gang__node *from,
                          const struct gang__node *to)
 {
-    for (uint32_t level = 0; level < c->level_count; level++)
+    for (uint32_t level = 0; level < c->nodes.level_count; level++)
         if (from->domain[level] != to->domain[level] && from->domain[level] != GANG__NO_DOMAIN)
             gang__domain_remove(c, from->domain[level], from->slot);
 }
@@ -190,10 +192,10 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     r = gang__domains_reserve(c, node);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "out of memory");
-    for (uint32_t level = 0; level < c->level_count; level++)
+    for (uint32_t level = 0; level < c->nodes.level_count; level++)
         if (node->domain[level] != GANG__NO_DOMAIN && node->domain[level] != old->domain[level])
             gang__domain_add(c, node->domain[level], node->slot);
-    struct gang__chunk *chunk = gang__chunk_of(c, node->slot);
+    struct gang__chunk *chunk = gang__chunk_of(&c->commit, node->slot);
     uint64_t described = gang__load(&chunk->described);
     gang__store(&chunk->described, GANG__PENDING);
     r = commit_change(w, old, node, error);
@@ -205,21 +207,21 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     struct gang__slot *slot = gang__slot_at(chunk, node->slot);
     gang__store(&slot->shape, node->shape);
     node->older = old;
-    gang__store(&node->label, gang__commit_label(w));
+    gang__store(&node->label, gang__commit_label(&w->commit));
     gang__store(&slot->node, node);
     gang__chunk_changed(c, node->slot);
-    gang__store(&chunk->described, gang__commit_label(w));
-    old->over_at = gang__instant_now(c);
-    gang__hash_remove(&c->node_names, &old->name_link);
-    gang__hash_insert(&c->node_names, &node->name_link, old->name_link.hash);
+    gang__store(&chunk->described, gang__commit_label(&w->commit));
+    old->over_at = gang__instant_now(&c->commit);
+    gang__hash_remove(&c->nodes.node_names, &old->name_link);
+    gang__hash_insert(&c->nodes.node_names, &node->name_link, old->name_link.hash);
     move_domains(c, old, node);
-    old->next_retired = c->retired.descriptions;
-    c->retired.descriptions = old;
-    c->retired.count++;
+    old->next_retired = c->nodes.retired.descriptions;
+    c->nodes.retired.descriptions = old;
+    c->nodes.retired.count++;
     /* Labels count as capacity for a search that is under way: let it look again. */
-    gang__add_seq(&w->stamp, 1);
-    gang__index_tidy_slot(c, node->slot);
-    gang__add_seq(&c->epoch, 1);
+    gang__add_seq(&w->commit.stamp, 1);
+    gang__index_tidy_slot(&c->commit, node->slot);
+    gang__add_seq(&c->nodes.epoch, 1);
     return GANG_OK;
 }
 
@@ -249,16 +251,16 @@ gang_result gang_node_change(gang_worker *worker, gang_node_id id,
 /* Set the state word of a node that is not gone. */
 static gang_result commit_state(gang_worker *w, uint32_t slot, uint32_t state)
 {
-    gang_result r = gang__commit_reserve(w, 1);
+    gang_result r = gang__commit_reserve(&w->commit, 1);
     if (r != GANG_OK)
         return r;
-    gang__commit_begin(w);
-    gang__commit_add(w, slot, GANG__WORD_HEAD, GANG__OP_HEAD,
+    gang__commit_begin(&w->commit);
+    gang__commit_add(&w->commit, slot, GANG__WORD_HEAD, GANG__OP_HEAD,
                      gang__head(state, 0) | GANG__HEAD_IF_THERE | GANG__HEAD_SET_STATE);
-    if (gang__commit_run(w, state == GANG__STATE_UP, NULL) != GANG_OK)
+    if (gang__commit_run(&w->commit, state == GANG__STATE_UP, NULL) != GANG_OK)
         return GANG_ESTALE;
-    gang__add_seq(&w->cluster->states, 1);
-    gang__index_tidy_slot(w->cluster, slot);
+    gang__add_seq(&w->cluster->nodes.states, 1);
+    gang__index_tidy_slot(&w->cluster->commit, slot);
     return GANG_OK;
 }
 
@@ -284,14 +286,14 @@ gang_result gang_node_remove(gang_worker *worker, gang_node_id id)
     if (r == GANG_OK)
         r = commit_state(worker, node->slot, GANG__STATE_GONE);
     if (r == GANG_OK) {
-        for (uint32_t level = 0; level < c->level_count; level++)
+        for (uint32_t level = 0; level < c->nodes.level_count; level++)
             if (node->domain[level] != GANG__NO_DOMAIN)
                 gang__domain_remove(c, node->domain[level], node->slot);
-        gang__hash_remove(&c->node_names, &node->name_link);
-        node->next_retired = c->leaving;
-        c->leaving = node;
-        atomic_fetch_sub(&c->node_count, 1);
-        gang__add_seq(&c->epoch, 1);
+        gang__hash_remove(&c->nodes.node_names, &node->name_link);
+        node->next_retired = c->nodes.leaving;
+        c->nodes.leaving = node;
+        atomic_fetch_sub(&c->nodes.node_count, 1);
+        gang__add_seq(&c->nodes.epoch, 1);
         gang__reclaim_some(c);
     }
     gang__structure_unlock(c);
@@ -361,9 +363,9 @@ struct gang__node *gang__node_read(gang_cluster *c, gang_node_id id, uint64_t *p
         if (!node)
             return NULL;
         uint64_t label, ref = gang__load(&node->newer_ref);
-        enum gang__fate before = ref ? gang__commit_fate(c, ref, &label) : GANG__FATE_OPEN;
-        gang__cell_read(c, node->slot, payload, gang__all_words(node->shape->layout));
-        enum gang__fate after = ref ? gang__commit_fate(c, ref, &label) : GANG__FATE_OPEN;
+        enum gang__fate before = ref ? gang__commit_fate(&c->commit, ref, &label) : GANG__FATE_OPEN;
+        gang__cell_read(&c->commit, node->slot, payload, gang__all_words(node->shape->layout));
+        enum gang__fate after = ref ? gang__commit_fate(&c->commit, ref, &label) : GANG__FATE_OPEN;
         bool same =
             before == after && gang__load(&node->newer_ref) == ref && gang__node_of(c, id) == node;
         if (same && before == GANG__FATE_DONE)
@@ -426,10 +428,10 @@ void gang__node_describe(gang_cluster *c, const struct gang__node *node, struct 
             d->partition[i] = node->tags->partitions[i]->name;
     }
     spec->topology = d->place;
-    for (uint32_t level = 0; level < c->level_count; level++)
+    for (uint32_t level = 0; level < c->nodes.level_count; level++)
         if (node->domain[level] != GANG__NO_DOMAIN)
             d->place[spec->topology_count++] = (struct gang_label){
-                c->level_name[level], gang__domain_value(c, node->domain[level])};
+                c->nodes.level_name[level], gang__domain_value(c, node->domain[level])};
 }
 
 /* It was checked when it came. */
@@ -461,7 +463,7 @@ gang_node_id gang_node_next(gang_cluster *cluster, gang_node_id id)
     if (!cluster)
         return GANG_ID_NONE;
     gang_node_id next = GANG_ID_NONE;
-    uint32_t end = gang__load(&cluster->slot_end);
+    uint32_t end = gang__load(&cluster->commit.slot_end);
     if ((uint32_t)id >= end)
         return GANG_ID_NONE;
     gang__rcu_enter();
@@ -470,7 +472,7 @@ gang_node_id gang_node_next(gang_cluster *cluster, gang_node_id id)
         if (!node)
             continue;
         uint64_t head;
-        gang__cell_read(cluster, slot, &head, 1);
+        gang__cell_read(&cluster->commit, slot, &head, 1);
         if (gang__head_state(head) != GANG__STATE_GONE)
             next = node->id;
     }
@@ -480,5 +482,5 @@ gang_node_id gang_node_next(gang_cluster *cluster, gang_node_id id)
 
 int64_t gang_node_count(const gang_cluster *cluster)
 {
-    return cluster ? (int64_t)gang__load(&cluster->node_count) : 0;
+    return cluster ? (int64_t)gang__load(&cluster->nodes.node_count) : 0;
 }

@@ -8,6 +8,7 @@
 #include "core/nodes/node.h"
 #include "core/nodes/node_type.h"
 #include "core/nodes/partition.h"
+#include "core/nodes/topology.h"
 #include "model/node_spec.h"
 
 /* Resolve the place in the topology to domains, made if need be. */
@@ -25,7 +26,7 @@ static gang_result find_domains(gang_cluster *c, const struct gang_node_spec *sp
         value[level] = spec->topology[i].value;
     }
     uint32_t parent = GANG__NO_DOMAIN;
-    for (uint32_t level = 0; level < c->level_count; level++) {
+    for (uint32_t level = 0; level < c->nodes.level_count; level++) {
         node->domain[level] = GANG__NO_DOMAIN;
         if (!value[level])
             continue;
@@ -106,11 +107,11 @@ gang_result gang__node_new(gang_cluster *c, const struct gang_node_spec *from,
 {
     struct gang_node_spec spec;
     bool is_known;
-    gang_result r = gang__node_spec_in(from, c->last_shape ? c->last_shape->spec : NULL, &spec,
-                                       &is_known, error);
+    gang_result r = gang__node_spec_in(from, c->nodes.last_shape ? c->nodes.last_shape->spec : NULL,
+                                       &spec, &is_known, error);
     if (r != GANG_OK)
         return r;
-    size_t levels = c->level_count * sizeof(uint32_t), bytes = strlen(spec.name) + 1;
+    size_t levels = c->nodes.level_count * sizeof(uint32_t), bytes = strlen(spec.name) + 1;
     struct gang__node *node = gang__zalloc(&c->mem, 1, sizeof(*node) + levels + bytes);
     if (!node)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");

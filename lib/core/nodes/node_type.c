@@ -288,7 +288,7 @@ static gang_result find_kinds(gang_cluster *c, struct gang__shape *shape, struct
     for (unsigned i = 0; i < shape->spec->amount_count; i++) {
         const char *name = shape->spec->amounts[i].kind;
         int32_t kind = gang__kind_find(c, name);
-        if (kind < GANG_KIND_SITE || c->kind[kind].scope != GANG_SCOPE_NODE) {
+        if (kind < GANG_KIND_SITE || c->nodes.kind[kind].scope != GANG_SCOPE_NODE) {
             gang_result code = kind < 0 ? GANG_ENOENT : GANG_EINVAL;
             gang__error(error, code, "kind", "\"%.64s\" is not a kind counted on nodes", name);
             return gang__error_at(error, code, "amounts[%u]", i);
@@ -322,25 +322,25 @@ static const char *class_model(const struct gang_node_spec *spec)
 /* The number of a class, made if need be. */
 static gang_result class_of(gang_cluster *c, const char *model, uint8_t holds, uint8_t *class_id)
 {
-    uint32_t count = gang__load(&c->class_count);
+    uint32_t count = gang__load(&c->commit.class_count);
     uint32_t id = 0;
     if (model) {
         for (id = 1; id < count; id++) {
-            const struct gang__class *class = gang__load(&c->class[id]);
+            const struct gang__class *class = gang__load(&c->commit.class[id]);
             if (class->holds == holds && strcmp(class->model, model) == 0)
                 break;
         }
     }
     if (id >= GANG__CLASSES)
         return GANG_ELIMIT;
-    gang_result r = gang__index_make(c, id, NULL);
+    gang_result r = gang__index_make(&c->commit, id, NULL);
     if (r != GANG_OK)
         return r;
     if (id == count) {
-        struct gang__class *class = gang__load(&c->class[id]);
+        struct gang__class *class = gang__load(&c->commit.class[id]);
         memcpy(class->model, model, strlen(model) + 1);
         class->holds = holds;
-        gang__store(&c->class_count, count + 1);
+        gang__store(&c->commit.class_count, count + 1);
     }
     *class_id = (uint8_t)id;
     return GANG_OK;
@@ -357,8 +357,8 @@ gang_result gang__classes_copy(gang_cluster *c, const gang_cluster *from)
 {
     uint8_t made;
     gang_result r = GANG_OK;
-    for (uint32_t id = 1; id < gang__load(&from->class_count) && r == GANG_OK; id++) {
-        const struct gang__class *class = gang__load(&from->class[id]);
+    for (uint32_t id = 1; id < gang__load(&from->commit.class_count) && r == GANG_OK; id++) {
+        const struct gang__class *class = gang__load(&from->commit.class[id]);
         r = class_of(c, class->model, class->holds, &made);
     }
     return r;
@@ -466,7 +466,7 @@ static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
                         ? gang__error(error, GANG_ENOMEM, NULL, "out of memory")
                         : find_kinds(c, shape, error);
     if (r == GANG_OK) {
-        r = gang__hash_reserve(&c->shapes, &c->mem);
+        r = gang__hash_reserve(&c->nodes.shapes, &c->mem);
         if (r == GANG_OK)
             r = make_parts(c, shape);
         if (r != GANG_OK)
@@ -476,7 +476,7 @@ static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
         shape_free(c, shape);
         return r;
     }
-    shape->serial = ++c->shapes_made;
+    shape->serial = ++c->nodes.shapes_made;
     *made = shape;
     return GANG_OK;
 }
@@ -494,7 +494,7 @@ static void note_whole(gang_cluster *c, const struct gang__shape *shape)
         whole |= UINT64_C(1) << gang__gpu_bucket(levels.gpu);
     if (levels.cpu)
         whole |= UINT64_C(1) << gang__cpu_bucket(levels.cpu);
-    atomic_fetch_or(&gang__load(&c->class[shape->layout.class_id])->whole, whole);
+    atomic_fetch_or(&gang__load(&c->commit.class[shape->layout.class_id])->whole, whole);
 }
 
 gang_result gang__shape_class(gang_cluster *c, struct gang__shape *shape, struct gang_error *error)
@@ -513,8 +513,8 @@ gang_result gang__shape_class(gang_cluster *c, struct gang__shape *shape, struct
 
 struct gang__shape *gang__shape_again(gang_cluster *c)
 {
-    c->last_shape->refs++;
-    return c->last_shape;
+    c->nodes.last_shape->refs++;
+    return c->nodes.last_shape;
 }
 
 gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
@@ -525,11 +525,11 @@ gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
     if (!machine)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     uint64_t hash = machine_hash(machine);
-    for (struct gang__hash_link *n = gang__hash_first(&c->shapes, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&c->nodes.shapes, hash); n; n = n->next) {
         struct gang__shape *there = shape_of_link(n);
         if (n->hash == hash && gang__same_machine(there->spec, machine)) {
             gang__release(&c->mem, machine);
-            c->last_shape = there;
+            c->nodes.last_shape = there;
             *shape = gang__shape_again(c);
             return GANG_OK;
         }
@@ -539,8 +539,8 @@ gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
         gang__release(&c->mem, machine);
         return r;
     }
-    gang__hash_insert(&c->shapes, &(*shape)->link, hash);
-    c->last_shape = *shape;
+    gang__hash_insert(&c->nodes.shapes, &(*shape)->link, hash);
+    c->nodes.last_shape = *shape;
     (*shape)->refs = 1;
     return GANG_OK;
 }
@@ -549,23 +549,23 @@ void gang__shape_put(gang_cluster *c, struct gang__shape *shape)
 {
     if (--shape->refs)
         return;
-    gang__hash_remove(&c->shapes, &shape->link);
-    if (c->last_shape == shape)
-        c->last_shape = NULL;
+    gang__hash_remove(&c->nodes.shapes, &shape->link);
+    if (c->nodes.last_shape == shape)
+        c->nodes.last_shape = NULL;
     gang__release(&c->mem, shape->spec);
     shape_free(c, shape);
 }
 
 void gang__shapes_free(gang_cluster *c)
 {
-    for (size_t i = 0; i < c->shapes.room; i++) {
+    for (size_t i = 0; i < c->nodes.shapes.room; i++) {
         struct gang__hash_link *next;
-        for (struct gang__hash_link *n = c->shapes.bucket[i]; n; n = next) {
+        for (struct gang__hash_link *n = c->nodes.shapes.bucket[i]; n; n = next) {
             next = n->next;
             struct gang__shape *shape = shape_of_link(n);
             gang__release(&c->mem, shape->spec);
             shape_free(c, shape);
         }
     }
-    gang__hash_free(&c->shapes, &c->mem);
+    gang__hash_free(&c->nodes.shapes, &c->mem);
 }

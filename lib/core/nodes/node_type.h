@@ -5,7 +5,47 @@
 #ifndef GANG__CORE_SHAPE_H
 #define GANG__CORE_SHAPE_H
 
-#include "core/cluster.h"
+#include "core/nodes/parent.h"
+#include "core/nodes/state.h"
+
+/* The domains of one level inside a machine (packages, NUMA domains, PCIe switches, islands). */
+enum { GANG__INNER_LEVELS = 4 };
+struct gang__parts {
+    uint32_t count;
+    uint32_t most_gpus;    /* of one part */
+    const uint64_t *gpus;  /* devices of each */
+    const uint64_t *cores; /* core words, at [i * core_words]; NULL: a matter of GPUs alone */
+};
+
+/* What machines of one make have in common; see core/nodes/node_type.h. Immutable; freed after a grace period
+ * when no node refers to it any more. */
+struct gang__shape {
+    struct gang_node_spec *spec; /* without what the site says of one node, and GPU uuids */
+    struct gang__layout layout;
+    bool has_class;  /* layout.class_id is set */
+    bool gpus_alike; /* all pairs of GPUs are joined alike, and all lie in one NUMA domain */
+    bool flat;       /* so do the cores, with the GPUs: no core is nearer than another */
+    /* NUMA domains: those of the specification, or one for a node that describes none. GPUs and cores
+     * of unknown domain are in none of them. */
+    uint16_t numas;
+    uint8_t numa_most_gpus;            /* of one domain */
+    uint8_t kind_word[GANG_MAX_KINDS]; /* word that counts a kind of the site; 0: none */
+    uint64_t serial;                   /* of the shapes of the cluster, from 1; never used again */
+    uint64_t gpus;                     /* one bit a device of its own */
+    uint64_t slices;                   /* one bit a slice of a parent, see core/nodes/parent.h */
+    uint64_t nic_gpus;                 /* those with a network card in their NUMA domain */
+    struct gang__parents *parents;     /* NULL: no slices */
+    const uint8_t *near;               /* GANG_LOCALITY_* of GPUs i, j at [i * gpus + j] */
+    const uint64_t *weight;     /* how well they are joined, likewise; see core/nodes/node_type.h */
+    const uint64_t *numa_gpus;  /* of each domain */
+    const uint64_t *numa_cores; /* core words of domain d at [d * core_words], ... */
+    const uint8_t *numa_run; /* ... of which only those from [2 * d] to before [2 * d + 1] count */
+    uint64_t *part_words;    /* a block of its own */
+    struct gang__parts parts[GANG__INNER_LEVELS]; /* in the order of GANG_LEVEL_PACKAGE and on */
+    struct gang__hash_link link;                  /* under the structure mutex, as all below */
+    size_t refs;
+    uint64_t capacity[]; /* payload of each word when nothing is taken; of the head: millicores */
+};
 
 /* How well a pair of GPUs is joined: bandwidth of its link in GB/s (one of unknown bandwidth counts as
  * 1), then whether it shares a PCIe switch, a NUMA domain, a package. Sums over pairs of a node never

@@ -61,7 +61,7 @@ struct gang__parents *gang__parents_new(const struct gang_mem *mem,
 
 static struct gang__width *width_find(gang_cluster *c, const char *name)
 {
-    struct gang__width *w = gang__load(&c->widths);
+    struct gang__width *w = gang__load(&c->nodes.widths);
     while (w && strcmp(w->name, name) != 0)
         w = w->next;
     return w;
@@ -84,15 +84,15 @@ bool gang__widths_note(gang_cluster *c, const struct gang_node_spec *spec)
             return false;
         memcpy(w->name, profile->name, bytes);
         gang__store(&w->slices, slices);
-        w->next = gang__load(&c->widths);
-        gang__store(&c->widths, w);
+        w->next = gang__load(&c->nodes.widths);
+        gang__store(&c->nodes.widths, w);
     }
     return true;
 }
 
 void gang__widths_free(gang_cluster *c)
 {
-    for (struct gang__width *w = gang__load(&c->widths), *next; w; w = next) {
+    for (struct gang__width *w = gang__load(&c->nodes.widths), *next; w; w = next) {
         next = w->next;
         gang__release(&c->mem, w);
     }

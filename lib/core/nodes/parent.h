@@ -4,7 +4,7 @@
 #ifndef GANG__CORE_PARENT_H
 #define GANG__CORE_PARENT_H
 
-#include "core/cluster.h"
+#include "core/nodes/state.h"
 
 /* Slices are numbered from 0 in each parent: a set of them is a mask of positions. */
 struct gang__parent {

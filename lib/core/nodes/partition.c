@@ -10,6 +10,7 @@
 #include "base/hash_table.h"
 #include "base/rcu.h"
 #include "core/nodes/node.h"
+#include "core/nodes/reclaim.h"
 #include "model/node_spec.h"
 
 static size_t bucket_of(const char *name)
@@ -28,12 +29,12 @@ static struct gang__partition *look(struct gang__partition *p, const struct gang
 
 struct gang__partition *gang__partition_find(const gang_cluster *c, const char *name)
 {
-    return look(gang__load(&c->partition[bucket_of(name)]), NULL, name);
+    return look(gang__load(&c->nodes.partition[bucket_of(name)]), NULL, name);
 }
 
 struct gang__partition *gang__partition_get(gang_cluster *c, const char *name)
 {
-    _Atomic(struct gang__partition *) *head = &c->partition[bucket_of(name)];
+    _Atomic(struct gang__partition *) *head = &c->nodes.partition[bucket_of(name)];
     struct gang__partition *first = gang__load(head), *seen = NULL;
     struct gang__partition *there = look(first, NULL, name);
     if (there)
@@ -59,7 +60,7 @@ struct gang__partition *gang__partition_get(gang_cluster *c, const char *name)
 /* A table that says so of one partition, and of the others as before. Gives the partition its number. */
 static struct gang__modes *modes_with(gang_cluster *c, struct gang__partition *p, int32_t mode)
 {
-    const struct gang__modes *old = gang__load(&c->modes);
+    const struct gang__modes *old = gang__modes_all(c);
     uint32_t number = gang__load(&p->number), there = old ? old->count : 1;
     uint32_t count = number ? there : there + 1;
     struct gang__modes *m = gang__zalloc(&c->mem, 1, sizeof(*m) + count);
@@ -73,7 +74,7 @@ static struct gang__modes *modes_with(gang_cluster *c, struct gang__partition *p
     }
     m->mode[number] = (uint8_t)mode;
     m->count = count;
-    m->version = old ? old->version + 1 : 1;
+    m->rules.version = old ? old->rules.version + 1 : 1;
     for (uint32_t i = 1; i < count; i++) {
         m->lending += m->mode[i] == GANG_PARTITION_LENDING;
         m->exclusive += m->mode[i] == GANG_PARTITION_EXCLUSIVE;
@@ -85,22 +86,23 @@ static struct gang__modes *modes_with(gang_cluster *c, struct gang__partition *p
 static void step_changes(gang_cluster *c)
 {
     for (uint32_t i = 0; i < GANG__CHUNKS; i++)
-        if (gang__load(&c->chunk[i]))
-            gang__add_seq(&c->changes[i], 1);
+        if (gang__load(&c->commit.chunk[i]))
+            gang__add_seq(&c->nodes.changes[i], 1);
 }
 
 static void publish(gang_cluster *c, struct gang__modes *m)
 {
     step_changes(c);
-    struct gang__modes *old = atomic_exchange(&c->modes, m);
+    struct gang__modes *old =
+        (struct gang__modes *)atomic_exchange(&c->commit.rules, &m->rules); /* rules is first */
     step_changes(c);
     if (old) {
-        old->next_retired = c->retired.modes;
-        c->retired.modes = old;
-        c->retired.count++;
+        old->next_retired = c->nodes.retired.modes;
+        c->nodes.retired.modes = old;
+        c->nodes.retired.count++;
     }
     /* After it: what is remembered as never fitting was then said of the new modes. */
-    gang__add_seq(&c->epoch, 1);
+    gang__add_seq(&c->nodes.epoch, 1);
 }
 
 gang_result gang_partition_set(gang_worker *worker, const char *name, int32_t mode)
@@ -113,7 +115,7 @@ gang_result gang_partition_set(gang_worker *worker, const char *name, int32_t mo
     gang__structure_lock(c);
     gang__reclaim_some(c);
     struct gang__partition *p = gang__partition_get(c, name);
-    const struct gang__modes *now = gang__load(&c->modes);
+    const struct gang__modes *now = gang__modes_all(c);
     if (!p) {
         r = GANG_ENOMEM;
     } else if (mode != (now ? gang__mode_of(now, p) : (int32_t)GANG_PARTITION_SHARED)) {
@@ -135,7 +137,7 @@ gang_result gang_partition_get(gang_cluster *cluster, const char *name, int32_t 
         return GANG_EINVAL;
     gang__rcu_enter();
     const struct gang__partition *p = gang__partition_find(cluster, name);
-    const struct gang__modes *m = gang__load(&cluster->modes);
+    const struct gang__modes *m = gang__modes_all(cluster);
     if (p && m)
         *mode = gang__mode_of(m, p);
     gang__rcu_leave();
@@ -144,9 +146,9 @@ gang_result gang_partition_get(gang_cluster *cluster, const char *name, int32_t 
 
 void gang__partitions_free(gang_cluster *c)
 {
-    gang__release(&c->mem, gang__load(&c->modes));
+    gang__release(&c->mem, gang__load(&c->commit.rules));
     for (size_t i = 0; i < GANG__PARTITION_BUCKETS; i++) {
-        struct gang__partition *p = gang__load(&c->partition[i]), *next;
+        struct gang__partition *p = gang__load(&c->nodes.partition[i]), *next;
         for (; p; p = next) {
             next = p->next;
             gang__release(&c->mem, p);

@@ -4,7 +4,9 @@
 #ifndef GANG__CORE_PARTITION_H
 #define GANG__CORE_PARTITION_H
 
-#include "core/cluster.h"
+#include <stddef.h>
+
+#include "core/nodes/state.h"
 
 struct gang__partition {
     struct gang__partition *next; /* in its bucket */
@@ -15,7 +17,8 @@ struct gang__partition {
 /* The modes of all partitions at one time. Immutable; replaced (RCU) to change one, so that a plan goes
  * by those of one instant. */
 struct gang__modes {
-    uint64_t version; /* one more at each change; part of the stamp (core/commit/index.h) */
+    struct gang__node_rules
+        rules; /* first: its version is part of the stamp (core/commit/cell.h) */
     struct gang__modes *next_retired;
     uint32_t lending, exclusive; /* partitions of these modes */
     uint32_t count;
@@ -27,10 +30,18 @@ struct gang__partition *gang__partition_get(gang_cluster *c, const char *name);
 /* The same, or NULL if it is not there. */
 struct gang__partition *gang__partition_find(const gang_cluster *c, const char *name);
 
+/* The modes, or NULL if none was ever set. Inside a read section. */
+static inline const struct gang__modes *gang__modes_all(const gang_cluster *c)
+{
+    return (const struct gang__modes *)gang__load(&c->commit.rules);
+}
+
 /* The modes, or NULL while all partitions are shared. Inside a read section. */
+_Static_assert(offsetof(struct gang__modes, rules) == 0, "rules are the modes");
+
 static inline const struct gang__modes *gang__modes_now(const gang_cluster *c)
 {
-    const struct gang__modes *m = gang__load(&c->modes);
+    const struct gang__modes *m = gang__modes_all(c);
     return m && (m->lending || m->exclusive) ? m : NULL;
 }
 

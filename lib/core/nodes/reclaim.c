@@ -8,7 +8,10 @@
 #include "core/commit/snapshot_save.h"
 #include "core/nodes/health.h"
 #include "core/nodes/node.h"
+#include "core/nodes/node_type.h"
 #include "core/nodes/partition.h"
+#include "core/nodes/reclaim.h"
+#include "core/nodes/topology.h"
 
 enum { RETIRED_ENOUGH = 64 }; /* reclaim when so many pieces wait */
 
@@ -18,29 +21,39 @@ static bool is_over(gang_cluster *c, struct gang__node *node)
     uint64_t payload[GANG__MAX_WORDS];
     if (node->over_at)
         return true;
-    gang__cell_read(c, node->slot, payload, gang__word_count(node->shape->layout));
+    gang__cell_read(&c->commit, node->slot, payload, gang__word_count(node->shape->layout));
     if (gang__node_is_free(node, payload))
-        node->over_at = gang__instant_now(c);
+        node->over_at = gang__instant_now(&c->commit);
     return node->over_at != 0;
 }
 
 void gang__reap(gang_cluster *c)
 {
-    struct gang__node **link = &c->leaving;
+    struct gang__node **link = &c->nodes.leaving;
     while (*link) {
         struct gang__node *node = *link;
-        if (!is_over(c, node) || gang__instant_watched(c, node->over_at)) {
+        if (!is_over(c, node) || gang__instant_watched(&c->commit, node->over_at)) {
             link = &node->next_retired;
             continue;
         }
         *link = node->next_retired;
         gang__health_forget(c, node);
-        gang__store(&gang__slot_at(gang__chunk_of(c, node->slot), node->slot)->node, NULL);
-        node->next_retired = c->retired.nodes;
-        c->retired.nodes = node;
-        c->retired.count++;
-        gang__add_seq(&c->epoch, 1);
+        gang__store(&gang__slot_at(gang__chunk_of(&c->commit, node->slot), node->slot)->node, NULL);
+        node->next_retired = c->nodes.retired.nodes;
+        c->nodes.retired.nodes = node;
+        c->nodes.retired.count++;
+        gang__add_seq(&c->nodes.epoch, 1);
     }
+}
+
+/* Does a snapshot exist that has a lower number? A snapshot that is being filled for the first time holds
+ * nothing yet; the read section of the taker keeps the nodes. */
+static bool is_held(gang_cluster *c, uint64_t number)
+{
+    for (const struct gang__holder *h = c->nodes.holders; h; h = h->next)
+        if (gang__load(&h->number) < number)
+            return true;
+    return false;
 }
 
 static void free_nodes(gang_cluster *c, struct gang__node *node, bool recycle)
@@ -48,10 +61,10 @@ static void free_nodes(gang_cluster *c, struct gang__node *node, bool recycle)
     while (node) {
         struct gang__node *next = node->next_retired;
         if (recycle) /* room was made when the slot was first used */
-            c->free_slots[c->free_slot_count++] = node->slot;
-        if (gang__snapshot_holds(c, node->over_at)) {
-            node->next_retired = c->held;
-            c->held = node;
+            c->nodes.free_slots[c->nodes.free_slot_count++] = node->slot;
+        if (is_held(c, node->over_at)) {
+            node->next_retired = c->nodes.held;
+            c->nodes.held = node;
         } else {
             gang__node_free(c, node);
         }
@@ -59,11 +72,40 @@ static void free_nodes(gang_cluster *c, struct gang__node *node, bool recycle)
     }
 }
 
-void gang__reclaim_held(gang_cluster *c)
+/* Free what only snapshots held, as far as they do not any more. */
+static void reclaim_held(gang_cluster *c)
 {
-    struct gang__node *node = c->held;
-    c->held = NULL;
+    struct gang__node *node = c->nodes.held;
+    c->nodes.held = NULL;
     free_nodes(c, node, false);
+}
+
+void gang__holder_add(gang_cluster *c, struct gang__holder *holder)
+{
+    gang__store(&holder->number, GANG__PENDING);
+    holder->next = c->nodes.holders;
+    c->nodes.holders = holder;
+}
+
+void gang__holder_remove(gang_cluster *c, struct gang__holder *holder)
+{
+    struct gang__holder **link = &c->nodes.holders;
+    while (*link != holder)
+        link = &(*link)->next;
+    *link = holder->next;
+    reclaim_held(c);
+}
+
+/* The thread that frees nodes reads one holder after the other: it could read this one before its number
+ * falls, and the holder that it copies after that one was taken again. So a number falls under the mutex. */
+void gang__holder_set(gang_cluster *c, struct gang__holder *holder, uint64_t number)
+{
+    bool falls = number < gang__load(&holder->number);
+    if (falls)
+        gang__structure_lock(c);
+    gang__store(&holder->number, number);
+    if (falls)
+        gang__structure_unlock(c);
 }
 
 static void free_retired(gang_cluster *c, struct gang__retired *r)
@@ -107,17 +149,17 @@ static struct gang__batch *batch_take(gang_cluster *c, bool *fresh)
 {
     struct gang__batch *unused = NULL;
     for (unsigned i = 0; i < GANG__BATCHES; i++) {
-        struct gang__batch *b = &c->batch[i];
+        struct gang__batch *b = &c->nodes.batch[i];
         if (!b->retired.count)
             unused = b;
         else if (b->fork != gang__fork_count())
             return b;
     }
-    if (!c->retired.count || !unused)
+    if (!c->nodes.retired.count || !unused)
         return NULL;
     *fresh = true;
-    unused->retired = c->retired;
-    memset(&c->retired, 0, sizeof(c->retired));
+    unused->retired = c->nodes.retired;
+    memset(&c->nodes.retired, 0, sizeof(c->nodes.retired));
     return unused;
 }
 
@@ -127,8 +169,8 @@ void gang__reclaim(gang_cluster *c)
 {
     struct gang__batch *b;
     bool fresh = false;
-    gang__reclaim_held(c);
-    while (!fresh && ((b = batch_take(c, &fresh)) || c->retired.count)) {
+    reclaim_held(c);
+    while (!fresh && ((b = batch_take(c, &fresh)) || c->nodes.retired.count)) {
         if (b)
             b->fork = gang__fork_count();
         wait_unlocked(c);
@@ -139,25 +181,26 @@ void gang__reclaim(gang_cluster *c)
 
 void gang__retire(gang_cluster *c, struct gang__spent *block)
 {
-    block->next = c->retired.spent;
-    c->retired.spent = block;
-    c->retired.count++;
+    block->next = c->nodes.retired.spent;
+    c->nodes.retired.spent = block;
+    c->nodes.retired.count++;
 }
 
 void gang__reclaim_some(gang_cluster *c)
 {
-    if (c->manual_recycle)
+    if (c->nodes.manual_recycle)
         return;
-    if (c->leaving)
+    if (c->nodes.leaving)
         gang__reap(c);
-    bool full = c->free_slot_count == 0 && gang__load(&c->slot_end) > c->max_slots;
-    if (c->retired.count >= RETIRED_ENOUGH || full)
+    bool full =
+        c->nodes.free_slot_count == 0 && gang__load(&c->commit.slot_end) > c->nodes.max_slots;
+    if (c->nodes.retired.count >= RETIRED_ENOUGH || full)
         gang__reclaim(c);
 }
 
 static bool over_but_watched(const gang_cluster *c)
 {
-    const struct gang__node *node = c->leaving;
+    const struct gang__node *node = c->nodes.leaving;
     while (node && !node->over_at)
         node = node->next_retired;
     return node != NULL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/nodes/node.h"
+#include "core/nodes/topology.h"
 
 static struct gang__table *table_new(const struct gang_mem *mem, uint32_t room)
 {
@@ -35,9 +36,9 @@ static gang_result table_reserve(gang_cluster *c, _Atomic(struct gang__table *) 
     gang__store_relaxed(&bigger->count, count);
     gang__store(where, bigger);
     if (old) {
-        old->next_retired = c->retired.tables;
-        c->retired.tables = old;
-        c->retired.count++;
+        old->next_retired = c->nodes.retired.tables;
+        c->nodes.retired.tables = old;
+        c->nodes.retired.count++;
     }
     return GANG_OK;
 }
@@ -58,17 +59,17 @@ static uint32_t table_count(_Atomic(struct gang__table *) *where)
 
 static struct gang__domain *domain_by_index(gang_cluster *c, uint32_t index)
 {
-    return gang__load(&gang__load(&c->domains)->entry[index]);
+    return gang__load(&gang__load(&c->nodes.domains)->entry[index]);
 }
 
 uint32_t gang__domain_count(gang_cluster *c, uint32_t level)
 {
-    return table_count(&c->level_domains[level]);
+    return table_count(&c->nodes.level_domains[level]);
 }
 
 struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i)
 {
-    return gang__load(&gang__load(&c->level_domains[level])->entry[i]);
+    return gang__load(&gang__load(&c->nodes.level_domains[level])->entry[i]);
 }
 
 struct gang__domain *gang__domain_with(gang_cluster *c, uint32_t index)
@@ -78,7 +79,7 @@ struct gang__domain *gang__domain_with(gang_cluster *c, uint32_t index)
 
 struct gang__spans gang__domain_spans(gang_cluster *c, uint32_t level)
 {
-    const struct gang__table *t = gang__load(&c->level_domains[level]);
+    const struct gang__table *t = gang__load(&c->nodes.level_domains[level]);
     struct gang__spans s = {t ? t->span : NULL, t ? gang__load(&t->count) : 0};
     return s;
 }
@@ -105,15 +106,15 @@ static void members_publish(gang_cluster *c, struct gang__domain *d, struct gang
 {
     struct gang__members *old = gang__load(&d->members);
     gang__store(&d->members, m);
-    old->next_retired = c->retired.members;
-    c->retired.members = old;
-    c->retired.count++;
+    old->next_retired = c->nodes.retired.members;
+    c->nodes.retired.members = old;
+    c->nodes.retired.count++;
 }
 
 /* Tell those who search all domains of the level where this one's members lie. */
 static void span_publish(gang_cluster *c, const struct gang__domain *d, uint32_t count)
 {
-    struct gang__table *t = gang__load(&c->level_domains[d->level]);
+    struct gang__table *t = gang__load(&c->nodes.level_domains[d->level]);
     gang__store(&t->span[d->rank], count ? gang__span(d->first, d->last, count) : 0);
 }
 
@@ -145,7 +146,8 @@ gang_result gang__domain_get(gang_cluster *c, uint32_t level, uint32_t parent, c
                              uint32_t *index)
 {
     uint64_t hash = domain_hash(level, parent, value);
-    for (struct gang__hash_link *n = gang__hash_first(&c->domain_names, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&c->nodes.domain_names, hash); n;
+         n = n->next) {
         struct gang__domain *d = domain_of_link(n);
         if (n->hash == hash && d->level == level && d->parent == parent &&
             strcmp(d->value, value) == 0) {
@@ -153,11 +155,11 @@ gang_result gang__domain_get(gang_cluster *c, uint32_t level, uint32_t parent, c
             return GANG_OK;
         }
     }
-    gang_result r = table_reserve(c, &c->domains);
+    gang_result r = table_reserve(c, &c->nodes.domains);
     if (r == GANG_OK)
-        r = table_reserve(c, &c->level_domains[level]);
+        r = table_reserve(c, &c->nodes.level_domains[level]);
     if (r == GANG_OK)
-        r = gang__hash_reserve(&c->domain_names, &c->mem);
+        r = gang__hash_reserve(&c->nodes.domain_names, &c->mem);
     if (r != GANG_OK)
         return r;
     struct gang__domain *d = gang__zalloc(&c->mem, 1, sizeof(*d));
@@ -167,15 +169,15 @@ gang_result gang__domain_get(gang_cluster *c, uint32_t level, uint32_t parent, c
         gang__release(&c->mem, members);
         return GANG_ENOMEM;
     }
-    d->index = table_count(&c->domains);
+    d->index = table_count(&c->nodes.domains);
     d->level = level;
     d->parent = parent;
-    d->rank = table_count(&c->level_domains[level]);
+    d->rank = table_count(&c->nodes.level_domains[level]);
     memcpy(d->value, value, strlen(value) + 1);
     gang__store(&d->members, members);
-    gang__hash_insert(&c->domain_names, &d->name_link, hash);
-    table_add(&c->domains, d);
-    table_add(&c->level_domains[level], d);
+    gang__hash_insert(&c->nodes.domain_names, &d->name_link, hash);
+    table_add(&c->nodes.domains, d);
+    table_add(&c->nodes.level_domains[level], d);
     *index = d->index;
     return GANG_OK;
 }
@@ -254,8 +256,8 @@ void gang__domain_remove(gang_cluster *c, uint32_t index, uint32_t slot)
 
 void gang__topology_free(gang_cluster *c)
 {
-    gang__hash_free(&c->domain_names, &c->mem);
-    struct gang__table *all = gang__load(&c->domains);
+    gang__hash_free(&c->nodes.domain_names, &c->mem);
+    struct gang__table *all = gang__load(&c->nodes.domains);
     for (uint32_t i = 0; all && i < gang__load(&all->count); i++) {
         struct gang__domain *d = gang__load(&all->entry[i]);
         gang__release(&c->mem, gang__load(&d->members));
@@ -263,5 +265,5 @@ void gang__topology_free(gang_cluster *c)
     }
     gang__release(&c->mem, all);
     for (uint32_t level = 0; level < GANG_MAX_LEVELS; level++)
-        gang__release(&c->mem, gang__load(&c->level_domains[level]));
+        gang__release(&c->mem, gang__load(&c->nodes.level_domains[level]));
 }

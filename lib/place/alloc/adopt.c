@@ -2,7 +2,7 @@
 /* Taking exact places, for a host that restores its state or places by its own means. */
 #include "base/error.h"
 #include "base/rcu.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/record/record.h"
 #include "place/whatif/whatif.h"
 
@@ -10,7 +10,7 @@ static gang_result adopt_refused(gang_worker *w, const struct gang_placement *pl
                                  struct gang__misfit m, struct gang_error *error)
 {
     gang__error(error, GANG_ENOFIT, NULL, "%s is taken already",
-                m.kind < 0 ? "what the profile asks for" : w->cluster->kind[m.kind].name);
+                m.kind < 0 ? "what the profile asks for" : w->cluster->nodes.kind[m.kind].name);
     gang__error_at(error, GANG_ENOFIT, "places[%lld]", (long long)i);
     if (error && error->size >= sizeof(*error)) {
         error->constraint = m.why;

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/rcu.h"
 #include "core/commit/commit.h"
-#include "core/commit/index.h"
 #include "place/explain/explain.h"
 #include "place/pack/pack.h"
 #include "place/record/record.h"
@@ -19,9 +18,9 @@ void gang__plan_start(struct gang__plan *p, const gang_worker *w)
         p->start = p->turn = 0;
         return;
     }
-    uint32_t end = gang__load(&w->cluster->slot_end);
-    p->start = (uint32_t)((uint64_t)(w->index * UINT32_C(0x9e3779b1)) * end >> 32);
-    p->turn = w->index * APART % GANG__FAN;
+    uint32_t end = gang__load(&w->cluster->commit.slot_end);
+    p->start = (uint32_t)((uint64_t)(w->commit.index * UINT32_C(0x9e3779b1)) * end >> 32);
+    p->turn = w->commit.index * APART % GANG__FAN;
 }
 
 static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, bool empty)
@@ -69,19 +68,19 @@ static gang_result plan_gang(gang_worker *w, gang_request *q)
     uint64_t refused = gang__load(&q->refused_at), stamp = 0;
     bool glance = q->glance && (q->large || refused);
     if (refused || glance)
-        stamp = gang__stamp_read(w->cluster);
+        stamp = gang__stamp_read(&w->cluster->commit);
     if (refused && refused == stamp + 1)
         return GANG_ENOFIT;
     const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
-    bool proved = glance && is_vain(w, q) && gang__stamp_read(w->cluster) == stamp;
+    bool proved = glance && is_vain(w, q) && gang__stamp_read(&w->cluster->commit) == stamp;
     gang_result r = proved      ? GANG_ENOFIT
                     : q->wishes ? plan_wishes(w, q)
                                 : plan_once(w, q, false, false);
     for (int i = 0; i < GANG__SEARCHES && r == GANG_ENOFIT && !p->host && !proved; i++) {
         /* Only a refusal looks at the stamps, which other threads write all the time. */
-        stamp = gang__stamp_read(w->cluster);
+        stamp = gang__stamp_read(&w->cluster->commit);
         r = plan_once(w, q, true, false);
-        proved = r == GANG_ENOFIT && !p->host && gang__stamp_read(w->cluster) == stamp;
+        proved = r == GANG_ENOFIT && !p->host && gang__stamp_read(&w->cluster->commit) == stamp;
         if (r == GANG_ENOFIT && !p->host && !proved)
             r = plan_once(w, q, false, false);
     }
@@ -95,7 +94,7 @@ static gang_result plan_gang(gang_worker *w, gang_request *q)
 uint64_t gang__room_stamp(gang_cluster *c)
 {
     gang__rcu_enter();
-    uint64_t stamp = gang__stamp_read(c);
+    uint64_t stamp = gang__stamp_read(&c->commit);
     gang__rcu_leave();
     return stamp;
 }
@@ -110,7 +109,7 @@ static void remember(gang__a64 *where, uint64_t epoch)
 /* Could it ever fit? What was placed could. */
 static gang_result fits_ever(gang_worker *w, gang_request *q)
 {
-    uint64_t epoch = gang__load(&w->cluster->epoch) + 1;
+    uint64_t epoch = gang__load(&w->cluster->nodes.epoch) + 1;
     if (gang__load(&q->fits_epoch) == epoch)
         return GANG_OK;
     if (gang__load(&q->never_epoch) == epoch)
@@ -200,7 +199,7 @@ static inline gang_result alloc(gang_worker *w, gang_request *q, struct asked *a
                                 gang_alloc_id *id)
 {
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
-    uint64_t epoch = gang__load(&w->cluster->epoch) + 1;
+    uint64_t epoch = gang__load(&w->cluster->nodes.epoch) + 1;
     gang_result r;
     p->others.clashes = 0;
     do {
@@ -306,5 +305,5 @@ gang_result gang_worker_preallocate(gang_worker *worker, int64_t tasks)
     if (!gang__order_reserve(worker, (size_t)tasks) ||
         !gang__plan_reserve(&placer->plan, &worker->cluster->mem, (size_t)tasks, USUAL_WORDS))
         return GANG_ENOMEM;
-    return gang__commit_reserve(worker, (size_t)tasks * USUAL_WORDS);
+    return gang__commit_reserve(&worker->commit, (size_t)tasks * USUAL_WORDS);
 }

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/rcu.h"
-#include "core/commit/index.h"
-#include "core/nodes/node.h"
+#include "core/commit/commit.h"
+#include "core/nodes/nodes.h"
 #include "place/explain/explain.h"
 #include "place/record/record.h"
 #include "place/search/search.h"
@@ -159,11 +159,11 @@ static gang_result plan_growth(gang_worker *w, const struct gang__alloc *a, int3
 {
     const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
     for (int i = 0; i < GANG__SEARCHES; i++) {
-        uint64_t stamp = gang__stamp_read(w->cluster);
+        uint64_t stamp = gang__stamp_read(&w->cluster->commit);
         gang_result r = gang__growth_look(w, a, group, tasks);
         if (r != GANG_ENOFIT || p->failed)
             return r;
-        if (gang__stamp_read(w->cluster) == stamp)
+        if (gang__stamp_read(&w->cluster->commit) == stamp)
             break;
     }
     return GANG_ENOFIT;
@@ -229,7 +229,7 @@ static gang_result one_more_fits(gang_worker *w, const struct gang__alloc *a, ui
 /* The same, remembered until nodes or its tasks change. */
 static gang_result one_more_fits_ever(gang_worker *w, struct gang__alloc *a, uint32_t group)
 {
-    uint64_t epoch = gang__load(&w->cluster->epoch) + 1;
+    uint64_t epoch = gang__load(&w->cluster->nodes.epoch) + 1;
     if (a->fits_epoch == epoch && a->fits_tasks == a->tasks && a->fits_group == group)
         return GANG_OK;
     gang_result r = one_more_fits(w, a, group);

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/rcu.h"
 #include "core/commit/commit.h"
-#include "core/commit/index.h"
 #include "place/fit/affinity.h"
 #include "place/record/record.h"
 #include "place/whatif/whatif.h"
@@ -24,32 +23,32 @@ static void sum_task(const uint64_t *task, bool pool, uint64_t *sum)
 /* The only task of a node: nothing to be summed up. */
 static void give_task(gang_worker *w, uint32_t slot, const uint64_t *task)
 {
-    struct gang__layout layout = gang__layout_at(gang__chunk_of(w->cluster, slot), slot);
+    struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
     for (unsigned i = 0; i < gang__task_deltas(task); i++) {
         uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
         unsigned word = gang__delta_word(delta);
         if (delta & (GANG__DELTA_POOL | GANG__DELTA_LENT))
             continue;
         if (word == GANG__WORD_HEAD)
-            gang__commit_add(w, slot, word, GANG__OP_HEAD, payload | GANG__HEAD_GIVE);
+            gang__commit_add(&w->commit, slot, word, GANG__OP_HEAD, payload | GANG__HEAD_GIVE);
         else
-            gang__commit_add(w, slot, word, gang__code_of(layout, word, true), payload);
+            gang__commit_add(&w->commit, slot, word, gang__code_of(layout, word, true), payload);
     }
 }
 
 static void give_words(gang_worker *w, uint32_t slot, uint64_t *sum)
 {
-    struct gang__layout layout = gang__layout_at(gang__chunk_of(w->cluster, slot), slot);
+    struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
     bool pool = slot == GANG__POOL;
     unsigned words = pool ? (unsigned)GANG__MAX_WORDS : gang__word_count(layout);
     for (unsigned i = 0; i < words; i++) {
         if (!sum[i])
             continue;
         if (i == GANG__WORD_HEAD)
-            gang__commit_add(w, slot, i, GANG__OP_HEAD, sum[i] | GANG__HEAD_GIVE);
+            gang__commit_add(&w->commit, slot, i, GANG__OP_HEAD, sum[i] | GANG__HEAD_GIVE);
         else
-            gang__commit_add(w, slot, i, pool ? GANG__OP_GIVE : gang__code_of(layout, i, true),
-                             sum[i]);
+            gang__commit_add(&w->commit, slot, i,
+                             pool ? GANG__OP_GIVE : gang__code_of(layout, i, true), sum[i]);
         sum[i] = 0;
     }
 }
@@ -64,7 +63,7 @@ static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_
     size_t ops = GANG__MAX_WORDS;
     for (size_t i = 0; i < count; i++)
         ops += gang__task_deltas(a->data + (uint32_t)placer->order[i]);
-    gang_result r = gang__commit_reserve(w, ops);
+    gang_result r = gang__commit_reserve(&w->commit, ops);
     if (r != GANG_OK)
         return r;
     gang__sort_keys(placer->order, count);
@@ -74,7 +73,7 @@ static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_
             gang__tally_add(w->cluster, (uint32_t)task[0], &a->q->group[gang__task_group(task)],
                             true);
     }
-    gang__commit_begin(w);
+    gang__commit_begin(&w->commit);
     if (a->q->uses_pool) { /* the pool is slot 0: first */
         for (size_t i = 0; i < count + kept; i++)
             sum_task(a->data + (uint32_t)placer->order[i], true, sum);
@@ -94,8 +93,8 @@ static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_
         }
         before = slot;
     }
-    gang__commit_run(w, true, NULL); /* nothing in it can be refused */
-    gang__index_tidy(w->cluster, placer->order, count);
+    gang__commit_run(&w->commit, true, NULL); /* nothing in it can be refused */
+    gang__index_tidy(&w->cluster->commit, placer->order, count);
     if (a->q->social)
         gang__peers_release(w, a, placer->order, count + kept);
     return GANG_OK;

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/nodes/kind.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/search/domain_capacity.h"
 
 int64_t gang__tasks_needed(const gang_request *q, uint32_t group)

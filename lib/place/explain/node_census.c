@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "core/nodes/kind.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
 #include "place/search/domain_capacity.h"
 #include "place/search/search.h"
@@ -219,7 +218,7 @@ static bool look_at(const struct looking *l, uint32_t slot)
     for (uint32_t kinds = state == GANG__STATE_UP ? l->kinds : 0; kinds; kinds &= kinds - 1) {
         int32_t kind = __builtin_ctz(kinds);
         int64_t free = amount_free(l->g, v, now, kind);
-        if (p->c->kind[kind].scope == GANG_SCOPE_NODE && free > l->s->kind[kind].most)
+        if (p->c->nodes.kind[kind].scope == GANG_SCOPE_NODE && free > l->s->kind[kind].most)
             l->s->kind[kind].most = free;
     }
     size_t picks = p->picks;
@@ -335,7 +334,7 @@ static int32_t kind_of(const gang_cluster *c, const struct gang__survey *s, int3
             const struct gang__shortage *k = &s->kind[kind];
             int64_t count = k->full + (look == 0 ? k->could : k->nodes);
             int64_t weight = 2 * count + (kind == GANG_KIND_GPU);
-            if (!count || c->kind[kind].scope != scope || weight <= most)
+            if (!count || c->nodes.kind[kind].scope != scope || weight <= most)
                 continue;
             best = kind;
             most = weight;

@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/record/exclusive.h"
 #include "place/search/search.h"
 
@@ -375,7 +375,7 @@ void gang__peers_settle(gang_worker *w, struct gang__plan *p)
         count_labels(p->q, gang__badge_take, GANG__ROLE_PENDING, id, p->view[i].used);
     }
     if (p->q->label_count) /* others may have waited for it to be near */
-        gang__add_seq(&w->stamp, 1);
+        gang__add_seq(&w->commit.stamp, 1);
 }
 
 void gang__peers_leave(gang_worker *w, struct gang__plan *p)
@@ -389,7 +389,7 @@ void gang__peers_leave(gang_worker *w, struct gang__plan *p)
         count_guards(p->q, gang__badge_take, id, p->view[i].used);
     }
     p->others.registered = false;
-    gang__add_seq(&w->stamp, 1);
+    gang__add_seq(&w->commit.stamp, 1);
 }
 
 void gang__peers_release(gang_worker *w, const struct gang__alloc *a, const uint64_t *keys,
@@ -406,7 +406,7 @@ void gang__peers_release(gang_worker *w, const struct gang__alloc *a, const uint
         count_guards(a->q, gang__badge_take, task[0], tasks);
         tasks = 0;
     }
-    gang__add_seq(&w->stamp, 1);
+    gang__add_seq(&w->commit.stamp, 1);
 }
 
 bool gang__peers_count(gang_cluster *c, const struct gang__alloc *a)

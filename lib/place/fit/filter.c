@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/rcu.h"
-#include "core/nodes/node_type.h"
+#include "core/nodes/nodes.h"
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
@@ -125,7 +125,7 @@ bool gang__node_in_tier(const struct gang__plan *p, const struct gang__group *g,
 
 bool gang__class_has_model(gang_cluster *c, const struct gang__group *g, uint32_t class_id)
 {
-    const char *model = gang__load(&c->class[class_id])->model;
+    const char *model = gang__load(&c->commit.class[class_id])->model;
     bool has = !model[0];
     for (size_t i = 0; i < g->model_count && !has; i++)
         has = strcmp(g->models[i], model) == 0;
@@ -142,7 +142,7 @@ bool gang__class_in_tier(gang_cluster *c, const struct gang__group *g, uint32_t 
     uint32_t inner = tier % t.inner;
     if (!g->models_ranked)
         return (class_id != 0) == (inner != 0);
-    const char *model = gang__load(&c->class[class_id])->model;
+    const char *model = gang__load(&c->commit.class[class_id])->model;
     return !model[0] || strcmp(model, g->models[inner]) == 0;
 }
 

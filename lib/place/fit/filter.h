@@ -8,7 +8,7 @@
 #ifndef GANG__PLACE_FILTER_H
 #define GANG__PLACE_FILTER_H
 
-#include "core/nodes/partition.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/node_plan.h"
 
 /* Does the node satisfy what the group demands of any node of its kind, free or not? */
@@ -35,7 +35,7 @@ static inline struct gang__tiers gang__tiers_of(const struct gang__plan *p,
     struct gang__tiers t = {1, p->modes && p->modes->lending};
     if (g->models_ranked)
         t.inner = (uint32_t)g->model_count;
-    else if (g->gpu_nodes == GANG_GPU_NODES_AVOID && gang__load(&p->c->class_count) > 1)
+    else if (g->gpu_nodes == GANG_GPU_NODES_AVOID && gang__load(&p->c->commit.class_count) > 1)
         t.inner = 2;
     return t;
 }
@@ -58,7 +58,7 @@ static inline bool gang__class_matches(gang_cluster *c, const struct gang__group
 {
     if (g->devices == 0)
         return class_id == 0 || g->gpu_nodes != GANG_GPU_NODES_EXCLUDE;
-    return (gang__load(&c->class[class_id])->holds & g->takes) && /* class 0 holds nothing */
+    return (gang__load(&c->commit.class[class_id])->holds & g->takes) && /* class 0 holds nothing */
            (g->model_count == 0 || gang__class_has_model(c, g, class_id));
 }
 bool gang__class_in_tier(gang_cluster *c, const struct gang__group *g, uint32_t class_id,

@@ -4,7 +4,7 @@
 #define GANG__PLACE_GPU_SET_H
 
 #include "base/mem.h"
-#include "core/nodes/node_type.h"
+#include "core/nodes/nodes.h"
 
 /* What is asked: `count` of the devices in `among`, 1 <= count <= their number. */
 struct gang__gpu_wish {

@@ -8,7 +8,7 @@
  * costs the least of all profiles together; the fullest parent; the lowest. */
 #include <string.h>
 
-#include "core/nodes/parent.h"
+#include "core/nodes/nodes.h"
 #include "model/node_spec.h"
 #include "place/fit/node_plan.h"
 

@@ -4,11 +4,7 @@
 #include <string.h>
 
 #include "core/commit/commit.h"
-#include "core/nodes/health.h"
-#include "core/nodes/kind.h"
-#include "core/nodes/node.h"
-#include "core/nodes/node_type.h"
-#include "core/nodes/partition.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/affinity.h"
 #include "place/fit/device.h"
 #include "place/fit/filter.h"
@@ -25,12 +21,12 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     p->empty = empty;
     p->failed = p->adopting = p->settled = p->shy = p->met = p->passed = p->again = false;
     p->even = empty;
-    p->unhealthy = !empty && (p->snap || gang__load(&c->unhealthy));
+    p->unhealthy = !empty && (p->snap || gang__load(&c->nodes.unhealthy));
     p->modes = gang__modes_now(c);
     p->models = SIZE_MAX;
     p->tier_limit = UINT32_MAX;
     p->host = 0;
-    p->epoch = gang__load(&c->epoch);
+    p->epoch = gang__load(&c->nodes.epoch);
     p->views = p->words = p->picks = p->binds = p->keys = p->helds = 0;
     const struct gang_mem *mem = &c->mem;
     size_t groups = q->group_count, sets = q->group_set_count;
@@ -193,23 +189,23 @@ static bool words_read(const struct gang__plan *p, const struct gang__view *v, u
             if (p->snap)
                 head = gang__snapshot_words(p->snap, v->slot)[GANG__WORD_HEAD];
             else
-                gang__cell_read(p->c, v->slot, &head, 1);
+                gang__cell_read(&p->c->commit, v->slot, &head, 1);
             bool gone = gang__head_state(head) == GANG__STATE_GONE;
             memcpy(was, v->shape->capacity, v->words * sizeof(*was));
             was[GANG__WORD_HEAD] =
                 gang__head(gone ? GANG__STATE_GONE : GANG__STATE_UP, was[GANG__WORD_HEAD]);
         } else {
-            uint32_t kinds = p->snap ? p->snap->kinds : gang__load(&p->c->kind_count);
+            uint32_t kinds = p->snap ? p->snap->kinds : gang__load(&p->c->nodes.kind_count);
             for (uint32_t k = GANG_KIND_SITE; k < kinds; k++)
                 was[gang__pool_word((int32_t)k)] =
-                    p->snap ? p->snap->pool[k] : gang__load(&p->c->kind[k].capacity);
+                    p->snap ? p->snap->pool[k] : gang__load(&p->c->nodes.kind[k].capacity);
         }
     } else if (p->snap) {
         memcpy(was, gang__snapshot_words(p->snap, v->slot), v->words * sizeof(*was));
     } else if (help || p->settled) {
-        gang__cell_read(p->c, v->slot, was, v->words);
+        gang__cell_read(&p->c->commit, v->slot, was, v->words);
     } else {
-        return gang__cell_peek(p->c, v->slot, was, v->words);
+        return gang__cell_peek(&p->c->commit, v->slot, was, v->words);
     }
     return false;
 }
@@ -246,7 +242,7 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
         return NULL;
     const struct gang__shape *shape = NULL;
     if (node)
-        shape = p->snap ? node->shape : gang__shape_at(gang__chunk_of(p->c, slot), slot);
+        shape = p->snap ? node->shape : gang__shape_at(gang__chunk_of(&p->c->commit, slot), slot);
     unsigned words = shape ? gang__word_count(shape->layout) : (unsigned)GANG__POOL_WORDS;
     if (!gang__grow(mem, (void **)&p->view, &p->view_room, p->views + 1, sizeof(*p->view)) ||
         !gang__grow(mem, (void **)&p->word, &p->word_room, p->words + 2 * words,

@@ -7,8 +7,8 @@
 #ifndef GANG__PLACE_NODE_PLAN_H
 #define GANG__PLACE_NODE_PLAN_H
 
-#include "core/commit/snapshot_save.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
+#include "core/snapshot.h"
 #include "place/fit/gpu_set.h"
 #include "place/fit/scope.h"
 #include "place/request/request.h"
@@ -203,7 +203,7 @@ static inline struct gang__node *gang__plan_node(const struct gang__plan *p, uin
 }
 static inline uint32_t gang__plan_end(const struct gang__plan *p)
 {
-    return p->snap ? p->snap->end : gang__load(&p->c->slot_end);
+    return p->snap ? p->snap->end : gang__load(&p->c->commit.slot_end);
 }
 struct gang__crowd {
     uint32_t count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "place/fit/scope.h"
 
-#include "core/commit/index.h"
-#include "core/nodes/node.h"
+#include "core/commit/commit.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/node_plan.h"
 
 struct gang__scope gang__scope_all(void)
@@ -32,7 +32,7 @@ struct gang__scope gang__scope_part(uint32_t slot, int32_t level, uint32_t part)
 
 static struct gang__domain *domain_of(const struct gang__plan *p, uint32_t index)
 {
-    return gang__load(&gang__load(&p->c->domains)->entry[index]);
+    return gang__load(&gang__load(&p->c->nodes.domains)->entry[index]);
 }
 
 /* The part of a wider or equal inner level that has all of a part. */

@@ -5,7 +5,7 @@
 #ifndef GANG__PLACE_SCOPE_H
 #define GANG__PLACE_SCOPE_H
 
-#include "core/cluster.h"
+#include "core/nodes/nodes.h"
 
 struct gang__plan;
 

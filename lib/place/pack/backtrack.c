@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-#include "core/commit/index.h"
-#include "core/nodes/node.h"
+#include "core/commit/commit.h"
+#include "core/nodes/nodes.h"
 #include "place/pack/pack.h"
 #include "place/search/domain_capacity.h"
 
@@ -78,7 +78,7 @@ struct gang__cost gang__plan_cost(const struct gang__plan *p)
 {
     struct gang__cost cost = {0, 0};
     uint32_t seen[MOST_NODES];
-    int32_t level = (int32_t)p->c->level_count - 1;
+    int32_t level = (int32_t)p->c->nodes.level_count - 1;
     for (size_t i = 0; i < p->views; i++) {
         const struct gang__view *v = &p->view[i];
         if (!v->node || !v->used)
@@ -236,7 +236,8 @@ static bool are_alike(struct gang__plan *p, uint32_t a, uint32_t b)
     v = &p->view[at];
     return v->shape == w->shape && v->unhealthy == w->unhealthy && !v->node->tags &&
            !w->node->tags &&
-           memcmp(v->node->domain, w->node->domain, p->c->level_count * sizeof(uint32_t)) == 0 &&
+           memcmp(v->node->domain, w->node->domain, p->c->nodes.level_count * sizeof(uint32_t)) ==
+               0 &&
            memcmp(gang__view_now(p, v), gang__view_now(p, w), v->words * sizeof(uint64_t)) == 0;
 }
 

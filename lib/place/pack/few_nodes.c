@@ -6,8 +6,8 @@
  * as far as the room of each is known. In the innermost domain the same with nodes, after those that the
  * plan uses already; if as many nodes as are needed can each take the same number, they do. */
 
-#include "core/commit/index.h"
-#include "core/nodes/node.h"
+#include "core/commit/commit.h"
+#include "core/nodes/nodes.h"
 #include "place/pack/pack.h"
 #include "place/search/domain_capacity.h"
 
@@ -196,7 +196,7 @@ static int64_t fill_nodes(struct gang__pack *k, uint32_t group, int64_t want,
 /* The next level with domains below a scope; GANG__LEVEL_NODE: none. */
 static int32_t next_level(const struct gang__plan *p, const struct gang__scope *s)
 {
-    for (int32_t level = s->level + 1; level < (int32_t)p->c->level_count; level++)
+    for (int32_t level = s->level + 1; level < (int32_t)p->c->nodes.level_count; level++)
         if (gang__domain_count(p->c, (uint32_t)level) > 0)
             return level;
     return GANG__LEVEL_NODE;

@@ -9,7 +9,7 @@
 
 #include "place/pack/pack.h"
 
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
 #include "place/search/policy.h"
 

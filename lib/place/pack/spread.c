@@ -5,8 +5,8 @@
  * that it is more than the skew above the one with the fewest, full ones included, as Kubernetes'
  * topology spread constraints have it: going up evenly, this finds room whenever there is any. */
 
-#include "core/commit/index.h"
-#include "core/nodes/node.h"
+#include "core/commit/commit.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
 #include "place/pack/pack.h"
 

@@ -2,13 +2,13 @@
 /* Tasks are planned in runs: one group, one node. The runs are sorted, not the tasks. */
 #include "place/record/rank.h"
 
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 
 /* Is view `a` before `b`, or the same? */
 static bool is_before(const struct gang__plan *p, uint32_t a, uint32_t b)
 {
     const struct gang__view *x = &p->view[a], *y = &p->view[b];
-    for (uint32_t level = 0; level < p->c->level_count; level++)
+    for (uint32_t level = 0; level < p->c->nodes.level_count; level++)
         if (x->node->domain[level] != y->node->domain[level])
             return x->node->domain[level] < y->node->domain[level];
     return x->slot <= y->slot;
@@ -71,7 +71,7 @@ static inline uint64_t key_of(const struct gang__plan *p, const struct fields *f
  * the list, which keeps the order of the times before. */
 static void sort_runs(const struct gang__plan *p, uint64_t *run, uint64_t *key, size_t count)
 {
-    struct fields f = {.levels = p->c->level_count,
+    struct fields f = {.levels = p->c->nodes.level_count,
                        .slot = bits_of(gang__plan_end(p)),
                        .domain = bits_of(gang__domains_end(p->c)),
                        .group = bits_of(p->q->group_count - 1)};

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "core/commit/commit.h"
-#include "core/commit/index.h"
-#include "core/nodes/kind.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/affinity.h"
 #include "place/record/exclusive.h"
 #include "place/record/rank.h"
@@ -34,7 +33,7 @@ static inline void take(gang_worker *w, const struct gang__view *v, unsigned i,
                         enum gang__code code, const uint64_t *was, const uint64_t *now)
 {
     if (was[i] != now[i])
-        gang__commit_take(w, v->slot, i, code, was[i] - now[i], was[i]);
+        gang__commit_take(&w->commit, v->slot, i, code, was[i] - now[i], was[i]);
 }
 
 static void add_view(gang_worker *w, struct gang__plan *p, const struct gang__view *v)
@@ -46,7 +45,7 @@ static void add_view(gang_worker *w, struct gang__plan *p, const struct gang__vi
         uint64_t cpu = gang__head_cpu(was[0]) - gang__head_cpu(now[0]);
         bool lends = (p->lent & GANG__LEND_CPU) != 0;
         gang__commit_take(
-            w, v->slot, GANG__WORD_HEAD, GANG__OP_HEAD,
+            &w->commit, v->slot, GANG__WORD_HEAD, GANG__OP_HEAD,
             (lends ? 0 : cpu) | (p->adopting ? GANG__HEAD_IF_THERE : GANG__HEAD_IF_UP), was[0]);
         take(w, v, GANG__WORD_MEMORY, GANG__OP_TAKE, was, now);
         for (i = GANG__WORD_SHARES; i < cores; i++)
@@ -72,23 +71,23 @@ static inline gang_result commit(gang_worker *w, struct gang__plan *p, uint32_t 
         placer->order[touched++] = (uint64_t)p->view[i].slot << 32 | i;
         ops += p->view[i].words;
     }
-    if (gang__commit_reserve(w, ops) != GANG_OK)
+    if (gang__commit_reserve(&w->commit, ops) != GANG_OK)
         return GANG_ENOMEM;
     gang__sort_keys(placer->order, touched);
-    gang__commit_begin(w);
+    gang__commit_begin(&w->commit);
     for (size_t i = 0; i < touched; i++)
         add_view(w, p, &p->view[(uint32_t)placer->order[i]]);
     uint32_t refused = 0;
-    gang_result r = gang__commit_run(w, false, &refused);
+    gang_result r = gang__commit_run(&w->commit, false, &refused);
     if (r != GANG_OK) {
         unsigned word;
         uint64_t payload;
         w->stats.conflicts++;
         if (touched)
-            gang__commit_op(w, refused, slot, &word, &payload);
+            gang__commit_op(&w->commit, refused, slot, &word, &payload);
         return r;
     }
-    gang__index_tidy(w->cluster, placer->order, touched);
+    gang__index_tidy(&w->cluster->commit, placer->order, touched);
     return GANG_OK;
 }
 
@@ -208,7 +207,7 @@ static size_t entries_planned(const struct gang__plan *p)
 static bool release_reserve(gang_worker *w, size_t tasks, size_t words)
 {
     return gang__order_reserve(w, tasks) &&
-           gang__commit_reserve(w, words + GANG__MAX_WORDS) == GANG_OK;
+           gang__commit_reserve(&w->commit, words + GANG__MAX_WORDS) == GANG_OK;
 }
 
 /* A BUSY record with room for what is planned, and to give it back. */

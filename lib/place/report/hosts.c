@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/rcu.h"
-#include "core/nodes/node.h"
-#include "core/nodes/node_type.h"
+#include "core/nodes/nodes.h"
 #include "place/state/table.h"
 
 struct out {

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/rcu.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/report/task_location.h"
 #include "place/state/table.h"
 
@@ -39,7 +39,7 @@ static void decode_shares(struct gang_task *out, unsigned first, uint64_t payloa
 void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *out)
 {
     uint32_t slot = (uint32_t)task[0];
-    struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
+    struct gang__layout layout = gang__layout_at(gang__chunk_of(&c->commit, slot), slot);
     memset(out, 0, sizeof(*out));
     out->size = sizeof(*out);
     out->task = gang__task_number(task);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 
 gang_result gang__inside_find(gang_cluster *c, const struct gang_task *task,
                               struct gang__inside *in)

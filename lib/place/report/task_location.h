@@ -5,7 +5,7 @@
 
 #include <gangsched/place.h>
 
-#include "core/nodes/node_type.h"
+#include "core/nodes/nodes.h"
 
 /* A checked task and its node. Good inside the read section in which it was found. */
 struct gang__inside {

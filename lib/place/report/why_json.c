@@ -36,7 +36,7 @@ static void put_why(struct writer *w, json_t *o, int32_t constraint, int32_t kin
     if (constraint != GANG_CONSTRAINT_NONE)
         put_text(w, o, "constraint", gang_constraint_name(constraint));
     if (kind >= 0)
-        put_text(w, o, "kind", w->c->kind[kind].name);
+        put_text(w, o, "kind", w->c->nodes.kind[kind].name);
 }
 
 static void put_kinds(struct writer *w, json_t *o, const struct gang_explanation *e)
@@ -44,9 +44,9 @@ static void put_kinds(struct writer *w, json_t *o, const struct gang_explanation
     json_t *list = json_array();
     for (size_t i = 0; i < e->kind_count; i++) {
         const struct gang_explanation_kind *k = &e->kinds[i];
-        const char *unit = w->c->kind[k->kind].unit;
+        const char *unit = w->c->nodes.kind[k->kind].unit;
         json_t *kind = json_object();
-        put_text(w, kind, "kind", w->c->kind[k->kind].name);
+        put_text(w, kind, "kind", w->c->nodes.kind[k->kind].name);
         if (gang__utf8_valid(unit)) /* which nobody checked */
             put_text(w, kind, "unit", unit);
         put_number(w, kind, "requested", k->requested);

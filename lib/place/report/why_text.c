@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/json/json.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/explain/explain.h"
 
 enum { GROUP_CHARS = 64, PATH_CHARS = 64 }; /* of names inside a line */
@@ -49,12 +49,12 @@ const char *gang__level_word(const gang_cluster *c, int32_t level)
 {
     static const char *const inner[] = {GANG_LEVEL_NODE, GANG_LEVEL_PACKAGE, GANG_LEVEL_NUMA,
                                         GANG_LEVEL_PCIE, GANG_LEVEL_ISLAND};
-    return level >= GANG__LEVEL_NODE ? inner[level - GANG__LEVEL_NODE] : c->level_name[level];
+    return level >= GANG__LEVEL_NODE ? inner[level - GANG__LEVEL_NODE] : c->nodes.level_name[level];
 }
 
 static const struct gang__domain *domain_of(const struct gang__plan *p, uint32_t index)
 {
-    return gang__load(&gang__load(&p->c->domains)->entry[index]);
+    return gang__load(&gang__load(&p->c->nodes.domains)->entry[index]);
 }
 
 static void add_step(struct line *l, const char *key, const char *value, bool keys)
@@ -71,13 +71,13 @@ void gang__scope_path(const struct gang__plan *p, const struct gang__scope *s, b
     struct line l = {text, room, 0};
     int steps = 0;
     text[0] = '\0';
-    for (int32_t i = (int32_t)p->c->level_count - 1; node && i >= 0; i--)
+    for (int32_t i = (int32_t)p->c->nodes.level_count - 1; node && i >= 0; i--)
         if (node->domain[i] != GANG__NO_DOMAIN)
             way[steps++] = domain_of(p, node->domain[i]);
     for (; d; d = d->parent == GANG__NO_DOMAIN ? NULL : domain_of(p, d->parent))
         way[steps++] = d;
     while (steps-- > 0)
-        add_step(&l, p->c->level_name[way[steps]->level], way[steps]->value, keys);
+        add_step(&l, p->c->nodes.level_name[way[steps]->level], way[steps]->value, keys);
     if (node)
         add_step(&l, GANG_LEVEL_NODE, node->name, keys);
     if (s->level > GANG__LEVEL_NODE) {
@@ -144,7 +144,7 @@ static void add_lack(struct line *l, const struct gang__question *a, const struc
         add(l, "for group \"%.*s\" ", clip(g->name, GROUP_CHARS), g->name);
     if (f->lack.kind >= 0)
         add(l, "%s%s is short", f->lack.why == GANG_CONSTRAINT_POOL ? "cluster-wide " : "",
-            a->c->kind[f->lack.kind].name);
+            a->c->nodes.kind[f->lack.kind].name);
     else if (f->lack.why == GANG_CONSTRAINT_SPREAD)
         add(l, "the bounds of spreading stop the rest");
     else if (f->lack.why == GANG_CONSTRAINT_SAME && f->group >= 0)
@@ -209,8 +209,8 @@ static void add_group(struct line *l, const struct gang__question *a, const stru
     add(l, " %s", fit);
     if (m.kind >= 0) {
         add(l, "; %s%s is short", m.why == GANG_CONSTRAINT_POOL ? "cluster-wide " : "",
-            a->c->kind[m.kind].name);
-        const char *unit = a->c->kind[m.kind].unit;
+            a->c->nodes.kind[m.kind].name);
+        const char *unit = a->c->nodes.kind[m.kind].unit;
         if (gang__amount_asked(g, m.kind) && gang__utf8_valid(unit)) /* which nobody checked */
             add(l, " (%lld %s a task)", (long long)gang__amount_asked(g, m.kind), unit);
     } else if (m.why == GANG_CONSTRAINT_SPREAD && f->fit >= f->want) {

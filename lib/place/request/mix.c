@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/hash_table.h"
 #include "base/rcu.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/state/table.h"
 
 /* ---- shapes -------------------------------------------------------------------------------- */

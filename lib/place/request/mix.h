@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "core/cluster.h"
+#include "core/nodes/nodes.h"
 #include "place/request/request.h"
 
 enum { GANG__MIX_LEARNED = 256 }; /* shapes that are learned; a power of two */

@@ -6,11 +6,8 @@
 
 #include "base/error.h"
 #include "base/two_pass_block.h"
-#include "core/commit/index.h"
-#include "core/nodes/kind.h"
-#include "core/nodes/node.h"
-#include "core/nodes/parent.h"
-#include "core/nodes/partition.h"
+#include "core/commit/commit.h"
+#include "core/nodes/nodes.h"
 #include "model/node_spec.h"
 #include "place/request/label_count.h"
 #include "place/request/mix.h"
@@ -290,7 +287,7 @@ static gang_result compile_amounts(const struct job *j, struct block *b,
         struct gang__need need = {kind, a->amount};
         if (a->amount == 0)
             continue;
-        if (j->c->kind[kind].scope == GANG_SCOPE_CLUSTER) {
+        if (j->c->nodes.kind[kind].scope == GANG_SCOPE_CLUSTER) {
             if (pool_needs)
                 pool_needs[pools] = need;
             pools++;

@@ -5,7 +5,7 @@
 
 #include <gangsched/place.h>
 
-#include "core/cluster.h"
+#include "core/nodes/nodes.h"
 #include "model/label_expr.h"
 
 /* Levels: those of the site by number, widest first, then the built-in ones (model.h). A larger number
@@ -24,7 +24,7 @@ enum {
 static inline int32_t gang__level_wider(const gang_cluster *c, int32_t level)
 {
     return level == GANG__LEVEL_ISLAND ? (int32_t)GANG__LEVEL_NODE
-           : level == GANG__LEVEL_NODE ? (int32_t)c->level_count - 1
+           : level == GANG__LEVEL_NODE ? (int32_t)c->nodes.level_count - 1
                                        : level - 1;
 }
 

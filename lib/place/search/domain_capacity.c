@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/commit/index.h"
-#include "core/nodes/node.h"
+#include "core/commit/commit.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
 #include "place/search/search.h"
 
@@ -39,7 +39,7 @@ void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group,
     e->by_index = !p->empty && !p->snap && nodes > GANG__FEW_NODES && !own;
     if (!e->by_index)
         return;
-    uint32_t classes = gang__load(&p->c->class_count);
+    uint32_t classes = gang__load(&p->c->commit.class_count);
     unsigned first = g->gpu_level ? gang__gpu_bucket(g->gpu_level) : gang__cpu_bucket(g->cpu_level);
     unsigned end = g->gpu_level ? (unsigned)GANG__GPU_LEVELS : (unsigned)GANG__BUCKETS;
     bool met[GANG__CLASSES] = {false};
@@ -48,7 +48,7 @@ void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group,
     for (unsigned bucket = end; bucket-- > first;) {
         for (uint32_t k = 0; k < classes; k++) {
             if (!gang__class_within_limit(p, g, k) ||
-                (!met[k] && gang__index_empty(p->c, k, bucket)))
+                (!met[k] && gang__index_empty(&p->c->commit, k, bucket)))
                 continue;
             met[k] = true;
             if (e->pairs == GANG__CLASSES) {
@@ -82,7 +82,7 @@ struct leaves {
 
 static void turn_to(const struct gang__eyes *e, struct leaves *l, uint32_t chunk)
 {
-    const struct gang__chunk *c = gang__load(&e->p->c->chunk[chunk]);
+    const struct gang__chunk *c = gang__load(&e->p->c->commit.chunk[chunk]);
     l->chunk = chunk;
     for (uint32_t k = 0; k < e->pairs; k++)
         l->leaf[k] = c ? gang__load(&c->leaf[e->pair[k].class_id]) : NULL;
@@ -142,7 +142,8 @@ static void count_row(struct gang__eyes *e, uint32_t first, uint32_t end, struct
         uint32_t mask = slots_of_word(base, first, end);
         for (uint32_t i = 0; i < e->pairs; i++) {
             uint32_t bits =
-                gang__index_word(e->p->c, e->pair[i].class_id, e->pair[i].bucket, base) & mask;
+                gang__index_word(&e->p->c->commit, e->pair[i].class_id, e->pair[i].bucket, base) &
+                mask;
             if (bits)
                 gang__room_add(room, e->each[e->pair[i].bucket], gang__popcount(bits));
         }
@@ -153,7 +154,8 @@ static void count_slot(struct gang__eyes *e, uint32_t slot, struct gang__room *r
 {
     for (uint32_t i = 0; i < e->pairs; i++) {
         uint32_t at = slot % GANG__FAN;
-        if (gang__index_word(e->p->c, e->pair[i].class_id, e->pair[i].bucket, slot - at) >> at &
+        if (gang__index_word(&e->p->c->commit, e->pair[i].class_id, e->pair[i].bucket, slot - at) >>
+                at &
             1) {
             gang__room_add(room, e->each[e->pair[i].bucket], 1);
             return;
@@ -210,7 +212,7 @@ int64_t gang__scope_nodes(struct gang__plan *p, const struct gang__scope *scope)
         return 1;
     if (scope->domain)
         return gang__plan_members(p, scope->domain).count;
-    return p->snap ? p->snap->count : (int64_t)gang__load(&p->c->node_count);
+    return p->snap ? p->snap->count : (int64_t)gang__load(&p->c->nodes.node_count);
 }
 
 void gang__room_of(struct gang__eyes *e, const struct gang__scope *scope, struct gang__room *room)

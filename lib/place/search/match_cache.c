@@ -25,7 +25,7 @@
  * and however often they change, sieves no more than about double what a search costs without them. */
 #include "place/search/match_cache.h"
 
-#include "core/commit/index.h"
+#include "core/commit/commit.h"
 #include "place/fit/filter.h"
 
 enum {
@@ -91,7 +91,7 @@ struct gang__sieve *gang__sieve_of(const struct gang__plan *p, const struct gang
     if (p->snap || p->empty) /* the index does not count */
         return NULL;
     struct gang__sieve *now = gang__load(&g->sieve->now);
-    uint32_t chunks = (gang__load(&p->c->slot_end) + GANG__CHUNK - 1) / GANG__CHUNK;
+    uint32_t chunks = (gang__load(&p->c->commit.slot_end) + GANG__CHUNK - 1) / GANG__CHUNK;
     if ((now && now->chunks >= chunks) || gang__load_relaxed(&g->sieve->missed) < PRICE)
         return now;
     return make(p, g, now, chunks);
@@ -169,7 +169,7 @@ static inline const struct part *part_of(struct gang__sieve *sieve, const struct
     if (chunk >= sieve->chunks)
         return NULL;
     struct part *part = &sieve->part[chunk];
-    uint64_t stamp = gang__load_seq(&p->c->changes[chunk]) + 1;
+    uint64_t stamp = gang__load_seq(&p->c->nodes.changes[chunk]) + 1;
     return gang__load(&part->stamp) == stamp || fill(part, p, g, chunk, stamp) ? part : NULL;
 }
 
@@ -181,14 +181,14 @@ static inline uint32_t next_in(const struct part *part, gang_cluster *c, uint32_
     uint32_t words = part ? gang__load(&part->top) : UINT32_MAX;
     words &= UINT32_MAX << first;
     if (words)
-        words &= gang__index_top(c, class_id, bucket, chunk);
+        words &= gang__index_top(&c->commit, class_id, bucket, chunk);
     for (; words; words &= words - 1) {
         uint32_t i = (uint32_t)__builtin_ctz(words), base = chunk * GANG__CHUNK + i * GANG__FAN;
         uint32_t here = part ? gang__load(&part->word[i]) : UINT32_MAX;
         if (i == first)
             here &= UINT32_MAX << from % GANG__FAN;
         if (here)
-            here &= gang__index_word(c, class_id, bucket, base);
+            here &= gang__index_word(&c->commit, class_id, bucket, base);
         *bits = here;
         if (here)
             return base + (uint32_t)__builtin_ctz(here);
@@ -201,7 +201,7 @@ uint32_t gang__sieve_next(struct gang__sieve *sieve, const struct gang__plan *p,
                           uint32_t from, uint32_t end, uint32_t *bits)
 {
     while (from < end) {
-        uint32_t chunk = gang__index_chunk(p->c, class_id, bucket, from / GANG__CHUNK);
+        uint32_t chunk = gang__index_chunk(&p->c->commit, class_id, bucket, from / GANG__CHUNK);
         if (chunk == GANG__CHUNKS)
             return GANG__NO_SLOT;
         if (from < chunk * GANG__CHUNK)

@@ -157,7 +157,7 @@ static bool begin(struct gang__plan *p)
 static const bool *access_of(struct gang__plan *p, struct gang__fgd *f, uint8_t class_id)
 {
     struct access *a = &f->of_class[class_id];
-    const char *model = gang__load(&p->c->class[class_id])->model;
+    const char *model = gang__load(&p->c->commit.class[class_id])->model;
     if (a->known)
         return a->shape;
     if (!gang__grow(&p->c->mem, (void **)&a->shape, &a->room, f->typicals, sizeof(*a->shape))) {
@@ -257,7 +257,8 @@ static double fragment_of_one(const struct gang__fgd *f, const bool *access, uin
 static double fragment(struct gang__plan *p, struct gang__fgd *f, const struct state *s)
 {
     uint8_t class_id = s->v->layout.class_id;
-    if (s->gpus > CACHED_GPUS || f->by_memory || !gang__load(&p->c->class[class_id])->model[0])
+    if (s->gpus > CACHED_GPUS || f->by_memory ||
+        !gang__load(&p->c->commit.class[class_id])->model[0])
         return fragment_of_any(f, s);
     uint16_t part[CACHED_GPUS] = {0}; /* no device is as good as one of which nothing is free */
     for (unsigned i = 0; i < s->gpus; i++) {
@@ -317,7 +318,7 @@ static int64_t score(struct gang__plan *p, const struct gang__group *g, const st
     if (!choose)
         return gradient(before, fragment_after(p, &s, seat->gpus, seat->share));
     int64_t best = GANG__SCORE_OUT;
-    bool uniform = gang__load(&p->c->class[v->layout.class_id])->model[0];
+    bool uniform = gang__load(&p->c->commit.class[v->layout.class_id])->model[0];
     uint16_t tried[GANG_MAX_GPUS];
     unsigned tries = 0;
     for (uint64_t left = gang__plan_devices(p, g, v); left; left &= left - 1) {

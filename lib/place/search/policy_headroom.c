@@ -23,7 +23,7 @@
  * parts of the devices in any order; it is remembered in a table of the worker's. */
 #include <string.h>
 
-#include "core/nodes/node_type.h"
+#include "core/nodes/nodes.h"
 #include "place/request/mix.h"
 #include "place/search/policy.h"
 #include "place/state/table.h"
@@ -185,7 +185,7 @@ struct state {
 /* 0: it depends on the device. */
 static uint8_t suits(gang_cluster *c, struct worth *w, uint8_t class_id)
 {
-    const char *model = gang__load(&c->class[class_id])->model;
+    const char *model = gang__load(&c->commit.class[class_id])->model;
     if (w->suits[class_id] == UNASKED && model[0])
         w->suits[class_id] = gang__class_suits(w->ask, model) ? YES : NO;
     return w->suits[class_id];
@@ -234,7 +234,8 @@ static int64_t value_of(struct gang__plan *p, struct gang__headroom *h, const st
     uint8_t class_id = s->v->layout.class_id;
     if (s->gpus == 0)
         return 0;
-    if (s->gpus > CACHED_GPUS || h->by_memory || !gang__load(&p->c->class[class_id])->model[0])
+    if (s->gpus > CACHED_GPUS || h->by_memory ||
+        !gang__load(&p->c->commit.class[class_id])->model[0])
         return sum_of(p->c, h, s);
     uint16_t part[CACHED_GPUS] = {0};
     for (unsigned i = 0; i < s->gpus; i++) {

@@ -43,7 +43,7 @@ static bool score_all(struct gang__plan *p, uint32_t group, struct gang__seat *s
                        q->score_user);
     gang__rcu_enter();
     /* The nodes of a snapshot are kept by it. */
-    p->again = !p->host && !p->snap && gang__load(&p->c->epoch) != p->epoch;
+    p->again = !p->host && !p->snap && gang__load(&p->c->nodes.epoch) != p->epoch;
     p->failed = p->host || p->again;
     for (size_t i = 0; i < seats; i++)
         seat[i].score = p->host_score[i];

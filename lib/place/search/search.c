@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "core/commit/index.h"
-#include "core/nodes/node.h"
+#include "core/commit/commit.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
 #include "place/pack/pack.h"
 #include "place/search/match_cache.h"
@@ -97,7 +97,7 @@ static inline bool is_scored(const struct search *s)
 /* Candidates lie in memory far apart: ask for all of one index word at once. */
 static void fetch_ahead(gang_cluster *c, uint32_t base, uint32_t bits)
 {
-    struct gang__chunk *chunk = gang__chunk_of(c, base);
+    struct gang__chunk *chunk = gang__chunk_of(&c->commit, base);
     for (; bits; bits &= bits - 1) {
         uint32_t i = (base + (uint32_t)__builtin_ctz(bits)) % GANG__CHUNK;
         __builtin_prefetch(&chunk->cell[i], 1);
@@ -113,7 +113,7 @@ static inline uint32_t next_of(struct search *s, uint32_t class_id, unsigned buc
     if (s->sieve)
         return gang__sieve_next(s->sieve, s->p, s->g, class_id, bucket, slot, end, bits);
     uint32_t more;
-    slot = gang__index_next(s->p->c, class_id, bucket, slot, &more);
+    slot = gang__index_next(&s->p->c->commit, class_id, bucket, slot, &more);
     *bits = (more << 1 | 1) << slot % GANG__FAN;
     return slot < end ? slot : GANG__NO_SLOT;
 }
@@ -128,7 +128,7 @@ static int64_t walk_word(struct search *s, uint32_t class_id, unsigned bucket, u
         int64_t here = visit(s, slot);
         done += here;
         if (here == 0 && !s->p->met)
-            gang__index_mend(s->p->c, class_id, slot, bucket);
+            gang__index_mend(&s->p->c->commit, class_id, slot, bucket);
         s->p->met = false;
     }
     return done;
@@ -166,7 +166,7 @@ static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
  * wholly free, also in those below all where they can stand. */
 static inline bool may_be_in(const struct search *s, uint32_t k, unsigned bucket)
 {
-    return !gang__index_empty(s->p->c, s->class_id[k], bucket) &&
+    return !gang__index_empty(&s->p->c->commit, s->class_id[k], bucket) &&
            (!s->alone || bucket >= s->whole[k]);
 }
 
@@ -197,7 +197,7 @@ static uint8_t lowest_whole(const struct search *s, uint32_t class_id)
 {
     unsigned first, end;
     buckets_of(s, &first, &end);
-    uint64_t whole = gang__load(&gang__load(&s->p->c->class[class_id])->whole);
+    uint64_t whole = gang__load(&gang__load(&s->p->c->commit.class[class_id])->whole);
     unsigned lowest = s->g->gpu_level ? 0 : (unsigned)GANG__GPU_LEVELS;
     whole = (whole & ((UINT64_C(1) << end) - 1)) >> lowest << lowest;
     return whole ? (uint8_t)__builtin_ctzll(whole) : (uint8_t)end;
@@ -252,7 +252,7 @@ static int64_t index_first(struct search *s)
         int64_t here = visit(s, next);
         done += here;
         if (here == 0 && !s->p->met)
-            gang__index_mend(s->p->c, next_class, next, next_bucket);
+            gang__index_mend(&s->p->c->commit, next_class, next, next_bucket);
         slot = next + 1;
     }
     return done;
@@ -430,7 +430,7 @@ static int64_t own_nodes(struct search *s)
 /* Classes of nodes that can hold the group, in this tier. */
 static void find_classes(struct search *s)
 {
-    uint32_t classes = gang__load(&s->p->c->class_count);
+    uint32_t classes = gang__load(&s->p->c->commit.class_count);
     s->classes = 0;
     for (uint32_t k = 0; k < classes; k++)
         if (s->tiers.inner == 1 ? gang__class_matches(s->p->c, s->g, k)
@@ -653,7 +653,7 @@ static int64_t count_nodes(gang_cluster *c, uint32_t class_id, unsigned bucket, 
     uint32_t more;
     for (uint32_t slot = 0; nodes < enough; slot += GANG__FAN - slot % GANG__FAN) {
         gang__hook(GANG__STEP_FIND);
-        slot = gang__index_next(c, class_id, bucket, slot, &more);
+        slot = gang__index_next(&c->commit, class_id, bucket, slot, &more);
         if (slot == GANG__NO_SLOT)
             break;
         nodes += 1 + gang__popcount(more);
@@ -663,7 +663,7 @@ static int64_t count_nodes(gang_cluster *c, uint32_t class_id, unsigned bucket, 
 
 bool gang__search_is_vain(gang_cluster *c, const struct gang__group *g, int64_t want)
 {
-    uint32_t classes = gang__load(&c->class_count);
+    uint32_t classes = gang__load(&c->commit.class_count);
     int64_t most = 0;
     if (g->devices == 0 || g->share != 1000)
         return false;
@@ -674,7 +674,7 @@ bool gang__search_is_vain(gang_cluster *c, const struct gang__group *g, int64_t 
         uint32_t gpus = bucket + 1u - GANG__GPU_WHOLE;
         int64_t each = (bucket + 1 == GANG__GPU_LEVELS ? GANG_MAX_GPUS : gpus) / g->devices;
         for (uint32_t k = 0; k < classes; k++)
-            if (!gang__index_empty(c, k, bucket) && gang__class_matches(c, g, k))
+            if (!gang__index_empty(&c->commit, k, bucket) && gang__class_matches(c, g, k))
                 most += each * count_nodes(c, k, bucket, want - most);
         if (most >= want)
             return false;

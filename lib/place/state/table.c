@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "core/cluster.h"
 #include "core/commit/commit.h"
-#include "core/nodes/kind.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/affinity.h"
 #include "place/search/policy.h"
 
@@ -512,7 +512,7 @@ static gang_result audit_node(gang_cluster *c, const struct audit *t, const stru
     uint64_t payload[GANG__MAX_WORDS];
     const struct gang__shape *shape = node->shape;
     unsigned words = gang__word_count(shape->layout);
-    gang__cell_read(c, node->slot, payload, words);
+    gang__cell_read(&c->commit, node->slot, payload, words);
     for (unsigned i = 0; i < words; i++) {
         uint64_t taken = t->sum[(size_t)node->slot * GANG__MAX_WORDS + i];
         uint64_t free = i == GANG__WORD_HEAD ? gang__head_cpu(payload[i]) : payload[i];
@@ -531,17 +531,17 @@ static gang_result audit_node(gang_cluster *c, const struct audit *t, const stru
 
 static gang_result audit_pool(gang_cluster *c, const struct audit *t, struct gang_error *error)
 {
-    uint32_t kinds = gang__load(&c->kind_count);
+    uint32_t kinds = gang__load(&c->nodes.kind_count);
     for (uint32_t k = GANG_KIND_SITE; k < kinds; k++) {
-        if (c->kind[k].scope != GANG_SCOPE_CLUSTER)
+        if (c->nodes.kind[k].scope != GANG_SCOPE_CLUSTER)
             continue;
         uint64_t payload[GANG__MAX_WORDS];
         unsigned word = gang__pool_word((int32_t)k);
-        gang__cell_read(c, GANG__POOL, payload, word + 1);
-        if (t->sum[word] + payload[word] != gang__load(&c->kind[k].capacity))
+        gang__cell_read(&c->commit, GANG__POOL, payload, word + 1);
+        if (t->sum[word] + payload[word] != gang__load(&c->nodes.kind[k].capacity))
             return gang__error(error, GANG_EINVAL, NULL,
                                "kind \"%.64s\": taken and free are not its capacity",
-                               c->kind[k].name);
+                               c->nodes.kind[k].name);
     }
     return GANG_OK;
 }
@@ -582,7 +582,7 @@ static gang_result table_check(gang_cluster *c, struct gang_error *error)
 {
     if (!gang__load(&c->place))
         return GANG_OK;
-    struct audit t = {NULL, gang__load(&c->slot_end)};
+    struct audit t = {NULL, gang__load(&c->commit.slot_end)};
     t.sum = gang__zalloc(&c->mem, t.slots, GANG__MAX_WORDS * sizeof(*t.sum));
     if (!t.sum)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");

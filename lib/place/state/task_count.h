@@ -8,7 +8,7 @@
 #ifndef GANG__PLACE_TALLY_H
 #define GANG__PLACE_TALLY_H
 
-#include "core/cluster.h"
+#include "core/nodes/nodes.h"
 #include "place/request/request.h"
 
 /* 63 and 64 devices are one class: beside the latter there is no room for anything. */

@@ -27,7 +27,7 @@
 
 #include <gangsched/place.h>
 
-#include "core/commit/snapshot_save.h"
+#include "core/snapshot.h"
 #include "place/state/table.h"
 
 /* ---- some tasks of an allocation ---- */
@@ -175,7 +175,7 @@ uint64_t gang__room_stamp(gang_cluster *c);
  * thread; wait-free. */
 static inline uint64_t gang__worker_stamp(const gang_worker *w)
 {
-    return gang__load_seq(&w->stamp);
+    return gang__load_seq(&w->commit.stamp);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What if: giving back in a snapshot what an allocation holds, or some of it, and taking it
  * again. */
-#include "core/nodes/kind.h"
+#include "core/nodes/nodes.h"
 #include "place/record/record.h"
 #include "place/whatif/timeshare.h"
 #include "place/whatif/whatif.h"

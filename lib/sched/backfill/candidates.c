@@ -3,6 +3,7 @@
 
 #include "sched/calendar/calendar_in.h"
 #include "sched/order/wait_order.h"
+#include "sched/wake/wake.h"
 
 /* ---- the tree of those that wait ----------------------------------------------------------------- */
 
@@ -208,24 +209,6 @@ void gang__candidates_late(struct gang__wait_class *bin)
 
 /* ---- who has his turn ---------------------------------------------------------------------------- */
 
-void gang__candidates_stir(gang_sched *s, struct gang__queue_state *leaf)
-{
-    if (!leaf->kins)
-        return;
-    leaf->stirred = true;
-    if (leaf->looks)
-        return;
-    leaf->looks = true;
-    leaf->next_looks = s->looks;
-    s->looks = leaf;
-}
-
-void gang__candidates_stir_all(gang_sched *s)
-{
-    for (uint32_t i = 0; i < s->queues->count; i++)
-        gang__candidates_stir(s, s->qs[i]);
-}
-
 /* There may be more room: who has his turn has it, but perhaps one before him has, too. */
 static void think_again(struct gang__candidates *kin)
 {
@@ -318,22 +301,22 @@ static void look_at(gang_sched *s, struct gang__queue_state *leaf)
 void gang__candidates_look(gang_sched *s)
 {
     uint64_t moves = s->ahead ? s->ahead->moves : 0;
-    for (struct gang__queue_state **at = &s->looks, *leaf; (leaf = *at) != NULL;) {
+    for (struct gang__queue_state **at = &s->wake.candidates, *leaf; (leaf = *at) != NULL;) {
         for (struct gang__candidates *kin = leaf->kins; kin; kin = kin->next) {
-            if (leaf->stirred)
+            if (leaf->wake.stirred)
                 begin_again(kin);
             else if (moves != s->moves_seen)
                 think_again(kin);
             else
                 break;
         }
-        leaf->stirred = false;
+        leaf->wake.stirred = false;
         look_at(s, leaf);
-        leaf->looks = leaf->ready.count > 0;
-        if (leaf->looks)
-            at = &leaf->next_looks;
+        leaf->wake.candidates = leaf->ready.count > 0;
+        if (leaf->wake.candidates)
+            at = &leaf->wake.next_candidates;
         else
-            *at = leaf->next_looks;
+            *at = leaf->wake.next_candidates;
     }
     s->moves_seen = moves;
 }
@@ -346,8 +329,8 @@ void gang__candidates_dissolve(gang_sched *s)
             while (kin->waiting.count > 0)
                 gang__order_unblock(s, bin_at(gang__set_first(&kin->waiting)));
         }
-    for (; s->looks; s->looks = s->looks->next_looks)
-        s->looks->looks = s->looks->stirred = false;
+    for (; s->wake.candidates; s->wake.candidates = s->wake.candidates->wake.next_candidates)
+        s->wake.candidates->wake.candidates = s->wake.candidates->wake.stirred = false;
 }
 
 bool gang__candidates_some(const gang_sched *s)
@@ -380,9 +363,9 @@ void gang__candidates_copy(gang_sched *s, struct gang__wait_class *to,
 void gang__candidates_copy_leaf(gang_sched *s, struct gang__queue_state *to,
                                 const struct gang__queue_state *from)
 {
-    if (from->looks)
-        gang__candidates_stir(s, to);
-    to->stirred = from->stirred;
+    if (from->wake.candidates)
+        gang__wake_candidates(s, to);
+    to->wake.stirred = from->wake.stirred;
 }
 
 /* ---- audit --------------------------------------------------------------------------------------- */

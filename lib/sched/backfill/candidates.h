@@ -56,9 +56,6 @@ void gang__candidates_late(struct gang__wait_class *bin);
 /* It is about to be freed. */
 void gang__candidates_forget(gang_sched *s, struct gang__wait_class *bin);
 
-/* All of the leaf (of all leaves) may have their turn again. */
-void gang__candidates_stir(gang_sched *s, struct gang__queue_state *leaf);
-void gang__candidates_stir_all(gang_sched *s);
 /* Whoever is to have his turn is READY, before it is asked whose turn it is. */
 void gang__candidates_look(gang_sched *s);
 /* All that are kept are READY, and nothing is noted: queues are about to change, or something is reserved. */

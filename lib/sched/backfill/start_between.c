@@ -14,6 +14,7 @@
 #include "sched/reserve/reserves.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/cells.h"
+#include "sched/wake/wake.h"
 
 /* ---- starting between plans -------------------------------------------------------------------- */
 
@@ -300,8 +301,8 @@ static gang_result fail(gang_sched *s)
 /* What it got is in the timeline before anybody else looks there. */
 static gang_result enter(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
 {
-    s->ahead->starting = u;
-    s->ahead->started = id;
+    s->wake.starting = u;
+    s->wake.started = id;
     if (gang__calendar_occupy(s, u, id, gang__add_sat(s->now_ns, gang__calendar_estimate(s, u))))
         return GANG_OK;
     gang__calendar_vacate(s, u);
@@ -431,7 +432,8 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc
     if (planned && u->plan && u->planned_ns == planned_ns && a->moves == moves + 1)
         a->moves = moves; /* it was taken out, and lies again where it lay */
     a->kept = planned && r == GANG_OK;
-    a->stale = a->stale || a->planned + a->kept < before; /* a plan comes to nothing */
+    if (a->planned + a->kept < before) /* a plan comes to nothing */
+        gang__wake_plans(s, GANG__PLANS_EARLIER);
     if (r == GANG_ENOFIT && !u->plan && gang__bypass_concerns(s, u))
         *why = GANG_WAIT_STARVED;
     return r == GANG_ENOMEM ? fail(s) : r;
@@ -461,13 +463,13 @@ void gang__backfill_over(gang_sched *s)
     struct gang__wait_class *next;
     if (!a)
         return;
-    a->starting = NULL;
+    s->wake.starting = NULL;
     for (struct gang__wait_class *bin = a->kept ? s->blocked : NULL; bin; bin = next) {
         next = bin->next_all;
         if (bin->why == GANG_WAIT_PLANNED && !gang__wait_class_head(bin)->plan)
             gang__order_unblock(s, bin);
     }
     if (a->kept)
-        gang__candidates_stir_all(s);
+        gang__wake_all_candidates(s);
     a->kept = false;
 }

@@ -13,6 +13,7 @@
 #include "sched/reserve/reserve.h"
 #include "sched/reserve/reserves.h"
 #include "sched/slice/slice.h"
+#include "sched/wake/wake.h"
 
 struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gang__gang *u)
 {
@@ -21,42 +22,9 @@ struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gan
 
 /* ---- noting ---------------------------------------------------------------------------------- */
 
-static void touched_take(struct gang__gang *u)
-{
-    if (!u->touched_at)
-        return;
-    *u->touched_at = u->next_touched;
-    if (u->next_touched)
-        u->next_touched->touched_at = u->touched_at;
-    u->touched_at = NULL;
-}
-
-void gang__calendar_touch(gang_sched *s, struct gang__gang *u)
-{
-    struct gang__calendar *a = s->ahead;
-    if (!a || (u->alloc == GANG_ID_NONE && !u->leaves && !u->occupies && !u->touched_at))
-        return;
-    if (u == a->starting && u->alloc == a->started)
-        return;
-    a->stale = a->stale || u->occupies || u->touched_at;
-    if (u->touched_at)
-        return;
-    u->next_touched = a->touched;
-    u->touched_at = &a->touched;
-    if (a->touched)
-        a->touched->touched_at = &u->next_touched;
-    a->touched = u;
-}
-
-void gang__calendar_upset(gang_sched *s)
-{
-    if (s->ahead)
-        s->ahead->stale = s->ahead->upset = true;
-}
-
 bool gang__calendar_waits(const gang_sched *s)
 {
-    return s->ahead && s->ahead->stale && s->ahead->failed_in != s->runs;
+    return s->wake.plans && s->ahead && s->ahead->failed_in != s->runs;
 }
 
 void gang__calendar_drop(gang_sched *s, struct gang__gang *u)
@@ -83,8 +51,8 @@ void gang__calendar_unplan(gang_sched *s, struct gang__gang *u)
     if (!u->plan)
         return;
     gang__calendar_drop(s, u);
-    s->ahead->stale = true;
-    gang__timer_set(s, u->job);
+    gang__wake_plans(s, GANG__PLANS_EARLIER);
+    gang__wake_job(s, u->job, GANG__WAKE_TIMER);
 }
 
 void gang__calendar_vacate(gang_sched *s, struct gang__gang *u)
@@ -100,11 +68,11 @@ void gang__calendar_forget(gang_sched *s, struct gang__gang *u)
 {
     if (!s->ahead)
         return;
-    touched_take(u);
+    gang__wake_forget_holding(u);
     gang__calendar_drop(s, u);
     gang__calendar_vacate(s, u);
-    if (s->ahead->starting == u)
-        s->ahead->starting = NULL;
+    if (s->wake.starting == u)
+        s->wake.starting = NULL;
 }
 
 void gang__calendar_vacated(gang_sched *s, uint32_t occupies)
@@ -113,7 +81,7 @@ void gang__calendar_vacated(gang_sched *s, uint32_t occupies)
         return;
     gang__timeline_remove(s->ahead->when, occupies - 1);
     s->ahead->moves++;
-    s->ahead->stale = true;
+    gang__wake_plans(s, GANG__PLANS_EARLIER);
 }
 
 bool gang__calendar_binds(const gang_sched *s)
@@ -125,7 +93,7 @@ void gang__calendar_due(gang_sched *s, const struct gang__job *job)
 {
     for (uint32_t i = 0; s->ahead && i < job->unit_count; i++)
         if (job->unit[i].plan && job->unit[i].planned_ns <= s->now_ns)
-            s->ahead->stale = true;
+            gang__wake_plans(s, GANG__PLANS_EARLIER);
 }
 
 /* ---- what a unit takes, and until when ------------------------------------------------------- */
@@ -340,13 +308,13 @@ bool gang__calendar_occupy(gang_sched *s, struct gang__gang *u, gang_alloc_id al
 bool gang__calendar_sync(gang_sched *s)
 {
     struct gang__calendar *a = s->ahead;
-    while (a->touched) {
-        struct gang__gang *u = a->touched;
+    while (s->wake.holdings) {
+        struct gang__gang *u = s->wake.holdings;
         if (!gang__calendar_occupy(s, u, gang__gang_holds(u), gang__calendar_end(s, u))) {
             a->failed_in = s->runs;
             return false;
         }
-        touched_take(u);
+        gang__wake_forget_holding(u);
     }
     if (gang__slice_occupy(s))
         return true;
@@ -361,10 +329,10 @@ static void touch_all(gang_sched *s)
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++)
-            gang__calendar_touch(s, &job->unit[i]);
-        gang__timer_set(s, job); /* what was expected of it matters from now on */
+            gang__wake_holding(s, &job->unit[i]);
+        gang__wake_job(s, job, GANG__WAKE_TIMER); /* what was expected of it matters from now on */
     }
-    s->ahead->stale = s->ahead->upset = true;
+    gang__wake_calendar(s);
 }
 
 /* Nothing of the timeline is left in the units. */
@@ -421,7 +389,7 @@ static bool make_anew(gang_sched *s)
 {
     struct gang__calendar *a = s->ahead;
     struct gang__timeline *when;
-    uint64_t epoch = gang__load(&s->cluster->epoch) + 1, states = gang__load(&s->cluster->states);
+    uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1, states = gang__load(&s->cluster->nodes.states);
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return false;
     uint32_t end = s->scratch->end;
@@ -450,8 +418,10 @@ void gang__calendar_free(gang_sched *s)
     if (!a)
         return;
     clear_all(s);
-    while (a->touched)
-        touched_take(a->touched);
+    while (s->wake.holdings)
+        gang__wake_forget_holding(s->wake.holdings);
+    s->wake.plans = 0;
+    s->wake.starting = NULL;
     gang__time_fit_free(&a->fit, &s->mem);
     gang__time_fit_free(&a->other, &s->mem);
     void *const scratch[] = {a->group,    a->place, a->mask, a->part,   a->capacity,
@@ -519,7 +489,7 @@ static bool is_settled(const gang_sched *s, const struct gang__gang *u)
 {
     int64_t need[GANG__FREE_DIMS], unused[GANG__FREE_DIMS];
     const struct gang__queue_state *leaf = u->job->leaf;
-    if (!u->plan || u->planned_ns <= s->now_ns || s->ahead->upset)
+    if (!u->plan || u->planned_ns <= s->now_ns || (s->wake.plans & GANG__PLANS_MISFIT))
         return false;
     if (leaf->q->backfill == GANG_BACKFILL_EASY && leaf->planned_count > 1)
         return false; /* plans of those behind it do not bind it */
@@ -559,14 +529,14 @@ static void let_look(gang_sched *s)
     if (s->reserve_count > 0)
         gang__candidates_dissolve(s);
     else
-        gang__candidates_stir_all(s);
+        gang__wake_all_candidates(s);
 }
 
 bool gang__calendar_current(const gang_sched *s)
 {
     const struct gang__calendar *a = s->ahead;
-    return a->when && a->epoch == gang__load(&s->cluster->epoch) + 1 &&
-           a->states == gang__load(&s->cluster->states);
+    return a->when && a->epoch == gang__load(&s->cluster->nodes.epoch) + 1 &&
+           a->states == gang__load(&s->cluster->nodes.states);
 }
 
 bool gang__calendar_ready(gang_sched *s)
@@ -595,15 +565,15 @@ void gang__calendar_refresh(gang_sched *s)
     if (a && a->failed_in == s->runs)
         return;
     if (a)
-        a->starting = NULL;
+        s->wake.starting = NULL;
     if (!gang__calendar_ready(s) || !gang__reserve_due(s)) {
         if (s->ahead)
             s->ahead->failed_in = s->runs;
-        s->no_memory = s->retry = true;
+        s->no_memory = s->wake.retry = true;
         return;
     }
     a = s->ahead;
-    if (a->stale)
+    if (s->wake.plans)
         let_look(s);
-    a->stale = a->upset = false;
+    s->wake.plans = 0;
 }

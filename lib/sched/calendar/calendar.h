@@ -4,11 +4,6 @@
 
 #include "sched/record/state.h"
 
-/* What it holds, or how long, has changed. Cannot fail. */
-void gang__calendar_touch(gang_sched *s, struct gang__gang *u);
-
-/* Something else happened after which the plans are to be looked at again. */
-void gang__calendar_upset(gang_sched *s);
 void gang__calendar_due(gang_sched *s, const struct gang__job *job); /* perhaps its planned start */
 
 /* Before turns are taken: the timeline follows the queues, the nodes, the time, and what runs. */

@@ -80,10 +80,10 @@ gang_result gang__calendar_check(gang_sched *s, struct gang_error *error)
                 return gang__error(error, GANG_EINVAL, "plan",
                                    "job %llu has a planned start and does not wait for one",
                                    (unsigned long long)job->id);
-            if (!u->touched_at && u->occupies && !holds)
+            if (!u->wake.at && u->occupies && !holds)
                 return gang__error(error, GANG_EINVAL, "plan", "job %llu holds nothing of its part",
                                    (unsigned long long)job->id);
-            if (!u->touched_at && !u->occupies && u->alloc != GANG_ID_NONE && u->tasks > 0)
+            if (!u->wake.at && !u->occupies && u->alloc != GANG_ID_NONE && u->tasks > 0)
                 return gang__error(error, GANG_EINVAL, "plan", "job %llu runs and has no part",
                                    (unsigned long long)job->id);
         }
@@ -101,7 +101,7 @@ gang_result gang__calendar_check(gang_sched *s, struct gang_error *error)
     if (planned != 0)
         return gang__error(error, GANG_EINVAL, "plan", "a planned start is of no queue");
     bool upset = s->reserves && s->reserves->upset; /* what is reserved is not there yet */
-    bool asked = a->when && !a->touched && gang__slice_occupied(s) && a->plain && !whole &&
+    bool asked = a->when && !s->wake.holdings && gang__slice_occupied(s) && a->plain && !whole &&
                  !undone && !upset && gang__calendar_current(s);
     return asked ? check_free(s, error) : GANG_OK;
 }

@@ -36,13 +36,8 @@ struct gang__calendar {
     const struct gang__gang *again; /* who is tried, if he had a plan; NULL */
     uint64_t moves; /* rises when a plan goes, or is another: there may be more room now */
     bool by_limit;  /* ends in it are the latest ones, not those predicted */
-    bool stale;     /* plans are to be looked at again: they may be earlier */
-    bool upset;     /* and whether they still fit */
     bool kept;      /* a plan has become a start: who waited for it without one may look again */
     bool plain;     /* all nodes are up: see gang__calendar_check() */
-    struct gang__gang *touched;
-    const struct gang__gang *starting; /* its gang is in the timeline already, as this: */
-    gang_alloc_id started;
     struct gang__time_fit fit, other;
     struct gang__time_group *group; /* scratch, as all below */
     size_t groups, group_room;      /* those that earliest() asked for */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/two_pass_block.h"
-#include "core/cluster_copy.h"
+#include "core/cluster.h"
 #include "place/request/request.h"
 #include "place/state/table.h"
 #include "sched/calendar/calendar.h"
@@ -14,6 +14,7 @@
 #include "sched/order/wait_order.h"
 #include "sched/record/record.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* ---- a job ----------------------------------------------------------------------------------- */
 
@@ -299,13 +300,24 @@ static gang_result make(gang_cluster *cluster, const gang_sched *from,
     return GANG_OK;
 }
 
+/* Jobs that were noted in the original: copying has noted others. */
+static void copy_notes(gang_sched *s, const gang_sched *from)
+{
+    uint32_t causes;
+    while (gang__wake_next_job(s, &causes))
+        continue;
+    for (const struct gang__job *job = from->wake.jobs; job; job = job->wake.next)
+        gang__wake_job(s, gang__job_of(s, job->id), job->wake.causes);
+    s->wake.run = from->wake.run;
+}
+
 /* What was counted by the copying itself. */
 static void settle(gang_sched *s, const gang_sched *from)
 {
     s->heard = from->heard;
     s->grown_up_ns = from->grown_up_ns;
-    s->untold = from->untold;
-    s->retry = s->retry || from->retry;
+    copy_notes(s, from);
+    s->wake.retry = s->wake.retry || from->wake.retry;
     s->unfinished = from->unfinished;
     gang__memories_settle(s, from);
 }

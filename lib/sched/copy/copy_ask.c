@@ -207,7 +207,8 @@ static gang_result compile(gang_sched *s, const struct gang__request_text *w, ga
 
 static const char *level_name(const gang_cluster *c, int32_t level)
 {
-    return level >= 0 && level < (int32_t)c->level_count ? c->level_name[level] : GANG_LEVEL_NODE;
+    return level >= 0 && level < (int32_t)c->nodes.level_count ? c->nodes.level_name[level]
+                                                               : GANG_LEVEL_NODE;
 }
 
 /* What the tasks of a group hold; where they might go does not matter any more. */
@@ -231,7 +232,7 @@ static struct gang_group_spec held_group(struct gang__block *b, const gang_reque
         const struct gang__need *need = i < from->node_need_count
                                             ? &from->node_needs[i]
                                             : &from->pool_needs[i - from->node_need_count];
-        amounts[i] = (struct gang_amount){q->cluster->kind[need->kind].name, need->amount};
+        amounts[i] = (struct gang_amount){q->cluster->nodes.kind[need->kind].name, need->amount};
     }
     g.amounts = amounts;
     return g;
@@ -414,13 +415,13 @@ void gang__asks_end(struct gang__asks_copy *c)
 
 bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from)
 {
-    uint64_t epoch = gang__load(&c->to->cluster->epoch);
+    uint64_t epoch = gang__load(&c->to->cluster->nodes.epoch);
     bool ok = true;
     for (size_t i = 0; i < sizeof(from->recent) / sizeof(from->recent[0]) && ok; i++) {
         struct gang__recent *at = &from->recent[i], *to = &c->to->recent[i];
         if (!gang__recent_lock(at))
             continue; /* somebody is about to put another one there */
-        if (at->wanted && at->epoch == gang__load(&from->cluster->epoch)) {
+        if (at->wanted && at->epoch == gang__load(&from->cluster->nodes.epoch)) {
             to->wanted = gang__asks_wanted(c, at->wanted);
             to->epoch = epoch;
             ok = to->wanted != NULL;

@@ -48,7 +48,7 @@ static bool copy_plans(gang_sched *s, const struct gang__queue_state *from)
 /* What runs has its number; what had changed there is still to be noted here, in the same order. */
 static void copy_stays(gang_sched *s, const gang_sched *from)
 {
-    struct gang__gang **at = &s->ahead->touched;
+    struct gang__gang **at = &s->wake.holdings;
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
@@ -56,11 +56,11 @@ static void copy_stays(gang_sched *s, const gang_sched *from)
             u->occupies = job->unit[i].occupies;
         }
     }
-    for (const struct gang__gang *old = from->ahead->touched; old; old = old->next_touched) {
+    for (const struct gang__gang *old = from->wake.holdings; old; old = old->wake.next) {
         struct gang__gang *u = unit_as(s, old);
-        u->touched_at = at;
+        u->wake.at = at;
         *at = u;
-        at = &u->next_touched;
+        at = &u->wake.next;
     }
 }
 
@@ -82,8 +82,8 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
     a->moves = old->moves;
     a->failed_in = old->failed_in;
     a->epoch =
-        current ? gang__load(&s->cluster->epoch) + 1 : 0; /* else it is made anew, as there */
-    a->states = gang__load(&s->cluster->states);
+        current ? gang__load(&s->cluster->nodes.epoch) + 1 : 0; /* else it is made anew, as there */
+    a->states = gang__load(&s->cluster->nodes.states);
     a->by_limit = old->by_limit;
     if (!gang__reserve_laid_copy(s, from))
         return false;
@@ -92,8 +92,7 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
     for (uint32_t i = 0; i < from->queues->count; i++)
         if (!copy_plans(s, from->qs[i]))
             return false;
-    a->stale = old->stale;
-    a->upset = old->upset;
+    s->wake.plans = from->wake.plans;
     a->config = old->config == from->config_count ? s->config_count : 0;
     return true;
 }

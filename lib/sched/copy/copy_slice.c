@@ -110,7 +110,7 @@ bool gang__slices_copy(gang_sched *to, const gang_sched *from)
             return false;
         at = &(*at)->next;
     }
-    to->slices_moved = from->slices_moved;
+    to->wake.slices = from->wake.slices;
     return true;
 }
 

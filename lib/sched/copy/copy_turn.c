@@ -2,13 +2,14 @@
 /* Who waits for what, in a copy (copy.h). All lie in their bins and may be tried; those who are known not to fit, or
  * come later, are put where they are in the other one. Else each would be tried once, and who is overlooked
  * there would start here. */
-#include "core/commit/index.h"
+#include "core/commit/commit.h"
 #include "sched/backfill/candidates.h"
 #include "sched/copy/copy.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/record.h"
+#include "sched/wake/wake.h"
 
 static struct gang__queue_state *queue_as(gang_sched *s, const struct gang__queue_state *from)
 {
@@ -22,7 +23,7 @@ static void copy_bin(gang_sched *s, struct gang__wait_class *to,
     if (from->state == GANG__CLASS_BLOCKED) {
         gang__order_block(s, to, from->why, queue_as(s, from->by), from->dim);
         gang__order_set_bar(to, from->at_bar != NULL);
-        gang__order_rekey(s, to->leaf);
+        gang__wake_queue(s, to->leaf);
     } else if (from->late) {
         gang__order_defer(s, to, from->late_key);
     }
@@ -53,10 +54,10 @@ static void copy_freed(gang_sched *s, const gang_sched *from)
                   gang__worker_stamp(from->worker) - from->own_stamp;
     s->own_stamp = gang__worker_stamp(s->worker);
     s->room_stamp = gang__room_stamp(s->cluster) - others;
-    s->freed = from->freed;
-    s->freed_cpu = from->freed_cpu;
-    s->freed_pages = from->freed_pages;
-    s->freed_gpu = from->freed_gpu;
+    s->wake.room = from->wake.room;
+    s->wake.room_cpu = from->wake.room_cpu;
+    s->wake.room_pages = from->wake.room_pages;
+    s->wake.room_gpu = from->wake.room_gpu;
 }
 
 /* Of those in front, the ones that are starved, or the others. */
@@ -87,7 +88,7 @@ void gang__order_copy(gang_sched *s, const gang_sched *from)
         gang__candidates_copy_leaf(s, queue_as(s, from->qs[i]), from->qs[i]);
     s->moves_seen = from->moves_seen;
     copy_freed(s, from);
-    s->changes = from->changes;
-    s->changes_done = from->changes_done;
+    s->wake.changes = from->wake.changes;
+    s->wake.changes_done = from->wake.changes_done;
     s->untried = from->untried;
 }

@@ -4,7 +4,7 @@
  * free has his turn again. */
 #include <string.h>
 
-#include "core/nodes/kind.h"
+#include "core/nodes/nodes.h"
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
 #include "sched/calendar/trial.h"
@@ -197,7 +197,7 @@ static void decay(gang_sched *s)
             gang__decay_advance(&q->decayed[d], s->now_ns, q == &s->root ? s->total[d] : q->used[d],
                                 s->opts.half_life_ns);
     }
-    s->shares_stale = true;
+    s->wake.shares = true;
     s->root.moved = UINT64_MAX;
 }
 
@@ -206,14 +206,16 @@ static void take_turns(gang_sched *s)
 {
     struct gang__gang *u;
     gang__calendar_refresh(s);
+    gang__jobs_drain(s); /* refreshing may give plans up, or move gangs to other classes */
     gang__order_room(s);
     gang__fair_refresh(s);
     while ((u = gang__order_next(s)) != NULL && gang__step(s)) {
         s->info.jobs_tried++;
         gang__start_try(s, u);
-        if (s->shares_stale)
+        gang__jobs_drain(s);
+        if (s->wake.shares)
             gang__fair_refresh(s);
-        if (s->freed) /* what others free is seen when turns begin */
+        if (s->wake.room) /* what others free is seen when turns begin */
             gang__order_room(s);
     }
 }
@@ -251,9 +253,10 @@ static bool make_room(gang_sched *s)
 {
     struct gang__gang *u;
     bool done = false;
-    if ((s->changes == s->changes_done && !s->untried) || s->opts.no_preemption || !s->blocked)
+    if ((s->wake.changes == s->wake.changes_done && !s->untried) || s->opts.no_preemption ||
+        !s->blocked)
         return false;
-    s->changes_done = s->changes;
+    s->wake.changes_done = s->wake.changes;
     s->untried = false;
     if (!let_try(s))
         return false;
@@ -265,28 +268,29 @@ static bool make_room(gang_sched *s)
             (gang__preempt_helps(bin->why) ||
              (bin->why == GANG_WAIT_PLANNED && gang__backfill_lacks_room(s, u))))
             done = gang__preempt_for(s, u);
+        gang__jobs_drain(s);
         if (!done && u->bin == bin && bin)
-            bin->tried = s->changes + 1;
+            bin->tried = s->wake.changes + 1;
     }
     s->making_room = false;
     if (!done && gang__order_next(s)) /* cut short: the rest has its turn in the next run */
-        s->changes_done--;
+        s->wake.changes_done--;
     return done;
 }
 
 static void retry(gang_sched *s)
 {
-    if (!s->retry)
+    if (!s->wake.retry)
         return;
-    s->retry = false;
-    s->slices_moved = s->matrices != NULL;
+    s->wake.retry = false;
+    s->wake.slices = s->matrices != NULL;
     struct gang__wait_class *next;
     for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
         if (bin->why == GANG_WAIT_NOT_TRIED)
             gang__order_unblock(s, bin);
     }
-    s->changes++;
+    s->wake.changes++;
 }
 
 /* Who was too young to be displaced may have come of age. */
@@ -295,16 +299,7 @@ static void grow_up(gang_sched *s)
     if (s->grown_up_ns > s->now_ns)
         return;
     s->grown_up_ns = INT64_MAX;
-    s->changes++;
-}
-
-/* States that changed with the queues, between runs. */
-static void tell_states(gang_sched *s)
-{
-    struct gang__set_link *n = s->untold ? gang__set_first(&s->by_id) : NULL;
-    s->untold = false;
-    for (; n; n = gang__set_next(n))
-        gang__job_state(s, GANG__OF(struct gang__job, all, n), GANG_REASON_NONE, "waits again");
+    s->wake.changes++;
 }
 
 static bool steps_left(const gang_sched *s)
@@ -317,12 +312,15 @@ static void cycle(gang_sched *s)
     gang__inbox_run(s);
     gang__timers_run(s);
     gang__handovers_finish(s);
+    gang__jobs_drain(s);
     gang__config_idle(s);
     do {
         take_turns(s);
         gang__slice_run(s);
+        gang__jobs_drain(s);
         gang__inbox_run(s);        /* callbacks may have left something, */
         gang__handovers_finish(s); /* also that the last one has gone who stood in the way */
+        gang__jobs_drain(s);
     } while (steps_left(s) && (make_room(s) || gang__order_next(s) || gang__calendar_waits(s) ||
                                gang__slice_waits(s)));
 }
@@ -330,6 +328,7 @@ static void cycle(gang_sched *s)
 static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
 {
     s->running = true;
+    s->wake.run = false;
     s->runs++;
     s->now_ns = now_ns;
     s->steps = 0;
@@ -344,6 +343,7 @@ gang_result gang__sched_take_in(gang_sched *s, int64_t now_ns)
 {
     begin(s, now_ns, 0);
     gang__inbox_run(s);
+    gang__jobs_drain(s);
     gang__jobs_forget(s);
     s->running = false;
     return s->no_memory ? GANG_ENOMEM : GANG_OK;
@@ -368,10 +368,11 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
     gang__deferred_releases_run(s);
     gang__memories_refresh(s);
     grow_up(s);
-    tell_states(s);
+    gang__jobs_drain(s);
     cycle(s);
+    gang__jobs_drain(s);
     s->unfinished = !steps_left(s);
-    s->retry = s->retry || s->no_memory;
+    s->wake.retry = s->wake.retry || s->no_memory;
     gang__jobs_forget(s);
     s->running = false;
     s->info.steps = s->steps;
@@ -386,7 +387,8 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
 
 int64_t gang__sched_due(gang_sched *s)
 {
-    if (gang__inbox_waits(s) || s->unfinished || s->retry || s->untold || gang__order_next(s))
+    if (gang__inbox_waits(s) || s->unfinished || s->wake.retry || s->wake.run || s->wake.jobs ||
+        gang__order_next(s))
         return INT64_MIN;
     int64_t next = gang__least(gang__timers_next(s), gang__config_next(s));
     return gang__least(gang__least(next, gang__reserve_next(s)), s->grown_up_ns);

@@ -18,6 +18,7 @@
 #include "sched/stop/stop.h"
 #include "sched/usage/cells.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* ---- gates ----------------------------------------------------------------------------------- */
 
@@ -51,7 +52,7 @@ static bool check_after(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc
         gang__usage_refuse(s, u->job->leaf, take, n, u->bin->fixed, &dim, &why);
     if (by) {
         gang__give_surely(s, NULL, alloc, NULL, 0);
-        gang__calendar_touch(s, u);
+        gang__wake_holding(s, u);
         gang__order_block(s, u->bin, why, by, dim);
     }
     return !by;
@@ -164,7 +165,7 @@ static bool try_start(gang_sched *s, struct gang__gang *u)
     }
     if (r == GANG_ENOMEM)
         s->no_memory = true;
-    s->retry = true;
+    s->wake.retry = true;
     gang__order_block(s, u->bin, GANG_WAIT_NOT_TRIED, NULL, 0);
     return false;
 }
@@ -216,7 +217,7 @@ static bool try_group(gang_sched *s, struct gang__gang *u, uint32_t group, bool 
     if (*last) { /* nothing is known about the room there is: the next run tries again */
         if (r == GANG_ENOMEM)
             s->no_memory = true;
-        s->retry = true;
+        s->wake.retry = true;
         gang__order_block(s, u->bin, GANG_WAIT_NOT_TRIED, NULL, 0);
     }
     return false;
@@ -245,7 +246,7 @@ static bool try_grow(gang_sched *s, struct gang__gang *u)
 bool gang__start_try(gang_sched *s, struct gang__gang *u)
 {
     if (!gang__class_refresh(s, u->ask)) {
-        s->no_memory = s->retry = true;
+        s->no_memory = s->wake.retry = true;
         gang__order_block(s, u->bin, GANG_WAIT_NOT_TRIED, NULL, 0);
         return false;
     }

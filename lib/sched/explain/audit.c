@@ -249,7 +249,7 @@ static gang_result check_amounts(struct audit *a, const struct gang__queue_state
                                  const struct sums *sum)
 {
     for (uint32_t d = 0; d < a->s->dims; d++) {
-        const char *kind = a->s->cluster->kind[a->s->queues->dim[d].kind].name;
+        const char *kind = a->s->cluster->nodes.kind[a->s->queues->dim[d].kind].name;
         if (q->used[d] != sum->used[d])
             return BAD(a, name_of(q), "uses %" PRId64 " of %s, the books say %" PRId64,
                        sum->used[d], kind, q->used[d]);

@@ -28,7 +28,7 @@ static bool resorts(const gang_sched *s)
 static const char *wait_fault(gang_sched *s, struct gang__gang *u)
 {
     struct gang__job *job = u->job;
-    bool settled = !s->untold && !s->unfinished && !s->no_memory && !job->undone &&
+    bool settled = !s->wake.jobs && !s->unfinished && !s->no_memory && !job->undone &&
                    job->due_ns > s->now_ns && !resorts(s);
     if (u->wanted != (u->bin || u->claim || u->moving) && settled)
         return "it is said to want more, and does not wait for it, or the reverse";
@@ -129,14 +129,14 @@ static gang_result check_job(gang_sched *s, struct gang__job *job, struct gang_e
     }
     if (r != GANG_OK)
         return r;
-    if (!s->untold && job->state != gang__job_state_now(job))
+    if (!s->wake.jobs && job->state != gang__job_state_now(job))
         return wrong(error, job->unit, "its state is another one than was told");
-    if (!s->untold && job->paused != (job->state == GANG_JOB_SUSPENDED))
+    if (!s->wake.jobs && job->paused != (job->state == GANG_JOB_SUSPENDED))
         return wrong(error, job->unit, "its pause is not counted as it is");
     if (job->ready_ns >= 0 && !waits && !job->undone)
         return wrong(error, job->unit, "it could be granted, and does not wait");
     int64_t due_ns = job->due_ns; /* what has come is kept, see gang__timer_set() */
-    if (!s->unfinished && due_ns > s->now_ns && due_ns > gang__timer_due(s, job))
+    if (!s->unfinished && !job->wake.at && due_ns > s->now_ns && due_ns > gang__timer_due(s, job))
         return wrong(error, job->unit, "something of it is due before its timer");
     return GANG_OK;
 }

@@ -9,8 +9,7 @@
 
 #include "base/json/json.h"
 #include "base/rcu.h"
-#include "core/nodes/node.h"
-#include "core/nodes/partition.h"
+#include "core/nodes/nodes.h"
 #include "place/request/request.h"
 #include "sched/cycle/cycle.h"
 #include "sched/intake/intake.h"
@@ -108,7 +107,7 @@ static void amount_of(const gang_sched *s, int32_t kind, int64_t amount, char *t
     const char *noun = kind == GANG_KIND_CPU      ? amount == 1000 ? "core" : "cores"
                        : kind == GANG_KIND_GPU    ? amount == 1000 ? "GPU" : "GPUs"
                        : kind == GANG_KIND_MEMORY ? "of memory"
-                                                  : s->cluster->kind[kind].name;
+                                                  : s->cluster->nodes.kind[kind].name;
     snprintf(text, room, "%s %s", number(kind, amount).s, noun);
 }
 
@@ -816,7 +815,7 @@ static json_t *reason_json(struct gang__json_maker *m, const gang_sched *s, cons
     if (r->queue)
         put_text(m, o, "queue", r->queue->q->name);
     if (w->kind >= 0)
-        put_text(m, o, "kind", s->cluster->kind[w->kind].name);
+        put_text(m, o, "kind", s->cluster->nodes.kind[w->kind].name);
     if (r->group)
         put_text(m, o, "group", r->group);
     if (w->requested || w->limit) {

@@ -10,6 +10,7 @@
 #include "sched/record/record.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* What its user has is less or more. */
 static void note_user(gang_sched *s, const struct gang__job *job)
@@ -36,13 +37,13 @@ bool gang__grant_start(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
     u->started_ns = s->now_ns;
     u->served_ns = 0;
     if (reason != GANG_REASON_NONE) /* nobody asked the plans */
-        gang__calendar_upset(s);
+        gang__wake_calendar(s);
     gang__usage_in(s, u);
-    s->shares_stale = s->shares_stale || !gang__gang_is_steady(u);
+    s->wake.shares = s->wake.shares || !gang__gang_is_steady(u);
     gang__victims_enter(s, u);
     gang__job_count(s, job);
     note_user(s, job);
-    s->changes++;
+    s->wake.changes++;
     if (!u->sliced)
         return gang__grant_tell(s, u, reason);
     job->ready_ns = -1;
@@ -99,9 +100,9 @@ bool gang__grant_growth(gang_sched *s, struct gang__gang *u, const int64_t *task
         u->tasks += by_group[g];
     }
     gang__usage_in(s, u);
-    s->shares_stale = s->shares_stale || !gang__gang_is_steady(u);
+    s->wake.shares = s->wake.shares || !gang__gang_is_steady(u);
     note_user(s, u->job);
-    s->changes++;
+    s->wake.changes++;
     /* With more of its first groups less of the others is protected: that may be what others wait for. */
     if (groups > 1 && u->job->preemptible == GANG_SEMI_PREEMPTIBLE)
         gang__eased(s, u->job->leaf);
@@ -119,7 +120,7 @@ bool gang__grant_growth(gang_sched *s, struct gang__gang *u, const int64_t *task
         gang__give_surely(s, u, u->alloc, tasks, count);
         gang__log(s, 0, "the host refused more tasks of job %llu", (unsigned long long)u->job->id);
         u->job->not_before_ns = s->now_ns + s->opts.refused_ns;
-        gang__freed(s);
+        gang__wake_room_any(s);
         gang__eased(s, u->job->leaf);
         gang__job_settle(s, u->job);
         return false;

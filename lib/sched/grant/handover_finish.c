@@ -11,6 +11,7 @@
 #include "sched/reserve/reserve.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* Those who were moved start where they are to. */
 static bool start_moved(gang_sched *s, struct gang__stop *l)
@@ -55,7 +56,7 @@ static bool start_taker(gang_sched *s, struct gang__handover *c)
                 s->numbers[i] = first + i;
                 s->by_group[c->places[i].group]++;
             }
-            gang__calendar_upset(s); /* nobody asked the plans */
+            gang__wake_calendar(s); /* nobody asked the plans */
             return gang__grant_growth(s, u, s->numbers, (size_t)c->place_count, s->by_group);
         }
         return false;

@@ -9,6 +9,7 @@
 #include "sched/order/wait_order.h"
 #include "sched/record/record.h"
 #include "sched/record/state.h"
+#include "sched/wake/wake.h"
 
 void gang__inbox_put(gang_sched *s, struct gang__message *m)
 {
@@ -69,7 +70,7 @@ static void set_priority(gang_sched *s, struct gang__job *job, int64_t priority)
     for (uint32_t i = 0; i < job->unit_count; i++)
         if (job->unit[i].alloc != GANG_ID_NONE)
             gang__victims_enter(s, &job->unit[i]);
-    s->changes++;
+    s->wake.changes++;
     gang__job_settle(s, job);
 }
 
@@ -80,8 +81,8 @@ static void set_time_limit(gang_sched *s, struct gang__job *job, int64_t limit)
     job->time_limit_ns = limit;
     job->limit_kept = false;
     for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__calendar_touch(s, &job->unit[i]);
-    gang__calendar_upset(s);
+        gang__wake_holding(s, &job->unit[i]);
+    gang__wake_calendar(s);
     gang__job_settle(s, job);
 }
 

@@ -411,7 +411,7 @@ static gang_result swap_in(gang_sched *s, struct gang__queues *queues, struct ga
         for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
             gang__job_settle(s, GANG__OF(struct gang__job, all, n));
     }
-    s->shares_stale = true;
+    s->wake.shares = true;
     s->root.moved = UINT64_MAX;
     gang__fair_refresh(s);
     return GANG_OK;

@@ -375,7 +375,7 @@ static gang_result check_limits(gang_sched *s, const struct gang__submit_view *d
                 continue;
             gang__error(error, GANG_ENEVER, "queue",
                         "the gang is above the limit of queue \"%s\" (%s)", qs->queue[at].name,
-                        s->cluster->kind[k].name);
+                        s->cluster->nodes.kind[k].name);
             if (error && error->size >= sizeof(*error)) {
                 error->kind = (int32_t)k;
                 error->requested = sum[k];
@@ -429,7 +429,7 @@ static struct gang__request_text *take_recent(gang_sched *s, const struct gang__
         return NULL;
     struct gang__request_text *w = at->wanted;
     bool same = w && w->hash == k->hash && w->bytes == k->used &&
-                at->epoch == gang__load(&s->cluster->epoch) &&
+                at->epoch == gang__load(&s->cluster->nodes.epoch) &&
                 memcmp(w->key, k->bytes, k->used) == 0;
     w = same ? get_wanted(w) : NULL;
     gang__store(&at->lock, 0);
@@ -465,7 +465,7 @@ static gang_result make_wanted(gang_sched *s, const struct gang_request_spec *sp
         if (!k->failed && (*wanted = take_recent(s, k)) != NULL)
             return GANG_OK;
     }
-    uint64_t epoch = gang__load(&s->cluster->epoch);
+    uint64_t epoch = gang__load(&s->cluster->nodes.epoch);
     gang_request *q;
     gang_result r = gang_request_new(s->cluster, spec, &q, error);
     if (r != GANG_OK)

@@ -10,6 +10,7 @@
 #include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 static bool make_asks(gang_sched *s, struct gang__job *job)
 {
@@ -46,7 +47,7 @@ static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
     gang__gang_count(s, u);
     u->started_ns = job->started_ns = s->now_ns;
     u->served_ns = 0;
-    gang__calendar_upset(s);
+    gang__wake_calendar(s);
     gang__usage_in(s, u);
     gang__victims_enter(s, u);
     if (job->user_in)
@@ -114,7 +115,7 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     for (struct gang__queue_state *q = leaf; q; q = q->parent)
         q->jobs++;
     leaf->idle_since_ns = INT64_MAX;
-    s->shares_stale = true;
+    s->wake.shares = true;
     if (adopted != GANG_OK) {
         gang__job_count(s, job);
         gang__job_end(s, job, GANG_END_REFUSED, "its places are not free");

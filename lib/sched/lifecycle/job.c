@@ -13,6 +13,7 @@
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -42,6 +43,7 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
         job->waiters = w->next;
         gang__release(&s->mem, w);
     }
+    gang__wake_forget_job(s, job);
     for (uint32_t i = 0; i < job->unit_count; i++) {
         struct gang__gang *u = &job->unit[i];
         gang__calendar_forget(s, u);
@@ -88,16 +90,8 @@ void gang__eased(gang_sched *s, struct gang__queue_state *leaf)
 {
     for (struct gang__queue_state *q = leaf; q; q = q->parent)
         gang__order_unblock_all(s, &q->blocked);
-    gang__candidates_stir(s, leaf);
-    s->changes++;
-}
-
-/* How much became free on one node is not known here: anybody may try. */
-void gang__freed(gang_sched *s)
-{
-    s->freed = true;
-    s->freed_cpu = s->freed_pages = s->freed_gpu = INT64_MAX;
-    s->changes++;
+    gang__wake_candidates(s, leaf);
+    s->wake.changes++;
 }
 
 /* ---- waiting for others ---------------------------------------------------------------------- */
@@ -225,7 +219,7 @@ static void set_wanted(gang_sched *s, struct gang__gang *u, bool wanted)
     u->wanted = wanted;
     if (lacks)
         gang__usage_in(s, u);
-    s->shares_stale = s->shares_stale || lacks;
+    s->wake.shares = s->wake.shares || lacks;
     struct gang__user *user = u->job->user_in;
     if (!user)
         return;
@@ -340,6 +334,24 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         gang__timer_set(s, job);
 }
 
+/* ---- draining -------------------------------------------------------------------------------- */
+
+void gang__jobs_drain(gang_sched *s)
+{
+    struct gang__job *job;
+    uint32_t causes;
+    while (s->running && (job = gang__wake_next_job(s, &causes)) != NULL) {
+        if (job->state == GANG_JOB_ENDED)
+            continue;
+        if (causes & GANG__WAKE_STATE)
+            gang__job_state(s, job, GANG_REASON_NONE, "waits again");
+        if (causes & GANG__WAKE_SETTLE)
+            gang__job_settle(s, job);
+        else if (causes & GANG__WAKE_TIMER)
+            gang__timer_set(s, job);
+    }
+}
+
 /* ---- states ---------------------------------------------------------------------------------- */
 
 int32_t gang__job_state_now(const struct gang__job *job)
@@ -376,7 +388,7 @@ void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const
     if (state == job->state)
         return;
     if (!s->running) { /* the host is told in a run alone, and nobody before him */
-        s->untold = true;
+        gang__wake_job(s, job, GANG__WAKE_STATE);
         return;
     }
     note_pause(s, job, state);
@@ -404,7 +416,7 @@ void gang__gang_clear(gang_sched *s, struct gang__gang *u)
     gang__usage_in(s, u);
     gang__victims_leave(u);
     gang__slice_forsake(s, u);
-    s->shares_stale = true;
+    s->wake.shares = true;
     if (u->job->user_in)
         gang__order_user(s, u->job->leaf, u->job->user_in);
 }
@@ -428,7 +440,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
         if (alloc != GANG_ID_NONE) {
             gang__gang_clear(s, u);
             gang__give_rest(s, alloc);
-            gang__freed(s);
+            gang__wake_room_any(s);
         }
         u->over = true;
     }
@@ -439,7 +451,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
     for (struct gang__queue_state *q = job->leaf; q; q = q->parent)
         q->jobs--;
     job->leaf->idle_since_ns = job->leaf->jobs == 0 ? s->now_ns : INT64_MAX;
-    s->shares_stale = true;
+    s->wake.shares = true;
     s->heard++;
     s->info.ended++;
     job->next = s->ended;

@@ -4,9 +4,6 @@
 
 #include "sched/record/state.h"
 
-/* What its tasks held came free: those who wait for room may try. */
-void gang__freed(gang_sched *s);
-
 /* Use of the leaf and those above went down: who waits for that may try. */
 void gang__eased(gang_sched *s, struct gang__queue_state *leaf);
 struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id);
@@ -20,6 +17,10 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
 
 /* Stop everything of it, then it ends so (or, GANG_END_NONE, waits again). */
 void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t end);
+
+/* All jobs that were noted: put them where they belong, set their timers, tell the host.
+ * Between runs nothing is done: the host hears of nothing then, and all stays noted. */
+void gang__jobs_drain(gang_sched *s);
 void gang__job_wake(gang_sched *s, struct gang__job *job); /* those who wait for it look again */
 
 /* How long it waited for turns since it started. */

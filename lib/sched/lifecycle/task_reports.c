@@ -20,6 +20,7 @@
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* ---- the tasks that a report names ------------------------------------------------------------ */
 
@@ -135,21 +136,16 @@ static void note_freed(gang_sched *s, const struct gang__gang *u, gang_node_id n
     struct gang_node_info n;
     n.size = sizeof(n);
     if (q->uses_pool || q->social) {
-        gang__freed(s);
+        gang__wake_room_any(s);
         return;
     }
     if (!s->blocked_asks) { /* how much it is matters to nobody */
-        s->freed = true;
-        s->freed_cpu = s->freed_pages = s->freed_gpu = INT64_MAX;
+        gang__wake_room(s, INT64_MAX, INT64_MAX, INT64_MAX);
         return;
     }
     if (gang_node_get(s->cluster, node, &n) != GANG_OK)
         return;
-    int64_t pages = n.memory_free / GANG_PAGE_BYTES;
-    s->freed = true;
-    s->freed_cpu = n.cpu_free > s->freed_cpu ? n.cpu_free : s->freed_cpu;
-    s->freed_pages = pages > s->freed_pages ? pages : s->freed_pages;
-    s->freed_gpu = n.gpu_free > s->freed_gpu ? n.gpu_free : s->freed_gpu;
+    gang__wake_room(s, n.cpu_free, n.memory_free / GANG_PAGE_BYTES, n.gpu_free);
 }
 
 /* Tasks hold nothing any more. */
@@ -190,11 +186,11 @@ static void count_one(struct gang__gang *u, uint32_t group, bool ran, enum fate 
 /* Demand changed, and there may be room inside the limits. */
 static void note_change(gang_sched *s, struct gang__gang *u)
 {
-    s->shares_stale = true;
+    s->wake.shares = true;
     gang__eased(s, u->job->leaf);
     if (u->job->user_in)
         gang__order_user(s, u->job->leaf, u->job->user_in);
-    gang__order_rekey(s, u->job->leaf);
+    gang__wake_queue(s, u->job->leaf);
 }
 
 /* It waits for more in an order that depends on what it has: it is out of turn during the change, and
@@ -344,7 +340,7 @@ void gang__reports_again(gang_sched *s, struct gang__gang *u)
     memset(u->failed, 0, bytes);
     u->ended = 0;
     gang__usage_in(s, u);
-    s->shares_stale = true;
+    s->wake.shares = true;
 }
 
 /* After tasks ended: the job has, or the rest goes on. */
@@ -762,7 +758,7 @@ bool gang__reports_node_lost(gang_sched *s, gang_node_id node)
         gang__log(s, 0, "a node was reported lost that is not there");
         return true;
     }
-    s->changes++;
+    s->wake.changes++;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count && job->state != GANG_JOB_ENDED; i++)

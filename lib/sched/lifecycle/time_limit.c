@@ -8,6 +8,7 @@
 #include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
+#include "sched/wake/wake.h"
 
 int64_t gang__time_limit_run(const struct gang__job *job)
 {
@@ -104,8 +105,8 @@ static int64_t more_for(gang_sched *s, struct gang__job *job)
 static void lasts_longer(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__calendar_touch(s, &job->unit[i]);
-    gang__calendar_upset(s);
+        gang__wake_holding(s, &job->unit[i]);
+    gang__wake_calendar(s);
 }
 
 /* Past its limit: it has more time now, or is stopped. */

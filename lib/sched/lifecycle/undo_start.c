@@ -10,6 +10,7 @@
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 void gang__start_undo(gang_sched *s, struct gang__gang *u, int64_t not_before_ns)
 {
@@ -24,13 +25,13 @@ void gang__start_undo(gang_sched *s, struct gang__gang *u, int64_t not_before_ns
     gang__slice_quiet(s, u->alloc);
     gang__give_surely(s, NULL, u->alloc, NULL, 0);
     u->alloc = GANG_ID_NONE;
-    gang__calendar_touch(s, u);
+    gang__wake_holding(s, u);
     job->not_before_ns = not_before_ns;
     gang__job_count(s, job);
     gang__job_state(s, job, GANG_REASON_NONE, "waits again");
     if (job->user_in)
         gang__order_user(s, job->leaf, job->user_in);
-    gang__freed(s);
+    gang__wake_room_any(s);
     gang__eased(s, job->leaf);
     gang__job_settle(s, job);
 }

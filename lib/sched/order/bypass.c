@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/order/bypass.h"
 
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/record.h"

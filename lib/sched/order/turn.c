@@ -7,7 +7,7 @@
  * run looks at nobody for whom nothing changed.
  *
  * What a queue's turn depends on is kept in a key that is made out when it is put into order.
- * Whoever changes one of the inputs calls gang__order_rekey(), which only notes the queue: it is
+ * Whoever changes one of the inputs calls gang__wake_queue(), which only notes the queue: it is
  * put where it belongs before somebody is asked whose turn it is, once for all that happened to
  * it. A queue that has no sibling in order needs no key until one comes. */
 #include <string.h>
@@ -20,6 +20,7 @@
 #include "sched/order/wait_order.h"
 #include "sched/reserve/reserve.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
@@ -350,25 +351,16 @@ static void into_order(gang_sched *s, struct gang__queue_state *q)
     gang__set_insert_end(ready, &q->turn, 1); /* who was just served goes last */
 }
 
-void gang__order_rekey(gang_sched *s, struct gang__queue_state *q)
-{
-    if (q->noted || !q->parent)
-        return;
-    q->noted = true;
-    q->next_noted = s->noted;
-    s->noted = q;
-}
-
 /* All paths are taken out first, so that nobody looks for a head below a queue that has none. */
 static void rekey_noted(gang_sched *s)
 {
-    for (struct gang__queue_state *q = s->noted; q; q = q->next_noted)
+    for (struct gang__queue_state *q = s->wake.queues; q; q = q->wake.next)
         for (struct gang__queue_state *at = q; at->parent; at = at->parent)
             out_of_order(at);
-    while (s->noted) {
-        struct gang__queue_state *q = s->noted;
-        s->noted = q->next_noted;
-        q->noted = false;
+    while (s->wake.queues) {
+        struct gang__queue_state *q = s->wake.queues;
+        s->wake.queues = q->wake.next;
+        q->wake.noted = false;
         for (; q->parent; q = q->parent) {
             out_of_order(q);
             into_order(s, q);
@@ -378,8 +370,8 @@ static void rekey_noted(gang_sched *s)
 
 void gang__order_forget(gang_sched *s)
 {
-    for (; s->noted; s->noted = s->noted->next_noted)
-        s->noted->noted = false;
+    for (; s->wake.queues; s->wake.queues = s->wake.queues->wake.next)
+        s->wake.queues->wake.noted = false;
     for (uint32_t i = s->queues ? s->queues->count : 0; i-- > 0;)
         out_of_order(s->qs[i]);
 }
@@ -537,7 +529,7 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *bin, int32_t why,
     struct gang__queue_state *leaf = bin->leaf;
     bin_out(bin);
     if (bin->units.count == 0) {
-        gang__order_rekey(s, leaf);
+        gang__wake_queue(s, leaf);
         return;
     }
     bin->state = GANG__CLASS_BLOCKED;
@@ -545,17 +537,17 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *bin, int32_t why,
     bin->by = by;
     bin->dim = dim;
     if (gang__candidates_keep(s, bin)) {
-        gang__order_rekey(s, leaf);
+        gang__wake_queue(s, leaf);
         return;
     }
-    s->untried = s->untried || bin->tried != s->changes + 1;
+    s->untried = s->untried || bin->tried != s->wake.changes + 1;
     hang_blocked(s, bin);
     bool starved = gang__wait_class_head(bin)->starved;
     bool bars = starved ? gang__waits_for_room(why) : leaf->q->block == GANG_BLOCK_STRICT;
     if (starved && !bars)
         gang__bypass_ease(s);
     gang__order_set_bar(bin, bars && !bin->grower);
-    gang__order_rekey(s, leaf);
+    gang__wake_queue(s, leaf);
 }
 
 void gang__order_block_alike(gang_sched *s, struct gang__request_class *ask)
@@ -572,7 +564,7 @@ void gang__order_unblock(gang_sched *s, struct gang__wait_class *bin)
     if (bin->state != GANG__CLASS_BLOCKED)
         return;
     bin_ready(bin);
-    gang__order_rekey(s, bin->leaf);
+    gang__wake_queue(s, bin->leaf);
 }
 
 void gang__order_defer(gang_sched *s, struct gang__wait_class *bin, int64_t key)
@@ -582,7 +574,7 @@ void gang__order_defer(gang_sched *s, struct gang__wait_class *bin, int64_t key)
     bin->late_key = key;
     gang__set_insert(&bin->leaf->ready, &bin->order);
     gang__candidates_late(bin);
-    gang__order_rekey(s, bin->leaf);
+    gang__wake_queue(s, bin->leaf);
 }
 
 void gang__order_unblock_all(gang_sched *s, struct gang__wait_class **list)
@@ -593,8 +585,8 @@ void gang__order_unblock_all(gang_sched *s, struct gang__wait_class **list)
 
 static bool may_help(const gang_sched *s, const struct gang__request_class *ask)
 {
-    return ask->least_cpu <= s->freed_cpu && ask->least_pages <= s->freed_pages &&
-           ask->least_gpu <= s->freed_gpu;
+    return ask->least_cpu <= s->wake.room_cpu && ask->least_pages <= s->wake.room_pages &&
+           ask->least_gpu <= s->wake.room_gpu;
 }
 
 /* What came free by our own doing is known; if others freed something, or nodes came, anybody
@@ -605,7 +597,7 @@ void gang__order_room(gang_sched *s)
     bool others = stamp - s->room_stamp != own - s->own_stamp;
     s->room_stamp = stamp;
     s->own_stamp = own;
-    if (!others && !s->freed)
+    if (!others && !s->wake.room)
         return;
     s->heard += others;
     for (struct gang__request_class *ask = s->blocked_asks, *next; ask; ask = next) {
@@ -615,9 +607,9 @@ void gang__order_room(gang_sched *s)
     }
     if (s->starved) /* room that those leave alone */
         gang__bypass_ease(s);
-    s->freed = false;
-    s->freed_cpu = s->freed_pages = s->freed_gpu = 0;
-    s->changes++;
+    s->wake.room = false;
+    s->wake.room_cpu = s->wake.room_pages = s->wake.room_gpu = 0;
+    s->wake.changes++;
 }
 
 /* ---- users ----------------------------------------------------------------------------------- */
@@ -770,9 +762,9 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *u)
         list_put(&bin->ask->ready, bin);
     } else if (gang__wait_class_head(bin) == u) { /* making room may be worth it for this one */
         bin->tried = 0;
-        s->changes++;
+        s->wake.changes++;
     }
-    gang__order_rekey(s, bin->leaf);
+    gang__wake_queue(s, bin->leaf);
     return true;
 }
 
@@ -798,7 +790,7 @@ void gang__order_first(gang_sched *s, struct gang__gang *u)
     rehang(s, bin, kept);
     if (was_ready)
         gang__set_insert(&bin->leaf->ready, &bin->order);
-    gang__order_rekey(s, bin->leaf);
+    gang__wake_queue(s, bin->leaf);
 }
 
 void gang__order_leave(gang_sched *s, struct gang__gang *u)
@@ -832,7 +824,7 @@ void gang__order_leave(gang_sched *s, struct gang__gang *u)
             gang__release(&s->mem, bin);
         }
     }
-    gang__order_rekey(s, leaf);
+    gang__wake_queue(s, leaf);
     if (u->starved)
         gang__bypass_ease(s);
 }
@@ -891,7 +883,7 @@ static void order_users(gang_sched *s, struct gang__queue_state *leaf,
         }
     for (; all; all = all->next_moved)
         gang__set_insert(&leaf->ready, &all->order);
-    gang__order_rekey(s, leaf);
+    gang__wake_queue(s, leaf);
 }
 
 void gang__order_users(gang_sched *s, struct gang__queue_state *leaf)
@@ -940,5 +932,5 @@ void gang__order_user(gang_sched *s, struct gang__queue_state *leaf, struct gang
         moved = bin->next_moved;
         gang__set_insert(&leaf->ready, &bin->order);
     }
-    gang__order_rekey(s, leaf);
+    gang__wake_queue(s, leaf);
 }

@@ -32,11 +32,7 @@ void gang__order_unblock(gang_sched *s, struct gang__wait_class *bin);
 void gang__order_defer(gang_sched *s, struct gang__wait_class *bin, int64_t key);
 void gang__order_unblock_all(gang_sched *s, struct gang__wait_class **list);
 
-/* A queue's use, share or head changed: it and all above are put into order anew when it is next
- * asked whose turn it is. */
-void gang__order_rekey(gang_sched *s, struct gang__queue_state *q);
-
-/* The same of all queues, at once. */
+/* The same as gang__wake_queue() of all queues, at once. */
 void gang__order_rekey_all(gang_sched *s);
 
 /* Take all queues out of order, for their tree changes; gang__order_rekey_all() puts them back. */

@@ -3,7 +3,7 @@
  * lost. */
 #include "sched/preempt/consolidate.h"
 
-#include "core/commit/snapshot_save.h"
+#include "core/snapshot.h"
 #include "sched/preempt/dry_run.h"
 #include "sched/preempt/preempt_rules.h"
 #include "sched/preempt/victims.h"

@@ -34,7 +34,7 @@ static bool count_allows(struct gang__preemption *p)
 {
     const gang_sched *s = p->s;
     if (s->opts.max_preempted_tasks > 0 && s->evicted + p->tasks > s->opts.max_preempted_tasks) {
-        p->s->retry = p->s->retry || s->evicted > 0; /* alone it may be few enough */
+        p->s->wake.retry = p->s->wake.retry || s->evicted > 0; /* alone it may be few enough */
         return false;
     }
     if (s->opts.observe_only) {
@@ -143,7 +143,7 @@ bool gang__preempt_may(gang_sched *s, struct gang__wait_class *bin)
 {
     struct gang__gang *u = gang__wait_class_head(bin);
     struct gang__preemption p;
-    if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->changes + 1 ||
+    if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->wake.changes + 1 ||
         u->places || gang__slice_concerns(u) || gang__reserve_confines(u) ||
         u->in_vain == s->heard + 1 ||
         !(gang__preempt_helps(bin->why) || (bin->why == GANG_WAIT_PLANNED && u->plan)))

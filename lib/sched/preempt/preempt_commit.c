@@ -136,6 +136,6 @@ bool gang__preempt_commit(struct gang__preemption *p)
     stop_rest(p);
     gang__handovers_finish(s);
     gang__job_settle(s, taker->job);
-    s->changes++;
+    s->wake.changes++;
     return true;
 }

@@ -186,7 +186,9 @@ struct gang__gang {
     uint32_t *plan_slot;      /* nodes that the plan counts on, ascending */
     size_t plan_slots;
     struct gang__gang *next_planned, **planned_at; /* in leaf->planned */
-    struct gang__gang *next_touched, **touched_at; /* what it holds changed; NULL: it did not */
+    struct gang__gang_wake {
+        struct gang__gang *next, **at; /* in sched.wake.holdings; at is NULL: it is not in it */
+    } wake;
 
     struct gang__sliced *sliced; /* it takes turns: what `alloc` has of the matrix; slice.c */
 };
@@ -290,6 +292,10 @@ struct gang__job {
     struct gang_placement *places; /* of a job that runs already, by unit */
 
     struct gang__set_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
+    struct gang__job_wake {
+        struct gang__job *next, **at; /* in sched.wake.jobs; at is NULL: it is not in it */
+        uint32_t causes;              /* GANG__WAKE_*, as bits */
+    } wake;
     uint64_t door;    /* number of the one that it came through, while it is counted there; 0 */
     uint32_t at_door; /* under this queue */
     const char *name, *user;
@@ -347,8 +353,13 @@ struct gang__queue_state {
     struct gang__set_link turn;  /* in the parent's `ready`, while active */
     struct gang__child_key key;  /* made out when it was put there, */
     bool has_key;                /* unless it was alone */
-    bool noted;                  /* in sched.noted: */
-    struct gang__queue_state *next_noted;
+    struct gang__queue_wake {
+        struct gang__queue_state *next;            /* in sched.wake.queues, */
+        bool noted;                                /* as it is in it */
+        struct gang__queue_state *next_candidates; /* in sched.wake.candidates, */
+        bool candidates;                           /* as it is in it */
+        bool stirred;                              /* and all its candidates look again */
+    } wake;
     struct gang__ordered_set ready; /* children that are active, or READY bins */
     bool active;
     bool ready_of_bins;
@@ -357,9 +368,7 @@ struct gang__queue_state {
     struct gang__hash_table users;    /* of a leaf */
     struct gang__hash_table kin_of;   /* of a leaf: kin.c; */
     struct gang__candidates *kins,
-        *kins_due;       /* all of them; those of whom another one is to have his turn */
-    bool stirred, looks; /* all are to be asked anew; is in sched.looks */
-    struct gang__queue_state *next_looks;
+        *kins_due; /* all of them; those of whom another one is to have his turn */
     struct gang__ordered_set
         fall; /* units that run, in the order in which they would fall; some may
                                 * still be in sched.fresh: gang__victims_sort() */
@@ -386,6 +395,41 @@ struct gang__submit_view {
     struct gang__submit_view *retired;
 };
 
+/* ---- what happened (owner: wake) ---- */
+
+/* Why a job was noted: what is to be done with it, as bits. */
+enum {
+    GANG__WAKE_SETTLE = 1, /* put its gangs where they belong: gang__job_settle() */
+    GANG__WAKE_TIMER = 2,  /* make out anew when something of it is due: gang__timer_set() */
+    GANG__WAKE_STATE = 4   /* tell the host its state, if that is another */
+};
+
+/* Why the plans are looked at again. */
+enum {
+    GANG__PLANS_EARLIER = 1, /* something came free, or a plan went: they may be earlier */
+    GANG__PLANS_MISFIT = 2   /* something was taken that no plan knew of: do they still fit? */
+};
+
+/* What changed since the last drain. Notes are intrusive lists, bits and sums: noting cannot fail. */
+struct gang__wake {
+    struct gang__job *jobs, **jobs_end;     /* by job->wake.next, first noted first */
+    struct gang__queue_state *queues;       /* to be put into order anew: by q->wake.next */
+    bool all_queues;                        /* so are all queues */
+    struct gang__gang *holdings;            /* what they hold changed: by u->wake.next; */
+    const struct gang__gang *starting;      /* but not of this one, which is in the timeline */
+    gang_alloc_id started;                  /* already with this allocation */
+    struct gang__queue_state *candidates;   /* leaves whose candidates of backfill look again */
+    bool room;                              /* capacity came free by our own doing: */
+    int64_t room_cpu, room_pages, room_gpu; /* at most so much on one of the nodes that gave */
+    bool shares;                            /* use or demand changed: divide shares anew */
+    bool slices;                            /* some gang of a matrix may run, or has stopped */
+    bool retry;                             /* classes are blocked until the next run alone */
+    bool run;                               /* the next run is due now */
+    uint32_t plans;                         /* GANG__PLANS_*; 0 while there is no calendar */
+    uint64_t changes;      /* rises with each event after which preemption may help */
+    uint64_t changes_done; /* those for which preemption was tried */
+};
+
 /* What undoes one change of a trial (calendar/trial.h). */
 struct gang__trial_record;
 typedef void gang__trial_undo(gang_sched *s, const struct gang__trial_record *r);
@@ -406,6 +450,7 @@ struct gang__trial_journal {
 /* ---- the scheduler ---- */
 
 struct gang_sched {
+    struct gang__wake wake;
     struct gang_mem mem;
     gang_cluster *cluster;
     gang_worker *worker;
@@ -415,7 +460,6 @@ struct gang_sched {
     struct gang__rules *rules;
     bool excluded[GANG_MAX_KINDS]; /* kinds that do not count in dominant shares */
     bool running;                  /* inside gang_sched_run() */
-    bool retry;                    /* some bins are blocked for this run only */
 
     /* Other threads */
     _Atomic(struct gang__message *) inbox; /* last first */
@@ -439,11 +483,9 @@ struct gang_sched {
     int64_t decayed_ns;        /* up to when use of late was counted */
     uint64_t total_epoch;      /* cluster epoch at which it was summed; see gang__fair_refresh() */
     uint64_t total_stamp;
-    struct gang__queue_state root;   /* above the top queues */
-    struct gang__queue_state **qs;   /* count of them, as in queues->queue */
-    struct gang__queue_state *noted; /* to be put into order anew; turn.c */
+    struct gang__queue_state root; /* above the top queues */
+    struct gang__queue_state **qs; /* count of them, as in queues->queue */
     int64_t *resolved; /* scratch of config.c: guarantees and limits in force, queue after queue */
-    bool shares_stale; /* of the dimensions that root.moved tells */
     struct gang__sharer *sharer; /* scratch of fair.c, one a queue */
     struct gang__share_slot *share_slot;
 
@@ -465,23 +507,18 @@ struct gang_sched {
     uint64_t runs; /* so far */
     int64_t steps, max_steps;
     struct gang_run_info info;
-    uint64_t changes;      /* one more when something happened that may let room be made */
-    uint64_t changes_done; /* those for which making room was tried */
-    bool making_room;      /* bins are READY to have room made for them */
+    bool making_room; /* bins are READY to have room made for them */
     bool untried;    /* for some that are blocked making room was not tried since the last change */
     bool unfinished; /* the last run stopped early */
     bool no_memory;  /* in this run */
     struct gang__wait_class *blocked; /* all blocked bins */
     struct gang__request_class *blocked_asks;
-    struct gang__queue_state *looks; /* leaves in which kins may have somebody's turn to give */
-    uint64_t moves_seen;             /* of plans, when that was looked at */
-    bool try_all;                    /* for tests: nobody is kept by his kin */
-    uint64_t room_stamp, own_stamp;  /* when bins that wait for room were last looked at */
-    bool freed;                      /* by us, since then: */
-    int64_t freed_cpu, freed_pages, freed_gpu; /* at most so much on one node that gave */
+    uint64_t moves_seen;            /* of plans, when that was looked at */
+    bool try_all;                   /* for tests: nobody is kept by his kin */
+    uint64_t room_stamp, own_stamp; /* when bins that wait for room were last looked at */
     struct gang__handover *claims;
-    struct gang__stop *owed;         /* gone, but somebody read what they held: by next_of_claim */
-    struct gang__calendar *ahead;    /* NULL: no queue backfills, and nothing is reserved */
+    struct gang__stop *owed;      /* gone, but somebody read what they held: by next_of_claim */
+    struct gang__calendar *ahead; /* NULL: no queue backfills, and nothing is reserved */
     struct gang__trial_journal journal;
     struct gang__reserves *reserves; /* NULL: there never were any */
     _Atomic(struct gang__reserve_view *)
@@ -492,7 +529,6 @@ struct gang_sched {
     struct gang__matrix *matrices;  /* of queues that slice, made with their first gang */
     struct gang__hash_table sliced; /* gangs in them, by allocation */
     const struct gang__first_quantum *first_quantum; /* what starts a gang in a matrix: slice.h */
-    bool slices_moved;          /* something happened by which somebody may run */
     struct gang__gang *starved; /* who waits and is not to be passed, first first */
     uint64_t *mask;             /* scratch: nodes, as bits */
     size_t mask_room;
@@ -501,8 +537,7 @@ struct gang_sched {
     struct gang__places told;
     struct gang__victims *victims; /* scratch of evict.c */
     bool some_over;                /* a leaf is above its share, in this making of room */
-    bool untold; /* the state of some jobs changed between runs, and the host is to hear of it */
-    int64_t evicted; /* tasks, in this run, of max_preempted_tasks */
+    int64_t evicted;               /* tasks, in this run, of max_preempted_tasks */
     int64_t
         grown_up_ns; /* when somebody may be displaced, or displace, who may not yet; INT64_MAX */
     struct gang__found found; /* scratch: tasks of an allocation */

@@ -9,6 +9,7 @@
 #include "sched/reserve/reserve.h"
 #include "sched/reserve/reserves.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -116,7 +117,7 @@ void gang__reserve_drop(gang_sched *s, struct gang__reserve *r, struct gang__res
     if (p->booking)
         gang__usage_remove(r->usage, p->booking - 1);
     gang__release(&s->mem, p);
-    gang__calendar_upset(s);
+    gang__wake_calendar(s);
 }
 
 void gang__reserve_each_node(const struct gang__reserve_piece *p,
@@ -317,7 +318,7 @@ gang_result gang_reservation_cancel(gang_sched *sched, gang_reservation_id id)
     if (!r)
         return GANG_ESTALE;
     gang__reserve_end(sched, r);
-    sched->untold = true; /* the next run looks again */
+    gang__wake_run(sched);
     return GANG_OK;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/rcu.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
 #include "place/request/request.h"
 #include "sched/backfill/candidates.h"
@@ -12,6 +12,7 @@
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/reserve/reserves.h"
 #include "sched/stop/stop.h"
+#include "sched/wake/wake.h"
 
 /* ---- what makes way while it is placed ----------------------------------------------------------- */
 
@@ -795,7 +796,7 @@ gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, in
     if (w != GANG_OK)
         drop_instance(s, r, instance);
     if (s->ahead->planned > 0)
-        gang__calendar_upset(s); /* plans are made again where they were */
+        gang__wake_calendar(s); /* plans are made again where they were */
     return w;
 }
 
@@ -885,7 +886,7 @@ static void link_last(gang_sched *s, struct gang__reserve *r)
         gang__candidates_dissolve(s);
     s->reserves->magnetic += (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
     s->reserves->rebin = true;
-    gang__calendar_upset(s);
+    gang__wake_calendar(s);
     gang__reserve_schedule(s);
 }
 
@@ -975,7 +976,7 @@ static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__res
                 gang__reserve_keep_end(s, u);
             u->in = stays ? r : NULL;
             u->in_until_ns = gang__reserve_end_of(r, r->current);
-            gang__calendar_touch(s, u);
+            gang__wake_holding(s, u);
             inside = true;
         }
         if (inside && job->state != GANG_JOB_ENDED)
@@ -1040,7 +1041,7 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
     gang__reserve_view_set(sched, tickets);
     gang__reserve_record_free(sched, old);
     bind_job(sched, r);
-    gang__calendar_upset(sched);
+    gang__wake_calendar(sched);
     gang__reserve_schedule(sched);
     if (when_ns)
         *when_ns = r->piece->start_ns;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
 #include "sched/reserve/reserve.h"
@@ -342,7 +342,7 @@ bool gang__reserve_due(gang_sched *s)
         rebin(s);
     if (s->reserve_count > 0 && all->due_ns <= s->now_ns && !tend_all(s))
         return false;
-    if (all->gaps == 0 || !s->ahead->stale) /* nothing has come free */
+    if (all->gaps == 0 || !s->wake.plans) /* nothing has come free */
         return true;
     return gang__reserve_grow_again(s) && gang__calendar_sync(s);
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/rcu.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
@@ -12,6 +12,7 @@
 #include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/reserve/reserves.h"
+#include "sched/wake/wake.h"
 
 /* ---- who belongs to one -------------------------------------------------------------------------- */
 
@@ -128,7 +129,7 @@ void gang__reserve_wake(gang_sched *s, struct gang__reserve *r)
         if (job->reserve == r && job->state != GANG_JOB_ENDED)
             gang__job_settle(s, job);
     }
-    gang__calendar_upset(s);
+    gang__wake_calendar(s);
 }
 
 /* ---- the timeline inside --------------------------------------------------------------------------- */
@@ -159,7 +160,7 @@ void gang__reserve_forget_end(gang_sched *s, struct gang__job *job)
         gang__order_leave(s, &job->unit[i]);
     job->time_limit_ns = 0;
     job->limit_kept = false;
-    gang__calendar_upset(s);
+    gang__wake_calendar(s);
 }
 
 /* Who lies inside is to be entered anew; `out`: outside. */
@@ -177,7 +178,7 @@ static void clear(gang_sched *s, struct gang__reserve *r, bool out)
             if (out)
                 gang__reserve_keep_end(s, u);
             u->in = out ? NULL : r;
-            gang__calendar_touch(s, u);
+            gang__wake_holding(s, u);
             some = true;
         }
         if (some && out && job->state != GANG_JOB_ENDED)

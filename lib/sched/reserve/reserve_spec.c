@@ -5,7 +5,7 @@
 
 #include "base/rcu.h"
 #include "base/two_pass_block.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/request/request.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/reserve/reserves.h"

@@ -15,6 +15,7 @@
 #include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 #include "sched/stop/stop.h"
+#include "sched/wake/wake.h"
 
 /* ---- one gang -------------------------------------------------------------------------------- */
 
@@ -42,7 +43,7 @@ static bool list_tasks(gang_sched *s, struct gang__sliced *x)
         r = GANG_ENOMEM;
     if (r != GANG_OK) { /* the next run tries again */
         s->no_memory = s->no_memory || r == GANG_ENOMEM;
-        s->retry = true;
+        s->wake.retry = true;
         return false;
     }
     x->left = 0;
@@ -73,7 +74,7 @@ static void preempt(gang_sched *s, struct gang__sliced *x)
         GANG_ENOMEM)
         s->no_memory = true;
     else
-        s->slices_moved = true;
+        s->wake.slices = true;
 }
 
 static void suspend(gang_sched *s, struct gang__sliced *x)
@@ -153,7 +154,7 @@ void gang__slice_gone(gang_sched *s, struct gang__sliced *x, const int64_t *task
         if (!bsearch(&x->still[i], tasks, count, sizeof(*tasks), gang__by_number))
             x->still[kept++] = x->still[i];
     x->left = kept;
-    s->slices_moved = s->slices_moved || kept == 0;
+    s->wake.slices = s->wake.slices || kept == 0;
 }
 
 /* ---- who is to run --------------------------------------------------------------------------- */
@@ -287,7 +288,7 @@ static void next_turn(gang_sched *s, struct gang__matrix *m)
     for (struct gang__sliced *x = m->first; x; x = x->next)
         x->refused = false;
     if (merge_rows(m))
-        gang__freed(s); /* there may be another row */
+        gang__wake_room_any(s); /* there may be another row */
 }
 
 /* Who of the active row waits to grow may try now. */
@@ -327,7 +328,7 @@ static void pass(gang_sched *s, struct gang__matrix *m)
             x->refused = false;
         if (m->fresh && m->rows > 0)
             (void)merge_rows(m);
-        gang__freed(s);
+        gang__wake_room_any(s);
     }
     if (m->until_ns <= s->now_ns || (m->rows > 1 && !is_alive(m, m->active)))
         next_turn(s, m);
@@ -358,8 +359,8 @@ static void note_due(struct gang__matrix *m)
 
 void gang__slice_run(gang_sched *s)
 {
-    bool moved = s->slices_moved;
-    s->slices_moved = false;
+    bool moved = s->wake.slices;
+    s->wake.slices = false;
     for (struct gang__matrix *m = s->matrices, *next; m; m = next) {
         next = m->next;
         if (!moved && m->due_ns > s->now_ns)
@@ -374,7 +375,7 @@ void gang__slice_run(gang_sched *s)
 
 int64_t gang__slice_next(const gang_sched *s)
 {
-    int64_t next = s->slices_moved ? INT64_MIN : INT64_MAX;
+    int64_t next = s->wake.slices ? INT64_MIN : INT64_MAX;
     for (const struct gang__matrix *m = s->matrices; m; m = m->next)
         next = gang__least(next, m->due_ns);
     return next;
@@ -383,7 +384,7 @@ int64_t gang__slice_next(const gang_sched *s)
 /* Also where turns let go of a row or a node after all had looked for room. */
 bool gang__slice_waits(const gang_sched *s)
 {
-    return s->slices_moved || (s->matrices && s->freed && s->blocked_asks);
+    return s->wake.slices || (s->matrices && s->wake.room && s->blocked_asks);
 }
 
 bool gang__slice_is_out(const struct gang__gang *u)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/rcu.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
@@ -14,6 +14,7 @@
 #include "sched/slice/slice_in.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/cells.h"
+#include "sched/wake/wake.h"
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
@@ -120,13 +121,13 @@ static bool drop_column(gang_sched *s, struct gang__matrix *m, struct gang__colu
     gang_result r = gang__give_all(s, c->held);
     if (r != GANG_OK && r != GANG_ESTALE) {
         s->no_memory = s->no_memory || r == GANG_ENOMEM;
-        s->retry = true; /* the next run looks again */
+        s->wake.retry = true; /* the next run looks again */
         return false;
     }
     gang__hash_remove(&m->columns, &c->link);
     gang__calendar_vacated(s, c->occupies);
     gang__release(&s->mem, c);
-    gang__freed(s);
+    gang__wake_room_any(s);
     return true;
 }
 
@@ -286,7 +287,7 @@ void gang__slice_configure(gang_sched *s)
         const struct gang__queue *q = gang__queue_by_id(s->queues, m->queue);
         if (q && q->slicer == q->index)
             take_settings(m, q);
-        s->slices_moved = true;
+        s->wake.slices = true;
     }
 }
 
@@ -355,7 +356,7 @@ static void leave_matrix(gang_sched *s, struct gang__sliced *x)
         m->last = x->at;
     x->gone = true;
     x->unit = NULL;
-    s->slices_moved = true;
+    s->wake.slices = true;
     if (m->walkers == 0) {
         free_sliced(s, x);
     } else {
@@ -637,7 +638,7 @@ gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id
     u->sliced = x;
     gang__sliced_enter(s, x);
     *id = x->alloc;
-    s->slices_moved = true;
+    s->wake.slices = true;
     return GANG_OK;
 }
 
@@ -683,7 +684,7 @@ void gang__slice_forsake(gang_sched *s, struct gang__gang *u)
     for (size_t i = 0; i < x->uses; i++)
         x->use[i].column->leaving++;
     x->matrix->viewed_in = 0; /* nobody is to come there */
-    s->slices_moved = true;
+    s->wake.slices = true;
 }
 
 void gang__slice_quiet(gang_sched *s, gang_alloc_id alloc)
@@ -691,7 +692,7 @@ void gang__slice_quiet(gang_sched *s, gang_alloc_id alloc)
     struct gang__sliced *x = s->matrices ? gang__sliced_of(s, alloc) : NULL;
     if (x && !x->unit)
         x->quiet = true;
-    s->slices_moved = s->slices_moved || x;
+    s->wake.slices = s->wake.slices || x;
 }
 
 static bool is_among(const int64_t *tasks, size_t count, int64_t task)
@@ -716,6 +717,6 @@ void gang__slice_gave(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, 
     }
     if (!tasks || (!x->unit && x->uses == 0))
         leave_matrix(s, x);
-    s->slices_moved = true;
-    gang__freed(s);
+    s->wake.slices = true;
+    gang__wake_room_any(s);
 }

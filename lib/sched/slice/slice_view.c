@@ -255,7 +255,7 @@ static gang_result check_matrix(const gang_sched *s, struct gang__matrix *m,
         r = check_gang(s, x, error);
     if (r == GANG_OK)
         r = check_columns(s, m, error);
-    for (uint32_t row = 0; r == GANG_OK && !s->slices_moved && row < m->rows; row++)
+    for (uint32_t row = 0; r == GANG_OK && !s->wake.slices && row < m->rows; row++)
         r = check_row(m, row, false, error);
     return r == GANG_OK ? check_row(m, 0, true, error) : r;
 }

@@ -20,6 +20,7 @@
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* ---- keeping what is free already ------------------------------------------------------------ */
 
@@ -151,7 +152,7 @@ void gang__handover_count(gang_sched *s, struct gang__handover *c, int64_t sign)
     gang__handover_comes(c, sign > 0 && !c->taker->job->counted_running);
     if (c->taker->job->user_in)
         gang__order_user(s, c->taker->job->leaf, c->taker->job->user_in);
-    gang__order_rekey(s, c->taker->job->leaf);
+    gang__wake_queue(s, c->taker->job->leaf);
 }
 
 void gang__handover_begin(gang_sched *s, struct gang__handover *c)
@@ -179,7 +180,7 @@ void gang__move_end(gang_sched *s, struct gang__gang *u)
         return;
     u->moving = NULL;
     gang__usage_promise(u, -1, -1);
-    gang__order_rekey(s, u->job->leaf);
+    gang__wake_queue(s, u->job->leaf);
     gang__eased(s, u->job->leaf);
 }
 
@@ -213,7 +214,7 @@ void gang__stop_free(gang_sched *s, struct gang__stop *l)
         l->claim = NULL;
         l->next_of_claim = s->owed;
         s->owed = l;
-        s->retry = true;
+        s->wake.retry = true;
         return;
     }
     count_given(l);
@@ -279,10 +280,10 @@ void gang__stop_release(gang_sched *s, struct gang__stop *l)
     if (l->given)
         count_given(l);
     if (l->unit)
-        gang__calendar_touch(s, l->unit);
+        gang__wake_holding(s, l->unit);
     if (r == GANG_ENOMEM)
         s->no_memory = true;
-    gang__freed(s);
+    gang__wake_room_any(s);
 }
 
 int gang__by_number(const void *a, const void *b)
@@ -395,7 +396,7 @@ void gang__handover_give_up(gang_sched *s, struct gang__handover *c)
         }
     }
     gang__handover_free(s, c);
-    gang__freed(s);
+    gang__wake_room_any(s);
 }
 
 /* ---- leaving --------------------------------------------------------------------------------- */
@@ -414,7 +415,7 @@ static void gone(gang_sched *s, struct gang__stop *l)
     struct gang__gang *u = l->unit;
     l->gone = true;
     unlink_leave(l);
-    gang__calendar_touch(s, u);
+    gang__wake_holding(s, u);
     gang__slice_quiet(s, l->alloc);
     if (!l->claim) {
         gang__stop_release(s, l);
@@ -658,7 +659,7 @@ static void leave_books(gang_sched *s, struct gang__gang *u, const struct gang__
         u->tasks -= s->by_group[g];
     }
     gang__usage_in(s, u);
-    s->shares_stale = true;
+    s->wake.shares = true;
     if (u->job->user_in)
         gang__order_user(s, u->job->leaf, u->job->user_in);
 }

@@ -78,7 +78,7 @@ static bool look_up(gang_sched *s)
 {
     int64_t bytes[GANG_MAX_GPUS];
     uint64_t serial = 0;
-    uint32_t end = gang__load(&s->cluster->slot_end);
+    uint32_t end = gang__load(&s->cluster->commit.slot_end);
     s->memories_next.count = 0;
     for (uint32_t slot = 1; slot < end; slot++) {
         size_t count = read_node(s, slot, &serial, bytes);
@@ -104,7 +104,7 @@ static bool is_other(const struct gang__memories *a, const struct gang__memories
 
 bool gang__memories_begin(gang_sched *s)
 {
-    uint64_t epoch = gang__load(&s->cluster->epoch) + 1;
+    uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1;
     if (s->by_memory > 0 || s->memories_epoch == epoch)
         return true;
     if (!look_up(s))
@@ -141,11 +141,11 @@ static void book_all(gang_sched *s, int64_t sign)
 
 void gang__memories_refresh(gang_sched *s)
 {
-    uint64_t epoch = gang__load(&s->cluster->epoch) + 1;
+    uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1;
     if (s->by_memory == 0 || s->memories_epoch == epoch)
         return;
     if (!look_up(s)) {
-        s->no_memory = s->retry = true;
+        s->no_memory = s->wake.retry = true;
         return;
     }
     s->memories_epoch = epoch;
@@ -174,12 +174,12 @@ bool gang__memories_copy(gang_sched *s, const gang_sched *from)
     for (size_t i = 0; i < from->memories.count; i++)
         if (!note(s, &s->memories, from->memories.bytes[i]))
             return false;
-    s->memories_epoch = gang__load(&s->cluster->epoch) + 1;
+    s->memories_epoch = gang__load(&s->cluster->nodes.epoch) + 1;
     return true;
 }
 
 void gang__memories_settle(gang_sched *s, const gang_sched *from)
 {
-    if (from->memories_epoch != gang__load(&from->cluster->epoch) + 1)
+    if (from->memories_epoch != gang__load(&from->cluster->nodes.epoch) + 1)
         s->memories_epoch = 0;
 }

@@ -13,6 +13,7 @@
 #include "sched/record/state.h"
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 int64_t gang__gang_lacks_all(const struct gang__gang *u)
 {
@@ -132,7 +133,7 @@ static void book(gang_sched *s, struct gang__gang *u, int64_t sign)
     const struct gang__request_class *ask = u->ask;
     const gang_request *q = ask->q;
     int64_t rest = gang__gang_fixed_rest(u), left = u->wanted ? gang__gang_lacks_all(u) : 0;
-    gang__order_rekey(s, leaf);
+    gang__wake_queue(s, leaf);
     if (u->tasks == 0 && left == 0) /* nothing of it counts */
         return;
     for (uint32_t g = 0; g < q->group_count; g++) {
@@ -190,7 +191,7 @@ void gang__usage_in(gang_sched *s, struct gang__gang *u)
 {
     book(s, u, 1);
     gang__victims_settle_elastic(u);
-    gang__calendar_touch(s, u);
+    gang__wake_holding(s, u);
 }
 
 /* ---- may it be more? ------------------------------------------------------------------------- */

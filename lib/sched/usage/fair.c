@@ -6,12 +6,13 @@
 
 #include "base/rcu.h"
 #include "core/commit/commit.h"
-#include "core/nodes/kind.h"
+#include "core/nodes/nodes.h"
 #include "queue/dominant.h"
 #include "sched/backfill/candidates.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
@@ -42,9 +43,9 @@ static void add_node(gang_sched *s, const struct gang__node *node)
 {
     for (uint32_t d = 0; d < s->dims; d++) {
         const struct gang__dim *dim = &s->queues->dim[d];
-        if (s->cluster->kind[dim->kind].scope == GANG_SCOPE_NODE &&
+        if (s->cluster->nodes.kind[dim->kind].scope == GANG_SCOPE_NODE &&
             (!dim->partition || in_partition(node, dim->partition)))
-            s->total[d] += capacity_of(node, dim->kind, s->cluster->kind[dim->kind].name);
+            s->total[d] += capacity_of(node, dim->kind, s->cluster->nodes.kind[dim->kind].name);
     }
 }
 
@@ -59,13 +60,13 @@ static void sum_up(gang_sched *s)
             s->total[d] = info.capacity;
     }
     gang__rcu_enter();
-    uint32_t end = gang__load(&s->cluster->slot_end);
+    uint32_t end = gang__load(&s->cluster->commit.slot_end);
     for (uint32_t slot = 1; slot < end; slot++) {
         const struct gang__node *node = gang__node_at(s->cluster, slot);
         uint64_t head;
         if (!node)
             continue;
-        gang__cell_read(s->cluster, slot, &head, 1);
+        gang__cell_read(&s->cluster->commit, slot, &head, 1);
         if (gang__head_state(head) == GANG__STATE_UP)
             add_node(s, node);
     }
@@ -74,14 +75,14 @@ static void sum_up(gang_sched *s)
 
 static bool is_current(const gang_sched *s)
 {
-    return s->total_epoch == gang__load(&s->cluster->epoch) + 1 &&
-           s->total_stamp == gang__load(&s->cluster->states);
+    return s->total_epoch == gang__load(&s->cluster->nodes.epoch) + 1 &&
+           s->total_stamp == gang__load(&s->cluster->nodes.states);
 }
 
 static void set_current(gang_sched *s)
 {
-    s->total_epoch = gang__load(&s->cluster->epoch) + 1;
-    s->total_stamp = gang__load(&s->cluster->states);
+    s->total_epoch = gang__load(&s->cluster->nodes.epoch) + 1;
+    s->total_stamp = gang__load(&s->cluster->nodes.states);
 }
 
 /* ---- dividing it ----------------------------------------------------------------------------- */
@@ -122,7 +123,7 @@ static void set_share(gang_sched *s, struct gang__queue_state *q, uint32_t dim, 
     if (q->share[dim] == share)
         return;
     q->share[dim] = share;
-    gang__order_rekey(s, q);
+    gang__wake_queue(s, q);
 }
 
 /* Do the demands of these siblings fit, and has everybody a weight who wants more than his
@@ -188,9 +189,9 @@ void gang__bounds_resolve(gang_sched *s)
     gang__candidates_dissolve(s);
     for (size_t i = 0; i < n; i++)
         gang__order_users(s, s->qs[i]);
-    s->shares_stale = true;
+    s->wake.shares = true;
     s->root.moved = UINT64_MAX;
-    s->changes++;
+    s->wake.changes++;
 }
 
 void gang__fair_refresh(gang_sched *s)
@@ -201,10 +202,10 @@ void gang__fair_refresh(gang_sched *s)
         sum_up(s);
         gang__bounds_resolve(s);
     }
-    if (!s->shares_stale)
+    if (!s->wake.shares)
         return;
     uint64_t moved = all ? UINT64_MAX : s->root.moved;
-    s->shares_stale = false;
+    s->wake.shares = false;
     s->root.moved = 0;
     for (uint32_t d = 0; d < s->dims; d++) {
         if (!(moved >> d & 1))

@@ -32,7 +32,7 @@ bool gang__user_limits(gang_sched *s, const struct gang__gang *u, const int64_t 
     uint32_t kinds = 0;
     if (!user || (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli))
         return false;
-    uint32_t count = gang__load(&s->cluster->kind_count);
+    uint32_t count = gang__load(&s->cluster->nodes.kind_count);
     for (uint32_t k = 0; k < count; k++)
         kinds |= leaf->guarantee[k] != GANG__NO_BOUND && !s->excluded[k] ? UINT32_C(1) << k : 0;
     for (size_t b = 0; b < leaf->users.room; b++)

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of this folder, and the cluster and the worker that hold it: what the files of nodes/ share. */
+#ifndef GANG__CORE_NODES_STATE_H
+#define GANG__CORE_NODES_STATE_H
+
+#include <gangsched/core.h>
+
+#include <pthread.h>
+#include <stddef.h>
+
+#include "base/atomic.h"
+#include "base/fork.h"
+#include "base/hash_table.h"
+#include "base/mem.h"
+#include "core/commit/cell.h"
+
+enum {
+    GANG__BATCHES = 4, /* threads that wait for a grace period to reclaim */
+    GANG__PARTITION_BUCKETS = 64
+};
+
+struct gang__kind {
+    char name[GANG_MAX_NAME + 1];
+    char unit[GANG_MAX_NAME + 1];
+    int32_t scope;
+    gang__a64 capacity; /* cluster-wide kinds */
+};
+
+/* A block of memory of another room that readers may still look at; its first member. */
+struct gang__spent {
+    struct gang__spent *next;
+};
+
+/* Unpublished, waiting for a grace period. */
+struct gang__retired {
+    struct gang__node *nodes;        /* and their slots */
+    struct gang__node *descriptions; /* the node lives on with a newer one */
+    struct gang__members *members;
+    struct gang__table *tables;
+    struct gang__modes *modes;
+    struct gang__spent *spent;
+    size_t count;
+};
+
+/* What a thread waits for a grace period for, and gang__fork_count() of the process in which it does:
+ * in a child of that process the thread is no more. */
+struct gang__batch {
+    struct gang__retired retired;
+    uint64_t fork;
+};
+
+/* A snapshot that keeps the nodes it shows. */
+struct gang__holder {
+    gang__a64 number;          /* of the snapshot; GANG__PENDING: it was never taken */
+    struct gang__holder *next; /* under the structure mutex */
+};
+
+struct gang__nodes {
+    uint32_t max_slots; /* slots 1 .. max_slots may be used */
+    bool manual_recycle;
+    gang__a32 node_count;
+    gang__a32 unhealthy; /* devices, or more; 0: planners need not look */
+    /* One more at each change of nodes, kinds or capacities, and before a node is given back: who saw it
+     * stand still since he last entered a read section may use what he found before. */
+    gang__a64 epoch;
+    gang__a64 states;                /* one more at each change of a node's state */
+    gang__a64 changes[GANG__CHUNKS]; /* see gang__chunk_changed() */
+
+    struct gang__kind kind[GANG_MAX_KINDS];
+    gang__a32 kind_count;
+
+    uint32_t level_count;
+    char *level_name[GANG_MAX_LEVELS];
+    _Atomic(struct gang__table *) domains;                        /* all, by index */
+    _Atomic(struct gang__table *) level_domains[GANG_MAX_LEVELS]; /* those of one level */
+
+    _Atomic(struct gang__partition *) partition[GANG__PARTITION_BUCKETS]; /* lists that only grow */
+
+    /* The structure mutex and what it guards. No commit takes it. */
+    pthread_mutex_t structure;
+    struct gang__hash_table node_names;
+    struct gang__hash_table domain_names;
+    struct gang__hash_table shapes;
+    _Atomic(struct gang__width *)
+        widths; /* of profiles, see core/nodes/parent.h; read without the mutex */
+    struct gang__shape *last_shape; /* of the node described last; NULL: none */
+    uint64_t shapes_made;
+    uint32_t *free_slots; /* recycled slots */
+    size_t free_slot_count, free_slot_cap;
+    struct gang__node *leaving; /* removed, perhaps still holding allocations */
+    struct gang__retired retired;
+    struct gang__holder *holders; /* snapshots that exist */
+    struct gang__node *held;      /* unpublished long ago, but in a snapshot */
+    struct gang__batch batch[GANG__BATCHES];
+    gang__a64 **old_more; /* outgrown words: a late reader may still look at them */
+    size_t old_more_count, old_more_cap;
+};
+
+struct gang__place_ops;
+
+struct gang_cluster {
+    struct gang__cells commit;
+    struct gang__nodes nodes;
+    struct gang_mem mem;
+    uint32_t max_workers;
+    int32_t policy; /* of requests that name none */
+    /* State of the folders of place/, and the functions by which core/ ends it. */
+    _Atomic(void *) place;
+    _Atomic(const struct gang__place_ops *) place_ops; /* NULL: nothing was ever placed */
+};
+
+struct gang_worker {
+    struct gang__committer commit;
+    gang__a32 in_use;
+    bool from_first; /* its searches begin with the first node, not apart from those of others */
+    gang_cluster *cluster;
+    struct gang_worker_stats stats; /* without what `commit` counts */
+    void *place;                    /* scratch of the folders of place/ */
+};
+
+/* The worker that a part of it belongs to; NULL: none. */
+static inline gang_worker *gang__worker_of(struct gang__committer *commit)
+{
+    return (gang_worker *)commit;
+}
+_Static_assert(offsetof(gang_worker, commit) == 0, "see gang__worker_of()");
+
+/* A fork in another thread waits for the end of it, so that a child finds nothing half-changed. */
+static inline void gang__structure_lock(gang_cluster *c)
+{
+    gang__fork_hold_off();
+    pthread_mutex_lock(&c->nodes.structure);
+}
+
+static inline void gang__structure_unlock(gang_cluster *c)
+{
+    pthread_mutex_unlock(&c->nodes.structure);
+    gang__fork_allow();
+}
+
+/* What is remembered of the descriptions of a chunk's nodes, or derived from them and the modes of
+ * partitions, goes by a number that rises with each change of them: after a slot got a node or another
+ * description, and before the stamp (core/commit/index.h) tells of it. It is odd while the modes change. Under
+ * the structure mutex. */
+static inline void gang__chunk_changed(gang_cluster *c, uint32_t slot)
+{
+    gang__add_seq(&c->nodes.changes[slot / GANG__CHUNK], 2);
+}
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Taking a snapshot: a walk over all cells, while commits go on. Which commits it shows, and why, is said in
+ * core/commit/snapshot_save.c. */
+#include "base/fork.h"
+#include "core/commit/commit.h"
+#include "core/snapshot.h"
+
+/* ---- room in the snapshot -------------------------------------------------------------------- */
+
+static size_t words_below(gang_cluster *c, uint32_t end_slot)
+{
+    size_t words = 0;
+    for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end_slot; i++)
+        words += (size_t)GANG__CHUNK * gang__load_seq(&gang__load(&c->commit.chunk[i])->most_words);
+    return words;
+}
+
+static bool has_room(const gang_snapshot *s, gang_cluster *c, uint32_t end_slot)
+{
+    return s->node_room >= end_slot && s->part_room > end_slot / GANG__CHUNK &&
+           s->word_room >= words_below(c, end_slot);
+}
+
+static bool make_room(gang_snapshot *s, gang_cluster *c, uint32_t end_slot)
+{
+    return gang__grow(&c->mem, (void **)&s->node, &s->node_room, end_slot,
+                      sizeof(struct gang__node *)) &&
+           gang__grow(&c->mem, (void **)&s->part, &s->part_room, end_slot / GANG__CHUNK + 1,
+                      sizeof(*s->part)) &&
+           gang__grow(&c->mem, (void **)&s->word, &s->word_room, words_below(c, end_slot),
+                      sizeof(*s->word));
+}
+
+/* ---- the walk -------------------------------------------------------------------------------- */
+
+/* Which node, described how, a slot had at instant n. `head`: its head word then. */
+static struct gang__node *node_then(gang_cluster *c, struct gang__chunk *chunk, uint32_t slot,
+                                    uint64_t n, uint64_t head)
+{
+    bool gone = gang__head_state(head) == GANG__STATE_GONE;
+    for (;;) {
+        struct gang__node *node = gang__load(&gang__slot_at(chunk, slot)->node);
+        if (!node)
+            return NULL;
+        uint64_t label = gang__load(&node->label);
+        /* It was never removed since its label is not even set: gone means, not there yet. */
+        if (label == GANG__PENDING)
+            return gone ? NULL : node;
+        if (label > n) {
+            /* What was replaced after n was retired after the read section began. */
+            while (node && gang__load(&node->label) > n)
+                node = node->older;
+            return node;
+        }
+        uint64_t ref = gang__load(&node->newer_ref);
+        if (!ref)
+            return node;
+        /* Being described anew: the commit of it tells whether that is so at n. */
+        struct gang__node *newer = gang__load(&node->newer);
+        enum gang__fate fate = gang__commit_fate(&c->commit, ref, &label);
+        if (fate != GANG__FATE_OVER)
+            return fate == GANG__FATE_DONE && label <= n ? newer : node;
+    }
+}
+
+/* The words of a cell at instant n, in whatever order they are read (see above). */
+static void copy_cell(struct gang__chunk *chunk, uint32_t slot, const struct gang__saved *saved,
+                      uint64_t n, uint64_t *to, uint32_t stride)
+{
+    uint32_t i = slot % GANG__CHUNK;
+    const struct gang__cell *cell = &chunk->cell[i];
+    if (stride <= GANG__CELL_WORDS) {
+        for (unsigned k = 0; k < stride; k++)
+            to[k] = gang__payload(gang__load(&cell->word[k]));
+    } else {
+        unsigned words = gang__cell_words(chunk, slot);
+        struct gang__words at = gang__words_in(chunk, slot);
+        for (unsigned k = 0; k < words && k < stride; k++)
+            to[k] = gang__payload(gang__load(gang__word_in(&at, k)));
+    }
+    if (gang__load(&saved->last) != n || gang__load(&saved->mark[i]) != n)
+        return;
+    for (unsigned k = 0; k < stride && k < saved->stride; k++)
+        to[k] = gang__payload(gang__load(&saved->word[(size_t)i * saved->stride + k]));
+}
+
+/* One slot. Returns whether it has a node that is not removed. */
+static bool walk_slot(gang_cluster *c, struct gang__chunk *chunk, const struct gang__saved *saved,
+                      uint64_t n, gang_snapshot *s, uint32_t slot, uint64_t *to, uint32_t stride)
+{
+    uint32_t i = slot % GANG__CHUNK;
+    gang__hook(GANG__STEP_SCAN);
+    if (gang__load_seq(&chunk->cell[i].owner))
+        gang__cell_settle(&c->commit, slot);
+    gang__hook(GANG__STEP_COPY);
+    uint64_t described = gang__load(&chunk->described);
+    struct gang__node *node = gang__load(&chunk->slot[i].node);
+    if (node || slot == GANG__POOL)
+        copy_cell(chunk, slot, saved, n, to, stride);
+    if (described > n || gang__load(&chunk->described) != described)
+        node = node ? node_then(c, chunk, slot, n, to[GANG__WORD_HEAD]) : NULL;
+    bool there = node && gang__head_state(to[GANG__WORD_HEAD]) != GANG__STATE_GONE;
+    if (node && !there && gang__node_is_over(node, to))
+        node = NULL;
+    s->node[slot] = node;
+    return there;
+}
+
+static void walk(gang_cluster *c, struct gang__area *area, uint64_t n, gang_snapshot *s,
+                 uint32_t end_slot)
+{
+    size_t at = 0;
+    int64_t count = 0;
+    for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end_slot; i++) {
+        struct gang__chunk *chunk = gang__load(&c->commit.chunk[i]);
+        const struct gang__saved *saved = gang__load(&area->saved[i]);
+        uint32_t first = i * GANG__CHUNK, left = end_slot - first;
+        /* Not most_words, which may have grown: by nodes that are younger than n. */
+        uint32_t stride = saved->stride;
+        s->part[i].at = at;
+        s->part[i].stride = stride;
+        for (uint32_t k = 0; k < left && k < GANG__CHUNK; k++)
+            count += walk_slot(c, chunk, saved, n, s, first + k, s->word + at + (size_t)k * stride,
+                               stride);
+        at += (size_t)GANG__CHUNK * stride;
+    }
+    s->end = end_slot;
+    s->count = count;
+    s->kinds = gang__load(&c->nodes.kind_count);
+    for (uint32_t k = 0; k < s->kinds; k++)
+        s->pool[k] = gang__load(&c->nodes.kind[k].capacity);
+    s->listed = false;
+}
+
+gang_result gang__instant_take(gang_cluster *c, gang_snapshot *s)
+{
+    unsigned k;
+    if (!gang__save_slot_acquire(&c->commit, &k))
+        return GANG_EBUSY;
+    gang_result r = GANG_OK;
+    struct gang__area *area = gang__save_area_make(&c->commit, k);
+    uint32_t end_slot = gang__load_seq(&c->commit.slot_end);
+    for (;;) {
+        if (!area || !gang__save_area_cover(&c->commit, area, end_slot) ||
+            !make_room(s, c, end_slot)) {
+            r = GANG_ENOMEM;
+            break;
+        }
+        uint64_t n = gang__save_begin(&c->commit, area, k);
+        /* All that is there at n can be seen to be there now: c->slot_end and most_words were
+         * changed, like c->snap, in the one order of all sequentially consistent operations. */
+        end_slot = gang__load_seq(&c->commit.slot_end);
+        bool fits = gang__save_area_covers(&c->commit, area, end_slot) && has_room(s, c, end_slot);
+        if (fits) {
+            walk(c, area, n, s, end_slot);
+            gang__store(&s->hold.number, n);
+        }
+        gang__save_end(&c->commit, k);
+        if (fits)
+            break;
+    }
+    gang__save_slot_release(&c->commit, k);
+    return r;
+}

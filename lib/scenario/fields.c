@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Members of queues and jobs that are a number or a word of their own: a table says how each is read,
+ * written and compared. */
+#include "scenario/read.h"
+
+#include <string.h>
+
+#define SECOND ((int64_t)1000000000)
+
+static const char *const state_names[] = {"open", "draining", "closed"};
+static const struct gang__words state_words = GANG__WORDS(state_names, 0);
+static const char *const order_names[] = {"priority", "fifo",         "fair",
+                                          "shortest", "least-served", "deadline"};
+static const struct gang__words order_words = GANG__WORDS(order_names, 0);
+static const char *const turn_names[] = {"fair", "utilization", "priority-utilization"};
+static const struct gang__words child_order_words = GANG__WORDS(turn_names, 0);
+static const char *const block_names[] = {"none", "strict"};
+static const struct gang__words block_words = GANG__WORDS(block_names, 0);
+static const char *const preempt_names[] = {"requeue", "suspend", "cancel"};
+static const struct gang__words preempt_mode_words = GANG__WORDS(preempt_names, 0);
+static const char *const backfill_names[] = {"default", "none", "easy", "conservative"};
+static const struct gang__words backfill_words = GANG__WORDS(backfill_names, 0);
+static const char *const backfill_order_names[] = {"default", "leaf", "shortest", "widest",
+                                                   "smallest"};
+static const struct gang__words backfill_order_words = GANG__WORDS(backfill_order_names, 0);
+static const char *const overrun_names[] = {"default", "kill", "extend", "ask"};
+static const struct gang__words overrun_words = GANG__WORDS(overrun_names, 0);
+static const char *const loss_names[] = {"count", "fail", "restart", "refill", "shrink"};
+static const struct gang__words loss_words = GANG__WORDS(loss_names, 0);
+
+#define QUEUE(member) offsetof(struct gang_queue_spec, member)
+#define JOB(member) offsetof(struct gang_job_spec, member)
+#define WORD(key, offset, words)                         \
+    {                                                    \
+        key, GANG__FIELD_WORD, offset, &(words), 0, 0, 0 \
+    }
+#define FLAG(key, offset)                            \
+    {                                                \
+        key, GANG__FIELD_FLAG, offset, NULL, 0, 1, 0 \
+    }
+#define NUMBER(key, offset, least, most, absent)                   \
+    {                                                              \
+        key, GANG__FIELD_NUMBER, offset, NULL, least, most, absent \
+    }
+#define COUNT(key, offset) NUMBER(key, offset, 0, GANG_MAX_AMOUNT, 0)
+#define SECONDS(key, offset, absent)                                     \
+    {                                                                    \
+        key, GANG__FIELD_SECONDS, offset, NULL, 0, INT64_MAX / 2, absent \
+    }
+#define TEXT(key, offset)                                            \
+    {                                                                \
+        key, GANG__FIELD_TEXT, offset, NULL, 0, GANG__MAX_COMMENT, 0 \
+    }
+
+static const struct gang__field queue_list[] = {
+    NUMBER("priority", QUEUE(priority), INT64_MIN, INT64_MAX, 100),
+    WORD("state", QUEUE(state), state_words),
+    WORD("order", QUEUE(order), order_words),
+    WORD("child_order", QUEUE(child_order), child_order_words),
+    WORD("block", QUEUE(block), block_words),
+    WORD("preempt_mode", QUEUE(preempt_mode), preempt_mode_words),
+    WORD("backfill", QUEUE(backfill), backfill_words),
+    WORD("backfill_order", QUEUE(backfill_order), backfill_order_words),
+    COUNT("plan_depth", QUEUE(plan_depth)),
+    WORD("overrun", QUEUE(overrun), overrun_words),
+    SECONDS("extend_s", QUEUE(extend_ns), 0),
+    COUNT("max_bypasses", QUEUE(max_bypasses)),
+    SECONDS("max_wait_s", QUEUE(max_wait_ns), 0),
+    {"slice_s", GANG__FIELD_SECONDS, QUEUE(slice_ns), NULL, -1, INT64_MAX / 2, 0},
+    NUMBER("slice_rows", QUEUE(slice_rows), 0, UINT16_MAX, 0),
+    FLAG("slice_gpus", QUEUE(slice_gpus)),
+    FLAG("no_preemption", QUEUE(no_preemption)),
+    COUNT("max_running", QUEUE(max_running)),
+    COUNT("max_pending", QUEUE(max_pending)),
+    COUNT("max_running_per_user", QUEUE(max_running_per_user)),
+    SECONDS("default_time_limit_s", QUEUE(default_time_limit_ns), 0),
+    SECONDS("max_time_limit_s", QUEUE(max_time_limit_ns), 0),
+    NUMBER("user_limit_percent", QUEUE(user_limit_percent), 0, 100, 0),
+    {"user_limit_factor", GANG__FIELD_MILLI, QUEUE(user_limit_factor_milli), NULL, 0,
+     GANG_MAX_AMOUNT, 0},
+    TEXT("submit_acl", QUEUE(submit_acl)),
+    TEXT("admin_acl", QUEUE(admin_acl)),
+    SECONDS("grace_s", QUEUE(grace_ns), -1),
+    SECONDS("min_runtime_s", QUEUE(min_runtime_ns), -1),
+    SECONDS("stale_s", QUEUE(stale_ns), -1),
+    COUNT("max_children", QUEUE(max_children)),
+    SECONDS("child_idle_s", QUEUE(child_idle_ns), 0),
+    WORD("policy", QUEUE(policy), gang__place_policy_words)};
+
+static const struct gang__field job_list[] = {FLAG("stale", JOB(stale)),
+                                              FLAG("never_preempts", JOB(never_preempts)),
+                                              FLAG("hold", JOB(hold)),
+                                              WORD("loss", JOB(loss), loss_words),
+                                              SECONDS("time_limit_s", JOB(time_limit_ns), 0),
+                                              COUNT("max_restarts", JOB(max_restarts)),
+                                              SECONDS("restart_delay_s", JOB(restart_delay_ns), 0),
+                                              SECONDS("refill_s", JOB(refill_ns), 0),
+                                              SECONDS("start_within_s", JOB(start_within_ns), 0),
+                                              SECONDS("back_off_s", JOB(back_off_ns), 0),
+                                              SECONDS("heartbeat_s", JOB(heartbeat_ns), 0),
+                                              SECONDS("begin_s", JOB(begin_ns), 0),
+                                              SECONDS("deadline_s", JOB(deadline_ns), 0)};
+
+#define RESERVE(member) offsetof(struct gang_reservation_spec, member)
+#define STAGE(member) offsetof(struct gang_reservation_stage, member)
+static const char *const prefer_names[] = {"earliest", "latest", "cheapest"};
+static const struct gang__words objective_words = GANG__WORDS(prefer_names, 0);
+static const char *const combine_names[] = {"all", "any", "order", "order-no-gap"};
+static const struct gang__words combine_words = GANG__WORDS(combine_names, 0);
+const char *const gang__reserve_flag_words[gang__reserve_flag_count] = {
+    "maintenance", "overlap", "ignore-jobs", "flex", "magnetic"};
+
+static const struct gang__field reserve_list[] = {
+    SECONDS("arrival_s", RESERVE(arrival_ns), 0),
+    SECONDS("deadline_s", RESERVE(deadline_ns), 0),
+    SECONDS("start_s", RESERVE(start_ns), -1),
+    SECONDS("duration_s", RESERVE(duration_ns), 0),
+    SECONDS("period_s", RESERVE(period_ns), 0),
+    COUNT("repetitions", RESERVE(repetitions)),
+    SECONDS("until_s", RESERVE(until_ns), 0),
+    WORD("objective", RESERVE(objective), objective_words),
+    WORD("combine", RESERVE(combine), combine_words),
+    SECONDS("purge_s", RESERVE(purge_ns), 0),
+    SECONDS("notice_s", RESERVE(notice_ns), 0)};
+
+static const struct gang__field stage_list[] = {
+    SECONDS("duration_s", STAGE(duration_ns), 0), COUNT("gang_size", STAGE(gang_size)),
+    FLAG("exclusive", STAGE(exclusive)), COUNT("domain_count", STAGE(domain_count))};
+
+static const struct gang__field case_list[] = {
+    SECONDS("half_life_s", offsetof(struct gang_scenario, half_life_ns), 0)};
+
+const struct gang__fields gang__queue_fields = {queue_list, GANG__COUNT(queue_list)};
+const struct gang__fields gang__job_fields = {job_list, GANG__COUNT(job_list)};
+const struct gang__fields gang__reserve_fields = {reserve_list, GANG__COUNT(reserve_list)};
+const struct gang__fields gang__stage_fields = {stage_list, GANG__COUNT(stage_list)};
+const struct gang__fields gang__case_fields = {case_list, GANG__COUNT(case_list)};
+
+static bool is_narrow(const struct gang__field *field)
+{
+    return field->type == GANG__FIELD_WORD || field->type == GANG__FIELD_FLAG;
+}
+
+/* The value of a member that is a number. */
+static int64_t value_of(const struct gang__field *field, const void *from)
+{
+    const char *member = (const char *)from + field->offset;
+    int32_t narrow;
+    int64_t wide;
+    if (is_narrow(field)) {
+        memcpy(&narrow, member, sizeof(narrow));
+        return narrow;
+    }
+    memcpy(&wide, member, sizeof(wide));
+    return wide;
+}
+
+static const char *text_of(const struct gang__field *field, const void *from)
+{
+    const char *text;
+    memcpy(&text, (const char *)from + field->offset, sizeof(text));
+    return text;
+}
+
+/* ---- reading ---- */
+
+static gang_result read_text(struct gang__reader *r, const struct gang__json *at,
+                             const struct gang__field *field, char *member)
+{
+    const char *text;
+    GANG__TRY(gang__json_name(at, 0, (size_t)field->most, &text));
+    GANG__TRY(gang__keep_text(r, at, text, &text));
+    memcpy(member, &text, sizeof(text));
+    return GANG_OK;
+}
+
+static gang_result read_value(const struct gang__json *at, const struct gang__field *field,
+                              int64_t *value)
+{
+    int32_t flag = 0;
+    size_t index = 0;
+    switch (field->type) {
+    case GANG__FIELD_FLAG:
+        GANG__TRY(gang__json_bool(at, &flag));
+        *value = flag;
+        return GANG_OK;
+    case GANG__FIELD_WORD:
+        GANG__TRY(gang__json_choice(at, field->words->list, field->words->count, &index));
+        *value = field->words->first + (int64_t)index;
+        return GANG_OK;
+    case GANG__FIELD_MILLI:
+        return gang__json_milli(at, field->least, field->most, value);
+    case GANG__FIELD_SECONDS:
+        if (field->least < 0 && json_is_number(at->value) && json_number_value(at->value) == -1) {
+            *value = -1; /* it is a word, and no time */
+            return GANG_OK;
+        }
+        return gang__json_scaled(at, SECOND, 0, field->most, value);
+    default:
+        return gang__json_int(at, field->least, field->most, value);
+    }
+}
+
+gang_result gang__fields_read(struct gang__reader *r, const struct gang__json *object,
+                              const struct gang__fields *fields, void *to)
+{
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct gang__field *field = &fields->list[i];
+        char *member = (char *)to + field->offset;
+        struct gang__json at;
+        int64_t value = 0;
+        if (!gang__json_get(object, field->key, &at))
+            continue;
+        if (field->type == GANG__FIELD_TEXT) {
+            GANG__TRY(read_text(r, &at, field, member));
+            continue;
+        }
+        GANG__TRY(read_value(&at, field, &value));
+        int32_t narrow = (int32_t)value;
+        if (is_narrow(field))
+            memcpy(member, &narrow, sizeof(narrow));
+        else
+            memcpy(member, &value, sizeof(value));
+    }
+    return GANG_OK;
+}
+
+/* ---- writing ---- */
+
+static json_t *json_of(struct gang__json_maker *maker, const struct gang__field *field,
+                       int64_t value)
+{
+    switch (field->type) { /* what no word stands for is refused when it is read back */
+    case GANG__FIELD_FLAG:
+        return value == 1 ? json_true() : json_integer(value);
+    case GANG__FIELD_WORD:
+        value -= field->words->first;
+        if (value < 0 || (size_t)value >= field->words->count)
+            return json_integer(value);
+        return gang__json_new_text(maker, field->words->list[value]);
+    case GANG__FIELD_MILLI:
+        return gang__json_new_milli(value);
+    case GANG__FIELD_SECONDS:
+        return value == -1 ? json_integer(value) : gang__json_new_scaled(value, SECOND);
+    default:
+        return json_integer(value);
+    }
+}
+
+void gang__fields_write(struct gang__json_maker *maker, json_t *object,
+                        const struct gang__fields *fields, const void *from)
+{
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct gang__field *field = &fields->list[i];
+        if (field->type == GANG__FIELD_TEXT) {
+            const char *text = text_of(field, from);
+            if (text)
+                gang__json_put(maker, object, field->key, gang__json_new_text(maker, text));
+        } else if (value_of(field, from) != field->absent) {
+            gang__json_put(maker, object, field->key, json_of(maker, field, value_of(field, from)));
+        }
+    }
+}
+
+/* ---- comparing ---- */
+
+bool gang__fields_equal(const struct gang__fields *fields, const void *a, const void *b)
+{
+    for (size_t i = 0; i < fields->count; i++) {
+        const struct gang__field *field = &fields->list[i];
+        if (field->type == GANG__FIELD_TEXT) {
+            const char *x = text_of(field, a);
+            const char *y = text_of(field, b);
+            if (x != y && (!x || !y || strcmp(x, y) != 0))
+                return false;
+        } else if (value_of(field, a) != value_of(field, b)) {
+            return false;
+        }
+    }
+    return true;
+}

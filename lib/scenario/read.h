@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reader of scenarios: one case from a tree of JSON values, checked. Each object of the format
+ * has a read_*.c. The format: examples/man/gangsched-scenario.1. */
+#ifndef GANG__SCENARIO_READ_H
+#define GANG__SCENARIO_READ_H
+
+#include <gangsched/scenario.h>
+
+#include "base/json/json.h"
+#include "model/node_spec.h"
+#include "scenario/arena.h"
+#include "scenario/fields.h"
+#include "scenario/words.h"
+
+/* Largest amount of memory of a task, in bytes; it is rounded up to pages. */
+#define GANG__MAX_TASK_MEMORY (GANG_MAX_AMOUNT * GANG_PAGE_BYTES)
+/* Largest amount of a quota, in units of its kind. */
+#define GANG__MAX_QUOTA ((int64_t)1 << 60)
+#define GANG__MAX_WEIGHT 1e15
+
+enum {
+    GANG__MAX_CASES = 1 << 20,
+    GANG__MAX_NODES = 1048575,
+    GANG__MAX_JOBS = 1 << 24,
+    GANG__MAX_GROUPS = 4095,   /* task groups or sets of a job */
+    GANG__MAX_TASKS = 1 << 24, /* tasks of a job */
+    GANG__MAX_LIST = 65535,    /* labels, links, partitions, ... of one thing */
+    GANG__MAX_COMMENT = 65535, /* bytes of `source` */
+    GANG__MAX_ROUNDS = 1000000,
+    GANG__MAX_JOB_LABELS = 64, /* and peer rules */
+    GANG__MAX_RULES = 65535,   /* that map jobs to queues */
+    GANG__MAX_RANKS = 64       /* GPU models in their order */
+};
+
+#define GANG__TRY(call)            \
+    do {                           \
+        gang_result try_ = (call); \
+        if (try_ != GANG_OK)       \
+            return try_;           \
+    } while (0)
+
+/* Of a text, and of `expect`. */
+extern const struct gang__json_limits gang__scenario_limits;
+
+/* The first key of a text that has an old name, and how many there are. */
+struct gang__key_warning {
+    size_t count;
+    char text[256];
+};
+
+struct gang__reader {
+    struct gang__arena *keep;   /* lives as long as the scenarios */
+    struct gang__arena scratch; /* lives for one case */
+    struct gang_scenario *out;  /* the case */
+    struct gang__key_warning *warning;
+    struct gang_kind_spec *kinds;
+    struct gang__lookup nodes;
+    struct gang__lookup queues;
+    struct gang__lookup jobs;
+    uint8_t *queue_inner; /* one a queue: 1 if it has children, or may get some */
+    bool counts_tasks;    /* a node of the case has `max_tasks` */
+    /* The GPUs of the last node with so many of them in the short form: most are alike. */
+    const struct gang_gpu_spec *alike[GANG_MAX_GPUS + 1];
+};
+
+/* The constant of an optional member that is one of `words`; *number stays as it is if the member
+ * is absent. */
+gang_result gang__read_word(const struct gang__json *object, const char *key,
+                            const struct gang__words *words, int32_t *number);
+/* Memory and text that stay. NULL: out of memory, and the error says so at `at`. */
+void *gang__keep(struct gang__reader *r, const struct gang__json *at, size_t count, size_t bytes);
+/* `count` elements for the pointer `list`, or return from the function. */
+#define GANG__KEEP(list, r, at, count)                            \
+    do {                                                          \
+        (list) = gang__keep((r), (at), (count), sizeof(*(list))); \
+        if (!(list))                                              \
+            return GANG_ENOMEM;                                   \
+    } while (0)
+gang_result gang__keep_text(struct gang__reader *r, const struct gang__json *at, const char *text,
+                            const char **out);
+gang_result gang__read_name(struct gang__reader *r, const struct gang__json *at, const char **out);
+/* An optional member: *out stays as it is if it is absent. */
+gang_result gang__read_name_member(struct gang__reader *r, const struct gang__json *object,
+                                   const char *key, const char **out);
+/* The optional member "labels", an object of at most 'most' texts: of a node, of a job. */
+gang_result gang__read_label_map(struct gang__reader *r, const struct gang__json *object,
+                                 size_t most, const struct gang_label **out, size_t *count);
+/* An array of names, each once. */
+gang_result gang__read_names(struct gang__reader *r, const struct gang__json *at, size_t most,
+                             const char *const **out, size_t *count);
+/* Optional member that is null or names a level: of the case, or a built-in one as far as `which`. */
+enum { GANG__LEVELS_SITE = 0, GANG__LEVELS_WIDE = 1, GANG__LEVELS_ALL = 5 };
+gang_result gang__read_level(struct gang__reader *r, const struct gang__json *object,
+                             const char *key, size_t which, const char **out);
+/* Is it a built-in level of GPUs alone, by the text that gang__read_level() gave? */
+bool gang__level_needs_gpus(const char *level);
+/* Optional amount of memory, under a key in MiB or one in bytes. */
+gang_result gang__read_memory(const struct gang__json *object, const char *mib_key,
+                              const char *bytes_key, int64_t most, int64_t *bytes);
+/* Optional member `amounts`; `on_node`: only kinds that a node has. `more` elements of room stay
+ * free behind the last. */
+gang_result gang__read_amounts(struct gang__reader *r, const struct gang__json *object,
+                               bool on_node, size_t more, struct gang_amount **out, size_t *count);
+/* Optional true or false. */
+gang_result gang__read_bool(const struct gang__json *object, const char *key, int32_t *flag);
+gang_result gang__read_int(const struct gang__json *object, const char *key, int64_t least,
+                           int64_t most, int64_t *number);
+gang_result gang__read_int32(const struct gang__json *object, const char *key, int32_t least,
+                             int32_t most, int32_t *number);
+
+const struct gang_kind_spec *gang__find_kind(const struct gang__reader *r, const char *name);
+
+/* ---- objects ---- */
+
+/* Objects that have keys with old names. */
+enum gang__object {
+    GANG__OBJECT_QUEUE,
+    GANG__OBJECT_QUOTA,
+    GANG__OBJECT_JOB,
+    GANG__OBJECT_RULE,
+    GANG__OBJECT_TASK,
+    GANG__OBJECT_NODE,
+    GANG__OBJECT_DEVICE,
+    GANG__OBJECT_LINK,
+    GANG__OBJECT_RESERVATION,
+    GANG__OBJECT_STAGE
+};
+
+/* Gives the old keys of an object their new names and notes the first. Called before the keys are
+ * checked. If the object has the new key too, the old one stays and is then an unknown key. */
+gang_result gang__read_old_keys(struct gang__reader *r, const struct gang__json *at,
+                                enum gang__object object);
+
+gang_result gang__read_node(struct gang__reader *r, const struct gang__json *at,
+                            struct gang_node_spec *node);
+gang_result gang__read_queue(struct gang__reader *r, const struct gang__json *at,
+                             struct gang_queue_spec *queue);
+/* Parents, once all queues are there. */
+gang_result gang__link_queues(struct gang__reader *r, const struct gang__json *queues,
+                              const struct gang_queue_spec *list, size_t count);
+/* A queue that takes jobs, or the name of one that can be made on demand. */
+gang_result gang__read_leaf(struct gang__reader *r, const struct gang__json *at,
+                            const char **queue);
+/* `default_queue` and `rules`, once the queues are there. */
+gang_result gang__read_mapping(struct gang__reader *r, const struct gang__json *at);
+gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, size_t index,
+                           struct gang_job_spec *job);
+/* `reservations`, once the queues are there; the one that a job names. */
+gang_result gang__read_reservations(struct gang__reader *r, const struct gang__json *at);
+gang_result gang__read_reservation_name(struct gang__reader *r, const struct gang__json *job,
+                                        const char **name);
+/* `tasks` and `groups` of a job; adds the number of tasks to *tasks. */
+gang_result gang__read_tasks(struct gang__reader *r, const struct gang__json *job,
+                             struct gang_job_spec *out, int64_t *tasks);
+/* A group of tasks of a reservation: no key that only a job gives a sense. */
+gang_result gang__read_group(struct gang__reader *r, const struct gang__json *at,
+                             struct gang_group_spec *group);
+/* `after` of the tasks of a job, and of all jobs. */
+gang_result gang__read_group_after(struct gang__reader *r, const struct gang__json *tasks,
+                                   struct gang_job_spec *job);
+gang_result gang__read_job_times(struct gang__reader *r, const struct gang__json *jobs);
+gang_result gang__read_job_after(struct gang__reader *r, const struct gang__json *jobs);
+/* Of a task: `selector` and `where`; partition, devices, levels and bounds, once it is known how many
+ * tasks and GPUs there are. Of a job: all but its tasks, sets and state. */
+gang_result gang__read_labels(struct gang__reader *r, const struct gang__json *object,
+                              struct gang_group_spec *group);
+gang_result gang__read_demands(struct gang__reader *r, const struct gang__json *object,
+                               struct gang_group_spec *group);
+gang_result gang__read_job_demands(struct gang__reader *r, const struct gang__json *job,
+                                   struct gang_request_spec *request);
+gang_result gang__read_expect(struct gang__reader *r, const struct gang__json *expect);
+
+/* One case. Memory of `out` is taken from `keep`. */
+gang_result gang__read_case(struct gang__arena *keep, const struct gang__json *at,
+                            struct gang_scenario *out, struct gang__key_warning *warning);
+
+#endif

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads one case, and the public functions that read texts and files of cases. */
+#include "scenario/read.h"
+
+#include <string.h>
+
+#include "scenario/scenario_file.h"
+
+const struct gang__json_limits gang__scenario_limits = {GANG_JSON_MAX_BYTES, GANG_JSON_MAX_DEPTH,
+                                                        1 << 24};
+
+struct gang_scenarios {
+    struct gang_mem mem;
+    struct gang__arena arena;
+    struct gang_scenario *cases;
+    size_t count;
+    struct gang__key_warning warning;
+};
+
+static const char *const case_keys[] = {
+    "id",           "source",         "note",        "caps",        "needs",      "tier",
+    "sensitive_to", "quota_only",     "levels",      "kinds",       "nodes",      "queues",
+    "jobs",         "rounds",         "expect",      "policy",      "partitions", "default_queue",
+    "rules",        "excluded_kinds", "half_life_s", "reservations"};
+
+/* ---- kinds ----------------------------------------------------------------------------- */
+
+static gang_result check_kind_name(const struct gang__reader *r, const struct gang__json *at,
+                                   const char *name)
+{
+    /* The built-in ones, and the words that stand for them or for something else in a queue. */
+    static const char *const taken[] = {"cpu",     "memory",    "gpu",    "gpu_memory",
+                                        "mem_mib", "mem_bytes", "default"};
+    for (size_t i = 0; i < GANG__COUNT(taken); i++)
+        if (strcmp(name, taken[i]) == 0)
+            return gang__json_fail(at, GANG_EEXIST, "'%s' is built in", name);
+    if (gang__find_kind(r, name))
+        return gang__json_fail(at, GANG_EEXIST, "'%s' is there twice", gang__word(name).s);
+    return GANG_OK;
+}
+
+static gang_result read_kind(struct gang__reader *r, const struct gang__json *at,
+                             struct gang_kind_spec *kind)
+{
+    static const char *const keys[] = {"name", "unit", "scope", "capacity"};
+    struct gang__json member;
+    const char *name;
+    kind->size = sizeof(*kind);
+    GANG__TRY(gang__json_object(at, keys, GANG__COUNT(keys)));
+    GANG__TRY(gang__json_need(at, "name", &member));
+    GANG__TRY(gang__json_name(&member, 1, GANG_MAX_NAME, &name));
+    GANG__TRY(check_kind_name(r, &member, name));
+    GANG__TRY(gang__keep_text(r, &member, name, &kind->name));
+    GANG__TRY(gang__read_name_member(r, at, "unit", &kind->unit));
+    kind->scope = GANG_SCOPE_NODE;
+    GANG__TRY(gang__read_word(at, "scope", &gang__scope_words, &kind->scope));
+    if (!gang__json_get(at, "capacity", &member))
+        return GANG_OK;
+    if (kind->scope == GANG_SCOPE_NODE)
+        return gang__json_fail(&member, GANG_EINVAL, "each node has its own amount");
+    return gang__json_int(&member, 0, GANG_MAX_AMOUNT, &kind->capacity);
+}
+
+/* Does a node of the case have `max_tasks`? */
+static bool has_max_tasks(const struct gang__json *at)
+{
+    struct gang__json nodes;
+    gang__json_get(at, "nodes", &nodes);
+    for (size_t i = 0; i < json_array_size(nodes.value); i++)
+        if (json_object_get(json_array_get(nodes.value, i), "max_tasks"))
+            return true;
+    return false;
+}
+
+static gang_result read_kinds(struct gang__reader *r, const struct gang__json *at)
+{
+    struct gang__json kinds;
+    size_t count = 0;
+    size_t most = GANG_MAX_KINDS - GANG_KIND_SITE;
+    r->counts_tasks = has_max_tasks(at);
+    if (gang__json_get(at, "kinds", &kinds))
+        GANG__TRY(gang__json_array(&kinds, r->counts_tasks ? most - 1 : most, &count));
+    GANG__KEEP(r->kinds, r, &kinds, count + r->counts_tasks);
+    r->out->kinds = r->kinds;
+    for (size_t i = 0; i < count; i++) {
+        struct gang__json element = gang__json_element(&kinds, i);
+        GANG__TRY(read_kind(r, &element, &r->kinds[i]));
+        r->out->kind_count = i + 1;
+        if (r->counts_tasks && strcmp(r->kinds[i].name, GANG__TASKS) == 0)
+            return gang__json_fail(&element, GANG_EEXIST,
+                                   "'" GANG__TASKS "' is there already because of 'max_tasks'");
+    }
+    if (r->counts_tasks)
+        r->kinds[r->out->kind_count++] = (struct gang_kind_spec){
+            sizeof(struct gang_kind_spec), GANG__TASKS, GANG__TASKS, GANG_SCOPE_NODE, 0, 0};
+    return GANG_OK;
+}
+
+/* ---- lists of the case ----------------------------------------------------------------- */
+
+/* The names of what was read are each there once; the error names the later one. */
+static gang_result index_names(struct gang__reader *r, const struct gang__json *at,
+                               const char *const *first, size_t stride, size_t count,
+                               struct gang__lookup *names)
+{
+    size_t twice;
+    if (!gang__lookup_build(names, &r->scratch, first, stride, count, &twice))
+        return gang__json_fail(at, GANG_ENOMEM, "out of memory");
+    if (twice == SIZE_MAX)
+        return GANG_OK;
+    struct gang__json element = gang__json_element(at, twice);
+    struct gang__json name;
+    gang__json_get(&element, "name", &name);
+    return gang__json_fail(&name, GANG_EEXIST, "'%s' is there twice",
+                           gang__word(json_string_value(name.value)).s);
+}
+
+static gang_result read_partitions(struct gang__reader *r, const struct gang__json *at)
+{
+    static const char *const keys[] = {"name", "mode"};
+    struct gang__json partitions;
+    struct gang_partition_spec *list;
+    struct gang__lookup names;
+    size_t count;
+    if (!gang__json_get(at, "partitions", &partitions))
+        return GANG_OK;
+    GANG__TRY(gang__json_array(&partitions, GANG__MAX_LIST, &count));
+    GANG__KEEP(list, r, &partitions, count);
+    for (size_t i = 0; i < count; i++) {
+        struct gang__json element = gang__json_element(&partitions, i);
+        struct gang__json member;
+        GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
+        GANG__TRY(gang__json_need(&element, "name", &member));
+        GANG__TRY(gang__read_name(r, &member, &list[i].name));
+        list[i].size = sizeof(list[i]);
+        list[i].mode = GANG_PARTITION_SHARED;
+        GANG__TRY(gang__read_word(&element, "mode", &gang__mode_words, &list[i].mode));
+    }
+    if (count > 0)
+        GANG__TRY(index_names(r, &partitions, &list[0].name, sizeof(*list), count, &names));
+    r->out->partitions = list;
+    r->out->partition_count = count;
+    return GANG_OK;
+}
+
+static gang_result read_nodes(struct gang__reader *r, const struct gang__json *at)
+{
+    struct gang__json nodes;
+    struct gang_node_spec *list;
+    size_t count;
+    if (!gang__json_get(at, "nodes", &nodes))
+        return GANG_OK;
+    GANG__TRY(gang__json_array(&nodes, GANG__MAX_NODES, &count));
+    GANG__KEEP(list, r, &nodes, count);
+    for (size_t i = 0; i < count; i++) {
+        struct gang__json element = gang__json_element(&nodes, i);
+        GANG__TRY(gang__read_node(r, &element, &list[i]));
+    }
+    if (count > 0)
+        GANG__TRY(index_names(r, &nodes, &list[0].name, sizeof(*list), count, &r->nodes));
+    r->out->nodes = list;
+    r->out->node_count = count;
+    return GANG_OK;
+}
+
+static gang_result read_queues(struct gang__reader *r, const struct gang__json *at)
+{
+    struct gang__json queues;
+    struct gang_queue_spec *list;
+    size_t count;
+    if (!gang__json_get(at, "queues", &queues))
+        return GANG_OK;
+    GANG__TRY(gang__json_array(&queues, GANG_MAX_QUEUES, &count));
+    GANG__KEEP(list, r, &queues, count);
+    for (size_t i = 0; i < count; i++) {
+        struct gang__json element = gang__json_element(&queues, i);
+        GANG__TRY(gang__read_queue(r, &element, &list[i]));
+    }
+    if (count > 0)
+        GANG__TRY(index_names(r, &queues, &list[0].name, sizeof(*list), count, &r->queues));
+    GANG__TRY(gang__link_queues(r, &queues, list, count));
+    r->out->queues = list;
+    r->out->queue_count = count;
+    return GANG_OK;
+}
+
+static gang_result read_jobs(struct gang__reader *r, const struct gang__json *at)
+{
+    struct gang__json jobs;
+    struct gang_job_spec *list;
+    size_t count;
+    if (!gang__json_get(at, "jobs", &jobs))
+        return GANG_OK;
+    GANG__TRY(gang__json_array(&jobs, GANG__MAX_JOBS, &count));
+    GANG__KEEP(list, r, &jobs, count);
+    for (size_t i = 0; i < count; i++) {
+        struct gang__json element = gang__json_element(&jobs, i);
+        GANG__TRY(gang__read_job(r, &element, i, &list[i]));
+    }
+    if (count > 0)
+        GANG__TRY(index_names(r, &jobs, &list[0].name, sizeof(*list), count, &r->jobs));
+    r->out->jobs = list;
+    r->out->job_count = count;
+    GANG__TRY(gang__read_job_times(r, &jobs));
+    return gang__read_job_after(r, &jobs);
+}
+
+/* ---- the case -------------------------------------------------------------------------- */
+
+static gang_result take_comment(struct gang__reader *r, const struct gang__json *object,
+                                const char *key, const char **out)
+{
+    struct gang__json at;
+    const char *text = "";
+    if (gang__json_get(object, key, &at))
+        GANG__TRY(gang__json_text(&at, 0, GANG__MAX_COMMENT, &text));
+    return gang__keep_text(r, &at, text, out);
+}
+
+static gang_result read_expect(struct gang__reader *r, const struct gang__json *object)
+{
+    struct gang__json at;
+    if (!gang__json_get(object, "expect", &at))
+        return GANG_OK;
+    GANG__TRY(gang__read_expect(r, &at));
+    char *text = gang__json_compact(at.value, r->keep->mem);
+    if (!text)
+        return gang__json_fail(&at, GANG_ENOMEM, "out of memory");
+    gang_result result = gang__keep_text(r, &at, text, &r->out->expect);
+    gang__release(r->keep->mem, text);
+    return result;
+}
+
+/* Names of kinds as the library has them. */
+static gang_result read_excluded(struct gang__reader *r, const struct gang__json *object)
+{
+    static const char *const built_in[] = {"cpu", "memory", "gpu"};
+    struct gang_scenario *out = r->out;
+    struct gang__json at;
+    if (!gang__json_get(object, "excluded_kinds", &at))
+        return GANG_OK;
+    GANG__TRY(
+        gang__read_names(r, &at, GANG_MAX_KINDS, &out->excluded_kinds, &out->excluded_kind_count));
+    for (size_t i = 0; i < out->excluded_kind_count; i++) {
+        struct gang__json element = gang__json_element(&at, i);
+        bool known = gang__find_kind(r, out->excluded_kinds[i]) != NULL;
+        for (size_t k = 0; k < GANG__COUNT(built_in); k++)
+            known = known || strcmp(out->excluded_kinds[i], built_in[k]) == 0;
+        if (!known)
+            return gang__json_fail(&element, GANG_ENOENT, "no such kind");
+    }
+    return GANG_OK;
+}
+
+static gang_result read_members(struct gang__reader *r, const struct gang__json *at)
+{
+    struct gang__json member;
+    struct gang_scenario *out = r->out;
+    GANG__TRY(gang__json_object(at, case_keys, GANG__COUNT(case_keys)));
+    GANG__TRY(take_comment(r, at, "id", &out->id));
+    GANG__TRY(take_comment(r, at, "source", &out->source));
+    if (gang__json_get(at, "needs", &member))
+        GANG__TRY(gang__read_names(r, &member, GANG__MAX_LIST, &out->needs, &out->need_count));
+    if (gang__json_get(at, "levels", &member))
+        GANG__TRY(gang__read_names(r, &member, GANG_MAX_LEVELS, &out->levels, &out->level_count));
+    GANG__TRY(gang__read_bool(at, "quota_only", &out->quota_only));
+    GANG__TRY(gang__read_int(at, "rounds", 1, GANG__MAX_ROUNDS, &out->rounds));
+    GANG__TRY(gang__read_word(at, "policy", &gang__place_policy_words, &out->policy));
+    GANG__TRY(read_kinds(r, at));
+    GANG__TRY(read_partitions(r, at));
+    GANG__TRY(read_nodes(r, at));
+    GANG__TRY(read_queues(r, at));
+    GANG__TRY(gang__read_mapping(r, at));
+    GANG__TRY(read_excluded(r, at));
+    GANG__TRY(gang__fields_read(r, at, &gang__case_fields, out));
+    GANG__TRY(gang__read_reservations(r, at));
+    GANG__TRY(read_jobs(r, at));
+    return read_expect(r, at);
+}
+
+gang_result gang__read_case(struct gang__arena *keep, const struct gang__json *at,
+                            struct gang_scenario *out, struct gang__key_warning *warning)
+{
+    struct gang__reader r = {
+        .keep = keep, .scratch = {keep->mem, NULL}, .out = out, .warning = warning};
+    *out = (struct gang_scenario)GANG_SCENARIO_INIT;
+    out->rounds = 1;
+    gang_result result = read_members(&r, at);
+    gang__arena_free(&r.scratch);
+    return result;
+}
+
+/* ---- files ----------------------------------------------------------------------------- */
+
+static gang_result read_cases(struct gang_scenarios *scenarios, const struct gang__json *root)
+{
+    if (json_is_object(root->value)) {
+        scenarios->cases = gang__arena_alloc(&scenarios->arena, 1, sizeof(*scenarios->cases));
+        if (!scenarios->cases)
+            return gang__json_fail(root, GANG_ENOMEM, "out of memory");
+        scenarios->count = 1;
+        return gang__read_case(&scenarios->arena, root, &scenarios->cases[0], &scenarios->warning);
+    }
+    GANG__TRY(gang__json_array(root, GANG__MAX_CASES, &scenarios->count));
+    scenarios->cases =
+        gang__arena_alloc(&scenarios->arena, scenarios->count, sizeof(*scenarios->cases));
+    if (!scenarios->cases)
+        return gang__json_fail(root, GANG_ENOMEM, "out of memory");
+    for (size_t i = 0; i < scenarios->count; i++) {
+        struct gang__json element = gang__json_element(root, i);
+        GANG__TRY(gang__read_case(&scenarios->arena, &element, &scenarios->cases[i],
+                                  &scenarios->warning));
+    }
+    return GANG_OK;
+}
+
+gang_result gang__scenarios_read_mem(const struct gang_mem *mem, const char *text, size_t length,
+                                     gang_scenarios **scenarios, struct gang_error *error)
+{
+    if (!scenarios)
+        return gang__error(error, GANG_EINVAL, NULL, "no place for the result");
+    *scenarios = NULL;
+    if (!text && length > 0)
+        return gang__error(error, GANG_EINVAL, NULL, "no text");
+    json_t *root;
+    GANG__TRY(
+        gang__json_parse(text ? text : "", length, &gang__scenario_limits, mem, &root, error));
+    gang_result result = GANG_ENOMEM;
+    struct gang_scenarios *out = gang__zalloc(mem, 1, sizeof(*out));
+    if (!out) {
+        gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+        goto out;
+    }
+    out->mem = *mem;
+    out->arena.mem = &out->mem;
+    struct gang__json at = gang__json_root(root, error);
+    result = read_cases(out, &at);
+    if (result != GANG_OK)
+        gang_scenarios_free(out);
+    else
+        *scenarios = out;
+out:
+    json_decref(root);
+    return result;
+}
+
+gang_result gang_scenarios_read(const char *text, size_t length, gang_scenarios **scenarios,
+                                struct gang_error *error)
+{
+    return gang__scenarios_read_mem(&gang__mem_libc, text, length, scenarios, error);
+}
+
+gang_result gang_scenarios_read_file(const char *path, gang_scenarios **scenarios,
+                                     struct gang_error *error)
+{
+    char *text;
+    size_t length;
+    if (!scenarios)
+        return gang__error(error, GANG_EINVAL, NULL, "no place for the result");
+    *scenarios = NULL;
+    if (!path)
+        return gang__error(error, GANG_EINVAL, NULL, "no path");
+    GANG__TRY(gang__read_file(path, GANG_JSON_MAX_BYTES, &gang__mem_libc, &text, &length, error));
+    gang_result result = gang_scenarios_read(text, length, scenarios, error);
+    gang__release(&gang__mem_libc, text);
+    return result;
+}
+
+void gang_scenarios_free(gang_scenarios *scenarios)
+{
+    if (!scenarios)
+        return;
+    gang__arena_free(&scenarios->arena);
+    struct gang_mem mem = scenarios->mem;
+    gang__release(&mem, scenarios);
+}
+
+size_t gang_scenarios_count(const gang_scenarios *scenarios)
+{
+    return scenarios ? scenarios->count : 0;
+}
+
+gang_result gang_scenarios_get(const gang_scenarios *scenarios, size_t index,
+                               struct gang_scenario *scenario)
+{
+    if (!scenario)
+        return GANG_EINVAL;
+    static const struct gang_scenario none = GANG_SCENARIO_INIT;
+    bool there = scenarios && index < scenarios->count;
+    GANG__TRY(gang__struct_out(scenario, scenario->size, sizeof(none),
+                               there ? &scenarios->cases[index] : &none, sizeof(none)));
+    return !scenarios ? GANG_EINVAL : there ? GANG_OK : GANG_ENOENT;
+}
+
+const char *gang_scenarios_warning(const gang_scenarios *scenarios)
+{
+    return scenarios && scenarios->warning.count > 0 ? scenarios->warning.text : NULL;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading reservations. */
+#include "scenario/read.h"
+
+#include <string.h>
+
+static const char *const reserve_keys[] = {
+    "name",     "owner",   "arrival_s", "deadline_s", "start_s",     "duration_s",
+    "period_s", "until_s", "objective", "combine",    "repetitions", "purge_s",
+    "notice_s", "queue",   "users",     "stages",     "flags"};
+static const char *const stage_keys[] = {"duration_s", "tasks",  "gang_size",    "exclusive",
+                                         "level",      "domain", "domain_count", "nodes"};
+
+static gang_result read_flags(const struct gang__json *at, int32_t *flags)
+{
+    size_t count;
+    GANG__TRY(gang__json_array(at, gang__reserve_flag_count, &count));
+    for (size_t i = 0; i < count; i++) {
+        struct gang__json element = gang__json_element(at, i);
+        size_t bit = 0;
+        GANG__TRY(
+            gang__json_choice(&element, gang__reserve_flag_words, gang__reserve_flag_count, &bit));
+        if (*flags >> bit & 1)
+            return gang__json_fail(&element, GANG_EEXIST, "is there twice");
+        *flags |= 1 << bit;
+    }
+    return GANG_OK;
+}
+
+static gang_result read_tasks(struct gang__reader *r, const struct gang__json *at,
+                              struct gang_reservation_stage *stage)
+{
+    struct gang_group_spec *list;
+    size_t count;
+    GANG__TRY(gang__json_array(at, GANG__MAX_GROUPS, &count));
+    if (count == 0)
+        return gang__json_fail(at, GANG_EINVAL, "must not be empty");
+    GANG__KEEP(list, r, at, count);
+    for (size_t i = 0; i < count; i++) {
+        struct gang__json element = gang__json_element(at, i);
+        GANG__TRY(gang__read_group(r, &element, &list[i]));
+    }
+    stage->groups = list;
+    stage->group_count = count;
+    return GANG_OK;
+}
+
+static gang_result read_nodes(struct gang__reader *r, const struct gang__json *at,
+                              struct gang_reservation_stage *stage)
+{
+    GANG__TRY(gang__read_names(r, at, GANG__MAX_LIST, &stage->nodes, &stage->node_count));
+    for (size_t i = 0; i < stage->node_count; i++) {
+        struct gang__json element = gang__json_element(at, i);
+        size_t index;
+        if (!gang__lookup_find(&r->nodes, stage->nodes[i], &index))
+            return gang__json_fail(&element, GANG_ENOENT, "no node '%s'",
+                                   gang__word(stage->nodes[i]).s);
+    }
+    return GANG_OK;
+}
+
+static gang_result read_stage(struct gang__reader *r, const struct gang__json *at,
+                              struct gang_reservation_stage *stage)
+{
+    struct gang__json member;
+    *stage = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
+    GANG__TRY(gang__read_old_keys(r, at, GANG__OBJECT_STAGE));
+    GANG__TRY(gang__json_object(at, stage_keys, GANG__COUNT(stage_keys)));
+    GANG__TRY(gang__fields_read(r, at, &gang__stage_fields, stage));
+    if (gang__json_get(at, "tasks", &member))
+        GANG__TRY(read_tasks(r, &member, stage));
+    GANG__TRY(gang__read_level(r, at, "level", GANG__LEVELS_SITE, &stage->level));
+    GANG__TRY(gang__read_name_member(r, at, "domain", &stage->domain));
+    if (gang__json_get(at, "nodes", &member))
+        GANG__TRY(read_nodes(r, &member, stage));
+    if ((stage->group_count > 0) + (stage->level != NULL) + (stage->node_count > 0) != 1)
+        return gang__json_fail(at, GANG_EINVAL, "needs one of 'tasks', 'level', 'nodes'");
+    return GANG_OK;
+}
+
+static gang_result read_stages(struct gang__reader *r, const struct gang__json *at,
+                               struct gang_reservation_spec *out)
+{
+    struct gang__json stages;
+    struct gang_reservation_stage *list;
+    size_t count;
+    GANG__TRY(gang__json_need(at, "stages", &stages));
+    GANG__TRY(gang__json_array(&stages, 64, &count));
+    if (count == 0)
+        return gang__json_fail(&stages, GANG_EINVAL, "must not be empty");
+    GANG__KEEP(list, r, &stages, count);
+    for (size_t i = 0; i < count; i++) {
+        struct gang__json element = gang__json_element(&stages, i);
+        GANG__TRY(read_stage(r, &element, &list[i]));
+    }
+    out->stages = list;
+    out->stage_count = count;
+    return GANG_OK;
+}
+
+static gang_result read_one(struct gang__reader *r, const struct gang__json *at,
+                            struct gang_reservation_spec *out)
+{
+    struct gang__json member;
+    size_t index;
+    *out = (struct gang_reservation_spec)GANG_RESERVATION_SPEC_INIT;
+    GANG__TRY(gang__read_old_keys(r, at, GANG__OBJECT_RESERVATION));
+    GANG__TRY(gang__json_object(at, reserve_keys, GANG__COUNT(reserve_keys)));
+    GANG__TRY(gang__json_need(at, "name", &member));
+    GANG__TRY(gang__read_name(r, &member, &out->name));
+    GANG__TRY(gang__read_name_member(r, at, "owner", &out->owner));
+    GANG__TRY(gang__fields_read(r, at, &gang__reserve_fields, out));
+    if (gang__json_get(at, "flags", &member))
+        GANG__TRY(read_flags(&member, &out->flags));
+    GANG__TRY(gang__read_name_member(r, at, "queue", &out->queue));
+    if (out->queue && !gang__lookup_find(&r->queues, out->queue, &index)) {
+        gang__json_get(at, "queue", &member);
+        return gang__json_fail(&member, GANG_ENOENT, "no queue '%s'", gang__word(out->queue).s);
+    }
+    if (gang__json_get(at, "users", &member))
+        GANG__TRY(gang__read_names(r, &member, GANG__MAX_LIST, &out->users, &out->user_count));
+    return read_stages(r, at, out);
+}
+
+static const struct gang_reservation_spec *find(const struct gang_scenario *c, const char *name)
+{
+    for (size_t i = 0; i < c->reservation_count; i++)
+        if (strcmp(c->reservations[i].name, name) == 0)
+            return &c->reservations[i];
+    return NULL;
+}
+
+gang_result gang__read_reservations(struct gang__reader *r, const struct gang__json *at)
+{
+    struct gang__json all;
+    struct gang_reservation_spec *list;
+    size_t count;
+    if (!gang__json_get(at, "reservations", &all))
+        return GANG_OK;
+    GANG__TRY(gang__json_array(&all, GANG__MAX_LIST, &count));
+    GANG__KEEP(list, r, &all, count + 1);
+    r->out->reservations = list;
+    for (size_t i = 0; i < count; i++) {
+        struct gang__json element = gang__json_element(&all, i), name;
+        GANG__TRY(read_one(r, &element, &list[i]));
+        gang__json_get(&element, "name", &name);
+        if (find(r->out, list[i].name))
+            return gang__json_fail(&name, GANG_EEXIST, "'%s' is there twice",
+                                   gang__word(list[i].name).s);
+        r->out->reservation_count = i + 1;
+    }
+    return GANG_OK;
+}
+
+gang_result gang__read_reservation_name(struct gang__reader *r, const struct gang__json *job,
+                                        const char **name)
+{
+    struct gang__json member;
+    GANG__TRY(gang__read_name_member(r, job, "reservation", name));
+    if (!*name || find(r->out, *name))
+        return GANG_OK;
+    gang__json_get(job, "reservation", &member);
+    return gang__json_fail(&member, GANG_ENOENT, "no reservation '%s'", gang__word(*name).s);
+}

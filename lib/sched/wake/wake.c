@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The notes that are lists: jobs, candidates of backfill, holdings. */
+#include "sched/wake/wake.h"
+
+/* First noted, first drained: jobs settle in the order in which something happened to them. */
+void gang__wake_job(gang_sched *s, struct gang__job *job, uint32_t causes)
+{
+    job->wake.causes |= causes;
+    if (job->wake.at)
+        return;
+    if (!s->wake.jobs)
+        s->wake.jobs_end = &s->wake.jobs;
+    job->wake.next = NULL;
+    job->wake.at = s->wake.jobs_end;
+    *s->wake.jobs_end = job;
+    s->wake.jobs_end = &job->wake.next;
+}
+
+void gang__wake_forget_job(gang_sched *s, struct gang__job *job)
+{
+    job->wake.causes = 0;
+    if (!job->wake.at)
+        return;
+    *job->wake.at = job->wake.next;
+    if (job->wake.next)
+        job->wake.next->wake.at = job->wake.at;
+    else
+        s->wake.jobs_end = job->wake.at;
+    job->wake.at = NULL;
+}
+
+struct gang__job *gang__wake_next_job(gang_sched *s, uint32_t *causes)
+{
+    struct gang__job *job = s->wake.jobs;
+    if (!job)
+        return NULL;
+    *causes = job->wake.causes;
+    gang__wake_forget_job(s, job);
+    return job;
+}
+
+void gang__wake_candidates(gang_sched *s, struct gang__queue_state *leaf)
+{
+    if (!leaf->kins)
+        return;
+    leaf->wake.stirred = true;
+    if (leaf->wake.candidates)
+        return;
+    leaf->wake.candidates = true;
+    leaf->wake.next_candidates = s->wake.candidates;
+    s->wake.candidates = leaf;
+}
+
+void gang__wake_all_candidates(gang_sched *s)
+{
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        gang__wake_candidates(s, s->qs[i]);
+}
+
+/* The gang that is being started lies in the timeline already, as its plan or as it was tried. */
+void gang__wake_holding(gang_sched *s, struct gang__gang *u)
+{
+    if (!s->ahead || (u->alloc == GANG_ID_NONE && !u->leaves && !u->occupies && !u->wake.at))
+        return;
+    if (u == s->wake.starting && u->alloc == s->wake.started)
+        return;
+    if (u->occupies || u->wake.at)
+        s->wake.plans |= GANG__PLANS_EARLIER;
+    if (u->wake.at)
+        return;
+    u->wake.next = s->wake.holdings;
+    u->wake.at = &s->wake.holdings;
+    if (s->wake.holdings)
+        s->wake.holdings->wake.at = &u->wake.next;
+    s->wake.holdings = u;
+}
+
+void gang__wake_forget_holding(struct gang__gang *u)
+{
+    if (!u->wake.at)
+        return;
+    *u->wake.at = u->wake.next;
+    if (u->wake.next)
+        u->wake.next->wake.at = u->wake.at;
+    u->wake.at = NULL;
+}

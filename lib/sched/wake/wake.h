@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wake: a part that changes something notes what happened, with its cause; one place drains.
+ *
+ * A note is a bit, a sum or a link in an intrusive list of struct gang__wake (record/). Noting
+ * costs O(1), needs no memory and calls nothing, so that every folder may do it. What must take
+ * effect at once is a direct call downwards instead: leaving an order, counting usage, the order
+ * of victims.
+ *
+ *   noted                     drained by
+ *   gang__wake_job()          lifecycle, gang__jobs_drain(): settles, sets timers, reports states
+ *                             (called by the cycle between two steps of a run)
+ *   gang__wake_queue()        order, gang__order_next(): puts queues into the order of siblings
+ *   gang__wake_room()         order, gang__order_room(): unblocks classes that wait for capacity
+ *   gang__wake_candidates()   backfill, gang__candidates_look()
+ *   gang__wake_holding()      calendar, gang__calendar_sync(): into the timeline
+ *   gang__wake_plans()        calendar, gang__calendar_refresh(): plans are looked at again
+ *   gang__wake_shares()       usage, gang__fair_refresh()
+ *   gang__wake_slices()       slice, gang__slice_run()
+ *   gang__wake_preemption()   cycle: preemption is tried again
+ *   gang__wake_run()          cycle: the next run is due now
+ *   gang__wake_next_run()     cycle: it is, and it unblocks what this run blocked for itself */
+#ifndef GANG__SCHED_WAKE_H
+#define GANG__SCHED_WAKE_H
+
+#include "sched/record/state.h"
+
+/* What the gangs of a job may do changed. `causes`: GANG__WAKE_*, added to those noted before. */
+void gang__wake_job(gang_sched *s, struct gang__job *job, uint32_t causes);
+/* The first noted job, which is not noted any more, and its causes; NULL: none is left. */
+struct gang__job *gang__wake_next_job(gang_sched *s, uint32_t *causes);
+/* The job is about to be freed. */
+void gang__wake_forget_job(gang_sched *s, struct gang__job *job);
+
+/* Use, share or head of a queue changed: its key is made anew, and those of all queues above. */
+static inline void gang__wake_queue(gang_sched *s, struct gang__queue_state *q)
+{
+    if (q->wake.noted || !q->parent)
+        return;
+    q->wake.noted = true;
+    q->wake.next = s->wake.queues;
+    s->wake.queues = q;
+}
+
+/* Capacity came free on a node, at most so much of each kind. */
+static inline void gang__wake_room(gang_sched *s, int64_t cpu, int64_t pages, int64_t gpu)
+{
+    s->wake.room = true;
+    s->wake.room_cpu = cpu > s->wake.room_cpu ? cpu : s->wake.room_cpu;
+    s->wake.room_pages = pages > s->wake.room_pages ? pages : s->wake.room_pages;
+    s->wake.room_gpu = gpu > s->wake.room_gpu ? gpu : s->wake.room_gpu;
+}
+
+/* Something happened after which preemption may help a gang that it did not help before. */
+static inline void gang__wake_preemption(gang_sched *s)
+{
+    s->wake.changes++;
+}
+
+/* Capacity came free; how much of it on one node is not known, so that all may try. */
+static inline void gang__wake_room_any(gang_sched *s)
+{
+    gang__wake_room(s, INT64_MAX, INT64_MAX, INT64_MAX);
+    gang__wake_preemption(s);
+}
+
+/* Use of the leaf went down, or something left: its candidates of backfill look again. */
+void gang__wake_candidates(gang_sched *s, struct gang__queue_state *leaf);
+void gang__wake_all_candidates(gang_sched *s);
+
+/* What a gang holds, or for how long, changed: the timeline is to follow. */
+void gang__wake_holding(gang_sched *s, struct gang__gang *u);
+void gang__wake_forget_holding(struct gang__gang *u);
+
+/* The plans are to be looked at again, for this cause (GANG__PLANS_*). */
+static inline void gang__wake_plans(gang_sched *s, uint32_t causes)
+{
+    if (s->ahead)
+        s->wake.plans |= causes;
+}
+
+/* Something was granted, or lasts longer, that no plan knew of. */
+static inline void gang__wake_calendar(gang_sched *s)
+{
+    gang__wake_plans(s, GANG__PLANS_EARLIER | GANG__PLANS_MISFIT);
+}
+
+/* Use, demand or weights changed. */
+static inline void gang__wake_shares(gang_sched *s)
+{
+    s->wake.shares = true;
+}
+
+/* A gang of a matrix came, went, stopped or may run. */
+static inline void gang__wake_slices(gang_sched *s)
+{
+    s->wake.slices = true;
+}
+
+/* Something changed between runs: the next one is due now. */
+static inline void gang__wake_run(gang_sched *s)
+{
+    s->wake.run = true;
+}
+
+/* This run cannot go on with something (memory, a busy record, a limit of the run): the next one
+ * is due at once, and tries again. */
+static inline void gang__wake_next_run(gang_sched *s)
+{
+    s->wake.retry = true;
+}
+
+#endif
