@@ -195,7 +195,7 @@ done
 fixed_layout=()
 if setarch "$(uname -m)" -R true 2>/dev/null; then fixed_layout=(setarch "$(uname -m)" -R); fi
 
-# What a test of each build is started with. Under the slow tools tests run in one process, those
+# How a test of each build is started. Under the slow tools tests run in one process, those
 # that repeat something many times may do it less often, and hwloc goes without its plugins, which
 # leak and are unloaded again before they could be named.
 slowly=(CK_FORK=no GANG_TEST_QUICK=1 GANG_SKIP_QUICKSTART=1 HWLOC_PLUGINS_PATH=/nonexistent)

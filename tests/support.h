@@ -242,7 +242,7 @@ static inline gang_request *stage_request(struct stage *s, const struct gang_req
     return request;
 }
 
-/* What came of a try to allocate; the request is given up at once. */
+/* Tries to allocate and returns the result; frees the request at once. */
 struct outcome {
     gang_result result;
     gang_alloc_id id;

@@ -220,7 +220,7 @@ struct gang_sim_view {
     const int64_t *run_ns;   /**< in truth; a policy that is not clairvoyant looks at limit_ns */
     const int64_t *limit_ns; /**< 0: none */
     const int64_t *left_ns;  /**< of its work, in truth */
-    const int64_t *ran_ns;   /**< that it has run, all starts together */
+    const int64_t *served_ns;   /**< that it has run, all starts together */
     const int64_t *
         gpu_milli; /**< of all its tasks; where groups wait for each other, of those that run or may start now */
     const int64_t *cpu_milli; /**< likewise */

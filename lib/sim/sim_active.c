@@ -204,7 +204,7 @@ bool gang__sim_look(gang_sim *sim, struct gang_sim_view *v)
                                 .run_ns = column(sim, RUN),
                                 .limit_ns = column(sim, LIMIT),
                                 .left_ns = column(sim, LEFT),
-                                .ran_ns = column(sim, SERVED),
+                                .served_ns = column(sim, SERVED),
                                 .gpu_milli = column(sim, GPU),
                                 .cpu_milli = column(sim, CPU),
                                 .tasks = column(sim, TASKS),

@@ -138,7 +138,7 @@ static const char *not_kept(const struct gang_group_spec *g)
            : g->profile                             ? "profile"
            : g->near_nic                            ? "near_nic"
            : g->models_ranked                       ? "models_ranked"
-           : g->subgroup_size                       ? "slice"
+           : g->subgroup_size                       ? "subgroup_size"
            : g->subgroup_same || g->subgroup_prefer ? "subgroup_same"
            : g->spread || g->max_skew               ? "spread"
            : g->max_per_node                        ? "max_per_node"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the ABI baseline anew from this tree and notes why in HISTORY.md.
+# Renews the ABI baseline from this tree and notes the reason in HISTORY.md.
 #   update.sh "reason"
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"

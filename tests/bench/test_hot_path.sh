@@ -7,7 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/bench_support.sh"
 
 calls=$bench/gangsched-bench-calls.so
-# Of allocations: jobs are records, and come and go.
+# Allocations only: jobs are records that come and go.
 mapfile -t works < <("$program" work --list | grep -v '^sched_')
 
 # Nothing is called while a work runs, though the counters do count: building took locks and memory.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# bench/simulator_speed.sh on a workload made up: the plain simulator does the same as ours, and a difference is told.
+# bench/simulator_speed.sh on a workload made up: the plain simulator does the same as ours, and a
+# difference is reported.
 # Needs GANG_BIN_DIR, where the program is.
 # shellcheck source-path=SCRIPTDIR source=bench_support.sh disable=SC1091,SC2154,SC2317
 . "$(dirname "${BASH_SOURCE[0]}")/bench_support.sh"

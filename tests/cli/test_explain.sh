@@ -7,7 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/cli_support.sh"
 export LC_ALL=C
 explain=("$gangsched" explain)
 
-# Two racks: n0 in r1; n1, of which a job has two of four GPUs, n2 and n3, which is down, in r2.
+# Two racks: n0 in r1; n1, where a job has two of four GPUs, n2 and n3, which is down, in r2.
 cat >"$scratch/racks.json" <<'END'
 [{"id":"racks","levels":["block","rack"],"nodes":[
   {"name":"n0","cpus":8,"gpus":2,"topology":{"block":"b1","rack":"r1"}},
@@ -53,7 +53,7 @@ check groups_that_do_not_go_together says 'case racks, job pair: not now
     --job pair
 check a_job_that_runs says 'case racks, job runs: runs with 2 of 2 tasks' --job=runs
 check a_case_without_waiting_jobs says 'case idle: no job is waiting' --case idle
-# What queues have to do with it; the words of the reasons are the library's.
+# Reasons that queues cause; the library words them.
 queue_reasons() {
     "${explain[@]}" --case queues "$scratch/racks.json" >"$scratch/out"
     cat "$scratch/out"

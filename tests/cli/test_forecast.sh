@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# gangsched forecast: when those who wait start, what if, and wrong input.
+# gangsched forecast: expected starts, what-if, and wrong input.
 # Needs GANG_BIN_DIR.
 # shellcheck source-path=SCRIPTDIR source=cli_support.sh disable=SC1091,SC2154,SC2317
 source "$(dirname "${BASH_SOURCE[0]}")/cli_support.sh"

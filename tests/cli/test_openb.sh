@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# gangsched replay --order: a trace whose outcome can be told by hand, wrong input, and a slice of the
+# gangsched replay --order: a trace with outcomes computed by hand, wrong input, and a slice of the
 # published results (bench/openb.py runs all). Needs GANG_BIN_DIR; GANG_SHARED for the published results.
 # shellcheck source-path=SCRIPTDIR source=cli_support.sh disable=SC1091,SC2154,SC2317
 source "$(dirname "${BASH_SOURCE[0]}")/cli_support.sh"

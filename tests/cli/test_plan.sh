@@ -78,7 +78,7 @@ check times_are_of_the_moment says 'case moment: the next 2 min 30 s, by node
     job              queue                  nodes         from        until
   a runs             q            running       1            -    1 min 0 s
   b res              -            reserved      1   1 min 40 s   2 min 30 s' --width 73 "$scratch/moment.json"
-# So they are where no run times are told, also after several passes.
+# The same without run times, also after several passes.
 cat >"$scratch/untold.json" <<'END'
 {"id":"untold","rounds":3,"nodes":[{"name":"n1","cpus":8,"gpus":4},{"name":"n2","cpus":8,"gpus":4}],
  "queues":[{"name":"q","backfill":"easy"}],

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# gangsched replay: small traces whose outcome can be told by hand, the openb trace against counts
+# gangsched replay: small traces with outcomes computed by hand, the openb trace against counts
 # of its own files, and wrong input of every kind. Needs GANG_BIN_DIR; GANG_SHARED for openb.
 # shellcheck source-path=SCRIPTDIR source=cli_support.sh disable=SC1091,SC2154,SC2317
 source "$(dirname "${BASH_SOURCE[0]}")/cli_support.sh"

@@ -53,7 +53,7 @@ higher_priority_first() {
 }
 check higher_priority_first_and_nobody_is_blocked higher_priority_first
 
-# An own partition, a lent one, a guard and an expression, each of which sends a job elsewhere.
+# An own partition, a lent one, a guard and an expression, each sends a job elsewhere.
 write_case '{"name":"own","cpus":8,"partitions":["own"]},{"name":"lent","cpus":8,"partitions":["lent"]},
 {"name":"gpu","cpus":8,"gpus":1,"labels":{"age":"12"}},{"name":"cpu","cpus":8,"labels":{"age":"9"}}' \
 '{"name":"plain","queue":"q","priority":9,"tasks":[{"cpu":8}]},
@@ -96,7 +96,7 @@ check no_case_is_no_error no_case
 
 # ---- partitioned devices ----
 
-# A pair of A100s in eight slices each, of which one slice is broken.
+# A pair of A100s in eight slices each; one slice is broken.
 slices() { # PARENT BROKEN
     local i
     for i in 0 1 2 3 4 5 6 7; do
@@ -155,7 +155,7 @@ check a_lower_priority_is_preempted comes_out '{"id":"c","nodes":[{"name":"n","g
     "queues":[{"name":"q","guaranteed":{"gpu":1}}],"jobs":[{"name":"a","queue":"q","state":"running",
     "running_on":["n"],"tasks":[{"gpu":1}]},{"name":"b","queue":"q","priority":1,
     "tasks":[{"gpu":1}]}]}' 'a:preempted:0 b:running:1'
-# Who runs is there before what is reserved, but for his own reservation, inside which he is.
+# Running jobs come before reservations, but for the reservation that a running job is inside of.
 check a_job_that_ends_in_time_is_not_in_the_way comes_out '{"id":"c","nodes":[{"name":"n","cpus":4}],
     "reservations":[{"name":"r","start_s":60,"duration_s":9,"stages":[{"nodes":["n"]}]}],
     "jobs":[{"name":"a","state":"running","running_on":["n"],"time_limit_s":60,"tasks":[{"cpu":4}]}]}' \

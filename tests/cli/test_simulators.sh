@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# gangsched replay --format jobs, philly and tiresias: workloads whose outcome can be told by hand, wrong usage and
+# gangsched replay --format jobs, philly and tiresias: workloads with outcomes computed by hand, wrong usage and
 # input, and published results (bench/simulators.sh). Needs GANG_BIN_DIR; GANG_SHARED for what is published.
 # shellcheck source-path=SCRIPTDIR source=cli_support.sh disable=SC1091,SC2154,SC2317
 source "$(dirname "${BASH_SOURCE[0]}")/cli_support.sh"
@@ -170,7 +170,7 @@ published() {
     cat out.txt
     tail -n 1 out.txt | grep -Eq '^[0-9]{2,} within tolerance, 0 outside$'
 }
-# What is published is met, and what is not is seen: of a copy with one number changed.
+# Published numbers come out, and a copy with one changed number is noticed.
 differs() {
     mkdir -p altered/tiresias60 altered/philly altered/swf_sc15 altered/swf_other
     for file in "$GANG_SHARED"/data/{tiresias60,philly,swf_sc15,swf_other}/*.*; do

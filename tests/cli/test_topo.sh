@@ -41,7 +41,7 @@ boxes_in_utf8() {
 }
 check box_characters_only_in_utf8 boxes_in_utf8
 
-# What --json wrote of a machine is read by --cluster, and has the same cores and GPUs.
+# --cluster reads a machine that --json wrote, with the same cores and GPUs.
 round_trip() { # OPTION...
     "${topo[@]}" "$@" --json >"$scratch/machine.json"
     is_json "$scratch/machine.json"

@@ -2,7 +2,7 @@
 /* A thread is stopped at each step of each sort of call in turn, and stays stopped while two others
  * complete thousands of calls over the same nodes: gangs, growth, refusals, reads, changes of state.
  * Then it wakes, finishes what it began, and the books agree. The same beside a thread that is
- * stopped while it takes a snapshot, which then is that of its instant all the same. */
+ * stopped while it takes a snapshot, which still shows its own instant. */
 #include <check.h>
 #include <gangsched/gangsched.h>
 #include <pthread.h>
@@ -119,7 +119,7 @@ static gang_request *request(gang_cluster *c, int64_t min, int64_t count, int64_
 static void world_init(struct world *w)
 {
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
-    opts.manual_recycle = 1; /* reclaiming waits for who is stopped: core.h */
+    opts.manual_recycle = 1; /* reclaiming waits for the stopped thread: core.h */
     must(gang_cluster_new(&opts, &w->c, NULL));
     must(gang_worker_new(w->c, &w->victim));
     must(gang_kind_add(w->victim, "licence", NULL, GANG_SCOPE_CLUSTER, 1000, &w->licence));
@@ -368,9 +368,9 @@ static int freeze_at(enum act act, enum gang__step step, int n, int64_t calls, b
 #define RECORD (1u << GANG__STEP_HOLD | 1u << GANG__STEP_PUBLISH)
 
 static const unsigned steps_of[ACT_COUNT] = {
-    [ALLOC] = COMMIT | PLAN | RECORD | 1u << GANG__STEP_TIDY | 1u << GANG__STEP_MARK |
+    [ALLOC] = COMMIT | PLAN | RECORD | 1u << GANG__STEP_UPDATE | 1u << GANG__STEP_MARK |
               1u << GANG__STEP_DROP,
-    [REFUSED] = PLAN | 1u << GANG__STEP_SUM, /* only who refuses looks at the stamps */
+    [REFUSED] = PLAN | 1u << GANG__STEP_SUM, /* only a refusal reads the stamps */
     [FREE] = COMMIT | GIVE_BACK | 1u << GANG__STEP_HOLD | 1u << GANG__STEP_DROP,
     [GROW] = COMMIT | PLAN | RECORD,
     [SHRINK] = COMMIT | GIVE_BACK | RECORD,
@@ -378,7 +378,7 @@ static const unsigned steps_of[ACT_COUNT] = {
     [TEST] = PLAN,
     [LOOK] = 0,
     [READ] = 1u << GANG__STEP_READ,
-    [STATE] = COMMIT | GIVE_BACK | 1u << GANG__STEP_MEND,
+    [STATE] = COMMIT | GIVE_BACK | 1u << GANG__STEP_REPAIR,
     [CHANGE] = COMMIT | GIVE_BACK,
     [RESIZE] = COMMIT | GIVE_BACK,
     [ADD] = COMMIT | GIVE_BACK,

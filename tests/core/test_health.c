@@ -23,7 +23,7 @@ static gang_node_id add_box(const char *name, size_t gpus)
     return stage_add(&s, &box);
 }
 
-/* A node of which some devices are unhealthy from the first. */
+/* A node with some devices unhealthy from the start. */
 static struct gang_node_spec sick_spec(const char *name, size_t gpus, uint64_t unhealthy)
 {
     static struct box_room room;
@@ -86,7 +86,7 @@ START_TEST(health_is_read_as_it_was_set)
     ck_assert_uint_eq(unhealthy(a), 8);
     ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 1);
     set_health(a, 3, GANG_GPU_OK);
-    ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 0); /* nobody looks any more */
+    ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 0); /* no thread reads any more */
 }
 END_TEST
 
@@ -151,7 +151,7 @@ START_TEST(a_new_description_sets_it_anew)
     MUST(gang_alloc_free(s.w, one));
     gang_alloc_id held = stage_alloc_group(&s, &g);
     struct gang_node_spec healthy = sick_spec("a", 4, 0);
-    healthy.cpu_milli = 500; /* of which a thousand are taken */
+    healthy.cpu_milli = 500; /* a thousand of them are taken */
     ck_assert_int_eq(gang_node_change(s.w, id, &healthy, NULL), GANG_EBUSY);
     ck_assert_uint_eq(unhealthy(id), 12); /* nothing changed */
     ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 2);
@@ -276,7 +276,7 @@ START_TEST(it_is_never_the_reason_of_never)
 }
 END_TEST
 
-/* A kind that is short is told before; not one of nodes that could never hold the task. */
+/* A short kind is reported first, but not a kind of nodes that could never hold the task. */
 START_TEST(the_reason_is_the_one_that_counts)
 {
     gang_node_id id = add_box("a", 2);

@@ -270,7 +270,7 @@ START_TEST(machines_that_differ_are_told_apart)
 }
 END_TEST
 
-/* What is refused of the first node is refused of one that is said to be like it. */
+/* A refusal of the first node also meets a node described as like it. */
 START_TEST(an_empty_cpuset_is_always_refused)
 {
     struct gang_core_spec core[8];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core.h: describing a node anew while it is in use. */
+/* core.h: describing a node again while it is in use. */
 #include <gangsched/gangsched.h>
 
 #include "base/atomic.h"

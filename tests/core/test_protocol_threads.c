@@ -200,7 +200,7 @@ START_TEST(task_without_resources_does_not_land_on_a_removed_node)
 }
 END_TEST
 
-/* Waiting for a stopped thread's read section holds up nobody but the waiter. */
+/* Waiting for a stopped thread's read section delays only the waiter. */
 static void *reclaim(void *user)
 {
     (void)user;
@@ -237,7 +237,7 @@ START_TEST(reclaim_that_waits_keeps_nobody_from_adding_nodes)
 }
 END_TEST
 
-/* A slot is used anew for a node of more words. A helper that stands before its write for a commit
+/* A slot is reused for a node of more words. A helper that stands before its write for a commit
  * that is long over does not write to the new node, though the words are what they were then: they
  * keep their versions. (It helps at all since another helper left a late claim, and entered after the
  * grace period had begun.) */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads allocate, grow, shrink and free random gangs on the same few nodes while nodes are added,
- * drained, described anew and removed. At random instants all stop and the cluster is audited: the
- * sum of the grants is what the nodes say, and the index hides nobody. */
+ * drained, described again and removed. At random instants all stop and the cluster is audited: the
+ * sum of the grants is what the nodes say, and the index hides no node. */
 #include <check.h>
 #include <gangsched/gangsched.h>
 #include <pthread.h>

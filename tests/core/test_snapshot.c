@@ -135,7 +135,7 @@ START_TEST(node_that_was_removed_since_stays_in_it)
 }
 END_TEST
 
-/* A planner that takes its snapshot anew all the time does not keep all nodes that ever were. */
+/* A planner that renews its snapshot all the time does not keep all nodes there ever were. */
 START_TEST(taking_anew_lets_removed_nodes_go)
 {
     long live[3];
@@ -383,7 +383,7 @@ START_TEST(what_begins_after_the_instant_is_not_in_it)
 }
 END_TEST
 
-/* Before the instant, but after the taker made his preparations: all of it is in it. */
+/* Before the instant, but after the preparations: the snapshot holds all of it. */
 START_TEST(what_returned_before_the_instant_is_in_it)
 {
     prepare();
@@ -407,7 +407,7 @@ START_TEST(saved_words_of_long_ago_do_not_count)
 {
     const uint64_t round = UINT64_C(1) << 24;
     prepare();
-    uint64_t n = gang__instant_now(&s.c->commit);
+    uint64_t n = gang__snapshot_number(&s.c->commit);
     ck_assert(take_while(GANG__STEP_SCAN, 2, do_alloc)); /* saves all four for n */
     ck_assert_int_eq(info_of(snap, node[0]).gpus_free, 3);
     gang__store(&s.c->commit.snap, (n + round) << GANG__SNAPSHOTS);
@@ -417,7 +417,7 @@ START_TEST(saved_words_of_long_ago_do_not_count)
     /* A number whose tag is that of cleared words is left out. */
     gang__store(&s.c->commit.snap, (2 * round) << GANG__SNAPSHOTS);
     ck_assert(take_while(GANG__STEP_SCAN, 2, do_free));
-    ck_assert_uint_eq(gang__instant_now(&s.c->commit), 2 * round + 2);
+    ck_assert_uint_eq(gang__snapshot_number(&s.c->commit), 2 * round + 2);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(info_of(snap, node[i]).gpus_free, 1);
 }
@@ -480,7 +480,7 @@ START_TEST(out_of_memory_leaves_the_former_content)
     s.mem.fail_at = 0;
     gang_node_id a = add("a");
     for (int round = 0; round < 2; round++) {
-        /* What was made before the failure is kept: let one more succeed each time. */
+        /* Work done before the failure is kept: one more allocation succeeds each time. */
         for (long at = 1;; at = 3 - at) {
             s.mem.fail_at = s.mem.calls + at;
             gang_result r = gang_snapshot_take(s.w, snap);

@@ -418,7 +418,7 @@ static int64_t beside_in(const gang_snapshot *s)
 START_TEST(node_is_there_as_soon_as_its_commit_is)
 {
     const enum gang__step step =
-        _i / CHANGES < COMMIT_STEPS ? commit_steps[_i / CHANGES] : GANG__STEP_TIDY;
+        _i / CHANGES < COMMIT_STEPS ? commit_steps[_i / CHANGES] : GANG__STEP_UPDATE;
     for (int n = 1; n < 8; n++) {
         struct builder b = {.change = (enum change)(_i % CHANGES)};
         struct gang_node_info info = {.size = sizeof(info)};
@@ -531,7 +531,7 @@ START_TEST(stopped_take_stops_nobody_and_shows_its_instant)
 }
 END_TEST
 
-/* What was removed while a snapshot was being taken is given back by one call of reclaim, though
+/* A node removed while a snapshot was being taken is freed by one call of reclaim, though
  * that began while the snapshot still needed the node. */
 static void *reclaim(void *user)
 {
@@ -620,7 +620,7 @@ static _Atomic(int64_t) begun, returned; /* gangs */
 static _Atomic(int) stop_all;
 static int rounds;
 
-/* Only ever more gangs, of which each takes a millicore and a page on each node. */
+/* The number of gangs only rises; each takes a millicore and a page on each node. */
 static void *only_allocate(void *user)
 {
     gang_request *small = user;
@@ -699,7 +699,7 @@ END_TEST
 
 static _Atomic(int) visits; /* of watchers, to nodes that come and go */
 
-/* A node that nothing is placed on comes, is described anew, and goes; until somebody has seen it. */
+/* A node that nothing is placed on comes, is described again, and goes, until a reader has seen it. */
 static void *churn(void *user)
 {
     gang_worker *w;

@@ -8,8 +8,8 @@
  * gang, ... and what a reader reads tells where on this line the node is. It must never go back,
  * whichever node is read next.
  *
- * A sum over nodes read one after the other belongs to no instant; who sums takes a snapshot. A
- * reader that does so is one more function like read_nodes(), over the same writers. */
+ * A sum over nodes read one after the other belongs to no instant; a sum needs a snapshot. A
+ * reader that takes one is one more function like read_nodes(), over the same writers. */
 #include <check.h>
 #include <gangsched/gangsched.h>
 #include <pthread.h>

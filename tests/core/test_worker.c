@@ -126,7 +126,7 @@ START_TEST(counters_count_commits_and_refusals)
     MUST(gang_alloc_free(s.w, id));
     now = stats_of(s.w);
     ck_assert_int_eq(now.commits, before.commits + 2);
-    ck_assert_int_eq(now.conflicts, 0); /* nobody else is here */
+    ck_assert_int_eq(now.conflicts, 0); /* no other thread is here */
     ck_assert_int_eq(now.helps, 0);
     gang_request_free(q);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Assertions for threads, of which libcheck's own are not meant for more than one. */
+/* Assertions for threads: libcheck's own are for one thread only. */
 #ifndef GANG_TESTS_EMBED_SURE_H
 #define GANG_TESTS_EMBED_SURE_H
 

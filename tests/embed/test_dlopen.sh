@@ -19,7 +19,7 @@ cp -L "$library" "$copy"
 host=$scratch/dlopen_host
 cc -O1 -g -Wall -Wextra -Werror -pthread -I "$root/include" -o "$host" "$here/dlopen_host.c" -ldl
 
-# What hangs in fork() has its signals blocked.
+# A process that hangs in fork() has its signals blocked.
 run_host() {
     timeout -s KILL 100 "$host" "$@"
 }
@@ -29,7 +29,7 @@ check fork_with_the_library_opened_twice run_host fork "$library" "$library"
 check fork_with_two_copies run_host fork "$library" "$copy"
 check closed_before_its_threads_end run_host unload "$library" -
 
-# What we use of liburcu is not offered to others.
+# Our symbols of liburcu are not visible to other libraries.
 no_urcu_is_exported() {
     nm -D --defined-only "$library" | awk '/urcu|rcu_/ { print; bad = 1 } END { exit bad }'
 }

@@ -94,7 +94,7 @@ static int gpus_taken(const struct world *w)
 }
 
 /* Everything a child may want to do, with a worker of its own, and a good end. `lost`: so many gangs
- * may be in the hands of threads that are no more. */
+ * may belong to threads that no longer exist. */
 static _Noreturn void live_as_child(struct world *w, int lost, bool audit)
 {
     alarm(CHILD_SECONDS);
@@ -140,7 +140,7 @@ START_TEST(parent_and_child_go_on_with_copies_of_their_own)
         live_as_child(&w, 0, true);
     MUST(gang_alloc(w.w, w.gang, &after, NULL));
     expect_good_end(child);
-    /* What the child gave back is still taken here. */
+    /* The gang that the child freed is still held here. */
     SURE(gpus_taken(&w) == 2);
     MUST(gang_alloc_free(w.w, before));
     MUST(gang_alloc_free(w.w, after));
@@ -420,7 +420,7 @@ static void *ask_for_another(void *user)
     return NULL;
 }
 
-/* What a thread was giving up is not given up again when the child ends the cluster. */
+/* A gang that a thread was freeing is not freed again when the child frees the cluster. */
 START_TEST(child_does_not_give_up_what_was_given_up)
 {
     struct world w;
@@ -542,7 +542,7 @@ START_TEST(fork_at_any_moment)
     pthread_t thread[THREADS];
 #ifdef __SANITIZE_ADDRESS__
     /* Its allocator takes no care of a fork while other threads are in it: now and then the child waits for a lock
-     * that nobody holds any more. */
+     * whose holder no longer exists. */
     printf("skipped: AddressSanitizer's allocator cannot be forked at any moment\n");
     return;
 #endif

@@ -68,7 +68,7 @@ static void poison_and_free(struct rcu_head *head)
     atomic_fetch_add(&freed, 1);
 }
 
-/* Declared in no header, of which one can include only one flavour's whole. */
+/* Declared here: a program can include the headers of one flavour only. */
 extern const struct rcu_flavor_struct urcu_memb_flavor, urcu_mb_flavor, urcu_qsbr_flavor,
     urcu_bp_flavor;
 

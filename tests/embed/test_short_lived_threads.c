@@ -141,7 +141,7 @@ START_TEST(thousands_of_threads_come_and_go_beside_grace_periods)
             resident = resident_kib();
         }
     }
-    /* Three workers at a time, whoever held them; a churned node or two more or less. */
+    /* Three workers at a time, held by any thread; a churned node or two more or less. */
     SURE(atomic_load(&live_blocks) <= blocks + 40);
     if (!getenv("GANG_TEST_QUICK")) /* under sanitizers memory is theirs */
         SURE(resident_kib() <= resident + 1024);

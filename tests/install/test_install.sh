@@ -29,7 +29,7 @@ check() { # NAME COMMAND...
 
 installs() {
     cmake --install "$build" --prefix "$scratch/first"
-    # What is found from here on does not depend on where it was installed at first.
+    # From here on the installation is found wherever it was moved to.
     mv "$scratch/first" "$scratch/prefix"
 }
 check install installs
@@ -106,7 +106,7 @@ by_pkg_config_static() { # COMPILER SOURCE
     flags=$(pkg-config --static --cflags --libs gangsched)
     # The whole archive, so that a dependency that gangsched.pc does not name shows.
     flags=${flags/-lgangsched/-Wl,--whole-archive -l:libgangsched.a -Wl,--no-whole-archive}
-    # hwloc.pc asks for libudev in a static link, of which Debian's libhwloc-dev does not bring the
+    # hwloc.pc asks for libudev in a static link; Debian's libhwloc-dev does not bring the
     # development file; the hwloc that we link here is the shared one, which needs none.
     pkg-config --exists libudev || flags=${flags/-ludev/}
     # shellcheck disable=SC2086 # these are many words

@@ -13,7 +13,7 @@
 
 /* ---- the machines ---------------------------------------------------------------------------- */
 
-/* What a person who knows the machine finds in the file. */
+/* What an expert for the machine finds in the file. */
 static const struct machine {
     const char *file;
     const char *name;
@@ -49,7 +49,7 @@ static const struct machine {
     /* The same machine in SPX mode: one device for each package. */
     {"flux-core_tuo.SPX.xml", "testhost-amd", 526355172, 100000, 96, 4, 4, 6, 5, 2, GANG_LINK_XGMI,
      "Aqua Vanjaram [Instinct MI300A]"},
-    /* A workstation: Threadripper 2990WX with 32 cores on four dies, of which two have memory; one
+    /* A workstation: Threadripper 2990WX with 32 cores on four dies, two of them with memory; one
      * GTX 1070 and one Vega Frontier, which only OpenCL reports. */
     {"flux-sched_chimera.xml", "chimera", 131947660, 0, 32, 2, 2, 0, 3, 2, 0, "GeForce GTX 1070"},
     /* Lassen: as Sierra, but two cores of each processor are kept for the system. */
@@ -801,7 +801,7 @@ START_TEST(every_failing_allocation_is_survived)
 }
 END_TEST
 
-/* ---- the adapter ------------------------------------------------------------------------------- */
+/* ---- the adapter ----------------------------------------------------------------------------- */
 
 static hwloc_topology_t synthetic(const char *text)
 {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sequential specification of a small cluster, for linear.h: what is free on each node and of
- * one cluster-wide kind, what each allocation holds, and which answer of which call is possible
- * when. It shares no code with the library.
+ * one cluster-wide kind, what each allocation holds, and the possible answers of each call.
+ * It shares no code with the library.
  *
  * One call may be several operations where its promise is of several steps:
  *   reading a node       the capacity that is reported, then the record
- *   describing it anew   the record; then the capacity that is reported; then what counts for
+ *   describing it again  the record; then the capacity that is reported; then what counts for
  *                        "could ever fit"
  *   removing, adding     the record; then what counts for "could ever fit"
  *   a refused gang       that it does not fit now; and that it could, or could not, ever
- * A search that is under way may place on a device that is marked unhealthy meanwhile: so health is not
- * asked of what is granted, but of what is refused. */
+ * A search that is under way may place on a device that is marked unhealthy meanwhile: so refusals are checked for health, grants are not. */
 #ifndef GANG_TESTS_PLACE_LINEAR_CLUSTER_H
 #define GANG_TESTS_PLACE_LINEAR_CLUSTER_H
 
@@ -134,7 +133,7 @@ struct lc_history {
     unsigned count;
 };
 
-/* ---- what fits ---------------------------------------------------------------------------------- */
+/* ---- what fits ------------------------------------------------------------------------------- */
 
 /* Tasks of a shape that fit what is free, beside those that are there; on all devices but some. */
 static inline int lc_fit(const struct lc_shape *s, int cpu, int pages, const int32_t *share,
@@ -191,7 +190,7 @@ static inline int lc_fit_ever(const struct lc_state *st, const struct lc_shape *
     return fit < lc_fit_pool(s, pool) ? fit : lc_fit_pool(s, pool);
 }
 
-/* ---- taking and giving back ------------------------------------------------------------------------ */
+/* ---- taking and giving back ------------------------------------------------------------------ */
 
 static inline bool lc_take(struct lc_state *st, const struct lc_shape *s, const struct lc_task *t,
                            bool must_be_up)
@@ -254,7 +253,7 @@ static inline bool lc_take_all(struct lc_state *st, const struct lc_call *c, boo
     return true;
 }
 
-/* ---- one operation ------------------------------------------------------------------------------------ */
+/* ---- one operation --------------------------------------------------------------------------- */
 
 /* Would these places be taken? */
 static inline bool lc_places_fit(const struct lc_state *st, const struct lc_call *c)
@@ -455,7 +454,7 @@ static inline bool lc_step(const void *history, unsigned op, void *state)
     }
 }
 
-/* GANG_EBUSY says that somebody else had the allocation in hands meanwhile. */
+/* GANG_EBUSY says that another thread was using the allocation meanwhile. */
 static inline bool lc_busy_is_true(const struct lc_history *h)
 {
     for (unsigned i = 0; i < h->count; i++) {
@@ -470,7 +469,7 @@ static inline bool lc_busy_is_true(const struct lc_history *h)
     return true;
 }
 
-/* ---- making states and histories -------------------------------------------------------------------------- */
+/* ---- making states and histories ------------------------------------------------------------- */
 
 /* Nodes that are not there yet have state -1, so that they can be added. */
 static inline void lc_begin(struct lc_state *st)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A cluster on which threads do everything there is to do, at random: gangs of random shapes over
  * random nodes are allocated, adopted, grown, shrunk, freed (also those of others) and read, while
- * nodes are added, removed, drained, described anew and cluster-wide kinds change their size. */
+ * nodes are added, removed, drained, described again and cluster-wide kinds change their size. */
 #ifndef GANG_TESTS_PLACE_STRESS_H
 #define GANG_TESTS_PLACE_STRESS_H
 
@@ -34,7 +34,7 @@ static inline uint64_t stress_one_of(uint64_t *seed, uint64_t n)
     return stress_random(seed) % n;
 }
 
-/* ---- an allocator that knows how many bytes it gave ----------------------------------------------- */
+/* ---- an allocator that knows how many bytes it gave ------------------------------------------ */
 
 struct stress_mem {
     struct gang_mem mem;
@@ -67,12 +67,12 @@ static inline void stress_mem_release(void *memory, void *user)
     free(block);
 }
 
-/* ---- the cluster ---------------------------------------------------------------------------------- */
+/* ---- the cluster ----------------------------------------------------------------------------- */
 
 struct stress {
     struct stress_mem mem;
     gang_cluster *c;
-    gang_worker *w; /* for what is done while nobody else is there */
+    gang_worker *w; /* for what one thread does alone */
     int32_t licence;
     gang_request *request[STRESS_REQUESTS];
     int64_t count[STRESS_REQUESTS]; /* of the first group */
@@ -87,7 +87,7 @@ struct stress_actor {
     uint64_t seed;
     bool nodes;      /* adds, removes and describes nodes */
     int64_t done;    /* calls that took effect */
-    int64_t resized; /* of these, perhaps to the same size */
+    int64_t resized; /* of these, possibly to the same size */
     int64_t refused; /* requests that did not fit */
     int64_t calls;
 };
@@ -109,7 +109,7 @@ struct stress_node {
     char name[16];
 };
 
-/* The machine of a number is always the same one, but for what may be described anew: `dice`. */
+/* The machine of a number never changes, but for the part that `dice` describes. */
 static inline const struct gang_node_spec *stress_node_spec(const struct stress *s, int number,
                                                             uint64_t dice, struct stress_node *n)
 {
@@ -249,7 +249,7 @@ static inline void stress_open(struct stress *s, uint64_t seed, bool manual_recy
         s->request[i] = stress_request(s, &seed, &s->count[i]);
 }
 
-/* ---- what a thread does ----------------------------------------------------------------------------- */
+/* ---- what a thread does ---------------------------------------------------------------------- */
 
 static inline void stress_count(struct stress_actor *a, gang_result r)
 {
@@ -443,7 +443,7 @@ static inline void stress_act(struct stress_actor *a)
         stress_alloc(a, at);
 }
 
-/* ---- the end, when nobody else is there --------------------------------------------------------------- */
+/* ---- the end, when nobody else is there ------------------------------------------------------ */
 
 /* Free what is there, but not what a stopped thread has in hands. */
 static inline void stress_free_all(struct stress *s)

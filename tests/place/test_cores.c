@@ -54,7 +54,7 @@ START_TEST(whole_cores_are_owned)
         ck_assert_int_eq(t->core_count, 2);
         ck_assert_int_eq(t->cpu_milli, 2000);
         ck_assert_int_eq(bits(t), 2);
-        ck_assert_uint_eq(t->cores[0] & all.cores[0], 0); /* nobody's cores twice */
+        ck_assert_uint_eq(t->cores[0] & all.cores[0], 0); /* no core twice */
         all.cores[0] |= t->cores[0];
     }
     ck_assert_uint_lt(all.cores[0], 256);
@@ -95,7 +95,7 @@ START_TEST(without_known_cores_nobody_owns_any)
 }
 END_TEST
 
-/* More millicores than cores: owning some would starve those who share. */
+/* More millicores than cores: owned cores would starve the tasks that share. */
 START_TEST(with_more_millicores_than_cores_nobody_owns_any)
 {
     struct gang_group_spec g = group_of(8, 2000, 0);
@@ -108,7 +108,7 @@ START_TEST(with_more_millicores_than_cores_nobody_owns_any)
 }
 END_TEST
 
-/* Whatever is allocated in whatever order, the cores that nobody owns bear those who share. */
+/* In any order of allocations, the unowned cores carry the tasks that share. */
 START_TEST(shared_tasks_always_keep_room)
 {
     struct gang_group_spec own = group_of(1, 1000, 0), part = group_of(1, 300, 0);

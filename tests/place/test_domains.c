@@ -157,7 +157,7 @@ START_TEST(the_cores_of_a_gang_lie_in_one_numa_domain)
     const struct task_list *list = stage_tasks(&s, stage_alloc_group(&s, &g));
     ck_assert_uint_eq(list->task[0].cores[0] | list->task[1].cores[0], 0xf0);
     ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
-    g.cpu_milli = 1500; /* runs in cores that nobody owns: of no domain */
+    g.cpu_milli = 1500; /* runs in unowned cores, which belong to no domain */
     ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
 }
 END_TEST

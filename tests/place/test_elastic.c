@@ -55,7 +55,7 @@ static gang_result shrink(gang_alloc_id id, int64_t task)
     return r;
 }
 
-/* An allocation of one group of which one task must run and `count` can. */
+/* An allocation of one group: one task must run, `count` tasks can. */
 static gang_alloc_id elastic(int64_t count, int64_t cpu, int64_t gpu)
 {
     struct gang_group_spec g = group_of(count, cpu, gpu);
@@ -63,7 +63,7 @@ static gang_alloc_id elastic(int64_t count, int64_t cpu, int64_t gpu)
     return stage_alloc_group(&s, &g);
 }
 
-/* Two groups of up to four tasks, of which two and one must run. */
+/* Two groups of up to four tasks; two and one must run. */
 static gang_alloc_id two_groups(void)
 {
     struct gang_group_spec g[] = {group_of(4, 1000, 0), group_of(4, 2000, 0)};

@@ -311,7 +311,7 @@ START_TEST(adopting_takes_the_rest_too)
     gang_request *q = stage_request(&s, &spec);
     struct gang_placement place[2] = {GANG_PLACEMENT_INIT, GANG_PLACEMENT_INIT};
     gang_alloc_id id, other = one_task(2000);
-    place[0].node = node[0]; /* somebody is there: it gets what is left */
+    place[0].node = node[0]; /* the node is in use: the request gets the rest */
     place[1].node = node[1];
     MUST(gang_alloc_adopt(s.w, q, place, 2, &id, NULL));
     stage_check(&s);

@@ -353,7 +353,7 @@ START_TEST(what_could_ever_fit_depends_on_the_nodes_alone)
 END_TEST
 
 /* Greedy, and in the order of the nodes, the first group would take the only node that has memory
- * for the second. Another order finds a place: then nobody may say "never". */
+ * for the second. Another order finds a place, so "never" is wrong. */
 START_TEST(never_is_not_said_of_what_an_empty_cluster_would_take)
 {
     struct gang_group_spec g[] = {group_of(1, 4000, 0), group_of(1, 3000, 0)};
@@ -520,7 +520,7 @@ START_TEST(a_freed_allocation_is_stale)
     add_nodes(1, 4000, GIB, 0);
     gang_alloc_id id = stage_alloc_group(&s, &g);
     MUST(gang_alloc_free(s.w, id));
-    gang_alloc_id next = stage_alloc_group(&s, &g); /* perhaps in the same place */
+    gang_alloc_id next = stage_alloc_group(&s, &g); /* possibly in the same place */
     ck_assert_uint_ne(next, id);
     const gang_alloc_id stale[] = {id, GANG_ID_NONE, UINT64_MAX, next + 1,
                                    next + (UINT64_C(1) << 32)};

@@ -124,7 +124,7 @@ START_TEST(a_single_device_breaks_no_pair)
 }
 END_TEST
 
-/* Of two pairs with the same link one is half of a clique of three. */
+/* Two pairs have the same link; one is part of a clique of three. */
 START_TEST(the_better_rest_is_left)
 {
     struct gang__gpu_wish wish = wish_of(5, 2);

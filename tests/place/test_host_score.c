@@ -9,7 +9,7 @@ static struct stage s;
 static gang_node_id node[4];
 static const char *const levels[] = {"rack"};
 
-/* What the function is told to do, and what it saw. */
+/* Orders to the function, and what it saw. */
 static struct script {
     int32_t result;    /* to be returned at the call of this number, from 1 */
     int at_call;       /* 0: never */
@@ -145,7 +145,7 @@ START_TEST(groups_are_told_apart)
 }
 END_TEST
 
-/* ---- what it leaves out -------------------------------------------------------------------------- */
+/* ---- what it leaves out ---------------------------------------------------------------------- */
 
 START_TEST(a_node_can_be_left_out)
 {
@@ -222,11 +222,11 @@ START_TEST(all_may_be_left_out)
     gang_request_free(q);
     g.cpu_milli = 17000;
     ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENEVER);
-    ck_assert_int_eq(script.calls, calls); /* there was nobody to be scored */
+    ck_assert_int_eq(script.calls, calls); /* there was no candidate */
 }
 END_TEST
 
-/* ---- failing --------------------------------------------------------------------------------------- */
+/* ---- failing --------------------------------------------------------------------------------- */
 
 /* _i: the call that fails. */
 START_TEST(its_failure_is_that_of_the_call)
@@ -284,7 +284,7 @@ START_TEST(growth_and_snapshots_end_likewise)
 }
 END_TEST
 
-/* ---- what it may do --------------------------------------------------------------------------------- */
+/* ---- what it may do -------------------------------------------------------------------------- */
 
 static void query(void)
 {
@@ -333,7 +333,7 @@ START_TEST(it_holds_nothing_of_the_library)
 }
 END_TEST
 
-/* ---- others meanwhile --------------------------------------------------------------------------------- */
+/* ---- others meanwhile ------------------------------------------------------------------------ */
 
 static gang_worker *other;
 static gang_alloc_id taken;
@@ -400,7 +400,7 @@ START_TEST(nodes_may_go_meanwhile)
     removals = 3;
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_uint_eq(stage_tasks_on(&s, id, node[3]), 2);
-    ck_assert_int_eq(script.calls, 5); /* three in vain, two tasks */
+    ck_assert_int_eq(script.calls, 5); /* three failed tries, two tasks */
     removals = 1000;                   /* without end: it is given up */
     g.min = 1;
     struct outcome o = stage_try(&s, &spec);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocations whose cores, or devices, are lent: they have them, and the nodes do not know. */
+/* Allocations with time-shared cores or devices: the record has them, the nodes do not count
+ * them. */
 #include <gangsched/gangsched.h>
 
 #include "place/whatif/timeshare.h"
@@ -67,7 +68,7 @@ START_TEST(what_is_lent_is_not_taken_and_not_given_back)
         ck_assert_int_eq(list->task[i].core_count, 2);
     }
     stage_check(&s);
-    MUST(gang_alloc(s.w, q, &other, NULL)); /* whoever else wants the cores gets them */
+    MUST(gang_alloc(s.w, q, &other, NULL)); /* any other request gets the cores */
     stage_check(&s);
     MUST(gang__alloc_shed(s.w, id, (int64_t[]){1, 2}, 2));
     ck_assert_int_eq(cpu_free(0) + cpu_free(1), 0);

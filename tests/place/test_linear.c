@@ -6,7 +6,7 @@
 #include "linear_cluster.h"
 #include "suite.h"
 
-/* ---- a register: the search alone ----------------------------------------------------------------- */
+/* ---- a register: the search alone ------------------------------------------------------------ */
 
 struct reg_op {
     uint64_t call, back;
@@ -76,7 +76,7 @@ START_TEST(writes_at_once_are_tried_in_every_order_but_not_twice)
 }
 END_TEST
 
-/* ---- the cluster ------------------------------------------------------------------------------------ */
+/* ---- the cluster ----------------------------------------------------------------------------- */
 
 /* Two nodes of 1000 millicores, one page; shape 1 is two tasks of 1000 millicores, shape 0 one task
  * that takes a page, too. */
@@ -356,7 +356,7 @@ START_TEST(steps_of_one_call_come_in_their_order)
     c->number = 1000;
     add_read(1, 2, 0, 2000);
     h.op[3].after = 2;
-    is_good(); /* the old capacity beside the new record: it is told later */
+    is_good(); /* the old capacity beside the new record: the report changes later */
     h.call[2].number = 2000;
     h.call[3].seen.cpu = 1000;
     is_bad(); /* never the other way round */
@@ -395,7 +395,7 @@ START_TEST(node_that_comes_and_goes)
     is_good();
     c = add(LC_READ, 11, 12, GANG_ESTALE);
     c->node = 2;
-    is_bad(); /* somebody still holds it */
+    is_bad(); /* an allocation still holds it */
     add_free(10, 12, 0, GANG_OK);
     is_good();
 }

@@ -3,10 +3,9 @@
  * linearizable: an order of the calls exists, inside their intervals, in which the specification of
  * linear_cluster.h gives the same answers. A refusal is an answer like any other.
  *
- * Half of them run freely, with delays at the steps of the commit. In the other half one thread at a
- * time runs, whoever has the baton, and at every step it may be passed on: nothing but the seed
- * decides who runs when, so that such a history is played again by its seed, and a thread may stand
- * at a step for as long as the others need for anything.
+ * Half of them run freely, with delays at the steps of the commit. In the other half only the thread
+ * with the baton runs, and at every step it may pass the baton on. The seed alone decides the order, so
+ * that a history repeats by its seed, and a thread may stand at a step for any length of time.
  *
  * GANG_TEST_SECONDS runs so long instead of so many histories. */
 #include <check.h>
@@ -21,7 +20,7 @@
 enum {
     PLAYERS = 4,
     MOST_CALLS = 6, /* of one player in one history */
-    SHARED = 2,     /* allocations that are there at first; anybody may free them */
+    SHARED = 2,     /* initial allocations; any thread may free them */
     NODES = 4,
     SPARE = NODES, /* the node that is added, if any */
     REUSE = 40     /* histories on one cluster */
@@ -35,15 +34,15 @@ static uint64_t next_random(uint64_t *seed)
     return *seed;
 }
 
-/* ---- the baton -------------------------------------------------------------------------------- */
+/* ---- the baton ------------------------------------------------------------------------------- */
 
 static struct {
-    bool on; /* in this history; what follows belongs to who has the baton */
+    bool on; /* in this history; the fields below belong to the thread with the baton */
     uint64_t seed;
     unsigned one_in;            /* passed on at one of so many steps */
     int players;                /* how many there are */
     unsigned weight[PLAYERS];   /* how likely each one is to get it; 0: is through */
-    bool structure_is_changing; /* somebody holds the mutex that nodes are added under */
+    bool structure_is_changing; /* a thread holds the mutex under which nodes are added */
     sem_t turn[PLAYERS];
 } baton;
 
@@ -102,7 +101,7 @@ static void baton_end(void)
         sem_post(&baton.turn[next]);
 }
 
-/* Somebody else has to do something first. */
+/* Another thread has to act first. */
 static void let_others_run(void)
 {
     if (baton.on && my_number >= 0)
@@ -118,7 +117,7 @@ static uint64_t mix(uint64_t x)
     return (x ^ x >> 31) | 1;
 }
 
-/* ---- time and delays -------------------------------------------------------------------------- */
+/* ---- time and delays ------------------------------------------------------------------------- */
 
 static gang__a64 the_clock;
 
@@ -134,7 +133,7 @@ static _Thread_local int delay_often_at; /* a step */
 /* A step to wait at more often than at others: every other time one of the commit. */
 static int step_of(uint64_t dice)
 {
-    return (int)((dice >> 8) % (dice & 1 ? GANG__STEP_TIDY : GANG__STEP_COUNT));
+    return (int)((dice >> 8) % (dice & 1 ? GANG__STEP_UPDATE : GANG__STEP_COUNT));
 }
 
 /* Yield; or sleep through the beginnings and endings of some calls of others, if there are any. */
@@ -154,7 +153,7 @@ static void delay(enum gang__step step)
         sched_yield();
 }
 
-/* ---- the cluster --------------------------------------------------------------------------------- */
+/* ---- the cluster ----------------------------------------------------------------------------- */
 
 /* A call as its thread saw it; nodes by id. */
 struct note {
@@ -200,7 +199,7 @@ static struct game {
     bool may_change[LC_NODES], may_remove[LC_NODES];
     _Atomic(int) allocs; /* numbers given so far */
     _Atomic(int) adds;
-    _Atomic(bool) lost; /* nobody knows any more where a task is: no verdict */
+    _Atomic(bool) lost; /* the place of a task is unknown: no verdict */
     _Atomic(int) ready;
     _Atomic(bool) over;
     pthread_barrier_t barrier;
@@ -290,7 +289,7 @@ static void cluster_close(void)
     gang_cluster_free(g.c);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------ */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static struct note *note_begin(struct player *p, enum lc_kind kind)
 {
@@ -677,7 +676,7 @@ static void *play(void *user)
     }
 }
 
-/* ---- from notes to a history ------------------------------------------------------------------------- */
+/* ---- from notes to a history ----------------------------------------------------------------- */
 
 static int16_t node_number(gang_node_id id)
 {
@@ -745,7 +744,7 @@ static void history_add(struct lc_history *h, struct note *n)
     }
 }
 
-/* ---- one history ------------------------------------------------------------------------------------------- */
+/* ---- one history ----------------------------------------------------------------------------- */
 
 static struct totals {
     uint64_t histories, calls, granted, refused, busy, stale, lost, gave_up, visits, helps;
@@ -776,7 +775,7 @@ static void history_begin(uint64_t *seed)
         p->notes = p->holds = 0;
         p->calls = i < g.players ? calls : 0;
     }
-    /* What is there at first belongs to one player each, and is written down as his. */
+    /* Each initial allocation belongs to one player and is recorded as its own. */
     for (int i = 0; i < SHARED && (dice >> (50 + i) & 1); i++) {
         struct player *p = &g.player[i];
         if (call_alloc(p, next_random(seed) >> 8) == GANG_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real machines, and two that Slurm is known to serve badly: jobs that come one after the other get the
- * GPUs that a person who knows the machine would give them. */
+/* Real machines, and two that Slurm is known to serve badly: successive jobs get the GPUs that an expert
+ * for the machine would give them. */
 #include <gangsched/gangsched.h>
 
 #include "machine_file.h"
@@ -51,10 +51,10 @@ static const struct day {
     {"flux-core_corona.xml", {JOB(4, "0,1,2,3"), JOB(4, "4,5,6,7")}},
     {"flux-core_corona.xml", {JOB(8, "0,1,2,3,4,5,6,7")}},
     /* Three fill a processor as far as they can; the next three find one GPU there: they go to the other
-     * processor, and the two single ones are left for two who need just one. */
+     * processor, and the two single ones are left for two jobs of one GPU. */
     {"flux-core_corona.xml", {JOB(3, "0,1,2"), JOB(3, "4,5,6"), JOB(1, "3"), JOB(1, "7")}},
-    /* The InfiniBand card is below the second processor. Four do not share a processor with those who
-     * are there already, card or not: closeness of the GPUs comes first. */
+    /* The InfiniBand card is below the second processor. Four do not share a processor
+     * with earlier jobs, card or not: closeness of the GPUs comes first. */
     {"flux-core_corona.xml", {NEAR_CARD(1, "4"), NEAR_CARD(2, "5,6"), NEAR_CARD(4, "0,1,2,3")}},
     /* 24 cores a processor: two jobs of twelve, and the third goes where cores are near. */
     {"flux-core_corona.xml",
@@ -208,7 +208,7 @@ START_TEST(the_mesh_of_a_dgx1)
 }
 END_TEST
 
-/* Who comes later fares no worse than need be: four pairs of two links each, two fours of nine. */
+/* Later jobs fare no worse than necessary: four pairs of two links each, two fours of nine. */
 START_TEST(the_mesh_of_a_dgx1_is_shared_out_well)
 {
     add_linked(8, dgx1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gang_mix_set(): the mix of shapes that GANG_POLICY_FGD goes by. What it does to the choice of nodes is
- * in test_score.c. */
+/* gang_mix_set(): the expected mix of task shapes for GANG_POLICY_FGD. test_score.c has its effect on
+ * the choice of nodes. */
 #include <gangsched/gangsched.h>
 
 #include "place/state/table.h"
@@ -134,7 +134,7 @@ START_TEST(shapes_follow_the_size_rule)
 }
 END_TEST
 
-/* ---- learning ----------------------------------------------------------------------------------- */
+/* ---- learning -------------------------------------------------------------------------------- */
 
 static uint64_t learned(void)
 {

@@ -386,7 +386,7 @@ START_TEST(ranked_models_go_before_links_strictly_too)
 }
 END_TEST
 
-/* A device that is not to be had breaks no pair: nobody will miss it. */
+/* An unavailable device breaks no pair: no job will miss it. */
 START_TEST(what_nobody_can_take_is_not_spared)
 {
     struct gang_link_spec links[] = {{0, 7, GANG_LINK_NVLINK, 1, 0},
@@ -516,7 +516,7 @@ START_TEST(of_equal_devices_those_near_a_card)
     a = stage_alloc_group(&s, &g);
     ck_assert_uint_eq(only_task(a).gpus, 3 << 4);
     MUST(gang_alloc_free(s.w, a));
-    g.gpu_milli = 3000; /* and two packages, of which one has the card */
+    g.gpu_milli = 3000; /* and two packages; one has the card */
     ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus & ~UINT64_C(0xf0), 0);
     g.near_nic = 0;
     g.gpu_milli = 2000;

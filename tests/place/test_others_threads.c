@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads place jobs with rules on each other and jobs that want nodes alone, grow and shrink and free
- * them. Now and then all stop: no two that exclude each other are placed, nodes that somebody has alone
- * are his, and the books are in order. */
+ * them. Now and then all stop: no two jobs that exclude each other are placed,
+ * exclusive nodes have one owner, and the audit passes. */
 #include <gangsched/gangsched.h>
 
 #include <pthread.h>
@@ -62,7 +62,7 @@ static void yield_now_and_then(enum gang__step step)
 
 /* ---- the jobs ---- */
 
-/* What a job is called, and whom it keeps away from on which level; some want their nodes alone. */
+/* The label of a job, and the labels it avoids at which level; some want their nodes alone. */
 struct sort {
     const char *app, *far, *level;
     bool alone;

@@ -80,7 +80,7 @@ static gang_result set_partition(void)
     return r != GANG_OK ? r : gang_partition_set(s.w, "free", GANG_PARTITION_SHARED);
 }
 
-/* Names that nobody knows yet, of a node and in a request. */
+/* New names, of a node and in a request. */
 static gang_result add_partitions(void)
 {
     struct box box = {.name = "p", .partitions = LIST(const char *, "lent", "p1", "p2")};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules on other jobs: labels, nearness and distance, wishes, what allocations' own rules keep out. */
+/* Affinity between jobs: labels, nearness and distance, soft rules, the rules of running
+ * allocations. */
 #include <gangsched/gangsched.h>
 
 #include "base/atomic.h"
@@ -566,7 +567,7 @@ START_TEST(labels_are_checked)
 }
 END_TEST
 
-/* Tags nobody uses any more are let go: labels of their own for each job do not pile up. */
+/* Unused tags are freed: labels that are unique to a job do not pile up. */
 START_TEST(labels_of_jobs_that_are_over_take_no_memory)
 {
     long before = 0;

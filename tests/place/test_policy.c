@@ -18,7 +18,7 @@ static void close_stage(void)
     stage_close(&s);
 }
 
-/* Nodes of 16 cores and 8 GPUs, in one rack, of which node i has `taken[i]` GPUs in use. */
+/* Nodes of 16 cores and 8 GPUs in one rack; node i has `taken[i]` GPUs in use. */
 static void add_nodes(const int *taken, int count)
 {
     static const struct gang_label rack = {"rack", "r1"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random calls on small clusters, compared after every call with books of the test's own: naive
- * ones, kept only from what gang_alloc_each() tells. Nothing is taken twice, constraints hold, gangs
+/* Random calls on small clusters, compared after every call with naive books of the test's own,
+ * kept only from gang_alloc_each(). Nothing is taken twice, constraints hold, gangs
  * are whole, and what is refused could not have been given.
  *   GANG_SEED           begins with this cluster
  *   GANG_TEST_SECONDS   how long, 3 unless told */
@@ -125,7 +125,7 @@ struct room {
     int tasks;
 };
 
-/* Whose tasks count: everybody's, nobody's, or those of one allocation. */
+/* Which tasks count: all, none, or those of one allocation. */
 static const struct grant nobody;
 #define EVERYBODY NULL
 
@@ -142,7 +142,7 @@ static bool is_on(const struct grant *g, const struct machine *m)
     return false;
 }
 
-/* Has somebody the machine for himself? */
+/* Does one allocation have the machine alone? */
 static bool is_kept(const struct machine *m)
 {
     for (int g = 0; g < grants; g++)
@@ -326,8 +326,8 @@ static bool is_untouched(const struct machine *m, const struct room *r)
     return whole;
 }
 
-/* Tasks of a wish of an order that fit in all, now (EVERYBODY), or if all nodes were up and others were
- * gone. `self`: what the order has got already; NULL: nothing. */
+/* Tasks of a group of an order that fit in all, now (EVERYBODY), or if all nodes were up and others were
+ * gone. `self`: what the order has already; NULL: nothing. */
 static int64_t fit_all(const struct order *o, const struct wish *w, const struct grant *self,
                        const struct grant *whose)
 {
@@ -387,7 +387,7 @@ static void check_node(const struct machine *m)
     CHECK(info.gpu_unhealthy == m->sick, "health of %s", m->name);
     CHECK(info.gpu_free == free, "GPUs of %s", m->name);
     CHECK(info.gpus_free == __builtin_popcountll(info.gpu_mask), "free GPUs of %s", m->name);
-    if (names_cores(m)) /* the cores that nobody owns bear those who share them */
+    if (names_cores(m)) /* the unowned cores carry the tasks that share them */
         CHECK(1000 * (int64_t)__builtin_popcountll(r.cores) >= r.shared + r.cpu,
               "%s: the shared cores are too few", m->name);
 }
@@ -786,8 +786,8 @@ static bool in_one_domain(const struct gang_task *a, const struct gang_task *b, 
     return x->rack && x->rack == y->rack && x->block == y->block;
 }
 
-/* A task that wants nothing holds nothing of its node: when that is removed, nobody knows any more
- * where it was. */
+/* A task without demand holds nothing of its node: after the node is removed, its place is
+ * unknown. */
 static bool is_lost(const struct grant *g, const struct gang_task *t)
 {
     const struct wish *w = &g->order.wish[t->group];

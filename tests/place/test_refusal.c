@@ -313,8 +313,8 @@ END_TEST
 
 /* ---- large gangs ---- */
 
-/* Nodes of 8 GPUs, some of which are taken at random; a gang of as many tasks as there is room for fits, and
- * one more does not, whatever a task takes. Large gangs are refused at a glance. */
+/* Nodes of 8 GPUs, some taken at random. A gang of as many tasks as fit is placed, one task more is
+ * refused, for any shape of the task. Large gangs are refused by counts alone. */
 START_TEST(the_last_task_of_a_large_gang_decides)
 {
     enum { NODES = 150 };

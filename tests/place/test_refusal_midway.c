@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A refusal is true at an instant. Movers hop from node to node, so that the rooms that are free are
- * never the same for long, but always enough for the one gang that the seeker asks for. They hop in
- * the midst of its search, at random steps of it. Whoever only adds up what was free when each node
- * was looked at says "does not fit" here. Some hop by taking and giving back, others by marking a device
- * unhealthy and letting another one heal.
+/* A refusal is true at an instant. Movers hop from node to node, so that the free places change all the
+ * time but always suffice for the seeker's gang. They hop in the midst of its search, at random steps. A
+ * search that only adds up what was free when it read each node answers "does not fit" here. Some
+ * movers allocate and free, others mark a device unhealthy and let another one heal.
  *
- * One thread does it all: the hook at a step of the seeker's call makes calls with other workers, as
- * if their threads had run just then. So nothing waits, and a seed tells the whole story. */
+ * One thread does it all: the hook at a step of the seeker's call makes calls with other workers, as if
+ * their threads had run just then. So nothing blocks, and the seed repeats the whole run. */
 #include <check.h>
 #include <gangsched/gangsched.h>
 #include <string.h>
@@ -185,7 +184,7 @@ static void seek_growth(gang_worker *w, gang_alloc_id id, int64_t task)
     must(gang_alloc_shrink(w, id, &task, 1, NULL));
 }
 
-/* ---- the scene ------------------------------------------------------------------------------------------------ */
+/* ---- the scene ------------------------------------------------------------------------------- */
 
 static int32_t score(int32_t group, const struct gang_candidate *candidates, size_t candidate_size,
                      size_t count, int64_t *scores, void *user)

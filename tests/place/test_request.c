@@ -533,8 +533,8 @@ START_TEST(an_allocation_keeps_its_request_alive)
 }
 END_TEST
 
-/* An allocator that keeps what is given back, overwritten by zeros: who looks at it again finds that
- * nobody refers to it, and gives it back once more. */
+/* An allocator that keeps freed memory, overwritten by zeros: a late reader finds a reference count of
+ * zero and frees it a second time. */
 struct kept {
     struct kept *next;
     size_t bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The policies that score: small cases whose outcome can be told by hand, and random ones against scores
- * written down once more, from their definition, without any of what makes them fast. */
+ * computed directly from their definition, without any of the caches. */
 #include <gangsched/gangsched.h>
 #include <math.h>
 
@@ -83,7 +83,7 @@ static void mix_of(const struct gang_group_spec *shapes, size_t count)
     ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
 }
 
-/* ---- by hand ---------------------------------------------------------------------------------- */
+/* ---- by hand --------------------------------------------------------------------------------- */
 
 START_TEST(best_fit_leaves_least)
 {
@@ -208,7 +208,7 @@ START_TEST(fgd_chooses_the_device)
     take(GANG_POLICY_PACK, 0, 1000, 750); /* of device 1: 250 are left */
     struct gang_group_spec part = group_of(1, 0, 200), g = group_of(1, 1000, 200);
     struct gang_request_spec spec = request_of(&g, 1);
-    /* Best fit would leave 50 on device 1, of use to nobody. */
+    /* Best fit would leave 50 on device 1, which no task can use. */
     mix_of(&part, 1);
     spec.policy = GANG_POLICY_FGD;
     ck_assert_uint_eq(stage_tasks(&s, stage_alloc(&s, &spec))->task[0].gpus, 1);
@@ -390,7 +390,7 @@ START_TEST(a_snapshot_is_scored_as_well)
 }
 END_TEST
 
-/* ---- against the definition --------------------------------------------------------------------- */
+/* ---- against the definition ------------------------------------------------------------------ */
 
 enum { NODES = 12, SHAPES = 7, MOST = 10, RUNNING = 40 };
 

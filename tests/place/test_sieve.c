@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What searches remember of nodes that do not match (lib/place/search/match_cache.c): the same nodes are found as
- * without it, few others are met, and nothing that changes stays hidden. */
+/* The match cache (lib/place/search/match_cache.c): searches find the same nodes as without it, read few
+ * others, and see every change. */
 #include <gangsched/gangsched.h>
 
 #include "place/search/match_cache.h"
@@ -74,8 +74,8 @@ static gang_result try_once(gang_request *q)
     return r;
 }
 
-/* Searches of a few tries learn what there is. Between them something is given back, so that a refusal
- * is not just said again. */
+/* A few searches fill the cache. Between them something is freed, so that a cached refusal does not
+ * answer. */
 static void warm(gang_request *q)
 {
     struct gang_group_spec g = group_of(1, 1000, 0);
@@ -141,7 +141,7 @@ START_TEST(a_node_that_comes_to_match_is_found)
 }
 END_TEST
 
-/* A request for all there is, of which one node is in a partition. */
+/* A request for everything; one node is in a partition. */
 static gang_request *all_request(void)
 {
     const char *mine[] = {"mine"};
@@ -180,8 +180,8 @@ static void lend_now(enum gang__step step)
     MUST(gang_partition_set(other, "mine", GANG_PARTITION_LENDING));
 }
 
-/* Modes change while a chunk is being looked at: what is looked at later, by the old ones, must not pass
- * for the new ones. */
+/* Modes change while a chunk is read: nodes read later by the old modes must not count for the new
+ * ones. */
 START_TEST(modes_that_change_midway_are_seen)
 {
     gang_request *all = all_request();

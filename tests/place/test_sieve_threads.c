@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Labels wander over the nodes, nodes come and go in the same slots, and modes of partitions change, while
- * other threads look for rare nodes. There is always one with room: nothing is refused. Under
+ * other threads look for rare nodes. One of them always has room: nothing is refused. Under
  * ThreadSanitizer, too. */
 #include <gangsched/gangsched.h>
 

@@ -68,7 +68,7 @@ static struct gang_task place(int64_t cpu_milli, int64_t gpu_milli)
     return only_task(stage_alloc_group(&s, &g));
 }
 
-/* These GPUs and cores, whoever holds them. */
+/* These GPUs and cores, for any holder. */
 static struct gang_task made_up(gang_node_id node, uint64_t gpus, uint64_t cores)
 {
     struct gang_task t = GANG_TASK_INIT;

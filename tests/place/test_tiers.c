@@ -428,7 +428,7 @@ START_TEST(a_node_with_several_models_gives_the_liked_ones_first)
     ck_assert_int_eq(result_of(&g, NULL), GANG_OK);
     g.models_ranked = 0;
     ck_assert_int_eq(result_of(&g, NULL), GANG_OK);
-    g = ranked_group(1, 500); /* a share: likewise */
+    g = ranked_group(1, 500); /* the same for a share */
     g.gpu_devices = 2;
     ck_assert_int_eq(result_of(&g, NULL), GANG_OK);
 }

@@ -90,8 +90,8 @@ static void teardown(void)
 
 static bool is_core_word(const struct gang__node *n, unsigned word)
 {
-    return n && word >= gang__first_core(n->shape->layout) &&
-           word < gang__first_amount(n->shape->layout);
+    return n && word >= gang__first_core(n->type->layout) &&
+           word < gang__first_amount(n->type->layout);
 }
 
 /* Do two snapshots show the same? `cores`: the same cores, else as many. */
@@ -104,7 +104,7 @@ static bool same(const gang_snapshot *a, const gang_snapshot *b, bool cores)
         const struct gang__node *n = a->node[slot];
         const uint64_t *x = gang__snapshot_words(a, slot), *y = gang__snapshot_words(b, slot);
         unsigned words = slot == GANG__POOL ? (unsigned)GANG__POOL_WORDS
-                         : n                ? gang__all_words(n->shape->layout)
+                         : n                ? gang__all_words(n->type->layout)
                                             : 0;
         uint32_t left = 0, right = 0;
         if (n != b->node[slot])
@@ -222,7 +222,7 @@ static void draw(struct random_request *r, int64_t most)
 static gang_alloc_id held[HELD];
 static size_t held_count;
 
-/* Somebody who would have to go: wholly, or some of his tasks. */
+/* A victim: a whole allocation, or some of its tasks. */
 struct victim {
     size_t at; /* in `held` */
     bool whole, stays;
@@ -485,7 +485,7 @@ START_TEST(a_copy_answers_as_the_original)
     restore();
     MUST(gang_snapshot_totals(scratch, &b));
     ck_assert_mem_eq(&a, &b, sizeof(a));
-    /* Of another take, of a cluster that has grown by domains and a wider node. */
+    /* Another snapshot, of a cluster that has grown by domains and a wider node. */
     struct gang_label far[] = {{"block", "b7"}, {"rack", "r7"}};
     struct box box = {
         .name = "far", .cpu = 500000, .gpus = 64, .cores = 256, .place = far, .place_count = 2};
@@ -629,7 +629,7 @@ START_TEST(a_released_node_is_as_free_as_any)
     gang_alloc_id id;
     spec.exclusive = true;
     g.min = 1;
-    at.node = node[3]; /* whose cores have no names */
+    at.node = node[3]; /* with unnamed cores */
     gang_request *q = stage_request(&s, &spec);
     MUST(gang_alloc_adopt(s.w, q, &at, 1, &id, NULL));
     gang_request_free(q);
@@ -678,7 +678,7 @@ START_TEST(adopting_more_is_all_or_nothing)
     ck_assert_uint_eq(told.count, 6);
     ck_assert_int_eq(told.place[0].any_devices, 0);
     ck_assert_int_eq(told.place[5].any_devices, 1);
-    /* Somebody is there already. */
+    /* A node is in use already. */
     struct gang_group_spec whole = group_of(1, 0, 1000);
     struct gang_placement over = told.place[4];
     struct gang_request_spec its = request_of(&whole, 1);

@@ -615,7 +615,8 @@ START_TEST(times_may_be_those_of_a_clock_or_the_largest)
             MUST(admit(&d, &ask));
             ck_assert_uint_eq(d.got.count, 60);
             ck_assert(prefer == GANG__ADMIT_LATEST || d.got.piece[0].start_ns == now[i] + 2 * hour);
-            /* He has 100 container hours a day now, and may have 120. Near the end of time there is no later. */
+            /* The user has 100 container hours a day now and may have 120. Near the end of time
+             * there is no later. */
             ck_assert_int_eq(admit(&d, &ask), i < 2 ? GANG_ENOFIT : GANG_ENEVER);
             ck_assert_int_eq(d.got.why, GANG__ADMIT_AVERAGE);
             int64_t next = d.got.next_ns;

@@ -451,7 +451,7 @@ static void *count_bytes(size_t bytes, void *user)
 
 static void count_none(void *memory, void *user)
 {
-    (void)user; /* blocks that grow are counted anew, as if none were given back */
+    (void)user; /* blocks that grow are counted again, as if none were freed */
     free(memory);
 }
 

@@ -32,7 +32,7 @@ run() { # ARGUMENT...
 }
 
 run
-# Those that read real traces make their own where there are none.
+# Notebooks on real traces make their own where there are none.
 mapfile -t readers < <(grep -l GANG_SHARED "$notebooks"/*.ipynb)
 ((${#readers[@]} == 0)) || run --no-data "${readers[@]}"
 exit $failed

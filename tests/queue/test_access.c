@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Access lists: what is one, and whom it lets in. */
+/* Access lists: their syntax, and the users they admit. */
 #include "queue/access.h"
 #include "tree.h"
 
@@ -34,7 +34,7 @@ START_TEST(long_lists_are_refused)
 }
 END_TEST
 
-/* ---- whom it lets in ----------------------------------------------------------------------- */
+/* ---- admitted users ----------------------------------------------------------------------- */
 
 /* A path of three queues with these lists. */
 static struct gang__queues *path_of(const char *top, const char *middle, const char *leaf)

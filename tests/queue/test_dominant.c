@@ -45,7 +45,7 @@ START_TEST(the_dominant_kind_is_that_of_the_greatest_part)
     ck_assert_int_eq(kind, 0);
     ck_assert_int_eq(r.num, 3);
     ck_assert_int_eq(r.den, 4);
-    r = gang__dominant(used, of, 7, &kind); /* some of a kind of which there is no share */
+    r = gang__dominant(used, of, 7, &kind); /* some of a kind without a share */
     ck_assert_int_eq(kind, 2);
     ck_assert_int_eq(gang__ratio_compare(r, ratio(1, 0)), 0);
     gang__dominant(used, of, 2, &kind); /* excluded kinds do not count */

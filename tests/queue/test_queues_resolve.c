@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What guarantees and limits come to, given what there is. */
+/* Guarantees and limits in force, given the capacity. */
 #include "tree.h"
 
 /* A tree whose amounts were resolved. */
@@ -222,8 +222,8 @@ START_TEST(parts_and_amounts_are_scaled_together)
 }
 END_TEST
 
-/* KAI: whoever has what he was promised keeps it. Parts promise no amount, and are scaled as ever:
- * those of queues made on demand may sum up to more than the whole. */
+/* KAI: a queue keeps what it was promised. Parts promise no amount and are scaled: the parts of queues
+ * made on demand may sum up to more than the whole. */
 START_TEST(amounts_stand_unless_they_are_to_be_scaled)
 {
     const struct gang_quota eight = {"gpu", 8000, NULL, 0, 0}, six = {"gpu", 6000, NULL, 0, 0};
@@ -337,7 +337,7 @@ START_TEST(weights_divide_what_the_parent_has)
 }
 END_TEST
 
-/* Whatever the weights: the whole is given away, and nobody is a unit away from his part. */
+/* For any weights, the whole is divided, and no queue is a unit away from its part. */
 START_TEST(a_division_by_weight_is_exact)
 {
     uint64_t seed = test_seed();

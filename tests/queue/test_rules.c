@@ -214,7 +214,7 @@ START_TEST(the_first_rule_that_leads_somewhere_wins)
         rule_of(GANG_MATCH_ALL, NULL, "batch"), rule_of(GANG_MATCH_ALL, NULL, "staff")};
     set_rules(list, 6, NULL);
     goes_to(NULL, &amy, "batch", "");
-    goes_to("staff", &amy, "staff", ""); /* who names one does not go by rules */
+    goes_to("staff", &amy, "staff", ""); /* rules do not apply to a job that names a queue */
 }
 END_TEST
 

@@ -142,7 +142,7 @@ static const struct row rows[] = {
      1,
      3,
      {{20, 10, 0, M, 0, 10}, {20, 80, 0, M, 1, 45}, {20, 80, 0, M, 2, 45}}},
-    /* There 33/33/33, and 1 to nobody. */
+    /* Peloton: 33/33/33, and 1 unassigned. */
     {"peloton: 33/33/33; ours gives the last unit too, to the oldest",
      100,
      1,
@@ -153,7 +153,7 @@ static const struct row rows[] = {
      1,
      3,
      {{16, 8, 0, M, 0, 8}, {16, 40, 0, M, 1, 24}, {16, 40, 0, 2 * M, 2, 32}}},
-    /* There 24/5/30, with 5 to nobody: 40 are not asked for, of which it hands on some in
+    /* Peloton: 24/5/30, and 5 unassigned: 40 are not wanted, and it hands on some of them in
      * advance. */
     {"peloton: limit 24; ours is what is asked for, and idle capacity stays free for any",
      64,
@@ -187,7 +187,7 @@ START_TEST(nobody_and_nothing_can_be_divided)
     struct gang__sharer one = {5, 9, 0, M, 0, -1};
     ck_assert_int_eq(divide(NULL, 0, 7, 1), 7);
     ck_assert_int_eq(divide(&one, 1, 0, 1), 0);
-    ck_assert_int_eq(one.share, 5); /* of nothing, he is owed what he was promised */
+    ck_assert_int_eq(one.share, 5); /* even of nothing, its guarantee stays its guarantee */
     one.guarantee = 0;
     ck_assert_int_eq(divide(&one, 1, 0, 1), 0);
     ck_assert_int_eq(one.share, 0);
@@ -202,9 +202,9 @@ struct tree_row {
     int64_t share[6];      /* r1, r2, r3, r11, r21, r22 */
 };
 
-/* Upstream hands what nobody wants on to all by share, in advance: 33/13 where 20 are wanted at
- * r11 alone, 30/10/30, 26/26/26. A share here is what work may claim against others: demand
- * bounds it, and what is idle is used without a claim. So ours are the demands. */
+/* Upstream divides idle capacity among all by share, in advance: 33/13 where only r11 wants 20, 30/10/30,
+ * 26/26/26. Here a share is an entitlement against others: demand bounds it, and idle capacity is used
+ * without one. So ours equal the demands. */
 static const struct tree_row tree_rows[] = {
     {20, 0, 0, {20, 0, 0, 20, 0, 0}},
     {20, 20, 0, {20, 20, 0, 20, 20, 0}},
@@ -231,9 +231,8 @@ START_TEST(a_tree_is_divided_level_by_level)
 }
 END_TEST
 
-/* Upstream's numbers, for a host that wants to anticipate: what is wanted as the guarantee, no
- * end to the demand. They differ from upstream's by the unit that it floors away and gives to
- * nobody. */
+/* Upstream's numbers, for a host that wants to anticipate: the demand as the
+ * guarantee, no end to the demand. They differ by the unit that upstream loses by rounding down. */
 START_TEST(anticipation_is_a_demand_without_end)
 {
     static const int64_t want[3][4] = {{20, 0, 0, 0}, {20, 0, 20, 0}, {20, 0, 20, 20}};
@@ -303,7 +302,7 @@ static gang__u128 least(gang__u128 a, gang__u128 b)
 static void check_division(const struct gang__sharer *q, size_t n, int64_t total, int64_t left)
 {
     gang__u128 sum = 0, demand = 0, base = 0, all = gang__wide(total);
-    bool idle = false; /* somebody wants more and has no weight */
+    bool idle = false; /* a queue wants more and has no weight */
     for (size_t i = 0; i < n; i++) {
         test_assert(q[i].share >= base_of(&q[i]) && q[i].share <= q[i].demand);
         sum += gang__wide(q[i].share);
@@ -315,7 +314,7 @@ static void check_division(const struct gang__sharer *q, size_t n, int64_t total
     test_assert(sum <= most(base, least(all, demand)));
     test_assert(gang__wide(left) == (sum < all ? all - sum : 0));
     for (size_t i = 0; i < n; i++) {
-        if (base >= all) /* nothing is left over: nobody has more than he was promised */
+        if (base >= all) /* nothing is left over: no queue has more than its guarantee */
             test_assert(q[i].share == base_of(&q[i]));
         for (size_t j = 0; j < n; j++) /* nothing for a lower class while a higher one lacks any */
             if (q[i].weight > 0 && q[j].weight > 0 && q[i].priority > q[j].priority &&
@@ -337,8 +336,8 @@ START_TEST(shares_add_up_and_respect_demand_and_guarantee)
 }
 END_TEST
 
-/* But for one unit: who has all he wants in a round leaves the next one to others, and which rounds
- * there are depends on all weights. */
+/* But for one unit: a queue satisfied in a round leaves the next round to others, and the rounds depend
+ * on all weights. */
 START_TEST(more_weight_never_means_less)
 {
     uint64_t seed = test_seed();

@@ -75,8 +75,8 @@ static bool takes(struct users *s, int user, int64_t memory)
 }
 
 /* testUserLimits: 8.5 % of 16 GB, 2 GB after rounding; u0 asks for 3 GB twice, u1 for 1 GB twice.
- * In YARN u0 goes to 6 GB, for it asks what he has, not what he would have. Here a gang counts
- * whole: u0's first 3 GB are above his 1 GB. */
+ * In YARN u0 gets 6 GB, because it compares use before the start. Here a gang counts whole: the first
+ * 3 GB of u0 are above its limit of 1 GB. */
 START_TEST(a_strict_limit_counts_the_whole_gang)
 {
     struct users s;
@@ -105,12 +105,12 @@ START_TEST(a_minimum_of_a_quarter_has_its_shape)
     struct users s;
     users_init(&s, 100, 100, M / 4, M, 4);
     s.least[1] = 0;
-    ck_assert_int_eq(limit_now(&s, 0), 25); /* nobody has anything yet */
+    ck_assert_int_eq(limit_now(&s, 0), 25); /* no user has anything yet */
 }
 END_TEST
 
-/* testUserSpecificUserLimits: there u0 goes twice, and ends at 8 GB; here the second would be above
- * his 4.5 GB. */
+/* testUserSpecificUserLimits: in YARN u0 starts twice and ends at 8 GB; here the second start would
+ * exceed its 4.5 GB. */
 START_TEST(a_weight_multiplies_the_limit)
 {
     struct users s;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # README.md shows examples/first_gang.c, which the build compiles, and stays short. What README.md and
 # examples/README.md show of programs is their output. The example programs run and succeed. The
-# pages that everybody reads keep their size.
+# first two pages keep their size.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 bin=${GANG_BIN_DIR:-$root/build/dev/examples}

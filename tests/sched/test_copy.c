@@ -802,7 +802,7 @@ static void take_step(void)
 static void count_slices(void)
 {
     bool sliced = false, midway = false;
-    for (const struct gang__matrix *m = side[0].s->matrices; m; m = m->next) {
+    for (const struct gang__matrix *m = side[0].s->slice.matrices; m; m = m->next) {
         sliced = sliced || m->rows > 1;
         for (const struct gang__sliced *x = m->first; x; x = x->next)
             midway = midway || (x->unit && x->state == GANG__SLICED_STOPS && x->left > 0);
@@ -881,7 +881,7 @@ static void copy_world(void)
     MUST(gang_worker_new(side[1].c, &side[1].w));
     sides = 2;
     copies_busy += side[0].s->claims != NULL;
-    copies_reserved += side[0].s->reserve_count > 0;
+    copies_reserved += side[0].s->reserve.count > 0;
     count_slices();
     check(&side[0], "the original");
     check(&side[1], "the copy");

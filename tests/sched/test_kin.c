@@ -69,7 +69,7 @@ static void open_both(struct life *l)
     opts.no_preemption = below(&l->seed, 2) != 0;
     host_open_with(&one, l->nodes, 4, &opts, &ops);
     host_open_with(&all, l->nodes, 4, &opts, &ops);
-    all.s->try_all = true;
+    all.s->backfill.try_all = true;
     set_queues(l);
 }
 

@@ -1081,7 +1081,7 @@ START_TEST(what_is_wrong_is_said_with_its_path)
     WRONG(stage->gang_size = 3, GANG_EINVAL, "stages[0].gang_size");
     WRONG(stage->level = "rack", GANG_EINVAL, "stages[0]");
     WRONG(group->count = 0, GANG_ERANGE, "stages[0].groups[0].count");
-    WRONG(group->subgroup_size = 2, GANG_ENOTSUP, "stages[0].groups[0].slice");
+    WRONG(group->subgroup_size = 2, GANG_ENOTSUP, "stages[0].groups[0].subgroup_size");
     WRONG(group->where = "a b", GANG_EPARSE, "stages[0].groups[0].where");
     WRONG(group->count = 9, GANG_ENEVER, "stages[0]");
 #undef WRONG

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A simulation: how a job's work goes on, what is told, where it stops. */
+/* A simulation: the work of a job, its events, the bounds of a run. */
 #include "sim/simulated.h"
 
 static struct simulated s;
@@ -297,7 +297,7 @@ START_TEST(failures_come_as_often_as_they_are_to)
     MUST(gang_sim_get_stats(s.sim, NULL, &stats));
     double expected = (double)info.now_ns / (10000.0 * SECOND) * 2;
     ck_assert_int_eq(stats.jobs, 2000);
-    ck_assert_double_ge((double)stats.failures, expected * 0.5); /* some find nobody there */
+    ck_assert_double_ge((double)stats.failures, expected * 0.5); /* some find no job */
     ck_assert_double_le((double)stats.failures, expected * 1.5);
 }
 END_TEST
@@ -607,7 +607,7 @@ START_TEST(the_least_served_displaces_who_had_his_share)
 }
 END_TEST
 
-/* ---- what is told ---- */
+/* ---- events ---- */
 
 START_TEST(statistics_are_those_of_the_field)
 {

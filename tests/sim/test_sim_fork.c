@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gang_sim_fork() as a host meets it: whose functions are called, what is refused, that two go different ways. That a fork
- * left to itself comes to the same results is shown in random worlds by test_sim_random.c. */
+/* gang_sim_fork() as a host sees it: which functions are called, refusals, and two forks that diverge.
+ * test_sim_random.c shows that an undisturbed fork has the same results. */
 #include "sim/simulated.h"
 
 static struct simulated s;
@@ -66,7 +66,7 @@ START_TEST(two_go_different_ways)
 }
 END_TEST
 
-/* Each has functions and a pointer of its own; a fork that is given none calls nobody. */
+/* Each has functions and a pointer of its own; a fork without functions calls none. */
 START_TEST(functions_are_not_shared)
 {
     int here = 0, there = 0;

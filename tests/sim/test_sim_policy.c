@@ -131,7 +131,7 @@ static void open_one(void)
     sim_open(&s, 1, 4);
 }
 
-/* What a displaced job has yet to do counts with its restart, from when it was displaced. */
+/* The rest of a preempted job counts with its restart, from the moment of preemption. */
 START_TEST(a_restart_counts_from_when_he_was_displaced)
 {
     s.opts.policy = GANG_SIM_POLICY_SRTF;
@@ -162,12 +162,13 @@ START_TEST(he_has_been_served_when_he_had_more_than_the_split)
     sim_job(&s, 1, 10, 4);
     sim_make(&s, NULL);
     sim_run(&s, -1);
-    ck_assert_time(sim_get(&s, 1).start_ns, 15); /* at 10 he had just so much */
+    ck_assert_time(sim_get(&s, 1).start_ns, 15); /* at 10 the job had exactly that much */
     ck_assert_time(sim_get(&s, 0).end_ns, 110);
 }
 END_TEST
 
-/* A wide one waits; a narrow one that came later runs beside. Then there would be room for the wide one but for him. */
+/* A wide job waits while a later narrow one runs. Then only the narrow one keeps the wide one
+ * out. */
 START_TEST(in_the_order_of_age_the_older_displaces_and_in_that_of_starts_he_waits)
 {
     for (int32_t policy = GANG_SIM_POLICY_LAS; policy <= GANG_SIM_POLICY_LAS_STARTED; policy++) {

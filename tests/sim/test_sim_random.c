@@ -46,14 +46,14 @@ static int32_t by_hash(const struct gang_sim_view *v, double *score, void *user)
                       v->gpu_milli[i] + v->cpu_milli[i] + v->tasks[i] + v->queue[i] + v->user[i] +
                       v->running[i];
         score[i] = (double)(((uint64_t)v->index[i] + (uint64_t)sum) * 2654435761u % 97) -
-                   (double)v->ran_ns[i] / 1e9;
+                   (double)v->served_ns[i] / 1e9;
     }
     return 0;
 }
 
 static int64_t seen; /* rows that were looked at */
 
-/* Each row is the job as it is told one by one, and all are there, in their order. */
+/* Each row equals the single query of its job, and all jobs are there in order. */
 static int32_t by_the_book(const struct gang_sim_view *v, double *score, void *user)
 {
     size_t at = 0;
@@ -74,7 +74,7 @@ static int32_t by_the_book(const struct gang_sim_view *v, double *score, void *u
         ck_assert_int_eq(v->tasks[at], j.tasks);
         ck_assert_int_eq(v->queue[at], queue);
         ck_assert_int_eq(v->user[at], of);
-        ck_assert_int_eq(v->ran_ns[at], j.ran_ns);
+        ck_assert_int_eq(v->served_ns[at], j.ran_ns);
         ck_assert_int_eq(v->running[at], j.state == GANG_JOB_RUNNING);
         ck_assert_int_ge(v->left_ns[at], 0);
         at++;
@@ -297,7 +297,7 @@ END_TEST
 
 /* ---- written away ---- */
 
-/* Of those who have ended nothing more is told one by one. */
+/* Single queries of ended jobs are refused. */
 static void check_stale(void)
 {
     struct gang_sim_info info = GANG_SIM_INFO_INIT;
@@ -553,7 +553,7 @@ static void live_forked(const struct cut *cut, const struct text *once, uint64_t
     same_text(fork, &now, "the fork, at once", world);
     free(now.bytes);
     for (int i = 0; i < 8; i++)
-        submit_one(wild); /* nobody else hears of it */
+        submit_one(wild); /* no other fork sees it */
     run_to(wild, horizon_s);
     run_from(fork_first ? fork : s.sim, cut, at, half);
     run_from(fork_first ? s.sim : fork, cut, at, half);
@@ -594,7 +594,7 @@ START_TEST(a_fork_goes_on_as_if_nothing_had_been)
 }
 END_TEST
 
-/* Each allocation fails in turn; the original goes on as if nobody had tried. */
+/* Each allocation fails in turn; the original goes on unaffected. */
 START_TEST(a_fork_without_memory_leaves_nothing)
 {
     for (uint64_t w = seed; w < seed + (is_quick ? 1 : 2); w++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a simulation tells of reservations, and that time goes on for them, and for nodes, when all jobs are over. */
+/* Events about reservations. Time passes for reservations and nodes after the last job, too. */
 #include "simulated.h"
 
 static struct simulated s;
 
 enum { MOST = 32 };
 
-/* What was told of reservations. */
+/* The events about reservations. */
 struct heard {
     struct {
         int32_t what, outcome;
@@ -121,7 +121,7 @@ START_TEST(it_tells_when_a_reservation_begins_and_ends)
         check(&h, i + 2, GANG_RESERVATION_END, 150 + 200 * k, k);
         ck_assert_time(h.of[i].start_ns, 100 + 200 * k);
         ck_assert_time(h.of[i].end_ns, 150 + 200 * k);
-        ck_assert_uint_eq(h.of[i + 1].jobs, 1); /* who is in the way */
+        ck_assert_uint_eq(h.of[i + 1].jobs, 1); /* the conflicting job */
         ck_assert_uint_eq(h.of[i + 1].job, sim_get(&s, 0).id);
     }
     for (size_t i = 0; i < h.count; i++) {
@@ -165,7 +165,7 @@ START_TEST(a_function_that_hears_of_a_reservation_may_stop_the_run)
 }
 END_TEST
 
-/* Also if nobody listened to the original. */
+/* Also if the original had no functions. */
 START_TEST(a_fork_tells_of_reservations_by_its_own_function)
 {
     struct heard h = {.count = 0}, other = {.count = 0};

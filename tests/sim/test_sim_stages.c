@@ -14,7 +14,7 @@ static int32_t note(const struct gang_sim_event *e, void *user)
 {
     static const char *const name[] = {"submitted", "refused",   "started",   "grew",
                                        "shrank",    "stopped",   "suspended", "resumed",
-                                       "ended",     "node-down", "node-up",   "part-ended"};
+                                       "ended",     "node-down", "node-up",   "gang-ended"};
     (void)user;
     size_t used = strlen(said);
     if (e->index != 0 || used + 64 > sizeof(said))
@@ -110,9 +110,9 @@ START_TEST(each_gang_runs_as_long_as_was_said)
     ck_assert_int_eq(j.tasks, 7);
     ck_assert_int_eq(j.gpu_milli, 7000);
     ck_assert_str_eq(said, "0 submitted 0\n0 started 0\n"
-                           "10 part-ended 0\n10 started 1\n"
-                           "110 part-ended 1\n110 started 2\n"
-                           "140 part-ended 2\n140 ended 0\n");
+                           "10 gang-ended 0\n10 started 1\n"
+                           "110 gang-ended 1\n110 started 2\n"
+                           "140 gang-ended 2\n140 ended 0\n");
     /* 10 x 1, 100 x 4 and 30 x 2 GPU-seconds of 140 x 8 */
     ck_assert_double_eq_tol(stats().gpu_utilisation, 470.0 / 1120, 1e-12);
     ck_assert_double_eq_tol(stats().slowdown.mean, 1, 1e-12);
@@ -193,8 +193,8 @@ START_TEST(gangs_may_run_beside_each_other)
     ck_assert_time(j.run_ns, 120);
     ck_assert_time(j.ran_ns, 120);
     ck_assert_str_eq(said, "0 submitted 0\n0 started 0\n0 started 1\n"
-                           "20 part-ended 1\n20 started 2\n50 part-ended 0\n"
-                           "120 part-ended 2\n120 ended 0\n");
+                           "20 gang-ended 1\n20 started 2\n50 part-ended 0\n"
+                           "120 gang-ended 2\n120 ended 0\n");
     ck_assert_double_eq_tol(stats().gpu_utilisation, (50 + 40 + 200) / 960.0, 1e-12);
 }
 END_TEST
@@ -340,7 +340,7 @@ START_TEST(only_the_gang_on_the_lost_node_starts_anew)
     struct gang_sim_job j = sim_get(&s, 0);
     ck_assert_int_eq(j.end, GANG_END_SUCCESS);
     ck_assert_int_eq(j.failures, 1);
-    ck_assert_time(j.end_ns, 190); /* 50 s of training once more, no data */
+    ck_assert_time(j.end_ns, 190); /* 50 s of training again, no data */
     ck_assert_time(j.lost_ns, 50);
     ck_assert_int_eq(j.starts, 4);
     ck_assert_double_eq_tol(stats().lost_gpu_s, 200, 1e-9);
@@ -414,7 +414,7 @@ START_TEST(slices_of_a_run_change_nothing)
 }
 END_TEST
 
-/* All its gangs together would not fit the machine: a policy that selects goes by those that may run. */
+/* All its gangs together would not fit the machine: a selecting policy counts those that may run. */
 START_TEST(policies_that_select_look_at_the_gangs_that_may_run)
 {
     static const int32_t policy[] = {GANG_SIM_POLICY_SRTF, GANG_SIM_POLICY_LAS,

@@ -58,7 +58,7 @@ gang__package_installed() { # PACKAGE[|PACKAGE...] PROBE
     local name
     if command -v dpkg-query >/dev/null; then
         for name in ${1//|/ }; do
-            # The status also tells a removed package of which only the configuration is left.
+            # The status also shows a removed package with its configuration left.
             [[ $(dpkg-query -W -f '${Status}\n' "$name" 2>/dev/null) == *"ok installed"* ]] && return 0
         done
     fi

@@ -11,7 +11,7 @@ from .case import dump
 from .errors import GangError, InvalidArgument, NotFound, OutOfRange, ParseError, check, new_error, placed
 from .files import read_bytes, writer_for
 from .handle import Box, Handle
-from .options import whole
+from .values import whole
 
 if TYPE_CHECKING:
     import pandas
@@ -104,7 +104,7 @@ class Trace(Handle):
         format: Optional[str] = None,
         *,
         lenient: bool = False,
-        most: int = 0,
+        max_jobs: int = 0,
         gpus_per_task: int = 0,
         batsim_flops: int = 0,
     ) -> "Trace":
@@ -115,7 +115,7 @@ class Trace(Handle):
                 ``openb``, ``batsim``,
                 ``tiresias``; None: by the first lines.
             lenient: pass over rows that cannot be used, and count them (:attr:`skipped`); else they are errors.
-            most: > 0: only so many jobs, the first ones.
+            max_jobs: > 0: only so many jobs, the first ones.
             gpus_per_task: of formats that tell a number of GPUs alone: it is cut into tasks of so many; 0: 8.
             batsim_flops: of a resource, a second; 0: 10^9.
 
@@ -124,7 +124,7 @@ class Trace(Handle):
             OSError: the file cannot be read.
         """
         content = read_bytes(path)
-        options = {"lenient": lenient, "most": most, "gpus_per_task": gpus_per_task, "batsim_flops": batsim_flops}
+        options = {"lenient": lenient, "max_jobs": max_jobs, "gpus_per_task": gpus_per_task, "batsim_flops": batsim_flops}
         return cls._of(_read(content, _format(format), options))
 
     @classmethod
@@ -132,7 +132,7 @@ class Trace(Handle):
         """As :meth:`read`, of text instead of a file."""
         if isinstance(content, str):
             content = content.encode("utf-8")
-        known = ("lenient", "most", "gpus_per_task", "batsim_flops")
+        known = ("lenient", "max_jobs", "gpus_per_task", "batsim_flops")
         for name in options:
             if name not in known:
                 raise InvalidArgument("there is no option '%s'" % name)

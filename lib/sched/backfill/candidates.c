@@ -10,7 +10,7 @@
 static struct gang__wait_class *bin_at(const struct gang__set_link *n)
 {
     return (struct gang__wait_class *)((char *)(uintptr_t)n -
-                                       offsetof(struct gang__wait_class, place));
+                                       offsetof(struct gang__wait_class, backfill.link));
 }
 
 static int by_turn(const struct gang__set_link *a, const struct gang__set_link *b, const void *ctx)
@@ -23,12 +23,12 @@ static int by_turn(const struct gang__set_link *a, const struct gang__set_link *
 static bool refresh(struct gang__set_link *n)
 {
     struct gang__wait_class *bin = bin_at(n);
-    int64_t least = bin->lasts_ns;
+    int64_t least = bin->backfill.run_ns;
     for (int side = 0; side < 2; side++)
         if (n->child[side])
-            least = gang__least(least, bin_at(n->child[side])->least_ns);
-    bool changed = least != bin->least_ns;
-    bin->least_ns = least;
+            least = gang__least(least, bin_at(n->child[side])->backfill.shortest_ns);
+    bool changed = least != bin->backfill.shortest_ns;
+    bin->backfill.shortest_ns = least;
     return changed;
 }
 
@@ -36,12 +36,12 @@ static bool refresh(struct gang__set_link *n)
 static struct gang__wait_class *first_within(const struct gang__candidates *kin, int64_t most_ns)
 {
     struct gang__set_link *n = kin->waiting.root;
-    if (!n || bin_at(n)->least_ns > most_ns)
+    if (!n || bin_at(n)->backfill.shortest_ns > most_ns)
         return NULL;
     for (;;) {
-        if (n->child[0] && bin_at(n->child[0])->least_ns <= most_ns)
+        if (n->child[0] && bin_at(n->child[0])->backfill.shortest_ns <= most_ns)
             n = n->child[0];
-        else if (bin_at(n)->lasts_ns <= most_ns)
+        else if (bin_at(n)->backfill.run_ns <= most_ns)
             return bin_at(n);
         else
             n = n->child[1];
@@ -59,7 +59,7 @@ static struct gang__candidates *new_kin(gang_sched *s, const struct gang__wait_c
                                         uint64_t hash)
 {
     struct gang__queue_state *leaf = bin->leaf;
-    if (gang__hash_reserve(&leaf->kin_of, &s->mem) != GANG_OK)
+    if (gang__hash_reserve(&leaf->backfill.by_key, &s->mem) != GANG_OK)
         return NULL;
     struct gang__candidates *kin = gang__zalloc(&s->mem, 1, sizeof(*kin));
     if (!kin)
@@ -71,29 +71,30 @@ static struct gang__candidates *new_kin(gang_sched *s, const struct gang__wait_c
     kin->most_ns = GANG__NEVER;
     gang__set_init(&kin->waiting, by_turn, leaf);
     kin->waiting.refresh = refresh;
-    gang__hash_insert(&leaf->kin_of, &kin->link, hash);
-    kin->next = leaf->kins;
-    kin->at = &leaf->kins;
-    if (leaf->kins)
-        leaf->kins->at = &kin->next;
-    leaf->kins = kin;
+    gang__hash_insert(&leaf->backfill.by_key, &kin->link, hash);
+    kin->next = leaf->backfill.all;
+    kin->at = &leaf->backfill.all;
+    if (leaf->backfill.all)
+        leaf->backfill.all->at = &kin->next;
+    leaf->backfill.all = kin;
     return kin;
 }
 
 /* That of a bin, which refers to it from now on. NULL: out of memory. */
 static struct gang__candidates *kin_of(gang_sched *s, struct gang__wait_class *bin)
 {
-    if (bin->kin)
-        return bin->kin;
+    if (bin->backfill.candidates)
+        return bin->backfill.candidates;
     uint64_t hash =
         gang__hash_number(gang__hash_number(bin->fixed, (uintptr_t)bin->ask), (uintptr_t)bin->user);
-    struct gang__hash_link *n = gang__hash_first(&bin->leaf->kin_of, hash);
+    struct gang__hash_link *n = gang__hash_first(&bin->leaf->backfill.by_key, hash);
     while (n && !is_of(GANG__OF(struct gang__candidates, link, n), bin))
         n = n->next;
-    bin->kin = n ? GANG__OF(struct gang__candidates, link, n) : new_kin(s, bin, hash);
-    if (bin->kin)
-        bin->kin->bins++;
-    return bin->kin;
+    bin->backfill.candidates =
+        n ? GANG__OF(struct gang__candidates, link, n) : new_kin(s, bin, hash);
+    if (bin->backfill.candidates)
+        bin->backfill.candidates->bins++;
+    return bin->backfill.candidates;
 }
 
 static void due(struct gang__candidates *kin)
@@ -101,13 +102,13 @@ static void due(struct gang__candidates *kin)
     if (kin->due)
         return;
     kin->due = true;
-    kin->next_due = kin->leaf->kins_due;
-    kin->leaf->kins_due = kin;
+    kin->next_due = kin->leaf->backfill.due;
+    kin->leaf->backfill.due = kin;
 }
 
 static void not_due(struct gang__candidates *kin)
 {
-    struct gang__candidates **at = &kin->leaf->kins_due;
+    struct gang__candidates **at = &kin->leaf->backfill.due;
     if (!kin->due)
         return;
     while (*at != kin)
@@ -118,15 +119,15 @@ static void not_due(struct gang__candidates *kin)
 
 void gang__candidates_forget(gang_sched *s, struct gang__wait_class *bin)
 {
-    struct gang__candidates *kin = bin->kin;
-    bin->kin = NULL;
+    struct gang__candidates *kin = bin->backfill.candidates;
+    bin->backfill.candidates = NULL;
     if (!kin || --kin->bins > 0)
         return;
     not_due(kin);
     *kin->at = kin->next;
     if (kin->next)
         kin->next->at = kin->at;
-    gang__hash_remove(&kin->leaf->kin_of, &kin->link);
+    gang__hash_remove(&kin->leaf->backfill.by_key, &kin->link);
     gang__release(&s->mem, kin);
 }
 
@@ -140,16 +141,17 @@ static bool may_keep(const gang_sched *s, const struct gang__wait_class *bin)
     const struct gang__job *job = head->job;
     return bin->why == GANG_WAIT_PLANNED && q->backfill == GANG_BACKFILL_EASY &&
            q->block != GANG_BLOCK_STRICT && q->max_bypasses == 0 && !bin->grower &&
-           s->reserve_count == 0 && !s->try_all && !head->plan && !head->starved && !head->places &&
-           job->deadline_ns <= 0 && job->state != GANG_JOB_RUNNING;
+           s->reserve.count == 0 && !s->backfill.try_all && !head->calendar.plan &&
+           !head->starved && !head->places && job->deadline_ns <= 0 &&
+           job->state != GANG_JOB_RUNNING;
 }
 
 static void put(struct gang__wait_class *bin, uint8_t where)
 {
-    struct gang__candidates *kin = bin->kin;
-    bin->kept = where;
+    struct gang__candidates *kin = bin->backfill.candidates;
+    bin->backfill.kept = where;
     if (where == GANG__KEPT_WAITING) {
-        gang__set_insert(&kin->waiting, &bin->place);
+        gang__set_insert(&kin->waiting, &bin->backfill.link);
         return;
     }
     bin->next = kin->tried;
@@ -163,7 +165,7 @@ bool gang__candidates_keep_again(gang_sched *s, struct gang__wait_class *bin, ui
 {
     if (!may_keep(s, bin) || !kin_of(s, bin))
         return false;
-    bin->lasts_ns = gang__calendar_estimate(s, gang__wait_class_head(bin));
+    bin->backfill.run_ns = gang__calendar_estimate(s, gang__wait_class_head(bin));
     put(bin, kept);
     return true;
 }
@@ -172,26 +174,27 @@ bool gang__candidates_keep(gang_sched *s, struct gang__wait_class *bin)
 {
     if (!gang__candidates_keep_again(s, bin, GANG__KEPT_TRIED))
         return false;
-    bin->kin->most_ns = gang__least(bin->kin->most_ns, bin->lasts_ns - 1);
+    bin->backfill.candidates->most_ns =
+        gang__least(bin->backfill.candidates->most_ns, bin->backfill.run_ns - 1);
     return true;
 }
 
 void gang__candidates_let_go(struct gang__wait_class *bin)
 {
-    if (bin->kept == GANG__KEPT_WAITING) {
-        gang__set_remove(&bin->kin->waiting, &bin->place);
+    if (bin->backfill.kept == GANG__KEPT_WAITING) {
+        gang__set_remove(&bin->backfill.candidates->waiting, &bin->backfill.link);
     } else {
         *bin->at = bin->next;
         if (bin->next)
             bin->next->at = bin->at;
         bin->at = NULL;
     }
-    bin->kept = GANG__KEPT_NOT;
+    bin->backfill.kept = GANG__KEPT_NOT;
 }
 
 void gang__candidates_done(struct gang__wait_class *bin)
 {
-    struct gang__candidates *kin = bin->kin;
+    struct gang__candidates *kin = bin->backfill.candidates;
     if (!kin || kin->ready != bin)
         return;
     kin->ready = NULL;
@@ -200,10 +203,10 @@ void gang__candidates_done(struct gang__wait_class *bin)
 
 void gang__candidates_late(struct gang__wait_class *bin)
 {
-    struct gang__candidates *kin = bin->kin;
+    struct gang__candidates *kin = bin->backfill.candidates;
     if (kin && kin->ready == bin && kin->waiting.root &&
         kin->leaf->q->backfill_order != GANG_BACKFILL_ORDER_WIDEST &&
-        bin_at(kin->waiting.root)->least_ns < bin->lasts_ns)
+        bin_at(kin->waiting.root)->backfill.shortest_ns < bin->backfill.run_ns)
         gang__candidates_done(bin);
 }
 
@@ -232,7 +235,7 @@ static void begin_again(struct gang__candidates *kin)
  * shortest does. */
 static int64_t first_in_order(const gang_sched *s, const struct gang__candidates *kin)
 {
-    int64_t least = bin_at(kin->waiting.root)->least_ns;
+    int64_t least = bin_at(kin->waiting.root)->backfill.shortest_ns;
     const struct gang__gang *u = gang__wait_class_head(bin_at(kin->waiting.root));
     switch (kin->leaf->q->backfill_order) {
     case GANG_BACKFILL_ORDER_SHORTEST:
@@ -247,7 +250,7 @@ static int64_t first_in_order(const gang_sched *s, const struct gang__candidates
 /* Who is to have his turn next; NULL: nobody can start. */
 static struct gang__wait_class *next_of(gang_sched *s, const struct gang__candidates *kin)
 {
-    const struct gang__calendar *a = s->ahead;
+    const struct gang__calendar *a = s->calendar;
     struct gang__set_link *n = gang__set_first(&kin->waiting);
     if (!n)
         return NULL;
@@ -257,7 +260,7 @@ static struct gang__wait_class *next_of(gang_sched *s, const struct gang__candid
         return first;
     int64_t most =
         gang__least(kin->most_ns, gang__calendar_free_ns(s, gang__wait_class_head(first)));
-    if (bin_at(kin->waiting.root)->least_ns > most)
+    if (bin_at(kin->waiting.root)->backfill.shortest_ns > most)
         return NULL;
     return first_within(kin, gang__least(most, first_in_order(s, kin)));
 }
@@ -267,7 +270,8 @@ static struct gang__wait_class *next_of(gang_sched *s, const struct gang__candid
 static bool is_planned_next(const struct gang__queue_state *leaf)
 {
     struct gang__set_link *n = gang__set_first(&leaf->ready);
-    return n && gang__wait_class_head(GANG__OF(struct gang__wait_class, order, n))->plan != 0;
+    return n &&
+           gang__wait_class_head(GANG__OF(struct gang__wait_class, order, n))->calendar.plan != 0;
 }
 
 /* Does it wait for that? */
@@ -281,8 +285,8 @@ static void look_at(gang_sched *s, struct gang__queue_state *leaf)
 {
     bool planned = is_planned_next(leaf);
     struct gang__candidates *kin, *later = NULL;
-    while ((kin = leaf->kins_due) != NULL) {
-        leaf->kins_due = kin->next_due;
+    while ((kin = leaf->backfill.due) != NULL) {
+        leaf->backfill.due = kin->next_due;
         if (planned && comes_later(kin)) {
             kin->next_due = later;
             later = kin;
@@ -295,17 +299,17 @@ static void look_at(gang_sched *s, struct gang__queue_state *leaf)
         gang__order_unblock(s, bin);
         kin->ready = bin;
     }
-    leaf->kins_due = later;
+    leaf->backfill.due = later;
 }
 
 void gang__candidates_look(gang_sched *s)
 {
-    uint64_t moves = s->ahead ? s->ahead->moves : 0;
+    uint64_t moves = s->calendar ? s->calendar->moves : 0;
     for (struct gang__queue_state **at = &s->wake.candidates, *leaf; (leaf = *at) != NULL;) {
-        for (struct gang__candidates *kin = leaf->kins; kin; kin = kin->next) {
+        for (struct gang__candidates *kin = leaf->backfill.all; kin; kin = kin->next) {
             if (leaf->wake.stirred)
                 begin_again(kin);
-            else if (moves != s->moves_seen)
+            else if (moves != s->backfill.moves_seen)
                 think_again(kin);
             else
                 break;
@@ -318,13 +322,13 @@ void gang__candidates_look(gang_sched *s)
         else
             *at = leaf->wake.next_candidates;
     }
-    s->moves_seen = moves;
+    s->backfill.moves_seen = moves;
 }
 
 void gang__candidates_dissolve(gang_sched *s)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (struct gang__candidates *kin = s->qs[i]->kins; kin; kin = kin->next) {
+        for (struct gang__candidates *kin = s->qs[i]->backfill.all; kin; kin = kin->next) {
             begin_again(kin);
             while (kin->waiting.count > 0)
                 gang__order_unblock(s, bin_at(gang__set_first(&kin->waiting)));
@@ -336,7 +340,7 @@ void gang__candidates_dissolve(gang_sched *s)
 bool gang__candidates_some(const gang_sched *s)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__candidates *kin = s->qs[i]->kins; kin; kin = kin->next)
+        for (const struct gang__candidates *kin = s->qs[i]->backfill.all; kin; kin = kin->next)
             if (kin->tried || kin->waiting.count > 0)
                 return true;
     return false;
@@ -347,14 +351,14 @@ bool gang__candidates_some(const gang_sched *s)
 void gang__candidates_copy(gang_sched *s, struct gang__wait_class *to,
                            const struct gang__wait_class *from)
 {
-    if (!from->kin || !kin_of(s, to))
+    if (!from->backfill.candidates || !kin_of(s, to))
         return;
-    to->kin->most_ns = from->kin->most_ns;
-    if (from->kin->ready == from)
-        to->kin->ready = to;
-    if (from->kin->due)
-        due(to->kin);
-    if (from->kept == GANG__KEPT_WAITING && to->kept == GANG__KEPT_TRIED) {
+    to->backfill.candidates->most_ns = from->backfill.candidates->most_ns;
+    if (from->backfill.candidates->ready == from)
+        to->backfill.candidates->ready = to;
+    if (from->backfill.candidates->due)
+        due(to->backfill.candidates);
+    if (from->backfill.kept == GANG__KEPT_WAITING && to->backfill.kept == GANG__KEPT_TRIED) {
         gang__candidates_let_go(to);
         put(to, GANG__KEPT_WAITING);
     }
@@ -372,9 +376,9 @@ void gang__candidates_copy_leaf(gang_sched *s, struct gang__queue_state *to,
 
 static bool is_right(const gang_sched *s, const struct gang__wait_class *bin, uint8_t kept)
 {
-    return bin->state == GANG__CLASS_BLOCKED && bin->kept == kept && bin->units.count > 0 &&
-           may_keep(s, bin) &&
-           bin->lasts_ns == gang__calendar_estimate(s, gang__wait_class_head(bin));
+    return bin->state == GANG__CLASS_BLOCKED && bin->backfill.kept == kept &&
+           bin->units.count > 0 && may_keep(s, bin) &&
+           bin->backfill.run_ns == gang__calendar_estimate(s, gang__wait_class_head(bin));
 }
 
 static bool check_kin(const gang_sched *s, const struct gang__candidates *kin)
@@ -382,12 +386,12 @@ static bool check_kin(const gang_sched *s, const struct gang__candidates *kin)
     const struct gang__wait_class *before = NULL;
     bool right = true;
     for (const struct gang__wait_class *bin = kin->tried; bin && right; bin = bin->next)
-        right = is_right(s, bin, GANG__KEPT_TRIED) && bin->kin == kin;
+        right = is_right(s, bin, GANG__KEPT_TRIED) && bin->backfill.candidates == kin;
     for (struct gang__set_link *n = gang__set_first(&kin->waiting); n && right;
          n = gang__set_next(n)) {
         const struct gang__wait_class *bin = bin_at(n);
-        right = is_right(s, bin, GANG__KEPT_WAITING) && bin->kin == kin &&
-                (!before || by_turn(&before->place, &bin->place, kin->leaf) < 0);
+        right = is_right(s, bin, GANG__KEPT_WAITING) && bin->backfill.candidates == kin &&
+                (!before || by_turn(&before->backfill.link, &bin->backfill.link, kin->leaf) < 0);
         before = bin;
     }
     return right && (!kin->ready || kin->ready->state == GANG__CLASS_READY);
@@ -396,7 +400,7 @@ static bool check_kin(const gang_sched *s, const struct gang__candidates *kin)
 gang_result gang__candidates_check(gang_sched *s, struct gang_error *error)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__candidates *kin = s->qs[i]->kins; kin; kin = kin->next)
+        for (const struct gang__candidates *kin = s->qs[i]->backfill.all; kin; kin = kin->next)
             if (!check_kin(s, kin))
                 return gang__error(error, GANG_EINVAL, s->qs[i]->q->name,
                                    "who is kept for backfill is not what is known of him");

@@ -27,9 +27,9 @@
 enum { GANG__KEPT_NOT = 0, GANG__KEPT_TRIED, GANG__KEPT_WAITING };
 
 struct gang__candidates {
-    struct gang__hash_link link;         /* in leaf->kin_of */
-    struct gang__candidates *next, **at; /* in leaf->kins */
-    struct gang__candidates *next_due;   /* in leaf->kins_due, while `due` */
+    struct gang__hash_link link;         /* in leaf->backfill.by_key */
+    struct gang__candidates *next, **at; /* in leaf->backfill.all */
+    struct gang__candidates *next_due;   /* in leaf->backfill.due, while `due` */
     struct gang__queue_state *leaf;
     struct gang__request_class *ask;
     struct gang__user *user;

@@ -23,14 +23,14 @@ static bool is_choosy(const gang_sched *s, const gang_request *q)
 /* Nodes on which some group may run at all. */
 static void make_mask(gang_sched *s, const gang_request *q)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     memset(a->mask, 0, (a->end / 64 + 1) * sizeof(*a->mask));
     gang__filter_mask(s->cluster, q, a->end, a->mask);
 }
 
 void gang__backfill_part(gang_sched *s, int32_t level, uint32_t index)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     memset(a->part, 0, (a->end / 64 + 1) * sizeof(*a->part));
     gang__rcu_enter();
     for (uint32_t slot = 0; slot < a->end; slot++) {
@@ -46,7 +46,7 @@ void gang__backfill_part(gang_sched *s, int32_t level, uint32_t index)
 static gang_result earliest_in(gang_sched *s, const struct gang__gang *u,
                                struct gang__time_ask *ask, int32_t level, int64_t from_ns)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     gang_result best = GANG_ENEVER;
     uint32_t count = gang__domain_count(s->cluster, (uint32_t)level);
     ask->nodes = a->part;
@@ -68,7 +68,7 @@ static gang_result earliest_in(gang_sched *s, const struct gang__gang *u,
 /* When its gang fits, and where (a->fit), beside all that is there and planned. */
 gang_result gang__backfill_earliest(gang_sched *s, const struct gang__gang *u, int64_t from_ns)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     const gang_request *q = gang__gang_request(u);
     struct gang__time_ask ask = {NULL, 0,   gang__calendar_estimate(s, u), NULL, q->exclusive,
                                  NULL, NULL};
@@ -107,20 +107,20 @@ gang_result gang__backfill_earliest(gang_sched *s, const struct gang__gang *u, i
 /* The nodes it counts on, to be told. */
 static bool note_slots(gang_sched *s, struct gang__gang *u)
 {
-    const struct gang__time_fit *fit = &s->ahead->fit;
-    u->plan_slot = gang__zalloc(&s->mem, fit->count + 1, sizeof(*u->plan_slot));
-    if (!u->plan_slot)
+    const struct gang__time_fit *fit = &s->calendar->fit;
+    u->calendar.node = gang__zalloc(&s->mem, fit->count + 1, sizeof(*u->calendar.node));
+    if (!u->calendar.node)
         return false;
     for (size_t i = 0; i < fit->count; i++)
         if (i == 0 || fit->place[i].node != fit->place[i - 1].node)
-            u->plan_slot[u->plan_slots++] = fit->place[i].node;
+            u->calendar.node[u->calendar.node_count++] = fit->place[i].node;
     return true;
 }
 
 /* What gang__backfill_earliest() has found becomes its plan. a->group is still as that left it. */
 gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     const gang_request *q = gang__gang_request(u);
     struct gang__queue_state *leaf = u->job->leaf;
     struct gang__occupation o = {a->fit.start_ns,
@@ -138,19 +138,19 @@ gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u)
         gang__calendar_by_kind(a, &o);
     gang_result r = gang__timeline_add(gang__calendar_when(s, u), &o, &id);
     if (r != GANG_OK) {
-        gang__release(&s->mem, u->plan_slot);
-        u->plan_slot = NULL;
-        u->plan_slots = 0;
+        gang__release(&s->mem, u->calendar.node);
+        u->calendar.node = NULL;
+        u->calendar.node_count = 0;
         return r;
     }
-    u->plan = id + 1;
-    u->planned_ns = a->fit.start_ns;
-    u->next_planned = leaf->planned;
-    u->planned_at = &leaf->planned;
-    if (leaf->planned)
-        leaf->planned->planned_at = &u->next_planned;
-    leaf->planned = u;
-    leaf->planned_count++;
+    u->calendar.plan = id + 1;
+    u->calendar.planned_ns = a->fit.start_ns;
+    u->calendar.next_planned = leaf->calendar.planned;
+    u->calendar.planned_at = &leaf->calendar.planned;
+    if (leaf->calendar.planned)
+        leaf->calendar.planned->calendar.planned_at = &u->calendar.next_planned;
+    leaf->calendar.planned = u;
+    leaf->calendar.planned_count++;
     a->planned++;
     gang__timer_set(s, u->job);
     return GANG_OK;
@@ -159,11 +159,11 @@ gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u)
 /* It cannot start now, and has a plan from now on if it may have one (*why says). GANG_ENOFIT; GANG_ENOMEM. */
 gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *u, int32_t *why)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     const struct gang__queue_state *leaf = u->job->leaf;
     int64_t unused[GANG__FREE_DIMS];
     *why = a->planned > 0 && gang__calendar_plans(u) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
-    if (!gang__calendar_plans(u) || leaf->planned_count >= leaf->q->plan_depth)
+    if (!gang__calendar_plans(u) || leaf->calendar.planned_count >= leaf->q->plan_depth)
         return GANG_ENOFIT;
     gang_result r = gang__backfill_earliest(s, u, s->now_ns);
     if (r == GANG_OK && a->fit.start_ns == s->now_ns) { /* place refuses what amounts allow */

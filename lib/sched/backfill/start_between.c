@@ -21,7 +21,7 @@
 /* All but the nodes that the timeline gives are closed. */
 static void close_others(gang_sched *s)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     memset(a->part, 0, (a->end / 64 + 1) * sizeof(*a->part));
     for (size_t i = 0; i < a->fit.count; i++)
         gang__mask_put(a->part, a->fit.place[i].node);
@@ -50,8 +50,8 @@ enum { MOST_MOVED = 16 }; /* plans that move to other nodes for one who starts *
  * or GANG_ENOMEM), and the plan is made again. */
 static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added)
 {
-    struct gang__calendar *a = s->ahead;
-    int64_t was_ns = w->planned_ns;
+    struct gang__calendar *a = s->calendar;
+    int64_t was_ns = w->calendar.planned_ns;
     gang__calendar_drop(s, w);
     gang__reserve_show_for(s, w); /* else a member of a flexible one finds no place again */
     gang_result r = gang__backfill_earliest(s, w, was_ns);
@@ -76,7 +76,7 @@ static bool fits_but_for(gang_sched *s, const struct gang__gang *u,
         return true;
     struct gang__trial t;
     gang__trial_begin(&t, s, gang__calendar_when(s, u));
-    gang__trial_withdraw_plans(&t, u->in);
+    gang__trial_withdraw_plans(&t, u->reserve.inside_of);
     bool fits = gang__timeline_fits(t.when, o);
     gang__trial_drop(&t);
     return fits;
@@ -87,7 +87,7 @@ static bool fits_but_for(gang_sched *s, const struct gang__gang *u,
 static gang_result move_plans(gang_sched *s, const struct gang__gang *u,
                               const struct gang_placement *place, size_t count)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     struct gang__gang *list[MOST_MOVED];
     struct gang__occupation o;
     int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
@@ -98,15 +98,16 @@ static gang_result move_plans(gang_sched *s, const struct gang__gang *u,
     if (!gang__calendar_lay_out(s, u, place, count, end_ns, &o))
         return GANG_ENOMEM;
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (struct gang__gang *w = s->qs[i]->planned; w; w = w->next_planned)
-            if (w != u && w->in == u->in)
+        for (struct gang__gang *w = s->qs[i]->calendar.planned; w; w = w->calendar.next_planned)
+            if (w != u && w->reserve.inside_of == u->reserve.inside_of)
                 list[n++] = w;
     if (!fits_but_for(s, u, &o))
         return GANG_ENOFIT;
     if (gang__timeline_add(gang__calendar_when(s, u), &o, &added) != GANG_OK)
         return GANG_ENOMEM;
     for (size_t i = 0; i < n; i++) {
-        gang_result r = list[i]->planned_ns < o.end_ns ? move_plan(s, list[i], added) : GANG_OK;
+        gang_result r =
+            list[i]->calendar.planned_ns < o.end_ns ? move_plan(s, list[i], added) : GANG_OK;
         if (r != GANG_OK)
             return r;
     }
@@ -136,7 +137,7 @@ static gang_result place_now(gang_sched *s, const struct gang__gang *u, bool pic
 /* Task by task where the timeline has it, where nothing but amounts and nodes matters. */
 static gang_result adopt_exactly(gang_sched *s, const struct gang__gang *u, gang_alloc_id *id)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     const gang_request *q = gang__gang_request(u);
     int64_t count = 0;
     if (!q->plain || q->social || q->exclusive || q->group[0].profile || q->group[0].model_count ||
@@ -161,7 +162,7 @@ static gang_result adopt_exactly(gang_sched *s, const struct gang__gang *u, gang
  * the cluster need be made. */
 static bool may_go_anywhere(const gang_sched *s, const struct gang__gang *u)
 {
-    return s->reserve_count == 0 && !gang__cells_concern(s, u) && !gang__bypass_concerns(s, u);
+    return s->reserve.count == 0 && !gang__cells_concern(s, u) && !gang__bypass_concerns(s, u);
 }
 
 /* Do the plans allow these places? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
@@ -210,7 +211,7 @@ static gang_result alloc_between(gang_sched *s, struct gang__gang *u, gang_alloc
 /* The plans, as they lie, leave no room for it: perhaps they do elsewhere. */
 static gang_result alloc_moving(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
 {
-    if (s->ahead->planned > MOST_MOVED || !gang__calendar_fits_sums(s, u))
+    if (s->calendar->planned > MOST_MOVED || !gang__calendar_fits_sums(s, u))
         return GANG_ENOFIT;
     return alloc_if(s, u, move_plans, id);
 }
@@ -225,17 +226,17 @@ static bool has_room(gang_sched *s, const struct gang__gang *u)
 /* Of one that does not start: does it, or may it, wait for plans? In a leaf without them: if there is room. */
 static bool is_for_plans(gang_sched *s, const struct gang__gang *u)
 {
-    return s->ahead->planned > 0 && (gang__calendar_plans(u) || has_room(s, u));
+    return s->calendar->planned > 0 && (gang__calendar_plans(u) || has_room(s, u));
 }
 
 bool gang__backfill_lacks_room(gang_sched *s, const struct gang__gang *u)
 {
-    return u->plan && !u->places && !has_room(s, u);
+    return u->calendar.plan && !u->places && !has_room(s, u);
 }
 
 static gang_result start_now(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
 {
-    if (s->ahead->planned == 0 && !gang__reserve_binds(s, u))
+    if (s->calendar->planned == 0 && !gang__reserve_binds(s, u))
         return gang__alloc_gang(s, u, id, why);
     if (u->places) {
         gang_result r = leaves_plans(s, u, u->places, (size_t)u->place_count);
@@ -247,7 +248,7 @@ static gang_result start_now(gang_sched *s, struct gang__gang *u, gang_alloc_id 
     if (!gang__calendar_fits_sums(s, u))
         return GANG_ENOFIT;
     gang_result r = gang__backfill_earliest(s, u, s->now_ns);
-    if (r == GANG_OK && s->ahead->fit.start_ns == s->now_ns)
+    if (r == GANG_OK && s->calendar->fit.start_ns == s->now_ns)
         return alloc_between(s, u, id);
     return r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
@@ -260,15 +261,15 @@ static struct gang__gang *set_aside(gang_sched *s, const struct gang__gang *u)
 {
     struct gang__gang *list = NULL, *next;
     const struct gang__queue *q = u->job->leaf->q;
-    for (struct gang__gang *w = u->job->leaf->planned; w; w = next) {
-        next = w->next_planned;
+    for (struct gang__gang *w = u->job->leaf->calendar.planned; w; w = next) {
+        next = w->calendar.next_planned;
         if (q->backfill != GANG_BACKFILL_EASY || gang__gang_before(u, w, q->order) >= 0)
             continue;
         gang__calendar_drop(s, w);
         struct gang__gang **at = &list;
         while (*at && gang__gang_before(*at, w, q->order) < 0)
-            at = &(*at)->next_planned;
-        w->next_planned = *at;
+            at = &(*at)->calendar.next_planned;
+        w->calendar.next_planned = *at;
         *at = w;
     }
     return list;
@@ -282,11 +283,11 @@ static bool take_back(gang_sched *s, struct gang__gang *list)
     while (list) {
         struct gang__gang *w = list;
         int32_t why = 0;
-        list = w->next_planned;
+        list = w->calendar.next_planned;
         gang__reserve_show_for(s, w);
         done = done && gang__backfill_plan(s, w, &why) != GANG_ENOMEM;
         gang__reserve_show_for(s, NULL);
-        if (!w->plan && w->bin)
+        if (!w->calendar.plan && w->bin)
             gang__order_unblock(s, w->bin);
     }
     return done;
@@ -294,7 +295,7 @@ static bool take_back(gang_sched *s, struct gang__gang *list)
 
 static gang_result fail(gang_sched *s)
 {
-    s->ahead->failed_in = s->runs;
+    s->calendar->failed_in = s->runs;
     return GANG_ENOMEM;
 }
 
@@ -315,11 +316,11 @@ static gang_result enter(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
 static gang_result wait_or_move(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
                                 int32_t *why)
 {
-    bool bound = s->ahead->planned > 0;
+    bool bound = s->calendar->planned > 0;
     gang_result r = gang__backfill_plan(s, u, why);
-    if (r == GANG_ENOFIT && s->ahead->planned > (u->plan != 0))
+    if (r == GANG_ENOFIT && s->calendar->planned > (u->calendar.plan != 0))
         r = alloc_moving(s, u, id);
-    if (r == GANG_ENOFIT && bound && s->ahead->planned == 0 &&
+    if (r == GANG_ENOFIT && bound && s->calendar->planned == 0 &&
         !gang__reserve_binds(s, u)) /* nothing is in its way any more */
         r = gang__alloc_gang(s, u, id, why);
     if (r == GANG_OK)
@@ -358,9 +359,10 @@ bool gang__backfill_defer(gang_sched *s, struct gang__gang *u)
     const struct gang__queue *q = leaf->q;
     int64_t key;
     if (q->backfill != GANG_BACKFILL_EASY || q->backfill_order == GANG_BACKFILL_ORDER_LEAF ||
-        u->bin->late || u->bin->grower || u->plan || leaf->planned_count < q->plan_depth)
+        u->bin->late || u->bin->grower || u->calendar.plan ||
+        leaf->calendar.planned_count < q->plan_depth)
         return false;
-    for (const struct gang__gang *w = leaf->planned; w; w = w->next_planned)
+    for (const struct gang__gang *w = leaf->calendar.planned; w; w = w->calendar.next_planned)
         if (gang__gang_before(u, w, q->order) < 0)
             return false; /* it is one of the first itself */
     switch (q->backfill_order) {
@@ -403,12 +405,12 @@ static gang_result blame_reservations(gang_sched *s, struct gang__gang *u, gang_
 gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
                                  int32_t *why)
 {
-    struct gang__calendar *a = s->ahead; /* NULL: there was no memory for it */
+    struct gang__calendar *a = s->calendar; /* NULL: there was no memory for it */
     *why = GANG_WAIT_CAPACITY;
     if (!a || a->failed_in == s->runs || !a->when || !gang__calendar_sync(s))
         return GANG_ENOMEM;
-    bool planned = u->plan != 0;
-    int64_t before = a->planned, planned_ns = u->planned_ns;
+    bool planned = u->calendar.plan != 0;
+    int64_t before = a->planned, planned_ns = u->calendar.planned_ns;
     uint64_t moves = a->moves;
     if (gang__calendar_hopeless(s, u)) {
         *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
@@ -420,53 +422,55 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc
     struct gang__gang *aside = set_aside(s, u);
     struct gang__trial t;
     gang__trial_begin(&t, s, a->when);
-    gang_result r = s->reserve_count > 0 ? gang__reserve_put_handovers(&t) : GANG_OK;
+    gang_result r = s->reserve.count > 0 ? gang__reserve_put_handovers(&t) : GANG_OK;
     if (r == GANG_OK)
         r = gang__reserve_try(s, u, id, why, attempt);
     gang__trial_drop(&t);
     a->again = NULL;
-    if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->plan)
+    if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->calendar.plan)
         r = blame_reservations(s, u, r, why);
     if (!take_back(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
-    if (planned && u->plan && u->planned_ns == planned_ns && a->moves == moves + 1)
+    if (planned && u->calendar.plan && u->calendar.planned_ns == planned_ns &&
+        a->moves == moves + 1)
         a->moves = moves; /* it was taken out, and lies again where it lay */
     a->kept = planned && r == GANG_OK;
     if (a->planned + a->kept < before) /* a plan comes to nothing */
         gang__wake_plans(s, GANG__PLANS_EARLIER);
-    if (r == GANG_ENOFIT && !u->plan && gang__bypass_concerns(s, u))
+    if (r == GANG_ENOFIT && !u->calendar.plan && gang__bypass_concerns(s, u))
         *why = GANG_WAIT_STARVED;
     return r == GANG_ENOMEM ? fail(s) : r;
 }
 
 bool gang__backfill_refuses(const gang_sched *s, const struct gang__gang *u)
 {
-    return s->ahead && s->ahead->again == u && !gang__calendar_fits_sums(s, u);
+    return s->calendar && s->calendar->again == u && !gang__calendar_fits_sums(s, u);
 }
 
 bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *u)
 {
-    const struct gang__calendar *a = s->ahead;
+    const struct gang__calendar *a = s->calendar;
     if (!a || a->planned == 0)
         return true;
     int64_t end_ns = gang__calendar_end(s, u);
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__gang *w = s->qs[i]->planned; w; w = w->next_planned)
-            if (w->planned_ns < end_ns && w->in == u->in)
+        for (const struct gang__gang *w = s->qs[i]->calendar.planned; w;
+             w = w->calendar.next_planned)
+            if (w->calendar.planned_ns < end_ns && w->reserve.inside_of == u->reserve.inside_of)
                 return false;
     return true;
 }
 
 void gang__backfill_over(gang_sched *s)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     struct gang__wait_class *next;
     if (!a)
         return;
     s->wake.starting = NULL;
     for (struct gang__wait_class *bin = a->kept ? s->blocked : NULL; bin; bin = next) {
         next = bin->next_all;
-        if (bin->why == GANG_WAIT_PLANNED && !gang__wait_class_head(bin)->plan)
+        if (bin->why == GANG_WAIT_PLANNED && !gang__wait_class_head(bin)->calendar.plan)
             gang__order_unblock(s, bin);
     }
     if (a->kept)

@@ -17,38 +17,38 @@
 
 struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gang__gang *u)
 {
-    return u->in ? u->in->inside : s->ahead->when;
+    return u->reserve.inside_of ? u->reserve.inside_of->inside : s->calendar->when;
 }
 
 /* ---- noting ---------------------------------------------------------------------------------- */
 
 bool gang__calendar_waits(const gang_sched *s)
 {
-    return s->wake.plans && s->ahead && s->ahead->failed_in != s->runs;
+    return s->wake.plans && s->calendar && s->calendar->failed_in != s->runs;
 }
 
 void gang__calendar_drop(gang_sched *s, struct gang__gang *u)
 {
-    struct gang__calendar *a = s->ahead;
-    if (!u->plan)
+    struct gang__calendar *a = s->calendar;
+    if (!u->calendar.plan)
         return;
-    gang__timeline_remove(gang__calendar_when(s, u), u->plan - 1);
-    u->plan = 0;
-    u->planned_ns = 0;
-    gang__release(&s->mem, u->plan_slot);
-    u->plan_slot = NULL;
-    u->plan_slots = 0;
-    *u->planned_at = u->next_planned;
-    if (u->next_planned)
-        u->next_planned->planned_at = u->planned_at;
-    u->job->leaf->planned_count--;
+    gang__timeline_remove(gang__calendar_when(s, u), u->calendar.plan - 1);
+    u->calendar.plan = 0;
+    u->calendar.planned_ns = 0;
+    gang__release(&s->mem, u->calendar.node);
+    u->calendar.node = NULL;
+    u->calendar.node_count = 0;
+    *u->calendar.planned_at = u->calendar.next_planned;
+    if (u->calendar.next_planned)
+        u->calendar.next_planned->calendar.planned_at = u->calendar.planned_at;
+    u->job->leaf->calendar.planned_count--;
     a->planned--;
     a->moves++;
 }
 
 void gang__calendar_unplan(gang_sched *s, struct gang__gang *u)
 {
-    if (!u->plan)
+    if (!u->calendar.plan)
         return;
     gang__calendar_drop(s, u);
     gang__wake_plans(s, GANG__PLANS_EARLIER);
@@ -57,16 +57,16 @@ void gang__calendar_unplan(gang_sched *s, struct gang__gang *u)
 
 void gang__calendar_vacate(gang_sched *s, struct gang__gang *u)
 {
-    if (u->occupies) {
-        gang__timeline_remove(gang__calendar_when(s, u), u->occupies - 1);
-        s->ahead->moves++;
+    if (u->calendar.occupies) {
+        gang__timeline_remove(gang__calendar_when(s, u), u->calendar.occupies - 1);
+        s->calendar->moves++;
     }
-    u->occupies = 0;
+    u->calendar.occupies = 0;
 }
 
 void gang__calendar_forget(gang_sched *s, struct gang__gang *u)
 {
-    if (!s->ahead)
+    if (!s->calendar)
         return;
     gang__wake_forget_holding(u);
     gang__calendar_drop(s, u);
@@ -77,22 +77,22 @@ void gang__calendar_forget(gang_sched *s, struct gang__gang *u)
 
 void gang__calendar_vacated(gang_sched *s, uint32_t occupies)
 {
-    if (!s->ahead || !occupies)
+    if (!s->calendar || !occupies)
         return;
-    gang__timeline_remove(s->ahead->when, occupies - 1);
-    s->ahead->moves++;
+    gang__timeline_remove(s->calendar->when, occupies - 1);
+    s->calendar->moves++;
     gang__wake_plans(s, GANG__PLANS_EARLIER);
 }
 
 bool gang__calendar_binds(const gang_sched *s)
 {
-    return s->ahead && s->ahead->planned > 0;
+    return s->calendar && s->calendar->planned > 0;
 }
 
 void gang__calendar_due(gang_sched *s, const struct gang__job *job)
 {
-    for (uint32_t i = 0; s->ahead && i < job->unit_count; i++)
-        if (job->unit[i].plan && job->unit[i].planned_ns <= s->now_ns)
+    for (uint32_t i = 0; s->calendar && i < job->unit_count; i++)
+        if (job->unit[i].calendar.plan && job->unit[i].calendar.planned_ns <= s->now_ns)
             gang__wake_plans(s, GANG__PLANS_EARLIER);
 }
 
@@ -116,7 +116,8 @@ int64_t gang__calendar_estimate(const gang_sched *s, const struct gang__gang *u)
     int64_t end = gone_at(s, u, s->now_ns);
     if (end == INT64_MAX)
         return GANG__NEVER;
-    if (u->in && u->job->time_limit_ns <= 0 && end - s->now_ns <= u->job->leaf->q->grace_ns)
+    if (u->reserve.inside_of && u->job->time_limit_ns <= 0 &&
+        end - s->now_ns <= u->job->leaf->q->grace_ns)
         return GANG__NEVER; /* not even time to stop */
     return end > s->now_ns ? end - s->now_ns : 1;
 }
@@ -140,7 +141,7 @@ int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *u)
 
 static bool reserve_groups(gang_sched *s, size_t count)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     return gang__grow(&s->mem, (void **)&a->group, &a->group_room, count, sizeof(*a->group));
 }
 
@@ -148,7 +149,7 @@ static bool reserve_groups(gang_sched *s, size_t count)
  * instances of profiles) place decides when it starts. GPUs by memory: a bound, which ahead_memory.c makes exact. */
 bool gang__calendar_needs(gang_sched *s, const gang_request *q)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     if (!reserve_groups(s, q->group_count))
         return false;
     for (uint32_t g = 0; g < q->group_count; g++) {
@@ -166,7 +167,7 @@ bool gang__calendar_needs(gang_sched *s, const gang_request *q)
 
 bool gang__calendar_place(gang_sched *s, gang_node_id node, uint32_t group)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     if ((uint32_t)node >= a->end)
         return true;
     if (!gang__grow(&s->mem, (void **)&a->place, &a->place_room, a->places + 1, sizeof(*a->place)))
@@ -210,7 +211,7 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *u,
                             const struct gang_placement *place, size_t count, int64_t end_ns,
                             struct gang__occupation *o)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     const gang_request *q = gang__gang_request(u);
     if (!gang__calendar_needs(s, q))
         return false;
@@ -257,7 +258,7 @@ static int32_t hold_task(const struct gang_task *task, void *user)
             h->lent & GANG__LEND_GPU ? 0 : (int64_t)task->gpu_count * task->gpu_share};
     if (h->by_memory)
         return hold_share(h, task, need);
-    memcpy(h->s->ahead->group[task->group].need, need, sizeof(need));
+    memcpy(h->s->calendar->group[task->group].need, need, sizeof(need));
     h->failed = h->failed || !gang__calendar_place(h->s, task->node, (uint32_t)task->group);
     return h->failed;
 }
@@ -265,7 +266,7 @@ static int32_t hold_task(const struct gang_task *task, void *user)
 bool gang__calendar_hold(gang_sched *s, const struct gang__gang *u, gang_alloc_id alloc,
                          int64_t end_ns, struct gang__occupation *o)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     const gang_request *q = gang__gang_request(u);
     struct holding h = {s, 0, false, u->ask->by_memory, q->group_count};
     a->places = 0;
@@ -301,13 +302,13 @@ bool gang__calendar_occupy(gang_sched *s, struct gang__gang *u, gang_alloc_id al
         return false;
     if (gang__timeline_add(gang__calendar_when(s, u), &o, &id) != GANG_OK)
         return false;
-    u->occupies = id + 1;
+    u->calendar.occupies = id + 1;
     return true;
 }
 
 bool gang__calendar_sync(gang_sched *s)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     while (s->wake.holdings) {
         struct gang__gang *u = s->wake.holdings;
         if (!gang__calendar_occupy(s, u, gang__gang_holds(u), gang__calendar_end(s, u))) {
@@ -347,8 +348,8 @@ static void clear_all(gang_sched *s)
     }
     gang__reserve_withdraw(s);
     gang__slice_vacate(s);
-    gang__timeline_free(s->ahead->when);
-    s->ahead->when = NULL;
+    gang__timeline_free(s->calendar->when);
+    s->calendar->when = NULL;
 }
 
 static void take_capacity(struct gang__calendar *a, const gang_snapshot *snapshot)
@@ -374,7 +375,7 @@ static void take_capacity(struct gang__calendar *a, const gang_snapshot *snapsho
 /* Room for what is kept of each slot below. */
 bool gang__calendar_reserve_slots(gang_sched *s, uint32_t end)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     size_t words = end / 64 + 1;
     return gang__grow(&s->mem, (void **)&a->capacity, &a->capacity_room,
                       (size_t)end * GANG__FREE_KINDS + 1, sizeof(*a->capacity)) &&
@@ -387,9 +388,10 @@ enum { FIRST_SLOT = GANG__POOL + 1 }; /* no node ever has one below */
 /* A timeline of the nodes as they are, with what runs. */
 static bool make_anew(gang_sched *s)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     struct gang__timeline *when;
-    uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1, states = gang__load(&s->cluster->nodes.states);
+    uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1,
+             states = gang__load(&s->cluster->nodes.states);
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return false;
     uint32_t end = s->scratch->end;
@@ -414,7 +416,7 @@ static bool make_anew(gang_sched *s)
 
 void gang__calendar_free(gang_sched *s)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     if (!a)
         return;
     clear_all(s);
@@ -429,7 +431,7 @@ void gang__calendar_free(gang_sched *s)
     for (size_t i = 0; i < sizeof(scratch) / sizeof(scratch[0]); i++)
         gang__release(&s->mem, scratch[i]);
     gang__release(&s->mem, a);
-    s->ahead = NULL;
+    s->calendar = NULL;
 }
 
 /* By sums over all nodes: what a unit's gang takes of them, at least. */
@@ -468,9 +470,9 @@ int64_t gang__calendar_free_ns(const gang_sched *s, const struct gang__gang *u)
 bool gang__calendar_may_plan(const struct gang__gang *u)
 {
     const struct gang__queue_state *leaf = u->job->leaf;
-    if (!gang__calendar_plans(u) || leaf->planned_count < leaf->q->plan_depth)
+    if (!gang__calendar_plans(u) || leaf->calendar.planned_count < leaf->q->plan_depth)
         return gang__calendar_plans(u);
-    for (const struct gang__gang *w = leaf->planned; w; w = w->next_planned)
+    for (const struct gang__gang *w = leaf->calendar.planned; w; w = w->calendar.next_planned)
         if (gang__gang_before(u, w, leaf->q->order) < 0)
             return true;
     return false;
@@ -479,7 +481,7 @@ bool gang__calendar_may_plan(const struct gang__gang *u)
 bool gang__calendar_hopeless(const gang_sched *s, const struct gang__gang *u)
 {
     /* As long as nothing is planned or reserved place decides, which knows more than sums. */
-    return (s->ahead->planned > 0 || s->reserve_count > 0) && !u->plan && !u->places &&
+    return (s->calendar->planned > 0 || s->reserve.count > 0) && !u->calendar.plan && !u->places &&
            !gang__calendar_may_plan(u) && !gang__reserve_drawn(s, u) &&
            !gang__calendar_fits_sums(s, u);
 }
@@ -489,12 +491,13 @@ static bool is_settled(const gang_sched *s, const struct gang__gang *u)
 {
     int64_t need[GANG__FREE_DIMS], unused[GANG__FREE_DIMS];
     const struct gang__queue_state *leaf = u->job->leaf;
-    if (!u->plan || u->planned_ns <= s->now_ns || (s->wake.plans & GANG__PLANS_MISFIT))
+    if (!u->calendar.plan || u->calendar.planned_ns <= s->now_ns ||
+        (s->wake.plans & GANG__PLANS_MISFIT))
         return false;
-    if (leaf->q->backfill == GANG_BACKFILL_EASY && leaf->planned_count > 1)
+    if (leaf->q->backfill == GANG_BACKFILL_EASY && leaf->calendar.planned_count > 1)
         return false; /* plans of those behind it do not bind it */
     sums_of(s, u, need);
-    (void)gang__timeline_sum_at(gang__calendar_when(s, u), u->planned_ns - 1, unused);
+    (void)gang__timeline_sum_at(gang__calendar_when(s, u), u->calendar.planned_ns - 1, unused);
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         if (need[k] > unused[k])
             return true;
@@ -508,7 +511,7 @@ static bool may_look(const gang_sched *s, const struct gang__wait_class *bin)
     const struct gang__gang *head = gang__wait_class_head(bin);
     if (bin->grower || gang__slice_concerns(head))
         return true;
-    if (head->plan)
+    if (head->calendar.plan)
         return !is_settled(s, head);
     return (bin->why == GANG_WAIT_PLANNED && bin->leaf->q->backfill == GANG_BACKFILL_EASY) ||
            !gang__calendar_hopeless(s, head);
@@ -526,7 +529,7 @@ static void let_look(gang_sched *s)
         if (may_look(s, bin))
             gang__order_unblock(s, bin);
     }
-    if (s->reserve_count > 0)
+    if (s->reserve.count > 0)
         gang__candidates_dissolve(s);
     else
         gang__wake_all_candidates(s);
@@ -534,16 +537,16 @@ static void let_look(gang_sched *s)
 
 bool gang__calendar_current(const gang_sched *s)
 {
-    const struct gang__calendar *a = s->ahead;
+    const struct gang__calendar *a = s->calendar;
     return a->when && a->epoch == gang__load(&s->cluster->nodes.epoch) + 1 &&
            a->states == gang__load(&s->cluster->nodes.states);
 }
 
 bool gang__calendar_ready(gang_sched *s)
 {
-    if (!s->ahead)
-        s->ahead = gang__zalloc(&s->mem, 1, sizeof(*s->ahead));
-    struct gang__calendar *a = s->ahead;
+    if (!s->calendar)
+        s->calendar = gang__zalloc(&s->mem, 1, sizeof(*s->calendar));
+    struct gang__calendar *a = s->calendar;
     if (!a || (!gang__calendar_current(s) && !make_anew(s)))
         return false;
     gang__timeline_advance(a->when, s->now_ns);
@@ -556,7 +559,7 @@ bool gang__calendar_ready(gang_sched *s)
 
 void gang__calendar_refresh(gang_sched *s)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     if (!gang__calendar_on(s)) {
         gang__calendar_free(s);
         (void)!gang__reserve_due(s);
@@ -567,12 +570,12 @@ void gang__calendar_refresh(gang_sched *s)
     if (a)
         s->wake.starting = NULL;
     if (!gang__calendar_ready(s) || !gang__reserve_due(s)) {
-        if (s->ahead)
-            s->ahead->failed_in = s->runs;
+        if (s->calendar)
+            s->calendar->failed_in = s->runs;
         s->no_memory = s->wake.retry = true;
         return;
     }
-    a = s->ahead;
+    a = s->calendar;
     if (s->wake.plans)
         let_look(s);
     s->wake.plans = 0;

@@ -32,7 +32,7 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
     static const char *const word[] = {"cpu", "memory", "gpu"};
     int64_t unused[GANG__FREE_DIMS], left[GANG__FREE_KINDS] = {0, 0, 0};
     struct leftover sum = {s, left};
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     for (gang_node_id n = gang_node_next(s->cluster, GANG_ID_NONE); n != GANG_ID_NONE;
          n = gang_node_next(s->cluster, n))
         for (int k = 0; (uint32_t)n < a->end && !gang__slice_has_node(s, n) && k < GANG__FREE_KINDS;
@@ -63,7 +63,7 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
 
 gang_result gang__calendar_check(gang_sched *s, struct gang_error *error)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     int64_t planned = 0;
     bool whole = false, undone = false;
     if (!a)
@@ -74,16 +74,16 @@ gang_result gang__calendar_check(gang_sched *s, struct gang_error *error)
             const struct gang__gang *u = &job->unit[i];
             bool holds = gang__gang_holds(u) != GANG_ID_NONE;
             whole = whole || gang__gang_request(u)->exclusive;
-            planned += u->plan != 0;
+            planned += u->calendar.plan != 0;
             undone = undone || job->undone;
-            if (u->plan && (!u->bin || !gang__calendar_plans(u) || holds))
+            if (u->calendar.plan && (!u->bin || !gang__calendar_plans(u) || holds))
                 return gang__error(error, GANG_EINVAL, "plan",
                                    "job %llu has a planned start and does not wait for one",
                                    (unsigned long long)job->id);
-            if (!u->wake.at && u->occupies && !holds)
+            if (!u->wake.at && u->calendar.occupies && !holds)
                 return gang__error(error, GANG_EINVAL, "plan", "job %llu holds nothing of its part",
                                    (unsigned long long)job->id);
-            if (!u->wake.at && !u->occupies && u->alloc != GANG_ID_NONE && u->tasks > 0)
+            if (!u->wake.at && !u->calendar.occupies && u->alloc != GANG_ID_NONE && u->tasks > 0)
                 return gang__error(error, GANG_EINVAL, "plan", "job %llu runs and has no part",
                                    (unsigned long long)job->id);
         }
@@ -91,16 +91,16 @@ gang_result gang__calendar_check(gang_sched *s, struct gang_error *error)
     for (uint32_t i = 0; i < s->queues->count; i++) {
         const struct gang__queue_state *q = s->qs[i];
         int64_t count = 0;
-        for (const struct gang__gang *u = q->planned; u; u = u->next_planned)
+        for (const struct gang__gang *u = q->calendar.planned; u; u = u->calendar.next_planned)
             count++;
         planned -= count;
-        if (count != q->planned_count || count > q->q->plan_depth)
+        if (count != q->calendar.planned_count || count > q->q->plan_depth)
             return gang__error(error, GANG_EINVAL, q->q->name, "%lld jobs have planned starts",
                                (long long)count);
     }
     if (planned != 0)
         return gang__error(error, GANG_EINVAL, "plan", "a planned start is of no queue");
-    bool upset = s->reserves && s->reserves->upset; /* what is reserved is not there yet */
+    bool upset = s->reserve.all && s->reserve.all->upset; /* what is reserved is not there yet */
     bool asked = a->when && !s->wake.holdings && gang__slice_occupied(s) && a->plain && !whole &&
                  !undone && !upset && gang__calendar_current(s);
     return asked ? check_free(s, error) : GANG_OK;

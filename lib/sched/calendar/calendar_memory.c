@@ -18,7 +18,7 @@ enum { NO_SHARE = 0 };
 bool gang__calendar_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
                          uint32_t *group)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     size_t bytes = GANG__FREE_KINDS * sizeof(*need), g = *count;
     while (g > 0 && memcmp(a->group[g - 1].need, need, bytes) != 0)
         g--;
@@ -33,7 +33,8 @@ bool gang__calendar_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], si
 }
 
 /* Milli-GPUs of one of these devices, at most. NO_SHARE: none of them has so much. */
-static int64_t most_of(const struct gang__group *g, const struct gang__shape *shape, uint64_t gpus)
+static int64_t most_of(const struct gang__group *g, const struct gang__node_type *shape,
+                       uint64_t gpus)
 {
     uint32_t most = NO_SHARE;
     for (; gpus; gpus &= gpus - 1) {
@@ -52,8 +53,8 @@ static int64_t gpus_at(const gang_sched *s, const struct gang__group *g,
     gang__rcu_enter();
     const struct gang__node *node = gang__node_at(s->cluster, (uint32_t)place->node);
     if (node && node->id == place->node) {
-        uint64_t may = gang__devices_of_models(g, node->shape, SIZE_MAX);
-        share = most_of(g, node->shape, place->any_devices ? may : may & place->gpus);
+        uint64_t may = gang__devices_of_models(g, node->type, SIZE_MAX);
+        share = most_of(g, node->type, place->any_devices ? may : may & place->gpus);
     }
     gang__rcu_leave();
     return (int64_t)g->devices * (share == NO_SHARE ? 1000 : share);
@@ -68,7 +69,7 @@ bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *u,
         int64_t need[GANG__FREE_KINDS];
         uint32_t group = (uint32_t)place[i].group;
         const struct gang__group *g = &q->group[group];
-        memcpy(need, s->ahead->group[group].need, sizeof(need));
+        memcpy(need, s->calendar->group[group].need, sizeof(need));
         if (g->devices > 0 && g->share == 0)
             need[GANG__FREE_GPU] = gpus_at(s, g, &place[i]);
         if (!gang__calendar_like(s, need, groups, &group) ||
@@ -84,18 +85,18 @@ bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *u,
  * or there is none. */
 static bool read_kind(gang_sched *s, const gang_request *q, uint32_t slot, uint64_t *serial)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     struct gang__time_group *to = a->variant + a->kinds * a->groups;
     gang__rcu_enter();
     const struct gang__node *node = gang__node_at(s->cluster, slot);
-    bool other = node && node->shape->serial != *serial;
+    bool other = node && node->type->serial != *serial;
     for (size_t i = 0; other && i < a->groups; i++) {
         const struct gang__group *g = &q->group[a->group_of[i]];
-        *serial = node->shape->serial;
+        *serial = node->type->serial;
         to[i] = a->group[i];
         if (g->devices == 0 || g->share > 0)
             continue;
-        int64_t share = most_of(g, node->shape, gang__devices_of_models(g, node->shape, SIZE_MAX));
+        int64_t share = most_of(g, node->type, gang__devices_of_models(g, node->type, SIZE_MAX));
         to[i].need[GANG__FREE_GPU] =
             share == NO_SHARE ? MORE_THAN_ANY : share * (int64_t)g->devices;
     }
@@ -126,7 +127,7 @@ static void lower(struct gang__calendar *a)
 
 bool gang__calendar_kinds(gang_sched *s, const gang_request *q)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     uint64_t serial = 0;
     uint32_t kind = 0;
     a->kinds = 0;

@@ -2,7 +2,7 @@
 /* A trial: a what-if on the cluster, the usage of the queues and the calendar, committed or dropped as one.
  *
  *     struct gang__trial t;
- *     gang__trial_begin(&t, s, s->ahead->when);
+ *     gang__trial_begin(&t, s, s->calendar->when);
  *     gang__trial_withdraw_plans(&t, NULL);        // change the calendar,
  *     if (gang__trial_use(&t, leaf, ask, 0, -2))   // the usage,
  *         ...                                      // and s->scratch, a snapshot of the cluster

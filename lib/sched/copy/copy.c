@@ -26,14 +26,14 @@ static void *copy_bytes(struct gang__block *b, const void *from, size_t bytes)
     return to;
 }
 
-/* Of one that no run has taken in yet, too. */
+/* Also for a job that no run has accepted yet. */
 static size_t groups_of(const struct gang__job *job, uint32_t part)
 {
     const struct gang__request_class *ask = job->unit[part].ask;
     return (ask ? ask->q : job->wanted[part]->q)->group_count;
 }
 
-/* What is needed until it is taken in. */
+/* The parts that a job needs until a run accepts it. */
 static void lay_message(struct gang__block *b, struct gang__job *job, const struct gang__job *from)
 {
     job->made_queue = gang__block_text(b, from->made_queue);
@@ -92,7 +92,7 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->never_preempts = from->never_preempts;
     to->stale = from->stale;
     to->ending = from->ending;
-    to->limit_kept = from->limit_kept;
+    to->reserve.limit_kept = from->reserve.limit_kept;
     to->undone = from->undone;
     to->unit_count = from->unit_count;
     to->group_count = from->group_count;
@@ -322,7 +322,7 @@ static void settle(gang_sched *s, const gang_sched *from)
     gang__memories_settle(s, from);
 }
 
-/* What a host's has beside what a forecast needs: tasks that are watched. False: out of memory. */
+/* A copy for a host also has the watched tasks. False: out of memory. */
 static bool copy_beats(gang_sched *s, const gang_sched *from)
 {
     bool ok = true;

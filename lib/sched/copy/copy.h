@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A scheduler once more: the same queues, jobs and allocations, under the same ids, on a copy of its
- * cluster (core/cluster_copy.h), so that what is decided on one would be decided on the other.
+/* Copies a scheduler: the same queues, jobs and allocations, under the same ids, on a copy of its
+ * cluster (core/cluster_copy.h). Both decide the same on the same events.
  *
  *   copy.c         the scheduler, its jobs and their gangs
- *   copy_leave.c   those who were asked to stop, and who waits for them
- *   copy_turn.c    who is blocked by what
- *   copy_slice.c   whose turn it is
- *   copy_ask.c     requests, compiled anew for the copy
- *   copy_reserve.c what is reserved, and who lies inside
- *   copy_inbox.c   messages that no run has taken in
- *
- * What follows from the jobs is made out anew: the books (all enter them, as after a change of the queues),
- * the orders. What happened before is copied: what was promised, noted, or tried in vain.
- * Not copied: what other threads are doing; and for a forecast, in which all tasks live and nobody says anything,
- * messages that no run has taken in, and heartbeats. */
+ *   copy_leave.c   stops, and the handovers that wait for them
+ *   copy_turn.c    wait classes and what blocks them
+ *   copy_slice.c   matrices of time slices
+ *   copy_ask.c     requests, compiled for the copy
+ *   copy_reserve.c reservations and their members
+ *   copy_inbox.c   messages that no run has processed
+ * State that follows from the jobs is computed again: usage (all jobs enter it, as after a change of the
+ * queues) and the orders. History is copied: promises, notes, failed tries.
+ * Not copied: the work of other threads. A copy for a forecast also leaves out unprocessed messages and
+ * heartbeats, because all tasks live there and no thread sends anything. */
 #ifndef GANG__SCHED_COPY_H
 #define GANG__SCHED_COPY_H
 
 #include "sched/record/state.h"
 
-/* A copy of scheduler and cluster for a forecast, with ops of its own. It is ended with gang_sched_free() and then
- * gang_cluster_free() of its cluster. GANG_OK; GANG_EBUSY: another thread changes an allocation; GANG_ENOMEM. On an
- * error *copy is NULL. Owner of `from`, outside of a run, and nobody changes the cluster meanwhile. O(nodes + jobs + their tasks).
+/* A copy of scheduler and cluster for a forecast, with ops of its own. The caller
+ * frees it with gang_sched_free() and then gang_cluster_free() of its cluster. GANG_OK; GANG_EBUSY:
+ * another thread changes an allocation; GANG_ENOMEM. On an error *copy is NULL. Called by the owner of
+ * `from`, outside of a run, while no thread changes the cluster. O(nodes + jobs + their tasks).
  * For a host: gang_sched_copy(). */
 gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, void *user,
                              gang_sched **copy, struct gang_error *error) GANG_MUST_CHECK;
 
 /* ---- copy.c ---- */
 
-/* What a job is, and what its gangs hold, not what they ask for; it is in no table and no message. NULL: out of memory. */
+/* Copies a job and what its gangs hold, not their requests; the copy is in no table and no message.
+ * NULL: out of memory. */
 struct gang__job *gang__job_copy(gang_sched *s, const struct gang__job *from);
 
 /* ---- copy_ask.c ---- */
@@ -39,8 +40,8 @@ struct gang__asks_copy {
     struct gang__hash_table of; /* by the address of the request */
 };
 gang_result gang__asks_copy(struct gang__asks_copy *c, const gang_sched *from);
-/* What stands for a request (gang__request_map). One that is no job's, because somebody has allocated by
- * himself or room is kept free with it, is made when it is met; it is never asked for again. */
+/* The counterpart of a request (gang__request_map). A request without a job, of an allocation outside
+ * the scheduler or of a placeholder, is made at its first use and never looked up again. */
 gang_result gang__asks_find(gang_request *from, void *ctx, gang_request **to);
 /* References to what a job wants, and to what it asks for. NULL: out of memory. */
 struct gang__request_text *gang__asks_wanted(struct gang__asks_copy *c,
@@ -52,8 +53,8 @@ void gang__asks_end(struct gang__asks_copy *c);
 struct gang__request_text *gang__request_text_copy(gang_sched *to,
                                                    const struct gang__request_text *from);
 
-/* What was asked for of late, for those who ask for the same again: who finds it there teaches the mix nothing. False:
- * out of memory. */
+/* The cache of recent requests: a job that finds its request there teaches the mix nothing. False: out
+ * of memory. */
 bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from);
 
 /* ---- copy_turn.c ---- */
@@ -73,10 +74,11 @@ bool gang__stops_copy(gang_sched *to, const gang_sched *from);
 
 /* ---- copy_reserve.c ---- */
 
-/* The table of reservations, under the same ids; the queues are there already. Nothing of it is in a timeline
+/* The table of reservations, under the same ids; the queues exist already. No timeline holds any of it
  * yet. False: out of memory. */
 bool gang__reserves_copy(gang_sched *to, const gang_sched *from);
-/* Which jobs named one, and who lies inside one. Jobs and reservations are there already. Cannot fail. */
+/* The jobs that named a reservation, and the members inside. Jobs and reservations exist already. Cannot
+ * fail. */
 void gang__reserve_members_copy(gang_sched *to, const gang_sched *from);
 
 /* Its reservations lie in the copied timeline under the same numbers. False: out of memory. */
@@ -89,8 +91,8 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from);
 
 /* ---- copy_slice.c ---- */
 
-/* The matrices, with columns and gangs; the jobs are there already, and enter the books later. False: out of memory:
- * drop them. */
+/* The matrices with columns and gangs; the jobs exist already and enter the usage later. False: out of
+ * memory; the caller drops the matrices. */
 bool gang__slices_copy(gang_sched *to, const gang_sched *from);
 /* The timeline was copied: their nodes have the same numbers there. */
 void gang__slices_occupied_as(gang_sched *to, const gang_sched *from);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests for a copy (copy.h). What a job asks for is read from the text by which requests are compared,
- * which says all of it (ask.c). */
+/* Requests for a copy (copy.h). The request of a job is read from its request text, which is complete
+ * (usage/). */
 #include <string.h>
 
 #include "base/two_pass_block.h"
@@ -285,7 +285,7 @@ struct entry {
     struct gang__hash_link link;
     const gang_request *from;
     gang_request *to;                  /* a reference, unless `wanted` has it */
-    struct gang__request_text *wanted; /* of a job; likewise. NULL: of nobody */
+    struct gang__request_text *wanted; /* of a job; the same. NULL: without a job */
 };
 
 static uint64_t hash_of(const gang_request *q)
@@ -353,7 +353,7 @@ static gang_result copy_wanted(struct gang__asks_copy *c, const struct gang__req
 gang_result gang__asks_copy(struct gang__asks_copy *c, const gang_sched *from)
 {
     gang_result r = GANG_OK;
-    for (size_t i = 0; i < from->asks.room && r == GANG_OK; i++)
+    for (size_t i = 0; i < from->asks.cap && r == GANG_OK; i++)
         for (struct gang__hash_link *n = from->asks.bucket[i]; n && r == GANG_OK; n = n->next)
             r = copy_wanted(c, GANG__OF(struct gang__request_class, link, n)->of);
     return r;
@@ -398,7 +398,7 @@ struct gang__request_class *gang__asks_get(struct gang__asks_copy *c,
 
 void gang__asks_end(struct gang__asks_copy *c)
 {
-    for (size_t i = 0; i < c->of.room; i++)
+    for (size_t i = 0; i < c->of.cap; i++)
         while (c->of.bucket[i]) {
             struct entry *e = GANG__OF(struct entry, link, c->of.bucket[i]);
             gang__hash_remove(&c->of, &e->link);
@@ -420,7 +420,7 @@ bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from)
     for (size_t i = 0; i < sizeof(from->recent) / sizeof(from->recent[0]) && ok; i++) {
         struct gang__recent *at = &from->recent[i], *to = &c->to->recent[i];
         if (!gang__recent_lock(at))
-            continue; /* somebody is about to put another one there */
+            continue; /* a thread is about to put another one there */
         if (at->wanted && at->epoch == gang__load(&from->cluster->nodes.epoch)) {
             to->wanted = gang__asks_wanted(c, at->wanted);
             to->epoch = epoch;

@@ -8,22 +8,24 @@
 #include "sched/record/record.h"
 #include "sched/reserve/reserves.h"
 
-/* What is told of a plan; it lies in the timeline under the same number. */
+/* The record of a plan; the timeline holds it under the same number. */
 static bool copy_plan(gang_sched *s, struct gang__gang *u, const struct gang__gang *from,
                       struct gang__gang **at)
 {
-    u->plan_slot = gang__zalloc(&s->mem, from->plan_slots + 1, sizeof(*u->plan_slot));
-    if (!u->plan_slot)
+    u->calendar.node =
+        gang__zalloc(&s->mem, from->calendar.node_count + 1, sizeof(*u->calendar.node));
+    if (!u->calendar.node)
         return false;
-    memcpy(u->plan_slot, from->plan_slot, from->plan_slots * sizeof(*u->plan_slot));
-    u->plan_slots = from->plan_slots;
-    u->plan = from->plan;
-    u->planned_ns = from->planned_ns;
-    u->planned_at = at;
-    u->next_planned = NULL;
+    memcpy(u->calendar.node, from->calendar.node,
+           from->calendar.node_count * sizeof(*u->calendar.node));
+    u->calendar.node_count = from->calendar.node_count;
+    u->calendar.plan = from->calendar.plan;
+    u->calendar.planned_ns = from->calendar.planned_ns;
+    u->calendar.planned_at = at;
+    u->calendar.next_planned = NULL;
     *at = u;
-    u->job->leaf->planned_count++;
-    s->ahead->planned++;
+    u->job->leaf->calendar.planned_count++;
+    s->calendar->planned++;
     return true;
 }
 
@@ -35,17 +37,19 @@ static struct gang__gang *unit_as(const gang_sched *s, const struct gang__gang *
 /* Those of a leaf, in their order. */
 static bool copy_plans(gang_sched *s, const struct gang__queue_state *from)
 {
-    struct gang__gang **at = &gang__queue_state_of(s, from->q->id)->planned;
-    for (const struct gang__gang *old = from->planned; old; old = old->next_planned) {
+    struct gang__gang **at = &gang__queue_state_of(s, from->q->id)->calendar.planned;
+    for (const struct gang__gang *old = from->calendar.planned; old;
+         old = old->calendar.next_planned) {
         struct gang__gang *u = unit_as(s, old);
         if (!copy_plan(s, u, old, at))
             return false;
-        at = &u->next_planned;
+        at = &u->calendar.next_planned;
     }
     return true;
 }
 
-/* What runs has its number; what had changed there is still to be noted here, in the same order. */
+/* Running gangs have their numbers; changes that the original noted are noted here in the same
+ * order. */
 static void copy_stays(gang_sched *s, const gang_sched *from)
 {
     struct gang__gang **at = &s->wake.holdings;
@@ -53,7 +57,7 @@ static void copy_stays(gang_sched *s, const gang_sched *from)
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
             struct gang__gang *u = unit_as(s, &job->unit[i]);
-            u->occupies = job->unit[i].occupies;
+            u->calendar.occupies = job->unit[i].calendar.occupies;
         }
     }
     for (const struct gang__gang *old = from->wake.holdings; old; old = old->wake.next) {
@@ -66,11 +70,11 @@ static void copy_stays(gang_sched *s, const gang_sched *from)
 
 bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
 {
-    const struct gang__calendar *old = from->ahead;
+    const struct gang__calendar *old = from->calendar;
     if (!old || !old->when)
         return true; /* there, too, it will be made */
     bool current = gang__calendar_current(from);
-    struct gang__calendar *a = s->ahead = gang__zalloc(&s->mem, 1, sizeof(*s->ahead));
+    struct gang__calendar *a = s->calendar = gang__zalloc(&s->mem, 1, sizeof(*s->calendar));
     size_t numbers = (size_t)old->end * GANG__FREE_KINDS;
     if (!a || !gang__calendar_reserve_slots(s, old->end) ||
         gang__timeline_copy(&s->mem, old->when, &a->when) != GANG_OK)
@@ -81,8 +85,8 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
     a->kept = old->kept;
     a->moves = old->moves;
     a->failed_in = old->failed_in;
-    a->epoch =
-        current ? gang__load(&s->cluster->nodes.epoch) + 1 : 0; /* else it is made anew, as there */
+    a->epoch = current ? gang__load(&s->cluster->nodes.epoch) + 1
+                       : 0; /* else it is rebuilt, as in the original */
     a->states = gang__load(&s->cluster->nodes.states);
     a->by_limit = old->by_limit;
     if (!gang__reserve_laid_copy(s, from))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages that no run has taken in, for a copy (copy.h): jobs that were submitted, commands, reports. */
+/* Messages that no run has processed, for a copy (copy.h): submitted jobs, commands, reports. */
 #include <string.h>
 
 #include "sched/copy/copy.h"
@@ -28,7 +28,7 @@ static struct gang__job *copy_submitted(struct gang__asks_copy *c, const gang_sc
         return NULL;
     job->place_count = old->place_count;
     job->heartbeat_ns = old->heartbeat_ns;
-    job->reserve_id = old->reserve_id;
+    job->reserve.id = old->reserve.id;
     for (uint32_t i = 0; i < job->unit_count; i++) {
         const struct gang__request_class *ask =
             old->unit[i].ask; /* memory was short when it was taken in */
@@ -42,7 +42,8 @@ static struct gang__job *copy_submitted(struct gang__asks_copy *c, const gang_sc
     return job;
 }
 
-/* All whom a message brings. It is in *at even if memory was short, and ended with what is there. */
+/* All jobs of a message. Even if memory was short the message is in *at, with the jobs copied so
+ * far. */
 static bool copy_arrivals(struct gang__asks_copy *c, const gang_sched *from,
                           const struct gang__job *old, struct gang__message **at)
 {

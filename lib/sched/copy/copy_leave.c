@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Those who were asked to stop, and who waits for them, in a copy (copy.h). What they hold lies in records that
- * have the same ids. */
+/* Stops and handovers in a copy (copy.h). What they hold lies in records with the same ids. */
 #include <string.h>
 
 #include "sched/copy/copy.h"
@@ -106,7 +105,7 @@ static bool copy_claim(struct pairs *p, const struct gang__handover *from,
     return ok;
 }
 
-/* Those that have not stopped yet, in their order; some are a claim's. */
+/* The stops of a gang that go on, in their order; some belong to a handover. */
 static bool copy_unit(struct pairs *p, struct gang__gang *u, const struct gang__gang *from)
 {
     struct gang__stop **last = &u->leaves;
@@ -121,7 +120,7 @@ static bool copy_unit(struct pairs *p, struct gang__gang *u, const struct gang__
     return true;
 }
 
-/* Memory ran short: nobody has entered the books with them. */
+/* Memory ran short: no usage counts them yet. */
 static void drop_all(gang_sched *s, const struct pairs *p)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is reserved, in a copy (copy.h): the records are copied before the jobs, who lies inside after them, and what lies
- * in timelines when those are. */
+/* Reservations in a copy (copy.h): their records are copied before the jobs, their members after them,
+ * and their occupations together with the timelines. */
 #include <string.h>
 
 #include "base/two_pass_block.h"
@@ -25,7 +25,7 @@ static bool copy_owner(gang_sched *s, const struct gang__reserve_owner *from,
 
 static bool copy_owners(gang_sched *s, const struct gang__reserves *from)
 {
-    struct gang__reserve_owner **at = &s->reserves->owners;
+    struct gang__reserve_owner **at = &s->reserve.all->owners;
     for (const struct gang__reserve_owner *o = from->owners; o; o = o->next) {
         if (!copy_owner(s, o, at))
             return false;
@@ -38,7 +38,7 @@ static bool copy_owners(gang_sched *s, const struct gang__reserves *from)
 static struct gang__usage *usage_as(const gang_sched *s, const struct gang__reserves *from,
                                     const struct gang__usage *usage)
 {
-    const struct gang__reserve_owner *o = s->reserves->owners, *old = from->owners;
+    const struct gang__reserve_owner *o = s->reserve.all->owners, *old = from->owners;
     while (old && old->usage != usage) {
         o = o->next;
         old = old->next;
@@ -134,7 +134,7 @@ static bool copy_gaps(gang_sched *s, struct gang__reserve *r, const struct gang_
         memcpy(*at, gap, bytes);
         (*at)->next = NULL;
         at = &(*at)->next;
-        s->reserves->gaps++;
+        s->reserve.all->gaps++;
     }
     return true;
 }
@@ -164,11 +164,11 @@ static bool copy_one(gang_sched *s, const struct gang__reserves *all,
 
 bool gang__reserves_copy(gang_sched *s, const gang_sched *from)
 {
-    const struct gang__reserves *old = from->reserves;
+    const struct gang__reserves *old = from->reserve.all;
     struct gang__reserve_view *tickets;
     if (!old)
         return true;
-    struct gang__reserves *all = s->reserves = gang__zalloc(&s->mem, 1, sizeof(*all));
+    struct gang__reserves *all = s->reserve.all = gang__zalloc(&s->mem, 1, sizeof(*all));
     if (!all)
         return false;
     all->last_id = old->last_id;
@@ -185,7 +185,7 @@ bool gang__reserves_copy(gang_sched *s, const gang_sched *from)
     for (const struct gang__reserve *r = old->first; r; r = r->next) {
         if (!copy_one(s, old, r, at))
             return false;
-        s->reserve_count++;
+        s->reserve.count++;
         at = &(*at)->next;
     }
     if (!gang__reserve_view_make(s, NULL, NULL, &tickets))
@@ -204,19 +204,19 @@ void gang__reserve_members_copy(gang_sched *s, const gang_sched *from)
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *old = GANG__OF(struct gang__job, all, n);
         struct gang__job *job = gang__job_of(s, old->id);
-        job->reserve_id = old->reserve_id;
-        job->reserve = reserve_as(s, old->reserve);
+        job->reserve.id = old->reserve.id;
+        job->reserve.named = reserve_as(s, old->reserve.named);
         for (uint32_t i = 0; i < job->unit_count; i++) {
-            job->unit[i].in = reserve_as(s, old->unit[i].in);
-            job->unit[i].in_until_ns = old->unit[i].in_until_ns;
+            job->unit[i].reserve.inside_of = reserve_as(s, old->unit[i].reserve.inside_of);
+            job->unit[i].reserve.until_ns = old->unit[i].reserve.until_ns;
         }
     }
 }
 
 bool gang__reserve_laid_copy(gang_sched *s, const gang_sched *from)
 {
-    const struct gang__reserve *old = from->reserves ? from->reserves->first : NULL;
-    for (struct gang__reserve *r = old ? s->reserves->first : NULL; r;
+    const struct gang__reserve *old = from->reserve.all ? from->reserve.all->first : NULL;
+    for (struct gang__reserve *r = old ? s->reserve.all->first : NULL; r;
          r = r->next, old = old->next) {
         const struct gang__reserve_piece *was = old->piece;
         for (struct gang__reserve_piece *p = r->piece; p; p = p->next, was = was->next)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time slicing in a copy (copy.h): the matrices, who is in which row, whose turn it is and until when, and who is on
- * his way out of his turn. What the columns are held by, and what gangs have lent, lies in records that have the same
- * ids. The view in which gangs are placed is not copied: it is good for one run. */
+/* Time slicing in a copy (copy.h): the matrices, the row of each gang, the current row and its end, and
+ * the gangs that are suspending. The allocations of columns and the time-shared parts of gangs lie in
+ * records with the same ids. The view in which gangs are placed is not copied: it serves one run. */
 #include <string.h>
 
 #include "sched/copy/copy.h"
@@ -26,7 +26,7 @@ static bool copy_column(gang_sched *s, struct gang__matrix *m, const struct gang
 
 static bool copy_columns(gang_sched *s, struct gang__matrix *m, const struct gang__matrix *from)
 {
-    for (size_t b = 0; b < from->columns.room; b++)
+    for (size_t b = 0; b < from->columns.cap; b++)
         for (const struct gang__hash_link *n = from->columns.bucket[b]; n; n = n->next)
             if (!copy_column(s, m, GANG__OF(struct gang__column, link, n)))
                 return false;
@@ -57,7 +57,7 @@ static bool copy_still(gang_sched *s, struct gang__sliced *x, const struct gang_
 /* Behind those that are there, so that it is found, and freed, if memory is short for its lists. */
 static bool copy_gang(gang_sched *s, struct gang__matrix *m, const struct gang__sliced *from)
 {
-    struct gang__sliced *x = gang__hash_reserve(&s->sliced, &s->mem) == GANG_OK
+    struct gang__sliced *x = gang__hash_reserve(&s->slice.gangs, &s->mem) == GANG_OK
                                  ? gang__zalloc(&s->mem, 1, sizeof(*x))
                                  : NULL;
     if (!x)
@@ -104,8 +104,8 @@ static bool copy_matrix(gang_sched *s, struct gang__matrix **at, const struct ga
 
 bool gang__slices_copy(gang_sched *to, const gang_sched *from)
 {
-    struct gang__matrix **at = &to->matrices;
-    for (const struct gang__matrix *m = from->matrices; m; m = m->next) {
+    struct gang__matrix **at = &to->slice.matrices;
+    for (const struct gang__matrix *m = from->slice.matrices; m; m = m->next) {
         if (!copy_matrix(to, at, m))
             return false;
         at = &(*at)->next;
@@ -116,10 +116,10 @@ bool gang__slices_copy(gang_sched *to, const gang_sched *from)
 
 void gang__slices_occupied_as(gang_sched *to, const gang_sched *from)
 {
-    struct gang__matrix *m = to->matrices;
-    for (const struct gang__matrix *old = from->matrices; old; old = old->next, m = m->next) {
+    struct gang__matrix *m = to->slice.matrices;
+    for (const struct gang__matrix *old = from->slice.matrices; old; old = old->next, m = m->next) {
         m->came = old->came;
-        for (size_t b = 0; b < old->columns.room; b++)
+        for (size_t b = 0; b < old->columns.cap; b++)
             for (const struct gang__hash_link *n = old->columns.bucket[b]; n; n = n->next) {
                 const struct gang__column *c = GANG__OF(struct gang__column, link, n);
                 gang__column_at(m, c->node)->occupies = c->occupies;
@@ -129,7 +129,7 @@ void gang__slices_occupied_as(gang_sched *to, const gang_sched *from)
 
 void gang__slices_drop(gang_sched *s)
 {
-    for (struct gang__matrix *m = s->matrices; m; m = m->next)
+    for (struct gang__matrix *m = s->slice.matrices; m; m = m->next)
         for (struct gang__sliced *x = m->first; x; x = x->next)
             if (x->unit)
                 gang__slice_forsake(s, x->unit);

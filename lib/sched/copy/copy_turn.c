@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who waits for what, in a copy (copy.h). All lie in their bins and may be tried; those who are known not to fit, or
- * come later, are put where they are in the other one. Else each would be tried once, and who is overlooked
- * there would start here. */
+/* Wait classes in a copy (copy.h). All gangs are in their classes and ready. Classes that are blocked or
+ * deferred in the original are put into the same state. Otherwise each would be tried once, and a gang
+ * that the original does not try could start here. */
 #include "core/commit/commit.h"
 #include "sched/backfill/candidates.h"
 #include "sched/copy/copy.h"
@@ -47,7 +47,7 @@ static bool is_head(const struct gang__gang *u)
     return u->bin && gang__set_first(&u->bin->units) == &u->turn;
 }
 
-/* What has come free since they were looked at last. */
+/* The capacity freed since classes were last looked at. */
 static void copy_freed(gang_sched *s, const gang_sched *from)
 {
     bool others = gang__room_stamp(from->cluster) - from->room_stamp !=
@@ -60,7 +60,7 @@ static void copy_freed(gang_sched *s, const gang_sched *from)
     s->wake.room_gpu = from->wake.room_gpu;
 }
 
-/* Of those in front, the ones that are starved, or the others. */
+/* Of the first gangs, the starved ones, or the others. */
 static void copy_heads(gang_sched *s, const gang_sched *from, bool starved)
 {
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
@@ -77,8 +77,7 @@ void gang__order_copy(gang_sched *s, const gang_sched *from)
 {
     for (uint32_t i = 0; i < from->queues->count; i++)
         gang__order_users_as(s, queue_as(s, from->qs[i]), from->qs[i]);
-    copy_heads(s, from,
-               true); /* first: one that bars nobody now lets those look again that it barred */
+    copy_heads(s, from, true); /* first: a class that bars no other one now wakes those it barred */
     copy_heads(s, from, false);
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
@@ -86,7 +85,7 @@ void gang__order_copy(gang_sched *s, const gang_sched *from)
     }
     for (uint32_t i = 0; i < from->queues->count; i++)
         gang__candidates_copy_leaf(s, queue_as(s, from->qs[i]), from->qs[i]);
-    s->moves_seen = from->moves_seen;
+    s->backfill.moves_seen = from->backfill.moves_seen;
     copy_freed(s, from);
     s->wake.changes = from->wake.changes;
     s->wake.changes_done = from->wake.changes_done;

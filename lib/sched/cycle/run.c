@@ -283,7 +283,7 @@ static void retry(gang_sched *s)
     if (!s->wake.retry)
         return;
     s->wake.retry = false;
-    s->wake.slices = s->matrices != NULL;
+    s->wake.slices = s->slice.matrices != NULL;
     struct gang__wait_class *next;
     for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;

@@ -21,7 +21,8 @@ static gang_result wrong(struct gang_error *error, const struct gang__gang *u, c
 /* Those who wait are to be sorted anew, for what is reserved is other than it was. */
 static bool resorts(const gang_sched *s)
 {
-    return s->reserves && s->reserve_count > 0 && (s->reserves->rebin || s->reserves->upset);
+    return s->reserve.all && s->reserve.count > 0 &&
+           (s->reserve.all->rebin || s->reserve.all->upset);
 }
 
 /* Whose turn may come is in a bin, unless memory was short, or his time came and no run has been since. */
@@ -187,7 +188,7 @@ static gang_result check_leaf(const struct gang__queue_state *q, struct gang_err
 {
     if (!gang__set_is_sorted(&q->fall) || !gang__set_is_sorted(&q->shed))
         return gang__error(error, GANG_EINVAL, q->q->name, "who would fall first is out of order");
-    for (size_t b = 0; b < q->bins.room; b++)
+    for (size_t b = 0; b < q->bins.cap; b++)
         for (const struct gang__hash_link *n = q->bins.bucket[b]; n; n = n->next) {
             const struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, link, n);
             if (!gang__set_is_sorted(&bin->units))

@@ -51,9 +51,9 @@ static const char *word_of_class(int32_t cls)
 static const char *word_of_reason(int32_t reason)
 {
     static const char *const word[] = {
-        "",      "room",    "limit",  "guarantee", "user-limit", "max-running", "hold",
-        "after", "queue",   "behind", "back-off",  "victims",    "cells",       "lending",
-        "turn",  "planned", "begin",  "starved",   "slice",      "reservation"};
+        "",          "capacity", "limit",  "guarantee", "user-limit", "max-running", "hold",
+        "after",     "queue",    "behind", "back-off",  "victims",    "cells",       "lending",
+        "not-tried", "planned",  "begin",  "starved",   "slice",      "reservation"};
     return word[reason];
 }
 
@@ -536,9 +536,9 @@ static void nodes_of(const gang_sched *s, const struct gang__gang *u, char *text
     enum { NAMED = 4 };
     size_t named = 0, used = 0;
     text[0] = 0;
-    for (size_t i = 0; i < u->plan_slots && named < NAMED; i++) {
+    for (size_t i = 0; i < u->calendar.node_count && named < NAMED; i++) {
         char name[GANG_MAX_NAME + 1];
-        if (!node_name(s, u->plan_slot[i], name))
+        if (!node_name(s, u->calendar.node[i], name))
             continue;
         int n = snprintf(text + used, room - used, "%s%s", named ? ", " : "", name);
         if (n < 0 || (size_t)n >= room - used)
@@ -546,8 +546,8 @@ static void nodes_of(const gang_sched *s, const struct gang__gang *u, char *text
         used += (size_t)n;
         named++;
     }
-    if (named < u->plan_slots)
-        snprintf(text + used, room - used, " and %zu more", u->plan_slots - named);
+    if (named < u->calendar.node_count)
+        snprintf(text + used, room - used, " and %zu more", u->calendar.node_count - named);
 }
 
 static int64_t seconds_until(const struct list *l, int64_t at_ns)
@@ -561,9 +561,11 @@ static const struct gang__gang *first_planned(const gang_sched *s,
 {
     const struct gang__gang *first = NULL;
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__gang *u = s->qs[i]->planned; u; u = u->next_planned) {
+        for (const struct gang__gang *u = s->qs[i]->calendar.planned; u;
+             u = u->calendar.next_planned) {
             bool own = s->qs[i] == leaf, had = first && first->job->leaf == leaf;
-            if (!first || (own && !had) || (own == had && u->planned_ns < first->planned_ns))
+            if (!first || (own && !had) ||
+                (own == had && u->calendar.planned_ns < first->calendar.planned_ns))
                 first = u;
         }
     return first;
@@ -574,23 +576,23 @@ static void tell_planned(struct list *l)
     const struct gang__gang *u = l->unit, *first;
     const struct gang__wait_class *bin = u->bin;
     bool behind = bin && bin->state == GANG__CLASS_BLOCKED && bin->why == GANG_WAIT_PLANNED;
-    if (u->plan) {
+    if (u->calendar.plan) {
         char nodes[160];
         struct reason *r = add(l, GANG_WAIT_PLANNED, GANG_WAIT_CATEGORY_NOT_NOW, u->job->leaf);
         if (!r)
             return;
         r->rank = RANK_LAST;
-        r->wait.until_ns = u->planned_ns;
+        r->wait.until_ns = u->calendar.planned_ns;
         nodes_of(l->s, u, nodes, sizeof(nodes));
         say(r, "it is planned to start in %s seconds, on %s",
-            milli(seconds_until(l, u->planned_ns), "").s, nodes);
+            milli(seconds_until(l, u->calendar.planned_ns), "").s, nodes);
     } else if (behind && (first = first_planned(l->s, u->job->leaf)) != NULL) {
         struct reason *r = add(l, GANG_WAIT_PLANNED, GANG_WAIT_CATEGORY_POLICY, first->job->leaf);
         if (!r)
             return;
         r->wait.blocker = first->job->id;
         say(r, "it would delay planned starts: job %" PRIu64 " is to start in %s seconds",
-            first->job->id, milli(seconds_until(l, first->planned_ns), "").s);
+            first->job->id, milli(seconds_until(l, first->calendar.planned_ns), "").s);
     }
 }
 

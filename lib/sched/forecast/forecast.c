@@ -105,7 +105,7 @@ static bool is_waiting(const struct gang__job *job)
            (job->state == GANG_JOB_STOPPING && job->end_wanted == GANG_END_NONE);
 }
 
-/* Those who wait, in the order of their ids. */
+/* The waiting jobs, in the order of their ids. */
 static bool list_waiting(gang_forecast *f)
 {
     gang_sched *s = f->own.s;
@@ -127,7 +127,7 @@ static bool list_waiting(gang_forecast *f)
     return true;
 }
 
-/* One sample, on a copy of its own; the last one, if nothing is to be kept, on the private scheduler. */
+/* One sample on a copy of its own. Without `keep` the last sample uses the private scheduler. */
 static gang_result run_sample(gang_forecast *f, int32_t sample, bool consume,
                               struct gang_error *error)
 {

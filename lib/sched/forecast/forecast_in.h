@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A forecast inside: forecast.c makes copies and tells results, forecast_run.c runs one of them ahead. */
+/* Internals of a forecast: forecast.c makes copies and reports results, forecast_run.c runs one copy
+ * ahead. */
 #ifndef GANG__SCHED_FORECAST_IN_H
 #define GANG__SCHED_FORECAST_IN_H
 
@@ -22,9 +23,9 @@ struct gang__calendar_run {
     int64_t *start_ns; /* of each that waited; INT64_MAX: it has not started */
     size_t left;       /* that have neither started nor ended */
     bool no_memory;
-    bool moved; /* somebody has started, stopped or ended since that was looked at */
+    bool moved; /* a job has started, stopped or ended since the last look */
     int64_t
-        round_ns; /* if nobody does until then nobody ever will; INT64_MAX: other things are to come */
+        round_ns; /* if no job starts until then, none ever will; INT64_MAX: other events are due */
     struct gang__hash_table stays; /* how long jobs run, by job */
     struct gang__ordered_set ends; /* of those that run, by time */
 };

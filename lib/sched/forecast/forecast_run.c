@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One copy of a scheduler, run ahead: from event to event, each the end of a job or what the scheduler itself
- * has due. Its host is this file: it accepts all starts, and lets go at once of who is asked to stop. */
+/* Runs one copy of a scheduler ahead, from event to event: the end of a job, or what the scheduler
+ * itself has due. This file is its host: it accepts all starts, and tasks stop at once when asked. */
 #include <string.h>
 
 #include "base/draw.h"
@@ -13,7 +13,7 @@
 
 /* ---- when jobs end --------------------------------------------------------------------------- */
 
-/* How long a job runs, from when that is known until it waits to start anew. */
+/* The run time of a job, from the moment it is known until the job waits for a restart. */
 struct stay {
     struct gang__hash_link link; /* in run->stays, by job */
     struct gang__set_link turn;  /* in run->ends, while `ends` */
@@ -81,7 +81,7 @@ static void stay_free(struct gang__calendar_run *run, struct stay *x)
 
 static void stays_free(struct gang__calendar_run *run)
 {
-    for (size_t i = 0; i < run->stays.room; i++)
+    for (size_t i = 0; i < run->stays.cap; i++)
         while (run->stays.bucket[i])
             stay_free(run, GANG__OF(struct stay, link, run->stays.bucket[i]));
     gang__hash_free(&run->stays, &run->f->mem);
@@ -101,7 +101,7 @@ static uint64_t draw_of(const struct gang__calendar_run *run, gang_job_id job, u
     return gang__draw(run->f->opts.seed, (uint64_t)run->sample + 1, job, attempt);
 }
 
-/* Of a run that has lasted `ran_ns` already. 0: it is not known. -1: it should have ended. */
+/* The run time of a job that has run for `ran_ns`. 0: unknown. -1: it should have ended. */
 static int64_t predict(const struct gang__calendar_run *run, const struct gang__job *job,
                        int64_t ran_ns)
 {
@@ -133,7 +133,8 @@ static int64_t run_of(const struct gang__calendar_run *run, const struct gang__j
     return stopped ? 0 : ran;
 }
 
-/* It runs now: note its end. Limit, deadline and the end of a reservation are the scheduler's own affair. */
+/* The job runs now: note its end. The scheduler itself handles limit, deadline and the end of a
+ * reservation. */
 static void expect_end(struct gang__calendar_run *run, const struct gang__job *job)
 {
     struct stay *x = stay_of(run, job->id);
@@ -147,7 +148,8 @@ static void expect_end(struct gang__calendar_run *run, const struct gang__job *j
     ends_at(run, x, gang__add_sat(gang__time_limit_from(run->s, job), all));
 }
 
-/* It runs no more; only who is suspended, or waits for his turn, goes on where he stopped. */
+/* The job no longer runs. Only a suspended job, or one between its slices, goes on where it
+ * stopped. */
 static void expect_no_end(struct gang__calendar_run *run, gang_job_id job, int32_t state)
 {
     struct stay *x = stay_of(run, job);
@@ -220,7 +222,7 @@ static void expect_ends(struct gang__calendar_run *run)
     }
 }
 
-/* Those whose end has come. */
+/* Ends the jobs that are due. */
 static gang_result report_ends(struct gang__calendar_run *run, int64_t now_ns)
 {
     gang_result r = GANG_OK;
@@ -265,8 +267,8 @@ struct round {
     int64_t since, most; /* so many turns ago; after so many that moment is moved up */
 };
 
-/* Is all as it was before? Then turns go round, and nothing else will ever happen. Brent (1980): the moment with which
- * now is compared is moved up after 1, 2, 4, ... turns. */
+/* Is all as it was before? Then the slices rotate for ever, and nothing else will happen. Brent (1980):
+ * the moment compared with now moves up after 1, 2, 4, ... rotations. */
 static bool goes_round(const struct gang__calendar_run *run, struct round *round)
 {
     if (next_end(run) != INT64_MAX || gang__sched_due(run->s) != INT64_MAX) {
@@ -284,8 +286,8 @@ static bool goes_round(const struct gang__calendar_run *run, struct round *round
     return false;
 }
 
-/* Reservations that are repeated without end go on for ever. When nothing else is to happen any more, and all that is
- * planned of them by then has passed without anybody's starting or stopping, it will not be otherwise later. */
+/* Endlessly repeated reservations never finish. When nothing else is due, and all their planned times
+ * have passed without a start or stop, nothing will change later. */
 static bool repeats_in_vain(struct gang__calendar_run *run)
 {
     gang_sched *s = run->s;

@@ -9,7 +9,7 @@ struct telling {
     gang_sched *s;
     gang_plan_fn visit;
     void *user;
-    gang_node_id *node; /* of the one that is told */
+    gang_node_id *node; /* of the reported entry */
     size_t count, room;
     bool failed;
 };
@@ -56,7 +56,7 @@ static struct gang_plan_item item_of(const struct gang__gang *u, int32_t kind)
     item.id = u->job->id;
     item.cookie = u->job->cookie;
     item.name = u->job->name;
-    item.reservation = u->in ? u->in->id : GANG_ID_NONE;
+    item.reservation = u->reserve.inside_of ? u->reserve.inside_of->id : GANG_ID_NONE;
     return item;
 }
 
@@ -88,13 +88,13 @@ static int32_t tell_running(struct telling *t, const struct gang__gang *u)
 static int32_t tell_planned(struct telling *t, const struct gang__gang *u)
 {
     struct gang_plan_item item = item_of(u, GANG_PLAN_START);
-    if (!u->plan)
+    if (!u->calendar.plan)
         return 0;
-    item.start_ns = u->planned_ns;
-    item.end_ns = gang__calendar_end_from(t->s, u, u->planned_ns);
+    item.start_ns = u->calendar.planned_ns;
+    item.end_ns = gang__calendar_end_from(t->s, u, u->calendar.planned_ns);
     t->count = 0;
-    for (size_t i = 0; i < u->plan_slots; i++) {
-        gang_node_id node = gang__node_there(t->s->cluster, u->plan_slot[i]);
+    for (size_t i = 0; i < u->calendar.node_count; i++) {
+        gang_node_id node = gang__node_id_at(t->s->cluster, u->calendar.node[i]);
         if (node != GANG_ID_NONE && !note_node(t, node))
             break;
     }
@@ -117,7 +117,7 @@ static int32_t tell_units(struct telling *t,
 static bool note_slot(uint32_t slot, void *user)
 {
     struct telling *t = user;
-    gang_node_id node = gang__node_there(t->s->cluster, slot);
+    gang_node_id node = gang__node_id_at(t->s->cluster, slot);
     return node == GANG_ID_NONE || note_node(t, node);
 }
 
@@ -164,7 +164,7 @@ gang_result gang_plan_each(gang_sched *sched, gang_plan_fn visit, void *user)
     int32_t r = tell_units(&t, tell_running);
     if (r == 0)
         r = tell_units(&t, tell_planned);
-    const struct gang__reserve *v = sched->reserves ? sched->reserves->first : NULL;
+    const struct gang__reserve *v = sched->reserve.all ? sched->reserve.all->first : NULL;
     for (; v && r == 0; v = v->next)
         r = tell_pieces(&t, v);
     gang__release(&sched->mem, t.node);

@@ -79,7 +79,7 @@ static void set_time_limit(gang_sched *s, struct gang__job *job, int64_t limit)
     for (uint32_t i = 0; i < job->unit_count; i++)
         gang__order_leave(s, &job->unit[i]);
     job->time_limit_ns = limit;
-    job->limit_kept = false;
+    job->reserve.limit_kept = false;
     for (uint32_t i = 0; i < job->unit_count; i++)
         gang__wake_holding(s, &job->unit[i]);
     gang__wake_calendar(s);

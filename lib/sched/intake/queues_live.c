@@ -44,7 +44,7 @@ bool gang__config_root(gang_sched *s)
 
 static void free_users(gang_sched *s, struct gang__queue_state *q)
 {
-    for (size_t b = 0; b < q->users.room; b++)
+    for (size_t b = 0; b < q->users.cap; b++)
         while (q->users.bucket[b]) {
             struct gang__user *user = GANG__OF(struct gang__user, link, q->users.bucket[b]);
             gang__hash_remove(&q->users, &user->link);
@@ -58,7 +58,7 @@ static void free_qs(gang_sched *s, struct gang__queue_state *q)
 {
     if (!q)
         return;
-    for (size_t b = 0; b < q->bins.room; b++)
+    for (size_t b = 0; b < q->bins.cap; b++)
         while (q->bins.bucket[b]) {
             struct gang__wait_class *bin =
                 GANG__OF(struct gang__wait_class, link, q->bins.bucket[b]);
@@ -67,7 +67,7 @@ static void free_qs(gang_sched *s, struct gang__queue_state *q)
             gang__release(&s->mem, bin);
         }
     gang__hash_free(&q->bins, &s->mem);
-    gang__hash_free(&q->kin_of, &s->mem);
+    gang__hash_free(&q->backfill.by_key, &s->mem);
     free_users(s, q);
     gang__release(&s->mem, q->block);
     gang__release(&s->mem, q->decayed);
@@ -228,7 +228,7 @@ static bool make_qs(struct swap *w)
 static bool make_room(struct swap *w)
 {
     gang_sched *s = w->s;
-    for (size_t b = 0; b < s->asks.room; b++)
+    for (size_t b = 0; b < s->asks.cap; b++)
         for (struct gang__hash_link *n = s->asks.bucket[b]; n; n = n->next) {
             struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
             if (!gang__grow(&s->mem, (void **)&ask->take, &ask->take_room,
@@ -279,7 +279,7 @@ static void count_anew(struct gang__queue_state *q)
     q->barring = NULL;
     q->active = false;
     gang__order_init(q);
-    for (size_t b = 0; b < q->users.room; b++)
+    for (size_t b = 0; b < q->users.cap; b++)
         for (struct gang__hash_link *n = q->users.bucket[b]; n; n = n->next) {
             struct gang__user *user = GANG__OF(struct gang__user, link, n);
             memset(user->used, 0, GANG__DIMS * sizeof(*user->used));
@@ -396,7 +396,7 @@ static gang_result swap_in(gang_sched *s, struct gang__queues *queues, struct ga
 {
     struct swap w = {s, queues, NULL, NULL, NULL, NULL, NULL, false};
     gang_result r = check_jobs(s, queues, error);
-    if (r == GANG_OK && queues->slices && s->reserve_count > 0)
+    if (r == GANG_OK && queues->slices && s->reserve.count > 0)
         r = gang__error(error, GANG_ENOTSUP, NULL, "no time slices where something is reserved");
     if (r == GANG_OK && !prepare(&w))
         r = gang__error(error, GANG_ENOMEM, NULL, "out of memory");
@@ -792,7 +792,7 @@ gang_result gang_queue_get(gang_sched *sched, gang_queue_id id, struct gang_queu
     strncpy(out.name, q->q->name, sizeof(out.name) - 1);
     out.backfill = q->q->backfill;
     out.plan_depth = q->q->plan_depth == GANG__NO_BOUND ? 0 : q->q->plan_depth;
-    out.planned = q->planned_count;
+    out.planned = q->calendar.planned_count;
     gang__slice_info(sched, q, &out);
     return gang__struct_out(info, info->size, offsetof(struct gang_queue_info, backfill), &out,
                             sizeof(out));

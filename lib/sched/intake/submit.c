@@ -686,7 +686,7 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
         if (r == GANG_OK) {
             job->door = counted ? door->number : 0;
             job->at_door = q->index;
-            job->reserve_id = reserved;
+            job->reserve.id = reserved;
             job->next = jobs;
             jobs = job;
         }

@@ -299,7 +299,7 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
     job->undone = job->undone && job->ending;
     if (job->held)
         end_moves(s, job);
-    if (job->limit_kept)
+    if (job->reserve.limit_kept)
         gang__reserve_forget_end(s, job);
     if (job->held || job->leaf->q->open_state == GANG_QUEUE_CLOSED)
         end_grants(s, job);
@@ -605,8 +605,9 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.name = job->name;
     out.user = job->user;
     for (uint32_t i = 0; i < job->unit_count; i++)
-        if (job->unit[i].plan && (!out.planned_ns || job->unit[i].planned_ns < out.planned_ns))
-            out.planned_ns = job->unit[i].planned_ns;
+        if (job->unit[i].calendar.plan &&
+            (!out.planned_ns || job->unit[i].calendar.planned_ns < out.planned_ns))
+            out.planned_ns = job->unit[i].calendar.planned_ns;
     int64_t ends = job->state == GANG_JOB_RUNNING
                        ? gang__time_limit_end(job, gang__time_limit_from(sched, job))
                        : INT64_MAX;

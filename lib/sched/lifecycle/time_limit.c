@@ -12,8 +12,8 @@
 
 int64_t gang__time_limit_run(const struct gang__job *job)
 {
-    bool limited =
-        job->time_limit_ns > 0 && !job->limit_kept; /* else others of it would be out of order */
+    bool limited = job->time_limit_ns > 0 &&
+                   !job->reserve.limit_kept; /* else others of it would be out of order */
     int64_t limit = limited ? job->time_limit_ns : INT64_MAX;
     return job->predicted_ns > 0 ? gang__least(job->predicted_ns, limit) : limit;
 }
@@ -69,7 +69,7 @@ int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job)
         next = job->begin_ns;
     if (job->state == GANG_JOB_RUNNING) {
         next = gang__least(next, gang__time_limit_end(job, gang__time_limit_from(s, job)));
-        if (s->ahead && job->predicted_ns > 0)
+        if (s->calendar && job->predicted_ns > 0)
             next = gang__least(next, gang__time_limit_expected(job, gang__time_limit_from(s, job)));
     } else if (job->deadline_ns > 0 && waits_to_run(job)) {
         next = gang__least(next, gang__add_sat(latest_start(job), 1));

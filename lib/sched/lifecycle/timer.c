@@ -23,8 +23,8 @@ int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
     due = gang__least(due, gang__time_limit_next(s, job));
     due = gang__least(due, gang__bypass_next(job));
     for (uint32_t i = 0; i < job->unit_count; i++)
-        if (job->unit[i].plan && job->unit[i].planned_ns > s->now_ns)
-            due = gang__least(due, job->unit[i].planned_ns);
+        if (job->unit[i].calendar.plan && job->unit[i].calendar.planned_ns > s->now_ns)
+            due = gang__least(due, job->unit[i].calendar.planned_ns);
     for (uint32_t i = 0; i < job->unit_count; i++)
         for (const struct gang__stop *l = job->unit[i].leaves; l; l = l->next)
             due = l->gone ? due : gang__least(due, l->deadline_ns);

@@ -466,7 +466,7 @@ static void bin_out(struct gang__wait_class *bin)
         gang__set_remove(&bin->leaf->ready, &bin->order);
         list_take(bin);
     }
-    if (bin->kept != GANG__KEPT_NOT) {
+    if (bin->backfill.kept != GANG__KEPT_NOT) {
         gang__candidates_let_go(bin);
     } else if (bin->state == GANG__CLASS_BLOCKED) {
         list_take(bin);
@@ -507,7 +507,7 @@ static void hang_blocked(gang_sched *s, struct gang__wait_class *bin)
 /* Its head is about to be another; how it was kept is to be told when that has come. */
 static uint8_t unhang(struct gang__wait_class *bin)
 {
-    uint8_t kept = bin->kept;
+    uint8_t kept = bin->backfill.kept;
     if (kept != GANG__KEPT_NOT)
         gang__candidates_let_go(bin);
     return kept;
@@ -695,7 +695,7 @@ static uint64_t apart_of(const gang_sched *s, const struct gang__gang *u)
     if (u->job->unit_count > 1 &&
         u->job->counted_running) /* how many jobs may run does not bind it */
         return gang__hash_number(u->part, u->job->id) | 1;
-    uint64_t reserved = s->reserve_count > 0 ? gang__reserve_apart(s, u) : 0;
+    uint64_t reserved = s->reserve.count > 0 ? gang__reserve_apart(s, u) : 0;
     if (reserved || q->backfill == GANG_BACKFILL_NONE)
         return reserved;
     return q->plan_depth > 1 ? gang__hash_number(u->part, u->job->id) | 1
@@ -871,7 +871,7 @@ static void order_users(gang_sched *s, struct gang__queue_state *leaf,
         bin->next_moved = all;
         all = bin;
     }
-    for (size_t b = 0; b < leaf->users.room; b++)
+    for (size_t b = 0; b < leaf->users.cap; b++)
         for (struct gang__hash_link *at = leaf->users.bucket[b]; at; at = at->next) {
             struct gang__user *user = GANG__OF(struct gang__user, link, at);
             user->weight = weight_of(leaf->q, user->name);

@@ -146,7 +146,7 @@ bool gang__preempt_may(gang_sched *s, struct gang__wait_class *bin)
     if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->wake.changes + 1 ||
         u->places || gang__slice_concerns(u) || gang__reserve_confines(u) ||
         u->in_vain == s->heard + 1 ||
-        !(gang__preempt_helps(bin->why) || (bin->why == GANG_WAIT_PLANNED && u->plan)))
+        !(gang__preempt_helps(bin->why) || (bin->why == GANG_WAIT_PLANNED && u->calendar.plan)))
         return false;
     make_plan(&p, s, u);
     if (s->opts.max_moves > 0 && bin->why == GANG_WAIT_CAPACITY && gang__amounts_suffice(&p))
@@ -162,7 +162,7 @@ static bool make_room(struct gang__preemption *p)
     const gang_sched *s = p->s;
     const struct gang__queue *q = p->taker->job->leaf->q;
     bool reclaims = q->reclaim != GANG_PREEMPT_NEVER, preempts = q->within != GANG_PREEMPT_NEVER;
-    bool planned = p->taker->plan != 0; /* it has its time, and the others have theirs */
+    bool planned = p->taker->calendar.plan != 0; /* it has its time, and the others have theirs */
     if (s->opts.max_moves > 0 && !planned && gang__amounts_suffice(p) && gang__quota_suffices(p) &&
         gang__preempt_consolidate(p))
         return true;
@@ -182,7 +182,8 @@ bool gang__preempt_for(gang_sched *s, struct gang__gang *u)
 {
     struct gang__preemption p;
     if (u->places ||
-        u->in) /* who was suspended resumes on his places, who has reserved waits for them */
+        u->reserve
+            .inside_of) /* who was suspended resumes on his places, who has reserved waits for them */
         return false;
     if (gang__slice_concerns(u)) /* who takes turns waits for a row */
         return false;

@@ -82,7 +82,7 @@ bool gang__may_preempt(const struct gang__preemption *p, const struct gang__gang
 enum gang__may gang__may_take(const struct gang__preemption *p, const struct gang__gang *victim)
 {
     if (victim == p->taker || victim->job == p->taker->job || victim->doomed ||
-        victim->in) /* what is reserved is not for others */
+        victim->reserve.inside_of) /* what is reserved is not for others */
         return GANG__MAY_NOT;
     if (p->mode == GANG__EVICT_MOVE)
         return gang__may_fall_whole(victim) ? GANG__MAY : GANG__MAY_NOT;
@@ -126,7 +126,7 @@ bool gang__amounts_suffice(const struct gang__preemption *p)
     for (uint32_t i = 0; i < p->count; i++) {
         uint32_t d = p->take[i].dim;
         int32_t kind = p->s->queues->dim[d].kind;
-        if (p->s->matrices && (kind == GANG_KIND_CPU || kind == GANG_KIND_GPU))
+        if (p->s->slice.matrices && (kind == GANG_KIND_CPU || kind == GANG_KIND_GPU))
             continue; /* they may be used more than once: the copy tells */
         if (p->s->by_memory && kind == GANG_KIND_GPU)
             continue; /* the books have what they take at most */

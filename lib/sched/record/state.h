@@ -88,6 +88,14 @@ struct gang__request_class {
 
 enum { GANG__CLASS_EMPTY = 0, GANG__CLASS_READY, GANG__CLASS_BLOCKED };
 
+/* A wait class among backfill candidates (backfill/candidates.h). */
+struct gang__backfill_class {
+    struct gang__candidates *candidates; /* NULL: it was never kept */
+    struct gang__set_link link;          /* in candidates->waiting, */
+    int64_t run_ns, shortest_ns;         /* by how long it runs, and the shortest there below */
+    uint8_t kept; /* GANG__KEPT_*: while BLOCKED in no list but that of its candidates */
+};
+
 /* Those of a leaf who wait for the same thing: if the first cannot start, none can. */
 struct gang__wait_class {
     struct gang__hash_link link;         /* in qs.bins */
@@ -111,15 +119,33 @@ struct gang__wait_class {
     uint32_t dim;                 /* in which dimension */
     uint64_t tried;               /* sched.changes + 1 when making room for it was tried in vain */
     struct gang__ordered_set units;
-    /* kin.c: */
-    struct gang__candidates
-        *kin; /* those of the leaf that ask for the same; NULL: it was never kept */
-    struct gang__set_link place; /* in kin->waiting, */
-    int64_t lasts_ns, least_ns;  /* by how long it runs, and the shortest there below */
-    uint8_t kept;                /* GANG__KEPT_*: while BLOCKED in no list but its kin's */
+    struct gang__backfill_class backfill;
 };
 
 /* ---- jobs ---- */
+
+/* A gang in the calendar; all 0 without one. An occupation is its number in the timeline, and 1; 0: none. */
+struct gang__calendar_gang {
+    uint32_t occupies; /* what it holds */
+    uint32_t plan;     /* its planned start, */
+    int64_t planned_ns;
+    uint32_t *node; /* and the nodes that the plan counts on, ascending */
+    size_t node_count;
+    struct gang__gang *next_planned, **planned_at; /* in leaf->calendar.planned */
+};
+
+/* A gang and reservations. */
+struct gang__reserve_gang {
+    struct gang__reserve *inside_of; /* its occupations lie inside; NULL: outside of all */
+    int64_t until_ns;                /* when that ended, as far as was known when it was placed */
+};
+
+/* A job and reservations. */
+struct gang__reserve_job {
+    gang_reservation_id id;      /* that it named; GANG_ID_NONE: none */
+    struct gang__reserve *named; /* inside which alone it starts; NULL: none */
+    bool limit_kept; /* it asked for no limit: time_limit_ns is what was left of its reservation */
+};
 
 /* A gang of a job: all of it, unless groups wait for each other. What is touched when it is taken
  * in and started stands before what is not. */
@@ -177,15 +203,8 @@ struct gang__gang {
     const int32_t *group_of; /* its groups in the job; NULL: the same */
     int64_t *taken;          /* of `has`, victims on their own in the plan that is being made */
 
-    /* ahead.c; all 0 unless some queue backfills. What it holds, and what is planned for it, in the timeline:
-     * the number there and 1. */
-    uint32_t occupies, plan;
-    int64_t planned_ns;
-    struct gang__reserve *in; /* they lie inside this reservation; NULL: outside of all */
-    int64_t in_until_ns;      /* which lasted until then when it was tried there */
-    uint32_t *plan_slot;      /* nodes that the plan counts on, ascending */
-    size_t plan_slots;
-    struct gang__gang *next_planned, **planned_at; /* in leaf->planned */
+    struct gang__calendar_gang calendar;
+    struct gang__reserve_gang reserve;
     struct gang__gang_wake {
         struct gang__gang *next, **at; /* in sched.wake.holdings; at is NULL: it is not in it */
     } wake;
@@ -256,9 +275,8 @@ struct gang__job {
     int32_t preemptible, loss;
     bool held, never_preempts, stale, running_at_first, refused_start, ending;
     bool counted_pending, counted_running;
-    bool paused;     /* this time it waits since paused_since_ns */
-    bool limit_kept; /* it asked for no limit: time_limit_ns is what was left of its reservation */
-    bool undone;     /* memory was short when it was to wait, or to stop: to be tried again */
+    bool paused; /* this time it waits since paused_since_ns */
+    bool undone; /* memory was short when it was to wait, or to stop: to be tried again */
     uint32_t unit_count;
     struct gang__gang *unit;        /* unit_count of them */
     struct gang__user *user_in;     /* what its user has in the leaf; NULL: nobody asks */
@@ -308,10 +326,9 @@ struct gang__job {
     const int32_t *roles;
     struct gang__after *after;
     const struct gang_group_after *group_after;
-    gang_node_id *bad;              /* nodes where it failed */
-    gang_reservation_id reserve_id; /* that it named; GANG_ID_NONE: none */
-    struct gang__reserve *reserve;  /* inside which alone it starts; NULL: none */
-    size_t bytes;                   /* of the block it lies in, with its units and texts */
+    gang_node_id *bad; /* nodes where it failed */
+    struct gang__reserve_job reserve;
+    size_t bytes; /* of the block it lies in, with its units and texts */
 };
 
 /* ---- queues ---- */
@@ -340,6 +357,19 @@ struct gang__child_key {
     struct gang__queue_turn yarn; /* of GANG_CHILD_ORDER_UTILIZATION and its like, in place of all that */
 };
 
+/* The gangs of a leaf that have a planned start. */
+struct gang__calendar_leaf {
+    struct gang__gang *planned;
+    int64_t planned_count;
+};
+
+/* The backfill candidates of a leaf (backfill/candidates.h). */
+struct gang__backfill_leaf {
+    struct gang__hash_table by_key;
+    struct gang__candidates *all;
+    struct gang__candidates *due; /* the next wait class of these is to be READY */
+};
+
 /* A queue as it is now. */
 struct gang__queue_state {
     const struct gang__queue *q;
@@ -366,9 +396,7 @@ struct gang__queue_state {
     struct gang__wait_class *barring; /* BLOCKED bins of a leaf that bar those behind them */
     struct gang__hash_table bins;     /* of a leaf, by what they wait for */
     struct gang__hash_table users;    /* of a leaf */
-    struct gang__hash_table kin_of;   /* of a leaf: kin.c; */
-    struct gang__candidates *kins,
-        *kins_due; /* all of them; those of whom another one is to have his turn */
+    struct gang__backfill_leaf backfill;
     struct gang__ordered_set
         fall; /* units that run, in the order in which they would fall; some may
                                 * still be in sched.fresh: gang__victims_sort() */
@@ -378,10 +406,9 @@ struct gang__queue_state {
     int64_t running, pending;         /* jobs, in it and below */
     int64_t coming;                   /* those for whose start others are leaving */
     int64_t tasks;
-    struct gang__gang *planned; /* those of a leaf that have a planned start, */
-    int64_t planned_count;      /* and how many */
-    gang__a64 waiting;          /* jobs that wait, as submitters see it: see gang__submit_view */
-    int64_t idle_since_ns;      /* a made one without jobs; INT64_MAX: it has some */
+    struct gang__calendar_leaf calendar;
+    gang__a64 waiting;     /* jobs that wait, as submitters see it: see gang__submit_view */
+    int64_t idle_since_ns; /* a made one without jobs; INT64_MAX: it has some */
 };
 
 /* What submitters see of the queues: the tree, and how many jobs wait in each. */
@@ -445,6 +472,26 @@ struct gang__trial_journal {
     struct gang__trial_record *record;
     size_t count, cap;
     uint32_t open; /* trials */
+};
+
+/* Time slicing (slice/slice.h). */
+struct gang__slice_sched {
+    struct gang__matrix *matrices; /* of queues that slice, made with their first gang */
+    struct gang__hash_table gangs; /* in them, by allocation */
+};
+
+/* Reservations (reserve/reserve.h). */
+struct gang__reserve_sched {
+    struct gang__reserves *all;                /* NULL: there never were any */
+    _Atomic(struct gang__reserve_view *) view; /* as submitters see them; NULL: none */
+    uint32_t count;
+    bool placing; /* one is being placed */
+};
+
+/* Backfill (backfill/backfill.h). */
+struct gang__backfill_sched {
+    uint64_t moves_seen; /* calendar.moves when candidates were looked at last */
+    bool try_all;        /* for tests: no wait class is kept among candidates */
 };
 
 /* ---- the scheduler ---- */
@@ -513,21 +560,15 @@ struct gang_sched {
     bool no_memory;  /* in this run */
     struct gang__wait_class *blocked; /* all blocked bins */
     struct gang__request_class *blocked_asks;
-    uint64_t moves_seen;            /* of plans, when that was looked at */
-    bool try_all;                   /* for tests: nobody is kept by his kin */
+    struct gang__backfill_sched backfill;
     uint64_t room_stamp, own_stamp; /* when bins that wait for room were last looked at */
     struct gang__handover *claims;
-    struct gang__stop *owed;      /* gone, but somebody read what they held: by next_of_claim */
-    struct gang__calendar *ahead; /* NULL: no queue backfills, and nothing is reserved */
+    struct gang__stop *owed;         /* gone, but somebody read what they held: by next_of_claim */
+    struct gang__calendar *calendar; /* NULL: no queue backfills, and nothing is reserved */
     struct gang__trial_journal journal;
-    struct gang__reserves *reserves; /* NULL: there never were any */
-    _Atomic(struct gang__reserve_view *)
-        tickets; /* reservations as submitters see them; NULL: none */
-    uint32_t reserve_count;
-    const gang_sched *like;         /* while jobs of a copy enter it: the original; else NULL */
-    bool reserving;                 /* one is being placed */
-    struct gang__matrix *matrices;  /* of queues that slice, made with their first gang */
-    struct gang__hash_table sliced; /* gangs in them, by allocation */
+    struct gang__reserve_sched reserve;
+    const gang_sched *like; /* while jobs of a copy enter it: the original; else NULL */
+    struct gang__slice_sched slice;
     const struct gang__first_quantum *first_quantum; /* what starts a gang in a matrix: slice.h */
     struct gang__gang *starved; /* who waits and is not to be passed, first first */
     uint64_t *mask;             /* scratch: nodes, as bits */
@@ -620,12 +661,12 @@ struct gang__command {
 /* Is there a timeline? */
 static inline bool gang__calendar_on(const gang_sched *s)
 {
-    return s->queues->backfills || s->reserve_count > 0;
+    return s->queues->backfills || s->reserve.count > 0;
 }
 /* Are predictions left out of account? */
 static inline bool gang__calendar_by_limit(const gang_sched *s)
 {
-    return s->reserve_count > 0 || s->reserving;
+    return s->reserve.count > 0 || s->reserve.placing;
 }
 static inline bool gang__step(gang_sched *s) /* false: no more in this run */
 {

@@ -15,7 +15,7 @@
 
 struct gang__reserve *gang__reserve_of(const gang_sched *s, gang_reservation_id id)
 {
-    struct gang__reserve *r = s->reserves ? s->reserves->first : NULL;
+    struct gang__reserve *r = s->reserve.all ? s->reserve.all->first : NULL;
     while (r && r->id != id)
         r = r->next;
     return r;
@@ -52,7 +52,7 @@ int64_t gang__reserve_end_of(const struct gang__reserve *r, int64_t instance)
 bool gang__reserve_lay_out(gang_sched *s, const struct gang__reserve *r,
                            const struct gang__reserve_piece *p, struct gang__occupation *o)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     const struct gang__reserve_stage *stage = &r->stage[p->stage];
     size_t groups = stage->q ? stage->q->group_count : 1;
     if (stage->q && !gang__calendar_needs(s, stage->q))
@@ -84,7 +84,7 @@ bool gang__reserve_enter(gang_sched *s, const struct gang__reserve *r,
     if (!gang__reserve_lay_out(s, r, p, &o))
         return false;
     if (o.place_count > 0) {
-        if (gang__timeline_add(s->ahead->when, &o, &id) != GANG_OK)
+        if (gang__timeline_add(s->calendar->when, &o, &id) != GANG_OK)
             return false;
         p->id = id + 1;
     }
@@ -93,8 +93,8 @@ bool gang__reserve_enter(gang_sched *s, const struct gang__reserve *r,
 
 void gang__reserve_take_out(gang_sched *s, struct gang__reserve_piece *p)
 {
-    if (p->id && s->ahead && s->ahead->when)
-        gang__timeline_remove(s->ahead->when, p->id - 1);
+    if (p->id && s->calendar && s->calendar->when)
+        gang__timeline_remove(s->calendar->when, p->id - 1);
     p->id = 0;
 }
 
@@ -182,9 +182,9 @@ static struct gang__reserve_view *lay_out_tickets(const gang_sched *s,
                                                   struct gang__block *b)
 {
     struct gang__reserve_view *all = gang__block_take(b, sizeof(*all));
-    struct ticket *of = gang__block_take(b, (s->reserve_count + 1) * sizeof(*of));
+    struct ticket *of = gang__block_take(b, (s->reserve.count + 1) * sizeof(*of));
     size_t n = 0;
-    const struct gang__reserve *first = s->reserves ? s->reserves->first : NULL;
+    const struct gang__reserve *first = s->reserve.all ? s->reserve.all->first : NULL;
     for (const struct gang__reserve *r = first; r; r = r->next)
         if (r != less && r != more)
             lay_out_ticket(b, r, of ? &of[n++] : NULL);
@@ -212,8 +212,8 @@ bool gang__reserve_view_make(gang_sched *s, const struct gang__reserve *more,
 /* Waits until nobody reads the old ones. */
 void gang__reserve_view_set(gang_sched *s, struct gang__reserve_view *tickets)
 {
-    struct gang__reserve_view *before = gang__load_relaxed(&s->tickets);
-    gang__store(&s->tickets, tickets);
+    struct gang__reserve_view *before = gang__load_relaxed(&s->reserve.view);
+    gang__store(&s->reserve.view, tickets);
     if (before)
         gang__rcu_wait();
     gang__release(&s->mem, before);
@@ -241,7 +241,7 @@ gang_result gang__reserve_view_find(gang_sched *s, const struct gang__submit_vie
                                     const struct gang__queue *q, const struct gang_job_spec *j,
                                     gang_reservation_id *id, struct gang_error *error)
 {
-    const struct gang__reserve_view *all = gang__load(&s->tickets);
+    const struct gang__reserve_view *all = gang__load(&s->reserve.view);
     for (size_t i = 0; all && i < all->count; i++) {
         const struct ticket *t = &all->of[i];
         if (strcmp(t->name, j->reservation) != 0)
@@ -276,22 +276,22 @@ void gang__reserve_record_free(gang_sched *s, struct gang__reserve *r)
 
 static void unlink_it(gang_sched *s, struct gang__reserve *r)
 {
-    struct gang__reserve **at = &s->reserves->first;
+    struct gang__reserve **at = &s->reserve.all->first;
     while (*at != r)
         at = &(*at)->next;
     *at = r->next;
-    s->reserve_count--;
-    s->reserves->magnetic -= (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
-    s->reserves->rebin = true;
+    s->reserve.count--;
+    s->reserve.all->magnetic -= (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
+    s->reserve.all->rebin = true;
 }
 
 static void let_go_of(gang_sched *s, const struct gang__reserve *r)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        if (job->reserve != r)
+        if (job->reserve.named != r)
             continue;
-        job->reserve = NULL;
+        job->reserve.named = NULL;
         gang__job_settle(s, job);
     }
 }
@@ -324,7 +324,7 @@ gang_result gang_reservation_cancel(gang_sched *sched, gang_reservation_id id)
 
 void gang__reserve_free(gang_sched *s)
 {
-    struct gang__reserves *all = s->reserves;
+    struct gang__reserves *all = s->reserve.all;
     if (!all)
         return;
     while (all->first) {
@@ -342,11 +342,11 @@ void gang__reserve_free(gang_sched *s)
     gang__release(&s->mem, all->node);
     gang__release(&s->mem, all->jobs);
     gang__release(&s->mem, all->mask);
-    gang__release(&s->mem, gang__load_relaxed(&s->tickets));
-    gang__store_relaxed(&s->tickets, NULL);
+    gang__release(&s->mem, gang__load_relaxed(&s->reserve.view));
+    gang__store_relaxed(&s->reserve.view, NULL);
     gang__release(&s->mem, all);
-    s->reserves = NULL;
-    s->reserve_count = 0;
+    s->reserve.all = NULL;
+    s->reserve.count = 0;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -387,7 +387,7 @@ gang_result gang_reservation_get(gang_sched *sched, gang_reservation_id id,
 
 gang_reservation_id gang_reservation_next(gang_sched *sched, gang_reservation_id id)
 {
-    const struct gang__reserve *r = sched && sched->reserves ? sched->reserves->first : NULL;
+    const struct gang__reserve *r = sched && sched->reserve.all ? sched->reserve.all->first : NULL;
     while (id != GANG_ID_NONE && r && r->id != id)
         r = r->next;
     r = id != GANG_ID_NONE && r ? r->next : r;
@@ -400,7 +400,7 @@ gang_result gang_reservation_find(gang_sched *sched, const char *name, gang_rese
         *id = GANG_ID_NONE;
     if (!sched || !name || !id)
         return GANG_EINVAL;
-    const struct gang__reserve *r = sched->reserves ? sched->reserves->first : NULL;
+    const struct gang__reserve *r = sched->reserve.all ? sched->reserve.all->first : NULL;
     while (r && strcmp(r->name, name) != 0)
         r = r->next;
     *id = r ? r->id : GANG_ID_NONE;

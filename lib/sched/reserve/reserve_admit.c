@@ -25,8 +25,8 @@ static void withdraw_jobs(struct gang__trial *t, const struct gang__reserve *r)
     for (; n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++)
-            if (!job->unit[i].in && job->unit[i].occupies)
-                gang__trial_withdraw(t, job->unit[i].occupies - 1);
+            if (!job->unit[i].reserve.inside_of && job->unit[i].calendar.occupies)
+                gang__trial_withdraw(t, job->unit[i].calendar.occupies - 1);
     }
 }
 
@@ -35,7 +35,7 @@ static void withdraw_older(struct gang__trial *t, const struct gang__reserve *r)
 {
     if (!(r->flags & GANG_RESERVATION_OVERLAP))
         return;
-    for (const struct gang__reserve *o = t->s->reserves->first; o; o = o->next)
+    for (const struct gang__reserve *o = t->s->reserve.all->first; o; o = o->next)
         if (o != r && (!r->accepted || o->accepted <= r->accepted))
             gang__reserve_withdraw_from(t, o);
 }
@@ -43,13 +43,13 @@ static void withdraw_older(struct gang__trial *t, const struct gang__reserve *r)
 bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
                         const struct gang__occupation *o)
 {
-    bool fits = gang__timeline_fits(s->ahead->when, o);
+    bool fits = gang__timeline_fits(s->calendar->when, o);
     if (fits || !(r->flags & GANG_RESERVATION_OVERLAP))
         return fits;
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->ahead->when);
+    gang__trial_begin(&t, s, s->calendar->when);
     withdraw_older(&t, r);
-    fits = gang__timeline_fits(s->ahead->when, o);
+    fits = gang__timeline_fits(s->calendar->when, o);
     gang__trial_drop(&t);
     return fits;
 }
@@ -82,7 +82,7 @@ struct keeping {
 static int32_t keep_task(const struct gang_task *task, void *user)
 {
     struct keeping *k = user;
-    struct gang__calendar *a = k->s->ahead;
+    struct gang__calendar *a = k->s->calendar;
     const struct gang__stop *l = k->leave;
     int64_t number = task->task;
     if (!bsearch(&number, l->own, l->own_count, sizeof(number), gang__by_number))
@@ -103,7 +103,7 @@ static int32_t keep_task(const struct gang_task *task, void *user)
 static gang_result put_kept(struct gang__trial *t, const struct gang__stop *l)
 {
     gang_sched *s = t->s;
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     struct keeping k = {s, l, false};
     a->places = 0;
     gang_result r = gang_alloc_each(s->cluster, l->alloc, keep_task, &k);
@@ -159,9 +159,9 @@ static size_t domain_nodes(gang_sched *s, int32_t level, uint32_t index, uint32_
 {
     size_t n = 0;
     gang__rcu_enter();
-    for (uint32_t slot = 0; slot < s->ahead->end; slot++) {
+    for (uint32_t slot = 0; slot < s->calendar->end; slot++) {
         const struct gang__node *at = gang__node_at(s->cluster, slot);
-        if (at && at->domain[level] == index && gang__node_there(s->cluster, slot) != GANG_ID_NONE)
+        if (at && at->domain[level] == index && gang__node_id_at(s->cluster, slot) != GANG_ID_NONE)
             node[n++] = slot;
     }
     gang__rcu_leave();
@@ -171,7 +171,7 @@ static size_t domain_nodes(gang_sched *s, int32_t level, uint32_t index, uint32_
 /* Nodes that are up and on which its groups may lie. */
 static void stage_mask(gang_sched *s, const gang_request *q, uint64_t *mask)
 {
-    const struct gang__calendar *a = s->ahead;
+    const struct gang__calendar *a = s->calendar;
     gang__filter_mask(s->cluster, q, a->end, mask);
     for (uint32_t slot = 0; slot < a->end; slot++) {
         const int64_t *has = a->capacity + (size_t)slot * GANG__FREE_KINDS;
@@ -188,7 +188,7 @@ static bool ask_stage(gang_sched *s, const struct gang__reserve_stage *from,
     if (from->q) {
         if (!gang__calendar_needs(s, from->q))
             return false;
-        memcpy(group, s->ahead->group, from->q->group_count * sizeof(*group));
+        memcpy(group, s->calendar->group, from->q->group_count * sizeof(*group));
         for (uint32_t g = 0; g < from->q->group_count; g++)
             group[g].count = from->count[g];
         to->group = group;
@@ -209,19 +209,19 @@ static bool ask_stage(gang_sched *s, const struct gang__reserve_stage *from,
 
 static bool ask_make(gang_sched *s, const struct gang__reserve *r, struct ask *k)
 {
-    size_t groups = 0, words = s->ahead->end / 64 + 1;
+    size_t groups = 0, words = s->calendar->end / 64 + 1;
     memset(k, 0, sizeof(*k));
     for (size_t i = 0; i < r->stage_count; i++)
         groups += r->stage[i].q ? r->stage[i].q->group_count : 0;
     k->stage = gang__zalloc(&s->mem, r->stage_count, sizeof(*k->stage));
     k->group = gang__zalloc(&s->mem, groups + 1, sizeof(*k->group));
     k->mask = gang__zalloc(&s->mem, r->stage_count * words, sizeof(*k->mask));
-    k->node = gang__zalloc(&s->mem, r->stage_count * s->ahead->end + 1, sizeof(*k->node));
+    k->node = gang__zalloc(&s->mem, r->stage_count * s->calendar->end + 1, sizeof(*k->node));
     bool done = k->stage && k->group && k->mask && k->node;
     groups = 0;
     for (size_t i = 0; i < r->stage_count && done; i++) {
         done = ask_stage(s, &r->stage[i], &k->stage[i], k->group + groups, k->mask + i * words,
-                         k->node + i * s->ahead->end);
+                         k->node + i * s->calendar->end);
         groups += r->stage[i].q ? r->stage[i].q->group_count : 0;
     }
     k->a = (struct gang__admit_ask){.arrival_ns = r->arrival_ns,
@@ -268,7 +268,7 @@ static size_t count_runs(const struct gang__time_place *place, size_t count,
  * UINT32_MAX: all were. */
 static bool keep_pieces(gang_sched *s, struct gang__reserve *r, int64_t instance, uint32_t only)
 {
-    struct gang__admitted *got = &s->reserves->got;
+    struct gang__admitted *got = &s->reserve.all->got;
     struct gang__reserve_piece *list = NULL;
     bool done = true;
     for (size_t i = got->count; i-- > 0 && done;) {
@@ -291,7 +291,7 @@ static bool keep_pieces(gang_sched *s, struct gang__reserve *r, int64_t instance
         list = p;
     }
     if (!done)
-        gang__admitted_undo(s->ahead->when, got);
+        gang__admitted_undo(s->calendar->when, got);
     while (list) {
         struct gang__reserve_piece *p = list;
         list = p->next;
@@ -308,7 +308,7 @@ static bool keep_pieces(gang_sched *s, struct gang__reserve *r, int64_t instance
 /* How the first time was placed is how the next ones will be. */
 static bool keep_parts(gang_sched *s, struct gang__reserve *r)
 {
-    const struct gang__admitted *got = &s->reserves->got;
+    const struct gang__admitted *got = &s->reserve.all->got;
     size_t n = 0;
     r->part = gang__zalloc(&s->mem, got->count + 1, sizeof(*r->part));
     if (!r->part)
@@ -331,7 +331,7 @@ static bool keep_parts(gang_sched *s, struct gang__reserve *r)
 static size_t domains_at(gang_sched *s, const struct gang__reserve_stage *stage, int64_t start_ns,
                          uint32_t *node)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     uint32_t count = gang__domain_count(s->cluster, (uint32_t)stage->level);
     int64_t found = 0;
     memset(a->part, 0, (a->end / 64 + 1) * sizeof(*a->part));
@@ -364,13 +364,13 @@ static size_t domains_at(gang_sched *s, const struct gang__reserve_stage *stage,
 static int64_t next_step(gang_sched *s, int64_t at_ns)
 {
     int64_t unused[GANG__FREE_DIMS];
-    return gang__timeline_sum_at(s->ahead->when, at_ns, unused);
+    return gang__timeline_sum_at(s->calendar->when, at_ns, unused);
 }
 
 /* So many domains at the earliest time at which so many are free: a stage of named nodes, at a fixed start. */
 static gang_result pick_domains(gang_sched *s, struct gang__reserve *r, struct ask *k)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     const struct gang__reserve_stage *stage = &r->stage[0];
     int64_t at = r->start_ns >= 0 ? r->start_ns : r->arrival_ns;
     size_t n = 0, words = a->end / 64 + 1;
@@ -392,15 +392,15 @@ static gang_result pick_domains(gang_sched *s, struct gang__reserve *r, struct a
     k->stage[0].node_count = n;
     k->a.fixed = true;
     k->a.start_ns = at;
-    s->reserves->got.next_ns = at;
+    s->reserve.all->got.next_ns = at;
     return at > r->deadline_ns - stage->duration_ns ? GANG_ENOFIT : GANG_OK;
 }
 
 /* All tasks of the only group in one domain: the one in which they can begin first. */
 static gang_result pick_same(gang_sched *s, struct gang__reserve *r, struct ask *k)
 {
-    struct gang__calendar *a = s->ahead;
-    struct gang__admitted *got = &s->reserves->got;
+    struct gang__calendar *a = s->calendar;
+    struct gang__admitted *got = &s->reserve.all->got;
     int32_t level = r->stage[0].q->group[0].same;
     uint32_t count = gang__domain_count(s->cluster, (uint32_t)level), best = UINT32_MAX;
     int64_t best_ns = GANG__NEVER, next_ns = GANG__NEVER;
@@ -443,7 +443,7 @@ static gang_result pick_same(gang_sched *s, struct gang__reserve *r, struct ask 
 
 static gang_result ask_whole(gang_sched *s, struct gang__reserve *r, struct ask *k)
 {
-    struct gang__admitted *got = &s->reserves->got;
+    struct gang__admitted *got = &s->reserve.all->got;
     const struct gang__reserve_stage *first = &r->stage[0];
     got->why = GANG__ADMIT_FULL;
     got->stage = 0;
@@ -456,7 +456,7 @@ static gang_result ask_whole(gang_sched *s, struct gang__reserve *r, struct ask 
         if (w != GANG_OK)
             return w;
     }
-    return gang__admit(s->ahead->when, &k->a, got);
+    return gang__admit(s->calendar->when, &k->a, got);
 }
 
 /* ---- why not ------------------------------------------------------------------------------------- */
@@ -501,7 +501,7 @@ static gang_result say_why(const struct gang__admitted *got, const struct gang__
 
 static struct gang__reserve_owner *owner_of(const gang_sched *s, const char *name)
 {
-    struct gang__reserve_owner *o = s->reserves ? s->reserves->owners : NULL;
+    struct gang__reserve_owner *o = s->reserve.all ? s->reserve.all->owners : NULL;
     while (o && strcmp(o->name, name) != 0)
         o = o->next;
     return o;
@@ -516,23 +516,23 @@ static struct gang__reserve_owner *owner_get(gang_sched *s, const char *name)
     if (o || !(o = gang__zalloc(&s->mem, 1, sizeof(*o) + length)))
         return o;
     memcpy(o->name, name, length);
-    if (gang__usage_new(&s->mem, s->reserves->limited ? &s->reserves->limit : &none, &o->usage) !=
-        GANG_OK) {
+    if (gang__usage_new(&s->mem, s->reserve.all->limited ? &s->reserve.all->limit : &none,
+                        &o->usage) != GANG_OK) {
         gang__release(&s->mem, o);
         return NULL;
     }
-    o->next = s->reserves->owners;
-    s->reserves->owners = o;
+    o->next = s->reserve.all->owners;
+    s->reserve.all->owners = o;
     return o;
 }
 
 static bool make_table(gang_sched *s)
 {
-    if (!s->reserves)
-        s->reserves = gang__zalloc(&s->mem, 1, sizeof(*s->reserves));
-    if (s->reserves && s->reserve_count == 0)
-        s->reserves->due_ns = INT64_MAX;
-    return s->reserves != NULL;
+    if (!s->reserve.all)
+        s->reserve.all = gang__zalloc(&s->mem, 1, sizeof(*s->reserve.all));
+    if (s->reserve.all && s->reserve.count == 0)
+        s->reserve.all->due_ns = INT64_MAX;
+    return s->reserve.all != NULL;
 }
 
 static void take_limit(const struct gang_reservation_limit *l, struct gang__usage_limit *to)
@@ -571,13 +571,14 @@ gang_result gang_reservation_set_limit(gang_sched *sched, const char *owner,
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     if (o) {
         o->own = limit != NULL;
-        return gang__usage_set_limit(o->usage, limit                      ? &to
-                                               : sched->reserves->limited ? &sched->reserves->limit
-                                                                          : &to);
+        return gang__usage_set_limit(o->usage, limit ? &to
+                                               : sched->reserve.all->limited
+                                                   ? &sched->reserve.all->limit
+                                                   : &to);
     }
-    sched->reserves->limited = limit != NULL;
-    sched->reserves->limit = to;
-    for (o = sched->reserves->owners; o && r == GANG_OK; o = o->next)
+    sched->reserve.all->limited = limit != NULL;
+    sched->reserve.all->limit = to;
+    for (o = sched->reserve.all->owners; o && r == GANG_OK; o = o->next)
         if (!o->own)
             r = gang__usage_set_limit(o->usage, &to);
     return r;
@@ -605,7 +606,7 @@ static int64_t first_span(const struct gang__admitted *got, int64_t *end_ns)
 static gang_result ask_apart(gang_sched *s, struct gang__reserve *r, struct ask *k)
 {
     enum { TRIES = 64 };
-    struct gang__admitted *got = &s->reserves->got;
+    struct gang__admitted *got = &s->reserve.all->got;
     int64_t end_ns;
     if (r->period_ns && r->start_ns >= 0)
         k->a.deadline_ns = gang__least(k->a.deadline_ns, gang__add_sat(r->start_ns, r->period_ns));
@@ -613,7 +614,7 @@ static gang_result ask_apart(gang_sched *s, struct gang__reserve *r, struct ask 
     for (int i = 0; w == GANG_OK && r->period_ns; i++) {
         if (first_span(got, &end_ns) <= r->period_ns)
             return w;
-        gang__admitted_undo(s->ahead->when, got);
+        gang__admitted_undo(s->calendar->when, got);
         k->a.arrival_ns = end_ns - r->period_ns;
         got->why = GANG__ADMIT_BAD_PERIOD;
         w = i < TRIES ? ask_whole(s, r, k) : GANG_ENOFIT;
@@ -628,12 +629,12 @@ static gang_result place_first(gang_sched *s, struct gang__reserve *r, int64_t u
     struct ask k;
     struct gang__trial t;
     int64_t ahead = r->instances < GANG__RESERVE_AHEAD ? r->instances : GANG__RESERVE_AHEAD;
-    gang__trial_begin(&t, s, s->ahead->when);
+    gang__trial_begin(&t, s, s->calendar->when);
     gang_result w = ask_make(s, r, &k) ? gang__reserve_put_handovers(&t) : GANG_ENOMEM;
     k.a.period_ns = r->period_ns;
     k.a.instances = ahead;
-    s->reserves->got.why = GANG__ADMIT_FITS;
-    s->reserves->got.next_ns = GANG__NEVER;
+    s->reserve.all->got.why = GANG__ADMIT_FITS;
+    s->reserve.all->got.next_ns = GANG__NEVER;
     if (until_ns && r->period_ns && r->start_ns >= 0 &&
         w == GANG_OK) { /* not more than there are */
         int64_t times = (until_ns - r->start_ns + r->period_ns - 1) / r->period_ns;
@@ -654,9 +655,9 @@ static gang_result place_first(gang_sched *s, struct gang__reserve *r, int64_t u
     gang__trial_drop(&t);
     ask_free(s, &k);
     if (w != GANG_OK)
-        return say_why(&s->reserves->got, r, w, error);
+        return say_why(&s->reserve.all->got, r, w, error);
     if (!keep_parts(s, r)) {
-        gang__admitted_undo(s->ahead->when, &s->reserves->got);
+        gang__admitted_undo(s->calendar->when, &s->reserve.all->got);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }
     if (!keep_pieces(s, r, 0, UINT32_MAX))
@@ -697,14 +698,14 @@ static gang_result admit_more(gang_sched *s, const struct gang__reserve *r,
 {
     int32_t over = GANG_RESERVATION_OVERLAP | (jobs ? GANG_RESERVATION_IGNORE_JOBS : 0);
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->ahead->when);
+    gang__trial_begin(&t, s, s->calendar->when);
     gang__trial_withdraw_plans(&t, NULL);
-    gang_result w = gang__admit(s->ahead->when, a, &s->reserves->got);
+    gang_result w = gang__admit(s->calendar->when, a, &s->reserve.all->got);
     if (w != GANG_OK && w != GANG_ENOMEM && r->flags & over) {
         withdraw_older(&t, r);
         if (jobs)
             withdraw_jobs(&t, r);
-        w = gang__admit(s->ahead->when, a, &s->reserves->got);
+        w = gang__admit(s->calendar->when, a, &s->reserve.all->got);
     }
     gang__trial_drop(&t);
     return w;
@@ -741,7 +742,7 @@ static gang_result place_part(gang_sched *s, struct gang__reserve *r, uint32_t s
         k.a.start_ns = start_ns;
         w = admit_more(s, r, &k.a, jobs);
         if (w == GANG_OK && r->stage[stage].q)
-            name_groups(&s->reserves->got, count);
+            name_groups(&s->reserve.all->got, count);
     }
     ask_free(s, &k);
     if (w == GANG_OK && !keep_pieces(s, r, instance, stage))
@@ -776,7 +777,7 @@ static void scale(const struct gang__reserve_stage *stage, int64_t gangs, int64_
 gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, int64_t instance)
 {
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->ahead->when);
+    gang__trial_begin(&t, s, s->calendar->when);
     gang_result w = gang__reserve_put_handovers(&t);
     for (size_t i = 0; i < r->part_count && w == GANG_OK; i++) {
         const struct gang__reserve_part *part = &r->part[i];
@@ -795,7 +796,7 @@ gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, in
     gang__trial_drop(&t);
     if (w != GANG_OK)
         drop_instance(s, r, instance);
-    if (s->ahead->planned > 0)
+    if (s->calendar->planned > 0)
         gang__wake_calendar(s); /* plans are made again where they were */
     return w;
 }
@@ -805,7 +806,7 @@ gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r)
     struct ask k;
     gang_result w = ask_make(s, r, &k) ? GANG_OK : GANG_ENOMEM;
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->ahead->when);
+    gang__trial_begin(&t, s, s->calendar->when);
     withdraw_older(&t, r);
     if (w == GANG_OK)
         w = ask_whole(s, r, &k);
@@ -848,7 +849,7 @@ static gang_result prepare(gang_sched *s, const struct gang_reservation_spec *sp
     if (!make_table(s))
         return out_of_memory(error);
     gang_result w = gang__reserve_new(s, spec, r, error);
-    for (const struct gang__reserve *o = s->reserves->first; o && w == GANG_OK; o = o->next)
+    for (const struct gang__reserve *o = s->reserve.all->first; o && w == GANG_OK; o = o->next)
         if (o != before && strcmp(o->name, spec->name) == 0)
             w = gang__error(error, GANG_EEXIST, "name", "there is one of this name");
     struct gang__reserve_owner *owner = w == GANG_OK ? owner_get(s, (*r)->owner) : NULL;
@@ -868,9 +869,9 @@ static gang_result prepare(gang_sched *s, const struct gang_reservation_spec *sp
 static gang_result refuse(gang_sched *s, struct gang__reserve *r, gang_result w, int64_t *when_ns)
 {
     if (when_ns)
-        *when_ns = s->reserves && w == GANG_ENOFIT ? s->reserves->got.next_ns : INT64_MAX;
+        *when_ns = s->reserve.all && w == GANG_ENOFIT ? s->reserve.all->got.next_ns : INT64_MAX;
     gang__reserve_record_free(s, r);
-    s->reserving = false;
+    s->reserve.placing = false;
     if (!gang__calendar_on(s))
         gang__calendar_free(s);
     return w;
@@ -878,14 +879,14 @@ static gang_result refuse(gang_sched *s, struct gang__reserve *r, gang_result w,
 
 static void link_last(gang_sched *s, struct gang__reserve *r)
 {
-    struct gang__reserve **at = &s->reserves->first;
+    struct gang__reserve **at = &s->reserve.all->first;
     while (*at)
         at = &(*at)->next;
     *at = r;
-    if (s->reserve_count++ == 0)
+    if (s->reserve.count++ == 0)
         gang__candidates_dissolve(s);
-    s->reserves->magnetic += (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
-    s->reserves->rebin = true;
+    s->reserve.all->magnetic += (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
+    s->reserve.all->rebin = true;
     gang__wake_calendar(s);
     gang__reserve_schedule(s);
 }
@@ -896,7 +897,7 @@ static void bind_job(gang_sched *s, struct gang__reserve *r)
     struct gang__job *job = r->job == GANG_ID_NONE ? NULL : gang__job_of(s, r->job);
     if (!job)
         return;
-    job->reserve = r;
+    job->reserve.named = r;
     gang__job_settle(s, job);
 }
 
@@ -916,20 +917,20 @@ gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservatio
     gang_result w = take_in(sched, spec, &t, error);
     if (w != GANG_OK)
         return w;
-    sched->reserving = true;
+    sched->reserve.placing = true;
     w = prepare(sched, &t, NULL, &r, error);
     if (w == GANG_OK)
         w = place_first(sched, r, t.until_ns, error);
     if (w == GANG_OK) {
-        r->id = sched->reserves->last_id + 1;
+        r->id = sched->reserve.all->last_id + 1;
         w = gang__reserve_view_make(sched, r, NULL, &tickets) ? GANG_OK : out_of_memory(error);
     }
     if (w != GANG_OK)
         return refuse(sched, r, w, when_ns);
-    sched->reserves->last_id = *id = r->id;
-    r->accepted = ++sched->reserves->accepted;
+    sched->reserve.all->last_id = *id = r->id;
+    r->accepted = ++sched->reserve.all->accepted;
     link_last(sched, r);
-    sched->reserving = false;
+    sched->reserve.placing = false;
     gang__reserve_view_set(sched, tickets);
     bind_job(sched, r);
     if (when_ns)
@@ -964,37 +965,38 @@ static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__res
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        bool may = gang__reserve_allows(s, r, job), named = job->reserve == old, inside = false;
+        bool may = gang__reserve_allows(s, r, job), named = job->reserve.named == old,
+             inside = false;
         bool stays = may && !(r->flags & GANG_RESERVATION_FLEX);
         for (uint32_t i = 0; i < job->unit_count; i++) {
             struct gang__gang *u = &job->unit[i];
-            if (u->in != old)
+            if (u->reserve.inside_of != old)
                 continue;
             gang__calendar_drop(s, u);
             gang__calendar_vacate(s, u);
             if (!stays)
                 gang__reserve_keep_end(s, u);
-            u->in = stays ? r : NULL;
-            u->in_until_ns = gang__reserve_end_of(r, r->current);
+            u->reserve.inside_of = stays ? r : NULL;
+            u->reserve.until_ns = gang__reserve_end_of(r, r->current);
             gang__wake_holding(s, u);
             inside = true;
         }
         if (inside && job->state != GANG_JOB_ENDED)
             gang__timer_set(s, job); /* it may end sooner now */
         if (named)
-            job->reserve = may ? r : NULL;
+            job->reserve.named = may ? r : NULL;
         if (named)
             gang__job_settle(s, job);
     }
     gang__reserve_empty(s, old);
-    struct gang__reserve **at = &s->reserves->first;
+    struct gang__reserve **at = &s->reserve.all->first;
     while (*at != old)
         at = &(*at)->next;
     r->next = old->next;
     *at = r;
-    s->reserves->magnetic += (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
-    s->reserves->magnetic -= (old->flags & GANG_RESERVATION_MAGNETIC) != 0;
-    s->reserves->rebin = true;
+    s->reserve.all->magnetic += (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
+    s->reserve.all->magnetic -= (old->flags & GANG_RESERVATION_MAGNETIC) != 0;
+    s->reserve.all->rebin = true;
 }
 
 gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
@@ -1021,7 +1023,7 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
     go_on(sched, old, r);
     r->id = old->id;
     struct gang__trial without;
-    gang__trial_begin(&without, sched, sched->ahead->when);
+    gang__trial_begin(&without, sched, sched->calendar->when);
     gang__reserve_withdraw_from(&without, old);
     book_away(old, true);
     w = place_first(sched, r, t.until_ns, error);
@@ -1031,7 +1033,7 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
         w = gang__reserve_view_make(sched, r, old, &tickets) ? GANG_OK : out_of_memory(error);
     if (w != GANG_OK)
         return refuse(sched, r, w, when_ns);
-    r->accepted = ++sched->reserves->accepted;
+    r->accepted = ++sched->reserve.all->accepted;
     int64_t before_ns = gang__reserve_end_of(old, old->current);
     hand_over(sched, old, r);
     r->before_ns = before_ns;

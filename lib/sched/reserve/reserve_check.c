@@ -12,8 +12,8 @@ static gang_result check_one(const gang_sched *s, const struct gang__reserve *r,
                              struct gang_error *error)
 {
     int64_t last = INT64_MIN;
-    bool settled = s->ahead && s->ahead->when && !s->reserves->upset;
-    if (!r->piece && !r->over && s->reserves->due_ns > s->now_ns)
+    bool settled = s->calendar && s->calendar->when && !s->reserve.all->upset;
+    if (!r->piece && !r->over && s->reserve.all->due_ns > s->now_ns)
         return wrong(error, r, "nothing of it is planned, and it is there");
     if (r->aside)
         return wrong(error, r, "it made way, and did not come back");
@@ -35,19 +35,21 @@ static gang_result check_members(const gang_sched *s, struct gang_error *error)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        const struct gang__reserve *named = job->reserve;
+        const struct gang__reserve *named = job->reserve.named;
         if (named && gang__reserve_of(s, named->id) != named)
             return gang__error(error, GANG_EINVAL, "reservations",
                                "job %llu waits for one that is not there",
                                (unsigned long long)job->id);
         for (uint32_t i = 0; i < job->unit_count; i++) {
             const struct gang__gang *u = &job->unit[i];
-            if (u->in && gang__reserve_of(s, u->in->id) != u->in)
+            if (u->reserve.inside_of &&
+                gang__reserve_of(s, u->reserve.inside_of->id) != u->reserve.inside_of)
                 return gang__error(error, GANG_EINVAL, "reservations",
                                    "job %llu lies in one that is not there",
                                    (unsigned long long)job->id);
-            if (u->in && !u->in->inside && (u->occupies || u->plan))
-                return wrong(error, u->in, "who lies inside has no place there");
+            if (u->reserve.inside_of && !u->reserve.inside_of->inside &&
+                (u->calendar.occupies || u->calendar.plan))
+                return wrong(error, u->reserve.inside_of, "who lies inside has no place there");
         }
     }
     return GANG_OK;
@@ -58,17 +60,18 @@ gang_result gang__reserve_check(gang_sched *s, struct gang_error *error)
     uint32_t count = 0, magnetic = 0;
     size_t gaps = 0;
     gang_result r = check_members(s, error);
-    for (const struct gang__reserve *v = s->reserves ? s->reserves->first : NULL; v && r == GANG_OK;
-         v = v->next) {
+    for (const struct gang__reserve *v = s->reserve.all ? s->reserve.all->first : NULL;
+         v && r == GANG_OK; v = v->next) {
         count++;
         magnetic += (v->flags & GANG_RESERVATION_MAGNETIC) != 0;
         for (const struct gang__reserve_gap *gap = v->gap; gap; gap = gap->next)
             gaps++;
         r = check_one(s, v, error);
     }
-    if (r == GANG_OK && s->reserves && gaps != s->reserves->gaps)
+    if (r == GANG_OK && s->reserve.all && gaps != s->reserve.all->gaps)
         return gang__error(error, GANG_EINVAL, "reservations", "%zu things are missing", gaps);
-    if (r == GANG_OK && (count != s->reserve_count || (count && magnetic != s->reserves->magnetic)))
+    if (r == GANG_OK &&
+        (count != s->reserve.count || (count && magnetic != s->reserve.all->magnetic)))
         return gang__error(error, GANG_EINVAL, "reservations", "they are %u", count);
     return r;
 }

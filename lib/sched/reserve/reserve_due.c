@@ -34,31 +34,31 @@ static int64_t due_of(const struct gang__reserve *r)
 
 void gang__reserve_schedule(gang_sched *s)
 {
-    s->reserves->due_ns = INT64_MAX;
-    for (const struct gang__reserve *r = s->reserves->first; r; r = r->next)
-        s->reserves->due_ns = gang__least(s->reserves->due_ns, due_of(r));
+    s->reserve.all->due_ns = INT64_MAX;
+    for (const struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
+        s->reserve.all->due_ns = gang__least(s->reserve.all->due_ns, due_of(r));
 }
 
 int64_t gang__reserve_next(const gang_sched *s)
 {
-    if (!s->reserves)
+    if (!s->reserve.all)
         return INT64_MAX;
-    return s->reserves->rebin || s->reserves->upset ? INT64_MIN
-           : s->reserve_count                       ? s->reserves->due_ns
-                                                    : INT64_MAX;
+    return s->reserve.all->rebin || s->reserve.all->upset ? INT64_MIN
+           : s->reserve.count                             ? s->reserve.all->due_ns
+                                                          : INT64_MAX;
 }
 
 int64_t gang__reserve_endless(const gang_sched *s)
 {
     int64_t last = INT64_MIN;
-    for (const struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL; r;
+    for (const struct gang__reserve *r = s->reserve.count ? s->reserve.all->first : NULL; r;
          r = r->next) {
         if (r->instances != INT64_MAX)
             return INT64_MAX;
         for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
             last = p->end_ns > last ? p->end_ns : last;
     }
-    return s->reserve_count ? last : INT64_MAX;
+    return s->reserve.count ? last : INT64_MAX;
 }
 
 /* ---- telling ------------------------------------------------------------------------------------- */
@@ -71,8 +71,8 @@ struct listing {
 static bool list_node(uint32_t slot, void *user)
 {
     struct listing *l = user;
-    struct gang__reserves *all = l->s->reserves;
-    gang_node_id node = gang__node_there(l->s->cluster, slot);
+    struct gang__reserves *all = l->s->reserve.all;
+    gang_node_id node = gang__node_id_at(l->s->cluster, slot);
     if (!gang__grow(&l->s->mem, (void **)&all->node, &all->node_room, l->count + 1,
                     sizeof(*all->node)))
         return false;
@@ -90,7 +90,7 @@ static int by_slot(const void *a, const void *b)
 /* Its nodes, this time, each once. */
 static size_t list_nodes(gang_sched *s, const struct gang__reserve *r)
 {
-    struct gang__reserves *all = s->reserves;
+    struct gang__reserves *all = s->reserve.all;
     struct listing l = {s, 0};
     size_t n = 0;
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
@@ -115,21 +115,21 @@ static int32_t is_there(const struct gang_task *task, void *user)
     struct standing *w = user;
     gang_node_id node = task->node;
     w->there = w->nodes > 0 &&
-               bsearch(&node, w->s->reserves->node, w->nodes, sizeof(node), by_slot) != NULL;
+               bsearch(&node, w->s->reserve.all->node, w->nodes, sizeof(node), by_slot) != NULL;
     return w->there;
 }
 
 /* Who holds some of its nodes and is none of its members. */
 static size_t list_jobs(gang_sched *s, const struct gang__reserve *r, size_t nodes)
 {
-    struct gang__reserves *all = s->reserves;
+    struct gang__reserves *all = s->reserve.all;
     size_t count = 0;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         struct standing w = {s, nodes, false};
         for (uint32_t i = 0; i < job->unit_count && !w.there; i++) {
             gang_alloc_id held = gang__gang_holds(&job->unit[i]);
-            if (held != GANG_ID_NONE && job->unit[i].in != r)
+            if (held != GANG_ID_NONE && job->unit[i].reserve.inside_of != r)
                 (void)!gang_alloc_each(s->cluster, held, is_there, &w);
         }
         if (w.there &&
@@ -157,10 +157,10 @@ void gang__reserve_tell(gang_sched *s, const struct gang__reserve *r, int32_t wh
     if (e.start_ns == INT64_MAX) /* nothing of it is left */
         e.start_ns = e.end_ns = r->first_ns + r->current * r->period_ns;
     e.node_count = list_nodes(s, r);
-    e.nodes = s->reserves->node;
+    e.nodes = s->reserve.all->node;
     if (what == GANG_RESERVATION_BEGIN)
         e.job_count = list_jobs(s, r, e.node_count);
-    e.jobs = s->reserves->jobs;
+    e.jobs = s->reserve.all->jobs;
     e.now_ns = s->now_ns;
     e.text = text;
     (void)s->ops.reservation(&e, s->user);
@@ -294,7 +294,7 @@ static bool tend(gang_sched *s, struct gang__reserve *r)
 /* Those who wait are in bins with others for whom reservations do not mean the same. */
 static void rebin(gang_sched *s)
 {
-    s->reserves->rebin = false;
+    s->reserve.all->rebin = false;
     for (struct gang__set_link *n = gang__set_first(&s->by_id), *next; n; n = next) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         bool some = false;
@@ -314,7 +314,7 @@ static void rebin(gang_sched *s)
 /* False: out of memory. */
 static bool tend_all(gang_sched *s)
 {
-    struct gang__reserves *all = s->reserves;
+    struct gang__reserves *all = s->reserve.all;
     for (struct gang__reserve *r = all->first, *next; r; r = next) {
         next = r->next;
         if (!r->over && !tend(s, r)) {
@@ -332,15 +332,15 @@ static bool tend_all(gang_sched *s)
 
 bool gang__reserve_due(gang_sched *s)
 {
-    struct gang__reserves *all = s->reserves;
+    struct gang__reserves *all = s->reserve.all;
     if (!all)
         return true;
-    if (all->upset && s->reserve_count > 0 && !gang__reserve_restore(s))
+    if (all->upset && s->reserve.count > 0 && !gang__reserve_restore(s))
         return false;
     all->upset = false;
     if (all->rebin)
         rebin(s);
-    if (s->reserve_count > 0 && all->due_ns <= s->now_ns && !tend_all(s))
+    if (s->reserve.count > 0 && all->due_ns <= s->now_ns && !tend_all(s))
         return false;
     if (all->gaps == 0 || !s->wake.plans) /* nothing has come free */
         return true;

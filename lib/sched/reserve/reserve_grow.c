@@ -34,7 +34,7 @@ void gang__reserve_gap_keep(gang_sched *s, struct gang__reserve *r, struct gang_
         gap->count[rest->run[i].group] -= (int64_t)rest->run[i].tasks * rest->run[i].nodes;
     gap->next = r->gap;
     r->gap = gap;
-    s->reserves->gaps++;
+    s->reserve.all->gaps++;
 }
 
 static void drop_gap(gang_sched *s, struct gang__reserve_gap **at)
@@ -42,7 +42,7 @@ static void drop_gap(gang_sched *s, struct gang__reserve_gap **at)
     struct gang__reserve_gap *gap = *at;
     *at = gap->next;
     gang__release(&s->mem, gap);
-    s->reserves->gaps--;
+    s->reserve.all->gaps--;
 }
 
 void gang__reserve_gaps_drop(gang_sched *s, struct gang__reserve *r)
@@ -178,9 +178,9 @@ static gang_result grow_one(gang_sched *s, struct gang__reserve *r)
 bool gang__reserve_grow_again(gang_sched *s)
 {
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->ahead->when);
+    gang__trial_begin(&t, s, s->calendar->when);
     gang_result w = gang__reserve_put_handovers(&t);
-    for (struct gang__reserve *r = s->reserves->first; r && w == GANG_OK; r = r->next)
+    for (struct gang__reserve *r = s->reserve.all->first; r && w == GANG_OK; r = r->next)
         if (!r->over)
             w = grow_one(s, r);
     gang__trial_drop(&t);

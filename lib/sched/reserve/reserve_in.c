@@ -37,9 +37,9 @@ static bool draws(const gang_sched *s, const struct gang__reserve *r, const stru
 
 bool gang__reserve_drawn(const gang_sched *s, const struct gang__gang *u)
 {
-    bool drawn = u->job->reserve != NULL;
-    for (const struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL;
-         r && s->reserves->magnetic && !drawn; r = r->next)
+    bool drawn = u->job->reserve.named != NULL;
+    for (const struct gang__reserve *r = s->reserve.count ? s->reserve.all->first : NULL;
+         r && s->reserve.all->magnetic && !drawn; r = r->next)
         drawn = draws(s, r, u->job);
     return drawn;
 }
@@ -48,17 +48,19 @@ uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__job *job = u->job;
     bool drawn = false;
-    for (const struct gang__reserve *r = s->reserves->first; r && s->reserves->magnetic && !drawn;
-         r = r->next)
+    for (const struct gang__reserve *r = s->reserve.all->first;
+         r && s->reserve.all->magnetic && !drawn; r = r->next)
         drawn = draws(s, r, job);
     if (drawn || (job->leaf->q->backfill != GANG_BACKFILL_NONE && job->leaf->q->plan_depth > 1))
         return gang__hash_number(u->part, job->id) | 1;
-    return gang__hash_number((uint64_t)job->time_limit_ns, job->reserve ? job->reserve->id : 0) | 1;
+    return gang__hash_number((uint64_t)job->time_limit_ns,
+                             job->reserve.named ? job->reserve.named->id : 0) |
+           1;
 }
 
 bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job)
 {
-    const struct gang__reserve *r = job->reserve;
+    const struct gang__reserve *r = job->reserve.named;
     if (!r || r->flags & GANG_RESERVATION_FLEX)
         return true;
     for (uint32_t i = 0; i < job->unit_count; i++)
@@ -69,29 +71,29 @@ bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job)
 
 bool gang__reserve_confines(const struct gang__gang *u)
 {
-    const struct gang__reserve *r = u->job->reserve;
-    return u->in || (r && !(r->flags & GANG_RESERVATION_FLEX));
+    const struct gang__reserve *r = u->job->reserve.named;
+    return u->reserve.inside_of || (r && !(r->flags & GANG_RESERVATION_FLEX));
 }
 
 bool gang__reserve_join(gang_sched *s, struct gang__job *job)
 {
-    if (job->reserve_id == GANG_ID_NONE)
+    if (job->reserve.id == GANG_ID_NONE)
         return true;
-    job->reserve = gang__reserve_of(s, job->reserve_id);
-    return job->reserve != NULL;
+    job->reserve.named = gang__reserve_of(s, job->reserve.id);
+    return job->reserve.named != NULL;
 }
 
 void gang__reserve_leave(gang_sched *s, const struct gang__job *job)
 {
-    for (struct gang__reserve *r = s->reserves ? s->reserves->first : NULL; r; r = r->next) {
+    for (struct gang__reserve *r = s->reserve.all ? s->reserve.all->first : NULL; r; r = r->next) {
         if (r->job == job->id)
             r->over = true;
-        bool member = r->over || job->reserve == r;
+        bool member = r->over || job->reserve.named == r;
         for (uint32_t i = 0; i < job->unit_count; i++)
-            member = member || job->unit[i].in == r;
+            member = member || job->unit[i].reserve.inside_of == r;
         if (!member)
             continue;
-        s->reserves->due_ns = s->now_ns;
+        s->reserve.all->due_ns = s->now_ns;
         if (r->idle_since_ns != INT64_MAX)
             r->idle_since_ns = s->now_ns; /* until now it was not */
     }
@@ -104,8 +106,9 @@ int64_t gang__reserve_running(const gang_sched *s, const struct gang__reserve *r
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++)
-            count += (job->unit[i].in == r || (flexible && job->reserve == r)) &&
-                     gang__gang_holds(&job->unit[i]) != GANG_ID_NONE;
+            count +=
+                (job->unit[i].reserve.inside_of == r || (flexible && job->reserve.named == r)) &&
+                gang__gang_holds(&job->unit[i]) != GANG_ID_NONE;
     }
     return count;
 }
@@ -115,7 +118,7 @@ int64_t gang__reserve_waiting(const gang_sched *s, const struct gang__reserve *r
     int64_t count = 0;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        count += job->reserve == r && job->counted_pending;
+        count += job->reserve.named == r && job->counted_pending;
     }
     return count;
 }
@@ -126,7 +129,7 @@ void gang__reserve_wake(gang_sched *s, struct gang__reserve *r)
     for (struct gang__set_link *n = gang__set_first(&s->by_id), *next; n; n = next) {
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         next = gang__set_next(n);
-        if (job->reserve == r && job->state != GANG_JOB_ENDED)
+        if (job->reserve.named == r && job->state != GANG_JOB_ENDED)
             gang__job_settle(s, job);
     }
     gang__wake_calendar(s);
@@ -138,14 +141,14 @@ void gang__reserve_keep_end(gang_sched *s, struct gang__gang *u)
 {
     struct gang__job *job = u->job;
     int64_t end_ns = gang__reserve_until(u);
-    if (u->in)
-        end_ns = gang__least(end_ns, u->in->before_ns);
+    if (u->reserve.inside_of)
+        end_ns = gang__least(end_ns, u->reserve.inside_of->before_ns);
     if (job->time_limit_ns > 0 || u->alloc == GANG_ID_NONE || end_ns == GANG__NEVER)
         return;
     job->time_limit_ns = end_ns - job->leaf->q->grace_ns - job->started_ns;
     if (job->time_limit_ns < 1)
         job->time_limit_ns = 1;
-    job->limit_kept = true;
+    job->reserve.limit_kept = true;
     gang__timer_set(s, job);
 }
 
@@ -159,7 +162,7 @@ void gang__reserve_forget_end(gang_sched *s, struct gang__job *job)
     for (uint32_t i = 0; i < job->unit_count; i++)
         gang__order_leave(s, &job->unit[i]);
     job->time_limit_ns = 0;
-    job->limit_kept = false;
+    job->reserve.limit_kept = false;
     gang__wake_calendar(s);
 }
 
@@ -171,13 +174,13 @@ static void clear(gang_sched *s, struct gang__reserve *r, bool out)
         bool some = false;
         for (uint32_t i = 0; i < job->unit_count; i++) {
             struct gang__gang *u = &job->unit[i];
-            if (u->in != r)
+            if (u->reserve.inside_of != r)
                 continue;
             gang__calendar_drop(s, u);
             gang__calendar_vacate(s, u);
             if (out)
                 gang__reserve_keep_end(s, u);
-            u->in = out ? NULL : r;
+            u->reserve.inside_of = out ? NULL : r;
             gang__wake_holding(s, u);
             some = true;
         }
@@ -206,7 +209,7 @@ void gang__reserve_renew(gang_sched *s, struct gang__reserve *r)
         struct gang__job *job = GANG__OF(struct gang__job, all, n);
         bool some = false;
         for (uint32_t i = 0; i < job->unit_count; i++)
-            some = some || job->unit[i].in == r;
+            some = some || job->unit[i].reserve.inside_of == r;
         if (some && job->state != GANG_JOB_ENDED)
             gang__timer_set(s, job); /* it may end sooner than it did */
     }
@@ -215,7 +218,7 @@ void gang__reserve_renew(gang_sched *s, struct gang__reserve *r)
 /* What is reserved of each node at a time, of this time of it. */
 static bool amounts_at(gang_sched *s, const struct gang__reserve *r, int64_t at_ns, int64_t *amount)
 {
-    const struct gang__calendar *a = s->ahead;
+    const struct gang__calendar *a = s->calendar;
     struct gang__occupation o;
     memset(amount, 0, (size_t)a->end * GANG__FREE_KINDS * sizeof(*amount));
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next) {
@@ -239,7 +242,7 @@ static bool amounts_at(gang_sched *s, const struct gang__reserve *r, int64_t at_
 static bool bar(gang_sched *s, struct gang__timeline *inside, const int64_t *most,
                 const int64_t *amount, int64_t from_ns, int64_t to_ns)
 {
-    uint32_t end = s->ahead->end, n = 0, id;
+    uint32_t end = s->calendar->end, n = 0, id;
     struct gang__time_group *group = gang__zalloc(&s->mem, end + 1, sizeof(*group));
     struct gang__time_place *place = gang__zalloc(&s->mem, end + 1, sizeof(*place));
     bool done = group && place;
@@ -293,14 +296,14 @@ static size_t list_times(const struct gang__reserve *r, int64_t *time)
 static bool make_inside(gang_sched *s, struct gang__reserve *r, int64_t *time, int64_t *most,
                         int64_t *amount)
 {
-    size_t n = list_times(r, time), cells = (size_t)s->ahead->end * GANG__FREE_KINDS;
+    size_t n = list_times(r, time), cells = (size_t)s->calendar->end * GANG__FREE_KINDS;
     for (size_t i = 0; i + 1 < n; i++) {
         if (!amounts_at(s, r, time[i], amount))
             return false;
         for (size_t k = 0; k < cells; k++)
             most[k] = amount[k] > most[k] ? amount[k] : most[k];
     }
-    if (gang__timeline_new(&s->mem, most, s->ahead->end, 0, s->now_ns, &r->inside) != GANG_OK)
+    if (gang__timeline_new(&s->mem, most, s->calendar->end, 0, s->now_ns, &r->inside) != GANG_OK)
         return false;
     bool done = true;
     for (size_t i = 0; i + 1 < n && done; i++)
@@ -316,7 +319,7 @@ static bool make_inside(gang_sched *s, struct gang__reserve *r, int64_t *time, i
 /* Ready for members. */
 static bool open_inside(gang_sched *s, struct gang__reserve *r)
 {
-    size_t cells = (size_t)s->ahead->end * GANG__FREE_KINDS + 1;
+    size_t cells = (size_t)s->calendar->end * GANG__FREE_KINDS + 1;
     if (r->inside) {
         gang__timeline_advance(r->inside, s->now_ns);
         return true;
@@ -339,12 +342,12 @@ static bool open_inside(gang_sched *s, struct gang__reserve *r)
 
 int64_t gang__reserve_until(const struct gang__gang *u)
 {
-    if (!u->in)
+    if (!u->reserve.inside_of)
         return GANG__NEVER;
-    int64_t end_ns = gang__reserve_end_of(u->in, u->in->current);
+    int64_t end_ns = gang__reserve_end_of(u->reserve.inside_of, u->reserve.inside_of->current);
     if (end_ns == INT64_MIN) /* it lost all there was */
-        return u->in_until_ns;
-    return gang__least(end_ns, u->in_until_ns); /* it may have got more elsewhere */
+        return u->reserve.until_ns;
+    return gang__least(end_ns, u->reserve.until_ns); /* it may have got more elsewhere */
 }
 
 int64_t gang__reserve_stop_ns(const struct gang__job *job)
@@ -362,31 +365,31 @@ int64_t gang__reserve_stop_ns(const struct gang__job *job)
 /* Beside the others who run there: plans are made anew where it is longer than was known. */
 static bool fits_inside(gang_sched *s, const struct gang__gang *u, const struct gang__occupation *o)
 {
-    bool fits = gang__timeline_fits(u->in->inside, o);
-    if (fits || s->ahead->planned == 0)
+    bool fits = gang__timeline_fits(u->reserve.inside_of->inside, o);
+    if (fits || s->calendar->planned == 0)
         return fits;
     struct gang__trial t;
-    gang__trial_begin(&t, s, u->in->inside);
-    gang__trial_withdraw_plans(&t, u->in);
-    fits = gang__timeline_fits(u->in->inside, o);
+    gang__trial_begin(&t, s, u->reserve.inside_of->inside);
+    gang__trial_withdraw_plans(&t, u->reserve.inside_of);
+    fits = gang__timeline_fits(u->reserve.inside_of->inside, o);
     gang__trial_drop(&t);
     return fits;
 }
 
 bool gang__reserve_keeps(gang_sched *s, struct gang__gang *u, struct gang__occupation *o)
 {
-    struct gang__calendar *a = s->ahead;
-    if (!u->in)
+    struct gang__calendar *a = s->calendar;
+    if (!u->reserve.inside_of)
         return true;
     size_t bytes = o->group_count * sizeof(*a->group), places = a->places;
-    if (!u->in->inside) { /* making it takes the same arrays */
+    if (!u->reserve.inside_of->inside) { /* making it takes the same arrays */
         struct gang__time_group *group = gang__zalloc(&s->mem, o->group_count, sizeof(*group));
         struct gang__time_place *place = gang__zalloc(&s->mem, places + 1, sizeof(*place));
         bool done = group && place;
         if (done) {
             memcpy(group, a->group, bytes);
             memcpy(place, a->place, places * sizeof(*place));
-            done = open_inside(s, u->in);
+            done = open_inside(s, u->reserve.inside_of);
         }
         if (done &&
             !gang__grow(&s->mem, (void **)&a->place, &a->place_room, places + 1, sizeof(*a->place)))
@@ -406,7 +409,7 @@ bool gang__reserve_keeps(gang_sched *s, struct gang__gang *u, struct gang__occup
     if (fits_inside(s, u, o))
         return true;
     gang__reserve_keep_end(s, u);
-    u->in = NULL;
+    u->reserve.inside_of = NULL;
     return true;
 }
 
@@ -418,11 +421,11 @@ static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__g
 {
     if (r->flags & GANG_RESERVATION_FLEX) {
         struct gang__trial t;
-        gang__trial_begin(&t, s, s->ahead->when);
+        gang__trial_begin(&t, s, s->calendar->when);
         gang__reserve_withdraw_from(&t, r);
-        s->reserves->tried = r;
+        s->reserve.all->tried = r;
         gang_result w = attempt(s, u, id, why);
-        s->reserves->tried = NULL;
+        s->reserve.all->tried = NULL;
         gang__trial_drop(&t);
         return w;
     }
@@ -430,11 +433,11 @@ static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__g
         return GANG_ENOFIT;
     if (!open_inside(s, r))
         return GANG_ENOMEM;
-    u->in = r;
-    u->in_until_ns = gang__reserve_end_of(r, r->current);
+    u->reserve.inside_of = r;
+    u->reserve.until_ns = gang__reserve_end_of(r, r->current);
     gang_result w = attempt(s, u, id, why);
-    if (w != GANG_OK && !u->plan)
-        u->in = NULL;
+    if (w != GANG_OK && !u->calendar.plan)
+        u->reserve.inside_of = NULL;
     return w;
 }
 
@@ -443,21 +446,22 @@ static bool uses_flexible(const gang_sched *s, const struct gang__reserve *r,
                           const struct gang__gang *u)
 {
     if (!u)
-        return r == s->reserves->tried;
-    return u->job->reserve ? r == u->job->reserve : draws(s, r, u->job);
+        return r == s->reserve.all->tried;
+    return u->job->reserve.named ? r == u->job->reserve.named : draws(s, r, u->job);
 }
 
 void gang__reserve_show_for(gang_sched *s, const struct gang__gang *u)
 {
-    for (struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL; r; r = r->next) {
+    for (struct gang__reserve *r = s->reserve.count ? s->reserve.all->first : NULL; r;
+         r = r->next) {
         if (!(r->flags & GANG_RESERVATION_FLEX))
             continue;
         bool uses = uses_flexible(s, r, u);
         for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
             if (p->id && uses)
-                gang__timeline_withdraw(s->ahead->when, p->id - 1);
+                gang__timeline_withdraw(s->calendar->when, p->id - 1);
             else if (p->id)
-                gang__timeline_restore(s->ahead->when, p->id - 1);
+                gang__timeline_restore(s->calendar->when, p->id - 1);
     }
 }
 
@@ -470,14 +474,14 @@ gang_result gang__reserve_try(gang_sched *s, struct gang__gang *u, gang_alloc_id
                               gang_result (*attempt)(gang_sched *, struct gang__gang *,
                                                      gang_alloc_id *, int32_t *))
 {
-    struct gang__reserve *named = u->job->reserve;
+    struct gang__reserve *named = u->job->reserve.named;
     gang_result w = GANG_ENOFIT;
-    u->in = NULL;
-    for (struct gang__reserve *r = s->reserves ? s->reserves->first : NULL; r; r = r->next) {
+    u->reserve.inside_of = NULL;
+    for (struct gang__reserve *r = s->reserve.all ? s->reserve.all->first : NULL; r; r = r->next) {
         if (named ? r != named : !draws(s, r, u->job))
             continue;
         w = try_in(s, r, u, id, why, attempt);
-        if (!refused(w) || u->plan)
+        if (!refused(w) || u->calendar.plan)
             return w;
     }
     if (!named)
@@ -488,14 +492,14 @@ gang_result gang__reserve_try(gang_sched *s, struct gang__gang *u, gang_alloc_id
 
 int32_t gang__reserve_why(gang_sched *s, struct gang__gang *u)
 {
-    if (s->ahead->planned == 0)
+    if (s->calendar->planned == 0)
         return GANG_WAIT_RESERVATION;
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->ahead->when);
-    for (struct gang__reserve *r = s->reserves->first; r; r = r->next)
+    gang__trial_begin(&t, s, s->calendar->when);
+    for (struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
         gang__reserve_withdraw_from(&t, r);
-    bool fits =
-        gang__backfill_earliest(s, u, s->now_ns) == GANG_OK && s->ahead->fit.start_ns == s->now_ns;
+    bool fits = gang__backfill_earliest(s, u, s->now_ns) == GANG_OK &&
+                s->calendar->fit.start_ns == s->now_ns;
     gang__trial_drop(&t);
     return fits ? GANG_WAIT_RESERVATION : GANG_WAIT_PLANNED;
 }
@@ -506,13 +510,13 @@ int32_t gang__reserve_why(gang_sched *s, struct gang__gang *u)
 bool gang__reserve_binds(const gang_sched *s, const struct gang__gang *u)
 {
     int64_t end_ns = INT64_MIN;
-    if (s->reserve_count == 0)
+    if (s->reserve.count == 0)
         return false;
-    if (u->in)
+    if (u->reserve.inside_of)
         return true;
     end_ns = u->alloc != GANG_ID_NONE ? gang__calendar_end(s, u)
                                       : gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
-    for (const struct gang__reserve *r = s->reserves->first; r; r = r->next)
+    for (const struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
         if (r->piece && r->piece->start_ns < end_ns)
             return true;
     return false;
@@ -536,18 +540,18 @@ static bool mark(uint32_t slot, void *user)
 static bool mark_nodes(gang_sched *s, const struct gang__gang *u, int64_t end_ns, bool parts,
                        uint32_t end, bool *inside)
 {
-    struct gang__reserves *all = s->reserves;
+    struct gang__reserves *all = s->reserve.all;
     size_t words = end / 64 + 1;
     if (!gang__grow(&s->mem, (void **)&all->mask, &all->mask_room, words, sizeof(*all->mask)))
         return false;
     memset(all->mask, 0, words * sizeof(*all->mask));
     struct marks m = {all->mask, end};
-    *inside = u->in != NULL;
+    *inside = u->reserve.inside_of != NULL;
     for (const struct gang__reserve *r = all->first; r; r = r->next)
         for (const struct gang__reserve_piece *p = r->piece; p; p = p->next) {
-            bool now = u->in ? r == u->in && p->instance == r->current
-                             : p->start_ns < end_ns && r != u->job->reserve &&
-                                   (parts || r->stage[p->stage].whole);
+            bool now = u->reserve.inside_of ? r == u->reserve.inside_of && p->instance == r->current
+                                            : p->start_ns < end_ns && r != u->job->reserve.named &&
+                                                  (parts || r->stage[p->stage].whole);
             if (now)
                 gang__reserve_each_node(p, mark, &m);
         }
@@ -558,7 +562,7 @@ void gang__reserve_close(gang_sched *s, const struct gang__gang *u, int64_t more
                          gang_snapshot *snapshot)
 {
     bool inside;
-    if (s->reserve_count == 0)
+    if (s->reserve.count == 0)
         return;
     int64_t end_ns = u->alloc != GANG_ID_NONE
                          ? gang__calendar_end(s, u)
@@ -569,7 +573,7 @@ void gang__reserve_close(gang_sched *s, const struct gang__gang *u, int64_t more
     for (gang_node_id n = gang_snapshot_node_next(snapshot, GANG_ID_NONE); n != GANG_ID_NONE;
          n = gang_snapshot_node_next(snapshot, n)) {
         uint32_t slot = (uint32_t)n;
-        bool marked = s->reserves->mask[slot / 64] >> (slot % 64) & 1;
+        bool marked = s->reserve.all->mask[slot / 64] >> (slot % 64) & 1;
         if (marked != inside)
             (void)!gang_snapshot_set_state(snapshot, n, GANG_NODE_DOWN);
     }
@@ -597,7 +601,7 @@ bool gang__reserve_bars(const gang_sched *s, const struct gang__gang *u,
     if (limit_ns > 0) /* it starts anew, when others have stopped */
         end_ns = gang__add_sat(gang__add_sat(s->now_ns, limit_ns),
                                gang__add_sat(gang__longest_grace(s), u->job->leaf->q->grace_ns));
-    for (const struct gang__reserve *r = s->reserve_count ? s->reserves->first : NULL; r;
+    for (const struct gang__reserve *r = s->reserve.count ? s->reserve.all->first : NULL; r;
          r = r->next)
         for (const struct gang__reserve_piece *p = r->piece; p && !b.found; p = p->next)
             if (p->start_ns < end_ns)
@@ -627,7 +631,7 @@ static int32_t stays_at(const struct gang_task *task, void *user)
 {
     struct staying *w = user;
     struct stopping at = {(uint32_t)task->node, false};
-    for (const struct gang__reserve *r = w->s->reserves->first; r && !at.found; r = r->next)
+    for (const struct gang__reserve *r = w->s->reserve.all->first; r && !at.found; r = r->next)
         for (const struct gang__reserve_piece *p = r->piece; p && !at.found; p = p->next)
             if (p->start_ns < w->until_ns)
                 gang__reserve_each_node(p, is_slot, &at);
@@ -638,17 +642,17 @@ static int32_t stays_at(const struct gang_task *task, void *user)
 /* Could a member that runs inside stay where it is until then? Of one in several pieces, each ends at its time. */
 static bool could_stay(gang_sched *s, const struct gang__gang *u, int64_t until_ns)
 {
-    struct gang__timeline *inside = u->in->inside;
+    struct gang__timeline *inside = u->reserve.inside_of->inside;
     struct gang__occupation o;
     if (gang__reserve_until(u) < until_ns)
         return false;
-    if (!inside || !u->occupies)
+    if (!inside || !u->calendar.occupies)
         return true;
     if (!gang__calendar_hold(s, u, gang__gang_holds(u), until_ns, &o))
         return false;
     struct gang__trial t;
     gang__trial_begin(&t, s, inside);
-    gang__trial_withdraw(&t, u->occupies - 1);
+    gang__trial_withdraw(&t, u->calendar.occupies - 1);
     bool fits = fits_inside(s, u, &o);
     gang__trial_drop(&t);
     return fits;
@@ -657,13 +661,13 @@ static bool could_stay(gang_sched *s, const struct gang__gang *u, int64_t until_
 bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t until_ns)
 {
     struct staying w = {s, gang__add_sat(until_ns, job->leaf->q->grace_ns), false};
-    if (s->reserve_count == 0)
+    if (s->reserve.count == 0)
         return false;
     for (uint32_t i = 0; i < job->unit_count && !w.barred; i++) {
         const struct gang__gang *u = &job->unit[i];
         if (u->alloc == GANG_ID_NONE)
             continue;
-        if (u->in)
+        if (u->reserve.inside_of)
             w.barred = !could_stay(s, u, w.until_ns);
         else
             (void)!gang_alloc_each(s->cluster, u->alloc, stays_at, &w);
@@ -687,9 +691,10 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t gro
                                int64_t *granted)
 {
     *granted = 0;
-    if (!s->ahead || s->ahead->failed_in == s->runs || !s->ahead->when || !gang__calendar_sync(s))
+    if (!s->calendar || s->calendar->failed_in == s->runs || !s->calendar->when ||
+        !gang__calendar_sync(s))
         return GANG_ENOMEM;
-    if (u->in && !open_inside(s, u->in))
+    if (u->reserve.inside_of && !open_inside(s, u->reserve.inside_of))
         return GANG_ENOMEM;
     gang_result r = gang_snapshot_take(s->worker, s->scratch);
     if (r != GANG_OK)
@@ -700,7 +705,7 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t gro
         r = gang__snapshot_grow_told(s->worker, s->scratch, u->alloc, (int32_t)group, step,
                                      &s->told);
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->ahead->when);
+    gang__trial_begin(&t, s, s->calendar->when);
     if (r == GANG_OK)
         r = gang__reserve_put_handovers(&t);
     if (r == GANG_OK)

@@ -11,7 +11,7 @@
 
 void gang__reserve_withdraw(gang_sched *s)
 {
-    for (struct gang__reserve *r = s->reserves ? s->reserves->first : NULL; r; r = r->next) {
+    for (struct gang__reserve *r = s->reserve.all ? s->reserve.all->first : NULL; r; r = r->next) {
         for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
             p->id = 0;
         gang__timeline_free(r->inside); /* nobody lies there any more */
@@ -21,8 +21,8 @@ void gang__reserve_withdraw(gang_sched *s)
 
 void gang__reserve_upset(gang_sched *s)
 {
-    if (s->reserves)
-        s->reserves->upset = s->reserve_count > 0;
+    if (s->reserve.all)
+        s->reserve.all->upset = s->reserve.count > 0;
 }
 
 /* ---- what is lost --------------------------------------------------------------------------------- */
@@ -30,7 +30,7 @@ void gang__reserve_upset(gang_sched *s)
 /* Has this node what so many tasks of a group take? */
 static bool is_whole(const gang_sched *s, const struct gang__occupation *o, size_t place)
 {
-    const struct gang__calendar *a = s->ahead;
+    const struct gang__calendar *a = s->calendar;
     const struct gang__time_place *at = &o->place[place];
     const int64_t *has = a->capacity + (size_t)at->node * GANG__FREE_KINDS;
     bool up = false, enough = true;
@@ -47,7 +47,7 @@ static void keep_whole(const gang_sched *s, struct gang__occupation *o)
     size_t n = 0;
     for (size_t i = 0; i < o->place_count; i++)
         if (is_whole(s, o, i))
-            s->ahead->place[n++] = o->place[i];
+            s->calendar->place[n++] = o->place[i];
     o->place_count = n;
 }
 
@@ -82,7 +82,7 @@ static void tell_of(gang_sched *s, struct gang__reserve *r, int64_t instance, in
 
 bool gang__reserve_put_back(gang_sched *s)
 {
-    for (struct gang__reserve *r = s->reserves->first; r; r = r->next) {
+    for (struct gang__reserve *r = s->reserve.all->first; r; r = r->next) {
         if (r->aside) /* of a time when memory was short */
             r->aside = false;
         for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
@@ -182,7 +182,7 @@ static gang_result move_lost(gang_sched *s, struct gang__reserve *r, struct gang
 static struct gang__reserve *newest_after(const gang_sched *s, const struct gang__reserve *r)
 {
     struct gang__reserve *newest = NULL;
-    for (struct gang__reserve *o = s->reserves->first; o; o = o->next)
+    for (struct gang__reserve *o = s->reserve.all->first; o; o = o->next)
         if (o->accepted > r->accepted && !o->aside && gang__reserve_running(s, o) == 0 &&
             (!newest || o->accepted > newest->accepted))
             newest = o;
@@ -226,7 +226,7 @@ static bool come_back(gang_sched *s, struct gang__reserve *r)
 
 static bool all_back(gang_sched *s)
 {
-    for (struct gang__reserve *r = s->reserves->first; r; r = r->next)
+    for (struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
         if (r->aside && !come_back(s, r))
             return false;
     return true;
@@ -377,7 +377,7 @@ static struct gang__reserve_piece *broken(const struct gang__reserve *r)
 static struct gang__reserve *first_broken(const gang_sched *s)
 {
     struct gang__reserve *first = NULL;
-    for (struct gang__reserve *r = s->reserves->first; r; r = r->next)
+    for (struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
         if ((!first || r->accepted < first->accepted) && broken(r))
             first = r;
     return first;
@@ -386,7 +386,7 @@ static struct gang__reserve *first_broken(const gang_sched *s)
 static bool mend_all(gang_sched *s)
 {
     struct gang__reserve *r;
-    for (r = s->reserves->first; r; r = r->next)
+    for (r = s->reserve.all->first; r; r = r->next)
         for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
             if (!look_at(s, r, p))
                 return false;
@@ -403,14 +403,14 @@ static bool mend_all(gang_sched *s)
 bool gang__reserve_restore(gang_sched *s)
 {
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->ahead->when);
+    gang__trial_begin(&t, s, s->calendar->when);
     bool done =
         gang__reserve_put_back(s) && gang__reserve_put_handovers(&t) == GANG_OK && mend_all(s);
     gang__trial_drop(&t);
     if (!done)
         return false;
-    for (struct gang__reserve *r = s->reserves->first; r; r = r->next)
+    for (struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
         gang__reserve_renew(s, r);
-    s->reserves->due_ns = s->now_ns; /* one of which nothing is left is over */
+    s->reserve.all->due_ns = s->now_ns; /* one of which nothing is left is over */
     return true;
 }

@@ -115,7 +115,7 @@ static gang_result check_group(const struct gang_group_spec *g, bool same, struc
     const char *path = g->amount_count       ? "amounts"
                        : g->gpu_memory_bytes ? "gpu_memory_bytes"
                        : g->profile          ? "profile"
-                       : g->subgroup_size    ? "slice"
+                       : g->subgroup_size    ? "subgroup_size"
                        : g->spread           ? "spread"
                        : g->max_per_domain   ? "max_per_domain"
                        : g->group_set >= 0   ? "group_set"

@@ -40,7 +40,7 @@ static int64_t longest(const struct gang__reserve *r)
 static void tell_member(const gang_sched *s, const struct gang__job *job,
                         struct gang__reserve_reason *why)
 {
-    const struct gang__reserve *r = job->reserve;
+    const struct gang__reserve *r = job->reserve.named;
     int64_t need = needs(job), end_ns = gang__reserve_end_of(r, r->current);
     int64_t begin_ns = gang__reserve_begin_of(r, r->current);
     if (need != GANG__NEVER && need > longest(r)) {
@@ -70,16 +70,16 @@ static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__gang *
     const struct gang__reserve *first = NULL;
     int64_t first_ns = INT64_MAX, end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
     bool ready = gang__calendar_ready(s);
-    for (const struct gang__reserve *r = s->reserves->first; r; r = r->next) {
+    for (const struct gang__reserve *r = s->reserve.all->first; r; r = r->next) {
         int64_t begin_ns = r->piece ? r->piece->start_ns : INT64_MAX;
-        if (begin_ns >= end_ns || r == u->job->reserve)
+        if (begin_ns >= end_ns || r == u->job->reserve.named)
             continue;
         if (ready) {
             struct gang__trial t;
-            gang__trial_begin(&t, s, s->ahead->when);
+            gang__trial_begin(&t, s, s->calendar->when);
             gang__reserve_withdraw_from(&t, r);
             bool fits = gang__backfill_earliest(s, u, s->now_ns) == GANG_OK &&
-                        s->ahead->fit.start_ns == s->now_ns;
+                        s->calendar->fit.start_ns == s->now_ns;
             gang__trial_drop(&t);
             if (fits)
                 return r;
@@ -99,9 +99,9 @@ bool gang__reserve_explain(gang_sched *s, struct gang__gang *u, struct gang__res
     why->until_ns = 0;
     why->never = false;
     why->text[0] = 0;
-    if (s->reserve_count == 0 || u->plan || (!blocked && !u->job->reserve))
+    if (s->reserve.count == 0 || u->calendar.plan || (!blocked && !u->job->reserve.named))
         return false;
-    if (u->job->reserve && !(u->job->reserve->flags & GANG_RESERVATION_FLEX)) {
+    if (u->job->reserve.named && !(u->job->reserve.named->flags & GANG_RESERVATION_FLEX)) {
         tell_member(s, u->job, why);
         return true;
     }

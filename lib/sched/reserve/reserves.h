@@ -129,7 +129,7 @@ struct gang__reserve_owner {
 };
 
 struct gang__reserves {
-    struct gang__reserve *first; /* count: sched.reserve_count */
+    struct gang__reserve *first; /* count: sched.reserve.count */
     uint64_t last_id, accepted;
     int64_t due_ns;
     bool rebin;                  /* those who wait are to be sorted into bins anew */

@@ -361,7 +361,7 @@ void gang__slice_run(gang_sched *s)
 {
     bool moved = s->wake.slices;
     s->wake.slices = false;
-    for (struct gang__matrix *m = s->matrices, *next; m; m = next) {
+    for (struct gang__matrix *m = s->slice.matrices, *next; m; m = next) {
         next = m->next;
         if (!moved && m->due_ns > s->now_ns)
             continue;
@@ -376,7 +376,7 @@ void gang__slice_run(gang_sched *s)
 int64_t gang__slice_next(const gang_sched *s)
 {
     int64_t next = s->wake.slices ? INT64_MIN : INT64_MAX;
-    for (const struct gang__matrix *m = s->matrices; m; m = m->next)
+    for (const struct gang__matrix *m = s->slice.matrices; m; m = m->next)
         next = gang__least(next, m->due_ns);
     return next;
 }
@@ -384,7 +384,7 @@ int64_t gang__slice_next(const gang_sched *s)
 /* Also where turns let go of a row or a node after all had looked for room. */
 bool gang__slice_waits(const gang_sched *s)
 {
-    return s->wake.slices || (s->matrices && s->wake.room && s->blocked_asks);
+    return s->wake.slices || (s->slice.matrices && s->wake.room && s->blocked_asks);
 }
 
 bool gang__slice_is_out(const struct gang__gang *u)

@@ -39,9 +39,9 @@ void gang__column_lay(struct gang__column *c)
 /* All millicores, all devices, all cores: what is not lent of them is not asked about. */
 static void fill_column(struct gang__column *c, const struct gang__node *node)
 {
-    struct gang__layout layout = node->shape->layout;
+    struct gang__layout layout = node->type->layout;
     for (uint32_t i = 0; i < c->words; i++)
-        c->full[i] = i == GANG__WORD_HEAD           ? gang__head_cpu(node->shape->capacity[i])
+        c->full[i] = i == GANG__WORD_HEAD           ? gang__head_cpu(node->type->capacity[i])
                      : i == GANG__WORD_MEMORY       ? 0
                      : i < gang__first_core(layout) ? gang__shares_of(15, 1000)
                                                     : GANG__PAYLOAD;
@@ -52,7 +52,7 @@ static struct gang__column *new_column(gang_sched *s, gang_node_id id)
     struct gang__column *c = NULL;
     gang__rcu_enter();
     const struct gang__node *node = gang__node_of(s->cluster, id);
-    uint32_t words = node ? gang__first_amount(node->shape->layout) : 0;
+    uint32_t words = node ? gang__first_amount(node->type->layout) : 0;
     if (node)
         c = gang__zalloc(&s->mem, 1, sizeof(*c) + 3 * words * sizeof(*c->full));
     if (c) {
@@ -133,7 +133,7 @@ static bool drop_column(gang_sched *s, struct gang__matrix *m, struct gang__colu
 
 void gang__columns_sweep(gang_sched *s, struct gang__matrix *m)
 {
-    for (size_t b = 0; b < m->columns.room; b++)
+    for (size_t b = 0; b < m->columns.cap; b++)
         for (struct gang__hash_link *n = m->columns.bucket[b], *next; n; n = next) {
             struct gang__column *c = GANG__OF(struct gang__column, link, n);
             next = n->next;
@@ -144,7 +144,7 @@ void gang__columns_sweep(gang_sched *s, struct gang__matrix *m)
 
 void gang__columns_reset(struct gang__matrix *m, bool busy)
 {
-    for (size_t b = 0; b < m->columns.room; b++)
+    for (size_t b = 0; b < m->columns.cap; b++)
         for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next) {
             struct gang__column *c = GANG__OF(struct gang__column, link, n);
             memcpy(busy ? c->busy : c->row, c->full, c->words * sizeof(*c->full));
@@ -212,9 +212,8 @@ static int32_t collect_use(gang_node_id node, unsigned word, uint64_t payload, i
         return 1;
     gang__rcu_enter();
     const struct gang__node *n = gang__node_of(c->s->cluster, node);
-    enum gang__code code = word == GANG__WORD_HEAD || !n
-                               ? GANG__OP_TAKE
-                               : gang__code_of(n->shape->layout, word, false);
+    enum gang__code code =
+        word == GANG__WORD_HEAD || !n ? GANG__OP_TAKE : gang__code_of(n->type->layout, word, false);
     gang__rcu_leave();
     column->uses++;
     x->cpu += word == GANG__WORD_HEAD ? (int64_t)payload : 0;
@@ -266,7 +265,7 @@ bool gang__slice_concerns(const struct gang__gang *u)
 struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__queue_state *leaf)
 {
     const struct gang__queue *q = slicer_of(s, leaf);
-    struct gang__matrix *m = s->matrices;
+    struct gang__matrix *m = s->slice.matrices;
     while (m && (!q || m->queue != q->id))
         m = m->next;
     return q ? m : NULL;
@@ -283,7 +282,7 @@ static void take_settings(struct gang__matrix *m, const struct gang__queue *q)
 /* Those of queues that slice no more go on as they are until they are empty. */
 void gang__slice_configure(gang_sched *s)
 {
-    for (struct gang__matrix *m = s->matrices; m; m = m->next) {
+    for (struct gang__matrix *m = s->slice.matrices; m; m = m->next) {
         const struct gang__queue *q = gang__queue_by_id(s->queues, m->queue);
         if (q && q->slicer == q->index)
             take_settings(m, q);
@@ -304,8 +303,8 @@ static struct gang__matrix *get_matrix(gang_sched *s, const struct gang__queue_s
     m->last = &m->first;
     m->until_ns = m->due_ns = INT64_MAX;
     take_settings(m, q);
-    m->next = s->matrices;
-    s->matrices = m;
+    m->next = s->slice.matrices;
+    s->slice.matrices = m;
     return m;
 }
 
@@ -316,7 +315,8 @@ static uint64_t hash_of(gang_alloc_id alloc)
 
 struct gang__sliced *gang__sliced_of(const gang_sched *s, gang_alloc_id alloc)
 {
-    for (struct gang__hash_link *n = gang__hash_first(&s->sliced, hash_of(alloc)); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&s->slice.gangs, hash_of(alloc)); n;
+         n = n->next) {
         struct gang__sliced *x = GANG__OF(struct gang__sliced, link, n);
         if (x->alloc == alloc)
             return x;
@@ -327,7 +327,7 @@ struct gang__sliced *gang__sliced_of(const gang_sched *s, gang_alloc_id alloc)
 void gang__sliced_enter(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__matrix *m = x->matrix;
-    gang__hash_insert(&s->sliced, &x->link, hash_of(x->alloc));
+    gang__hash_insert(&s->slice.gangs, &x->link, hash_of(x->alloc));
     x->at = m->last;
     *m->last = x;
     m->last = &x->next;
@@ -344,7 +344,7 @@ static void free_sliced(gang_sched *s, struct gang__sliced *x)
 static void leave_matrix(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__matrix *m = x->matrix;
-    gang__hash_remove(&s->sliced, &x->link);
+    gang__hash_remove(&s->slice.gangs, &x->link);
     while (x->uses > 0)
         forget_use(s, x, --x->uses);
     if (x->unit)
@@ -377,7 +377,7 @@ void gang__sliced_bury(gang_sched *s, struct gang__matrix *m)
 /* Those that could not be given back stay held; nothing is known of them any more. */
 static void free_columns(gang_sched *s, struct gang__matrix *m)
 {
-    for (size_t b = 0; b < m->columns.room; b++)
+    for (size_t b = 0; b < m->columns.cap; b++)
         while (m->columns.bucket[b]) {
             struct gang__column *c = GANG__OF(struct gang__column, link, m->columns.bucket[b]);
             gang__hash_remove(&m->columns, &c->link);
@@ -387,7 +387,7 @@ static void free_columns(gang_sched *s, struct gang__matrix *m)
 
 static void free_matrix(gang_sched *s, struct gang__matrix *m)
 {
-    struct gang__matrix **at = &s->matrices;
+    struct gang__matrix **at = &s->slice.matrices;
     while (*at != m)
         at = &(*at)->next;
     *at = m->next;
@@ -408,14 +408,14 @@ void gang__matrix_empty(gang_sched *s, struct gang__matrix *m)
 
 void gang__slice_free(gang_sched *s)
 {
-    while (s->matrices) {
-        struct gang__matrix *m = s->matrices;
+    while (s->slice.matrices) {
+        struct gang__matrix *m = s->slice.matrices;
         while (m->first)
             leave_matrix(s, m->first);
         gang__columns_sweep(s, m);
         free_matrix(s, m);
     }
-    gang__hash_free(&s->sliced, &s->mem);
+    gang__hash_free(&s->slice.gangs, &s->mem);
 }
 
 bool gang__rows_sweep(struct gang__matrix *m)
@@ -455,7 +455,7 @@ static void close_node(gang_snapshot *v, uint32_t slot)
 static bool is_untouched(const struct gang__matrix *m, const struct gang__node *node,
                          const uint64_t *word)
 {
-    const struct gang__shape *shape = node->shape;
+    const struct gang__node_type *shape = node->type;
     unsigned cores = gang__first_core(shape->layout), amounts = gang__first_amount(shape->layout);
     bool gpus = (m->lent & GANG__LEND_GPU) != 0;
     if (gang__head_cpu(word[0]) != gang__head_cpu(shape->capacity[0]) || (gpus && shape->slices))
@@ -470,10 +470,11 @@ static bool is_untouched(const struct gang__matrix *m, const struct gang__node *
 static void close_planned(const gang_sched *s, gang_snapshot *v)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__gang *w = s->qs[i]->planned; w; w = w->next_planned)
-            for (size_t k = 0; k < w->plan_slots; k++)
-                if (w->plan_slot[k] < v->end && gang__snapshot_node(v, w->plan_slot[k]))
-                    close_node(v, w->plan_slot[k]);
+        for (const struct gang__gang *w = s->qs[i]->calendar.planned; w;
+             w = w->calendar.next_planned)
+            for (size_t k = 0; k < w->calendar.node_count; k++)
+                if (w->calendar.node[k] < v->end && gang__snapshot_node(v, w->calendar.node[k]))
+                    close_node(v, w->calendar.node[k]);
 }
 
 /* Close all nodes but those that a gang may come to. */
@@ -627,7 +628,7 @@ gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id
     if (!x)
         return GANG_ENOMEM;
     x->matrix = m;
-    gang_result r = gang__hash_reserve(&s->sliced, &s->mem);
+    gang_result r = gang__hash_reserve(&s->slice.gangs, &s->mem);
     if (r == GANG_OK)
         r = find_row(s, x, u);
     if (r != GANG_OK) {
@@ -689,7 +690,7 @@ void gang__slice_forsake(gang_sched *s, struct gang__gang *u)
 
 void gang__slice_quiet(gang_sched *s, gang_alloc_id alloc)
 {
-    struct gang__sliced *x = s->matrices ? gang__sliced_of(s, alloc) : NULL;
+    struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
     if (x && !x->unit)
         x->quiet = true;
     s->wake.slices = s->wake.slices || x;
@@ -702,7 +703,7 @@ static bool is_among(const int64_t *tasks, size_t count, int64_t task)
 
 void gang__slice_gave(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, size_t count)
 {
-    struct gang__sliced *x = s->matrices ? gang__sliced_of(s, alloc) : NULL;
+    struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
     if (!x)
         return;
     size_t kept = 0;

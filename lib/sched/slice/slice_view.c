@@ -11,7 +11,7 @@
 
 void gang__slice_copy_begin(gang_sched *s)
 {
-    for (struct gang__matrix *m = s->matrices; m; m = m->next)
+    for (struct gang__matrix *m = s->slice.matrices; m; m = m->next)
         for (struct gang__sliced *x = m->first; x; x = x->next)
             for (size_t i = 0; i < x->uses; i++)
                 x->use[i].column->doomed = 0;
@@ -46,13 +46,13 @@ gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__gang *u, boo
 
 uint32_t gang__slice_lent(const gang_sched *s, gang_alloc_id alloc)
 {
-    const struct gang__sliced *x = s->matrices ? gang__sliced_of(s, alloc) : NULL;
+    const struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
     return x ? x->matrix->lent : 0;
 }
 
 bool gang__slice_has_node(const gang_sched *s, gang_node_id node)
 {
-    const struct gang__matrix *m = s->matrices;
+    const struct gang__matrix *m = s->slice.matrices;
     while (m && !gang__column_at(m, node))
         m = m->next;
     return m != NULL;
@@ -61,7 +61,7 @@ bool gang__slice_has_node(const gang_sched *s, gang_node_id node)
 /* Whoever runs there, all of it is theirs, and nobody knows until when. */
 static bool occupy(gang_sched *s, struct gang__column *c)
 {
-    struct gang__calendar *a = s->ahead;
+    struct gang__calendar *a = s->calendar;
     const struct gang__time_place place = {(uint32_t)c->node, 0, 1};
     const struct gang__occupation o = {s->now_ns, GANG__NEVER, NULL, 0, &place, 1, 0, true};
     uint32_t id;
@@ -75,8 +75,8 @@ static bool occupy(gang_sched *s, struct gang__column *c)
 
 bool gang__slice_occupy(gang_sched *s)
 {
-    for (struct gang__matrix *m = s->matrices; m; m = m->next) {
-        for (size_t b = 0; m->came && b < m->columns.room; b++)
+    for (struct gang__matrix *m = s->slice.matrices; m; m = m->next) {
+        for (size_t b = 0; m->came && b < m->columns.cap; b++)
             for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next)
                 if (!occupy(s, GANG__OF(struct gang__column, link, n)))
                     return false;
@@ -87,7 +87,7 @@ bool gang__slice_occupy(gang_sched *s)
 
 bool gang__slice_occupied(const gang_sched *s)
 {
-    const struct gang__matrix *m = s->matrices;
+    const struct gang__matrix *m = s->slice.matrices;
     while (m && !m->came)
         m = m->next;
     return !m;
@@ -95,8 +95,8 @@ bool gang__slice_occupied(const gang_sched *s)
 
 void gang__slice_vacate(gang_sched *s)
 {
-    for (struct gang__matrix *m = s->matrices; m; m = m->next) {
-        for (size_t b = 0; b < m->columns.room; b++)
+    for (struct gang__matrix *m = s->slice.matrices; m; m = m->next) {
+        for (size_t b = 0; b < m->columns.cap; b++)
             for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next)
                 GANG__OF(struct gang__column, link, n)->occupies = 0;
         m->came = true;
@@ -134,7 +134,7 @@ static uint64_t print_until(const gang_sched *s, uint64_t print, int64_t until_n
 uint64_t gang__slice_print(const gang_sched *s, uint64_t seed)
 {
     uint64_t print = gang__hash_number(GANG__HASH_SEED, seed);
-    for (const struct gang__matrix *m = s->matrices; m; m = m->next) {
+    for (const struct gang__matrix *m = s->slice.matrices; m; m = m->next) {
         print = gang__hash_number(print, (uint64_t)m->active << 32 | m->rows);
         print = gang__hash_number(print, (uint64_t)m->begun << 1 | m->fresh);
         print = print_until(s, print, m->until_ns);
@@ -229,7 +229,7 @@ static gang_result check_row(struct gang__matrix *m, uint32_t row, bool busy,
 static gang_result check_columns(const gang_sched *s, struct gang__matrix *m,
                                  struct gang_error *error)
 {
-    for (size_t b = 0; b < m->columns.room; b++)
+    for (size_t b = 0; b < m->columns.cap; b++)
         for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next) {
             struct gang__column *c = GANG__OF(struct gang__column, link, n);
             struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
@@ -263,7 +263,7 @@ static gang_result check_matrix(const gang_sched *s, struct gang__matrix *m,
 gang_result gang__slice_check(gang_sched *s, struct gang_error *error)
 {
     gang_result r = GANG_OK;
-    for (struct gang__matrix *m = s->matrices; m && r == GANG_OK; m = m->next)
+    for (struct gang__matrix *m = s->slice.matrices; m && r == GANG_OK; m = m->next)
         r = check_matrix(s, m, error);
     return r;
 }

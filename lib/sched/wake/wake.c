@@ -41,7 +41,7 @@ struct gang__job *gang__wake_next_job(gang_sched *s, uint32_t *causes)
 
 void gang__wake_candidates(gang_sched *s, struct gang__queue_state *leaf)
 {
-    if (!leaf->kins)
+    if (!leaf->backfill.all)
         return;
     leaf->wake.stirred = true;
     if (leaf->wake.candidates)
@@ -60,11 +60,12 @@ void gang__wake_all_candidates(gang_sched *s)
 /* The gang that is being started lies in the timeline already, as its plan or as it was tried. */
 void gang__wake_holding(gang_sched *s, struct gang__gang *u)
 {
-    if (!s->ahead || (u->alloc == GANG_ID_NONE && !u->leaves && !u->occupies && !u->wake.at))
+    if (!s->calendar ||
+        (u->alloc == GANG_ID_NONE && !u->leaves && !u->calendar.occupies && !u->wake.at))
         return;
     if (u == s->wake.starting && u->alloc == s->wake.started)
         return;
-    if (u->occupies || u->wake.at)
+    if (u->calendar.occupies || u->wake.at)
         s->wake.plans |= GANG__PLANS_EARLIER;
     if (u->wake.at)
         return;

@@ -74,7 +74,7 @@ void gang__wake_forget_holding(struct gang__gang *u);
 /* The plans are to be looked at again, for this cause (GANG__PLANS_*). */
 static inline void gang__wake_plans(gang_sched *s, uint32_t causes)
 {
-    if (s->ahead)
+    if (s->calendar)
         s->wake.plans |= causes;
 }
 
