@@ -446,9 +446,8 @@ int cmd_explain(int argc, char **argv)
         return status;
     }
     struct output out = {.file = argv[1]};
-    status = gang_scenarios_read_file(argv[1], &scenarios, &error) == GANG_OK
-                 ? CLI_OK
-                 : cli_fail(argv[1], &error);
+    status =
+        cli_read_cases(argv[1], &scenarios, &error) == GANG_OK ? CLI_OK : cli_fail(argv[1], &error);
     if (status == CLI_OK) {
         status = explain_file(&out, scenarios);
     }

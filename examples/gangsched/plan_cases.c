@@ -441,7 +441,7 @@ int cmd_plan(int argc, char **argv)
     }
     d.file = argv[1];
     status = read_options(&d);
-    if (status == CLI_OK && gang_scenarios_read_file(argv[1], &scenarios, &error) != GANG_OK) {
+    if (status == CLI_OK && cli_read_cases(argv[1], &scenarios, &error) != GANG_OK) {
         status = cli_fail(argv[1], &error);
     }
     if (status == CLI_OK) {

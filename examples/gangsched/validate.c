@@ -463,8 +463,7 @@ static int read_files(char **names, size_t count, struct input *inputs)
 {
     for (size_t i = 0; i < count; i++) {
         inputs[i].error = (struct gang_error)GANG_ERROR_INIT;
-        gang_result result =
-            gang_scenarios_read_file(names[i], &inputs[i].scenarios, &inputs[i].error);
+        gang_result result = cli_read_cases(names[i], &inputs[i].scenarios, &inputs[i].error);
         if (result == GANG_EIO || result == GANG_ENOMEM) {
             return cli_fail(names[i], &inputs[i].error);
         }

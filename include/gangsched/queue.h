@@ -246,11 +246,11 @@ struct gang_queue_spec {
      *  long at a time (Slurm: 30 s); 0: as the parent, at the top not; -1: not, whatever the parent says. Not
      *  of a leaf that backfills (others may), nor where `preempt` is GANG_PREEMPT_MODE_SUSPEND. The rules are at
      *  gang_sched_run(). */
-    int64_t slice_ns;
-    /** with slice_ns > 0: so many *rows* at most, gangs that take turns on a node; 0: 4 */
-    int64_t slice_rows;
-    /** with slice_ns > 0: 1: GPUs take turns like cores; 0: they are held all the while, like memory */
-    int32_t slice_gpus;
+    int64_t quantum_ns;
+    /** with quantum_ns > 0: so many *rows* at most, gangs that take turns on a node; 0: 4 */
+    int64_t quantum_rows;
+    /** with quantum_ns > 0: 1: GPUs take turns like cores; 0: they are held all the while, like memory */
+    int32_t quantum_gpus;
     int32_t reserved2;
 };
 

@@ -58,15 +58,13 @@ GANG_API gang_result gang_scenarios_read_file(const char *path, gang_scenarios *
 /** End cases and everything that was borrowed from them. NULL is allowed. */
 GANG_API void gang_scenarios_free(gang_scenarios *scenarios);
 
+/** What the reader has to say of a text that it could read, such as a key that has a newer name: "jobs[0]: 'a'
+ *  is now 'b'". @return the warning, in the order of the text; NULL past the last one. Any thread;
+ *  wait-free. Since 0.2. */
+GANG_API const char *gang_scenarios_warning(const gang_scenarios *scenarios, size_t index);
+
 /** Number of cases. Any thread; wait-free. */
 GANG_API size_t gang_scenarios_count(const gang_scenarios *scenarios);
-
-/**
- * Some keys had other names before version 0.2; they are still read.
- * @return NULL if a text has none of them; else one English line about the first: its place and its new
- *   name. Valid until gang_scenarios_free(). Any thread; wait-free.
- */
-GANG_API const char *gang_scenarios_warning(const gang_scenarios *scenarios);
 
 /** A kind of the site, as in gang_kind_add(). */
 struct gang_kind_spec {

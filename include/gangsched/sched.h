@@ -116,7 +116,7 @@ struct gang_job_info {
     int64_t bypassed;     /**< jobs that passed it (gang_queue_spec.max_bypasses) */
     int32_t starved;      /**< 1: nothing passes it any more */
     int32_t reserved0;
-    /** the row of its first gang that takes turns, from 1; 0: none does (gang_queue_spec.slice_ns). Rows have
+    /** the row of its first gang that takes turns, from 1; 0: none does (gang_queue_spec.quantum_ns). Rows have
      *  their turns in this order, round and round; they are numbered anew when one comes or goes */
     int32_t slice_row;
     int32_t reserved1;
@@ -394,20 +394,20 @@ struct gang_run_info {
  * waits when something ended (in leaves without plans: one of each kind). Memory: the timeline, some
  * 150 bytes a node, and 1 KiB and 16 bytes a node for each job that runs or has a plan.
  *
- * Where a queue slices (gang_queue_spec.slice_ns), the gangs of the leaves below it, as far as these do not state
- * slice_ns themselves, share their nodes in time. They lie in a matrix of rows, which take turns, and nodes
+ * Where a queue slices (gang_queue_spec.quantum_ns), the gangs of the leaves below it, as far as these do not state
+ * quantum_ns themselves, share their nodes in time. They lie in a matrix of rows, which take turns, and nodes
  * (Ousterhout 1982):
  *   - Its nodes are theirs alone, whole: a gang comes to a node that they have already, or to one of which
- *     nobody holds any cores (with slice_gpus: nor GPUs). A node that the last of them left is for all again.
+ *     nobody holds any cores (with quantum_gpus: nor GPUs). A node that the last of them left is for all again.
  *   - A gang is put into the first row that has room for it, in the order of their turns; if none has, into a new one,
- *     up to slice_rows. Cores (with slice_gpus: GPUs) need be free in that row only. Memory, GPUs without
- *     slice_gpus and all other kinds are not shared in time: what all rows hold of them fits at the same
+ *     up to quantum_rows. Cores (with quantum_gpus: GPUs) need be free in that row only. Memory, GPUs without
+ *     quantum_gpus and all other kinds are not shared in time: what all rows hold of them fits at the same
  *     time, and nobody else gets it.
  *   - The gangs of the row whose turn it is run; and those of others that fit beside them (alternates), in the order of
  *     their turns. Nobody runs beside somebody who would not fit, nor in parts: a gang is suspended and
  *     resumed as a whole. Those of the next row start when those in their way have reported that all tasks
  *     stopped, or the grace has passed. A slice is counted from when all of its row run.
- *   - So each gang has at least a whole slice in each round of (slice_ns and grace) times rows. When gangs end,
+ *   - So each gang has at least a whole slice in each round of (quantum_ns and grace) times rows. When gangs end,
  *     gangs move to rows that have their turn no later, and empty rows go. With one row nobody is suspended.
  *     The end of a slice is due work: gang_sched_next() tells it.
  *   - Books: a gang counts in its queues with all that it has, whoever has the turn, as in Slurm: a limit
@@ -495,12 +495,12 @@ struct gang_queue_info {
     int32_t reserved0;
     int64_t plan_depth; /**< in force; 0: all */
     int64_t planned;    /**< jobs of a leaf (gangs, where groups wait) that have a planned start */
-    int64_t slice_ns;   /**< in force; 0: its gangs take no turns */
-    int64_t slice_rows; /**< of these there may be so many, */
+    int64_t quantum_ns;   /**< in force; 0: its gangs take no turns */
+    int64_t quantum_rows; /**< of these there may be so many, */
     int64_t rows;       /**< and are so many now, over all leaves that share their nodes with it */
     int64_t active_row; /**< whose turn it is, from 1; 0: there is none */
     int64_t
-        slice_end_ns; /**< when its turn ends; INT64_MAX: it does not, or not all of it run yet */
+        quantum_end_ns; /**< when its turn ends; INT64_MAX: it does not, or not all of it run yet */
 };
 
 /** Read a queue. @return GANG_OK; GANG_EINVAL; GANG_ESTALE. Owner. O(kinds). */
@@ -647,7 +647,7 @@ GANG_API gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node)
  * @return GANG_OK; GANG_ENOFIT: not in this window; GANG_ENEVER: larger than what there is; GANG_ELIMIT: beyond
  *   the limit of its owner (gang_reservation_limit()), or too many stages; GANG_EEXIST (name); GANG_EINVAL, GANG_ERANGE,
  *   GANG_ENOENT (queue, job, node, level, domain, label...); GANG_ENOTSUP (what the timeline does not count, by its
- *   path; or a queue slices, gang_queue_spec.slice_ns, and nor may one begin to while something is reserved); GANG_EBUSY (called from a callback);
+ *   path; or a queue slices, gang_queue_spec.quantum_ns, and nor may one begin to while something is reserved); GANG_EBUSY (called from a callback);
  *   GANG_ENOMEM. `error` has the path: "stages[0].nodes[3]: no such node". On an error nothing changed.
  * Owner. May allocate: less than 1 KiB, 16 bytes a node, and 16 for each run of neighbouring nodes, a piece; while
  * members start in it, some 150 bytes a node of the cluster. O(nodes) and what plan/admit.h says.

@@ -220,7 +220,7 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"backfill_order", s->backfill_order, GANG_BACKFILL_ORDER_DEFAULT,
          GANG_BACKFILL_ORDER_SMALLEST},
         {"overrun", s->overrun, GANG_OVERRUN_DEFAULT, GANG_OVERRUN_ASK},
-        {"slice_gpus", s->slice_gpus, 0, 1},
+        {"quantum_gpus", s->quantum_gpus, 0, 1},
         {"reserved1", s->reserved1, 0, 0},
         {"reserved2", s->reserved2, 0, 0},
     };
@@ -249,15 +249,15 @@ static gang_result numbers_check(const struct gang_queue_spec *s, struct gang_er
         {"extend_ns", s->extend_ns, 0, INT64_MAX},
         {"max_bypasses", s->max_bypasses, 0, INT64_MAX},
         {"max_wait_ns", s->max_wait_ns, 0, INT64_MAX},
-        {"slice_ns", s->slice_ns, -1, INT64_MAX},
-        {"slice_rows", s->slice_rows, 0, UINT16_MAX},
+        {"quantum_ns", s->quantum_ns, -1, INT64_MAX},
+        {"quantum_rows", s->quantum_rows, 0, UINT16_MAX},
     };
     gang_result r = ranges_check(numbers, COUNT(numbers), GANG_ERANGE, error);
     if (r == GANG_OK && s->max_time_limit_ns && s->default_time_limit_ns > s->max_time_limit_ns)
         r = gang__error(error, GANG_EINVAL, "default_time_limit_ns", "above max_time_limit_ns");
-    if (r == GANG_OK && s->slice_ns <= 0 && (s->slice_rows || s->slice_gpus))
-        r = gang__error(error, GANG_EINVAL, s->slice_rows ? "slice_rows" : "slice_gpus",
-                        "without slice_ns");
+    if (r == GANG_OK && s->quantum_ns <= 0 && (s->quantum_rows || s->quantum_gpus))
+        r = gang__error(error, GANG_EINVAL, s->quantum_rows ? "quantum_rows" : "quantum_gpus",
+                        "without quantum_ns");
     return r;
 }
 

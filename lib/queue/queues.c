@@ -389,11 +389,11 @@ enum { SLICE_ROWS = 4 }; /* as Slurm's OverSubscribe=FORCE */
 static void set_slices(struct gang__queue *q, const struct gang__queue *from)
 {
     const struct gang_queue_spec *s = q->spec;
-    bool own = s->slice_ns > 0, none = s->slice_ns < 0;
+    bool own = s->quantum_ns > 0, none = s->quantum_ns < 0;
     q->slicer = own ? q->index : none ? GANG__NO_QUEUE : from->slicer;
-    q->slice_ns = own ? s->slice_ns : none ? 0 : from->slice_ns;
-    q->slice_rows = !own ? from->slice_rows : s->slice_rows ? s->slice_rows : SLICE_ROWS;
-    q->slice_gpus = own ? s->slice_gpus != 0 : from->slice_gpus;
+    q->quantum_ns = own ? s->quantum_ns : none ? 0 : from->quantum_ns;
+    q->slice_rows = !own ? from->slice_rows : s->quantum_rows ? s->quantum_rows : SLICE_ROWS;
+    q->quantum_gpus = own ? s->quantum_gpus != 0 : from->quantum_gpus;
 }
 
 /* `top` is what a queue at the top inherits. */

@@ -12,12 +12,12 @@ static const struct gang__words state_words = GANG__WORDS(state_names, 0);
 static const char *const order_names[] = {"priority", "fifo",         "fair",
                                           "shortest", "least-served", "deadline"};
 static const struct gang__words order_words = GANG__WORDS(order_names, 0);
-static const char *const turn_names[] = {"fair", "utilization", "priority-utilization"};
-static const struct gang__words child_order_words = GANG__WORDS(turn_names, 0);
+static const char *const child_order_names[] = {"fair", "utilization", "priority-utilization"};
+static const struct gang__words child_order_words = GANG__WORDS(child_order_names, 0);
 static const char *const block_names[] = {"none", "strict"};
 static const struct gang__words block_words = GANG__WORDS(block_names, 0);
-static const char *const preempt_names[] = {"requeue", "suspend", "cancel"};
-static const struct gang__words preempt_mode_words = GANG__WORDS(preempt_names, 0);
+static const char *const preempt_mode_names[] = {"requeue", "suspend", "cancel"};
+static const struct gang__words preempt_mode_words = GANG__WORDS(preempt_mode_names, 0);
 static const char *const backfill_names[] = {"default", "none", "easy", "conservative"};
 static const struct gang__words backfill_words = GANG__WORDS(backfill_names, 0);
 static const char *const backfill_order_names[] = {"default", "leaf", "shortest", "widest",
@@ -66,9 +66,9 @@ static const struct gang__field queue_list[] = {
     SECONDS("extend_s", QUEUE(extend_ns), 0),
     COUNT("max_bypasses", QUEUE(max_bypasses)),
     SECONDS("max_wait_s", QUEUE(max_wait_ns), 0),
-    {"slice_s", GANG__FIELD_SECONDS, QUEUE(slice_ns), NULL, -1, INT64_MAX / 2, 0},
-    NUMBER("slice_rows", QUEUE(slice_rows), 0, UINT16_MAX, 0),
-    FLAG("slice_gpus", QUEUE(slice_gpus)),
+    {"quantum_s", GANG__FIELD_SECONDS, QUEUE(quantum_ns), NULL, -1, INT64_MAX / 2, 0},
+    NUMBER("quantum_rows", QUEUE(quantum_rows), 0, UINT16_MAX, 0),
+    FLAG("quantum_gpus", QUEUE(quantum_gpus)),
     FLAG("no_preemption", QUEUE(no_preemption)),
     COUNT("max_running", QUEUE(max_running)),
     COUNT("max_pending", QUEUE(max_pending)),
@@ -103,8 +103,8 @@ static const struct gang__field job_list[] = {FLAG("stale", JOB(stale)),
 
 #define RESERVE(member) offsetof(struct gang_reservation_spec, member)
 #define STAGE(member) offsetof(struct gang_reservation_stage, member)
-static const char *const prefer_names[] = {"earliest", "latest", "cheapest"};
-static const struct gang__words objective_words = GANG__WORDS(prefer_names, 0);
+static const char *const objective_names[] = {"earliest", "latest", "cheapest"};
+static const struct gang__words objective_words = GANG__WORDS(objective_names, 0);
 static const char *const combine_names[] = {"all", "any", "order", "order-no-gap"};
 static const struct gang__words combine_words = GANG__WORDS(combine_names, 0);
 const char *const gang__reserve_flag_words[gang__reserve_flag_count] = {

@@ -14,7 +14,7 @@ struct gang_scenarios {
     struct gang__arena arena;
     struct gang_scenario *cases;
     size_t count;
-    struct gang__key_warning warning;
+    struct gang__warnings warnings;
 };
 
 static const char *const case_keys[] = {
@@ -279,10 +279,10 @@ static gang_result read_members(struct gang__reader *r, const struct gang__json 
 }
 
 gang_result gang__read_case(struct gang__arena *keep, const struct gang__json *at,
-                            struct gang_scenario *out, struct gang__key_warning *warning)
+                            struct gang__warnings *warnings, struct gang_scenario *out)
 {
     struct gang__reader r = {
-        .keep = keep, .scratch = {keep->mem, NULL}, .out = out, .warning = warning};
+        .keep = keep, .scratch = {keep->mem, NULL}, .out = out, .warnings = warnings};
     *out = (struct gang_scenario)GANG_SCENARIO_INIT;
     out->rounds = 1;
     gang_result result = read_members(&r, at);
@@ -299,7 +299,7 @@ static gang_result read_cases(struct gang_scenarios *scenarios, const struct gan
         if (!scenarios->cases)
             return gang__json_fail(root, GANG_ENOMEM, "out of memory");
         scenarios->count = 1;
-        return gang__read_case(&scenarios->arena, root, &scenarios->cases[0], &scenarios->warning);
+        return gang__read_case(&scenarios->arena, root, &scenarios->warnings, &scenarios->cases[0]);
     }
     GANG__TRY(gang__json_array(root, GANG__MAX_CASES, &scenarios->count));
     scenarios->cases =
@@ -308,8 +308,8 @@ static gang_result read_cases(struct gang_scenarios *scenarios, const struct gan
         return gang__json_fail(root, GANG_ENOMEM, "out of memory");
     for (size_t i = 0; i < scenarios->count; i++) {
         struct gang__json element = gang__json_element(root, i);
-        GANG__TRY(gang__read_case(&scenarios->arena, &element, &scenarios->cases[i],
-                                  &scenarios->warning));
+        GANG__TRY(gang__read_case(&scenarios->arena, &element, &scenarios->warnings,
+                                  &scenarios->cases[i]));
     }
     return GANG_OK;
 }
@@ -333,6 +333,7 @@ gang_result gang__scenarios_read_mem(const struct gang_mem *mem, const char *tex
     }
     out->mem = *mem;
     out->arena.mem = &out->mem;
+    out->warnings.last = &out->warnings.first;
     struct gang__json at = gang__json_root(root, error);
     result = read_cases(out, &at);
     if (result != GANG_OK)
@@ -392,7 +393,10 @@ gang_result gang_scenarios_get(const gang_scenarios *scenarios, size_t index,
     return !scenarios ? GANG_EINVAL : there ? GANG_OK : GANG_ENOENT;
 }
 
-const char *gang_scenarios_warning(const gang_scenarios *scenarios)
+const char *gang_scenarios_warning(const gang_scenarios *scenarios, size_t index)
 {
-    return scenarios && scenarios->warning.count > 0 ? scenarios->warning.text : NULL;
+    const struct gang__warning *w = scenarios ? scenarios->warnings.first : NULL;
+    while (w && index-- > 0)
+        w = w->next;
+    return w ? w->text : NULL;
 }

@@ -155,8 +155,8 @@ static gang_result read_task_level(struct gang__reader *r, const struct gang__js
     return GANG_OK;
 }
 
-static gang_result read_subgroups(struct gang__reader *r, const struct gang__json *object,
-                                  struct gang_group_spec *group)
+static gang_result read_slice(struct gang__reader *r, const struct gang__json *object,
+                              struct gang_group_spec *group)
 {
     struct gang__json at;
     GANG__TRY(read_task_level(r, object, "subgroup_same", group, &group->subgroup_same));
@@ -210,33 +210,33 @@ gang_result gang__read_demands(struct gang__reader *r, const struct gang__json *
     GANG__TRY(read_device_demands(r, object, group));
     GANG__TRY(read_task_level(r, object, "same", group, &group->same));
     GANG__TRY(read_task_level(r, object, "prefer", group, &group->prefer));
-    GANG__TRY(read_subgroups(r, object, group));
+    GANG__TRY(read_slice(r, object, group));
     return read_bounds(r, object, group);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-static gang_result read_affinity_rule(struct gang__reader *r, const struct gang__json *at,
-                                      struct gang_affinity_rule *rule)
+static gang_result read_peer(struct gang__reader *r, const struct gang__json *at,
+                             struct gang_affinity_rule *peer)
 {
     static const char *const keys[] = {"key", "value", "level", "colocate", "soft"};
     struct gang__json member;
-    GANG__TRY(gang__read_old_keys(r, at, GANG__OBJECT_RULE));
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_AFFINITY));
     GANG__TRY(gang__json_object(at, keys, GANG__COUNT(keys)));
     GANG__TRY(gang__json_need(at, "key", &member));
-    GANG__TRY(gang__read_name(r, &member, &rule->key));
+    GANG__TRY(gang__read_name(r, &member, &peer->key));
     if (gang__json_get_or_null(at, "value", &member)) {
         const char *value;
         GANG__TRY(gang__json_name(&member, 0, GANG_MAX_NAME, &value));
-        GANG__TRY(gang__keep_text(r, &member, value, &rule->value));
+        GANG__TRY(gang__keep_text(r, &member, value, &peer->value));
     }
-    GANG__TRY(gang__read_level(r, at, "level", GANG__LEVELS_WIDE, &rule->level));
-    GANG__TRY(gang__read_bool(at, "colocate", &rule->colocate));
-    return gang__read_bool(at, "soft", &rule->soft);
+    GANG__TRY(gang__read_level(r, at, "level", GANG__LEVELS_WIDE, &peer->level));
+    GANG__TRY(gang__read_bool(at, "colocate", &peer->colocate));
+    return gang__read_bool(at, "soft", &peer->soft);
 }
 
-static gang_result read_affinity(struct gang__reader *r, const struct gang__json *job,
-                                 struct gang_request_spec *request)
+static gang_result read_peers(struct gang__reader *r, const struct gang__json *job,
+                              struct gang_request_spec *request)
 {
     struct gang__json at;
     struct gang_affinity_rule *list;
@@ -247,7 +247,7 @@ static gang_result read_affinity(struct gang__reader *r, const struct gang__json
     GANG__KEEP(list, r, &at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&at, i);
-        GANG__TRY(read_affinity_rule(r, &element, &list[i]));
+        GANG__TRY(read_peer(r, &element, &list[i]));
     }
     request->affinity = list;
     request->affinity_count = count;
@@ -264,5 +264,5 @@ gang_result gang__read_job_demands(struct gang__reader *r, const struct gang__js
     GANG__TRY(gang__read_bool(job, "exclusive", &request->exclusive));
     GANG__TRY(gang__read_label_map(r, job, GANG__MAX_JOB_LABELS, &request->labels,
                                    &request->label_count));
-    return read_affinity(r, job, request);
+    return read_peers(r, job, request);
 }

@@ -190,7 +190,7 @@ gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, 
     int64_t tasks = 0;
     *job = (struct gang_job_spec)GANG_JOB_SPEC_INIT;
     job->submit = (int64_t)index;
-    GANG__TRY(gang__read_old_keys(r, at, GANG__OBJECT_JOB));
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_JOB));
     GANG__TRY(gang__json_object(at, job_keys, GANG__COUNT(job_keys)));
     GANG__TRY(read_head(r, at, job));
     GANG__TRY(gang__read_job_demands(r, at, &job->request));

@@ -71,7 +71,7 @@ static gang_result read_devices(struct gang__reader *r, const struct gang__json 
     GANG__KEEP(list, r, at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(at, i);
-        GANG__TRY(gang__read_old_keys(r, &element, GANG__OBJECT_DEVICE));
+        GANG__TRY(gang__rename_old_keys(r, &element, GANG__OBJECT_DEVICE));
         GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
         GANG__TRY(gang__read_name_member(r, &element, "model", &list[i].model));
         GANG__TRY(gang__read_name_member(r, &element, "pci", &list[i].pci));
@@ -173,7 +173,7 @@ static gang_result read_links(struct gang__reader *r, const struct gang__json *o
     GANG__KEEP(list, r, &at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&at, i);
-        GANG__TRY(gang__read_old_keys(r, &element, GANG__OBJECT_LINK));
+        GANG__TRY(gang__rename_old_keys(r, &element, GANG__OBJECT_LINK));
         GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
         GANG__TRY(read_gpu_index(&element, "a", node, &list[i].a));
         GANG__TRY(read_gpu_index(&element, "b", node, &list[i].b));
@@ -191,8 +191,8 @@ static gang_result read_links(struct gang__reader *r, const struct gang__json *o
 }
 
 /* One string of digits a GPU. */
-static gang_result read_near(struct gang__reader *r, const struct gang__json *object,
-                             struct gang_node_spec *node)
+static gang_result read_gpu_locality(struct gang__reader *r, const struct gang__json *object,
+                                     struct gang_node_spec *node)
 {
     struct gang__json at;
     size_t rows;
@@ -379,7 +379,7 @@ gang_result gang__read_node(struct gang__reader *r, const struct gang__json *at,
 {
     struct gang__json member;
     *node = (struct gang_node_spec)GANG_NODE_SPEC_INIT;
-    GANG__TRY(gang__read_old_keys(r, at, GANG__OBJECT_NODE));
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_NODE));
     GANG__TRY(gang__json_object(at, node_keys, GANG__COUNT(node_keys)));
     GANG__TRY(gang__json_need(at, "name", &member));
     GANG__TRY(gang__read_name(r, &member, &node->name));
@@ -389,7 +389,7 @@ gang_result gang__read_node(struct gang__reader *r, const struct gang__json *at,
     GANG__TRY(read_numas(r, at, node));
     GANG__TRY(read_gpus(r, at, node));
     GANG__TRY(read_links(r, at, node));
-    GANG__TRY(read_near(r, at, node));
+    GANG__TRY(read_gpu_locality(r, at, node));
     GANG__TRY(read_cores(r, at, node));
     GANG__TRY(read_nics(r, at, node));
     GANG__TRY(read_profiles(r, at, node));

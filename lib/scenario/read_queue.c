@@ -47,9 +47,9 @@ static const char *const queue_keys[] = {"name",
                                          "extend_s",
                                          "max_bypasses",
                                          "max_wait_s",
-                                         "slice_s",
-                                         "slice_rows",
-                                         "slice_gpus"};
+                                         "quantum_s",
+                                         "quantum_rows",
+                                         "quantum_gpus"};
 
 /* What a key of `guaranteed`, `limit`, `lending_limit` or `weight` stands for: the name of the kind,
  * or NULL. */
@@ -136,20 +136,20 @@ static gang_result read_relative(struct gang__reader *r, const struct gang__json
                                  struct gang_quota *quota)
 {
     static const char *const keys[] = {"fraction", "weight"};
-    struct gang__json fraction;
+    struct gang__json part;
     struct gang__json weight;
-    GANG__TRY(gang__read_old_keys(r, at, GANG__OBJECT_QUOTA));
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_QUOTA));
     GANG__TRY(gang__json_object(at, keys, ways));
-    bool has_fraction = gang__json_get(at, "fraction", &fraction);
+    bool has_part = gang__json_get(at, "fraction", &part);
     if (gang__json_get(at, "weight", &weight)) {
-        if (has_fraction)
+        if (has_part)
             return gang__json_fail(&weight, GANG_EINVAL, "given beside 'fraction'");
         return gang__json_int(&weight, 1, GANG_MAX_AMOUNT, &quota->by_weight);
     }
-    if (!has_fraction)
+    if (!has_part)
         return gang__json_fail(at, GANG_EINVAL, "must have a member 'fraction'%s",
                                ways == IN_WEIGHTS ? " or 'weight'" : "");
-    return gang__json_scaled(&fraction, GANG_WHOLE, 1, GANG_WHOLE, &quota->fraction);
+    return gang__json_scaled(&part, GANG_WHOLE, 1, GANG_WHOLE, &quota->fraction);
 }
 
 static gang_result read_quota(struct gang__reader *r, const struct gang__json *at, size_t ways,
@@ -317,7 +317,7 @@ static gang_result read_body(struct gang__reader *r, const struct gang__json *at
     GANG__KEEP(child, r, &member, 1);
     *child = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
     queue->child = child;
-    GANG__TRY(gang__read_old_keys(r, &member, GANG__OBJECT_QUEUE));
+    GANG__TRY(gang__rename_old_keys(r, &member, GANG__OBJECT_QUEUE));
     GANG__TRY(
         gang__json_object(&member, queue_keys + NAME_KEYS, GANG__COUNT(queue_keys) - NAME_KEYS));
     return read_body(r, &member, depth + 1, child);
@@ -328,7 +328,7 @@ gang_result gang__read_queue(struct gang__reader *r, const struct gang__json *at
 {
     struct gang__json member;
     *queue = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
-    GANG__TRY(gang__read_old_keys(r, at, GANG__OBJECT_QUEUE));
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_QUEUE));
     GANG__TRY(gang__json_object(at, queue_keys, GANG__COUNT(queue_keys)));
     GANG__TRY(gang__json_need(at, "name", &member));
     GANG__TRY(gang__read_name(r, &member, &queue->name));

@@ -267,7 +267,7 @@ static gang_result read_group(struct gang__reader *r, const struct gang__json *a
 {
     struct gang__json member;
     *group = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
-    GANG__TRY(gang__read_old_keys(r, at, GANG__OBJECT_TASK));
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_TASK));
     GANG__TRY(gang__json_object(at, task_keys, GANG__COUNT(task_keys)));
     GANG__TRY(gang__read_name_member(r, at, "name", &group->name));
     GANG__TRY(read_count(at, job_has_min, sets, group));
@@ -289,7 +289,7 @@ gang_result gang__read_group(struct gang__reader *r, const struct gang__json *at
 {
     static const char *const of_jobs[] = {"group", "protected", "order", "role", "after", "min"};
     struct gang__json member;
-    GANG__TRY(gang__read_old_keys(r, at, GANG__OBJECT_TASK));
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_TASK));
     GANG__TRY(gang__json_object(at, task_keys, GANG__COUNT(task_keys)));
     for (size_t i = 0; i < GANG__COUNT(of_jobs); i++)
         if (gang__json_get(at, of_jobs[i], &member))

@@ -19,8 +19,8 @@ const struct gang__words gang__op_words = GANG__WORDS(op_list, GANG_LABEL_IN);
 static const char *const numa_list[] = {"prefer", "none", "strict"};
 const struct gang__words gang__numa_words = GANG__WORDS(numa_list, GANG_NUMA_PREFER);
 
-static const char *const gpu_nodes_list[] = {"avoid", "allow", "exclude"};
-const struct gang__words gang__gpu_nodes_words = GANG__WORDS(gpu_nodes_list, GANG_GPU_NODES_AVOID);
+static const char *const scarce_list[] = {"avoid", "allow", "exclude"};
+const struct gang__words gang__gpu_nodes_words = GANG__WORDS(scarce_list, GANG_GPU_NODES_AVOID);
 
 static const char *const mode_list[] = {"shared", "exclusive", "lending"};
 const struct gang__words gang__mode_words = GANG__WORDS(mode_list, GANG_PARTITION_SHARED);

@@ -100,7 +100,7 @@ check no_case_is_no_error no_case
 slices() { # PARENT BROKEN
     local i
     for i in 0 1 2 3 4 5 6 7; do
-        printf '%s{"model":"A100","mem_mib":5120,"parent":"%s","slice":%d%s}' \
+        printf '%s{"model":"A100","mem_mib":5120,"parent":"%s","mig_index":%d%s}' \
             "$([[ $1$i == a0 ]] || printf ,)" "$1" "$i" "$([[ $i != "$2" ]] || printf ',"healthy":false')"
     done
 }

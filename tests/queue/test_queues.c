@@ -165,7 +165,7 @@ START_TEST(a_word_out_of_range_is_refused)
     WORD(backfill_order, GANG_BACKFILL_ORDER_SMALLEST + 1);
     WORD(overrun, GANG_OVERRUN_ASK + 1);
     WORD(reserved1, 1);
-    WORD(slice_gpus, 2);
+    WORD(quantum_gpus, 2);
     WORD(reserved2, 1);
 }
 END_TEST

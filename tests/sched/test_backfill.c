@@ -600,7 +600,7 @@ static void let_slice(int32_t backfill, int64_t depth)
     q[0].plan_depth = depth;
     q[0].reclaim = GANG_PREEMPT_NEVER; /* room that is made for one is taken from plans of others */
     q[1].name = "turns";
-    q[1].slice_ns = 10 * SECOND;
+    q[1].quantum_ns = 10 * SECOND;
     host_queues(&h, q, 2);
 }
 

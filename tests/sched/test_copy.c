@@ -14,6 +14,7 @@
 #include "chance.h"
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
+#include "sched/record/record.h"
 #include "sched/slice/slice_in.h"
 #include "suite.h"
 #include "support.h"
@@ -459,10 +460,10 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.max_wait_ns = one_in(6) ? 20 * SECOND : 0;
     q.weight = (double)(1 + below(3));
     if (slicing) {
-        q.slice_ns = one_in(3) ? 0 : one_in(5) ? -1 : (2 + below(10)) * SECOND;
-        q.slice_rows = q.slice_ns > 0 ? below(5) : 0;
-        q.slice_gpus = q.slice_ns > 0 && one_in(2);
-        q.preempt_mode = q.slice_ns < 0 ? q.preempt_mode : GANG_PREEMPT_MODE_REQUEUE;
+        q.quantum_ns = one_in(3) ? 0 : one_in(5) ? -1 : (2 + below(10)) * SECOND;
+        q.quantum_rows = q.quantum_ns > 0 ? below(5) : 0;
+        q.quantum_gpus = q.quantum_ns > 0 && one_in(2);
+        q.preempt_mode = q.quantum_ns < 0 ? q.preempt_mode : GANG_PREEMPT_MODE_REQUEUE;
     }
     return q;
 }
@@ -476,7 +477,8 @@ static void set_queues(void)
         random_queue("a2", "a", quota[2]), random_queue("b", NULL, quota[3]),
         random_queue("c", NULL, quota[4])};
     for (size_t i = 0; slicing && i < 5; i++)
-        if (q[i].slice_ns >= 0 && (q[i].slice_ns > 0 || (i > 0 && i < 3 && q[0].slice_ns > 0)))
+        if (q[i].quantum_ns >= 0 &&
+            (q[i].quantum_ns > 0 || (i > 0 && i < 3 && q[0].quantum_ns > 0)))
             q[i].backfill = GANG_BACKFILL_NONE;
     BOTH(gang_sched_set_queues(at->s, q, 5, NULL));
     ck_assert_msg(result[0] == GANG_OK, "world %" PRIu64 ": %s", world,

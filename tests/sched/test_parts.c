@@ -290,8 +290,8 @@ END_TEST
 START_TEST(who_is_held_before_his_first_turn_does_not_start)
 {
     struct gang_queue_spec q = host_default_queue(GRACE);
-    q.slice_ns = 100;
-    q.slice_rows = 2;
+    q.quantum_ns = 100;
+    q.quantum_rows = 2;
     host_queues(&h, &q, 1);
     gang_job_id first = host_gang(&h, "", 8, 0), second = host_gang(&h, "", 8, 0);
     struct gang_group_spec g = group_of(8, 2000, 0);
@@ -331,8 +331,8 @@ START_TEST(who_waits_to_grow_before_his_first_turn_lets_go_of_all)
     struct gang_job_spec job = host_job(group, 2), fill = host_job(&other, 1);
     group[1].min = 4;
     other.count = other.min = 7; /* a core or two is left in its row */
-    q.slice_ns = 100;
-    q.slice_rows = 2;
+    q.quantum_ns = 100;
+    q.quantum_rows = 2;
     host_queues(&h, &q, 1);
     gang_job_id fills = host_submit(&h, &fill);
     host_run(&h, 1);

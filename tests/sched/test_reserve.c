@@ -35,7 +35,7 @@ START_TEST(slices_are_refused)
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("r", 1, 100, 10));
     q.name = "q";
-    q.slice_ns = SECOND;
+    q.quantum_ns = SECOND;
     ck_assert_int_eq(gang_sched_set_queues(h.s, &q, 1, &error), GANG_ENOTSUP);
     MUST(gang_reservation_cancel(h.s, id));
     host_run(&h, 0);

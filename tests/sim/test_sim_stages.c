@@ -193,7 +193,7 @@ START_TEST(gangs_may_run_beside_each_other)
     ck_assert_time(j.run_ns, 120);
     ck_assert_time(j.ran_ns, 120);
     ck_assert_str_eq(said, "0 submitted 0\n0 started 0\n0 started 1\n"
-                           "20 gang-ended 1\n20 started 2\n50 part-ended 0\n"
+                           "20 gang-ended 1\n20 started 2\n50 gang-ended 0\n"
                            "120 gang-ended 2\n120 ended 0\n");
     ck_assert_double_eq_tol(stats().gpu_utilisation, (50 + 40 + 200) / 960.0, 1e-12);
 }
@@ -501,7 +501,7 @@ START_TEST(what_cannot_be_simulated_is_refused_by_its_path)
     job.running = 0;
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     q.name = "default";
-    q.slice_ns = SECOND;
+    q.quantum_ns = SECOND;
     MUST(gang_queue_change(gang_sim_sched(s.sim), &q, NULL));
     refused(GANG_ENOTSUP, "group_after", good, 3);
 }

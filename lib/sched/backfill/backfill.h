@@ -19,7 +19,4 @@ bool gang__backfill_lacks_room(gang_sched *s, const struct gang__gang *u);
 /* Do more tasks of it leave room for all plans? */
 bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *u);
 
-/* He had a plan until now, and by the sums he does not start yet. */
-bool gang__backfill_refuses(const gang_sched *s, const struct gang__gang *u);
-
 #endif

@@ -24,8 +24,6 @@
 
 #include "sched/record/state.h"
 
-enum { GANG__KEPT_NOT = 0, GANG__KEPT_TRIED, GANG__KEPT_WAITING };
-
 struct gang__candidates {
     struct gang__hash_link link;         /* in leaf->backfill.by_key */
     struct gang__candidates *next, **at; /* in leaf->backfill.all */

@@ -7,30 +7,22 @@
 #include "sched/backfill/candidates.h"
 #include "sched/calendar/calendar_in.h"
 #include "sched/calendar/trial.h"
-#include "sched/cycle/cycle.h"
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
 #include "sched/reserve/reserve.h"
 #include "sched/reserve/reserves.h"
 #include "sched/stop/stop.h"
-#include "sched/usage/cells.h"
 #include "sched/wake/wake.h"
+#include "sched/where/where.h"
 
 /* ---- starting between plans -------------------------------------------------------------------- */
 
-/* All but the nodes that the timeline gives are closed. */
-static void close_others(gang_sched *s)
+/* The nodes that the timeline gives, as bits in a->part. */
+static void mark_given(struct gang__calendar *a)
 {
-    struct gang__calendar *a = s->calendar;
     memset(a->part, 0, (a->end / 64 + 1) * sizeof(*a->part));
     for (size_t i = 0; i < a->fit.count; i++)
         gang__mask_put(a->part, a->fit.place[i].node);
-    for (gang_node_id n = gang_snapshot_node_next(s->scratch, GANG_ID_NONE); n != GANG_ID_NONE;
-         n = gang_snapshot_node_next(s->scratch, n)) {
-        uint32_t slot = (uint32_t)n;
-        if (slot >= a->end || !(a->part[slot / 64] >> (slot % 64) & 1))
-            (void)!gang_snapshot_set_state(s->scratch, n, GANG_NODE_DOWN);
-    }
 }
 
 /* Do these places leave room for all plans? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
@@ -120,28 +112,30 @@ static gang_result adopt_told(gang_sched *s, const struct gang__gang *u, gang_al
     return gang_alloc_adopt(s->worker, u->ask->q, s->told.place, (int64_t)s->told.count, id, NULL);
 }
 
-/* Where it likes best now, whatever is planned (sched.told); or, `picky`, on the nodes that the timeline gave. */
-static gang_result place_now(gang_sched *s, const struct gang__gang *u, bool picky)
+/* Where it likes best now, whatever is planned (sched.told); or, `picky`, on the nodes that the
+ * timeline gave. */
+static gang_result place_now(gang_sched *s, struct gang__gang *u, bool picky)
 {
+    struct gang__where w = {.s = s, .u = u, .on = s->scratch};
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return GANG_ENOMEM;
-    if (picky)
-        close_others(s);
-    gang__reserve_close(s, u, 0, false, s->scratch);
-    gang_result r = gang__bypass_keep(s, u, s->scratch);
-    if (r == GANG_OK)
-        r = gang__cells_keep(s, u, s->scratch);
-    return r == GANG_OK ? gang__snapshot_place_told(s->worker, s->scratch, u->ask->q, &s->told) : r;
+    if (picky) {
+        mark_given(s->calendar);
+        w.only = s->calendar->part;
+        w.only_end = s->calendar->end;
+    }
+    return gang__where_place(&w, &s->told);
 }
 
 /* Task by task where the timeline has it, where nothing but amounts and nodes matters. */
-static gang_result adopt_exactly(gang_sched *s, const struct gang__gang *u, gang_alloc_id *id)
+static gang_result adopt_exactly(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
 {
+    struct gang__where w = {.s = s, .u = u, .on = s->scratch};
     struct gang__calendar *a = s->calendar;
     const gang_request *q = gang__gang_request(u);
     int64_t count = 0;
     if (!q->plain || q->social || q->exclusive || q->group[0].profile || q->group[0].model_count ||
-        gang__cells_concern(s, u) || gang__bypass_concerns(s, u))
+        gang__where_why(&w) != GANG_WAIT_CAPACITY)
         return GANG_ENOFIT;
     for (size_t i = 0; i < a->fit.count; i++)
         for (int64_t t = 0; t < a->fit.place[i].tasks; t++) {
@@ -156,13 +150,6 @@ static gang_result adopt_exactly(gang_sched *s, const struct gang__gang *u, gang
             p->any_devices = 1;
         }
     return gang_alloc_adopt(s->worker, u->ask->q, a->exact, count, id, NULL);
-}
-
-/* May it go to any node that is up, as far as others are concerned? Then it is placed where it is taken, and no copy of
- * the cluster need be made. */
-static bool may_go_anywhere(const gang_sched *s, const struct gang__gang *u)
-{
-    return s->reserve.count == 0 && !gang__cells_concern(s, u) && !gang__bypass_concerns(s, u);
 }
 
 /* Do the plans allow these places? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
@@ -186,7 +173,8 @@ static gang_result alloc_if(gang_sched *s, struct gang__gang *u, plans_allow *ma
                             gang_alloc_id *id)
 {
     struct agreeing a = {s, u, may};
-    if (may_go_anywhere(s, u))
+    struct gang__where w = {.s = s, .u = u, .on = s->scratch};
+    if (!gang__where_concerned(&w)) /* then no snapshot is needed */
         return gang__alloc_if(s->worker, u->ask->q, &s->told, agree, &a, id);
     gang_result r = place_now(s, u, false);
     if (r == GANG_OK)
@@ -234,16 +222,26 @@ bool gang__backfill_lacks_room(gang_sched *s, const struct gang__gang *u)
     return u->calendar.plan && !u->places && !has_room(s, u);
 }
 
+/* Without regard to plans: a suspended gang on its places, any other where place likes it best. */
+static gang_result alloc_now(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
+{
+    *why = GANG_WAIT_CAPACITY;
+    if (u->places)
+        return gang__where_resume(s, u, id, why);
+    /* A gang that had a plan waits for what is taken now: mostly the sums say so, which is sooner. */
+    if (s->calendar->again == u && !gang__calendar_fits_sums(s, u))
+        return GANG_ENOFIT;
+    return gang__where_alloc(s, u, id, why);
+}
+
 static gang_result start_now(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
 {
     if (s->calendar->planned == 0 && !gang__reserve_binds(s, u))
-        return gang__alloc_gang(s, u, id, why);
+        return alloc_now(s, u, id, why);
     if (u->places) {
         gang_result r = leaves_plans(s, u, u->places, (size_t)u->place_count);
         *why = GANG_WAIT_PLANNED;
-        if (r == GANG_OK && gang__bypass_on(s, u))
-            r = GANG_ENOFIT;
-        return r == GANG_OK ? gang__alloc_gang(s, u, id, why) : r;
+        return r == GANG_OK ? gang__where_resume(s, u, id, why) : r;
     }
     if (!gang__calendar_fits_sums(s, u))
         return GANG_ENOFIT;
@@ -322,7 +320,7 @@ static gang_result wait_or_move(gang_sched *s, struct gang__gang *u, gang_alloc_
         r = alloc_moving(s, u, id);
     if (r == GANG_ENOFIT && bound && s->calendar->planned == 0 &&
         !gang__reserve_binds(s, u)) /* nothing is in its way any more */
-        r = gang__alloc_gang(s, u, id, why);
+        r = alloc_now(s, u, id, why);
     if (r == GANG_OK)
         gang__calendar_drop(s, u);
     else if (r == GANG_ENOFIT && !gang__calendar_plans(u) && is_for_plans(s, u))
@@ -440,11 +438,6 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc
     if (r == GANG_ENOFIT && !u->calendar.plan && gang__bypass_concerns(s, u))
         *why = GANG_WAIT_STARVED;
     return r == GANG_ENOMEM ? fail(s) : r;
-}
-
-bool gang__backfill_refuses(const gang_sched *s, const struct gang__gang *u)
-{
-    return s->calendar && s->calendar->again == u && !gang__calendar_fits_sums(s, u);
 }
 
 bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *u)

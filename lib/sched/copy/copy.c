@@ -9,9 +9,9 @@
 #include "place/state/table.h"
 #include "sched/calendar/calendar.h"
 #include "sched/intake/intake.h"
-#include "sched/lifecycle/heartbeat.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/heartbeat.h"
 #include "sched/record/record.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
@@ -366,6 +366,7 @@ static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang
     gang__config_enter(s);
     s->like = NULL;
     gang__fair_copy(s, from);
+    gang__order_bounds(s);
     if (s->no_memory || (whole && !copy_beats(s, from)) || !gang__calendar_copy(s, from))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     gang__order_copy(s, from);

@@ -4,6 +4,7 @@
 
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
+#include "sched/record/record.h"
 
 /* What stands for what. */
 struct pair {

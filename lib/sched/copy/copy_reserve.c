@@ -6,6 +6,7 @@
 #include "base/two_pass_block.h"
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
+#include "sched/record/record.h"
 #include "sched/reserve/reserves.h"
 
 /* ---- what owners have ------------------------------------------------------------------------ */

@@ -6,6 +6,7 @@
 
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
+#include "sched/record/record.h"
 #include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 
@@ -85,7 +86,7 @@ static bool copy_matrix(gang_sched *s, struct gang__matrix **at, const struct ga
     if (!m)
         return false;
     m->queue = from->queue;
-    m->slice_ns = from->slice_ns;
+    m->quantum_ns = from->quantum_ns;
     m->most = from->most;
     m->lent = from->lent;
     m->rows = from->rows;

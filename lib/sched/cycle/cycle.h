@@ -7,9 +7,6 @@
 /* Try to grant the unit whose turn it is. True: something was granted. */
 bool gang__start_try(gang_sched *s, struct gang__gang *u);
 
-/* Its gang, as place likes it best: *why tells why not. */
-gang_result gang__alloc_gang(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why);
-
 /* As gang_sched_next(), but for turns of gangs that slice. */
 int64_t gang__sched_due(gang_sched *s);
 

@@ -6,6 +6,7 @@
 
 #include "core/nodes/nodes.h"
 #include "sched/backfill/backfill.h"
+#include "sched/backfill/candidates.h"
 #include "sched/calendar/calendar.h"
 #include "sched/calendar/trial.h"
 #include "sched/cycle/cycle.h"
@@ -15,11 +16,13 @@
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
 #include "sched/preempt/preempt.h"
+#include "sched/record/record.h"
 #include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
+#include "sched/where/where.h"
 
 /* ---- making and ending it -------------------------------------------------------------------- */
 
@@ -29,6 +32,27 @@ static void start_first_quantum(gang_sched *s, struct gang__gang *u)
 }
 
 static const struct gang__first_quantum first_quantum = {start_first_quantum, gang__start_undo};
+
+/* What the order of classes asks of backfill, calendar and reservations. */
+static const struct gang__order_hooks order_hooks = {
+    .unplan = gang__calendar_unplan,
+    .class_salt = gang__reserve_apart,
+    .keep = gang__candidates_keep,
+    .keep_again = gang__candidates_keep_again,
+    .let_go = gang__candidates_let_go,
+    .done = gang__candidates_done,
+    .deferred = gang__candidates_late,
+    .forget = gang__candidates_forget,
+    .look = gang__candidates_look,
+    .dissolve = gang__candidates_dissolve,
+};
+
+/* What stopping asks of time slices. */
+static const struct gang__stop_hooks stop_hooks = {
+    .detached = gang__slice_forsake,
+    .stopped = gang__slice_quiet,
+    .released = gang__slice_gave,
+};
 
 static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
                              struct gang_error *error)
@@ -110,6 +134,9 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
     memcpy(s, &first, sizeof(first));
     s->user = user;
     s->first_quantum = &first_quantum;
+    gang__where_register(s, &gang__reserve_veto);
+    s->order_hooks = &order_hooks;
+    s->stop_hooks = &stop_hooks;
     s->next_queue = 1; /* 0 is GANG_ID_NONE */
     s->now_ns = s->decayed_ns = INT64_MIN / 4;
     s->grown_up_ns = INT64_MAX;
@@ -154,6 +181,7 @@ void gang_sched_free(gang_sched *sched)
     free_jobs(s);
     gang__deferred_releases_free(s);
     gang__inbox_free(s);
+    gang__where_free(s);
     gang__calendar_free(s);
     gang__trial_free(s);
     gang__slice_free(s);
@@ -208,13 +236,13 @@ static void take_turns(gang_sched *s)
     gang__calendar_refresh(s);
     gang__jobs_drain(s); /* refreshing may give plans up, or move gangs to other classes */
     gang__order_room(s);
-    gang__fair_refresh(s);
+    gang__order_refresh(s);
     while ((u = gang__order_next(s)) != NULL && gang__step(s)) {
         s->info.jobs_tried++;
         gang__start_try(s, u);
         gang__jobs_drain(s);
         if (s->wake.shares)
-            gang__fair_refresh(s);
+            gang__order_refresh(s);
         if (s->wake.room) /* what others free is seen when turns begin */
             gang__order_room(s);
     }

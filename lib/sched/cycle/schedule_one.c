@@ -16,9 +16,9 @@
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
-#include "sched/usage/cells.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
+#include "sched/where/where.h"
 
 /* ---- gates ----------------------------------------------------------------------------------- */
 
@@ -58,31 +58,9 @@ static bool check_after(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc
     return !by;
 }
 
-/* Place it away from nodes: those where it failed, and those kept whole for others. */
-static gang_result alloc_away(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
+/* The places where it was suspended are not what they were: it starts as if for the first time. */
+static void places_gone(gang_sched *s, struct gang__gang *u)
 {
-    if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
-        return GANG_ENOMEM;
-    for (size_t i = 0; i < u->job->bad_count; i++)
-        (void)!gang_snapshot_set_state(s->scratch, u->job->bad[i], GANG_NODE_DOWN);
-    gang_result r = gang__bypass_keep(s, u, s->scratch);
-    if (r == GANG_OK)
-        r = gang__cells_keep(s, u, s->scratch);
-    if (r == GANG_OK)
-        r = gang__snapshot_place_told(s->worker, s->scratch, u->ask->q, &s->told);
-    if (r == GANG_OK)
-        r = gang_alloc_adopt(s->worker, u->ask->q, s->told.place, (int64_t)s->told.count, id, NULL);
-    return r;
-}
-
-/* It was suspended: there, or nowhere, unless its places are not what they were. */
-static gang_result alloc_again(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
-{
-    gang_result r = gang__places_up(s, u->places, u->place_count);
-    if (r == GANG_OK)
-        r = gang_alloc_adopt(s->worker, u->ask->q, u->places, u->place_count, id, NULL);
-    if (r == GANG_OK || r == GANG_ENOFIT || r == GANG_ENOMEM || r == GANG_EBUSY)
-        return r;
     gang__log(s, 0, "the places where job %llu was suspended are gone: it starts anew",
               (unsigned long long)u->job->id);
     gang__order_leave(s, u);
@@ -91,36 +69,24 @@ static gang_result alloc_again(gang_sched *s, struct gang__gang *u, gang_alloc_i
     gang__reports_again(s, u);
     gang__job_state(s, u->job, GANG_REASON_NONE, "its places are gone");
     gang__job_settle(s, u->job);
-    return GANG_ESTALE;
 }
 
-gang_result gang__alloc_gang(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
+/* A place in a matrix of time slices. */
+static gang_result alloc_row(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
 {
-    gang_result r = GANG_ENOFIT;
-    *why = GANG_WAIT_CAPACITY;
-    bool cells = gang__cells_concern(s, u), yields = gang__bypass_concerns(s, u) != NULL;
-    if (u->places) {
-        bool on = yields && gang__bypass_on(s, u);
-        *why = on ? GANG_WAIT_STARVED : GANG_WAIT_CAPACITY;
-        return on ? GANG_ENOFIT : alloc_again(s, u, id);
-    }
-    if (gang__slice_concerns(u)) {
-        *why = yields                    ? GANG_WAIT_STARVED
-               : cells                   ? GANG_WAIT_CELLS
-               : gang__calendar_binds(s) ? GANG_WAIT_PLANNED
-                                         : GANG_WAIT_CAPACITY;
-        return gang__slice_alloc(s, u, id);
-    }
-    if (cells || yields || u->job->bad_count) {
-        r = alloc_away(s, u, id);
-        *why = yields ? GANG_WAIT_STARVED : cells ? GANG_WAIT_CELLS : GANG_WAIT_CAPACITY;
-        if (r == GANG_OK || cells || yields)
-            return r;
-    }
-    /* Who was planned waits for what is taken now: mostly the sums say so, which is sooner. */
-    if (gang__backfill_refuses(s, u))
-        return GANG_ENOFIT;
-    return gang_alloc(s->worker, u->ask->q, id, NULL);
+    struct gang__where w = {.s = s, .u = u, .on = s->scratch, .parts = true, .plans = true};
+    *why = gang__where_why(&w);
+    return gang__slice_alloc(s, u, id);
+}
+
+/* Places for its gang, beside all that is planned. */
+static gang_result alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
+{
+    if (gang__slice_concerns(u))
+        return alloc_row(s, u, id, why);
+    if (gang__calendar_on(s))
+        return gang__backfill_alloc(s, u, id, why);
+    return u->places ? gang__where_resume(s, u, id, why) : gang__where_alloc(s, u, id, why);
 }
 
 /* Is it for others that ask for the same as it is for this one? Not where queues have domains of
@@ -145,11 +111,11 @@ static bool try_start(gang_sched *s, struct gang__gang *u)
         gang__calendar_unplan(s, u);
         return false;
     }
-    bool asks = gang__calendar_on(s) && !gang__slice_concerns(u);
-    gang_result r =
-        asks ? gang__backfill_alloc(s, u, &id, &why) : gang__alloc_gang(s, u, &id, &why);
-    if (resumes && !u->places)
-        return false; /* it is where it belongs already */
+    gang_result r = alloc(s, u, &id, &why);
+    if (resumes && r == GANG_ESTALE) {
+        places_gone(s, u);
+        return false;
+    }
     if (r == GANG_OK) {
         bool done = (u->ask->exact || resumes || check_after(s, u, id)) &&
                     gang__grant_start(s, u, id, GANG_REASON_NONE);
@@ -172,15 +138,12 @@ static bool try_start(gang_sched *s, struct gang__gang *u)
 
 /* ---- one task more --------------------------------------------------------------------------- */
 
-/* Tasks that ended count: of a gang of four of which two are done, two are not to come again. */
-static gang_result grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
-                        int64_t *granted)
+static gang_result grow_row(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
+                            int64_t *granted)
 {
     gang_result r = gang__growth_ended(s->worker, u->done);
-    if (r == GANG_OK && u->sliced)
+    if (r == GANG_OK)
         r = gang__slice_grow(s, u, group, step, granted);
-    else if (r == GANG_OK)
-        r = gang_alloc_grow(s->worker, u->alloc, (int32_t)group, step, granted, NULL);
     (void)!gang__growth_ended(s->worker, NULL);
     return r;
 }
@@ -202,8 +165,9 @@ static bool try_group(gang_sched *s, struct gang__gang *u, uint32_t group, bool 
     gang_result r = GANG_ENOMEM;
     if (gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, (size_t)step,
                    sizeof(*s->numbers)))
-        r = gang__reserve_binds(s, u) ? gang__reserve_grow(s, u, group, step, &granted)
-                                      : grow(s, u, group, step, &granted);
+        r = u->sliced                   ? grow_row(s, u, group, step, &granted)
+            : gang__reserve_binds(s, u) ? gang__reserve_grow(s, u, group, step, &granted)
+                                        : gang__where_alloc_more(s, u, group, step, &granted);
     if (r == GANG_OK) {
         memset(s->by_group, 0, gang__gang_request(u)->group_count * sizeof(*s->by_group));
         s->by_group[group] = granted;

@@ -7,6 +7,7 @@
 #include "sched/explain/explain.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/bypass.h"
+#include "sched/record/record.h"
 #include "sched/reserve/reserves.h"
 
 static gang_result wrong(struct gang_error *error, const struct gang__gang *u, const char *text)

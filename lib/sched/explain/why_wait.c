@@ -672,7 +672,7 @@ static bool tell_rows(struct list *l)
         say(r,
             "none of %" PRId64 " rows that take turns, of %" PRId64
             " that there may be, has room for it",
-            info.rows, info.slice_rows);
+            info.rows, info.quantum_rows);
     return true;
 }
 

@@ -7,11 +7,13 @@
 #include "sched/calendar/calendar.h"
 #include "sched/grant/grant.h"
 #include "sched/lifecycle/lifecycle.h"
+#include "sched/order/wait_order.h"
 #include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
+#include "sched/where/where.h"
 
 /* Those who were moved start where they are to. */
 static bool start_moved(gang_sched *s, struct gang__stop *l)
@@ -41,6 +43,7 @@ static bool start_taker(gang_sched *s, struct gang__handover *c)
 {
     struct gang__gang *u = c->taker;
     gang_alloc_id id;
+    int32_t why;
     bool up = gang__places_up(s, c->places, c->place_count) == GANG_OK;
     if (!gang__class_refresh(s, u->ask) || !gang__limits_allow(s, u, c->grow_group, c->place_count))
         return false; /* queues changed meanwhile */
@@ -64,7 +67,7 @@ static bool start_taker(gang_sched *s, struct gang__handover *c)
     return ((up && gang_alloc_adopt(s->worker, u->ask->q, c->places, c->place_count, &id, NULL) ==
                        GANG_OK) ||
             (!gang__reserve_binds(s, u) && /* else it has its turn */
-             gang_alloc(s->worker, u->ask->q, &id, NULL) == GANG_OK)) &&
+             gang__where_alloc(s, u, &id, &why) == GANG_OK)) &&
            gang__grant_start(s, u, id, c->reason);
 }
 

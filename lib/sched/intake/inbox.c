@@ -9,6 +9,7 @@
 #include "sched/order/wait_order.h"
 #include "sched/record/record.h"
 #include "sched/record/state.h"
+#include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
 void gang__inbox_put(gang_sched *s, struct gang__message *m)
@@ -182,6 +183,7 @@ void gang__inbox_run(gang_sched *s)
             s->no_memory = s->unfinished = true;
             return;
         }
+        gang__jobs_drain(s);
         s->info.messages++;
         s->heard += !answers; /* what we asked for is no news */
     }

@@ -413,7 +413,7 @@ static gang_result swap_in(gang_sched *s, struct gang__queues *queues, struct ga
     }
     s->wake.shares = true;
     s->root.moved = UINT64_MAX;
-    gang__fair_refresh(s);
+    gang__order_refresh(s);
     return GANG_OK;
 }
 
@@ -766,7 +766,7 @@ gang_result gang_queue_get(gang_sched *sched, gang_queue_id id, struct gang_queu
     if (!q)
         return GANG_ESTALE;
     if (!sched->running)
-        gang__fair_refresh(sched);
+        gang__order_refresh(sched);
     struct gang_queue_info out;
     memset(&out, 0, sizeof(out));
     out.size = info->size;

@@ -17,25 +17,6 @@
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-int gang__job_order(const struct gang__set_link *a, const struct gang__set_link *b, const void *ctx)
-{
-    gang_job_id x = GANG__OF(struct gang__job, all, a)->id,
-                y = GANG__OF(struct gang__job, all, b)->id;
-    (void)ctx;
-    return x < y ? -1 : x > y;
-}
-
-struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id)
-{
-    struct gang__hash_link *n = gang__hash_first(&s->jobs, id);
-    for (; n; n = n->next) {
-        struct gang__job *job = GANG__OF(struct gang__job, link, n);
-        if (job->id == id)
-            return job;
-    }
-    return NULL;
-}
-
 void gang__job_free(gang_sched *s, struct gang__job *job)
 {
     while (job->waiters) {
@@ -59,40 +40,6 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
 }
 
 /* ---- counting -------------------------------------------------------------------------------- */
-
-/* One that stops runs until it has stopped, and one that moves until it runs there. */
-void gang__job_count(gang_sched *s, struct gang__job *job)
-{
-    bool runs = false, ended = job->state == GANG_JOB_ENDED;
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        runs = runs || job->unit[i].alloc != GANG_ID_NONE || job->unit[i].leaves ||
-               job->unit[i].moving;
-    runs = runs && !ended;
-    bool waits = !runs && !ended;
-    for (struct gang__queue_state *q = job->leaf; q; q = q->parent) {
-        q->running += runs - job->counted_running;
-        q->pending += waits - job->counted_pending;
-        gang__store_relaxed(&q->waiting, (uint64_t)q->pending); /* nobody else writes it */
-    }
-    if (job->user_in)
-        job->user_in->running += runs - job->counted_running;
-    bool starts = runs && !job->counted_running;
-    for (uint32_t i = 0; job->unit_count > 1 && starts && i < job->unit_count; i++)
-        gang__order_leave(s, &job->unit[i]); /* waits apart now, see gang__job_settle() */
-    bool fewer = job->counted_running && !runs;
-    job->counted_running = runs;
-    job->counted_pending = waits;
-    if (fewer)
-        gang__eased(s, job->leaf);
-}
-
-void gang__eased(gang_sched *s, struct gang__queue_state *leaf)
-{
-    for (struct gang__queue_state *q = leaf; q; q = q->parent)
-        gang__order_unblock_all(s, &q->blocked);
-    gang__wake_candidates(s, leaf);
-    s->wake.changes++;
-}
 
 /* ---- waiting for others ---------------------------------------------------------------------- */
 
@@ -334,92 +281,7 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         gang__timer_set(s, job);
 }
 
-/* ---- draining -------------------------------------------------------------------------------- */
-
-void gang__jobs_drain(gang_sched *s)
-{
-    struct gang__job *job;
-    uint32_t causes;
-    while (s->running && (job = gang__wake_next_job(s, &causes)) != NULL) {
-        if (job->state == GANG_JOB_ENDED)
-            continue;
-        if (causes & GANG__WAKE_STATE)
-            gang__job_state(s, job, GANG_REASON_NONE, "waits again");
-        if (causes & GANG__WAKE_SETTLE)
-            gang__job_settle(s, job);
-        else if (causes & GANG__WAKE_TIMER)
-            gang__timer_set(s, job);
-    }
-}
-
 /* ---- states ---------------------------------------------------------------------------------- */
-
-int32_t gang__job_state_now(const struct gang__job *job)
-{
-    bool runs = false, stops = false, suspended = false;
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        const struct gang__gang *u = &job->unit[i];
-        bool out = gang__slice_is_out(u);
-        runs = runs || (u->alloc != GANG_ID_NONE && !out);
-        suspended = suspended || u->places || out;
-        stops = stops || u->leaves || u->moving;
-    }
-    return job->end != GANG_END_NONE ? GANG_JOB_ENDED
-           : runs                    ? GANG_JOB_RUNNING
-           : stops                   ? GANG_JOB_STOPPING
-           : suspended               ? GANG_JOB_SUSPENDED
-                                     : GANG_JOB_PENDING;
-}
-
-/* Time in which it waits for its turns is not counted, from its start on. */
-static void note_pause(const gang_sched *s, struct gang__job *job, int32_t state)
-{
-    bool pauses = state == GANG_JOB_SUSPENDED;
-    if (job->paused && !pauses)
-        job->paused_ns = gang__add_sat(job->paused_ns, s->now_ns - job->paused_since_ns);
-    if (!job->paused && pauses)
-        job->paused_since_ns = s->now_ns;
-    job->paused = pauses;
-}
-
-void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const char *text)
-{
-    int32_t state = gang__job_state_now(job);
-    if (state == job->state)
-        return;
-    if (!s->running) { /* the host is told in a run alone, and nobody before him */
-        gang__wake_job(s, job, GANG__WAKE_STATE);
-        return;
-    }
-    note_pause(s, job, state);
-    job->state = state;
-    if (!s->ops.state)
-        return;
-    struct gang_event e = gang__event_of(s, &job->unit[0], reason, text);
-    (void)s->ops.state(&e, s->user);
-}
-
-int64_t gang__job_paused(const gang_sched *s, const struct gang__job *job)
-{
-    int64_t now = job->paused ? s->now_ns - job->paused_since_ns : 0;
-    return gang__add_sat(job->paused_ns, now);
-}
-
-/* What runs of it leaves the books; its allocation is for others to free. */
-void gang__gang_clear(gang_sched *s, struct gang__gang *u)
-{
-    gang__usage_out(s, u);
-    memset(u->has, 0, gang__gang_request(u)->group_count * sizeof(*u->has));
-    u->tasks = 0;
-    u->alloc = GANG_ID_NONE;
-    u->short_handed = u->refill = false;
-    gang__usage_in(s, u);
-    gang__victims_leave(u);
-    gang__slice_forsake(s, u);
-    s->wake.shares = true;
-    if (u->job->user_in)
-        gang__order_user(s, u->job->leaf, u->job->user_in);
-}
 
 void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char *text)
 {
@@ -520,25 +382,6 @@ static bool is_idle(const struct gang__job *job)
     return true;
 }
 
-void gang__gang_stopped(gang_sched *s, struct gang__gang *u)
-{
-    struct gang__job *job = u->job;
-    if (job->end != GANG_END_NONE)
-        return;
-    if (job->ending && !is_idle(job)) { /* tasks that were asked before the rest may still stop */
-        gang__job_state(s, job, job->stop_reason, "stopping");
-        return;
-    }
-    if (job->ending || is_idle(job)) {
-        all_stopped(s, job);
-        return;
-    }
-    if (u->alloc == GANG_ID_NONE && !u->leaves && !u->places)
-        gang__reports_again(s, u);
-    gang__job_state(s, job, GANG_REASON_NONE, "");
-    gang__job_settle(s, job);
-}
-
 void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t end)
 {
     if (job->state == GANG_JOB_ENDED)
@@ -567,6 +410,48 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
     }
     gang__job_state(s, job, reason, "stopping"); /* also if all that is left was asked before */
     gang__timer_set(s, job);
+}
+
+/* ---- draining -------------------------------------------------------------------------------- */
+
+/* Some of its gangs, or tasks of them, have stopped. */
+static void go_on(gang_sched *s, struct gang__job *job)
+{
+    if (job->end != GANG_END_NONE)
+        return;
+    if (job->ending && !is_idle(job)) { /* tasks that were asked before the rest may still stop */
+        gang__job_state(s, job, job->stop_reason, "stopping");
+        return;
+    }
+    if (job->ending || is_idle(job)) {
+        all_stopped(s, job);
+        return;
+    }
+    for (uint32_t i = 0; i < job->unit_count; i++) {
+        struct gang__gang *u = &job->unit[i];
+        if (u->alloc == GANG_ID_NONE && !u->leaves && !u->places)
+            gang__reports_again(s, u);
+    }
+    gang__job_state(s, job, GANG_REASON_NONE, "");
+    gang__job_settle(s, job);
+}
+
+void gang__jobs_drain(gang_sched *s)
+{
+    struct gang__job *job;
+    uint32_t causes;
+    while (s->running && (job = gang__wake_next_job(s, &causes)) != NULL) {
+        if (job->state == GANG_JOB_ENDED)
+            continue;
+        if (causes & GANG__WAKE_STATE)
+            gang__job_state(s, job, GANG_REASON_NONE, "waits again");
+        if (causes & GANG__WAKE_STOPPED)
+            go_on(s, job);
+        if (causes & GANG__WAKE_SETTLE)
+            gang__job_settle(s, job);
+        else if (causes & GANG__WAKE_TIMER)
+            gang__timer_set(s, job);
+    }
 }
 
 /* ---- queries --------------------------------------------------------------------------------- */

@@ -12,9 +12,9 @@
 
 #include "base/wide.h"
 #include "place/request/request.h"
-#include "sched/lifecycle/heartbeat.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/heartbeat.h"
 #include "sched/record/record.h"
 #include "sched/record/state.h"
 #include "sched/slice/slice.h"

@@ -10,29 +10,6 @@
 #include "sched/slice/slice.h"
 #include "sched/wake/wake.h"
 
-int64_t gang__time_limit_run(const struct gang__job *job)
-{
-    bool limited = job->time_limit_ns > 0 &&
-                   !job->reserve.limit_kept; /* else others of it would be out of order */
-    int64_t limit = limited ? job->time_limit_ns : INT64_MAX;
-    return job->predicted_ns > 0 ? gang__least(job->predicted_ns, limit) : limit;
-}
-
-int64_t gang__time_limit_end(const struct gang__job *job, int64_t from_ns)
-{
-    int64_t end = job->deadline_ns > 0 ? job->deadline_ns : INT64_MAX;
-    if (job->time_limit_ns > 0)
-        end = gang__least(
-            end, gang__add_sat(gang__add_sat(from_ns, job->time_limit_ns), job->extended_ns));
-    return end;
-}
-
-int64_t gang__time_limit_expected(const struct gang__job *job, int64_t from_ns)
-{
-    int64_t end = gang__time_limit_end(job, from_ns);
-    return job->expected_ns > 0 ? gang__least(end, gang__add_sat(from_ns, job->expected_ns)) : end;
-}
-
 /* The last moment at which it can start and still has all its time. */
 static int64_t latest_start(const struct gang__job *job)
 {
@@ -55,11 +32,6 @@ static bool waits_to_run(const struct gang__job *job)
     return job->state != GANG_JOB_RUNNING &&
            !job->ending && /* also one that is displaced, or moved */
            !is_between_turns(job);
-}
-
-int64_t gang__time_limit_from(const gang_sched *s, const struct gang__job *job)
-{
-    return gang__add_sat(job->started_ns, gang__job_paused(s, job));
 }
 
 int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job)

@@ -105,6 +105,7 @@ void gang__timers_run(gang_sched *s)
             return;
         gang__timer_clear(s, job);
         fire(s, job);
+        gang__jobs_drain(s);
         gang__timer_set(s, job);
     }
 }

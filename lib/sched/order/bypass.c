@@ -57,8 +57,6 @@ static bool has_bit(const gang_sched *s, gang_node_id n, uint32_t end)
 
 gang_result gang__bypass_keep(gang_sched *s, const struct gang__gang *u, gang_snapshot *snapshot)
 {
-    if (!gang__bypass_concerns(s, u))
-        return GANG_OK;
     uint32_t end = snapshot->end;
     if (!make_mask(s, u, end))
         return GANG_ENOMEM;

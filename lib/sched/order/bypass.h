@@ -24,7 +24,7 @@ const struct gang__gang *gang__bypass_before(const gang_sched *s, const struct g
                                              const struct gang__take *take, uint32_t count);
 /* Likewise, of its gang. */
 const struct gang__gang *gang__bypass_concerns(const gang_sched *s, const struct gang__gang *u);
-/* If so: in a snapshot, those nodes are closed. GANG_OK; GANG_ENOMEM. */
+/* Close those nodes in a snapshot. GANG_OK; GANG_ENOMEM. */
 gang_result gang__bypass_keep(gang_sched *s, const struct gang__gang *u, gang_snapshot *snapshot);
 /* The places to which it would return are such nodes. */
 bool gang__bypass_on(gang_sched *s, const struct gang__gang *u);

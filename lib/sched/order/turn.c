@@ -13,12 +13,9 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "sched/backfill/candidates.h"
-#include "sched/calendar/calendar.h"
-#include "sched/lifecycle/lifecycle.h"
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
-#include "sched/reserve/reserve.h"
+#include "sched/record/record.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
@@ -142,105 +139,11 @@ static int compare_queues(const struct gang__set_link *a, const struct gang__set
     return c ? c : by_number((int64_t)p->q->id, (int64_t)q->q->id);
 }
 
-/* Victims: lowest priority first, of equals the newest. */
-static int falls_before(const struct gang__gang *x, const struct gang__gang *y)
-{
-    int c = by_number(x->job->priority, y->job->priority);
-    if (c == 0)
-        c = by_number(y->job->age, x->job->age);
-    if (c == 0)
-        c = by_number((int64_t)y->job->id, (int64_t)x->job->id);
-    return c ? c : by_number(y->part, x->part);
-}
-
-static int compare_falls(const struct gang__set_link *a, const struct gang__set_link *b,
-                         const void *ctx)
-{
-    (void)ctx;
-    return falls_before(GANG__OF(struct gang__gang, fall, a), GANG__OF(struct gang__gang, fall, b));
-}
-
-static int compare_sheds(const struct gang__set_link *a, const struct gang__set_link *b,
-                         const void *ctx)
-{
-    (void)ctx;
-    return falls_before(GANG__OF(struct gang__gang, shed, a), GANG__OF(struct gang__gang, shed, b));
-}
-
 void gang__order_init(struct gang__queue_state *q)
 {
     q->ready_of_bins = q->q && q->q->leaf;
     gang__set_init(&q->ready, q->ready_of_bins ? compare_bins : compare_queues, q);
-    gang__set_init(&q->fall, compare_falls, q);
-    gang__set_init(&q->shed, compare_sheds, q);
-}
-
-static void fresh_put(gang_sched *s, struct gang__gang *u)
-{
-    u->in_fresh.next = s->fresh;
-    u->in_fresh.at = &s->fresh;
-    if (s->fresh)
-        s->fresh->in_fresh.at = &u->in_fresh.next;
-    s->fresh = u;
-    u->fresh = true;
-}
-
-static void fresh_take(struct gang__gang *u)
-{
-    *u->in_fresh.at = u->in_fresh.next;
-    if (u->in_fresh.next)
-        u->in_fresh.next->in_fresh.at = u->in_fresh.at;
-    u->fresh = false;
-}
-
-/* While room is made somebody may look at any moment. */
-void gang__victims_enter(gang_sched *s, struct gang__gang *u)
-{
-    if (u->falls)
-        return;
-    u->falls = true;
-    if (s->making_room)
-        gang__set_insert_end(&u->job->leaf->fall, &u->fall, 0);
-    else
-        fresh_put(s, u);
-    gang__victims_settle_elastic(u);
-}
-
-void gang__victims_leave(struct gang__gang *u)
-{
-    if (u->falls && u->fresh)
-        fresh_take(u);
-    else if (u->falls)
-        gang__set_remove(&u->job->leaf->fall, &u->fall);
-    u->falls = false;
-    gang__victims_settle_elastic(u);
-}
-
-void gang__victims_settle_elastic(struct gang__gang *u)
-{
-    bool sheds = u->falls && u->tasks + u->ended > gang__gang_request(u)->min;
-    if (sheds && !u->sheds)
-        gang__set_insert(&u->job->leaf->shed, &u->shed);
-    else if (!sheds && u->sheds)
-        gang__set_remove(&u->job->leaf->shed, &u->shed);
-    u->sheds = sheds;
-}
-
-void gang__victims_sort(gang_sched *s)
-{
-    struct gang__gang *oldest = NULL;
-    while (s->fresh) { /* turned round: the newest comes last, and before all others */
-        struct gang__gang *u = s->fresh;
-        s->fresh = u->in_fresh.next;
-        u->in_fresh.next = oldest;
-        oldest = u;
-    }
-    while (oldest) {
-        struct gang__gang *u = oldest;
-        oldest = u->in_fresh.next;
-        u->fresh = false;
-        gang__set_insert_end(&u->job->leaf->fall, &u->fall, 0);
-    }
+    gang__victims_init(q);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -459,30 +362,36 @@ void gang__order_set_bar(struct gang__wait_class *bin, bool bars)
     bin->at_bar = NULL;
 }
 
+static void done(gang_sched *s, struct gang__wait_class *bin)
+{
+    if (bin->backfill.candidates)
+        s->order_hooks->done(bin);
+}
+
 /* Out of whatever it hangs in. */
-static void bin_out(struct gang__wait_class *bin)
+static void bin_out(gang_sched *s, struct gang__wait_class *bin)
 {
     if (bin->state == GANG__CLASS_READY) {
         gang__set_remove(&bin->leaf->ready, &bin->order);
         list_take(bin);
     }
     if (bin->backfill.kept != GANG__KEPT_NOT) {
-        gang__candidates_let_go(bin);
+        s->order_hooks->let_go(bin);
     } else if (bin->state == GANG__CLASS_BLOCKED) {
         list_take(bin);
         all_take(bin);
         if (!bin->ask->blocked)
             asks_take(bin->ask);
     }
-    gang__candidates_done(bin);
+    done(s, bin);
     gang__order_set_bar(bin, false);
     bin->state = GANG__CLASS_EMPTY;
     bin->late = false;
 }
 
-static void bin_ready(struct gang__wait_class *bin)
+static void bin_ready(gang_sched *s, struct gang__wait_class *bin)
 {
-    bin_out(bin);
+    bin_out(s, bin);
     if (bin->units.count > 0) {
         gang__set_insert(&bin->leaf->ready, &bin->order);
         list_put(&bin->ask->ready, bin);
@@ -505,11 +414,11 @@ static void hang_blocked(gang_sched *s, struct gang__wait_class *bin)
 }
 
 /* Its head is about to be another; how it was kept is to be told when that has come. */
-static uint8_t unhang(struct gang__wait_class *bin)
+static uint8_t unhang(gang_sched *s, struct gang__wait_class *bin)
 {
     uint8_t kept = bin->backfill.kept;
     if (kept != GANG__KEPT_NOT)
-        gang__candidates_let_go(bin);
+        s->order_hooks->let_go(bin);
     return kept;
 }
 
@@ -519,7 +428,7 @@ static void rehang(gang_sched *s, struct gang__wait_class *bin, uint8_t kept)
         return;
     if (bin->units.count == 0)
         bin->state = GANG__CLASS_EMPTY;
-    else if (!gang__candidates_keep_again(s, bin, kept))
+    else if (!s->order_hooks->keep_again(s, bin, kept))
         hang_blocked(s, bin);
 }
 
@@ -527,7 +436,7 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *bin, int32_t why,
                        struct gang__queue_state *by, uint32_t dim)
 {
     struct gang__queue_state *leaf = bin->leaf;
-    bin_out(bin);
+    bin_out(s, bin);
     if (bin->units.count == 0) {
         gang__wake_queue(s, leaf);
         return;
@@ -536,7 +445,7 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *bin, int32_t why,
     bin->why = why;
     bin->by = by;
     bin->dim = dim;
-    if (gang__candidates_keep(s, bin)) {
+    if (why == GANG_WAIT_PLANNED && s->order_hooks->keep(s, bin)) {
         gang__wake_queue(s, leaf);
         return;
     }
@@ -563,7 +472,7 @@ void gang__order_unblock(gang_sched *s, struct gang__wait_class *bin)
 {
     if (bin->state != GANG__CLASS_BLOCKED)
         return;
-    bin_ready(bin);
+    bin_ready(s, bin);
     gang__wake_queue(s, bin->leaf);
 }
 
@@ -573,7 +482,7 @@ void gang__order_defer(gang_sched *s, struct gang__wait_class *bin, int64_t key)
     bin->late = true;
     bin->late_key = key;
     gang__set_insert(&bin->leaf->ready, &bin->order);
-    gang__candidates_late(bin);
+    s->order_hooks->deferred(bin);
     gang__wake_queue(s, bin->leaf);
 }
 
@@ -695,7 +604,7 @@ static uint64_t apart_of(const gang_sched *s, const struct gang__gang *u)
     if (u->job->unit_count > 1 &&
         u->job->counted_running) /* how many jobs may run does not bind it */
         return gang__hash_number(u->part, u->job->id) | 1;
-    uint64_t reserved = s->reserve.count > 0 ? gang__reserve_apart(s, u) : 0;
+    uint64_t reserved = s->reserve.count > 0 ? s->order_hooks->class_salt(s, u) : 0;
     if (reserved || q->backfill == GANG_BACKFILL_NONE)
         return reserved;
     return q->plan_depth > 1 ? gang__hash_number(u->part, u->job->id) | 1
@@ -748,7 +657,7 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *u)
     if (!bin)
         return false;
     bool was_ready = bin->state == GANG__CLASS_READY;
-    uint8_t kept = unhang(bin);
+    uint8_t kept = unhang(s, bin);
     if (was_ready) /* its head may become another */
         gang__set_remove(&bin->leaf->ready, &bin->order);
     gang__set_insert_end(&bin->units, &u->turn, 1);
@@ -781,7 +690,7 @@ void gang__order_first(gang_sched *s, struct gang__gang *u)
 {
     struct gang__wait_class *bin = u->bin;
     bool was_ready = bin->state == GANG__CLASS_READY;
-    uint8_t kept = unhang(bin);
+    uint8_t kept = unhang(s, bin);
     if (was_ready)
         gang__set_remove(&bin->leaf->ready, &bin->order);
     gang__set_remove(&bin->units, &u->turn);
@@ -800,8 +709,9 @@ void gang__order_leave(gang_sched *s, struct gang__gang *u)
         return;
     struct gang__queue_state *leaf = bin->leaf;
     bool was_ready = bin->state == GANG__CLASS_READY;
-    gang__calendar_unplan(s, u);
-    uint8_t kept = unhang(bin);
+    if (u->calendar.plan)
+        s->order_hooks->unplan(s, u);
+    uint8_t kept = unhang(s, bin);
     if (was_ready)
         gang__set_remove(&leaf->ready, &bin->order);
     gang__set_remove(&bin->units, &u->turn);
@@ -811,16 +721,16 @@ void gang__order_leave(gang_sched *s, struct gang__gang *u)
         fetch(gang__wait_class_head(bin));
     if (was_ready && bin->units.count > 0) {
         gang__set_insert(&leaf->ready, &bin->order);
-        gang__candidates_done(bin); /* others may come before who is its head now */
+        done(s, bin); /* others may come before who is its head now */
     } else if (bin->units.count == 0) {
         if (was_ready) {
             bin->state = GANG__CLASS_EMPTY;
             list_take(bin);
         }
-        bin_out(bin);
+        bin_out(s, bin);
         if (!bin->grower) {
             gang__hash_remove(&leaf->bins, &bin->link);
-            gang__candidates_forget(s, bin);
+            s->order_hooks->forget(s, bin);
             gang__release(&s->mem, bin);
         }
     }
@@ -838,7 +748,7 @@ void gang__order_free_class(gang_sched *s, struct gang__gang *u)
 
 struct gang__gang *gang__order_next(gang_sched *s)
 {
-    gang__candidates_look(s);
+    s->order_hooks->look(s);
     rekey_noted(s);
     return s->root.ready.count > 0 ? head_below(&s->root) : NULL;
 }
@@ -933,4 +843,25 @@ void gang__order_user(gang_sched *s, struct gang__queue_state *leaf, struct gang
         gang__set_insert(&leaf->ready, &bin->order);
     }
     gang__wake_queue(s, leaf);
+}
+
+/* ---- bounds change --------------------------------------------------------------------------- */
+
+void gang__order_bounds(gang_sched *s)
+{
+    if (!s->wake.bounds)
+        return;
+    s->wake.bounds = false;
+    while (s->blocked)
+        gang__order_unblock(s, s->blocked);
+    s->order_hooks->dissolve(s);
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        gang__order_users(s, s->qs[i]);
+    gang__order_rekey_all(s);
+}
+
+void gang__order_refresh(gang_sched *s)
+{
+    gang__fair_refresh(s);
+    gang__order_bounds(s);
 }

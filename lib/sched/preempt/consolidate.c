@@ -7,16 +7,17 @@
 #include "sched/preempt/dry_run.h"
 #include "sched/preempt/preempt_rules.h"
 #include "sched/preempt/victims.h"
+#include <string.h>
 
 enum { MOST_MOVABLE = 1024 }; /* candidates of a consolidation */
 
-/* Not one that is drained, or reserved: whoever runs there may go, but the taker does not start there. */
-static int32_t open_node(const struct gang_task *task, void *user)
+/* A node that is drained is none: what runs there may leave, but the taker does not start there. */
+static int32_t mark_node(const struct gang_task *task, void *user)
 {
     const gang_sched *s = user;
     const struct gang__node *node = gang__snapshot_node_of(s->base, task->node);
-    if (node && gang__snapshot_state(s->base, node->slot) == GANG__STATE_UP)
-        gang__snapshot_state_as(s->scratch, node->slot, GANG__STATE_UP);
+    if (node)
+        s->victims->theirs[node->slot / 64] |= UINT64_C(1) << (node->slot % 64);
     return 0;
 }
 
@@ -25,17 +26,19 @@ static int32_t open_node(const struct gang_task *task, void *user)
 static bool place_on_theirs(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
-    gang_snapshot *all = s->scratch;
-    for (uint32_t slot = GANG__POOL + 1; slot < all->end; slot++)
-        if (all->node[slot] && gang__snapshot_state(all, slot) == GANG__STATE_UP)
-            gang__snapshot_state_as(all, slot, GANG__STATE_DRAINING);
-    for (size_t i = 0; i < s->victims->count; i++)
-        (void)!gang_alloc_each(s->cluster, s->victims->list[i].u->alloc, open_node, s);
-    bool found = gang__preempt_place(p);
-    for (uint32_t slot = GANG__POOL + 1; slot < all->end; slot++)
-        if (all->node[slot])
-            gang__snapshot_state_as(all, slot, gang__snapshot_state(s->base, slot));
-    return found;
+    struct gang__victims *v = s->victims;
+    struct gang__where w = gang__preempt_where(p);
+    size_t words = w.on->end / 64 + 1;
+    if (!gang__grow(&s->mem, (void **)&v->theirs, &v->theirs_cap, words, sizeof(*v->theirs))) {
+        v->failed = true;
+        return false;
+    }
+    memset(v->theirs, 0, words * sizeof(*v->theirs));
+    for (size_t i = 0; i < v->count; i++)
+        (void)!gang_alloc_each(s->cluster, v->list[i].u->alloc, mark_node, s);
+    w.only = v->theirs;
+    w.only_end = w.on->end;
+    return gang__preempt_place_in(p, &w);
 }
 
 /* The first `count` that may be moved. False: there are not so many. */

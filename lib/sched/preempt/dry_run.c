@@ -6,7 +6,6 @@
 #include "sched/preempt/dry_run.h"
 #include "sched/preempt/preempt_rules.h"
 #include "sched/preempt/victims.h"
-#include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
@@ -130,27 +129,33 @@ void gang__preempt_untake(struct gang__preemption *p, const struct gang__victim 
 
 /* ---- placing the taker ----------------------------------------------------------------------- */
 
-static gang_result grow_on_copy(struct gang__preemption *p)
+struct gang__where gang__preempt_where(const struct gang__preemption *p)
 {
     gang_sched *s = p->s;
-    gang_result r = gang__growth_ended(s->worker, p->taker->done);
-    if (r == GANG_OK)
-        r = gang__snapshot_grow_told(s->worker, s->scratch, p->taker->alloc, p->grow_group, p->step,
-                                     &s->told);
-    (void)!gang__growth_ended(s->worker, NULL);
-    return r;
+    return (struct gang__where){.s = s,
+                                .u = p->taker,
+                                .on = s->scratch,
+                                .later_ns = gang__longest_grace(s),
+                                .parts = true,
+                                .charged = p->charged};
 }
 
-bool gang__preempt_place(struct gang__preemption *p)
+bool gang__preempt_place_in(struct gang__preemption *p, const struct gang__where *w)
 {
     gang_sched *s = p->s;
     if (!gang__amounts_suffice(p) || !gang__quota_suffices(p))
         return false;
-    gang_result r = p->grow_group >= 0 ? grow_on_copy(p)
-                                       : gang__snapshot_place_told(s->worker, s->scratch,
-                                                                   p->taker->ask->q, &s->told);
+    gang_result r = p->grow_group >= 0
+                        ? gang__where_grow(w, (uint32_t)p->grow_group, p->step, &s->told)
+                        : gang__where_place(w, &s->told);
     s->victims->failed = s->victims->failed || r == GANG_ENOMEM;
     return r == GANG_OK;
+}
+
+bool gang__preempt_place(struct gang__preemption *p)
+{
+    struct gang__where w = gang__preempt_where(p);
+    return gang__preempt_place_in(p, &w);
 }
 
 /* ---- kin ------------------------------------------------------------------------------------- */
@@ -340,6 +345,7 @@ static void spare_few(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
     struct gang__victims *v = s->victims;
+    struct gang__where w = gang__preempt_where(p);
     bool ok = gang__snapshot_copy(s->scratch, s->base) == GANG_OK;
     gang__slice_copy_begin(s);
     for (size_t i = 0; ok && i < v->count; i++)
@@ -348,7 +354,7 @@ static void spare_few(struct gang__preemption *p)
         struct gang__victim *x = &v->list[i];
         if (!stays(p, x, false))
             continue;
-        gang_result r = gang__snapshot_fits(s->worker, s->scratch, p->taker->ask->q);
+        gang_result r = gang__where_fits(&w);
         x->stays = r == GANG_OK;
         if (x->stays)
             continue;
@@ -356,8 +362,7 @@ static void spare_few(struct gang__preemption *p)
         shift(p, x, -1);
         ok = r != GANG_ENOMEM && on_copy(p, x, false) == GANG_OK;
     }
-    ok = ok &&
-         gang__snapshot_place_told(s->worker, s->scratch, p->taker->ask->q, &s->told) == GANG_OK;
+    ok = ok && gang__where_place(&w, &s->told) == GANG_OK;
     v->failed = v->failed || !ok; /* nothing of it can be refused but for want of memory */
     forget_spared(v);
 }
@@ -383,15 +388,17 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
     const struct gang__request_class *ask = x->u->ask;
     if (ask == *full)
         return false;
-    gang_result r = gang__snapshot_place_told(s->worker, s->scratch, ask->q, &x->to);
+    struct gang__where w = {.s = s,
+                            .u = x->u,
+                            .on = s->scratch,
+                            .later_ns =
+                                gang__add_sat(gang__longest_grace(s), x->u->job->leaf->q->grace_ns),
+                            .parts = true,
+                            .anew = true};
+    gang_result r = gang__where_place(&w, &x->to);
     s->victims->failed = s->victims->failed || r == GANG_ENOMEM;
-    if (r == GANG_ENOFIT && !ask->q->social)
+    if (r == GANG_ENOFIT && !ask->q->social && !gang__where_concerned(&w))
         *full = ask;
-    if (r == GANG_OK && gang__reserve_bars(s, x->u, x->to.place, x->to.count)) {
-        gang__places_free(&x->to, &s->cluster->mem);
-        memset(&x->to, 0, sizeof(x->to));
-        r = GANG_ENOFIT;
-    }
     return r == GANG_OK;
 }
 

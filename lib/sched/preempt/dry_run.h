@@ -5,6 +5,7 @@
 #define GANG__SCHED_ON_COPY_H
 
 #include "sched/preempt/preempt_in.h"
+#include "sched/where/where.h"
 
 /* Take a victim, who is copied. False: it is not taken. */
 bool gang__preempt_take(struct gang__preemption *p, struct gang__victim *v);
@@ -14,6 +15,9 @@ void gang__preempt_untake(struct gang__preemption *p, const struct gang__victim 
 bool gang__preempt_take_until(struct gang__preemption *p, bool own, bool others);
 /* Has he a place now? */
 bool gang__preempt_place(struct gang__preemption *p);
+/* The taker on the copy; and its place under these circumstances. */
+struct gang__where gang__preempt_where(const struct gang__preemption *p);
+bool gang__preempt_place_in(struct gang__preemption *p, const struct gang__where *w);
 /* From the last to the first: who can stay does, and is no victim any more. */
 void gang__preempt_spare(struct gang__preemption *p);
 /* Whole gangs that fit elsewhere move there. Returns whether anybody is lost. */

@@ -61,8 +61,6 @@ bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mod
     s->victims->count = 0;
     if (!p->looked && gang_snapshot_take(s->worker, s->base) != GANG_OK)
         s->victims->failed = true;
-    if (!p->looked && !s->victims->failed)
-        gang__reserve_close(s, p->taker, gang__longest_grace(s), true, s->base);
     p->looked = true;
     if (!s->victims->failed && gang__snapshot_copy(s->scratch, s->base) != GANG_OK)
         s->victims->failed = true;
@@ -76,6 +74,7 @@ bool gang__preempt_settle(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
     charge_taker(p, 1);
+    p->charged = true;
     gang__preempt_spare(p);
     bool lost = gang__preempt_move(p), ok = !(p->mode == GANG__EVICT_MOVE && lost);
     const struct gang__queue_state *asked = NULL; /* many victims come from few leaves */
@@ -87,6 +86,7 @@ bool gang__preempt_settle(struct gang__preemption *p)
         ok = !gang__overshoots(p, x->u);
     }
     charge_taker(p, -1);
+    p->charged = false;
     return ok;
 }
 
@@ -217,6 +217,7 @@ void gang__preempt_free(gang_sched *s)
     gang__release(&s->mem, v->list);
     gang__release(&s->mem, v->tasks);
     gang__release(&s->mem, v->kept);
+    gang__release(&s->mem, v->theirs);
     gang__release(&s->mem, v->cursor);
     gang__release(&s->mem, v);
 }

@@ -41,6 +41,8 @@ struct gang__victims {
     size_t task_room;
     bool *kept; /* scratch: of each slot, is it more than put back when victims stay? */
     size_t kept_room;
+    uint64_t *theirs; /* scratch: nodes of the victims, as bits */
+    size_t theirs_cap;
     struct gang__cursor *cursor; /* a heap by what comes next */
     size_t cursors, cursor_room;
     bool told;   /* the first one's victim was told, it is to be stepped, */
@@ -75,6 +77,7 @@ struct gang__preemption {
     struct gang__take of_step[GANG__DIMS]; /* which take this */
     int64_t tasks;                         /* of all victims */
     bool fair;                             /* reclaim: only what lies above fair shares, so far */
+    bool charged;                          /* the queues of the taker count it already */
     bool again;                            /* some of the candidates are victims already */
     bool looked;                           /* sched.base is the cluster as it is */
     bool deferred; /* the next victim displaced others in this run: that is for the next one */

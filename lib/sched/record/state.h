@@ -42,10 +42,13 @@ struct gang__wait_class;
 struct gang__queue_state;
 struct gang__calendar;
 struct gang__candidates;
+struct gang__use;
 struct gang__matrix;
 struct gang__sliced;
 struct gang__reserve;
 struct gang__first_quantum;
+struct gang__order_hooks;
+struct gang__stop_hooks;
 
 /* ---- what is asked for ---- */
 
@@ -87,6 +90,9 @@ struct gang__request_class {
 /* ---- who waits ---- */
 
 enum { GANG__CLASS_EMPTY = 0, GANG__CLASS_READY, GANG__CLASS_BLOCKED };
+
+/* A class that is kept by its candidates of backfill (owner: backfill). */
+enum { GANG__KEPT_NOT = 0, GANG__KEPT_TRIED, GANG__KEPT_WAITING };
 
 /* A wait class among backfill candidates (backfill/candidates.h). */
 struct gang__backfill_class {
@@ -210,6 +216,37 @@ struct gang__gang {
     } wake;
 
     struct gang__sliced *sliced; /* it takes turns: what `alloc` has of the matrix; slice.c */
+};
+
+/* ---- in a matrix (owner: slice) ---- */
+
+enum {
+    GANG__SLICED_WAITS, /* it never ran */
+    GANG__SLICED_RUNS,
+    GANG__SLICED_STOPS, /* it was asked to, and some of its tasks have not yet */
+    GANG__SLICED_OUT    /* suspended */
+};
+
+/* A gang in a matrix. */
+struct gang__sliced {
+    struct gang__hash_link link;     /* in sched.sliced, by its allocation */
+    struct gang__sliced *next, **at; /* of the matrix, as they came */
+    struct gang__sliced *next_gone;
+    struct gang__matrix *matrix;
+    struct gang__gang *unit; /* NULL: it let go, and what it held is not given back yet */
+    gang_alloc_id alloc;
+    uint32_t row;
+    uint8_t state; /* GANG__SLICED_* */
+    bool wanted;   /* it is to run now */
+    bool refused;  /* the host did not resume it, in this turn */
+    bool quiet;    /* without a unit: it does not run any more */
+    bool gone;     /* not in the matrix any more; freed when nobody walks there */
+    int64_t deadline_ns;
+    int64_t *still; /* STOPS: tasks that have not stopped yet, ascending: */
+    size_t left, still_room;
+    struct gang__use *use; /* by task, ascending */
+    size_t uses, use_room;
+    int64_t cpu; /* millicores of them */
 };
 
 /* What a unit asks for, as its submitter made it out, and the text by which it is compared: jobs
@@ -426,9 +463,10 @@ struct gang__submit_view {
 
 /* Why a job was noted: what is to be done with it, as bits. */
 enum {
-    GANG__WAKE_SETTLE = 1, /* put its gangs where they belong: gang__job_settle() */
-    GANG__WAKE_TIMER = 2,  /* make out anew when something of it is due: gang__timer_set() */
-    GANG__WAKE_STATE = 4   /* tell the host its state, if that is another */
+    GANG__WAKE_SETTLE = 1,  /* put its gangs where they belong: gang__job_settle() */
+    GANG__WAKE_TIMER = 2,   /* make out anew when something of it is due: gang__timer_set() */
+    GANG__WAKE_STOPPED = 8, /* a gang of it has stopped: it waits again, goes on, or ends */
+    GANG__WAKE_STATE = 4    /* tell the host its state, if that is another */
 };
 
 /* Why the plans are looked at again. */
@@ -448,6 +486,7 @@ struct gang__wake {
     struct gang__queue_state *candidates;   /* leaves whose candidates of backfill look again */
     bool room;                              /* capacity came free by our own doing: */
     int64_t room_cpu, room_pages, room_gpu; /* at most so much on one of the nodes that gave */
+    bool bounds;                            /* guarantees or limits are others: order all anew */
     bool shares;                            /* use or demand changed: divide shares anew */
     bool slices;                            /* some gang of a matrix may run, or has stopped */
     bool retry;                             /* classes are blocked until the next run alone */
@@ -495,6 +534,17 @@ struct gang__backfill_sched {
 };
 
 /* ---- the scheduler ---- */
+
+/* sched/where: the vetoes of higher folders, and scratch: the states of nodes before some were
+ * closed. */
+struct gang__veto;
+enum { GANG__REGISTERED_VETOES = 4 };
+struct gang__where_state {
+    const struct gang__veto *registered[GANG__REGISTERED_VETOES];
+    uint32_t count;
+    uint8_t *state;
+    size_t state_cap;
+};
 
 struct gang_sched {
     struct gang__wake wake;
@@ -569,11 +619,14 @@ struct gang_sched {
     struct gang__reserve_sched reserve;
     const gang_sched *like; /* while jobs of a copy enter it: the original; else NULL */
     struct gang__slice_sched slice;
+    const struct gang__stop_hooks *stop_hooks;       /* what slices do when an allocation goes */
+    const struct gang__order_hooks *order_hooks;     /* what backfill does when classes move */
     const struct gang__first_quantum *first_quantum; /* what starts a gang in a matrix: slice.h */
     struct gang__gang *starved; /* who waits and is not to be passed, first first */
     uint64_t *mask;             /* scratch: nodes, as bits */
     size_t mask_room;
-    struct gang__gang *fresh;      /* run, and are in no order of falling yet; last started first */
+    struct gang__gang *fresh; /* run, and are in no order of falling yet; last started first */
+    struct gang__where_state where;
     gang_snapshot *base, *scratch; /* the cluster when planning began, and as it would be */
     struct gang__places told;
     struct gang__victims *victims; /* scratch of evict.c */

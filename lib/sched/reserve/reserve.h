@@ -41,14 +41,8 @@ void gang__reserve_forget_end(gang_sched *s, struct gang__job *job);
 /* Do reservations bear on where tasks of it go from now on? */
 bool gang__reserve_binds(const gang_sched *s, const struct gang__gang *u);
 
-/* Nodes on which it must not lie are closed: for `more_ns` longer than it runs; those of which parts are reserved only
- * with `parts`. */
-void gang__reserve_close(gang_sched *s, const struct gang__gang *u, int64_t more_ns, bool parts,
-                         gang_snapshot *snapshot);
-
-/* Is one of these places reserved for others, from now until it ends? */
-bool gang__reserve_bars(const gang_sched *s, const struct gang__gang *u,
-                        const struct gang_placement *place, size_t count);
+/* Nodes that are reserved for others while the gang runs: sched/where. */
+extern const struct gang__veto gang__reserve_veto;
 
 /* More tasks of a group, where reservations leave room: as gang_alloc_grow(). */
 gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,

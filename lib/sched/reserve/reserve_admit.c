@@ -10,6 +10,7 @@
 #include "sched/backfill/candidates.h"
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
+#include "sched/record/record.h"
 #include "sched/reserve/reserves.h"
 #include "sched/stop/stop.h"
 #include "sched/wake/wake.h"

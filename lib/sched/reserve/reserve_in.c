@@ -13,6 +13,7 @@
 #include "sched/reserve/reserve.h"
 #include "sched/reserve/reserves.h"
 #include "sched/wake/wake.h"
+#include "sched/where/where.h"
 
 /* ---- who belongs to one -------------------------------------------------------------------------- */
 
@@ -558,56 +559,49 @@ static bool mark_nodes(gang_sched *s, const struct gang__gang *u, int64_t end_ns
     return true;
 }
 
-void gang__reserve_close(gang_sched *s, const struct gang__gang *u, int64_t more_ns, bool parts,
-                         gang_snapshot *snapshot)
+/* When the gang ends if it starts, or grows, on the places that are looked for. A gang that is to
+ * start anew has its whole time limit again. */
+static int64_t end_of(const struct gang__where *w)
 {
+    const gang_sched *s = w->s;
+    const struct gang__job *job = w->u->job;
+    int64_t from_ns = gang__add_sat(s->now_ns, w->later_ns);
+    if (w->anew)
+        return job->time_limit_ns > 0 ? gang__add_sat(from_ns, job->time_limit_ns) : GANG__NEVER;
+    if (w->u->alloc != GANG_ID_NONE)
+        return gang__add_sat(gang__calendar_end(s, w->u), w->later_ns);
+    return gang__add_sat(from_ns, gang__calendar_estimate(s, w->u));
+}
+
+static bool reserved_concerns(const struct gang__where *w)
+{
+    if (w->s->reserve.count == 0)
+        return false;
+    int64_t end_ns = w->u->reserve.inside_of ? INT64_MAX : end_of(w);
+    bool some = w->u->reserve.inside_of != NULL;
+    for (const struct gang__reserve *r = w->s->reserve.all->first; r && !some; r = r->next)
+        some = r->piece && r->piece->start_ns < end_ns;
+    return some;
+}
+
+static gang_result reserved_apply(const struct gang__where *w)
+{
+    gang_sched *s = w->s;
     bool inside;
-    if (s->reserve.count == 0)
-        return;
-    int64_t end_ns = u->alloc != GANG_ID_NONE
-                         ? gang__calendar_end(s, u)
-                         : gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
-    end_ns = gang__add_sat(end_ns, more_ns);
-    if (!mark_nodes(s, u, end_ns, parts, snapshot->end, &inside))
-        return;
-    for (gang_node_id n = gang_snapshot_node_next(snapshot, GANG_ID_NONE); n != GANG_ID_NONE;
-         n = gang_snapshot_node_next(snapshot, n)) {
+    if (!mark_nodes(s, w->u, end_of(w), w->parts, w->on->end, &inside))
+        return GANG_ENOMEM;
+    for (gang_node_id n = gang_snapshot_node_next(w->on, GANG_ID_NONE); n != GANG_ID_NONE;
+         n = gang_snapshot_node_next(w->on, n)) {
         uint32_t slot = (uint32_t)n;
         bool marked = s->reserve.all->mask[slot / 64] >> (slot % 64) & 1;
         if (marked != inside)
-            (void)!gang_snapshot_set_state(snapshot, n, GANG_NODE_DOWN);
+            (void)!gang_snapshot_set_state(w->on, n, GANG_NODE_DOWN);
     }
+    return GANG_OK;
 }
 
-struct barring {
-    const struct gang_placement *place;
-    size_t count;
-    bool found;
-};
-
-static bool look_for(uint32_t slot, void *user)
-{
-    struct barring *b = user;
-    for (size_t i = 0; i < b->count && !b->found; i++)
-        b->found = (uint32_t)b->place[i].node == slot;
-    return !b->found;
-}
-
-bool gang__reserve_bars(const gang_sched *s, const struct gang__gang *u,
-                        const struct gang_placement *place, size_t count)
-{
-    struct barring b = {place, count, false};
-    int64_t limit_ns = u->job->time_limit_ns, end_ns = GANG__NEVER;
-    if (limit_ns > 0) /* it starts anew, when others have stopped */
-        end_ns = gang__add_sat(gang__add_sat(s->now_ns, limit_ns),
-                               gang__add_sat(gang__longest_grace(s), u->job->leaf->q->grace_ns));
-    for (const struct gang__reserve *r = s->reserve.count ? s->reserve.all->first : NULL; r;
-         r = r->next)
-        for (const struct gang__reserve_piece *p = r->piece; p && !b.found; p = p->next)
-            if (p->start_ns < end_ns)
-                gang__reserve_each_node(p, look_for, &b);
-    return b.found;
-}
+const struct gang__veto gang__reserve_veto = {"nodes that are reserved", GANG_WAIT_CAPACITY, false,
+                                              reserved_concerns, reserved_apply};
 
 struct stopping {
     uint32_t slot;
@@ -699,11 +693,8 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t gro
     gang_result r = gang_snapshot_take(s->worker, s->scratch);
     if (r != GANG_OK)
         return GANG_ENOMEM;
-    gang__reserve_close(s, u, 0, false, s->scratch);
-    r = gang__growth_ended(s->worker, u->done);
-    if (r == GANG_OK)
-        r = gang__snapshot_grow_told(s->worker, s->scratch, u->alloc, (int32_t)group, step,
-                                     &s->told);
+    struct gang__where w = {.s = s, .u = u, .on = s->scratch};
+    r = gang__where_grow(&w, group, step, &s->told);
     struct gang__trial t;
     gang__trial_begin(&t, s, s->calendar->when);
     if (r == GANG_OK)
@@ -714,6 +705,5 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t gro
     if (r == GANG_OK)
         r = gang__alloc_adopt_more(s->worker, u->alloc, s->told.place, (int64_t)s->told.count);
     *granted = r == GANG_OK ? (int64_t)s->told.count : 0;
-    (void)!gang__growth_ended(s->worker, NULL);
     return r;
 }

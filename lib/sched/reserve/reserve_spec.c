@@ -8,6 +8,7 @@
 #include "core/nodes/nodes.h"
 #include "place/request/request.h"
 #include "sched/lifecycle/lifecycle.h"
+#include "sched/record/record.h"
 #include "sched/reserve/reserves.h"
 #include "sched/usage/usage.h"
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/lifecycle/heartbeat.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/heartbeat.h"
 #include "sched/record/record.h"
 #include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
@@ -316,7 +316,7 @@ static void count_slice(gang_sched *s, struct gang__matrix *m)
     if (!m->begun || (m->rows <= 1 && !refused))
         m->until_ns = INT64_MAX;
     else if (m->until_ns == INT64_MAX)
-        m->until_ns = gang__add_sat(s->now_ns, m->slice_ns);
+        m->until_ns = gang__add_sat(s->now_ns, m->quantum_ns);
 }
 
 static void pass(gang_sched *s, struct gang__matrix *m)
@@ -385,16 +385,6 @@ int64_t gang__slice_next(const gang_sched *s)
 bool gang__slice_waits(const gang_sched *s)
 {
     return s->wake.slices || (s->slice.matrices && s->wake.room && s->blocked_asks);
-}
-
-bool gang__slice_is_out(const struct gang__gang *u)
-{
-    return u->sliced && !gang__sliced_runs(u->sliced);
-}
-
-bool gang__slice_is_begun(const struct gang__gang *u)
-{
-    return !u->sliced || u->sliced->state != GANG__SLICED_WAITS;
 }
 
 bool gang__slice_report(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count)

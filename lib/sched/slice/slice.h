@@ -31,10 +31,6 @@ void gang__slice_quiet(gang_sched *s, gang_alloc_id alloc);
 bool gang__slice_report(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count);
 void gang__slice_gone(gang_sched *s, struct gang__sliced *x, const int64_t *tasks, size_t count);
 
-/* Does it wait for its turn? Had it one? */
-bool gang__slice_is_out(const struct gang__gang *u);
-bool gang__slice_is_begun(const struct gang__gang *u);
-
 /* It had none yet, and is not to start where it was to: it waits again. */
 void gang__slice_ungrant(gang_sched *s, struct gang__gang *u);
 

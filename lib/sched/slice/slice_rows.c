@@ -8,13 +8,12 @@
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/order/bypass.h"
 #include "sched/record/record.h"
 #include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 #include "sched/stop/stop.h"
-#include "sched/usage/cells.h"
 #include "sched/wake/wake.h"
+#include "sched/where/where.h"
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
@@ -273,10 +272,10 @@ struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__
 
 static void take_settings(struct gang__matrix *m, const struct gang__queue *q)
 {
-    m->slice_ns = q->slice_ns;
+    m->quantum_ns = q->quantum_ns;
     m->most = q->slice_rows;
     if (!m->first && m->columns.count == 0) /* what is held of its nodes is held as it began */
-        m->lent = GANG__LEND_CPU | (q->slice_gpus ? (uint32_t)GANG__LEND_GPU : 0);
+        m->lent = GANG__LEND_CPU | (q->quantum_gpus ? (uint32_t)GANG__LEND_GPU : 0);
 }
 
 /* Those of queues that slice no more go on as they are until they are empty. */
@@ -466,23 +465,11 @@ static bool is_untouched(const struct gang__matrix *m, const struct gang__node *
     return true;
 }
 
-/* What planned starts count on is not to be taken by who has no end in their timeline. */
-static void close_planned(const gang_sched *s, gang_snapshot *v)
-{
-    for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__gang *w = s->qs[i]->calendar.planned; w;
-             w = w->calendar.next_planned)
-            for (size_t k = 0; k < w->calendar.node_count; k++)
-                if (w->calendar.node[k] < v->end && gang__snapshot_node(v, w->calendar.node[k]))
-                    close_node(v, w->calendar.node[k]);
-}
-
 /* Close all nodes but those that a gang may come to. */
-static void open_columns(const gang_sched *s, struct gang__matrix *m)
+static void open_columns(struct gang__matrix *m)
 {
     gang_snapshot *v = m->view;
     m->open_cpu = 0;
-    close_planned(s, v);
     for (uint32_t slot = 0; slot < v->end; slot++) {
         const struct gang__node *node = gang__snapshot_node(v, slot);
         const struct gang__column *c = node ? gang__column_at(m, node->id) : NULL;
@@ -501,29 +488,32 @@ static bool is_fresh(const gang_sched *s, const struct gang__matrix *m)
     return m->viewed_in == s->runs && m->viewed_stamp == gang__room_stamp(s->cluster);
 }
 
-/* Are there nodes that it alone is to keep away from, or such as may be others for the next one? */
-static bool has_own_view(gang_sched *s, struct gang__gang *u)
+static struct gang__where where(gang_sched *s, const struct gang__matrix *m, struct gang__gang *u)
 {
-    return u->job->bad_count > 0 || gang__calendar_binds(s) || gang__cells_concern(s, u) ||
-           gang__bypass_concerns(s, u);
+    return (struct gang__where){.s = s, .u = u, .on = m->view, .parts = true, .plans = true};
+}
+
+/* Are there nodes that this gang alone must avoid, or that may be others for the next one? */
+static bool has_own_view(gang_sched *s, const struct gang__matrix *m, struct gang__gang *u)
+{
+    struct gang__where w = where(s, m, u);
+    return gang__where_concerned(&w);
 }
 
 /* The cluster with all columns empty, and open no other nodes than those a gang may come to. */
-static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__gang *u)
+static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__gang *u, bool soft)
 {
-    bool own = has_own_view(s, u);
+    bool own = has_own_view(s, m, u);
     if (!m->view && gang_snapshot_new(s->cluster, &m->view) != GANG_OK)
         return GANG_ENOMEM;
     m->viewed_in = 0;
     m->viewed_stamp = gang__room_stamp(s->cluster);
     if (gang_snapshot_take(s->worker, m->view) != GANG_OK)
         return GANG_ENOMEM;
-    open_columns(s, m);
-    for (size_t i = 0; i < u->job->bad_count; i++)
-        (void)!gang_snapshot_set_state(m->view, u->job->bad[i], GANG_NODE_DOWN);
+    open_columns(m);
     m->viewed_in = own ? 0 : s->runs; /* others may come to the nodes that it is to avoid */
-    gang_result r = gang__bypass_keep(s, u, m->view);
-    return r == GANG_OK && gang__cells_concern(s, u) ? gang__cells_keep(s, u, m->view) : r;
+    struct gang__where w = where(s, m, u);
+    return gang__where_close(&w, soft);
 }
 
 /* Show what a row leaves; `all`: and those who run beside it. */
@@ -613,11 +603,17 @@ static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__
 {
     struct gang__matrix *m = x->matrix;
     gang_result r = GANG_ENOFIT;
-    if (is_fresh(s, m) && !has_own_view(s, u))
+    if (is_fresh(s, m) && !has_own_view(s, m, u))
         r = try_rows(s, x, u);
     if (r != GANG_ENOFIT && r != GANG_EBUSY)
         return r;
-    r = look(s, m, u);
+    r = look(s, m, u, true);
+    if (r == GANG_OK)
+        r = try_rows(s, x, u);
+    struct gang__where w = where(s, m, u);
+    if (r != GANG_ENOFIT || !gang__where_is_soft(&w))
+        return r;
+    r = look(s, m, u, false);
     return r == GANG_OK ? try_rows(s, x, u) : r;
 }
 
@@ -652,7 +648,7 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__gang *u, uint32_t group
     if (x->row != m->active || x->state != GANG__SLICED_RUNS)
         return GANG_ENOFIT;
     int64_t first = gang__next_number(s, x->alloc);
-    gang_result r = look(s, m, u);
+    gang_result r = look(s, m, u, true);
     if (r == GANG_OK)
         r = show_row(s, m, x->row, true);
     if (r == GANG_OK)

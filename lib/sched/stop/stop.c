@@ -12,12 +12,9 @@
 
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
-#include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/record.h"
 #include "sched/record/state.h"
-#include "sched/reserve/reserve.h"
-#include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
@@ -126,11 +123,6 @@ struct gang__handover *gang__handover_new(gang_sched *s, struct gang__gang *take
     return c;
 }
 
-void gang__handover_charge(struct gang__handover *c, int64_t sign)
-{
-    gang__usage_promise(c->taker, c->grow_group, c->grow_group < 0 ? sign : sign * c->place_count);
-}
-
 void gang__handover_comes(struct gang__handover *c, bool comes)
 {
     struct gang__job *job = c->taker->job;
@@ -189,7 +181,7 @@ void gang__move_failed(gang_sched *s, struct gang__gang *u)
 {
     gang__job_count(s, u->job);
     gang__job_state(s, u->job, GANG_REASON_NONE, "waits again");
-    gang__job_settle(s, u->job);
+    gang__wake_job(s, u->job, GANG__WAKE_SETTLE);
 }
 
 bool gang__stop_is_moving(const struct gang__stop *l)
@@ -233,7 +225,7 @@ gang_result gang__give_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *
         r = gang__alloc_shed(s->worker, alloc, tasks, count);
     }
     if (r == GANG_OK)
-        gang__slice_gave(s, alloc, tasks, count);
+        s->stop_hooks->released(s, alloc, tasks, count);
     return r;
 }
 
@@ -245,7 +237,7 @@ gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc)
         r = gang_alloc_free(s->worker, alloc);
     }
     if (r == GANG_OK)
-        gang__slice_gave(s, alloc, NULL, 0);
+        s->stop_hooks->released(s, alloc, NULL, 0);
     return r;
 }
 
@@ -416,12 +408,12 @@ static void gone(gang_sched *s, struct gang__stop *l)
     l->gone = true;
     unlink_leave(l);
     gang__wake_holding(s, u);
-    gang__slice_quiet(s, l->alloc);
+    s->stop_hooks->stopped(s, l->alloc);
     if (!l->claim) {
         gang__stop_release(s, l);
         gang__stop_free(s, l);
     }
-    gang__gang_stopped(s, u);
+    gang__wake_job(s, u->job, GANG__WAKE_STOPPED);
 }
 
 /* One that is reported twice is gone once. */
@@ -764,6 +756,23 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *l, gang_job_id becaus
         return GANG_OK;
     }
     gang__job_state(s, job, reason, "stopping");
-    gang__job_settle(s, job);
+    gang__wake_job(s, job, GANG__WAKE_SETTLE);
     return 1;
+}
+
+/* What runs of it leaves the books; its allocation is for others to free. */
+void gang__gang_clear(gang_sched *s, struct gang__gang *u)
+{
+    gang__usage_out(s, u);
+    memset(u->has, 0, gang__gang_request(u)->group_count * sizeof(*u->has));
+    u->tasks = 0;
+    u->alloc = GANG_ID_NONE;
+    u->short_handed = u->refill = false;
+    gang__usage_in(s, u);
+    gang__victims_leave(u);
+    if (u->sliced)
+        s->stop_hooks->detached(s, u);
+    s->wake.shares = true;
+    if (u->job->user_in)
+        gang__order_user(s, u->job->leaf, u->job->user_in);
 }

@@ -11,8 +11,8 @@
 
 #include "base/rcu.h"
 #include "place/request/request.h"
+#include "sched/record/record.h"
 #include "sched/record/state.h"
-#include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 
 /* ---- devices ---------------------------------------------------------------------------------- */

@@ -7,11 +7,8 @@
  * it *wants* is what it lacks, while it may be tried. The part of its use that is never taken
  * from it is also *fixed*. */
 #include "place/request/request.h"
-#include "sched/calendar/calendar.h"
-#include "sched/lifecycle/lifecycle.h"
-#include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/record/state.h"
-#include "sched/slice/slice.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
@@ -252,4 +249,9 @@ struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_s
             return by;
     }
     return NULL;
+}
+
+void gang__handover_charge(struct gang__handover *c, int64_t sign)
+{
+    gang__usage_promise(c->taker, c->grow_group, c->grow_group < 0 ? sign : sign * c->place_count);
 }

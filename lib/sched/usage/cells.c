@@ -9,13 +9,8 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "sched/order/wait_order.h"
 #include "sched/record/record.h"
-
-bool gang__cells_concern(const gang_sched *s, const struct gang__gang *u)
-{
-    return s->queues->cells && u->bin->fixed;
-}
+#include "sched/usage/usage.h"
 
 struct mark {
     gang_sched *s;
@@ -167,8 +162,6 @@ static gang_result keep_some(gang_sched *s, gang_snapshot *snapshot, const struc
 gang_result gang__cells_keep(gang_sched *s, const struct gang__gang *u, gang_snapshot *snapshot)
 {
     struct mark m = {s, NULL, NULL, snapshot->end, 0};
-    if (!gang__cells_concern(s, u))
-        return GANG_OK;
     m.by_slot = gang__zalloc(&s->mem, snapshot->end + 1, 1);
     if (!m.by_slot)
         return GANG_ENOMEM;

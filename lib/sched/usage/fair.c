@@ -8,8 +8,6 @@
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
 #include "queue/dominant.h"
-#include "sched/backfill/candidates.h"
-#include "sched/order/wait_order.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
@@ -184,11 +182,7 @@ void gang__bounds_resolve(gang_sched *s)
         s->root.guarantee[d] = s->root.limit[d] = GANG__NO_BOUND;
         s->root.share[d] = s->total[d];
     }
-    while (s->blocked)
-        gang__order_unblock(s, s->blocked);
-    gang__candidates_dissolve(s);
-    for (size_t i = 0; i < n; i++)
-        gang__order_users(s, s->qs[i]);
+    s->wake.bounds = true;
     s->wake.shares = true;
     s->root.moved = UINT64_MAX;
     s->wake.changes++;
@@ -215,8 +209,6 @@ void gang__fair_refresh(gang_sched *s)
             if (s->qs[i]->q->first_child != GANG__NO_QUEUE)
                 divide(s, s->qs[i]->q->first_child, d, s->qs[i]->share[d]);
     }
-    if (all) /* guarantees are others */
-        gang__order_rekey_all(s);
 }
 
 void gang__fair_copy(gang_sched *s, const gang_sched *from)
@@ -225,7 +217,6 @@ void gang__fair_copy(gang_sched *s, const gang_sched *from)
     gang__bounds_resolve(s);
     set_current(s);
     gang__fair_refresh(s);
-    gang__order_rekey_all(s);
     if (!is_current(from))
         s->total_epoch = 0;
 }

@@ -31,6 +31,9 @@ struct gang__job *gang__wake_next_job(gang_sched *s, uint32_t *causes);
 /* The job is about to be freed. */
 void gang__wake_forget_job(gang_sched *s, struct gang__job *job);
 
+/* The state of a job may be another: tell the host in a run, note it between runs. */
+void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const char *text);
+
 /* Use, share or head of a queue changed: its key is made anew, and those of all queues above. */
 static inline void gang__wake_queue(gang_sched *s, struct gang__queue_state *q)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/lifecycle/heartbeat.h"
+#include "sched/record/heartbeat.h"
 
 #include "base/wide.h"
 
