@@ -183,7 +183,7 @@ static void key_fair(gang_sched *s, struct gang__queue_state *q)
 
 static void key_yarn(gang_sched *s, struct gang__queue_state *q)
 {
-    struct gang__queue_turn *k = &q->key.yarn;
+    struct gang__sibling *k = &q->key.yarn;
     k->used = gang__fair_ratio(s, q, q->guarantee, NULL, 0);
     k->absolute = gang__fair_ratio(s, q, s->total, NULL, 0);
     k->capacity = gang__fair_capacity(s, q);

@@ -391,7 +391,7 @@ struct gang__child_key {
     struct gang__ratio with, used; /* dominant share with the job and without */
     struct gang__ratio
         whole; /* with the job, of all that there is: where no share is left to compare */
-    struct gang__queue_turn yarn; /* of GANG_CHILD_ORDER_UTILIZATION and its like, in place of all that */
+    struct gang__sibling yarn; /* of GANG_CHILD_ORDER_UTILIZATION and its like, in place of all that */
 };
 
 /* The gangs of a leaf that have a planned start. */

@@ -6,14 +6,14 @@
  * would not do. The latest start in the same way, from the end. */
 #include <assert.h>
 
-#include "plan/admit_in.h"
+#include "plan/admit/admit_in.h"
 
 /* Where it begins if only this piece mattered; GANG__NEVER: nowhere. */
 static gang_result ask_piece(struct gang__admission *a, const struct gang__figure *f, size_t i,
                              int64_t from_ns, int64_t to_ns, bool late, int64_t *start_ns)
 {
     const struct gang__demand *d = gang__figure_demand(a, f, i);
-    const struct gang__usage_piece *p = &a->piece[i];
+    const struct gang__bookings_piece *p = &a->piece[i];
     int64_t from = from_ns + p->offset_ns, to = to_ns + p->offset_ns, at;
     gang_result r = GANG_OK;
     if (d->stage->pool && late)
@@ -34,8 +34,8 @@ static int64_t ask_limits(struct gang__admission *a, const struct gang__figure *
                           int64_t to_ns, bool late)
 {
     size_t n = gang__figure_pieces(a, f);
-    return late ? gang__usage_latest(a->usage, a->piece, n, from_ns, to_ns)
-                : gang__usage_earliest(a->usage, a->piece, n, from_ns, to_ns);
+    return late ? gang__bookings_latest(a->usage, a->piece, n, from_ns, to_ns)
+                : gang__bookings_earliest(a->usage, a->piece, n, from_ns, to_ns);
 }
 
 /* Ask all of them once. *from_ns is where it may begin, or *to_ns, if `late`. GANG_ENOFIT: it may not. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plan/usage_in.h"
+#include "plan/bookings/bookings_in.h"
 
 #define TIME_MAX (INT64_C(1) << 62)
 #define AMOUNT_MAX (INT64_C(1) << 62)
@@ -13,7 +13,7 @@
 
 /* ---- making it ----------------------------------------------------------------------------- */
 
-static bool is_limit(const struct gang__usage_limit *limit)
+static bool is_limit(const struct gang__bookings_limit *limit)
 {
     bool sane = limit->window_ns >= 0 && limit->window_ns <= LONGEST;
     for (int k = 0; k < GANG__FREE_DIMS; k++)
@@ -22,13 +22,13 @@ static bool is_limit(const struct gang__usage_limit *limit)
     return sane;
 }
 
-gang_result gang__usage_new(const struct gang_mem *mem, const struct gang__usage_limit *limit,
-                            struct gang__usage **usage)
+gang_result gang__bookings_new(const struct gang_mem *mem, const struct gang__bookings_limit *limit,
+                               struct gang__bookings **usage)
 {
     *usage = NULL;
     if (!is_limit(limit))
         return GANG_ERANGE;
-    struct gang__usage *u = gang__zalloc(mem, 1, sizeof(*u));
+    struct gang__bookings *u = gang__zalloc(mem, 1, sizeof(*u));
     if (!u)
         return GANG_ENOMEM;
     u->mem = *mem;
@@ -37,7 +37,7 @@ gang_result gang__usage_new(const struct gang_mem *mem, const struct gang__usage
     return GANG_OK;
 }
 
-void gang__usage_free(struct gang__usage *u)
+void gang__bookings_free(struct gang__bookings *u)
 {
     if (!u)
         return;
@@ -48,7 +48,8 @@ void gang__usage_free(struct gang__usage *u)
     gang__release(&mem, u);
 }
 
-gang_result gang__usage_set_limit(struct gang__usage *u, const struct gang__usage_limit *limit)
+gang_result gang__bookings_set_limit(struct gang__bookings *u,
+                                     const struct gang__bookings_limit *limit)
 {
     if (!is_limit(limit))
         return GANG_ERANGE;
@@ -63,7 +64,7 @@ static gang__i128 integral_of(const struct gang__booking *b, int kind)
     return (gang__i128)b->amount[kind] * (b->end_ns - b->start_ns);
 }
 
-static gang_result check_booking(const struct gang__usage *u, const struct gang__booking *b)
+static gang_result check_booking(const struct gang__bookings *u, const struct gang__booking *b)
 {
     if (b->start_ns >= b->end_ns)
         return GANG_EINVAL;
@@ -76,29 +77,29 @@ static gang_result check_booking(const struct gang__usage *u, const struct gang_
     return GANG_OK;
 }
 
-static bool reserve(struct gang__usage *u)
+static bool reserve(struct gang__bookings *u)
 {
     size_t steps = 2 * (u->count + 1);
     return gang__grow(&u->mem, (void **)&u->booking, &u->room, u->end + 1, sizeof(u->booking[0])) &&
            gang__grow(&u->mem, (void **)&u->free_id, &u->free_id_room, u->end + 1,
                       sizeof(u->free_id[0])) &&
            gang__grow(&u->mem, (void **)&u->step[0], &u->step_room[0], steps,
-                      sizeof(struct gang__usage_step)) &&
+                      sizeof(struct gang__bookings_step)) &&
            gang__grow(&u->mem, (void **)&u->step[1], &u->step_room[1], steps,
-                      sizeof(struct gang__usage_step));
+                      sizeof(struct gang__bookings_step));
 }
 
-gang_result gang__usage_copy(const struct gang_mem *mem, const struct gang__usage *from,
-                             struct gang__usage **copy)
+gang_result gang__bookings_copy(const struct gang_mem *mem, const struct gang__bookings *from,
+                                struct gang__bookings **copy)
 {
-    gang_result r = gang__usage_new(mem, &from->limit, copy);
+    gang_result r = gang__bookings_new(mem, &from->limit, copy);
     if (r != GANG_OK)
         return r;
-    struct gang__usage *u = *copy;
+    struct gang__bookings *u = *copy;
     u->end = from->end;
     u->count = from->count;
     if (!reserve(u)) {
-        gang__usage_free(u);
+        gang__bookings_free(u);
         *copy = NULL;
         return GANG_ENOMEM;
     }
@@ -112,15 +113,15 @@ gang_result gang__usage_copy(const struct gang_mem *mem, const struct gang__usag
     return GANG_OK;
 }
 
-static void count(struct gang__usage *u, const struct gang__booking *b, int sign)
+static void count(struct gang__bookings *u, const struct gang__booking *b, int sign)
 {
     for (int k = 0; k < GANG__FREE_DIMS; k++)
         u->sum[k] += sign * integral_of(b, k);
     u->stale = true;
 }
 
-gang_result gang__usage_add(struct gang__usage *u, int64_t start_ns, int64_t end_ns,
-                            const int64_t *amount, uint32_t *id)
+gang_result gang__bookings_add(struct gang__bookings *u, int64_t start_ns, int64_t end_ns,
+                               const int64_t *amount, uint32_t *id)
 {
     struct gang__booking b = {true, false, start_ns, end_ns, {0}};
     memcpy(b.amount, amount, sizeof(b.amount));
@@ -136,7 +137,7 @@ gang_result gang__usage_add(struct gang__usage *u, int64_t start_ns, int64_t end
     return GANG_OK;
 }
 
-void gang__usage_remove(struct gang__usage *u, uint32_t id)
+void gang__bookings_remove(struct gang__bookings *u, uint32_t id)
 {
     assert(id < u->end && u->booking[id].in);
     count(u, &u->booking[id], -1);
@@ -145,7 +146,7 @@ void gang__usage_remove(struct gang__usage *u, uint32_t id)
     u->free_id[u->free_id_count++] = id;
 }
 
-void gang__usage_move(struct gang__usage *u, uint32_t id, int64_t start_ns, int64_t end_ns)
+void gang__bookings_move(struct gang__bookings *u, uint32_t id, int64_t start_ns, int64_t end_ns)
 {
     assert(id < u->end && u->booking[id].in && start_ns < end_ns);
     count(u, &u->booking[id], -1);
@@ -154,7 +155,7 @@ void gang__usage_move(struct gang__usage *u, uint32_t id, int64_t start_ns, int6
     count(u, &u->booking[id], 1);
 }
 
-void gang__usage_set_aside(struct gang__usage *u, uint32_t id, bool aside)
+void gang__bookings_set_aside(struct gang__bookings *u, uint32_t id, bool aside)
 {
     assert(id < u->end && u->booking[id].in);
     u->booking[id].aside = aside;
@@ -165,28 +166,28 @@ void gang__usage_set_aside(struct gang__usage *u, uint32_t id, bool aside)
 
 static int by_time(const void *a, const void *b)
 {
-    int64_t x = ((const struct gang__usage_step *)a)->at_ns,
-            y = ((const struct gang__usage_step *)b)->at_ns;
+    int64_t x = ((const struct gang__bookings_step *)a)->at_ns,
+            y = ((const struct gang__bookings_step *)b)->at_ns;
     return (x > y) - (x < y);
 }
 
-static void note_changes(struct gang__usage *u)
+static void note_changes(struct gang__bookings *u)
 {
     u->step_count = 0;
     for (size_t i = 0; i < u->end; i++) {
         const struct gang__booking *b = &u->booking[i];
         for (int side = 0; side < 2 && b->in && !b->aside; side++) {
-            struct gang__usage_step *s = &u->step[0][u->step_count++];
-            *s = (struct gang__usage_step){.at_ns = side ? b->end_ns : b->start_ns};
+            struct gang__bookings_step *s = &u->step[0][u->step_count++];
+            *s = (struct gang__bookings_step){.at_ns = side ? b->end_ns : b->start_ns};
             for (int k = 0; k < GANG__FREE_DIMS; k++)
                 s->amount[k] = side ? -(gang__i128)b->amount[k] : b->amount[k];
         }
     }
     if (u->step_count)
-        qsort(u->step[0], u->step_count, sizeof(struct gang__usage_step), by_time);
+        qsort(u->step[0], u->step_count, sizeof(struct gang__bookings_step), by_time);
 }
 
-static void integrate(struct gang__usage_step *step, size_t steps)
+static void integrate(struct gang__bookings_step *step, size_t steps)
 {
     for (size_t i = 1; i < steps; i++)
         for (int k = 0; k < GANG__FREE_DIMS; k++)
@@ -196,12 +197,12 @@ static void integrate(struct gang__usage_step *step, size_t steps)
 }
 
 /* From changes to sums; one step an instant. */
-static void add_up(struct gang__usage *u)
+static void add_up(struct gang__bookings *u)
 {
-    struct gang__usage_step *step = u->step[0];
+    struct gang__bookings_step *step = u->step[0];
     size_t n = 0;
     for (size_t i = 0; i < u->step_count; i++) {
-        struct gang__usage_step s = step[i];
+        struct gang__bookings_step s = step[i];
         bool same = n > 0 && step[n - 1].at_ns == s.at_ns;
         for (int k = 0; k < GANG__FREE_DIMS && n > 0; k++)
             s.amount[k] += step[n - 1].amount[k];
@@ -212,11 +213,11 @@ static void add_up(struct gang__usage *u)
 }
 
 /* What was between two steps is between their mirror images. */
-static void reverse(struct gang__usage *u)
+static void reverse(struct gang__bookings *u)
 {
     size_t n = u->step_count;
     for (size_t i = 0; i < n; i++) {
-        u->step[1][i] = (struct gang__usage_step){.at_ns = -u->step[0][n - 1 - i].at_ns};
+        u->step[1][i] = (struct gang__bookings_step){.at_ns = -u->step[0][n - 1 - i].at_ns};
         if (i + 1 < n)
             memcpy(u->step[1][i].amount, u->step[0][n - 2 - i].amount,
                    sizeof(u->step[1][i].amount));
@@ -224,7 +225,7 @@ static void reverse(struct gang__usage *u)
     integrate(u->step[1], n);
 }
 
-void gang__usage_refresh(struct gang__usage *u)
+void gang__bookings_refresh(struct gang__bookings *u)
 {
     if (!u->stale)
         return;
@@ -234,10 +235,10 @@ void gang__usage_refresh(struct gang__usage *u)
     u->stale = false;
 }
 
-int64_t gang__usage_at(struct gang__usage *u, int64_t at_ns, int64_t amount[GANG__FREE_DIMS])
+int64_t gang__bookings_at(struct gang__bookings *u, int64_t at_ns, int64_t amount[GANG__FREE_DIMS])
 {
-    gang__usage_refresh(u);
-    size_t n = gang__usage_steps_until(u->step[0], u->step_count, at_ns);
+    gang__bookings_refresh(u);
+    size_t n = gang__bookings_steps_until(u->step[0], u->step_count, at_ns);
     for (int k = 0; k < GANG__FREE_DIMS; k++) {
         gang__i128 a = n ? u->step[0][n - 1].amount[k] : 0;
         amount[k] = a > INT64_MAX ? INT64_MAX : (int64_t)a;

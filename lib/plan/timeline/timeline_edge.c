@@ -3,7 +3,7 @@
  * number of instants. */
 #include <assert.h>
 
-#include "plan/timeline_in.h"
+#include "plan/timeline/timeline_in.h"
 
 enum { CHUNK = 64 };
 

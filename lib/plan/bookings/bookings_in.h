@@ -3,12 +3,12 @@
  *
  *   usage.c      bookings come, move and go; their sum, step by step
  *   usage_fit.c  what limits say of more of them */
-#ifndef GANG__PLAN_USAGE_IN_H
-#define GANG__PLAN_USAGE_IN_H
+#ifndef GANG__PLAN_BOOKINGS_IN_H
+#define GANG__PLAN_BOOKINGS_IN_H
 
 #include "base/mem.h"
 #include "base/wide.h"
-#include "plan/usage.h"
+#include "plan/bookings/bookings.h"
 
 struct gang__booking {
     bool in, aside;
@@ -17,31 +17,31 @@ struct gang__booking {
 };
 
 /* From here to the next one so much is booked; up to here its integral is this. */
-struct gang__usage_step {
+struct gang__bookings_step {
     int64_t at_ns;
     gang__i128 amount[GANG__FREE_DIMS];
     gang__i128 integral[GANG__FREE_DIMS];
 };
 
-struct gang__usage {
+struct gang__bookings {
     struct gang_mem mem;
-    struct gang__usage_limit limit;
+    struct gang__bookings_limit limit;
     struct gang__booking *booking; /* by id */
     size_t room, end, count;
     uint32_t *free_id;
     size_t free_id_room, free_id_count;
-    gang__i128 sum[GANG__FREE_DIMS];  /* of all integrals */
-    struct gang__usage_step *step[2]; /* [1]: with time reversed */
+    gang__i128 sum[GANG__FREE_DIMS];     /* of all integrals */
+    struct gang__bookings_step *step[2]; /* [1]: with time reversed */
     size_t step_room[2], step_count;
     bool stale; /* the steps are not those of the bookings */
 };
 
 /* Bring the steps up to date. */
-void gang__usage_refresh(struct gang__usage *u);
+void gang__bookings_refresh(struct gang__bookings *u);
 
 /* How many steps are not after an instant. */
-static inline size_t gang__usage_steps_until(const struct gang__usage_step *step, size_t count,
-                                             int64_t at_ns)
+static inline size_t gang__bookings_steps_until(const struct gang__bookings_step *step,
+                                                size_t count, int64_t at_ns)
 {
     size_t low = 0, high = count;
     while (low < high) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Does a figure fit at one time? Laying it out, and taking it back. */
-#include "plan/admit_in.h"
+#include "plan/admit/admit_in.h"
 
 void gang__demand_set(struct gang__demand *d, int64_t gangs)
 {
@@ -80,7 +80,7 @@ void gang__figure_outline(struct gang__admission *a, const struct gang__figure *
 static gang_result lay_out(struct gang__admission *a, const struct gang__demand *d, size_t piece,
                            int64_t start_ns)
 {
-    struct gang__usage_piece *p = &a->piece[piece];
+    struct gang__bookings_piece *p = &a->piece[piece];
     start_ns += p->offset_ns;
     a->fit.count = 0;
     if (d->stage->pool)
@@ -106,7 +106,7 @@ gang_result gang__figure_fits(struct gang__admission *a, const struct gang__figu
     }
     *full = false;
     return !a->usage ||
-                   gang__usage_fits(a->usage, a->piece, gang__figure_pieces(a, f), start_ns, NULL)
+                   gang__bookings_fit(a->usage, a->piece, gang__figure_pieces(a, f), start_ns, NULL)
                ? GANG_OK
                : GANG_ENOFIT;
 }
@@ -122,7 +122,7 @@ static gang_result note(struct gang__admission *a, const struct gang__demand *d,
         !gang__grow(mem, (void **)&got->place, &got->place_room, got->place_count + a->fit.count,
                     sizeof(got->place[0])))
         return GANG_ENOMEM;
-    const struct gang__usage_piece *p = &a->piece[piece];
+    const struct gang__bookings_piece *p = &a->piece[piece];
     struct gang__admit_piece *made = &got->piece[got->count];
     *made = (struct gang__admit_piece){.stage = (uint32_t)(d - a->demand),
                                        .instance = instance,
@@ -139,7 +139,7 @@ static gang_result note(struct gang__admission *a, const struct gang__demand *d,
                                  a->fit.place,   a->fit.count, made->pool, made->whole};
     gang_result r = gang__timeline_add(a->t, &o, &made->id);
     if (r == GANG_OK && a->usage) {
-        r = gang__usage_add(a->usage, made->start_ns, made->end_ns, p->amount, &made->usage_id);
+        r = gang__bookings_add(a->usage, made->start_ns, made->end_ns, p->amount, &made->usage_id);
         if (r != GANG_OK)
             gang__timeline_remove(a->t, made->id);
     }
@@ -172,7 +172,7 @@ void gang__admit_take_back(struct gang__timeline *t, struct gang__admitted *got,
         const struct gang__admit_piece *p = &got->piece[--got->count];
         gang__timeline_remove(t, p->id);
         if (got->usage)
-            gang__usage_remove(got->usage, p->usage_id);
+            gang__bookings_remove(got->usage, p->usage_id);
         got->place_count -= p->place_count;
     }
 }

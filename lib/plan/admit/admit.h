@@ -52,8 +52,8 @@
 #ifndef GANG__PLAN_ADMIT_H
 #define GANG__PLAN_ADMIT_H
 
-#include "plan/timeline.h"
-#include "plan/usage.h"
+#include "plan/bookings/bookings.h"
+#include "plan/timeline/timeline.h"
 
 enum {
     GANG__ADMIT_STAGES = 64,      /* at most */
@@ -104,8 +104,8 @@ struct gang__admit_ask {
     int prefer;         /* GANG__ADMIT_EARLIEST... */
     /* 0: once. At least the sum of the durations (ORDER...) or the longest (ALL, ANY). */
     int64_t period_ns;
-    int64_t instances;         /* with a period: 1...GANG__ADMIT_INSTANCES */
-    struct gang__usage *usage; /* of its user; NULL: no limits */
+    int64_t instances;            /* with a period: 1...GANG__ADMIT_INSTANCES */
+    struct gang__bookings *usage; /* of its user; NULL: no limits */
     /* One that was accepted on the same timeline and of the same user (usage) and is to be changed: it
      * counts as gone. If the ask is accepted it is, and is empty then; otherwise all is as it was. NULL: none. */
     struct gang__admitted *instead;
@@ -168,7 +168,7 @@ struct gang__admitted {
      * for a fixed start, the earliest later start, all gangs at once. Where several gangs or stages are placed
      * one after the other it is found by trying, up to 64 times. GANG__NEVER: none, or none was found. */
     int64_t next_ns;
-    struct gang__usage *usage; /* where it is booked; NULL: nowhere */
+    struct gang__bookings *usage; /* where it is booked; NULL: nowhere */
 };
 
 /* Place an ask. If it is accepted, the pieces are in the timeline and booked, and stay there until

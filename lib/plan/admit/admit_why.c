@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Why an ask was refused, and when it would not be. */
-#include "plan/admit_in.h"
+#include "plan/admit/admit_in.h"
 
 /* ---- why not ------------------------------------------------------------------------------- */
 
@@ -66,7 +66,7 @@ static gang_result check_sizes(struct gang__admission *a, const struct gang__att
 }
 
 static void tell_excess(struct gang__admitted *got, const struct gang__admit_piece *p,
-                        const struct gang__usage_excess *e)
+                        const struct gang__bookings_excess *e)
 {
     got->why = e->average ? GANG__ADMIT_AVERAGE : GANG__ADMIT_MOST;
     got->stage = p->stage;
@@ -76,33 +76,33 @@ static void tell_excess(struct gang__admitted *got, const struct gang__admit_pie
 }
 
 /* The pieces lie where there is room for them. Which one is too much for the user? */
-static gang_result check_limits(struct gang__admission *a, struct gang__usage *usage)
+static gang_result check_limits(struct gang__admission *a, struct gang__bookings *usage)
 {
     struct gang__admitted *got = a->got;
-    struct gang__usage_excess e;
+    struct gang__bookings_excess e;
     gang_result r = GANG_OK;
     size_t booked = 0;
     for (; booked < got->count && r == GANG_OK; booked++) {
         struct gang__admit_piece *p = &got->piece[booked];
-        struct gang__usage_piece one = {0, p->end_ns - p->start_ns, {0}};
+        struct gang__bookings_piece one = {0, p->end_ns - p->start_ns, {0}};
         gang__piece_amount(a, p, one.amount);
-        if (!gang__usage_fits(usage, &one, 1, p->start_ns, &e)) {
+        if (!gang__bookings_fit(usage, &one, 1, p->start_ns, &e)) {
             tell_excess(got, p, &e);
             break;
         }
-        r = gang__usage_add(usage, p->start_ns, p->end_ns, one.amount, &p->usage_id);
+        r = gang__bookings_add(usage, p->start_ns, p->end_ns, one.amount, &p->usage_id);
         if (r != GANG_OK)
             break;
     }
     while (booked > 0)
-        gang__usage_remove(usage, got->piece[--booked].usage_id);
+        gang__bookings_remove(usage, got->piece[--booked].usage_id);
     return r;
 }
 
 /* It was refused: is it the user's limits alone? */
 gang_result gang__admit_explain(struct gang__admission *a, const struct gang__attempt *t)
 {
-    struct gang__usage *usage = a->usage;
+    struct gang__bookings *usage = a->usage;
     struct gang__attempt unlimited = *t;
     gang_result r = check_sizes(a, t);
     if (r != GANG_OK || !usage)

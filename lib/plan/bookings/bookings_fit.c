@@ -10,24 +10,24 @@
  * earliest with time reversed. */
 #include <assert.h>
 
-#include "plan/usage_in.h"
+#include "plan/bookings/bookings_in.h"
 
 /* ---- a question ---------------------------------------------------------------------------- */
 
 struct question {
-    const struct gang__usage_step *step;
+    const struct gang__bookings_step *step;
     size_t steps;
     bool back; /* time is reversed: so are the pieces, about their common start */
-    const struct gang__usage_limit *limit;
-    const struct gang__usage_piece *piece;
+    const struct gang__bookings_limit *limit;
+    const struct gang__bookings_piece *piece;
     size_t pieces;
-    struct gang__usage_excess *excess; /* not NULL: tell the first, and leave it at that */
-    int kind;                          /* that is looked at */
+    struct gang__bookings_excess *excess; /* not NULL: tell the first, and leave it at that */
+    int kind;                             /* that is looked at */
 };
 
 static int64_t starts(const struct question *q, size_t i, int64_t at)
 {
-    const struct gang__usage_piece *p = &q->piece[i];
+    const struct gang__bookings_piece *p = &q->piece[i];
     return q->back ? at - p->offset_ns - p->duration_ns : at + p->offset_ns;
 }
 
@@ -43,10 +43,10 @@ static gang__i128 amount_after(const struct question *q, size_t steps)
 
 static gang__i128 integral_to(const struct question *q, int64_t at)
 {
-    size_t n = gang__usage_steps_until(q->step, q->steps, at);
+    size_t n = gang__bookings_steps_until(q->step, q->steps, at);
     if (!n)
         return 0;
-    const struct gang__usage_step *s = &q->step[n - 1];
+    const struct gang__bookings_step *s = &q->step[n - 1];
     return s->integral[q->kind] + s->amount[q->kind] * ((gang__i128)at - s->at_ns);
 }
 
@@ -81,7 +81,7 @@ static int64_t tell(const struct question *q, bool average, int64_t at, gang__i1
                     int64_t limit)
 {
     int64_t n = wanted > INT64_MAX ? INT64_MAX : (int64_t)wanted;
-    *q->excess = (struct gang__usage_excess){q->kind, average, at, n, limit};
+    *q->excess = (struct gang__bookings_excess){q->kind, average, at, n, limit};
     return GANG__NEVER;
 }
 
@@ -102,7 +102,7 @@ static int64_t past_most(const struct question *q, size_t i, int64_t at)
     int64_t most = q->limit->most[q->kind], amount = q->piece[i].amount[q->kind];
     if (most == GANG__NO_LIMIT || amount == 0)
         return at;
-    size_t n = gang__usage_steps_until(q->step, q->steps, starts(q, i, at));
+    size_t n = gang__bookings_steps_until(q->step, q->steps, starts(q, i, at));
     for (;; n++) {
         bool more = n < q->steps;
         if (amount_after(q, n) + amount > most) {
@@ -128,8 +128,8 @@ static int64_t way_on(const struct question *q, int64_t x, gang__i128 room)
         return 0;
     if (room < 0)
         return -1;
-    size_t a = gang__usage_steps_until(q->step, q->steps, x),
-           b = gang__usage_steps_until(q->step, q->steps, x + window);
+    size_t a = gang__bookings_steps_until(q->step, q->steps, x),
+           b = gang__bookings_steps_until(q->step, q->steps, x + window);
     while (over > 0) {
         /* What is over comes to an end, as all that is booked does. */
         assert(a < q->steps);
@@ -277,10 +277,10 @@ static int64_t search(struct question *q, int64_t at, int64_t to)
     return GANG__NEVER;
 }
 
-static struct question ask(struct gang__usage *u, const struct gang__usage_piece *piece,
+static struct question ask(struct gang__bookings *u, const struct gang__bookings_piece *piece,
                            size_t pieces, bool back)
 {
-    gang__usage_refresh(u);
+    gang__bookings_refresh(u);
     return (struct question){.step = u->step[back],
                              .steps = u->step_count,
                              .back = back,
@@ -289,25 +289,25 @@ static struct question ask(struct gang__usage *u, const struct gang__usage_piece
                              .pieces = pieces};
 }
 
-bool gang__usage_fits(struct gang__usage *u, const struct gang__usage_piece *piece, size_t count,
-                      int64_t start_ns, struct gang__usage_excess *excess)
+bool gang__bookings_fit(struct gang__bookings *u, const struct gang__bookings_piece *piece,
+                        size_t count, int64_t start_ns, struct gang__bookings_excess *excess)
 {
-    struct gang__usage_excess none = {.kind = -1};
+    struct gang__bookings_excess none = {.kind = -1};
     struct question q = ask(u, piece, count, false);
     q.excess = excess ? excess : &none;
-    *q.excess = (struct gang__usage_excess){.kind = -1};
+    *q.excess = (struct gang__bookings_excess){.kind = -1};
     return search(&q, start_ns, start_ns) == start_ns;
 }
 
-int64_t gang__usage_earliest(struct gang__usage *u, const struct gang__usage_piece *piece,
-                             size_t count, int64_t from_ns, int64_t to_ns)
+int64_t gang__bookings_earliest(struct gang__bookings *u, const struct gang__bookings_piece *piece,
+                                size_t count, int64_t from_ns, int64_t to_ns)
 {
     struct question q = ask(u, piece, count, false);
     return search(&q, from_ns, to_ns);
 }
 
-int64_t gang__usage_latest(struct gang__usage *u, const struct gang__usage_piece *piece,
-                           size_t count, int64_t from_ns, int64_t to_ns)
+int64_t gang__bookings_latest(struct gang__bookings *u, const struct gang__bookings_piece *piece,
+                              size_t count, int64_t from_ns, int64_t to_ns)
 {
     struct question q = ask(u, piece, count, true);
     int64_t at = search(&q, -to_ns, -from_ns);

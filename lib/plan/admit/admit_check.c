@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What makes an ask wrong. */
-#include "plan/admit_in.h"
+#include "plan/admit/admit_in.h"
 
 static gang_result wrong(struct gang__admitted *got, int why, size_t stage, size_t item)
 {

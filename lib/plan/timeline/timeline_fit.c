@@ -10,7 +10,7 @@
  * Nodes that are free at t but came free before the last t were candidates then: they need not be looked for. */
 #include <assert.h>
 
-#include "plan/timeline_in.h"
+#include "plan/timeline/timeline_in.h"
 
 struct search {
     struct gang__timeline *t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Placing an ask in one window: a stage's gangs, several stages. */
-#include "plan/admit_in.h"
+#include "plan/admit/admit_in.h"
 
 /* ---- one stage ----------------------------------------------------------------------------- */
 

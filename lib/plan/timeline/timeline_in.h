@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A timeline inside.
  *
- *   timeline.c       making it; occupations come, move and go
+ *   timeline.c           makes it; adds, moves and removes occupations
+ *   timeline_occupant.c  an occupant from the specification of an occupation
+ *   timeline_change.c    enters an occupant into lists and sums, and takes it out
+ *   timeline_copy.c      copies it
  *   timeline_edge.c  the instants at which something begins or ends: a tree that tells sums and bounds
  *   timeline_node.c  one node: its occupations one after the other; what is free of all nodes now
  *   timeline_fit.c   searching
@@ -29,7 +32,7 @@
 #include "base/mem.h"
 #include "base/ordered_set.h"
 #include "base/wide.h"
-#include "plan/timeline.h"
+#include "plan/timeline/timeline.h"
 
 #define GANG__NONE UINT32_MAX
 #define GANG__AS_WHOLE UINT32_MAX /* in place of an amount */
@@ -156,6 +159,28 @@ static inline struct gang__edge *gang__edge_of(const struct gang__set_link *link
 {
     return (struct gang__edge *)((char *)(uintptr_t)link - offsetof(struct gang__edge, link));
 }
+
+/* ---- timeline_occupant.c ---- */
+
+/* Sums the places of one node from `at` on. Returns how many they are; 0: *r is an error. */
+size_t gang__occupation_sum(const struct gang__occupation *o, size_t at,
+                            int64_t amount[GANG__FREE_KINDS], gang_result *r);
+/* How many nodes, and how many different amounts in a row. */
+gang_result gang__occupation_measure(const struct gang__timeline *t,
+                                     const struct gang__occupation *o, size_t *stays,
+                                     size_t *amounts);
+/* NULL: out of memory. */
+struct gang__occupant *gang__occupant_new(struct gang__timeline *t,
+                                          const struct gang__occupation *spec, size_t stays,
+                                          size_t amounts);
+void gang__occupant_free(struct gang__timeline *t, struct gang__occupant *o);
+/* Memory for `count` more occupations, of which at most `most` are on one node. */
+bool gang__timeline_reserve(struct gang__timeline *t, size_t count, size_t most);
+
+/* ---- timeline_change.c ---- */
+
+void gang__occupant_enter(struct gang__timeline *t, struct gang__occupant *o);
+void gang__occupant_leave(struct gang__timeline *t, struct gang__occupant *o);
 
 /* ---- timeline_edge.c ---- */
 

@@ -19,8 +19,8 @@
 
 #include "base/mem.h"
 #include "base/wide.h"
-#include "plan/admit.h"
-#include "plan/timeline_in.h"
+#include "plan/admit/admit.h"
+#include "plan/timeline/timeline_in.h"
 
 #define GANG__TIME_MIN (-(INT64_C(1) << 60))
 #define GANG__TIME_MAX (INT64_C(1) << 62)
@@ -56,10 +56,10 @@ struct gang__admission {
     struct gang__timeline *t;
     const struct gang__admit_ask *ask;
     struct gang__admitted *got;
-    struct gang__usage *usage; /* whose limits are heeded, or NULL */
+    struct gang__bookings *usage; /* whose limits are heeded, or NULL */
     int64_t instances, period_ns;
-    struct gang__demand *demand;     /* one a stage */
-    struct gang__usage_piece *piece; /* of a figure, by instance and stage */
+    struct gang__demand *demand;        /* one a stage */
+    struct gang__bookings_piece *piece; /* of a figure, by instance and stage */
     struct gang__time_fit fit;
     struct gang__admit_step *step; /* admit_cost.c */
     size_t step_count, step_room;

@@ -2,7 +2,7 @@
 /* An ask from its beginning to its answer. */
 #include <stdlib.h>
 
-#include "plan/admit_in.h"
+#include "plan/admit/admit_in.h"
 
 /* ---- an ask -------------------------------------------------------------------------------- */
 
@@ -74,7 +74,7 @@ static void set_aside(struct gang__timeline *t, struct gang__admitted *old, bool
         gang__timeline_move(t, p->id, aside ? GANG__TIME_MIN - 2 : p->start_ns,
                             aside ? GANG__TIME_MIN - 1 : p->end_ns);
         if (old->usage)
-            gang__usage_set_aside(old->usage, p->usage_id, aside);
+            gang__bookings_set_aside(old->usage, p->usage_id, aside);
     }
 }
 

@@ -6,7 +6,7 @@
  * Nobody looks for anything before the present, so edges that have passed go, and what they changed is added up
  * (timeline.before): the tree holds what is to come alone. Who asks of the past nevertheless, has each occupation
  * looked at. */
-#include "plan/timeline_in.h"
+#include "plan/timeline/timeline_in.h"
 
 /* What never changed of a dimension needs no sums. Those are all 0 when the first one comes of which something does. */
 void gang__flat_count(struct gang__timeline *t, const int64_t change[GANG__FREE_DIMS])

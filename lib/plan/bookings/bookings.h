@@ -16,34 +16,34 @@
  * Threads: no concurrent call on one object. Memory: 64 bytes a booking, 352 a step (at most two a
  * booking). Only _new(), _copy() and _add() allocate: all others cannot fail.
  * Below, B is the number of bookings, n that of pieces of a call. */
-#ifndef GANG__PLAN_USAGE_H
-#define GANG__PLAN_USAGE_H
+#ifndef GANG__PLAN_BOOKINGS_H
+#define GANG__PLAN_BOOKINGS_H
 
-#include "plan/timeline.h"
+#include "plan/timeline/timeline.h"
 
 #define GANG__NO_LIMIT (-1)
 
 /* GANG__NO_LIMIT: none. */
-struct gang__usage_limit {
+struct gang__bookings_limit {
     int64_t most[GANG__FREE_DIMS];
     int64_t average[GANG__FREE_DIMS];
     int64_t window_ns; /* 0: averages are not looked at */
 };
 
-#define GANG__USAGE_NO_LIMIT                          \
+#define GANG__BOOKINGS_NO_LIMIT                       \
     {                                                 \
         {-1, -1, -1, -1, -1}, {-1, -1, -1, -1, -1}, 0 \
     }
 
 /* A new booking whose start is not known yet. */
-struct gang__usage_piece {
+struct gang__bookings_piece {
     int64_t offset_ns; /* from the start that is asked for; >= 0 */
     int64_t duration_ns;
     int64_t amount[GANG__FREE_DIMS]; /* >= 0 */
 };
 
 /* What stands against it. */
-struct gang__usage_excess {
+struct gang__bookings_excess {
     int kind;       /* GANG__FREE_...; -1: nothing */
     bool average;   /* else: at an instant */
     int64_t at_ns;  /* the instant; where the window begins */
@@ -51,20 +51,20 @@ struct gang__usage_excess {
     int64_t limit;
 };
 
-struct gang__usage;
+struct gang__bookings;
 
 /* GANG_OK; GANG_ERANGE: a limit below -1 or beyond 2^62, a window not in 0...2^60; GANG_ENOMEM. On error *usage is
  * NULL. `limit` is copied. */
-gang_result gang__usage_new(const struct gang_mem *mem, const struct gang__usage_limit *limit,
-                            struct gang__usage **usage) GANG_MUST_CHECK;
+gang_result gang__bookings_new(const struct gang_mem *mem, const struct gang__bookings_limit *limit,
+                               struct gang__bookings **usage) GANG_MUST_CHECK;
 /* The same once more: limit, bookings and their ids. GANG_OK; GANG_ENOMEM: *copy is NULL. O(B). */
-gang_result gang__usage_copy(const struct gang_mem *mem, const struct gang__usage *from,
-                             struct gang__usage **copy) GANG_MUST_CHECK;
+gang_result gang__bookings_copy(const struct gang_mem *mem, const struct gang__bookings *from,
+                                struct gang__bookings **copy) GANG_MUST_CHECK;
 /* NULL is allowed. */
-void gang__usage_free(struct gang__usage *u);
+void gang__bookings_free(struct gang__bookings *u);
 /* Other limits from now on; what is booked stays. GANG_OK; GANG_ERANGE as above: nothing changed. */
-gang_result gang__usage_set_limit(struct gang__usage *u, const struct gang__usage_limit *limit)
-    GANG_MUST_CHECK;
+gang_result gang__bookings_set_limit(struct gang__bookings *u,
+                                     const struct gang__bookings_limit *limit) GANG_MUST_CHECK;
 
 /* Book, whatever the limits say.
  *   amount  GANG__FREE_DIMS, >= 0
@@ -72,29 +72,29 @@ gang_result gang__usage_set_limit(struct gang__usage *u, const struct gang__usag
  * GANG_OK; GANG_EINVAL: start not before end; GANG_ERANGE: a time out of range, an amount not in 0...2^62, the
  * integral of all bookings beyond 2^124; GANG_ENOMEM. On error nothing changed. O(1), amortised; the next question
  * after changes takes O(B log B). */
-gang_result gang__usage_add(struct gang__usage *u, int64_t start_ns, int64_t end_ns,
-                            const int64_t *amount, uint32_t *id) GANG_MUST_CHECK;
-void gang__usage_remove(struct gang__usage *u, uint32_t id);
+gang_result gang__bookings_add(struct gang__bookings *u, int64_t start_ns, int64_t end_ns,
+                               const int64_t *amount, uint32_t *id) GANG_MUST_CHECK;
+void gang__bookings_remove(struct gang__bookings *u, uint32_t id);
 /* start < end, both in range. */
-void gang__usage_move(struct gang__usage *u, uint32_t id, int64_t start_ns, int64_t end_ns);
+void gang__bookings_move(struct gang__bookings *u, uint32_t id, int64_t start_ns, int64_t end_ns);
 /* It does not count from now on, until it is to again: what is to be changed is not in its own way. */
-void gang__usage_set_aside(struct gang__usage *u, uint32_t id, bool aside);
+void gang__bookings_set_aside(struct gang__bookings *u, uint32_t id, bool aside);
 
 /* What is booked at an instant, and until when it stays so (returned; GANG__NEVER: for good). O(log B). */
-int64_t gang__usage_at(struct gang__usage *u, int64_t at_ns, int64_t amount[GANG__FREE_DIMS]);
+int64_t gang__bookings_at(struct gang__bookings *u, int64_t at_ns, int64_t amount[GANG__FREE_DIMS]);
 
 /* Would the pieces, all of them, keep within the limits if they started there?
  *   piece   they do not overlap in time
  *   excess  NULL, or what stands against it: the first instant, else the first window that is found
  * O((B + n) (log B + n)). */
-bool gang__usage_fits(struct gang__usage *u, const struct gang__usage_piece *piece, size_t count,
-                      int64_t start_ns, struct gang__usage_excess *excess);
+bool gang__bookings_fit(struct gang__bookings *u, const struct gang__bookings_piece *piece,
+                        size_t count, int64_t start_ns, struct gang__bookings_excess *excess);
 
 /* The least start >= from_ns and <= to_ns with which they do, the greatest; GANG__NEVER: there is none. Exact, to
  * the ns. As fits(), for each time that a limit stops being in the way and another one begins to be. */
-int64_t gang__usage_earliest(struct gang__usage *u, const struct gang__usage_piece *piece,
-                             size_t count, int64_t from_ns, int64_t to_ns);
-int64_t gang__usage_latest(struct gang__usage *u, const struct gang__usage_piece *piece,
-                           size_t count, int64_t from_ns, int64_t to_ns);
+int64_t gang__bookings_earliest(struct gang__bookings *u, const struct gang__bookings_piece *piece,
+                                size_t count, int64_t from_ns, int64_t to_ns);
+int64_t gang__bookings_latest(struct gang__bookings *u, const struct gang__bookings_piece *piece,
+                              size_t count, int64_t from_ns, int64_t to_ns);
 
 #endif

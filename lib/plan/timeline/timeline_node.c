@@ -2,7 +2,7 @@
 /* One node: its occupations from instant to instant, and a heap over all nodes of what is free now. */
 #include <assert.h>
 
-#include "plan/timeline_in.h"
+#include "plan/timeline/timeline_in.h"
 
 /* ---- walking ------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
  * so its least is at the first or the last start there that the limits allow. */
 #include <stdlib.h>
 
-#include "plan/admit_in.h"
+#include "plan/admit/admit_in.h"
 
 enum { LOAD_BITS = 20, STARTS = 1 << 16 };
 
@@ -122,7 +122,7 @@ static gang_result list_starts(struct gang__admission *a, const struct gang__fig
         r = add_start(a, f, to_ns);
     for (size_t i = 0; i < a->step_count; i++)
         for (size_t j = 0; j < 2 * gang__figure_pieces(a, f) && r == GANG_OK; j++) {
-            const struct gang__usage_piece *p = &a->piece[j / 2];
+            const struct gang__bookings_piece *p = &a->piece[j / 2];
             int64_t at = a->step[i].at_ns - p->offset_ns - (j & 1 ? p->duration_ns : 0);
             if (a->start_count < STARTS && at > from_ns && at < to_ns)
                 r = add_start(a, f, at);
@@ -140,10 +140,10 @@ static gang_result list_allowed(struct gang__admission *a, const struct gang__fi
     gang_result r = GANG_OK;
     for (size_t i = 0; i < given && i < GANG__ADMIT_TRIES && r == GANG_OK; i++) {
         int64_t at = a->start[i].at_ns;
-        if (gang__usage_fits(a->usage, a->piece, n, at, NULL))
+        if (gang__bookings_fit(a->usage, a->piece, n, at, NULL))
             continue;
-        int64_t next = gang__usage_earliest(a->usage, a->piece, n, at, to_ns);
-        int64_t last = gang__usage_latest(a->usage, a->piece, n, from_ns, at);
+        int64_t next = gang__bookings_earliest(a->usage, a->piece, n, at, to_ns);
+        int64_t last = gang__bookings_latest(a->usage, a->piece, n, from_ns, at);
         if (next != GANG__NEVER)
             r = add_start(a, f, next);
         if (last != GANG__NEVER && r == GANG_OK)

@@ -2,7 +2,7 @@
 /* Who must go when there is less than there was. */
 #include <stdlib.h>
 
-#include "plan/admit_in.h"
+#include "plan/admit/admit_in.h"
 
 struct row {
     uint64_t accepted;
