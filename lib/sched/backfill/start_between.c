@@ -2,6 +2,8 @@
 /* Who may start now, beside all that is planned (ahead.h). */
 #include <string.h>
 
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
 #include "place/request/request.h"
 #include "sched/backfill/backfill.h"
 #include "sched/backfill/candidates.h"

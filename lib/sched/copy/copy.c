@@ -5,8 +5,10 @@
 
 #include "base/two_pass_block.h"
 #include "core/cluster.h"
+#include "place/record/placer.h"
 #include "place/request/request.h"
-#include "place/state/table.h"
+#include "place/request/shared.h"
+#include "place/state/records.h"
 #include "sched/calendar/calendar.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"

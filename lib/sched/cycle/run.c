@@ -6,6 +6,8 @@
  * max_steps; the next run goes on where it stopped. */
 #include <string.h>
 
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
 #include "sched/calendar/calendar.h"
 #include "sched/cycle/cycle.h"
 #include "sched/grant/grant.h"

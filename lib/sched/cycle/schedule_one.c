@@ -11,6 +11,7 @@
  * A gang that runs already grows instead: grow_one.c. */
 #include <string.h>
 
+#include "place/alloc/alloc.h"
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
 #include "sched/cycle/cycle.h"

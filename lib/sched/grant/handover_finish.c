@@ -3,6 +3,7 @@
  * moved start where they are to. */
 #include <string.h>
 
+#include "place/alloc/alloc.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/grant/grant.h"

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/wide.h"
+#include "place/alloc/alloc.h"
 #include "place/request/request.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"

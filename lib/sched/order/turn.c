@@ -12,6 +12,7 @@
  * it. A queue that has no sibling in order needs no key until one comes. */
 #include <string.h>
 
+#include "place/alloc/alloc.h"
 #include "place/request/request.h"
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/order/wait_order.h"

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "place/alloc/alloc.h"
 #include "place/request/request.h"
 #include "sched/order/bypass.h"
 #include "sched/record/record.h"

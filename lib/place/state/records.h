@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of live allocations, and the scratch memory of a worker. */
-#ifndef GANG__PLACE_TABLE_H
-#define GANG__PLACE_TABLE_H
+/* The records of live allocations. */
+#ifndef GANG__PLACE_RECORDS_H
+#define GANG__PLACE_RECORDS_H
 
-#include "place/fit/node_plan.h"
-#include "place/request/label_count.h"
-#include "place/request/mix.h"
-#include "place/state/task_count.h"
+#include "place/request/shared.h"
 
 /* What one task holds, as kept in gang__alloc.data:
  *   word 0   id of its node
@@ -62,33 +59,27 @@ _Static_assert(sizeof(struct gang__alloc) == 128, "records do not share cache li
 
 enum gang__phase { GANG__FREE = 0, GANG__LIVE = 1, GANG__BUSY = 2 };
 
-/* Scratch of a worker for placement. */
-struct gang__placer {
-    struct gang__plan plan;
-    uint64_t *order; /* keys to be sorted */
-    size_t order_room;
+static inline enum gang__phase gang__phase_of(uint64_t state)
+{
+    return (enum gang__phase)(state >> 30 & 3);
+}
+static inline uint32_t gang__generation_of(uint64_t state)
+{
+    return (uint32_t)(state >> 32);
+}
+
+/* What a worker keeps of records; the first member of its struct gang__placer. */
+struct gang__record_cache {
     uint64_t *buffer[32]; /* free data buffers by class, linked by their first word */
     uint32_t buffer_count[32];
     uint32_t free_alloc[256]; /* free records by index */
     uint32_t free_alloc_count;
-    /* References to the request used last, taken in advance, so that workers that use the same one do
-     * not meet at its counter. NULL: none are left. */
-    gang_request *lent;
-    uint32_t lent_count;
+    /* References to the request used last, counted in advance, so that workers that use the same one
+     * do not meet at its counter. NULL: none are left. */
+    gang_request *ref_cache;
+    uint32_t ref_cache_count;
 };
-
-/* What the room keeps of a cluster beside its records. */
-struct gang__shared {
-    struct gang__mixes mixes;
-    struct gang__tallies tallies;
-};
-
-/* Made at first use; NULL: out of memory. And as it is; NULL: not made yet. */
-struct gang__shared *gang__shared_of(gang_cluster *c);
-static inline struct gang__shared *gang__shared_at(gang_cluster *c)
-{
-    return gang__load(&c->place);
-}
+void gang__record_cache_free(struct gang__record_cache *cache, const struct gang_mem *mem);
 
 /* Count a reference of a live allocation to its request. */
 void gang__request_hold(gang_worker *w, gang_request *q);
@@ -98,15 +89,6 @@ static inline size_t gang__alloc_entries(const struct gang__alloc *a)
 {
     return a->q->exclusive ? a->used / GANG__TASK_HEAD : a->tasks;
 }
-
-/* The badges of a cluster, made at first use. NULL: out of memory. */
-struct gang__badges *gang__badges_of(gang_cluster *c);
-
-/* The placer of a worker, made at first use. NULL: out of memory. */
-struct gang__placer *gang__placer_of(gang_worker *w);
-
-/* What a worker has learned of the mix, for one of a copy of its cluster that has the mixes. False: out of memory. */
-bool gang__placer_copy(gang_worker *to, const gang_worker *from);
 
 /* Give a record room for at least `words` words of data; what it holds is kept. False: out of memory,
  * nothing changed. */
@@ -124,18 +106,18 @@ gang_result gang__alloc_lock(gang_cluster *c, gang_alloc_id id, struct gang__all
 gang_result gang__alloc_read(gang_cluster *c, gang_alloc_id id, struct gang__alloc **a);
 void gang__alloc_read_end(struct gang__alloc *a);
 
-/* All live records of another cluster, under the same ids, in one that has none: the words of its nodes say
- * already what is taken (core/cluster_copy.h). `map` gives the request of this cluster that stands for one of that;
- * *to is borrowed. GANG_OK; GANG_EBUSY: another thread changes an allocation; GANG_ENOMEM; the map's
- * result. On an error some are there: end the cluster. */
-typedef gang_result gang__request_map(gang_request *from, void *ctx, gang_request **to);
-gang_result gang__allocs_copy(gang_worker *w, gang_cluster *from, gang__request_map *map, void *ctx)
-    GANG_MUST_CHECK;
-
 /* What a task holds, as the public face tells it. */
 void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *out);
 
 /* The record of an index, or NULL past the end. */
 struct gang__alloc *gang__alloc_at(gang_cluster *c, uint32_t index);
+
+/* The record of this index in a cluster that has none beyond it. GANG_OK; GANG_ENOMEM. For a copy. */
+gang_result gang__record_make(gang_cluster *c, uint32_t index, struct gang__alloc **a);
+/* The state of a record: a free one enters the list of free records. For a copy. */
+void gang__record_set(gang_cluster *c, struct gang__alloc *a, uint32_t generation,
+                      enum gang__phase phase);
+/* Frees all data of records and the records. With the cluster. */
+void gang__records_free(gang_cluster *c);
 
 #endif
