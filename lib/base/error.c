@@ -65,7 +65,7 @@ static bool error_is_set_up(const struct gang_error *error)
            error->size <= STRUCT_SIZE_MAX;
 }
 
-/* Callers may be older or newer than the library: never write past their size. */
+/* Callers may be older or newer than the library: writes no more than their size. */
 static void error_store(struct gang_error *error, const struct gang_error *value)
 {
     size_t size = error->size;

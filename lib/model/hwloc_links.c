@@ -163,7 +163,7 @@ static void each_matrix(struct gang__hwloc_scan *s, const char *name, const stru
     }
 }
 
-/* ---- closeness ----------------------------------------------------------------------------- */
+/* ---- closeness ------------------------------------------------------------------------------- */
 
 static bool is_pci_bridge(hwloc_obj_t obj)
 {

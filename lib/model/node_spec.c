@@ -20,7 +20,7 @@ enum {
     PROFILE_LEAST = offsetof(struct gang_profile_spec, starts) + sizeof(uint64_t)
 };
 
-/* ---- text ---------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* Length in bytes of the UTF-8 character at p, which is no control character; 0 if there is none.
  * RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
@@ -83,7 +83,7 @@ static bool is_cpu_list(const char *text)
     }
 }
 
-/* ---- checking ------------------------------------------------------------------------------ */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 /* Refuse "array[index].member"; `array` or `member` may be NULL. */
 static gang_result refuse(struct gang_error *error, gang_result code, const char *array,
@@ -536,7 +536,7 @@ gang_result gang_node_spec_check(const struct gang_node_spec *spec, struct gang_
     return spec_in(spec, &s, error);
 }
 
-/* ---- copying ------------------------------------------------------------------------------- */
+/* ---- copying --------------------------------------------------------------------------------- */
 
 static struct gang_gpu_spec *lay_gpus(struct gang__block *b, const struct gang_node_spec *s)
 {
@@ -733,7 +733,7 @@ void gang_node_spec_free(struct gang_node_spec *spec)
     gang__release(&gang__mem_libc, spec);
 }
 
-/* ---- closeness ----------------------------------------------------------------------------- */
+/* ---- closeness ------------------------------------------------------------------------------- */
 
 static int32_t package_of(const struct gang_node_spec *s, int32_t numa)
 {

@@ -57,7 +57,7 @@ struct gang__parents *gang__parents_new(const struct gang_mem *mem,
     return p;
 }
 
-/* ---- widths ------------------------------------------------------------------------------------ */
+/* ---- widths ---------------------------------------------------------------------------------- */
 
 static struct gang__width *width_find(gang_cluster *c, const char *name)
 {
