@@ -38,7 +38,7 @@ static void let_look(gang_sched *s)
     for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
         if (bin->why != GANG_WAIT_PLANNED && bin->why != GANG_WAIT_RESERVATION &&
-            (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_ROOM))
+            (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_CAPACITY))
             continue;
         if (may_look(s, bin))
             gang__order_unblock(s, bin);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Consolidation: the same as making room, with everybody as a candidate; it fails if anybody is
  * lost. */
-#include "sched/preempt/consolidate.h"
 
 #include "core/snapshot.h"
-#include "sched/preempt/dry_run.h"
-#include "sched/preempt/preempt_rules.h"
-#include "sched/preempt/victims.h"
 #include <string.h>
+
+#include "sched/preempt/preempt_in.h"
 
 enum { MOST_MOVABLE = 1024 }; /* candidates of a consolidation */
 
@@ -63,7 +61,7 @@ bool gang__preempt_consolidate(struct gang__preemption *p)
 {
     for (size_t count = 1; count <= MOST_MOVABLE; count *= 2)
         for (int theirs = 0; theirs < 2; theirs++) {
-            if (!gang__preempt_begin(p, GANG__EVICT_MOVE))
+            if (!gang__preempt_begin(p, GANG__PREEMPT_MOVE))
                 return false;
             bool all = take_first(p, count);
             bool found =

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of reclaim and preemption: who may take from whom. */
-#include "sched/preempt/preempt_rules.h"
-#include "sched/preempt/victims.h"
+#include "sched/preempt/preempt_in.h"
 #include "sched/usage/usage.h"
 
 /* The two children of the queue where the branches of two leaves part. */
@@ -48,8 +47,8 @@ static bool may_give(const struct gang__preemption *p, const struct gang__queue_
 static enum gang__may may_reclaim(const struct gang__preemption *p, const struct gang__gang *victim)
 {
     struct gang__queue_state *a, *b, *leaf = p->taker->job->leaf;
-    if (leaf->q->reclaim == GANG_DISPLACE_NEVER ||
-        (leaf->q->reclaim == GANG_DISPLACE_LOWER &&
+    if (leaf->q->reclaim == GANG_PREEMPT_NEVER ||
+        (leaf->q->reclaim == GANG_PREEMPT_LOWER &&
          victim->job->priority >= p->taker->job->priority))
         return GANG__MAY_NONE;
     part(leaf, victim->job->leaf, &a, &b);
@@ -70,9 +69,9 @@ bool gang__may_preempt(const struct gang__preemption *p, const struct gang__gang
 {
     const struct gang__job *x = p->taker->job, *y = victim->job;
     switch (x->leaf->q->within) {
-    case GANG_DISPLACE_NEVER:
+    case GANG_PREEMPT_NEVER:
         return false;
-    case GANG_DISPLACE_LOWER_OR_NEWER:
+    case GANG_PREEMPT_LOWER_OR_NEWER:
         return y->priority < x->priority || (y->priority == x->priority && y->age > x->age);
     default:
         return y->priority < x->priority;
@@ -84,7 +83,7 @@ enum gang__may gang__may_take(const struct gang__preemption *p, const struct gan
     if (victim == p->taker || victim->job == p->taker->job || victim->doomed ||
         victim->reserve.inside_of) /* what is reserved is not for others */
         return GANG__MAY_NOT;
-    if (p->mode == GANG__EVICT_MOVE)
+    if (p->mode == GANG__PREEMPT_MOVE)
         return gang__may_fall_whole(victim) ? GANG__MAY : GANG__MAY_NOT;
     if (victim->job->leaf != p->taker->job->leaf)
         return may_reclaim(p, victim);
@@ -192,4 +191,16 @@ bool gang__still_entitled(const struct gang__preemption *p)
             return false;
     }
     return true;
+}
+
+/* ---- branches ---------------------------------------------------------------------------------- */
+
+bool gang__preempt_same_branch(const struct gang__preemption *p, const struct gang__gang *victim)
+{
+    const struct gang__queue_state *a = p->taker->job->leaf, *b = victim->job->leaf;
+    while (a->parent->parent)
+        a = a->parent;
+    while (b->parent->parent)
+        b = b->parent;
+    return a == b;
 }

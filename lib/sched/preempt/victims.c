@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "sched/preempt/victims.h"
+#include "sched/preempt/preempt_in.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 
@@ -246,7 +246,7 @@ void gang__victims_close(gang_sched *s)
     for (size_t i = 0; i < v->cursors; i++)
         free_cursor(s, &v->cursor[i]);
     v->cursors = 0;
-    v->told = v->passed = false;
+    v->given = v->passed = false;
 }
 
 static bool add_cursor(gang_sched *s, const struct gang__ordered_set *units, bool whole)
@@ -299,14 +299,14 @@ static void step(gang_sched *s, struct gang__victims *v)
         free_cursor(s, c);
         *c = v->cursor[--v->cursors];
     }
-    v->told = v->passed = false;
+    v->given = v->passed = false;
     sift(v, 0);
 }
 
 bool gang__victims_next(gang_sched *s, struct gang__victim *out)
 {
     struct gang__victims *v = s->victims;
-    if (v->told)
+    if (v->given)
         step(s, v);
     if (v->cursors == 0)
         return false;
@@ -318,7 +318,7 @@ bool gang__victims_next(gang_sched *s, struct gang__victim *out)
         out->task = c->spare[c->next];
         out->group = c->spare_group[c->next];
     }
-    v->told = true;
+    v->given = true;
     return true;
 }
 
