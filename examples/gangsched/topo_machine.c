@@ -238,14 +238,14 @@ static int find_way(const struct gang_node_spec *spec, size_t a, size_t b)
     if (a == b) {
         return NEAR_SELF;
     }
-    if (spec->gpu_near != NULL) {
-        switch (spec->gpu_near[a * spec->gpu_count + b]) {
-        case GANG_NEAR_LINK: /* a link whose kind we do not know */
-        case GANG_NEAR_PCI:
+    if (spec->gpu_locality != NULL) {
+        switch (spec->gpu_locality[a * spec->gpu_count + b]) {
+        case GANG_LOCALITY_LINK: /* a link whose kind we do not know */
+        case GANG_LOCALITY_PCI:
             return NEAR_PCI;
-        case GANG_NEAR_NUMA:
+        case GANG_LOCALITY_NUMA:
             return NEAR_NUMA;
-        case GANG_NEAR_PACKAGE:
+        case GANG_LOCALITY_PACKAGE:
             return NEAR_PACKAGE;
         default:
             return NEAR_SYSTEM;

@@ -113,7 +113,7 @@ static gang_result check_jobs(struct checking *c)
         if (result != GANG_OK) {
             add_job_problem(c, i, &error);
         }
-        gang_request_put(request);
+        gang_request_free(request);
     }
     return GANG_OK;
 }

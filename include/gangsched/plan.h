@@ -18,7 +18,7 @@
  *
  * @code
  *   struct gang_group_spec four = GANG_GROUP_SPEC_INIT;       // four whole nodes
- *   four.count = four.min = 4;  four.most_per_node = 1;
+ *   four.count = four.min = 4;  four.max_per_node = 1;
  *   struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
  *   stage.groups = &four;  stage.group_count = 1;  stage.exclusive = 1;
  *   struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
@@ -49,10 +49,10 @@ typedef uint64_t gang_reservation_id;
 
 /** Where in the window? (gang_reservation_spec.prefer) */
 enum {
-    GANG_PREFER_EARLIEST = 0,
-    GANG_PREFER_LATEST = 1,
+    GANG_OBJECTIVE_EARLIEST = 0,
+    GANG_OBJECTIVE_LATEST = 1,
     /** where least is in use, by the plan as it is: the least integral of the load over its time */
-    GANG_PREFER_CHEAPEST = 2
+    GANG_OBJECTIVE_CHEAPEST = 2
 };
 
 /** Several stages (gang_reservation_spec.combine). */
@@ -89,7 +89,7 @@ struct gang_reservation_stage {
     size_t size;         /**< sizeof(struct gang_reservation_stage) */
     int64_t duration_ns; /**< 0: the reservation's */
     /** Tasks of each shape: `count` of them in all. Read are count, cpu_milli, memory_bytes, gpu_milli,
-     *  gpu_devices, and what says which nodes: labels, where, partition, gpu_models; most_per_node; and `same`, in
+     *  gpu_devices, and what says which nodes: labels, where, partition, gpu_models; max_per_node; and `same`, in
      *  the only group of a single stage. What else constrains is refused (GANG_ENOTSUP); wishes are not looked at. */
     const struct gang_group_spec *groups;
     size_t group_size; /**< sizeof(struct gang_group_spec) */
@@ -125,7 +125,7 @@ struct gang_reservation_spec {
         period_ns; /**< > 0: again so much later, and so on; each time has ended when the next one begins */
     int64_t repetitions; /**< how often, with the first; 0: without end, or until until_ns */
     int64_t until_ns;    /**< none begins then or later; 0: no bound */
-    int32_t prefer;      /**< GANG_PREFER_* */
+    int32_t prefer;      /**< GANG_OBJECTIVE_* */
     int32_t combine;     /**< GANG_STAGES_* */
     const struct gang_reservation_stage *stages;
     size_t stage_size;  /**< sizeof(struct gang_reservation_stage) */
@@ -179,9 +179,9 @@ struct gang_reservation_info {
  *  reserved counts as asked for; of nodes that are taken whole, all that they have. */
 struct gang_reservation_limit {
     size_t size;            /**< sizeof(struct gang_reservation_limit) */
-    int64_t most_cpu_milli; /**< at any instant */
-    int64_t most_memory_bytes;
-    int64_t most_gpu_milli;
+    int64_t max_cpu_milli; /**< at any instant */
+    int64_t max_memory_bytes;
+    int64_t max_gpu_milli;
     int64_t average_cpu_milli; /**< over any window_ns, wherever it begins: the integral, exactly */
     int64_t average_memory_bytes;
     int64_t average_gpu_milli;

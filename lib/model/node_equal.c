@@ -130,9 +130,9 @@ static bool same_amounts(const struct gang_node_spec *a, const struct gang_node_
 
 static bool same_near(const struct gang_node_spec *a, const struct gang_node_spec *b)
 {
-    if (!a->gpu_near || !b->gpu_near || a->gpu_count == 0)
-        return a->gpu_count == 0 || a->gpu_near == b->gpu_near;
-    return memcmp(a->gpu_near, b->gpu_near, a->gpu_count * a->gpu_count) == 0;
+    if (!a->gpu_locality || !b->gpu_locality || a->gpu_count == 0)
+        return a->gpu_count == 0 || a->gpu_locality == b->gpu_locality;
+    return memcmp(a->gpu_locality, b->gpu_locality, a->gpu_count * a->gpu_count) == 0;
 }
 
 static bool same_profiles(const struct gang_node_spec *a, const struct gang_node_spec *b)

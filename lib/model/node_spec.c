@@ -423,11 +423,11 @@ static gang_result partitions_check(const struct gang_node_spec *s, struct gang_
 static gang_result near_check(const struct gang_node_spec *s, struct gang_error *error)
 {
     size_t n = s->gpu_count;
-    for (size_t k = 0; s->gpu_near && k < n * n; k++) {
-        if (s->gpu_near[k] > GANG_NEAR_LINK)
-            return refuse(error, GANG_EINVAL, "gpu_near", k, NULL, "not one of GANG_NEAR_*");
-        if (s->gpu_near[k] != s->gpu_near[k % n * n + k / n])
-            return refuse(error, GANG_EINVAL, "gpu_near", k, NULL, "not symmetric");
+    for (size_t k = 0; s->gpu_locality && k < n * n; k++) {
+        if (s->gpu_locality[k] > GANG_LOCALITY_LINK)
+            return refuse(error, GANG_EINVAL, "gpu_locality", k, NULL, "not one of GANG_LOCALITY_*");
+        if (s->gpu_locality[k] != s->gpu_locality[k % n * n + k / n])
+            return refuse(error, GANG_EINVAL, "gpu_locality", k, NULL, "not symmetric");
     }
     return GANG_OK;
 }
@@ -646,9 +646,9 @@ static const char **lay_partitions(struct gang__block *b, const struct gang_node
 
 static uint8_t *lay_near(struct gang__block *b, const struct gang_node_spec *s)
 {
-    size_t bytes = s->gpu_near ? s->gpu_count * s->gpu_count : 0;
+    size_t bytes = s->gpu_locality ? s->gpu_count * s->gpu_count : 0;
     uint8_t *to = gang__block_take(b, bytes);
-    return to && bytes ? memcpy(to, s->gpu_near, bytes) : to;
+    return to && bytes ? memcpy(to, s->gpu_locality, bytes) : to;
 }
 
 /* Lay out a copy of `s`; returns it if the block has memory. */
@@ -685,7 +685,7 @@ static struct gang_node_spec *lay(struct gang__block *b, const struct gang_node_
     copy.labels = s->label_count ? labels : NULL;
     copy.partitions = s->partition_count ? partitions : NULL;
     copy.topology = s->topology_count ? topology : NULL;
-    copy.gpu_near = s->gpu_near && s->gpu_count ? near : NULL;
+    copy.gpu_locality = s->gpu_locality && s->gpu_count ? near : NULL;
     copy.profiles = s->profile_count ? profiles : NULL;
     if (to)
         *to = copy;
@@ -745,24 +745,24 @@ static int32_t package_of(const struct gang_node_spec *s, int32_t numa)
 uint8_t gang__gpu_near(const struct gang_node_spec *spec, size_t i, size_t j)
 {
     if (i == j)
-        return GANG_NEAR_LINK;
-    if (spec->gpu_near)
-        return spec->gpu_near[i * spec->gpu_count + j];
+        return GANG_LOCALITY_LINK;
+    if (spec->gpu_locality)
+        return spec->gpu_locality[i * spec->gpu_count + j];
     for (size_t k = 0; k < spec->link_count; k++) {
         struct gang_link_spec e;
         (void)element_in(&e, sizeof(e), LINK_LEAST, spec->links, spec->link_size, k);
         if (((size_t)e.a == i && (size_t)e.b == j) || ((size_t)e.a == j && (size_t)e.b == i))
-            return GANG_NEAR_LINK;
+            return GANG_LOCALITY_LINK;
     }
     struct gang_gpu_spec a;
     struct gang_gpu_spec b;
     (void)element_in(&a, sizeof(a), GPU_LEAST, spec->gpus, spec->gpu_size, i);
     (void)element_in(&b, sizeof(b), GPU_LEAST, spec->gpus, spec->gpu_size, j);
     if (a.numa < 0 || b.numa < 0)
-        return GANG_NEAR_SYSTEM;
+        return GANG_LOCALITY_SYSTEM;
     if (a.numa == b.numa)
-        return GANG_NEAR_NUMA;
+        return GANG_LOCALITY_NUMA;
     int32_t package = package_of(spec, a.numa);
-    return package >= 0 && package == package_of(spec, b.numa) ? GANG_NEAR_PACKAGE
-                                                               : GANG_NEAR_SYSTEM;
+    return package >= 0 && package == package_of(spec, b.numa) ? GANG_LOCALITY_PACKAGE
+                                                               : GANG_LOCALITY_SYSTEM;
 }

@@ -216,7 +216,7 @@ static gang_result read_gpu_locality(struct gang__reader *r, const struct gang__
             if (near[i * rows + j] != near[j * rows + i])
                 return gang__json_fail(&row, GANG_EINVAL, "differs from column %zu", i);
     }
-    node->gpu_near = near;
+    node->gpu_locality = near;
     return GANG_OK;
 }
 

@@ -120,9 +120,9 @@ static gang_result order_sets(const struct gang__json *at, struct sets *sets, si
 }
 
 static gang_result fill_set(struct gang__reader *r, const struct gang__json *at,
-                            const struct sets *sets, size_t index, struct gang_set_spec *set)
+                            const struct sets *sets, size_t index, struct gang_group_set_spec *set)
 {
-    *set = (struct gang_set_spec)GANG_SET_SPEC_INIT;
+    *set = (struct gang_group_set_spec)GANG_GROUP_SET_SPEC_INIT;
     GANG__TRY(gang__read_name_member(r, at, "name", &set->name));
     GANG__TRY(gang__read_int(at, "min", 0, GANG__MAX_TASKS, &set->min));
     GANG__TRY(gang__read_level(r, at, "same", GANG__LEVELS_ALL, &set->same));
@@ -136,7 +136,7 @@ static gang_result read_sets(struct gang__reader *r, const struct gang__json *jo
                              struct sets *sets, struct gang_request_spec *request)
 {
     struct gang__json at;
-    struct gang_set_spec *list;
+    struct gang_group_set_spec *list;
     *sets = (struct sets){0};
     if (!gang__json_get(job, "groups", &at))
         return GANG_OK;
@@ -167,7 +167,7 @@ static gang_result read_sets(struct gang__reader *r, const struct gang__json *jo
                                (parent != SIZE_MAX && sets->has_min[parent]);
     }
     request->sets = list;
-    request->set_count = sets->count;
+    request->group_set_count = sets->count;
     return GANG_OK;
 }
 

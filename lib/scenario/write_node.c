@@ -129,13 +129,13 @@ static void write_links(struct gang__writer *w, json_t *object, const struct gan
 static void write_near(struct gang__writer *w, json_t *object, const struct gang_node_spec *node)
 {
     size_t count = node->gpu_count;
-    if (!node->gpu_near || count == 0 || count > GANG_MAX_GPUS)
+    if (!node->gpu_locality || count == 0 || count > GANG_MAX_GPUS)
         return; /* more GPUs than that are refused when they are read back */
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         char row[GANG_MAX_GPUS + 1];
         for (size_t j = 0; j < count; j++) {
-            uint8_t near = node->gpu_near[i * count + j];
+            uint8_t near = node->gpu_locality[i * count + j];
             row[j] = near <= 9 ? (char)('0' + near) : '?';
         }
         row[count] = '\0';

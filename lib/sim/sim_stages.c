@@ -392,7 +392,7 @@ gang_result gang__sim_gang_ends(gang_sim *sim, size_t index, uint32_t part)
     sim->dirty = true;
     gang__sim_touch_later(sim, index);
     gang__sim_touch(sim, index);
-    gang__sim_report_gang(sim, GANG_SIM_PART_ENDED, index, part, GANG_REASON_END,
+    gang__sim_report_gang(sim, GANG_SIM_GANG_ENDED, index, part, GANG_REASON_END,
                           "a gang of it has done its work");
     return GANG_OK;
 }
@@ -402,7 +402,7 @@ gang_result gang__sim_gang_stopped(gang_sim *sim, size_t index, uint32_t part)
     struct gang__sim_job *j = gang__sim_at(sim, index);
     struct gang__sim_gang *p = &j->stages->part[part];
     gang_result r =
-        gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0, GANG_TASK_GONE);
+        gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0, GANG_TASK_STOPPED);
     if (r == GANG_ENOMEM)
         return r;
     gang__sim_progress(sim, j);

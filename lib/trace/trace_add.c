@@ -138,11 +138,11 @@ static const char *not_kept(const struct gang_group_spec *g)
            : g->near_nic                         ? "near_nic"
            : g->models_ranked                    ? "models_ranked"
            : g->slice                            ? "slice"
-           : g->slice_same || g->slice_prefer    ? "slice_same"
+           : g->subgroup_same || g->subgroup_prefer    ? "subgroup_same"
            : g->spread || g->max_skew            ? "spread"
-           : g->most_per_node                    ? "most_per_node"
-           : g->most_per_domain || g->most_level ? "most_per_domain"
-           : g->spread_wish                      ? "spread_wish"
+           : g->max_per_node                    ? "max_per_node"
+           : g->max_per_domain || g->domain_level ? "max_per_domain"
+           : g->spread_soft                      ? "spread_soft"
                                                  : NULL;
 }
 

@@ -393,8 +393,8 @@ START_TEST(links_hold_both_ways_with_the_lesser_bandwidth)
     ck_assert_int_eq(spec->links[0].bandwidth_mbps, 80);
     ck_assert_int_eq(spec->links[1].b, 2);
     ck_assert_int_eq(spec->links[1].bandwidth_mbps, 70); /* one direction only */
-    ck_assert_uint_eq(spec->gpu_near[1], GANG_NEAR_LINK);
-    ck_assert_uint_eq(spec->gpu_near[3], GANG_NEAR_NUMA);
+    ck_assert_uint_eq(spec->gpu_locality[1], GANG_LOCALITY_LINK);
+    ck_assert_uint_eq(spec->gpu_locality[3], GANG_LOCALITY_NUMA);
     gang_node_spec_free(spec);
     free(text);
 }
@@ -580,7 +580,7 @@ START_TEST(devices_of_unknown_place_have_no_numa_domain)
     ck_assert_str_eq(spec->name, "two");
     ck_assert_int_eq(spec->gpus[0].numa, 1);
     ck_assert_int_eq(spec->gpus[1].numa, -1);
-    ck_assert_uint_eq(spec->gpu_near[1], GANG_NEAR_SYSTEM);
+    ck_assert_uint_eq(spec->gpu_locality[1], GANG_LOCALITY_SYSTEM);
     gang_node_spec_free(spec);
 }
 END_TEST
@@ -596,8 +596,8 @@ START_TEST(host_bridges_bring_nothing_nearer)
                                  BRIDGE("34", "1-1", "20-2f", PLAIN("12", "0000:20:00.0"))),
                       "", ""));
     ck_assert_uint_eq(spec->gpu_count, 3);
-    ck_assert_uint_eq(spec->gpu_near[1], GANG_NEAR_PCI);
-    ck_assert_uint_eq(spec->gpu_near[2], GANG_NEAR_NUMA);
+    ck_assert_uint_eq(spec->gpu_locality[1], GANG_LOCALITY_PCI);
+    ck_assert_uint_eq(spec->gpu_locality[2], GANG_LOCALITY_NUMA);
     gang_node_spec_free(spec);
 }
 END_TEST

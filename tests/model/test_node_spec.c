@@ -68,7 +68,7 @@ static void full_init(struct full *f)
     f->spec.partition_count = 2;
     f->spec.topology = f->topology;
     f->spec.topology_count = 2;
-    f->spec.gpu_near = f->near;
+    f->spec.gpu_locality = f->near;
     f->spec.state = GANG_NODE_DRAINING;
 }
 
@@ -137,7 +137,7 @@ CHANGE(negative_cpu, f->spec.cpu_milli = -1)
 CHANGE(too_much_cpu, f->spec.cpu_milli = GANG_MAX_CPU_MILLI + 1)
 CHANGE(negative_memory, f->spec.memory_bytes = INT64_MIN)
 CHANGE(too_much_memory, f->spec.memory_bytes = INT64_MAX)
-CHANGE(state_gone, f->spec.state = GANG_NODE_GONE)
+CHANGE(state_gone, f->spec.state = GANG_NODE_REMOVED)
 CHANGE(state_negative, f->spec.state = -1)
 CHANGE(reserved_spec, f->spec.reserved0 = 1)
 CHANGE(size_zero, f->spec.size = 0)
@@ -400,8 +400,8 @@ static const struct refusal {
     {level_twice, GANG_EINVAL, "topology[1].key"},
     {level_empty_value, GANG_EINVAL, "topology[1].value"},
 
-    {near_unknown, GANG_EINVAL, "gpu_near[5]"},
-    {near_not_symmetric, GANG_EINVAL, "gpu_near[2]"},
+    {near_unknown, GANG_EINVAL, "gpu_locality[5]"},
+    {near_not_symmetric, GANG_EINVAL, "gpu_locality[2]"},
 };
 enum { REFUSALS = sizeof(refusals) / sizeof(refusals[0]) };
 
@@ -570,7 +570,7 @@ static void assert_devices_copied(const struct gang_node_spec *c, const struct f
         assert_text_copied(c->nics[i].pci, f->nics[i].pci);
         ck_assert_int_eq(c->nics[i].numa, f->nics[i].numa);
     }
-    ck_assert_mem_eq(c->gpu_near, f->near, sizeof(f->near));
+    ck_assert_mem_eq(c->gpu_locality, f->near, sizeof(f->near));
     ck_assert_uint_eq(c->profile_count, 3);
     for (int i = 0; i < 3; i++) {
         assert_text_copied(c->profiles[i].name, f->profiles[i].name);
@@ -722,7 +722,7 @@ START_TEST(copy_of_empty_arrays_has_null_pointers)
     ck_assert_ptr_null(copy->labels);
     ck_assert_ptr_null(copy->partitions);
     ck_assert_ptr_null(copy->topology);
-    ck_assert_ptr_null(copy->gpu_near);
+    ck_assert_ptr_null(copy->gpu_locality);
     gang_node_spec_free(copy);
 }
 END_TEST
@@ -767,13 +767,13 @@ START_TEST(closeness_is_derived_from_links_and_numa_domains)
     spec.links = links;
     spec.link_count = 1;
     ck_assert_int_eq(gang_node_spec_check(&spec, NULL), GANG_OK);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 3), GANG_NEAR_LINK);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 3, 0), GANG_NEAR_LINK);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 1), GANG_NEAR_NUMA);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 1, 2), GANG_NEAR_PACKAGE);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 2, 3), GANG_NEAR_SYSTEM);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 4, 5), GANG_NEAR_SYSTEM);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 5, 5), GANG_NEAR_LINK);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 3), GANG_LOCALITY_LINK);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 3, 0), GANG_LOCALITY_LINK);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 1), GANG_LOCALITY_NUMA);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 1, 2), GANG_LOCALITY_PACKAGE);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 2, 3), GANG_LOCALITY_SYSTEM);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 4, 5), GANG_LOCALITY_SYSTEM);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 5, 5), GANG_LOCALITY_LINK);
 }
 END_TEST
 
@@ -786,7 +786,7 @@ START_TEST(unknown_packages_are_not_the_same)
     spec.gpu_count = 2;
     spec.numas = numas;
     spec.numa_count = 2;
-    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 1), GANG_NEAR_SYSTEM);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 1), GANG_LOCALITY_SYSTEM);
 }
 END_TEST
 
@@ -794,8 +794,8 @@ START_TEST(closeness_given_is_taken)
 {
     struct full f;
     full_init(&f);
-    ck_assert_uint_eq(gang__gpu_near(&f.spec, 0, 3), GANG_NEAR_PACKAGE);
-    ck_assert_uint_eq(gang__gpu_near(&f.spec, 3, 2), GANG_NEAR_NUMA);
+    ck_assert_uint_eq(gang__gpu_near(&f.spec, 0, 3), GANG_LOCALITY_PACKAGE);
+    ck_assert_uint_eq(gang__gpu_near(&f.spec, 3, 2), GANG_LOCALITY_NUMA);
 }
 END_TEST
 

@@ -169,7 +169,7 @@ START_TEST(without_any_node_no_domain_holds_it)
     MUST(gang_alloc_test(s.w, q, &error));
     MUST(gang_node_remove(s.w, id)); /* a rack without nodes */
     ck_assert_int_eq(gang_alloc_test(s.w, q, &error), GANG_ENEVER);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -217,7 +217,7 @@ END_TEST
 START_TEST(a_set_has_a_domain_of_its_own)
 {
     struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(1, 1000, 0), group_of(2, 1000, 0)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 3);
     add("b1", "r1", 1);
     add("b1", "r2", 2);
@@ -225,7 +225,7 @@ START_TEST(a_set_has_a_domain_of_its_own)
     g[0].set = g[1].set = 0;
     set.same = "rack";
     spec.sets = &set;
-    spec.set_count = 1;
+    spec.group_set_count = 1;
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_str_eq(domains(id, 0, "rack"), "b1/r2 ");
     ck_assert_str_eq(domains(id, 1, "rack"), "b1/r2 ");
@@ -236,7 +236,7 @@ END_TEST
 START_TEST(sets_in_sets_nest_their_domains)
 {
     struct gang_group_spec g[] = {group_of(2, 1000, 0), group_of(2, 1000, 0)};
-    struct gang_set_spec set[] = {GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT};
+    struct gang_group_set_spec set[] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT};
     struct gang_request_spec spec = request_of(g, 2);
     add("b1", "r1", 2);
     add("b1", "r2", 1);
@@ -249,7 +249,7 @@ START_TEST(sets_in_sets_nest_their_domains)
     g[0].set = 1;
     g[1].set = 2;
     spec.sets = set;
-    spec.set_count = 3;
+    spec.group_set_count = 3;
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_str_eq(domains(id, -1, "block"), "b3 ");
     ck_assert_uint_eq(strlen(domains(id, 0, "rack")), 6);
@@ -314,7 +314,7 @@ END_TEST
 START_TEST(tasks_that_fill_up_the_request_share_the_domain_of_their_set)
 {
     struct gang_group_spec g[] = {group_of(2, 1000, 0), group_of(2, 1000, 0)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     add("b1", "r1", 2);
     add("b1", "r2", 2);
@@ -323,7 +323,7 @@ START_TEST(tasks_that_fill_up_the_request_share_the_domain_of_their_set)
     set.same = "rack";
     spec.min = 4;
     spec.sets = &set;
-    spec.set_count = 1;
+    spec.group_set_count = 1;
     struct outcome o = stage_try(&s, &spec);
     ck_assert_int_ne(o.result, GANG_OK);
     spec.min = 2;
@@ -427,13 +427,13 @@ END_TEST
 START_TEST(a_set_may_wish_too)
 {
     struct gang_group_spec g[] = {group_of(2, 1000, 0), group_of(1, 1000, 0)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     add_two_blocks();
     g[0].set = g[1].set = 0;
     set.prefer = "rack";
     spec.sets = &set;
-    spec.set_count = 1;
+    spec.group_set_count = 1;
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_str_eq(domains(id, -1, "rack"), "b1/r2 ");
     g[0].count = g[0].min = 4;
@@ -503,7 +503,7 @@ END_TEST
 START_TEST(a_set_grows_in_its_domain)
 {
     struct gang_group_spec g[] = {group_of(4, 1000, 0), group_of(4, 1000, 0)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     add("b1", "r1", 3);
     add("b1", "r2", 8);
@@ -512,7 +512,7 @@ START_TEST(a_set_grows_in_its_domain)
     g[0].set = g[1].set = 0;
     set.same = "rack";
     spec.sets = &set;
-    spec.set_count = 1;
+    spec.group_set_count = 1;
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_str_eq(domains(id, -1, "rack"), "b1/r1 ");
     ck_assert_int_eq(grow(id, 1, 4), 1);
@@ -524,7 +524,7 @@ END_TEST
 START_TEST(a_wider_demand_of_the_group_does_not_leave_the_domain)
 {
     struct gang_group_spec g = group_of(6, 1000, 0);
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(&g, 1);
     add("b1", "r1", 3);
     add("b1", "r2", 8);
@@ -537,7 +537,7 @@ START_TEST(a_wider_demand_of_the_group_does_not_leave_the_domain)
         g.set = 0;
         set.same = "rack";
         spec.sets = &set;
-        spec.set_count = 1;
+        spec.group_set_count = 1;
     } else {
         spec.same = "rack";
     }
@@ -551,7 +551,7 @@ END_TEST
 START_TEST(a_group_that_begins_to_grow_chooses_one_domain)
 {
     struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(4, 1000, 0)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     add("b1", "r1", 3);
     add("b1", "r2", 2);
@@ -562,7 +562,7 @@ START_TEST(a_group_that_begins_to_grow_chooses_one_domain)
         g[1].set = 0;
         set.same = "rack";
         spec.sets = &set;
-        spec.set_count = 1;
+        spec.group_set_count = 1;
     }
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_int_gt(grow(id, 1, 4), 0);

@@ -260,7 +260,7 @@ START_TEST(who_loses_his_node_starts_anew_from_his_checkpoint)
     sim_make(&s, NULL);
     gang_node_id first;
     MUST(gang_node_find(s.stage.c, "n0", &first));
-    MUST(gang_sim_node_at(s.sim, 30 * SECOND, first, GANG_NODE_DOWN));
+    MUST(gang_sim_set_node_state(s.sim, 30 * SECOND, first, GANG_NODE_DOWN));
     sim_run(&s, -1);
     struct gang_sim_job j = sim_get(&s, 0);
     ck_assert_int_eq(j.failures, 1);
@@ -276,8 +276,8 @@ START_TEST(a_drained_node_takes_nobody_until_it_is_back)
     sim_make(&s, NULL);
     gang_node_id first;
     MUST(gang_node_find(s.stage.c, "n0", &first));
-    MUST(gang_sim_node_at(s.sim, 0, first, GANG_NODE_DRAINING));
-    MUST(gang_sim_node_at(s.sim, 25 * SECOND, first, GANG_NODE_UP));
+    MUST(gang_sim_set_node_state(s.sim, 0, first, GANG_NODE_DRAINING));
+    MUST(gang_sim_set_node_state(s.sim, 25 * SECOND, first, GANG_NODE_UP));
     sim_run(&s, -1);
     ck_assert_time(sim_get(&s, 0).start_ns, 25);
 }
@@ -464,7 +464,7 @@ START_TEST(who_waits_for_ever_does_not_keep_it_going)
     sim_make(&s, NULL);
     gang_node_id first;
     MUST(gang_node_find(s.stage.c, "n0", &first));
-    MUST(gang_sim_node_at(s.sim, 0, first, GANG_NODE_DRAINING));
+    MUST(gang_sim_set_node_state(s.sim, 0, first, GANG_NODE_DRAINING));
     struct gang_sim_info info = sim_run(&s, -1);
     ck_assert_int_eq(info.why, GANG_SIM_DONE);
     ck_assert_int_eq(info.pending, 1);

@@ -141,7 +141,7 @@ START_TEST(it_tells_when_a_reservation_loses_its_node)
     sim_make(&s, &h);
     (void)sim_run(&s, 1);
     (void)reserve("course", "n1", 100, 50, 0, 0);
-    MUST(gang_sim_node_at(s.sim, 50 * SECOND, node("n1"), GANG_NODE_DOWN));
+    MUST(gang_sim_set_node_state(s.sim, 50 * SECOND, node("n1"), GANG_NODE_DOWN));
     (void)sim_run(&s, -1);
     ck_assert_uint_ge(h.count, 1);
     check(&h, 0, GANG_RESERVATION_LOST, 50, 0);

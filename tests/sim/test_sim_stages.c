@@ -335,7 +335,7 @@ START_TEST(only_the_gang_on_the_lost_node_starts_anew)
     sim_run(&s, 60);
     struct gang_sim_allocation a = {.size = sizeof(a)};
     MUST(gang_sim_get_allocation(s.sim, 1, &a));
-    MUST(gang_sim_node_at(s.sim, 60 * SECOND, a.node, GANG_NODE_DOWN));
+    MUST(gang_sim_set_node_state(s.sim, 60 * SECOND, a.node, GANG_NODE_DOWN));
     sim_run(&s, -1);
     struct gang_sim_job j = sim_get(&s, 0);
     ck_assert_int_eq(j.end, GANG_END_SUCCESS);
@@ -501,7 +501,7 @@ START_TEST(what_cannot_be_simulated_is_refused_by_its_path)
     job.running = 0;
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     q.name = "default";
-    q.slice_ns = SECOND;
+    q.quantum_ns = SECOND;
     MUST(gang_queue_change(gang_sim_sched(s.sim), &q, NULL));
     refused(GANG_ENOTSUP, "group_after", good, 3);
 }

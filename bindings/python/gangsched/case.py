@@ -128,7 +128,7 @@ class Case:
 
 #: Members of a job. Other keywords of a request belong to its one task group.
 JOB_KEYS = frozenset(
-    """name queue priority submit preemptible user user_groups min tasks same prefer groups policy scarce exclusive
+    """name queue priority submit preemptible user user_groups min tasks same prefer groups policy gpu_nodes exclusive
     labels peers state running_on running_gpu stale never_preempts hold time_limit_s loss max_restarts
     restart_delay_s refill_s start_within_s back_off_s heartbeat_s reservation after ran_s run_time_s""".split()
 )

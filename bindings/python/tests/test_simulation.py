@@ -313,7 +313,7 @@ def test_queues_tell_what_they_use(cluster):
         ({"tick_s": -0.5}, "tick_s"),
         ({"refused_s": -1}, "refused_s"),
         ({"max_moves": -2}, "max_moves"),
-        ({"max_evictions": -1}, "max_evictions"),
+        ({"max_preempted_tasks": -1}, "max_preempted_tasks"),
         ({"record": None}, "record"),
         ({"record": 3}, "record"),
         ({"mix": 3}, "shapes"),

@@ -79,7 +79,7 @@ static int32_t state_public(uint32_t word)
     return word == GANG__STATE_UP         ? GANG_NODE_UP
            : word == GANG__STATE_DRAINING ? GANG_NODE_DRAINING
            : word == GANG__STATE_DOWN     ? GANG_NODE_DOWN
-                                          : GANG_NODE_GONE;
+                                          : GANG_NODE_REMOVED;
 }
 
 /* ---- changing -------------------------------------------------------------------------------------- */
@@ -154,7 +154,7 @@ static gang_result commit_change(gang_worker *w, struct gang__node *old, struct 
                 w->cluster->nodes.kind[kind].name);
     if (error && error->size >= sizeof(*error)) {
         error->kind = kind;
-        error->constraint = GANG_WHY_KIND;
+        error->constraint = GANG_CONSTRAINT_KIND;
         error->id = node->id;
     }
     return GANG_EBUSY;

@@ -35,7 +35,7 @@ struct gang__node_type {
     uint64_t slices;                   /* one bit a slice of a parent, see core/nodes/parent.h */
     uint64_t nic_gpus;                 /* those with a network card in their NUMA domain */
     struct gang__parents *parents;     /* NULL: no slices */
-    const uint8_t *near;               /* GANG_NEAR_* of GPUs i, j at [i * gpus + j] */
+    const uint8_t *near;               /* GANG_LOCALITY_* of GPUs i, j at [i * gpus + j] */
     const uint64_t *weight;     /* how well they are joined, likewise; see core/nodes/node_type.h */
     const uint64_t *numa_gpus;  /* of each domain */
     const uint64_t *numa_cores; /* core words of domain d at [d * core_words], ... */

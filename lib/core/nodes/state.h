@@ -57,7 +57,7 @@ struct gang__holder {
 
 struct gang__nodes {
     uint32_t max_slots; /* slots 1 .. max_slots may be used */
-    bool manual_reclaim;
+    bool manual_recycle;
     gang__a32 node_count;
     gang__a32 unhealthy; /* devices, or more; 0: planners need not look */
     /* One more at each change of nodes, kinds or capacities, and before a node is given back: who saw it

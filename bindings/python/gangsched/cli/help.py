@@ -31,7 +31,7 @@ OPTIONS = {
     "observe_only": "true: evictions are planned and told, but not carried out",
     "scale_guarantees": "true: guarantees of siblings above what there is are scaled down",
     "refused_s": "how long a job waits whose start the host refused",
-    "max_evictions": "tasks evicted in one run, at most; 0: no bound",
+    "max_preempted_tasks": "tasks evicted in one run, at most; 0: no bound",
     "max_moves": "gangs moved to make room for one; 0: 16; -1: none (unless told)",
     "saturation_milli": "reclaim: the taker's ratio is multiplied by so many thousandths first; 0: 1000",
     "usage_weight_milli": "how much decayed usage lowers weights, in thousandths; 0: 1000",

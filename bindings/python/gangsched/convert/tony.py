@@ -250,7 +250,7 @@ class _Converter:
                 self.report.warn(prop.place, "no counterpart: groups wait for each other, but not for so long"
                                  if words[-1] != "instances" else "no counterpart")
             elif words[-1] in ("placement-spec", "allocation-tags"):
-                self.report.warn(prop.place, "no counterpart: say it with `spread` or `most_per_node` of the tasks")
+                self.report.warn(prop.place, "no counterpart: say it with `spread` or `max_per_node` of the tasks")
             elif words[:2] == ["tony", "am"] and words[-1] in ("memory", "vcores", "gpus"):
                 self.report.warn(prop.place, "no counterpart: the gang has no leader besides its tasks")
             elif prop.key.startswith(("tony.application.", "tony.task.", "tony.container.", "tony.yarn.")) and \
