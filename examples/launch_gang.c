@@ -72,7 +72,7 @@ int main(void)
     opts.levels = levels, opts.level_count = 1;
     other.labels = &noisy, other.label_count = 1;
     other.policy = GANG_POLICY_FIRST;
-    job.peers = &quiet, job.affinity_count = 1;
+    job.affinity = &quiet, job.affinity_count = 1;
     job.policy = GANG_POLICY_SPREAD;
     int failed = gang_cluster_new(&opts, &cluster, &error) || gang_worker_new(cluster, &worker) ||
                  add_machines(worker, &error) || place(worker, cluster, &other, 1, &id, &error) ||

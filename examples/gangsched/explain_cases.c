@@ -92,7 +92,7 @@ static void tell_nodes(struct english *to, const struct gang_explanation *e)
 static int32_t tell_english(const struct gang_explanation *e, void *user)
 {
     struct english *to = user;
-    bool whole = e->group < 0 && e->set < 0;
+    bool whole = e->group < 0 && e->group_set < 0;
     if (whole && e->result != GANG_OK && (e->because_group >= 0 || e->because_group_set >= 0)) {
         return 0; /* told already */
     }
@@ -183,7 +183,7 @@ struct decisive {
 static int32_t note_decisive(const struct gang_wait *wait, void *user)
 {
     struct decisive *first = user;
-    *first = (struct decisive){wait->reason, wait->cls};
+    *first = (struct decisive){wait->reason, wait->category};
     return 1;
 }
 
@@ -446,9 +446,8 @@ int cmd_explain(int argc, char **argv)
         return status;
     }
     struct output out = {.file = argv[1]};
-    status = cli_read_cases(argv[1], &scenarios, &error) == GANG_OK
-                 ? CLI_OK
-                 : cli_fail(argv[1], &error);
+    status =
+        cli_read_cases(argv[1], &scenarios, &error) == GANG_OK ? CLI_OK : cli_fail(argv[1], &error);
     if (status == CLI_OK) {
         status = explain_file(&out, scenarios);
     }

@@ -36,13 +36,13 @@ extern "C" {
 
 /** Version of these headers. The library that is running tells its own by gang_version(). */
 #define GANG_VERSION_MAJOR 0
-#define GANG_VERSION_MINOR 1
+#define GANG_VERSION_MINOR 2
 #define GANG_VERSION_PATCH 0
 /** Major * 1000000 + minor * 1000 + patch. */
 #define GANG_VERSION_NUMBER \
     (GANG_VERSION_MAJOR * 1000000 + GANG_VERSION_MINOR * 1000 + GANG_VERSION_PATCH)
 
-/** Version of the running library as text, e.g. "0.1.0". Static; never NULL. Any thread. */
+/** Version of the running library as text, e.g. "0.2.0". Static; never NULL. Any thread. */
 GANG_API const char *gang_version(void);
 
 /** Version of the running library as GANG_VERSION_NUMBER. Any thread. */
@@ -102,13 +102,13 @@ enum {
     GANG_CONSTRAINT_SAME = 6,      /**< no single domain of the `same` level holds it */
     GANG_CONSTRAINT_POOL = 7,      /**< a cluster-wide kind is short: see gang_error.kind */
     GANG_CONSTRAINT_MIN = 8,       /**< the gang would fall below its minimum */
-    GANG_CONSTRAINT_NUMA = 9,      /**< no one NUMA domain of a node holds a task that must lie in one */
-    GANG_CONSTRAINT_PROFILE = 10,  /**< no partition of the wanted profile can be made */
-    GANG_CONSTRAINT_DEVICE = 11,   /**< the devices are unhealthy */
-    GANG_CONSTRAINT_GPU_NODES = 12,   /**< nodes with GPUs are not for work without */
-    GANG_CONSTRAINT_AFFINITY = 13,     /**< a rule on other jobs */
-    GANG_CONSTRAINT_SPREAD = 14,   /**< the bound of spreading, or of tasks a node or domain */
-    GANG_CONSTRAINT_EXCLUSIVE = 15 /**< no node is wholly free, or somebody has it for himself */
+    GANG_CONSTRAINT_NUMA = 9, /**< no one NUMA domain of a node holds a task that must lie in one */
+    GANG_CONSTRAINT_PROFILE = 10,   /**< no partition of the wanted profile can be made */
+    GANG_CONSTRAINT_DEVICE = 11,    /**< the devices are unhealthy */
+    GANG_CONSTRAINT_GPU_NODES = 12, /**< nodes with GPUs are not for work without */
+    GANG_CONSTRAINT_AFFINITY = 13,  /**< a rule on other jobs */
+    GANG_CONSTRAINT_SPREAD = 14,    /**< the bound of spreading, or of tasks a node or domain */
+    GANG_CONSTRAINT_EXCLUSIVE = 15  /**< no node is wholly free, or somebody has it for himself */
 };
 
 /** Name of a constraint as output has it: "none", "kind", "state", "label", "partition", "gpu-model", "same",

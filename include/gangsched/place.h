@@ -234,7 +234,8 @@ enum {
     /** A value for ROCR_VISIBLE_DEVICES, likewise; uuids begin with "GPU-", which is put before those
      *  that do not, as hwloc writes them. */
     GANG_TASK_TEXT_ROCR = 5,
-    GANG_TASK_TEXT_CPUSET = 6, /**< hardware threads of its named cores (list); empty if it has none */
+    GANG_TASK_TEXT_CPUSET =
+        6, /**< hardware threads of its named cores (list); empty if it has none */
     /** The NUMA domains of its named cores, or without them of its GPUs, as the operating system numbers
      *  them (list); without those of unknown number. Memory is to be bound to these. */
     GANG_TASK_TEXT_NODESET = 7,
@@ -345,7 +346,7 @@ GANG_API gang_result gang_policy_find(const char *name, int32_t *policy) GANG_MU
 struct gang_explanation_kind {
     int32_t kind;      /**< number of the kind (core.h) */
     int32_t reserved0; /**< 0 */
-    int64_t asked;     /**< by one task, in the unit of the kind; 0 of GPUs by memory: it depends */
+    int64_t requested; /**< by one task, in the unit of the kind; 0 of GPUs by memory: it depends */
     int64_t
         max_free; /**< the most of it on one node that is up and that labels, partition and models
                         *   admit (of GPUs: what the group can use); cluster-wide: what is free */
@@ -370,7 +371,7 @@ struct gang_explanation {
         answer; /**< of the whole call: GANG_OK (fits now), GANG_ENOFIT (not now) or GANG_ENEVER */
     gang_result result; /**< the same of this group, set or request by itself */
     int32_t group;      /**< index of the group, or -1 */
-    int32_t set;        /**< index of the set, or -1; both -1: the request as a whole */
+    int32_t group_set;  /**< index of the set, or -1; both -1: the request as a whole */
     const char *name;   /**< of the group or set; "" of the request */
     int64_t want; /**< tasks that must start together; of growth: tasks that the next step adds */
     int64_t fit; /**< of these, tasks that find a node each, wherever they lie; of sets and requests
@@ -388,7 +389,8 @@ struct gang_explanation {
     size_t refused_count;
     const struct gang_explanation_kind *kinds; /**< the kinds that the group asks for */
     size_t kind_count;
-    size_t kind_size;   /**< sizeof(struct gang_explanation_kind) of the library: element i is so many bytes
+    size_t
+        kind_size; /**< sizeof(struct gang_explanation_kind) of the library: element i is so many bytes
                            *   times i from the first */
     const char *level;  /**< narrowest level of which one domain is demanded, or that of a slice, if
                            *   slices are the reason; NULL: none */
@@ -402,18 +404,19 @@ struct gang_explanation {
     int32_t lack_group;
     int32_t lack_constraint; /**< GANG_WHY_* */
     int32_t lack_kind;       /**< or -1 */
-    int32_t constraint;      /**< GANG_WHY_*: the reason, as in struct gang_error; GANG_CONSTRAINT_NONE if
+    int32_t
+        constraint; /**< GANG_WHY_*: the reason, as in struct gang_error; GANG_CONSTRAINT_NONE if
                               *   result is GANG_OK, or nothing is found that is in the way: it has
                               *   gone meanwhile, or gang_alloc() missed a way to place several groups */
-    int64_t lack_amount;     /**< in the unit of lack_kind; 0 if that is -1 */
-    int32_t kind;            /**< as in struct gang_error, or -1 */
+    int64_t lack_amount; /**< in the unit of lack_kind; 0 if that is -1 */
+    int32_t kind;        /**< as in struct gang_error, or -1 */
     int32_t
         because_group; /**< of a request that does not fit: the group that does not fit by itself, */
     int32_t because_group_set; /**< or the set; both -1: each fits alone, but not all together */
-    int32_t reserved0;   /**< 0 */
-    int64_t requested;   /**< as in struct gang_error */
-    int64_t available;   /**< as in struct gang_error */
-    const char *text;    /**< one English line: the text of struct gang_error where that is about
+    int32_t reserved0;         /**< 0 */
+    int64_t requested;         /**< as in struct gang_error */
+    int64_t available;         /**< as in struct gang_error */
+    const char *text; /**< one English line: the text of struct gang_error where that is about
                               *   the same, else in the same words */
 };
 
@@ -470,7 +473,8 @@ GANG_API gang_result gang_request_explain(gang_worker *worker, gang_request *req
  * @return as gang_request_explain(); GANG_EIO: the writer refused.
  */
 GANG_API gang_result gang_request_write_explanation(gang_worker *worker, gang_request *request,
-                                            gang_write_fn write, void *user) GANG_MUST_CHECK;
+                                                    gang_write_fn write, void *user)
+    GANG_MUST_CHECK;
 
 /**
  * Tell whether a running allocation could grow, and why not: called once for a group that has fewer tasks

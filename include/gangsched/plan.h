@@ -96,7 +96,7 @@ struct gang_reservation_stage {
     size_t group_count;
     /** so many tasks of the first group are there at the same time, or none of them; the other groups in
      *  proportion. It divides the first count. 0: all */
-    int64_t gang;
+    int64_t gang_size;
     int32_t exclusive;        /**< 1: nodes on which tasks lie are taken whole, and were free */
     int32_t reserved0;        /**< 0 */
     const char *level;        /**< whole domains of this level ("rack"): */
@@ -125,7 +125,7 @@ struct gang_reservation_spec {
         period_ns; /**< > 0: again so much later, and so on; each time has ended when the next one begins */
     int64_t repetitions; /**< how often, with the first; 0: without end, or until until_ns */
     int64_t until_ns;    /**< none begins then or later; 0: no bound */
-    int32_t prefer;      /**< GANG_OBJECTIVE_* */
+    int32_t objective;   /**< GANG_OBJECTIVE_* */
     int32_t combine;     /**< GANG_STAGES_* */
     const struct gang_reservation_stage *stages;
     size_t stage_size;  /**< sizeof(struct gang_reservation_stage) */
@@ -178,7 +178,7 @@ struct gang_reservation_info {
 /** What a user may have reserved, of each kind in its unit (millicores, bytes, milli-GPUs); -1: any amount. What is
  *  reserved counts as asked for; of nodes that are taken whole, all that they have. */
 struct gang_reservation_limit {
-    size_t size;            /**< sizeof(struct gang_reservation_limit) */
+    size_t size;           /**< sizeof(struct gang_reservation_limit) */
     int64_t max_cpu_milli; /**< at any instant */
     int64_t max_memory_bytes;
     int64_t max_gpu_milli;
@@ -246,8 +246,8 @@ enum {
 /** One of it. Valid during the call. */
 struct gang_plan_item {
     size_t size;     /**< sizeof(struct gang_plan_item) of the library */
-    int32_t kind;    /**< GANG_PLAN_* */
-    int32_t part;    /**< which gang of the job (gang_event.part); which stage of the reservation */
+    int32_t what;    /**< GANG_PLAN_* */
+    int32_t gang;    /**< which gang of the job (gang_event.part); which stage of the reservation */
     uint64_t id;     /**< of the job, of the reservation */
     uint64_t cookie; /**< of the job; else 0 */
     const char *name;          /**< its name; "" */

@@ -57,7 +57,7 @@ struct gang_quota {
     /** > 0: this part of what the parent has (of the cluster, at the top), in millionths,
      *  instead of an amount; at most GANG_WHOLE. Of siblings the parts of a kind must not sum up
      *  to more. */
-    int64_t part;
+    int64_t fraction;
     /** > 0: guarantee only: the queue's part is by_weight over the sum of by_weight of its
      *  siblings, for this kind. All siblings that name the kind do so by weight, or none. */
     int64_t by_weight;
@@ -182,13 +182,13 @@ struct gang_queue_spec {
     int32_t reclaim;  /**< GANG_PREEMPT_*: whom in other queues */
     const struct gang_cell_spec *cells;
     size_t cell_count;
-    int32_t state;   /**< GANG_QUEUE_* */
-    int32_t order;   /**< GANG_ORDER_*; leaves */
-    int32_t turn;    /**< GANG_CHILD_ORDER_*, of its children */
-    int32_t block;   /**< GANG_BLOCK_*; leaves */
-    int32_t preempt; /**< GANG_PREEMPT_* */
+    int32_t state;        /**< GANG_QUEUE_* */
+    int32_t order;        /**< GANG_ORDER_*; leaves */
+    int32_t child_order;  /**< GANG_CHILD_ORDER_*, of its children */
+    int32_t block;        /**< GANG_BLOCK_*; leaves */
+    int32_t preempt_mode; /**< GANG_PREEMPT_MODE_* */
     /** 1: nothing is ever taken from it by preemption or reclaim; inherited */
-    int32_t fixed;
+    int32_t no_preemption;
     int64_t max_running; /**< jobs that run at a time, in it and below; 0: no bound */
     /** jobs that wait, in it and below, from when they are submitted; 0: no bound */
     int64_t max_pending;
@@ -248,7 +248,7 @@ struct gang_queue_spec {
      *  gang_sched_run(). */
     int64_t quantum_ns;
     /** with quantum_ns > 0: so many *rows* at most, gangs that take turns on a node; 0: 4 */
-    int64_t slice_rows;
+    int64_t quantum_rows;
     /** with quantum_ns > 0: 1: GPUs take turns like cores; 0: they are held all the while, like memory */
     int32_t quantum_gpus;
     int32_t reserved2;

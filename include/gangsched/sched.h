@@ -113,7 +113,7 @@ struct gang_job_info {
      *  deadline; 0: no bound, or it does not run */
     int64_t ends_ns;
     int64_t predicted_ns; /**< run time, as op predict said; 0: it did not */
-    int64_t bypassed;    /**< jobs that passed it (gang_queue_spec.max_bypasses) */
+    int64_t bypassed;     /**< jobs that passed it (gang_queue_spec.max_bypasses) */
     int32_t starved;      /**< 1: nothing passes it any more */
     int32_t reserved0;
     /** the row of its first gang that takes turns, from 1; 0: none does (gang_queue_spec.quantum_ns). Rows have
@@ -133,17 +133,17 @@ struct gang_event {
     uint64_t cookie; /**< of the job */
     /** the allocation concerned (gang_alloc_each() tells where); GANG_ID_NONE: none */
     gang_alloc_id alloc;
-    int32_t part;   /**< which gang of the job: 0, or more with gang_job_spec.group_after */
+    int32_t gang;   /**< which gang of the job: 0, or more with gang_job_spec.group_after */
     int32_t state;  /**< GANG_JOB_*, after the event */
     int32_t end;    /**< GANG_END_* */
     int32_t reason; /**< GANG_REASON_* */
     /** op grow and shrink: numbers of the tasks (gang_task.task); else NULL */
     const int64_t *tasks;
     size_t task_count;
-    int64_t deadline_ns; /**< op preempt, shrink, suspend: when op kill follows; 0 otherwise */
-    gang_job_id because; /**< the job for which it is displaced; GANG_ID_NONE: none */
-    int64_t now_ns;      /**< of the run */
-    const char *text;    /**< one English line, never NULL */
+    int64_t deadline_ns;   /**< op preempt, shrink, suspend: when op kill follows; 0 otherwise */
+    gang_job_id preemptor; /**< the job for which it is displaced; GANG_ID_NONE: none */
+    int64_t now_ns;        /**< of the run */
+    const char *text;      /**< one English line, never NULL */
 };
 
 /** Why something is stopped. */
@@ -242,9 +242,9 @@ struct gang_sched_opts {
     size_t excluded_kind_count;
     /** > 0: usage that decays with this half-life lowers weights; 0: off */
     int64_t half_life_ns;
-    int64_t usage_weight_milli; /**< how much: KAI's k, in thousandths; 0: 1000 */
-    int64_t refused_ns;         /**< how long a job waits whose start the host refused; 0: 10 s */
-    int64_t max_preempted_tasks;      /**< tasks evicted in one run at most; 0: no bound */
+    int64_t usage_weight_milli;  /**< how much: KAI's k, in thousandths; 0: 1000 */
+    int64_t refused_ns;          /**< how long a job waits whose start the host refused; 0: 10 s */
+    int64_t max_preempted_tasks; /**< tasks evicted in one run at most; 0: no bound */
     /** 1: evictions are planned and told to op log, but not carried out */
     int32_t observe_only;
     /** 1: nothing is evicted for others: no preemption, reclaim, consolidation */
@@ -349,15 +349,15 @@ struct gang_run_opts {
 
 /** What a run did. */
 struct gang_run_info {
-    size_t size;           /**< sizeof(struct gang_run_info) */
-    int64_t messages;      /**< taken in */
-    int64_t jobs_tried;     /**< jobs that were tried */
-    int64_t started;       /**< gangs granted */
-    int64_t tasks_granted; /**< tasks in them, and by growth */
+    size_t size;             /**< sizeof(struct gang_run_info) */
+    int64_t messages;        /**< taken in */
+    int64_t jobs_tried;      /**< jobs that were tried */
+    int64_t started;         /**< gangs granted */
+    int64_t tasks_granted;   /**< tasks in them, and by growth */
     int64_t tasks_preempted; /**< asked to stop, for others */
-    int64_t moved;         /**< gangs moved elsewhere */
-    int64_t ended;         /**< jobs */
-    int64_t steps;         /**< of max_steps */
+    int64_t moved;           /**< gangs moved elsewhere */
+    int64_t ended;           /**< jobs */
+    int64_t steps;           /**< of max_steps */
     /** 1: max_steps was reached; the next run goes on where this one stopped */
     int32_t more;
     int32_t reserved0;
@@ -400,7 +400,7 @@ struct gang_run_info {
  *   - Its nodes are theirs alone, whole: a gang comes to a node that they have already, or to one of which
  *     nobody holds any cores (with quantum_gpus: nor GPUs). A node that the last of them left is for all again.
  *   - A gang is put into the first row that has room for it, in the order of their turns; if none has, into a new one,
- *     up to slice_rows. Cores (with quantum_gpus: GPUs) need be free in that row only. Memory, GPUs without
+ *     up to quantum_rows. Cores (with quantum_gpus: GPUs) need be free in that row only. Memory, GPUs without
  *     quantum_gpus and all other kinds are not shared in time: what all rows hold of them fits at the same
  *     time, and nobody else gets it.
  *   - The gangs of the row whose turn it is run; and those of others that fit beside them (alternates), in the order of
@@ -486,7 +486,7 @@ struct gang_queue_info {
     int64_t limit[GANG_MAX_KINDS];     /**< in force; GANG_UNLIMITED: none */
     /** fair share, as of the last run; GANG_UNLIMITED: not managed */
     int64_t share[GANG_MAX_KINDS];
-    int64_t used[GANG_MAX_KINDS];       /**< by what runs, and is held for who is about to start */
+    int64_t used[GANG_MAX_KINDS]; /**< by what runs, and is held for who is about to start */
     int64_t used_nonpreemptible[GANG_MAX_KINDS]; /**< of that, by work that is not preemptible */
     /** used, and wanted by jobs that could run; the limit at most */
     int64_t demand[GANG_MAX_KINDS];
@@ -496,7 +496,7 @@ struct gang_queue_info {
     int64_t plan_depth; /**< in force; 0: all */
     int64_t planned;    /**< jobs of a leaf (gangs, where groups wait) that have a planned start */
     int64_t quantum_ns;   /**< in force; 0: its gangs take no turns */
-    int64_t slice_rows; /**< of these there may be so many, */
+    int64_t quantum_rows; /**< of these there may be so many, */
     int64_t rows;       /**< and are so many now, over all leaves that share their nodes with it */
     int64_t active_row; /**< whose turn it is, from 1; 0: there is none */
     int64_t
@@ -584,10 +584,10 @@ GANG_API gang_job_id gang_job_next(gang_sched *sched, gang_job_id id);
 /** What happened to tasks (gang_report_tasks()). */
 enum {
     GANG_TASK_STARTED = 0,   /**< runs; its heartbeats are due from now on */
-    GANG_TASK_HEARTBEAT = 1,     /**< heartbeat */
+    GANG_TASK_HEARTBEAT = 1, /**< heartbeat */
     GANG_TASK_SUCCEEDED = 2, /**< ended well: what it held is given back at once */
     GANG_TASK_FAILED = 3,    /**< ended badly, or was lost */
-    GANG_TASK_STOPPED = 4,      /**< stopped, as asked by shrink, preempt, suspend */
+    GANG_TASK_STOPPED = 4,   /**< stopped, as asked by shrink, preempt, suspend */
     /** an elastic task that is not needed: given back at once, if above the minimum. Of all tasks (NULL): nor does the gang
      *  get those that it lacks, as long as its target is not set anew */
     GANG_TASK_IDLE = 5
@@ -718,7 +718,7 @@ enum {
 
 /** Reasons. */
 enum {
-    GANG_WAIT_CAPACITY = 1,        /**< the nodes have no room: see gang_request_explain() */
+    GANG_WAIT_CAPACITY = 1,    /**< the nodes have no room: see gang_request_explain() */
     GANG_WAIT_LIMIT = 2,       /**< limit of `queue` */
     GANG_WAIT_GUARANTEE = 3,   /**< not preemptible, and above the guarantee of `queue` */
     GANG_WAIT_USER_LIMIT = 4,  /**< of its user in `queue` */
@@ -750,7 +750,7 @@ enum {
 struct gang_wait {
     size_t size;         /**< sizeof(struct gang_wait) of the library */
     int32_t reason;      /**< GANG_WAIT_CAPACITY and its like */
-    int32_t cls;         /**< GANG_WAIT_CATEGORY_NOT_NOW and its like */
+    int32_t category;    /**< GANG_WAIT_CATEGORY_NOT_NOW and its like */
     gang_queue_id queue; /**< or GANG_ID_NONE */
     int32_t kind;        /**< number of the kind, or -1 */
     int32_t group;       /**< group, or -1 */
@@ -778,8 +778,8 @@ GANG_API gang_result gang_job_explain(gang_sched *sched, gang_job_id id, gang_wa
  *  "limit":..,"text":".."}],"placement":{...}}: members that do not apply are left out;
  *  "placement" is what gang_request_write_explanation() says, if the reason is room. @return also
  *  GANG_EIO. Owner. */
-GANG_API gang_result gang_job_write_explanation(gang_sched *sched, gang_job_id id, gang_write_fn write,
-                                        void *user) GANG_MUST_CHECK;
+GANG_API gang_result gang_job_write_explanation(gang_sched *sched, gang_job_id id,
+                                                gang_write_fn write, void *user) GANG_MUST_CHECK;
 
 /** Audit: the scheduler's books against the sum of its jobs, its queues and their allocations.
  *  @return GANG_OK; GANG_EINVAL with the first discrepancy in `error`; GANG_ENOMEM. Owner.

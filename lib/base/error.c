@@ -50,8 +50,8 @@ const char *gang_constraint_name(int32_t constraint)
         [GANG_CONSTRAINT_NUMA] = "numa",
         [GANG_CONSTRAINT_PROFILE] = "profile",
         [GANG_CONSTRAINT_DEVICE] = "device",
-        [GANG_CONSTRAINT_GPU_NODES] = "gpu_nodes",
-        [GANG_CONSTRAINT_AFFINITY] = "peer",
+        [GANG_CONSTRAINT_GPU_NODES] = "gpu-nodes",
+        [GANG_CONSTRAINT_AFFINITY] = "affinity",
         [GANG_CONSTRAINT_SPREAD] = "spread",
         [GANG_CONSTRAINT_EXCLUSIVE] = "exclusive",
     };
@@ -65,7 +65,7 @@ static bool error_is_set_up(const struct gang_error *error)
            error->size <= STRUCT_SIZE_MAX;
 }
 
-/* Callers may be older or newer than the library: never write past their size. */
+/* Callers may be older or newer than the library: writes no more than their size. */
 static void error_store(struct gang_error *error, const struct gang_error *value)
 {
     size_t size = error->size;

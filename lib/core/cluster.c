@@ -18,7 +18,7 @@
 
 enum { MAX_NODES = GANG__CHUNK * GANG__CHUNKS - 1, DEFAULT_WORKERS = 256 };
 
-/* ---- making ------------------------------------------------------------------------------------ */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static gang_result check_levels(const struct gang_cluster_opts *o, struct gang_error *error)
 {
@@ -68,7 +68,7 @@ static gang_result copy_levels(gang_cluster *c, const struct gang_cluster_opts *
     return GANG_OK;
 }
 
-/* The pool: slot 0 holds the cluster-wide kinds, one a word after the first two. */
+/* Makes the pool: slot 0 counts the cluster-wide kinds, one a word after the first two. */
 static gang_result make_pool(gang_cluster *c)
 {
     struct gang__chunk *chunk = gang__zalloc_line(&c->mem, 1, sizeof(*chunk));
@@ -135,7 +135,7 @@ gang_result gang_cluster_new(const struct gang_cluster_opts *opts, gang_cluster 
     return GANG_OK;
 }
 
-/* ---- ending ------------------------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 static void free_workers(gang_cluster *c)
 {
@@ -199,7 +199,7 @@ void gang_cluster_free(gang_cluster *cluster)
     gang__release_line(&mem, c);
 }
 
-/* ---- asking -------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 int32_t gang_cluster_level_count(const gang_cluster *cluster)
 {

@@ -78,7 +78,7 @@ static struct gang_link_spec *link_get(struct gang__hwloc_scan *s, int32_t a, in
     int32_t high = a < b ? b : a;
     uint16_t *at = &s->link_of[low * GANG_MAX_GPUS + high];
     if (*at)
-        return s->links[*at - 1].kind == kind ? &s->links[*at - 1] : NULL;
+        return s->links[*at - 1].type == kind ? &s->links[*at - 1] : NULL;
     struct gang_link_spec *link = &s->links[s->spec.link_count++];
     *at = (uint16_t)s->spec.link_count;
     *link = (struct gang_link_spec){low, high, kind, 0, 0};
@@ -163,7 +163,7 @@ static void each_matrix(struct gang__hwloc_scan *s, const char *name, const stru
     }
 }
 
-/* ---- closeness ----------------------------------------------------------------------------- */
+/* ---- closeness ------------------------------------------------------------------------------- */
 
 static bool is_pci_bridge(hwloc_obj_t obj)
 {

@@ -35,7 +35,7 @@ int gang__hwloc_pci_order(hwloc_obj_t a, hwloc_obj_t b)
     return p->func == q->func ? 0 : p->func < q->func ? -1 : 1;
 }
 
-/* ---- NUMA domains ------------------------------------------------------------------------------ */
+/* ---- NUMA domains ---------------------------------------------------------------------------- */
 
 /* The one package that shares processors with `set`; -1: none or several. */
 static int32_t package_of(hwloc_topology_t topology, hwloc_const_bitmap_t set)

@@ -20,7 +20,7 @@ enum {
     PROFILE_LEAST = offsetof(struct gang_profile_spec, starts) + sizeof(uint64_t)
 };
 
-/* ---- text ---------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* Length in bytes of the UTF-8 character at p, which is no control character; 0 if there is none.
  * RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
@@ -83,7 +83,7 @@ static bool is_cpu_list(const char *text)
     }
 }
 
-/* ---- checking ------------------------------------------------------------------------------ */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 /* Refuse "array[index].member"; `array` or `member` may be NULL. */
 static gang_result refuse(struct gang_error *error, gang_result code, const char *array,
@@ -153,15 +153,16 @@ static gang_result slice_check(const struct gang_node_spec *s, const struct gang
     if (r != GANG_OK)
         return refuse_text(error, r, "gpus", i, "parent");
     if (!gang__is_slice(e))
-        return e->slice == 0 ? GANG_OK
-                             : refuse(error, GANG_EINVAL, "gpus", i, "slice", "without a parent");
-    if (e->slice < 0 || e->slice >= GANG__MAX_SLICES)
-        return refuse(error, GANG_ERANGE, "gpus", i, "slice", "not from 0 to 63");
+        return e->mig_index == 0
+                   ? GANG_OK
+                   : refuse(error, GANG_EINVAL, "gpus", i, "mig_index", "without a parent");
+    if (e->mig_index < 0 || e->mig_index >= GANG__MAX_SLICES)
+        return refuse(error, GANG_ERANGE, "gpus", i, "mig_index", "not from 0 to 63");
     for (size_t j = 0; j < i; j++) {
         struct gang_gpu_spec other = gang__node_spec_gpu(s, j);
-        if (gang__is_slice(&other) && other.slice == e->slice &&
+        if (gang__is_slice(&other) && other.mig_index == e->mig_index &&
             strcmp(other.parent, e->parent) == 0)
-            return refuse(error, GANG_EINVAL, "gpus", i, "slice", "twice in its parent");
+            return refuse(error, GANG_EINVAL, "gpus", i, "mig_index", "twice in its parent");
     }
     return GANG_OK;
 }
@@ -254,8 +255,8 @@ static gang_result link_check(const struct gang_node_spec *s, const struct gang_
         return refuse(error, GANG_EINVAL, "links", i, "b", "no such GPU");
     if (e->a == e->b)
         return refuse(error, GANG_EINVAL, "links", i, "b", "a GPU linked to itself");
-    if (e->kind < GANG_LINK_NVLINK || e->kind > GANG_LINK_OTHER)
-        return refuse(error, GANG_EINVAL, "links", i, "kind", "unknown kind of link");
+    if (e->type < GANG_LINK_NVLINK || e->type > GANG_LINK_OTHER)
+        return refuse(error, GANG_EINVAL, "links", i, "type", "unknown type of link");
     if (e->hops < 0)
         return refuse(error, GANG_ERANGE, "links", i, "hops", "negative");
     if (e->bandwidth_mbps < 0)
@@ -425,7 +426,8 @@ static gang_result near_check(const struct gang_node_spec *s, struct gang_error 
     size_t n = s->gpu_count;
     for (size_t k = 0; s->gpu_locality && k < n * n; k++) {
         if (s->gpu_locality[k] > GANG_LOCALITY_LINK)
-            return refuse(error, GANG_EINVAL, "gpu_locality", k, NULL, "not one of GANG_LOCALITY_*");
+            return refuse(error, GANG_EINVAL, "gpu_locality", k, NULL,
+                          "not one of GANG_LOCALITY_*");
         if (s->gpu_locality[k] != s->gpu_locality[k % n * n + k / n])
             return refuse(error, GANG_EINVAL, "gpu_locality", k, NULL, "not symmetric");
     }
@@ -534,7 +536,7 @@ gang_result gang_node_spec_check(const struct gang_node_spec *spec, struct gang_
     return spec_in(spec, &s, error);
 }
 
-/* ---- copying ------------------------------------------------------------------------------- */
+/* ---- copying --------------------------------------------------------------------------------- */
 
 static struct gang_gpu_spec *lay_gpus(struct gang__block *b, const struct gang_node_spec *s)
 {
@@ -731,7 +733,7 @@ void gang_node_spec_free(struct gang_node_spec *spec)
     gang__release(&gang__mem_libc, spec);
 }
 
-/* ---- closeness ----------------------------------------------------------------------------- */
+/* ---- closeness ------------------------------------------------------------------------------- */
 
 static int32_t package_of(const struct gang_node_spec *s, int32_t numa)
 {

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/nodes/kind.h"
-#include "core/nodes/partition.h"
+#include "core/nodes/nodes.h"
 #include "queue/queues_in.h"
 
 /* How the siblings before gave their guarantee in one dimension. */

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/two_pass_block.h"
-#include "core/nodes/kind.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/request/request.h"
 #include "queue/queues_in.h"
 
@@ -16,8 +15,8 @@
 
 struct gang__quota gang__quota_compile(const struct gang_quota *q)
 {
-    if (q->part)
-        return (struct gang__quota){q->part, GANG__QUOTA_FRACTION};
+    if (q->fraction)
+        return (struct gang__quota){q->fraction, GANG__QUOTA_FRACTION};
     if (q->by_weight)
         return (struct gang__quota){q->by_weight, GANG__QUOTA_WEIGHT};
     return (struct gang__quota){q->amount == GANG_UNLIMITED ? GANG__NO_BOUND : q->amount,
@@ -135,9 +134,9 @@ static void set_own(struct gang__queue *q)
     q->reclaim = s->reclaim ? s->reclaim : GANG_PREEMPT_ANY;
     q->state = s->state;
     q->order = s->order;
-    q->turn = s->turn;
+    q->turn = s->child_order;
     q->block = s->block;
-    q->preempt = s->preempt;
+    q->preempt = s->preempt_mode;
     q->max_running = bound_of(s->max_running);
     q->max_pending = bound_of(s->max_pending);
     q->max_running_per_user = bound_of(s->max_running_per_user);
@@ -160,7 +159,11 @@ static void set_slices(struct gang__queue *q, const struct gang__queue *from)
     bool own = s->quantum_ns > 0, none = s->quantum_ns < 0;
     q->slicer = own ? q->index : none ? GANG__NO_QUEUE : from->slicer;
     q->quantum_ns = own ? s->quantum_ns : none ? 0 : from->quantum_ns;
+<<<<<<< HEAD
     q->slice_rows = !own ? from->slice_rows : s->slice_rows ? s->slice_rows : SLICE_ROWS;
+=======
+    q->slice_rows = !own ? from->slice_rows : s->quantum_rows ? s->quantum_rows : SLICE_ROWS;
+>>>>>>> hub/main
     q->quantum_gpus = own ? s->quantum_gpus != 0 : from->quantum_gpus;
 }
 
@@ -175,7 +178,7 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
                                            .backfill_order = GANG_BACKFILL_ORDER_LEAF};
     const struct gang_queue_spec *s = q->spec;
     const struct gang__queue *from = parent ? parent : &top;
-    q->fixed = s->fixed || from->fixed;
+    q->fixed = s->no_preemption || from->fixed;
     q->open_state = s->state > from->open_state ? s->state : from->open_state;
     q->policy = s->policy ? s->policy : from->policy;
     q->grace_ns = time_of(s->grace_ns, -1, from->grace_ns);

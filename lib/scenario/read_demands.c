@@ -168,8 +168,8 @@ static gang_result read_slice(struct gang__reader *r, const struct gang__json *o
         gang__json_get(object, level, &at);
         return gang__json_fail(&at, GANG_EINVAL, "given without 'subgroup_size'");
     }
-    GANG__TRY(gang__json_int(&at, 1, group->count, &group->slice));
-    if (group->count % group->slice || group->min % group->slice)
+    GANG__TRY(gang__json_int(&at, 1, group->count, &group->subgroup_size));
+    if (group->count % group->subgroup_size || group->min % group->subgroup_size)
         return gang__json_fail(&at, GANG_EINVAL, "does not divide 'count' and 'min'");
     if (!group->subgroup_same && !group->subgroup_prefer)
         return gang__json_fail(&at, GANG_EINVAL, "given without a level of the subgroups");
@@ -191,8 +191,12 @@ static gang_result read_bounds(struct gang__reader *r, const struct gang__json *
             return gang__json_fail(&at, GANG_EINVAL, "given without 'spread'");
     }
     GANG__TRY(gang__read_int(object, "max_per_node", 1, GANG__MAX_TASKS, &group->max_per_node));
+<<<<<<< HEAD
     GANG__TRY(
         gang__read_int(object, "max_per_domain", 1, GANG__MAX_TASKS, &group->max_per_domain));
+=======
+    GANG__TRY(gang__read_int(object, "max_per_domain", 1, GANG__MAX_TASKS, &group->max_per_domain));
+>>>>>>> hub/main
     GANG__TRY(gang__read_level(r, object, "domain_level", GANG__LEVELS_WIDE, &group->domain_level));
     /* The values, not the keys: a level of null says as little as none. */
     if (!group->max_per_domain == !group->domain_level)
@@ -232,8 +236,8 @@ static gang_result read_peer(struct gang__reader *r, const struct gang__json *at
         GANG__TRY(gang__keep_text(r, &member, value, &peer->value));
     }
     GANG__TRY(gang__read_level(r, at, "level", GANG__LEVELS_WIDE, &peer->level));
-    GANG__TRY(gang__read_bool(at, "colocate", &peer->near));
-    return gang__read_bool(at, "soft", &peer->wish);
+    GANG__TRY(gang__read_bool(at, "colocate", &peer->colocate));
+    return gang__read_bool(at, "soft", &peer->soft);
 }
 
 static gang_result read_peers(struct gang__reader *r, const struct gang__json *job,
@@ -250,7 +254,11 @@ static gang_result read_peers(struct gang__reader *r, const struct gang__json *j
         struct gang__json element = gang__json_element(&at, i);
         GANG__TRY(read_peer(r, &element, &list[i]));
     }
+<<<<<<< HEAD
     request->peers = list;
+=======
+    request->affinity = list;
+>>>>>>> hub/main
     request->affinity_count = count;
     return GANG_OK;
 }

@@ -36,16 +36,21 @@ static void write_peers(struct gang__writer *w, json_t *object,
     json_t *list = json_array();
     for (size_t i = 0; i < request->affinity_count; i++) {
         struct gang_affinity_rule peer;
+<<<<<<< HEAD
         if (!gang__write_loaded(w,
                                 GANG__LOAD_BY(peer, wish, request->peers, i, request->affinity_size)))
+=======
+        if (!gang__write_loaded(
+                w, GANG__LOAD_BY(peer, soft, request->affinity, i, request->affinity_size)))
+>>>>>>> hub/main
             break;
         json_t *item = json_object();
         gang__write_text(w, item, "key", peer.key);
         if (peer.value)
             gang__write_text(w, item, "value", peer.value);
         gang__write_given(w, item, "level", peer.level);
-        gang__write_flag(w, item, "colocate", peer.near);
-        gang__write_flag(w, item, "soft", peer.wish);
+        gang__write_flag(w, item, "colocate", peer.colocate);
+        gang__write_flag(w, item, "soft", peer.soft);
         gang__json_push(&w->maker, list, item);
     }
     gang__write_value(w, object, "affinity", list);

@@ -42,8 +42,8 @@ static void write_slice(struct gang__writer *w, json_t *item, const struct gang_
     else if (gpu->state != GANG_GPU_OK)
         gang__json_note(&w->maker, GANG_EINVAL);
     gang__write_nonempty(w, item, "parent", gpu->parent);
-    if (gpu->slice)
-        gang__write_int(w, item, "mig_index", gpu->slice);
+    if (gpu->mig_index)
+        gang__write_int(w, item, "mig_index", gpu->mig_index);
 }
 
 static void write_profiles(struct gang__writer *w, json_t *object,
@@ -116,7 +116,7 @@ static void write_links(struct gang__writer *w, json_t *object, const struct gan
         json_t *item = json_object();
         gang__write_int(w, item, "a", link.a);
         gang__write_int(w, item, "b", link.b);
-        gang__write_word(w, item, "type", &gang__link_words, link.kind);
+        gang__write_word(w, item, "type", &gang__link_words, link.type);
         if (link.hops)
             gang__write_int(w, item, "hops", link.hops);
         if (link.bandwidth_mbps)

@@ -46,10 +46,11 @@ static void write_quota(struct gang__writer *w, json_t *map, const struct gang_q
     }
     if (quota->partition)
         kind = key;
-    if (quota->part || quota->by_weight) {
+    if (quota->fraction || quota->by_weight) {
         value = json_object();
-        if (quota->part)
-            gang__write_value(w, value, "fraction", gang__json_new_scaled(quota->part, GANG_WHOLE));
+        if (quota->fraction)
+            gang__write_value(w, value, "fraction",
+                              gang__json_new_scaled(quota->fraction, GANG_WHOLE));
         if (quota->by_weight)
             gang__write_int(w, value, "weight", quota->by_weight);
     } else {

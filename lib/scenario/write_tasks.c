@@ -8,7 +8,12 @@ static bool load_set(const struct gang_request_spec *request, int32_t index,
                      struct gang_group_set_spec *set)
 {
     return index >= 0 && (size_t)index < request->group_set_count &&
+<<<<<<< HEAD
            GANG__LOAD_BY(*set, prefer, request->sets, (size_t)index, request->group_set_size) == GANG_OK;
+=======
+           GANG__LOAD_BY(*set, prefer, request->group_sets, (size_t)index,
+                         request->group_set_size) == GANG_OK;
+>>>>>>> hub/main
 }
 
 /* Is there a `min` in the set or in one around it? Parents have smaller indices. */
@@ -46,7 +51,12 @@ void gang__write_sets(struct gang__writer *w, json_t *object,
     json_t *list = json_array();
     for (size_t i = 0; i < request->group_set_count; i++) {
         struct gang_group_set_spec set;
+<<<<<<< HEAD
         if (!gang__write_loaded(w, GANG__LOAD_BY(set, prefer, request->sets, i, request->group_set_size)))
+=======
+        if (!gang__write_loaded(
+                w, GANG__LOAD_BY(set, prefer, request->group_sets, i, request->group_set_size)))
+>>>>>>> hub/main
             break;
         json_t *item = json_object();
         if (set.name)
@@ -145,7 +155,11 @@ static void write_demands(struct gang__writer *w, json_t *object,
     gang__write_given(w, object, "profile", group->profile);
     gang__write_given(w, object, "same", group->same);
     gang__write_given(w, object, "prefer", group->prefer);
+<<<<<<< HEAD
     gang__write_nonzero(w, object, "subgroup_size", group->slice);
+=======
+    gang__write_nonzero(w, object, "subgroup_size", group->subgroup_size);
+>>>>>>> hub/main
     gang__write_given(w, object, "subgroup_same", group->subgroup_same);
     gang__write_given(w, object, "subgroup_prefer", group->subgroup_prefer);
     gang__write_given(w, object, "spread", group->spread);
@@ -163,7 +177,7 @@ json_t *gang__make_group(struct gang__writer *w, const struct gang_request_spec 
     if (group->name)
         gang__write_text(w, object, "name", group->name);
     gang__write_int(w, object, "count", group->count);
-    bool has_min = request->min != 0 || set_has_min(request, group->set);
+    bool has_min = request->min != 0 || set_has_min(request, group->group_set);
     if (group->min != (has_min ? 0 : group->count))
         gang__write_int(w, object, "min", group->min);
     gang__write_value(w, object, "cpu", gang__json_new_milli(group->cpu_milli));
@@ -176,8 +190,8 @@ json_t *gang__make_group(struct gang__writer *w, const struct gang_request_spec 
                             group->amount_count - (w->max_tasks ? 1 : 0));
     write_rules(w, object, group);
     write_demands(w, object, group);
-    if (group->set != -1)
-        write_set_reference(w, object, "group", request, group->set);
+    if (group->group_set != -1)
+        write_set_reference(w, object, "group", request, group->group_set);
     return object;
 }
 

@@ -229,7 +229,7 @@ gang_result gang_sim_get_info(const gang_sim *sim, struct gang_sim_info *info)
     if (!sim || !info)
         return GANG_EINVAL;
     struct gang_sim_info i = {.size = info->size,
-                              .why = sim->why,
+                              .stop_reason = sim->why,
                               .now_ns = gang__sim_now(sim),
                               .events = sim->events,
                               .runs = sim->runs,
@@ -362,7 +362,7 @@ gang_result gang_sim_get_allocation(const gang_sim *sim, size_t row,
     if (a.size == 0)
         return GANG_ESTALE; /* it was written, and its row is free */
     a.size = allocation->size;
-    return gang__struct_out(allocation, a.size, offsetof(struct gang_sim_allocation, part), &a,
+    return gang__struct_out(allocation, a.size, offsetof(struct gang_sim_allocation, gang), &a,
                             sizeof(a));
 }
 

@@ -383,7 +383,7 @@ static struct gang_node_spec other_device(int what)
         link01.b = 2;
         break;
     case 8:
-        link01.kind = GANG_LINK_XGMI;
+        link01.type = GANG_LINK_XGMI;
         break;
     case 9:
         link01.bandwidth_mbps = 1;

@@ -127,7 +127,7 @@ START_TEST(machine_agrees_with_the_expert)
     for (size_t i = 0; i < spec->core_count; i++)
         ck_assert_int_eq(spec->cores[i].threads, m->threads);
     for (size_t i = 0; i < spec->link_count; i++) {
-        ck_assert_int_eq(spec->links[i].kind, m->link_kind);
+        ck_assert_int_eq(spec->links[i].type, m->link_kind);
         ck_assert_int_eq(spec->links[i].bandwidth_mbps, m->bandwidth_mbps);
     }
     for (size_t i = 0; i < spec->gpu_count; i++)

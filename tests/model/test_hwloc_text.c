@@ -389,7 +389,7 @@ START_TEST(links_hold_both_ways_with_the_lesser_bandwidth)
     ck_assert_uint_eq(spec->link_count, 2);
     ck_assert_int_eq(spec->links[0].a, 0);
     ck_assert_int_eq(spec->links[0].b, 1);
-    ck_assert_int_eq(spec->links[0].kind, GANG_LINK_NVLINK);
+    ck_assert_int_eq(spec->links[0].type, GANG_LINK_NVLINK);
     ck_assert_int_eq(spec->links[0].bandwidth_mbps, 80);
     ck_assert_int_eq(spec->links[1].b, 2);
     ck_assert_int_eq(spec->links[1].bandwidth_mbps, 70); /* one direction only */
@@ -427,7 +427,7 @@ START_TEST(hops_of_infinity_fabric_are_taken)
     ck_assert_int_eq(spec->links[2].hops, 1); /* 1 and 2: only the hops are known */
     ck_assert_int_eq(spec->links[2].bandwidth_mbps, 0);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(spec->links[i].kind, GANG_LINK_XGMI);
+        ck_assert_int_eq(spec->links[i].type, GANG_LINK_XGMI);
     gang_node_spec_free(spec);
     free(text);
 }
@@ -443,7 +443,7 @@ START_TEST(tiles_link_their_gpus_once)
     struct gang_node_spec *spec = read_good(text);
     ck_assert_uint_eq(spec->gpu_count, 2);
     ck_assert_uint_eq(spec->link_count, 1);
-    ck_assert_int_eq(spec->links[0].kind, GANG_LINK_OTHER);
+    ck_assert_int_eq(spec->links[0].type, GANG_LINK_OTHER);
     ck_assert_int_eq(spec->links[0].bandwidth_mbps, 30);
     gang_node_spec_free(spec);
 }
@@ -457,7 +457,7 @@ START_TEST(pair_with_two_kinds_of_link_keeps_the_better)
     strcat(text, FOOT);
     struct gang_node_spec *spec = read_good(text);
     ck_assert_uint_eq(spec->link_count, 1);
-    ck_assert_int_eq(spec->links[0].kind, GANG_LINK_NVLINK);
+    ck_assert_int_eq(spec->links[0].type, GANG_LINK_NVLINK);
     ck_assert_int_eq(spec->links[0].bandwidth_mbps, 4);
     gang_node_spec_free(spec);
     free(text);

@@ -160,11 +160,11 @@ CHANGE(gpu_pcie, f->gpus[2].pcie = -1)
 CHANGE(gpu_state, f->gpus[1].state = 2)
 CHANGE(gpu_state_negative, f->gpus[1].state = -1)
 CHANGE(gpu_parent, f->gpus[3].parent = "\n")
-CHANGE(gpu_slice_negative, f->gpus[3].slice = -1)
-CHANGE(gpu_slice_large, f->gpus[2].slice = 64)
-CHANGE(gpu_slice_twice, f->gpus[3].slice = 63)
-CHANGE(gpu_slice_alone, f->gpus[0].slice = 1)
-CHANGE(gpu_slice_of_nothing, f->gpus[3].parent = "", f->gpus[3].slice = 1)
+CHANGE(gpu_slice_negative, f->gpus[3].mig_index = -1)
+CHANGE(gpu_slice_large, f->gpus[2].mig_index = 64)
+CHANGE(gpu_slice_twice, f->gpus[3].mig_index = 63)
+CHANGE(gpu_slice_alone, f->gpus[0].mig_index = 1)
+CHANGE(gpu_slice_of_nothing, f->gpus[3].parent = "", f->gpus[3].mig_index = 1)
 
 CHANGE(null_profiles, f->spec.profiles = NULL)
 CHANGE(too_many_profiles, f->spec.profile_count = GANG_MAX_ITEMS + 1)
@@ -191,8 +191,8 @@ CHANGE(link_b_negative, f->links[1].b = INT32_MIN)
 CHANGE(link_to_itself, f->links[0].b = 0)
 CHANGE(link_twice, f->links[1] = f->links[0])
 CHANGE(link_twice_turned, f->links[1].a = 1, f->links[1].b = 0)
-CHANGE(link_kind_zero, f->links[0].kind = 0)
-CHANGE(link_kind_large, f->links[0].kind = 4)
+CHANGE(link_kind_zero, f->links[0].type = 0)
+CHANGE(link_kind_large, f->links[0].type = 4)
 CHANGE(link_hops, f->links[0].hops = -1)
 CHANGE(link_bandwidth, f->links[1].bandwidth_mbps = -1)
 
@@ -301,11 +301,11 @@ static const struct refusal {
     {gpu_state, GANG_EINVAL, "gpus[1].state"},
     {gpu_state_negative, GANG_EINVAL, "gpus[1].state"},
     {gpu_parent, GANG_EINVAL, "gpus[3].parent"},
-    {gpu_slice_negative, GANG_ERANGE, "gpus[3].slice"},
-    {gpu_slice_large, GANG_ERANGE, "gpus[2].slice"},
-    {gpu_slice_twice, GANG_EINVAL, "gpus[3].slice"},
-    {gpu_slice_alone, GANG_EINVAL, "gpus[0].slice"},
-    {gpu_slice_of_nothing, GANG_EINVAL, "gpus[3].slice"},
+    {gpu_slice_negative, GANG_ERANGE, "gpus[3].mig_index"},
+    {gpu_slice_large, GANG_ERANGE, "gpus[2].mig_index"},
+    {gpu_slice_twice, GANG_EINVAL, "gpus[3].mig_index"},
+    {gpu_slice_alone, GANG_EINVAL, "gpus[0].mig_index"},
+    {gpu_slice_of_nothing, GANG_EINVAL, "gpus[3].mig_index"},
 
     {null_profiles, GANG_EINVAL, "profiles"},
     {too_many_profiles, GANG_ELIMIT, "profiles"},
@@ -332,8 +332,8 @@ static const struct refusal {
     {link_to_itself, GANG_EINVAL, "links[0].b"},
     {link_twice, GANG_EINVAL, "links[1]"},
     {link_twice_turned, GANG_EINVAL, "links[1]"},
-    {link_kind_zero, GANG_EINVAL, "links[0].kind"},
-    {link_kind_large, GANG_EINVAL, "links[0].kind"},
+    {link_kind_zero, GANG_EINVAL, "links[0].type"},
+    {link_kind_large, GANG_EINVAL, "links[0].type"},
     {link_hops, GANG_ERANGE, "links[0].hops"},
     {link_bandwidth, GANG_ERANGE, "links[1].bandwidth_mbps"},
 
@@ -550,7 +550,7 @@ static void assert_devices_copied(const struct gang_node_spec *c, const struct f
         ck_assert_int_eq(c->gpus[i].memory_bytes, f->gpus[i].memory_bytes);
         ck_assert_int_eq(c->gpus[i].numa, f->gpus[i].numa);
         ck_assert_int_eq(c->gpus[i].state, f->gpus[i].state);
-        ck_assert_int_eq(c->gpus[i].slice, f->gpus[i].slice);
+        ck_assert_int_eq(c->gpus[i].mig_index, f->gpus[i].mig_index);
         assert_text_copied(c->gpus[i].parent, f->gpus[i].parent);
     }
     ck_assert_uint_eq(c->link_count, 2);

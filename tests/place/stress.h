@@ -202,8 +202,8 @@ static inline gang_request *stress_request(struct stress *s, uint64_t *seed, int
         stress_group(seed, &group[i], &amount[i], &rule[i]);
     if (spec.group_count == STRESS_GROUPS) {
         set.same = "zone";
-        group[0].set = group[1].set = 0;
-        spec.sets = &set;
+        group[0].group_set = group[1].group_set = 0;
+        spec.group_sets = &set;
         spec.group_set_count = 1;
     }
     spec.policy = (int32_t)stress_one_of(seed, 3);
@@ -215,7 +215,7 @@ static inline gang_request *stress_request(struct stress *s, uint64_t *seed, int
             stress_one_of(seed, 4) == 0, stress_one_of(seed, 2) == 0};
     spec.labels = &label;
     spec.label_count = stress_one_of(seed, 3) == 0;
-    spec.peers = rule_on;
+    spec.affinity = rule_on;
     spec.affinity_count = stress_one_of(seed, 4) ? 0 : 1 + (size_t)stress_one_of(seed, 2);
     spec.exclusive = stress_one_of(seed, 8) == 0;
     gang_result r = gang_request_new(s->c, &spec, &q, &error);

@@ -264,7 +264,7 @@ START_TEST(slices_lie_each_on_an_island_of_one_rack)
 {
     struct gang_group_spec g = group_of(6, 0, 1000);
     g.same = "rack";
-    g.slice = 2;
+    g.subgroup_size = 2;
     g.subgroup_same = "island";
     add("r1", 4, 0);
     add("r2", 4, 0);
@@ -285,7 +285,7 @@ END_TEST
 START_TEST(a_slice_is_not_split_where_its_tasks_would_fit)
 {
     struct gang_group_spec g = group_of(4, 1000, 0);
-    g.slice = 2;
+    g.subgroup_size = 2;
     g.subgroup_same = "node";
     add(NULL, 0, 3);
     add(NULL, 0, 1);
@@ -299,7 +299,7 @@ START_TEST(a_sliced_group_grows_by_slices)
 {
     struct gang_group_spec g = group_of(4, 1000, 0);
     g.min = 2;
-    g.slice = 2;
+    g.subgroup_size = 2;
     g.subgroup_same = "node";
     add(NULL, 0, 3);
     gang_alloc_id id = stage_alloc_group(&s, &g);
@@ -478,7 +478,7 @@ START_TEST(tasks_that_make_up_a_minimum_are_whole_slices)
     struct gang_group_spec g[] = {group_of(6, 1000, 0), group_of(1, 1000, 0)};
     struct gang_request_spec spec = request_of(g, 2);
     g[0].min = 0;
-    g[0].slice = 3;
+    g[0].subgroup_size = 3;
     g[0].subgroup_same = "node";
     spec.min = 4;
     add(NULL, 0, 2);
@@ -494,7 +494,7 @@ START_TEST(a_part_of_a_slice_is_not_kept)
     struct gang_group_spec g = group_of(6, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
     g.min = 3;
-    g.slice = 3;
+    g.subgroup_size = 3;
     g.subgroup_prefer = "rack";
     spec.policy = GANG_POLICY_TOPOLOGY;
     for (int i = 0; i < 4; i++)
@@ -516,14 +516,14 @@ START_TEST(a_job_with_a_group_without_gpus_has_no_island)
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
     ck_assert_str_eq(error.path, "prefer");
     spec.prefer = NULL;
-    spec.sets = &set;
+    spec.group_sets = &set;
     spec.group_set_count = 1;
     set.same = "pcie";
-    g[1].set = 0;
+    g[1].group_set = 0;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
     ck_assert_str_eq(error.path, "sets[0].same");
-    g[0].set = 0;
-    g[1].set = -1;
+    g[0].group_set = 0;
+    g[1].group_set = -1;
     MUST(gang_request_new(s.c, &spec, &q, &error));
     gang_request_free(q);
 }

@@ -406,9 +406,9 @@ START_TEST(no_set_and_no_request_falls_below_its_minimum)
     g[0].min = g[1].min = 0;
     add_nodes(1, 8000, 0);
     if (_i == 0) {
-        g[0].set = g[1].set = 0;
+        g[0].group_set = g[1].group_set = 0;
         set.min = 3;
-        spec.sets = &set;
+        spec.group_sets = &set;
         spec.group_set_count = 1;
     } else {
         spec.min = 3;
@@ -433,11 +433,11 @@ START_TEST(a_set_keeps_its_minimum_whatever_runs_outside)
     struct gang_request_spec spec = request_of(g, 3);
     g[0].min = g[1].min = 0;
     g[2].min = 1;
-    g[0].set = 0;
-    g[1].set = 1; /* inside set 0 */
+    g[0].group_set = 0;
+    g[1].group_set = 1; /* inside set 0 */
     set[0].min = 3;
     set[1].parent = 0;
-    spec.sets = set;
+    spec.group_sets = set;
     spec.group_set_count = 2;
     add_nodes(1, 8000, 0);
     gang_alloc_id id = stage_alloc(&s, &spec);

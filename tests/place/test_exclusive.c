@@ -411,7 +411,7 @@ START_TEST(with_rules_on_other_jobs)
     struct gang_group_spec g;
     struct gang_request_spec spec = alone_of(&g, 6, 1000);
     g.min = 2;
-    spec.peers = &far;
+    spec.affinity = &far;
     spec.affinity_count = spec.label_count = 1;
     spec.labels = &label;
     gang_alloc_id a = stage_alloc(&s, &spec), b = stage_alloc(&s, &spec);

@@ -124,14 +124,14 @@ static const struct gang_explanation_kind *kind_of(const struct part *p, int32_t
     return NULL;
 }
 
-#define IS_KIND(part, number, ask, free, short_, could, full)   \
-    do {                                                        \
+#define IS_KIND(part, number, ask, free, short_, could, full)           \
+    do {                                                                \
         const struct gang_explanation_kind *k_ = kind_of(part, number); \
-        ck_assert_int_eq(k_->asked, ask);                       \
-        ck_assert_int_eq(k_->max_free, free);                  \
-        ck_assert_int_eq(k_->nodes, short_);                    \
-        ck_assert_int_eq(k_->nodes_if_empty, could);               \
-        ck_assert_int_eq(k_->nodes_full, full);                 \
+        ck_assert_int_eq(k_->requested, ask);                           \
+        ck_assert_int_eq(k_->max_free, free);                           \
+        ck_assert_int_eq(k_->nodes, short_);                            \
+        ck_assert_int_eq(k_->nodes_if_empty, could);                    \
+        ck_assert_int_eq(k_->nodes_full, full);                         \
     } while (0)
 
 #define IS_COUNT(part, wanted, fits, goes, looked, take) \
@@ -197,7 +197,7 @@ START_TEST(what_fits_is_told_too)
     ck_assert_int_eq(p[0].e.result, GANG_OK);
     ck_assert_int_eq(p[1].e.result, GANG_OK);
     ck_assert_int_eq(p[1].e.group, -1);
-    ck_assert_int_eq(p[1].e.set, -1);
+    ck_assert_int_eq(p[1].e.group_set, -1);
     ck_assert_int_eq(p[1].e.placed, 3);
     ck_assert_str_eq(p[1].name, "");
     ck_assert_str_eq(p[1].text, "all 3 tasks fit now");
@@ -377,7 +377,7 @@ START_TEST(other_jobs)
     stage_alloc(&s, &web);
     add("n2", "r1");
     g.max_per_node = 1;
-    spec.peers = &rule;
+    spec.affinity = &rule;
     spec.affinity_count = 1;
     const struct part *p = explain(&spec, GANG_ENOFIT);
     ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_AFFINITY], 1);
@@ -578,21 +578,21 @@ START_TEST(slices_and_their_level)
 {
     struct gang_group_spec g = group_of(6, 1000, 1000);
     add_racks();
-    g.slice = 3;
+    g.subgroup_size = 3;
     g.subgroup_same = "rack";
     const struct part *p = explain_group(&g, GANG_ENEVER);
     IS_COUNT(&p[0], 6, 6, 3, 3, 3);
     IS_DOMAIN(&p[0], "rack", "block=b1/rack=r2", 3, 3);
     ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_SAME);
     ck_assert_str_eq(p[0].text, "group \"tasks\": only 1 of 2 slices of 3 tasks find a rack");
-    g.slice = 6;
+    g.subgroup_size = 6;
     p = explain_group(&g, GANG_ENEVER);
     IS_DOMAIN(&p[0], "rack", "block=b1/rack=r2", 6, 4);
     IS_LACK(&p[0], 0, GANG_CONSTRAINT_KIND, GANG_KIND_GPU, 2000);
     ck_assert_str_eq(p[0].text,
                      "group \"tasks\": no rack could ever hold a slice of 6 tasks: the best, "
                      "b1/r2, could hold 4; gpu is short");
-    g.slice = 2;
+    g.subgroup_size = 2;
     explain_group(&g, GANG_OK);
 }
 END_TEST
@@ -689,14 +689,14 @@ START_TEST(the_set_that_fails_is_named)
     struct gang_group_set_spec set[] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT};
     struct gang_request_spec spec = request_of(g, 3);
     add_racks();
-    spec.sets = set;
+    spec.group_sets = set;
     spec.group_set_count = 2;
     set[0].name = "outer";
     set[1].name = "inner";
     set[1].parent = 0;
     set[1].same = "rack";
-    g[0].set = 0;
-    g[1].set = g[2].set = 1;
+    g[0].group_set = 0;
+    g[1].group_set = g[2].group_set = 1;
     const struct part *p = explain(&spec, GANG_OK);
     IS_DOMAIN(&p[4], "rack", "block=b1/rack=r2", 4, 4);
     g[2].cpu_milli = 1501;
@@ -707,7 +707,7 @@ START_TEST(the_set_that_fails_is_named)
         ck_assert_int_eq(p[i].e.result, GANG_OK);
     ck_assert_int_eq(p[3].e.result, GANG_ENEVER);
     ck_assert_int_eq(p[4].e.result, GANG_ENEVER);
-    ck_assert_int_eq(p[4].e.set, 1);
+    ck_assert_int_eq(p[4].e.group_set, 1);
     ck_assert_str_eq(p[4].name, "inner");
     IS_DOMAIN(&p[4], "rack", "block=b1/rack=r2", 4, 2);
     IS_LACK(&p[4], 2, GANG_CONSTRAINT_KIND, GANG_KIND_CPU, 3002);
@@ -726,9 +726,9 @@ START_TEST(a_minimum_of_a_set)
     struct gang_request_spec spec = request_of(g, 2);
     add_racks();
     g[0].min = g[1].min = 0;
-    g[0].set = g[1].set = 0;
+    g[0].group_set = g[1].group_set = 0;
     set.min = 3;
-    spec.sets = &set;
+    spec.group_sets = &set;
     spec.group_set_count = 1;
     explain(&spec, GANG_OK);
     set.min = 4;
@@ -952,8 +952,8 @@ START_TEST(as_json)
     MUST(gang_node_set_state(s.w, add("n4", "r3"), GANG_NODE_DOWN));
     g[0].same = "rack";
     g[0].name = "worker";
-    g[1].set = 0;
-    spec.sets = &set;
+    g[1].group_set = 0;
+    spec.group_sets = &set;
     spec.group_set_count = 1;
     gang_request *q = stage_request(&s, &spec);
     text[0] = '\0';
@@ -971,7 +971,7 @@ START_TEST(as_json)
                     "answer", &answer, "constraint", &constraint, "because", "group", &because,
                     "groups", "want", &want, "refused", "kind", &down, "domain", "level", &level,
                     "path", &path, "holds", &holds, "lack", "constraint", &lack, "kind", &kind,
-                    "amount", &amount, "sets", "set", &set_name, "answer", &set_answer),
+                    "amount", &amount, "group_sets", "group_set", &set_name, "answer", &set_answer),
         -1); /* nothing is refused by kind */
     ck_assert_int_eq(
         json_unpack(root,
@@ -980,7 +980,7 @@ START_TEST(as_json)
                     "answer", &answer, "constraint", &constraint, "because", "group", &because,
                     "groups", "want", &want, "refused", "domain", "level", &level, "path", &path,
                     "holds", &holds, "lack", "constraint", &lack, "kind", &kind, "amount", &amount,
-                    "sets", "set", &set_name, "answer", &set_answer),
+                    "group_sets", "group_set", &set_name, "answer", &set_answer),
         0);
     ck_assert_str_eq(answer, "never");
     ck_assert_str_eq(constraint, "same");
@@ -1024,11 +1024,11 @@ START_TEST(out_of_memory_is_a_result)
     struct gang_request_spec spec = request_of(g, 2);
     add_racks();
     g[0].max_per_node = 3;
-    g[1].slice = 2;
+    g[1].subgroup_size = 2;
     g[1].subgroup_same = "rack";
-    g[0].set = g[1].set = 0;
+    g[0].group_set = g[1].group_set = 0;
     set.same = "rack";
-    spec.sets = &set;
+    spec.group_sets = &set;
     spec.group_set_count = 1;
     more.min = 1;
     oom_request = stage_request(&s, &spec);
@@ -1159,9 +1159,9 @@ static void random_request(struct random_spec *r, int64_t groups)
     r->spec.same = level_or_not(6);
     if (below(2))
         return;
-    r->g[0].set = r->g[1].set = 0;
+    r->g[0].group_set = r->g[1].group_set = 0;
     r->set.same = level_or_not(3);
-    r->spec.sets = &r->set;
+    r->spec.group_sets = &r->set;
     r->spec.group_set_count = 1;
 }
 
@@ -1199,7 +1199,8 @@ START_TEST(what_is_told_hangs_together)
             ck_assert_int_ge(p[parts - 1].e.because_group, 0);
         /* Of several groups a search may miss what another finds. */
         if (answer != GANG_OK && r.spec.group_count == 1)
-            ck_assert_msg(p[parts - 1].e.constraint != GANG_CONSTRAINT_NONE, "%s", p[parts - 1].text);
+            ck_assert_msg(p[parts - 1].e.constraint != GANG_CONSTRAINT_NONE, "%s",
+                          p[parts - 1].text);
     }
     stage_check(&s);
 }
@@ -1214,7 +1215,7 @@ START_TEST(alone_means_alone)
         struct random_spec r;
         random_request(&r, 2);
         r.spec.group_set_count = 0;
-        r.g[0].set = r.g[1].set = -1;
+        r.g[0].group_set = r.g[1].group_set = -1;
         r.spec.same = NULL;
         gang_request *q = stage_request(&s, &r.spec);
         parts = 0;
@@ -1244,8 +1245,9 @@ enum {
     LIFT_POOL,
     LIFTS
 };
-static const int32_t lift_of[LIFTS] = {GANG_CONSTRAINT_LABEL, GANG_CONSTRAINT_PARTITION, GANG_CONSTRAINT_GPU_MODEL,
-                                       GANG_CONSTRAINT_SAME,  GANG_CONSTRAINT_SPREAD,    GANG_CONSTRAINT_STATE,
+static const int32_t lift_of[LIFTS] = {GANG_CONSTRAINT_LABEL,     GANG_CONSTRAINT_PARTITION,
+                                       GANG_CONSTRAINT_GPU_MODEL, GANG_CONSTRAINT_SAME,
+                                       GANG_CONSTRAINT_SPREAD,    GANG_CONSTRAINT_STATE,
                                        GANG_CONSTRAINT_POOL};
 
 /* Does it fit with one constraint less: as things are or, if `ever`, on the empty cluster? */

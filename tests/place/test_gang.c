@@ -255,11 +255,11 @@ START_TEST(a_set_has_a_minimum_of_its_own)
     size_t count[3];
     for (int i = 0; i < 2; i++) {
         g[i].min = i;
-        g[i].set = 0;
+        g[i].group_set = 0;
     }
     g[2].min = 1;
     set.min = 4;
-    spec.sets = &set;
+    spec.group_sets = &set;
     spec.group_set_count = 1;
     add_nodes(1, 5000, GIB, 0);
     gang_alloc_id id = stage_alloc(&s, &spec);
@@ -278,18 +278,19 @@ END_TEST
 START_TEST(sets_nest)
 {
     struct gang_group_spec g[] = {group_of(4, 1000, 0), group_of(4, 1000, 0), group_of(4, 1000, 0)};
-    struct gang_group_set_spec set[3] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT};
+    struct gang_group_set_spec set[3] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT,
+                                         GANG_GROUP_SET_SPEC_INIT};
     struct gang_request_spec spec = request_of(g, 3);
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
     size_t count[3];
     for (int i = 0; i < 3; i++) {
         g[i].min = 1;
-        g[i].set = i;
+        g[i].group_set = i;
         set[i].parent = i - 1; /* 2 inside 1 inside 0 */
     }
     set[2].min = 2; /* so 3 in set 1, and */
     set[0].min = 6;
-    spec.sets = set;
+    spec.group_sets = set;
     spec.group_set_count = 3;
     add_nodes(2, 4000, GIB, 0);
     gang_alloc_id id = stage_alloc(&s, &spec);

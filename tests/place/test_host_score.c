@@ -175,15 +175,15 @@ START_TEST(a_node_is_left_out_in_every_way)
         struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
         g[0].same = way == 1 ? "node" : way == 2 ? "rack" : NULL;
         g[0].prefer = way == 3 ? "node" : NULL;
-        g[0].slice = way == 4 || way == 5 ? 2 : 0;
+        g[0].subgroup_size = way == 4 || way == 5 ? 2 : 0;
         g[0].subgroup_same = way == 4 ? "node" : way == 5 ? "rack" : NULL;
         g[0].spread = way == 6 ? "rack" : NULL;
         spec.exclusive = way == 7;
         set.same = "rack";
         if (way == 8) {
-            g[0].set = g[1].set = 0;
+            g[0].group_set = g[1].group_set = 0;
             spec.group_count = 2;
-            spec.sets = &set;
+            spec.group_sets = &set;
             spec.group_set_count = 1;
         }
         struct outcome o = stage_try(&s, &spec);

@@ -54,7 +54,7 @@ static void sliced_init(struct sliced *n, const char *name, size_t whole, size_t
             continue;
         snprintf(n->parent[i], sizeof(n->parent[i]), "gpu%zu", (i - whole) / 8);
         n->gpu[i].parent = n->parent[i];
-        n->gpu[i].slice = (int32_t)((i - whole) % 8);
+        n->gpu[i].mig_index = (int32_t)((i - whole) % 8);
     }
 }
 
@@ -261,7 +261,7 @@ START_TEST(slices_need_not_be_numbered_in_order)
     sliced_init(&n, "n", 0, 2);
     for (int i = 0; i < 16; i++) { /* dealt out by turns, from the last down */
         n.gpu[i].parent = i % 2 ? "x" : "y";
-        n.gpu[i].slice = 7 - i / 2;
+        n.gpu[i].mig_index = 7 - i / 2;
     }
     sliced_add(&n);
     uint64_t whole = slices_of("7g.40gb");
@@ -280,7 +280,7 @@ START_TEST(parents_may_lack_slices_and_have_many)
     n.spec.profile_count = 2;
     for (int i = 0; i < 64; i++) {
         n.gpu[i].parent = "p";
-        n.gpu[i].slice = i;
+        n.gpu[i].mig_index = i;
     }
     gang_node_id id = sliced_add(&n);
     gang_alloc_id a = give("all");
@@ -293,7 +293,7 @@ START_TEST(parents_may_lack_slices_and_have_many)
     MUST(gang_node_remove(s.w, id));
     n.spec.gpu_count = 3; /* 0, 1 and 3 */
     n.spec.name = "m";
-    n.gpu[2].slice = 3;
+    n.gpu[2].mig_index = 3;
     sliced_add(&n);
     ck_assert_int_eq(try_profile(1, 1, "all"), GANG_ENEVER);
     ck_assert_int_eq(try_profile(1, 2, "two"), GANG_ENEVER);
@@ -607,9 +607,9 @@ START_TEST(profiles_may_be_described_anew_but_slices_not)
     ck_assert_int_eq(try_profile(2, 1, "half"), GANG_ENOFIT);
     ck_assert_uint_eq(slices_of("half"), 0x0f);
     MUST(gang_alloc_free(s.w, held));
-    n.gpu[0].slice = 9;
+    n.gpu[0].mig_index = 9;
     ck_assert_int_eq(gang_node_change(s.w, id, &n.spec, NULL), GANG_EINVAL);
-    n.gpu[0].slice = 0;
+    n.gpu[0].mig_index = 0;
     n.gpu[0].parent = "else";
     ck_assert_int_eq(gang_node_change(s.w, id, &n.spec, NULL), GANG_EINVAL);
     struct gang_node_spec *copy;
@@ -638,7 +638,7 @@ START_TEST(nodes_alike_share_a_shape_and_others_do_not)
     n.gpu[7].parent = "gpu1";
     sliced_add(&n);
     n.spec.name = "n5";
-    n.gpu[7].slice = 0;
+    n.gpu[7].mig_index = 0;
     sliced_add(&n);
     ck_assert_uint_eq(s.c->nodes.types.count, 4);
 }
@@ -776,7 +776,7 @@ static bool are_instances(const struct sliced *n, const struct gang_profile_spec
         uint64_t slices = 0;
         for (size_t i = 0; i < n->spec.gpu_count; i++)
             if ((devices >> i & 1) && n->gpu[i].parent && n->gpu[i].parent[3] == '0' + parent)
-                slices |= UINT64_C(1) << n->gpu[i].slice;
+                slices |= UINT64_C(1) << n->gpu[i].mig_index;
         int here = __builtin_popcountll(slices) / (int)p->width;
         if (__builtin_popcountll(slices) != here * (int)p->width || most_of(p, slices, 0) != here)
             return false;
@@ -794,7 +794,7 @@ static int most_on(const struct sliced *n, const struct gang_profile_spec *p, ui
         uint64_t slices = 0;
         for (size_t i = 0; i < n->spec.gpu_count; i++)
             if ((free >> i & 1) && n->gpu[i].parent && n->gpu[i].parent[3] == '0' + parent)
-                slices |= UINT64_C(1) << n->gpu[i].slice;
+                slices |= UINT64_C(1) << n->gpu[i].mig_index;
         found += most_of(p, slices, 0);
     }
     return found;
@@ -808,7 +808,7 @@ static void random_machine(struct sliced *n, struct gang_profile_spec *profiles)
     bool few = below(2); /* many narrow ones that would have one wide one give way */
     for (size_t i = 0; i < n->spec.gpu_count; i++) { /* fewer slices, some holes */
         bool whole = !n->gpu[i].parent;
-        if (whole || (n->gpu[i].slice < (int32_t)slices && below(12)))
+        if (whole || (n->gpu[i].mig_index < (int32_t)slices && below(12)))
             n->gpu[to++] = n->gpu[i];
     }
     n->spec.gpu_count = to;

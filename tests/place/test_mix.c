@@ -89,7 +89,7 @@ START_TEST(faults_are_refused_with_their_path)
         g[2].count = i == 1 ? 0 : 1;
         g[2].cpu_milli = i == 2 ? -1 : 0;
         g[2].size = i == 3 ? 8 : sizeof(g[2]);
-        g[2].set = i == 4 ? 0 : -1;
+        g[2].group_set = i == 4 ? 0 : -1;
         g[2].amounts = &tape;
         g[2].amount_count = i == 5;
         g[2].gpu_models = &none;

@@ -325,7 +325,7 @@ static gang_node_id add_sliced(void)
     struct gang_node_spec spec = four_domains();
     for (int i = 0; i < 8; i++) {
         room.gpu[i].parent = parent[i / 2];
-        room.gpu[i].slice = i % 2;
+        room.gpu[i].mig_index = i % 2;
     }
     spec.profiles = &profile;
     spec.profile_count = 1;

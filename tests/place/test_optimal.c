@@ -254,8 +254,8 @@ static void play(const struct world *w, struct tally *t)
     struct gang_group_set_spec set =
         GANG_GROUP_SET_SPEC_INIT; /* which demands nothing, but orders the groups */
     for (int i = 0; i < w->groups; i++)
-        group[i].set = w->set >> i & 1 ? 0 : -1;
-    spec.sets = w->set ? &set : NULL;
+        group[i].group_set = w->set >> i & 1 ? 0 : -1;
+    spec.group_sets = w->set ? &set : NULL;
     spec.group_set_count = w->set != 0;
     spec.same = w->same ? "rack" : NULL;
     spec.prefer = w->prefer ? "rack" : NULL;

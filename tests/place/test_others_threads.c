@@ -87,7 +87,7 @@ static gang_request *request_for(const struct sort *sort)
     g.min = 2;
     spec.labels = &label;
     spec.label_count = sort->app != NULL;
-    spec.peers = rules;
+    spec.affinity = rules;
     spec.affinity_count = sort->far || sort->near;
     spec.exclusive = sort->alone;
     spec.policy = GANG_POLICY_SPREAD;

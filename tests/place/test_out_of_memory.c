@@ -207,11 +207,11 @@ static gang_result make_large(void)
     g[0].gpu_models = models;
     g[0].gpu_model_count = 2;
     g[0].min = 4;
-    g[0].set = g[2].set = 0;
+    g[0].group_set = g[2].group_set = 0;
     g[0].same = "rack";
     g[1].prefer = "rack";
     set.same = "block";
-    spec.sets = &set;
+    spec.group_sets = &set;
     spec.group_set_count = 1;
     spec.prefer = "block";
     return make_request(&large, &spec);
@@ -250,7 +250,7 @@ static gang_result make_placed(void)
     struct gang_request_spec spec = request_of(g, 3);
     const struct gang_label label = {"app", "placed"};
     const struct gang_affinity_rule peer = {"app", "other", "rack", 0, 0};
-    g[0].slice = 2;
+    g[0].subgroup_size = 2;
     g[0].subgroup_same = "node";
     g[0].min = 2;
     g[1].spread = "node";
@@ -259,7 +259,7 @@ static gang_result make_placed(void)
     g[2].prefer = "island";
     spec.labels = &label;
     spec.label_count = 1;
-    spec.peers = &peer;
+    spec.affinity = &peer;
     spec.affinity_size = sizeof(peer);
     spec.affinity_count = 1;
     spec.policy = GANG_POLICY_TOPOLOGY;

@@ -39,14 +39,14 @@ static struct gang_request_spec job_of(struct gang_group_spec *g, struct gang_la
     *label = (struct gang_label){"app", app};
     spec.labels = label;
     spec.label_count = app != NULL;
-    spec.peers = rules;
+    spec.affinity = rules;
     spec.affinity_count = rule_count;
     spec.policy = GANG_POLICY_FIRST;
     return spec;
 }
 
-static struct outcome try_job(const char *app, int64_t count, const struct gang_affinity_rule *rules,
-                              size_t rule_count)
+static struct outcome try_job(const char *app, int64_t count,
+                              const struct gang_affinity_rule *rules, size_t rule_count)
 {
     struct gang_group_spec g;
     struct gang_label label;
@@ -56,8 +56,8 @@ static struct outcome try_job(const char *app, int64_t count, const struct gang_
     return o;
 }
 
-static gang_alloc_id place_job(const char *app, int64_t count, const struct gang_affinity_rule *rules,
-                               size_t rule_count)
+static gang_alloc_id place_job(const char *app, int64_t count,
+                               const struct gang_affinity_rule *rules, size_t rule_count)
 {
     struct outcome o = try_job(app, count, rules, rule_count);
     ck_assert_msg(o.result == GANG_OK, "%s: %s", gang_result_name(o.result), o.error.text);
@@ -120,7 +120,8 @@ END_TEST
 
 START_TEST(distance_counts_whole_domains)
 {
-    const struct gang_affinity_rule rack = FAR("app", "db", "rack"), zone = FAR("app", "db", "zone");
+    const struct gang_affinity_rule rack = FAR("app", "db", "rack"),
+                                    zone = FAR("app", "db", "zone");
     put_on("db", 0);
     ck_assert_uint_eq(nodes_of(place_job("web", 1, &rack, 1)), 1u << 2);
     ck_assert_uint_eq(nodes_of(place_job("web", 1, &zone, 1)), 1u << 4);
@@ -130,7 +131,7 @@ END_TEST
 START_TEST(other_values_and_keys_do_not_matter)
 {
     const struct gang_affinity_rule value = FAR("app", "cache", "node"),
-                                key = FAR("tier", NULL, "zone");
+                                    key = FAR("tier", NULL, "zone");
     put_on("db", 0);
     ck_assert_uint_eq(nodes_of(place_job("web", 1, &value, 1)), 1u);
     ck_assert_uint_eq(nodes_of(place_job("web", 1, &key, 1)), 1u);
@@ -185,7 +186,8 @@ END_TEST
 
 START_TEST(a_node_in_no_domain_is_far_from_all_and_near_none)
 {
-    const struct gang_affinity_rule far = FAR("app", "db", "zone"), near = NEAR("app", "db", "zone");
+    const struct gang_affinity_rule far = FAR("app", "db", "zone"),
+                                    near = NEAR("app", "db", "zone");
     struct box box = {.name = "alone", .cpu = 64000, .memory = GIB};
     gang_node_id alone = stage_add(&s, &box);
     put_on("db", 0);
@@ -237,7 +239,8 @@ END_TEST
 
 START_TEST(tasks_go_only_where_a_peer_is)
 {
-    const struct gang_affinity_rule near = NEAR("app", "db", NULL), rack = NEAR("app", "db", "rack");
+    const struct gang_affinity_rule near = NEAR("app", "db", NULL),
+                                    rack = NEAR("app", "db", "rack");
     refuse_job(NULL, 1, &near, 1);
     put_on("db", 3);
     ck_assert_uint_eq(nodes_of(place_job(NULL, 3, &near, 1)), 1u << 3);
@@ -282,7 +285,8 @@ END_TEST
 START_TEST(near_one_and_far_from_another)
 {
     const struct gang_affinity_rule rules[] = {NEAR("app", "data", "rack"), FAR("app", "db", NULL),
-                                           NEAR("app", "data", "zone"), FAR("app", "x", "zone")};
+                                               NEAR("app", "data", "zone"),
+                                               FAR("app", "x", "zone")};
     put_on("data", 2);
     put_on("db", 2);
     put_on("x", 4);
@@ -456,7 +460,7 @@ START_TEST(all_groups_keep_the_rules_inside_their_domain)
     struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(3, 1000, 0)};
     struct gang_request_spec spec = request_of(g, 2);
     spec.same = "rack";
-    spec.peers = &far;
+    spec.affinity = &far;
     spec.affinity_count = 1;
     for (int i = 0; i < 5; i++)
         put_on("db", i);
@@ -502,7 +506,8 @@ static gang_result compile(struct gang_request_spec *spec, const char *path)
 START_TEST(a_rule_is_checked)
 {
     static char longer[GANG_MAX_NAME + 2];
-    struct gang_affinity_rule rules[2] = {FAR("a", NULL, NULL), FAR("a", NULL, NULL)}, *bad = &rules[1];
+    struct gang_affinity_rule rules[2] = {FAR("a", NULL, NULL), FAR("a", NULL, NULL)},
+                              *bad = &rules[1];
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, "web", 1, rules, 2);
@@ -513,14 +518,14 @@ START_TEST(a_rule_is_checked)
         gang_result result;
         const char *path;
     } cases[] = {
-        {{NULL, NULL, NULL, 0, 0}, GANG_EINVAL, "peers[1].key"},
-        {{"", NULL, NULL, 0, 0}, GANG_EINVAL, "peers[1].key"},
-        {{longer, NULL, NULL, 0, 0}, GANG_ELIMIT, "peers[1].key"},
-        {{"a", "\n", NULL, 0, 0}, GANG_EINVAL, "peers[1].value"},
-        {{"a", NULL, "row", 0, 0}, GANG_ENOENT, "peers[1].level"},
-        {{"a", NULL, "numa", 0, 0}, GANG_EINVAL, "peers[1].level"},
-        {{"a", NULL, NULL, 2, 0}, GANG_EINVAL, "peers[1].near"},
-        {{"a", NULL, NULL, 0, -1}, GANG_EINVAL, "peers[1].wish"},
+        {{NULL, NULL, NULL, 0, 0}, GANG_EINVAL, "affinity[1].key"},
+        {{"", NULL, NULL, 0, 0}, GANG_EINVAL, "affinity[1].key"},
+        {{longer, NULL, NULL, 0, 0}, GANG_ELIMIT, "affinity[1].key"},
+        {{"a", "\n", NULL, 0, 0}, GANG_EINVAL, "affinity[1].value"},
+        {{"a", NULL, "row", 0, 0}, GANG_ENOENT, "affinity[1].level"},
+        {{"a", NULL, "numa", 0, 0}, GANG_EINVAL, "affinity[1].level"},
+        {{"a", NULL, NULL, 2, 0}, GANG_EINVAL, "affinity[1].colocate"},
+        {{"a", NULL, NULL, 0, -1}, GANG_EINVAL, "affinity[1].soft"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         *bad = cases[i].rule;
@@ -529,13 +534,13 @@ START_TEST(a_rule_is_checked)
     *bad = (struct gang_affinity_rule)FAR("a", "", "node");
     ck_assert_int_eq(compile(&spec, ""), GANG_OK);
     spec.affinity_size = 8;
-    ck_assert_int_eq(compile(&spec, "peers[0]"), GANG_EINVAL);
+    ck_assert_int_eq(compile(&spec, "affinity[0]"), GANG_EINVAL);
     spec.affinity_size = sizeof(rules[0]);
     spec.affinity_count = 65;
-    ck_assert_int_eq(compile(&spec, "peers"), GANG_ELIMIT);
+    ck_assert_int_eq(compile(&spec, "affinity"), GANG_ELIMIT);
     spec.affinity_count = 1;
-    spec.peers = NULL;
-    ck_assert_int_eq(compile(&spec, "peers"), GANG_EINVAL);
+    spec.affinity = NULL;
+    ck_assert_int_eq(compile(&spec, "affinity"), GANG_EINVAL);
 }
 END_TEST
 
@@ -609,9 +614,9 @@ static gang_result live(const struct gang_request_spec *spec, int from)
 START_TEST(each_allocation_may_fail)
 {
     const struct gang_affinity_rule rules[] = {FAR("app", "x", "rack"),
-                                           NEAR("app", "db", "zone"),
-                                           FAR("app", "y", NULL),
-                                           {"app", NULL, "rack", 0, 1}};
+                                               NEAR("app", "db", "zone"),
+                                               FAR("app", "y", NULL),
+                                               {"app", NULL, "rack", 0, 1}};
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, "web", 8, rules, 4);

@@ -703,12 +703,12 @@ static gang_request *request_new(const struct order *o, int32_t policy)
     for (int i = 0; i < o->peers; i++) {
         const struct peer *from = &o->peer[i];
         peer[i] = (struct gang_affinity_rule){"app", from->app < 0 ? NULL : app_name[from->app],
-                                          from->level < 0 ? NULL : level_name[from->level],
-                                          from->near, from->wish};
+                                              from->level < 0 ? NULL : level_name[from->level],
+                                              from->near, from->wish};
     }
     spec.labels = &app;
     spec.label_count = o->app ? 1 : 0;
-    spec.peers = peer;
+    spec.affinity = peer;
     spec.affinity_count = (size_t)o->peers;
     spec.exclusive = o->alone;
     for (int i = 0; i < o->groups; i++) {
@@ -737,10 +737,10 @@ static gang_request *request_new(const struct order *o, int32_t policy)
     spec.policy = policy;
     if (o->same >= 0 && one_in(2)) { /* by a set around all groups, or by the request */
         set.same = level_name[o->same];
-        spec.sets = &set;
+        spec.group_sets = &set;
         spec.group_set_count = 1;
         for (int i = 0; i < o->groups; i++)
-            g[i].set = 0;
+            g[i].group_set = 0;
     } else if (o->same >= 0) {
         spec.same = level_name[o->same];
     }

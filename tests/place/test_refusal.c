@@ -161,7 +161,8 @@ START_TEST(a_pool_is_named_with_what_is_free_of_it)
     g.amount_count = 1;
     add("n1");
     stage_alloc_group(&s, &g);
-    struct gang_error error = group_refused(&g, GANG_ENOFIT, GANG_CONSTRAINT_POOL, GANG_KIND_SITE + 1);
+    struct gang_error error =
+        group_refused(&g, GANG_ENOFIT, GANG_CONSTRAINT_POOL, GANG_KIND_SITE + 1);
     ck_assert_int_eq(error.requested, 2);
     ck_assert_int_eq(error.available, 1);
     a.amount = 4;

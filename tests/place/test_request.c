@@ -42,7 +42,7 @@ static void open_stage(void)
         group[i].partition = "batch";
         group[i].same = "zone";
         group[i].prefer = "rack";
-        group[i].set = 1;
+        group[i].group_set = 1;
         set[i] = (struct gang_group_set_spec)GANG_GROUP_SET_SPEC_INIT;
         set[i].name = "s";
         set[i].parent = i - 1;
@@ -57,7 +57,7 @@ static void open_stage(void)
     group[1].gpu_models = model;
     group[1].gpu_model_count = 2;
     spec = request_of(group, 2);
-    spec.sets = set;
+    spec.group_sets = set;
     spec.group_set_count = 2;
     spec.same = "zone";
     spec.prefer = "rack";
@@ -98,13 +98,13 @@ struct fault {
 static const struct fault faults[] = {
     {GANG_EINVAL, "groups", .size = &spec.group_count, .number = 0},
     {GANG_ELIMIT, "groups", .size = &spec.group_count, .number = 4096},
-    {GANG_ELIMIT, "sets", .size = &spec.group_set_count, .number = 4096},
+    {GANG_ELIMIT, "group_sets", .size = &spec.group_set_count, .number = 4096},
     {GANG_EINVAL, "policy", .narrow = &spec.policy, .number = GANG_POLICY_HOST + 1},
     {GANG_EINVAL, "score", .narrow = &spec.policy, .number = GANG_POLICY_HOST},
     {GANG_EINVAL, "gpu_nodes", .narrow = &spec.gpu_nodes, .number = 3},
     {GANG_EINVAL, "exclusive", .narrow = &spec.exclusive, .number = 2},
     {GANG_EINVAL, "labels", .size = &spec.label_count, .number = 1},
-    {GANG_EINVAL, "peers", .size = &spec.affinity_count, .number = 1},
+    {GANG_EINVAL, "affinity", .size = &spec.affinity_count, .number = 1},
     {GANG_EINVAL, "policy", .narrow = &spec.policy, .number = -1},
     {GANG_EINVAL, "reserved0", .narrow = &spec.reserved0, .number = 1},
     {GANG_ERANGE, "min", .wide = &spec.min, .number = -1},
@@ -140,15 +140,15 @@ static const struct fault faults[] = {
     {GANG_EINVAL, "groups[1].models_ranked", .narrow = &G.models_ranked, .number = -1},
     {GANG_EINVAL, "groups[1].spread_soft", .narrow = &G.spread_soft, .number = 1},
     {GANG_EINVAL, "groups[1].profile", .text = &G.profile, .word = "1g.5gb"}, /* of half a GPU */
-    {GANG_ERANGE, "groups[1].slice", .wide = &G.slice, .number = -1},
-    {GANG_EINVAL, "groups[1].slice", .wide = &G.slice, .number = 1}, /* of no level */
-    {GANG_EINVAL, "groups[1].slice", .text = &G.subgroup_same, .word = "rack"},
+    {GANG_ERANGE, "groups[1].subgroup_size", .wide = &G.subgroup_size, .number = -1},
+    {GANG_EINVAL, "groups[1].subgroup_size", .wide = &G.subgroup_size, .number = 1}, /* of no level */
+    {GANG_EINVAL, "groups[1].subgroup_size", .text = &G.subgroup_same, .word = "rack"},
     {GANG_ERANGE, "groups[1].max_skew", .wide = &G.max_skew, .number = -1},
     {GANG_EINVAL, "groups[1].max_skew", .wide = &G.max_skew, .number = 1},
     {GANG_ERANGE, "groups[1].max_per_node", .wide = &G.max_per_node, .number = -1},
     {GANG_EINVAL, "groups[1].max_per_domain", .wide = &G.max_per_domain, .number = 1},
-    {GANG_EINVAL, "groups[1].set", .narrow = &G.set, .number = 2},
-    {GANG_EINVAL, "groups[1].set", .narrow = &G.set, .number = -2},
+    {GANG_EINVAL, "groups[1].group_set", .narrow = &G.group_set, .number = 2},
+    {GANG_EINVAL, "groups[1].group_set", .narrow = &G.group_set, .number = -2},
     {GANG_ENOENT, "groups[1].same", .text = &G.same, .word = "row"},
     {GANG_ENOENT, "groups[1].prefer", .text = &G.prefer, .word = "row"},
     {GANG_EINVAL, "groups[1].partition", .text = &G.partition, .word = ""},
@@ -182,17 +182,17 @@ static const struct fault faults[] = {
     {GANG_EINVAL, "groups[1].gpu_models[1]", .text = &model[1], .word = NULL},
     {GANG_EINVAL, "groups[1].gpu_models[1]", .text = &model[1], .word = ""},
     {GANG_ELIMIT, "groups[1].gpu_models[1]", .text = &model[1], .word = long_name},
-    {GANG_EINVAL, "sets[1].name", .text = &set[1].name, .word = ""},
-    {GANG_ELIMIT, "sets[1].name", .text = &set[1].name, .word = long_name},
-    {GANG_ECYCLE, "sets[1].parent", .narrow = &set[1].parent, .number = 1},
-    {GANG_ECYCLE, "sets[0].parent", .narrow = &set[0].parent, .number = 1},
-    {GANG_EINVAL, "sets[1].parent", .narrow = &set[1].parent, .number = 2},
-    {GANG_EINVAL, "sets[1].parent", .narrow = &set[1].parent, .number = -2},
-    {GANG_EINVAL, "sets[1].reserved0", .narrow = &set[1].reserved0, .number = 1},
-    {GANG_ERANGE, "sets[1].min", .wide = &set[1].min, .number = -1},
-    {GANG_ERANGE, "sets[1].min", .wide = &set[1].min, .number = 9},
-    {GANG_ENOENT, "sets[1].same", .text = &set[1].same, .word = "row"},
-    {GANG_ENOENT, "sets[1].prefer", .text = &set[1].prefer, .word = "row"},
+    {GANG_EINVAL, "group_sets[1].name", .text = &set[1].name, .word = ""},
+    {GANG_ELIMIT, "group_sets[1].name", .text = &set[1].name, .word = long_name},
+    {GANG_ECYCLE, "group_sets[1].parent", .narrow = &set[1].parent, .number = 1},
+    {GANG_ECYCLE, "group_sets[0].parent", .narrow = &set[0].parent, .number = 1},
+    {GANG_EINVAL, "group_sets[1].parent", .narrow = &set[1].parent, .number = 2},
+    {GANG_EINVAL, "group_sets[1].parent", .narrow = &set[1].parent, .number = -2},
+    {GANG_EINVAL, "group_sets[1].reserved0", .narrow = &set[1].reserved0, .number = 1},
+    {GANG_ERANGE, "group_sets[1].min", .wide = &set[1].min, .number = -1},
+    {GANG_ERANGE, "group_sets[1].min", .wide = &set[1].min, .number = 9},
+    {GANG_ENOENT, "group_sets[1].same", .text = &set[1].same, .word = "row"},
+    {GANG_ENOENT, "group_sets[1].prefer", .text = &set[1].prefer, .word = "row"},
 };
 #undef G
 enum { FAULTS = sizeof(faults) / sizeof(faults[0]) };
@@ -228,7 +228,7 @@ START_TEST(a_count_without_its_array_is_refused)
     own.groups = NULL;
     ck_assert_int_eq(gang_request_new(s.c, &own, &q, NULL), GANG_EINVAL);
     own = spec;
-    own.sets = NULL;
+    own.group_sets = NULL;
     ck_assert_int_eq(gang_request_new(s.c, &own, &q, NULL), GANG_EINVAL);
     group[1].amounts = NULL;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, NULL), GANG_EINVAL);
@@ -276,12 +276,12 @@ START_TEST(there_may_be_4095_groups_and_sets)
     static struct gang_group_set_spec sets[4095];
     for (int i = 0; i < 4095; i++) {
         groups[i] = group_of(1, 1000, 0);
-        groups[i].set = i;
+        groups[i].group_set = i;
         sets[i] = (struct gang_group_set_spec)GANG_GROUP_SET_SPEC_INIT;
         sets[i].parent = i - 1;
     }
     spec = request_of(groups, 4095);
-    spec.sets = sets;
+    spec.group_sets = sets;
     spec.group_set_count = 4095;
     gang_request_free(stage_request(&s, &spec));
 }
@@ -314,9 +314,9 @@ START_TEST(something_must_have_to_run)
     spec.min = 1;
     gang_request_free(stage_request(&s, &spec));
     struct gang_group_set_spec one = GANG_GROUP_SET_SPEC_INIT;
-    g.set = 0;
+    g.group_set = 0;
     spec.min = 0;
-    spec.sets = &one;
+    spec.group_sets = &one;
     spec.group_set_count = 1;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
     one.min = 2;
@@ -431,7 +431,7 @@ START_TEST(elements_follow_the_size_rule)
     }
     spec.groups = &groups[0].known;
     spec.group_size = sizeof(groups[0]);
-    spec.sets = &sets[0].known;
+    spec.group_sets = &sets[0].known;
     spec.group_set_size = sizeof(sets[0]);
     gang_request_free(stage_request(&s, &spec));
     groups[1].known.count = 0; /* the second one is read where it is */
@@ -444,7 +444,7 @@ START_TEST(elements_follow_the_size_rule)
     groups[1].more[1] = 0;
     sets[1].more[0] = 1;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_E2BIG);
-    ck_assert_int_eq(strncmp(error.path, "sets[1]", 7), 0);
+    ck_assert_int_eq(strncmp(error.path, "group_sets[1]", 13), 0);
     sets[1].more[0] = 0;
     groups[0].known.size = 0;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
@@ -452,7 +452,7 @@ START_TEST(elements_follow_the_size_rule)
     groups[0].known.size = sizeof(groups[0]);
     sets[0].known.size = sizeof(sets[0].known) - 1;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
-    ck_assert_int_eq(strncmp(error.path, "sets[0]", 7), 0);
+    ck_assert_int_eq(strncmp(error.path, "group_sets[0]", 13), 0);
     sets[0].known.size = sizeof(sets[0]);
     spec.group_size = sizeof(group[0]) - 8;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);

@@ -261,7 +261,7 @@ START_TEST(work_without_gpus_spares_them)
                                                        .count = 1,
                                                        .min = 1,
                                                        .cpu_milli = 15000,
-                                                       .set = -1,
+                                                       .group_set = -1,
                                                    });
         ck_assert_uint_eq(stage_tasks_on(&s, more, node[0]), 1); /* when no other has room */
         MUST(gang_alloc_free(s.w, id));

@@ -259,7 +259,7 @@ START_TEST(slices_are_told_like_devices)
     for (int i = 0; i < 4; i++) {
         room.gpu[i].uuid = uuid[i];
         room.gpu[i].parent = "0000:07:00.0";
-        room.gpu[i].slice = i;
+        room.gpu[i].mig_index = i;
     }
     spec.profiles = &profile;
     spec.profile_count = 1;

@@ -56,8 +56,8 @@ static void goes_to(struct gang_group_spec *g, int32_t gpu_nodes, const gang_nod
 }
 
 /* The same on a snapshot: what is free there after. */
-static void goes_to_then(const struct gang_group_spec *g, int32_t gpu_nodes, const gang_node_id *node,
-                         const size_t *want, size_t nodes)
+static void goes_to_then(const struct gang_group_spec *g, int32_t gpu_nodes,
+                         const gang_node_id *node, const size_t *want, size_t nodes)
 {
     gang_snapshot *snap;
     MUST(gang_snapshot_new(s.c, &snap));

@@ -222,9 +222,9 @@ START_TEST(a_set_has_a_domain_of_its_own)
     add("b1", "r1", 1);
     add("b1", "r2", 2);
     add("b2", "r1", 1);
-    g[0].set = g[1].set = 0;
+    g[0].group_set = g[1].group_set = 0;
     set.same = "rack";
-    spec.sets = &set;
+    spec.group_sets = &set;
     spec.group_set_count = 1;
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_str_eq(domains(id, 0, "rack"), "b1/r2 ");
@@ -236,7 +236,8 @@ END_TEST
 START_TEST(sets_in_sets_nest_their_domains)
 {
     struct gang_group_spec g[] = {group_of(2, 1000, 0), group_of(2, 1000, 0)};
-    struct gang_group_set_spec set[] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT};
+    struct gang_group_set_spec set[] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT,
+                                        GANG_GROUP_SET_SPEC_INIT};
     struct gang_request_spec spec = request_of(g, 2);
     add("b1", "r1", 2);
     add("b1", "r2", 1);
@@ -246,9 +247,9 @@ START_TEST(sets_in_sets_nest_their_domains)
     set[0].same = "block";
     set[1].parent = set[2].parent = 0;
     set[1].same = set[2].same = "rack";
-    g[0].set = 1;
-    g[1].set = 2;
-    spec.sets = set;
+    g[0].group_set = 1;
+    g[1].group_set = 2;
+    spec.group_sets = set;
     spec.group_set_count = 3;
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_str_eq(domains(id, -1, "block"), "b3 ");
@@ -319,10 +320,10 @@ START_TEST(tasks_that_fill_up_the_request_share_the_domain_of_their_set)
     add("b1", "r1", 2);
     add("b1", "r2", 2);
     g[0].min = g[1].min = 0;
-    g[0].set = g[1].set = 0;
+    g[0].group_set = g[1].group_set = 0;
     set.same = "rack";
     spec.min = 4;
-    spec.sets = &set;
+    spec.group_sets = &set;
     spec.group_set_count = 1;
     struct outcome o = stage_try(&s, &spec);
     ck_assert_int_ne(o.result, GANG_OK);
@@ -430,9 +431,9 @@ START_TEST(a_set_may_wish_too)
     struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     add_two_blocks();
-    g[0].set = g[1].set = 0;
+    g[0].group_set = g[1].group_set = 0;
     set.prefer = "rack";
-    spec.sets = &set;
+    spec.group_sets = &set;
     spec.group_set_count = 1;
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_str_eq(domains(id, -1, "rack"), "b1/r2 ");
@@ -509,9 +510,9 @@ START_TEST(a_set_grows_in_its_domain)
     add("b1", "r2", 8);
     g[0].min = 2;
     g[1].min = 0;
-    g[0].set = g[1].set = 0;
+    g[0].group_set = g[1].group_set = 0;
     set.same = "rack";
-    spec.sets = &set;
+    spec.group_sets = &set;
     spec.group_set_count = 1;
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_str_eq(domains(id, -1, "rack"), "b1/r1 ");
@@ -534,9 +535,9 @@ START_TEST(a_wider_demand_of_the_group_does_not_leave_the_domain)
     else
         g.prefer = "block";
     if (_i % 2) {
-        g.set = 0;
+        g.group_set = 0;
         set.same = "rack";
-        spec.sets = &set;
+        spec.group_sets = &set;
         spec.group_set_count = 1;
     } else {
         spec.same = "rack";
@@ -559,9 +560,9 @@ START_TEST(a_group_that_begins_to_grow_chooses_one_domain)
     if (_i == 0) {
         g[1].same = "rack";
     } else {
-        g[1].set = 0;
+        g[1].group_set = 0;
         set.same = "rack";
-        spec.sets = &set;
+        spec.group_sets = &set;
         spec.group_set_count = 1;
     }
     gang_alloc_id id = stage_alloc(&s, &spec);

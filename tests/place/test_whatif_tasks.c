@@ -52,7 +52,7 @@ static void add_sliced(int i)
         gpu[k] = (struct gang_gpu_spec)GANG_GPU_SPEC_INIT;
         gpu[k].model = "H100";
         gpu[k].parent = k ? "p" : NULL;
-        gpu[k].slice = k ? k - 1 : 0;
+        gpu[k].mig_index = k ? k - 1 : 0;
     }
     spec.name = "sliced";
     spec.cpu_milli = 64000;
@@ -206,7 +206,7 @@ static void draw(struct random_request *r, int64_t most)
             g->cpu_milli = g->cpu_milli > 4000 ? 1000 : g->cpu_milli;
         }
         if (below(5) == 0) {
-            g->slice = 2;
+            g->subgroup_size = 2;
             g->subgroup_same = "rack";
             g->count = (g->count + 1) / 2 * 2;
             g->min = (g->min + 1) / 2 * 2;

@@ -155,10 +155,10 @@ START_TEST(a_word_out_of_range_is_refused)
     WORD(reclaim, GANG_PREEMPT_ANY + 1);
     WORD(state, 3);
     WORD(order, GANG_ORDER_DEADLINE + 1);
-    WORD(turn, 3);
+    WORD(child_order, 3);
     WORD(block, 2);
-    WORD(preempt, 3);
-    WORD(fixed, 2);
+    WORD(preempt_mode, 3);
+    WORD(no_preemption, 2);
     WORD(policy, GANG_POLICY_HOST);
     WORD(reserved0, 1);
     WORD(backfill, GANG_BACKFILL_CONSERVATIVE + 1);
@@ -497,7 +497,7 @@ END_TEST
 START_TEST(what_is_inherited_is_there_in_the_leaf)
 {
     struct gang_queue_spec t[] = {queue_of("c", "b"), queue_of("b", "a"), queue_of("a", NULL)};
-    t[2].fixed = 1;
+    t[2].no_preemption = 1;
     t[2].grace_ns = 5;
     t[2].default_time_limit_ns = 100;
     t[2].policy = GANG_POLICY_SPREAD;

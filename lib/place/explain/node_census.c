@@ -125,7 +125,8 @@ static bool is_vain(const struct looking *l, const struct gang__node *node, uint
     struct gang__group loose = *l->g;
     struct gang__misfit other;
     uint32_t kinds = gang__plan_short(l->p, l->group, node->slot, true);
-    if (why == GANG_CONSTRAINT_GPU_MODEL || why == GANG_CONSTRAINT_PROFILE) /* then none of its devices count */
+    if (why == GANG_CONSTRAINT_GPU_MODEL ||
+        why == GANG_CONSTRAINT_PROFILE) /* then none of its devices count */
         kinds &= ~(1u << GANG_KIND_GPU);
     if (kinds)
         return true;
@@ -362,9 +363,11 @@ static bool are_too_small(const struct gang__survey *s)
 struct gang__misfit gang__survey_reason(const gang_cluster *c, const struct gang__survey *s)
 {
     static const int32_t order[] = {
-        GANG_CONSTRAINT_POOL,   GANG_CONSTRAINT_AFFINITY,      GANG_CONSTRAINT_EXCLUSIVE, GANG_CONSTRAINT_KIND,     GANG_CONSTRAINT_NUMA,
-        GANG_CONSTRAINT_DEVICE, GANG_CONSTRAINT_STATE,     GANG_CONSTRAINT_SPREAD,    GANG_CONSTRAINT_SAME,     GANG_CONSTRAINT_GPU_NODES,
-        GANG_CONSTRAINT_LABEL,  GANG_CONSTRAINT_GPU_MODEL, GANG_CONSTRAINT_PROFILE,   GANG_CONSTRAINT_PARTITION};
+        GANG_CONSTRAINT_POOL,      GANG_CONSTRAINT_AFFINITY, GANG_CONSTRAINT_EXCLUSIVE,
+        GANG_CONSTRAINT_KIND,      GANG_CONSTRAINT_NUMA,     GANG_CONSTRAINT_DEVICE,
+        GANG_CONSTRAINT_STATE,     GANG_CONSTRAINT_SPREAD,   GANG_CONSTRAINT_SAME,
+        GANG_CONSTRAINT_GPU_NODES, GANG_CONSTRAINT_LABEL,    GANG_CONSTRAINT_GPU_MODEL,
+        GANG_CONSTRAINT_PROFILE,   GANG_CONSTRAINT_PARTITION};
     enum { COUNT = sizeof(order) / sizeof(order[0]) };
     struct gang__misfit m = {GANG_CONSTRAINT_STATE, -1}; /* no node at all */
     bool late = are_too_small(s);
@@ -378,6 +381,7 @@ struct gang__misfit gang__survey_reason(const gang_cluster *c, const struct gang
         }
     }
     if (m.why == GANG_CONSTRAINT_KIND || m.why == GANG_CONSTRAINT_POOL)
-        m.kind = kind_of(c, s, m.why == GANG_CONSTRAINT_POOL ? GANG_SCOPE_CLUSTER : GANG_SCOPE_NODE);
+        m.kind =
+            kind_of(c, s, m.why == GANG_CONSTRAINT_POOL ? GANG_SCOPE_CLUSTER : GANG_SCOPE_NODE);
     return m;
 }

@@ -157,7 +157,8 @@ gang_result gang_task_text(gang_cluster *cluster, const struct gang_task *task, 
     struct text none = {NULL, 0, 0}, text = {buffer, room, 0};
     if (needed)
         *needed = 0;
-    if (!cluster || !task || what < GANG_TASK_TEXT_GPUS || what > GANG_TASK_TEXT_NICS || (room && !buffer))
+    if (!cluster || !task || what < GANG_TASK_TEXT_GPUS || what > GANG_TASK_TEXT_NICS ||
+        (room && !buffer))
         return GANG_EINVAL;
     gang__rcu_enter();
     gang_result r = gang__inside_find(cluster, task, &in);

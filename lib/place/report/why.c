@@ -69,7 +69,7 @@ static void tell(struct telling *t, const struct gang__finding *f)
     e->answer = t->answer;
     e->result = f->code;
     e->group = f->group;
-    e->set = f->set;
+    e->group_set = f->set;
     e->name = f->group >= 0 ? q->group[f->group].name : f->set >= 0 ? q->set[f->set].name : "";
     e->want = f->want;
     e->fit = f->fit;

@@ -49,7 +49,7 @@ static void put_kinds(struct writer *w, json_t *o, const struct gang_explanation
         put_text(w, kind, "kind", w->c->nodes.kind[k->kind].name);
         if (gang__utf8_valid(unit)) /* which nobody checked */
             put_text(w, kind, "unit", unit);
-        put_number(w, kind, "asked", k->asked);
+        put_number(w, kind, "requested", k->requested);
         put_number(w, kind, "max_free", k->max_free);
         put_number(w, kind, "nodes", k->nodes);
         put_number(w, kind, "nodes_if_empty", k->nodes_if_empty);
@@ -107,7 +107,7 @@ static void put_reason(struct writer *w, json_t *o, const struct gang_explanatio
         return;
     json_t *because = json_object();
     bool group = e->because_group >= 0;
-    put_text(w, because, group ? "group" : "set",
+    put_text(w, because, group ? "group" : "group_set",
              group ? w->q->group[e->because_group].name : w->q->set[e->because_group_set].name);
     gang__json_put(&w->maker, o, "because", because);
 }
@@ -115,10 +115,10 @@ static void put_reason(struct writer *w, json_t *o, const struct gang_explanatio
 static int32_t add(const struct gang_explanation *e, void *user)
 {
     struct writer *w = user;
-    bool whole = e->group < 0 && e->set < 0;
+    bool whole = e->group < 0 && e->group_set < 0;
     json_t *o = whole ? w->root : json_object();
     if (!whole)
-        put_text(w, o, e->group >= 0 ? "group" : "set", e->name);
+        put_text(w, o, e->group >= 0 ? "group" : "group_set", e->name);
     put_answer(w, o, e->result);
     put_number(w, o, "want", e->want);
     if (e->group >= 0) {
@@ -138,8 +138,8 @@ static int32_t add(const struct gang_explanation *e, void *user)
     return w->maker.result;
 }
 
-gang_result gang_request_write_explanation(gang_worker *worker, gang_request *request, gang_write_fn write,
-                                   void *user)
+gang_result gang_request_write_explanation(gang_worker *worker, gang_request *request,
+                                           gang_write_fn write, void *user)
 {
     if (!worker || !request || !write)
         return GANG_EINVAL;
@@ -148,7 +148,7 @@ gang_result gang_request_write_explanation(gang_worker *worker, gang_request *re
     gang_result r =
         w.root && w.groups && w.sets ? gang_request_explain(worker, request, add, &w) : GANG_ENOMEM;
     if (r == GANG_OK && (json_object_set(w.root, "groups", w.groups) != 0 ||
-                         json_object_set(w.root, "sets", w.sets) != 0))
+                         json_object_set(w.root, "group_sets", w.sets) != 0))
         r = GANG_ENOMEM;
     if (r == GANG_OK)
         r = gang__json_write(w.root, 0, write, user);

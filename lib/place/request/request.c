@@ -145,7 +145,7 @@ static gang_result check_flag(const struct job *j, int32_t value, const char *me
 /* What says where the tasks go beside each other. */
 static gang_result check_placing(const struct job *j, const struct gang_group_spec *g)
 {
-    gang_result r = check_range(j, g->slice, 0, g->count, "slice");
+    gang_result r = check_range(j, g->subgroup_size, 0, g->count, "subgroup_size");
     if (r == GANG_OK)
         r = check_range(j, g->max_skew, 0, MAX_TASKS, "max_skew");
     if (r == GANG_OK)
@@ -166,10 +166,10 @@ static gang_result check_placing(const struct job *j, const struct gang_group_sp
         return bad(j, GANG_EINVAL, "numa", "unknown");
     if (g->profile && (g->gpu_milli < 1000 || g->gpu_devices))
         return bad(j, GANG_EINVAL, "profile", "asks for gpu_milli = 1000 * k, without gpu_devices");
-    if (g->slice && (g->count % g->slice || g->min % g->slice))
-        return bad(j, GANG_EINVAL, "slice", "does not divide count and min");
-    if (!g->slice != (!g->subgroup_same && !g->subgroup_prefer))
-        return bad(j, GANG_EINVAL, "slice", "a slice and its level go together");
+    if (g->subgroup_size && (g->count % g->subgroup_size || g->min % g->subgroup_size))
+        return bad(j, GANG_EINVAL, "subgroup_size", "does not divide count and min");
+    if (!g->subgroup_size != (!g->subgroup_same && !g->subgroup_prefer))
+        return bad(j, GANG_EINVAL, "subgroup_size", "a size and its level go together");
     if (!g->max_per_domain != !g->domain_level)
         return bad(j, GANG_EINVAL, "max_per_domain", "a bound and its level go together");
     if ((g->max_skew || g->spread_soft) && !g->spread)
@@ -197,8 +197,9 @@ static gang_result check_group(const struct job *j, const struct gang_group_spec
         return r;
     if (g->reserved0)
         return bad(j, GANG_EINVAL, "reserved0", "not 0");
-    if (g->set < -1 || (g->set >= 0 && (size_t)g->set >= j->spec->group_set_count))
-        return bad(j, GANG_EINVAL, "set", "no such set");
+    if (g->group_set < -1 ||
+        (g->group_set >= 0 && (size_t)g->group_set >= j->spec->group_set_count))
+        return bad(j, GANG_EINVAL, "group_set", "no such set");
     if ((g->amount_count && !g->amounts) || (g->label_count && !g->labels) ||
         (g->gpu_model_count && !g->gpu_models))
         return bad(j, GANG_EINVAL, NULL, "a count without its array");
@@ -339,7 +340,7 @@ static gang_result compile_placing(const struct job *j, struct block *b,
         r = check_inner_level(j, s, g->subgroup_same, "subgroup_same");
     if (r == GANG_OK)
         r = check_inner_level(j, s, g->subgroup_prefer, "subgroup_prefer");
-    g->slice = s->slice;
+    g->slice = s->subgroup_size;
     g->max_skew = s->max_skew ? s->max_skew : 1;
     g->spread_soft = s->spread_soft;
     g->max_per_node = s->max_per_node ? s->max_per_node : INT64_MAX;
@@ -394,17 +395,17 @@ static gang_result compile_peer(const struct job *j, struct block *b,
     if (r == GANG_OK && s->value)
         r = check_text(j, s->value, true, "value");
     if (r == GANG_OK)
-        r = check_flag(j, s->near, "near");
+        r = check_flag(j, s->colocate, "colocate");
     if (r == GANG_OK)
-        r = check_flag(j, s->wish, "wish");
+        r = check_flag(j, s->soft, "soft");
     if (r == GANG_OK)
         r = find_peer_level(j, s->level ? s->level : GANG_LEVEL_NODE, &peer->level);
     if (r != GANG_OK)
         return r;
     peer->key = take_text(b, s->key);
     peer->value = s->value ? take_text(b, s->value) : NULL;
-    peer->near = s->near;
-    peer->wish = s->wish;
+    peer->near = s->colocate;
+    peer->wish = s->soft;
     peer->own = false; /* gang__badges_bind() knows */
     peer->badge = NULL;
     return GANG_OK;
@@ -415,7 +416,7 @@ static gang_result compile_peers(const struct job *j, struct block *b, gang_requ
     const struct gang_request_spec *s = j->spec;
     struct gang__peer *peers = take(b, s->affinity_count, sizeof(*peers));
     for (size_t i = 0; i < s->affinity_count; i++) {
-        const char *at = (const char *)s->peers + i * s->affinity_size;
+        const char *at = (const char *)s->affinity + i * s->affinity_size;
         struct gang_affinity_rule in;
         struct gang__peer scratch;
         gang_result r = gang__struct_in(&in, sizeof(in), sizeof(in), at, s->affinity_size);
@@ -424,7 +425,7 @@ static gang_result compile_peers(const struct job *j, struct block *b, gang_requ
         else
             r = compile_peer(j, b, &in, peers ? &peers[i] : &scratch);
         if (r != GANG_OK)
-            return gang__error_at(j->error, r, "peers[%zu]", i);
+            return gang__error_at(j->error, r, "affinity[%zu]", i);
         q->wishes += peers && peers[i].wish;
     }
     q->peers = peers;
@@ -488,7 +489,7 @@ static gang_result compile_group(const struct job *j, struct block *b,
     g->filters = s->partition || g->rule_count || g->where.step_count || g->model_count ||
                  g->profile || g->gpu_nodes == GANG_GPU_NODES_EXCLUDE;
     g->sieve = take(b, 1, sizeof(*g->sieve));
-    g->set = s->set;
+    g->set = s->group_set;
     return GANG_OK;
 }
 
@@ -538,7 +539,7 @@ static gang_result settle_minima(const struct job *j, gang_request *q)
             set->min = set->inside;
         if (set->min > set->count) {
             gang__error(j->error, GANG_ERANGE, "min", "more than the tasks of the set");
-            return gang__error_at(j->error, GANG_ERANGE, "sets[%u]", i);
+            return gang__error_at(j->error, GANG_ERANGE, "group_sets[%u]", i);
         }
         if (set->parent < 0) {
             inside += set->min;
@@ -628,19 +629,19 @@ static gang_result compile(const struct job *j, struct block *b, gang_request *q
             gang__error_at(j->error, r, "%s[%zu]", j->list, i);
     }
     for (size_t i = 0; i < s->group_set_count && r == GANG_OK; i++) {
-        const char *at = (const char *)s->sets + i * s->group_set_size;
+        const char *at = (const char *)s->group_sets + i * s->group_set_size;
         struct gang_group_set_spec in;
         struct gang__set scratch;
         size_t size;
         memcpy(&size, at, sizeof(size));
         r = size > s->group_set_size ? GANG_EINVAL
-                               : gang__struct_in(&in, sizeof(in), sizeof(in), at, size);
+                                     : gang__struct_in(&in, sizeof(in), sizeof(in), at, size);
         if (r != GANG_OK)
             bad(j, r, "size", "struct gang_group_set_spec is not set up");
         else
             r = compile_set(j, b, i, &in, q->set ? &q->set[i] : &scratch);
         if (r != GANG_OK)
-            gang__error_at(j->error, r, "sets[%zu]", i);
+            gang__error_at(j->error, r, "group_sets[%zu]", i);
     }
     if (r == GANG_OK)
         r = find_level(j, s->same, "same", &q->same);
@@ -659,11 +660,13 @@ static gang_result check_spec(const struct job *j)
     if (s->group_count < 1 || !s->groups)
         return bad(j, GANG_EINVAL, j->list, "none");
     if (s->group_count > MAX_MEMBERS || s->group_set_count > MAX_MEMBERS)
-        return bad(j, GANG_ELIMIT, s->group_set_count > MAX_MEMBERS ? "sets" : j->list, "too many");
-    if (s->group_set_count && !s->sets)
-        return bad(j, GANG_EINVAL, "sets", "NULL");
+        return bad(j, GANG_ELIMIT, s->group_set_count > MAX_MEMBERS ? "group_sets" : j->list,
+                   "too many");
+    if (s->group_set_count && !s->group_sets)
+        return bad(j, GANG_EINVAL, "group_sets", "NULL");
     if (s->group_size < sizeof(struct gang_group_spec) || s->group_size > MAX_ELEMENT ||
-        (s->group_set_count && (s->group_set_size < sizeof(struct gang_group_set_spec) || s->group_set_size > MAX_ELEMENT)))
+        (s->group_set_count && (s->group_set_size < sizeof(struct gang_group_set_spec) ||
+                                s->group_set_size > MAX_ELEMENT)))
         return bad(j, GANG_EINVAL, "group_size", "struct gang_request_spec is not set up");
     if (s->policy < GANG_POLICY_DEFAULT || s->policy > GANG_POLICY_HOST)
         return bad(j, GANG_EINVAL, "policy", "unknown");
@@ -671,10 +674,10 @@ static gang_result check_spec(const struct job *j)
         return bad(j, GANG_EINVAL, "score", "the policy of the host and its function go together");
     if (s->gpu_nodes < GANG_GPU_NODES_AVOID || s->gpu_nodes > GANG_GPU_NODES_EXCLUDE)
         return bad(j, GANG_EINVAL, "gpu_nodes", "unknown");
-    if ((s->label_count && !s->labels) || (s->affinity_count && !s->peers))
-        return bad(j, GANG_EINVAL, s->affinity_count ? "peers" : "labels", "NULL");
+    if ((s->label_count && !s->labels) || (s->affinity_count && !s->affinity))
+        return bad(j, GANG_EINVAL, s->affinity_count ? "affinity" : "labels", "NULL");
     if (s->label_count > MAX_WORDS_OF_A_JOB || s->affinity_count > MAX_WORDS_OF_A_JOB)
-        return bad(j, GANG_ELIMIT, s->affinity_count > MAX_WORDS_OF_A_JOB ? "peers" : "labels",
+        return bad(j, GANG_ELIMIT, s->affinity_count > MAX_WORDS_OF_A_JOB ? "affinity" : "labels",
                    "too many");
     if (s->reserved0)
         return bad(j, GANG_EINVAL, "reserved0", "not 0");
@@ -727,7 +730,7 @@ static gang_result check_inner_levels(const struct job *j, gang_request *q)
         if (q->set[i].mixed)
             r = check_inner(j, q->set[i].same, q->set[i].prefer);
         if (r != GANG_OK)
-            gang__error_at(j->error, r, "sets[%u]", i);
+            gang__error_at(j->error, r, "group_sets[%u]", i);
     }
     return r;
 }

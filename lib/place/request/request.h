@@ -70,7 +70,7 @@ struct gang__group {
     const char *profile;                     /* of partitionable devices; NULL: whole ones */
     uint64_t width; /* of the profile, in slices, as far as is known; else 1 */
     struct gang__sieve_place *sieve;
-    bool filters;   /* some rule, model, partition or profile: look at the node */
+    bool filters;      /* some rule, model, partition or profile: look at the node */
     int32_t gpu_nodes; /* GANG_SCARCE_*; OFF where it asks for GPUs */
     bool near_nic;
     bool models_ranked;
@@ -85,7 +85,7 @@ struct gang__group {
     int64_t max_per_node; /* INT64_MAX: no bound */
     int64_t max_per_domain;
     int32_t domain_level; /* GANG__NO_LEVEL: no bound */
-    bool bounded;       /* one of the two */
+    bool bounded;         /* one of the two */
 };
 
 /* What the job says of other jobs. */

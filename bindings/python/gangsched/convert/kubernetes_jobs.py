@@ -13,7 +13,7 @@ annotation gpu-fraction, gpu-memory             ``gpu`` below 1, ``gpu_mem_mib``
 ``nodeSelector``                                ``selector``
 required node affinity                          ``where``
 ``priorityClassName`` with a PriorityClass      ``priority``; also of Kueue's WorkloadPriorityClass
-annotations                                     ``same``, ``prefer``, ``slice``, ``subgroup_same``
+annotations                                     ``same``, ``prefer``, ``subgroup_size``, ``subgroup_same``
 kueue.x-k8s.io/podset-required-topology,
 -preferred-topology, -slice-...
 label kueue.x-k8s.io/queue-name; Volcano queue  ``queue``; without one a queue called default
@@ -268,7 +268,7 @@ class _Jobs:
             self.report.warn(affinity.place + ".nodeAffinity", "what is preferred has no counterpart")
         for key in ("podAffinity", "podAntiAffinity"):
             if affinity.get(key):
-                self.report.warn(affinity.get(key).place, "no counterpart: say it with `peers` and labels of jobs")
+                self.report.warn(affinity.get(key).place, "no counterpart: say it with `affinity` and labels of jobs")
         affinity.done()
 
     def _term(self, term: At) -> List[Json]:
@@ -310,8 +310,8 @@ class _Jobs:
             task[member] = level
         size = notes.get(stem + "slice-size")
         if "subgroup_same" in task and size is not None:
-            task["slice"] = integer(size.place, size.text(), 1, MAX_TASKS)
-            if count % task["slice"]:
+            task["subgroup_size"] = integer(size.place, size.text(), 1, MAX_TASKS)
+            if count % task["subgroup_size"]:
                 raise size.fail("%d is no multiple of it" % count)
         elif "subgroup_same" in task or size is not None:
             raise template.fail("a size of slices and their level go together")

@@ -224,7 +224,7 @@ class _Converter:
             if value and (mode == "GANG" or member != "start_within_s"):
                 job[member] = seconds(self.place(key), value)
             elif value:
-                self.report.warn(self.place(key), "holds in mode GANG alone")
+                self.report.warn(self.place(key), "applies to mode GANG only")
         beat, missed = "tony.task.heartbeat-interval-ms", "tony.task.max-missed-heartbeats"
         if self.text(beat) or self.text(missed):
             every = self._time(beat, "1000")

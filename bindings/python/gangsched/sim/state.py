@@ -32,7 +32,7 @@ class SimulationState(Reserving):
         """The counters and the clock. O(1)."""
         with self._held() as sim:
             raw = self._raw_info(sim)
-        return self._info(raw, RunEnd.of(raw.why))
+        return self._info(raw, RunEnd.of(raw.stop_reason))
 
     @property
     def now_s(self) -> float:
