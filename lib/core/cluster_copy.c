@@ -137,7 +137,7 @@ gang_result gang__cluster_copy(gang_cluster *from, gang_cluster **copy, struct g
     o.mem = &from->mem;
     o.max_nodes = from->nodes.max_slots;
     o.max_workers = (int32_t)from->max_workers;
-    o.manual_reclaim = from->nodes.manual_reclaim;
+    o.manual_recycle = from->nodes.manual_recycle;
     o.policy = from->policy;
     gang_result r = gang_cluster_new(&o, copy, error);
     if (r != GANG_OK)

@@ -261,7 +261,7 @@ gang_result gang__hwloc_describe(const struct gang_mem *mem, hwloc_topology_t to
     s->spec.gpus = s->gpus;
     s->spec.links = s->links;
     s->spec.nics = s->nics;
-    s->spec.gpu_near = s->near;
+    s->spec.gpu_locality = s->near;
     gang_result r = scan_all(s);
     if (r == GANG_OK)
         r = gang__node_spec_copy_mem(mem, &s->spec, spec, error);

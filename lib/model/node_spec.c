@@ -134,15 +134,16 @@ static gang_result slice_check(const struct gang_node_spec *s, const struct gang
     if (r != GANG_OK)
         return refuse_text(error, r, "gpus", i, "parent");
     if (!gang__is_slice(e))
-        return e->slice == 0 ? GANG_OK
-                             : refuse(error, GANG_EINVAL, "gpus", i, "slice", "without a parent");
-    if (e->slice < 0 || e->slice >= GANG__MAX_SLICES)
-        return refuse(error, GANG_ERANGE, "gpus", i, "slice", "not from 0 to 63");
+        return e->mig_index == 0
+                   ? GANG_OK
+                   : refuse(error, GANG_EINVAL, "gpus", i, "mig_index", "without a parent");
+    if (e->mig_index < 0 || e->mig_index >= GANG__MAX_SLICES)
+        return refuse(error, GANG_ERANGE, "gpus", i, "mig_index", "not from 0 to 63");
     for (size_t j = 0; j < i; j++) {
         struct gang_gpu_spec other = gang__node_spec_gpu(s, j);
-        if (gang__is_slice(&other) && other.slice == e->slice &&
+        if (gang__is_slice(&other) && other.mig_index == e->mig_index &&
             strcmp(other.parent, e->parent) == 0)
-            return refuse(error, GANG_EINVAL, "gpus", i, "slice", "twice in its parent");
+            return refuse(error, GANG_EINVAL, "gpus", i, "mig_index", "twice in its parent");
     }
     return GANG_OK;
 }
@@ -236,8 +237,8 @@ static gang_result link_check(const struct gang_node_spec *s, const struct gang_
         return refuse(error, GANG_EINVAL, "links", i, "b", "no such GPU");
     if (e->a == e->b)
         return refuse(error, GANG_EINVAL, "links", i, "b", "a GPU linked to itself");
-    if (e->kind < GANG_LINK_NVLINK || e->kind > GANG_LINK_OTHER)
-        return refuse(error, GANG_EINVAL, "links", i, "kind", "unknown kind of link");
+    if (e->type < GANG_LINK_NVLINK || e->type > GANG_LINK_OTHER)
+        return refuse(error, GANG_EINVAL, "links", i, "type", "unknown type of link");
     if (e->hops < 0)
         return refuse(error, GANG_ERANGE, "links", i, "hops", "negative");
     if (e->bandwidth_mbps < 0)
@@ -408,11 +409,12 @@ static gang_result partitions_check(const struct gang_node_spec *s, struct gang_
 static gang_result near_check(const struct gang_node_spec *s, struct gang_error *error)
 {
     size_t n = s->gpu_count;
-    for (size_t k = 0; s->gpu_near && k < n * n; k++) {
-        if (s->gpu_near[k] > GANG_NEAR_LINK)
-            return refuse(error, GANG_EINVAL, "gpu_near", k, NULL, "not one of GANG_NEAR_*");
-        if (s->gpu_near[k] != s->gpu_near[k % n * n + k / n])
-            return refuse(error, GANG_EINVAL, "gpu_near", k, NULL, "not symmetric");
+    for (size_t k = 0; s->gpu_locality && k < n * n; k++) {
+        if (s->gpu_locality[k] > GANG_LOCALITY_LINK)
+            return refuse(error, GANG_EINVAL, "gpu_locality", k, NULL,
+                          "not one of GANG_LOCALITY_*");
+        if (s->gpu_locality[k] != s->gpu_locality[k % n * n + k / n])
+            return refuse(error, GANG_EINVAL, "gpu_locality", k, NULL, "not symmetric");
     }
     return GANG_OK;
 }
@@ -527,24 +529,24 @@ static int32_t package_of(const struct gang_node_spec *s, int32_t numa)
 uint8_t gang__gpu_near(const struct gang_node_spec *spec, size_t i, size_t j)
 {
     if (i == j)
-        return GANG_NEAR_LINK;
-    if (spec->gpu_near)
-        return spec->gpu_near[i * spec->gpu_count + j];
+        return GANG_LOCALITY_LINK;
+    if (spec->gpu_locality)
+        return spec->gpu_locality[i * spec->gpu_count + j];
     for (size_t k = 0; k < spec->link_count; k++) {
         struct gang_link_spec e;
         (void)gang__element_in(&e, sizeof(e), LINK_LEAST, spec->links, spec->link_size, k);
         if (((size_t)e.a == i && (size_t)e.b == j) || ((size_t)e.a == j && (size_t)e.b == i))
-            return GANG_NEAR_LINK;
+            return GANG_LOCALITY_LINK;
     }
     struct gang_gpu_spec a;
     struct gang_gpu_spec b;
     (void)gang__element_in(&a, sizeof(a), GPU_LEAST, spec->gpus, spec->gpu_size, i);
     (void)gang__element_in(&b, sizeof(b), GPU_LEAST, spec->gpus, spec->gpu_size, j);
     if (a.numa < 0 || b.numa < 0)
-        return GANG_NEAR_SYSTEM;
+        return GANG_LOCALITY_SYSTEM;
     if (a.numa == b.numa)
-        return GANG_NEAR_NUMA;
+        return GANG_LOCALITY_NUMA;
     int32_t package = package_of(spec, a.numa);
-    return package >= 0 && package == package_of(spec, b.numa) ? GANG_NEAR_PACKAGE
-                                                               : GANG_NEAR_SYSTEM;
+    return package >= 0 && package == package_of(spec, b.numa) ? GANG_LOCALITY_PACKAGE
+                                                               : GANG_LOCALITY_SYSTEM;
 }

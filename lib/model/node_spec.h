@@ -54,15 +54,15 @@ const char *gang__node_spec_uuid(const struct gang_node_spec *spec, size_t i);
 bool gang__same_or_empty(const char *a, const char *b);
 
 /* Do two specifications name the same GPUs (except uuids and health), links, NUMA domains and
- * cores, in the same order? Does not compare closeness (gpu_near). */
+ * cores, in the same order? Does not compare closeness (gpu_locality). */
 bool gang__same_devices(const struct gang_node_spec *a, const struct gang_node_spec *b);
 
 /* The same, and all that describes the machine: capacities, closeness, network cards, profiles.
  * Does not compare name, labels, partitions, topology, state, and uuids and health of GPUs. */
 bool gang__same_machine(const struct gang_node_spec *a, const struct gang_node_spec *b);
 
-/* GANG_NEAR_* of GPUs i and j of a checked specification: as described, or derived from links and
- * NUMA domains. A GPU and itself: GANG_NEAR_LINK. O(links). */
+/* GANG_LOCALITY_* of GPUs i and j of a checked specification: as described, or derived from links and
+ * NUMA domains. A GPU and itself: GANG_LOCALITY_LINK. O(links). */
 uint8_t gang__gpu_near(const struct gang_node_spec *spec, size_t i, size_t j);
 
 #endif

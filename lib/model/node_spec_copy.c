@@ -117,9 +117,9 @@ static const char **lay_partitions(struct gang__block *b, const struct gang_node
 
 static uint8_t *lay_near(struct gang__block *b, const struct gang_node_spec *s)
 {
-    size_t bytes = s->gpu_near ? s->gpu_count * s->gpu_count : 0;
+    size_t bytes = s->gpu_locality ? s->gpu_count * s->gpu_count : 0;
     uint8_t *to = gang__block_take(b, bytes);
-    return to && bytes ? memcpy(to, s->gpu_near, bytes) : to;
+    return to && bytes ? memcpy(to, s->gpu_locality, bytes) : to;
 }
 
 /* Lays out a copy of `s`; returns it if the block has memory. */
@@ -157,7 +157,7 @@ static void *lay(struct gang__block *b, const void *from)
     copy.labels = s->label_count ? labels : NULL;
     copy.partitions = s->partition_count ? partitions : NULL;
     copy.topology = s->topology_count ? topology : NULL;
-    copy.gpu_near = s->gpu_near && s->gpu_count ? near : NULL;
+    copy.gpu_locality = s->gpu_locality && s->gpu_count ? near : NULL;
     copy.profiles = s->profile_count ? profiles : NULL;
     if (to)
         *to = copy;

@@ -89,7 +89,7 @@ static gang_result commit_change(gang_worker *w, struct gang__node *old, struct 
                 w->cluster->nodes.kind[kind].name);
     if (error && error->size >= sizeof(*error)) {
         error->kind = kind;
-        error->constraint = GANG_WHY_KIND;
+        error->constraint = GANG_CONSTRAINT_KIND;
         error->id = node->id;
     }
     return GANG_EBUSY;

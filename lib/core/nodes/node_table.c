@@ -72,7 +72,7 @@ static int32_t state_public(uint32_t word)
     return word == GANG__STATE_UP         ? GANG_NODE_UP
            : word == GANG__STATE_DRAINING ? GANG_NODE_DRAINING
            : word == GANG__STATE_DOWN     ? GANG_NODE_DOWN
-                                          : GANG_NODE_GONE;
+                                          : GANG_NODE_REMOVED;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

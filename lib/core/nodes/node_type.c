@@ -123,7 +123,7 @@ static uint64_t machine_hash(const struct gang_node_spec *spec)
             h = gang__hash(h, g->pci, strlen(g->pci));
         if (g->parent)
             h = gang__hash(h, g->parent, strlen(g->parent));
-        h = hash_number(h, g->memory_bytes ^ (int64_t)g->slice << 56);
+        h = hash_number(h, g->memory_bytes ^ (int64_t)g->mig_index << 56);
     }
     for (size_t i = 0; i < spec->profile_count; i++) {
         h = gang__hash(h, spec->profiles[i].name, strlen(spec->profiles[i].name));

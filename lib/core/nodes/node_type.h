@@ -39,7 +39,7 @@ struct gang__node_type {
     uint64_t slices;
     uint64_t nic_gpus;             /* GPUs with a network card in their NUMA domain */
     struct gang__parents *parents; /* NULL: no slices */
-    const uint8_t *near;           /* GANG_NEAR_* of GPUs i, j at [i * gpus + j] */
+    const uint8_t *near;           /* GANG_LOCALITY_* of GPUs i, j at [i * gpus + j] */
     /* how well GPUs i, j are joined, in the same order; GANG__WEIGHT_* */
     const uint64_t *weight;
     const uint64_t *numa_gpus;  /* of each domain */

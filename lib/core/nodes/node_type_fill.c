@@ -55,15 +55,15 @@ static uint64_t common_of(const struct gang_node_spec *spec, size_t i, size_t j,
 {
     int32_t a = spec->gpus[i].numa, b = spec->gpus[j].numa;
     int32_t x = spec->gpus[i].pcie, y = spec->gpus[j].pcie;
-    if (near == GANG_NEAR_LINK)
-        near = x && x == y        ? GANG_NEAR_PCI
-               : a >= 0 && a == b ? GANG_NEAR_NUMA
+    if (near == GANG_LOCALITY_LINK)
+        near = x && x == y        ? GANG_LOCALITY_PCI
+               : a >= 0 && a == b ? GANG_LOCALITY_NUMA
                : package_of(spec, a) >= 0 && package_of(spec, a) == package_of(spec, b)
-                   ? GANG_NEAR_PACKAGE
-                   : GANG_NEAR_SYSTEM;
-    return (uint64_t)(near >= GANG_NEAR_PCI) << GANG__WEIGHT_PCI |
-           (uint64_t)(near >= GANG_NEAR_NUMA) << GANG__WEIGHT_NUMA |
-           (uint64_t)(near >= GANG_NEAR_PACKAGE) << GANG__WEIGHT_PACKAGE;
+                   ? GANG_LOCALITY_PACKAGE
+                   : GANG_LOCALITY_SYSTEM;
+    return (uint64_t)(near >= GANG_LOCALITY_PCI) << GANG__WEIGHT_PCI |
+           (uint64_t)(near >= GANG_LOCALITY_NUMA) << GANG__WEIGHT_NUMA |
+           (uint64_t)(near >= GANG_LOCALITY_PACKAGE) << GANG__WEIGHT_PACKAGE;
 }
 
 static uint64_t link_weight(int64_t bandwidth_mbps)
@@ -86,7 +86,7 @@ static void fill_near(struct gang__node_type *type, uint8_t *near, uint64_t *wei
             uint8_t n = near[i * gpus + j] = gang__gpu_near(spec, i, j);
             if (i != j)
                 weight[i * gpus + j] =
-                    common_of(spec, i, j, n) | (n == GANG_NEAR_LINK ? link_weight(0) : 0);
+                    common_of(spec, i, j, n) | (n == GANG_LOCALITY_LINK ? link_weight(0) : 0);
         }
     }
     for (size_t k = 0; k < spec->link_count; k++) {
@@ -235,7 +235,7 @@ static void inner_of(const struct gang__node_type *type, int level, struct inner
     if (level == SWITCHES && inner_by_switch(spec, p))
         return;
     if (level == SWITCHES || level == ISLANDS) {
-        inner_by_near(type, level == SWITCHES ? GANG_NEAR_PCI : GANG_NEAR_LINK, p);
+        inner_by_near(type, level == SWITCHES ? GANG_LOCALITY_PCI : GANG_LOCALITY_LINK, p);
         return;
     }
     for (size_t i = 0; i < spec->numa_count; i++) {

@@ -189,7 +189,7 @@ void gang__retire(gang_cluster *c, struct gang__rcu_block *block)
 
 void gang__reclaim_some(gang_cluster *c)
 {
-    if (c->nodes.manual_reclaim)
+    if (c->nodes.manual_recycle)
         return;
     if (c->nodes.removed)
         gang__drain_removed(c);
@@ -207,7 +207,7 @@ static bool over_but_watched(const gang_cluster *c)
     return node != NULL;
 }
 
-gang_result gang_cluster_reclaim(gang_cluster *cluster)
+gang_result gang_cluster_recycle(gang_cluster *cluster)
 {
     if (!cluster)
         return GANG_EINVAL;

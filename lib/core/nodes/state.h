@@ -57,7 +57,7 @@ struct gang__holder {
 
 struct gang__nodes {
     uint32_t max_slots; /* slots 1 .. max_slots may be used */
-    bool manual_reclaim;
+    bool manual_recycle;
     gang__a32 node_count;
     /* at least the number of unhealthy devices; 0: planners skip the health words */
     gang__a32 unhealthy;

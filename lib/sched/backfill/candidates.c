@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/backfill/candidates.h"
+#include "sched/backfill/backfill.h"
+#include "sched/backfill/backfill_in.h"
 
-#include "sched/calendar/calendar_in.h"
+#include "sched/calendar/calendar.h"
 #include "sched/order/wait_order.h"
 #include "sched/wake/wake.h"
 
@@ -140,9 +142,9 @@ static bool may_keep(const gang_sched *s, const struct gang__wait_class *bin)
     const struct gang__gang *head = gang__wait_class_head(bin);
     const struct gang__job *job = head->job;
     return bin->why == GANG_WAIT_PLANNED && q->backfill == GANG_BACKFILL_EASY &&
-           q->block != GANG_BLOCK_STRICT && q->max_overtakes == 0 && !bin->grower &&
+           q->block != GANG_BLOCK_STRICT && q->max_bypasses == 0 && !bin->grower &&
            s->reserve.count == 0 && !s->backfill.try_all && !head->calendar.plan &&
-           !head->overdue && !head->places && job->deadline_ns <= 0 &&
+           !head->starved && !head->places && job->deadline_ns <= 0 &&
            job->state != GANG_JOB_RUNNING;
 }
 
@@ -250,12 +252,12 @@ static int64_t first_in_order(const gang_sched *s, const struct gang__candidates
 /* Who is to have his turn next; NULL: nobody can start. */
 static struct gang__wait_class *next_of(gang_sched *s, const struct gang__candidates *kin)
 {
-    const struct gang__calendar *a = s->calendar;
+    const struct gang__calendar *cal = s->calendar;
     struct gang__set_link *n = gang__set_first(&kin->waiting);
     if (!n)
         return NULL;
     struct gang__wait_class *first = bin_at(n);
-    if (!a || !a->when || a->failed_in == s->runs || !gang__calendar_sync(s) ||
+    if (!cal || !cal->when || cal->failed_in == s->runs || !gang__calendar_sync(s) ||
         gang__calendar_may_plan(gang__wait_class_head(first)))
         return first;
     int64_t most =

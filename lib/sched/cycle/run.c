@@ -8,6 +8,7 @@
 
 #include "place/alloc/alloc.h"
 #include "place/record/places.h"
+#include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
 #include "sched/cycle/cycle.h"
 #include "sched/grant/grant.h"
@@ -39,12 +40,12 @@ static void take_in(gang_sched *s)
 static void schedule_all(gang_sched *s)
 {
     struct gang__gang *u;
-    gang__calendar_refresh(s);
+    gang__backfill_refresh(s);
     gang__jobs_drain(s); /* the calendar may give plans up, or move gangs to other classes */
     gang__order_room(s);
     gang__order_refresh(s);
     while ((u = gang__order_next(s)) != NULL && gang__step(s)) {
-        s->info.looked_at++;
+        s->info.jobs_tried++;
         gang__schedule_one(s, u);
         gang__jobs_drain(s);
         if (s->wake.shares)
@@ -115,7 +116,7 @@ static void unblock_deferred(gang_sched *s)
     s->wake.slices = s->slice.matrices != NULL;
     for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
-        if (bin->why == GANG_WAIT_TURN)
+        if (bin->why == GANG_WAIT_NOT_TRIED)
             gang__order_unblock(s, bin);
     }
     gang__wake_preemption(s);
