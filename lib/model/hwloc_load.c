@@ -36,12 +36,12 @@ static gang_result too_long(struct gang_error *error)
 static gang_result read_all(const struct gang_mem *mem, int fd, size_t guess, void **text,
                             size_t *length, struct gang_error *error)
 {
-    size_t room = 0;
+    size_t cap = 0;
     for (ssize_t got = 1; got != 0;) {
         size_t need = (*length < guess ? guess : *length) + 2;
-        if (!gang__grow(mem, text, &room, need, 1))
+        if (!gang__grow(mem, text, &cap, need, 1))
             return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-        got = read(fd, (char *)*text + *length, room - 1 - *length);
+        got = read(fd, (char *)*text + *length, cap - 1 - *length);
         if (got < 0 && errno != EINTR)
             return io_error(error, errno);
         if (got > 0)

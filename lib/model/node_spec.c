@@ -95,11 +95,11 @@ static gang_result refuse_text(struct gang_error *error, gang_result code, const
 }
 
 /* Checks an array: present if it has elements, not too long, with elements of a possible size. */
-static gang_result array_check(const void *array, size_t count, size_t most, const char *name,
+static gang_result array_check(const void *array, size_t count, size_t max, const char *name,
                                struct gang_error *error)
 {
-    if (count > most)
-        return gang__error(error, GANG_ELIMIT, name, "%zu are more than %zu", count, most);
+    if (count > max)
+        return gang__error(error, GANG_ELIMIT, name, "%zu are more than %zu", count, max);
     if (count > 0 && !array)
         return refuse(error, GANG_EINVAL, NULL, 0, name, "NULL with a count above 0");
     return GANG_OK;
@@ -160,8 +160,9 @@ static gang_result gpus_check(const struct gang_node_spec *s, struct gang_error 
     gang_result r = array_check(s->gpus, s->gpu_count, GANG_MAX_GPUS, "gpus", error);
     for (size_t i = 0; r == GANG_OK && i < s->gpu_count; i++) {
         struct gang_gpu_spec e;
-        r = element_size_check(gang__element_in(&e, sizeof(e), GPU_LEAST, s->gpus, s->gpu_size, i),
-                               "gpus", i, "gpu_size", error);
+        r = element_size_check(
+            gang__element_in(&e, sizeof(e), GPU_MIN_SIZE, s->gpus, s->gpu_size, i), "gpus", i,
+            "gpu_size", error);
         if (r != GANG_OK)
             return r;
         if ((r = optional_text_check(e.model)) != GANG_OK)
@@ -213,13 +214,13 @@ static gang_result profiles_check(const struct gang_node_spec *s, struct gang_er
     for (size_t i = 0; r == GANG_OK && i < s->profile_count; i++) {
         struct gang_profile_spec e;
         r = element_size_check(
-            gang__element_in(&e, sizeof(e), PROFILE_LEAST, s->profiles, s->profile_size, i),
+            gang__element_in(&e, sizeof(e), PROFILE_MIN_SIZE, s->profiles, s->profile_size, i),
             "profiles", i, "profile_size", error);
         if (r == GANG_OK)
             r = profile_check(&e, i, error);
         for (size_t j = 0; r == GANG_OK && j < i; j++) {
             struct gang_profile_spec other;
-            (void)gang__element_in(&other, sizeof(other), PROFILE_LEAST, s->profiles,
+            (void)gang__element_in(&other, sizeof(other), PROFILE_MIN_SIZE, s->profiles,
                                    s->profile_size, j);
             if (is_ambiguous(&e, &other))
                 r = refuse(error, GANG_EINVAL, "profiles", i, "name", "twice for one model");
@@ -249,12 +250,12 @@ static gang_result link_check(const struct gang_node_spec *s, const struct gang_
 static gang_result links_check(const struct gang_node_spec *s, struct gang_error *error)
 {
     uint64_t seen[GANG_MAX_GPUS] = {0}; /* bit b of seen[a], a < b: that pair has a link */
-    size_t most = GANG_MAX_GPUS * (GANG_MAX_GPUS - 1) / 2;
-    gang_result r = array_check(s->links, s->link_count, most, "links", error);
+    size_t max = GANG_MAX_GPUS * (GANG_MAX_GPUS - 1) / 2;
+    gang_result r = array_check(s->links, s->link_count, max, "links", error);
     for (size_t i = 0; r == GANG_OK && i < s->link_count; i++) {
         struct gang_link_spec e;
         r = element_size_check(
-            gang__element_in(&e, sizeof(e), LINK_LEAST, s->links, s->link_size, i), "links", i,
+            gang__element_in(&e, sizeof(e), LINK_MIN_SIZE, s->links, s->link_size, i), "links", i,
             "link_size", error);
         if (r == GANG_OK)
             r = link_check(s, &e, i, error);
@@ -275,7 +276,7 @@ static gang_result numas_check(const struct gang_node_spec *s, struct gang_error
     for (size_t i = 0; r == GANG_OK && i < s->numa_count; i++) {
         struct gang_numa_spec e;
         r = element_size_check(
-            gang__element_in(&e, sizeof(e), NUMA_LEAST, s->numas, s->numa_size, i), "numas", i,
+            gang__element_in(&e, sizeof(e), NUMA_MIN_SIZE, s->numas, s->numa_size, i), "numas", i,
             "numa_size", error);
         if (r != GANG_OK)
             return r;
@@ -315,7 +316,7 @@ static gang_result cores_check(const struct gang_node_spec *s, struct gang_error
     for (size_t i = 0; r == GANG_OK && i < s->core_count; i++) {
         struct gang_core_spec e;
         r = element_size_check(
-            gang__element_in(&e, sizeof(e), CORE_LEAST, s->cores, s->core_size, i), "cores", i,
+            gang__element_in(&e, sizeof(e), CORE_MIN_SIZE, s->cores, s->core_size, i), "cores", i,
             "core_size", error);
         if (r == GANG_OK)
             r = core_check(s, &e, i, error);
@@ -335,8 +336,9 @@ static gang_result nics_check(const struct gang_node_spec *s, struct gang_error 
     gang_result r = array_check(s->nics, s->nic_count, GANG_MAX_ITEMS, "nics", error);
     for (size_t i = 0; r == GANG_OK && i < s->nic_count; i++) {
         struct gang_nic_spec e;
-        r = element_size_check(gang__element_in(&e, sizeof(e), NIC_LEAST, s->nics, s->nic_size, i),
-                               "nics", i, "nic_size", error);
+        r = element_size_check(
+            gang__element_in(&e, sizeof(e), NIC_MIN_SIZE, s->nics, s->nic_size, i), "nics", i,
+            "nic_size", error);
         if (r != GANG_OK)
             return r;
         if ((r = gang__text_check(e.name, false)) != GANG_OK)
@@ -358,8 +360,8 @@ static bool is_built_in(const char *kind)
 
 static gang_result amounts_check(const struct gang_node_spec *s, struct gang_error *error)
 {
-    size_t most = GANG_MAX_KINDS - GANG_KIND_SITE;
-    gang_result r = array_check(s->amounts, s->amount_count, most, "amounts", error);
+    size_t max = GANG_MAX_KINDS - GANG_KIND_SITE;
+    gang_result r = array_check(s->amounts, s->amount_count, max, "amounts", error);
     for (size_t i = 0; r == GANG_OK && i < s->amount_count; i++) {
         const struct gang_amount *e = &s->amounts[i];
         if ((r = gang__text_check(e->kind, false)) != GANG_OK)
@@ -376,10 +378,10 @@ static gang_result amounts_check(const struct gang_node_spec *s, struct gang_err
 }
 
 /* Checks labels, and places in the topology: the same struct, but a place has no empty value. */
-static gang_result labels_check(const struct gang_label *labels, size_t count, size_t most,
+static gang_result labels_check(const struct gang_label *labels, size_t count, size_t max,
                                 bool may_be_empty, const char *name, struct gang_error *error)
 {
-    gang_result r = array_check(labels, count, most, name, error);
+    gang_result r = array_check(labels, count, max, name, error);
     for (size_t i = 0; r == GANG_OK && i < count; i++) {
         if ((r = gang__text_check(labels[i].key, false)) != GANG_OK)
             return refuse_text(error, r, name, i, "key");
@@ -438,7 +440,7 @@ static gang_result scalars_check(const struct gang_node_spec *s, struct gang_err
 struct gang_gpu_spec gang__node_spec_gpu(const struct gang_node_spec *spec, size_t i)
 {
     struct gang_gpu_spec e;
-    (void)gang__element_in(&e, sizeof(e), GPU_LEAST, spec->gpus, spec->gpu_size, i);
+    (void)gang__element_in(&e, sizeof(e), GPU_MIN_SIZE, spec->gpus, spec->gpu_size, i);
     return e;
 }
 
@@ -484,7 +486,7 @@ gang_result gang__node_spec_in(const struct gang_node_spec *from,
     *is_known = false;
     if (!from)
         return gang__error(error, GANG_EINVAL, NULL, "no specification");
-    gang_result r = gang__struct_in(s, sizeof(*s), SPEC_LEAST, from, from->size);
+    gang_result r = gang__struct_in(s, sizeof(*s), SPEC_MIN_SIZE, from, from->size);
     if (r == GANG_E2BIG)
         return gang__error(error, r, NULL, "an unknown member is not zero");
     if (r != GANG_OK)
@@ -522,7 +524,7 @@ static int32_t package_of(const struct gang_node_spec *s, int32_t numa)
     struct gang_numa_spec e;
     if (numa < 0)
         return -1;
-    (void)gang__element_in(&e, sizeof(e), NUMA_LEAST, s->numas, s->numa_size, (size_t)numa);
+    (void)gang__element_in(&e, sizeof(e), NUMA_MIN_SIZE, s->numas, s->numa_size, (size_t)numa);
     return e.package;
 }
 
@@ -534,14 +536,14 @@ uint8_t gang__gpu_near(const struct gang_node_spec *spec, size_t i, size_t j)
         return spec->gpu_locality[i * spec->gpu_count + j];
     for (size_t k = 0; k < spec->link_count; k++) {
         struct gang_link_spec e;
-        (void)gang__element_in(&e, sizeof(e), LINK_LEAST, spec->links, spec->link_size, k);
+        (void)gang__element_in(&e, sizeof(e), LINK_MIN_SIZE, spec->links, spec->link_size, k);
         if (((size_t)e.a == i && (size_t)e.b == j) || ((size_t)e.a == j && (size_t)e.b == i))
             return GANG_LOCALITY_LINK;
     }
     struct gang_gpu_spec a;
     struct gang_gpu_spec b;
-    (void)gang__element_in(&a, sizeof(a), GPU_LEAST, spec->gpus, spec->gpu_size, i);
-    (void)gang__element_in(&b, sizeof(b), GPU_LEAST, spec->gpus, spec->gpu_size, j);
+    (void)gang__element_in(&a, sizeof(a), GPU_MIN_SIZE, spec->gpus, spec->gpu_size, i);
+    (void)gang__element_in(&b, sizeof(b), GPU_MIN_SIZE, spec->gpus, spec->gpu_size, j);
     if (a.numa < 0 || b.numa < 0)
         return GANG_LOCALITY_SYSTEM;
     if (a.numa == b.numa)

@@ -9,10 +9,10 @@
 
 static struct gang_gpu_spec *lay_gpus(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_gpu_spec *to = gang__block_take(b, s->gpu_count * sizeof(*to));
+    struct gang_gpu_spec *to = gang__block_alloc(b, s->gpu_count * sizeof(*to));
     for (size_t i = 0; i < s->gpu_count; i++) {
         struct gang_gpu_spec e;
-        (void)gang__element_in(&e, sizeof(e), GPU_LEAST, s->gpus, s->gpu_size, i);
+        (void)gang__element_in(&e, sizeof(e), GPU_MIN_SIZE, s->gpus, s->gpu_size, i);
         e.model = gang__block_text(b, e.model);
         e.pci = gang__block_text(b, e.pci);
         e.uuid = gang__block_text(b, e.uuid);
@@ -25,26 +25,26 @@ static struct gang_gpu_spec *lay_gpus(struct gang__block *b, const struct gang_n
 
 static struct gang_link_spec *lay_links(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_link_spec *to = gang__block_take(b, s->link_count * sizeof(*to));
+    struct gang_link_spec *to = gang__block_alloc(b, s->link_count * sizeof(*to));
     for (size_t i = 0; to && i < s->link_count; i++)
-        (void)gang__element_in(&to[i], sizeof(to[i]), LINK_LEAST, s->links, s->link_size, i);
+        (void)gang__element_in(&to[i], sizeof(to[i]), LINK_MIN_SIZE, s->links, s->link_size, i);
     return to;
 }
 
 static struct gang_numa_spec *lay_numas(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_numa_spec *to = gang__block_take(b, s->numa_count * sizeof(*to));
+    struct gang_numa_spec *to = gang__block_alloc(b, s->numa_count * sizeof(*to));
     for (size_t i = 0; to && i < s->numa_count; i++)
-        (void)gang__element_in(&to[i], sizeof(to[i]), NUMA_LEAST, s->numas, s->numa_size, i);
+        (void)gang__element_in(&to[i], sizeof(to[i]), NUMA_MIN_SIZE, s->numas, s->numa_size, i);
     return to;
 }
 
 static struct gang_core_spec *lay_cores(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_core_spec *to = gang__block_take(b, s->core_count * sizeof(*to));
+    struct gang_core_spec *to = gang__block_alloc(b, s->core_count * sizeof(*to));
     for (size_t i = 0; i < s->core_count; i++) {
         struct gang_core_spec e;
-        (void)gang__element_in(&e, sizeof(e), CORE_LEAST, s->cores, s->core_size, i);
+        (void)gang__element_in(&e, sizeof(e), CORE_MIN_SIZE, s->cores, s->core_size, i);
         e.cpuset = gang__block_text(b, e.cpuset);
         if (to)
             to[i] = e;
@@ -54,10 +54,10 @@ static struct gang_core_spec *lay_cores(struct gang__block *b, const struct gang
 
 static struct gang_nic_spec *lay_nics(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_nic_spec *to = gang__block_take(b, s->nic_count * sizeof(*to));
+    struct gang_nic_spec *to = gang__block_alloc(b, s->nic_count * sizeof(*to));
     for (size_t i = 0; i < s->nic_count; i++) {
         struct gang_nic_spec e;
-        (void)gang__element_in(&e, sizeof(e), NIC_LEAST, s->nics, s->nic_size, i);
+        (void)gang__element_in(&e, sizeof(e), NIC_MIN_SIZE, s->nics, s->nic_size, i);
         e.name = gang__block_text(b, e.name);
         e.pci = gang__block_text(b, e.pci);
         if (to)
@@ -68,10 +68,10 @@ static struct gang_nic_spec *lay_nics(struct gang__block *b, const struct gang_n
 
 static struct gang_profile_spec *lay_profiles(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_profile_spec *to = gang__block_take(b, s->profile_count * sizeof(*to));
+    struct gang_profile_spec *to = gang__block_alloc(b, s->profile_count * sizeof(*to));
     for (size_t i = 0; i < s->profile_count; i++) {
         struct gang_profile_spec e;
-        (void)gang__element_in(&e, sizeof(e), PROFILE_LEAST, s->profiles, s->profile_size, i);
+        (void)gang__element_in(&e, sizeof(e), PROFILE_MIN_SIZE, s->profiles, s->profile_size, i);
         e.name = gang__block_text(b, e.name);
         e.model = gang__block_text(b, e.model);
         if (to)
@@ -82,7 +82,7 @@ static struct gang_profile_spec *lay_profiles(struct gang__block *b, const struc
 
 static struct gang_amount *lay_amounts(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_amount *to = gang__block_take(b, s->amount_count * sizeof(*to));
+    struct gang_amount *to = gang__block_alloc(b, s->amount_count * sizeof(*to));
     for (size_t i = 0; i < s->amount_count; i++) {
         const char *kind = gang__block_text(b, s->amounts[i].kind);
         if (to)
@@ -94,7 +94,7 @@ static struct gang_amount *lay_amounts(struct gang__block *b, const struct gang_
 static struct gang_label *lay_labels(struct gang__block *b, const struct gang_label *from,
                                      size_t count)
 {
-    struct gang_label *to = gang__block_take(b, count * sizeof(*to));
+    struct gang_label *to = gang__block_alloc(b, count * sizeof(*to));
     for (size_t i = 0; i < count; i++) {
         const char *key = gang__block_text(b, from[i].key);
         const char *value = gang__block_text(b, from[i].value);
@@ -106,7 +106,7 @@ static struct gang_label *lay_labels(struct gang__block *b, const struct gang_la
 
 static const char **lay_partitions(struct gang__block *b, const struct gang_node_spec *s)
 {
-    const char **to = gang__block_take(b, s->partition_count * sizeof(*to));
+    const char **to = gang__block_alloc(b, s->partition_count * sizeof(*to));
     for (size_t i = 0; i < s->partition_count; i++) {
         const char *text = gang__block_text(b, s->partitions[i]);
         if (to)
@@ -118,7 +118,7 @@ static const char **lay_partitions(struct gang__block *b, const struct gang_node
 static uint8_t *lay_near(struct gang__block *b, const struct gang_node_spec *s)
 {
     size_t bytes = s->gpu_locality ? s->gpu_count * s->gpu_count : 0;
-    uint8_t *to = gang__block_take(b, bytes);
+    uint8_t *to = gang__block_alloc(b, bytes);
     return to && bytes ? memcpy(to, s->gpu_locality, bytes) : to;
 }
 
@@ -126,7 +126,7 @@ static uint8_t *lay_near(struct gang__block *b, const struct gang_node_spec *s)
 static void *lay(struct gang__block *b, const void *from)
 {
     const struct gang_node_spec *s = from;
-    struct gang_node_spec *to = gang__block_take(b, sizeof(*to));
+    struct gang_node_spec *to = gang__block_alloc(b, sizeof(*to));
     struct gang_node_spec copy = *s;
     copy.size = sizeof(struct gang_node_spec);
     copy.gpu_size = sizeof(struct gang_gpu_spec);

@@ -531,30 +531,30 @@ struct buffer {
     size_t cap, used;
 };
 
-/* Reads on until the end of the file or until there are more than `most` bytes. */
-static gang_result slurp(int file, size_t most, size_t guess, struct buffer *b,
+/* Reads on until the end of the file or until there are more than `max` bytes. */
+static gang_result slurp(int file, size_t max, size_t guess, struct buffer *b,
                          struct gang_error *error)
 {
     while (true) {
         size_t need = b->used < guess ? guess : b->used + 4096;
         if (b->used == b->cap &&
-            !gang__grow(b->mem, &b->text, &b->cap, need > most + 1 ? most + 1 : need, 1))
+            !gang__grow(b->mem, &b->text, &b->cap, need > max + 1 ? max + 1 : need, 1))
             return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-        size_t left = (b->cap < most + 1 ? b->cap : most + 1) - b->used;
+        size_t left = (b->cap < max + 1 ? b->cap : max + 1) - b->used;
         ssize_t got = read(file, (char *)b->text + b->used, left);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
             return file_fail(error, "cannot be read", errno);
         b->used += (size_t)got;
-        if (b->used > most)
-            return gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", most);
+        if (b->used > max)
+            return gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", max);
         if (got == 0)
             return GANG_OK;
     }
 }
 
-gang_result gang__read_file(const char *path, size_t most, const struct gang_mem *mem, char **text,
+gang_result gang__read_file(const char *path, size_t max, const struct gang_mem *mem, char **text,
                             size_t *length, struct gang_error *error)
 {
     *text = NULL;
@@ -570,10 +570,10 @@ gang_result gang__read_file(const char *path, size_t most, const struct gang_mem
         r = file_fail(error, "cannot be read", errno);
     else if (S_ISDIR(status.st_mode))
         r = gang__error(error, GANG_EIO, NULL, "is a directory");
-    else if (S_ISREG(status.st_mode) && (uintmax_t)status.st_size > most)
-        r = gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", most);
+    else if (S_ISREG(status.st_mode) && (uintmax_t)status.st_size > max)
+        r = gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", max);
     else
-        r = slurp(file, most, S_ISREG(status.st_mode) ? (size_t)status.st_size + 1 : 65536, &b,
+        r = slurp(file, max, S_ISREG(status.st_mode) ? (size_t)status.st_size + 1 : 65536, &b,
                   error);
     if (!standard)
         close(file);

@@ -48,12 +48,12 @@ static void *tags_lay(struct gang__block *b, const void *from)
 {
     const struct tags_source *source = from;
     const struct gang_node_spec *spec = source->spec;
-    struct gang__tags *tags = gang__block_take(b, sizeof(*tags));
-    struct gang_label *labels = gang__block_take(b, spec->label_count * sizeof(*labels));
+    struct gang__tags *tags = gang__block_alloc(b, sizeof(*tags));
+    struct gang_label *labels = gang__block_alloc(b, spec->label_count * sizeof(*labels));
     struct gang__partition **partitions =
-        gang__block_take(b, spec->partition_count * sizeof(*partitions));
+        gang__block_alloc(b, spec->partition_count * sizeof(*partitions));
     const char **uuids =
-        source->uuid ? gang__block_take(b, spec->gpu_count * sizeof(*uuids)) : NULL;
+        source->uuid ? gang__block_alloc(b, spec->gpu_count * sizeof(*uuids)) : NULL;
     for (size_t i = 0; i < spec->label_count; i++) {
         const char *key = gang__block_text(b, spec->labels[i].key);
         const char *value = gang__block_text(b, spec->labels[i].value);
