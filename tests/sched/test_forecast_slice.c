@@ -16,11 +16,11 @@ static void open_site(size_t nodes, int64_t grace_s)
     host_open(&h, nodes, 4);
     h.now_ns = S;
     q[0].name = "q";
-    q[0].slice_ns = 10 * S;
-    q[0].slice_rows = 2;
+    q[0].quantum_ns = 10 * S;
+    q[0].quantum_rows = 2;
     q[0].grace_ns = grace_s * S;
     q[1].name = "r";
-    q[1].slice_ns = S;
+    q[1].quantum_ns = S;
     host_queues(&h, q, 2);
 }
 
@@ -145,7 +145,7 @@ START_TEST(turns_that_go_round_for_ever_are_no_hope)
     ck_assert_int_eq(start_of(f, second), 11 * S);
     struct gang_expected e = expected_of(f, never);
     ck_assert_int_eq(e.what, GANG_EXPECTED_NEVER);
-    ck_assert_int_eq(e.wait, GANG_WAIT_ROOM);
+    ck_assert_int_eq(e.wait, GANG_WAIT_CAPACITY);
     gang_forecast_free(f);
     opts.max_events = 2;
     f = forecast_with(&h, &opts);
@@ -185,7 +185,7 @@ START_TEST(what_if_there_were_a_node_more_or_a_row)
     MUST(gang_queue_find(gang_forecast_sched(f), "q", &q));
     MUST(gang_queue_get_spec(gang_forecast_sched(f), q, &spec));
     struct gang_queue_spec changed = *spec;
-    changed.slice_rows = 3;
+    changed.quantum_rows = 3;
     MUST(gang_queue_change(gang_forecast_sched(f), &changed, NULL));
     gang_queue_spec_free(spec);
     run_forecast(f);
@@ -297,11 +297,11 @@ static void open_world(void)
     host_open(&h, NODES, 4);
     h.now_ns = S;
     q[0].name = "a";
-    q[0].slice_ns = (2 + below(6)) * S;
-    q[0].slice_rows = below(4);
-    q[0].slice_gpus = one_in(2);
+    q[0].quantum_ns = (2 + below(6)) * S;
+    q[0].quantum_rows = below(4);
+    q[0].quantum_gpus = one_in(2);
     q[1].name = "top";
-    q[1].slice_ns = (2 + below(6)) * S;
+    q[1].quantum_ns = (2 + below(6)) * S;
     q[2].name = "b";
     q[2].parent = "top";
     q[3].name = "plain";
@@ -403,8 +403,8 @@ static void crowd(void)
     h.now_ns = S;
     h.lingers = true;
     q[0].name = "q";
-    q[0].slice_ns = 10 * S;
-    q[0].slice_rows = 2;
+    q[0].quantum_ns = 10 * S;
+    q[0].quantum_rows = 2;
     q[0].grace_ns = 30 * S;
     q[1].name = "owner";
     q[1].guaranteed = &all;

@@ -224,7 +224,7 @@ def test_constants_of_the_library_all_have_words():
 
 def test_old_keys_work_with_a_warning():
     cluster = gs.Cluster.uniform(4, gpus=8)
-    with pytest.warns(DeprecationWarning, match="^'most_per_node' is now 'max_per_node'$".replace("most", "mo" "st")):
+    with pytest.warns(DeprecationWarning, match="^'max_per_node' is now 'max_per_node'$".replace("most", "mo" "st")):
         job = cluster.allocate(count=2, gpu=1, **{"mo" "st_per_node": 1})
     assert len(job.nodes) == 2
     with pytest.warns(DeprecationWarning, match="'turn' is now 'child_order'"):

@@ -38,8 +38,8 @@ static const char *wait_fault(gang_sched *s, struct gang__gang *u)
         return "it is to wait for its turn, and does not, or the reverse";
     if (job->ending && u->alloc != GANG_ID_NONE && !job->undone)
         return "the job is to end, and nobody asked it to stop";
-    if (u->overdue && u->alloc != GANG_ID_NONE)
-        return "it is overdue, and runs";
+    if (u->starved && u->alloc != GANG_ID_NONE)
+        return "it is starved, and runs";
     return NULL;
 }
 
@@ -175,14 +175,14 @@ static gang_result check_overdue(gang_sched *s, struct gang_error *error)
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++)
-            count += job->unit[i].overdue;
+            count += job->unit[i].starved;
     }
-    for (struct gang__gang **at = &s->overdue; *at; at = &(*at)->next_overdue, listed++)
-        if (!(*at)->overdue || (*at)->overdue_at != at)
-            return wrong(error, *at, "it is not overdue as it is said to be");
+    for (struct gang__gang **at = &s->starved; *at; at = &(*at)->next_overdue, listed++)
+        if (!(*at)->starved || (*at)->overdue_at != at)
+            return wrong(error, *at, "it is not starved as it is said to be");
     return count == listed
                ? GANG_OK
-               : gang__error(error, GANG_EINVAL, "overdue", "%zu are, not %zu", count, listed);
+               : gang__error(error, GANG_EINVAL, "starved", "%zu are, not %zu", count, listed);
 }
 
 static gang_result check_leaf(const struct gang__queue_state *q, struct gang_error *error)

@@ -118,7 +118,7 @@ def read(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Ru
     case = _case(arguments)
     cluster = _cluster(arguments, case)
     queues = _queues(arguments, case)
-    how = {"format": arguments.format, "lenient": arguments.lenient, "most": arguments.most, "gpus_per_task": arguments.gpus_per_task}
+    how = {"format": arguments.format, "lenient": arguments.lenient, "max_jobs": arguments.most, "gpus_per_task": arguments.gpus_per_task}
     trace, source = _trace(arguments.trace, how)
     if arguments.default_queue is not None:
         options["default_queue"] = arguments.default_queue

@@ -518,7 +518,7 @@ class Cluster(Handle):
         writer = Writer()
         with self._working() as worker:
             wanted = self._request(request, keywords)
-            result = lib.gang_request_write_why(worker, wanted.pointer, WRITE, writer.user)
+            result = lib.gang_request_write_explanation(worker, wanted.pointer, WRITE, writer.user)
             if wanted.scorer is not None:
                 wanted.scorer.settle()
         writer.settle()

@@ -193,7 +193,7 @@ def row(info: Any) -> Dict[str, Any]:
     """A node as a row of a table."""
     return {
         "name": text(info.name),
-        "state": NodeState.of(info.state) if info.state != lib.GANG_NODE_GONE else "gone",
+        "state": NodeState.of(info.state) if info.state != lib.GANG_NODE_REMOVED else "gone",
         "cpus": info.cpu_milli / 1000,
         "cpus_free": info.cpu_free / 1000,
         "mem_mib": info.memory_bytes / _MIB,

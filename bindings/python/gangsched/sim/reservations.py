@@ -150,7 +150,7 @@ class _Items(Call):
         name = text(item.name) if item.name != ffi.NULL else ""
         where = self.nodes.of(item.nodes, item.node_count)
         times = (item.instance, item.start_ns / 1e9, seconds(item.end_ns))
-        self.found.append((item.kind, int(item.id), name, item.part, *times, where, int(item.reservation)))
+        self.found.append((item.what, int(item.id), name, item.gang, *times, where, int(item.reservation)))
 
 
 @callback(failed=1)
