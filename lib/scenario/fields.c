@@ -67,9 +67,15 @@ static const struct gang__field queue_list[] = {
     COUNT("max_bypasses", QUEUE(max_bypasses)),
     SECONDS("max_wait_s", QUEUE(max_wait_ns), 0),
     {"quantum_s", GANG__FIELD_SECONDS, QUEUE(quantum_ns), NULL, -1, INT64_MAX / 2, 0},
+<<<<<<< HEAD
+    NUMBER("quantum_rows", QUEUE(slice_rows), 0, UINT16_MAX, 0),
+    FLAG("quantum_gpus", QUEUE(quantum_gpus)),
+    FLAG("no_preemption", QUEUE(fixed)),
+=======
     NUMBER("quantum_rows", QUEUE(quantum_rows), 0, UINT16_MAX, 0),
     FLAG("quantum_gpus", QUEUE(quantum_gpus)),
     FLAG("no_preemption", QUEUE(no_preemption)),
+>>>>>>> hub/main
     COUNT("max_running", QUEUE(max_running)),
     COUNT("max_pending", QUEUE(max_pending)),
     COUNT("max_running_per_user", QUEUE(max_running_per_user)),
