@@ -142,13 +142,9 @@ class Trace(Handle):
         """
         content = read_bytes(path)
         options = {"lenient": lenient, "max_jobs": max_jobs, "gpus_per_task": gpus_per_task, "batsim_flops": batsim_flops}
-<<<<<<< HEAD
         if most:
             options["most"] = most
         return cls._of(_read(content, _format(format), _current(options)))
-=======
-        return cls._of(_read(content, _format(format), options))
->>>>>>> hub/main
 
     @classmethod
     def from_text(cls, content: Union[str, bytes], format: Optional[str] = None, **options: Any) -> "Trace":
@@ -156,10 +152,7 @@ class Trace(Handle):
         if isinstance(content, str):
             content = content.encode("utf-8")
         known = ("lenient", "max_jobs", "gpus_per_task", "batsim_flops")
-<<<<<<< HEAD
         options = _current(options)
-=======
->>>>>>> hub/main
         for name in options:
             if name not in known:
                 raise InvalidArgument("there is no option '%s'" % name)

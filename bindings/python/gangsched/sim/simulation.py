@@ -408,11 +408,7 @@ class Simulation(SimulationState):
             finally:
                 self._inside = inside
             now = self._raw_info(sim)
-<<<<<<< HEAD
             stop_reason = StopReason.of(now.stop_reason)
-=======
-            run_end = RunEnd.of(now.stop_reason)
->>>>>>> hub/main
             if result != lib.GANG_EBUSY:
                 # A run stops at the end of an instant. A replay stops at the same instant, whatever
                 # stopped this run.
