@@ -3,10 +3,10 @@
  * cluster (core/cluster_copy.h). Both decide the same on the same events.
  *
  *   copy.c         the scheduler, its jobs and their gangs
- *   copy_leave.c   stops, and the handovers that wait for them
- *   copy_turn.c    wait classes and what blocks them
+ *   copy_stop.c   stops, and the handovers that wait for them
+ *   copy_order.c    wait classes and what blocks them
  *   copy_slice.c   matrices of time slices
- *   copy_ask.c     requests, compiled for the copy
+ *   copy_request.c     requests, compiled for the copy
  *   copy_reserve.c reservations and their members
  *   copy_inbox.c   messages that no run has processed
  * State that follows from the jobs is computed again: usage (all jobs enter it, as after a change of the
@@ -32,7 +32,7 @@ gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, 
  * NULL: out of memory. */
 struct gang__job *gang__job_copy(gang_sched *s, const struct gang__job *from);
 
-/* ---- copy_ask.c ---- */
+/* ---- copy_request.c ---- */
 
 /* Requests of one scheduler, and what stands for them in the other. */
 struct gang__asks_copy {
@@ -57,7 +57,7 @@ struct gang__request_text *gang__request_text_copy(gang_sched *to,
  * of memory. */
 bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from);
 
-/* ---- copy_turn.c ---- */
+/* ---- copy_order.c ---- */
 
 /* They are in their bins already. Cannot fail. */
 void gang__order_copy(gang_sched *to, const gang_sched *from);
@@ -67,7 +67,7 @@ void gang__order_copy(gang_sched *to, const gang_sched *from);
 /* Messages in the backlog, into the backlog; the queues are there already. False: out of memory. */
 bool gang__backlog_copy(struct gang__asks_copy *c, const gang_sched *from);
 
-/* ---- copy_leave.c ---- */
+/* ---- copy_stop.c ---- */
 
 /* The jobs are there already. False: out of memory. */
 bool gang__stops_copy(gang_sched *to, const gang_sched *from);

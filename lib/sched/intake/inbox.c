@@ -3,12 +3,10 @@
  * takes as a whole. Whoever is stopped for ever on the way keeps nobody else from leaving his. */
 #include <string.h>
 
-#include "sched/calendar/calendar.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/record.h"
-#include "sched/record/state.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 

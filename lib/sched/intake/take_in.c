@@ -3,7 +3,6 @@
  * or refuses it. */
 #include <string.h>
 
-#include "sched/calendar/calendar.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
