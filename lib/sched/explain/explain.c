@@ -2,7 +2,6 @@
 /* Why a job waits: every gate that its gangs must pass is asked again, with its numbers. The reasons
  * are ordered: what keeps a gang from being tried at all, the handover it waits for, what can never
  * be, what blocked it when it was tried last, and the rest. */
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

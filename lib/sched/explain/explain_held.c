@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gates before the order: holds, dependencies, back-off, and handovers on their way. */
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "sched/explain/explain_in.h"
 #include "sched/lifecycle/lifecycle.h"

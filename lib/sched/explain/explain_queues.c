@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gates of queues: bounds, lending, user limits, running jobs, and gangs that come first. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "sched/explain/explain_in.h"
 #include "sched/order/bypass.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tree as submitters on other threads see it, under RCU. */
-#include <string.h>
-
 #include "base/rcu.h"
 #include "sched/intake/queues_in.h"
 

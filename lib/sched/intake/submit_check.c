@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What can be said about a job before its queue is known: numbers, groups, and the gangs into which
  * its groups fall. */
-#include <assert.h>
 #include <string.h>
 
 #include "sched/usage/usage.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The record of a job: one block, measured first and then filled. */
-#include <assert.h>
 #include <string.h>
 
 #include "sched/intake/submit_in.h"

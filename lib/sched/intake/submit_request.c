@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The requests of a job: compiled, or found among those that were made of late; and checked against
  * limits and nodes. */
-#include <assert.h>
 #include <string.h>
 
 #include "sched/intake/submit_in.h"

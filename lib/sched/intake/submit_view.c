@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many jobs wait, or are on their way in, as submitters count them. */
-#include <assert.h>
-#include <string.h>
-
 #include "sched/usage/usage.h"
 
 /* So many are on their way in, below this queue and up to `end`. */
