@@ -5,7 +5,7 @@
 
 #include "plan/timeline/timeline_in.h"
 
-enum { CHUNK = 64 };
+enum { CHUNK = 32 };
 
 static int by_time(const struct gang__set_link *a, const struct gang__set_link *b, const void *ctx)
 {

@@ -149,8 +149,8 @@ static void copy_unit(struct gang__gang *to, const struct gang__gang *from, stru
     to->wanted = from->wanted;
     to->over = from->over;
     to->begun = from->begun;
-    to->overdue = from->overdue;
-    to->overtaken = from->overtaken;
+    to->starved = from->starved;
+    to->bypassed = from->bypassed;
     to->in_vain = from->in_vain;
     to->short_handed = from->short_handed;
     to->refill = from->refill;
@@ -233,8 +233,8 @@ static bool copy_job(struct gang__asks_copy *c, const struct gang__job *from)
 /* Those that nothing passes, in their order. */
 static void copy_overdue(gang_sched *s, const gang_sched *from)
 {
-    struct gang__gang **at = &s->overdue;
-    for (const struct gang__gang *u = from->overdue; u; u = u->next_overdue) {
+    struct gang__gang **at = &s->starved;
+    for (const struct gang__gang *u = from->starved; u; u = u->next_overdue) {
         *at = &gang__job_of(s, u->job->id)->unit[u->part];
         (*at)->overdue_at = at;
         at = &(*at)->next_overdue;
@@ -268,7 +268,7 @@ static void drop_jobs(gang_sched *s)
         gang__job_free(s, job);
     }
     s->job_count = 0;
-    s->overdue = NULL;
+    s->starved = NULL;
 }
 
 /* ---- the scheduler --------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wait classes in a copy (copy.h). All gangs are in their classes and ready. Classes that are blocked or
- * deferred in the original are put into the same state. Otherwise each would be tried once, and a gang
- * that the original does not try could start here. */
+/* Wait classes in a copy (copy.h). All gangs are in their classes and ready. Classes that are
+ * blocked or deferred in the original are put into the same state. Otherwise each would be tried
+ * once, and a gang that the original does not try could start here. */
 #include "core/commit/commit.h"
 #include "place/alloc/alloc.h"
 #include "sched/backfill/candidates.h"
@@ -62,13 +62,13 @@ static void copy_freed(gang_sched *s, const gang_sched *from)
 }
 
 /* Of the first gangs, the starved ones, or the others. */
-static void copy_heads(gang_sched *s, const gang_sched *from, bool overdue)
+static void copy_heads(gang_sched *s, const gang_sched *from, bool starved)
 {
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *from_job = GANG__OF(struct gang__job, all, n);
         struct gang__job *job = gang__job_of(s, from_job->id);
         for (uint32_t i = 0; i < job->unit_count; i++)
-            if (from_job->unit[i].overdue == overdue && is_head(&from_job->unit[i]) &&
+            if (from_job->unit[i].starved == starved && is_head(&from_job->unit[i]) &&
                 job->unit[i].bin)
                 copy_bin(s, job->unit[i].bin, from_job->unit[i].bin);
     }

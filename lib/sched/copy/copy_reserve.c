@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reservations in a copy (copy.h): their records are copied before the jobs, their members after them,
- * and their occupations together with the timelines. */
+/* Reservations in a copy (copy.h): their records are copied before the jobs, their members after
+ * them, and their occupations together with the timelines. */
 #include <string.h>
 
 #include "base/two_pass_block.h"
@@ -37,7 +37,7 @@ static bool copy_owners(gang_sched *s, const struct gang__reserves *from)
 
 /* The lists are in the same order. */
 static struct gang__bookings *usage_as(const gang_sched *s, const struct gang__reserves *from,
-                                    const struct gang__bookings *usage)
+                                       const struct gang__bookings *usage)
 {
     const struct gang__reserve_owner *o = s->reserve.all->owners, *old = from->owners;
     while (old && old->usage != usage) {

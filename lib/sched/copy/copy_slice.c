@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time slicing in a copy (copy.h): the matrices, the row of each gang, the current row and its end, and
- * the gangs that are suspending. The allocations of columns and the time-shared parts of gangs lie in
- * records with the same ids. The view in which gangs are placed is not copied: it serves one run. */
+/* Time slicing in a copy (copy.h): the matrices, the row of each gang, the current row and its
+ * end, and the gangs that are suspending. The allocations of columns and the time-shared parts
+ * of gangs lie in records with the same ids. The view in which gangs are placed is not copied:
+ * it serves one run. */
 #include <string.h>
 
 #include "sched/copy/copy.h"
@@ -86,7 +87,7 @@ static bool copy_matrix(gang_sched *s, struct gang__matrix **at, const struct ga
     if (!m)
         return false;
     m->queue = from->queue;
-    m->slice_ns = from->slice_ns;
+    m->quantum_ns = from->quantum_ns;
     m->most = from->most;
     m->lent = from->lent;
     m->rows = from->rows;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to one gang that is the first in order:
+/* What happens to the gang that is first in order:
  *
  *   class    its request class is brought up to date
  *   defer    backfill may want it after others of its leaf
@@ -39,8 +39,8 @@ bool gang__within_limits(gang_sched *s, struct gang__gang *u, const struct gang_
     return !by;
 }
 
-/* Is the allocation inside the limits? Asked of a gang whose amounts depend on the place. If not, it
- * is released. */
+/* Does the allocation keep to the limits? Asked if the amounts depend on the place. If not, the
+ * allocation is released. */
 static bool is_within_limits(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc)
 {
     uint32_t groups = gang__gang_request(u)->group_count, dim;
@@ -110,7 +110,7 @@ static bool commit(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
 static bool holds_for_class(const gang_sched *s, const struct gang__gang *u)
 {
     return !s->making_room && !gang__calendar_on(s) && !s->queues->slices && !u->places &&
-           !s->queues->cells && u->ask->q->policy != GANG_POLICY_HOST && !s->overdue;
+           !s->queues->cells && u->ask->q->policy != GANG_POLICY_HOST && !s->starved;
 }
 
 static void block_for_room(gang_sched *s, struct gang__gang *u, int32_t why)
@@ -125,7 +125,7 @@ void gang__block_for_this_run(gang_sched *s, struct gang__gang *u, bool no_memor
 {
     s->no_memory = s->no_memory || no_memory;
     gang__wake_next_run(s);
-    gang__order_block(s, u->bin, GANG_WAIT_TURN, NULL, 0);
+    gang__order_block(s, u->bin, GANG_WAIT_NOT_TRIED, NULL, 0);
 }
 
 /* ---- one gang ---------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Audit of units: who waits, who stops, who is waited for, what is due (state.h). */
+/* Audit of gangs: waiting, stopping, handovers and timers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,16 +17,17 @@ static gang_result wrong(struct gang_error *error, const struct gang__gang *u, c
     return gang__error(error, GANG_EINVAL, path, "%s", text);
 }
 
-/* ---- who waits --------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------------------- */
 
-/* Those who wait are to be sorted anew, for what is reserved is other than it was. */
+/* Wait classes are to be sorted again, because reservations changed. */
 static bool resorts(const gang_sched *s)
 {
     return s->reserve.all && s->reserve.count > 0 &&
            (s->reserve.all->rebin || s->reserve.all->upset);
 }
 
-/* Whose turn may come is in a bin, unless memory was short, or his time came and no run has been since. */
+/* A gang that may be tried is in a wait class, unless memory was short, or its time came and no run
+ * has been since. */
 static const char *wait_fault(gang_sched *s, struct gang__gang *u)
 {
     struct gang__job *job = u->job;
@@ -38,12 +39,12 @@ static const char *wait_fault(gang_sched *s, struct gang__gang *u)
         return "it is to wait for its turn, and does not, or the reverse";
     if (job->ending && u->alloc != GANG_ID_NONE && !job->undone)
         return "the job is to end, and nobody asked it to stop";
-    if (u->overdue && u->alloc != GANG_ID_NONE)
-        return "it is overdue, and runs";
+    if (u->starved && u->alloc != GANG_ID_NONE)
+        return "it is starved, and runs";
     return NULL;
 }
 
-/* ---- who stops --------------------------------------------------------------------------------- */
+/* ---- stopping ---------------------------------------------------------------------------------- */
 
 static bool is_of(const struct gang__handover *c, const struct gang__stop *leave)
 {
@@ -175,14 +176,14 @@ static gang_result check_overdue(gang_sched *s, struct gang_error *error)
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++)
-            count += job->unit[i].overdue;
+            count += job->unit[i].starved;
     }
-    for (struct gang__gang **at = &s->overdue; *at; at = &(*at)->next_overdue, listed++)
-        if (!(*at)->overdue || (*at)->overdue_at != at)
-            return wrong(error, *at, "it is not overdue as it is said to be");
+    for (struct gang__gang **at = &s->starved; *at; at = &(*at)->next_overdue, listed++)
+        if (!(*at)->starved || (*at)->overdue_at != at)
+            return wrong(error, *at, "it is not starved as it is said to be");
     return count == listed
                ? GANG_OK
-               : gang__error(error, GANG_EINVAL, "overdue", "%zu are, not %zu", count, listed);
+               : gang__error(error, GANG_EINVAL, "starved", "%zu are, not %zu", count, listed);
 }
 
 static gang_result check_leaf(const struct gang__queue_state *q, struct gang_error *error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a job waits: every gate that its gangs must pass is asked again, with its numbers. The reasons
- * are ordered: what keeps a gang from being tried at all, the handover it waits for, what can never
- * be, what blocked it when it was tried last, and the rest. */
+/* Why a job waits: every gate that its gangs must pass is asked again, with its numbers. The
+ * reasons are ordered: what keeps a gang from being tried at all, the handover it waits for,
+ * what can never be, what blocked it when it was tried last, and the rest. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,11 +23,11 @@ struct gang__reason *gang__reason_add(struct gang__reasons *l, int32_t why, int3
     memset(r, 0, sizeof(*r));
     r->wait.size = sizeof(r->wait);
     r->wait.reason = why;
-    r->wait.cls = cls;
+    r->wait.category = cls;
     r->wait.kind = r->wait.group = -1;
     r->wait.queue = queue && queue->q ? queue->q->id : GANG_ID_NONE;
     r->queue = queue && queue->q ? queue : NULL;
-    r->rank = cls == GANG_WAIT_NEVER                                        ? RANK_NEVER
+    r->rank = cls == GANG_WAIT_CATEGORY_NEVER                               ? RANK_NEVER
               : bin && bin->state == GANG__CLASS_BLOCKED && bin->why == why ? RANK_LAST
                                                                             : RANK_OTHER;
     return r;
@@ -51,7 +51,7 @@ bool gang__reasons_have(const struct gang__reasons *l, int32_t why)
 
 struct gang__reason *gang__reason_add_held(struct gang__reasons *l, int32_t why)
 {
-    struct gang__reason *r = gang__reason_add(l, why, GANG_WAIT_HELD, NULL);
+    struct gang__reason *r = gang__reason_add(l, why, GANG_WAIT_CATEGORY_HELD, NULL);
     if (r)
         r->rank = RANK_HELD;
     return r;
@@ -67,8 +67,8 @@ bool gang__explain_waits(const struct gang__gang *u)
     return !u->leaves || u->moving;
 }
 
-/* The gates of a gang that may be tried, in the order in which the cycle asks them; capacity is asked
- * last. */
+/* The gates of a gang that may be tried, in the order in which the cycle asks them; capacity is
+ * asked last. */
 typedef void explain_gate(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
 static explain_gate *const gates[] = {gang__explain_bounds,     gang__explain_lending,
                                       gang__explain_user,       gang__explain_max_running,
@@ -102,7 +102,8 @@ static gang_result explain_gang(struct gang__reasons *l)
     gang_result r = gang__explain_room(l);
     if (r != GANG_OK || l->count > 0)
         return r;
-    struct gang__reason *turn = gang__reason_add(l, GANG_WAIT_TURN, GANG_WAIT_NOT_NOW, NULL);
+    struct gang__reason *turn =
+        gang__reason_add(l, GANG_WAIT_NOT_TRIED, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (turn) {
         turn->rank = RANK_TURN;
         gang__reason_say(turn, "nothing is in its way: it is its turn in one of the next runs");
@@ -110,7 +111,7 @@ static gang_result explain_gang(struct gang__reasons *l)
     return GANG_OK;
 }
 
-/* The decisive one first; among those of a rank as they were found. */
+/* The decisive reason first; those of a rank as they were found. */
 static void sort(struct gang__reasons *l)
 {
     for (size_t i = 1; i < l->count; i++)

@@ -24,7 +24,7 @@ static const char *until_when(int32_t when)
     return when == GANG_AFTER_START ? "start" : when == GANG_AFTER_END ? "end" : "succeed";
 }
 
-/* Groups of the unit that wait for others of the job. */
+/* Groups of the gang that wait for other groups of the job. */
 void gang__explain_group_after(struct gang__reasons *l)
 {
     const struct gang__gang *u = l->unit;
@@ -103,7 +103,7 @@ void gang__explain_held(struct gang__reasons *l)
     }
 }
 
-/* Those who are leaving for it, or that it may start again elsewhere. */
+/* The victims that stop for the gang, or that it waits for before it starts elsewhere. */
 void gang__explain_handover(struct gang__reasons *l, const struct gang__handover *claim)
 {
     int64_t tasks = 0, until = 0;
@@ -115,7 +115,8 @@ void gang__explain_handover(struct gang__reasons *l, const struct gang__handover
         until = v->deadline_ns > until ? v->deadline_ns : until;
         blocker = v->unit->job->id;
     }
-    struct gang__reason *r = gang__reason_add(l, GANG_WAIT_VICTIMS, GANG_WAIT_NOT_NOW, NULL);
+    struct gang__reason *r =
+        gang__reason_add(l, GANG_WAIT_VICTIMS, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (!r)
         return;
     r->rank = RANK_CLAIM;

@@ -17,7 +17,7 @@ struct gang__reason {
 
 struct gang__reasons {
     gang_sched *s;
-    struct gang__gang *unit; /* that is being asked about */
+    struct gang__gang *unit; /* the gang that is explained */
     struct gang__reason *reason;
     size_t count, room;
     bool failed;
@@ -50,7 +50,7 @@ const char *gang__word_of_reason(int32_t reason);
 
 const char *gang__word_of_state(int32_t state);
 
-/* A number of thousandths, with no more digits than it has. */
+/* A number of thousandths, without trailing zeros. */
 struct gang__amount_text gang__text_milli(int64_t amount, const char *unit);
 
 struct gang__amount_text gang__text_number(int32_t kind, int64_t amount);
@@ -64,23 +64,23 @@ void gang__text_amount(const gang_sched *s, int32_t kind, int64_t amount, char *
 
 int32_t gang__group_in_job(const struct gang__gang *u, uint32_t group);
 
-/* Groups of the unit that wait for others of the job. */
+/* Groups of the gang that wait for other groups of the job. */
 void gang__explain_group_after(struct gang__reasons *l);
 
 void gang__explain_held(struct gang__reasons *l);
 
-/* Those who are leaving for it, or that it may start again elsewhere. */
+/* The victims that stop for the gang, or that it waits for before it starts elsewhere. */
 void gang__explain_handover(struct gang__reasons *l, const struct gang__handover *claim);
 
 /* ---- explain_queues.c ---- */
 
-/* Who has most of it, among the first some that would fall. */
+/* The job that holds most of the dimension, among the first victims in order. */
 gang_job_id gang__explain_holder(gang_sched *s, const struct gang__queue_state *top, uint32_t dim);
 
 /* Limits and guarantees of the leaf and all above. */
 void gang__explain_bounds(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
 
-/* Asked where nothing else of the queues is in the way. */
+/* Asked if no other gate of the queues blocks the gang. */
 void gang__explain_lending(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
 
 void gang__explain_user(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
@@ -94,11 +94,11 @@ void gang__explain_behind(struct gang__reasons *l, const struct gang__take *take
 
 void gang__explain_planned(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
 
-/* It waits for the one that it named, or its place is reserved for others. */
+/* The gang waits for the reservation that it named, or its place is reserved for others. */
 void gang__explain_reservation(struct gang__reasons *l, const struct gang__take *take,
                                uint32_t count);
 
-/* It has its places: its turn is to come. */
+/* The gang has its places, and waits for its quantum. */
 void gang__explain_slice(struct gang__reasons *l);
 
 gang_result gang__explain_room(struct gang__reasons *l);

@@ -22,7 +22,7 @@ static json_t *reason_json(struct gang__json_maker *m, const gang_sched *s,
     const struct gang_wait *w = &r->wait;
     json_t *o = json_object();
     put_text(m, o, "reason", gang__word_of_reason(w->reason));
-    put_text(m, o, "class", gang__word_of_class(w->cls));
+    put_text(m, o, "class", gang__word_of_class(w->category));
     if (r->queue)
         put_text(m, o, "queue", r->queue->q->name);
     if (w->kind >= 0)
@@ -50,7 +50,7 @@ static json_t *list_json(struct gang__json_maker *m, const struct gang__job *job
     put_text(m, root, "name", job->name);
     put_text(m, root, "state", gang__word_of_state(job->state));
     if (l->count > 0) {
-        put_text(m, root, "class", gang__word_of_class(l->reason[0].wait.cls));
+        put_text(m, root, "class", gang__word_of_class(l->reason[0].wait.category));
         put_text(m, root, "text", l->reason[0].text);
     }
     for (size_t i = 0; i < l->count; i++)
@@ -59,11 +59,11 @@ static json_t *list_json(struct gang__json_maker *m, const struct gang__job *job
     return root;
 }
 
-/* The unit whose placement is to be told: the first that waits to start, if there is no room. */
+/* The first gang that waits to start, if capacity is short: its placement is explained, too. */
 static struct gang__gang *gang_without_place(const struct gang__job *job,
                                              const struct gang__reasons *l)
 {
-    for (uint32_t i = 0; gang__reasons_have(l, GANG_WAIT_ROOM) && i < job->unit_count; i++)
+    for (uint32_t i = 0; gang__reasons_have(l, GANG_WAIT_CAPACITY) && i < job->unit_count; i++)
         if (gang__explain_waits(&job->unit[i]) && job->unit[i].alloc == GANG_ID_NONE &&
             !job->unit[i].places)
             return &job->unit[i];
@@ -81,13 +81,14 @@ static gang_result write_all(gang_sched *s, const struct gang__job *job,
     static const char member[] = ",\"placement\":";
     if (write(text, length - 1, user) != 0 || write(member, sizeof(member) - 1, user) != 0)
         return GANG_EIO;
-    gang_result r = gang_request_write_why(s->worker, gang__gang_request(u), write, user);
+    gang_result r = gang_request_write_explanation(s->worker, gang__gang_request(u), write, user);
     if (r != GANG_OK)
         return r;
     return write("}", 1, user) == 0 ? GANG_OK : GANG_EIO;
 }
 
-gang_result gang_job_write_why(gang_sched *sched, gang_job_id id, gang_write_fn write, void *user)
+gang_result gang_job_write_explanation(gang_sched *sched, gang_job_id id, gang_write_fn write,
+                                       void *user)
 {
     if (!sched || !write)
         return GANG_EINVAL;

@@ -20,7 +20,7 @@ static int64_t held_by(const struct gang__gang *u, uint32_t dim)
     return sum;
 }
 
-/* Who has most of it, among the first some that would fall. */
+/* The job that holds most of the dimension, among the first victims in order. */
 gang_job_id gang__explain_holder(gang_sched *s, const struct gang__queue_state *top, uint32_t dim)
 {
     int64_t most = 0;
@@ -50,7 +50,7 @@ static void explain_bound(struct gang__reasons *l, int32_t why, const struct gan
     const struct gang__dim *of = &l->s->queues->dim[dim];
     bool never = asked > bound && why != GANG_WAIT_USER_LIMIT;
     struct gang__reason *r =
-        gang__reason_add(l, why, never ? GANG_WAIT_NEVER : GANG_WAIT_NOT_NOW, q);
+        gang__reason_add(l, why, never ? GANG_WAIT_CATEGORY_NEVER : GANG_WAIT_CATEGORY_NOT_NOW, q);
     char whole[160], place[GANG_MAX_NAME + 16] = "";
     if (!r)
         return;
@@ -90,7 +90,7 @@ void gang__explain_bounds(struct gang__reasons *l, const struct gang__take *take
         for (uint32_t i = 0; i < count; i++) {
             uint32_t d = take[i].dim;
             int64_t asked = take[i].amount;
-            /* A limit that is not its own is that of a queue above, which is told of itself. */
+            /* a limit inherited from a queue above is reported there */
             if (q->q->limit[d].how != GANG__QUOTA_NONE && asked > q->limit[d] - q->used[d])
                 explain_bound(l, GANG_WAIT_LIMIT, q, d, asked, q->used[d], q->limit[d]);
             if (fixed && q->guarantee[d] != GANG__NO_BOUND && q->fixed[d] + asked > q->guarantee[d])
@@ -98,7 +98,7 @@ void gang__explain_bounds(struct gang__reasons *l, const struct gang__take *take
         }
 }
 
-/* Asked where nothing else of the queues is in the way. */
+/* Asked if no other gate of the queues blocks the gang. */
 void gang__explain_lending(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
 {
     uint32_t dim = 0;
@@ -107,7 +107,7 @@ void gang__explain_lending(struct gang__reasons *l, const struct gang__take *tak
         gang__usage_refuse(l->s, l->unit->job->leaf, take, count, is_fixed(l->unit), &dim, &why);
     if (!by || why != GANG_WAIT_LENDING)
         return;
-    struct gang__reason *r = gang__reason_add(l, GANG_WAIT_LENDING, GANG_WAIT_POLICY, by);
+    struct gang__reason *r = gang__reason_add(l, GANG_WAIT_LENDING, GANG_WAIT_CATEGORY_POLICY, by);
     char asked[160];
     if (!r)
         return;
@@ -143,7 +143,8 @@ void gang__explain_user(struct gang__reasons *l, const struct gang__take *take, 
 static void explain_running(struct gang__reasons *l, const struct gang__queue_state *q,
                             int64_t running, int64_t most, const char *whose)
 {
-    struct gang__reason *r = gang__reason_add(l, GANG_WAIT_MAX_RUNNING, GANG_WAIT_NOT_NOW, q);
+    struct gang__reason *r =
+        gang__reason_add(l, GANG_WAIT_MAX_RUNNING, GANG_WAIT_CATEGORY_NOT_NOW, q);
     if (!r)
         return;
     r->wait.requested = 1;
@@ -170,7 +171,7 @@ void gang__explain_max_running(struct gang__reasons *l, const struct gang__take 
                         " of a user");
 }
 
-/* The head of a bin of its leaf bars it. */
+/* The head of another wait class bars the gang. */
 static void explain_barred(struct gang__reasons *l, const struct gang__queue_state *leaf,
                            const struct gang__wait_class *bars)
 {
@@ -178,13 +179,13 @@ static void explain_barred(struct gang__reasons *l, const struct gang__queue_sta
     if (head->job == u->job)
         return;
     struct gang__reason *r = gang__reason_add(
-        l, head->overdue ? GANG_WAIT_OVERDUE : GANG_WAIT_BEHIND, GANG_WAIT_POLICY, leaf);
+        l, head->starved ? GANG_WAIT_STARVED : GANG_WAIT_BEHIND, GANG_WAIT_CATEGORY_POLICY, leaf);
     if (!r)
         return;
     r->rank = RANK_LAST;
     r->wait.blocker = head->job->id;
-    if (head->overdue)
-        gang__reason_say(r, "job %" PRIu64 " is overdue, and nothing in queue \"%s\" passes it",
+    if (head->starved)
+        gang__reason_say(r, "job %" PRIu64 " is starved, and nothing in queue \"%s\" passes it",
                          head->job->id, leaf->q->name);
     else
         gang__reason_say(r, "queue \"%s\" keeps to its order, and job %" PRIu64 " is before it",
@@ -203,15 +204,16 @@ void gang__explain_behind(struct gang__reasons *l, const struct gang__take *take
         explain_barred(l, leaf, bars);
         return;
     }
-    if (u->bin->state != GANG__CLASS_BLOCKED || u->bin->why != GANG_WAIT_OVERDUE)
+    if (u->bin->state != GANG__CLASS_BLOCKED || u->bin->why != GANG_WAIT_STARVED)
         return;
     const struct gang__gang *first = gang__bypass_concerns(l->s, u);
     struct gang__reason *r =
-        first ? gang__reason_add(l, GANG_WAIT_OVERDUE, GANG_WAIT_POLICY, first->job->leaf) : NULL;
+        first ? gang__reason_add(l, GANG_WAIT_STARVED, GANG_WAIT_CATEGORY_POLICY, first->job->leaf)
+              : NULL;
     if (!r)
         return;
     r->rank = RANK_LAST;
     r->wait.blocker = first->job->id;
-    gang__reason_say(r, "job %" PRIu64 " of queue \"%s\" is overdue, and nothing passes it",
+    gang__reason_say(r, "job %" PRIu64 " of queue \"%s\" is starved, and nothing passes it",
                      first->job->id, first->job->leaf->q->name);
 }

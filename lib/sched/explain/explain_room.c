@@ -20,14 +20,14 @@ static int32_t take_room(const struct gang_explanation *e, void *user)
     struct room *room = user;
     struct gang__reasons *l = room->list;
     bool grows = l->unit->alloc != GANG_ID_NONE;
-    if (!grows && (e->group >= 0 || e->set >= 0))
-        return 0; /* parts of the gang: the last one is about all of it */
+    if (!grows && (e->group >= 0 || e->group_set >= 0))
+        return 0; /* reasons of single groups: the last one is about the whole gang */
     room->fits = e->result == GANG_OK;
     if (room->fits)
         return 0;
     bool never = e->result == GANG_ENEVER;
-    struct gang__reason *r =
-        gang__reason_add(l, GANG_WAIT_ROOM, never ? GANG_WAIT_NEVER : GANG_WAIT_NOT_NOW, NULL);
+    struct gang__reason *r = gang__reason_add(
+        l, GANG_WAIT_CAPACITY, never ? GANG_WAIT_CATEGORY_NEVER : GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (!r)
         return GANG_ENOMEM;
     int32_t group = grows ? e->group : e->because_group;
@@ -79,7 +79,7 @@ static int64_t seconds_until(const struct gang__reasons *l, int64_t at_ns)
     return at_ns > l->s->now_ns ? (at_ns - l->s->now_ns + 999999) / 1000000 : 0;
 }
 
-/* Whose plan it would delay: the first of its own leaf, or of any. */
+/* The planned start that it would delay: the first of its leaf, or of any. */
 static const struct gang__gang *first_planned(const gang_sched *s,
                                               const struct gang__queue_state *leaf)
 {
@@ -104,7 +104,7 @@ void gang__explain_planned(struct gang__reasons *l, const struct gang__take *tak
     if (u->calendar.plan) {
         char nodes[160];
         struct gang__reason *r =
-            gang__reason_add(l, GANG_WAIT_PLANNED, GANG_WAIT_NOT_NOW, u->job->leaf);
+            gang__reason_add(l, GANG_WAIT_PLANNED, GANG_WAIT_CATEGORY_NOT_NOW, u->job->leaf);
         if (!r)
             return;
         r->rank = RANK_LAST;
@@ -114,7 +114,7 @@ void gang__explain_planned(struct gang__reasons *l, const struct gang__take *tak
                          gang__text_milli(seconds_until(l, u->calendar.planned_ns), "").s, nodes);
     } else if (behind && (first = first_planned(l->s, u->job->leaf)) != NULL) {
         struct gang__reason *r =
-            gang__reason_add(l, GANG_WAIT_PLANNED, GANG_WAIT_POLICY, first->job->leaf);
+            gang__reason_add(l, GANG_WAIT_PLANNED, GANG_WAIT_CATEGORY_POLICY, first->job->leaf);
         if (!r)
             return;
         r->wait.blocker = first->job->id;
@@ -124,7 +124,7 @@ void gang__explain_planned(struct gang__reasons *l, const struct gang__take *tak
     }
 }
 
-/* It waits for the one that it named, or its place is reserved for others. */
+/* The gang waits for the reservation that it named, or its place is reserved for others. */
 void gang__explain_reservation(struct gang__reasons *l, const struct gang__take *take,
                                uint32_t count)
 {
@@ -134,9 +134,9 @@ void gang__explain_reservation(struct gang__reasons *l, const struct gang__take 
         return;
     bool held = l->unit->job->wait_why == GANG_WAIT_RESERVATION;
     struct gang__reason *r = gang__reason_add(l, GANG_WAIT_RESERVATION,
-                                              why.never ? GANG_WAIT_NEVER
-                                              : held    ? GANG_WAIT_HELD
-                                                        : GANG_WAIT_POLICY,
+                                              why.never ? GANG_WAIT_CATEGORY_NEVER
+                                              : held    ? GANG_WAIT_CATEGORY_HELD
+                                                        : GANG_WAIT_CATEGORY_POLICY,
                                               NULL);
     if (!r)
         return;
@@ -145,13 +145,14 @@ void gang__explain_reservation(struct gang__reasons *l, const struct gang__take 
     gang__reason_say(r, "%s", why.text);
 }
 
-/* It goes back to where it was suspended, or nowhere. */
+/* A suspended gang resumes on its old places only. */
 static void explain_suspended(struct gang__reasons *l)
 {
     const struct gang__wait_class *bin = l->unit->bin;
-    if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_ROOM)
+    if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CAPACITY)
         return;
-    struct gang__reason *r = gang__reason_add(l, GANG_WAIT_ROOM, GANG_WAIT_NOT_NOW, NULL);
+    struct gang__reason *r =
+        gang__reason_add(l, GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (r)
         gang__reason_say(r, "the places where it was suspended are taken");
 }
@@ -161,19 +162,21 @@ static void explain_cells(struct gang__reasons *l)
     const struct gang__wait_class *bin = l->unit->bin;
     if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CELLS)
         return;
-    struct gang__reason *r = gang__reason_add(l, GANG_WAIT_CELLS, GANG_WAIT_POLICY, bin->by);
+    struct gang__reason *r =
+        gang__reason_add(l, GANG_WAIT_CELLS, GANG_WAIT_CATEGORY_POLICY, bin->by);
     if (r)
         gang__reason_say(r, "its place would break the cells guaranteed to %s%s",
                          bin->by ? "queue " : "others", bin->by ? bin->by->q->name : "");
 }
 
-/* It has its places: its turn is to come. */
+/* The gang has its places, and waits for its quantum. */
 void gang__explain_slice(struct gang__reasons *l)
 {
     const struct gang__gang *u = l->unit;
     int64_t until = 0;
     uint32_t rows = gang__slice_when(l->s, u, &until);
-    struct gang__reason *r = gang__reason_add(l, GANG_WAIT_SLICE, GANG_WAIT_POLICY, u->job->leaf);
+    struct gang__reason *r =
+        gang__reason_add(l, GANG_WAIT_SLICE, GANG_WAIT_CATEGORY_POLICY, u->job->leaf);
     if (!r)
         return;
     r->wait.until_ns = until;
@@ -187,22 +190,23 @@ void gang__explain_slice(struct gang__reasons *l)
                          gang__slice_row(u), rows, gang__text_milli(seconds_until(l, until), "").s);
 }
 
-/* No row has room for it, beside what the others hold. */
+/* No row of time slices has capacity beside the other gangs. */
 static bool explain_rows(struct gang__reasons *l)
 {
     const struct gang__wait_class *bin = l->unit->bin;
     struct gang_queue_info info;
     if (!gang__slice_concerns(l->unit) || l->unit->alloc != GANG_ID_NONE || !bin ||
-        bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_ROOM)
+        bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CAPACITY)
         return false;
     memset(&info, 0, sizeof(info));
     gang__slice_info(l->s, l->unit->job->leaf, &info);
-    struct gang__reason *r = gang__reason_add(l, GANG_WAIT_ROOM, GANG_WAIT_NOT_NOW, NULL);
+    struct gang__reason *r =
+        gang__reason_add(l, GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (r)
         gang__reason_say(r,
                          "none of %" PRId64 " rows that take turns, of %" PRId64
                          " that there may be, has room for it",
-                         info.rows, info.slice_rows);
+                         info.rows, info.quantum_rows);
     return true;
 }
 

@@ -14,9 +14,9 @@ const char *gang__word_of_class(int32_t cls)
 const char *gang__word_of_reason(int32_t reason)
 {
     static const char *const word[] = {
-        "",      "room",    "limit",  "guarantee", "user-limit", "max-running", "hold",
+        "",      "capacity",    "limit",  "guarantee", "user-limit", "max-running", "hold",
         "after", "queue",   "behind", "back-off",  "victims",    "cells",       "lending",
-        "turn",  "planned", "begin",  "overdue",   "slice",      "reservation"};
+        "not-tried",  "planned", "begin",  "starved",   "slice",      "reservation"};
     return word[reason];
 }
 
@@ -26,7 +26,7 @@ const char *gang__word_of_state(int32_t state)
     return word[state];
 }
 
-/* A number of thousandths, with no more digits than it has. */
+/* A number of thousandths, without trailing zeros. */
 struct gang__amount_text gang__text_milli(int64_t amount, const char *unit)
 {
     struct gang__amount_text w;

@@ -8,7 +8,7 @@
 
 enum { AMOUNTS = 6 }; /* arrays of a queue */
 
-/* As many as there could ever be, so that other dimensions need no memory. */
+/* As many as there can ever be: a new dimension needs no memory. */
 bool gang__queue_make_amounts(gang_sched *s, struct gang__queue_state *q)
 {
     int64_t **const arrays[AMOUNTS] = {&q->guarantee, &q->limit, &q->share,
@@ -62,7 +62,7 @@ void gang__queue_free(gang_sched *s, struct gang__queue_state *q)
         gang__release(&s->mem, q);
 }
 
-/* A queue begins to count anew, in the dimensions in force. */
+/* Count from zero again, in the dimensions in force. */
 void gang__queue_reset(struct gang__queue_state *q)
 {
     memset(q->block, 0, AMOUNTS * (size_t)GANG__DIMS * sizeof(*q->block));

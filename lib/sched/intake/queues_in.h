@@ -13,12 +13,12 @@ struct gang__queue_list {
 
 /* ---- queue_make.c ---- */
 
-/* As many as there could ever be, so that other dimensions need no memory. */
+/* As many as there can ever be: a new dimension needs no memory. */
 bool gang__queue_make_amounts(gang_sched *s, struct gang__queue_state *q);
 
 void gang__queue_free(gang_sched *s, struct gang__queue_state *q);
 
-/* A queue begins to count anew, in the dimensions in force. */
+/* Count from zero again, in the dimensions in force. */
 void gang__queue_reset(struct gang__queue_state *q);
 
 /* ---- queues_view.c ---- */
@@ -29,7 +29,7 @@ struct gang__submit_view *gang__submit_view_new(gang_sched *s, struct gang__queu
 
 void gang__submit_view_free(gang_sched *s, struct gang__submit_view *d);
 
-/* Waits until no submitter is at an old one. */
+/* Waits until no submitter reads an old view. */
 void gang__submit_view_free_retired(gang_sched *s);
 
 /* ---- queues_swap.c ---- */
@@ -40,7 +40,7 @@ gang_result gang__queues_swap(gang_sched *s, struct gang__queues *queues, struct
 
 void gang__queue_list_free(gang_sched *s, struct gang__queue_list *l);
 
-/* Those in force, and room for more. */
+/* The specifications in force, with space for more. */
 bool gang__queue_list_now(gang_sched *s, size_t more, struct gang__queue_list *l);
 
 gang_result gang__queues_apply(gang_sched *s, const struct gang_queue_spec *specs, size_t count,

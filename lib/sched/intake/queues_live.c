@@ -12,7 +12,7 @@ void gang__queue_list_free(gang_sched *s, struct gang__queue_list *l)
     gang__release(&s->mem, l->made);
 }
 
-/* Those in force, and room for more. */
+/* The specifications in force, with space for more. */
 bool gang__queue_list_now(gang_sched *s, size_t more, struct gang__queue_list *l)
 {
     size_t n = s->queues->count;
@@ -51,8 +51,7 @@ static bool is_named(const struct gang_queue_spec *specs, size_t size, size_t co
     return false;
 }
 
-/* Those given, as the library knows them, and those that were made on demand and whose parents
- * are still there. */
+/* The given specifications, and those of made queues with a parent among them. */
 static gang_result with_made(gang_sched *s, const struct gang_queue_spec *specs, size_t count,
                              struct gang__queue_list *l, struct gang_error *error)
 {
@@ -104,13 +103,13 @@ gang_result gang__config_default(gang_sched *s, struct gang_error *error)
     static const struct gang_quota all[] = {{"cpu", GANG_UNLIMITED, NULL, 0, 0}};
     struct gang_queue_spec spec = GANG_QUEUE_SPEC_INIT;
     spec.name = "default";
-    spec.guaranteed =
-        all; /* of other kinds nothing is managed, so that nothing is above its guarantee */
+    spec.guaranteed = all; /* other kinds are not managed: nothing is above its guarantee */
     spec.guaranteed_count = 1;
     return gang__queues_apply(s, &spec, 1, NULL, error);
 }
 
-/* "queues[3].limit.gpu" of a list that the caller does not know becomes "limit.gpu". */
+/* An error path "queues[3].limit.gpu" in a list that the caller does not know becomes "limit.gpu".
+ * */
 static gang_result own_path(struct gang_error *error, gang_result r)
 {
     char *dot = error && r != GANG_OK ? strstr(error->path, "].") : NULL;
@@ -229,7 +228,7 @@ gang_result gang_queue_set_state(gang_sched *sched, gang_queue_id id, int32_t st
     return gang_queue_change(sched, &spec, NULL);
 }
 
-/* What a queue has that neither its description nor its jobs tell. */
+/* The state of a queue that follows neither from its specification nor from its jobs. */
 static void copy_past(struct gang__queue_state *to, const struct gang__queue_state *from)
 {
     to->idle_since_ns = from->idle_since_ns;

@@ -20,7 +20,7 @@ struct swap {
     struct gang__sharer *sharer;
     struct gang__share_slot *slot;
     int64_t *resolved;
-    bool rebuild; /* everybody leaves his bins and books, and enters them anew */
+    bool rebuild; /* each job leaves wait classes and usage, and enters them again */
 };
 
 static bool same_dims(const struct gang__queues *a, const struct gang__queues *b)
@@ -35,7 +35,7 @@ static gang_result index_error(struct gang_error *error, gang_result r, const ch
     return r;
 }
 
-/* What only jobs can forbid. */
+/* Changes that are refused because of jobs. */
 static gang_result check_jobs(const gang_sched *s, const struct gang__queues *queues,
                               struct gang_error *error)
 {
@@ -85,7 +85,7 @@ static void swap_free(struct swap *w)
     gang__queues_free(w->queues, mem);
 }
 
-/* Queues that go on, and new ones (their q is NULL until the swap). */
+/* Queues that stay, and new ones (their q is NULL until the swap). */
 static bool make_qs(struct swap *w)
 {
     gang_sched *s = w->s;
@@ -105,8 +105,8 @@ static bool make_qs(struct swap *w)
     return true;
 }
 
-/* What a rebuild will need: amounts of new dimensions, room in asks, users of leaves that ask
- * for them. */
+/* Memory that a rebuild needs: amounts of new dimensions in request classes, users of leaves that
+ * count them. */
 static bool make_room(struct swap *w)
 {
     gang_sched *s = w->s;
@@ -169,7 +169,7 @@ static void enter_books(gang_sched *s, struct gang__job *job)
         if (u->moving)
             gang__usage_promise(u, -1, 1);
         if (u->claim && u->claim->comes) {
-            u->claim->comes = false; /* nobody counts it any more */
+            u->claim->comes = false; /* the queues count from zero */
             gang__handover_comes(u->claim, true);
         }
         if (u->alloc != GANG_ID_NONE)
@@ -210,7 +210,7 @@ void gang__config_enter(gang_sched *s)
     for (uint32_t i = 0; i < s->queues->count; i++)
         gang__queue_reset(s->qs[i]);
     gang__queue_reset(&s->root);
-    s->total_epoch = 0; /* the amounts in force are to be made out anew, too */
+    s->total_epoch = 0; /* guarantees and limits in force are resolved again, too */
     all_enter(s);
 }
 

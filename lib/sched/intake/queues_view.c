@@ -40,7 +40,7 @@ void gang__submit_view_free(gang_sched *s, struct gang__submit_view *d)
     gang__submit_view_release(&s->mem, d);
 }
 
-/* Waits until no submitter is at an old one. */
+/* Waits until no submitter reads an old view. */
 void gang__submit_view_free_retired(gang_sched *s)
 {
     if (!s->retired)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Submitting, on any thread: a job is checked against the queues as submitters see them (under RCU),
- * its record is made, and it goes into the inbox. The owner takes it in later (take_in.c). */
+/* Submitting, on any thread: a job is checked against the queues as submitters see them (under
+ * RCU), its record is made, and it goes into the inbox. The owner takes it in later (take_in.c). */
 #include <assert.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/reserve/reserve.h"
 
-/* A caller's spec, of his size, as the library knows it. */
+/* The caller's specification, in the size that the library knows. */
 static gang_result take_in(const struct gang_job_spec *from, struct gang_job_spec *spec,
                            struct gang_error *error)
 {
@@ -48,7 +48,7 @@ static gang_result check_queue(gang_sched *s, const struct gang__submit_view *do
     return GANG_OK;
 }
 
-/* Consecutive ones, for jobs that lie last first. Returns them in order. */
+/* Give consecutive ids to jobs that are linked last first. Returns them first first. */
 static struct gang__job *give_ids(gang_sched *s, struct gang__job *jobs, int64_t count,
                                   gang_job_id *first)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be said about a job before its queue is known: numbers, groups, and the gangs into which
- * its groups fall. */
+/* Checks that need no queue: numbers, groups, and the gangs into which the groups of a job fall. */
 #include <string.h>
 
 #include "sched/usage/usage.h"
@@ -78,8 +77,7 @@ gang_result gang__submit_check_groups(const struct gang_job_spec *j, struct gang
     return GANG_OK;
 }
 
-/* A text of bits: which groups a group waits for, as a number that is the same for the same
- * sets. */
+/* A hash of the groups that a group waits for; equal sets have equal hashes. */
 static uint64_t waits_of(const struct gang_job_spec *j, size_t group)
 {
     uint64_t sum = 0;
@@ -91,7 +89,7 @@ static uint64_t waits_of(const struct gang_job_spec *j, size_t group)
     return sum;
 }
 
-/* Which part each group is in; parts in the order of their first groups. Returns how many. */
+/* Number the gangs: groups that wait for the same groups are one gang. Returns how many. */
 uint32_t gang__submit_number_gangs(const struct gang_job_spec *j, uint32_t *part)
 {
     uint32_t parts = 0;
@@ -141,7 +139,7 @@ gang_result gang__submit_check_gangs(const struct gang_job_spec *j, const uint32
                                   "is not that of struct gang_group_spec");
     for (size_t g = 0; g < j->request.group_count; g++) {
         sum += gang__submit_group(&j->request, g)->min;
-        if (gang__submit_group(&j->request, g)->set >= 0)
+        if (gang__submit_group(&j->request, g)->group_set >= 0)
             return gang__submit_error(error, GANG_ENOTSUP, "request.sets",
                                       "groups that wait for each other cannot be in sets");
     }
@@ -155,7 +153,7 @@ gang_result gang__submit_check_gangs(const struct gang_job_spec *j, const uint32
     return GANG_OK;
 }
 
-/* The request of one part, in `groups`. */
+/* The request of one gang, in `groups`. */
 void gang__submit_gang_request(const struct gang_job_spec *j, const uint32_t *part, uint32_t which,
                                struct gang_group_spec *groups, struct gang_request_spec *q)
 {

@@ -23,7 +23,7 @@ gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gan
 
 gang_result gang__submit_check_groups(const struct gang_job_spec *j, struct gang_error *error);
 
-/* Which part each group is in; parts in the order of their first groups. Returns how many. */
+/* Number the gangs: groups that wait for the same groups are one gang. Returns how many. */
 uint32_t gang__submit_number_gangs(const struct gang_job_spec *j, uint32_t *part);
 
 bool gang__submit_has_cycle(const struct gang_job_spec *j, uint32_t *depth);
@@ -33,7 +33,7 @@ const struct gang_group_spec *gang__submit_group(const struct gang_request_spec 
 gang_result gang__submit_check_gangs(const struct gang_job_spec *j, const uint32_t *part,
                                      uint32_t parts, struct gang_error *error);
 
-/* The request of one part, in `groups`. */
+/* The request of one gang, in `groups`. */
 void gang__submit_gang_request(const struct gang_job_spec *j, const uint32_t *part, uint32_t which,
                                struct gang_group_spec *groups, struct gang_request_spec *q);
 
@@ -51,11 +51,11 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
 
 /* ---- submit_view.c ---- */
 
-/* So many are on their way in, below this queue and up to `end`. */
+/* Count so many jobs on their way in, below this queue and up to `end`. */
 void gang__submit_arrive(const struct gang__submit_view *door, uint32_t at, uint32_t end,
                          int64_t jobs);
 
-/* May so many more wait? Then they are counted, before others ask. */
+/* May so many more jobs wait? Then they are counted, before another thread asks. */
 gang_result gang__submit_may_wait(const struct gang__submit_view *door, const struct gang__queue *q,
                                   int64_t jobs, struct gang_error *error);
 

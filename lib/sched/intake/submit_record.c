@@ -97,7 +97,7 @@ static void set_members(struct gang__job *job, const struct gang_job_spec *j,
     job->queue_id = q->id;
 }
 
-/* Where it runs: names to ids, numbers of devices to bits. */
+/* Places of a job that runs already: names to ids, numbers of devices to bits. */
 static gang_result set_places(gang_sched *s, struct gang__job *job, const struct gang_job_spec *j,
                               struct gang_error *error)
 {

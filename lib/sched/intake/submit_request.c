@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The requests of a job: compiled, or found among those that were made of late; and checked against
- * limits and nodes. */
+/* The requests of a job: compiled, or found among recent ones; and checked against limits and
+ * nodes. */
 #include <string.h>
 
 #include "sched/intake/submit_in.h"
 #include "sched/usage/usage.h"
 
-/* "Could it ever fit" needs a worker. A few are kept; if all are in use, the question is left to
- * whoever looks at the job later. */
+/* A worker that answers "could it ever fit". A few are kept; if all are in use, the question is
+ * left to later runs. */
 static gang_worker *borrow_worker(gang_sched *s, uint32_t *at)
 {
     for (*at = 0; *at < sizeof(s->submit_lock) / sizeof(s->submit_lock[0]); ++*at) {
@@ -22,7 +22,7 @@ static gang_worker *borrow_worker(gang_sched *s, uint32_t *at)
     return NULL;
 }
 
-/* Could the gang ever start inside the limits of its queue and of those above? */
+/* Can the gang ever start inside the limits of its queue and of those above? */
 static gang_result check_limits(gang_sched *s, const struct gang__submit_view *door,
                                 const struct gang__queue *q, const gang_request *request,
                                 struct gang_error *error)
@@ -38,7 +38,7 @@ static gang_result check_limits(gang_sched *s, const struct gang__submit_view *d
     for (uint32_t at = q->index; at != GANG__NO_QUEUE; at = qs->queue[at].parent)
         for (uint32_t k = 0; k < GANG_KIND_SITE; k++) {
             int64_t limit = (int64_t)gang__load(&door->limit[at * qs->dims + k]);
-            /* A limit that is not its own is that of a queue above, which is told of. */
+            /* a limit inherited from a queue above is reported there */
             if (sum[k] <= limit || qs->queue[at].limit[k].how == GANG__QUOTA_NONE)
                 continue;
             gang__error(error, GANG_ENEVER, "queue",
@@ -54,13 +54,13 @@ static gang_result check_limits(gang_sched *s, const struct gang__submit_view *d
     return GANG_OK;
 }
 
-/* Of what is plain its key says all, and can be made before the request is checked. */
+/* Is the request plain? Then its key is complete, and is made before the request is checked. */
 static bool is_plain(const struct gang_request_spec *q)
 {
     if (q->size != sizeof(*q) || q->group_size != sizeof(*q->groups) || !q->groups ||
-        q->group_count == 0 || q->group_count > 16 || q->set_size != sizeof(*q->sets) ||
-        q->set_count || q->label_count || q->peer_size != sizeof(*q->peers) || q->peer_count ||
-        q->score || q->reserved0)
+        q->group_count == 0 || q->group_count > 16 || q->group_set_size != sizeof(*q->group_sets) ||
+        q->group_set_count || q->label_count || q->affinity_size != sizeof(*q->affinity) ||
+        q->affinity_count || q->score || q->reserved0)
         return false;
     for (size_t i = 0; i < q->group_count; i++) {
         const struct gang_group_spec *g = &q->groups[i];
@@ -83,7 +83,7 @@ static struct gang__recent *recent_lock(gang_sched *s, uint64_t hash)
     return gang__recent_lock(at) ? at : NULL;
 }
 
-/* relaxed: whoever gives out a reference has one himself */
+/* relaxed: the caller holds a reference already */
 static struct gang__request_text *ref_text(struct gang__request_text *w)
 {
     (void)atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
@@ -104,7 +104,7 @@ static struct gang__request_text *recent_get(gang_sched *s, const struct gang__k
     return w;
 }
 
-/* In the place of what was there. */
+/* Replaces the older one in its slot. */
 static void recent_set(gang_sched *s, struct gang__request_text *w, uint64_t epoch)
 {
     struct gang__recent *at = recent_lock(s, w->hash);
@@ -142,7 +142,7 @@ static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec
         gang__key_make(k, &s->mem, spec);
     *wanted = gang__request_text_new(k, q);
     if (!*wanted) {
-        gang_request_put(q);
+        gang_request_free(q);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }
     if (plain)

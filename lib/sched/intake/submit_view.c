@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many jobs wait, or are on their way in, as submitters count them. */
+/* How many jobs wait, or are on their way in, as submitters on all threads count them. */
 #include "sched/usage/usage.h"
 
-/* So many are on their way in, below this queue and up to `end`. */
+/* Count so many jobs on their way in, below this queue and up to `end`. */
 void gang__submit_arrive(const struct gang__submit_view *door, uint32_t at, uint32_t end,
                          int64_t jobs)
 {
@@ -21,12 +21,12 @@ void gang__job_arrives(gang_sched *s, struct gang__job *job, uint32_t at)
 void gang__job_arrived(gang_sched *s, struct gang__job *job)
 {
     const struct gang__submit_view *door = gang__load_relaxed(&s->door);
-    if (job->door == door->number) /* an older one counts nobody any more */
+    if (job->door == door->number) /* an older view is not counted any more */
         gang__submit_arrive(door, job->at_door, GANG__NO_QUEUE, -1);
     job->door = 0;
 }
 
-/* May so many more wait? Then they are counted, before others ask. */
+/* May so many more jobs wait? Then they are counted, before another thread asks. */
 gang_result gang__submit_may_wait(const struct gang__submit_view *door, const struct gang__queue *q,
                                   int64_t jobs, struct gang_error *error)
 {

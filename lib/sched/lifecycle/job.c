@@ -500,8 +500,8 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.predicted_ns = job->predicted_ns;
     for (uint32_t i = 0; i < job->unit_count; i++) {
         const struct gang__gang *u = &job->unit[i];
-        out.overdue = out.overdue || u->overdue;
-        out.overtaken = u->overtaken > out.overtaken ? u->overtaken : out.overtaken;
+        out.starved = out.starved || u->starved;
+        out.bypassed = u->bypassed > out.bypassed ? u->bypassed : out.bypassed;
     }
     return gang__struct_out(info, info->size, offsetof(struct gang_job_info, user), &out,
                             sizeof(out));

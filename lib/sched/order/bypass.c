@@ -19,8 +19,8 @@ const struct gang__gang *gang__bypass_before(const gang_sched *s, const struct g
                                              const struct gang__take *take, uint32_t count)
 {
     const struct gang__queue_state *leaf = u->job->leaf;
-    const struct gang__gang *w = s->overdue;
-    if (!w || u->overdue || gang__stays(leaf, leaf->guarantee, leaf->used, take, count))
+    const struct gang__gang *w = s->starved;
+    if (!w || u->starved || gang__stays(leaf, leaf->guarantee, leaf->used, take, count))
         return NULL;
     while (w && (w->job->leaf == leaf || !bars(w))) /* in its own leaf turn sees to it */
         w = w->next_overdue;
@@ -29,7 +29,7 @@ const struct gang__gang *gang__bypass_before(const gang_sched *s, const struct g
 
 const struct gang__gang *gang__bypass_concerns(const gang_sched *s, const struct gang__gang *u)
 {
-    if (!s->overdue)
+    if (!s->starved)
         return NULL;
     uint32_t count;
     const struct gang__take *take = gang__gang_asks(u, &count);
@@ -43,7 +43,7 @@ static bool make_mask(gang_sched *s, const struct gang__gang *u, uint32_t end)
     if (!gang__grow(&s->mem, (void **)&s->mask, &s->mask_room, words, sizeof(*s->mask)))
         return false;
     memset(s->mask, 0, words * sizeof(*s->mask));
-    for (const struct gang__gang *w = s->overdue; w; w = w->next_overdue)
+    for (const struct gang__gang *w = s->starved; w; w = w->next_overdue)
         if (w->job->leaf != u->job->leaf && bars(w))
             gang__filter_mask(s->cluster, gang__gang_request(w), end, s->mask);
     return true;
@@ -88,33 +88,33 @@ void gang__bypass_ease(gang_sched *s)
     struct gang__wait_class *next;
     for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
         next = bin->next_all;
-        if (bin->why == GANG_WAIT_OVERDUE)
+        if (bin->why == GANG_WAIT_STARVED)
             gang__order_unblock(s, bin);
     }
 }
 
-/* ---- who becomes overdue ------------------------------------------------------------------------ */
+/* ---- who becomes starved ------------------------------------------------------------------------ */
 
 static void become(gang_sched *s, struct gang__gang *u)
 {
     gang__order_first(s, u);
-    struct gang__gang **at = &s->overdue; /* the first that became so first */
+    struct gang__gang **at = &s->starved; /* the first that became so first */
     while (*at)
         at = &(*at)->next_overdue;
     u->next_overdue = NULL;
     u->overdue_at = at;
     *at = u;
     gang__order_unblock(s, u->bin);
-    gang__log(s, 1, "job %llu is overdue: nothing passes it any more",
+    gang__log(s, 1, "job %llu is starved: nothing passes it any more",
               (unsigned long long)u->job->id);
 }
 
 void gang__bypass_over(struct gang__gang *u)
 {
-    u->overtaken = 0;
-    if (!u->overdue)
+    u->bypassed = 0;
+    if (!u->starved)
         return;
-    u->overdue = false;
+    u->starved = false;
     *u->overdue_at = u->next_overdue;
     if (u->next_overdue)
         u->next_overdue->overdue_at = u->overdue_at;
@@ -123,7 +123,7 @@ void gang__bypass_over(struct gang__gang *u)
 void gang__bypass_passed(gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__queue *q = u->job->leaf->q;
-    if (q->max_overtakes == 0)
+    if (q->max_bypasses == 0)
         return;
     struct gang__wait_class *next;
     for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
@@ -131,9 +131,9 @@ void gang__bypass_passed(gang_sched *s, const struct gang__gang *u)
         if (bin->leaf != u->job->leaf || bin->grower || !gang__waits_for_room(bin->why))
             continue;
         struct gang__gang *head = gang__wait_class_head(bin);
-        if (head->overdue || gang__gang_before(head, u, q->order) >= 0)
+        if (head->starved || gang__gang_before(head, u, q->order) >= 0)
             continue;
-        if (++head->overtaken >= q->max_overtakes)
+        if (++head->bypassed >= q->max_bypasses)
             become(s, head);
     }
 }
@@ -144,7 +144,7 @@ int64_t gang__bypass_next(const struct gang__job *job)
     bool some = false;
     for (uint32_t i = 0; i < job->unit_count; i++)
         some = some ||
-               (job->unit[i].bin && !job->unit[i].overdue && job->unit[i].alloc == GANG_ID_NONE);
+               (job->unit[i].bin && !job->unit[i].starved && job->unit[i].alloc == GANG_ID_NONE);
     return wait > 0 && some && job->ready_ns >= 0 ? gang__add_sat(job->ready_ns, wait) : INT64_MAX;
 }
 
@@ -154,7 +154,7 @@ void gang__bypass_due(gang_sched *s, struct gang__job *job)
         return;
     for (uint32_t i = 0; i < job->unit_count; i++) {
         struct gang__gang *u = &job->unit[i];
-        if (u->bin && !u->overdue && u->alloc == GANG_ID_NONE)
+        if (u->bin && !u->starved && u->alloc == GANG_ID_NONE)
             become(s, u);
     }
 }

@@ -44,7 +44,7 @@ static int service_class(const struct gang__job *job)
 int gang__gang_before(const struct gang__gang *a, const struct gang__gang *b, int32_t order)
 {
     const struct gang__job *x = a->job, *y = b->job;
-    int c = b->overdue - a->overdue;
+    int c = b->starved - a->starved;
     if (c != 0)
         return c;
     if (order == GANG_ORDER_SHORTEST) {
@@ -88,7 +88,7 @@ static int compare_bins(const struct gang__set_link *a, const struct gang__set_l
     const struct gang__queue_state *leaf = ctx;
     const struct gang__wait_class *x = GANG__OF(struct gang__wait_class, order, a);
     const struct gang__wait_class *y = GANG__OF(struct gang__wait_class, order, b);
-    int c = gang__wait_class_head(y)->overdue - gang__wait_class_head(x)->overdue;
+    int c = gang__wait_class_head(y)->starved - gang__wait_class_head(x)->starved;
     if (c != 0)
         return c;
     c = x->late - y->late;
@@ -118,7 +118,7 @@ static int compare_fair(const struct gang__child_key *x, const struct gang__chil
 /* How the children of a queue take turns; `q->q` is NULL at the root. */
 static int32_t turn_below(const struct gang__queue_state *q)
 {
-    return q->q ? q->q->turn : (int32_t)GANG_TURN_FAIR;
+    return q->q ? q->q->turn : (int32_t)GANG_CHILD_ORDER_FAIR;
 }
 
 static int compare_queues(const struct gang__set_link *a, const struct gang__set_link *b,
@@ -128,10 +128,10 @@ static int compare_queues(const struct gang__set_link *a, const struct gang__set
                                    *q = GANG__OF(struct gang__queue_state, turn, b);
     int c;
     switch (turn_below(ctx)) {
-    case GANG_TURN_UTILIZATION:
+    case GANG_CHILD_ORDER_UTILIZATION:
         c = gang__order_utilization(&p->key.yarn, &q->key.yarn);
         break;
-    case GANG_TURN_PRIORITY_UTILIZATION:
+    case GANG_CHILD_ORDER_PRIORITY_UTILIZATION:
         c = gang__order_priority_utilization(&p->key.yarn, &q->key.yarn);
         break;
     default:
@@ -193,7 +193,7 @@ static void key_yarn(gang_sched *s, struct gang__queue_state *q)
 
 static void make_key(gang_sched *s, struct gang__queue_state *q)
 {
-    if (turn_below(q->parent) == GANG_TURN_FAIR)
+    if (turn_below(q->parent) == GANG_CHILD_ORDER_FAIR)
         key_fair(s, q);
     else
         key_yarn(s, q);
@@ -201,7 +201,7 @@ static void make_key(gang_sched *s, struct gang__queue_state *q)
 
 /* ---- activity -------------------------------------------------------------------------------- */
 
-/* Strict order, or one that is overdue: blocked heads bar those behind them. There may be several, for who comes later may
+/* Strict order, or one that is starved: blocked heads bar those behind them. There may be several, for who comes later may
  * come before those that are blocked already, and be blocked too. */
 const struct gang__wait_class *gang__order_bars(const struct gang__queue_state *leaf,
                                                 const struct gang__wait_class *bin)
@@ -210,7 +210,7 @@ const struct gang__wait_class *gang__order_bars(const struct gang__queue_state *
     for (const struct gang__wait_class *b = leaf->ready_of_bins ? leaf->barring : NULL; b;
          b = b->next_bar)
         if (b != bin && b->units.count > 0 &&
-            (leaf->q->block == GANG_BLOCK_STRICT || gang__wait_class_head(b)->overdue) &&
+            (leaf->q->block == GANG_BLOCK_STRICT || gang__wait_class_head(b)->starved) &&
             compare_bins(&b->order, first ? &first->order : &bin->order, leaf) < 0)
             first = b;
     return first;
@@ -403,7 +403,7 @@ static void bin_ready(gang_sched *s, struct gang__wait_class *bin)
 /* In the list of what blocks it. */
 static void hang_blocked(gang_sched *s, struct gang__wait_class *bin)
 {
-    if (bin->why == GANG_WAIT_ROOM || bin->why == GANG_WAIT_CELLS) {
+    if (bin->why == GANG_WAIT_CAPACITY || bin->why == GANG_WAIT_CELLS) {
         list_put(&bin->ask->blocked, bin);
         asks_put(s, bin->ask);
     } else if (bin->why == GANG_WAIT_LENDING) { /* whoever gives back leaves more to be lent */
@@ -452,9 +452,9 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *bin, int32_t why,
     }
     s->untried = s->untried || bin->tried != s->wake.changes + 1;
     hang_blocked(s, bin);
-    bool overdue = gang__wait_class_head(bin)->overdue;
-    bool bars = overdue ? gang__waits_for_room(why) : leaf->q->block == GANG_BLOCK_STRICT;
-    if (overdue && !bars)
+    bool starved = gang__wait_class_head(bin)->starved;
+    bool bars = starved ? gang__waits_for_room(why) : leaf->q->block == GANG_BLOCK_STRICT;
+    if (starved && !bars)
         gang__bypass_ease(s);
     gang__order_set_bar(bin, bars && !bin->grower);
     gang__wake_queue(s, leaf);
@@ -465,7 +465,7 @@ void gang__order_block_alike(gang_sched *s, struct gang__request_class *ask)
     for (struct gang__wait_class *bin = ask->ready, *next; bin; bin = next) {
         next = bin->next;
         if (!bin->grower)
-            gang__order_block(s, bin, GANG_WAIT_ROOM, NULL, 0);
+            gang__order_block(s, bin, GANG_WAIT_CAPACITY, NULL, 0);
     }
 }
 
@@ -515,7 +515,7 @@ void gang__order_room(gang_sched *s)
         if (others || may_help(s, ask))
             gang__order_unblock_all(s, &ask->blocked);
     }
-    if (s->overdue) /* room that those leave alone */
+    if (s->starved) /* room that those leave alone */
         gang__bypass_ease(s);
     s->wake.room = false;
     s->wake.room_cpu = s->wake.room_pages = s->wake.room_gpu = 0;
@@ -695,7 +695,7 @@ void gang__order_first(gang_sched *s, struct gang__gang *u)
     if (was_ready)
         gang__set_remove(&bin->leaf->ready, &bin->order);
     gang__set_remove(&bin->units, &u->turn);
-    u->overdue = true;
+    u->starved = true;
     gang__set_insert(&bin->units, &u->turn);
     rehang(s, bin, kept);
     if (was_ready)
@@ -736,7 +736,7 @@ void gang__order_leave(gang_sched *s, struct gang__gang *u)
         }
     }
     gang__wake_queue(s, leaf);
-    if (u->overdue)
+    if (u->starved)
         gang__bypass_ease(s);
 }
 

@@ -9,7 +9,7 @@
  *      the limits of its queues and has a place. The place is looked for when the amounts suffice,
  *      and then each time the number of victims has doubled.
  *   2. From the last victim to the first: spare it if it can stay; move it if it fits elsewhere.
- *   3. Check that the taker does not end relatively fuller than those who give.
+ *   3. Check that the taker does not end relatively fuller than a giver.
  *   4. Commit: ask the victims to stop, and hand their places over to the taker (sched/stop).
  *
  * A gang is preempted only if the taker then starts. */
@@ -127,7 +127,8 @@ bool gang__preempt_settle(struct gang__preemption *p)
 
 /* ---- 4. one attempt ----------------------------------------------------------------------------- */
 
-/* Undoes all that the tentative victims of the attempt changed; those that move are back already. */
+/* Undoes all that the tentative victims of the attempt changed; those that move are back
+ * already. */
 static void undo_victims(gang_sched *s, const struct gang__trial_record *r)
 {
     struct gang__victims *v = s->victims;
@@ -169,7 +170,7 @@ bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mod
 static bool count_allows(struct gang__preemption *p)
 {
     const gang_sched *s = p->s;
-    if (s->opts.max_evictions > 0 && s->evicted + p->tasks > s->opts.max_evictions) {
+    if (s->opts.max_preempted_tasks > 0 && s->evicted + p->tasks > s->opts.max_preempted_tasks) {
         p->s->wake.retry = p->s->wake.retry || s->evicted > 0; /* alone it may be few enough */
         return false;
     }
@@ -234,19 +235,19 @@ bool gang__preempt_may(gang_sched *s, struct gang__wait_class *bin)
         !(gang__preempt_helps(bin->why) || (bin->why == GANG_WAIT_PLANNED && u->calendar.plan)))
         return false;
     set_up(&p, s, u);
-    if (s->opts.max_moves > 0 && bin->why == GANG_WAIT_ROOM && gang__amounts_suffice(&p))
+    if (s->opts.max_moves > 0 && bin->why == GANG_WAIT_CAPACITY && gang__amounts_suffice(&p))
         return true;
     struct gang__set_link *first = gang__set_first(&bin->leaf->fall);
     if (first && gang__may_preempt(&p, GANG__OF(struct gang__gang, fall, first)))
         return true;
-    return bin->leaf->q->reclaim != GANG_DISPLACE_NEVER && s->some_over && gang__is_entitled(&p);
+    return bin->leaf->q->reclaim != GANG_PREEMPT_NEVER && s->some_over && gang__is_entitled(&p);
 }
 
 static bool try_attempts(struct gang__preemption *p)
 {
     const gang_sched *s = p->s;
     const struct gang__queue *q = p->taker->job->leaf->q;
-    bool reclaims = q->reclaim != GANG_DISPLACE_NEVER, preempts = q->within != GANG_DISPLACE_NEVER;
+    bool reclaims = q->reclaim != GANG_PREEMPT_NEVER, preempts = q->within != GANG_PREEMPT_NEVER;
     bool planned = p->taker->calendar.plan != 0; /* it has its time, and the others have theirs */
     if (s->opts.max_moves > 0 && !planned && gang__amounts_suffice(p) && gang__quota_suffices(p) &&
         gang__preempt_consolidate(p))

@@ -13,7 +13,7 @@
  *   reserve.c   reservations: reserve.h says how
  *   evict.c     making room: victims (what it consists of: evict.h)
  *   leave.c     those who were asked to stop, and who waits for them
- *   overdue.c   bounded bypass: whom nothing passes any more
+ *   starved.c   bounded bypass: whom nothing passes any more
  *   life.c      reports: tasks and nodes;  timer.c  what is due when;  term.c  until when one may run
  *   copy.c      all of it once more, for forecasts and for hosts (copy.h)
  *   why_wait.c  why a job waits;  audit.c, audit_units.c  the books against what is there
@@ -183,12 +183,12 @@ struct gang__gang {
     bool wanted;      /* what it lacks counts as wanted by its queue */
     bool over;        /* all that it was to do is done */
     bool begun;       /* it was started once */
-    bool overdue;     /* nothing passes it: overdue.c */
+    bool starved;     /* nothing passes it: starved.c */
     /* sched.heard and 1 when others had left for it and it could not start after all (a limit of its user that moved
      * with who left): until something new is heard nobody leaves for it again. */
     uint64_t in_vain;
-    int64_t overtaken;                             /* by so many, since it waits for room */
-    struct gang__gang *next_overdue, **overdue_at; /* in sched.overdue */
+    int64_t bypassed;                             /* by so many, since it waits for room */
+    struct gang__gang *next_overdue, **overdue_at; /* in sched.starved */
     bool short_handed; /* lost members: below its minimum since short_ns */
     bool refill;       /* lost members are to come back */
     uint32_t part;
@@ -391,7 +391,7 @@ struct gang__child_key {
     struct gang__ratio with, used; /* dominant share with the job and without */
     struct gang__ratio
         whole; /* with the job, of all that there is: where no share is left to compare */
-    struct gang__sibling yarn; /* of GANG_TURN_UTILIZATION and its like, in place of all that */
+    struct gang__sibling yarn; /* of GANG_CHILD_ORDER_UTILIZATION and its like, in place of all that */
 };
 
 /* The gangs of a leaf that have a planned start. */
@@ -622,7 +622,7 @@ struct gang_sched {
     const struct gang__stop_hooks *stop_hooks;       /* what slices do when an allocation goes */
     const struct gang__order_hooks *order_hooks;     /* what backfill does when classes move */
     const struct gang__first_quantum *first_quantum; /* what starts a gang in a matrix: slice.h */
-    struct gang__gang *overdue; /* who waits and is not to be passed, first first */
+    struct gang__gang *starved; /* who waits and is not to be passed, first first */
     uint64_t *mask;             /* scratch: nodes, as bits */
     size_t mask_room;
     struct gang__gang *fresh; /* run, and are in no order of falling yet; last started first */
@@ -631,7 +631,7 @@ struct gang_sched {
     struct gang__places told;
     struct gang__victims *victims; /* scratch of evict.c */
     bool some_over;                /* a leaf is above its share, in this making of room */
-    int64_t evicted;               /* tasks, in this run, of max_evictions */
+    int64_t evicted;               /* tasks, in this run, of max_preempted_tasks */
     int64_t
         grown_up_ns; /* when somebody may be displaced, or displace, who may not yet; INT64_MAX */
     struct gang__found found; /* scratch: tasks of an allocation */

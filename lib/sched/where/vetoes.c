@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of vetoes. Cells come last: they are chosen among the nodes that the others leave open. */
+/* The table of vetoes. Cells come last: they are chosen among the nodes that the others leave
+ * open. */
 #include "sched/calendar/calendar.h"
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
@@ -47,7 +48,7 @@ static gang_result planned_apply(const struct gang__where *w)
 static bool starved_concerns(const struct gang__where *w)
 {
     uint32_t count;
-    if (!w->s->overdue || w->anew)
+    if (!w->s->starved || w->anew)
         return false;
     const struct gang__take *asks = gang__gang_asks(w->u, &count);
     struct gang__take none[GANG__DIMS];
@@ -74,11 +75,11 @@ static gang_result cells_apply(const struct gang__where *w)
     return gang__cells_keep(w->s, w->u, w->on);
 }
 
-static const struct gang__veto failed = {"nodes where the job failed before", GANG_WAIT_ROOM, true,
-                                         failed_concerns, failed_apply};
+static const struct gang__veto failed = {"nodes where the job failed before", GANG_WAIT_CAPACITY,
+                                         true, failed_concerns, failed_apply};
 static const struct gang__veto planned = {"nodes on which planned starts count", GANG_WAIT_PLANNED,
                                           false, planned_concerns, planned_apply};
-static const struct gang__veto starved = {"nodes that starved gangs could use", GANG_WAIT_OVERDUE,
+static const struct gang__veto starved = {"nodes that starved gangs could use", GANG_WAIT_STARVED,
                                           false, starved_concerns, starved_apply};
 static const struct gang__veto cells = {"cells of other queues", GANG_WAIT_CELLS, false,
                                         cells_concern, cells_apply};

@@ -73,8 +73,7 @@ static gang_result out_of_memory(struct gang_error *error)
     return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
 }
 
-static gang_result check_name(const gang_trace *t, struct gang__slice name,
-                              struct gang_error *error)
+static gang_result check_name(const gang_trace *t, struct gang__span name, struct gang_error *error)
 {
     size_t index;
     gang_result r = gang__trace_check_text(name);
@@ -87,11 +86,11 @@ static gang_result check_name(const gang_trace *t, struct gang__slice name,
     return GANG_OK;
 }
 
-gang_result gang__trace_put(gang_trace *t, const struct gang__trace_draft *d,
+gang_result gang__trace_add(gang_trace *t, const struct gang__trace_draft *d,
                             struct gang_error *error)
 {
     char position[24];
-    struct gang__slice name = d->name;
+    struct gang__span name = d->name;
     struct gang__trace_row row = {
         d->submit_ns, d->run_ns, d->limit_ns, d->started_ns,           d->priority,     NULL,
         d->queue,     d->user,   0,           (uint8_t)d->preemptible, (uint8_t)d->end, 0};
@@ -101,7 +100,7 @@ gang_result gang__trace_put(gang_trace *t, const struct gang__trace_draft *d,
         name.s = position;
     }
     GANG__TRACE_TRY(check_name(t, name, error));
-    gang_result r = gang__trace_shape_put(t, d->groups, d->group_count, &row.shape);
+    gang_result r = gang__trace_mix_add(t, d->groups, d->group_count, &row.mix);
     if (r == GANG_ERANGE)
         return gang__error(error, r, "groups", "they ask for more together than a number tells");
     if (r != GANG_OK || gang__trace_reserve(t, name, d->group_count, &row.name) != GANG_OK)
@@ -115,7 +114,7 @@ gang_result gang__trace_put(gang_trace *t, const struct gang__trace_draft *d,
 static gang_result word_in(gang_trace *t, const char *text, const char *path, uint32_t *word,
                            struct gang_error *error)
 {
-    gang_result r = gang__trace_word(t, gang__slice_of(text), word);
+    gang_result r = gang__trace_word(t, gang__span_of(text), word);
     if (r == GANG_ENOMEM)
         return out_of_memory(error);
     if (r != GANG_OK)
@@ -126,6 +125,7 @@ static gang_result word_in(gang_trace *t, const char *text, const char *path, ui
 /* A member that a trace does not keep; NULL: none. */
 static const char *not_kept(const struct gang_group_spec *g)
 {
+<<<<<<< HEAD
     return g->gpu_memory_bytes                   ? "gpu_memory_bytes"
            : g->amount_count                     ? "amounts"
            : g->label_count                      ? "labels"
@@ -139,12 +139,33 @@ static const char *not_kept(const struct gang_group_spec *g)
            : g->near_nic                         ? "near_nic"
            : g->models_ranked                    ? "models_ranked"
            : g->slice                            ? "slice"
-           : g->slice_same || g->slice_prefer    ? "slice_same"
+           : g->subgroup_same || g->subgroup_prefer    ? "subgroup_same"
            : g->spread || g->max_skew            ? "spread"
-           : g->most_per_node                    ? "most_per_node"
-           : g->most_per_domain || g->most_level ? "most_per_domain"
-           : g->spread_wish                      ? "spread_wish"
+           : g->max_per_node                    ? "max_per_node"
+           : g->max_per_domain || g->domain_level ? "max_per_domain"
+           : g->spread_soft                      ? "spread_soft"
                                                  : NULL;
+=======
+    return g->gpu_memory_bytes                      ? "gpu_memory_bytes"
+           : g->amount_count                        ? "amounts"
+           : g->label_count                         ? "labels"
+           : g->partition                           ? "partition"
+           : g->same                                ? "same"
+           : g->prefer                              ? "prefer"
+           : g->group_set >= 0                      ? "group_set"
+           : g->numa                                ? "numa"
+           : g->where                               ? "where"
+           : g->profile                             ? "profile"
+           : g->near_nic                            ? "near_nic"
+           : g->models_ranked                       ? "models_ranked"
+           : g->subgroup_size                       ? "subgroup_size"
+           : g->subgroup_same || g->subgroup_prefer ? "subgroup_same"
+           : g->spread || g->max_skew               ? "spread"
+           : g->max_per_node                        ? "max_per_node"
+           : g->max_per_domain || g->domain_level   ? "max_per_domain"
+           : g->spread_soft                         ? "spread_soft"
+                                                    : NULL;
+>>>>>>> hub/main
 }
 
 static gang_result models_in(gang_trace *t, const struct gang_group_spec *spec, uint32_t *number,
@@ -159,10 +180,10 @@ static gang_result models_in(gang_trace *t, const struct gang_group_spec *spec, 
     if (count > GANG__TRACE_MAX_MODELS)
         return gang__error(error, GANG_ELIMIT, "gpu_models", "more than %d",
                            GANG__TRACE_MAX_MODELS);
-    struct gang__slice models[GANG__TRACE_MAX_MODELS];
+    struct gang__span models[GANG__TRACE_MAX_MODELS];
     for (size_t i = 0; i < count; i++)
-        models[i] = gang__slice_of(spec->gpu_models[i]);
-    gang_result r = gang__trace_models_put(t, models, count, number);
+        models[i] = gang__span_of(spec->gpu_models[i]);
+    gang_result r = gang__trace_models_add(t, models, count, number);
     if (r == GANG_ENOMEM)
         return out_of_memory(error);
     return r == GANG_OK ? r : gang__error(error, r, "gpu_models", "empty, or no names");
@@ -233,7 +254,7 @@ gang_result gang_trace_add(gang_trace *trace, const struct gang_trace_job *job,
     struct gang__trace_group *groups = gang__zalloc(&trace->mem, in.group_count, sizeof(*groups));
     if (!groups)
         return out_of_memory(error);
-    draft.name = gang__slice_of(in.name);
+    draft.name = gang__span_of(in.name);
     draft.submit_ns = in.submit_ns;
     draft.run_ns = in.run_ns;
     draft.limit_ns = in.limit_ns;
@@ -249,7 +270,7 @@ gang_result gang_trace_add(gang_trace *trace, const struct gang_trace_job *job,
     if (r == GANG_OK)
         r = groups_in(trace, &in, groups, error);
     if (r == GANG_OK)
-        r = gang__trace_put(trace, &draft, error);
+        r = gang__trace_add(trace, &draft, error);
     gang__release(&trace->mem, groups);
     return r;
 }

@@ -63,12 +63,12 @@ bool gang__trace_devices(int64_t gpus, int64_t gpu_milli, struct gang__trace_gro
 
 static gang_result read_preemptible(struct gang__trace_table *t, int32_t *preemptible)
 {
-    struct gang__slice text = gang__table_field(t, PREEMPTIBLE);
-    if (gang__slice_is(text, "true"))
+    struct gang__span text = gang__table_field(t, PREEMPTIBLE);
+    if (gang__span_is(text, "true"))
         *preemptible = GANG_PREEMPTIBLE;
-    else if (gang__slice_is(text, "false"))
+    else if (gang__span_is(text, "false"))
         *preemptible = GANG_NOT_PREEMPTIBLE;
-    else if (gang__slice_is(text, GANG__TRACE_ABOVE_MIN))
+    else if (gang__span_is(text, GANG__TRACE_ABOVE_MIN))
         *preemptible = GANG_SEMI_PREEMPTIBLE;
     else if (text.n)
         return gang__table_fail(t, PREEMPTIBLE, GANG_EINVAL, "none of true, false, above-min");
@@ -77,9 +77,9 @@ static gang_result read_preemptible(struct gang__trace_table *t, int32_t *preemp
 
 static gang_result read_end(struct gang__trace_table *t, int32_t *end)
 {
-    struct gang__slice text = gang__table_field(t, END);
+    struct gang__span text = gang__table_field(t, END);
     for (int32_t i = 1; text.n && i < (int32_t)GANG__TRACE_COUNT(gang__trace_ends); i++) {
-        if (gang__slice_is(text, gang__trace_ends[i])) {
+        if (gang__span_is(text, gang__trace_ends[i])) {
             *end = i;
             return GANG_OK;
         }
@@ -157,8 +157,8 @@ static gang_result close_job(struct gang__trace_table *t, struct job *job)
     if (job->is_bad)
         return gang__trace_judge(t->reader, GANG__TRACE_PASS, job->rows);
     job->draft.groups = job->groups;
-    job->draft.name = gang__slice_of(job->name);
-    gang_result r = gang__trace_put(t->reader->trace, &job->draft, error);
+    job->draft.name = gang__span_of(job->name);
+    gang_result r = gang__trace_add(t->reader->trace, &job->draft, error);
     if (r != GANG_OK) {
         if (strcmp(error->path, "name") == 0)
             memcpy(error->path, "job", sizeof("job"));
@@ -169,7 +169,7 @@ static gang_result close_job(struct gang__trace_table *t, struct job *job)
 
 static gang_result first_row(struct gang__trace_table *t, struct job *job)
 {
-    struct gang__slice name = gang__table_field(t, JOB);
+    struct gang__span name = gang__table_field(t, JOB);
     job->draft = GANG__TRACE_DRAFT_INIT;
     job->rows = 0;
     job->line = t->line;
@@ -205,12 +205,12 @@ static gang_result further_row(struct gang__trace_table *t, struct job *job)
     return add_group(t, job);
 }
 
-static gang_result own_row(struct gang__trace_table *t)
+static gang_result csv_row(struct gang__trace_table *t)
 {
     struct job *job = t->user;
-    struct gang__slice name = gang__table_field(t, JOB);
+    struct gang__span name = gang__table_field(t, JOB);
     bool is_further =
-        job->is_open && name.n && gang__table_has(t, GROUP) && gang__slice_is(name, job->name);
+        job->is_open && name.n && gang__table_has(t, GROUP) && gang__span_is(name, job->name);
     if (!is_further) {
         GANG__TRACE_TRY(close_job(t, job));
         if (gang__trace_full(t->reader))
@@ -221,20 +221,20 @@ static gang_result own_row(struct gang__trace_table *t)
     return r;
 }
 
-static gang_result own_finish(struct gang__trace_table *t)
+static gang_result csv_finish(struct gang__trace_table *t)
 {
     return close_job(t, t->user);
 }
 
-gang_result gang__trace_read_own(struct gang__trace_reader *r)
+gang_result gang__trace_read_csv(struct gang__trace_reader *r)
 {
     static const struct gang__trace_format format = {.columns = columns,
                                                      .count = GANG__TRACE_COUNT(columns),
                                                      .needed = 1 << JOB | 1 << SUBMIT | 1 << RUN,
                                                      .name = JOB,
                                                      .is_strict = true,
-                                                     .row = own_row,
-                                                     .finish = own_finish};
+                                                     .row = csv_row,
+                                                     .finish = csv_finish};
     struct job job = {.groups = NULL};
     gang_result result = gang__table_read(r, &format, &job);
     gang__release(&r->trace->mem, job.groups);
