@@ -124,7 +124,7 @@ static void make_world(uint64_t world)
 {
     static const char *const names[] = {"a", "b"};
     struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
-    struct gang_quota half = {.kind = "gpu", .part = GANG_WHOLE / 2};
+    struct gang_quota half = {.kind = "gpu", .fraction = GANG_WHOLE / 2};
     chance_state = world;
     sim_open(&s, 1 + (int)below(4), 4);
     make_trace();
