@@ -208,10 +208,10 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"reclaim", s->reclaim, GANG_PREEMPT_DEFAULT, GANG_PREEMPT_ANY},
         {"state", s->state, GANG_QUEUE_OPEN, GANG_QUEUE_CLOSED},
         {"order", s->order, GANG_ORDER_PRIORITY, GANG_ORDER_DEADLINE},
-        {"turn", s->child_order, GANG_CHILD_ORDER_FAIR, GANG_CHILD_ORDER_PRIORITY_UTILIZATION},
+        {"child_order", s->child_order, GANG_CHILD_ORDER_FAIR, GANG_CHILD_ORDER_PRIORITY_UTILIZATION},
         {"block", s->block, GANG_BLOCK_NONE, GANG_BLOCK_STRICT},
-        {"preempt", s->preempt_mode, GANG_PREEMPT_MODE_REQUEUE, GANG_PREEMPT_MODE_CANCEL},
-        {"fixed", s->no_preemption, 0, 1},
+        {"preempt_mode", s->preempt_mode, GANG_PREEMPT_MODE_REQUEUE, GANG_PREEMPT_MODE_CANCEL},
+        {"no_preemption", s->no_preemption, 0, 1},
         /* A host's policy is a function, and a queue has none. */
         {"policy", s->policy, GANG_POLICY_DEFAULT, GANG_POLICY_HOST - 1},
         {"reserved0", s->reserved0, 0, 0},

@@ -141,7 +141,7 @@ static const struct bad bad_texts[] = {
     {NODE("\"devices\":[{\"parent\":\"p\",\"mig_index\":64}]"), GANG_ERANGE,
      "nodes[0].devices[0].mig_index"},
     {NODE("\"devices\":[{\"parent\":\"p\"},{\"parent\":\"p\"}]"), GANG_EINVAL,
-     "nodes[0].gpus[1].slice"},
+     "nodes[0].gpus[1].mig_index"},
     {NODE("\"profiles\":[{\"width\":1,\"starts\":[0]}]"), GANG_EINVAL, "nodes[0].profiles[0].name"},
     {NODE("\"profiles\":[{\"name\":\"a\",\"starts\":[0]}]"), GANG_EINVAL,
      "nodes[0].profiles[0].width"},
