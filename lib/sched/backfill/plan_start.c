@@ -83,16 +83,16 @@ gang_result gang__backfill_earliest(gang_sched *s, const struct gang__gang *u, i
     ask.nodes = choosy ? a->mask : NULL;            /* those that are not up have nothing */
     for (uint32_t g = 0; g < q->group_count; g++) { /* those of which none must start come later */
         a->group[ask.group_count] = a->group[g];
-        a->group[ask.group_count].count = u->ask->gang_of[g];
+        a->group[ask.group_count].count = u->request_class->gang_tasks[g];
         a->group_of[ask.group_count] = g;
-        ask.group_count += u->ask->gang_of[g] > 0;
+        ask.group_count += u->request_class->gang_tasks[g] > 0;
     }
     if (ask.group_count == 0) /* the last one, for whatever comes first */
         a->group[ask.group_count++].count = 1;
     a->groups = ask.group_count;
-    if (u->ask->by_memory && !gang__calendar_kinds(s, q))
+    if (u->request_class->by_memory && !gang__calendar_kinds(s, q))
         return GANG_ENOMEM;
-    ask.variant = u->ask->by_memory ? a->variant : NULL;
+    ask.variant = u->request_class->by_memory ? a->variant : NULL;
     ask.kind = a->kind;
     int32_t same = q->same != GANG__NO_LEVEL ? q->same
                    : q->group_count == 1     ? q->group[0].same
@@ -134,7 +134,7 @@ gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u)
     uint32_t id;
     if (!note_slots(s, u))
         return GANG_ENOMEM;
-    if (u->ask->by_memory)
+    if (u->request_class->by_memory)
         gang__calendar_by_kind(a, &o);
     gang_result r = gang__timeline_add(gang__calendar_when(s, u), &o, &id);
     if (r != GANG_OK) {

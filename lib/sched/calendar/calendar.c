@@ -91,8 +91,8 @@ bool gang__calendar_binds(const gang_sched *s)
 
 void gang__calendar_due(gang_sched *s, const struct gang__job *job)
 {
-    for (uint32_t i = 0; s->calendar && i < job->unit_count; i++)
-        if (job->unit[i].calendar.plan && job->unit[i].calendar.planned_ns <= s->now_ns)
+    for (uint32_t i = 0; s->calendar && i < job->gang_count; i++)
+        if (job->gang[i].calendar.plan && job->gang[i].calendar.planned_ns <= s->now_ns)
             gang__wake_plans(s, GANG__PLANS_EARLIER);
 }
 
@@ -133,7 +133,7 @@ int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *u)
     if (u->alloc != GANG_ID_NONE) {
         end = gone_at(s, u, u->started_ns);
     } else {
-        for (const struct gang__stop *l = u->leaves; l; l = l->next)
+        for (const struct gang__stop *l = u->stop.first; l; l = l->next)
             end = l->deadline_ns > end ? l->deadline_ns : end;
     }
     return end > s->now_ns ? end : gang__add_sat(s->now_ns, GANG__OVERRUN_NS);
@@ -217,10 +217,10 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *u,
         return false;
     size_t groups = q->group_count;
     a->places = 0;
-    for (size_t i = 0; i < count && !u->ask->by_memory; i++)
+    for (size_t i = 0; i < count && !u->request_class->by_memory; i++)
         if (!gang__calendar_place(s, place[i].node, (uint32_t)place[i].group))
             return false;
-    if (u->ask->by_memory && !gang__calendar_lay_out_memory(s, u, place, count, &groups))
+    if (u->request_class->by_memory && !gang__calendar_lay_out_memory(s, u, place, count, &groups))
         return false;
     gang__calendar_merge(a);
     *o = gang__calendar_occupation(a, q, end_ns, s->now_ns);
@@ -268,7 +268,7 @@ bool gang__calendar_hold(gang_sched *s, const struct gang__gang *u, gang_alloc_i
 {
     struct gang__calendar *a = s->calendar;
     const gang_request *q = gang__gang_request(u);
-    struct holding h = {s, 0, false, u->ask->by_memory, q->group_count};
+    struct holding h = {s, 0, false, u->request_class->by_memory, q->group_count};
     a->places = 0;
     memset(o, 0, sizeof(*o));
     if (alloc == GANG_ID_NONE)
@@ -328,9 +328,9 @@ bool gang__calendar_sync(gang_sched *s)
 static void touch_all(gang_sched *s)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++)
-            gang__wake_holding(s, &job->unit[i]);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++)
+            gang__wake_holding(s, &job->gang[i]);
         gang__wake_job(s, job, GANG__WAKE_TIMER); /* what was expected of it matters from now on */
     }
     gang__wake_calendar(s);
@@ -340,10 +340,10 @@ static void touch_all(gang_sched *s)
 static void clear_all(gang_sched *s)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            gang__calendar_drop(s, &job->unit[i]);
-            gang__calendar_vacate(s, &job->unit[i]);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            gang__calendar_drop(s, &job->gang[i]);
+            gang__calendar_vacate(s, &job->gang[i]);
         }
     }
     gang__reserve_withdraw(s);
@@ -438,8 +438,8 @@ void gang__calendar_free(gang_sched *s)
 static void sums_of(const gang_sched *s, const struct gang__gang *u, int64_t need[GANG__FREE_DIMS])
 {
     memset(need, 0, GANG__FREE_DIMS * sizeof(*need));
-    for (uint32_t i = 0; u->ask->exact && i < u->ask->gang_count; i++) {
-        const struct gang__take *t = &u->ask->gang[i];
+    for (uint32_t i = 0; u->request_class->exact && i < u->request_class->gang_take_count; i++) {
+        const struct gang__take *t = &u->request_class->gang_take[i];
         const struct gang__dim *d = &s->queues->dim[t->dim];
         int k = d->partition                  ? -1
                 : d->kind == GANG_KIND_CPU    ? GANG__FREE_CPU
@@ -447,7 +447,7 @@ static void sums_of(const gang_sched *s, const struct gang__gang *u, int64_t nee
                 : d->kind == GANG_KIND_GPU    ? GANG__FREE_GPU
                                               : -1;
         if (k >= 0)
-            need[k] = k == GANG__FREE_GPU && u->ask->by_memory ? u->ask->gang_gpu : t->amount;
+            need[k] = k == GANG__FREE_GPU && u->request_class->by_memory ? u->request_class->gang_gpu : t->amount;
     }
 }
 
@@ -521,8 +521,8 @@ static bool may_look(const gang_sched *s, const struct gang__wait_class *bin)
 static void let_look(gang_sched *s)
 {
     struct gang__wait_class *next;
-    for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
-        next = bin->next_all;
+    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
+        next = bin->next_blocked;
         if (bin->why != GANG_WAIT_PLANNED && bin->why != GANG_WAIT_RESERVATION &&
             (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_ROOM))
             continue;

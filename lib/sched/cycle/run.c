@@ -104,7 +104,7 @@ static gang_result open_parts(gang_sched *s, struct gang_error *error)
         r = gang_snapshot_new(s->cluster, &s->scratch);
     }
     if (r == GANG_OK)
-        r = gang_snapshot_new(s->cluster, &s->base);
+        r = gang_snapshot_new(s->cluster, &s->preempt.base);
     if (r == GANG_OK && !gang__config_root(s))
         r = GANG_ENOMEM;
     if (r != GANG_OK)
@@ -135,11 +135,11 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
     s->user = user;
     s->first_quantum = &first_quantum;
     gang__where_register(s, &gang__reserve_veto);
-    s->order_hooks = &order_hooks;
-    s->stop_hooks = &stop_hooks;
+    s->order.hooks = &order_hooks;
+    s->stop.hooks = &stop_hooks;
     s->next_queue = 1; /* 0 is GANG_ID_NONE */
-    s->now_ns = s->decayed_ns = INT64_MIN / 4;
-    s->grown_up_ns = INT64_MAX;
+    s->now_ns = INT64_MIN / 4;
+    s->preempt.min_runtime_due_ns = INT64_MAX;
     gang__set_init(&s->by_id, gang__job_order, NULL);
     gang__set_init(&s->timers, gang__timer_order, NULL);
     r = gang__rules_new(&s->mem, s->opts.rules, s->opts.rule_size, s->opts.rule_count,
@@ -156,15 +156,15 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
 
 static void free_claims(gang_sched *s)
 {
-    while (s->claims)
-        gang__handover_give_up(s, s->claims);
+    while (s->stop.handovers)
+        gang__handover_give_up(s, s->stop.handovers);
 }
 
 static void free_jobs(gang_sched *s)
 {
     struct gang__set_link *n;
     while ((n = gang__set_first(&s->by_id)) != NULL) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         gang__job_end(s, job, GANG_END_CANCELLED, "");
         gang__jobs_forget(s);
     }
@@ -191,16 +191,16 @@ void gang_sched_free(gang_sched *sched)
     gang__recent_free(s);
     gang__rules_free(s->rules, &mem);
     gang__hash_free(&s->jobs, &mem);
-    gang__hash_free(&s->asks, &mem);
-    gang__release(&mem, s->memories.bytes);
-    gang__release(&mem, s->memories_next.bytes);
-    gang__places_free(&s->told, &s->cluster->mem);
+    gang__hash_free(&s->classes, &mem);
+    gang__release(&mem, s->usage.memories.bytes);
+    gang__release(&mem, s->usage.memories_next.bytes);
+    gang__places_free(&s->placement, &s->cluster->mem);
     gang__found_free(&s->found, &s->cluster->mem);
     gang__release(&mem, s->numbers);
-    gang__release(&mem, s->mask);
+    gang__release(&mem, s->bypass.mask);
     gang__release(&mem, s->by_group);
     gang_snapshot_free(s->scratch);
-    gang_snapshot_free(s->base);
+    gang_snapshot_free(s->preempt.base);
     for (size_t i = 0; i < sizeof(s->submit_worker) / sizeof(s->submit_worker[0]); i++)
         gang_worker_free(s->submit_worker[i]);
     gang_worker_free(s->worker);
@@ -222,11 +222,11 @@ static void decay(gang_sched *s)
     for (uint32_t i = 0; i <= s->queues->count; i++) {
         struct gang__queue_state *q = i < s->queues->count ? s->qs[i] : &s->root;
         for (uint32_t d = 0; d < s->dims; d++)
-            gang__decay_advance(&q->decayed[d], s->now_ns, q == &s->root ? s->total[d] : q->used[d],
+            gang__decay_advance(&q->past_use[d], s->now_ns, q == &s->root ? s->total[d] : q->used[d],
                                 s->opts.half_life_ns);
     }
     s->wake.shares = true;
-    s->root.moved = UINT64_MAX;
+    s->root.dims_changed = UINT64_MAX;
 }
 
 /* Turns until nobody can start, or no steps are left. */
@@ -264,10 +264,10 @@ static bool is_over_somewhere(const gang_sched *s)
 static bool let_try(gang_sched *s)
 {
     struct gang__wait_class *next, *chosen = NULL;
-    s->some_over = is_over_somewhere(s);
+    s->preempt.some_over = is_over_somewhere(s);
     gang__victims_sort(s);
-    for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
-        next = bin->next_all;
+    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
+        next = bin->next_blocked;
         if (gang__preempt_may(s, bin)) {
             gang__order_unblock(s, bin);
             chosen = bin;
@@ -281,26 +281,26 @@ static bool make_room(gang_sched *s)
 {
     struct gang__gang *u;
     bool done = false;
-    if ((s->wake.changes == s->wake.changes_done && !s->untried) || s->opts.no_preemption ||
-        !s->blocked)
+    if ((s->wake.changes == s->wake.changes_done && !s->preempt.untried) || s->opts.no_preemption ||
+        !s->order.blocked)
         return false;
     s->wake.changes_done = s->wake.changes;
-    s->untried = false;
+    s->preempt.untried = false;
     if (!let_try(s))
         return false;
-    s->making_room = true;
+    s->preempt.running = true;
     while (!done && (u = gang__order_next(s)) != NULL && gang__step(s)) {
-        struct gang__wait_class *bin = u->bin;
+        struct gang__wait_class *bin = u->order.wait_class;
         done = gang__start_try(s, u); /* what was done for one before may help it */
-        if (!done && u->bin == bin && bin && bin->state == GANG__CLASS_BLOCKED &&
+        if (!done && u->order.wait_class == bin && bin && bin->state == GANG__CLASS_BLOCKED &&
             (gang__preempt_helps(bin->why) ||
              (bin->why == GANG_WAIT_PLANNED && gang__backfill_lacks_room(s, u))))
             done = gang__preempt_for(s, u);
         gang__jobs_drain(s);
-        if (!done && u->bin == bin && bin)
+        if (!done && u->order.wait_class == bin && bin)
             bin->tried = s->wake.changes + 1;
     }
-    s->making_room = false;
+    s->preempt.running = false;
     if (!done && gang__order_next(s)) /* cut short: the rest has its turn in the next run */
         s->wake.changes_done--;
     return done;
@@ -313,8 +313,8 @@ static void retry(gang_sched *s)
     s->wake.retry = false;
     s->wake.slices = s->slice.matrices != NULL;
     struct gang__wait_class *next;
-    for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
-        next = bin->next_all;
+    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
+        next = bin->next_blocked;
         if (bin->why == GANG_WAIT_TURN)
             gang__order_unblock(s, bin);
     }
@@ -324,9 +324,9 @@ static void retry(gang_sched *s)
 /* Who was too young to be displaced may have come of age. */
 static void grow_up(gang_sched *s)
 {
-    if (s->grown_up_ns > s->now_ns)
+    if (s->preempt.min_runtime_due_ns > s->now_ns)
         return;
-    s->grown_up_ns = INT64_MAX;
+    s->preempt.min_runtime_due_ns = INT64_MAX;
     s->wake.changes++;
 }
 
@@ -361,7 +361,7 @@ static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
     s->now_ns = now_ns;
     s->steps = 0;
     s->max_steps = max_steps;
-    s->evicted = 0;
+    s->preempt.evicted_tasks = 0;
     s->no_memory = false;
     memset(&s->info, 0, sizeof(s->info));
     decay(s);
@@ -419,7 +419,7 @@ int64_t gang__sched_due(gang_sched *s)
         gang__order_next(s))
         return INT64_MIN;
     int64_t next = gang__least(gang__timers_next(s), gang__config_next(s));
-    return gang__least(gang__least(next, gang__reserve_next(s)), s->grown_up_ns);
+    return gang__least(gang__least(next, gang__reserve_next(s)), s->preempt.min_runtime_due_ns);
 }
 
 int64_t gang_sched_next(gang_sched *sched)

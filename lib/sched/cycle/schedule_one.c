@@ -28,9 +28,9 @@ static bool pass(gang_sched *s, struct gang__gang *u, const struct gang__take *t
     uint32_t dim = 0;
     int32_t why = 0;
     struct gang__queue_state *by =
-        gang__limits_refuse(s, u, take, count, u->bin->fixed, &dim, &why);
+        gang__limits_refuse(s, u, take, count, u->order.wait_class->fixed, &dim, &why);
     if (by)
-        gang__order_block(s, u->bin, why, by, dim);
+        gang__order_block(s, u->order.wait_class, why, by, dim);
     return !by;
 }
 
@@ -49,11 +49,11 @@ static bool check_after(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc
         return false;
     uint32_t n = gang__takes_sum(s, u, s->by_group, take);
     struct gang__queue_state *by =
-        gang__usage_refuse(s, u->job->leaf, take, n, u->bin->fixed, &dim, &why);
+        gang__usage_refuse(s, u->job->leaf, take, n, u->order.wait_class->fixed, &dim, &why);
     if (by) {
         gang__give_surely(s, NULL, alloc, NULL, 0);
         gang__wake_holding(s, u);
-        gang__order_block(s, u->bin, why, by, dim);
+        gang__order_block(s, u->order.wait_class, why, by, dim);
     }
     return !by;
 }
@@ -94,8 +94,8 @@ static gang_result alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
  * for it. */
 static bool holds_for_all(const gang_sched *s, const struct gang__gang *u)
 {
-    return !s->making_room && !gang__calendar_on(s) && !s->queues->slices && !u->places &&
-           !s->queues->cells && u->ask->q->policy != GANG_POLICY_HOST && !s->overdue;
+    return !s->preempt.running && !gang__calendar_on(s) && !s->queues->slices && !u->places &&
+           !s->queues->cells && u->request_class->q->policy != GANG_POLICY_HOST && !s->bypass.starved;
 }
 
 static bool try_start(gang_sched *s, struct gang__gang *u)
@@ -104,10 +104,10 @@ static bool try_start(gang_sched *s, struct gang__gang *u)
     int32_t why;
     bool resumes = u->places != NULL;
     struct gang__take take[GANG__DIMS];
-    uint32_t count = resumes ? gang__gang_resumes_with(s, u, take) : u->ask->gang_count;
+    uint32_t count = resumes ? gang__gang_resumes_with(s, u, take) : u->request_class->gang_take_count;
     if (gang__backfill_defer(s, u))
         return false;
-    if (!pass(s, u, resumes ? take : u->ask->gang, count)) {
+    if (!pass(s, u, resumes ? take : u->request_class->gang_take, count)) {
         gang__calendar_unplan(s, u);
         return false;
     }
@@ -117,22 +117,22 @@ static bool try_start(gang_sched *s, struct gang__gang *u)
         return false;
     }
     if (r == GANG_OK) {
-        bool done = (u->ask->exact || resumes || check_after(s, u, id)) &&
+        bool done = (u->request_class->exact || resumes || check_after(s, u, id)) &&
                     gang__grant_start(s, u, id, GANG_REASON_NONE);
         gang__backfill_over(s);
         return done;
     }
     if (r == GANG_ENOFIT || r == GANG_ENEVER) {
         bool alike = holds_for_all(s, u);
-        gang__order_block(s, u->bin, why, NULL, 0);
+        gang__order_block(s, u->order.wait_class, why, NULL, 0);
         if (alike)
-            gang__order_block_alike(s, u->ask);
+            gang__order_block_alike(s, u->request_class);
         return false;
     }
     if (r == GANG_ENOMEM)
         s->no_memory = true;
     s->wake.retry = true;
-    gang__order_block(s, u->bin, GANG_WAIT_TURN, NULL, 0);
+    gang__order_block(s, u->order.wait_class, GANG_WAIT_TURN, NULL, 0);
     return false;
 }
 
@@ -153,17 +153,17 @@ static bool try_group(gang_sched *s, struct gang__gang *u, uint32_t group, bool 
 {
     int64_t step = gang__gang_step(u, group), granted = 0;
     struct gang__take take[GANG__DIMS];
-    uint32_t count = gang__class_takes_times(u->ask, (int32_t)group, step, take);
+    uint32_t count = gang__class_takes_times(u->request_class, (int32_t)group, step, take);
     *last = true;
     if (!pass(s, u, take, count))
         return false;
     if (gang__bypass_before(s, u, take, count)) {
-        gang__order_block(s, u->bin, GANG_WAIT_OVERDUE, NULL, 0);
+        gang__order_block(s, u->order.wait_class, GANG_WAIT_OVERDUE, NULL, 0);
         return false;
     }
     uint32_t first = gang__next_number(s, u->alloc);
     gang_result r = GANG_ENOMEM;
-    if (gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, (size_t)step,
+    if (gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, (size_t)step,
                    sizeof(*s->numbers)))
         r = u->sliced                   ? grow_row(s, u, group, step, &granted)
             : gang__reserve_binds(s, u) ? gang__reserve_grow(s, u, group, step, &granted)
@@ -182,7 +182,7 @@ static bool try_group(gang_sched *s, struct gang__gang *u, uint32_t group, bool 
         if (r == GANG_ENOMEM)
             s->no_memory = true;
         s->wake.retry = true;
-        gang__order_block(s, u->bin, GANG_WAIT_TURN, NULL, 0);
+        gang__order_block(s, u->order.wait_class, GANG_WAIT_TURN, NULL, 0);
     }
     return false;
 }
@@ -190,7 +190,7 @@ static bool try_group(gang_sched *s, struct gang__gang *u, uint32_t group, bool 
 static bool try_grow(gang_sched *s, struct gang__gang *u)
 {
     if (!u->sliced && !gang__backfill_may_grow(s, u)) {
-        gang__order_block(s, u->bin, GANG_WAIT_PLANNED, NULL, 0);
+        gang__order_block(s, u->order.wait_class, GANG_WAIT_PLANNED, NULL, 0);
         return false;
     }
     for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++) {
@@ -202,16 +202,16 @@ static bool try_grow(gang_sched *s, struct gang__gang *u)
         if (last)
             return false; /* it is blocked, or out of turn */
     }
-    if (u->bin)
-        gang__order_block(s, u->bin, GANG_WAIT_ROOM, NULL, 0);
+    if (u->order.wait_class)
+        gang__order_block(s, u->order.wait_class, GANG_WAIT_ROOM, NULL, 0);
     return false;
 }
 
 bool gang__start_try(gang_sched *s, struct gang__gang *u)
 {
-    if (!gang__class_refresh(s, u->ask)) {
+    if (!gang__class_refresh(s, u->request_class)) {
         s->no_memory = s->wake.retry = true;
-        gang__order_block(s, u->bin, GANG_WAIT_TURN, NULL, 0);
+        gang__order_block(s, u->order.wait_class, GANG_WAIT_TURN, NULL, 0);
         return false;
     }
     return u->alloc == GANG_ID_NONE ? try_start(s, u) : try_grow(s, u);

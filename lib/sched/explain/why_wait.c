@@ -121,7 +121,7 @@ static struct reason *add(struct list *l, int32_t why, int32_t cls,
         return NULL;
     }
     struct reason *r = &l->reason[l->count++];
-    const struct gang__wait_class *bin = l->unit->bin;
+    const struct gang__wait_class *bin = l->unit->order.wait_class;
     memset(r, 0, sizeof(*r));
     r->wait.size = sizeof(r->wait);
     r->wait.reason = why;
@@ -169,10 +169,10 @@ static int32_t group_in_job(const struct gang__gang *u, uint32_t group)
 
 static const char *name_of_group(const struct gang__job *job, int32_t group)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        for (uint32_t g = 0; g < gang__gang_request(&job->unit[i])->group_count; g++)
-            if (group_in_job(&job->unit[i], g) == group)
-                return gang__gang_request(&job->unit[i])->group[g].name;
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        for (uint32_t g = 0; g < gang__gang_request(&job->gang[i])->group_count; g++)
+            if (group_in_job(&job->gang[i], g) == group)
+                return gang__gang_request(&job->gang[i])->group[g].name;
     return "";
 }
 
@@ -263,12 +263,12 @@ static void tell_claim(struct list *l, const struct gang__handover *claim)
 {
     int64_t tasks = 0, until = 0;
     gang_job_id blocker = GANG_ID_NONE;
-    for (const struct gang__stop *v = claim->leaves; v; v = v->next_of_claim) {
-        if (v->gone)
+    for (const struct gang__stop *v = claim->stops; v; v = v->next_of_handover) {
+        if (v->stopped)
             continue;
         tasks += (int64_t)v->left;
         until = v->deadline_ns > until ? v->deadline_ns : until;
-        blocker = v->unit->job->id;
+        blocker = v->gang->job->id;
     }
     struct reason *r = add(l, GANG_WAIT_VICTIMS, GANG_WAIT_NOT_NOW, NULL);
     if (!r)
@@ -278,7 +278,7 @@ static void tell_claim(struct list *l, const struct gang__handover *claim)
     r->wait.until_ns = until;
     r->wait.requested = tasks;
     say(r, "%" PRId64 " task%s displaced %s ha%s not stopped yet", tasks, tasks == 1 ? "" : "s",
-        l->unit->claim ? "for it" : "as it moves", tasks == 1 ? "s" : "ve");
+        l->unit->stop.handover ? "for it" : "as it moves", tasks == 1 ? "s" : "ve");
 }
 
 /* ---- queues ---------------------------------------------------------------------------------- */
@@ -287,8 +287,8 @@ static int64_t held_by(const struct gang__gang *u, uint32_t dim)
 {
     int64_t sum = 0;
     for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
-        for (uint32_t i = 0; i < u->ask->group[g].count; i++) {
-            const struct gang__take *t = &u->ask->take[u->ask->group[g].from + i];
+        for (uint32_t i = 0; i < u->request_class->group[g].count; i++) {
+            const struct gang__take *t = &u->request_class->take[u->request_class->group[g].from + i];
             sum += t->dim == dim ? t->amount * u->has[g] : 0;
         }
     return sum;
@@ -305,9 +305,9 @@ static gang_job_id holder_of(gang_sched *s, const struct gang__queue_state *top,
         const struct gang__queue_state *q = s->qs[i];
         if (!q->q->leaf || !gang__queue_is_below(q, top))
             continue;
-        struct gang__set_link *n = gang__set_first(&q->fall);
+        struct gang__set_link *n = gang__set_first(&q->victims);
         for (; n && looked < 256; n = gang__set_next(n), looked++) {
-            const struct gang__gang *u = GANG__OF(struct gang__gang, fall, n);
+            const struct gang__gang *u = GANG__OF(struct gang__gang, victim.link, n);
             if (held_by(u, dim) > most) {
                 most = held_by(u, dim);
                 id = u->job->id;
@@ -348,8 +348,8 @@ static void tell_bound(struct list *l, int32_t why, const struct gang__queue_sta
 
 static bool is_fixed(const struct gang__gang *u)
 {
-    if (u->bin)
-        return u->bin->fixed;
+    if (u->order.wait_class)
+        return u->order.wait_class->fixed;
     return u->job->preemptible == GANG_NOT_PREEMPTIBLE ||
            (u->job->preemptible == GANG_SEMI_PREEMPTIBLE && u->alloc == GANG_ID_NONE);
 }
@@ -395,7 +395,7 @@ static void tell_lending(struct list *l, const struct gang__take *take, uint32_t
 static void tell_user(struct list *l, const struct gang__take *take, uint32_t count)
 {
     const struct gang__gang *u = l->unit;
-    const struct gang__user *user = u->job->user_in;
+    const struct gang__user *user = u->job->leaf_user;
     int64_t gang[GANG_MAX_KINDS] = {0}, limit[GANG_MAX_KINDS] = {0};
     if (!user)
         return;
@@ -432,8 +432,8 @@ static void tell_max_running(struct list *l)
     for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent)
         if (q->running >= q->q->max_running)
             tell_running(l, q, q->running, q->q->max_running, "");
-    if (job->user_in && job->user_in->running >= leaf->q->max_running_per_user)
-        tell_running(l, leaf, job->user_in->running, leaf->q->max_running_per_user, " of a user");
+    if (job->leaf_user && job->leaf_user->running >= leaf->q->max_running_per_user)
+        tell_running(l, leaf, job->leaf_user->running, leaf->q->max_running_per_user, " of a user");
 }
 
 /* The head of a bin of its leaf bars it. */
@@ -444,12 +444,12 @@ static void tell_barred(struct list *l, const struct gang__queue_state *leaf,
     if (head->job == u->job)
         return;
     struct reason *r =
-        add(l, head->overdue ? GANG_WAIT_OVERDUE : GANG_WAIT_BEHIND, GANG_WAIT_POLICY, leaf);
+        add(l, head->bypass.starved ? GANG_WAIT_OVERDUE : GANG_WAIT_BEHIND, GANG_WAIT_POLICY, leaf);
     if (!r)
         return;
     r->rank = RANK_LAST;
     r->wait.blocker = head->job->id;
-    if (head->overdue)
+    if (head->bypass.starved)
         say(r, "job %" PRIu64 " is overdue, and nothing in queue \"%s\" passes it", head->job->id,
             leaf->q->name);
     else
@@ -461,14 +461,14 @@ static void tell_behind(struct list *l)
 {
     const struct gang__gang *u = l->unit;
     const struct gang__queue_state *leaf = u->job->leaf;
-    if (!u->bin)
+    if (!u->order.wait_class)
         return;
-    const struct gang__wait_class *bars = gang__order_bars(leaf, u->bin);
+    const struct gang__wait_class *bars = gang__order_bars(leaf, u->order.wait_class);
     if (bars) {
         tell_barred(l, leaf, bars);
         return;
     }
-    if (u->bin->state != GANG__CLASS_BLOCKED || u->bin->why != GANG_WAIT_OVERDUE)
+    if (u->order.wait_class->state != GANG__CLASS_BLOCKED || u->order.wait_class->why != GANG_WAIT_OVERDUE)
         return;
     const struct gang__gang *first = gang__bypass_concerns(l->s, u);
     struct reason *r = first ? add(l, GANG_WAIT_OVERDUE, GANG_WAIT_POLICY, first->job->leaf) : NULL;
@@ -571,7 +571,7 @@ static const struct gang__gang *first_planned(const gang_sched *s,
 static void tell_planned(struct list *l)
 {
     const struct gang__gang *u = l->unit, *first;
-    const struct gang__wait_class *bin = u->bin;
+    const struct gang__wait_class *bin = u->order.wait_class;
     bool behind = bin && bin->state == GANG__CLASS_BLOCKED && bin->why == GANG_WAIT_PLANNED;
     if (u->calendar.plan) {
         char nodes[160];
@@ -615,7 +615,7 @@ static void tell_reservation(struct list *l)
 /* It goes back to where it was suspended, or nowhere. */
 static void tell_suspended(struct list *l)
 {
-    const struct gang__wait_class *bin = l->unit->bin;
+    const struct gang__wait_class *bin = l->unit->order.wait_class;
     if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_ROOM)
         return;
     struct reason *r = add(l, GANG_WAIT_ROOM, GANG_WAIT_NOT_NOW, NULL);
@@ -625,13 +625,13 @@ static void tell_suspended(struct list *l)
 
 static void tell_cells(struct list *l)
 {
-    const struct gang__wait_class *bin = l->unit->bin;
+    const struct gang__wait_class *bin = l->unit->order.wait_class;
     if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CELLS)
         return;
-    struct reason *r = add(l, GANG_WAIT_CELLS, GANG_WAIT_POLICY, bin->by);
+    struct reason *r = add(l, GANG_WAIT_CELLS, GANG_WAIT_POLICY, bin->blocked_by);
     if (r)
-        say(r, "its place would break the cells guaranteed to %s%s", bin->by ? "queue " : "others",
-            bin->by ? bin->by->q->name : "");
+        say(r, "its place would break the cells guaranteed to %s%s", bin->blocked_by ? "queue " : "others",
+            bin->blocked_by ? bin->blocked_by->q->name : "");
 }
 
 /* It has its places: its turn is to come. */
@@ -657,7 +657,7 @@ static void tell_slice(struct list *l)
 /* No row has room for it, beside what the others hold. */
 static bool tell_rows(struct list *l)
 {
-    const struct gang__wait_class *bin = l->unit->bin;
+    const struct gang__wait_class *bin = l->unit->order.wait_class;
     struct gang_queue_info info;
     if (!gang__slice_concerns(l->unit) || l->unit->alloc != GANG_ID_NONE || !bin ||
         bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_ROOM)
@@ -705,8 +705,8 @@ static bool waits(const struct gang__gang *u)
     if (job->state == GANG_JOB_ENDED || job->ending || u->over)
         return false;
     if (u->alloc != GANG_ID_NONE)
-        return u->claim || u->bin || gang__slice_is_out(u);
-    return !u->leaves || u->moving;
+        return u->stop.handover || u->order.wait_class || gang__slice_is_out(u);
+    return !u->stop.first || u->stop.moving;
 }
 
 static gang_result tell_unit(struct list *l)
@@ -715,10 +715,10 @@ static gang_result tell_unit(struct list *l)
     uint32_t count;
     if (u->job->wait_why && l->count == 0)
         tell_held(l);
-    else if (!u->job->wait_why && !u->bin && !u->claim && !u->moving)
+    else if (!u->job->wait_why && !u->order.wait_class && !u->stop.handover && !u->stop.moving)
         tell_group_after(l);
-    if (u->claim || u->moving) {
-        tell_claim(l, u->claim ? u->claim : u->moving->claim);
+    if (u->stop.handover || u->stop.moving) {
+        tell_claim(l, u->stop.handover ? u->stop.handover : u->stop.moving->handover);
         return GANG_OK;
     }
     if (gang__slice_is_out(u)) {
@@ -767,8 +767,8 @@ static gang_result collect(gang_sched *s, struct gang__job *job, struct list *l)
     gang_result r = GANG_OK;
     memset(l, 0, sizeof(*l));
     l->s = s;
-    for (uint32_t i = 0; i < job->unit_count && r == GANG_OK; i++) {
-        l->unit = &job->unit[i];
+    for (uint32_t i = 0; i < job->gang_count && r == GANG_OK; i++) {
+        l->unit = &job->gang[i];
         if (waits(l->unit))
             r = tell_unit(l);
         if (l->failed)
@@ -850,9 +850,9 @@ static json_t *list_json(struct gang__json_maker *m, const struct gang__job *job
 /* The unit whose placement is to be told: the first that waits to start, if there is no room. */
 static struct gang__gang *placed_in_vain(const struct gang__job *job, const struct list *l)
 {
-    for (uint32_t i = 0; has(l, GANG_WAIT_ROOM) && i < job->unit_count; i++)
-        if (waits(&job->unit[i]) && job->unit[i].alloc == GANG_ID_NONE && !job->unit[i].places)
-            return &job->unit[i];
+    for (uint32_t i = 0; has(l, GANG_WAIT_ROOM) && i < job->gang_count; i++)
+        if (waits(&job->gang[i]) && job->gang[i].alloc == GANG_ID_NONE && !job->gang[i].places)
+            return &job->gang[i];
     return NULL;
 }
 

@@ -25,11 +25,11 @@ enum { AMOUNTS = 6 }; /* arrays of a queue */
 static bool make_amounts(gang_sched *s, struct gang__queue_state *q)
 {
     int64_t **const arrays[AMOUNTS] = {&q->guarantee, &q->limit, &q->share,
-                                       &q->used,      &q->fixed, &q->want};
+                                       &q->used,      &q->fixed, &q->demand};
     q->block = gang__zalloc(&s->mem, AMOUNTS * (size_t)GANG__DIMS, sizeof(*q->block));
     if (s->opts.half_life_ns > 0)
-        q->decayed = gang__zalloc(&s->mem, GANG__DIMS, sizeof(*q->decayed));
-    if (!q->block || (s->opts.half_life_ns > 0 && !q->decayed))
+        q->past_use = gang__zalloc(&s->mem, GANG__DIMS, sizeof(*q->past_use));
+    if (!q->block || (s->opts.half_life_ns > 0 && !q->past_use))
         return false;
     for (size_t i = 0; i < AMOUNTS; i++)
         *arrays[i] = q->block + i * GANG__DIMS;
@@ -58,19 +58,19 @@ static void free_qs(gang_sched *s, struct gang__queue_state *q)
 {
     if (!q)
         return;
-    for (size_t b = 0; b < q->bins.cap; b++)
-        while (q->bins.bucket[b]) {
+    for (size_t b = 0; b < q->order.classes.cap; b++)
+        while (q->order.classes.bucket[b]) {
             struct gang__wait_class *bin =
-                GANG__OF(struct gang__wait_class, link, q->bins.bucket[b]);
-            gang__hash_remove(&q->bins, &bin->link);
+                GANG__OF(struct gang__wait_class, link, q->order.classes.bucket[b]);
+            gang__hash_remove(&q->order.classes, &bin->link);
             gang__candidates_forget(s, bin);
             gang__release(&s->mem, bin);
         }
-    gang__hash_free(&q->bins, &s->mem);
+    gang__hash_free(&q->order.classes, &s->mem);
     gang__hash_free(&q->backfill.by_key, &s->mem);
     free_users(s, q);
     gang__release(&s->mem, q->block);
-    gang__release(&s->mem, q->decayed);
+    gang__release(&s->mem, q->past_use);
     if (q != &s->root)
         gang__release(&s->mem, q);
 }
@@ -107,7 +107,7 @@ static void free_door(gang_sched *s, struct gang__submit_view *d)
 {
     while (d->gone) {
         struct gang__queue_state *q = d->gone;
-        d->gone = q->next;
+        d->gone = q->next_gone;
         free_qs(s, q);
     }
     gang__queues_free(d->queues, &s->mem);
@@ -228,15 +228,15 @@ static bool make_qs(struct swap *w)
 static bool make_room(struct swap *w)
 {
     gang_sched *s = w->s;
-    for (size_t b = 0; b < s->asks.cap; b++)
-        for (struct gang__hash_link *n = s->asks.bucket[b]; n; n = n->next) {
+    for (size_t b = 0; b < s->classes.cap; b++)
+        for (struct gang__hash_link *n = s->classes.bucket[b]; n; n = n->next) {
             struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
-            if (!gang__grow(&s->mem, (void **)&ask->take, &ask->take_room,
+            if (!gang__grow(&s->mem, (void **)&ask->take, &ask->take_cap,
                             (size_t)ask->q->group_count * w->queues->dims, sizeof(*ask->take)))
                 return false;
         }
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         const struct gang__queue *q = gang__queue_by_id(w->queues, job->leaf->q->id);
         if (q && gang__asks_users(q) && !gang__user_of(s, job->leaf, job->user))
             return false;
@@ -261,10 +261,10 @@ static bool prepare(struct swap *w)
 static void all_leave(gang_sched *s)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            gang__order_leave(s, &job->unit[i]);
-            gang__victims_leave(&job->unit[i]);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            gang__order_leave(s, &job->gang[i]);
+            gang__victims_leave(&job->gang[i]);
         }
     }
 }
@@ -273,40 +273,40 @@ static void all_leave(gang_sched *s)
 static void count_anew(struct gang__queue_state *q)
 {
     memset(q->block, 0, AMOUNTS * (size_t)GANG__DIMS * sizeof(*q->block));
-    q->tasks = q->running = q->pending = q->jobs = q->coming = 0;
+    q->tasks = q->running = q->pending = q->jobs = q->promised = 0;
     gang__store(&q->waiting, 0);
-    q->blocked = NULL;
-    q->barring = NULL;
-    q->active = false;
+    q->order.blocked = NULL;
+    q->order.barring = NULL;
+    q->order.active = false;
     gang__order_init(q);
     for (size_t b = 0; b < q->users.cap; b++)
         for (struct gang__hash_link *n = q->users.bucket[b]; n; n = n->next) {
             struct gang__user *user = GANG__OF(struct gang__user, link, n);
             memset(user->used, 0, GANG__DIMS * sizeof(*user->used));
-            user->running = user->waiting = user->coming = 0;
+            user->running = user->waiting = user->promised = 0;
         }
 }
 
 static void enter_books(gang_sched *s, struct gang__job *job)
 {
     struct gang__queue_state *leaf = job->leaf;
-    job->user_in = gang__asks_users(leaf->q) ? gang__user_of(s, leaf, job->user) : NULL;
+    job->leaf_user = gang__asks_users(leaf->q) ? gang__user_of(s, leaf, job->user) : NULL;
     job->counted_pending = job->counted_running = false;
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__gang *u = &job->unit[i];
-        (void)gang__class_refresh(s, u->ask);
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        struct gang__gang *u = &job->gang[i];
+        (void)gang__class_refresh(s, u->request_class);
         if (job->state == GANG_JOB_ENDED)
             continue;
-        if (job->user_in)
-            job->user_in->waiting += u->wanted;
+        if (job->leaf_user)
+            job->leaf_user->waiting += u->demands;
         gang__usage_in(s, u);
-        if (u->claim && u->claim->charged)
-            gang__handover_charge(u->claim, 1);
-        if (u->moving)
+        if (u->stop.handover && u->stop.handover->charged)
+            gang__handover_charge(u->stop.handover, 1);
+        if (u->stop.moving)
             gang__usage_promise(u, -1, 1);
-        if (u->claim && u->claim->comes) {
-            u->claim->comes = false; /* nobody counts it any more */
-            gang__handover_comes(u->claim, true);
+        if (u->stop.handover && u->stop.handover->counted_promised) {
+            u->stop.handover->counted_promised = false; /* nobody counts it any more */
+            gang__handover_comes(u->stop.handover, true);
         }
         if (u->alloc != GANG_ID_NONE)
             gang__victims_enter(s, u);
@@ -321,9 +321,9 @@ static void enter_books(gang_sched *s, struct gang__job *job)
 static void all_enter(gang_sched *s)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
-        enter_books(s, GANG__OF(struct gang__job, all, n));
+        enter_books(s, GANG__OF(struct gang__job, by_id, n));
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
-        gang__job_settle(s, GANG__OF(struct gang__job, all, n));
+        gang__job_settle(s, GANG__OF(struct gang__job, by_id, n));
 }
 
 static void link_queues(gang_sched *s)
@@ -346,7 +346,7 @@ void gang__config_enter(gang_sched *s)
     for (uint32_t i = 0; i < s->queues->count; i++)
         count_anew(s->qs[i]);
     count_anew(&s->root);
-    s->total_epoch = 0; /* the amounts in force are to be made out anew, too */
+    s->usage.total_epoch = 0; /* the amounts in force are to be made out anew, too */
     all_enter(s);
 }
 
@@ -357,7 +357,7 @@ static void commit(struct swap *w)
     struct gang__submit_view *before = gang__load_relaxed(&s->door);
     struct gang__queue_state **old = s->qs;
     uint32_t count = s->queues ? s->queues->count : 0;
-    s->heard++;
+    s->external_events++;
     if (s->queues)
         gang__candidates_dissolve(s);
     if (w->rebuild && s->queues)
@@ -365,20 +365,20 @@ static void commit(struct swap *w)
     gang__order_forget(s);
     for (uint32_t i = 0; i < count; i++)
         if (!gang__queue_by_id(w->queues, old[i]->q->id)) {
-            old[i]->next = before->gone;
+            old[i]->next_gone = before->gone;
             before->gone = old[i];
         }
     gang__release(&s->mem, old);
-    if (s->sharer) {
-        gang__release(&s->mem, s->sharer);
-        gang__release(&s->mem, s->share_slot);
-        gang__release(&s->mem, s->resolved);
+    if (s->usage.sharer) {
+        gang__release(&s->mem, s->usage.sharer);
+        gang__release(&s->mem, s->usage.share_slot);
+        gang__release(&s->mem, s->usage.resolved);
     }
     s->queues = w->queues;
     s->qs = w->qs;
-    s->sharer = w->sharer;
-    s->share_slot = w->slot;
-    s->resolved = w->resolved;
+    s->usage.sharer = w->sharer;
+    s->usage.share_slot = w->slot;
+    s->usage.resolved = w->resolved;
     s->dims = w->queues->dims;
     gang__store(&s->door, w->door);
     link_queues(s);
@@ -389,7 +389,7 @@ static void commit(struct swap *w)
         s->retired = before;
         s->retired_count++;
     }
-    s->total_epoch = 0;
+    s->usage.total_epoch = 0;
 }
 
 static gang_result swap_in(gang_sched *s, struct gang__queues *queues, struct gang_error *error)
@@ -409,10 +409,10 @@ static gang_result swap_in(gang_sched *s, struct gang__queues *queues, struct ga
         gang__config_enter(s);
     } else {
         for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
-            gang__job_settle(s, GANG__OF(struct gang__job, all, n));
+            gang__job_settle(s, GANG__OF(struct gang__job, by_id, n));
     }
     s->wake.shares = true;
-    s->root.moved = UINT64_MAX;
+    s->root.dims_changed = UINT64_MAX;
     gang__order_refresh(s);
     return GANG_OK;
 }
@@ -655,8 +655,8 @@ gang_result gang_queue_set_state(gang_sched *sched, gang_queue_id id, int32_t st
 static void copy_past(struct gang__queue_state *to, const struct gang__queue_state *from)
 {
     to->idle_since_ns = from->idle_since_ns;
-    if (to->decayed && from->decayed)
-        memcpy(to->decayed, from->decayed, GANG__DIMS * sizeof(*to->decayed));
+    if (to->past_use && from->past_use)
+        memcpy(to->past_use, from->past_use, GANG__DIMS * sizeof(*to->past_use));
 }
 
 gang_result gang__config_copy(gang_sched *s, gang_sched *from, struct gang_error *error)
@@ -786,7 +786,7 @@ gang_result gang_queue_get(gang_sched *sched, gang_queue_id id, struct gang_queu
         out.share[kind] = shown(q->share[d]);
         out.used[kind] = q->used[d];
         out.used_fixed[kind] = q->fixed[d];
-        int64_t demand = q->used[d] + q->want[d];
+        int64_t demand = q->used[d] + q->demand[d];
         out.demand[kind] = demand < q->limit[d] ? demand : q->limit[d];
     }
     strncpy(out.name, q->q->name, sizeof(out.name) - 1);
@@ -818,7 +818,7 @@ void gang__config_free(gang_sched *s)
     free_retired(s);
     if (door)
         free_door(s, door);
-    void *const rest[] = {s->qs, s->sharer, s->share_slot, s->resolved};
+    void *const rest[] = {s->qs, s->usage.sharer, s->usage.share_slot, s->usage.resolved};
     for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
         gang__release(&s->mem, rest[i]);
 }

@@ -238,8 +238,8 @@ static struct gang__job *lay_out(const struct make *m, struct gang__block *b)
         job = &none;
     else
         memset(job, 0, sizeof(*job));
-    job->unit = gang__block_take(b, m->parts * sizeof(struct gang__gang));
-    job->wanted = gang__block_take(b, m->parts * sizeof(*job->wanted));
+    job->gang = gang__block_take(b, m->parts * sizeof(struct gang__gang));
+    job->request_text = gang__block_take(b, m->parts * sizeof(*job->request_text));
     int64_t *counts = gang__block_take(b, 4 * groups * sizeof(*counts));
     int32_t *group_of = m->parts == 1 ? NULL : gang__block_take(b, groups * sizeof(*group_of));
     job->name = gang__block_text(b, j->name ? j->name : "");
@@ -254,16 +254,16 @@ static struct gang__job *lay_out(const struct make *m, struct gang__block *b)
     job->places = gang__block_take(b, j->place_count * sizeof(*job->places));
     if (!b->base)
         return NULL;
-    memset(job->unit, 0, m->parts * sizeof(*job->unit));
-    memset(job->wanted, 0, m->parts * sizeof(*job->wanted));
+    memset(job->gang, 0, m->parts * sizeof(*job->gang));
+    memset(job->request_text, 0, m->parts * sizeof(*job->request_text));
     memset(counts, 0, 4 * groups * sizeof(*counts));
-    job->unit_count = m->parts;
+    job->gang_count = m->parts;
     job->group_count = (uint32_t)groups;
     for (uint32_t p = 0; p < m->parts; p++) {
-        struct gang__gang *u = &job->unit[p];
+        struct gang__gang *u = &job->gang[p];
         size_t n = 0;
         u->job = job;
-        u->part = p;
+        u->index = p;
         u->has = counts;
         for (size_t g = 0; g < groups; g++)
             if (m->part[g] == p) {
@@ -274,7 +274,7 @@ static struct gang__job *lay_out(const struct make *m, struct gang__block *b)
             }
         u->done = u->has + n;
         u->failed = u->done + n;
-        u->taken = u->failed + n;
+        u->victim.tentative_tasks = u->failed + n;
         counts += 4 * n;
         u->group_of = group_of;
         group_of = group_of ? group_of + n : NULL;
@@ -296,7 +296,7 @@ static void set_members(struct gang__job *job, const struct gang_job_spec *j,
     job->start_within_ns = j->start_within_ns;
     job->begin_ns = j->begin_ns ? j->begin_ns : INT64_MIN;
     job->deadline_ns = j->deadline_ns;
-    job->back_off_ns = job->back_off_now = j->back_off_ns;
+    job->back_off_ns = job->next_back_off_ns = j->back_off_ns;
     job->restart_delay_ns = j->restart_delay_ns;
     job->refill_ns = j->refill_ns;
     job->heartbeat_ns = j->heartbeat_ns;
@@ -427,7 +427,7 @@ static struct gang__request_text *take_recent(gang_sched *s, const struct gang__
     struct gang__recent *at = lock_recent(s, k->hash);
     if (!at)
         return NULL;
-    struct gang__request_text *w = at->wanted;
+    struct gang__request_text *w = at->text;
     bool same = w && w->hash == k->hash && w->bytes == k->used &&
                 at->epoch == gang__load(&s->cluster->nodes.epoch) &&
                 memcmp(w->key, k->bytes, k->used) == 0;
@@ -442,8 +442,8 @@ static void put_recent(gang_sched *s, struct gang__request_text *w, uint64_t epo
     struct gang__recent *at = lock_recent(s, w->hash);
     if (!at)
         return;
-    struct gang__request_text *before = at->wanted;
-    at->wanted = get_wanted(w);
+    struct gang__request_text *before = at->text;
+    at->text = get_wanted(w);
     at->epoch = epoch;
     gang__store(&at->lock, 0);
     gang__request_text_unref(&s->mem, before);
@@ -452,7 +452,7 @@ static void put_recent(gang_sched *s, struct gang__request_text *w, uint64_t epo
 void gang__recent_free(gang_sched *s)
 {
     for (size_t i = 0; i < sizeof(s->recent) / sizeof(s->recent[0]); i++)
-        gang__request_text_unref(&s->mem, s->recent[i].wanted);
+        gang__request_text_unref(&s->mem, s->recent[i].text);
 }
 
 static gang_result make_wanted(gang_sched *s, const struct gang_request_spec *spec,
@@ -521,11 +521,11 @@ static gang_result make_requests(struct make *m, struct gang__job *job,
         struct gang_request_spec spec = j->request;
         if (m->parts > 1)
             part_of(j, m->part, p, groups, &spec);
-        r = make_request(m->s, q, &spec, &job->wanted[p], error);
+        r = make_request(m->s, q, &spec, &job->request_text[p], error);
         if (r == GANG_OK && !j->running)
-            r = check_limits(m->s, door, q, job->wanted[p]->q, error);
+            r = check_limits(m->s, door, q, job->request_text[p]->q, error);
         if (r == GANG_OK && !j->running)
-            r = fits_ever(m->s, job->wanted[p]->q, error);
+            r = fits_ever(m->s, job->request_text[p]->q, error);
     }
     gang__release(&m->s->mem, groups);
     return r;

@@ -15,25 +15,25 @@
 static void shift(struct gang__preemption *p, const struct gang__victim *v, int64_t sign)
 {
     struct gang__gang *u = v->u;
-    const struct gang__request_class *ask = u->ask;
-    p->tasks -= sign * (v->whole ? u->tasks - u->taken_all : 1);
+    const struct gang__request_class *ask = u->request_class;
+    p->tasks -= sign * (v->whole ? u->tasks - u->victim.tentative_count : 1);
     if (!v->whole)
         gang__usage_shift(u->job->leaf, ask, v->group, sign);
     else if (ask->q->group_count == 1) /* most are such: spare them two more places in memory */
-        gang__usage_shift(u->job->leaf, ask, 0, sign * (u->tasks - u->taken_all));
+        gang__usage_shift(u->job->leaf, ask, 0, sign * (u->tasks - u->victim.tentative_count));
     else
         for (uint32_t g = 0; g < ask->q->group_count; g++)
-            gang__usage_shift(u->job->leaf, ask, g, sign * (u->has[g] - u->taken[g]));
+            gang__usage_shift(u->job->leaf, ask, g, sign * (u->has[g] - u->victim.tentative_tasks[g]));
 }
 
 /* One that goes alone is counted as gone, or (-1) no more. */
 static void count_taken(const struct gang__victim *v, int64_t sign)
 {
     if (v->whole) {
-        v->u->doomed = sign > 0;
+        v->u->victim.tentative = sign > 0;
     } else {
-        v->u->taken[v->group] += sign;
-        v->u->taken_all += sign;
+        v->u->victim.tentative_tasks[v->group] += sign;
+        v->u->victim.tentative_count += sign;
     }
 }
 
@@ -46,7 +46,7 @@ struct rest {
 
 static bool is_taken_alone(const gang_sched *s, const struct gang__gang *u, int64_t task)
 {
-    const struct gang__victims *v = s->victims;
+    const struct gang__victims *v = s->preempt.victims;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].u == u && !v->list[i].whole && !v->list[i].stays && v->list[i].task == task)
             return true;
@@ -56,7 +56,7 @@ static bool is_taken_alone(const gang_sched *s, const struct gang__gang *u, int6
 static int32_t rest_task(const struct gang_task *task, void *user)
 {
     struct rest *r = user;
-    struct gang__victims *v = r->s->victims;
+    struct gang__victims *v = r->s->preempt.victims;
     if (is_taken_alone(r->s, r->u, task->task) || gang__stop_asked(r->s, r->u, task->task))
         return 0;
     if (!gang__grow(&r->s->mem, (void **)&v->tasks, &v->task_room, r->count + 1,
@@ -77,7 +77,7 @@ static gang_result own_on_copy(struct gang__preemption *p, struct gang__victim *
     if (!v->whole)
         return back ? gang__snapshot_retake_tasks(s->scratch, id, &v->task, 1)
                     : gang__snapshot_release_told(s->scratch, id, &v->task, 1, &v->node);
-    if (v->u->taken_all == 0 && v->u->ungiven == 0)
+    if (v->u->victim.tentative_count == 0 && v->u->stop.unreleased == 0)
         return back ? gang__snapshot_retake(s->scratch, id)
                     : gang__snapshot_release_told(s->scratch, id, NULL, 0, &v->node);
     (void)!gang_alloc_each(s->cluster, id, rest_task, &r);
@@ -85,7 +85,7 @@ static gang_result own_on_copy(struct gang__preemption *p, struct gang__victim *
         return GANG_ENOMEM;
     if (r.count == 0)
         return GANG_OK;
-    const int64_t *tasks = s->victims->tasks;
+    const int64_t *tasks = s->preempt.victims->tasks;
     return back ? gang__snapshot_retake_tasks(s->scratch, id, tasks, r.count)
                 : gang__snapshot_release_told(s->scratch, id, tasks, r.count, &v->node);
 }
@@ -108,7 +108,7 @@ static gang_result on_copy(struct gang__preemption *p, struct gang__victim *v, b
 
 bool gang__preempt_take(struct gang__preemption *p, struct gang__victim *v)
 {
-    struct gang__victims *vs = p->s->victims;
+    struct gang__victims *vs = p->s->preempt.victims;
     gang_result r = GANG_ENOMEM;
     if (gang__grow(&p->s->mem, (void **)&vs->list, &vs->room, vs->count + 1, sizeof(*vs->list)))
         r = on_copy(p, v, false);
@@ -146,9 +146,9 @@ bool gang__preempt_place_in(struct gang__preemption *p, const struct gang__where
     if (!gang__amounts_suffice(p) || !gang__quota_suffices(p))
         return false;
     gang_result r = p->grow_group >= 0
-                        ? gang__where_grow(w, (uint32_t)p->grow_group, p->step, &s->told)
-                        : gang__where_place(w, &s->told);
-    s->victims->failed = s->victims->failed || r == GANG_ENOMEM;
+                        ? gang__where_grow(w, (uint32_t)p->grow_group, p->step, &s->placement)
+                        : gang__where_place(w, &s->placement);
+    s->preempt.victims->failed = s->preempt.victims->failed || r == GANG_ENOMEM;
     return r == GANG_OK;
 }
 
@@ -177,7 +177,7 @@ static bool is_kin(const struct gang__preemption *p, const struct gang__gang *vi
 static void open_victims(struct gang__preemption *p, bool own, bool others)
 {
     if (!gang__victims_open(p->s, p->taker->job->leaf, own, others))
-        p->s->victims->failed = true;
+        p->s->preempt.victims->failed = true;
 }
 
 /* Take victims until the taker has a place. */
@@ -185,7 +185,7 @@ static bool take_some(struct gang__preemption *p, bool own, bool others)
 {
     gang_sched *s = p->s;
     struct gang__victim v;
-    size_t next = s->victims->count + 1, tested = 0;
+    size_t next = s->preempt.victims->count + 1, tested = 0;
     bool found = false, refused = false;
     open_victims(p, own, others);
     while (!found && gang__victims_next(s, &v)) {
@@ -193,13 +193,13 @@ static bool take_some(struct gang__preemption *p, bool own, bool others)
         enum gang__may may = gang__may_take(p, v.u);
         if (may == GANG__MAY_NONE)
             gang__victims_pass(s);
-        if (may == GANG__MAY && v.u->took_in == s->runs) {
+        if (may == GANG__MAY && v.u->preempt.preempted_others_run == s->runs) {
             p->deferred = true;
             break;
         }
-        refused = refused || (may == GANG__MAY_NOT && !v.u->doomed);
+        refused = refused || (may == GANG__MAY_NOT && !v.u->victim.tentative);
         if (may != GANG__MAY ||
-            (p->again && !v.whole && v.u->taken[v.group] && is_taken_alone(s, v.u, v.task)))
+            (p->again && !v.whole && v.u->victim.tentative_tasks[v.group] && is_taken_alone(s, v.u, v.task)))
             continue;
         if (!gang__preempt_take(p, &v))
             continue;
@@ -209,16 +209,16 @@ static bool take_some(struct gang__preemption *p, bool own, bool others)
             p->again = true;
             refused = false;
         }
-        if (s->victims->count < next || !gang__amounts_suffice(p) || !gang__quota_suffices(p))
+        if (s->preempt.victims->count < next || !gang__amounts_suffice(p) || !gang__quota_suffices(p))
             continue;
         found = gang__preempt_place(p);
-        tested = s->victims->count;
+        tested = s->preempt.victims->count;
         next = tested * 2;
     }
     gang__victims_close(s);
     if (p->deferred)
         return false;
-    return found || (s->victims->count > tested && gang__preempt_place(p));
+    return found || (s->preempt.victims->count > tested && gang__preempt_place(p));
 }
 
 /* From others, first from those above their fair shares: who keeps to his would take it back from
@@ -239,13 +239,13 @@ bool gang__preempt_take_until(struct gang__preemption *p, bool own, bool others)
 /* Everybody back, in the books; the copy is thrown away. */
 void gang__preempt_put_back(struct gang__preemption *p)
 {
-    struct gang__victims *v = p->s->victims;
+    struct gang__victims *v = p->s->preempt.victims;
     while (v->count > 0) {
         struct gang__victim *x = &v->list[--v->count];
         if (x->to.count == 0)
             gang__preempt_untake(p, x);
         else
-            x->u->doomed = false; /* in the books it is where it moves to */
+            x->u->victim.tentative = false; /* in the books it is where it moves to */
         gang__places_free(&x->to, &p->s->cluster->mem);
     }
 }
@@ -256,7 +256,7 @@ static int32_t keep_node(const struct gang_task *task, void *user)
 {
     const gang_sched *s = user;
     if ((uint32_t)task->node < s->scratch->end)
-        s->victims->kept[(uint32_t)task->node] = true;
+        s->preempt.victims->kept[(uint32_t)task->node] = true;
     return 0;
 }
 
@@ -264,16 +264,16 @@ static int32_t keep_node(const struct gang_task *task, void *user)
  * once, and who stays there after all need not be looked at. False: out of memory. */
 static bool put_back_others(gang_sched *s)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     if (!gang__grow(&s->mem, (void **)&v->kept, &v->kept_room, s->scratch->end, sizeof(*v->kept)))
         return false;
     memset(v->kept, 0, s->scratch->end * sizeof(*v->kept));
-    for (size_t i = 0; i < s->told.count; i++)
-        v->kept[(uint32_t)s->told.place[i].node] = true;
+    for (size_t i = 0; i < s->placement.count; i++)
+        v->kept[(uint32_t)s->placement.place[i].node] = true;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].node == GANG_ID_NONE)
             (void)!gang_alloc_each(s->cluster, v->list[i].u->alloc, keep_node, s);
-    gang__snapshot_put_back(s->scratch, s->base, v->kept);
+    gang__snapshot_put_back(s->scratch, s->preempt.base, v->kept);
     return true;
 }
 
@@ -282,7 +282,7 @@ enum { AHEAD = 16 }; /* victims whose memory is asked for in time */
 static void expect(const struct gang__victim *v)
 {
     __builtin_prefetch(v->u, 1);
-    __builtin_prefetch(&v->u->doomed, 1);
+    __builtin_prefetch(&v->u->victim.tentative, 1);
 }
 
 /* With the taker and this one in the books: do the rules let it run, here or elsewhere? One of the
@@ -295,8 +295,8 @@ static bool may_keep(struct gang__preemption *p, const struct gang__victim *x)
 /* With the taker in the books: it stays, if it can. */
 static bool stays(struct gang__preemption *p, struct gang__victim *x, bool is_back)
 {
-    struct gang__victims *v = p->s->victims;
-    if (!x->whole && x->u->doomed) /* it goes with the rest */
+    struct gang__victims *v = p->s->preempt.victims;
+    if (!x->whole && x->u->victim.tentative) /* it goes with the rest */
         return false;
     shift(p, x, 1);
     gang_result r = GANG_ENOFIT;
@@ -323,7 +323,7 @@ static void forget_spared(struct gang__victims *v)
 /* Many: who stays is decided for the place that was found. */
 static void spare_many(struct gang__preemption *p)
 {
-    struct gang__victims *v = p->s->victims;
+    struct gang__victims *v = p->s->preempt.victims;
     if (!put_back_others(p->s)) {
         v->failed = true;
         return;
@@ -344,9 +344,9 @@ static void spare_many(struct gang__preemption *p)
 static void spare_few(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     struct gang__where w = gang__preempt_where(p);
-    bool ok = gang__snapshot_copy(s->scratch, s->base) == GANG_OK;
+    bool ok = gang__snapshot_copy(s->scratch, s->preempt.base) == GANG_OK;
     gang__slice_copy_begin(s);
     for (size_t i = 0; ok && i < v->count; i++)
         ok = on_copy(p, &v->list[i], false) == GANG_OK;
@@ -362,7 +362,7 @@ static void spare_few(struct gang__preemption *p)
         shift(p, x, -1);
         ok = r != GANG_ENOMEM && on_copy(p, x, false) == GANG_OK;
     }
-    ok = ok && gang__where_place(&w, &s->told) == GANG_OK;
+    ok = ok && gang__where_place(&w, &s->placement) == GANG_OK;
     v->failed = v->failed || !ok; /* nothing of it can be refused but for want of memory */
     forget_spared(v);
 }
@@ -371,7 +371,7 @@ enum { FEW = 32 };
 
 void gang__preempt_spare(struct gang__preemption *p)
 {
-    const struct gang__victims *v = p->s->victims;
+    const struct gang__victims *v = p->s->preempt.victims;
     bool tries = p->mode != GANG__EVICT_MOVE && p->grow_group < 0;
     if (!tries || v->count > FEW)
         spare_many(p);
@@ -385,7 +385,7 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
                            const struct gang__request_class **full)
 {
     gang_sched *s = p->s;
-    const struct gang__request_class *ask = x->u->ask;
+    const struct gang__request_class *ask = x->u->request_class;
     if (ask == *full)
         return false;
     struct gang__where w = {.s = s,
@@ -396,7 +396,7 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
                             .parts = true,
                             .anew = true};
     gang_result r = gang__where_place(&w, &x->to);
-    s->victims->failed = s->victims->failed || r == GANG_ENOMEM;
+    s->preempt.victims->failed = s->preempt.victims->failed || r == GANG_ENOMEM;
     if (r == GANG_ENOFIT && !ask->q->social && !gang__where_concerned(&w))
         *full = ask;
     return r == GANG_OK;
@@ -406,10 +406,10 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
  * again, tasks above its gang would be lost. */
 static bool is_as_started(const struct gang__gang *u)
 {
-    if (u->ended > 0 || u->taken_all > 0 || u->tasks != gang__gang_request(u)->min)
+    if (u->ended > 0 || u->victim.tentative_count > 0 || u->tasks != gang__gang_request(u)->min)
         return false;
-    for (uint32_t g = 0; u->ask->exact && g < gang__gang_request(u)->group_count; g++)
-        if (u->has[g] != u->ask->gang_of[g])
+    for (uint32_t g = 0; u->request_class->exact && g < gang__gang_request(u)->group_count; g++)
+        if (u->has[g] != u->request_class->gang_tasks[g])
             return false;
     return true;
 }
@@ -419,7 +419,7 @@ static bool is_as_started(const struct gang__gang *u)
 bool gang__preempt_move(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     const struct gang__request_class *full = NULL;
     bool lost = false;
     int64_t moved = 0;

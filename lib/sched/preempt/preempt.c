@@ -33,8 +33,8 @@
 static bool count_allows(struct gang__preemption *p)
 {
     const gang_sched *s = p->s;
-    if (s->opts.max_evictions > 0 && s->evicted + p->tasks > s->opts.max_evictions) {
-        p->s->wake.retry = p->s->wake.retry || s->evicted > 0; /* alone it may be few enough */
+    if (s->opts.max_evictions > 0 && s->preempt.evicted_tasks + p->tasks > s->opts.max_evictions) {
+        p->s->wake.retry = p->s->wake.retry || s->preempt.evicted_tasks > 0; /* alone it may be few enough */
         return false;
     }
     if (s->opts.observe_only) {
@@ -58,14 +58,14 @@ bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mod
     p->mode = mode;
     p->tasks = 0;
     p->fair = p->again = false;
-    s->victims->count = 0;
-    if (!p->looked && gang_snapshot_take(s->worker, s->base) != GANG_OK)
-        s->victims->failed = true;
+    s->preempt.victims->count = 0;
+    if (!p->looked && gang_snapshot_take(s->worker, s->preempt.base) != GANG_OK)
+        s->preempt.victims->failed = true;
     p->looked = true;
-    if (!s->victims->failed && gang__snapshot_copy(s->scratch, s->base) != GANG_OK)
-        s->victims->failed = true;
+    if (!s->preempt.victims->failed && gang__snapshot_copy(s->scratch, s->preempt.base) != GANG_OK)
+        s->preempt.victims->failed = true;
     gang__slice_copy_begin(s);
-    return !s->victims->failed; /* then nothing that is planned is what it should be */
+    return !s->preempt.victims->failed; /* then nothing that is planned is what it should be */
 }
 
 /* The taker has a place: who need not go stays, who can move does. False: the rules forbid it after
@@ -78,8 +78,8 @@ bool gang__preempt_settle(struct gang__preemption *p)
     gang__preempt_spare(p);
     bool lost = gang__preempt_move(p), ok = !(p->mode == GANG__EVICT_MOVE && lost);
     const struct gang__queue_state *asked = NULL; /* many victims come from few leaves */
-    for (size_t i = 0; ok && p->mode != GANG__EVICT_MOVE && i < s->victims->count; i++) {
-        const struct gang__victim *x = &s->victims->list[i];
+    for (size_t i = 0; ok && p->mode != GANG__EVICT_MOVE && i < s->preempt.victims->count; i++) {
+        const struct gang__victim *x = &s->preempt.victims->list[i];
         if (x->to.count > 0 || x->u->job->leaf == asked)
             continue;
         asked = x->u->job->leaf;
@@ -93,12 +93,12 @@ bool gang__preempt_settle(struct gang__preemption *p)
 bool gang__preempt_end(struct gang__preemption *p, bool ok)
 {
     gang_sched *s = p->s;
-    ok = ok && !s->victims->failed && count_allows(p) && gang__preempt_commit(p);
+    ok = ok && !s->preempt.victims->failed && count_allows(p) && gang__preempt_commit(p);
     if (!ok)
         gang__preempt_put_back(p);
-    for (size_t i = 0; i < s->victims->count; i++)
-        gang__places_free(&s->victims->list[i].to, &s->cluster->mem);
-    s->victims->count = 0;
+    for (size_t i = 0; i < s->preempt.victims->count; i++)
+        gang__places_free(&s->preempt.victims->list[i].to, &s->cluster->mem);
+    s->preempt.victims->count = 0;
     return ok;
 }
 
@@ -117,9 +117,9 @@ static bool try_mode(struct gang__preemption *p, enum gang__preempt_mode mode)
 
 static bool begin(gang_sched *s)
 {
-    if (!s->victims)
-        s->victims = gang__zalloc(&s->mem, 1, sizeof(*s->victims));
-    return s->victims != NULL;
+    if (!s->preempt.victims)
+        s->preempt.victims = gang__zalloc(&s->mem, 1, sizeof(*s->preempt.victims));
+    return s->preempt.victims != NULL;
 }
 
 static void make_plan(struct gang__preemption *p, gang_sched *s, struct gang__gang *u)
@@ -134,7 +134,7 @@ static void make_plan(struct gang__preemption *p, gang_sched *s, struct gang__ga
         while (gang__gang_lacks(u, (uint32_t)p->grow_group) == 0)
             p->grow_group++;
         p->step = gang__gang_step(u, (uint32_t)p->grow_group);
-        p->count = gang__class_takes_times(u->ask, p->grow_group, p->step, p->of_step);
+        p->count = gang__class_takes_times(u->request_class, p->grow_group, p->step, p->of_step);
         p->take = p->of_step;
     }
 }
@@ -145,16 +145,16 @@ bool gang__preempt_may(gang_sched *s, struct gang__wait_class *bin)
     struct gang__preemption p;
     if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->wake.changes + 1 ||
         u->places || gang__slice_concerns(u) || gang__reserve_confines(u) ||
-        u->in_vain == s->heard + 1 ||
+        u->preempt.handover_failed_at == s->external_events + 1 ||
         !(gang__preempt_helps(bin->why) || (bin->why == GANG_WAIT_PLANNED && u->calendar.plan)))
         return false;
     make_plan(&p, s, u);
     if (s->opts.max_moves > 0 && bin->why == GANG_WAIT_ROOM && gang__amounts_suffice(&p))
         return true;
-    struct gang__set_link *first = gang__set_first(&bin->leaf->fall);
-    if (first && gang__may_preempt(&p, GANG__OF(struct gang__gang, fall, first)))
+    struct gang__set_link *first = gang__set_first(&bin->leaf->victims);
+    if (first && gang__may_preempt(&p, GANG__OF(struct gang__gang, victim.link, first)))
         return true;
-    return bin->leaf->q->reclaim != GANG_DISPLACE_NEVER && s->some_over && gang__is_entitled(&p);
+    return bin->leaf->q->reclaim != GANG_DISPLACE_NEVER && s->preempt.some_over && gang__is_entitled(&p);
 }
 
 static bool make_room(struct gang__preemption *p)
@@ -189,28 +189,28 @@ bool gang__preempt_for(gang_sched *s, struct gang__gang *u)
         return false;
     if (u->job->never_preempts)
         return false;
-    if (u->fell_at == s->heard && u->fell >= MOST_FALLS)
+    if (u->preempt.preempted_event == s->external_events && u->preempt.preempted_times >= MOST_FALLS)
         return false;
-    if (u->fell_in == s->runs) {
-        s->grown_up_ns = s->now_ns; /* the next run may look again */
+    if (u->preempt.preempted_run == s->runs) {
+        s->preempt.min_runtime_due_ns = s->now_ns; /* the next run may look again */
         return false;
     }
     if (!begin(s)) {
         s->no_memory = true;
         return false;
     }
-    s->victims->failed = false;
+    s->preempt.victims->failed = false;
     make_plan(&p, s, u);
     bool made = make_room(&p);
     if (p.deferred)
-        s->grown_up_ns = s->now_ns;
-    s->no_memory = s->no_memory || s->victims->failed;
+        s->preempt.min_runtime_due_ns = s->now_ns;
+    s->no_memory = s->no_memory || s->preempt.victims->failed;
     return made;
 }
 
 void gang__preempt_free(gang_sched *s)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     if (!v)
         return;
     gang__victims_close(s);

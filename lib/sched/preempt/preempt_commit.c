@@ -12,7 +12,7 @@
 /* Numbers of the tasks of a unit that go one by one, ascending. 0: out of memory. */
 static size_t single_tasks(gang_sched *s, const struct gang__gang *u)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     size_t count = 0;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].u == u && !v->list[i].whole) {
@@ -50,17 +50,17 @@ static bool make_leave(struct gang__preemption *p, struct gang__victim *x)
 {
     gang_sched *s = p->s;
     size_t count = 0;
-    if (x->told || (!x->whole && x->u->doomed))
+    if (x->told || (!x->whole && x->u->victim.tentative))
         return true;
     if (!x->whole && (count = single_tasks(s, x->u)) == 0)
         return false;
-    x->leave = gang__stop_new(s, x->u, x->whole ? NULL : s->victims->tasks, count, reason_of(p, x));
+    x->leave = gang__stop_new(s, x->u, x->whole ? NULL : s->preempt.victims->tasks, count, reason_of(p, x));
     return x->leave && note_target(s, x->leave, &x->to);
 }
 
 static bool make_leaves(struct gang__preemption *p)
 {
-    struct gang__victims *v = p->s->victims;
+    struct gang__victims *v = p->s->preempt.victims;
     for (size_t i = 0; i < v->count; i++)
         if (!make_leave(p, &v->list[i]))
             return false;
@@ -69,7 +69,7 @@ static bool make_leaves(struct gang__preemption *p)
 
 static void drop_leaves(struct gang__preemption *p)
 {
-    struct gang__victims *v = p->s->victims;
+    struct gang__victims *v = p->s->preempt.victims;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].leave)
             gang__stop_drop(p->s, v->list[i].leave);
@@ -80,10 +80,10 @@ static void drop_leaves(struct gang__preemption *p)
 static void ask_to_go(struct gang__preemption *p, struct gang__handover *c)
 {
     gang_sched *s = p->s;
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     for (size_t i = 0; i < v->count; i++) {
         struct gang__stop *l = v->list[i].leave;
-        if (l && l->unit->alloc == l->alloc)
+        if (l && l->gang->alloc == l->alloc)
             (void)!gang__stop_begin(s, l, p->taker->job->id, c, GANG_END_NONE);
         else if (l)
             gang__stop_drop(s, l);
@@ -94,7 +94,7 @@ static void ask_to_go(struct gang__preemption *p, struct gang__handover *c)
  * nobody in particular. */
 static void stop_rest(struct gang__preemption *p)
 {
-    struct gang__victims *v = p->s->victims;
+    struct gang__victims *v = p->s->preempt.victims;
     for (size_t i = 0; i < v->count; i++) {
         struct gang__job *job = v->list[i].u->job;
         if (job->ending && job->end_wanted == GANG_END_PREEMPTED)
@@ -105,33 +105,33 @@ static void stop_rest(struct gang__preemption *p)
 /* The books as they were; each victim then leaves them by itself. */
 static void restore_books(struct gang__preemption *p)
 {
-    struct gang__victims *v = p->s->victims;
+    struct gang__victims *v = p->s->preempt.victims;
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
         if (x->to.count == 0)
             gang__preempt_untake(p, x);
         else
-            x->u->doomed = false; /* in the books it is where it moves to */
+            x->u->victim.tentative = false; /* in the books it is where it moves to */
     }
 }
 
 bool gang__preempt_commit(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     struct gang__gang *taker = p->taker;
     int32_t reason = v->count ? reason_of(p, &v->list[v->count - 1]) : GANG_REASON_NONE;
     struct gang__handover *c = NULL;
     if (make_leaves(p))
-        c = gang__handover_new(s, taker, &s->told, p->grow_group, reason);
+        c = gang__handover_new(s, taker, &s->placement, p->grow_group, reason);
     if (!c) {
         drop_leaves(p);
         return false;
     }
-    s->evicted += p->tasks;
+    s->preempt.evicted_tasks += p->tasks;
     restore_books(p);
     gang__handover_begin(s, c);
-    taker->took_in = s->runs;
+    taker->preempt.preempted_others_run = s->runs;
     ask_to_go(p, c);
     stop_rest(p);
     gang__handovers_finish(s);

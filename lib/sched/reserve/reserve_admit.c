@@ -24,10 +24,10 @@ static void withdraw_jobs(struct gang__trial *t, const struct gang__reserve *r)
     if (r->flags & GANG_RESERVATION_IGNORE_JOBS)
         n = gang__set_first(&t->s->by_id);
     for (; n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++)
-            if (!job->unit[i].reserve.inside_of && job->unit[i].calendar.occupies)
-                gang__trial_withdraw(t, job->unit[i].calendar.occupies - 1);
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++)
+            if (!job->gang[i].reserve.inside_of && job->gang[i].calendar.occupies)
+                gang__trial_withdraw(t, job->gang[i].calendar.occupies - 1);
     }
 }
 
@@ -123,13 +123,13 @@ static gang_result put_kept(struct gang__trial *t, const struct gang__stop *l)
 gang_result gang__reserve_put_handovers(struct gang__trial *t)
 {
     gang_result r = GANG_OK;
-    for (const struct gang__handover *c = t->s->claims; c && r == GANG_OK; c = c->next) {
+    for (const struct gang__handover *c = t->s->stop.handovers; c && r == GANG_OK; c = c->next) {
         if (c->taker)
             r = put_places(t, c->taker, c->places, c->place_count);
-        for (const struct gang__stop *l = c->leaves; l && r == GANG_OK; l = l->next_of_claim) {
-            if (l->to && l->unit)
-                r = put_places(t, l->unit, l->to, l->to_count);
-            if (r == GANG_OK && l->gone && !l->given && l->own_count > 0)
+        for (const struct gang__stop *l = c->stops; l && r == GANG_OK; l = l->next_of_handover) {
+            if (l->to && l->gang)
+                r = put_places(t, l->gang, l->to, l->to_count);
+            if (r == GANG_OK && l->stopped && !l->released && l->own_count > 0)
                 r = put_kept(t, l);
         }
     }
@@ -965,12 +965,12 @@ static void go_on(gang_sched *s, const struct gang__reserve *old, struct gang__r
 static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__reserve *r)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         bool may = gang__reserve_allows(s, r, job), named = job->reserve.named == old,
              inside = false;
         bool stays = may && !(r->flags & GANG_RESERVATION_FLEX);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            struct gang__gang *u = &job->unit[i];
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            struct gang__gang *u = &job->gang[i];
             if (u->reserve.inside_of != old)
                 continue;
             gang__calendar_drop(s, u);

@@ -241,7 +241,7 @@ static void forget_use(gang_sched *s, struct gang__sliced *x, size_t i)
 {
     struct gang__column *c = x->use[i].column;
     x->cpu -= x->use[i].word == GANG__WORD_HEAD ? (int64_t)x->use[i].payload : 0;
-    c->leaving -= x->unit == NULL;
+    c->leaving -= x->gang == NULL;
     c->uses--;
     if (c->uses == 0)
         (void)drop_column(s, x->matrix, c);
@@ -346,15 +346,15 @@ static void leave_matrix(gang_sched *s, struct gang__sliced *x)
     gang__hash_remove(&s->slice.gangs, &x->link);
     while (x->uses > 0)
         forget_use(s, x, --x->uses);
-    if (x->unit)
-        x->unit->sliced = NULL;
+    if (x->gang)
+        x->gang->sliced = NULL;
     *x->at = x->next;
     if (x->next)
         x->next->at = x->at;
     else
         m->last = x->at;
     x->gone = true;
-    x->unit = NULL;
+    x->gang = NULL;
     s->wake.slices = true;
     if (m->walkers == 0) {
         free_sliced(s, x);
@@ -631,7 +631,7 @@ gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id
         free_sliced(s, x);
         return r;
     }
-    x->unit = u;
+    x->gang = u;
     u->sliced = x;
     gang__sliced_enter(s, x);
     *id = x->alloc;
@@ -676,7 +676,7 @@ void gang__slice_forsake(gang_sched *s, struct gang__gang *u)
     if (!x)
         return;
     u->sliced = NULL;
-    x->unit = NULL;
+    x->gang = NULL;
     x->left = 0;
     for (size_t i = 0; i < x->uses; i++)
         x->use[i].column->leaving++;
@@ -687,7 +687,7 @@ void gang__slice_forsake(gang_sched *s, struct gang__gang *u)
 void gang__slice_quiet(gang_sched *s, gang_alloc_id alloc)
 {
     struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
-    if (x && !x->unit)
+    if (x && !x->gang)
         x->quiet = true;
     s->wake.slices = s->wake.slices || x;
 }
@@ -712,7 +712,7 @@ void gang__slice_gave(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, 
         x->uses = kept;
         gang__slice_gone(s, x, tasks, count);
     }
-    if (!tasks || (!x->unit && x->uses == 0))
+    if (!tasks || (!x->gang && x->uses == 0))
         leave_matrix(s, x);
     s->wake.slices = true;
     gang__wake_room_any(s);
