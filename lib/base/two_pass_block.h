@@ -4,9 +4,12 @@
 #ifndef GANG__BASE_BLOCK_H
 #define GANG__BASE_BLOCK_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 struct gang__block {
     char *base; /* NULL: measuring */
@@ -32,6 +35,25 @@ static inline const char *gang__block_text(struct gang__block *b, const char *te
     char *memory = b->base ? b->base + b->used : NULL;
     b->used += bytes;
     return memory ? memcpy(memory, text, bytes) : NULL;
+}
+
+/* Lays out what `from` describes. NULL while measuring, else the first thing in the block. */
+typedef void *gang__block_lay_fn(struct gang__block *b, const void *from);
+
+/* Both passes: returns what `lay` returned, at the start of zeroed memory that gang__release()
+ * frees. NULL: out of memory. */
+static inline void *gang__block_build(const struct gang_mem *mem, gang__block_lay_fn *lay,
+                                      const void *from)
+{
+    struct gang__block b = {NULL, 0};
+    (void)lay(&b, from);
+    size_t measured = b.used;
+    b = (struct gang__block){gang__zalloc(mem, 1, measured), 0};
+    if (!b.base)
+        return NULL;
+    void *made = lay(&b, from);
+    assert(b.used == measured && (char *)made == b.base);
+    return made;
 }
 
 #endif

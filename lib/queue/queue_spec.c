@@ -187,6 +187,11 @@ struct gang_queue_spec *gang__queue_spec_lay(struct gang__block *b,
     return to;
 }
 
+static void *lay_spec(struct gang__block *b, const void *from)
+{
+    return gang__queue_spec_lay(b, from);
+}
+
 /* As far as a copy needs it. */
 static gang_result template_in(const struct gang_queue_spec *spec)
 {
@@ -205,15 +210,6 @@ gang_result gang__queue_spec_copy(const struct gang_mem *mem, const struct gang_
         r = template_in(&s);
     if (r != GANG_OK)
         return r;
-    struct gang__block b = {NULL, 0};
-    (void)gang__queue_spec_lay(&b, &s);
-    b.base = gang__alloc(mem, b.used);
-    if (!b.base)
-        return GANG_ENOMEM;
-    size_t measured = b.used;
-    b.used = 0;
-    *copy = gang__queue_spec_lay(&b, &s); /* the first thing in the block */
-    assert(b.used == measured && (char *)*copy == b.base);
-    (void)measured;
-    return GANG_OK;
+    *copy = gang__block_build(mem, lay_spec, &s);
+    return *copy ? GANG_OK : GANG_ENOMEM;
 }

@@ -3,7 +3,7 @@
 #include <gangsched/gangsched.h>
 
 #include "core/nodes/nodes.h"
-#include "place/state/table.h"
+#include "place/state/records.h"
 #include "support.h"
 
 static struct stage s;

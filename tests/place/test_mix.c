@@ -3,8 +3,9 @@
  * the choice of nodes. */
 #include <gangsched/gangsched.h>
 
-#include "place/state/table.h"
+#include "place/state/records.h"
 #include "support.h"
+#include "place/request/shared.h"
 
 static struct stage s;
 static gang_node_id node[2];

@@ -6,6 +6,8 @@
 #include "core/nodes/nodes.h"
 #include "place/whatif/whatif.h"
 #include "support.h"
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
 
 enum { NODES = 12, HELD = 48 };
 

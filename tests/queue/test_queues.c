@@ -443,7 +443,7 @@ START_TEST(quotas_are_written_by_dimension)
     ck_assert_int_eq(a->guarantee[GANG_KIND_GPU].how, GANG__QUOTA_AMOUNT);
     ck_assert_int_eq(a->guarantee[GANG_KIND_CPU].how, GANG__QUOTA_NONE);
     ck_assert_int_eq(a->guarantee[fast].amount, 2000);
-    ck_assert_int_eq(a->limit[GANG_KIND_CPU].how, GANG__QUOTA_PART);
+    ck_assert_int_eq(a->limit[GANG_KIND_CPU].how, GANG__QUOTA_FRACTION);
     ck_assert_int_eq(a->limit[GANG_KIND_CPU].amount, 500000);
     ck_assert_int_eq(a->limit[GANG_KIND_SITE].amount, GANG__NO_BOUND);
     ck_assert_int_eq(a->lending[GANG_KIND_GPU].amount, 1000);
@@ -561,8 +561,8 @@ static size_t plant_file(const char *path)
         gang_cluster *c;
         MUST(gang_scenarios_get(scenarios, i, &s));
         MUST(gang_cluster_build(&s, NULL, &c, &error));
-        gang_result r = gang__queues_new(c, &stage.mem.mem, s.queues, s.queue_count, NULL, NULL,
-                                         &tree_next_id, &qs, &error);
+        const struct gang__queues_source from = {s.queues, s.queue_count, NULL, NULL};
+        gang_result r = gang__queues_new(c, &stage.mem.mem, &from, &tree_next_id, &qs, &error);
         ck_assert_msg(r == GANG_OK, "%s, case %zu: %s: %s", path, i, error.path, error.text);
         queues += qs->count;
         tree_free(qs);
@@ -676,8 +676,8 @@ START_TEST(each_allocation_may_fail)
         struct gang_error error = GANG_ERROR_INIT;
         gang_queue_id next = tree_next_id;
         stage.mem.fail_at = stage.mem.calls + ++n;
-        r = gang__queues_new(stage.c, &stage.mem.mem, t, 41, NULL, NULL, &tree_next_id, &qs,
-                             &error);
+        const struct gang__queues_source from = {t, 41, NULL, NULL};
+        r = gang__queues_new(stage.c, &stage.mem.mem, &from, &tree_next_id, &qs, &error);
         ck_assert(r == GANG_OK || (r == GANG_ENOMEM && !qs && tree_next_id == next));
         ck_assert_int_eq(error.code, r);
         ck_assert(r == GANG_OK || stage.mem.live == live);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the host may answer, and when: refusals, grace periods, handovers, and the bounds of
  * preemption. */
-#include "place/state/table.h"
+#include "place/state/records.h"
 #include "sched/host.h"
 
 enum { GRACE = 60 };

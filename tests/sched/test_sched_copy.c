@@ -2,7 +2,7 @@
 /* gang_sched_copy() as a host sees it: contents, ownership, refusals. test_copy.c shows that both decide
  * the same in random worlds. */
 #include "host.h"
-#include "place/state/table.h"
+#include "place/state/records.h"
 
 #define S INT64_C(1000000000)
 

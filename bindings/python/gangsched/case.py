@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON format of the library, as dicts: how clusters, requests, queues and jobs are written in Python.
+"""The JSON format of the library as dicts: clusters, requests, queues and jobs.
 
-There is one description of each thing, that of ARCHITECTURE.md ("Formats"); what Python gives as keywords or
-dicts goes through the library's own strict reader, whose errors name the place.
+The format is described once ("Formats" in the documentation of the library). Keywords and dicts of
+Python go through the library's own strict reader, whose errors carry the place.
 """
 
 import json
@@ -14,12 +14,12 @@ from ._native import ffi, lib, new
 from .errors import NotFound, ParseError, check, new_error, without
 from .files import read_text
 
-#: A case: a path, JSON text, or the dict that the text would be.
+#: A case: a path, JSON text, or the equivalent dict.
 Source = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 
 def plain(value: Any) -> Any:
-    """For json: numbers of numpy and the like, and anything else that is iterable, as JSON has them."""
+    """Convert numbers of numpy, and iterables, for json."""
     if hasattr(value, "item"):
         return value.item()
     if isinstance(value, Mapping):
@@ -30,11 +30,16 @@ def plain(value: Any) -> Any:
 
 
 def dump(value: Any, path_prefix: str = "") -> bytes:
-    """JSON text. ``path_prefix``: as of :func:`gangsched.errors.detail_of`.
+    """A value as JSON text.
 
-    Raises:
-        ParseError: infinite, not a number, or in itself.
-        TypeError: what JSON does not have.
+    ``path_prefix``: see :func:`gangsched.errors.detail_of`.
+
+    Raises
+    ------
+    ParseError
+        A number is not finite, or a container contains itself.
+    TypeError
+        JSON has no such type.
     """
     try:
         return json.dumps(value, allow_nan=False, default=plain, ensure_ascii=True).encode("ascii")
@@ -49,7 +54,7 @@ def dump(value: Any, path_prefix: str = "") -> bytes:
 
 
 def _endless(value: Any, path: str = "") -> Tuple[str, float]:
-    """The place of the first number that JSON does not have, and the number; "": there is none."""
+    """The place of the first number that is not finite, and the number. ``""``: there is none."""
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float):
@@ -65,9 +70,14 @@ def _endless(value: Any, path: str = "") -> Tuple[str, float]:
 def load(source: Source) -> Dict[str, Any]:
     """A case as a dict, from a path, JSON text (which begins with a brace), or a dict.
 
-    Raises:
-        ParseError: no JSON object. TypeError: something else.
-        FileNotFoundError: and its like, of a path.
+    Raises
+    ------
+    ParseError
+        The text is no JSON object.
+    TypeError
+        The source is of another type.
+    OSError
+        The file cannot be read.
     """
     if isinstance(source, Mapping):
         return dict(source)
@@ -98,7 +108,10 @@ def _unique(pairs: List[Any]) -> Dict[str, Any]:
 
 
 class Case:
-    """A case that the library has read. What it lends is valid while this is there. One thread at a time."""
+    """A case that the library has read.
+
+    Its C structs are valid as long as this object exists. One thread at a time.
+    """
 
     def __init__(self, value: Mapping[str, Any], path_prefix: str = "") -> None:
         content = dump(value, path_prefix)
@@ -113,21 +126,21 @@ class Case:
         return int(self.c.node_count)
 
 
-#: What a job may say beside its tasks; the rest of the keywords of a request are of its one group of tasks.
+#: Members of a job. Other keywords of a request belong to its one task group.
 JOB_KEYS = frozenset(
     """name queue priority submit preemptible user user_groups min tasks same prefer groups policy scarce exclusive
     labels peers state running_on running_gpu stale never_preempts hold time_limit_s loss max_restarts
     restart_delay_s refill_s start_within_s back_off_s heartbeat_s reservation after ran_s run_time_s""".split()
 )
 
-#: These are of the group where both have them and it is the only one.
+#: Members of both: they belong to the task group if there is only one.
 _TASK_FIRST = frozenset(["min"])
 
 
 def job_dict(spec: Optional[Mapping[str, Any]], keywords: Mapping[str, Any]) -> Dict[str, Any]:
-    """A job of the JSON format from what Python gives.
+    """A job of the JSON format from a dict and keywords.
 
-    ``{"tasks": [...], ...}`` is taken as it is. What is not of a job is of its one group of tasks:
+    A job with ``tasks`` is copied. Otherwise members that no job has belong to its one task group:
     ``job_dict(None, {"count": 8, "gpu": 1, "same": "rack"})``.
     """
     given: Dict[str, Any] = {**(spec or {}), **keywords}

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The enumerations of the library, each with its number in C and its word in Python.
 
-A member is a string: ``NodeState.UP == "up"``. Functions take the member or the word, and return the member.
+A member is a string: ``NodeState.UP == "up"``. Functions take the member or the word, and return
+the member.
 """
 
 from enum import Enum

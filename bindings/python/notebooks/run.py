@@ -7,8 +7,8 @@
     PYTHONPATH=build/release/python/lib python3 bindings/python/notebooks/run.py             # all of them, and write them
     PYTHONPATH=build/release/python/lib python3 bindings/python/notebooks/run.py --check     # nothing is written
 
-Notebooks that read a real trace find it below ``$GANG_SHARED``; without it they make one. Lines of output are
-"ok NAME" and "not ok NAME", after lines "# NAME: reason".
+Notebooks that read a real trace find it below ``$GANG_SHARED``; without it they make one. Lines of
+output are "ok NAME" and "not ok NAME", after lines "# NAME: reason".
 """
 
 import argparse
@@ -40,10 +40,12 @@ _OF_A_MACHINE = re.compile(r"(?<![\w.<])/(?:home|root|tmp|usr|work|mnt|opt|var)/
 
 
 def execute(path: Path) -> Any:
-    """The notebook with its output, by the interpreter that runs this, whatever kernels are installed.
+    """The notebook with its output, by the interpreter that runs this, whatever kernels are
+    installed.
 
-    Raises:
-        nbclient.exceptions.CellExecutionError: with the traceback of the cell.
+    Raises
+    ------
+    nbclient.exceptions.CellExecutionError: with the traceback of the cell.
     """
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
@@ -62,7 +64,9 @@ def execute(path: Path) -> Any:
 
 
 def normalise(book: Any) -> Any:
-    """Without numbers of runs, times, versions of programs, progress bars and what only the front end needs."""
+    """Without numbers of runs, times, versions of programs, progress bars and what only the front
+    end needs.
+    """
     book.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The openb replay of the FGD paper (Weng et al., USENIX ATC 2023) by calls of Python; the README of the data has
-its semantics."""
+"""The openb replay of the FGD paper (Weng et al., USENIX ATC 2023) by calls of Python; the README
+of the data has its semantics.
+"""
 
 import csv
 import gzip
@@ -37,9 +38,13 @@ class Openb:
         self.capacity = sum(1000 * node.get("gpus", 0) for node in self.nodes)
 
     def ranked(self):
-        """Kinds of pods without their memory, the most frequent first; of equals the larger. And how many of each."""
+        """Kinds of pods without their memory, the most frequent first; of equals the larger.
+
+        And how many of each.
+        """
         counts = Counter(kind[:1] + kind[2:] for kind in self.pods)
-        by_text = sorted(counts.items(), key=lambda item: "|".join(item[0][3]), reverse=True)  # the next sort is stable
+        # the next sort is stable
+        by_text = sorted(counts.items(), key=lambda item: "|".join(item[0][3]), reverse=True)
         return sorted(by_text, key=lambda item: (-item[1], -item[0][0], -item[0][2], -item[0][1]))
 
 
@@ -57,7 +62,9 @@ def shape_of(cpu_milli, gpus, milli, models):
 
 
 class Fragments:
-    """milli-GPUs that are free where a typical pod cannot use them, summed over all typical pods by weight."""
+    """milli-GPUs that are free where a typical pod cannot use them, summed over all typical pods by
+    weight.
+    """
 
     def __init__(self, openb):
         ranked, taken, weight = openb.ranked(), 0, 0
@@ -83,10 +90,14 @@ class Fragments:
 class Replay:
     """All pods of one order under one policy.
 
-    Attributes:
-        rows: of each arrival its node and devices, as the published files have them.
-        allocated, rejected, fragmented: in the end, milli-GPUs, pods, milli-GPUs.
-        curves: per cent allocated and fragmented, by per cent of load.
+    Attributes
+    ----------
+    rows
+        Of each arrival its node and devices, as the published files have them.
+    allocated, rejected, fragmented
+        In the end, milli-GPUs, pods, milli-GPUs.
+    curves
+        Per cent allocated and fragmented, by per cent of load.
     """
 
     def __init__(self, openb, policy):

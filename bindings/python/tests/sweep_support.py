@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of sweeps run in other processes; also a program, which does so by MPI:
 
-    mpirun -n 3 python3 -m mpi4py.futures sweep_support.py LOG
+mpirun -n 3 python3 -m mpi4py.futures sweep_support.py LOG
 """
 
 import json

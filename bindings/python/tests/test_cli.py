@@ -239,7 +239,9 @@ def test_who_reads_may_stop_reading(there):
 
 
 def test_ctrl_c_gives_what_has_happened_until_then(there):
-    """One job that never gets done, since all its work is lost again and again; the bar says that it runs."""
+    """One job that never gets done, since all its work is lost again and again; the bar says that
+    it runs.
+    """
     gs.Trace([{"job": "short", "submit_s": 0, "run_s": 1}, {"job": "sisyphus", "submit_s": 0, "run_s": 1e6}]).write("hard.csv")
     line = "simulate hard.csv --nodes 1 --json --out part --set task_mtbf_s=100 --set loss=restart --set max_restarts=1000000000 --set checkpoint_s=inf"
     master, slave = pty.openpty()
@@ -308,7 +310,10 @@ def cpu_of_children(process):
 
 
 def test_ctrl_c_stops_all_processes(there):
-    """As a terminal does it: all processes are told. One policy has ended by then, one runs, others have not begun."""
+    """As a terminal does it: all processes are told.
+
+    One policy has ended by then, one runs, others have not begun.
+    """
     gs.Trace([{"job": "sisyphus", "submit_s": 0, "run_s": 1e6}]).write("hard.csv")
     hard = "--set task_mtbf_s=100 --set loss=restart --set max_restarts=1000000000 --set checkpoint_s=inf"
     line = "compare hard.csv --nodes 1 --json --jobs 2 --policy fifo,sjf,srtf,las " + hard

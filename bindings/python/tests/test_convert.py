@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs, formats, merging, and the command line of gangsched.convert; and that nothing but ConvertError is raised."""
+"""Inputs, formats, merging, and the command line of gangsched.convert; and that nothing but
+ConvertError is raised.
+"""
 from __future__ import annotations
 
 import copy

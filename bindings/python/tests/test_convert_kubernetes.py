@@ -177,7 +177,8 @@ def test_requests_of_a_pod() -> None:
                                {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "250m"}}}],
             "overhead": {"cpu": "100m"}}
     scenario = convert(manifest("Pod", spec)).scenario
-    # The largest of those that come first needs more than what runs later, 1 + 0.5 + 0.25; and the overhead
+    # The largest of those that come first needs more than what runs later, 1 + 0.5 + 0.25; and the
+    # overhead
     assert scenario["jobs"][0]["tasks"] == [{"cpu": 4.1, "mem_mib": 1024, "amounts": {"example.com/dongle": 2}}]
     assert scenario["kinds"] == [{"name": "example.com/dongle"}]
     check(scenario)

@@ -39,7 +39,9 @@ def test_percentages_are_of_the_parent() -> None:
 
 
 def test_amounts_scale_resource_by_resource_when_a_node_is_lost() -> None:
-    """A 100 GB/10 cores, B and C 50/10, on nodes of 125 GB/20 cores: of one A has 64000 MB/6, B and C 32000 MB/6."""
+    """A 100 GB/10 cores, B and C 50/10, on nodes of 125 GB/20 cores: of one A has 64000 MB/6, B and
+    C 32000 MB/6.
+    """
     one = capacities(with_nodes("capacity-absolute.xml", nodes(1, cpus=20, mem_mib=128000)))
     assert one["root.a"]["guarantee"] == {"cpu": 6, "mem_bytes": 64000 << 20, "gpu": 0}
     assert one["root.b"]["guarantee"] == one["root.c"]["guarantee"] == {"cpu": 6, "mem_bytes": 32000 << 20, "gpu": 0}
@@ -74,7 +76,9 @@ def test_weights_3_2_5_are_divided_anew_when_10_come_in() -> None:
 
 
 def test_labels_divide_each_partition_by_itself() -> None:
-    """Five nodes of 24 GB, one labelled GPU: a third of 96 GB each; half of the 24 of the label, or nothing."""
+    """Five nodes of 24 GB, one labelled GPU: a third of 96 GB each; half of the 24 of the label, or
+    nothing.
+    """
     world = nodes(5, cpus=8, mem_mib=24 * 1024, gpus=0)
     world["nodes"][4]["partitions"] = ["GPU"]
     world["nodes"][4]["gpus"] = 4
@@ -83,7 +87,8 @@ def test_labels_divide_each_partition_by_itself() -> None:
     assert scenario["partitions"] == [{"name": "GPU", "mode": "exclusive"}, {"name": "default"}]
     for each in scenario["queues"]:
         each.pop("user_limit_factor", None)
-    # Seen from outside: each wants all of a partition in tasks of one GiB, and so gets what it is guaranteed.
+    # Seen from outside: each wants all of a partition in tasks of one GiB, and so gets what it is
+    # guaranteed.
     for partition, expected in (("default", [32, 32, 32]), ("GPU", [12, 12, 0])):
         scenario["jobs"] = [{"name": name, "queue": "root." + name, "min": 1, "user": "u",
                              "tasks": [{"count": 100, "mem_mib": 1024, "partition": partition}]}
@@ -341,7 +346,8 @@ def test_tony_job() -> None:
         "name": "worker", "count": 2, "cpu": 4, "mem_mib": 8192, "gpu": 2, "partition": "GPU", "role": "critical",
         "after": [{"group": "db", "when": "end"}, {"group": "dbwriter", "when": "end"}]}
     assert (tasks["ps"]["role"], tasks["tensorboard"]["role"]) == ("untracked", "sidecar")
-    assert (tasks["db"]["mem_mib"], tasks["db"]["cpu"]) == (2048, 1)  # what TonY takes if nothing is said
+    # what TonY takes if nothing is said
+    assert (tasks["db"]["mem_mib"], tasks["db"]["cpu"]) == (2048, 1)
     found = texts(converted)
     assert "tony.application.dependency.evaluator.timeout.after.chief: no counterpart" in found
     assert "tony.am.memory: no counterpart" in found and "tony.application.framework" in found

@@ -52,7 +52,9 @@ def test_a_pixel_has_the_code_at_its_centre():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_cores_are_the_lowest_that_are_free(seed):
-    """As a search through all cores, one by one, finds them; rows that take no time and rows without an end included."""
+    """As a search through all cores, one by one, finds them; rows that take no time and rows
+    without an end included.
+    """
     chance = numpy.random.RandomState(seed)
     count = 400
     kind = numpy.dtype([("begin_ns", "i8"), ("end_ns", "i8"), ("cpu_milli", "i8")])

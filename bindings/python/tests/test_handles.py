@@ -266,7 +266,8 @@ def test_clusters_go_to_other_processes(how):
     with gs.Cluster.uniform(3) as made:
         made.allocate(gpu=8)
         with multiprocessing.get_context(how).Pool(2) as pool:
-            assert pool.map(copies, [made] * 4) == [(3, 24.0)] * 4  # what is there, not what is taken
+            # what is there, not what is taken
+            assert pool.map(copies, [made] * 4) == [(3, 24.0)] * 4
 
 
 def test_errors_are_pickled_with_all_they_say():

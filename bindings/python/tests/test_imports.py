@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules import each other in one direction, packages say what they are for, and old names still work for one version."""
+"""Modules import each other in one direction, packages say what they are for, and old names still
+work for one version.
+"""
 
 import ast
 import pickle
@@ -102,7 +104,9 @@ def test_no_modules_import_each_other_in_a_circle(root):
 
 
 def test_modules_import_names_from_where_they_are_defined(root):
-    """A package loads its public names lazily, so that an import from it would hide an edge of the graph."""
+    """A package loads its public names lazily, so that an import from it would hide an edge of the
+    graph.
+    """
     modules = sources(root)
     wrong = []
     for name, (path, tree) in modules.items():

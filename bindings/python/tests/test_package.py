@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package as a whole: what is reachable, how fast it comes, that it builds and installs offline."""
+"""The package as a whole: what is reachable, how fast it comes, that it builds and installs
+offline.
+"""
 
 import ast
 import os

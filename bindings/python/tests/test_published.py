@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other people's results by calls of Python, as they come out in C (tests/cli/test_openb.sh, test_simulators.sh): placements of
-openb one by one, backfilling logs start by start, the trace of 60 jobs. Needs GANG_SHARED."""
+"""Other people's results by calls of Python, as they come out in C (tests/cli/test_openb.sh,
+test_simulators.sh): placements of openb one by one, backfilling logs start by start, the trace of
+60 jobs.
+
+Needs GANG_SHARED.
+"""
 
 import csv
 import gzip

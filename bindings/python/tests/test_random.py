@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs against the whole interface: they raise what they may, and never crash the interpreter.
+"""Random programs against the whole interface: they raise what they may, and never crash the
+interpreter.
 
-Each program runs with the books of the library checked at its end. A crash ends pytest itself, with the program in
-hypothesis' database; every other failure is printed with the code that repeats it.
+Each program runs with the books of the library checked at its end. A crash ends pytest itself, with
+the program in hypothesis' database; every other failure is printed with the code that repeats it.
 """
 
 import copy
@@ -285,7 +286,9 @@ def test_names_of_any_number(calls):
 
 @pytest.mark.parametrize("name", ["Cluster", "Simulation", "Trace", "Snapshot", "Forecast"])
 def test_objects_that_were_never_made(name):
-    """``__new__`` alone gives an object without anything in it: using it raises, and does not crash."""
+    """``__new__`` alone gives an object without anything in it: using it raises, and does not
+    crash.
+    """
     kind = getattr(gs, name)
     thing = kind.__new__(kind)
     for member in ("close", "_held", "__len__"):

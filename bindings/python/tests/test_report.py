@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports: one page that needs nothing else, is well formed, says what the tables say, and lets nobody write into it."""
+"""Reports: one page that needs nothing else, is well formed, says what the tables say, and lets
+nobody write into it.
+"""
 
 import base64
 import gzip

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations and the plan: made, refused, changed, given up; who starts inside and who outside; seen as tables."""
+"""Reservations and the plan: made, refused, changed, given up; who starts inside and who outside;
+seen as tables.
+"""
 
 import copy
 import pickle

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same line on a process pool, on Dask distributed, of whose workers one is killed in the middle, and on MPI."""
+"""The same line on a process pool, on Dask distributed, of whose workers one is killed in the
+middle, and on MPI.
+"""
 
 import json
 import os
@@ -77,7 +79,9 @@ def wait_for(condition, seconds, process=None):
 
 @contextmanager
 def dask(folder, workers=2):
-    """A scheduler and workers on loopback, each a process of its own: its client, and the processes of the workers."""
+    """A scheduler and workers on loopback, each a process of its own: its client, and the processes
+    of the workers.
+    """
     distributed = pytest.importorskip("distributed", reason="Dask distributed (python3-distributed) is not installed")
     place, running = folder / "scheduler.json", []
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions: stopped, looked at, changed, gone on with; functions of Python; Ctrl-C; threads and forks."""
+"""Sessions: stopped, looked at, changed, gone on with; functions of Python; Ctrl-C; threads and
+forks.
+"""
 
 import _thread
 import gc
@@ -134,7 +136,8 @@ def test_a_fork_is_a_copy_and_nobody_is_asked_again(cluster):
 
     with gs.Simulation(cluster, jobs(30), policy=policy, on_event=seen.append, events=True, seed=5, task_mtbf_s=90) as simulation:
         simulation.run(until_s=150)
-        simulation.cluster.set_state("n1", "draining")  # directly, which is no part of what is done again
+        # directly, which is no part of what is done again
+        simulation.cluster.set_state("n1", "draining")
         simulation.cluster.add(name="more", cpus=64, gpus=8)
         simulation.requeue(simulation.submit(gpu=2, run_s=40, name="extra"))
         before = len(asked), len(seen)
@@ -150,7 +153,8 @@ def test_a_fork_is_a_copy_and_nobody_is_asked_again(cluster):
         finished = done(simulation)
         here = simulation.result()
     told = len(seen)
-    assert done(other) == finished and len(seen) == 2 * told - before[1]  # the original is closed already
+    # the original is closed already
+    assert done(other) == finished and len(seen) == 2 * told - before[1]
     there = other.result()
     assert here.jobs.equals(there.jobs) and here.allocations.equals(there.allocations)
     assert here.timeline.equals(there.timeline)
@@ -716,10 +720,12 @@ def test_who_was_refused_is_told_why_though_it_was_written_away(cluster, tmp_pat
         simulation.run(until_s=20)
         assert simulation.explain(0) == said and str(simulation.explain(2)).startswith("it was refused: ")
         assert str(simulation.explain(3)) == "it is running"
-        for call in (simulation.explain, simulation.job):  # of others that have ended nothing is known here
+        # of others that have ended nothing is known here
+        for call in (simulation.explain, simulation.job):
             with pytest.raises(gs.Stale):
                 call(1)
-        # It is run again once for each time at which somebody asks, if at all, and where nothing is written.
+        # It is run again once for each time at which somebody asks, if at all, and where nothing is
+        # written.
         assert len(again) == (0 if how else 2)
         result = simulation.result()
         assert sorted(result.refused) == [0, 2] and str(result.explain(0, 20)) == str(said)
@@ -971,7 +977,9 @@ def test_the_clock_does_not_go_back(cluster):
 
 
 def test_the_clock_tells_where_it_begins(cluster):
-    """It went back from a job that was submitted before the first run, which had then waited for less than nothing."""
+    """It went back from a job that was submitted before the first run, which had then waited for
+    less than nothing.
+    """
     trace = gs.Trace([{"submit_s": -500, "run_s": 60, "tasks": 1, "gpus": 4}])
     with gs.Simulation(cluster, trace) as simulation:
         assert simulation.now_s == -500

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The gang: plan, commit, record; the dry run; the question whether it could ever fit. */
+#include "place/alloc/alloc.h"
 #include "base/error.h"
 #include "base/rcu.h"
 #include "core/commit/commit.h"
 #include "place/explain/explain.h"
 #include "place/pack/pack.h"
+#include "place/record/placer.h"
+#include "place/record/places.h"
 #include "place/record/record.h"
 #include "place/search/search.h"
-#include "place/whatif/whatif.h"
 
 /* ---- planning a gang --------------------------------------------------------------------------------- */
 

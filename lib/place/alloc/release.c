@@ -5,9 +5,11 @@
 #include "base/error.h"
 #include "base/rcu.h"
 #include "core/commit/commit.h"
+#include "place/alloc/alloc.h"
 #include "place/fit/affinity.h"
+#include "place/record/placer.h"
 #include "place/record/record.h"
-#include "place/whatif/whatif.h"
+#include "place/request/shared.h"
 
 /* Add what one task holds to the sums of the words of its cell, or of the pool's. Bits of different
  * tasks never meet, so that adding is joining. */

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "core/nodes/nodes.h"
+#include "place/record/running.h"
 #include "place/search/domain_capacity.h"
 
 int64_t gang__tasks_needed(const gang_request *q, uint32_t group)

@@ -6,7 +6,7 @@
 
 #include "place/explain/node_census.h"
 #include "place/pack/pack.h"
-#include "place/state/table.h"
+#include "place/state/records.h"
 
 /* What is asked: a gang, or more tasks for one that runs. */
 struct gang__question {
@@ -70,37 +70,7 @@ gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_requ
 gang_result gang__explain_growth(struct gang__plan *p, const struct gang__alloc *a, uint32_t group,
                                  gang_result code, struct gang_error *error);
 
-/* ---- grow.c ---- */
-
-/* Tell an (empty) plan what is running: tasks of each group, and the domains they are bound to. */
-void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a);
-
-/* The views of an empty plan as they are with the tasks of this allocation alone. */
-void gang__plan_alone(struct gang__plan *p, const struct gang__alloc *a);
-
-/* Is it a group of the allocation that has fewer tasks than its `count`? GANG_EINVAL, GANG_ERANGE. */
-gang_result gang__growth_check(const struct gang__alloc *a, int32_t group,
-                               struct gang_error *error);
-
-/* One look for more tasks, of the cluster or of the plan's snapshot: keeps as many wishes as it can, then
- * searches in the order that finds room if there is any. GANG_OK and a plan, GANG_ENOFIT, or an error. */
-gang_result gang__growth_look(gang_worker *w, const struct gang__alloc *a, int32_t group,
-                              int64_t tasks);
-
-/* Tasks of a group that the next step of growth would add; 0: it has all. */
-int64_t gang__tasks_more(const struct gang__alloc *a, uint32_t group);
-
-/* Would gang_alloc_grow() add a task of a group? GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. The record
- * is only read. */
-gang_result gang__growth_class(gang_worker *w, const struct gang__alloc *a, uint32_t group);
-
-/* ---- alloc.c, whatif.c ---- */
-
-/* What gang_alloc_test() says: GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. And gang_snapshot_test(). */
-gang_result gang__request_verdict(gang_worker *w, gang_request *q);
-gang_result gang__snapshot_class(gang_worker *w, gang_snapshot *s, const gang_request *q);
-
-/* ---- why_text.c ---- */
+/* ---- reason_text.c ---- */
 
 /* One English line. Returns its length, cut off at `room`. */
 size_t gang__why_text(const struct gang__question *a, const struct gang__finding *f, char *text,

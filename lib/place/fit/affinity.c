@@ -26,8 +26,8 @@
 
 #include "base/error.h"
 #include "core/nodes/nodes.h"
-#include "place/record/exclusive.h"
-#include "place/search/search.h"
+
+#include "place/request/shared.h"
 
 /* ---- what is one's own ---------------------------------------------------------------------------- */
 
@@ -533,7 +533,8 @@ static size_t entries_needed(gang_cluster *c, const struct gang__badges *badges)
 
 gang_result gang__peers_check(gang_cluster *c, struct gang_error *error)
 {
-    struct gang__badges *badges = gang__badges_of(c);
+    struct gang__shared *shared = gang__shared_of(c);
+    struct gang__badges *badges = shared ? &shared->badges : NULL;
     if (!badges)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     if (badges->names.count == 0)

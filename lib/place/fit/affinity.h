@@ -3,7 +3,8 @@
 #ifndef GANG__PLACE_PEERS_H
 #define GANG__PLACE_PEERS_H
 
-#include "place/state/table.h"
+#include "place/fit/node_plan.h"
+#include "place/state/records.h"
 
 /* Look around for a request with labels or rules, or one that wants nodes for itself: p->others as of
  * now. Part of gang__plan_begin(). GANG_ENOMEM. */
@@ -28,5 +29,17 @@ bool gang__peers_count(gang_cluster *c, const struct gang__alloc *a);
 
 /* Are the badges' numbers those of the live allocations? While nobody changes the cluster. */
 gang_result gang__peers_check(gang_cluster *c, struct gang_error *error);
+
+/* ---- nodes alone: exclusive_fit.c ---- */
+
+/* The view of a node that the running allocation has alone, or NULL. */
+struct gang__view *gang__exclusive_own_view(const struct gang__plan *p, gang_node_id id);
+
+/* Part of gang__plan_begin(): nodes are barred; on those that the running allocation has, the plan
+ * finds free what it holds beside its tasks. GANG_ENOMEM. */
+gang_result gang__exclusive_begin(struct gang__plan *p);
+
+/* Is nothing taken of a node, by the words that were read of it, or has the allocation got it already? */
+bool gang__exclusive_admits(const struct gang__view *v, const uint64_t *was);
 
 #endif

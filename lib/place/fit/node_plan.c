@@ -8,8 +8,6 @@
 #include "place/fit/affinity.h"
 #include "place/fit/device.h"
 #include "place/fit/filter.h"
-#include "place/record/exclusive.h"
-#include "place/search/policy.h"
 
 /* ---- begin and end -------------------------------------------------------------------------- */
 
@@ -64,8 +62,6 @@ void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)
     gang__release(mem, p->slot_set);
     gang__release(mem, p->candidate);
     gang__release(mem, p->host_score);
-    gang__fgd_free(p->fgd, mem);
-    gang__headroom_free(p->headroom, mem);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -1020,4 +1016,15 @@ int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot)
     if (g->numa == GANG_NUMA_STRICT)
         room = least(room, corner_room(p, g, v, now));
     return g->devices ? least(room, device_room(p, g, v, now, UINT64_MAX)) : room;
+}
+
+uint64_t *gang__keys_push(struct gang__plan *p, size_t count, size_t *at)
+{
+    *at = p->keys;
+    if (!gang__grow(&p->c->mem, (void **)&p->key, &p->key_room, p->keys + count, sizeof(*p->key))) {
+        p->failed = true;
+        return NULL;
+    }
+    p->keys += count;
+    return p->key + *at;
 }

@@ -94,6 +94,12 @@ struct gang__others {
     uint32_t levels;  /* bit L: the first set has domains of level L */
 };
 
+/* What a plan takes without committing it, since it is shared in time (place/whatif/timeshare.h). */
+enum {
+    GANG__LEND_CPU = 1, /* millicores and cores */
+    GANG__LEND_GPU = 2  /* devices, and parts of them */
+};
+
 struct gang__plan {
     gang_cluster *c;
     const gang_request *q;
@@ -304,5 +310,14 @@ bool gang__profile_is_here(const struct gang__group *g, const struct gang__node_
 /* Devices of the node that the group's tasks may use: of its models; slices if it names a profile, else
  * only what is none; and none that is unhealthy. */
 uint64_t gang__usable_devices(const struct gang__group *g, const struct gang__view *v);
+
+/* ---- scratch ---- */
+
+/* Keys on a stack of the plan's: reserve at the end, and give back down to where it was. */
+uint64_t *gang__keys_push(struct gang__plan *p, size_t count, size_t *at);
+static inline void gang__keys_pop(struct gang__plan *p, size_t at)
+{
+    p->keys = at;
+}
 
 #endif

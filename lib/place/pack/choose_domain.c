@@ -20,17 +20,6 @@ enum {
 };
 #define QUALITY_MOST ((INT64_C(1) << (64 - RANK_BITS)) - 1)
 
-uint64_t *gang__keys_push(struct gang__plan *p, size_t count, size_t *at)
-{
-    *at = p->keys;
-    if (!gang__grow(&p->c->mem, (void **)&p->key, &p->key_room, p->keys + count, sizeof(*p->key))) {
-        p->failed = true;
-        return NULL;
-    }
-    p->keys += count;
-    return p->key + *at;
-}
-
 /* ---- what a domain must have ---------------------------------------------------------------------- */
 
 struct choice {

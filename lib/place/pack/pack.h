@@ -121,13 +121,4 @@ struct gang__cost {
 };
 struct gang__cost gang__plan_cost(const struct gang__plan *p);
 
-/* ---- scratch ---- */
-
-/* Keys on a stack of the plan's: reserve at the end, and give back down to where it was. */
-uint64_t *gang__keys_push(struct gang__plan *p, size_t count, size_t *at);
-static inline void gang__keys_pop(struct gang__plan *p, size_t at)
-{
-    p->keys = at;
-}
-
 #endif

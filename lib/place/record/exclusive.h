@@ -6,14 +6,8 @@
 #ifndef GANG__PLACE_EXCLUSIVE_H
 #define GANG__PLACE_EXCLUSIVE_H
 
-#include "place/state/table.h"
-
-/* Part of gang__plan_begin(): nodes are barred; on those that the running allocation has, the plan
- * finds free what it holds beside its tasks. GANG_ENOMEM. */
-gang_result gang__exclusive_begin(struct gang__plan *p);
-
-/* Is nothing taken of a node, by the words that were read of it, or has the allocation got it already? */
-bool gang__exclusive_admits(const struct gang__view *v, const uint64_t *was);
+#include "place/fit/node_plan.h"
+#include "place/state/records.h"
 
 /* Plan to take what the tasks leave of their nodes too; nothing is planned any more after that. False:
  * out of memory. */

@@ -7,9 +7,10 @@
 #include "core/nodes/nodes.h"
 #include "place/fit/affinity.h"
 #include "place/record/exclusive.h"
+#include "place/record/placer.h"
 #include "place/record/rank.h"
 #include "place/record/record.h"
-#include "place/whatif/timeshare.h"
+#include "place/request/shared.h"
 
 /* ---- from plan to commit ------------------------------------------------------------------------ */
 

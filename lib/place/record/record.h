@@ -3,7 +3,8 @@
 #ifndef GANG__PLACE_RECORD_H
 #define GANG__PLACE_RECORD_H
 
-#include "place/state/table.h"
+#include "place/fit/node_plan.h"
+#include "place/state/records.h"
 
 /* A search is repeated so often when releases disturb it; then a refusal is given unproved. */
 enum { GANG__SEARCHES = 64 };

@@ -5,7 +5,7 @@
 
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
-#include "place/state/table.h"
+#include "place/state/records.h"
 
 struct out {
     gang_write_fn write;

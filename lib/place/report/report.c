@@ -8,7 +8,7 @@
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
 #include "place/report/task_location.h"
-#include "place/state/table.h"
+#include "place/state/records.h"
 
 /* ---- one task, decoded ---------------------------------------------------------------------------- */
 

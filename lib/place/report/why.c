@@ -4,8 +4,12 @@
 
 #include "base/error.h"
 #include "base/rcu.h"
+#include "place/alloc/alloc.h"
 #include "place/explain/explain.h"
+#include "place/record/placer.h"
 #include "place/record/record.h"
+#include "place/record/running.h"
+#include "place/whatif/whatif.h"
 
 /* An explanation and what it points to. */
 struct told {

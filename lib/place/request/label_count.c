@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "place/state/table.h"
+#include "place/request/shared.h"
 
 enum { FAN_LOG = 5, FAN = 1 << FAN_LOG, DEPTH = 4 };
 _Static_assert(GANG__CHUNK *GANG__CHUNKS <= 1 << DEPTH * FAN_LOG, "a tree covers all slots");
@@ -214,7 +214,8 @@ static struct gang__badge *badge_get(struct gang__badges *badges, const struct g
 gang_result gang__badges_bind(gang_request *q)
 {
     gang_cluster *c = q->cluster;
-    struct gang__badges *badges = q->social ? gang__badges_of(c) : NULL;
+    struct gang__shared *shared = q->social ? gang__shared_of(c) : NULL;
+    struct gang__badges *badges = shared ? &shared->badges : NULL;
     bool bound = !q->social || badges;
     if (!badges)
         return bound ? GANG_OK : GANG_ENOMEM;

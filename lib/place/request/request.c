@@ -11,7 +11,7 @@
 #include "model/node_spec.h"
 #include "place/request/label_count.h"
 #include "place/request/mix.h"
-#include "place/search/match_cache.h"
+#include "place/request/shared.h"
 
 enum {
     MAX_TASKS = 1 << 24,
@@ -850,11 +850,23 @@ void gang_request_put(gang_request *request)
     gang__request_put(request, 1);
 }
 
+static void free_match_caches(gang_request *request)
+{
+    for (uint32_t i = 0; i < request->group_count; i++) {
+        void *cache = gang__load(&request->group[i].sieve->now);
+        while (cache) {
+            void *older = ((struct gang__sieve_link *)cache)->older;
+            gang__release(&request->cluster->mem, cache);
+            cache = older;
+        }
+    }
+}
+
 void gang__request_put(gang_request *request, uint32_t times)
 {
     if (!request || atomic_fetch_sub_explicit(&request->refs, times, memory_order_acq_rel) != times)
         return;
     gang__badges_unbind(request);
-    gang__sieves_free(request);
+    free_match_caches(request);
     gang__release(&request->cluster->mem, request);
 }

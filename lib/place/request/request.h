@@ -35,7 +35,11 @@ struct gang__need {
 
 struct gang__sieve;
 
-/* Where a group keeps its sieve, see place/search/match_cache.h: the only thing in it that changes. */
+/* A match cache begins with the smaller one that it replaced. */
+struct gang__sieve_link {
+    struct gang__sieve *older;
+};
+/* Where a group keeps its match cache (place/search/match_cache.h): the only thing in it that changes. */
 struct gang__sieve_place {
     _Atomic(struct gang__sieve *) now; /* NULL: none was worth it so far */
     gang__a64 missed;                  /* nodes that were met in vain and not yet made good for */

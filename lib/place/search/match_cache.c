@@ -50,7 +50,7 @@ struct part {
 
 /* Outgrown ones are kept until the end, others may be using them; each is half as large again. */
 struct gang__sieve {
-    struct gang__sieve *older;
+    struct gang__sieve_link link; /* first: request.c frees them */
     uint32_t chunks;
     struct part part[];
 };
@@ -72,7 +72,7 @@ static struct gang__sieve *make(const struct gang__plan *p, const struct gang__g
     struct gang__sieve *made = gang__zalloc(mem, 1, sizeof(*made) + chunks * sizeof(struct part));
     if (!made)
         return now;
-    made->older = now;
+    made->link.older = now;
     made->chunks = chunks;
     if (!atomic_compare_exchange_strong_explicit(&g->sieve->now, &now, made, memory_order_acq_rel,
                                                  memory_order_acquire)) {
@@ -104,18 +104,6 @@ void gang__sieve_missed(const struct gang__group *g, uint64_t nodes)
 #endif
     if (nodes >= MANY)
         atomic_fetch_add_explicit(&g->sieve->missed, nodes, memory_order_relaxed);
-}
-
-void gang__sieves_free(gang_request *request)
-{
-    for (uint32_t i = 0; i < request->group_count; i++) {
-        struct gang__sieve *sieve = gang__load(&request->group[i].sieve->now);
-        while (sieve) {
-            struct gang__sieve *older = sieve->older;
-            gang__release(&request->cluster->mem, sieve);
-            sieve = older;
-        }
-    }
 }
 
 /* ---- filling -------------------------------------------------------------------------------------- */

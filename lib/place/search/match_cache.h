@@ -21,9 +21,6 @@ uint32_t gang__sieve_next(struct gang__sieve *sieve, const struct gang__plan *p,
                           const struct gang__group *g, uint32_t class_id, unsigned bucket,
                           uint32_t from, uint32_t end, uint32_t *bits);
 
-/* With the request. */
-void gang__sieves_free(gang_request *request);
-
 #ifdef GANG_TEST_HOOKS
 extern _Atomic(bool) gang__sieve_off;        /* no search uses one */
 extern _Atomic(uint64_t) gang__sieve_misses; /* nodes met in vain, of all groups */

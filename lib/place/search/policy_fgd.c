@@ -20,8 +20,9 @@
 #include <string.h>
 
 #include "place/request/mix.h"
+#include "place/request/shared.h"
 #include "place/search/policy.h"
-#include "place/state/table.h"
+#include "place/state/records.h"
 
 enum {
     CACHE_LOG = 15, /* entries, as a power of two */

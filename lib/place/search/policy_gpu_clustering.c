@@ -6,8 +6,9 @@
  *
  * What a node holds is known of the allocations whose request has this policy (tally.h), as they are
  * at the moment, also when the plan is on a snapshot; and of the tasks of the plan itself. */
+#include "place/request/shared.h"
+#include "place/request/task_count.h"
 #include "place/search/policy.h"
-#include "place/state/task_count.h"
 
 /* Classes of the tasks that this plan has put on a node. */
 static uint64_t planned(const struct gang__plan *p, const struct gang__view *v)

@@ -25,8 +25,9 @@
 
 #include "core/nodes/nodes.h"
 #include "place/request/mix.h"
+#include "place/request/shared.h"
 #include "place/search/policy.h"
-#include "place/state/table.h"
+#include "place/state/records.h"
 
 enum {
     CACHE_LOG = 15, /* entries, as a power of two */

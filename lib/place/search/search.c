@@ -6,7 +6,6 @@
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
-#include "place/pack/pack.h"
 #include "place/search/match_cache.h"
 #include "place/search/score.h"
 

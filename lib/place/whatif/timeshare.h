@@ -8,11 +8,6 @@
 
 #include "place/whatif/whatif.h"
 
-enum {
-    GANG__LEND_CPU = 1, /* millicores and cores */
-    GANG__LEND_GPU = 2  /* devices, and parts of them */
-};
-
 /* Place a gang on a snapshot, in which is free what may be lent, and take for real what is not lent.
  *   lent  GANG__LEND_*
  * Returns GANG_OK; GANG_ENOFIT: not on the snapshot as it is, or what it shows was taken meanwhile; GANG_EBUSY; GANG_EINVAL (no

@@ -28,7 +28,8 @@
 #include <gangsched/place.h>
 
 #include "core/snapshot.h"
-#include "place/state/table.h"
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
 
 /* ---- some tasks of an allocation ---- */
 
@@ -67,26 +68,6 @@ void gang__snapshot_expect(const gang_snapshot *s, gang_alloc_id id);
 
 /* ---- placing, and telling where ---- */
 
-/* A buffer that is used again; begin with all zero. Memory of the cluster's allocator. */
-struct gang__places {
-    struct gang_placement *place; /* one a task, as gang_alloc_adopt() takes them */
-    size_t count;                 /* 0 after any error */
-    size_t room;
-};
-void gang__places_free(struct gang__places *places, const struct gang_mem *mem);
-
-/* The places of a plan that is complete. GANG_OK; GANG_ENOMEM. */
-struct gang__plan;
-gang_result gang__plan_tell(const struct gang__plan *p, struct gang__places *out);
-
-/* As gang_alloc(), without words, if somebody agrees to the places (`out`): he returns GANG_OK. Anything else is
- * returned, and nothing is taken. He is asked inside a read section, again if others were faster, and must not use the
- * worker, nor wait for anybody.
- * Owner of the worker. May allocate; lock-free, if he is. */
-typedef gang_result gang__alloc_may(const struct gang__places *places, void *user);
-gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places *out,
-                           gang__alloc_may *may, void *user, gang_alloc_id *id);
-
 /* As gang_snapshot_place(), but cheap when refused, and telling the places: of each task its group, its
  * node and, if it has any, its exact devices; in the order in which gang_alloc() numbers the ranks, which
  * gang_alloc_adopt() keeps.
@@ -114,68 +95,7 @@ gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *
 gang_result gang__snapshot_grow_told(gang_worker *w, gang_snapshot *s, gang_alloc_id id,
                                      int32_t group, int64_t tasks, struct gang__places *out);
 
-/* ---- for real ---- */
-
-/* As gang_alloc_adopt(), for more tasks of an allocation that runs: exactly these places, all or none. The
- * new tasks come after those there are, in this order. Of an exclusive allocation a node that it has
- * already gives what is held there beside its tasks.
- * Returns GANG_OK; GANG_ENOFIT (taken already); GANG_ESTALE (allocation, node); GANG_EBUSY (another thread
- * is changing it); GANG_EINVAL; GANG_ERANGE (more tasks of a group than `count`); GANG_ENOMEM.
- * Owner of the worker. Lock-free. */
-gang_result gang__alloc_adopt_more(gang_worker *w, gang_alloc_id id,
-                                   const struct gang_placement *places, int64_t count);
-
-/* ---- tasks that end, one by one ---- */
-
-/* Give back named tasks whatever minima say: as gang_alloc_shrink() otherwise. With the last one the allocation
- * does not end: it holds nothing then, and may grow again; gang_alloc_free() ends it.
- * Owner of the worker. Lock-free. */
-gang_result gang__alloc_shed(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count);
-
-/* Tasks of a group that ended and do not come again count as if they were held, against `count` and `min` of the
- * group, in the growths of this worker (gang_alloc_grow(), gang__snapshot_grow_told()) from now on; NULL: none did.
- * ended  one a group of the request that is to grow, borrowed until the next call
- * GANG_OK; GANG_ENOMEM: a worker's first call. Owner of the worker. */
-gang_result gang__growth_ended(gang_worker *w, const int64_t *ended);
-
-/* A buffer that is used again; begin with all zero. Memory of the cluster's allocator. */
-struct gang__found {
-    struct gang__found_task {
-        int64_t task;
-        gang_node_id node;
-        uint32_t group;
-    } * task;
-    size_t count, room;
-};
-void gang__found_free(struct gang__found *found, const struct gang_mem *mem);
-
-/* Which of these tasks (numbers, ascending; NULL: all) it holds, and where; ascending. Those that it does not hold
- * are passed over.
- * GANG_OK; GANG_ESTALE; GANG_EBUSY (another thread is changing it); GANG_ENOMEM. Any thread. */
-gang_result gang__alloc_find(gang_cluster *c, gang_alloc_id id, const int64_t *tasks, size_t count,
-                             struct gang__found *out);
-
-/* ---- has room come? ---- */
-
-/* A number that never falls, and rises with everything after which a request that was refused might fit:
- * tasks given back, nodes that came, came up, grew or were described anew, devices that healed, pools that
- * grew, modes of partitions, and (for those with rules on others) labelled jobs that came or withdrew.
- *
- * It rises before the room can be seen. So: read it, then ask gang_alloc(), gang_alloc_grow() or their
- * dry runs; a refusal holds as long as it reads the same, since these end with a search that waits for none
- * but carries on what is under way. A refusal on a snapshot that was taken after the read holds as long,
- * too, if no other thread was giving back while it was taken; else what had raised the number, but was
- * decided after the snapshot's instant, is missed. (Refusals after 64 disturbed searches, by exhausted
- * searches over several groups, or by a host's function, are not proved and need not hold.)
- * Any thread. Lock-free. O(workers). */
-uint64_t gang__room_stamp(gang_cluster *c);
-
-/* The part of it that operations of this worker raised, whoever carried them on: what others did is the
- * difference. Rises at least by one with each, perhaps by more. Changes of modes are no worker's. Any
- * thread; wait-free. */
-static inline uint64_t gang__worker_stamp(const gang_worker *w)
-{
-    return gang__load_seq(&w->commit.stamp);
-}
+/* What gang_snapshot_test() says: GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. */
+gang_result gang__snapshot_class(gang_worker *w, gang_snapshot *s, const gang_request *q);
 
 #endif

@@ -2,6 +2,8 @@
 /* Who may start now, beside all that is planned (ahead.h). */
 #include <string.h>
 
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
 #include "place/request/request.h"
 #include "sched/backfill/backfill.h"
 #include "sched/backfill/candidates.h"
@@ -109,7 +111,8 @@ static gang_result move_plans(gang_sched *s, const struct gang__gang *u,
 
 static gang_result adopt_told(gang_sched *s, const struct gang__gang *u, gang_alloc_id *id)
 {
-    return gang_alloc_adopt(s->worker, u->request_class->q, s->placement.place, (int64_t)s->placement.count, id, NULL);
+    return gang_alloc_adopt(s->worker, u->request_class->q, s->placement.place,
+                            (int64_t)s->placement.count, id, NULL);
 }
 
 /* Where it likes best now, whatever is planned (sched.told); or, `picky`, on the nodes that the

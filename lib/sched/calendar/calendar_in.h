@@ -24,7 +24,7 @@
 #ifndef GANG__SCHED_AHEAD_H
 #define GANG__SCHED_AHEAD_H
 
-#include "plan/timeline.h"
+#include "plan/timeline/timeline.h"
 #include "sched/record/state.h"
 
 struct gang__calendar {

@@ -27,7 +27,7 @@
 #ifndef GANG__SCHED_TRIAL_H
 #define GANG__SCHED_TRIAL_H
 
-#include "plan/timeline.h"
+#include "plan/timeline/timeline.h"
 #include "sched/record/state.h"
 
 struct gang__trial {

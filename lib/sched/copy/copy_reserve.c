@@ -21,7 +21,7 @@ static bool copy_owner(gang_sched *s, const struct gang__reserve_owner *from,
     *at = o;
     o->own = from->own;
     memcpy(o->name, from->name, length);
-    return gang__usage_copy(&s->mem, from->usage, &o->usage) == GANG_OK;
+    return gang__bookings_copy(&s->mem, from->usage, &o->usage) == GANG_OK;
 }
 
 static bool copy_owners(gang_sched *s, const struct gang__reserves *from)
@@ -36,8 +36,8 @@ static bool copy_owners(gang_sched *s, const struct gang__reserves *from)
 }
 
 /* The lists are in the same order. */
-static struct gang__usage *usage_as(const gang_sched *s, const struct gang__reserves *from,
-                                    const struct gang__usage *usage)
+static struct gang__bookings *usage_as(const gang_sched *s, const struct gang__reserves *from,
+                                       const struct gang__bookings *usage)
 {
     const struct gang__reserve_owner *o = s->reserve.all->owners, *old = from->owners;
     while (old && old->usage != usage) {

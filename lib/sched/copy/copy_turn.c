@@ -3,6 +3,7 @@
  * deferred in the original are put into the same state. Otherwise each would be tried once, and a gang
  * that the original does not try could start here. */
 #include "core/commit/commit.h"
+#include "place/alloc/alloc.h"
 #include "sched/backfill/candidates.h"
 #include "sched/copy/copy.h"
 #include "sched/intake/intake.h"

@@ -453,8 +453,8 @@ static gang_result apply(gang_sched *s, const struct gang_queue_spec *specs, siz
                          const bool *made, struct gang_error *error)
 {
     struct gang__queues *queues;
-    gang_result r = gang__queues_new(s->cluster, &s->mem, specs, count, made, s->queues,
-                                     &s->next_queue, &queues, error);
+    const struct gang__queues_source from = {specs, count, made, s->queues};
+    gang_result r = gang__queues_new(s->cluster, &s->mem, &from, &s->next_queue, &queues, error);
     return r == GANG_OK ? swap_in(s, queues, error) : r;
 }
 
@@ -666,8 +666,8 @@ gang_result gang__config_copy(gang_sched *s, gang_sched *from, struct gang_error
     struct list l;
     if (!list_now(from, 0, &l))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    gang_result r = gang__queues_new(s->cluster, &s->mem, l.spec, l.count, l.made, from->queues,
-                                     &next, &queues, error);
+    const struct gang__queues_source source = {l.spec, l.count, l.made, from->queues};
+    gang_result r = gang__queues_new(s->cluster, &s->mem, &source, &next, &queues, error);
     list_free(from, &l);
     if (r == GANG_OK)
         r = swap_in(s, queues, error);
@@ -691,7 +691,7 @@ gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *n
     struct list l;
     *leaf = NULL;
     if (!q) {
-        if (!up || !up->spec->child || !gang__queue_has_room(s->queues, up))
+        if (!up || !up->spec->child || !gang__queue_can_make_child(s->queues, up))
             return GANG_ENOENT;
         if (!list_now(s, 1, &l))
             return GANG_ENOMEM;

@@ -539,7 +539,7 @@ static gang_result may(gang_sched *s, const struct gang__queues *qs, const struc
     if (s->ops.may)
         return s->ops.may(q->name, action, user, groups, count, s->user) == 0 ? GANG_OK
                                                                               : GANG_EPERM;
-    return gang__queue_may(qs, q, action, user, groups, count) ? GANG_OK : GANG_EPERM;
+    return gang__queue_allows(qs, q, action, user, groups, count) ? GANG_OK : GANG_EPERM;
 }
 
 static gang_result check_queue(gang_sched *s, const struct gang__submit_view *door,
@@ -667,10 +667,14 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
     }
     gang__rcu_enter();
     const struct gang__submit_view *door = gang__load(&s->door);
-    const struct gang__submitter who = {j->user ? j->user : "", j->user_groups,
-                                        j->user_group_count,    j->name ? j->name : "",
-                                        j->request.labels,      j->request.label_count};
-    r = gang__queue_for(door->queues, s->rules, j->queue, &who, &q, made, error);
+    const struct gang__submitter who = {.queue = j->queue,
+                                        .user = j->user ? j->user : "",
+                                        .groups = j->user_groups,
+                                        .group_count = j->user_group_count,
+                                        .name = j->name ? j->name : "",
+                                        .labels = j->request.labels,
+                                        .label_count = j->request.label_count};
+    r = gang__queue_for(door->queues, s->rules, &who, &q, made, error);
     if (r == GANG_OK)
         r = check_queue(s, door, j, q, error);
     gang_reservation_id reserved = GANG_ID_NONE;

@@ -12,6 +12,7 @@
  * it. A queue that has no sibling in order needs no key until one comes. */
 #include <string.h>
 
+#include "place/alloc/alloc.h"
 #include "place/request/request.h"
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
@@ -183,7 +184,7 @@ static void key_fair(gang_sched *s, struct gang__queue_state *q)
 
 static void key_yarn(gang_sched *s, struct gang__queue_state *q)
 {
-    struct gang__queue_turn *k = &q->order.key.yarn;
+    struct gang__sibling *k = &q->order.key.yarn;
     k->used = gang__fair_ratio(s, q, q->guarantee, NULL, 0);
     k->absolute = gang__fair_ratio(s, q, s->total, NULL, 0);
     k->capacity = gang__fair_capacity(s, q);
@@ -206,8 +207,8 @@ const struct gang__wait_class *gang__order_bars(const struct gang__queue_state *
                                                 const struct gang__wait_class *bin)
 {
     const struct gang__wait_class *first = NULL;
-    for (const struct gang__wait_class *b = leaf->order.holds_classes ? leaf->order.barring : NULL; b;
-         b = b->next_barring)
+    for (const struct gang__wait_class *b = leaf->order.holds_classes ? leaf->order.barring : NULL;
+         b; b = b->next_barring)
         if (b != bin && b->gangs.count > 0 &&
             (leaf->q->block == GANG_BLOCK_STRICT || gang__wait_class_head(b)->bypass.starved) &&
             compare_bins(&b->ready_link, first ? &first->ready_link : &bin->ready_link, leaf) < 0)
@@ -217,8 +218,9 @@ const struct gang__wait_class *gang__order_bars(const struct gang__queue_state *
 
 static bool is_barred(const struct gang__queue_state *leaf)
 {
-    return leaf->order.holds_classes && gang__order_bars(leaf, GANG__OF(struct gang__wait_class, ready_link,
-                                                                  gang__set_first(&leaf->order.ready)));
+    return leaf->order.holds_classes &&
+           gang__order_bars(leaf, GANG__OF(struct gang__wait_class, ready_link,
+                                           gang__set_first(&leaf->order.ready)));
 }
 
 static bool has_turn(const struct gang__queue_state *q)
@@ -617,14 +619,14 @@ static struct gang__wait_class *bin_of(gang_sched *s, struct gang__gang *u)
     struct gang__queue_state *leaf = u->job->leaf;
     bool fixed = gang__gang_is_fixed(u, false);
     uint64_t apart = apart_of(s, u);
-    uint64_t hash =
-        gang__hash_number(gang__hash_number(fixed, (uintptr_t)u->request_class), (uintptr_t)u->job->leaf_user);
+    uint64_t hash = gang__hash_number(gang__hash_number(fixed, (uintptr_t)u->request_class),
+                                      (uintptr_t)u->job->leaf_user);
     if (apart)
         hash = gang__hash_number(hash, apart);
     for (struct gang__hash_link *n = gang__hash_first(&leaf->order.classes, hash); n; n = n->next) {
         struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, link, n);
-        if (n->hash == hash && bin->request_class == u->request_class && bin->user == u->job->leaf_user &&
-            bin->fixed == fixed && bin->class_salt == apart)
+        if (n->hash == hash && bin->request_class == u->request_class &&
+            bin->user == u->job->leaf_user && bin->fixed == fixed && bin->class_salt == apart)
             return bin;
     }
     if (gang__hash_reserve(&leaf->order.classes, &s->mem) != GANG_OK)

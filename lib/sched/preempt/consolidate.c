@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Consolidation: the same as making room, with everybody as a candidate; it fails if anybody is
  * lost. */
-#include "sched/preempt/consolidate.h"
 
 #include "core/snapshot.h"
-#include "sched/preempt/dry_run.h"
-#include "sched/preempt/preempt_rules.h"
-#include "sched/preempt/victims.h"
 #include <string.h>
+
+#include "sched/preempt/preempt_in.h"
 
 enum { MOST_MOVABLE = 1024 }; /* candidates of a consolidation */
 
@@ -50,7 +48,8 @@ static bool take_first(struct gang__preemption *p, size_t count)
         s->preempt.victims->failed = true;
     while (s->preempt.victims->count < count && gang__victims_next(s, &v)) {
         s->steps++;
-        if (v.whole && v.u->preempt.preempted_others_run != s->runs && gang__may_take(p, v.u) == GANG__MAY)
+        if (v.whole && v.u->preempt.preempted_others_run != s->runs &&
+            gang__may_take(p, v.u) == GANG__MAY)
             (void)!gang__preempt_take(p, &v);
     }
     gang__victims_close(s);
@@ -63,11 +62,11 @@ bool gang__preempt_consolidate(struct gang__preemption *p)
 {
     for (size_t count = 1; count <= MOST_MOVABLE; count *= 2)
         for (int theirs = 0; theirs < 2; theirs++) {
-            if (!gang__preempt_begin(p, GANG__EVICT_MOVE))
+            if (!gang__preempt_begin(p, GANG__PREEMPT_MOVE))
                 return false;
             bool all = take_first(p, count);
-            bool found =
-                p->s->preempt.victims->count > 0 && (theirs ? place_on_theirs(p) : gang__preempt_place(p));
+            bool found = p->s->preempt.victims->count > 0 &&
+                         (theirs ? place_on_theirs(p) : gang__preempt_place(p));
             if (gang__preempt_end(p, found && gang__preempt_settle(p)))
                 return true;
             if (!all && theirs)

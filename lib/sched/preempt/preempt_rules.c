@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of reclaim and preemption: who may take from whom. */
-#include "sched/preempt/preempt_rules.h"
-#include "sched/preempt/victims.h"
+#include "sched/preempt/preempt_in.h"
 #include "sched/usage/usage.h"
 
 /* The two children of the queue where the branches of two leaves part. */
@@ -84,7 +83,7 @@ enum gang__may gang__may_take(const struct gang__preemption *p, const struct gan
     if (victim == p->taker || victim->job == p->taker->job || victim->victim.tentative ||
         victim->reserve.inside_of) /* what is reserved is not for others */
         return GANG__MAY_NOT;
-    if (p->mode == GANG__EVICT_MOVE)
+    if (p->mode == GANG__PREEMPT_MOVE)
         return gang__may_fall_whole(victim) ? GANG__MAY : GANG__MAY_NOT;
     if (victim->job->leaf != p->taker->job->leaf)
         return may_reclaim(p, victim);
@@ -140,8 +139,8 @@ bool gang__quota_suffices(const struct gang__preemption *p)
 {
     uint32_t dim;
     int32_t why;
-    return gang__usage_refuse(p->s, p->taker->job->leaf, p->take, p->count, p->taker->order.wait_class->fixed,
-                              &dim, &why) == NULL;
+    return gang__usage_refuse(p->s, p->taker->job->leaf, p->take, p->count,
+                              p->taker->order.wait_class->fixed, &dim, &why) == NULL;
 }
 
 /* Does its leaf stay inside its share with him, or inside its guarantee? */
@@ -192,4 +191,16 @@ bool gang__still_entitled(const struct gang__preemption *p)
             return false;
     }
     return true;
+}
+
+/* ---- branches ---------------------------------------------------------------------------------- */
+
+bool gang__preempt_same_branch(const struct gang__preemption *p, const struct gang__gang *victim)
+{
+    const struct gang__queue_state *a = p->taker->job->leaf, *b = victim->job->leaf;
+    while (a->parent->parent)
+        a = a->parent;
+    while (b->parent->parent)
+        b = b->parent;
+    return a == b;
 }

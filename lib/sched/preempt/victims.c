@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "sched/preempt/victims.h"
+#include "sched/preempt/preempt_in.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 
@@ -12,14 +12,15 @@
 static bool is_sacred(gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__queue *q = u->job->leaf->q;
-    if (u->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || u->stop.first || u->stop.handover ||
-        u->alloc == GANG_ID_NONE || u->job->ending ||
+    if (u->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || u->stop.first ||
+        u->stop.handover || u->alloc == GANG_ID_NONE || u->job->ending ||
         u->tasks == 0) /* nothing of it runs: nothing is gained */
         return true;
     int64_t until = gang__add_sat(u->started_ns, q->min_runtime_ns);
     if (q->min_runtime_ns <= 0 || until <= s->now_ns)
         return false;
-    s->preempt.min_runtime_due_ns = until < s->preempt.min_runtime_due_ns ? until : s->preempt.min_runtime_due_ns;
+    s->preempt.min_runtime_due_ns =
+        until < s->preempt.min_runtime_due_ns ? until : s->preempt.min_runtime_due_ns;
     return true;
 }
 
@@ -144,7 +145,8 @@ static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__gang
 
 static struct gang__gang *unit_of(const struct gang__cursor *c, struct gang__set_link *n)
 {
-    return c->whole ? GANG__OF(struct gang__gang, victim.link, n) : GANG__OF(struct gang__gang, victim.elastic_link, n);
+    return c->whole ? GANG__OF(struct gang__gang, victim.link, n)
+                    : GANG__OF(struct gang__gang, victim.elastic_link, n);
 }
 
 static struct gang__gang *unit_at(const struct gang__cursor *c)
@@ -246,7 +248,7 @@ void gang__victims_close(gang_sched *s)
     for (size_t i = 0; i < v->cursors; i++)
         free_cursor(s, &v->cursor[i]);
     v->cursors = 0;
-    v->told = v->passed = false;
+    v->given = v->passed = false;
 }
 
 static bool add_cursor(gang_sched *s, const struct gang__ordered_set *units, bool whole)
@@ -299,14 +301,14 @@ static void step(gang_sched *s, struct gang__victims *v)
         free_cursor(s, c);
         *c = v->cursor[--v->cursors];
     }
-    v->told = v->passed = false;
+    v->given = v->passed = false;
     sift(v, 0);
 }
 
 bool gang__victims_next(gang_sched *s, struct gang__victim *out)
 {
     struct gang__victims *v = s->preempt.victims;
-    if (v->told)
+    if (v->given)
         step(s, v);
     if (v->cursors == 0)
         return false;
@@ -318,7 +320,7 @@ bool gang__victims_next(gang_sched *s, struct gang__victim *out)
         out->task = c->spare[c->next];
         out->group = c->spare_group[c->next];
     }
-    v->told = true;
+    v->given = true;
     return true;
 }
 

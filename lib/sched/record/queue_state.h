@@ -28,7 +28,7 @@ struct gang__child_key {
     int64_t priority;
     struct gang__ratio with, used; /* dominant share with that gang, and without */
     struct gang__ratio whole;      /* with it, of all capacity: where no share is left to compare */
-    struct gang__queue_turn yarn;  /* for the child orders by utilization, instead of all that */
+    struct gang__sibling yarn;     /* for the child orders by utilization, instead of all that */
 };
 
 /* The gangs of a leaf that have a planned start. */
@@ -73,7 +73,7 @@ struct gang__queue_state {
     gang__a64 waiting; /* `pending`, as submitters read it: see gang__submit_view */
     int64_t
         idle_since_ns; /* a leaf that was made on demand, without jobs; INT64_MAX: it has some */
-    struct gang__hash_table users; /* of a leaf */
+    struct gang__hash_table users;       /* of a leaf */
     struct gang__queue_state *next_gone; /* in gang__submit_view.gone */
 
     struct gang__queue_order order;

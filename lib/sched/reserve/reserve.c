@@ -115,7 +115,7 @@ void gang__reserve_drop(gang_sched *s, struct gang__reserve *r, struct gang__res
     *at = p->next;
     gang__reserve_take_out(s, p);
     if (p->booking)
-        gang__usage_remove(r->usage, p->booking - 1);
+        gang__bookings_remove(r->usage, p->booking - 1);
     gang__release(&s->mem, p);
     gang__wake_calendar(s);
 }
@@ -335,7 +335,7 @@ void gang__reserve_free(gang_sched *s)
     while (all->owners) {
         struct gang__reserve_owner *o = all->owners;
         all->owners = o->next;
-        gang__usage_free(o->usage);
+        gang__bookings_free(o->usage);
         gang__release(&s->mem, o);
     }
     gang__admitted_free(&all->got, &s->mem);

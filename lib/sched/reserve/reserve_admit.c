@@ -511,14 +511,14 @@ static struct gang__reserve_owner *owner_of(const gang_sched *s, const char *nam
 /* What he has is counted from his first reservation on, whatever his limits are then. */
 static struct gang__reserve_owner *owner_get(gang_sched *s, const char *name)
 {
-    const struct gang__usage_limit none = GANG__USAGE_NO_LIMIT;
+    const struct gang__bookings_limit none = GANG__BOOKINGS_NO_LIMIT;
     struct gang__reserve_owner *o = owner_of(s, name);
     size_t length = strlen(name) + 1;
     if (o || !(o = gang__zalloc(&s->mem, 1, sizeof(*o) + length)))
         return o;
     memcpy(o->name, name, length);
-    if (gang__usage_new(&s->mem, s->reserve.all->limited ? &s->reserve.all->limit : &none,
-                        &o->usage) != GANG_OK) {
+    if (gang__bookings_new(&s->mem, s->reserve.all->limited ? &s->reserve.all->limit : &none,
+                           &o->usage) != GANG_OK) {
         gang__release(&s->mem, o);
         return NULL;
     }
@@ -536,9 +536,9 @@ static bool make_table(gang_sched *s)
     return s->reserve.all != NULL;
 }
 
-static void take_limit(const struct gang_reservation_limit *l, struct gang__usage_limit *to)
+static void take_limit(const struct gang_reservation_limit *l, struct gang__bookings_limit *to)
 {
-    *to = (struct gang__usage_limit)GANG__USAGE_NO_LIMIT;
+    *to = (struct gang__bookings_limit)GANG__BOOKINGS_NO_LIMIT;
     to->most[GANG__FREE_CPU] = l->most_cpu_milli;
     to->most[GANG__FREE_MEMORY] = l->most_memory_bytes;
     to->most[GANG__FREE_GPU] = l->most_gpu_milli;
@@ -553,7 +553,7 @@ gang_result gang_reservation_set_limit(gang_sched *sched, const char *owner,
                                        struct gang_error *error)
 {
     struct gang_reservation_limit l = GANG_RESERVATION_LIMIT_INIT;
-    struct gang__usage_limit to;
+    struct gang__bookings_limit to;
     if (!sched)
         return gang__error(error, GANG_EINVAL, NULL, "no scheduler");
     if (sched->running)
@@ -562,9 +562,9 @@ gang_result gang_reservation_set_limit(gang_sched *sched, const char *owner,
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "struct gang_reservation_limit is not set up");
     take_limit(&l, &to);
-    struct gang__usage *tried = NULL;
-    r = gang__usage_new(&sched->mem, &to, &tried); /* does it hold? */
-    gang__usage_free(tried);
+    struct gang__bookings *tried = NULL;
+    r = gang__bookings_new(&sched->mem, &to, &tried); /* does it hold? */
+    gang__bookings_free(tried);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "%s", gang_strerror(r));
     struct gang__reserve_owner *o = NULL;
@@ -572,16 +572,16 @@ gang_result gang_reservation_set_limit(gang_sched *sched, const char *owner,
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     if (o) {
         o->own = limit != NULL;
-        return gang__usage_set_limit(o->usage, limit ? &to
-                                               : sched->reserve.all->limited
-                                                   ? &sched->reserve.all->limit
-                                                   : &to);
+        return gang__bookings_set_limit(o->usage, limit ? &to
+                                                  : sched->reserve.all->limited
+                                                      ? &sched->reserve.all->limit
+                                                      : &to);
     }
     sched->reserve.all->limited = limit != NULL;
     sched->reserve.all->limit = to;
     for (o = sched->reserve.all->owners; o && r == GANG_OK; o = o->next)
         if (!o->own)
-            r = gang__usage_set_limit(o->usage, &to);
+            r = gang__bookings_set_limit(o->usage, &to);
     return r;
 }
 
@@ -944,8 +944,8 @@ static void book_away(struct gang__reserve *r, bool away)
     const int64_t far = INT64_C(1) << 61;
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
         if (p->booking)
-            gang__usage_move(r->usage, p->booking - 1, away ? far : p->start_ns,
-                             away ? far + 1 : p->end_ns);
+            gang__bookings_move(r->usage, p->booking - 1, away ? far : p->start_ns,
+                                away ? far + 1 : p->end_ns);
 }
 
 /* One that has begun lies from now on until its new end. */

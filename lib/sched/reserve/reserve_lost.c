@@ -147,7 +147,7 @@ static void replace(gang_sched *s, struct gang__reserve *r, struct gang__reserve
         return;
     }
     if (rest->booking)
-        gang__usage_remove(r->usage, rest->booking - 1);
+        gang__bookings_remove(r->usage, rest->booking - 1);
     gang__release(&s->mem, rest);
 }
 
@@ -156,7 +156,7 @@ static gang_result move_lost(gang_sched *s, struct gang__reserve *r, struct gang
                              const struct gang__reserve_piece *rest)
 {
     uint32_t groups = r->stage[p->stage].q->group_count;
-    struct gang__usage *usage = r->usage;
+    struct gang__bookings *usage = r->usage;
     int64_t *lost = gang__zalloc(&s->mem, groups, sizeof(*lost));
     int64_t start_ns = p->start_ns > s->now_ns ? p->start_ns : s->now_ns;
     gang_result w = GANG_ENOMEM;
@@ -254,7 +254,7 @@ static gang_result move_all(gang_sched *s, struct gang__reserve *r)
         gang__reserve_take_out(s, p);
     }
     r->piece = NULL;
-    struct gang__usage *usage = r->usage;
+    struct gang__bookings *usage = r->usage;
     r->usage = NULL;
     r->arrival_ns = r->arrival_ns > s->now_ns ? r->arrival_ns : s->now_ns;
     gang_result w = gang__reserve_place_later(s, r);

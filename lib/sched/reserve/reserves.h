@@ -33,7 +33,7 @@
 
 #include <gangsched/plan.h>
 
-#include "plan/admit.h"
+#include "plan/admit/admit.h"
 #include "sched/calendar/calendar_in.h"
 #include "sched/calendar/trial.h"
 
@@ -115,7 +115,7 @@ struct gang__reserve {
     int64_t idle_since_ns; /* no member runs or waits; INT64_MAX: one does */
     struct gang__reserve_piece *piece;
     struct gang__reserve_gap *gap;
-    struct gang__usage *usage; /* its owner's; NULL: no limits */
+    struct gang__bookings *usage; /* its owner's; NULL: no limits */
     struct gang__timeline *inside;
     void *block; /* texts, stages and parts lie there */
 };
@@ -123,7 +123,7 @@ struct gang__reserve {
 /* What a user may have. */
 struct gang__reserve_owner {
     struct gang__reserve_owner *next;
-    struct gang__usage *usage;
+    struct gang__bookings *usage;
     bool own; /* else: by the limit of all */
     char name[];
 };
@@ -138,7 +138,7 @@ struct gang__reserves {
     size_t gaps;                 /* in all */
     struct gang__reserve *tried; /* flexible: a member of it is being placed; NULL: none is */
     struct gang__reserve_owner *owners;
-    struct gang__usage_limit limit; /* of those who have none of their own, if `limited` */
+    struct gang__bookings_limit limit; /* of those who have none of their own, if `limited` */
     bool limited;
     gang_node_id *node; /* scratch: of an event */
     size_t node_room;

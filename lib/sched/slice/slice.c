@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "place/alloc/alloc.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/heartbeat.h"

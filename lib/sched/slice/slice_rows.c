@@ -5,6 +5,7 @@
 
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
+#include "place/alloc/alloc.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/order/wait_order.h"
@@ -690,7 +692,8 @@ int32_t gang__stop_ask(gang_sched *s, struct gang__gang *u, const int64_t *tasks
 
 static void note_fall(const gang_sched *s, struct gang__gang *u)
 {
-    u->preempt.preempted_times = u->preempt.preempted_event == s->external_events ? u->preempt.preempted_times + 1 : 1;
+    u->preempt.preempted_times =
+        u->preempt.preempted_event == s->external_events ? u->preempt.preempted_times + 1 : 1;
     u->preempt.preempted_event = s->external_events;
     u->preempt.preempted_run = s->runs;
 }

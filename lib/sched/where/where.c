@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "place/alloc/alloc.h"
 #include "place/request/request.h"
 #include "sched/order/bypass.h"
 #include "sched/record/record.h"
@@ -163,7 +164,8 @@ gang_result gang__where_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id
         return GANG_ENOMEM;
     gang_result r = gang__where_place(&w, &s->placement);
     if (r == GANG_OK)
-        r = gang_alloc_adopt(s->worker, u->request_class->q, s->placement.place, (int64_t)s->placement.count, id, NULL);
+        r = gang_alloc_adopt(s->worker, u->request_class->q, s->placement.place,
+                             (int64_t)s->placement.count, id, NULL);
     return r;
 }
 
@@ -197,7 +199,8 @@ gang_result gang__where_alloc_more(gang_sched *s, struct gang__gang *u, uint32_t
         return GANG_ENOMEM;
     r = gang__where_grow(&w, group, step, &s->placement);
     if (r == GANG_OK)
-        r = gang__alloc_adopt_more(s->worker, u->alloc, s->placement.place, (int64_t)s->placement.count);
+        r = gang__alloc_adopt_more(s->worker, u->alloc, s->placement.place,
+                                   (int64_t)s->placement.count);
     *granted = r == GANG_OK ? (int64_t)s->placement.count : 0;
     return r;
 }

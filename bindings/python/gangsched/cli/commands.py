@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m gangsched``: simulate, compare, convert and report, for people without a notebook.
+"""The commands of ``python -m gangsched``: simulate, compare, convert, report.
 
-The exit status is 0; 1 for input that is wrong or output that cannot be written, said in one line with its place; 2 for
-wrong usage; 130 after Ctrl-C, when what had happened until then is printed and written all the same.
+Exit status 0; 1 for wrong input or output that cannot be written, with one line that names the
+place; 2 for wrong usage; 130 after Ctrl-C, when the results until then are printed and written.
 """
 
 import argparse
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
-#: What runs when nothing else is said, by ``compare``.
+#: The default policies of ``compare``.
 POLICIES = ("fifo", "sjf", "srtf", "las")
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run a command line, without the name of the program. Returns the exit status."""
     given = list(sys.argv[1:] if argv is None else argv)
-    if sys.stdout is None:  # it was closed by who called
+    if sys.stdout is None:  # the caller closed it
         return _fail("error: standard output is closed", FAILED)
     try:
-        if given[:1] == ["convert"]:  # it needs neither the extension nor numpy
+        if given[:1] == ["convert"]:  # works without the extension and numpy
             from ..convert import main as convert
 
             return convert(given[1:])
@@ -42,11 +42,11 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        # Who reads has seen enough. What is left in the buffer must not be tried again at exit.
+        # The reader has closed the pipe. Python must not flush the buffer again at exit.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
-    except SystemExit as stop:  # of argparse
+    except SystemExit as stop:  # from argparse
         return stop.code if isinstance(stop.code, int) else USAGE
     except Exception as error:
         said = _said(error)
@@ -64,7 +64,7 @@ def _fail(line: str, status: int) -> int:
 
 
 def _said(error: Exception) -> Optional[str]:
-    """What is wrong with the input, in one line; None: it is a defect of ours, which wants its traceback."""
+    """One line about wrong input; None: a defect of this program, which needs its traceback."""
     from .input import Wrong
     from ..errors import GangError
 
@@ -84,7 +84,7 @@ def _said(error: Exception) -> Optional[str]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Of the whole command line."""
+    """The parser of the whole command line."""
     top = _parser(_top, "python -m gangsched", ABOUT)
     top.add_argument("--version", action="version", version="gangsched " + __version__)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -119,7 +119,7 @@ def _top(name: str, **more: Any) -> argparse.ArgumentParser:
 
 
 def _parser(make: Callable[..., argparse.ArgumentParser], name: str, about: str, **more: Any) -> argparse.ArgumentParser:
-    """The first paragraph is said before the arguments, the others after."""
+    """A parser with ``about``: the first paragraph before the arguments, the rest after them."""
     first, _, rest = about.partition("\n\n")
     form = argparse.RawDescriptionHelpFormatter
     return make(name, description=first, epilog=rest, formatter_class=form, allow_abbrev=False, **more)
@@ -157,7 +157,7 @@ def _output(made: argparse.ArgumentParser) -> None:
 
 
 def count(text: str) -> int:
-    """A number of things; argparse says its name."""
+    """A positive integer; argparse shows this name in errors."""
     value = int(text)
     if value < 0:
         raise argparse.ArgumentTypeError("must be 0 or more")
@@ -165,7 +165,7 @@ def count(text: str) -> int:
 
 
 def several_processes(text: str) -> int:
-    """A number of processes; argparse says its name."""
+    """A number of processes; argparse shows this name in errors."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
@@ -196,7 +196,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     if not found:
         return _fail("interrupted", INTERRUPTED)
     status = _finish(arguments, run, found, True)
-    if stopped and status == OK:  # some did not begin, the others are whole
+    if stopped and status == OK:  # some results are missing, the others are complete
         return _fail("interrupted: %d of %d policies" % (len(found), len(run.policies)), INTERRUPTED)
     return status
 
@@ -215,10 +215,12 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _ready(folder: Optional[str], page: Optional[str]) -> None:
-    """What could not be written is said before it is simulated, not after.
+    """Check before the simulation that the output can be written.
 
-    Raises:
-        OSError: with the path.
+    Raises
+    ------
+    OSError
+        With the path.
     """
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
@@ -237,7 +239,10 @@ def _line(arguments: argparse.Namespace) -> str:
 
 
 def _results(run: "Run", arguments: argparse.Namespace) -> "Dict[str, Result]":
-    """One a policy, by name; after Ctrl-C those that there are, the last one as far as it got."""
+    """One result for each policy, by name.
+
+    After Ctrl-C: those that exist, the last one incomplete.
+    """
     found: Dict[str, "Result"] = {}
     bar = not arguments.quiet and sys.stderr.isatty() and _has_bar()
     for policy in run.policies:
@@ -255,7 +260,7 @@ def _has_bar() -> bool:
 
 
 def _finish(arguments: argparse.Namespace, run: "Run", found: "Mapping[str, Result]", several: bool) -> int:
-    """Print, write files, and tell how it went. What takes longest comes last."""
+    """Print, write the files, and return the status. The slowest output comes last."""
     from . import output as cli_output
 
     if arguments.json:

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line teaches. The first paragraph of each text stands before the arguments, the rest after."""
+"""The help texts of the command line.
 
-#: Options of ``--set``: name and what it is. Times are seconds.
+The first paragraph of each text stands before the arguments, the rest after them.
+"""
+
+#: Options of ``--set``: name and description. Times are seconds.
 OPTIONS = {
     "know": "what is known of run times: limit (the job's time limit), run (all), predicted",
     "place": "cluster: as its policy says; consolidated: gangs of one group on the fullest node, the rest of others on the emptiest",

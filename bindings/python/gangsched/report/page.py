@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run, or several beside each other, as one HTML page that needs nothing else: no network, no script.
-
-::
-
-    gs.simulate(cluster, trace).report("run.html")
-    gangsched.report.write(gs.compare(["fifo", "sjf"], cluster, trace), "policies.html")
-"""
+"""Puts the page together: a result, or several beside each other."""
 
 import os
 from html import escape
@@ -29,30 +23,47 @@ Results = Union["Result", Mapping[str, "Result"]]
 def write(results: Results, path: "Union[str, os.PathLike[str]]", **options: Any) -> None:
     """Write the page to a file, compressed if its name ends in ``.gz``.
 
-    Args:
-        results: a :class:`Result`; or several by label, as :func:`compare` gives them.
-        options: as of :func:`html`.
+    Parameters
+    ----------
+    results
+        A :class:`Result`, or several by label, as :func:`compare` returns them.
+    options
+        See :func:`html`.
 
-    Raises:
-        InvalidArgument: of no result. OSError: the file cannot be written.
+    Raises
+    ------
+    InvalidArgument
+        ``results`` is empty.
+    OSError
+        The file cannot be written.
     """
-    content = html(results, **options).encode("utf-8", "replace")  # whole before the file is touched
+    # complete before the file is truncated
+    content = html(results, **options).encode("utf-8", "replace")
     with writer_for(path) as file:
         file.write(content)
 
 
 def html(results: Results, *, title: Optional[str] = None, worst_waits: int = 8, command: Optional[str] = None) -> str:
-    """The page as text. The same results give the same page. O(jobs + allocations), and a second run of the
-    simulation for ``worst_waits``.
+    """The page as text.
 
-    Args:
-        title: above it all; None: one that says what it is.
-        worst_waits: so many of the jobs that waited longest are listed, with the reason; 0: none, and nothing is
-            run again, so that it does not tell why jobs were refused either.
-        command: the command line that made it, to be told on the page.
+    O(jobs + allocations), and one replay of the simulation for ``worst_waits``.
 
-    Raises:
-        InvalidArgument: of no result.
+    The same results give the same page.
+
+    Parameters
+    ----------
+    title
+        The heading; None: a description.
+    worst_waits
+        The number of longest waits that the page explains. 0: none, and no replay, so that the page
+        does not explain refused jobs either.
+    command
+        The command line that made the page, which the page then shows.
+
+    Raises
+    ------
+    InvalidArgument
+        ``results`` is empty.
     """
     if isinstance(results, Mapping):
         if not results:
@@ -131,7 +142,9 @@ def _tiles(result: "Result") -> str:
 
 
 def bounds(results: Mapping[str, "Result"]) -> Any:
-    """From the first submission to the last end; to where it stopped, if jobs are left."""
+    """The time from the first submission to the last end; or to the end of the run, if jobs are
+    left.
+    """
     import numpy
 
     begins, ends = [], []
@@ -175,13 +188,13 @@ def _over_time(results: Mapping[str, "Result"]) -> List[str]:
 
 
 def _used(result: "Result", table: Any, at: Any, edges: Any, middle: Any, label: str) -> List[charts.Series]:
-    """Parts in use: of one result each kind, of several the one that counts."""
+    """Fractions in use: of one result for each kind, of several results for their main kind."""
     kinds = [("gpus", "GPUs"), ("cpus", "cores"), ("mem_mib", "memory")]
     kinds = [(key, said) for key, said in kinds if result.capacity[key] > 0]
     found = []
     for i, (key, said) in enumerate(kinds if not label else kinds[:1]):
         mean = charts.mean_over(at, table[key].to_numpy(), edges) / result.capacity[key]
-        if i > 0 and not mean.any():  # nobody asked for any
+        if i > 0 and not mean.any():  # no job uses this kind
             continue
         found.append(charts.Series(label or said, middle, mean, "area" if i == 0 and not label else "line"))
     return found
@@ -220,7 +233,7 @@ def _worst(result: "Result", count: int) -> str:
 
 
 def _gantt(result: "Result", title: str, among: Mapping[str, "Result"]) -> List[str]:
-    """Who was where, on the time axis that all of them share."""
+    """A Gantt chart for each result, on one time axis."""
     import numpy
 
     from ..viz.lanes import lanes
@@ -246,7 +259,7 @@ def _gantt(result: "Result", title: str, among: Mapping[str, "Result"]) -> List[
 
 
 def ranked(result: "Result", by: str) -> Tuple[Any, List[str]]:
-    """Queues or users that have jobs, numbered anew: the number of each job's, and their names."""
+    """Queues or users with jobs, renumbered: the number of each job, and the names."""
     import numpy
 
     words = result._word_list(by)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a report says numbers: spans of time, amounts, parts; and what each number of a summary is."""
+"""Formats of a report for times, amounts and fractions; and the definitions of the numbers."""
 
 import math
 from typing import Any, List, Mapping, Sequence, Tuple
@@ -14,7 +14,7 @@ def missing(value: Any) -> bool:
 
 
 def span(seconds: Any) -> str:
-    """A span of time with three digits, in the unit in which it reads well."""
+    """A span of time with three digits, in a suitable unit."""
     if missing(seconds):
         return NONE
     value = float(seconds)
@@ -23,7 +23,7 @@ def span(seconds: Any) -> str:
 
 
 def number(value: Any) -> str:
-    """Three digits of a small number, all of the whole part of a large one, thousands apart."""
+    """A number: three digits if small, all integer digits with separators if large."""
     if missing(value):
         return NONE
     size = abs(float(value))
@@ -33,12 +33,14 @@ def number(value: Any) -> str:
 
 
 def part(value: Any) -> str:
-    """A part of one, in percent."""
+    """A fraction in percent."""
     return NONE if missing(value) else "%.1f %%" % (100 * float(value))
 
 
 def step_of(last: float, most: int = 8) -> Tuple[float, float, str]:
-    """Marks of a time axis that goes up to ``last`` seconds: seconds between two, seconds of their unit, its name."""
+    """The marks of a time axis up to ``last`` seconds: distance in seconds, seconds of the unit,
+    its name.
+    """
     scale, unit = next((pair for pair in _UNITS if last >= 3 * pair[0]), _UNITS[-1])
     wanted = last / scale / most
     steps: Sequence[float] = (0.001, 0.01, 0.1, 0.2, 0.5, 1, 2, 3, 5, 6, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000, 2000, 5000, 1e4)
@@ -46,7 +48,7 @@ def step_of(last: float, most: int = 8) -> Tuple[float, float, str]:
     return step * scale, scale, {"d": "days", "h": "hours", "min": "minutes", "s": "seconds"}[unit]
 
 
-#: Numbers of a summary: path, name, how it is said, what it is (sim.h, "statistics").
+#: Numbers of a summary: path, name, format, definition (sim.h, "statistics").
 DEFINED: Tuple[Tuple[Tuple[str, ...], str, Any, str], ...] = (
     (("jobs",), "jobs", number, "that ended well, or at their time limit; all distributions are over these"),
     (("failed",), "failed", number, "ended otherwise"),
@@ -82,7 +84,7 @@ def has_gpus(result: Any) -> bool:
 
 
 def defined(result: Any) -> List[Tuple[Tuple[str, ...], str, Any, str]]:
-    """Those that mean something for its cluster."""
+    """The numbers that mean something for a cluster."""
     skip = () if has_gpus(result) else ("gpu_utilisation", "fragmentation", "lost_gpu_s")
     return [row for row in DEFINED if row[0][0] not in skip]
 

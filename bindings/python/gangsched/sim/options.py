@@ -10,7 +10,7 @@ from ..enums import Know, LossPolicy, Place, PolicyName, Record, SameInstant, Wo
 from ..errors import GangError, InvalidArgument, OutOfRange
 from ..values import ns, whole
 
-#: Seconds, and the member of gang_sim_opts that has them as ns.
+#: Options in seconds, and the member of gang_sim_opts in ns.
 _TIMES = {
     "start_s": "start_ns",
     "tick_s": "tick_ns",
@@ -29,7 +29,7 @@ _WORDS: Mapping[str, Type[Word]] = {"know": Know, "same_instant": SameInstant, "
 _FLAGS = ("recorded_ends", "no_limits")
 _NUMBERS = ("max_restarts",)
 
-#: Of the scheduler itself: members of gang_sched_opts, times in seconds.
+#: Options of the scheduler: members of gang_sched_opts.
 _SCHED_NUMBERS = (
     "usage_weight_milli",
     "max_evictions",
@@ -38,12 +38,12 @@ _SCHED_NUMBERS = (
 )
 _SCHED_FLAGS = ("observe_only", "no_preemption", "scale_guarantees")
 
-#: Names of all options of a simulation.
+#: The names of all options of a simulation.
 NAMES = frozenset([*_TIMES, *_WORDS, *_FLAGS, *_NUMBERS, "elastic", "preemptible", "refused_s", *_SCHED_NUMBERS, *_SCHED_FLAGS])
 
 
 class General(NamedTuple):
-    """Arguments of a simulation that it takes besides its options."""
+    """Arguments of a simulation that go into the same struct as its options."""
 
     default_queue: Optional[str]
     seed: int
@@ -69,7 +69,8 @@ def fill(options: Mapping[str, Any], tree: Optional[Case], general: General, kee
         A wrong option, with its name as path.
     """
     opts, sched = new("gang_sim_opts"), new("gang_sched_opts")
-    sched.max_moves = -1  # jobs do not move without being asked, as in C without gang_sched_opts
+    # the scheduler moves jobs only on request, as in C without gang_sched_opts
+    sched.max_moves = -1
     unknown = sorted(set(options) - NAMES)
     if unknown:
         raise InvalidArgument("there is no option '%s'" % unknown[0], path=unknown[0])
@@ -132,7 +133,7 @@ def _at_least(least: int, value: int, name: str) -> int:
 
 
 def in_seconds(error: GangError, options: Mapping[str, Any]) -> GangError:
-    """The same error with the option as it was given: in seconds."""
+    """The same error with the option in seconds."""
     name = {member: name for name, member in _TIMES.items()}.get(error.path, "")
     if name not in options:
         return error
@@ -159,12 +160,15 @@ def _queues(opts: Any, sched: Any, tree: Case) -> None:
     sched.half_life_ns = case.half_life_ns
 
 
-#: A policy: its name, or a function that scores.
+#: A policy: its name, or a function that scores jobs.
 Policy = Union[str, Callable[..., Any], None]
 
 
 def policy_number(policy: Policy) -> int:
-    """The number of a policy for ``gang_sim_opts.policy``. A function scores on top of the order of the queues."""
+    """The number of a policy for ``gang_sim_opts.policy``.
+
+    A function scores on top of the order of the queues.
+    """
     if policy is None or callable(policy):
         return PolicyName.QUEUES.number
     return PolicyName.number_of(policy, "policy")

@@ -44,7 +44,9 @@ class SimulationState(Reserving):
         return self.info.jobs
 
     def names(self) -> List[str]:
-        """The names of all jobs, by index. O(jobs).
+        """The names of all jobs, by index.
+
+        O(jobs).
 
         A job without a name has its index. A job that was written away (``stream``) has "".
         """
@@ -57,7 +59,9 @@ class SimulationState(Reserving):
             return texts(count, fill)
 
     def find(self, job: JobRef) -> int:
-        """The index of the first job with a name. An index is returned as it is.
+        """The index of the first job with a name.
+
+        An index is returned as it is.
 
         With ``stream`` a job that has ended has no name any more.
 
@@ -83,8 +87,8 @@ class SimulationState(Reserving):
     def job(self, job: JobRef) -> Dict[str, Any]:
         """One job as a dict.
 
-        The keys are ``index``, ``name``, ``user``, ``queue``, ``state``, ``end``, and those of the columns of
-        :attr:`Result.jobs`. Times are seconds; None: that time has not come.
+        The keys are ``index``, ``name``, ``user``, ``queue``, ``state``, ``end``, and those of the
+        columns of :attr:`Result.jobs`. Times are seconds; None: that time has not come.
         """
         with self._held() as sim, self._traces_held():
             raw = self._job(sim, self.find(job))
@@ -102,10 +106,12 @@ class SimulationState(Reserving):
             return found
 
     def explain(self, job: JobRef) -> Explanation:
-        """Why a job waits, as of the last cycle: all reasons, with numbers. Of another job: its state.
+        """Why a job waits, as of the last cycle: all reasons, with numbers.
 
-        Of a job that was refused: the reason, also with ``stream``. If events are not kept, the simulation runs again to
-        find that reason.
+        Of another job: its state.
+
+        Of a job that was refused: the reason, also with ``stream``. If events are not kept, the
+        simulation runs again to find that reason.
 
         Raises
         ------
@@ -145,7 +151,10 @@ class SimulationState(Reserving):
         return bool(raw.end == lib.GANG_END_REFUSED and raw.state == lib.GANG_JOB_ENDED)
 
     def _replayed_refusals(self) -> Dict[int, str]:
-        """Why jobs were refused until now, by index. Runs the simulation again, once until the next change."""
+        """Why jobs were refused until now, by index.
+
+        Runs the simulation again, once until the next change.
+        """
         if self._refusals is None or self._refusals[0] != len(self._recipe.log):
             with self._recipe.replay(LISTENING) as other:
                 self._refusals = len(self._recipe.log), dict(other._host.refused or {})
@@ -159,7 +168,9 @@ class SimulationState(Reserving):
         queue: Optional[str] = None,
         user: Optional[str] = None,
     ) -> Dict[str, Any]:
-        """Statistics, with the definitions of the field (sim.h, "statistics"). Times are seconds.
+        """Statistics, with the definitions of the field (sim.h, "statistics").
+
+        Times are seconds.
 
         Parameters
         ----------

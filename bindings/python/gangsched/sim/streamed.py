@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results with tables in files: the simulation writes them while it runs, the result reads them when they are used."""
+"""Results with tables in files: the simulation writes them while it runs, the result reads them
+when they are used.
+"""
 
 import zlib
 from pathlib import Path
@@ -24,9 +26,9 @@ _LAZY = {"names": "_read_jobs", "_raw": "_read_jobs", "_allocations": "_read_all
 class StreamedResult(Result):
     """A :class:`Result` that reads its tables from ``directory`` when they are first used.
 
-    The contents are the same; rows of :attr:`allocations` that begin in the same instant are in the order of the jobs. It
-    can be pickled; the files must exist where it is unpickled. Tables raise :class:`Stale` if another simulation has replaced
-    the files.
+    The contents are the same; rows of :attr:`allocations` that begin in the same instant are in the
+    order of the jobs. It can be pickled; the files must exist where it is unpickled. Tables raise
+    :class:`Stale` if another simulation has replaced the files.
 
     Attributes
     ----------
@@ -71,7 +73,9 @@ class StreamedResult(Result):
     # ---- reading -------------------------------------------------------------------------
 
     def _read(self, name: str, texts: List[str]) -> Any:
-        """A file as a DataFrame: the columns ``texts`` are text, the others numbers, which may be missing."""
+        """A file as a DataFrame: the columns ``texts`` are text, the others numbers, which may be
+        missing.
+        """
         import pandas
 
         path = self.directory / name
@@ -141,7 +145,10 @@ def _numbers_of(column: Any, words: List[str]) -> Any:
 
 
 def _ns(column: Any) -> Any:
-    """Seconds as the library wrote them, as exact ns. One float alone is exact to the ns for some days only."""
+    """Seconds as the library wrote them, as exact ns.
+
+    One float alone is exact to the ns for some days only.
+    """
     import numpy
 
     known = column.notna().to_numpy()

@@ -12,7 +12,7 @@ from .raster import paint
 if TYPE_CHECKING:
     from ..sim.result import Result
 
-#: Boxes of a Gantt chart that are drawn one by one, at most; of more an image is made, of so many pixels.
+#: A Gantt chart with more boxes than this is an image of so many pixels.
 MOST_BOXES = 20000
 PIXELS = (2400, 1400)
 
@@ -20,7 +20,7 @@ _UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "second
 
 
 def _unit(span_s: float) -> Any:
-    """Seconds of a unit in which a span of time reads well, and its name."""
+    """A unit of time that suits a span, in seconds, and its name."""
     return next((unit for unit in _UNITS if span_s >= 3 * unit[0]), _UNITS[-1])
 
 
@@ -38,7 +38,7 @@ def _title(axes: Any, said: Optional[str], default: str) -> None:
         axes.set_title(default if said is None else said)
 
 
-#: What columns of jobs are, above their distributions.
+#: Titles of distributions, by column.
 _CALLED = {
     "wait_s": "How long jobs wait",
     "queue_s": "How long jobs wait, between starts too",
@@ -49,7 +49,7 @@ _CALLED = {
 
 
 def plot(result: "Result", axes: Any = None, title: Optional[str] = None) -> Any:
-    """See :meth:`gangsched.Result.plot`."""
+    """Draw usage and jobs over time. See :meth:`gangsched.Result.plot`."""
     table = result.timeline
     if not len(table):
         raise InvalidArgument("no timeline was recorded")
@@ -84,7 +84,7 @@ def gantt(
     end_s: Optional[float] = None,
     title: Optional[str] = None,
 ) -> Any:
-    """See :meth:`gangsched.Result.gantt`."""
+    """Draw a Gantt chart. See :meth:`gangsched.Result.gantt`."""
     import numpy
     from matplotlib.collections import PolyCollection
 
@@ -131,7 +131,7 @@ def gantt(
 
 
 def _picture(ax: Any, x0: Any, x1: Any, y0: Any, y1: Any, codes: Any, extent: Any) -> None:
-    """Boxes as an image of twice as many pixels as a screen shows. What is free is transparent."""
+    """Draw boxes as an image with twice the pixels of a screen. Free lanes are transparent."""
     import numpy
 
     pixels = paint(x0, x1, y0, y1, codes % 20 + 1, *PIXELS)
@@ -159,7 +159,7 @@ def _legend(ax: Any, words: Sequence[str], codes: Any) -> None:
 
 
 def cdf(results: Mapping[str, "Result"], column: str, axes: Any = None, title: Optional[str] = None) -> Any:
-    """The distribution of a column of jobs, a line a result; one without a label has no legend."""
+    """Draw the distribution of a column of jobs, a line a result. Empty labels have no legend."""
     import numpy
 
     ax = _axes(axes)
@@ -186,7 +186,7 @@ def cdf(results: Mapping[str, "Result"], column: str, axes: Any = None, title: O
     return ax
 
 
-#: What a table of results shows: path in the summary, heading, format.
+#: Columns of a table of results: path in the summary, heading, format.
 SHOWN = (
     (("jobs",), "jobs", "%d"),
     (("wait_s", "mean"), "mean wait (s)", "%.0f"),
@@ -211,7 +211,7 @@ def _cell(summary: Mapping[str, Any], path: Sequence[str], form: str) -> str:
 
 
 def summary_html(results: Mapping[str, "Result"]) -> str:
-    """Summaries as a table, a row a result."""
+    """Summaries as an HTML table, a row a result."""
     out = ['<table style="font:12px sans-serif"><tr><th></th>']
     out += ["<th>%s</th>" % escape(head) for _, head, _ in SHOWN] + ["</tr>"]
     for label, result in results.items():
