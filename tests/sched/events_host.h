@@ -179,16 +179,16 @@ static void check_victim(const struct work *w, const struct gang_event *e, bool 
     bool is_newer = w->id > taker->id, unsure = is_unsettled(w) || is_unsettled(taker);
     if (e->reason == GANG_REASON_PREEMPT) {
         CHECK(taker->queue == w->queue, "preempted from another queue");
-        CHECK(of->within != GANG_DISPLACE_NEVER, "queue %s never preempts", of->name);
+        CHECK(of->within != GANG_PREEMPT_NEVER, "queue %s never preempts", of->name);
         CHECK(unsure || w->priority < taker->priority ||
-                  (of->within == GANG_DISPLACE_LOWER_OR_NEWER && w->priority == taker->priority &&
+                  (of->within == GANG_PREEMPT_LOWER_OR_NEWER && w->priority == taker->priority &&
                    is_newer),
               "job %d is not of lower priority than %d", index_of(w), index_of(taker));
     }
     if (e->reason == GANG_REASON_RECLAIM) {
         CHECK(taker->queue != w->queue, "reclaimed from its own queue");
-        CHECK(of->reclaim != GANG_DISPLACE_NEVER, "queue %s never reclaims", of->name);
-        CHECK(unsure || of->reclaim != GANG_DISPLACE_LOWER || w->priority < taker->priority,
+        CHECK(of->reclaim != GANG_PREEMPT_NEVER, "queue %s never reclaims", of->name);
+        CHECK(unsure || of->reclaim != GANG_PREEMPT_LOWER || w->priority < taker->priority,
               "job %d is not of lower priority", index_of(w));
     }
 }

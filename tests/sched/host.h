@@ -450,7 +450,7 @@ static inline struct gang_reservation_spec *host_whole(const char *name, int64_t
     static struct gang_reservation_spec spec;
     group = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
     group.count = group.min = nodes;
-    group.most_per_node = 1;
+    group.max_per_node = 1;
     stage = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
     stage.groups = &group;
     stage.group_count = 1;

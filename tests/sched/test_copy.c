@@ -301,7 +301,7 @@ static void submit(void)
                                        group_of(1 + below(3), 1000, 0),
                                        group_of(1 + below(3), 1000, 1000 * below(3))};
     const struct gang_label label = {"team", one_in(2) ? "x" : "y"};
-    const struct gang_peer_rule peer = {"team", one_in(2) ? "x" : NULL, one_in(2) ? "rack" : NULL,
+    const struct gang_affinity_rule peer = {"team", one_in(2) ? "x" : NULL, one_in(2) ? "rack" : NULL,
                                         0, one_in(2)};
     const char *models[] = {"h", "v"};
     struct gang_job_after after = {some_job(-1), (int32_t)below(3), 0};
@@ -330,7 +330,7 @@ static void submit(void)
     job.request.labels = &label;
     job.request.label_count = one_in(5);
     job.request.peers = &peer;
-    job.request.peer_count = one_in(8);
+    job.request.affinity_count = one_in(8);
     job.request.exclusive = one_in(15);
     job.queue = leaf[below(4)];
     job.priority = below(3);
@@ -392,7 +392,7 @@ static void task_lives(void)
     int64_t task = below(3);
     const int64_t *tasks = one_in(2) ? &task : NULL;
     if (id != GANG_ID_NONE)
-        BOTH(gang_report_tasks(at->s, id, 0, GANG_ID_NONE, tasks, tasks != NULL, GANG_TASK_ALIVE));
+        BOTH(gang_report_tasks(at->s, id, 0, GANG_ID_NONE, tasks, tasks != NULL, GANG_TASK_HEARTBEAT));
 }
 
 static void gone(void)
@@ -401,7 +401,7 @@ static void gone(void)
     gang_job_id id = some_job(one_in(2) ? GANG_JOB_STOPPING : GANG_JOB_RUNNING);
     int32_t part = (int32_t)below(3);
     if (id != GANG_ID_NONE)
-        BOTH(gang_report_tasks(at->s, id, part, GANG_ID_NONE, NULL, 0, GANG_TASK_GONE));
+        BOTH(gang_report_tasks(at->s, id, part, GANG_ID_NONE, NULL, 0, GANG_TASK_STOPPED));
 }
 
 static void command(void)
@@ -442,10 +442,10 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.grace_ns = one_in(2) ? 10 * SECOND : 0;
     q.order = (int32_t)below(5);
     q.block = one_in(6);
-    q.preempt = one_in(3)   ? GANG_PREEMPT_SUSPEND
-                : one_in(6) ? GANG_PREEMPT_CANCEL
-                            : GANG_PREEMPT_REQUEUE;
-    q.within = one_in(3) ? GANG_DISPLACE_LOWER : 0;
+    q.preempt = one_in(3)   ? GANG_PREEMPT_MODE_SUSPEND
+                : one_in(6) ? GANG_PREEMPT_MODE_CANCEL
+                            : GANG_PREEMPT_MODE_REQUEUE;
+    q.within = one_in(3) ? GANG_PREEMPT_LOWER : 0;
     q.min_runtime_ns = one_in(5) ? 10 * SECOND : -1;
     q.max_running = one_in(8) ? 3 : 0;
     q.user_limit_percent = one_in(4) ? 50 : 0;
@@ -455,14 +455,14 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.turn = (int32_t)below(3);
     q.overrun = (int32_t)below(4);
     q.extend_ns = one_in(2) ? 6 * SECOND : 0;
-    q.max_overtakes = one_in(4) ? 1 + below(4) : 0;
+    q.max_bypasses = one_in(4) ? 1 + below(4) : 0;
     q.max_wait_ns = one_in(6) ? 20 * SECOND : 0;
     q.weight = (double)(1 + below(3));
     if (slicing) {
-        q.slice_ns = one_in(3) ? 0 : one_in(5) ? -1 : (2 + below(10)) * SECOND;
-        q.slice_rows = q.slice_ns > 0 ? below(5) : 0;
-        q.slice_gpus = q.slice_ns > 0 && one_in(2);
-        q.preempt = q.slice_ns < 0 ? q.preempt : GANG_PREEMPT_REQUEUE;
+        q.quantum_ns = one_in(3) ? 0 : one_in(5) ? -1 : (2 + below(10)) * SECOND;
+        q.slice_rows = q.quantum_ns > 0 ? below(5) : 0;
+        q.quantum_gpus = q.quantum_ns > 0 && one_in(2);
+        q.preempt = q.quantum_ns < 0 ? q.preempt : GANG_PREEMPT_MODE_REQUEUE;
     }
     return q;
 }
@@ -476,7 +476,7 @@ static void set_queues(void)
         random_queue("a2", "a", quota[2]), random_queue("b", NULL, quota[3]),
         random_queue("c", NULL, quota[4])};
     for (size_t i = 0; slicing && i < 5; i++)
-        if (q[i].slice_ns >= 0 && (q[i].slice_ns > 0 || (i > 0 && i < 3 && q[0].slice_ns > 0)))
+        if (q[i].quantum_ns >= 0 && (q[i].quantum_ns > 0 || (i > 0 && i < 3 && q[0].quantum_ns > 0)))
             q[i].backfill = GANG_BACKFILL_NONE;
     BOTH(gang_sched_set_queues(at->s, q, 5, NULL));
     ck_assert_msg(result[0] == GANG_OK, "world %" PRIu64 ": %s", world,
@@ -515,7 +515,7 @@ static void draw_stage(struct gang_reservation_stage *stage, struct stage_room *
     room->group[0] = group_of(gang * (1 + below(3)), 1000 * below(4), 1000 * below(3));
     room->group[1] = group_of(gang, 1000, 0);
     room->group[0].min = room->group[1].min = 0;
-    room->group[0].most_per_node = one_in(3);
+    room->group[0].max_per_node = one_in(3);
     room->group[0].partition = one_in(6) ? "p0" : NULL;
     room->group[0].where = one_in(6) ? "node != n3" : NULL;
     stage->groups = room->group;
@@ -597,7 +597,7 @@ static void limit_owner(void)
     gang_result result[2] = {0, 0};
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
     const char *owner = one_in(2) ? "ann" : NULL;
-    limit.most_gpu_milli = 1000 * (8 + below(20));
+    limit.max_gpu_milli = 1000 * (8 + below(20));
     limit.average_cpu_milli = one_in(2) ? 1000 * (20 + below(40)) : -1;
     limit.window_ns = 60 * SECOND;
     const struct gang_reservation_limit *set = one_in(3) ? NULL : &limit;
@@ -678,7 +678,7 @@ static void tell_why(void)
         for (gang_job_id id = gang_job_next(side[k].s, GANG_ID_NONE); id != GANG_ID_NONE;
              id = gang_job_next(side[k].s, id)) {
             fprintf(stderr, "\n%s: ", k ? "copy" : "original");
-            (void)!gang_job_write_why(side[k].s, id, put_text, NULL);
+            (void)!gang_job_write_explanation(side[k].s, id, put_text, NULL);
         }
 }
 

@@ -93,7 +93,7 @@ START_TEST(who_waits_for_what_never_ends_has_no_start)
     run_forecast(f);
     struct gang_expected e = expected_of(f, never);
     ck_assert_int_eq(e.what, GANG_EXPECTED_NEVER);
-    ck_assert_int_eq(e.wait, GANG_WAIT_ROOM);
+    ck_assert_int_eq(e.wait, GANG_WAIT_CAPACITY);
     ck_assert_int_eq(e.start_ns, INT64_MAX);
     ck_assert_int_eq(e.samples, 0);
     gang_forecast_free(f);
@@ -272,8 +272,8 @@ START_TEST(who_is_displaced_goes_on_with_what_is_left)
     int asked = 0;
     open_site(1, GANG_BACKFILL_NONE);
     q.name = "default";
-    q.preempt = GANG_PREEMPT_SUSPEND;
-    q.within = GANG_DISPLACE_LOWER;
+    q.preempt = GANG_PREEMPT_MODE_SUSPEND;
+    q.within = GANG_PREEMPT_LOWER;
     MUST(gang_sched_set_queues(h.s, &q, 1, NULL));
     submit(h.s, 1, 200); /* runs for 100 s */
     host_run(&h, 0);

@@ -16,11 +16,11 @@ static void open_site(size_t nodes, int64_t grace_s)
     host_open(&h, nodes, 4);
     h.now_ns = S;
     q[0].name = "q";
-    q[0].slice_ns = 10 * S;
+    q[0].quantum_ns = 10 * S;
     q[0].slice_rows = 2;
     q[0].grace_ns = grace_s * S;
     q[1].name = "r";
-    q[1].slice_ns = S;
+    q[1].quantum_ns = S;
     host_queues(&h, q, 2);
 }
 
@@ -145,7 +145,7 @@ START_TEST(turns_that_go_round_for_ever_are_no_hope)
     ck_assert_int_eq(start_of(f, second), 11 * S);
     struct gang_expected e = expected_of(f, never);
     ck_assert_int_eq(e.what, GANG_EXPECTED_NEVER);
-    ck_assert_int_eq(e.wait, GANG_WAIT_ROOM);
+    ck_assert_int_eq(e.wait, GANG_WAIT_CAPACITY);
     gang_forecast_free(f);
     opts.max_events = 2;
     f = forecast_with(&h, &opts);
@@ -297,11 +297,11 @@ static void open_world(void)
     host_open(&h, NODES, 4);
     h.now_ns = S;
     q[0].name = "a";
-    q[0].slice_ns = (2 + below(6)) * S;
+    q[0].quantum_ns = (2 + below(6)) * S;
     q[0].slice_rows = below(4);
-    q[0].slice_gpus = one_in(2);
+    q[0].quantum_gpus = one_in(2);
     q[1].name = "top";
-    q[1].slice_ns = (2 + below(6)) * S;
+    q[1].quantum_ns = (2 + below(6)) * S;
     q[2].name = "b";
     q[2].parent = "top";
     q[3].name = "plain";
@@ -403,7 +403,7 @@ static void crowd(void)
     h.now_ns = S;
     h.lingers = true;
     q[0].name = "q";
-    q[0].slice_ns = 10 * S;
+    q[0].quantum_ns = 10 * S;
     q[0].slice_rows = 2;
     q[0].grace_ns = 30 * S;
     q[1].name = "owner";

@@ -201,8 +201,8 @@ static int64_t settle(void)
     int64_t evicted = 0;
     for (int i = 0; i < 100; i++) {
         struct gang_run_info info = run(SECOND);
-        evicted += info.tasks_evicted;
-        if (info.started == 0 && info.tasks_evicted == 0)
+        evicted += info.tasks_preempted;
+        if (info.started == 0 && info.tasks_preempted == 0)
             return evicted;
     }
     ck_abort_msg("no fixed point");
@@ -806,19 +806,19 @@ struct turn_row {
 
 static const struct turn_row turn_rows[] = {
     /* TestPriorityUtilizationQueueOrderingPolicy */
-    {GANG_TURN_PRIORITY_UTILIZATION,
+    {GANG_CHILD_ORDER_PRIORITY_UTILIZATION,
      {10, 10, 10, 10, 10},
      {12, 10, 2, 11, 2},
      {1, 2, 0, 0, 3},
      "ecbad"},
-    {GANG_TURN_PRIORITY_UTILIZATION,
+    {GANG_CHILD_ORDER_PRIORITY_UTILIZATION,
      {0, 0, 10, 10, 10},
      {12, 10, 2, 11, 2},
      {1, 2, 0, 0, 3},
      "ecdba"},
-    {GANG_TURN_PRIORITY_UTILIZATION, {10, 10}, {10, 1}, {2, 1}, "ba"},
-    {GANG_TURN_PRIORITY_UTILIZATION, {10, 30, 10}, {5, 15, 9}, {1, 1, 0}, "bac"},
-    {GANG_TURN_UTILIZATION, {10, 10, 10, 10, 10}, {12, 10, 3, 11, 2}, {1, 2, 0, 0, 3}, "ecbda"},
+    {GANG_CHILD_ORDER_PRIORITY_UTILIZATION, {10, 10}, {10, 1}, {2, 1}, "ba"},
+    {GANG_CHILD_ORDER_PRIORITY_UTILIZATION, {10, 30, 10}, {5, 15, 9}, {1, 1, 0}, "bac"},
+    {GANG_CHILD_ORDER_UTILIZATION, {10, 10, 10, 10, 10}, {12, 10, 3, 11, 2}, {1, 2, 0, 0, 3}, "ecbda"},
 };
 enum { TURN_ROWS = sizeof(turn_rows) / sizeof(turn_rows[0]) };
 

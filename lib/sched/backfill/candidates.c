@@ -140,7 +140,7 @@ static bool may_keep(const gang_sched *s, const struct gang__wait_class *bin)
     const struct gang__gang *head = gang__wait_class_head(bin);
     const struct gang__job *job = head->job;
     return bin->why == GANG_WAIT_PLANNED && q->backfill == GANG_BACKFILL_EASY &&
-           q->block != GANG_BLOCK_STRICT && q->max_overtakes == 0 && !bin->grower &&
+           q->block != GANG_BLOCK_STRICT && q->max_bypasses == 0 && !bin->grower &&
            s->reserve.count == 0 && !s->backfill.try_all && !head->calendar.plan &&
            !head->bypass.starved && !head->places && job->deadline_ns <= 0 &&
            job->state != GANG_JOB_RUNNING;

@@ -17,8 +17,8 @@
  *
  * A kept bin is BLOCKED, and in no other list. It is *tried* until something happens by which it may have its turn again
  * (the leaf is stirred), and *waits* from then on, in a tree by the order of the leaf that tells of each subtree the
- * shortest. Those of whom more is to be asked are not kept: with a plan, a deadline, places to return to; overdue; in a
- * leaf that is strict or counts who is overtaken; as long as something is reserved. */
+ * shortest. Those of whom more is to be asked are not kept: with a plan, a deadline, places to return to; starved; in a
+ * leaf that is strict or counts who is bypassed; as long as something is reserved. */
 #ifndef GANG__SCHED_KIN_H
 #define GANG__SCHED_KIN_H
 

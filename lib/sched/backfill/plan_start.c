@@ -162,7 +162,7 @@ gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *u, int32_t *wh
     struct gang__calendar *a = s->calendar;
     const struct gang__queue_state *leaf = u->job->leaf;
     int64_t unused[GANG__FREE_DIMS];
-    *why = a->planned > 0 && gang__calendar_plans(u) ? GANG_WAIT_PLANNED : GANG_WAIT_ROOM;
+    *why = a->planned > 0 && gang__calendar_plans(u) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
     if (!gang__calendar_plans(u) || leaf->calendar.planned_count >= leaf->q->plan_depth)
         return GANG_ENOFIT;
     gang_result r = gang__backfill_earliest(s, u, s->now_ns);

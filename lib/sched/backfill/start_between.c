@@ -138,7 +138,7 @@ static gang_result adopt_exactly(gang_sched *s, struct gang__gang *u, gang_alloc
     const gang_request *q = gang__gang_request(u);
     int64_t count = 0;
     if (!q->plain || q->social || q->exclusive || q->group[0].profile || q->group[0].model_count ||
-        gang__where_why(&w) != GANG_WAIT_ROOM)
+        gang__where_why(&w) != GANG_WAIT_CAPACITY)
         return GANG_ENOFIT;
     for (size_t i = 0; i < a->fit.count; i++)
         for (int64_t t = 0; t < a->fit.place[i].tasks; t++) {
@@ -228,7 +228,7 @@ bool gang__backfill_lacks_room(gang_sched *s, const struct gang__gang *u)
 /* Without regard to plans: a suspended gang on its places, any other where place likes it best. */
 static gang_result alloc_now(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
 {
-    *why = GANG_WAIT_ROOM;
+    *why = GANG_WAIT_CAPACITY;
     if (u->places)
         return gang__where_resume(s, u, id, why);
     /* A gang that had a plan waits for what is taken now: mostly the sums say so, which is sooner. */
@@ -407,14 +407,14 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc
                                  int32_t *why)
 {
     struct gang__calendar *a = s->calendar; /* NULL: there was no memory for it */
-    *why = GANG_WAIT_ROOM;
+    *why = GANG_WAIT_CAPACITY;
     if (!a || a->failed_in == s->runs || !a->when || !gang__calendar_sync(s))
         return GANG_ENOMEM;
     bool planned = u->calendar.plan != 0;
     int64_t before = a->planned, planned_ns = u->calendar.planned_ns;
     uint64_t moves = a->moves;
     if (gang__calendar_hopeless(s, u)) {
-        *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_ROOM;
+        *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
         gang_result w = blame_reservations(s, u, GANG_ENOFIT, why);
         return w == GANG_ENOMEM ? fail(s) : w;
     }
@@ -439,7 +439,7 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc
     if (a->planned + a->kept < before) /* a plan comes to nothing */
         gang__wake_plans(s, GANG__PLANS_EARLIER);
     if (r == GANG_ENOFIT && !u->calendar.plan && gang__bypass_concerns(s, u))
-        *why = GANG_WAIT_OVERDUE;
+        *why = GANG_WAIT_STARVED;
     return r == GANG_ENOMEM ? fail(s) : r;
 }
 

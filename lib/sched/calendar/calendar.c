@@ -160,7 +160,7 @@ bool gang__calendar_needs(gang_sched *s, const gang_request *q)
         to->need[GANG__FREE_CPU] = (int64_t)from->cpu;
         to->need[GANG__FREE_MEMORY] = (int64_t)from->pages * GANG_PAGE_BYTES;
         to->need[GANG__FREE_GPU] = from->profile ? 0 : share * (int64_t)from->devices;
-        to->most = from->most_per_node < INT32_MAX ? from->most_per_node : 0;
+        to->most = from->max_per_node < INT32_MAX ? from->max_per_node : 0;
     }
     return true;
 }
@@ -524,7 +524,7 @@ static void let_look(gang_sched *s)
     for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
         next = bin->next_blocked;
         if (bin->why != GANG_WAIT_PLANNED && bin->why != GANG_WAIT_RESERVATION &&
-            (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_ROOM))
+            (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_CAPACITY))
             continue;
         if (may_look(s, bin))
             gang__order_unblock(s, bin);

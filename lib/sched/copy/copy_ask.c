@@ -101,12 +101,12 @@ static struct gang_group_spec get_group(struct reader *r)
     g.models_ranked = (int32_t)get_int(r);
     g.slice = get_int(r);
     g.max_skew = get_int(r);
-    g.most_per_node = get_int(r);
-    g.most_per_domain = get_int(r);
-    g.spread_wish = (int32_t)get_int(r);
+    g.max_per_node = get_int(r);
+    g.max_per_domain = get_int(r);
+    g.spread_soft = (int32_t)get_int(r);
     const char **const texts[] = {&g.name,   &g.partition, &g.same,       &g.prefer,
-                                  &g.where,  &g.profile,   &g.slice_same, &g.slice_prefer,
-                                  &g.spread, &g.most_level};
+                                  &g.where,  &g.profile,   &g.subgroup_same, &g.subgroup_prefer,
+                                  &g.spread, &g.domain_level};
     bool any = get_int(r) != 0;
     for (size_t i = 0; any && i < sizeof(texts) / sizeof(texts[0]); i++)
         *texts[i] = get_text(r);
@@ -116,9 +116,9 @@ static struct gang_group_spec get_group(struct reader *r)
     return g;
 }
 
-static struct gang_set_spec get_set(struct reader *r)
+static struct gang_group_set_spec get_set(struct reader *r)
 {
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     set.name = get_text(r);
     set.parent = (int32_t)get_int(r);
     set.min = get_int(r);
@@ -139,12 +139,12 @@ static const struct gang_label *get_labels(struct reader *r, size_t *count)
     return labels;
 }
 
-static const struct gang_peer_rule *get_peers(struct reader *r, size_t *count)
+static const struct gang_affinity_rule *get_peers(struct reader *r, size_t *count)
 {
     *count = (size_t)get_int(r);
-    struct gang_peer_rule *peers = gang__block_take(r->b, *count * sizeof(*peers));
+    struct gang_affinity_rule *peers = gang__block_take(r->b, *count * sizeof(*peers));
     for (size_t i = 0; i < *count; i++) {
-        struct gang_peer_rule p = {NULL, NULL, NULL, 0, 0};
+        struct gang_affinity_rule p = {NULL, NULL, NULL, 0, 0};
         p.key = get_text(r);
         p.value = get_text(r);
         p.level = get_text(r);
@@ -166,10 +166,10 @@ static struct gang_request_spec get_request(struct reader *r)
         if (groups)
             groups[i] = g;
     }
-    q.set_count = (size_t)get_int(r);
-    struct gang_set_spec *sets = gang__block_take(r->b, q.set_count * sizeof(*sets));
-    for (size_t i = 0; i < q.set_count; i++) {
-        struct gang_set_spec set = get_set(r);
+    q.group_set_count = (size_t)get_int(r);
+    struct gang_group_set_spec *sets = gang__block_take(r->b, q.group_set_count * sizeof(*sets));
+    for (size_t i = 0; i < q.group_set_count; i++) {
+        struct gang_group_set_spec set = get_set(r);
         if (sets)
             sets[i] = set;
     }
@@ -179,10 +179,10 @@ static struct gang_request_spec get_request(struct reader *r)
     q.same = get_text(r);
     q.prefer = get_text(r);
     q.policy = (int32_t)get_int(r);
-    q.scarce = (int32_t)get_int(r);
+    q.gpu_nodes = (int32_t)get_int(r);
     q.exclusive = (int32_t)get_int(r);
     q.labels = get_labels(r, &q.label_count);
-    q.peers = get_peers(r, &q.peer_count);
+    q.peers = get_peers(r, &q.affinity_count);
     q.score_user = (void *)(uintptr_t)get_int(r);
     get(r, &q.score, sizeof(q.score));
     return q;
@@ -243,26 +243,26 @@ static struct gang_request_spec held_request(struct gang__block *b, const gang_r
 {
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     struct gang_group_spec *groups = gang__block_take(b, q->group_count * sizeof(*groups));
-    struct gang_peer_rule *peers = gang__block_take(b, q->peer_count * sizeof(*peers));
+    struct gang_affinity_rule *peers = gang__block_take(b, q->affinity_count * sizeof(*peers));
     for (uint32_t i = 0; i < q->group_count; i++) {
         struct gang_group_spec g = held_group(b, q, i);
         if (groups)
             groups[i] = g;
     }
-    for (uint32_t i = 0; peers && i < q->peer_count; i++)
-        peers[i] = (struct gang_peer_rule){q->peers[i].key, q->peers[i].value,
+    for (uint32_t i = 0; peers && i < q->affinity_count; i++)
+        peers[i] = (struct gang_affinity_rule){q->peers[i].key, q->peers[i].value,
                                            level_name(q->cluster, q->peers[i].level),
                                            q->peers[i].near, q->peers[i].wish};
     spec.groups = groups;
     spec.group_count = q->group_count;
     spec.min = q->min;
     spec.policy = q->policy == GANG_POLICY_HOST ? (int32_t)GANG_POLICY_DEFAULT : q->policy;
-    spec.scarce = q->scarce;
+    spec.gpu_nodes = q->gpu_nodes;
     spec.exclusive = q->exclusive;
     spec.labels = q->labels;
     spec.label_count = q->label_count;
     spec.peers = peers;
-    spec.peer_count = q->peer_count;
+    spec.affinity_count = q->affinity_count;
     return spec;
 }
 
@@ -334,7 +334,7 @@ struct gang__request_text *gang__request_text_copy(gang_sched *s,
         return NULL;
     struct gang__request_text *w = wanted_of(s, from, q);
     if (!w)
-        gang_request_put(q);
+        gang_request_free(q);
     return w;
 }
 
@@ -405,7 +405,7 @@ void gang__asks_end(struct gang__asks_copy *c)
             if (e->wanted)
                 gang__request_text_unref(&c->to->mem, e->wanted);
             else
-                gang_request_put(e->to);
+                gang_request_free(e->to);
             gang__release(&c->to->mem, e);
         }
     gang__hash_free(&c->of, &c->to->mem);

@@ -86,7 +86,7 @@ static bool copy_matrix(gang_sched *s, struct gang__matrix **at, const struct ga
     if (!m)
         return false;
     m->queue = from->queue;
-    m->slice_ns = from->slice_ns;
+    m->quantum_ns = from->quantum_ns;
     m->most = from->most;
     m->lent = from->lent;
     m->rows = from->rows;

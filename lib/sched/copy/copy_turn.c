@@ -62,13 +62,13 @@ static void copy_freed(gang_sched *s, const gang_sched *from)
 }
 
 /* Of the first gangs, the starved ones, or the others. */
-static void copy_heads(gang_sched *s, const gang_sched *from, bool overdue)
+static void copy_heads(gang_sched *s, const gang_sched *from, bool starved)
 {
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *from_job = GANG__OF(struct gang__job, by_id, n);
         struct gang__job *job = gang__job_of(s, from_job->id);
         for (uint32_t i = 0; i < job->gang_count; i++)
-            if (from_job->gang[i].bypass.starved == overdue && is_head(&from_job->gang[i]) &&
+            if (from_job->gang[i].bypass.starved == starved && is_head(&from_job->gang[i]) &&
                 job->gang[i].order.wait_class)
                 copy_bin(s, job->gang[i].order.wait_class, from_job->gang[i].order.wait_class);
     }

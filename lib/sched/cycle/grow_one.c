@@ -59,7 +59,7 @@ static bool grow_group(gang_sched *s, struct gang__gang *u, uint32_t group, bool
     if (!gang__within_limits(s, u, take, count))
         return false;
     if (gang__bypass_before(s, u, take, count)) {
-        gang__order_block(s, u->order.wait_class, GANG_WAIT_OVERDUE, NULL, 0);
+        gang__order_block(s, u->order.wait_class, GANG_WAIT_STARVED, NULL, 0);
         return false;
     }
     uint32_t first = gang__next_number(s, u->alloc);
@@ -89,6 +89,6 @@ bool gang__grow_one(gang_sched *s, struct gang__gang *u)
             return false;
     }
     if (u->order.wait_class)
-        gang__order_block(s, u->order.wait_class, GANG_WAIT_ROOM, NULL, 0);
+        gang__order_block(s, u->order.wait_class, GANG_WAIT_CAPACITY, NULL, 0);
     return false;
 }

@@ -44,7 +44,7 @@ static void schedule_all(gang_sched *s)
     gang__order_room(s);
     gang__order_refresh(s);
     while ((u = gang__order_next(s)) != NULL && gang__step(s)) {
-        s->info.looked_at++;
+        s->info.jobs_tried++;
         gang__schedule_one(s, u);
         gang__jobs_drain(s);
         if (s->wake.shares)
@@ -115,7 +115,7 @@ static void unblock_deferred(gang_sched *s)
     s->wake.slices = s->slice.matrices != NULL;
     for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
         next = bin->next_blocked;
-        if (bin->why == GANG_WAIT_TURN)
+        if (bin->why == GANG_WAIT_NOT_TRIED)
             gang__order_unblock(s, bin);
     }
     gang__wake_preemption(s);

@@ -55,7 +55,7 @@ static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
              : GANG_OK;
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "struct gang_sched_opts is not set up");
-    if (o.half_life_ns < 0 || o.usage_weight_milli < 0 || o.refused_ns < 0 || o.max_evictions < 0 ||
+    if (o.half_life_ns < 0 || o.usage_weight_milli < 0 || o.refused_ns < 0 || o.max_preempted_tasks < 0 ||
         o.max_moves < -1 || o.saturation_milli < 0)
         return gang__error(error, GANG_ERANGE, NULL, "an option is negative");
     if (o.reserved0)

@@ -126,7 +126,7 @@ void gang__block_for_this_run(gang_sched *s, struct gang__gang *u, bool no_memor
 {
     s->no_memory = s->no_memory || no_memory;
     gang__wake_next_run(s);
-    gang__order_block(s, u->order.wait_class, GANG_WAIT_TURN, NULL, 0);
+    gang__order_block(s, u->order.wait_class, GANG_WAIT_NOT_TRIED, NULL, 0);
 }
 
 /* ---- one gang ---------------------------------------------------------------------------------- */

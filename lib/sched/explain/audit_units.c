@@ -39,7 +39,7 @@ static const char *wait_fault(gang_sched *s, struct gang__gang *u)
     if (job->ending && u->alloc != GANG_ID_NONE && !job->undone)
         return "the job is to end, and nobody asked it to stop";
     if (u->bypass.starved && u->alloc != GANG_ID_NONE)
-        return "it is overdue, and runs";
+        return "it is starved, and runs";
     return NULL;
 }
 
@@ -179,10 +179,10 @@ static gang_result check_overdue(gang_sched *s, struct gang_error *error)
     }
     for (struct gang__gang **at = &s->bypass.starved; *at; at = &(*at)->bypass.next, listed++)
         if (!(*at)->bypass.starved || (*at)->bypass.at != at)
-            return wrong(error, *at, "it is not overdue as it is said to be");
+            return wrong(error, *at, "it is not starved as it is said to be");
     return count == listed
                ? GANG_OK
-               : gang__error(error, GANG_EINVAL, "overdue", "%zu are, not %zu", count, listed);
+               : gang__error(error, GANG_EINVAL, "starved", "%zu are, not %zu", count, listed);
 }
 
 static gang_result check_leaf(const struct gang__queue_state *q, struct gang_error *error)

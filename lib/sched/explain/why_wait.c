@@ -53,7 +53,7 @@ static const char *word_of_reason(int32_t reason)
     static const char *const word[] = {
         "",      "room",    "limit",  "guarantee", "user-limit", "max-running", "hold",
         "after", "queue",   "behind", "back-off",  "victims",    "cells",       "lending",
-        "turn",  "planned", "begin",  "overdue",   "slice",      "reservation"};
+        "turn",  "planned", "begin",  "starved",   "slice",      "reservation"};
     return word[reason];
 }
 
@@ -129,7 +129,7 @@ static struct reason *add(struct list *l, int32_t why, int32_t cls,
     r->wait.kind = r->wait.group = -1;
     r->wait.queue = queue && queue->q ? queue->q->id : GANG_ID_NONE;
     r->queue = queue && queue->q ? queue : NULL;
-    r->rank = cls == GANG_WAIT_NEVER                                        ? RANK_NEVER
+    r->rank = cls == GANG_WAIT_CATEGORY_NEVER                                        ? RANK_NEVER
               : bin && bin->state == GANG__CLASS_BLOCKED && bin->why == why ? RANK_LAST
                                                                             : RANK_OTHER;
     return r;
@@ -154,7 +154,7 @@ static bool has(const struct list *l, int32_t why)
 
 static struct reason *add_held(struct list *l, int32_t why)
 {
-    struct reason *r = add(l, why, GANG_WAIT_HELD, NULL);
+    struct reason *r = add(l, why, GANG_WAIT_CATEGORY_HELD, NULL);
     if (r)
         r->rank = RANK_HELD;
     return r;
@@ -270,7 +270,7 @@ static void tell_claim(struct list *l, const struct gang__handover *claim)
         until = v->deadline_ns > until ? v->deadline_ns : until;
         blocker = v->gang->job->id;
     }
-    struct reason *r = add(l, GANG_WAIT_VICTIMS, GANG_WAIT_NOT_NOW, NULL);
+    struct reason *r = add(l, GANG_WAIT_VICTIMS, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (!r)
         return;
     r->rank = RANK_CLAIM;
@@ -323,7 +323,7 @@ static void tell_bound(struct list *l, int32_t why, const struct gang__queue_sta
 {
     const struct gang__dim *of = &l->s->queues->dim[dim];
     bool never = asked > bound && why != GANG_WAIT_USER_LIMIT;
-    struct reason *r = add(l, why, never ? GANG_WAIT_NEVER : GANG_WAIT_NOT_NOW, q);
+    struct reason *r = add(l, why, never ? GANG_WAIT_CATEGORY_NEVER : GANG_WAIT_CATEGORY_NOT_NOW, q);
     char whole[160], place[GANG_MAX_NAME + 16] = "";
     if (!r)
         return;
@@ -379,7 +379,7 @@ static void tell_lending(struct list *l, const struct gang__take *take, uint32_t
         gang__usage_refuse(l->s, l->unit->job->leaf, take, count, is_fixed(l->unit), &dim, &why);
     if (!by || why != GANG_WAIT_LENDING)
         return;
-    struct reason *r = add(l, GANG_WAIT_LENDING, GANG_WAIT_POLICY, by);
+    struct reason *r = add(l, GANG_WAIT_LENDING, GANG_WAIT_CATEGORY_POLICY, by);
     char asked[160];
     if (!r)
         return;
@@ -413,7 +413,7 @@ static void tell_user(struct list *l, const struct gang__take *take, uint32_t co
 static void tell_running(struct list *l, const struct gang__queue_state *q, int64_t running,
                          int64_t most, const char *whose)
 {
-    struct reason *r = add(l, GANG_WAIT_MAX_RUNNING, GANG_WAIT_NOT_NOW, q);
+    struct reason *r = add(l, GANG_WAIT_MAX_RUNNING, GANG_WAIT_CATEGORY_NOT_NOW, q);
     if (!r)
         return;
     r->wait.requested = 1;
@@ -444,13 +444,13 @@ static void tell_barred(struct list *l, const struct gang__queue_state *leaf,
     if (head->job == u->job)
         return;
     struct reason *r =
-        add(l, head->bypass.starved ? GANG_WAIT_OVERDUE : GANG_WAIT_BEHIND, GANG_WAIT_POLICY, leaf);
+        add(l, head->bypass.starved ? GANG_WAIT_STARVED : GANG_WAIT_BEHIND, GANG_WAIT_CATEGORY_POLICY, leaf);
     if (!r)
         return;
     r->rank = RANK_LAST;
     r->wait.blocker = head->job->id;
     if (head->bypass.starved)
-        say(r, "job %" PRIu64 " is overdue, and nothing in queue \"%s\" passes it", head->job->id,
+        say(r, "job %" PRIu64 " is starved, and nothing in queue \"%s\" passes it", head->job->id,
             leaf->q->name);
     else
         say(r, "queue \"%s\" keeps to its order, and job %" PRIu64 " is before it", leaf->q->name,
@@ -468,15 +468,15 @@ static void tell_behind(struct list *l)
         tell_barred(l, leaf, bars);
         return;
     }
-    if (u->order.wait_class->state != GANG__CLASS_BLOCKED || u->order.wait_class->why != GANG_WAIT_OVERDUE)
+    if (u->order.wait_class->state != GANG__CLASS_BLOCKED || u->order.wait_class->why != GANG_WAIT_STARVED)
         return;
     const struct gang__gang *first = gang__bypass_concerns(l->s, u);
-    struct reason *r = first ? add(l, GANG_WAIT_OVERDUE, GANG_WAIT_POLICY, first->job->leaf) : NULL;
+    struct reason *r = first ? add(l, GANG_WAIT_STARVED, GANG_WAIT_CATEGORY_POLICY, first->job->leaf) : NULL;
     if (!r)
         return;
     r->rank = RANK_LAST;
     r->wait.blocker = first->job->id;
-    say(r, "job %" PRIu64 " of queue \"%s\" is overdue, and nothing passes it", first->job->id,
+    say(r, "job %" PRIu64 " of queue \"%s\" is starved, and nothing passes it", first->job->id,
         first->job->leaf->q->name);
 }
 
@@ -498,7 +498,7 @@ static int32_t take_room(const struct gang_explanation *e, void *user)
     if (room->fits)
         return 0;
     bool never = e->result == GANG_ENEVER;
-    struct reason *r = add(l, GANG_WAIT_ROOM, never ? GANG_WAIT_NEVER : GANG_WAIT_NOT_NOW, NULL);
+    struct reason *r = add(l, GANG_WAIT_CAPACITY, never ? GANG_WAIT_CATEGORY_NEVER : GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (!r)
         return GANG_ENOMEM;
     int32_t group = grows ? e->group : e->because_group;
@@ -575,7 +575,7 @@ static void tell_planned(struct list *l)
     bool behind = bin && bin->state == GANG__CLASS_BLOCKED && bin->why == GANG_WAIT_PLANNED;
     if (u->calendar.plan) {
         char nodes[160];
-        struct reason *r = add(l, GANG_WAIT_PLANNED, GANG_WAIT_NOT_NOW, u->job->leaf);
+        struct reason *r = add(l, GANG_WAIT_PLANNED, GANG_WAIT_CATEGORY_NOT_NOW, u->job->leaf);
         if (!r)
             return;
         r->rank = RANK_LAST;
@@ -584,7 +584,7 @@ static void tell_planned(struct list *l)
         say(r, "it is planned to start in %s seconds, on %s",
             milli(seconds_until(l, u->calendar.planned_ns), "").s, nodes);
     } else if (behind && (first = first_planned(l->s, u->job->leaf)) != NULL) {
-        struct reason *r = add(l, GANG_WAIT_PLANNED, GANG_WAIT_POLICY, first->job->leaf);
+        struct reason *r = add(l, GANG_WAIT_PLANNED, GANG_WAIT_CATEGORY_POLICY, first->job->leaf);
         if (!r)
             return;
         r->wait.blocker = first->job->id;
@@ -601,9 +601,9 @@ static void tell_reservation(struct list *l)
         return;
     bool held = l->unit->job->wait_why == GANG_WAIT_RESERVATION;
     struct reason *r = add(l, GANG_WAIT_RESERVATION,
-                           why.never ? GANG_WAIT_NEVER
-                           : held    ? GANG_WAIT_HELD
-                                     : GANG_WAIT_POLICY,
+                           why.never ? GANG_WAIT_CATEGORY_NEVER
+                           : held    ? GANG_WAIT_CATEGORY_HELD
+                                     : GANG_WAIT_CATEGORY_POLICY,
                            NULL);
     if (!r)
         return;
@@ -616,9 +616,9 @@ static void tell_reservation(struct list *l)
 static void tell_suspended(struct list *l)
 {
     const struct gang__wait_class *bin = l->unit->order.wait_class;
-    if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_ROOM)
+    if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CAPACITY)
         return;
-    struct reason *r = add(l, GANG_WAIT_ROOM, GANG_WAIT_NOT_NOW, NULL);
+    struct reason *r = add(l, GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (r)
         say(r, "the places where it was suspended are taken");
 }
@@ -628,7 +628,7 @@ static void tell_cells(struct list *l)
     const struct gang__wait_class *bin = l->unit->order.wait_class;
     if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CELLS)
         return;
-    struct reason *r = add(l, GANG_WAIT_CELLS, GANG_WAIT_POLICY, bin->blocked_by);
+    struct reason *r = add(l, GANG_WAIT_CELLS, GANG_WAIT_CATEGORY_POLICY, bin->blocked_by);
     if (r)
         say(r, "its place would break the cells guaranteed to %s%s", bin->blocked_by ? "queue " : "others",
             bin->blocked_by ? bin->blocked_by->q->name : "");
@@ -640,7 +640,7 @@ static void tell_slice(struct list *l)
     const struct gang__gang *u = l->unit;
     int64_t until = 0;
     uint32_t rows = gang__slice_when(l->s, u, &until);
-    struct reason *r = add(l, GANG_WAIT_SLICE, GANG_WAIT_POLICY, u->job->leaf);
+    struct reason *r = add(l, GANG_WAIT_SLICE, GANG_WAIT_CATEGORY_POLICY, u->job->leaf);
     if (!r)
         return;
     r->wait.until_ns = until;
@@ -660,11 +660,11 @@ static bool tell_rows(struct list *l)
     const struct gang__wait_class *bin = l->unit->order.wait_class;
     struct gang_queue_info info;
     if (!gang__slice_concerns(l->unit) || l->unit->alloc != GANG_ID_NONE || !bin ||
-        bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_ROOM)
+        bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CAPACITY)
         return false;
     memset(&info, 0, sizeof(info));
     gang__slice_info(l->s, l->unit->job->leaf, &info);
-    struct reason *r = add(l, GANG_WAIT_ROOM, GANG_WAIT_NOT_NOW, NULL);
+    struct reason *r = add(l, GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (r)
         say(r,
             "none of %" PRId64 " rows that take turns, of %" PRId64
@@ -741,7 +741,7 @@ static gang_result tell_unit(struct list *l)
     gang_result r = tell_room(l);
     if (r != GANG_OK || l->count > 0)
         return r;
-    struct reason *turn = add(l, GANG_WAIT_TURN, GANG_WAIT_NOT_NOW, NULL);
+    struct reason *turn = add(l, GANG_WAIT_NOT_TRIED, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (turn) {
         turn->rank = RANK_TURN;
         say(turn, "nothing is in its way: it is its turn in one of the next runs");
@@ -850,7 +850,7 @@ static json_t *list_json(struct gang__json_maker *m, const struct gang__job *job
 /* The unit whose placement is to be told: the first that waits to start, if there is no room. */
 static struct gang__gang *placed_in_vain(const struct gang__job *job, const struct list *l)
 {
-    for (uint32_t i = 0; has(l, GANG_WAIT_ROOM) && i < job->gang_count; i++)
+    for (uint32_t i = 0; has(l, GANG_WAIT_CAPACITY) && i < job->gang_count; i++)
         if (waits(&job->gang[i]) && job->gang[i].alloc == GANG_ID_NONE && !job->gang[i].places)
             return &job->gang[i];
     return NULL;
@@ -866,13 +866,13 @@ static gang_result write_all(gang_sched *s, const struct gang__job *job, const s
     static const char member[] = ",\"placement\":";
     if (write(text, length - 1, user) != 0 || write(member, sizeof(member) - 1, user) != 0)
         return GANG_EIO;
-    gang_result r = gang_request_write_why(s->worker, gang__gang_request(u), write, user);
+    gang_result r = gang_request_write_explanation(s->worker, gang__gang_request(u), write, user);
     if (r != GANG_OK)
         return r;
     return write("}", 1, user) == 0 ? GANG_OK : GANG_EIO;
 }
 
-gang_result gang_job_write_why(gang_sched *sched, gang_job_id id, gang_write_fn write, void *user)
+gang_result gang_job_write_explanation(gang_sched *sched, gang_job_id id, gang_write_fn write, void *user)
 {
     if (!sched || !write)
         return GANG_EINVAL;

@@ -177,7 +177,7 @@ void gang__inbox_run(gang_sched *s)
         gang__inbox_take_out(s);
     while (s->backlog && gang__step(s)) {
         const struct gang__message *m = s->backlog;
-        bool answers = m->what == GANG__MESSAGE_TASKS && m->how == GANG_TASK_GONE;
+        bool answers = m->what == GANG__MESSAGE_TASKS && m->how == GANG_TASK_STOPPED;
         fetch_next(m);
         if (!take_first(s)) { /* again in the next run, and before all that came after it */
             s->no_memory = s->unfinished = true;

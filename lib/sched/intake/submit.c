@@ -390,8 +390,8 @@ static gang_result check_limits(gang_sched *s, const struct gang__submit_view *d
 static bool is_plain(const struct gang_request_spec *q)
 {
     if (q->size != sizeof(*q) || q->group_size != sizeof(*q->groups) || !q->groups ||
-        q->group_count == 0 || q->group_count > 16 || q->set_size != sizeof(*q->sets) ||
-        q->set_count || q->label_count || q->peer_size != sizeof(*q->peers) || q->peer_count ||
+        q->group_count == 0 || q->group_count > 16 || q->group_set_size != sizeof(*q->sets) ||
+        q->group_set_count || q->label_count || q->affinity_size != sizeof(*q->peers) || q->affinity_count ||
         q->score || q->reserved0)
         return false;
     for (size_t i = 0; i < q->group_count; i++) {
@@ -474,7 +474,7 @@ static gang_result make_wanted(gang_sched *s, const struct gang_request_spec *sp
         gang__key_make(k, &s->mem, spec);
     *wanted = gang__request_text_new(k, q);
     if (!*wanted) {
-        gang_request_put(q);
+        gang_request_free(q);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }
     if (plain)

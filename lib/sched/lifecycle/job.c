@@ -500,8 +500,8 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.predicted_ns = job->predicted_ns;
     for (uint32_t i = 0; i < job->gang_count; i++) {
         const struct gang__gang *u = &job->gang[i];
-        out.overdue = out.overdue || u->bypass.starved;
-        out.overtaken = u->bypass.bypassed > out.overtaken ? u->bypass.bypassed : out.overtaken;
+        out.starved = out.starved || u->bypass.starved;
+        out.bypassed = u->bypass.bypassed > out.bypassed ? u->bypass.bypassed : out.bypassed;
     }
     return gang__struct_out(info, info->size, offsetof(struct gang_job_info, user), &out,
                             sizeof(out));

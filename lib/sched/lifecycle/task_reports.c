@@ -382,7 +382,7 @@ static bool below_minimum(const struct gang__gang *u)
             return true;
         all += there;
     }
-    for (uint32_t i = 0; i < q->set_count; i++) {
+    for (uint32_t i = 0; i < q->group_set_count; i++) {
         int64_t in_set = 0;
         for (uint32_t g = 0; g < q->group_count; g++)
             if (is_inside(q, q->group[g].set, i))
@@ -609,9 +609,9 @@ static bool take_alive(gang_sched *s, struct report *r, const int64_t *tasks, si
 
 static bool take(gang_sched *s, struct report *r, const int64_t *tasks, size_t count, int32_t what)
 {
-    if (what == GANG_TASK_STARTED || what == GANG_TASK_ALIVE)
+    if (what == GANG_TASK_STARTED || what == GANG_TASK_HEARTBEAT)
         return take_alive(s, r, tasks, count);
-    if (what == GANG_TASK_GONE) {
+    if (what == GANG_TASK_STOPPED) {
         if (!gang__slice_report(s, r->unit, tasks, count) && !r->unit->stop.first)
             gang__log(s, 0, "tasks of job %llu were reported gone that nobody asked to stop",
                       (unsigned long long)r->job->id);

@@ -88,12 +88,12 @@ void gang__bypass_ease(gang_sched *s)
     struct gang__wait_class *next;
     for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
         next = bin->next_blocked;
-        if (bin->why == GANG_WAIT_OVERDUE)
+        if (bin->why == GANG_WAIT_STARVED)
             gang__order_unblock(s, bin);
     }
 }
 
-/* ---- who becomes overdue ------------------------------------------------------------------------ */
+/* ---- who becomes starved ------------------------------------------------------------------------ */
 
 static void become(gang_sched *s, struct gang__gang *u)
 {
@@ -105,7 +105,7 @@ static void become(gang_sched *s, struct gang__gang *u)
     u->bypass.at = at;
     *at = u;
     gang__order_unblock(s, u->order.wait_class);
-    gang__log(s, 1, "job %llu is overdue: nothing passes it any more",
+    gang__log(s, 1, "job %llu is starved: nothing passes it any more",
               (unsigned long long)u->job->id);
 }
 
@@ -123,7 +123,7 @@ void gang__bypass_over(struct gang__gang *u)
 void gang__bypass_passed(gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__queue *q = u->job->leaf->q;
-    if (q->max_overtakes == 0)
+    if (q->max_bypasses == 0)
         return;
     struct gang__wait_class *next;
     for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
@@ -133,7 +133,7 @@ void gang__bypass_passed(gang_sched *s, const struct gang__gang *u)
         struct gang__gang *head = gang__wait_class_head(bin);
         if (head->bypass.starved || gang__gang_before(head, u, q->order) >= 0)
             continue;
-        if (++head->bypass.bypassed >= q->max_overtakes)
+        if (++head->bypass.bypassed >= q->max_bypasses)
             become(s, head);
     }
 }

@@ -118,7 +118,7 @@ static int compare_fair(const struct gang__child_key *x, const struct gang__chil
 /* How the children of a queue take turns; `q->q` is NULL at the root. */
 static int32_t turn_below(const struct gang__queue_state *q)
 {
-    return q->q ? q->q->turn : (int32_t)GANG_TURN_FAIR;
+    return q->q ? q->q->turn : (int32_t)GANG_CHILD_ORDER_FAIR;
 }
 
 static int compare_queues(const struct gang__set_link *a, const struct gang__set_link *b,
@@ -128,10 +128,10 @@ static int compare_queues(const struct gang__set_link *a, const struct gang__set
                                    *q = GANG__OF(struct gang__queue_state, order.link, b);
     int c;
     switch (turn_below(ctx)) {
-    case GANG_TURN_UTILIZATION:
+    case GANG_CHILD_ORDER_UTILIZATION:
         c = gang__order_utilization(&p->order.key.yarn, &q->order.key.yarn);
         break;
-    case GANG_TURN_PRIORITY_UTILIZATION:
+    case GANG_CHILD_ORDER_PRIORITY_UTILIZATION:
         c = gang__order_priority_utilization(&p->order.key.yarn, &q->order.key.yarn);
         break;
     default:
@@ -193,7 +193,7 @@ static void key_yarn(gang_sched *s, struct gang__queue_state *q)
 
 static void make_key(gang_sched *s, struct gang__queue_state *q)
 {
-    if (turn_below(q->parent) == GANG_TURN_FAIR)
+    if (turn_below(q->parent) == GANG_CHILD_ORDER_FAIR)
         key_fair(s, q);
     else
         key_yarn(s, q);
@@ -201,7 +201,7 @@ static void make_key(gang_sched *s, struct gang__queue_state *q)
 
 /* ---- activity -------------------------------------------------------------------------------- */
 
-/* Strict order, or one that is overdue: blocked heads bar those behind them. There may be several, for who comes later may
+/* Strict order, or one that is starved: blocked heads bar those behind them. There may be several, for who comes later may
  * come before those that are blocked already, and be blocked too. */
 const struct gang__wait_class *gang__order_bars(const struct gang__queue_state *leaf,
                                                 const struct gang__wait_class *bin)
@@ -404,7 +404,7 @@ static void bin_ready(gang_sched *s, struct gang__wait_class *bin)
 /* In the list of what blocks it. */
 static void hang_blocked(gang_sched *s, struct gang__wait_class *bin)
 {
-    if (bin->why == GANG_WAIT_ROOM || bin->why == GANG_WAIT_CELLS) {
+    if (bin->why == GANG_WAIT_CAPACITY || bin->why == GANG_WAIT_CELLS) {
         list_put(&bin->request_class->blocked, bin);
         asks_put(s, bin->request_class);
     } else if (bin->why == GANG_WAIT_LENDING) { /* whoever gives back leaves more to be lent */
@@ -453,9 +453,9 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *bin, int32_t why,
     }
     s->preempt.untried = s->preempt.untried || bin->tried != s->wake.changes + 1;
     hang_blocked(s, bin);
-    bool overdue = gang__wait_class_head(bin)->bypass.starved;
-    bool bars = overdue ? gang__waits_for_room(why) : leaf->q->block == GANG_BLOCK_STRICT;
-    if (overdue && !bars)
+    bool starved = gang__wait_class_head(bin)->bypass.starved;
+    bool bars = starved ? gang__waits_for_room(why) : leaf->q->block == GANG_BLOCK_STRICT;
+    if (starved && !bars)
         gang__bypass_ease(s);
     gang__order_set_bar(bin, bars && !bin->grower);
     gang__wake_queue(s, leaf);
@@ -466,7 +466,7 @@ void gang__order_block_alike(gang_sched *s, struct gang__request_class *ask)
     for (struct gang__wait_class *bin = ask->ready, *next; bin; bin = next) {
         next = bin->next;
         if (!bin->grower)
-            gang__order_block(s, bin, GANG_WAIT_ROOM, NULL, 0);
+            gang__order_block(s, bin, GANG_WAIT_CAPACITY, NULL, 0);
     }
 }
 

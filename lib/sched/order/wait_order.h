@@ -24,10 +24,10 @@ struct gang__order_hooks {
 bool gang__order_enter(gang_sched *s, struct gang__gang *u); /* to wait; false: out of memory */
 void gang__order_leave(gang_sched *s, struct gang__gang *u); /* waits no more */
 
-/* It waits, and from now on it is before all others of its leaf that are not overdue. */
+/* It waits, and from now on it is before all others of its leaf that are not starved. */
 void gang__order_first(gang_sched *s, struct gang__gang *u);
 
-/* The first of the leaf's blocked bins, if it bars this one: in strict order, or since its head is overdue. */
+/* The first of the leaf's blocked bins, if it bars this one: in strict order, or since its head is starved. */
 const struct gang__wait_class *gang__order_bars(const struct gang__queue_state *leaf,
                                                 const struct gang__wait_class *bin);
 

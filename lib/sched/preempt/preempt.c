@@ -170,7 +170,7 @@ bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mod
 static bool count_allows(struct gang__preemption *p)
 {
     const gang_sched *s = p->s;
-    if (s->opts.max_evictions > 0 && s->preempt.evicted_tasks + p->tasks > s->opts.max_evictions) {
+    if (s->opts.max_preempted_tasks > 0 && s->preempt.evicted_tasks + p->tasks > s->opts.max_preempted_tasks) {
         p->s->wake.retry =
             p->s->wake.retry || s->preempt.evicted_tasks > 0; /* alone it may be few enough */
         return false;
@@ -236,12 +236,12 @@ bool gang__preempt_may(gang_sched *s, struct gang__wait_class *bin)
         !(gang__preempt_helps(bin->why) || (bin->why == GANG_WAIT_PLANNED && u->calendar.plan)))
         return false;
     set_up(&p, s, u);
-    if (s->opts.max_moves > 0 && bin->why == GANG_WAIT_ROOM && gang__amounts_suffice(&p))
+    if (s->opts.max_moves > 0 && bin->why == GANG_WAIT_CAPACITY && gang__amounts_suffice(&p))
         return true;
     struct gang__set_link *first = gang__set_first(&bin->leaf->victims);
     if (first && gang__may_preempt(&p, GANG__OF(struct gang__gang, victim.link, first)))
         return true;
-    return bin->leaf->q->reclaim != GANG_DISPLACE_NEVER && s->preempt.some_over &&
+    return bin->leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.some_over &&
            gang__is_entitled(&p);
 }
 
@@ -249,7 +249,7 @@ static bool try_attempts(struct gang__preemption *p)
 {
     const gang_sched *s = p->s;
     const struct gang__queue *q = p->taker->job->leaf->q;
-    bool reclaims = q->reclaim != GANG_DISPLACE_NEVER, preempts = q->within != GANG_DISPLACE_NEVER;
+    bool reclaims = q->reclaim != GANG_PREEMPT_NEVER, preempts = q->within != GANG_PREEMPT_NEVER;
     bool planned = p->taker->calendar.plan != 0; /* it has its time, and the others have theirs */
     if (s->opts.max_moves > 0 && !planned && gang__amounts_suffice(p) && gang__quota_suffices(p) &&
         gang__preempt_consolidate(p))

@@ -11,7 +11,7 @@ bool gang__preempt_for(gang_sched *s, struct gang__gang *u);
 /* Could it help one that waits for this? Where there is room that is reserved, others may be elsewhere. */
 static inline bool gang__preempt_helps(int32_t why)
 {
-    return why == GANG_WAIT_ROOM || why == GANG_WAIT_RESERVATION || why == GANG_WAIT_LIMIT ||
+    return why == GANG_WAIT_CAPACITY || why == GANG_WAIT_RESERVATION || why == GANG_WAIT_LIMIT ||
            why == GANG_WAIT_GUARANTEE || why == GANG_WAIT_LENDING;
 }
 

@@ -47,8 +47,8 @@ static bool may_give(const struct gang__preemption *p, const struct gang__queue_
 static enum gang__may may_reclaim(const struct gang__preemption *p, const struct gang__gang *victim)
 {
     struct gang__queue_state *a, *b, *leaf = p->taker->job->leaf;
-    if (leaf->q->reclaim == GANG_DISPLACE_NEVER ||
-        (leaf->q->reclaim == GANG_DISPLACE_LOWER &&
+    if (leaf->q->reclaim == GANG_PREEMPT_NEVER ||
+        (leaf->q->reclaim == GANG_PREEMPT_LOWER &&
          victim->job->priority >= p->taker->job->priority))
         return GANG__MAY_NONE;
     part(leaf, victim->job->leaf, &a, &b);
@@ -69,9 +69,9 @@ bool gang__may_preempt(const struct gang__preemption *p, const struct gang__gang
 {
     const struct gang__job *x = p->taker->job, *y = victim->job;
     switch (x->leaf->q->within) {
-    case GANG_DISPLACE_NEVER:
+    case GANG_PREEMPT_NEVER:
         return false;
-    case GANG_DISPLACE_LOWER_OR_NEWER:
+    case GANG_PREEMPT_LOWER_OR_NEWER:
         return y->priority < x->priority || (y->priority == x->priority && y->age > x->age);
     default:
         return y->priority < x->priority;

@@ -190,7 +190,7 @@ bool gang__preempt_move(struct gang__preemption *p)
             expect(&v->list[i + AHEAD]);
         bool could = x->whole && !x->u->sliced && is_as_started(x->u) &&
                      moved < s->opts.max_moves &&
-                     x->u->job->leaf->q->preempt != GANG_PREEMPT_CANCEL;
+                     x->u->job->leaf->q->preempt != GANG_PREEMPT_MODE_CANCEL;
         if (could)
             gang__victim_shift(p, x, 1);
         if (could && may_keep(p, x) && fits_elsewhere(p, x, &full)) {

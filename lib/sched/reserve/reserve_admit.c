@@ -539,9 +539,9 @@ static bool make_table(gang_sched *s)
 static void take_limit(const struct gang_reservation_limit *l, struct gang__bookings_limit *to)
 {
     *to = (struct gang__bookings_limit)GANG__BOOKINGS_NO_LIMIT;
-    to->most[GANG__FREE_CPU] = l->most_cpu_milli;
-    to->most[GANG__FREE_MEMORY] = l->most_memory_bytes;
-    to->most[GANG__FREE_GPU] = l->most_gpu_milli;
+    to->most[GANG__FREE_CPU] = l->max_cpu_milli;
+    to->most[GANG__FREE_MEMORY] = l->max_memory_bytes;
+    to->most[GANG__FREE_GPU] = l->max_gpu_milli;
     to->average[GANG__FREE_CPU] = l->average_cpu_milli;
     to->average[GANG__FREE_MEMORY] = l->average_memory_bytes;
     to->average[GANG__FREE_GPU] = l->average_gpu_milli;

@@ -602,7 +602,7 @@ static gang_result reserved_apply(const struct gang__where *w)
     return GANG_OK;
 }
 
-const struct gang__veto gang__reserve_veto = {"nodes that are reserved", GANG_WAIT_ROOM, false,
+const struct gang__veto gang__reserve_veto = {"nodes that are reserved", GANG_WAIT_CAPACITY, false,
                                               reserved_concerns, reserved_apply};
 
 struct stopping {

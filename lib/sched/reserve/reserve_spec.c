@@ -64,7 +64,7 @@ static gang_result check_words(const struct gang_reservation_spec *t, struct gan
         return bad(error, GANG_EINVAL, "name", "none, or too long");
     if (t->owner && strlen(t->owner) > GANG_MAX_NAME)
         return bad(error, GANG_EINVAL, "owner", "too long");
-    if (t->prefer < 0 || t->prefer > GANG_PREFER_CHEAPEST)
+    if (t->prefer < 0 || t->prefer > GANG_OBJECTIVE_CHEAPEST)
         return bad(error, GANG_EINVAL, "prefer", "no such value");
     if (t->combine < 0 || t->combine > GANG_STAGES_ORDER_NO_GAP)
         return bad(error, GANG_EINVAL, "combine", "no such value");
@@ -118,7 +118,7 @@ static gang_result check_group(const struct gang_group_spec *g, bool same, struc
                        : g->profile          ? "profile"
                        : g->slice            ? "slice"
                        : g->spread           ? "spread"
-                       : g->most_per_domain  ? "most_per_domain"
+                       : g->max_per_domain  ? "max_per_domain"
                        : g->set >= 0         ? "set"
                        : g->same && !same    ? "same"
                                              : NULL;
@@ -141,7 +141,7 @@ static gang_result compile(gang_sched *s, const struct gang_request_spec *spec,
     gang__key_free(&k);
     if (*wanted)
         return GANG_OK;
-    gang_request_put(q);
+    gang_request_free(q);
     return bad(error, GANG_ENOMEM, NULL, "out of memory");
 }
 
@@ -275,7 +275,7 @@ static gang_result take_stage(gang_sched *s, const struct gang_reservation_spec 
         return bad(error, GANG_EINVAL, NULL, "not one of groups, domains, nodes");
     if ((from->group_count && !from->groups) || (from->node_count && !from->nodes))
         return bad(error, GANG_EINVAL, from->group_count ? "groups" : "nodes", "none");
-    bool alone = spec->stage_count == 1 && spec->prefer == GANG_PREFER_EARLIEST;
+    bool alone = spec->stage_count == 1 && spec->prefer == GANG_OBJECTIVE_EARLIEST;
     if (from->group_count)
         return take_groups(s, from, alone && from->group_count == 1 && !spec->period_ns, to, error);
     if (from->node_count)

@@ -317,7 +317,7 @@ static void count_slice(gang_sched *s, struct gang__matrix *m)
     if (!m->begun || (m->rows <= 1 && !refused))
         m->until_ns = INT64_MAX;
     else if (m->until_ns == INT64_MAX)
-        m->until_ns = gang__add_sat(s->now_ns, m->slice_ns);
+        m->until_ns = gang__add_sat(s->now_ns, m->quantum_ns);
 }
 
 static void pass(gang_sched *s, struct gang__matrix *m)

@@ -44,7 +44,7 @@ struct gang__use {
 struct gang__matrix {
     struct gang__matrix *next;
     gang_queue_id queue;
-    int64_t slice_ns, most;
+    int64_t quantum_ns, most;
     uint32_t lent; /* GANG__LEND_*: what takes turns */
     struct gang__hash_table columns;
     bool came; /* some of them are not in the timeline yet */

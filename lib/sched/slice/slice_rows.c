@@ -90,7 +90,7 @@ static gang_result hold_column(gang_sched *s, const struct gang__matrix *m, stru
     if (r != GANG_OK)
         return GANG_ENOMEM;
     r = gang_alloc_adopt(s->worker, q, &place, 1, &c->held, NULL);
-    gang_request_put(q);
+    gang_request_free(q);
     return r == GANG_OK || r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
@@ -273,10 +273,10 @@ struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__
 
 static void take_settings(struct gang__matrix *m, const struct gang__queue *q)
 {
-    m->slice_ns = q->slice_ns;
+    m->quantum_ns = q->quantum_ns;
     m->most = q->slice_rows;
     if (!m->first && m->columns.count == 0) /* what is held of its nodes is held as it began */
-        m->lent = GANG__LEND_CPU | (q->slice_gpus ? (uint32_t)GANG__LEND_GPU : 0);
+        m->lent = GANG__LEND_CPU | (q->quantum_gpus ? (uint32_t)GANG__LEND_GPU : 0);
 }
 
 /* Those of queues that slice no more go on as they are until they are empty. */

@@ -120,7 +120,7 @@ uint32_t gang__slice_when(const gang_sched *s, const struct gang__gang *u, int64
     if (distance == 0 && x->refused) /* the next one but all others */
         distance = m->rows;
     for (uint32_t d = counted ? 1 : 0; d < distance; d++)
-        at = gang__add_sat(at, m->slice_ns);
+        at = gang__add_sat(at, m->quantum_ns);
     *until_ns = distance == 0 ? 0 : at;
     return m->rows;
 }
@@ -152,15 +152,15 @@ void gang__slice_info(const gang_sched *s, const struct gang__queue_state *q,
                       struct gang_queue_info *out)
 {
     const struct gang__matrix *m = gang__slice_matrix(s, q);
-    out->slice_end_ns = INT64_MAX;
+    out->quantum_end_ns = INT64_MAX;
     if (q->q->slicer == GANG__NO_QUEUE)
         return;
-    out->slice_ns = q->q->slice_ns;
+    out->quantum_ns = q->q->quantum_ns;
     out->slice_rows = q->q->slice_rows;
     out->rows = m ? m->rows : 0;
     out->active_row = m && m->rows ? m->active + 1 : 0;
     if (m)
-        out->slice_end_ns = m->until_ns;
+        out->quantum_end_ns = m->until_ns;
 }
 
 /* ---- the audit ------------------------------------------------------------------------------- */

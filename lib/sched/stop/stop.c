@@ -66,7 +66,7 @@ static bool hold_piece(gang_sched *s, struct gang__handover *c, gang_node_id nod
         return false;
     if (gang_alloc_adopt(s->worker, q, &place, 1, &c->holds[c->hold_count], NULL) == GANG_OK)
         c->hold_count++;
-    gang_request_put(q);
+    gang_request_free(q);
     return true;
 }
 
@@ -525,7 +525,7 @@ static int32_t (*op_for(gang_sched *s, struct gang__gang *u, bool all,
 {
     if (!all)
         return s->ops.shrink;
-    if (is_for_others(reason) && u->job->leaf->q->preempt == GANG_PREEMPT_SUSPEND)
+    if (is_for_others(reason) && u->job->leaf->q->preempt == GANG_PREEMPT_MODE_SUSPEND)
         return s->ops.suspend;
     return s->ops.preempt;
 }
@@ -666,7 +666,7 @@ struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *u, const int
         return NULL;
     l->reason = reason;
     l->suspends =
-        !tasks && is_for_others(reason) && u->job->leaf->q->preempt == GANG_PREEMPT_SUSPEND;
+        !tasks && is_for_others(reason) && u->job->leaf->q->preempt == GANG_PREEMPT_MODE_SUSPEND;
     if (l->suspends && s->ops.suspend && !note_places(s, u, l)) {
         gang__stop_free(s, l);
         return NULL;
@@ -720,12 +720,12 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *l, gang_job_id becaus
         begin_move(s, l);
     if (is_for_others(reason) || reason == GANG_REASON_STALE || reason == GANG_REASON_MOVE ||
         reason == GANG_REASON_SLICE || reason == GANG_REASON_REQUEUE) {
-        s->info.tasks_evicted += (int64_t)l->left;
+        s->info.tasks_preempted += (int64_t)l->left;
         if (all)
             job->preemptions++;
         if (is_for_others(reason))
             note_fall(s, u);
-        if (all && is_for_others(reason) && q->preempt == GANG_PREEMPT_CANCEL) {
+        if (all && is_for_others(reason) && q->preempt == GANG_PREEMPT_MODE_CANCEL) {
             job->ending = true;
             job->end_wanted = GANG_END_PREEMPTED;
         }

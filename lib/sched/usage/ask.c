@@ -67,8 +67,8 @@ static void put_labels(struct gang__key *k, const struct gang_label_rule *rules,
 static void put_group(struct gang__key *k, const struct gang_group_spec *g)
 {
     const char *const texts[] = {g->name,   g->partition, g->same,       g->prefer,
-                                 g->where,  g->profile,   g->slice_same, g->slice_prefer,
-                                 g->spread, g->most_level};
+                                 g->where,  g->profile,   g->subgroup_same, g->subgroup_prefer,
+                                 g->spread, g->domain_level};
     bool any = false;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         any |= texts[i] != NULL;
@@ -85,9 +85,9 @@ static void put_group(struct gang__key *k, const struct gang_group_spec *g)
                                g->models_ranked,
                                g->slice,
                                g->max_skew,
-                               g->most_per_node,
-                               g->most_per_domain,
-                               g->spread_wish,
+                               g->max_per_node,
+                               g->max_per_domain,
+                               g->spread_soft,
                                any};
     put(k, numbers, sizeof(numbers));
     for (size_t i = 0; any && i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -101,7 +101,7 @@ static void put_group(struct gang__key *k, const struct gang_group_spec *g)
     put_texts(k, g->gpu_models, g->gpu_model_count);
 }
 
-static void put_set(struct gang__key *k, const struct gang_set_spec *set)
+static void put_set(struct gang__key *k, const struct gang_group_set_spec *set)
 {
     put_text(k, set->name);
     put_int(k, set->parent);
@@ -116,18 +116,18 @@ static void put_rest(struct gang__key *k, const struct gang_request_spec *q)
     put_text(k, q->same);
     put_text(k, q->prefer);
     put_int(k, q->policy);
-    put_int(k, q->scarce);
+    put_int(k, q->gpu_nodes);
     put_int(k, q->exclusive);
     put_int(k, (int64_t)q->label_count);
     for (size_t i = 0; i < q->label_count; i++) {
         put_text(k, q->labels[i].key);
         put_text(k, q->labels[i].value);
     }
-    put_int(k, (int64_t)q->peer_count);
-    for (size_t i = 0; i < q->peer_count; i++) {
-        struct gang_peer_rule p = {NULL, NULL, NULL, 0, 0};
-        memcpy(&p, (const char *)q->peers + i * q->peer_size,
-               q->peer_size < sizeof(p) ? q->peer_size : sizeof(p));
+    put_int(k, (int64_t)q->affinity_count);
+    for (size_t i = 0; i < q->affinity_count; i++) {
+        struct gang_affinity_rule p = {NULL, NULL, NULL, 0, 0};
+        memcpy(&p, (const char *)q->peers + i * q->affinity_size,
+               q->affinity_size < sizeof(p) ? q->affinity_size : sizeof(p));
         put_text(k, p.key);
         put_text(k, p.value);
         put_text(k, p.level);
@@ -177,12 +177,12 @@ void gang__key_make(struct gang__key *k, const struct gang_mem *mem,
         }
         put_group(k, at);
     }
-    put_int(k, (int64_t)spec->set_count);
-    for (size_t i = 0; i < spec->set_count; i++) {
-        struct gang_set_spec set;
+    put_int(k, (int64_t)spec->group_set_count);
+    for (size_t i = 0; i < spec->group_set_count; i++) {
+        struct gang_group_set_spec set;
         memset(&set, 0, sizeof(set));
-        memcpy(&set, (const char *)spec->sets + i * spec->set_size,
-               spec->set_size < sizeof(set) ? spec->set_size : sizeof(set));
+        memcpy(&set, (const char *)spec->sets + i * spec->group_set_size,
+               spec->group_set_size < sizeof(set) ? spec->group_set_size : sizeof(set));
         put_set(k, &set);
     }
     put_rest(k, spec);
@@ -217,7 +217,7 @@ void gang__request_text_unref(const struct gang_mem *mem, struct gang__request_t
     /* release: what was read of it was read before; acquire: by all who had it, when it is freed */
     if (!w || atomic_fetch_sub_explicit(&w->refs, 1, memory_order_acq_rel) > 1)
         return;
-    gang_request_put(w->q);
+    gang_request_free(w->q);
     gang__release(mem, w);
 }
 
@@ -303,7 +303,7 @@ static void gang_of(struct gang__request_class *ask)
         sum += more;
     }
     /* Sets with minima of their own are met by tasks that nobody can name yet. */
-    for (uint32_t i = 0; i < q->set_count; i++)
+    for (uint32_t i = 0; i < q->group_set_count; i++)
         ask->exact = ask->exact && q->set[i].min <= q->set[i].inside;
     ask->exact = ask->exact || q->group_count == 1;
 }

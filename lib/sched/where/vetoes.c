@@ -74,11 +74,11 @@ static gang_result cells_apply(const struct gang__where *w)
     return gang__cells_keep(w->s, w->u, w->on);
 }
 
-static const struct gang__veto failed = {"nodes where the job failed before", GANG_WAIT_ROOM, true,
+static const struct gang__veto failed = {"nodes where the job failed before", GANG_WAIT_CAPACITY, true,
                                          failed_concerns, failed_apply};
 static const struct gang__veto planned = {"nodes on which planned starts count", GANG_WAIT_PLANNED,
                                           false, planned_concerns, planned_apply};
-static const struct gang__veto starved = {"nodes that starved gangs could use", GANG_WAIT_OVERDUE,
+static const struct gang__veto starved = {"nodes that starved gangs could use", GANG_WAIT_STARVED,
                                           false, starved_concerns, starved_apply};
 static const struct gang__veto cells = {"cells of other queues", GANG_WAIT_CELLS, false,
                                         cells_concern, cells_apply};

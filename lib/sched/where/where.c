@@ -40,8 +40,8 @@ bool gang__where_concerned(const struct gang__where *w)
 int32_t gang__where_why(const struct gang__where *w)
 {
     const struct gang__veto *v;
-    int32_t why = GANG_WAIT_ROOM;
-    for (uint32_t i = 0; why == GANG_WAIT_ROOM && (v = veto_at(w->s, i)) != NULL; i++)
+    int32_t why = GANG_WAIT_CAPACITY;
+    for (uint32_t i = 0; why == GANG_WAIT_CAPACITY && (v = veto_at(w->s, i)) != NULL; i++)
         why = v->concerns(w) ? v->why : why;
     return why;
 }
@@ -156,7 +156,7 @@ gang_result gang__where_grow(const struct gang__where *w, uint32_t group, int64_
 gang_result gang__where_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
 {
     struct gang__where w = {.s = s, .u = u, .on = s->scratch};
-    *why = GANG_WAIT_ROOM;
+    *why = GANG_WAIT_CAPACITY;
     if (!gang__where_concerned(&w))
         return gang_alloc(s->worker, u->request_class->q, id, NULL);
     *why = gang__where_why(&w);
@@ -172,7 +172,7 @@ gang_result gang__where_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id
 gang_result gang__where_resume(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
 {
     bool on = gang__bypass_on(s, u);
-    *why = on ? GANG_WAIT_OVERDUE : GANG_WAIT_ROOM;
+    *why = on ? GANG_WAIT_STARVED : GANG_WAIT_CAPACITY;
     if (on)
         return GANG_ENOFIT;
     gang_result r = gang__places_up(s, u->places, u->place_count);

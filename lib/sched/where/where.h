@@ -42,7 +42,7 @@ void gang__where_free(gang_sched *s);
 /* Does any veto concern the gang? If none does, it may be placed on the cluster itself. */
 bool gang__where_concerned(const struct gang__where *w);
 
-/* What the gang waits for if it finds no place: GANG_WAIT_ROOM, or the reason of the first veto that
+/* What the gang waits for if it finds no place: GANG_WAIT_CAPACITY, or the reason of the first veto that
  * concerns it. */
 int32_t gang__where_why(const struct gang__where *w);
 
