@@ -156,7 +156,7 @@ static const char *wait_word(int32_t wait)
                                         "",
                                         "others are planned",
                                         "begins later",
-                                        "another one is overdue",
+                                        "another one is starved",
                                         "waits for its turn",
                                         "reserved"};
     return wait > 0 && wait < (int32_t)(sizeof words / sizeof words[0]) ? words[wait] : "";

@@ -620,7 +620,7 @@ static json_t *to_json(const struct view *view)
 static void close_view(struct view *view)
 {
     for (size_t i = 0; view->requests != NULL && i < view->scenario->job_count; i++) {
-        gang_request_put(view->requests[i]);
+        gang_request_free(view->requests[i]);
     }
     free(view->requests);
     gang_worker_free(view->worker);

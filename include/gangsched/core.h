@@ -13,7 +13,7 @@
  *     library ends the process if it finds no memory for it. Do not call the library inside a read
  *     section of that flavour of your own and wait there for adding or removing nodes.
  *   - The memory of removed nodes is given back after an RCU grace period, see
- *     gang_cluster_reclaim().
+ *     gang_cluster_recycle().
  *   - A worker is used by one thread at a time. It may move from thread to thread. Threads may come
  *     and go as they like; only handles are counted.
  *   - No function may be called from a signal handler, but for gang_version(), gang_strerror() and
@@ -93,8 +93,8 @@ struct gang_cluster_opts {
     int64_t max_nodes;
     int32_t max_workers; /**< workers at a time, 1..2047; 0: 256 */
     /** 0: adding and removing nodes may now and then wait for a grace period, that is for other
-     *  threads to leave the library. 1: they never wait; the host calls gang_cluster_reclaim(). */
-    int32_t manual_reclaim;
+     *  threads to leave the library. 1: they never wait; the host calls gang_cluster_recycle(). */
+    int32_t manual_recycle;
     int32_t policy;    /**< GANG_POLICY_* of requests that name none. Not GANG_POLICY_HOST */
     int32_t reserved0; /**< 0 */
 };
@@ -145,7 +145,7 @@ GANG_API const char *gang_cluster_level_name(const gang_cluster *cluster, int32_
  * waits for ever if one of them is stopped for ever. Commits go on meanwhile.
  * @return GANG_OK. Any thread. May block.
  */
-GANG_API gang_result gang_cluster_reclaim(gang_cluster *cluster);
+GANG_API gang_result gang_cluster_recycle(gang_cluster *cluster);
 
 /**
  * Audit: compares every node's record with the sum of the live allocations, with its capacity, and
@@ -245,12 +245,12 @@ GANG_API gang_result gang_kind_get(gang_cluster *cluster, int32_t kind, struct g
  *   - A node in lending partitions goes to requests that name one of those like any other; the rest get
  *     it when no other node that they may use has room, be it of a GPU model they like less, or one
  *     with GPUs for work without.
- * A refusal that the mode causes has GANG_WHY_PARTITION, and is GANG_ENEVER as long as the mode lasts.
+ * A refusal that the mode causes has GANG_CONSTRAINT_PARTITION, and is GANG_ENEVER as long as the mode lasts.
  * @param name  1..GANG_MAX_NAME bytes; nodes of it need not be there yet. Names that were ever used
  *              here, by a node or by a request are kept until the cluster ends
  * @param mode  GANG_PARTITION_*
  * @return GANG_OK; GANG_EINVAL (name, mode); GANG_ENOMEM.
- * Owner of the worker. May block (structure mutex, and see manual_reclaim), may allocate.
+ * Owner of the worker. May block (structure mutex, and see manual_recycle), may allocate.
  * O(partitions whose mode was ever set).
  */
 GANG_API gang_result gang_partition_set(gang_worker *worker, const char *name, int32_t mode)
@@ -271,7 +271,7 @@ GANG_API gang_result gang_partition_get(gang_cluster *cluster, const char *name,
  *   GANG_ENOENT (an amount names an unknown kind, topology names an unknown level); GANG_ELIMIT
  *   (max_nodes, or more than 255 GPU models: those of slices, of devices of their own and of nodes
  *   with both count apart); GANG_ENOMEM.
- * Owner of the worker. May block (structure mutex, and see manual_reclaim), may allocate.
+ * Owner of the worker. May block (structure mutex, and see manual_recycle), may allocate.
  * O(size of the specification); on average, as tables double.
  */
 GANG_API gang_result gang_node_add(gang_worker *worker, const struct gang_node_spec *spec,
@@ -283,7 +283,7 @@ GANG_API gang_result gang_node_add(gang_worker *worker, const struct gang_node_s
  * @param specs  `count` of them beside each other, all of specs[0].size bytes; copied
  * @param ids    receives `count` ids, GANG_ID_NONE on an error; may be NULL
  * @return as gang_node_add(); the error's path begins with "nodes[i]".
- * Owner of the worker. May block (structure mutex, and see manual_reclaim), may allocate.
+ * Owner of the worker. May block (structure mutex, and see manual_recycle), may allocate.
  * O(sum of the specifications).
  */
 GANG_API gang_result gang_nodes_add(gang_worker *worker, const struct gang_node_spec *specs,
@@ -331,10 +331,10 @@ GANG_API gang_result gang_gpu_set_state(gang_worker *worker, gang_node_id id, in
 
 /**
  * Remove a machine. From the moment the call takes effect nothing new is placed there, its name is
- * free again, and its state is GANG_NODE_GONE. Allocations that hold part of it stay as they are
+ * free again, and its state is GANG_NODE_REMOVED. Allocations that hold part of it stay as they are
  * until they are shrunk or freed; then the id becomes stale.
  * @return GANG_OK; GANG_ESTALE; GANG_ENOMEM.
- * Owner of the worker. May block (structure mutex, and see manual_reclaim), may allocate.
+ * Owner of the worker. May block (structure mutex, and see manual_recycle), may allocate.
  * O(nodes of its domains), in time and, until the next reclaim, in memory.
  */
 GANG_API gang_result gang_node_remove(gang_worker *worker, gang_node_id id) GANG_MUST_CHECK;

@@ -7,7 +7,7 @@
  * decides in earnest: jobs that run end when they are expected to, those that start then run as long as
  * is expected of them, and whoever waits gets an expected start. Before it is run the copy may be changed
  * by the ordinary calls: nodes added or drained (core.h), limits changed, jobs submitted or cancelled
- * (sched.h). Of a gang that waits for its turn (gang_queue_spec.slice_ns) that turn is told as its start.
+ * (sched.h). Of a gang that waits for its turn (gang_queue_spec.quantum_ns) that turn is told as its start.
  *
  * What is assumed
  *   - A job runs as long as gang_forecast_opts.run_time says, or else op predict has, from each start anew, or

@@ -81,9 +81,9 @@ struct gang_gpu_spec {
      *  parent's PCI address or uuid). NULL: a device of its own. Slices are given only to tasks that
      *  ask for a profile (struct gang_profile_spec), and only such tasks get any. */
     const char *parent;
-    int32_t slice; /**< its position in the parent, 0..63, unique in it; 0 without one */
+    int32_t mig_index; /**< its position in the parent, 0..63, unique in it; 0 without one */
     /** Number of the PCIe switch (or bridge) it is below, from 1, the same for all below it; 0: not known
-     *  (gpu_near tells of pairs that no link joins). */
+     *  (gpu_locality tells of pairs that no link joins). */
     int32_t pcie;
 };
 
@@ -122,7 +122,7 @@ enum {
 struct gang_link_spec {
     int32_t a;    /**< index of a GPU of the node */
     int32_t b;    /**< index of another GPU of the node */
-    int32_t kind; /**< GANG_LINK_* */
+    int32_t type; /**< GANG_LINK_* */
     int32_t hops; /**< 1 direct; 0: unknown */
     /** Megabytes per second, one direction; 0: unknown. Sets of GPUs are compared by whole GB/s, so
      *  that a host which only knows numbers of links gives 1000 for each. */
@@ -155,11 +155,11 @@ struct gang_nic_spec {
 
 /** How close two GPUs are, from the machine's real structure; a larger number is closer. */
 enum {
-    GANG_NEAR_SYSTEM = 0,  /**< only the whole machine in common (across sockets) */
-    GANG_NEAR_PACKAGE = 1, /**< the same socket */
-    GANG_NEAR_NUMA = 2,    /**< the same NUMA domain */
-    GANG_NEAR_PCI = 3,     /**< a common PCIe bridge or switch */
-    GANG_NEAR_LINK = 4     /**< joined by a link (NVLink, XGMI, ...) */
+    GANG_LOCALITY_SYSTEM = 0,  /**< only the whole machine in common (across sockets) */
+    GANG_LOCALITY_PACKAGE = 1, /**< the same socket */
+    GANG_LOCALITY_NUMA = 2,    /**< the same NUMA domain */
+    GANG_LOCALITY_PCI = 3,     /**< a common PCIe bridge or switch */
+    GANG_LOCALITY_LINK = 4     /**< joined by a link (NVLink, XGMI, ...) */
 };
 
 /** States of a node. Only nodes that are up take new work; running work stays in any state. */
@@ -167,7 +167,7 @@ enum {
     GANG_NODE_UP = 0,       /**< takes work */
     GANG_NODE_DRAINING = 1, /**< keeps what runs, takes nothing new */
     GANG_NODE_DOWN = 2,     /**< lost; what ran there is still recorded until it is freed */
-    GANG_NODE_GONE = 3      /**< removed; only its remaining allocations keep it in the records */
+    GANG_NODE_REMOVED = 3   /**< removed; only its remaining allocations keep it in the records */
 };
 
 /** Who may use the nodes of a partition (gang_partition_set(), core.h). */
@@ -212,9 +212,9 @@ struct gang_node_spec {
     size_t partition_count;
     const struct gang_label *topology; /**< {level, value}; levels of the cluster, any order */
     size_t topology_count;
-    /** GANG_NEAR_* of each pair of GPUs, gpu_count * gpu_count bytes, row by row; NULL: derived
+    /** GANG_LOCALITY_* of each pair of GPUs, gpu_count * gpu_count bytes, row by row; NULL: derived
      *  from links and NUMA domains. */
-    const uint8_t *gpu_near;
+    const uint8_t *gpu_locality;
     int32_t state;                            /**< GANG_NODE_UP, _DRAINING or _DOWN */
     int32_t reserved0;                        /**< 0 */
     size_t profile_size;                      /**< sizeof(struct gang_profile_spec) */
@@ -325,7 +325,7 @@ enum {
     GANG_NUMA_PREFER = 0,
     GANG_NUMA_NONE = 1, /**< cores wherever they are free, lowest numbers first */
     /** All GPUs and all named cores of a task in one NUMA domain, whose memory_bytes, unless it is 0, is
-     *  not below what the task asks; or not on this node (GANG_WHY_NUMA). What is taken of a domain's
+     *  not below what the task asks; or not on this node (GANG_CONSTRAINT_NUMA). What is taken of a domain's
      *  memory is not counted. gang_alloc_adopt() takes this as GANG_NUMA_PREFER. */
     GANG_NUMA_STRICT = 2
 };
@@ -391,7 +391,7 @@ struct gang_group_spec {
     const char *partition; /**< only nodes of this partition; NULL: any */
     const char *same;      /**< topology level: all tasks of the group in one domain; NULL: no */
     const char *prefer;    /**< the same as a wish, wider domains if need be; NULL: no */
-    int32_t set;           /**< index into gang_request_spec.sets the group belongs to; -1: none */
+    int32_t group_set;     /**< index into gang_request_spec.sets the group belongs to; -1: none */
     int32_t numa;          /**< GANG_NUMA_* */
     /** A label expression that must hold, beside `labels`; NULL: none. In the order of binding:
      *    KEY | exists KEY | KEY = V | KEY != V | KEY < V | <= | > | >= | KEY in (V, V) | KEY not in (V, V)
@@ -410,20 +410,20 @@ struct gang_group_spec {
         models_ranked; /**< 1: `gpu_models`, at most 64, are in the order of preference: nodes of a
                             *   later one only when no node of an earlier one has room. Of a node with
                             *   several a task gets the first that are enough for it */
-    /** Slices: the tasks come in portions of so many, each in one domain of slice_same (or, as a
-     *  wish, of slice_prefer), inside the domain of the group. 0: none. Divides `count` and `min`. */
-    int64_t slice;
-    const char *slice_same;
-    const char *slice_prefer;
+    /** Slices: the tasks come in portions of so many, each in one domain of subgroup_same (or, as a
+     *  wish, of subgroup_prefer), inside the domain of the group. 0: none. Divides `count` and `min`. */
+    int64_t subgroup_size;
+    const char *subgroup_same;
+    const char *subgroup_prefer;
     /** Spread: the numbers of tasks in the domains of this level differ by at most max_skew (0: 1),
      *  over the domains, inside the one of the group, with a node that the constraints admit. As a
-     *  wish with spread_wish. NULL: no. */
+     *  wish with spread_soft. NULL: no. */
     const char *spread;
     int64_t max_skew;
-    int64_t most_per_node;   /**< at most so many tasks of the group on a node; 0: no bound */
-    int64_t most_per_domain; /**< and in a domain of most_level; 0: no bound */
-    const char *most_level;
-    int32_t spread_wish; /**< 1: the bound of max_skew gives way before the gang is refused */
+    int64_t max_per_node;   /**< at most so many tasks of the group on a node; 0: no bound */
+    int64_t max_per_domain; /**< and in a domain of domain_level; 0: no bound */
+    const char *domain_level;
+    int32_t spread_soft; /**< 1: the bound of max_skew gives way before the gang is refused */
     int32_t reserved0;   /**< 0 */
 };
 
@@ -434,8 +434,8 @@ struct gang_group_spec {
     }
 
 /** A gang inside the gang: groups and sets that share a domain or a minimum of their own. */
-struct gang_set_spec {
-    size_t size;        /**< sizeof(struct gang_set_spec) */
+struct gang_group_set_spec {
+    size_t size;        /**< sizeof(struct gang_group_set_spec) */
     const char *name;   /**< for messages; NULL: "set" */
     int32_t parent;     /**< index of the enclosing set, smaller than its own; -1: the request */
     int32_t reserved0;  /**< 0 */
@@ -444,9 +444,9 @@ struct gang_set_spec {
     const char *prefer; /**< the same as a wish */
 };
 
-#define GANG_SET_SPEC_INIT                                       \
-    {                                                            \
-        sizeof(struct gang_set_spec), NULL, -1, 0, 0, NULL, NULL \
+#define GANG_GROUP_SET_SPEC_INIT                                       \
+    {                                                                  \
+        sizeof(struct gang_group_set_spec), NULL, -1, 0, 0, NULL, NULL \
     }
 
 /** How a node is chosen among those that can take a task. Ties: the first in the cluster's order; that is counted from the
@@ -478,9 +478,9 @@ enum {
 
 /** What becomes of nodes with GPUs when the work needs none, under any policy. */
 enum {
-    GANG_SCARCE_PREFER = 0, /**< they are taken when no other node has room */
-    GANG_SCARCE_OFF = 1,    /**< they are nodes like others */
-    GANG_SCARCE_STRICT = 2  /**< they are not taken */
+    GANG_GPU_NODES_AVOID = 0,  /**< they are taken when no other node has room */
+    GANG_GPU_NODES_ALLOW = 1,  /**< they are nodes like others */
+    GANG_GPU_NODES_EXCLUDE = 2 /**< they are not taken */
 };
 
 /**
@@ -488,7 +488,7 @@ enum {
  * the job. An allocation of its own does not count: the first of jobs that are to be near each other says
  * so as a wish. A node that is in no domain of the level is far from all and near none.
  *   - Distance holds both ways: a running allocation's own rules with near = 0 and wish = 0 also keep out
- *     jobs that match them later, also those without rules; such a refusal is GANG_WHY_PEER, too.
+ *     jobs that match them later, also those without rules; such a refusal is GANG_CONSTRAINT_AFFINITY, too.
  *   - It is kept under concurrency: of gangs that exclude each other only one is placed. Another that
  *     gives way 64 times in a row is refused unproved.
  *   - Nearness counts what runs, and is judged at an instant inside the call: the peer may end right after.
@@ -500,12 +500,12 @@ enum {
  *     a snapshot goes by what runs now, not by what ran then or was placed in it.
  * Of O(rules + labels) a node that is looked at; a level of the site costs O(tasks of matching jobs) a call.
  */
-struct gang_peer_rule {
+struct gang_affinity_rule {
     const char *key;   /**< of a label */
     const char *value; /**< of it; NULL: any */
     const char *level; /**< "node" or a level of the site: in the same domain; NULL: "node" */
-    int32_t near;      /**< 0: not with such an allocation (anti-affinity); 1: only with one */
-    int32_t wish;      /**< 1: give way before the gang is refused */
+    int32_t colocate;  /**< 0: not with such an allocation (anti-affinity); 1: only with one */
+    int32_t soft;      /**< 1: give way before the gang is refused */
 };
 
 /** A node that could take the next task of a group, as a host that scores sees it. */
@@ -533,26 +533,26 @@ typedef int32_t (*gang_score_fn)(int32_t group, const struct gang_candidate *can
 /** A job's needs. All pointers are borrowed for the duration of the call, `score` and `score_user` for
  *  the life of the request. */
 struct gang_request_spec {
-    size_t size;       /**< sizeof(struct gang_request_spec) */
-    size_t group_size; /**< sizeof(struct gang_group_spec) */
-    size_t set_size;   /**< sizeof(struct gang_set_spec) */
+    size_t size;           /**< sizeof(struct gang_request_spec) */
+    size_t group_size;     /**< sizeof(struct gang_group_spec) */
+    size_t group_set_size; /**< sizeof(struct gang_group_set_spec) */
     const struct gang_group_spec *groups;
     size_t group_count; /**< 1..4095 */
-    const struct gang_set_spec *sets;
-    size_t set_count;   /**< 0..4095 */
-    int64_t min;        /**< tasks of any group that start together; 0: the sum of the minima of
+    const struct gang_group_set_spec *group_sets;
+    size_t group_set_count; /**< 0..4095 */
+    int64_t min;            /**< tasks of any group that start together; 0: the sum of the minima of
                          *   groups and sets, which must not be 0 then */
-    const char *same;   /**< topology level: all tasks of the job in one domain; NULL: no */
-    const char *prefer; /**< the same as a wish; NULL: no */
-    int32_t policy;     /**< GANG_POLICY_* */
-    int32_t scarce;     /**< GANG_SCARCE_*, for the groups that ask for no GPU */
+    const char *same;       /**< topology level: all tasks of the job in one domain; NULL: no */
+    const char *prefer;     /**< the same as a wish; NULL: no */
+    int32_t policy;         /**< GANG_POLICY_* */
+    int32_t gpu_nodes;      /**< GANG_SCARCE_*, for the groups that ask for no GPU */
     const struct gang_label *labels; /**< of the job, for peer rules of others; keys are unique */
     size_t label_count;              /**< <= 64 */
-    size_t peer_size;                /**< sizeof(struct gang_peer_rule) */
-    const struct gang_peer_rule *peers; /**< all must hold */
-    size_t peer_count;                  /**< <= 64 */
-    gang_score_fn score;                /**< with GANG_POLICY_HOST, else NULL */
-    void *score_user;                   /**< passed to it */
+    size_t affinity_size;            /**< sizeof(struct gang_affinity_rule) */
+    const struct gang_affinity_rule *affinity; /**< all must hold */
+    size_t affinity_count;                     /**< <= 64 */
+    gang_score_fn score;                       /**< with GANG_POLICY_HOST, else NULL */
+    void *score_user;                          /**< passed to it */
     /** 1: its nodes are for this allocation alone: wholly free before, and wholly taken while it has a
      *  task there. What it holds beside its tasks is not told by gang_alloc_get() and its like; more tasks
      *  (gang_alloc_grow()) go there first; it goes back with the last task of the node. Tasks of others
@@ -563,11 +563,11 @@ struct gang_request_spec {
     int32_t reserved0; /**< 0 */
 };
 
-#define GANG_REQUEST_SPEC_INIT                                                            \
-    {                                                                                     \
-        sizeof(struct gang_request_spec), sizeof(struct gang_group_spec),                 \
-            sizeof(struct gang_set_spec), NULL, 0, NULL, 0, 0, NULL, NULL, 0, 0, NULL, 0, \
-            sizeof(struct gang_peer_rule), NULL, 0, NULL, NULL, 0, 0                      \
+#define GANG_REQUEST_SPEC_INIT                                                                  \
+    {                                                                                           \
+        sizeof(struct gang_request_spec), sizeof(struct gang_group_spec),                       \
+            sizeof(struct gang_group_set_spec), NULL, 0, NULL, 0, 0, NULL, NULL, 0, 0, NULL, 0, \
+            sizeof(struct gang_affinity_rule), NULL, 0, NULL, NULL, 0, 0                        \
     }
 
 #ifdef __cplusplus

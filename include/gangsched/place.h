@@ -39,7 +39,7 @@ typedef struct gang_request gang_request;
 
 /**
  * Check and compile a request.
- * @return GANG_OK and *request, given up with gang_request_put(); GANG_EINVAL (no group, bad index,
+ * @return GANG_OK and *request, given up with gang_request_free(); GANG_EINVAL (no group, bad index,
  *   gpu_milli above 1000 and no multiple of it, two ways of asking for GPUs, ...); GANG_ERANGE
  *   (negative or too large); GANG_ENOENT (unknown kind or level); GANG_ECYCLE (sets); GANG_EPARSE
  *   (gang_group_spec.where; error->column tells the byte); GANG_E2BIG; GANG_ELIMIT; GANG_ENOMEM. The
@@ -53,7 +53,7 @@ GANG_API gang_result gang_request_new(gang_cluster *cluster, const struct gang_r
 /** Give up a request. Allocations made with it keep its memory as long as they need it, and a worker
  *  that of the one it used last, until it uses another or the cluster ends; all must be given up
  *  before gang_cluster_free(). NULL is allowed. Any thread. */
-GANG_API void gang_request_put(gang_request *request);
+GANG_API void gang_request_free(gang_request *request);
 
 /* ---- allocations ----------------------------------------------------------------------- */
 
@@ -87,7 +87,7 @@ GANG_API gang_result gang_alloc(gang_worker *worker, gang_request *request, gang
  * @return GANG_OK; GANG_ERANGE (tasks < 1 or > 2^24); GANG_ENOMEM.
  * Owner of the worker. May allocate.
  */
-GANG_API gang_result gang_worker_reserve(gang_worker *worker, int64_t tasks) GANG_MUST_CHECK;
+GANG_API gang_result gang_worker_preallocate(gang_worker *worker, int64_t tasks) GANG_MUST_CHECK;
 
 /** Dry run: as gang_alloc(), but takes nothing. GANG_OK: as far as the nodes looked at one after the
  *  other tell, it would have been placed; without concurrent changes that is exact. */
@@ -125,7 +125,7 @@ GANG_API gang_result gang_alloc_grow(gang_worker *worker, gang_alloc_id id, int3
 /**
  * Give back named tasks, all in one step.
  * @param tasks  numbers of tasks (gang_task.task); each at most once
- * @return GANG_OK; GANG_EINVAL; GANG_ENOENT (no such task); GANG_ENOFIT with GANG_WHY_MIN: a group,
+ * @return GANG_OK; GANG_EINVAL; GANG_ENOENT (no such task); GANG_ENOFIT with GANG_CONSTRAINT_MIN: a group,
  *   a set or the job would fall below its minimum (free the whole allocation instead);
  *   GANG_ESTALE; GANG_EBUSY; GANG_ENOMEM. On any error nothing is given back.
  * Owner of the worker. Lock-free.
@@ -136,7 +136,7 @@ GANG_API gang_result gang_alloc_shrink(gang_worker *worker, gang_alloc_id id, co
 
 /** Give back everything and end the allocation, in one step.
  *  @return GANG_OK; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (another thread is changing or reading it);
- *  GANG_ENOMEM (only on a worker that never handled a gang of that size, see gang_worker_reserve();
+ *  GANG_ENOMEM (only on a worker that never handled a gang of that size, see gang_worker_preallocate();
  *  nothing changed).
  *  Owner of the worker. Lock-free. */
 GANG_API gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id) GANG_MUST_CHECK;
@@ -224,23 +224,24 @@ GANG_API gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, ga
 /** What gang_task_text() tells of a task. Lists are separated by commas; those of numbers marked (list)
  *  are in the form of Linux' cpusets, "0-7,64-71". */
 enum {
-    GANG_TASK_GPUS = 1,  /**< its GPUs: indexes into gang_node_spec.gpus, "0,3" */
-    GANG_TASK_PCI = 2,   /**< their PCI addresses; empty if that of any is unknown */
-    GANG_TASK_UUIDS = 3, /**< their uuids; empty if that of any is unknown */
+    GANG_TASK_TEXT_GPUS = 1,  /**< its GPUs: indexes into gang_node_spec.gpus, "0,3" */
+    GANG_TASK_TEXT_PCI = 2,   /**< their PCI addresses; empty if that of any is unknown */
+    GANG_TASK_TEXT_UUIDS = 3, /**< their uuids; empty if that of any is unknown */
     /** A value for CUDA_VISIBLE_DEVICES: the uuids if all are known and of one GPU of the node each,
      *  else the indexes. Indexes need CUDA_DEVICE_ORDER=PCI_BUS_ID beside it, GPUs described in that
      *  order (as from hwloc), and no GPUs of other makes among them. Empty: no GPU, as CUDA has it. */
-    GANG_TASK_CUDA = 4,
+    GANG_TASK_TEXT_CUDA = 4,
     /** A value for ROCR_VISIBLE_DEVICES, likewise; uuids begin with "GPU-", which is put before those
      *  that do not, as hwloc writes them. */
-    GANG_TASK_ROCR = 5,
-    GANG_TASK_CPUSET = 6, /**< hardware threads of its named cores (list); empty if it has none */
+    GANG_TASK_TEXT_ROCR = 5,
+    GANG_TASK_TEXT_CPUSET =
+        6, /**< hardware threads of its named cores (list); empty if it has none */
     /** The NUMA domains of its named cores, or without them of its GPUs, as the operating system numbers
      *  them (list); without those of unknown number. Memory is to be bound to these. */
-    GANG_TASK_NODESET = 7,
+    GANG_TASK_TEXT_NODESET = 7,
     /** Names of the network cards in the NUMA domains of its GPUs, or without GPUs of its named cores;
      *  all cards of a node that describes no NUMA domains. */
-    GANG_TASK_NICS = 8
+    GANG_TASK_TEXT_NICS = 8
 };
 
 /**
@@ -342,16 +343,16 @@ GANG_API gang_result gang_policy_find(const char *name, int32_t *policy) GANG_MU
 /* ---- saying why ------------------------------------------------------------------------- */
 
 /** One kind of resource as the tasks of a group see it. */
-struct gang_why_kind {
+struct gang_explanation_kind {
     int32_t kind;      /**< number of the kind (core.h) */
     int32_t reserved0; /**< 0 */
-    int64_t asked;     /**< by one task, in the unit of the kind; 0 of GPUs by memory: it depends */
+    int64_t requested; /**< by one task, in the unit of the kind; 0 of GPUs by memory: it depends */
     int64_t
-        most_free; /**< the most of it on one node that is up and that labels, partition and models
+        max_free; /**< the most of it on one node that is up and that labels, partition and models
                         *   admit (of GPUs: what the group can use); cluster-wide: what is free */
     int64_t
         nodes; /**< that take no task and are short of it; a node may be short of several kinds */
-    int64_t nodes_could; /**< of these, those that could take a task if they were empty */
+    int64_t nodes_if_empty; /**< of these, those that could take a task if they were empty */
     int64_t
         nodes_full; /**< that take a task, but not all that are left, and are short of it then */
 };
@@ -370,7 +371,7 @@ struct gang_explanation {
         answer; /**< of the whole call: GANG_OK (fits now), GANG_ENOFIT (not now) or GANG_ENEVER */
     gang_result result; /**< the same of this group, set or request by itself */
     int32_t group;      /**< index of the group, or -1 */
-    int32_t set;        /**< index of the set, or -1; both -1: the request as a whole */
+    int32_t group_set;  /**< index of the set, or -1; both -1: the request as a whole */
     const char *name;   /**< of the group or set; "" of the request */
     int64_t want; /**< tasks that must start together; of growth: tasks that the next step adds */
     int64_t fit; /**< of these, tasks that find a node each, wherever they lie; of sets and requests
@@ -386,9 +387,10 @@ struct gang_explanation {
      *  kind. nodes = nodes_fit + all of these. */
     const int64_t *refused;
     size_t refused_count;
-    const struct gang_why_kind *kinds; /**< the kinds that the group asks for */
+    const struct gang_explanation_kind *kinds; /**< the kinds that the group asks for */
     size_t kind_count;
-    size_t kind_size;   /**< sizeof(struct gang_why_kind) of the library: element i is so many bytes
+    size_t
+        kind_size; /**< sizeof(struct gang_explanation_kind) of the library: element i is so many bytes
                            *   times i from the first */
     const char *level;  /**< narrowest level of which one domain is demanded, or that of a slice, if
                            *   slices are the reason; NULL: none */
@@ -402,18 +404,19 @@ struct gang_explanation {
     int32_t lack_group;
     int32_t lack_constraint; /**< GANG_WHY_* */
     int32_t lack_kind;       /**< or -1 */
-    int32_t constraint;      /**< GANG_WHY_*: the reason, as in struct gang_error; GANG_WHY_NONE if
+    int32_t
+        constraint; /**< GANG_WHY_*: the reason, as in struct gang_error; GANG_CONSTRAINT_NONE if
                               *   result is GANG_OK, or nothing is found that is in the way: it has
                               *   gone meanwhile, or gang_alloc() missed a way to place several groups */
-    int64_t lack_amount;     /**< in the unit of lack_kind; 0 if that is -1 */
-    int32_t kind;            /**< as in struct gang_error, or -1 */
+    int64_t lack_amount; /**< in the unit of lack_kind; 0 if that is -1 */
+    int32_t kind;        /**< as in struct gang_error, or -1 */
     int32_t
         because_group; /**< of a request that does not fit: the group that does not fit by itself, */
-    int32_t because_set; /**< or the set; both -1: each fits alone, but not all together */
-    int32_t reserved0;   /**< 0 */
-    int64_t requested;   /**< as in struct gang_error */
-    int64_t available;   /**< as in struct gang_error */
-    const char *text;    /**< one English line: the text of struct gang_error where that is about
+    int32_t because_group_set; /**< or the set; both -1: each fits alone, but not all together */
+    int32_t reserved0;         /**< 0 */
+    int64_t requested;         /**< as in struct gang_error */
+    int64_t available;         /**< as in struct gang_error */
+    const char *text; /**< one English line: the text of struct gang_error where that is about
                               *   the same, else in the same words */
 };
 
@@ -438,8 +441,8 @@ typedef int32_t (*gang_explain_fn)(const struct gang_explanation *explanation, v
  *   static int32_t print(const struct gang_explanation *e, void *user)
  *   {
  *       printf("%s\n", e->text); // group "worker": no rack holds 8 tasks: the best, b1/r2, holds 5; gpu is short
- *       if (e->group >= 0 && e->refused[GANG_WHY_STATE] > 0)
- *           printf("  %" PRId64 " of %" PRId64 " nodes are not up\n", e->refused[GANG_WHY_STATE], e->nodes);
+ *       if (e->group >= 0 && e->refused[GANG_CONSTRAINT_STATE] > 0)
+ *           printf("  %" PRId64 " of %" PRId64 " nodes are not up\n", e->refused[GANG_CONSTRAINT_STATE], e->nodes);
  *       return 0;
  *   }
  *   ...
@@ -460,7 +463,7 @@ GANG_API gang_result gang_request_explain(gang_worker *worker, gang_request *req
  *  "want":8,"placed":5,
  *  "groups":[{"group":"worker","answer":"not now","want":8,"fit":8,"placed":5,"nodes":12,"nodes_fit":9,
  *    "refused":{"state":2,"kind":1},
- *    "kinds":[{"kind":"gpu","unit":"milli-devices","asked":1000,"most_free":4000,"nodes":1,"nodes_could":1,
+ *    "kinds":[{"kind":"gpu","unit":"milli-devices","asked":1000,"max_free":4000,"nodes":1,"nodes_if_empty":1,
  *      "nodes_full":0}],
  *    "domain":{"level":"rack","path":"block=b1/rack=r2","want":8,"holds":5,
  *      "lack":{"group":"worker","constraint":"kind","kind":"gpu","amount":3000}},
@@ -469,8 +472,9 @@ GANG_API gang_result gang_request_explain(gang_worker *worker, gang_request *req
  * "answer" is "fits now", "not now" or "never"; members that do not apply are left out.
  * @return as gang_request_explain(); GANG_EIO: the writer refused.
  */
-GANG_API gang_result gang_request_write_why(gang_worker *worker, gang_request *request,
-                                            gang_write_fn write, void *user) GANG_MUST_CHECK;
+GANG_API gang_result gang_request_write_explanation(gang_worker *worker, gang_request *request,
+                                                    gang_write_fn write, void *user)
+    GANG_MUST_CHECK;
 
 /**
  * Tell whether a running allocation could grow, and why not: called once for a group that has fewer tasks

@@ -18,7 +18,7 @@
  *
  * @code
  *   struct gang_group_spec four = GANG_GROUP_SPEC_INIT;       // four whole nodes
- *   four.count = four.min = 4;  four.most_per_node = 1;
+ *   four.count = four.min = 4;  four.max_per_node = 1;
  *   struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
  *   stage.groups = &four;  stage.group_count = 1;  stage.exclusive = 1;
  *   struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
@@ -49,10 +49,10 @@ typedef uint64_t gang_reservation_id;
 
 /** Where in the window? (gang_reservation_spec.prefer) */
 enum {
-    GANG_PREFER_EARLIEST = 0,
-    GANG_PREFER_LATEST = 1,
+    GANG_OBJECTIVE_EARLIEST = 0,
+    GANG_OBJECTIVE_LATEST = 1,
     /** where least is in use, by the plan as it is: the least integral of the load over its time */
-    GANG_PREFER_CHEAPEST = 2
+    GANG_OBJECTIVE_CHEAPEST = 2
 };
 
 /** Several stages (gang_reservation_spec.combine). */
@@ -89,14 +89,14 @@ struct gang_reservation_stage {
     size_t size;         /**< sizeof(struct gang_reservation_stage) */
     int64_t duration_ns; /**< 0: the reservation's */
     /** Tasks of each shape: `count` of them in all. Read are count, cpu_milli, memory_bytes, gpu_milli,
-     *  gpu_devices, and what says which nodes: labels, where, partition, gpu_models; most_per_node; and `same`, in
+     *  gpu_devices, and what says which nodes: labels, where, partition, gpu_models; max_per_node; and `same`, in
      *  the only group of a single stage. What else constrains is refused (GANG_ENOTSUP); wishes are not looked at. */
     const struct gang_group_spec *groups;
     size_t group_size; /**< sizeof(struct gang_group_spec) */
     size_t group_count;
     /** so many tasks of the first group are there at the same time, or none of them; the other groups in
      *  proportion. It divides the first count. 0: all */
-    int64_t gang;
+    int64_t gang_size;
     int32_t exclusive;        /**< 1: nodes on which tasks lie are taken whole, and were free */
     int32_t reserved0;        /**< 0 */
     const char *level;        /**< whole domains of this level ("rack"): */
@@ -125,7 +125,7 @@ struct gang_reservation_spec {
         period_ns; /**< > 0: again so much later, and so on; each time has ended when the next one begins */
     int64_t repetitions; /**< how often, with the first; 0: without end, or until until_ns */
     int64_t until_ns;    /**< none begins then or later; 0: no bound */
-    int32_t prefer;      /**< GANG_PREFER_* */
+    int32_t objective;   /**< GANG_OBJECTIVE_* */
     int32_t combine;     /**< GANG_STAGES_* */
     const struct gang_reservation_stage *stages;
     size_t stage_size;  /**< sizeof(struct gang_reservation_stage) */
@@ -178,10 +178,10 @@ struct gang_reservation_info {
 /** What a user may have reserved, of each kind in its unit (millicores, bytes, milli-GPUs); -1: any amount. What is
  *  reserved counts as asked for; of nodes that are taken whole, all that they have. */
 struct gang_reservation_limit {
-    size_t size;            /**< sizeof(struct gang_reservation_limit) */
-    int64_t most_cpu_milli; /**< at any instant */
-    int64_t most_memory_bytes;
-    int64_t most_gpu_milli;
+    size_t size;           /**< sizeof(struct gang_reservation_limit) */
+    int64_t max_cpu_milli; /**< at any instant */
+    int64_t max_memory_bytes;
+    int64_t max_gpu_milli;
     int64_t average_cpu_milli; /**< over any window_ns, wherever it begins: the integral, exactly */
     int64_t average_memory_bytes;
     int64_t average_gpu_milli;
@@ -246,8 +246,8 @@ enum {
 /** One of it. Valid during the call. */
 struct gang_plan_item {
     size_t size;     /**< sizeof(struct gang_plan_item) of the library */
-    int32_t kind;    /**< GANG_PLAN_* */
-    int32_t part;    /**< which gang of the job (gang_event.part); which stage of the reservation */
+    int32_t what;    /**< GANG_PLAN_* */
+    int32_t gang;    /**< which gang of the job (gang_event.part); which stage of the reservation */
     uint64_t id;     /**< of the job, of the reservation */
     uint64_t cookie; /**< of the job; else 0 */
     const char *name;          /**< its name; "" */

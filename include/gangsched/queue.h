@@ -57,7 +57,7 @@ struct gang_quota {
     /** > 0: this part of what the parent has (of the cluster, at the top), in millionths,
      *  instead of an amount; at most GANG_WHOLE. Of siblings the parts of a kind must not sum up
      *  to more. */
-    int64_t part;
+    int64_t fraction;
     /** > 0: guarantee only: the queue's part is by_weight over the sum of by_weight of its
      *  siblings, for this kind. All siblings that name the kind do so by weight, or none. */
     int64_t by_weight;
@@ -65,11 +65,11 @@ struct gang_quota {
 
 /** Whom a job may displace (gang_queue_spec.within and .reclaim). */
 enum {
-    GANG_DISPLACE_DEFAULT = 0,
-    GANG_DISPLACE_NEVER = 1,
-    GANG_DISPLACE_LOWER = 2,          /**< lower priority; the default of `within` */
-    GANG_DISPLACE_LOWER_OR_NEWER = 3, /**< `within` only: or equal priority and newer */
-    GANG_DISPLACE_ANY = 4             /**< `reclaim` only, and its default */
+    GANG_PREEMPT_DEFAULT = 0,
+    GANG_PREEMPT_NEVER = 1,
+    GANG_PREEMPT_LOWER = 2,          /**< lower priority; the default of `within` */
+    GANG_PREEMPT_LOWER_OR_NEWER = 3, /**< `within` only: or equal priority and newer */
+    GANG_PREEMPT_ANY = 4             /**< `reclaim` only, and its default */
 };
 
 /** A guarantee with a shape: `count` whole domains of a level. */
@@ -102,10 +102,10 @@ enum {
 enum {
     /** Below its fair share first; then who stays inside his guarantee with the job at his head;
      *  then queue priority; then the smaller dominant share with the job. */
-    GANG_TURN_FAIR = 0,
-    GANG_TURN_UTILIZATION = 1, /**< smaller used over guaranteed (YARN) */
+    GANG_CHILD_ORDER_FAIR = 0,
+    GANG_CHILD_ORDER_UTILIZATION = 1, /**< smaller used over guaranteed (YARN) */
     /** priority among those on the same side of their guarantee (YARN) */
-    GANG_TURN_PRIORITY_UTILIZATION = 2
+    GANG_CHILD_ORDER_PRIORITY_UTILIZATION = 2
 };
 
 /** What a job that cannot start does to those behind it in its leaf. */
@@ -148,10 +148,10 @@ enum {
 
 /** How work of a queue is preempted. */
 enum {
-    GANG_PREEMPT_REQUEUE = 0, /**< it waits again as if it had never run; its age stays */
+    GANG_PREEMPT_MODE_REQUEUE = 0, /**< it waits again as if it had never run; its age stays */
     /** it is suspended, and resumes on the very same places when they are free */
-    GANG_PREEMPT_SUSPEND = 1,
-    GANG_PREEMPT_CANCEL = 2 /**< it ends, GANG_JOB_PREEMPTED */
+    GANG_PREEMPT_MODE_SUSPEND = 1,
+    GANG_PREEMPT_MODE_CANCEL = 2 /**< it ends, GANG_JOB_PREEMPTED */
 };
 
 /** Weight of a user in a queue. */
@@ -178,17 +178,17 @@ struct gang_queue_spec {
     const double *weights;
     size_t weight_count;
     int64_t priority; /**< default 100; higher first */
-    int32_t within;   /**< GANG_DISPLACE_*: whom in its own queue a job of it may displace */
-    int32_t reclaim;  /**< GANG_DISPLACE_*: whom in other queues */
+    int32_t within;   /**< GANG_PREEMPT_*: whom in its own queue a job of it may displace */
+    int32_t reclaim;  /**< GANG_PREEMPT_*: whom in other queues */
     const struct gang_cell_spec *cells;
     size_t cell_count;
-    int32_t state;   /**< GANG_QUEUE_* */
-    int32_t order;   /**< GANG_ORDER_*; leaves */
-    int32_t turn;    /**< GANG_TURN_*, of its children */
-    int32_t block;   /**< GANG_BLOCK_*; leaves */
-    int32_t preempt; /**< GANG_PREEMPT_* */
+    int32_t state;        /**< GANG_QUEUE_* */
+    int32_t order;        /**< GANG_ORDER_*; leaves */
+    int32_t child_order;  /**< GANG_CHILD_ORDER_*, of its children */
+    int32_t block;        /**< GANG_BLOCK_*; leaves */
+    int32_t preempt_mode; /**< GANG_PREEMPT_MODE_* */
     /** 1: nothing is ever taken from it by preemption or reclaim; inherited */
-    int32_t fixed;
+    int32_t no_preemption;
     int64_t max_running; /**< jobs that run at a time, in it and below; 0: no bound */
     /** jobs that wait, in it and below, from when they are submitted; 0: no bound */
     int64_t max_pending;
@@ -233,24 +233,24 @@ struct gang_queue_spec {
     int32_t overrun; /**< GANG_OVERRUN_*; inherited */
     int32_t reserved1;
     int64_t extend_ns; /**< of GANG_OVERRUN_EXTEND; 0: as the parent, at the top 60 s */
-    /** Bounded bypass: a job that waits for room becomes *overdue* when so many jobs of its leaf
+    /** Bounded bypass: a job that waits for room becomes *starved* when so many jobs of its leaf
      *  that are behind it in turn have started meanwhile, or when it has waited so long. (Those
      *  that wait for the same are counted one at a time, the first in turn.) Then it is first in its
      *  leaf, and nothing passes it: nobody else of the leaf starts or grows; and of other queues only who
      *  stays inside his guarantee, or uses nodes that it could not. Several in a queue go in turn. One
      *  that a limit, a guarantee or a hold keeps from starting bars nobody meanwhile. 0: as the
      *  parent, at the top no bound. */
-    int64_t max_overtakes;
+    int64_t max_bypasses;
     int64_t max_wait_ns;
     /** Time slicing: > 0: the gangs of the leaves below take turns on the nodes that they share, each for so
      *  long at a time (Slurm: 30 s); 0: as the parent, at the top not; -1: not, whatever the parent says. Not
-     *  of a leaf that backfills (others may), nor where `preempt` is GANG_PREEMPT_SUSPEND. The rules are at
+     *  of a leaf that backfills (others may), nor where `preempt` is GANG_PREEMPT_MODE_SUSPEND. The rules are at
      *  gang_sched_run(). */
-    int64_t slice_ns;
-    /** with slice_ns > 0: so many *rows* at most, gangs that take turns on a node; 0: 4 */
-    int64_t slice_rows;
-    /** with slice_ns > 0: 1: GPUs take turns like cores; 0: they are held all the while, like memory */
-    int32_t slice_gpus;
+    int64_t quantum_ns;
+    /** with quantum_ns > 0: so many *rows* at most, gangs that take turns on a node; 0: 4 */
+    int64_t quantum_rows;
+    /** with quantum_ns > 0: 1: GPUs take turns like cores; 0: they are held all the while, like memory */
+    int32_t quantum_gpus;
     int32_t reserved2;
 };
 

@@ -113,10 +113,10 @@ struct gang_job_info {
      *  deadline; 0: no bound, or it does not run */
     int64_t ends_ns;
     int64_t predicted_ns; /**< run time, as op predict said; 0: it did not */
-    int64_t overtaken;    /**< jobs that passed it (gang_queue_spec.max_overtakes) */
-    int32_t overdue;      /**< 1: nothing passes it any more */
+    int64_t bypassed;     /**< jobs that passed it (gang_queue_spec.max_bypasses) */
+    int32_t starved;      /**< 1: nothing passes it any more */
     int32_t reserved0;
-    /** the row of its first gang that takes turns, from 1; 0: none does (gang_queue_spec.slice_ns). Rows have
+    /** the row of its first gang that takes turns, from 1; 0: none does (gang_queue_spec.quantum_ns). Rows have
      *  their turns in this order, round and round; they are numbered anew when one comes or goes */
     int32_t slice_row;
     int32_t reserved1;
@@ -133,17 +133,17 @@ struct gang_event {
     uint64_t cookie; /**< of the job */
     /** the allocation concerned (gang_alloc_each() tells where); GANG_ID_NONE: none */
     gang_alloc_id alloc;
-    int32_t part;   /**< which gang of the job: 0, or more with gang_job_spec.group_after */
+    int32_t gang;   /**< which gang of the job: 0, or more with gang_job_spec.group_after */
     int32_t state;  /**< GANG_JOB_*, after the event */
     int32_t end;    /**< GANG_END_* */
     int32_t reason; /**< GANG_REASON_* */
     /** op grow and shrink: numbers of the tasks (gang_task.task); else NULL */
     const int64_t *tasks;
     size_t task_count;
-    int64_t deadline_ns; /**< op preempt, shrink, suspend: when op kill follows; 0 otherwise */
-    gang_job_id because; /**< the job for which it is displaced; GANG_ID_NONE: none */
-    int64_t now_ns;      /**< of the run */
-    const char *text;    /**< one English line, never NULL */
+    int64_t deadline_ns;   /**< op preempt, shrink, suspend: when op kill follows; 0 otherwise */
+    gang_job_id preemptor; /**< the job for which it is displaced; GANG_ID_NONE: none */
+    int64_t now_ns;        /**< of the run */
+    const char *text;      /**< one English line, never NULL */
 };
 
 /** Why something is stopped. */
@@ -180,16 +180,16 @@ struct gang_host_ops {
      *  accepted. */
     int32_t (*grow)(const struct gang_event *event, void *user);
     /** Stop these tasks of a running job and report them gone (gang_report_tasks(),
-     *  GANG_TASK_GONE), at the latest by deadline_ns. Refused, or NULL: they are gone at once. */
+     *  GANG_TASK_STOPPED), at the latest by deadline_ns. Refused, or NULL: they are gone at once. */
     int32_t (*shrink)(const struct gang_event *event, void *user);
-    /** Save what is worth it and stop; report GANG_TASK_GONE of all tasks, at the latest by
+    /** Save what is worth it and stop; report GANG_TASK_STOPPED of all tasks, at the latest by
      *  deadline_ns. Refused, or NULL: it is gone at once. */
     int32_t (*preempt)(const struct gang_event *event, void *user);
     /** The deadline has passed: from the return of this call on what the tasks held is given to
      *  others. Its result does not matter. NULL: nothing. */
     int32_t (*kill)(const struct gang_event *event, void *user);
     /** As preempt, of a queue that suspends; and (GANG_REASON_SLICE) at the end of a slice: stop running, stay
-     *  in memory, report GANG_TASK_GONE of all tasks. The deadline is then that of the queue's grace, with op
+     *  in memory, report GANG_TASK_STOPPED of all tasks. The deadline is then that of the queue's grace, with op
      *  kill after it (what still runs must not from its return on; it resumes all the same); without grace
      *  the gang has stopped when this returns. Refused: it is preempted instead. NULL: gone at once. */
     int32_t (*suspend)(const struct gang_event *event, void *user);
@@ -242,9 +242,9 @@ struct gang_sched_opts {
     size_t excluded_kind_count;
     /** > 0: usage that decays with this half-life lowers weights; 0: off */
     int64_t half_life_ns;
-    int64_t usage_weight_milli; /**< how much: KAI's k, in thousandths; 0: 1000 */
-    int64_t refused_ns;         /**< how long a job waits whose start the host refused; 0: 10 s */
-    int64_t max_evictions;      /**< tasks evicted in one run at most; 0: no bound */
+    int64_t usage_weight_milli;  /**< how much: KAI's k, in thousandths; 0: 1000 */
+    int64_t refused_ns;          /**< how long a job waits whose start the host refused; 0: 10 s */
+    int64_t max_preempted_tasks; /**< tasks evicted in one run at most; 0: no bound */
     /** 1: evictions are planned and told to op log, but not carried out */
     int32_t observe_only;
     /** 1: nothing is evicted for others: no preemption, reclaim, consolidation */
@@ -349,15 +349,15 @@ struct gang_run_opts {
 
 /** What a run did. */
 struct gang_run_info {
-    size_t size;           /**< sizeof(struct gang_run_info) */
-    int64_t messages;      /**< taken in */
-    int64_t looked_at;     /**< jobs that were tried */
-    int64_t started;       /**< gangs granted */
-    int64_t tasks_granted; /**< tasks in them, and by growth */
-    int64_t tasks_evicted; /**< asked to stop, for others */
-    int64_t moved;         /**< gangs moved elsewhere */
-    int64_t ended;         /**< jobs */
-    int64_t steps;         /**< of max_steps */
+    size_t size;             /**< sizeof(struct gang_run_info) */
+    int64_t messages;        /**< taken in */
+    int64_t jobs_tried;      /**< jobs that were tried */
+    int64_t started;         /**< gangs granted */
+    int64_t tasks_granted;   /**< tasks in them, and by growth */
+    int64_t tasks_preempted; /**< asked to stop, for others */
+    int64_t moved;           /**< gangs moved elsewhere */
+    int64_t ended;           /**< jobs */
+    int64_t steps;           /**< of max_steps */
     /** 1: max_steps was reached; the next run goes on where this one stopped */
     int32_t more;
     int32_t reserved0;
@@ -394,20 +394,20 @@ struct gang_run_info {
  * waits when something ended (in leaves without plans: one of each kind). Memory: the timeline, some
  * 150 bytes a node, and 1 KiB and 16 bytes a node for each job that runs or has a plan.
  *
- * Where a queue slices (gang_queue_spec.slice_ns), the gangs of the leaves below it, as far as these do not state
- * slice_ns themselves, share their nodes in time. They lie in a matrix of rows, which take turns, and nodes
+ * Where a queue slices (gang_queue_spec.quantum_ns), the gangs of the leaves below it, as far as these do not state
+ * quantum_ns themselves, share their nodes in time. They lie in a matrix of rows, which take turns, and nodes
  * (Ousterhout 1982):
  *   - Its nodes are theirs alone, whole: a gang comes to a node that they have already, or to one of which
- *     nobody holds any cores (with slice_gpus: nor GPUs). A node that the last of them left is for all again.
+ *     nobody holds any cores (with quantum_gpus: nor GPUs). A node that the last of them left is for all again.
  *   - A gang is put into the first row that has room for it, in the order of their turns; if none has, into a new one,
- *     up to slice_rows. Cores (with slice_gpus: GPUs) need be free in that row only. Memory, GPUs without
- *     slice_gpus and all other kinds are not shared in time: what all rows hold of them fits at the same
+ *     up to quantum_rows. Cores (with quantum_gpus: GPUs) need be free in that row only. Memory, GPUs without
+ *     quantum_gpus and all other kinds are not shared in time: what all rows hold of them fits at the same
  *     time, and nobody else gets it.
  *   - The gangs of the row whose turn it is run; and those of others that fit beside them (alternates), in the order of
  *     their turns. Nobody runs beside somebody who would not fit, nor in parts: a gang is suspended and
  *     resumed as a whole. Those of the next row start when those in their way have reported that all tasks
  *     stopped, or the grace has passed. A slice is counted from when all of its row run.
- *   - So each gang has at least a whole slice in each round of (slice_ns and grace) times rows. When gangs end,
+ *   - So each gang has at least a whole slice in each round of (quantum_ns and grace) times rows. When gangs end,
  *     gangs move to rows that have their turn no later, and empty rows go. With one row nobody is suspended.
  *     The end of a slice is due work: gang_sched_next() tells it.
  *   - Books: a gang counts in its queues with all that it has, whoever has the turn, as in Slurm: a limit
@@ -486,8 +486,8 @@ struct gang_queue_info {
     int64_t limit[GANG_MAX_KINDS];     /**< in force; GANG_UNLIMITED: none */
     /** fair share, as of the last run; GANG_UNLIMITED: not managed */
     int64_t share[GANG_MAX_KINDS];
-    int64_t used[GANG_MAX_KINDS];       /**< by what runs, and is held for who is about to start */
-    int64_t used_fixed[GANG_MAX_KINDS]; /**< of that, by work that is not preemptible */
+    int64_t used[GANG_MAX_KINDS]; /**< by what runs, and is held for who is about to start */
+    int64_t used_nonpreemptible[GANG_MAX_KINDS]; /**< of that, by work that is not preemptible */
     /** used, and wanted by jobs that could run; the limit at most */
     int64_t demand[GANG_MAX_KINDS];
     char name[GANG_MAX_NAME + 1];
@@ -495,12 +495,12 @@ struct gang_queue_info {
     int32_t reserved0;
     int64_t plan_depth; /**< in force; 0: all */
     int64_t planned;    /**< jobs of a leaf (gangs, where groups wait) that have a planned start */
-    int64_t slice_ns;   /**< in force; 0: its gangs take no turns */
-    int64_t slice_rows; /**< of these there may be so many, */
+    int64_t quantum_ns;   /**< in force; 0: its gangs take no turns */
+    int64_t quantum_rows; /**< of these there may be so many, */
     int64_t rows;       /**< and are so many now, over all leaves that share their nodes with it */
     int64_t active_row; /**< whose turn it is, from 1; 0: there is none */
     int64_t
-        slice_end_ns; /**< when its turn ends; INT64_MAX: it does not, or not all of it run yet */
+        quantum_end_ns; /**< when its turn ends; INT64_MAX: it does not, or not all of it run yet */
 };
 
 /** Read a queue. @return GANG_OK; GANG_EINVAL; GANG_ESTALE. Owner. O(kinds). */
@@ -584,10 +584,10 @@ GANG_API gang_job_id gang_job_next(gang_sched *sched, gang_job_id id);
 /** What happened to tasks (gang_report_tasks()). */
 enum {
     GANG_TASK_STARTED = 0,   /**< runs; its heartbeats are due from now on */
-    GANG_TASK_ALIVE = 1,     /**< heartbeat */
+    GANG_TASK_HEARTBEAT = 1, /**< heartbeat */
     GANG_TASK_SUCCEEDED = 2, /**< ended well: what it held is given back at once */
     GANG_TASK_FAILED = 3,    /**< ended badly, or was lost */
-    GANG_TASK_GONE = 4,      /**< stopped, as asked by shrink, preempt, suspend */
+    GANG_TASK_STOPPED = 4,   /**< stopped, as asked by shrink, preempt, suspend */
     /** an elastic task that is not needed: given back at once, if above the minimum. Of all tasks (NULL): nor does the gang
      *  get those that it lacks, as long as its target is not set anew */
     GANG_TASK_IDLE = 5
@@ -647,7 +647,7 @@ GANG_API gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node)
  * @return GANG_OK; GANG_ENOFIT: not in this window; GANG_ENEVER: larger than what there is; GANG_ELIMIT: beyond
  *   the limit of its owner (gang_reservation_limit()), or too many stages; GANG_EEXIST (name); GANG_EINVAL, GANG_ERANGE,
  *   GANG_ENOENT (queue, job, node, level, domain, label...); GANG_ENOTSUP (what the timeline does not count, by its
- *   path; or a queue slices, gang_queue_spec.slice_ns, and nor may one begin to while something is reserved); GANG_EBUSY (called from a callback);
+ *   path; or a queue slices, gang_queue_spec.quantum_ns, and nor may one begin to while something is reserved); GANG_EBUSY (called from a callback);
  *   GANG_ENOMEM. `error` has the path: "stages[0].nodes[3]: no such node". On an error nothing changed.
  * Owner. May allocate: less than 1 KiB, 16 bytes a node, and 16 for each run of neighbouring nodes, a piece; while
  * members start in it, some 150 bytes a node of the cluster. O(nodes) and what plan/admit.h says.
@@ -710,15 +710,15 @@ GANG_API gang_result gang_plan_each(gang_sched *sched, gang_plan_fn visit, void 
 
 /** Classes of reasons. */
 enum {
-    GANG_WAIT_NOT_NOW = 0, /**< it will start when others end */
-    GANG_WAIT_NEVER = 1,   /**< it cannot start as things are configured */
-    GANG_WAIT_HELD = 2,    /**< somebody or something it depends on holds it */
-    GANG_WAIT_POLICY = 3   /**< there is room, but policy gives it to others */
+    GANG_WAIT_CATEGORY_NOT_NOW = 0, /**< it will start when others end */
+    GANG_WAIT_CATEGORY_NEVER = 1,   /**< it cannot start as things are configured */
+    GANG_WAIT_CATEGORY_HELD = 2,    /**< somebody or something it depends on holds it */
+    GANG_WAIT_CATEGORY_POLICY = 3   /**< there is room, but policy gives it to others */
 };
 
 /** Reasons. */
 enum {
-    GANG_WAIT_ROOM = 1,        /**< the nodes have no room: see gang_request_explain() */
+    GANG_WAIT_CAPACITY = 1,    /**< the nodes have no room: see gang_request_explain() */
     GANG_WAIT_LIMIT = 2,       /**< limit of `queue` */
     GANG_WAIT_GUARANTEE = 3,   /**< not preemptible, and above the guarantee of `queue` */
     GANG_WAIT_USER_LIMIT = 4,  /**< of its user in `queue` */
@@ -733,13 +733,13 @@ enum {
     GANG_WAIT_CELLS = 12,   /**< its place would break the cells guaranteed to `queue` */
     GANG_WAIT_LENDING = 13, /**< what is idle is not lent by `queue` */
     /** not tried yet: the run was cut short, or it came after the last run */
-    GANG_WAIT_TURN = 14,
+    GANG_WAIT_NOT_TRIED = 14,
     /** it starts at until_ns, unless something comes between, on nodes that the text names; or
      *  (until_ns is 0) it would delay `blocker`, which has such a planned start */
     GANG_WAIT_PLANNED = 15,
     GANG_WAIT_BEGIN = 16, /**< its begin_ns has not come: until_ns */
-    /** `blocker` is overdue, and nothing passes it (gang_queue_spec.max_overtakes) */
-    GANG_WAIT_OVERDUE = 17,
+    /** `blocker` is starved, and nothing passes it (gang_queue_spec.max_bypasses) */
+    GANG_WAIT_STARVED = 17,
     GANG_WAIT_SLICE = 18, /**< it has its places, and its turn at until_ns, if nothing changes */
     /** it names a reservation that begins at until_ns, or that has no room for it now, or not for so
      *  long; or (it names none) its place is reserved for others from until_ns on. The text says which */
@@ -749,8 +749,8 @@ enum {
 /** One reason. Valid during the call. */
 struct gang_wait {
     size_t size;         /**< sizeof(struct gang_wait) of the library */
-    int32_t reason;      /**< GANG_WAIT_ROOM and its like */
-    int32_t cls;         /**< GANG_WAIT_NOT_NOW and its like */
+    int32_t reason;      /**< GANG_WAIT_CAPACITY and its like */
+    int32_t category;    /**< GANG_WAIT_CATEGORY_NOT_NOW and its like */
     gang_queue_id queue; /**< or GANG_ID_NONE */
     int32_t kind;        /**< number of the kind, or -1 */
     int32_t group;       /**< group, or -1 */
@@ -776,10 +776,10 @@ GANG_API gang_result gang_job_explain(gang_sched *sched, gang_job_id id, gang_wa
  *  "text":"..","reasons":[{"reason":"limit","class":"not
  *  now","queue":"a","kind":"gpu","requested":..,"used":..,
  *  "limit":..,"text":".."}],"placement":{...}}: members that do not apply are left out;
- *  "placement" is what gang_request_write_why() says, if the reason is room. @return also
+ *  "placement" is what gang_request_write_explanation() says, if the reason is room. @return also
  *  GANG_EIO. Owner. */
-GANG_API gang_result gang_job_write_why(gang_sched *sched, gang_job_id id, gang_write_fn write,
-                                        void *user) GANG_MUST_CHECK;
+GANG_API gang_result gang_job_write_explanation(gang_sched *sched, gang_job_id id,
+                                                gang_write_fn write, void *user) GANG_MUST_CHECK;
 
 /** Audit: the scheduler's books against the sum of its jobs, its queues and their allocations.
  *  @return GANG_OK; GANG_EINVAL with the first discrepancy in `error`; GANG_ENOMEM. Owner.

@@ -183,7 +183,7 @@ enum {
     GANG_SIM_NODE_UP = 10,
     /** a gang (`part`) of a job whose groups wait for each other has done its work; STARTED and STOPPED are then told of
      *  each gang, too */
-    GANG_SIM_PART_ENDED = 11,
+    GANG_SIM_GANG_ENDED = 11,
     /** what the scheduler tells of a reservation (op reservation, plan.h): `reservation`. It begins soon, begins, is over,
      *  lost nodes, has others for them; not what the caller himself did to it */
     GANG_SIM_RESERVATION = 12
@@ -203,7 +203,7 @@ struct gang_sim_event {
     int32_t reason;      /**< GANG_REASON_* */
     int32_t reserved0;
     const char *text; /**< one English line, never NULL */
-    int32_t part;     /**< which gang of the job, as gang_event.part; `alloc` is its own */
+    int32_t gang;     /**< which gang of the job, as gang_event.part; `alloc` is its own */
     int32_t reserved1;
     /** of GANG_SIM_RESERVATION: which one (id, name), what happened to it (GANG_RESERVATION_BEGIN and its like), when and where;
      *  else NULL. Its jobs are ids: gang_sim_find_job() */
@@ -217,10 +217,10 @@ struct gang_sim_view {
     int64_t now_ns;
     const int64_t *index; /**< of the job in the simulation, ascending */
     const int64_t *submit_ns;
-    const int64_t *run_ns;    /**< in truth; a policy that is not clairvoyant looks at limit_ns */
-    const int64_t *limit_ns;  /**< 0: none */
-    const int64_t *left_ns;   /**< of its work, in truth */
-    const int64_t *served_ns; /**< that it has run, all starts together */
+    const int64_t *run_ns;   /**< in truth; a policy that is not clairvoyant looks at limit_ns */
+    const int64_t *limit_ns; /**< 0: none */
+    const int64_t *left_ns;  /**< of its work, in truth */
+    const int64_t *served_ns;   /**< that it has run, all starts together */
     const int64_t *
         gpu_milli; /**< of all its tasks; where groups wait for each other, of those that run or may start now */
     const int64_t *cpu_milli; /**< likewise */
@@ -307,7 +307,7 @@ GANG_API void gang_sim_free(gang_sim *sim);
  *   if (result == GANG_OK)
  *       result = gang_sim_fork(sim, NULL, NULL, &c, &other, &error);
  *   if (result == GANG_OK)
- *       result = gang_sim_node_at(other, noon_ns, node, GANG_NODE_DOWN);   // what if it failed then?
+ *       result = gang_sim_set_node_state(other, noon_ns, node, GANG_NODE_DOWN);   // what if it failed then?
  *   if (result == GANG_OK)
  *       result = gang_sim_run(other, NULL, NULL, &error);
  *   if (result == GANG_OK)
@@ -375,8 +375,8 @@ GANG_API gang_result gang_sim_submit_groups(gang_sim *sim, const struct gang_job
 /** At a time to come (or now, if it has passed) a node gets a state, GANG_NODE_* (model.h): a failure, a drain, an end of
  *  either. What runs on one that goes down is lost. @return GANG_OK; GANG_EINVAL; GANG_ESTALE (no such node);
  *  GANG_EBUSY; GANG_ENOMEM. Owner. */
-GANG_API gang_result gang_sim_node_at(gang_sim *sim, int64_t at_ns, gang_node_id node,
-                                      int32_t state) GANG_MUST_CHECK;
+GANG_API gang_result gang_sim_set_node_state(gang_sim *sim, int64_t at_ns, gang_node_id node,
+                                             int32_t state) GANG_MUST_CHECK;
 
 /** How far a run may go; zero means no bound. */
 struct gang_sim_bounds {
@@ -406,8 +406,8 @@ enum {
 
 /** What a run did, and how things are. */
 struct gang_sim_info {
-    size_t size; /**< sizeof(struct gang_sim_info) */
-    int32_t why; /**< GANG_SIM_DONE and its like, of the last run */
+    size_t size;         /**< sizeof(struct gang_sim_info) */
+    int32_t stop_reason; /**< GANG_SIM_DONE and its like, of the last run */
     int32_t reserved0;
     int64_t now_ns;
     int64_t events; /**< since the beginning */
@@ -534,7 +534,7 @@ struct gang_sim_allocation {
     int64_t memory_bytes;
     int64_t gpu_milli;
     uint64_t gpus; /**< bit i: device i of the node; devices from 63 on share bit 63 */
-    int64_t part;  /**< which gang of the job; 0, unless groups of it wait for each other */
+    int64_t gang;  /**< which gang of the job; 0, unless groups of it wait for each other */
 };
 
 /** Rows so far, by begin. Those that have ended may be taken away (gang_sim_drop(), gang_sim_stream(): then the rows of those that
@@ -584,7 +584,7 @@ struct gang_sim_stats_opts {
     }
 
 /** A distribution over jobs. Percentiles are those of the nearest rank. */
-struct gang_sim_spread {
+struct gang_sim_distribution {
     double mean;
     double p50, p90, p95, p99;
     double max;
@@ -597,13 +597,14 @@ struct gang_sim_stats {
     int64_t failed; /**< ended otherwise */
     int64_t refused;
     int64_t unfinished;
-    struct gang_sim_spread wait_s; /**< from submission to the first start */
-    struct gang_sim_spread
+    struct gang_sim_distribution wait_s; /**< from submission to the first start */
+    struct gang_sim_distribution
         queue_s; /**< neither running nor suspended: with waits between two starts */
-    struct gang_sim_spread jct_s;    /**< job completion time: from submission to the end */
-    struct gang_sim_spread slowdown; /**< jct over run time; jobs of no run time are left out */
+    struct gang_sim_distribution jct_s; /**< job completion time: from submission to the end */
+    struct gang_sim_distribution
+        slowdown; /**< jct over run time; jobs of no run time are left out */
     /** max(1, jct over max(run time, tau)) (Feitelson et al. 1997) */
-    struct gang_sim_spread bounded_slowdown;
+    struct gang_sim_distribution bounded_slowdown;
     double makespan_s; /**< from the first submission to the last end */
     /** Used over what was up, integrated from the first submission that counts to the last end; with cool_down_ns: to the
      *  last submission that counts */
@@ -622,15 +623,15 @@ struct gang_sim_stats {
     double fragmentation;
 };
 
-#define GANG_SIM_SPREAD_INIT \
-    {                        \
-        0, 0, 0, 0, 0, 0     \
+#define GANG_SIM_DISTRIBUTION_INIT \
+    {                              \
+        0, 0, 0, 0, 0, 0           \
     }
-#define GANG_SIM_STATS_INIT                                                                        \
-    {                                                                                              \
-        sizeof(struct gang_sim_stats), 0, 0, 0, 0, GANG_SIM_SPREAD_INIT, GANG_SIM_SPREAD_INIT,     \
-            GANG_SIM_SPREAD_INIT, GANG_SIM_SPREAD_INIT, GANG_SIM_SPREAD_INIT, 0, 0, 0, 0, 0, 0, 0, \
-            0, 0, 0, 0, 0                                                                          \
+#define GANG_SIM_STATS_INIT                                                                     \
+    {                                                                                           \
+        sizeof(struct gang_sim_stats), 0, 0, 0, 0, GANG_SIM_DISTRIBUTION_INIT,                  \
+            GANG_SIM_DISTRIBUTION_INIT, GANG_SIM_DISTRIBUTION_INIT, GANG_SIM_DISTRIBUTION_INIT, \
+            GANG_SIM_DISTRIBUTION_INIT, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                      \
     }
 
 /** @return GANG_OK; GANG_EINVAL; GANG_ENOENT (queue, user); GANG_ENOMEM. Owner. O(jobs log jobs). */

@@ -78,7 +78,7 @@ GANG_API gang_node_id gang_snapshot_node_next(const gang_snapshot *snapshot, gan
 
 /**
  * A node as it was. One that was removed, while something of it was still held, is there, too, with
- * the state GANG_NODE_GONE.
+ * the state GANG_NODE_REMOVED.
  * @param info  info->size must be set
  * @return GANG_OK; GANG_EINVAL; GANG_ESTALE (not there at that instant).
  * No concurrent change of this snapshot; wait-free. O(1).

@@ -123,7 +123,8 @@ struct gang_trace_opts {
      *  counted, and with it all of its job; a text that is broken as such (quotes, number of fields, JSON) stays an error,
      *  and so does a name twice. 0: it is an error, but for those that the format itself marks as not run (above) */
     int32_t lenient;
-    int64_t most; /**< jobs at most, the first ones; what comes after is not looked at; 0: all */
+    int64_t
+        max_jobs; /**< jobs at most, the first ones; what comes after is not looked at; 0: all */
     /** Formats that tell a number of GPUs alone (Philly, its log, Helios, Tiresias): it is cut into tasks of so many
      *  (one of all if there are fewer), and a group "rest" of one task with what is left; 1..64; 0: 8 */
     int64_t gpus_per_task;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A block of memory for a whole structure, laid out twice by the same code: without `base` to measure it,
- * then to fill it. */
-#ifndef GANG__BASE_BLOCK_H
-#define GANG__BASE_BLOCK_H
+/* A block of memory for a whole structure. The same code lays it out twice: without `base` to
+ * measure it, then to fill it. */
+#ifndef GANG__BASE_TWO_PASS_BLOCK_H
+#define GANG__BASE_TWO_PASS_BLOCK_H
 
 #include <assert.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@ struct gang__block {
     size_t used;
 };
 
-/* Room for anything made of integers and pointers. NULL while measuring. */
+/* Space for anything made of integers and pointers. NULL while measuring. */
 static inline void *gang__block_take(struct gang__block *b, size_t bytes)
 {
     size_t align = _Alignof(uint64_t);

@@ -78,7 +78,7 @@ static struct gang_link_spec *link_get(struct gang__hwloc_scan *s, int32_t a, in
     int32_t high = a < b ? b : a;
     uint16_t *at = &s->link_of[low * GANG_MAX_GPUS + high];
     if (*at)
-        return s->links[*at - 1].kind == kind ? &s->links[*at - 1] : NULL;
+        return s->links[*at - 1].type == kind ? &s->links[*at - 1] : NULL;
     struct gang_link_spec *link = &s->links[s->spec.link_count++];
     *at = (uint16_t)s->spec.link_count;
     *link = (struct gang_link_spec){low, high, kind, 0, 0};
@@ -163,7 +163,7 @@ static void each_matrix(struct gang__hwloc_scan *s, const char *name, const stru
     }
 }
 
-/* ---- closeness ----------------------------------------------------------------------------- */
+/* ---- closeness ------------------------------------------------------------------------------- */
 
 static bool is_pci_bridge(hwloc_obj_t obj)
 {
@@ -200,11 +200,11 @@ static bool share_package(struct gang__hwloc_scan *s, hwloc_obj_t a, hwloc_obj_t
 static uint8_t near_of(struct gang__hwloc_scan *s, size_t i, size_t j)
 {
     if (share_bridge(s->gpu[i].pci, s->gpu[j].pci))
-        return GANG_NEAR_PCI;
+        return GANG_LOCALITY_PCI;
     if (s->gpus[i].numa >= 0 && s->gpus[i].numa == s->gpus[j].numa)
-        return GANG_NEAR_NUMA;
-    return share_package(s, s->gpu[i].local, s->gpu[j].local) ? GANG_NEAR_PACKAGE
-                                                              : GANG_NEAR_SYSTEM;
+        return GANG_LOCALITY_NUMA;
+    return share_package(s, s->gpu[i].local, s->gpu[j].local) ? GANG_LOCALITY_PACKAGE
+                                                              : GANG_LOCALITY_SYSTEM;
 }
 
 /* Number the switches that GPUs share, if they share any. */
@@ -237,10 +237,10 @@ void gang__hwloc_links(struct gang__hwloc_scan *s)
     size_t n = s->spec.gpu_count;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)
-            s->near[i * n + j] = i == j ? GANG_NEAR_LINK : near_of(s, i, j);
+            s->near[i * n + j] = i == j ? GANG_LOCALITY_LINK : near_of(s, i, j);
     for (size_t i = 0; i < s->spec.link_count; i++) {
         size_t a = (size_t)s->links[i].a;
         size_t b = (size_t)s->links[i].b;
-        s->near[a * n + b] = s->near[b * n + a] = GANG_NEAR_LINK;
+        s->near[a * n + b] = s->near[b * n + a] = GANG_LOCALITY_LINK;
     }
 }

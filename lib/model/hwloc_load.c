@@ -76,7 +76,7 @@ static gang_result read_file(const struct gang_mem *mem, const char *path, void 
     return r;
 }
 
-/* ---- topologies -------------------------------------------------------------------------------- */
+/* ---- topologies ------------------------------------------------------------------------------ */
 
 static gang_result unreadable(struct gang_error *error, const char *what)
 {

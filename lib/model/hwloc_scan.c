@@ -35,7 +35,7 @@ int gang__hwloc_pci_order(hwloc_obj_t a, hwloc_obj_t b)
     return p->func == q->func ? 0 : p->func < q->func ? -1 : 1;
 }
 
-/* ---- NUMA domains ------------------------------------------------------------------------------ */
+/* ---- NUMA domains ---------------------------------------------------------------------------- */
 
 /* The one package that shares processors with `set`; -1: none or several. */
 static int32_t package_of(hwloc_topology_t topology, hwloc_const_bitmap_t set)
@@ -260,7 +260,7 @@ gang_result gang__hwloc_describe(const struct gang_mem *mem, hwloc_topology_t to
     s->spec.gpus = s->gpus;
     s->spec.links = s->links;
     s->spec.nics = s->nics;
-    s->spec.gpu_near = s->near;
+    s->spec.gpu_locality = s->near;
     gang_result r = scan_all(s);
     if (r == GANG_OK)
         r = gang__node_spec_copy_mem(mem, &s->spec, spec, error);

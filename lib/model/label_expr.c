@@ -278,7 +278,7 @@ static bool is_any_keyword(const struct parser *p)
            is_keyword(p, "in") || is_keyword(p, "exists");
 }
 
-/* ---- what is found ---------------------------------------------------------------------------- */
+/* ---- what is found --------------------------------------------------------------------------- */
 
 static const char *keep_text(struct parser *p)
 {

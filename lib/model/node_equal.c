@@ -43,9 +43,10 @@ static bool same_gpus(const struct gang_node_spec *a, const struct gang_node_spe
         return false;
     for (size_t i = 0; i < a->gpu_count; i++) {
         ELEMENTS(struct gang_gpu_spec, pcie, a->gpus, b->gpus, i, a->gpu_size, b->gpu_size)
-        if (x->memory_bytes != y->memory_bytes || x->numa != y->numa || x->slice != y->slice ||
-            x->pcie != y->pcie || !gang__same_or_empty(x->model, y->model) ||
-            !gang__same_or_empty(x->pci, y->pci) || !gang__same_or_empty(x->parent, y->parent))
+        if (x->memory_bytes != y->memory_bytes || x->numa != y->numa ||
+            x->mig_index != y->mig_index || x->pcie != y->pcie ||
+            !gang__same_or_empty(x->model, y->model) || !gang__same_or_empty(x->pci, y->pci) ||
+            !gang__same_or_empty(x->parent, y->parent))
             return false;
     }
     return true;
@@ -61,7 +62,7 @@ static bool same_links(const struct gang_node_spec *a, const struct gang_node_sp
     for (size_t i = 0; i < a->link_count; i++) {
         ELEMENTS(struct gang_link_spec, bandwidth_mbps, a->links, b->links, i, a->link_size,
                  b->link_size)
-        if (x->a != y->a || x->b != y->b || x->kind != y->kind || x->hops != y->hops ||
+        if (x->a != y->a || x->b != y->b || x->type != y->type || x->hops != y->hops ||
             x->bandwidth_mbps != y->bandwidth_mbps)
             return false;
     }
@@ -130,9 +131,9 @@ static bool same_amounts(const struct gang_node_spec *a, const struct gang_node_
 
 static bool same_near(const struct gang_node_spec *a, const struct gang_node_spec *b)
 {
-    if (!a->gpu_near || !b->gpu_near || a->gpu_count == 0)
-        return a->gpu_count == 0 || a->gpu_near == b->gpu_near;
-    return memcmp(a->gpu_near, b->gpu_near, a->gpu_count * a->gpu_count) == 0;
+    if (!a->gpu_locality || !b->gpu_locality || a->gpu_count == 0)
+        return a->gpu_count == 0 || a->gpu_locality == b->gpu_locality;
+    return memcmp(a->gpu_locality, b->gpu_locality, a->gpu_count * a->gpu_count) == 0;
 }
 
 static bool same_profiles(const struct gang_node_spec *a, const struct gang_node_spec *b)

@@ -20,7 +20,7 @@ enum {
     PROFILE_LEAST = offsetof(struct gang_profile_spec, starts) + sizeof(uint64_t)
 };
 
-/* ---- text ---------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* Length in bytes of the UTF-8 character at p, which is no control character; 0 if there is none.
  * RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
@@ -83,7 +83,7 @@ static bool is_cpu_list(const char *text)
     }
 }
 
-/* ---- checking ------------------------------------------------------------------------------ */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 /* Refuse "array[index].member"; `array` or `member` may be NULL. */
 static gang_result refuse(struct gang_error *error, gang_result code, const char *array,
@@ -153,15 +153,16 @@ static gang_result slice_check(const struct gang_node_spec *s, const struct gang
     if (r != GANG_OK)
         return refuse_text(error, r, "gpus", i, "parent");
     if (!gang__is_slice(e))
-        return e->slice == 0 ? GANG_OK
-                             : refuse(error, GANG_EINVAL, "gpus", i, "slice", "without a parent");
-    if (e->slice < 0 || e->slice >= GANG__MAX_SLICES)
-        return refuse(error, GANG_ERANGE, "gpus", i, "slice", "not from 0 to 63");
+        return e->mig_index == 0
+                   ? GANG_OK
+                   : refuse(error, GANG_EINVAL, "gpus", i, "mig_index", "without a parent");
+    if (e->mig_index < 0 || e->mig_index >= GANG__MAX_SLICES)
+        return refuse(error, GANG_ERANGE, "gpus", i, "mig_index", "not from 0 to 63");
     for (size_t j = 0; j < i; j++) {
         struct gang_gpu_spec other = gang__node_spec_gpu(s, j);
-        if (gang__is_slice(&other) && other.slice == e->slice &&
+        if (gang__is_slice(&other) && other.mig_index == e->mig_index &&
             strcmp(other.parent, e->parent) == 0)
-            return refuse(error, GANG_EINVAL, "gpus", i, "slice", "twice in its parent");
+            return refuse(error, GANG_EINVAL, "gpus", i, "mig_index", "twice in its parent");
     }
     return GANG_OK;
 }
@@ -254,8 +255,8 @@ static gang_result link_check(const struct gang_node_spec *s, const struct gang_
         return refuse(error, GANG_EINVAL, "links", i, "b", "no such GPU");
     if (e->a == e->b)
         return refuse(error, GANG_EINVAL, "links", i, "b", "a GPU linked to itself");
-    if (e->kind < GANG_LINK_NVLINK || e->kind > GANG_LINK_OTHER)
-        return refuse(error, GANG_EINVAL, "links", i, "kind", "unknown kind of link");
+    if (e->type < GANG_LINK_NVLINK || e->type > GANG_LINK_OTHER)
+        return refuse(error, GANG_EINVAL, "links", i, "type", "unknown type of link");
     if (e->hops < 0)
         return refuse(error, GANG_ERANGE, "links", i, "hops", "negative");
     if (e->bandwidth_mbps < 0)
@@ -423,11 +424,12 @@ static gang_result partitions_check(const struct gang_node_spec *s, struct gang_
 static gang_result near_check(const struct gang_node_spec *s, struct gang_error *error)
 {
     size_t n = s->gpu_count;
-    for (size_t k = 0; s->gpu_near && k < n * n; k++) {
-        if (s->gpu_near[k] > GANG_NEAR_LINK)
-            return refuse(error, GANG_EINVAL, "gpu_near", k, NULL, "not one of GANG_NEAR_*");
-        if (s->gpu_near[k] != s->gpu_near[k % n * n + k / n])
-            return refuse(error, GANG_EINVAL, "gpu_near", k, NULL, "not symmetric");
+    for (size_t k = 0; s->gpu_locality && k < n * n; k++) {
+        if (s->gpu_locality[k] > GANG_LOCALITY_LINK)
+            return refuse(error, GANG_EINVAL, "gpu_locality", k, NULL,
+                          "not one of GANG_LOCALITY_*");
+        if (s->gpu_locality[k] != s->gpu_locality[k % n * n + k / n])
+            return refuse(error, GANG_EINVAL, "gpu_locality", k, NULL, "not symmetric");
     }
     return GANG_OK;
 }
@@ -534,7 +536,7 @@ gang_result gang_node_spec_check(const struct gang_node_spec *spec, struct gang_
     return spec_in(spec, &s, error);
 }
 
-/* ---- copying ------------------------------------------------------------------------------- */
+/* ---- copying --------------------------------------------------------------------------------- */
 
 static struct gang_gpu_spec *lay_gpus(struct gang__block *b, const struct gang_node_spec *s)
 {
@@ -646,9 +648,9 @@ static const char **lay_partitions(struct gang__block *b, const struct gang_node
 
 static uint8_t *lay_near(struct gang__block *b, const struct gang_node_spec *s)
 {
-    size_t bytes = s->gpu_near ? s->gpu_count * s->gpu_count : 0;
+    size_t bytes = s->gpu_locality ? s->gpu_count * s->gpu_count : 0;
     uint8_t *to = gang__block_take(b, bytes);
-    return to && bytes ? memcpy(to, s->gpu_near, bytes) : to;
+    return to && bytes ? memcpy(to, s->gpu_locality, bytes) : to;
 }
 
 /* Lay out a copy of `s`; returns it if the block has memory. */
@@ -685,7 +687,7 @@ static struct gang_node_spec *lay(struct gang__block *b, const struct gang_node_
     copy.labels = s->label_count ? labels : NULL;
     copy.partitions = s->partition_count ? partitions : NULL;
     copy.topology = s->topology_count ? topology : NULL;
-    copy.gpu_near = s->gpu_near && s->gpu_count ? near : NULL;
+    copy.gpu_locality = s->gpu_locality && s->gpu_count ? near : NULL;
     copy.profiles = s->profile_count ? profiles : NULL;
     if (to)
         *to = copy;
@@ -731,7 +733,7 @@ void gang_node_spec_free(struct gang_node_spec *spec)
     gang__release(&gang__mem_libc, spec);
 }
 
-/* ---- closeness ----------------------------------------------------------------------------- */
+/* ---- closeness ------------------------------------------------------------------------------- */
 
 static int32_t package_of(const struct gang_node_spec *s, int32_t numa)
 {
@@ -745,24 +747,24 @@ static int32_t package_of(const struct gang_node_spec *s, int32_t numa)
 uint8_t gang__gpu_near(const struct gang_node_spec *spec, size_t i, size_t j)
 {
     if (i == j)
-        return GANG_NEAR_LINK;
-    if (spec->gpu_near)
-        return spec->gpu_near[i * spec->gpu_count + j];
+        return GANG_LOCALITY_LINK;
+    if (spec->gpu_locality)
+        return spec->gpu_locality[i * spec->gpu_count + j];
     for (size_t k = 0; k < spec->link_count; k++) {
         struct gang_link_spec e;
         (void)element_in(&e, sizeof(e), LINK_LEAST, spec->links, spec->link_size, k);
         if (((size_t)e.a == i && (size_t)e.b == j) || ((size_t)e.a == j && (size_t)e.b == i))
-            return GANG_NEAR_LINK;
+            return GANG_LOCALITY_LINK;
     }
     struct gang_gpu_spec a;
     struct gang_gpu_spec b;
     (void)element_in(&a, sizeof(a), GPU_LEAST, spec->gpus, spec->gpu_size, i);
     (void)element_in(&b, sizeof(b), GPU_LEAST, spec->gpus, spec->gpu_size, j);
     if (a.numa < 0 || b.numa < 0)
-        return GANG_NEAR_SYSTEM;
+        return GANG_LOCALITY_SYSTEM;
     if (a.numa == b.numa)
-        return GANG_NEAR_NUMA;
+        return GANG_LOCALITY_NUMA;
     int32_t package = package_of(spec, a.numa);
-    return package >= 0 && package == package_of(spec, b.numa) ? GANG_NEAR_PACKAGE
-                                                               : GANG_NEAR_SYSTEM;
+    return package >= 0 && package == package_of(spec, b.numa) ? GANG_LOCALITY_PACKAGE
+                                                               : GANG_LOCALITY_SYSTEM;
 }

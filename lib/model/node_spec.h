@@ -55,7 +55,7 @@ const char *gang__node_spec_uuid(const struct gang_node_spec *spec, size_t i);
 bool gang__same_or_empty(const char *a, const char *b);
 
 /* Do two specifications name the same GPUs (but for uuids and health), links, NUMA domains and cores, in
- * the same order? What they say of closeness (gpu_near) is not compared. */
+ * the same order? What they say of closeness (gpu_locality) is not compared. */
 bool gang__same_devices(const struct gang_node_spec *a, const struct gang_node_spec *b);
 
 /* The same, and all else that is not said of the one node alone: capacities, closeness, network
@@ -63,8 +63,8 @@ bool gang__same_devices(const struct gang_node_spec *a, const struct gang_node_s
  * GPUs. */
 bool gang__same_machine(const struct gang_node_spec *a, const struct gang_node_spec *b);
 
-/* GANG_NEAR_* of GPUs i and j of a checked specification: as it says, or derived from links and
- * NUMA domains. A GPU and itself: GANG_NEAR_LINK. O(links). */
+/* GANG_LOCALITY_* of GPUs i and j of a checked specification: as it says, or derived from links and
+ * NUMA domains. A GPU and itself: GANG_LOCALITY_LINK. O(links). */
 uint8_t gang__gpu_near(const struct gang_node_spec *spec, size_t i, size_t j);
 
 #endif

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/nodes/kind.h"
-#include "core/nodes/partition.h"
+#include "core/nodes/nodes.h"
 #include "queue/queues_in.h"
 
 /* How the siblings before gave their guarantee in one dimension. */
@@ -107,7 +106,7 @@ static gang_result slices_check(const struct gang__queue_drafts *t, const struct
         const struct gang__queue_draft *s = t->order[i];
         if (q->backfill != GANG_BACKFILL_NONE)
             return gang__draft_refuse(t, s, GANG_EINVAL, "backfill", "not where gangs take turns");
-        if (q->preempt == GANG_PREEMPT_SUSPEND)
+        if (q->preempt == GANG_PREEMPT_MODE_SUSPEND)
             return gang__draft_refuse(t, s, GANG_EINVAL, "preempt",
                                       "not to suspend where gangs take turns");
     }

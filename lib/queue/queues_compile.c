@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/two_pass_block.h"
-#include "core/nodes/kind.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/request/request.h"
 #include "queue/queues_in.h"
 
@@ -16,8 +15,8 @@
 
 struct gang__quota gang__quota_compile(const struct gang_quota *q)
 {
-    if (q->part)
-        return (struct gang__quota){q->part, GANG__QUOTA_FRACTION};
+    if (q->fraction)
+        return (struct gang__quota){q->fraction, GANG__QUOTA_FRACTION};
     if (q->by_weight)
         return (struct gang__quota){q->by_weight, GANG__QUOTA_WEIGHT};
     return (struct gang__quota){q->amount == GANG_UNLIMITED ? GANG__NO_BOUND : q->amount,
@@ -131,13 +130,13 @@ static void set_own(struct gang__queue *q)
 {
     const struct gang_queue_spec *s = q->spec;
     q->priority = s->priority;
-    q->within = s->within ? s->within : GANG_DISPLACE_LOWER;
-    q->reclaim = s->reclaim ? s->reclaim : GANG_DISPLACE_ANY;
+    q->within = s->within ? s->within : GANG_PREEMPT_LOWER;
+    q->reclaim = s->reclaim ? s->reclaim : GANG_PREEMPT_ANY;
     q->state = s->state;
     q->order = s->order;
-    q->turn = s->turn;
+    q->turn = s->child_order;
     q->block = s->block;
-    q->preempt = s->preempt;
+    q->preempt = s->preempt_mode;
     q->max_running = bound_of(s->max_running);
     q->max_pending = bound_of(s->max_pending);
     q->max_running_per_user = bound_of(s->max_running_per_user);
@@ -157,11 +156,11 @@ enum { SLICE_ROWS = 4 }; /* as Slurm's OverSubscribe=FORCE */
 static void set_slices(struct gang__queue *q, const struct gang__queue *from)
 {
     const struct gang_queue_spec *s = q->spec;
-    bool own = s->slice_ns > 0, none = s->slice_ns < 0;
+    bool own = s->quantum_ns > 0, none = s->quantum_ns < 0;
     q->slicer = own ? q->index : none ? GANG__NO_QUEUE : from->slicer;
-    q->slice_ns = own ? s->slice_ns : none ? 0 : from->slice_ns;
-    q->slice_rows = !own ? from->slice_rows : s->slice_rows ? s->slice_rows : SLICE_ROWS;
-    q->slice_gpus = own ? s->slice_gpus != 0 : from->slice_gpus;
+    q->quantum_ns = own ? s->quantum_ns : none ? 0 : from->quantum_ns;
+    q->slice_rows = !own ? from->slice_rows : s->quantum_rows ? s->quantum_rows : SLICE_ROWS;
+    q->quantum_gpus = own ? s->quantum_gpus != 0 : from->quantum_gpus;
 }
 
 /* `top` is what a queue at the top inherits. */
@@ -175,7 +174,7 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
                                            .backfill_order = GANG_BACKFILL_ORDER_LEAF};
     const struct gang_queue_spec *s = q->spec;
     const struct gang__queue *from = parent ? parent : &top;
-    q->fixed = s->fixed || from->fixed;
+    q->fixed = s->no_preemption || from->fixed;
     q->open_state = s->state > from->open_state ? s->state : from->open_state;
     q->policy = s->policy ? s->policy : from->policy;
     q->grace_ns = time_of(s->grace_ns, -1, from->grace_ns);
@@ -190,7 +189,7 @@ static void set_inherited(struct gang__queue *q, const struct gang__queue *paren
     q->backfill_order = s->backfill_order ? s->backfill_order : from->backfill_order;
     q->overrun = s->overrun ? s->overrun : from->overrun;
     q->extend_ns = time_of(s->extend_ns, 0, from->extend_ns);
-    q->max_overtakes = s->max_overtakes ? s->max_overtakes : from->max_overtakes;
+    q->max_bypasses = s->max_bypasses ? s->max_bypasses : from->max_bypasses;
     q->max_wait_ns = time_of(s->max_wait_ns, 0, from->max_wait_ns);
     q->depth_given = s->plan_depth ? s->plan_depth : from->depth_given;
     q->plan_depth = q->depth_given                              ? q->depth_given

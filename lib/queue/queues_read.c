@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/nodes/kind.h"
-#include "core/nodes/partition.h"
+#include "core/nodes/nodes.h"
 #include "queue/queues_in.h"
 
 uint32_t gang__dim_find(const struct gang__dim *dim, uint32_t dims, int32_t kind,

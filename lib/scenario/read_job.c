@@ -164,8 +164,8 @@ static bool minimum_inside(const struct gang_request_spec *request)
     bool found = false;
     for (size_t i = 0; i < request->group_count; i++)
         found = found || request->groups[i].min > 0;
-    for (size_t i = 0; i < request->set_count; i++)
-        found = found || request->sets[i].min > 0;
+    for (size_t i = 0; i < request->group_set_count; i++)
+        found = found || request->group_sets[i].min > 0;
     return found;
 }
 

@@ -57,7 +57,7 @@ static gang_result read_mig_index(struct gang__reader *r, const struct gang__jso
         return GANG_OK;
     if (!gpu->parent)
         return gang__json_fail(&at, GANG_EINVAL, "given without 'parent'");
-    return gang__json_int32(&at, 0, GANG__MAX_SLICES - 1, &gpu->slice);
+    return gang__json_int32(&at, 0, GANG__MAX_SLICES - 1, &gpu->mig_index);
 }
 
 static gang_result read_devices(struct gang__reader *r, const struct gang__json *at,
@@ -180,7 +180,7 @@ static gang_result read_links(struct gang__reader *r, const struct gang__json *o
         if (list[i].a == list[i].b)
             return gang__json_fail(&element, GANG_EINVAL, "links a GPU to itself");
         GANG__TRY(gang__json_need(&element, "type", &member));
-        GANG__TRY(gang__read_word(&element, "type", &gang__link_words, &list[i].kind));
+        GANG__TRY(gang__read_word(&element, "type", &gang__link_words, &list[i].type));
         GANG__TRY(gang__read_int32(&element, "hops", 0, INT32_MAX, &list[i].hops));
         GANG__TRY(gang__read_int(&element, "bandwidth_mbps", 0, GANG_MAX_AMOUNT,
                                  &list[i].bandwidth_mbps));
@@ -216,7 +216,7 @@ static gang_result read_gpu_locality(struct gang__reader *r, const struct gang__
             if (near[i * rows + j] != near[j * rows + i])
                 return gang__json_fail(&row, GANG_EINVAL, "differs from column %zu", i);
     }
-    node->gpu_near = near;
+    node->gpu_locality = near;
     return GANG_OK;
 }
 

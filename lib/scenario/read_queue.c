@@ -149,7 +149,7 @@ static gang_result read_relative(struct gang__reader *r, const struct gang__json
     if (!has_part)
         return gang__json_fail(at, GANG_EINVAL, "must have a member 'fraction'%s",
                                ways == IN_WEIGHTS ? " or 'weight'" : "");
-    return gang__json_scaled(&part, GANG_WHOLE, 1, GANG_WHOLE, &quota->part);
+    return gang__json_scaled(&part, GANG_WHOLE, 1, GANG_WHOLE, &quota->fraction);
 }
 
 static gang_result read_quota(struct gang__reader *r, const struct gang__json *at, size_t ways,

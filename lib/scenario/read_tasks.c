@@ -120,9 +120,9 @@ static gang_result order_sets(const struct gang__json *at, struct sets *sets, si
 }
 
 static gang_result fill_set(struct gang__reader *r, const struct gang__json *at,
-                            const struct sets *sets, size_t index, struct gang_set_spec *set)
+                            const struct sets *sets, size_t index, struct gang_group_set_spec *set)
 {
-    *set = (struct gang_set_spec)GANG_SET_SPEC_INIT;
+    *set = (struct gang_group_set_spec)GANG_GROUP_SET_SPEC_INIT;
     GANG__TRY(gang__read_name_member(r, at, "name", &set->name));
     GANG__TRY(gang__read_int(at, "min", 0, GANG__MAX_TASKS, &set->min));
     GANG__TRY(gang__read_level(r, at, "same", GANG__LEVELS_ALL, &set->same));
@@ -136,7 +136,7 @@ static gang_result read_sets(struct gang__reader *r, const struct gang__json *jo
                              struct sets *sets, struct gang_request_spec *request)
 {
     struct gang__json at;
-    struct gang_set_spec *list;
+    struct gang_group_set_spec *list;
     *sets = (struct sets){0};
     if (!gang__json_get(job, "groups", &at))
         return GANG_OK;
@@ -166,8 +166,8 @@ static gang_result read_sets(struct gang__reader *r, const struct gang__json *jo
         sets->has_min[index] = json_object_get(element.value, "min") != NULL ||
                                (parent != SIZE_MAX && sets->has_min[parent]);
     }
-    request->sets = list;
-    request->set_count = sets->count;
+    request->group_sets = list;
+    request->group_set_count = sets->count;
     return GANG_OK;
 }
 
@@ -178,13 +178,13 @@ static gang_result check_sets(const struct gang__json *job, struct sets *sets,
     struct gang__json groups;
     gang__json_get(job, "groups", &groups);
     for (size_t place = sets->count; place-- > 0;) { /* children before parents */
-        int32_t parent = request->sets[place].parent;
+        int32_t parent = request->group_sets[place].parent;
         if (parent >= 0)
             sets->tasks[parent] += sets->tasks[place];
     }
     for (size_t i = 0; i < sets->count; i++) {
         size_t place = sets->place[i];
-        if (request->sets[place].min <= sets->tasks[place])
+        if (request->group_sets[place].min <= sets->tasks[place])
             continue;
         struct gang__json element = gang__json_element(&groups, i);
         struct gang__json at;
@@ -249,8 +249,8 @@ static gang_result read_count(const struct gang__json *object, bool job_has_min,
     if (gang__json_get(object, "group", &at)) {
         size_t index = 0;
         GANG__TRY(read_set_reference(sets, &at, &index));
-        group->set = (int32_t)sets->place[index];
-        sets->tasks[group->set] += group->count;
+        group->group_set = (int32_t)sets->place[index];
+        sets->tasks[group->group_set] += group->count;
         has_min = has_min || sets->has_min[index];
     }
     group->min = has_min ? 0 : group->count;

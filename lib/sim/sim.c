@@ -87,7 +87,7 @@ static gang_result set_queues(gang_sim *sim, struct gang_error *error)
             gang__error(error, r, "queues", "gang_queue_spec of another size");
         if (o->policy != GANG_SIM_POLICY_QUEUES || sim->ops.score) {
             q[i].order = GANG_ORDER_PRIORITY;
-            q[i].within = GANG_DISPLACE_NEVER; /* a score orders; who is to go, selection says */
+            q[i].within = GANG_PREEMPT_NEVER; /* a score orders; who is to go, selection says */
         }
         if (o->no_limits)
             q[i].overrun = GANG_OVERRUN_ASK;
@@ -195,7 +195,7 @@ void gang_sim_free(gang_sim *sim)
 
 /* ---- events from outside --------------------------------------------------------------------- */
 
-gang_result gang_sim_node_at(gang_sim *sim, int64_t at_ns, gang_node_id node, int32_t state)
+gang_result gang_sim_set_node_state(gang_sim *sim, int64_t at_ns, gang_node_id node, int32_t state)
 {
     if (!sim || state < GANG_NODE_UP || state > GANG_NODE_DOWN)
         return GANG_EINVAL;
@@ -229,7 +229,7 @@ gang_result gang_sim_get_info(const gang_sim *sim, struct gang_sim_info *info)
     if (!sim || !info)
         return GANG_EINVAL;
     struct gang_sim_info i = {.size = info->size,
-                              .why = sim->why,
+                              .stop_reason = sim->why,
                               .now_ns = gang__sim_now(sim),
                               .events = sim->events,
                               .runs = sim->runs,
@@ -362,7 +362,7 @@ gang_result gang_sim_get_allocation(const gang_sim *sim, size_t row,
     if (a.size == 0)
         return GANG_ESTALE; /* it was written, and its row is free */
     a.size = allocation->size;
-    return gang__struct_out(allocation, a.size, offsetof(struct gang_sim_allocation, part), &a,
+    return gang__struct_out(allocation, a.size, offsetof(struct gang_sim_allocation, gang), &a,
                             sizeof(a));
 }
 

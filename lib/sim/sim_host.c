@@ -18,7 +18,7 @@ static void tell(gang_sim *sim, int32_t what, size_t index, uint32_t part, gang_
                                .index = index,
                                .node = node,
                                .reason = reason,
-                               .part = (int32_t)part,
+                               .gang = (int32_t)part,
                                .text = text};
     if (index != SIZE_MAX) {
         const struct gang__sim_job *j = gang__sim_at(sim, index);
@@ -160,7 +160,7 @@ static int32_t on_grow(const struct gang_event *e, void *user)
 {
     gang_sim *sim = user;
     gang__sim_touch(sim, (size_t)e->cookie);
-    gang__sim_tell_part(sim, GANG_SIM_GREW, (size_t)e->cookie, (uint32_t)e->part, e->reason,
+    gang__sim_tell_part(sim, GANG_SIM_GREW, (size_t)e->cookie, (uint32_t)e->gang, e->reason,
                         e->text);
     return 0;
 }
@@ -170,7 +170,7 @@ static int32_t on_shrink(const struct gang_event *e, void *user)
 {
     gang_sim *sim = user;
     gang__sim_touch(sim, (size_t)e->cookie);
-    gang__sim_tell_part(sim, GANG_SIM_SHRANK, (size_t)e->cookie, (uint32_t)e->part, e->reason,
+    gang__sim_tell_part(sim, GANG_SIM_SHRANK, (size_t)e->cookie, (uint32_t)e->gang, e->reason,
                         e->text);
     return 1;
 }

@@ -304,7 +304,7 @@ static gang_result check_slices(const gang_sim *sim, const char *queue, struct g
     struct gang_queue_info info = {.size = sizeof(info)};
     gang_queue_id id;
     if (queue && gang_queue_find(sim->sched, queue, &id) == GANG_OK &&
-        gang_queue_get(sim->sched, id, &info) == GANG_OK && info.slice_ns > 0)
+        gang_queue_get(sim->sched, id, &info) == GANG_OK && info.quantum_ns > 0)
         return gang__error(error, GANG_ENOTSUP, "group_after",
                            "groups that wait for each other, in a queue that slices");
     return GANG_OK;

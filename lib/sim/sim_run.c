@@ -76,7 +76,7 @@ static gang_result gone(gang_sim *sim, size_t index, uint32_t part)
     if (j->stages)
         return gang__sim_part_gone(sim, index, part);
     gang_alloc_id alloc = gang_job_alloc(sim->sched, j->id, 0);
-    gang_result r = gang_report_tasks(sim->sched, j->id, 0, alloc, NULL, 0, GANG_TASK_GONE);
+    gang_result r = gang_report_tasks(sim->sched, j->id, 0, alloc, NULL, 0, GANG_TASK_STOPPED);
     sim->dirty = true;
     return r == GANG_ENOMEM ? r : GANG_OK;
 }

@@ -276,7 +276,7 @@ static void look_at(gang_sim *sim, struct gang__sim_job *j)
 void gang__sim_part_starts(gang_sim *sim, size_t index, const struct gang_event *e)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-    struct gang__sim_part *p = &j->stages->part[e->part];
+    struct gang__sim_part *p = &j->stages->part[e->gang];
     gang__sim_progress(sim, j);
     p->alloc = e->alloc;
     p->work.works = p->begun = true;
@@ -288,7 +288,7 @@ void gang__sim_part_starts(gang_sim *sim, size_t index, const struct gang_event 
     look_at(sim, j);
     gang__sim_stages_sum(j);
     gang__sim_touch(sim, index);
-    gang__sim_tell_part(sim, GANG_SIM_STARTED, index, (uint32_t)e->part, e->reason, e->text);
+    gang__sim_tell_part(sim, GANG_SIM_STARTED, index, (uint32_t)e->gang, e->reason, e->text);
 }
 
 /* It does not work any more, and waits again, its restart before it. */
@@ -306,13 +306,13 @@ static void displaced(gang_sim *sim, struct gang__sim_job *j, uint32_t part, boo
 bool gang__sim_part_stops(gang_sim *sim, size_t index, const struct gang_event *e)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-    struct gang__sim_part *p = &j->stages->part[e->part];
+    struct gang__sim_part *p = &j->stages->part[e->gang];
     bool ends = e->reason == GANG_REASON_TIMEOUT || e->reason == GANG_REASON_CANCEL ||
                 e->reason == GANG_REASON_END;
     gang__sim_progress(sim, j);
     p->work.unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
     if (p->work.works)
-        displaced(sim, j, (uint32_t)e->part, !ends && e->reason != GANG_REASON_MOVE);
+        displaced(sim, j, (uint32_t)e->gang, !ends && e->reason != GANG_REASON_MOVE);
     if (sim->opts.stop_ns > 0) { /* it takes its time */
         p->alloc = e->alloc;
         p->gone_ns = gang__add_sat(sim->now_ns, sim->opts.stop_ns);
@@ -321,7 +321,7 @@ bool gang__sim_part_stops(gang_sim *sim, size_t index, const struct gang_event *
     look_at(sim, j);
     gang__sim_touch(sim, index);
     if (!ends)
-        gang__sim_tell_part(sim, GANG_SIM_STOPPED, index, (uint32_t)e->part, e->reason, e->text);
+        gang__sim_tell_part(sim, GANG_SIM_STOPPED, index, (uint32_t)e->gang, e->reason, e->text);
     return sim->opts.stop_ns == 0;
 }
 
@@ -392,7 +392,7 @@ gang_result gang__sim_part_ends(gang_sim *sim, size_t index, uint32_t part)
     sim->dirty = true;
     gang__sim_hit(sim, index);
     gang__sim_touch(sim, index);
-    gang__sim_tell_part(sim, GANG_SIM_PART_ENDED, index, part, GANG_REASON_END,
+    gang__sim_tell_part(sim, GANG_SIM_GANG_ENDED, index, part, GANG_REASON_END,
                         "a gang of it has done its work");
     return GANG_OK;
 }
@@ -402,7 +402,7 @@ gang_result gang__sim_part_gone(gang_sim *sim, size_t index, uint32_t part)
     struct gang__sim_job *j = gang__sim_at(sim, index);
     struct gang__sim_part *p = &j->stages->part[part];
     gang_result r =
-        gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0, GANG_TASK_GONE);
+        gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0, GANG_TASK_STOPPED);
     if (r == GANG_ENOMEM)
         return r;
     gang__sim_progress(sim, j);

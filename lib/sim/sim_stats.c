@@ -150,9 +150,9 @@ static double percentile(const double *sorted, size_t count, size_t percent)
     return sorted[rank > 0 ? rank - 1 : 0];
 }
 
-static struct gang_sim_spread spread(double *of, size_t count)
+static struct gang_sim_distribution spread(double *of, size_t count)
 {
-    struct gang_sim_spread s = GANG_SIM_SPREAD_INIT;
+    struct gang_sim_distribution s = GANG_SIM_DISTRIBUTION_INIT;
     if (count == 0)
         return s;
     for (size_t i = 0; i < count; i++)
@@ -274,7 +274,7 @@ static void put_real(struct gang__json_maker *m, json_t *o, const char *key, dou
 }
 
 static void put_spread(struct gang__json_maker *m, json_t *o, const char *key,
-                       const struct gang_sim_spread *s)
+                       const struct gang_sim_distribution *s)
 {
     json_t *of = json_object();
     put_real(m, of, "mean", s->mean);

@@ -137,7 +137,7 @@ void gang__sim_put_allocation(struct gang__sim_out *o, const gang_sim *sim,
             say(o, "%s%d", between, bit);
             between = " ";
         }
-    say(o, ",%" PRId64 ",%zu\n", a->part, a->index);
+    say(o, ",%" PRId64 ",%zu\n", a->gang, a->index);
 }
 
 void gang__sim_put_sample(struct gang__sim_out *o, const struct gang_sim_sample *s)
@@ -200,7 +200,7 @@ void gang__sim_put_header(struct gang__sim_out *o, int32_t table)
     static const char *const header[] = {
         "job,queue,user,state,end,submit_s,start_s,end_s,run_s,limit_s,queue_s,suspended_s,ran_s,"
         "lost_s,tasks,cpu_milli,memory_bytes,gpu_milli,starts,preemptions,failures,index\n",
-        "job,node,begin_s,end_s,tasks,cpu_milli,memory_bytes,gpu_milli,gpus,part,index\n",
+        "job,node,begin_s,end_s,tasks,cpu_milli,memory_bytes,gpu_milli,gpus,gang,index\n",
         "at_s,running,pending,cpu_milli,memory_bytes,gpu_milli,nodes_up\n",
         "job_id,workload_name,profile,submission_time,requested_number_of_resources,"
         "requested_time,success,final_state,starting_time,execution_time,finish_time,"

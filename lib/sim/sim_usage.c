@@ -283,7 +283,7 @@ static void open_row(gang_sim *sim, size_t index, struct gang__sim_piece *p)
                                      .memory_bytes = p->memory_bytes,
                                      .gpu_milli = p->gpu_milli,
                                      .gpus = p->gpus,
-                                     .part = p->part};
+                                     .gang = p->part};
 }
 
 /* Old pieces make way for those in the scratch. */

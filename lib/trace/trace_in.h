@@ -228,7 +228,7 @@ struct gang__trace_reader {
 /* Have as many jobs been read as were asked for? */
 static inline bool gang__trace_full(const struct gang__trace_reader *r)
 {
-    return r->opts.most && r->trace->count >= (size_t)r->opts.most;
+    return r->opts.max_jobs && r->trace->count >= (size_t)r->opts.max_jobs;
 }
 
 /* What a row came to: GANG_OK to go on. One that is passed over is counted. */

@@ -139,7 +139,7 @@ static gang_result check_opts(const struct gang_trace_opts *opts, struct gang_tr
         return gang__error(error, GANG_EINVAL, "format", "unknown");
     if (in->lenient != 0 && in->lenient != 1)
         return gang__error(error, GANG_EINVAL, "lenient", "neither 0 nor 1");
-    if (in->most < 0)
+    if (in->max_jobs < 0)
         return gang__error(error, GANG_ERANGE, "most", "negative");
     if (in->gpus_per_task < 0 || in->gpus_per_task > GANG_MAX_GPUS)
         return gang__error(error, GANG_ERANGE, "gpus_per_task", "not 0 to %d", GANG_MAX_GPUS);

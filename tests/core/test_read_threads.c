@@ -100,7 +100,7 @@ START_TEST(node_is_read_at_one_instant)
     atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
     /* All or nothing: both free, or both taken. */
     ck_assert_int_eq(info.cpu_free == 0, info.memory_free == 0);
-    gang_request_put(everything);
+    gang_request_free(everything);
     gang_cluster_free(cluster);
 }
 END_TEST

@@ -207,7 +207,7 @@ static void world_close(void)
     ck_assert_msg(gang_cluster_check(world.c, &error) == GANG_OK, "%s", error.text);
     for (int i = 0; i < WRITERS; i++)
         for (int k = 0; k < AMOUNTS; k++)
-            gang_request_put(world.gang[i][k]);
+            gang_request_free(world.gang[i][k]);
     gang_cluster_free(world.c);
 }
 

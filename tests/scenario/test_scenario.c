@@ -141,7 +141,7 @@ static const struct bad bad_texts[] = {
     {NODE("\"devices\":[{\"parent\":\"p\",\"mig_index\":64}]"), GANG_ERANGE,
      "nodes[0].devices[0].mig_index"},
     {NODE("\"devices\":[{\"parent\":\"p\"},{\"parent\":\"p\"}]"), GANG_EINVAL,
-     "nodes[0].gpus[1].slice"},
+     "nodes[0].gpus[1].mig_index"},
     {NODE("\"profiles\":[{\"width\":1,\"starts\":[0]}]"), GANG_EINVAL, "nodes[0].profiles[0].name"},
     {NODE("\"profiles\":[{\"name\":\"a\",\"starts\":[0]}]"), GANG_EINVAL,
      "nodes[0].profiles[0].width"},
@@ -892,11 +892,11 @@ START_TEST(reads_nodes)
     ck_assert_int_eq(n[0].amounts[1].amount, 40);
     ck_assert_int_eq(n[1].amounts[0].amount, GANG_MAX_AMOUNT);
     ck_assert_uint_eq(n[0].partition_count, 2);
-    ck_assert_int_eq(n[0].links[0].kind, GANG_LINK_NVLINK);
+    ck_assert_int_eq(n[0].links[0].type, GANG_LINK_NVLINK);
     ck_assert_int_eq(n[0].links[0].bandwidth_mbps, 25000);
-    ck_assert_int_eq(n[0].links[1].kind, GANG_LINK_OTHER);
-    ck_assert_int_eq(n[0].gpu_near[1], 4);
-    ck_assert_int_eq(n[0].gpu_near[2], 0);
+    ck_assert_int_eq(n[0].links[1].type, GANG_LINK_OTHER);
+    ck_assert_int_eq(n[0].gpu_locality[1], 4);
+    ck_assert_int_eq(n[0].gpu_locality[2], 0);
     ck_assert_int_eq(n[1].cpu_milli, 2800);
     ck_assert_int_eq(n[1].memory_bytes, 1025);
     ck_assert_int_eq(n[1].state, GANG_NODE_DOWN);
@@ -909,8 +909,8 @@ START_TEST(reads_nodes)
     ck_assert_int_eq(n[1].gpus[1].state, GANG_GPU_UNHEALTHY);
     ck_assert_ptr_null(n[1].gpus[1].parent);
     ck_assert_str_eq(n[1].gpus[2].parent, "p");
-    ck_assert_int_eq(n[1].gpus[2].slice, 0);
-    ck_assert_int_eq(n[1].gpus[3].slice, 7);
+    ck_assert_int_eq(n[1].gpus[2].mig_index, 0);
+    ck_assert_int_eq(n[1].gpus[3].mig_index, 7);
     ck_assert_int_eq(n[1].gpus[3].state, GANG_GPU_UNHEALTHY);
     ck_assert_uint_eq(n[1].profile_count, 2);
     ck_assert_str_eq(n[1].profiles[0].model, "A");
@@ -951,10 +951,10 @@ START_TEST(reads_queues)
     ck_assert_double_eq(q[0].weight, 0.30000000000000004);
     ck_assert_int_eq(q[0].priority, -7);
     ck_assert_int_eq(q[1].priority, 100);
-    ck_assert_int_eq(q[0].within, GANG_DISPLACE_LOWER_OR_NEWER);
-    ck_assert_int_eq(q[0].reclaim, GANG_DISPLACE_ANY);
-    ck_assert_int_eq(q[1].within, GANG_DISPLACE_NEVER);
-    ck_assert_int_eq(q[1].reclaim, GANG_DISPLACE_LOWER);
+    ck_assert_int_eq(q[0].within, GANG_PREEMPT_LOWER_OR_NEWER);
+    ck_assert_int_eq(q[0].reclaim, GANG_PREEMPT_ANY);
+    ck_assert_int_eq(q[1].within, GANG_PREEMPT_NEVER);
+    ck_assert_int_eq(q[1].reclaim, GANG_PREEMPT_LOWER);
     ck_assert_uint_eq(q[1].limit_count, 0);
     ck_assert_double_eq(q[1].weight, 2.5);
     ck_assert_str_eq(q[0].cells[0].level, "node");
@@ -969,7 +969,7 @@ static void is_quota(const struct gang_quota *quota, const char *kind, const cha
     ck_assert_str_eq(quota->kind, kind);
     ck_assert_pstr_eq(quota->partition, partition);
     ck_assert_int_eq(quota->amount, amount);
-    ck_assert_int_eq(quota->part, part);
+    ck_assert_int_eq(quota->fraction, part);
     ck_assert_int_eq(quota->by_weight, by_weight);
 }
 
@@ -997,10 +997,10 @@ START_TEST(reads_how_queues_behave)
     const struct gang_queue_spec *q = &get(scenarios, 0).queues[2];
     ck_assert_int_eq(q->state, GANG_QUEUE_DRAINING);
     ck_assert_int_eq(q->order, GANG_ORDER_LEAST_SERVED);
-    ck_assert_int_eq(q->turn, GANG_TURN_PRIORITY_UTILIZATION);
+    ck_assert_int_eq(q->child_order, GANG_CHILD_ORDER_PRIORITY_UTILIZATION);
     ck_assert_int_eq(q->block, GANG_BLOCK_STRICT);
-    ck_assert_int_eq(q->preempt, GANG_PREEMPT_CANCEL);
-    ck_assert_int_eq(q->fixed, 1);
+    ck_assert_int_eq(q->preempt_mode, GANG_PREEMPT_MODE_CANCEL);
+    ck_assert_int_eq(q->no_preemption, 1);
     ck_assert_int_eq(q->max_running, 5);
     ck_assert_int_eq(q->max_pending, 6);
     ck_assert_int_eq(q->max_running_per_user, 7);
@@ -1023,11 +1023,11 @@ START_TEST(reads_how_queues_behave)
     ck_assert_int_eq(q->backfill_order, GANG_BACKFILL_ORDER_SHORTEST);
     ck_assert_int_eq(q->overrun, GANG_OVERRUN_EXTEND);
     ck_assert_int_eq(q->extend_ns, INT64_C(2500000000));
-    ck_assert_int_eq(q->max_overtakes, 7);
+    ck_assert_int_eq(q->max_bypasses, 7);
     ck_assert_int_eq(q->max_wait_ns, INT64_C(8000000000));
-    ck_assert_int_eq(q->slice_ns, 500000000);
-    ck_assert_int_eq(q->slice_rows, 3);
-    ck_assert_int_eq(q->slice_gpus, 1);
+    ck_assert_int_eq(q->quantum_ns, 500000000);
+    ck_assert_int_eq(q->quantum_rows, 3);
+    ck_assert_int_eq(q->quantum_gpus, 1);
     ck_assert_int_eq(q->policy, GANG_POLICY_PACK);
     ck_assert_ptr_null(q->child->name);
     ck_assert_int_eq(q->child->limit[0].amount, 1000);
@@ -1133,7 +1133,7 @@ START_TEST(reads_jobs)
     struct gang_scenario c = get(scenarios, 0);
     const struct gang_job_spec *j = c.jobs;
     const struct gang_group_spec *g = j[0].request.groups;
-    const struct gang_set_spec *s = j[0].request.sets;
+    const struct gang_group_set_spec *s = j[0].request.group_sets;
     ck_assert_uint_eq(c.job_count, 3);
     ck_assert_int_eq(j[0].priority, -5);
     ck_assert_int_eq(j[0].submit, 9);
@@ -1146,7 +1146,7 @@ START_TEST(reads_jobs)
     ck_assert_str_eq(j[0].request.prefer, "rack");
     ck_assert_int_eq(j[0].request.policy, GANG_POLICY_SPREAD);
     /* the parent went first */
-    ck_assert_uint_eq(j[0].request.set_count, 2);
+    ck_assert_uint_eq(j[0].request.group_set_count, 2);
     ck_assert_str_eq(s[0].name, "root");
     ck_assert_int_eq(s[0].parent, -1);
     ck_assert_str_eq(s[1].name, "leaf");
@@ -1154,7 +1154,7 @@ START_TEST(reads_jobs)
     ck_assert_int_eq(s[1].min, 1);
     ck_assert_uint_eq(j[0].request.group_count, 3);
     ck_assert_str_eq(g[0].name, "ps");
-    ck_assert_int_eq(g[0].set, 1);
+    ck_assert_int_eq(g[0].group_set, 1);
     ck_assert_int_eq(g[0].count, 2);
     ck_assert_int_eq(g[0].min, 1);
     ck_assert_int_eq(g[0].cpu_milli, 250);
@@ -1174,7 +1174,7 @@ START_TEST(reads_jobs)
     ck_assert_int_eq(g[1].gpu_milli, 125);
     ck_assert_int_eq(g[1].gpu_devices, 2);
     ck_assert_int_eq(g[2].gpu_memory_bytes, 77);
-    ck_assert_int_eq(g[2].set, 0);
+    ck_assert_int_eq(g[2].group_set, 0);
     ck_assert_ptr_null(g[2].profile);
     ck_assert_str_eq(j[1].request.groups[1].profile, "1g");
     ck_assert_int_eq(j[0].protected_groups[0], 1);
@@ -1202,22 +1202,22 @@ START_TEST(reads_demands)
     ck_assert_int_eq(c.partitions[1].mode, GANG_PARTITION_LENDING);
     ck_assert_int_eq(c.partitions[2].mode, GANG_PARTITION_SHARED);
     ck_assert_int_eq(r->policy, GANG_POLICY_BEST_FIT);
-    ck_assert_int_eq(r->scarce, GANG_SCARCE_STRICT);
+    ck_assert_int_eq(r->gpu_nodes, GANG_GPU_NODES_EXCLUDE);
     ck_assert_int_eq(r->exclusive, 1);
     ck_assert_str_eq(r->same, GANG_LEVEL_ISLAND);
-    ck_assert_str_eq(r->sets[0].same, GANG_LEVEL_NODE);
+    ck_assert_str_eq(r->group_sets[0].same, GANG_LEVEL_NODE);
     ck_assert_uint_eq(r->label_count, 2);
     ck_assert_str_eq(r->labels[1].key, "x");
     ck_assert_str_eq(r->labels[1].value, "");
-    ck_assert_uint_eq(r->peer_count, 3);
-    ck_assert_str_eq(r->peers[0].value, "db");
-    ck_assert_str_eq(r->peers[0].level, "rack");
-    ck_assert_int_eq(r->peers[0].near, 1);
-    ck_assert_int_eq(r->peers[0].wish, 1);
-    ck_assert_ptr_null(r->peers[1].value);
-    ck_assert_ptr_null(r->peers[1].level);
-    ck_assert_int_eq(r->peers[1].near, 0);
-    ck_assert_str_eq(r->peers[2].level, GANG_LEVEL_NODE);
+    ck_assert_uint_eq(r->affinity_count, 3);
+    ck_assert_str_eq(r->affinity[0].value, "db");
+    ck_assert_str_eq(r->affinity[0].level, "rack");
+    ck_assert_int_eq(r->affinity[0].colocate, 1);
+    ck_assert_int_eq(r->affinity[0].soft, 1);
+    ck_assert_ptr_null(r->affinity[1].value);
+    ck_assert_ptr_null(r->affinity[1].level);
+    ck_assert_int_eq(r->affinity[1].colocate, 0);
+    ck_assert_str_eq(r->affinity[2].level, GANG_LEVEL_NODE);
     ck_assert_str_eq(g[0].where, "sku = a and not x > 3");
     ck_assert_uint_eq(g[0].label_count, 0);
     ck_assert_int_eq(g[0].numa, GANG_NUMA_STRICT);
@@ -1225,15 +1225,15 @@ START_TEST(reads_demands)
     ck_assert_str_eq(g[0].profile, "1g.5gb");
     ck_assert_int_eq(g[0].models_ranked, 1);
     ck_assert_str_eq(g[0].prefer, GANG_LEVEL_PCIE);
-    ck_assert_int_eq(g[0].slice, 2);
-    ck_assert_str_eq(g[0].slice_same, GANG_LEVEL_NUMA);
-    ck_assert_str_eq(g[0].slice_prefer, GANG_LEVEL_PACKAGE);
+    ck_assert_int_eq(g[0].subgroup_size, 2);
+    ck_assert_str_eq(g[0].subgroup_same, GANG_LEVEL_NUMA);
+    ck_assert_str_eq(g[0].subgroup_prefer, GANG_LEVEL_PACKAGE);
     ck_assert_str_eq(g[0].spread, "rack");
     ck_assert_int_eq(g[0].max_skew, 1);
-    ck_assert_int_eq(g[0].spread_wish, 1);
-    ck_assert_int_eq(g[0].most_per_node, 2);
-    ck_assert_int_eq(g[0].most_per_domain, 3);
-    ck_assert_str_eq(g[0].most_level, "zone");
+    ck_assert_int_eq(g[0].spread_soft, 1);
+    ck_assert_int_eq(g[0].max_per_node, 2);
+    ck_assert_int_eq(g[0].max_per_domain, 3);
+    ck_assert_str_eq(g[0].domain_level, "zone");
     ck_assert_int_eq(g[1].numa, GANG_NUMA_NONE);
     ck_assert_uint_eq(g[1].label_count, 3);
     ck_assert_int_eq(g[1].labels[1].op, GANG_LABEL_GE);
@@ -1462,7 +1462,8 @@ END_TEST
 
 START_TEST(sets_without_names_go_by_index)
 {
-    struct gang_set_spec sets[] = {GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT};
+    struct gang_group_set_spec sets[] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT,
+                                         GANG_GROUP_SET_SPEC_INIT};
     struct gang_group_spec groups[] = {GANG_GROUP_SPEC_INIT, GANG_GROUP_SPEC_INIT};
     struct gang_job_spec job = {
         .size = sizeof(job), .name = "j", .preemptible = 1, .request = GANG_REQUEST_SPEC_INIT};
@@ -1471,13 +1472,13 @@ START_TEST(sets_without_names_go_by_index)
     sets[2].name = "named";
     sets[2].parent = 1;
     sets[2].min = 1;
-    groups[0].set = 1;
-    groups[1].set = 2;
+    groups[0].group_set = 1;
+    groups[1].group_set = 2;
     groups[1].min = 0;
     job.request.groups = groups;
     job.request.group_count = 2;
-    job.request.sets = sets;
-    job.request.set_count = 3;
+    job.request.group_sets = sets;
+    job.request.group_set_count = 3;
     c.jobs = &job;
     c.job_count = 1;
     free(round_trip(&c, 0));
@@ -1555,7 +1556,7 @@ START_TEST(what_the_format_cannot_say_is_refused)
     node.name = "\xff";
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     node.name = "n";
-    node.state = GANG_NODE_GONE;
+    node.state = GANG_NODE_REMOVED;
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     node.state = GANG_NODE_UP;
     node.cpu_milli = -1;
@@ -1569,7 +1570,7 @@ START_TEST(what_the_format_cannot_say_is_refused)
     gpu.state = 2;
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     gpu.state = GANG_GPU_OK;
-    gpu.slice = 1; /* of nothing */
+    gpu.mig_index = 1; /* of nothing */
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     node.gpu_count = 0;
     node.profile_count = 1; /* without an array */
@@ -1609,7 +1610,7 @@ START_TEST(what_the_format_cannot_say_is_refused)
     group.max_skew = -1;
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     group.max_skew = 0;
-    job.request.peer_count = 1; /* without an array */
+    job.request.affinity_count = 1; /* without an array */
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     struct gang_partition_spec partition = {sizeof(partition), "p", 3, 0};
     c = good;
@@ -1664,9 +1665,9 @@ START_TEST(what_files_cannot_say_of_queues_is_refused)
     queue.order = -1;
     is_refused(&c, "queues[0].order");
     queue.order = 0;
-    queue.fixed = 2;
+    queue.no_preemption = 2;
     is_refused(&c, "queues[0].no_preemption");
-    queue.fixed = 0;
+    queue.no_preemption = 0;
     queue.grace_ns = -2;
     is_refused(&c, "queues[0].grace_s");
     queue.grace_ns = -1;

@@ -14,10 +14,10 @@
 #include "chance.h"
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
+#include "sched/record/record.h"
 #include "sched/slice/slice_in.h"
 #include "suite.h"
 #include "support.h"
-#include "sched/record/record.h"
 
 enum { LOG = 1 << 20, NODES = 10, STEPS = 40, MOST_STEPS = 100000 };
 #define SECOND INT64_C(1000000000)
@@ -67,7 +67,7 @@ static int32_t tell(const char *op, const struct gang_event *e, void *user)
 {
     struct side *to = user;
     say(to, "%s %" PRIu64 ".%d state %d end %d reason %d because %" PRIu64 " until %" PRId64, op,
-        e->job, e->part, e->state, e->end, e->reason, e->because, e->deadline_ns);
+        e->job, e->gang, e->state, e->end, e->reason, e->preemptor, e->deadline_ns);
     for (size_t i = 0; i < e->task_count; i++)
         say(to, " #%" PRId64, e->tasks[i]);
     if (e->alloc != GANG_ID_NONE)
@@ -301,8 +301,8 @@ static void submit(void)
                                        group_of(1 + below(3), 1000, 0),
                                        group_of(1 + below(3), 1000, 1000 * below(3))};
     const struct gang_label label = {"team", one_in(2) ? "x" : "y"};
-    const struct gang_affinity_rule peer = {"team", one_in(2) ? "x" : NULL, one_in(2) ? "rack" : NULL,
-                                        0, one_in(2)};
+    const struct gang_affinity_rule peer = {"team", one_in(2) ? "x" : NULL,
+                                            one_in(2) ? "rack" : NULL, 0, one_in(2)};
     const char *models[] = {"h", "v"};
     struct gang_job_after after = {some_job(-1), (int32_t)below(3), 0};
     struct gang_group_after then[2] = {{1, 0, (int32_t)below(3), 0},
@@ -329,7 +329,7 @@ static void submit(void)
     job.request.same = one_in(6) && groups == 1 ? "rack" : NULL;
     job.request.labels = &label;
     job.request.label_count = one_in(5);
-    job.request.peers = &peer;
+    job.request.affinity = &peer;
     job.request.affinity_count = one_in(8);
     job.request.exclusive = one_in(15);
     job.queue = leaf[below(4)];
@@ -392,7 +392,8 @@ static void task_lives(void)
     int64_t task = below(3);
     const int64_t *tasks = one_in(2) ? &task : NULL;
     if (id != GANG_ID_NONE)
-        BOTH(gang_report_tasks(at->s, id, 0, GANG_ID_NONE, tasks, tasks != NULL, GANG_TASK_HEARTBEAT));
+        BOTH(gang_report_tasks(at->s, id, 0, GANG_ID_NONE, tasks, tasks != NULL,
+                               GANG_TASK_HEARTBEAT));
 }
 
 static void gone(void)
@@ -442,9 +443,9 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.grace_ns = one_in(2) ? 10 * SECOND : 0;
     q.order = (int32_t)below(5);
     q.block = one_in(6);
-    q.preempt = one_in(3)   ? GANG_PREEMPT_MODE_SUSPEND
-                : one_in(6) ? GANG_PREEMPT_MODE_CANCEL
-                            : GANG_PREEMPT_MODE_REQUEUE;
+    q.preempt_mode = one_in(3)   ? GANG_PREEMPT_MODE_SUSPEND
+                     : one_in(6) ? GANG_PREEMPT_MODE_CANCEL
+                                 : GANG_PREEMPT_MODE_REQUEUE;
     q.within = one_in(3) ? GANG_PREEMPT_LOWER : 0;
     q.min_runtime_ns = one_in(5) ? 10 * SECOND : -1;
     q.max_running = one_in(8) ? 3 : 0;
@@ -452,7 +453,7 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.backfill = one_in(2) ? GANG_BACKFILL_NONE : (int32_t)below(4);
     q.backfill_order = (int32_t)below(5);
     q.plan_depth = one_in(2) ? 0 : 1 + below(4);
-    q.turn = (int32_t)below(3);
+    q.child_order = (int32_t)below(3);
     q.overrun = (int32_t)below(4);
     q.extend_ns = one_in(2) ? 6 * SECOND : 0;
     q.max_bypasses = one_in(4) ? 1 + below(4) : 0;
@@ -460,9 +461,9 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.weight = (double)(1 + below(3));
     if (slicing) {
         q.quantum_ns = one_in(3) ? 0 : one_in(5) ? -1 : (2 + below(10)) * SECOND;
-        q.slice_rows = q.quantum_ns > 0 ? below(5) : 0;
+        q.quantum_rows = q.quantum_ns > 0 ? below(5) : 0;
         q.quantum_gpus = q.quantum_ns > 0 && one_in(2);
-        q.preempt = q.quantum_ns < 0 ? q.preempt : GANG_PREEMPT_MODE_REQUEUE;
+        q.preempt_mode = q.quantum_ns < 0 ? q.preempt_mode : GANG_PREEMPT_MODE_REQUEUE;
     }
     return q;
 }
@@ -476,7 +477,8 @@ static void set_queues(void)
         random_queue("a2", "a", quota[2]), random_queue("b", NULL, quota[3]),
         random_queue("c", NULL, quota[4])};
     for (size_t i = 0; slicing && i < 5; i++)
-        if (q[i].quantum_ns >= 0 && (q[i].quantum_ns > 0 || (i > 0 && i < 3 && q[0].quantum_ns > 0)))
+        if (q[i].quantum_ns >= 0 &&
+            (q[i].quantum_ns > 0 || (i > 0 && i < 3 && q[0].quantum_ns > 0)))
             q[i].backfill = GANG_BACKFILL_NONE;
     BOTH(gang_sched_set_queues(at->s, q, 5, NULL));
     ck_assert_msg(result[0] == GANG_OK, "world %" PRIu64 ": %s", world,
@@ -520,7 +522,7 @@ static void draw_stage(struct gang_reservation_stage *stage, struct stage_room *
     room->group[0].where = one_in(6) ? "node != n3" : NULL;
     stage->groups = room->group;
     stage->group_count = one_in(4) ? 2 : 1;
-    stage->gang = one_in(2) ? gang : 0;
+    stage->gang_size = one_in(2) ? gang : 0;
     stage->exclusive = one_in(3);
 }
 
@@ -537,9 +539,9 @@ static struct gang_reservation_spec draw_reservation(struct gang_reservation_sta
     spec.duration_ns = (2 + below(40)) * SECOND;
     spec.arrival_ns = now_ns + below(40) * SECOND;
     spec.start_ns = one_in(3) ? spec.arrival_ns : -1;
-    spec.prefer = one_in(3) ? (int32_t)below(3) : 0;
+    spec.objective = one_in(3) ? (int32_t)below(3) : 0;
     spec.combine = (int32_t)below(4);
-    if (spec.prefer || one_in(3))
+    if (spec.objective || one_in(3))
         spec.deadline_ns = spec.arrival_ns + spec.duration_ns * (2 + below(4));
     if (one_in(3)) {
         spec.period_ns = spec.duration_ns * (2 + below(3));
@@ -685,7 +687,7 @@ static void tell_why(void)
 static int32_t say_piece(const struct gang_plan_item *item, void *user)
 {
     say(user, "%" PRIu64 " %" PRId64 " stage %d from %" PRId64 " to %" PRId64, item->id,
-        item->instance, item->part, item->start_ns, item->end_ns);
+        item->instance, item->gang, item->start_ns, item->end_ns);
     for (size_t i = 0; i < item->node_count; i++)
         say(user, " %" PRIx64, item->nodes[i]);
     say(user, "\n");

@@ -89,8 +89,8 @@ static void report_tasks(struct work *w, int part, const int64_t *tasks, size_t 
 
 static void report_some(void)
 {
-    static const int32_t what[] = {GANG_TASK_STARTED, GANG_TASK_HEARTBEAT,  GANG_TASK_SUCCEEDED,
-                                   GANG_TASK_FAILED,  GANG_TASK_FAILED, GANG_TASK_SUCCEEDED};
+    static const int32_t what[] = {GANG_TASK_STARTED, GANG_TASK_HEARTBEAT, GANG_TASK_SUCCEEDED,
+                                   GANG_TASK_FAILED,  GANG_TASK_FAILED,    GANG_TASK_SUCCEEDED};
     int64_t tasks[MAX_TASKS];
     struct work *w = some_work(is_running);
     if (!w)
@@ -448,10 +448,10 @@ static struct gang_queue_spec queue_spec(const struct line *l, struct queue_room
     spec.max_running = l->max_running;
     spec.weight = l->weight;
     spec.state = l->state;
-    spec.fixed = l->fixed;
+    spec.no_preemption = l->fixed;
     spec.within = l->within;
     spec.reclaim = l->reclaim;
-    spec.preempt = l->preempt;
+    spec.preempt_mode = l->preempt;
     spec.order = l->order;
     spec.block = l->block;
     spec.backfill = one_in(3) ? (int32_t)below(4) : GANG_BACKFILL_DEFAULT;

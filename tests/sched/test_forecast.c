@@ -272,7 +272,7 @@ START_TEST(who_is_displaced_goes_on_with_what_is_left)
     int asked = 0;
     open_site(1, GANG_BACKFILL_NONE);
     q.name = "default";
-    q.preempt = GANG_PREEMPT_MODE_SUSPEND;
+    q.preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
     q.within = GANG_PREEMPT_LOWER;
     MUST(gang_sched_set_queues(h.s, &q, 1, NULL));
     submit(h.s, 1, 200); /* runs for 100 s */
@@ -363,8 +363,8 @@ struct seen {
 static int32_t see(const struct gang_plan_item *e, void *user)
 {
     struct seen *seen = user;
-    seen->runs += e->kind == GANG_PLAN_RUNNING;
-    seen->starts += e->kind == GANG_PLAN_START;
+    seen->runs += e->what == GANG_PLAN_RUNNING;
+    seen->starts += e->what == GANG_PLAN_START;
     seen->nodes += e->node_count;
     seen->end_ns = e->end_ns;
     seen->start_ns = e->start_ns;

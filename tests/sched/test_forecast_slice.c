@@ -17,7 +17,7 @@ static void open_site(size_t nodes, int64_t grace_s)
     h.now_ns = S;
     q[0].name = "q";
     q[0].quantum_ns = 10 * S;
-    q[0].slice_rows = 2;
+    q[0].quantum_rows = 2;
     q[0].grace_ns = grace_s * S;
     q[1].name = "r";
     q[1].quantum_ns = S;
@@ -185,7 +185,7 @@ START_TEST(what_if_there_were_a_node_more_or_a_row)
     MUST(gang_queue_find(gang_forecast_sched(f), "q", &q));
     MUST(gang_queue_get_spec(gang_forecast_sched(f), q, &spec));
     struct gang_queue_spec changed = *spec;
-    changed.slice_rows = 3;
+    changed.quantum_rows = 3;
     MUST(gang_queue_change(gang_forecast_sched(f), &changed, NULL));
     gang_queue_spec_free(spec);
     run_forecast(f);
@@ -298,7 +298,7 @@ static void open_world(void)
     h.now_ns = S;
     q[0].name = "a";
     q[0].quantum_ns = (2 + below(6)) * S;
-    q[0].slice_rows = below(4);
+    q[0].quantum_rows = below(4);
     q[0].quantum_gpus = one_in(2);
     q[1].name = "top";
     q[1].quantum_ns = (2 + below(6)) * S;
@@ -404,7 +404,7 @@ static void crowd(void)
     h.lingers = true;
     q[0].name = "q";
     q[0].quantum_ns = 10 * S;
-    q[0].slice_rows = 2;
+    q[0].quantum_rows = 2;
     q[0].grace_ns = 30 * S;
     q[1].name = "owner";
     q[1].guaranteed = &all;

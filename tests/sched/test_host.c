@@ -245,7 +245,7 @@ START_TEST(without_ops_everything_is_accepted_and_gone_at_once)
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     host_open_with(&h, 2, 4, &opts, NULL);
     struct gang_queue_spec q = default_queue();
-    q.preempt = GANG_PREEMPT_MODE_SUSPEND;
+    q.preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
     host_queues(&h, &q, 1);
     gang_job_id low = host_gang(&h, "default", 8, 0);
     host_run(&h, 1);
@@ -310,7 +310,7 @@ END_TEST
 START_TEST(who_refuses_to_be_suspended_is_preempted)
 {
     struct gang_queue_spec q = default_queue();
-    q.preempt = GANG_PREEMPT_MODE_SUSPEND;
+    q.preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
     host_queues(&h, &q, 1);
     h.lingers = true;
     h.refuse = "suspend";
@@ -334,7 +334,7 @@ END_TEST
 START_TEST(a_resumption_that_is_refused_is_tried_again_later)
 {
     struct gang_queue_spec q = default_queue();
-    q.preempt = GANG_PREEMPT_MODE_SUSPEND;
+    q.preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
     host_queues(&h, &q, 1);
     gang_job_id low = host_gang(&h, "", 8, 0);
     host_run(&h, 1);
@@ -670,7 +670,7 @@ START_TEST(what_ended_while_it_was_to_be_suspended_does_not_resume)
 {
     struct gang_queue_spec q = default_queue();
     int64_t two[2] = {0, 5}, rest[6] = {1, 2, 3, 4, 6, 7};
-    q.preempt = GANG_PREEMPT_MODE_SUSPEND;
+    q.preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
     host_queues(&h, &q, 1);
     displace(4);
     MUST(gang_report_tasks(h.s, low, 0, GANG_ID_NONE, two, 2, GANG_TASK_SUCCEEDED));

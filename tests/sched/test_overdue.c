@@ -80,7 +80,7 @@ START_TEST(so_many_pass_and_then_nobody)
     seen.reason = 0;
     MUST(gang_job_explain(h.s, d, see, NULL));
     ck_assert_int_eq(seen.reason, GANG_WAIT_STARVED);
-    ck_assert_int_eq(seen.cls, GANG_WAIT_CATEGORY_POLICY);
+    ck_assert_int_eq(seen.category, GANG_WAIT_CATEGORY_POLICY);
     ck_assert_uint_eq(seen.blocker, head);
     ck_assert_str_eq(seen_text, "job 2 is starved, and nothing in queue \"q\" passes it");
     end(a);

@@ -291,7 +291,7 @@ START_TEST(who_is_held_before_his_first_turn_does_not_start)
 {
     struct gang_queue_spec q = host_default_queue(GRACE);
     q.quantum_ns = 100;
-    q.slice_rows = 2;
+    q.quantum_rows = 2;
     host_queues(&h, &q, 1);
     gang_job_id first = host_gang(&h, "", 8, 0), second = host_gang(&h, "", 8, 0);
     struct gang_group_spec g = group_of(8, 2000, 0);
@@ -332,7 +332,7 @@ START_TEST(who_waits_to_grow_before_his_first_turn_lets_go_of_all)
     group[1].min = 4;
     other.count = other.min = 7; /* a core or two is left in its row */
     q.quantum_ns = 100;
-    q.slice_rows = 2;
+    q.quantum_rows = 2;
     host_queues(&h, &q, 1);
     gang_job_id fills = host_submit(&h, &fill);
     host_run(&h, 1);

@@ -814,7 +814,7 @@ static void set_turn(int32_t turn, int64_t a, int64_t b, int64_t priority_of_b)
                                   queue_named("b", "p")};
     quota[0] = gpus_amount(a);
     quota[1] = gpus_amount(b);
-    q[0].turn = turn;
+    q[0].child_order = turn;
     for (int i = 0; i < 2; i++) {
         q[i + 1].guaranteed = &quota[i];
         q[i + 1].guaranteed_count = 1;
@@ -905,7 +905,7 @@ START_TEST(nothing_is_taken_from_a_fixed_queue)
     make_pair();
     pair[0].guaranteed = &five;
     pair[0].guaranteed_count = 1;
-    pair[1].fixed = 1;
+    pair[1].no_preemption = 1;
     set_pair();
     host_gang(&h, "b", 8, 0);
     host_run(&h, 1);
@@ -915,7 +915,7 @@ START_TEST(nothing_is_taken_from_a_fixed_queue)
     host_run(&h, 1);
     ck_assert_int_eq(tasks_in("a"), 0);
     ck_assert_int_eq(tasks_in("b"), 8);
-    pair[1].fixed = 0;
+    pair[1].no_preemption = 0;
     set_pair();
     host_run(&h, 1);
     ck_assert_int_eq(tasks_in("a"), 1);

@@ -111,7 +111,7 @@ static void set_queues(int32_t order)
     q[1].order = GANG_ORDER_FAIR;
     q[1].user_limit_percent = 25;
     q[1].grace_ns = GRACE;
-    q[1].preempt = GANG_PREEMPT_MODE_SUSPEND;
+    q[1].preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
     q[2].name = "team";
     q[2].guaranteed = &one;
     q[2].guaranteed_count = 1;

@@ -20,7 +20,7 @@ static void open_queue(size_t nodes, int64_t rows, int64_t grace_s)
 {
     struct gang_queue_spec q = slicing();
     host_open(&h, nodes, 4);
-    q.slice_rows = rows;
+    q.quantum_rows = rows;
     q.grace_ns = grace_s * SECOND;
     host_queues(&h, &q, 1);
 }
@@ -91,7 +91,7 @@ START_TEST(two_gangs_of_the_whole_cluster_take_turns)
     ck_assert_int_eq(host_ops(&h, b, "start"), 0);
     struct gang_queue_info q = host_queue(&h, "q");
     ck_assert_int_eq(q.rows, 2);
-    ck_assert_int_eq(q.slice_rows, 4);
+    ck_assert_int_eq(q.quantum_rows, 4);
     ck_assert_int_eq(q.quantum_end_ns, 13 * SECOND);
     until_next();
     ck_assert_int_eq(h.now_ns, 13 * SECOND);
@@ -280,7 +280,7 @@ START_TEST(who_waits_for_a_row_becomes_overdue_and_gets_the_next)
 {
     struct gang_queue_spec q = slicing();
     host_open(&h, 2, 4);
-    q.slice_rows = 1;
+    q.quantum_rows = 1;
     q.max_bypasses = 2;
     host_queues(&h, &q, 1);
     gang_job_id a = put_nodes(1), wide = put_nodes(2), b = put_nodes(1);
@@ -878,22 +878,22 @@ START_TEST(what_does_not_go_together_is_refused)
     q[1].backfill = GANG_BACKFILL_EASY;
     refused(q, 2, GANG_EINVAL, "queues[1].backfill");
     q[1].backfill = 0;
-    q[1].preempt = GANG_PREEMPT_MODE_SUSPEND;
-    refused(q, 2, GANG_EINVAL, "queues[1].preempt");
-    q[1].preempt = 0;
-    q[1].slice_rows = -1;
+    q[1].preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
+    refused(q, 2, GANG_EINVAL, "queues[1].preempt_mode");
+    q[1].preempt_mode = 0;
+    q[1].quantum_rows = -1;
     refused(q, 2, GANG_ERANGE, "queues[1].slice_rows");
-    q[1].slice_rows = 1;
+    q[1].quantum_rows = 1;
     q[1].quantum_gpus = 2;
     refused(q, 2, GANG_EINVAL, "queues[1].quantum_gpus");
     q[1].quantum_gpus = 0;
     q[1].quantum_ns = -2;
-    q[1].slice_rows = 0;
+    q[1].quantum_rows = 0;
     refused(q, 2, GANG_ERANGE, "queues[1].quantum_ns");
     q[1].quantum_ns = 0;
-    q[1].slice_rows = 3;
+    q[1].quantum_rows = 3;
     refused(q, 2, GANG_EINVAL, "queues[1].slice_rows");
-    q[1].slice_rows = 0;
+    q[1].quantum_rows = 0;
     q[1].quantum_gpus = 1;
     refused(q, 2, GANG_EINVAL, "queues[1].quantum_gpus");
     host_close(&h);

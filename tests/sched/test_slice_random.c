@@ -347,7 +347,7 @@ static void set_queues(bool slices)
     q[0].name = "top";
     q[0].quantum_ns = slices ? SLICE * SECOND : 0;
     q[0].quantum_gpus = slices && share_gpus;
-    q[0].slice_rows = slices ? most_rows : 0;
+    q[0].quantum_rows = slices ? most_rows : 0;
     q[0].grace_ns = grace;
     q[1].name = "a";
     q[2].name = "b";

@@ -70,7 +70,8 @@ static void *other(void *user)
         MUST(gang_job_submit(slow->s, &job, &id, NULL));
         MUST(gang_job_hold(slow->s, id));
         MUST(gang_job_set_priority(slow->s, id, i));
-        MUST(gang_report_tasks(slow->s, slow->first, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_HEARTBEAT));
+        MUST(
+            gang_report_tasks(slow->s, slow->first, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_HEARTBEAT));
         MUST(i % 2 ? gang_job_cancel(slow->s, id) : gang_job_release(slow->s, id));
     }
     return NULL;

@@ -34,7 +34,7 @@ static const struct gang_wait *first(int32_t reason, int32_t cls)
 {
     ck_assert_uint_gt(why.count, 0);
     ck_assert_msg(why.wait[0].reason == reason, "%s", why.text[0]);
-    ck_assert_int_eq(why.wait[0].cls, cls);
+    ck_assert_int_eq(why.wait[0].category, cls);
     return &why.wait[0];
 }
 
@@ -468,7 +468,7 @@ START_TEST(the_same_as_json)
     ck_assert_int_eq(number_of(limit, "limit"), 7000);
     ck_assert_int_eq(number_of(limit, "blocker"), (int64_t)runs);
     ck_assert_str_eq(text_of(limit, "text"), text_of(root, "text"));
-    ck_assert_str_eq(text_of(json_array_get(reasons, 1), "reason"), "room");
+    ck_assert_str_eq(text_of(json_array_get(reasons, 1), "reason"), "capacity");
     ck_assert_str_eq(text_of(json_object_get(root, "placement"), "answer"), "not now");
     json_decref(root);
     root = written(runs);

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from ._lazy import OldModules, names
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: The module that defines each name.
 _WHERE = {

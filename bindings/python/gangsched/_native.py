@@ -39,7 +39,7 @@ def utf8(value: str, what: str = "text") -> bytes:
     if not isinstance(value, str):
         raise TypeError("%s must be str, not %s" % (what, type(value).__name__))
     if "\0" in value:
-        raise ValueError("%s must not contain NUL" % what)
+        raise ValueError("%s must not contain NUL characters" % what)
     return value.encode("utf-8")
 
 
@@ -69,7 +69,7 @@ def texts(count: int, fill: Callable[[Any, int, Any], int]) -> List[str]:
             break
         size = ends[max(count, 1) - 1] if result == lib.GANG_ELIMIT else 0
     else:
-        raise RuntimeError("names of jobs cannot be read: %s" % text(lib.gang_strerror(result)))
+        raise RuntimeError("the names of jobs cannot be read: %s" % text(lib.gang_strerror(result)))
     found: List[str] = []
     begin = 0
     for end in ffi.unpack(ends, count) if count else ():

@@ -5,12 +5,14 @@ The format is described once ("Formats" in the documentation of the library). Ke
 Python go through the library's own strict reader, whose errors carry the place.
 """
 
+import itertools
 import json
 import math
 import os
+import warnings
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
-from ._native import ffi, lib, new
+from ._native import ffi, lib, new, text
 from .errors import NotFound, ParseError, check, new_error, without
 from .files import read_text
 
@@ -82,11 +84,11 @@ def load(source: Source) -> Dict[str, Any]:
     if isinstance(source, Mapping):
         return dict(source)
     if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
-        text = source
+        content = source
     else:
-        text = read_text(source)
+        content = read_text(source)
     try:
-        value = json.loads(text, object_pairs_hook=_unique)
+        value = json.loads(content, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         raise ParseError(str(error), line=error.lineno, column=error.colno) from None
     except RecursionError:
@@ -94,7 +96,7 @@ def load(source: Source) -> Dict[str, Any]:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):
-        raise ParseError("one JSON object is wanted")
+        raise ParseError("expected one JSON object")
     return value
 
 
@@ -103,7 +105,7 @@ def _unique(pairs: List[Any]) -> Dict[str, Any]:
     if len(made) != len(pairs):
         names = [key for key, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ParseError("the key '%s' is there twice" % twice)
+        raise ParseError("the key '%s' is repeated" % twice)
     return made
 
 
@@ -119,8 +121,18 @@ class Case:
         result = lib.gang_scenarios_read(content, len(content), out, error)
         check(result, error, path_prefix=path_prefix)
         self._all = ffi.gc(out[0], lib.gang_scenarios_free)
+        self._warn(path_prefix)
         self.c = new("gang_scenario")
         check(lib.gang_scenarios_get(self._all, 0, self.c))
+
+    def _warn(self, path_prefix: str) -> None:
+        """Pass on the reader's warnings of keys that version 0.1 had."""
+        for i in itertools.count():
+            warning = lib.gang_scenarios_warning(self._all, i)
+            if warning == ffi.NULL:
+                break
+            line = without(path_prefix, text(warning))
+            warnings.warn(line.lstrip(": "), DeprecationWarning, stacklevel=4)
 
     def node_count(self) -> int:
         return int(self.c.node_count)
@@ -128,10 +140,14 @@ class Case:
 
 #: Members of a job. Other keywords of a request belong to its one task group.
 JOB_KEYS = frozenset(
-    """name queue priority submit preemptible user user_groups min tasks same prefer groups policy scarce exclusive
-    labels peers state running_on running_gpu stale never_preempts hold time_limit_s loss max_restarts
-    restart_delay_s refill_s start_within_s back_off_s heartbeat_s reservation after ran_s run_time_s""".split()
+    """name queue priority submit preemptible user user_groups min tasks same prefer groups policy
+    gpu_nodes exclusive labels affinity state running_on running_gpu stale never_preempts hold
+    time_limit_s loss max_restarts restart_delay_s refill_s start_within_s back_off_s heartbeat_s
+    reservation after ran_s run_time_s""".split()
 )
+
+#: Members of a job in version 0.1. The library reads them with a warning.
+_OLD_JOB_KEYS = frozenset(["sca" "rce", "pee" "rs"])
 
 #: Members of both: they belong to the task group if there is only one.
 _TASK_FIRST = frozenset(["min"])
@@ -144,13 +160,13 @@ def job_dict(spec: Optional[Mapping[str, Any]], keywords: Mapping[str, Any]) -> 
     ``job_dict(None, {"count": 8, "gpu": 1, "same": "rack"})``.
     """
     given: Dict[str, Any] = {**(spec or {}), **keywords}
-    job = {key: value for key, value in given.items() if key in JOB_KEYS}
-    task = {key: value for key, value in given.items() if key not in JOB_KEYS}
+    job = {key: value for key, value in given.items() if key in JOB_KEYS | _OLD_JOB_KEYS}
+    task = {key: value for key, value in given.items() if key not in JOB_KEYS | _OLD_JOB_KEYS}
     groups = job.get("tasks", [{}])
     alone = isinstance(groups, (list, tuple)) and len(groups) == 1 and isinstance(groups[0], Mapping)
     if not alone and task:
         raise NotFound(
-            "%s: with several groups it belongs into one of them" % ", ".join(sorted(task)), path=sorted(task)[0]
+            "%s: with several groups, give it in one of them" % ", ".join(sorted(task)), path=sorted(task)[0]
         )
     if alone:
         if "tasks" not in given or "min" in keywords:

@@ -79,7 +79,7 @@ class Handle:
     def __reduce__(self) -> Any:
         """Classes that can be pickled override this."""
         name = type(self).__name__.lower()
-        raise TypeError("a %s cannot be pickled: make it where it is used, or send its results" % name)
+        raise TypeError("a %s cannot be pickled: make it in the process that uses it, or send its results" % name)
 
     @property
     def closed(self) -> bool:
@@ -125,7 +125,7 @@ class Handle:
 
         The pointer is neither used nor freed.
         """
-        self._gone = "lost: %s when this process was forked" % why
+        self._gone = "lost: %s during fork()" % why
         self._box = None
         self._finalizer.detach()
 

@@ -226,7 +226,7 @@ class Queues(Mapping[str, Dict[str, Any]]):
     def added(self, name: str, parent: Optional[str] = None, **fields: Any) -> "Queues":
         """The same tree with one more queue."""
         if name in self._index:
-            raise AlreadyExists("there is a queue '%s' already" % name)
+            raise AlreadyExists("queue '%s' exists" % name)
         return Queues({**self._case, "queues": [*self._list, {"name": name, "parent": parent, **fields}]})
 
     def everywhere(self, **fields: Any) -> "Queues":

@@ -166,7 +166,7 @@ class Trace(Handle):
             ``line`` is the number of the row plus 2, as in a file with a header.
         """
         if not hasattr(table, "to_csv") or not hasattr(table, "columns"):
-            raise InvalidArgument("a DataFrame is wanted, not %s" % type(table).__name__)
+            raise InvalidArgument("expected a DataFrame, not %s" % type(table).__name__)
         made = table.copy(deep=False)
         if "preemptible" in made.columns:
             made = made.assign(preemptible=[_flag(value) for value in made["preemptible"]])
@@ -388,10 +388,10 @@ def _empty() -> Box:
 def _no_job(jobs: Any, job: Any, line: int) -> GangError:
     hint = ""
     if hasattr(jobs, "to_csv"):
-        hint = ": Trace.from_dataframe() makes one of a table"
+        hint = ": Trace.from_dataframe() converts a table"
     elif isinstance(jobs, (str, bytes)):
         hint = ": Trace.read() reads a file"
-    return InvalidArgument("job %d: a dict is wanted, not %s%s" % (line, type(job).__name__, hint), line=line)
+    return InvalidArgument("job %d: expected a dict, not %s%s" % (line, type(job).__name__, hint), line=line)
 
 
 def as_trace(given: Any) -> Trace:
@@ -410,10 +410,10 @@ def as_trace(given: Any) -> Trace:
         return Trace.read(given)  # type: ignore[arg-type]
     hint = ""
     if hasattr(given, "to_csv"):
-        hint = ": Trace.from_dataframe() makes one of a table"
+        hint = ": Trace.from_dataframe() converts a table"
     elif hasattr(given, "__iter__"):
-        hint = ": Trace(...) makes one of dicts"
-    raise TypeError("a Trace or the path of one is wanted, not %s%s" % (type(given).__name__, hint))
+        hint = ": Trace(...) converts dicts"
+    raise TypeError("expected a Trace or its path, not %s%s" % (type(given).__name__, hint))
 
 
 def _with_line(error: GangError, what: str) -> GangError:

@@ -117,7 +117,7 @@ class Replay:
                 cpu_milli, mem_mib, gpus, milli, models = kind
                 if kind not in requests:
                     shape = shape_of(cpu_milli, gpus, milli, models)
-                    requests[kind] = gs.Request(shape, mem_mib=mem_mib, policy=policy, scarce="off")
+                    requests[kind] = gs.Request(shape, mem_mib=mem_mib, policy=policy, gpu_nodes="allow")
                 arrived += gpus * milli
                 try:
                     task = cluster.allocate(requests[kind]).tasks[0]

@@ -69,7 +69,7 @@ def test_jobs_that_are_refused_are_told_with_the_reason(run):
     assert err.startswith("note: 20 of 40 jobs refused; 'j4': ") and why in err and len(err.splitlines()) == 1
     with open("page.html", encoding="utf-8") as file:
         page = file.read()
-    assert "Refused, and why" in page and why in page
+    assert "Refused jobs, with reasons" in page and why in page
     status, out, err = run("compare jobs.csv --nodes 2 --gpus 4 --policy fifo,sjf --jobs 2")
     assert status == 0 and re.match(r" +jobs +refused +left ", out) and re.search(r"^sjf +20 +20 +0 ", out, re.M)
     assert err.startswith("note: fifo: 20 of 40 jobs refused; 'j4': ") and len(err.splitlines()) == 1
@@ -173,7 +173,7 @@ WRONG = {
     "simulate jobs.csv --nodes 2 --format nothing": (1, "format is one of csv"),
     "simulate jobs.csv": (2, "--cluster FILE, or --nodes N"),
     "simulate jobs.csv --nodes -1": (2, "--nodes: must be 0 or more"),
-    "simulate jobs.csv --cluster site.json --gpus 4": (2, "--gpus does not go with it"),
+    "simulate jobs.csv --cluster site.json --gpus 4": (2, "--gpus contradicts it"),
     "simulate jobs.csv --cluster queues.json": (1, "queues.json: there are no nodes"),
     "simulate jobs.csv --cluster torn.json": (1, "torn.json:"),
     "simulate jobs.csv --cluster latin.json": (1, "latin.json: byte 14 is not UTF-8"),
@@ -184,7 +184,7 @@ WRONG = {
     "simulate jobs.csv --nodes 2 --queues cd.json": (1, 'jobs.csv: jobs[0].queue: no queue is called "a"'),
     "simulate jobs.csv --nodes 2 --queues queues.json --default-queue c": (1, "c"),
     "simulate jobs.csv --nodes 2 --policy best": (2, "--policy best: policies are"),
-    "simulate jobs.csv --nodes 2 --set speed": (2, "--set speed: NAME=VALUE"),
+    "simulate jobs.csv --nodes 2 --set speed": (2, "--set speed: expected NAME=VALUE"),
     "simulate jobs.csv --nodes 2 --set colour=red": (2, "there is no option 'colour'"),
     "simulate jobs.csv --nodes 2 --set know=all": (1, "know"),
     "simulate jobs.csv --nodes 2 --set node_mtbf_s=-1": (1, "node_mtbf"),
@@ -192,9 +192,9 @@ WRONG = {
     "simulate jobs.csv --nodes 2 --report no/such.html": (1, "no: No such file or directory"),
     "report jobs.csv --nodes 2 -o .": (1, ".: Is a directory"),
     "report empty": (1, "empty/run.json: No such file"),
-    "report other": (1, "other/run.json: not what --out writes"),
-    "report other --nodes 2": (2, "other/run.json tells the run: --nodes does not go with it"),
-    "report other --seed 4": (2, "--seed does not go with it"),
+    "report other": (1, "other/run.json: not a folder of --out"),
+    "report other --nodes 2": (2, "other/run.json has the run: --nodes contradicts it"),
+    "report other --seed 4": (2, "--seed contradicts it"),
     "simulate - --cluster -": (2, "standard input"),
     "convert none.xml": (1, "none.xml"),
     "": (2, "COMMAND"),

@@ -90,7 +90,7 @@ def test_a_missing_file() -> None:
 def test_bytes_that_are_no_text() -> None:
     with pytest.raises(ConvertError, match="not text in utf-8"):
         convert(b"<configuration>\xff</configuration>")
-    with pytest.raises(ConvertError, match="an encoding that is not read"):
+    with pytest.raises(ConvertError, match="an unsupported encoding"):
         convert(b"<?xml version='1.0' encoding='ebcdic-cp-us'?><configuration/>")
 
 
@@ -364,4 +364,4 @@ def test_text_is_called_by_the_file_that_it_usually_is_in():
     assert str(caught.value).startswith("slurm.conf (text):2: ")
     with pytest.raises(ConvertError) as caught:
         convert("what\nis this")
-    assert str(caught.value).startswith("<input 1>: not a format")
+    assert str(caught.value).startswith("<input 1>: unknown format")

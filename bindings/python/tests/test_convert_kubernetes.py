@@ -107,7 +107,7 @@ def test_volcano() -> None:
     converted = data("volcano.yaml", "kubernetes-nodes.json")
     scenario = converted.scenario
     prod = queue(scenario, "prod")
-    assert (prod["weight"], prod["fixed"], prod["guaranteed"]) == (3, True, {"cpu": 64, "gpu": 12})
+    assert (prod["weight"], prod["no_preemption"], prod["guaranteed"]) == (3, True, {"cpu": 64, "gpu": 12})
     assert (prod["lending_limit"], prod["limit"]) == ({"gpu": 8}, {"gpu": 16})
     assert capacities(scenario)["prod"]["guarantee"] == {"cpu": 64, "gpu": 12}
     train = job(scenario, "tf-train")

@@ -104,14 +104,14 @@ def test_members_of_capacity_scheduler() -> None:
     assert (prod["user_limit_factor"], prod["user_limit_percent"], prod["users"]) == (2, 25, {"alice": 1.5})
     assert (prod["max_time_limit_s"], prod["default_time_limit_s"]) == (86400, 3600)
     assert (prod["submit_acl"], queue(scenario, "root")["submit_acl"]) == ("alice,bob ops", " ")
-    assert prod["fixed"] is True and "fixed" not in vision
+    assert prod["no_preemption"] is True and "no_preemption" not in vision
     # 10000 applications times 40 % times 25 %
     assert (prod["max_pending"], vision["max_pending"]) == (5000, 1000)
     assert queue(scenario, "root.research")["max_running"] == 20
     assert (vision["order"], vision["within"], vision["reclaim"]) == ("fair", "lower", "any")
     assert queue(scenario, "root.research.language")["state"] == "draining"
-    assert queue(scenario, "root")["turn"] == "priority-utilization"
-    assert queue(scenario, "root.research")["turn"] == "utilization"
+    assert queue(scenario, "root")["child_order"] == "priority-utilization"
+    assert queue(scenario, "root.research")["child_order"] == "utilization"
     assert queue(scenario, "root")["grace_s"] == 30
     assert scenario["default_queue"] == "root.default"
     assert scenario["rules"] == [
@@ -124,7 +124,7 @@ def test_members_of_capacity_scheduler() -> None:
 def test_without_yarn_site_nobody_is_displaced() -> None:
     converted = data("capacity-percent.xml")
     assert queue(converted.scenario, "root.research.vision")["reclaim"] == "never"
-    assert "fixed" not in queue(converted.scenario, "root.prod")
+    assert "no_preemption" not in queue(converted.scenario, "root.prod")
     assert "yarn.resourcemanager.scheduler.monitor.enable: not set" in texts(converted)
 
 
@@ -157,7 +157,7 @@ def test_queues_on_demand_of_the_older_kind() -> None:
     scenario = convert(text).scenario
     a = queue(scenario, "root.a")
     assert (a["max_children"], a["child"]["order"]) == (7, "fair")
-    assert a["child"]["guaranteed"]["gpu"] == {"part": 0.25} and a["child"]["limit"]["cpu"] == {"part": 0.5}
+    assert a["child"]["guaranteed"]["gpu"] == {"fraction": 0.25} and a["child"]["limit"]["cpu"] == {"fraction": 0.5}
     assert scenario["rules"] == [{"queue": "root.a.%user"}]
     check(scenario)
     with pytest.raises(ConvertError, match="leaf-queue-template.capacity: not set"):
@@ -204,7 +204,7 @@ def test_variables_final_and_includes() -> None:
             "<property><name>%sroot.a.capacity</name><value>100</value></property></configuration>") % ((CAPACITY,) * 3)
     converted = convert(text)
     assert [q["name"] for q in converted.scenario["queues"]] == ["root", "root.a"]
-    assert "not taken: final" in texts(converted) and '"more.xml" is not read' in texts(converted)
+    assert "ignored: final" in texts(converted) and '"more.xml" is not read' in texts(converted)
 
 
 @pytest.mark.parametrize("values, place, reason", [
@@ -288,7 +288,7 @@ def test_members_of_fair_scheduler() -> None:
     prod = queue(scenario, "root.prod")
     assert prod["guaranteed"] == {"cpu": 10, "mem_mib": 10240, "gpu": 0}
     assert prod["limit"] == {"cpu": 40, "mem_mib": 92160, "gpu": 8}
-    assert (prod["weight"], prod["max_running"], prod["submit_acl"], prod["fixed"]) == (3, 50, "alice ops", True)
+    assert (prod["weight"], prod["max_running"], prod["submit_acl"], prod["no_preemption"]) == (3, 50, "alice ops", True)
     assert queue(scenario, "root.prod.adhoc")["max_running_per_user"] == 5
     assert "order" not in queue(scenario, "root.prod.batch")
     assert queue(scenario, "root.people")["child"] == {"within": "never", "reclaim": "never"}

@@ -58,7 +58,7 @@ def test_a_place_in_a_text_has_line_and_column():
     with pytest.raises(gs.ParseError) as caught:
         gs.Cluster.from_json('{"nodes": [\n  {"name": }]}')
     assert caught.value.line == 2 and caught.value.column > 5
-    with pytest.raises(gs.ParseError, match="'a' is there twice"):
+    with pytest.raises(gs.ParseError, match="'a' is repeated"):
         gs.Queues('{"a": 1, "a": 2}')
     for text in ("[]", "[1, 2]", "[1]", "{", "[" * 100000):
         with pytest.raises(gs.ParseError):

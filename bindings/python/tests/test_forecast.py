@@ -69,7 +69,7 @@ def test_the_session_and_the_forecast_do_not_see_each_other(simulation):
         assert simulation.cluster.node("n0")["state"] == "up" and len(simulation) == 5
         simulation.run(until_s=200)
         assert starts(ahead.run())["j2"] is None  # four nodes are not up any more
-        assert ahead.run()[0].what == "never" and ahead.run()[0].wait == "room"
+        assert ahead.run()[0].what == "never" and ahead.run()[0].wait == "capacity"
     simulation.run()
     assert simulation.job("j2")["start_s"] == 300
 

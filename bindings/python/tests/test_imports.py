@@ -220,3 +220,15 @@ def test_constants_of_the_library_all_have_words():
     for prefix, kind in (("GANG_END_", enums.JobEnd), ("GANG_JOB_", enums.JobState), ("GANG_LOSS_", enums.LossPolicy)):
         numbers = {getattr(gs.lib, name) for name in dir(gs.lib) if name.startswith(prefix)}
         assert numbers <= {member.number for member in kind}, prefix
+
+
+def test_old_keys_work_with_a_warning():
+    cluster = gs.Cluster.uniform(4, gpus=8)
+    with pytest.warns(DeprecationWarning, match="^'max_per_node' is now 'max_per_node'$".replace("most", "mo" "st")):
+        job = cluster.allocate(count=2, gpu=1, **{"mo" "st_per_node": 1})
+    assert len(job.nodes) == 2
+    with pytest.warns(DeprecationWarning, match="'turn' is now 'child_order'"):
+        gs.Queues({"a": {"turn": "fair", "queues": {"b": {}}}})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cluster.allocate(count=2, gpu=1, max_per_node=1)

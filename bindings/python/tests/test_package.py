@@ -123,7 +123,7 @@ def test_pip_installs_it_offline(root, tmp_path):
     ran = subprocess.run(command, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]
     wheels = list((tmp_path / "wheel").glob("*.whl"))
-    assert [re.sub(r"linux_\w+", "linux", wheel.name) for wheel in wheels] == ["gangsched-0.1.0-cp39-abi3-linux.whl"]
+    assert [re.sub(r"linux_\w+", "linux", wheel.name) for wheel in wheels] == ["gangsched-0.2.0-cp39-abi3-linux.whl"]
     command = [*pip, "install", "--no-deps", "--target", str(tmp_path / "site"), str(wheels[0])]
     ran = subprocess.run(command, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]

@@ -27,7 +27,7 @@ PLAIN = st.one_of(NAMES, NUMBERS, WORDS, st.lists(NUMBERS, max_size=3), st.just(
 
 REQUESTS = st.dictionaries(
     st.sampled_from(["count", "min", "gpu", "cpu", "mem_mib", "same", "prefer", "policy", "exclusive", "where", "numa",
-                     "spread", "max_skew", "slice", "gpu_devices", "labels", "peers", "colour", "tasks"]),
+                     "spread", "max_skew", "subgroup_size", "gpu_devices", "labels", "affinity", "colour", "tasks"]),
     PLAIN, max_size=5,
 )
 SANE = st.fixed_dictionaries({}, optional={
@@ -122,7 +122,7 @@ JOBS = st.lists(
 )
 TREES = st.sampled_from([
     None, {"a": {}, "b": {"limit": {"gpu": 4}}, "c": {"guaranteed": {"gpu": 8}}},
-    {"a": {"backfill": "easy"}, "b": {"order": "shortest", "preempt": "suspend", "grace_s": 5}, "c": {"max_running": 1}},
+    {"a": {"backfill": "easy"}, "b": {"order": "shortest", "preempt_mode": "suspend", "grace_s": 5}, "c": {"max_running": 1}},
     {"a": {"block": "strict", "order": "fifo"}, "b": {"order": "fair"}, "c": {"order": "least-served"}},
 ])
 OPTIONS = st.fixed_dictionaries({}, optional={
@@ -179,7 +179,7 @@ def test_random_programs_on_sessions(jobs, tree, options, program):
 
 WHAT = st.one_of(
     st.fixed_dictionaries({"nodes": st.sampled_from([["n0"], ["n1"], ["n0", "n1"]])}),
-    st.fixed_dictionaries({"count": st.integers(1, 2), "gpu": st.integers(1, 4)}, optional={"gang": st.just(1), "exclusive": st.booleans()}),
+    st.fixed_dictionaries({"count": st.integers(1, 2), "gpu": st.integers(1, 4)}, optional={"gang_size": st.just(1), "exclusive": st.booleans()}),
     st.fixed_dictionaries({"level": st.just("rack"), "domain_count": st.just(1)}),
     st.fixed_dictionaries({"combine": st.sampled_from(["all", "any", "order", "order-no-gap"]),
                            "stages": st.just([{"nodes": ["n0"]}, {"duration_s": 9, "tasks": [{"count": 1, "gpu": 2}]}])}),

@@ -197,7 +197,7 @@ def test_it_is_well_formed_whatever_happened(cluster, what):
     assert page.row("jobs")[1] == str(result.summary()["jobs"])
     assert ("still waits" in text) == (what == "unfinished") and "nan" not in text.lower().replace("nanos", "")
     assert ("cannot be run again" in text) == (what == "function")
-    assert ("Who was where" in text) == (what not in ("empty", "refused", "unrecorded"))
+    assert ("Allocations" in text) == (what not in ("empty", "refused", "unrecorded"))
 
 
 def test_an_interrupted_run_says_so(result):
@@ -291,7 +291,7 @@ def test_spans_of_time_read_well():
 def test_names_of_nodes_do_not_lie_on_each_other():
     with gs.Cluster([{"name": "n%d" % i, "gpus": 1 + i % 2 * 7, "cpus": 8} for i in range(90)]) as made:
         content = report.html(gs.simulate(made, gs.Trace(jobs_of(90, run_s=500, queue="a"))))
-    drawing = content[content.index("who was where") :]
+    drawing = content[content.index("allocations") :]
     heights = [float(y) for y in re.findall(r'<text x="90" y="([\d.]+)" text-anchor="end">n\d+<', drawing)]
     assert len(heights) > 30 and min(b - a for a, b in zip(heights, heights[1:])) >= 10.9
 

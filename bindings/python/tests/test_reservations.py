@@ -59,8 +59,8 @@ def test_a_refusal_says_why_and_when_it_would_be_accepted(simulation):
 
 def test_a_window_is_used_as_it_is_preferred(simulation):
     early = simulation.reserve(name="a", count=2, gpu=8, duration_s=100, deadline_s=5000)
-    late = simulation.reserve(name="b", count=2, gpu=8, duration_s=100, deadline_s=5000, prefer="latest")
-    cheap = simulation.reserve(name="c", count=2, gpu=8, duration_s=100, deadline_s=5000, prefer="cheapest")
+    late = simulation.reserve(name="b", count=2, gpu=8, duration_s=100, deadline_s=5000, objective="latest")
+    cheap = simulation.reserve(name="c", count=2, gpu=8, duration_s=100, deadline_s=5000, objective="cheapest")
     assert (early.start_s, late.end_s) == (10, 5000) and 1000 <= cheap.start_s < 4800
     assert simulation.reservations.table.start_s.tolist() == [10, 4900, cheap.start_s]
 
@@ -98,7 +98,7 @@ def test_stages_and_times_are_told_one_by_one(simulation):
 
 
 def test_gangs_of_a_stage_may_lie_one_after_the_other(simulation):
-    made = simulation.reserve(name="waves", count=8, gpu=8, gang=2, duration_s=100, deadline_s=1000)
+    made = simulation.reserve(name="waves", count=8, gpu=8, gang_size=2, duration_s=100, deadline_s=1000)
     rows = simulation.occurrences("waves")
     assert made.end_s - made.start_s == 400 and [row.start_s for row in rows] == [10, 110, 210, 310]
 
@@ -176,7 +176,7 @@ def test_owners_have_limits(simulation):
         (dict(count=1, gpu=1, duration_s=-1), gs.OutOfRange, "duration_s"),
         (dict(count=1, gpu=1, start_s="soon"), gs.InvalidArgument, "start_s"),
         (dict(count=1, gpu=1, start_s=5, arrival_s=7), gs.InvalidArgument, "start_s"),
-        (dict(count=1, gpu=1, prefer="best"), gs.InvalidArgument, "prefer"),
+        (dict(count=1, gpu=1, objective="best"), gs.InvalidArgument, "objective"),
         (dict(level="row", domain_count=1), gs.NotFound, "level"),
         (dict(level="rack", domain="r7"), gs.NotFound, "domain"),
         (dict(stages=[{"nodes": ["n0"]}, {"nodes": ["n0", "n1", "x"]}]), gs.NotFound, "stages[1].nodes[2]"),

@@ -486,9 +486,9 @@ def test_pictures_have_titles_or_those_that_are_given():
         result = gs.simulate(cluster, gs.Trace([{"submit_s": i, "run_s": 10, "gpus": 8, "queue": "q"} for i in range(4)]))
     both = gs.compare(["fifo"], gs.Cluster.uniform(2), gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}]))
     drawn = {
-        "GPUs in use, of 16; jobs that wait and run": lambda **more: result.plot(**more)[0],
-        "Who was where: 2 nodes, a colour a queue": result.gantt,
-        "How long jobs wait": result.cdf,
+        "GPUs in use, of 16; waiting and running jobs": lambda **more: result.plot(**more)[0],
+        "Allocations on 2 nodes, one colour for each queue": result.gantt,
+        "Time jobs wait": result.cdf,
         "Jobs by tasks": lambda **more: result.cdf("tasks", **more),
         "From submission to the end": lambda **more: both.cdf("jct_s", **more),
     }

@@ -62,7 +62,7 @@ def test_a_job_tells_where_it_is_and_why_it_waits(cluster):
         assert simulation.job(0)["state"] == "running" and simulation.job(0)["start_s"] == 0.0
         assert simulation.job(4)["state"] == "pending" and simulation.job(4)["start_s"] is None
         why = simulation.explain(4)
-        assert why["state"] == "pending" and why["reasons"][0]["reason"] == "room" and "gpu" in str(why)
+        assert why["state"] == "pending" and why["reasons"][0]["reason"] == "capacity" and "gpu" in str(why)
         assert str(simulation.explain(0)) == "it is running" and "not come" in str(simulation.explain(7))
         simulation.run()
         assert str(simulation.explain(4)) == "it has ended: success"
@@ -196,7 +196,7 @@ def test_a_fork_of_a_fork_can_be_explained_and_run_again(cluster):
             with other.fork() as third:
                 third.run()
                 result = third.result()
-                assert result.explain(4, 45)["reasons"][0]["reason"] == "room"
+                assert result.explain(4, 45)["reasons"][0]["reason"] == "capacity"
                 with third.fork(policy="srtf") as again:
                     assert again.job(1)["end"] == "cancelled" and again.info.ended == 12
         assert simulation.job(1)["state"] == "running"
@@ -313,7 +313,7 @@ def test_queues_tell_what_they_use(cluster):
         ({"tick_s": -0.5}, "tick_s"),
         ({"refused_s": -1}, "refused_s"),
         ({"max_moves": -2}, "max_moves"),
-        ({"max_evictions": -1}, "max_evictions"),
+        ({"max_preempted_tasks": -1}, "max_preempted_tasks"),
         ({"record": None}, "record"),
         ({"record": 3}, "record"),
         ({"mix": 3}, "shapes"),
@@ -635,11 +635,11 @@ def test_groups_start_after_one_another(cluster, run_s):
         assert [(event.what, event.at_s, event.gang) for event in simulation.events()] == [
             ("submitted", 0, 0),
             ("started", 0, 0),
-            ("part-ended", 10, 0),
+            ("gang-ended", 10, 0),
             ("started", 10, 1),
-            ("part-ended", 110, 1),
+            ("gang-ended", 110, 1),
             ("started", 110, 2),
-            ("part-ended", 140, 2),
+            ("gang-ended", 140, 2),
             ("ended", 140, 0),
         ]
         result = simulation.result()

@@ -122,7 +122,7 @@ def test_what_is_no_dict_is_told_what_makes_a_trace(trace):
     for wrong, line, said in (
         (trace.to_dataframe(), 1, "not str: Trace.from_dataframe"),
         ("jobs.csv", 1, "not str: Trace.read"),
-        ([JOBS[0], 7], 2, "job 2: a dict is wanted, not int$"),
+        ([JOBS[0], 7], 2, "job 2: expected a dict, not int$"),
     ):
         with pytest.raises(gs.InvalidArgument, match=said) as caught:
             gs.Trace(wrong)

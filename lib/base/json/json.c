@@ -15,10 +15,10 @@ enum {
 
 /* 2^53: up to here a double holds every whole number. */
 static const double EXACT_MAX = 9007199254740992.0;
-/* 2^50: up to so many parts a number and a whole number of parts give each other back. */
+/* 2^50: below this many parts, a number and its parts convert into each other exactly. */
 static const double FINE_MAX = 1125899906842624.0;
 
-/* ---- UTF-8 ----------------------------------------------------------------------------- */
+/* ---- UTF-8 ----------------------------------------------------------------------------------- */
 
 /* Is there a control character, U+0000..1F or U+007F..9F, at `text`? */
 static bool is_control(const char *text)
@@ -76,9 +76,9 @@ bool gang__utf8_valid(const char *text)
     return true;
 }
 
-/* Append foreign text of at most `most` bytes to a buffer of `room`; what cannot be shown becomes
- * '?'. Returns the new length. */
-static size_t append_clean(char *to, size_t room, size_t used, const char *text, size_t most)
+/* Appends foreign text of at most `most` bytes to a buffer of `room`; replaces by '?' what cannot
+ * be shown. Returns the new length. */
+static size_t append_clean(char *to, size_t cap, size_t used, const char *text, size_t most)
 {
     size_t length = strlen(text);
     size_t shown = 0;
@@ -86,11 +86,11 @@ static size_t append_clean(char *to, size_t room, size_t used, const char *text,
         size_t step = gang__utf8_length(text + shown, length - shown);
         size_t bytes = step ? step : 1;
         if (shown + bytes > most) {
-            if (used + 3 < room)
-                used += (size_t)snprintf(to + used, room - used, "...");
+            if (used + 3 < cap)
+                used += (size_t)snprintf(to + used, cap - used, "...");
             break;
         }
-        if (used + bytes >= room)
+        if (used + bytes >= cap)
             break;
         if (step == 0 || is_control(text + shown)) {
             to[used++] = '?';
@@ -111,7 +111,7 @@ struct gang__word gang__word(const char *text)
     return word;
 }
 
-/* ---- paths ----------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 static bool plain_key(const char *key)
 {
@@ -121,7 +121,7 @@ static bool plain_key(const char *key)
                length;
 }
 
-static size_t append_step(char *path, size_t room, size_t used, const struct gang__json *at)
+static size_t append_step(char *path, size_t cap, size_t used, const struct gang__json *at)
 {
     char step[KEY_SHOWN + 16];
     if (!at->key) {
@@ -136,10 +136,10 @@ static size_t append_step(char *path, size_t room, size_t used, const struct gan
         step[end + 1] = ']';
         step[end + 2] = '\0';
     }
-    return append_clean(path, room, used, step, sizeof(step));
+    return append_clean(path, cap, used, step, sizeof(step));
 }
 
-void gang__json_path(const struct gang__json *at, char *path, size_t room)
+void gang__json_path(const struct gang__json *at, char *path, size_t cap)
 {
     const struct gang__json *steps[PATH_MAX_DEPTH];
     size_t count = 0;
@@ -148,7 +148,7 @@ void gang__json_path(const struct gang__json *at, char *path, size_t room)
     size_t used = 0;
     path[0] = '\0';
     while (count > 0)
-        used = append_step(path, room, used, steps[--count]);
+        used = append_step(path, cap, used, steps[--count]);
 }
 
 gang_result gang__json_fail(const struct gang__json *at, gang_result code, const char *fmt, ...)
@@ -165,7 +165,7 @@ gang_result gang__json_fail(const struct gang__json *at, gang_result code, const
     return gang__error(at->error, code, path, "%s", text);
 }
 
-/* ---- cursor ---------------------------------------------------------------------------- */
+/* ---- cursor ---------------------------------------------------------------------------------- */
 
 struct gang__json gang__json_root(json_t *root, struct gang_error *error)
 {
@@ -308,7 +308,7 @@ gang_result gang__json_int32(const struct gang__json *at, int32_t least, int32_t
     return r;
 }
 
-/* A number that is not whole, in parts: as fine as it can be given back. */
+/* A number that is not whole, in parts: as fine as a double can represent. */
 static int64_t scale_real(double real, int64_t scale)
 {
     int64_t coarse = 1;
@@ -374,7 +374,7 @@ gang_result gang__json_bool(const struct gang__json *at, int32_t *flag)
     return GANG_OK;
 }
 
-/* Bounds of a text, and no control characters if it is a name. */
+/* Checks the bounds of a text, and that a name has no control characters. */
 static gang_result check_text(const struct gang__json *at, const char *text, size_t least,
                               size_t most, bool name)
 {

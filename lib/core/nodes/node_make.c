@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node as it was described: its shape, its tags, its place in the topology. All under the structure
- * mutex. */
+/* Makes a node from its specification: type, tags and domains. All under the structure mutex. */
 #include <string.h>
 
 #include "base/error.h"
@@ -11,7 +10,7 @@
 #include "core/nodes/topology.h"
 #include "model/node_spec.h"
 
-/* Resolve the place in the topology to domains, made if need be. */
+/* Resolves the topology of a specification to domains; makes those that are missing. */
 static gang_result find_domains(gang_cluster *c, const struct gang_node_spec *spec,
                                 struct gang__node *node, struct gang_error *error)
 {
@@ -38,7 +37,7 @@ static gang_result find_domains(gang_cluster *c, const struct gang_node_spec *sp
     return GANG_OK;
 }
 
-/* The partitions are there already. */
+/* Lays the tags into a block (two passes). The partitions exist already. */
 static struct gang__tags *tags_lay(const gang_cluster *c, struct gang__block *b,
                                    const struct gang_node_spec *spec, const char *const *uuid,
                                    uint64_t unhealthy)

@@ -294,7 +294,7 @@ gang_result gang_request_fits_ever(gang_worker *worker, gang_request *request,
 
 /* ---- room in advance ------------------------------------------------------------------------------------------- */
 
-gang_result gang_worker_reserve(gang_worker *worker, int64_t tasks)
+gang_result gang_worker_preallocate(gang_worker *worker, int64_t tasks)
 {
     if (!worker)
         return GANG_EINVAL;

@@ -144,7 +144,7 @@ static bool below_min(const gang_request *q, const int64_t *held, const int64_t 
             return true;
         }
     }
-    for (uint32_t s = 0; s < q->set_count; s++) {
+    for (uint32_t s = 0; s < q->group_set_count; s++) {
         int64_t in_set = 0, in_set_held = 0;
         for (uint32_t g = 0; g < q->group_count; g++) {
             int32_t at = q->group[g].set;
@@ -310,7 +310,7 @@ static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *
     if (minima && below_min(q, held, left, &group)) {
         gang__error(error, GANG_ENOFIT, "tasks", "the gang would fall below its minimum");
         if (error && error->size >= sizeof(*error)) {
-            error->constraint = GANG_WHY_MIN;
+            error->constraint = GANG_CONSTRAINT_MIN;
             error->group = group;
         }
         return GANG_ENOFIT;

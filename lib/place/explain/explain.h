@@ -29,7 +29,7 @@ struct gang__finding {
     struct gang__survey survey; /* of a group; of others only the nodes */
 
     struct gang__misfit why;
-    bool skew; /* GANG_WHY_SPREAD: by the numbers in the domains, not by the most of one */
+    bool skew; /* GANG_CONSTRAINT_SPREAD: by the numbers in the domains, not by the most of one */
     int64_t requested, available;
 
     int32_t level;           /* of which a domain is demanded; GANG__NO_LEVEL: none is */

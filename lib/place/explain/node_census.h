@@ -5,7 +5,7 @@
 
 #include "place/fit/node_plan.h"
 
-enum { GANG__WHY_COUNT = GANG_WHY_EXCLUSIVE + 1 };
+enum { GANG__WHY_COUNT = GANG_CONSTRAINT_EXCLUSIVE + 1 };
 
 /* Nodes that are short of a kind. */
 struct gang__shortage {
@@ -34,7 +34,7 @@ void gang__survey(struct gang__plan *p, uint32_t group, int64_t want,
                   const struct gang__scope *scope, bool whole, struct gang__survey *s);
 
 /* What stops nodes that the group could use otherwise: other jobs before a kind before a state before a
- * constraint; a kind that the nodes never have enough of after all. GANG_WHY_STATE if there is no node. */
+ * constraint; a kind that the nodes never have enough of after all. GANG_CONSTRAINT_STATE if there is no node. */
 struct gang__misfit gang__survey_reason(const gang_cluster *c, const struct gang__survey *s);
 
 /* What one task asks of a kind, in its unit; 0: nothing, or (GPUs by memory) it depends. And the kinds it

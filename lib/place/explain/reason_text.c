@@ -92,18 +92,18 @@ void gang__scope_path(const struct gang__plan *p, const struct gang__scope *s, b
 static const char *words_of(int32_t why)
 {
     static const char *const what[GANG__WHY_COUNT] = {
-        [GANG_WHY_STATE] = "no node is up for them",
-        [GANG_WHY_LABEL] = "the label rules match too few nodes",
-        [GANG_WHY_PARTITION] = "the partition holds too few nodes",
-        [GANG_WHY_GPU_MODEL] = "too few GPUs of the models asked for",
-        [GANG_WHY_SAME] = "too few nodes lie in a domain of the level asked for",
-        [GANG_WHY_NUMA] = "no NUMA domain holds a task whole",
-        [GANG_WHY_PROFILE] = "no partition of the profile asked for can be made",
-        [GANG_WHY_DEVICE] = "the devices are unhealthy",
-        [GANG_WHY_SCARCE] = "nodes with GPUs are not for work without",
-        [GANG_WHY_PEER] = "the rules on other jobs leave too few nodes",
-        [GANG_WHY_SPREAD] = "the bounds of spreading leave too few nodes",
-        [GANG_WHY_EXCLUSIVE] = "too few nodes are wholly free",
+        [GANG_CONSTRAINT_STATE] = "no node is up for them",
+        [GANG_CONSTRAINT_LABEL] = "the label rules match too few nodes",
+        [GANG_CONSTRAINT_PARTITION] = "the partition holds too few nodes",
+        [GANG_CONSTRAINT_GPU_MODEL] = "too few GPUs of the models asked for",
+        [GANG_CONSTRAINT_SAME] = "too few nodes lie in a domain of the level asked for",
+        [GANG_CONSTRAINT_NUMA] = "no NUMA domain holds a task whole",
+        [GANG_CONSTRAINT_PROFILE] = "no partition of the profile asked for can be made",
+        [GANG_CONSTRAINT_DEVICE] = "the devices are unhealthy",
+        [GANG_CONSTRAINT_GPU_NODES] = "nodes with GPUs are not for work without",
+        [GANG_CONSTRAINT_AFFINITY] = "the rules on other jobs leave too few nodes",
+        [GANG_CONSTRAINT_SPREAD] = "the bounds of spreading leave too few nodes",
+        [GANG_CONSTRAINT_EXCLUSIVE] = "too few nodes are wholly free",
     };
     return why > 0 && why < GANG__WHY_COUNT && what[why] ? what[why] : "";
 }
@@ -124,13 +124,13 @@ static void add_bounds(struct line *l, const struct gang__question *a, const str
             gang__level_word(c, g->spread), (long long)g->max_skew);
         return;
     }
-    if (g->most_per_node < INT64_MAX) {
-        add(l, "%sat most %lld a node", before, (long long)g->most_per_node);
+    if (g->max_per_node < INT64_MAX) {
+        add(l, "%sat most %lld a node", before, (long long)g->max_per_node);
         before = ", ";
     }
-    if (g->most_level >= 0)
-        add(l, "%sat most %lld a %s", before, (long long)g->most_per_domain,
-            gang__level_word(c, g->most_level));
+    if (g->domain_level >= 0)
+        add(l, "%sat most %lld a %s", before, (long long)g->max_per_domain,
+            gang__level_word(c, g->domain_level));
 }
 
 /* What the best domain is short of. */
@@ -143,13 +143,13 @@ static void add_lack(struct line *l, const struct gang__question *a, const struc
     if (f->group < 0)
         add(l, "for group \"%.*s\" ", clip(g->name, GROUP_CHARS), g->name);
     if (f->lack.kind >= 0)
-        add(l, "%s%s is short", f->lack.why == GANG_WHY_POOL ? "cluster-wide " : "",
+        add(l, "%s%s is short", f->lack.why == GANG_CONSTRAINT_POOL ? "cluster-wide " : "",
             a->c->nodes.kind[f->lack.kind].name);
-    else if (f->lack.why == GANG_WHY_SPREAD)
+    else if (f->lack.why == GANG_CONSTRAINT_SPREAD)
         add(l, "the bounds of spreading stop the rest");
-    else if (f->lack.why == GANG_WHY_SAME && f->group >= 0)
+    else if (f->lack.why == GANG_CONSTRAINT_SAME && f->group >= 0)
         add(l, "its slices do not fit there");
-    else if (f->lack.why == GANG_WHY_SAME)
+    else if (f->lack.why == GANG_CONSTRAINT_SAME)
         add(l, "no domain is left that it demands");
     else
         add(l, "%s", words_of(f->lack.why));
@@ -203,21 +203,21 @@ static void add_group(struct line *l, const struct gang__question *a, const stru
         add_domain(l, a, f);
         return;
     }
-    int64_t tasks = m.why == GANG_WHY_SPREAD ? f->bent : f->fit;
+    int64_t tasks = m.why == GANG_CONSTRAINT_SPREAD ? f->bent : f->fit;
     add(l, "%lld of ", (long long)tasks);
     add_tasks(l, f, f->want);
     add(l, " %s", fit);
     if (m.kind >= 0) {
-        add(l, "; %s%s is short", m.why == GANG_WHY_POOL ? "cluster-wide " : "",
+        add(l, "; %s%s is short", m.why == GANG_CONSTRAINT_POOL ? "cluster-wide " : "",
             a->c->nodes.kind[m.kind].name);
         const char *unit = a->c->nodes.kind[m.kind].unit;
         if (gang__amount_asked(g, m.kind) && gang__utf8_valid(unit)) /* which nobody checked */
             add(l, " (%lld %s a task)", (long long)gang__amount_asked(g, m.kind), unit);
-    } else if (m.why == GANG_WHY_SPREAD && f->fit >= f->want) {
+    } else if (m.why == GANG_CONSTRAINT_SPREAD && f->fit >= f->want) {
         add(l, " ");
         add_bounds(l, a, g, f->skew);
-    } else if (m.why != GANG_WHY_NONE) {
-        bool kept = m.why == GANG_WHY_PARTITION && !g->partition;
+    } else if (m.why != GANG_CONSTRAINT_NONE) {
+        bool kept = m.why == GANG_CONSTRAINT_PARTITION && !g->partition;
         add(l, "; %s",
             kept ? "the other nodes are for requests that name their partition" : words_of(m.why));
     } else if (f->code != GANG_OK) {
@@ -234,9 +234,9 @@ static void add_member(struct line *l, const struct gang__question *a,
         add(l, "all ");
         add_tasks(l, f, f->want);
         add(l, " fit now");
-    } else if (f->why.why == GANG_WHY_NONE && a->q->score) {
+    } else if (f->why.why == GANG_CONSTRAINT_NONE && a->q->score) {
         add(l, "the host's scores leave too few nodes, or what was in the way has gone");
-    } else if (f->why.why == GANG_WHY_NONE) {
+    } else if (f->why.why == GANG_CONSTRAINT_NONE) {
         add(l,
             "there is room for all tasks: what was in the way has gone, or the search missed it");
     } else if (f->level >= 0 && f->best_holds < f->best_want) {

@@ -109,7 +109,7 @@ static bool is_guard(const struct gang__peer *peer)
 static uint64_t own_guards(const gang_request *q, const struct gang__badge *badge, int32_t level)
 {
     uint64_t times = 0;
-    for (uint32_t i = 0; i < q->peer_count; i++)
+    for (uint32_t i = 0; i < q->affinity_count; i++)
         times += is_guard(&q->peers[i]) && q->peers[i].badge == badge && q->peers[i].level == level;
     return times;
 }
@@ -118,7 +118,7 @@ static uint64_t own_guards(const gang_request *q, const struct gang__badge *badg
 static uint64_t rules_active(const gang_request *q, uint32_t wishes)
 {
     uint64_t active = 0;
-    for (uint32_t i = 0; i < q->peer_count; i++) {
+    for (uint32_t i = 0; i < q->affinity_count; i++) {
         if (q->peers[i].wish && wishes == 0)
             continue;
         wishes -= q->peers[i].wish;
@@ -301,7 +301,7 @@ static bool reserve(const gang_request *q, const struct gang_mem *mem, uint32_t 
         if (!gang__badge_reserve(q->badges[i], mem, GANG__ROLE_HELD, slot) ||
             !gang__badge_reserve(q->badges[i], mem, GANG__ROLE_PENDING, slot))
             return false;
-    for (uint32_t i = 0; i < q->peer_count; i++)
+    for (uint32_t i = 0; i < q->affinity_count; i++)
         if (is_guard(&q->peers[i]) &&
             !gang__badge_reserve(q->peers[i].badge, mem,
                                  GANG__ROLE_GUARD + (unsigned)q->peers[i].level, slot))
@@ -321,7 +321,7 @@ static void count_labels(const gang_request *q, count_fn count, unsigned role, g
 
 static void count_guards(const gang_request *q, count_fn count, gang_node_id id, uint32_t tasks)
 {
-    for (uint32_t i = 0; i < q->peer_count; i++)
+    for (uint32_t i = 0; i < q->affinity_count; i++)
         if (is_guard(&q->peers[i]))
             count(q->peers[i].badge, GANG__ROLE_GUARD + (unsigned)q->peers[i].level, id, tasks);
 }
@@ -459,7 +459,7 @@ static struct entry *entry_of(struct audit *t, const struct gang__badge *badge, 
 
 static size_t words_of_job(const gang_request *q)
 {
-    return 2 * (size_t)q->label_count + q->peer_count;
+    return 2 * (size_t)q->label_count + q->affinity_count;
 }
 
 static void audit_add(struct audit *t, const struct gang__alloc *a)
@@ -472,7 +472,7 @@ static void audit_add(struct audit *t, const struct gang__alloc *a)
             continue;
         for (uint32_t i = 0; i < 2 * q->label_count; i++)
             entry_of(t, q->badges[i], GANG__ROLE_HELD, task[0])->tasks++;
-        for (uint32_t i = 0; i < q->peer_count; i++)
+        for (uint32_t i = 0; i < q->affinity_count; i++)
             if (is_guard(&q->peers[i]))
                 entry_of(t, q->peers[i].badge, GANG__ROLE_GUARD + (unsigned)q->peers[i].level,
                          task[0])

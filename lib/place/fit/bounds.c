@@ -29,14 +29,14 @@ int64_t gang__plan_allowance(const struct gang__plan *p, uint32_t group,
 {
     const struct gang__group *g = &p->q->group[group];
     int64_t left = INT64_MAX;
-    if (g->most_per_node < INT64_MAX)
-        left = g->most_per_node - gang__plan_beside(p, group, node, GANG__LEVEL_NODE);
-    if (g->most_level >= 0 && left > 0) {
+    if (g->max_per_node < INT64_MAX)
+        left = g->max_per_node - gang__plan_beside(p, group, node, GANG__LEVEL_NODE);
+    if (g->domain_level >= 0 && left > 0) {
         bool outside =
-            g->most_level < GANG__LEVEL_NODE && node->domain[g->most_level] == GANG__NO_DOMAIN;
-        int64_t there = outside ? 0 : gang__plan_beside(p, group, node, g->most_level);
-        if (!outside && g->most_per_domain - there < left)
-            left = g->most_per_domain - there;
+            g->domain_level < GANG__LEVEL_NODE && node->domain[g->domain_level] == GANG__NO_DOMAIN;
+        int64_t there = outside ? 0 : gang__plan_beside(p, group, node, g->domain_level);
+        if (!outside && g->max_per_domain - there < left)
+            left = g->max_per_domain - there;
     }
     return left > 0 ? left : 0;
 }

@@ -35,7 +35,7 @@ static inline struct gang__tiers gang__tiers_of(const struct gang__plan *p,
     struct gang__tiers t = {1, p->modes && p->modes->lending};
     if (g->models_ranked)
         t.inner = (uint32_t)g->model_count;
-    else if (g->scarce == GANG_SCARCE_PREFER && gang__load(&p->c->commit.gpu_class_count) > 1)
+    else if (g->gpu_nodes == GANG_GPU_NODES_AVOID && gang__load(&p->c->commit.gpu_class_count) > 1)
         t.inner = 2;
     return t;
 }
@@ -57,7 +57,7 @@ static inline bool gang__class_matches(gang_cluster *c, const struct gang__group
                                        uint32_t class_id)
 {
     if (g->devices == 0)
-        return class_id == 0 || g->scarce != GANG_SCARCE_STRICT;
+        return class_id == 0 || g->gpu_nodes != GANG_GPU_NODES_EXCLUDE;
     return (gang__load(&c->commit.gpu_class[class_id])->holds &
             g->takes) && /* class 0 holds nothing */
            (g->model_count == 0 || gang__class_has_model(c, g, class_id));

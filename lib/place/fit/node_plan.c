@@ -27,7 +27,7 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     p->epoch = gang__load(&c->nodes.epoch);
     p->views = p->words = p->picks = p->binds = p->keys = p->helds = 0;
     const struct gang_mem *mem = &c->mem;
-    size_t groups = q->group_count, sets = q->set_count;
+    size_t groups = q->group_count, sets = q->group_set_count;
     if (!gang__grow(mem, (void **)&p->in_group, &p->group_room, groups, sizeof(*p->in_group)) ||
         !gang__grow(mem, (void **)&p->scope_of_group, &p->domain_room, groups,
                     sizeof(struct gang__scope)) ||
@@ -300,15 +300,15 @@ bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit 
 {
     const struct gang__node *node = gang__plan_node(p, slot);
     misfit->kind = -1;
-    misfit->why = GANG_WHY_STATE;
+    misfit->why = GANG_CONSTRAINT_STATE;
     if (!node)
         return false;
-    misfit->why = GANG_WHY_PEER;
+    misfit->why = GANG_CONSTRAINT_AFFINITY;
     if (!gang__peers_admit(p, node))
         return false;
     if (!p->q->exclusive)
         return true;
-    misfit->why = GANG_WHY_EXCLUSIVE;
+    misfit->why = GANG_CONSTRAINT_EXCLUSIVE;
     const struct gang__view *v = gang__plan_view(p, slot);
     return v && gang__exclusive_admits(v, gang__view_was(p, v));
 }
@@ -487,7 +487,7 @@ static bool binds_cores(const struct gang__plan *p, const struct gang__group *g)
 static bool counts_fit(const struct gang__group *g, const struct gang__view *v, const uint64_t *now,
                        struct gang__misfit *misfit)
 {
-    misfit->why = GANG_WHY_KIND;
+    misfit->why = GANG_CONSTRAINT_KIND;
     misfit->kind = GANG_KIND_CPU;
     if (!gang__op_fits(GANG__OP_HEAD, g->cpu, now[GANG__WORD_HEAD]))
         return false;
@@ -517,7 +517,7 @@ static bool pool_fits(struct gang__plan *p, const struct gang__group *g,
         const uint64_t *now = gang__view_now(p, pool);
         bool fits = true;
         for (size_t i = 0; i < g->pool_need_count && fits; i++) {
-            misfit->why = GANG_WHY_POOL;
+            misfit->why = GANG_CONSTRAINT_POOL;
             misfit->kind = g->pool_needs[i].kind;
             fits = gang__op_fits(GANG__OP_TAKE, (uint64_t)g->pool_needs[i].amount,
                                  now[gang__pool_word(g->pool_needs[i].kind)]);
@@ -591,10 +591,10 @@ static struct gang__misfit no_devices(struct gang__plan *p, const struct gang__g
 {
     uint32_t share;
     if (v->unhealthy && pick_devices(p, g, v, gang__view_now(p, v), 0, UINT64_MAX, &share))
-        return (struct gang__misfit){GANG_WHY_DEVICE, -1};
+        return (struct gang__misfit){GANG_CONSTRAINT_DEVICE, -1};
     if (g->profile)
-        return (struct gang__misfit){GANG_WHY_PROFILE, -1};
-    return (struct gang__misfit){GANG_WHY_KIND, GANG_KIND_GPU};
+        return (struct gang__misfit){GANG_CONSTRAINT_PROFILE, -1};
+    return (struct gang__misfit){GANG_CONSTRAINT_KIND, GANG_KIND_GPU};
 }
 
 /* ---- in one NUMA domain ---------------------------------------------------------------------------- */
@@ -701,11 +701,11 @@ static bool fits_in_corner(struct gang__plan *p, const struct gang__group *g,
     *misfit = no_devices(p, g, v);
     if (g->devices && !pick_devices(p, g, v, now, wanted, ~v->unhealthy, &pick->share))
         return false;
-    misfit->why = GANG_WHY_KIND;
+    misfit->why = GANG_CONSTRAINT_KIND;
     misfit->kind = GANG_KIND_CPU;
     if (pick->cores && !gang__choose_cores(v->shape, free, 0, pick->cores, GANG_NUMA_NONE, cores))
         return false;
-    misfit->why = GANG_WHY_NUMA;
+    misfit->why = GANG_CONSTRAINT_NUMA;
     misfit->kind = -1;
     return false;
 }
@@ -757,11 +757,11 @@ static bool task_fits(struct gang__plan *p, const struct gang__group *g, const s
     pick->share = 0;
     pick->cores = v->layout.core_words ? g->cores : 0;
     if (binds_cores(p, g)) {
-        misfit->why = GANG_WHY_SAME; /* millicores belong to no part of the node */
+        misfit->why = GANG_CONSTRAINT_SAME; /* millicores belong to no part of the node */
         misfit->kind = -1;
         if (!pick->cores)
             return false;
-        misfit->why = GANG_WHY_KIND;
+        misfit->why = GANG_CONSTRAINT_KIND;
         for (unsigned i = 0; i < v->layout.core_words; i++)
             inside[i] = free[i] & p->within.cores[i];
         free = inside;
@@ -811,7 +811,7 @@ static bool find_on(struct gang__plan *p, const struct gang__group *g, struct ga
 {
     for (;;) {
         uint32_t state = gang__head_state(gang__view_now(p, v)[GANG__WORD_HEAD]);
-        misfit->why = GANG_WHY_STATE;
+        misfit->why = GANG_CONSTRAINT_STATE;
         misfit->kind = -1;
         bool usable = p->adopting ? state != GANG__STATE_GONE : state == GANG__STATE_UP;
         if (usable && task_fits(p, g, v, gpus, pick, cores, misfit))
@@ -862,7 +862,7 @@ int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, in
     /* The pool's view first: making it may move the others. */
     while (done < most && pool_fits(p, g, misfit)) {
         struct gang__view *v = gang__plan_view(p, slot);
-        misfit->why = GANG_WHY_STATE;
+        misfit->why = GANG_CONSTRAINT_STATE;
         misfit->kind = -1;
         if (!v)
             break;
@@ -871,7 +871,7 @@ int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, in
                 return done;
             done++;
             /* A node that was filled is the usual end of it. */
-            misfit->why = GANG_WHY_KIND;
+            misfit->why = GANG_CONSTRAINT_KIND;
             misfit->kind = GANG_KIND_CPU;
             if (gang__head_cpu(gang__view_now(p, v)[GANG__WORD_HEAD]) < g->cpu)
                 return done;

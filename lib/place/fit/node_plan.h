@@ -226,7 +226,7 @@ static inline uint32_t gang__crowd_slot(const struct gang__crowd *m, uint32_t i)
 /* Why a task does not go to a node. */
 struct gang__misfit {
     int32_t why;  /* GANG_WHY_* */
-    int32_t kind; /* for GANG_WHY_KIND and GANG_WHY_POOL */
+    int32_t kind; /* for GANG_CONSTRAINT_KIND and GANG_CONSTRAINT_POOL */
 };
 
 /* May tasks of the request go to the node of a slot, as far as other jobs are concerned: rules on them,

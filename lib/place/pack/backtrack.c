@@ -143,7 +143,7 @@ static void write_set(struct exhaust *x, int32_t set, uint32_t outer)
     const gang_request *q = x->k->q;
     struct gang__member m = set < 0 ? gang__member_all() : gang__member_set(set);
     uint32_t scope = open_for(x, m, outer);
-    for (uint32_t i = 0; i < q->set_count && !x->too_many; i++)
+    for (uint32_t i = 0; i < q->group_set_count && !x->too_many; i++)
         if (q->set[i].parent == set && q->set[i].min > 0)
             write_set(x, (int32_t)i, scope);
     for (uint32_t i = 0; i < q->group_count && !x->too_many; i++)

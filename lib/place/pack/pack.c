@@ -40,7 +40,7 @@ uint32_t gang__member_lead(const gang_request *q, struct gang__member m)
 int32_t gang__member_same(const gang_request *q, struct gang__member m)
 {
     if (m.slice)
-        return q->group[m.group].slice_same;
+        return q->group[m.group].subgroup_same;
     return m.group >= 0 ? q->group[m.group].same : m.set >= 0 ? q->set[m.set].same : q->same;
 }
 
@@ -85,7 +85,7 @@ static int32_t spread_in(const gang_request *q, struct gang__member m)
 static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool *unsaid)
 {
     const gang_request *q = k->q;
-    int32_t said = m.slice        ? q->group[m.group].slice_prefer
+    int32_t said = m.slice        ? q->group[m.group].subgroup_prefer
                    : m.group >= 0 ? q->group[m.group].prefer
                    : m.set >= 0   ? q->set[m.set].prefer
                                   : q->prefer;
@@ -278,7 +278,7 @@ static int64_t tasks_inside(const struct gang__pack *k, int32_t set)
 static bool place_members(struct gang__pack *k, int32_t set, const struct gang__scope *s)
 {
     const gang_request *q = k->q;
-    for (uint32_t i = 0; i < q->set_count; i++) {
+    for (uint32_t i = 0; i < q->group_set_count; i++) {
         if (q->set[i].parent == set && q->set[i].min > 0 &&
             !place(k, gang__member_set((int32_t)i), s))
             return false;

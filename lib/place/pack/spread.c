@@ -114,7 +114,7 @@ int64_t gang__spread(struct gang__pack *k, uint32_t group, int64_t want,
         size_t i;
         for (; done < want && (i = place_one(&x, g->max_skew)) != SIZE_MAX; done++)
             k->p->key[x.at + i] += UINT64_C(1) << NUMBER_BITS;
-        if (g->spread_wish)
+        if (g->spread_soft)
             for (; done < want && (i = place_one(&x, INT64_MAX)) != SIZE_MAX; done++)
                 k->p->key[x.at + i] += UINT64_C(1) << NUMBER_BITS;
     }

@@ -197,8 +197,8 @@ static bool add_inside(json_t *o, struct writer *w, const struct gang_task *task
     if (gang__inside_find(w->c, task, &in) == GANG_OK)
         ok = add_names(o, "pci", &in, pci_of) && add_names(o, "uuids", &in, gang__inside_uuid);
     gang__rcu_leave();
-    return ok && add_text(o, "cpuset", w, task, GANG_TASK_CPUSET) &&
-           add_text(o, "nodeset", w, task, GANG_TASK_NODESET);
+    return ok && add_text(o, "cpuset", w, task, GANG_TASK_TEXT_CPUSET) &&
+           add_text(o, "nodeset", w, task, GANG_TASK_TEXT_NODESET);
 }
 
 static int32_t add_task(const struct gang_task *task, void *user)

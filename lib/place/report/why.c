@@ -15,7 +15,7 @@
 struct told {
     struct gang_explanation e;
     int64_t refused[GANG__WHY_COUNT];
-    struct gang_why_kind kind[GANG_MAX_KINDS];
+    struct gang_explanation_kind kind[GANG_MAX_KINDS];
     char text[512];
     char path[GANG__PATH_ROOM];
 };
@@ -38,8 +38,8 @@ static void tell_kinds(struct telling *t, const struct gang__finding *f)
     for (uint32_t kinds = gang__kinds_asked(g); kinds; kinds &= kinds - 1) {
         int32_t kind = __builtin_ctz(kinds);
         const struct gang__shortage *s = &f->survey.kind[kind];
-        struct gang_why_kind *k = &t->told->kind[e->kind_count++];
-        *k = (struct gang_why_kind){
+        struct gang_explanation_kind *k = &t->told->kind[e->kind_count++];
+        *k = (struct gang_explanation_kind){
             kind, 0, gang__amount_asked(g, kind), s->most, s->nodes, s->could, s->full};
     }
     e->kinds = t->told->kind;
@@ -54,7 +54,7 @@ static void tell_reason(struct telling *t, const struct gang__finding *f)
 {
     struct gang_explanation *e = &t->told->e;
     e->constraint = f->why.why;
-    e->kind = f->why.why == GANG_WHY_SAME ? f->lack.kind : f->why.kind;
+    e->kind = f->why.why == GANG_CONSTRAINT_SAME ? f->lack.kind : f->why.kind;
     e->requested = f->requested;
     e->available = f->available;
     gang__why_text(&t->ask, f, t->told->text, sizeof(t->told->text));
@@ -69,13 +69,13 @@ static void tell(struct telling *t, const struct gang__finding *f)
     e->answer = t->answer;
     e->result = f->code;
     e->group = f->group;
-    e->set = f->set;
+    e->group_set = f->set;
     e->name = f->group >= 0 ? q->group[f->group].name : f->set >= 0 ? q->set[f->set].name : "";
     e->want = f->want;
     e->fit = f->fit;
     e->placed = f->placed;
     e->nodes = f->survey.nodes;
-    e->kind_size = sizeof(struct gang_why_kind);
+    e->kind_size = sizeof(struct gang_explanation_kind);
     if (f->group >= 0)
         tell_kinds(t, f);
     if (f->level >= 0)
@@ -157,7 +157,7 @@ static gang_result tell_because(struct telling *t)
     if (r != GANG_OK)
         return r;
     t->told->e.because_group = f.group;
-    t->told->e.because_set = f.set;
+    t->told->e.because_group_set = f.set;
     tell_reason(t, &f);
     return GANG_OK;
 }
@@ -183,7 +183,7 @@ static gang_result tell_all(struct telling *t)
     gang_result r = GANG_OK;
     for (uint32_t i = 0; i < q->group_count && r == GANG_OK; i++)
         r = tell_group(t, i, gang__tasks_needed(q, i));
-    for (uint32_t i = 0; i < q->set_count && r == GANG_OK; i++)
+    for (uint32_t i = 0; i < q->group_set_count && r == GANG_OK; i++)
         r = tell_set(t, (int32_t)i);
     return r == GANG_OK ? tell_request(t) : r;
 }

@@ -226,7 +226,7 @@ gang_result gang__badges_bind(gang_request *q)
         q->badges[2 * i + 1] = badge_get(badges, &c->mem, label->key, NULL);
         bound = q->badges[2 * i] && q->badges[2 * i + 1];
     }
-    for (uint32_t i = 0; i < q->peer_count && bound; i++) {
+    for (uint32_t i = 0; i < q->affinity_count && bound; i++) {
         struct gang__peer *peer = &q->peers[i];
         peer->badge = badge_get(badges, &c->mem, peer->key, peer->value);
         bound = peer->badge != NULL;
@@ -250,7 +250,7 @@ void gang__badges_unbind(gang_request *q)
 {
     for (uint32_t i = 0; i < 2 * q->label_count; i++)
         badge_put(q->badges[i]);
-    for (uint32_t i = 0; i < q->peer_count; i++)
+    for (uint32_t i = 0; i < q->affinity_count; i++)
         badge_put(q->peers[i].badge);
 }
 

@@ -254,7 +254,7 @@ gang_result gang_mix_set(gang_worker *worker, const struct gang_group_spec *shap
         if (r != GANG_OK)
             return r;
         mix = mix_new(&c->mem, q);
-        gang_request_put(q);
+        gang_request_free(q);
         if (!mix)
             return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }

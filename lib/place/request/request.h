@@ -70,22 +70,22 @@ struct gang__group {
     const char *profile;                     /* of partitionable devices; NULL: whole ones */
     uint64_t width; /* of the profile, in slices, as far as is known; else 1 */
     struct gang__sieve_place *sieve;
-    bool filters;   /* some rule, model, partition or profile: look at the node */
-    int32_t scarce; /* GANG_SCARCE_*; OFF where it asks for GPUs */
+    bool filters;      /* some rule, model, partition or profile: look at the node */
+    int32_t gpu_nodes; /* GANG_SCARCE_*; OFF where it asks for GPUs */
     bool near_nic;
     bool models_ranked;
     int32_t numa;         /* GANG_NUMA_* */
     int32_t same, prefer; /* levels, or GANG__NO_LEVEL */
     int32_t set;
     int64_t slice; /* tasks of one; 0: none */
-    int32_t slice_same, slice_prefer;
+    int32_t subgroup_same, subgroup_prefer;
     int32_t spread; /* level, or GANG__NO_LEVEL */
     int64_t max_skew;
-    bool spread_wish;
-    int64_t most_per_node; /* INT64_MAX: no bound */
-    int64_t most_per_domain;
-    int32_t most_level; /* GANG__NO_LEVEL: no bound */
-    bool bounded;       /* one of the two */
+    bool spread_soft;
+    int64_t max_per_node; /* INT64_MAX: no bound */
+    int64_t max_per_domain;
+    int32_t domain_level; /* GANG__NO_LEVEL: no bound */
+    bool bounded;         /* one of the two */
 };
 
 /* What the job says of other jobs. */
@@ -115,15 +115,15 @@ struct gang_request {
     int64_t min;    /* of the whole request: at least the sum of the minima */
     int64_t count;  /* tasks in all */
     int32_t same, prefer;
-    int32_t scarce; /* GANG_SCARCE_* */
+    int32_t gpu_nodes; /* GANG_SCARCE_* */
     bool exclusive;
     bool in_domains; /* `same`, `prefer` or slices somewhere */
-    uint32_t group_count, set_count;
+    uint32_t group_count, group_set_count;
     const struct gang_label *labels; /* of the job */
     uint32_t label_count;
     struct gang__badge **badges; /* of each label: of its value, and of any value of its key */
     struct gang__peer *peers;
-    uint32_t peer_count;
+    uint32_t affinity_count;
     uint32_t wishes; /* rules among them that give way */
     bool social;     /* labels or rules: others see it, or it looks at others */
     gang_score_fn score;

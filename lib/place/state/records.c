@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/cluster.h"
-#include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
+#include "core/commit/commit.h"
 #include "place/request/shared.h"
 
 enum {

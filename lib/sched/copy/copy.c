@@ -163,12 +163,10 @@ static void copy_unit(struct gang__gang *to, const struct gang__gang *from, stru
 static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__job *from)
 {
     if (from->failed_node_count) {
-        to->failed_nodes =
-            gang__zalloc(&s->mem, from->failed_node_count, sizeof(*to->failed_nodes));
+        to->failed_nodes = gang__zalloc(&s->mem, from->failed_node_count, sizeof(*to->failed_nodes));
         if (!to->failed_nodes)
             return false;
-        memcpy(to->failed_nodes, from->failed_nodes,
-               from->failed_node_count * sizeof(*to->failed_nodes));
+        memcpy(to->failed_nodes, from->failed_nodes, from->failed_node_count * sizeof(*to->failed_nodes));
         to->failed_node_count = from->failed_node_count;
     }
     for (uint32_t i = 0; i < from->gang_count; i++) {

@@ -95,17 +95,17 @@ static struct gang_group_spec get_group(struct reader *r)
                                 &g.gpu_devices};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         *numbers[i] = get_int(r);
-    g.set = (int32_t)get_int(r);
+    g.group_set = (int32_t)get_int(r);
     g.numa = (int32_t)get_int(r);
     g.near_nic = (int32_t)get_int(r);
     g.models_ranked = (int32_t)get_int(r);
-    g.slice = get_int(r);
+    g.subgroup_size = get_int(r);
     g.max_skew = get_int(r);
     g.max_per_node = get_int(r);
     g.max_per_domain = get_int(r);
     g.spread_soft = (int32_t)get_int(r);
-    const char **const texts[] = {&g.name,   &g.partition, &g.same,       &g.prefer,
-                                  &g.where,  &g.profile,   &g.subgroup_same, &g.subgroup_prefer,
+    const char **const texts[] = {&g.name,   &g.partition,   &g.same,          &g.prefer,
+                                  &g.where,  &g.profile,     &g.subgroup_same, &g.subgroup_prefer,
                                   &g.spread, &g.domain_level};
     bool any = get_int(r) != 0;
     for (size_t i = 0; any && i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -148,8 +148,8 @@ static const struct gang_affinity_rule *get_peers(struct reader *r, size_t *coun
         p.key = get_text(r);
         p.value = get_text(r);
         p.level = get_text(r);
-        p.near = (int32_t)get_int(r);
-        p.wish = (int32_t)get_int(r);
+        p.colocate = (int32_t)get_int(r);
+        p.soft = (int32_t)get_int(r);
         if (peers)
             peers[i] = p;
     }
@@ -174,7 +174,7 @@ static struct gang_request_spec get_request(struct reader *r)
             sets[i] = set;
     }
     q.groups = groups;
-    q.sets = sets;
+    q.group_sets = sets;
     q.min = get_int(r);
     q.same = get_text(r);
     q.prefer = get_text(r);
@@ -182,7 +182,7 @@ static struct gang_request_spec get_request(struct reader *r)
     q.gpu_nodes = (int32_t)get_int(r);
     q.exclusive = (int32_t)get_int(r);
     q.labels = get_labels(r, &q.label_count);
-    q.peers = get_peers(r, &q.affinity_count);
+    q.affinity = get_peers(r, &q.affinity_count);
     q.score_user = (void *)(uintptr_t)get_int(r);
     get(r, &q.score, sizeof(q.score));
     return q;
@@ -251,8 +251,8 @@ static struct gang_request_spec held_request(struct gang__block *b, const gang_r
     }
     for (uint32_t i = 0; peers && i < q->affinity_count; i++)
         peers[i] = (struct gang_affinity_rule){q->peers[i].key, q->peers[i].value,
-                                           level_name(q->cluster, q->peers[i].level),
-                                           q->peers[i].near, q->peers[i].wish};
+                                               level_name(q->cluster, q->peers[i].level),
+                                               q->peers[i].near, q->peers[i].wish};
     spec.groups = groups;
     spec.group_count = q->group_count;
     spec.min = q->min;
@@ -261,7 +261,7 @@ static struct gang_request_spec held_request(struct gang__block *b, const gang_r
     spec.exclusive = q->exclusive;
     spec.labels = q->labels;
     spec.label_count = q->label_count;
-    spec.peers = peers;
+    spec.affinity = peers;
     spec.affinity_count = q->affinity_count;
     return spec;
 }

@@ -84,8 +84,8 @@ static void decay(gang_sched *s)
     for (uint32_t i = 0; i <= s->queues->count; i++) {
         struct gang__queue_state *q = i < s->queues->count ? s->qs[i] : &s->root;
         for (uint32_t d = 0; d < s->dims; d++)
-            gang__decay_advance(&q->past_use[d], s->now_ns,
-                                q == &s->root ? s->total[d] : q->used[d], s->opts.half_life_ns);
+            gang__decay_advance(&q->past_use[d], s->now_ns, q == &s->root ? s->total[d] : q->used[d],
+                                s->opts.half_life_ns);
     }
     s->wake.shares = true;
     s->root.dims_changed = UINT64_MAX;

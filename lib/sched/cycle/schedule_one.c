@@ -110,8 +110,7 @@ static bool commit(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
 static bool holds_for_class(const gang_sched *s, const struct gang__gang *u)
 {
     return !s->preempt.running && !gang__calendar_on(s) && !s->queues->slices && !u->places &&
-           !s->queues->cells && u->request_class->q->policy != GANG_POLICY_HOST &&
-           !s->bypass.starved;
+           !s->queues->cells && u->request_class->q->policy != GANG_POLICY_HOST && !s->bypass.starved;
 }
 
 static void block_for_room(gang_sched *s, struct gang__gang *u, int32_t why)
@@ -137,8 +136,7 @@ static bool start_one(gang_sched *s, struct gang__gang *u)
     int32_t why;
     bool resumes = u->places != NULL;
     struct gang__take had[GANG__DIMS];
-    uint32_t count =
-        resumes ? gang__gang_resumes_with(s, u, had) : u->request_class->gang_take_count;
+    uint32_t count = resumes ? gang__gang_resumes_with(s, u, had) : u->request_class->gang_take_count;
     if (gang__backfill_defer(s, u))
         return false;
     if (!gang__within_limits(s, u, resumes ? had : u->request_class->gang_take, count)) {

@@ -51,9 +51,9 @@ static const char *word_of_class(int32_t cls)
 static const char *word_of_reason(int32_t reason)
 {
     static const char *const word[] = {
-        "",      "room",    "limit",  "guarantee", "user-limit", "max-running", "hold",
-        "after", "queue",   "behind", "back-off",  "victims",    "cells",       "lending",
-        "turn",  "planned", "begin",  "starved",   "slice",      "reservation"};
+        "",          "capacity", "limit",  "guarantee", "user-limit", "max-running", "hold",
+        "after",     "queue",    "behind", "back-off",  "victims",    "cells",       "lending",
+        "not-tried", "planned",  "begin",  "starved",   "slice",      "reservation"};
     return word[reason];
 }
 
@@ -125,11 +125,11 @@ static struct reason *add(struct list *l, int32_t why, int32_t cls,
     memset(r, 0, sizeof(*r));
     r->wait.size = sizeof(r->wait);
     r->wait.reason = why;
-    r->wait.cls = cls;
+    r->wait.category = cls;
     r->wait.kind = r->wait.group = -1;
     r->wait.queue = queue && queue->q ? queue->q->id : GANG_ID_NONE;
     r->queue = queue && queue->q ? queue : NULL;
-    r->rank = cls == GANG_WAIT_CATEGORY_NEVER                                        ? RANK_NEVER
+    r->rank = cls == GANG_WAIT_CATEGORY_NEVER                               ? RANK_NEVER
               : bin && bin->state == GANG__CLASS_BLOCKED && bin->why == why ? RANK_LAST
                                                                             : RANK_OTHER;
     return r;
@@ -323,7 +323,8 @@ static void tell_bound(struct list *l, int32_t why, const struct gang__queue_sta
 {
     const struct gang__dim *of = &l->s->queues->dim[dim];
     bool never = asked > bound && why != GANG_WAIT_USER_LIMIT;
-    struct reason *r = add(l, why, never ? GANG_WAIT_CATEGORY_NEVER : GANG_WAIT_CATEGORY_NOT_NOW, q);
+    struct reason *r =
+        add(l, why, never ? GANG_WAIT_CATEGORY_NEVER : GANG_WAIT_CATEGORY_NOT_NOW, q);
     char whole[160], place[GANG_MAX_NAME + 16] = "";
     if (!r)
         return;
@@ -443,8 +444,8 @@ static void tell_barred(struct list *l, const struct gang__queue_state *leaf,
     const struct gang__gang *u = l->unit, *head = gang__wait_class_head(bars);
     if (head->job == u->job)
         return;
-    struct reason *r =
-        add(l, head->bypass.starved ? GANG_WAIT_STARVED : GANG_WAIT_BEHIND, GANG_WAIT_CATEGORY_POLICY, leaf);
+    struct reason *r = add(l, head->bypass.starved ? GANG_WAIT_STARVED : GANG_WAIT_BEHIND,
+                           GANG_WAIT_CATEGORY_POLICY, leaf);
     if (!r)
         return;
     r->rank = RANK_LAST;
@@ -471,7 +472,8 @@ static void tell_behind(struct list *l)
     if (u->order.wait_class->state != GANG__CLASS_BLOCKED || u->order.wait_class->why != GANG_WAIT_STARVED)
         return;
     const struct gang__gang *first = gang__bypass_concerns(l->s, u);
-    struct reason *r = first ? add(l, GANG_WAIT_STARVED, GANG_WAIT_CATEGORY_POLICY, first->job->leaf) : NULL;
+    struct reason *r =
+        first ? add(l, GANG_WAIT_STARVED, GANG_WAIT_CATEGORY_POLICY, first->job->leaf) : NULL;
     if (!r)
         return;
     r->rank = RANK_LAST;
@@ -492,13 +494,14 @@ static int32_t take_room(const struct gang_explanation *e, void *user)
     struct room *room = user;
     struct list *l = room->list;
     bool grows = l->unit->alloc != GANG_ID_NONE;
-    if (!grows && (e->group >= 0 || e->set >= 0))
+    if (!grows && (e->group >= 0 || e->group_set >= 0))
         return 0; /* parts of the gang: the last one is about all of it */
     room->fits = e->result == GANG_OK;
     if (room->fits)
         return 0;
     bool never = e->result == GANG_ENEVER;
-    struct reason *r = add(l, GANG_WAIT_CAPACITY, never ? GANG_WAIT_CATEGORY_NEVER : GANG_WAIT_CATEGORY_NOT_NOW, NULL);
+    struct reason *r = add(l, GANG_WAIT_CAPACITY,
+                           never ? GANG_WAIT_CATEGORY_NEVER : GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (!r)
         return GANG_ENOMEM;
     int32_t group = grows ? e->group : e->because_group;
@@ -669,7 +672,7 @@ static bool tell_rows(struct list *l)
         say(r,
             "none of %" PRId64 " rows that take turns, of %" PRId64
             " that there may be, has room for it",
-            info.rows, info.slice_rows);
+            info.rows, info.quantum_rows);
     return true;
 }
 
@@ -810,7 +813,7 @@ static json_t *reason_json(struct gang__json_maker *m, const gang_sched *s, cons
     const struct gang_wait *w = &r->wait;
     json_t *o = json_object();
     put_text(m, o, "reason", word_of_reason(w->reason));
-    put_text(m, o, "class", word_of_class(w->cls));
+    put_text(m, o, "class", word_of_class(w->category));
     if (r->queue)
         put_text(m, o, "queue", r->queue->q->name);
     if (w->kind >= 0)
@@ -838,7 +841,7 @@ static json_t *list_json(struct gang__json_maker *m, const struct gang__job *job
     put_text(m, root, "name", job->name);
     put_text(m, root, "state", word_of_state(job->state));
     if (l->count > 0) {
-        put_text(m, root, "class", word_of_class(l->reason[0].wait.cls));
+        put_text(m, root, "class", word_of_class(l->reason[0].wait.category));
         put_text(m, root, "text", l->reason[0].text);
     }
     for (size_t i = 0; i < l->count; i++)
@@ -872,7 +875,8 @@ static gang_result write_all(gang_sched *s, const struct gang__job *job, const s
     return write("}", 1, user) == 0 ? GANG_OK : GANG_EIO;
 }
 
-gang_result gang_job_write_explanation(gang_sched *sched, gang_job_id id, gang_write_fn write, void *user)
+gang_result gang_job_write_explanation(gang_sched *sched, gang_job_id id, gang_write_fn write,
+                                       void *user)
 {
     if (!sched || !write)
         return GANG_EINVAL;

@@ -204,7 +204,7 @@ static int32_t on_suspend(const struct gang_event *e, void *user)
     struct stay *x = run->f ? stay_of(run, e->job) : NULL;
     if (x && x->ends)
         x->rest_ns = x->at_ns > e->now_ns ? x->at_ns - e->now_ns : 1;
-    return gang_report_tasks(run->s, e->job, e->part, e->alloc, NULL, 0, GANG_TASK_STOPPED);
+    return gang_report_tasks(run->s, e->job, e->gang, e->alloc, NULL, 0, GANG_TASK_STOPPED);
 }
 
 const struct gang_host_ops gang__forecast_ops = {

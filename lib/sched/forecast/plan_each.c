@@ -51,8 +51,8 @@ static struct gang_plan_item item_of(const struct gang__gang *u, int32_t kind)
     struct gang_plan_item item;
     memset(&item, 0, sizeof(item));
     item.size = sizeof(item);
-    item.kind = kind;
-    item.part = (int32_t)u->index;
+    item.what = kind;
+    item.gang = (int32_t)u->index;
     item.id = u->job->id;
     item.cookie = u->job->cookie;
     item.name = u->job->name;
@@ -128,8 +128,8 @@ static int32_t tell_pieces(struct telling *t, const struct gang__reserve *r)
         struct gang_plan_item item;
         memset(&item, 0, sizeof(item));
         item.size = sizeof(item);
-        item.kind = GANG_PLAN_RESERVATION;
-        item.part = (int32_t)p->stage;
+        item.what = GANG_PLAN_RESERVATION;
+        item.gang = (int32_t)p->stage;
         item.id = item.reservation = r->id;
         item.name = r->name;
         item.instance = p->instance;

@@ -454,7 +454,8 @@ static gang_result apply(gang_sched *s, const struct gang_queue_spec *specs, siz
 {
     struct gang__queues *queues;
     const struct gang__queues_source from = {specs, count, made, s->queues};
-    gang_result r = gang__queues_new(s->cluster, &s->mem, &from, &s->next_queue, &queues, error);
+    gang_result r =
+        gang__queues_new(s->cluster, &s->mem, &from, &s->next_queue, &queues, error);
     return r == GANG_OK ? swap_in(s, queues, error) : r;
 }
 

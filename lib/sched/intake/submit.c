@@ -179,7 +179,7 @@ static gang_result check_parts(const struct gang_job_spec *j, const uint32_t *pa
                    "is not that of struct gang_group_spec");
     for (size_t g = 0; g < j->request.group_count; g++) {
         sum += group_at(&j->request, g)->min;
-        if (group_at(&j->request, g)->set >= 0)
+        if (group_at(&j->request, g)->group_set >= 0)
             return bad(error, GANG_ENOTSUP, "request.sets",
                        "groups that wait for each other cannot be in sets");
     }
@@ -390,9 +390,9 @@ static gang_result check_limits(gang_sched *s, const struct gang__submit_view *d
 static bool is_plain(const struct gang_request_spec *q)
 {
     if (q->size != sizeof(*q) || q->group_size != sizeof(*q->groups) || !q->groups ||
-        q->group_count == 0 || q->group_count > 16 || q->group_set_size != sizeof(*q->sets) ||
-        q->group_set_count || q->label_count || q->affinity_size != sizeof(*q->peers) || q->affinity_count ||
-        q->score || q->reserved0)
+        q->group_count == 0 || q->group_count > 16 || q->group_set_size != sizeof(*q->group_sets) ||
+        q->group_set_count || q->label_count || q->affinity_size != sizeof(*q->affinity) ||
+        q->affinity_count || q->score || q->reserved0)
         return false;
     for (size_t i = 0; i < q->group_count; i++) {
         const struct gang_group_spec *g = &q->groups[i];

@@ -207,8 +207,8 @@ const struct gang__wait_class *gang__order_bars(const struct gang__queue_state *
                                                 const struct gang__wait_class *bin)
 {
     const struct gang__wait_class *first = NULL;
-    for (const struct gang__wait_class *b = leaf->order.holds_classes ? leaf->order.barring : NULL;
-         b; b = b->next_barring)
+    for (const struct gang__wait_class *b = leaf->order.holds_classes ? leaf->order.barring : NULL; b;
+         b = b->next_barring)
         if (b != bin && b->gangs.count > 0 &&
             (leaf->q->block == GANG_BLOCK_STRICT || gang__wait_class_head(b)->bypass.starved) &&
             compare_bins(&b->ready_link, first ? &first->ready_link : &bin->ready_link, leaf) < 0)
@@ -218,9 +218,8 @@ const struct gang__wait_class *gang__order_bars(const struct gang__queue_state *
 
 static bool is_barred(const struct gang__queue_state *leaf)
 {
-    return leaf->order.holds_classes &&
-           gang__order_bars(leaf, GANG__OF(struct gang__wait_class, ready_link,
-                                           gang__set_first(&leaf->order.ready)));
+    return leaf->order.holds_classes && gang__order_bars(leaf, GANG__OF(struct gang__wait_class, ready_link,
+                                                                  gang__set_first(&leaf->order.ready)));
 }
 
 static bool has_turn(const struct gang__queue_state *q)
@@ -619,14 +618,14 @@ static struct gang__wait_class *bin_of(gang_sched *s, struct gang__gang *u)
     struct gang__queue_state *leaf = u->job->leaf;
     bool fixed = gang__gang_is_fixed(u, false);
     uint64_t apart = apart_of(s, u);
-    uint64_t hash = gang__hash_number(gang__hash_number(fixed, (uintptr_t)u->request_class),
-                                      (uintptr_t)u->job->leaf_user);
+    uint64_t hash =
+        gang__hash_number(gang__hash_number(fixed, (uintptr_t)u->request_class), (uintptr_t)u->job->leaf_user);
     if (apart)
         hash = gang__hash_number(hash, apart);
     for (struct gang__hash_link *n = gang__hash_first(&leaf->order.classes, hash); n; n = n->next) {
         struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, link, n);
-        if (n->hash == hash && bin->request_class == u->request_class &&
-            bin->user == u->job->leaf_user && bin->fixed == fixed && bin->class_salt == apart)
+        if (n->hash == hash && bin->request_class == u->request_class && bin->user == u->job->leaf_user &&
+            bin->fixed == fixed && bin->class_salt == apart)
             return bin;
     }
     if (gang__hash_reserve(&leaf->order.classes, &s->mem) != GANG_OK)

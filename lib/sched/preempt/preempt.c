@@ -71,8 +71,7 @@ static bool take_some(struct gang__preemption *p, bool own, bool others)
             p->again = true;
             refused = false;
         }
-        if (s->preempt.victims->count < next || !gang__amounts_suffice(p) ||
-            !gang__quota_suffices(p))
+        if (s->preempt.victims->count < next || !gang__amounts_suffice(p) || !gang__quota_suffices(p))
             continue;
         found = gang__preempt_place(p);
         tested = s->preempt.victims->count;
@@ -171,8 +170,7 @@ static bool count_allows(struct gang__preemption *p)
 {
     const gang_sched *s = p->s;
     if (s->opts.max_preempted_tasks > 0 && s->preempt.evicted_tasks + p->tasks > s->opts.max_preempted_tasks) {
-        p->s->wake.retry =
-            p->s->wake.retry || s->preempt.evicted_tasks > 0; /* alone it may be few enough */
+        p->s->wake.retry = p->s->wake.retry || s->preempt.evicted_tasks > 0; /* alone it may be few enough */
         return false;
     }
     if (s->opts.observe_only) {
@@ -241,8 +239,7 @@ bool gang__preempt_may(gang_sched *s, struct gang__wait_class *bin)
     struct gang__set_link *first = gang__set_first(&bin->leaf->victims);
     if (first && gang__may_preempt(&p, GANG__OF(struct gang__gang, victim.link, first)))
         return true;
-    return bin->leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.some_over &&
-           gang__is_entitled(&p);
+    return bin->leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.some_over && gang__is_entitled(&p);
 }
 
 static bool try_attempts(struct gang__preemption *p)
@@ -269,8 +266,7 @@ enum { MOST_FALLS = 3 };
 static bool may_ask(gang_sched *s, const struct gang__gang *u)
 {
     if (u->places || u->reserve.inside_of || gang__slice_concerns(u) || u->job->never_preempts ||
-        (u->preempt.preempted_event == s->external_events &&
-         u->preempt.preempted_times >= MOST_FALLS))
+        (u->preempt.preempted_event == s->external_events && u->preempt.preempted_times >= MOST_FALLS))
         return false;
     if (u->preempt.preempted_run == s->runs)
         s->preempt.min_runtime_due_ns = s->now_ns; /* the next run may look again */
@@ -282,8 +278,7 @@ bool gang__preempt_for(gang_sched *s, struct gang__gang *u)
     struct gang__preemption p;
     if (!may_ask(s, u))
         return false;
-    if (!s->preempt.victims &&
-        !(s->preempt.victims = gang__zalloc(&s->mem, 1, sizeof(*s->preempt.victims)))) {
+    if (!s->preempt.victims && !(s->preempt.victims = gang__zalloc(&s->mem, 1, sizeof(*s->preempt.victims)))) {
         s->no_memory = true;
         return false;
     }

@@ -64,8 +64,8 @@ static gang_result check_words(const struct gang_reservation_spec *t, struct gan
         return bad(error, GANG_EINVAL, "name", "none, or too long");
     if (t->owner && strlen(t->owner) > GANG_MAX_NAME)
         return bad(error, GANG_EINVAL, "owner", "too long");
-    if (t->prefer < 0 || t->prefer > GANG_OBJECTIVE_CHEAPEST)
-        return bad(error, GANG_EINVAL, "prefer", "no such value");
+    if (t->objective < 0 || t->objective > GANG_OBJECTIVE_CHEAPEST)
+        return bad(error, GANG_EINVAL, "objective", "no such value");
     if (t->combine < 0 || t->combine > GANG_STAGES_ORDER_NO_GAP)
         return bad(error, GANG_EINVAL, "combine", "no such value");
     if (t->flags & ~known)
@@ -116,10 +116,10 @@ static gang_result check_group(const struct gang_group_spec *g, bool same, struc
     const char *path = g->amount_count       ? "amounts"
                        : g->gpu_memory_bytes ? "gpu_memory_bytes"
                        : g->profile          ? "profile"
-                       : g->slice            ? "slice"
+                       : g->subgroup_size    ? "subgroup_size"
                        : g->spread           ? "spread"
-                       : g->max_per_domain  ? "max_per_domain"
-                       : g->set >= 0         ? "set"
+                       : g->max_per_domain   ? "max_per_domain"
+                       : g->group_set >= 0   ? "group_set"
                        : g->same && !same    ? "same"
                                              : NULL;
     if (path)
@@ -180,9 +180,9 @@ static gang_result take_groups(gang_sched *s, const struct gang_reservation_stag
     to->q = to->wanted->q;
     for (size_t i = 0; i < from->group_count; i++)
         to->count[i] = from->groups[i].count;
-    if (from->gang < 0 || (from->gang && to->count[0] % from->gang))
-        return bad(error, GANG_EINVAL, "gang", "negative, or does not divide the count");
-    to->gang = from->gang;
+    if (from->gang_size < 0 || (from->gang_size && to->count[0] % from->gang_size))
+        return bad(error, GANG_EINVAL, "gang_size", "negative, or does not divide the count");
+    to->gang = from->gang_size;
     to->whole = from->exclusive != 0;
     return GANG_OK;
 }
@@ -275,7 +275,7 @@ static gang_result take_stage(gang_sched *s, const struct gang_reservation_spec 
         return bad(error, GANG_EINVAL, NULL, "not one of groups, domains, nodes");
     if ((from->group_count && !from->groups) || (from->node_count && !from->nodes))
         return bad(error, GANG_EINVAL, from->group_count ? "groups" : "nodes", "none");
-    bool alone = spec->stage_count == 1 && spec->prefer == GANG_OBJECTIVE_EARLIEST;
+    bool alone = spec->stage_count == 1 && spec->objective == GANG_OBJECTIVE_EARLIEST;
     if (from->group_count)
         return take_groups(s, from, alone && from->group_count == 1 && !spec->period_ns, to, error);
     if (from->node_count)
@@ -316,7 +316,7 @@ static void set_numbers(struct gang__reserve *r, const struct gang_reservation_s
 {
     r->job = spec->job;
     r->flags = spec->flags;
-    r->prefer = spec->prefer;
+    r->prefer = spec->objective;
     r->combine = spec->combine;
     r->arrival_ns = spec->arrival_ns;
     r->deadline_ns = spec->deadline_ns ? spec->deadline_ns : GANG__NEVER;

@@ -156,7 +156,7 @@ void gang__slice_info(const gang_sched *s, const struct gang__queue_state *q,
     if (q->q->slicer == GANG__NO_QUEUE)
         return;
     out->quantum_ns = q->q->quantum_ns;
-    out->slice_rows = q->q->slice_rows;
+    out->quantum_rows = q->q->slice_rows;
     out->rows = m ? m->rows : 0;
     out->active_row = m && m->rows ? m->active + 1 : 0;
     if (m)

@@ -735,7 +735,7 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *l, gang_job_id becaus
     e.tasks = l->tasks;
     e.task_count = l->task_count;
     e.deadline_ns = l->deadline_ns;
-    e.because = because;
+    e.preemptor = because;
     e.state = gang__job_state_now(job);
     e.end = end;
     int32_t (*op)(const struct gang_event *, void *) = op_for(s, u, all, reason);

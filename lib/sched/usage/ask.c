@@ -66,8 +66,8 @@ static void put_labels(struct gang__key *k, const struct gang_label_rule *rules,
 /* Most have no text at all, which one number tells. */
 static void put_group(struct gang__key *k, const struct gang_group_spec *g)
 {
-    const char *const texts[] = {g->name,   g->partition, g->same,       g->prefer,
-                                 g->where,  g->profile,   g->subgroup_same, g->subgroup_prefer,
+    const char *const texts[] = {g->name,   g->partition,   g->same,          g->prefer,
+                                 g->where,  g->profile,     g->subgroup_same, g->subgroup_prefer,
                                  g->spread, g->domain_level};
     bool any = false;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -79,11 +79,11 @@ static void put_group(struct gang__key *k, const struct gang_group_spec *g)
                                g->gpu_milli,
                                g->gpu_memory_bytes,
                                g->gpu_devices,
-                               g->set,
+                               g->group_set,
                                g->numa,
                                g->near_nic,
                                g->models_ranked,
-                               g->slice,
+                               g->subgroup_size,
                                g->max_skew,
                                g->max_per_node,
                                g->max_per_domain,
@@ -126,13 +126,13 @@ static void put_rest(struct gang__key *k, const struct gang_request_spec *q)
     put_int(k, (int64_t)q->affinity_count);
     for (size_t i = 0; i < q->affinity_count; i++) {
         struct gang_affinity_rule p = {NULL, NULL, NULL, 0, 0};
-        memcpy(&p, (const char *)q->peers + i * q->affinity_size,
+        memcpy(&p, (const char *)q->affinity + i * q->affinity_size,
                q->affinity_size < sizeof(p) ? q->affinity_size : sizeof(p));
         put_text(k, p.key);
         put_text(k, p.value);
         put_text(k, p.level);
-        put_int(k, p.near);
-        put_int(k, p.wish);
+        put_int(k, p.colocate);
+        put_int(k, p.soft);
     }
     put_int(k, (int64_t)(uintptr_t)q->score_user);
     put(k, &q->score, sizeof(q->score));
@@ -181,7 +181,7 @@ void gang__key_make(struct gang__key *k, const struct gang_mem *mem,
     for (size_t i = 0; i < spec->group_set_count; i++) {
         struct gang_group_set_spec set;
         memset(&set, 0, sizeof(set));
-        memcpy(&set, (const char *)spec->sets + i * spec->group_set_size,
+        memcpy(&set, (const char *)spec->group_sets + i * spec->group_set_size,
                spec->group_set_size < sizeof(set) ? spec->group_set_size : sizeof(set));
         put_set(k, &set);
     }

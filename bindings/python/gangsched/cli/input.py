@@ -118,7 +118,7 @@ def read(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Ru
     case = _case(arguments)
     cluster = _cluster(arguments, case)
     queues = _queues(arguments, case)
-    how = {"format": arguments.format, "lenient": arguments.lenient, "most": arguments.most, "gpus_per_task": arguments.gpus_per_task}
+    how = {"format": arguments.format, "lenient": arguments.lenient, "max_jobs": arguments.most, "gpus_per_task": arguments.gpus_per_task}
     trace, source = _trace(arguments.trace, how)
     if arguments.default_queue is not None:
         options["default_queue"] = arguments.default_queue
@@ -140,7 +140,7 @@ def _settings(given: Sequence[str]) -> Dict[str, Any]:
     for one in given:
         name, equals, text = one.partition("=")
         if not equals or name not in NAMES:
-            raise Misused("--set %s: %s" % (one, "NAME=VALUE is wanted" if not equals else "there is no option '%s'" % name))
+            raise Misused("--set %s: %s" % (one, "expected NAME=VALUE" if not equals else "there is no option '%s'" % name))
         try:
             found[name] = json.loads(text)
         except ValueError:
@@ -186,7 +186,7 @@ def _cluster(arguments: argparse.Namespace, case: Optional[Mapping[str, Any]]) -
     if arguments.cluster is not None:
         if arguments.nodes is not None or shape:
             other = next(iter(shape)).replace("_", "-") if arguments.nodes is None else "nodes"
-            raise Misused("--cluster tells the nodes: --%s does not go with it" % other)
+            raise Misused("--cluster has the nodes: --%s contradicts it" % other)
         with about(_name(arguments.cluster)):
             if case is None:
                 return Cluster.from_csv(arguments.cluster)
@@ -194,7 +194,7 @@ def _cluster(arguments: argparse.Namespace, case: Optional[Mapping[str, Any]]) -
                 raise GangError("there are no nodes")
             return Cluster.from_json(case)
     if arguments.nodes is None:
-        raise Misused("which machines? --cluster FILE, or --nodes N")
+        raise Misused("give the machines: --cluster FILE, or --nodes N")
     with about("--nodes %d" % arguments.nodes):
         return Cluster.uniform(arguments.nodes, **shape)
 
@@ -241,7 +241,7 @@ def written(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) ->
     place = os.path.join(arguments.trace, "run.json")
     for name in _TOLD:
         if getattr(arguments, name) not in (None, False, 0, []):
-            raise Misused("%s tells the run: --%s does not go with it" % (place, name.replace("_", "-")))
+            raise Misused("%s has the run: --%s contradicts it" % (place, name.replace("_", "-")))
     with about(place):
         told = load_bytes(_bytes(place))
         try:
@@ -251,10 +251,10 @@ def written(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) ->
             queues = Queues(told["queues"]) if told["queues"] is not None else None
             wanted = list(policies) or [told["policy"]]
         except (KeyError, TypeError, AttributeError) as error:
-            raise Wrong("not what --out writes (%s)" % error) from None
+            raise Wrong("not a folder of --out (%s)" % error) from None
     _known(wanted)
     if path == "-":
-        raise Wrong("%s: the trace came from standard input, and cannot be read again" % place)
+        raise Wrong("%s: the trace came from standard input and cannot be read again" % place)
     trace, now = _trace(path, how)
     if now["sha256"] != digest:
         raise Wrong("%s: has changed since %s was written" % (path, place))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Explanation(Mapping[str, Any]):
-    """Why a request fits or not: the members of gang_request_write_why(), unchanged.
+    """Why a request fits or not: the members of gang_request_write_explanation(), unchanged.
 
     ``str(e)`` is one English line. Plain data of any thread.
     """

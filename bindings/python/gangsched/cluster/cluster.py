@@ -317,7 +317,7 @@ class Cluster(Handle):
         """
         if not isinstance(node, str):
             if isinstance(node, bool) or not hasattr(node, "__index__"):
-                raise TypeError("a node is told by its name or its id, not by %r" % (node,))
+                raise TypeError("give a node by its name or its id, not by %r" % (node,))
             number = int(node)
             if not 0 <= number < 2**64:
                 raise NotFound("node %d: no such id" % number)
@@ -466,7 +466,7 @@ class Cluster(Handle):
         given: List[Any] = [None] if wrong else list(shapes or ())
         listed = [dict(shape) for shape in given if isinstance(shape, Mapping)]
         if len(listed) < len(given):
-            raise InvalidArgument("shapes: a list of dicts is wanted", path="shapes")
+            raise InvalidArgument("shapes: expected a list of dicts", path="shapes")
         with self._working() as worker:
             declare(worker, listed, self._frame())
             self._mix = listed or None
@@ -518,7 +518,7 @@ class Cluster(Handle):
         writer = Writer()
         with self._working() as worker:
             wanted = self._request(request, keywords)
-            result = lib.gang_request_write_why(worker, wanted.pointer, WRITE, writer.user)
+            result = lib.gang_request_write_explanation(worker, wanted.pointer, WRITE, writer.user)
             if wanted.scorer is not None:
                 wanted.scorer.settle()
         writer.settle()

@@ -43,7 +43,7 @@ def uniform(
         one["gpu_mem_mib"] = round(gpu_mem_gib * 1024)
     if island > 1:
         pairs = [(a, b) for a in range(gpus) for b in range(a + 1, gpus) if a // island == b // island]
-        one["links"] = [{"a": a, "b": b, "kind": "nvlink"} for a, b in pairs]
+        one["links"] = [{"a": a, "b": b, "type": "nvlink"} for a, b in pairs]
     one.update(fields)
     made = []
     for i in range(nodes):
@@ -92,7 +92,7 @@ def _row(row: Mapping[Any, Any], levels: Sequence[str], line: int) -> Dict[str, 
     topology: Dict[str, str] = {}
     for column, value in row.items():
         if not isinstance(column, str) or not isinstance(value, str):
-            raise ParseError("line %d: not as many fields as the header has" % line, line=line)
+            raise ParseError("line %d: the number of fields differs from the header" % line, line=line)
         if not value:
             continue
         if column in _COLUMNS:
@@ -193,7 +193,7 @@ def row(info: Any) -> Dict[str, Any]:
     """A node as a row of a table."""
     return {
         "name": text(info.name),
-        "state": NodeState.of(info.state) if info.state != lib.GANG_NODE_GONE else "gone",
+        "state": NodeState.of(info.state) if info.state != lib.GANG_NODE_REMOVED else "gone",
         "cpus": info.cpu_milli / 1000,
         "cpus_free": info.cpu_free / 1000,
         "mem_mib": info.memory_bytes / _MIB,

@@ -136,4 +136,4 @@ def compile_for(cluster: Box, request: Request, frame: Mapping[str, Any]) -> Com
         spec.score_user = scorer.user
     out, error = ffi.new("gang_request **"), new_error()
     check(lib.gang_request_new(cluster.pointer, spec, out, error), error)
-    return Compiled(Box(out[0], lib.gang_request_put, cluster), scorer)
+    return Compiled(Box(out[0], lib.gang_request_free, cluster), scorer)

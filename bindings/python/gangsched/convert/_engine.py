@@ -61,7 +61,7 @@ def _decode(place: str, raw: bytes) -> str:
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16"
     if encoding not in ("utf-8", "utf-16", "us-ascii", "ascii", "iso-8859-1", "latin1", "iso-8859-15", "windows-1252"):
-        raise ConvertError(place, "an encoding that is not read: %s" % quote(encoding))
+        raise ConvertError(place, "an unsupported encoding: %s" % quote(encoding))
     try:
         return raw.decode(encoding)
     except UnicodeDecodeError:
@@ -215,7 +215,7 @@ def _convert(sources: List[Source], wanted: Optional[str]) -> Converted:
     for source in sources:
         found = wanted or detect(source.text)
         if found is None:
-            raise ConvertError(source.name, "not a format that is known; they are " + ", ".join(FORMATS))
+            raise ConvertError(source.name, "unknown format; known are " + ", ".join(FORMATS))
         name = _named(source, found, formats)
         by_format.setdefault(found, []).append(dataclasses.replace(source, name=name, form=found))
         formats[name] = found
@@ -299,7 +299,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         description="Convert configuration of YARN, TonY, Slurm, Kubernetes, and nvidia-smi topo -m, to a scenario.")
     parser.add_argument("files", metavar="FILE", nargs="+", help='files that belong together; "-": standard input')
     parser.add_argument("-o", "--output", metavar="OUT", help="write there, not to standard output")
-    parser.add_argument("--format", choices=FORMATS, help="what the files are; seen from what they say if not given")
+    parser.add_argument("--format", choices=FORMATS, help="format of the files (default: the contents tell)")
     parser.add_argument("-q", "--quiet", action="store_true", help="no warnings")
     arguments = parser.parse_args(argv)
     # Here an argument is always a file name, never text.

@@ -151,7 +151,7 @@ class Configuration:
         if "value" not in words:
             raise ConvertError(place, "%s has no <value>" % key)
         if old and old.final:
-            self.report.warn("%s: %s" % (source.name, key), "not taken: final in %s" % old.file)
+            self.report.warn("%s: %s" % (source.name, key), "ignored: final in %s" % old.file)
             return
         if old and old.value != words["value"]:
             self.report.warn("%s: %s" % (source.name, key), "replaces %s" % quote(old.value))

@@ -87,7 +87,7 @@ def without_acls(conf: Configuration, report: Report, queues: List[Json]) -> Non
     enabled = conf.get("yarn.acl.enable")
     there = any("submit_acl" in queue or "admin_acl" in queue for queue in queues)
     if there and enabled is not None and enabled.lower() == "false":
-        report.warn(conf.place("yarn.acl.enable"), "ACLs of queues hold here all the same")
+        report.warn(conf.place("yarn.acl.enable"), "ACLs of queues apply here nevertheless")
 
 
 def quota_keys(queues: List[Dict[str, Fraction]]) -> List[str]:

@@ -7,21 +7,21 @@ Queues are named by their whole path, "root.a.b". ``P`` is ``yarn.scheduler.capa
 Hadoop                                          scenario
 ==============================================  ====================================================
 ``P queues``                                    ``queues[].name``, ``.parent``
-``P capacity`` = 25                             ``guaranteed: {cpu, mem_mib, gpu: {"part": 0.25}}``,
+``P capacity`` = 25                             ``guaranteed: {cpu, mem_mib, gpu: {"fraction": 0.25}}``,
                                                 and each kind that some queue names
 ``P capacity`` = 2.5w                           ``guaranteed: {...: {"weight": 5}}``, siblings made
                                                 whole numbers together
 ``P capacity`` =                                ``guaranteed: {mem_mib, cpu, gpu}``; 0 of what is
 [memory=..,vcores=..,yarn.io/gpu=..]            not named; scaled down, resource by resource, where
                                                 nodes are given that have less
-``P maximum-capacity``                          ``limit``: ``{"part": ..}`` of the parent's, or
+``P maximum-capacity``                          ``limit``: ``{"fraction": ..}`` of the parent's, or
                                                 amounts
 ``P accessible-node-labels[.L.capacity, ...]``  partitions; quotas are of ``KIND@L``, and
                                                 ``KIND@default`` for nodes in no other partition;
                                                 ``P accessible-node-labels`` without L: nothing
                                                 there, and a limit of 0
 ``P state`` = STOPPED                           ``state: draining``, of queues below, too
-``P ordering-policy`` of a parent               ``turn: utilization`` (default) or
+``P ordering-policy`` of a parent               ``child_order: utilization`` (default) or
                                                 ``priority-utilization``
 ``P ordering-policy`` of a leaf                 ``order: priority`` (fifo) or ``fair``
 ``P priority``                                  ``priority``, where siblings take turns by it
@@ -33,7 +33,7 @@ Hadoop                                          scenario
 ``P max-parallel-apps``                         ``max_running``
 ``P maximum-/default-application-lifetime``     ``max_time_limit_s``, ``default_time_limit_s``
 ``P acl_submit_applications``,                  ``submit_acl``, ``admin_acl``
-``acl_administer_queue``                        ``fixed`` of the leaves below
+``acl_administer_queue``                        ``no_preemption`` of the leaves below
 ``P disable_preemption``
 ``P auto-create-child-queue.*``,                ``child``, ``max_children``
 ``leaf-queue-template.*``,                      ``rules``
@@ -70,18 +70,18 @@ MAX_QUEUES = 65536
 
 #: Keys without a counterpart, of queues and global, with the reason.
 NO_COUNTERPART = {
-    "maximum-am-resource-percent": "no task is apart from the gang, so none is bounded apart",
-    "maximum-allocation-mb": "tasks are bounded by nodes and limits alone",
-    "maximum-allocation-vcores": "tasks are bounded by nodes and limits alone",
-    "maximum-allocation": "tasks are bounded by nodes and limits alone",
+    "maximum-am-resource-percent": "all tasks belong to the gang, so no bound applies to a task outside of it",
+    "maximum-allocation-mb": "only nodes and limits bound tasks",
+    "maximum-allocation-vcores": "only nodes and limits bound tasks",
+    "maximum-allocation": "only nodes and limits bound tasks",
     "default-application-priority": "jobs state their priority, or have 0",
     "default-node-label-expression": "tasks name their partition",
     "intra-queue-preemption.disable_preemption": "'within' is set from the setting for all queues",
     "node-locality-delay": "jobs name levels, and wait by policy",
     "rack-locality-additional-delay": "jobs name levels, and wait by policy",
-    "lazy-preemption-enabled": "who is displaced makes room for a job that starts",
+    "lazy-preemption-enabled": "preemption always makes capacity for a job that starts",
     "queue-mappings-override.enable": "a job that names a queue keeps it",
-    "user.max-parallel-apps": "max_running_per_user bounds jobs leaf by leaf",
+    "user.max-parallel-apps": "max_running_per_user bounds jobs in each leaf",
     "reservable": "reservations are made by the host, in any queue",
 }
 
@@ -263,7 +263,7 @@ class _Converter:
         if capacity.mode == "weights":
             return {"weight": max(1, int(capacity.weight * self.weights))} if capacity.weight else 0
         share = part((capacity.part or Fraction(0)) * shrink)
-        return {"part": share} if share else 0
+        return {"fraction": share} if share else 0
 
     def guarantee(self, queue: _Queue, label: Optional[str], above: Optional[_Capacity]) -> None:
         """The guarantees of the children of a queue, and of all queues below."""
@@ -305,7 +305,7 @@ class _Converter:
             most = number(self.place(queue, key), text, 0, 100) / 100
             if capacity.part is not None and capacity.part > most:
                 raise ConvertError(self.place(queue, key), "below the capacity")
-            into = {self.dimension(kind, label): {"part": part(most)} if part(most) else 0 for kind in self.kinds}
+            into = {self.dimension(kind, label): {"fraction": part(most)} if part(most) else 0 for kind in self.kinds}
         if into:
             queue.json.setdefault("limit", {}).update(into)
 
@@ -345,7 +345,7 @@ class _Converter:
             out["max_running"] = integer(self.place(queue, "max-parallel-apps"), running, 1)
         child = self._template(queue)
         if queue.children or child is not None:
-            out["turn"] = self._turn(queue)
+            out["child_order"] = self._child_order(queue)
         else:
             self.leaf(lambda key: self.inherited(queue, key) if key == "" else
                       (self.get(queue, key), self.place(queue, key)), out, True)
@@ -370,13 +370,13 @@ class _Converter:
     def _priority(self, queue: _Queue) -> None:
         text = self.get(queue, "priority")
         priority = integer(self.place(queue, "priority"), text, -2 ** 31, 2 ** 31 - 1) if text is not None else 0
-        if queue.parent and self._turn(queue.parent) == "priority-utilization":
+        if queue.parent and self._child_order(queue.parent) == "priority-utilization":
             queue.json["priority"] = priority
         elif priority:
             self.report.warn(self.place(queue, "priority"),
                              "does not count: the parent's ordering-policy is utilization")
 
-    def _turn(self, queue: _Queue) -> str:
+    def _child_order(self, queue: _Queue) -> str:
         text = self.get(queue, "ordering-policy") or "utilization"
         if text not in ("utilization", "priority-utilization"):
             if text not in ("fifo", "fair"):
@@ -390,7 +390,7 @@ class _Converter:
         policy, place = get("ordering-policy")
         if policy == "fair":
             out["order"] = "fair"
-            self.report.warn(place, "the user who uses least is first here, in YARN the application")
+            self.report.warn(place, "the user with the lowest usage is first; in YARN the application")
         elif policy not in (None, "fifo"):
             if policy not in ("fifo-with-partitions", "fifo-for-pending-apps", "utilization"):
                 raise ConvertError(place, "not an order of applications: %s" % quote(policy))
@@ -400,7 +400,7 @@ class _Converter:
         if value < 0 and value != -1:
             raise ConvertError(place, "less than 0, and not -1")
         if value == 0:
-            self.report.warn(place, "0 would let no user run anything; taken for no bound")
+            self.report.warn(place, "0 would stop all users; taken for no bound")
         elif value > 0:
             out["user_limit_factor"] = max(tidy(value), 0.001)
         percent, place = get("minimum-user-limit-percent")
@@ -420,7 +420,7 @@ class _Converter:
             out["max_time_limit_s"] = times["maximum"]
             out["default_time_limit_s"] = min(default, times["maximum"])
             if default > times["maximum"]:
-                self.report.warn(get("default-application-lifetime")[1], "above the maximum, which is taken")
+                self.report.warn(get("default-application-lifetime")[1], "above the maximum, which is used instead")
         elif "default" in times:
             out["default_time_limit_s"] = times["default"]
 
@@ -458,7 +458,7 @@ class _Converter:
             most = integer(place, text)
         else:
             return
-        self.report.warn(place, "bounds jobs that wait; in YARN those that run count, too")
+        self.report.warn(place, "bounds waiting jobs; in YARN running jobs count, too")
         if most < 1:
             self.report.warn(place, "less than one job for %s; one may wait" % queue.path)
         queue.json["max_pending"] = max(1, most)
@@ -505,7 +505,7 @@ class _Converter:
         if text is not None and not text.startswith("["):
             share = part(number(place, text, -1, 100) / 100)
             if 0 < share < 1:
-                child["limit"] = {self.dimension(kind, None): {"part": share} for kind in self.kinds}
+                child["limit"] = {self.dimension(kind, None): {"fraction": share} for kind in self.kinds}
         elif text is not None:
             child["limit"] = {self.dimension(kind, None): quota_number(place, kind, most_of)
                               for kind, most_of in sorted(bracketed(place, text).items())
@@ -523,10 +523,10 @@ class _Converter:
         enabled = boolean(self.conf.place(key), self.conf.get(key) or "false")
         policies = self.conf.get(MONITOR + "policies")
         if enabled and policies and "Proportional" not in policies:
-            self.report.warn(self.conf.place(MONITOR + "policies"), "no policy among them that displaces anybody")
+            self.report.warn(self.conf.place(MONITOR + "policies"), "none of these policies preempts")
             enabled = False
         if not enabled and key not in self.conf.properties:
-            self.report.warn(key, "not set, so nobody is displaced; it is in yarn-site.xml, which may be given, too")
+            self.report.warn(key, "not set, so that nothing is preempted; yarn-site.xml, which may set it, can be given, too")
         observe = PREEMPTION + "observe_only"
         if boolean(self.conf.place(observe), self.conf.get(observe) or "false"):
             self.report.warn(self.conf.place(observe), "taken for switched off")
@@ -535,7 +535,7 @@ class _Converter:
         within = enabled and boolean(self.conf.place(intra), self.conf.get(intra) or "false")
         order = PREEMPTION + "intra-queue-preemption.preemption-order-policy"
         if within and (self.conf.get(order) or "userlimit_first") != "priority_first":
-            self.report.warn(self.conf.place(order), "userlimit_first: jobs displace those of lower priority alone")
+            self.report.warn(self.conf.place(order), "userlimit_first: jobs only preempt jobs of lower priority")
         if enabled:
             wait = PREEMPTION + "max_wait_before_kill"
             self.root.json["grace_s"] = seconds(self.conf.place(wait),
@@ -548,7 +548,7 @@ class _Converter:
             into["reclaim"] = "any" if enabled else "never"
             text, place = self.inherited(queue, "disable_preemption")
             if text is not None and boolean(place, text) and enabled:
-                into["fixed"] = True
+                into["no_preemption"] = True
 
     # -- rules --
 
@@ -586,7 +586,7 @@ class _Converter:
     def _where_to(self, place: str, text: str) -> Optional[str]:
         """A queue of a rule, with the placeholders for the user and so on."""
         if "%secondary_group" in text:
-            self.report.warn(place, "%s: no rule looks at secondary groups" % text)
+            self.report.warn(place, "%s: rules ignore secondary groups" % text)
             return None
         path = re.sub(r"%(?!user\b|primary_group\b|application\b)", "%%", text)
         path = path.replace("%primary_group", "%group").replace("%application", "%name")
@@ -670,7 +670,7 @@ class _Converter:
             self.default = self._where_to(place + ".value", words["value"])
             return None
         if policy in ("secondaryGroup", "secondaryGroupUser"):
-            self.report.warn(place + ".policy", "no rule looks at secondary groups")
+            self.report.warn(place + ".policy", "rules ignore secondary groups")
             return None
         if policy == "defaultQueue":
             return self.default or "root.default"
@@ -690,7 +690,7 @@ class _Converter:
         root = self.capacity_of(self.root, None)
         if root.mode != "percentages" or root.part != 1:
             self.report.warn(root.place, "the root has all there is")
-        self.root.json["guaranteed"] = {self.dimension(kind, label): {"part": 1}
+        self.root.json["guaranteed"] = {self.dimension(kind, label): {"fraction": 1}
                                         for label in [None, *self.labels] for kind in self.kinds}
         for label in [None, *self.labels]:
             self.guarantee(self.root, label, None)

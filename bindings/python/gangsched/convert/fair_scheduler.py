@@ -14,7 +14,7 @@ Hadoop                                          scenario
 ``userMaxAppsDefault``                          ``max_running_per_user``, leaf by leaf
 ``schedulingPolicy`` of a leaf                  ``order: priority`` (fifo) or ``fair`` (fair, drf)
 ``aclSubmitApps``, ``aclAdministerApps``        ``submit_acl``, ``admin_acl``
-``allowPreemptionFrom`` = false                 ``fixed``
+``allowPreemptionFrom`` = false                 ``no_preemption``
 ``type="parent"`` without queues                ``child``
 ``<queuePlacementPolicy>``                      ``rules``; with ``create`` the parents make queues:
                                                 ``child``
@@ -37,12 +37,12 @@ from ._yarn import acl, amount, pairs, quota_number, resource_key, total
 
 #: Elements of a queue without a counterpart, with the reason.
 _ASIDE = {
-    "maxAMShare": "no task is apart from the gang, so none is bounded apart",
-    "maxContainerAllocation": "tasks are bounded by nodes and limits alone",
+    "maxAMShare": "all tasks belong to the gang, so no bound applies to a task outside of it",
+    "maxContainerAllocation": "only nodes and limits bound tasks",
     "maxChildResources": "state maxResources in the children",
-    "minSharePreemptionTimeout": "who is entitled displaces at once",
-    "fairSharePreemptionTimeout": "who is entitled displaces at once",
-    "fairSharePreemptionThreshold": "who is entitled displaces at once",
+    "minSharePreemptionTimeout": "an entitled queue preempts at once",
+    "fairSharePreemptionTimeout": "an entitled queue preempts at once",
+    "fairSharePreemptionThreshold": "an entitled queue preempts at once",
     "reservation": "reservations are made by the host, in any queue",
 }
 _TOP_ASIDE = {
@@ -234,7 +234,7 @@ class _Converter:
                 left[key] = Fraction(-1)  # its fraction of the cluster is not known yet
             floor = guaranteed.get(key, 0)
             if isinstance(limit.get(key), (int, float)) and isinstance(floor, (int, float)) and floor > limit[key]:
-                self.report.warn(place, "%s: below minResources, which is taken" % key)
+                self.report.warn(place, "%s: below minResources, which is used instead" % key)
                 limit[key] = floor
         if limit:
             queue.json["limit"] = limit
@@ -244,7 +244,7 @@ class _Converter:
         percent, value = stated
         if percent:
             share = part(value / around) if around else 0
-            return {"part": share} if share else 0
+            return {"fraction": share} if share else 0
         return quota_number(place, key, value)
 
     def members(self, queue: _Queue) -> None:
@@ -265,7 +265,7 @@ class _Converter:
                 out[member] = acl(self.place(queue, key), queue.words[key].text)
         text, place = self.text(queue, "allowPreemptionFrom")
         if text is not None and not boolean(place, text):
-            out["fixed"] = True
+            out["no_preemption"] = True
         self._policy(queue)
         for key, element in queue.words.items():
             if key in _ASIDE:
@@ -290,16 +290,16 @@ class _Converter:
             return
         if word != "fifo":
             queue.json["order"] = "fair"
-            self.report.warn(self.file, "in leaves that are fair the user who uses least is first, in YARN the "
+            self.report.warn(self.file, "in fair leaves the user with the lowest usage is first; in YARN the "
                              "application")
         if word == "fair":
-            self.report.warn(self.file, "fair divides memory alone in YARN; here each resource is divided")
+            self.report.warn(self.file, "fair only divides memory in YARN; here it divides each resource")
         text, place = self.text(queue, "", "userMaxAppsDefault")
         if text is not None:
             most = integer(place, text)
             if most > 0:
                 queue.json["max_running_per_user"] = most
-            self.report.warn(place, "bounds the jobs of a user leaf by leaf, in YARN over all queues")
+            self.report.warn(place, "bounds the jobs of a user in each leaf; in YARN over all queues")
 
     # -- rules, and the rest --
 
@@ -334,7 +334,7 @@ class _Converter:
         if kind in ("specified", "reject", "default"):
             return None
         if kind in ("secondaryGroupExistingQueue", "secondaryGroup"):
-            self.report.warn(place, "no rule looks at secondary groups")
+            self.report.warn(place, "rules ignore secondary groups")
             return None
         if kind == "user":
             return above + ".%user"
@@ -372,7 +372,7 @@ class _Converter:
         key = "yarn.scheduler.fair.preemption"
         enabled = boolean(self.conf.place(key), self.conf.get(key) or "false")
         if key not in self.conf.properties:
-            self.report.warn(key, "not set, so nobody is displaced; it is in yarn-site.xml, which may be given, too")
+            self.report.warn(key, "not set, so that nothing is preempted; yarn-site.xml, which may set it, can be given, too")
         for queue in self.root:
             for into in [queue.json.get("child"), queue.json if not queue.children else None]:
                 if into is not None:

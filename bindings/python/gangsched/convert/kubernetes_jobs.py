@@ -13,7 +13,7 @@ annotation gpu-fraction, gpu-memory             ``gpu`` below 1, ``gpu_mem_mib``
 ``nodeSelector``                                ``selector``
 required node affinity                          ``where``
 ``priorityClassName`` with a PriorityClass      ``priority``; also of Kueue's WorkloadPriorityClass
-annotations                                     ``same``, ``prefer``, ``slice``, ``slice_same``
+annotations                                     ``same``, ``prefer``, ``subgroup_size``, ``subgroup_same``
 kueue.x-k8s.io/podset-required-topology,
 -preferred-topology, -slice-...
 label kueue.x-k8s.io/queue-name; Volcano queue  ``queue``; without one a queue called default
@@ -268,7 +268,7 @@ class _Jobs:
             self.report.warn(affinity.place + ".nodeAffinity", "what is preferred has no counterpart")
         for key in ("podAffinity", "podAntiAffinity"):
             if affinity.get(key):
-                self.report.warn(affinity.get(key).place, "no counterpart: say it with `peers` and labels of jobs")
+                self.report.warn(affinity.get(key).place, "no counterpart: say it with `affinity` and labels of jobs")
         affinity.done()
 
     def _term(self, term: At) -> List[Json]:
@@ -297,7 +297,7 @@ class _Jobs:
         notes = template.way("metadata.annotations").members()
         stem = "kueue.x-k8s.io/podset-"
         for key, member in ((stem + "required-topology", "same"), (stem + "preferred-topology", "prefer"),
-                            (stem + "slice-required-topology", "slice_same")):
+                            (stem + "slice-required-topology", "subgroup_same")):
             at = notes.get(key)
             if at is None:
                 continue
@@ -309,11 +309,11 @@ class _Jobs:
                     raise at.fail("more than 16 levels")
             task[member] = level
         size = notes.get(stem + "slice-size")
-        if "slice_same" in task and size is not None:
-            task["slice"] = integer(size.place, size.text(), 1, MAX_TASKS)
-            if count % task["slice"]:
+        if "subgroup_same" in task and size is not None:
+            task["subgroup_size"] = integer(size.place, size.text(), 1, MAX_TASKS)
+            if count % task["subgroup_size"]:
                 raise size.fail("%d is no multiple of it" % count)
-        elif "slice_same" in task or size is not None:
+        elif "subgroup_same" in task or size is not None:
             raise template.fail("a size of slices and their level go together")
 
     def members_done(self, at: At, *aside: str) -> None:

@@ -29,7 +29,7 @@ Volcano Queue                              scenario
 ``spec.capability``                        ``limit``
 ``spec.deserved``                          ``guaranteed``
 ``spec.guarantee.resource``                ``guaranteed``, if nothing is deserved; not lent
-``spec.reclaimable`` = false               ``fixed``
+``spec.reclaimable`` = false               ``no_preemption``
 ``status.state`` Closed, Closing           ``state``
 =========================================  =========================================================
 """
@@ -255,8 +255,8 @@ class _Kueue:
                 raise word.fail("not one of %s: %s" % (", ".join(values), quote(word.value)))
             out[member] = values[word.text("Never")]
         if preemption.way("borrowWithinCohort.policy").text("Never") != "Never":
-            self.report.warn(preemption.get("borrowWithinCohort").place, "no counterpart: who borrows displaces nobody "
-                             "who is inside his guarantee")
+            self.report.warn(preemption.get("borrowWithinCohort").place, "no counterpart: a borrowing queue preempts no job "
+                             "of a queue within its guarantee")
         preemption.done()
         strategy = spec.get("queueingStrategy")
         if strategy.text("BestEffortFIFO") == "StrictFIFO":
@@ -376,7 +376,7 @@ def _volcano(at: At, scenario: Json, report: Report) -> Json:
     if most:
         out["limit"] = quotas(most)
     if not spec.get("reclaimable").flag(True):
-        out["fixed"] = True
+        out["no_preemption"] = True
     state = at.way("status.state").text("Open")
     if state in ("Closed", "Closing"):
         out["state"] = "draining" if state == "Closing" else "closed"

@@ -4,11 +4,11 @@
 ===========================  =======================================================================
 nvidia-smi                   scenario
 ===========================  =======================================================================
-NV#                          ``links`` of kind nvlink, 1000 MB/s for each of the #, so that sets
-                             compare by numbers of links; ``near`` 4
-PIX, PXB                     ``near`` 3; devices joined by PIX have one ``pcie`` number
-PHB, NODE                    ``near`` 2: one NUMA domain
-SYS (SOC)                    ``near`` 0
+NV#                          ``links`` of type nvlink, 1000 MB/s for each of the #, so that sets
+                             compare by numbers of links; ``gpu_locality`` 4
+PIX, PXB                     ``gpu_locality`` 3; devices joined by PIX have one ``pcie`` number
+PHB, NODE                    ``gpu_locality`` 2: one NUMA domain
+SYS (SOC)                    ``gpu_locality`` 0
 CPU Affinity, NUMA Affinity  ``numas``, ``devices[].numa``; the CPUs named are ``cpus``
 NIC#, mlx5_#                 ``nics``, with the NUMA domain of the GPUs near them
 ===========================  =======================================================================
@@ -116,10 +116,10 @@ class _Matrix:
             for j in range(i + 1, len(self.gpus)):
                 match = _LINK.fullmatch(self.cell(a, self.gpus[j]))
                 if match and int(match.group(1)):
-                    out.append({"a": i, "b": j, "kind": "nvlink", "bandwidth_mbps": 1000 * int(match.group(1))})
+                    out.append({"a": i, "b": j, "type": "nvlink", "bandwidth_mbps": 1000 * int(match.group(1))})
         return out
 
-    def near(self) -> List[str]:
+    def locality(self) -> List[str]:
         return ["".join(str(_NEAR.get(self.cell(a, b), 4)) for b in self.gpus) for a in self.gpus]
 
     def numa(self, device: str) -> Optional[int]:
@@ -170,7 +170,7 @@ class _Matrix:
             if gpu in numbers:
                 device["pcie"] = numbers[gpu]
             devices.append(device)
-        out: Json = {"devices": devices, "near": self.near()}
+        out: Json = {"devices": devices, "gpu_locality": self.locality()}
         links = self.links()
         if links:
             out["links"] = links
@@ -227,6 +227,6 @@ def _apply(node: Json, described: Json) -> None:
         if "numas" in described:
             device.pop("numa", None)
         devices.append({**device, **new})
-    for key in ("links", "near"):
+    for key in ("links", "gpu_locality"):
         node.pop(key, None)
     node.update({**described, "devices": devices})

@@ -21,8 +21,8 @@ Slurm                                           scenario
 ``PriorityTier`` (1)                            ``priority``: fair shares by tier, as all is left
                                                 over
 ``PreemptType`` = preempt/partition_prio        ``reclaim: any``; otherwise ``never``
-``PreemptMode``                                 ``preempt``; OFF: ``fixed``
-``OverSubscribe`` = FORCE:n with GANG           ``slice_s`` (``SchedulerTimeSlice``), ``slice_rows``
+``PreemptMode``                                 ``preempt_mode``; OFF: ``no_preemption``
+``OverSubscribe`` = FORCE:n with GANG           ``quantum_s`` (``SchedulerTimeSlice``), ``quantum_rows``
 ``GraceTime``, ``PreemptExemptTime``            ``grace_s``, ``min_runtime_s``
 ``MaxTime``, ``DefaultTime``                    ``max_time_limit_s``, ``default_time_limit_s``
 ``NodeSet``                                     the nodes that it names, or that have its feature
@@ -444,7 +444,7 @@ class _Converter:
         if not models:
             return
         if node.types and len(node.types) != len(models):
-            self.report.warn(place, "node %s has %d GPUs here, %d in gres.conf, which is not taken"
+            self.report.warn(place, "node %s has %d GPUs here, %d in gres.conf, which is ignored"
                              % (quote(node.json["name"]), len(models), len(node.types)))
             node.types, node.links = [], []
         elif node.types:
@@ -453,7 +453,7 @@ class _Converter:
             if any(node.types) and (not any(models) or sorted(node.types) == sorted(models)):
                 models = list(node.types)
             elif any(node.types) and sorted(node.types) != sorted(models):
-                self.report.warn(place, "node %s has other types of GPUs in gres.conf, which are not taken"
+                self.report.warn(place, "node %s has other types of GPUs in gres.conf, which are ignored"
                                  % quote(node.json["name"]))
         self._put_devices(node, models)
 
@@ -481,7 +481,7 @@ class _Converter:
                 other = node.links[b][1]
                 count = max(row[b], other[a] if len(other) == len(models) else 0)
                 if count > 0:
-                    links.append({"a": a, "b": b, "kind": "nvlink", "bandwidth_mbps": 1000 * count})
+                    links.append({"a": a, "b": b, "type": "nvlink", "bandwidth_mbps": 1000 * count})
         if links:
             node.json["links"] = links
 
@@ -562,7 +562,7 @@ class _Converter:
                     continue
                 if "topology" in json:
                     self.report.warn(line.place("nodes"),
-                                     "node %s is on another switch, too, which is taken" % quote(node))
+                                     "node %s is on another switch, too, which is used instead" % quote(node))
                 else:
                     json["topology"] = dict(path)
 
@@ -622,7 +622,7 @@ class _Converter:
             if len(names) > 1:
                 text = "have one PriorityTier: they take turns by fair share, in Slurm by the priority of jobs"
                 if any(q.get("reclaim") == "any" for q in self.scenario["queues"]):
-                    text += "; and they may displace what is above its share, in Slurm they may not"
+                    text += "; and they may preempt jobs above their share, in Slurm they may not"
                 self.report.warn("%s: PartitionName" % self.file, "%s %s" % (", ".join(names[:5]), text))
 
     def _put_nodes(self, partition: str, keys: Dict[str, Tuple[str, Line]]) -> None:
@@ -686,7 +686,7 @@ class _Converter:
         if states[text.upper()]:
             out["state"] = states[text.upper()]
         if text.upper() == "DOWN":
-            self.report.warn(place, "takes no jobs here; in Slurm they wait")
+            self.report.warn(place, "refuses jobs; in Slurm they wait")
 
     def _times(self, value: Any, out: Json) -> None:
         text, place = value("maxtime", "UNLIMITED")
@@ -716,7 +716,7 @@ class _Converter:
         if kind not in ("preempt/none", "preempt/partition_prio", "preempt/qos"):
             raise ConvertError(self.place("preempttype"), "not a PreemptType: %s" % quote(kind))
         if kind == "preempt/qos":
-            self.report.warn(self.place("preempttype"), "QOS are not in these files; nobody is displaced")
+            self.report.warn(self.place("preempttype"), "QOS are not in these files; nothing is preempted")
         by_tier = kind == "preempt/partition_prio"
         everywhere = self.setting("preemptmode", "OFF")
         text, place = value("preemptmode", everywhere)
@@ -728,14 +728,14 @@ class _Converter:
         out["within"] = "lower" if "WITHIN" in words and by_tier else "never"
         out["reclaim"] = "any" if by_tier else "never"
         if by_tier and ("OFF" in words or words <= {"GANG", "WITHIN"}):
-            out["fixed"] = True
+            out["no_preemption"] = True
         sliced = self._slices(value, gang, out)
         for word, mode in (("CANCEL", "cancel"), ("SUSPEND", "suspend")):
             if word in words and by_tier:
                 if mode == "suspend" and sliced:
-                    self.report.warn(place, "suspends nobody where gangs take turns: who is displaced is requeued")
+                    self.report.warn(place, "suspends no job where gangs take turns: preempted jobs are requeued")
                 else:
-                    out["preempt"] = mode
+                    out["preempt_mode"] = mode
 
     def _slices(self, value: Any, gang: bool, out: Json) -> bool:
         text, place = value("oversubscribe", value("shared", "NO")[0])
@@ -746,13 +746,13 @@ class _Converter:
         if word == "EXCLUSIVE":
             self.report.warn(place, "EXCLUSIVE: let jobs say `exclusive`")
         elif word == "YES" and rows > 1:
-            self.report.warn(place, "YES: no counterpart: jobs share nothing that they do not ask to share")
+            self.report.warn(place, "YES: no counterpart: jobs only share what they request to share")
         elif word == "FORCE" and rows > 1 and not gang:
             self.report.warn(place, "FORCE without gang scheduling: no counterpart")
         elif word == "FORCE" and rows > 1:
-            out["slice_s"] = seconds(self.place("schedulertimeslice"), number(
+            out["quantum_s"] = seconds(self.place("schedulertimeslice"), number(
                 self.place("schedulertimeslice"), self.setting("schedulertimeslice", "30"), 1, 65533))
-            out["slice_rows"] = rows
+            out["quantum_rows"] = rows
             return True
         return False
 
@@ -768,7 +768,7 @@ class _Converter:
             return
         if kind != "sched/backfill":
             raise ConvertError(self.place("schedulertype"), "not a SchedulerType: %s" % quote(kind))
-        if "slice_s" in out:
+        if "quantum_s" in out:
             self.report.warn(self.place("schedulertype"), "no backfill where gangs take turns")
             return
         out["backfill"] = "conservative"

@@ -224,7 +224,7 @@ class _Converter:
             if value and (mode == "GANG" or member != "start_within_s"):
                 job[member] = seconds(self.place(key), value)
             elif value:
-                self.report.warn(self.place(key), "holds in mode GANG alone")
+                self.report.warn(self.place(key), "applies to mode GANG only")
         beat, missed = "tony.task.heartbeat-interval-ms", "tony.task.max-missed-heartbeats"
         if self.text(beat) or self.text(missed):
             every = self._time(beat, "1000")
@@ -250,7 +250,7 @@ class _Converter:
                 self.report.warn(prop.place, "no counterpart: groups wait for each other, but not for so long"
                                  if words[-1] != "instances" else "no counterpart")
             elif words[-1] in ("placement-spec", "allocation-tags"):
-                self.report.warn(prop.place, "no counterpart: say it with `spread` or `most_per_node` of the tasks")
+                self.report.warn(prop.place, "no counterpart: say it with `spread` or `max_per_node` of the tasks")
             elif words[:2] == ["tony", "am"] and words[-1] in ("memory", "vcores", "gpus"):
                 self.report.warn(prop.place, "no counterpart: the gang has no leader besides its tasks")
             elif prop.key.startswith(("tony.application.", "tony.task.", "tony.container.", "tony.yarn.")) and \

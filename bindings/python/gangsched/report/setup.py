@@ -129,7 +129,7 @@ def again(results: Mapping[str, "Result"], command: Optional[str]) -> str:
     rows.append(["seed", escape(", ".join(sorted({str(result._recipe.arguments.get("seed", 0)) for result in results.values()})))])
     commands = sum(1 for step in first._recipe.log if isinstance(step, Step) and step.method != "add")
     if commands:
-        rows.append(["commands", "%s while it ran, which are not told here" % number(commands)])
+        rows.append(["commands", "%s during the run, which this page does not list" % number(commands)])
     out = table(["", ""], rows, words=2)
     if command:
         out += "<p>It was made by</p><pre>%s</pre>" % escape(command)

@@ -81,7 +81,7 @@ def groups(result: "Result", by: str) -> str:
         row = [escape(name), number(int(mine.sum())), number(int(mine.sum() - ended.sum()))]
         row += [span(_mean(wait[ended])), span(_rank(wait[ended], 0.99)), span(_mean(jct[ended])), number(_mean(slow[ended]))]
         rows.append([*row, number(float(used[mine].sum()) / 3600), _bar(float(used[mine].sum()) / total)])
-    heads = [by, "jobs", "not done", "mean wait", "p99 wait", "mean completion", "mean bounded slowdown", unit, "part of all used"]
+    heads = [by, "jobs", "not done", "mean wait", "p99 wait", "mean completion", "mean bounded slowdown", unit, "fraction of all usage"]
     more = "<p class=\"note\">and %s more</p>" % number(len(listed) - MOST_ROWS) if len(listed) > MOST_ROWS else ""
     return table(heads, rows) + more
 
@@ -174,13 +174,13 @@ def definitions(result: "Result") -> str:
             spreads.append([escape(name), *(escape(said(value.get(key))) for key in SPREAD), escape(what)])
         elif value is not None:
             single.append([escape(name), escape(said(value)), escape(what)])
-    first = table(["of jobs", *SPREAD, "what it is"], spreads, last_word=True)
-    return first + "<br>" + table(["number", "value", "what it is"], single, last_word=True)
+    first = table(["of jobs", *SPREAD, "definition"], spreads, last_word=True)
+    return first + "<br>" + table(["number", "value", "definition"], single, last_word=True)
 
 
 def meanings(result: "Result") -> str:
     """The definitions without the numbers."""
-    return table(["number", "what it is"], [[escape(name), escape(what)] for _, name, _, what in defined(result)], words=2)
+    return table(["number", "definition"], [[escape(name), escape(what)] for _, name, _, what in defined(result)], words=2)
 
 
 # ---- several results -------------------------------------------------------------------------

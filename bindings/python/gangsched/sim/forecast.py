@@ -343,7 +343,7 @@ class Forecast(Reserving):
         for number, known in self._jobs.items():
             if job == (known.name if isinstance(job, str) else known.at):
                 return number
-        raise NotFound("job %r is not there: it has not come, or it has ended" % (job,))
+        raise NotFound("job %r is unknown: it has not come, or it has ended" % (job,))
 
     def _job_index(self, number: int) -> Optional[int]:
         known = self._jobs.get(number)

@@ -96,7 +96,7 @@ class Host(Call):
             tasks=int(raw.tasks),
             end=JobEnd.of(raw.end),
             text=text(raw.text),
-            gang=int(raw.part),
+            gang=int(raw.gang),
             reservation=about,
         )
 

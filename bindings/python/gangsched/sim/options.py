@@ -32,7 +32,7 @@ _NUMBERS = ("max_restarts",)
 #: Options of the scheduler: members of gang_sched_opts.
 _SCHED_NUMBERS = (
     "usage_weight_milli",
-    "max_evictions",
+    "max_preempted_tasks",
     "max_moves",
     "saturation_milli",
 )

@@ -109,7 +109,7 @@ class View:
         import numpy
 
         if self._raw is None:
-            raise Closed("the view is over: keep its columns, not it")
+            raise Closed("the view is no longer valid: keep its columns")
         if not self._count:
             return numpy.empty(0, dtype=numpy.int64)
         memory = ffi.buffer(getattr(self._raw, name), 8 * self._count)
@@ -117,7 +117,7 @@ class View:
 
     def _name(self, kind: str, number: int) -> str:
         if self._names is None:
-            raise Closed("the view is over: keep names, not its jobs")
+            raise Closed("the view is no longer valid: keep names")
         found: str = self._names.of(kind, number)
         return found
 
@@ -205,7 +205,7 @@ class per_job:
         """Iterate over the jobs of a view."""
         raw = view._raw
         if raw is None:
-            raise Closed("the view is over")
+            raise Closed("the view is no longer valid")
         count = len(view)
         columns = [ffi.unpack(getattr(raw, name), count) if count else [] for name in COLUMNS]
         return starmap(Job, zip(*columns, repeat(view)))

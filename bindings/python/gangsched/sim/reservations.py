@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 #: Members of a reservation in the JSON format. The members of its only stage may stand beside them,
 #: and so may those of the only task group.
 KEYS = frozenset(
-    """name owner arrival_s deadline_s start_s duration_s period_s repetitions until_s prefer combine flags queue users
-    job purge_s notice_s stages""".split()
+    """name owner arrival_s deadline_s start_s duration_s period_s repetitions until_s objective combine flags queue users
+    job purge_s notice_s stages prefer""".split()  # prefer: the key of version 0.1
 )
-STAGE_KEYS = frozenset("gang exclusive tasks nodes level domain domain_count".split())
+STAGE_KEYS = frozenset("gang_size exclusive tasks nodes level domain domain_count gang".split())  # gang: 0.1
 
 #: Resources of limits: name in Python, member of gang_reservation_limit, units of it in one of
 #: ours.
@@ -109,7 +109,7 @@ def as_case(given: Mapping[str, Any]) -> Tuple[Dict[str, Any], str]:
     lost = {**stage, **task} if "stages" in spec else task if "tasks" in stage else {}
     if lost:
         key, into = sorted(lost)[0], "stages" if "stages" in spec else "tasks"
-        raise NotFound("%s: with '%s' it belongs into one of them" % (key, into), path=key)
+        raise NotFound("%s: with '%s', give it in one of them" % (key, into), path=key)
     prefix = "reservations[0]"
     if "stages" not in spec:
         prefix += " stages[0]"
@@ -150,7 +150,7 @@ class _Items(Call):
         name = text(item.name) if item.name != ffi.NULL else ""
         where = self.nodes.of(item.nodes, item.node_count)
         times = (item.instance, item.start_ns / 1e9, seconds(item.end_ns))
-        self.found.append((item.kind, int(item.id), name, item.part, *times, where, int(item.reservation)))
+        self.found.append((item.what, int(item.id), name, item.gang, *times, where, int(item.reservation)))
 
 
 @callback(failed=1)
@@ -184,7 +184,7 @@ class Reserving(Scheduling):
                 name="demo", queue="demo", start_s=14 * 3600, duration_s=7200, nodes=["n0", "n1"])
             simulation.reserve(
                 name="weekly", count=4, gpu=8, duration_s=3600, deadline_s=86400, period_s=7 * 86400,
-                prefer="cheapest", flags=["magnetic"])
+                objective="cheapest", flags=["magnetic"])
             simulation.reserve(name="steps", combine="order", stages=[
                 {"duration_s": 600, "tasks": [{"count": 1, "cpu": 8}]},
                 {"duration_s": 3600, "level": "rack", "domain": "r0"}])
@@ -201,14 +201,14 @@ class Reserving(Scheduling):
             Its members as a dict; keywords override them.
         fields
             Members of the JSON format, which plan.h defines. ``name``. Time: ``start_s``, or
-            ``arrival_s``, ``deadline_s`` and ``prefer`` (``earliest``, ``latest``, ``cheapest``);
+            ``arrival_s``, ``deadline_s`` and ``objective`` (``earliest``, ``latest``, ``cheapest``);
             ``duration_s``; ``period_s``, ``repetitions``, ``until_s``. Users: ``queue``, ``users``,
             ``job`` (index or name of a job that has come). ``owner``: whose limits apply.
             ``flags``: ``maintenance``, ``overlap``, ``ignore-jobs``, ``flex``, ``magnetic``.
             ``purge_s``, ``notice_s``. Capacity: ``stages``, joined by ``combine`` (``all``,
             ``any``, ``order``, ``order-no-gap``). The members of a single stage may be given
             directly: ``nodes``, ``level`` with ``domain`` or ``domain_count``, or those of its
-            tasks (``count``, ``cpu``, ``gpu``...), with ``gang`` (tasks that must be there
+            tasks (``count``, ``cpu``, ``gpu``...), with ``gang_size`` (tasks that must be there
             together) and ``exclusive``. Times are seconds of the simulation.
 
         Returns
@@ -333,7 +333,7 @@ class Reserving(Scheduling):
                 path = "%s.%s" % (part, kind)
                 value = round(ns(amount, path) * scale / 1e9)  # ns() checks that it is a number
                 if not 0 <= value < 2**62:
-                    raise OutOfRange("%s: must be 0 or more, and not so much" % path, path=path)
+                    raise OutOfRange("%s: must be 0 or more, and below 2^62" % path, path=path)
                 setattr(limit, "%s_%s" % (part, member), value)
         with self._changing() as sched:
             name = ffi.NULL if owner is None else utf8(owner, "owner")

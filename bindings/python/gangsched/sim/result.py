@@ -208,7 +208,7 @@ class Result:
         made.update(begin_s=rows["begin_ns"] / 1e9, end_s=_seconds(rows["end_ns"]), tasks=rows["tasks"])
         made.update(cpus=rows["cpu_milli"] / 1e3, mem_mib=rows["memory_bytes"] / 2.0**20, gpus=rows["gpu_milli"] / 1e3)
         made["devices"] = rows["gpus"]
-        made["gang"] = rows["part"]
+        made["gang"] = rows["gang"]
         return pandas.DataFrame(made)
 
     def _nodes_of(self, ids: Any) -> Any:

@@ -141,7 +141,7 @@ class Scheduling(Handle):
             before, wanted = (self.tree or _alone()).to_dict(), given.to_dict()
             for name in _FIXED:
                 if wanted.get(name, before.get(name)) != before.get(name):
-                    raise InvalidArgument("%s: cannot be changed any more" % name, path=name)
+                    raise InvalidArgument("%s: cannot change after the start" % name, path=name)
             fixed = {name: before[name] for name in _FIXED if name in before}
             if fixed.get("default_queue") not in given:
                 fixed.pop("default_queue", None)

@@ -107,7 +107,7 @@ class Simulation(SimulationState):
         ``task_mtbf_s``, ``loss`` (``count``, ``fail``, ``restart``, ``refill``, ``shrink``),
         ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``, ``no_limits``,
         ``linger_s``; of the scheduler ``no_preemption``, ``observe_only``, ``scale_guarantees``,
-        ``refused_s``, ``max_evictions``, ``max_moves``, ``saturation_milli``,
+        ``refused_s``, ``max_preempted_tasks``, ``max_moves``, ``saturation_milli``,
         ``usage_weight_milli``. The structs gang_sim_opts and gang_sched_opts define them. Names
         that end in ``_s`` are seconds.
 
@@ -334,7 +334,7 @@ class Simulation(SimulationState):
         value = NodeState.number_of(state, "state")
         with self._held() as sim:
             at = self._raw_info(sim).now_ns if at_s is None else ns(at_s, "at_s")
-            check(lib.gang_sim_node_at(sim, at, number, value), what="node %r" % (node,))
+            check(lib.gang_sim_set_node_state(sim, at, number, value), what="node %r" % (node,))
             self._recipe.note("set_node", node, state, at_s)
 
     def requeue(self, job: JobRef) -> None:

@@ -32,7 +32,7 @@ class SimulationState(Reserving):
         """The counters and the clock. O(1)."""
         with self._held() as sim:
             raw = self._raw_info(sim)
-        return self._info(raw, RunEnd.of(raw.why))
+        return self._info(raw, RunEnd.of(raw.stop_reason))
 
     @property
     def now_s(self) -> float:
@@ -134,7 +134,7 @@ class SimulationState(Reserving):
                 ended = raw.state == lib.GANG_JOB_ENDED
                 line = "it has ended: %s" % JobEnd.of(raw.end) if ended else "it has not come"
                 return Explanation({"state": state, "text": line, "reasons": []})
-            result = lib.gang_job_write_why(lib.gang_sim_sched(sim), raw.id, WRITE, writer.user)
+            result = lib.gang_job_write_explanation(lib.gang_sim_sched(sim), raw.id, WRITE, writer.user)
         writer.settle()
         check(result, what="job %r" % (job,))
         found = json.loads(writer.value())

@@ -111,8 +111,10 @@ class StreamedResult(Result):
         rows["index"] = table["index"].to_numpy()
         rows["node"] = [ids.get(name, 0) for name in table["node"]]
         rows["begin_ns"], rows["end_ns"] = _ns(table["begin_s"]), _ns(table["end_s"])
-        for name in ("tasks", "cpu_milli", "memory_bytes", "gpu_milli", "part"):
+        for name in ("tasks", "cpu_milli", "memory_bytes", "gpu_milli"):
             rows[name] = table[name].to_numpy()
+        # "part" is the name of the column before version 0.2.
+        rows["gang"] = table["gang" if "gang" in table else "part"].to_numpy()
         bits = {text: sum(1 << int(bit) for bit in text.split()) for text in table["gpus"].unique()}
         rows["gpus"] = numpy.array([bits[text] for text in table["gpus"]], dtype=numpy.uint64)
         self._allocations = rows[numpy.lexsort((rows["index"], rows["begin_ns"]))]

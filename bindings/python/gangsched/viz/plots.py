@@ -40,10 +40,10 @@ def _title(axes: Any, said: Optional[str], default: str) -> None:
 
 #: Titles of distributions, by column.
 _CALLED = {
-    "wait_s": "How long jobs wait",
-    "queue_s": "How long jobs wait, between starts too",
+    "wait_s": "Time jobs wait",
+    "queue_s": "Time jobs wait, also between starts",
     "jct_s": "From submission to the end",
-    "run_s": "How long jobs run",
+    "run_s": "Time jobs run",
     "slowdown": "Slowdown: completion time over run time",
 }
 
@@ -62,7 +62,7 @@ def plot(result: "Result", axes: Any = None, title: Optional[str] = None) -> Any
     above.axhline(all_of, color="#c23030", linewidth=1)
     called = {"gpus": "GPUs", "cpus": "cores"}[kind]
     above.set_ylabel("%s in use" % called)
-    _title(above, title, "%s in use, of %g; jobs that wait and run" % (called[:1].upper() + called[1:], all_of))
+    _title(above, title, "%s in use, of %g; waiting and running jobs" % (called[:1].upper() + called[1:], all_of))
     above.set_ylim(0, all_of * 1.05 or 1)
     below.step(at, table.pending, where="post", color="#d9822b", label="waiting")
     below.step(at, table.running, where="post", color="#1f5f99", label="running")
@@ -114,7 +114,7 @@ def gantt(
         boxes = PolyCollection(corners, array=None, facecolors=_colours(codes), linewidths=0.3 if few else 0)
         boxes.set(edgecolor="white" if few else "none", rasterized=not few, antialiased=few)
         ax.add_collection(boxes, autolim=False)
-    _title(ax, title, "Who was where: %d nodes, a colour a %s" % (len(shown.nodes), color))
+    _title(ax, title, "Allocations on %d nodes, one colour for each %s" % (len(shown.nodes), color))
     ax.set_xlim(0, wide)
     ax.set_ylim(shown.total, 0)
     ax.set_xlabel("time (%s)" % unit)
@@ -177,7 +177,7 @@ def cdf(results: Mapping[str, "Result"], column: str, axes: Any = None, title: O
         ax.step(found / scale, part, where="post", label=label or None)
     ax.set_ylim(0, 1)
     _title(ax, title, _CALLED.get(column, "Jobs by %s" % column))
-    ax.set_ylabel("part of the jobs")
+    ax.set_ylabel("fraction of the jobs")
     called = "in the queue" if column == "queue_s" else column[:-2]
     ax.set_xlabel("%s (%s)" % (called, unit) if unit else column)
     ax.spines[["top", "right"]].set_visible(False)
