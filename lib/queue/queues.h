@@ -71,7 +71,7 @@ struct gang__queue {
     int64_t plan_depth;                                     /* GANG__NO_BOUND: all, */
     int64_t depth_given;                                    /* as given, inherited; 0: it is not */
     int32_t overrun;                                        /* inherited; never DEFAULT */
-    int64_t extend_ns, max_bypasses, max_wait_ns;           /* inherited; 0: no bound */
+    int64_t extend_ns, max_bypasses, max_wait_ns;          /* inherited; 0: no bound */
     uint32_t slicer; /* whose leaves share nodes in time with it: itself or above; GANG__NO_QUEUE */
     int64_t quantum_ns, slice_rows; /* the slicer's, in force */
     bool quantum_gpus;

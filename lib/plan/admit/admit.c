@@ -43,7 +43,7 @@ static gang_result open_admission(struct gang__admission *a)
     const struct gang_mem *mem = &a->t->mem;
     a->instances = ask->period_ns ? ask->instances : 1;
     a->period_ns = ask->period_ns;
-    a->usage = ask->usage;
+    a->bookings = ask->usage;
     a->demand = gang__zalloc(mem, ask->stage_count, sizeof(a->demand[0]));
     a->piece = gang__zalloc(mem, ask->stage_count * (size_t)a->instances, sizeof(a->piece[0]));
     gang_result r = a->demand && a->piece ? GANG_OK : GANG_ENOMEM;

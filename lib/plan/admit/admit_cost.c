@@ -140,10 +140,10 @@ static gang_result list_allowed(struct gang__admission *a, const struct gang__fi
     gang_result r = GANG_OK;
     for (size_t i = 0; i < given && i < GANG__ADMIT_TRIES && r == GANG_OK; i++) {
         int64_t at = a->start[i].at_ns;
-        if (gang__bookings_fit(a->usage, a->piece, n, at, NULL))
+        if (gang__bookings_fit(a->bookings, a->piece, n, at, NULL))
             continue;
-        int64_t next = gang__bookings_earliest(a->usage, a->piece, n, at, to_ns);
-        int64_t last = gang__bookings_latest(a->usage, a->piece, n, from_ns, at);
+        int64_t next = gang__bookings_earliest(a->bookings, a->piece, n, at, to_ns);
+        int64_t last = gang__bookings_latest(a->bookings, a->piece, n, from_ns, at);
         if (next != GANG__NEVER)
             r = add_start(a, f, next);
         if (last != GANG__NEVER && r == GANG_OK)
@@ -182,7 +182,7 @@ static gang_result try_known(struct gang__admission *a, const struct gang__figur
         r = GANG_ENOFIT;
     if (r == GANG_OK)
         r = list_starts(a, f, from_ns, known - more);
-    if (r == GANG_OK && a->usage)
+    if (r == GANG_OK && a->bookings)
         r = list_allowed(a, f, from_ns, known - more);
     return r == GANG_OK ? try_starts(a, f, start_ns) : r;
 }

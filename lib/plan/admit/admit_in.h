@@ -56,7 +56,7 @@ struct gang__admission {
     struct gang__timeline *t;
     const struct gang__admit_ask *ask;
     struct gang__admitted *got;
-    struct gang__bookings *usage; /* whose limits are heeded, or NULL */
+    struct gang__bookings *bookings; /* whose limits are heeded, or NULL */
     int64_t instances, period_ns;
     struct gang__demand *demand;        /* one a stage */
     struct gang__bookings_piece *piece; /* of a figure, by instance and stage */

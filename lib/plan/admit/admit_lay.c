@@ -105,8 +105,8 @@ gang_result gang__figure_fits(struct gang__admission *a, const struct gang__figu
             return r;
     }
     *full = false;
-    return !a->usage ||
-                   gang__bookings_fit(a->usage, a->piece, gang__figure_pieces(a, f), start_ns, NULL)
+    return !a->bookings || gang__bookings_fit(a->bookings, a->piece, gang__figure_pieces(a, f),
+                                              start_ns, NULL)
                ? GANG_OK
                : GANG_ENOFIT;
 }
@@ -138,8 +138,9 @@ static gang_result note(struct gang__admission *a, const struct gang__demand *d,
     struct gang__occupation o = {made->start_ns, made->end_ns, d->group,   d->ask.group_count,
                                  a->fit.place,   a->fit.count, made->pool, made->whole};
     gang_result r = gang__timeline_add(a->t, &o, &made->id);
-    if (r == GANG_OK && a->usage) {
-        r = gang__bookings_add(a->usage, made->start_ns, made->end_ns, p->amount, &made->usage_id);
+    if (r == GANG_OK && a->bookings) {
+        r = gang__bookings_add(a->bookings, made->start_ns, made->end_ns, p->amount,
+                               &made->usage_id);
         if (r != GANG_OK)
             gang__timeline_remove(a->t, made->id);
     }
@@ -154,7 +155,7 @@ gang_result gang__figure_put(struct gang__admission *a, const struct gang__figur
                              int64_t start_ns, int64_t gangs)
 {
     gang__figure_outline(a, f);
-    a->got->usage = a->usage;
+    a->got->usage = a->bookings;
     for (size_t i = 0; i < gang__figure_pieces(a, f); i++) {
         const struct gang__demand *d = gang__figure_demand(a, f, i);
         gang_result r = lay_out(a, d, i, start_ns);

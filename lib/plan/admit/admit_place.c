@@ -170,7 +170,7 @@ gang_result gang__admit_place(struct gang__admission *a, const struct gang__atte
 {
     struct gang__figure all = {t->first, t->count};
     gang_result r;
-    a->got->usage = a->usage;
+    a->got->usage = a->bookings;
     if (t->combine == GANG__ADMIT_ANY)
         r = place_any(a, t);
     else if (t->combine == GANG__ADMIT_ALL)

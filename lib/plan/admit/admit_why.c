@@ -102,15 +102,15 @@ static gang_result check_limits(struct gang__admission *a, struct gang__bookings
 /* It was refused: is it the user's limits alone? */
 gang_result gang__admit_explain(struct gang__admission *a, const struct gang__attempt *t)
 {
-    struct gang__bookings *usage = a->usage;
+    struct gang__bookings *usage = a->bookings;
     struct gang__attempt unlimited = *t;
     gang_result r = check_sizes(a, t);
     if (r != GANG_OK || !usage)
         return r;
     unlimited.prefer = GANG__ADMIT_EARLIEST;
-    a->usage = NULL;
+    a->bookings = NULL;
     r = gang__admit_place(a, &unlimited);
-    a->usage = usage;
+    a->bookings = usage;
     if (r == GANG_OK) {
         r = check_limits(a, usage);
         gang__admit_take_back(a->t, a->got, 0);

@@ -164,7 +164,8 @@ void gang__timeline_remove(struct gang__timeline *t, uint32_t id)
     assert(id < t->occupant_end && o);
     if (o->withdrawn)
         unlink_withdrawn(o);
-    gang__occupant_leave(t, o);
+    else
+        gang__occupant_leave(t, o);
     t->occupant[id] = NULL;
     t->occupant_count--;
     t->free_id[t->free_id_count++] = id;
@@ -174,7 +175,7 @@ void gang__timeline_remove(struct gang__timeline *t, uint32_t id)
 void gang__timeline_move(struct gang__timeline *t, uint32_t id, int64_t start_ns, int64_t end_ns)
 {
     struct gang__occupant *o = t->occupant[id];
-    assert(id < t->occupant_end && o && start_ns < end_ns);
+    assert(id < t->occupant_end && o && !o->withdrawn && start_ns < end_ns);
     gang__occupant_leave(t, o);
     o->start_ns = start_ns;
     o->end_ns = end_ns;
@@ -187,15 +188,13 @@ void gang__timeline_withdraw(struct gang__timeline *t, uint32_t id)
     assert(id < t->occupant_end && o);
     if (o->withdrawn)
         return;
-    o->kept_start_ns = o->start_ns;
-    o->kept_end_ns = o->end_ns;
+    gang__occupant_leave(t, o);
     o->withdrawn = ++t->withdrawals;
     o->withdrawn_next = t->withdrawn;
     o->withdrawn_at = &t->withdrawn;
     if (t->withdrawn)
         t->withdrawn->withdrawn_at = &o->withdrawn_next;
     t->withdrawn = o;
-    gang__timeline_move(t, id, GANG__NEVER - 2, GANG__NEVER - 1);
 }
 
 void gang__timeline_restore(struct gang__timeline *t, uint32_t id)
@@ -205,7 +204,7 @@ void gang__timeline_restore(struct gang__timeline *t, uint32_t id)
     if (!o->withdrawn)
         return;
     unlink_withdrawn(o);
-    gang__timeline_move(t, id, o->kept_start_ns, o->kept_end_ns);
+    gang__occupant_enter(t, o); /* its edges are reserved as long as it is there */
 }
 
 uint64_t gang__timeline_mark(const struct gang__timeline *t)

@@ -47,7 +47,7 @@ int64_t gang__flat_past(const struct gang__timeline *t, int64_t at_ns,
     memcpy(unused, t->total, sizeof(t->total));
     for (size_t i = 0; i < t->occupant_end; i++) {
         const struct gang__occupant *o = t->occupant[i];
-        if (!o || o->end_ns <= at_ns)
+        if (!o || o->withdrawn || o->end_ns <= at_ns)
             continue;
         bool begun = o->start_ns <= at_ns;
         until_ns = gang__least(until_ns, begun ? o->end_ns : o->start_ns);

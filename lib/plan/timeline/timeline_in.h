@@ -81,12 +81,17 @@ struct gang__stay {
 struct gang__occupant {
     int64_t start_ns, end_ns;
     struct gang__edge *edge[2];
-    struct gang__occupant *next[2], *prev[2]; /* at its edges */
+    union {
+        struct { /* its neighbours at its edges */
+            struct gang__occupant *next[2], *prev[2];
+        };
+        struct { /* withdrawn: it has no edges; its place in timeline.withdrawn */
+            struct gang__occupant *withdrawn_next, **withdrawn_at;
+        };
+    };
     struct gang__after_end after;
     int64_t pool;
-    uint64_t withdrawn;                 /* number of its withdrawal; 0: it is not withdrawn */
-    int64_t kept_start_ns, kept_end_ns; /* while it is: its times, */
-    struct gang__occupant *withdrawn_next, **withdrawn_at; /* and its place in timeline.withdrawn */
+    uint64_t withdrawn; /* number of its withdrawal; 0: it is not withdrawn */
     uint64_t serial;                                       /* who came later has a larger one */
     uint32_t id, stay_count;
     int64_t (*amount)[GANG__FREE_KINDS];

@@ -79,6 +79,10 @@ struct gang__reserve_sched {
     bool placing; /* one is being placed */
 };
 
+/* What puts occupations of its own into the calendar (calendar/calendar.h). */
+struct gang__calendar_source;
+enum { GANG__SOURCE_SLICE, GANG__SOURCE_RESERVE, GANG__SOURCES };
+
 /* Backfill (backfill/backfill.h). */
 struct gang__backfill_sched {
     uint64_t moves_seen; /* calendar.moves when candidates were looked at last */
@@ -202,6 +206,7 @@ struct gang_sched {
     struct gang__order_sched order;
     struct gang__bypass_sched bypass;
     struct gang__calendar *calendar; /* NULL: no queue backfills, and nothing is reserved */
+    const struct gang__calendar_source *source[GANG__SOURCES];
     struct gang__trial_journal journal;
     struct gang__stop_sched stop;
     struct gang__slice_sched slice;
@@ -228,18 +233,6 @@ struct gang__reserve_reason {
     bool never;
     char text[400];
 };
-
-/* Is there a calendar? */
-static inline bool gang__calendar_on(const gang_sched *s)
-{
-    return s->queues->backfills || s->reserve.count > 0;
-}
-
-/* Does the calendar count time limits instead of predictions? */
-static inline bool gang__calendar_by_limit(const gang_sched *s)
-{
-    return s->reserve.count > 0 || s->reserve.placing;
-}
 
 /* Counts a step of the run. False: it has none left. */
 static inline bool gang__step(gang_sched *s)
